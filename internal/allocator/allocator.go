@@ -1,0 +1,410 @@
+// Package allocator simulates PyTorch's CUDA caching allocator, to the byte
+// and to the address: pools, best fit, splitting and merging, segments taken
+// from the driver and given back, limits, and the statistics PyTorch reports.
+//
+// The rules below are those of PyTorch 2.11 (c10/cuda/CUDACachingAllocator.cpp,
+// function names in brackets); with default settings 2.6 to 2.11 behave alike.
+// The code cites them by number.
+//
+//	R1  [round_size] A request below 512 bytes takes 512; otherwise it is
+//	    rounded up to a multiple of 512, or, with roundup_power2_divisions, to
+//	    the next of d equal steps between two powers of two.
+//	R2  [get_pool] Rounded sizes up to 1 MiB come from the small pool, others
+//	    from the large one; a private pool has its own two.
+//	R3  [get_allocation_size] A segment is 2 MiB in the small pool; in the large
+//	    one 20 MiB for rounded sizes below 10 MiB, else the size rounded up to
+//	    2 MiB.
+//	R4  [get_free_block] A request takes the smallest free block of its stream
+//	    that holds it; of equal ones the lowest address.
+//	R5  [get_free_block] Expandable segments: a block at the growing end counts
+//	    with the unmapped room behind it, so it is used last.
+//	R6  [get_free_block] max_split_size: a request below it never takes a block
+//	    that large; one above it takes a block less than 20 MiB larger or none.
+//	R7  [should_split] A remainder is split off if it is at least 512 bytes in
+//	    the small pool and in expandable segments; in the large pool if it is
+//	    more than 1 MiB and the request is below max_split_size. Otherwise the
+//	    whole block is handed out, and counted.
+//	R8  [alloc_found_block] The low end is handed out; the remainder stays the
+//	    old block.
+//	R9  [free_block, try_merge_blocks] A freed block merges with its free
+//	    neighbours at once and is itself the survivor.
+//	R10 [malloc] Without a free block: collect garbage (R14), ask the driver;
+//	    failing that, release oversize blocks (R12) and ask again; failing that,
+//	    release everything releasable (R13) and ask a last time; then it is out
+//	    of memory.
+//	R11 [alloc_block] The limit is tested before the driver is asked, with the
+//	    segment size of R3, also where fewer or more pages would be mapped: with
+//	    expandable segments a limit can be passed by part of a page.
+//	R12 [release_available_cached_blocks] Only with max_split_size: the smallest
+//	    oversize block that alone is enough, else the largest ones downwards
+//	    until their sum is.
+//	R13 [release_cached_blocks] Wait for all pending frees; then, large pool
+//	    before small, return every segment that is one free block, and unmap
+//	    every page that lies wholly in a free block.
+//	R14 [garbage_collect_cached_blocks] With a limit and a threshold: above
+//	    threshold × limit, return whole free segments of the large pool that
+//	    have gone unused for at least the mean number of searches, until enough
+//	    came back.
+//	R15 [try_allocate_expandable_block, map_block] Expandable segments grow at
+//	    the lowest address where free and unmapped room suffice, by whole pages:
+//	    2 MiB in the small pool, 20 MiB in the large one.
+//	R16 [free] Memory used on another stream stays active after it was given
+//	    back, until that stream has passed; only then is it free (R9).
+package allocator
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/trace"
+)
+
+// The constants of c10/core/AllocatorConfig.h (2.11).
+const (
+	minBlock      = 512       // kMinBlockSize
+	smallLimit    = 1 << 20   // kSmallSize
+	smallSegment  = 2 << 20   // kSmallBuffer
+	largeSegment  = 20 << 20  // large_segment_size, kLargeBuffer before 2.11
+	minLarge      = 10 << 20  // kMinLargeAlloc
+	segmentRound  = 2 << 20   // kRoundLarge
+	nonSplitRound = 20 << 20  // max_non_split_rounding_size
+	tooLarge      = 1 << 60   // a request of 1 EiB fails at once (allocate)
+	unlimited     = 1<<63 - 1 // max_split_size when it is not set
+)
+
+// Options configure an Allocator. The zero value is PyTorch's default.
+type Options struct {
+	Settings trace.Settings
+	Limit    int64    // most bytes it may reserve; 0 is no limit
+	Streams  []uint64 // stream handles by index; empty is the default stream alone
+}
+
+// Driver is where segments come from: the CUDA driver, or what stands for it.
+// It sees the allocator's calls in order.
+type Driver interface {
+	// Malloc returns the address of a new segment, or false if there is no
+	// memory for it.
+	Malloc(size int64) (addr uint64, ok bool)
+	// Free takes a segment back.
+	Free(addr uint64, size int64)
+	// Reserve returns room in the address space for an expandable segment,
+	// a multiple of page bytes.
+	Reserve(page int64) (addr uint64, size int64)
+	// Map puts memory behind a part of the reserved room.
+	Map(addr uint64, size int64) bool
+	// Unmap takes that memory back.
+	Unmap(addr uint64, size int64)
+}
+
+// Request asks for memory.
+type Request struct {
+	Size   int64
+	Stream uint16 // index into Options.Streams
+	Pool   trace.PoolID
+	ID     trace.ID      // kept in the block, for Segments
+	Stack  trace.StackID // kept in the block, for Segments
+}
+
+// Handle names a block that is handed out, until it is freed.
+type Handle int32
+
+// Allocator is one device's caching allocator.
+type Allocator struct {
+	driver   Driver
+	settings trace.Settings
+	maxSplit int64
+	limit    int64
+	stats    Stats
+
+	blocks      arena
+	pools       []*pool // small and large of the default pool, then of the private ones
+	private     map[trace.PoolID]int
+	streamOrder []uint16 // stream indices in order of their handles (R4)
+	pending     []Handle // given back, waiting for other streams (R16)
+	refused     int64    // the fewest bytes the driver would not let it hold, 0 if it never refused
+}
+
+// New returns an allocator that holds nothing.
+func New(driver Driver, opts Options) *Allocator {
+	a := &Allocator{
+		driver: driver, settings: opts.Settings, limit: opts.Limit,
+		maxSplit: opts.Settings.MaxSplitSize, private: make(map[trace.PoolID]int),
+	}
+	if a.maxSplit == 0 {
+		a.maxSplit = unlimited
+	}
+	a.setStreams(opts.Streams)
+	a.addPools(trace.PoolID{})
+	return a
+}
+
+// OutOfMemoryError is the answer to a request that cannot be met.
+type OutOfMemoryError struct {
+	Requested int64 // what the program asked for
+	Segment   int64 // what the allocator then asked for
+	Allocated int64 // handed out at the time
+	Reserved  int64 // held at the time
+	Limit     int64 // 0 if the driver and not a limit refused
+}
+
+func (e *OutOfMemoryError) Error() string {
+	limit := "the device has no more"
+	if e.Limit > 0 {
+		limit = fmt.Sprintf("the limit is %v", bytesize.Bytes(e.Limit))
+	}
+	return fmt.Sprintf("out of memory: asked for %v (a segment of %v) with %v reserved, of which %v is allocated; %s",
+		bytesize.Bytes(e.Requested), bytesize.Bytes(e.Segment), bytesize.Bytes(e.Reserved), bytesize.Bytes(e.Allocated), limit)
+}
+
+// Malloc hands out memory (R1–R8, R10). The error is always an
+// *OutOfMemoryError.
+func (a *Allocator) Malloc(r Request) (Handle, error) {
+	if r.Size >= tooLarge {
+		return none, a.outOfMemory(r.Size, r.Size)
+	}
+	size := roundSize(r.Size, &a.settings)
+	p := a.poolFor(r.Pool, size)
+	h := a.search(p, r.Stream, size)
+	if h == none {
+		if h = a.grow(p, r, size); h == none {
+			return none, a.outOfMemory(r.Size, segmentSize(size))
+		}
+	}
+	return a.handOut(h, size, r), nil
+}
+
+// grow gets a block from the driver (R10).
+func (a *Allocator) grow(p *pool, r Request, size int64) Handle {
+	if a.collectsGarbage() {
+		a.collectGarbage()
+	}
+	if h := a.newSegment(p, r, size); h != none {
+		return h
+	}
+	if a.releaseOversize(p, r.Stream, size) {
+		if h := a.newSegment(p, r, size); h != none {
+			return h
+		}
+	}
+	a.EmptyCache()
+	a.stats.Retries++
+	return a.newSegment(p, r, size)
+}
+
+// newSegment asks the driver for a segment that holds size (R3, R11, R15).
+func (a *Allocator) newSegment(p *pool, r Request, size int64) Handle {
+	segment := segmentSize(size)
+	if a.limit > 0 && a.stats.ReservedBytes[All].Current+segment > a.limit {
+		return none
+	}
+	if a.settings.ExpandableSegments {
+		return a.expand(p, r, size)
+	}
+	addr, ok := a.driver.Malloc(segment)
+	if !ok {
+		a.noteRefusal(segment)
+		return none
+	}
+	h := a.blocks.add(block{
+		addr: addr, size: segment, stream: r.Stream, pool: p, mapped: true,
+		prev: none, next: none, id: trace.None, segmentStack: r.Stack,
+	})
+	a.stats.DeviceAllocs++
+	a.stats.segmentAdded(p.small, segment, segment >= a.maxSplit)
+	return h
+}
+
+// noteRefusal remembers how much the driver would not let it hold.
+func (a *Allocator) noteRefusal(size int64) {
+	if total := a.stats.ReservedBytes[All].Current + size; a.refused == 0 || total < a.refused {
+		a.refused = total
+	}
+}
+
+// handOut makes a block that is in no free set the program's, splitting it if
+// its remainder is worth keeping (R7, R8).
+func (a *Allocator) handOut(h Handle, size int64, r Request) Handle {
+	b := a.blocks.at(h)
+	p, room := b.pool, b.room
+	wasSplit := b.prev != none || b.next != none
+	if a.splits(b, size) {
+		rest := h
+		h = a.blocks.add(block{
+			addr: b.addr, size: size, stream: b.stream, pool: p, mapped: true,
+			room: room, prev: b.prev, next: rest,
+		})
+		b = a.blocks.at(rest) // add may have moved the arena
+		if b.prev != none {
+			a.blocks.at(b.prev).next = h
+		}
+		b.prev = h
+		b.addr += uint64(size)
+		b.size -= size
+		a.insertFree(rest)
+		if room == nil {
+			a.stats.splitOff(p.small, wasSplit, size, b.size)
+		}
+	} else if wasSplit && room == nil {
+		a.stats.splitTaken(p.small, b.size)
+	}
+	b = a.blocks.at(h)
+	b.allocated = true
+	b.requested = r.Size
+	b.id, b.stack = r.ID, r.Stack
+	a.stats.handedOut(p.small, b.size, b.requested, b.size >= a.maxSplit)
+	return h
+}
+
+// splits reports whether a block is too good to hand out whole (R7).
+func (a *Allocator) splits(b *block, size int64) bool {
+	rest := b.size - size
+	if b.pool.small || a.settings.ExpandableSegments {
+		return rest >= minBlock
+	}
+	return size < a.maxSplit && rest > smallLimit
+}
+
+// Free takes memory back that no other stream used.
+func (a *Allocator) Free(h Handle) {
+	a.giveBack(h)
+	a.complete(h)
+}
+
+// FreeRequested takes memory back that another stream still uses (R16).
+func (a *Allocator) FreeRequested(h Handle) {
+	a.giveBack(h)
+	a.blocks.at(h).pending = true
+	a.pending = append(a.pending, h)
+}
+
+// FreeCompleted says that the other streams have passed. Memory that was
+// completed before, by a wait for all streams (R13), is left alone.
+func (a *Allocator) FreeCompleted(h Handle) {
+	for i := len(a.pending) - 1; i >= 0; i-- { // mostly the last one
+		if a.pending[i] == h {
+			a.pending = slices.Delete(a.pending, i, i+1)
+			a.complete(h)
+			return
+		}
+	}
+}
+
+func (a *Allocator) giveBack(h Handle) {
+	b := a.blocks.at(h)
+	b.allocated = false
+	a.stats.givenBack(b.pool.small, b.size, b.size >= a.maxSplit)
+}
+
+// complete makes memory that was given back free, and merges it (R9).
+func (a *Allocator) complete(h Handle) {
+	b := a.blocks.at(h)
+	b.pending = false
+	b.id, b.stack = trace.None, 0
+	size, requested := b.size, b.requested
+	var blocks, bytes int64
+	for _, neighbour := range [2]Handle{b.prev, b.next} {
+		if merged := a.merge(h, neighbour); merged > 0 {
+			blocks--
+			bytes -= merged
+		}
+	}
+	a.insertFree(h)
+	if b.prev != none || b.next != none {
+		blocks++
+		bytes += b.size
+	}
+	if b.room != nil {
+		blocks, bytes = 0, 0 // inactive_split leaves expandable segments out
+	}
+	a.stats.completed(b.pool.small, size, requested, blocks, bytes)
+}
+
+// merge takes a free neighbour into block h and returns the neighbour's size,
+// 0 if it cannot be taken (R9).
+func (a *Allocator) merge(h, neighbour Handle) int64 {
+	if neighbour == none {
+		return 0
+	}
+	b, n := a.blocks.at(h), a.blocks.at(neighbour)
+	if n.allocated || n.pending || n.mapped != b.mapped {
+		return 0
+	}
+	if n.mapped {
+		a.removeFree(neighbour)
+	} else {
+		n.pool.removeUnmapped(n.stream, n.addr)
+	}
+	if b.prev == neighbour {
+		b.addr = n.addr
+		b.prev = n.prev
+		if b.prev != none {
+			a.blocks.at(b.prev).next = h
+		}
+		b.segmentStack = n.segmentStack
+	} else {
+		b.next = n.next
+		if b.next != none {
+			a.blocks.at(b.next).prev = h
+		}
+	}
+	size := n.size
+	b.size += size
+	a.blocks.drop(neighbour)
+	return size
+}
+
+// Stats returns the statistics.
+func (a *Allocator) Stats() *Stats { return &a.stats }
+
+// Addr returns where a block that is handed out lies.
+func (a *Allocator) Addr(h Handle) uint64 { return a.blocks.at(h).addr }
+
+func (a *Allocator) outOfMemory(requested, segment int64) error {
+	a.stats.OutOfMemory++
+	return &OutOfMemoryError{
+		Requested: requested, Segment: segment, Limit: a.limit,
+		Allocated: a.stats.AllocatedBytes[All].Current, Reserved: a.stats.ReservedBytes[All].Current,
+	}
+}
+
+// roundSize is R1.
+func roundSize(size int64, s *trace.Settings) int64 {
+	if size < minBlock {
+		return minBlock
+	}
+	// The divisions are kept by power of two from 1 MiB on (ACfg,
+	// roundup_power2_divisions).
+	bucket := min(max(bits.Len64(uint64(size))-1-20, 0), len(s.RoundupDivisions)-1)
+	if d := s.RoundupDivisions[bucket]; d > 1 && size > minBlock*d {
+		return nextDivision(size, d)
+	}
+	return (size + minBlock - 1) / minBlock * minBlock
+}
+
+// nextDivision rounds up to the next of d steps between the power of two below
+// size and the one above (roundup_power2_next_division).
+func nextDivision(size, d int64) int64 {
+	floor := int64(1) << (bits.Len64(uint64(size)) - 1)
+	if floor == size {
+		return size
+	}
+	step := floor >> (bits.Len64(uint64(d)) - 1)
+	if step == 0 {
+		return floor << 1
+	}
+	return (size + step - 1) / step * step
+}
+
+// segmentSize is R3.
+func segmentSize(size int64) int64 {
+	switch {
+	case size <= smallLimit:
+		return smallSegment
+	case size < minLarge:
+		return largeSegment
+	default:
+		return (size + segmentRound - 1) / segmentRound * segmentRound
+	}
+}

@@ -1,0 +1,97 @@
+package allocator
+
+import "fmt"
+
+// Check verifies the allocator's own books, which tests do after every step:
+//
+//   - Blocks form chains without gaps or overlaps, and point to each other.
+//   - No two neighbours are both free (with the same backing): R9 merged them.
+//   - Every free block is in its free set exactly once, and no other is.
+//   - Every unmapped block is in its list of room.
+//   - The statistics are the sums over the blocks.
+func (a *Allocator) Check() error {
+	var allocated, active, requested, reserved, splitBytes int64
+	var free, unmapped int
+	for i := range a.blocks.slots {
+		h := Handle(i)
+		b := a.blocks.at(h)
+		if !b.used {
+			continue
+		}
+		if err := a.checkNeighbours(h); err != nil {
+			return err
+		}
+		if b.mapped {
+			reserved += b.size
+		} else {
+			unmapped++
+		}
+		if b.allocated {
+			allocated += b.size
+		}
+		if b.allocated || b.pending {
+			active += b.size
+			requested += b.requested
+			continue
+		}
+		if !b.mapped {
+			continue
+		}
+		free++
+		if b.room == nil && (b.prev != none || b.next != none) {
+			splitBytes += b.size
+		}
+		set := &b.pool.free[b.stream]
+		if at := set.lowerBound(b.size, b.addr); !set.has(at) || set.get(at).block != h {
+			return fmt.Errorf("free block %#x of %d bytes is not in its set", b.addr, b.size)
+		}
+	}
+	if err := a.checkSets(free, unmapped); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		name       string
+		stat, want int64
+	}{
+		{"allocated", a.stats.AllocatedBytes[All].Current, allocated},
+		{"active", a.stats.ActiveBytes[All].Current, active},
+		{"requested", a.stats.RequestedBytes[All].Current, requested},
+		{"reserved", a.stats.ReservedBytes[All].Current, reserved},
+		{"inactive split", a.stats.InactiveSplitBytes[All].Current, splitBytes},
+	} {
+		if c.stat != c.want {
+			return fmt.Errorf("%s bytes are %d, the blocks say %d", c.name, c.stat, c.want)
+		}
+	}
+	return nil
+}
+
+func (a *Allocator) checkNeighbours(h Handle) error {
+	b := a.blocks.at(h)
+	if b.next == none {
+		return nil
+	}
+	n := a.blocks.at(b.next)
+	if !n.used || n.prev != h || n.addr != b.addr+uint64(b.size) || n.pool != b.pool || n.room != b.room {
+		return fmt.Errorf("block %#x of %d bytes and its neighbour at %#x do not join", b.addr, b.size, n.addr)
+	}
+	if a.allocatable(h) && a.allocatable(b.next) && b.mapped == n.mapped {
+		return fmt.Errorf("free blocks %#x and %#x were not merged", b.addr, n.addr)
+	}
+	return nil
+}
+
+func (a *Allocator) checkSets(free, unmapped int) error {
+	for _, p := range a.pools {
+		for i := range p.free {
+			for _, run := range p.free[i].runs {
+				free -= len(run)
+			}
+			unmapped -= len(p.unmapped[i])
+		}
+	}
+	if free != 0 || unmapped != 0 {
+		return fmt.Errorf("the sets hold %d free and %d unmapped blocks too few", free, unmapped)
+	}
+	return nil
+}

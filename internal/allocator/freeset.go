@@ -1,0 +1,131 @@
+package allocator
+
+import "slices"
+
+// freeSet is the free blocks of a stream in a pool, ordered by size and then
+// address: best fit is its lower bound. It is a list of short sorted runs, so
+// that neither a few blocks (the usual case) nor a hundred thousand (a hostile
+// file) make an insertion slow.
+type freeSet struct {
+	runs  [][]freeKey // none is empty
+	spare [][]freeKey // emptied runs, kept for reuse
+}
+
+type freeKey struct {
+	size  int64
+	addr  uint64
+	block Handle
+}
+
+func (k freeKey) before(size int64, addr uint64) bool {
+	return k.size < size || k.size == size && k.addr < addr
+}
+
+// place is a position in a freeSet.
+type place struct{ run, index int }
+
+const runLength = 128
+
+// lowerBound is the first place whose key is not before (size, addr).
+func (s *freeSet) lowerBound(size int64, addr uint64) place {
+	lo, hi := 0, len(s.runs)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if run := s.runs[mid]; run[len(run)-1].before(size, addr) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == len(s.runs) {
+		return place{lo, 0}
+	}
+	run := s.runs[lo]
+	i, j := 0, len(run)
+	for i < j {
+		mid := (i + j) / 2
+		if run[mid].before(size, addr) {
+			i = mid + 1
+		} else {
+			j = mid
+		}
+	}
+	return place{lo, i}
+}
+
+func (s *freeSet) has(at place) bool    { return at.run < len(s.runs) }
+func (s *freeSet) get(at place) freeKey { return s.runs[at.run][at.index] }
+
+func (s *freeSet) next(at place) place {
+	if at.index+1 < len(s.runs[at.run]) {
+		return place{at.run, at.index + 1}
+	}
+	return place{at.run + 1, 0}
+}
+
+// previous is the place before at; ok is false at the beginning.
+func (s *freeSet) previous(at place) (p place, ok bool) {
+	if at.index > 0 {
+		return place{at.run, at.index - 1}, true
+	}
+	if at.run == 0 {
+		return at, false
+	}
+	return place{at.run - 1, len(s.runs[at.run-1]) - 1}, true
+}
+
+func (s *freeSet) insert(k freeKey) {
+	at := s.lowerBound(k.size, k.addr)
+	if at.run == len(s.runs) {
+		if at.run == 0 {
+			s.runs = append(s.runs, append(s.newRun(), k))
+			return
+		}
+		at = place{at.run - 1, len(s.runs[at.run-1])}
+	}
+	if len(s.runs[at.run]) == runLength {
+		at = s.split(at)
+	}
+	s.runs[at.run] = slices.Insert(s.runs[at.run], at.index, k)
+}
+
+// split halves the run of a place and returns where the place is then.
+func (s *freeSet) split(at place) place {
+	run := s.runs[at.run]
+	upper := append(s.newRun(), run[runLength/2:]...)
+	s.runs[at.run] = run[:runLength/2]
+	s.runs = slices.Insert(s.runs, at.run+1, upper)
+	if at.index > runLength/2 {
+		return place{at.run + 1, at.index - runLength/2}
+	}
+	return at
+}
+
+func (s *freeSet) remove(at place) {
+	run := slices.Delete(s.runs[at.run], at.index, at.index+1)
+	s.runs[at.run] = run
+	if len(run) == 0 {
+		s.runs = slices.Delete(s.runs, at.run, at.run+1)
+		s.spare = append(s.spare, run)
+	}
+}
+
+func (s *freeSet) newRun() []freeKey {
+	if n := len(s.spare); n > 0 {
+		run := s.spare[n-1]
+		s.spare = s.spare[:n-1]
+		return run
+	}
+	return make([]freeKey, 0, runLength)
+}
+
+// all returns the blocks of the set in order, for walks that change it.
+func (s *freeSet) all() []Handle {
+	var out []Handle
+	for _, run := range s.runs {
+		for _, k := range run {
+			out = append(out, k.block)
+		}
+	}
+	return out
+}

@@ -1,0 +1,187 @@
+package allocator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"memorymark/internal/trace"
+)
+
+// This file reconstructs what an allocator held when a recording began. The
+// recording says what it held at the end; undoing the segment events gives the
+// segments at the beginning, and what was live then gives their blocks.
+//
+// The free blocks need no record: neighbours merge at once (R9), so they are
+// exactly the gaps between the live ones.
+
+// unknownRequest marks a free block whose last request the recording does not
+// show.
+const unknownRequest = -1
+
+// initialState returns the segments at the beginning of a trace. It fails if
+// the segment events do not lead to the final segments.
+func initialState(t *trace.Trace) ([]trace.Segment, error) {
+	u := undo{segments: make(map[uint64]trace.Segment, len(t.Final))}
+	for _, s := range t.Final {
+		if s.Expandable {
+			u.pages = append(u.pages, bare(s))
+		} else {
+			u.segments[s.Addr] = bare(s)
+		}
+	}
+	for i := len(t.Events) - 1; i >= 0; i-- {
+		if e := &t.Events[i]; e.Action.IsSegment() {
+			if err := u.event(e, t.Notes[e.Note].Pool); err != nil {
+				return nil, fmt.Errorf("event %d: %s of %d bytes at %#x: %w", i, e.Action, e.Size, e.Addr, err)
+			}
+		}
+	}
+	segments := u.pages
+	for _, s := range u.segments {
+		segments = append(segments, s)
+	}
+	slices.SortFunc(segments, func(a, b trace.Segment) int { return cmp.Compare(a.Addr, b.Addr) })
+	return segments, fillSegments(segments, t)
+}
+
+// bare is a segment without its blocks.
+func bare(s trace.Segment) trace.Segment {
+	s.Blocks = nil
+	return s
+}
+
+// undo walks back through the segment events.
+type undo struct {
+	segments map[uint64]trace.Segment
+	pages    []trace.Segment // mapped ranges of expandable segments, by address
+}
+
+func (u *undo) event(e *trace.Event, pool trace.PoolID) error {
+	s := trace.Segment{
+		Addr: e.Addr, Size: e.Size, Stream: e.Stream, Pool: pool,
+		Small: e.Size == smallSegment, // no large segment is that small (R3)
+	}
+	switch e.Action {
+	case trace.SegmentAlloc:
+		if have, ok := u.segments[e.Addr]; !ok || have.Size != e.Size {
+			return fmt.Errorf("no such segment afterwards")
+		}
+		delete(u.segments, e.Addr)
+	case trace.SegmentFree:
+		u.segments[e.Addr] = s
+	case trace.SegmentMap:
+		return u.unmap(e.Addr, e.Size)
+	case trace.SegmentUnmap:
+		s.Expandable = true
+		s.Small = e.Size%largeSegment != 0 // pages of 2 MiB or of 20 MiB (R15)
+		u.mapped(s)
+	default:
+	}
+	return nil
+}
+
+// unmap undoes a segment_map: the range must lie in one mapped range.
+func (u *undo) unmap(addr uint64, size int64) error {
+	for i, s := range u.pages {
+		before, after := int64(addr-s.Addr), int64(s.Addr+uint64(s.Size)-addr)-size
+		if addr < s.Addr || before >= s.Size || after < 0 {
+			continue
+		}
+		var rest []trace.Segment
+		if before > 0 {
+			low := s
+			low.Size = before
+			rest = append(rest, low)
+		}
+		if after > 0 {
+			high := s
+			high.Addr, high.Size = addr+uint64(size), after
+			rest = append(rest, high)
+		}
+		u.pages = slices.Replace(u.pages, i, i+1, rest...)
+		return nil
+	}
+	return fmt.Errorf("nothing is mapped there afterwards")
+}
+
+// mapped undoes a segment_unmap, joining the range with its neighbours.
+func (u *undo) mapped(s trace.Segment) {
+	i, _ := slices.BinarySearchFunc(u.pages, s.Addr, func(p trace.Segment, addr uint64) int { return cmp.Compare(p.Addr, addr) })
+	u.pages = slices.Insert(u.pages, i, s)
+	if i+1 < len(u.pages) && s.Addr+uint64(s.Size) == u.pages[i+1].Addr && s.Stream == u.pages[i+1].Stream {
+		u.pages[i].Small = u.pages[i+1].Small
+		u.pages[i].Size += u.pages[i+1].Size
+		u.pages = slices.Delete(u.pages, i+1, i+2)
+	}
+	if i > 0 && u.pages[i-1].Addr+uint64(u.pages[i-1].Size) == s.Addr && s.Stream == u.pages[i-1].Stream {
+		u.pages[i-1].Size += u.pages[i].Size
+		u.pages = slices.Delete(u.pages, i, i+1)
+	}
+}
+
+// fillSegments puts the initially live blocks into their segments.
+func fillSegments(segments []trace.Segment, t *trace.Trace) error {
+	live := t.Initial // by address
+	for i := range segments {
+		s := &segments[i]
+		end := s.Addr + uint64(s.Size)
+		n := 0
+		for n < len(live) && live[n].Addr < end {
+			n++
+		}
+		if n > 0 && live[0].Addr < s.Addr {
+			return fmt.Errorf("allocation at %#x is in no segment", live[0].Addr)
+		}
+		if err := fillSegment(s, live[:n], &t.Settings); err != nil {
+			return err
+		}
+		live = live[n:]
+	}
+	if len(live) > 0 {
+		return fmt.Errorf("allocation at %#x is in no segment", live[0].Addr)
+	}
+	return nil
+}
+
+func fillSegment(s *trace.Segment, live []trace.Block, settings *trace.Settings) error {
+	at, end := s.Addr, s.Addr+uint64(s.Size)
+	free := func(to uint64) {
+		if to > at {
+			s.Blocks = append(s.Blocks, trace.Block{Addr: at, Size: int64(to - at), Requested: unknownRequest, ID: trace.None})
+		}
+	}
+	for i, b := range live {
+		free(b.Addr)
+		next := end
+		if i+1 < len(live) {
+			next = live[i+1].Addr
+		}
+		if b.Size == 0 {
+			b.Size = initialSize(s, b, int64(next-b.Addr), settings)
+		}
+		if b.Addr < at || b.Addr+uint64(b.Size) > next {
+			return fmt.Errorf("allocation of %d bytes at %#x overlaps another", b.Requested, b.Addr)
+		}
+		s.Blocks = append(s.Blocks, b)
+		at = b.Addr + uint64(b.Size)
+	}
+	free(end)
+	return nil
+}
+
+// initialSize is the size of a block of which only the request is known. In
+// the large pool no free block is as small as 1 MiB (R7), so a gap up to that
+// belongs to the block before it; and segments from max_split_size on are
+// always one block (R6, R7).
+func initialSize(s *trace.Segment, b trace.Block, room int64, settings *trace.Settings) int64 {
+	size := roundSize(b.Requested, settings)
+	if s.Small || s.Expandable {
+		return size
+	}
+	oversize := settings.MaxSplitSize > 0 && s.Size >= settings.MaxSplitSize
+	if oversize || room-size <= smallLimit {
+		return room
+	}
+	return size
+}

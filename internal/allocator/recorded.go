@@ -1,0 +1,114 @@
+package allocator
+
+import (
+	"fmt"
+
+	"memorymark/internal/trace"
+)
+
+// Difference is the first place where a replay and its recording part.
+type Difference struct {
+	Event     int    // index of the recorded event, len(Events) for the final state
+	Recorded  string // what the recording says
+	Simulated string // what the simulation did
+}
+
+func (d *Difference) Error() string {
+	return fmt.Sprintf("event %d: recorded %s, simulated %s", d.Event, d.Recorded, d.Simulated)
+}
+
+// recordedDriver answers as the driver did when the trace was recorded: the
+// segment events say what it was asked and where it put things. It is the only
+// thing a replay takes from the recording besides the requests.
+type recordedDriver struct {
+	events []trace.Event
+	at     int // the next event to be matched
+	end    int // the request the segment events before it belong to
+	first  *Difference
+	model  *ModelDriver // once the replay has parted from the recording
+	asked  int64
+}
+
+func (d *recordedDriver) next() *trace.Event {
+	if d.first == nil && d.at < d.end {
+		return &d.events[d.at]
+	}
+	return nil
+}
+
+func (d *recordedDriver) differ(event int, recorded, simulated string) {
+	if d.first == nil {
+		d.first = &Difference{event, recorded, simulated}
+	}
+}
+
+// refused reports whether the driver had no memory at this point: instead of
+// handing out a segment, the allocator then released some or gave up.
+func (d *recordedDriver) refused() bool {
+	if e := d.next(); e != nil {
+		return isRelease(e.Action)
+	}
+	return d.first == nil && d.end < len(d.events) && d.events[d.end].Action == trace.OutOfMemory
+}
+
+// match consumes the next event if it is the given one.
+func (d *recordedDriver) match(action trace.Action, addr uint64, size int64) bool {
+	e := d.next()
+	if e != nil && e.Action == action && e.Size == size && (addr == 0 || e.Addr == addr) {
+		d.at++
+		return true
+	}
+	if d.first == nil {
+		simulated := describe(action, addr, size)
+		if e == nil {
+			d.differ(d.end, "no segment event", simulated)
+		} else {
+			d.differ(d.at, describe(e.Action, e.Addr, e.Size), simulated)
+		}
+	}
+	return false
+}
+
+func (d *recordedDriver) Malloc(size int64) (uint64, bool) {
+	if d.refused() {
+		return 0, false
+	}
+	d.asked += size
+	if e := d.next(); d.match(trace.SegmentAlloc, 0, size) {
+		return e.Addr, true
+	}
+	return d.model.Malloc(size)
+}
+
+func (d *recordedDriver) Free(addr uint64, size int64) {
+	if !d.match(trace.SegmentFree, addr, size) {
+		d.model.Free(addr, size)
+	}
+}
+
+func (d *recordedDriver) Reserve(page int64) (uint64, int64) {
+	if e := d.next(); e != nil && e.Action == trace.SegmentMap {
+		return e.Addr, roomBytes / page * page
+	}
+	return d.model.Reserve(page)
+}
+
+func (d *recordedDriver) Map(addr uint64, size int64) bool {
+	if d.refused() {
+		return false
+	}
+	d.asked += size
+	d.match(trace.SegmentMap, addr, size)
+	return true
+}
+
+func (d *recordedDriver) Unmap(addr uint64, size int64) {
+	d.match(trace.SegmentUnmap, addr, size)
+}
+
+func describe(action trace.Action, addr uint64, size int64) string {
+	if addr == 0 {
+		return fmt.Sprintf("%s of %d bytes", action, size)
+	}
+	return fmt.Sprintf("%s of %d bytes at %#x", action, size, addr)
+}

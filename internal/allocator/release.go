@@ -1,0 +1,125 @@
+package allocator
+
+// This file gives memory back to the driver: R12, R13 and R14.
+
+// EmptyCache returns to the driver what it can (R13).
+func (a *Allocator) EmptyCache() {
+	a.synchronize()
+	for _, small := range []bool{false, true} {
+		a.releaseAll(a.poolOf(a.pools[0].id, small))
+	}
+}
+
+// synchronize waits for all streams: every pending free completes.
+func (a *Allocator) synchronize() {
+	a.stats.Syncs++
+	for _, h := range a.pending {
+		a.complete(h)
+	}
+	a.pending = a.pending[:0]
+}
+
+// releaseAll returns every whole free segment of a pool, and then unmaps the
+// free pages of expandable ones.
+func (a *Allocator) releaseAll(p *pool) {
+	var toUnmap []Handle
+	for _, stream := range a.streamOrder {
+		for _, h := range p.free[stream].all() {
+			b := a.blocks.at(h)
+			switch {
+			case b.room != nil:
+				toUnmap = append(toUnmap, h)
+			case b.prev == none && b.next == none:
+				a.releaseSegment(h)
+			}
+		}
+	}
+	for _, h := range toUnmap {
+		a.unmap(h)
+	}
+}
+
+// releaseSegment returns a free block that is a whole segment.
+func (a *Allocator) releaseSegment(h Handle) {
+	a.removeFree(h)
+	b := a.blocks.at(h)
+	a.driver.Free(b.addr, b.size)
+	a.stats.DeviceFrees++
+	a.stats.segmentGone(b.pool.small, b.size, b.size >= a.maxSplit)
+	a.blocks.drop(h)
+}
+
+// releaseOversize is R12; it reports whether enough came back.
+func (a *Allocator) releaseOversize(p *pool, stream uint16, size int64) bool {
+	if a.maxSplit == unlimited {
+		return false
+	}
+	wanted := max(size, a.maxSplit)
+	set := &p.free[stream]
+	at := set.lowerBound(wanted, 0)
+	if set.has(at) && a.blocks.at(set.get(at).block).room == nil {
+		a.releaseSegment(set.get(at).block)
+		return true
+	}
+	var doomed []Handle
+	released := int64(0)
+	for released < wanted {
+		var ok bool
+		if at, ok = set.previous(at); !ok || set.get(at).size < a.maxSplit {
+			break
+		}
+		if k := set.get(at); a.blocks.at(k.block).room == nil {
+			released += k.size
+			doomed = append(doomed, k.block)
+		}
+	}
+	for _, h := range doomed {
+		a.releaseSegment(h)
+	}
+	return released >= wanted
+}
+
+func (a *Allocator) collectsGarbage() bool {
+	return a.limit > 0 && a.settings.GCThreshold > 0
+}
+
+// collectGarbage is R14.
+func (a *Allocator) collectGarbage() {
+	threshold := int64(a.settings.GCThreshold * float64(a.limit))
+	excess := a.stats.ReservedBytes[All].Current - threshold
+	if excess <= 0 {
+		return
+	}
+	p := a.pools[1]
+	var candidates []Handle
+	ages := int64(0)
+	for _, stream := range a.streamOrder {
+		for _, h := range p.free[stream].all() {
+			if b := a.blocks.at(h); b.prev == none && b.next == none {
+				candidates = append(candidates, h)
+				ages += p.searches - b.age
+			}
+		}
+	}
+	count := len(candidates)
+	for freed := true; excess > 0 && freed && count > 0; {
+		freed = false
+		mean := float64(ages) / float64(count)
+		for i, h := range candidates {
+			if h == none {
+				continue
+			}
+			b := a.blocks.at(h)
+			age := p.searches - b.age
+			if b.room != nil || float64(age) < mean {
+				continue
+			}
+			freed = true
+			excess -= b.size
+			ages -= age
+			count--
+			candidates[i] = none
+			a.releaseSegment(h)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package allocator_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"memorymark/internal/allocator"
+	"memorymark/internal/snapshot"
+	"memorymark/internal/trace"
+)
+
+const truthDir = "../../testdata/truth"
+
+func readTrace(t testing.TB, path string) *trace.Trace {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := snapshot.Read(f, snapshot.Limits{})
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return s.Devices[0]
+}
+
+// TestTruth replays every recording: each allocation must land at its recorded
+// address, each segment must be asked for, returned, mapped and unmapped when
+// and where it was, and the final segments and blocks must be the recorded ones.
+func TestTruth(t *testing.T) {
+	files, err := filepath.Glob(truthDir + "/*/*.pickle.xz")
+	if err != nil || len(files) != 49 {
+		t.Fatalf("found %d recordings, want 49 (%v)", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".pickle.xz"), func(t *testing.T) {
+			t.Parallel()
+			tr := readTrace(t, file)
+			r, err := allocator.NewReplay(tr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := r.Recorded().Difference; d != nil {
+				t.Fatalf("%v%s", d, stackOf(tr, d.Event))
+			}
+		})
+	}
+}
+
+// stackOf prints the stack of the event that differs.
+func stackOf(tr *trace.Trace, event int) string {
+	if event >= len(tr.Events) {
+		return ""
+	}
+	var b strings.Builder
+	for _, f := range tr.Stacks.Frames(tr.Events[event].Stack) {
+		b.WriteString("\n\t" + f.File + " " + f.Name)
+	}
+	return b.String()
+}
+
+// TestTruthPeaks holds the simulated statistics to what PyTorch's own said in
+// the recorded processes.
+func TestTruthPeaks(t *testing.T) {
+	f, err := os.Open(truthDir + "/recorded.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	cases := 0
+	for lines.Scan() {
+		var c recordedCase
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		cases++
+		t.Run(c.ID, func(t *testing.T) {
+			t.Parallel()
+			c.check(t)
+		})
+	}
+	if cases != 40 {
+		t.Errorf("%d cases, want 40", cases)
+	}
+}
+
+type recordedCase struct {
+	ID       string
+	Measured struct {
+		ModelAllocated int64   `json:"model_allocated"`
+		InputAllocated int64   `json:"input_allocated"`
+		PeakAllocated  []int64 `json:"peak_allocated"`
+		EndAllocated   []int64 `json:"end_allocated"`
+		PeakReserved   []int64 `json:"peak_reserved"`
+	}
+}
+
+// check finds where the first step began and where it ended by the measured
+// levels there (the recording has no marks for them), and compares peaks of
+// both steps.
+func (c *recordedCase) check(t *testing.T) {
+	m := &c.Measured
+	tr := readTrace(t, filepath.Join(truthDir, "recorded", c.ID+".pickle.xz"))
+	r, err := allocator.NewReplay(tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocated, reserved := r.Recorded().Levels.Allocated, r.Recorded().Levels.Reserved
+	begin := slices.Index(allocated, m.ModelAllocated+m.InputAllocated)
+	if begin < 0 {
+		t.Fatalf("allocated bytes never were %d, as after the batch was made", m.ModelAllocated+m.InputAllocated)
+	}
+	if got := slices.Max(allocated[begin:]); got != slices.Max(m.PeakAllocated) {
+		t.Errorf("peak allocated %d, measured %d", got, slices.Max(m.PeakAllocated))
+	}
+	last := len(allocated) - 1
+	if allocated[last] != m.EndAllocated[1] {
+		t.Errorf("allocated at the end %d, measured %d", allocated[last], m.EndAllocated[1])
+	}
+	if got := slices.Max(reserved); got != m.PeakReserved[1] {
+		t.Errorf("peak reserved %d, measured %d", got, m.PeakReserved[1])
+	}
+	if !slices.ContainsFunc(firstStepEnds(allocated, m.EndAllocated[0], begin), func(end int) bool {
+		return slices.Max(allocated[begin:end+1]) == m.PeakAllocated[0] &&
+			slices.Max(allocated[end:]) == m.PeakAllocated[1] &&
+			slices.Max(reserved[:end+1]) == m.PeakReserved[0]
+	}) {
+		t.Errorf("no point with %d bytes allocated has the measured peaks %v and %v before and after it",
+			m.EndAllocated[0], m.PeakAllocated, m.PeakReserved)
+	}
+}
+
+// firstStepEnds lists where the first step may have ended.
+func firstStepEnds(allocated []int64, level int64, begin int) []int {
+	var out []int
+	for i := begin; i < len(allocated); i++ {
+		if allocated[i] == level {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// TestTruthOutOfMemory runs the recording that ends in an out-of-memory error
+// without the driver's answers, under the 8 GiB cap it was recorded with: the
+// same request must fail, and what the recording shows of the cap must fit it.
+func TestTruthOutOfMemory(t *testing.T) {
+	const limit = 8 << 30
+	tr := readTrace(t, truthDir+"/snapshots/gpt2_oom.pickle.xz")
+	oom := slices.IndexFunc(tr.Events, func(e trace.Event) bool { return e.Action == trace.OutOfMemory })
+	r, err := allocator.NewReplay(tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := r.WhatIf(allocator.Change{Limit: limit})
+	if out.Fits() || out.Events != oom {
+		t.Errorf("with a limit of 8 GiB the replay stops at event %d (%v), the recording at %d", out.Events, out.Failed, oom)
+	}
+	if c := r.Recorded().Capacity; c.AtLeast > limit || c.Below <= limit {
+		t.Errorf("the recording is said to show a capacity from %d to below %d; it was %d", c.AtLeast, c.Below, limit)
+	}
+	if out := r.WhatIf(allocator.Change{Limit: 2 * limit}); !out.Fits() || out.Events != oom+1 {
+		t.Errorf("with twice the limit it stops at event %d: %v", out.Events, out.Failed)
+	}
+}
+
+// TestStacks holds the stacks of the final segments and blocks to the
+// recorded ones, in processes recorded from their beginning: which block
+// remembers whose request is part of the rules (R8, R9).
+func TestStacks(t *testing.T) {
+	files, err := filepath.Glob(truthDir + "/recorded/*.pickle.xz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		tr := readTrace(t, file)
+		r, err := allocator.NewReplay(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range r.Recorded().Final {
+			want := tr.Final[i]
+			if s.Stack != want.Stack {
+				t.Errorf("%s: segment %#x was made by stack %d, recorded %d", filepath.Base(file), s.Addr, s.Stack, want.Stack)
+			}
+			for j, b := range s.Blocks {
+				if b.Stack != want.Blocks[j].Stack {
+					t.Errorf("%s: block %#x was made by stack %d, recorded %d", filepath.Base(file), b.Addr, b.Stack, want.Blocks[j].Stack)
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkReplay measures allocations and frees a second on a long recording.
+func BenchmarkReplay(b *testing.B) {
+	tr := readTrace(b, truthDir+"/snapshots/gpt2_py_30steps.pickle.xz")
+	r, err := allocator.NewReplay(tr)
+	if err != nil {
+		b.Fatal(err)
+	}
+	operations := tr.Count(trace.Alloc) + tr.Count(trace.FreeCompleted)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.WhatIf(allocator.Change{})
+	}
+	b.ReportMetric(float64(operations*b.N)/b.Elapsed().Seconds()/1e6, "Mops/s")
+}

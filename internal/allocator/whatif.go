@@ -1,0 +1,89 @@
+package allocator
+
+import "memorymark/internal/trace"
+
+// Trial is one what-if: a change of settings and what it would have taken.
+type Trial struct {
+	Name      string // as PYTORCH_CUDA_ALLOC_CONF would say it
+	Settings  trace.Settings
+	Unlimited *Outcome // without any limit
+	Needs     int64    // the smallest limit under which every request is met
+}
+
+// Verdict is whether a run fits a card.
+type Verdict int
+
+// The verdicts. A recording bounds the capacity it ran into from both sides;
+// what needs an amount in between cannot be told.
+const (
+	DoesNotFit Verdict = iota
+	MayFit
+	Fits
+)
+
+// On says whether the trial fits into what a recording shows of the capacity.
+func (t *Trial) On(c Capacity) Verdict {
+	switch {
+	case t.Needs <= c.AtLeast || c.Below == 0:
+		return Fits
+	case t.Needs < c.Below:
+		return MayFit
+	default:
+		return DoesNotFit
+	}
+}
+
+// Alternatives runs the recorded requests under the recorded settings and
+// under each setting people are told to try, one at a time, and finds out how
+// much memory each needs.
+func (r *Replay) Alternatives() []Trial {
+	base := r.trace.Settings
+	base.ExpandableSegments = false
+	change := func(f func(*trace.Settings)) trace.Settings {
+		s := base
+		f(&s)
+		return s
+	}
+	trials := []Trial{
+		{Name: "as recorded", Settings: r.trace.Settings},
+		{Name: "expandable_segments:True", Settings: change(func(s *trace.Settings) { s.ExpandableSegments = true })},
+		{Name: "max_split_size_mb:128", Settings: change(func(s *trace.Settings) { s.MaxSplitSize = 128 << 20 })},
+		{Name: "garbage_collection_threshold:0.8", Settings: change(func(s *trace.Settings) { s.GCThreshold = 0.8 })},
+		{Name: "roundup_power2_divisions:8", Settings: change(func(s *trace.Settings) {
+			for i := range s.RoundupDivisions {
+				s.RoundupDivisions[i] = 8
+			}
+		})},
+	}
+	for i := range trials {
+		t := &trials[i]
+		t.Unlimited = r.WhatIf(Change{Settings: &t.Settings})
+		t.Needs = r.smallestLimit(t)
+	}
+	return trials
+}
+
+// smallestLimit finds the least that a limit may be, in steps of the size in
+// which the allocator asks for memory. Fitting is not monotonic to the last
+// step, so the answer is one under which the run was seen to fit.
+func (r *Replay) smallestLimit(t *Trial) int64 {
+	const step = segmentRound
+	low := t.Unlimited.Stats.AllocatedBytes[All].Peak / step // too little, or just enough
+	high := (t.Unlimited.Stats.ReservedBytes[All].Peak + largeSegment) / step
+	if !r.fits(t, high*step) {
+		high *= 2 // R11 counts whole segments where expandable ones map less
+	}
+	for low+1 < high {
+		mid := (low + high) / 2
+		if r.fits(t, mid*step) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high * step
+}
+
+func (r *Replay) fits(t *Trial, limit int64) bool {
+	return r.WhatIf(Change{Settings: &t.Settings, Limit: limit}).Fits()
+}
