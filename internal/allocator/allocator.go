@@ -123,7 +123,8 @@ type Allocator struct {
 	private     map[trace.PoolID]int
 	streamOrder []uint16 // stream indices in order of their handles (R4)
 	pending     []Handle // given back, waiting for other streams (R16)
-	refused     int64    // the fewest bytes the driver would not let it hold, 0 if it never refused
+	// refuses stands for the limit where a recording says what came of it.
+	refuses func(total int64) bool
 }
 
 // New returns an allocator that holds nothing.
@@ -166,10 +167,13 @@ func (a *Allocator) Malloc(r Request) (Handle, error) {
 	}
 	size := roundSize(r.Size, &a.settings)
 	p := a.poolFor(r.Pool, size)
+	if a.collectsGarbage() {
+		p.searches++
+	}
 	h := a.search(p, r.Stream, size)
 	if h == none {
 		if h = a.grow(p, r, size); h == none {
-			return none, a.outOfMemory(r.Size, segmentSize(size))
+			return none, a.outOfMemory(r.Size, SegmentSize(size))
 		}
 	}
 	return a.handOut(h, size, r), nil
@@ -177,9 +181,7 @@ func (a *Allocator) Malloc(r Request) (Handle, error) {
 
 // grow gets a block from the driver (R10).
 func (a *Allocator) grow(p *pool, r Request, size int64) Handle {
-	if a.collectsGarbage() {
-		a.collectGarbage()
-	}
+	a.collectGarbage()
 	if h := a.newSegment(p, r, size); h != none {
 		return h
 	}
@@ -195,8 +197,8 @@ func (a *Allocator) grow(p *pool, r Request, size int64) Handle {
 
 // newSegment asks the driver for a segment that holds size (R3, R11, R15).
 func (a *Allocator) newSegment(p *pool, r Request, size int64) Handle {
-	segment := segmentSize(size)
-	if a.limit > 0 && a.stats.ReservedBytes[All].Current+segment > a.limit {
+	segment := SegmentSize(size)
+	if !a.mayHold(a.stats.ReservedBytes[All].Current + segment) {
 		return none
 	}
 	if a.settings.ExpandableSegments {
@@ -204,7 +206,6 @@ func (a *Allocator) newSegment(p *pool, r Request, size int64) Handle {
 	}
 	addr, ok := a.driver.Malloc(segment)
 	if !ok {
-		a.noteRefusal(segment)
 		return none
 	}
 	h := a.blocks.add(block{
@@ -216,11 +217,12 @@ func (a *Allocator) newSegment(p *pool, r Request, size int64) Handle {
 	return h
 }
 
-// noteRefusal remembers how much the driver would not let it hold.
-func (a *Allocator) noteRefusal(size int64) {
-	if total := a.stats.ReservedBytes[All].Current + size; a.refused == 0 || total < a.refused {
-		a.refused = total
+// mayHold tests the limit (R11).
+func (a *Allocator) mayHold(total int64) bool {
+	if a.refuses != nil {
+		return !a.refuses(total)
 	}
+	return a.limit == 0 || total <= a.limit
 }
 
 // handOut makes a block that is in no free set the program's, splitting it if
@@ -397,8 +399,9 @@ func nextDivision(size, d int64) int64 {
 	return (size + step - 1) / step * step
 }
 
-// segmentSize is R3.
-func segmentSize(size int64) int64 {
+// SegmentSize returns what the allocator asks the driver for when no free
+// block holds a rounded size (R3).
+func SegmentSize(size int64) int64 {
 	switch {
 	case size <= smallLimit:
 		return smallSegment

@@ -79,7 +79,6 @@ func (a *Allocator) mapPages(h Handle, size int64, stack trace.StackID) Handle {
 	b := a.blocks.at(h)
 	mapped := (size + b.room.page - 1) / b.room.page * b.room.page
 	if !a.driver.Map(b.addr, mapped) {
-		a.noteRefusal(mapped)
 		return none
 	}
 	p := b.pool

@@ -66,9 +66,6 @@ func (a *Allocator) poolOf(id trace.PoolID, small bool) *pool {
 
 // search takes the free block that suits best out of its set (R4–R6).
 func (a *Allocator) search(p *pool, stream uint16, size int64) Handle {
-	if a.collectsGarbage() {
-		p.searches++
-	}
 	set := &p.free[stream]
 	at := set.lowerBound(size, 0)
 	if !set.has(at) {

@@ -27,6 +27,7 @@ type recordedDriver struct {
 	first  *Difference
 	model  *ModelDriver // once the replay has parted from the recording
 	asked  int64
+	below  int64 // the least it would not let the allocator hold, 0 if it never refused
 }
 
 func (d *recordedDriver) next() *trace.Event {
@@ -42,8 +43,19 @@ func (d *recordedDriver) differ(event int, recorded, simulated string) {
 	}
 }
 
-// refused reports whether the driver had no memory at this point: instead of
-// handing out a segment, the allocator then released some or gave up.
+// refuses reports whether the allocator was not allowed to hold so much, or
+// the driver had no memory: instead of taking a segment it then released some
+// or gave up.
+func (d *recordedDriver) refuses(total int64) bool {
+	if !d.refused() {
+		return false
+	}
+	if d.below == 0 || total < d.below {
+		d.below = total
+	}
+	return true
+}
+
 func (d *recordedDriver) refused() bool {
 	if e := d.next(); e != nil {
 		return isRelease(e.Action)
@@ -70,9 +82,6 @@ func (d *recordedDriver) match(action trace.Action, addr uint64, size int64) boo
 }
 
 func (d *recordedDriver) Malloc(size int64) (uint64, bool) {
-	if d.refused() {
-		return 0, false
-	}
 	d.asked += size
 	if e := d.next(); d.match(trace.SegmentAlloc, 0, size) {
 		return e.Addr, true
@@ -94,9 +103,6 @@ func (d *recordedDriver) Reserve(page int64) (uint64, int64) {
 }
 
 func (d *recordedDriver) Map(addr uint64, size int64) bool {
-	if d.refused() {
-		return false
-	}
 	d.asked += size
 	d.match(trace.SegmentMap, addr, size)
 	return true

@@ -51,32 +51,37 @@ func (a *Allocator) releaseSegment(h Handle) {
 
 // releaseOversize is R12; it reports whether enough came back.
 func (a *Allocator) releaseOversize(p *pool, stream uint16, size int64) bool {
+	segments, enough := a.oversize(p, stream, size)
+	for _, h := range segments {
+		a.releaseSegment(h)
+	}
+	return enough
+}
+
+// oversize returns the free segments that R12 would release for a request, and
+// whether they are enough.
+func (a *Allocator) oversize(p *pool, stream uint16, size int64) (segments []Handle, enough bool) {
 	if a.maxSplit == unlimited {
-		return false
+		return nil, false
 	}
 	wanted := max(size, a.maxSplit)
 	set := &p.free[stream]
 	at := set.lowerBound(wanted, 0)
 	if set.has(at) && a.blocks.at(set.get(at).block).room == nil {
-		a.releaseSegment(set.get(at).block)
-		return true
+		return []Handle{set.get(at).block}, true
 	}
-	var doomed []Handle
-	released := int64(0)
-	for released < wanted {
+	sum := int64(0)
+	for sum < wanted {
 		var ok bool
 		if at, ok = set.previous(at); !ok || set.get(at).size < a.maxSplit {
 			break
 		}
 		if k := set.get(at); a.blocks.at(k.block).room == nil {
-			released += k.size
-			doomed = append(doomed, k.block)
+			sum += k.size
+			segments = append(segments, k.block)
 		}
 	}
-	for _, h := range doomed {
-		a.releaseSegment(h)
-	}
-	return released >= wanted
+	return segments, sum >= wanted
 }
 
 func (a *Allocator) collectsGarbage() bool {
@@ -85,13 +90,19 @@ func (a *Allocator) collectsGarbage() bool {
 
 // collectGarbage is R14.
 func (a *Allocator) collectGarbage() {
-	threshold := int64(a.settings.GCThreshold * float64(a.limit))
-	excess := a.stats.ReservedBytes[All].Current - threshold
-	if excess <= 0 {
-		return
+	for _, h := range a.garbage() {
+		a.releaseSegment(h)
+	}
+}
+
+// garbage returns the free segments that R14 would release now.
+func (a *Allocator) garbage() []Handle {
+	excess := a.stats.ReservedBytes[All].Current - int64(a.settings.GCThreshold*float64(a.limit))
+	if !a.collectsGarbage() || excess <= 0 {
+		return nil
 	}
 	p := a.pools[1]
-	var candidates []Handle
+	var candidates, victims []Handle
 	ages := int64(0)
 	for _, stream := range a.streamOrder {
 		for _, h := range p.free[stream].all() {
@@ -102,8 +113,8 @@ func (a *Allocator) collectGarbage() {
 		}
 	}
 	count := len(candidates)
-	for freed := true; excess > 0 && freed && count > 0; {
-		freed = false
+	for found := true; excess > 0 && found && count > 0; {
+		found = false
 		mean := float64(ages) / float64(count)
 		for i, h := range candidates {
 			if h == none {
@@ -114,12 +125,25 @@ func (a *Allocator) collectGarbage() {
 			if b.room != nil || float64(age) < mean {
 				continue
 			}
-			freed = true
+			found = true
 			excess -= b.size
 			ages -= age
 			count--
 			candidates[i] = none
-			a.releaseSegment(h)
+			victims = append(victims, h)
 		}
 	}
+	return victims
+}
+
+// firstRelease returns the free segment that would be released first for the
+// sake of a request that no free block meets, none if that cannot be told.
+func (a *Allocator) firstRelease(p *pool, stream uint16, size int64) Handle {
+	if garbage := a.garbage(); len(garbage) > 0 {
+		return garbage[0]
+	}
+	if oversize, _ := a.oversize(p, stream, size); len(oversize) > 0 {
+		return oversize[0]
+	}
+	return none
 }

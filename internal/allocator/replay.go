@@ -11,6 +11,7 @@ import (
 // recorded or under other settings.
 type Replay struct {
 	trace    *trace.Trace
+	limit    int64 // while it was recorded, 0 if not known
 	initial  []trace.Segment
 	pools    []trace.Segment // segments of private pools, for events that do not say theirs
 	emptied  []int           // events before which the program emptied the cache
@@ -45,11 +46,14 @@ func (o *Outcome) Fits() bool { return o.Failed == nil }
 // NewReplay runs a trace as it was recorded and compares every address and
 // every segment with the recording; Recorded then has the outcome. It fails
 // only if the trace makes no sense.
-func NewReplay(t *trace.Trace) (*Replay, error) {
+//
+// A recording does not say what limit was set. Everything follows without it
+// but garbage collection (R14), for which the caller may know; 0 is unknown.
+func NewReplay(t *trace.Trace, limit int64) (*Replay, error) {
 	if err := t.CheckValid(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	r := &Replay{trace: t}
+	r := &Replay{trace: t, limit: limit}
 	var err error
 	if r.initial, err = initialState(t); err != nil {
 		return nil, fmt.Errorf("replay: reconstruct the beginning: %w", err)
@@ -66,7 +70,7 @@ func NewReplay(t *trace.Trace) (*Replay, error) {
 	r.recorded = p.out
 	r.recorded.Difference = d.first
 	r.recorded.SegmentBytes = d.asked
-	r.recorded.Capacity = Capacity{AtLeast: p.out.Stats.ReservedBytes[All].Peak, Below: p.a.refused}
+	r.recorded.Capacity = Capacity{AtLeast: p.out.Stats.ReservedBytes[All].Peak, Below: d.below}
 	r.emptied = p.emptied
 	return r, nil
 }
@@ -171,7 +175,8 @@ func (r *run) finish() *Outcome {
 // answers.
 func (r *Replay) runRecorded(until int) (*recordedDriver, *run) {
 	d := &recordedDriver{events: r.trace.Events, model: NewModelDriver(lowestAddress(r.trace))}
-	p := r.newRun(New(d, Options{Settings: r.trace.Settings, Streams: r.trace.Streams}))
+	p := r.newRun(New(d, Options{Settings: r.trace.Settings, Limit: r.limit, Streams: r.trace.Streams}))
+	p.a.refuses = d.refuses
 	p.out.Levels = newLevels(len(r.trace.Events))
 	p.seed(r.initial)
 	for i := 0; i < until; {
@@ -181,25 +186,30 @@ func (r *Replay) runRecorded(until int) (*recordedDriver, *run) {
 	return d, p
 }
 
-// recordedStep runs the request that the events from i on belong to, with the
-// segment events before it, and returns the index behind them.
+// recordedStep runs the request that the events from i on belong to, with what
+// the allocator did for its sake before it, and returns the index behind them.
 func (r *run) recordedStep(d *recordedDriver, i int) int {
-	d.at, d.end = i, i
+	d.at = i + r.completions(d, i)
+	d.end = d.at
 	for d.end < len(d.events) && d.events[d.end].Action.IsSegment() {
 		d.end++
 	}
+	if d.at > i && !r.waitsForStreams(d) {
+		d.at, d.end = i, i // ordinary completions: one at a time
+	}
+	from := d.at
 	if d.at < d.end && r.emptiesCache(d) {
 		r.emptied = append(r.emptied, i)
 		r.a.EmptyCache()
-		if d.at == i {
-			d.differ(i, describe(d.events[i].Action, d.events[i].Addr, d.events[i].Size), "nothing to release")
+		if d.at == from {
+			d.differ(from, describe(d.events[from].Action, d.events[from].Addr, d.events[from].Size), "nothing to release")
 			d.at = d.end
 		}
 		r.note(i, d.at)
 		return d.at
 	}
 	if d.end == len(d.events) {
-		d.differ(i, describe(d.events[i].Action, d.events[i].Addr, d.events[i].Size), "nothing: no request follows")
+		d.differ(from, describe(d.events[from].Action, d.events[from].Addr, d.events[from].Size), "nothing: no request follows")
 		return d.end
 	}
 	r.compareStep(d)
@@ -207,11 +217,39 @@ func (r *run) recordedStep(d *recordedDriver, i int) int {
 	return d.end + 1
 }
 
+// completions counts the frees from i on that complete memory given back some
+// time before, not just now.
+func (r *run) completions(d *recordedDriver, i int) int {
+	n := 0
+	for i+n < len(d.events) && d.events[i+n].Action == trace.FreeCompleted {
+		if before := i + n - 1; n == 0 && before >= 0 && d.events[before].Action == trace.FreeRequested &&
+			d.events[before].ID == d.events[i].ID {
+			return 0
+		}
+		n++
+	}
+	return n
+}
+
+// waitsForStreams reports whether the completions before d.at come from the
+// wait for all streams in a last attempt (R13), which is after the search for
+// a free block, and not from a look at which streams have passed, which is
+// before it. The search would have found what they made free.
+func (r *run) waitsForStreams(d *recordedDriver) bool {
+	if d.end == len(d.events) {
+		return false
+	}
+	request := &d.events[d.end]
+	released := d.at < d.end && isRelease(d.events[d.at].Action)
+	return (request.Action == trace.OutOfMemory || request.Action == trace.Alloc && released) &&
+		!r.emptiesCache(d)
+}
+
 // emptiesCache reports whether segments were released because the program
 // asked for it (torch.cuda.empty_cache leaves no event of its own) and not
 // for the sake of the request that follows.
 func (r *run) emptiesCache(d *recordedDriver) bool {
-	if !isRelease(d.events[d.at].Action) {
+	if d.at == d.end || !isRelease(d.events[d.at].Action) {
 		return false
 	}
 	if d.end == len(d.events) {
@@ -221,8 +259,16 @@ func (r *run) emptiesCache(d *recordedDriver) bool {
 	if request.Action == trace.OutOfMemory {
 		return false
 	}
-	return request.Action != trace.Alloc || isRelease(d.events[d.end-1].Action) ||
-		r.a.canServe(r.poolAt(request), request.Stream, request.Size)
+	if request.Action != trace.Alloc || isRelease(d.events[d.end-1].Action) {
+		return true
+	}
+	size := roundSize(request.Size, &r.trace.Settings)
+	pool := r.a.poolFor(r.poolAt(request), size)
+	if r.a.canServe(pool, request.Stream, size) {
+		return true
+	}
+	first := r.a.firstRelease(pool, request.Stream, size)
+	return first != none && r.a.Addr(first) != d.events[d.at].Addr
 }
 
 func isRelease(a trace.Action) bool { return a == trace.SegmentFree || a == trace.SegmentUnmap }
@@ -366,9 +412,7 @@ func (d *countingDriver) Map(addr uint64, size int64) bool {
 }
 
 // canServe reports whether a free block would meet a request.
-func (a *Allocator) canServe(id trace.PoolID, stream uint16, requested int64) bool {
-	size := roundSize(requested, &a.settings)
-	p := a.poolFor(id, size)
+func (a *Allocator) canServe(p *pool, stream uint16, size int64) bool {
 	h := a.search(p, stream, size)
 	if h == none {
 		return false

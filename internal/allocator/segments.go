@@ -52,7 +52,7 @@ func (b *block) state() trace.State {
 
 // Seed gives an allocator that holds nothing the state of another: segments
 // with the blocks in them. The handles of blocks in use come back by ID.
-// Statistics start from that state, with every peak at its current value.
+// Statistics start from that state, as if their peaks and sums had been reset.
 func (a *Allocator) Seed(segments []trace.Segment) map[trace.ID]Handle {
 	handles := make(map[trace.ID]Handle)
 	rooms := make(map[roomKey]Handle)
@@ -78,6 +78,7 @@ func (a *Allocator) Seed(segments []trace.Segment) map[trace.ID]Handle {
 		a.seedRoomEnd(last)
 	}
 	a.stats.ResetPeaks()
+	a.stats.ResetSums()
 	return handles
 }
 

@@ -74,16 +74,27 @@ type Stats struct {
 // ResetPeaks makes every peak the current value, as
 // torch.cuda.reset_peak_memory_stats does.
 func (s *Stats) ResetPeaks() {
+	s.each(func(stat *Stat) { stat.Peak = stat.Current })
+}
+
+// ResetSums sets every sum of increases and decreases to 0, as
+// torch.cuda.reset_accumulated_memory_stats does.
+func (s *Stats) ResetSums() {
+	s.each(func(stat *Stat) { stat.Allocated, stat.Freed = 0, 0 })
+	s.Retries, s.OutOfMemory, s.Syncs, s.DeviceAllocs, s.DeviceFrees = 0, 0, 0, 0, 0
+}
+
+func (s *Stats) each(f func(*Stat)) {
 	for _, a := range []*StatArray{
 		&s.Allocations, &s.Segments, &s.Active, &s.InactiveSplit, &s.AllocatedBytes,
 		&s.ReservedBytes, &s.ActiveBytes, &s.InactiveSplitBytes, &s.RequestedBytes,
 	} {
 		for i := range a {
-			a[i].Peak = a[i].Current
+			f(&a[i])
 		}
 	}
-	s.OversizeAllocations.Peak = s.OversizeAllocations.Current
-	s.OversizeSegments.Peak = s.OversizeSegments.Current
+	f(&s.OversizeAllocations)
+	f(&s.OversizeSegments)
 }
 
 func (s *Stats) segmentAdded(small bool, size int64, oversize bool) {

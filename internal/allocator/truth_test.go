@@ -34,15 +34,22 @@ func readTrace(t testing.TB, path string) *trace.Trace {
 // address, each segment must be asked for, returned, mapped and unmapped when
 // and where it was, and the final segments and blocks must be the recorded ones.
 func TestTruth(t *testing.T) {
-	files, err := filepath.Glob(truthDir + "/*/*.pickle.xz")
-	if err != nil || len(files) != 49 {
-		t.Fatalf("found %d recordings, want 49 (%v)", len(files), err)
+	var files []string
+	for _, folder := range []string{"snapshots", "recorded"} {
+		found, err := filepath.Glob(filepath.Join(truthDir, folder, "*.pickle.xz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) != 49 {
+		t.Fatalf("found %d recordings, want 49", len(files))
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".pickle.xz"), func(t *testing.T) {
 			t.Parallel()
 			tr := readTrace(t, file)
-			r, err := allocator.NewReplay(tr)
+			r, err := allocator.NewReplay(tr, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +116,7 @@ type recordedCase struct {
 func (c *recordedCase) check(t *testing.T) {
 	m := &c.Measured
 	tr := readTrace(t, filepath.Join(truthDir, "recorded", c.ID+".pickle.xz"))
-	r, err := allocator.NewReplay(tr)
+	r, err := allocator.NewReplay(tr, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +163,7 @@ func TestTruthOutOfMemory(t *testing.T) {
 	const limit = 8 << 30
 	tr := readTrace(t, truthDir+"/snapshots/gpt2_oom.pickle.xz")
 	oom := slices.IndexFunc(tr.Events, func(e trace.Event) bool { return e.Action == trace.OutOfMemory })
-	r, err := allocator.NewReplay(tr)
+	r, err := allocator.NewReplay(tr, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +189,7 @@ func TestStacks(t *testing.T) {
 	}
 	for _, file := range files {
 		tr := readTrace(t, file)
-		r, err := allocator.NewReplay(tr)
+		r, err := allocator.NewReplay(tr, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +210,7 @@ func TestStacks(t *testing.T) {
 // BenchmarkReplay measures allocations and frees a second on a long recording.
 func BenchmarkReplay(b *testing.B) {
 	tr := readTrace(b, truthDir+"/snapshots/gpt2_py_30steps.pickle.xz")
-	r, err := allocator.NewReplay(tr)
+	r, err := allocator.NewReplay(tr, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

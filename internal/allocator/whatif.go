@@ -4,7 +4,6 @@ import "memorymark/internal/trace"
 
 // Trial is one what-if: a change of settings and what it would have taken.
 type Trial struct {
-	Name      string // as PYTORCH_CUDA_ALLOC_CONF would say it
 	Settings  trace.Settings
 	Unlimited *Outcome // without any limit
 	Needs     int64    // the smallest limit under which every request is met
@@ -33,28 +32,25 @@ func (t *Trial) On(c Capacity) Verdict {
 	}
 }
 
-// Alternatives runs the recorded requests under the recorded settings and
-// under each setting people are told to try, one at a time, and finds out how
-// much memory each needs.
+// Alternatives runs the recorded requests under the recorded settings, and
+// then with each setting that people are told to try, one at a time, and finds
+// out how much memory each needs.
 func (r *Replay) Alternatives() []Trial {
-	base := r.trace.Settings
-	base.ExpandableSegments = false
-	change := func(f func(*trace.Settings)) trace.Settings {
-		s := base
-		f(&s)
-		return s
+	trials := []Trial{{Settings: r.trace.Settings}}
+	try := func(change func(*trace.Settings)) {
+		s := r.trace.Settings
+		if change(&s); s.String() != r.trace.Settings.String() {
+			trials = append(trials, Trial{Settings: s})
+		}
 	}
-	trials := []Trial{
-		{Name: "as recorded", Settings: r.trace.Settings},
-		{Name: "expandable_segments:True", Settings: change(func(s *trace.Settings) { s.ExpandableSegments = true })},
-		{Name: "max_split_size_mb:128", Settings: change(func(s *trace.Settings) { s.MaxSplitSize = 128 << 20 })},
-		{Name: "garbage_collection_threshold:0.8", Settings: change(func(s *trace.Settings) { s.GCThreshold = 0.8 })},
-		{Name: "roundup_power2_divisions:8", Settings: change(func(s *trace.Settings) {
-			for i := range s.RoundupDivisions {
-				s.RoundupDivisions[i] = 8
-			}
-		})},
-	}
+	try(func(s *trace.Settings) { s.ExpandableSegments = true })
+	try(func(s *trace.Settings) { s.MaxSplitSize = 128 << 20 })
+	try(func(s *trace.Settings) { s.GCThreshold = 0.8 })
+	try(func(s *trace.Settings) {
+		for i := range s.RoundupDivisions {
+			s.RoundupDivisions[i] = 8
+		}
+	})
 	for i := range trials {
 		t := &trials[i]
 		t.Unlimited = r.WhatIf(Change{Settings: &t.Settings})
