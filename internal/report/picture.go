@@ -1,0 +1,89 @@
+package report
+
+import (
+	"image/color"
+	"unicode/utf8"
+)
+
+// picture is a drawing before it is written: marks in the order in which they
+// are painted. The unit is the pixel; y grows downwards.
+type picture struct {
+	width, height int
+	background    color.NRGBA
+	marks         []mark
+}
+
+// mark is something that can be drawn both ways.
+type mark interface {
+	svg(*svgWriter)
+	png(*canvas)
+}
+
+type point struct{ x, y float64 }
+
+// area is a filled polygon.
+type area struct {
+	corners []point
+	fill    color.NRGBA
+	title   string // what a browser shows under the pointer
+}
+
+// line is a stroke through points.
+type line struct {
+	points []point
+	stroke color.NRGBA
+	width  float64
+	dashed bool
+}
+
+// anchor is the side of a text that its position names.
+type anchor uint8
+
+const (
+	left anchor = iota
+	middle
+	right
+)
+
+// text is one line of text; its position is on the baseline.
+type text struct {
+	at     point
+	string string
+	size   float64
+	fill   color.NRGBA
+	anchor anchor
+	bold   bool
+}
+
+func (p *picture) add(m ...mark) { p.marks = append(p.marks, m...) }
+
+func rectangle(x0, y0, x1, y1 float64, fill color.NRGBA) area {
+	return area{corners: []point{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}}, fill: fill}
+}
+
+// glyphWidth is how wide a character of the fonts used is, per pixel of size.
+// All are monospaced, so that a layout holds on machines with other fonts.
+const glyphWidth = 0.6
+
+func textWidth(s string, size float64) float64 {
+	return float64(utf8.RuneCountInString(s)) * glyphWidth * size
+}
+
+// shorten cuts a text to a width.
+func shorten(s string, size, width float64) string {
+	return tail(s, int(width/(glyphWidth*size)))
+}
+
+// tail cuts a text to a number of characters. It cuts the beginning: the end
+// of a path says more.
+func tail(s string, most int) string {
+	runes := []rune(s)
+	switch {
+	case len(runes) <= most:
+		return s
+	case most < 2:
+		return ""
+	default:
+		return "…" + string(runes[len(runes)-most+1:])
+	}
+}

@@ -1,0 +1,123 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"memorymark/internal/trace"
+)
+
+// Write writes the description for people.
+func (in *Info) Write(w io.Writer, width int) error {
+	fmt.Fprintf(w, "%s: a snapshot of %s (pickle protocol %d", in.File, plural(len(in.Devices), "device"), in.Protocol)
+	if in.Encoding != "" {
+		fmt.Fprintf(w, ", %s", in.Encoding)
+	}
+	fmt.Fprintln(w, ")")
+	if len(in.Devices) == 0 {
+		fmt.Fprintln(w, "Nothing was recorded: call torch.cuda.memory._record_memory_history() before the code in question.")
+	}
+	if len(in.Unknown) > 0 {
+		fmt.Fprintf(w, "Not read, because MemoryMark does not know it: %s\n", strings.Join(in.Unknown, ", "))
+	}
+	for i := range in.Devices {
+		in.Devices[i].write(w, width)
+	}
+	return nil
+}
+
+func (d *DeviceInfo) write(w io.Writer, width int) {
+	fmt.Fprintf(w, "\n%s\n  %s\n", heading(fmt.Sprintf("Device %d", d.Device)), d.eventsText())
+	if d.Lost > 0 {
+		fmt.Fprintf(w, "  %s contradict the rest, as when kinds of events were left out of the\n"+
+			"  recording; amounts are a good guess.\n", plural(d.Lost, "event"))
+	}
+	fmt.Fprintf(w, "\n%s\n", heading("Peak"))
+	d.Peak.write(w)
+	if len(d.AtPeak) > 0 {
+		fmt.Fprintln(w)
+		(&Top{By: ByCategory, Groups: d.AtPeak}).table(0).write(w, width)
+	}
+	if n := d.Actions[trace.OutOfMemory.String()]; n > len(d.Failures) {
+		fmt.Fprintf(w, "\nOut of memory %s times; the last %d:\n", count(n), len(d.Failures))
+	}
+	for i := range d.Failures {
+		d.Failures[i].write(w, width)
+	}
+	d.Segments.write(w)
+	d.Settings.write(w)
+}
+
+func (d *DeviceInfo) eventsText() string {
+	s := plural(d.Events, "event")
+	if d.Micros > 0 {
+		s += " in " + about(d.Micros)
+	}
+	if d.Events > 0 {
+		s += fmt.Sprintf(": %s, %s", plural(d.Actions["alloc"], "allocation"), plural(d.Actions["free_requested"], "free"))
+	}
+	if d.Steps > 0 {
+		s += ", " + plural(d.Steps, "optimizer step")
+	}
+	return s
+}
+
+func (p *PeakInfo) write(w io.Writer) {
+	when := "before the first event"
+	if p.Event >= 0 {
+		when = "at event " + count(p.Event)
+	}
+	fmt.Fprintf(w, "  requested  %10s  by the program, %s\n", size(p.Requested), when)
+	if p.Allocated != nil {
+		fmt.Fprintf(w, "  allocated  %10s  with the allocator's rounding\n", size(*p.Allocated))
+	}
+	if p.Reserved != nil {
+		fmt.Fprintf(w, "  reserved   %10s  taken from the driver\n", size(*p.Reserved))
+	}
+}
+
+func (f *FailureInfo) write(w io.Writer, width int) {
+	fmt.Fprintf(w, "\n%s  %s asked for", heading(fmt.Sprintf("Out of memory at event %s", count(f.Event))), size(f.Asked))
+	if f.DeviceFree != nil {
+		fmt.Fprintf(w, ", %s free on the device", size(*f.DeviceFree))
+	}
+	fmt.Fprintf(w, ", %s live\n", size(f.LiveBytes))
+	fmt.Fprintf(w, "  asked by %s", f.By.madeBy())
+	if from := f.By.calledFrom(); from != "" {
+		fmt.Fprintf(w, ", called from %s", from)
+	}
+	fmt.Fprint(w, "\n\n")
+	(&Top{By: ByStack, Groups: f.Top}).table(0).write(w, width)
+	if f.Why != nil {
+		f.Why.write(w, width)
+	}
+}
+
+func (s *SegmentsInfo) write(w io.Writer) {
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(w, "\n%s  %s of %s in all: %s used, %s free, the largest free block %s\n", heading("At the end"),
+		plural(s.Count, "segment"), size(s.Bytes), size(s.UsedBytes), size(s.FreeBytes), size(s.LargestFree))
+}
+
+func (s *SettingsInfo) write(w io.Writer) {
+	var set []string
+	if s.ExpandableSegments {
+		set = append(set, "expandable segments")
+	}
+	if s.MaxSplitSize > 0 {
+		set = append(set, "max split size "+size(s.MaxSplitSize))
+	}
+	if s.GCThreshold > 0 {
+		set = append(set, fmt.Sprintf("garbage collection threshold %g", s.GCThreshold))
+	}
+	if s.Raw != "" {
+		set = append(set, fmt.Sprintf("PYTORCH_CUDA_ALLOC_CONF=%q", s.Raw))
+	}
+	if len(set) == 0 {
+		set = append(set, "PyTorch's defaults")
+	}
+	fmt.Fprintf(w, "%s  %s\n", heading("Settings"), strings.Join(set, ", "))
+}

@@ -1,0 +1,112 @@
+package timeline
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"memorymark/internal/trace"
+)
+
+// wire is a timeline as pages read it. It is kept small: long rows of numbers
+// hold differences, and stacks and frames are stored once and named by index.
+type wire struct {
+	From      int         `json:"from"`
+	To        int         `json:"to"`
+	Events    int         `json:"events"`
+	Device    int         `json:"device"`
+	Lost      int         `json:"lost"`
+	Peak      Peak        `json:"peak"`
+	Moments   []int64     `json:"moments"` // differences
+	Elapsed   []int64     `json:"elapsed"` // differences, null if not recorded
+	Active    []int64     `json:"active"`  // differences of the highest values, as in the next two
+	Allocated []int64     `json:"allocated"`
+	Reserved  []int64     `json:"reserved"`
+	Groups    []Group     `json:"groups"`
+	Shapes    []wireShape `json:"shapes"`
+	Bands     []wireBand  `json:"bands"`
+	Spans     []Span      `json:"spans"`
+	Failures  []Failure   `json:"failures"`
+	Stacks    [][]int     `json:"stacks"` // frames of each stack, innermost first; 0 is the empty one
+	Frames    []string    `json:"frames"`
+}
+
+// wireShape is a shape as [id, size, group, stack, born, freed, end, column,
+// offset, column, offset, …], the columns and offsets as differences.
+type wireShape []int64
+
+type wireBand struct {
+	Group   int     `json:"group"`
+	Count   int     `json:"count"`
+	Largest int64   `json:"largest"`
+	Heights []int64 `json:"heights"` // differences
+}
+
+// MarshalJSON writes the timeline for a page.
+func (tl *Timeline) MarshalJSON() ([]byte, error) {
+	w := wire{
+		From: tl.From, To: tl.To, Events: tl.Events, Device: tl.Device, Lost: tl.Lost, Peak: tl.Peak,
+		Elapsed: differences(tl.Elapsed), Moments: differences(tl.Moments), Active: differences(tl.Active.Max),
+		Allocated: differences(tl.Allocated.Max), Reserved: differences(tl.Reserved.Max),
+		Groups: tl.Groups, Spans: tl.Spans, Failures: tl.Failures,
+		Stacks: [][]int{{}},
+	}
+	stacks := stackTable{wire: &w, stacks: map[trace.StackID]int{0: 0}, frames: make(map[trace.FrameID]int)}
+	for i := range tl.Shapes {
+		w.Shapes = append(w.Shapes, tl.Shapes[i].wire(stacks.add(tl.Stacks, tl.Shapes[i].Stack)))
+	}
+	for _, b := range tl.Bands {
+		w.Bands = append(w.Bands, wireBand{b.Group, b.Count, b.Largest, differences(b.Heights)})
+	}
+	return json.Marshal(&w)
+}
+
+func (s *Shape) wire(stack int) wireShape {
+	out := make(wireShape, 0, 7+2*len(s.Steps))
+	out = append(out, int64(s.ID), s.Size, int64(s.Group), int64(stack), int64(s.Born), int64(s.Freed), int64(s.End))
+	var last Step
+	for _, step := range s.Steps {
+		out = append(out, int64(step.Column-last.Column), step.Offset-last.Offset)
+		last = step
+	}
+	return out
+}
+
+func differences[T int | int64](values []T) []int64 {
+	if values == nil {
+		return nil
+	}
+	out := make([]int64, len(values))
+	var last T
+	for i, v := range values {
+		out[i] = int64(v - last)
+		last = v
+	}
+	return out
+}
+
+// stackTable collects the stacks that shapes name.
+type stackTable struct {
+	*wire
+	stacks map[trace.StackID]int
+	frames map[trace.FrameID]int
+}
+
+func (t *stackTable) add(table *trace.Stacks, id trace.StackID) int {
+	if at, ok := t.stacks[id]; ok {
+		return at
+	}
+	var stack []int
+	for _, f := range table.IDs(id) {
+		at, ok := t.frames[f]
+		if !ok {
+			at = len(t.Frames)
+			t.frames[f] = at
+			frame := table.Frame(f)
+			t.Frames = append(t.Frames, fmt.Sprintf("%s:%d %s", frame.File, frame.Line, frame.Name))
+		}
+		stack = append(stack, at)
+	}
+	t.stacks[id] = len(t.Stacks)
+	t.Stacks = append(t.Stacks, stack)
+	return t.stacks[id]
+}

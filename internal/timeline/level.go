@@ -1,0 +1,104 @@
+package timeline
+
+import (
+	"fmt"
+	"math"
+
+	"memorymark/internal/trace"
+)
+
+// Levels are bytes after each event, index = event; nil where not known. They
+// come from the allocator's simulation, or from Reserved.
+type Levels struct {
+	Allocated []int64 // what the allocator handed out, rounding included
+	Reserved  []int64 // what it took from the driver
+}
+
+func (l Levels) check(t *trace.Trace) error {
+	for _, level := range [][]int64{l.Allocated, l.Reserved} {
+		if level != nil && len(level) != len(t.Events) {
+			return fmt.Errorf("levels of %d events for a trace of %d", len(level), len(t.Events))
+		}
+	}
+	return nil
+}
+
+// withBefore puts a value for the moment before the first event in front of a
+// level. It is not known; one event is less than a picture shows.
+func withBefore(level []int64) []int64 {
+	if len(level) == 0 {
+		return nil
+	}
+	return append(append(make([]int64, 0, len(level)+1), level[0]), level...)
+}
+
+// Active returns the bytes that the program had asked for and that were not
+// yet free again after each event. As in PyTorch's viewer, memory that was
+// given back but waits for another stream counts.
+func Active(t *trace.Trace) ([]int64, error) {
+	active, err := activeOf(t, t.Lifetimes())
+	if err != nil {
+		return nil, err
+	}
+	return active[1:], nil
+}
+
+// activeOf returns the active bytes before the first event and after each.
+func activeOf(t *trace.Trace, lifetimes []trace.Lifetime) ([]int64, error) {
+	active := make([]int64, len(t.Events)+1) // changes first
+	for i := range lifetimes {
+		l := &lifetimes[i]
+		if l.Size < 0 {
+			return nil, fmt.Errorf("allocation %d: size %d", l.ID, l.Size)
+		}
+		if l.Gone < len(t.Events) {
+			active[l.Gone+1] -= l.Size
+		}
+		if active[l.Alloc+1] > math.MaxInt64-l.Size {
+			return nil, fmt.Errorf("allocation %d: more memory than can be counted", l.ID)
+		}
+		active[l.Alloc+1] += l.Size
+	}
+	for i := 1; i < len(active); i++ {
+		if active[i] > 0 && active[i-1] > math.MaxInt64-active[i] {
+			return nil, fmt.Errorf("event %d: more memory than can be counted", i-1)
+		}
+		active[i] += active[i-1]
+	}
+	return active, nil
+}
+
+// Reserved returns what the allocator held of the device after each event. It
+// walks back from the final segments, so it is exact without a simulation. It
+// returns nil where these are not known or contradict the events.
+func Reserved(t *trace.Trace) []int64 {
+	if t.Final == nil {
+		return nil
+	}
+	var held int64
+	for i := range t.Final {
+		if t.Final[i].Size < 0 || held > math.MaxInt64-t.Final[i].Size {
+			return nil
+		}
+		held += t.Final[i].Size
+	}
+	reserved := make([]int64, len(t.Events))
+	for i := len(t.Events) - 1; i >= 0; i-- {
+		reserved[i] = held
+		e := &t.Events[i]
+		if !e.Action.IsSegment() {
+			continue
+		}
+		// Going back, what was taken is given back. Either way the sum falls
+		// below zero when the recording is not whole or too large to count.
+		if e.Action == trace.SegmentAlloc || e.Action == trace.SegmentMap {
+			held -= e.Size
+		} else {
+			held += e.Size
+		}
+		if held < 0 || e.Size < 0 {
+			return nil
+		}
+	}
+	return reserved
+}
