@@ -94,16 +94,22 @@ func (p *Place) calledFrom() string {
 	return p.UserFrame.String()
 }
 
-// below returns the first n frames of Python, or all frames if n is negative.
+// below returns the first n frames, without C++ and the plumbing of module
+// calls, or all frames if n is negative.
 func (p *Place) below(n int) []string {
 	var out []string
 	for i := range p.Frames {
 		f := &p.Frames[i]
-		if n < 0 || len(out) < n && !(trace.Frame{File: f.File, Name: f.Function}).IsNative() {
+		if n < 0 || len(out) < n && !f.isPlumbing() {
 			out = append(out, f.String())
 		}
 	}
 	return out
+}
+
+func (f *Frame) isPlumbing() bool {
+	return f.Function == "_call_impl" || f.Function == "_wrapped_call_impl" ||
+		trace.Frame{File: f.File, Name: f.Function}.IsNative()
 }
 
 // Amount is a part of what is live.

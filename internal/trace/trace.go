@@ -94,6 +94,7 @@ type Note struct {
 	HasPool        bool     // whether Pool was recorded
 	ForwardFrames  []string // the forward pass behind an allocation made in backward
 	DeviceFree     int64    // for oom: free bytes on the device
+	NoFrames       bool     // no stack was recorded, as opposed to an empty one
 }
 
 // State is what a block is doing.

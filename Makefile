@@ -1,0 +1,54 @@
+# What each target does is in "make help". Everything runs offline once the
+# modules are in the cache; the first "make lint" builds the linter (2 minutes).
+
+BIN     := build/memorymark
+GO      ?= go
+TOOL    := $(GO) tool -modfile=tools/go.mod
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+LDFLAGS := -s -w -X memorymark/internal/cli.version=$(VERSION) -X memorymark/internal/cli.commit=$(COMMIT)
+ARGS    ?= snapshot info examples/gpt2_oom.pickle.xz
+FUZZTIME ?= 30s
+
+.DEFAULT_GOAL := help
+.PHONY: help build test unit lint fmt bench fuzz golden run clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build the static binary build/memorymark
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/memorymark
+
+test: lint unit build ## Check everything: format, vet, lint, go.mod, tests with -race, build
+
+unit: ## Run the tests alone, with the race detector
+	$(TOOL) gotestsum --format pkgname -- -race ./...
+
+lint: ## Check format, vet, lint and go.mod
+	@unformatted="$$($(TOOL) gofumpt -l .)"; \
+	if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(TOOL) golangci-lint run ./...
+	$(GO) mod tidy -diff
+
+fmt: ## Format all Go files
+	$(TOOL) gofumpt -w .
+
+bench: ## Run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## Run each fuzz target for FUZZTIME (30s)
+	@for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+golden: ## Rewrite the expected outputs of the tests; read the diff
+	$(GO) test ./internal/cli ./internal/report -update
+
+run: build ## Build, then run with ARGS
+	$(BIN) $(ARGS)
+
+clean: ## Remove what was built
+	rm -rf build

@@ -1,0 +1,204 @@
+// Package memorymark_test holds the rules that keep the tree liveable; see
+// docs/architecture.md. A rule about a room that does not exist yet holds.
+package memorymark_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "memorymark"
+
+// core is where the thinking happens: the same input gives the same output, on
+// any machine, in any test.
+var core = rooms("bytesize", "workload", "gpu", "trace", "torch", "models", "allocator", "predict", "timeline", "search")
+
+// bans says who must not import what, and why. A path that ends in /... stands
+// for everything below it.
+var bans = []struct {
+	who    []string // packages, relative to the module; nil is everybody
+	except []string // packages that may
+	ban    []string // imports
+	but    []string // imports that the ban does not mean
+	why    string
+}{
+	{
+		who: rooms("torch"), ban: full(rooms("allocator")),
+		why: "they agree through trace alone, so that each can be checked against recordings apart from the other",
+	},
+	{
+		who: rooms("allocator"), ban: full(rooms("torch", "models", "predict")),
+		why: "the allocator must not know who made the trace",
+	},
+	{
+		who: core, ban: []string{"context", "log", "log/slog", "net", "net/http", "os", "os/exec", "io/fs", "path/filepath"},
+		why: "the core takes values and returns values: no files, network, logging or cancelling",
+	},
+	{
+		who: core, ban: full(rooms("snapshot", "measure", "analysis", "report", "job", "worker", "server", "cli")),
+		why: "imports run one way, from the edges to the core",
+	},
+	{
+		who: rooms("timeline"), ban: []string{"html/template", "text/template", "image/...", "encoding/xml"},
+		why: "timeline says what to draw; how it looks is report's and the page's",
+	},
+	{
+		who: rooms("snapshot"), ban: full(rooms("allocator")),
+		why: "reading a file needs no simulation",
+	},
+	{
+		except: rooms("cli"), ban: []string{"github.com/spf13/..."},
+		why: "flags are the command line's; the server offers the same without them",
+	},
+	{
+		except: []string{"cmd/memorymark"}, ban: full(rooms("cli")),
+		why: "what a second room needs does not belong in the command line",
+	},
+	{
+		who: []string{"cmd/memorymark"}, ban: full([]string{"internal/..."}), but: full(rooms("cli")),
+		why: "main is one call",
+	},
+}
+
+func TestImports(t *testing.T) {
+	for dir, p := range packages(t) {
+		for _, b := range bans {
+			if b.who != nil && !slices.Contains(b.who, dir) || slices.Contains(b.except, dir) {
+				continue
+			}
+			for imported, file := range p.imports {
+				if matches(b.ban, imported) && !matches(b.but, imported) {
+					t.Errorf("%s imports %s: %s", file, imported, b.why)
+				}
+			}
+		}
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	for dir, p := range packages(t) {
+		if len(p.comments) != 1 {
+			t.Errorf("%s: want one package comment, have %d: %v", dir, len(p.comments), p.comments)
+		}
+	}
+}
+
+func TestPackageNames(t *testing.T) {
+	for dir, p := range packages(t) {
+		for _, bad := range []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "base"} {
+			if p.name == bad {
+				t.Errorf("%s: name the package after the one thing it is about", dir)
+			}
+		}
+		if base := path.Base(dir); p.name != base && p.name != "main" {
+			t.Errorf("%s: package %s is not called as its folder", dir, p.name)
+		}
+	}
+}
+
+func TestModule(t *testing.T) {
+	for _, file := range []string{"go.mod", "tools/go.mod"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "replace") {
+				t.Errorf("%s: %s: others cannot build what depends on a replacement", file, strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
+// pkg is what the rules look at. Files of tests do not count.
+type pkg struct {
+	name     string
+	imports  map[string]string // path to a file that imports it
+	comments []string          // files with a package comment
+}
+
+// packages returns the packages of the module by folder.
+func packages(t *testing.T) map[string]*pkg {
+	t.Helper()
+	out := make(map[string]*pkg)
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && file != "." && (strings.ContainsAny(name[:1], "._") || name == "testdata" || name == "node_modules"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		return addFile(out, filepath.ToSlash(file))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) == 0 {
+		t.Fatal("no packages found")
+	}
+	return out
+}
+
+func addFile(out map[string]*pkg, file string) error {
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	dir := path.Dir(file)
+	p := out[dir]
+	if p == nil {
+		p = &pkg{name: f.Name.Name, imports: make(map[string]string)}
+		out[dir] = p
+	}
+	if hasText(f.Doc) {
+		p.comments = append(p.comments, path.Base(file))
+	}
+	for _, spec := range f.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		p.imports[imported] = file
+	}
+	return nil
+}
+
+func hasText(doc *ast.CommentGroup) bool { return doc != nil && strings.TrimSpace(doc.Text()) != "" }
+
+func matches(patterns []string, imported string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		if dir, ok := strings.CutSuffix(p, "..."); ok {
+			return strings.HasPrefix(imported, dir)
+		}
+		return p == imported
+	})
+}
+
+// rooms returns the folders of rooms.
+func rooms(names ...string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = "internal/" + n
+	}
+	return out
+}
+
+// full returns the import paths of folders.
+func full(dirs []string) []string {
+	out := make([]string, len(dirs))
+	for i, d := range dirs {
+		out[i] = module + "/" + d
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+// Package cli is MemoryMark's command line: one file per command, each a
+// constructor that binds its flags, and one Run that turns the outcome into
+// an exit code. Results go to stdout; errors and progress go to stderr.
+//
+//	memorymark snapshot top oom.pickle --at oom
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"charm.land/lipgloss/v2"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Run runs one command line and returns the exit code of the process.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A read from a pipe cannot be interrupted, so the second Ctrl-C must kill.
+	context.AfterFunc(ctx, stop)
+
+	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := newRoot(e)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	printError(stderr, err)
+	return exitCode(err)
+}
+
+// env is what every command gets: where to read and write, and the flags that
+// all commands share.
+type env struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	json           bool
+}
+
+func newRoot(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "memorymark",
+		Short: "Where GPU memory goes when a network trains, and what to do about it",
+		Long: "MemoryMark tells where GPU memory goes when a neural network trains, and what to do\n" +
+			"about it.",
+		Annotations: map[string]string{"footer": exitCodeHelp()},
+		Example: "  memorymark snapshot info oom.pickle\n" +
+			"  memorymark snapshot top oom.pickle --at oom",
+		Args:          cobra.ArbitraryArgs,
+		RunE:          runGroup,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(e.stdin)
+	root.SetOut(e.stdout)
+	root.SetErr(e.stderr)
+	root.SetHelpTemplate(helpTemplate)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return badUsage(seeHelp(c), "%w", err) })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().BoolVar(&e.json, "json", false, "print JSON instead of text")
+	root.AddCommand(newSnapshot(e), newVersion(e))
+	return root
+}
+
+// helpTemplate shows what a command is for and an example before the rest:
+// most people who ask for help want a line to copy.
+const helpTemplate = `{{with or .Long .Short}}{{trim .}}
+
+{{end}}{{if .HasExample}}Examples:
+{{.Example}}
+
+{{end}}Usage:
+  {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}
+{{if .HasAvailableSubCommands}}
+Commands:
+{{- range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+{{end}}{{if .HasAvailableLocalFlags}}
+Flags:
+{{.LocalFlags.FlagUsages}}{{end}}{{if .HasAvailableInheritedFlags}}
+Flags of every command:
+{{.InheritedFlags.FlagUsages}}{{end}}{{with .Annotations.footer}}
+{{.}}{{end}}`
+
+// runGroup is the RunE of a command that only holds others: alone it prints
+// help, with an argument that argument is a command that does not exist.
+func runGroup(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return c.Help()
+	}
+	hint := seeHelp(c)
+	if c.SuggestionsMinimumDistance <= 0 {
+		c.SuggestionsMinimumDistance = 2
+	}
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("did you mean %q?", c.CommandPath()+" "+strings.Join(near, " or "))
+	}
+	return badUsage(hint, "unknown command %q", c.CommandPath()+" "+args[0])
+}
+
+// exactArgs is cobra.ExactArgs with an error that names what is missing.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return badUsage(seeHelp(c), "%s: missing %s", c.CommandPath(), strings.Join(names[len(args):], " and "))
+		case len(args) > len(names):
+			return badUsage(seeHelp(c), "%s: unexpected argument %q", c.CommandPath(), args[len(names)])
+		}
+		return nil
+	}
+}
+
+func seeHelp(c *cobra.Command) string { return fmt.Sprintf("%s --help", c.CommandPath()) }
+
+// print writes a result: as JSON if the user asked for it, else as the text
+// that the function writes. Colours vanish where stdout is not a terminal.
+func (e *env) print(result any, text func(w io.Writer, width int) error) error {
+	if e.json {
+		enc := json.NewEncoder(e.stdout)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(result)
+	}
+	var b strings.Builder
+	if err := text(&b, e.width()); err != nil {
+		return err
+	}
+	_, err := lipgloss.Fprint(e.stdout, b.String())
+	return err
+}
+
+// width returns how wide text may be: 100 columns, or what a terminal has
+// within reason.
+func (e *env) width() int {
+	if f, ok := e.stdout.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return min(max(w, 80), 160)
+		}
+	}
+	return 100
+}

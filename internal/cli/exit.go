@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The exit codes, the same for every command.
+const (
+	exitOK          = 0
+	exitNo          = 1
+	exitUsage       = 2
+	exitFailure     = 3
+	exitInterrupted = 130
+)
+
+type exitMeaning struct {
+	code    int
+	meaning string
+}
+
+// exitCodes is the table that scripts rely on and that --help prints.
+var exitCodes = []exitMeaning{
+	{exitOK, "it worked, and the answer, if there is one, is yes"},
+	{exitNo, "it worked, and the answer is no: does not fit, differs, not valid"},
+	{exitUsage, "the command line or an input file is wrong"},
+	{exitFailure, "something else failed: a disk, a network, MemoryMark itself"},
+	{exitInterrupted, "it was interrupted"},
+}
+
+func exitCodeHelp() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:\n")
+	for _, c := range exitCodes {
+		fmt.Fprintf(&b, "  %3d  %s\n", c.code, c.meaning)
+	}
+	return b.String()
+}
+
+// errNo ends a command whose answer, already printed, is no.
+var errNo = errors.New("the answer is no")
+
+// failure is an error that knows its exit code and what to do about it.
+type failure struct {
+	code int
+	hint string // "" if there is nothing to say
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// badUsage returns an error about the command line.
+func badUsage(hint, format string, args ...any) error {
+	return &failure{code: exitUsage, hint: hint, err: fmt.Errorf(format, args...)}
+}
+
+// badInput returns an error about a file that the user gave.
+func badInput(hint, format string, args ...any) error {
+	return &failure{code: exitUsage, hint: hint, err: fmt.Errorf(format, args...)}
+}
+
+func exitCode(err error) int {
+	var f *failure
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errNo):
+		return exitNo
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &f):
+		return f.code
+	default:
+		return exitFailure
+	}
+}
+
+// printError says once what went wrong and what to do.
+func printError(w io.Writer, err error) {
+	if err == nil || errors.Is(err, errNo) {
+		return
+	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	fmt.Fprintf(w, "memorymark: %v\n", err)
+	var f *failure
+	if errors.As(err, &f) && f.hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", f.hint)
+	}
+}

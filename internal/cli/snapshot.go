@@ -1,0 +1,22 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+func newSnapshot(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "snapshot",
+		Short: "Read a memory snapshot that PyTorch recorded",
+		Long: "Reads files of torch.cuda.memory._dump_snapshot, plain or compressed with gzip, zstd\n" +
+			"or xz. FILE may be - for standard input. Nothing in the file is executed.\n\n" +
+			"To record one, put this around the code in question:\n\n" +
+			"  torch.cuda.memory._record_memory_history()\n" +
+			"  ...\n" +
+			"  torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")",
+		Example: "  memorymark snapshot info snapshot.pickle\n" +
+			"  memorymark snapshot top snapshot.pickle --at oom",
+		Args: cobra.ArbitraryArgs,
+		RunE: runGroup,
+	}
+	c.AddCommand(newSnapshotInfo(e), newSnapshotTop(e), newSnapshotTimeline(e), newSnapshotReplay(e), newSnapshotDiff(e))
+	return c
+}

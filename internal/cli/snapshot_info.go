@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"memorymark/internal/report"
+)
+
+func newSnapshotInfo(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "info FILE",
+		Short: "What a snapshot holds: devices, peaks, categories, failures, settings",
+		Long: "Prints what a snapshot holds: its devices and events, the peaks of requested,\n" +
+			"allocated and reserved memory, what the memory was for at the peak, and each\n" +
+			"out-of-memory error with what was live then.\n\n" +
+			"Categories are inferred from stacks, optimizer steps and lifetimes; what cannot be\n" +
+			"told stays unknown.",
+		Example: "  memorymark snapshot info oom.pickle",
+		Args:    exactArgs("FILE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := e.openSnapshot(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			info := &report.Info{
+				File: args[0], Protocol: s.Protocol, Encoding: s.Encoding, Unknown: s.Unknown,
+				Devices: []report.DeviceInfo{},
+			}
+			for _, t := range s.Devices {
+				if isEmpty(t) {
+					continue
+				}
+				d, err := report.NewDeviceInfo(t, classified(t), replayed(t))
+				if err != nil {
+					return err
+				}
+				info.Devices = append(info.Devices, *d)
+			}
+			return e.print(info, info.Write)
+		},
+	}
+}

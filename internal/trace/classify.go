@@ -1,0 +1,248 @@
+package trace
+
+import "slices"
+
+// Classify says what the memory of a recording is for, by what its stacks, the
+// optimizer's marks and the lifetimes show. It fills For where it is Unknown
+// and leaves Unknown what no rule covers. The phases are those of timetable; a
+// "span" is one run of a phase.
+//
+//  1. Made while the model is built, and freed there: temporary. Still there
+//     when the building ends: parameter (buffers included).
+//  2. Made in an optimizer's step and freed in it: temporary. Alive at its
+//     end: optimizer state. In a step that ran out of memory only what
+//     _init_group made is state, since the rest is freed by the exception.
+//  3. Made in forward or backward, never freed, and of a size that cuBLAS
+//     takes as scratch: workspace.
+//  4. Made in forward and freed in the same span: temporary. Alive at its end:
+//     activation. What a checkpoint makes again in backward counts as forward.
+//  5. Made in backward and freed in the same span: temporary. Alive at its
+//     end: gradient, and where the recording stops in mid-backward some
+//     temporaries among them. After an out-of-memory error, what the exception
+//     frees is temporary.
+//  6. Made by the user's loop and freed in backward: activation (a loss that is
+//     no module). Alive when the next forward begins: input. Freed before
+//     anything else happened, in a recording in which something else does:
+//     temporary.
+//  7. Made where no stack tells and freed by zero_grad: gradient.
+//  8. Live before the recording and freed by zero_grad: gradient. Never freed:
+//     see initial.
+func (t *Trace) Classify(lifetimes []Lifetime) {
+	c := classifier{t: t, tt: t.timetable(), all: lifetimes, initGroup: t.stacksThrough("_init_group")}
+	for i := range lifetimes {
+		l := &lifetimes[i]
+		if l.For == Unknown && l.Alloc >= 0 {
+			l.For = c.made(l)
+		}
+	}
+	c.initial()
+}
+
+type classifier struct {
+	t         *Trace
+	tt        *timetable
+	all       []Lifetime
+	initGroup []bool // by stack: made by an optimizer's _init_group
+}
+
+// made classifies an allocation whose birth was recorded.
+func (c *classifier) made(l *Lifetime) Category {
+	born := c.tt.phase[l.Alloc]
+	if c.isWorkspace(l, born) {
+		return Workspace
+	}
+	inSpan := c.freedInSpan(l)
+	switch born {
+	case build:
+		return temporaryIf(inSpan, Parameter)
+	case step:
+		failed := c.tt.failed[c.tt.span[l.Alloc]]
+		return temporaryIf(inSpan || failed && !c.initGroup[l.Stack], OptimizerState)
+	case forward:
+		return temporaryIf(inSpan, Activation)
+	case recompute:
+		return temporaryIf(c.freedIn(l, recompute), Activation)
+	case backward:
+		return temporaryIf(inSpan || c.freedByException(l), Gradient)
+	default:
+		return c.madeBetween(l, inSpan)
+	}
+}
+
+func (c *classifier) madeBetween(l *Lifetime, inSpan bool) Category {
+	switch {
+	case c.freedIn(l, zeroGrad):
+		return Gradient
+	case c.freedIn(l, backward):
+		return Activation
+	case inSpan && c.tt.known:
+		return Temporary
+	case c.meetsForward(l):
+		return Input
+	default:
+		return Unknown
+	}
+}
+
+// temporaryIf returns Temporary if the condition holds, else the other one.
+func temporaryIf(condition bool, other Category) Category {
+	if condition {
+		return Temporary
+	}
+	return other
+}
+
+// freedIn reports whether the allocation is freed in a phase.
+func (c *classifier) freedIn(l *Lifetime, p phase) bool {
+	return l.Freed < len(c.tt.phase) && c.tt.phase[l.Freed] == p
+}
+
+// freedInSpan reports whether the allocation is freed in the span that made it.
+func (c *classifier) freedInSpan(l *Lifetime) bool {
+	return l.Freed < len(c.tt.span) && c.tt.span[l.Freed] == c.tt.span[l.Alloc]
+}
+
+// freedByException reports whether the span that made the allocation ran out
+// of memory and the next one frees it.
+func (c *classifier) freedByException(l *Lifetime) bool {
+	span := c.tt.span[l.Alloc]
+	return c.tt.failed[span] && l.Freed < len(c.tt.span) && c.tt.span[l.Freed] == span+1
+}
+
+// meetsForward reports whether the allocation is alive when a forward begins.
+func (c *classifier) meetsForward(l *Lifetime) bool {
+	next, _ := slices.BinarySearch(c.tt.forward, l.Alloc)
+	return next < len(c.tt.forward) && c.tt.forward[next] < l.Freed
+}
+
+// cublasWorkspaces are the sizes that PyTorch allocates for cuBLAS, once for
+// each handle and stream, and keeps: 32 MiB on compute capability 9 and later
+// and 8320 KiB before (aten/src/ATen/cuda/CublasHandlePool.cpp, v2.11.0,
+// parseChosenWorkspaceSize), and 1 MiB for cuBLASLt.
+var cublasWorkspaces = map[int64]bool{32 << 20: true, 8320 << 10: true, 1 << 20: true}
+
+// isWorkspace reports whether an allocation made in forward or backward is
+// cuBLAS's. It must outlive its span: in a recording that stops in mid-forward
+// an activation may have that size too.
+func (c *classifier) isWorkspace(l *Lifetime, born phase) bool {
+	if born != forward && born != backward && born != recompute || !cublasWorkspaces[l.Size] {
+		return false
+	}
+	last := len(c.tt.span) - 1
+	return l.Freed > last && c.tt.span[last] != c.tt.span[l.Alloc]
+}
+
+// initial classifies what was live before the recording began. What is freed
+// by zero_grad is a gradient. What is never freed may be a parameter, optimizer
+// state or a workspace, and there is no stack to tell. The gradients of one
+// backward tell: each has the size of its parameter, and optimizers keep one
+// (momentum) or two (Adam) more of that size. So, where gradients are known
+// and the optimizer makes no state during the recording, the copies beyond the
+// first are state. Which of several blocks of one size is which cannot be
+// known; the sums by category are right all the same.
+func (c *classifier) initial() {
+	kept := make(map[int64]int) // allocations never freed, by size
+	for i := range c.t.Initial {
+		if c.freedIn(&c.all[i], zeroGrad) {
+			c.all[i].For = Gradient
+		} else if c.all[i].Freed == len(c.t.Events) {
+			kept[c.all[i].Size]++
+		}
+	}
+	gradients := c.gradientSizes()
+	copies := c.stateCopies(gradients, kept)
+	seen := make(map[int64]int)
+	for i := range c.t.Initial {
+		l := &c.all[i]
+		if l.For != Unknown || l.Freed < len(c.t.Events) {
+			continue
+		}
+		n := gradients[l.Size]
+		switch k := seen[l.Size]; {
+		case k < n:
+			l.For = Parameter
+		case k < n*(1+copies):
+			l.For = OptimizerState
+		default:
+			l.For = c.unpaired(l.Size, len(gradients) > 0)
+		}
+		seen[l.Size]++
+	}
+}
+
+// unpaired classifies what was live before, is never freed, and has no
+// gradient: a frozen parameter or a buffer, if a model is seen to run at all;
+// or a workspace, if it has that size. Weights can have that size too, so
+// without gradients that would tell them apart it stays unknown.
+func (c *classifier) unpaired(size int64, gradients bool) Category {
+	switch {
+	case cublasWorkspaces[size] && gradients:
+		return Workspace
+	case cublasWorkspaces[size] || len(c.tt.forward) == 0 && !gradients:
+		return Unknown
+	default:
+		return Parameter
+	}
+}
+
+// gradientSizes counts the gradients by size that are alive at the end of the
+// first backward that made some or, where the recording begins after it, in
+// the beginning.
+func (c *classifier) gradientSizes() map[int64]int {
+	out := make(map[int64]int)
+	first := slices.IndexFunc(c.all, func(l Lifetime) bool { return l.For == Gradient })
+	if first < 0 {
+		return out
+	}
+	end := c.all[first].Alloc
+	for end >= 0 && end+1 < len(c.tt.span) && c.tt.span[end+1] == c.tt.span[end] {
+		end++
+	}
+	for i := range c.all {
+		if l := &c.all[i]; l.For == Gradient && l.LiveAt(end) {
+			out[l.Size]++
+		}
+	}
+	return out
+}
+
+// stateCopies returns how many copies of the parameters the optimizer holds:
+// the largest number for which the blocks are there.
+func (c *classifier) stateCopies(gradients, kept map[int64]int) int {
+	for i := range c.all {
+		if c.all[i].For == OptimizerState && c.all[i].Size > 8 {
+			return 0
+		}
+	}
+	for copies := 2; copies > 0; copies-- {
+		if enough(gradients, kept, 1+copies) {
+			return copies
+		}
+	}
+	return 0
+}
+
+// enough reports whether kept holds each size of one as often as it says,
+// times n.
+func enough(one, kept map[int64]int, n int) bool {
+	for size, count := range one {
+		if kept[size] < count*n {
+			return false
+		}
+	}
+	return len(one) > 0
+}
+
+// stacksThrough says for each stack whether a function of that name is on it.
+func (t *Trace) stacksThrough(name string) []bool {
+	out := make([]bool, t.Stacks.Len())
+	for id := range out {
+		for _, f := range t.Stacks.IDs(StackID(id)) {
+			if t.Stacks.frames[f].Name == name {
+				out[id] = true
+				break
+			}
+		}
+	}
+	return out
+}

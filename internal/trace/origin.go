@@ -1,0 +1,119 @@
+package trace
+
+import "strings"
+
+// libraries are the directories of code that people use but do not write. A
+// path holds one of them as a whole element.
+var libraries = []string{
+	"torch", "torchvision", "torchaudio", "torchtune", "torchao", "functorch", "triton",
+	"transformers", "accelerate", "peft", "trl", "diffusers", "timm", "datasets",
+	"lightning", "lightning_fabric", "pytorch_lightning", "deepspeed", "megatron", "apex",
+	"transformer_engine", "flash_attn", "xformers", "bitsandbytes", "composer", "fairscale",
+	"site-packages", "dist-packages", "importlib", "multiprocessing", "concurrent",
+}
+
+// IsNative reports whether a frame is C++ and not Python.
+func (f Frame) IsNative() bool {
+	if f.File == "" || f.File == "??" || strings.Contains(f.Name, "::") {
+		return true
+	}
+	i := strings.LastIndexByte(f.File, '.')
+	if i < 0 {
+		return false
+	}
+	switch f.File[i:] {
+	case ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".cu", ".cuh", ".so", ".S":
+		return true
+	default:
+		return strings.Contains(f.File, ".so.")
+	}
+}
+
+// IsTorch reports whether a frame is PyTorch's own.
+func (f Frame) IsTorch() bool {
+	return f.IsNative() || f.in("torch") || f.in("functorch") || isSynthetic(f.File) || isCompiled(f.File)
+}
+
+// IsLibrary reports whether a frame is code that the user did not write:
+// PyTorch, a library, the interpreter.
+func (f Frame) IsLibrary() bool {
+	if f.IsTorch() || strings.HasSuffix(f.File, "/_ops.py") || f.inPythonLib() {
+		return true
+	}
+	for _, name := range libraries {
+		if f.in(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// in reports whether the file lies in a directory of that name.
+func (f Frame) in(dir string) bool {
+	rest := f.File
+	for {
+		i := strings.Index(rest, dir)
+		if i < 0 {
+			return false
+		}
+		end := i + len(dir)
+		if (i == 0 || isSlash(rest[i-1])) && end < len(rest) && isSlash(rest[end]) {
+			return true
+		}
+		rest = rest[end:]
+	}
+}
+
+// inPythonLib reports whether the file belongs to the standard library, as in
+// lib/python3.12/threading.py.
+func (f Frame) inPythonLib() bool {
+	return strings.Contains(f.File, "/lib/python3") || strings.HasPrefix(f.File, "lib/python3")
+}
+
+// isSynthetic reports whether a file is one that the interpreter made up, as
+// <frozen runpy>, <string>, <eval_with_key>.3. A notebook's cell is not.
+func isSynthetic(file string) bool {
+	return strings.HasPrefix(file, "<") && !strings.HasPrefix(file, "<ipython-input")
+}
+
+// isCompiled reports whether torch.compile wrote a file: it names them by a
+// hash, as c2/cc2x…52 letters in all….py (torch/_inductor/codecache.py).
+func isCompiled(file string) bool {
+	base, ok := strings.CutSuffix(file[strings.LastIndexAny(file, `/\`)+1:], ".py")
+	return ok && len(base) == 52 && strings.Trim(base, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
+func isSlash(c byte) bool { return c == '/' || c == '\\' }
+
+// InnermostUser returns the innermost frame that the user wrote: which line of
+// theirs made an allocation. ok is false if there is none.
+func InnermostUser(frames []Frame) (f Frame, ok bool) { return innermost(frames, Frame.IsLibrary) }
+
+// InnermostModel returns the innermost frame outside PyTorch, be it the user's
+// or a library's: which line of the model made an allocation. For what an
+// optimizer makes it is the optimizer's, because that is who decided to.
+func InnermostModel(frames []Frame) (f Frame, ok bool) {
+	return innermost(frames, func(f Frame) bool { return f.IsTorch() && !strings.Contains(f.File, "torch/optim/") })
+}
+
+// BackwardNode returns the operator whose backward made an allocation, as
+// "AddmmBackward0", or "". Only recordings with C++ stacks tell.
+func BackwardNode(frames []Frame) string {
+	for _, f := range frames {
+		if name, ok := strings.CutPrefix(f.Name, "torch::autograd::generated::"); ok {
+			if node, _, ok := strings.Cut(name, "::apply("); ok {
+				return node
+			}
+		}
+	}
+	return ""
+}
+
+func innermost(frames []Frame, skip func(Frame) bool) (Frame, bool) {
+	for _, f := range frames {
+		if !skip(f) {
+			return f, true
+		}
+	}
+	return Frame{}, false
+}
