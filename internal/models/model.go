@@ -1,0 +1,71 @@
+// Package models holds the model families, each file reading like the
+// transformers module it stands for (transformers 5.17).
+package models
+
+import (
+	"fmt"
+
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+// Model is a model on the device.
+type Model struct {
+	// Forward calls the model on a batch.
+	Forward func(t *torch.Torch, b *Batch) Output
+	// Kind is what the model is fed with.
+	Kind Kind
+	// Vocabulary or number of classes, for what a batch holds.
+	NumLabels int64
+}
+
+// Kind is what a model is fed with.
+type Kind int
+
+// The kinds. They differ in what a batch holds.
+const (
+	Tokens   Kind = iota // ids, and a label for each sequence
+	Language             // ids, which are the labels too
+	Images               // pixels, and a label for each image
+	Seq2Seq              // ids, and other ids as labels
+)
+
+// Batch is what a model is called with; nil where there is nothing.
+type Batch struct {
+	IDs, Mask, Pixels, Labels, DecoderIDs *torch.Tensor
+}
+
+// Output is the object that a model returns: it keeps its tensors until it is
+// dropped, in the order of its fields.
+type Output struct {
+	Loss, Logits torch.Value
+	Rest         []torch.Value // cached keys and values and the like
+}
+
+// New makes the model of a workload on the device.
+func New(t *torch.Torch, w *workload.Workload) (*Model, error) {
+	c := w.Config
+	dtype := torch.Float32
+	if w.Precision == workload.BF16 {
+		dtype = torch.BFloat16
+	}
+	switch c.Architecture {
+	case "BertForSequenceClassification":
+		cfg, err := c.Bert()
+		if err != nil {
+			return nil, err
+		}
+		return newBert(t, cfg, w, dtype), nil
+	default:
+		return nil, fmt.Errorf("architecture %q (model_type %q) is not modelled", c.Architecture, c.ModelType)
+	}
+}
+
+// Drop drops the output.
+func (o Output) Drop(t *torch.Torch) {
+	t.Drop(o.Loss)
+	t.Drop(o.Logits)
+	for _, v := range o.Rest {
+		t.Drop(v)
+	}
+}

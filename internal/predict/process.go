@@ -1,0 +1,152 @@
+// Package predict turns a workload into what its training step will take:
+// peaks, their breakdown by cause, and the largest batch that trains. It runs
+// the model on a symbolic PyTorch (package torch) and the trace of that on a
+// simulated allocator.
+package predict
+
+import (
+	"memorymark/internal/models"
+	"memorymark/internal/torch"
+	"memorymark/internal/trace"
+	"memorymark/internal/workload"
+)
+
+// Process is a training process: the model is built, a batch is made, and
+// steps run. Its trace is what the allocator is asked for.
+type Process struct {
+	t     *torch.Torch
+	w     *workload.Workload
+	model *models.Model
+	opt   *torch.Optimizer
+	batch models.Batch
+
+	// ModelEvents and InputEvents are how many events there were once the
+	// model was built, and once the batch was there.
+	ModelEvents, InputEvents int
+	// Steps are the events at which each step ended.
+	Steps []int
+}
+
+// Run builds the model of a workload and runs steps of it.
+func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
+	p := &Process{t: torch.New(d), w: w}
+	var err error
+	if p.model, err = models.New(p.t, w); err != nil {
+		return nil, err
+	}
+	p.ModelEvents = p.events()
+	p.opt = p.t.NewOptimizer(optimizers[w.Optimizer], impls[w.OptimizerImpl])
+	p.makeBatch()
+	p.InputEvents = p.events()
+	for range steps {
+		p.step()
+		p.Steps = append(p.Steps, p.events())
+	}
+	return p, nil
+}
+
+// Trace is what the process asked of the allocator.
+func (p *Process) Trace() *trace.Trace { return p.t.Trace() }
+
+func (p *Process) events() int { return len(p.t.Trace().Events) }
+
+var optimizers = map[workload.Optimizer]torch.OptimizerKind{
+	workload.AdamW: torch.AdamW, workload.Adam: torch.Adam, workload.SGD: torch.SGD,
+	workload.SGDMomentum: torch.SGDMomentum, workload.NoOptimizer: torch.NoOptimizer,
+}
+
+var impls = map[workload.Impl]torch.Impl{
+	workload.Foreach: torch.Foreach, workload.Fused: torch.Fused, workload.Loop: torch.Loop,
+}
+
+// makeBatch makes one batch: ids or pixels, a mask if asked, labels.
+func (p *Process) makeBatch() {
+	w, t, b := p.w, p.t, &p.batch
+	if p.model.Kind == models.Images {
+		dtype := torch.Float32
+		if w.Precision == workload.BF16 {
+			dtype = torch.BFloat16
+		}
+		b.Pixels = t.Input(dtype, w.Batch, 3, w.Image, w.Image)
+		if w.Loss == workload.Labels {
+			b.Labels = t.Input(torch.Int64, w.Batch)
+		}
+		return
+	}
+	b.IDs = t.Input(torch.Int64, w.Batch, w.Sequence)
+	if w.AttentionMask != workload.NoMask {
+		b.Mask = t.Input(torch.Int64, w.Batch, w.Sequence)
+	}
+	switch {
+	case w.Loss == workload.MeanLogits:
+		if p.model.Kind == models.Seq2Seq {
+			b.DecoderIDs = b.IDs
+		}
+	case p.model.Kind == models.Tokens:
+		b.Labels = t.Input(torch.Int64, w.Batch)
+	case p.model.Kind == models.Seq2Seq:
+		b.Labels = t.Input(torch.Int64, w.Batch, w.Sequence)
+	default:
+		b.Labels = b.IDs
+	}
+}
+
+// step is one training step, as a plain loop writes it.
+func (p *Process) step() {
+	t := p.t
+	f := t.Enter()
+	defer f.End()
+	if p.w.Phase == workload.Infer {
+		t.NoGrad(func() { t.Autocast(p.castType(), func() { p.model.Forward(t, &p.batch).Drop(t) }) })
+		return
+	}
+	loss := f.Let(torch.Value{})
+	var out models.Output
+	t.Autocast(p.castType(), func() {
+		out = p.model.Forward(t, &p.batch)
+		loss.Set(p.loss(out))
+	})
+	if p.w.Phase == workload.Forward {
+		loss.Del()
+		out.Drop(t)
+		return
+	}
+	out.Drop(t)
+	t.Backward(loss)
+	for range p.w.Accumulate - 1 {
+		loss.Del()
+		t.Autocast(p.castType(), func() {
+			out := p.model.Forward(t, &p.batch)
+			loss.Set(p.loss(out))
+			out.Drop(t)
+		})
+		t.Backward(loss)
+	}
+	if p.w.Optimizer != workload.NoOptimizer {
+		if p.w.ClipGradNorm {
+			t.ClipGradNorm()
+		}
+		p.opt.Step()
+	}
+	t.ZeroGrad()
+}
+
+// loss is the model's own loss, or the mean of its logits.
+func (p *Process) loss(out models.Output) torch.X {
+	if p.w.Loss == workload.MeanLogits {
+		return p.t.Mean(out.Logits.Borrow())
+	}
+	return out.Loss.Borrow()
+}
+
+// castType is what autocast casts to, none for a step without it.
+func (p *Process) castType() torch.DType {
+	switch p.w.Precision {
+	case workload.AMPBF16:
+		return torch.BFloat16
+	case workload.AMPFP16:
+		return torch.Float16
+	default:
+		return torch.NoDType
+	}
+}

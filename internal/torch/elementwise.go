@@ -1,0 +1,104 @@
+package torch
+
+// This file holds operators that compute elements from elements.
+
+// unary makes an operator of one input whose backward takes one tensor of its
+// size.
+func (t *Torch) unary(name string, x X, saveResult bool) Value {
+	in := read(x)
+	out := t.pointwise(in.DType, in)
+	if n := t.record(name, in); n != nil {
+		saved := in
+		if saveResult {
+			saved = out
+		}
+		saved = t.save(n, saved)
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(g[0].DType, g[0], saved)} }
+		n.made(out)
+	}
+	t.done(x)
+	return Value{out}
+}
+
+// GELU is torch.nn.functional.gelu, exact or by tanh: it saves its input.
+func (t *Torch) GELU(x X) Value { return t.unary("Gelu", x, false) }
+
+// SiLU saves its input.
+func (t *Torch) SiLU(x X) Value { return t.unary("Silu", x, false) }
+
+// ReLU saves its result.
+func (t *Torch) ReLU(x X) Value { return t.unary("Relu", x, true) }
+
+// Tanh saves its result.
+func (t *Torch) Tanh(x X) Value { return t.unary("Tanh", x, true) }
+
+// Add is a + b. It hands the same gradient to both; the engine sums it where
+// one was broadcast.
+func (t *Torch) Add(a, b X) Value {
+	x, y := read(a), read(b)
+	out := t.pointwise(promote(x.DType, y.DType), x, y)
+	if n := t.record("Add", x, y); n != nil {
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.retain(g[0]), t.retain(g[0])} }
+		n.made(out)
+	}
+	t.done(a, b)
+	return Value{out}
+}
+
+// promote is c10::promoteTypes for the floats.
+func promote(a, b DType) DType {
+	if a == b {
+		return a
+	}
+	if a.IsFloat() && b.IsFloat() {
+		return Float32 // two different halves, or one of them and float32
+	}
+	if a.IsFloat() {
+		return a
+	}
+	return b
+}
+
+// Dropout is native_dropout: a mask of bytes, then the result. With p = 0 or
+// in evaluation it is the input itself (aten/src/ATen/native/Dropout.cpp).
+func (t *Torch) Dropout(x X, p float64, training bool) Value {
+	in := read(x)
+	if p == 0 || !training {
+		return Value{t.own(x)}
+	}
+	mask := t.emptyLike(in, Bool)
+	out := t.emptyLike(in, in.DType)
+	if n := t.record("NativeDropout", in); n != nil {
+		mask := t.save(n, mask)
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(g[0].DType, g[0], mask)} }
+		n.made(out)
+	}
+	t.release(mask)
+	t.done(x)
+	return Value{out}
+}
+
+// Mean is x.mean() over everything; its backward makes a tensor of the full
+// size, not an expanded one.
+func (t *Torch) Mean(x X) Value {
+	in := read(x)
+	dims := make([]int, len(in.Shape))
+	for i := range dims {
+		dims[i] = i
+	}
+	out := t.sum(in, dims, false, in.DType)
+	if n := t.record("Mean", in); n != nil {
+		shape := in.Shape
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, shape...)} }
+		n.made(out)
+	}
+	t.done(x)
+	return Value{out}
+}
+
+// Gather is torch.gather along a dimension, of indices: it needs no gradient.
+func (t *Torch) Gather(x, index X) Value {
+	out := t.empty(read(x).DType, read(index).Shape...)
+	t.done(x, index)
+	return Value{out}
+}

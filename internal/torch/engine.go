@@ -1,0 +1,173 @@
+package torch
+
+import (
+	"container/heap"
+	"slices"
+)
+
+// Backward is loss.backward(): it runs the graph behind a scalar and leaves
+// gradients in the leaves (torch/csrc/autograd/engine.cpp).
+func (t *Torch) Backward(loss X) {
+	root := read(loss)
+	// torch/autograd/__init__.py _make_grads: ones_like(loss).
+	ones := t.empty(root.DType)
+	t.runGraph(root.fn, root.output, ones)
+	t.release(ones)
+	t.done(loss)
+}
+
+// ready orders nodes by sequence number, latest first.
+type ready []*node
+
+func (r ready) Len() int           { return len(r) }
+func (r ready) Less(i, j int) bool { return r[i].seq > r[j].seq }
+func (r ready) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *ready) Push(x any)        { *r = append(*r, x.(*node)) }
+func (r *ready) Pop() any {
+	old := *r
+	n := old[len(old)-1]
+	*r = old[:len(old)-1]
+	return n
+}
+
+func (t *Torch) runGraph(root *node, input int, grad *Tensor) {
+	thread, noGrad, cast := t.thread, t.noGrad, t.autocast
+	t.thread, t.noGrad, t.autocast = 1, true, nil
+	countDependencies(root)
+	queue := &ready{}
+	root.refs++
+	root.buffer = make([]*Tensor, root.outputs)
+	root.buffer[input] = t.retain(grad)
+	heap.Push(queue, root)
+	for queue.Len() > 0 {
+		n := heap.Pop(queue).(*node)
+		t.evaluate(n, queue)
+		t.releaseNode(n)
+	}
+	t.thread, t.noGrad, t.autocast = thread, noGrad, cast
+}
+
+// countDependencies counts, for every node behind root, the gradients that
+// will come to it.
+func countDependencies(root *node) {
+	stack := []*node{root}
+	seen := []*node{root}
+	root.visited = true
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, e := range n.next {
+			if e.node == nil {
+				continue
+			}
+			e.node.waiting++
+			if !e.node.visited {
+				e.node.visited = true
+				seen = append(seen, e.node)
+				stack = append(stack, e.node)
+			}
+		}
+	}
+	for _, n := range seen {
+		n.visited = false
+	}
+}
+
+// evaluate runs a node: its incoming gradients die when it has run, then what
+// it saved, then the outgoing ones go where they belong (call_function,
+// evaluate_function).
+func (t *Torch) evaluate(n *node, queue *ready) {
+	grads := n.buffer
+	n.buffer = nil
+	var out []*Tensor
+	if n.variable != nil {
+		t.accumulateGrad(n.variable, grads[0])
+	} else {
+		out = n.backward(grads)
+		t.validate(n, out)
+		t.release(grads...)
+	}
+	t.releaseSaved(n)
+	for i, e := range n.next {
+		if e.node == nil {
+			continue
+		}
+		e.node.waiting--
+		if out[i] != nil {
+			t.deliver(e, out[i])
+		}
+		if e.node.waiting == 0 {
+			e.node.refs++
+			if e.node.buffer == nil {
+				e.node.buffer = make([]*Tensor, e.node.outputs)
+			}
+			heap.Push(queue, e.node)
+		}
+	}
+}
+
+// validate brings outgoing gradients to the shape and type of what they are
+// gradients of: broadcasting is undone by a sum, promotion by a cast
+// (validate_outputs).
+func (t *Torch) validate(n *node, out []*Tensor) {
+	for i, e := range n.next {
+		if e.node == nil || out[i] == nil {
+			continue
+		}
+		if g := out[i]; !slices.Equal(g.Shape, e.shape) {
+			out[i] = t.sumTo(g, e.shape)
+			t.release(g)
+		}
+		if g := out[i]; g.DType != e.dtype {
+			out[i] = t.emptyLike(g, e.dtype)
+			t.release(g)
+		}
+	}
+}
+
+// deliver adds a gradient to those that wait at a node. It is added in place
+// if nobody else can see the one that waits (input_buffer.cpp, accumulate).
+func (t *Torch) deliver(e edge, grad *Tensor) {
+	if e.node.buffer == nil {
+		e.node.buffer = make([]*Tensor, e.node.outputs)
+	}
+	old := e.node.buffer[e.input]
+	if old == nil {
+		e.node.buffer[e.input] = grad
+		return
+	}
+	if old.isDense() && old.refs == 1 && old.storage.refs == 1 {
+		t.release(grad)
+		return
+	}
+	e.node.buffer[e.input] = t.pointwise(old.DType, old, grad)
+	t.release(old, grad)
+}
+
+// accumulateGrad keeps the first gradient of a leaf as it is, if nobody else
+// refers to it and its layout is the leaf's; later ones are added in place
+// (functions/accumulate_grad.h).
+func (t *Torch) accumulateGrad(leaf, grad *Tensor) {
+	switch {
+	case grad == nil:
+	case leaf.grad != nil:
+		t.release(grad)
+	case grad.refs == 1 && sameLayout(grad, leaf):
+		leaf.grad = t.alias(grad, grad.Shape, grad.stride)
+		t.release(grad)
+	default:
+		leaf.grad = t.emptyStrided(grad.DType, leaf.Shape, leaf.stride)
+		t.release(grad)
+	}
+}
+
+// sameLayout is utils::obeys_layout_contract: equal strides where a dimension
+// has more than one element; a leaf that is not dense wants contiguous ones.
+func sameLayout(grad, leaf *Tensor) bool {
+	for i, s := range leaf.Shape {
+		if s != 1 && grad.stride[i] != leaf.stride[i] {
+			return false
+		}
+	}
+	return true
+}

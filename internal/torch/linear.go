@@ -1,0 +1,148 @@
+package torch
+
+// This file holds matrix products and the workspaces of the libraries that
+// compute them.
+
+// blas takes the calling thread's cuBLAS workspace, which its first product
+// makes and which stays (aten/src/ATen/cuda/CublasHandlePool.cpp,
+// getChosenWorkspaceSize): 32 MiB on compute capability 9.0, else 8 MiB and a
+// bit.
+func (t *Torch) blas() {
+	if t.threads[t.thread].cublas {
+		return
+	}
+	t.threads[t.thread].cublas = true
+	size := int64(4096*1024*2 + 16*1024*8)
+	if t.Device.Major == 9 && t.Device.Minor == 0 {
+		size = 4096 * 8 * 1024
+	}
+	t.workspace(size)
+}
+
+// blasLt takes the thread's cuBLASLt workspace too, 1 MiB, which products with
+// a bias use (aten/src/ATen/native/cuda/Blas.cpp).
+func (t *Torch) blasLt() {
+	t.blas()
+	if t.threads[t.thread].cublasLt {
+		return
+	}
+	t.threads[t.thread].cublasLt = true
+	t.workspace(1 << 20)
+}
+
+// mm is a product of matrices. An operand that is neither row- nor
+// column-major is copied for the call (cuBlasCommonArgs.h).
+func (t *Torch) mm(a, b *Tensor) *Tensor {
+	out := t.empty(a.DType, a.Shape[0], b.Shape[1])
+	a, b = t.forBlas(a), t.forBlas(b)
+	t.blas()
+	t.release(a, b)
+	return out
+}
+
+// forBlas returns a matrix as cuBLAS takes it; the caller releases it.
+func (t *Torch) forBlas(x *Tensor) *Tensor {
+	rows, cols := x.Shape[0], x.Shape[1]
+	if x.stride[0] == 1 && x.stride[1] >= max(1, rows) || x.stride[1] == 1 && x.stride[0] >= max(1, cols) {
+		return t.retain(x)
+	}
+	return t.empty(x.DType, x.Shape...)
+}
+
+// flipped is a matrix transposed, outside the graph.
+func (t *Torch) flipped(x *Tensor) *Tensor {
+	return t.alias(x, []int64{x.Shape[1], x.Shape[0]}, []int64{x.stride[1], x.stride[0]})
+}
+
+// t2 is Tensor.t().
+func (t *Torch) t2(x *Tensor) *Tensor {
+	return t.viewed("T", x, []int64{x.Shape[1], x.Shape[0]}, []int64{x.stride[1], x.stride[0]},
+		func(g *Tensor) *Tensor { return t.flipped(g) })
+}
+
+// addmm is bias + a·b for matrices.
+func (t *Torch) addmm(bias, a, b *Tensor) *Tensor {
+	out := t.empty(a.DType, a.Shape[0], b.Shape[1])
+	if b.Shape[0] > 1 && b.Shape[1] > 1 {
+		t.blasLt()
+	} else {
+		t.blas() // the bias is copied into the result first
+	}
+	if n := t.record("Addmm", bias, a, b); n != nil {
+		if n.wants(2) {
+			a = t.save(n, a)
+		}
+		if n.wants(1) {
+			b = t.save(n, b)
+		}
+		n.backward = func(g []*Tensor) []*Tensor {
+			out := make([]*Tensor, 3)
+			if n.wants(1) {
+				out[1] = t.gradLeft(g[0], b)
+			}
+			if n.wants(2) {
+				out[2] = t.gradRight(a, g[0])
+			}
+			if n.wants(0) {
+				out[0] = t.retain(g[0]) // the engine sums it to the bias
+			}
+			return out
+		}
+		n.made(out)
+	}
+	return out
+}
+
+// gradLeft is the gradient of a in a·b (mm_mat1_grad): laid out as a row-major
+// matrix.
+func (t *Torch) gradLeft(grad, b *Tensor) *Tensor {
+	bt := t.flipped(b)
+	out := t.mm(grad, bt)
+	t.release(bt)
+	return out
+}
+
+// gradRight is the gradient of b in a·b. If b is column-major, as a
+// transposed weight is, so is its gradient (mm_mat2_grad).
+func (t *Torch) gradRight(a, grad *Tensor) *Tensor {
+	gt := t.flipped(grad)
+	out := t.mm(gt, a)
+	t.release(gt)
+	back := t.flipped(out)
+	t.release(out)
+	return back
+}
+
+// Linear is torch.nn.functional.linear with a bias or without
+// (aten/src/ATen/native/Linear.cpp).
+func (t *Torch) Linear(x X, m *Linear) Value {
+	// Autocast casts the arguments of linear, which is on its lower list.
+	bias, weight := t.lower(m.Bias), t.lower(m.Weight)
+	in := t.lower(read(x))
+	out := t.linear(in, &Linear{weight, bias})
+	t.release(in, weight, bias)
+	t.done(x)
+	return Value{out}
+}
+
+func (t *Torch) linear(in *Tensor, m *Linear) *Tensor {
+	last := len(in.Shape) - 1
+	shape := append(append([]int64{}, in.Shape[:last]...), m.Weight.Shape[0])
+	switch {
+	case m.Bias != nil && last == 1:
+		w := t.t2(m.Weight)
+		out := t.addmm(m.Bias, in, w)
+		t.release(w)
+		return out
+	case m.Bias != nil && in.isContiguous():
+		flat := t.reshape(in, product(in.Shape[:last]), in.Shape[last])
+		w := t.t2(m.Weight)
+		product := t.addmm(m.Bias, flat, w)
+		t.release(w, flat)
+		out := t.view(product, shape...)
+		t.release(product)
+		return out
+	default:
+		panic("torch: linear without bias is not written yet")
+	}
+}

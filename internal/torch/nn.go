@@ -1,0 +1,53 @@
+package torch
+
+import "memorymark/internal/trace"
+
+// This file holds the modules of torch.nn that own parameters: what they
+// allocate when they are made, in the order of their constructors.
+
+// Linear is nn.Linear.
+type Linear struct{ Weight, Bias *Tensor }
+
+// NewLinear makes a layer; its weight first.
+func (t *Torch) NewLinear(in, out int64, bias bool, dtype DType) *Linear {
+	m := &Linear{Weight: t.parameter(dtype, out, in)}
+	if bias {
+		m.Bias = t.parameter(dtype, out)
+	}
+	return m
+}
+
+// LayerNorm is nn.LayerNorm.
+type LayerNorm struct{ Weight, Bias *Tensor }
+
+// NewLayerNorm makes a layer.
+func (t *Torch) NewLayerNorm(size int64, dtype DType) *LayerNorm {
+	return &LayerNorm{Weight: t.parameter(dtype, size), Bias: t.parameter(dtype, size)}
+}
+
+// Embedding is nn.Embedding.
+type Embedding struct{ Weight *Tensor }
+
+// NewEmbedding makes a table.
+func (t *Torch) NewEmbedding(rows, size int64, dtype DType) *Embedding {
+	return &Embedding{Weight: t.parameter(dtype, rows, size)}
+}
+
+func (t *Torch) parameter(dtype DType, shape ...int64) *Tensor {
+	var p *Tensor
+	t.As(trace.Parameter, func() { p = t.empty(dtype, shape...) })
+	p.requiresGrad = true
+	t.parameters = append(t.parameters, p)
+	return p
+}
+
+// Buffer makes a tensor that is part of a model but not trained.
+func (t *Torch) Buffer(dtype DType, shape ...int64) *Tensor {
+	var b *Tensor
+	t.As(trace.Parameter, func() { b = t.empty(dtype, shape...) })
+	return b
+}
+
+func (t *Torch) workspace(bytes int64) {
+	t.As(trace.Workspace, func() { t.allocate(bytes) })
+}

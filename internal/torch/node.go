@@ -1,0 +1,145 @@
+package torch
+
+import "math"
+
+// node is a function of the autograd graph (torch/csrc/autograd/function.h).
+type node struct {
+	name  string
+	seq   int64
+	refs  int
+	next  []edge
+	saved []*Tensor // in the order of their names, as PyTorch declares them
+	// backward returns a gradient for each edge, nil for none. It borrows the
+	// incoming gradients, nil where there is none, and owns what it returns.
+	backward func(grads []*Tensor) []*Tensor
+	outputs  int     // of the forward function: the gradients that come in
+	variable *Tensor // of AccumulateGrad
+
+	// What the engine keeps of a node while it runs.
+	waiting int // gradients that are still to come
+	buffer  []*Tensor
+	visited bool
+}
+
+// edge leads to the function that a gradient goes to next, and says what the
+// gradient must look like there (InputMetadata).
+type edge struct {
+	node  *node
+	input int
+	shape []int64
+	dtype DType
+}
+
+// accumulateSequence puts AccumulateGrad before everything else that is ready
+// (AccumulateGrad sets sequence_nr to UINT64_MAX).
+const accumulateSequence = math.MaxInt64
+
+// edgeOf returns where the gradient of a tensor goes, nowhere if it needs none.
+func (t *Torch) edgeOf(x *Tensor) edge {
+	switch {
+	case x == nil || !x.requiresGrad:
+		return edge{}
+	case x.fn != nil:
+		x.fn.refs++
+		return edge{x.fn, x.output, x.Shape, x.DType}
+	case x.accumulate == nil:
+		x.accumulate = &node{name: "AccumulateGrad", seq: accumulateSequence, outputs: 1, variable: x}
+	}
+	x.accumulate.refs++
+	return edge{x.accumulate, 0, x.Shape, x.DType}
+}
+
+// needsGrad reports whether an operator on these tensors is recorded.
+func (t *Torch) needsGrad(inputs ...*Tensor) bool {
+	if t.noGrad {
+		return false
+	}
+	for _, x := range inputs {
+		if x != nil && x.requiresGrad {
+			return true
+		}
+	}
+	return false
+}
+
+// record makes a node for an operator, if one of its inputs needs a gradient;
+// else it returns nil.
+func (t *Torch) record(name string, inputs ...*Tensor) *node {
+	if !t.needsGrad(inputs...) {
+		return nil
+	}
+	n := &node{name: name, seq: t.sequence}
+	t.sequence++
+	for _, x := range inputs {
+		n.next = append(n.next, t.edgeOf(x))
+	}
+	return n
+}
+
+// wants reports whether the gradient of an input is needed.
+func (n *node) wants(input int) bool { return n.next[input].node != nil }
+
+// save keeps a tensor's memory for backward, and returns it as backward finds
+// it (SavedVariable). Inputs are saved in the order of their names in
+// derivatives.yaml, then results likewise, and are let go in that order.
+func (t *Torch) save(n *node, x *Tensor) *Tensor {
+	if x == nil {
+		return nil
+	}
+	kept := t.alias(x, x.Shape, x.stride)
+	n.saved = append(n.saved, kept)
+	return kept
+}
+
+// made makes tensors the outputs of the node, if there is one.
+func (n *node) made(outputs ...*Tensor) {
+	if n == nil {
+		return
+	}
+	for _, x := range outputs {
+		n.refs++
+		x.fn, x.output, x.requiresGrad = n, n.outputs, true
+		n.outputs++
+	}
+}
+
+// releaseSaved lets go of what was kept for backward.
+func (t *Torch) releaseSaved(n *node) {
+	saved := n.saved
+	n.saved = nil
+	t.release(saved...)
+}
+
+// releaseNode gives up a reference to a node. The last one takes down what of
+// the graph hangs on it alone, without recursion, in the order of PyTorch's
+// deleteNode (torch/csrc/autograd/function.cpp).
+func (t *Torch) releaseNode(n *node) {
+	n.refs--
+	if n.refs > 0 {
+		return
+	}
+	stack := t.gather(n, nil)
+	for len(stack) > 0 {
+		last := stack[len(stack)-1]
+		stack = t.gather(last, stack[:len(stack)-1])
+	}
+}
+
+// gather releases what a node saved and moves the functions that only it
+// refers to onto the stack.
+func (t *Torch) gather(n *node, stack []*node) []*node {
+	t.releaseSaved(n)
+	if n.variable != nil {
+		n.variable.accumulate = nil
+	}
+	for _, e := range n.next {
+		if e.node == nil {
+			continue
+		}
+		if e.node.refs--; e.node.refs == 0 {
+			stack = append(stack, e.node)
+		}
+	}
+	n.next = nil
+	return stack
+}

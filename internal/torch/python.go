@@ -1,0 +1,130 @@
+package torch
+
+// This file is how Python keeps tensors alive, so that model code can be
+// written as the Python it stands for:
+//
+//	f := t.Enter(hidden)                        // def forward(self, hidden):
+//	h := f.Let(t.Linear(hidden, m.Dense))       //     h = self.dense(hidden)
+//	h.Set(t.Dropout(h, m.P))                    //     h = self.dropout(h)
+//	return f.Return(h)                          //     return h
+//
+// An operator gives back a Value, which is a temporary: whatever it is passed
+// to drops it when done. A Var is a name: it keeps its tensor until it is set
+// anew, deleted, or its function returns.
+
+// X is what an operator takes: a temporary or a name.
+type X interface {
+	take() (x *Tensor, temporary bool)
+}
+
+// Value is a temporary, or nothing.
+type Value struct{ tensor *Tensor }
+
+func (v Value) take() (*Tensor, bool) { return v.tensor, v.tensor != nil }
+
+// Var is a name in a function.
+type Var struct {
+	t      *Torch
+	tensor *Tensor // nil while unbound
+}
+
+func (v *Var) take() (*Tensor, bool) { return v.tensor, false }
+
+// Tensor returns what the name stands for.
+func (v *Var) Tensor() *Tensor { return v.tensor }
+
+// Set binds the name anew; what it stood for is dropped after.
+func (v *Var) Set(x X) {
+	old := v.tensor
+	v.tensor = v.t.own(x)
+	if old != nil {
+		v.t.release(old)
+	}
+}
+
+// Del deletes the name.
+func (v *Var) Del() {
+	if old := v.tensor; old != nil {
+		v.tensor = nil
+		v.t.release(old)
+	}
+}
+
+// Borrow lets a tensor that something else keeps be passed on: a parameter, a
+// tensor in a structure.
+func Borrow(x *Tensor) X { return &Var{tensor: x} }
+
+// own returns a reference of the caller's own to what x stands for.
+func (t *Torch) own(x X) *Tensor {
+	tensor, temporary := x.take()
+	if tensor != nil && !temporary {
+		t.retain(tensor)
+	}
+	return tensor
+}
+
+// read returns what x stands for; the operator calls done when it is through.
+func read(x X) *Tensor {
+	tensor, _ := x.take()
+	return tensor
+}
+
+// done drops the temporaries among an operator's arguments, as the interpreter
+// does when the call returns.
+func (t *Torch) done(args ...X) {
+	for _, x := range args {
+		if tensor, temporary := x.take(); temporary {
+			t.release(tensor)
+		}
+	}
+}
+
+// Frame is a running Python function.
+type Frame struct {
+	t      *Torch
+	args   []X
+	locals []*Var
+}
+
+// Enter begins a function. Temporaries among its arguments live until it has
+// returned: nn.Module.__call__ holds them in a tuple all the while.
+func (t *Torch) Enter(args ...X) *Frame { return &Frame{t: t, args: args} }
+
+// Let makes a name.
+func (f *Frame) Let(x X) *Var {
+	v := &Var{t: f.t, tensor: f.t.own(x)}
+	f.locals = append(f.locals, v)
+	return v
+}
+
+// Return ends the function. The names go in the order in which they were made,
+// then the arguments.
+func (f *Frame) Return(x X) Value {
+	result := f.t.own(x)
+	f.End()
+	return Value{result}
+}
+
+// End ends a function that returns nothing.
+func (f *Frame) End() {
+	for _, v := range f.locals {
+		v.Del()
+	}
+	f.t.done(f.args...)
+}
+
+// Keep returns a value that outlives the function, besides the one it returns.
+func (f *Frame) Keep(x X) Value { return Value{f.t.own(x)} }
+
+// Release drops a tensor that the caller owns.
+func (t *Torch) Release(x *Tensor) { t.release(x) }
+
+// Borrow lets a value be used without using it up: something else drops it.
+func (v Value) Borrow() X { return Borrow(v.tensor) }
+
+// Drop gives a value up that something held on to.
+func (t *Torch) Drop(v Value) {
+	if v.tensor != nil {
+		t.release(v.tensor)
+	}
+}

@@ -1,0 +1,210 @@
+package torch
+
+import "math/bits"
+
+// This file is the scratch memory of reductions. A reduction whose output is
+// small and whose input is large is split over blocks that leave partial
+// results in global memory (aten/src/ATen/native/cuda/Reduce.cuh, 2.11,
+// setReduceConfig).
+
+// reduction is a reduction kernel's view of its input, with dimensions of
+// size 1 gone and neighbours joined, fastest first, reduced ones first.
+type reduction struct {
+	shape   []int64
+	stride  []int64 // of the input, in elements
+	reduced int     // how many of the first dimensions are reduced
+}
+
+// newReduction is TensorIterator's reordering and coalescing.
+func newReduction(x *Tensor, reduced []bool) reduction {
+	out := make([]int64, len(x.Shape)) // strides of the output decide too
+	n := int64(1)
+	for i := len(x.Shape) - 1; i >= 0; i-- {
+		if !reduced[i] {
+			out[i] = n
+			n *= x.Shape[i]
+		}
+	}
+	var r reduction
+	var outStride []int64
+	for _, d := range order(x.Shape, reduced, out, x.stride) {
+		last := len(r.shape) - 1
+		switch {
+		case x.Shape[d] == 1:
+		case last >= 0 && (r.reduced == last+1) == reduced[d] &&
+			r.shape[last]*r.stride[last] == x.stride[d] && r.shape[last]*outStride[last] == out[d]:
+			r.shape[last] *= x.Shape[d]
+		default:
+			r.shape = append(r.shape, x.Shape[d])
+			r.stride = append(r.stride, x.stride[d])
+			outStride = append(outStride, out[d])
+			if reduced[d] {
+				r.reduced++
+			}
+		}
+	}
+	return r
+}
+
+// reduceScratch returns the bytes of partial results and of semaphores that a
+// reduction needs, 0 if it needs none. acc is the size of an accumulator.
+func (t *Torch) reduceScratch(x *Tensor, reduced []bool, acc int64, vt0 int64) (buffer, semaphores int64) {
+	r := newReduction(x, reduced)
+	outputs, inputs := int64(1), int64(1)
+	for i, s := range r.shape {
+		if i < r.reduced {
+			inputs *= s
+		} else {
+			outputs *= s
+		}
+	}
+	onFastest := true
+	dim0, dim1 := int64(1), int64(1)
+	vector := int64(1) // output_vec_size
+	if len(r.shape) > 0 {
+		onFastest = r.reduced == len(r.shape) || r.reduced > 0 && r.stride[0] < r.stride[r.reduced]
+		fastest := r.stride[0]
+		if onFastest {
+			dim0, dim1 = inputs, outputs
+		} else {
+			dim0, dim1 = outputs, inputs
+			fastest = r.stride[r.reduced]
+		}
+		if fastest == 1 {
+			if onFastest && dim0 >= 128 && r.reduced == 1 {
+				dim0 /= vt0
+			} else if !onFastest {
+				vector = r.outputVector()
+				dim0 /= vector
+			}
+		}
+	}
+	return t.splitBlocks(blockShape{dim0, dim1, vector, onFastest}, outputs, inputs, acc)
+}
+
+// outputVector is get_output_vec_size: how many outputs a thread handles. The
+// address of the input is taken to be aligned, as blocks are.
+func (r *reduction) outputVector() int64 {
+	v := int64(4)
+	fit := func(n int64) {
+		for n%v != 0 {
+			v /= 2
+		}
+	}
+	fit(r.shape[r.reduced])
+	for i, s := range r.stride {
+		if i != r.reduced {
+			fit(s)
+		}
+	}
+	return v
+}
+
+type blockShape struct {
+	dim0, dim1 int64
+	vector     int64
+	onFastest  bool
+}
+
+// splitBlocks is the second half of setReduceConfig.
+func (t *Torch) splitBlocks(b blockShape, outputs, inputs, acc int64) (buffer, semaphores int64) {
+	const (
+		maxThreads   = 512
+		warp         = 32
+		minPerThread = 16
+		maxPerThread = 256
+	)
+	threads := maxThreads / b.vector
+	pow0, pow1 := min(lastPowerOf2(b.dim0), threads), min(lastPowerOf2(b.dim1), threads)
+	width := min(pow0, warp)
+	height := min(pow1, threads/width)
+	width = min(pow0, threads/height)
+
+	stepInput, stepOutput := int64(1), int64(1)
+	if b.onFastest {
+		stepInput *= width
+	} else {
+		stepOutput *= width
+	}
+	perThread := func() int64 { return divUp(inputs, stepInput) }
+	acrossWarps := perThread() >= min(height*16, maxPerThread)
+	if acrossWarps {
+		stepInput *= height
+	} else {
+		stepOutput *= height
+	}
+	target := int64(t.Device.SMs) * (int64(t.Device.ThreadsPerSM) / (width * height))
+	grid := divUp(outputs/b.vector, stepOutput)
+	if !acrossWarps || perThread() < maxPerThread || grid > target {
+		return 0, 0
+	}
+	ctas := max(min(divUp(target, grid), divUp(perThread(), minPerThread)), divUp(perThread(), maxPerThread))
+	if ctas <= 1 {
+		return 0, 0
+	}
+	buffer = acc * outputs * ctas
+	if !b.onFastest {
+		buffer *= width * b.vector
+	}
+	return buffer, 4 * grid
+}
+
+func lastPowerOf2(n int64) int64 {
+	if n < 1 {
+		return 1
+	}
+	return 1 << (bits.Len64(uint64(n)) - 1)
+}
+
+func divUp(a, b int64) int64 { return (a + b - 1) / b }
+
+// sum reduces dimensions (aten::sum, mean): the result, then the scratch. Half
+// types accumulate in float32.
+func (t *Torch) sum(x *Tensor, dims []int, keep bool, dtype DType) *Tensor {
+	reduced := make([]bool, len(x.Shape))
+	for _, d := range dims {
+		reduced[(d+len(x.Shape))%len(x.Shape)] = true
+	}
+	var shape []int64
+	for i, s := range x.Shape {
+		switch {
+		case !reduced[i]:
+			shape = append(shape, s)
+		case keep:
+			shape = append(shape, 1)
+		}
+	}
+	out := t.empty(dtype, shape...)
+	t.scratch(x, reduced)
+	return out
+}
+
+func (t *Torch) scratch(x *Tensor, reduced []bool) {
+	buffer, semaphores := t.reduceScratch(x, reduced, 4, 4)
+	if buffer == 0 {
+		return
+	}
+	b, s := t.allocate(buffer), t.allocate(semaphores)
+	t.drop(s)
+	t.drop(b)
+}
+
+// sumTo reduces a gradient to the shape of a tensor that was broadcast
+// (at::sum_to).
+func (t *Torch) sumTo(grad *Tensor, shape []int64) *Tensor {
+	leading := len(grad.Shape) - len(shape)
+	var dims []int
+	for i := range grad.Shape {
+		if i < leading || shape[i-leading] == 1 && grad.Shape[i] != 1 {
+			dims = append(dims, i)
+		}
+	}
+	if len(dims) == 0 {
+		return t.alias(grad, grad.Shape, grad.stride)
+	}
+	out := t.sum(grad, dims, true, grad.DType)
+	if leading > 0 {
+		out.Shape, out.stride = shape, contiguousStrides(shape)
+	}
+	return out
+}

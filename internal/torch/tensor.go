@@ -1,0 +1,197 @@
+package torch
+
+import "slices"
+
+// DType is the type of a tensor's elements.
+type DType uint8
+
+// The types that training uses.
+const (
+	NoDType DType = iota
+	Float32
+	BFloat16
+	Float16
+	Int64
+	Int32
+	Bool
+	Uint8
+)
+
+var dtypeSizes = [...]int64{NoDType: 0, Float32: 4, BFloat16: 2, Float16: 2, Int64: 8, Int32: 4, Bool: 1, Uint8: 1}
+
+// Size returns the bytes of an element.
+func (d DType) Size() int64 { return dtypeSizes[d] }
+
+// IsHalf reports whether the type is one of the 16-bit floats.
+func (d DType) IsHalf() bool { return d == BFloat16 || d == Float16 }
+
+// IsFloat reports whether gradients can flow through the type.
+func (d DType) IsFloat() bool { return d == Float32 || d.IsHalf() }
+
+// Tensor is a TensorImpl: a view of a storage, with its place in the autograd
+// graph.
+type Tensor struct {
+	Shape  []int64
+	stride []int64
+	DType  DType
+
+	storage      *storage
+	refs         int
+	requiresGrad bool
+	fn           *node // what made it, nil for a leaf
+	output       int   // which output of fn it is
+	grad         *Tensor
+	accumulate   *node // of a leaf, while the graph refers to it
+}
+
+// Numel returns the number of elements.
+func (x *Tensor) Numel() int64 { return product(x.Shape) }
+
+// Dim returns a size; negative dimensions count from the end.
+func (x *Tensor) Dim(i int) int64 {
+	if i < 0 {
+		i += len(x.Shape)
+	}
+	return x.Shape[i]
+}
+
+func product(sizes []int64) int64 {
+	n := int64(1)
+	for _, s := range sizes {
+		n *= s
+	}
+	return n
+}
+
+// contiguousStrides are those of a dense tensor in row-major order.
+func contiguousStrides(shape []int64) []int64 {
+	strides := make([]int64, len(shape))
+	n := int64(1)
+	for i := len(shape) - 1; i >= 0; i-- {
+		strides[i] = n
+		n *= max(shape[i], 1)
+	}
+	return strides
+}
+
+// isContiguous is TensorImpl::compute_contiguous: the strides of dimensions of
+// size 1 do not matter.
+func (x *Tensor) isContiguous() bool {
+	n := int64(1)
+	for i := len(x.Shape) - 1; i >= 0; i-- {
+		if x.Shape[i] != 1 {
+			if x.stride[i] != n {
+				return false
+			}
+			n *= x.Shape[i]
+		}
+	}
+	return true
+}
+
+// isDense reports whether the elements fill a range of memory without overlap,
+// in whatever order (TensorImpl::compute_non_overlapping_and_dense).
+func (x *Tensor) isDense() bool {
+	order := make([]int, len(x.Shape))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		switch {
+		case x.Shape[a] < 2:
+			return 1
+		case x.Shape[b] < 2:
+			return -1
+		default:
+			return int(x.stride[a] - x.stride[b])
+		}
+	})
+	n := int64(1)
+	for _, i := range order {
+		if x.Shape[i] < 2 {
+			continue
+		}
+		if x.stride[i] != n {
+			return false
+		}
+		n *= x.Shape[i]
+	}
+	return true
+}
+
+// empty makes a dense tensor that nobody but the caller refers to.
+func (t *Torch) empty(dtype DType, shape ...int64) *Tensor {
+	return t.emptyStrided(dtype, shape, contiguousStrides(shape))
+}
+
+func (t *Torch) emptyStrided(dtype DType, shape, stride []int64) *Tensor {
+	return &Tensor{
+		Shape: shape, stride: stride, DType: dtype, refs: 1,
+		storage: t.allocate(product(shape) * dtype.Size()),
+	}
+}
+
+// emptyLike makes a tensor of the same layout: dense strides are kept, others
+// become contiguous (empty_like, MemoryFormat::Preserve).
+func (t *Torch) emptyLike(x *Tensor, dtype DType) *Tensor {
+	if x.isDense() {
+		return t.emptyStrided(dtype, x.Shape, x.stride)
+	}
+	return t.emptyStrided(dtype, x.Shape, preservedStrides(x))
+}
+
+// preservedStrides keeps the order of the dimensions of a tensor that is not
+// dense (infer_dense_strides_dim_last and infer_dense_strides,
+// ATen/MemoryOverlap and TensorIterator).
+func preservedStrides(x *Tensor) []int64 {
+	order := make([]int, len(x.Shape))
+	for i := range order {
+		order[i] = len(x.Shape) - 1 - i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		if x.stride[a] == 0 || x.stride[b] == 0 || x.stride[a] == x.stride[b] {
+			return 0
+		}
+		return int(x.stride[a] - x.stride[b])
+	})
+	stride := make([]int64, len(x.Shape))
+	n := int64(1)
+	for _, i := range order {
+		stride[i] = n
+		n *= max(x.Shape[i], 1)
+	}
+	return stride
+}
+
+// alias makes another TensorImpl on the same storage, outside the graph.
+func (t *Torch) alias(x *Tensor, shape, stride []int64) *Tensor {
+	x.storage.refs++
+	return &Tensor{Shape: shape, stride: stride, DType: x.DType, refs: 1, storage: x.storage}
+}
+
+func (t *Torch) retain(x *Tensor) *Tensor {
+	x.refs++
+	return x
+}
+
+// release gives a reference up; the last one frees the tensor, and with it its
+// hold on the storage and on the graph.
+func (t *Torch) release(tensors ...*Tensor) {
+	for _, x := range tensors {
+		if x == nil {
+			continue
+		}
+		x.refs--
+		if x.refs > 0 {
+			continue
+		}
+		// The autograd metadata goes before the storage
+		// (TensorImpl::release_resources).
+		fn := x.fn
+		x.fn = nil
+		if fn != nil {
+			t.releaseNode(fn)
+		}
+		t.drop(x.storage)
+	}
+}

@@ -1,0 +1,94 @@
+// Package torch is a symbolic PyTorch: tensors without numbers, on which a
+// training step runs as PyTorch runs it and issues the allocations and frees
+// that PyTorch would, in PyTorch's order, into a trace.
+//
+// Three worlds meet in a step, and each frees memory by its own rules:
+//
+//   - Python (python.go) keeps a tensor as long as a name or a temporary
+//     refers to it: a name until it is bound anew or its function returns, a
+//     temporary until the call it is passed to returns.
+//   - Autograd (node.go, engine.go) keeps what backward needs in nodes, and
+//     runs them by sequence number.
+//   - C++ (the op files) keeps temporaries until the end of their scope.
+//
+// Each operator's file says what its forward allocates, what it saves, and
+// what its backward allocates, and cites the PyTorch 2.11 source each rule
+// comes from. Sizes are exact; rounding them is the allocator's business.
+package torch
+
+import "memorymark/internal/trace"
+
+// Device is what operators need to know of the card.
+type Device struct {
+	SMs          int // multiprocessors
+	ThreadsPerSM int // resident threads of each
+	Major, Minor int // compute capability
+}
+
+// Torch is a process: its allocations so far, and the state of its threads.
+type Torch struct {
+	Device Device
+
+	trace      *trace.Trace
+	next       trace.ID       // of the next allocation
+	category   trace.Category // what new memory is for
+	sequence   int64          // of the next autograd node
+	noGrad     bool
+	autocast   *autocast
+	threads    [2]threadState
+	parameters []*Tensor
+	thread     int // 0 is Python's, 1 is the engine's for the device
+}
+
+// threadState is what a thread has made for itself and keeps.
+type threadState struct {
+	cublas, cublasLt bool // workspaces of its handle
+}
+
+// New returns a process that has allocated nothing.
+func New(d Device) *Torch {
+	return &Torch{Device: d, trace: trace.New(0, trace.NewTables())}
+}
+
+// Trace returns what has been allocated and freed so far.
+func (t *Torch) Trace() *trace.Trace { return t.trace }
+
+// As runs f with new memory counted as a category.
+func (t *Torch) As(c trace.Category, f func()) {
+	old := t.category
+	t.category = c
+	f()
+	t.category = old
+}
+
+// storage is memory that tensors share.
+type storage struct {
+	id   trace.ID // None if it is empty
+	refs int
+}
+
+func (t *Torch) allocate(bytes int64) *storage {
+	s := &storage{id: trace.None, refs: 1}
+	if bytes == 0 {
+		return s // an empty tensor never reaches the allocator
+	}
+	s.id = t.next
+	t.next++
+	t.trace.Events = append(t.trace.Events, trace.Event{Action: trace.Alloc, Size: bytes, ID: s.id, For: t.category})
+	return s
+}
+
+func (t *Torch) drop(s *storage) {
+	s.refs--
+	if s.refs > 0 || s.id == trace.None {
+		return
+	}
+	t.trace.Events = append(t.trace.Events,
+		trace.Event{Action: trace.FreeRequested, ID: s.id},
+		trace.Event{Action: trace.FreeCompleted, ID: s.id})
+}
+
+// Mark names a point of the trace.
+func (t *Torch) Mark(name string, end bool) {
+	t.trace.Marks = append(t.trace.Marks, trace.Mark{Name: name, End: end, Event: len(t.trace.Events)})
+}

@@ -1,0 +1,218 @@
+package torch
+
+import "slices"
+
+// This file holds the operators that make views, and those that copy only
+// where a view will not do. Views allocate nothing; their backward may.
+
+// viewed makes the result of a view operator with its node.
+func (t *Torch) viewed(name string, x *Tensor, shape, stride []int64, backward func(grad *Tensor) *Tensor) *Tensor {
+	out := t.alias(x, shape, stride)
+	if n := t.record(name, x); n != nil {
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{backward(g[0])} }
+		n.made(out)
+	}
+	return out
+}
+
+// viewStrides returns the strides of x seen in another shape, nil if that
+// takes a copy (at::detail::computeStride).
+func viewStrides(x *Tensor, shape []int64) []int64 {
+	out := make([]int64, len(shape))
+	at := len(shape) - 1
+	chunk := int64(1) // elements of the run of old dimensions
+	base := int64(1)  // stride of its fastest one
+	started := false
+	for d := len(x.Shape) - 1; d >= 0; d-- {
+		if !started {
+			base = x.stride[d]
+			started = true
+		}
+		chunk *= x.Shape[d]
+		if d > 0 && (x.Shape[d-1] == 1 || x.stride[d-1] == chunk*base) {
+			continue // the next one continues the run
+		}
+		filled := int64(1)
+		for at >= 0 && (filled < chunk || shape[at] == 1) {
+			out[at] = filled * base
+			filled *= shape[at]
+			at--
+		}
+		if filled != chunk {
+			return nil
+		}
+		chunk, started = 1, false
+	}
+	for ; at >= 0; at-- {
+		out[at] = 1
+	}
+	return out
+}
+
+// infer replaces the -1 of a shape.
+func infer(x *Tensor, shape []int64) []int64 {
+	shape = slices.Clone(shape)
+	known, unknown := int64(1), -1
+	for i, s := range shape {
+		if s == -1 {
+			unknown = i
+		} else {
+			known *= s
+		}
+	}
+	if unknown >= 0 {
+		shape[unknown] = x.Numel() / known
+	}
+	return shape
+}
+
+// view is Tensor.view.
+func (t *Torch) view(x *Tensor, shape ...int64) *Tensor {
+	shape = infer(x, shape)
+	old := x.Shape
+	return t.viewed("View", x, shape, viewStrides(x, shape), func(g *Tensor) *Tensor { return t.reshaped(g, old) })
+}
+
+// reshaped is reshape on a gradient: a view, or a copy.
+func (t *Torch) reshaped(x *Tensor, shape []int64) *Tensor {
+	if strides := viewStrides(x, shape); strides != nil {
+		return t.alias(x, shape, strides)
+	}
+	return t.empty(x.DType, shape...)
+}
+
+// reshape is Tensor.reshape: a view if it can be, else a contiguous clone seen
+// in the new shape.
+func (t *Torch) reshape(x *Tensor, shape ...int64) *Tensor {
+	shape = infer(x, shape)
+	if viewStrides(x, shape) != nil {
+		return t.view(x, shape...)
+	}
+	copied := t.clone(x)
+	out := t.unsafeView(copied, shape)
+	t.release(copied)
+	return out
+}
+
+// unsafeView is _unsafe_view: the tensor in another shape, not tracked as a
+// view.
+func (t *Torch) unsafeView(x *Tensor, shape []int64) *Tensor {
+	old := x.Shape
+	return t.viewed("UnsafeView", x, shape, viewStrides(x, shape), func(g *Tensor) *Tensor { return t.reshaped(g, old) })
+}
+
+// clone copies into contiguous memory.
+func (t *Torch) clone(x *Tensor) *Tensor {
+	out := t.empty(x.DType, x.Shape...)
+	if n := t.record("Clone", x); n != nil {
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.retain(g[0])} }
+		n.made(out)
+	}
+	return out
+}
+
+// contiguous returns the tensor itself if it is contiguous, else a clone; the
+// caller owns a reference either way.
+func (t *Torch) contiguous(x *Tensor) *Tensor {
+	if x.isContiguous() {
+		return t.retain(x)
+	}
+	return t.clone(x)
+}
+
+func (t *Torch) transpose(x *Tensor, a, b int) *Tensor {
+	a, b = (a+len(x.Shape))%len(x.Shape), (b+len(x.Shape))%len(x.Shape)
+	swap := func(list []int64) []int64 {
+		list = slices.Clone(list)
+		list[a], list[b] = list[b], list[a]
+		return list
+	}
+	return t.viewed("Transpose", x, swap(x.Shape), swap(x.stride), func(g *Tensor) *Tensor {
+		return t.alias(g, swap(g.Shape), swap(g.stride))
+	})
+}
+
+// slice takes a range of a dimension; its backward makes a full tensor of
+// zeros (slice_backward).
+func (t *Torch) slice(x *Tensor, dim int, from, to int64) *Tensor {
+	dim = (dim + len(x.Shape)) % len(x.Shape)
+	shape := slices.Clone(x.Shape)
+	shape[dim] = to - from
+	full := x.Shape
+	return t.viewed("Slice", x, shape, x.stride, func(g *Tensor) *Tensor { return t.empty(g.DType, full...) })
+}
+
+// pick takes one element of a dimension (Tensor.select); its backward makes a
+// full tensor of zeros.
+func (t *Torch) pick(x *Tensor, dim int) *Tensor {
+	shape := slices.Delete(slices.Clone(x.Shape), dim, dim+1)
+	stride := slices.Delete(slices.Clone(x.stride), dim, dim+1)
+	full := x.Shape
+	return t.viewed("Select", x, shape, stride, func(g *Tensor) *Tensor { return t.empty(g.DType, full...) })
+}
+
+// expand repeats dimensions of size 1 without memory; its backward sums.
+func (t *Torch) expand(x *Tensor, shape ...int64) *Tensor {
+	shape = slices.Clone(shape)
+	stride := make([]int64, len(shape))
+	lead := len(shape) - len(x.Shape)
+	for i := lead; i < len(shape); i++ {
+		if shape[i] == -1 {
+			shape[i] = x.Shape[i-lead]
+		}
+		if x.Shape[i-lead] == shape[i] {
+			stride[i] = x.stride[i-lead]
+		}
+	}
+	old := x.Shape
+	return t.viewed("Expand", x, shape, stride, func(g *Tensor) *Tensor { return t.sumTo(g, old) })
+}
+
+// View is x.view(shape).
+func (t *Torch) View(x X, shape ...int64) Value {
+	out := t.view(read(x), shape...)
+	t.done(x)
+	return Value{out}
+}
+
+// Reshape is x.reshape(shape).
+func (t *Torch) Reshape(x X, shape ...int64) Value {
+	out := t.reshape(read(x), shape...)
+	t.done(x)
+	return Value{out}
+}
+
+// Contiguous is x.contiguous().
+func (t *Torch) Contiguous(x X) Value {
+	out := t.contiguous(read(x))
+	t.done(x)
+	return Value{out}
+}
+
+// Transpose is x.transpose(a, b).
+func (t *Torch) Transpose(x X, a, b int) Value {
+	out := t.transpose(read(x), a, b)
+	t.done(x)
+	return Value{out}
+}
+
+// Slice is x[..., from:to, ...] of a dimension.
+func (t *Torch) Slice(x X, dim int, from, to int64) Value {
+	out := t.slice(read(x), dim, from, to)
+	t.done(x)
+	return Value{out}
+}
+
+// Select is x[..., i, ...] of a dimension.
+func (t *Torch) Select(x X, dim int) Value {
+	out := t.pick(read(x), dim)
+	t.done(x)
+	return Value{out}
+}
+
+// Expand is x.expand(shape).
+func (t *Torch) Expand(x X, shape ...int64) Value {
+	out := t.expand(read(x), shape...)
+	t.done(x)
+	return Value{out}
+}

@@ -1,0 +1,75 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Config is a Hugging Face config.json: what kind of model it is, and its keys.
+type Config struct {
+	ModelType    string
+	Architecture string
+	keys         map[string]json.RawMessage
+}
+
+// UnmarshalJSON reads the object of a config.json.
+func (c *Config) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, &c.keys); err != nil {
+		return fmt.Errorf("config is not a JSON object: %w", err)
+	}
+	var head struct {
+		ModelType     string   `json:"model_type"`
+		Architectures []string `json:"architectures"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	c.ModelType = head.ModelType
+	if len(head.Architectures) > 0 {
+		c.Architecture = head.Architectures[0]
+	}
+	return nil
+}
+
+// MarshalJSON writes the object as it was read.
+func (c *Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.keys) }
+
+// ignored are keys of every configuration that say nothing about memory: names
+// and versions, token ids, settings of generation and of initial weights.
+var ignored = []string{
+	"_name_or_path", "_attn_implementation_autoset", "architectures", "bos_token_id", "dtype", "eos_token_id", "id2label",
+	"initializer_factor", "initializer_range", "label2id", "model_type", "pad_token_id", "problem_type", "sep_token_id", "task_specific_params",
+	"tokenizer_class", "torch_dtype", "transformers_version", "attn_implementation", "return_dict", "output_attentions", "output_hidden_states",
+}
+
+// decode reads the keys of a configuration into a struct that holds the
+// family's defaults. A key that the struct does not have, and that is not
+// known to say nothing about memory, is an error: it might.
+func (c *Config) decode(into any, alsoIgnored ...string) error {
+	known := fieldNames(into)
+	for _, key := range slices.Sorted(maps.Keys(c.keys)) {
+		raw, ok := known[key]
+		switch {
+		case !ok && (slices.Contains(ignored, key) || slices.Contains(alsoIgnored, key)):
+			continue
+		case !ok:
+			return fmt.Errorf("config: %q of a %s is not modelled; take it out if it does not change the model", key, c.ModelType)
+		}
+		if err := json.Unmarshal(c.keys[key], raw); err != nil {
+			return fmt.Errorf("config: %s is %s: %w", key, shorten(c.keys[key]), err)
+		}
+	}
+	return nil
+}
+
+func shorten(raw json.RawMessage) string {
+	const most = 40
+	s := strings.Join(strings.Fields(string(raw)), " ")
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
