@@ -161,9 +161,11 @@ func (s *script) alloc(name, size string, rest []string) error {
 		}
 	}
 	h, err := s.a.Malloc(r)
-	var oom *OutOfMemoryError
-	if wantOOM != errors.As(err, &oom) {
-		return fmt.Errorf("out of memory: %v", err)
+	switch {
+	case wantOOM && err == nil:
+		return errors.New("it fits")
+	case !wantOOM && err != nil:
+		return err
 	}
 	s.names[name] = h
 	return nil

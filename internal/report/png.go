@@ -62,8 +62,10 @@ func (l line) png(c *canvas) {
 			continue
 		}
 		bars = append(bars, []point{
-			{from.x - dx - dy, from.y - dy + dx}, {to.x + dx - dy, to.y + dy + dx},
-			{to.x + dx + dy, to.y + dy - dx}, {from.x - dx + dy, from.y - dy - dx},
+			{from.x - dx - dy, from.y - dy + dx},
+			{to.x + dx - dy, to.y + dy + dx},
+			{to.x + dx + dy, to.y + dy - dx},
+			{from.x - dx + dy, from.y - dy - dx},
 		})
 	}
 	c.fill(bars, l.stroke)

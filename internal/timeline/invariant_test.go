@@ -134,7 +134,10 @@ func TestRandomTraces(t *testing.T) {
 		tr := random(rng, 1+rng.IntN(600))
 		from := rng.IntN(len(tr.Events) + 1)
 		for _, opts := range []Options{
-			{}, {Columns: 1 + rng.IntN(50)}, {Detail: 1 + rng.IntN(20), Columns: 37}, {Steps: 1 + rng.IntN(60), ByStack: true},
+			{},
+			{Columns: 1 + rng.IntN(50)},
+			{Detail: 1 + rng.IntN(20), Columns: 37},
+			{Steps: 1 + rng.IntN(60), ByStack: true},
 			{From: from, To: min(len(tr.Events), from+1+rng.IntN(100))},
 		} {
 			if opts.To == 0 {
