@@ -128,7 +128,7 @@ func (p *Process) step() {
 		}
 		p.opt.Step()
 	}
-	t.ZeroGrad()
+	p.opt.ZeroGrad()
 }
 
 // loss is the model's own loss, or the mean of its logits.

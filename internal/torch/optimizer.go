@@ -14,6 +14,9 @@ const (
 	SGDMomentum
 )
 
+// optimizerClasses are the names that PyTorch annotates steps with.
+var optimizerClasses = map[OptimizerKind]string{AdamW: "AdamW", Adam: "Adam", SGD: "SGD", SGDMomentum: "SGD"}
+
 // Impl is how an optimizer computes its step.
 type Impl int
 
@@ -26,24 +29,85 @@ const (
 )
 
 // Optimizer is a torch.optim optimizer of all parameters. Its state appears in
-// its first step.
+// its first step, for each parameter that has a gradient.
 type Optimizer struct {
 	t    *Torch
 	kind OptimizerKind
 	impl Impl
+	adam map[*Tensor]*adamState
+	sgd  map[*Tensor]*Tensor // momentum buffers
 }
 
 // NewOptimizer makes an optimizer, which allocates nothing.
 func (t *Torch) NewOptimizer(kind OptimizerKind, impl Impl) *Optimizer {
-	return &Optimizer{t: t, kind: kind, impl: impl}
+	return &Optimizer{t: t, kind: kind, impl: impl, adam: map[*Tensor]*adamState{}, sgd: map[*Tensor]*Tensor{}}
 }
 
-// Step is optimizer.step().
+// Step is optimizer.step(), annotated as PyTorch does it
+// (torch/optim/optimizer.py, profile_hook_step).
 func (o *Optimizer) Step() {
-	switch o.kind {
-	case NoOptimizer, SGD:
-	default:
-		panic("torch: this optimizer is not written yet")
+	if o.kind == NoOptimizer {
+		return
+	}
+	class := optimizerClasses[o.kind]
+	name := "Optimizer.step#" + class + ".step"
+	o.t.Mark(name, false)
+	o.t.NoGrad(func() {
+		switch o.kind {
+		case AdamW, Adam:
+			o.stepAdam()
+		case SGDMomentum:
+			o.stepMomentum()
+		case SGD, NoOptimizer: // parameters are updated in place
+		}
+	})
+	o.t.Mark(name, true)
+}
+
+// ZeroGrad is optimizer.zero_grad(set_to_none=True).
+func (o *Optimizer) ZeroGrad() {
+	if o.kind == NoOptimizer {
+		o.t.ZeroGrad()
+		return
+	}
+	name := "Optimizer.zero_grad#" + optimizerClasses[o.kind] + ".zero_grad"
+	o.t.Mark(name, false)
+	o.t.ZeroGrad()
+	o.t.Mark(name, true)
+}
+
+// trained are the parameters that have gradients.
+func (t *Torch) trained() []*Tensor {
+	var out []*Tensor
+	for _, p := range t.parameters {
+		if p.grad != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// byDType groups tensors as the foreach functions do
+// (_group_tensors_by_device_and_dtype), in the order of first appearance.
+func byDType(tensors []*Tensor) [][]*Tensor {
+	var groups [][]*Tensor
+	at := map[DType]int{}
+	for _, x := range tensors {
+		i, ok := at[x.DType]
+		if !ok {
+			i = len(groups)
+			at[x.DType] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], x)
+	}
+	return groups
+}
+
+// releaseList drops a Python list of tensors, which goes from its end.
+func (t *Torch) releaseList(list []*Tensor) {
+	for i := len(list) - 1; i >= 0; i-- {
+		t.release(list[i])
 	}
 }
 
@@ -57,9 +121,6 @@ func (t *Torch) ZeroGrad() {
 		}
 	}
 }
-
-// ClipGradNorm is torch.nn.utils.clip_grad_norm_.
-func (t *Torch) ClipGradNorm() { panic("torch: clipping is not written yet") }
 
 // Input makes a tensor of a batch.
 func (t *Torch) Input(dtype DType, shape ...int64) *Tensor {
