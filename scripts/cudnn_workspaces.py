@@ -1,0 +1,185 @@
+"""What cuDNN takes as workspace for the convolutions of ResNets and ViTs.
+
+Usage: cudnn_workspaces.py OUT_FOLDER [--seconds 480] [--workers 12] [--cases FILE]
+
+Runs convolutions through PyTorch on a GPU and writes OUT_FOLDER/workspaces.csv,
+one line a problem:
+
+    dtype,n,c,h,w,k,r,stride,padding,forward,dgrad,wgrad
+
+dtype is fp32 (TF32 off), tf32, bf16 or fp16; the last three are bytes, -1
+where that direction was not run (the gradient of pixels) or failed. The first
+line is a comment that says what measured it. Problems come in tiers, most
+wanted first, so a run that is cut short is useful too; --cases reads them from
+a file of JSON lines instead ({"dtype","n","c","h","w","k","r","stride","padding"}).
+
+A workspace is the peak of requested bytes during a call, less what was there
+and less the result: the caching allocator counts requests to the byte.
+"""
+import argparse
+import json
+import os
+import random
+import sys
+import time
+
+DTYPES = ("fp32", "tf32", "bf16", "fp16")
+COARSE = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+def out_size(size, r, stride, padding):
+    return (size + 2 * padding - r) // stride + 1
+
+
+def resnet(image):
+    """The distinct convolutions (c, h, k, r, stride, padding) of ResNet-18 to 152."""
+    yield 3, image, 64, 7, 2, 3
+    h = out_size(out_size(image, 7, 2, 3), 3, 2, 1)
+    yield 64, h, 64, 1, 1, 0
+    yield 64, h, 64, 3, 1, 1
+    yield 64, h, 256, 1, 1, 0
+    yield 256, h, 64, 1, 1, 0
+    for stage in (1, 2, 3):
+        narrow, wide = 64 << stage, 256 << stage
+        half = out_size(h, 3, 2, 1)
+        yield wide // 2, h, narrow, 1, 1, 0           # bottleneck, first layer
+        yield narrow, h, narrow, 3, 2, 1
+        yield wide // 2, h, wide, 1, 2, 0             # its shortcut
+        yield narrow, half, wide, 1, 1, 0
+        yield wide, half, narrow, 1, 1, 0             # the layers after
+        yield narrow, half, narrow, 3, 1, 1
+        yield narrow // 2, h, narrow, 3, 2, 1         # basic
+        yield narrow // 2, h, narrow, 1, 2, 0
+        h = half
+
+
+def vit(image):
+    for patch in (14, 16, 32):
+        for hidden in (192, 256, 384, 512, 640, 768, 1024, 1280):
+            yield 3, image, hidden, patch, patch, 0
+
+
+def problems():
+    """Problems, most wanted first: a tier is shuffled so that any part of it covers all of it."""
+    usual, odd = (160, 192, 224, 256, 288), (32, 64, 96, 128, 320, 384)
+    tiers = [
+        [(d, n, c) for d in DTYPES for n in COARSE for i in usual for c in resnet(i)]
+        + [(d, n, c) for d in DTYPES for n in COARSE for c in vit(224)],
+        [(d, n, c) for d in DTYPES[:3] for n in range(1, 101) for i in usual for c in resnet(i)],
+        [(d, n, c) for d in DTYPES[:3] for n in range(1, 101) for c in vit(224)],
+        [(d, n, c) for d in DTYPES[:3] for n in COARSE for i in odd for c in resnet(i)]
+        + [(d, n, c) for d in DTYPES[:3] for n in COARSE for c in vit(384)],
+        [(d, n, c) for d in DTYPES[:3] for n in range(104, 257, 8) for i in usual for c in resnet(i)],
+        [("fp16", n, c) for n in range(1, 101) for i in usual for c in resnet(i)],
+    ]
+    seen = set()
+    for tier in tiers:
+        random.Random(1).shuffle(tier)
+        for d, n, (c, h, k, r, stride, padding) in tier:
+            p = (d, n, c, h, h, k, r, stride, padding)
+            if p not in seen:
+                seen.add(p)
+                yield p
+
+
+def from_file(path):
+    for line in open(path):
+        if line.strip():
+            p = json.loads(line)
+            yield tuple(p[x] for x in ("dtype", "n", "c", "h", "w", "k", "r", "stride", "padding"))
+
+
+class Meter:
+    def __init__(self):
+        import torch
+        self.torch = torch
+        torch.cuda.init()
+        torch.backends.cudnn.benchmark = False
+
+    def extra(self, call):
+        """Bytes that a call requested at most beside what it returns, -1 if it failed."""
+        torch = self.torch
+        stats = lambda: torch._C._cuda_memoryStats(0)["requested_bytes"]["all"]
+        torch._C._cuda_resetPeakMemoryStats(0)
+        before = stats()["current"]
+        try:
+            result = call()
+        except RuntimeError:
+            torch.cuda.empty_cache()
+            return -1
+        after = stats()
+        kept = sum(x.numel() * x.element_size() for x in result if x is not None)
+        return after["peak"] - before - kept
+
+    def measure(self, p):
+        torch = self.torch
+        d, n, c, h, w, k, r, stride, padding = p
+        dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(d, torch.float32)
+        torch.backends.cudnn.allow_tf32 = d == "tf32"
+        x = torch.empty(n, c, h, w, dtype=dtype, device="cuda")
+        weight = torch.empty(k, c, r, r, dtype=dtype, device="cuda")
+        grad = torch.empty(n, k, out_size(h, r, stride, padding), out_size(w, r, stride, padding), dtype=dtype, device="cuda")
+        s, pad = (stride, stride), (padding, padding)
+
+        def backward(mask):
+            return lambda: torch.ops.aten.convolution_backward(
+                grad, x, weight, None, s, pad, (1, 1), False, (0, 0), 1, mask)
+        return (
+            self.extra(lambda: (torch.ops.aten.convolution(x, weight, None, s, pad, (1, 1), False, (0, 0), 1),)),
+            self.extra(backward([True, False, False])) if c != 3 else -1,
+            self.extra(backward([False, True, False])),
+        )
+
+
+def bytes_of(p):
+    d, n, c, h, w, k, r, stride, padding = p
+    size = 4 if d in ("fp32", "tf32") else 2
+    return size * n * (2 * c * h * w + 2 * k * out_size(h, r, stride, padding) * out_size(w, r, stride, padding))
+
+
+def work(part, parts, deadline, path, cases):
+    meter = Meter()
+    limit = 120e9 / parts / 3  # workspaces come on top
+    with open(path, "w") as out:
+        for i, p in enumerate(cases):
+            if i % parts != part or bytes_of(p) > limit:
+                continue
+            if time.time() > deadline:
+                break
+            if meter.torch.cuda.memory_reserved() > limit:
+                meter.torch.cuda.empty_cache()
+            out.write(",".join(map(str, p + meter.measure(p))) + "\n")
+        meter.torch.cuda.synchronize()
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("out")
+    a.add_argument("--seconds", type=float, default=480)
+    a.add_argument("--workers", type=int, default=12)
+    a.add_argument("--cases")
+    a = a.parse_args()
+    deadline = time.time() + a.seconds
+    os.makedirs(a.out, exist_ok=True)
+    cases = list(from_file(a.cases) if a.cases else problems())
+    paths = [os.path.join(a.out, f"part{i}.csv") for i in range(a.workers)]
+    children = []
+    for i, path in enumerate(paths):
+        pid = os.fork()
+        if pid == 0:
+            work(i, a.workers, deadline, path, cases)
+            os._exit(0)
+        children.append(pid)
+    failed = sum(os.waitpid(pid, 0)[1] != 0 for pid in children)
+    import torch
+    lines = sorted(line for path in paths for line in open(path))
+    with open(os.path.join(a.out, "workspaces.csv"), "w") as out:
+        out.write(f"# {torch.cuda.get_device_name(0)}, cuDNN {torch.backends.cudnn.version()}, PyTorch {torch.__version__}\n")
+        out.writelines(lines)
+    for path in paths:
+        os.remove(path)
+    print(f"{len(lines)} of {len(cases)} problems, {failed} of {a.workers} workers failed", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
