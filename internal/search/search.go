@@ -1,0 +1,150 @@
+// Package search finds the largest batch that fits, given something that can
+// be probed: a simulation, or a GPU.
+package search
+
+import "fmt"
+
+// Prober says whether a batch fits. An error ends the search: it is any
+// failure that is not "too big".
+type Prober func(batch int64) (fits bool, err error)
+
+// Options guide a search. The zero value searches from 1 without a bound.
+type Options struct {
+	Start      int64 // where the edge is thought to be; 0 is 1
+	Most       int64 // never probe beyond; 0 is no bound
+	MultipleOf int64 // only multiples count; 0 is 1
+	MaxProbes  int   // give up improving after so many; 0 is no bound
+}
+
+// Result is the outcome of a search.
+type Result struct {
+	Largest int64          // 0 if not even the smallest fits
+	Bounded bool           // Most fits: there may be larger ones
+	Probes  map[int64]bool // every batch that was tried, and whether it fitted
+	Order   []int64        // in which order
+}
+
+// ErrProbes is returned with the best answer so far when MaxProbes ran out.
+var ErrProbes = fmt.Errorf("out of probes")
+
+// Largest looks for a batch that fits while the next does not. It gallops from
+// Start in the direction the first probe points to, then bisects.
+//
+// Near the edge fitting is not monotonic: fragmentation lets some sizes fit
+// that are larger than some that do not. Largest then returns an edge, with
+// both of its sides probed; Probes says what else was seen.
+func Largest(probe Prober, o Options) (*Result, error) {
+	s := &searcher{probe: probe, unit: max(o.MultipleOf, 1), budget: o.MaxProbes, result: &Result{Probes: make(map[int64]bool)}}
+	s.most = 1 << 40
+	if o.Most > 0 {
+		s.most = o.Most / s.unit
+	}
+	if s.most == 0 {
+		return nil, fmt.Errorf("no multiple of %d is at most %d", s.unit, o.Most)
+	}
+	start := min(max(o.Start/s.unit, 1), s.most)
+	fits, fails, err := s.bracket(start)
+	if err == nil {
+		fits, err = s.bisect(fits, fails)
+	}
+	s.result.Largest = fits * s.unit
+	s.result.Bounded = err == nil && fits == s.most
+	return s.result, err
+}
+
+// searcher counts in units of MultipleOf.
+type searcher struct {
+	probe  Prober
+	unit   int64
+	most   int64
+	budget int // 0 is no bound
+	result *Result
+}
+
+func (s *searcher) try(n int64) (bool, error) {
+	batch := n * s.unit
+	if fits, ok := s.result.Probes[batch]; ok {
+		return fits, nil
+	}
+	if s.budget > 0 && len(s.result.Order) >= s.budget {
+		return false, ErrProbes
+	}
+	fits, err := s.probe(batch)
+	if err != nil {
+		return false, fmt.Errorf("probe batch %d: %w", batch, err)
+	}
+	s.result.Probes[batch] = fits
+	s.result.Order = append(s.result.Order, batch)
+	return fits, nil
+}
+
+// bracket finds one size that fits (0 if none does) and a larger one that does
+// not (one beyond the bound if all do), stepping away from start at first by
+// one, since start is usually close, then by ever more.
+func (s *searcher) bracket(start int64) (fits, fails int64, err error) {
+	ok, err := s.try(start)
+	if err != nil {
+		return 0, 0, err
+	}
+	for step := int64(1); ; step *= 2 {
+		next := start + step
+		if !ok {
+			next = start - step
+		}
+		switch {
+		case next < 1:
+			return s.floor(start)
+		case next > s.most:
+			next = s.most
+		}
+		good, err := s.try(next)
+		if err != nil {
+			return startIf(ok, start), next, err
+		}
+		switch {
+		case ok && !good:
+			return start, next, nil
+		case !ok && good:
+			return next, start, nil
+		case ok && next == s.most:
+			return next, next + 1, nil
+		}
+		start = next
+	}
+}
+
+// floor is the bracket whose lower end is the smallest size.
+func (s *searcher) floor(fails int64) (int64, int64, error) {
+	if fails == 1 {
+		return 0, 1, nil
+	}
+	ok, err := s.try(1)
+	if err != nil || !ok {
+		return 0, 1, err
+	}
+	return 1, fails, nil
+}
+
+func startIf(ok bool, n int64) int64 {
+	if ok {
+		return n
+	}
+	return 0
+}
+
+// bisect closes in on the edge.
+func (s *searcher) bisect(fits, fails int64) (int64, error) {
+	for fits+1 < fails {
+		mid := fits + (fails-fits)/2
+		ok, err := s.try(mid)
+		if err != nil {
+			return fits, err
+		}
+		if ok {
+			fits = mid
+		} else {
+			fails = mid
+		}
+	}
+	return fits, nil
+}
