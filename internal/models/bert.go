@@ -126,7 +126,7 @@ func (m *bert) attention(t *torch.Torch, l *bertLayer, hidden *torch.Var) torch.
 	if !m.train {
 		p = 0
 	}
-	context := f.Let(t.Contiguous(t.Transpose(t.Attention(q, k, v, p, false), 1, 2)))
+	context := f.Let(t.Contiguous(t.Transpose(t.Attention(q, k, v, nil, p, false, false), 1, 2)))
 	context.Set(t.Contiguous(t.Reshape(context, b, s, -1)))
 	out := f.Let(m.output(t, context, hidden, l.attentionOutput, l.attentionNorm))
 	return f.Return(out)

@@ -1,34 +1,137 @@
 package torch
 
-// This file is scaled_dot_product_attention: which kernel it picks, and what
-// each kernel allocates (aten/src/ATen/native/transformers/cuda).
+// This file is torch.nn.functional.scaled_dot_product_attention: which kernel
+// it picks (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, with the
+// cuDNN 9.19 of the CUDA 13 wheels) and what becomes of its mask. Each kernel
+// has a file of its own.
 
-// Attention is torch.nn.functional.scaled_dot_product_attention on
-// [batch, heads, length, size] queries, keys and values.
-func (t *Torch) Attention(q, k, v X, dropout float64, causal bool) Value {
-	out := t.efficientAttention(read(q), read(k), read(v))
+// attention is a call of scaled_dot_product_attention on [batch, heads,
+// length, size] tensors.
+type attention struct {
+	q, k, v *Tensor
+	bias    *Tensor // added to the scores, nil for none
+	dropout float64
+	causal  bool
+	gqa     bool // fewer heads of keys and values are allowed
+}
+
+// Attention is scaled_dot_product_attention. The mask is nil for none, bool
+// for what takes part, or a float to add. Autocast casts its arguments.
+func (t *Torch) Attention(q, k, v, mask X, dropout float64, causal, gqa bool) Value {
+	var m *Tensor
+	if mask != nil {
+		m = t.lower(read(mask))
+	}
+	a := &attention{dropout: dropout, causal: causal, gqa: gqa}
+	a.v, a.k, a.q = t.lower(read(v)), t.lower(read(k)), t.lower(read(q))
+	kernel := t.chooseAttention(a, m)
+	a.bias = t.additiveMask(m, a.q.DType)
+	out := kernel(a)
+	t.release(a.bias, a.q, a.k, a.v, m)
 	t.done(q, k, v)
+	if mask != nil {
+		t.done(mask)
+	}
 	return Value{out}
 }
 
-// efficientAttention is _scaled_dot_product_efficient_attention: the result
-// in [batch, length, heads, size] memory and the logarithms of the sums, whose
-// rows are padded to 32 (attention.cu). Seeds are on the CPU.
-func (t *Torch) efficientAttention(q, k, v *Tensor) *Tensor {
-	b, h, s, d := q.Shape[0], q.Shape[1], q.Shape[2], v.Shape[3]
-	out := t.heads(b, h, s, d, q.DType)
-	if t.needsGrad(q, k, v) {
-		lse := t.empty(Float32, b, h, divUp(s, 32)*32)
-		n := t.record("ScaledDotProductEfficientAttention", q, k, v)
-		for _, x := range []*Tensor{k, q, v, lse, out} {
-			t.save(n, x)
-		}
-		n.backward = func(g []*Tensor) []*Tensor { return t.efficientBackward(g[0], q, k, v) }
-		n.made(out)
-		t.release(lse)
-	} else {
-		t.drop(t.allocate(0))
+// chooseAttention is select_sdp_backend: cuDNN comes first on Hopper and data
+// center Blackwell and not at all elsewhere, then flash, then efficient; the
+// composed operators take what is left.
+func (t *Torch) chooseAttention(a *attention, mask *Tensor) func(*attention) *Tensor {
+	d := t.Device
+	preferred := (d.Major == 9 || d.Major == 10) && (d.Minor == 0 || d.Minor == 3)
+	switch {
+	case preferred && t.canUseCuDNN(a, mask):
+		return t.cudnnAttention
+	case t.canUseFlash(a, mask):
+		return t.flashAttention
+	case t.canUseEfficient(a, mask):
+		return t.efficientAttention
+	default:
+		return t.mathAttention
 	}
+}
+
+// canUseCuDNN is can_use_cudnn_attention.
+func (t *Torch) canUseCuDNN(a *attention, mask *Tensor) bool {
+	size := max(a.q.Dim(3), a.v.Dim(3))
+	limit := int64(128)
+	if t.Device.Major == 9 && t.Device.Minor == 0 {
+		limit = 256
+	}
+	if t.Device.Major == 10 && a.q.Dim(3) == 192 && a.v.Dim(3) == 128 {
+		limit = 192
+	}
+	return t.halfKernels(a.q.DType) &&
+		(mask == nil || !mask.requiresGrad && lastStrideIs1(mask)) &&
+		a.sameHeads(a.gqa) && lastStrideIs1(a.q, a.k, a.v) &&
+		size <= limit && a.q.Dim(3)%8 == 0 && a.v.Dim(3)%8 == 0 &&
+		a.k.Dim(2) != 1 && (a.q.Dim(2) != 1 || a.dropout == 0)
+}
+
+// canUseFlash is can_use_flash_attention. Sizes that are no multiples of 8 are
+// padded.
+func (t *Torch) canUseFlash(a *attention, mask *Tensor) bool {
+	size := a.q.Dim(3)
+	d := t.Device
+	small := d.Major == 8 && d.Minor >= 6 || d.Major == 12 // sm86 to sm89, sm120
+	tooLarge := t.needsGrad(a.q, a.k, a.v) && small && size > 192 && (size <= 224 || a.dropout > 0)
+	return d.Major >= 8 && t.halfKernels(a.q.DType) && mask == nil &&
+		size == a.k.Dim(3) && size == a.v.Dim(3) && size <= 256 && !tooLarge &&
+		(!a.causal || a.q.Dim(2) == a.k.Dim(2)) &&
+		a.sameHeads(a.gqa) && lastStrideIs1(a.q, a.k, a.v)
+}
+
+// canUseEfficient is can_use_mem_efficient_attention, which knows no groups.
+func (t *Torch) canUseEfficient(a *attention, mask *Tensor) bool {
+	align := int64(1) // minimum_gemm_alignment
+	switch {
+	case a.q.DType.IsHalf() && t.Device.Major >= 7:
+		align = 8
+	case t.Device.Major >= 8:
+		align = 4
+	}
+	return (a.q.DType != BFloat16 || t.Device.Major >= 8) &&
+		a.q.Dim(3) == a.k.Dim(3) && a.q.Dim(3)%align == 0 && a.v.Dim(3)%align == 0 &&
+		a.sameHeads(false) && lastStrideIs1(a.q, a.k, a.v) && (mask == nil || lastStrideIs1(mask))
+}
+
+// halfKernels is check_dtypes_low_precision.
+func (t *Torch) halfKernels(d DType) bool {
+	return d == Float16 || d == BFloat16 && t.Device.Major >= 8
+}
+
+// sameHeads is check_batch_size_and_num_heads_dense.
+func (a *attention) sameHeads(groups bool) bool {
+	h, hk, hv := a.q.Dim(1), a.k.Dim(1), a.v.Dim(1)
+	if groups {
+		return h%hk == 0 && h%hv == 0
+	}
+	return h == hk && h == hv
+}
+
+func lastStrideIs1(tensors ...*Tensor) bool {
+	for _, x := range tensors {
+		if x.stride[len(x.stride)-1] != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// additiveMask is convert_boolean_attn_mask: where(mask, 0, -inf) in the type
+// of the queries, in memory of its own for every call.
+func (t *Torch) additiveMask(mask *Tensor, dtype DType) *Tensor {
+	switch {
+	case mask == nil:
+		return nil
+	case mask.DType != Bool:
+		return t.retain(mask)
+	}
+	infinity, zero := t.empty(dtype), t.empty(dtype)
+	out := t.pointwise(dtype, mask, zero, infinity)
+	t.release(zero, infinity)
 	return out
 }
 
@@ -36,30 +139,4 @@ func (t *Torch) efficientAttention(q, k, v *Tensor) *Tensor {
 // projections.
 func (t *Torch) heads(b, h, s, d int64, dtype DType) *Tensor {
 	return t.emptyStrided(dtype, []int64{b, h, s, d}, []int64{s * h * d, d, h * d, 1})
-}
-
-// efficientBackward is _efficient_attention_backward: the three gradients,
-// then the row sums of gradient times result (in float32 through a product of
-// full size), then a workspace of about one query in float32
-// (mem_eff_attention/kernel_backward.h, workspace_size).
-func (t *Torch) efficientBackward(grad, q, k, v *Tensor) []*Tensor {
-	b, h, s, d := q.Shape[0], q.Shape[1], q.Shape[2], q.Shape[3]
-	dq := t.heads(b, h, s, d, q.DType)
-	dk := t.heads(b, h, k.Shape[2], d, k.DType)
-	dv := t.heads(b, h, v.Shape[2], v.Shape[3], v.DType)
-	var delta *Tensor
-	if q.DType == Float32 {
-		product := t.heads(b, h, s, v.Shape[3], Float32)
-		sums := t.empty(Float32, b, s, h)
-		delta = t.empty(Float32, b, h, s)
-		t.release(sums, product)
-	} else {
-		delta = t.empty(Float32, b, h, s)
-	}
-	blockI, blockJ := int64(64), int64(64)
-	rows := divUp(s, blockI) * divUp(d, blockJ) * (4 + blockI*blockJ)
-	scratch := t.allocate(b * h * divUp(rows, 4) * 4 * 4)
-	t.release(delta)
-	t.drop(scratch)
-	return []*Tensor{dq, dk, dv}
 }
