@@ -57,7 +57,6 @@ func TestRecorded(t *testing.T) {
 var notYet = []string{
 	"bert-mlm_3l_b8_s512_fp32_adamw_train",
 	"bert_3l_b8_s128_amp-bf16_adamw_train",
-	"bert_3l_b8_s128_bf16_adamw_train",
 	"bert_3l_b8_s128_fp32_adamw_train_mpadded",
 	"distilbert_3l_b8_s128_fp32_adamw_train",
 	"gpt2_2l_b4_s128_fp32_none_backward_mean",
