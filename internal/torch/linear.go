@@ -143,6 +143,26 @@ func (t *Torch) linear(in *Tensor, m *Linear) *Tensor {
 		t.release(product)
 		return out
 	default:
-		panic("torch: linear without bias is not written yet")
+		w := t.t2(m.Weight)
+		out := t.matmul(in, w)
+		t.release(w)
+		if m.Bias != nil {
+			t.addInPlace(out, m.Bias)
+		}
+		return out
 	}
+}
+
+// addInPlace is x.add_(y): nothing but a node.
+func (t *Torch) addInPlace(x, y *Tensor) {
+	n := t.record("Add", x, y)
+	if n == nil {
+		return
+	}
+	n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.retain(g[0]), t.retain(g[0])} }
+	if old := x.fn; old != nil {
+		x.fn = nil
+		t.releaseNode(old)
+	}
+	n.made(x)
 }

@@ -1,0 +1,137 @@
+package torch
+
+// This file holds arithmetic on elements: what a * b, x ** 2 and the like
+// allocate, save and give back (formulas: tools/autograd/derivatives.yaml).
+
+// Mul is a * b. Each operand is kept if the other needs a gradient; the
+// gradient of other comes before that of self.
+func (t *Torch) Mul(a, b X) Value {
+	x, y := read(a), read(b)
+	out := t.pointwise(promoted(x, y), x, y)
+	if n := t.record("Mul", x, y); n != nil {
+		var self, other *Tensor
+		if n.wants(0) {
+			other = t.save(n, y)
+		}
+		if n.wants(1) {
+			self = t.save(n, x)
+		}
+		n.backward = func(g []*Tensor) []*Tensor {
+			out := make([]*Tensor, 2)
+			if n.wants(1) {
+				out[1] = t.pointwise(promoted(g[0], self), g[0], self)
+			}
+			if n.wants(0) {
+				out[0] = t.pointwise(promoted(g[0], other), g[0], other)
+			}
+			return out
+		}
+		n.made(out)
+	}
+	t.done(a, b)
+	return Value{out}
+}
+
+// promoted is the type of a result: a tensor without dimensions decides only
+// if the other is of a lower kind (at::result_type).
+func promoted(x, y *Tensor) DType {
+	switch {
+	case len(x.Shape) == 0 && len(y.Shape) > 0 && y.DType.IsFloat():
+		return y.DType
+	case len(y.Shape) == 0 && len(x.Shape) > 0 && x.DType.IsFloat():
+		return x.DType
+	default:
+		return promote(x.DType, y.DType)
+	}
+}
+
+// Scale is x * c or x / c for a Python number; it saves nothing of size.
+func (t *Torch) Scale(x X) Value {
+	return t.mapped("Mul", x, func(g *Tensor) *Tensor { return t.pointwise(g.DType, g) })
+}
+
+// Shift is x + c or x - c for a Python number; its backward hands the gradient on.
+func (t *Torch) Shift(x X) Value {
+	return t.mapped("Add", x, func(g *Tensor) *Tensor { return t.retain(g) })
+}
+
+// Neg is -x.
+func (t *Torch) Neg(x X) Value {
+	return t.mapped("Neg", x, func(g *Tensor) *Tensor { return t.pointwise(g.DType, g) })
+}
+
+// mapped makes an operator of one input whose backward needs only the
+// gradient.
+func (t *Torch) mapped(name string, x X, backward func(grad *Tensor) *Tensor) Value {
+	in := read(x)
+	out := t.pointwise(in.DType, in)
+	if n := t.record(name, in); n != nil {
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{backward(g[0])} }
+		n.made(out)
+	}
+	t.done(x)
+	return Value{out}
+}
+
+// Pow is x ** c for a Python number. Its backward is
+// grad * (c * self ** (c - 1)): three tensors. Autocast computes it in
+// float32.
+func (t *Torch) Pow(x X) Value {
+	in := t.upper(read(x))
+	out := t.pointwise(in.DType, in)
+	if n := t.record("Pow", in); n != nil {
+		self := t.save(n, in)
+		n.backward = func(g []*Tensor) []*Tensor {
+			power := t.pointwise(self.DType, self)
+			scaled := t.pointwise(power.DType, power)
+			out := t.pointwise(g[0].DType, g[0], scaled)
+			t.release(scaled, power)
+			return []*Tensor{out}
+		}
+		n.made(out)
+	}
+	t.release(in)
+	t.done(x)
+	return Value{out}
+}
+
+// Rsqrt is torch.rsqrt(x). Its backward is -0.5 * grad * result ** 3. Autocast
+// computes it in float32.
+func (t *Torch) Rsqrt(x X) Value {
+	in := t.upper(read(x))
+	out := t.pointwise(in.DType, in)
+	if n := t.record("Rsqrt", in); n != nil {
+		result := t.save(n, out)
+		n.backward = func(g []*Tensor) []*Tensor {
+			half := t.pointwise(g[0].DType, g[0])
+			cube := t.pointwise(result.DType, result)
+			out := t.pointwise(half.DType, half, cube)
+			t.release(cube, half)
+			return []*Tensor{out}
+		}
+		n.made(out)
+	}
+	t.release(in)
+	t.done(x)
+	return Value{out}
+}
+
+// MeanLast is x.mean(-1, keepdim=True). Its backward divides the expanded
+// gradient, which makes it a tensor of the full size (mean_backward,
+// torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) MeanLast(x X) Value {
+	in := read(x)
+	out := t.sum(in, []int{-1}, true, in.DType)
+	if n := t.record("Mean", in); n != nil {
+		shape := in.Shape
+		n.backward = func(g []*Tensor) []*Tensor {
+			wide := t.expand(g[0], shape...)
+			out := t.pointwise(wide.DType, wide)
+			t.release(wide)
+			return []*Tensor{out}
+		}
+		n.made(out)
+	}
+	t.done(x)
+	return Value{out}
+}

@@ -1,0 +1,191 @@
+package torch
+
+import "slices"
+
+// This file holds torch.matmul and the products it comes down to
+// (aten/src/ATen/native/LinearAlgebra.cpp, _matmul_impl).
+
+// matmul multiplies tensors of two dimensions or more. A batch of matrices
+// times one matrix is folded into a single product; anything else becomes a
+// batched product of operands that are expanded and flattened, which copies
+// those whose batch dimensions cannot be joined.
+func (t *Torch) matmul(a, b *Tensor) *Tensor {
+	switch {
+	case len(a.Shape) == 2 && len(b.Shape) == 2:
+		return t.mmRecorded(a, b)
+	case len(b.Shape) == 2 && folds(a, b):
+		last := len(a.Shape) - 1
+		shape := append(slices.Clone(a.Shape[:last]), b.Shape[1])
+		flat := t.reshape(a, product(a.Shape[:last]), a.Shape[last])
+		out := t.mmRecorded(flat, b)
+		t.release(flat)
+		viewed := t.unsafeView(out, shape)
+		t.release(out)
+		return viewed
+	default:
+		return t.matmulBatched(a, b)
+	}
+}
+
+// folds is should_fold for a matrix on the right: always if it needs a
+// gradient, even though the left operand may have to be copied for it, else
+// if the leading dimensions of the left operand can be joined.
+func folds(a, b *Tensor) bool {
+	if b.requiresGrad {
+		return true
+	}
+	for i := range len(a.Shape) - 2 {
+		if a.stride[i] != a.stride[i+1]*a.Shape[i+1] {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Torch) matmulBatched(a, b *Tensor) *Tensor {
+	x, y := len(a.Shape)-2, len(b.Shape)-2
+	batch := broadcast(&Tensor{Shape: a.Shape[:x]}, &Tensor{Shape: b.Shape[:y]})
+	left := t.flattenBatch(a, batch)
+	right := t.flattenBatch(b, batch)
+	out := t.bmm(left, right)
+	viewed := t.unsafeView(out, append(slices.Clone(batch), a.Shape[x], b.Shape[y+1]))
+	t.release(out, right, left)
+	return viewed
+}
+
+// flattenBatch expands an operand to the common batch and joins its
+// dimensions.
+func (t *Torch) flattenBatch(x *Tensor, batch []int64) *Tensor {
+	matrix := x.Shape[len(x.Shape)-2:]
+	expanded := t.expand(x, append(slices.Clone(batch), matrix...)...)
+	flat := t.reshape(expanded, product(batch), matrix[0], matrix[1])
+	t.release(expanded)
+	return flat
+}
+
+// mmRecorded is mm with its node.
+func (t *Torch) mmRecorded(a, b *Tensor) *Tensor {
+	out := t.mm(a, b)
+	if n := t.record("Mm", a, b); n != nil {
+		columns, shape := columnMajor(b), b.Shape
+		rows := columnMajor(a)
+		var left, right *Tensor
+		if n.wants(0) {
+			right = t.save(n, b)
+		}
+		if n.wants(1) {
+			left = t.save(n, a)
+		}
+		n.backward = func(g []*Tensor) []*Tensor {
+			out := make([]*Tensor, 2)
+			if n.wants(1) {
+				out[1] = t.gradOfRight(g[0], left, shape, columns)
+			}
+			if n.wants(0) {
+				out[0] = t.gradOfLeft(g[0], right, rows)
+			}
+			return out
+		}
+		n.made(out)
+	}
+	return out
+}
+
+// columnMajor reports whether a matrix is the transpose of a dense row-major
+// one, as a weight.t() is.
+func columnMajor(x *Tensor) bool { return x.stride[0] == 1 && x.stride[1] == x.Shape[0] }
+
+// gradOfRight is mm_mat2_backward: the gradient of a column-major operand is
+// column-major too (torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) gradOfRight(grad, a *Tensor, shape []int64, columns bool) *Tensor {
+	if columns {
+		return t.gradRight(a, grad)
+	}
+	at := t.flipped(a)
+	out := t.mm(at, grad)
+	t.release(at)
+	return out
+}
+
+// gradOfLeft is mm_mat1_backward, likewise.
+func (t *Torch) gradOfLeft(grad, b *Tensor, columns bool) *Tensor {
+	if !columns {
+		return t.gradLeft(grad, b)
+	}
+	gt := t.flipped(grad)
+	out := t.mm(b, gt)
+	back := t.flipped(out)
+	t.release(out, gt)
+	return back
+}
+
+// bmm is a product of batches of matrices.
+func (t *Torch) bmm(a, b *Tensor) *Tensor {
+	out := t.bmmPlain(a, b)
+	if n := t.record("Bmm", a, b); n != nil {
+		var left, right *Tensor
+		if n.wants(0) {
+			right = t.save(n, b)
+		}
+		if n.wants(1) {
+			left = t.save(n, a)
+		}
+		n.backward = func(g []*Tensor) []*Tensor {
+			out := make([]*Tensor, 2)
+			if n.wants(1) {
+				at := t.swapped(left)
+				out[1] = t.bmmPlain(at, g[0])
+				t.release(at)
+			}
+			if n.wants(0) {
+				bt := t.swapped(right)
+				out[0] = t.bmmPlain(g[0], bt)
+				t.release(bt)
+			}
+			return out
+		}
+		n.made(out)
+	}
+	return out
+}
+
+// bmmPlain is bmm outside the graph. Operands that are neither row- nor
+// column-major are copied for the call, the right one first
+// (bmm_out_cuda_impl, aten/src/ATen/native/cuda/Blas.cpp).
+func (t *Torch) bmmPlain(a, b *Tensor) *Tensor {
+	out := t.empty(a.DType, a.Shape[0], a.Shape[1], b.Shape[2])
+	right := t.forBatchedBlas(b)
+	left := t.forBatchedBlas(a)
+	t.blas()
+	t.release(left, right)
+	return out
+}
+
+// forBatchedBlas is prepare_batch_matrix_for_cublas.
+func (t *Torch) forBatchedBlas(x *Tensor) *Tensor {
+	rows, cols := x.Shape[1], x.Shape[2]
+	fast, slow := x.stride[2], x.stride[1]
+	switch {
+	case fast == 1 && slow >= max(1, cols), slow == 1 && fast >= max(1, rows):
+		return t.retain(x)
+	case x.isContiguous() && fast != 0 && slow != 0:
+		return t.retain(x)
+	default:
+		return t.empty(x.DType, x.Shape...)
+	}
+}
+
+// swapped is a batch of matrices transposed, outside the graph.
+func (t *Torch) swapped(x *Tensor) *Tensor {
+	return t.alias(x, []int64{x.Shape[0], x.Shape[2], x.Shape[1]}, []int64{x.stride[0], x.stride[2], x.stride[1]})
+}
+
+// MatMul is torch.matmul(a, b), which autocast computes in its type.
+func (t *Torch) MatMul(a, b X) Value {
+	right := t.lower(read(b))
+	left := t.lower(read(a))
+	out := t.matmul(left, right)
+	t.release(left, right)
+	t.done(a, b)
+	return Value{out}
+}

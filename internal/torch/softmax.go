@@ -1,0 +1,59 @@
+package torch
+
+// This file holds softmax over the last dimension
+// (aten/src/ATen/native/SoftMax.cpp, native/cuda/SoftMax.cu).
+
+// Softmax is torch.nn.functional.softmax(x, dim=-1, dtype=dtype); NoDType
+// stands for no dtype. With a type of its own a float16 input goes straight
+// into the kernel, any other is cast first; without one autocast casts to
+// float32.
+func (t *Torch) Softmax(x X, dtype DType) Value {
+	in := t.retain(read(x))
+	switch {
+	case dtype == NoDType:
+		in = t.replaced(in, t.upper(in))
+	case dtype == in.DType, dtype == Float32 && in.DType == Float16:
+	default:
+		in = t.replaced(in, t.to(in, dtype))
+	}
+	if dtype == NoDType {
+		dtype = in.DType
+	}
+	out := t.softmax(in, dtype)
+	t.release(in)
+	t.done(x)
+	return Value{out}
+}
+
+// replaced drops a tensor for another.
+func (t *Torch) replaced(old, with *Tensor) *Tensor {
+	t.release(old)
+	return with
+}
+
+// softmax is _softmax: it saves its result. Its backward multiplies gradient
+// and result into a temporary first (softmax_backward_cuda_out).
+func (t *Torch) softmax(in *Tensor, dtype DType) *Tensor {
+	out := t.empty(dtype, in.Shape...)
+	t.release(t.contiguousPlain(in))
+	if n := t.record("Softmax", in); n != nil {
+		result := t.save(n, out)
+		from := in.DType
+		n.backward = func(g []*Tensor) []*Tensor {
+			grad := t.empty(from, result.Shape...)
+			product := t.pointwise(g[0].DType, g[0], result)
+			t.release(t.contiguousPlain(product), product)
+			return []*Tensor{grad}
+		}
+		n.made(out)
+	}
+	return out
+}
+
+// contiguousPlain is contiguous() inside a kernel, outside the graph.
+func (t *Torch) contiguousPlain(x *Tensor) *Tensor {
+	if x.isContiguous() {
+		return t.retain(x)
+	}
+	return t.empty(x.DType, x.Shape...)
+}

@@ -1,0 +1,26 @@
+package torch
+
+// WhereScalar is torch.where(condition, x, number): the number becomes a
+// tensor of one element on the device for the call
+// (aten/src/ATen/native/TensorCompare.cpp, where with a Scalar).
+func (t *Torch) WhereScalar(condition, x X) Value {
+	c, in := read(condition), read(x)
+	number := t.empty(in.DType)
+	out := t.pointwise(in.DType, c, in, number)
+	if n := t.record("Where", in); n != nil {
+		c := t.save(n, c)
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.whereGrad(c, g[0])} }
+		n.made(out)
+	}
+	t.release(number)
+	t.done(condition, x)
+	return Value{out}
+}
+
+// whereGrad is where(condition, grad, 0).
+func (t *Torch) whereGrad(condition, grad *Tensor) *Tensor {
+	zero := t.empty(grad.DType)
+	out := t.pointwise(grad.DType, condition, grad, zero)
+	t.release(zero)
+	return out
+}
