@@ -3,23 +3,43 @@ package torch
 // autocast is torch.autocast over a region (aten/src/ATen/autocast_mode.cpp).
 type autocast struct {
 	dtype DType
-	cache map[*Tensor]*Tensor // casts of leaves, kept until the region ends
-	order []*Tensor           // of the cache, as it was filled
+	cache *castCache
+}
+
+// castCache holds the casts of leaves, which the outermost region drops when it
+// ends. PyTorch's is a hash map of addresses on the CPU, so the order in which
+// it drops them is not to be known; here it is the order of their making.
+type castCache struct {
+	casts map[*Tensor]*Tensor
+	order []*Tensor
 }
 
 // Autocast runs a region under torch.autocast, or plainly if dtype is none.
+// Within another region it shares that one's cache.
 func (t *Torch) Autocast(dtype DType, region func()) {
-	if dtype == NoDType {
-		region()
-		return
-	}
 	old := t.autocast
-	t.autocast = &autocast{dtype: dtype, cache: make(map[*Tensor]*Tensor)}
-	region()
-	for _, leaf := range t.autocast.order {
-		t.release(t.autocast.cache[leaf])
+	switch {
+	case old != nil:
+		t.autocast = &autocast{dtype: dtype, cache: old.cache}
+		region()
+	case dtype == NoDType:
+		region()
+	default:
+		t.autocast = &autocast{dtype: dtype, cache: &castCache{casts: make(map[*Tensor]*Tensor)}}
+		region()
+		for _, leaf := range t.autocast.cache.order {
+			t.release(t.autocast.cache.casts[leaf])
+		}
 	}
 	t.autocast = old
+}
+
+// castType is the type of the autocast region, none outside of one.
+func (t *Torch) castType() DType {
+	if t.autocast == nil {
+		return NoDType
+	}
+	return t.autocast.dtype
 }
 
 // NoGrad runs a region under torch.no_grad.
@@ -38,18 +58,19 @@ func (t *Torch) lower(x *Tensor) *Tensor {
 	if x == nil {
 		return nil
 	}
-	a := t.autocast
-	if a == nil || !x.DType.IsFloat() || x.DType == a.dtype {
+	dtype := t.castType()
+	if dtype == NoDType || !x.DType.IsFloat() || x.DType == dtype {
 		return t.retain(x)
 	}
 	if x.DType == Float32 && x.fn == nil && x.requiresGrad {
-		if a.cache[x] == nil {
-			a.cache[x] = t.to(x, a.dtype)
-			a.order = append(a.order, x)
+		cache := t.autocast.cache
+		if cache.casts[x] == nil {
+			cache.casts[x] = t.to(x, dtype)
+			cache.order = append(cache.order, x)
 		}
-		return t.retain(a.cache[x])
+		return t.retain(cache.casts[x])
 	}
-	return t.to(x, a.dtype)
+	return t.to(x, dtype)
 }
 
 // upper is cached_cast to float32, for operators on autocast's fp32 list; the
@@ -58,7 +79,7 @@ func (t *Torch) upper(x *Tensor) *Tensor {
 	if x == nil {
 		return nil
 	}
-	if t.autocast == nil || !x.DType.IsHalf() {
+	if t.castType() == NoDType || !x.DType.IsHalf() {
 		return t.retain(x)
 	}
 	return t.to(x, Float32)

@@ -5,9 +5,10 @@ package torch
 // (aten/src/ATen/native/LossNLL.cpp).
 func (t *Torch) CrossEntropy(logits X, target X) Value {
 	in, labels := read(logits), read(target)
-	logp := t.logSoftmax(in)
-	loss := t.nllLoss(logp, labels)
-	t.release(logp)
+	logp := t.logSoftmax(in) // is given its input's type, which autocast respects
+	cast := t.upper(logp)    // nll_loss is on autocast's fp32 list
+	loss := t.nllLoss(cast, labels)
+	t.release(cast, logp)
 	t.done(logits, target)
 	return Value{loss}
 }
