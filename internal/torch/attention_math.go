@@ -1,6 +1,95 @@
 package torch
 
-// mathAttention is _scaled_dot_product_attention_math.
+import "slices"
+
+// mathAttention is _scaled_dot_product_attention_math: plain operators, each
+// with its node, on float32 copies of half types
+// (aten/src/ATen/native/transformers/attention.cpp).
 func (t *Torch) mathAttention(a *attention) *Tensor {
-	panic("torch: attention by composed operators is not written yet")
+	queries, keys, values := t.widened(a.q), t.widened(a.k), t.widened(a.v)
+	q := t.Scale(Borrow(queries)).tensor
+	bias := t.retainMaybe(a.bias)
+	if a.causal {
+		bias = t.causalBias(q.Dim(2), keys.Dim(2), q.DType)
+	}
+	k, v := t.repeatHeads(keys, q.Dim(1)), t.repeatHeads(values, q.Dim(1))
+	kt := t.transpose(k, -2, -1)
+	scaled := t.Scale(Value{kt}).tensor
+	scores := t.matmul(q, scaled)
+	t.release(scaled)
+	if bias != nil {
+		t.addInPlace(scores, bias)
+	}
+	weights := t.safeSoftmax(scores)
+	t.release(scores)
+	if a.dropout > 0 {
+		weights = t.Dropout(Value{weights}, a.dropout, true).tensor
+	}
+	// The weights are a result too, of the same type, which nobody takes.
+	lowered := t.narrowed(weights, a.q.DType)
+	product := t.matmul(weights, v)
+	out := t.narrowed(product, a.q.DType)
+	t.release(product, weights, v, k, bias, q, values, keys, queries, lowered)
+	return out
+}
+
+// widened is a half tensor in float32, or the tensor itself.
+func (t *Torch) widened(x *Tensor) *Tensor {
+	if x.DType.IsHalf() {
+		return t.to(x, Float32)
+	}
+	return t.retain(x)
+}
+
+// narrowed is a tensor in a type, or the tensor itself.
+func (t *Torch) narrowed(x *Tensor, dtype DType) *Tensor {
+	if x.DType == dtype {
+		return t.retain(x)
+	}
+	return t.to(x, dtype)
+}
+
+func (t *Torch) retainMaybe(x *Tensor) *Tensor {
+	if x == nil {
+		return nil
+	}
+	return t.retain(x)
+}
+
+// causalBias is ones(queries, keys).tril() as numbers to add.
+func (t *Torch) causalBias(queries, keys int64, dtype DType) *Tensor {
+	ones := t.empty(Bool, queries, keys)
+	lower := t.empty(Bool, queries, keys)
+	t.release(ones)
+	bias := t.additiveMask(lower, dtype)
+	t.release(lower)
+	return bias
+}
+
+// repeatHeads is repeat_interleave of the heads, if there are fewer of them
+// (pre_process_group_query_attention_input; Repeat.cpp).
+func (t *Torch) repeatHeads(x *Tensor, heads int64) *Tensor {
+	if x.Dim(1) == heads {
+		return t.retain(x)
+	}
+	b, h, s, d := x.Dim(0), x.Dim(1), x.Dim(2), x.Dim(3)
+	grouped := t.Unsqueeze(Borrow(x), 2)
+	wide := t.Expand(grouped, b, h, heads/h, s, d).tensor
+	copied := t.clone(wide)
+	out := t.view(copied, b, heads, s, d)
+	t.release(copied, wide)
+	return out
+}
+
+// safeSoftmax is _safe_softmax: rows that are masked altogether become zeros,
+// in place.
+func (t *Torch) safeSoftmax(scores *Tensor) *Tensor {
+	out := t.softmax(scores, scores.DType)
+	masked := t.empty(Bool, scores.Shape...)
+	rows := slices.Clone(scores.Shape)
+	rows[len(rows)-1] = 1
+	maskedRows := t.empty(Bool, rows...)
+	zero := t.empty(out.DType)
+	t.release(zero, maskedRows, masked)
+	return out
 }
