@@ -25,6 +25,15 @@ func (t *Torch) NewLayerNorm(size int64, dtype DType) *LayerNorm {
 	return &LayerNorm{Weight: t.parameter(dtype, size), Bias: t.parameter(dtype, size)}
 }
 
+// RMSNorm is the weight of a norm by the root of the mean square, which models
+// write out.
+type RMSNorm struct{ Weight *Tensor }
+
+// NewRMSNorm makes a layer.
+func (t *Torch) NewRMSNorm(size int64, dtype DType) *RMSNorm {
+	return &RMSNorm{Weight: t.parameter(dtype, size)}
+}
+
 // Embedding is nn.Embedding.
 type Embedding struct{ Weight *Tensor }
 
