@@ -19,21 +19,33 @@ import (
 // show.
 const unknownRequest = -1
 
-// initialState returns the segments at the beginning of a trace. It fails if
-// the segment events do not lead to the final segments.
-func initialState(t *trace.Trace) ([]trace.Segment, error) {
-	u := undo{segments: make(map[uint64]trace.Segment, len(t.Final))}
+// privateSegment is a segment of a private pool from the event that made it
+// on. Before 2.12 events do not say their pool; segments that are left at the
+// end do, and their addresses may have been the default pool's before.
+type privateSegment struct {
+	trace.Segment
+	from int
+}
+
+// initialState returns the segments at the beginning of a trace, and the
+// private ones that are there at the end, by address. It fails if the segment
+// events do not lead to the final segments.
+func initialState(t *trace.Trace) ([]trace.Segment, []privateSegment, error) {
+	u := undo{segments: make(map[uint64]trace.Segment, len(t.Final)), private: make(map[uint64]*privateSegment)}
 	for _, s := range t.Final {
 		if s.Expandable {
 			u.pages = append(u.pages, bare(s))
 		} else {
 			u.segments[s.Addr] = bare(s)
 		}
+		if s.Pool != (trace.PoolID{}) {
+			u.private[s.Addr] = &privateSegment{Segment: bare(s)}
+		}
 	}
 	for i := len(t.Events) - 1; i >= 0; i-- {
 		if e := &t.Events[i]; e.Action.IsSegment() {
-			if err := u.event(e, t.Notes[e.Note].Pool); err != nil {
-				return nil, fmt.Errorf("event %d: %s of %d bytes at %#x: %w", i, e.Action, e.Size, e.Addr, err)
+			if err := u.event(i, e, t.Notes[e.Note].Pool); err != nil {
+				return nil, nil, fmt.Errorf("event %d: %s of %d bytes at %#x: %w", i, e.Action, e.Size, e.Addr, err)
 			}
 		}
 	}
@@ -42,7 +54,12 @@ func initialState(t *trace.Trace) ([]trace.Segment, error) {
 		segments = append(segments, s)
 	}
 	slices.SortFunc(segments, func(a, b trace.Segment) int { return cmp.Compare(a.Addr, b.Addr) })
-	return segments, fillSegments(segments, t)
+	private := make([]privateSegment, 0, len(u.private))
+	for _, p := range u.private {
+		private = append(private, *p)
+	}
+	slices.SortFunc(private, func(a, b privateSegment) int { return cmp.Compare(a.Addr, b.Addr) })
+	return segments, private, fillSegments(segments, t)
 }
 
 // bare is a segment without its blocks.
@@ -55,9 +72,10 @@ func bare(s trace.Segment) trace.Segment {
 type undo struct {
 	segments map[uint64]trace.Segment
 	pages    []trace.Segment // mapped ranges of expandable segments, by address
+	private  map[uint64]*privateSegment
 }
 
-func (u *undo) event(e *trace.Event, pool trace.PoolID) error {
+func (u *undo) event(i int, e *trace.Event, pool trace.PoolID) error {
 	s := trace.Segment{
 		Addr: e.Addr, Size: e.Size, Stream: e.Stream, Pool: pool,
 		Small: e.Size == smallSegment, // no large segment is that small (R3)
@@ -66,6 +84,9 @@ func (u *undo) event(e *trace.Event, pool trace.PoolID) error {
 	case trace.SegmentAlloc:
 		if have, ok := u.segments[e.Addr]; !ok || have.Size != e.Size {
 			return fmt.Errorf("no such segment afterwards")
+		}
+		if p := u.private[e.Addr]; p != nil && p.from == 0 {
+			p.from = i
 		}
 		delete(u.segments, e.Addr)
 	case trace.SegmentFree:

@@ -24,7 +24,8 @@ func TestTruthProbes(t *testing.T) {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	cases := 0
+	for ; lines.Scan(); cases++ {
 		var p probe
 		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
 			t.Fatal(err)
@@ -33,6 +34,9 @@ func TestTruthProbes(t *testing.T) {
 			t.Parallel()
 			p.check(t)
 		})
+	}
+	if cases != 25 {
+		t.Errorf("%d programs, want 25", cases)
 	}
 }
 

@@ -1,8 +1,10 @@
 package allocator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"memorymark/internal/trace"
 )
@@ -13,8 +15,8 @@ type Replay struct {
 	trace    *trace.Trace
 	limit    int64 // while it was recorded, 0 if not known
 	initial  []trace.Segment
-	pools    []trace.Segment // segments of private pools, for events that do not say theirs
-	emptied  []int           // events before which the program emptied the cache
+	private  []privateSegment // by address, for events that do not say their pool
+	emptied  []int            // events before which the program emptied the cache
 	recorded *Outcome
 }
 
@@ -55,13 +57,8 @@ func NewReplay(t *trace.Trace, limit int64) (*Replay, error) {
 	}
 	r := &Replay{trace: t, limit: limit}
 	var err error
-	if r.initial, err = initialState(t); err != nil {
+	if r.initial, r.private, err = initialState(t); err != nil {
 		return nil, fmt.Errorf("replay: reconstruct the beginning: %w", err)
-	}
-	for _, s := range t.Final {
-		if s.Pool != (trace.PoolID{}) {
-			r.pools = append(r.pools, bare(s))
-		}
 	}
 	d, p := r.runRecorded(len(t.Events))
 	if d.first == nil {
@@ -117,7 +114,7 @@ func (r *run) step(i int) error {
 	e := &r.trace.Events[i]
 	switch e.Action {
 	case trace.Alloc, trace.OutOfMemory:
-		return r.request(e)
+		return r.request(i)
 	case trace.FreeRequested:
 		r.a.FreeRequested(r.handles[e.ID])
 	case trace.FreeCompleted:
@@ -131,8 +128,9 @@ func (r *run) step(i int) error {
 	return nil
 }
 
-func (r *run) request(e *trace.Event) error {
-	h, err := r.a.Malloc(Request{Size: e.Size, Stream: e.Stream, Pool: r.poolAt(e), ID: e.ID, Stack: e.Stack})
+func (r *run) request(i int) error {
+	e := &r.trace.Events[i]
+	h, err := r.a.Malloc(Request{Size: e.Size, Stream: e.Stream, Pool: r.poolAt(i), ID: e.ID, Stack: e.Stack})
 	if err != nil {
 		return err
 	}
@@ -142,16 +140,24 @@ func (r *run) request(e *trace.Event) error {
 	return nil
 }
 
-// poolAt returns the private pool an event belongs to. Before 2.12 events do
-// not say; the segments that are left at the end do.
-func (r *Replay) poolAt(e *trace.Event) trace.PoolID {
+// poolAt returns the private pool that the request of an event belongs to.
+func (r *Replay) poolAt(i int) trace.PoolID {
+	e := &r.trace.Events[i]
 	if e.Note != 0 && r.trace.Notes[e.Note].HasPool {
 		return r.trace.Notes[e.Note].Pool
 	}
-	for _, s := range r.pools {
-		if e.Addr >= s.Addr && e.Addr < s.Addr+uint64(s.Size) {
-			return s.Pool
-		}
+	if len(r.private) == 0 {
+		return trace.PoolID{}
+	}
+	at, found := slices.BinarySearchFunc(r.private, e.Addr, func(p privateSegment, addr uint64) int { return cmp.Compare(p.Addr, addr) })
+	if !found {
+		at--
+	}
+	if at < 0 {
+		return trace.PoolID{}
+	}
+	if p := &r.private[at]; e.Addr < p.Addr+uint64(p.Size) && i >= p.from {
+		return p.Pool
 	}
 	return trace.PoolID{}
 }
@@ -263,7 +269,7 @@ func (r *run) emptiesCache(d *recordedDriver) bool {
 		return true
 	}
 	size := roundSize(request.Size, &r.trace.Settings)
-	pool := r.a.poolFor(r.poolAt(request), size)
+	pool := r.a.poolFor(r.poolAt(d.end), size)
 	if r.a.canServe(pool, request.Stream, size) {
 		return true
 	}
