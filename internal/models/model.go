@@ -56,6 +56,18 @@ func New(t *torch.Torch, w *workload.Workload) (*Model, error) {
 			return nil, err
 		}
 		return newBert(t, cfg, w, dtype), nil
+	case "ResNetForImageClassification":
+		cfg, err := c.ResNet()
+		if err != nil {
+			return nil, err
+		}
+		return newResNet(t, cfg, w, dtype)
+	case "ViTForImageClassification":
+		cfg, err := c.ViT()
+		if err != nil {
+			return nil, err
+		}
+		return newViT(t, cfg, w, dtype)
 	default:
 		return nil, fmt.Errorf("architecture %q (model_type %q) is not modelled", c.Architecture, c.ModelType)
 	}

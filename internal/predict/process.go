@@ -30,6 +30,7 @@ type Process struct {
 // Run builds the model of a workload and runs steps of it.
 func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	p := &Process{t: torch.New(d), w: w}
+	p.t.TF32 = w.Precision == workload.TF32
 	var err error
 	if p.model, err = models.New(p.t, w); err != nil {
 		return nil, err

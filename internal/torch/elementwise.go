@@ -45,6 +45,20 @@ func (t *Torch) Add(a, b X) Value {
 	return Value{out}
 }
 
+// AddInPlace is a += b: the tensor stays, and becomes the result of a new node.
+func (t *Torch) AddInPlace(a *Var, b X) {
+	x, y := a.tensor, read(b)
+	if n := t.record("Add", x, y); n != nil {
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.retain(g[0]), t.retain(g[0])} }
+		old := x.fn
+		n.made(x)
+		if old != nil {
+			t.releaseNode(old)
+		}
+	}
+	t.done(b)
+}
+
 // promote is c10::promoteTypes for the floats.
 func promote(a, b DType) DType {
 	if a == b {

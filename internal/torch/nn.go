@@ -1,6 +1,10 @@
 package torch
 
-import "memorymark/internal/trace"
+import (
+	"slices"
+
+	"memorymark/internal/trace"
+)
 
 // This file holds the modules of torch.nn that own parameters: what they
 // allocate when they are made, in the order of their constructors.
@@ -10,9 +14,9 @@ type Linear struct{ Weight, Bias *Tensor }
 
 // NewLinear makes a layer; its weight first.
 func (t *Torch) NewLinear(in, out int64, bias bool, dtype DType) *Linear {
-	m := &Linear{Weight: t.parameter(dtype, out, in)}
+	m := &Linear{Weight: t.Parameter(dtype, out, in)}
 	if bias {
-		m.Bias = t.parameter(dtype, out)
+		m.Bias = t.Parameter(dtype, out)
 	}
 	return m
 }
@@ -22,7 +26,7 @@ type LayerNorm struct{ Weight, Bias *Tensor }
 
 // NewLayerNorm makes a layer.
 func (t *Torch) NewLayerNorm(size int64, dtype DType) *LayerNorm {
-	return &LayerNorm{Weight: t.parameter(dtype, size), Bias: t.parameter(dtype, size)}
+	return &LayerNorm{Weight: t.Parameter(dtype, size), Bias: t.Parameter(dtype, size)}
 }
 
 // RMSNorm is the weight of a norm by the root of the mean square, which models
@@ -39,15 +43,24 @@ type Embedding struct{ Weight *Tensor }
 
 // NewEmbedding makes a table.
 func (t *Torch) NewEmbedding(rows, size int64, dtype DType) *Embedding {
-	return &Embedding{Weight: t.parameter(dtype, rows, size)}
+	return &Embedding{Weight: t.Parameter(dtype, rows, size)}
 }
 
-func (t *Torch) parameter(dtype DType, shape ...int64) *Tensor {
+// Parameter makes an nn.Parameter. Modules list theirs in the order in which
+// they are made, unless Precedes says otherwise.
+func (t *Torch) Parameter(dtype DType, shape ...int64) *Tensor {
 	var p *Tensor
 	t.As(trace.Parameter, func() { p = t.empty(dtype, shape...) })
 	p.requiresGrad = true
 	t.parameters = append(t.parameters, p)
 	return p
+}
+
+// Precedes puts a parameter before another in model.parameters(): a module's
+// own come before those of its children, even if they are made later.
+func (t *Torch) Precedes(p, next *Tensor) {
+	t.parameters = slices.DeleteFunc(t.parameters, func(x *Tensor) bool { return x == p })
+	t.parameters = slices.Insert(t.parameters, slices.Index(t.parameters, next), p)
 }
 
 // Buffer makes a tensor that is part of a model but not trained.

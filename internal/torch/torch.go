@@ -28,6 +28,7 @@ type Device struct {
 // Torch is a process: its allocations so far, and the state of its threads.
 type Torch struct {
 	Device Device
+	TF32   bool // allow_tf32: float32 may be computed with ten bits of mantissa
 
 	trace      *trace.Trace
 	next       trace.ID       // of the next allocation

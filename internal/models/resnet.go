@@ -1,0 +1,184 @@
+package models
+
+import (
+	"fmt"
+
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+// convLayer is ResNetConvLayer, and ResNetShortCut, which has no activation.
+type convLayer struct {
+	convolution   *torch.Conv2d
+	normalization *torch.BatchNorm2d
+	activation    bool
+}
+
+// resnetLayer is ResNetBasicLayer or ResNetBottleNeckLayer: they differ in
+// their convolutions alone.
+type resnetLayer struct {
+	shortcut *convLayer // nil for nn.Identity
+	layers   []*convLayer
+}
+
+// resnet is ResNetForImageClassification
+// (transformers/models/resnet/modeling_resnet.py).
+type resnet struct {
+	cfg        *workload.ResNet
+	train      bool
+	embedder   *convLayer
+	stages     [][]*resnetLayer
+	classifier *torch.Linear
+}
+
+// resnetMaker makes modules in the order of their constructors.
+type resnetMaker struct {
+	t     *torch.Torch
+	cfg   *workload.ResNet
+	dtype torch.DType
+}
+
+// newResNet makes the model.
+func newResNet(t *torch.Torch, c *workload.ResNet, w *workload.Workload, dtype torch.DType) (*Model, error) {
+	if err := checkResNet(c, w); err != nil {
+		return nil, err
+	}
+	mk := &resnetMaker{t, c, dtype}
+	m := &resnet{cfg: c, train: w.Mode == workload.Training}
+	m.embedder = mk.conv(c.Channels, c.EmbeddingSize, 7, 2, true)
+	in := c.EmbeddingSize
+	for i, out := range c.HiddenSizes {
+		stride := int64(2)
+		if i == 0 && !c.DownsampleInFirstStage {
+			stride = 1
+		}
+		stage := []*resnetLayer{mk.layer(in, out, stride, c.DownsampleInBottleneck)}
+		for range c.Depths[i] - 1 {
+			stage = append(stage, mk.layer(out, out, 1, false))
+		}
+		m.stages = append(m.stages, stage)
+		in = out
+	}
+	m.classifier = t.NewLinear(in, c.NumLabels, true, dtype)
+	return &Model{Forward: m.forward, Kind: Images, NumLabels: c.NumLabels}, nil
+}
+
+func checkResNet(c *workload.ResNet, w *workload.Workload) error {
+	switch {
+	case c.HiddenAct != "relu":
+		return fmt.Errorf("config: hidden_act %q of a resnet is not modelled", c.HiddenAct)
+	case c.LayerType != "basic" && c.LayerType != "bottleneck":
+		return fmt.Errorf("config: layer_type is %q; it must be basic or bottleneck", c.LayerType)
+	case len(c.Depths) != len(c.HiddenSizes) || len(c.Depths) == 0:
+		return fmt.Errorf("config: %d depths and %d hidden_sizes", len(c.Depths), len(c.HiddenSizes))
+	case c.NumLabels < 2:
+		return fmt.Errorf("config: num_labels %d of a resnet is not modelled", c.NumLabels)
+	case w.Checkpointing:
+		return fmt.Errorf("checkpointing: transformers' resnet does not support it")
+	}
+	return nil
+}
+
+func (mk *resnetMaker) conv(in, out, kernel, stride int64, activation bool) *convLayer {
+	return &convLayer{
+		convolution:   mk.t.NewConv2d(in, out, kernel, stride, kernel/2, false, mk.dtype),
+		normalization: mk.t.NewBatchNorm2d(out, mk.dtype),
+		activation:    activation,
+	}
+}
+
+func (mk *resnetMaker) layer(in, out, stride int64, early bool) *resnetLayer {
+	l := &resnetLayer{}
+	if in != out || stride != 1 {
+		l.shortcut = mk.conv(in, out, 1, stride, false)
+	}
+	if mk.cfg.LayerType == "basic" {
+		l.layers = []*convLayer{mk.conv(in, out, 3, stride, true), mk.conv(out, out, 3, 1, false)}
+		return l
+	}
+	first, second := int64(1), stride // downsample in the second convolution,
+	if early {
+		first, second = stride, 1 // or in the first
+	}
+	narrow := out / 4
+	l.layers = []*convLayer{
+		mk.conv(in, narrow, 1, first, true), mk.conv(narrow, narrow, 3, second, true), mk.conv(narrow, out, 1, 1, false),
+	}
+	return l
+}
+
+func (m *resnet) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	last := f.Let(m.encode(t, batch.Pixels)) // the output object keeps both
+	pooled := f.Let(t.GlobalAvgPool2d(last))
+	logits := f.Let(t.Linear(t.Flatten(pooled, 1), m.classifier))
+	var loss torch.Value
+	if batch.Labels != nil {
+		l := f.Let(t.CrossEntropy(t.View(logits, -1, m.cfg.NumLabels), torch.Borrow(batch.Labels)))
+		loss = f.Keep(l)
+	}
+	out := Output{Loss: loss, Logits: f.Keep(logits)}
+	f.End()
+	return out
+}
+
+// encode is ResNetModel up to its pooler.
+func (m *resnet) encode(t *torch.Torch, pixels *torch.Tensor) torch.Value {
+	f := t.Enter()
+	embedded := f.Let(m.embed(t, pixels))
+	hidden := f.Let(embedded)
+	for _, stage := range m.stages {
+		hidden.Set(m.stage(t, stage, hidden))
+	}
+	return f.Return(hidden)
+}
+
+// embed is ResNetEmbeddings.
+func (m *resnet) embed(t *torch.Torch, pixels *torch.Tensor) torch.Value {
+	f := t.Enter()
+	embedding := f.Let(m.conv(t, m.embedder, torch.Borrow(pixels)))
+	embedding.Set(t.MaxPool2d(embedding, 3, 2, 1))
+	return f.Return(embedding)
+}
+
+func (m *resnet) stage(t *torch.Torch, layers []*resnetLayer, input *torch.Var) torch.Value {
+	f := t.Enter(input)
+	hidden := f.Let(input)
+	for _, l := range layers {
+		hidden.Set(m.layer(t, l, hidden))
+	}
+	return f.Return(hidden)
+}
+
+func (m *resnet) layer(t *torch.Torch, l *resnetLayer, input *torch.Var) torch.Value {
+	f := t.Enter(input)
+	hidden := f.Let(input)
+	residual := f.Let(hidden)
+	hidden.Set(m.sequence(t, l.layers, hidden))
+	if l.shortcut != nil {
+		residual.Set(m.conv(t, l.shortcut, residual))
+	}
+	t.AddInPlace(hidden, residual)
+	hidden.Set(t.ReLU(hidden))
+	return f.Return(hidden)
+}
+
+// sequence is nn.Sequential.
+func (m *resnet) sequence(t *torch.Torch, layers []*convLayer, input *torch.Var) torch.Value {
+	f := t.Enter(input)
+	x := f.Let(input)
+	for _, l := range layers {
+		x.Set(m.conv(t, l, x))
+	}
+	return f.Return(x)
+}
+
+func (m *resnet) conv(t *torch.Torch, l *convLayer, input torch.X) torch.Value {
+	f := t.Enter(input)
+	hidden := f.Let(t.Conv2d(input, l.convolution))
+	hidden.Set(t.BatchNorm(hidden, l.normalization, m.train))
+	if l.activation {
+		hidden.Set(t.ReLU(hidden))
+	}
+	return f.Return(hidden)
+}

@@ -1,0 +1,47 @@
+package torch
+
+// MaxPool2d is torch.nn.functional.max_pool2d: the result, then the index of
+// each maximum as int64, which is made whether a backward needs it or not
+// (aten/src/ATen/native/cuda/DilatedMaxPool2d.cu).
+func (t *Torch) MaxPool2d(x X, kernel, stride, padding int64) Value {
+	in := read(x)
+	shape := []int64{in.Shape[0], in.Shape[1], slid(in.Shape[2], kernel, stride, padding), slid(in.Shape[3], kernel, stride, padding)}
+	out := t.empty(in.DType, shape...)
+	indices := t.empty(Int64, shape...)
+	if n := t.record("MaxPool2DWithIndices", in); n != nil {
+		in := t.save(n, in)
+		t.save(n, indices)
+		n.backward = func(g []*Tensor) []*Tensor {
+			zeros := t.empty(in.DType, in.Shape...)
+			dense := t.contiguousInput(g[0])
+			t.release(dense)
+			return []*Tensor{zeros}
+		}
+		n.made(out)
+	}
+	t.release(indices)
+	t.done(x)
+	return Value{out}
+}
+
+// GlobalAvgPool2d is adaptive_avg_pool2d to one pixel, which is a mean over
+// the image; its backward makes a tensor of the full size
+// (aten/src/ATen/native/AdaptiveAveragePooling.cpp, mean_backward).
+func (t *Torch) GlobalAvgPool2d(x X) Value {
+	in := read(x)
+	out := t.sum(in, []int{2, 3}, true, in.DType)
+	if n := t.record("Mean", in); n != nil {
+		shape := in.Shape
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, shape...)} }
+		n.made(out)
+	}
+	t.done(x)
+	return Value{out}
+}
+
+// Flatten is x.flatten(from) of a contiguous tensor, a view.
+func (t *Torch) Flatten(x X, from int) Value {
+	in := read(x)
+	shape := append(append([]int64{}, in.Shape[:from]...), -1)
+	return t.Reshape(x, shape...)
+}
