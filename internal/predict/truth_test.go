@@ -84,7 +84,6 @@ var notYet = []string{
 	"t5_3l_b4_s128_fp32_adamw_train",
 	"vit_3l_b8_i224_amp-bf16_adamw_train",
 	"vit_3l_b8_i224_bf16_adamw_train",
-	"vit_3l_b8_i224_fp32_adamw_train",
 }
 
 // predictRecorded returns the first difference between a prediction and its

@@ -12,9 +12,9 @@ type Conv2d struct {
 
 // NewConv2d makes a layer; its weight first.
 func (t *Torch) NewConv2d(in, out, kernel, stride, padding int64, bias bool, dtype DType) *Conv2d {
-	m := &Conv2d{Weight: t.Parameter(dtype, out, in, kernel, kernel), Stride: stride, Padding: padding}
+	m := &Conv2d{Weight: t.parameter(dtype, out, in, kernel, kernel), Stride: stride, Padding: padding}
 	if bias {
-		m.Bias = t.Parameter(dtype, out)
+		m.Bias = t.parameter(dtype, out)
 	}
 	return m
 }

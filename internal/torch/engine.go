@@ -153,7 +153,7 @@ func (t *Torch) accumulateGrad(leaf, grad *Tensor) {
 	case leaf.grad != nil:
 		t.release(grad)
 	case grad.refs == 1 && sameLayout(grad, leaf):
-		leaf.grad = t.alias(grad, grad.Shape, grad.stride)
+		leaf.grad = t.detached(grad)
 		t.release(grad)
 	default:
 		leaf.grad = t.emptyStrided(grad.DType, leaf.Shape, leaf.stride)

@@ -14,9 +14,9 @@ type Linear struct{ Weight, Bias *Tensor }
 
 // NewLinear makes a layer; its weight first.
 func (t *Torch) NewLinear(in, out int64, bias bool, dtype DType) *Linear {
-	m := &Linear{Weight: t.Parameter(dtype, out, in)}
+	m := &Linear{Weight: t.parameter(dtype, out, in)}
 	if bias {
-		m.Bias = t.Parameter(dtype, out)
+		m.Bias = t.parameter(dtype, out)
 	}
 	return m
 }
@@ -26,7 +26,7 @@ type LayerNorm struct{ Weight, Bias *Tensor }
 
 // NewLayerNorm makes a layer.
 func (t *Torch) NewLayerNorm(size int64, dtype DType) *LayerNorm {
-	return &LayerNorm{Weight: t.Parameter(dtype, size), Bias: t.Parameter(dtype, size)}
+	return &LayerNorm{Weight: t.parameter(dtype, size), Bias: t.parameter(dtype, size)}
 }
 
 // RMSNorm is the weight of a norm by the root of the mean square, which models
@@ -43,12 +43,14 @@ type Embedding struct{ Weight *Tensor }
 
 // NewEmbedding makes a table.
 func (t *Torch) NewEmbedding(rows, size int64, dtype DType) *Embedding {
-	return &Embedding{Weight: t.Parameter(dtype, rows, size)}
+	return &Embedding{Weight: t.parameter(dtype, rows, size)}
 }
 
 // Parameter makes an nn.Parameter. Modules list theirs in the order in which
 // they are made, unless Precedes says otherwise.
-func (t *Torch) Parameter(dtype DType, shape ...int64) *Tensor {
+func (t *Torch) Parameter(dtype DType, shape ...int64) *Tensor { return t.parameter(dtype, shape...) }
+
+func (t *Torch) parameter(dtype DType, shape ...int64) *Tensor {
 	var p *Tensor
 	t.As(trace.Parameter, func() { p = t.empty(dtype, shape...) })
 	p.requiresGrad = true

@@ -86,7 +86,7 @@ func (t *Torch) save(n *node, x *Tensor) *Tensor {
 	if x == nil {
 		return nil
 	}
-	kept := t.alias(x, x.Shape, x.stride)
+	kept := t.detached(x)
 	n.saved = append(n.saved, kept)
 	return kept
 }

@@ -37,6 +37,7 @@ type Tensor struct {
 
 	storage      *storage
 	refs         int
+	base         *Tensor // of a view
 	requiresGrad bool
 	fn           *node // what made it, nil for a leaf
 	output       int   // which output of fn it is
@@ -163,10 +164,23 @@ func preservedStrides(x *Tensor) []int64 {
 	return stride
 }
 
-// alias makes another TensorImpl on the same storage, outside the graph.
+// alias makes a view, outside the graph. It refers to the tensor that it is a
+// view of, or that one's base, also where gradients are off
+// (torch/csrc/autograd/variable.h, DifferentiableViewMeta).
 func (t *Torch) alias(x *Tensor, shape, stride []int64) *Tensor {
+	view := t.detached(x)
+	view.Shape, view.stride = shape, stride
+	if view.base = x.base; view.base == nil {
+		view.base = x
+	}
+	t.retain(view.base)
+	return view
+}
+
+// detached makes another TensorImpl on the same storage that is no view.
+func (t *Torch) detached(x *Tensor) *Tensor {
 	x.storage.refs++
-	return &Tensor{Shape: shape, stride: stride, DType: x.DType, refs: 1, storage: x.storage}
+	return &Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1, storage: x.storage}
 }
 
 func (t *Torch) retain(x *Tensor) *Tensor {
@@ -187,8 +201,9 @@ func (t *Torch) release(tensors ...*Tensor) {
 		}
 		// The autograd metadata goes before the storage
 		// (TensorImpl::release_resources).
-		fn := x.fn
-		x.fn = nil
+		base, fn := x.base, x.fn
+		x.base, x.fn = nil, nil
+		t.release(base)
 		if fn != nil {
 			t.releaseNode(fn)
 		}
