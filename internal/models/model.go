@@ -68,6 +68,12 @@ func New(t *torch.Torch, w *workload.Workload) (*Model, error) {
 			return nil, err
 		}
 		return newViT(t, cfg, w, dtype)
+	case "GPT2LMHeadModel":
+		cfg, err := c.GPT2()
+		if err != nil {
+			return nil, err
+		}
+		return newGPT2(t, cfg, w, dtype)
 	default:
 		return nil, fmt.Errorf("architecture %q (model_type %q) is not modelled", c.Architecture, c.ModelType)
 	}

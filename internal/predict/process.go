@@ -107,12 +107,10 @@ func (p *Process) step() {
 		out = p.model.Forward(t, &p.batch)
 		loss.Set(p.loss(out))
 	})
+	out.Drop(t)
 	if p.w.Phase == workload.Forward {
-		loss.Del()
-		out.Drop(t)
 		return
 	}
-	out.Drop(t)
 	t.Backward(loss)
 	for range p.w.Accumulate - 1 {
 		loss.Del()

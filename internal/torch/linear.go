@@ -75,13 +75,14 @@ func (t *Torch) addmm(bias, a, b *Tensor) *Tensor {
 		if n.wants(1) {
 			b = t.save(n, b)
 		}
+		columns, shape := columnMajor(b), b.Shape
 		n.backward = func(g []*Tensor) []*Tensor {
 			out := make([]*Tensor, 3)
 			if n.wants(1) {
 				out[1] = t.gradLeft(g[0], b)
 			}
 			if n.wants(2) {
-				out[2] = t.gradRight(a, g[0])
+				out[2] = t.gradOfRight(g[0], a, shape, columns)
 			}
 			if n.wants(0) {
 				out[0] = t.retain(g[0]) // the engine sums it to the bias

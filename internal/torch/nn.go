@@ -50,6 +50,16 @@ func (t *Torch) NewEmbedding(rows, size int64, dtype DType) *Embedding {
 // they are made, unless Precedes says otherwise.
 func (t *Torch) Parameter(dtype DType, shape ...int64) *Tensor { return t.parameter(dtype, shape...) }
 
+// Tie makes a layer's weight an embedding's table, as post_init does for heads
+// that share it: the weight of the layer's own goes, from memory and from the
+// parameters (transformers/modeling_utils.py, tie_weights).
+func (t *Torch) Tie(m *Linear, e *Embedding) {
+	old := m.Weight
+	m.Weight = e.Weight
+	t.parameters = slices.DeleteFunc(t.parameters, func(p *Tensor) bool { return p == old })
+	t.release(old)
+}
+
 func (t *Torch) parameter(dtype DType, shape ...int64) *Tensor {
 	var p *Tensor
 	t.As(trace.Parameter, func() { p = t.empty(dtype, shape...) })

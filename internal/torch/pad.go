@@ -16,3 +16,10 @@ func (t *Torch) padLast(x *Tensor, n int64) *Tensor {
 	}
 	return out
 }
+
+// Pad is torch.nn.functional.pad(x, (0, n)).
+func (t *Torch) Pad(x X, n int64) Value {
+	out := t.padLast(read(x), n)
+	t.done(x)
+	return Value{out}
+}

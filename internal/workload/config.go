@@ -65,6 +65,20 @@ func (c *Config) decode(into any, alsoIgnored ...string) error {
 	return nil
 }
 
+// renamed is the configuration with other names for some keys: transformers
+// takes both (PretrainedConfig.attribute_map).
+func (c *Config) renamed(names map[string]string) *Config {
+	out := *c
+	out.keys = make(map[string]json.RawMessage, len(c.keys))
+	for key, raw := range c.keys {
+		if name, ok := names[key]; ok {
+			key = name
+		}
+		out.keys[key] = raw
+	}
+	return &out
+}
+
 func shorten(raw json.RawMessage) string {
 	const most = 40
 	s := strings.Join(strings.Fields(string(raw)), " ")

@@ -1,0 +1,16 @@
+package models
+
+import "memorymark/internal/torch"
+
+// causalLMLoss is ForCausalLMLoss (transformers/loss/loss_utils.py): the
+// logits in float32, and the labels shifted by padding them.
+func causalLMLoss(t *torch.Torch, logits *torch.Var, labels *torch.Tensor) torch.Value {
+	f := t.Enter(logits)
+	full := f.Let(t.To(logits, torch.Float32))
+	b, s := labels.Shape[0], labels.Shape[1]
+	padded := f.Let(t.Pad(torch.Borrow(labels), 1))
+	shifted := f.Let(t.Contiguous(t.Slice(padded, 1, 1, s+1)))
+	full.Set(t.View(full, b*s, -1))
+	shifted.Set(t.View(shifted, -1))
+	return f.Return(t.CrossEntropy(full, shifted))
+}

@@ -1,0 +1,142 @@
+package models
+
+import (
+	"fmt"
+
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+type gpt2Block struct {
+	ln1              *torch.LayerNorm
+	attn, attnOutput *torch.Conv1D
+	ln2              *torch.LayerNorm
+	fc, proj         *torch.Conv1D
+}
+
+// gpt2 is GPT2LMHeadModel (transformers/models/gpt2/modeling_gpt2.py).
+type gpt2 struct {
+	cfg      *workload.GPT2
+	train    bool
+	eager    bool
+	act      activation
+	wte, wpe *torch.Embedding
+	blocks   []gpt2Block
+	norm     *torch.LayerNorm
+	head     *torch.Linear
+}
+
+// newGPT2 makes the model, parameters in the order of its constructors.
+func newGPT2(t *torch.Torch, c *workload.GPT2, w *workload.Workload, dtype torch.DType) (*Model, error) {
+	act, err := activationOf(c.Activation)
+	if err != nil {
+		return nil, err
+	}
+	if w.Sequence > c.MaxPositions {
+		return nil, fmt.Errorf("sequence is %d, but the model has %d positions", w.Sequence, c.MaxPositions)
+	}
+	m := &gpt2{cfg: c, train: w.Mode == workload.Training, eager: w.Attention == workload.Eager, act: act}
+	m.wte = t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype)
+	m.wpe = t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype)
+	inner := 4 * c.HiddenSize
+	if c.Inner != nil {
+		inner = *c.Inner
+	}
+	for range c.Layers {
+		m.blocks = append(m.blocks, gpt2Block{
+			ln1:        t.NewLayerNorm(c.HiddenSize, dtype),
+			attn:       t.NewConv1D(3*c.HiddenSize, c.HiddenSize, dtype),
+			attnOutput: t.NewConv1D(c.HiddenSize, c.HiddenSize, dtype),
+			ln2:        t.NewLayerNorm(c.HiddenSize, dtype),
+			fc:         t.NewConv1D(inner, c.HiddenSize, dtype),
+			proj:       t.NewConv1D(c.HiddenSize, inner, dtype),
+		})
+	}
+	m.norm = t.NewLayerNorm(c.HiddenSize, dtype)
+	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, dtype)
+	if c.TieWordEmbeddings {
+		t.Tie(m.head, m.wte)
+	}
+	return &Model{Forward: m.forward, Kind: Language, NumLabels: c.VocabSize}, nil
+}
+
+func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	hidden, cache := m.transformer(t, batch)
+	h := f.Let(hidden)
+	logits := f.Let(t.Linear(h, m.head))
+	out := Output{}
+	if batch.Labels != nil {
+		loss := f.Let(causalLMLoss(t, logits, batch.Labels))
+		out.Loss = f.Keep(loss)
+	}
+	out.Logits, out.Rest = f.Keep(logits), cache.tensors()
+	f.End()
+	return out
+}
+
+// transformer is GPT2Model.
+func (m *gpt2) transformer(t *torch.Torch, batch *Batch) (torch.Value, *dynamicCache) {
+	f := t.Enter()
+	var cache *dynamicCache
+	if m.cfg.UseCache {
+		cache = &dynamicCache{}
+	}
+	positions := f.Let(torch.Value{})
+	embeds := f.Let(t.Embedding(torch.Borrow(batch.IDs), m.wte))
+	positions.Set(t.Integers(t.Arange(batch.IDs.Shape[1])))
+	positions.Set(t.Unsqueeze(positions, 0))
+	positioned := f.Let(t.Embedding(positions, m.wpe))
+	hidden := f.Let(t.Add(embeds, positioned))
+	mask := f.Let(torch.Value{})
+	hidden.Set(t.Dropout(hidden, m.cfg.EmbeddingDropout, m.train))
+	for i := range m.blocks {
+		hidden.Set(m.block(t, &m.blocks[i], hidden, mask, cache))
+	}
+	hidden.Set(t.LayerNorm(hidden, m.norm))
+	hidden.Set(t.View(hidden, hidden.Tensor().Shape...))
+	return f.Return(hidden), cache
+}
+
+func (m *gpt2) block(t *torch.Torch, b *gpt2Block, x *torch.Var, mask *torch.Var, cache *dynamicCache) torch.Value {
+	f := t.Enter(x)
+	hidden := f.Let(x)
+	residual := f.Let(x)
+	hidden.Set(t.LayerNorm(hidden, b.ln1))
+	attended := f.Let(m.attention(t, b, hidden, mask, cache))
+	hidden.Set(t.Add(attended, residual))
+	residual.Set(hidden)
+	hidden.Set(t.LayerNorm(hidden, b.ln2))
+	fed := f.Let(m.mlp(t, b, hidden))
+	hidden.Set(t.Add(residual, fed))
+	return f.Return(hidden)
+}
+
+func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *torch.Var, cache *dynamicCache) torch.Value {
+	f := t.Enter(hidden)
+	shape := []int64{hidden.Tensor().Shape[0], hidden.Tensor().Shape[1], -1, m.cfg.HiddenSize / m.cfg.Heads}
+	parts := t.Split(t.Conv1D(hidden, b.attn), m.cfg.HiddenSize, 2)
+	query, key, value := f.Let(parts[0]), f.Let(parts[1]), f.Let(parts[2])
+	for _, x := range []*torch.Var{key, value, query} {
+		x.Set(t.Transpose(t.View(x, shape...), 1, 2))
+	}
+	cache.update(t, key, value)
+	p := m.cfg.AttentionDropout
+	if !m.train {
+		p = 0
+	}
+	out := f.Let(t.Contiguous(t.Transpose(t.Attention(query, key, value, nil, p, mask.Tensor() == nil, false), 1, 2)))
+	out.Set(t.Contiguous(t.Reshape(out, shape[0], shape[1], -1)))
+	out.Set(t.Conv1D(out, b.attnOutput))
+	out.Set(t.Dropout(out, m.cfg.ResidualDropout, m.train))
+	return f.Return(out)
+}
+
+func (m *gpt2) mlp(t *torch.Torch, b *gpt2Block, x *torch.Var) torch.Value {
+	f := t.Enter(x)
+	hidden := f.Let(t.Conv1D(x, b.fc))
+	hidden.Set(m.act(t, hidden))
+	hidden.Set(t.Conv1D(hidden, b.proj))
+	hidden.Set(t.Dropout(hidden, m.cfg.ResidualDropout, m.train))
+	return f.Return(hidden)
+}

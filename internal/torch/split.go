@@ -1,0 +1,40 @@
+package torch
+
+import "slices"
+
+// Split is x.split(size, dim): views of parts, in one node. Its backward joins
+// the gradients, with zeros for a part that has none (split_backward,
+// torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) Split(x X, size int64, dim int) []Value {
+	in := read(x)
+	dim = (dim + len(in.Shape)) % len(in.Shape)
+	shape := slices.Clone(in.Shape)
+	shape[dim] = size
+	parts := make([]*Tensor, in.Shape[dim]/size)
+	for i := range parts {
+		parts[i] = t.alias(in, shape, in.stride)
+	}
+	if n := t.record("Split", in); n != nil {
+		dtype := in.DType
+		n.backward = func(g []*Tensor) []*Tensor {
+			full := make([]*Tensor, len(parts))
+			for i := range full {
+				if g[i] != nil {
+					full[i] = t.retain(g[i])
+				} else {
+					full[i] = t.empty(dtype, shape...)
+				}
+			}
+			out := t.cat(dim, full)
+			t.release(full...)
+			return []*Tensor{out}
+		}
+		n.made(parts...)
+	}
+	t.done(x)
+	values := make([]Value, len(parts))
+	for i, p := range parts {
+		values[i] = Value{p}
+	}
+	return values
+}
