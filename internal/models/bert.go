@@ -5,138 +5,138 @@ import (
 	"memorymark/internal/workload"
 )
 
+// This file is BertForSequenceClassification
+// (transformers/models/bert/modeling_bert.py).
+
 type bertEmbeddings struct {
 	word, position, tokenType *torch.Embedding
 	norm                      *torch.LayerNorm
 	positionIDs, tokenTypeIDs *torch.Tensor
+	dropout                   float64
 }
 
-type bertLayer struct {
-	query, key, value, attentionOutput *torch.Linear
-	attentionNorm                      *torch.LayerNorm
-	intermediate, output               *torch.Linear
-	outputNorm                         *torch.LayerNorm
-}
-
-// bert is BertForSequenceClassification
-// (transformers/models/bert/modeling_bert.py).
-type bert struct {
-	cfg        *workload.Bert
-	train      bool
-	embeddings bertEmbeddings
-	layers     []bertLayer
-	pooler     *torch.Linear
-	classifier *torch.Linear
-}
-
-// newBert makes the model, parameters in the order of its constructors.
-func newBert(t *torch.Torch, c *workload.Bert, w *workload.Workload, dtype torch.DType) *Model {
-	m := &bert{cfg: c, train: w.Mode == workload.Training}
-	e := &m.embeddings
-	e.word = t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype)
-	e.position = t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype)
-	e.tokenType = t.NewEmbedding(c.TypeVocabSize, c.HiddenSize, dtype)
-	e.norm = t.NewLayerNorm(c.HiddenSize, dtype)
-	e.positionIDs = t.Buffer(torch.Int64, 1, c.MaxPositions)
-	e.tokenTypeIDs = t.Buffer(torch.Int64, 1, c.MaxPositions)
-	for range c.Layers {
-		m.layers = append(m.layers, bertLayer{
-			query:           t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
-			key:             t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
-			value:           t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
-			attentionOutput: t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
-			attentionNorm:   t.NewLayerNorm(c.HiddenSize, dtype),
-			intermediate:    t.NewLinear(c.HiddenSize, c.IntermediateSize, true, dtype),
-			output:          t.NewLinear(c.IntermediateSize, c.HiddenSize, true, dtype),
-			outputNorm:      t.NewLayerNorm(c.HiddenSize, dtype),
-		})
+func newBertEmbeddings(t *torch.Torch, c *workload.Bert, dtype torch.DType) *bertEmbeddings {
+	return &bertEmbeddings{
+		word:         t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype),
+		position:     t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype),
+		tokenType:    t.NewEmbedding(c.TypeVocabSize, c.HiddenSize, dtype),
+		norm:         t.NewLayerNorm(c.HiddenSize, dtype),
+		positionIDs:  t.Buffer(torch.Int64, 1, c.MaxPositions),
+		tokenTypeIDs: t.Buffer(torch.Int64, 1, c.MaxPositions),
+		dropout:      c.HiddenDropout,
 	}
-	m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype)
-	// _init_weights makes position ids anew and copies them over.
-	t.Release(t.Buffer(torch.Int64, c.MaxPositions))
-	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, dtype)
-	return &Model{Forward: m.forward, Kind: Tokens, NumLabels: c.NumLabels}
 }
 
-func (m *bert) forward(t *torch.Torch, batch *Batch) Output {
-	f := t.Enter()
-	hidden := f.Let(m.embed(t, batch.IDs))
-	for i := range m.layers {
-		hidden.Set(m.layer(t, &m.layers[i], hidden))
-	}
-	pooled := f.Let(t.Tanh(t.Linear(t.Select(hidden, 1), m.pooler)))
-	g := t.Enter()
-	dropped := g.Let(t.Dropout(pooled, m.classifierDropout(), m.train))
-	scores := f.Let(t.Linear(dropped, m.classifier))
-	var loss torch.Value
-	if batch.Labels != nil {
-		l := f.Let(t.CrossEntropy(t.View(scores, -1, m.cfg.NumLabels), torch.Borrow(batch.Labels)))
-		loss = f.Keep(l)
-	}
-	out := Output{Loss: loss, Logits: f.Keep(scores)}
-	g.End()
-	f.End()
-	return out
-}
-
-func (m *bert) classifierDropout() float64 {
-	if p := m.cfg.ClassifierDropout; p != nil {
-		return *p
-	}
-	return m.cfg.HiddenDropout
-}
-
-func (m *bert) embed(t *torch.Torch, ids *torch.Tensor) torch.Value {
-	e := &m.embeddings
+func (e *bertEmbeddings) forward(t *torch.Torch, ids *torch.Tensor, train bool) torch.Value {
 	f := t.Enter()
 	b, s := ids.Shape[0], ids.Shape[1]
 	positions := f.Let(t.Slice(torch.Borrow(e.positionIDs), 1, 0, s))
 	buffered := f.Let(t.Expand(torch.Borrow(e.tokenTypeIDs), 1, -1))
 	buffered.Set(t.Gather(buffered, positions))
 	types := f.Let(t.Expand(buffered, b, s))
+	return f.Return(e.sum(t, ids, types, positions, train))
+}
+
+// sum is the end of the forward functions of BERT and RoBERTa.
+func (e *bertEmbeddings) sum(t *torch.Torch, ids *torch.Tensor, types, positions *torch.Var, train bool) torch.Value {
+	f := t.Enter()
 	inputs := f.Let(t.Embedding(torch.Borrow(ids), e.word))
 	typed := f.Let(t.Embedding(types, e.tokenType))
 	sum := f.Let(t.Add(inputs, typed))
 	positioned := f.Let(t.Embedding(positions, e.position))
 	sum.Set(t.Add(sum, positioned))
 	sum.Set(t.LayerNorm(sum, e.norm))
-	sum.Set(t.Dropout(sum, m.cfg.HiddenDropout, m.train))
+	sum.Set(t.Dropout(sum, e.dropout, train))
 	return f.Return(sum)
 }
 
-func (m *bert) layer(t *torch.Torch, l *bertLayer, hidden *torch.Var) torch.Value {
-	f := t.Enter(hidden)
-	attended := f.Let(m.attention(t, l, hidden))
-	middle := f.Let(t.GELU(t.Linear(attended, l.intermediate)))
-	out := f.Let(m.output(t, middle, attended, l.output, l.outputNorm))
-	return f.Return(out)
+// bertModel is BertModel, and RobertaModel, which differs in its embeddings.
+type bertModel struct {
+	*encoding
+	embed  func(t *torch.Torch, ids *torch.Tensor, train bool) torch.Value
+	layers []*bertLayer
+	pooler *torch.Linear // nil without one
 }
 
-func (m *bert) attention(t *torch.Torch, l *bertLayer, hidden *torch.Var) torch.Value {
-	f := t.Enter(hidden)
-	b, s := hidden.Tensor().Shape[0], hidden.Tensor().Shape[1]
-	size := m.cfg.HiddenSize / m.cfg.Heads
-	split := func(x torch.Value) *torch.Var {
-		return f.Let(t.Transpose(t.View(x, b, s, -1, size), 1, 2))
+func newBertModel(t *torch.Torch, c *workload.Bert, e *encoding, dtype torch.DType, pooler bool) (*bertModel, *bertEmbeddings) {
+	embeddings := newBertEmbeddings(t, c, dtype)
+	m := &bertModel{encoding: e, embed: embeddings.forward, layers: newBertLayers(t, c, e, dtype)}
+	if pooler {
+		m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype)
 	}
-	q := split(t.Linear(hidden, l.query))
-	k := split(t.Linear(hidden, l.key))
-	v := split(t.Linear(hidden, l.value))
-	p := m.cfg.AttentionDropout
-	if !m.train {
-		p = 0
-	}
-	context := f.Let(t.Contiguous(t.Transpose(t.Attention(q, k, v, nil, p, false, false), 1, 2)))
-	context.Set(t.Contiguous(t.Reshape(context, b, s, -1)))
-	out := f.Let(m.output(t, context, hidden, l.attentionOutput, l.attentionNorm))
-	return f.Return(out)
+	initPositions(t, c.MaxPositions)
+	return m, embeddings
 }
 
-// output is BertSelfOutput and BertOutput.
-func (m *bert) output(t *torch.Torch, x, residual torch.X, dense *torch.Linear, norm *torch.LayerNorm) torch.Value {
-	f := t.Enter(x, residual)
-	h := f.Let(t.Linear(x, dense))
-	h.Set(t.Dropout(h, m.cfg.HiddenDropout, m.train))
-	h.Set(t.LayerNorm(t.Add(h, residual), norm))
-	return f.Return(h)
+// initPositions is the one allocation of _init_weights: position ids, which
+// are copied over those that are there.
+func initPositions(t *torch.Torch, positions int64) { t.Release(t.Buffer(torch.Int64, positions)) }
+
+// forward returns last_hidden_state and pooler_output.
+func (m *bertModel) forward(t *torch.Torch, batch *Batch) (hidden, pooled torch.Value) {
+	f := t.Enter()
+	mask := f.Let(torch.Value{})
+	embedded := f.Let(m.embed(t, batch.IDs, m.train))
+	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.attention))
+	last := f.Let(m.encode(t, embedded, mask))
+	first := f.Let(torch.Value{})
+	if m.pooler != nil {
+		first.Set(t.Tanh(t.Linear(t.Select(last, 1), m.pooler)))
+	}
+	hidden, pooled = f.Keep(last), f.Keep(first)
+	f.End()
+	return hidden, pooled
+}
+
+// encode is BertEncoder.forward.
+func (m *bertModel) encode(t *torch.Torch, embedded, mask *torch.Var) torch.Value {
+	f := t.Enter()
+	hidden := f.Let(embedded)
+	for _, l := range m.layers {
+		hidden.Set(l.forward(t, hidden, mask))
+	}
+	return f.Return(hidden)
+}
+
+type bertClassifier struct {
+	*bertModel
+	dropout    float64
+	classifier *torch.Linear
+	labels     int64
+}
+
+// newBert makes the model, parameters in the order of its constructors.
+func newBert(t *torch.Torch, c *workload.Bert, w *workload.Workload, dtype torch.DType) (*Model, error) {
+	e, err := newEncoding(c, w)
+	if err != nil {
+		return nil, err
+	}
+	m := &bertClassifier{dropout: c.HiddenDropout, labels: c.NumLabels}
+	if c.ClassifierDropout != nil {
+		m.dropout = *c.ClassifierDropout
+	}
+	m.bertModel, _ = newBertModel(t, c, e, dtype, true)
+	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, dtype)
+	return &Model{Forward: m.forward, Kind: Tokens, NumLabels: c.NumLabels}, nil
+}
+
+func (m *bertClassifier) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	hidden, output := m.bertModel.forward(t, batch)
+	f.Let(hidden)
+	pooled := f.Let(t.Dropout(f.Let(output), m.dropout, m.train))
+	return m.classified(t, f, t.Linear(pooled, m.classifier), batch)
+}
+
+// classified ends the forward function of a model that classifies sequences:
+// its loss, if there are labels, and its output.
+func (m *encoding) classified(t *torch.Torch, f *torch.Frame, scores torch.Value, batch *Batch) Output {
+	logits := f.Let(scores)
+	loss := f.Let(torch.Value{})
+	if batch.Labels != nil {
+		loss.Set(t.CrossEntropy(t.View(logits, -1, logits.Tensor().Dim(-1)), torch.Borrow(batch.Labels)))
+	}
+	out := Output{Loss: f.Keep(loss), Logits: f.Keep(logits)}
+	f.End()
+	return out
 }

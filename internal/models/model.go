@@ -55,7 +55,7 @@ func New(t *torch.Torch, w *workload.Workload) (*Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newBert(t, cfg, w, dtype), nil
+		return newBert(t, cfg, w, dtype)
 	case "ResNetForImageClassification":
 		cfg, err := c.ResNet()
 		if err != nil {

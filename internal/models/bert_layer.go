@@ -1,0 +1,128 @@
+package models
+
+import (
+	"fmt"
+
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+// encoding is how an encoder runs: what its workload says of it, and what its
+// layers share.
+type encoding struct {
+	train     bool
+	attention workload.Attention
+	mask      workload.Mask
+	act       activation
+	heads     int64
+	// Probabilities of dropout, of attention weights and of what layers give.
+	attentionDropout, hiddenDropout float64
+}
+
+func newEncoding(c *workload.Bert, w *workload.Workload) (*encoding, error) {
+	if c.HiddenSize%c.Heads != 0 {
+		return nil, fmt.Errorf("config: hidden_size %d is not a multiple of num_attention_heads %d", c.HiddenSize, c.Heads)
+	}
+	act, err := activationOf(c.HiddenAct)
+	return &encoding{
+		train: w.Mode == workload.Training, attention: w.Attention, mask: w.AttentionMask, act: act, heads: c.Heads,
+		attentionDropout: c.AttentionDropout, hiddenDropout: c.HiddenDropout,
+	}, err
+}
+
+func (e *encoding) padding(b *Batch) padding {
+	return padding{mask: b.Mask, ones: e.mask == workload.Ones}
+}
+
+// attend is the middle of a self attention's forward function, the same for
+// all encoders: project, attend by the chosen implementation, join the heads.
+// It returns the result and the weights, nothing for sdpa.
+func (e *encoding) attend(t *torch.Torch, hidden, mask *torch.Var, query, key, value *torch.Linear) (out, weights torch.Value) {
+	f := t.Enter()
+	b, s, d := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1), query.Weight.Dim(0)/e.heads
+	split := func(x torch.Value) *torch.Var {
+		return f.Let(t.Transpose(t.View(x, b, s, -1, d), 1, 2))
+	}
+	q := split(t.Linear(hidden, query))
+	k := split(t.Linear(hidden, key))
+	v := split(t.Linear(hidden, value))
+	p := e.attentionDropout
+	if !e.train {
+		p = 0
+	}
+	var bias torch.X
+	if mask.Tensor() != nil {
+		bias = mask
+	}
+	var context torch.Value
+	if e.attention == workload.Eager {
+		context, weights = eagerAttention(t, q, k, v, bias, p)
+	} else {
+		context = t.Contiguous(t.Transpose(t.Attention(q, k, v, bias, p, false, false), 1, 2))
+	}
+	joined := f.Let(context)
+	joined.Set(t.Contiguous(t.Reshape(joined, b, s, -1)))
+	return f.Return(joined), weights
+}
+
+// bertLayer is BertLayer.
+type bertLayer struct {
+	*encoding
+	query, key, value, attentionOutput *torch.Linear
+	attentionNorm                      *torch.LayerNorm
+	intermediate, output               *torch.Linear
+	outputNorm                         *torch.LayerNorm
+}
+
+func newBertLayers(t *torch.Torch, c *workload.Bert, e *encoding, dtype torch.DType) []*bertLayer {
+	layers := make([]*bertLayer, c.Layers)
+	for i := range layers {
+		layers[i] = &bertLayer{
+			encoding:        e,
+			query:           t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
+			key:             t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
+			value:           t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
+			attentionOutput: t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
+			attentionNorm:   t.NewLayerNorm(c.HiddenSize, dtype),
+			intermediate:    t.NewLinear(c.HiddenSize, c.IntermediateSize, true, dtype),
+			output:          t.NewLinear(c.IntermediateSize, c.HiddenSize, true, dtype),
+			outputNorm:      t.NewLayerNorm(c.HiddenSize, dtype),
+		}
+	}
+	return layers
+}
+
+func (l *bertLayer) forward(t *torch.Torch, hidden, mask *torch.Var) torch.Value {
+	f := t.Enter(hidden)
+	output, weights := l.selfAttention(t, hidden, mask)
+	f.Let(weights) // self_attention_output, _ = ...
+	attended := f.Let(output)
+	out := f.Let(l.feedForward(t, attended))
+	return f.Return(out)
+}
+
+// selfAttention is BertAttention.forward.
+func (l *bertLayer) selfAttention(t *torch.Torch, hidden, mask *torch.Var) (out, weights torch.Value) {
+	f := t.Enter(hidden)
+	context, weights := l.attend(t, hidden, mask, l.query, l.key, l.value)
+	attended := f.Let(context)
+	attended.Set(l.project(t, attended, hidden, l.attentionOutput, l.attentionNorm))
+	return f.Return(attended), weights
+}
+
+// feedForward is BertIntermediate and BertOutput.
+func (l *bertLayer) feedForward(t *torch.Torch, attended *torch.Var) torch.Value {
+	f := t.Enter()
+	middle := f.Let(l.act(t, t.Linear(attended, l.intermediate)))
+	out := f.Let(l.project(t, middle, attended, l.output, l.outputNorm))
+	return f.Return(out)
+}
+
+// project is BertSelfOutput and BertOutput.
+func (l *bertLayer) project(t *torch.Torch, x, residual torch.X, dense *torch.Linear, norm *torch.LayerNorm) torch.Value {
+	f := t.Enter(x, residual)
+	h := f.Let(t.Linear(x, dense))
+	h.Set(t.Dropout(h, l.hiddenDropout, l.train))
+	h.Set(t.LayerNorm(t.Add(h, residual), norm))
+	return f.Return(h)
+}

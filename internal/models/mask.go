@@ -1,0 +1,65 @@
+package models
+
+import (
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+// This file is transformers/masking_utils.py: how a model turns the mask of
+// padding that it is called with into what attention takes.
+
+// padding is the mask of a batch, and what is in it. All-ones masks are
+// noticed and dropped.
+type padding struct {
+	mask *torch.Tensor // [batch, length], nil for none
+	ones bool
+}
+
+// bidirectionalMask is create_bidirectional_mask: nothing if no position is
+// masked, else a bool [batch, 1, length, length] for sdpa or a float of the
+// embeddings' type for eager attention.
+func bidirectionalMask(t *torch.Torch, p padding, embeddings *torch.Var, a workload.Attention) torch.Value {
+	if p.mask == nil {
+		return torch.Value{}
+	}
+	f := t.Enter()
+	mask := f.Let(t.To(torch.Borrow(p.mask), torch.Bool))
+	t.Drop(t.All(mask)) // if padding_mask.all()
+	if p.ones {
+		f.End()
+		return torch.Value{}
+	}
+	everywhere := func(query, _ torch.X) torch.Value { return t.Compare(query) } // q_idx >= 0
+	result := t.Enter()
+	out := result.Let(sdpaMask(t, p.mask.Shape[0], p.mask.Shape[1], everywhere, mask))
+	if a == workload.Eager {
+		zero := t.Full(embeddings.Tensor().DType)
+		out.Set(t.WhereScalar(out, zero))
+	}
+	kept := result.Keep(out)
+	f.End()
+	result.End()
+	return kept
+}
+
+// maskFunction says which keys a query looks at, from their indices.
+type maskFunction func(query, key torch.X) torch.Value
+
+// sdpaMask is sdpa_mask: index tensors, a function of them, and the padding.
+func sdpaMask(t *torch.Torch, batch, length int64, look maskFunction, padding *torch.Var) torch.Value {
+	f := t.Enter()
+	batches := f.Let(t.Arange(batch))
+	f.Let(t.Arange(1))                             // of heads
+	queries := f.Let(t.Integers(t.Arange(length))) // arange + q_offset
+	keys := f.Let(t.Integers(t.Arange(length)))
+	g := t.Enter()
+	query := g.Let(t.Unsqueeze(t.Unsqueeze(t.Unsqueeze(queries, 0), 0), 3))
+	key := g.Let(t.Unsqueeze(t.Unsqueeze(t.Unsqueeze(keys, 0), 0), 0))
+	row := g.Let(t.Unsqueeze(t.Unsqueeze(t.Unsqueeze(batches, 1), 2), 3))
+	result := g.Let(t.Full(torch.Bool)) // and_masks starts from a True
+	result.Set(t.Compare(result, look(query, key)))
+	result.Set(t.Compare(result, t.Index(padding, row, key)))
+	out := g.Return(t.Expand(result, batch, -1, length, length))
+	f.End()
+	return out
+}

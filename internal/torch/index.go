@@ -1,0 +1,53 @@
+package torch
+
+import "slices"
+
+// This file holds indexing by tensors and other operators on masks and
+// positions that no gradient flows through.
+
+// All is x.all() of a mask, a reduction to one bool.
+func (t *Torch) All(x X) Value {
+	in := read(x)
+	reduced := make([]bool, len(in.Shape))
+	for i := range reduced {
+		reduced[i] = true
+	}
+	out := t.empty(Bool)
+	if buffer, semaphores := t.reduceScratch(in, reduced, Bool.Size(), 4); buffer != 0 {
+		b, s := t.allocate(buffer), t.allocate(semaphores)
+		t.drop(s)
+		t.drop(b)
+	}
+	t.done(x)
+	return Value{out}
+}
+
+// Index is x[a, b] of a matrix: an element for each pair of indices. The
+// indices are expanded to their common shape and made contiguous if their
+// strides differ (AdvancedIndex, aten/src/ATen/native/TensorAdvancedIndexing.cpp).
+func (t *Torch) Index(x, a, b X) Value {
+	shape := broadcast(read(a), read(b))
+	first, second := t.expanded(read(a), shape), t.expanded(read(b), shape)
+	if !slices.Equal(first.stride, second.stride) {
+		first, second = t.replaced(first, t.contiguousPlain(first)), t.replaced(second, t.contiguousPlain(second))
+	}
+	out := t.empty(read(x).DType, shape...)
+	t.release(second, first)
+	t.done(x, a, b)
+	return Value{out}
+}
+
+func (t *Torch) expanded(x *Tensor, shape []int64) *Tensor {
+	return t.alias(x, shape, x.stridesIn(shape))
+}
+
+// CumsumLast is torch.cumsum of int32 rows, which come out as int64: they are
+// cast for the call.
+func (t *Torch) CumsumLast(x X) Value {
+	in := read(x)
+	out := t.empty(Int64, in.Shape...)
+	cast := t.emptyLike(in, Int64)
+	t.release(cast)
+	t.done(x)
+	return Value{out}
+}
