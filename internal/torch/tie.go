@@ -9,14 +9,6 @@ import (
 // This file is what transformers does to parameters once they are made
 // (PreTrainedModel.tie_weights), and the order in which a model lists them.
 
-// Tie lets a parameter go and puts another in its place.
-func (t *Torch) Tie(target **Tensor, source *Tensor) {
-	old := *target
-	*target = t.retain(source)
-	t.parameters = slices.DeleteFunc(t.parameters, func(p *Tensor) bool { return p == old })
-	t.release(old)
-}
-
 // PadBias is _adjust_bias: the data of a bias are padded to the size of the
 // vocabulary, which copies them even if nothing is missing.
 func (t *Torch) PadBias(p *Tensor) {
@@ -32,6 +24,3 @@ func (t *Torch) ListBefore(p, other *Tensor) {
 	t.parameters = slices.DeleteFunc(t.parameters, func(q *Tensor) bool { return p == q })
 	t.parameters = slices.Insert(t.parameters, slices.Index(t.parameters, other), p)
 }
-
-// Parameter is nn.Parameter of a fresh tensor.
-func (t *Torch) Parameter(dtype DType, shape ...int64) *Tensor { return t.parameter(dtype, shape...) }
