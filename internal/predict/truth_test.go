@@ -66,16 +66,10 @@ var notYet = []string{
 	"llama_3l_b4_s256_fp32_adamw_train",
 	"mistral_3l_b2_s512_bf16_adamw_train",
 	"qwen2_3l_b2_s512_bf16_adamw_train",
-	"resnet_18_b8_i224_fp32_adamw_train",
-	"resnet_4b_b16_i224_amp-bf16_adamw_train",
-	"resnet_4b_b16_i224_bf16_adamw_train",
-	"resnet_4b_b16_i224_fp32_adamw_train",
 	"roberta-mlm_3l_b8_s128_fp32_adamw_train",
 	"t5_3l_b4_s128_amp-bf16_adamw_train",
 	"t5_3l_b4_s128_bf16_adamw_train",
 	"t5_3l_b4_s128_fp32_adamw_train",
-	"vit_3l_b8_i224_amp-bf16_adamw_train",
-	"vit_3l_b8_i224_bf16_adamw_train",
 }
 
 // predictRecorded returns the first difference between a prediction and its

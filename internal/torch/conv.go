@@ -35,9 +35,10 @@ func (t *Torch) Conv2d(x X, m *Conv2d) Value {
 // convolution takes the result, then the workspace; a bias is added in place.
 func (t *Torch) convolution(in *Tensor, m *Conv2d) *Tensor {
 	dense := t.contiguousInput(in)
-	p := t.convProblem(in, m)
-	out := t.empty(in.DType, p.N, p.K, slid(p.H, p.R, p.Stride, p.Padding), slid(p.W, p.R, p.Stride, p.Padding))
-	t.convWorkspace(p, convForward)
+	kernel := m.Weight.Shape[2]
+	out := t.empty(in.DType, in.Shape[0], m.Weight.Shape[0],
+		slid(in.Shape[2], kernel, m.Stride, m.Padding), slid(in.Shape[3], kernel, m.Stride, m.Padding))
+	t.convWorkspace(in, m, convForward)
 	t.release(dense)
 	if n := t.record("Convolution", in, m.Weight, m.Bias); n != nil {
 		in, weight := t.save(n, in), t.save(n, m.Weight)
@@ -52,15 +53,14 @@ func (t *Torch) convolution(in *Tensor, m *Conv2d) *Tensor {
 // for its two, the gradient of the bias is summed from the one that came in.
 func (t *Torch) convolutionBackward(n *node, grad, in *Tensor, m *Conv2d) []*Tensor {
 	out := make([]*Tensor, 3)
-	p := t.convProblem(in, m)
 	dense := t.contiguousInput(grad)
 	if n.wants(0) {
 		out[0] = t.empty(in.DType, in.Shape...)
-		t.convWorkspace(p, convInputGrad)
+		t.convWorkspace(in, m, convInputGrad)
 	}
 	if n.wants(1) {
 		out[1] = t.empty(m.Weight.DType, m.Weight.Shape...)
-		t.convWorkspace(p, convWeightGrad)
+		t.convWorkspace(in, m, convWeightGrad)
 	}
 	t.release(dense)
 	if m.Bias != nil && n.wants(2) {

@@ -1,14 +1,25 @@
 package torch
 
-import "memorymark/internal/trace"
+import (
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 
-// convProblem is a convolution as cuDNN's heuristics see it.
-type convProblem struct {
-	DType            DType
-	TF32             bool // float32 may be computed in TF32
-	N, C, H, W, K, R int64
-	Stride, Padding  int64
-}
+	"memorymark/internal/trace"
+)
+
+// This file is the workspace of cuDNN's convolutions. Which kernel computes
+// one, and with it the workspace, is decided by heuristics in a closed library
+// (cudnn/Conv_v8.cpp asks it for a list and takes the first that runs), so the
+// sizes are measured: cudnn_conv.txt holds those of ResNets and ViTs on an
+// H200. A convolution that is not in it is taken to be computed as the most
+// similar one that is.
 
 // convDirection is what of a convolution is computed.
 type convDirection int
@@ -19,18 +30,178 @@ const (
 	convWeightGrad
 )
 
-func (t *Torch) convProblem(in *Tensor, m *Conv2d) convProblem {
-	return convProblem{
-		DType: in.DType, TF32: t.TF32 && in.DType == Float32,
-		N: in.Shape[0], C: in.Shape[1], H: in.Shape[2], W: in.Shape[3],
-		K: m.Weight.Shape[0], R: m.Weight.Shape[2], Stride: m.Stride, Padding: m.Padding,
+// convShape is a convolution of square images, whatever the batch.
+type convShape struct {
+	dtype                   string // of cudnn_conv.txt: float32 is fp32 or tf32
+	c, h, k, r, stride, pad int64
+}
+
+func (s convShape) out() int64 { return slid(s.h, s.r, s.stride, s.pad) }
+
+// convLine says that from a batch on, a workspace is a straight line.
+type convLine struct{ from, bytes, slope int64 }
+
+// convTable holds the lines of each convolution by direction.
+type convTable map[convShape][3][]convLine
+
+//go:embed cudnn_conv.txt
+var convMeasured string
+
+var loadConvTable = sync.OnceValue(func() convTable {
+	table, err := parseConvTable(convMeasured)
+	if err != nil {
+		panic("torch: cudnn_conv.txt: " + err.Error())
 	}
+	return table
+})
+
+// parseConvTable reads the table; scripts/cudnn_table.py says what is in it.
+func parseConvTable(text string) (convTable, error) {
+	table := convTable{}
+	for row := range strings.Lines(text) {
+		if strings.HasPrefix(row, "#") {
+			continue
+		}
+		fields := strings.Fields(row)
+		if len(fields) != 10 {
+			return nil, fmt.Errorf("%d fields in %.60q", len(fields), row)
+		}
+		s := convShape{dtype: fields[0]}
+		for i, value := range []*int64{&s.c, &s.h, &s.k, &s.r, &s.stride, &s.pad} {
+			n, err := strconv.ParseInt(fields[1+i], 10, 64)
+			if err != nil {
+				return nil, err
+			}
+			*value = n
+		}
+		var lines [3][]convLine
+		for d := range lines {
+			var err error
+			if lines[d], err = parseConvLines(fields[7+d]); err != nil {
+				return nil, err
+			}
+		}
+		table[s] = lines
+	}
+	return table, nil
+}
+
+func parseConvLines(column string) ([]convLine, error) {
+	if column == "-" {
+		return nil, nil // never asked for: pixels take no gradient
+	}
+	var lines []convLine
+	for part := range strings.SplitSeq(column, ",") {
+		from, value, _ := strings.Cut(part, ":")
+		bytes, slope := value, "0"
+		if i := strings.IndexAny(value, "+-"); i > 0 {
+			bytes, slope = value[:i], value[i:]
+		}
+		var l convLine
+		var errs [3]error
+		l.from, errs[0] = strconv.ParseInt(from, 10, 64)
+		l.bytes, errs[1] = strconv.ParseInt(bytes, 10, 64)
+		l.slope, errs[2] = strconv.ParseInt(slope, 10, 64)
+		if err := errors.Join(errs[:]...); err != nil {
+			return nil, err
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
 }
 
 // convWorkspace takes what cuDNN asks for while it computes.
-func (t *Torch) convWorkspace(p convProblem, d convDirection) {
-	bytes := p.workspace(d)
+func (t *Torch) convWorkspace(in *Tensor, m *Conv2d, d convDirection) {
+	s := convShape{
+		c: in.Shape[1], h: in.Shape[2], k: m.Weight.Shape[0], r: m.Weight.Shape[2], stride: m.Stride, pad: m.Padding,
+	}
+	switch {
+	case in.DType == BFloat16:
+		s.dtype = "bf16"
+	case in.DType == Float16:
+		s.dtype = "fp16"
+	case t.TF32:
+		s.dtype = "tf32"
+	default:
+		s.dtype = "fp32"
+	}
+	bytes := loadConvTable().workspace(s, in.Shape[0], d)
 	t.As(trace.Workspace, func() { t.drop(t.allocate(bytes)) })
 }
 
-func (p convProblem) workspace(d convDirection) int64 { return 0 }
+func (table convTable) workspace(s convShape, batch int64, d convDirection) int64 {
+	if lines := table[s][d]; lines != nil {
+		return at(lines, batch)
+	}
+	near, ok := table.nearest(s, d)
+	if !ok {
+		return 0
+	}
+	// Heuristics look at how much there is to compute.
+	pixels := batch * s.out() * s.out()
+	nearBatch := max(1, (pixels+near.out()*near.out()/2)/(near.out()*near.out()))
+	return carryOver(at(table[near][d], nearBatch), near, nearBatch, s, batch)
+}
+
+// at is the workspace of a batch.
+func at(lines []convLine, batch int64) int64 {
+	i, exact := slices.BinarySearchFunc(lines, batch, func(l convLine, n int64) int { return cmp.Compare(l.from, n) })
+	if !exact {
+		i = max(i-1, 0)
+	}
+	return max(0, lines[i].bytes+lines[i].slope*(batch-lines[i].from))
+}
+
+// nearest is the measured convolution that is most like another.
+func (table convTable) nearest(s convShape, d convDirection) (best convShape, ok bool) {
+	distance := func(o convShape) float64 {
+		return math.Abs(math.Log2(float64(o.c)/float64(s.c))) + math.Abs(math.Log2(float64(o.k)/float64(s.k))) +
+			math.Abs(math.Log2(float64(o.h)/float64(s.h))) + 4*math.Abs(math.Log2(float64(o.r)/float64(s.r))) +
+			4*math.Abs(math.Log2(float64(o.stride)/float64(s.stride)))
+	}
+	order := func(a, b convShape) int { // a total one, so that ties do not depend on the map
+		return cmp.Or(cmp.Compare(distance(a), distance(b)), cmp.Compare(a.c, b.c), cmp.Compare(a.h, b.h),
+			cmp.Compare(a.k, b.k), cmp.Compare(a.r, b.r), cmp.Compare(a.stride, b.stride), cmp.Compare(a.pad, b.pad))
+	}
+	for o, lines := range table {
+		if o.dtype == s.dtype && lines[d] != nil && (!ok || order(o, best) < 0) {
+			best, ok = o, true
+		}
+	}
+	return best, ok
+}
+
+// copies are the bytes of image, result and weight in channels-last order,
+// which kernels for tensor cores want: channels are filled up to 16 bytes.
+func (s convShape) copies(batch int64) [3]int64 {
+	size := int64(2)
+	if s.dtype == "fp32" || s.dtype == "tf32" {
+		size = 4
+	}
+	channels := divUp(s.c*size, 16) * 16
+	return [3]int64{batch * channels * s.h * s.h, batch * s.k * s.out() * s.out() * size, s.k * channels * s.r * s.r}
+}
+
+// carryOver finds the copies that a workspace is made of and adds up those of
+// another convolution, with what else there is. One that is not made of copies
+// grows with the tensors.
+func carryOver(bytes int64, from convShape, fromBatch int64, to convShape, batch int64) int64 {
+	a, b := from.copies(fromBatch), to.copies(batch)
+	rest, sum := bytes, int64(0)
+	for choice := 1; choice < 8; choice++ {
+		left, total := bytes, int64(0)
+		for i := range a {
+			if choice>>i&1 == 1 {
+				left -= a[i]
+				total += b[i]
+			}
+		}
+		if left >= 0 && left < rest {
+			rest, sum = left, total
+		}
+	}
+	if sum > 0 && rest*4 < bytes {
+		return sum + rest
+	}
+	return int64(float64(bytes) * float64(b[0]+b[1]+b[2]) / float64(a[0]+a[1]+a[2]))
+}
