@@ -1,0 +1,122 @@
+// Package gpu is the catalog of graphics cards: what PyTorch sees of each, how
+// fast it is on paper, and what it costs. It is data (catalog.json), and every
+// row says where its figures come from and when.
+package gpu
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"memorymark/internal/bytesize"
+)
+
+// Card is a kind of graphics card.
+type Card struct {
+	ID      string   `json:"id"`
+	Name    string   `json:"name"`
+	Aliases []string `json:"aliases"` // other ids, and the name that the driver reports
+
+	Memory  Amount `json:"memory"`  // total_memory, as PyTorch reports it
+	Context Amount `json:"context"` // of that, what CUDA and its libraries take outside the allocator
+
+	ComputeCapability Capability `json:"compute_capability"`
+	SMs               int        `json:"multiprocessors"`
+	ThreadsPerSM      int        `json:"threads_per_multiprocessor"`
+	BandwidthGBPerS   float64    `json:"bandwidth_gb_per_s"` // of the memory, in 10⁹ bytes
+	DenseTFLOPS       Rates      `json:"dense_tflops"`
+
+	Price  *Price `json:"price,omitempty"` // nil if none was found
+	Source string `json:"source"`          // of bandwidth and rates
+	AsOf   string `json:"as_of"`
+}
+
+// Amount is an amount of memory and where the figure comes from.
+type Amount struct {
+	Bytes     bytesize.Bytes `json:"bytes"`
+	Estimated bool           `json:"estimated,omitempty"` // not seen on such a card
+	Source    string         `json:"source"`
+	AsOf      string         `json:"as_of,omitempty"`
+}
+
+// Rates are peak rates in 10¹² operations a second, without sparsity and, on
+// tensor cores, with fp32 accumulation. A type that the hardware does not have
+// is 0.
+type Rates struct {
+	FP32 float64 `json:"fp32"`
+	TF32 float64 `json:"tf32,omitempty"`
+	BF16 float64 `json:"bf16,omitempty"`
+	FP16 float64 `json:"fp16,omitempty"`
+}
+
+// Price is what an hour of a card costs somewhere.
+type Price struct {
+	USDPerHour float64 `json:"usd_per_hour"`
+	Provider   string  `json:"provider"`
+	Source     string  `json:"source"`
+	AsOf       string  `json:"as_of"`
+}
+
+// Capability is a CUDA compute capability, "8.6" in JSON.
+type Capability struct{ Major, Minor int }
+
+// String writes the capability as NVIDIA does.
+func (c Capability) String() string { return fmt.Sprintf("%d.%d", c.Major, c.Minor) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Capability) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Capability) UnmarshalText(text []byte) error {
+	if _, err := fmt.Sscanf(string(text), "%d.%d", &c.Major, &c.Minor); err != nil {
+		return fmt.Errorf("compute capability %q: write it as 8.6", text)
+	}
+	return nil
+}
+
+// Usable is what the allocator can reserve: the memory less the context.
+func (c *Card) Usable() bytesize.Bytes { return c.Memory.Bytes - c.Context.Bytes }
+
+//go:embed catalog.json
+var catalog []byte
+
+var load = sync.OnceValue(func() []*Card {
+	var file struct {
+		Cards []*Card `json:"cards"`
+	}
+	if err := json.Unmarshal(catalog, &file); err != nil {
+		panic(fmt.Sprintf("gpu: catalog.json: %v", err)) // it is part of the program
+	}
+	return file.Cards
+})
+
+// All returns the cards of the catalog, in its order.
+func All() []*Card { return slices.Clone(load()) }
+
+// Find returns the card of an id or an alias, in whatever case. The error for
+// an unknown one names those that look like it.
+func Find(id string) (*Card, error) {
+	name := strings.ToLower(strings.TrimSpace(id))
+	for _, c := range load() {
+		if c.ID == name || strings.ToLower(c.Name) == name || slices.Contains(c.Aliases, name) {
+			return c, nil
+		}
+	}
+	return nil, &UnknownError{ID: id, Near: near(name)}
+}
+
+// UnknownError says that the catalog has no such card.
+type UnknownError struct {
+	ID   string
+	Near []string // ids that look like it
+}
+
+func (e *UnknownError) Error() string {
+	if len(e.Near) == 0 {
+		return fmt.Sprintf("gpu %q is not in the catalog", e.ID)
+	}
+	return fmt.Sprintf("gpu %q is not in the catalog; near it: %s", e.ID, strings.Join(e.Near, ", "))
+}

@@ -1,0 +1,84 @@
+package gpu
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"memorymark/internal/bytesize"
+)
+
+// Every row is whole: a figure without a source is a rumour.
+func TestCatalogIsWhole(t *testing.T) {
+	seen := make(map[string]string)
+	for _, c := range All() {
+		for _, name := range append([]string{c.ID, strings.ToLower(c.Name)}, c.Aliases...) {
+			if name != strings.ToLower(name) {
+				t.Errorf("%s: %q is not in lower case", c.ID, name)
+			}
+			if other, ok := seen[name]; ok && other != c.ID {
+				t.Errorf("%q is both %s and %s", name, other, c.ID)
+			}
+			seen[name] = c.ID
+		}
+		if c.Source == "" || c.AsOf == "" || c.Memory.Source == "" || c.Context.Source == "" {
+			t.Errorf("%s: a source or a date is missing", c.ID)
+		}
+		if c.Price != nil && (c.Price.USDPerHour <= 0 || c.Price.Provider == "" || c.Price.Source == "" || c.Price.AsOf == "") {
+			t.Errorf("%s: the price is not whole: %+v", c.ID, *c.Price)
+		}
+		if c.SMs <= 0 || c.BandwidthGBPerS <= 0 || c.DenseTFLOPS.FP32 <= 0 || c.Usable() <= 8*bytesize.GiB {
+			t.Errorf("%s: figures are missing: %+v", c.ID, *c)
+		}
+		if want := threadsPerSM[c.ComputeCapability]; c.ThreadsPerSM != want {
+			t.Errorf("%s: %d threads a multiprocessor, capability %v has %d", c.ID, c.ThreadsPerSM, c.ComputeCapability, want)
+		}
+		if hasBF16 := c.DenseTFLOPS.BF16 > 0; hasBF16 != (c.ComputeCapability.Major >= 8) {
+			t.Errorf("%s: bf16 %v of capability %v", c.ID, hasBF16, c.ComputeCapability)
+		}
+	}
+}
+
+// threadsPerSM is the table of the CUDA C++ Programming Guide.
+var threadsPerSM = map[Capability]int{
+	{7, 0}: 2048, {7, 5}: 1024, {8, 0}: 2048, {8, 6}: 1536, {8, 9}: 1536, {9, 0}: 2048, {10, 0}: 2048, {12, 0}: 1536,
+}
+
+func TestFind(t *testing.T) {
+	for _, c := range []struct{ name, id string }{
+		{"a10", "a10"}, {"A10", "a10"}, {"NVIDIA A10G", "a10g"}, {" h200 ", "h200"}, {"a100", "a100-80gb"},
+		{"NVIDIA H100 80GB HBM3", "h100"}, {"RTX4090", "rtx-4090"}, {"NVIDIA GeForce RTX 3060 12 GB", "rtx-3060"},
+	} {
+		got, err := Find(c.name)
+		if err != nil || got.ID != c.id {
+			t.Errorf("Find(%q) = %v, %v; want %s", c.name, got, err, c.id)
+		}
+	}
+}
+
+func TestUnknownNamesWhatIsNear(t *testing.T) {
+	for _, c := range []struct{ name, near string }{
+		{"rtx-4009", "rtx-4090"}, {"h10", "h100"}, {"a100-sxm", "a100-80gb"}, {"v100-64gb", "v100-32gb"},
+	} {
+		_, err := Find(c.name)
+		var unknown *UnknownError
+		if !errors.As(err, &unknown) || !slices.Contains(unknown.Near, c.near) {
+			t.Errorf("Find(%q): %v; want %s among those near", c.name, err, c.near)
+		}
+	}
+	if _, err := Find("abacus"); err == nil || strings.Contains(err.Error(), "near") {
+		t.Errorf("nothing is like an abacus: %v", err)
+	}
+}
+
+// The A10 of published results has 22.1 GiB.
+func TestA10(t *testing.T) {
+	c, err := Find("a10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Memory.Bytes.GiB(); got != 22.07 {
+		t.Errorf("an A10 has %v GiB", got)
+	}
+}
