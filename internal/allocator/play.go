@@ -1,0 +1,210 @@
+package allocator
+
+import (
+	"errors"
+	"fmt"
+
+	"memorymark/internal/trace"
+)
+
+// This file runs traces that have no addresses yet, such as predictions, on a
+// fresh allocator. Play only counts; Place also writes down where everything
+// went and what was taken from the driver, as a recording would.
+
+// Stage is what the statistics say of a part of a trace, as if peaks had been
+// reset at its beginning.
+type Stage struct {
+	PeakRequested int64
+	PeakAllocated int64
+	PeakReserved  int64
+	EndAllocated  int64
+}
+
+// Course is how a trace went.
+type Course struct {
+	Stages []Stage
+	// Events is how many events of the trace went well: all of them, unless it
+	// failed.
+	Events int
+	Failed *OutOfMemoryError // nil if every request was met
+	Stats  Stats
+	// The first event at which the most was allocated, from the second stage
+	// on (the first one usually only builds the model), and what was asked for
+	// and allocated then.
+	PeakEvent     int
+	PeakRequested int64
+	PeakAllocated int64
+}
+
+// predictionTop is where predicted segments lie below: an address as CUDA
+// hands them out, with room for every card below it.
+const predictionTop = 1 << 46
+
+// Play runs the requests of a trace on a fresh allocator. Stages end before
+// the given events, in order; the last one should be the end of the trace.
+func Play(t *trace.Trace, opts Options, stages []int) *Course {
+	opts.Streams = t.Streams
+	p := &player{trace: t, a: New(NewModelDriver(predictionTop), opts)}
+	return p.run(stages)
+}
+
+// Place runs a trace on a fresh allocator and returns it as a recording would
+// have it: with addresses, the traffic with the driver, an out-of-memory error
+// at its end if there was one, and the segments that are left.
+func Place(t *trace.Trace, opts Options) (*trace.Trace, *Course) {
+	opts.Streams = t.Streams
+	w := &placeWriter{
+		ModelDriver: *NewModelDriver(predictionTop),
+		out:         &trace.Trace{Tables: t.Tables, Device: t.Device, Streams: t.Streams, Settings: opts.Settings},
+		marks:       t.Marks,
+	}
+	w.out.Events = make([]trace.Event, 0, len(t.Events)+len(t.Events)/8)
+	p := &player{trace: t, a: New(w, opts), writer: w}
+	course := p.run([]int{len(t.Events)})
+	w.copyMarks(course.Events)
+	w.out.Final = p.a.Segments()
+	return w.out, course
+}
+
+type player struct {
+	trace   *trace.Trace
+	a       *Allocator
+	handles []Handle // by allocation
+	sizes   []int64  // by allocation, while writing
+	writer  *placeWriter
+	course  Course
+}
+
+func (p *player) run(stages []int) *Course {
+	p.handles = make([]Handle, 0, len(p.trace.Events)/2)
+	at := 0
+	for i, end := range stages {
+		if err := p.stage(at, end, i > 0); err != nil {
+			break
+		}
+		at = end
+	}
+	p.course.Stats = p.a.stats
+	return &p.course
+}
+
+// stage runs events and takes down the statistics.
+func (p *player) stage(from, to int, seekPeak bool) error {
+	p.a.stats.ResetPeaks()
+	var err error
+	for i := from; i < to && err == nil; i++ {
+		err = p.step(i, seekPeak)
+	}
+	s := &p.a.stats
+	p.course.Stages = append(p.course.Stages, Stage{
+		PeakRequested: s.RequestedBytes[All].Peak, PeakAllocated: s.AllocatedBytes[All].Peak,
+		PeakReserved: s.ReservedBytes[All].Peak, EndAllocated: s.AllocatedBytes[All].Current,
+	})
+	return err
+}
+
+// step runs one event. Frees complete at once: predictions have one stream.
+func (p *player) step(i int, seekPeak bool) error {
+	e := &p.trace.Events[i]
+	if p.writer != nil {
+		p.writer.copyMarks(i)
+	}
+	switch e.Action {
+	case trace.Alloc:
+		h, err := p.a.Malloc(Request{Size: e.Size, Stream: e.Stream, ID: e.ID, Stack: e.Stack})
+		if err != nil {
+			return p.fail(e, err)
+		}
+		p.handles = append(p.handles, h)
+		if p.writer != nil {
+			p.sizes = append(p.sizes, e.Size)
+			p.writer.add(*e, p.a.Addr(h), e.Size)
+		}
+		if now := p.a.stats.AllocatedBytes[All].Current; seekPeak && now > p.course.PeakAllocated {
+			p.course.PeakEvent, p.course.PeakAllocated = i, now
+			p.course.PeakRequested = p.a.stats.RequestedBytes[All].Current
+		}
+	case trace.FreeRequested, trace.FreeCompleted:
+		if p.writer != nil {
+			p.writer.add(*e, p.a.Addr(p.handles[e.ID]), p.sizes[e.ID])
+		}
+		if e.Action == trace.FreeCompleted {
+			p.a.Free(p.handles[e.ID])
+		}
+	default: // nothing else is the program's doing
+	}
+	p.course.Events = i + 1
+	return nil
+}
+
+func (p *player) fail(e *trace.Event, err error) error {
+	if !errors.As(err, &p.course.Failed) {
+		panic(fmt.Sprintf("allocator: %v is not an out-of-memory error", err))
+	}
+	if p.writer != nil {
+		p.writer.outOfMemory(e, p.course.Failed, &p.a.settings)
+	}
+	return err
+}
+
+// placeWriter is the driver of a trace that is being placed, and writes down
+// what the allocator asks of it.
+type placeWriter struct {
+	ModelDriver
+	out   *trace.Trace
+	marks []trace.Mark // still to be copied
+}
+
+// copyMarks copies the marks up to an event of the old trace to where the new
+// one is.
+func (w *placeWriter) copyMarks(until int) {
+	for len(w.marks) > 0 && w.marks[0].Event <= until {
+		m := w.marks[0]
+		m.Event = len(w.out.Events)
+		w.out.Marks = append(w.out.Marks, m)
+		w.marks = w.marks[1:]
+	}
+}
+
+func (w *placeWriter) add(e trace.Event, addr uint64, size int64) {
+	e.Addr, e.Size = addr, size
+	w.out.Events = append(w.out.Events, e)
+}
+
+func (w *placeWriter) segment(a trace.Action, addr uint64, size int64) {
+	w.out.Events = append(w.out.Events, trace.Event{Action: a, Addr: addr, Size: size, ID: trace.None})
+}
+
+func (w *placeWriter) outOfMemory(e *trace.Event, failed *OutOfMemoryError, settings *trace.Settings) {
+	note := w.out.AddNote(trace.Note{DeviceFree: max(failed.Limit-failed.Reserved, 0)})
+	w.out.Events = append(w.out.Events, trace.Event{
+		Action: trace.OutOfMemory, Size: roundSize(e.Size, settings), ID: trace.None, Stack: e.Stack, Note: note,
+	})
+}
+
+// Malloc writes down a segment_alloc.
+func (w *placeWriter) Malloc(size int64) (uint64, bool) {
+	addr, ok := w.ModelDriver.Malloc(size)
+	if ok {
+		w.segment(trace.SegmentAlloc, addr, size)
+	}
+	return addr, ok
+}
+
+// Free writes down a segment_free.
+func (w *placeWriter) Free(addr uint64, size int64) {
+	w.segment(trace.SegmentFree, addr, size)
+	w.ModelDriver.Free(addr, size)
+}
+
+// Map writes down a segment_map.
+func (w *placeWriter) Map(addr uint64, size int64) bool {
+	w.segment(trace.SegmentMap, addr, size)
+	return w.ModelDriver.Map(addr, size)
+}
+
+// Unmap writes down a segment_unmap.
+func (w *placeWriter) Unmap(addr uint64, size int64) {
+	w.segment(trace.SegmentUnmap, addr, size)
+	w.ModelDriver.Unmap(addr, size)
+}
