@@ -25,11 +25,14 @@ type Process struct {
 	ModelEvents, InputEvents int
 	// Steps are the events at which each step ended.
 	Steps []int
+
+	spans []span // what was going on, by event
 }
 
 // Run builds the model of a workload and runs steps of it.
 func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	p := &Process{t: torch.New(d), w: w}
+	p.begin(building)
 	p.t.TF32 = w.Precision == workload.TF32
 	var err error
 	if p.model, err = models.New(p.t, w); err != nil {
@@ -97,6 +100,7 @@ func (p *Process) step() {
 	t := p.t
 	f := t.Enter()
 	defer f.End()
+	p.begin(forward)
 	if p.w.Phase == workload.Infer {
 		t.NoGrad(func() { t.Autocast(p.castType(), func() { p.model.Forward(t, &p.batch).Drop(t) }) })
 		return
@@ -111,16 +115,20 @@ func (p *Process) step() {
 	if p.w.Phase == workload.Forward {
 		return
 	}
+	p.begin(backward)
 	t.Backward(loss)
 	for range p.w.Accumulate - 1 {
+		p.begin(forward)
 		loss.Del()
 		t.Autocast(p.castType(), func() {
 			out := p.model.Forward(t, &p.batch)
 			loss.Set(p.loss(out))
 			out.Drop(t)
 		})
+		p.begin(backward)
 		t.Backward(loss)
 	}
+	p.begin(updating)
 	if p.w.Optimizer != workload.NoOptimizer {
 		if p.w.ClipGradNorm {
 			t.ClipGradNorm()

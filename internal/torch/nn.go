@@ -75,6 +75,15 @@ func (t *Torch) Precedes(p, next *Tensor) {
 	t.parameters = slices.Insert(t.parameters, slices.Index(t.parameters, next), p)
 }
 
+// ParameterCount returns the number of elements of all parameters.
+func (t *Torch) ParameterCount() int64 {
+	n := int64(0)
+	for _, p := range t.parameters {
+		n += p.Numel()
+	}
+	return n
+}
+
 // Buffer makes a tensor that is part of a model but not trained.
 func (t *Torch) Buffer(dtype DType, shape ...int64) *Tensor {
 	var b *Tensor

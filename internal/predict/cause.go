@@ -1,0 +1,145 @@
+package predict
+
+import (
+	"memorymark/internal/bytesize"
+	"memorymark/internal/trace"
+)
+
+// phase is what a process is doing.
+type phase uint8
+
+const (
+	building phase = iota // the model and the batch
+	forward
+	backward
+	updating // the optimizer, and dropping gradients
+)
+
+// span is a run of events in one phase.
+type span struct {
+	phase phase
+	from  int // its first event
+}
+
+func (p *Process) begin(ph phase) { p.spans = append(p.spans, span{ph, p.events()}) }
+
+// Breakdown is where the memory goes at the moment at which the most is
+// allocated. Its parts add up to Total: what the card must have.
+type Breakdown struct {
+	Parameters     bytesize.Bytes `json:"parameters"` // and buffers of the model
+	Gradients      bytesize.Bytes `json:"gradients"`  // of parameters
+	OptimizerState bytesize.Bytes `json:"optimizer_state"`
+	Activations    bytesize.Bytes `json:"activations"` // made in forward, needed in backward
+	Temporaries    bytesize.Bytes `json:"temporaries"` // freed in the phase that made them
+	Workspaces     bytesize.Bytes `json:"workspaces"`  // scratch that libraries keep
+	Input          bytesize.Bytes `json:"input"`       // the batch
+	// Rounding is what blocks have more than was asked for; Fragmentation what
+	// the allocator holds from the driver, at most, more than is allocated.
+	Rounding      bytesize.Bytes `json:"rounding"`
+	Fragmentation bytesize.Bytes `json:"fragmentation"`
+	// Context is what CUDA and its libraries take outside the allocator.
+	Context bytesize.Bytes `json:"context"`
+	Total   bytesize.Bytes `json:"total"`
+}
+
+// Part is a line of a breakdown.
+type Part struct {
+	Name  string
+	Bytes bytesize.Bytes
+}
+
+// Parts lists the breakdown, what lives longest first.
+func (b *Breakdown) Parts() []Part {
+	return []Part{
+		{"parameters", b.Parameters}, {"optimizer state", b.OptimizerState}, {"gradients", b.Gradients},
+		{"activations", b.Activations}, {"temporaries", b.Temporaries}, {"input", b.Input},
+		{"workspaces", b.Workspaces}, {"rounding", b.Rounding}, {"fragmentation", b.Fragmentation}, {"context", b.Context},
+	}
+}
+
+// causesAt adds up what is live once an event has happened, by cause.
+func (p *Process) causesAt(event int) Breakdown {
+	var b Breakdown
+	lifetimes := p.lives()
+	for i := range lifetimes {
+		l := &lifetimes[i]
+		if int(l.born) > event || int(l.died) <= event {
+			continue
+		}
+		size := bytesize.Bytes(l.size)
+		switch p.cause(l) {
+		case trace.Parameter:
+			b.Parameters += size
+		case trace.Gradient:
+			b.Gradients += size
+		case trace.OptimizerState:
+			b.OptimizerState += size
+		case trace.Activation:
+			b.Activations += size
+		case trace.Workspace:
+			b.Workspaces += size
+		case trace.Input:
+			b.Input += size
+		default:
+			b.Temporaries += size
+		}
+	}
+	return b
+}
+
+// life is an allocation.
+type life struct {
+	size       int64
+	born, died int32 // events; died is the number of events if it never does
+	cause      trace.Category
+}
+
+// lives returns the allocations of the process by ID.
+func (p *Process) lives() []life {
+	events := p.Trace().Events
+	out := make([]life, 0, len(events)/3+1)
+	for i := range events {
+		switch e := &events[i]; e.Action {
+		case trace.Alloc:
+			out = append(out, life{size: e.Size, born: int32(i), died: int32(len(events)), cause: e.For})
+		case trace.FreeRequested:
+			out[e.ID].died = int32(i)
+		default:
+		}
+	}
+	return out
+}
+
+// cause says what an allocation is for: what the operator said when it made
+// it, else what its phase and its end tell.
+func (p *Process) cause(l *life) trace.Category {
+	if l.cause != trace.Unknown {
+		return l.cause
+	}
+	at, end := p.spanOf(int(l.born))
+	if int(l.died) < end {
+		return trace.Temporary
+	}
+	switch at {
+	case building:
+		return trace.Parameter
+	case forward:
+		return trace.Activation
+	case backward:
+		return trace.Gradient
+	default:
+		return trace.OptimizerState
+	}
+}
+
+// spanOf returns the phase of an event and the event at which the span ends.
+func (p *Process) spanOf(event int) (phase, int) {
+	end := len(p.Trace().Events) + 1
+	for i := len(p.spans) - 1; i >= 0; i-- {
+		if s := p.spans[i]; s.from <= event {
+			return s.phase, end
+		}
+		end = p.spans[i].from
+	}
+	return building, end
+}

@@ -1,0 +1,174 @@
+package predict
+
+import (
+	"memorymark/internal/allocator"
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/torch"
+	"memorymark/internal/trace"
+	"memorymark/internal/workload"
+)
+
+// Prediction is what training a workload takes.
+type Prediction struct {
+	ID             string         `json:"id,omitempty"`
+	Steps          []Step         `json:"steps"`
+	Parameters     int64          `json:"parameters"` // elements
+	ModelAllocated bytesize.Bytes `json:"model_allocated"`
+	Breakdown      Breakdown      `json:"breakdown"`
+	// OutOfMemory is set if the steps do not fit. Steps and Breakdown then say
+	// what they would take if there were more memory.
+	OutOfMemory *OutOfMemory `json:"out_of_memory,omitempty"`
+	MemoryLine  *Line        `json:"memory_line,omitempty"`
+}
+
+// Step is what the allocator's statistics say of a step.
+type Step struct {
+	PeakRequested bytesize.Bytes `json:"peak_requested"` // what tensors asked for
+	PeakAllocated bytesize.Bytes `json:"peak_allocated"` // whole blocks
+	PeakReserved  bytesize.Bytes `json:"peak_reserved"`  // held from the driver
+	EndAllocated  bytesize.Bytes `json:"end_allocated"`
+}
+
+// OutOfMemory is a request that could not be met.
+type OutOfMemory struct {
+	Step      int            `json:"step"` // 1 is the first; 0 is before the steps
+	Requested bytesize.Bytes `json:"requested"`
+	Allocated bytesize.Bytes `json:"allocated"` // at the time
+	Reserved  bytesize.Bytes `json:"reserved"`  // at the time
+	Limit     bytesize.Bytes `json:"limit"`
+}
+
+// steps is how many steps a prediction runs: the first one makes the
+// optimizer's state, the second one runs with it, and the third shows that
+// nothing grows any more.
+const steps = 3
+
+// noLimit is more than any card has, and little enough to add to.
+const noLimit = 1 << 62
+
+// Predict runs three steps of a workload on a card.
+func Predict(w *workload.Workload, card *gpu.Card) (*Prediction, error) {
+	s, err := Simulate(w, card)
+	if err != nil {
+		return nil, err
+	}
+	return s.Prediction(), nil
+}
+
+// Simulation is a process on a card's allocator.
+type Simulation struct {
+	Process *Process
+	Card    *gpu.Card
+	Limit   bytesize.Bytes    // the most the allocator may reserve
+	Course  *allocator.Course // stages: the model, the batch, each step
+}
+
+// Simulate runs three steps under the workload's limit, or under what the card
+// has.
+func Simulate(w *workload.Workload, card *gpu.Card) (*Simulation, error) {
+	p, err := Run(w, deviceOf(card), steps)
+	if err != nil {
+		return nil, err
+	}
+	s := &Simulation{Process: p, Card: card, Limit: limitOf(w, card)}
+	s.Course = s.play(s.Limit)
+	return s, nil
+}
+
+// Fits reports whether every request was met.
+func (s *Simulation) Fits() bool { return s.Course.Failed == nil }
+
+// Trace returns the process as a recording would show it.
+func (s *Simulation) Trace() *trace.Trace {
+	t, _ := allocator.Place(s.Process.Trace(), s.options(s.Limit))
+	return t
+}
+
+// Prediction says what the simulation came to.
+func (s *Simulation) Prediction() *Prediction {
+	course := s.Course
+	out := &Prediction{ID: s.Process.w.ID, Parameters: s.Process.t.ParameterCount()}
+	if failed := course.Failed; failed != nil {
+		out.OutOfMemory = &OutOfMemory{
+			Step: max(len(course.Stages)-stepStage, 0), Requested: bytesize.Bytes(failed.Requested),
+			Allocated: bytesize.Bytes(failed.Allocated), Reserved: bytesize.Bytes(failed.Reserved), Limit: s.Limit,
+		}
+		course = s.play(noLimit)
+	}
+	reserved := int64(0)
+	for i, st := range course.Stages {
+		reserved = max(reserved, st.PeakReserved)
+		if i == 0 {
+			out.ModelAllocated = bytesize.Bytes(st.EndAllocated)
+		}
+		if i >= stepStage {
+			out.Steps = append(out.Steps, Step{
+				PeakRequested: bytesize.Bytes(st.PeakRequested), PeakAllocated: bytesize.Bytes(st.PeakAllocated),
+				PeakReserved: bytesize.Bytes(st.PeakReserved), EndAllocated: bytesize.Bytes(st.EndAllocated),
+			})
+		}
+	}
+	out.Breakdown = s.Process.causesAt(course.PeakEvent)
+	b := &out.Breakdown
+	b.Rounding = bytesize.Bytes(course.PeakAllocated - course.PeakRequested)
+	b.Fragmentation = bytesize.Bytes(reserved - course.PeakAllocated)
+	b.Context = s.Card.Context.Bytes
+	b.Total = bytesize.Bytes(reserved) + b.Context
+	return out
+}
+
+// stepStage is the stage of the first step.
+const stepStage = 2
+
+func (s *Simulation) play(limit bytesize.Bytes) *allocator.Course {
+	stages := append([]int{s.Process.ModelEvents, s.Process.InputEvents}, s.Process.Steps...)
+	return allocator.Play(s.Process.Trace(), s.options(limit), stages)
+}
+
+func (s *Simulation) options(limit bytesize.Bytes) allocator.Options {
+	return allocator.Options{
+		Settings: trace.Settings{ExpandableSegments: s.Process.w.ExpandableSegments},
+		Limit:    int64(limit),
+	}
+}
+
+func limitOf(w *workload.Workload, card *gpu.Card) bytesize.Bytes {
+	if w.LimitGiB > 0 {
+		return bytesize.Bytes(w.LimitGiB * float64(bytesize.GiB))
+	}
+	return card.Usable()
+}
+
+func deviceOf(c *gpu.Card) torch.Device {
+	return torch.Device{
+		SMs: c.SMs, ThreadsPerSM: c.ThreadsPerSM,
+		Major: c.ComputeCapability.Major, Minor: c.ComputeCapability.Minor,
+	}
+}
+
+// Line is memory against batch size: fixed + per sample × batch, through the
+// peaks at the workload's batch and at twice that.
+type Line struct {
+	Fixed     bytesize.Bytes `json:"fixed"`
+	PerSample bytesize.Bytes `json:"per_sample"`
+}
+
+// MemoryLine returns how the peak of allocated memory grows with the batch. It
+// is the slope at this batch: with a small one the peak may lie in the
+// optimizer, which knows no batch.
+func MemoryLine(w *workload.Workload, card *gpu.Card) (*Line, error) {
+	twice := *w
+	twice.Batch *= 2
+	var peaks [2]int64
+	for i, at := range []*workload.Workload{w, &twice} {
+		p, err := Run(at, deviceOf(card), steps)
+		if err != nil {
+			return nil, err
+		}
+		s := Simulation{Process: p, Card: card}
+		peaks[i] = s.play(noLimit).PeakAllocated
+	}
+	slope := (peaks[1] - peaks[0]) / w.Batch
+	return &Line{Fixed: bytesize.Bytes(peaks[0] - slope*w.Batch), PerSample: bytesize.Bytes(slope)}, nil
+}

@@ -1,0 +1,101 @@
+package predict
+
+import (
+	"testing"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+func parsed(t *testing.T, text string) *workload.Workload {
+	t.Helper()
+	w, err := workload.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func cardOf(t *testing.T, id string) *gpu.Card {
+	t.Helper()
+	c, err := gpu.Find(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const smallBert = `"config":{"model_type":"bert","architectures":["BertForSequenceClassification"],"num_hidden_layers":2}`
+
+// The parts of a breakdown add up, and each is what it says.
+func TestBreakdown(t *testing.T) {
+	p, err := Predict(parsed(t, `{`+smallBert+`,"batch":8}`), cardOf(t, "a10"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &p.Breakdown
+	sum := b.Parts()[0].Bytes
+	for _, part := range b.Parts()[1:] {
+		sum += part.Bytes
+		if part.Bytes < 0 {
+			t.Errorf("%s: %v", part.Name, part.Bytes)
+		}
+	}
+	if sum != b.Total {
+		t.Errorf("the parts are %d and the total is %d", sum, b.Total)
+	}
+	weights := 4 * p.Parameters
+	if got := int64(b.OptimizerState); got < 2*weights || got > 2*weights+1<<20 {
+		t.Errorf("optimizer state %d, the weights are %d", got, weights)
+	}
+	if got := int64(b.Parameters); got < weights || got > weights+1<<20 {
+		t.Errorf("parameters %d, the weights are %d", got, weights)
+	}
+	if b.Input == 0 || b.Workspaces == 0 || b.Gradients == 0 || b.Context == 0 {
+		t.Errorf("something is missing: %+v", *b)
+	}
+}
+
+// What does not fit says so, and what it would have taken.
+func TestOutOfMemory(t *testing.T) {
+	p, err := Predict(parsed(t, `{`+smallBert+`,"batch":64,"limit_gib":1}`), cardOf(t, "a10"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.OutOfMemory == nil || p.OutOfMemory.Step != 1 || p.OutOfMemory.Limit != 1<<30 {
+		t.Fatalf("%+v", p.OutOfMemory)
+	}
+	if len(p.Steps) != 3 || p.Steps[2].PeakReserved <= 1<<30 {
+		t.Errorf("the steps do not say what they would take: %+v", p.Steps)
+	}
+}
+
+func TestMemoryLine(t *testing.T) {
+	w, card := parsed(t, `{`+smallBert+`,"batch":128}`), cardOf(t, "h200")
+	line, err := MemoryLine(w, card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Batch = 192
+	p, err := Predict(w, card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := line.Fixed+192*line.PerSample, p.Steps[2].PeakAllocated
+	if diff := float64(got-want) / float64(want); diff < -0.01 || diff > 0.01 {
+		t.Errorf("the line says %v at batch 192, the prediction %v", got, want)
+	}
+}
+
+// The trace of a simulation is whole, with and without an end in tears.
+func TestTrace(t *testing.T) {
+	for _, limit := range []string{"", `,"limit_gib":1`, `,"expandable_segments":true`} {
+		s, err := Simulate(parsed(t, `{`+smallBert+`,"batch":64`+limit+`}`), cardOf(t, "a10"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Trace().CheckValid(); err != nil {
+			t.Errorf("%q: %v", limit, err)
+		}
+	}
+}
