@@ -5,18 +5,27 @@ package allocator
 // room is never filled, so any amount beyond every card will do.
 const roomBytes = 1 << 40
 
-// regionBytes is the granularity at which the driver takes address space for
-// segments, seen in recorded processes (testdata/truth).
-const regionBytes = 32 << 20
+// The address space of a fresh process, as the driver's answers in recorded
+// processes show it (testdata/truth: H200, driver 580): it takes address space
+// in regions of 32 MiB; two small ones are there from the beginning, above the
+// rest; the first new one lies below a gap that later ones fill from its top.
+const (
+	regionBytes  = 32 << 20
+	earlyRegion1 = 32 << 20
+	earlyRegion2 = 24 << 20
+	earlyGap     = 416 << 20
+)
 
 // ModelDriver stands for the CUDA driver where nothing was recorded: it places
-// segments as recorded processes show the driver to, new regions below the old
-// ones and a segment at the low end of the first region with room. It never
-// runs out of memory: cards have limits (Options.Limit), drivers do not.
+// segments as the driver was seen to, new regions downwards and a segment at
+// the low end of the latest region with room. Addresses matter because free
+// blocks of equal size are used in their order (R4). It never runs out of
+// memory: cards have limits (Options.Limit), drivers do not.
 type ModelDriver struct {
-	next    uint64 // end of the next region, growing downwards
-	regions []region
-	rooms   uint64 // end of the reserved room, growing upwards
+	regions  []region
+	next     uint64 // end of the next region, growing downwards
+	gap, end uint64 // the gap above the first region: its low end and what is left of it
+	rooms    uint64 // end of the reserved room, growing upwards
 }
 
 // region is a range of address space with the segments in it.
@@ -33,7 +42,15 @@ type span struct {
 
 // NewModelDriver returns a driver that places segments below the address top.
 func NewModelDriver(top uint64) *ModelDriver {
-	return &ModelDriver{next: top, rooms: top + roomBytes}
+	d := &ModelDriver{next: top, rooms: top + roomBytes}
+	for _, size := range []int64{earlyRegion1, earlyRegion2} {
+		d.next -= regionBytes
+		d.regions = append(d.regions, region{addr: d.next, size: size})
+	}
+	d.end = d.next
+	d.next -= earlyGap
+	d.gap = d.next
+	return d
 }
 
 // Malloc places a segment.
@@ -43,10 +60,22 @@ func (d *ModelDriver) Malloc(size int64) (uint64, bool) {
 			return addr, true
 		}
 	}
-	whole := (size + regionBytes - 1) / regionBytes * regionBytes
-	d.next -= uint64(whole)
-	d.regions = append(d.regions, region{addr: d.next, size: whole, used: []span{{d.next, size}}})
-	return d.next, true
+	addr := d.newRegion((size + regionBytes - 1) / regionBytes * regionBytes)
+	d.regions[len(d.regions)-1].used = []span{{addr, size}}
+	return addr, true
+}
+
+// newRegion takes address space: for the first time below the gap, later at
+// the highest place with room.
+func (d *ModelDriver) newRegion(size int64) uint64 {
+	first := d.next == d.gap
+	end := &d.next
+	if !first && d.end-d.gap >= uint64(size) {
+		end = &d.end
+	}
+	*end -= uint64(size)
+	d.regions = append(d.regions, region{addr: *end, size: size})
+	return *end
 }
 
 // place finds the lowest gap of a region that holds size.

@@ -3,6 +3,7 @@ package allocator_test
 import (
 	"bufio"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -220,4 +221,38 @@ func BenchmarkReplay(b *testing.B) {
 		r.WhatIf(allocator.Change{})
 	}
 	b.ReportMetric(float64(operations*b.N)/b.Elapsed().Seconds()/1e6, "Mops/s")
+}
+
+// TestModelDriver replays the recorded processes with modelled instead of
+// recorded addresses. They decide only between free blocks of equal size, so
+// peaks hardly change; the test holds how much.
+func TestModelDriver(t *testing.T) {
+	files, err := filepath.Glob(truthDir + "/recorded/*.pickle.xz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := 0
+	for _, file := range files {
+		r, err := allocator.NewReplay(readTrace(t, file), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded, modelled := r.Recorded().Stats, r.WhatIf(allocator.Change{}).Stats
+		allocated, reserved := deviation(recorded.AllocatedBytes, modelled.AllocatedBytes), deviation(recorded.ReservedBytes, modelled.ReservedBytes)
+		if allocated == 0 && reserved == 0 {
+			exact++
+		} else {
+			t.Logf("%s: peak allocated %+.3f %%, peak reserved %+.3f %%", filepath.Base(file), 100*allocated, 100*reserved)
+		}
+		if math.Abs(allocated) > 0.005 || math.Abs(reserved) > 0.05 {
+			t.Errorf("%s: that is too much", filepath.Base(file))
+		}
+	}
+	if exact < 34 {
+		t.Errorf("%d of %d processes have the recorded peaks, want 34", exact, len(files))
+	}
+}
+
+func deviation(want, got allocator.StatArray) float64 {
+	return float64(got[allocator.All].Peak-want[allocator.All].Peak) / float64(want[allocator.All].Peak)
 }
