@@ -74,6 +74,12 @@ func New(t *torch.Torch, w *workload.Workload) (*Model, error) {
 			return nil, err
 		}
 		return newGPT2(t, cfg, w, dtype)
+	case "T5ForConditionalGeneration":
+		cfg, err := c.T5()
+		if err != nil {
+			return nil, err
+		}
+		return newT5(t, cfg, w, dtype)
 	default:
 		return nil, fmt.Errorf("architecture %q (model_type %q) is not modelled", c.Architecture, c.ModelType)
 	}

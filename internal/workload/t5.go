@@ -1,6 +1,6 @@
 package workload
 
-import "fmt"
+import "strings"
 
 // T5 is transformers' T5Config.
 type T5 struct {
@@ -19,7 +19,16 @@ type T5 struct {
 }
 
 // Gated reports whether the feed-forward layers have a gate.
-func (c *T5) Gated() bool { return c.FeedForward == "gated-gelu" }
+func (c *T5) Gated() bool { return strings.HasPrefix(c.FeedForward, "gated-") }
+
+// Activation is the function of the feed-forward layers. "gated-gelu" means
+// that by tanh, as the first such models had it.
+func (c *T5) Activation() string {
+	if c.FeedForward == "gated-gelu" {
+		return "gelu_new"
+	}
+	return strings.TrimPrefix(c.FeedForward, "gated-")
+}
 
 // T5 reads a T5 configuration.
 func (c *Config) T5() (*T5, error) {
@@ -35,10 +44,5 @@ func (c *Config) T5() (*T5, error) {
 	if m.DecoderLayers == 0 {
 		m.DecoderLayers = m.Layers
 	}
-	switch m.FeedForward {
-	case "relu", "gated-gelu":
-		return m, nil
-	default:
-		return nil, fmt.Errorf("config: feed_forward_proj %q of a %s is not modelled", m.FeedForward, c.ModelType)
-	}
+	return m, nil
 }

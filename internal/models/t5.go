@@ -1,0 +1,142 @@
+package models
+
+import (
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+type t5Attention struct {
+	q, k, v, o   *torch.Linear
+	relativeBias *torch.Embedding // of a stack's first layer
+	norm         *torch.RMSNorm   // of the layer around it
+	causal       bool
+}
+
+type t5Block struct {
+	self, cross     *t5Attention  // cross of decoders
+	wi0, wi1, wo    *torch.Linear // wi1 if gated
+	feedForwardNorm *torch.RMSNorm
+}
+
+type t5Stack struct {
+	blocks []t5Block
+	norm   *torch.RMSNorm
+}
+
+// t5 is T5ForConditionalGeneration
+// (transformers/models/t5/modeling_t5.py).
+type t5 struct {
+	cfg              *workload.T5
+	train, eager     bool
+	act              activation
+	shared           *torch.Embedding
+	encoder, decoder t5Stack
+	head             *torch.Linear // tied to shared
+}
+
+// newT5 makes the model, parameters in the order of its constructors. The
+// stacks and the head make weights of their own, which are dropped for the
+// shared one.
+func newT5(t *torch.Torch, c *workload.T5, w *workload.Workload, dtype torch.DType) (*Model, error) {
+	act, err := activationOf(c.Activation())
+	if err != nil {
+		return nil, err
+	}
+	m := &t5{cfg: c, act: act, train: w.Mode == workload.Training, eager: w.Attention == workload.Eager}
+	m.shared = t.NewEmbedding(c.VocabSize, c.ModelSize, dtype)
+	encoderTable := t.Buffer(dtype, c.VocabSize, c.ModelSize)
+	m.encoder = newT5Stack(t, c, c.Layers, false, dtype)
+	decoderTable := t.Buffer(dtype, c.VocabSize, c.ModelSize)
+	m.decoder = newT5Stack(t, c, c.DecoderLayers, true, dtype)
+	t.Release(t.Buffer(dtype, c.VocabSize, c.ModelSize))
+	t.Release(encoderTable)
+	t.Release(decoderTable)
+	m.head = &torch.Linear{Weight: m.shared.Weight}
+	return &Model{Forward: m.forward, Kind: Seq2Seq, NumLabels: c.VocabSize}, nil
+}
+
+func newT5Stack(t *torch.Torch, c *workload.T5, layers int64, decoder bool, dtype torch.DType) t5Stack {
+	var s t5Stack
+	linear := func(in, out int64) *torch.Linear { return t.NewLinear(in, out, false, dtype) }
+	inner := c.Heads * c.HeadSize
+	attention := func(bias bool) *t5Attention {
+		a := &t5Attention{
+			q: linear(c.ModelSize, inner), k: linear(c.ModelSize, inner), v: linear(c.ModelSize, inner),
+			o: linear(inner, c.ModelSize),
+		}
+		if bias {
+			a.relativeBias = t.NewEmbedding(c.Buckets, c.Heads, dtype)
+		}
+		a.norm = t.NewRMSNorm(c.ModelSize, dtype)
+		return a
+	}
+	for i := range layers {
+		b := t5Block{self: attention(i == 0)}
+		b.self.causal = decoder
+		if decoder {
+			b.cross = attention(false)
+		}
+		b.wi0 = linear(c.ModelSize, c.FeedForwardSize)
+		if c.Gated() {
+			b.wi1 = linear(c.ModelSize, c.FeedForwardSize)
+		}
+		b.wo = linear(c.FeedForwardSize, c.ModelSize)
+		b.feedForwardNorm = t.NewRMSNorm(c.ModelSize, dtype)
+		s.blocks = append(s.blocks, b)
+	}
+	s.norm = t.NewRMSNorm(c.ModelSize, dtype)
+	return s
+}
+
+func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	decoderIDs := f.Let(torch.Value{})
+	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, t5Cache{}))
+	if batch.DecoderIDs != nil {
+		decoderIDs.Set(torch.Borrow(batch.DecoderIDs))
+	} else {
+		decoderIDs.Set(m.shiftRight(t, batch.Labels))
+	}
+	var cache t5Cache
+	if m.cfg.UseCache {
+		cache = t5Cache{self: &dynamicCache{}, cross: &dynamicCache{}}
+	}
+	decoded := f.Let(m.stack(t, &m.decoder, decoderIDs, encoded, cache))
+	sequence := f.Let(decoded)
+	if m.cfg.TieWordEmbeddings {
+		sequence.Set(t.Scale(sequence))
+	}
+	logits := f.Let(t.Linear(sequence, m.head))
+	var loss torch.Value
+	if batch.Labels != nil {
+		l := f.Let(t.CrossEntropy(t.View(logits, -1, m.cfg.VocabSize), t.View(torch.Borrow(batch.Labels), -1)))
+		loss = f.Keep(l)
+	}
+	out := Output{Loss: loss, Logits: f.Keep(logits), Rest: append(cache.tensors(), f.Keep(encoded))}
+	f.End()
+	return out
+}
+
+// shiftRight is _shift_right: the labels behind a start token.
+func (m *t5) shiftRight(t *torch.Torch, labels *torch.Tensor) torch.Value {
+	f := t.Enter()
+	b, s := labels.Shape[0], labels.Shape[1]
+	shifted := f.Let(t.Full(torch.Int64, b, s))
+	t.Drop(t.Clone(t.Slice(torch.Borrow(labels), -1, 0, s-1))) // shifted[..., 1:] = labels[..., :-1].clone()
+	t.Drop(t.Compare(shifted))                                 // shifted.masked_fill_(shifted == -100, pad)
+	return f.Return(shifted)
+}
+
+// stack is T5Stack; the encoder has nothing encoded and no cache.
+func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, cache t5Cache) torch.Value {
+	f := t.Enter()
+	inputs := f.Let(t.Embedding(ids, m.shared))
+	bias := t5Biases{self: f.Let(torch.Value{}), cross: f.Let(torch.Value{})}
+	hidden := f.Let(t.Dropout(inputs, m.cfg.Dropout, m.train))
+	for i := range s.blocks {
+		hidden.Set(m.block(t, &s.blocks[i], hidden, encoded, nil, bias, cache))
+	}
+	hidden.Set(t5Norm(t, hidden, s.norm))
+	hidden.Set(t.Dropout(hidden, m.cfg.Dropout, m.train))
+	return f.Return(hidden)
+}

@@ -1,0 +1,217 @@
+package models
+
+import (
+	"slices"
+
+	"memorymark/internal/torch"
+)
+
+// t5Biases are the position biases that a stack's first layer makes and the
+// others share.
+type t5Biases struct{ self, cross *torch.Var }
+
+// t5Cache is EncoderDecoderCache; that of an encoder is empty.
+type t5Cache struct{ self, cross *dynamicCache }
+
+func (c t5Cache) tensors() []torch.Value { return slices.Concat(c.self.tensors(), c.cross.tensors()) }
+
+// block is T5Block.
+func (m *t5) block(t *torch.Torch, b *t5Block, x, encoded *torch.Var, mask torch.X, bias t5Biases, cache t5Cache) torch.Value {
+	f := t.Enter(x)
+	hidden := f.Let(x)
+	weights := f.Let(torch.Value{}) // "_"
+	out, w := m.attentionLayer(t, b.self, hidden, nil, mask, bias.self, cache.self)
+	hidden.Set(out)
+	weights.Set(w)
+	if b.cross != nil {
+		out, w = m.attentionLayer(t, b.cross, hidden, encoded, nil, bias.cross, cache.cross)
+		hidden.Set(out)
+		weights.Set(w)
+	}
+	hidden.Set(m.feedForward(t, b, hidden))
+	return f.Return(hidden)
+}
+
+// attentionLayer is T5LayerSelfAttention, and with encoded states
+// T5LayerCrossAttention, which has a name of its own for its sum.
+func (m *t5) attentionLayer(t *torch.Torch, a *t5Attention, hidden, encoded *torch.Var, mask torch.X, bias *torch.Var,
+	cache *dynamicCache,
+) (out, weights torch.Value) {
+	f := t.Enter(hidden)
+	normed := f.Let(t5Norm(t, hidden, a.norm))
+	out, weights = m.attention(t, a, normed, encoded, mask, bias, cache)
+	attended, w := f.Let(out), f.Let(weights)
+	sum := t.Add(hidden, t.Dropout(attended, m.cfg.Dropout, m.train))
+	if encoded == nil {
+		attended.Set(sum)
+		sum = f.Keep(attended)
+	}
+	weights = f.Keep(w)
+	f.End()
+	return sum, weights
+}
+
+// attention is T5Attention. It makes the position bias if there is none yet:
+// of a stack's own attention from the distances, of attention to the encoder
+// zeros.
+func (m *t5) attention(t *torch.Torch, a *t5Attention, hidden, encoded *torch.Var, mask torch.X, bias *torch.Var,
+	cache *dynamicCache,
+) (out, weights torch.Value) {
+	f := t.Enter(hidden)
+	project := func(x *torch.Var, w *torch.Linear) *torch.Var {
+		s := x.Tensor().Shape
+		return f.Let(t.Transpose(t.View(t.Linear(x, w), s[0], s[1], -1, m.cfg.HeadSize), 1, 2))
+	}
+	current := hidden
+	if encoded != nil {
+		current = encoded
+	}
+	q, k, v := project(hidden, a.q), project(current, a.k), project(current, a.v)
+	cache.update(t, k, v)
+	if bias.Tensor() == nil {
+		length, keys := q.Tensor().Dim(2), k.Tensor().Dim(2)
+		if a.relativeBias != nil {
+			bias.Set(computeBias(t, a, length, keys))
+		} else {
+			bias.Set(t.Full(q.Tensor().DType, 1, m.cfg.Heads, length, keys))
+		}
+	}
+	var w torch.Value
+	if m.eager {
+		out, w = m.eagerAttention(t, q, k, v, mask, bias)
+	} else {
+		out = m.sdpaAttention(t, q, k, v, a.causal, bias)
+	}
+	attended, kept := f.Let(out), f.Let(w)
+	s := hidden.Tensor().Shape
+	attended.Set(t.Contiguous(t.Reshape(attended, s[0], s[1], -1)))
+	attended.Set(t.Linear(attended, a.o))
+	out, weights = f.Keep(attended), f.Keep(kept)
+	f.End()
+	return out, weights
+}
+
+// computeBias is compute_bias: a learned number a head for every bucket of
+// distances.
+func computeBias(t *torch.Torch, a *t5Attention, length, keys int64) torch.Value {
+	f := t.Enter()
+	context := f.Let(t.Shift(t.Unsqueeze(t.Arange(length), 1)))
+	memory := f.Let(t.Unsqueeze(t.Arange(keys), 0))
+	relative := f.Let(t.Integers(memory, context))
+	bucket := f.Let(relativePositionBucket(t, relative, !a.causal))
+	values := f.Let(t.Embedding(bucket, a.relativeBias))
+	values.Set(t.Unsqueeze(t.Permute(values, 2, 0, 1), 0))
+	return f.Return(values)
+}
+
+// relativePositionBucket is _relative_position_bucket.
+func relativePositionBucket(t *torch.Torch, relative *torch.Var, bidirectional bool) torch.Value {
+	f := t.Enter(relative)
+	position := f.Let(relative)
+	buckets := f.Let(torch.Value{})
+	if bidirectional {
+		later := t.To(t.Compare(position), torch.Int64)
+		buckets.Set(t.Integers(t.Integers(later))) // 0 + later * num_buckets
+		position.Set(t.Integers(position))         // abs
+	} else {
+		position.Set(t.Integers(t.Integers(position, t.FullLike(position)))) // -min(position, 0)
+	}
+	small := f.Let(t.Compare(position))
+	// max_exact + (log(position / max_exact) / log(...) * (num_buckets - max_exact)).long()
+	logs := t.Floats(t.Floats(t.To(position, torch.Float32)))
+	large := f.Let(t.Integers(t.To(t.Floats(t.Floats(logs)), torch.Int64)))
+	large.Set(t.Integers(large, t.FullLike(large))) // min(large, num_buckets - 1)
+	chosen := t.Integers(small, position, large)
+	if bidirectional {
+		t.Drop(chosen) // added in place
+	} else {
+		buckets.Set(t.Integers(chosen)) // 0 + chosen
+	}
+	return f.Return(buckets)
+}
+
+// sdpaAttention is sdpa_attention_forward with a position bias
+// (transformers/integrations/sdpa_attention.py).
+func (m *t5) sdpaAttention(t *torch.Torch, q, k, v *torch.Var, causal bool, bias *torch.Var) torch.Value {
+	f := t.Enter()
+	mask := f.Let(bias)
+	if causal && q.Tensor().Dim(2) > 1 {
+		mask.Set(causalBias(t, q, k, bias))
+	}
+	out := f.Let(t.Attention(q, k, v, mask, m.dropout(), false, false))
+	out.Set(t.Contiguous(t.Transpose(out, 1, 2)))
+	return f.Return(out)
+}
+
+// causalBias is create_position_bias_mask: the bias, and the smallest number
+// where a key comes after its query.
+func causalBias(t *torch.Torch, q, k, bias *torch.Var) torch.Value {
+	f := t.Enter()
+	length, keys := q.Tensor().Dim(2), k.Tensor().Dim(2)
+	causal := f.Let(t.Compare(t.Unsqueeze(t.Arange(length), 1), t.Unsqueeze(t.Arange(keys), 0)))
+	causal.Set(t.View(causal, 1, 1, length, keys))
+	return f.Return(t.WhereScalar(causal, bias))
+}
+
+// eagerAttention is eager_attention_forward; the weights are a result too.
+func (m *t5) eagerAttention(t *torch.Torch, q, k, v *torch.Var, mask torch.X, bias *torch.Var) (out, weights torch.Value) {
+	f := t.Enter()
+	w := f.Let(t.Scale(t.MatMul(q, t.Transpose(k, 2, 3))))
+	w.Set(t.Add(w, bias))
+	if mask != nil {
+		w.Set(t.Add(w, mask))
+	}
+	w.Set(t.Softmax(w, torch.NoDType))
+	w.Set(t.Dropout(w, m.cfg.Dropout, m.train))
+	attended := f.Let(t.MatMul(w, v))
+	attended.Set(t.Contiguous(t.Transpose(attended, 1, 2)))
+	out, weights = f.Keep(attended), f.Keep(w)
+	f.End()
+	return out, weights
+}
+
+// dropout is what attention drops: nothing in evaluation.
+func (m *t5) dropout() float64 {
+	if !m.train {
+		return 0
+	}
+	return m.cfg.Dropout
+}
+
+// feedForward is T5LayerFF.
+func (m *t5) feedForward(t *torch.Torch, b *t5Block, hidden *torch.Var) torch.Value {
+	f := t.Enter(hidden)
+	forwarded := f.Let(t5Norm(t, hidden, b.feedForwardNorm))
+	forwarded.Set(m.dense(t, b, forwarded))
+	return f.Return(t.Add(hidden, t.Dropout(forwarded, m.cfg.Dropout, m.train)))
+}
+
+// dense is T5DenseActDense and T5DenseGatedActDense.
+func (m *t5) dense(t *torch.Torch, b *t5Block, x *torch.Var) torch.Value {
+	f := t.Enter(x)
+	hidden := f.Let(x)
+	if b.wi1 != nil {
+		gate := f.Let(m.act(t, t.Linear(hidden, b.wi0)))
+		linear := f.Let(t.Linear(hidden, b.wi1))
+		hidden.Set(t.Mul(gate, linear))
+	} else {
+		hidden.Set(t.Linear(hidden, b.wi0))
+		hidden.Set(m.act(t, hidden))
+	}
+	hidden.Set(t.Dropout(hidden, m.cfg.Dropout, m.train))
+	hidden.Set(t.To(hidden, b.wo.Weight.DType)) // under autocast the two differ
+	hidden.Set(t.Linear(hidden, b.wo))
+	return f.Return(hidden)
+}
+
+// t5Norm is T5LayerNorm: no mean, no bias, in float32.
+func t5Norm(t *torch.Torch, x *torch.Var, m *torch.RMSNorm) torch.Value {
+	f := t.Enter(x)
+	hidden := f.Let(x)
+	variance := f.Let(t.MeanLast(t.Pow(t.To(hidden, torch.Float32))))
+	hidden.Set(t.Mul(hidden, t.Rsqrt(t.Shift(variance))))
+	if m.Weight.DType.IsHalf() {
+		hidden.Set(t.To(hidden, m.Weight.DType))
+	}
+	return f.Return(t.Mul(torch.Borrow(m.Weight), hidden))
+}
