@@ -11,17 +11,27 @@ import (
 // nothing.
 type dynamicCache struct {
 	layers []cachedLayer
+	// sliding says which layers keep no more than a window; nil for none.
+	sliding func(layer int64) bool
 }
 
-type cachedLayer struct{ keys, values torch.Value }
+type cachedLayer struct{ keys, values, window torch.Value }
 
-// update is update: keys and values are copied behind what a new layer holds,
-// which is nothing, and the names then stand for the copies.
+// update is update: keys and values are copied behind what the layer holds,
+// and the names then stand for the copies.
 func (c *dynamicCache) update(t *torch.Torch, keys, values *torch.Var) {
 	if c == nil {
 		return
 	}
-	l := cachedLayer{keys: t.Cat(-2, keys), values: t.Cat(-2, values)}
+	var l cachedLayer
+	if c.sliding != nil && c.sliding(int64(len(c.layers))) {
+		l.window = t.Full(torch.Int64) // DynamicSlidingWindowLayer keeps its window on the device
+	}
+	// What a new layer holds is empty, both of it in the type of the keys.
+	nothing := t.Full(keys.Tensor().DType, 0)
+	l.keys = t.Cat(-2, nothing.Borrow(), keys)
+	l.values = t.Cat(-2, nothing.Borrow(), values)
+	t.Drop(nothing)
 	c.layers = append(c.layers, l)
 	keys.Set(l.keys.Borrow())
 	values.Set(l.values.Borrow())
@@ -35,7 +45,7 @@ func (c *dynamicCache) tensors() []torch.Value {
 	}
 	var out []torch.Value
 	for _, l := range slices.Backward(c.layers) {
-		out = append(out, l.keys, l.values)
+		out = append(out, l.keys, l.values, l.window)
 	}
 	return out
 }

@@ -80,6 +80,12 @@ func New(t *torch.Torch, w *workload.Workload) (*Model, error) {
 			return nil, err
 		}
 		return newT5(t, cfg, w, dtype)
+	case "LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM":
+		cfg, err := c.Llama()
+		if err != nil {
+			return nil, err
+		}
+		return newLlama(t, cfg, w, dtype), nil
 	default:
 		return nil, fmt.Errorf("architecture %q (model_type %q) is not modelled", c.Architecture, c.ModelType)
 	}

@@ -2,7 +2,8 @@ package torch
 
 import "slices"
 
-// Cat is torch.cat of tensors along a dimension: a contiguous copy. Its
+// Cat is torch.cat of tensors along a dimension: a contiguous copy in their
+// common type. An empty vector before others counts for its type only. Its
 // backward gives views of the gradient (cat_tensors_backward,
 // torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) Cat(dim int, parts ...X) Value {
@@ -16,16 +17,19 @@ func (t *Torch) Cat(dim int, parts ...X) Value {
 }
 
 func (t *Torch) cat(dim int, parts []*Tensor) *Tensor {
-	first := parts[0]
-	dim = (dim + len(first.Shape)) % len(first.Shape)
-	shape := slices.Clone(first.Shape)
-	dtype := first.DType
-	sizes := make([]int64, len(parts))
+	last := parts[len(parts)-1]
+	dim = (dim + len(last.Shape)) % len(last.Shape)
+	shape := slices.Clone(last.Shape)
 	shape[dim] = 0
+	dtype := last.DType
+	sizes := make([]int64, len(parts))
 	for i, x := range parts {
+		dtype = promote(dtype, x.DType)
+		if len(x.Shape) == 1 && x.Shape[0] == 0 {
+			continue
+		}
 		sizes[i] = x.Shape[dim]
 		shape[dim] += x.Shape[dim]
-		dtype = promote(dtype, x.DType)
 	}
 	out := t.empty(dtype, shape...)
 	if n := t.record("Cat", parts...); n != nil {

@@ -111,7 +111,12 @@ func (t *Torch) evaluate(n *node, queue *ready) {
 // (validate_outputs).
 func (t *Torch) validate(n *node, out []*Tensor) {
 	for i, e := range n.next {
-		if e.node == nil || out[i] == nil {
+		if out[i] == nil {
+			continue
+		}
+		if e.node == nil { // nobody asked for it
+			t.release(out[i])
+			out[i] = nil
 			continue
 		}
 		if g := out[i]; !slices.Equal(g.Shape, e.shape) {
@@ -126,7 +131,8 @@ func (t *Torch) validate(n *node, out []*Tensor) {
 }
 
 // deliver adds a gradient to those that wait at a node. It is added in place
-// if nobody else can see the one that waits (input_buffer.cpp, accumulate).
+// if nobody else can see the one that waits: a view shares its storage with
+// the tensor it keeps (input_buffer.cpp, can_accumulate_inplace).
 func (t *Torch) deliver(e edge, grad *Tensor) {
 	if e.node.buffer == nil {
 		e.node.buffer = make([]*Tensor, e.node.outputs)

@@ -200,7 +200,7 @@ func (t *Torch) sumTo(grad *Tensor, shape []int64) *Tensor {
 		}
 	}
 	if len(dims) == 0 {
-		return t.alias(grad, grad.Shape, grad.stride)
+		return t.retain(grad)
 	}
 	out := t.sum(grad, dims, true, grad.DType)
 	if leading > 0 {

@@ -216,3 +216,11 @@ func (t *Torch) Expand(x X, shape ...int64) Value {
 	t.done(x)
 	return Value{out}
 }
+
+// Alias is x[:] of all of it: another view.
+func (t *Torch) Alias(x X) Value {
+	in := read(x)
+	out := t.viewed("Alias", in, in.Shape, in.stride, func(g *Tensor) *Tensor { return t.retain(g) })
+	t.done(x)
+	return Value{out}
+}

@@ -1,0 +1,175 @@
+package models
+
+import (
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+type llamaLayer struct {
+	query, key, value, output *torch.Linear
+	gate, up, down            *torch.Linear
+	inputNorm, attentionNorm  *torch.RMSNorm
+	sliding                   bool // attends through a window
+}
+
+// llama is LlamaForCausalLM, and MistralForCausalLM and Qwen2ForCausalLM,
+// which differ in biases and in the window of their attention
+// (transformers/models/llama/modeling_llama.py, mistral, qwen2).
+type llama struct {
+	cfg    *workload.Llama
+	w      *workload.Workload
+	embed  *torch.Embedding
+	layers []llamaLayer
+	norm   *torch.RMSNorm
+	rotary *rotary
+	head   *torch.Linear
+}
+
+// newLlama makes the model, parameters in the order of its constructors.
+func newLlama(t *torch.Torch, c *workload.Llama, w *workload.Workload, dtype torch.DType) *Model {
+	m := &llama{cfg: c, w: w, embed: t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype)}
+	width, groups := c.Heads*c.HeadSize(), c.Groups()*c.HeadSize()
+	for i := range c.Layers {
+		m.layers = append(m.layers, llamaLayer{
+			query:         t.NewLinear(c.HiddenSize, width, c.QKVBias(), dtype),
+			key:           t.NewLinear(c.HiddenSize, groups, c.QKVBias(), dtype),
+			value:         t.NewLinear(c.HiddenSize, groups, c.QKVBias(), dtype),
+			output:        t.NewLinear(width, c.HiddenSize, c.AttentionBias, dtype),
+			gate:          t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, dtype),
+			up:            t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, dtype),
+			down:          t.NewLinear(c.IntermediateSize, c.HiddenSize, c.MLPBias, dtype),
+			inputNorm:     t.NewRMSNorm(c.HiddenSize, dtype),
+			attentionNorm: t.NewRMSNorm(c.HiddenSize, dtype),
+			sliding:       c.Sliding(i),
+		})
+	}
+	m.norm = t.NewRMSNorm(c.HiddenSize, dtype)
+	m.rotary = newRotary(t, c.HeadSize())
+	m.rotary.initWeights(t)
+	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, dtype)
+	if c.TieWordEmbeddings {
+		t.Tie(m.head, m.embed)
+	}
+	m.rotary.cast(t, dtype)
+	return &Model{Forward: m.forward, Kind: Language, NumLabels: c.VocabSize}
+}
+
+func (m *llama) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	cache := m.newCache()
+	hidden := f.Let(m.model(t, batch, cache))
+	// hidden_states[:, slice(0, None), :] is another view of all of it.
+	logits := f.Let(t.Linear(t.Alias(hidden), m.head))
+	var loss torch.Value
+	if batch.Labels != nil {
+		loss = f.Keep(f.Let(causalLMLoss(t, logits, batch.Labels)))
+	}
+	out := Output{Loss: loss, Logits: f.Keep(logits), Rest: cache.tensors()}
+	f.End()
+	return out
+}
+
+// newCache is DynamicCache(config), which checkpointing does without.
+func (m *llama) newCache() *dynamicCache {
+	if !m.cfg.UseCache || m.w.Checkpointing {
+		return nil
+	}
+	return &dynamicCache{sliding: m.cfg.Sliding}
+}
+
+// model is LlamaModel.forward.
+func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.Value {
+	f := t.Enter()
+	positions := f.Let(torch.Value{})
+	embeds := f.Let(t.Embedding(torch.Borrow(batch.IDs), m.embed))
+	positions.Set(t.Unsqueeze(t.Integers(t.Arange(batch.IDs.Dim(1))), 0))
+	full, sliding := f.Let(torch.Value{}), f.Let(torch.Value{})
+	if m.cfg.IsQwen2() { // its mask_kwargs is a dictionary that lives on
+		f.Let(embeds)
+		f.Let(positions)
+	}
+	if m.cfg.HasFullLayers() {
+		full.Set(m.mask(0, cache).make(t, embeds, positions, batch.Mask))
+	}
+	if m.cfg.HasSlidingLayers() {
+		sliding.Set(m.mask(*m.cfg.SlidingWindow, cache).make(t, embeds, positions, batch.Mask))
+	}
+	hidden := f.Let(embeds)
+	c, s := m.rotary.angles(t, hidden, positions)
+	cos, sin := f.Let(c), f.Let(s)
+	for i := range m.layers {
+		mask := full
+		if m.layers[i].sliding {
+			mask = sliding
+		}
+		hidden.Set(m.layer(t, &m.layers[i], hidden, mask, cos, sin, cache))
+	}
+	hidden.Set(rmsNorm(t, hidden, m.norm))
+	return f.Return(hidden)
+}
+
+func (m *llama) mask(window int64, cache *dynamicCache) causalMask {
+	return causalMask{
+		window: window, eager: m.w.Attention == workload.Eager,
+		padded: m.w.AttentionMask == workload.Padded, cached: cache != nil,
+	}
+}
+
+// rmsNorm is LlamaRMSNorm.
+func rmsNorm(t *torch.Torch, x torch.X, m *torch.RMSNorm) torch.Value {
+	f := t.Enter(x)
+	hidden := f.Let(x)
+	dtype := hidden.Tensor().DType
+	hidden.Set(t.To(hidden, torch.Float32))
+	variance := f.Let(t.MeanLast(t.Pow(hidden)))
+	hidden.Set(t.Mul(hidden, t.Rsqrt(t.Shift(variance))))
+	return f.Return(t.Mul(torch.Borrow(m.Weight), t.To(hidden, dtype)))
+}
+
+func (m *llama) layer(t *torch.Torch, l *llamaLayer, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value {
+	f := t.Enter()
+	hidden := f.Let(x)
+	residual := f.Let(hidden)
+	hidden.Set(rmsNorm(t, hidden, l.inputNorm))
+	hidden.Set(m.attention(t, l, hidden, mask, cos, sin, cache))
+	hidden.Set(t.Add(residual, hidden))
+	residual.Set(hidden)
+	hidden.Set(rmsNorm(t, hidden, l.attentionNorm))
+	hidden.Set(m.mlp(t, l, hidden))
+	hidden.Set(t.Add(residual, hidden))
+	return f.Return(hidden)
+}
+
+func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value {
+	f := t.Enter()
+	b, s, size := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1), m.cfg.HeadSize()
+	split := func(x torch.Value) *torch.Var {
+		return f.Let(t.Transpose(t.View(x, b, s, -1, size), 1, 2))
+	}
+	q := split(t.Linear(hidden, l.query))
+	k := split(t.Linear(hidden, l.key))
+	v := split(t.Linear(hidden, l.value))
+	g := t.Enter() // apply_rotary_pos_emb
+	c, n := g.Let(t.Unsqueeze(cos, 1)), g.Let(t.Unsqueeze(sin, 1))
+	rotatedQ, rotatedK := g.Let(rotate(t, q, c, n)), g.Let(rotate(t, k, c, n))
+	keptQ, keptK := g.Keep(rotatedQ), g.Keep(rotatedK)
+	g.End()
+	q.Set(keptQ)
+	k.Set(keptK)
+	cache.update(t, k, v)
+	dropout := m.cfg.AttentionDropout
+	if m.w.Mode != workload.Training {
+		dropout = 0
+	}
+	attended, weights := groupedAttention(t, m.w.Attention, q, k, v, mask, dropout)
+	out := f.Let(attended)
+	f.Let(weights)
+	out.Set(t.Contiguous(t.Reshape(out, b, s, -1)))
+	out.Set(t.Linear(out, l.output))
+	return f.Return(out)
+}
+
+// mlp is LlamaMLP.
+func (m *llama) mlp(t *torch.Torch, l *llamaLayer, x *torch.Var) torch.Value {
+	return t.Linear(t.Mul(t.SiLU(t.Linear(x, l.gate)), t.Linear(x, l.up)), l.down)
+}
