@@ -2,8 +2,8 @@ package torch
 
 // cudnnAttention is _scaled_dot_product_cudnn_attention: seed and offset on
 // the device whether there is dropout or not, the result laid out like the
-// queries, statistics only for a backward, and a workspace of 256 bytes
-// (aten/src/ATen/native/transformers/cuda/attention.cu, cudnn/MHA.cpp).
+// queries, statistics only for a backward, and a workspace of 256 bytes unless
+// there is one query alone (aten/src/ATen/native/transformers/cuda/attention.cu, cudnn/MHA.cpp).
 func (t *Torch) cudnnAttention(a *attention) *Tensor {
 	b, h, s := a.q.Dim(0), a.q.Dim(1), a.q.Dim(2)
 	seed, offset := t.empty(Int64), t.empty(Int64)
@@ -12,7 +12,9 @@ func (t *Torch) cudnnAttention(a *attention) *Tensor {
 	if t.needsGrad(a.q, a.k, a.v) {
 		stats = t.empty(Float32, b, h, s, 1)
 	}
-	t.drop(t.allocate(256))
+	if s > 1 {
+		t.drop(t.allocate(256))
+	}
 	if n := t.record("ScaledDotProductCudnnAttention", a.q, a.k, a.v); n != nil {
 		t.save(n, a.bias)
 		k, q, v := t.save(n, a.k), t.save(n, a.q), t.save(n, a.v)

@@ -7,7 +7,7 @@ package torch
 // [batch, length, heads, size] memory and, for a backward, the logarithms of
 // the sums, whose rows are padded to 32. Seeds are on the CPU.
 func (t *Torch) efficientAttention(a *attention) *Tensor {
-	bias := t.efficientBias(a)
+	t.prepareBias(a)
 	b, h, s, d := a.q.Dim(0), a.q.Dim(1), a.q.Dim(2), a.v.Dim(3)
 	out := t.heads(b, h, s, d, a.q.DType)
 	// should_compute_logsumexp does not ask for the bias.
@@ -19,36 +19,34 @@ func (t *Torch) efficientAttention(a *attention) *Tensor {
 	if a.q.DType.IsHalf() && max(a.q.Dim(3), d) > 128 {
 		t.release(t.empty(Float32, b, s, h, d)) // kNeedsOutputAccumulatorBuffer
 	}
-	if n := t.record("ScaledDotProductEfficientAttention", a.q, a.k, a.v, bias); n != nil {
+	if n := t.record("ScaledDotProductEfficientAttention", a.q, a.k, a.v, a.bias); n != nil {
 		saved := *a
-		saved.bias = t.save(n, bias)
+		saved.bias = t.save(n, a.bias)
 		saved.k, saved.q, saved.v = t.save(n, a.k), t.save(n, a.q), t.save(n, a.v)
 		t.save(n, sums)
 		o := t.save(n, out)
 		n.backward = func(g []*Tensor) []*Tensor { return t.efficientBackward(n, g[0], o, &saved) }
 		n.made(out)
 	}
-	t.release(sums, bias)
+	t.release(sums)
 	return out
 }
 
-// efficientBias is preprocess_mask: a bias whose strides are no multiples of 8
-// is copied with padded rows, and broadcast to all scores.
-func (t *Torch) efficientBias(a *attention) *Tensor {
+// prepareBias is preprocess_mask, whose result takes the place of the bias: one
+// with strides that are no multiples of 8 is copied with padded rows, then it
+// is broadcast to all scores.
+func (t *Torch) prepareBias(a *attention) {
 	if a.bias == nil {
-		return nil
+		return
 	}
-	bias := t.retain(a.bias)
+	bias := a.bias
 	if !alignedTo8(bias) {
 		length := bias.Dim(-1)
 		padded := t.padLast(bias, 8-length%8)
-		t.release(bias)
-		bias = t.slice(padded, -1, 0, length)
+		bias = t.replaced(bias, t.slice(padded, -1, 0, length))
 		t.release(padded)
 	}
-	out := t.expand(bias, a.q.Dim(0), a.q.Dim(1), a.q.Dim(2), a.k.Dim(2))
-	t.release(bias)
-	return out
+	a.bias = t.replaced(bias, t.expand(bias, a.q.Dim(0), a.q.Dim(1), a.q.Dim(2), a.k.Dim(2)))
 }
 
 // alignedTo8 is aligned_tensor.

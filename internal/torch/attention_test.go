@@ -1,0 +1,140 @@
+package torch
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"memorymark/internal/trace"
+)
+
+// attentionCase is a call of scaled_dot_product_attention that was measured.
+type attentionCase struct {
+	dtype, layout       string
+	b, h, kv, sq, sk, d int64
+	causal, dropout     int
+	mask                string
+	grad                int
+}
+
+// TestAttention holds attention to what an H200 allocated and freed for it
+// (testdata/attention.txt, made by scripts/attention_events.py).
+func TestAttention(t *testing.T) {
+	f, err := os.Open("testdata/attention.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		head, want, ok := strings.Cut(lines.Text(), " | ")
+		if !ok {
+			continue
+		}
+		var c attentionCase
+		if _, err := fmt.Sscan(head, &c.dtype, &c.layout, &c.b, &c.h, &c.kv, &c.sq, &c.sk, &c.d,
+			&c.causal, &c.dropout, &c.mask, &c.grad); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(strings.ReplaceAll(head, " ", "_"), func(t *testing.T) {
+			if got := c.run(); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// run calls attention and its backward, and returns what was allocated and
+// freed.
+func (c *attentionCase) run() string {
+	t := New(h200)
+	t.threads[0].cublas, t.threads[1].cublas = true, true
+	var kept []*Tensor
+	// input is a tensor whose gradient is caught, as torch.autograd.grad does.
+	input := func(x *Tensor) *Tensor {
+		n := &node{name: "Capture"}
+		n.backward = func(g []*Tensor) []*Tensor {
+			kept = append(kept, t.retain(g[0]))
+			return nil
+		}
+		n.made(x)
+		return x
+	}
+	q, k, v := c.tensors(t)
+	input(q)
+	input(k)
+	input(v)
+	var mask X
+	if m := c.maskTensor(t); m != nil {
+		mask = Borrow(m)
+		if c.mask == "floatgrad" {
+			input(m)
+		}
+	}
+	t.noGrad = c.grad == 0
+	from := len(t.trace.Events)
+	out := t.Attention(Borrow(q), Borrow(k), Borrow(v), mask, 0.1*float64(c.dropout), c.causal == 1, c.kv != c.h)
+	text := events(t.trace, from)
+	if c.grad == 1 {
+		g := t.heads(c.b, c.h, c.sq, c.d, q.DType)
+		from = len(t.trace.Events)
+		t.runGraph(out.tensor.fn, out.tensor.output, g)
+		text += " | " + events(t.trace, from)
+	}
+	return text
+}
+
+func (c *attentionCase) dtypeOf() DType {
+	return map[string]DType{"fp32": Float32, "bf16": BFloat16, "fp16": Float16}[c.dtype]
+}
+
+func (c *attentionCase) tensors(t *Torch) (q, k, v *Tensor) {
+	dtype := c.dtypeOf()
+	if c.layout == "bshd" {
+		return t.heads(c.b, c.h, c.sq, c.d, dtype), t.heads(c.b, c.kv, c.sk, c.d, dtype), t.heads(c.b, c.kv, c.sk, c.d, dtype)
+	}
+	k, v = t.empty(dtype, c.b, c.kv, c.sk, c.d), t.empty(dtype, c.b, c.kv, c.sk, c.d)
+	if c.layout == "bhsd" {
+		return t.empty(dtype, c.b, c.h, c.sq, c.d), k, v
+	}
+	row := 3 * c.h * c.d
+	joined := t.empty(dtype, c.b, c.sq, row)
+	return t.alias(joined, []int64{c.b, c.h, c.sq, c.d}, []int64{c.sq * row, c.d, row, 1}), k, v
+}
+
+func (c *attentionCase) maskTensor(t *Torch) *Tensor {
+	switch c.mask {
+	case "none":
+		return nil
+	case "bool":
+		return t.empty(Bool, c.b, 1, c.sq, c.sk)
+	case "boolrow":
+		row := t.empty(Bool, c.b, 1, 1, c.sk)
+		return t.alias(row, []int64{c.b, 1, c.sq, c.sk}, []int64{c.sk, c.sk, 0, 1})
+	default:
+		return t.empty(c.dtypeOf(), c.b, 1, c.sq, c.sk)
+	}
+}
+
+// events writes what a trace has from an event on.
+func events(tr *trace.Trace, from int) string {
+	sizes := map[trace.ID]int64{}
+	var out []string
+	for i, e := range tr.Events {
+		switch e.Action {
+		case trace.Alloc:
+			sizes[e.ID] = e.Size
+			if i >= from {
+				out = append(out, fmt.Sprintf("+%d", e.Size))
+			}
+		case trace.FreeCompleted:
+			if i >= from {
+				out = append(out, fmt.Sprintf("-%d", sizes[e.ID]))
+			}
+		}
+	}
+	return strings.Join(out, " ")
+}
