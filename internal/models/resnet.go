@@ -11,11 +11,11 @@ import (
 type convLayer struct {
 	convolution   *torch.Conv2d
 	normalization *torch.BatchNorm2d
-	activation    bool
+	activation    activation // nil for none
 }
 
 // resnetLayer is ResNetBasicLayer or ResNetBottleNeckLayer: they differ in
-// their convolutions alone.
+// their convolutions alone. Between those is a ReLU, whatever hidden_act says.
 type resnetLayer struct {
 	shortcut *convLayer // nil for nn.Identity
 	layers   []*convLayer
@@ -26,6 +26,7 @@ type resnetLayer struct {
 type resnet struct {
 	cfg        *workload.ResNet
 	train      bool
+	act        activation
 	embedder   *convLayer
 	stages     [][]*resnetLayer
 	classifier *torch.Linear
@@ -40,12 +41,16 @@ type resnetMaker struct {
 
 // newResNet makes the model.
 func newResNet(t *torch.Torch, c *workload.ResNet, w *workload.Workload, dtype torch.DType) (*Model, error) {
+	act, err := activationOf(c.HiddenAct)
+	if err != nil {
+		return nil, err
+	}
 	if err := checkResNet(c, w); err != nil {
 		return nil, err
 	}
 	mk := &resnetMaker{t, c, dtype}
-	m := &resnet{cfg: c, train: w.Mode == workload.Training}
-	m.embedder = mk.conv(c.Channels, c.EmbeddingSize, 7, 2, true)
+	m := &resnet{cfg: c, train: w.Mode == workload.Training, act: act}
+	m.embedder = mk.conv(c.Channels, c.EmbeddingSize, 7, 2, act)
 	in := c.EmbeddingSize
 	for i, out := range c.HiddenSizes {
 		stride := int64(2)
@@ -65,8 +70,6 @@ func newResNet(t *torch.Torch, c *workload.ResNet, w *workload.Workload, dtype t
 
 func checkResNet(c *workload.ResNet, w *workload.Workload) error {
 	switch {
-	case c.HiddenAct != "relu":
-		return fmt.Errorf("config: hidden_act %q of a resnet is not modelled", c.HiddenAct)
 	case c.LayerType != "basic" && c.LayerType != "bottleneck":
 		return fmt.Errorf("config: layer_type is %q; it must be basic or bottleneck", c.LayerType)
 	case len(c.Depths) != len(c.HiddenSizes) || len(c.Depths) == 0:
@@ -79,21 +82,22 @@ func checkResNet(c *workload.ResNet, w *workload.Workload) error {
 	return nil
 }
 
-func (mk *resnetMaker) conv(in, out, kernel, stride int64, activation bool) *convLayer {
+func (mk *resnetMaker) conv(in, out, kernel, stride int64, act activation) *convLayer {
 	return &convLayer{
 		convolution:   mk.t.NewConv2d(in, out, kernel, stride, kernel/2, false, mk.dtype),
 		normalization: mk.t.NewBatchNorm2d(out, mk.dtype),
-		activation:    activation,
+		activation:    act,
 	}
 }
 
 func (mk *resnetMaker) layer(in, out, stride int64, early bool) *resnetLayer {
 	l := &resnetLayer{}
+	relu := activations["relu"]
 	if in != out || stride != 1 {
-		l.shortcut = mk.conv(in, out, 1, stride, false)
+		l.shortcut = mk.conv(in, out, 1, stride, nil)
 	}
 	if mk.cfg.LayerType == "basic" {
-		l.layers = []*convLayer{mk.conv(in, out, 3, stride, true), mk.conv(out, out, 3, 1, false)}
+		l.layers = []*convLayer{mk.conv(in, out, 3, stride, relu), mk.conv(out, out, 3, 1, nil)}
 		return l
 	}
 	first, second := int64(1), stride // downsample in the second convolution,
@@ -102,7 +106,7 @@ func (mk *resnetMaker) layer(in, out, stride int64, early bool) *resnetLayer {
 	}
 	narrow := out / 4
 	l.layers = []*convLayer{
-		mk.conv(in, narrow, 1, first, true), mk.conv(narrow, narrow, 3, second, true), mk.conv(narrow, out, 1, 1, false),
+		mk.conv(in, narrow, 1, first, relu), mk.conv(narrow, narrow, 3, second, relu), mk.conv(narrow, out, 1, 1, nil),
 	}
 	return l
 }
@@ -159,7 +163,7 @@ func (m *resnet) layer(t *torch.Torch, l *resnetLayer, input *torch.Var) torch.V
 		residual.Set(m.conv(t, l.shortcut, residual))
 	}
 	t.AddInPlace(hidden, residual)
-	hidden.Set(t.ReLU(hidden))
+	hidden.Set(m.act(t, hidden))
 	return f.Return(hidden)
 }
 
@@ -177,8 +181,8 @@ func (m *resnet) conv(t *torch.Torch, l *convLayer, input torch.X) torch.Value {
 	f := t.Enter(input)
 	hidden := f.Let(t.Conv2d(input, l.convolution))
 	hidden.Set(t.BatchNorm(hidden, l.normalization, m.train))
-	if l.activation {
-		hidden.Set(t.ReLU(hidden))
+	if l.activation != nil {
+		hidden.Set(l.activation(t, hidden))
 	}
 	return f.Return(hidden)
 }

@@ -17,6 +17,8 @@ type vitLayer struct {
 type vit struct {
 	cfg        *workload.ViT
 	train      bool
+	eager      bool
+	act        activation
 	class      *torch.Tensor // cls_token
 	position   *torch.Tensor // position_embeddings
 	projection *torch.Conv2d
@@ -27,15 +29,19 @@ type vit struct {
 
 // newViT makes the model, parameters in the order of its constructors.
 func newViT(t *torch.Torch, c *workload.ViT, w *workload.Workload, dtype torch.DType) (*Model, error) {
+	act, err := activationOf(c.HiddenAct)
+	if err != nil {
+		return nil, err
+	}
 	if err := checkViT(c, w); err != nil {
 		return nil, err
 	}
-	m := &vit{cfg: c, train: w.Mode == workload.Training}
+	m := &vit{cfg: c, train: w.Mode == workload.Training, eager: w.Attention == workload.Eager, act: act}
 	h, side := c.HiddenSize, c.ImageSize/c.PatchSize
 	m.class = t.Parameter(dtype, 1, 1, h)
 	m.projection = t.NewConv2d(c.Channels, h, c.PatchSize, c.PatchSize, 0, true, dtype)
 	m.position = t.Parameter(dtype, 1, side*side+1, h)
-	t.Precedes(m.position, m.projection.Weight)
+	t.ListBefore(m.position, m.projection.Weight)
 	for range c.Layers {
 		m.layers = append(m.layers, vitLayer{
 			query:      t.NewLinear(h, h, c.QKVBias, dtype),
@@ -55,8 +61,6 @@ func newViT(t *torch.Torch, c *workload.ViT, w *workload.Workload, dtype torch.D
 
 func checkViT(c *workload.ViT, w *workload.Workload) error {
 	switch {
-	case c.HiddenAct != "gelu":
-		return fmt.Errorf("config: hidden_act %q of a vit is not modelled", c.HiddenAct)
 	case c.NumLabels < 2:
 		return fmt.Errorf("config: num_labels %d of a vit is not modelled", c.NumLabels)
 	case w.Image != c.ImageSize:
@@ -107,7 +111,9 @@ func (m *vit) layer(t *torch.Torch, l *vitLayer, input *torch.Var) torch.Value {
 	hidden := f.Let(input)
 	residual := f.Let(hidden)
 	hidden.Set(t.LayerNorm(hidden, l.normBefore))
-	hidden.Set(m.attention(t, l, hidden))
+	output, weights := m.attention(t, l, hidden)
+	f.Let(weights) // hidden_states, _ = ...
+	hidden.Set(output)
 	hidden.Set(t.Dropout(hidden, m.cfg.HiddenDropout, m.train))
 	hidden.Set(t.Add(hidden, residual))
 
@@ -119,7 +125,7 @@ func (m *vit) layer(t *torch.Torch, l *vitLayer, input *torch.Var) torch.Value {
 	return f.Return(hidden)
 }
 
-func (m *vit) attention(t *torch.Torch, l *vitLayer, hidden *torch.Var) torch.Value {
+func (m *vit) attention(t *torch.Torch, l *vitLayer, hidden *torch.Var) (output, weights torch.Value) {
 	f := t.Enter(hidden)
 	b, s := hidden.Tensor().Shape[0], hidden.Tensor().Shape[1]
 	size := m.cfg.HiddenSize / m.cfg.Heads
@@ -133,16 +139,35 @@ func (m *vit) attention(t *torch.Torch, l *vitLayer, hidden *torch.Var) torch.Va
 	if !m.train {
 		p = 0
 	}
-	out := f.Let(t.Contiguous(t.Transpose(t.Attention(q, k, v, nil, p, false, false), 1, 2)))
+	var attended torch.Value
+	if m.eager {
+		attended, weights = m.eagerAttention(t, q, k, v, p)
+	} else {
+		attended = t.Contiguous(t.Transpose(t.Attention(q, k, v, nil, p, false, false), 1, 2))
+	}
+	out := f.Let(attended)
 	out.Set(t.Contiguous(t.Reshape(out, b, s, -1)))
 	out.Set(t.Linear(out, l.output))
-	return f.Return(out)
+	return f.Return(out), weights
+}
+
+// eagerAttention is eager_attention_forward: softmax in float32.
+func (m *vit) eagerAttention(t *torch.Torch, q, k, v *torch.Var, dropout float64) (output, weights torch.Value) {
+	f := t.Enter()
+	w := f.Let(t.Scale(t.MatMul(q, t.Transpose(k, 2, 3))))
+	w.Set(t.To(t.Softmax(w, torch.Float32), q.Tensor().DType))
+	w.Set(t.Dropout(w, dropout, m.train))
+	out := f.Let(t.MatMul(w, v))
+	out.Set(t.Contiguous(t.Transpose(out, 1, 2)))
+	output, weights = f.Keep(out), f.Keep(w)
+	f.End()
+	return output, weights
 }
 
 func (m *vit) mlp(t *torch.Torch, l *vitLayer, x *torch.Var) torch.Value {
 	f := t.Enter(x)
 	hidden := f.Let(t.Linear(x, l.fc1))
-	hidden.Set(t.GELU(hidden))
+	hidden.Set(m.act(t, hidden))
 	hidden.Set(t.Linear(hidden, l.fc2))
 	return f.Return(hidden)
 }

@@ -47,7 +47,7 @@ func (t *Torch) NewEmbedding(rows, size int64, dtype DType) *Embedding {
 }
 
 // Parameter makes an nn.Parameter. Modules list theirs in the order in which
-// they are made, unless Precedes says otherwise.
+// they are made, unless ListBefore says otherwise.
 func (t *Torch) Parameter(dtype DType, shape ...int64) *Tensor { return t.parameter(dtype, shape...) }
 
 // Tie makes a layer's weight an embedding's table, as post_init does for heads
@@ -66,13 +66,6 @@ func (t *Torch) parameter(dtype DType, shape ...int64) *Tensor {
 	p.requiresGrad = true
 	t.parameters = append(t.parameters, p)
 	return p
-}
-
-// Precedes puts a parameter before another in model.parameters(): a module's
-// own come before those of its children, even if they are made later.
-func (t *Torch) Precedes(p, next *Tensor) {
-	t.parameters = slices.DeleteFunc(t.parameters, func(x *Tensor) bool { return x == p })
-	t.parameters = slices.Insert(t.parameters, slices.Index(t.parameters, next), p)
 }
 
 // ParameterCount returns the number of elements of all parameters.
