@@ -17,8 +17,8 @@ type gpt2Block struct {
 // gpt2 is GPT2LMHeadModel (transformers/models/gpt2/modeling_gpt2.py).
 type gpt2 struct {
 	cfg      *workload.GPT2
+	w        *workload.Workload
 	train    bool
-	eager    bool
 	act      activation
 	wte, wpe *torch.Embedding
 	blocks   []gpt2Block
@@ -35,7 +35,7 @@ func newGPT2(t *torch.Torch, c *workload.GPT2, w *workload.Workload, dtype torch
 	if w.Sequence > c.MaxPositions {
 		return nil, fmt.Errorf("sequence is %d, but the model has %d positions", w.Sequence, c.MaxPositions)
 	}
-	m := &gpt2{cfg: c, train: w.Mode == workload.Training, eager: w.Attention == workload.Eager, act: act}
+	m := &gpt2{cfg: c, w: w, train: w.Mode == workload.Training, act: act}
 	m.wte = t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype)
 	m.wpe = t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype)
 	inner := 4 * c.HiddenSize
@@ -79,7 +79,7 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 func (m *gpt2) transformer(t *torch.Torch, batch *Batch) (torch.Value, *dynamicCache) {
 	f := t.Enter()
 	var cache *dynamicCache
-	if m.cfg.UseCache {
+	if m.cfg.UseCache && !m.w.Checkpointing {
 		cache = &dynamicCache{}
 	}
 	positions := f.Let(torch.Value{})
@@ -88,7 +88,9 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) (torch.Value, *dynamicC
 	positions.Set(t.Unsqueeze(positions, 0))
 	positioned := f.Let(t.Embedding(positions, m.wpe))
 	hidden := f.Let(t.Add(embeds, positioned))
-	mask := f.Let(torch.Value{})
+	mask := f.Let(causalMask{
+		eager: m.w.Attention == workload.Eager, padded: m.w.AttentionMask == workload.Padded, cached: cache != nil,
+	}.make(t, embeds, positions, batch.Mask))
 	hidden.Set(t.Dropout(hidden, m.cfg.EmbeddingDropout, m.train))
 	for i := range m.blocks {
 		hidden.Set(m.block(t, &m.blocks[i], hidden, mask, cache))
@@ -121,15 +123,46 @@ func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *
 		x.Set(t.Transpose(t.View(x, shape...), 1, 2))
 	}
 	cache.update(t, key, value)
-	p := m.cfg.AttentionDropout
-	if !m.train {
-		p = 0
+	var attended, kept torch.Value
+	if m.w.Attention == workload.Eager {
+		attended, kept = m.eager(t, query, key, value, mask)
+	} else {
+		attended = m.sdpa(t, query, key, value, mask)
 	}
-	out := f.Let(t.Contiguous(t.Transpose(t.Attention(query, key, value, nil, p, mask.Tensor() == nil, false), 1, 2)))
+	out := f.Let(attended)
+	f.Let(kept)
 	out.Set(t.Contiguous(t.Reshape(out, shape[0], shape[1], -1)))
 	out.Set(t.Conv1D(out, b.attnOutput))
 	out.Set(t.Dropout(out, m.cfg.ResidualDropout, m.train))
 	return f.Return(out)
+}
+
+// sdpa is sdpa_attention_forward (transformers/integrations/sdpa_attention.py).
+func (m *gpt2) sdpa(t *torch.Torch, q, k, v, mask *torch.Var) torch.Value {
+	p := m.cfg.AttentionDropout
+	if !m.train {
+		p = 0
+	}
+	if mask.Tensor() == nil {
+		causal := q.Tensor().Dim(2) > 1
+		return t.Contiguous(t.Transpose(t.Attention(q, k, v, nil, p, causal, false), 1, 2))
+	}
+	return t.Contiguous(t.Transpose(t.Attention(q, k, v, mask, p, false, false), 1, 2))
+}
+
+// eager is eager_attention_forward, which returns the weights too.
+func (m *gpt2) eager(t *torch.Torch, q, k, v, mask *torch.Var) (out, weights torch.Value) {
+	f := t.Enter()
+	w := f.Let(t.Scale(t.MatMul(q, t.Transpose(k, -1, -2))))
+	if mask.Tensor() != nil {
+		w.Set(t.Add(w, mask))
+	}
+	w.Set(t.Softmax(w, torch.NoDType))
+	w.Set(t.To(w, v.Tensor().DType))
+	w.Set(t.Dropout(w, m.cfg.AttentionDropout, m.train))
+	o := f.Let(t.Transpose(t.MatMul(w, v), 1, 2))
+	weights = f.Keep(w)
+	return f.Return(o), weights
 }
 
 func (m *gpt2) mlp(t *torch.Torch, b *gpt2Block, x *torch.Var) torch.Value {

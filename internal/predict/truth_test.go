@@ -57,8 +57,6 @@ func TestRecorded(t *testing.T) {
 var notYet = []string{
 	"bert-mlm_3l_b8_s512_fp32_adamw_train",
 	"distilbert_3l_b8_s128_fp32_adamw_train",
-	"gpt2_3l_b4_s256_amp-bf16_adamw_train_mpadded",
-	"gpt2_3l_b4_s256_fp32_adamw_train_eager",
 	"llama_3l_b4_s256_bf16_adamw_train_ckpt",
 	"roberta-mlm_3l_b8_s128_fp32_adamw_train",
 	"t5_3l_b4_s128_amp-bf16_adamw_train",

@@ -3,7 +3,8 @@ package torch
 // cudnnAttention is _scaled_dot_product_cudnn_attention: seed and offset on
 // the device whether there is dropout or not, the result laid out like the
 // queries, statistics only for a backward, and a workspace of 256 bytes unless
-// there is one query alone (aten/src/ATen/native/transformers/cuda/attention.cu, cudnn/MHA.cpp).
+// there is one query alone (aten/src/ATen/native/transformers/cuda/attention.cu,
+// cudnn/MHA.cpp).
 func (t *Torch) cudnnAttention(a *attention) *Tensor {
 	b, h, s := a.q.Dim(0), a.q.Dim(1), a.q.Dim(2)
 	seed, offset := t.empty(Int64), t.empty(Int64)
