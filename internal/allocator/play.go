@@ -48,6 +48,24 @@ func Play(t *trace.Trace, opts Options, stages []int) *Course {
 	return p.run(stages)
 }
 
+// PlaySettled is Play for what a process does once it has settled: the first
+// stages run without a limit, then the cache is emptied, and only the others
+// must fit. It says what a step takes without the fragmentation that the
+// beginning leaves behind.
+func PlaySettled(t *trace.Trace, opts Options, stages []int, settled int) *Course {
+	opts.Streams = t.Streams
+	limit := opts.Limit
+	opts.Limit = 0
+	p := &player{trace: t, a: New(NewModelDriver(predictionTop), opts)}
+	p.settle = func(stage int) {
+		if stage == settled {
+			p.a.EmptyCache()
+			p.a.limit = limit
+		}
+	}
+	return p.run(stages)
+}
+
 // Place runs a trace on a fresh allocator and returns it as a recording would
 // have it: with addresses, the traffic with the driver, an out-of-memory error
 // at its end if there was one, and the segments that are left.
@@ -72,6 +90,7 @@ type player struct {
 	handles []Handle // by allocation
 	sizes   []int64  // by allocation, while writing
 	writer  *placeWriter
+	settle  func(stage int) // called before each stage, nil for nothing
 	course  Course
 }
 
@@ -79,6 +98,9 @@ func (p *player) run(stages []int) *Course {
 	p.handles = make([]Handle, 0, len(p.trace.Events)/2)
 	at := 0
 	for i, end := range stages {
+		if p.settle != nil {
+			p.settle(i)
+		}
 		if err := p.stage(at, end, i > 0); err != nil {
 			break
 		}

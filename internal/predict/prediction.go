@@ -122,8 +122,12 @@ func (s *Simulation) Prediction() *Prediction {
 const stepStage = 2
 
 func (s *Simulation) play(limit bytesize.Bytes) *allocator.Course {
-	stages := append([]int{s.Process.ModelEvents, s.Process.InputEvents}, s.Process.Steps...)
-	return allocator.Play(s.Process.Trace(), s.options(limit), stages)
+	return allocator.Play(s.Process.Trace(), s.options(limit), s.stages())
+}
+
+// stages are where the model, the batch and each step end.
+func (s *Simulation) stages() []int {
+	return append([]int{s.Process.ModelEvents, s.Process.InputEvents}, s.Process.Steps...)
 }
 
 func (s *Simulation) options(limit bytesize.Bytes) allocator.Options {

@@ -34,15 +34,10 @@ var ErrProbes = fmt.Errorf("out of probes")
 // that are larger than some that do not. Largest then returns an edge, with
 // both of its sides probed; Probes says what else was seen.
 func Largest(probe Prober, o Options) (*Result, error) {
-	s := &searcher{probe: probe, unit: max(o.MultipleOf, 1), budget: o.MaxProbes, result: &Result{Probes: make(map[int64]bool)}}
-	s.most = 1 << 40
-	if o.Most > 0 {
-		s.most = o.Most / s.unit
+	s, start, err := newSearcher(probe, o)
+	if err != nil {
+		return nil, err
 	}
-	if s.most == 0 {
-		return nil, fmt.Errorf("no multiple of %d is at most %d", s.unit, o.Most)
-	}
-	start := min(max(o.Start/s.unit, 1), s.most)
 	fits, fails, err := s.bracket(start)
 	if err == nil {
 		fits, err = s.bisect(fits, fails)
@@ -52,6 +47,40 @@ func Largest(probe Prober, o Options) (*Result, error) {
 	return s.result, err
 }
 
+// NearestBelow looks for the edge next to Start: downwards for a size that
+// fits, or upwards while the next one does, one by one. It suits a start that
+// is known to be close, where fitting is not monotonic and bisecting would
+// jump over edges.
+func NearestBelow(probe Prober, o Options) (*Result, error) {
+	s, start, err := newSearcher(probe, o)
+	if err != nil {
+		return nil, err
+	}
+	fits, err := s.walk(start)
+	s.result.Largest = fits * s.unit
+	s.result.Bounded = err == nil && fits == s.most
+	return s.result, err
+}
+
+func (s *searcher) walk(n int64) (int64, error) {
+	ok, err := s.try(n)
+	for !ok && err == nil && n > 0 {
+		if n--; n > 0 {
+			ok, err = s.try(n)
+		}
+	}
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	for n < s.most {
+		if ok, err = s.try(n + 1); err != nil || !ok {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
 // searcher counts in units of MultipleOf.
 type searcher struct {
 	probe  Prober
@@ -59,6 +88,20 @@ type searcher struct {
 	most   int64
 	budget int // 0 is no bound
 	result *Result
+}
+
+func newSearcher(probe Prober, o Options) (s *searcher, start int64, err error) {
+	s = &searcher{
+		probe: probe, unit: max(o.MultipleOf, 1), most: 1 << 40, budget: o.MaxProbes,
+		result: &Result{Probes: make(map[int64]bool)},
+	}
+	if o.Most > 0 {
+		s.most = o.Most / s.unit
+	}
+	if s.most == 0 {
+		return nil, 0, fmt.Errorf("no multiple of %d is at most %d", s.unit, o.Most)
+	}
+	return s, min(max(o.Start/s.unit, 1), s.most), nil
 }
 
 func (s *searcher) try(n int64) (bool, error) {

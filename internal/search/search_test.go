@@ -75,3 +75,25 @@ func TestFailures(t *testing.T) {
 		t.Error("no multiple of 8 is at most 7, and no error")
 	}
 }
+
+func TestNearestBelow(t *testing.T) {
+	// Fits up to 50, then only multiples of 3 up to 80.
+	odd := func(n int64) (bool, error) { return n <= 50 || n <= 80 && n%3 == 0, nil }
+	for start, want := range map[int64]int64{79: 78, 78: 78, 77: 75, 100: 78, 49: 51, 51: 51, 1: 51} {
+		r, err := NearestBelow(odd, Options{Start: start})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Largest != want {
+			t.Errorf("from %d: %d, want %d (%v)", start, r.Largest, want, r.Order)
+		}
+	}
+	r, err := NearestBelow(upTo(0), Options{Start: 3})
+	if err != nil || r.Largest != 0 {
+		t.Errorf("nothing fits: %+v, %v", r, err)
+	}
+	r, err = NearestBelow(upTo(100), Options{Start: 3, Most: 16, MultipleOf: 8})
+	if err != nil || r.Largest != 16 || !r.Bounded {
+		t.Errorf("bounded: %+v, %v", r, err)
+	}
+}
