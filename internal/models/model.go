@@ -56,6 +56,24 @@ func New(t *torch.Torch, w *workload.Workload) (*Model, error) {
 			return nil, err
 		}
 		return newBert(t, cfg, w, dtype)
+	case "BertForMaskedLM":
+		cfg, err := c.Bert()
+		if err != nil {
+			return nil, err
+		}
+		return newBertMaskedLM(t, cfg, w, dtype)
+	case "RobertaForMaskedLM":
+		cfg, err := c.Roberta()
+		if err != nil {
+			return nil, err
+		}
+		return newRobertaMaskedLM(t, cfg, w, dtype)
+	case "DistilBertForSequenceClassification":
+		cfg, err := c.DistilBert()
+		if err != nil {
+			return nil, err
+		}
+		return newDistilBert(t, cfg, w, dtype)
 	case "ResNetForImageClassification":
 		cfg, err := c.ResNet()
 		if err != nil {

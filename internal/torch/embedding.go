@@ -25,7 +25,68 @@ func (t *Torch) Embedding(indices X, m *Embedding) Value {
 func (t *Torch) embeddingBackward(grad, index, weight *Tensor) *Tensor {
 	indices := t.contiguousInput(index)
 	dense := t.contiguousInput(grad)
-	out := t.empty(grad.DType, weight.Shape...)
+	var out *Tensor
+	if indices.Numel() <= 3072 {
+		out = t.empty(grad.DType, weight.Shape...)
+	} else {
+		out = t.embeddingSorted(dense, indices, weight)
+	}
 	t.release(dense, indices)
 	return out
+}
+
+// embeddingSorted sorts the indices with their places, and sums by them.
+func (t *Torch) embeddingSorted(grad, indices, weight *Tensor) *Tensor {
+	n := indices.Numel()
+	sorted, places := t.empty(indices.DType, n), t.empty(indices.DType, n)
+	t.scratchWith(radixSortPairs(n), t.empty(indices.DType, n)) // arange
+	out := t.embeddingSegments(grad, n, weight)
+	t.release(places, sorted)
+	return out
+}
+
+// scratchWith takes temporary memory for a call, and drops what the call used.
+func (t *Torch) scratchWith(bytes int64, used ...*Tensor) {
+	t.drop(t.allocate(bytes))
+	t.release(used...)
+}
+
+// embeddingSegments is embedding_backward_cuda_kernel: rows of one index are a
+// segment, of which parts of 10 rows are summed first
+// (aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu).
+func (t *Torch) embeddingSegments(grad *Tensor, n int64, weight *Tensor) *Tensor {
+	const rowsPerPart = 10
+	out := t.empty(grad.DType, weight.Shape...)
+	offsets, count := t.empty(Int64, n), t.empty(Int64)
+	t.scratchWith(uniqueByKey(n), t.empty(Int64, n)) // the keys are not wanted
+	segments := min(n, weight.Shape[0])
+	parts, partOffsets := t.empty(Int64, segments), t.empty(Int64, segments)
+	t.scratchWith(exclusiveSum(segments))
+	partCount := t.empty(Int64)
+	most := n/rowsPerPart + segments
+	starts := t.empty(Int64, most)
+	if t.sumsAtomically(segments, most, weight.Shape[1]) {
+		segmentOf := t.empty(Int64, most)
+		if grad.DType != Float32 {
+			t.release(t.empty(Float32, weight.Shape...)) // halves are summed in float32
+		}
+		t.release(segmentOf)
+	} else {
+		t.release(t.empty(Float32, most, weight.Shape[1]))
+	}
+	t.release(starts, partCount, partOffsets, parts, count, offsets)
+	return out
+}
+
+// sumsAtomically reports whether parts are added to the table's gradient right
+// away: where segments are too few to keep the card busy.
+func (t *Torch) sumsAtomically(segments, parts, size int64) bool {
+	const (
+		warp        = 32
+		maxBlock    = 1024
+		blocksPerSM = 4
+	)
+	row := divUp(size, warp) * warp
+	grid := divUp(segments*row, min(row, maxBlock))
+	return grid < int64(t.Device.SMs)*blocksPerSM && parts > grid*4
 }

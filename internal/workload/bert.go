@@ -25,3 +25,12 @@ func (c *Config) Bert() (*Bert, error) {
 	}
 	return b, c.decode(b, "layer_norm_eps", "use_cache", "position_embedding_type", "chunk_size_feed_forward", "gradient_checkpointing")
 }
+
+// Roberta reads a RoBERTa configuration, which has BERT's keys.
+func (c *Config) Roberta() (*Bert, error) {
+	b, err := c.Bert()
+	if _, ok := c.keys["vocab_size"]; !ok {
+		b.VocabSize = 50265
+	}
+	return b, err
+}

@@ -1,0 +1,69 @@
+package models
+
+import (
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+// This file is BertForMaskedLM (transformers/models/bert/modeling_bert.py) and
+// what RobertaForMaskedLM shares with it.
+
+// maskedLM is a model with a head over the vocabulary: BertOnlyMLMHead or
+// RobertaLMHead, which compute the same.
+type maskedLM struct {
+	*bertModel
+	dense   *torch.Linear
+	act     activation
+	norm    *torch.LayerNorm
+	decoder *torch.Linear
+}
+
+// newMaskedLM makes the head of a model.
+func newMaskedLM(t *torch.Torch, c *workload.Bert, m *bertModel, word *torch.Embedding, dtype torch.DType) *Model {
+	h := &maskedLM{
+		bertModel: m,
+		dense:     t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
+		act:       m.act,
+		norm:      t.NewLayerNorm(c.HiddenSize, dtype),
+		decoder:   t.NewLinear(c.HiddenSize, c.VocabSize, true, dtype),
+	}
+	bias := t.Parameter(dtype, c.VocabSize)
+	t.Precedes(bias, h.dense.Weight)
+	if c.TieWordEmbeddings {
+		t.TieHead(h.decoder, word, bias)
+	}
+	return &Model{Forward: h.forward, Kind: Language, NumLabels: c.VocabSize}
+}
+
+func newBertMaskedLM(t *torch.Torch, c *workload.Bert, w *workload.Workload, dtype torch.DType) (*Model, error) {
+	e, err := newEncoding(c, w)
+	if err != nil {
+		return nil, err
+	}
+	m, embeddings := newBertModel(t, c, e, dtype, false)
+	return newMaskedLM(t, c, m, embeddings.word, dtype), nil
+}
+
+func (m *maskedLM) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	output, _ := m.bertModel.forward(t, batch)
+	hidden := f.Let(output)
+	scores := f.Let(m.predict(t, hidden))
+	loss := f.Let(torch.Value{})
+	if batch.Labels != nil {
+		loss.Set(t.CrossEntropy(t.View(scores, -1, scores.Tensor().Dim(-1)), t.View(torch.Borrow(batch.Labels), -1)))
+	}
+	out := Output{Loss: f.Keep(loss), Logits: f.Keep(scores)}
+	f.End()
+	return out
+}
+
+// predict is the head's forward function.
+func (m *maskedLM) predict(t *torch.Torch, hidden *torch.Var) torch.Value {
+	f := t.Enter()
+	x := f.Let(t.Linear(hidden, m.dense))
+	x.Set(m.act(t, x))
+	x.Set(t.LayerNorm(x, m.norm))
+	x.Set(t.Linear(x, m.decoder))
+	return f.Return(x)
+}

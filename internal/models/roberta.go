@@ -1,0 +1,55 @@
+package models
+
+import (
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+// This file is RobertaForMaskedLM
+// (transformers/models/roberta/modeling_roberta.py): BERT with positions that
+// are counted from the ids, and with parameters in another order.
+
+func newRobertaEmbeddings(t *torch.Torch, c *workload.Bert, dtype torch.DType) *bertEmbeddings {
+	return &bertEmbeddings{
+		word:         t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype),
+		tokenType:    t.NewEmbedding(c.TypeVocabSize, c.HiddenSize, dtype),
+		norm:         t.NewLayerNorm(c.HiddenSize, dtype),
+		positionIDs:  t.Buffer(torch.Int64, 1, c.MaxPositions),
+		tokenTypeIDs: t.Buffer(torch.Int64, 1, c.MaxPositions),
+		position:     t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype),
+		dropout:      c.HiddenDropout,
+	}
+}
+
+func newRobertaMaskedLM(t *torch.Torch, c *workload.Bert, w *workload.Workload, dtype torch.DType) (*Model, error) {
+	e, err := newEncoding(c, w)
+	if err != nil {
+		return nil, err
+	}
+	embeddings := newRobertaEmbeddings(t, c, dtype)
+	m := &bertModel{encoding: e, embed: embeddings.forwardRoberta, layers: newBertLayers(t, c, e, dtype)}
+	initPositions(t, c.MaxPositions)
+	model := newMaskedLM(t, c, m, embeddings.word, dtype)
+	return model, nil
+}
+
+// forwardRoberta is RobertaEmbeddings.forward.
+func (e *bertEmbeddings) forwardRoberta(t *torch.Torch, ids *torch.Tensor, train bool) torch.Value {
+	f := t.Enter()
+	b, s := ids.Shape[0], ids.Shape[1]
+	positions := f.Let(countPositions(t, ids))
+	buffered := f.Let(t.Expand(torch.Borrow(e.tokenTypeIDs), b, -1))
+	buffered.Set(t.Gather(buffered, positions))
+	types := f.Let(t.Expand(buffered, b, s))
+	return f.Return(e.sum(t, ids, types, positions, train))
+}
+
+// countPositions is create_position_ids_from_input_ids.
+func countPositions(t *torch.Torch, ids *torch.Tensor) torch.Value {
+	f := t.Enter()
+	mask := f.Let(t.To(t.Compare(torch.Borrow(ids)), torch.Int32))
+	counted := t.To(t.Cumsum(mask, 1), torch.Int32)
+	shifted := t.Shift(counted) // + past_key_values_length
+	indices := f.Let(t.Mul(shifted, mask))
+	return f.Return(t.Shift(t.To(indices, torch.Int64)))
+}

@@ -1,0 +1,50 @@
+package torch
+
+// This file is the temporary memory of CUB's device-wide algorithms on int64,
+// as PyTorch 2.11 calls them (aten/src/ATen/cuda/cub.cuh) and CCCL 3 of the
+// CUDA 13 toolkit tunes them for compute capability 9.0. CUB puts its parts one
+// after the other, each aligned to 256 bytes, in a block that may itself start
+// anywhere (cub/util_temporary_storage.cuh, alias_temporaries).
+
+const cubAlign = 256
+
+func cubBlock(parts ...int64) int64 {
+	n := int64(cubAlign - 1)
+	for _, p := range parts {
+		n += divUp(p, cubAlign) * cubAlign
+	}
+	return n
+}
+
+// radixSortPairs is DeviceRadixSort::SortPairs of n int64 keys of 64 bits with
+// int64 values, by one sweep for each digit: where each digit begins, what the
+// tiles of 384 threads with 12 items know of each other, keys and values of
+// every other sweep, and a counter for each sweep
+// (cub/device/dispatch/dispatch_radix_sort.cuh, InvokeOnesweep).
+func radixSortPairs(n int64) int64 {
+	const (
+		digits   = 1 << 8
+		sweeps   = 64 / 8
+		tile     = 384 * 12
+		portion  = (1<<28 - 1) / tile * tile
+		lookback = 4 // bytes of a tile's count of a digit
+	)
+	portions := divUp(n, portion)
+	tiles := divUp(min(n, portion), tile)
+	return cubBlock(portions*sweeps*digits*8, tiles*digits*lookback, n*8, n*8, portions*sweeps*lookback)
+}
+
+// cubScan is what the tiles of a scan know of each other: a state of 16 bytes
+// for each, and for a warp before the first (ScanTileState,
+// cub/agent/single_pass_scan_operators.cuh). The states align themselves, so
+// they are aligned twice.
+func cubScan(n, tile int64) int64 {
+	return cubBlock(cubBlock((divUp(n, tile) + 32) * 16))
+}
+
+// exclusiveSum is DeviceScan::ExclusiveScan of int64 with an operator of
+// PyTorch's own, which CUB has no tuning for.
+func exclusiveSum(n int64) int64 { return cubScan(n, 128*7) }
+
+// uniqueByKey is DeviceSelect::UniqueByKey of int64 keys with int32 values.
+func uniqueByKey(n int64) int64 { return cubScan(n, 384*12) }

@@ -1,0 +1,25 @@
+package workload
+
+// DistilBert is transformers' DistilBertConfig.
+type DistilBert struct {
+	VocabSize         int64   `json:"vocab_size"`
+	MaxPositions      int64   `json:"max_position_embeddings"`
+	Layers            int64   `json:"n_layers"`
+	Heads             int64   `json:"n_heads"`
+	Dim               int64   `json:"dim"`
+	HiddenDim         int64   `json:"hidden_dim"`
+	Dropout           float64 `json:"dropout"`
+	AttentionDropout  float64 `json:"attention_dropout"`
+	Activation        string  `json:"activation"`
+	ClassifierDropout float64 `json:"seq_classif_dropout"`
+	NumLabels         int64   `json:"num_labels"`
+}
+
+// DistilBert reads a DistilBERT configuration.
+func (c *Config) DistilBert() (*DistilBert, error) {
+	d := &DistilBert{
+		VocabSize: 30522, MaxPositions: 512, Layers: 6, Heads: 12, Dim: 768, HiddenDim: 3072, Dropout: 0.1, AttentionDropout: 0.1,
+		Activation: "gelu", ClassifierDropout: 0.2, NumLabels: 2,
+	}
+	return d, c.decode(d, "qa_dropout", "tie_word_embeddings", "chunk_size_feed_forward")
+}
