@@ -34,11 +34,11 @@ func (e *encoding) padding(b *Batch) padding {
 	return padding{mask: b.Mask, ones: e.mask == workload.Ones}
 }
 
-// attend is the middle of a self attention's forward function, the same for
-// all encoders: project, attend by the chosen implementation, join the heads.
-// It returns the result and the weights, nothing for sdpa.
-func (e *encoding) attend(t *torch.Torch, hidden, mask *torch.Var, query, key, value *torch.Linear) (out, weights torch.Value) {
-	f := t.Enter()
+// attend is a self attention's forward function, the same for all encoders:
+// project, attend by the chosen implementation, join the heads. Its names are
+// in the caller's frame. It returns the result and the weights, nothing for
+// sdpa.
+func (e *encoding) attend(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) (out *torch.Var, weights torch.Value) {
 	b, s, d := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1), query.Weight.Dim(0)/e.heads
 	split := func(x torch.Value) *torch.Var {
 		return f.Let(t.Transpose(t.View(x, b, s, -1, d), 1, 2))
@@ -62,7 +62,7 @@ func (e *encoding) attend(t *torch.Torch, hidden, mask *torch.Var, query, key, v
 	}
 	joined := f.Let(context)
 	joined.Set(t.Contiguous(t.Reshape(joined, b, s, -1)))
-	return f.Return(joined), weights
+	return joined, weights
 }
 
 // bertLayer is BertLayer.
@@ -104,8 +104,9 @@ func (l *bertLayer) forward(t *torch.Torch, hidden, mask *torch.Var) torch.Value
 // selfAttention is BertAttention.forward.
 func (l *bertLayer) selfAttention(t *torch.Torch, hidden, mask *torch.Var) (out, weights torch.Value) {
 	f := t.Enter(hidden)
-	context, weights := l.attend(t, hidden, mask, l.query, l.key, l.value)
-	attended := f.Let(context)
+	g := t.Enter()
+	context, weights := l.attend(t, g, hidden, mask, l.query, l.key, l.value)
+	attended := f.Let(g.Return(context))
 	attended.Set(l.project(t, attended, hidden, l.attentionOutput, l.attentionNorm))
 	return f.Return(attended), weights
 }

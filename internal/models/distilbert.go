@@ -109,8 +109,7 @@ func (l *distilBertLayer) forward(t *torch.Torch, hidden, mask *torch.Var) torch
 
 func (l *distilBertLayer) selfAttention(t *torch.Torch, hidden, mask *torch.Var) (out, weights torch.Value) {
 	f := t.Enter()
-	context, weights := l.attend(t, hidden, mask, l.query, l.key, l.value)
-	output := f.Let(context)
+	output, weights := l.attend(t, f, hidden, mask, l.query, l.key, l.value)
 	output.Set(t.Linear(output, l.out))
 	return f.Return(output), weights
 }

@@ -5,14 +5,15 @@ package torch
 
 // Softmax is torch.nn.functional.softmax(x, dim=-1, dtype=dtype); NoDType
 // stands for no dtype. With a type of its own a float16 input goes straight
-// into the kernel, any other is cast first; without one autocast casts to
+// into the kernel, any other is cast first; without one autocast asks for
 // float32.
 func (t *Torch) Softmax(x X, dtype DType) Value {
 	in := t.retain(read(x))
+	if dtype == NoDType && t.autocast != nil && in.DType.IsFloat() {
+		dtype = Float32
+	}
 	switch {
-	case dtype == NoDType:
-		in = t.replaced(in, t.upper(in))
-	case dtype == in.DType, dtype == Float32 && in.DType == Float16:
+	case dtype == NoDType, dtype == in.DType, dtype == Float32 && in.DType == Float16:
 	default:
 		in = t.replaced(in, t.to(in, dtype))
 	}
