@@ -28,19 +28,20 @@ func newBertEmbeddings(t *torch.Torch, c *workload.Bert, dtype torch.DType) *ber
 }
 
 func (e *bertEmbeddings) forward(t *torch.Torch, ids *torch.Tensor, train bool) torch.Value {
-	f := t.Enter()
-	b, s := ids.Shape[0], ids.Shape[1]
-	positions := f.Let(t.Slice(torch.Borrow(e.positionIDs), 1, 0, s))
-	buffered := f.Let(t.Expand(torch.Borrow(e.tokenTypeIDs), 1, -1))
-	buffered.Set(t.Gather(buffered, positions))
-	types := f.Let(t.Expand(buffered, b, s))
-	return f.Return(e.sum(t, ids, types, positions, train))
+	return e.sum(t, ids, t.Slice(torch.Borrow(e.positionIDs), 1, 0, ids.Dim(1)), train)
 }
 
-// sum is the end of the forward functions of BERT and RoBERTa.
-func (e *bertEmbeddings) sum(t *torch.Torch, ids *torch.Tensor, types, positions *torch.Var, train bool) torch.Value {
+// sum is what the forward functions of BERT and RoBERTa do once they have the
+// positions. Names of arguments that were left out go before other names.
+func (e *bertEmbeddings) sum(t *torch.Torch, ids *torch.Tensor, positionIDs torch.Value, train bool) torch.Value {
 	f := t.Enter()
-	inputs := f.Let(t.Embedding(torch.Borrow(ids), e.word))
+	types := f.Let(torch.Value{})
+	positions := f.Let(positionIDs)
+	inputs := f.Let(torch.Value{})
+	buffered := f.Let(t.Expand(torch.Borrow(e.tokenTypeIDs), positions.Tensor().Dim(0), -1))
+	buffered.Set(t.Gather(buffered, positions))
+	types.Set(t.Expand(buffered, ids.Dim(0), ids.Dim(1)))
+	inputs.Set(t.Embedding(torch.Borrow(ids), e.word))
 	typed := f.Let(t.Embedding(types, e.tokenType))
 	sum := f.Let(t.Add(inputs, typed))
 	positioned := f.Let(t.Embedding(positions, e.position))

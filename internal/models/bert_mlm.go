@@ -28,7 +28,7 @@ func newMaskedLM(t *torch.Torch, c *workload.Bert, m *bertModel, word *torch.Emb
 		decoder:   t.NewLinear(c.HiddenSize, c.VocabSize, true, dtype),
 	}
 	bias := t.Parameter(dtype, c.VocabSize)
-	t.Precedes(bias, h.dense.Weight)
+	t.ListBefore(bias, h.dense.Weight)
 	if c.TieWordEmbeddings {
 		t.TieHead(h.decoder, word, bias)
 	}

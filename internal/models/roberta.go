@@ -29,26 +29,19 @@ func newRobertaMaskedLM(t *torch.Torch, c *workload.Bert, w *workload.Workload, 
 	embeddings := newRobertaEmbeddings(t, c, dtype)
 	m := &bertModel{encoding: e, embed: embeddings.forwardRoberta, layers: newBertLayers(t, c, e, dtype)}
 	initPositions(t, c.MaxPositions)
-	model := newMaskedLM(t, c, m, embeddings.word, dtype)
-	return model, nil
+	return newMaskedLM(t, c, m, embeddings.word, dtype), nil
 }
 
 // forwardRoberta is RobertaEmbeddings.forward.
 func (e *bertEmbeddings) forwardRoberta(t *torch.Torch, ids *torch.Tensor, train bool) torch.Value {
-	f := t.Enter()
-	b, s := ids.Shape[0], ids.Shape[1]
-	positions := f.Let(countPositions(t, ids))
-	buffered := f.Let(t.Expand(torch.Borrow(e.tokenTypeIDs), b, -1))
-	buffered.Set(t.Gather(buffered, positions))
-	types := f.Let(t.Expand(buffered, b, s))
-	return f.Return(e.sum(t, ids, types, positions, train))
+	return e.sum(t, ids, countPositions(t, ids), train)
 }
 
 // countPositions is create_position_ids_from_input_ids.
 func countPositions(t *torch.Torch, ids *torch.Tensor) torch.Value {
 	f := t.Enter()
 	mask := f.Let(t.To(t.Compare(torch.Borrow(ids)), torch.Int32))
-	counted := t.To(t.Cumsum(mask, 1), torch.Int32)
+	counted := t.To(t.CumsumLast(mask), torch.Int32)
 	shifted := t.Shift(counted) // + past_key_values_length
 	indices := f.Let(t.Mul(shifted, mask))
 	return f.Return(t.Shift(t.To(indices, torch.Int64)))

@@ -56,9 +56,6 @@ func TestRecorded(t *testing.T) {
 // notYet lists the recordings that are not predicted event by event yet.
 var notYet = []string{
 	"llama_3l_b4_s256_bf16_adamw_train_ckpt",
-	"t5_3l_b4_s128_amp-bf16_adamw_train",
-	"t5_3l_b4_s128_bf16_adamw_train",
-	"t5_3l_b4_s128_fp32_adamw_train",
 }
 
 // predictRecorded returns the first difference between a prediction and its

@@ -41,9 +41,9 @@ func (t *Torch) expanded(x *Tensor, shape []int64) *Tensor {
 	return t.alias(x, shape, x.stridesIn(shape))
 }
 
-// Cumsum is torch.cumsum of int32 numbers along a dimension. The sums are
-// int64, to which the numbers are cast for the call.
-func (t *Torch) Cumsum(x X, dim int) Value {
+// CumsumLast is torch.cumsum of bools or int32 numbers along the last
+// dimension. The sums are int64, to which the numbers are cast for the call.
+func (t *Torch) CumsumLast(x X) Value {
 	in := read(x)
 	out := t.empty(Int64, in.Shape...)
 	cast := t.emptyLike(in, Int64)

@@ -6,6 +6,17 @@ import (
 	"memorymark/internal/trace"
 )
 
+// This file is what transformers does to parameters once they are made, and
+// the order in which a model lists them.
+
+// ListBefore lists a parameter before another: a module's own parameters come
+// before those of the modules in it, whenever they were made
+// (Module.named_parameters).
+func (t *Torch) ListBefore(p, other *Tensor) {
+	t.parameters = slices.DeleteFunc(t.parameters, func(q *Tensor) bool { return p == q })
+	t.parameters = slices.Insert(t.parameters, slices.Index(t.parameters, other), p)
+}
+
 // TieHead is tie_weights of a head whose layer shares its weight with an
 // embedding and its bias with a parameter of the head
 // (transformers/modeling_utils.py). After each of the two, _adjust_bias pads
