@@ -102,7 +102,15 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 		if m.layers[i].sliding {
 			mask = sliding
 		}
-		hidden.Set(m.layer(t, &m.layers[i], hidden, mask, cos, sin, cache))
+		layer := func(x *torch.Var, k []*torch.Var) torch.Value {
+			return m.layer(t, &m.layers[i], x, k[0], k[2], k[1], cache)
+		}
+		if m.w.Checkpointing && m.w.Mode == workload.Training {
+			// A tuple of cosines and sines drops its last element first.
+			hidden.Set(t.Checkpoint(layer, hidden, mask, sin, cos, positions))
+		} else {
+			hidden.Set(layer(hidden, []*torch.Var{mask, sin, cos}))
+		}
 	}
 	hidden.Set(rmsNorm(t, hidden, m.norm))
 	return f.Return(hidden)

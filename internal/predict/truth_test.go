@@ -55,7 +55,6 @@ func TestRecorded(t *testing.T) {
 
 // notYet lists the recordings that are not predicted event by event yet.
 var notYet = []string{
-	"llama_3l_b4_s256_bf16_adamw_train_ckpt",
 }
 
 // predictRecorded returns the first difference between a prediction and its

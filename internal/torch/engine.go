@@ -83,7 +83,13 @@ func (t *Torch) evaluate(n *node, queue *ready) {
 	if n.variable != nil {
 		t.accumulateGrad(n.variable, grads[0])
 	} else {
+		if n.checkpoint != nil {
+			t.recompute(n.checkpoint)
+		}
 		out = n.backward(grads)
+		if n.checkpoint != nil {
+			t.dropRecomputed(n)
+		}
 		t.validate(n, out)
 		t.release(grads...)
 	}

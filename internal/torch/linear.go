@@ -62,35 +62,37 @@ func (t *Torch) t2(x *Tensor) *Tensor {
 
 // addmm is bias + a·b for matrices.
 func (t *Torch) addmm(bias, a, b *Tensor) *Tensor {
-	out := t.empty(a.DType, a.Shape[0], b.Shape[1])
-	if b.Shape[0] > 1 && b.Shape[1] > 1 {
-		t.blasLt()
-	} else {
-		t.blas() // the bias is copied into the result first
-	}
-	if n := t.record("Addmm", bias, a, b); n != nil {
+	n := t.record("Addmm", bias, a, b)
+	if n != nil {
+		columns, shape := columnMajor(b), b.Shape
+		var left, right *Tensor
 		if n.wants(2) {
-			a = t.save(n, a)
+			left = t.save(n, a)
 		}
 		if n.wants(1) {
-			b = t.save(n, b)
+			right = t.save(n, b)
 		}
-		columns, shape := columnMajor(b), b.Shape
 		n.backward = func(g []*Tensor) []*Tensor {
 			out := make([]*Tensor, 3)
 			if n.wants(1) {
-				out[1] = t.gradLeft(g[0], b)
+				out[1] = t.gradLeft(g[0], right)
 			}
 			if n.wants(2) {
-				out[2] = t.gradOfRight(g[0], a, shape, columns)
+				out[2] = t.gradOfRight(g[0], left, shape, columns)
 			}
 			if n.wants(0) {
 				out[0] = t.retain(g[0]) // the engine sums it to the bias
 			}
 			return out
 		}
-		n.made(out)
 	}
+	out := t.empty(a.DType, a.Shape[0], b.Shape[1])
+	if b.Shape[0] > 1 && b.Shape[1] > 1 {
+		t.blasLt()
+	} else {
+		t.blas() // the bias is copied into the result first
+	}
+	n.made(out)
 	return out
 }
 

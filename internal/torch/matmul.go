@@ -65,8 +65,8 @@ func (t *Torch) flattenBatch(x *Tensor, batch []int64) *Tensor {
 
 // mmRecorded is mm with its node.
 func (t *Torch) mmRecorded(a, b *Tensor) *Tensor {
-	out := t.mm(a, b)
-	if n := t.record("Mm", a, b); n != nil {
+	n := t.record("Mm", a, b)
+	if n != nil {
 		columns, shape := columnMajor(b), b.Shape
 		rows := columnMajor(a)
 		var left, right *Tensor
@@ -86,8 +86,9 @@ func (t *Torch) mmRecorded(a, b *Tensor) *Tensor {
 			}
 			return out
 		}
-		n.made(out)
 	}
+	out := t.mm(a, b)
+	n.made(out)
 	return out
 }
 
@@ -121,8 +122,8 @@ func (t *Torch) gradOfLeft(grad, b *Tensor, columns bool) *Tensor {
 
 // bmm is a product of batches of matrices.
 func (t *Torch) bmm(a, b *Tensor) *Tensor {
-	out := t.bmmPlain(a, b)
-	if n := t.record("Bmm", a, b); n != nil {
+	n := t.record("Bmm", a, b)
+	if n != nil {
 		var left, right *Tensor
 		if n.wants(0) {
 			right = t.save(n, b)
@@ -144,8 +145,9 @@ func (t *Torch) bmm(a, b *Tensor) *Tensor {
 			}
 			return out
 		}
-		n.made(out)
 	}
+	out := t.bmmPlain(a, b)
+	n.made(out)
 	return out
 }
 

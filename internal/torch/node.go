@@ -11,9 +11,10 @@ type node struct {
 	saved []*Tensor // in the order of their names, as PyTorch declares them
 	// backward returns a gradient for each edge, nil for none. It borrows the
 	// incoming gradients, nil where there is none, and owns what it returns.
-	backward func(grads []*Tensor) []*Tensor
-	outputs  int     // of the forward function: the gradients that come in
-	variable *Tensor // of AccumulateGrad
+	backward   func(grads []*Tensor) []*Tensor
+	checkpoint *checkpoint // the block that has what is saved, nil for none
+	outputs    int         // of the forward function: the gradients that come in
+	variable   *Tensor     // of AccumulateGrad
 
 	// What the engine keeps of a node while it runs.
 	waiting int // gradients that are still to come
@@ -70,6 +71,9 @@ func (t *Torch) record(name string, inputs ...*Tensor) *node {
 	}
 	n := &node{name: name, seq: t.sequence}
 	t.sequence++
+	if t.second != nil {
+		t.second.nodes = append(t.second.nodes, n)
+	}
 	for _, x := range inputs {
 		n.next = append(n.next, t.edgeOf(x))
 	}
@@ -85,6 +89,12 @@ func (n *node) wants(input int) bool { return n.next[input].node != nil }
 func (t *Torch) save(n *node, x *Tensor) *Tensor {
 	if x == nil {
 		return nil
+	}
+	switch {
+	case t.second != nil:
+		return t.second.checkpoint.fill(x)
+	case t.checkpoint != nil:
+		return t.checkpoint.hold(n, x)
 	}
 	kept := t.detached(x)
 	n.saved = append(n.saved, kept)
@@ -105,6 +115,10 @@ func (n *node) made(outputs ...*Tensor) {
 
 // releaseSaved lets go of what was kept for backward.
 func (t *Torch) releaseSaved(n *node) {
+	if n.checkpoint != nil {
+		t.unhook(n)
+		return
+	}
 	saved := n.saved
 	n.saved = nil
 	t.release(saved...)

@@ -1,5 +1,7 @@
 package torch
 
+import "slices"
+
 // This file is how Python keeps tensors alive, so that model code can be
 // written as the Python it stands for:
 //
@@ -88,7 +90,11 @@ type Frame struct {
 
 // Enter begins a function. Temporaries among its arguments live until it has
 // returned: nn.Module.__call__ holds them in a tuple all the while.
-func (t *Torch) Enter(args ...X) *Frame { return &Frame{t: t, args: args} }
+func (t *Torch) Enter(args ...X) *Frame {
+	f := &Frame{t: t, args: args}
+	t.frames = append(t.frames, f)
+	return f
+}
 
 // Let makes a name.
 func (f *Frame) Let(x X) *Var {
@@ -111,6 +117,12 @@ func (f *Frame) End() {
 		v.Del()
 	}
 	f.t.done(f.args...)
+	for i, g := range slices.Backward(f.t.frames) {
+		if f == g {
+			f.t.frames = slices.Delete(f.t.frames, i, i+1)
+			break
+		}
+	}
 }
 
 // Keep returns a value that outlives the function, besides the one it returns.

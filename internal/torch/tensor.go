@@ -126,10 +126,19 @@ func (t *Torch) empty(dtype DType, shape ...int64) *Tensor {
 }
 
 func (t *Torch) emptyStrided(dtype DType, shape, stride []int64) *Tensor {
-	return &Tensor{
+	return t.noted(&Tensor{
 		Shape: shape, stride: stride, DType: dtype, refs: 1,
 		storage: t.allocate(product(shape) * dtype.Size()),
+	})
+}
+
+// noted keeps track of a tensor that a checkpointed block makes when it runs
+// again.
+func (t *Torch) noted(x *Tensor) *Tensor {
+	if t.second != nil {
+		t.second.add(x)
 	}
+	return x
 }
 
 // emptyLike makes a tensor of the same layout: dense strides are kept, others
@@ -180,7 +189,7 @@ func (t *Torch) alias(x *Tensor, shape, stride []int64) *Tensor {
 // detached makes another TensorImpl on the same storage that is no view.
 func (t *Torch) detached(x *Tensor) *Tensor {
 	x.storage.refs++
-	return &Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1, storage: x.storage}
+	return t.noted(&Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1, storage: x.storage})
 }
 
 func (t *Torch) retain(x *Tensor) *Tensor {

@@ -39,6 +39,9 @@ type Torch struct {
 	threads    [2]threadState
 	parameters []*Tensor
 	thread     int // 0 is Python's, 1 is the engine's for the device
+	frames     []*Frame
+	checkpoint *checkpoint // the block that runs for the first time
+	second     *secondRun  // the block that runs again
 }
 
 // threadState is what a thread has made for itself and keeps.

@@ -1,0 +1,207 @@
+package torch
+
+import "slices"
+
+// This file is torch.utils.checkpoint with use_reentrant=False: a block runs
+// without keeping what its backward needs, and runs again, on the engine's
+// thread, when backward first asks for some of it (torch/utils/checkpoint.py).
+
+// checkpoint is a block that was run so: _CheckpointFrame.
+type checkpoint struct {
+	inputs []*Var // what the block was called with, in the order in which it dies
+	block  func() Value
+	cast   DType // of the autocast region around it
+	// holders stand for the tensors that the block saved, in the order in
+	// which it saved them. They have no memory until the block has run again.
+	holders []*Tensor
+	hooks   int // saved tensors that still refer to the block
+
+	recomputed bool
+	next       int // the holder that the second run fills next
+}
+
+// Checkpoint calls a block under checkpointing. Whatever tensors it reads,
+// besides parameters, must be among its arguments: the one it is called with,
+// which autograd keeps, and those that it is bound to by keywords, which its
+// closure keeps and which die first.
+func (t *Torch) Checkpoint(block func(x *Var, keywords []*Var) Value, x X, keywords ...X) Value {
+	c := &checkpoint{cast: t.castType()}
+	for _, x := range append(slices.Clone(keywords), x) {
+		c.inputs = append(c.inputs, &Var{t: t, tensor: t.own(x)})
+	}
+	n := len(keywords)
+	c.block = func() Value { return block(c.inputs[n], c.inputs[:n]) }
+	if t.noGrad {
+		out := c.block()
+		t.dropInputs(c)
+		return out
+	}
+	outer := t.checkpoint
+	t.checkpoint = c
+	out := c.block()
+	t.checkpoint = outer
+	if c.hooks == 0 {
+		t.dropInputs(c)
+	}
+	return out
+}
+
+func (t *Torch) dropInputs(c *checkpoint) {
+	for _, v := range c.inputs {
+		v.Del()
+	}
+}
+
+// hold is the pack hook of the first run: it keeps nothing of a tensor but
+// what it looks like.
+func (c *checkpoint) hold(n *node, x *Tensor) *Tensor {
+	holder := &Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1}
+	c.holders = append(c.holders, holder)
+	c.hooks++
+	n.saved = append(n.saved, holder)
+	n.checkpoint = c
+	return holder
+}
+
+// stopRecomputation is _StopRecomputationError: all that was saved is there.
+type stopRecomputation struct{}
+
+// fill is the pack hook of the second run. After the last tensor nothing more
+// is needed of the block.
+func (c *checkpoint) fill(x *Tensor) *Tensor {
+	x.storage.refs++
+	c.holders[c.next].storage = x.storage
+	if c.next++; c.next == len(c.holders) {
+		panic(stopRecomputation{})
+	}
+	return x
+}
+
+// recompute runs the block again, once.
+func (t *Torch) recompute(c *checkpoint) {
+	if c.recomputed {
+		return
+	}
+	c.recomputed = true
+	second := &secondRun{checkpoint: c, made: make(map[*Tensor]bool), frames: len(t.frames)}
+	outer, grad, cast := t.second, t.noGrad, t.autocast
+	t.second, t.noGrad = second, false
+	func() {
+		defer func() {
+			if r := recover(); r != nil {
+				if _, stopped := r.(stopRecomputation); !stopped {
+					panic(r)
+				}
+			}
+		}()
+		t.Autocast(c.cast, func() { t.Drop(c.block()) })
+	}()
+	inner := t.autocast
+	t.second, t.noGrad, t.autocast = outer, grad, cast
+	t.unwind(second, inner)
+}
+
+// secondRun is what the second run of a block made, all of which goes when it
+// stops, save what its holders keep.
+type secondRun struct {
+	checkpoint *checkpoint
+	tensors    []*Tensor
+	made       map[*Tensor]bool
+	nodes      []*node
+	frames     int // that ran when it began
+}
+
+func (s *secondRun) add(x *Tensor) {
+	s.tensors = append(s.tensors, x)
+	s.made[x] = true
+}
+
+// unwind is what the exception does that stops the second run: temporaries go
+// at once, the casts of autocast when its region is left, and the names of the
+// functions it passed, innermost first, when the exception itself goes.
+func (t *Torch) unwind(s *secondRun, cast *autocast) {
+	frames := t.frames[s.frames:]
+	named := make(map[*Tensor]bool)
+	for _, f := range frames {
+		for _, v := range f.locals {
+			named[v.tensor] = true
+		}
+	}
+	var casts []*Tensor
+	if cast != nil {
+		for _, leaf := range cast.cache.order {
+			casts = append(casts, cast.cache.casts[leaf])
+			named[cast.cache.casts[leaf]] = true
+		}
+	}
+	for _, x := range slices.Backward(s.tensors) {
+		if !named[x] {
+			t.kill(s, x)
+		}
+	}
+	for _, x := range casts {
+		t.kill(s, x)
+	}
+	for _, f := range slices.Backward(frames) {
+		for _, v := range f.locals {
+			if v.tensor != nil && s.made[v.tensor] {
+				t.kill(s, v.tensor)
+			} else {
+				v.Del()
+			}
+		}
+	}
+	t.frames = t.frames[:s.frames]
+	t.cutGraph(s)
+}
+
+// kill frees a tensor of the second run, whoever still refers to it.
+func (t *Torch) kill(s *secondRun, x *Tensor) {
+	if x.refs <= 0 {
+		return
+	}
+	x.refs = 0
+	if x.base != nil && !s.made[x.base] {
+		t.release(x.base)
+	}
+	t.drop(x.storage)
+}
+
+// cutGraph takes down the graph of the second run, which leads into the graph
+// before the block.
+func (t *Torch) cutGraph(s *secondRun) {
+	for _, n := range s.nodes {
+		for _, e := range n.next {
+			if e.node != nil && !slices.Contains(s.nodes, e.node) {
+				t.releaseNode(e.node)
+			}
+		}
+		n.next = nil
+	}
+}
+
+// dropRecomputed lets go of what a node of a checkpointed block was given to
+// run: the tensors are its own by then, and die when its function returns, the
+// last one unpacked first.
+func (t *Torch) dropRecomputed(n *node) {
+	for _, x := range slices.Backward(n.saved) {
+		t.drop(x.storage)
+		x.storage = nil
+	}
+}
+
+// unhook drops the hooks of a node; the last ones of a block take its inputs
+// with them.
+func (t *Torch) unhook(n *node) {
+	c := n.checkpoint
+	n.checkpoint = nil
+	for _, x := range n.saved {
+		if x.storage != nil { // it was recomputed, and never asked for
+			t.drop(x.storage)
+		}
+		if c.hooks--; c.hooks == 0 {
+			t.dropInputs(c)
+		}
+	}
+	n.saved = nil
+}
