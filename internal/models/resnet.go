@@ -1,7 +1,7 @@
 package models
 
 import (
-	"fmt"
+	"errors"
 
 	"memorymark/internal/torch"
 	"memorymark/internal/workload"
@@ -41,11 +41,11 @@ type resnetMaker struct {
 
 // newResNet makes the model.
 func newResNet(t *torch.Torch, c *workload.ResNet, w *workload.Workload, dtype torch.DType) (*Model, error) {
+	if w.Checkpointing {
+		return nil, errors.New("checkpointing: transformers' ResNet does not support it")
+	}
 	act, err := activationOf(c.HiddenAct)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkResNet(c, w); err != nil {
 		return nil, err
 	}
 	mk := &resnetMaker{t, c, dtype}
@@ -66,20 +66,6 @@ func newResNet(t *torch.Torch, c *workload.ResNet, w *workload.Workload, dtype t
 	}
 	m.classifier = t.NewLinear(in, c.NumLabels, true, dtype)
 	return &Model{Forward: m.forward, Kind: Images, NumLabels: c.NumLabels}, nil
-}
-
-func checkResNet(c *workload.ResNet, w *workload.Workload) error {
-	switch {
-	case c.LayerType != "basic" && c.LayerType != "bottleneck":
-		return fmt.Errorf("config: layer_type is %q; it must be basic or bottleneck", c.LayerType)
-	case len(c.Depths) != len(c.HiddenSizes) || len(c.Depths) == 0:
-		return fmt.Errorf("config: %d depths and %d hidden_sizes", len(c.Depths), len(c.HiddenSizes))
-	case c.NumLabels < 2:
-		return fmt.Errorf("config: num_labels %d of a resnet is not modelled", c.NumLabels)
-	case w.Checkpointing:
-		return fmt.Errorf("checkpointing: transformers' resnet does not support it")
-	}
-	return nil
 }
 
 func (mk *resnetMaker) conv(in, out, kernel, stride int64, act activation) *convLayer {

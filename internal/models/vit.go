@@ -29,11 +29,11 @@ type vit struct {
 
 // newViT makes the model, parameters in the order of its constructors.
 func newViT(t *torch.Torch, c *workload.ViT, w *workload.Workload, dtype torch.DType) (*Model, error) {
+	if w.Image != c.ImageSize {
+		return nil, fmt.Errorf("image is %d, but the model's image_size is %d", w.Image, c.ImageSize)
+	}
 	act, err := activationOf(c.HiddenAct)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkViT(c, w); err != nil {
 		return nil, err
 	}
 	m := &vit{cfg: c, train: w.Mode == workload.Training, eager: w.Attention == workload.Eager, act: act}
@@ -57,16 +57,6 @@ func newViT(t *torch.Torch, c *workload.ViT, w *workload.Workload, dtype torch.D
 	m.norm = t.NewLayerNorm(h, dtype)
 	m.classifier = t.NewLinear(h, c.NumLabels, true, dtype)
 	return &Model{Forward: m.forward, Kind: Images, NumLabels: c.NumLabels}, nil
-}
-
-func checkViT(c *workload.ViT, w *workload.Workload) error {
-	switch {
-	case c.NumLabels < 2:
-		return fmt.Errorf("config: num_labels %d of a vit is not modelled", c.NumLabels)
-	case w.Image != c.ImageSize:
-		return fmt.Errorf("image is %d, but the model's image_size is %d", w.Image, c.ImageSize)
-	}
-	return nil
 }
 
 func (m *vit) forward(t *torch.Torch, batch *Batch) Output {

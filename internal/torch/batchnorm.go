@@ -35,10 +35,12 @@ func (t *Torch) BatchNorm(x X, m *BatchNorm2d, training bool) Value {
 	mean, deviation := t.empty(stats, channels), t.empty(stats, channels)
 	if n := t.record("BatchNorm", in, m.Weight, m.Bias); n != nil {
 		in := t.save(n, in)
-		for _, x := range []*Tensor{m.Mean, m.Var, m.Weight, mean, deviation} {
+		for _, x := range []*Tensor{m.Mean, m.Var, m.Weight} {
 			t.save(n, x)
 		}
-		n.backward = func(g []*Tensor) []*Tensor { return t.batchNormBackward(n, g[0], in, m) }
+		mean := t.save(n, mean)
+		t.save(n, deviation)
+		n.backward = func(g []*Tensor) []*Tensor { return t.batchNormBackward(n, g[0], in, mean, m, training) }
 		n.made(out)
 	}
 	t.release(mean, deviation, in)
@@ -54,19 +56,30 @@ func batchNormByCuDNN(in *Tensor, m *BatchNorm2d) bool {
 }
 
 // batchNormBackward makes the three gradients in one kernel, cuDNN's or
-// PyTorch's.
-func (t *Torch) batchNormBackward(n *node, grad, in *Tensor, m *BatchNorm2d) []*Tensor {
-	dense := t.contiguousInput(grad)
+// PyTorch's. cuDNN has none for evaluation. PyTorch's takes images of one
+// pixel for channels-last, and sums over the batch in a kernel of its own
+// (batch_norm_backward_reduce_cuda).
+func (t *Torch) batchNormBackward(n *node, grad, in, mean *Tensor, m *BatchNorm2d, training bool) []*Tensor {
 	out := make([]*Tensor, 3)
+	native := !training || !batchNormByCuDNN(in, m)
+	if native && in.Shape[2]*in.Shape[3] == 1 {
+		var deviation *Tensor
+		if mean.Numel() == 0 { // cuDNN left none
+			deviation = t.empty(Float32, in.Shape[1])
+		}
+		sum, product := t.empty(Float32, in.Shape[1]), t.empty(Float32, in.Shape[1])
+		out[1] = t.empty(m.Weight.DType, m.Weight.Shape...)
+		out[2] = t.empty(m.Weight.DType, m.Weight.Shape...)
+		out[0] = t.empty(in.DType, in.Shape...)
+		t.release(product, sum, deviation)
+		return out
+	}
+	dense := t.contiguousInput(grad)
 	if n.wants(0) {
 		out[0] = t.empty(in.DType, in.Shape...)
 	}
-	if n.wants(1) {
-		out[1] = t.empty(m.Weight.DType, m.Weight.Shape...)
-	}
-	if n.wants(2) {
-		out[2] = t.empty(m.Weight.DType, m.Weight.Shape...)
-	}
+	out[1] = t.empty(m.Weight.DType, m.Weight.Shape...)
+	out[2] = t.empty(m.Weight.DType, m.Weight.Shape...)
 	t.release(dense)
 	return out
 }

@@ -62,6 +62,24 @@ func (c *Config) decode(into any, alsoIgnored ...string) error {
 			return fmt.Errorf("config: %s is %s: %w", key, shorten(c.keys[key]), err)
 		}
 	}
+	return c.countLabels(known)
+}
+
+// countLabels reads num_labels off id2label, where configurations of published
+// models have it; num_labels itself counts only where that is missing
+// (PreTrainedConfig.__post_init__).
+func (c *Config) countLabels(known map[string]any) error {
+	count, ok := known["num_labels"].(*int64)
+	if !ok || c.keys["id2label"] == nil {
+		return nil
+	}
+	var names map[string]json.RawMessage
+	if err := json.Unmarshal(c.keys["id2label"], &names); err != nil {
+		return fmt.Errorf("config: id2label is %s: %w", shorten(c.keys["id2label"]), err)
+	}
+	if names != nil {
+		*count = int64(len(names))
+	}
 	return nil
 }
 
