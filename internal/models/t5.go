@@ -27,7 +27,9 @@ type t5Stack struct {
 // (transformers/models/t5/modeling_t5.py).
 type t5 struct {
 	cfg              *workload.T5
-	train, eager     bool
+	train            bool
+	kind             workload.Attention
+	ones             bool // the mask of a batch masks nothing
 	act              activation
 	shared           *torch.Embedding
 	encoder, decoder t5Stack
@@ -42,7 +44,7 @@ func newT5(t *torch.Torch, c *workload.T5, w *workload.Workload, dtype torch.DTy
 	if err != nil {
 		return nil, err
 	}
-	m := &t5{cfg: c, act: act, train: w.Mode == workload.Training, eager: w.Attention == workload.Eager}
+	m := &t5{cfg: c, act: act, train: w.Mode == workload.Training, kind: w.Attention, ones: w.AttentionMask == workload.Ones}
 	m.shared = t.NewEmbedding(c.VocabSize, c.ModelSize, dtype)
 	encoderTable := t.Buffer(dtype, c.VocabSize, c.ModelSize)
 	m.encoder = newT5Stack(t, c, c.Layers, false, dtype)
@@ -91,7 +93,8 @@ func newT5Stack(t *torch.Torch, c *workload.T5, layers int64, decoder bool, dtyp
 func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	decoderIDs := f.Let(torch.Value{})
-	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, t5Cache{}))
+	padded := padding{mask: batch.Mask, ones: m.ones}
+	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, t5Cache{}))
 	if batch.DecoderIDs != nil {
 		decoderIDs.Set(torch.Borrow(batch.DecoderIDs))
 	} else {
@@ -101,7 +104,7 @@ func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 	if m.cfg.UseCache {
 		cache = t5Cache{self: &dynamicCache{}, cross: &dynamicCache{}}
 	}
-	decoded := f.Let(m.stack(t, &m.decoder, decoderIDs, encoded, cache))
+	decoded := f.Let(m.stack(t, &m.decoder, decoderIDs, encoded, padded, cache))
 	sequence := f.Let(decoded)
 	if m.cfg.TieWordEmbeddings {
 		sequence.Set(t.Scale(sequence))
@@ -127,14 +130,23 @@ func (m *t5) shiftRight(t *torch.Torch, labels *torch.Tensor) torch.Value {
 	return f.Return(shifted)
 }
 
-// stack is T5Stack; the encoder has nothing encoded and no cache.
-func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, cache t5Cache) torch.Value {
+// stack is T5Stack; the encoder has nothing encoded and no cache. The padding
+// is that of the encoder's input in both.
+func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, p padding, cache t5Cache) torch.Value {
 	f := t.Enter()
+	mask := f.Let(torch.Value{})
 	inputs := f.Let(t.Embedding(ids, m.shared))
-	bias := t5Biases{self: f.Let(torch.Value{}), cross: f.Let(torch.Value{})}
+	crossMask := f.Let(torch.Value{})
+	if encoded == nil {
+		mask.Set(bidirectionalMask(t, p, inputs, m.kind))
+	} else {
+		mask.Set(causalMask{eager: m.kind == workload.Eager, cached: true}.make(t, inputs, nil, nil))
+		crossMask.Set(bidirectionalMask(t, p, encoded, m.kind))
+	}
+	bias := t5Pair{self: f.Let(torch.Value{}), cross: f.Let(torch.Value{})}
 	hidden := f.Let(t.Dropout(inputs, m.cfg.Dropout, m.train))
 	for i := range s.blocks {
-		hidden.Set(m.block(t, &s.blocks[i], hidden, encoded, nil, bias, cache))
+		hidden.Set(m.block(t, &s.blocks[i], hidden, encoded, t5Pair{mask, crossMask}, bias, cache))
 	}
 	hidden.Set(t5Norm(t, hidden, s.norm))
 	hidden.Set(t.Dropout(hidden, m.cfg.Dropout, m.train))

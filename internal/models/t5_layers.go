@@ -4,11 +4,13 @@ import (
 	"slices"
 
 	"memorymark/internal/torch"
+	"memorymark/internal/workload"
 )
 
-// t5Biases are the position biases that a stack's first layer makes and the
-// others share.
-type t5Biases struct{ self, cross *torch.Var }
+// t5Pair is something for attention to the stack itself and for that to the
+// encoder: the masks, and the position biases that a stack's first layer makes
+// and the others share.
+type t5Pair struct{ self, cross *torch.Var }
 
 // t5Cache is EncoderDecoderCache; that of an encoder is empty.
 type t5Cache struct{ self, cross *dynamicCache }
@@ -16,15 +18,15 @@ type t5Cache struct{ self, cross *dynamicCache }
 func (c t5Cache) tensors() []torch.Value { return slices.Concat(c.self.tensors(), c.cross.tensors()) }
 
 // block is T5Block.
-func (m *t5) block(t *torch.Torch, b *t5Block, x, encoded *torch.Var, mask torch.X, bias t5Biases, cache t5Cache) torch.Value {
+func (m *t5) block(t *torch.Torch, b *t5Block, x, encoded *torch.Var, masks, biases t5Pair, cache t5Cache) torch.Value {
 	f := t.Enter(x)
 	hidden := f.Let(x)
 	weights := f.Let(torch.Value{}) // "_"
-	out, w := m.attentionLayer(t, b.self, hidden, nil, mask, bias.self, cache.self)
+	out, w := m.attentionLayer(t, b.self, hidden, nil, masks.self, biases.self, cache.self)
 	hidden.Set(out)
 	weights.Set(w)
 	if b.cross != nil {
-		out, w = m.attentionLayer(t, b.cross, hidden, encoded, nil, bias.cross, cache.cross)
+		out, w = m.attentionLayer(t, b.cross, hidden, encoded, masks.cross, biases.cross, cache.cross)
 		hidden.Set(out)
 		weights.Set(w)
 	}
@@ -34,7 +36,7 @@ func (m *t5) block(t *torch.Torch, b *t5Block, x, encoded *torch.Var, mask torch
 
 // attentionLayer is T5LayerSelfAttention, and with encoded states
 // T5LayerCrossAttention, which has a name of its own for its sum.
-func (m *t5) attentionLayer(t *torch.Torch, a *t5Attention, hidden, encoded *torch.Var, mask torch.X, bias *torch.Var,
+func (m *t5) attentionLayer(t *torch.Torch, a *t5Attention, hidden, encoded, mask, bias *torch.Var,
 	cache *dynamicCache,
 ) (out, weights torch.Value) {
 	f := t.Enter(hidden)
@@ -54,7 +56,7 @@ func (m *t5) attentionLayer(t *torch.Torch, a *t5Attention, hidden, encoded *tor
 // attention is T5Attention. It makes the position bias if there is none yet:
 // of a stack's own attention from the distances, of attention to the encoder
 // zeros.
-func (m *t5) attention(t *torch.Torch, a *t5Attention, hidden, encoded *torch.Var, mask torch.X, bias *torch.Var,
+func (m *t5) attention(t *torch.Torch, a *t5Attention, hidden, encoded, mask, bias *torch.Var,
 	cache *dynamicCache,
 ) (out, weights torch.Value) {
 	f := t.Enter(hidden)
@@ -77,10 +79,10 @@ func (m *t5) attention(t *torch.Torch, a *t5Attention, hidden, encoded *torch.Va
 		}
 	}
 	var w torch.Value
-	if m.eager {
+	if m.kind == workload.Eager {
 		out, w = m.eagerAttention(t, q, k, v, mask, bias)
 	} else {
-		out = m.sdpaAttention(t, q, k, v, a.causal, bias)
+		out = m.sdpaAttention(t, q, k, v, mask, bias, a.causal)
 	}
 	attended, kept := f.Let(out), f.Let(w)
 	s := hidden.Tensor().Shape
@@ -132,33 +134,37 @@ func relativePositionBucket(t *torch.Torch, relative *torch.Var, bidirectional b
 
 // sdpaAttention is sdpa_attention_forward with a position bias
 // (transformers/integrations/sdpa_attention.py).
-func (m *t5) sdpaAttention(t *torch.Torch, q, k, v *torch.Var, causal bool, bias *torch.Var) torch.Value {
+func (m *t5) sdpaAttention(t *torch.Torch, q, k, v, mask, bias *torch.Var, causal bool) torch.Value {
 	f := t.Enter()
-	mask := f.Let(bias)
-	if causal && q.Tensor().Dim(2) > 1 {
-		mask.Set(causalBias(t, q, k, bias))
-	}
-	out := f.Let(t.Attention(q, k, v, mask, m.dropout(), false, false))
+	causal = causal && mask.Tensor() == nil && q.Tensor().Dim(2) > 1
+	masked := f.Let(positionBiasMask(t, q, k, mask, bias, causal))
+	out := f.Let(t.Attention(q, k, v, masked, m.dropout(), false, false))
 	out.Set(t.Contiguous(t.Transpose(out, 1, 2)))
 	return f.Return(out)
 }
 
-// causalBias is create_position_bias_mask: the bias, and the smallest number
-// where a key comes after its query.
-func causalBias(t *torch.Torch, q, k, bias *torch.Var) torch.Value {
+// positionBiasMask is create_position_bias_mask: the bias, and the smallest
+// number where a key is masked or comes after its query.
+func positionBiasMask(t *torch.Torch, q, k, mask, bias *torch.Var, causal bool) torch.Value {
 	f := t.Enter()
+	switch {
+	case mask.Tensor() != nil:
+		return f.Return(t.WhereScalar(mask, bias))
+	case !causal:
+		return f.Return(bias)
+	}
 	length, keys := q.Tensor().Dim(2), k.Tensor().Dim(2)
-	causal := f.Let(t.Compare(t.Unsqueeze(t.Arange(length), 1), t.Unsqueeze(t.Arange(keys), 0)))
-	causal.Set(t.View(causal, 1, 1, length, keys))
-	return f.Return(t.WhereScalar(causal, bias))
+	seen := f.Let(t.Compare(t.Unsqueeze(t.Arange(length), 1), t.Unsqueeze(t.Arange(keys), 0)))
+	seen.Set(t.View(seen, 1, 1, length, keys))
+	return f.Return(t.WhereScalar(seen, bias))
 }
 
 // eagerAttention is eager_attention_forward; the weights are a result too.
-func (m *t5) eagerAttention(t *torch.Torch, q, k, v *torch.Var, mask torch.X, bias *torch.Var) (out, weights torch.Value) {
+func (m *t5) eagerAttention(t *torch.Torch, q, k, v, mask, bias *torch.Var) (out, weights torch.Value) {
 	f := t.Enter()
 	w := f.Let(t.Scale(t.MatMul(q, t.Transpose(k, 2, 3))))
 	w.Set(t.Add(w, bias))
-	if mask != nil {
+	if mask.Tensor() != nil {
 		w.Set(t.Add(w, mask))
 	}
 	w.Set(t.Softmax(w, torch.NoDType))

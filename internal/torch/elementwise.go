@@ -38,7 +38,7 @@ func (t *Torch) Add(a, b X) Value {
 	x, y := read(a), read(b)
 	out := t.pointwise(promote(x.DType, y.DType), x, y)
 	if n := t.record("Add", x, y); n != nil {
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.retain(g[0]), t.retain(g[0])} }
+		n.backward = func(g []*Tensor) []*Tensor { return t.handOn(n, g[0]) }
 		n.made(out)
 	}
 	t.done(a, b)
@@ -49,7 +49,7 @@ func (t *Torch) Add(a, b X) Value {
 func (t *Torch) AddInPlace(a *Var, b X) {
 	x, y := a.tensor, read(b)
 	if n := t.record("Add", x, y); n != nil {
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.retain(g[0]), t.retain(g[0])} }
+		n.backward = func(g []*Tensor) []*Tensor { return t.handOn(n, g[0]) }
 		old := x.fn
 		n.made(x)
 		if old != nil {

@@ -162,7 +162,7 @@ func (t *Torch) addInPlace(x, y *Tensor) {
 	if n == nil {
 		return
 	}
-	n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.retain(g[0]), t.retain(g[0])} }
+	n.backward = func(g []*Tensor) []*Tensor { return t.handOn(n, g[0]) }
 	if old := x.fn; old != nil {
 		x.fn = nil
 		t.releaseNode(old)

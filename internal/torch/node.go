@@ -83,6 +83,17 @@ func (t *Torch) record(name string, inputs ...*Tensor) *node {
 // wants reports whether the gradient of an input is needed.
 func (n *node) wants(input int) bool { return n.next[input].node != nil }
 
+// handOn gives the gradient of a sum to those of its inputs that need one.
+func (t *Torch) handOn(n *node, grad *Tensor) []*Tensor {
+	out := make([]*Tensor, len(n.next))
+	for i := range out {
+		if n.wants(i) {
+			out[i] = t.retain(grad)
+		}
+	}
+	return out
+}
+
 // save keeps a tensor's memory for backward, and returns it as backward finds
 // it (SavedVariable). Inputs are saved in the order of their names in
 // derivatives.yaml, then results likewise, and are let go in that order.
