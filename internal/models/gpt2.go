@@ -32,6 +32,9 @@ func newGPT2(t *torch.Torch, c *workload.GPT2, w *workload.Workload, dtype torch
 	if err != nil {
 		return nil, err
 	}
+	if c.ReorderAndUpcast && w.Attention == workload.Eager { // sdpa ignores it
+		return nil, fmt.Errorf("config: reorder_and_upcast_attn of a gpt2 is not modelled")
+	}
 	if w.Sequence > c.MaxPositions {
 		return nil, fmt.Errorf("sequence is %d, but the model has %d positions", w.Sequence, c.MaxPositions)
 	}

@@ -32,30 +32,23 @@ func (t *Torch) flashForward(a *attention) *Tensor {
 		splitSums = t.empty(Float32, n, b, h, s)
 		splitOut = t.empty(Float32, n, b, h, s, flashSize(a.q.Dim(3)))
 	}
-	state, unused := t.allocate(16), t.allocate(8)
+	state, unused := t.empty(Int64, 2), t.empty(Int64)
 	if a.dropout > 0 {
-		old := state
-		state = t.allocate(16)
-		t.drop(old)
+		state = t.replaced(state, t.empty(Int64, 2))
 	}
 	t.release(splitSums, splitOut)
 	if n := t.record("ScaledDotProductFlashAttention", a.q, a.k, a.v); n != nil {
 		k, q, v := t.save(n, a.k), t.save(n, a.q), t.save(n, a.v)
 		t.save(n, sums)
 		o := t.save(n, out)
-		n.saved = append(n.saved, t.bytes(state), t.bytes(unused))
+		t.save(n, state)
+		t.save(n, unused)
 		n.backward = func(g []*Tensor) []*Tensor { return t.flashBackward(g[0], q, k, v, o) }
 		n.made(out)
-	} else {
-		defer t.drop(unused)
-		defer t.drop(state)
 	}
-	t.release(sums)
+	t.release(sums, state, unused)
 	return out
 }
-
-// bytes makes a tensor of a storage that nobody else refers to.
-func (t *Torch) bytes(s *storage) *Tensor { return &Tensor{DType: Uint8, storage: s, refs: 1} }
 
 // flashSize is head_size_rounded.
 func flashSize(d int64) int64 {

@@ -138,3 +138,45 @@ func events(tr *trace.Trace, from int) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// TestAttentionChoice says which kernel attention picks on cards that nothing
+// was measured on (sdp_utils.cpp).
+func TestAttentionChoice(t *testing.T) {
+	a100, l4 := Device{SMs: 108, Major: 8}, Device{SMs: 58, Major: 8, Minor: 9}
+	t4, b200, rtx5090 := Device{SMs: 40, Major: 7, Minor: 5}, Device{SMs: 148, Major: 10}, Device{SMs: 170, Major: 12}
+	for _, c := range []struct {
+		name         string
+		card         Device
+		dtype        DType
+		size, groups int64
+		masked       bool
+		node         string
+	}{
+		{"A100 bf16", a100, BFloat16, 64, 1, false, "ScaledDotProductFlashAttention"},
+		{"A100 bf16 grouped", a100, BFloat16, 64, 4, false, "ScaledDotProductFlashAttention"},
+		{"A100 bf16 masked", a100, BFloat16, 64, 1, true, "ScaledDotProductEfficientAttention"},
+		{"A100 fp32", a100, Float32, 64, 1, false, "ScaledDotProductEfficientAttention"},
+		{"A100 fp32 grouped", a100, Float32, 64, 4, false, "UnsafeView"},
+		{"L4 bf16 size 256", l4, BFloat16, 256, 1, false, "ScaledDotProductFlashAttention"},
+		{"L4 bf16 size 200", l4, BFloat16, 200, 1, false, "ScaledDotProductEfficientAttention"},
+		{"T4 fp16", t4, Float16, 64, 1, false, "ScaledDotProductEfficientAttention"},
+		{"T4 bf16", t4, BFloat16, 64, 1, false, "ToCopy"},
+		{"B200 bf16", b200, BFloat16, 128, 1, false, "ScaledDotProductCudnnAttention"},
+		{"B200 bf16 size 256", b200, BFloat16, 256, 1, false, "ScaledDotProductFlashAttention"},
+		{"RTX 5090 bf16", rtx5090, BFloat16, 128, 1, false, "ScaledDotProductFlashAttention"},
+	} {
+		torch := New(c.card)
+		q := torch.heads(2, 8, 32, c.size, c.dtype)
+		k := torch.heads(2, 8/c.groups, 32, c.size, c.dtype)
+		v := torch.heads(2, 8/c.groups, 32, c.size, c.dtype)
+		q.requiresGrad, k.requiresGrad, v.requiresGrad = true, true, true
+		var mask X
+		if c.masked {
+			mask = Borrow(torch.empty(Bool, 2, 1, 32, 32))
+		}
+		out := torch.Attention(Borrow(q), Borrow(k), Borrow(v), mask, 0, false, c.groups > 1)
+		if got := out.tensor.fn.name; got != c.node {
+			t.Errorf("%s: %s, want %s", c.name, got, c.node)
+		}
+	}
+}

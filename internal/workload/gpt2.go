@@ -40,8 +40,6 @@ func (c *Config) GPT2() (*GPT2, error) {
 	switch {
 	case g.CrossAttention:
 		return nil, fmt.Errorf("config: add_cross_attention of a gpt2 is not modelled")
-	case g.ReorderAndUpcast:
-		return nil, fmt.Errorf("config: reorder_and_upcast_attn of a gpt2 is not modelled")
 	case g.HiddenSize%g.Heads != 0:
 		return nil, fmt.Errorf("config: n_embd is %d, which n_head, %d, does not divide", g.HiddenSize, g.Heads)
 	}
