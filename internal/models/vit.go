@@ -18,6 +18,7 @@ type vit struct {
 	cfg        *workload.ViT
 	train      bool
 	eager      bool
+	checkpoint bool // gradient_checkpointing, which evaluation does without
 	act        activation
 	class      *torch.Tensor // cls_token
 	position   *torch.Tensor // position_embeddings
@@ -36,7 +37,8 @@ func newViT(t *torch.Torch, c *workload.ViT, w *workload.Workload, dtype torch.D
 	if err != nil {
 		return nil, err
 	}
-	m := &vit{cfg: c, train: w.Mode == workload.Training, eager: w.Attention == workload.Eager, act: act}
+	train := w.Mode == workload.Training
+	m := &vit{cfg: c, train: train, eager: w.Attention == workload.Eager, checkpoint: w.Checkpointing && train, act: act}
 	h, side := c.HiddenSize, c.ImageSize/c.PatchSize
 	m.class = t.Parameter(dtype, 1, 1, h)
 	m.projection = t.NewConv2d(c.Channels, h, c.PatchSize, c.PatchSize, 0, true, dtype)
@@ -80,7 +82,12 @@ func (m *vit) encode(t *torch.Torch, pixels *torch.Tensor) torch.Value {
 	embedded := f.Let(m.embed(t, pixels))
 	hidden := f.Let(embedded)
 	for i := range m.layers {
-		hidden.Set(m.layer(t, &m.layers[i], hidden))
+		layer := func(x *torch.Var, _ []*torch.Var) torch.Value { return m.layer(t, &m.layers[i], x) }
+		if m.checkpoint {
+			hidden.Set(t.Checkpoint(layer, hidden))
+		} else {
+			hidden.Set(layer(hidden, nil))
+		}
 	}
 	sequence := f.Let(t.LayerNorm(hidden, m.norm))
 	return f.Return(sequence)

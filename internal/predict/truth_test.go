@@ -54,8 +54,7 @@ func TestRecorded(t *testing.T) {
 }
 
 // notYet lists the recordings that are not predicted event by event yet.
-var notYet = []string{
-}
+var notYet = []string{}
 
 // predictRecorded returns the first difference between a prediction and its
 // recording.
