@@ -96,7 +96,14 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) (torch.Value, *dynamicC
 	}.make(t, embeds, positions, batch.Mask))
 	hidden.Set(t.Dropout(hidden, m.cfg.EmbeddingDropout, m.train))
 	for i := range m.blocks {
-		hidden.Set(m.block(t, &m.blocks[i], hidden, mask, cache))
+		if m.w.Checkpointing && m.train {
+			block := func(x *torch.Var, kept []*torch.Var) torch.Value {
+				return m.block(t, &m.blocks[i], x, kept[0], nil)
+			}
+			hidden.Set(t.Checkpoint(block, hidden, mask, positions))
+		} else {
+			hidden.Set(m.block(t, &m.blocks[i], hidden, mask, cache))
+		}
 	}
 	hidden.Set(t.LayerNorm(hidden, m.norm))
 	hidden.Set(t.View(hidden, hidden.Tensor().Shape...))
