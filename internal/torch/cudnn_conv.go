@@ -154,22 +154,27 @@ func at(lines []convLine, batch int64) int64 {
 
 // nearest is the measured convolution that is most like another.
 func (table convTable) nearest(s convShape, d convDirection) (best convShape, ok bool) {
-	distance := func(o convShape) float64 {
-		return math.Abs(math.Log2(float64(o.c)/float64(s.c))) + math.Abs(math.Log2(float64(o.k)/float64(s.k))) +
-			math.Abs(math.Log2(float64(o.h)/float64(s.h))) + 4*math.Abs(math.Log2(float64(o.r)/float64(s.r))) +
-			4*math.Abs(math.Log2(float64(o.stride)/float64(s.stride)))
-	}
-	order := func(a, b convShape) int { // a total one, so that ties do not depend on the map
-		return cmp.Or(cmp.Compare(distance(a), distance(b)), cmp.Compare(a.c, b.c), cmp.Compare(a.h, b.h),
-			cmp.Compare(a.k, b.k), cmp.Compare(a.r, b.r), cmp.Compare(a.stride, b.stride), cmp.Compare(a.pad, b.pad))
-	}
+	least := math.Inf(1)
 	for o, lines := range table {
-		if o.dtype == s.dtype && lines[d] != nil && (!ok || order(o, best) < 0) {
-			best, ok = o, true
+		if o.dtype != s.dtype || lines[d] == nil {
+			continue
+		}
+		// Of two that are equally near, the map must not decide.
+		if x := s.distance(o); x < least || x == least && slices.Compare(o.fields(), best.fields()) < 0 {
+			best, least, ok = o, x, true
 		}
 	}
 	return best, ok
 }
+
+// distance says how unlike two convolutions are, in doublings; another kernel
+// size or stride is worse than other sizes of the tensors.
+func (s convShape) distance(o convShape) float64 {
+	doublings := func(a, b int64) float64 { return math.Abs(math.Log2(float64(a) / float64(b))) }
+	return doublings(s.c, o.c) + doublings(s.k, o.k) + doublings(s.h, o.h) + 4*doublings(s.r, o.r) + 4*doublings(s.stride, o.stride)
+}
+
+func (s convShape) fields() []int64 { return []int64{s.c, s.h, s.k, s.r, s.stride, s.pad} }
 
 // copies are the bytes of image, result and weight in channels-last order,
 // which kernels for tensor cores want: channels are filled up to 16 bytes.
