@@ -40,29 +40,50 @@ func (c *Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.keys) }
 // ignored are keys of every configuration that say nothing about memory: names
 // and versions, token ids, settings of generation and of initial weights.
 var ignored = []string{
-	"_name_or_path", "_attn_implementation_autoset", "architectures", "bos_token_id", "dtype", "eos_token_id", "id2label",
+	"_name_or_path", "_attn_implementation_autoset", "_commit_hash", "architectures", "bos_token_id", "dtype", "eos_token_id", "id2label",
 	"initializer_factor", "initializer_range", "label2id", "model_type", "pad_token_id", "problem_type", "sep_token_id", "task_specific_params",
 	"tokenizer_class", "torch_dtype", "transformers_version", "attn_implementation", "return_dict", "output_attentions", "output_hidden_states",
+	"num_labels", "finetuning_task", "max_length", "min_length", "do_sample", "num_beams", "temperature", "top_k", "top_p", "repetition_penalty",
+	"length_penalty", "no_repeat_ngram_size", "num_return_sequences", "early_stopping", "prefix", "decoder_start_token_id", "is_encoder_decoder",
+	"use_bfloat16", "gradient_checkpointing",
+}
+
+// switches are keys that say nothing about memory as long as they are off.
+var switches = []string{
+	"add_cross_attention", "chunk_size_feed_forward", "is_decoder", "pruned_heads", "quantization_config", "tie_encoder_decoder", "torchscript",
 }
 
 // decode reads the keys of a configuration into a struct that holds the
-// family's defaults. A key that the struct does not have, and that is not
-// known to say nothing about memory, is an error: it might.
+// family's defaults, and checks the sizes. A key that the struct does not
+// have, and that is not known to say nothing about memory, is an error: it
+// might. The error names all that is wrong.
 func (c *Config) decode(into any, alsoIgnored ...string) error {
 	known := fieldNames(into)
+	var wrong InvalidError
 	for _, key := range slices.Sorted(maps.Keys(c.keys)) {
-		raw, ok := known[key]
+		field, ok := known[key]
 		switch {
 		case !ok && (slices.Contains(ignored, key) || slices.Contains(alsoIgnored, key)):
-			continue
+		case !ok && slices.Contains(switches, key) && isOff(c.keys[key]):
 		case !ok:
-			return fmt.Errorf("config: %q of a %s is not modelled; take it out if it does not change the model", key, c.ModelType)
-		}
-		if err := json.Unmarshal(c.keys[key], raw); err != nil {
-			return fmt.Errorf("config: %s is %s: %w", key, shorten(c.keys[key]), err)
+			wrong.add(fmt.Errorf("config: %q of a %s is not modelled; take it out if it does not change the model", key, c.ModelType))
+		default:
+			if err := json.Unmarshal(c.keys[key], field); err != nil {
+				wrong.add(fmt.Errorf("config: %w", wrongKind(key, c.keys[key], field, err)))
+			}
 		}
 	}
-	return c.countLabels(known)
+	wrong.add(c.countLabels(known))
+	if len(wrong.Problems) == 0 {
+		checkSizes(known, &wrong)
+	}
+	if checked, ok := into.(interface{ check() error }); ok && len(wrong.Problems) == 0 {
+		wrong.add(checked.check())
+	}
+	if len(wrong.Problems) > 0 {
+		return &wrong
+	}
+	return nil
 }
 
 // countLabels reads num_labels off id2label, where configurations of published
@@ -81,6 +102,11 @@ func (c *Config) countLabels(known map[string]any) error {
 		*count = int64(len(names))
 	}
 	return nil
+}
+
+// isOff reports whether a value is what Python takes for false.
+func isOff(raw json.RawMessage) bool {
+	return slices.Contains([]string{"false", "null", "0", "{}", "[]", `""`}, strings.Join(strings.Fields(string(raw)), ""))
 }
 
 // renamed is the configuration with other names for some keys: transformers

@@ -3,19 +3,12 @@
 // allowed, and nothing of how much memory anything takes.
 package workload
 
-import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
-)
-
-// Workload is one thing to train, as JSON has it. Parse fills in defaults.
+// Workload is one thing to train. It comes from a Draft, which fills in
+// defaults.
 type Workload struct {
 	ID                 string    `json:"id,omitempty"`
-	Model              string    `json:"model,omitempty"`  // an id of the catalog
-	Config             *Config   `json:"config,omitempty"` // or a Hugging Face config.json
+	Model              string    `json:"model,omitempty"` // an id of the catalog, "" for a config alone
+	Config             *Config   `json:"config"`          // a Hugging Face config.json
 	Batch              int64     `json:"batch"`
 	Sequence           int64     `json:"sequence,omitempty"`
 	Image              int64     `json:"image,omitempty"`
@@ -90,77 +83,20 @@ const (
 	Evaluation Mode = "eval"
 )
 
-// Parse reads a workload from JSON, fills in defaults and validates it.
+// Parse reads a workload from a JSON object, fills in defaults and validates
+// it.
 func Parse(data []byte) (*Workload, error) {
-	w := &Workload{}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(w); err != nil {
-		return nil, fmt.Errorf("workload: %w", err)
+	d, err := ParseDraft(data)
+	if err != nil {
+		return nil, err
 	}
-	w.fillDefaults()
-	return w, w.Validate()
+	return d.Workload()
 }
 
-func (w *Workload) fillDefaults() {
-	fill(&w.Batch, 16)
-	fill(&w.Sequence, 128)
-	fill(&w.Image, 224)
-	fill(&w.Precision, FP32)
-	fill(&w.Optimizer, AdamW)
-	fill(&w.OptimizerImpl, Foreach)
-	fill(&w.Phase, Train)
-	fill(&w.Loss, Labels)
-	fill(&w.Attention, SDPA)
-	fill(&w.AttentionMask, NoMask)
-	fill(&w.Mode, Training)
-	fill(&w.Accumulate, 1)
-}
-
-func fill[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
+// Default returns a workload of no model in which every key has its default.
+func Default() *Workload {
+	return &Workload{
+		Batch: 16, Sequence: 128, Image: 224, Precision: FP32, Optimizer: AdamW, OptimizerImpl: Foreach, Phase: Train,
+		Loss: Labels, Attention: SDPA, AttentionMask: NoMask, Mode: Training, Accumulate: 1,
 	}
-}
-
-// Validate reports the first key whose value is not allowed.
-func (w *Workload) Validate() error {
-	for _, err := range []error{
-		oneOf("precision", w.Precision, FP32, TF32, AMPBF16, AMPFP16, BF16),
-		oneOf("optimizer", w.Optimizer, AdamW, Adam, SGD, SGDMomentum, NoOptimizer),
-		oneOf("optimizer_impl", w.OptimizerImpl, Foreach, Fused, Loop),
-		oneOf("phase", w.Phase, Train, Backward, Forward, Infer),
-		oneOf("loss", w.Loss, Labels, MeanLogits),
-		oneOf("attention", w.Attention, SDPA, Eager),
-		oneOf("attention_mask", w.AttentionMask, NoMask, Ones, Padded),
-		oneOf("mode", w.Mode, Training, Evaluation),
-		positive("batch", w.Batch),
-		positive("sequence", w.Sequence),
-		positive("image", w.Image),
-		positive("accumulate", int64(w.Accumulate)),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func oneOf[T ~string](key string, value T, allowed ...T) error {
-	if slices.Contains(allowed, value) {
-		return nil
-	}
-	names := make([]string, len(allowed))
-	for i, a := range allowed {
-		names[i] = string(a)
-	}
-	return fmt.Errorf("%s is %q; it must be one of %s", key, value, strings.Join(names, ", "))
-}
-
-func positive(key string, value int64) error {
-	if value > 0 {
-		return nil
-	}
-	return fmt.Errorf("%s is %d; it must be at least 1", key, value)
 }
