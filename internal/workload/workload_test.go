@@ -1,0 +1,262 @@
+package workload
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDefaults(t *testing.T) {
+	w, err := Parse([]byte(`{"model":"bert"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Model, want.Config = "bert", w.Config
+	if diff := cmp.Diff(want, w, cmp.AllowUnexported(Config{})); diff != "" {
+		t.Error(diff)
+	}
+	if w.Batch != 16 || w.Sequence != 128 || w.Config.Architecture != "BertForSequenceClassification" {
+		t.Errorf("%+v", *w)
+	}
+}
+
+// What is wrong is named with its key, its value and what is allowed.
+func TestInvalid(t *testing.T) {
+	const bert = `"config":{"model_type":"bert"`
+	for _, c := range []struct {
+		name, text string
+		want       []string // every one of them is in the message
+	}{
+		{"no model", `{}`, []string{"there is no model"}},
+		{"unknown model", `{"model":"brt"}`, []string{`model is "brt"`, "bert, ", "config.json"}},
+		{"batch 0", `{"model":"bert","batch":0}`, []string{"batch is 0; it must be at least 1"}},
+		{"batch negative", `{"model":"bert","batch":-3}`, []string{"batch is -3; it must be at least 1"}},
+		{"batch huge", `{"model":"bert","batch":9000000}`, []string{"batch is 9000000; it must be at most 1048576"}},
+		{"batch beyond 64 bits", `{"model":"bert","batch":1e30}`, []string{"batch is 1e30; it must be a whole number"}},
+		{"batch a fraction", `{"model":"bert","batch":1.5}`, []string{"batch is 1.5; it must be a whole number"}},
+		{"batch text", `{"model":"bert","batch":"8"}`, []string{`batch is "8"; it must be a whole number`}},
+		{"tokens", `{"model":"t5-small","batch":1000000,"sequence":1000000}`, []string{"batch × sequence is 1000000 × 1000000"}},
+		{"precision", `{"model":"bert","precision":"fp8"}`, []string{`precision is "fp8"`, "fp32, tf32, amp-bf16, amp-fp16, bf16"}},
+		{"precision empty", `{"model":"bert","precision":""}`, []string{`precision is ""`}},
+		{"bool", `{"model":"bert","checkpointing":"yes"}`, []string{`checkpointing is "yes"; it must be true or false`}},
+		{"limit", `{"model":"bert","limit_gib":0}`, []string{"limit_gib is 0; it must be above 0"}},
+		{"accumulate", `{"model":"bert","accumulate":0}`, []string{"accumulate is 0"}},
+		{"typing error", `{"model":"bert","bacth":8}`, []string{`"bacth" is not a key; did you mean batch?`}},
+		{"unknown key", `{"model":"bert","colour":"red"}`, []string{`"colour" is not a key; the keys are id, model, config, batch`}},
+		{"several", `{"model":"bert","batch":0,"phase":"x","zz":1}`, []string{"batch is 0", `phase is "x"`, `"zz" is not a key`}},
+		{"heads", `{` + bert + `,"num_attention_heads":7}}`, []string{"hidden_size is 768, which num_attention_heads, 7, does not divide"}},
+		{"no heads", `{"model":"gpt2","config":{"n_head":0}}`, []string{"n_head is 0; it must be at least 1"}},
+		{"layers", `{` + bert + `,"num_hidden_layers":1000000000}}`, []string{"num_hidden_layers is 1000000000; it must be at most 1000"}},
+		{"size", `{` + bert + `,"hidden_size":1000000000000}}`, []string{"hidden_size is 1000000000000; it must be at most"}},
+		{"sequence", `{"model":"bert","sequence":513}`, []string{"sequence is 513; it must be at most 512, what max_position_embeddings leaves"}},
+		{"sequence of gpt2", `{"model":"gpt2","sequence":2048}`, []string{"sequence is 2048; it must be at most 1024, what n_positions leaves"}},
+		{"sequence of roberta", `{"model":"roberta","sequence":513}`, []string{"sequence is 513; it must be at most 512"}},
+		{"config key", `{` + bert + `,"window":4}}`, []string{`config: "window" of a bert is not modelled`}},
+		{"config value", `{` + bert + `,"hidden_size":"big"}}`, []string{`config: hidden_size is "big"; it must be a whole number`}},
+		{"config list", `{"config":[1]}`, []string{"config is [1]"}},
+		{"model type", `{"config":{"model_type":"mamba"}}`, []string{`model_type "mamba" is not modelled`, "bert, distilbert"}},
+		{"no type", `{"config":{}}`, []string{"config has no model_type"}},
+		{"architecture", `{"config":{"architectures":["MambaForCausalLM"]}}`, []string{`architecture "MambaForCausalLM" is not modelled`}},
+		{"not JSON", `{"model":`, []string{"not JSON, at byte"}},
+		{"a list", `[1]`, []string{"[1] is not a JSON object"}},
+		{"null", `null`, []string{"not a JSON object"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse([]byte(c.text))
+			if err == nil {
+				t.Fatal("was taken")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in %q", want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestSeveralProblems(t *testing.T) {
+	_, err := Parse([]byte(`{"model":"bert","batch":0,"sequence":0,"precision":"fp8"}`))
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) || len(invalid.Problems) != 3 {
+		t.Errorf("want 3 problems: %v", err)
+	}
+}
+
+// A null is absent; ids of the Hub are known too; overrides replace keys.
+func TestModel(t *testing.T) {
+	w, err := Parse([]byte(`{"model":"openai-community/GPT2","batch":null,"config":{"n_layer":2}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := w.Config.GPT2()
+	if err != nil || g.Layers != 2 || g.Heads != 12 || w.Model != "gpt2" || w.Batch != 16 {
+		t.Errorf("%+v, %+v, %v", w, g, err)
+	}
+	original, err := FindModel("gpt2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err := original.Config.GPT2(); err != nil || g.Layers != 12 {
+		t.Errorf("the catalog was changed: %+v, %v", g, err)
+	}
+}
+
+// A published config.json has no num_labels, only the names of the classes,
+// and switches that are off.
+func TestPublishedConfig(t *testing.T) {
+	w, err := Parse([]byte(`{"config":{"architectures":["ViTForImageClassification"],"model_type":"vit","is_decoder":false,
+		"id2label":{"0":"a","1":"b","2":"c"},"label2id":{"a":0,"b":1,"c":2},"pruned_heads":{}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := w.Config.ViT(); err != nil || v.NumLabels != 3 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if _, err := Parse([]byte(`{"config":{"model_type":"bert","is_decoder":true}}`)); err == nil {
+		t.Error("a BERT that decodes was taken")
+	}
+}
+
+func TestDraft(t *testing.T) {
+	d := Draft{}
+	for key, text := range map[string]string{"model": "bert", "batch": "8", "checkpointing": "true", "id": "7", "precision": "bf16", "config": `{"num_hidden_layers":2}`} {
+		d.Set(key, text)
+	}
+	w, err := d.Workload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Batch != 8 || !w.Checkpointing || w.ID != "7" || w.Precision != BF16 {
+		t.Errorf("%+v", *w)
+	}
+	if b, err := w.Config.Bert(); err != nil || b.Layers != 2 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	d.Set("batch", "many")
+	if _, err := d.Workload(); err == nil || !strings.Contains(err.Error(), `batch is "many"; it must be a whole number`) {
+		t.Error(err)
+	}
+}
+
+func TestUseConfig(t *testing.T) {
+	d := Draft{"model": json.RawMessage(`"x/config.json"`), "config": json.RawMessage(`{"num_hidden_layers":3}`)}
+	if err := d.UseConfig([]byte(`{"model_type":"bert","num_hidden_layers":24,"hidden_size":1024,"num_attention_heads":16}`)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := d.Workload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := w.Config.Bert(); err != nil || b.Layers != 3 || b.HiddenSize != 1024 {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// Every model of the catalog is a workload, and described.
+func TestCatalog(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, m := range Models() {
+		if seen[m.ID] || m.ID != strings.ToLower(m.ID) {
+			t.Errorf("%q is there twice or not in lower case", m.ID)
+		}
+		seen[m.ID] = true
+		if m.Name == "" || m.Description == "" || m.Type != "nlp" && m.Type != "vision" {
+			t.Errorf("%s is not described: %+v", m.ID, *m)
+		}
+		if _, err := Parse([]byte(`{"model":"` + m.ID + `"}`)); err != nil {
+			t.Errorf("%s: %v", m.ID, err)
+		}
+	}
+	for _, id := range []string{"bert", "gpt2", "resnet", "vit", "llama-3.2-1b", "lm-small", "lm-2.7b"} {
+		if !seen[id] {
+			t.Errorf("%s is missing", id)
+		}
+	}
+}
+
+func TestReadJSON(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		ids        []string // "!" for one that is wrong
+	}{
+		{"nothing", " \n", nil},
+		{"one", `{"id":"a"}`, []string{"a"}},
+		{"one over several lines", "{\n\"id\":\n\"a\"\n}\n", []string{"a"}},
+		{"lines", "{\"id\":\"a\"}\n\n{\"id\":\"b\"}\n", []string{"a", "b"}},
+		{"a wrong line", "{\"id\":\"a\"}\n{\"id\":\n{\"id\":\"c\"}", []string{"a", "!", "c"}},
+		{"a list", `[{"id":"a"},{"id":"b"},3]`, []string{"a", "b", "!"}},
+	} {
+		t.Run(c.name, func(t *testing.T) { checkEntries(t, ReadJSON([]byte(c.text)), c.ids) })
+	}
+}
+
+func TestReadYAML(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		ids        []string
+	}{
+		{"one", "id: a\nbatch: 8\n", []string{"a"}},
+		{"documents", "id: a\n---\nid: b\n", []string{"a", "b"}},
+		{"a list", "- id: a\n- id: b\n- 3\n", []string{"a", "b", "!"}},
+		{"key twice", "id: a\nid: b\n", []string{"!"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			entries, err := ReadYAML([]byte(c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkEntries(t, entries, c.ids)
+		})
+	}
+	if _, err := ReadYAML([]byte("id: [")); err == nil {
+		t.Error("no YAML was taken")
+	}
+	entries, err := ReadYAML([]byte("model: gpt2\nbatch: 4\nclip_grad_norm: true\nlimit_gib: 14.6\nconfig:\n  n_layer: 2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := entries[0].Draft.Workload()
+	if err != nil || w.Batch != 4 || !w.ClipGradNorm || w.LimitGiB != 14.6 {
+		t.Errorf("%+v, %v", w, err)
+	}
+}
+
+func checkEntries(t *testing.T, entries []Entry, ids []string) {
+	t.Helper()
+	var got []string
+	for _, e := range entries {
+		id := e.Draft.Text("id")
+		if e.Err != nil {
+			id = "!"
+		}
+		got = append(got, id)
+	}
+	if diff := cmp.Diff(ids, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Nothing that is read can make it fall over.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"model":"bert","batch":8,"config":{"num_hidden_layers":2}}`))
+	f.Add([]byte("- model: gpt2\n  precision: bf16\n- {model: t5-small}\n"))
+	f.Add([]byte(`{"config":{"model_type":"resnet","depths":[1,2],"hidden_sizes":[0]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		entries := ReadJSON(data)
+		if more, err := ReadYAML(data); err == nil {
+			entries = append(entries, more...)
+		}
+		for _, e := range entries {
+			if e.Err == nil {
+				if w, err := e.Draft.Workload(); (w == nil) == (err == nil) {
+					t.Error("a workload and an error, or neither")
+				}
+			}
+		}
+	})
+}
