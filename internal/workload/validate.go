@@ -70,3 +70,5 @@ func within(key string, value, least, most int64) error {
 		return nil
 	}
 }
+
+func positive(key string, value int64) error { return within(key, value, 1, math.MaxInt64) }
