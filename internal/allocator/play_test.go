@@ -30,6 +30,7 @@ func bareTrace(recorded *trace.Trace) *trace.Trace {
 var holes = []string{
 	"llama_3l_b4_s256_amp-bf16_adamw_train.pickle.xz",
 	"llama_3l_b4_s256_bf16_adamw_train_ckpt.pickle.xz",
+	"t5_3l_b4_s128_fp32_adamw_train.pickle.xz",
 	"vit_3l_b8_i224_bf16_adamw_train.pickle.xz",
 }
 
