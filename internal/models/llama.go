@@ -139,7 +139,9 @@ func (m *llama) layer(t *torch.Torch, l *llamaLayer, x, mask, cos, sin *torch.Va
 	hidden := f.Let(x)
 	residual := f.Let(hidden)
 	hidden.Set(rmsNorm(t, hidden, l.inputNorm))
-	hidden.Set(m.attention(t, l, hidden, mask, cos, sin, cache))
+	attended, weights := m.attention(t, l, hidden, mask, cos, sin, cache)
+	hidden.Set(attended)
+	f.Let(weights) // hidden_states, _ = self.self_attn(...): a name like any other
 	hidden.Set(t.Add(residual, hidden))
 	residual.Set(hidden)
 	hidden.Set(rmsNorm(t, hidden, l.attentionNorm))
@@ -148,7 +150,7 @@ func (m *llama) layer(t *torch.Torch, l *llamaLayer, x, mask, cos, sin *torch.Va
 	return f.Return(hidden)
 }
 
-func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value {
+func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin *torch.Var, cache *dynamicCache) (out, weights torch.Value) {
 	f := t.Enter()
 	b, s, size := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1), m.cfg.HeadSize()
 	split := func(x torch.Value) *torch.Var {
@@ -170,11 +172,10 @@ func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin 
 		dropout = 0
 	}
 	attended, weights := groupedAttention(t, m.w.Attention, q, k, v, mask, dropout)
-	out := f.Let(attended)
-	f.Let(weights)
-	out.Set(t.Contiguous(t.Reshape(out, b, s, -1)))
-	out.Set(t.Linear(out, l.output))
-	return f.Return(out)
+	o := f.Let(attended)
+	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))
+	o.Set(t.Linear(o, l.output))
+	return f.Return(o), weights
 }
 
 // mlp is LlamaMLP.
