@@ -24,8 +24,8 @@ func (t *Torch) efficientAttention(a *attention) *Tensor {
 		saved.bias = t.save(n, a.bias)
 		saved.k, saved.q, saved.v = t.save(n, a.k), t.save(n, a.q), t.save(n, a.v)
 		t.save(n, sums)
-		o := t.save(n, out)
-		n.backward = func(g []*Tensor) []*Tensor { return t.efficientBackward(n, g[0], o, &saved) }
+		t.save(n, out)
+		n.backward = func(g []*Tensor) []*Tensor { return t.efficientBackward(n, g[0], &saved) }
 		n.made(out)
 	}
 	t.release(sums)
@@ -62,7 +62,7 @@ func alignedTo8(x *Tensor) bool {
 // efficientBackward is _efficient_attention_backward: the gradients, with rows
 // of the bias's padded to 16, then the row sums of gradient times result, then
 // the kernel's workspace.
-func (t *Torch) efficientBackward(n *node, grad, out *Tensor, a *attention) []*Tensor {
+func (t *Torch) efficientBackward(n *node, grad *Tensor, a *attention) []*Tensor {
 	dense := t.contiguousHeads(grad)
 	gradients := []*Tensor{
 		t.heads(a.q.Dim(0), a.q.Dim(1), a.q.Dim(2), a.q.Dim(3), a.q.DType),
@@ -76,8 +76,9 @@ func (t *Torch) efficientBackward(n *node, grad, out *Tensor, a *attention) []*T
 		gradients[3] = t.alias(rows, s, rows.stride)
 		t.release(rows)
 	}
-	delta := t.efficientDelta(dense, out, a.q)
-	workspace := t.allocate(t.efficientKernel(a).workspace(a))
+	kernel := t.efficientKernel(a)
+	delta := t.efficientDelta(dense, a.q, kernel)
+	workspace := t.allocate(kernel.workspace(a))
 	t.release(delta)
 	t.drop(workspace)
 	t.release(dense)
@@ -85,10 +86,12 @@ func (t *Torch) efficientBackward(n *node, grad, out *Tensor, a *attention) []*T
 }
 
 // efficientDelta is the row sums of gradient times result. Kernels for half
-// types make them themselves; for float32 it takes a product of full size.
-func (t *Torch) efficientDelta(grad, out, q *Tensor) *Tensor {
+// types make them themselves, save some of the V100's (kKernelComputesDelta);
+// for float32 it takes a product of full size.
+func (t *Torch) efficientDelta(grad, q *Tensor, kernel efficientBlocks) *Tensor {
 	b, h, s := q.Dim(0), q.Dim(1), q.Dim(2)
-	if q.DType != Float32 && t.Device.Major >= 8 {
+	v100 := t.Device.Major == 7 && t.Device.Minor == 0
+	if q.DType.IsHalf() && !(v100 && kernel.staged) {
 		return t.empty(Float32, b, h, s)
 	}
 	product := t.empty(Float32, grad.Shape...)
