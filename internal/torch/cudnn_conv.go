@@ -19,7 +19,7 @@ import (
 // (cudnn/Conv_v8.cpp asks it for a list and takes the first that runs), so the
 // sizes are measured: cudnn_conv.txt holds those of ResNets and ViTs on an
 // H200. A convolution that is not in it is taken to be computed as the most
-// similar one that is.
+// similar ones are.
 
 // convDirection is what of a convolution is computed.
 type convDirection int
@@ -133,14 +133,18 @@ func (table convTable) workspace(s convShape, batch int64, d convDirection) int6
 	if lines := table[s][d]; lines != nil {
 		return at(lines, batch)
 	}
-	near, ok := table.nearest(s, d)
-	if !ok {
+	var guesses []int64 // the middle one is taken
+	for _, near := range table.nearest(s, d) {
+		// Heuristics look at how much there is to compute.
+		pixels := batch * s.out() * s.out()
+		nearBatch := max(1, (pixels+near.out()*near.out()/2)/(near.out()*near.out()))
+		guesses = append(guesses, carryOver(at(table[near][d], nearBatch), near, nearBatch, s, batch))
+	}
+	if len(guesses) == 0 {
 		return 0
 	}
-	// Heuristics look at how much there is to compute.
-	pixels := batch * s.out() * s.out()
-	nearBatch := max(1, (pixels+near.out()*near.out()/2)/(near.out()*near.out()))
-	return carryOver(at(table[near][d], nearBatch), near, nearBatch, s, batch)
+	slices.Sort(guesses)
+	return guesses[len(guesses)/2]
 }
 
 // at is the workspace of a batch.
@@ -152,19 +156,24 @@ func at(lines []convLine, batch int64) int64 {
 	return max(0, lines[i].bytes+lines[i].slope*(batch-lines[i].from))
 }
 
-// nearest is the measured convolution that is most like another.
-func (table convTable) nearest(s convShape, d convDirection) (best convShape, ok bool) {
-	least := math.Inf(1)
+// nearest are the measured convolutions that are most like another. Five of
+// them outvote one whose heuristics are about to change: with all of one image
+// size taken out of the table, they predict its ResNets best.
+func (table convTable) nearest(s convShape, d convDirection) []convShape {
+	const count = 5
+	var found []convShape
+	distances := make(map[convShape]float64)
 	for o, lines := range table {
-		if o.dtype != s.dtype || lines[d] == nil {
-			continue
-		}
-		// Of two that are equally near, the map must not decide.
-		if x := s.distance(o); x < least || x == least && slices.Compare(o.fields(), best.fields()) < 0 {
-			best, least, ok = o, x, true
+		if o.dtype == s.dtype && lines[d] != nil {
+			found = append(found, o)
+			distances[o] = s.distance(o)
 		}
 	}
-	return best, ok
+	slices.SortFunc(found, func(a, b convShape) int {
+		// Of two that are equally near, the map must not decide.
+		return cmp.Or(cmp.Compare(distances[a], distances[b]), slices.Compare(a.fields(), b.fields()))
+	})
+	return found[:min(count, len(found))]
 }
 
 // distance says how unlike two convolutions are, in doublings; another kernel
