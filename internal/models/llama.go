@@ -44,7 +44,7 @@ func newLlama(t *torch.Torch, c *workload.Llama, w *workload.Workload, dtype tor
 		})
 	}
 	m.norm = t.NewRMSNorm(c.HiddenSize, dtype)
-	m.rotary = newRotary(t, c.HeadSize())
+	m.rotary = newRotary(t, c.Rope(), c.HeadSize())
 	m.rotary.initWeights(t)
 	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, dtype)
 	if c.TieWordEmbeddings {

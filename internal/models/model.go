@@ -104,6 +104,12 @@ func New(t *torch.Torch, w *workload.Workload) (*Model, error) {
 			return nil, err
 		}
 		return newLlama(t, cfg, w, dtype), nil
+	case "TransformerLM":
+		cfg, err := c.LM()
+		if err != nil {
+			return nil, err
+		}
+		return newLM(t, cfg, w, dtype)
 	default:
 		return nil, fmt.Errorf("architecture %q (model_type %q) is not modelled", c.Architecture, c.ModelType)
 	}

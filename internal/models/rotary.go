@@ -1,52 +1,81 @@
 package models
 
-import "memorymark/internal/torch"
+import (
+	"memorymark/internal/torch"
+	"memorymark/internal/trace"
+	"memorymark/internal/workload"
+)
 
 // rotary is LlamaRotaryEmbedding and its copies: the frequencies that rotate
 // queries and keys (transformers/models/llama/modeling_llama.py).
 type rotary struct {
-	inverse, original *torch.Tensor
+	kind              workload.RopeType
+	inverse, original torch.Value
 	size              int64 // of a head
 }
 
 // newRotary makes the module. _init_weights computes the frequencies again
 // and copies them over.
-func newRotary(t *torch.Torch, size int64) *rotary {
-	r := &rotary{size: size}
-	r.inverse = r.frequencies(t)
-	r.original = t.Buffer(torch.Float32, size/2)
+func newRotary(t *torch.Torch, kind workload.RopeType, size int64) *rotary {
+	r := &rotary{kind: kind, size: size}
+	t.As(trace.Parameter, func() {
+		r.inverse = r.frequencies(t)
+		r.original = t.Clone(r.inverse.Borrow())
+	})
 	return r
 }
 
 // initWeights is the part of _init_weights that is about the module.
-func (r *rotary) initWeights(t *torch.Torch) { t.Release(r.frequencies(t)) }
+func (r *rotary) initWeights(t *torch.Torch) { t.Drop(r.frequencies(t)) }
 
 // cast is model.to(dtype), which casts buffers too.
 func (r *rotary) cast(t *torch.Torch, dtype torch.DType) {
-	for _, b := range []**torch.Tensor{&r.inverse, &r.original} {
-		if (*b).DType != dtype {
-			old := *b
-			*b = t.Buffer(dtype, r.size/2)
-			t.Release(old)
-		}
+	t.As(trace.Parameter, func() {
+		r.inverse = t.To(r.inverse, dtype)
+		r.original = t.To(r.original, dtype)
+	})
+}
+
+// frequencies is compute_default_rope_parameters, or the function of another
+// type of rotary positions (transformers/modeling_rope_utils.py).
+func (r *rotary) frequencies(t *torch.Torch) torch.Value {
+	switch r.kind {
+	case workload.Llama3Rope:
+		return llama3Frequencies(t, inverseFrequencies(t, t.Floats(t.Arange(r.size/2))))
+	case workload.LinearRope: // divides in place
+		return inverseFrequencies(t, t.Floats(t.Arange(r.size/2)))
+	default:
+		return inverseFrequencies(t, t.Full(torch.Float32, r.size/2))
 	}
 }
 
-// frequencies is compute_default_rope_parameters:
-// 1.0 / (base ** (arange(0, dim, 2) / dim)).
-func (r *rotary) frequencies(t *torch.Torch) *torch.Tensor {
-	n := r.size / 2
-	steps := t.Buffer(torch.Float32, n)
-	fractions := t.Buffer(torch.Float32, n)
-	t.Release(steps)
-	powers := t.Buffer(torch.Float32, n)
-	t.Release(t.Buffer(torch.Int64)) // the base, a double on the device
-	t.Release(fractions)
-	reciprocal := t.Buffer(torch.Float32, n)
-	inverse := t.Buffer(torch.Float32, n)
-	t.Release(reciprocal)
-	t.Release(powers)
+// inverseFrequencies is 1.0 / (base ** (steps / dim)): a number before / is
+// multiplied with the reciprocal, one before ** becomes a double on the device.
+func inverseFrequencies(t *torch.Torch, steps torch.Value) torch.Value {
+	fractions := t.Floats(steps)
+	powers := t.Floats(fractions.Borrow())
+	t.Drop(t.Full(torch.Int64))
+	t.Drop(fractions)
+	inverse := divided(t, powers.Borrow())
+	t.Drop(powers)
 	return inverse
+}
+
+// divided is a number / x.
+func divided(t *torch.Torch, x torch.X) torch.Value { return t.Floats(t.Floats(x)) }
+
+// llama3Frequencies is the rest of _compute_llama3_parameters: low frequencies
+// are scaled, those in the middle smoothly.
+func llama3Frequencies(t *torch.Torch, inverse torch.Value) torch.Value {
+	f := t.Enter()
+	freq := f.Let(inverse)
+	wavelen := f.Let(divided(t, freq))
+	scaled := f.Let(t.Floats(t.Compare(wavelen), t.Floats(freq), freq)) // where
+	smooth := f.Let(t.Floats(t.Floats(divided(t, wavelen))))
+	smoothed := f.Let(t.Floats(t.Floats(t.Floats(t.Floats(smooth), scaled)), t.Floats(smooth, scaled)))
+	medium := f.Let(t.Compare(t.Compare(t.Compare(wavelen)), t.Compare(t.Compare(wavelen))))
+	scaled.Set(t.Floats(medium, smoothed, scaled)) // where
+	return f.Return(scaled)
 }
 
 // angles returns the cosines and sines of all positions, in the type of the
@@ -56,7 +85,7 @@ func (r *rotary) angles(t *torch.Torch, hidden, positions *torch.Var) (cos, sin 
 	t.NoGrad(func() {
 		t.Autocast(torch.NoDType, func() {
 			f := t.Enter()
-			inverse := f.Let(t.To(t.View(torch.Borrow(r.inverse), 1, r.size/2, 1), torch.Float32))
+			inverse := f.Let(t.To(t.View(r.inverse.Borrow(), 1, r.size/2, 1), torch.Float32))
 			ids := f.Let(t.To(t.View(positions, 1, 1, n), torch.Float32))
 			freqs := f.Let(t.Transpose(t.MatMul(inverse, ids), 1, 2))
 			emb := f.Let(t.Cat(-1, freqs, freqs))

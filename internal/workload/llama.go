@@ -1,9 +1,6 @@
 package workload
 
-import (
-	"encoding/json"
-	"fmt"
-)
+import "fmt"
 
 // Llama is transformers' LlamaConfig, MistralConfig or Qwen2Config: decoders
 // that differ in biases and in which layers attend through a window.
@@ -32,17 +29,22 @@ type Llama struct {
 	qwen2 bool
 }
 
-// RopeParameters are what of the rotary positions says something about memory.
+// RopeParameters are what of the rotary positions says something about memory:
+// which function computes the frequencies.
 type RopeParameters struct {
-	Type    string `json:"rope_type"`
-	OldType string `json:"type"`
+	Type    RopeType `json:"rope_type"`
+	OldType RopeType `json:"type"`
 }
 
-// UnmarshalJSON reads the parameters and leaves the numbers be.
-func (r *RopeParameters) UnmarshalJSON(data []byte) error {
-	type plain RopeParameters
-	return json.Unmarshal(data, (*plain)(r))
-}
+// RopeType is a key of ROPE_INIT_FUNCTIONS.
+type RopeType string
+
+// The types of rotary positions.
+const (
+	DefaultRope RopeType = "default"
+	LinearRope  RopeType = "linear"
+	Llama3Rope  RopeType = "llama3"
+)
 
 // Llama reads a configuration of the Llama, Mistral or Qwen2 family.
 func (c *Config) Llama() (*Llama, error) {
@@ -69,20 +71,21 @@ func (l *Llama) validate(family string) error {
 	if l.HiddenAct != "silu" {
 		return fmt.Errorf("config: hidden_act %q of a %s is not modelled", l.HiddenAct, family)
 	}
-	for _, r := range []*RopeParameters{l.RopeScaling, l.RopeParameters} {
-		if r == nil {
-			continue
-		}
-		switch kind := r.Type + r.OldType; kind {
-		case "", "default":
-		default:
-			return fmt.Errorf("config: rope_type %q of a %s is not modelled", kind, family)
+	return oneOf("config: rope_type of a "+family, l.Rope(), DefaultRope, LinearRope, Llama3Rope)
+}
+
+// Rope returns the type of the rotary positions.
+func (l *Llama) Rope() RopeType {
+	for _, r := range []*RopeParameters{l.RopeParameters, l.RopeScaling} {
+		switch {
+		case r == nil:
+		case r.Type != "":
+			return r.Type
+		case r.OldType != "":
+			return r.OldType
 		}
 	}
-	if l.Heads <= 0 || l.Groups() <= 0 || l.Heads%l.Groups() != 0 {
-		return fmt.Errorf("config: %d attention heads do not share %d key and value heads", l.Heads, l.Groups())
-	}
-	return nil
+	return DefaultRope
 }
 
 // Groups returns the heads of keys and values.

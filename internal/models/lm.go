@@ -1,0 +1,182 @@
+package models
+
+import (
+	"errors"
+
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+// lm is the plain transformer language model, TransformerLM. It stands for
+// this PyTorch code:
+//
+//	class RMSNorm(nn.Module):
+//	    def __init__(self, d):
+//	        self.weight = nn.Parameter(torch.ones(d))
+//	    def forward(self, x):
+//	        dtype = x.dtype
+//	        x = x.to(torch.float32)
+//	        variance = x.pow(2).mean(-1, keepdim=True)
+//	        x = x * torch.rsqrt(variance + 1e-5)
+//	        return self.weight * x.to(dtype)
+//
+//	def rotate(x, cos, sin):
+//	    x1, x2 = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+//	    return x * cos + torch.cat((-x2, x1), dim=-1) * sin
+//
+//	class Attention(nn.Module):
+//	    def __init__(self, d, heads):
+//	        self.q, self.k, self.v, self.o = (nn.Linear(d, d, bias=False) for _ in range(4))
+//	    def forward(self, x, cos, sin, mask):
+//	        b, s, d = x.shape
+//	        q = rotate(self.q(x).view(b, s, self.heads, -1).transpose(1, 2), cos, sin)
+//	        k = rotate(self.k(x).view(b, s, self.heads, -1).transpose(1, 2), cos, sin)
+//	        v = self.v(x).view(b, s, self.heads, -1).transpose(1, 2)
+//	        scores = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(q.shape[-1])
+//	        scores = torch.where(mask, scores, float("-inf"))
+//	        weights = torch.softmax(scores, dim=-1)
+//	        return self.o(torch.matmul(weights, v).transpose(1, 2).reshape(b, s, d))
+//
+//	class Block(nn.Module):
+//	    def __init__(self, d, d_ff, heads):
+//	        self.norm1, self.attention, self.norm2 = RMSNorm(d), Attention(d, heads), RMSNorm(d)
+//	        self.gate, self.up = nn.Linear(d, d_ff, bias=False), nn.Linear(d, d_ff, bias=False)
+//	        self.down = nn.Linear(d_ff, d, bias=False)
+//	    def forward(self, x, cos, sin, mask):
+//	        x = x + self.attention(self.norm1(x), cos, sin, mask)
+//	        h = self.norm2(x)
+//	        return x + self.down(F.silu(self.gate(h)) * self.up(h))
+//
+//	class TransformerLM(nn.Module):
+//	    def __init__(self, vocab, d, d_ff, layers, heads):
+//	        self.embed = nn.Embedding(vocab, d)
+//	        self.blocks = nn.ModuleList(Block(d, d_ff, heads) for _ in range(layers))
+//	        self.norm, self.head = RMSNorm(d), nn.Linear(d, vocab, bias=False)
+//	    def forward(self, input_ids, labels=None):
+//	        x = self.embed(input_ids)
+//	        cos, sin = rotary(input_ids.shape[1], self.size, x.dtype)
+//	        mask = torch.ones(s, s, dtype=torch.bool, device="cuda").tril()
+//	        for block in self.blocks:
+//	            x = block(x, cos, sin, mask)
+//	        logits = self.head(self.norm(x))
+//	        loss = None
+//	        if labels is not None:
+//	            loss = F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
+//	        return Output(loss=loss, logits=logits)
+//
+//	@torch.no_grad()
+//	def rotary(length, size, dtype):
+//	    frequencies = 10000.0 ** (torch.arange(0, size, 2, dtype=torch.float32, device="cuda") / -size)
+//	    angles = torch.arange(length, device="cuda")[:, None] * frequencies
+//	    angles = torch.cat((angles, angles), dim=-1)
+//	    return angles.cos().to(dtype), angles.sin().to(dtype)
+//
+// Under checkpointing a block is called as torch.utils.checkpoint.checkpoint(
+// block, x, cos, sin, mask, use_reentrant=False).
+type lm struct {
+	cfg    *workload.LM
+	w      *workload.Workload
+	embed  *torch.Embedding
+	blocks []lmBlock
+	norm   *torch.RMSNorm
+	head   *torch.Linear
+}
+
+type lmBlock struct {
+	norm1          *torch.RMSNorm
+	q, k, v, o     *torch.Linear
+	norm2          *torch.RMSNorm
+	gate, up, down *torch.Linear
+}
+
+// newLM makes the model, parameters in the order of its constructors.
+func newLM(t *torch.Torch, c *workload.LM, w *workload.Workload, dtype torch.DType) (*Model, error) {
+	if w.AttentionMask != workload.NoMask {
+		return nil, errors.New("attention_mask of the plain language model is not modelled: it takes none")
+	}
+	m := &lm{cfg: c, w: w, embed: t.NewEmbedding(c.VocabSize, c.Width, dtype)}
+	linear := func(in, out int64) *torch.Linear { return t.NewLinear(in, out, false, dtype) }
+	for range c.Layers {
+		m.blocks = append(m.blocks, lmBlock{
+			norm1: t.NewRMSNorm(c.Width, dtype),
+			q:     linear(c.Width, c.Width), k: linear(c.Width, c.Width),
+			v: linear(c.Width, c.Width), o: linear(c.Width, c.Width),
+			norm2: t.NewRMSNorm(c.Width, dtype),
+			gate:  linear(c.Width, c.Inner), up: linear(c.Width, c.Inner), down: linear(c.Inner, c.Width),
+		})
+	}
+	m.norm = t.NewRMSNorm(c.Width, dtype)
+	m.head = linear(c.Width, c.VocabSize)
+	return &Model{Forward: m.forward, Kind: Language, NumLabels: c.VocabSize}, nil
+}
+
+func (m *lm) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	x := f.Let(t.Embedding(torch.Borrow(batch.IDs), m.embed))
+	s := batch.IDs.Dim(1)
+	cosines, sines := m.rotary(t, s, x.Tensor().DType)
+	cos, sin := f.Let(cosines), f.Let(sines)
+	mask := f.Let(t.Compare(t.Full(torch.Bool, s, s)))
+	for i := range m.blocks {
+		block := func(x *torch.Var, k []*torch.Var) torch.Value {
+			return m.block(t, &m.blocks[i], x, k[0], k[1], k[2])
+		}
+		if m.w.Checkpointing {
+			x.Set(t.Checkpoint(block, x, cos, sin, mask))
+		} else {
+			x.Set(block(x, []*torch.Var{cos, sin, mask}))
+		}
+	}
+	logits := f.Let(t.Linear(rmsNorm(t, x, m.norm), m.head))
+	var loss torch.Value
+	if batch.Labels != nil {
+		labels := t.View(torch.Borrow(batch.Labels), -1)
+		loss = f.Keep(f.Let(t.CrossEntropy(t.View(logits, -1, m.cfg.VocabSize), labels)))
+	}
+	out := Output{Loss: loss, Logits: f.Keep(logits)}
+	f.End()
+	return out
+}
+
+func (m *lm) rotary(t *torch.Torch, length int64, dtype torch.DType) (cos, sin torch.Value) {
+	size := m.cfg.Width / m.cfg.Heads
+	t.NoGrad(func() {
+		f := t.Enter()
+		exponents := t.Floats(t.Full(torch.Float32, size/2))
+		frequencies := f.Let(t.Floats(exponents.Borrow()))
+		t.Drop(t.Full(torch.Int64)) // the base, a double on the device
+		t.Drop(exponents)
+		angles := f.Let(t.Floats(t.Unsqueeze(t.Arange(length), 1), frequencies))
+		angles.Set(t.Cat(-1, angles, angles))
+		cos = t.To(t.Floats(angles), dtype)
+		sin = t.To(t.Floats(angles), dtype)
+		f.End()
+	})
+	return cos, sin
+}
+
+func (m *lm) block(t *torch.Torch, b *lmBlock, input, cos, sin, mask *torch.Var) torch.Value {
+	f := t.Enter()
+	x := f.Let(input)
+	x.Set(t.Add(x, m.attention(t, b, rmsNorm(t, x, b.norm1), cos, sin, mask)))
+	h := f.Let(rmsNorm(t, x, b.norm2))
+	return f.Return(t.Add(x, t.Linear(t.Mul(t.SiLU(t.Linear(h, b.gate)), t.Linear(h, b.up)), b.down)))
+}
+
+func (m *lm) attention(t *torch.Torch, p *lmBlock, input torch.Value, cos, sin, mask *torch.Var) torch.Value {
+	f := t.Enter(input)
+	x := f.Let(input.Borrow())
+	b, s, d := x.Tensor().Dim(0), x.Tensor().Dim(1), m.cfg.Width
+	split := func(x torch.Value) torch.Value { return t.Transpose(t.View(x, b, s, m.cfg.Heads, -1), 1, 2) }
+	turn := func(x torch.Value) torch.Value {
+		g := t.Enter(x)
+		return g.Return(rotate(t, x.Borrow(), cos, sin))
+	}
+	q := f.Let(turn(split(t.Linear(x, p.q))))
+	k := f.Let(turn(split(t.Linear(x, p.k))))
+	v := f.Let(split(t.Linear(x, p.v)))
+	scores := f.Let(t.Scale(t.MatMul(q, t.Transpose(k, -2, -1))))
+	scores.Set(t.WhereScalar(mask, scores))
+	weights := f.Let(t.Softmax(scores, torch.NoDType))
+	return f.Return(t.Linear(t.Reshape(t.Transpose(t.MatMul(weights, v), 1, 2), b, s, d), p.o))
+}
