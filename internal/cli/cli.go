@@ -50,7 +50,7 @@ func newRoot(e *env) *cobra.Command {
 		Long: "MemoryMark tells where GPU memory goes when a neural network trains, and what to do\n" +
 			"about it.",
 		Annotations: map[string]string{"footer": exitCodeHelp()},
-		Example: "  memorymark snapshot info oom.pickle\n" +
+		Example: "  memorymark predict bert --batch 32 --gpu a10\n" +
 			"  memorymark snapshot top oom.pickle --at oom",
 		Args:          cobra.ArbitraryArgs,
 		RunE:          runGroup,
@@ -64,7 +64,7 @@ func newRoot(e *env) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return badUsage(seeHelp(c), "%w", err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().BoolVar(&e.json, "json", false, "print JSON instead of text")
-	root.AddCommand(newSnapshot(e), newVersion(e))
+	root.AddCommand(newPredict(e), newModels(e), newGPUs(e), newSnapshot(e), newVersion(e))
 	return root
 }
 

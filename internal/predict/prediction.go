@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"fmt"
+
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
@@ -66,12 +68,18 @@ type Simulation struct {
 
 // Simulate runs three steps under the workload's limit, or under what the card
 // has.
-func Simulate(w *workload.Workload, card *gpu.Card) (*Simulation, error) {
+func Simulate(w *workload.Workload, card *gpu.Card) (s *Simulation, err error) {
+	defer func() {
+		// One strange workload must not take the others, or a server, with it.
+		if r := recover(); r != nil {
+			s, err = nil, fmt.Errorf("predict %s: %v; this is a fault of MemoryMark's, please report it", w.Config.Architecture, r)
+		}
+	}()
 	p, err := Run(w, deviceOf(card), steps)
 	if err != nil {
 		return nil, err
 	}
-	s := &Simulation{Process: p, Card: card, Limit: limitOf(w, card)}
+	s = &Simulation{Process: p, Card: card, Limit: limitOf(w, card)}
 	s.Course = s.play(s.Limit)
 	return s, nil
 }
@@ -151,16 +159,17 @@ func deviceOf(c *gpu.Card) torch.Device {
 	}
 }
 
-// Line is memory against batch size: fixed + per sample × batch, through the
-// peaks at the workload's batch and at twice that.
+// Line is allocated memory against batch size: fixed + per sample × batch,
+// through the peaks of forward and backward at the workload's batch and at
+// twice that. The optimizer's peak knows no batch, and is above the line for
+// small ones.
 type Line struct {
 	Fixed     bytesize.Bytes `json:"fixed"`
 	PerSample bytesize.Bytes `json:"per_sample"`
 }
 
-// MemoryLine returns how the peak of allocated memory grows with the batch. It
-// is the slope at this batch: with a small one the peak may lie in the
-// optimizer, which knows no batch.
+// MemoryLine returns how the peak of forward and backward grows with the
+// batch, once the process has settled.
 func MemoryLine(w *workload.Workload, card *gpu.Card) (*Line, error) {
 	twice := *w
 	twice.Batch *= 2
@@ -171,8 +180,18 @@ func MemoryLine(w *workload.Workload, card *gpu.Card) (*Line, error) {
 			return nil, err
 		}
 		s := Simulation{Process: p, Card: card}
-		peaks[i] = s.play(noLimit).PeakAllocated
+		c := allocator.Play(p.Trace(), s.options(noLimit), []int{p.Steps[steps-2], p.lastUpdate()})
+		peaks[i] = c.Stages[1].PeakAllocated
 	}
 	slope := (peaks[1] - peaks[0]) / w.Batch
 	return &Line{Fixed: bytesize.Bytes(peaks[0] - slope*w.Batch), PerSample: bytesize.Bytes(slope)}, nil
+}
+
+// lastUpdate is the event at which the optimizer's last step begins, or the
+// end of a process without one.
+func (p *Process) lastUpdate() int {
+	if last := p.spans[len(p.spans)-1]; last.phase == updating {
+		return last.from
+	}
+	return len(p.Trace().Events)
 }

@@ -5,6 +5,8 @@
 package predict
 
 import (
+	"fmt"
+
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
 	"memorymark/internal/trace"
@@ -29,6 +31,9 @@ type Process struct {
 	spans []span // what was going on, by event
 }
 
+// maxParameters is more than fits any card a hundred times over.
+const maxParameters = 1e12
+
 // Run builds the model of a workload and runs steps of it.
 func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	p := &Process{t: torch.New(d), w: w}
@@ -37,6 +42,9 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	var err error
 	if p.model, err = models.New(p.t, w); err != nil {
 		return nil, err
+	}
+	if n := p.t.ParameterCount(); n > maxParameters {
+		return nil, fmt.Errorf("the model has %.3g parameters; more than %.0g are not predicted for one card", float64(n), float64(maxParameters))
 	}
 	p.ModelEvents = p.events()
 	p.opt = p.t.NewOptimizer(optimizers[w.Optimizer], impls[w.OptimizerImpl])

@@ -68,11 +68,14 @@ func (t *Torch) parameter(dtype DType, shape ...int64) *Tensor {
 	return p
 }
 
-// ParameterCount returns the number of elements of all parameters.
+// ParameterCount returns the number of elements of all parameters, or some
+// number beyond all models for more than can be counted.
 func (t *Torch) ParameterCount() int64 {
 	n := int64(0)
 	for _, p := range t.parameters {
-		n += p.Numel()
+		if n += p.Numel(); n > 1<<62 {
+			break
+		}
 	}
 	return n
 }

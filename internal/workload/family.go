@@ -178,3 +178,6 @@ func checkDivisions(sizes map[string]int64) error {
 	}
 	return errors.Join(all...)
 }
+
+// TakesImages reports whether a batch is images, not tokens.
+func (c *Config) TakesImages() bool { return c.ModelType == "resnet" || c.ModelType == "vit" }

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"memorymark/internal/predict"
+	"memorymark/internal/report"
+	"memorymark/internal/snapshot"
+	"memorymark/internal/trace"
+	"memorymark/internal/workload"
+)
+
+type predictFlags struct {
+	*workloadFlags
+	file     string
+	snapshot string
+}
+
+func newPredict(e *env) *cobra.Command {
+	var f predictFlags
+	c := &cobra.Command{
+		Use:   "predict [MODEL]",
+		Short: "What a training step takes, without a GPU",
+		Long: "Runs three training steps on a symbolic PyTorch and a simulation of its caching\n" +
+			"allocator, and says what they take: the peaks of each step, and where the memory goes\n" +
+			"at the peak. Needs no GPU and no Python.\n\n" +
+			"MODEL is an id of memorymark models, or a path to a Hugging Face config.json.\n\n" +
+			"With -f it predicts many workloads, from a file of JSON objects, one a line, or of\n" +
+			"YAML; it writes a line of JSON for each, in order, and flags override what the file\n" +
+			"says. A workload that is wrong gets a line with its error, and the exit code is 2.\n\n" +
+			"Without -f the exit code is 1 if the steps do not fit the card.",
+		Example: "  memorymark predict bert --batch 32 --gpu a10\n" +
+			"  memorymark predict gpt2 --precision amp-bf16 --sequence 512 --json\n" +
+			"  memorymark predict ./config.json --optimizer sgd --snapshot step.pickle\n" +
+			"  memorymark predict -f workloads.jsonl > predictions.jsonl",
+		Args: cobra.MaximumNArgs(1),
+	}
+	f.workloadFlags = addWorkloadFlags(c)
+	c.Flags().StringVarP(&f.file, "file", "f", "", "predict the workloads of a `file`, - for standard input")
+	c.Flags().StringVar(&f.snapshot, "snapshot", "", "also write the predicted process to a `file`, as a snapshot of PyTorch's")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if f.file != "" {
+			return f.many(c, e, args)
+		}
+		return f.one(c, e, args)
+	}
+	return c
+}
+
+// draft puts the arguments over what a file says.
+func (f *predictFlags) draft(d workload.Draft, args []string) workload.Draft {
+	if len(args) > 0 {
+		d.Set("model", args[0])
+	}
+	f.apply(d)
+	return d
+}
+
+// one predicts the workload of the command line.
+func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
+	w, err := e.finish(f.draft(workload.Draft{}, args))
+	if err != nil {
+		return badWorkload(c, err)
+	}
+	card, err := cardOf(w)
+	if err != nil {
+		return err
+	}
+	s, err := predict.Simulate(w, card)
+	if err != nil {
+		return badInput("", "%w", err)
+	}
+	memory, err := predict.MemoryLine(w, card)
+	if err != nil {
+		return badInput("", "%w", err)
+	}
+	if err := f.writeSnapshot(s); err != nil {
+		return err
+	}
+	answer := report.NewPrediction(s, w, memory)
+	if err := e.print(answer, answer.Write); err != nil {
+		return err
+	}
+	if !s.Fits() {
+		return errNo
+	}
+	return nil
+}
+
+func (f *predictFlags) writeSnapshot(s *predict.Simulation) error {
+	if f.snapshot == "" {
+		return nil
+	}
+	return writeFile(f.snapshot, func(w io.Writer) error {
+		return snapshot.Write(w, &snapshot.Snapshot{Devices: []*trace.Trace{s.Trace()}})
+	})
+}
+
+// many predicts the workloads of a file on all cores.
+func (f *predictFlags) many(c *cobra.Command, e *env, args []string) error {
+	entries, err := e.readWorkloads(f.file)
+	if err != nil {
+		return err
+	}
+	if f.snapshot != "" && len(entries) > 1 {
+		return badUsage("", "--snapshot: %s has %d workloads, a snapshot shows one", f.file, len(entries))
+	}
+	out := bufio.NewWriter(e.stdout)
+	wrong := 0
+	err = inOrder(c.Context(), len(entries), func(i int) (any, error) {
+		return f.predictEntry(e, entries[i], args)
+	}, func(i int, answer any, err error) error {
+		if err != nil {
+			wrong++
+			answer = entryError{ID: entries[i].Draft.Text("id"), Line: entries[i].Line, Error: err.Error()}
+		}
+		if _, err := out.Write(line(answer)); err != nil {
+			return err
+		}
+		return nil
+	})
+	if err := errors.Join(err, out.Flush()); err != nil {
+		return err
+	}
+	if wrong > 0 {
+		return badInput("", "%s: %d of %d workloads could not be predicted; their lines say why", f.file, wrong, len(entries))
+	}
+	return nil
+}
+
+// entryError is the line of a workload that could not be predicted.
+type entryError struct {
+	ID    string `json:"id,omitempty"`
+	Line  int    `json:"line,omitempty"` // of the file
+	Error string `json:"error"`
+}
+
+func (f *predictFlags) predictEntry(e *env, entry workload.Entry, args []string) (any, error) {
+	if entry.Err != nil {
+		return nil, entry.Err
+	}
+	w, err := e.finish(f.draft(entry.Draft, args))
+	if err != nil {
+		return nil, err
+	}
+	card, err := cardOf(w)
+	if err != nil {
+		return nil, err
+	}
+	s, err := predict.Simulate(w, card)
+	if err != nil {
+		return nil, err
+	}
+	return s.Prediction(), f.writeSnapshot(s)
+}
+
+// inOrder computes n answers on all cores and hands them over in order, each
+// as soon as it and those before it are there.
+func inOrder(ctx context.Context, n int, compute func(i int) (any, error), take func(i int, answer any, err error) error) error {
+	type result struct {
+		answer any
+		err    error
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	cores := runtime.GOMAXPROCS(0)
+	pending := make(chan chan result, 2*cores) // how far the computing may run ahead
+	go func() {
+		defer close(pending)
+		free := make(chan struct{}, cores)
+		for i := range n {
+			done := make(chan result, 1)
+			select {
+			case pending <- done:
+			case <-ctx.Done():
+				return
+			}
+			free <- struct{}{}
+			go func() {
+				answer, err := compute(i)
+				done <- result{answer, err}
+				<-free
+			}()
+		}
+	}()
+	for i := range n {
+		done, ok := <-pending
+		if !ok {
+			break
+		}
+		r := <-done
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := take(i, r.answer, r.err); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
+	"memorymark/internal/workload"
+)
+
+// Prediction is what a workload takes on a card.
+type Prediction struct {
+	*predict.Prediction
+	Workload *workload.Workload `json:"workload"`
+	GPU      string             `json:"gpu"` // its id
+	GPUTotal bytesize.Bytes     `json:"gpu_total"`
+	Limit    bytesize.Bytes     `json:"limit"` // the most the allocator may reserve
+	card     *gpu.Card
+}
+
+// NewPrediction describes a simulation.
+func NewPrediction(s *predict.Simulation, w *workload.Workload, line *predict.Line) *Prediction {
+	p := s.Prediction()
+	p.MemoryLine = line
+	return &Prediction{Prediction: p, Workload: w, GPU: s.Card.ID, GPUTotal: s.Card.Memory.Bytes, Limit: s.Limit, card: s.Card}
+}
+
+// Write writes the prediction for people.
+func (p *Prediction) Write(w io.Writer, width int) error {
+	fmt.Fprintf(w, "%s  %s\n", heading(p.title()), p.settings())
+	fmt.Fprintf(w, "Predicted, for PyTorch 2.11 and transformers 5.17, on an %s of %v\n\n", p.card.Name, p.GPUTotal)
+	p.writeSteps(w, width)
+	fmt.Fprintf(w, "\n%s\n", heading("At the peak"))
+	p.writeBreakdown(w, width)
+	if l := p.MemoryLine; l != nil {
+		fmt.Fprintf(w, "\n%s  forward and backward allocate %v whatever the batch, and %v for each sample\n",
+			heading("With the batch"), l.Fixed, l.PerSample)
+	}
+	p.writeVerdict(w)
+	return nil
+}
+
+func (p *Prediction) title() string {
+	name := p.Workload.Config.Architecture
+	if m, err := workload.FindModel(p.Workload.Model); err == nil {
+		name = m.Name
+	}
+	return fmt.Sprintf("%s, %s parameters", name, count(int(p.Parameters)))
+}
+
+// settings names what is not the default.
+func (p *Prediction) settings() string {
+	x := p.Workload
+	samples := fmt.Sprintf("batch %d × %d tokens", x.Batch, x.Sequence)
+	if x.Config.TakesImages() {
+		samples = fmt.Sprintf("batch %d × %d² pixels", x.Batch, x.Image)
+	}
+	parts := []string{samples, string(x.Precision), string(x.Optimizer)}
+	if x.OptimizerImpl != workload.Foreach && x.Optimizer != workload.NoOptimizer {
+		parts[2] += " (" + string(x.OptimizerImpl) + ")"
+	}
+	add := func(when bool, text string) {
+		if when {
+			parts = append(parts, text)
+		}
+	}
+	add(x.Phase != workload.Train, string(x.Phase)+" only")
+	add(x.Loss != workload.Labels, "mean of the logits")
+	add(x.Attention != workload.SDPA, string(x.Attention)+" attention")
+	add(x.AttentionMask != workload.NoMask, "mask of "+string(x.AttentionMask))
+	add(x.Checkpointing, "checkpointing")
+	add(x.Mode != workload.Training, "evaluation mode")
+	add(x.Accumulate > 1, fmt.Sprintf("%d accumulated", x.Accumulate))
+	add(x.ClipGradNorm, "clipping")
+	add(x.ExpandableSegments, "expandable segments")
+	return strings.Join(parts, ", ")
+}
+
+func (p *Prediction) writeSteps(w io.Writer, width int) {
+	t := table{columns: []column{
+		{title: "STEP", right: true}, {title: "PEAK REQUESTED", right: true}, {title: "ALLOCATED", right: true},
+		{title: "RESERVED", right: true}, {title: "ALLOCATED AFTER", right: true},
+	}}
+	for i, s := range p.Steps {
+		t.rows = append(t.rows, row{cells: []string{
+			count(i + 1), s.PeakRequested.String(), s.PeakAllocated.String(), s.PeakReserved.String(), s.EndAllocated.String(),
+		}})
+	}
+	t.write(w, width)
+}
+
+func (p *Prediction) writeBreakdown(w io.Writer, width int) {
+	b := &p.Breakdown
+	t := table{columns: []column{{title: "SIZE", right: true}, {title: "SHARE", right: true}, {title: "WHAT"}}}
+	for _, part := range b.Parts() {
+		if part.Bytes == 0 {
+			continue
+		}
+		t.rows = append(t.rows, row{
+			cells: []string{part.Bytes.String(), percent(float64(part.Bytes) / float64(b.Total)), partText[part.Name]},
+			color: categoryColor(partCategory[part.Name]),
+		})
+	}
+	t.rows = append(t.rows, row{cells: []string{b.Total.String(), percent(1), "in all"}})
+	t.write(w, width)
+}
+
+// partText explains the parts of a breakdown.
+var partText = map[string]string{
+	"parameters": "parameters and buffers", "optimizer state": "optimizer state", "gradients": "gradients",
+	"activations": "activations, kept for backward", "temporaries": "temporaries", "input": "the batch",
+	"workspaces": "workspaces of libraries", "rounding": "rounding of the allocator",
+	"fragmentation": "fragmentation: reserved and not allocated", "context": "CUDA context, outside the allocator",
+}
+
+// partCategory is the category whose colour a part has.
+var partCategory = map[string]string{
+	"parameters": "parameter", "optimizer state": "optimizer_state", "gradients": "gradient", "activations": "activation",
+	"temporaries": "temporary", "input": "input", "workspaces": "workspace",
+}
+
+func (p *Prediction) writeVerdict(w io.Writer) {
+	total := p.Breakdown.Total
+	if oom := p.OutOfMemory; oom != nil {
+		when := fmt.Sprintf("in step %d", oom.Step)
+		if oom.Step == 0 {
+			when = "before the first step"
+		}
+		fmt.Fprintf(w, "\n%s  out of memory %s: %v asked for with %v reserved of %v\n", heading("Does not fit"),
+			when, oom.Requested, oom.Reserved, oom.Limit)
+		return
+	}
+	free := p.Limit + p.Breakdown.Context - total
+	fmt.Fprintf(w, "\n%s  %v of %v is left\n", heading("Fits"), free, p.Limit+p.Breakdown.Context)
+}
