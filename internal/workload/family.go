@@ -16,14 +16,14 @@ var families = map[string]struct {
 	read         func(*Config) error
 }{
 	"bert":       {"BertForSequenceClassification", func(c *Config) error { _, err := c.Bert(); return err }},
-	"distilbert": {"DistilBertForSequenceClassification", nil},
+	"distilbert": {"DistilBertForSequenceClassification", func(c *Config) error { _, err := c.DistilBert(); return err }},
 	"gpt2":       {"GPT2LMHeadModel", func(c *Config) error { _, err := c.GPT2(); return err }},
 	"llama":      {"LlamaForCausalLM", func(c *Config) error { _, err := c.Llama(); return err }},
 	"lm":         {"TransformerLM", func(c *Config) error { _, err := c.LM(); return err }},
 	"mistral":    {"MistralForCausalLM", func(c *Config) error { _, err := c.Llama(); return err }},
 	"qwen2":      {"Qwen2ForCausalLM", func(c *Config) error { _, err := c.Llama(); return err }},
 	"resnet":     {"ResNetForImageClassification", func(c *Config) error { _, err := c.ResNet(); return err }},
-	"roberta":    {"RobertaForMaskedLM", nil},
+	"roberta":    {"RobertaForMaskedLM", func(c *Config) error { _, err := c.Roberta(); return err }},
 	"t5":         {"T5ForConditionalGeneration", func(c *Config) error { _, err := c.T5(); return err }},
 	"vit":        {"ViTForImageClassification", func(c *Config) error { _, err := c.ViT(); return err }},
 }
@@ -116,7 +116,7 @@ const (
 )
 
 // mayBeZero are sizes of which there may be none.
-var mayBeZero = []string{"type_vocab_size", "max_window_layers", "num_decoder_layers", "sliding_window"}
+var mayBeZero = []string{"chunk_size_feed_forward", "type_vocab_size", "max_window_layers", "num_decoder_layers", "sliding_window"}
 
 // layerKeys are the numbers of layers, divisions what must divide what.
 var (
