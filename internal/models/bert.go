@@ -55,7 +55,7 @@ func (e *bertEmbeddings) sum(t *torch.Torch, ids *torch.Tensor, positionIDs torc
 type bertModel struct {
 	*encoding
 	embed  func(t *torch.Torch, ids *torch.Tensor, train bool) torch.Value
-	layers []*bertLayer
+	layers []layer
 	pooler *torch.Linear // nil without one
 }
 
@@ -79,7 +79,7 @@ func (m *bertModel) forward(t *torch.Torch, batch *Batch) (hidden, pooled torch.
 	mask := f.Let(torch.Value{})
 	embedded := f.Let(m.embed(t, batch.IDs, m.train))
 	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.attention))
-	last := f.Let(m.encode(t, embedded, mask))
+	last := f.Let(m.encode(t, m.layers, embedded, mask))
 	first := f.Let(torch.Value{})
 	if m.pooler != nil {
 		first.Set(t.Tanh(t.Linear(t.Select(last, 1), m.pooler)))
@@ -87,16 +87,6 @@ func (m *bertModel) forward(t *torch.Torch, batch *Batch) (hidden, pooled torch.
 	hidden, pooled = f.Keep(last), f.Keep(first)
 	f.End()
 	return hidden, pooled
-}
-
-// encode is BertEncoder.forward.
-func (m *bertModel) encode(t *torch.Torch, embedded, mask *torch.Var) torch.Value {
-	f := t.Enter()
-	hidden := f.Let(embedded)
-	for _, l := range m.layers {
-		hidden.Set(l.forward(t, hidden, mask))
-	}
-	return f.Return(hidden)
 }
 
 type bertClassifier struct {

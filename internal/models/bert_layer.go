@@ -1,8 +1,6 @@
 package models
 
 import (
-	"fmt"
-
 	"memorymark/internal/torch"
 	"memorymark/internal/workload"
 )
@@ -10,28 +8,47 @@ import (
 // encoding is how an encoder runs: what its workload says of it, and what its
 // layers share.
 type encoding struct {
-	train     bool
-	attention workload.Attention
-	mask      workload.Mask
-	act       activation
-	heads     int64
+	train      bool
+	checkpoint bool
+	attention  workload.Attention
+	mask       workload.Mask
+	act        activation
+	heads      int64
 	// Probabilities of dropout, of attention weights and of what layers give.
 	attentionDropout, hiddenDropout float64
 }
 
 func newEncoding(c *workload.Bert, w *workload.Workload) (*encoding, error) {
-	if c.HiddenSize%c.Heads != 0 {
-		return nil, fmt.Errorf("config: hidden_size %d is not a multiple of num_attention_heads %d", c.HiddenSize, c.Heads)
-	}
 	act, err := activationOf(c.HiddenAct)
 	return &encoding{
-		train: w.Mode == workload.Training, attention: w.Attention, mask: w.AttentionMask, act: act, heads: c.Heads,
+		train: w.Mode == workload.Training, checkpoint: w.Checkpointing, attention: w.Attention, mask: w.AttentionMask, act: act, heads: c.Heads,
 		attentionDropout: c.AttentionDropout, hiddenDropout: c.HiddenDropout,
 	}, err
 }
 
 func (e *encoding) padding(b *Batch) padding {
 	return padding{mask: b.Mask, ones: e.mask == workload.Ones}
+}
+
+// layer is the forward function of an encoder's layer.
+type layer func(t *torch.Torch, hidden, mask *torch.Var) torch.Value
+
+// encode runs the layers one after the other: BertEncoder.forward.
+func (e *encoding) encode(t *torch.Torch, layers []layer, embedded, mask *torch.Var) torch.Value {
+	f := t.Enter()
+	hidden := f.Let(embedded)
+	for _, l := range layers {
+		hidden.Set(e.call(t, l, hidden, mask))
+	}
+	return f.Return(hidden)
+}
+
+// call is GradientCheckpointingLayer.__call__.
+func (e *encoding) call(t *torch.Torch, l layer, hidden, mask *torch.Var) torch.Value {
+	if !e.checkpoint || !e.train {
+		return l(t, hidden, mask)
+	}
+	return t.CheckpointInputs(func(in []*torch.Var) torch.Value { return l(t, in[0], in[1]) }, hidden, mask)
 }
 
 // attend is a self attention's forward function, the same for all encoders:
@@ -74,10 +91,10 @@ type bertLayer struct {
 	outputNorm                         *torch.LayerNorm
 }
 
-func newBertLayers(t *torch.Torch, c *workload.Bert, e *encoding, dtype torch.DType) []*bertLayer {
-	layers := make([]*bertLayer, c.Layers)
+func newBertLayers(t *torch.Torch, c *workload.Bert, e *encoding, dtype torch.DType) []layer {
+	layers := make([]layer, c.Layers)
 	for i := range layers {
-		layers[i] = &bertLayer{
+		l := &bertLayer{
 			encoding:        e,
 			query:           t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
 			key:             t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
@@ -88,6 +105,7 @@ func newBertLayers(t *torch.Torch, c *workload.Bert, e *encoding, dtype torch.DT
 			output:          t.NewLinear(c.IntermediateSize, c.HiddenSize, true, dtype),
 			outputNorm:      t.NewLayerNorm(c.HiddenSize, dtype),
 		}
+		layers[i] = l.forward
 	}
 	return layers
 }

@@ -19,11 +19,11 @@ type maskedLM struct {
 }
 
 // newMaskedLM makes the head of a model.
-func newMaskedLM(t *torch.Torch, c *workload.Bert, m *bertModel, word *torch.Embedding, dtype torch.DType) *Model {
+func newMaskedLM(t *torch.Torch, c *workload.Bert, m *bertModel, word *torch.Embedding, act activation, dtype torch.DType) *Model {
 	h := &maskedLM{
 		bertModel: m,
 		dense:     t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
-		act:       m.act,
+		act:       act,
 		norm:      t.NewLayerNorm(c.HiddenSize, dtype),
 		decoder:   t.NewLinear(c.HiddenSize, c.VocabSize, true, dtype),
 	}
@@ -41,7 +41,7 @@ func newBertMaskedLM(t *torch.Torch, c *workload.Bert, w *workload.Workload, dty
 		return nil, err
 	}
 	m, embeddings := newBertModel(t, c, e, dtype, false)
-	return newMaskedLM(t, c, m, embeddings.word, dtype), nil
+	return newMaskedLM(t, c, m, embeddings.word, e.act, dtype), nil
 }
 
 func (m *maskedLM) forward(t *torch.Torch, batch *Batch) Output {

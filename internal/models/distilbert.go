@@ -13,7 +13,7 @@ type distilBert struct {
 	word, position            *torch.Embedding
 	norm                      *torch.LayerNorm
 	positionIDs               *torch.Tensor
-	layers                    []*distilBertLayer
+	layers                    []layer
 	preClassifier, classifier *torch.Linear
 	classifierDropout         float64
 }
@@ -43,7 +43,7 @@ func newDistilBert(t *torch.Torch, c *workload.DistilBert, w *workload.Workload,
 		classifierDropout: c.ClassifierDropout,
 	}
 	for range c.Layers {
-		m.layers = append(m.layers, &distilBertLayer{
+		l := &distilBertLayer{
 			encoding:      e,
 			query:         t.NewLinear(c.Dim, c.Dim, true, dtype),
 			key:           t.NewLinear(c.Dim, c.Dim, true, dtype),
@@ -53,7 +53,8 @@ func newDistilBert(t *torch.Torch, c *workload.DistilBert, w *workload.Workload,
 			lin1:          t.NewLinear(c.Dim, c.HiddenDim, true, dtype),
 			lin2:          t.NewLinear(c.HiddenDim, c.Dim, true, dtype),
 			outputNorm:    t.NewLayerNorm(c.Dim, dtype),
-		})
+		}
+		m.layers = append(m.layers, l.forward)
 	}
 	initPositions(t, c.MaxPositions)
 	m.preClassifier = t.NewLinear(c.Dim, c.Dim, true, dtype)
@@ -71,18 +72,13 @@ func (m *distilBert) forward(t *torch.Torch, batch *Batch) Output {
 	return m.classified(t, f, t.Linear(pooled, m.classifier), batch)
 }
 
-// base is DistilBertModel.forward and Transformer.forward.
+// base is DistilBertModel.forward.
 func (m *distilBert) base(t *torch.Torch, batch *Batch) torch.Value {
 	f := t.Enter()
 	mask := f.Let(torch.Value{})
 	embedded := f.Let(m.embed(t, batch.IDs))
 	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.attention))
-	g := t.Enter()
-	hidden := g.Let(embedded)
-	for _, l := range m.layers {
-		hidden.Set(l.forward(t, hidden, mask))
-	}
-	return f.Return(g.Return(hidden))
+	return f.Return(m.encode(t, m.layers, embedded, mask))
 }
 
 func (m *distilBert) embed(t *torch.Torch, ids *torch.Tensor) torch.Value {

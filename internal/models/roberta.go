@@ -7,7 +7,8 @@ import (
 
 // This file is RobertaForMaskedLM
 // (transformers/models/roberta/modeling_roberta.py): BERT with positions that
-// are counted from the ids, and with parameters in another order.
+// are counted from the ids, parameters in another order, and a head that knows
+// no activation but GELU.
 
 func newRobertaEmbeddings(t *torch.Torch, c *workload.Bert, dtype torch.DType) *bertEmbeddings {
 	return &bertEmbeddings{
@@ -29,7 +30,7 @@ func newRobertaMaskedLM(t *torch.Torch, c *workload.Bert, w *workload.Workload, 
 	embeddings := newRobertaEmbeddings(t, c, dtype)
 	m := &bertModel{encoding: e, embed: embeddings.forwardRoberta, layers: newBertLayers(t, c, e, dtype)}
 	initPositions(t, c.MaxPositions)
-	return newMaskedLM(t, c, m, embeddings.word, dtype), nil
+	return newMaskedLM(t, c, m, embeddings.word, (*torch.Torch).GELU, dtype), nil
 }
 
 // forwardRoberta is RobertaEmbeddings.forward.

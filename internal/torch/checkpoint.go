@@ -25,12 +25,19 @@ type checkpoint struct {
 // which autograd keeps, and those that it is bound to by keywords, which its
 // closure keeps and which die first.
 func (t *Torch) Checkpoint(block func(x *Var, keywords []*Var) Value, x X, keywords ...X) Value {
+	n := len(keywords)
+	bound := func(inputs []*Var) Value { return block(inputs[n], inputs[:n]) }
+	return t.CheckpointInputs(bound, append(slices.Clone(keywords), x)...)
+}
+
+// CheckpointInputs is Checkpoint of a block that is called with all its
+// tensors, which die in their order.
+func (t *Torch) CheckpointInputs(block func(inputs []*Var) Value, inputs ...X) Value {
 	c := &checkpoint{cast: t.castType()}
-	for _, x := range append(slices.Clone(keywords), x) {
+	for _, x := range inputs {
 		c.inputs = append(c.inputs, &Var{t: t, tensor: t.own(x)})
 	}
-	n := len(keywords)
-	c.block = func() Value { return block(c.inputs[n], c.inputs[:n]) }
+	c.block = func() Value { return block(c.inputs) }
 	if t.noGrad {
 		out := c.block()
 		t.dropInputs(c)
