@@ -46,5 +46,8 @@ func cubScan(n, tile int64) int64 {
 // PyTorch's own, which CUB has no tuning for.
 func exclusiveSum(n int64) int64 { return cubScan(n, 128*7) }
 
+// inclusiveSum is DeviceScan::InclusiveScan of int64, likewise.
+func inclusiveSum(n int64) int64 { return exclusiveSum(n) }
+
 // uniqueByKey is DeviceSelect::UniqueByKey of int64 keys with int32 values.
-func uniqueByKey(n int64) int64 { return cubScan(n, 384*12) }
+func uniqueByKey(n int64) int64 { return cubScan(n, 320*14) }

@@ -42,11 +42,16 @@ func (t *Torch) expanded(x *Tensor, shape []int64) *Tensor {
 }
 
 // CumsumLast is torch.cumsum of bools or int32 numbers along the last
-// dimension. The sums are int64, to which the numbers are cast for the call.
+// dimension. The sums are int64, to which the numbers are cast for the call. A
+// single row is CUB's to scan, of which more rows have no need (scan_dim,
+// aten/src/ATen/native/cuda/ScanUtils.cuh).
 func (t *Torch) CumsumLast(x X) Value {
 	in := read(x)
 	out := t.empty(Int64, in.Shape...)
 	cast := t.emptyLike(in, Int64)
+	if n := in.Numel(); n == in.Dim(-1) {
+		t.drop(t.allocate(inclusiveSum(n)))
+	}
 	t.release(cast)
 	t.done(x)
 	return Value{out}
