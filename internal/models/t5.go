@@ -30,6 +30,7 @@ type t5 struct {
 	train            bool
 	kind             workload.Attention
 	ones             bool // the mask of a batch masks nothing
+	checkpoints      bool
 	act              activation
 	shared           *torch.Embedding
 	encoder, decoder t5Stack
@@ -45,6 +46,7 @@ func newT5(t *torch.Torch, c *workload.T5, w *workload.Workload, dtype torch.DTy
 		return nil, err
 	}
 	m := &t5{cfg: c, act: act, train: w.Mode == workload.Training, kind: w.Attention, ones: w.AttentionMask == workload.Ones}
+	m.checkpoints = w.Checkpointing && m.train
 	m.shared = t.NewEmbedding(c.VocabSize, c.ModelSize, dtype)
 	encoderTable := t.Buffer(dtype, c.VocabSize, c.ModelSize)
 	m.encoder = newT5Stack(t, c, c.Layers, false, dtype)
@@ -101,7 +103,7 @@ func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 		decoderIDs.Set(m.shiftRight(t, batch.Labels))
 	}
 	var cache t5Cache
-	if m.cfg.UseCache {
+	if m.cfg.UseCache && !m.checkpoints {
 		cache = t5Cache{self: &dynamicCache{}, cross: &dynamicCache{}}
 	}
 	decoded := f.Let(m.stack(t, &m.decoder, decoderIDs, encoded, padded, cache))
@@ -146,7 +148,12 @@ func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, 
 	bias := t5Pair{self: f.Let(torch.Value{}), cross: f.Let(torch.Value{})}
 	hidden := f.Let(t.Dropout(inputs, m.cfg.Dropout, m.train))
 	for i := range s.blocks {
-		hidden.Set(m.block(t, &s.blocks[i], hidden, encoded, t5Pair{mask, crossMask}, bias, cache))
+		b := &s.blocks[i]
+		if m.checkpoints {
+			hidden.Set(m.checkpointed(t, b, hidden, encoded, t5Pair{mask, crossMask}, bias))
+		} else {
+			hidden.Set(m.block(t, b, hidden, encoded, t5Pair{mask, crossMask}, bias, cache))
+		}
 	}
 	hidden.Set(t5Norm(t, hidden, s.norm))
 	hidden.Set(t.Dropout(hidden, m.cfg.Dropout, m.train))

@@ -34,6 +34,31 @@ func (m *t5) block(t *torch.Torch, b *t5Block, x, encoded *torch.Var, masks, bia
 	return f.Return(hidden)
 }
 
+// checkpointed is a block under checkpointing. The biases it makes when it
+// first runs are results; those of the second run go with it. All its
+// arguments are positional, so they die in their order.
+func (m *t5) checkpointed(t *torch.Torch, b *t5Block, x, encoded *torch.Var, masks, biases t5Pair) torch.Value {
+	var made [2]torch.Value
+	first := true
+	block := func(crossBias *torch.Var, args []*torch.Var) torch.Value {
+		f := t.Enter()
+		own := t5Pair{f.Let(args[2]), f.Let(crossBias)}
+		out := m.block(t, b, args[0], args[3], t5Pair{args[1], args[4]}, own, t5Cache{})
+		if first {
+			made[0], made[1], first = f.Keep(own.self), f.Keep(own.cross), false
+		}
+		f.End()
+		return out
+	}
+	if encoded == nil {
+		encoded = &torch.Var{}
+	}
+	out := t.Checkpoint(block, biases.cross, x, masks.self, biases.self, encoded, masks.cross)
+	biases.self.Set(made[0])
+	biases.cross.Set(made[1])
+	return out
+}
+
 // attentionLayer is T5LayerSelfAttention, and with encoded states
 // T5LayerCrossAttention, which has a name of its own for its sum.
 func (m *t5) attentionLayer(t *torch.Torch, a *t5Attention, hidden, encoded, mask, bias *torch.Var,
@@ -76,6 +101,9 @@ func (m *t5) attention(t *torch.Torch, a *t5Attention, hidden, encoded, mask, bi
 			bias.Set(computeBias(t, a, length, keys))
 		} else {
 			bias.Set(t.Full(q.Tensor().DType, 1, m.cfg.Heads, length, keys))
+			if m.checkpoints {
+				bias.Tensor().RequireGrad()
+			}
 		}
 	}
 	var w torch.Value

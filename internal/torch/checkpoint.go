@@ -175,11 +175,11 @@ func (t *Torch) kill(s *secondRun, x *Tensor) {
 }
 
 // cutGraph takes down the graph of the second run, which leads into the graph
-// before the block.
+// before the block, or ends at leaves that the run made.
 func (t *Torch) cutGraph(s *secondRun) {
 	for _, n := range s.nodes {
 		for _, e := range n.next {
-			if e.node != nil && !slices.Contains(s.nodes, e.node) {
+			if e.node != nil && !slices.Contains(s.nodes, e.node) && !s.made[e.node.variable] {
 				t.releaseNode(e.node)
 			}
 		}

@@ -44,6 +44,7 @@ func (t *Torch) edgeOf(x *Tensor) edge {
 		x.fn.refs++
 		return edge{x.fn, x.output, x.Shape, x.DType}
 	case x.accumulate == nil:
+		t.retain(x) // for the node
 		x.accumulate = &node{name: "AccumulateGrad", seq: accumulateSequence, outputs: 1, variable: x}
 	}
 	x.accumulate.refs++
@@ -154,8 +155,9 @@ func (t *Torch) releaseNode(n *node) {
 // refers to onto the stack.
 func (t *Torch) gather(n *node, stack []*node) []*node {
 	t.releaseSaved(n)
-	if n.variable != nil {
-		n.variable.accumulate = nil
+	if v := n.variable; v != nil {
+		v.accumulate = nil
+		t.release(v)
 	}
 	for _, e := range n.next {
 		if e.node == nil {

@@ -56,6 +56,10 @@ func (x *Tensor) Dim(i int) int64 {
 	return x.Shape[i]
 }
 
+// RequireGrad is x.requires_grad = True on a tensor that nothing was computed
+// for.
+func (x *Tensor) RequireGrad() { x.requiresGrad = true }
+
 func product(sizes []int64) int64 {
 	n := int64(1)
 	for _, s := range sizes {
@@ -210,9 +214,9 @@ func (t *Torch) release(tensors ...*Tensor) {
 		}
 		// The autograd metadata goes before the storage
 		// (TensorImpl::release_resources).
-		base, fn := x.base, x.fn
-		x.base, x.fn = nil, nil
-		t.release(base)
+		base, fn, grad := x.base, x.fn, x.grad
+		x.base, x.fn, x.grad = nil, nil, nil
+		t.release(base, grad)
 		if fn != nil {
 			t.releaseNode(fn)
 		}

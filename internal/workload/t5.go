@@ -1,6 +1,9 @@
 package workload
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // T5 is transformers' T5Config.
 type T5 struct {
@@ -30,19 +33,28 @@ func (c *T5) Activation() string {
 	return strings.TrimPrefix(c.FeedForward, "gated-")
 }
 
+// t5Names are the names that transformers takes for T5's own
+// (T5Config.attribute_map).
+var t5Names = map[string]string{
+	"hidden_size": "d_model", "num_attention_heads": "num_heads", "num_hidden_layers": "num_layers", "head_dim": "d_kv",
+}
+
 // T5 reads a T5 configuration.
 func (c *Config) T5() (*T5, error) {
 	m := &T5{
 		VocabSize: 32128, ModelSize: 512, HeadSize: 64, FeedForwardSize: 2048, Layers: 6, Heads: 8,
 		Buckets: 32, Dropout: 0.1, FeedForward: "relu", UseCache: true, TieWordEmbeddings: true,
 	}
-	err := c.decode(m, "classifier_dropout", "decoder_start_token_id", "gradient_checkpointing", "is_encoder_decoder",
-		"layer_norm_epsilon", "n_positions", "output_past", "relative_attention_max_distance")
+	err := c.renamed(t5Names).decode(m, "classifier_dropout", "decoder_start_token_id", "gradient_checkpointing",
+		"is_encoder_decoder", "layer_norm_epsilon", "n_positions", "output_past", "relative_attention_max_distance")
 	if err != nil {
 		return nil, err
 	}
 	if m.DecoderLayers == 0 {
 		m.DecoderLayers = m.Layers
 	}
-	return m, nil
+	return m, errors.Join(
+		positive("vocab_size", m.VocabSize), positive("d_model", m.ModelSize), positive("d_kv", m.HeadSize),
+		positive("d_ff", m.FeedForwardSize), positive("num_layers", m.Layers), positive("num_decoder_layers", m.DecoderLayers),
+		positive("num_heads", m.Heads), positive("relative_attention_num_buckets", m.Buckets))
 }
