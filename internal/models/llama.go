@@ -96,7 +96,7 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 	}
 	hidden := f.Let(embeds)
 	c, s := m.rotary.angles(t, hidden, positions)
-	cos, sin := f.Let(c), f.Let(s)
+	sin, cos := f.Let(s), f.Let(c) // a tuple drops its last element first
 	for i := range m.layers {
 		mask := full
 		if m.layers[i].sliding {
@@ -106,7 +106,6 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 			return m.layer(t, &m.layers[i], x, k[0], k[2], k[1], cache)
 		}
 		if m.w.Checkpointing && m.w.Mode == workload.Training {
-			// A tuple of cosines and sines drops its last element first.
 			hidden.Set(t.Checkpoint(layer, hidden, mask, sin, cos, positions))
 		} else {
 			hidden.Set(layer(hidden, []*torch.Var{mask, sin, cos}))

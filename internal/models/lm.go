@@ -118,13 +118,13 @@ func (m *lm) forward(t *torch.Torch, batch *Batch) Output {
 	cos, sin := f.Let(cosines), f.Let(sines)
 	mask := f.Let(t.Compare(t.Full(torch.Bool, s, s)))
 	for i := range m.blocks {
-		block := func(x *torch.Var, k []*torch.Var) torch.Value {
-			return m.block(t, &m.blocks[i], x, k[0], k[1], k[2])
+		block := func(args []*torch.Var) torch.Value {
+			return m.block(t, &m.blocks[i], args[0], args[1], args[2], args[3])
 		}
 		if m.w.Checkpointing {
-			x.Set(t.Checkpoint(block, x, cos, sin, mask))
+			x.Set(t.CheckpointInputs(block, x, cos, sin, mask))
 		} else {
-			x.Set(block(x, []*torch.Var{cos, sin, mask}))
+			x.Set(block([]*torch.Var{x, cos, sin, mask}))
 		}
 	}
 	logits := f.Let(t.Linear(rmsNorm(t, x, m.norm), m.head))
@@ -155,6 +155,14 @@ func (m *lm) rotary(t *torch.Torch, length int64, dtype torch.DType) (cos, sin t
 	return cos, sin
 }
 
+func (m *lm) rotate(t *torch.Torch, input torch.Value, cos, sin *torch.Var) torch.Value {
+	f := t.Enter()
+	x := f.Let(input)
+	n := x.Tensor().Dim(-1)
+	x1, x2 := f.Let(t.Slice(x, -1, 0, n/2)), f.Let(t.Slice(x, -1, n/2, n))
+	return f.Return(t.Add(t.Mul(x, cos), t.Mul(t.Cat(-1, t.Neg(x2), x1), sin)))
+}
+
 func (m *lm) block(t *torch.Torch, b *lmBlock, input, cos, sin, mask *torch.Var) torch.Value {
 	f := t.Enter()
 	x := f.Let(input)
@@ -168,10 +176,7 @@ func (m *lm) attention(t *torch.Torch, p *lmBlock, input torch.Value, cos, sin, 
 	x := f.Let(input.Borrow())
 	b, s, d := x.Tensor().Dim(0), x.Tensor().Dim(1), m.cfg.Width
 	split := func(x torch.Value) torch.Value { return t.Transpose(t.View(x, b, s, m.cfg.Heads, -1), 1, 2) }
-	turn := func(x torch.Value) torch.Value {
-		g := t.Enter(x)
-		return g.Return(rotate(t, x.Borrow(), cos, sin))
-	}
+	turn := func(x torch.Value) torch.Value { return m.rotate(t, x, cos, sin) }
 	q := f.Let(turn(split(t.Linear(x, p.q))))
 	k := f.Let(turn(split(t.Linear(x, p.k))))
 	v := f.Let(split(t.Linear(x, p.v)))

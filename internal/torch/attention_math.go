@@ -29,7 +29,7 @@ func (t *Torch) mathAttention(a *attention) *Tensor {
 	lowered := t.narrowed(weights, a.q.DType)
 	product := t.matmul(weights, v)
 	out := t.narrowed(product, a.q.DType)
-	t.release(product, weights, v, k, q, bias, values, keys, queries, lowered)
+	t.release(product, weights, k, v, q, bias, values, keys, queries, lowered)
 	return out
 }
 
