@@ -27,6 +27,8 @@ type Process struct {
 	ModelEvents, InputEvents int
 	// Steps are the events at which each step ended.
 	Steps []int
+	// StepWork is what the last step asked of the card.
+	StepWork torch.Work
 
 	spans []span // what was going on, by event
 }
@@ -51,7 +53,9 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	p.makeBatch()
 	p.InputEvents = p.events()
 	for range steps {
+		before := p.t.Work()
 		p.step()
+		p.StepWork = p.t.Work().Minus(before)
 		p.Steps = append(p.Steps, p.events())
 	}
 	return p, nil

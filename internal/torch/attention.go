@@ -1,5 +1,7 @@
 package torch
 
+import "strings"
+
 // This file is torch.nn.functional.scaled_dot_product_attention: which kernel
 // it picks (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, with the
 // cuDNN 9.19 of the CUDA 13 wheels) and what becomes of its mask. Each kernel
@@ -27,12 +29,37 @@ func (t *Torch) Attention(q, k, v, mask X, dropout float64, causal, gqa bool) Va
 	kernel := t.chooseAttention(a, m)
 	a.bias = t.additiveMask(m, a.q.DType)
 	out := kernel(a)
+	t.countAttention(a, out)
 	t.release(a.bias, a.q, a.k, a.v, m)
 	t.done(q, k, v)
 	if mask != nil {
 		t.done(mask)
 	}
 	return Value{out}
+}
+
+// countAttention counts the work of a fused kernel: two products of queries
+// and keys, half of it if it is causal, and two and a half times that in
+// backward, which computes the scores again. The composed operators count
+// themselves.
+func (t *Torch) countAttention(a *attention, out *Tensor) {
+	n := out.fn
+	if n != nil && !strings.HasPrefix(n.name, "ScaledDotProduct") {
+		return
+	}
+	operations := 2 * a.q.Numel() * a.k.Dim(2) * 2
+	if a.causal {
+		operations /= 2
+	}
+	t.multiplied(a.q.DType, operations)
+	if n == nil {
+		return
+	}
+	backward, dtype := n.backward, a.q.DType
+	n.backward = func(g []*Tensor) []*Tensor {
+		t.multiplied(dtype, operations*5/2)
+		return backward(g)
+	}
 }
 
 // chooseAttention is select_sdp_backend: cuDNN comes first on Hopper and data

@@ -38,12 +38,21 @@ func (t *Torch) convolution(in *Tensor, m *Conv2d) *Tensor {
 	kernel := m.Weight.Shape[2]
 	out := t.empty(in.DType, in.Shape[0], m.Weight.Shape[0],
 		slid(in.Shape[2], kernel, m.Stride, m.Padding), slid(in.Shape[3], kernel, m.Stride, m.Padding))
+	operations := 2 * out.Numel() * product(m.Weight.Shape[1:])
+	t.convolved(in.DType, operations)
 	t.convWorkspace(in, m, convForward)
 	t.release(dense)
 	if n := t.record("Convolution", in, m.Weight, m.Bias); n != nil {
 		in, weight := t.save(n, in), t.save(n, m.Weight)
 		kept := &Conv2d{weight, m.Bias, m.Stride, m.Padding}
-		n.backward = func(g []*Tensor) []*Tensor { return t.convolutionBackward(n, g[0], in, kept) }
+		n.backward = func(g []*Tensor) []*Tensor {
+			for _, wanted := range []bool{n.wants(0), n.wants(1)} {
+				if wanted {
+					t.convolved(in.DType, operations)
+				}
+			}
+			return t.convolutionBackward(n, g[0], in, kept)
+		}
 		n.made(out)
 	}
 	return out

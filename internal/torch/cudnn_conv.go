@@ -126,6 +126,7 @@ func (t *Torch) convWorkspace(in *Tensor, m *Conv2d, d convDirection) {
 		s.dtype = "fp32"
 	}
 	bytes := loadConvTable().workspace(s, in.Shape[0], d)
+	t.work.Bytes += float64(bytes) // mostly copies in another layout
 	t.As(trace.Workspace, func() { t.drop(t.allocate(bytes)) })
 }
 

@@ -34,6 +34,7 @@ func (t *Torch) blasLt() {
 // column-major is copied for the call (cuBlasCommonArgs.h).
 func (t *Torch) mm(a, b *Tensor) *Tensor {
 	out := t.empty(a.DType, a.Shape[0], b.Shape[1])
+	t.multiplied(a.DType, 2*a.Shape[0]*a.Shape[1]*b.Shape[1])
 	a, b = t.forBlas(a), t.forBlas(b)
 	t.blas()
 	t.release(a, b)
@@ -87,6 +88,7 @@ func (t *Torch) addmm(bias, a, b *Tensor) *Tensor {
 		}
 	}
 	out := t.empty(a.DType, a.Shape[0], b.Shape[1])
+	t.multiplied(a.DType, 2*a.Shape[0]*a.Shape[1]*b.Shape[1])
 	if b.Shape[0] > 1 && b.Shape[1] > 1 {
 		t.blasLt()
 	} else {

@@ -156,6 +156,7 @@ func (t *Torch) bmm(a, b *Tensor) *Tensor {
 // (bmm_out_cuda_impl, aten/src/ATen/native/cuda/Blas.cpp).
 func (t *Torch) bmmPlain(a, b *Tensor) *Tensor {
 	out := t.empty(a.DType, a.Shape[0], a.Shape[1], b.Shape[2])
+	t.multiplied(a.DType, 2*a.Numel()*b.Shape[2])
 	right := t.forBatchedBlas(b)
 	left := t.forBatchedBlas(a)
 	t.blas()

@@ -61,7 +61,34 @@ func (o *Optimizer) Step() {
 		case SGD, NoOptimizer: // parameters are updated in place
 		}
 	})
+	o.countWork()
 	o.t.Mark(name, true)
+}
+
+// countWork counts what a step writes in place: Adam goes over its tensors in
+// seven kernels (torch/optim/adam.py, _multi_tensor_adam), fused in one that
+// writes three of them; SGD writes each once or twice. The multi-tensor kernels
+// take some hundred parameters at a time.
+func (o *Optimizer) countWork() {
+	passes, written := 1, 1
+	switch {
+	case o.kind == SGDMomentum:
+		passes, written = 2, 2
+	case o.kind != SGD && o.impl == Fused:
+		passes, written = 1, 3
+	case o.kind != SGD:
+		passes, written = 7, 7
+	}
+	const atOnce = 100
+	trained := o.t.trained()
+	launches := passes * (1 + len(trained)/atOnce)
+	if o.impl == Loop {
+		launches = passes * len(trained)
+	}
+	o.t.work.Kernels += launches
+	for _, p := range trained {
+		o.t.work.Bytes += float64(int64(written) * p.Numel() * p.DType.Size())
+	}
 }
 
 // ZeroGrad is optimizer.zero_grad(set_to_none=True).

@@ -130,10 +130,9 @@ func (t *Torch) empty(dtype DType, shape ...int64) *Tensor {
 }
 
 func (t *Torch) emptyStrided(dtype DType, shape, stride []int64) *Tensor {
-	return t.noted(&Tensor{
-		Shape: shape, stride: stride, DType: dtype, refs: 1,
-		storage: t.allocate(product(shape) * dtype.Size()),
-	})
+	bytes := product(shape) * dtype.Size()
+	t.wrote(bytes)
+	return t.noted(&Tensor{Shape: shape, stride: stride, DType: dtype, refs: 1, storage: t.allocate(bytes)})
 }
 
 // noted keeps track of a tensor that a checkpointed block makes when it runs

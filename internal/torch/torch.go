@@ -38,6 +38,7 @@ type Torch struct {
 	autocast   *autocast
 	threads    [2]threadState
 	parameters []*Tensor
+	work       Work
 	thread     int // 0 is Python's, 1 is the engine's for the device
 	frames     []*Frame
 	checkpoint *checkpoint // the block that runs for the first time
