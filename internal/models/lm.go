@@ -54,7 +54,8 @@ import (
 //	        self.norm, self.head = RMSNorm(d), nn.Linear(d, vocab, bias=False)
 //	    def forward(self, input_ids, labels=None):
 //	        x = self.embed(input_ids)
-//	        cos, sin = rotary(input_ids.shape[1], self.size, x.dtype)
+//	        s = input_ids.shape[1]
+//	        cos, sin = rotary(s, self.size, x.dtype)
 //	        mask = torch.ones(s, s, dtype=torch.bool, device="cuda").tril()
 //	        for block in self.blocks:
 //	            x = block(x, cos, sin, mask)
