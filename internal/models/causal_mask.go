@@ -68,48 +68,13 @@ func (c causalMask) sdpa(t *torch.Torch, padding *torch.Var, batch, length int64
 	return c.build(t, padding, batch, length)
 }
 
-// build evaluates the mask function for all pairs of tokens.
+// build is sdpa_mask with causal_mask_function or
+// sliding_window_causal_mask_function.
 func (c causalMask) build(t *torch.Torch, padding *torch.Var, batch, length int64) torch.Value {
-	f := t.Enter()
-	inBatch := f.Let(t.Arange(batch))
-	f.Let(t.Arange(1)) // heads
-	query := f.Let(t.Integers(t.Arange(length)))
-	key := f.Let(t.Integers(t.Arange(length)))
-	i := t.View(query, 1, 1, length, 1)
-	j := t.View(key, 1, 1, 1, length)
-	mask := f.Let(torch.Value{})
-	g := t.Enter(i, j)
-	causal := func() torch.Value {
-		if c.window > 0 {
-			return c.windowed(t, i, j)
-		}
-		return t.Compare(j.Borrow(), i.Borrow())
+	look := func(query, key *torch.Var) torch.Value { return t.Compare(key, query) } // kv_idx <= q_idx
+	if c.window > 0 {
+		window := func(query, key *torch.Var) torch.Value { return t.Compare(key, t.Integers(query)) } // kv_idx > q_idx - window
+		look = allOf(t, window, look)
 	}
-	if padding == nil {
-		mask.Set(causal())
-	} else {
-		mask.Set(allOf(t, causal, func() torch.Value {
-			return t.Index(padding, t.View(inBatch, batch, 1, 1, 1), j.Borrow())
-		}))
-	}
-	g.End()
-	mask.Set(t.Expand(mask, batch, -1, length, length))
-	return f.Return(mask)
-}
-
-// windowed is sliding_window_causal_mask_function.
-func (c causalMask) windowed(t *torch.Torch, i, j torch.Value) torch.Value {
-	return allOf(t,
-		func() torch.Value { return t.Compare(j.Borrow(), t.Integers(i.Borrow())) },
-		func() torch.Value { return t.Compare(j.Borrow(), i.Borrow()) })
-}
-
-// allOf is and_masks.
-func allOf(t *torch.Torch, masks ...func() torch.Value) torch.Value {
-	f := t.Enter()
-	result := f.Let(t.Full(torch.Bool))
-	for _, mask := range masks {
-		result.Set(t.Compare(result, mask()))
-	}
-	return f.Return(result)
+	return sdpaMask(t, batch, length, look, padding)
 }

@@ -123,8 +123,8 @@ func (m *llama) mask(window int64, cache *dynamicCache) causalMask {
 }
 
 // rmsNorm is LlamaRMSNorm.
-func rmsNorm(t *torch.Torch, x torch.X, m *torch.RMSNorm) torch.Value {
-	f := t.Enter(x)
+func rmsNorm(t *torch.Torch, x *torch.Var, m *torch.RMSNorm) torch.Value {
+	f := t.Enter()
 	hidden := f.Let(x)
 	dtype := hidden.Tensor().DType
 	hidden.Set(t.To(hidden, torch.Float32))
@@ -158,13 +158,7 @@ func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin 
 	q := split(t.Linear(hidden, l.query))
 	k := split(t.Linear(hidden, l.key))
 	v := split(t.Linear(hidden, l.value))
-	g := t.Enter() // apply_rotary_pos_emb
-	c, n := g.Let(t.Unsqueeze(cos, 1)), g.Let(t.Unsqueeze(sin, 1))
-	rotatedQ, rotatedK := g.Let(rotate(t, q, c, n)), g.Let(rotate(t, k, c, n))
-	keptQ, keptK := g.Keep(rotatedQ), g.Keep(rotatedK)
-	g.End()
-	q.Set(keptQ)
-	k.Set(keptK)
+	applyRotary(t, q, k, cos, sin)
 	cache.update(t, k, v)
 	dropout := m.cfg.AttentionDropout
 	if m.w.Mode != workload.Training {

@@ -29,7 +29,7 @@ func bidirectionalMask(t *torch.Torch, p padding, embeddings *torch.Var, a workl
 		f.End()
 		return torch.Value{}
 	}
-	everywhere := func(query, _ torch.X) torch.Value { return t.Compare(query) } // q_idx >= 0
+	everywhere := func(query, _ *torch.Var) torch.Value { return t.Compare(query) } // q_idx >= 0
 	result := t.Enter()
 	out := result.Let(sdpaMask(t, p.mask.Shape[0], p.mask.Shape[1], everywhere, mask))
 	if a == workload.Eager {
@@ -43,9 +43,10 @@ func bidirectionalMask(t *torch.Torch, p padding, embeddings *torch.Var, a workl
 }
 
 // maskFunction says which keys a query looks at, from their indices.
-type maskFunction func(query, key torch.X) torch.Value
+type maskFunction func(query, key *torch.Var) torch.Value
 
-// sdpaMask is sdpa_mask: index tensors, a function of them, and the padding.
+// sdpaMask is sdpa_mask: index tensors, a function of them, and the padding if
+// there is one.
 func sdpaMask(t *torch.Torch, batch, length int64, look maskFunction, padding *torch.Var) torch.Value {
 	f := t.Enter()
 	batches := f.Let(t.Arange(batch))
@@ -53,13 +54,28 @@ func sdpaMask(t *torch.Torch, batch, length int64, look maskFunction, padding *t
 	queries := f.Let(t.Integers(t.Arange(length))) // arange + q_offset
 	keys := f.Let(t.Integers(t.Arange(length)))
 	g := t.Enter()
-	query := g.Let(t.Unsqueeze(t.Unsqueeze(t.Unsqueeze(queries, 0), 0), 3))
-	key := g.Let(t.Unsqueeze(t.Unsqueeze(t.Unsqueeze(keys, 0), 0), 0))
-	row := g.Let(t.Unsqueeze(t.Unsqueeze(t.Unsqueeze(batches, 1), 2), 3))
-	result := g.Let(t.Full(torch.Bool)) // and_masks starts from a True
-	result.Set(t.Compare(result, look(query, key)))
-	result.Set(t.Compare(result, t.Index(padding, row, key)))
-	out := g.Return(t.Expand(result, batch, -1, length, length))
+	query, key := g.Let(t.View(queries, 1, 1, length, 1)), g.Let(t.View(keys, 1, 1, 1, length))
+	mask := g.Let(torch.Value{})
+	if padding == nil {
+		mask.Set(look(query, key))
+	} else {
+		row := g.Let(t.View(batches, batch, 1, 1, 1))
+		inside := func(_, key *torch.Var) torch.Value { return t.Index(padding, row, key) }
+		mask.Set(allOf(t, look, inside)(query, key))
+	}
+	out := g.Return(t.Expand(mask, batch, -1, length, length))
 	f.End()
 	return out
+}
+
+// allOf is and_masks, which starts from a True.
+func allOf(t *torch.Torch, functions ...maskFunction) maskFunction {
+	return func(query, key *torch.Var) torch.Value {
+		f := t.Enter()
+		result := f.Let(t.Full(torch.Bool))
+		for _, look := range functions {
+			result.Set(t.Compare(result, look(query, key)))
+		}
+		return f.Return(result)
+	}
 }

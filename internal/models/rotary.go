@@ -99,16 +99,24 @@ func (r *rotary) angles(t *torch.Torch, hidden, positions *torch.Var) (cos, sin 
 	return cos, sin
 }
 
-// rotate is apply_rotary_pos_emb for queries or keys.
-func rotate(t *torch.Torch, x torch.X, cos, sin *torch.Var) torch.Value {
-	return t.Add(t.Mul(x, cos), t.Mul(rotateHalf(t, x), sin))
+// applyRotary is apply_rotary_pos_emb; the names then stand for what was
+// rotated.
+func applyRotary(t *torch.Torch, q, k, cosines, sines *torch.Var) {
+	f := t.Enter()
+	cos, sin := f.Let(t.Unsqueeze(cosines, 1)), f.Let(t.Unsqueeze(sines, 1))
+	rotate := func(x *torch.Var) torch.Value {
+		return f.Keep(f.Let(t.Add(t.Mul(x, cos), t.Mul(rotateHalf(t, x), sin))))
+	}
+	newQ, newK := rotate(q), rotate(k)
+	f.End()
+	q.Set(newQ)
+	k.Set(newK)
 }
 
-func rotateHalf(t *torch.Torch, x torch.X) torch.Value {
+func rotateHalf(t *torch.Torch, x *torch.Var) torch.Value {
 	f := t.Enter()
-	whole := f.Let(x)
-	n := whole.Tensor().Dim(-1)
-	x1 := f.Let(t.Slice(whole, -1, 0, n/2))
-	x2 := f.Let(t.Slice(whole, -1, n/2, n))
+	n := x.Tensor().Dim(-1)
+	x1 := f.Let(t.Slice(x, -1, 0, n/2))
+	x2 := f.Let(t.Slice(x, -1, n/2, n))
 	return f.Return(t.Cat(-1, t.Neg(x2), x1))
 }
