@@ -15,17 +15,25 @@ var families = map[string]struct {
 	architecture string
 	read         func(*Config) error
 }{
-	"bert":       {"BertForSequenceClassification", func(c *Config) error { _, err := c.Bert(); return err }},
-	"distilbert": {"DistilBertForSequenceClassification", func(c *Config) error { _, err := c.DistilBert(); return err }},
-	"gpt2":       {"GPT2LMHeadModel", func(c *Config) error { _, err := c.GPT2(); return err }},
-	"llama":      {"LlamaForCausalLM", func(c *Config) error { _, err := c.Llama(); return err }},
-	"lm":         {"TransformerLM", func(c *Config) error { _, err := c.LM(); return err }},
-	"mistral":    {"MistralForCausalLM", func(c *Config) error { _, err := c.Llama(); return err }},
-	"qwen2":      {"Qwen2ForCausalLM", func(c *Config) error { _, err := c.Llama(); return err }},
-	"resnet":     {"ResNetForImageClassification", func(c *Config) error { _, err := c.ResNet(); return err }},
-	"roberta":    {"RobertaForMaskedLM", func(c *Config) error { _, err := c.Roberta(); return err }},
-	"t5":         {"T5ForConditionalGeneration", func(c *Config) error { _, err := c.T5(); return err }},
-	"vit":        {"ViTForImageClassification", func(c *Config) error { _, err := c.ViT(); return err }},
+	"bert":       {"BertForSequenceClassification", reads((*Config).Bert)},
+	"distilbert": {"DistilBertForSequenceClassification", reads((*Config).DistilBert)},
+	"gpt2":       {"GPT2LMHeadModel", reads((*Config).GPT2)},
+	"llama":      {"LlamaForCausalLM", reads((*Config).Llama)},
+	"lm":         {"TransformerLM", reads((*Config).LM)},
+	"mistral":    {"MistralForCausalLM", reads((*Config).Llama)},
+	"qwen2":      {"Qwen2ForCausalLM", reads((*Config).Llama)},
+	"resnet":     {"ResNetForImageClassification", reads((*Config).ResNet)},
+	"roberta":    {"RobertaForMaskedLM", reads((*Config).Roberta)},
+	"t5":         {"T5ForConditionalGeneration", reads((*Config).T5)},
+	"vit":        {"ViTForImageClassification", reads((*Config).ViT)},
+}
+
+// reads is a family's reader without its result.
+func reads[T any](read func(*Config) (*T, error)) func(*Config) error {
+	return func(c *Config) error {
+		_, err := read(c)
+		return err
+	}
 }
 
 // with returns the configuration with some keys replaced.
@@ -70,7 +78,7 @@ func (c *Config) settle() error {
 
 // checkFamily reads the keys as the family does and reports what is wrong.
 func (c *Config) checkFamily() error {
-	if f, ok := families[c.ModelType]; ok && f.read != nil {
+	if f, ok := families[c.ModelType]; ok {
 		return f.read(c)
 	}
 	return nil
@@ -123,6 +131,7 @@ var (
 	layerKeys = []string{"num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers"}
 	divisions = [][2]string{
 		{"hidden_size", "num_attention_heads"}, {"n_embd", "n_head"}, {"dim", "n_heads"}, {"num_attention_heads", "num_key_value_heads"},
+		{"d_model", "num_heads"},
 	}
 )
 
@@ -163,13 +172,16 @@ func checkSizes(fields map[string]any, wrong *InvalidError) {
 	}
 }
 
+// headSizes are the keys that give heads a size of their own.
+var headSizes = map[string]string{"hidden_size": "head_dim", "d_model": "d_kv"}
+
 // checkDivisions reports heads that do not divide what is split between them.
 func checkDivisions(sizes map[string]int64) error {
 	var all []error
 	for _, d := range divisions {
 		whole, ok1 := sizes[d[0]]
 		parts, ok2 := sizes[d[1]]
-		if _, explicit := sizes["head_dim"]; explicit && d[0] == "hidden_size" {
+		if own := headSizes[d[0]]; own != "" && sizes[own] > 0 {
 			continue // the heads have a size of their own
 		}
 		if ok1 && ok2 && whole%parts != 0 {
