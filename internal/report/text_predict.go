@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"memorymark/internal/bytesize"
@@ -18,14 +19,21 @@ type Prediction struct {
 	GPU      string             `json:"gpu"` // its id
 	GPUTotal bytesize.Bytes     `json:"gpu_total"`
 	Limit    bytesize.Bytes     `json:"limit"` // the most the allocator may reserve
+	// Accuracy is how far off such predictions were, nil if that is not known.
+	Accuracy *predict.Accuracy `json:"accuracy,omitempty"`
 	card     *gpu.Card
 }
 
 // NewPrediction describes a simulation.
 func NewPrediction(s *predict.Simulation, w *workload.Workload, line *predict.Line) *Prediction {
-	p := s.Prediction()
+	p := &Prediction{
+		Prediction: s.Prediction(), Workload: w, GPU: s.Card.ID, GPUTotal: s.Card.Memory.Bytes, Limit: s.Limit, card: s.Card,
+	}
 	p.MemoryLine = line
-	return &Prediction{Prediction: p, Workload: w, GPU: s.Card.ID, GPUTotal: s.Card.Memory.Bytes, Limit: s.Limit, card: s.Card}
+	if a, ok := predict.StatedAccuracy(w.Config.Architecture); ok {
+		p.Accuracy = &a
+	}
+	return p
 }
 
 // Write writes the prediction for people.
@@ -40,6 +48,7 @@ func (p *Prediction) Write(w io.Writer, width int) error {
 			heading("With the batch"), l.Fixed, l.PerSample)
 	}
 	p.writeVerdict(w)
+	p.writeAccuracy(w)
 	return nil
 }
 
@@ -136,3 +145,20 @@ func (p *Prediction) writeVerdict(w io.Writer) {
 	free := p.Limit + p.Breakdown.Context - total
 	fmt.Fprintf(w, "\n%s  %v of %v is left\n", heading("Fits"), free, p.Limit+p.Breakdown.Context)
 }
+
+// writeAccuracy says how far off such predictions were where they could be
+// checked.
+func (p *Prediction) writeAccuracy(w io.Writer) {
+	a := p.Accuracy
+	if a == nil {
+		fmt.Fprintf(w, "\n%s\n", faint("Such models were not measured: how far off the prediction is, is not known."))
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n%s\n",
+		faint(fmt.Sprintf("Of %d such workloads measured on an H200, allocated was exact for %d and at worst %s off,",
+			a.Workloads, a.Allocated.Exact, share(a.Allocated.Worst))),
+		faint(fmt.Sprintf("reserved exact for %d and at worst %s off.", a.Reserved.Exact, share(a.Reserved.Worst))))
+}
+
+// share writes a share with the digits that matter.
+func share(v float64) string { return strconv.FormatFloat(100*v, 'g', 2, 64) + " %" }
