@@ -9,10 +9,12 @@ import (
 type phase uint8
 
 const (
-	building phase = iota // the model and the batch
+	building phase = iota // the model
+	feeding               // the batch
 	forward
 	backward
-	updating // the optimizer, and dropping gradients
+	updating // the optimizer
+	clearing // dropping gradients
 )
 
 // span is a run of events in one phase.
@@ -121,7 +123,7 @@ func (p *Process) cause(l *life) trace.Category {
 		return trace.Temporary
 	}
 	switch at {
-	case building:
+	case building, feeding:
 		return trace.Parameter
 	case forward:
 		return trace.Activation

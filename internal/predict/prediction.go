@@ -87,12 +87,6 @@ func Simulate(w *workload.Workload, card *gpu.Card) (s *Simulation, err error) {
 // Fits reports whether every request was met.
 func (s *Simulation) Fits() bool { return s.Course.Failed == nil }
 
-// Trace returns the process as a recording would show it.
-func (s *Simulation) Trace() *trace.Trace {
-	t, _ := allocator.Place(s.Process.Trace(), s.options(s.Limit))
-	return t
-}
-
 // Prediction says what the simulation came to.
 func (s *Simulation) Prediction() *Prediction {
 	course := s.Course
@@ -190,8 +184,10 @@ func MemoryLine(w *workload.Workload, card *gpu.Card) (*Line, error) {
 // lastUpdate is the event at which the optimizer's last step begins, or the
 // end of a process without one.
 func (p *Process) lastUpdate() int {
-	if last := p.spans[len(p.spans)-1]; last.phase == updating {
-		return last.from
+	for i := len(p.spans) - 1; i >= 0 && p.spans[i].phase >= updating; i-- {
+		if p.spans[i].phase == updating {
+			return p.spans[i].from
+		}
 	}
 	return len(p.Trace().Events)
 }

@@ -51,6 +51,7 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	}
 	p.ModelEvents = p.events()
 	p.opt = p.t.NewOptimizer(optimizers[w.Optimizer], impls[w.OptimizerImpl])
+	p.begin(feeding)
 	p.makeBatch()
 	p.InputEvents = p.events()
 	for i := range steps {
@@ -152,6 +153,7 @@ func (p *Process) step() {
 		}
 		p.opt.Step()
 	}
+	p.begin(clearing)
 	p.opt.ZeroGrad()
 }
 

@@ -108,6 +108,9 @@ func (d Draft) Workload() (*Workload, error) {
 	if err := w.resolveModel(); err != nil {
 		wrong.add(err)
 	}
+	if _, given := d["image"]; !given && w.Config != nil {
+		w.Config.readInt("image_size", &w.Image) // a ViT takes no other
+	}
 	w.validate(&wrong, d)
 	if len(wrong.Problems) > 0 {
 		return nil, &wrong

@@ -106,7 +106,7 @@ func (c *Config) checkSequence(sequence int64) error {
 	}
 	key, positions := table.keys[0], table.fallback
 	for _, k := range table.keys {
-		if raw, ok := c.keys[k]; ok && json.Unmarshal(raw, &positions) == nil {
+		if c.readInt(k, &positions) {
 			key = k
 		}
 	}
@@ -114,6 +114,16 @@ func (c *Config) checkSequence(sequence int64) error {
 		return fmt.Errorf("sequence is %d; it must be at most %d, what %s leaves", sequence, most, key)
 	}
 	return nil
+}
+
+// readInt reads a key that holds a whole number, if there is one.
+func (c *Config) readInt(key string, into *int64) bool {
+	var n int64
+	if raw, ok := c.keys[key]; !ok || json.Unmarshal(raw, &n) != nil {
+		return false
+	}
+	*into = n
+	return true
 }
 
 // The bounds of a configuration, far beyond every model: products of sizes

@@ -110,6 +110,18 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// Images are of the size that the model takes, unless another is asked for.
+func TestImageSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		`{"model":"vit"}`: 224, `{"model":"vit","config":{"image_size":384}}`: 384,
+		`{"model":"vit","image":384}`: 384, `{"model":"resnet"}`: 224,
+	} {
+		if w, err := Parse([]byte(text)); err != nil || w.Image != want {
+			t.Errorf("%s: %v, %v, want %d", text, w, err, want)
+		}
+	}
+}
+
 // A published config.json has no num_labels, only the names of the classes,
 // and switches that are off.
 func TestPublishedConfig(t *testing.T) {

@@ -1,0 +1,79 @@
+package predict
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+// Whatever is allowed is predicted, or refused with a reason: random
+// combinations of every key, on every card, with small models of every family.
+// Steps must settle, parts must add up, and nothing may panic.
+func TestAnythingAllowed(t *testing.T) {
+	n := 400
+	if testing.Short() {
+		n = 50
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	predicted := 0
+	for range n {
+		text := randomWorkload(r)
+		w, err := workload.Parse([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		cards := gpu.All()
+		p, err := Predict(w, cards[r.IntN(len(cards))])
+		if err != nil {
+			// Some models cannot do everything, and say so.
+			if strings.Contains(err.Error(), "fault") {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		predicted++
+		var sum bytesize.Bytes
+		for _, part := range p.Breakdown.Parts() {
+			if sum += part.Bytes; part.Bytes < 0 {
+				t.Errorf("%s: %s is %v", text, part.Name, part.Bytes)
+			}
+		}
+		if sum != p.Breakdown.Total {
+			t.Errorf("%s: the parts are %v, the total %v", text, sum, p.Breakdown.Total)
+		}
+		if a, b := p.Steps[1].EndAllocated, p.Steps[2].EndAllocated; a != b {
+			t.Errorf("%s: memory grows from step to step: %v, %v", text, a, b)
+		}
+	}
+	if predicted < n/2 {
+		t.Errorf("only %d of %d were predicted", predicted, n)
+	}
+}
+
+// smallModels are few layers of each family.
+var smallModels = []string{
+	`"model":"bert","config":{"num_hidden_layers":2}`, `"model":"bert-mlm","config":{"num_hidden_layers":2}`,
+	`"model":"roberta","config":{"num_hidden_layers":2}`, `"model":"distilbert","config":{"n_layers":2}`,
+	`"model":"gpt2","config":{"n_layer":2}`, `"model":"resnet-18","config":{"depths":[1,1,1,1]}`,
+	`"model":"resnet","config":{"depths":[1,2,1,1]}`, `"model":"vit","config":{"num_hidden_layers":2}`,
+	`"model":"llama-3.2-1b","config":{"num_hidden_layers":2}`, `"model":"mistral-7b","config":{"num_hidden_layers":2}`,
+	`"model":"qwen2-0.5b","config":{"num_hidden_layers":2}`, `"model":"t5-small","config":{"num_layers":2,"num_decoder_layers":1}`,
+	`"model":"flan-t5-small","config":{"num_layers":1}`, `"model":"lm-small","config":{"num_layers":2}`,
+}
+
+func randomWorkload(r *rand.Rand) string {
+	pick := func(values ...string) string { return values[r.IntN(len(values))] }
+	return fmt.Sprintf(`{%s,"batch":%d,"sequence":%d,"image":%d,"precision":%q,"optimizer":%q,"optimizer_impl":%q,"phase":%q,"loss":%q,
+		"attention":%q,"attention_mask":%q,"checkpointing":%s,"mode":%q,"accumulate":%d,"clip_grad_norm":%s,"expandable_segments":%s}`,
+		pick(smallModels...), 1+r.IntN(9), []int{1, 7, 64, 100, 128, 500}[r.IntN(6)], []int{224, 225, 96, 64}[r.IntN(4)],
+		pick("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16"), pick("adamw", "adam", "sgd", "sgd-momentum", "none"),
+		pick("foreach", "fused", "loop"), pick("train", "train", "backward", "forward", "infer"), pick("labels", "mean"),
+		pick("sdpa", "eager"), pick("none", "ones", "padded"), pick("true", "false"), pick("train", "eval"), 1+r.IntN(3),
+		pick("true", "false"), pick("true", "false"))
+}
