@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"bufio"
-	"context"
-	"errors"
 	"io"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -53,15 +49,6 @@ func newPredict(e *env) *cobra.Command {
 	return c
 }
 
-// draft puts the arguments over what a file says.
-func (f *predictFlags) draft(d workload.Draft, args []string) workload.Draft {
-	if len(args) > 0 {
-		d.Set("model", args[0])
-	}
-	f.apply(d)
-	return d
-}
-
 // one predicts the workload of the command line.
 func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 	w, err := e.finish(f.draft(workload.Draft{}, args))
@@ -102,49 +89,17 @@ func (f *predictFlags) writeSnapshot(s *predict.Simulation) error {
 	})
 }
 
-// many predicts the workloads of a file on all cores.
+// many predicts the workloads of a file.
 func (f *predictFlags) many(c *cobra.Command, e *env, args []string) error {
-	entries, err := e.readWorkloads(f.file)
-	if err != nil {
-		return err
+	if f.snapshot != "" {
+		return badUsage("predict one workload at a time to write its snapshot", "--snapshot does not go with --file")
 	}
-	if f.snapshot != "" && len(entries) > 1 {
-		return badUsage("", "--snapshot: %s has %d workloads, a snapshot shows one", f.file, len(entries))
-	}
-	out := bufio.NewWriter(e.stdout)
-	wrong := 0
-	err = inOrder(c.Context(), len(entries), func(i int) (any, error) {
-		return f.predictEntry(e, entries[i], args)
-	}, func(i int, answer any, err error) error {
-		if err != nil {
-			wrong++
-			answer = entryError{ID: entries[i].Draft.Text("id"), Line: entries[i].Line, Error: err.Error()}
-		}
-		if _, err := out.Write(line(answer)); err != nil {
-			return err
-		}
-		return nil
+	return answerFile(c, e, f.file, func(entry workload.Entry) (any, error) {
+		return f.predictEntry(e, entry, args)
 	})
-	if err := errors.Join(err, out.Flush()); err != nil {
-		return err
-	}
-	if wrong > 0 {
-		return badInput("", "%s: %d of %d workloads could not be predicted; their lines say why", f.file, wrong, len(entries))
-	}
-	return nil
-}
-
-// entryError is the line of a workload that could not be predicted.
-type entryError struct {
-	ID    string `json:"id,omitempty"`
-	Line  int    `json:"line,omitempty"` // of the file
-	Error string `json:"error"`
 }
 
 func (f *predictFlags) predictEntry(e *env, entry workload.Entry, args []string) (any, error) {
-	if entry.Err != nil {
-		return nil, entry.Err
-	}
 	w, err := e.finish(f.draft(entry.Draft, args))
 	if err != nil {
 		return nil, err
@@ -157,50 +112,5 @@ func (f *predictFlags) predictEntry(e *env, entry workload.Entry, args []string)
 	if err != nil {
 		return nil, err
 	}
-	return s.Prediction(), f.writeSnapshot(s)
-}
-
-// inOrder computes n answers on all cores and hands them over in order, each
-// as soon as it and those before it are there.
-func inOrder(ctx context.Context, n int, compute func(i int) (any, error), take func(i int, answer any, err error) error) error {
-	type result struct {
-		answer any
-		err    error
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	cores := runtime.GOMAXPROCS(0)
-	pending := make(chan chan result, 2*cores) // how far the computing may run ahead
-	go func() {
-		defer close(pending)
-		free := make(chan struct{}, cores)
-		for i := range n {
-			done := make(chan result, 1)
-			select {
-			case pending <- done:
-			case <-ctx.Done():
-				return
-			}
-			free <- struct{}{}
-			go func() {
-				answer, err := compute(i)
-				done <- result{answer, err}
-				<-free
-			}()
-		}
-	}()
-	for i := range n {
-		done, ok := <-pending
-		if !ok {
-			break
-		}
-		r := <-done
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := take(i, r.answer, r.err); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
+	return s.Prediction(), nil
 }

@@ -66,6 +66,15 @@ func (f *workloadFlags) apply(d workload.Draft) {
 	}
 }
 
+// draft puts the arguments over what a file says.
+func (f *workloadFlags) draft(d workload.Draft, args []string) workload.Draft {
+	if len(args) > 0 {
+		d.Set("model", args[0])
+	}
+	f.apply(d)
+	return d
+}
+
 // maxWorkloadFile is the largest file of workloads or configurations.
 const maxWorkloadFile = 64 << 20
 

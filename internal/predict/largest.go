@@ -52,7 +52,7 @@ func settledEdge(w *workload.Workload, card *gpu.Card, o search.Options) (int64,
 			return false, err
 		}
 		s := Simulation{Process: p, Card: card}
-		return allocator.PlaySettled(p.Trace(), s.options(limitOf(w, card)), s.stages(), stepStage+1).Failed == nil, nil
+		return allocator.PlaySettled(p.Trace(), s.options(Limit(w, card)), s.stages(), stepStage+1).Failed == nil, nil
 	}, search.Options{Start: start, Most: o.Most, MultipleOf: o.MultipleOf})
 	if err != nil {
 		return 0, err
@@ -70,7 +70,7 @@ func withBatch(w *workload.Workload, batch int64) *workload.Workload {
 // the batch, but only beyond the batches at which the optimizer's step is the
 // peak, so the line is drawn anew through where the first one ended.
 func edge(w *workload.Workload, card *gpu.Card) (int64, error) {
-	limit := float64(limitOf(w, card))
+	limit := float64(Limit(w, card))
 	small, large := int64(8), int64(64)
 	low, err := reservedAt(w, card, small)
 	if err != nil {

@@ -41,6 +41,12 @@ type OutOfMemory struct {
 	Limit     bytesize.Bytes `json:"limit"`
 }
 
+// The versions whose memory is predicted.
+const (
+	PyTorchVersion      = "2.11"
+	TransformersVersion = "5.17"
+)
+
 // steps is how many steps a prediction runs: the first one makes the
 // optimizer's state, the second one runs with it, and the third shows that
 // nothing grows any more.
@@ -79,7 +85,7 @@ func Simulate(w *workload.Workload, card *gpu.Card) (s *Simulation, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &Simulation{Process: p, Card: card, Limit: limitOf(w, card)}
+	s = &Simulation{Process: p, Card: card, Limit: Limit(w, card)}
 	s.Course = s.play(s.Limit)
 	return s, nil
 }
@@ -139,7 +145,9 @@ func (s *Simulation) options(limit bytesize.Bytes) allocator.Options {
 	}
 }
 
-func limitOf(w *workload.Workload, card *gpu.Card) bytesize.Bytes {
+// Limit is the most that the allocator may reserve: the workload's limit, or
+// what the card has beside the context.
+func Limit(w *workload.Workload, card *gpu.Card) bytesize.Bytes {
 	if w.LimitGiB > 0 {
 		return bytesize.Bytes(w.LimitGiB * float64(bytesize.GiB))
 	}
@@ -190,4 +198,16 @@ func (p *Process) lastUpdate() int {
 		}
 	}
 	return len(p.Trace().Events)
+}
+
+// Peak is the most of each kind over all steps.
+func (p *Prediction) Peak() Step {
+	var peak Step
+	for _, s := range p.Steps {
+		peak.PeakRequested = max(peak.PeakRequested, s.PeakRequested)
+		peak.PeakAllocated = max(peak.PeakAllocated, s.PeakAllocated)
+		peak.PeakReserved = max(peak.PeakReserved, s.PeakReserved)
+		peak.EndAllocated = max(peak.EndAllocated, s.EndAllocated)
+	}
+	return peak
 }

@@ -3,6 +3,7 @@ package predict
 import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/torch"
+	"memorymark/internal/workload"
 )
 
 // This file estimates how long a step takes: as long as Python takes to launch
@@ -49,3 +50,33 @@ func stepSeconds(w torch.Work, card *gpu.Card) float64 {
 }
 
 func operations(n, tflops float64) float64 { return n / (tflops * 1e12) }
+
+// Speed is how fast a step is as a function of the batch. What a step does is
+// a line in the batch, so two of them say all.
+type Speed struct {
+	card        *gpu.Card
+	low, high   torch.Work
+	small, wide int64
+}
+
+// NewSpeed looks at batches up to the given one.
+func NewSpeed(w *workload.Workload, card *gpu.Card, largest int64) (*Speed, error) {
+	s := &Speed{card: card, small: 1, wide: max(largest, 2)}
+	for _, at := range []struct {
+		batch int64
+		work  *torch.Work
+	}{{s.small, &s.low}, {s.wide, &s.high}} {
+		p, err := Run(withBatch(w, at.batch), deviceOf(card), 2)
+		if err != nil {
+			return nil, err
+		}
+		*at.work = p.StepWork
+	}
+	return s, nil
+}
+
+// SamplesPerSecond estimates the throughput at a batch.
+func (s *Speed) SamplesPerSecond(batch int64) float64 {
+	share := float64(batch-s.small) / float64(s.wide-s.small)
+	return float64(batch) / stepSeconds(s.low.Towards(s.high, share), s.card)
+}

@@ -55,3 +55,15 @@ func (t *Torch) wrote(bytes int64) {
 	t.work.Bytes += float64(bytes)
 	t.work.Kernels++
 }
+
+// Towards is the work that lies a share of the way towards another's.
+func (w Work) Towards(other Work, share float64) Work {
+	between := func(a, b float64) float64 { return a + share*(b-a) }
+	operations := func(a, b Operations) Operations {
+		return Operations{between(a.FP32, b.FP32), between(a.TF32, b.TF32), between(a.Half, b.Half)}
+	}
+	return Work{
+		Products: operations(w.Products, other.Products), Convolutions: operations(w.Convolutions, other.Convolutions),
+		Bytes: between(w.Bytes, other.Bytes), Kernels: int(between(float64(w.Kernels), float64(other.Kernels))),
+	}
+}

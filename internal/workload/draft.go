@@ -137,3 +137,12 @@ func (w *Workload) resolveModel() error {
 }
 
 func isNull(raw json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }
+
+// Name is what the workload's model is called: its id of the catalog, or its
+// architecture.
+func (w *Workload) Name() string {
+	if w.Model != "" {
+		return w.Model
+	}
+	return w.Config.Architecture
+}

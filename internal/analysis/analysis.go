@@ -1,0 +1,222 @@
+// Package analysis composes the answer that people ask for: the largest batch
+// that trains on a card, the one worth using, and what the present one wastes
+// in memory, time and money. The command line, the server and the workers get
+// it from here alike.
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
+	"memorymark/internal/workload"
+)
+
+// Request is what is asked. The workload's batch is what the user runs today.
+type Request struct {
+	Workload *workload.Workload
+	Card     *gpu.Card
+
+	GlobalBatch  int64          // samples for each update, 0 if it does not matter
+	MultipleOf   int64          // only such batches count, 0 for all
+	Reserve      bytesize.Bytes // kept free beside the context
+	HoursPerYear float64        // of the card, 0 for DefaultHours
+	PricePerHour float64        // in dollars, 0 for the card's catalog price
+	Changes      bool           // say what each single change would do
+}
+
+// DefaultHours is a million runs of 0.72 s in a year.
+const DefaultHours = 200
+
+// worthwhile is how much of the best throughput the recommended batch reaches.
+const worthwhile = 0.95
+
+// Answer is the answer. Amounts in GB are GiB, rounded to two places; those in
+// bytes are exact.
+type Answer struct {
+	ID           string  `json:"id,omitempty"`
+	ModelName    string  `json:"model_name"`
+	Device       string  `json:"device"` // cuda, mps or cpu
+	Engine       string  `json:"engine"` // predicted or measured
+	GPUName      string  `json:"gpu_name"`
+	GPUTotalGB   float64 `json:"gpu_total_gb"`
+	GPUTotal     int64   `json:"gpu_total_bytes"`
+	LimitGB      float64 `json:"limit_gb"` // the most that PyTorch may reserve
+	Limit        int64   `json:"limit_bytes"`
+	OptimalBatch int64   `json:"optimal_batch_size"`
+	Memory               // at the optimal batch
+	Recommended  int64   `json:"recommended_batch_size"`
+	CurrentBatch int64   `json:"current_batch_size"`
+	CurrentFits  bool    `json:"current_fits"`
+	Current
+
+	BatchRatio   float64  `json:"batch_ratio"`
+	Speedup      float64  `json:"speedup"`
+	SpeedupBasis string   `json:"speedup_basis"`
+	Savings      *float64 `json:"cost_savings_annual,omitempty"` // in dollars; absent without a price
+	HoursPerYear float64  `json:"hours_per_year"`
+	PricePerHour *float64 `json:"price_per_hour,omitempty"`
+	PriceSource  string   `json:"price_source,omitempty"`
+
+	MemoryLine   *predict.Line `json:"memory_line,omitempty"`
+	Accumulation *Accumulation `json:"accumulation,omitempty"`
+	Results      []Result      `json:"results"`
+	Changes      []Change      `json:"changes,omitempty"`
+	Accuracy     string        `json:"accuracy,omitempty"`
+	Provenance   Provenance    `json:"provenance"`
+}
+
+// Memory is what the optimal batch takes and leaves.
+type Memory struct {
+	OptimalMemoryGB float64 `json:"optimal_memory_gb"`
+	OptimalMemory   int64   `json:"optimal_memory_bytes"`
+	WasteGB         float64 `json:"waste_gb"`
+	Waste           int64   `json:"waste_bytes"`
+	WastePercent    float64 `json:"waste_percent"`
+}
+
+// Current is what the present batch takes and leaves.
+type Current struct {
+	CurrentMemoryGB     float64 `json:"current_memory_gb"`
+	CurrentMemory       int64   `json:"current_memory_bytes"`
+	CurrentWasteGB      float64 `json:"current_waste_gb"`
+	CurrentWaste        int64   `json:"current_waste_bytes"`
+	CurrentWastePercent float64 `json:"current_waste_percent"`
+}
+
+// Result is a batch that was looked at.
+type Result struct {
+	Batch            int64   `json:"batch_size"`
+	MemoryGB         float64 `json:"memory_gb"` // peak of allocated memory
+	Memory           int64   `json:"memory_bytes"`
+	ReservedGB       float64 `json:"reserved_gb"` // peak of what PyTorch holds
+	Reserved         int64   `json:"reserved_bytes"`
+	SamplesPerSecond float64 `json:"samples_per_second"`
+	Success          bool    `json:"success"`
+}
+
+// Accumulation is how a global batch is made of batches that fit.
+type Accumulation struct {
+	GlobalBatch int64 `json:"global_batch"`
+	MicroBatch  int64 `json:"micro_batch"`
+	Steps       int64 `json:"steps"`
+}
+
+// Change is what a single change would do.
+type Change struct {
+	Name             string  `json:"change"`
+	OptimalBatch     int64   `json:"optimal_batch_size"`
+	SamplesPerSecond float64 `json:"samples_per_second,omitempty"`
+	Error            string  `json:"error,omitempty"` // why it cannot be made
+}
+
+// Provenance says what the answer rests on.
+type Provenance struct {
+	PyTorch      string             `json:"pytorch"`
+	Transformers string             `json:"transformers"`
+	Workload     *workload.Workload `json:"workload"`
+}
+
+// TooSmallError says that not even a batch of 1 trains, and what would help.
+type TooSmallError struct {
+	Card    *gpu.Card
+	Limit   bytesize.Bytes
+	Needs   bytesize.Bytes // reserved at a batch of 1
+	Largest predict.Part   // the largest cause
+	Helps   []Change       // single changes with which some batch trains
+}
+
+func (e *TooSmallError) Error() string {
+	s := fmt.Sprintf("not even a batch of 1 trains on an %s: it needs %v and the allocator may hold %v; the most is %s, %v",
+		e.Card.Name, e.Needs, e.Limit, e.Largest.Name, e.Largest.Bytes)
+	if len(e.Helps) == 0 {
+		return s + ". No single change makes it fit"
+	}
+	s += ". It would fit with"
+	for i, c := range e.Helps {
+		if i > 0 {
+			s += ","
+		}
+		s += fmt.Sprintf(" %s (batch %d)", c.Name, c.OptimalBatch)
+	}
+	return s
+}
+
+// Predict answers from predictions alone.
+func Predict(r Request) (*Answer, error) {
+	p, err := newPlanner(r)
+	if err != nil {
+		return nil, err
+	}
+	largest, err := p.largest(p.w)
+	if err != nil {
+		return nil, err
+	}
+	if largest == 0 {
+		return nil, p.tooSmall()
+	}
+	a := p.answer(largest)
+	current, err := p.look(p.w.Batch)
+	if err != nil {
+		return nil, err
+	}
+	optimal, err := p.look(largest)
+	if err != nil {
+		return nil, err
+	}
+	a.Results = []Result{current, optimal}
+	a.Recommended = p.recommend(largest)
+	for _, batch := range append(between(min(p.w.Batch, largest), largest), a.Recommended) {
+		result, err := p.look(batch)
+		if err != nil {
+			return nil, err
+		}
+		a.Results = append(a.Results, result)
+	}
+	a.Results = sortedResults(a.Results)
+	a.compare(current, optimal)
+	if err := p.complete(a, largest); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// sortedResults orders results by batch, each once.
+func sortedResults(results []Result) []Result {
+	slices.SortFunc(results, func(x, y Result) int { return int(x.Batch - y.Batch) })
+	return slices.CompactFunc(results, func(x, y Result) bool { return x.Batch == y.Batch })
+}
+
+// between are powers of two strictly between two batches, five at the most.
+func between(low, high int64) []int64 {
+	var out []int64
+	for b := int64(1); b < high; b *= 2 {
+		if b > low {
+			out = append(out, b)
+		}
+	}
+	for len(out) > 5 {
+		for i := 0; i+1 < len(out); i++ {
+			out = slices.Delete(out, i, i+1)
+		}
+	}
+	return out
+}
+
+// compare fills in what follows from the current and the optimal batch.
+func (a *Answer) compare(current, optimal Result) {
+	a.OptimalMemory, a.OptimalMemoryGB = optimal.Memory, optimal.MemoryGB
+	a.Waste = a.GPUTotal - optimal.Memory
+	a.WasteGB, a.WastePercent = gib(a.Waste), percent(a.Waste, a.GPUTotal)
+	a.CurrentMemory, a.CurrentMemoryGB, a.CurrentFits = current.Memory, current.MemoryGB, current.Success
+	a.CurrentWaste = a.GPUTotal - current.Memory
+	a.CurrentWasteGB, a.CurrentWastePercent = gib(a.CurrentWaste), percent(a.CurrentWaste, a.GPUTotal)
+	a.BatchRatio = round(float64(a.OptimalBatch)/float64(a.CurrentBatch), 2)
+	a.Speedup = round(optimal.SamplesPerSecond/current.SamplesPerSecond, 2)
+	if a.PricePerHour != nil {
+		savings := round(a.HoursPerYear**a.PricePerHour*(1-current.SamplesPerSecond/optimal.SamplesPerSecond), 2)
+		a.Savings = &savings
+	}
+}

@@ -1,0 +1,211 @@
+package analysis
+
+import (
+	"math"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/predict"
+	"memorymark/internal/search"
+	"memorymark/internal/workload"
+)
+
+// planner answers a request from predictions.
+type planner struct {
+	Request
+	w     *workload.Workload // with the limit that follows from the request
+	speed *predict.Speed     // how fast a step of each batch is
+}
+
+func newPlanner(r Request) (*planner, error) {
+	w := *r.Workload
+	limit := predict.Limit(&w, r.Card) - r.Reserve
+	if limit <= 0 {
+		return nil, &TooSmallError{Card: r.Card, Limit: max(limit, 0), Largest: predict.Part{Name: "what is to be kept free", Bytes: r.Reserve}}
+	}
+	w.LimitGiB = float64(limit) / float64(bytesize.GiB)
+	p := &planner{Request: r, w: &w}
+	if p.HoursPerYear == 0 {
+		p.HoursPerYear = DefaultHours
+	}
+	return p, nil
+}
+
+func (p *planner) largest(w *workload.Workload) (int64, error) {
+	r, err := predict.Largest(w, p.Card, search.Options{MultipleOf: p.MultipleOf})
+	if err != nil {
+		return 0, err
+	}
+	return r.Largest, nil
+}
+
+// answer begins an answer with what does not depend on batches.
+func (p *planner) answer(largest int64) *Answer {
+	a := &Answer{
+		ID: p.w.ID, ModelName: p.w.Name(), Device: "cuda", Engine: "predicted",
+		GPUName: p.Card.Name, GPUTotal: int64(p.Card.Memory.Bytes), GPUTotalGB: p.Card.Memory.Bytes.GiB(),
+		OptimalBatch: largest, CurrentBatch: p.w.Batch, SpeedupBasis: "predicted", HoursPerYear: p.HoursPerYear,
+		Provenance: Provenance{PyTorch: predict.PyTorchVersion, Transformers: predict.TransformersVersion, Workload: p.Workload},
+	}
+	limit := predict.Limit(p.w, p.Card)
+	a.Limit, a.LimitGB = int64(limit), limit.GiB()
+	switch {
+	case p.PricePerHour > 0:
+		a.PricePerHour = &p.PricePerHour
+	case p.Card.Price != nil:
+		a.PricePerHour = &p.Card.Price.USDPerHour
+		a.PriceSource = p.Card.Price.Provider + ", " + p.Card.Price.AsOf
+	}
+	return a
+}
+
+// look simulates a batch.
+func (p *planner) look(batch int64) (Result, error) {
+	at := *p.w
+	at.Batch = batch
+	s, err := predict.Simulate(&at, p.Card)
+	if err != nil {
+		return Result{}, err
+	}
+	peak := s.Prediction().Peak()
+	return Result{
+		Batch: batch, Success: s.Fits(),
+		Memory: int64(peak.PeakAllocated), MemoryGB: peak.PeakAllocated.GiB(),
+		Reserved: int64(peak.PeakReserved), ReservedGB: peak.PeakReserved.GiB(),
+		SamplesPerSecond: round(float64(batch)/s.StepSeconds(), 1),
+	}, nil
+}
+
+// recommend is the smallest batch whose throughput is close to the best that
+// fits. Throughput grows with the batch but for steps in between, so the best
+// is that of the largest.
+func (p *planner) recommend(largest int64) int64 {
+	if p.speed == nil {
+		speed, err := predict.NewSpeed(p.w, p.Card, largest)
+		if err != nil {
+			return largest
+		}
+		p.speed = speed
+	}
+	unit := max(p.MultipleOf, 1)
+	enough := worthwhile * p.speed.SamplesPerSecond(largest)
+	low, high := int64(0), largest/unit
+	for low+1 < high {
+		mid := (low + high) / 2
+		if p.speed.SamplesPerSecond(mid*unit) >= enough {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high * unit
+}
+
+// complete adds what was asked for besides.
+func (p *planner) complete(a *Answer, largest int64) error {
+	var err error
+	at := *p.w
+	at.Batch = max(largest/2, 1)
+	if a.MemoryLine, err = predict.MemoryLine(&at, p.Card); err != nil {
+		return err
+	}
+	if p.GlobalBatch > 0 {
+		a.Accumulation = accumulate(p.GlobalBatch, largest)
+	}
+	if p.Request.Changes {
+		a.Changes = p.changes()
+	}
+	return nil
+}
+
+// accumulate splits a global batch into the fewest equal parts that fit; if
+// none divide it, the last part is smaller.
+func accumulate(global, largest int64) *Accumulation {
+	steps := (global + largest - 1) / largest
+	for n := steps; n <= min(2*steps, global); n++ {
+		if global%n == 0 {
+			return &Accumulation{GlobalBatch: global, MicroBatch: global / n, Steps: n}
+		}
+	}
+	return &Accumulation{GlobalBatch: global, MicroBatch: (global + steps - 1) / steps, Steps: steps}
+}
+
+// single are the changes that people can make without changing their model.
+var single = []struct {
+	name string
+	make func(w *workload.Workload) bool // false if it is so already
+}{
+	{"precision amp-bf16", func(w *workload.Workload) bool { return setTo(&w.Precision, workload.AMPBF16) }},
+	{"precision bf16", func(w *workload.Workload) bool { return setTo(&w.Precision, workload.BF16) }},
+	{"checkpointing", func(w *workload.Workload) bool { return setTo(&w.Checkpointing, true) }},
+	{"optimizer_impl fused", func(w *workload.Workload) bool {
+		return w.Optimizer != workload.NoOptimizer && setTo(&w.OptimizerImpl, workload.Fused)
+	}},
+	{"optimizer sgd", func(w *workload.Workload) bool {
+		return w.Optimizer != workload.NoOptimizer && setTo(&w.Optimizer, workload.SGD)
+	}},
+	{"expandable_segments", func(w *workload.Workload) bool { return setTo(&w.ExpandableSegments, true) }},
+}
+
+func setTo[T comparable](field *T, value T) bool {
+	changed := *field != value
+	*field = value
+	return changed
+}
+
+// changes says what each single change would do.
+func (p *planner) changes() []Change {
+	var out []Change
+	for _, change := range single {
+		w := *p.w
+		if !change.make(&w) {
+			continue
+		}
+		c := Change{Name: change.name}
+		var err error
+		if c.OptimalBatch, err = p.largest(&w); err == nil && c.OptimalBatch > 0 {
+			at := w
+			at.Batch = c.OptimalBatch
+			var s *predict.Simulation
+			if s, err = predict.Simulate(&at, p.Card); err == nil {
+				c.SamplesPerSecond = round(float64(c.OptimalBatch)/s.StepSeconds(), 1)
+			}
+		}
+		if err != nil {
+			c.Error = err.Error()
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// tooSmall explains why nothing fits.
+func (p *planner) tooSmall() error {
+	at := *p.w
+	at.Batch = max(p.MultipleOf, 1)
+	s, err := predict.Simulate(&at, p.Card)
+	if err != nil {
+		return err
+	}
+	prediction := s.Prediction()
+	e := &TooSmallError{Card: p.Card, Limit: predict.Limit(p.w, p.Card), Needs: prediction.Peak().PeakReserved}
+	for _, part := range prediction.Breakdown.Parts() {
+		if part.Bytes > e.Largest.Bytes {
+			e.Largest = part
+		}
+	}
+	for _, c := range p.changes() {
+		if c.OptimalBatch > 0 {
+			e.Helps = append(e.Helps, c)
+		}
+	}
+	return e
+}
+
+func gib(n int64) float64 { return bytesize.Bytes(n).GiB() }
+
+func percent(n, of int64) float64 { return round(100*float64(n)/float64(of), 1) }
+
+func round(x float64, places int) float64 {
+	scale := math.Pow(10, float64(places))
+	return math.Round(x*scale) / scale
+}

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/bytesize"
+)
+
+// Analysis writes an answer for people.
+type Analysis struct{ *analysis.Answer }
+
+// Write writes the headline first: what to use, and what is wasted.
+func (a Analysis) Write(w io.Writer, width int) error {
+	fmt.Fprintln(w, heading(fmt.Sprintf("Batch %d trains on an %s; %s", a.OptimalBatch, a.GPUName, a.usage())))
+	fmt.Fprintf(w, "%s, %s, for PyTorch %s and transformers %s. PyTorch may hold %v of the card's %v.\n\n",
+		a.ModelName, a.Engine, a.Provenance.PyTorch, a.Provenance.Transformers,
+		bytesize.Bytes(a.Limit), bytesize.Bytes(a.GPUTotal))
+	a.writeResults(w, width)
+	a.writeSpeed(w)
+	if l := a.MemoryLine; l != nil {
+		fmt.Fprintf(w, "%s  %v whatever the batch, and %v for each sample\n", heading("Memory"), l.Fixed, l.PerSample)
+	}
+	if g := a.Accumulation; g != nil {
+		fmt.Fprintf(w, "%s  %d samples for each update: batch %d, accumulated %s\n", heading("Accumulation"),
+			g.GlobalBatch, g.MicroBatch, plural(int(g.Steps), "time"))
+	}
+	if len(a.Changes) > 0 {
+		a.writeChanges(w, width)
+	}
+	if a.Accuracy != "" {
+		fmt.Fprintf(w, "\n%s\n", faint(a.Accuracy))
+	}
+	return nil
+}
+
+// usage says how much of the card the present batch uses.
+func (a Analysis) usage() string {
+	if !a.CurrentFits {
+		return fmt.Sprintf("batch %d, which you use, does not", a.CurrentBatch)
+	}
+	return fmt.Sprintf("with batch %d you use %.0f %% of it", a.CurrentBatch, 100-a.CurrentWastePercent)
+}
+
+func (a Analysis) writeResults(w io.Writer, width int) {
+	t := table{columns: []column{
+		{title: "BATCH", right: true}, {title: "ALLOCATED", right: true}, {title: "RESERVED", right: true},
+		{title: "SAMPLES/S", right: true}, {title: "CARD"}, {title: ""},
+	}}
+	for _, r := range a.Results {
+		t.rows = append(t.rows, row{cells: []string{
+			fmt.Sprint(r.Batch), size(r.Memory), size(r.Reserved), fmt.Sprintf("%.1f", r.SamplesPerSecond),
+			bar(r.Reserved, a.GPUTotal), a.remark(r),
+		}})
+	}
+	t.write(w, width)
+	fmt.Fprintln(w)
+}
+
+func (a Analysis) remark(r analysis.Result) string {
+	s := ""
+	for _, m := range []struct {
+		batch int64
+		name  string
+	}{{a.CurrentBatch, "current"}, {a.Recommended, "recommended"}, {a.OptimalBatch, "largest"}} {
+		if m.batch == r.Batch {
+			if s != "" {
+				s += ", "
+			}
+			s += m.name
+		}
+	}
+	if !r.Success {
+		s += " out of memory"
+	}
+	return s
+}
+
+// bar draws a share of twenty characters.
+func bar(n, of int64) string {
+	const width = 20
+	full := int(min(n*width/max(of, 1), width))
+	out := make([]rune, width)
+	for i := range out {
+		out[i] = '·'
+		if i < full {
+			out[i] = '█'
+		}
+	}
+	return string(out)
+}
+
+func (a Analysis) writeSpeed(w io.Writer) {
+	fmt.Fprintf(w, "%s  batch %d is %.2f × as fast as batch %d (%s by a time model)\n", heading("Speed"),
+		a.OptimalBatch, a.Speedup, a.CurrentBatch, a.SpeedupBasis)
+	fmt.Fprintf(w, "%s  batch %d is within 5 %% of that\n", heading("Recommended"), a.Recommended)
+	if a.Savings != nil {
+		from := ""
+		if a.PriceSource != "" {
+			from = " (" + a.PriceSource + ")"
+		}
+		fmt.Fprintf(w, "%s  $%.2f a year for %.0f hours at $%.2f%s\n", heading("Saves"),
+			*a.Savings, a.HoursPerYear, *a.PricePerHour, from)
+	}
+}
+
+func (a Analysis) writeChanges(w io.Writer, width int) {
+	fmt.Fprintf(w, "\n%s\n", heading("What a single change would do to the largest batch"))
+	t := table{columns: []column{
+		{title: "CHANGE"}, {title: "LARGEST", right: true}, {title: "", right: true}, {title: "SAMPLES/S", right: true}, {title: ""},
+	}}
+	for _, c := range a.Changes {
+		cells := []string{c.Name, fmt.Sprint(c.OptimalBatch), fmt.Sprintf("%+.0f %%", 100*(float64(c.OptimalBatch)/float64(a.OptimalBatch)-1)), fmt.Sprintf("%.1f", c.SamplesPerSecond), ""}
+		if c.Error != "" {
+			cells = []string{c.Name, "", "", "", c.Error}
+		}
+		t.rows = append(t.rows, row{cells: cells})
+	}
+	t.write(w, width)
+}
