@@ -90,8 +90,10 @@ func (f *analyzeFlags) answer(e *env, d workload.Draft, args []string) (*analysi
 		name string
 		bad  bool
 	}{
-		{"--global-batch", f.globalBatch < 0}, {"--multiple-of", f.multipleOf < 0},
-		{"--hours", f.hours < 0}, {"--price", f.price < 0},
+		{"--global-batch", f.globalBatch < 0},
+		{"--multiple-of", f.multipleOf < 0},
+		{"--hours", f.hours < 0},
+		{"--price", f.price < 0},
 	} {
 		if flag.bad {
 			return nil, badUsage("", "%s must not be negative", flag.name)

@@ -47,8 +47,14 @@ var threadsPerSM = map[Capability]int{
 
 func TestFind(t *testing.T) {
 	for _, c := range []struct{ name, id string }{
-		{"a10", "a10"}, {"A10", "a10"}, {"NVIDIA A10G", "a10g"}, {" h200 ", "h200"}, {"a100", "a100-80gb"},
-		{"NVIDIA H100 80GB HBM3", "h100"}, {"RTX4090", "rtx-4090"}, {"NVIDIA GeForce RTX 3060 12 GB", "rtx-3060"},
+		{"a10", "a10"},
+		{"A10", "a10"},
+		{"NVIDIA A10G", "a10g"},
+		{" h200 ", "h200"},
+		{"a100", "a100-80gb"},
+		{"NVIDIA H100 80GB HBM3", "h100"},
+		{"RTX4090", "rtx-4090"},
+		{"NVIDIA GeForce RTX 3060 12 GB", "rtx-3060"},
 	} {
 		got, err := Find(c.name)
 		if err != nil || got.ID != c.id {

@@ -53,9 +53,16 @@ type Part struct {
 // Parts lists the breakdown, what lives longest first.
 func (b *Breakdown) Parts() []Part {
 	return []Part{
-		{"parameters", b.Parameters}, {"optimizer state", b.OptimizerState}, {"gradients", b.Gradients},
-		{"activations", b.Activations}, {"temporaries", b.Temporaries}, {"input", b.Input},
-		{"workspaces", b.Workspaces}, {"rounding", b.Rounding}, {"fragmentation", b.Fragmentation}, {"context", b.Context},
+		{"parameters", b.Parameters},
+		{"optimizer state", b.OptimizerState},
+		{"gradients", b.Gradients},
+		{"activations", b.Activations},
+		{"temporaries", b.Temporaries},
+		{"input", b.Input},
+		{"workspaces", b.Workspaces},
+		{"rounding", b.Rounding},
+		{"fragmentation", b.Fragmentation},
+		{"context", b.Context},
 	}
 }
 

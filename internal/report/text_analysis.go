@@ -45,8 +45,12 @@ func (a Analysis) usage() string {
 
 func (a Analysis) writeResults(w io.Writer, width int) {
 	t := table{columns: []column{
-		{title: "BATCH", right: true}, {title: "ALLOCATED", right: true}, {title: "RESERVED", right: true},
-		{title: "SAMPLES/S", right: true}, {title: "CARD"}, {title: ""},
+		{title: "BATCH", right: true},
+		{title: "ALLOCATED", right: true},
+		{title: "RESERVED", right: true},
+		{title: "SAMPLES/S", right: true},
+		{title: "CARD"},
+		{title: ""},
 	}}
 	for _, r := range a.Results {
 		t.rows = append(t.rows, row{cells: []string{

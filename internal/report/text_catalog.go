@@ -32,8 +32,16 @@ type Cards struct {
 // Write lists the cards for people.
 func (c *Cards) Write(w io.Writer, width int) error {
 	t := table{columns: []column{
-		{title: "ID"}, {title: "NAME"}, {title: "MEMORY", right: true}, {title: "CAPABILITY", right: true}, {title: "GB/S", right: true},
-		{title: "FP32", right: true}, {title: "TF32", right: true}, {title: "BF16", right: true}, {title: "$/HOUR", right: true}, {title: "WHERE, WHEN"},
+		{title: "ID"},
+		{title: "NAME"},
+		{title: "MEMORY", right: true},
+		{title: "CAPABILITY", right: true},
+		{title: "GB/S", right: true},
+		{title: "FP32", right: true},
+		{title: "TF32", right: true},
+		{title: "BF16", right: true},
+		{title: "$/HOUR", right: true},
+		{title: "WHERE, WHEN"},
 	}}
 	estimated := false
 	for _, x := range c.Cards {

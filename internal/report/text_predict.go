@@ -90,8 +90,11 @@ func (p *Prediction) settings() string {
 
 func (p *Prediction) writeSteps(w io.Writer, width int) {
 	t := table{columns: []column{
-		{title: "STEP", right: true}, {title: "PEAK REQUESTED", right: true}, {title: "ALLOCATED", right: true},
-		{title: "RESERVED", right: true}, {title: "ALLOCATED AFTER", right: true},
+		{title: "STEP", right: true},
+		{title: "PEAK REQUESTED", right: true},
+		{title: "ALLOCATED", right: true},
+		{title: "RESERVED", right: true},
+		{title: "ALLOCATED AFTER", right: true},
 	}}
 	for i, s := range p.Steps {
 		t.rows = append(t.rows, row{cells: []string{

@@ -151,8 +151,10 @@ func TestReadTruth(t *testing.T) {
 // TestReadShapes reads small snapshots of all versions, each pickled in all
 // ways, and compares with what Python read.
 func TestReadShapes(t *testing.T) {
-	protocols := map[string]int{"p2": 2, "p3": 3, "p4": 4, "p5": 5, "optimized": 4, "fast": 4,
-		"cpp": 2, "one_by_one": 2, "marked": 2}
+	protocols := map[string]int{
+		"p2": 2, "p3": 3, "p4": 4, "p5": 5, "optimized": 4, "fast": 4,
+		"cpp": 2, "one_by_one": 2, "marked": 2,
+	}
 	unknown := map[string][]string{
 		"torch214": {"allocator_settings.allocator", "event.weather", "segment.colour", "snapshot.version"},
 	}

@@ -80,8 +80,10 @@ func spell(t *trace.Trace) spelled {
 		}
 		return out
 	}
-	s := spelled{Device: t.Device, Streams: t.Streams, Initial: blocks(t.Initial), NoFinal: t.Final == nil,
-		Marks: t.Marks, Settings: t.Settings, Lost: t.Lost}
+	s := spelled{
+		Device: t.Device, Streams: t.Streams, Initial: blocks(t.Initial), NoFinal: t.Final == nil,
+		Marks: t.Marks, Settings: t.Settings, Lost: t.Lost,
+	}
 	for _, e := range t.Events {
 		c := of(&e.Stack, &e.Note)
 		s.Events = append(s.Events, spelledEvent{e, c})
