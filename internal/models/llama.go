@@ -144,7 +144,7 @@ func (m *llama) layer(t *torch.Torch, l *llamaLayer, x, mask, cos, sin *torch.Va
 	hidden.Set(t.Add(residual, hidden))
 	residual.Set(hidden)
 	hidden.Set(rmsNorm(t, hidden, l.attentionNorm))
-	hidden.Set(m.mlp(t, l, hidden))
+	hidden.Set(llamaMLP(t, l, hidden))
 	hidden.Set(t.Add(residual, hidden))
 	return f.Return(hidden)
 }
@@ -171,7 +171,7 @@ func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin 
 	return f.Return(o), weights
 }
 
-// mlp is LlamaMLP.
-func (m *llama) mlp(t *torch.Torch, l *llamaLayer, x *torch.Var) torch.Value {
+// llamaMLP is LlamaMLP.forward.
+func llamaMLP(t *torch.Torch, l *llamaLayer, x *torch.Var) torch.Value {
 	return t.Linear(t.Mul(t.SiLU(t.Linear(x, l.gate)), t.Linear(x, l.up)), l.down)
 }

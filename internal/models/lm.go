@@ -156,7 +156,7 @@ func (m *lm) rotary(t *torch.Torch, length int64, dtype torch.DType) (cos, sin t
 	return cos, sin
 }
 
-func (m *lm) rotate(t *torch.Torch, input torch.Value, cos, sin *torch.Var) torch.Value {
+func lmRotate(t *torch.Torch, input torch.Value, cos, sin *torch.Var) torch.Value {
 	f := t.Enter()
 	x := f.Let(input)
 	n := x.Tensor().Dim(-1)
@@ -177,7 +177,7 @@ func (m *lm) attention(t *torch.Torch, p *lmBlock, input torch.Value, cos, sin, 
 	x := f.Let(input.Borrow())
 	b, s, d := x.Tensor().Dim(0), x.Tensor().Dim(1), m.cfg.Width
 	split := func(x torch.Value) torch.Value { return t.Transpose(t.View(x, b, s, m.cfg.Heads, -1), 1, 2) }
-	turn := func(x torch.Value) torch.Value { return m.rotate(t, x, cos, sin) }
+	turn := func(x torch.Value) torch.Value { return lmRotate(t, x, cos, sin) }
 	q := f.Let(turn(split(t.Linear(x, p.q))))
 	k := f.Let(turn(split(t.Linear(x, p.k))))
 	v := f.Let(split(t.Linear(x, p.v)))

@@ -65,7 +65,7 @@ func (t *Torch) t2(x *Tensor) *Tensor {
 func (t *Torch) addmm(bias, a, b *Tensor) *Tensor {
 	n := t.record("Addmm", bias, a, b)
 	if n != nil {
-		columns, shape := columnMajor(b), b.Shape
+		columns := columnMajor(b)
 		var left, right *Tensor
 		if n.wants(2) {
 			left = t.save(n, a)
@@ -79,7 +79,7 @@ func (t *Torch) addmm(bias, a, b *Tensor) *Tensor {
 				out[1] = t.gradLeft(g[0], right)
 			}
 			if n.wants(2) {
-				out[2] = t.gradOfRight(g[0], left, shape, columns)
+				out[2] = t.gradOfRight(g[0], left, columns)
 			}
 			if n.wants(0) {
 				out[0] = t.retain(g[0]) // the engine sums it to the bias

@@ -67,7 +67,7 @@ func (t *Torch) flattenBatch(x *Tensor, batch []int64) *Tensor {
 func (t *Torch) mmRecorded(a, b *Tensor) *Tensor {
 	n := t.record("Mm", a, b)
 	if n != nil {
-		columns, shape := columnMajor(b), b.Shape
+		columns := columnMajor(b)
 		rows := columnMajor(a)
 		var left, right *Tensor
 		if n.wants(0) {
@@ -79,7 +79,7 @@ func (t *Torch) mmRecorded(a, b *Tensor) *Tensor {
 		n.backward = func(g []*Tensor) []*Tensor {
 			out := make([]*Tensor, 2)
 			if n.wants(1) {
-				out[1] = t.gradOfRight(g[0], left, shape, columns)
+				out[1] = t.gradOfRight(g[0], left, columns)
 			}
 			if n.wants(0) {
 				out[0] = t.gradOfLeft(g[0], right, rows)
@@ -98,7 +98,7 @@ func columnMajor(x *Tensor) bool { return x.stride[0] == 1 && x.stride[1] == x.S
 
 // gradOfRight is mm_mat2_backward: the gradient of a column-major operand is
 // column-major too (torch/csrc/autograd/FunctionsManual.cpp).
-func (t *Torch) gradOfRight(grad, a *Tensor, shape []int64, columns bool) *Tensor {
+func (t *Torch) gradOfRight(grad, a *Tensor, columns bool) *Tensor {
 	if columns {
 		return t.gradRight(a, grad)
 	}
