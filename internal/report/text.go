@@ -75,6 +75,8 @@ func newPlace(frames []trace.Frame, what trace.Category, before bool) Place {
 // madeBy names the line that made an allocation.
 func (p *Place) madeBy() string {
 	switch {
+	case p.ModelFrame != nil && p.BackwardNode != "":
+		return p.ModelFrame.String() + ", " + p.BackwardNode
 	case p.ModelFrame != nil:
 		return p.ModelFrame.String()
 	case p.BackwardNode != "":
@@ -157,9 +159,14 @@ func size(n int64) string { return bytesize.Bytes(n).String() }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
-// plural writes a number and its noun: "1 event", "2,048 events".
-func plural(n int, noun string) string {
-	if n != 1 {
+// plural writes a number and its noun: "1 event", "2,048 events". The plural
+// is given where it is not made by an s.
+func plural(n int, noun string, many ...string) string {
+	switch {
+	case n == 1:
+	case len(many) > 0:
+		noun = many[0]
+	default:
 		noun += "s"
 	}
 	return count(n) + " " + noun

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"io"
+)
+
+// Write writes the comparison, the first difference with so many frames of its
+// stack; -1 is all of them.
+func (c *Compare) Write(w io.Writer, width, frames int) error {
+	for i, s := range []CompareSide{c.Predicted, c.Measured} {
+		fmt.Fprintf(w, "%-9s  %s, device %d\n           %s live at the peak (event %s), %s\n", []string{"predicted", "measured"}[i],
+			s.File, s.Device, heading(size(s.PeakBytes)), count(s.PeakEvent), plural(s.Requests, "allocation and free", "allocations and frees"))
+	}
+	if c.PeakChange == 0 {
+		fmt.Fprintf(w, "peaks      the same\n")
+	} else {
+		fmt.Fprintf(w, "peaks      %s%s\n", heading(signed(c.PeakChange)), growth(c.Measured.PeakBytes, c.Predicted.PeakBytes))
+	}
+	c.writeEqual(w)
+	if len(c.Differences) == 0 {
+		return nil
+	}
+	c.writeFirst(w, width, frames)
+	if c.Stretches > 1 {
+		c.writeList(w, width)
+	}
+	return nil
+}
+
+// writeEqual says how much is the same.
+func (c *Compare) writeEqual(w io.Writer) {
+	if c.Same {
+		fmt.Fprintf(w, "equal      %s: every allocation and free, in order\n", heading("all "+count(c.Equal)))
+	} else {
+		fmt.Fprintf(w, "equal      %s before the first difference (%s), %s in all; %s\n", heading(count(c.Before)),
+			percent(c.BeforeShare), count(c.Equal), plural(c.Stretches, "stretch differs", "stretches differ"))
+	}
+	for i, s := range []CompareSide{c.Predicted, c.Measured} {
+		if s.Beyond > 0 {
+			fmt.Fprintf(w, "           %s goes on for %s more\n", []string{"predicted", "measured"}[i], count(s.Beyond))
+		}
+	}
+	if c.Reordered > 0 {
+		fmt.Fprintf(w, "           %s in another order, which makes no difference\n",
+			plural(c.Reordered, "run of frees is", "runs of frees are"))
+	}
+}
+
+// writeFirst shows where the traces part.
+func (c *Compare) writeFirst(w io.Writer, width, frames int) {
+	d := &c.Differences[0]
+	fmt.Fprintf(w, "\n%s  at event %s of predicted and %s of measured\n", heading("First difference"),
+		count(d.Predicted.Event), count(d.Measured.Event))
+	fmt.Fprintf(w, "  predicted  %s\n  measured   %s\n", d.Predicted.text(), d.Measured.text())
+	fmt.Fprintf(w, "  made by    %s\n", d.madeBy())
+	if from := d.calledFrom(); from != "" {
+		fmt.Fprintf(w, "  called by  %s\n", from)
+	}
+	for _, f := range d.below(frames) {
+		fmt.Fprintf(w, "             %s\n", faint(cutLeft(f, width-13)))
+	}
+	fmt.Fprintln(w)
+	t := table{columns: []column{
+		{title: " "}, {title: "EVENT", right: true}, {title: "PREDICTED", right: true},
+		{title: "EVENT", right: true}, {title: "MEASURED", right: true}, {title: "MADE BY", stretch: true},
+	}}
+	for i := range d.around {
+		t.rows = append(t.rows, d.around[i].row())
+	}
+	t.write(w, width)
+}
+
+func (r *compareRow) row() row {
+	out := row{cells: make([]string, 6)}
+	if r.differs {
+		out.cells[0], out.color = ">", dark.failure
+	}
+	for side, q := range r.sides {
+		if q == nil {
+			continue
+		}
+		out.cells[1+2*side], out.cells[2+2*side] = count(q.Event), q.String()
+		if out.cells[5] == "" || len(q.Frames) > 0 {
+			out.cells[5] = q.madeBy()
+		}
+	}
+	return out
+}
+
+// String writes a request as "+3.00 MiB #12" or, for a free, "-3.00 MiB #12".
+func (q *CompareRequest) String() string {
+	bytes := q.Bytes
+	if q.Action == "free" {
+		bytes = -bytes
+	}
+	return fmt.Sprintf("%s #%d", signed(bytes), q.Allocation)
+}
+
+// text says what a side does in a stretch.
+func (r *CompareRequests) text() string {
+	if r.Count == 0 {
+		return "does nothing here"
+	}
+	first := &r.Requests[0]
+	verb := "allocates"
+	if first.Action == "free" {
+		verb = "frees"
+	}
+	out := verb + " " + heading(size(first.Bytes))
+	if first.Bytes >= 1<<10 {
+		out += fmt.Sprintf(" (%s B)", count(int(first.Bytes)))
+	}
+	if r.Count > 1 {
+		out += fmt.Sprintf(", the first of %s requests", count(r.Count))
+	}
+	return out
+}
+
+// writeList lists the stretches that differ.
+func (c *Compare) writeList(w io.Writer, width int) {
+	fmt.Fprintf(w, "\n%s\n", heading("Where they differ"))
+	t := table{columns: []column{
+		{title: "EVENT", right: true}, {title: "PREDICTED HAS", right: true}, {title: "NET", right: true},
+		{title: "EVENT", right: true}, {title: "MEASURED HAS", right: true}, {title: "NET", right: true}, {title: "MADE BY", stretch: true},
+	}}
+	for i := range c.Differences {
+		d := &c.Differences[i]
+		var cells []string
+		for _, r := range []*CompareRequests{&d.Predicted, &d.Measured} {
+			if r.Count == 0 {
+				cells = append(cells, count(r.Event), "nothing", "")
+				continue
+			}
+			cells = append(cells, count(r.Event), plural(r.Count, "request"), signed(r.Bytes))
+		}
+		t.rows = append(t.rows, row{cells: append(cells, d.madeBy())})
+	}
+	t.write(w, width)
+	if c.Left > 0 {
+		fmt.Fprintf(w, "\n%s not shown\n", plural(c.Left, "further stretch", "further stretches"))
+	}
+}
