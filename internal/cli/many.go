@@ -18,9 +18,13 @@ func answerFile(c *cobra.Command, e *env, file string, answer func(workload.Entr
 	if err != nil {
 		return err
 	}
+	return answerEntries(c, e, file, entries, answer)
+}
+
+func answerEntries(c *cobra.Command, e *env, file string, entries []workload.Entry, answer func(workload.Entry) (any, error)) error {
 	out := bufio.NewWriter(e.stdout)
 	wrong := 0
-	err = inOrder(c.Context(), len(entries), func(i int) (any, error) {
+	err := inOrder(c.Context(), len(entries), func(i int) (any, error) {
 		if entries[i].Err != nil {
 			return nil, entries[i].Err
 		}

@@ -91,10 +91,15 @@ func (f *predictFlags) writeSnapshot(s *predict.Simulation) error {
 
 // many predicts the workloads of a file.
 func (f *predictFlags) many(c *cobra.Command, e *env, args []string) error {
-	if f.snapshot != "" {
-		return badUsage("predict one workload at a time to write its snapshot", "--snapshot does not go with --file")
+	entries, err := e.readWorkloads(f.file)
+	if err != nil {
+		return err
 	}
-	return answerFile(c, e, f.file, func(entry workload.Entry) (any, error) {
+	if f.snapshot != "" && len(entries) > 1 {
+		return badUsage("predict one workload at a time to write its snapshot",
+			"--snapshot: %s has %d workloads, a snapshot shows one", f.file, len(entries))
+	}
+	return answerEntries(c, e, f.file, entries, func(entry workload.Entry) (any, error) {
 		return f.predictEntry(e, entry, args)
 	})
 }
@@ -112,5 +117,5 @@ func (f *predictFlags) predictEntry(e *env, entry workload.Entry, args []string)
 	if err != nil {
 		return nil, err
 	}
-	return s.Prediction(), nil
+	return s.Prediction(), f.writeSnapshot(s)
 }

@@ -2,9 +2,7 @@ package predict
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -43,55 +41,27 @@ func TestRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := signed(p.Trace())
-			if strings.HasPrefix(string(w.Precision), "amp") {
-				sortFrees(got) // autocast drops its cache in an order that is not to be known
-				sortFrees(c.Requests)
-			}
-			if diff := firstDifference(got, c.Requests); diff != "" {
+			// Autocast drops its cache in an order that is not to be known.
+			amp := strings.HasPrefix(string(w.Precision), "amp")
+			if diff := compareRequests(p.Trace(), requested(c.Requests), func(int) bool { return amp }); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// signed writes requests as numbers: the size of an allocation, or minus the
-// number of the allocation that is freed.
-func signed(tr *trace.Trace) []int64 {
-	var out []int64
-	for _, e := range tr.Events {
-		switch e.Action {
-		case trace.Alloc:
-			out = append(out, e.Size)
-		case trace.FreeCompleted:
-			out = append(out, -1-int64(e.ID))
+// requested makes a trace of requests: the size of an allocation, or minus the
+// number, from 1, of the allocation that is freed.
+func requested(requests []int64) *trace.Trace {
+	tr := trace.New(0, trace.NewTables())
+	next := trace.ID(0)
+	for _, r := range requests {
+		if r > 0 {
+			tr.Events = append(tr.Events, trace.Event{Action: trace.Alloc, Size: r, ID: next})
+			next++
+		} else {
+			tr.Events = append(tr.Events, trace.Event{Action: trace.FreeCompleted, ID: trace.ID(-1 - r)})
 		}
 	}
-	return out
-}
-
-// sortFrees sorts the frees between one allocation and the next.
-func sortFrees(requests []int64) {
-	for i := 0; i < len(requests); {
-		j := i
-		for j < len(requests) && requests[j] < 0 {
-			j++
-		}
-		slices.Sort(requests[i:j])
-		i = j + 1
-	}
-}
-
-func firstDifference(got, want []int64) string {
-	n := min(len(got), len(want))
-	for i := range n {
-		if got[i] != want[i] {
-			from, to := max(i-5, 0), min(i+5, n)
-			return fmt.Sprintf("event %d of %d differs\npredicted %d\nrecorded  %d", i, len(want), got[from:to], want[from:to])
-		}
-	}
-	if len(got) != len(want) {
-		return fmt.Sprintf("%d events, recorded are %d", len(got), len(want))
-	}
-	return ""
+	return tr
 }
