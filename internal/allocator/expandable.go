@@ -16,6 +16,9 @@ func pageSize(small bool) int64 {
 // returns the free block that then holds it, in no free set.
 func (a *Allocator) expand(p *pool, r Request, size int64) Handle {
 	h := a.findRoom(p, r.Stream, size)
+	if h == none {
+		return none
+	}
 	if !a.blocks.at(h).mapped {
 		if h = a.mapPages(h, min(a.blocks.at(h).size, size), r.Stack); h == none {
 			return none
@@ -34,7 +37,8 @@ func (a *Allocator) expand(p *pool, r Request, size int64) Handle {
 }
 
 // findRoom returns the first block of a run of free and unmapped blocks that
-// has size bytes of address space, reserving more if there is none.
+// has size bytes of address space, reserving more if there is none; none if a
+// whole reservation would not do.
 func (a *Allocator) findRoom(p *pool, stream uint16, size int64) Handle {
 	for _, span := range p.unmapped[stream] {
 		h := span.block
@@ -47,6 +51,9 @@ func (a *Allocator) findRoom(p *pool, stream uint16, size int64) Handle {
 	}
 	page := pageSize(p.small)
 	addr, reserved := a.driver.Reserve(page)
+	if reserved < size {
+		return none
+	}
 	h := a.blocks.add(block{
 		addr: addr, size: reserved, stream: stream, pool: p, room: &room{addr, page},
 		prev: none, next: none, id: trace.None,

@@ -75,12 +75,7 @@ type Simulation struct {
 // Simulate runs three steps under the workload's limit, or under what the card
 // has.
 func Simulate(w *workload.Workload, card *gpu.Card) (s *Simulation, err error) {
-	defer func() {
-		// One strange workload must not take the others, or a server, with it.
-		if r := recover(); r != nil {
-			s, err = nil, fmt.Errorf("predict %s: %v; this is a fault of MemoryMark's, please report it", w.Config.Architecture, r)
-		}
-	}()
+	defer recovered(w, &err)
 	p, err := Run(w, deviceOf(card), steps)
 	if err != nil {
 		return nil, err
@@ -88,6 +83,14 @@ func Simulate(w *workload.Workload, card *gpu.Card) (s *Simulation, err error) {
 	s = &Simulation{Process: p, Card: card, Limit: Limit(w, card)}
 	s.Course = s.play(s.Limit)
 	return s, nil
+}
+
+// recovered makes an error of a panic: one strange workload must not take the
+// others, or a server, with it.
+func recovered(w *workload.Workload, err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("predict %s: %v; this is a fault of MemoryMark's, please report it", w.Config.Architecture, r)
+	}
 }
 
 // Fits reports whether every request was met.
@@ -171,8 +174,9 @@ type Line struct {
 }
 
 // MemoryLine returns how the peak of forward and backward grows with the
-// batch, once the process has settled.
-func MemoryLine(w *workload.Workload, card *gpu.Card) (*Line, error) {
+// batch, once the process has settled; nil if no memory would be enough.
+func MemoryLine(w *workload.Workload, card *gpu.Card) (line *Line, err error) {
+	defer recovered(w, &err)
 	twice := *w
 	twice.Batch *= 2
 	var peaks [2]int64
@@ -183,6 +187,9 @@ func MemoryLine(w *workload.Workload, card *gpu.Card) (*Line, error) {
 		}
 		s := Simulation{Process: p, Card: card}
 		c := allocator.Play(p.Trace(), s.options(noLimit), []int{p.Steps[steps-2], p.lastUpdate()})
+		if c.Failed != nil {
+			return nil, nil //nolint:nilnil // no line, and nothing wrong
+		}
 		peaks[i] = c.Stages[1].PeakAllocated
 	}
 	slope := (peaks[1] - peaks[0]) / w.Batch

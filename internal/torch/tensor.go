@@ -1,6 +1,9 @@
 package torch
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // DType is the type of a tensor's elements.
 type DType uint8
@@ -60,12 +63,21 @@ func (x *Tensor) Dim(i int) int64 {
 // for.
 func (x *Tensor) RequireGrad() { x.requiresGrad = true }
 
+// mostElements is beyond all memory, and little enough that its bytes can be
+// counted.
+const mostElements = 1 << 59
+
+// product multiplies sizes, up to mostElements: what is larger fits no card
+// and must not turn into something small.
 func product(sizes []int64) int64 {
-	n := int64(1)
+	n := uint64(1)
 	for _, s := range sizes {
-		n *= s
+		high, low := bits.Mul64(n, uint64(s))
+		if n = low; high != 0 || low > mostElements {
+			n = mostElements
+		}
 	}
-	return n
+	return int64(n)
 }
 
 // contiguousStrides are those of a dense tensor in row-major order.

@@ -157,8 +157,8 @@ func checkSizes(fields map[string]any, wrong *InvalidError) {
 				sizes[key] = **v
 			}
 		case *[]int64:
-			for _, n := range *v {
-				sizes[key] = max(sizes[key], n)
+			for _, n := range (*v)[:min(len(*v), maxLayers+1)] {
+				sizes[key] += n // of depths the sum counts, and other lists are short
 				if n < 1 {
 					wrong.add(fmt.Errorf("config: %s holds %d; it must be at least 1", key, n))
 				}

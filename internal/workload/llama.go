@@ -71,7 +71,18 @@ func (l *Llama) validate(family string) error {
 	if l.HiddenAct != "silu" {
 		return fmt.Errorf("config: hidden_act %q of a %s is not modelled", l.HiddenAct, family)
 	}
+	if err := rotates(l.HeadSize()); err != nil {
+		return err
+	}
 	return oneOf("config: rope_type of a "+family, l.Rope(), DefaultRope, LinearRope, Llama3Rope)
+}
+
+// rotates checks that the size of a head can be rotated: it has two halves.
+func rotates(size int64) error {
+	if size < 2 || size%2 != 0 {
+		return fmt.Errorf("config: the heads are of size %d; rotary positions need an even one", size)
+	}
+	return nil
 }
 
 // Rope returns the type of the rotary positions.

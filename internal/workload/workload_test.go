@@ -276,3 +276,16 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A model of too many layers is refused before anything walks them.
+func TestTooManyLayers(t *testing.T) {
+	for _, config := range []string{
+		`"model_type":"resnet","depths":[400,400,400,400]`,
+		`"model_type":"resnet","depths":[` + strings.Repeat("1,", 5000) + `1]`,
+		`"model_type":"t5","num_decoder_layers":1001`,
+	} {
+		if _, err := Parse([]byte(`{"config":{` + config + `}}`)); err == nil || !strings.Contains(err.Error(), "at most 1000") {
+			t.Errorf("%.80s: %v", config, err)
+		}
+	}
+}
