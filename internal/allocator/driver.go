@@ -5,27 +5,31 @@ package allocator
 // room is never filled, so any amount beyond every card will do.
 const roomBytes = 1 << 40
 
-// The address space of a fresh process, as the driver's answers in recorded
-// processes show it (testdata/truth: H200, driver 580): it takes address space
-// in regions of 32 MiB; two small ones are there from the beginning, above the
-// rest; the first new one lies below a gap that later ones fill from its top.
+// The address space of a process, as the driver's answers in two hundred
+// recorded processes show it (H200, driver 580). It takes address space in
+// regions of 32 MiB. At the beginning there are three: two small ones on top,
+// and below them a wide one that the driver keeps only if something is in it.
+// With the first kernel it allocates for itself: a little, right behind the
+// first segment if there is room, else in the wide region, which then stays;
+// and most of a region of its own.
 const (
-	regionBytes  = 32 << 20
-	earlyRegion1 = 32 << 20
-	earlyRegion2 = 24 << 20
-	earlyGap     = 416 << 20
+	regionBytes = 32 << 20
+	topRegion   = 32 << 20
+	nextRegion  = 24 << 20
+	wideRegion  = 416 << 20
+	driverFirst = 2 << 20  // what it takes behind the first segment
+	driverOwn   = 26 << 20 // of its own region
 )
 
 // ModelDriver stands for the CUDA driver where nothing was recorded: it places
-// segments as the driver was seen to, new regions downwards and a segment at
-// the low end of the latest region with room. Addresses matter because free
-// blocks of equal size are used in their order (R4). It never runs out of
-// memory: cards have limits (Options.Limit), drivers do not.
+// segments as the driver was seen to. Addresses matter because free blocks of
+// equal size are used in their order (R4). It never runs out of memory: cards
+// have limits (Options.Limit), drivers do not.
 type ModelDriver struct {
-	regions  []region
-	next     uint64 // end of the next region, growing downwards
-	gap, end uint64 // the gap above the first region: its low end and what is left of it
-	rooms    uint64 // end of the reserved room, growing upwards
+	regions []region // the latest with room is used
+	next    uint64   // end of the next region, growing downwards
+	gap     region   // where the wide region was, if it is gone
+	rooms   uint64   // end of the reserved room, growing upwards
 }
 
 // region is a range of address space with the segments in it.
@@ -43,40 +47,76 @@ type span struct {
 // NewModelDriver returns a driver that places segments below the address top.
 func NewModelDriver(top uint64) *ModelDriver {
 	d := &ModelDriver{next: top, rooms: top + roomBytes}
-	for _, size := range []int64{earlyRegion1, earlyRegion2} {
-		d.next -= regionBytes
-		d.regions = append(d.regions, region{addr: d.next, size: size})
-	}
-	d.end = d.next
-	d.next -= earlyGap
-	d.gap = d.next
+	d.regions = []region{{addr: top - topRegion, size: topRegion}, {addr: top - topRegion - regionBytes, size: nextRegion}}
+	d.next = top - topRegion - regionBytes - wideRegion
+	d.gap = region{addr: d.next, size: wideRegion}
 	return d
 }
 
 // Malloc places a segment.
 func (d *ModelDriver) Malloc(size int64) (uint64, bool) {
+	if d.next == d.gap.addr {
+		return d.first(size), true
+	}
 	for i := len(d.regions) - 1; i >= 0; i-- {
 		if addr, ok := d.regions[i].place(size); ok {
 			return addr, true
 		}
 	}
-	addr := d.newRegion((size + regionBytes - 1) / regionBytes * regionBytes)
-	d.regions[len(d.regions)-1].used = []span{{addr, size}}
+	addr, _ := d.newRegion(size).place(size)
 	return addr, true
 }
 
-// newRegion takes address space: for the first time below the gap, later at
-// the highest place with room.
-func (d *ModelDriver) newRegion(size int64) uint64 {
-	first := d.next == d.gap
-	end := &d.next
-	if !first && d.end-d.gap >= uint64(size) {
-		end = &d.end
+// first places the first segment and what the driver itself then takes.
+func (d *ModelDriver) first(size int64) uint64 {
+	top, next := &d.regions[0], &d.regions[1]
+	addr, room := uint64(0), int64(0) // room behind it, for the driver
+	switch {
+	case size <= smallSegment: // at the end of the wide region
+		addr = d.gap.addr + wideRegion - uint64(size)
+		d.gap.used = []span{{addr, size}}
+		next.place(driverFirst)
+	case size <= nextRegion:
+		addr, _ = next.place(size)
+	case size <= topRegion:
+		addr, _ = top.place(size)
+		room = topRegion - size
+		top.place(min(room, driverFirst))
+	default:
+		d.next -= uint64(roundUp(size, regionBytes))
+		home := region{addr: d.next, size: roundUp(size, regionBytes)}
+		addr, _ = home.place(size)
+		room = home.size - size
+		home.place(min(room, driverFirst))
+		d.regions = append(d.regions, home)
 	}
-	*end -= uint64(size)
-	d.regions = append(d.regions, region{addr: *end, size: size})
-	return *end
+	d.next -= regionBytes
+	own := region{addr: d.next, size: regionBytes}
+	own.place(driverOwn)
+	d.regions = append(d.regions, own)
+	if room < driverFirst { // then the driver is in the wide region
+		d.regions = append([]region{d.gap}, d.regions...)
+		d.gap.size = 0
+	}
+	return addr
 }
+
+// newRegion takes address space at the highest place with room.
+func (d *ModelDriver) newRegion(size int64) *region {
+	size = roundUp(size, regionBytes)
+	at := region{size: size}
+	if d.gap.size >= size {
+		d.gap.size -= size
+		at.addr = d.gap.addr + uint64(d.gap.size)
+	} else {
+		d.next -= uint64(size)
+		at.addr = d.next
+	}
+	d.regions = append(d.regions, at)
+	return &d.regions[len(d.regions)-1]
+}
+
+func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
 // place finds the lowest gap of a region that holds size.
 func (r *region) place(size int64) (uint64, bool) {

@@ -29,9 +29,7 @@ func bareTrace(recorded *trace.Trace) *trace.Trace {
 // free blocks of equal size are taken by address.
 var holes = []string{
 	"llama_3l_b4_s256_amp-bf16_adamw_train.pickle.xz",
-	"llama_3l_b4_s256_bf16_adamw_train_ckpt.pickle.xz",
-	"t5_3l_b4_s128_fp32_adamw_train.pickle.xz",
-	"vit_3l_b8_i224_bf16_adamw_train.pickle.xz",
+	"t5_3l_b4_s128_amp-bf16_adamw_train.pickle.xz",
 }
 
 // A recorded process that is placed anew takes the same segments as it took
