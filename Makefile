@@ -11,7 +11,7 @@ ARGS    ?= snapshot info examples/gpt2_oom.pickle.xz
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test unit lint fmt bench fuzz golden run clean
+.PHONY: help build test unit lint fmt bench fuzz golden accuracy run clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s)
 
 golden: ## Rewrite the expected outputs of the tests; read the diff
 	$(GO) test ./internal/cli ./internal/report -update
+
+accuracy: ## Predict the truth again and rewrite docs/accuracy.md and what the binary states
+	$(GO) test ./internal/predict -run '^TestAccuracy$$' -update
 
 run: build ## Build, then run with ARGS
 	$(BIN) $(ARGS)

@@ -8,23 +8,31 @@ import (
 )
 
 // Accuracy is how far predictions of an architecture were off on measured
-// workloads (testdata/truth): the most of any step of a workload.
+// workloads (testdata/truth, docs/accuracy.md).
 type Accuracy struct {
-	Workloads int    `json:"workloads"`
-	Allocated Errors `json:"allocated"`
+	Workloads int    `json:"workloads"` // whose peaks were measured
+	Allocated Errors `json:"allocated"` // the step of each workload that is farthest off
 	Reserved  Errors `json:"reserved"`
+	// LargestBatch and StepTime are nil where none was measured.
+	LargestBatch *Errors `json:"largest_batch,omitempty"`
+	StepTime     *Errors `json:"step_time,omitempty"`
 }
 
-// Errors sums up how far one statistic was off. Median and Worst are shares of
-// what was measured: 0.01 is one per cent.
+// Errors sums up how far one quantity was off. Errors are shares of what was
+// measured: 0.01 is one per cent. Median, Percentile95 and Worst leave out the
+// sign; Lowest and Highest are the farthest below and above, 0 if none is.
 type Errors struct {
-	Exact  int     `json:"exact"` // workloads predicted to the byte
-	Within int     `json:"within_1_percent"`
-	Median float64 `json:"median"`
-	Worst  float64 `json:"worst"`
+	Cases        int     `json:"cases"`
+	Exact        int     `json:"exact"` // predicted to the byte, the sample
+	Within       int     `json:"within_1_percent"`
+	Median       float64 `json:"median"`
+	Percentile95 float64 `json:"percentile_95"`
+	Worst        float64 `json:"worst"`
+	Lowest       float64 `json:"lowest"`
+	Highest      float64 `json:"highest"`
 }
 
-// accuracy.json is written by go test ./internal/predict -run TestPeaks -update.
+// accuracy.json is written by make accuracy.
 //
 //go:embed accuracy.json
 var accuracyFile []byte

@@ -1,115 +1,121 @@
 package predict
 
 import (
-	"bufio"
 	"encoding/json"
-	"os"
+	"maps"
+	"slices"
 	"testing"
 
-	"memorymark/internal/gpu"
 	"memorymark/internal/search"
 	"memorymark/internal/workload"
 )
 
+// largestBatch is a line of largest-batch.jsonl, and what was predicted.
+type largestBatch struct {
+	ID       string
+	Workload json.RawMessage
+	Measured struct {
+		Largest int64 `json:"largest_batch"`
+	}
+	workload  *workload.Workload
+	predicted *search.Result
+}
+
+// off is how far the prediction is off, as a share.
+func (b *largestBatch) off() float64 {
+	return float64(b.predicted.Largest-b.Measured.Largest) / float64(b.Measured.Largest)
+}
+
+// largest caches what largestBatches finds, which takes seconds.
+var largest []largestBatch
+
+func largestBatches(t *testing.T) []largestBatch {
+	t.Helper()
+	if largest != nil {
+		return largest
+	}
+	largest = readLines[largestBatch](t, "largest-batch.jsonl")
+	for i := range largest {
+		b := &largest[i]
+		var err error
+		if b.workload, err = workload.Parse(b.Workload); err != nil {
+			t.Fatal(err)
+		}
+		if b.predicted, err = Largest(b.workload, h200Card(t), search.Options{}); err != nil {
+			t.Fatalf("%s: %v", b.ID, err)
+		}
+	}
+	return largest
+}
+
 // TestLargest compares the largest batches with those that survived three
 // steps in a fresh process on an H200 whose allocator was capped.
 func TestLargest(t *testing.T) {
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(truthDir + "/largest-batch.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	cases, exact, worst := 0, 0, 0.0
-	for ; lines.Scan(); cases++ {
-		var c struct {
-			ID       string
-			Workload json.RawMessage
-			Measured struct {
-				Largest int64 `json:"largest_batch"`
-			}
-		}
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			t.Fatal(err)
-		}
-		w, err := workload.Parse(c.Workload)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := Largest(w, card, search.Options{})
-		if err != nil {
-			t.Errorf("%s: %v", c.ID, err)
-			continue
-		}
-		off := float64(r.Largest-c.Measured.Largest) / float64(c.Measured.Largest)
+	exact, worst := 0, 0.0
+	batches := largestBatches(t)
+	for i := range batches {
+		b := &batches[i]
+		off := b.off()
 		worst = max(worst, max(off, -off))
 		if off == 0 {
 			exact++
 			continue
 		}
-		t.Logf("%s: %d, measured %d (%+.2f %%), probes %v", c.ID, r.Largest, c.Measured.Largest, 100*off, r.Order)
-		if r.Largest > c.Measured.Largest+1 {
-			t.Errorf("%s: %d would not train", c.ID, r.Largest)
+		t.Logf("%s: %d, measured %d (%+.2f %%), probes %v", b.ID, b.predicted.Largest, b.Measured.Largest, 100*off, b.predicted.Order)
+		if b.predicted.Largest > b.Measured.Largest+1 {
+			t.Errorf("%s: %d would not train", b.ID, b.predicted.Largest)
 		}
 	}
-	t.Logf("%d of %d exact, worst %.2f %%", exact, cases, 100*worst)
+	t.Logf("%d of %d exact, worst %.2f %%", exact, len(batches), 100*worst)
 	if exact < 21 || worst > 0.035 {
-		t.Errorf("%d of %d exact, worst %.2f %%: it was better", exact, cases, 100*worst)
+		t.Errorf("%d of %d exact, worst %.2f %%: it was better", exact, len(batches), 100*worst)
 	}
+}
+
+// measuredEdge is a line of edges.jsonl, and the batches for which the
+// simulation disagrees.
+type measuredEdge struct {
+	ID       string
+	Workload json.RawMessage
+	Survived map[int64]bool
+	wrong    []int64
+}
+
+func measuredEdges(t *testing.T) []measuredEdge {
+	t.Helper()
+	edges := readLines[measuredEdge](t, "edges.jsonl")
+	for i := range edges {
+		e := &edges[i]
+		w, err := workload.Parse(e.Workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, batch := range slices.Sorted(maps.Keys(e.Survived)) {
+			s, err := Simulate(withBatch(w, batch), h200Card(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Fits() != e.Survived[batch] {
+				e.wrong = append(e.wrong, batch)
+			}
+		}
+	}
+	return edges
 }
 
 // TestEdges holds the simulation to every batch that was tried around an edge
 // on a GPU. Fragmentation makes some sizes fail that are smaller than some
 // that fit; the simulated allocator fragments alike.
 func TestEdges(t *testing.T) {
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(truthDir + "/edges.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	tried, wrong := 0, make(map[string]int)
-	for lines.Scan() {
-		var c struct {
-			ID       string
-			Workload json.RawMessage
-			Survived map[int64]bool
-		}
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			t.Fatal(err)
-		}
-		w, err := workload.Parse(c.Workload)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for batch, survived := range c.Survived {
-			tried++
-			s, err := Simulate(withBatch(w, batch), card)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if s.Fits() != survived {
-				wrong[c.ID]++
-				t.Logf("%s at batch %d: fits is %v, on the GPU it was %v", c.ID, batch, s.Fits(), survived)
-			}
-		}
-	}
 	// The first segments of a ResNet process lie in ascending order in memory,
 	// which the modelled driver does not know; ties between equal blocks then
 	// go another way.
 	known := map[string]int{"resnet-fp32": 2}
-	for id, n := range wrong {
-		if n > known[id] {
-			t.Errorf("%s: %d batches are wrong", id, n)
+	tried := 0
+	for _, e := range measuredEdges(t) {
+		tried += len(e.Survived)
+		if len(e.wrong) > known[e.ID] {
+			t.Errorf("%s: batches %v are wrong", e.ID, e.wrong)
 		}
 	}
 	if tried != 54 {

@@ -12,8 +12,15 @@ import (
 	"memorymark/internal/workload"
 )
 
-// TestRequests predicts processes of which the requests alone were kept.
-func TestRequests(t *testing.T) {
+// requestedProcess is a process of which the requests alone were kept.
+type requestedProcess struct {
+	ID       string
+	Workload json.RawMessage
+	Requests []int64
+}
+
+func readRequests(t *testing.T) []requestedProcess {
+	t.Helper()
 	f, err := os.Open(truthDir + "/requests.jsonl.xz")
 	if err != nil {
 		t.Fatal(err)
@@ -23,31 +30,40 @@ func TestRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var out []requestedProcess
 	for lines := json.NewDecoder(r); lines.More(); {
-		var c struct {
-			ID       string
-			Workload json.RawMessage
-			Requests []int64
-		}
+		var c requestedProcess
 		if err := lines.Decode(&c); err != nil {
 			t.Fatal(err)
 		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func TestRequests(t *testing.T) {
+	for _, c := range readRequests(t) {
 		t.Run(c.ID, func(t *testing.T) {
-			w, err := workload.Parse(c.Workload)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := Run(w, h200, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// Autocast drops its cache in an order that is not to be known.
-			amp := strings.HasPrefix(string(w.Precision), "amp")
-			if diff := compareRequests(p.Trace(), requested(c.Requests), func(int) bool { return amp }); diff != "" {
+			if diff := c.difference(); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
+}
+
+// difference returns where the prediction parts from what was kept.
+func (c *requestedProcess) difference() string {
+	w, err := workload.Parse(c.Workload)
+	if err != nil {
+		return err.Error()
+	}
+	p, err := Run(w, h200, 2)
+	if err != nil {
+		return err.Error()
+	}
+	// Autocast drops its cache in an order that is not to be known.
+	amp := strings.HasPrefix(string(w.Precision), "amp")
+	return compareRequests(p.Trace(), requested(c.Requests), func(int) bool { return amp })
 }
 
 // requested makes a trace of requests: the size of an allocation, or minus the

@@ -1,57 +1,48 @@
 package predict
 
 import (
-	"bufio"
 	"encoding/json"
-	"math"
-	"os"
-	"slices"
 	"testing"
 
-	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
 )
 
-// TestStepSeconds compares estimated with timed steps.
-func TestStepSeconds(t *testing.T) {
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(truthDir + "/throughput.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	var errors []float64
-	for lines.Scan() {
-		var c struct {
-			ID       string
-			Workload json.RawMessage
-			Measured struct {
-				StepMS float64 `json:"step_ms"`
-			}
+// timedSteps returns how far off the estimated time of each timed step is, by
+// architecture.
+func timedSteps(t *testing.T) map[string]lineErrors {
+	t.Helper()
+	out := make(map[string]lineErrors)
+	for _, c := range readLines[struct {
+		ID       string
+		Workload json.RawMessage
+		Measured struct {
+			StepMS float64 `json:"step_ms"`
 		}
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			t.Fatal(err)
-		}
+	}](t, "throughput.jsonl") {
 		w, err := workload.Parse(c.Workload)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Simulate(w, card)
+		s, err := Simulate(w, h200Card(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		errors = append(errors, math.Abs(1e3*s.StepSeconds()/c.Measured.StepMS-1))
+		name := w.Config.Architecture
+		out[name] = append(out[name], lineError{c.ID, 1e3*s.StepSeconds()/c.Measured.StepMS - 1})
 	}
-	slices.Sort(errors)
-	median, p95 := errors[len(errors)/2], errors[len(errors)*95/100]
+	return out
+}
+
+// TestStepSeconds compares estimated with timed steps.
+func TestStepSeconds(t *testing.T) {
+	var all lineErrors
+	for _, e := range timedSteps(t) {
+		all = append(all, e...)
+	}
+	e := all.sum()
 	t.Logf("%d steps: median error %.1f %%, 95 %% within %.1f %%, worst %.1f %%",
-		len(errors), 100*median, 100*p95, 100*errors[len(errors)-1])
-	if len(errors) != 78 || median > 0.08 || p95 > 0.3 {
+		e.Cases, 100*e.Median, 100*e.Percentile95, 100*e.Worst)
+	if e.Cases != 78 || e.Median > 0.08 || e.Percentile95 > 0.3 {
 		t.Error("it was better")
 	}
 }

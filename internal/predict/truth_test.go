@@ -21,24 +21,37 @@ const truthDir = "../../testdata/truth"
 // h200 is the card of the recordings.
 var h200 = torch.Device{SMs: 132, ThreadsPerSM: 2048, Major: 9, Minor: 0}
 
-// TestRecorded predicts the recorded processes and compares them event by
-// event: every allocation and every free, in order.
-func TestRecorded(t *testing.T) {
-	f, err := os.Open(truthDir + "/recorded.jsonl")
+// readLines reads a file of JSON lines.
+func readLines[T any](t *testing.T, file string) []T {
+	t.Helper()
+	f, err := os.Open(truthDir + "/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	var out []T
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var c struct {
-			ID       string
-			Workload json.RawMessage
+		var line T
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatalf("%s: %v", file, err)
 		}
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			t.Fatal(err)
-		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// recordedProcess is a line of recorded.jsonl.
+type recordedProcess struct {
+	ID       string
+	Workload json.RawMessage
+}
+
+// TestRecorded predicts the recorded processes and compares them event by
+// event: every allocation and every free, in order.
+func TestRecorded(t *testing.T) {
+	for _, c := range readLines[recordedProcess](t, "recorded.jsonl") {
 		t.Run(c.ID, func(t *testing.T) {
 			difference := predictRecorded(t, c.ID, c.Workload)
 			switch {

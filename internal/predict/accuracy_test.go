@@ -1,0 +1,86 @@
+package predict
+
+import (
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite accuracy.json and docs/accuracy.md")
+
+// accuracyDoc is where people read the figures that accuracy.json has.
+const accuracyDoc = "../../docs/accuracy.md"
+
+// TestAccuracy holds what is stated of predictions, in the binary and in the
+// documentation, to what they come to on the truth now.
+func TestAccuracy(t *testing.T) {
+	f := newFigures(t)
+	data, err := json.MarshalIndent(f.byArchitecture, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]byte{"accuracy.json": append(data, '\n'), accuracyDoc: f.document()} {
+		if *update {
+			if err := os.WriteFile(path, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if have, err := os.ReadFile(path); err != nil || string(have) != string(want) {
+			t.Errorf("%s is not what predictions come to now: run make accuracy and read the difference", path)
+		}
+	}
+}
+
+// figures are what predictions come to on the truth.
+type figures struct {
+	byArchitecture map[string]Accuracy
+
+	allocated, reserved, largest, time lineErrors // of all architectures
+	batches                            []largestBatch
+	edges                              []measuredEdge
+	recorded, recordedExact            int // processes with stacks
+	requests, requestsExact            int // processes of which the requests alone were kept
+}
+
+func newFigures(t *testing.T) *figures {
+	t.Helper()
+	f := &figures{byArchitecture: make(map[string]Accuracy), batches: largestBatches(t), edges: measuredEdges(t)}
+	families, times, largest := predictedFamilies(t), timedSteps(t), make(map[string]lineErrors)
+	for i := range f.batches {
+		b := &f.batches[i]
+		name := b.workload.Config.Architecture
+		largest[name] = append(largest[name], lineError{b.ID, b.off()})
+	}
+	for _, name := range slices.Sorted(maps.Keys(families)) {
+		x := families[name]
+		f.byArchitecture[name] = Accuracy{
+			Workloads: x.lines, Allocated: x.allocated.sum(), Reserved: x.reserved.sum(),
+			LargestBatch: sumIfAny(largest[name]), StepTime: sumIfAny(times[name]),
+		}
+		f.allocated, f.reserved = append(f.allocated, x.allocated...), append(f.reserved, x.reserved...)
+		f.largest, f.time = append(f.largest, largest[name]...), append(f.time, times[name]...)
+	}
+	for _, c := range readLines[recordedProcess](t, "recorded.jsonl") {
+		if f.recorded++; predictRecorded(t, c.ID, c.Workload) == "" {
+			f.recordedExact++
+		}
+	}
+	for _, c := range readRequests(t) {
+		if f.requests++; c.difference() == "" {
+			f.requestsExact++
+		}
+	}
+	return f
+}
+
+func sumIfAny(e lineErrors) *Errors {
+	if len(e) == 0 {
+		return nil
+	}
+	sum := e.sum()
+	return &sum
+}
