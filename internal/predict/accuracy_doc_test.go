@@ -120,10 +120,10 @@ func (f *figures) writeTime(b *bytes.Buffer) {
 }
 
 const docReasons = `
-* **Ties.** PyTorch takes the smallest free block that is large enough and, of equals, the one with the lowest address. Where the
-  driver puts segments is not to be known, so of two free blocks of one size the simulation may take the other. What is left of it
-  differs then; a remainder of up to 1 MiB stays on the block and counts as allocated. This moves allocated memory by hundredths
-  of a per cent, and reserved memory, and with it the largest batch, by whole segments.
+* **Ties.** PyTorch takes the smallest free block that is large enough and, of equals, the one with the lowest address. Where
+  the driver puts segments is modelled after what it was seen to do, and is closed; so of two free blocks of one size the simulation
+  may take the other. What is left of it differs then, and a remainder of up to 1 MiB stays on the block and counts as allocated.
+  Reserved memory, and with it the largest batch, can differ by whole segments.
 * **Convolutions.** cuDNN chooses its algorithm, and so its workspace, by closed heuristics. MemoryMark has a table made of
   181,411 measured convolutions (` + "`operators/cudnn_convolutions.csv.xz`" + `) and lets the nearest ones vote on any other. A workspace that is off moves
   peaks of ResNet and of ViT, whose patches are a convolution.
