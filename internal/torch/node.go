@@ -70,13 +70,15 @@ func (t *Torch) record(name string, inputs ...*Tensor) *node {
 	if !t.needsGrad(inputs...) {
 		return nil
 	}
-	n := &node{name: name, seq: t.sequence}
+	n := t.nodes.next()
+	n.name, n.seq = name, t.sequence
 	t.sequence++
 	if t.second != nil {
 		t.second.nodes = append(t.second.nodes, n)
 	}
-	for _, x := range inputs {
-		n.next = append(n.next, t.edgeOf(x))
+	n.next = make([]edge, len(inputs))
+	for i, x := range inputs {
+		n.next[i] = t.edgeOf(x)
 	}
 	return n
 }

@@ -144,7 +144,9 @@ func (t *Torch) empty(dtype DType, shape ...int64) *Tensor {
 func (t *Torch) emptyStrided(dtype DType, shape, stride []int64) *Tensor {
 	bytes := product(shape) * dtype.Size()
 	t.wrote(bytes)
-	return t.noted(&Tensor{Shape: shape, stride: stride, DType: dtype, refs: 1, storage: t.allocate(bytes)})
+	x := t.tensors.next()
+	*x = Tensor{Shape: shape, stride: stride, DType: dtype, refs: 1, storage: t.allocate(bytes)}
+	return t.noted(x)
 }
 
 // noted keeps track of a tensor that a checkpointed block makes when it runs
@@ -204,7 +206,9 @@ func (t *Torch) alias(x *Tensor, shape, stride []int64) *Tensor {
 // detached makes another TensorImpl on the same storage that is no view.
 func (t *Torch) detached(x *Tensor) *Tensor {
 	x.storage.refs++
-	return t.noted(&Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1, storage: x.storage})
+	out := t.tensors.next()
+	*out = Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1, storage: x.storage}
+	return t.noted(out)
 }
 
 func (t *Torch) retain(x *Tensor) *Tensor {

@@ -43,6 +43,10 @@ type Torch struct {
 	frames     []*Frame
 	checkpoint *checkpoint // the block that runs for the first time
 	second     *secondRun  // the block that runs again
+
+	tensors  slab[Tensor]
+	storages slab[storage]
+	nodes    slab[node]
 }
 
 // threadState is what a thread has made for itself and keeps.
@@ -52,7 +56,22 @@ type threadState struct {
 
 // New returns a process that has allocated nothing.
 func New(d Device) *Torch {
-	return &Torch{Device: d, trace: trace.New(0, trace.NewTables())}
+	t := &Torch{Device: d, trace: trace.New(0, trace.NewTables())}
+	t.trace.Events = make([]trace.Event, 0, 1<<12) // the smallest models have more
+	return t
+}
+
+// slab hands out zeroed values a hundred at a time: a step makes tens of
+// thousands, and most of its time went into allocating them one by one.
+type slab[T any] struct{ rest []T }
+
+func (s *slab[T]) next() *T {
+	if len(s.rest) == 0 {
+		s.rest = make([]T, 100)
+	}
+	x := &s.rest[0]
+	s.rest = s.rest[1:]
+	return x
 }
 
 // Trace returns what has been allocated and freed so far.
@@ -73,7 +92,8 @@ type storage struct {
 }
 
 func (t *Torch) allocate(bytes int64) *storage {
-	s := &storage{id: trace.None, refs: 1}
+	s := t.storages.next()
+	s.id, s.refs = trace.None, 1
 	if bytes == 0 {
 		return s // an empty tensor never reaches the allocator
 	}
