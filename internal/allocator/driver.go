@@ -1,5 +1,7 @@
 package allocator
 
+import "slices"
+
 // roomBytes is the address space of an expandable segment. PyTorch reserves
 // 1⅛ of the device's memory; a snapshot does not say how much that is, and the
 // room is never filled, so any amount beyond every card will do.
@@ -34,9 +36,10 @@ type ModelDriver struct {
 
 // region is a range of address space with the segments in it.
 type region struct {
-	addr uint64
-	size int64
-	used []span // by address
+	addr  uint64
+	size  int64
+	used  []span // by address
+	taken int64  // at most what they sum up to: a full region need not be searched
 }
 
 type span struct {
@@ -120,6 +123,9 @@ func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
 // place finds the lowest gap of a region that holds size.
 func (r *region) place(size int64) (uint64, bool) {
+	if r.size-r.taken < size {
+		return 0, false
+	}
 	at := r.addr
 	for i := 0; i <= len(r.used); i++ {
 		end := r.addr + uint64(r.size)
@@ -127,7 +133,8 @@ func (r *region) place(size int64) (uint64, bool) {
 			end = r.used[i].addr
 		}
 		if int64(end-at) >= size {
-			r.used = append(r.used[:i], append([]span{{at, size}}, r.used[i:]...)...)
+			r.used = slices.Insert(r.used, i, span{at, size})
+			r.taken += size
 			return at, true
 		}
 		if i < len(r.used) {
@@ -143,7 +150,8 @@ func (d *ModelDriver) Free(addr uint64, _ int64) {
 		r := &d.regions[i]
 		for j, s := range r.used {
 			if s.addr == addr {
-				r.used = append(r.used[:j], r.used[j+1:]...)
+				r.used = slices.Delete(r.used, j, j+1)
+				r.taken -= s.size
 				return
 			}
 		}
