@@ -5,7 +5,7 @@ import "memorymark/internal/torch"
 // causalLMLoss is ForCausalLMLoss (transformers/loss/loss_utils.py): the
 // logits in float32, and the labels shifted by padding them.
 func causalLMLoss(t *torch.Torch, logits *torch.Var, labels *torch.Tensor) torch.Value {
-	f := t.Enter(logits)
+	f := t.Enter(logits).In("loss_function")
 	full := f.Let(t.To(logits, torch.Float32))
 	b, s := labels.Shape[0], labels.Shape[1]
 	padded := f.Let(t.Pad(torch.Borrow(labels), 1))

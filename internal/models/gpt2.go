@@ -67,7 +67,7 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	hidden, cache := m.transformer(t, batch)
 	h := f.Let(hidden)
-	logits := f.Let(t.Linear(h, m.head))
+	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(h, m.head) }))
 	out := Output{}
 	if batch.Labels != nil {
 		loss := f.Let(causalLMLoss(t, logits, batch.Labels))
@@ -80,16 +80,16 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 
 // transformer is GPT2Model.
 func (m *gpt2) transformer(t *torch.Torch, batch *Batch) (torch.Value, *dynamicCache) {
-	f := t.Enter()
+	f := t.Enter().In("transformer")
 	var cache *dynamicCache
 	if m.cfg.UseCache && !m.w.Checkpointing {
 		cache = &dynamicCache{}
 	}
 	positions := f.Let(torch.Value{})
-	embeds := f.Let(t.Embedding(torch.Borrow(batch.IDs), m.wte))
+	embeds := f.Let(t.In("wte", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.wte) }))
 	positions.Set(t.Integers(t.Arange(batch.IDs.Shape[1])))
 	positions.Set(t.Unsqueeze(positions, 0))
-	positioned := f.Let(t.Embedding(positions, m.wpe))
+	positioned := f.Let(t.In("wpe", func() torch.Value { return t.Embedding(positions, m.wpe) }))
 	hidden := f.Let(t.Add(embeds, positioned))
 	mask := f.Let(causalMask{
 		eager: m.w.Attention == workload.Eager, padded: m.w.AttentionMask == workload.Padded, cached: cache != nil,
@@ -98,20 +98,20 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) (torch.Value, *dynamicC
 	for i := range m.blocks {
 		if m.w.Checkpointing && m.train {
 			block := func(x *torch.Var, kept []*torch.Var) torch.Value {
-				return m.block(t, &m.blocks[i], x, kept[0], nil)
+				return m.block(t, i, x, kept[0], nil)
 			}
 			hidden.Set(t.Checkpoint(block, hidden, mask, positions))
 		} else {
-			hidden.Set(m.block(t, &m.blocks[i], hidden, mask, cache))
+			hidden.Set(m.block(t, i, hidden, mask, cache))
 		}
 	}
-	hidden.Set(t.LayerNorm(hidden, m.norm))
+	hidden.Set(t.In("ln_f", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	hidden.Set(t.View(hidden, hidden.Tensor().Shape...))
 	return f.Return(hidden), cache
 }
 
-func (m *gpt2) block(t *torch.Torch, b *gpt2Block, x *torch.Var, mask *torch.Var, cache *dynamicCache) torch.Value {
-	f := t.Enter(x)
+func (m *gpt2) block(t *torch.Torch, i int, x *torch.Var, mask *torch.Var, cache *dynamicCache) torch.Value {
+	f, b := t.Enter(x).In("h", i), &m.blocks[i]
 	hidden := f.Let(x)
 	residual := f.Let(x)
 	hidden.Set(t.LayerNorm(hidden, b.ln1))
@@ -125,7 +125,7 @@ func (m *gpt2) block(t *torch.Torch, b *gpt2Block, x *torch.Var, mask *torch.Var
 }
 
 func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *torch.Var, cache *dynamicCache) torch.Value {
-	f := t.Enter(hidden)
+	f := t.Enter(hidden).In("attn")
 	shape := []int64{hidden.Tensor().Shape[0], hidden.Tensor().Shape[1], -1, m.cfg.HiddenSize / m.cfg.Heads}
 	parts := t.Split(t.Conv1D(hidden, b.attn), m.cfg.HiddenSize, 2)
 	query, key, value := f.Let(parts[0]), f.Let(parts[1]), f.Let(parts[2])
@@ -176,7 +176,7 @@ func (m *gpt2) eager(t *torch.Torch, q, k, v, mask *torch.Var) (out, weights tor
 }
 
 func (m *gpt2) mlp(t *torch.Torch, b *gpt2Block, x *torch.Var) torch.Value {
-	f := t.Enter(x)
+	f := t.Enter(x).In("mlp")
 	hidden := f.Let(t.Conv1D(x, b.fc))
 	hidden.Set(m.act(t, hidden))
 	hidden.Set(t.Conv1D(hidden, b.proj))

@@ -101,6 +101,7 @@ type life struct {
 	size       int64
 	born, died int32 // events; died is the number of events if it never does
 	cause      trace.Category
+	module     trace.StackID // whose doing it is
 }
 
 // lives returns the allocations of the process by ID.
@@ -110,7 +111,7 @@ func (p *Process) lives() []life {
 	for i := range events {
 		switch e := &events[i]; e.Action {
 		case trace.Alloc:
-			out = append(out, life{size: e.Size, born: int32(i), died: int32(len(events)), cause: e.For})
+			out = append(out, life{size: e.Size, born: int32(i), died: int32(len(events)), cause: e.For, module: e.Stack})
 		case trace.FreeRequested:
 			out[e.ID].died = int32(i)
 		default:

@@ -18,6 +18,9 @@ type Prediction struct {
 	Parameters     int64          `json:"parameters"` // elements
 	ModelAllocated bytesize.Bytes `json:"model_allocated"`
 	Breakdown      Breakdown      `json:"breakdown"`
+	// Modules are the same bytes by module of the model, the largest first;
+	// what belongs to none (the batch, workspaces) is not among them.
+	Modules []ModuleBytes `json:"modules"`
 	// OutOfMemory is set if the steps do not fit. Steps and Breakdown then say
 	// what they would take if there were more memory.
 	OutOfMemory *OutOfMemory `json:"out_of_memory,omitempty"`
@@ -121,6 +124,7 @@ func (s *Simulation) Prediction() *Prediction {
 		}
 	}
 	out.Breakdown = s.Process.causesAt(course.PeakEvent)
+	out.Modules = s.Process.modulesAt(course.PeakEvent)
 	b := &out.Breakdown
 	b.Rounding = bytesize.Bytes(course.PeakAllocated - course.PeakRequested)
 	b.Fragmentation = bytesize.Bytes(reserved - course.PeakAllocated)

@@ -42,6 +42,7 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	p := &Process{t: torch.New(d), w: w}
 	p.begin(building)
 	p.t.TF32 = w.Precision == workload.TF32
+	p.t.Name = w.Config.Architecture
 	var err error
 	if p.model, err = models.New(p.t, w); err != nil {
 		return nil, err

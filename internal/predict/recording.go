@@ -9,23 +9,24 @@ import (
 
 // Trace returns the process as a recording would show it: with addresses, the
 // allocator's traffic with the driver, and stacks. The stacks are short, since
-// no Python ran: they name the part of the step, in frames by which readers of
-// recordings tell the parts apart; as in recordings, backward has none.
+// no Python ran: the module of the model, and the part of the step, in frames
+// by which readers of recordings tell the parts apart.
 func (s *Simulation) Trace() *trace.Trace {
 	p := s.Process
 	t := *p.Trace()
 	t.Tables = trace.NewTables()
 	t.Events = slices.Clone(t.Events)
 	lives := p.lives()
+	stacks := recordedStacks{from: p.Trace().Stacks, to: t.Stacks, made: make(map[[2]trace.StackID]trace.StackID)}
 	for i, sp := range p.spans {
 		end := len(t.Events)
 		if i+1 < len(p.spans) {
 			end = p.spans[i+1].from
 		}
-		stack := p.stackOf(t.Stacks, sp)
+		part := p.stackOf(t.Stacks, sp)
 		for j := sp.from; j < end; j++ {
 			e := &t.Events[j]
-			e.Stack = stack
+			e.Stack = stacks.join(e.Stack, part)
 			if e.Action == trace.Alloc {
 				e.For = p.cause(&lives[e.ID])
 			}
@@ -35,7 +36,29 @@ func (s *Simulation) Trace() *trace.Trace {
 	return placed
 }
 
-// stackOf returns the stack of a span, innermost frame first.
+// recordedStacks puts the frames of modules upon those of parts of a step.
+type recordedStacks struct {
+	from, to *trace.Stacks // of the process, and of the recording
+	made     map[[2]trace.StackID]trace.StackID
+}
+
+func (r *recordedStacks) join(module, part trace.StackID) trace.StackID {
+	if module == 0 {
+		return part
+	}
+	key := [2]trace.StackID{module, part}
+	if id, ok := r.made[key]; ok {
+		return id
+	}
+	var ids []trace.FrameID
+	for _, f := range r.from.Frames(module) {
+		ids = append(ids, r.to.AddFrame(f))
+	}
+	r.made[key] = r.to.Add(append(ids, r.to.IDs(part)...))
+	return r.made[key]
+}
+
+// stackOf returns the stack of a part of a step, innermost frame first.
 func (p *Process) stackOf(stacks *trace.Stacks, s span) trace.StackID {
 	model := p.w.Config.Architecture
 	var frames []trace.Frame
@@ -53,7 +76,7 @@ func (p *Process) stackOf(stacks *trace.Stacks, s span) trace.StackID {
 	case clearing:
 		frames = []trace.Frame{{File: "torch/optim/optimizer.py", Name: "zero_grad"}, {File: "predicted", Name: "step"}}
 	case backward:
-		return 0
+		frames = []trace.Frame{{File: "??", Name: "torch::autograd::Engine::thread_main()"}}
 	}
 	ids := make([]trace.FrameID, len(frames))
 	for i, f := range frames {

@@ -10,7 +10,8 @@ import "slices"
 type checkpoint struct {
 	inputs []*Var // what the block was called with, in the order in which it dies
 	block  func() Value
-	cast   DType // of the autocast region around it
+	cast   DType   // of the autocast region around it
+	module *module // that called it
 	// holders stand for the tensors that the block saved, in the order in
 	// which it saved them. They have no memory until the block has run again.
 	holders []*Tensor
@@ -33,7 +34,7 @@ func (t *Torch) Checkpoint(block func(x *Var, keywords []*Var) Value, x X, keywo
 // CheckpointInputs is Checkpoint of a block that is called with all its
 // tensors, which die in their order.
 func (t *Torch) CheckpointInputs(block func(inputs []*Var) Value, inputs ...X) Value {
-	c := &checkpoint{cast: t.castType()}
+	c := &checkpoint{cast: t.castType(), module: t.module}
 	for _, x := range inputs {
 		c.inputs = append(c.inputs, &Var{t: t, tensor: t.own(x)})
 	}
@@ -91,8 +92,8 @@ func (t *Torch) recompute(c *checkpoint) {
 	}
 	c.recomputed = true
 	second := &secondRun{checkpoint: c, made: make(map[*Tensor]bool), frames: len(t.frames)}
-	outer, grad, cast := t.second, t.noGrad, t.autocast
-	t.second, t.noGrad = second, false
+	outer, grad, cast, module := t.second, t.noGrad, t.autocast, t.module
+	t.second, t.noGrad, t.module = second, false, c.module
 	func() {
 		defer func() {
 			if r := recover(); r != nil {
@@ -106,6 +107,7 @@ func (t *Torch) recompute(c *checkpoint) {
 	inner := t.autocast
 	t.second, t.noGrad, t.autocast = outer, grad, cast
 	t.unwind(second, inner)
+	t.module = module
 }
 
 // secondRun is what the second run of a block made, all of which goes when it

@@ -79,6 +79,10 @@ func countDependencies(root *node) {
 func (t *Torch) evaluate(n *node, queue *ready) {
 	grads := n.buffer
 	n.buffer = nil
+	outer := t.module
+	if n.module != nil {
+		t.module = n.module
+	}
 	var out []*Tensor
 	if n.variable != nil {
 		t.accumulateGrad(n.variable, grads[0])
@@ -110,6 +114,7 @@ func (t *Torch) evaluate(n *node, queue *ready) {
 			heap.Push(queue, e.node)
 		}
 	}
+	t.module = outer
 }
 
 // validate brings outgoing gradients to the shape and type of what they are

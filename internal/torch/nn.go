@@ -64,6 +64,7 @@ func (t *Torch) parameter(dtype DType, shape ...int64) *Tensor {
 	var p *Tensor
 	t.As(trace.Parameter, func() { p = t.empty(dtype, shape...) })
 	p.requiresGrad = true
+	p.unread = true
 	t.parameters = append(t.parameters, p)
 	return p
 }
@@ -88,5 +89,5 @@ func (t *Torch) Buffer(dtype DType, shape ...int64) *Tensor {
 }
 
 func (t *Torch) workspace(bytes int64) {
-	t.As(trace.Workspace, func() { t.allocate(bytes) })
+	t.inModule(t.root, func() { t.As(trace.Workspace, func() { t.allocate(bytes) }) })
 }

@@ -4,11 +4,12 @@ import "math"
 
 // node is a function of the autograd graph (torch/csrc/autograd/function.h).
 type node struct {
-	name  string
-	seq   int64
-	refs  int
-	next  []edge
-	saved []*Tensor // in the order of their names, as PyTorch declares them
+	name   string
+	module *module // whose forward made it
+	seq    int64
+	refs   int
+	next   []edge
+	saved  []*Tensor // in the order of their names, as PyTorch declares them
 	// backward returns a gradient for each edge, nil for none. It borrows the
 	// incoming gradients, nil where there is none, and owns what it returns.
 	backward   func(grads []*Tensor) []*Tensor
@@ -45,7 +46,7 @@ func (t *Torch) edgeOf(x *Tensor) edge {
 		return edge{x.fn, x.output, x.Shape, x.DType}
 	case x.accumulate == nil:
 		t.retain(x) // for the node
-		x.accumulate = &node{name: "AccumulateGrad", seq: accumulateSequence, outputs: 1, variable: x}
+		x.accumulate = &node{name: "AccumulateGrad", seq: accumulateSequence, outputs: 1, variable: x, module: t.homes[x]}
 	}
 	x.accumulate.refs++
 	return edge{x.accumulate, 0, x.Shape, x.DType}
@@ -67,11 +68,12 @@ func (t *Torch) needsGrad(inputs ...*Tensor) bool {
 // record makes a node for an operator, if one of its inputs needs a gradient;
 // else it returns nil.
 func (t *Torch) record(name string, inputs ...*Tensor) *node {
+	t.claim(inputs)
 	if !t.needsGrad(inputs...) {
 		return nil
 	}
 	n := t.nodes.next()
-	n.name, n.seq = name, t.sequence
+	n.name, n.module, n.seq = name, t.module, t.sequence
 	t.sequence++
 	if t.second != nil {
 		t.second.nodes = append(t.second.nodes, n)

@@ -32,12 +32,14 @@ func (o *Optimizer) initAdam(p *Tensor) {
 		return
 	}
 	s := &adamState{}
-	o.t.As(trace.OptimizerState, func() {
-		if o.impl == Fused {
-			s.step = o.t.empty(Float32)
-		}
-		s.average = o.t.emptyLike(p, p.DType)
-		s.square = o.t.emptyLike(p, p.DType)
+	o.t.inModule(o.t.homes[p], func() {
+		o.t.As(trace.OptimizerState, func() {
+			if o.impl == Fused {
+				s.step = o.t.empty(Float32)
+			}
+			s.average = o.t.emptyLike(p, p.DType)
+			s.square = o.t.emptyLike(p, p.DType)
+		})
 	})
 	o.adam[p] = s
 }
@@ -50,7 +52,7 @@ func (o *Optimizer) foreachAdam(params []*Tensor) {
 		old := roots
 		roots = nil
 		for _, p := range group {
-			roots = append(roots, o.t.emptyLike(o.adam[p].square, p.DType))
+			o.t.inModule(o.t.homes[p], func() { roots = append(roots, o.t.emptyLike(o.adam[p].square, p.DType)) })
 		}
 		o.t.releaseList(old)
 	}

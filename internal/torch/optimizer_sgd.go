@@ -10,6 +10,8 @@ func (o *Optimizer) stepMomentum() {
 		if o.sgd[p] != nil {
 			continue
 		}
-		o.t.As(trace.OptimizerState, func() { o.sgd[p] = o.t.emptyLike(p.grad, p.grad.DType) })
+		o.t.inModule(o.t.homes[p], func() {
+			o.t.As(trace.OptimizerState, func() { o.sgd[p] = o.t.emptyLike(p.grad, p.grad.DType) })
+		})
 	}
 }

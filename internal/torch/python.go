@@ -86,6 +86,7 @@ type Frame struct {
 	t      *Torch
 	args   []X
 	locals []*Var
+	outer  *module // that ran before, nil if it still does
 }
 
 // Enter begins a function. Temporaries among its arguments live until it has
@@ -117,6 +118,9 @@ func (f *Frame) End() {
 		v.Del()
 	}
 	f.t.done(f.args...)
+	if f.outer != nil {
+		f.t.module = f.outer
+	}
 	for i, g := range slices.Backward(f.t.frames) {
 		if f == g {
 			f.t.frames = slices.Delete(f.t.frames, i, i+1)

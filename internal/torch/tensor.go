@@ -42,6 +42,7 @@ type Tensor struct {
 	refs         int
 	base         *Tensor // of a view
 	requiresGrad bool
+	unread       bool  // a parameter that no operator has read yet
 	fn           *node // what made it, nil for a leaf
 	output       int   // which output of fn it is
 	grad         *Tensor

@@ -28,7 +28,8 @@ type Device struct {
 // Torch is a process: its allocations so far, and the state of its threads.
 type Torch struct {
 	Device Device
-	TF32   bool // allow_tf32: float32 may be computed with ten bits of mantissa
+	Name   string // of the model, for the stacks of the trace
+	TF32   bool   // allow_tf32: float32 may be computed with ten bits of mantissa
 
 	trace      *trace.Trace
 	next       trace.ID       // of the next allocation
@@ -41,8 +42,11 @@ type Torch struct {
 	work       Work
 	thread     int // 0 is Python's, 1 is the engine's for the device
 	frames     []*Frame
-	checkpoint *checkpoint // the block that runs for the first time
-	second     *secondRun  // the block that runs again
+	module     *module             // that now runs
+	root       *module             // the model, and what is outside it
+	homes      map[*Tensor]*module // of parameters
+	checkpoint *checkpoint         // the block that runs for the first time
+	second     *secondRun          // the block that runs again
 
 	tensors  slab[Tensor]
 	storages slab[storage]
@@ -56,7 +60,8 @@ type threadState struct {
 
 // New returns a process that has allocated nothing.
 func New(d Device) *Torch {
-	t := &Torch{Device: d, trace: trace.New(0, trace.NewTables())}
+	t := &Torch{Device: d, trace: trace.New(0, trace.NewTables()), root: &module{}, homes: make(map[*Tensor]*module)}
+	t.module = t.root
 	t.trace.Events = make([]trace.Event, 0, 1<<12) // the smallest models have more
 	return t
 }
@@ -87,8 +92,9 @@ func (t *Torch) As(c trace.Category, f func()) {
 
 // storage is memory that tensors share.
 type storage struct {
-	id   trace.ID // None if it is empty
-	refs int
+	id    trace.ID // None if it is empty
+	event int      // that allocated it
+	refs  int
 }
 
 func (t *Torch) allocate(bytes int64) *storage {
@@ -97,9 +103,9 @@ func (t *Torch) allocate(bytes int64) *storage {
 	if bytes == 0 {
 		return s // an empty tensor never reaches the allocator
 	}
-	s.id = t.next
+	s.id, s.event = t.next, len(t.trace.Events)
 	t.next++
-	t.trace.Events = append(t.trace.Events, trace.Event{Action: trace.Alloc, Size: bytes, ID: s.id, For: t.category})
+	t.trace.Events = append(t.trace.Events, trace.Event{Action: trace.Alloc, Size: bytes, ID: s.id, For: t.category, Stack: t.module.stack})
 	return s
 }
 
@@ -109,8 +115,8 @@ func (t *Torch) drop(s *storage) {
 		return
 	}
 	t.trace.Events = append(t.trace.Events,
-		trace.Event{Action: trace.FreeRequested, ID: s.id},
-		trace.Event{Action: trace.FreeCompleted, ID: s.id})
+		trace.Event{Action: trace.FreeRequested, ID: s.id, Stack: t.module.stack},
+		trace.Event{Action: trace.FreeCompleted, ID: s.id, Stack: t.module.stack})
 }
 
 // Mark names a point of the trace.

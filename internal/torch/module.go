@@ -1,0 +1,94 @@
+package torch
+
+import (
+	"strconv"
+
+	"memorymark/internal/trace"
+)
+
+// This file notes in which module of the model memory is asked for, so that a
+// trace can be read by module as a recording is read by stack:
+//
+//	f := t.Enter(hidden).In("attn")            // self.attn(hidden)
+//	logits := f.Let(t.In("lm_head", head))     // self.lm_head(...)
+//
+// What backward asks for belongs to the module whose forward made the node,
+// and a parameter to the module that reads it first. Names are those of the
+// original's attributes.
+
+// module is a part of the model: its path from the root, as in
+// named_modules(), and the stack that stands for it.
+type module struct {
+	path  string
+	stack trace.StackID
+	parts map[part]*module
+}
+
+type part struct {
+	name  string
+	index int // of a ModuleList, else none
+}
+
+const none = -1
+
+// part returns a part of the module that now runs.
+func (t *Torch) part(p part) *module {
+	if m := t.module.parts[p]; m != nil {
+		return m
+	}
+	path := p.name
+	if t.module.path != "" {
+		path = t.module.path + "." + path
+	}
+	if p.index != none {
+		path += "." + strconv.Itoa(p.index)
+	}
+	stacks := t.trace.Stacks
+	m := &module{path: path}
+	m.stack = stacks.Add([]trace.FrameID{stacks.AddFrame(trace.Frame{File: t.Name, Name: path})})
+	if t.module.parts == nil {
+		t.module.parts = make(map[part]*module)
+	}
+	t.module.parts[p] = m
+	return m
+}
+
+// In says that the function is a module's, until it returns; index is that of
+// a ModuleList.
+func (f *Frame) In(name string, index ...int) *Frame {
+	p := part{name, none}
+	if len(index) > 0 {
+		p.index = index[0]
+	}
+	f.outer = f.t.module
+	f.t.module = f.t.part(p)
+	return f
+}
+
+// In calls a module.
+func (t *Torch) In(name string, call func() Value) Value {
+	outer := t.module
+	t.module = t.part(part{name, none})
+	out := call()
+	t.module = outer
+	return out
+}
+
+// inModule calls something that is a module's doing, though another runs.
+func (t *Torch) inModule(m *module, call func()) {
+	outer := t.module
+	t.module = m
+	call()
+	t.module = outer
+}
+
+// claim gives parameters that nobody has read yet to the module that now runs.
+func (t *Torch) claim(inputs []*Tensor) {
+	for _, x := range inputs {
+		if x != nil && x.unread {
+			x.unread = false
+			t.homes[x] = t.module
+			t.trace.Events[x.storage.event].Stack = t.module.stack
+		}
+	}
+}
