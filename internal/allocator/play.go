@@ -133,14 +133,19 @@ func (p *player) step(i int, seekPeak bool) error {
 	}
 	switch e.Action {
 	case trace.Alloc:
-		h, err := p.a.Malloc(Request{Size: e.Size, Stream: e.Stream, ID: e.ID, Stack: e.Stack})
+		r := Request{Size: e.Size, Stream: e.Stream, ID: e.ID, Stack: e.Stack}
+		h, err := p.a.Malloc(r)
+		if err != nil && p.doesWithout(i) {
+			r.Size = minBlock
+			h, err = p.a.Malloc(r)
+		}
 		if err != nil {
 			return p.fail(e, err)
 		}
 		p.handles = append(p.handles, h)
 		if p.writer != nil {
-			p.sizes = append(p.sizes, e.Size)
-			p.writer.add(*e, p.a.Addr(h), e.Size)
+			p.sizes = append(p.sizes, r.Size)
+			p.writer.add(*e, p.a.Addr(h), r.Size)
 		}
 		if now := p.a.stats.AllocatedBytes[All].Current; seekPeak && now > p.course.PeakAllocated {
 			p.course.PeakEvent, p.course.PeakAllocated = i, now
@@ -157,6 +162,19 @@ func (p *player) step(i int, seekPeak bool) error {
 	}
 	p.course.Events = i + 1
 	return nil
+}
+
+// doesWithout reports whether the program goes on if it does not get the memory
+// of an event: where there is none for a convolution's workspace, PyTorch tries
+// the next algorithm, which takes less (aten/src/ATen/native/cudnn/Conv_v8.cpp,
+// try_plans). Such a workspace is given back at once.
+func (p *player) doesWithout(i int) bool {
+	e := &p.trace.Events[i]
+	if e.For != trace.Workspace || i+1 >= len(p.trace.Events) {
+		return false
+	}
+	next := &p.trace.Events[i+1]
+	return next.Action == trace.FreeRequested && next.ID == e.ID
 }
 
 func (p *player) fail(e *trace.Event, err error) error {

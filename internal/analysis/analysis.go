@@ -150,7 +150,7 @@ func Predict(r Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	largest, err := p.largest(p.w)
+	largest, err := p.largest(p.run)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,9 @@ func Predict(r Request) (*Answer, error) {
 		return nil, err
 	}
 	a.Results = []Result{current, optimal}
-	a.Recommended = p.recommend(largest)
+	if a.Recommended, err = p.recommend(largest); err != nil {
+		return nil, err
+	}
 	for _, batch := range append(between(min(p.w.Batch, largest), largest), a.Recommended) {
 		result, err := p.look(batch)
 		if err != nil {
@@ -189,7 +191,7 @@ func sortedResults(results []Result) []Result {
 	return slices.CompactFunc(results, func(x, y Result) bool { return x.Batch == y.Batch })
 }
 
-// between are powers of two strictly between two batches, five at the most.
+// between are powers of two strictly between two batches, three at the most.
 func between(low, high int64) []int64 {
 	var out []int64
 	for b := int64(1); b < high; b *= 2 {
@@ -197,7 +199,7 @@ func between(low, high int64) []int64 {
 			out = append(out, b)
 		}
 	}
-	for len(out) > 5 {
+	for len(out) > 3 {
 		for i := 0; i+1 < len(out); i++ {
 			out = slices.Delete(out, i, i+1)
 		}

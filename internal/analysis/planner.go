@@ -12,8 +12,8 @@ import (
 // planner answers a request from predictions.
 type planner struct {
 	Request
-	w     *workload.Workload // with the limit that follows from the request
-	speed *predict.Speed     // how fast a step of each batch is
+	w   *workload.Workload // with the limit that follows from the request
+	run *predict.Runner
 }
 
 func newPlanner(r Request) (*planner, error) {
@@ -23,15 +23,15 @@ func newPlanner(r Request) (*planner, error) {
 		return nil, &TooSmallError{Card: r.Card, Limit: max(limit, 0), Largest: predict.Part{Name: "what is to be kept free", Bytes: r.Reserve}}
 	}
 	w.LimitGiB = float64(limit) / float64(bytesize.GiB)
-	p := &planner{Request: r, w: &w}
+	p := &planner{Request: r, w: &w, run: predict.NewRunner(&w, r.Card)}
 	if p.HoursPerYear == 0 {
 		p.HoursPerYear = DefaultHours
 	}
 	return p, nil
 }
 
-func (p *planner) largest(w *workload.Workload) (int64, error) {
-	r, err := predict.Largest(w, p.Card, search.Options{MultipleOf: p.MultipleOf})
+func (p *planner) largest(run *predict.Runner) (int64, error) {
+	r, err := run.Largest(search.Options{MultipleOf: p.MultipleOf})
 	if err != nil {
 		return 0, err
 	}
@@ -60,9 +60,7 @@ func (p *planner) answer(largest int64) *Answer {
 
 // look simulates a batch.
 func (p *planner) look(batch int64) (Result, error) {
-	at := *p.w
-	at.Batch = batch
-	s, err := predict.Simulate(&at, p.Card)
+	s, err := p.run.Simulate(batch)
 	if err != nil {
 		return Result{}, err
 	}
@@ -78,34 +76,29 @@ func (p *planner) look(batch int64) (Result, error) {
 // recommend is the smallest batch whose throughput is close to the best that
 // fits. Throughput grows with the batch but for steps in between, so the best
 // is that of the largest.
-func (p *planner) recommend(largest int64) int64 {
-	if p.speed == nil {
-		speed, err := predict.NewSpeed(p.w, p.Card, largest)
-		if err != nil {
-			return largest
-		}
-		p.speed = speed
+func (p *planner) recommend(largest int64) (int64, error) {
+	speed, err := p.run.Speed(largest)
+	if err != nil {
+		return 0, err
 	}
 	unit := max(p.MultipleOf, 1)
-	enough := worthwhile * p.speed.SamplesPerSecond(largest)
+	enough := worthwhile * speed.SamplesPerSecond(largest)
 	low, high := int64(0), largest/unit
 	for low+1 < high {
 		mid := (low + high) / 2
-		if p.speed.SamplesPerSecond(mid*unit) >= enough {
+		if speed.SamplesPerSecond(mid*unit) >= enough {
 			high = mid
 		} else {
 			low = mid
 		}
 	}
-	return high * unit
+	return high * unit, nil
 }
 
 // complete adds what was asked for besides.
 func (p *planner) complete(a *Answer, largest int64) error {
 	var err error
-	at := *p.w
-	at.Batch = max(largest/2, 1)
-	if a.MemoryLine, err = predict.MemoryLine(&at, p.Card); err != nil {
+	if a.MemoryLine, err = p.run.MemoryLine(max(largest/2, 1)); err != nil {
 		return err
 	}
 	if p.GlobalBatch > 0 {
@@ -161,12 +154,11 @@ func (p *planner) changes() []Change {
 			continue
 		}
 		c := Change{Name: change.name}
+		run := predict.NewRunner(&w, p.Card)
 		var err error
-		if c.OptimalBatch, err = p.largest(&w); err == nil && c.OptimalBatch > 0 {
-			at := w
-			at.Batch = c.OptimalBatch
+		if c.OptimalBatch, err = p.largest(run); err == nil && c.OptimalBatch > 0 {
 			var s *predict.Simulation
-			if s, err = predict.Simulate(&at, p.Card); err == nil {
+			if s, err = run.Simulate(c.OptimalBatch); err == nil {
 				c.SamplesPerSecond = round(float64(c.OptimalBatch)/s.StepSeconds(), 1)
 			}
 		}
@@ -180,9 +172,7 @@ func (p *planner) changes() []Change {
 
 // tooSmall explains why nothing fits.
 func (p *planner) tooSmall() error {
-	at := *p.w
-	at.Batch = max(p.MultipleOf, 1)
-	s, err := predict.Simulate(&at, p.Card)
+	s, err := p.run.Simulate(max(p.MultipleOf, 1))
 	if err != nil {
 		return err
 	}

@@ -59,11 +59,12 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := predict.Simulate(w, card)
+	runner := predict.NewRunner(w, card)
+	s, err := runner.Simulate(w.Batch)
 	if err != nil {
 		return badInput("", "%w", err)
 	}
-	memory, err := predict.MemoryLine(w, card)
+	memory, err := runner.MemoryLine(w.Batch)
 	if err != nil {
 		return badInput("", "%w", err)
 	}

@@ -10,109 +10,164 @@ import (
 // mostBatch bounds the search: no step of a billion samples is of interest.
 const mostBatch = 1 << 30
 
-// Largest finds the largest batch of a workload that trains on a card: three
-// steps in a fresh process, on the simulated allocator, under the card's or
-// the workload's limit. Its own batch does not matter.
+// Runner runs a workload at different batches, each only once.
+type Runner struct {
+	w         *workload.Workload
+	card      *gpu.Card
+	processes map[int64]*Process
+	events    int // that the processes hold
+}
+
+// NewRunner returns a runner. The workload's own batch does not matter.
+func NewRunner(w *workload.Workload, card *gpu.Card) *Runner {
+	return &Runner{w: w, card: card, processes: make(map[int64]*Process)}
+}
+
+// mostEvents bounds what a runner keeps, to some hundred megabytes.
+const mostEvents = 4 << 20
+
+func (r *Runner) process(batch int64) (p *Process, err error) {
+	if p = r.processes[batch]; p != nil {
+		return p, nil
+	}
+	defer recovered(r.w, &err)
+	at := *r.w
+	at.Batch = batch
+	if p, err = Run(&at, deviceOf(r.card), steps); err != nil {
+		return nil, err
+	}
+	if r.events += p.events(); r.events > mostEvents {
+		clear(r.processes)
+		r.events = p.events()
+	}
+	r.processes[batch] = p
+	return p, nil
+}
+
+// Simulate runs a batch under the workload's limit, or what the card has.
+func (r *Runner) Simulate(batch int64) (*Simulation, error) {
+	p, err := r.process(batch)
+	if err != nil {
+		return nil, err
+	}
+	s := &Simulation{Process: p, Card: r.card, Limit: Limit(r.w, r.card)}
+	s.Course = s.play(s.Limit)
+	return s, nil
+}
+
+// Largest finds the largest batch that trains: three steps in a fresh process,
+// on the simulated allocator, under the card's or the workload's limit.
 //
 // Fitting is not monotonic: what the first step leaves in the cache makes some
 // sizes fail that are smaller than some that fit. So the search goes in two
 // stages. Where a settled process runs out of memory is a clear edge; from
 // there the answer is the next smaller size that survives a fresh process,
 // while one more does not.
-func Largest(w *workload.Workload, card *gpu.Card, o search.Options) (*search.Result, error) {
+func (r *Runner) Largest(o search.Options) (*search.Result, error) {
 	if o.Most == 0 {
 		o.Most = mostBatch
 	}
 	if o.Start == 0 {
-		settled, err := settledEdge(w, card, o)
+		settled, err := r.settledEdge(o)
 		if err != nil {
 			return nil, err
 		}
 		o.Start = max(settled, 1)
 	}
 	return search.NearestBelow(func(batch int64) (bool, error) {
-		s, err := Simulate(withBatch(w, batch), card)
-		if err != nil {
-			return false, err
-		}
-		return s.Fits(), nil
+		s, err := r.Simulate(batch)
+		return err == nil && s.Fits(), err
 	}, o)
 }
 
 // settledEdge is the largest batch whose steps fit once the process has
-// settled.
-func settledEdge(w *workload.Workload, card *gpu.Card, o search.Options) (int64, error) {
-	start, err := edge(w, card)
+// settled, found by bisecting between powers of two, as people do by hand.
+func (r *Runner) settledEdge(o search.Options) (int64, error) {
+	line, err := r.line()
 	if err != nil {
 		return 0, err
 	}
-	r, err := search.Largest(func(batch int64) (bool, error) {
-		p, err := Run(withBatch(w, batch), deviceOf(card), steps)
+	limit := float64(Limit(r.w, r.card))
+	found, err := search.Bisect(func(batch int64) (bool, error) {
+		// Far from the edge the line is enough: fragmentation adds little to a
+		// settled process, and nothing takes away from what is allocated.
+		switch share := line.at(batch) / limit; {
+		case share < 0.85:
+			return true, nil
+		case share > 1.03:
+			return false, nil
+		}
+		p, err := r.process(batch)
 		if err != nil {
 			return false, err
 		}
-		s := Simulation{Process: p, Card: card}
-		return allocator.PlaySettled(p.Trace(), s.options(Limit(w, card)), s.stages(), stepStage+1).Failed == nil, nil
-	}, search.Options{Start: start, Most: o.Most, MultipleOf: o.MultipleOf})
+		s := Simulation{Process: p, Card: r.card}
+		return allocator.PlaySettled(p.Trace(), s.options(Limit(r.w, r.card)), s.stages(), stepStage+1).Failed == nil, nil
+	}, search.Options{Start: line.reaches(limit), Most: o.Most, MultipleOf: o.MultipleOf})
 	if err != nil {
 		return 0, err
 	}
-	return r.Largest, nil
+	return found.Largest, nil
 }
 
-func withBatch(w *workload.Workload, batch int64) *workload.Workload {
-	at := *w
-	at.Batch = batch
-	return &at
+// peakLine is the peak of allocated memory against the batch, through two of
+// them.
+type peakLine struct {
+	batch int64
+	bytes float64
+	slope float64
 }
 
-// edge estimates where memory runs out. Reserved memory is nearly a line in
-// the batch, but only beyond the batches at which the optimizer's step is the
-// peak, so the line is drawn anew through where the first one ended.
-func edge(w *workload.Workload, card *gpu.Card) (int64, error) {
-	limit := float64(Limit(w, card))
+func (l peakLine) at(batch int64) float64 { return l.bytes + l.slope*float64(batch-l.batch) }
+
+// reaches is the batch at which the line reaches an amount, at least 1.
+func (l peakLine) reaches(bytes float64) int64 {
+	if l.slope <= 0 {
+		return mostBatch
+	}
+	return int64(min(max((bytes-l.bytes)/l.slope+float64(l.batch), 1), mostBatch))
+}
+
+// line draws the line near where memory runs out. Allocated memory is nearly a
+// line in the batch, but only beyond the batches at which the optimizer's step
+// is the peak, so it is drawn anew through where the first one ended.
+func (r *Runner) line() (peakLine, error) {
+	limit := float64(Limit(r.w, r.card))
 	small, large := int64(8), int64(64)
-	low, err := reservedAt(w, card, small)
-	if err != nil {
-		return 0, err
-	}
-	for range 3 {
-		high, err := reservedAt(w, card, large)
+	low, err := r.allocated(small)
+	var l peakLine
+	for range 4 {
 		if err != nil {
-			return 0, err
+			return l, err
 		}
-		slope := (high - low) / float64(large-small)
-		if slope <= 0 {
+		var high float64
+		if high, err = r.allocated(large); err != nil {
+			return l, err
+		}
+		l = peakLine{large, high, (high - low) / float64(large-small)}
+		next := l.reaches(limit)
+		switch {
+		case l.slope <= 0:
 			small, low, large = large, high, large*4
-			continue
-		}
-		next := int64((limit-low)/slope) + small
-		if next < 1 {
-			return 1, nil
-		}
-		next = min(next, mostBatch)
-		if diff := next - large; diff*diff*400 <= next*next { // within 5 %
-			return next, nil
-		}
-		if next < large {
-			large = max(next, small+1)
-		} else {
+		case float64(next) > 0.8*float64(large) && float64(next) < 1.25*float64(large):
+			return l, nil
+		case next < large:
+			if large = max(next, small+1); next <= small {
+				return l, nil
+			}
+		default:
 			small, low, large = large, high, next
 		}
 	}
-	return large, nil
+	return l, nil
 }
 
-// reservedAt is the peak of reserved memory at a batch, without a limit.
-func reservedAt(w *workload.Workload, card *gpu.Card, batch int64) (float64, error) {
-	p, err := Run(withBatch(w, batch), deviceOf(card), 2)
+// allocated is the peak of allocated memory at a batch, without a limit.
+func (r *Runner) allocated(batch int64) (float64, error) {
+	p, err := r.process(batch)
 	if err != nil {
 		return 0, err
 	}
-	s := Simulation{Process: p, Card: card}
-	peak := int64(0)
-	for _, stage := range s.play(noLimit).Stages {
-		peak = max(peak, stage.PeakReserved)
-	}
-	return float64(peak), nil
+	s := Simulation{Process: p, Card: r.card}
+	return float64(s.play(noLimit).PeakAllocated), nil
 }

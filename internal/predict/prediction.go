@@ -77,15 +77,8 @@ type Simulation struct {
 
 // Simulate runs three steps under the workload's limit, or under what the card
 // has.
-func Simulate(w *workload.Workload, card *gpu.Card) (s *Simulation, err error) {
-	defer recovered(w, &err)
-	p, err := Run(w, deviceOf(card), steps)
-	if err != nil {
-		return nil, err
-	}
-	s = &Simulation{Process: p, Card: card, Limit: Limit(w, card)}
-	s.Course = s.play(s.Limit)
-	return s, nil
+func Simulate(w *workload.Workload, card *gpu.Card) (*Simulation, error) {
+	return NewRunner(w, card).Simulate(w.Batch)
 }
 
 // recovered makes an error of a panic: one strange workload must not take the
@@ -177,27 +170,25 @@ type Line struct {
 	PerSample bytesize.Bytes `json:"per_sample"`
 }
 
-// MemoryLine returns how the peak of forward and backward grows with the
-// batch, once the process has settled; nil if no memory would be enough.
-func MemoryLine(w *workload.Workload, card *gpu.Card) (line *Line, err error) {
-	defer recovered(w, &err)
-	twice := *w
-	twice.Batch *= 2
+// MemoryLine returns how the peak of forward and backward grows with the batch
+// from the given one to twice that, once the process has settled; nil if no
+// memory would be enough.
+func (r *Runner) MemoryLine(batch int64) (*Line, error) {
 	var peaks [2]int64
-	for i, at := range []*workload.Workload{w, &twice} {
-		p, err := Run(at, deviceOf(card), steps)
+	for i, at := range []int64{batch, 2 * batch} {
+		p, err := r.process(at)
 		if err != nil {
 			return nil, err
 		}
-		s := Simulation{Process: p, Card: card}
+		s := Simulation{Process: p, Card: r.card}
 		c := allocator.Play(p.Trace(), s.options(noLimit), []int{p.Steps[steps-2], p.lastUpdate()})
 		if c.Failed != nil {
 			return nil, nil //nolint:nilnil // no line, and nothing wrong
 		}
 		peaks[i] = c.Stages[1].PeakAllocated
 	}
-	slope := (peaks[1] - peaks[0]) / w.Batch
-	return &Line{Fixed: bytesize.Bytes(peaks[0] - slope*w.Batch), PerSample: bytesize.Bytes(slope)}, nil
+	slope := (peaks[1] - peaks[0]) / batch
+	return &Line{Fixed: bytesize.Bytes(peaks[0] - slope*batch), PerSample: bytesize.Bytes(slope)}, nil
 }
 
 // lastUpdate is the event at which the optimizer's last step begins, or the

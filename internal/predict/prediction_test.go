@@ -72,7 +72,7 @@ func TestOutOfMemory(t *testing.T) {
 
 func TestMemoryLine(t *testing.T) {
 	w, card := parsed(t, `{`+smallBert+`,"batch":128}`), cardOf(t, "h200")
-	line, err := MemoryLine(w, card)
+	line, err := NewRunner(w, card).MemoryLine(w.Batch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package predict
 import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
 
 // This file estimates how long a step takes: as long as Python takes to launch
@@ -59,18 +58,15 @@ type Speed struct {
 	small, wide int64
 }
 
-// NewSpeed looks at batches up to the given one.
-func NewSpeed(w *workload.Workload, card *gpu.Card, largest int64) (*Speed, error) {
-	s := &Speed{card: card, small: 1, wide: max(largest, 2)}
-	for _, at := range []struct {
-		batch int64
-		work  *torch.Work
-	}{{s.small, &s.low}, {s.wide, &s.high}} {
-		p, err := Run(withBatch(w, at.batch), deviceOf(card), 2)
+// Speed looks at batches up to the given one.
+func (r *Runner) Speed(largest int64) (*Speed, error) {
+	s := &Speed{card: r.card, small: 8, wide: max(largest, 9)}
+	for batch, work := range map[int64]*torch.Work{s.small: &s.low, s.wide: &s.high} {
+		p, err := r.process(batch)
 		if err != nil {
 			return nil, err
 		}
-		*at.work = p.StepWork
+		*work = p.StepWork
 	}
 	return s, nil
 }

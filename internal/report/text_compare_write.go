@@ -62,8 +62,12 @@ func (c *Compare) writeFirst(w io.Writer, width, frames int) {
 	}
 	fmt.Fprintln(w)
 	t := table{columns: []column{
-		{title: " "}, {title: "EVENT", right: true}, {title: "PREDICTED", right: true},
-		{title: "EVENT", right: true}, {title: "MEASURED", right: true}, {title: "MADE BY", stretch: true},
+		{title: " "},
+		{title: "EVENT", right: true},
+		{title: "PREDICTED", right: true},
+		{title: "EVENT", right: true},
+		{title: "MEASURED", right: true},
+		{title: "MADE BY", stretch: true},
 	}}
 	for i := range d.around {
 		t.rows = append(t.rows, d.around[i].row())
@@ -121,8 +125,13 @@ func (r *CompareRequests) text() string {
 func (c *Compare) writeList(w io.Writer, width int) {
 	fmt.Fprintf(w, "\n%s\n", heading("Where they differ"))
 	t := table{columns: []column{
-		{title: "EVENT", right: true}, {title: "PREDICTED HAS", right: true}, {title: "NET", right: true},
-		{title: "EVENT", right: true}, {title: "MEASURED HAS", right: true}, {title: "NET", right: true}, {title: "MADE BY", stretch: true},
+		{title: "EVENT", right: true},
+		{title: "PREDICTED HAS", right: true},
+		{title: "NET", right: true},
+		{title: "EVENT", right: true},
+		{title: "MEASURED HAS", right: true},
+		{title: "NET", right: true},
+		{title: "MADE BY", stretch: true},
 	}}
 	for i := range c.Differences {
 		d := &c.Differences[i]

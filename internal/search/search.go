@@ -2,7 +2,10 @@
 // be probed: a simulation, or a GPU.
 package search
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // Prober says whether a batch fits. An error ends the search: it is any
 // failure that is not "too big".
@@ -47,10 +50,50 @@ func Largest(probe Prober, o Options) (*Result, error) {
 	return s.result, err
 }
 
+// Bisect looks for an edge between two powers of two, the lower of which fits
+// and the higher of which does not. Start says where to look for them.
+func Bisect(probe Prober, o Options) (*Result, error) {
+	s, start, err := newSearcher(probe, o)
+	if err != nil {
+		return nil, err
+	}
+	fits, fails, err := s.powers(int64(1) << (bits.Len64(uint64(start)) - 1))
+	if err == nil {
+		fits, err = s.bisect(fits, fails)
+	}
+	s.result.Largest = fits * s.unit
+	s.result.Bounded = err == nil && fits == s.most
+	return s.result, err
+}
+
+// powers finds two powers of two of which one fits (0 if none does) and the
+// next does not (one beyond the bound if all do).
+func (s *searcher) powers(n int64) (fits, fails int64, err error) {
+	ok, err := s.try(n)
+	for ok && err == nil {
+		if 2*n > s.most {
+			return n, s.most + 1, nil
+		}
+		if ok, err = s.try(2 * n); ok {
+			n *= 2
+		} else {
+			return n, 2 * n, err
+		}
+	}
+	for !ok && err == nil && n > 1 {
+		n /= 2
+		ok, err = s.try(n)
+	}
+	if !ok {
+		return 0, 1, err
+	}
+	return n, 2 * n, err
+}
+
 // NearestBelow looks for the edge next to Start: downwards for a size that
-// fits, or upwards while the next one does, one by one. It suits a start that
-// is known to be close, where fitting is not monotonic and bisecting would
-// jump over edges.
+// fits, at first one by one, or upwards while the next one does. It suits a
+// start that is known to be close, where fitting is not monotonic and
+// bisecting would jump over edges.
 func NearestBelow(probe Prober, o Options) (*Result, error) {
 	s, start, err := newSearcher(probe, o)
 	if err != nil {
@@ -62,15 +105,26 @@ func NearestBelow(probe Prober, o Options) (*Result, error) {
 	return s.result, err
 }
 
+// walkSteps is how far NearestBelow goes one by one before it takes longer
+// steps: a start that is far off is not worth a probe for every size.
+const walkSteps = 16
+
 func (s *searcher) walk(n int64) (int64, error) {
 	ok, err := s.try(n)
-	for !ok && err == nil && n > 0 {
-		if n--; n > 0 {
-			ok, err = s.try(n)
+	fails := n + 1
+	for step, tried := int64(1), 1; !ok && err == nil && n > 1; tried++ {
+		if tried > walkSteps {
+			step *= 2
 		}
+		fails = n
+		n = max(n-step, 1)
+		ok, err = s.try(n)
 	}
-	if err != nil || n == 0 {
+	switch {
+	case err != nil || !ok:
 		return 0, err
+	case fails > n+1:
+		return s.bisect(n, fails)
 	}
 	for n < s.most {
 		if ok, err = s.try(n + 1); err != nil || !ok {

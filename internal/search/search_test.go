@@ -97,3 +97,22 @@ func TestNearestBelow(t *testing.T) {
 		t.Errorf("bounded: %+v, %v", r, err)
 	}
 }
+
+func TestBisect(t *testing.T) {
+	for _, limit := range []int64{0, 1, 2, 3, 7, 8, 100, 1000} {
+		for _, start := range []int64{0, 1, 5, 64, 5000} {
+			r, err := Bisect(upTo(limit), Options{Start: start})
+			if err != nil || r.Largest != limit {
+				t.Errorf("limit %d from %d: %+v, %v", limit, start, r, err)
+			}
+		}
+	}
+	r, err := Bisect(upTo(100), Options{Start: 9, MultipleOf: 8})
+	if err != nil || r.Largest != 96 {
+		t.Errorf("in multiples of 8: %+v, %v", r, err)
+	}
+	r, err = Bisect(upTo(1<<50), Options{Start: 9, Most: 100})
+	if err != nil || r.Largest != 100 || !r.Bounded {
+		t.Errorf("bounded: %+v, %v", r, err)
+	}
+}

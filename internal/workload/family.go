@@ -140,7 +140,10 @@ var mayBeZero = []string{"chunk_size_feed_forward", "type_vocab_size", "max_wind
 var (
 	layerKeys = []string{"num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers"}
 	divisions = [][2]string{
-		{"hidden_size", "num_attention_heads"}, {"n_embd", "n_head"}, {"dim", "n_heads"}, {"num_attention_heads", "num_key_value_heads"},
+		{"hidden_size", "num_attention_heads"},
+		{"n_embd", "n_head"},
+		{"dim", "n_heads"},
+		{"num_attention_heads", "num_key_value_heads"},
 		{"d_model", "num_heads"},
 	}
 )
