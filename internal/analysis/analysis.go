@@ -64,8 +64,9 @@ type Answer struct {
 	Accumulation *Accumulation `json:"accumulation,omitempty"`
 	Results      []Result      `json:"results"`
 	Changes      []Change      `json:"changes,omitempty"`
-	Accuracy     string        `json:"accuracy,omitempty"`
-	Provenance   Provenance    `json:"provenance"`
+	// Accuracy is how far off such predictions were, absent if that is not known.
+	Accuracy   *predict.Accuracy `json:"accuracy,omitempty"`
+	Provenance Provenance        `json:"provenance"`
 }
 
 // Memory is what the optimal batch takes and leaves.

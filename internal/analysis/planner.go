@@ -46,6 +46,9 @@ func (p *planner) answer(largest int64) *Answer {
 		OptimalBatch: largest, CurrentBatch: p.w.Batch, SpeedupBasis: "predicted", HoursPerYear: p.HoursPerYear,
 		Provenance: Provenance{PyTorch: predict.PyTorchVersion, Transformers: predict.TransformersVersion, Workload: p.Workload},
 	}
+	if known, ok := predict.StatedAccuracy(p.w.Config.Architecture); ok {
+		a.Accuracy = &known
+	}
 	limit := predict.Limit(p.w, p.Card)
 	a.Limit, a.LimitGB = int64(limit), limit.GiB()
 	switch {

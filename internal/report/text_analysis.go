@@ -29,9 +29,7 @@ func (a Analysis) Write(w io.Writer, width int) error {
 	if len(a.Changes) > 0 {
 		a.writeChanges(w, width)
 	}
-	if a.Accuracy != "" {
-		fmt.Fprintf(w, "\n%s\n", faint(a.Accuracy))
-	}
+	a.writeAccuracy(w)
 	return nil
 }
 
@@ -122,4 +120,21 @@ func (a Analysis) writeChanges(w io.Writer, width int) {
 		t.rows = append(t.rows, row{cells: cells})
 	}
 	t.write(w, width)
+}
+
+// writeAccuracy says how far off such answers were where they could be checked.
+func (a Analysis) writeAccuracy(w io.Writer) {
+	if a.Accuracy == nil {
+		return
+	}
+	fmt.Fprintln(w)
+	if b := a.Accuracy.LargestBatch; b != nil {
+		fmt.Fprintf(w, "Of %d such largest batches measured on an H200, %d were exact and the worst was %.2g %% off.\n", b.Cases, b.Exact, 100*b.Worst)
+	} else {
+		fmt.Fprintf(w, "No such largest batch was measured; of %d peaks, %d were exact and the worst was %.2g %% off.\n",
+			a.Accuracy.Workloads, a.Accuracy.Allocated.Exact, 100*a.Accuracy.Allocated.Worst)
+	}
+	if s := a.Accuracy.StepTime; s != nil {
+		fmt.Fprintf(w, "Of %d such steps timed there, half are within %.0f %% of the time model.\n", s.Cases, 100*s.Median)
+	}
 }
