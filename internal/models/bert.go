@@ -34,7 +34,7 @@ func (e *bertEmbeddings) forward(t *torch.Torch, ids *torch.Tensor, train bool) 
 // sum is what the forward functions of BERT and RoBERTa do once they have the
 // positions. Names of arguments that were left out go before other names.
 func (e *bertEmbeddings) sum(t *torch.Torch, ids *torch.Tensor, positionIDs torch.Value, train bool) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In("embeddings")
 	types := f.Let(torch.Value{})
 	positions := f.Let(positionIDs)
 	inputs := f.Let(torch.Value{})
@@ -54,6 +54,7 @@ func (e *bertEmbeddings) sum(t *torch.Torch, ids *torch.Tensor, positionIDs torc
 // bertModel is BertModel, and RobertaModel, which differs in its embeddings.
 type bertModel struct {
 	*encoding
+	name   string // what the model around it calls it
 	embed  func(t *torch.Torch, ids *torch.Tensor, train bool) torch.Value
 	layers []layer
 	pooler *torch.Linear // nil without one
@@ -61,7 +62,7 @@ type bertModel struct {
 
 func newBertModel(t *torch.Torch, c *workload.Bert, e *encoding, dtype torch.DType, pooler bool) (*bertModel, *bertEmbeddings) {
 	embeddings := newBertEmbeddings(t, c, dtype)
-	m := &bertModel{encoding: e, embed: embeddings.forward, layers: newBertLayers(t, c, e, dtype)}
+	m := &bertModel{encoding: e, name: "bert", embed: embeddings.forward, layers: newBertLayers(t, c, e, dtype)}
 	if pooler {
 		m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype)
 	}
@@ -75,14 +76,14 @@ func initPositions(t *torch.Torch, positions int64) { t.Release(t.Buffer(torch.I
 
 // forward returns last_hidden_state and pooler_output.
 func (m *bertModel) forward(t *torch.Torch, batch *Batch) (hidden, pooled torch.Value) {
-	f := t.Enter()
+	f := t.Enter().In(m.name)
 	mask := f.Let(torch.Value{})
 	embedded := f.Let(m.embed(t, batch.IDs, m.train))
 	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.attention))
 	last := f.Let(m.encode(t, m.layers, embedded, mask))
 	first := f.Let(torch.Value{})
 	if m.pooler != nil {
-		first.Set(t.Tanh(t.Linear(t.Select(last, 1), m.pooler)))
+		first.Set(t.In("pooler", func() torch.Value { return t.Tanh(t.Linear(t.Select(last, 1), m.pooler)) }))
 	}
 	hidden, pooled = f.Keep(last), f.Keep(first)
 	f.End()
@@ -116,7 +117,8 @@ func (m *bertClassifier) forward(t *torch.Torch, batch *Batch) Output {
 	hidden, output := m.bertModel.forward(t, batch)
 	f.Let(hidden)
 	pooled := f.Let(t.Dropout(f.Let(output), m.dropout, m.train))
-	return m.classified(t, f, t.Linear(pooled, m.classifier), batch)
+	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
+	return m.classified(t, f, scores, batch)
 }
 
 // classified ends the forward function of a model that classifies sequences:

@@ -14,6 +14,7 @@ type encoding struct {
 	mask       workload.Mask
 	act        activation
 	heads      int64
+	encoder    string // what the model calls it
 	// Probabilities of dropout, of attention weights and of what layers give.
 	attentionDropout, hiddenDropout float64
 }
@@ -21,7 +22,8 @@ type encoding struct {
 func newEncoding(c *workload.Bert, w *workload.Workload) (*encoding, error) {
 	act, err := activationOf(c.HiddenAct)
 	return &encoding{
-		train: w.Mode == workload.Training, checkpoint: w.Checkpointing, attention: w.Attention, mask: w.AttentionMask, act: act, heads: c.Heads,
+		encoder: "encoder",
+		train:   w.Mode == workload.Training, checkpoint: w.Checkpointing, attention: w.Attention, mask: w.AttentionMask, act: act, heads: c.Heads,
 		attentionDropout: c.AttentionDropout, hiddenDropout: c.HiddenDropout,
 	}, err
 }
@@ -35,10 +37,12 @@ type layer func(t *torch.Torch, hidden, mask *torch.Var) torch.Value
 
 // encode runs the layers one after the other: BertEncoder.forward.
 func (e *encoding) encode(t *torch.Torch, layers []layer, embedded, mask *torch.Var) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In(e.encoder)
 	hidden := f.Let(embedded)
-	for _, l := range layers {
+	for i, l := range layers {
+		g := t.Enter().In("layer", i)
 		hidden.Set(e.call(t, l, hidden, mask))
+		g.End()
 	}
 	return f.Return(hidden)
 }
@@ -121,8 +125,8 @@ func (l *bertLayer) forward(t *torch.Torch, hidden, mask *torch.Var) torch.Value
 
 // selfAttention is BertAttention.forward.
 func (l *bertLayer) selfAttention(t *torch.Torch, hidden, mask *torch.Var) (out, weights torch.Value) {
-	f := t.Enter(hidden)
-	g := t.Enter()
+	f := t.Enter(hidden).In("attention")
+	g := t.Enter().In("self")
 	context, weights := l.attend(t, g, hidden, mask, l.query, l.key, l.value)
 	attended := f.Let(g.Return(context))
 	attended.Set(l.project(t, attended, hidden, l.attentionOutput, l.attentionNorm))
@@ -132,14 +136,14 @@ func (l *bertLayer) selfAttention(t *torch.Torch, hidden, mask *torch.Var) (out,
 // feedForward is BertIntermediate and BertOutput.
 func (l *bertLayer) feedForward(t *torch.Torch, attended *torch.Var) torch.Value {
 	f := t.Enter()
-	middle := f.Let(l.act(t, t.Linear(attended, l.intermediate)))
+	middle := f.Let(t.In("intermediate", func() torch.Value { return l.act(t, t.Linear(attended, l.intermediate)) }))
 	out := f.Let(l.project(t, middle, attended, l.output, l.outputNorm))
 	return f.Return(out)
 }
 
 // project is BertSelfOutput and BertOutput.
 func (l *bertLayer) project(t *torch.Torch, x, residual torch.X, dense *torch.Linear, norm *torch.LayerNorm) torch.Value {
-	f := t.Enter(x, residual)
+	f := t.Enter(x, residual).In("output")
 	h := f.Let(t.Linear(x, dense))
 	h.Set(t.Dropout(h, l.hiddenDropout, l.train))
 	h.Set(t.LayerNorm(t.Add(h, residual), norm))

@@ -12,6 +12,7 @@ import (
 // RobertaLMHead, which compute the same.
 type maskedLM struct {
 	*bertModel
+	head    string // what the model calls it
 	dense   *torch.Linear
 	act     activation
 	norm    *torch.LayerNorm
@@ -19,9 +20,10 @@ type maskedLM struct {
 }
 
 // newMaskedLM makes the head of a model.
-func newMaskedLM(t *torch.Torch, c *workload.Bert, m *bertModel, word *torch.Embedding, act activation, dtype torch.DType) *Model {
+func newMaskedLM(t *torch.Torch, c *workload.Bert, m *bertModel, head string, word *torch.Embedding, act activation, dtype torch.DType) *Model {
 	h := &maskedLM{
 		bertModel: m,
+		head:      head,
 		dense:     t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
 		act:       act,
 		norm:      t.NewLayerNorm(c.HiddenSize, dtype),
@@ -41,7 +43,7 @@ func newBertMaskedLM(t *torch.Torch, c *workload.Bert, w *workload.Workload, dty
 		return nil, err
 	}
 	m, embeddings := newBertModel(t, c, e, dtype, false)
-	return newMaskedLM(t, c, m, embeddings.word, e.act, dtype), nil
+	return newMaskedLM(t, c, m, "cls.predictions", embeddings.word, e.act, dtype), nil
 }
 
 func (m *maskedLM) forward(t *torch.Torch, batch *Batch) Output {
@@ -51,7 +53,9 @@ func (m *maskedLM) forward(t *torch.Torch, batch *Batch) Output {
 	scores := f.Let(m.predict(t, hidden))
 	loss := f.Let(torch.Value{})
 	if batch.Labels != nil {
-		loss.Set(t.CrossEntropy(t.View(scores, -1, scores.Tensor().Dim(-1)), t.View(torch.Borrow(batch.Labels), -1)))
+		loss.Set(t.In("loss_fct", func() torch.Value {
+			return t.CrossEntropy(t.View(scores, -1, scores.Tensor().Dim(-1)), t.View(torch.Borrow(batch.Labels), -1))
+		}))
 	}
 	out := Output{Loss: f.Keep(loss), Logits: f.Keep(scores)}
 	f.End()
@@ -60,7 +64,7 @@ func (m *maskedLM) forward(t *torch.Torch, batch *Batch) Output {
 
 // predict is the head's forward function.
 func (m *maskedLM) predict(t *torch.Torch, hidden *torch.Var) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In(m.head)
 	x := f.Let(t.Linear(hidden, m.dense))
 	x.Set(m.act(t, x))
 	x.Set(t.LayerNorm(x, m.norm))

@@ -34,6 +34,7 @@ func newDistilBert(t *torch.Torch, c *workload.DistilBert, w *workload.Workload,
 	if err != nil {
 		return nil, err
 	}
+	e.encoder = "transformer"
 	m := &distilBert{
 		encoding:          e,
 		word:              t.NewEmbedding(c.VocabSize, c.Dim, dtype),
@@ -66,15 +67,16 @@ func (m *distilBert) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	hidden := f.Let(m.base(t, batch))
 	pooled := f.Let(t.Select(hidden, 1))
-	pooled.Set(t.Linear(pooled, m.preClassifier))
+	pooled.Set(t.In("pre_classifier", func() torch.Value { return t.Linear(pooled, m.preClassifier) }))
 	pooled.Set(t.ReLU(pooled))
 	pooled.Set(t.Dropout(pooled, m.classifierDropout, m.train))
-	return m.classified(t, f, t.Linear(pooled, m.classifier), batch)
+	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
+	return m.classified(t, f, scores, batch)
 }
 
 // base is DistilBertModel.forward.
 func (m *distilBert) base(t *torch.Torch, batch *Batch) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In("distilbert")
 	mask := f.Let(torch.Value{})
 	embedded := f.Let(m.embed(t, batch.IDs))
 	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.attention))
@@ -82,7 +84,7 @@ func (m *distilBert) base(t *torch.Torch, batch *Batch) torch.Value {
 }
 
 func (m *distilBert) embed(t *torch.Torch, ids *torch.Tensor) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In("embeddings")
 	inputs := f.Let(t.Embedding(torch.Borrow(ids), m.word))
 	positions := f.Let(t.Slice(torch.Borrow(m.positionIDs), 1, 0, ids.Dim(1)))
 	positioned := f.Let(t.Embedding(positions, m.position))
@@ -104,7 +106,7 @@ func (l *distilBertLayer) forward(t *torch.Torch, hidden, mask *torch.Var) torch
 }
 
 func (l *distilBertLayer) selfAttention(t *torch.Torch, hidden, mask *torch.Var) (out, weights torch.Value) {
-	f := t.Enter()
+	f := t.Enter().In("attention")
 	output, weights := l.attend(t, f, hidden, mask, l.query, l.key, l.value)
 	output.Set(t.Linear(output, l.out))
 	return f.Return(output), weights
@@ -112,7 +114,7 @@ func (l *distilBertLayer) selfAttention(t *torch.Torch, hidden, mask *torch.Var)
 
 // feedForward is FFN.
 func (l *distilBertLayer) feedForward(t *torch.Torch, attended *torch.Var) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In("ffn")
 	x := f.Let(t.Linear(attended, l.lin1))
 	x.Set(l.act(t, x))
 	x.Set(t.Linear(x, l.lin2))

@@ -59,7 +59,7 @@ func (m *llama) forward(t *torch.Torch, batch *Batch) Output {
 	cache := m.newCache()
 	hidden := f.Let(m.model(t, batch, cache))
 	// hidden_states[:, slice(0, None), :] is another view of all of it.
-	logits := f.Let(t.Linear(t.Alias(hidden), m.head))
+	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(t.Alias(hidden), m.head) }))
 	var loss torch.Value
 	if batch.Labels != nil {
 		loss = f.Keep(f.Let(causalLMLoss(t, logits, batch.Labels)))
@@ -79,9 +79,9 @@ func (m *llama) newCache() *dynamicCache {
 
 // model is LlamaModel.forward.
 func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In("model")
 	positions := f.Let(torch.Value{})
-	embeds := f.Let(t.Embedding(torch.Borrow(batch.IDs), m.embed))
+	embeds := f.Let(t.In("embed_tokens", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.embed) }))
 	positions.Set(t.Unsqueeze(t.Integers(t.Arange(batch.IDs.Dim(1))), 0))
 	full, sliding := f.Let(torch.Value{}), f.Let(torch.Value{})
 	if m.cfg.IsQwen2() { // its mask_kwargs is a dictionary that lives on
@@ -103,7 +103,7 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 			mask = sliding
 		}
 		layer := func(x *torch.Var, k []*torch.Var) torch.Value {
-			return m.layer(t, &m.layers[i], x, k[0], k[2], k[1], cache)
+			return m.layer(t, i, x, k[0], k[2], k[1], cache)
 		}
 		if m.w.Checkpointing && m.w.Mode == workload.Training {
 			hidden.Set(t.Checkpoint(layer, hidden, mask, sin, cos, positions))
@@ -111,7 +111,7 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 			hidden.Set(layer(hidden, []*torch.Var{mask, sin, cos}))
 		}
 	}
-	hidden.Set(rmsNorm(t, hidden, m.norm))
+	hidden.Set(t.In("norm", func() torch.Value { return rmsNorm(t, hidden, m.norm) }))
 	return f.Return(hidden)
 }
 
@@ -133,8 +133,8 @@ func rmsNorm(t *torch.Torch, x *torch.Var, m *torch.RMSNorm) torch.Value {
 	return f.Return(t.Mul(torch.Borrow(m.Weight), t.To(hidden, dtype)))
 }
 
-func (m *llama) layer(t *torch.Torch, l *llamaLayer, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value {
-	f := t.Enter()
+func (m *llama) layer(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value {
+	f, l := t.Enter().In("layers", i), &m.layers[i]
 	hidden := f.Let(x)
 	residual := f.Let(hidden)
 	hidden.Set(rmsNorm(t, hidden, l.inputNorm))
@@ -144,13 +144,13 @@ func (m *llama) layer(t *torch.Torch, l *llamaLayer, x, mask, cos, sin *torch.Va
 	hidden.Set(t.Add(residual, hidden))
 	residual.Set(hidden)
 	hidden.Set(rmsNorm(t, hidden, l.attentionNorm))
-	hidden.Set(llamaMLP(t, l, hidden))
+	hidden.Set(t.In("mlp", func() torch.Value { return llamaMLP(t, l, hidden) }))
 	hidden.Set(t.Add(residual, hidden))
 	return f.Return(hidden)
 }
 
 func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin *torch.Var, cache *dynamicCache) (out, weights torch.Value) {
-	f := t.Enter()
+	f := t.Enter().In("self_attn")
 	b, s, size := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1), m.cfg.HeadSize()
 	split := func(x torch.Value) *torch.Var {
 		return f.Let(t.Transpose(t.View(x, b, s, -1, size), 1, 2))

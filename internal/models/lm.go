@@ -113,14 +113,14 @@ func newLM(t *torch.Torch, c *workload.LM, w *workload.Workload, dtype torch.DTy
 
 func (m *lm) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	x := f.Let(t.Embedding(torch.Borrow(batch.IDs), m.embed))
+	x := f.Let(t.In("embed", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.embed) }))
 	s := batch.IDs.Dim(1)
 	cosines, sines := m.rotary(t, s, x.Tensor().DType)
 	cos, sin := f.Let(cosines), f.Let(sines)
 	mask := f.Let(t.Compare(t.Full(torch.Bool, s, s)))
 	for i := range m.blocks {
 		block := func(args []*torch.Var) torch.Value {
-			return m.block(t, &m.blocks[i], args[0], args[1], args[2], args[3])
+			return m.block(t, i, args[0], args[1], args[2], args[3])
 		}
 		if m.w.Checkpointing {
 			x.Set(t.CheckpointInputs(block, x, cos, sin, mask))
@@ -128,11 +128,14 @@ func (m *lm) forward(t *torch.Torch, batch *Batch) Output {
 			x.Set(block([]*torch.Var{x, cos, sin, mask}))
 		}
 	}
-	logits := f.Let(t.Linear(rmsNorm(t, x, m.norm), m.head))
+	normed := t.In("norm", func() torch.Value { return rmsNorm(t, x, m.norm) })
+	logits := f.Let(t.In("head", func() torch.Value { return t.Linear(normed, m.head) }))
 	var loss torch.Value
 	if batch.Labels != nil {
 		labels := t.View(torch.Borrow(batch.Labels), -1)
-		loss = f.Keep(f.Let(t.CrossEntropy(t.View(logits, -1, m.cfg.VocabSize), labels)))
+		loss = f.Keep(f.Let(t.In("loss", func() torch.Value {
+			return t.CrossEntropy(t.View(logits, -1, m.cfg.VocabSize), labels)
+		})))
 	}
 	out := Output{Loss: loss, Logits: f.Keep(logits)}
 	f.End()
@@ -164,8 +167,8 @@ func lmRotate(t *torch.Torch, input torch.Value, cos, sin *torch.Var) torch.Valu
 	return f.Return(t.Add(t.Mul(x, cos), t.Mul(t.Cat(-1, t.Neg(x2), x1), sin)))
 }
 
-func (m *lm) block(t *torch.Torch, b *lmBlock, input, cos, sin, mask *torch.Var) torch.Value {
-	f := t.Enter()
+func (m *lm) block(t *torch.Torch, i int, input, cos, sin, mask *torch.Var) torch.Value {
+	f, b := t.Enter().In("blocks", i), &m.blocks[i]
 	x := f.Let(input)
 	x.Set(t.Add(x, m.attention(t, b, rmsNorm(t, x, b.norm1), cos, sin, mask)))
 	h := f.Let(rmsNorm(t, x, b.norm2))
@@ -173,7 +176,7 @@ func (m *lm) block(t *torch.Torch, b *lmBlock, input, cos, sin, mask *torch.Var)
 }
 
 func (m *lm) attention(t *torch.Torch, p *lmBlock, input torch.Value, cos, sin, mask *torch.Var) torch.Value {
-	f := t.Enter(input)
+	f := t.Enter(input).In("attention")
 	x := f.Let(input.Borrow())
 	b, s, d := x.Tensor().Dim(0), x.Tensor().Dim(1), m.cfg.Width
 	split := func(x torch.Value) torch.Value { return t.Transpose(t.View(x, b, s, m.cfg.Heads, -1), 1, 2) }

@@ -101,7 +101,7 @@ func (m *resnet) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	last := f.Let(m.encode(t, batch.Pixels)) // the output object keeps both
 	pooled := f.Let(t.GlobalAvgPool2d(last))
-	logits := f.Let(t.Linear(t.Flatten(pooled, 1), m.classifier))
+	logits := f.Let(t.In("classifier", func() torch.Value { return t.Linear(t.Flatten(pooled, 1), m.classifier) }))
 	var loss torch.Value
 	if batch.Labels != nil {
 		l := f.Let(t.CrossEntropy(t.View(logits, -1, m.cfg.NumLabels), torch.Borrow(batch.Labels)))
@@ -114,39 +114,39 @@ func (m *resnet) forward(t *torch.Torch, batch *Batch) Output {
 
 // encode is ResNetModel up to its pooler.
 func (m *resnet) encode(t *torch.Torch, pixels *torch.Tensor) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In("resnet")
 	embedded := f.Let(m.embed(t, pixels))
 	hidden := f.Let(embedded)
-	for _, stage := range m.stages {
-		hidden.Set(m.stage(t, stage, hidden))
+	for i := range m.stages {
+		hidden.Set(m.stage(t, i, hidden))
 	}
 	return f.Return(hidden)
 }
 
 // embed is ResNetEmbeddings.
 func (m *resnet) embed(t *torch.Torch, pixels *torch.Tensor) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In("embedder")
 	embedding := f.Let(m.conv(t, m.embedder, torch.Borrow(pixels)))
 	embedding.Set(t.MaxPool2d(embedding, 3, 2, 1))
 	return f.Return(embedding)
 }
 
-func (m *resnet) stage(t *torch.Torch, layers []*resnetLayer, input *torch.Var) torch.Value {
-	f := t.Enter(input)
+func (m *resnet) stage(t *torch.Torch, i int, input *torch.Var) torch.Value {
+	f := t.Enter(input).In("encoder.stages", i)
 	hidden := f.Let(input)
-	for _, l := range layers {
-		hidden.Set(m.layer(t, l, hidden))
+	for j := range m.stages[i] {
+		hidden.Set(m.layer(t, m.stages[i][j], j, hidden))
 	}
 	return f.Return(hidden)
 }
 
-func (m *resnet) layer(t *torch.Torch, l *resnetLayer, input *torch.Var) torch.Value {
-	f := t.Enter(input)
+func (m *resnet) layer(t *torch.Torch, l *resnetLayer, i int, input *torch.Var) torch.Value {
+	f := t.Enter(input).In("layers", i)
 	hidden := f.Let(input)
 	residual := f.Let(hidden)
 	hidden.Set(m.sequence(t, l.layers, hidden))
 	if l.shortcut != nil {
-		residual.Set(m.conv(t, l.shortcut, residual))
+		residual.Set(t.In("shortcut", func() torch.Value { return m.conv(t, l.shortcut, residual) }))
 	}
 	t.AddInPlace(hidden, residual)
 	hidden.Set(m.act(t, hidden))

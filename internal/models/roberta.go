@@ -28,9 +28,9 @@ func newRobertaMaskedLM(t *torch.Torch, c *workload.Bert, w *workload.Workload, 
 		return nil, err
 	}
 	embeddings := newRobertaEmbeddings(t, c, dtype)
-	m := &bertModel{encoding: e, embed: embeddings.forwardRoberta, layers: newBertLayers(t, c, e, dtype)}
+	m := &bertModel{encoding: e, name: "roberta", embed: embeddings.forwardRoberta, layers: newBertLayers(t, c, e, dtype)}
 	initPositions(t, c.MaxPositions)
-	return newMaskedLM(t, c, m, embeddings.word, (*torch.Torch).GELU, dtype), nil
+	return newMaskedLM(t, c, m, "lm_head", embeddings.word, (*torch.Torch).GELU, dtype), nil
 }
 
 // forwardRoberta is RobertaEmbeddings.forward.

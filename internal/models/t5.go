@@ -19,6 +19,7 @@ type t5Block struct {
 }
 
 type t5Stack struct {
+	name   string
 	blocks []t5Block
 	norm   *torch.RMSNorm
 }
@@ -60,7 +61,10 @@ func newT5(t *torch.Torch, c *workload.T5, w *workload.Workload, dtype torch.DTy
 }
 
 func newT5Stack(t *torch.Torch, c *workload.T5, layers int64, decoder bool, dtype torch.DType) t5Stack {
-	var s t5Stack
+	s := t5Stack{name: "encoder"}
+	if decoder {
+		s.name = "decoder"
+	}
 	linear := func(in, out int64) *torch.Linear { return t.NewLinear(in, out, false, dtype) }
 	inner := c.Heads * c.HeadSize
 	attention := func(bias bool) *t5Attention {
@@ -111,10 +115,12 @@ func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 	if m.cfg.TieWordEmbeddings {
 		sequence.Set(t.Scale(sequence))
 	}
-	logits := f.Let(t.Linear(sequence, m.head))
+	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(sequence, m.head) }))
 	var loss torch.Value
 	if batch.Labels != nil {
-		l := f.Let(t.CrossEntropy(t.View(logits, -1, m.cfg.VocabSize), t.View(torch.Borrow(batch.Labels), -1)))
+		l := f.Let(t.In("loss_fct", func() torch.Value {
+			return t.CrossEntropy(t.View(logits, -1, m.cfg.VocabSize), t.View(torch.Borrow(batch.Labels), -1))
+		}))
 		loss = f.Keep(l)
 	}
 	out := Output{Loss: loss, Logits: f.Keep(logits), Rest: append(cache.tensors(), f.Keep(encoded))}
@@ -135,9 +141,9 @@ func (m *t5) shiftRight(t *torch.Torch, labels *torch.Tensor) torch.Value {
 // stack is T5Stack; the encoder has nothing encoded and no cache. The padding
 // is that of the encoder's input in both.
 func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, p padding, cache t5Cache) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In(s.name)
 	mask := f.Let(torch.Value{})
-	inputs := f.Let(t.Embedding(ids, m.shared))
+	inputs := f.Let(t.In("embed_tokens", func() torch.Value { return t.Embedding(ids, m.shared) }))
 	crossMask := f.Let(torch.Value{})
 	if encoded == nil {
 		mask.Set(bidirectionalMask(t, p, inputs, m.kind))
@@ -148,14 +154,15 @@ func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, 
 	bias := t5Pair{self: f.Let(torch.Value{}), cross: f.Let(torch.Value{})}
 	hidden := f.Let(t.Dropout(inputs, m.cfg.Dropout, m.train))
 	for i := range s.blocks {
-		b := &s.blocks[i]
+		b, g := &s.blocks[i], t.Enter().In("block", i)
 		if m.checkpoints {
 			hidden.Set(m.checkpointed(t, b, hidden, encoded, t5Pair{mask, crossMask}, bias))
 		} else {
 			hidden.Set(m.block(t, b, hidden, encoded, t5Pair{mask, crossMask}, bias, cache))
 		}
+		g.End()
 	}
-	hidden.Set(t5Norm(t, hidden, s.norm))
+	hidden.Set(t.In("final_layer_norm", func() torch.Value { return t5Norm(t, hidden, s.norm) }))
 	hidden.Set(t.Dropout(hidden, m.cfg.Dropout, m.train))
 	return f.Return(hidden)
 }

@@ -64,9 +64,13 @@ func (m *t5) checkpointed(t *torch.Torch, b *t5Block, x, encoded *torch.Var, mas
 func (m *t5) attentionLayer(t *torch.Torch, a *t5Attention, hidden, encoded, mask, bias *torch.Var,
 	cache *dynamicCache,
 ) (out, weights torch.Value) {
-	f := t.Enter(hidden)
+	index, name := 0, "SelfAttention"
+	if encoded != nil {
+		index, name = 1, "EncDecAttention"
+	}
+	f := t.Enter(hidden).In("layer", index)
 	normed := f.Let(t5Norm(t, hidden, a.norm))
-	out, weights = m.attention(t, a, normed, encoded, mask, bias, cache)
+	out, weights = m.attention(t, a, name, normed, encoded, mask, bias, cache)
 	attended, w := f.Let(out), f.Let(weights)
 	sum := t.Add(hidden, t.Dropout(attended, m.cfg.Dropout, m.train))
 	if encoded == nil {
@@ -81,10 +85,10 @@ func (m *t5) attentionLayer(t *torch.Torch, a *t5Attention, hidden, encoded, mas
 // attention is T5Attention. It makes the position bias if there is none yet:
 // of a stack's own attention from the distances, of attention to the encoder
 // zeros.
-func (m *t5) attention(t *torch.Torch, a *t5Attention, hidden, encoded, mask, bias *torch.Var,
+func (m *t5) attention(t *torch.Torch, a *t5Attention, name string, hidden, encoded, mask, bias *torch.Var,
 	cache *dynamicCache,
 ) (out, weights torch.Value) {
-	f := t.Enter(hidden)
+	f := t.Enter(hidden).In(name)
 	project := func(x *torch.Var, w *torch.Linear) *torch.Var {
 		s := x.Tensor().Shape
 		return f.Let(t.Transpose(t.View(t.Linear(x, w), s[0], s[1], -1, m.cfg.HeadSize), 1, 2))
@@ -214,7 +218,11 @@ func (m *t5) dropout() float64 {
 
 // feedForward is T5LayerFF.
 func (m *t5) feedForward(t *torch.Torch, b *t5Block, hidden *torch.Var) torch.Value {
-	f := t.Enter(hidden)
+	index := 1
+	if b.cross != nil {
+		index = 2
+	}
+	f := t.Enter(hidden).In("layer", index)
 	forwarded := f.Let(t5Norm(t, hidden, b.feedForwardNorm))
 	forwarded.Set(m.dense(t, b, forwarded))
 	return f.Return(t.Add(hidden, t.Dropout(forwarded, m.cfg.Dropout, m.train)))
@@ -222,7 +230,7 @@ func (m *t5) feedForward(t *torch.Torch, b *t5Block, hidden *torch.Var) torch.Va
 
 // dense is T5DenseActDense and T5DenseGatedActDense.
 func (m *t5) dense(t *torch.Torch, b *t5Block, x *torch.Var) torch.Value {
-	f := t.Enter(x)
+	f := t.Enter(x).In("DenseReluDense")
 	hidden := f.Let(x)
 	if b.wi1 != nil {
 		gate := f.Let(m.act(t, t.Linear(hidden, b.wi0)))

@@ -65,7 +65,7 @@ func (m *vit) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	sequence := f.Let(m.encode(t, batch.Pixels))
 	pooled := f.Let(t.Select(sequence, 1))
-	logits := f.Let(t.Linear(pooled, m.classifier))
+	logits := f.Let(t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) }))
 	var loss torch.Value
 	if batch.Labels != nil {
 		l := f.Let(t.CrossEntropy(t.View(logits, -1, m.cfg.NumLabels), torch.Borrow(batch.Labels)))
@@ -78,23 +78,23 @@ func (m *vit) forward(t *torch.Torch, batch *Batch) Output {
 
 // encode is ViTModel without a pooler.
 func (m *vit) encode(t *torch.Torch, pixels *torch.Tensor) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In("vit")
 	embedded := f.Let(m.embed(t, pixels))
 	hidden := f.Let(embedded)
 	for i := range m.layers {
-		layer := func(x *torch.Var, _ []*torch.Var) torch.Value { return m.layer(t, &m.layers[i], x) }
+		layer := func(x *torch.Var, _ []*torch.Var) torch.Value { return m.layer(t, i, x) }
 		if m.checkpoint {
 			hidden.Set(t.Checkpoint(layer, hidden))
 		} else {
 			hidden.Set(layer(hidden, nil))
 		}
 	}
-	sequence := f.Let(t.LayerNorm(hidden, m.norm))
+	sequence := f.Let(t.In("layernorm", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	return f.Return(sequence)
 }
 
 func (m *vit) embed(t *torch.Torch, pixels *torch.Tensor) torch.Value {
-	f := t.Enter()
+	f := t.Enter().In("embeddings")
 	patches := f.Let(t.Transpose(t.Flatten(t.Conv2d(torch.Borrow(pixels), m.projection), 2), 1, 2))
 	class := f.Let(t.Expand(torch.Borrow(m.class), pixels.Shape[0], -1, -1))
 	patches.Set(t.Cat(1, class, patches))
@@ -103,8 +103,8 @@ func (m *vit) embed(t *torch.Torch, pixels *torch.Tensor) torch.Value {
 	return f.Return(patches)
 }
 
-func (m *vit) layer(t *torch.Torch, l *vitLayer, input *torch.Var) torch.Value {
-	f := t.Enter(input)
+func (m *vit) layer(t *torch.Torch, i int, input *torch.Var) torch.Value {
+	f, l := t.Enter(input).In("layers", i), &m.layers[i]
 	hidden := f.Let(input)
 	residual := f.Let(hidden)
 	hidden.Set(t.LayerNorm(hidden, l.normBefore))
@@ -123,7 +123,7 @@ func (m *vit) layer(t *torch.Torch, l *vitLayer, input *torch.Var) torch.Value {
 }
 
 func (m *vit) attention(t *torch.Torch, l *vitLayer, hidden *torch.Var) (output, weights torch.Value) {
-	f := t.Enter(hidden)
+	f := t.Enter(hidden).In("attention")
 	b, s := hidden.Tensor().Shape[0], hidden.Tensor().Shape[1]
 	size := m.cfg.HiddenSize / m.cfg.Heads
 	split := func(x torch.Value) *torch.Var {
@@ -162,7 +162,7 @@ func (m *vit) eagerAttention(t *torch.Torch, q, k, v *torch.Var, dropout float64
 }
 
 func (m *vit) mlp(t *torch.Torch, l *vitLayer, x *torch.Var) torch.Value {
-	f := t.Enter(x)
+	f := t.Enter(x).In("mlp")
 	hidden := f.Let(t.Linear(x, l.fc1))
 	hidden.Set(m.act(t, hidden))
 	hidden.Set(t.Linear(hidden, l.fc2))
