@@ -43,6 +43,10 @@ func (p *Prediction) Write(w io.Writer, width int) error {
 	p.writeSteps(w, width)
 	fmt.Fprintf(w, "\n%s\n", heading("At the peak"))
 	p.writeBreakdown(w, width)
+	if len(p.Modules) > 0 {
+		fmt.Fprintf(w, "\n%s\n", heading("By module"))
+		writeModules(w, width, p.Modules, p.Breakdown.Total)
+	}
 	if l := p.MemoryLine; l != nil {
 		fmt.Fprintf(w, "\n%s  forward and backward allocate %v whatever the batch, and %v for each sample\n",
 			heading("With the batch"), l.Fixed, l.PerSample)
