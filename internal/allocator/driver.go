@@ -73,7 +73,8 @@ func (d *ModelDriver) Malloc(size int64) (uint64, bool) {
 // first places the first segment and what the driver itself then takes.
 func (d *ModelDriver) first(size int64) uint64 {
 	top, next := &d.regions[0], &d.regions[1]
-	addr, room := uint64(0), int64(0) // room behind it, for the driver
+	var addr uint64
+	var room int64 // behind it, for the driver
 	switch {
 	case size <= smallSegment: // at the end of the wide region
 		addr = d.gap.addr + wideRegion - uint64(size)

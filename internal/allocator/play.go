@@ -36,6 +36,9 @@ type Course struct {
 	PeakAllocated int64
 }
 
+// Fits reports whether every request was met.
+func (c *Course) Fits() bool { return c.Failed == nil }
+
 // predictionTop is where predicted segments lie below: an address as CUDA
 // hands them out, with room for every card below it.
 const predictionTop = 1 << 46

@@ -107,8 +107,8 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	if p.GlobalBatch > 0 {
 		a.Accumulation = accumulate(p.GlobalBatch, largest)
 	}
-	if p.Request.Changes {
-		a.Changes = p.changes()
+	if p.Changes {
+		a.Changes = p.single()
 	}
 	return nil
 }
@@ -125,8 +125,8 @@ func accumulate(global, largest int64) *Accumulation {
 	return &Accumulation{GlobalBatch: global, MicroBatch: (global + steps - 1) / steps, Steps: steps}
 }
 
-// single are the changes that people can make without changing their model.
-var single = []struct {
+// changes are what people can change without changing their model.
+var changes = []struct {
 	name string
 	make func(w *workload.Workload) bool // false if it is so already
 }{
@@ -148,10 +148,10 @@ func setTo[T comparable](field *T, value T) bool {
 	return changed
 }
 
-// changes says what each single change would do.
-func (p *planner) changes() []Change {
+// single says what each single change would do.
+func (p *planner) single() []Change {
 	var out []Change
-	for _, change := range single {
+	for _, change := range changes {
 		w := *p.w
 		if !change.make(&w) {
 			continue
@@ -186,7 +186,7 @@ func (p *planner) tooSmall() error {
 			e.Largest = part
 		}
 	}
-	for _, c := range p.changes() {
+	for _, c := range p.single() {
 		if c.OptimalBatch > 0 {
 			e.Helps = append(e.Helps, c)
 		}

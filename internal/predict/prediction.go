@@ -182,7 +182,7 @@ func (r *Runner) MemoryLine(batch int64) (*Line, error) {
 		}
 		s := Simulation{Process: p, Card: r.card}
 		c := allocator.Play(p.Trace(), s.options(noLimit), []int{p.Steps[steps-2], p.lastUpdate()})
-		if c.Failed != nil {
+		if len(c.Stages) < 2 || !c.Fits() {
 			return nil, nil //nolint:nilnil // no line, and nothing wrong
 		}
 		peaks[i] = c.Stages[1].PeakAllocated

@@ -135,7 +135,7 @@ func (a *attention) sameHeads(groups bool) bool {
 	if groups {
 		return h%hk == 0 && h%hv == 0
 	}
-	return h == hk && h == hv
+	return hk == h && hv == h
 }
 
 func lastStrideIs1(tensors ...*Tensor) bool {

@@ -91,7 +91,7 @@ func (t *Torch) efficientBackward(n *node, grad *Tensor, a *attention) []*Tensor
 func (t *Torch) efficientDelta(grad, q *Tensor, kernel efficientBlocks) *Tensor {
 	b, h, s := q.Dim(0), q.Dim(1), q.Dim(2)
 	v100 := t.Device.Major == 7 && t.Device.Minor == 0
-	if q.DType.IsHalf() && !(v100 && kernel.staged) {
+	if q.DType.IsHalf() && (!v100 || !kernel.staged) {
 		return t.empty(Float32, b, h, s)
 	}
 	product := t.empty(Float32, grad.Shape...)

@@ -13,7 +13,7 @@ func (t *Torch) All(x X) Value {
 		reduced[i] = true
 	}
 	out := t.empty(Bool)
-	if buffer, semaphores := t.reduceScratch(in, reduced, Bool.Size(), 4); buffer != 0 {
+	if buffer, semaphores := t.reduceScratch(in, reduced, Bool.Size()); buffer != 0 {
 		b, s := t.allocate(buffer), t.allocate(semaphores)
 		t.drop(s)
 		t.drop(b)

@@ -46,9 +46,12 @@ func newReduction(x *Tensor, reduced []bool) reduction {
 	return r
 }
 
+// inputVector is how many inputs a thread loads at once (vt0 of sum and mean).
+const inputVector = 4
+
 // reduceScratch returns the bytes of partial results and of semaphores that a
 // reduction needs, 0 if it needs none. acc is the size of an accumulator.
-func (t *Torch) reduceScratch(x *Tensor, reduced []bool, acc int64, vt0 int64) (buffer, semaphores int64) {
+func (t *Torch) reduceScratch(x *Tensor, reduced []bool, acc int64) (buffer, semaphores int64) {
 	r := newReduction(x, reduced)
 	outputs, inputs := int64(1), int64(1)
 	for i, s := range r.shape {
@@ -72,7 +75,7 @@ func (t *Torch) reduceScratch(x *Tensor, reduced []bool, acc int64, vt0 int64) (
 		}
 		if fastest == 1 {
 			if onFastest && dim0 >= 128 && r.reduced == 1 {
-				dim0 /= vt0
+				dim0 /= inputVector
 			} else if !onFastest {
 				vector = r.outputVector()
 				dim0 /= vector
@@ -180,7 +183,7 @@ func (t *Torch) sum(x *Tensor, dims []int, keep bool, dtype DType) *Tensor {
 }
 
 func (t *Torch) scratch(x *Tensor, reduced []bool) {
-	buffer, semaphores := t.reduceScratch(x, reduced, 4, 4)
+	buffer, semaphores := t.reduceScratch(x, reduced, 4)
 	if buffer == 0 {
 		return
 	}

@@ -11,7 +11,7 @@ func (t *Torch) SumBools(x X) Value {
 	for i := range all {
 		all[i] = true
 	}
-	if buffer, semaphores := t.reduceScratch(wide, all, Int64.Size(), 4); buffer > 0 {
+	if buffer, semaphores := t.reduceScratch(wide, all, Int64.Size()); buffer > 0 {
 		b, s := t.allocate(buffer), t.allocate(semaphores)
 		t.drop(s)
 		t.drop(b)

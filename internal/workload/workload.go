@@ -28,16 +28,24 @@ type Workload struct {
 	LimitGiB           float64   `json:"limit_gib,omitempty"`
 }
 
-// The choices of a workload. The first of each list is the default.
+// The choices of a workload. The first constant of each is the default.
 type (
+	// Precision is what a step computes in.
 	Precision string
+	// Optimizer is what updates the parameters.
 	Optimizer string
-	Impl      string
-	Phase     string
-	Loss      string
+	// Impl is how the optimizer computes.
+	Impl string
+	// Phase is how much of a step runs.
+	Phase string
+	// Loss is what backward starts from.
+	Loss string
+	// Attention is how attention is computed.
 	Attention string
-	Mask      string
-	Mode      string
+	// Mask is the attention mask in the batch.
+	Mask string
+	// Mode is the mode of the model.
+	Mode string
 )
 
 // Precisions.
