@@ -7,6 +7,7 @@ package analysis
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
@@ -117,6 +118,7 @@ type Change struct {
 type Provenance struct {
 	PyTorch      string             `json:"pytorch"`
 	Transformers string             `json:"transformers"`
+	Time         time.Time          `json:"time"` // of the answer
 	Workload     *workload.Workload `json:"workload"`
 }
 

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"time"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/predict"
@@ -44,7 +45,10 @@ func (p *planner) answer(largest int64) *Answer {
 		ID: p.w.ID, ModelName: p.w.Name(), Device: "cuda", Engine: "predicted",
 		GPUName: p.Card.Name, GPUTotal: int64(p.Card.Memory.Bytes), GPUTotalGB: p.Card.Memory.Bytes.GiB(),
 		OptimalBatch: largest, CurrentBatch: p.w.Batch, SpeedupBasis: "predicted", HoursPerYear: p.HoursPerYear,
-		Provenance: Provenance{PyTorch: predict.PyTorchVersion, Transformers: predict.TransformersVersion, Workload: p.Workload},
+		Provenance: Provenance{
+			PyTorch: predict.PyTorchVersion, Transformers: predict.TransformersVersion,
+			Time: time.Now().UTC().Truncate(time.Second), Workload: p.Workload,
+		},
 	}
 	if known, ok := predict.StatedAccuracy(p.w.Config.Architecture); ok {
 		a.Accuracy = &known

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,7 @@ func newAnalyze(e *env) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if f.file != "" {
 			return answerFile(c, e, f.file, func(entry workload.Entry) (any, error) {
-				return f.answer(e, entry.Draft, args)
+				return f.answer(c.Context(), e, entry.Draft, args)
 			})
 		}
 		return f.one(c, e, args)
@@ -60,7 +61,7 @@ func newAnalyze(e *env) *cobra.Command {
 }
 
 func (f *analyzeFlags) one(c *cobra.Command, e *env, args []string) error {
-	answer, err := f.answer(e, workload.Draft{}, args)
+	answer, err := f.answer(c.Context(), e, workload.Draft{}, args)
 	if err != nil {
 		return badWorkload(c, err)
 	}
@@ -68,12 +69,12 @@ func (f *analyzeFlags) one(c *cobra.Command, e *env, args []string) error {
 }
 
 // answer analyzes a workload, with the arguments over what a file says.
-func (f *analyzeFlags) answer(e *env, d workload.Draft, args []string) (*analysis.Answer, error) {
+func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, args []string) (*analysis.Answer, error) {
 	w, err := e.finish(f.draft(d, args))
 	if err != nil {
 		return nil, err
 	}
-	card, err := cardOf(w)
+	card, err := e.cardOf(ctx, w)
 	if err != nil {
 		return nil, err
 	}

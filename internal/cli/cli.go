@@ -13,11 +13,14 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"memorymark/internal/gpu"
 )
 
 // Run runs one command line and returns the exit code of the process.
@@ -41,6 +44,9 @@ type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	json           bool
+
+	machine sync.Once // asks for this machine's card,
+	card    *gpu.Card // nil if it has none
 }
 
 func newRoot(e *env) *cobra.Command {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,7 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 	if err != nil {
 		return badWorkload(c, err)
 	}
-	card, err := cardOf(w)
+	card, err := e.cardOf(c.Context(), w)
 	if err != nil {
 		return err
 	}
@@ -101,16 +102,16 @@ func (f *predictFlags) many(c *cobra.Command, e *env, args []string) error {
 			"--snapshot: %s has %d workloads, a snapshot shows one", f.file, len(entries))
 	}
 	return answerEntries(c, e, f.file, entries, func(entry workload.Entry) (any, error) {
-		return f.predictEntry(e, entry, args)
+		return f.predictEntry(c.Context(), e, entry, args)
 	})
 }
 
-func (f *predictFlags) predictEntry(e *env, entry workload.Entry, args []string) (any, error) {
+func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.Entry, args []string) (any, error) {
 	w, err := e.finish(f.draft(entry.Draft, args))
 	if err != nil {
 		return nil, err
 	}
-	card, err := cardOf(w)
+	card, err := e.cardOf(ctx, w)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ var workloadFlagHelp = []struct{ key, help string }{
 	{"accumulate", "`N` forward and backward passes before each update (default 1)"},
 	{"clip_grad_norm", "clip gradients by their norm"},
 	{"expandable_segments", "with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
-	{"gpu", "an `id` of memorymark gpus (default a10)"},
+	{"gpu", "an `id` of memorymark gpus (default: this machine's card, else a10)"},
 	{"limit_gib", "`GiB` that the allocator may reserve at most (default: the card's memory less the context)"},
 	{"config", "keys of the model's config.json to replace, as `JSON`: '{\"num_hidden_layers\": 6}'"},
 	{"id", "`text` that the answer repeats"},
@@ -148,11 +149,16 @@ func configFile(name string) (string, bool) {
 	}
 }
 
-// cardOf returns the card of a workload.
-func cardOf(w *workload.Workload) (*gpu.Card, error) {
+// cardOf returns the card of a workload: the one it names, this machine's, or
+// the default.
+func (e *env) cardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, error) {
 	id := w.GPU
 	if id == "" {
-		id = "a10"
+		e.machine.Do(func() { e.card, _ = thisCard(ctx) })
+		if e.card != nil {
+			return e.card, nil
+		}
+		id = defaultCard
 	}
 	card, err := gpu.Find(id)
 	if err != nil {

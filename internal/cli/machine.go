@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"os/exec"
+	"strings"
+	"time"
+
+	"memorymark/internal/gpu"
+)
+
+// defaultCard is what people who have none here mostly ask about.
+const defaultCard = "a10"
+
+// cardQueryTime is how long nvidia-smi may take: with a driver that hangs, the
+// answer is worth more than the card.
+const cardQueryTime = 3 * time.Second
+
+// thisCard returns the first card of this machine, if it has one that the
+// catalog knows. It asks nvidia-smi, which comes with every driver.
+func thisCard(ctx context.Context) (*gpu.Card, bool) {
+	path, err := exec.LookPath("nvidia-smi")
+	if err != nil {
+		return nil, false
+	}
+	ctx, stop := context.WithTimeout(ctx, cardQueryTime)
+	defer stop()
+	out, err := exec.CommandContext(ctx, path, "--query-gpu=name", "--format=csv,noheader").Output()
+	if err != nil {
+		return nil, false
+	}
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	if !lines.Scan() {
+		return nil, false
+	}
+	card, err := gpu.Find(strings.TrimSpace(lines.Text()))
+	return card, err == nil
+}
