@@ -71,7 +71,7 @@ func (p *planner) look(batch int64) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	peak := s.Prediction().Peak()
+	peak := s.Peak()
 	return Result{
 		Batch: batch, Success: s.Fits(),
 		Memory: int64(peak.PeakAllocated), MemoryGB: peak.PeakAllocated.GiB(),
@@ -184,7 +184,7 @@ func (p *planner) tooSmall() error {
 		return err
 	}
 	prediction := s.Prediction()
-	e := &TooSmallError{Card: p.Card, Limit: predict.Limit(p.w, p.Card), Needs: prediction.Peak().PeakReserved}
+	e := &TooSmallError{Card: p.Card, Limit: predict.Limit(p.w, p.Card), Needs: s.Peak().PeakReserved}
 	for _, part := range prediction.Breakdown.Parts() {
 		if part.Bytes > e.Largest.Bytes {
 			e.Largest = part

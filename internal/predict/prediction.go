@@ -94,27 +94,21 @@ func (s *Simulation) Fits() bool { return s.Course.Failed == nil }
 
 // Prediction says what the simulation came to.
 func (s *Simulation) Prediction() *Prediction {
-	course := s.Course
 	out := &Prediction{ID: s.Process.w.ID, Parameters: s.Process.t.ParameterCount()}
-	if failed := course.Failed; failed != nil {
+	if failed := s.Course.Failed; failed != nil {
 		out.OutOfMemory = &OutOfMemory{
-			Step: max(len(course.Stages)-stepStage, 0), Requested: bytesize.Bytes(failed.Requested),
+			Step: max(len(s.Course.Stages)-stepStage, 0), Requested: bytesize.Bytes(failed.Requested),
 			Allocated: bytesize.Bytes(failed.Allocated), Reserved: bytesize.Bytes(failed.Reserved), Limit: s.Limit,
 		}
-		course = s.play(noLimit)
 	}
+	course := s.unlimited()
+	out.ModelAllocated = bytesize.Bytes(course.Stages[0].EndAllocated)
 	reserved := int64(0)
-	for i, st := range course.Stages {
+	for _, st := range course.Stages {
 		reserved = max(reserved, st.PeakReserved)
-		if i == 0 {
-			out.ModelAllocated = bytesize.Bytes(st.EndAllocated)
-		}
-		if i >= stepStage {
-			out.Steps = append(out.Steps, Step{
-				PeakRequested: bytesize.Bytes(st.PeakRequested), PeakAllocated: bytesize.Bytes(st.PeakAllocated),
-				PeakReserved: bytesize.Bytes(st.PeakReserved), EndAllocated: bytesize.Bytes(st.EndAllocated),
-			})
-		}
+	}
+	for _, st := range course.Stages[min(stepStage, len(course.Stages)):] {
+		out.Steps = append(out.Steps, newStep(st))
 	}
 	out.Breakdown = s.Process.causesAt(course.PeakEvent)
 	out.Modules = s.Process.modulesAt(course.PeakEvent)
@@ -124,6 +118,35 @@ func (s *Simulation) Prediction() *Prediction {
 	b.Context = s.Card.Context.Bytes
 	b.Total = bytesize.Bytes(reserved) + b.Context
 	return out
+}
+
+// Peak is the most of each kind over all steps, whether they fit or not.
+func (s *Simulation) Peak() Step {
+	var peak Step
+	stages := s.unlimited().Stages
+	for _, stage := range stages[min(stepStage, len(stages)):] { // fewer if no memory were enough
+		st := newStep(stage)
+		peak.PeakRequested = max(peak.PeakRequested, st.PeakRequested)
+		peak.PeakAllocated = max(peak.PeakAllocated, st.PeakAllocated)
+		peak.PeakReserved = max(peak.PeakReserved, st.PeakReserved)
+		peak.EndAllocated = max(peak.EndAllocated, st.EndAllocated)
+	}
+	return peak
+}
+
+// unlimited is the course, or what it would have been if it did not fit.
+func (s *Simulation) unlimited() *allocator.Course {
+	if s.Fits() {
+		return s.Course
+	}
+	return s.play(noLimit)
+}
+
+func newStep(st allocator.Stage) Step {
+	return Step{
+		PeakRequested: bytesize.Bytes(st.PeakRequested), PeakAllocated: bytesize.Bytes(st.PeakAllocated),
+		PeakReserved: bytesize.Bytes(st.PeakReserved), EndAllocated: bytesize.Bytes(st.EndAllocated),
+	}
 }
 
 // stepStage is the stage of the first step.
@@ -200,16 +223,4 @@ func (p *Process) lastUpdate() int {
 		}
 	}
 	return len(p.Trace().Events)
-}
-
-// Peak is the most of each kind over all steps.
-func (p *Prediction) Peak() Step {
-	var peak Step
-	for _, s := range p.Steps {
-		peak.PeakRequested = max(peak.PeakRequested, s.PeakRequested)
-		peak.PeakAllocated = max(peak.PeakAllocated, s.PeakAllocated)
-		peak.PeakReserved = max(peak.PeakReserved, s.PeakReserved)
-		peak.EndAllocated = max(peak.EndAllocated, s.EndAllocated)
-	}
-	return peak
 }
