@@ -118,18 +118,5 @@ func (m *bertClassifier) forward(t *torch.Torch, batch *Batch) Output {
 	f.Let(hidden)
 	pooled := f.Let(t.Dropout(f.Let(output), m.dropout, m.train))
 	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
-	return m.classified(t, f, scores, batch)
-}
-
-// classified ends the forward function of a model that classifies sequences:
-// its loss, if there are labels, and its output.
-func (m *encoding) classified(t *torch.Torch, f *torch.Frame, scores torch.Value, batch *Batch) Output {
-	logits := f.Let(scores)
-	loss := f.Let(torch.Value{})
-	if batch.Labels != nil {
-		loss.Set(t.CrossEntropy(t.View(logits, -1, logits.Tensor().Dim(-1)), torch.Borrow(batch.Labels)))
-	}
-	out := Output{Loss: f.Keep(loss), Logits: f.Keep(logits)}
-	f.End()
-	return out
+	return classified(t, f, scores, batch)
 }

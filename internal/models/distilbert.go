@@ -71,7 +71,7 @@ func (m *distilBert) forward(t *torch.Torch, batch *Batch) Output {
 	pooled.Set(t.ReLU(pooled))
 	pooled.Set(t.Dropout(pooled, m.classifierDropout, m.train))
 	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
-	return m.classified(t, f, scores, batch)
+	return classified(t, f, scores, batch)
 }
 
 // base is DistilBertModel.forward.

@@ -123,3 +123,16 @@ func (o Output) Drop(t *torch.Torch) {
 		t.Drop(v)
 	}
 }
+
+// classified ends the forward function of a model that classifies:
+// its loss, if there are labels, and its output.
+func classified(t *torch.Torch, f *torch.Frame, scores torch.Value, batch *Batch) Output {
+	logits := f.Let(scores)
+	loss := f.Let(torch.Value{})
+	if batch.Labels != nil {
+		loss.Set(t.CrossEntropy(t.View(logits, -1, logits.Tensor().Dim(-1)), torch.Borrow(batch.Labels)))
+	}
+	out := Output{Loss: f.Keep(loss), Logits: f.Keep(logits)}
+	f.End()
+	return out
+}

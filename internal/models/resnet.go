@@ -101,15 +101,8 @@ func (m *resnet) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	last := f.Let(m.encode(t, batch.Pixels)) // the output object keeps both
 	pooled := f.Let(t.GlobalAvgPool2d(last))
-	logits := f.Let(t.In("classifier", func() torch.Value { return t.Linear(t.Flatten(pooled, 1), m.classifier) }))
-	var loss torch.Value
-	if batch.Labels != nil {
-		l := f.Let(t.CrossEntropy(t.View(logits, -1, m.cfg.NumLabels), torch.Borrow(batch.Labels)))
-		loss = f.Keep(l)
-	}
-	out := Output{Loss: loss, Logits: f.Keep(logits)}
-	f.End()
-	return out
+	scores := t.In("classifier", func() torch.Value { return t.Linear(t.Flatten(pooled, 1), m.classifier) })
+	return classified(t, f, scores, batch)
 }
 
 // encode is ResNetModel up to its pooler.

@@ -65,15 +65,8 @@ func (m *vit) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	sequence := f.Let(m.encode(t, batch.Pixels))
 	pooled := f.Let(t.Select(sequence, 1))
-	logits := f.Let(t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) }))
-	var loss torch.Value
-	if batch.Labels != nil {
-		l := f.Let(t.CrossEntropy(t.View(logits, -1, m.cfg.NumLabels), torch.Borrow(batch.Labels)))
-		loss = f.Keep(l)
-	}
-	out := Output{Loss: loss, Logits: f.Keep(logits)}
-	f.End()
-	return out
+	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
+	return classified(t, f, scores, batch)
 }
 
 // encode is ViTModel without a pooler.
