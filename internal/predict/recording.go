@@ -33,7 +33,21 @@ func (s *Simulation) Trace() *trace.Trace {
 		}
 	}
 	placed, _ := allocator.Place(&t, s.options(s.Limit))
+	s.setTimes(placed)
 	return placed
+}
+
+// setTimes spreads the events evenly, so that a step lasts as long as it is
+// predicted to. Files place marks by their times.
+func (s *Simulation) setTimes(t *trace.Trace) {
+	events := s.Process.Steps[steps-1] - s.Process.Steps[steps-2]
+	gap := max(int64(1e6*s.StepSeconds()/float64(max(events, 1))), 1)
+	for i := range t.Events {
+		t.Events[i].Time = int64(i+1) * gap
+	}
+	for i := range t.Marks {
+		t.Marks[i].Time = int64(t.Marks[i].Event+1) * gap
+	}
 }
 
 // recordedStacks puts the frames of modules upon those of parts of a step.
