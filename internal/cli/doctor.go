@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/measure"
+	"memorymark/internal/predict"
+	"memorymark/internal/report"
+)
+
+func newDoctor(e *env) *cobra.Command {
+	var python string
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "What this machine has to measure with, and what mends what is missing",
+		Long: "Looks for a GPU, Python, PyTorch and transformers, and says the exact command that mends\n" +
+			"what is missing. Names what the versions that were found are known to allocate\n" +
+			"differently from the predicted ones.\n\n" +
+			"Python is --python, $MEMORYMARK_PYTHON, the active virtual environment, or python3.\n\n" +
+			"The exit code is 1 if something is missing.",
+		Example: "  memorymark doctor\n" +
+			"  memorymark doctor --python ~/venv/bin/python",
+		Args: exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			d := diagnose(c.Context(), python)
+			if err := e.print(d, d.Write); err != nil {
+				return err
+			}
+			if !d.OK() {
+				return errNo
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&python, "python", "", "the Python to look at")
+	return c
+}
+
+func diagnose(ctx context.Context, named string) *report.Doctor {
+	d := &report.Doctor{}
+	driver := report.Check{Name: "NVIDIA driver", Mend: "install the driver of the card, then run nvidia-smi"}
+	if card, ok := thisCard(ctx); ok {
+		driver.OK, driver.Found, driver.Mend = true, card.Name, ""
+	}
+	d.Checks = append(d.Checks, driver)
+	p, err := measure.FindPython(named, os.Getenv)
+	if err != nil {
+		d.Checks = append(d.Checks, report.Check{Name: "Python", Found: err.Error(), Mend: "install Python 3.10 or later, or give --python"})
+		return d
+	}
+	found, err := measure.Inspect(ctx, p)
+	if err != nil {
+		d.Checks = append(d.Checks, report.Check{Name: "Python", Found: err.Error(), Mend: "give another one with --python"})
+		return d
+	}
+	d.Checks = append(d.Checks,
+		report.Check{Name: "Python", Found: fmt.Sprintf("%s, %s (%s)", found.Python, p.Path, p.From), OK: true},
+		packageCheck("PyTorch", found.Torch, found.TorchError, measure.OldestTorch, p.Path+" -m pip install torch"),
+		packageCheck("transformers", found.Transformers, found.TransformersError, measure.OldestTransformers, p.Path+" -m pip install transformers"))
+	if found.Torch != "" {
+		d.Checks = append(d.Checks, deviceCheck(found, p.Path))
+	}
+	d.Differences = measure.Differences(found.Torch, found.Transformers)
+	return d
+}
+
+// packageCheck says whether a package is there and new enough.
+func packageCheck(name, version, failure, oldest, install string) report.Check {
+	switch {
+	case version == "":
+		return report.Check{Name: name, Found: failure, Mend: install}
+	case measure.Older(version, oldest):
+		return report.Check{Name: name, Found: fmt.Sprintf("%s; %s or later is needed", version, oldest), Mend: install + " --upgrade"}
+	default:
+		return report.Check{Name: name, Found: version, OK: true}
+	}
+}
+
+// deviceCheck says what PyTorch can train on.
+func deviceCheck(found *measure.Environment, python string) report.Check {
+	c := report.Check{Name: "device"}
+	switch {
+	case len(found.Cards) > 0:
+		card := found.Cards[0]
+		c.OK = true
+		c.Found = fmt.Sprintf("%s, %v free of %v, CUDA %s", card.Name, bytesize.Bytes(card.Free), bytesize.Bytes(card.Memory), found.CUDA)
+	case found.MPS:
+		c.OK, c.Found = true, "Apple GPU (mps)"
+	case found.CUDA == "":
+		c.Found, c.Mend = "this PyTorch was built without CUDA", python+" -m pip install --force-reinstall torch=="+predict.PyTorchVersion+".*"
+	default:
+		c.Found, c.Mend = found.CUDAError, "run nvidia-smi: the driver must be there and new enough for CUDA "+found.CUDA
+	}
+	return c
+}
