@@ -81,8 +81,14 @@ func TestOlder(t *testing.T) {
 		version, than string
 		want          bool
 	}{
-		{"2.8.0", "2.9", true}, {"2.9", "2.9.0", false}, {"2.11.0+cu130", "2.9", false}, {"2.4.1", "2.4", false},
-		{"4.49.0.dev0", "4.50", true}, {"5.17.0", "5.0", false}, {"2.10.0a0+git", "2.11", true}, {"", "1", true},
+		{"2.8.0", "2.9", true},
+		{"2.9", "2.9.0", false},
+		{"2.11.0+cu130", "2.9", false},
+		{"2.4.1", "2.4", false},
+		{"4.49.0.dev0", "4.50", true},
+		{"5.17.0", "5.0", false},
+		{"2.10.0a0+git", "2.11", true},
+		{"", "1", true},
 	} {
 		if Older(c.version, c.than) != c.want {
 			t.Errorf("Older(%q, %q) is not %v", c.version, c.than, c.want)
