@@ -43,7 +43,7 @@ func (f *figures) writeSummary(b *bytes.Buffer) {
 	for _, line := range []struct {
 		what string
 		e    lineErrors
-	}{{"peak allocated", f.allocated}, {"peak reserved", f.reserved}, {"largest batch", f.largest}, {"step time", f.time}} {
+	}{{"peak allocated", f.allocated}, {"peak reserved", f.reserved}, {"peak allocated, held out", f.heldAllocated}, {"peak reserved, held out", f.heldReserved}, {"largest batch", f.largest}, {"step time", f.time}} {
 		e := line.e.sum()
 		fmt.Fprintf(b, "| %s | %d | %d | %s | %s | %s | %s |\n", line.what, e.Cases, e.Exact,
 			percent(e.Median), percent(e.Percentile95), signedPercent(e.Lowest), signedPercent(e.Highest))
@@ -68,7 +68,7 @@ func (f *figures) writePeaks(b *bytes.Buffer) {
 				percent(e.Median), percent(e.Percentile95), signedPercent(e.Lowest), signedPercent(e.Highest))
 		}
 	}
-	b.WriteString("\n`peaks.jsonl` (chosen) and `peaks-random.jsonl` (drawn at random), three steps each, some two. A workload's error is that of the\nstep that is farthest off.\n")
+	b.WriteString("\n`peaks.jsonl` (chosen) and `peaks-random.jsonl` (drawn at random), three steps each, some two. A workload's error is that of the\nstep that is farthest off. `peaks-heldout.jsonl` was drawn at random and measured after the models were written, so nothing could\nhave been fitted to it; two of its workloads are more than 3 % off in reserved memory, with the allocated exact, and why is not settled.\n")
 }
 
 func (f *figures) writeLargest(b *bytes.Buffer) {

@@ -40,6 +40,7 @@ type figures struct {
 	byArchitecture map[string]Accuracy
 
 	allocated, reserved, largest, time lineErrors // of all architectures
+	heldAllocated, heldReserved        lineErrors
 	batches                            []largestBatch
 	edges                              []measuredEdge
 	recorded, recordedExact            int // processes with stacks
@@ -64,6 +65,7 @@ func newFigures(t *testing.T) *figures {
 		f.allocated, f.reserved = append(f.allocated, x.allocated...), append(f.reserved, x.reserved...)
 		f.largest, f.time = append(f.largest, largest[name]...), append(f.time, times[name]...)
 	}
+	f.heldAllocated, f.heldReserved = heldOut(t)
 	for _, c := range readLines[recordedProcess](t, "recorded.jsonl") {
 		if f.recorded++; predictRecorded(t, c.ID, c.Workload) == "" {
 			f.recordedExact++

@@ -49,6 +49,26 @@ func TestPeaks(t *testing.T) {
 	}
 }
 
+// heldOut predicts the workloads that were drawn and measured after the models
+// were written: nothing could have been fitted to them.
+func heldOut(t *testing.T) (allocated, reserved lineErrors) {
+	t.Helper()
+	for _, f := range predictFiles(t, "peaks-heldout.jsonl") {
+		allocated, reserved = append(allocated, f.allocated...), append(reserved, f.reserved...)
+	}
+	return allocated, reserved
+}
+
+func TestHeldOut(t *testing.T) {
+	allocated, reserved := heldOut(t)
+	if e := allocated.sum(); e.Cases != 110 || e.Exact < 106 || e.Worst > 0.004 {
+		t.Errorf("allocated is %+v, it was better; farthest are %s", e, allocated.farthest())
+	}
+	if e := reserved.sum(); e.Exact < 104 || e.Worst > 0.16 {
+		t.Errorf("reserved is %+v, it was better; farthest are %s", e, reserved.farthest())
+	}
+}
+
 // families caches what predictedFamilies finds, which takes seconds.
 var families map[string]*family
 
@@ -58,8 +78,15 @@ func predictedFamilies(t *testing.T) map[string]*family {
 	if families != nil {
 		return families
 	}
-	families = make(map[string]*family)
-	for _, file := range []string{"peaks.jsonl", "peaks-random.jsonl"} {
+	families = predictFiles(t, "peaks.jsonl", "peaks-random.jsonl")
+	return families
+}
+
+// predictFiles predicts the workloads of some files.
+func predictFiles(t *testing.T, files ...string) map[string]*family {
+	t.Helper()
+	families := make(map[string]*family)
+	for _, file := range files {
 		for _, line := range readLines[measuredPeaks](t, file) {
 			architecture := architectureOf(t, line.Workload)
 			f := families[architecture]
