@@ -44,7 +44,7 @@ func newDoctor(e *env) *cobra.Command {
 func diagnose(ctx context.Context, named string) *report.Doctor {
 	d := &report.Doctor{}
 	driver := report.Check{Name: "NVIDIA driver", Mend: "install the driver of the card, then run nvidia-smi"}
-	if card, ok := thisCard(ctx); ok {
+	if card, ok := measure.ThisCard(ctx); ok {
 		driver.OK, driver.Found, driver.Mend = true, card.Name, ""
 	}
 	d.Checks = append(d.Checks, driver)

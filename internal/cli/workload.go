@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/measure"
 	"memorymark/internal/workload"
 )
 
@@ -149,12 +150,15 @@ func configFile(name string) (string, bool) {
 	}
 }
 
+// defaultCard is what people who have none here mostly ask about.
+const defaultCard = "a10"
+
 // cardOf returns the card of a workload: the one it names, this machine's, or
 // the default.
 func (e *env) cardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, error) {
 	id := w.GPU
 	if id == "" {
-		e.machine.Do(func() { e.card, _ = thisCard(ctx) })
+		e.machine.Do(func() { e.card, _ = measure.ThisCard(ctx) })
 		if e.card != nil {
 			return e.card, nil
 		}

@@ -1,5 +1,5 @@
-// Package measure runs real training steps with the user's own PyTorch. So far
-// it finds that PyTorch and says what is missing.
+// Package measure is what real training steps need of the machine. So far it
+// finds the card, Python and PyTorch, and says what is missing.
 package measure
 
 import (

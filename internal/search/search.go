@@ -30,26 +30,6 @@ type Result struct {
 // ErrProbes is returned with the best answer so far when MaxProbes ran out.
 var ErrProbes = fmt.Errorf("out of probes")
 
-// Largest looks for a batch that fits while the next does not. It gallops from
-// Start in the direction the first probe points to, then bisects.
-//
-// Near the edge fitting is not monotonic: fragmentation lets some sizes fit
-// that are larger than some that do not. Largest then returns an edge, with
-// both of its sides probed; Probes says what else was seen.
-func Largest(probe Prober, o Options) (*Result, error) {
-	s, start, err := newSearcher(probe, o)
-	if err != nil {
-		return nil, err
-	}
-	fits, fails, err := s.bracket(start)
-	if err == nil {
-		fits, err = s.bisect(fits, fails)
-	}
-	s.result.Largest = fits * s.unit
-	s.result.Bounded = err == nil && fits == s.most
-	return s.result, err
-}
-
 // Bisect looks for an edge between two powers of two, the lower of which fits
 // and the higher of which does not. Start says where to look for them.
 func Bisect(probe Prober, o Options) (*Result, error) {
@@ -173,60 +153,6 @@ func (s *searcher) try(n int64) (bool, error) {
 	s.result.Probes[batch] = fits
 	s.result.Order = append(s.result.Order, batch)
 	return fits, nil
-}
-
-// bracket finds one size that fits (0 if none does) and a larger one that does
-// not (one beyond the bound if all do), stepping away from start at first by
-// one, since start is usually close, then by ever more.
-func (s *searcher) bracket(start int64) (fits, fails int64, err error) {
-	ok, err := s.try(start)
-	if err != nil {
-		return 0, 0, err
-	}
-	for step := int64(1); ; step *= 2 {
-		next := start + step
-		if !ok {
-			next = start - step
-		}
-		switch {
-		case next < 1:
-			return s.floor(start)
-		case next > s.most:
-			next = s.most
-		}
-		good, err := s.try(next)
-		if err != nil {
-			return startIf(ok, start), next, err
-		}
-		switch {
-		case ok && !good:
-			return start, next, nil
-		case !ok && good:
-			return next, start, nil
-		case ok && next == s.most:
-			return next, next + 1, nil
-		}
-		start = next
-	}
-}
-
-// floor is the bracket whose lower end is the smallest size.
-func (s *searcher) floor(fails int64) (int64, int64, error) {
-	if fails == 1 {
-		return 0, 1, nil
-	}
-	ok, err := s.try(1)
-	if err != nil || !ok {
-		return 0, 1, err
-	}
-	return 1, fails, nil
-}
-
-func startIf(ok bool, n int64) int64 {
-	if ok {
-		return n
-	}
-	return 0
 }
 
 // bisect closes in on the edge.

@@ -7,71 +7,35 @@ import (
 
 func upTo(limit int64) Prober { return func(n int64) (bool, error) { return n <= limit, nil } }
 
-func TestLargest(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		limit int64
-		opts  Options
-		want  int64
-		most  int // probes
-	}{
-		{"guessed right", 92, Options{Start: 92}, 92, 2},
-		{"one too low", 93, Options{Start: 92}, 93, 4},
-		{"one too high", 91, Options{Start: 92}, 91, 2},
-		{"far too low", 1000, Options{Start: 1}, 1000, 20},
-		{"far too high", 3, Options{Start: 1000}, 3, 21},
-		{"nothing fits", 0, Options{Start: 16}, 0, 6},
-		{"no hint", 5, Options{}, 5, 6},
-		{"multiples", 97, Options{Start: 64, MultipleOf: 8}, 96, 6},
-		{"multiples, none", 7, Options{Start: 64, MultipleOf: 8}, 0, 5},
-		{"bounded", 1 << 50, Options{Start: 3, Most: 100}, 100, 9},
-		{"bound is one", 9, Options{Most: 1}, 1, 2},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r, err := Largest(upTo(c.limit), c.opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Largest != c.want {
-				t.Errorf("largest is %d, want %d (probes %v)", r.Largest, c.want, r.Order)
-			}
-			if len(r.Order) > c.most {
-				t.Errorf("%d probes, want at most %d: %v", len(r.Order), c.most, r.Order)
-			}
-			if r.Bounded != (c.opts.Most > 0 && c.limit >= c.opts.Most) {
-				t.Errorf("bounded is %v", r.Bounded)
-			}
-		})
-	}
-}
-
 // TestEdge holds that the answer is always an edge, whatever fits and whatever
 // does not.
 func TestEdge(t *testing.T) {
 	odd := func(n int64) (bool, error) { return n < 50 || n < 80 && n%3 == 0, nil }
-	for start := int64(1); start < 120; start++ {
-		r, err := Largest(odd, Options{Start: start})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fits, _ := odd(r.Largest)
-		next, seen := r.Probes[r.Largest+1]
-		if !fits || next || !seen {
-			t.Errorf("from %d: %d is not an edge that was probed on both sides (%v)", start, r.Largest, r.Order)
+	for name, search := range map[string]func(Prober, Options) (*Result, error){"Bisect": Bisect, "NearestBelow": NearestBelow} {
+		for start := int64(1); start < 120; start++ {
+			r, err := search(odd, Options{Start: start})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fits, _ := odd(r.Largest)
+			next, seen := r.Probes[r.Largest+1]
+			if !fits || next || !seen {
+				t.Errorf("%s from %d: %d is not an edge that was probed on both sides (%v)", name, start, r.Largest, r.Order)
+			}
 		}
 	}
 }
 
 func TestFailures(t *testing.T) {
 	broken := errors.New("driver crashed")
-	if _, err := Largest(func(n int64) (bool, error) { return true, broken }, Options{}); !errors.Is(err, broken) {
+	if _, err := Bisect(func(n int64) (bool, error) { return true, broken }, Options{}); !errors.Is(err, broken) {
 		t.Errorf("a failure came back as %v", err)
 	}
-	r, err := Largest(upTo(1000), Options{Start: 1, MaxProbes: 5})
+	r, err := NearestBelow(upTo(1000), Options{Start: 1, MaxProbes: 5})
 	if !errors.Is(err, ErrProbes) || r.Largest == 0 || r.Largest > 1000 || !r.Probes[r.Largest] {
 		t.Errorf("after 5 probes: %+v, %v", r, err)
 	}
-	if _, err := Largest(upTo(9), Options{Most: 7, MultipleOf: 8}); err == nil {
+	if _, err := Bisect(upTo(9), Options{Most: 7, MultipleOf: 8}); err == nil {
 		t.Error("no multiple of 8 is at most 7, and no error")
 	}
 }

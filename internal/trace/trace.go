@@ -44,17 +44,6 @@ func (a Action) String() string {
 	return "unknown"
 }
 
-// ParseAction is the inverse of String; ok is false for a name PyTorch does
-// not write.
-func ParseAction(name string) (a Action, ok bool) {
-	for i, n := range actionNames {
-		if n == name && n != "" {
-			return Action(i), true
-		}
-	}
-	return 0, false
-}
-
 // IsSegment reports whether the action is the allocator's traffic with the
 // driver, as opposed to the program's traffic with the allocator.
 func (a Action) IsSegment() bool { return a >= SegmentAlloc && a <= SegmentUnmap }

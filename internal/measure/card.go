@@ -1,4 +1,4 @@
-package cli
+package measure
 
 import (
 	"bufio"
@@ -11,16 +11,13 @@ import (
 	"memorymark/internal/gpu"
 )
 
-// defaultCard is what people who have none here mostly ask about.
-const defaultCard = "a10"
-
 // cardQueryTime is how long nvidia-smi may take: with a driver that hangs, the
 // answer is worth more than the card.
 const cardQueryTime = 3 * time.Second
 
-// thisCard returns the first card of this machine, if it has one that the
+// ThisCard returns the first card of this machine, if it has one that the
 // catalog knows. It asks nvidia-smi, which comes with every driver.
-func thisCard(ctx context.Context) (*gpu.Card, bool) {
+func ThisCard(ctx context.Context) (*gpu.Card, bool) {
 	path, err := exec.LookPath("nvidia-smi")
 	if err != nil {
 		return nil, false
