@@ -10,19 +10,43 @@ LDFLAGS := -s -w -X memorymark/internal/cli.version=$(VERSION) -X memorymark/int
 ARGS    ?= snapshot info examples/gpt2_oom.pickle.xz
 FUZZTIME ?= 30s
 
+# The tests run the worker with this Python: one with PyTorch and transformers
+# that the environment names, or a virtual environment that is made once for
+# each state of its requirements (2 minutes, 5 GB).
+PYTHON3      ?= python3
+VENV         ?= build/venv
+REQUIREMENTS := internal/measure/testdata/requirements.txt
+VENV_MADE    := $(VENV)/made-$(firstword $(shell cksum < $(REQUIREMENTS)))
+MEMORYMARK_TEST_PYTHON ?= $(abspath $(VENV)/bin/python)
+
 .DEFAULT_GOAL := help
-.PHONY: help build test unit lint fmt bench fuzz golden accuracy run clean
+.PHONY: help build test unit venv lint fmt bench fuzz golden accuracy run clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the static binary build/memorymark
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/memorymark
 
 test: lint unit build ## Check everything: format, vet, lint, go.mod, tests with -race, build
 
-unit: ## Run the tests alone, with the race detector
-	$(TOOL) gotestsum --format pkgname -- -race ./...
+unit: venv ## Run the tests alone, with the race detector
+	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race ./...
+
+ifeq ($(origin MEMORYMARK_TEST_PYTHON),file)
+venv: $(VENV_MADE) ## Set up the Python of the tests in VENV, if that was not done
+else
+venv:
+	@'$(MEMORYMARK_TEST_PYTHON)' -c 'import torch, transformers' || \
+		{ echo 'MEMORYMARK_TEST_PYTHON cannot be used. Unset it, and make sets up a Python of its own.'; exit 1; }
+endif
+
+$(VENV_MADE):
+	$(PYTHON3) -m venv --clear '$(VENV)'
+	'$(VENV)/bin/python' -m pip install --quiet --no-deps -r $(REQUIREMENTS)
+	'$(VENV)/bin/python' -m pip check
+	'$(VENV)/bin/python' -c 'import torch, transformers'
+	touch $@
 
 lint: ## Check format, vet, lint and go.mod
 	@unformatted="$$($(TOOL) gofumpt -l .)"; \

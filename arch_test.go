@@ -134,7 +134,7 @@ func packages(t *testing.T) map[string]*pkg {
 		switch name := d.Name(); {
 		case err != nil:
 			return err
-		case d.IsDir() && file != "." && (strings.ContainsAny(name[:1], "._") || name == "testdata" || name == "node_modules"):
+		case d.IsDir() && file != "." && (strings.ContainsAny(name[:1], "._") || slices.Contains([]string{"testdata", "node_modules", "build"}, name)):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil

@@ -2,6 +2,9 @@ module memorymark
 
 go 1.26.0
 
+// The virtual environment of the tests is below it: 30 thousand files, none of Go.
+ignore ./build
+
 require (
 	charm.land/lipgloss/v2 v2.0.6
 	github.com/google/go-cmp v0.7.0
