@@ -68,10 +68,10 @@ func (c *Config) decode(into any, alsoIgnored ...string) error {
 		case !ok && (slices.Contains(ignored, key) || slices.Contains(alsoIgnored, key)):
 		case !ok && slices.Contains(switches, key) && isOff(c.keys[key]):
 		case !ok:
-			wrong.add(fmt.Errorf("config: %q of a %s is not modelled; take it out if it does not change the model", key, c.ModelType))
+			wrong.add(at(key, fmt.Errorf("config: %q of a %s is not modelled; take it out if it does not change the model", key, c.ModelType)))
 		default:
 			if err := json.Unmarshal(c.keys[key], field); err != nil {
-				wrong.add(fmt.Errorf("config: %w", wrongKind(key, c.keys[key], field, err)))
+				wrong.add(at(key, fmt.Errorf("config: %w", wrongKind(key, c.keys[key], field, err))))
 			}
 		}
 	}

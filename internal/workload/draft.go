@@ -95,14 +95,14 @@ func (d Draft) Workload() (*Workload, error) {
 	for _, key := range slices.Sorted(maps.Keys(d)) {
 		field, ok := fields[key]
 		if !ok {
-			wrong.add(unknownKey(key))
+			wrong.add(at(key, unknownKey(key)))
 			continue
 		}
 		if isNull(d[key]) {
 			continue
 		}
 		if err := json.Unmarshal(d[key], field); err != nil {
-			wrong.add(wrongKind(key, d[key], field, err))
+			wrong.add(at(key, wrongKind(key, d[key], field, err)))
 		}
 	}
 	if err := w.resolveModel(); err != nil {
@@ -123,17 +123,17 @@ func (d Draft) Workload() (*Workload, error) {
 func (w *Workload) resolveModel() error {
 	if w.Model == "" {
 		if w.Config == nil {
-			return errors.New("there is no model; give model, an id of the catalog, or config, the object of a config.json")
+			return at("model", errors.New("there is no model; give model, an id of the catalog, or config, the object of a config.json"))
 		}
-		return w.Config.settle()
+		return at("config", w.Config.settle())
 	}
 	m, err := FindModel(w.Model)
 	if err != nil {
-		return err
+		return at("model", err)
 	}
 	w.Model = m.ID
 	w.Config = m.Config.with(w.Config)
-	return w.Config.settle()
+	return at("config", w.Config.settle())
 }
 
 func isNull(raw json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }

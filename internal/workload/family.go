@@ -111,7 +111,7 @@ func (c *Config) checkSequence(sequence int64) error {
 		}
 	}
 	if most := positions - table.reserved; sequence > most && most > 0 {
-		return fmt.Errorf("sequence is %d; it must be at most %d, what %s leaves", sequence, most, key)
+		return at("sequence", fmt.Errorf("sequence is %d; it must be at most %d, what %s leaves", sequence, most, key))
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func checkSizes(fields map[string]any, wrong *InvalidError) {
 			for _, n := range (*v)[:min(len(*v), maxLayers+1)] {
 				sizes[key] += n // of depths the sum counts, and other lists are short
 				if n < 1 {
-					wrong.add(fmt.Errorf("config: %s holds %d; it must be at least 1", key, n))
+					wrong.add(at(key, fmt.Errorf("config: %s holds %d; it must be at least 1", key, n)))
 				}
 			}
 		}
@@ -177,7 +177,7 @@ func checkSizes(fields map[string]any, wrong *InvalidError) {
 			most = maxLayers
 		}
 		if err := within(key, sizes[key], least, most); err != nil {
-			wrong.add(fmt.Errorf("config: %w", err))
+			wrong.add(at(key, fmt.Errorf("config: %w", err)))
 		}
 	}
 	if len(wrong.Problems) == 0 {

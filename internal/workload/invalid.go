@@ -22,6 +22,26 @@ func (e *InvalidError) Error() string {
 // Unwrap lets errors.As look into the problems.
 func (e *InvalidError) Unwrap() []error { return e.Problems }
 
+// Problem is one thing that is wrong and the key that it is about, so that a
+// form can show it beside the field.
+type Problem struct {
+	Key string
+	Err error
+}
+
+func (p *Problem) Error() string { return p.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (p *Problem) Unwrap() error { return p.Err }
+
+// at says which key an error is about.
+func at(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Problem{key, err}
+}
+
 func (e *InvalidError) add(err error) {
 	if err != nil {
 		e.Problems = append(e.Problems, err)

@@ -74,7 +74,7 @@ func (l *Llama) validate(family string) error {
 	if err := rotates(l.HeadSize()); err != nil {
 		return err
 	}
-	return oneOf("config: rope_type of a "+family, l.Rope(), DefaultRope, LinearRope, Llama3Rope)
+	return at("rope_scaling", oneOf("config: rope_type of a "+family, string(l.Rope()), names(DefaultRope, LinearRope, Llama3Rope)))
 }
 
 // rotates checks that the size of a head can be rotated: it has two halves.

@@ -87,7 +87,13 @@ func TestSeveralProblems(t *testing.T) {
 	_, err := Parse([]byte(`{"model":"bert","batch":0,"sequence":0,"precision":"fp8"}`))
 	var invalid *InvalidError
 	if !errors.As(err, &invalid) || len(invalid.Problems) != 3 {
-		t.Errorf("want 3 problems: %v", err)
+		t.Fatalf("want 3 problems: %v", err)
+	}
+	for _, p := range invalid.Problems {
+		var problem *Problem
+		if !errors.As(p, &problem) || !strings.HasPrefix(p.Error(), problem.Key+" is ") {
+			t.Errorf("the problem %q does not say which key it is about: %+v", p, problem)
+		}
 	}
 }
 
