@@ -183,19 +183,24 @@ func (p *planner) tooSmall() error {
 	if err != nil {
 		return err
 	}
-	prediction := s.Prediction()
-	e := &TooSmallError{Card: p.Card, Limit: predict.Limit(p.w, p.Card), Needs: s.Peak().PeakReserved}
-	for _, part := range prediction.Breakdown.Parts() {
-		if part.Bytes > e.Largest.Bytes {
-			e.Largest = part
-		}
-	}
+	e := &TooSmallError{Card: p.Card, Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s)}
 	for _, c := range p.single() {
 		if c.OptimalBatch > 0 {
 			e.Helps = append(e.Helps, c)
 		}
 	}
 	return e
+}
+
+// largestPart is the largest cause at the peak.
+func largestPart(s *predict.Simulation) predict.Part {
+	var largest predict.Part
+	for _, part := range s.Prediction().Breakdown.Parts() {
+		if part.Bytes > largest.Bytes {
+			largest = part
+		}
+	}
+	return largest
 }
 
 func gib(n int64) float64 { return bytesize.Bytes(n).GiB() }

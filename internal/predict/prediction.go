@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 
 	"memorymark/internal/allocator"
@@ -81,11 +82,14 @@ func Simulate(w *workload.Workload, card *gpu.Card) (*Simulation, error) {
 	return NewRunner(w, card).Simulate(w.Batch)
 }
 
+// ErrFault says that a prediction failed by no fault of the workload's.
+var ErrFault = errors.New("this is a fault of MemoryMark's, please report it")
+
 // recovered makes an error of a panic: one strange workload must not take the
 // others, or a server, with it.
 func recovered(w *workload.Workload, err *error) {
 	if r := recover(); r != nil {
-		*err = fmt.Errorf("predict %s: %v; this is a fault of MemoryMark's, please report it", w.Config.Architecture, r)
+		*err = fmt.Errorf("predict %s: %v; %w", w.Config.Architecture, r, ErrFault)
 	}
 }
 

@@ -1,0 +1,176 @@
+package analysis
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+// Outlook is how a workload does on a card, in short. Its parts are absent
+// where no batch trains; Error then says why.
+type Outlook struct {
+	OptimalBatch     int64   `json:"optimal_batch_size"` // 0 if not even a batch of 1 trains
+	Recommended      int64   `json:"recommended_batch_size,omitempty"`
+	Memory           int64   `json:"memory_bytes,omitempty"`       // at the optimal batch
+	SamplesPerSecond float64 `json:"samples_per_second,omitempty"` // at the recommended batch
+	PricePerMillion  float64 `json:"usd_per_million_samples,omitempty"`
+	Error            string  `json:"error,omitempty"`
+}
+
+// outlook answers in short.
+func (p *planner) outlook() Outlook {
+	var o Outlook
+	if err := p.fill(&o); err != nil {
+		o.Error = err.Error()
+	}
+	return o
+}
+
+func (p *planner) fill(o *Outlook) (err error) {
+	if o.OptimalBatch, err = p.largest(p.run); err != nil {
+		return err
+	}
+	if o.OptimalBatch == 0 {
+		s, err := p.run.Simulate(max(p.MultipleOf, 1))
+		if err != nil {
+			return err
+		}
+		return &TooSmallError{Card: p.Card, Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s)}
+	}
+	if o.Recommended, err = p.recommend(o.OptimalBatch); err != nil {
+		return err
+	}
+	optimal, err := p.look(o.OptimalBatch)
+	if err != nil {
+		return err
+	}
+	o.Memory = optimal.Memory
+	recommended, err := p.look(o.Recommended)
+	if err != nil {
+		return err
+	}
+	o.SamplesPerSecond = recommended.SamplesPerSecond
+	price := p.PricePerHour
+	if price == 0 && p.Card.Price != nil {
+		price = p.Card.Price.USDPerHour
+	}
+	if o.SamplesPerSecond > 0 {
+		o.PricePerMillion = round(price/3600*1e6/o.SamplesPerSecond, 4)
+	}
+	return nil
+}
+
+// OnCard is how a workload does on one of several cards.
+type OnCard struct {
+	GPU          string   `json:"gpu"` // its id
+	Name         string   `json:"gpu_name"`
+	Total        int64    `json:"gpu_total_bytes"`
+	PricePerHour *float64 `json:"price_per_hour,omitempty"`
+	PriceSource  string   `json:"price_source,omitempty"`
+	Outlook
+}
+
+// CompareCards says how a workload does on each card, in the order given. A
+// price per hour of the request would be that of one card; it does not count.
+func CompareCards(ctx context.Context, r Request, cards []*gpu.Card) ([]OnCard, error) {
+	out := make([]OnCard, len(cards))
+	r.PricePerHour = 0
+	err := onAllCores(ctx, len(cards), func(i int) {
+		c := cards[i]
+		out[i] = OnCard{GPU: c.ID, Name: c.Name, Total: int64(c.Memory.Bytes)}
+		if c.Price != nil {
+			out[i].PricePerHour, out[i].PriceSource = &c.Price.USDPerHour, c.Price.Provider+", "+c.Price.AsOf
+		}
+		at := r
+		at.Card = c
+		out[i].Outlook = outlookOf(at)
+	})
+	return out, err
+}
+
+func outlookOf(r Request) Outlook {
+	p, err := newPlanner(r)
+	if err != nil {
+		return Outlook{Error: err.Error()}
+	}
+	return p.outlook()
+}
+
+// Settings are what a grid varies. An empty list stands for all that is worth
+// a look.
+type Settings struct {
+	Precisions    []workload.Precision
+	Optimizers    []workload.Optimizer
+	Checkpointing []bool
+}
+
+// WithSettings is how a workload does in one cell of a grid.
+type WithSettings struct {
+	Precision     workload.Precision `json:"precision"`
+	Optimizer     workload.Optimizer `json:"optimizer"`
+	Checkpointing bool               `json:"checkpointing"`
+	Outlook
+}
+
+// CompareSettings says how a workload does with every combination of settings:
+// precisions, in each the optimizers, in each without and with checkpointing.
+func CompareSettings(ctx context.Context, r Request, s Settings) ([]WithSettings, error) {
+	cells := s.cells()
+	err := onAllCores(ctx, len(cells), func(i int) {
+		w := *r.Workload
+		w.Precision, w.Optimizer, w.Checkpointing = cells[i].Precision, cells[i].Optimizer, cells[i].Checkpointing
+		at := r
+		at.Workload = &w
+		cells[i].Outlook = outlookOf(at)
+	})
+	return cells, err
+}
+
+func (s Settings) cells() []WithSettings {
+	if len(s.Precisions) == 0 {
+		s.Precisions = []workload.Precision{workload.FP32, workload.TF32, workload.AMPBF16, workload.AMPFP16, workload.BF16}
+	}
+	if len(s.Optimizers) == 0 {
+		s.Optimizers = []workload.Optimizer{workload.AdamW, workload.SGDMomentum, workload.SGD}
+	}
+	if len(s.Checkpointing) == 0 {
+		s.Checkpointing = []bool{false, true}
+	}
+	var out []WithSettings
+	for _, p := range s.Precisions {
+		for _, o := range s.Optimizers {
+			for _, c := range s.Checkpointing {
+				out = append(out, WithSettings{Precision: p, Optimizer: o, Checkpointing: c})
+			}
+		}
+	}
+	return out
+}
+
+// onAllCores calls do for 0 to n-1. When the context ends it does not begin
+// another.
+func onAllCores(ctx context.Context, n int, do func(i int)) error {
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		all.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		select {
+		case next <- i:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	all.Wait()
+	return ctx.Err()
+}
