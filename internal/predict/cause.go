@@ -23,7 +23,24 @@ type span struct {
 	from  int // its first event
 }
 
-func (p *Process) begin(ph phase) { p.spans = append(p.spans, span{ph, p.events()}) }
+// marks are the names by which a trace knows the phases of a step.
+var marks = map[phase]string{forward: trace.ForwardMark, backward: trace.BackwardMark, updating: trace.OptimizerMark}
+
+// begin begins a phase, and its mark if it has one.
+func (p *Process) begin(ph phase) {
+	p.endMark()
+	p.spans = append(p.spans, span{ph, p.events()})
+	if p.open = marks[ph]; p.open != "" {
+		p.t.Mark(p.open, false)
+	}
+}
+
+func (p *Process) endMark() {
+	if p.open != "" {
+		p.t.Mark(p.open, true)
+		p.open = ""
+	}
+}
 
 // Breakdown is where the memory goes at the moment at which the most is
 // allocated. Its parts add up to Total: what the card must have.

@@ -32,6 +32,7 @@ type Process struct {
 	StepWork torch.Work
 
 	spans []span // what was going on, by event
+	open  string // the mark that the latest span has begun, "" for none
 }
 
 // maxParameters is more than fits any card a hundred times over.
@@ -133,6 +134,7 @@ func (p *Process) makeBatch() {
 // step is one training step, as a plain loop writes it.
 func (p *Process) step() {
 	t := p.t
+	defer p.endMark() // after the frame has dropped what it holds
 	f := t.Enter()
 	defer f.End()
 	p.begin(forward)

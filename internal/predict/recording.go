@@ -40,7 +40,8 @@ func (s *Simulation) Trace() *trace.Trace {
 // setTimes spreads the events evenly, so that a step lasts as long as it is
 // predicted to. Files place marks by their times.
 func (s *Simulation) setTimes(t *trace.Trace) {
-	events := s.Process.Steps[steps-1] - s.Process.Steps[steps-2]
+	last := len(s.Process.Steps) - 1
+	events := s.Process.Steps[last] - append([]int{s.Process.InputEvents}, s.Process.Steps...)[last]
 	gap := max(int64(1e6*s.StepSeconds()/float64(max(events, 1))), 1)
 	for i := range t.Events {
 		t.Events[i].Time = int64(i+1) * gap

@@ -25,7 +25,7 @@ func (t *Trace) Lifetimes() []Lifetime {
 	out := make([]Lifetime, 0, t.Allocations())
 	for _, b := range t.Initial {
 		out = append(out, Lifetime{
-			ID: b.ID, Size: b.Requested, Alloc: -1, Freed: never, Gone: never, Stack: b.Stack, Note: b.Note,
+			ID: b.ID, Size: b.Requested, Alloc: -1, Freed: never, Gone: never, Stack: b.Stack, Note: b.Note, For: b.For,
 		})
 	}
 	for i := range t.Events {

@@ -109,7 +109,8 @@ type Block struct {
 	Stack     StackID
 	Note      NoteID
 	State     State
-	ID        ID // the allocation in the block, None if inactive
+	ID        ID       // the allocation in the block, None if inactive
+	For       Category // what the memory is for, 0 if unknown
 }
 
 // Segment is a range of device memory that the allocator holds.
@@ -133,6 +134,14 @@ type Mark struct {
 	Event int   // index of the first event at or after the mark
 	End   bool  // closes the latest open mark of that name
 }
+
+// The marks that MemoryMark's own recordings and predictions set around the
+// parts of a step.
+const (
+	ForwardMark   = "forward"
+	BackwardMark  = "backward"
+	OptimizerMark = "optimizer"
+)
 
 // Settings are the allocator settings a trace was recorded under, or is to be
 // run under. The zero value is PyTorch's default.

@@ -1,0 +1,84 @@
+package predict
+
+import (
+	"memorymark/internal/allocator"
+	"memorymark/internal/gpu"
+	"memorymark/internal/trace"
+	"memorymark/internal/workload"
+)
+
+// SimulateSteps runs a number of steps, at least one, under the workload's
+// limit, or under what the card has.
+func SimulateSteps(w *workload.Workload, card *gpu.Card, n int) (s *Simulation, err error) {
+	defer recovered(w, &err)
+	p, err := Run(w, deviceOf(card), n)
+	if err != nil {
+		return nil, err
+	}
+	s = &Simulation{Process: p, Card: card, Limit: Limit(w, card)}
+	s.Course = s.play(s.Limit)
+	return s, nil
+}
+
+// TraceAfter is Trace as a recording begun after so many steps would show it.
+// A process that ran out of memory before that is shown whole.
+func (s *Simulation) TraceAfter(warmup int) *trace.Trace {
+	t := s.Trace()
+	passes := warmup * s.Process.w.Accumulate
+	for _, m := range t.Marks {
+		if m.Name != trace.ForwardMark || m.End {
+			continue
+		}
+		if passes == 0 {
+			return t.Since(m.Event)
+		}
+		passes--
+	}
+	return t
+}
+
+// Phase is what the allocator's statistics say of a part of the step.
+type Phase struct {
+	Name string // a mark of package trace
+	Step
+}
+
+// PhasesAfter returns the peaks by phase over the steps after the first ones,
+// in the order of a step, whether they fit or not.
+func (s *Simulation) PhasesAfter(warmup int) []Phase {
+	var out []Phase
+	first := append([]int{s.Process.InputEvents}, s.Process.Steps...)[warmup]
+	for i, stage := range s.spanStages() {
+		sp := s.Process.spans[i]
+		if name := marks[sp.phase]; sp.from >= first && name != "" {
+			out = addPhase(out, name, newStep(stage))
+		}
+	}
+	return out
+}
+
+// spanStages are the statistics of every span, as if there were no limit.
+func (s *Simulation) spanStages() []allocator.Stage {
+	ends := make([]int, len(s.Process.spans))
+	for i := range ends {
+		ends[i] = s.Process.events()
+		if i+1 < len(ends) {
+			ends[i] = s.Process.spans[i+1].from
+		}
+	}
+	return allocator.Play(s.Process.Trace(), s.options(noLimit), ends).Stages
+}
+
+// addPhase takes the higher peaks of a phase that runs several times.
+func addPhase(phases []Phase, name string, st Step) []Phase {
+	for i := range phases {
+		if p := &phases[i]; p.Name == name {
+			p.Step = Step{
+				PeakRequested: max(p.PeakRequested, st.PeakRequested), PeakAllocated: max(p.PeakAllocated, st.PeakAllocated),
+				PeakReserved: max(p.PeakReserved, st.PeakReserved), EndAllocated: st.EndAllocated,
+			}
+			return phases
+		}
+	}
+	return append(phases, Phase{name, st})
+}
