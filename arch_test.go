@@ -44,7 +44,7 @@ var bans = []struct {
 		why: "the core takes values and returns values: no files, network, logging or cancelling",
 	},
 	{
-		who: core, ban: full(rooms("snapshot", "measure", "analysis", "report", "job", "worker", "server", "cli")),
+		who: core, ban: full(rooms("snapshot", "measure", "analysis", "study", "report", "job", "worker", "server", "cli")),
 		why: "imports run one way, from the edges to the core",
 	},
 	{
@@ -54,6 +54,10 @@ var bans = []struct {
 	{
 		who: rooms("snapshot"), ban: full(rooms("allocator")),
 		why: "reading a file needs no simulation",
+	},
+	{
+		who: rooms("study"), ban: append([]string{"net/http"}, full(rooms("measure", "report", "job", "worker", "server"))...),
+		why: "a study gets its profiler and hands over data; who measures and how it looks is decided outside",
 	},
 	{
 		except: rooms("cli"), ban: []string{"github.com/spf13/..."},

@@ -158,9 +158,8 @@ const defaultCard = "a10"
 func (e *env) cardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, error) {
 	id := w.GPU
 	if id == "" {
-		e.machine.Do(func() { e.card, _ = measure.ThisCard(ctx) })
-		if e.card != nil {
-			return e.card, nil
+		if card := e.machineCard(ctx); card != nil {
+			return card, nil
 		}
 		id = defaultCard
 	}
@@ -169,6 +168,12 @@ func (e *env) cardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, erro
 		return nil, badUsage("memorymark gpus lists them", "%w", err)
 	}
 	return card, nil
+}
+
+// machineCard returns this machine's card, nil if it has none.
+func (e *env) machineCard(ctx context.Context) *gpu.Card {
+	e.machine.Do(func() { e.card, _ = measure.ThisCard(ctx) })
+	return e.card
 }
 
 // badWorkload turns what is wrong with a workload into an error about the
