@@ -60,6 +60,14 @@ var bans = []struct {
 		why: "a study gets its profiler and hands over data; who measures and how it looks is decided outside",
 	},
 	{
+		except: rooms("job"), ban: []string{"github.com/nats-io/..."},
+		why: "only the queue knows its engine; others see jobs",
+	},
+	{
+		who: rooms("job"), ban: full([]string{"internal/..."}),
+		why: "a job's payload, progress and result are opaque to the queue: it takes no business decisions",
+	},
+	{
 		except: rooms("cli"), ban: []string{"github.com/spf13/..."},
 		why: "flags are the command line's; the server offers the same without them",
 	},

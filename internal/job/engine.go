@@ -1,0 +1,198 @@
+package job
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// engine is a NATS server in this process.
+type engine struct {
+	server *server.Server
+	secret string // lets this process in, and nobody else
+}
+
+// startTime is how long a server may take to read its files.
+const startTime = time.Minute
+
+func startEngine(c Config) (*engine, error) {
+	e := &engine{secret: rand.Text()}
+	options := &server.Options{
+		ServerName: "memorymark", JetStream: true, StoreDir: c.Dir,
+		SyncAlways: true, // what is acknowledged survives a power failure
+		MaxPayload: MaxPayload + MaxPayload/2,
+		NoLog:      true, NoSigs: true, DisableJetStreamBanner: true,
+		DontListen: c.Listen == "",
+		// A loopback listener of websockets, which Handler passes workers on to.
+		Websocket:                  server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true},
+		CustomClientAuthentication: &doorkeeper{secret: e.secret, authorize: c.Authorize},
+	}
+	if c.Authorize == nil {
+		options.Websocket = server.WebsocketOpts{}
+	}
+	if c.Listen != "" {
+		host, port, err := net.SplitHostPort(c.Listen)
+		if err != nil {
+			return nil, fmt.Errorf("listen for workers on %q: %w", c.Listen, err)
+		}
+		if options.Port, err = strconv.Atoi(port); err != nil {
+			return nil, fmt.Errorf("listen for workers on %q: %w", c.Listen, err)
+		}
+		if options.Port == 0 {
+			options.Port = server.RANDOM_PORT
+		}
+		options.Host = host
+		options.TLSConfig, options.TLS = c.TLS, c.TLS != nil
+	}
+	var err error
+	if e.server, err = server.NewServer(options); err != nil {
+		return nil, err
+	}
+	e.server.SetLoggerV2(&engineLog{c.Log}, false, false, false)
+	e.server.Start()
+	if !e.server.ReadyForConnections(startTime) {
+		e.stop()
+		return nil, fmt.Errorf("the engine on %s did not start; is another process using that folder?", c.Dir)
+	}
+	if !e.server.JetStreamEnabled() {
+		e.stop()
+		return nil, fmt.Errorf("the engine cannot use %s; see the log", c.Dir)
+	}
+	return e, nil
+}
+
+func (e *engine) connect(options ...nats.Option) (*nats.Conn, error) {
+	return nats.Connect("", append(options, nats.InProcessServer(e.server), nats.UserInfo(ownerName, e.secret))...)
+}
+
+func (e *engine) stop() {
+	e.server.Shutdown()
+	e.server.WaitForShutdown()
+}
+
+// ListenAddr returns where workers reach the embedded engine directly, nil if
+// they do not.
+func (q *Queue) ListenAddr() net.Addr {
+	if q.engine == nil || q.config.Listen == "" {
+		return nil
+	}
+	return q.engine.server.Addr()
+}
+
+// Handler passes workers that come by HTTP on to the embedded engine, so that
+// one port is enough. It answers 404 if there is no embedded engine or nobody
+// may join it. Workers are let in by their token, which the engine asks for.
+func (q *Queue) Handler() http.Handler {
+	if q.engine == nil || q.config.Authorize == nil {
+		return http.NotFoundHandler()
+	}
+	target, err := url.Parse(q.engine.server.WebsocketURL())
+	if err != nil {
+		return http.NotFoundHandler()
+	}
+	target.Scheme = "http"
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.URL.Path = "/"
+			r.Out.Host = target.Host
+			r.Out.Header.Del("Origin")
+		},
+	}
+}
+
+const (
+	ownerName  = "memorymark"
+	workerName = "worker-" // and the worker's id
+)
+
+// doorkeeper lets in this process, with all rights, and workers that show a
+// token, with a worker's rights.
+type doorkeeper struct {
+	secret    string
+	authorize func(token string) bool
+}
+
+// Check implements server.Authentication.
+func (d *doorkeeper) Check(c server.ClientAuthentication) bool {
+	o := c.GetOpts()
+	if o.Username == ownerName {
+		return subtle.ConstantTimeCompare([]byte(o.Password), []byte(d.secret)) == 1
+	}
+	worker, err := workerID(o.Username)
+	if err != nil || d.authorize == nil || !d.authorize(o.Password) {
+		return false
+	}
+	publish, subscribe := WorkerRights(worker)
+	c.RegisterUser(&server.User{Username: o.Username, Permissions: &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: publish},
+		Subscribe: &server.SubjectPermission{Allow: subscribe},
+	}})
+	return true
+}
+
+var errWorkerName = errors.New("not a worker's name")
+
+// workerID returns the id in a worker's user name.
+func workerID(user string) (string, error) {
+	if len(user) <= len(workerName) || user[:len(workerName)] != workerName {
+		return "", errWorkerName
+	}
+	worker := user[len(workerName):]
+	if _, ok := parseID(worker); !ok {
+		return "", errWorkerName
+	}
+	return worker, nil
+}
+
+// WorkerRights returns the subjects that a worker may publish and subscribe
+// to: take jobs and acknowledge them, read and change a record whose id it
+// knows, store results and events, and say that it is there. It cannot submit,
+// list, watch or delete jobs, nor change what the engine holds them in, nor
+// hear what other workers hear.
+func WorkerRights(worker string) (publish, subscribe []string) {
+	publish = []string{
+		"$JS.API.CONSUMER.INFO." + queueStream + ".*",
+		"$JS.API.CONSUMER.MSG.NEXT." + queueStream + ".*",
+		"$JS.ACK." + queueStream + ".>",
+		eventSubject + "*",
+	}
+	for _, bucket := range []string{recordBucket, resultBucket, workerBucket} {
+		publish = append(publish, "$JS.API.STREAM.INFO.KV_"+bucket)
+	}
+	for _, bucket := range []string{recordBucket, workerBucket} {
+		publish = append(publish, "$JS.API.DIRECT.GET.KV_"+bucket+".$KV."+bucket+".*")
+	}
+	publish = append(publish, "$KV."+recordBucket+".*", "$KV."+resultBucket+".*.*", "$KV."+workerBucket+"."+worker)
+	subscribe = []string{inboxOf(worker) + ".>", queueSubject + ">", cancelSubject + "*"}
+	return publish, subscribe
+}
+
+// inboxOf is where answers to a worker go. Others may not listen there.
+func inboxOf(worker string) string { return "_INBOX_" + worker }
+
+// engineLog passes the engine's warnings on.
+type engineLog struct{ log *slog.Logger }
+
+func (l *engineLog) say(level slog.Level, format string, v ...any) {
+	l.log.Log(context.Background(), level, fmt.Sprintf(format, v...), "from", "engine")
+}
+
+func (l *engineLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v...) }
+func (l *engineLog) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v...) }
+func (l *engineLog) Fatalf(format string, v ...any)  { l.say(slog.LevelError, format, v...) }
+func (l *engineLog) Errorf(format string, v ...any)  { l.say(slog.LevelError, format, v...) }
+func (l *engineLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v...) }
+func (l *engineLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v...) }

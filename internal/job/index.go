@@ -1,0 +1,196 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// index is the history in memory: what lists filter by, and nothing else. It
+// follows the records, so that every server has it and none owns it. A scan of
+// a million rows takes milliseconds, so there are no other structures to keep
+// in step.
+type index struct {
+	mu     sync.RWMutex
+	rows   []row // by id, so by time of submission
+	gone   int   // rows that were deleted
+	open   map[id]record
+	labels labelSets
+	cards  interned
+	loaded chan struct{} // closed when everything stored before Open is there
+}
+
+// row is what is known of a job, in 32 bytes.
+type row struct {
+	id       id
+	revision uint64
+	labels   uint32
+	card     uint16
+	state    uint8 // index in States, or deleted
+}
+
+const deleted = 255
+
+func newIndex() *index {
+	return &index{open: make(map[id]record), loaded: make(chan struct{})}
+}
+
+func (x *index) isLoaded() bool {
+	select {
+	case <-x.loaded:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits until the index is loaded.
+func (x *index) wait(ctx context.Context) error {
+	select {
+	case <-x.loaded:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// put takes in a record. Old news does nothing, so that the order in which a
+// change is heard of does not matter.
+func (x *index) put(r record) {
+	key, ok := parseID(r.ID)
+	if !ok {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at, found := x.find(key)
+	if found && x.rows[at].revision >= r.revision {
+		return
+	}
+	fresh := row{
+		id: key, revision: r.revision, state: uint8(slices.Index(States, r.State)),
+		card: uint16(x.cards.number(r.Card)), labels: x.labels.number(r.Labels),
+	}
+	switch {
+	case !found:
+		x.rows = slices.Insert(x.rows, at, fresh)
+	default:
+		if x.rows[at].state == deleted {
+			x.gone--
+		}
+		x.rows[at] = fresh
+	}
+	if r.State.Ended() {
+		delete(x.open, key)
+	} else {
+		r.Payload = nil
+		x.open[key] = r
+	}
+}
+
+// remove forgets a record. Rows are only taken out when many are gone: moving
+// all that follow costs more than skipping one.
+func (x *index) remove(id string) {
+	key, ok := parseID(id)
+	if !ok {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.open, key)
+	at, found := x.find(key)
+	if !found || x.rows[at].state == deleted {
+		return
+	}
+	x.rows[at].state = deleted
+	x.gone++
+	if x.gone > len(x.rows)/4 {
+		x.rows = slices.DeleteFunc(x.rows, func(r row) bool { return r.state == deleted })
+		x.gone = 0
+	}
+}
+
+func (x *index) find(key id) (int, bool) {
+	return slices.BinarySearchFunc(x.rows, key, func(r row, key id) int { return bytes.Compare(r.id[:], key[:]) })
+}
+
+// unfinished returns the jobs that have not ended, without their payloads.
+func (x *index) unfinished() []record {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return slices.Collect(maps.Values(x.open))
+}
+
+// followRecords keeps the index up to date until the context ends.
+func (q *Queue) followRecords(ctx context.Context) error {
+	watcher, err := q.records.WatchAll(ctx)
+	if err != nil {
+		return err
+	}
+	q.background(func() {
+		for entry := range watcher.Updates() {
+			if entry == nil {
+				close(q.index.loaded)
+				continue
+			}
+			q.follow(entry)
+		}
+	})
+	return nil
+}
+
+func (q *Queue) follow(entry jetstream.KeyValueEntry) {
+	defer q.bell.ring(entry.Key())
+	if entry.Operation() != jetstream.KeyValuePut {
+		q.index.remove(entry.Key())
+		return
+	}
+	r, err := decodeRecord(entry.Value(), entry.Revision(), entry.Created())
+	if err != nil {
+		q.config.Log.Error("history", "job", entry.Key(), "error", err)
+		return
+	}
+	q.index.put(r)
+}
+
+// interned numbers strings.
+type interned struct {
+	numbers map[string]int
+	strings []string
+}
+
+func (n *interned) number(s string) int {
+	if i, ok := n.numbers[s]; ok {
+		return i
+	}
+	if n.numbers == nil {
+		n.numbers = make(map[string]int)
+	}
+	i := len(n.strings)
+	n.numbers[s] = i
+	n.strings = append(n.strings, s)
+	return i
+}
+
+// labelSets numbers sets of labels. Jobs have few different ones.
+type labelSets struct {
+	sets  interned
+	asMap []map[string]string
+}
+
+func (l *labelSets) number(labels map[string]string) uint32 {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		b.WriteString(name + "\x00" + labels[name] + "\x00")
+	}
+	i := l.sets.number(b.String())
+	if i == len(l.asMap) {
+		l.asMap = append(l.asMap, maps.Clone(labels))
+	}
+	return uint32(i)
+}

@@ -1,0 +1,188 @@
+package job
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Config says where the queue lives. Exactly one of Dir and URL is needed.
+type Config struct {
+	// Dir is the folder of the embedded engine's files. Only one process can
+	// have it open.
+	Dir string
+	// Listen is where workers reach the embedded engine by nats://host:port.
+	// Empty means that they only come through Handler, or not at all.
+	Listen string
+	// TLS secures Listen.
+	TLS *tls.Config
+	// Authorize says whether a worker that shows this token may join, by Listen
+	// or by Handler. Nil lets nobody in.
+	Authorize func(token string) bool
+
+	// URL is an outside cluster, as nats://a:4222,nats://b:4222. Its servers
+	// must have sync_interval: always, or what was acknowledged can be lost when
+	// the power fails.
+	URL string
+	// Credentials is a file of NATS credentials for URL; empty for none.
+	Credentials string
+	// Replicas is on how many servers of the cluster everything is stored; 0
+	// means 3 in a cluster and 1 on a single server.
+	Replicas int
+
+	// Lease is how long a worker may be silent before its job is given to
+	// another; 0 means DefaultLease.
+	Lease time.Duration
+	// Log is told what goes wrong in the background; nil means nobody.
+	Log *slog.Logger
+}
+
+// DefaultLease outlasts a garbage collection, a restart of the server and a
+// hiccup of the network, and is short enough to wait for.
+const DefaultLease = 30 * time.Second
+
+// clusterReplicas survive the loss of one.
+const clusterReplicas = 3
+
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Dir == "" && c.URL == "":
+		return c, errors.New("open queue: give a folder for the embedded engine or the URL of a cluster")
+	case c.Dir != "" && c.URL != "":
+		return c, errors.New("open queue: give a folder for the embedded engine or the URL of a cluster, not both")
+	case c.URL != "" && (c.Listen != "" || c.TLS != nil || c.Authorize != nil):
+		return c, errors.New("open queue: workers join an outside cluster by its own listeners and users")
+	}
+	if c.Lease == 0 {
+		c.Lease = DefaultLease
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// Queue is the server's side. Its methods may be called at the same time.
+type Queue struct {
+	config Config
+	engine *engine // nil with an outside cluster
+	conn   *nats.Conn
+	js     jetstream.JetStream
+	layout
+
+	index *index
+	fleet *fleet
+	bell  *bell
+	cards sync.Map // cards that have their consumer
+
+	stop    context.CancelFunc
+	closing <-chan struct{}
+	running sync.WaitGroup
+}
+
+// Open starts the embedded engine or connects to a cluster, creates what is
+// missing there, and mends what a crash left behind. It does not wait until
+// the history is loaded; the methods that need it do.
+func Open(ctx context.Context, c Config) (q *Queue, err error) {
+	if c, err = c.withDefaults(); err != nil {
+		return nil, err
+	}
+	q = &Queue{config: c, index: newIndex(), bell: newBell()}
+	defer func() {
+		if err != nil {
+			q.Close()
+			q = nil
+		}
+	}()
+	if err = q.connect(); err != nil {
+		return q, fmt.Errorf("open queue: %w", err)
+	}
+	if q.js, err = jetstream.New(q.conn); err != nil {
+		return q, fmt.Errorf("open queue: %w", err)
+	}
+	if q.layout, err = createLayout(ctx, q.js, q.replicas(), c.Lease); err != nil {
+		return q, fmt.Errorf("open queue: %w", err)
+	}
+	background, stop := context.WithCancel(context.Background())
+	q.stop, q.closing = stop, background.Done()
+	q.fleet = newFleet(c.Lease)
+	for _, start := range []func(context.Context) error{q.followRecords, q.followEvents, q.followWorkers} {
+		if err = start(background); err != nil {
+			return q, fmt.Errorf("open queue: %w", err)
+		}
+	}
+	q.background(func() { q.repairs(background) })
+	return q, nil
+}
+
+func (q *Queue) connect() (err error) {
+	options := []nats.Option{
+		nats.Name("memorymark server"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { q.config.Log.Warn("queue", "error", err) }),
+	}
+	if q.config.URL == "" {
+		if q.engine, err = startEngine(q.config); err != nil {
+			return err
+		}
+		q.conn, err = q.engine.connect(options...)
+		return err
+	}
+	if q.config.Credentials != "" {
+		options = append(options, nats.UserCredentials(q.config.Credentials))
+	}
+	q.conn, err = nats.Connect(q.config.URL, options...)
+	return err
+}
+
+func (q *Queue) replicas() int {
+	switch {
+	case q.config.Replicas != 0:
+		return q.config.Replicas
+	case q.conn.ConnectedClusterName() != "":
+		return clusterReplicas
+	default:
+		return 1
+	}
+}
+
+// background runs a function until Close.
+func (q *Queue) background(f func()) {
+	q.running.Add(1)
+	go func() {
+		defer q.running.Done()
+		f()
+	}()
+}
+
+// Close stops the embedded engine or leaves the cluster. Jobs stay where they
+// are; workers find them when the queue is open again.
+func (q *Queue) Close() {
+	if q.stop != nil {
+		q.stop()
+	}
+	q.running.Wait()
+	if q.conn != nil {
+		q.conn.Close()
+	}
+	if q.engine != nil {
+		q.engine.stop()
+	}
+}
+
+// Ready reports whether the engine can be reached and the history is loaded.
+func (q *Queue) Ready() error {
+	switch {
+	case !q.conn.IsConnected():
+		return fmt.Errorf("the queue has lost its engine (%v)", q.conn.Status())
+	case !q.index.isLoaded():
+		return errors.New("the history is being loaded")
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Event is something that happened to a job: either its worker said something
+// (Data), or its record changed (Job).
+type Event struct {
+	// Seq is the number of what the worker said, to go on from with Watch. A
+	// change of the record has none: whoever comes back learns the present one.
+	Seq     uint64
+	Time    time.Time
+	Attempt int
+	Data    json.RawMessage
+	Job     *Job
+}
+
+// headerAttempt says which attempt an event is of.
+const headerAttempt = "Memorymark-Attempt"
+
+// lostBell is how long a watcher waits if no bell rings. Bells do not get
+// lost; if one does, this is the delay.
+const lostBell = 5 * time.Second
+
+// Watch returns a job's events: its present record, what its worker said since
+// the event with number after (0 for all that is kept), then whatever happens.
+// It closes the channel when the job has ended and everything has been
+// delivered, when it is deleted, or when the context ends. Events of an attempt
+// that was given up do not appear after those of the next.
+func (q *Queue) Watch(ctx context.Context, id string, after uint64) (<-chan Event, error) {
+	if _, err := q.get(ctx, id); err != nil {
+		return nil, err
+	}
+	out := make(chan Event)
+	go func() {
+		defer close(out)
+		w := &watch{q: q, id: id, seq: after, out: out}
+		w.run(ctx)
+	}()
+	return out, nil
+}
+
+// Wait waits until a job has ended.
+func (q *Queue) Wait(ctx context.Context, id string) (*Job, error) {
+	bell, leave := q.bell.listen(id)
+	defer leave()
+	for {
+		r, err := q.get(ctx, id)
+		if err != nil || r.State.Ended() {
+			return &r.Job, err
+		}
+		select {
+		case <-bell:
+		case <-time.After(lostBell):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-q.closing:
+			return nil, errClosed
+		}
+	}
+}
+
+var errClosed = errors.New("the queue was closed")
+
+// watch is one watcher. Bells only say that there is news; what it is comes
+// from the engine, so a slow watcher costs nothing and misses nothing.
+type watch struct {
+	q        *Queue
+	id       string
+	seq      uint64 // of the last event delivered
+	attempt  int    // of the last event delivered
+	revision uint64 // of the last record delivered
+	out      chan<- Event
+}
+
+func (w *watch) run(ctx context.Context) {
+	bell, leave := w.q.bell.listen(w.id)
+	defer leave()
+	for {
+		ended, err := w.news(ctx)
+		switch {
+		case ended || errors.Is(err, ErrNotFound) || ctx.Err() != nil:
+			return
+		case err != nil:
+			w.q.config.Log.Warn("watch", "job", w.id, "error", err)
+		}
+		select {
+		case <-bell:
+		case <-time.After(lostBell):
+		case <-ctx.Done():
+			return
+		case <-w.q.closing:
+			return
+		}
+	}
+}
+
+// news delivers what is new and reports whether the job has ended. The record
+// is read first: a worker stores the end after its last event, so if that is
+// in the record, all events are there.
+func (w *watch) news(ctx context.Context) (ended bool, err error) {
+	r, err := w.q.get(ctx, w.id)
+	if err != nil {
+		return false, err
+	}
+	if !r.State.Ended() {
+		w.state(ctx, r)
+	}
+	if err := w.events(ctx); err != nil {
+		return false, err
+	}
+	if r.State.Ended() {
+		w.state(ctx, r)
+	}
+	return r.State.Ended(), ctx.Err()
+}
+
+func (w *watch) state(ctx context.Context, r record) {
+	if r.revision == w.revision {
+		return
+	}
+	at := r.Queued
+	switch {
+	case !r.Ended.IsZero():
+		at = r.Ended
+	case r.State == Running:
+		at = r.Started
+	}
+	w.send(ctx, Event{Time: at, Attempt: r.Attempt, Job: &r.Job})
+	w.revision = r.revision
+}
+
+func (w *watch) events(ctx context.Context) error {
+	for ctx.Err() == nil {
+		m, err := w.q.events.GetMsg(ctx, w.seq+1, jetstream.WithGetMsgSubject(eventSubject+w.id))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read events of job %s: %w", w.id, err)
+		}
+		w.seq = m.Sequence
+		attempt, err := strconv.Atoi(m.Header.Get(headerAttempt))
+		if err != nil || attempt < w.attempt {
+			continue
+		}
+		w.attempt = attempt
+		w.send(ctx, Event{Seq: m.Sequence, Time: m.Time, Attempt: attempt, Data: m.Data})
+	}
+	return ctx.Err()
+}
+
+func (w *watch) send(ctx context.Context, e Event) {
+	select {
+	case w.out <- e:
+	case <-ctx.Done():
+	case <-w.q.closing:
+	}
+}
+
+// followEvents rings for jobs whose workers said something.
+func (q *Queue) followEvents(ctx context.Context) error {
+	consumer, err := q.js.OrderedConsumer(ctx, eventStream, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverNewPolicy, HeadersOnly: true,
+	})
+	if err != nil {
+		return err
+	}
+	consuming, err := consumer.Consume(func(m jetstream.Msg) { q.bell.ring(m.Subject()[len(eventSubject):]) })
+	if err != nil {
+		return err
+	}
+	q.background(func() {
+		<-ctx.Done()
+		consuming.Stop()
+	})
+	return nil
+}
+
+// bell tells listeners that there is news of a job.
+type bell struct {
+	mu        sync.Mutex
+	listeners map[string]map[chan struct{}]bool
+}
+
+func newBell() *bell { return &bell{listeners: make(map[string]map[chan struct{}]bool)} }
+
+// listen returns a channel that receives after each ring, or once after many.
+func (b *bell) listen(job string) (_ <-chan struct{}, leave func()) {
+	c := make(chan struct{}, 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.listeners[job] == nil {
+		b.listeners[job] = make(map[chan struct{}]bool)
+	}
+	b.listeners[job][c] = true
+	return c, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.listeners[job], c)
+		if len(b.listeners[job]) == 0 {
+			delete(b.listeners, job)
+		}
+	}
+}
+
+func (b *bell) ring(job string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for c := range b.listeners[job] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
