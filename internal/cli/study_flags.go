@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,23 +14,31 @@ import (
 )
 
 // studyFlags are the flags of the commands that study one workload. The names
-// are those that people who profile language models type.
+// are those that people who profile language models type; further keys of a
+// workload go by their own.
 type studyFlags struct {
+	*workloadFlags
 	size    string
 	model   string
 	context string
 	batch   string
-	gpu     string
 }
 
-func addStudyFlags(c *cobra.Command) *studyFlags {
-	f := &studyFlags{}
+func addStudyFlags(c *cobra.Command, keys ...string) *studyFlags {
+	f := &studyFlags{workloadFlags: addFlagsOf(c, append(keys, "gpu"))}
 	flags := c.Flags()
-	flags.StringVar(&f.size, "model-size", "2.7B", "`size` of the plain language model: small, medium, large, xl or 2.7B")
+	flags.StringVar(&f.size, "model-size", "2.7B", "`size` of the plain language model: "+strings.Join(study.Sizes, ", "))
 	flags.StringVar(&f.context, "context-length", "512", "`N` tokens in a sample")
 	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step")
-	flags.StringVar(&f.gpu, "gpu", "", "an `id` of memorymark gpus to predict for (default: this machine's card, else "+studyCard+")")
+	flags.Lookup("gpu").Usage = "an `id` of memorymark gpus to predict for (default: this machine's card, else " + studyCard + ")"
 	return f
+}
+
+// profileKeys are the keys of a workload that a profile can set beside those
+// that have flags of their own.
+var profileKeys = []string{
+	"image", "optimizer", "optimizer_impl", "loss", "attention", "checkpointing", "accumulate", "clip_grad_norm",
+	"expandable_segments", "limit_gib", "config",
 }
 
 // draft is the workload that the flags name.
@@ -52,9 +61,7 @@ func (f *studyFlags) draft() (workload.Draft, error) {
 		}
 		d.Set(n.key, n.text)
 	}
-	if f.gpu != "" {
-		d.Set("gpu", f.gpu)
-	}
+	f.apply(d)
 	return d, nil
 }
 
@@ -82,4 +89,38 @@ func (e *env) studyCardOf(ctx context.Context, w *workload.Workload) (*gpu.Card,
 		w.GPU = studyCard
 	}
 	return e.cardOf(ctx, w)
+}
+
+// stepFlags say how a cell is profiled.
+type stepFlags struct {
+	warmup, steps int
+	device        string
+}
+
+func addStepFlags(c *cobra.Command, warmup, steps int) *stepFlags {
+	f := &stepFlags{}
+	c.Flags().IntVar(&f.warmup, "warmup-steps", warmup, "`N` steps that run first and are not recorded")
+	c.Flags().IntVar(&f.steps, "measure-steps", steps, "`N` steps to record")
+	c.Flags().StringVar(&f.device, "device", "cuda", "`device` to run on")
+	return f
+}
+
+// mostSteps keeps snapshots within what viewers open.
+const mostSteps = 100
+
+func (f *stepFlags) check() error {
+	switch {
+	case f.warmup < 0:
+		return badUsage("", "--warmup-steps is %d; it must not be negative", f.warmup)
+	case f.steps < 1 || f.steps > mostSteps:
+		return badUsage("", "--measure-steps is %d; it must be 1 to %d", f.steps, mostSteps)
+	case f.device != "cuda" && !strings.HasPrefix(f.device, "cuda:"):
+		return badUsage("", "--device is %q; snapshots are of CUDA's allocator, so it must be cuda, or cuda:1 and so on", f.device)
+	}
+	return nil
+}
+
+// notice tells something that is not the result.
+func (e *env) notice(format string, args ...any) {
+	fmt.Fprintf(e.stderr, "memorymark: "+format+"\n", args...)
 }

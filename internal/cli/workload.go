@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,10 +46,16 @@ var workloadFlagHelp = []struct{ key, help string }{
 	{"id", "`text` that the answer repeats"},
 }
 
-func addWorkloadFlags(c *cobra.Command) *workloadFlags {
-	fields := map[string]bool{"checkpointing": true, "clip_grad_norm": true, "expandable_segments": true}
+func addWorkloadFlags(c *cobra.Command) *workloadFlags { return addFlagsOf(c, workload.Keys()) }
+
+// addFlagsOf adds the flags of some keys.
+func addFlagsOf(c *cobra.Command, keys []string) *workloadFlags {
+	switches := map[string]bool{"checkpointing": true, "clip_grad_norm": true, "expandable_segments": true}
 	for _, f := range workloadFlagHelp {
-		if name := flagName(f.key); fields[f.key] {
+		if !slices.Contains(keys, f.key) {
+			continue
+		}
+		if name := flagName(f.key); switches[f.key] {
 			c.Flags().Bool(name, false, f.help)
 		} else {
 			c.Flags().String(name, "", f.help)

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"memorymark/internal/report"
+	"memorymark/internal/snapshot"
+	"memorymark/internal/study"
+	"memorymark/internal/trace"
+	"memorymark/internal/workload"
+)
+
+type profileFlags struct {
+	*studyFlags
+	*engineFlag
+	*stepFlags
+	profileType string
+	mixed       bool
+	dtype       string
+	output      string
+}
+
+func newProfile(e *env) *cobra.Command {
+	var f profileFlags
+	c := &cobra.Command{
+		Use:   "profile",
+		Short: "The memory of a step by phase, as a snapshot and a summary",
+		Long: "Warms up, records some steps, and writes them as a snapshot in PyTorch's format, with\n" +
+			"forward, backward and optimizer marked. Prints the peak of each phase, what the highest\n" +
+			"is made of, how long a step takes, and the largest allocations with what made them.\n\n" +
+			"Without a GPU the snapshot is a prediction, which is said. The exit code is 1 if the\n" +
+			"steps do not fit the card; then it says what would.",
+		Example: "  memorymark profile --model-size 2.7B --context-length 512 --profile-type training\n" +
+			"  memorymark profile --model-size xl --use-mixed-precision --dtype bf16 --output xl.pickle\n" +
+			"  memorymark profile --model gpt2 --context-length 1024 --batch-size 8 --profile-type forward",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c, e) },
+	}
+	f.studyFlags = addStudyFlags(c, profileKeys...)
+	f.engineFlag = addEngineFlag(c)
+	f.stepFlags = addStepFlags(c, 5, 10)
+	flags := c.Flags()
+	flags.StringVar(&f.model, "model", "", "an `id` of memorymark models, or a path to a config.json, instead of --model-size")
+	flags.StringVar(&f.profileType, "profile-type", "training", "`part` of a step: forward, backward (and forward), training or inference")
+	flags.BoolVar(&f.mixed, "use-mixed-precision", false, "compute under autocast")
+	flags.StringVar(&f.dtype, "dtype", "bf16", "`type` of autocast: bf16 or fp16")
+	flags.StringVar(&f.output, "output", "", "the snapshot `file` to write, - for none (default: named after the profile)")
+	return c
+}
+
+func (f *profileFlags) run(c *cobra.Command, e *env) error {
+	profiler, err := f.profiler()
+	if err != nil {
+		return err
+	}
+	cell, err := f.cell(c, e)
+	if err != nil {
+		return err
+	}
+	p, err := profiler.Profile(c.Context(), cell)
+	if err != nil {
+		return badInput("", "%w", err)
+	}
+	answer := report.Profile{Result: study.NewResult(cell, p)}
+	if answer.Output, err = f.write(cell, p); err != nil {
+		return err
+	}
+	if p.OutOfMemory != nil {
+		if answer.Fit, err = study.WhatFits(cell); err != nil {
+			return err
+		}
+	}
+	if err := e.print(answer, answer.Write); err != nil {
+		return err
+	}
+	if p.OutOfMemory != nil {
+		return errNo
+	}
+	return nil
+}
+
+// cell is the workload that the flags name, and how it is profiled.
+func (f *profileFlags) cell(c *cobra.Command, e *env) (study.Cell, error) {
+	d, err := f.draft()
+	if err != nil {
+		return study.Cell{}, err
+	}
+	phase, err := study.PhaseOf(f.profileType)
+	if err != nil {
+		return study.Cell{}, badUsage("", "--%w", err)
+	}
+	d.Set("phase", string(phase))
+	if f.dtype != "bf16" && f.dtype != "fp16" {
+		return study.Cell{}, badUsage("", "--dtype is %q; it must be bf16 or fp16", f.dtype)
+	}
+	if f.mixed {
+		d.Set("precision", "amp-"+f.dtype)
+	} else if c.Flags().Changed("dtype") {
+		return study.Cell{}, badUsage("add --use-mixed-precision", "--dtype %s: it is the type of mixed precision, which is off", f.dtype)
+	}
+	return e.cell(c, d, f.stepFlags)
+}
+
+// cell makes a cell of a draft, with the precision that its card has.
+func (e *env) cell(c *cobra.Command, d workload.Draft, steps *stepFlags) (study.Cell, error) {
+	if err := steps.check(); err != nil {
+		return study.Cell{}, err
+	}
+	w, err := e.finish(d)
+	if err != nil {
+		return study.Cell{}, badWorkload(c, err)
+	}
+	card, err := e.studyCardOf(c.Context(), w)
+	if err != nil {
+		return study.Cell{}, err
+	}
+	precision, fellBack := study.Mixed(w.Precision, card)
+	if fellBack {
+		e.notice("an %s has no bf16: using fp16", card.Name)
+	}
+	w.Precision = precision
+	return study.Cell{Workload: w, Card: card, Device: steps.device, Warmup: steps.warmup, Steps: steps.steps}, nil
+}
+
+// write writes the snapshot of a profile and returns where it is.
+func (f *profileFlags) write(cell study.Cell, p *study.Profile) (string, error) {
+	output := f.output
+	if output == "" {
+		output = study.CellName(cell.Workload) + "_snapshot.pickle"
+	}
+	if output == "-" || p.Trace == nil {
+		return "", nil
+	}
+	return output, writeSnapshot(output, p.Trace)
+}
+
+func writeSnapshot(path string, t *trace.Trace) error {
+	return writeFile(path, func(w io.Writer) error {
+		return snapshot.Write(w, &snapshot.Snapshot{Devices: []*trace.Trace{t}})
+	})
+}

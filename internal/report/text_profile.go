@@ -1,0 +1,206 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/study"
+	"memorymark/internal/workload"
+)
+
+// Profile writes what the profile of a cell came to.
+type Profile struct {
+	*study.Result
+	Fit    *study.Fit `json:"fits,omitempty"`   // what would fit, if the cell does not
+	Output string     `json:"output,omitempty"` // the snapshot that was written
+}
+
+// Write writes the phases, what the highest peak is made of, the time and the
+// largest allocations.
+func (p Profile) Write(w io.Writer, width int) error {
+	fmt.Fprintf(w, "%s  %s\n%s\n", heading(study.SizeOf(p.Workload.Name())), describe(p.Workload), evidence(p.Result))
+	if oom := p.OutOfMemory; oom != nil {
+		fmt.Fprintf(w, "\n%s  %s\n", heading("Does not fit"), outOfMemory(oom))
+		writeFit(w, p.Workload, p.Fit)
+	}
+	if p.Peak != nil {
+		p.writePhases(w, width)
+		p.writePeak(w, width)
+	}
+	if p.StepSeconds != nil {
+		fmt.Fprintf(w, "\n%s  a step takes %s%s\n", heading("Time"), seconds(*p.StepSeconds), estimated(p.Engine))
+	}
+	if len(p.Largest) > 0 {
+		title := "Largest allocations"
+		if p.OutOfMemory != nil {
+			title += " until it failed"
+		}
+		fmt.Fprintf(w, "\n%s\n", heading(title))
+		writeLargest(w, width, p.Largest[:min(len(p.Largest), 8)])
+	}
+	if p.Output != "" {
+		fmt.Fprintf(w, "\n%s  %s, which PyTorch's viewer and memorymark snapshot read\n", heading("Snapshot"), p.Output)
+	}
+	return nil
+}
+
+// describe names what a cell runs.
+func describe(x *workload.Workload) string {
+	size := fmt.Sprintf("context %d", x.Sequence)
+	if x.Config.TakesImages() {
+		size = fmt.Sprintf("%d² pixels", x.Image)
+	}
+	parts := []string{fmt.Sprintf("batch %d", x.Batch), size, study.ProfileType(x.Phase), string(x.Precision)}
+	add := func(when bool, text string) {
+		if when {
+			parts = append(parts, text)
+		}
+	}
+	if x.Phase == workload.Train {
+		parts = append(parts, string(x.Optimizer))
+		add(x.OptimizerImpl != workload.Foreach && x.Optimizer != workload.NoOptimizer, string(x.OptimizerImpl))
+	}
+	add(x.Checkpointing, "checkpointing")
+	add(x.Accumulate > 1, fmt.Sprintf("%d accumulated", x.Accumulate))
+	add(x.ExpandableSegments, "expandable segments")
+	return strings.Join(parts, ", ")
+}
+
+// evidence says what a result rests on.
+func evidence(r *study.Result) string {
+	p := r.Provenance
+	if p == nil {
+		return ""
+	}
+	s := fmt.Sprintf("%s, PyTorch %s, on an %s", capital(r.Engine), p.PyTorch, p.GPU)
+	if r.Engine == study.Predicted {
+		s = fmt.Sprintf("Predicted, for PyTorch %s, on an %s", p.PyTorch, p.GPU)
+	}
+	if p.GPUMemory > 0 {
+		s += fmt.Sprintf(" of %v", p.GPUMemory)
+	}
+	if p.Time != nil {
+		s += p.Time.UTC().Format(", 2006-01-02")
+	}
+	switch {
+	case r.Engine == study.Measured:
+	case p.Accuracy == nil:
+		s += "; how far off such predictions are is not known"
+	default:
+		s += fmt.Sprintf("; of %d such predictions that were measured, the worst was %s off", p.Accuracy.Workloads, share(p.Accuracy.Allocated.Worst))
+	}
+	return s
+}
+
+func estimated(engine string) string {
+	if engine == study.Predicted {
+		return ", by a time model"
+	}
+	return ", at the median"
+}
+
+func outOfMemory(oom *study.OutOfMemory) string {
+	s := "out of memory"
+	if oom.Phase != "" {
+		s += " in " + oom.Phase
+	}
+	if oom.Requested > 0 {
+		s += fmt.Sprintf(": %v asked for with %v reserved of %v", oom.Requested, oom.Reserved, oom.Limit)
+	}
+	if oom.Needs > 0 {
+		s += fmt.Sprintf("; it takes %v", oom.Needs)
+	}
+	return s
+}
+
+// writeFit names what would fit instead.
+func writeFit(w io.Writer, x *workload.Workload, f *study.Fit) {
+	if f == nil {
+		return
+	}
+	var fits []string
+	if f.Batch > 0 {
+		fits = append(fits, fmt.Sprintf("batch %d at context %d", f.Batch, x.Sequence))
+	}
+	if f.Context > 0 {
+		fits = append(fits, fmt.Sprintf("context %d at batch %d", f.Context, x.Batch))
+	}
+	switch {
+	case len(fits) > 0:
+		fmt.Fprintf(w, "%s  %s are the largest that do\n", heading("Fits"), strings.Join(fits, ", and "))
+	default:
+		fmt.Fprintln(w, "No batch and no context fits: the card is too small for the model.")
+	}
+	if len(f.Changes) > 0 {
+		fmt.Fprintf(w, "%s  as it is with %s\n", heading("Fits"), strings.Join(f.Changes, ", or "))
+	}
+}
+
+func (p Profile) writePhases(w io.Writer, width int) {
+	fmt.Fprintln(w)
+	if p.OutOfMemory != nil {
+		fmt.Fprintln(w, "With enough memory:")
+	}
+	t := table{columns: []column{
+		{title: "PHASE"}, {title: "PEAK REQUESTED", right: true}, {title: "ALLOCATED", right: true}, {title: "RESERVED", right: true}, {title: ""},
+	}}
+	for _, ph := range p.Phases {
+		note := ""
+		if ph.Name == p.Peak.Phase {
+			note = "the peak"
+		}
+		t.rows = append(t.rows, row{cells: []string{ph.Name, ph.Requested.String(), ph.Allocated.String(), ph.Reserved.String(), note}})
+	}
+	t.write(w, width)
+}
+
+func (p Profile) writePeak(w io.Writer, width int) {
+	ph := p.Phase(p.Peak.Phase)
+	if ph == nil || len(ph.Made) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", heading("At the peak, in "+ph.Name))
+	t := table{columns: []column{{title: "SIZE", right: true}, {title: "COUNT", right: true}, {title: "SHARE", right: true}, {title: "WHAT"}}}
+	for _, m := range ph.Made {
+		t.rows = append(t.rows, row{
+			cells: []string{m.Bytes.String(), count(m.Count), percent(float64(m.Bytes) / float64(ph.Requested)), m.Category},
+			color: categoryColor(strings.ReplaceAll(m.Category, " ", "_")),
+		})
+	}
+	t.write(w, width)
+}
+
+// writeLargest lists sets of equal allocations and where they come from.
+func writeLargest(w io.Writer, width int, largest []study.Allocation) {
+	t := table{columns: []column{
+		{title: "SIZE", right: true}, {title: "COUNT", right: true}, {title: "IN ALL", right: true}, {title: "WHAT"}, {title: "MADE BY", stretch: true},
+	}}
+	for _, a := range largest {
+		t.rows = append(t.rows, row{
+			cells: []string{a.Bytes.String(), count(a.Count), (a.Bytes * bytesize.Bytes(a.Count)).String(), a.Category, originsText(a.Origins, 3)},
+			color: categoryColor(strings.ReplaceAll(a.Category, " ", "_")),
+		})
+	}
+	t.write(w, width)
+}
+
+// originsText names the first places that made something.
+func originsText(origins []study.Origin, most int) string {
+	var parts []string
+	for _, o := range origins[:min(len(origins), most)] {
+		part := o.Place
+		if len(origins) > 1 {
+			part = fmt.Sprintf("%d × %s", o.Count, o.Place)
+		}
+		parts = append(parts, part)
+	}
+	if n := len(origins) - most; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// seconds writes a time with the three digits that matter.
+func seconds(s float64) string { return about(int64(s * 1e6)) }

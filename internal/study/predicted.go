@@ -1,0 +1,70 @@
+package study
+
+import (
+	"context"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/predict"
+	"memorymark/internal/trace"
+	"memorymark/internal/workload"
+)
+
+// Predictor profiles cells without a GPU. Its profiles depend on nothing but
+// the cell, so cells can be profiled at the same time.
+type Predictor struct{}
+
+// settled is after how many steps a predicted process does the same for ever:
+// the first step makes the optimizer's state, and the second shows it.
+const settled = 2
+
+// Profile implements Profiler.
+func (Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	warmup := min(c.Warmup, settled)
+	s, err := predict.SimulateSteps(c.Workload, c.Card, warmup+c.Steps)
+	if err != nil {
+		return nil, err
+	}
+	p := &Profile{
+		Engine: Predicted, Trace: s.TraceAfter(warmup), Phases: s.PhasesAfter(warmup), StepSeconds: []float64{s.StepSeconds()},
+		Provenance: Provenance{
+			GPU: c.Card.Name, GPUMemory: c.Card.Memory.Bytes, PyTorch: predict.PyTorchVersion, Settings: settingsOf(c.Workload),
+		},
+	}
+	if a, ok := predict.StatedAccuracy(c.Workload.Config.Architecture); ok {
+		p.Provenance.Accuracy = &a
+	}
+	if failed := s.Course.Failed; failed != nil {
+		p.OutOfMemory = &OutOfMemory{
+			Phase: phaseAtEnd(p.Trace), Requested: bytesize.Bytes(failed.Requested), Reserved: bytesize.Bytes(failed.Reserved),
+			Limit: s.Limit, Needs: s.Peak().PeakReserved,
+		}
+	}
+	return p, nil
+}
+
+func settingsOf(w *workload.Workload) string {
+	s := trace.Settings{ExpandableSegments: w.ExpandableSegments}
+	return s.String()
+}
+
+// phaseAtEnd is the part of the step that a trace ends in.
+func phaseAtEnd(t *trace.Trace) string {
+	open := ""
+	for _, m := range t.Marks {
+		switch {
+		case !isPhase(m.Name):
+		case m.End:
+			open = ""
+		default:
+			open = m.Name
+		}
+	}
+	return open
+}
+
+func isPhase(name string) bool {
+	return name == trace.ForwardMark || name == trace.BackwardMark || name == trace.OptimizerMark
+}
