@@ -72,6 +72,18 @@ var bans = []struct {
 		why: "flags are the command line's; the server offers the same without them",
 	},
 	{
+		except: rooms("server"), ban: []string{"github.com/danielgtaylor/...", "github.com/prometheus/...", "github.com/rs/...", "github.com/go-chi/..."},
+		why: "how the API looks is the server's business alone",
+	},
+	{
+		who: rooms("analysis", "report", "snapshot", "token"), ban: []string{"net/http"},
+		why: "what is answered does not depend on how it was asked",
+	},
+	{
+		who: rooms("server"), ban: full(rooms("torch", "models", "search")),
+		why: "the server hands out what predict and analysis say; it has no arithmetic on memory",
+	},
+	{
 		except: []string{"cmd/memorymark"}, ban: full(rooms("cli")),
 		why: "what a second room needs does not belong in the command line",
 	},

@@ -70,7 +70,19 @@ func newRoot(e *env) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return badUsage(seeHelp(c), "%w", err) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().BoolVar(&e.json, "json", false, "print JSON instead of text")
-	root.AddCommand(newAnalyze(e), newPredict(e), newProfile(e), newActivation(e), newModels(e), newGPUs(e), newSnapshot(e), newDoctor(e), newVersion(e))
+	root.AddCommand(
+		newAnalyze(e),
+		newPredict(e),
+		newProfile(e),
+		newActivation(e),
+		newModels(e),
+		newGPUs(e),
+		newSnapshot(e),
+		newServe(e),
+		newToken(e),
+		newDoctor(e),
+		newVersion(e),
+	)
 	return root
 }
 

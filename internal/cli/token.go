@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"memorymark/internal/report"
+	"memorymark/internal/token"
+)
+
+func newToken(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "token",
+		Short: "Who may use a server beyond loopback",
+		Long: "Makes, lists and deletes the tokens that memorymark serve asks for beyond loopback. A\n" +
+			"token is shown once, when it is made; the file in the data folder only holds its hash.\n" +
+			"A running server notices changes at once.",
+		Example: "  memorymark token create alice\n" +
+			"  memorymark token create gpu-7 --role worker",
+		Args: cobra.ArbitraryArgs,
+		RunE: runGroup,
+	}
+	c.AddCommand(newTokenCreate(e), newTokenList(e), newTokenDelete(e))
+	return c
+}
+
+func newTokenCreate(e *env) *cobra.Command {
+	var data, role string
+	c := &cobra.Command{
+		Use:     "create NAME",
+		Short:   "Make a token and show it, once",
+		Example: "  memorymark token create alice",
+		Args:    exactArgs("NAME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := token.Open(tokenFile(data))
+			if err != nil {
+				return err
+			}
+			secret, err := l.Create(args[0], token.Role(role), time.Now())
+			if err != nil {
+				return badUsage("", "%w", err)
+			}
+			made := struct {
+				Name  string `json:"name"`
+				Role  string `json:"role"`
+				Token string `json:"token"`
+			}{args[0], role, secret}
+			return e.print(made, func(w io.Writer, _ int) error {
+				_, err := fmt.Fprintln(w, secret)
+				return err
+			})
+		},
+	}
+	addDataFlag(c, &data)
+	c.Flags().StringVar(&role, "role", string(token.User), "what it opens: user, everything; worker, what a worker needs")
+	return c
+}
+
+func newTokenList(e *env) *cobra.Command {
+	var data string
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the tokens by name",
+		Example: "  memorymark token list",
+		Args:    exactArgs(),
+		RunE: func(*cobra.Command, []string) error {
+			l, err := token.Open(tokenFile(data))
+			if err != nil {
+				return err
+			}
+			list := report.NewTokens(l.Tokens)
+			return e.print(list, list.Write)
+		},
+	}
+	addDataFlag(c, &data)
+	return c
+}
+
+func newTokenDelete(_ *env) *cobra.Command {
+	var data string
+	c := &cobra.Command{
+		Use:     "delete NAME",
+		Short:   "Delete a token; who has it is locked out at once",
+		Example: "  memorymark token delete alice",
+		Args:    exactArgs("NAME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := token.Open(tokenFile(data))
+			if err != nil {
+				return err
+			}
+			if err := l.Delete(args[0]); err != nil {
+				return badUsage("memorymark token list lists them", "%w", err)
+			}
+			return nil
+		},
+	}
+	addDataFlag(c, &data)
+	return c
+}

@@ -1,0 +1,39 @@
+package report
+
+import (
+	"io"
+	"time"
+
+	"memorymark/internal/token"
+)
+
+// Tokens are who may use a server, without what proves it.
+type Tokens struct {
+	Tokens []TokenInfo `json:"tokens"`
+}
+
+// TokenInfo is one of them.
+type TokenInfo struct {
+	Name    string    `json:"name"`
+	Role    string    `json:"role"`
+	Created time.Time `json:"created"`
+}
+
+// NewTokens lists tokens.
+func NewTokens(tokens []token.Token) *Tokens {
+	out := &Tokens{Tokens: []TokenInfo{}}
+	for _, t := range tokens {
+		out.Tokens = append(out.Tokens, TokenInfo{t.Name, string(t.Role), t.Created})
+	}
+	return out
+}
+
+// Write lists the tokens for people.
+func (l *Tokens) Write(w io.Writer, width int) error {
+	t := table{columns: []column{{title: "NAME"}, {title: "ROLE"}, {title: "MADE"}}}
+	for _, x := range l.Tokens {
+		t.rows = append(t.rows, row{cells: []string{x.Name, x.Role, x.Created.Format(time.DateOnly)}})
+	}
+	t.write(w, width)
+	return nil
+}

@@ -1,0 +1,164 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+func init() {
+	// Lists of answers are never null; clients need not look for it.
+	huma.DefaultArrayNullable = false
+}
+
+const schemaPrefix = "#/components/schemas/"
+
+// apiConfig is the API without its operations. There is no page from a content
+// delivery network, and nothing is added to answers.
+func (s *Server) apiConfig() huma.Config {
+	c := huma.DefaultConfig("MemoryMark", s.opts.Version)
+	c.Info.Description = "Where GPU memory goes when a network trains, the largest batch that really trains, and what would change it."
+	c.DocsPath, c.SchemasPath, c.OpenAPIPath, c.CreateHooks = "", "", "", nil
+	c.Components.Schemas = huma.NewMapRegistry(schemaPrefix, schemaName)
+	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[workload.Config](), reflect.TypeFor[map[string]any]())
+	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[workload.Workload](), reflect.TypeFor[draft]())
+	c.Components.Schemas.Map()["Workload"] = workloadSchema()
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"token": {Type: "http", Scheme: "bearer", Description: "Needed beyond loopback: memorymark token create NAME"},
+	}
+	return c
+}
+
+// schemaName names schemas of other rooms after their room too: there is a
+// prediction in two of them.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	room, ours := strings.CutPrefix(t.PkgPath(), "memorymark/internal/")
+	if !ours || room == "server" || strings.EqualFold(room, t.Name()) {
+		return name
+	}
+	return strings.ToUpper(room[:1]) + room[1:] + name
+}
+
+// workloadKeys explains the keys of a workload, for the document.
+var workloadKeys = map[string]struct {
+	schema huma.Schema
+	text   string
+}{
+	"id":                  {huma.Schema{Type: "string"}, "Echoed in the answer."},
+	"model":               {huma.Schema{Type: "string", Examples: []any{"bert"}}, "An id of /v1/models, or its Hugging Face id."},
+	"config":              {huma.Schema{Type: "object", AdditionalProperties: true}, "Instead of model: the object of a Hugging Face config.json. With model: keys to replace."},
+	"batch":               {huma.Schema{Type: "integer", Format: "int64", Default: 16}, "Samples in a step."},
+	"sequence":            {huma.Schema{Type: "integer", Format: "int64", Default: 128}, "Tokens in a sample."},
+	"image":               {huma.Schema{Type: "integer", Format: "int64", Default: 224}, "Pixels of a side of an image."},
+	"precision":           {huma.Schema{Type: "string"}, "What a step computes in."},
+	"optimizer":           {huma.Schema{Type: "string"}, "What updates the parameters."},
+	"optimizer_impl":      {huma.Schema{Type: "string"}, "How the optimizer computes."},
+	"phase":               {huma.Schema{Type: "string"}, "How much of a step runs."},
+	"loss":                {huma.Schema{Type: "string"}, "What backward starts from: the model's own loss, or the mean of its logits."},
+	"attention":           {huma.Schema{Type: "string"}, "How attention is computed."},
+	"attention_mask":      {huma.Schema{Type: "string"}, "The mask in the batch."},
+	"checkpointing":       {huma.Schema{Type: "boolean", Default: false}, "Compute activations again in backward instead of keeping them."},
+	"mode":                {huma.Schema{Type: "string"}, "The mode of the model."},
+	"accumulate":          {huma.Schema{Type: "integer", Format: "int64", Default: 1}, "Forward and backward passes before each update."},
+	"clip_grad_norm":      {huma.Schema{Type: "boolean", Default: false}, "Clip gradients by their norm."},
+	"expandable_segments": {huma.Schema{Type: "boolean", Default: false}, "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
+	"gpu":                 {huma.Schema{Type: "string", Examples: []any{"a10"}}, "An id of /v1/gpus. Default: this machine's card, else a10."},
+	"limit_gib":           {huma.Schema{Type: "number", Format: "double"}, "The most that the allocator may reserve, in GiB. Default: the card's memory less the context."},
+}
+
+// workloadSchema describes a workload by the keys and choices that it has.
+func workloadSchema() *huma.Schema {
+	s := &huma.Schema{
+		Type: "object", Properties: make(map[string]*huma.Schema), AdditionalProperties: false,
+		Description: "What is trained. Every key has a default but model, or config.",
+	}
+	for _, key := range workload.Keys() {
+		known := workloadKeys[key]
+		property := known.schema
+		property.Description = known.text
+		for i, choice := range workload.Choices(key) {
+			property.Enum = append(property.Enum, choice)
+			if i == 0 {
+				property.Default = choice
+			}
+		}
+		s.Properties[key] = &property
+	}
+	return s
+}
+
+// draft is a workload in a request.
+type draft struct {
+	keys     workload.Draft
+	workload *workload.Workload // set by Resolve
+}
+
+// UnmarshalJSON keeps the keys for Resolve to look at.
+func (d *draft) UnmarshalJSON(data []byte) (err error) {
+	d.keys, err = workload.ParseDraft(data)
+	return err
+}
+
+// MarshalJSON writes the keys that were given.
+func (d draft) MarshalJSON() ([]byte, error) { return json.Marshal(d.keys) }
+
+// Schema implements huma.SchemaProvider. The reference is for readers of the
+// document: as an extension huma does not follow it, and leaves validating to
+// Resolve.
+func (draft) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Extensions: map[string]any{"$ref": schemaPrefix + "Workload"}}
+}
+
+// Resolve implements huma.ResolverWithPath: the workload's own room says
+// everything that is wrong, and better than a schema could. A model is an id
+// here, never a path.
+func (d *draft) Resolve(_ huma.Context, prefix *huma.PathBuffer) []error {
+	if d.keys == nil {
+		return nil // it was not there, or no object, which huma says
+	}
+	w, err := d.keys.Workload()
+	if err == nil && w.GPU != "" {
+		_, err = gpu.Find(w.GPU)
+	}
+	if err != nil {
+		return detailsOf(err, prefix.String())
+	}
+	d.workload = w
+	return nil
+}
+
+// tags of operations, which order the API's page.
+var (
+	tagPredictions = []string{"Predictions"}
+	tagComparisons = []string{"Comparisons"}
+	tagCatalogs    = []string{"Catalogs"}
+	tagAccess      = []string{"Access"}
+
+	allTags = [][]string{tagPredictions, tagComparisons, tagCatalogs, tagAccess}
+)
+
+func post(id, path, summary, description string, tags []string) huma.Operation {
+	return huma.Operation{
+		OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, Description: description, Tags: tags,
+		Errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+	}
+}
+
+func get(id, path, summary, description string, tags []string, errors ...int) huma.Operation {
+	return huma.Operation{
+		OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Description: description, Tags: tags, Errors: errors,
+	}
+}
+
+// output is an answer with a body and nothing else.
+type output[T any] struct{ Body T }

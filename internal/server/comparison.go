@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+func (s *Server) comparisonRoutes(api huma.API) {
+	huma.Register(api, post("compare-cards", "/v1/comparisons/cards", "A workload on every card",
+		"The largest and the recommended batch, throughput and price per million samples, predicted for each card.", tagComparisons),
+		func(ctx context.Context, in *struct{ Body CardsQuestion }) (*output[CardsComparison], error) {
+			return s.compareCards(ctx, in.Body)
+		})
+	huma.Register(api, post("compare-settings", "/v1/comparisons/settings", "A workload with other settings",
+		"Every combination of precision, optimizer and checkpointing, predicted.", tagComparisons),
+		func(ctx context.Context, in *struct{ Body SettingsQuestion }) (*output[SettingsComparison], error) {
+			return s.compareSettings(ctx, in.Body)
+		})
+}
+
+// CardsQuestion asks how a workload does on cards.
+type CardsQuestion struct {
+	Question
+	GPUs []string `json:"gpus,omitempty" maxItems:"100" doc:"ids of cards; all of the catalog if absent"`
+}
+
+// CardsComparison is a row for each card.
+type CardsComparison struct {
+	Cards []analysis.OnCard `json:"cards"`
+}
+
+func (s *Server) compareCards(ctx context.Context, q CardsQuestion) (*output[CardsComparison], error) {
+	r, err := s.request(q.Question)
+	cards := gpu.All()
+	if q.GPUs != nil && err == nil {
+		cards, err = findCards(q.GPUs)
+	}
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	key := "cards " + requestKey(r)
+	for _, c := range cards {
+		key += " " + c.ID
+	}
+	rows, err := remembered(ctx, s.compute, key, func() ([]analysis.OnCard, error) {
+		return analysis.CompareCards(context.WithoutCancel(ctx), r, cards)
+	})
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	return &output[CardsComparison]{CardsComparison{rows}}, nil
+}
+
+func findCards(ids []string) ([]*gpu.Card, error) {
+	out := []*gpu.Card{}
+	for i, id := range ids {
+		card, err := gpu.Find(id)
+		if err != nil {
+			return nil, bad(fmt.Sprintf("body.gpus[%d]", i), "%v", err)
+		}
+		out = append(out, card)
+	}
+	return out, nil
+}
+
+// SettingsQuestion asks how a workload does with other settings.
+type SettingsQuestion struct {
+	Question
+	Precisions    []workload.Precision `json:"precisions,omitempty" enum:"fp32,tf32,amp-bf16,amp-fp16,bf16" uniqueItems:"true" doc:"all if absent"`
+	Optimizers    []workload.Optimizer `json:"optimizers,omitempty" enum:"adamw,adam,sgd,sgd-momentum,none" uniqueItems:"true" doc:"adamw, sgd-momentum and sgd if absent"`
+	Checkpointing []bool               `json:"checkpointing,omitempty" uniqueItems:"true" doc:"without and with if absent"`
+}
+
+// SettingsComparison is a row for each combination.
+type SettingsComparison struct {
+	Settings []analysis.WithSettings `json:"settings"`
+}
+
+func (s *Server) compareSettings(ctx context.Context, q SettingsQuestion) (*output[SettingsComparison], error) {
+	r, err := s.request(q.Question)
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	settings := analysis.Settings{Precisions: q.Precisions, Optimizers: q.Optimizers, Checkpointing: q.Checkpointing}
+	data, err := json.Marshal(settings)
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	rows, err := remembered(ctx, s.compute, "settings "+string(data)+requestKey(r), func() ([]analysis.WithSettings, error) {
+		return analysis.CompareSettings(context.WithoutCancel(ctx), r, settings)
+	})
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	return &output[SettingsComparison]{SettingsComparison{rows}}, nil
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"memorymark/internal/predict"
+)
+
+// errBusy says that too much is waiting to be computed.
+var errBusy = errors.New("too many predictions are waiting; try again in a second")
+
+// mostWaiting is how many computations may wait for a core. Beyond it a
+// refusal at once is worth more than an answer too late.
+const mostWaiting = 512
+
+// mostRemembered is how many answers are kept, some kilobytes each.
+const mostRemembered = 4096
+
+// compute runs what keeps a core busy: no more at a time than there are cores,
+// equal requests once, and with the latest answers at hand. That is honest
+// because the same workload always gets the same answer.
+type compute struct {
+	metrics *metrics
+	cores   chan struct{}
+
+	mu      sync.Mutex
+	answers map[string]*list.Element // of *answer
+	recent  *list.List               // the latest used first
+	waiting int
+}
+
+// answer is one that is known or being computed.
+type answer struct {
+	key   string
+	done  chan struct{} // closed when value and err are set
+	value any
+	err   error
+}
+
+func newCompute(m *metrics) *compute {
+	return &compute{
+		metrics: m, cores: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		answers: make(map[string]*list.Element), recent: list.New(),
+	}
+}
+
+// answer returns what is remembered under a key, else computes it. The
+// computing goes on when the caller leaves: others may wait for the same.
+func (c *compute) answer(ctx context.Context, key string, do func() (any, error)) (any, error) {
+	a, err := c.find(key, do)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-a.done:
+		return a.value, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// find returns the answer of a key; if there is none it begins to compute it.
+func (c *compute) find(key string, do func() (any, error)) (*answer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.answers[key]; ok {
+		c.recent.MoveToFront(e)
+		c.metrics.answers.WithLabelValues("remembered").Inc()
+		return e.Value.(*answer), nil
+	}
+	if c.waiting >= mostWaiting {
+		c.metrics.answers.WithLabelValues("refused").Inc()
+		return nil, errBusy
+	}
+	c.metrics.answers.WithLabelValues("computed").Inc()
+	c.waiting++
+	a := &answer{key: key, done: make(chan struct{})}
+	c.answers[key] = c.recent.PushFront(a)
+	if c.recent.Len() > mostRemembered {
+		c.forget(c.recent.Back())
+	}
+	go c.run(a, do)
+	return a, nil
+}
+
+func (c *compute) run(a *answer, do func() (any, error)) {
+	c.cores <- struct{}{}
+	a.value, a.err = recovering(do)
+	<-c.cores
+	close(a.done)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting--
+	if e, ok := c.answers[a.key]; ok && e.Value == a && a.err != nil {
+		c.forget(e) // errors are cheap to find again, and may pass
+	}
+}
+
+// recovering makes an error of a panic: nobody above would catch it here.
+func recovering(do func() (any, error)) (value any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v; %w", p, predict.ErrFault)
+		}
+	}()
+	return do()
+}
+
+func (c *compute) forget(e *list.Element) {
+	c.recent.Remove(e)
+	delete(c.answers, e.Value.(*answer).key)
+}
+
+// remembered is compute.answer for a type.
+func remembered[T any](ctx context.Context, c *compute, key string, do func() (T, error)) (T, error) {
+	value, err := c.answer(ctx, key, func() (any, error) { return do() })
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return value.(T), nil
+}

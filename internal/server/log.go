@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+)
+
+// call is what is known of a request while it is answered. The parts that a
+// request passes fill it in; the log tells it in the end.
+type call struct {
+	id      string
+	pattern string // of the route, "" for none
+	who     string // the name of the token
+	status  int
+	bytes   int64
+}
+
+type callKey struct{}
+
+// callOf returns the call of a context; one outside any is empty.
+func callOf(ctx context.Context) *call {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c
+	}
+	return new(call)
+}
+
+// recorder notes what a handler answers.
+type recorder struct {
+	http.ResponseWriter
+	call *call
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.call.status == 0 {
+		w.call.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(data []byte) (int, error) {
+	if w.call.status == 0 {
+		w.call.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(data)
+	w.call.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush sends what was written, for streams.
+func (w *recorder) Flush() {
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // a stream notices by its next write
+}
+
+// observed numbers, logs and counts requests, and answers for handlers that
+// panic.
+func (s *Server) observed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begin := time.Now()
+		c := &call{id: rand.Text()[:16]}
+		w.Header().Set("X-Request-Id", c.id)
+		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+		defer func() {
+			if p := recover(); p != nil {
+				s.panicked(&recorder{w, c}, r, p)
+			}
+			s.finished(r, c, time.Since(begin))
+		}()
+		s.metrics.inFlight.Inc()
+		defer s.metrics.inFlight.Dec()
+		next.ServeHTTP(&recorder{w, c}, r)
+	})
+}
+
+func (s *Server) panicked(w *recorder, r *http.Request, p any) {
+	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+		return
+	}
+	s.log.Error("handler panicked", "request", w.call.id, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	if w.call.status == 0 {
+		s.fail(w, r, http.StatusInternalServerError, internalText(w.call))
+	}
+}
+
+func (s *Server) finished(r *http.Request, c *call, took time.Duration) {
+	pattern := c.pattern
+	if pattern == "" {
+		pattern = "none"
+	}
+	s.metrics.requests.WithLabelValues(pattern, strconv.Itoa(c.status)).Inc()
+	s.metrics.seconds.WithLabelValues(pattern).Observe(took.Seconds())
+	level := slog.LevelInfo
+	if c.status >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	s.log.LogAttrs(r.Context(), level, "request", slog.String("request", c.id), slog.String("method", r.Method),
+		slog.String("path", r.URL.Path), slog.Int("status", c.status), slog.Int64("bytes", c.bytes),
+		slog.Duration("took", took), slog.String("remote", r.RemoteAddr), slog.String("token", c.who))
+}

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
+	"memorymark/internal/report"
+	"memorymark/internal/workload"
+)
+
+// defaultCard is what people who have none mostly ask about.
+const defaultCard = "a10"
+
+func (s *Server) predictionRoutes(api huma.API) {
+	huma.Register(api, post("predict", "/v1/predictions", "What a workload takes",
+		"Three steps on a simulated allocator: peaks of each, and where the memory goes at the peak, by cause and by module. "+
+			"An answer takes milliseconds.", tagPredictions),
+		func(ctx context.Context, in *struct{ Body draft }) (*output[Prediction], error) {
+			p, err := s.predict(ctx, in.Body)
+			if err != nil {
+				return nil, s.problem(ctx, err)
+			}
+			return &output[Prediction]{*p}, nil
+		})
+	huma.Register(api, post("predict-analysis", "/v1/predictions/analysis", "The largest batch, predicted",
+		"The answer of an analysis from predictions alone, in the request. With changes it says what each single change would do.", tagPredictions),
+		func(ctx context.Context, in *struct{ Body Question }) (*output[*analysis.Answer], error) {
+			return answered(ctx, s, "analysis", in.Body, analysis.Predict)
+		})
+	huma.Register(api, post("predict-curve", "/v1/predictions/curve", "Memory and throughput against the batch",
+		"Simulated batches from 1 to a little beyond the largest that trains.", tagPredictions),
+		func(ctx context.Context, in *struct{ Body Question }) (*output[*analysis.Curve], error) {
+			return answered(ctx, s, "curve", in.Body, func(r analysis.Request) (*analysis.Curve, error) {
+				return analysis.PredictCurve(r, curvePoints)
+			})
+		})
+}
+
+// curvePoints is how many batches a curve looks at; memory is nearly a line.
+const curvePoints = 16
+
+// Prediction is what a workload takes, and how long a step does.
+type Prediction struct {
+	*report.Prediction
+	StepSeconds      float64 `json:"step_seconds" doc:"predicted, of a step once the process has settled"`
+	SamplesPerSecond float64 `json:"samples_per_second"`
+}
+
+func (s *Server) predict(ctx context.Context, d draft) (*Prediction, error) {
+	w, card, err := s.onCard(d.workload)
+	if err != nil {
+		return nil, err
+	}
+	id := w.ID
+	w.ID = ""
+	p, err := remembered(ctx, s.compute, "prediction "+keyOf(w), func() (*Prediction, error) {
+		sim, err := predict.Simulate(w, card)
+		if err != nil {
+			return nil, predicted(err)
+		}
+		seconds := sim.StepSeconds()
+		return &Prediction{report.NewPrediction(sim, w, nil), seconds, float64(w.Batch) / seconds}, nil
+	})
+	if err != nil || id == "" {
+		return p, err
+	}
+	return p.withID(id), nil
+}
+
+// withID is the prediction with the id of a request; what is remembered has
+// none.
+func (p *Prediction) withID(id string) *Prediction {
+	out, described, predicted, w := *p, *p.Prediction, *p.Prediction.Prediction, *p.Workload
+	predicted.ID, w.ID = id, id
+	described.Prediction, described.Workload = &predicted, &w
+	out.Prediction = &described
+	return &out
+}
+
+// onCard returns the workload with its card settled: the one it names, this
+// machine's, or the default.
+func (s *Server) onCard(w *workload.Workload) (*workload.Workload, *gpu.Card, error) {
+	at := *w
+	if at.GPU == "" {
+		at.GPU = defaultCard
+		if card, ok := s.machine(); ok {
+			at.GPU = card.ID
+		}
+	}
+	card, err := gpu.Find(at.GPU)
+	if err != nil {
+		return nil, nil, err
+	}
+	at.GPU = card.ID
+	return &at, card, nil
+}
+
+// keyOf names a workload: those that get the same answer have equal names.
+func keyOf(w *workload.Workload) string {
+	at := *w
+	at.ID = ""
+	data, err := json.Marshal(&at)
+	if err != nil {
+		panic(err) // it came from JSON
+	}
+	return string(data)
+}
+
+// Question is what is asked of a workload.
+type Question struct {
+	Workload     draft   `json:"workload"`
+	Engine       string  `json:"engine,omitempty" enum:"auto,predicted,measured" default:"auto" doc:"auto measures where a card and PyTorch are found, else predicts"`
+	GlobalBatch  int64   `json:"global_batch,omitempty" minimum:"0" doc:"samples for each update, to be split into batches that fit"`
+	MultipleOf   int64   `json:"multiple_of,omitempty" minimum:"0" doc:"only such batches count"`
+	Reserve      int64   `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free beside the context"`
+	HoursPerYear float64 `json:"hours_per_year,omitempty" minimum:"0" doc:"of the card; 200 if absent"`
+	PricePerHour float64 `json:"price_per_hour,omitempty" minimum:"0" doc:"in dollars; the card's catalog price if absent"`
+	Changes      bool    `json:"changes,omitempty" doc:"say what each single change would do"`
+}
+
+// request makes a request of a question.
+func (s *Server) request(q Question) (analysis.Request, error) {
+	w, card, err := s.onCard(q.Workload.workload)
+	return analysis.Request{
+		Workload: w, Card: card, GlobalBatch: q.GlobalBatch, MultipleOf: q.MultipleOf, Reserve: bytesize.Bytes(q.Reserve),
+		HoursPerYear: q.HoursPerYear, PricePerHour: q.PricePerHour, Changes: q.Changes,
+	}, err
+}
+
+// answered answers a question from predictions, under a name for what is
+// asked.
+func answered[T any](ctx context.Context, s *Server, what string, q Question, do func(analysis.Request) (T, error)) (*output[T], error) {
+	r, err := s.request(q)
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	value, err := remembered(ctx, s.compute, what+" "+requestKey(r), func() (T, error) {
+		value, err := do(r)
+		return value, predicted(err)
+	})
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	return &output[T]{value}, nil
+}
+
+// requestKey names a request: equal ones have equal names.
+func requestKey(r analysis.Request) string {
+	w := r.Workload
+	r.Workload, r.Card = nil, nil
+	data, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // numbers
+	}
+	return string(data) + keyOf(w)
+}

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
+	"memorymark/internal/workload"
+)
+
+// What comes over HTTP is what the rooms behind it say.
+func TestPredictions(t *testing.T) {
+	c := start(t)
+	body := `{"id":"mine","model":"resnet-18","batch":8,"gpu":"t4"}`
+	got := into[Prediction](t, c.post("/v1/predictions", body), http.StatusOK)
+	w, err := workload.Parse([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, err := gpu.Find("t4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := predict.Predict(w, card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ID != "mine" || got.Workload.ID != "mine" || got.GPU != "t4" || !slices.Equal(got.Steps, want.Steps) || got.Breakdown != want.Breakdown ||
+		!slices.Equal(got.Modules, want.Modules) || got.SamplesPerSecond <= 0 {
+		t.Errorf("got %+v, want %+v", got.Prediction, want)
+	}
+	other := into[Prediction](t, c.post("/v1/predictions", `{"id":"other","model":"resnet-18","batch":8,"gpu":"t4"}`), http.StatusOK)
+	if other.ID != "other" || other.Breakdown != want.Breakdown {
+		t.Errorf("an equal workload of another id: %+v", other)
+	}
+
+	answer := into[analysis.Answer](t, c.post("/v1/predictions/analysis", `{"workload":`+body+`,"changes":true,"global_batch":1000}`), http.StatusOK)
+	if answer.Engine != "predicted" || len(answer.Changes) < 4 || answer.Accumulation == nil {
+		t.Errorf("%+v", answer)
+	}
+	curve := into[analysis.Curve](t, c.post("/v1/predictions/curve", `{"workload":`+body+`}`), http.StatusOK)
+	if curve.Largest != answer.OptimalBatch || len(curve.Points) < curvePoints {
+		t.Errorf("%+v", curve)
+	}
+	cards := into[CardsComparison](t, c.post("/v1/comparisons/cards", `{"workload":`+body+`,"gpus":["t4","a10"]}`), http.StatusOK)
+	if len(cards.Cards) != 2 || cards.Cards[0].OptimalBatch != answer.OptimalBatch {
+		t.Errorf("%+v", cards)
+	}
+	grid := into[SettingsComparison](t, c.post("/v1/comparisons/settings",
+		`{"workload":`+body+`,"precisions":["fp32"],"optimizers":["adamw"],"checkpointing":[false]}`), http.StatusOK)
+	if len(grid.Settings) != 1 || grid.Settings[0].OptimalBatch != answer.OptimalBatch {
+		t.Errorf("%+v", grid)
+	}
+}
+
+// Every bad field is named, those of the workload and those beside it.
+func TestProblems(t *testing.T) {
+	c := start(t)
+	for _, test := range []struct {
+		path, body string
+		status     int
+		places     []string
+	}{
+		{"/v1/predictions", `{"model":"bert","batch":0,"precision":"fp8","bathc":1}`, 422, []string{"body.batch", "body.bathc", "body.precision"}},
+		{"/v1/predictions", `{"model":"bert","gpu":"a11"}`, 422, []string{"body.gpu"}},
+		{"/v1/predictions", `{"model":"config.json"}`, 422, []string{"body.model"}},
+		{"/v1/predictions", `{"model":"bert","config":{"hidden_size":"x","num_hidden_layers":-1,"sizes":3}}`, 422, []string{"body.config.hidden_size", "body.config.sizes"}},
+		{"/v1/predictions", `{}`, 422, []string{"body.model"}},
+		{"/v1/predictions", `{`, 400, []string{"body"}},
+		{"/v1/predictions", ``, 400, nil},
+		{
+			"/v1/predictions/analysis", `{"workload":{"model":"bert","batch":-1},"engine":"guessed","multiple_of":-8,"colour":1}`, 422,
+			[]string{"body.colour", "body.engine", "body.multiple_of", "body.workload.batch"},
+		},
+		{"/v1/predictions/analysis", `{"workload":{"model":"llama-3.1-8b","gpu":"t4"}}`, 422, nil},
+		{"/v1/predictions/analysis", `{}`, 422, []string{"body"}},
+		{"/v1/comparisons/cards", `{"workload":{"model":"bert"},"gpus":["t4","a11"]}`, 422, []string{"body.gpus[1]"}},
+		{"/v1/comparisons/settings", `{"workload":{"model":"bert"},"precisions":["fp8"]}`, 422, []string{"body.precisions[0]"}},
+	} {
+		r := c.post(test.path, test.body)
+		got := into[huma.ErrorModel](t, r, test.status)
+		if r.Header.Get("Content-Type") != "application/problem+json" || got.Status != test.status || got.Detail == "" {
+			t.Errorf("%s: %s %+v", test.body, r.Header.Get("Content-Type"), got)
+		}
+		var places []string
+		for _, e := range got.Errors {
+			places = append(places, e.Location)
+			if e.Message == "" {
+				t.Errorf("%s: %+v says nothing", test.body, e)
+			}
+		}
+		slices.Sort(places)
+		if !slices.Equal(places, test.places) {
+			t.Errorf("%s: named %q, want %q: %s", test.body, places, test.places, r.text)
+		}
+	}
+}
+
+func TestCatalogs(t *testing.T) {
+	c := start(t, card(t, "l4"))
+	cards := into[Cards](t, c.get("/v1/gpus"), http.StatusOK)
+	if len(cards.Cards.Cards) < 20 || cards.ThisMachine != "l4" || cards.Default != "l4" {
+		t.Errorf("%+v", cards)
+	}
+	models := into[struct{ Models []workload.Model }](t, c.get("/v1/models"), http.StatusOK)
+	if len(models.Models) != len(workload.Models()) {
+		t.Errorf("%d models", len(models.Models))
+	}
+	if cards := into[Cards](t, start(t).get("/v1/gpus"), http.StatusOK); cards.ThisMachine != "" || cards.Default != defaultCard {
+		t.Errorf("without a card: %q, %q", cards.ThisMachine, cards.Default)
+	}
+}

@@ -1,0 +1,139 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
+	"memorymark/internal/workload"
+)
+
+// statusClientGone is what the log says of a request whose client left; nobody
+// gets to read it.
+const statusClientGone = 499
+
+// statuses is the table from errors to statuses. An error that is not in it is
+// the server's own fault, and its text is for the log alone.
+var statuses = []struct {
+	is     func(error) bool
+	status int
+}{
+	{isA[*workload.InvalidError], http.StatusUnprocessableEntity},
+	{isA[*gpu.UnknownError], http.StatusUnprocessableEntity},
+	{isA[*analysis.TooSmallError], http.StatusUnprocessableEntity},
+	{isA[*badRequest], http.StatusUnprocessableEntity},
+	{is(errBusy), http.StatusServiceUnavailable},
+	{is(context.Canceled), statusClientGone},
+	{is(context.DeadlineExceeded), http.StatusGatewayTimeout},
+}
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func isA[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+func statusOf(err error) int {
+	for _, s := range statuses {
+		if s.is(err) {
+			return s.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// badRequest is a request that cannot be answered, by its own fault.
+type badRequest struct{ details []error }
+
+func (e *badRequest) Error() string { return errors.Join(e.details...).Error() }
+
+// bad is a request with one thing wrong, at a place such as "query.at".
+func bad(place, format string, args ...any) error {
+	return &badRequest{[]error{&huma.ErrorDetail{Location: place, Message: fmt.Sprintf(format, args...)}}}
+}
+
+// problem makes the answer of an error: RFC 9457, naming every bad field.
+func (s *Server) problem(ctx context.Context, err error) error {
+	var already huma.StatusError
+	if errors.As(err, &already) {
+		return err
+	}
+	status := statusOf(err)
+	if status == http.StatusInternalServerError {
+		c := callOf(ctx)
+		s.log.ErrorContext(ctx, "request failed", "request", c.id, "error", err)
+		return huma.NewError(status, internalText(c))
+	}
+	var request *badRequest
+	if errors.As(err, &request) {
+		return huma.NewError(status, "validation failed", request.details...)
+	}
+	failure := huma.NewError(status, err.Error())
+	if status == http.StatusServiceUnavailable {
+		return huma.ErrorWithHeaders(failure, http.Header{"Retry-After": {"1"}})
+	}
+	return failure
+}
+
+func internalText(c *call) string {
+	return fmt.Sprintf("something failed that should not; the server's log has it as request %s", c.id)
+}
+
+// detailsOf lists what is wrong with a workload at a place, nested as its keys
+// are.
+func detailsOf(err error, place string) []error {
+	//nolint:errorlint // only what is on the outside says where it is
+	switch e := err.(type) {
+	case *workload.Problem:
+		return detailsOf(e.Err, place+"."+e.Key)
+	case *gpu.UnknownError:
+		place += ".gpu"
+	case interface{ Unwrap() []error }:
+		var out []error
+		for _, one := range e.Unwrap() {
+			out = append(out, detailsOf(one, place)...)
+		}
+		return out
+	}
+	return []error{&huma.ErrorDetail{Location: place, Message: err.Error()}}
+}
+
+// predicted gives the error of a prediction its status: about the workload,
+// unless MemoryMark is at fault.
+func predicted(err error) error {
+	if err == nil || statusOf(err) != http.StatusInternalServerError || errors.Is(err, predict.ErrFault) {
+		return err
+	}
+	return bad("body", "%v", err)
+}
+
+// fail answers with an error outside huma, as the path's clients expect it:
+// RFC 9457 under /v1, else as the endpoints that were there before.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, text string) {
+	if strings.HasPrefix(r.URL.Path, "/v1/") {
+		writeJSON(w, status, "application/problem+json", &huma.ErrorModel{Status: status, Title: http.StatusText(status), Detail: text})
+		return
+	}
+	writeJSON(w, status, "application/json", legacyError{"error", text})
+}
+
+func writeJSON(w http.ResponseWriter, status int, contentType string, value any) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("marshal an answer: %v", err)) // our own types
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write(append(data, '\n')) // a client that left is no news
+}

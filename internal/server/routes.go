@@ -1,0 +1,63 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// routes is everything that the server answers.
+func (s *Server) routes() (http.Handler, error) {
+	mux := http.NewServeMux()
+	s.legacyRoutes(mux)
+	api := humago.New(mux, s.apiConfig())
+	s.catalogRoutes(api)
+	s.predictionRoutes(api)
+	s.comparisonRoutes(api)
+	s.sessionRoutes(api)
+
+	mux.Handle("GET /metrics", s.metrics.handler())
+	mux.HandleFunc("GET /ready", s.ready)
+	if err := s.documentRoutes(mux, api.OpenAPI()); err != nil {
+		return nil, err
+	}
+	return s.orElse(mux), nil
+}
+
+// orElse answers what has no route: with the page, or with an error in the
+// form that the path's clients expect.
+func (s *Server) orElse(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, pattern := mux.Handler(r)
+		callOf(r.Context()).pattern = pattern
+		if !s.allowed(w, r, pattern) {
+			return
+		}
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		refusal := refusalProbe{header: http.Header{}}
+		h.ServeHTTP(&refusal, r)
+		switch {
+		case refusal.status == http.StatusMethodNotAllowed:
+			w.Header().Set("Allow", refusal.header.Get("Allow"))
+			s.fail(w, r, http.StatusMethodNotAllowed, "Method not allowed")
+		case (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/v1/") && s.page(w, r):
+		default:
+			s.fail(w, r, http.StatusNotFound, "Endpoint not found")
+		}
+	})
+}
+
+// refusalProbe takes what the mux says of a request without a route: only it
+// knows whether another method would have one.
+type refusalProbe struct {
+	header http.Header
+	status int
+}
+
+func (p *refusalProbe) Header() http.Header            { return p.header }
+func (p *refusalProbe) WriteHeader(status int)         { p.status = status }
+func (p *refusalProbe) Write(data []byte) (int, error) { return len(data), nil }

@@ -1,0 +1,126 @@
+// Package server offers MemoryMark over HTTP: the endpoints that existing
+// clients know, the API under /v1 with its OpenAPI document, events, metrics,
+// and the page. It decides who may ask and how an error looks; what is answered
+// is computed in other rooms.
+//
+// A request passes, from the outside in: number, log and metrics (log.go);
+// hosts, origins and headers (origin.go); rate and token (access.go); then the
+// routes (routes.go).
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/token"
+)
+
+// Options say what a server offers and to whom.
+type Options struct {
+	Version string
+	Log     *slog.Logger
+
+	// Card finds this machine's card; nil if it is known to have none.
+	Card func(context.Context) (*gpu.Card, bool)
+	// Page is the built page; nil shows how to build it.
+	Page fs.FS
+
+	// Tokens are asked for when not nil; they must be where strangers can
+	// reach the server.
+	Tokens *token.Keeper
+	// Hosts are the names by which the server may be addressed, without ports;
+	// nil is any. On loopback they keep out pages whose name was made to point
+	// here.
+	Hosts []string
+	// Origins may use the API from their pages: "https://lab.example", or "*".
+	Origins []string
+	// TLS says that clients come by TLS.
+	TLS bool
+	// Rate is how many requests a minute one address may make; 0 is any number.
+	Rate int
+}
+
+// Server is a server. It is made by New.
+type Server struct {
+	opts    Options
+	log     *slog.Logger
+	metrics *metrics
+	compute *compute
+	handler http.Handler
+	openAPI []byte
+
+	machine  func() (*gpu.Card, bool) // waits until the card was looked for
+	stopping chan struct{}            // closed when streams should end
+}
+
+// New returns a server that listens nowhere yet.
+func New(opts Options) (*Server, error) {
+	s := &Server{
+		opts: opts, log: opts.Log, metrics: newMetrics(), stopping: make(chan struct{}),
+	}
+	s.compute = newCompute(s.metrics)
+	s.machine = sync.OnceValues(func() (*gpu.Card, bool) {
+		if opts.Card == nil {
+			return nil, false
+		}
+		return opts.Card(context.Background())
+	})
+	go s.machine() // nvidia-smi may take a second; nobody should wait for it
+	for _, origin := range opts.Origins {
+		if err := http.NewCrossOriginProtection().AddTrustedOrigin(origin); origin != "*" && err != nil {
+			return nil, fmt.Errorf("origin %q: %w", origin, err)
+		}
+	}
+	mux, err := s.routes()
+	if err != nil {
+		return nil, err
+	}
+	s.handler = s.outside(mux)
+	return s, nil
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// The limits of connections. There is none on how long an answer may take:
+// streams of events last. Handlers set their own.
+const (
+	headerTime  = 10 * time.Second
+	idleTime    = 2 * time.Minute
+	headerBytes = 64 << 10
+	// stopTime is how long requests may go on after the server was told to stop.
+	stopTime = 15 * time.Second
+)
+
+// Serve answers requests until the context ends, then lets those under way
+// finish.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // strangers' broken connections
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(l) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	s.log.Info("stopping")
+	close(s.stopping)
+	//nolint:contextcheck // the one given has ended
+	ctx, stop := context.WithTimeout(context.Background(), stopTime)
+	defer stop()
+	if err := h.Shutdown(ctx); err != nil {
+		return errors.Join(err, h.Close())
+	}
+	return nil
+}

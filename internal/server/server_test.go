@@ -1,0 +1,188 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memorymark/internal/gpu"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/openapi.json")
+
+// client talks to a server over a real connection.
+type client struct {
+	t    *testing.T
+	base string
+	http *http.Client
+}
+
+// start runs a server with some options.
+func start(t *testing.T, change ...func(*Options)) *client {
+	t.Helper()
+	opts := Options{Version: "test", Log: slog.New(slog.DiscardHandler)}
+	for _, c := range change {
+		c(&opts)
+	}
+	s, err := New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(s)
+	t.Cleanup(h.Close)
+	return &client{t, h.URL, &http.Client{Timeout: 30 * time.Second}}
+}
+
+// reply is an answer with its body read.
+type reply struct {
+	*http.Response
+	text string
+}
+
+func (c *client) do(method, path, body string, header ...string) reply {
+	c.t.Helper()
+	r, err := http.NewRequest(method, c.base+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return reply{answer, string(data)}
+}
+
+func (c *client) get(path string, header ...string) reply {
+	c.t.Helper()
+	return c.do(http.MethodGet, path, "", header...)
+}
+
+func (c *client) post(path, body string, header ...string) reply {
+	c.t.Helper()
+	return c.do(http.MethodPost, path, body, append([]string{"Content-Type", "application/json"}, header...)...)
+}
+
+// into decodes an answer that must have a status.
+func into[T any](t *testing.T, r reply, status int) T {
+	t.Helper()
+	var v T
+	if r.StatusCode != status {
+		t.Fatalf("%s %s: %s: %s", r.Request.Method, r.Request.URL.Path, r.Status, r.text)
+	}
+	if err := json.Unmarshal([]byte(r.text), &v); err != nil {
+		t.Fatalf("%s: %v in %s", r.Request.URL.Path, err, r.text)
+	}
+	return v
+}
+
+// card gives the server a card of its own.
+func card(t *testing.T, id string) func(*Options) {
+	t.Helper()
+	c, err := gpu.Find(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(o *Options) {
+		o.Card = func(context.Context) (*gpu.Card, bool) { return c, true }
+	}
+}
+
+// The API's description is part of its contract: a change must be seen in
+// review. make golden rewrites it.
+func TestOpenAPI(t *testing.T) {
+	const golden = "../../docs/openapi.json"
+	got := start(t).get("/openapi.json")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.text); diff != "" {
+		t.Errorf("make golden rewrites it:\n%s", diff)
+	}
+	again := start(t).get("/openapi.json", "If-None-Match", got.Header.Get("ETag"))
+	if again.StatusCode != http.StatusNotModified {
+		t.Errorf("the same document again: %s", again.Status)
+	}
+}
+
+// The API's page needs nothing from elsewhere.
+func TestDocs(t *testing.T) {
+	page := start(t).get("/docs")
+	if page.StatusCode != http.StatusOK || !strings.Contains(page.text, "/v1/predictions/curve") {
+		t.Fatalf("%s: %s", page.Status, page.text)
+	}
+	for _, foreign := range []string{`src="http`, `href="http`, "<script", "@import"} {
+		if strings.Contains(page.text, foreign) {
+			t.Errorf("the page has %s", foreign)
+		}
+	}
+}
+
+func TestServeStops(t *testing.T) {
+	s, err := New(Options{Version: "test", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.Serve(ctx, l) }()
+	c := &client{t, "http://" + l.Addr().String(), http.DefaultClient}
+	if r := c.get("/ready"); r.StatusCode != http.StatusOK {
+		t.Errorf("ready: %s", r.Status)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	c := start(t)
+	body := `{"model":"resnet-18","batch":2}`
+	c.post("/v1/predictions", body)
+	c.post("/v1/predictions", body)
+	c.get("/nowhere")
+	text := c.get("/metrics").text
+	for _, want := range []string{
+		`memorymark_http_requests_total{route="POST /v1/predictions",status="200"} 2`,
+		`memorymark_http_requests_total{route="none",status="404"} 1`,
+		`memorymark_predictions_total{from="computed"} 1`,
+		`memorymark_predictions_total{from="remembered"} 1`,
+		`go_goroutines `,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
