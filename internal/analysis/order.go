@@ -1,0 +1,75 @@
+package analysis
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+// The engines of an order.
+const (
+	Predicted = "predicted"
+	Measured  = "measured"
+)
+
+// Order is a request on its way to a worker, where it is JSON. Equal requests
+// are equal orders, to the byte.
+type Order struct {
+	Engine       string          `json:"engine"` // Predicted or Measured
+	Workload     json.RawMessage `json:"workload"`
+	GPU          string          `json:"gpu"` // an id of the catalog
+	GlobalBatch  int64           `json:"global_batch,omitempty"`
+	MultipleOf   int64           `json:"multiple_of,omitempty"`
+	Reserve      int64           `json:"reserve_bytes,omitempty"`
+	HoursPerYear float64         `json:"hours_per_year,omitempty"`
+	PricePerHour float64         `json:"price_per_hour,omitempty"`
+	Changes      bool            `json:"changes,omitempty"`
+}
+
+// NewOrder makes an order of a request.
+func NewOrder(r Request, engine string) (*Order, error) {
+	w, err := json.Marshal(r.Workload)
+	if err != nil {
+		return nil, fmt.Errorf("write the workload: %w", err)
+	}
+	return &Order{
+		Engine: engine, Workload: w, GPU: r.Card.ID, GlobalBatch: r.GlobalBatch, MultipleOf: r.MultipleOf, Reserve: int64(r.Reserve),
+		HoursPerYear: r.HoursPerYear, PricePerHour: r.PricePerHour, Changes: r.Changes,
+	}, nil
+}
+
+// ParseOrder reads an order. A key that it does not know is an error: a newer
+// server may mean something by it that this worker would leave out.
+func ParseOrder(data []byte) (*Order, error) {
+	var o Order
+	if err := decodeStrictly(data, &o); err != nil {
+		return nil, fmt.Errorf("read an order: %w", err)
+	}
+	if o.Engine != Predicted && o.Engine != Measured {
+		return nil, fmt.Errorf("read an order: this worker knows no engine %q", o.Engine)
+	}
+	return &o, nil
+}
+
+// Request returns the request of an order.
+func (o *Order) Request() (Request, error) {
+	w, err := workload.Parse(o.Workload)
+	if err != nil {
+		return Request{}, err
+	}
+	card, err := gpu.Find(o.GPU)
+	return Request{
+		Workload: w, Card: card, GlobalBatch: o.GlobalBatch, MultipleOf: o.MultipleOf, Reserve: bytesize.Bytes(o.Reserve),
+		HoursPerYear: o.HoursPerYear, PricePerHour: o.PricePerHour, Changes: o.Changes,
+	}, err
+}
+
+func decodeStrictly(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
