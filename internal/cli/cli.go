@@ -74,6 +74,7 @@ func newRoot(e *env) *cobra.Command {
 		newAnalyze(e),
 		newPredict(e),
 		newProfile(e),
+		newSweep(e),
 		newActivation(e),
 		newModels(e),
 		newGPUs(e),
@@ -141,16 +142,25 @@ func seeHelp(c *cobra.Command) string { return fmt.Sprintf("%s --help", c.Comman
 // that the function writes. Colours vanish where stdout is not a terminal.
 func (e *env) print(result any, text func(w io.Writer, width int) error) error {
 	if e.json {
-		enc := json.NewEncoder(e.stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(result)
+		return writeJSON(e.stdout, result)
 	}
+	return writeText(e.stdout, e.width(), text)
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// writeText writes text, without colours where it is not to a terminal.
+func writeText(w io.Writer, width int, text func(w io.Writer, width int) error) error {
 	var b strings.Builder
-	if err := text(&b, e.width()); err != nil {
+	if err := text(&b, width); err != nil {
 		return err
 	}
-	_, err := lipgloss.Fprint(e.stdout, b.String())
+	_, err := lipgloss.Fprint(w, b.String())
 	return err
 }
 

@@ -63,7 +63,7 @@ func (f *profileFlags) run(c *cobra.Command, e *env) error {
 	if err != nil {
 		return badInput("", "%w", err)
 	}
-	answer := report.Profile{Result: study.NewResult(cell, p)}
+	answer := report.Profile{Result: study.NewResult(cell, profiler.Engine(), p)}
 	if answer.Output, err = f.write(cell, p); err != nil {
 		return err
 	}

@@ -34,6 +34,15 @@ type line struct {
 	stroke color.NRGBA
 	width  float64
 	dashed bool
+	dash   [2]float64 // pixels on and off, 0 for the usual ones
+}
+
+// pattern is how long dashes and gaps are.
+func (l line) pattern() (on, off float64) {
+	if l.dash[0] > 0 {
+		return l.dash[0], l.dash[1]
+	}
+	return 5, 4
 }
 
 // anchor is the side of a text that its position names.

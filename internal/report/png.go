@@ -71,8 +71,6 @@ func (l line) png(c *canvas) {
 	c.fill(bars, l.stroke)
 }
 
-const dashOn, dashOff = 5, 4
-
 // stretches returns the straight parts of a line, or its dashes.
 func (l line) stretches() [][2]point {
 	var out [][2]point
@@ -87,8 +85,9 @@ func (l line) stretches() [][2]point {
 			f := min(d, length) / length
 			return point{from.x + (to.x-from.x)*f, from.y + (to.y-from.y)*f}
 		}
-		for d := 0.0; d < length; d += dashOn + dashOff {
-			out = append(out, [2]point{along(d), along(d + dashOn)})
+		on, off := l.pattern()
+		for d := 0.0; d < length; d += on + off {
+			out = append(out, [2]point{along(d), along(d + on)})
 		}
 	}
 	return out

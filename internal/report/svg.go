@@ -50,7 +50,8 @@ func (l line) svg(s *svgWriter) {
 	s.paint("stroke", l.stroke)
 	fmt.Fprintf(s, ` stroke-width="%g"`, l.width)
 	if l.dashed {
-		fmt.Fprintf(s, ` stroke-dasharray="%d %d"`, dashOn, dashOff)
+		on, off := l.pattern()
+		fmt.Fprintf(s, ` stroke-dasharray="%g %g"`, on, off)
 	}
 	s.WriteString("/>\n")
 }

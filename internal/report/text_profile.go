@@ -68,30 +68,44 @@ func describe(x *workload.Workload) string {
 	return strings.Join(parts, ", ")
 }
 
-// evidence says what a result rests on.
+// evidence says what a result rests on, and how far off it may be.
 func evidence(r *study.Result) string {
-	p := r.Provenance
-	if p == nil {
+	if r.Provenance == nil {
 		return ""
 	}
-	s := fmt.Sprintf("%s, PyTorch %s, on an %s", capital(r.Engine), p.PyTorch, p.GPU)
+	return strings.Join(nonEmpty(origin(r, true), accuracy(r)), "; ")
+}
+
+// origin says what a result rests on, with or without the card.
+func origin(r *study.Result, card bool) string {
+	p := r.Provenance
+	s := "Measured with PyTorch " + p.PyTorch
 	if r.Engine == study.Predicted {
-		s = fmt.Sprintf("Predicted, for PyTorch %s, on an %s", p.PyTorch, p.GPU)
+		s = "Predicted, for PyTorch " + p.PyTorch
 	}
-	if p.GPUMemory > 0 {
-		s += fmt.Sprintf(" of %v", p.GPUMemory)
+	if card {
+		s += ", on an " + p.GPU
+		if p.GPUMemory > 0 {
+			s += fmt.Sprintf(" of %v", p.GPUMemory)
+		}
 	}
 	if p.Time != nil {
 		s += p.Time.UTC().Format(", 2006-01-02")
 	}
+	return s
+}
+
+// accuracy says how far off a prediction may be.
+func accuracy(r *study.Result) string {
+	a := r.Provenance.Accuracy
 	switch {
 	case r.Engine == study.Measured:
-	case p.Accuracy == nil:
-		s += "; how far off such predictions are is not known"
+		return ""
+	case a == nil:
+		return "how far off such predictions are is not known"
 	default:
-		s += fmt.Sprintf("; of %d such predictions that were measured, the worst was %s off", p.Accuracy.Workloads, share(p.Accuracy.Allocated.Worst))
+		return fmt.Sprintf("of %d such predictions that were measured, the worst was %s off", a.Workloads, share(a.Allocated.Worst))
 	}
-	return s
 }
 
 func estimated(engine string) string {

@@ -39,10 +39,16 @@ type theme struct {
 	peak, allocated, reserved     color.NRGBA
 	failure                       color.NRGBA
 	phases                        [4]color.NRGBA
+	series                        [seriesStyles]color.NRGBA // of charts; apart in brightness too
 	of                            func(timeline.Color) color.NRGBA
 }
 
+// seriesStyles is how many series a chart can tell apart.
+const seriesStyles = 6
+
 var dark = theme{
+	series: [...]color.NRGBA{rgb(0x00c46a), rgb(0x3f6fd8), rgb(0xf2c14e), rgb(0x9a4fb5), rgb(0x8fd3e8), rgb(0xc25555)},
+
 	background: rgb(0x0a0a0a), grid: rgb(0x1e1e1e), text: rgb(0xd8d8d8), muted: rgb(0x8a8a8a),
 	peak: rgb(0x00ff88), allocated: rgb(0x7fd8ff), reserved: rgb(0xf0f0f0),
 	failure: rgb(0xff4d4d), phases: [...]color.NRGBA{rgb(0x27684a), rgb(0x2f558f), rgb(0x6a4588), rgb(0x7d5c2b)},
@@ -53,6 +59,8 @@ var dark = theme{
 }
 
 var light = theme{
+	series: [...]color.NRGBA{rgb(0x1d4e89), rgb(0xf0a35e), rgb(0x2a9d6f), rgb(0xc9b6e4), rgb(0x8c2f39), rgb(0x8fb8c9)},
+
 	background: rgb(0xffffff), grid: rgb(0xe6e6e6), text: rgb(0x1a1a1a), muted: rgb(0x6a6a6a),
 	peak: rgb(0x00804a), allocated: rgb(0x0077b6), reserved: rgb(0x202020),
 	failure: rgb(0xc62828), phases: [...]color.NRGBA{rgb(0xa6dcc0), rgb(0xb3cdf2), rgb(0xd8bdeb), rgb(0xedd3a4)},

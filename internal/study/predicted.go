@@ -17,6 +17,9 @@ type Predictor struct{}
 // the first step makes the optimizer's state, and the second shows it.
 const settled = 2
 
+// Engine implements Profiler.
+func (Predictor) Engine() string { return Predicted }
+
 // Profile implements Profiler.
 func (Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
 	if err := ctx.Err(); err != nil {
@@ -28,7 +31,7 @@ func (Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
 		return nil, err
 	}
 	p := &Profile{
-		Engine: Predicted, Trace: s.TraceAfter(warmup), Phases: s.PhasesAfter(warmup), StepSeconds: []float64{s.StepSeconds()},
+		Trace: s.TraceAfter(warmup), Phases: s.PhasesAfter(warmup), StepSeconds: []float64{s.StepSeconds()},
 		Provenance: Provenance{
 			GPU: c.Card.Name, GPUMemory: c.Card.Memory.Bytes, PyTorch: predict.PyTorchVersion, Settings: settingsOf(c.Workload),
 		},

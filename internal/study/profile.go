@@ -20,6 +20,7 @@ type Cell struct {
 	Device string // cuda, cuda:1, mps or cpu; "" is cuda
 	Warmup int    // steps that run first and are not recorded
 	Steps  int    // steps that are recorded, at least 1
+	Err    error  // why there is no such cell, nil if there is; then the rest may be missing
 }
 
 // Profiler profiles cells. There are two: Predictor, and one that measures on
@@ -29,13 +30,14 @@ type Cell struct {
 // fit is no error: its Profile says so in OutOfMemory. Errors are what keeps
 // the cell from being profiled at all; the other cells of a study go on.
 type Profiler interface {
+	// Engine is the kind of evidence that it gives, Predicted or Measured.
+	Engine() string
 	Profile(ctx context.Context, c Cell) (*Profile, error)
 }
 
 // Profile is what a profiler saw of a cell. Everything else that a study says
 // is worked out from it.
 type Profile struct {
-	Engine string // Predicted or Measured
 	// Trace holds the recorded steps and what was live before them. Marks named
 	// as the Mark constants of package trace begin and end the parts of each
 	// step. Nil if the cell ran out of memory and nothing could be saved.

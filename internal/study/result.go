@@ -102,8 +102,8 @@ func lastAlloc(t *trace.Trace, s span) int {
 }
 
 // NewResult works out what a profile says.
-func NewResult(c Cell, p *Profile) *Result {
-	r := &Result{Workload: c.Workload, Engine: p.Engine, OutOfMemory: p.OutOfMemory, Provenance: &p.Provenance}
+func NewResult(c Cell, engine string, p *Profile) *Result {
+	r := &Result{Workload: c.Workload, Engine: engine, OutOfMemory: p.OutOfMemory, Provenance: &p.Provenance}
 	if seconds, ok := median(p.StepSeconds); ok {
 		r.StepSeconds = &seconds
 	}
@@ -112,7 +112,9 @@ func NewResult(c Cell, p *Profile) *Result {
 	}
 	if p.Trace != nil && len(p.Trace.Events) > 0 {
 		lifetimes := Classified(c.Workload, p.Trace)
-		r.addCauses(p.Trace, lifetimes)
+		if p.OutOfMemory == nil { // else the trace is not of those peaks
+			r.addCauses(p.Trace, lifetimes)
+		}
 		r.Largest = largest(p.Trace, lifetimes)
 	}
 	return r

@@ -19,7 +19,7 @@ func profile(t *testing.T, c Cell) (*Profile, *Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, NewResult(c, p)
+	return p, NewResult(c, Predicted, p)
 }
 
 // What each phase's peak is made of adds up to what the allocator's statistics

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"memorymark/internal/study"
+)
+
+// cellProgress tells on stderr how far a study has come: as a bar where that
+// is a terminal, else as a line now and then, so that logs of long runs show
+// it and short ones stay quiet.
+type cellProgress struct {
+	e        *env
+	terminal bool
+	next     time.Time // when to tell
+	drawn    bool
+	last     study.Progress
+}
+
+// logEvery is how often a log hears of progress.
+const logEvery = 15 * time.Second
+
+func (e *env) newCellProgress() *cellProgress {
+	p := &cellProgress{e: e, next: time.Now().Add(progressDelay)}
+	if f, ok := e.stderr.(*os.File); ok {
+		p.terminal = term.IsTerminal(int(f.Fd()))
+	}
+	if !p.terminal {
+		p.next = time.Now().Add(logEvery)
+	}
+	return p
+}
+
+// tell is called after each cell.
+func (p *cellProgress) tell(now study.Progress) {
+	p.last = now
+	if time.Now().Before(p.next) {
+		return
+	}
+	if p.terminal {
+		p.next, p.drawn = time.Now().Add(progressEvery), true
+		fmt.Fprint(p.e.stderr, "\r"+progressLine(now)+"\x1b[K")
+		return
+	}
+	p.next = time.Now().Add(logEvery)
+	fmt.Fprintln(p.e.stderr, progressLine(now))
+}
+
+func progressLine(p study.Progress) string {
+	done := p.Done * progressWidth / max(p.Total, 1)
+	s := fmt.Sprintf("[%s%s] %d of %d cells", strings.Repeat("#", done), strings.Repeat(".", progressWidth-done), p.Done, p.Total)
+	if p.Left > 0 {
+		s += fmt.Sprintf(", about %v left", p.Left.Round(time.Second))
+	}
+	return s
+}
+
+// end removes the bar, and says what an interrupted run has done.
+func (p *cellProgress) end(err error, resume string) {
+	if p.drawn {
+		fmt.Fprint(p.e.stderr, "\r\x1b[K")
+	}
+	if err != nil && p.last.Done > 0 && p.last.Done < p.last.Total {
+		p.e.notice("%d of %d cells are done; %s", p.last.Done, p.last.Total, resume)
+	}
+}

@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"memorymark/internal/report"
+	"memorymark/internal/study"
+	"memorymark/internal/workload"
+)
+
+type sweepFlags struct {
+	*engineFlag
+	*stepFlags
+	set     *pflag.FlagSet
+	outputs []string
+	format  string
+	resume  string
+	style   report.Style
+}
+
+func newSweep(e *env) *cobra.Command {
+	var f sweepFlags
+	c := &cobra.Command{
+		Use:   "sweep",
+		Short: "The memory of a grid of workloads, as a table or a picture",
+		Long: "Profiles every combination of the values given: each key of a workload takes one value\n" +
+			"or several, with commas between. Predictions run on all cores, measurements one after\n" +
+			"the other. A cell that does not fit the card says so in its place, and the rest go on.\n\n" +
+			"The table goes to standard output. -o writes files too, as many as are named, each in\n" +
+			"the format of its name: .txt, .md, .csv, .json, .svg or .png. With --resume, finished\n" +
+			"cells are kept in a file, and the same command goes on where it was stopped.",
+		Example: "  memorymark sweep\n" +
+			"  memorymark sweep --model-size small,xl --context-length 128,256,512,1024 -o contexts.svg\n" +
+			"  memorymark sweep --model gpt2 --batch 1,2,4,8,16 --checkpointing false,true --format markdown",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c, e) },
+	}
+	f.engineFlag = addEngineFlag(c)
+	f.stepFlags = addStepFlags(c, 5, 1)
+	f.addAxes(c)
+	flags := c.Flags()
+	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "a `file` to write; may be given several times")
+	flags.StringVar(&f.format, "format", "text", "`format` on standard output: text, markdown, csv, json, svg or png")
+	flags.StringVar(&f.resume, "resume", "", "keep finished cells in a `file`, and take those that are there")
+	flags.StringVar(&f.style.Title, "title", "", "`text` above a picture")
+	flags.BoolVar(&f.style.Light, "light", false, "pictures dark on white, for print")
+	flags.IntVar(&f.style.Width, "width", 0, "`pixels` across (default 1600)")
+	flags.IntVar(&f.style.Height, "height", 0, "`pixels` down (default 900)")
+	return c
+}
+
+// sweepAxes are the flags that have names of their own, in the order in which
+// tables show them, the key that each stands for, and its default.
+var sweepAxes = []struct{ flag, key, values string }{
+	{"model-size", "model", "small,medium,large,xl,2.7B"},
+	{"context-length", "sequence", "128,256,512"},
+	{"profile-type", "phase", "forward,training"},
+	{"precision", "precision", "fp32,amp-bf16"},
+	{"batch-size", "batch", "4"},
+}
+
+func (f *sweepFlags) addAxes(c *cobra.Command) {
+	flags := c.Flags()
+	flags.String("model", "", "`ids` of memorymark models, or paths to config.json, instead of --model-size")
+	for _, a := range sweepAxes {
+		flags.String(a.flag, "", "`values` (default "+a.values+")")
+	}
+	for _, key := range workloadFlagHelp {
+		if name := flagName(key.key); flags.Lookup(name) == nil && key.key != "id" {
+			flags.String(name, "", key.help)
+		}
+	}
+	flags.Lookup("gpu").Usage = "`ids` of memorymark gpus (default: this machine's card, else " + studyCard + ")"
+	f.set = flags
+}
+
+func (f *sweepFlags) run(c *cobra.Command, e *env) error {
+	profiler, err := f.profiler()
+	if err != nil {
+		return err
+	}
+	if err := f.checkOutputs(); err != nil {
+		return err
+	}
+	grid, err := f.grid()
+	if err != nil {
+		return err
+	}
+	points := grid.Points()
+	cells, err := f.cells(c, e, points)
+	if err != nil {
+		return err
+	}
+	results, err := f.profile(c, e, profiler, cells)
+	if err != nil {
+		return err
+	}
+	sweep := &report.Sweep{Axes: grid.Axes}
+	wrong := 0
+	for i, r := range results {
+		sweep.Cells = append(sweep.Cells, report.SweepCell{Values: points[i].Values, Result: r})
+		if r.Error != "" {
+			wrong++
+		}
+	}
+	if err := f.write(e, sweep); err != nil {
+		return err
+	}
+	if wrong > 0 {
+		return badInput("", "%d of %d cells could not be profiled; their lines say why", wrong, len(cells))
+	}
+	return nil
+}
+
+// grid reads the axes off the flags.
+func (f *sweepFlags) grid() (*study.Grid, error) {
+	g := &study.Grid{Base: workload.Draft{}}
+	taken := make(map[string]bool)
+	for _, a := range sweepAxes {
+		values, err := f.valuesOf(a.flag, a.key, a.values)
+		if err != nil {
+			return nil, err
+		}
+		taken[a.key] = true
+		g.Axes = append(g.Axes, study.Axis{Key: a.key, Values: values})
+	}
+	for _, key := range workload.Keys() {
+		flag := f.set.Lookup(flagName(key))
+		switch {
+		case flag == nil || !flag.Changed || taken[key]:
+		case key == "config":
+			g.Base.Set(key, flag.Value.String())
+		default:
+			g.Axes = append(g.Axes, study.Axis{Key: key, Values: split(flag.Value.String())})
+		}
+	}
+	if n := g.Size(); n > study.MostCells {
+		return nil, badUsage("give fewer values", "the grid has more than %d cells", study.MostCells)
+	}
+	return g, nil
+}
+
+// valuesOf returns the values of a key that two flags may set: the one that
+// profiles have, and the workload's own.
+func (f *sweepFlags) valuesOf(flag, key, standard string) ([]string, error) {
+	own := f.set.Lookup(flagName(key))
+	if own.Changed && flag != flagName(key) {
+		if f.set.Changed(flag) {
+			return nil, badUsage("", "--%s and --%s are the same: give one of them", flag, own.Name)
+		}
+		return split(own.Value.String()), nil
+	}
+	values := split(standard)
+	if given := f.set.Lookup(flag); given.Changed {
+		values = split(given.Value.String())
+	}
+	for i, v := range values {
+		var err error
+		switch key {
+		case "model":
+			values[i], err = study.ModelOf(v)
+		case "phase":
+			var phase workload.Phase
+			phase, err = study.PhaseOf(v)
+			values[i] = string(phase)
+		case "sequence", "batch":
+			err = positiveFlag(flag, v)
+		}
+		if err != nil {
+			return nil, badWord(err)
+		}
+	}
+	return values, nil
+}
+
+// badWord makes an error about a flag of one that names it without dashes.
+func badWord(err error) error {
+	if strings.HasPrefix(err.Error(), "--") {
+		return err
+	}
+	return badUsage("", "--%w", err)
+}
+
+// split returns the values of a list, each once.
+func split(list string) []string {
+	var out []string
+	for _, v := range strings.Split(list, ",") {
+		if v = strings.TrimSpace(v); !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// cells makes a cell of each point; one that makes no sense says why in its
+// place, unless none does.
+func (f *sweepFlags) cells(c *cobra.Command, e *env, points []study.Point) ([]study.Cell, error) {
+	cells := make([]study.Cell, len(points))
+	good := 0
+	for i, p := range points {
+		var err error
+		if cells[i], err = e.cell(c, p.Draft, f.stepFlags); err != nil {
+			cells[i] = study.Cell{Err: err}
+		} else {
+			good++
+		}
+	}
+	if good == 0 {
+		return nil, cells[0].Err
+	}
+	return cells, nil
+}
+
+// profile runs the cells.
+func (f *sweepFlags) profile(c *cobra.Command, e *env, p study.Profiler, cells []study.Cell) ([]*study.Result, error) {
+	progress := e.newCellProgress()
+	options := study.Options{Progress: progress.tell}
+	again := "with --resume FILE it would go on there"
+	if f.resume != "" {
+		journal, err := study.OpenJournal(f.resume, currentVersion().String())
+		if err != nil {
+			return nil, badInput("", "--resume: %w", err)
+		}
+		defer journal.Close()
+		options.Journal = journal
+		again = "the same command goes on there"
+	}
+	results, err := study.Run(c.Context(), p, cells, options)
+	progress.end(err, again)
+	return results, err
+}
+
+// sweepFormats are how a sweep can be written, by the names of formats.
+var sweepFormats = map[string]func(*report.Sweep, io.Writer, report.Style) error{
+	"text":     func(s *report.Sweep, w io.Writer, _ report.Style) error { return writeText(w, fileWidth, s.Write) },
+	"markdown": func(s *report.Sweep, w io.Writer, _ report.Style) error { return s.WriteMarkdown(w) },
+	"csv":      func(s *report.Sweep, w io.Writer, _ report.Style) error { return s.WriteCSV(w) },
+	"json":     func(s *report.Sweep, w io.Writer, _ report.Style) error { return writeJSON(w, s) },
+	"svg":      (*report.Sweep).SVG,
+	"png":      (*report.Sweep).PNG,
+}
+
+// fileWidth is how wide the text of a file may be.
+const fileWidth = 120
+
+// formatOf is the format that the name of a file means, "" if none.
+func formatOf(path string) string {
+	names := map[string]string{".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png"}
+	return names[strings.ToLower(filepath.Ext(path))]
+}
+
+func (f *sweepFlags) checkOutputs() error {
+	if sweepFormats[f.format] == nil {
+		return badUsage("", "--format is %q; it must be text, markdown, csv, json, svg or png", f.format)
+	}
+	for _, o := range f.outputs {
+		if formatOf(o) == "" {
+			return badUsage("", "--output %s: the name must end in .txt, .md, .csv, .json, .svg or .png", o)
+		}
+	}
+	return nil
+}
+
+func (f *sweepFlags) write(e *env, s *report.Sweep) error {
+	for _, o := range f.outputs {
+		if err := writeFile(o, func(w io.Writer) error { return sweepFormats[formatOf(o)](s, w, f.style) }); err != nil {
+			return err
+		}
+	}
+	if e.json || f.format == "text" {
+		return e.print(s, s.Write)
+	}
+	return sweepFormats[f.format](s, e.stdout, f.style)
+}

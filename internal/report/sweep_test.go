@@ -1,0 +1,126 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"strings"
+	"testing"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/study"
+	"memorymark/internal/workload"
+)
+
+// sweepOf makes a sweep in which every cell has a peak of its own, and every
+// third does not fit.
+func sweepOf(axes ...study.Axis) *Sweep {
+	s := &Sweep{Axes: axes}
+	for i, p := range (study.Grid{Axes: axes}).Points() {
+		peak := study.Peak{Phase: "backward", Allocated: bytesize.Bytes(i+1) * bytesize.GiB, Reserved: bytesize.Bytes(i+2) * bytesize.GiB}
+		r := &study.Result{
+			Workload: &workload.Workload{Model: "lm-small"}, Engine: study.Predicted, Peak: &peak,
+			Phases:     []study.PhaseUsage{{Name: "forward", Peak: peak}, {Name: "backward", Peak: peak}},
+			Provenance: &study.Provenance{GPU: "NVIDIA H200", PyTorch: "2.11"},
+		}
+		if i%3 == 2 {
+			r.OutOfMemory = &study.OutOfMemory{Needs: peak.Reserved, Limit: 2 * bytesize.GiB}
+		}
+		s.Cells = append(s.Cells, SweepCell{Values: p.Values, Result: r})
+	}
+	return s
+}
+
+var (
+	batches    = study.Axis{Key: "batch", Values: []string{"1", "2", "10"}}
+	contexts   = study.Axis{Key: "sequence", Values: []string{"512", "128"}}
+	types      = study.Axis{Key: "phase", Values: []string{"forward", "train"}}
+	precisions = study.Axis{Key: "precision", Values: []string{"fp32", "amp-bf16"}}
+	models     = study.Axis{Key: "model", Values: []string{"lm-small", "lm-xl"}}
+	oneGPU     = study.Axis{Key: "gpu", Values: []string{"h200"}}
+)
+
+// What is varied decides what a chart shows.
+func TestSweepCharts(t *testing.T) {
+	for name, test := range map[string]struct {
+		axes   []study.Axis
+		x      string
+		lines  bool
+		series []string
+		panels []string
+	}{
+		"against the context, by type":   {[]study.Axis{contexts, types, oneGPU}, "context length (tokens)", true, []string{"forward", "training"}, []string{""}},
+		"precisions in groups of bars":   {[]study.Axis{contexts, precisions}, "context length (tokens)", false, []string{"fp32", "amp-bf16"}, []string{""}},
+		"lines against the batch":        {[]study.Axis{batches, precisions}, "batch size (samples)", true, []string{"fp32", "amp-bf16"}, []string{""}},
+		"parts of a step":                {[]study.Axis{batches}, "batch size (samples)", true, []string{"peak in forward", "peak in backward"}, []string{""}},
+		"panels":                         {[]study.Axis{models, contexts, types}, "context length (tokens)", true, []string{"forward", "training"}, []string{"model small", "model xl"}},
+		"nothing but words":              {[]study.Axis{models, precisions}, "model", false, []string{"fp32", "amp-bf16"}, []string{""}},
+		"a single cell":                  {[]study.Axis{oneGPU}, "model", false, []string{"peak in forward", "peak in backward"}, []string{""}},
+		"batches are more than contexts": {[]study.Axis{contexts, batches}, "batch size (samples)", true, []string{"128", "512"}, []string{""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sweepOf(test.axes...)
+			c, err := s.chart()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var panels []string
+			for _, p := range c.panels {
+				panels = append(panels, p.title)
+				for _, values := range p.values {
+					for _, v := range values {
+						if !v.there || v.bytes == 0 {
+							t.Errorf("panel %q misses a cell", p.title)
+						}
+					}
+				}
+			}
+			if c.xName != test.x || (c.at != nil) != test.lines || strings.Join(panels, ";") != strings.Join(test.panels, ";") || len(c.series) != len(test.series) {
+				t.Errorf("x %q, lines %v, series %q, panels %q", c.xName, c.at != nil, c.series, panels)
+			}
+			checkPictures(t, s)
+		})
+	}
+}
+
+// checkPictures draws a sweep both ways and both light and dark.
+func checkPictures(t *testing.T, s *Sweep) {
+	t.Helper()
+	for _, style := range []Style{{}, {Light: true, Width: 640, Height: 360}} {
+		var svg, image bytes.Buffer
+		if err := errors.Join(s.SVG(&svg, style), s.PNG(&image, style)); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Cells) > 2 && !strings.Contains(svg.String(), "does not fit") {
+			t.Error("the picture does not say what does not fit")
+		}
+		d := xml.NewDecoder(&svg)
+		for {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := png.Decode(&image); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestSweepTooMuchForAPicture(t *testing.T) {
+	gpus := study.Axis{Key: "gpu", Values: strings.Split("a b c d e f g h i j k l m n", " ")}
+	if _, err := sweepOf(contexts, types, models, gpus).chart(); err == nil {
+		t.Error("28 panels were drawn")
+	}
+}
+
+// Along an axis of numbers, they are in order.
+func TestSweepAxisIsInOrder(t *testing.T) {
+	c, err := sweepOf(contexts, types).chart()
+	if err != nil || c.at[0] != 128 || c.places[1] != "512" {
+		t.Errorf("%v %v %v", c.at, c.places, err)
+	}
+}
