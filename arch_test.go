@@ -68,6 +68,10 @@ var bans = []struct {
 		why: "a job's payload, progress and result are opaque to the queue: it takes no business decisions",
 	},
 	{
+		who: rooms("worker"), ban: full([]string{"internal/..."}), but: full(rooms("job")),
+		why: "a worker gets what it runs as a function, so that measuring can change without the loop",
+	},
+	{
 		except: rooms("cli"), ban: []string{"github.com/spf13/..."},
 		why: "flags are the command line's; the server offers the same without them",
 	},

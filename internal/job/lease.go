@@ -111,9 +111,6 @@ func (l *Lease) Progress(data json.RawMessage) error {
 // eventTimeout is how long an event may take; progress is not worth more.
 const eventTimeout = 5 * time.Second
 
-// retryEvery is how long to wait before a report is tried again.
-const retryEvery = 500 * time.Millisecond
-
 // Succeed stores the result and then ends the job. It tries until the context
 // ends; the result is worth waiting for a server that restarts. ErrLost and
 // ErrCancelled say that the result does not count.
@@ -122,13 +119,19 @@ func (l *Lease) Succeed(ctx context.Context, result json.RawMessage) error {
 		return l.Fail(ctx, fmt.Sprintf("the result of %d bytes is not JSON or has more than %d", len(result), MaxPayload))
 	}
 	key := resultKey(l.record.ID, l.record.Attempt)
-	if err := insist(ctx, func() error {
+	err := insist(ctx, func(ctx context.Context) error {
 		_, err := l.link.results.Put(ctx, key, result)
 		return err
-	}); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("store result of job %s: %w", l.record.ID, err)
 	}
-	return l.end(ctx, Succeeded, "")
+	err = l.end(ctx, Succeeded, "")
+	if errors.Is(err, ErrLost) || errors.Is(err, ErrCancelled) {
+		// Nothing refers to it; if this fails too, it goes with the job.
+		err = errors.Join(err, l.link.results.Purge(ctx, key, jetstream.PurgeTTL(deletedTrace)))
+	}
+	return err
 }
 
 // Fail ends the job with the reason.
@@ -143,8 +146,9 @@ func (l *Lease) GiveBack(ctx context.Context, reason string) error {
 	return l.message.Nak()
 }
 
-// Drop ends a lease that was lost or whose job was cancelled.
-func (l *Lease) Drop() error { return l.message.Nak() }
+// Drop takes the message of a job that was cancelled out of the queue. A lease
+// that was lost has no say in its message any more.
+func (l *Lease) Drop() error { return l.message.Ack() }
 
 func (l *Lease) end(ctx context.Context, s State, reason string) error {
 	l.pending.Wait()
@@ -153,7 +157,7 @@ func (l *Lease) end(ctx context.Context, s State, reason string) error {
 	}
 	// If this gets lost, the message comes back and is found to be of a job
 	// that has ended.
-	return l.message.DoubleAck(ctx)
+	return l.message.Ack()
 }
 
 // report changes the record, until it is known that it was or cannot be.
@@ -162,7 +166,7 @@ func (l *Lease) report(ctx context.Context, s State, reason string) error {
 	if err != nil {
 		return err
 	}
-	return insist(ctx, func() error {
+	return insist(ctx, func(ctx context.Context) error {
 		r, err := l.held(ctx)
 		if errors.Is(err, ErrLost) && r.Attempt == next.Attempt && r.State == next.State {
 			return nil // an earlier try did it, and its answer was lost
@@ -174,20 +178,4 @@ func (l *Lease) report(ctx context.Context, s State, reason string) error {
 		_, err = change(ctx, l.link.records, r, next)
 		return err
 	})
-}
-
-// insist calls a function until it succeeds, the context ends, or nothing can
-// be hoped for.
-func insist(ctx context.Context, f func() error) error {
-	for {
-		err := f()
-		if err == nil || errors.Is(err, ErrLost) || errors.Is(err, ErrCancelled) || errors.Is(err, nats.ErrMaxPayload) {
-			return err
-		}
-		select {
-		case <-time.After(retryEvery):
-		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
-		}
-	}
 }

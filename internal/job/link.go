@@ -139,6 +139,7 @@ func (l *Link) restored() {
 // lease.
 func (l *Link) Close() {
 	if l.owned {
+		l.conn.FlushTimeout(time.Second) //nolint:errcheck // acknowledgements that get lost are only late
 		l.conn.Close()
 	}
 }

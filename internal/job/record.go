@@ -81,17 +81,21 @@ func (q *Queue) get(ctx context.Context, id string) (record, error) {
 // that was just submitted must not be missing. It returns ErrNotFound if there
 // is none or if it marks a deletion.
 func lastMessage(ctx context.Context, conn *nats.Conn, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
 	question, err := json.Marshal(map[string]string{"last_by_subj": subject})
 	if err != nil {
 		return nil, err
 	}
-	reply, err := conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, question)
+	var reply *nats.Msg
+	err = answer(ctx, func(ctx context.Context) (err error) {
+		if reply, err = conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, question); err != nil {
+			return fmt.Errorf("read %s: %w", subject, err)
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", subject, err)
+		return nil, err
 	}
-	var answer struct {
+	var found struct {
 		Message *struct {
 			Sequence uint64    `json:"seq"`
 			Header   []byte    `json:"hdrs"`
@@ -100,15 +104,15 @@ func lastMessage(ctx context.Context, conn *nats.Conn, stream, subject string) (
 		} `json:"message"`
 		Error *jetstream.APIError `json:"error"`
 	}
-	if err := json.Unmarshal(reply.Data, &answer); err != nil {
+	if err := json.Unmarshal(reply.Data, &found); err != nil {
 		return nil, fmt.Errorf("read %s: %w", subject, err)
 	}
-	m := answer.Message
+	m := found.Message
 	switch {
-	case answer.Error != nil && answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+	case found.Error != nil && found.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
 		return nil, ErrNotFound
-	case answer.Error != nil:
-		return nil, fmt.Errorf("read %s: %w", subject, answer.Error)
+	case found.Error != nil:
+		return nil, fmt.Errorf("read %s: %w", subject, found.Error)
 	case m == nil || len(m.Data) == 0 && len(m.Header) > 0:
 		return nil, ErrNotFound
 	}
@@ -145,27 +149,29 @@ func (q *Queue) Result(ctx context.Context, id string) (json.RawMessage, error) 
 
 // mutate changes a record, however often others change it meanwhile. The
 // function returns the next state of the job or an error, which ends it.
-func (q *Queue) mutate(ctx context.Context, id string, f func(Job) (Job, error)) (record, error) {
-	for {
-		r, err := q.get(ctx, id)
-		if err != nil {
-			return r, err
+func (q *Queue) mutate(ctx context.Context, id string, f func(Job) (Job, error)) (r record, err error) {
+	var next Job
+	err = answer(ctx, func(ctx context.Context) error {
+		if r, err = q.get(ctx, id); err != nil {
+			return err
 		}
-		next, err := f(r.Job)
-		if err != nil {
-			return r, err
+		if next.ID != "" && r.State == next.State && r.Attempt == next.Attempt {
+			return nil // an earlier try did it, and its answer was lost
 		}
-		if _, err = change(ctx, q.records, r, next); errors.Is(err, errChanged) {
-			continue
-		} else if err != nil {
-			return r, err
+		if next, err = f(r.Job); err != nil {
+			return err
 		}
-		// Read again for the time of the change, and so that a list shows it.
-		if r, err = q.get(ctx, id); err == nil {
-			q.index.put(r)
-		}
+		_, err = change(ctx, q.records, r, next)
+		return err
+	})
+	if err != nil {
 		return r, err
 	}
+	// Read again for the time of the change, and so that a list shows it.
+	if r, err = q.get(ctx, id); err == nil {
+		q.index.put(r)
+	}
+	return r, err
 }
 
 // Cancel ends a job that has not ended. Its worker is told to stop; what it

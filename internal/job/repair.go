@@ -86,11 +86,11 @@ func (q *Queue) requeue(ctx context.Context, id string) error {
 func (q *Queue) takeAway(ctx context.Context, seen record) error {
 	r, err := q.mutate(ctx, seen.ID, func(j Job) (Job, error) {
 		if j.State != Running || j.Attempt != seen.Attempt {
-			return j, errChanged
+			return j, ErrLost
 		}
 		return j.silent()
 	})
-	if errors.Is(err, errChanged) || errors.Is(err, ErrNotFound) {
+	if errors.Is(err, ErrLost) || errors.Is(err, ErrNotFound) {
 		return nil
 	}
 	if err == nil && r.State.Ended() {

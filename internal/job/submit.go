@@ -73,7 +73,12 @@ func (q *Queue) create(ctx context.Context, j Job) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := q.records.Create(ctx, j.ID, data); err != nil {
+	err = answer(ctx, func(ctx context.Context) error {
+		_, err := q.records.Create(ctx, j.ID, data)
+		return err
+	})
+	// If it exists, an earlier try made it: nobody else has this id.
+	if err != nil && !errors.Is(err, jetstream.ErrKeyExists) {
 		return nil, fmt.Errorf("store job: %w", err)
 	}
 	if err := q.enqueue(ctx, j); err != nil {
@@ -91,7 +96,10 @@ func (q *Queue) create(ctx context.Context, j Job) (*Job, error) {
 // enqueue publishes a job's message. It returns nil if it is there already.
 func (q *Queue) enqueue(ctx context.Context, j Job) error {
 	subject := subjectOf(j.Card, j.Key)
-	_, err := q.js.Publish(ctx, subject, []byte(j.ID))
+	err := answer(ctx, func(ctx context.Context) error {
+		_, err := q.js.Publish(ctx, subject, []byte(j.ID))
+		return err
+	})
 	var api *jetstream.APIError
 	if err == nil || !errors.As(err, &api) || api.ErrorCode != errCodeStoreFailed {
 		return err
@@ -119,7 +127,8 @@ func (q *Queue) openCard(ctx context.Context, card string) error {
 	if _, ok := q.cards.Load(card); ok {
 		return nil
 	}
-	if err := createConsumer(ctx, q.js, card, q.config.Lease); err != nil {
+	err := answer(ctx, func(ctx context.Context) error { return createConsumer(ctx, q.js, card, q.config.Lease) })
+	if err != nil {
 		return fmt.Errorf("open the queue of %s: %w", card, err)
 	}
 	q.cards.Store(card, true)

@@ -1,0 +1,64 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// An engine that restarts, or whose cluster elects a leader, is away for
+// seconds. Everything here can be repeated without harm, so it is: after
+// retryEvery, and after tryTime at the most, because an answer that went to a
+// broken connection never comes. A server's caller waits for answerTime in all.
+const (
+	retryEvery = 100 * time.Millisecond
+	tryTime    = 2 * time.Second
+	answerTime = 15 * time.Second
+)
+
+// insist calls a function until it succeeds, the context ends, or there is no
+// hope.
+func insist(ctx context.Context, f func(context.Context) error) error {
+	for {
+		once, cancel := context.WithTimeout(ctx, tryTime)
+		err := f(once)
+		cancel()
+		if !transient(err) {
+			return err
+		}
+		select {
+		case <-time.After(retryEvery):
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// answer insists, but not for longer than somebody waits for an answer.
+func answer(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return insist(ctx, f)
+}
+
+// transient reports whether an error may be gone in a moment.
+func transient(err error) bool {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.Code == http.StatusServiceUnavailable && api.ErrorCode != errCodeStoreFailed
+	}
+	for _, e := range []error{
+		errChanged, errBehind, context.DeadlineExceeded,
+		nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
+		jetstream.ErrNoStreamResponse,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}

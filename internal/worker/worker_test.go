@@ -1,0 +1,447 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"memorymark/internal/job"
+)
+
+const (
+	testLease = time.Second
+	testToken = "let me in"
+	patience  = 30 * time.Second // after which a test that waits has failed
+)
+
+// task is the payload of tests, which say what should happen to them.
+type task struct {
+	Do    string `json:"do"` // succeed, fail, die, hang, ignore, wait or panic
+	Input int    `json:"input"`
+}
+
+// perform is the Runner of tests.
+func perform(ctx context.Context, payload json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
+	var p task
+	if err := json.Unmarshal(payload, &p); err != nil {
+		return nil, err
+	}
+	progress(json.RawMessage(fmt.Sprintf(`{"began":%d}`, p.Input)))
+	switch p.Do {
+	case "fail":
+		return nil, errors.New("it does not fit")
+	case "die":
+		os.Exit(1)
+	case "panic":
+		panic("oh")
+	case "wait": // until it is told to stop
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case "ignore": // that it is told to stop
+		time.Sleep(10 * patience)
+	}
+	return json.RawMessage(fmt.Sprintf(`{"output":%d}`, p.Input*p.Input)), nil
+}
+
+// lab is a queue with a listener, and workers in this process.
+type lab struct {
+	*testing.T
+	q   *job.Queue
+	ctx context.Context
+	url string
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	q, err := job.Open(ctx, job.Config{
+		Dir: t.TempDir(), Lease: testLease, Listen: "127.0.0.1:0",
+		Authorize: func(token string) bool { return token == testToken },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(q.Close)
+	return &lab{T: t, q: q, ctx: ctx, url: "nats://" + q.ListenAddr().String()}
+}
+
+func (l *lab) submit(p task) *job.Job {
+	l.Helper()
+	payload, err := json.Marshal(p)
+	if err != nil {
+		l.Fatal(err)
+	}
+	j, _, err := l.q.Submit(l.ctx, job.Request{Card: "t4", Payload: payload})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return j
+}
+
+// link joins the queue as a worker would, by way of an address.
+func (l *lab) link(url string) *job.Link {
+	l.Helper()
+	link, err := job.Join(l.ctx, job.JoinConfig{URL: url, Token: testToken})
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.Cleanup(link.Close)
+	return link
+}
+
+// start runs a worker with one card until the test ends or the returned
+// function is called, which waits and returns what Run returned.
+func (l *lab) start(url string, c Config) (stop func() error) {
+	l.Helper()
+	if c.Slots == nil {
+		c.Slots = []Slot{{Card: job.Card{ID: "t4"}, Run: perform}}
+	}
+	c.Log = slog.New(slog.NewTextHandler(l.Output(), nil))
+	w := newWorker(l.link(url), c)
+	w.stop = testLease / 2
+	ctx, cancel := context.WithCancel(l.ctx)
+	done := make(chan error, 1)
+	go func() { done <- w.run(ctx) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	l.Cleanup(func() { stop() })
+	return stop
+}
+
+// reach waits until a job is in a state.
+func (l *lab) reach(id string, s job.State) *job.Job {
+	l.Helper()
+	for {
+		j, err := l.q.Get(l.ctx, id)
+		if err != nil {
+			l.Fatalf("job %s is not %s: %v", id, s, err)
+		}
+		if j.State == s {
+			return j
+		}
+		if j.State.Ended() {
+			l.Fatalf("job %s is %s, not %s: %s", id, j.State, s, j.Reason)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (l *lab) result(id string) string {
+	l.Helper()
+	r, err := l.q.Result(l.ctx, id)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return string(r)
+}
+
+func TestReports(t *testing.T) {
+	l := newLab(t)
+	l.start(l.url, Config{Host: "rack-1", Version: "v1"})
+	j := l.reach(l.submit(task{Do: "succeed", Input: 7}).ID, job.Succeeded)
+	if got := l.result(j.ID); got != `{"output":49}` {
+		t.Errorf("result %s", got)
+	}
+	if j := l.reach(l.submit(task{Do: "fail"}).ID, job.Failed); j.Reason != "it does not fit" {
+		t.Errorf("failed because %q", j.Reason)
+	}
+	if j := l.reach(l.submit(task{Do: "panic"}).ID, job.Failed); !strings.Contains(j.Reason, "bug: oh") {
+		t.Errorf("failed because %q", j.Reason)
+	}
+	workers := l.q.Workers()
+	if len(workers) != 1 || workers[0].Host != "rack-1" || workers[0].Cards[0].ID != "t4" {
+		t.Errorf("workers: %+v", workers)
+	}
+}
+
+// One job at a time for each card, and cards of their own for each.
+func TestOneAtATime(t *testing.T) {
+	l := newLab(t)
+	var busy [2]atomic.Int32
+	slot := func(card string, n int) Slot {
+		return Slot{Card: job.Card{ID: card}, Run: func(context.Context, json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
+			if busy[n].Add(1) > 1 {
+				return nil, errors.New("two jobs on one card")
+			}
+			defer busy[n].Add(-1)
+			time.Sleep(20 * time.Millisecond)
+			return json.RawMessage("{}"), nil
+		}}
+	}
+	var ids []string
+	for i := range 20 {
+		card := []string{"t4", "a10", job.Any}[i%3]
+		j, _, err := l.q.Submit(l.ctx, job.Request{Card: card, Payload: json.RawMessage(fmt.Sprint(i))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, j.ID)
+	}
+	l.start(l.url, Config{Slots: []Slot{slot("t4", 0), slot("a10", 1)}})
+	for _, id := range ids {
+		l.reach(id, job.Succeeded)
+	}
+}
+
+func TestCancelWhileRunning(t *testing.T) {
+	l := newLab(t)
+	l.start(l.url, Config{})
+	id := l.submit(task{Do: "wait"}).ID
+	l.reach(id, job.Running)
+	if _, err := l.q.Cancel(l.ctx, id, "changed my mind"); err != nil {
+		t.Fatal(err)
+	}
+	// The card is free again, and the job stays cancelled.
+	l.reach(l.submit(task{Do: "succeed"}).ID, job.Succeeded)
+	if j, err := l.q.Get(l.ctx, id); err != nil || j.State != job.Cancelled || j.Reason != "changed my mind" {
+		t.Errorf("%+v, %v", j, err)
+	}
+}
+
+// A worker that is told to end lets its job end if that is soon enough, and
+// takes no other.
+func TestDrainWaits(t *testing.T) {
+	l := newLab(t)
+	release := make(chan struct{})
+	slow := func(ctx context.Context, _ json.RawMessage, _ func(json.RawMessage)) (json.RawMessage, error) {
+		select {
+		case <-release:
+			return json.RawMessage("{}"), nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	stop := l.start(l.url, Config{Drain: patience, Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: slow}}})
+	first := l.submit(task{Input: 1}).ID
+	l.reach(first, job.Running)
+	second := l.submit(task{Input: 2}).ID
+	ended := make(chan error)
+	go func() { ended <- stop() }()
+	for workers := l.q.Workers(); len(workers) == 0 || !workers[0].Draining; workers = l.q.Workers() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	close(release)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	l.reach(first, job.Succeeded)
+	if j, err := l.q.Get(l.ctx, second); err != nil || j.State != job.Queued {
+		t.Errorf("the second job: %+v, %v", j, err)
+	}
+}
+
+// One whose job does not end gives it back, and that is no death.
+func TestDrainGivesBack(t *testing.T) {
+	l := newLab(t)
+	stop := l.start(l.url, Config{Drain: 50 * time.Millisecond})
+	id := l.submit(task{Do: "wait"}).ID
+	l.reach(id, job.Running)
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	j := l.reach(id, job.Queued)
+	if j.Deaths != 0 || j.Attempt != 1 || !strings.Contains(j.Reason, "told to end") {
+		t.Errorf("given back as %+v", j)
+	}
+	if n := len(l.q.Workers()); n != 0 {
+		t.Errorf("%d workers are left", n)
+	}
+	l.start(l.url, Config{})
+	if j := l.reach(id, job.Running); j.Attempt != 2 || j.Deaths != 0 {
+		t.Errorf("taken again as %+v", j)
+	}
+}
+
+func TestTooLong(t *testing.T) {
+	l := newLab(t)
+	l.start(l.url, Config{Limit: 100 * time.Millisecond})
+	if j := l.reach(l.submit(task{Do: "wait"}).ID, job.Failed); !strings.Contains(j.Reason, "stopped after 100ms") {
+		t.Errorf("failed because %q", j.Reason)
+	}
+}
+
+// A job that does not even stop when told to is reported, and the worker
+// ends, because its card is not free.
+func TestHang(t *testing.T) {
+	l := newLab(t)
+	ended := make(chan error, 1)
+	w := newWorker(l.link(l.url), Config{Limit: 100 * time.Millisecond, Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: perform}}})
+	w.stop = 100 * time.Millisecond
+	go func() { ended <- w.run(l.ctx) }()
+	id := l.submit(task{Do: "ignore"}).ID
+	l.reach(id, job.Failed)
+	var stuck *StuckError
+	if err := <-ended; !errors.As(err, &stuck) || stuck.Job != id {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+// Two workers on one card: the one that was silent for too long finishes, too,
+// but its result does not count.
+func TestTwoWorkersOneCard(t *testing.T) {
+	l := newLab(t)
+	id := l.submit(task{Do: "succeed", Input: 3}).ID
+	silent, err := l.link(l.url).Take(l.ctx, "t4")
+	if err != nil || silent == nil {
+		t.Fatalf("took %v, %v", silent, err)
+	}
+	l.start(l.url, Config{})
+	l.reach(id, job.Succeeded)
+	if err := silent.Succeed(l.ctx, json.RawMessage(`{"output":"old"}`)); !errors.Is(err, job.ErrLost) {
+		t.Errorf("the silent worker reported: %v", err)
+	}
+	if err := silent.Fail(l.ctx, "no"); !errors.Is(err, job.ErrLost) {
+		t.Errorf("the silent worker reported: %v", err)
+	}
+	j, err := l.q.Get(l.ctx, id)
+	if err != nil || j.State != job.Succeeded || j.Attempt != 2 || j.Deaths != 1 || l.result(id) != `{"output":9}` {
+		t.Errorf("%+v, %v, result %s", j, err, l.result(id))
+	}
+}
+
+// A worker that loses its network for longer than its lease loses its job,
+// stops it, and goes on with others when the network is there again.
+func TestLostNetwork(t *testing.T) {
+	l := newLab(t)
+	cable := newCable(t, l.q.ListenAddr().String())
+	stopped := make(chan error, 1)
+	l.start("nats://"+cable.addr(), Config{Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: func(ctx context.Context, p json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
+		if strings.Contains(string(p), "succeed") {
+			return perform(ctx, p, progress)
+		}
+		<-ctx.Done()
+		stopped <- context.Cause(ctx)
+		return nil, ctx.Err()
+	}}}})
+	id := l.submit(task{Do: "wait"}).ID
+	l.reach(id, job.Running)
+	cable.cut()
+	l.reach(id, job.Queued) // the server noticed
+	cable.mend()
+	if cause := <-stopped; !errors.Is(cause, job.ErrLost) {
+		t.Errorf("stopped because of %v", cause)
+	}
+	if _, err := l.q.Cancel(l.ctx, id, "enough"); err != nil { // it was taken again
+		t.Fatal(err)
+	}
+	l.reach(l.submit(task{Do: "succeed"}).ID, job.Succeeded)
+}
+
+// If nobody else took the job, its result counts although the worker was away.
+func TestBriefLossOfNetwork(t *testing.T) {
+	l := newLab(t)
+	cable := newCable(t, l.q.ListenAddr().String())
+	finish := make(chan struct{})
+	l.start("nats://"+cable.addr(), Config{Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: func(ctx context.Context, p json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
+		<-finish
+		return perform(ctx, p, progress)
+	}}}})
+	id := l.submit(task{Do: "succeed", Input: 5}).ID
+	l.reach(id, job.Running)
+	cable.cut()
+	close(finish)
+	time.Sleep(testLease / 2)
+	cable.mend()
+	if j := l.reach(id, job.Succeeded); j.Attempt != 1 || l.result(id) != `{"output":25}` {
+		t.Errorf("%+v with %s", j, l.result(id))
+	}
+}
+
+// cable is a network connection that can be cut.
+type cable struct {
+	listener net.Listener
+	target   string
+	mu       sync.Mutex
+	off      bool
+	conns    map[net.Conn]bool
+}
+
+func newCable(t *testing.T, target string) *cable {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cable{listener: listener, target: target, conns: make(map[net.Conn]bool)}
+	t.Cleanup(func() {
+		listener.Close()
+		c.cut()
+	})
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go c.carry(conn)
+		}
+	}()
+	return c
+}
+
+func (c *cable) addr() string { return c.listener.Addr().String() }
+
+func (c *cable) carry(from net.Conn) {
+	defer from.Close()
+	to, err := net.Dial("tcp", c.target)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	c.mu.Lock()
+	if c.off {
+		c.mu.Unlock()
+		return
+	}
+	c.conns[from], c.conns[to] = true, true
+	c.mu.Unlock()
+	done := make(chan struct{}, 2)
+	for _, ends := range [][2]net.Conn{{from, to}, {to, from}} {
+		go func() {
+			copyUntilError(ends[0], ends[1])
+			done <- struct{}{}
+		}()
+	}
+	<-done
+}
+
+func copyUntilError(to, from net.Conn) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (c *cable) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.off = true
+	for conn := range c.conns {
+		conn.Close()
+	}
+	clear(c.conns)
+}
+
+func (c *cable) mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.off = false
+}
