@@ -16,9 +16,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/job"
 	"memorymark/internal/measure"
 	"memorymark/internal/server"
 	"memorymark/internal/token"
+	"memorymark/internal/worker"
 	"memorymark/web"
 )
 
@@ -29,6 +31,8 @@ type serveFlags struct {
 	origins   []string
 	cert, key string
 	rate      int
+	nats      string
+	natsCreds string
 	logJSON   bool
 	logLevel  string
 }
@@ -57,6 +61,8 @@ func newServe(e *env) *cobra.Command {
 	flags.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate, to serve by TLS")
 	flags.StringVar(&f.key, "tls-key", "", "`file` with its key")
 	flags.IntVar(&f.rate, "rate-limit", 0, "requests a minute of one address at most, `N`; 0 is 1200 beyond loopback and any number on it")
+	flags.StringVar(&f.nats, "nats", "", "`URL` of an outside NATS cluster to keep analyses in (default: an engine of its own, in the data folder)")
+	flags.StringVar(&f.natsCreds, "nats-credentials", "", "`file` with NATS credentials for it")
 	flags.BoolVar(&f.logJSON, "log-json", false, "write the log as JSON")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`level` of the log: debug, info, warn or error")
 	addConfigFlag(c)
@@ -103,6 +109,12 @@ func (f *serveFlags) run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	jobs, err := f.jobs(ctx, opts.Tokens, log)
+	if err != nil {
+		return err
+	}
+	defer jobs.Close()
+	opts.Jobs = jobs
 	s, err := server.New(opts)
 	if err != nil {
 		return badUsage("", "%w", err)
@@ -115,7 +127,47 @@ func (f *serveFlags) run(ctx context.Context, e *env) error {
 		return err
 	}
 	log.Info("listening", "url", url, "version", opts.Version, "token", opts.Tokens != nil, "data", f.data)
-	return s.Serve(ctx, l)
+	return f.serve(ctx, s, l, opts)
+}
+
+// serve answers requests and works on what they ask for, until both are done.
+func (f *serveFlags) serve(ctx context.Context, s *server.Server, l net.Listener, opts server.Options) error {
+	link, err := opts.Jobs.Link(ctx)
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	working := make(chan error, 1)
+	go func() {
+		defer stop() // one without the other is of no use
+		working <- worker.Run(ctx, link, worker.Config{
+			Slots: predictionSlots(), Version: opts.Version, Drain: predictionTime, Log: opts.Log,
+		})
+	}()
+	err = s.Serve(ctx, l)
+	stop()
+	return errors.Join(err, <-working)
+}
+
+// jobs opens the engine that keeps the analyses.
+func (f *serveFlags) jobs(ctx context.Context, tokens *token.Keeper, log *slog.Logger) (*job.Queue, error) {
+	c := job.Config{URL: f.nats, Credentials: f.natsCreds, Log: log, Authorize: func(secret string) bool {
+		if tokens == nil {
+			return true // on loopback everybody who can come may
+		}
+		t, ok, err := tokens.Find(secret)
+		return err == nil && ok && t.Role == token.Worker
+	}}
+	if f.nats == "" {
+		c.Dir = filepath.Join(f.data, "jobs")
+	}
+	q, err := job.Open(ctx, c)
+	if err != nil && f.nats != "" {
+		return nil, badUsage("", "--nats: %w", err)
+	}
+	return q, err
 }
 
 func (f *serveFlags) logger(w io.Writer) (*slog.Logger, error) {

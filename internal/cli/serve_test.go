@@ -60,3 +60,35 @@ func TestServe(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// An analysis goes through the queue and is still there after a restart.
+func TestServeAnalyses(t *testing.T) {
+	data := t.TempDir()
+	var answer struct {
+		Status string
+		Data   struct {
+			Batch int64 `json:"optimal_batch_size"`
+		}
+	}
+	t.Run("first", func(t *testing.T) {
+		url := serve(t, "--data", data)
+		r, err := http.Post(url+"/analyze", "application/json", strings.NewReader(`{"model_name":"resnet-18"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || answer.Status != "success" || answer.Data.Batch == 0 {
+			t.Fatalf("%+v, %v", answer, err)
+		}
+		if text := fetch(t, url+"/v1/workers"); !strings.Contains(text, `"name":"predictions"`) {
+			t.Error(text)
+		}
+	})
+	t.Run("second", func(t *testing.T) {
+		url := serve(t, "--data", data)
+		text := fetch(t, url+"/v1/analyses?model=resnet-18&state=succeeded")
+		if !strings.Contains(text, `"total":1`) {
+			t.Error(text)
+		}
+	})
+}

@@ -11,13 +11,18 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/httprate"
 
+	"memorymark/internal/job"
 	"memorymark/internal/token"
 )
 
 // open are the routes that need no token: they tell nothing that is not in
 // MemoryMark's source, but for the name of this machine's card. The page is
-// open too; what it shows comes from routes that are not.
-var open = []string{"GET /health", "GET /ready", "GET /openapi.json", "GET /docs", "GET /{$}", "POST /v1/session", "DELETE /v1/session", ""}
+// open too; what it shows comes from routes that are not. Workers show their
+// token to the engine behind their route.
+var open = []string{
+	"GET /health", "GET /ready", "GET /openapi.json", "GET /docs", "GET /{$}", "POST /v1/session", "DELETE /v1/session",
+	"GET " + job.WorkerPath, "",
+}
 
 // forWorkers are the routes that a worker's token opens.
 var forWorkers = []string{"POST /v1/snapshots"}

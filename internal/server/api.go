@@ -142,9 +142,11 @@ var (
 	tagPredictions = []string{"Predictions"}
 	tagComparisons = []string{"Comparisons"}
 	tagCatalogs    = []string{"Catalogs"}
+	tagAnalyses    = []string{"Analyses"}
+	tagWorkers     = []string{"Workers"}
 	tagAccess      = []string{"Access"}
 
-	allTags = [][]string{tagPredictions, tagComparisons, tagCatalogs, tagAccess}
+	allTags = [][]string{tagPredictions, tagAnalyses, tagComparisons, tagCatalogs, tagWorkers, tagAccess}
 )
 
 func post(id, path, summary, description string, tags []string) huma.Operation {

@@ -92,11 +92,13 @@ func (s *Server) analyze(w http.ResponseWriter, r *http.Request) {
 	answer, err := s.waitForAnalysis(r.Context(), q)
 	if err != nil {
 		status, text := statusOf(err), err.Error()
-		switch status {
-		case http.StatusInternalServerError:
+		switch {
+		case isA[*endedError](err):
+			status = http.StatusInternalServerError
+		case status == http.StatusInternalServerError:
 			s.log.ErrorContext(r.Context(), "analysis failed", "request", callOf(r.Context()).id, "error", err)
 			text = internalText(callOf(r.Context()))
-		case http.StatusUnprocessableEntity:
+		case status == http.StatusUnprocessableEntity:
 			status = http.StatusBadRequest // they know no other
 		}
 		s.fail(w, r, status, text)
@@ -141,4 +143,18 @@ func legacyQuestion(body io.Reader) (q Question, text string) {
 		return q, err.Error()
 	}
 	return q, ""
+}
+
+// ready says whether requests can be answered now; /health only says that the
+// process is well.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	err := s.opts.Jobs.Ready()
+	if s.running.Err() != nil {
+		err = errStopping
+	}
+	if err != nil {
+		s.fail(w, r, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	writeJSON(w, http.StatusOK, "application/json", map[string]string{"status": "ready"})
 }

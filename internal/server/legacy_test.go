@@ -1,7 +1,6 @@
 package server
 
 import (
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -17,6 +16,7 @@ import (
 // takes errors apart by their texts.
 func TestExistingClient(t *testing.T) {
 	c := start(t, card(t, "a10"))
+	c.work(1)
 	c.http.Timeout = 10 * time.Second
 
 	health := into[map[string]any](t, c.get("/health"), http.StatusOK)
@@ -103,10 +103,7 @@ func TestLegacyErrors(t *testing.T) {
 
 // A panic is one request's, and tells its client nothing of the inside.
 func TestPanic(t *testing.T) {
-	s, err := New(Options{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newServer(t)
 	h := s.observed(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("the secret inside") }))
 	r := httptest.NewRecorder()
 	h.ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/analyze", nil))

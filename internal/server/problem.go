@@ -12,6 +12,7 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/gpu"
+	"memorymark/internal/job"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
@@ -30,6 +31,13 @@ var statuses = []struct {
 	{isA[*gpu.UnknownError], http.StatusUnprocessableEntity},
 	{isA[*analysis.TooSmallError], http.StatusUnprocessableEntity},
 	{isA[*badRequest], http.StatusUnprocessableEntity},
+	{isA[*endedError], http.StatusUnprocessableEntity},
+	{isA[*job.InvalidError], http.StatusUnprocessableEntity},
+	{is(job.ErrNotFound), http.StatusNotFound},
+	{is(job.ErrActive), http.StatusConflict},
+	{is(job.ErrEnded), http.StatusConflict},
+	{is(job.ErrFull), http.StatusServiceUnavailable},
+	{is(errStopping), http.StatusServiceUnavailable},
 	{is(errBusy), http.StatusServiceUnavailable},
 	{is(context.Canceled), statusClientGone},
 	{is(context.DeadlineExceeded), http.StatusGatewayTimeout},

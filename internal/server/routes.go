@@ -15,6 +15,8 @@ func (s *Server) routes() (http.Handler, error) {
 	s.catalogRoutes(api)
 	s.predictionRoutes(api)
 	s.comparisonRoutes(api)
+	s.analysisRoutes(api)
+	s.workerRoutes(api, mux)
 	s.sessionRoutes(api)
 
 	mux.Handle("GET /metrics", s.metrics.handler())

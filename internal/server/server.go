@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/job"
 	"memorymark/internal/token"
 )
 
@@ -28,6 +29,8 @@ type Options struct {
 	Version string
 	Log     *slog.Logger
 
+	// Jobs keeps the analyses. It must be there.
+	Jobs *job.Queue
 	// Card finds this machine's card; nil if it is known to have none.
 	Card func(context.Context) (*gpu.Card, bool)
 	// Page is the built page; nil shows how to build it.
@@ -57,15 +60,18 @@ type Server struct {
 	handler http.Handler
 	openAPI []byte
 
-	machine  func() (*gpu.Card, bool) // waits until the card was looked for
-	stopping chan struct{}            // closed when streams should end
+	machine func() (*gpu.Card, bool) // waits until the card was looked for
+	running context.Context          // ends when streams should
+	stop    context.CancelFunc
 }
 
 // New returns a server that listens nowhere yet.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		opts: opts, log: opts.Log, metrics: newMetrics(), stopping: make(chan struct{}),
+		opts: opts, log: opts.Log, metrics: newMetrics(),
 	}
+	s.running, s.stop = context.WithCancel(context.Background())
+	s.metrics.registry.MustRegister(jobMetrics{opts.Jobs})
 	s.compute = newCompute(s.metrics)
 	s.machine = sync.OnceValues(func() (*gpu.Card, bool) {
 		if opts.Card == nil {
@@ -115,7 +121,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.log.Info("stopping")
-	close(s.stopping)
+	s.stop()
 	//nolint:contextcheck // the one given has ended
 	ctx, stop := context.WithTimeout(context.Background(), stopTime)
 	defer stop()

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/job"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/openapi.json")
@@ -26,12 +27,30 @@ type client struct {
 	t    *testing.T
 	base string
 	http *http.Client
+	s    *Server
 }
 
 // start runs a server with some options.
 func start(t *testing.T, change ...func(*Options)) *client {
 	t.Helper()
-	opts := Options{Version: "test", Log: slog.New(slog.DiscardHandler)}
+	s := newServer(t, change...)
+	h := httptest.NewServer(s)
+	t.Cleanup(func() {
+		s.stop()
+		h.Close()
+	})
+	return &client{t, h.URL, &http.Client{Timeout: 30 * time.Second}, s}
+}
+
+// newServer makes a server with a queue and nobody to work on it.
+func newServer(t testing.TB, change ...func(*Options)) *Server {
+	t.Helper()
+	q, err := job.Open(context.Background(), job.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(q.Close)
+	opts := Options{Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), Jobs: q}
 	for _, c := range change {
 		c(&opts)
 	}
@@ -39,9 +58,7 @@ func start(t *testing.T, change ...func(*Options)) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := httptest.NewServer(s)
-	t.Cleanup(h.Close)
-	return &client{t, h.URL, &http.Client{Timeout: 30 * time.Second}}
+	return s
 }
 
 // reply is an answer with its body read.
@@ -146,10 +163,7 @@ func TestDocs(t *testing.T) {
 }
 
 func TestServeStops(t *testing.T) {
-	s, err := New(Options{Version: "test", Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newServer(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -157,9 +171,9 @@ func TestServeStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- s.Serve(ctx, l) }()
-	c := &client{t, "http://" + l.Addr().String(), http.DefaultClient}
-	if r := c.get("/ready"); r.StatusCode != http.StatusOK {
-		t.Errorf("ready: %s", r.Status)
+	c := &client{t, "http://" + l.Addr().String(), http.DefaultClient, s}
+	for c.get("/ready").StatusCode != http.StatusOK { // the history is loaded in the background
+		time.Sleep(time.Millisecond)
 	}
 	stop()
 	if err := <-done; err != nil {
@@ -173,12 +187,16 @@ func TestMetrics(t *testing.T) {
 	c.post("/v1/predictions", body)
 	c.post("/v1/predictions", body)
 	c.get("/nowhere")
+	c.begin(`{"workload":` + small + `}`)
 	text := c.get("/metrics").text
 	for _, want := range []string{
 		`memorymark_http_requests_total{route="POST /v1/predictions",status="200"} 2`,
 		`memorymark_http_requests_total{route="none",status="404"} 1`,
 		`memorymark_predictions_total{from="computed"} 1`,
 		`memorymark_predictions_total{from="remembered"} 1`,
+		`memorymark_jobs{state="queued"} 1`,
+		`memorymark_jobs{state="failed"} 0`,
+		`memorymark_queue_age_seconds `,
 		`go_goroutines `,
 	} {
 		if !strings.Contains(text, want) {

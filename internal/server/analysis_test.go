@@ -1,0 +1,347 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/job"
+)
+
+// work does so many jobs from predictions, and says something about each.
+func (c *client) work(jobs int) {
+	c.t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	link, err := c.s.opts.Jobs.Link(ctx)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	done := make(chan struct{})
+	c.t.Cleanup(func() {
+		stop()
+		<-done
+		link.Close()
+	})
+	go func() {
+		defer close(done)
+		for jobs > 0 && ctx.Err() == nil {
+			lease, err := link.Take(ctx, "cpu")
+			if err != nil || lease == nil {
+				time.Sleep(5 * time.Millisecond)
+				continue
+			}
+			jobs--
+			if err := predictJob(context.Background(), lease); err != nil {
+				c.t.Error(err)
+			}
+		}
+	}()
+}
+
+func predictJob(ctx context.Context, lease *job.Lease) error {
+	order, err := analysis.ParseOrder(lease.Job().Payload)
+	if err != nil {
+		return err
+	}
+	for _, text := range []string{"one", "two", "three"} {
+		if err := lease.Progress(json.RawMessage(`{"message":"` + text + `"}`)); err != nil {
+			return err
+		}
+	}
+	r, err := order.Request()
+	if err != nil {
+		return err
+	}
+	a, err := analysis.Predict(r)
+	if err != nil {
+		return lease.Fail(ctx, err.Error())
+	}
+	result, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return lease.Succeed(ctx, result)
+}
+
+const small = `{"model":"resnet-18","gpu":"t4","config":{"depths":[1,1,1,1]}}`
+
+// begin asks for an analysis.
+func (c *client) begin(body string) Analysis {
+	c.t.Helper()
+	r := c.post("/v1/analyses", body)
+	a := into[Analysis](c.t, r, http.StatusAccepted)
+	if r.Header.Get("Location") != "/v1/analyses/"+a.ID {
+		c.t.Errorf("Location: %s", r.Header.Get("Location"))
+	}
+	return a
+}
+
+// event is one of a stream.
+type event struct{ id, name, data string }
+
+// events reads a stream to its end.
+func (c *client) events(path string, header ...string) []event {
+	c.t.Helper()
+	r := c.get(path, header...)
+	if r.StatusCode != http.StatusOK || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream") {
+		c.t.Fatalf("%s: %s", r.Status, r.text)
+	}
+	var out []event
+	var e event
+	for line := range strings.Lines(r.text) {
+		line = strings.TrimSuffix(line, "\n")
+		key, value, _ := strings.Cut(line, ": ")
+		switch key {
+		case "id":
+			e.id = value
+		case "event":
+			e.name = value
+		case "data":
+			e.data = value
+		case "":
+			if e != (event{}) {
+				out = append(out, e)
+			}
+			e = event{}
+		}
+	}
+	return out
+}
+
+func TestAnalysis(t *testing.T) {
+	c := start(t)
+	c.work(1)
+	a := c.begin(`{"workload":` + small + `,"changes":true}`)
+	if a.Engine != analysis.Predicted || a.GPU != "t4" || a.Workload.Model != "resnet-18" {
+		t.Errorf("%+v", a)
+	}
+	events := c.events("/v1/analyses/" + a.ID + "/events")
+	last := events[len(events)-1]
+	var done Analysis
+	if err := json.Unmarshal([]byte(last.data), &done); err != nil || last.name != "analysis" {
+		t.Fatalf("%v: %+v", err, last)
+	}
+	if done.State != job.Succeeded || done.Answer == nil || done.Answer.OptimalBatch == 0 || len(done.Answer.Changes) == 0 || done.Started == nil || done.Ended == nil {
+		t.Errorf("%+v", done)
+	}
+	again := into[Analysis](t, c.get("/v1/analyses/"+a.ID), http.StatusOK)
+	if again.Answer == nil || again.Answer.OptimalBatch != done.Answer.OptimalBatch {
+		t.Errorf("%+v", again)
+	}
+	// Who comes back with the id of an event gets what came after it.
+	said := slices.DeleteFunc(slices.Clone(events), func(e event) bool { return e.name != "progress" })
+	if len(said) != 3 || !strings.Contains(said[2].data, `{"message":"three"}`) {
+		t.Fatalf("%+v", said)
+	}
+	for _, replay := range [][]event{
+		c.events("/v1/analyses/"+a.ID+"/events", "Last-Event-ID", said[1].id),
+		c.events("/v1/analyses/" + a.ID + "/events?after=" + said[1].id),
+	} {
+		replay = slices.DeleteFunc(replay, func(e event) bool { return e.name != "progress" })
+		if !slices.Equal(replay, said[2:]) {
+			t.Errorf("after %s came %+v", said[1].id, replay)
+		}
+	}
+}
+
+// Equal questions share one run while it lasts, whatever they are called.
+func TestEqualQuestions(t *testing.T) {
+	c := start(t)
+	first := c.begin(`{"workload":` + small + `}`)
+	second := c.begin(`{"workload":{"id":"another name",` + small[1:] + `}`)
+	other := c.begin(`{"workload":` + small + `,"multiple_of":8}`)
+	if second.ID != first.ID || !second.Joined || first.Joined {
+		t.Errorf("first %+v, second %+v", first, second)
+	}
+	if other.ID == first.ID {
+		t.Error("another question was taken for the same")
+	}
+	c.work(2)
+	c.events("/v1/analyses/" + first.ID + "/events")
+	if later := c.begin(`{"workload":` + small + `}`); later.ID == first.ID {
+		t.Error("what has ended was joined")
+	}
+}
+
+func TestCancel(t *testing.T) {
+	c := start(t)
+	a := c.begin(`{"workload":` + small + `,"engine":"measured"}`)
+	if a.Engine != analysis.Measured || a.State != job.Queued {
+		t.Errorf("%+v", a)
+	}
+	path := "/v1/analyses/" + a.ID
+	for _, step := range []struct {
+		query  string
+		status int
+	}{
+		{"?forget=true", http.StatusConflict},
+		{"", http.StatusNoContent},
+		{"", http.StatusConflict},
+		{"?forget=true", http.StatusNoContent},
+		{"?forget=true", http.StatusNotFound},
+		{"", http.StatusNotFound},
+	} {
+		r := c.do(http.MethodDelete, path+step.query, "")
+		if r.StatusCode != step.status {
+			t.Errorf("DELETE %s: %s: %s, want %d", step.query, r.Status, r.text, step.status)
+		}
+		if r.StatusCode == http.StatusNoContent && step.query == "" {
+			got := into[Analysis](t, c.get(path), http.StatusOK)
+			if got.State != job.Cancelled || got.Ended == nil {
+				t.Errorf("%+v", got)
+			}
+		}
+	}
+	into[huma.ErrorModel](t, c.get(path), http.StatusNotFound)
+	into[huma.ErrorModel](t, c.get(path+"/events"), http.StatusNotFound)
+}
+
+func TestHistory(t *testing.T) {
+	c := start(t)
+	var ids []string
+	for i := range 5 {
+		a := c.begin(fmt.Sprintf(`{"workload":{"model":"resnet-18","gpu":"t4","batch":%d,"id":"run %d"}}`, i+1, i))
+		ids = append([]string{a.ID}, ids...)
+	}
+	b := c.begin(`{"workload":{"model":"bert","gpu":"a10"},"engine":"measured"}`)
+	ids = append([]string{b.ID}, ids...)
+	list := func(query string) History {
+		t.Helper()
+		return into[History](t, c.get("/v1/analyses"+query), http.StatusOK)
+	}
+	idsOf := func(h History) []string {
+		var out []string
+		for _, a := range h.Analyses {
+			out = append(out, a.ID)
+		}
+		return out
+	}
+	if all := list(""); !slices.Equal(idsOf(all), ids) || all.Total != 6 || all.Next != "" {
+		t.Errorf("%+v", all)
+	}
+	var paged []string
+	for query := "?limit=2"; query != ""; {
+		page := list(query)
+		paged = append(paged, idsOf(page)...)
+		query = ""
+		if page.Next != "" {
+			query = "?limit=2&after=" + page.Next
+		}
+	}
+	if !slices.Equal(paged, ids) {
+		t.Errorf("paged %v, want %v", paged, ids)
+	}
+	for query, want := range map[string][]string{
+		"?model=bert": ids[:1], "?gpu=t4": ids[1:], "?engine=measured&state=queued": ids[:1], "?state=running": nil,
+		"?id=run+4": ids[1:2], "?q=RUN+3": ids[2:3], "?state=queued,failed": ids, "?since=2100-01-01T00:00:00Z": nil,
+	} {
+		if got := list(query); !slices.Equal(idsOf(got), want) || got.Analyses == nil {
+			t.Errorf("%s: %v, want %v", query, idsOf(got), want)
+		}
+	}
+	into[huma.ErrorModel](t, c.get("/v1/analyses?state=lost&limit=0"), http.StatusUnprocessableEntity)
+}
+
+// A client of POST /analyze that leaves does not take the answer from others.
+func TestAnalyzeLeaving(t *testing.T) {
+	c := start(t, card(t, "t4"))
+	ctx, leave := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/analyze", strings.NewReader(`{"model_name":"resnet-18"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan error)
+	go func() {
+		answer, err := c.http.Do(r)
+		if err == nil {
+			answer.Body.Close()
+		}
+		left <- err
+	}()
+	var waiting History
+	for len(waiting.Analyses) == 0 {
+		waiting = into[History](t, c.get("/v1/analyses"), http.StatusOK)
+	}
+	leave()
+	if err := <-left; err == nil {
+		t.Error("it did not wait")
+	}
+	joined := c.begin(`{"workload":{"model":"resnet-18"}}`)
+	if joined.ID != waiting.Analyses[0].ID {
+		t.Errorf("%s does not join %+v", joined.ID, waiting.Analyses[0])
+	}
+	c.work(1)
+	events := c.events("/v1/analyses/" + joined.ID + "/events")
+	if last := events[len(events)-1]; !strings.Contains(last.data, `"succeeded"`) {
+		t.Errorf("%+v", last)
+	}
+}
+
+// An analysis that fails says why.
+func TestAnalysisFails(t *testing.T) {
+	c := start(t, card(t, "t4"))
+	c.work(1)
+	r := into[legacyError](t, c.post("/analyze", `{"model_name":"llama-3.1-8b"}`), http.StatusInternalServerError)
+	if !strings.Contains(r.Error, "not even a batch of 1 trains on an") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Streams do not keep a server from stopping.
+func TestStopEndsStreams(t *testing.T) {
+	c := start(t)
+	a := c.begin(`{"workload":` + small + `}`)
+	r, err := http.Get(c.base + "/v1/analyses/" + a.ID + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	lines := bufio.NewScanner(r.Body)
+	if !lines.Scan() || lines.Text() != "event: analysis" {
+		t.Fatalf("%q, %v", lines.Text(), lines.Err())
+	}
+	c.s.stop()
+	for lines.Scan() { // ends
+	}
+	if got := c.get("/ready"); got.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("ready: %s", got.Status)
+	}
+}
+
+func TestWorkers(t *testing.T) {
+	c := start(t)
+	link, err := c.s.opts.Jobs.Link(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	if fleet := into[Fleet](t, c.get("/v1/workers"), http.StatusOK); fleet.Workers == nil || fleet.LeaseSeconds <= 0 {
+		t.Errorf("%+v", fleet)
+	}
+	if err := link.Announce(context.Background(), job.Worker{Host: "lab", Cards: []job.Card{{ID: "t4", Name: "Tesla T4"}}}); err != nil {
+		t.Fatal(err)
+	}
+	var fleet Fleet
+	for len(fleet.Workers) == 0 {
+		fleet = into[Fleet](t, c.get("/v1/workers"), http.StatusOK)
+	}
+	if w := fleet.Workers[0]; w.Host != "lab" || len(w.Cards) != 1 || w.Cards[0].ID != "t4" {
+		t.Errorf("%+v", fleet)
+	}
+	// Where a worker has the card, auto measures.
+	if a := c.begin(`{"workload":` + small + `}`); a.Engine != analysis.Measured {
+		t.Errorf("%+v", a)
+	}
+	if a := c.begin(`{"workload":` + small + `,"engine":"predicted"}`); a.Engine != analysis.Predicted {
+		t.Errorf("%+v", a)
+	}
+}
