@@ -1,0 +1,137 @@
+package measure
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// link carries lines to and from a worker: a process, or the recording of one.
+type link interface {
+	send(line []byte) error
+	// receive returns the next line, io.EOF when the worker is gone.
+	receive() ([]byte, error)
+	// output returns the last that the worker printed.
+	output() string
+	// close ends the worker and all it started.
+	close() error
+}
+
+// process is a worker that runs.
+type process struct {
+	cmd      *exec.Cmd
+	requests *os.File
+	answers  *os.File
+	lines    *bufio.Reader
+	stdout   tail
+	stderr   tail
+	ended    chan struct{}
+}
+
+// maxLine is the longest line that a worker may send.
+const maxLine = 16 << 20
+
+// startProcess runs the worker with pipes of its own, so that whatever user
+// code prints cannot be taken for an answer.
+func startProcess(p Python, folder, workDir string) (*process, error) {
+	theirRequests, requests, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	answers, theirAnswers, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, theirRequests.Close(), requests.Close())
+	}
+	w := &process{requests: requests, answers: answers, lines: bufio.NewReaderSize(answers, 1<<16), ended: make(chan struct{})}
+	// Not CommandContext: the session ends the worker itself, group and all.
+	w.cmd = exec.Command(p.Path, "-u", "-m", workerModule, "3", "4") //nolint:noctx // see above
+	w.cmd.Dir = workDir
+	w.cmd.Env = append(os.Environ(), "PYTHONPATH="+joinPath(folder, os.Getenv("PYTHONPATH")), "TOKENIZERS_PARALLELISM=false")
+	w.cmd.ExtraFiles = []*os.File{theirRequests, theirAnswers}
+	w.cmd.Stdout, w.cmd.Stderr = &w.stdout, &w.stderr
+	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
+	w.cmd.WaitDelay = 2 * time.Second                       // for output that something else holds open
+	err = w.cmd.Start()
+	err = errors.Join(err, theirRequests.Close(), theirAnswers.Close())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", p.Path, err), requests.Close(), answers.Close())
+	}
+	go func() {
+		_ = w.cmd.Wait() // its lines say more than its status
+		close(w.ended)
+	}()
+	return w, nil
+}
+
+func joinPath(first, rest string) string {
+	if rest == "" {
+		return first
+	}
+	return first + string(os.PathListSeparator) + rest
+}
+
+func (w *process) send(line []byte) error {
+	_, err := w.requests.Write(append(line, '\n'))
+	return err
+}
+
+func (w *process) receive() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := w.lines.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return line[:len(line)-1], nil
+		case len(line) > maxLine:
+			return nil, fmt.Errorf("the worker sent a line of more than %d MiB", maxLine>>20)
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return nil, fmt.Errorf("the worker ended in the middle of a line: %.80q", line)
+		default:
+			return nil, err
+		}
+	}
+}
+
+func (w *process) output() string {
+	if text := w.stderr.lines(20); text != "" {
+		return text
+	}
+	return w.stdout.lines(20)
+}
+
+// Grace periods: a worker that is told to end kills its children first.
+const (
+	endGrace  = 3 * time.Second
+	killGrace = 2 * time.Second
+)
+
+func (w *process) close() error {
+	err := w.requests.Close() // the worker's sign to end
+	if !w.endsWithin(endGrace) {
+		_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGTERM)
+		if !w.endsWithin(killGrace) {
+			_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGKILL)
+			w.endsWithin(killGrace)
+		}
+	}
+	return errors.Join(err, w.answers.Close())
+}
+
+func (w *process) endsWithin(d time.Duration) bool {
+	ctx, stop := context.WithTimeout(context.Background(), d)
+	defer stop()
+	select {
+	case <-w.ended:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

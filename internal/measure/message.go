@@ -1,0 +1,171 @@
+package measure
+
+import (
+	"encoding/json"
+
+	"memorymark/internal/workload"
+)
+
+// protocolVersion is what both sides must speak; docs/worker-protocol.md.
+const protocolVersion = 1
+
+// UserModel is a function of a user's own file that makes what is trained.
+type UserModel struct {
+	Path     string `json:"path"`
+	Function string `json:"function"`
+}
+
+// Probe asks for steps in a fresh process.
+type Probe struct {
+	Workload *workload.Workload // its batch does not count
+	User     *UserModel         // trained in place of the workload's model
+
+	Batches []int64 // one after the other in the same process
+	Steps   int     // that are measured, at each batch
+	Warmup  int     // steps before, unmeasured
+	Timed   int     // steps after, timed together
+	Limit   int64   // the most that may be reserved, 0 for what there is
+	Compile bool    // the model, with torch.compile
+	Record  *Record
+}
+
+// Record asks for a memory snapshot.
+type Record struct {
+	Path       string `json:"path"`
+	Scope      string `json:"scope"` // WholeProcess or StepsOnly
+	MaxEntries int    `json:"max_entries"`
+}
+
+// What a recording holds.
+const (
+	WholeProcess = "process" // from before the model is built
+	StepsOnly    = "steps"   // the measured ones
+)
+
+// Report is what a probe found.
+type Report struct {
+	Outcomes       []Outcome `json:"outcomes"`
+	Parameters     int64     `json:"parameters,omitempty"`
+	ModelAllocated int64     `json:"model_allocated,omitempty"`
+	Retries        int64     `json:"retries"`
+	OutOfMemory    int64     `json:"out_of_memory"`
+	Total          int64     `json:"total_bytes,omitempty"`
+	Free           int64     `json:"free_bytes,omitempty"`
+	Outside        int64     `json:"outside_bytes,omitempty"` // of the allocator: context and libraries, and what others hold
+	HostPeak       int64     `json:"host_peak_bytes,omitempty"`
+	WallSeconds    float64   `json:"wall_seconds"`
+}
+
+// Outcome is what a batch did. Without a failure all of its steps ran.
+type Outcome struct {
+	Batch          int64    `json:"batch_size"`
+	Steps          []Step   `json:"steps"`
+	SecondsPerStep float64  `json:"seconds_per_step,omitempty"` // absent unless timed
+	Recording      string   `json:"recording,omitempty"`        // the snapshot's path
+	Failure        *Failure `json:"failure,omitempty"`
+}
+
+// Step is what one step took. Devices without an allocator of their own have
+// nothing reserved.
+type Step struct {
+	PeakRequested int64            `json:"peak_requested"`
+	PeakAllocated int64            `json:"peak_allocated"`
+	PeakReserved  int64            `json:"peak_reserved,omitempty"`
+	EndAllocated  int64            `json:"end_allocated"`
+	Seconds       float64          `json:"seconds"`
+	Phases        map[string]int64 `json:"phases,omitempty"` // peak of allocated memory in each
+}
+
+// Peak is the step with the highest peaks: the optimizer's state comes with
+// the first one.
+func (o *Outcome) Peak() Step {
+	var peak Step
+	for _, s := range o.Steps {
+		peak.PeakRequested = max(peak.PeakRequested, s.PeakRequested)
+		peak.PeakAllocated = max(peak.PeakAllocated, s.PeakAllocated)
+		peak.PeakReserved = max(peak.PeakReserved, s.PeakReserved)
+	}
+	return peak
+}
+
+// Progress is what a running probe says.
+type Progress struct {
+	Batch int64 `json:"batch_size"`
+	Step  int   `json:"step"` // from 1
+	Done  Step  `json:"-"`    // what it took
+}
+
+// Device is what steps run on, as PyTorch sees it.
+type Device struct {
+	Type         string `json:"device"` // cuda, mps or cpu
+	Name         string `json:"name"`
+	Capability   string `json:"capability,omitempty"`
+	SMs          int    `json:"multiprocessors,omitempty"`
+	ThreadsPerSM int    `json:"threads_per_multiprocessor,omitempty"`
+	CUDA         string `json:"cuda,omitempty"`
+	CuDNN        int64  `json:"cudnn,omitempty"`
+	Total        int64  `json:"total_bytes"`
+	Free         int64  `json:"free_bytes,omitempty"` // beside an empty context
+}
+
+// Versions are what steps run with.
+type Versions struct {
+	Python       string `json:"python"`
+	Torch        string `json:"torch"`
+	Transformers string `json:"transformers,omitempty"`
+}
+
+// request is what goes to the worker.
+type request struct {
+	Type string `json:"type"`
+	ID   int64  `json:"id"`
+
+	// prepare
+	LookID       int64  `json:"look_id,omitempty"`
+	Transformers bool   `json:"transformers,omitempty"`
+	ModelType    string `json:"model_type,omitempty"`
+	Architecture string `json:"architecture,omitempty"`
+
+	// prepare and probe
+	Device  string  `json:"device,omitempty"`
+	Timeout float64 `json:"timeout_seconds,omitempty"`
+
+	// probe
+	Workload json.RawMessage `json:"workload,omitempty"`
+	Batches  []int64         `json:"batches,omitempty"`
+	Steps    int             `json:"steps,omitempty"`
+	Warmup   int             `json:"warmup_steps,omitempty"`
+	Timed    int             `json:"timed_steps,omitempty"`
+	Limit    int64           `json:"limit_bytes,omitempty"`
+	Compile  bool            `json:"compile,omitempty"`
+	Record   *Record         `json:"record,omitempty"`
+}
+
+// header is what every message of the worker has.
+type header struct {
+	Type    string   `json:"type"`
+	ID      int64    `json:"id"`
+	Failure *Failure `json:"failure,omitempty"` // of one that failed
+}
+
+// workloadMessage is a workload as the worker takes it: all of its keys, and
+// what its configuration settles.
+func workloadMessage(w *workload.Workload, user *UserModel) (json.RawMessage, error) {
+	data, err := json.Marshal(w)
+	if err != nil {
+		return nil, err
+	}
+	keys := make(map[string]any)
+	if err := json.Unmarshal(data, &keys); err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"id", "gpu", "limit_gib", "batch"} {
+		delete(keys, key)
+	}
+	if user != nil {
+		keys["user"] = user
+	} else {
+		keys["model_type"], keys["architecture"] = w.Config.ModelType, w.Config.Architecture
+	}
+	return json.Marshal(keys)
+}

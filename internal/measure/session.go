@@ -1,0 +1,353 @@
+package measure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"memorymark/internal/workload"
+)
+
+// Options are how a session measures.
+type Options struct {
+	Python  Python
+	Device  string        // cuda, mps, cpu, or auto for the best there is
+	Timeout time.Duration // of each probe; 0 is DefaultTimeout
+	Folder  string        // that a user's model runs in; "" is the current one
+
+	Workload *workload.Workload // whose model will be probed,
+	User     *UserModel         // or a user's own
+
+	// Transcript, if not nil, gets every line of the protocol: "> " before what
+	// was sent, "< " before what came back.
+	Transcript io.Writer
+}
+
+// DefaultTimeout is how long a probe may take: compiling a large model does.
+const DefaultTimeout = 5 * time.Minute
+
+// prepareTimeout is how long imports may take, from a slow disk.
+const prepareTimeout = 3 * time.Minute
+
+// answerGrace is how much longer than its timeout a probe may be silent: the
+// worker kills it and says so, unless it hangs itself.
+const answerGrace = 15 * time.Second
+
+// Session is a PyTorch worker that is ready for probes. Its methods may be
+// called from several goroutines.
+type Session struct {
+	Device   Device
+	Versions Versions
+	// ImportSeconds is what PyTorch and the model's code took to import.
+	ImportSeconds float64
+
+	link    link
+	timeout time.Duration
+
+	mu      sync.Mutex
+	nextID  int64
+	waiting map[int64]chan message // by request
+	broken  error                  // why no answer will come any more
+	done    chan struct{}
+}
+
+// message is a line of the worker.
+type message struct {
+	header
+	raw json.RawMessage
+}
+
+// Start starts a worker, has it import what the model needs, and looks at the
+// device. The session must be closed.
+func Start(ctx context.Context, o Options) (*Session, error) {
+	folder, err := installWorker(cacheFolder())
+	if err != nil {
+		return nil, err
+	}
+	p, err := startProcess(o.Python, folder, o.Folder)
+	if err != nil {
+		return nil, err
+	}
+	var l link = p
+	if o.Transcript != nil {
+		l = &transcribed{link: p, to: o.Transcript}
+	}
+	return open(ctx, l, o)
+}
+
+// open greets a worker and prepares it.
+func open(ctx context.Context, l link, o Options) (*Session, error) {
+	s := &Session{link: l, timeout: o.Timeout, nextID: 1, waiting: make(map[int64]chan message), done: make(chan struct{})}
+	if s.timeout == 0 {
+		s.timeout = DefaultTimeout
+	}
+	greeting := s.expect(0)
+	go s.listen()
+	err := s.greet(ctx, greeting)
+	if err == nil {
+		err = s.prepare(ctx, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Session) greet(ctx context.Context, greeting chan message) error {
+	ctx, stop := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("Python did not start the worker in time"))
+	defer stop()
+	var hello struct {
+		Protocol int    `json:"protocol"`
+		Python   string `json:"python"`
+	}
+	m, err := s.wait(ctx, greeting)
+	if err == nil {
+		err = json.Unmarshal(m.raw, &hello)
+	}
+	switch {
+	case err != nil:
+		return s.explain(fmt.Errorf("start the PyTorch worker: %w", err))
+	case m.Type != "hello" || hello.Protocol != protocolVersion:
+		return fmt.Errorf("the PyTorch worker speaks protocol %d, not %d; remove %s", hello.Protocol, protocolVersion, cacheFolder())
+	}
+	s.Versions.Python = hello.Python
+	return nil
+}
+
+// prepare imports what is needed and looks at the device.
+func (s *Session) prepare(ctx context.Context, o Options) error {
+	ctx, stop := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("importing PyTorch took too long"))
+	defer stop()
+	r := request{Type: "prepare", Device: o.Device, Timeout: prepareTimeout.Seconds(), Transformers: o.User == nil}
+	if o.User == nil && o.Workload != nil {
+		r.ModelType, r.Architecture = o.Workload.Config.ModelType, o.Workload.Config.Architecture
+		r.Transformers = r.ModelType != "lm"
+	}
+	id, ready := s.register()
+	lookID, looked := s.register()
+	r.ID, r.LookID = id, lookID
+	if err := s.send(r); err != nil {
+		return s.explain(err)
+	}
+	var answer struct {
+		Versions
+		Seconds float64 `json:"seconds"`
+	}
+	if err := s.receive(ctx, ready, &answer); err != nil {
+		return s.explain(err)
+	}
+	python := s.Versions.Python
+	s.Versions, s.ImportSeconds = answer.Versions, answer.Seconds
+	s.Versions.Python = python
+	if err := s.receive(ctx, looked, &s.Device); err != nil {
+		return s.explain(fmt.Errorf("look at the device: %w", err))
+	}
+	return nil
+}
+
+// Probe runs steps in a fresh process and returns what they took. That a batch
+// failed is part of the report; the error, a *Failure, is of the probe itself.
+// progress, if not nil, is called after each measured step.
+func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (*Report, error) {
+	w, err := workloadMessage(p.Workload, p.User)
+	if err != nil {
+		return nil, err
+	}
+	id, answers := s.register()
+	r := request{
+		Type: "probe", ID: id, Device: s.Device.Type, Timeout: s.timeout.Seconds(), Workload: w, Batches: p.Batches,
+		Steps: p.Steps, Warmup: p.Warmup, Timed: p.Timed, Limit: p.Limit, Compile: p.Compile, Record: p.Record,
+	}
+	defer s.forget(id)
+	if err := s.send(r); err != nil {
+		return nil, s.explain(err)
+	}
+	limited, stop := context.WithTimeoutCause(ctx, s.timeout+answerGrace, errors.New("the PyTorch worker does not answer"))
+	defer stop()
+	for {
+		m, err := s.wait(limited, answers)
+		if err != nil {
+			s.cancel(id, answers)
+			return nil, s.explain(err)
+		}
+		switch m.Type {
+		case "step":
+			if progress != nil {
+				var step Progress
+				if json.Unmarshal(m.raw, &step) == nil && json.Unmarshal(m.raw, &step.Done) == nil {
+					progress(step)
+				}
+			}
+		case "result", "failed":
+			var report Report
+			if err := decode(m, &report); err != nil {
+				return nil, s.explain(err)
+			}
+			return &report, nil
+		}
+	}
+}
+
+// Close ends the worker and everything it started.
+func (s *Session) Close() error {
+	err := s.link.close()
+	<-s.done
+	return err
+}
+
+// listen gives every line to who waits for it, until there are no more.
+func (s *Session) listen() {
+	defer close(s.done)
+	for {
+		line, err := s.link.receive()
+		m := message{raw: line}
+		if err == nil {
+			if err = json.Unmarshal(line, &m.header); err != nil {
+				err = fmt.Errorf("the worker sent %.80q, which is no message", line)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = errors.New("the worker ended")
+		}
+		if err != nil {
+			s.breakOff(err)
+			return
+		}
+		s.mu.Lock()
+		to := s.waiting[m.ID]
+		s.mu.Unlock()
+		if to != nil {
+			to <- m // buffered; who waits reads until its answer
+		}
+	}
+}
+
+// breakOff tells everybody that no more answers will come.
+func (s *Session) breakOff(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = err
+	for id, to := range s.waiting {
+		delete(s.waiting, id)
+		close(to)
+	}
+}
+
+func (s *Session) register() (int64, chan message) {
+	s.mu.Lock()
+	id := s.nextID
+	s.nextID++
+	s.mu.Unlock()
+	return id, s.expect(id)
+}
+
+// expect is where the messages for a request go. There is room for all that a
+// probe says before it is read.
+func (s *Session) expect(id int64) chan message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := make(chan message, 1024)
+	if s.broken != nil {
+		close(c)
+	} else {
+		s.waiting[id] = c
+	}
+	return c
+}
+
+func (s *Session) forget(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting, id)
+}
+
+func (s *Session) send(r request) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.link.send(line)
+}
+
+// wait returns the next message for a request.
+func (s *Session) wait(ctx context.Context, from chan message) (message, error) {
+	select {
+	case m, ok := <-from:
+		if ok {
+			return m, nil
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return message{}, s.broken
+	case <-ctx.Done():
+		return message{}, context.Cause(ctx)
+	}
+}
+
+// receive waits for the one answer to a request.
+func (s *Session) receive(ctx context.Context, from chan message, into any) error {
+	for {
+		m, err := s.wait(ctx, from)
+		if err != nil {
+			return err
+		}
+		if m.Type != "started" {
+			return decode(m, into)
+		}
+	}
+}
+
+// decode reads an answer; the error of one that failed is its *Failure.
+func decode(m message, into any) error {
+	if m.Type == "failed" {
+		if m.Failure == nil {
+			return errors.New("the worker failed without a reason")
+		}
+		return m.Failure
+	}
+	if err := json.Unmarshal(m.raw, into); err != nil {
+		return fmt.Errorf("the worker's answer: %w", err)
+	}
+	return nil
+}
+
+// cancel has a probe killed and waits until it is, but not for long.
+func (s *Session) cancel(id int64, answers chan message) {
+	if s.send(request{Type: "cancel", ID: id}) != nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), killGrace)
+	defer stop()
+	for {
+		if m, err := s.wait(ctx, answers); err != nil || m.Type == "result" || m.Type == "failed" {
+			return
+		}
+	}
+}
+
+// explain adds the last that the worker printed to an error that does not say
+// more by itself.
+func (s *Session) explain(err error) error {
+	var f *Failure
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	text := s.link.output()
+	switch {
+	case text == "":
+		return err
+	case errors.As(err, &f):
+		if f.Traceback == "" {
+			f.Output = text
+		}
+		return err
+	default:
+		return fmt.Errorf("%w; the worker printed:\n%s", err, text)
+	}
+}

@@ -1,0 +1,87 @@
+"""A fresh process for one probe. It reports over a pipe of its own, so that
+whatever its code does to it, the nursery can tell."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+from . import failure, protocol
+
+
+def fork(request: dict[str, Any], close: list[int]) -> tuple[int, int]:
+    """Starts a child with all that is imported; its process id and its pipe."""
+    read, write = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            for fd in (read, *close):
+                os.close(fd)
+            die_with_parent()
+            os.setsid()  # a group of its own, to be killed as one
+            for signum in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(signum, signal.SIG_DFL)
+            run(request, write)
+            status = 0
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)  # no exit handlers of the parent
+    os.close(write)
+    return pid, read
+
+
+def spawn(request: dict[str, Any]) -> tuple[int, int]:
+    """Starts a child where a fork is not safe (macOS): it imports again."""
+    import subprocess
+
+    read, write = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", __package__, "child", str(write)], stdin=subprocess.PIPE, pass_fds=[write], start_new_session=True
+    )
+    os.close(write)
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(request).encode())
+    process.stdin.close()
+    return process.pid, read
+
+
+def run_spawned(write: int) -> None:
+    run(json.load(sys.stdin), write)
+
+
+def run(request: dict[str, Any], write: int) -> None:
+    """Answers a request over a pipe: events, then one result."""
+    os.set_inheritable(write, False)
+
+    def emit(message: dict[str, Any]) -> None:
+        if message["type"] != "step":  # the last word: nobody waits for more
+            sys.stdout.flush()
+            sys.stderr.flush()
+        protocol.send(write, message)
+
+    try:
+        if request["type"] == "look":
+            from . import devices
+
+            emit({"type": "result", **devices.look(request["device"])})
+        else:
+            from .probe import Probe
+
+            emit({"type": "result", **Probe(request, emit).run()})
+    except Exception as error:
+        emit({"type": "failed", "failure": failure.describe(error)})
+
+
+def die_with_parent() -> None:
+    """Linux only: a nursery that is killed takes its children with it."""
+    if sys.platform == "linux":
+        PR_SET_PDEATHSIG = 1
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

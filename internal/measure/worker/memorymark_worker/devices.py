@@ -1,0 +1,176 @@
+"""The devices that steps run on: what can be read off each, and limited."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import sys
+from typing import Any, ContextManager, Optional
+
+import torch
+
+from .live import LiveTensors
+
+
+class Device:
+    """What the probe needs of a device. Peaks are since the last reset."""
+
+    type: str
+
+    def entered(self) -> ContextManager[Any]:
+        """Surrounds everything that is measured."""
+        return contextlib.nullcontext()
+
+    def reset(self) -> None: ...
+
+    def peaks(self) -> dict[str, int]: ...
+
+    def allocated(self) -> int: ...
+
+    def counters(self) -> dict[str, int]:
+        """What the allocator counted over the whole process."""
+        return {}
+
+    def memory(self) -> dict[str, int]:
+        """The device's memory as a whole: total, and free for everybody."""
+        return {}
+
+    def synchronize(self) -> None: ...
+
+    def empty(self) -> None:
+        """Gives back what is cached."""
+
+
+class Cuda(Device):
+    type = "cuda"
+
+    def __init__(self, limit: Optional[int], expandable_segments: bool) -> None:
+        if expandable_segments:
+            torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+        torch.cuda.init()
+        self.total = torch.cuda.get_device_properties(0).total_memory
+        if limit:
+            torch.cuda.set_per_process_memory_fraction(min(limit / self.total, 1.0))
+
+    def reset(self) -> None:
+        torch.cuda.reset_peak_memory_stats()
+
+    def peaks(self) -> dict[str, int]:
+        stats = torch.cuda.memory_stats()
+        return {
+            "requested": stats["requested_bytes.all.peak"],
+            "allocated": stats["allocated_bytes.all.peak"],
+            "reserved": stats["reserved_bytes.all.peak"],
+        }
+
+    def allocated(self) -> int:
+        return torch.cuda.memory_allocated()
+
+    def counters(self) -> dict[str, int]:
+        stats = torch.cuda.memory_stats()
+        return {"retries": stats["num_alloc_retries"], "out_of_memory": stats["num_ooms"]}
+
+    def memory(self) -> dict[str, int]:
+        free, total = torch.cuda.mem_get_info()
+        return {"total_bytes": total, "free_bytes": free, "outside_bytes": max(total - free - torch.cuda.memory_reserved(), 0)}
+
+    def synchronize(self) -> None:
+        torch.cuda.synchronize()
+
+    def empty(self) -> None:
+        torch.cuda.empty_cache()
+
+
+class Counted(Device):
+    """A device whose tensors are counted, since nobody else does."""
+
+    def __init__(self, type: str, limit: Optional[int]) -> None:
+        self.type = type
+        self.live = LiveTensors(type, limit)
+
+    def entered(self) -> ContextManager[Any]:
+        return self.live
+
+    def reset(self) -> None:
+        self.live.peak = self.live.bytes
+
+    def peaks(self) -> dict[str, int]:
+        return {"requested": self.live.peak, "allocated": self.live.peak}
+
+    def allocated(self) -> int:
+        return self.live.bytes
+
+
+class Cpu(Counted):
+    def __init__(self, limit: Optional[int]) -> None:
+        super().__init__("cpu", limit)
+
+    def memory(self) -> dict[str, int]:
+        return {"total_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
+
+
+class Mps(Counted):
+    def __init__(self, limit: Optional[int]) -> None:
+        super().__init__("mps", limit)
+
+    def peaks(self) -> dict[str, int]:
+        return {**super().peaks(), "reserved": torch.mps.driver_allocated_memory()}
+
+    def memory(self) -> dict[str, int]:
+        return {"total_bytes": torch.mps.recommended_max_memory()}
+
+    def synchronize(self) -> None:
+        torch.mps.synchronize()
+
+    def empty(self) -> None:
+        torch.mps.empty_cache()
+
+
+def open_device(type: str, limit: Optional[int], expandable_segments: bool = False) -> Device:
+    if type == "cuda":
+        return Cuda(limit, expandable_segments)
+    if type == "mps":
+        return Mps(limit)
+    return Cpu(limit)
+
+
+def choose(wanted: str) -> str:
+    """The device that is meant: the best there is if any will do."""
+    if wanted != "auto":
+        return wanted
+    if torch.cuda.is_available():
+        return "cuda"
+    if torch.backends.mps.is_available():
+        return "mps"
+    return "cpu"
+
+
+def look(wanted: str) -> dict[str, Any]:
+    """What there is. Only a child may ask: it initialises the device."""
+    type = choose(wanted)
+    if type == "cuda":
+        device = Cuda(None, False)
+        p = torch.cuda.get_device_properties(0)
+        torch.zeros(1, device="cuda")  # the context is complete only now
+        return {
+            "device": type,
+            "name": p.name,
+            "capability": f"{p.major}.{p.minor}",
+            "multiprocessors": p.multi_processor_count,
+            "threads_per_multiprocessor": p.max_threads_per_multi_processor,
+            "cuda": torch.version.cuda or "",
+            "cudnn": torch.backends.cudnn.version() or 0,
+            **device.memory(),
+        }
+    if type == "mps":
+        if not torch.backends.mps.is_available():
+            raise RuntimeError("this PyTorch has no MPS device")
+        return {"device": type, "name": "Apple GPU", **Mps(None).memory()}
+    return {"device": "cpu", "name": "CPU", **Cpu(None).memory()}
+
+
+def host_peak() -> int:
+    """The most host memory that this process held, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,61 @@
+"""Why a step failed: by the type of its error, never by guessing.
+
+Where PyTorch raises a plain RuntimeError for what a library or the driver
+returned, the status that it quotes decides.
+"""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+OUT_OF_MEMORY = "out_of_memory"  # of the device
+LAUNCH_LIMIT = "launch_limit"  # a kernel cannot take that many elements
+HOST_MEMORY = "host_memory"
+CRASH = "crash"  # the process died
+TIMEOUT = "timeout"
+MISSING = "missing"  # a package is not there, or too old
+OTHER = "other"
+
+
+class LiveLimit(RuntimeError):
+    """Live tensors would take more than the limit that was set."""
+
+
+# The library could not get memory of its own: the allocator had taken all.
+_OUT_OF_MEMORY_STATUS = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "CUDA error: out of memory", "MPS backend out of memory")
+_LAUNCH_STATUS = (
+    "CUDA error: invalid configuration argument",
+    "CUDA error: too many resources requested for launch",
+    "canUse32BitIndexMath",
+    "integer out of range",
+)
+_HOST_STATUS = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
+
+
+def classify(error: BaseException) -> str:
+    import torch
+
+    if isinstance(error, (torch.cuda.OutOfMemoryError, LiveLimit)):
+        return OUT_OF_MEMORY
+    if isinstance(error, MemoryError):
+        return HOST_MEMORY
+    if isinstance(error, ImportError):
+        return MISSING
+    if isinstance(error, RuntimeError):
+        text = str(error)
+        for kind, statuses in ((OUT_OF_MEMORY, _OUT_OF_MEMORY_STATUS), (LAUNCH_LIMIT, _LAUNCH_STATUS), (HOST_MEMORY, _HOST_STATUS)):
+            if any(status in text for status in statuses):
+                return kind
+    return OTHER
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """What a probe reports of an error."""
+    text = str(error).strip()
+    return {
+        "class": classify(error),
+        "error": type(error).__name__,
+        "message": text.splitlines()[0] if text else type(error).__name__,
+        "traceback": "".join(traceback.format_exception(type(error), error, error.__traceback__))[-20000:],
+    }

@@ -1,0 +1,189 @@
+"""The parent: imports once, touches no device, and starts a child a probe.
+
+A child that hangs is killed with its group, one that dies is reported as what
+killed it, and none outlives the pipe to MemoryMark.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import selectors
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from . import child, failure, protocol
+from .protocol import Message, Reader
+
+
+@dataclass
+class Running:
+    """A child, and the request it answers."""
+
+    id: int
+    pid: int
+    reader: Reader
+    began: float
+    deadline: float
+    answer: Optional[Message] = None
+    killed: str = ""  # why we killed it
+
+
+class Nursery:
+    def __init__(self, requests: int, answers: int) -> None:
+        for fd in (requests, answers):
+            os.set_inheritable(fd, False)
+        self.requests = Reader(requests)
+        self.answers = answers
+        self.children: dict[int, Running] = {}  # by file descriptor
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(requests, selectors.EVENT_READ)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # MemoryMark says when to stop
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+
+    def run(self) -> None:
+        # torch.cuda.is_available() asks the driver, after which no fork may use
+        # it, unless NVML is asked instead.
+        os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+        self.send({"type": "hello", "protocol": protocol.VERSION, "python": platform.python_version()})
+        try:
+            while not self.requests.ended:
+                for key, _ in self.selector.select(self.patience()):
+                    self.listen(key.fd)
+                self.kill_overdue()
+        finally:
+            for running in list(self.children.values()):
+                self.kill(running, "the end")
+
+    def send(self, message: Message) -> None:
+        protocol.send(self.answers, message)
+
+    def patience(self) -> Optional[float]:
+        """How long nothing needs to be done."""
+        deadlines = [r.deadline for r in self.children.values() if not r.killed]
+        return max(min(deadlines) - time.monotonic(), 0) if deadlines else None
+
+    def listen(self, fd: int) -> None:
+        if fd == self.requests.fd:
+            for line in self.requests.read():
+                message = protocol.parse(line)
+                if message is None:
+                    raise ValueError(f"not a message: {line[:200]!r}")
+                self.obey(message)
+        elif fd in self.children:
+            self.relay(self.children[fd])
+
+    def obey(self, message: Message) -> None:
+        kind = message["type"]
+        if kind == "prepare":
+            self.prepare(message)
+        elif kind in ("look", "probe"):
+            self.start(message)
+        elif kind == "cancel":
+            for running in list(self.children.values()):
+                if running.id == message["id"]:
+                    self.kill(running, "cancelled")
+        else:
+            self.send({"type": "failed", "id": message.get("id", 0), "failure": {"class": failure.OTHER, "message": f"unknown request {kind}"}})
+
+    def prepare(self, message: Message) -> None:
+        """Imports PyTorch and what the model needs, and says the versions."""
+        began = time.perf_counter()
+        answer: Message = {"type": "ready", "id": message["id"]}
+        try:
+            import torch
+
+            answer["torch"] = torch.__version__
+            self.start({"type": "look", "id": message["look_id"], "device": message["device"], "timeout_seconds": message["timeout_seconds"]})
+            if message.get("transformers"):
+                import transformers
+
+                answer["transformers"] = transformers.__version__
+            if message.get("model_type"):
+                from . import catalog
+
+                catalog.prepare(message["model_type"], message["architecture"])
+            from . import probe  # noqa: F401  imported once, for all children
+        except Exception as error:
+            answer = {"type": "failed", "id": message["id"], "failure": describe_import(error)}
+        answer["seconds"] = round(time.perf_counter() - began, 3)
+        self.send(answer)
+
+    def start(self, message: Message) -> None:
+        if sys.platform == "darwin" or message.get("spawn"):
+            pid, fd = child.spawn(message)
+        else:
+            pid, fd = child.fork(message, [self.requests.fd, self.answers, *self.children])
+        now = time.monotonic()
+        self.children[fd] = Running(message["id"], pid, Reader(fd), now, now + message["timeout_seconds"])
+        self.selector.register(fd, selectors.EVENT_READ)
+        self.send({"type": "started", "id": message["id"], "pid": pid})
+
+    def relay(self, running: Running) -> None:
+        """Passes on what a child says, whole lines only."""
+        for line in running.reader.read():
+            message = protocol.parse(line)
+            if message is None:
+                continue  # what follows from it is seen at the end
+            message["id"] = running.id
+            if message["type"] in ("result", "failed"):
+                running.answer = message
+            else:
+                self.send(message)
+        # An answer is the end: something that the child started may hold its
+        # pipe open, and taking down a CUDA context politely takes time.
+        if running.answer or running.reader.ended:
+            self.finish(running)
+
+    def finish(self, running: Running) -> None:
+        self.selector.unregister(running.reader.fd)
+        os.close(running.reader.fd)
+        del self.children[running.reader.fd]
+        kill_group(running.pid)  # what the child left running
+        _, status = os.waitpid(running.pid, 0)
+        answer = running.answer
+        if answer is None or running.killed:
+            answer = {"type": "failed", "id": running.id, "failure": self.death(running, status)}
+        answer["wall_seconds"] = round(time.monotonic() - running.began, 3)
+        self.send(answer)
+
+    def death(self, running: Running, status: int) -> dict[str, Any]:
+        if running.killed:
+            return {"class": failure.TIMEOUT if running.killed == "timeout" else "cancelled", "message": running.killed}
+        if os.WIFSIGNALED(status):
+            name = signal.Signals(os.WTERMSIG(status)).name
+            likely = "; probably the system ran out of host memory" if name == "SIGKILL" else ""
+            return {"class": failure.CRASH, "signal": name, "message": f"the process was killed by {name}{likely}"}
+        half = f" in the middle of a line ({running.reader.rest[:80]!r})" if running.reader.rest else ""
+        return {"class": failure.CRASH, "message": f"the process ended with status {os.waitstatus_to_exitcode(status)} without an answer{half}"}
+
+    def kill_overdue(self) -> None:
+        now = time.monotonic()
+        for running in list(self.children.values()):
+            if now >= running.deadline and not running.killed:
+                self.kill(running, "timeout")
+
+    def kill(self, running: Running, why: str) -> None:
+        running.killed = why
+        kill_group(running.pid)
+
+
+def kill_group(pid: int) -> None:
+    for kill in (os.killpg, os.kill):  # a child that has no group yet
+        try:
+            kill(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def describe_import(error: Exception) -> dict[str, Any]:
+    """A package that is missing has a class of its own."""
+    text = str(error).strip() or type(error).__name__
+    out: dict[str, Any] = {"class": failure.MISSING if isinstance(error, ImportError) else failure.OTHER, "error": type(error).__name__}
+    out["message"] = text.splitlines()[0]
+    if isinstance(error, ModuleNotFoundError):
+        out["package"] = (error.name or "").split(".")[0]
+    return out

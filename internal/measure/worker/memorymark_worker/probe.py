@@ -1,0 +1,204 @@
+"""The steps of a probe, and what is read off the device while they run."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import inspect
+import statistics
+import time
+from typing import Any, Callable, ContextManager, Optional
+
+import torch
+
+from . import catalog, devices, failure, user
+from .devices import Device
+from .subject import Subject, Workload
+
+Emit = Callable[[dict[str, Any]], None]
+
+
+class Probe:
+    """Runs a workload at one or more batches in this process."""
+
+    def __init__(self, request: dict[str, Any], emit: Emit) -> None:
+        self.request = request
+        self.w: Workload = request["workload"]
+        self.emit = emit
+        self.device: Device = devices.open_device(request["device"], request.get("limit_bytes"), self.w.get("expandable_segments", False))
+        self.phase = "build"
+        self.peaks: dict[str, dict[str, int]] = {}  # by phase, of this step
+
+    def run(self) -> dict[str, Any]:
+        """The outcome of every batch. A failure is part of an outcome."""
+        use_precision(self.w["precision"])
+        report: dict[str, Any] = {"outcomes": []}
+        with self.device.entered():
+            if self.records("process"):
+                self.start_recording()
+            self.device.reset()
+            subject = self.build(report)
+            for n in self.request["batches"] if subject else []:
+                report["outcomes"].append(self.batch(subject, n))
+                if len(self.request["batches"]) > 1:
+                    self.clear(subject)
+            report.update(self.device.counters(), **self.device.memory(), host_peak_bytes=devices.host_peak())
+        return report
+
+    def build(self, report: dict[str, Any]) -> Optional[Subject]:
+        try:
+            make = user.make if self.w.get("user") else catalog.make
+            subject = make(self.w, self.device.type)
+            if self.request.get("compile"):
+                subject.model = torch.compile(subject.model)  # type: ignore[assignment]
+        except Exception as error:
+            report["outcomes"] = [self.failed({"batch_size": n, "steps": []}, error, 0) for n in self.request["batches"]]
+            return None
+        self.device.synchronize()
+        report["parameters"] = sum(p.numel() for p in subject.model.parameters())
+        report["model_allocated"] = self.device.allocated()
+        return subject
+
+    def batch(self, subject: Subject, n: int) -> dict[str, Any]:
+        """Warms up, runs the steps that count, and times some more."""
+        outcome: dict[str, Any] = {"batch_size": n, "steps": []}
+        step, inputs = 0, None
+        try:
+            self.enter("inputs")
+            inputs = subject.batch(n)
+            for step in range(1, self.request.get("warmup_steps", 0) + 1):
+                self.step(subject, inputs)
+            if self.records("steps"):
+                self.start_recording()
+            for step in range(1, self.request["steps"] + 1):
+                outcome["steps"].append(self.measured_step(subject, inputs, n, step))
+            if self.request.get("timed_steps"):
+                outcome["seconds_per_step"] = self.time(subject, inputs)
+            self.write_recording(outcome)
+        except Exception as error:
+            self.failed(outcome, error, step)
+        return outcome
+
+    def measured_step(self, subject: Subject, inputs: Any, n: int, step: int) -> dict[str, Any]:
+        self.peaks = {}
+        self.device.synchronize()
+        began = time.perf_counter()
+        self.step(subject, inputs)
+        self.device.synchronize()
+        seconds = time.perf_counter() - began
+        kinds = {kind for peak in self.peaks.values() for kind in peak}
+        done: dict[str, Any] = {f"peak_{kind}": max(peak[kind] for peak in self.peaks.values()) for kind in sorted(kinds)}
+        done.update(
+            end_allocated=self.device.allocated(),
+            seconds=round(seconds, 6),
+            phases={name: peak["allocated"] for name, peak in self.peaks.items()},
+        )
+        self.emit({"type": "step", "batch_size": n, "step": step, **done})
+        return done
+
+    def step(self, subject: Subject, inputs: Any) -> None:
+        """One training step, as a plain loop writes it."""
+        if self.w["phase"] == "infer":
+            with self.within("forward"), torch.no_grad(), self.autocast():
+                subject.call(inputs)
+            return
+        with self.within("forward"):
+            with self.autocast():
+                output = subject.call(inputs)
+                loss = subject.loss(output, inputs)
+        if self.w["phase"] == "forward":
+            return
+        del output
+        with self.within("backward"):
+            loss.backward()
+        for _ in range(self.w["accumulate"] - 1):
+            del loss
+            with self.within("forward"):
+                with self.autocast():
+                    loss = subject.loss(subject.call(inputs), inputs)
+            with self.within("backward"):
+                loss.backward()
+        with self.within("optimizer"):
+            self.update(subject)
+
+    def update(self, subject: Subject) -> None:
+        if subject.optimizer is None or self.w["phase"] == "backward":
+            subject.model.zero_grad(set_to_none=True)
+            return
+        if self.w["clip_grad_norm"]:
+            torch.nn.utils.clip_grad_norm_(subject.model.parameters(), 1.0)
+        subject.optimizer.step()
+        subject.optimizer.zero_grad(set_to_none=True)
+
+    @contextlib.contextmanager
+    def within(self, phase: str) -> Any:
+        """A part of a step: its peaks are its own, recordings are marked."""
+        self.enter(phase)
+        mark = torch.profiler.record_function(phase) if self.request.get("record") else contextlib.nullcontext()
+        with mark:
+            yield
+        peaks, before = self.device.peaks(), self.peaks.get(phase, {})
+        self.peaks[phase] = {kind: max(size, before.get(kind, 0)) for kind, size in peaks.items()}
+
+    def enter(self, phase: str) -> None:
+        self.phase = phase
+        self.device.reset()
+
+    def autocast(self) -> ContextManager[Any]:
+        dtype = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(self.w["precision"])
+        return torch.autocast(self.device.type, dtype=dtype) if dtype else contextlib.nullcontext()
+
+    def time(self, subject: Subject, inputs: Any) -> float:
+        """Seconds of a step, the median of three runs of several: steps follow
+        each other without waiting for the device, as they do in training."""
+        runs = []
+        count = max(self.request["timed_steps"] // 3, 1)
+        for _ in range(3):
+            self.device.synchronize()
+            began = time.perf_counter()
+            for _ in range(count):
+                self.step(subject, inputs)
+            self.device.synchronize()
+            runs.append((time.perf_counter() - began) / count)
+        return round(statistics.median(runs), 6)
+
+    def failed(self, outcome: dict[str, Any], error: BaseException, step: int) -> dict[str, Any]:
+        outcome["failure"] = {**failure.describe(error), "phase": self.phase, "step": step}
+        with contextlib.suppress(Exception):  # a device that failed may not answer
+            outcome["failure"].update({f"{kind}_bytes": size for kind, size in self.device.peaks().items()})
+            self.write_recording(outcome)
+        return outcome
+
+    def clear(self, subject: Subject) -> None:
+        """Leaves nothing of a batch to the next one."""
+        subject.model.zero_grad(set_to_none=True)
+        gc.collect()
+        self.device.empty()
+
+    def records(self, scope: str) -> bool:
+        record = self.request.get("record")
+        return bool(record) and record["scope"] == scope
+
+    def start_recording(self) -> None:
+        if self.device.type != "cuda":
+            raise RuntimeError(f"PyTorch records no memory history of a {self.device.type}")
+        begin = torch.cuda.memory._record_memory_history
+        options: dict[str, Any] = {"max_entries": self.request["record"]["max_entries"], "stacks": "python"}
+        if "global_record_annotations" in inspect.signature(begin).parameters:
+            options["global_record_annotations"] = True  # phases become marks
+        begin(**options)
+
+    def write_recording(self, outcome: dict[str, Any]) -> None:
+        record = self.request.get("record")
+        if record and "recording" not in outcome:
+            torch.cuda.memory._dump_snapshot(record["path"])
+            torch.cuda.memory._record_memory_history(enabled=None)
+            outcome["recording"] = record["path"]
+
+
+def use_precision(precision: str) -> None:
+    """TF32 only where it was asked for, whatever PyTorch's default is."""
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    if precision == "tf32":
+        torch.set_float32_matmul_precision("high")

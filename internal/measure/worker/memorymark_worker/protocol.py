@@ -1,0 +1,45 @@
+"""Lines of JSON over a pipe. docs/worker-protocol.md lists the messages."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Optional
+
+VERSION = 1
+
+Message = dict[str, Any]
+
+
+def send(fd: int, message: Message) -> None:
+    """Writes one whole line."""
+    line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    while line:
+        line = line[os.write(fd, line) :]
+
+
+class Reader:
+    """Cuts what a pipe delivers into lines."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.rest = b""
+        self.ended = False
+
+    def read(self) -> list[bytes]:
+        """The lines that are complete after one read, which may be none."""
+        data = os.read(self.fd, 1 << 16)
+        if not data:
+            self.ended = True
+            return []
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        return lines
+
+
+def parse(line: bytes) -> Optional[Message]:
+    """A message, or None if the line is not one."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) and isinstance(message.get("type"), str) else None
