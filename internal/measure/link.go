@@ -37,6 +37,10 @@ type process struct {
 // maxLine is the longest line that a worker may send.
 const maxLine = 16 << 20
 
+// startWorker takes the current folder off the path, where a file called
+// inspect.py would hide Python's own.
+const startWorker = "import sys; sys.path[0] = sys.argv[1]; from " + workerModule + ".__main__ import main; main(sys.argv[2:])"
+
 // startProcess runs the worker with pipes of its own, so that whatever user
 // code prints cannot be taken for an answer.
 func startProcess(p Python, folder, workDir string) (*process, error) {
@@ -50,9 +54,8 @@ func startProcess(p Python, folder, workDir string) (*process, error) {
 	}
 	w := &process{requests: requests, answers: answers, lines: bufio.NewReaderSize(answers, 1<<16), ended: make(chan struct{})}
 	// Not CommandContext: the session ends the worker itself, group and all.
-	w.cmd = exec.Command(p.Path, "-u", "-m", workerModule, "3", "4") //nolint:noctx // see above
+	w.cmd = exec.Command(p.Path, "-u", "-c", startWorker, folder, "3", "4") //nolint:noctx // see above
 	w.cmd.Dir = workDir
-	w.cmd.Env = append(os.Environ(), "PYTHONPATH="+joinPath(folder, os.Getenv("PYTHONPATH")), "TOKENIZERS_PARALLELISM=false")
 	w.cmd.ExtraFiles = []*os.File{theirRequests, theirAnswers}
 	w.cmd.Stdout, w.cmd.Stderr = &w.stdout, &w.stderr
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
@@ -67,13 +70,6 @@ func startProcess(p Python, folder, workDir string) (*process, error) {
 		close(w.ended)
 	}()
 	return w, nil
-}
-
-func joinPath(first, rest string) string {
-	if rest == "" {
-		return first
-	}
-	return first + string(os.PathListSeparator) + rest
 }
 
 func (w *process) send(line []byte) error {

@@ -76,16 +76,19 @@ type Step struct {
 	Phases        map[string]int64 `json:"phases,omitempty"` // peak of allocated memory in each
 }
 
-// Peak is the step with the highest peaks: the optimizer's state comes with
-// the first one.
-func (o *Outcome) Peak() Step {
-	var peak Step
+// Peaks are the highest amounts of several steps.
+type Peaks struct{ Requested, Allocated, Reserved int64 }
+
+// Peaks are the highest of all steps: the optimizer's state comes with the
+// first one.
+func (o *Outcome) Peaks() Peaks {
+	var p Peaks
 	for _, s := range o.Steps {
-		peak.PeakRequested = max(peak.PeakRequested, s.PeakRequested)
-		peak.PeakAllocated = max(peak.PeakAllocated, s.PeakAllocated)
-		peak.PeakReserved = max(peak.PeakReserved, s.PeakReserved)
+		p.Requested = max(p.Requested, s.PeakRequested)
+		p.Allocated = max(p.Allocated, s.PeakAllocated)
+		p.Reserved = max(p.Reserved, s.PeakReserved)
 	}
-	return peak
+	return p
 }
 
 // Progress is what a running probe says.

@@ -138,11 +138,13 @@ func (s *Session) prepare(ctx context.Context, o Options) error {
 		Seconds float64 `json:"seconds"`
 	}
 	if err := s.receive(ctx, ready, &answer); err != nil {
-		return s.explain(err)
+		return missing(o.Python, s.explain(err))
 	}
-	python := s.Versions.Python
+	if err := checkVersions(o.Python, answer.Versions); err != nil {
+		return err
+	}
+	answer.Python = s.Versions.Python
 	s.Versions, s.ImportSeconds = answer.Versions, answer.Seconds
-	s.Versions.Python = python
 	if err := s.receive(ctx, looked, &s.Device); err != nil {
 		return s.explain(fmt.Errorf("look at the device: %w", err))
 	}

@@ -5,20 +5,16 @@ from __future__ import annotations
 import sys
 
 
-def main() -> None:
-    # "-m" puts the current folder first on the path, where a file called
-    # random.py would hide Python's own. A user's script asks for its folder.
-    if sys.path and sys.path[0] in ("", "."):
-        del sys.path[0]
-    if sys.argv[1] == "child":
+def main(arguments: list[str]) -> None:
+    if arguments[0] == "child":
         from . import child
 
-        child.run_spawned(int(sys.argv[2]))
+        child.run_spawned(int(arguments[1]))
     else:
         from . import nursery
 
-        nursery.Nursery(int(sys.argv[1]), int(sys.argv[2])).run()
+        nursery.Nursery(int(arguments[0]), int(arguments[1])).run()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
