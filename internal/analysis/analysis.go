@@ -47,6 +47,7 @@ type Answer struct {
 	LimitGB      float64 `json:"limit_gb"` // the most that PyTorch may reserve
 	Limit        int64   `json:"limit_bytes"`
 	OptimalBatch int64   `json:"optimal_batch_size"`
+	Bounded      bool    `json:"bounded,omitempty"` // larger batches were not looked at
 	Memory               // at the optimal batch
 	Recommended  int64   `json:"recommended_batch_size"`
 	CurrentBatch int64   `json:"current_batch_size"`
@@ -54,7 +55,7 @@ type Answer struct {
 	Current
 
 	BatchRatio   float64  `json:"batch_ratio"`
-	Speedup      float64  `json:"speedup"`
+	Speedup      float64  `json:"speedup,omitempty"` // absent where the current batch does not run
 	SpeedupBasis string   `json:"speedup_basis"`
 	Savings      *float64 `json:"cost_savings_annual,omitempty"` // in dollars; absent without a price
 	HoursPerYear float64  `json:"hours_per_year"`
@@ -65,6 +66,11 @@ type Answer struct {
 	Accumulation *Accumulation `json:"accumulation,omitempty"`
 	Results      []Result      `json:"results"`
 	Changes      []Change      `json:"changes,omitempty"`
+	// What only a measured answer has: what was predicted of it, everything that
+	// was run, and where the time went.
+	Predicted *Forecast `json:"predicted,omitempty"`
+	Probes    []Probe   `json:"probes,omitempty"`
+	Seconds   *Seconds  `json:"seconds,omitempty"`
 	// Accuracy is how far off such predictions were, absent if that is not known.
 	Accuracy   *predict.Accuracy `json:"accuracy,omitempty"`
 	Provenance Provenance        `json:"provenance"`
@@ -95,7 +101,7 @@ type Result struct {
 	Memory           int64   `json:"memory_bytes"`
 	ReservedGB       float64 `json:"reserved_gb"` // peak of what PyTorch holds
 	Reserved         int64   `json:"reserved_bytes"`
-	SamplesPerSecond float64 `json:"samples_per_second"`
+	SamplesPerSecond float64 `json:"samples_per_second,omitempty"` // absent where nothing was timed
 	Success          bool    `json:"success"`
 }
 
@@ -117,8 +123,12 @@ type Change struct {
 // Provenance says what the answer rests on.
 type Provenance struct {
 	PyTorch      string             `json:"pytorch"`
-	Transformers string             `json:"transformers"`
-	Time         time.Time          `json:"time"` // of the answer
+	Transformers string             `json:"transformers,omitempty"`
+	Python       string             `json:"python,omitempty"`
+	CUDA         string             `json:"cuda,omitempty"`
+	CuDNN        int64              `json:"cudnn,omitempty"`
+	Differences  []string           `json:"differences,omitempty"` // from the predicted versions
+	Time         time.Time          `json:"time"`                  // of the answer
 	Workload     *workload.Workload `json:"workload"`
 }
 
@@ -219,6 +229,9 @@ func (a *Answer) compare(current, optimal Result) {
 	a.CurrentWaste = a.GPUTotal - current.Memory
 	a.CurrentWasteGB, a.CurrentWastePercent = gib(a.CurrentWaste), percent(a.CurrentWaste, a.GPUTotal)
 	a.BatchRatio = round(float64(a.OptimalBatch)/float64(a.CurrentBatch), 2)
+	if current.SamplesPerSecond == 0 || optimal.SamplesPerSecond == 0 {
+		return
+	}
 	a.Speedup = round(optimal.SamplesPerSecond/current.SamplesPerSecond, 2)
 	if a.PricePerHour != nil {
 		savings := round(a.HoursPerYear**a.PricePerHour*(1-current.SamplesPerSecond/optimal.SamplesPerSecond), 2)

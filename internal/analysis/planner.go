@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/search"
 	"memorymark/internal/workload"
@@ -55,14 +56,19 @@ func (p *planner) answer(largest int64) *Answer {
 	}
 	limit := predict.Limit(p.w, p.Card)
 	a.Limit, a.LimitGB = int64(limit), limit.GiB()
-	switch {
-	case p.PricePerHour > 0:
-		a.PricePerHour = &p.PricePerHour
-	case p.Card.Price != nil:
-		a.PricePerHour = &p.Card.Price.USDPerHour
-		a.PriceSource = p.Card.Price.Provider + ", " + p.Card.Price.AsOf
-	}
+	a.setPrice(p.PricePerHour, p.Card)
 	return a
+}
+
+// setPrice takes the price that was given, or the catalog's.
+func (a *Answer) setPrice(given float64, card *gpu.Card) {
+	switch {
+	case given > 0:
+		a.PricePerHour = &given
+	case card.Price != nil:
+		a.PricePerHour = &card.Price.USDPerHour
+		a.PriceSource = card.Price.Provider + ", " + card.Price.AsOf
+	}
 }
 
 // look simulates a batch.
@@ -76,7 +82,7 @@ func (p *planner) look(batch int64) (Result, error) {
 		Batch: batch, Success: s.Fits(),
 		Memory: int64(peak.PeakAllocated), MemoryGB: peak.PeakAllocated.GiB(),
 		Reserved: int64(peak.PeakReserved), ReservedGB: peak.PeakReserved.GiB(),
-		SamplesPerSecond: round(float64(batch)/s.StepSeconds(), 1),
+		SamplesPerSecond: p.samplesPerSecond(batch, s.StepSeconds()),
 	}, nil
 }
 

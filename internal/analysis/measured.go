@@ -1,0 +1,303 @@
+package analysis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/measure"
+	"memorymark/internal/search"
+)
+
+// Measurement is where real steps run for a request, and how.
+type Measurement struct {
+	Session   *measure.Session
+	User      *measure.UserModel // trained in place of the workload's model
+	MaxProbes int                // of the search; 0 is DefaultProbes
+	Progress  func(Event)        // called as it goes, never twice at once; may be nil
+}
+
+// DefaultProbes is enough for a search without any prediction.
+const DefaultProbes = 20
+
+// confirmSteps are the full steps that a batch must survive in a fresh process.
+// The optimizer's state comes with the first one, and what it leaves between
+// cached blocks shows in the second.
+const confirmSteps = 3
+
+// Probe is one batch in one process.
+type Probe struct {
+	measure.Outcome
+	Success     bool    `json:"success"`
+	Purpose     string  `json:"purpose"` // confirm, guide or time
+	Retries     int64   `json:"retries"`
+	HostPeak    int64   `json:"host_peak_bytes,omitempty"`
+	WallSeconds float64 `json:"wall_seconds"` // of the whole process
+}
+
+// What a probe was for. Only one that confirms had a fresh process to itself.
+const (
+	confirming = "confirm"
+	guiding    = "guide"
+	timing     = "time"
+)
+
+// UnfinishedError says that measuring ended early, and what was known by then.
+type UnfinishedError struct {
+	Survived int64 // the largest batch that survived, 0 if none was confirmed
+	Probes   []Probe
+	Err      error
+}
+
+func (e *UnfinishedError) Error() string {
+	if e.Survived == 0 {
+		return fmt.Sprintf("%v, before any batch was confirmed", e.Err)
+	}
+	return fmt.Sprintf("%v; batch %d survived, larger ones may", e.Err, e.Survived)
+}
+
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// bench measures for a request.
+type bench struct {
+	Request
+	Measurement
+	card   *gpu.Card // as it is in the catalog, or as PyTorch describes it
+	guide  guide
+	limit  int64 // that probes run under, 0 if it is what the device has
+	expect int64 // what the allocator will be able to reserve
+
+	mu       sync.Mutex // probes run at once
+	probes   []Probe
+	peaks    map[int64]measure.Peaks // of batches that fitted
+	reported sync.Mutex              // one event at a time
+}
+
+// guide says where the edge is thought to be.
+type guide interface {
+	guess(ctx context.Context, fits, fails int64) int64
+	// beyond is a batch above the edge that is thought to fit all the same, 0
+	// if there is none.
+	beyond(edge int64) int64
+}
+
+// Measure answers from real steps: the batch that is handed out has survived
+// three of them in a fresh process, and the next one has not.
+func Measure(ctx context.Context, r Request, m Measurement) (*Answer, error) {
+	b, err := newBench(r, m)
+	if err != nil {
+		return nil, err
+	}
+	b.report(Event{Kind: Ready, Device: &m.Session.Device, Versions: &m.Session.Versions, Seconds: m.Session.ImportSeconds})
+	began := time.Now()
+	largest, bounded, err := b.largest(ctx)
+	searched := time.Since(began)
+	if err != nil {
+		return nil, b.unfinished(err)
+	}
+	if largest == 0 {
+		return nil, b.nothingFits()
+	}
+	began = time.Now()
+	speeds, err := b.speeds(ctx, largest)
+	if err != nil {
+		return nil, b.unfinished(err)
+	}
+	a := b.answer(largest, speeds)
+	a.Bounded = bounded
+	a.Seconds = &Seconds{Import: m.Session.ImportSeconds, Search: round(searched.Seconds(), 3), Throughput: round(time.Since(began).Seconds(), 3)}
+	return a, nil
+}
+
+func newBench(r Request, m Measurement) (*bench, error) {
+	b := &bench{Request: r, Measurement: m, peaks: make(map[int64]measure.Peaks)}
+	if b.MaxProbes == 0 {
+		b.MaxProbes = DefaultProbes
+	}
+	if b.HoursPerYear == 0 {
+		b.HoursPerYear = DefaultHours
+	}
+	d := m.Session.Device
+	b.card = cardOf(d)
+	if err := b.setLimit(d); err != nil {
+		return nil, err
+	}
+	b.guide = &lineGuide{bench: b}
+	if d.Type == "cuda" && m.User == nil {
+		b.guide = newPredictedGuide(b)
+	}
+	return b, nil
+}
+
+// setLimit finds out what the allocator may hold.
+func (b *bench) setLimit(d measure.Device) error {
+	switch {
+	case b.Workload.LimitGiB > 0:
+		b.limit = int64(b.Workload.LimitGiB*float64(bytesize.GiB)) - int64(b.Reserve)
+	case d.Type != "cuda":
+		b.limit = d.Total/2 - int64(b.Reserve) // live tensors are not all that a process holds
+	case b.Reserve > 0:
+		b.limit = d.Free - int64(b.Reserve)
+	default:
+		// Libraries will take what the catalog says beside the bare context.
+		b.expect = min(d.Free, int64(b.card.Usable()))
+		return nil
+	}
+	if b.limit <= 0 {
+		return fmt.Errorf("nothing is left to train in: of %v, %v are to be kept free", bytesize.Bytes(max(d.Free, d.Total)), b.Reserve)
+	}
+	b.expect = b.limit
+	return nil
+}
+
+// roomBeside is what a process takes beside its limit, generously.
+const roomBeside = 2 << 30
+
+// together reports whether two probes may run at once: under a limit that
+// leaves room on the card for both, so that neither can feel the other.
+func (b *bench) together() bool {
+	d := b.Session.Device
+	return d.Type == "cuda" && b.limit > 0 && 2*(b.limit+roomBeside) <= d.Free
+}
+
+// largest finds the largest batch that survives.
+func (b *bench) largest(ctx context.Context) (largest int64, bounded bool, err error) {
+	try := func(batches []int64) ([]bool, error) { return b.tryAll(ctx, batches) }
+	guess := func(fits, fails int64) int64 { return b.guide.guess(ctx, fits, fails) }
+	o := search.Options{MultipleOf: b.MultipleOf, MaxProbes: b.MaxProbes, Most: 1 << 20}
+	found, err := search.Edge(try, guess, b.together(), o)
+	if err != nil {
+		return 0, false, err
+	}
+	// Fitting is not monotonic: a larger batch may leave a cache that serves it
+	// better. If a prediction knows one, it is worth two more probes.
+	island := b.guide.beyond(found.Largest)
+	if found.Largest == 0 || island == 0 || found.Bounded || b.MaxProbes-len(found.Order) < 2 {
+		return found.Largest, found.Bounded, nil
+	}
+	fits, err := b.tryAll(ctx, []int64{island, island + max(b.MultipleOf, 1)})
+	if err == nil && fits[0] && !fits[1] {
+		return island, false, nil
+	}
+	return found.Largest, false, err
+}
+
+// tryAll confirms batches, each in a fresh process, at once if they may.
+func (b *bench) tryAll(ctx context.Context, batches []int64) ([]bool, error) {
+	fits, errs := make([]bool, len(batches)), make([]error, len(batches))
+	if !b.together() {
+		for i, batch := range batches {
+			if fits[i], errs[i] = b.confirm(ctx, batch); errs[i] != nil {
+				return fits[:i], errs[i]
+			}
+		}
+		return fits, nil
+	}
+	var all sync.WaitGroup
+	for i, batch := range batches {
+		all.Go(func() { fits[i], errs[i] = b.confirm(ctx, batch) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return fits, nil
+}
+
+// confirm runs full steps of a batch in a fresh process.
+func (b *bench) confirm(ctx context.Context, batch int64) (bool, error) {
+	probes, err := b.probe(ctx, confirming, measure.Probe{Batches: []int64{batch}, Steps: confirmSteps})
+	if err != nil {
+		return false, err
+	}
+	return probes[0].Success, nil
+}
+
+// probe runs a process. A batch that is too large is an outcome; whatever else
+// fails is an error.
+func (b *bench) probe(ctx context.Context, purpose string, p measure.Probe) ([]Probe, error) {
+	p.Workload, p.User, p.Limit = b.Workload, b.User, b.limit
+	for _, batch := range p.Batches[:1] {
+		b.report(Event{Kind: Trying, Batch: batch, Purpose: purpose})
+	}
+	r, err := b.Session.Probe(ctx, p, func(s measure.Progress) {
+		b.report(Event{Kind: StepDone, Batch: s.Batch, Step: s.Step, Allocated: s.Done.PeakAllocated, Reserved: s.Done.PeakReserved, Seconds: s.Done.Seconds, Purpose: purpose})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("batch %d: %w", p.Batches[0], err)
+	}
+	var probes []Probe
+	for _, o := range r.Outcomes {
+		probe := Probe{Outcome: o, Success: o.Failure == nil, Purpose: purpose, Retries: r.Retries, HostPeak: r.HostPeak, WallSeconds: r.WallSeconds}
+		if f := o.Failure; f != nil && f.TooBig() {
+			short := *f
+			short.Traceback = "" // every step looks the same where memory ends
+			probe.Failure = &short
+		}
+		b.remember(probe)
+		probes = append(probes, probe)
+		if f := o.Failure; f != nil && !f.TooBig() {
+			return nil, fmt.Errorf("batch %d: %w", o.Batch, f)
+		}
+	}
+	return probes, nil
+}
+
+func (b *bench) remember(p Probe) {
+	b.mu.Lock()
+	b.probes = append(b.probes, p)
+	if p.Success {
+		b.peaks[p.Batch] = p.Peaks()
+	}
+	b.mu.Unlock()
+	peaks := p.Peaks()
+	e := Event{Kind: Tried, Batch: p.Batch, Purpose: p.Purpose, Success: &p.Success, Allocated: peaks.Allocated, Reserved: peaks.Reserved, Seconds: p.WallSeconds}
+	if p.Failure != nil {
+		e.Message = p.Failure.Summary()
+	}
+	b.report(e)
+}
+
+func (b *bench) report(e Event) {
+	b.reported.Lock()
+	defer b.reported.Unlock()
+	if b.Progress != nil {
+		b.Progress(e)
+	}
+}
+
+func (b *bench) unfinished(err error) error {
+	e := &UnfinishedError{Probes: b.probes, Err: err}
+	for _, p := range b.probes {
+		if p.Success && p.Purpose == confirming {
+			e.Survived = max(e.Survived, p.Batch)
+		}
+	}
+	return e
+}
+
+// nothingFits says what happened at the smallest batch.
+func (b *bench) nothingFits() error {
+	smallest := max(b.MultipleOf, 1)
+	for _, p := range b.probes {
+		if p.Batch == smallest && p.Failure != nil {
+			return &NothingFitsError{Batch: smallest, Device: b.Session.Device.Name, Failure: p.Failure}
+		}
+	}
+	return b.unfinished(errors.New("no batch fits"))
+}
+
+// NothingFitsError says that not even the smallest batch trained.
+type NothingFitsError struct {
+	Batch   int64
+	Device  string
+	Failure *measure.Failure
+}
+
+func (e *NothingFitsError) Error() string {
+	return fmt.Sprintf("not even a batch of %d trains on this %s: %s: %s", e.Batch, e.Device, e.Failure.Summary(), e.Failure.Message)
+}

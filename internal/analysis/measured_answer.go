@@ -1,0 +1,130 @@
+package analysis
+
+import (
+	"time"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/measure"
+	"memorymark/internal/predict"
+)
+
+// Seconds are where the time of a measured answer went.
+type Seconds struct {
+	Import     float64 `json:"import"`     // of PyTorch and the model's code
+	Search     float64 `json:"search"`     // until the largest batch was confirmed
+	Throughput float64 `json:"throughput"` // timing
+}
+
+// Forecast is what was predicted of a measured answer.
+type Forecast struct {
+	OptimalBatch  int64   `json:"optimal_batch_size"`
+	OptimalMemory int64   `json:"optimal_memory_bytes,omitempty"` // predicted, of the measured batch
+	ErrorPercent  float64 `json:"memory_error_percent"`           // of that, against what was measured
+}
+
+// answer puts together what was measured.
+func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
+	d, v := b.Session.Device, b.Session.Versions
+	a := &Answer{
+		ID: b.Workload.ID, ModelName: b.name(), Device: d.Type, Engine: "measured",
+		GPUName: d.Name, GPUTotal: d.Total, GPUTotalGB: gib(d.Total), Limit: b.expect, LimitGB: gib(b.expect),
+		OptimalBatch: largest, CurrentBatch: b.Workload.Batch, SpeedupBasis: "measured", HoursPerYear: b.HoursPerYear,
+		Provenance: Provenance{
+			PyTorch: v.Torch, Transformers: v.Transformers, Python: v.Python, CUDA: d.CUDA, CuDNN: d.CuDNN,
+			Differences: measure.Differences(v.Torch, v.Transformers),
+			Time:        time.Now().UTC().Truncate(time.Second), Workload: b.Workload,
+		},
+		Probes: b.probes,
+	}
+	a.setPrice(b.PricePerHour, b.card)
+	a.Recommended, _ = b.knee(speeds)
+	current, optimal := Result{Batch: b.Workload.Batch}, Result{Batch: largest}
+	for _, p := range b.probes {
+		r := b.result(p)
+		switch a.Results = append(a.Results, r); {
+		case p.Batch == current.Batch && (current.Memory == 0 || r.SamplesPerSecond > 0):
+			current = r
+		case p.Batch == largest && r.SamplesPerSecond > 0:
+			optimal = r
+		}
+	}
+	if b.Workload.Batch == largest {
+		optimal = current
+	}
+	a.Results = bestResults(a.Results)
+	a.compare(current, optimal)
+	a.MemoryLine = b.line(largest)
+	if b.GlobalBatch > 0 {
+		a.Accumulation = accumulate(b.GlobalBatch, largest)
+	}
+	b.addPredictions(a)
+	return a
+}
+
+func (b *bench) name() string {
+	if b.User != nil {
+		return b.User.Path + ":" + b.User.Function
+	}
+	return b.Workload.Name()
+}
+
+func (b *bench) result(p Probe) Result {
+	peaks := p.Peaks()
+	return Result{
+		Batch: p.Batch, Success: p.Success, Memory: peaks.Allocated, MemoryGB: gib(peaks.Allocated),
+		Reserved: peaks.Reserved, ReservedGB: gib(peaks.Reserved),
+		SamplesPerSecond: b.samplesPerSecond(p.Batch, p.SecondsPerStep),
+	}
+}
+
+// bestResults keeps one result of each batch: the timed one, else the last.
+func bestResults(results []Result) []Result {
+	best := make(map[int64]Result)
+	for _, r := range results {
+		if old, ok := best[r.Batch]; !ok || old.SamplesPerSecond == 0 {
+			best[r.Batch] = r
+		}
+	}
+	out := make([]Result, 0, len(best))
+	for _, r := range best {
+		out = append(out, r)
+	}
+	return sortedResults(out)
+}
+
+// line goes through the largest batch and the one nearest to half of it.
+func (b *bench) line(largest int64) *predict.Line {
+	half := int64(0)
+	for batch := range b.peaks {
+		if batch < largest && abs(batch-largest/2) < abs(half-largest/2) {
+			half = batch
+		}
+	}
+	if half == 0 {
+		return nil
+	}
+	slope := (b.peaks[largest].Allocated - b.peaks[half].Allocated) / (largest - half)
+	return &predict.Line{Fixed: bytesize.Bytes(b.peaks[largest].Allocated - slope*largest), PerSample: bytesize.Bytes(slope)}
+}
+
+func abs(n int64) int64 { return max(n, -n) }
+
+// addPredictions says what was predicted of it, and what each single change
+// would do, which only predictions know.
+func (b *bench) addPredictions(a *Answer) {
+	g, ok := b.guide.(*predictedGuide)
+	if !ok {
+		return
+	}
+	f := &Forecast{OptimalBatch: g.edges[b.expect]}
+	measured := b.peaks[a.OptimalBatch].Allocated
+	if f.OptimalMemory = g.predictedPeak(a.OptimalBatch, 0); f.OptimalMemory > 0 {
+		f.ErrorPercent = round(100*float64(f.OptimalMemory-measured)/float64(measured), 3)
+	}
+	a.Predicted = f
+	if b.Changes {
+		p := &planner{Request: b.Request, w: underLimit(b.Workload, b.expect)}
+		p.Card = b.card
+		a.Changes = p.single()
+	}
+}

@@ -1,0 +1,119 @@
+package analysis
+
+import (
+	"context"
+	"slices"
+
+	"memorymark/internal/measure"
+	"memorymark/internal/predict"
+)
+
+// timedSteps are timed at each batch, after two that warm up.
+const timedSteps = 12
+
+// refinements are how many batches more are timed to find the knee.
+const refinements = 2
+
+// speeds times batches up to the largest: the present one, the largest, some
+// between, and more where throughput comes within 5 % of the best. They run in
+// one process, but the largest in one of its own: it has no memory to spare
+// for what others leave.
+func (b *bench) speeds(ctx context.Context, largest int64) (map[int64]Probe, error) {
+	speeds := make(map[int64]Probe)
+	current := b.Workload.Batch
+	batches := between(min(current, largest), largest)
+	if knee := b.predictedKnee(largest); knee > 0 && knee < largest {
+		batches = append(batches, knee)
+	}
+	if current < largest {
+		batches = append(batches, current)
+	}
+	slices.Sort(batches)
+	if err := b.time(ctx, speeds, slices.Compact(batches)...); err != nil {
+		return nil, err
+	}
+	if err := b.time(ctx, speeds, largest); err != nil {
+		return nil, err
+	}
+	if current > largest {
+		if _, err := b.confirm(ctx, current); err != nil {
+			return nil, err
+		}
+	}
+	for range refinements {
+		knee, below := b.knee(speeds)
+		if unit := max(b.MultipleOf, 1); knee-below <= max(unit, knee/8) {
+			break
+		}
+		mid := (knee + below) / 2
+		if unit := max(b.MultipleOf, 1); unit > 1 {
+			mid = mid / unit * unit
+		}
+		if err := b.time(ctx, speeds, mid); err != nil {
+			return nil, err
+		}
+	}
+	return speeds, nil
+}
+
+// time times batches in one process; one that fails there gets another.
+func (b *bench) time(ctx context.Context, speeds map[int64]Probe, batches ...int64) error {
+	if len(batches) == 0 {
+		return nil
+	}
+	probes, err := b.probe(ctx, timing, measure.Probe{Batches: batches, Steps: 2, Timed: timedSteps})
+	if err != nil {
+		return err
+	}
+	for _, p := range probes {
+		if p.Success {
+			speeds[p.Batch] = p
+		} else if len(batches) > 1 {
+			if err := b.time(ctx, speeds, p.Batch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// knee is the smallest batch whose throughput is close to the best, and the
+// largest below it that was timed.
+func (b *bench) knee(speeds map[int64]Probe) (knee, below int64) {
+	var batches []int64
+	best := 0.0
+	for batch, p := range speeds {
+		batches = append(batches, batch)
+		best = max(best, b.samplesPerSecond(batch, p.SecondsPerStep))
+	}
+	slices.Sort(batches)
+	for _, batch := range batches {
+		if batch%max(b.MultipleOf, 1) == 0 && b.samplesPerSecond(batch, speeds[batch].SecondsPerStep) >= worthwhile*best {
+			return batch, below
+		}
+		below = batch
+	}
+	return below, below
+}
+
+// predictedKnee is where the time model has it, 0 if it does not know.
+func (b *bench) predictedKnee(largest int64) int64 {
+	if b.User != nil || b.card.DenseTFLOPS.FP32 == 0 {
+		return 0
+	}
+	p := &planner{Request: b.Request, w: b.Workload, run: predict.NewRunner(b.Workload, b.card)}
+	knee, err := p.recommend(largest)
+	if err != nil {
+		return 0
+	}
+	return knee
+}
+
+// samplesPerSecond counts every sample of a step, also those of the passes
+// that are accumulated.
+func (r *Request) samplesPerSecond(batch int64, stepSeconds float64) float64 {
+	if stepSeconds == 0 {
+		return 0
+	}
+	return round(float64(batch)*float64(max(r.Workload.Accumulate, 1))/stepSeconds, 1)
+}
