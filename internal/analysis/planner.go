@@ -172,7 +172,7 @@ func (p *planner) single() []Change {
 		if c.OptimalBatch, err = p.largest(run); err == nil && c.OptimalBatch > 0 {
 			var s *predict.Simulation
 			if s, err = run.Simulate(c.OptimalBatch); err == nil {
-				c.SamplesPerSecond = round(float64(c.OptimalBatch)/s.StepSeconds(), 1)
+				c.SamplesPerSecond = p.samplesPerSecond(c.OptimalBatch, s.StepSeconds())
 			}
 		}
 		if err != nil {

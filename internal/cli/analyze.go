@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 
 type analyzeFlags struct {
 	*workloadFlags
+	*engineFlags
 	file        string
 	globalBatch int64
 	multipleOf  int64
@@ -32,16 +34,24 @@ func newAnalyze(e *env) *cobra.Command {
 			"three steps in a fresh process, with the allocator's fragmentation. Says which batch is\n" +
 			"worth using, what the present one (--batch) wastes in memory, time and money, and with\n" +
 			"--sweep what each single change would do.\n\n" +
-			"MODEL is an id of memorymark models, or a path to a Hugging Face config.json.\n\n" +
+			"Where there is a CUDA GPU and PyTorch it measures: real steps on that GPU, starting at the\n" +
+			"predicted edge, and the answer is what survived. Elsewhere, and for other cards, it\n" +
+			"predicts. It says which it did; --engine decides.\n\n" +
+			"MODEL is an id of memorymark models, a path to a Hugging Face config.json, or a function\n" +
+			"of your own, train.py:make, that returns a model, or a model and a function batch(n), and\n" +
+			"maybe a function that makes the optimizer of model.parameters().\n\n" +
 			"With -f it answers many workloads, from a file of JSON objects, one a line, or of YAML;\n" +
 			"it writes a line of JSON for each, in order.",
 		Example: "  memorymark analyze bert --gpu a10\n" +
 			"  memorymark analyze gpt2 --gpu rtx-4090 --precision amp-bf16 --sweep\n" +
+			"  memorymark analyze train.py:make --multiple-of 8\n" +
+			"  memorymark analyze bert --engine measured --limit 22GiB\n" +
 			"  memorymark analyze ./config.json --gpu a100-80gb --global-batch 512\n" +
 			"  memorymark analyze -f workloads.jsonl > answers.jsonl",
 		Args: cobra.MaximumNArgs(1),
 	}
 	f.workloadFlags = addWorkloadFlags(c)
+	f.engineFlags = addEngineFlags(c)
 	c.Flags().StringVarP(&f.file, "file", "f", "", "analyze the workloads of a `file`, - for standard input")
 	c.Flags().Int64Var(&f.globalBatch, "global-batch", 0, "split `N` samples for each update into batches that fit")
 	c.Flags().Int64Var(&f.multipleOf, "multiple-of", 0, "only batches that are multiples of `N`")
@@ -50,6 +60,7 @@ func newAnalyze(e *env) *cobra.Command {
 	c.Flags().Float64Var(&f.hours, "hours", analysis.DefaultHours, "`hours` of the card in a year")
 	c.Flags().Float64Var(&f.price, "price", 0, "`dollars` for an hour of the card (default: the catalog's)")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		defer f.close()
 		if f.file != "" {
 			return answerFile(c, e, f.file, func(entry workload.Entry) (any, error) {
 				return f.answer(c.Context(), e, entry.Draft, args)
@@ -63,25 +74,59 @@ func newAnalyze(e *env) *cobra.Command {
 func (f *analyzeFlags) one(c *cobra.Command, e *env, args []string) error {
 	answer, err := f.answer(c.Context(), e, workload.Draft{}, args)
 	if err != nil {
-		return badWorkload(c, err)
+		return badWorkload(c, f.unfinished(e, err))
 	}
 	return e.print(answer, report.Analysis{Answer: answer}.Write)
 }
 
+// unfinished shows what is known when measuring ended early.
+func (f *analyzeFlags) unfinished(e *env, err error) error {
+	var u *analysis.UnfinishedError
+	if errors.As(err, &u) && len(u.Probes) > 0 {
+		fmt.Fprintln(e.stderr)
+		_ = report.Probes(u.Probes).Write(e.stderr, e.width())
+	}
+	return err
+}
+
 // answer analyzes a workload, with the arguments over what a file says.
 func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, args []string) (*analysis.Answer, error) {
-	w, err := e.finish(f.draft(d, args))
+	d = f.draft(d, args)
+	w, user, err := f.subject(e, d)
 	if err != nil {
 		return nil, err
 	}
-	card, err := e.cardOf(ctx, w)
+	r, err := f.request(w)
 	if err != nil {
 		return nil, err
 	}
-	r := analysis.Request{
-		Workload: w, Card: card, GlobalBatch: f.globalBatch, MultipleOf: f.multipleOf,
+	session, err := f.session(ctx, e, w, user)
+	if err != nil {
+		return nil, err
+	}
+	if session != nil {
+		return analysis.Measure(ctx, *r, analysis.Measurement{
+			Session: session, User: user, MaxProbes: f.maxProbes, Progress: e.liveEvents(),
+		})
+	}
+	if r.Card, err = e.cardOf(ctx, w); err != nil {
+		return nil, err
+	}
+	answer, err := analysis.Predict(*r)
+	var small *analysis.TooSmallError
+	if errors.As(err, &small) {
+		return nil, badInput("memorymark gpus lists larger cards", "%w", err)
+	}
+	return answer, err
+}
+
+// request checks the flags and puts them together.
+func (f *analyzeFlags) request(w *workload.Workload) (*analysis.Request, error) {
+	r := &analysis.Request{
+		Workload: w, GlobalBatch: f.globalBatch, MultipleOf: f.multipleOf,
 		HoursPerYear: f.hours, PricePerHour: f.price, Changes: f.sweep,
 	}
+	var err error
 	if f.reserve != "" {
 		if r.Reserve, err = bytesize.Parse(f.reserve); err != nil {
 			return nil, badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
@@ -95,15 +140,11 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 		{"--multiple-of", f.multipleOf < 0},
 		{"--hours", f.hours < 0},
 		{"--price", f.price < 0},
+		{"--max-probes", f.maxProbes < 0},
 	} {
 		if flag.bad {
 			return nil, badUsage("", "%s must not be negative", flag.name)
 		}
 	}
-	answer, err := analysis.Predict(r)
-	var small *analysis.TooSmallError
-	if errors.As(err, &small) {
-		return nil, badInput("memorymark gpus lists larger cards", "%w", err)
-	}
-	return answer, err
+	return r, nil
 }

@@ -1,28 +1,186 @@
 package cli
 
 import (
-	"github.com/spf13/cobra"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"time"
 
-	"memorymark/internal/study"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/measure"
+	"memorymark/internal/workload"
 )
 
-// engineFlag says whether to measure or to predict.
-type engineFlag struct{ engine string }
+// engineFlags say whether to predict or to measure, and how to measure.
+type engineFlags struct {
+	engine     string
+	python     string
+	device     string
+	limit      string
+	maxProbes  int
+	timeout    time.Duration
+	transcript string
 
-func addEngineFlag(c *cobra.Command) *engineFlag {
-	f := &engineFlag{}
-	c.Flags().StringVar(&f.engine, "engine", "auto", "`how`: measured, predicted, or auto, which measures where it can")
+	open    *measure.Session // kept for the next workload of a file,
+	openFor string           // if it is of the same kind
+	lines   *os.File         // of the transcript
+}
+
+// The engines.
+const (
+	autoEngine      = "auto"
+	predictedEngine = "predicted"
+	measuredEngine  = "measured"
+)
+
+func addEngineFlags(c *cobra.Command) *engineFlags {
+	f := &engineFlags{}
+	f.addTo(c.Flags())
+	c.Flags().IntVar(&f.maxProbes, "max-probes", 0, fmt.Sprintf("batches to try at most when measuring (default %d)", analysis.DefaultProbes))
 	return f
 }
 
-// profiler returns who profiles the cells of a study.
-func (f *engineFlag) profiler() (study.Profiler, error) {
-	switch f.engine {
-	case "auto", study.Predicted:
-		return study.Predictor{}, nil
-	case study.Measured:
-		return nil, badUsage("use --engine predicted", "--engine measured: this version measures no studies yet")
-	default:
-		return nil, badUsage("", "--engine is %q; it must be auto, predicted or measured", f.engine)
+// addTo adds what every command that can measure takes.
+func (f *engineFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.engine, "engine", autoEngine, "`how`: predicted, measured on this machine's GPU, or auto: measured where that is possible")
+	flags.StringVar(&f.python, "python", "", "the `Python` with PyTorch (default: $MEMORYMARK_PYTHON, the virtual environment, python3)")
+	flags.StringVar(&f.device, "device", autoEngine, "`what` to measure on: cuda, mps, cpu or auto")
+	flags.StringVar(&f.limit, "limit", "", "the most `memory` that PyTorch may hold, as 22GiB: a smaller card on a larger one")
+	flags.DurationVar(&f.timeout, "timeout", measure.DefaultTimeout, "`time` after which a probe is killed")
+	flags.StringVar(&f.transcript, "transcript", "", "write every line to and from PyTorch to a `file`")
+}
+
+func (f *engineFlags) close() {
+	if f.open != nil {
+		_ = f.open.Close() // it was killed if it did not end
 	}
+	if f.lines != nil {
+		f.lines.Close()
+	}
+}
+
+// userFunction matches train.py:make, and train.py alone.
+var userFunction = regexp.MustCompile(`^(.+\.py)(?::([A-Za-z_][A-Za-z0-9_]*))?$`)
+
+// subject is what is to be trained: a workload, or the settings of one with a
+// user's own model.
+func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *measure.UserModel, error) {
+	if f.limit != "" {
+		limit, err := bytesize.Parse(f.limit)
+		if err != nil || limit <= 0 {
+			return nil, nil, badUsage("write it as --limit 22GiB", "--limit %q is not an amount of memory", f.limit)
+		}
+		d.Set("limit_gib", fmt.Sprintf("%.17g", float64(limit)/float64(bytesize.GiB)))
+	}
+	match := userFunction.FindStringSubmatch(d.Text("model"))
+	if match == nil {
+		w, err := e.finish(d)
+		return w, nil, err
+	}
+	user := &measure.UserModel{Path: match[1], Function: match[2]}
+	if user.Function == "" {
+		user.Function = "make"
+	}
+	if _, err := os.Stat(user.Path); err != nil {
+		return nil, nil, badInput("", "there is no file %s", user.Path)
+	}
+	w, err := d.WithoutModel()
+	return w, user, err
+}
+
+// session opens a session to measure with, nil if the answer is to be
+// predicted. It is closed by close.
+func (f *engineFlags) session(ctx context.Context, e *env, w *workload.Workload, user *measure.UserModel) (*measure.Session, error) {
+	wanted, err := f.wanted(ctx, e, w, user)
+	if err != nil || !wanted {
+		return nil, err
+	}
+	kind := "user"
+	if user == nil {
+		kind = w.Config.Architecture
+	}
+	if f.open != nil && f.openFor == kind {
+		return f.open, nil
+	}
+	python, err := measure.FindPython(f.python, os.Getenv)
+	if err != nil {
+		return f.unable(e, err)
+	}
+	o := measure.Options{Python: python, Device: f.device, Timeout: f.timeout, Workload: w, User: user}
+	if f.transcript != "" {
+		if f.lines == nil {
+			if f.lines, err = os.Create(f.transcript); err != nil {
+				return nil, badInput("", "--transcript: %w", err)
+			}
+		}
+		o.Transcript = f.lines
+	}
+	e.say("importing PyTorch with %s", python.Path)
+	s, err := measure.Start(ctx, o)
+	if err != nil {
+		return f.unable(e, err)
+	}
+	if f.open != nil {
+		_ = f.open.Close()
+	}
+	f.open, f.openFor = s, kind
+	return s, nil
+}
+
+// wanted decides whether to measure.
+func (f *engineFlags) wanted(ctx context.Context, e *env, w *workload.Workload, user *measure.UserModel) (bool, error) {
+	switch f.device {
+	case autoEngine, "cuda", "mps", "cpu":
+	default:
+		return false, badUsage("", "--device %q: it must be cuda, mps, cpu or auto", f.device)
+	}
+	switch {
+	case f.engine == predictedEngine && user != nil:
+		return false, badUsage("leave --engine out", "%s is a program: it can be measured, not predicted", user.Path)
+	case f.engine == predictedEngine:
+		return false, nil
+	case f.engine == measuredEngine, user != nil:
+		return true, nil
+	case f.engine != autoEngine:
+		return false, badUsage("", "--engine %q: it must be predicted, measured or auto", f.engine)
+	case f.device != autoEngine:
+		return true, nil
+	}
+	name, ok := e.cardName(ctx)
+	if !ok || w.GPU == "" {
+		return ok, nil
+	}
+	asked, err := gpu.Find(w.GPU)
+	if err != nil {
+		return false, badUsage("memorymark gpus lists them", "%w", err)
+	}
+	here, err := gpu.Find(name)
+	return err == nil && asked.ID == here.ID, nil
+}
+
+// unable is the answer where measuring is impossible: an error if that was
+// asked for, else a prediction and why.
+func (f *engineFlags) unable(e *env, err error) (*measure.Session, error) {
+	var old *measure.RequirementError
+	hint := "memorymark doctor says what is missing"
+	if errors.As(err, &old) {
+		hint = old.Mend
+	}
+	if f.engine == autoEngine && f.device == autoEngine && !errors.Is(err, context.Canceled) && f.open == nil {
+		e.say("predicting, because %v", err)
+		e.say("hint: %s", hint)
+		f.engine = predictedEngine
+		return nil, nil //nolint:nilnil // no session, and that is all right
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	return nil, &failure{code: exitFailure, hint: hint, err: err}
 }

@@ -16,22 +16,30 @@ import (
 const cardQueryTime = 3 * time.Second
 
 // ThisCard returns the first card of this machine, if it has one that the
-// catalog knows. It asks nvidia-smi, which comes with every driver.
+// catalog knows.
 func ThisCard(ctx context.Context) (*gpu.Card, bool) {
+	name, ok := CardName(ctx)
+	if !ok {
+		return nil, false
+	}
+	card, err := gpu.Find(name)
+	return card, err == nil
+}
+
+// CardName returns the name of this machine's first card, if it has one. It
+// asks nvidia-smi, which comes with every driver.
+func CardName(ctx context.Context) (string, bool) {
 	path, err := exec.LookPath("nvidia-smi")
 	if err != nil {
-		return nil, false
+		return "", false
 	}
 	ctx, stop := context.WithTimeout(ctx, cardQueryTime)
 	defer stop()
 	out, err := exec.CommandContext(ctx, path, "--query-gpu=name", "--format=csv,noheader").Output()
 	if err != nil {
-		return nil, false
+		return "", false
 	}
 	lines := bufio.NewScanner(bytes.NewReader(out))
-	if !lines.Scan() {
-		return nil, false
-	}
-	card, err := gpu.Find(strings.TrimSpace(lines.Text()))
-	return card, err == nil
+	ok := lines.Scan()
+	return strings.TrimSpace(lines.Text()), ok
 }

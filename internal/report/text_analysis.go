@@ -13,10 +13,9 @@ type Analysis struct{ *analysis.Answer }
 
 // Write writes the headline first: what to use, and what is wasted.
 func (a Analysis) Write(w io.Writer, width int) error {
-	fmt.Fprintln(w, heading(fmt.Sprintf("Batch %d trains on an %s; %s", a.OptimalBatch, a.GPUName, a.usage())))
-	fmt.Fprintf(w, "%s, %s, for PyTorch %s and transformers %s. PyTorch may hold %v of the card's %v.\n\n",
-		a.ModelName, a.Engine, a.Provenance.PyTorch, a.Provenance.Transformers,
-		bytesize.Bytes(a.Limit), bytesize.Bytes(a.GPUTotal))
+	fmt.Fprintln(w, heading(fmt.Sprintf("Batch %d trains on %s; %s", a.OptimalBatch, article(a.GPUName), a.usage())))
+	fmt.Fprintln(w, a.evidence())
+	fmt.Fprintln(w)
 	a.writeResults(w, width)
 	a.writeSpeed(w)
 	if l := a.MemoryLine; l != nil {
@@ -29,8 +28,55 @@ func (a Analysis) Write(w io.Writer, width int) error {
 	if len(a.Changes) > 0 {
 		a.writeChanges(w, width)
 	}
+	if len(a.Probes) > 0 {
+		fmt.Fprintf(w, "\n%s\n", heading("What was run"))
+		_ = Probes(a.Probes).Write(w, width)
+	}
+	a.writeForecast(w)
 	a.writeAccuracy(w)
 	return nil
+}
+
+// evidence says what the answer rests on.
+func (a Analysis) evidence() string {
+	p := a.Provenance
+	with := "PyTorch " + p.PyTorch
+	if p.Transformers != "" {
+		with += " and transformers " + p.Transformers
+	}
+	verb := "for"
+	if a.Engine == "measured" {
+		verb = "with"
+	}
+	return fmt.Sprintf("%s, %s, %s %s. PyTorch may hold %v of the card's %v.",
+		a.ModelName, a.Engine, verb, with, bytesize.Bytes(a.Limit), bytesize.Bytes(a.GPUTotal))
+}
+
+// article is a device with its article.
+func article(name string) string {
+	if name == "CPU" {
+		return "this CPU"
+	}
+	return "an " + name
+}
+
+// writeForecast says how far off the prediction was.
+func (a Analysis) writeForecast(w io.Writer) {
+	f := a.Predicted
+	if f == nil {
+		return
+	}
+	fmt.Fprintf(w, "\nPredicted were batch %d", f.OptimalBatch)
+	if f.OptimalMemory > 0 {
+		fmt.Fprintf(w, " and %v for batch %d (%+.2g %%)", bytesize.Bytes(f.OptimalMemory), a.OptimalBatch, f.ErrorPercent)
+	}
+	fmt.Fprintln(w, ".")
+	if s := a.Seconds; s != nil {
+		fmt.Fprintf(w, "Importing took %.1f s, finding the batch %.1f s, timing %.1f s.\n", s.Import, s.Search, s.Throughput)
+	}
+	for _, d := range a.Provenance.Differences {
+		fmt.Fprintf(w, "Differs from what is predicted: %s.\n", d)
+	}
 }
 
 // usage says how much of the card the present batch uses.
@@ -52,12 +98,27 @@ func (a Analysis) writeResults(w io.Writer, width int) {
 	}}
 	for _, r := range a.Results {
 		t.rows = append(t.rows, row{cells: []string{
-			fmt.Sprint(r.Batch), size(r.Memory), size(r.Reserved), fmt.Sprintf("%.1f", r.SamplesPerSecond),
-			bar(r.Reserved, a.GPUTotal), a.remark(r),
+			fmt.Sprint(r.Batch), size(r.Memory), known(r.Reserved, size), speed(r.SamplesPerSecond),
+			bar(max(r.Reserved, r.Memory), a.GPUTotal), a.remark(r),
 		}})
 	}
 	t.write(w, width)
 	fmt.Fprintln(w)
+}
+
+// known is a number as text, or nothing if it is not known.
+func known(n int64, text func(int64) string) string {
+	if n == 0 {
+		return ""
+	}
+	return text(n)
+}
+
+func speed(samplesPerSecond float64) string {
+	if samplesPerSecond == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", samplesPerSecond)
 }
 
 func (a Analysis) remark(r analysis.Result) string {
@@ -94,8 +155,13 @@ func bar(n, of int64) string {
 }
 
 func (a Analysis) writeSpeed(w io.Writer) {
-	fmt.Fprintf(w, "%s  batch %d is %.2f × as fast as batch %d (%s by a time model)\n", heading("Speed"),
-		a.OptimalBatch, a.Speedup, a.CurrentBatch, a.SpeedupBasis)
+	if a.Speedup > 0 {
+		how := a.SpeedupBasis
+		if how == "predicted" {
+			how += " by a time model"
+		}
+		fmt.Fprintf(w, "%s  batch %d is %.2f × as fast as batch %d (%s)\n", heading("Speed"), a.OptimalBatch, a.Speedup, a.CurrentBatch, how)
+	}
 	fmt.Fprintf(w, "%s  batch %d is within 5 %% of that\n", heading("Recommended"), a.Recommended)
 	if a.Savings != nil {
 		from := ""

@@ -89,8 +89,35 @@ func (d Draft) UseConfig(data []byte) error {
 // Workload fills in defaults, finds the model, and validates. The error, an
 // *InvalidError, names everything that is wrong.
 func (d Draft) Workload() (*Workload, error) {
-	w := Default()
-	var wrong InvalidError
+	w, wrong := d.settings()
+	wrong.add(w.resolveModel())
+	if _, given := d["image"]; !given && w.Config != nil {
+		w.Config.readInt("image_size", &w.Image) // a ViT takes no other
+	}
+	w.validate(wrong, d)
+	if len(wrong.Problems) > 0 {
+		return nil, wrong
+	}
+	return w, nil
+}
+
+// WithoutModel is a workload of a model that is not described here: a user's
+// own program. The draft's model is only its name.
+func (d Draft) WithoutModel() (*Workload, error) {
+	w, wrong := d.settings()
+	if w.Config != nil {
+		wrong.add(errors.New("config cannot be given for a model of your own"))
+	}
+	w.validate(wrong, d)
+	if len(wrong.Problems) > 0 {
+		return nil, wrong
+	}
+	return w, nil
+}
+
+// settings reads the keys that were given over the defaults.
+func (d Draft) settings() (*Workload, *InvalidError) {
+	w, wrong := Default(), &InvalidError{}
 	fields := fieldNames(w)
 	for _, key := range slices.Sorted(maps.Keys(d)) {
 		field, ok := fields[key]
@@ -105,17 +132,7 @@ func (d Draft) Workload() (*Workload, error) {
 			wrong.add(at(key, wrongKind(key, d[key], field, err)))
 		}
 	}
-	if err := w.resolveModel(); err != nil {
-		wrong.add(err)
-	}
-	if _, given := d["image"]; !given && w.Config != nil {
-		w.Config.readInt("image_size", &w.Image) // a ViT takes no other
-	}
-	w.validate(&wrong, d)
-	if len(wrong.Problems) > 0 {
-		return nil, &wrong
-	}
-	return w, nil
+	return w, wrong
 }
 
 // resolveModel puts the configuration of the catalog behind the workload's own

@@ -73,7 +73,7 @@ class Probe:
             for step in range(1, self.request["steps"] + 1):
                 outcome["steps"].append(self.measured_step(subject, inputs, n, step))
             if self.request.get("timed_steps"):
-                outcome["seconds_per_step"] = self.time(subject, inputs)
+                outcome["seconds_per_step"] = self.time(subject, inputs, outcome["steps"][-1]["seconds"])
             self.write_recording(outcome)
         except Exception as error:
             self.failed(outcome, error, step)
@@ -148,11 +148,12 @@ class Probe:
         dtype = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(self.w["precision"])
         return torch.autocast(self.device.type, dtype=dtype) if dtype else contextlib.nullcontext()
 
-    def time(self, subject: Subject, inputs: Any) -> float:
+    def time(self, subject: Subject, inputs: Any, about: float) -> float:
         """Seconds of a step, the median of three runs of several: steps follow
         each other without waiting for the device, as they do in training."""
         runs = []
-        count = max(self.request["timed_steps"] // 3, 1)
+        enough = 0.3  # seconds of a run
+        count = max(min(self.request["timed_steps"] // 3, int(enough / about)), 1)
         for _ in range(3):
             self.device.synchronize()
             began = time.perf_counter()
