@@ -27,14 +27,79 @@ func cardOf(d measure.Device) *gpu.Card {
 	return card
 }
 
+// Ahead is the predicted edge, worked out while PyTorch is being imported.
+type Ahead struct {
+	edge predictedEdge
+	done chan struct{}
+}
+
+// LookAhead begins to predict where a request's edge will be.
+func LookAhead(r Request) *Ahead {
+	a := &Ahead{edge: predictedEdge{card: r.Card.ID, limit: int64(predict.Limit(r.Workload, r.Card) - r.Reserve)}, done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		a.edge.predict(r.Workload, r.Card, r.MultipleOf)
+	}()
+	return a
+}
+
+// predictedEdge is where memory is predicted to run out.
+type predictedEdge struct {
+	card    string
+	limit   int64
+	largest int64 // with the next batch failing; 1 if nothing is predicted
+	island  int64 // a batch beyond that fits all the same, 0 if none does
+}
+
+// islandReach is how far above the edge larger batches are looked for.
+const islandReach = 24
+
+func (e *predictedEdge) predict(w *workload.Workload, card *gpu.Card, multipleOf int64) {
+	run, unit := predict.NewRunner(underLimit(w, e.limit), card), max(multipleOf, 1)
+	found, err := run.Largest(search.Options{MultipleOf: multipleOf})
+	if err != nil {
+		e.largest = 1 // what cannot be predicted is searched from the bottom
+		return
+	}
+	e.largest = found.Largest
+	for batch := e.largest + islandReach*unit; batch > e.largest+unit; batch -= unit {
+		if s, err := run.Simulate(batch); err == nil && s.Fits() {
+			e.island = batch
+			return
+		}
+	}
+}
+
+func underLimit(w *workload.Workload, limit int64) *workload.Workload {
+	limited := *w
+	limited.LimitGiB = float64(limit) / float64(bytesize.GiB)
+	return &limited
+}
+
 // predictedGuide guesses from predictions, put right by what was measured.
 type predictedGuide struct {
 	*bench
-	edges map[int64]int64 // by limit
+	edges map[int64]predictedEdge // by limit
 }
 
 func newPredictedGuide(b *bench) *predictedGuide {
-	return &predictedGuide{bench: b, edges: make(map[int64]int64)}
+	g := &predictedGuide{bench: b, edges: make(map[int64]predictedEdge)}
+	if a := b.Ahead; a != nil && a.edge.card == b.card.ID && a.edge.limit == b.expect {
+		<-a.done
+		g.edges[b.expect] = a.edge
+	}
+	return g
+}
+
+// edge predicts where a limit is reached, once.
+func (g *predictedGuide) edge(limit int64) predictedEdge {
+	e, ok := g.edges[limit]
+	if !ok {
+		e = predictedEdge{card: g.card.ID, limit: limit}
+		e.predict(g.Workload, g.card, g.MultipleOf)
+		g.edges[limit] = e
+	}
+	return e
 }
 
 // guess is the largest batch that is predicted to fit. Once a batch was
@@ -45,78 +110,68 @@ func (g *predictedGuide) guess(_ context.Context, fits, _ int64) int64 {
 	if peaks, ok := g.peaks[fits]; ok {
 		limit -= peaks.Allocated - g.predictedPeak(fits, peaks.Allocated)
 	}
-	if edge, ok := g.edges[limit]; ok {
-		return edge
+	return g.edge(limit).largest
+}
+
+// beyond is predicted for the edge that was predicted: elsewhere predictions
+// are off anyway.
+func (g *predictedGuide) beyond(edge int64) int64 {
+	if e := g.edge(g.expect); e.largest == edge {
+		return e.island
 	}
-	edge := int64(1) // what cannot be predicted is searched from the bottom
-	if found, err := g.runner(limit).Largest(search.Options{MultipleOf: g.MultipleOf}); err == nil {
-		edge = found.Largest
-	}
-	g.edges[limit] = edge
-	return edge
+	return 0
 }
 
 // predictedPeak is the predicted peak of a batch, the measured one if there is
 // no prediction.
 func (g *predictedGuide) predictedPeak(batch, measured int64) int64 {
-	s, err := g.runner(1 << 60).Simulate(batch)
+	s, err := predict.NewRunner(underLimit(g.Workload, 1<<50), g.card).Simulate(batch)
 	if err != nil {
 		return measured
 	}
 	return int64(s.Peak().PeakAllocated)
 }
 
-func (g *predictedGuide) runner(limit int64) *predict.Runner {
-	return predict.NewRunner(underLimit(g.Workload, limit), g.card)
-}
-
-func underLimit(w *workload.Workload, limit int64) *workload.Workload {
-	limited := *w
-	limited.LimitGiB = float64(limit) / float64(bytesize.GiB)
-	return &limited
-}
-
-// islandReach is how far above the edge larger batches are looked for.
-const islandReach = 24
-
-// beyond is the largest batch a little above the edge that is predicted to
-// fit.
-func (g *predictedGuide) beyond(edge int64) int64 {
-	run, unit := g.runner(g.expect), max(g.MultipleOf, 1)
-	for batch := edge + islandReach*unit; batch > edge+unit; batch -= unit {
-		if s, err := run.Simulate(batch); err == nil && s.Fits() {
-			return batch
-		}
-	}
-	return 0
-}
-
-// lineGuide guesses without predictions: memory is nearly a line in the batch.
+// lineGuide guesses without predictions: what forward and backward hold is
+// nearly a line in the batch. The optimizer's step holds as much whatever the
+// batch, and is left out: small batches would look as if they took nothing.
 type lineGuide struct{ *bench }
 
 // guess draws a line through the two largest batches that were measured, and
-// measures two if there are none. A batch below which the optimizer's step is
-// the peak says nothing of the slope, so a flat line only says "much larger".
+// measures two if there are none.
 func (g *lineGuide) guess(ctx context.Context, fits, fails int64) int64 {
-	if len(g.peaks) < 2 {
+	points := g.points()
+	if len(points) < 2 {
 		g.look(ctx, fails)
+		points = g.points()
 	}
-	batches := slices.Sorted(maps.Keys(g.peaks))
+	batches := slices.Sorted(maps.Keys(points))
 	if len(batches) < 2 {
 		return fits
 	}
 	low, high := batches[len(batches)-2], batches[len(batches)-1]
-	slope := float64(g.held(high)-g.held(low)) / float64(high-low)
+	slope := float64(points[high]-points[low]) / float64(high-low)
 	if slope <= 0 {
 		return 4 * high
 	}
-	reach := high + int64(float64(g.expect-g.held(high))/slope)
-	// Far beyond what was measured a line is not to be trusted.
-	return min(reach, 16*high)
+	return high + int64(float64(g.expect-points[high])/slope)
 }
 
-func (g *lineGuide) held(batch int64) int64 {
-	return max(g.peaks[batch].Allocated, g.peaks[batch].Reserved)
+// points are what forward and backward held at each batch that fitted, in the
+// last step, with what was reserved besides.
+func (g *lineGuide) points() map[int64]int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	points := make(map[int64]int64)
+	for _, p := range g.probes {
+		if !p.Success {
+			continue
+		}
+		last := p.Steps[len(p.Steps)-1]
+		unused := max(last.PeakReserved-last.PeakAllocated, 0)
+		points[p.Batch] = max(last.Phases["forward"], last.Phases["backward"]) + unused
+	}
+	return points
 }
 
 // look measures two small batches in one process. What fails is found out

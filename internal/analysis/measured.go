@@ -16,6 +16,7 @@ import (
 // Measurement is where real steps run for a request, and how.
 type Measurement struct {
 	Session   *measure.Session
+	Ahead     *Ahead             // what was predicted while PyTorch was imported; may be nil
 	User      *measure.UserModel // trained in place of the workload's model
 	MaxProbes int                // of the search; 0 is DefaultProbes
 	Progress  func(Event)        // called as it goes, never twice at once; may be nil
@@ -250,11 +251,11 @@ func (b *bench) probe(ctx context.Context, purpose string, p measure.Probe) ([]P
 func (b *bench) remember(p Probe) {
 	b.mu.Lock()
 	b.probes = append(b.probes, p)
+	peaks := p.Peaks()
 	if p.Success {
-		b.peaks[p.Batch] = p.Peaks()
+		b.peaks[p.Batch] = peaks.Max(b.peaks[p.Batch])
 	}
 	b.mu.Unlock()
-	peaks := p.Peaks()
 	e := Event{Kind: Tried, Batch: p.Batch, Purpose: p.Purpose, Success: &p.Success, Allocated: peaks.Allocated, Reserved: peaks.Reserved, Seconds: p.WallSeconds}
 	if p.Failure != nil {
 		e.Message = p.Failure.Summary()

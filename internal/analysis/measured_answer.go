@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"memorymark/internal/bytesize"
@@ -38,20 +40,12 @@ func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
 	}
 	a.setPrice(b.PricePerHour, b.card)
 	a.Recommended, _ = b.knee(speeds)
-	current, optimal := Result{Batch: b.Workload.Batch}, Result{Batch: largest}
+	results := make(map[int64]Result)
 	for _, p := range b.probes {
-		r := b.result(p)
-		switch a.Results = append(a.Results, r); {
-		case p.Batch == current.Batch && (current.Memory == 0 || r.SamplesPerSecond > 0):
-			current = r
-		case p.Batch == largest && r.SamplesPerSecond > 0:
-			optimal = r
-		}
+		results[p.Batch] = b.result(p).with(results[p.Batch])
 	}
-	if b.Workload.Batch == largest {
-		optimal = current
-	}
-	a.Results = bestResults(a.Results)
+	a.Results = sortedResults(slices.Collect(maps.Values(results)))
+	current, optimal := results[b.Workload.Batch], results[largest]
 	a.compare(current, optimal)
 	a.MemoryLine = b.line(largest)
 	if b.GlobalBatch > 0 {
@@ -77,19 +71,13 @@ func (b *bench) result(p Probe) Result {
 	}
 }
 
-// bestResults keeps one result of each batch: the timed one, else the last.
-func bestResults(results []Result) []Result {
-	best := make(map[int64]Result)
-	for _, r := range results {
-		if old, ok := best[r.Batch]; !ok || old.SamplesPerSecond == 0 {
-			best[r.Batch] = r
-		}
-	}
-	out := make([]Result, 0, len(best))
-	for _, r := range best {
-		out = append(out, r)
-	}
-	return sortedResults(out)
+// with adds what another probe of the same batch found.
+func (r Result) with(other Result) Result {
+	r.Memory = max(r.Memory, other.Memory)
+	r.Reserved = max(r.Reserved, other.Reserved)
+	r.MemoryGB, r.ReservedGB = gib(r.Memory), gib(r.Reserved)
+	r.SamplesPerSecond = max(r.SamplesPerSecond, other.SamplesPerSecond)
+	return r
 }
 
 // line goes through the largest batch and the one nearest to half of it.
@@ -116,7 +104,7 @@ func (b *bench) addPredictions(a *Answer) {
 	if !ok {
 		return
 	}
-	f := &Forecast{OptimalBatch: g.edges[b.expect]}
+	f := &Forecast{OptimalBatch: g.edge(b.expect).largest}
 	measured := b.peaks[a.OptimalBatch].Allocated
 	if f.OptimalMemory = g.predictedPeak(a.OptimalBatch, 0); f.OptimalMemory > 0 {
 		f.ErrorPercent = round(100*float64(f.OptimalMemory-measured)/float64(measured), 3)

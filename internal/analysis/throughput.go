@@ -56,7 +56,8 @@ func (b *bench) speeds(ctx context.Context, largest int64) (map[int64]Probe, err
 	return speeds, nil
 }
 
-// time times batches in one process; one that fails there gets another.
+// time times batches in one process. Those that failed there, and those that
+// did not get their turn, get processes of their own.
 func (b *bench) time(ctx context.Context, speeds map[int64]Probe, batches ...int64) error {
 	if len(batches) == 0 {
 		return nil
@@ -68,8 +69,11 @@ func (b *bench) time(ctx context.Context, speeds map[int64]Probe, batches ...int
 	for _, p := range probes {
 		if p.Success {
 			speeds[p.Batch] = p
-		} else if len(batches) > 1 {
-			if err := b.time(ctx, speeds, p.Batch); err != nil {
+		}
+	}
+	for _, batch := range batches {
+		if _, ok := speeds[batch]; !ok && len(batches) > 1 {
+			if err := b.time(ctx, speeds, batch); err != nil {
 				return err
 			}
 		}

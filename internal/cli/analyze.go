@@ -81,10 +81,20 @@ func (f *analyzeFlags) one(c *cobra.Command, e *env, args []string) error {
 
 // unfinished shows what is known when measuring ended early.
 func (f *analyzeFlags) unfinished(e *env, err error) error {
-	var u *analysis.UnfinishedError
-	if errors.As(err, &u) && len(u.Probes) > 0 {
-		fmt.Fprintln(e.stderr)
-		_ = report.Probes(u.Probes).Write(e.stderr, e.width())
+	var (
+		early   *analysis.UnfinishedError
+		nothing *analysis.NothingFitsError
+	)
+	switch {
+	case errors.As(err, &nothing):
+		return badInput("try --precision bf16, --checkpointing, --optimizer sgd, or a smaller model", "%w", err)
+	case errors.As(err, &early):
+		if len(early.Probes) > 0 {
+			fmt.Fprintln(e.stderr)
+			_ = report.Probes(early.Probes).Write(e.stderr, e.width())
+			fmt.Fprintln(e.stderr)
+		}
+		return &failure{code: exitFailure, err: err}
 	}
 	return err
 }
@@ -100,17 +110,24 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 	if err != nil {
 		return nil, err
 	}
-	session, err := f.session(ctx, e, w, user)
+	if r.Card, err = e.cardOf(ctx, w); err != nil {
+		return nil, err
+	}
+	wanted, err := f.wanted(ctx, e, w, user)
 	if err != nil {
 		return nil, err
 	}
-	if session != nil {
-		return analysis.Measure(ctx, *r, analysis.Measurement{
-			Session: session, User: user, MaxProbes: f.maxProbes, Progress: e.liveEvents(),
-		})
-	}
-	if r.Card, err = e.cardOf(ctx, w); err != nil {
-		return nil, err
+	if wanted {
+		m := analysis.Measurement{User: user, MaxProbes: f.maxProbes, Progress: e.liveEvents()}
+		if user == nil {
+			m.Ahead = analysis.LookAhead(*r)
+		}
+		if m.Session, err = f.session(ctx, e, w, user); err != nil {
+			return nil, err
+		}
+		if m.Session != nil {
+			return analysis.Measure(ctx, *r, m)
+		}
 	}
 	answer, err := analysis.Predict(*r)
 	var small *analysis.TooSmallError

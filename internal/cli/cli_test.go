@@ -32,20 +32,29 @@ func TestMain(m *testing.M) {
 }
 
 // The scripts run the command line as a user does. They find recordings in
-// $TRUTH and small snapshots, made below, in their folder.
+// $TRUTH, small snapshots, made below, in their folder, and a Python with
+// PyTorch in $PYTORCH if "make test" set one up (condition pytorch).
 func TestScripts(t *testing.T) {
 	truth, err := filepath.Abs("../../testdata/truth")
 	if err != nil {
 		t.Fatal(err)
 	}
+	python := os.Getenv("MEMORYMARK_TEST_PYTHON")
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Condition: func(name string) (bool, error) {
+			if name != "pytorch" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return python != "", nil
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TRUTH", truth)
+			e.Setenv("PYTORCH", python)
 			return writeSmallSnapshots(e.WorkDir)
 		},
 	})

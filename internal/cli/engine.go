@@ -95,13 +95,9 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 	return w, user, err
 }
 
-// session opens a session to measure with, nil if the answer is to be
-// predicted. It is closed by close.
+// session opens a session to measure with, nil if that is not possible and the
+// answer is to be predicted after all. It is closed by close.
 func (f *engineFlags) session(ctx context.Context, e *env, w *workload.Workload, user *measure.UserModel) (*measure.Session, error) {
-	wanted, err := f.wanted(ctx, e, w, user)
-	if err != nil || !wanted {
-		return nil, err
-	}
 	kind := "user"
 	if user == nil {
 		kind = w.Config.Architecture
@@ -126,6 +122,10 @@ func (f *engineFlags) session(ctx context.Context, e *env, w *workload.Workload,
 	s, err := measure.Start(ctx, o)
 	if err != nil {
 		return f.unable(e, err)
+	}
+	if f.device == autoEngine && s.Device.Type == "cpu" {
+		_ = s.Close()
+		return f.unable(e, errors.New("PyTorch finds no GPU; --device cpu would measure live tensors on the CPU"))
 	}
 	if f.open != nil {
 		_ = f.open.Close()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"memorymark/internal/analysis"
 )
 
 // The exit codes, the same for every command.
@@ -85,11 +87,20 @@ func printError(w io.Writer, err error) {
 		return
 	}
 	if errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted")
+		err = interrupted(err)
 	}
 	fmt.Fprintf(w, "memorymark: %v\n", err)
 	var f *failure
 	if errors.As(err, &f) && f.hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", f.hint)
 	}
+}
+
+// interrupted is an error that says so, and what was known by then.
+func interrupted(err error) error {
+	var early *analysis.UnfinishedError
+	if errors.As(err, &early) && early.Survived > 0 {
+		return fmt.Errorf("interrupted; batch %d survived, larger ones may", early.Survived)
+	}
+	return errors.New("interrupted")
 }

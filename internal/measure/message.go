@@ -44,7 +44,7 @@ const (
 
 // Report is what a probe found.
 type Report struct {
-	Outcomes       []Outcome `json:"outcomes"`
+	Outcomes       []Outcome `json:"outcomes"` // up to the first that failed
 	Parameters     int64     `json:"parameters,omitempty"`
 	ModelAllocated int64     `json:"model_allocated,omitempty"`
 	Retries        int64     `json:"retries"`
@@ -53,7 +53,10 @@ type Report struct {
 	Free           int64     `json:"free_bytes,omitempty"`
 	Outside        int64     `json:"outside_bytes,omitempty"` // of the allocator: context and libraries, and what others hold
 	HostPeak       int64     `json:"host_peak_bytes,omitempty"`
-	WallSeconds    float64   `json:"wall_seconds"`
+	// Where the time went: the device's context, the model, everything.
+	DeviceSeconds float64 `json:"device_seconds,omitempty"`
+	BuildSeconds  float64 `json:"build_seconds,omitempty"`
+	WallSeconds   float64 `json:"wall_seconds"`
 }
 
 // Outcome is what a batch did. Without a failure all of its steps ran.
@@ -89,6 +92,11 @@ func (o *Outcome) Peaks() Peaks {
 		p.Reserved = max(p.Reserved, s.PeakReserved)
 	}
 	return p
+}
+
+// Max are the highest of both.
+func (p Peaks) Max(q Peaks) Peaks {
+	return Peaks{max(p.Requested, q.Requested), max(p.Allocated, q.Allocated), max(p.Reserved, q.Reserved)}
 }
 
 // Progress is what a running probe says.

@@ -25,14 +25,16 @@ class Probe:
         self.request = request
         self.w: Workload = request["workload"]
         self.emit = emit
+        began = time.perf_counter()
         self.device: Device = devices.open_device(request["device"], request.get("limit_bytes"), self.w.get("expandable_segments", False))
+        self.device_seconds = time.perf_counter() - began
         self.phase = "build"
         self.peaks: dict[str, dict[str, int]] = {}  # by phase, of this step
 
     def run(self) -> dict[str, Any]:
-        """The outcome of every batch. A failure is part of an outcome."""
+        """The outcome of every batch up to the first that fails."""
         use_precision(self.w["precision"])
-        report: dict[str, Any] = {"outcomes": []}
+        report: dict[str, Any] = {"outcomes": [], "device_seconds": round(self.device_seconds, 3)}
         with self.device.entered():
             if self.records("process"):
                 self.start_recording()
@@ -40,12 +42,15 @@ class Probe:
             subject = self.build(report)
             for n in self.request["batches"] if subject else []:
                 report["outcomes"].append(self.batch(subject, n))
+                if "failure" in report["outcomes"][-1]:
+                    break  # half a step may have left half of an optimizer's state
                 if len(self.request["batches"]) > 1:
                     self.clear(subject)
             report.update(self.device.counters(), **self.device.memory(), host_peak_bytes=devices.host_peak())
         return report
 
     def build(self, report: dict[str, Any]) -> Optional[Subject]:
+        began = time.perf_counter()
         try:
             make = user.make if self.w.get("user") else catalog.make
             subject = make(self.w, self.device.type)
@@ -55,6 +60,7 @@ class Probe:
             report["outcomes"] = [self.failed({"batch_size": n, "steps": []}, error, 0) for n in self.request["batches"]]
             return None
         self.device.synchronize()
+        report["build_seconds"] = round(time.perf_counter() - began, 3)
         report["parameters"] = sum(p.numel() for p in subject.model.parameters())
         report["model_allocated"] = self.device.allocated()
         return subject
