@@ -36,7 +36,7 @@ func installWorker(cache string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write the PyTorch worker: %w", err)
 	}
-	defer os.RemoveAll(fresh)
+	defer func() { _ = os.RemoveAll(fresh) }() // gone already, if all went well
 	if err := writeWorker(fresh, files); err != nil {
 		return "", fmt.Errorf("write the PyTorch worker: %w", err)
 	}

@@ -13,8 +13,14 @@ type Probes []analysis.Probe
 // Write writes them as a table.
 func (p Probes) Write(w io.Writer, width int) error {
 	t := table{columns: []column{
-		{title: "BATCH", right: true}, {title: "FOR"}, {title: "STEPS", right: true}, {title: "ALLOCATED", right: true},
-		{title: "RESERVED", right: true}, {title: "S/STEP", right: true}, {title: "RETRIES", right: true}, {title: ""},
+		{title: "BATCH", right: true},
+		{title: "FOR"},
+		{title: "STEPS", right: true},
+		{title: "ALLOCATED", right: true},
+		{title: "RESERVED", right: true},
+		{title: "S/STEP", right: true},
+		{title: "RETRIES", right: true},
+		{title: ""},
 	}}
 	for _, probe := range p {
 		peaks := probe.Peaks()
