@@ -76,11 +76,15 @@ var bans = []struct {
 		why: "flags are the command line's; the server offers the same without them",
 	},
 	{
+		who: rooms("snapshotstore"), ban: full(rooms("snapshot", "trace")),
+		why: "it keeps bytes; what they mean is decided before they are kept",
+	},
+	{
 		except: rooms("server"), ban: []string{"github.com/danielgtaylor/...", "github.com/prometheus/...", "github.com/rs/...", "github.com/go-chi/..."},
 		why: "how the API looks is the server's business alone",
 	},
 	{
-		who: rooms("analysis", "report", "snapshot", "token"), ban: []string{"net/http"},
+		who: rooms("analysis", "report", "snapshot", "snapshotstore", "recording", "token"), ban: []string{"net/http"},
 		why: "what is answered does not depend on how it was asked",
 	},
 	{

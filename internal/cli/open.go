@@ -7,15 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"memorymark/internal/allocator"
+	"memorymark/internal/recording"
 	"memorymark/internal/snapshot"
-	"memorymark/internal/timeline"
-	"memorymark/internal/trace"
 )
 
 // openSnapshot reads a snapshot from a file, or from stdin if the path is "-",
@@ -71,68 +67,36 @@ func (e *env) open(path string) (io.ReadCloser, int64, error) {
 
 // addDeviceFlag adds --device to a command that looks at one device.
 func addDeviceFlag(c *cobra.Command, device *int) {
-	c.Flags().IntVar(device, "device", mostEvents, "number `N` of the device to look at (default: the one with the most events)")
+	c.Flags().IntVar(device, "device", recording.MostEvents, "number `N` of the device to look at (default: the one with the most events)")
 	c.Flags().Lookup("device").DefValue = "0" // keeps the -1 out of --help
 }
 
-// mostEvents stands for the device with the most events.
-const mostEvents = -1
-
-// readTrace reads a snapshot and returns one device of it.
-func (e *env) readTrace(ctx context.Context, path string, device int) (*trace.Trace, error) {
+// openRecording reads a snapshot and opens one device of it for questions.
+func (e *env) openRecording(ctx context.Context, path string, device int) (*recording.Recording, error) {
 	s, err := e.openSnapshot(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	var best *trace.Trace
-	var known []string
-	for _, t := range s.Devices {
-		if isEmpty(t) {
-			continue
-		}
-		known = append(known, strconv.Itoa(t.Device))
-		if t.Device == device || device == mostEvents && (best == nil || len(t.Events) > len(best.Events)) {
-			best = t
-		}
-	}
+	t, err := recording.Choose(s, device)
+	var missing *recording.NoDeviceError
 	switch {
-	case best != nil:
-		return best, nil
-	case len(known) == 0:
-		return nil, badInput("call torch.cuda.memory._record_memory_history() before the code in question",
-			"%s: the snapshot is empty, nothing was recorded", path)
-	default:
-		return nil, badUsage("", "--device %d: %s has only %s", device, path, strings.Join(known, ", "))
+	case errors.As(err, &missing):
+		return nil, badUsage("", "--device: %s: %w", path, err)
+	case err != nil:
+		return nil, badInput("call torch.cuda.memory._record_memory_history() before the code in question", "%s: %w", path, err)
 	}
+	return recording.New(t), nil
 }
 
-// isEmpty reports whether a snapshot says nothing of a device: it names all
-// devices of the machine.
-func isEmpty(t *trace.Trace) bool { return len(t.Events) == 0 && len(t.Final) == 0 }
-
-// classified returns the allocations of a trace and what they are for.
-func classified(t *trace.Trace) []trace.Lifetime {
-	lifetimes := t.Lifetimes()
-	t.Classify(lifetimes)
-	return lifetimes
-}
-
-// replayed returns the simulation of a recording, or nil if it parts from the
-// recording or the recording is not whole: then it proves nothing.
-func replayed(t *trace.Trace) *allocator.Replay {
-	r, err := allocator.NewReplay(t, 0)
-	if err != nil || r.Recorded().Difference != nil {
-		return nil
+// badMoment turns what is wrong with --at into an error about the command line.
+func badMoment(path string, err error) error {
+	var moment *recording.MomentError
+	if !errors.As(err, &moment) {
+		return err
 	}
-	return r
-}
-
-// levels returns what was allocated and reserved after each event, as far as
-// it is known.
-func levels(t *trace.Trace) timeline.Levels {
-	l := timeline.Levels{Reserved: timeline.Reserved(t)}
-	if r := replayed(t); r != nil {
-		l.Allocated = r.Recorded().Levels.Allocated
+	hint := ""
+	if moment.At == "oom" {
+		hint = "use --at peak"
 	}
-	return l
+	return badUsage(hint, "%s: --at %w", path, err)
 }

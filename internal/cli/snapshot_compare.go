@@ -32,11 +32,11 @@ func newSnapshotCompare(e *env) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			var sides [2]report.CompareInput
 			for i, path := range args {
-				t, err := e.readTrace(c.Context(), path, f.device)
+				r, err := e.openRecording(c.Context(), path, f.device)
 				if err != nil {
 					return err
 				}
-				sides[i] = report.CompareInput{File: path, Trace: t}
+				sides[i] = report.CompareInput{File: path, Trace: r.Trace}
 			}
 			found := trace.Compare(sides[0].Trace, sides[1].Trace)
 			r := report.NewCompare(sides[0], sides[1], found, f.n, f.around)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/recording"
 	"memorymark/internal/report"
-	"memorymark/internal/trace"
 )
 
 type diffFlags struct {
@@ -49,37 +49,23 @@ func newSnapshotDiff(e *env) *cobra.Command {
 }
 
 func (f *diffFlags) diff(ctx context.Context, e *env, before, after string) (*report.Diff, error) {
-	a, err := f.side(ctx, e, before)
+	a, err := e.openRecording(ctx, before, f.device)
 	if err != nil {
 		return nil, err
 	}
-	b, err := f.side(ctx, e, after)
+	b, err := e.openRecording(ctx, after, f.device)
 	if err != nil {
 		return nil, err
 	}
-	return report.NewDiff(a.report, b.report, trace.Diff(a.tables, a.live, b.tables, b.live), f.n), nil
-}
-
-// diffSide is what is needed of one of the two snapshots; the rest of it can
-// be dropped.
-type diffSide struct {
-	tables *trace.Tables
-	live   []trace.Lifetime
-	report report.DiffSide
-}
-
-func (f *diffFlags) side(ctx context.Context, e *env, path string) (*diffSide, error) {
-	t, err := e.readTrace(ctx, path, f.device)
+	for path, r := range map[string]*recording.Recording{before: a, after: b} {
+		if _, err := r.Event(f.at); err != nil {
+			return nil, badMoment(path, err)
+		}
+	}
+	d, err := recording.Diff(a, b, f.at, f.n)
 	if err != nil {
 		return nil, err
 	}
-	event, err := eventAt(t, path, f.at)
-	if err != nil {
-		return nil, err
-	}
-	live := trace.Live(classified(t), event)
-	level := trace.At(live, event)
-	return &diffSide{t.Tables, live, report.DiffSide{
-		File: path, Device: t.Device, At: f.at, Event: event, Bytes: level.Bytes, Count: level.Count,
-	}}, nil
+	d.Before.File, d.After.File = before, after
+	return d, nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/recording"
 	"memorymark/internal/report"
 )
 
@@ -26,11 +27,8 @@ func newSnapshotInfo(e *env) *cobra.Command {
 				File: args[0], Protocol: s.Protocol, Encoding: s.Encoding, Unknown: s.Unknown,
 				Devices: []report.DeviceInfo{},
 			}
-			for _, t := range s.Devices {
-				if isEmpty(t) {
-					continue
-				}
-				d, err := report.NewDeviceInfo(t, classified(t), replayed(t))
+			for _, t := range recording.Devices(s) {
+				d, err := recording.New(t).Info()
 				if err != nil {
 					return err
 				}

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
-	"memorymark/internal/report"
 	"memorymark/internal/trace"
 )
 
@@ -48,26 +46,22 @@ func newSnapshotReplay(e *env) *cobra.Command {
 }
 
 func (f *replayFlags) run(ctx context.Context, e *env, c *cobra.Command, file string) error {
-	t, err := e.readTrace(ctx, file, f.device)
+	r, err := e.openRecording(ctx, file, f.device)
 	if err != nil {
 		return err
 	}
-	change, changed, err := f.change(c, t.Settings)
+	change, changed, err := f.change(c, r.Settings)
 	if err != nil {
 		return err
 	}
-	r, err := allocator.NewReplay(t, 0)
+	var with *allocator.Change
+	if changed {
+		with = &change
+	}
+	answer, err := r.Replay(with)
 	if err != nil {
 		return badInput("snapshot info and top still work on it", "%s: %w", file, err)
 	}
-	out := r.Recorded()
-	if changed {
-		change.Levels = true
-		out = r.WhatIf(change)
-	}
-	answer := report.NewReplay(t, r, out, change)
-	event, held := fragmentedState(t, r, out, change)
-	answer.AddFragmentation(t, event, allocator.Fragment(held))
 	if err := e.print(answer, answer.Write); err != nil {
 		return err
 	}
@@ -75,28 +69,6 @@ func (f *replayFlags) run(ctx context.Context, e *env, c *cobra.Command, file st
 		return errNo
 	}
 	return nil
-}
-
-// fragmentedState returns what the allocator held when it mattered: when a
-// request failed, else when the most was reserved.
-func fragmentedState(t *trace.Trace, r *allocator.Replay, out *allocator.Outcome, change allocator.Change) (int, []trace.Segment) {
-	if out.Failed != nil {
-		return out.Events, out.Final
-	}
-	reserved := out.Levels.Reserved[:out.Events]
-	if len(reserved) == 0 {
-		return 0, out.Final
-	}
-	event := slices.Index(reserved, slices.Max(reserved))
-	if out != r.Recorded() {
-		change.Until = event + 1
-		return event, r.WhatIf(change).Final
-	}
-	oom := slices.IndexFunc(t.Events, func(e trace.Event) bool { return e.Action == trace.OutOfMemory })
-	if oom >= 0 {
-		event = oom
-	}
-	return event, r.HeldAfter(event)
 }
 
 // change reads the flags; changed is false if the user set none.

@@ -13,7 +13,6 @@ import (
 
 	"memorymark/internal/report"
 	"memorymark/internal/timeline"
-	"memorymark/internal/trace"
 )
 
 type timelineFlags struct {
@@ -71,11 +70,11 @@ func (f *timelineFlags) run(ctx context.Context, e *env, path string) error {
 	if err != nil {
 		return err
 	}
-	t, err := e.readTrace(ctx, path, f.device)
+	r, err := e.openRecording(ctx, path, f.device)
 	if err != nil {
 		return err
 	}
-	tl, err := timeline.Build(t, classified(t), levels(t), f.timelineOptions(t))
+	tl, err := r.Timeline(f.timelineOptions())
 	if err != nil {
 		return badUsage("", "%s: %w", path, err)
 	}
@@ -88,7 +87,7 @@ func (f *timelineFlags) run(ctx context.Context, e *env, path string) error {
 		return err
 	}
 	info := timelineInfo{
-		File: path, Output: output, Format: f.format, Device: t.Device, From: tl.From, To: tl.To,
+		File: path, Output: output, Format: f.format, Device: r.Device, From: tl.From, To: tl.To,
 		PeakEvent: tl.Peak.Event, PeakBytes: tl.Peak.Bytes,
 	}
 	return e.print(info, func(w io.Writer, _ int) error {
@@ -97,9 +96,8 @@ func (f *timelineFlags) run(ctx context.Context, e *env, path string) error {
 	})
 }
 
-// timelineOptions says how much detail to compute. Allocations without a
-// category are grouped by the line of the model that made them.
-func (f *timelineFlags) timelineOptions(t *trace.Trace) timeline.Options {
+// timelineOptions says how much detail to compute.
+func (f *timelineFlags) timelineOptions() timeline.Options {
 	var opts timeline.Options
 	if f.format == "html" {
 		opts = timeline.Zoomable
@@ -107,12 +105,6 @@ func (f *timelineFlags) timelineOptions(t *trace.Trace) timeline.Options {
 	opts.From, opts.To, opts.ByStack = f.from, f.to, f.byStack
 	if f.detail > 0 {
 		opts.Detail = f.detail
-	}
-	opts.Label = func(id trace.StackID) string {
-		if frame, ok := trace.InnermostModel(t.Stacks.Frames(id)); ok {
-			return fmt.Sprintf("%s:%d %s", frame.File, frame.Line, frame.Name)
-		}
-		return "no stack"
 	}
 	return opts
 }

@@ -2,12 +2,11 @@ package cli
 
 import (
 	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/recording"
 	"memorymark/internal/report"
-	"memorymark/internal/trace"
 )
 
 type topFlags struct {
@@ -30,11 +29,11 @@ func newSnapshotTop(e *env) *cobra.Command {
 			"  memorymark snapshot top oom.pickle -n 5 --all-frames",
 		Args: exactArgs("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			t, err := e.readTrace(c.Context(), args[0], f.device)
+			r, err := e.openRecording(c.Context(), args[0], f.device)
 			if err != nil {
 				return err
 			}
-			top, err := f.top(args[0], t)
+			top, err := f.top(args[0], r)
 			if err != nil {
 				return err
 			}
@@ -52,16 +51,15 @@ func newSnapshotTop(e *env) *cobra.Command {
 	return c
 }
 
-func (f *topFlags) top(path string, t *trace.Trace) (*report.Top, error) {
-	event, err := eventAt(t, path, f.at)
-	if err != nil {
-		return nil, err
+func (f *topFlags) top(path string, r *recording.Recording) (*report.Top, error) {
+	if _, err := r.Event(f.at); err != nil {
+		return nil, badMoment(path, err)
 	}
-	top, err := report.NewTop(t, classified(t), event, f.by, f.n)
+	top, err := r.Top(f.at, f.by, f.n)
 	if err != nil {
 		return nil, badUsage("", "--by: %w", err)
 	}
-	top.File, top.At = path, f.at
+	top.File = path
 	return top, nil
 }
 
@@ -70,29 +68,4 @@ func (f *topFlags) shown() int {
 		return -1
 	}
 	return max(f.frames, 0)
-}
-
-// eventAt returns the event that --at means.
-func eventAt(t *trace.Trace, path, at string) (int, error) {
-	switch at {
-	case "peak":
-		return t.Peak().Event, nil
-	case "end":
-		return len(t.Events) - 1, nil
-	case "oom":
-		for i := len(t.Events) - 1; i >= 0; i-- {
-			if t.Events[i].Action == trace.OutOfMemory {
-				return i, nil
-			}
-		}
-		return 0, badUsage("use --at peak", "--at oom: %s has no out-of-memory error on device %d", path, t.Device)
-	}
-	n, err := strconv.Atoi(at)
-	if err != nil {
-		return 0, badUsage("it can be peak, end, oom or the number of an event", "--at %s: not a moment", at)
-	}
-	if n < 0 || n >= len(t.Events) {
-		return 0, badUsage("", "--at %d: %s has %d events on device %d, counted from 0", n, path, len(t.Events), t.Device)
-	}
-	return n, nil
 }

@@ -1,0 +1,181 @@
+// Package recording answers questions about one device of a snapshot: what was
+// largest and when, whether it would have fitted elsewhere, what grew, what
+// happened in which order. The command line and the server ask alike. What
+// takes long is computed once, when it is first needed.
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"memorymark/internal/allocator"
+	"memorymark/internal/report"
+	"memorymark/internal/snapshot"
+	"memorymark/internal/timeline"
+	"memorymark/internal/trace"
+)
+
+// Recording is what one device did. Its methods may be called at the same
+// time.
+type Recording struct {
+	*trace.Trace
+	lifetimes func() []trace.Lifetime
+	replay    func() (*allocator.Replay, error)
+	levels    func() timeline.Levels
+}
+
+// New opens a trace for questions. It must not change any more.
+func New(t *trace.Trace) *Recording {
+	r := &Recording{Trace: t}
+	r.lifetimes = sync.OnceValue(func() []trace.Lifetime {
+		lifetimes := t.Lifetimes()
+		t.Classify(lifetimes)
+		return lifetimes
+	})
+	r.replay = sync.OnceValues(func() (*allocator.Replay, error) { return allocator.NewReplay(t, 0) })
+	r.levels = sync.OnceValue(func() timeline.Levels {
+		l := timeline.Levels{Reserved: timeline.Reserved(t)}
+		if replay := r.faithful(); replay != nil {
+			l.Allocated = replay.Recorded().Levels.Allocated
+		}
+		return l
+	})
+	return r
+}
+
+// MostEvents stands for the device with the most events.
+const MostEvents = -1
+
+// ErrEmpty says that nothing was recorded.
+var ErrEmpty = errors.New("the snapshot is empty, nothing was recorded")
+
+// NoDeviceError says that a snapshot has nothing of a device.
+type NoDeviceError struct {
+	Device int
+	Known  []int
+}
+
+func (e *NoDeviceError) Error() string {
+	known := make([]string, len(e.Known))
+	for i, n := range e.Known {
+		known[i] = strconv.Itoa(n)
+	}
+	return fmt.Sprintf("there is no device %d, only %s", e.Device, strings.Join(known, ", "))
+}
+
+// Devices returns the devices of which a snapshot says something: it names all
+// that the machine has.
+func Devices(s *snapshot.Snapshot) []*trace.Trace {
+	return slices.DeleteFunc(slices.Clone(s.Devices), func(t *trace.Trace) bool {
+		return len(t.Events) == 0 && len(t.Final) == 0
+	})
+}
+
+// Choose returns a device of a snapshot.
+func Choose(s *snapshot.Snapshot, device int) (*trace.Trace, error) {
+	var best *trace.Trace
+	var known []int
+	for _, t := range Devices(s) {
+		known = append(known, t.Device)
+		if t.Device == device || device == MostEvents && (best == nil || len(t.Events) > len(best.Events)) {
+			best = t
+		}
+	}
+	switch {
+	case best != nil:
+		return best, nil
+	case len(known) == 0:
+		return nil, ErrEmpty
+	default:
+		return nil, &NoDeviceError{device, known}
+	}
+}
+
+// Lifetimes returns the allocations and what they are for.
+func (r *Recording) Lifetimes() []trace.Lifetime { return r.lifetimes() }
+
+// Levels returns what was allocated and reserved after each event, as far as
+// it is known.
+func (r *Recording) Levels() timeline.Levels { return r.levels() }
+
+// faithful returns the simulation of the recording, nil if it parts from the
+// recording or the recording is not whole: then it proves nothing.
+func (r *Recording) faithful() *allocator.Replay {
+	replay, err := r.replay()
+	if err != nil || replay.Recorded().Difference != nil {
+		return nil
+	}
+	return replay
+}
+
+// MomentError says that a name or a number is no moment of a recording.
+type MomentError struct {
+	At      string
+	Problem string
+}
+
+func (e *MomentError) Error() string { return fmt.Sprintf("%s: %s", e.At, e.Problem) }
+
+// notAMoment is the problem of what is neither a name nor a number.
+const notAMoment = "not a moment; it can be peak, end, oom or the number of an event"
+
+// Event returns the event that a moment means: peak, end, oom (the last
+// failure) or the number of an event.
+func (r *Recording) Event(at string) (int, error) {
+	switch at {
+	case "peak":
+		return r.Peak().Event, nil
+	case "end":
+		return len(r.Events) - 1, nil
+	case "oom":
+		for i := len(r.Events) - 1; i >= 0; i-- {
+			if r.Events[i].Action == trace.OutOfMemory {
+				return i, nil
+			}
+		}
+		return 0, &MomentError{at, fmt.Sprintf("there is no out-of-memory error on device %d", r.Device)}
+	}
+	n, err := strconv.Atoi(at)
+	if err != nil {
+		return 0, &MomentError{at, notAMoment}
+	}
+	if n < 0 || n >= len(r.Events) {
+		return 0, &MomentError{at, fmt.Sprintf("there are %d events on device %d, counted from 0", len(r.Events), r.Device)}
+	}
+	return n, nil
+}
+
+// Info describes the device.
+func (r *Recording) Info() (*report.DeviceInfo, error) {
+	return report.NewDeviceInfo(r.Trace, r.Lifetimes(), r.faithful())
+}
+
+// Top returns the n largest groups of what is live at a moment; 0 is all.
+func (r *Recording) Top(at, by string, n int) (*report.Top, error) {
+	event, err := r.Event(at)
+	if err != nil {
+		return nil, err
+	}
+	top, err := report.NewTop(r.Trace, r.Lifetimes(), event, by, n)
+	if err != nil {
+		return nil, err
+	}
+	top.At = at
+	return top, nil
+}
+
+// Timeline returns what a picture of the recording needs. Allocations without
+// a category are grouped by the line of the model that made them.
+func (r *Recording) Timeline(opts timeline.Options) (*timeline.Timeline, error) {
+	opts.Label = func(id trace.StackID) string {
+		if frame, ok := trace.InnermostModel(r.Stacks.Frames(id)); ok {
+			return fmt.Sprintf("%s:%d %s", frame.File, frame.Line, frame.Name)
+		}
+		return "no stack"
+	}
+	return timeline.Build(r.Trace, r.Lifetimes(), r.Levels(), opts)
+}

@@ -1,0 +1,151 @@
+package recording
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"memorymark/internal/allocator"
+	"memorymark/internal/snapshot"
+	"memorymark/internal/timeline"
+	"memorymark/internal/trace"
+)
+
+// open opens a recording of a GPT-2 that ran out of memory.
+func open(t *testing.T) *Recording {
+	t.Helper()
+	f, err := os.Open("../../testdata/truth/snapshots/gpt2_oom.pickle.xz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := snapshot.Read(f, snapshot.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := Choose(s, MostEvents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(tr)
+}
+
+func TestChoose(t *testing.T) {
+	tables := trace.NewTables()
+	s := &snapshot.Snapshot{Devices: []*trace.Trace{trace.New(0, tables)}}
+	if _, err := Choose(s, MostEvents); !errors.Is(err, ErrEmpty) {
+		t.Errorf("empty: %v", err)
+	}
+	busy := trace.New(1, tables)
+	busy.Events = make([]trace.Event, 3)
+	s.Devices = append(s.Devices, busy)
+	if got, err := Choose(s, MostEvents); err != nil || got != busy {
+		t.Errorf("%v, %v", got, err)
+	}
+	var missing *NoDeviceError
+	if _, err := Choose(s, 0); !errors.As(err, &missing) || !slices.Equal(missing.Known, []int{1}) {
+		t.Errorf("device 0: %v", err)
+	}
+}
+
+func TestEvent(t *testing.T) {
+	r := open(t)
+	oom, err := r.Event("oom")
+	if err != nil || r.Events[oom].Action != trace.OutOfMemory {
+		t.Errorf("oom: %d, %v", oom, err)
+	}
+	if end, err := r.Event("end"); err != nil || end != len(r.Events)-1 {
+		t.Errorf("end: %d, %v", end, err)
+	}
+	for _, at := range []string{"noon", "-1", "99999999", ""} {
+		var wrong *MomentError
+		if _, err := r.Event(at); !errors.As(err, &wrong) || wrong.At != at {
+			t.Errorf("%q: %v", at, err)
+		}
+	}
+}
+
+// The pages of a search are the search.
+func TestFind(t *testing.T) {
+	r := open(t)
+	big := Search{MinBytes: 1 << 20, Actions: []trace.Action{trace.Alloc}}
+	all, next := r.Find(big, len(r.Events))
+	if next != -1 || len(all) < 10 {
+		t.Fatalf("%d found, next %d", len(all), next)
+	}
+	for _, i := range all {
+		if e := r.Events[i]; e.Size < 1<<20 || e.Action != trace.Alloc {
+			t.Errorf("%+v was found", e)
+		}
+	}
+	var paged []int
+	for from := 0; from >= 0; {
+		s := big
+		s.From = from
+		var page []int
+		page, from = r.Find(s, 7)
+		paged = append(paged, page...)
+	}
+	if !slices.Equal(paged, all) {
+		t.Errorf("%d in pages, %d at once", len(paged), len(all))
+	}
+	framed, _ := r.Find(Search{Frame: "MODELING_GPT2"}, 5)
+	if len(framed) != 5 {
+		t.Fatalf("%d events in modeling_gpt2", len(framed))
+	}
+	for _, i := range framed {
+		frames := r.Stacks.Frames(r.Events[i].Stack)
+		if !slices.ContainsFunc(frames, func(f trace.Frame) bool { return strings.Contains(f.File, "modeling_gpt2") }) {
+			t.Errorf("event %d has %+v", i, frames)
+		}
+	}
+	e := r.Events[all[3]]
+	inside, _ := r.Find(Search{Address: e.Addr + uint64(e.Size) - 1, Allocation: &e.ID}, 10)
+	if !slices.Contains(inside, all[3]) || len(inside) > 3 {
+		t.Errorf("the last byte of event %d is in %v", all[3], inside)
+	}
+}
+
+// What was held at the end is what the file says; in between it comes from the
+// simulation, and adds up to the levels.
+func TestSegments(t *testing.T) {
+	r := open(t)
+	end, err := r.Segments(len(r.Events) - 1)
+	if err != nil || len(end) != len(r.Final) {
+		t.Errorf("%d segments at the end, %d in the file, %v", len(end), len(r.Final), err)
+	}
+	for _, event := range []int{0, len(r.Events) / 2} {
+		held, err := r.Segments(event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum int64
+		for _, s := range held {
+			sum += s.Size
+		}
+		if want := r.Levels().Reserved[event]; sum != want {
+			t.Errorf("event %d: %d in segments, %d reserved", event, sum, want)
+		}
+	}
+}
+
+func TestReplay(t *testing.T) {
+	r := open(t)
+	recorded, err := r.Replay(nil)
+	if err != nil || !recorded.MatchesRecording {
+		t.Fatalf("%+v, %v", recorded, err)
+	}
+	small, err := r.Replay(&allocator.Change{Limit: recorded.PeakReserved / 2})
+	if err != nil || small.Fits || small.Failure == nil {
+		t.Errorf("with half of it: %+v, %v", small, err)
+	}
+	tl, err := r.Timeline(timeline.Options{Columns: 100})
+	if err != nil || tl.Peak.Bytes != r.Peak().Bytes {
+		t.Errorf("peak %+v, %v", tl.Peak, err)
+	}
+	if d, err := Diff(r, r, "peak", 0); err != nil || len(d.Changes) != 0 {
+		t.Errorf("a recording differs from itself: %+v, %v", d, err)
+	}
+}
