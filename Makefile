@@ -13,17 +13,17 @@ FUZZTIME ?= 30s
 # The tests run the worker with this Python: one with PyTorch and transformers
 # that the environment names, or a virtual environment that is made once for
 # each state of its requirements (2 minutes, 5 GB).
-PYTHON3      ?= python3
+PYTHON       ?= python3
 VENV         ?= build/venv
 REQUIREMENTS := internal/measure/testdata/requirements.txt
 VENV_MADE    := $(VENV)/made-$(firstword $(shell cksum < $(REQUIREMENTS)))
 MEMORYMARK_TEST_PYTHON ?= $(abspath $(VENV)/bin/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test unit venv lint fmt bench fuzz golden accuracy run clean
+.PHONY: help build test unit venv lint fmt bench bench-gpu fuzz golden accuracy run clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the static binary build/memorymark
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/memorymark
@@ -32,6 +32,7 @@ test: lint unit build ## Check everything: format, vet, lint, go.mod, tests with
 
 unit: venv ## Run the tests alone, with the race detector
 	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race ./...
+	cd bench/gpu && '$(MEMORYMARK_TEST_PYTHON)' -m unittest --quiet
 
 ifeq ($(origin MEMORYMARK_TEST_PYTHON),file)
 venv: $(VENV_MADE) ## Set up the Python of the tests in VENV, if that was not done
@@ -42,7 +43,7 @@ venv:
 endif
 
 $(VENV_MADE):
-	$(PYTHON3) -m venv --clear '$(VENV)'
+	$(PYTHON) -m venv --clear '$(VENV)'
 	'$(VENV)/bin/python' -m pip install --quiet --no-deps -r $(REQUIREMENTS)
 	'$(VENV)/bin/python' -m pip check
 	'$(VENV)/bin/python' -c 'import torch, transformers'
@@ -60,6 +61,10 @@ fmt: ## Format all Go files
 
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-gpu: ## Compare finding the largest batch with other tools, on this machine's GPU; bench/gpu/README.md
+	@if command -v $(GO) > /dev/null; then $(MAKE) build; fi
+	$(PYTHON) bench/gpu/compare.py --memorymark $(BIN) $(BENCH_ARGS)
 
 fuzz: ## Run each fuzz target for FUZZTIME (30s)
 	@for pkg in $$($(GO) list ./...); do \
