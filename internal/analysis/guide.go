@@ -169,7 +169,7 @@ func (g *lineGuide) points() map[int64]int64 {
 		}
 		last := p.Steps[len(p.Steps)-1]
 		unused := max(last.PeakReserved-last.PeakAllocated, 0)
-		points[p.Batch] = max(last.Phases["forward"], last.Phases["backward"]) + unused
+		points[p.Batch] = max(last.Phases["forward"].Allocated, last.Phases["backward"].Allocated) + unused
 	}
 	return points
 }

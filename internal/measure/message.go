@@ -76,11 +76,15 @@ type Step struct {
 	PeakReserved  int64            `json:"peak_reserved,omitempty"`
 	EndAllocated  int64            `json:"end_allocated"`
 	Seconds       float64          `json:"seconds"`
-	Phases        map[string]int64 `json:"phases,omitempty"` // peak of allocated memory in each
+	Phases        map[string]Peaks `json:"phases,omitempty"` // forward, backward and optimizer
 }
 
-// Peaks are the highest amounts of several steps.
-type Peaks struct{ Requested, Allocated, Reserved int64 }
+// Peaks are the highest amounts of a part of a step, or of several steps.
+type Peaks struct {
+	Requested int64 `json:"requested"`
+	Allocated int64 `json:"allocated"`
+	Reserved  int64 `json:"reserved,omitempty"`
+}
 
 // Peaks are the highest of all steps: the optimizer's state comes with the
 // first one.

@@ -15,7 +15,7 @@ import (
 // Options are how a session measures.
 type Options struct {
 	Python  Python
-	Device  string        // cuda, mps, cpu, or auto for the best there is
+	Device  string        // cuda, cuda:1, mps, cpu, or auto for the best there is
 	Timeout time.Duration // of each probe; 0 is DefaultTimeout
 	Folder  string        // that a user's model runs in; "" is the current one
 
@@ -46,6 +46,7 @@ type Session struct {
 	ImportSeconds float64
 
 	link    link
+	device  string // as PyTorch names it
 	timeout time.Duration
 
 	mu      sync.Mutex
@@ -148,6 +149,9 @@ func (s *Session) prepare(ctx context.Context, o Options) error {
 	if err := s.receive(ctx, looked, &s.Device); err != nil {
 		return s.explain(fmt.Errorf("look at the device: %w", err))
 	}
+	if s.device = o.Device; o.Device == "auto" {
+		s.device = s.Device.Type
+	}
 	return nil
 }
 
@@ -161,7 +165,7 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 	}
 	id, answers := s.register()
 	r := request{
-		Type: "probe", ID: id, Device: s.Device.Type, Timeout: s.timeout.Seconds(), Workload: w, Batches: p.Batches,
+		Type: "probe", ID: id, Device: s.device, Timeout: s.timeout.Seconds(), Workload: w, Batches: p.Batches,
 		Steps: p.Steps, Warmup: p.Warmup, Timed: p.Timed, Limit: p.Limit, Compile: p.Compile, Record: p.Record,
 	}
 	defer s.forget(id)

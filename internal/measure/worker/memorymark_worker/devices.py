@@ -45,11 +45,12 @@ class Device:
 class Cuda(Device):
     type = "cuda"
 
-    def __init__(self, limit: Optional[int], expandable_segments: bool) -> None:
+    def __init__(self, name: str, limit: Optional[int], expandable_segments: bool) -> None:
         if expandable_segments:
             torch.cuda.memory._set_allocator_settings("expandable_segments:True")
         torch.cuda.init()
-        self.total = torch.cuda.get_device_properties(0).total_memory
+        torch.cuda.set_device(torch.device(name).index or 0)
+        self.total = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
         if limit:
             torch.cuda.set_per_process_memory_fraction(min(limit / self.total, 1.0))
 
@@ -127,9 +128,11 @@ class Mps(Counted):
         torch.mps.empty_cache()
 
 
-def open_device(type: str, limit: Optional[int], expandable_segments: bool = False) -> Device:
+def open_device(name: str, limit: Optional[int], expandable_segments: bool = False) -> Device:
+    """The device of a name as PyTorch writes it: cuda, cuda:1, mps or cpu."""
+    type = name.partition(":")[0]
     if type == "cuda":
-        return Cuda(limit, expandable_segments)
+        return Cuda(name, limit, expandable_segments)
     if type == "mps":
         return Mps(limit)
     return Cpu(limit)
@@ -148,10 +151,11 @@ def choose(wanted: str) -> str:
 
 def look(wanted: str) -> dict[str, Any]:
     """What there is. Only a child may ask: it initialises the device."""
-    type = choose(wanted)
+    name = choose(wanted)
+    type = name.partition(":")[0]
     if type == "cuda":
-        device = Cuda(None, False)
-        p = torch.cuda.get_device_properties(0)
+        device = Cuda(name, None, False)
+        p = torch.cuda.get_device_properties(torch.cuda.current_device())
         torch.zeros(1, device="cuda")  # the context is complete only now
         return {
             "device": type,

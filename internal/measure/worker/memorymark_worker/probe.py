@@ -36,8 +36,8 @@ class Probe:
         use_precision(self.w["precision"])
         report: dict[str, Any] = {"outcomes": [], "device_seconds": round(self.device_seconds, 3)}
         with self.device.entered():
-            if self.records("process"):
-                self.start_recording()
+            if self.request.get("record"):
+                self.start_recording("all" if self.records("process") else "state")
             self.device.reset()
             subject = self.build(report)
             for n in self.request["batches"] if subject else []:
@@ -75,12 +75,12 @@ class Probe:
             for step in range(1, self.request.get("warmup_steps", 0) + 1):
                 self.step(subject, inputs)
             if self.records("steps"):
-                self.start_recording()
+                self.start_recording("all")
             for step in range(1, self.request["steps"] + 1):
                 outcome["steps"].append(self.measured_step(subject, inputs, n, step))
+            self.write_recording(outcome)  # recorded steps are slower
             if self.request.get("timed_steps"):
                 outcome["seconds_per_step"] = self.time(subject, inputs, outcome["steps"][-1]["seconds"])
-            self.write_recording(outcome)
         except Exception as error:
             self.failed(outcome, error, step)
         return outcome
@@ -97,7 +97,7 @@ class Probe:
         done.update(
             end_allocated=self.device.allocated(),
             seconds=round(seconds, 6),
-            phases={name: peak["allocated"] for name, peak in self.peaks.items()},
+            phases=dict(self.peaks),
         )
         self.emit({"type": "step", "batch_size": n, "step": step, **done})
         return done
@@ -186,14 +186,20 @@ class Probe:
         record = self.request.get("record")
         return bool(record) and record["scope"] == scope
 
-    def start_recording(self) -> None:
+    def start_recording(self, what: str) -> None:
+        """Records "all" from now on, or only the "state": where what is live
+        came from, which a recording that begins later then knows."""
         if self.device.type != "cuda":
             raise RuntimeError(f"PyTorch records no memory history of a {self.device.type}")
         begin = torch.cuda.memory._record_memory_history
         options: dict[str, Any] = {"max_entries": self.request["record"]["max_entries"], "stacks": "python"}
+        if self.w["checkpointing"]:
+            # Taking a stack while a checkpoint recomputes in backward fails in
+            # PyTorch 2.11 with "SystemError: ... returned NULL".
+            options["context"] = None
         if "global_record_annotations" in inspect.signature(begin).parameters:
             options["global_record_annotations"] = True  # phases become marks
-        begin(**options)
+        begin(what, **options)
 
     def write_recording(self, outcome: dict[str, Any]) -> None:
         record = self.request.get("record")
