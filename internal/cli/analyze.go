@@ -16,6 +16,7 @@ import (
 type analyzeFlags struct {
 	*workloadFlags
 	*engineFlags
+	maxProbes   int
 	file        string
 	globalBatch int64
 	multipleOf  int64
@@ -52,6 +53,8 @@ func newAnalyze(e *env) *cobra.Command {
 	}
 	f.workloadFlags = addWorkloadFlags(c)
 	f.engineFlags = addEngineFlags(c)
+	f.addDevice(c.Flags())
+	c.Flags().IntVar(&f.maxProbes, "max-probes", 0, fmt.Sprintf("try at most `N` batches when measuring (default %d)", analysis.DefaultProbes))
 	c.Flags().StringVarP(&f.file, "file", "f", "", "analyze the workloads of a `file`, - for standard input")
 	c.Flags().Int64Var(&f.globalBatch, "global-batch", 0, "split `N` samples for each update into batches that fit")
 	c.Flags().Int64Var(&f.multipleOf, "multiple-of", 0, "only batches that are multiples of `N`")

@@ -85,6 +85,7 @@ func newRoot(e *env) *cobra.Command {
 		newSnapshot(e),
 		newServe(e),
 		newToken(e),
+		newValidate(e),
 		newDoctor(e),
 		newVersion(e),
 	)

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
@@ -24,7 +23,6 @@ type engineFlags struct {
 	python     string
 	device     string
 	limit      string
-	maxProbes  int
 	timeout    time.Duration
 	transcript string
 
@@ -40,21 +38,25 @@ const (
 	measuredEngine  = "measured"
 )
 
+// addEngineFlags adds the choice of engine and what measuring takes.
 func addEngineFlags(c *cobra.Command) *engineFlags {
-	f := &engineFlags{}
-	f.addTo(c.Flags())
-	c.Flags().IntVar(&f.maxProbes, "max-probes", 0, fmt.Sprintf("batches to try at most when measuring (default %d)", analysis.DefaultProbes))
+	f := &engineFlags{device: autoEngine}
+	c.Flags().StringVar(&f.engine, "engine", autoEngine, "`how`: predicted, measured on this machine's GPU, or auto: measured where that is possible")
+	f.addPython(c.Flags())
 	return f
 }
 
-// addTo adds what every command that can measure takes.
-func (f *engineFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&f.engine, "engine", autoEngine, "`how`: predicted, measured on this machine's GPU, or auto: measured where that is possible")
+// addPython adds what every command that can measure takes.
+func (f *engineFlags) addPython(flags *pflag.FlagSet) {
 	flags.StringVar(&f.python, "python", "", "the `Python` with PyTorch (default: $MEMORYMARK_PYTHON, the virtual environment, python3)")
-	flags.StringVar(&f.device, "device", autoEngine, "`what` to measure on: cuda, mps, cpu or auto")
-	flags.StringVar(&f.limit, "limit", "", "the most `memory` that PyTorch may hold, as 22GiB: a smaller card on a larger one")
 	flags.DurationVar(&f.timeout, "timeout", measure.DefaultTimeout, "`time` after which a probe is killed")
 	flags.StringVar(&f.transcript, "transcript", "", "write every line to and from PyTorch to a `file`")
+}
+
+// addDevice adds where to measure, for commands that do not say it otherwise.
+func (f *engineFlags) addDevice(flags *pflag.FlagSet) {
+	flags.StringVar(&f.device, "device", autoEngine, "`what` to measure on: cuda, cuda:1, mps, cpu or auto")
+	flags.StringVar(&f.limit, "limit", "", "the most `memory` that PyTorch may hold, as 22GiB: a smaller card on a larger one")
 }
 
 func (f *engineFlags) close() {
@@ -134,12 +136,13 @@ func (f *engineFlags) session(ctx context.Context, e *env, w *workload.Workload,
 	return s, nil
 }
 
+// deviceName matches what PyTorch calls devices.
+var deviceName = regexp.MustCompile(`^(auto|cuda(:[0-9]+)?|mps|cpu)$`)
+
 // wanted decides whether to measure.
 func (f *engineFlags) wanted(ctx context.Context, e *env, w *workload.Workload, user *measure.UserModel) (bool, error) {
-	switch f.device {
-	case autoEngine, "cuda", "mps", "cpu":
-	default:
-		return false, badUsage("", "--device %q: it must be cuda, mps, cpu or auto", f.device)
+	if !deviceName.MatchString(f.device) {
+		return false, badUsage("", "--device %q: it must be cuda, cuda:1, mps, cpu or auto", f.device)
 	}
 	switch {
 	case f.engine == predictedEngine && user != nil:

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/report"
+	"memorymark/internal/workload"
+)
+
+// validateFlags are what every check takes.
+type validateFlags struct {
+	*workloadFlags
+	*engineFlags
+}
+
+func newValidate(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "validate",
+		Short: "Check on this machine that training does what it should",
+		Long: "Runs real steps with this machine's PyTorch and checks them: that backward really runs,\n" +
+			"what torch.compile brings, and that every allocation is the predicted one.",
+		Example: "  memorymark validate backward bert --batch 32\n" +
+			"  memorymark validate compile gpt2 --precision amp-bf16\n" +
+			"  memorymark validate prediction gpt2 --batch 8",
+		Args: cobra.ArbitraryArgs,
+		RunE: runGroup,
+	}
+	c.AddCommand(newValidateBackward(e), newValidateCompile(e), newValidatePrediction(e))
+	return c
+}
+
+// validates makes a command of a check.
+func validates(e *env, c *cobra.Command, check func(context.Context, *workload.Workload, analysis.Measurement) (analysis.Verdict, error)) *cobra.Command {
+	f := validateFlags{workloadFlags: addWorkloadFlags(c), engineFlags: &engineFlags{engine: measuredEngine}}
+	f.addDevice(c.Flags())
+	f.addPython(c.Flags())
+	c.Args = exactArgs("MODEL")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		defer f.close()
+		w, user, err := f.subject(e, f.draft(workload.Draft{}, args))
+		if err != nil {
+			return badWorkload(c, err)
+		}
+		m := analysis.Measurement{User: user, Progress: e.liveEvents()}
+		if m.Session, err = f.session(c.Context(), e, w, user); err != nil {
+			return err
+		}
+		verdict, err := check(c.Context(), w, m)
+		if err == nil && verdict == analysis.Fail {
+			return errNo
+		}
+		return err
+	}
+	return c
+}
+
+func newValidateBackward(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "backward MODEL",
+		Short: "That backward really runs: forward alone against forward and backward",
+		Long: "Measures the peak of a forward pass under no_grad and that of forward and backward. A\n" +
+			"ratio below 1.2 means that backward did not run: FAIL, exit code 1. Within 10 % of the\n" +
+			"ratio that is predicted for the workload it is PASS, else WARN.",
+		Example: "  memorymark validate backward bert --batch 32\n" +
+			"  memorymark validate backward train.py:make",
+	}
+	return validates(e, c, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
+		found, err := analysis.ValidateBackward(ctx, w, m)
+		if err != nil {
+			return "", err
+		}
+		return found.Verdict, e.print(found, report.BackwardCheck{BackwardCheck: found}.Write)
+	})
+}
+
+func newValidateCompile(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "compile MODEL",
+		Short: "What torch.compile brings: speed, memory, and when it has paid",
+		Long: "Runs steps eagerly and with torch.compile, each in a fresh process, and compares the\n" +
+			"first step, the steady step and the peak. Says after how many steps compiling pays.",
+		Example: "  memorymark validate compile gpt2 --precision amp-bf16\n" +
+			"  memorymark validate compile train.py:make --timeout 20m",
+	}
+	return validates(e, c, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
+		found, err := analysis.ValidateCompile(ctx, w, m)
+		if err != nil {
+			return "", err
+		}
+		return found.Verdict, e.print(found, report.CompileCheck{CompileCheck: found}.Write)
+	})
+}
+
+func newValidatePrediction(e *env) *cobra.Command {
+	var path string
+	var frames int
+	c := &cobra.Command{
+		Use:   "prediction MODEL",
+		Short: "Predicted against measured, every allocation and free",
+		Long: "Records a whole process on this machine's GPU, the model built and three steps, predicts\n" +
+			"the same, and compares them event by event. Names the first place where they part, and\n" +
+			"whose code is behind it. The exit code is 1 if they do.\n\n" +
+			"With --snapshot the recording is kept: snapshot info, top, timeline and replay read it.",
+		Example: "  memorymark validate prediction gpt2 --batch 8\n" +
+			"  memorymark validate prediction bert --precision amp-bf16 --snapshot measured.pickle",
+	}
+	c.Flags().StringVar(&path, "snapshot", "", "keep the recording in a `file`")
+	c.Flags().IntVar(&frames, "frames", 0, "list the `N` innermost frames of the first difference; -1 lists all")
+	return validates(e, c, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
+		if m.Session.Device.Type != "cuda" {
+			return "", badUsage("validate backward and compile run there", "PyTorch records the memory of CUDA devices only, not of %s", m.Session.Device.Name)
+		}
+		found, err := analysis.ValidatePrediction(ctx, w, m, path)
+		if err != nil {
+			return "", err
+		}
+		recording := path
+		if recording == "" {
+			recording = "the recording"
+		}
+		r := report.NewCompare(report.CompareInput{File: "the prediction", Trace: found.Predicted},
+			report.CompareInput{File: recording, Trace: found.Measured}, found.Comparison, 10, 4)
+		return found.Verdict, e.print(r, func(out io.Writer, width int) error { return r.Write(out, width, frames) })
+	})
+}

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+
+	"charm.land/lipgloss/v2"
+
+	"memorymark/internal/analysis"
+)
+
+// BackwardCheck writes whether backward runs.
+type BackwardCheck struct{ *analysis.BackwardCheck }
+
+// Write writes both peaks and what they come to.
+func (c BackwardCheck) Write(w io.Writer, width int) error {
+	writeVerdict(w, c.Check)
+	t := table{columns: []column{{title: "STEP"}, {title: "PEAK", right: true}, {title: "STEPS RUN", right: true}}}
+	t.rows = []row{
+		{cells: []string{"forward, no_grad", size(c.Forward), fmt.Sprint(c.Steps)}},
+		{cells: []string{"forward and backward", size(c.Backward), fmt.Sprint(c.Steps)}},
+	}
+	t.write(w, width)
+	fmt.Fprintf(w, "\n%s  %.3g ×", heading("Ratio"), c.Ratio)
+	if c.Predicted > 0 {
+		fmt.Fprintf(w, ", predicted %.3g ×", c.Predicted)
+	}
+	fmt.Fprintln(w)
+	return nil
+}
+
+// CompileCheck writes what compiling brings.
+type CompileCheck struct{ *analysis.CompileCheck }
+
+// Write writes both sides.
+func (c CompileCheck) Write(w io.Writer, width int) error {
+	writeVerdict(w, c.Check)
+	t := table{columns: []column{
+		{title: ""}, {title: "FIRST STEP", right: true}, {title: "STEADY STEP", right: true}, {title: "ALLOCATED", right: true}, {title: "RESERVED", right: true},
+	}}
+	for _, side := range []struct {
+		name  string
+		speed analysis.Speed
+	}{{"eager", c.Eager}, {"compiled", c.Compiled}} {
+		s := side.speed
+		t.rows = append(t.rows, row{cells: []string{
+			side.name, fmt.Sprintf("%.2f s", s.FirstSeconds), fmt.Sprintf("%.1f ms", 1e3*s.SteadySeconds), size(s.Peak), known(s.Reserved, size),
+		}})
+	}
+	t.write(w, width)
+	return nil
+}
+
+// verdictColors are those of a traffic light.
+var verdictColors = map[analysis.Verdict]color.RGBA{
+	analysis.Pass: {0x00, 0xff, 0x88, 0xff},
+	analysis.Warn: {0xff, 0xb0, 0x40, 0xff},
+	analysis.Fail: {0xff, 0x55, 0x55, 0xff},
+}
+
+func writeVerdict(w io.Writer, c analysis.Check) {
+	fmt.Fprintf(w, "%s  %s\n", lipgloss.NewStyle().Bold(true).Foreground(verdictColors[c.Verdict]).Render(string(c.Verdict)), c.Why)
+	fmt.Fprintf(w, "%s, batch %d, measured on %s with PyTorch %s.\n\n", c.Model, c.Batch, article(c.Device.Name), c.With.Torch)
+}
