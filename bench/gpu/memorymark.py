@@ -17,7 +17,7 @@ from workload import Workload
 def find(binary: str, workload: Workload, timeout: float) -> Result:
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        command = [binary, "analyze", model(workload, Path(folder)), "--engine", "measured", "--json"]
+        command = [binary, "analyze", model(workload, Path(folder)), "--engine", "measured", "--no-timing", "--json"]
         command += ["--device", workload.device, "--python", sys.executable, "--limit", f"{workload.cap_gib}GiB"]
         command += (
             ["--sequence", str(workload.sequence)]

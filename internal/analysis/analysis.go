@@ -49,7 +49,7 @@ type Answer struct {
 	OptimalBatch int64   `json:"optimal_batch_size"`
 	Bounded      bool    `json:"bounded,omitempty"` // larger batches were not looked at
 	Memory               // at the optimal batch
-	Recommended  int64   `json:"recommended_batch_size"`
+	Recommended  int64   `json:"recommended_batch_size,omitempty"` // absent where nothing was timed
 	CurrentBatch int64   `json:"current_batch_size"`
 	CurrentFits  bool    `json:"current_fits"`
 	Current

@@ -19,6 +19,7 @@ type Measurement struct {
 	Ahead     *Ahead             // what was predicted while PyTorch was imported; may be nil
 	User      *measure.UserModel // trained in place of the workload's model
 	MaxProbes int                // of the search; 0 is DefaultProbes
+	NoTiming  bool               // find the largest batch only
 	Progress  func(Event)        // called as it goes, never twice at once; may be nil
 }
 

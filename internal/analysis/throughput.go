@@ -21,6 +21,10 @@ const refinements = 2
 func (b *bench) speeds(ctx context.Context, largest int64) (map[int64]Probe, error) {
 	speeds := make(map[int64]Probe)
 	current := b.Workload.Batch
+	if b.NoTiming {
+		_, err := b.probe(ctx, guiding, measure.Probe{Batches: []int64{current}, Steps: 2})
+		return speeds, err
+	}
 	batches := between(min(current, largest), largest)
 	if knee := b.predictedKnee(largest); knee > 0 && knee < largest {
 		batches = append(batches, knee)

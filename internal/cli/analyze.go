@@ -17,6 +17,7 @@ type analyzeFlags struct {
 	*workloadFlags
 	*engineFlags
 	maxProbes   int
+	noTiming    bool
 	file        string
 	globalBatch int64
 	multipleOf  int64
@@ -62,6 +63,7 @@ func newAnalyze(e *env) *cobra.Command {
 	c.Flags().BoolVar(&f.sweep, "sweep", false, "say what each single change would do")
 	c.Flags().Float64Var(&f.hours, "hours", analysis.DefaultHours, "`hours` of the card in a year")
 	c.Flags().Float64Var(&f.price, "price", 0, "`dollars` for an hour of the card (default: the catalog's)")
+	c.Flags().BoolVar(&f.noTiming, "no-timing", false, "when measuring, find the largest batch and time nothing")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		defer f.close()
 		if f.file != "" {
@@ -121,7 +123,7 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 		return nil, err
 	}
 	if wanted {
-		m := analysis.Measurement{User: user, MaxProbes: f.maxProbes, Progress: e.liveEvents()}
+		m := analysis.Measurement{User: user, MaxProbes: f.maxProbes, NoTiming: f.noTiming, Progress: e.liveEvents()}
 		if user == nil {
 			m.Ahead = analysis.LookAhead(*r)
 		}

@@ -162,7 +162,9 @@ func (a Analysis) writeSpeed(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s  batch %d is %.2f × as fast as batch %d (%s)\n", heading("Speed"), a.OptimalBatch, a.Speedup, a.CurrentBatch, how)
 	}
-	fmt.Fprintf(w, "%s  batch %d is within 5 %% of that\n", heading("Recommended"), a.Recommended)
+	if a.Recommended > 0 {
+		fmt.Fprintf(w, "%s  batch %d is within 5 %% of that\n", heading("Recommended"), a.Recommended)
+	}
 	if a.Savings != nil {
 		from := ""
 		if a.PriceSource != "" {
