@@ -13,12 +13,15 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/bytesize"
 	"memorymark/internal/job"
 	"memorymark/internal/measure"
 	"memorymark/internal/server"
+	"memorymark/internal/snapshotstore"
 	"memorymark/internal/token"
 	"memorymark/internal/worker"
 	"memorymark/web"
@@ -33,6 +36,9 @@ type serveFlags struct {
 	rate      int
 	nats      string
 	natsCreds string
+	maxUpload string
+	quota     string
+	keep      time.Duration
 	logJSON   bool
 	logLevel  string
 }
@@ -63,6 +69,9 @@ func newServe(e *env) *cobra.Command {
 	flags.IntVar(&f.rate, "rate-limit", 0, "requests a minute of one address at most, `N`; 0 is 1200 beyond loopback and any number on it")
 	flags.StringVar(&f.nats, "nats", "", "`URL` of an outside NATS cluster to keep analyses in (default: an engine of its own, in the data folder)")
 	flags.StringVar(&f.natsCreds, "nats-credentials", "", "`file` with NATS credentials for it")
+	flags.StringVar(&f.maxUpload, "max-upload", "4GiB", "`size` of the largest snapshot that is taken")
+	flags.StringVar(&f.quota, "snapshot-quota", "20GiB", "`size` of all snapshots on the disk at most")
+	flags.DurationVar(&f.keep, "snapshot-age", 90*24*time.Hour, "`time` after which a snapshot is removed")
 	flags.BoolVar(&f.logJSON, "log-json", false, "write the log as JSON")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`level` of the log: debug, info, warn or error")
 	addConfigFlag(c)
@@ -115,6 +124,9 @@ func (f *serveFlags) run(ctx context.Context, e *env) error {
 	}
 	defer jobs.Close()
 	opts.Jobs = jobs
+	if opts.Snapshots, err = f.snapshots(); err != nil {
+		return err
+	}
 	s, err := server.New(opts)
 	if err != nil {
 		return badUsage("", "%w", err)
@@ -149,6 +161,25 @@ func (f *serveFlags) serve(ctx context.Context, s *server.Server, l net.Listener
 	err = s.Serve(ctx, l)
 	stop()
 	return errors.Join(err, <-working)
+}
+
+// snapshots opens the folder of snapshots.
+func (f *serveFlags) snapshots() (*snapshotstore.Store, error) {
+	opts := snapshotstore.Options{Age: f.keep}
+	for _, size := range []struct {
+		flag, text string
+		into       *int64
+	}{{"--max-upload", f.maxUpload, &opts.MaxBytes}, {"--snapshot-quota", f.quota, &opts.Quota}} {
+		n, err := bytesize.Parse(size.text)
+		if err != nil || n <= 0 {
+			return nil, badUsage("write it as "+size.flag+" 4GiB", "%s %q is not a size", size.flag, size.text)
+		}
+		*size.into = int64(n)
+	}
+	if f.keep <= 0 {
+		return nil, badUsage("write it as --snapshot-age 720h", "--snapshot-age %v is no time", f.keep)
+	}
+	return snapshotstore.Open(filepath.Join(f.data, "snapshots"), opts)
 }
 
 // jobs opens the engine that keeps the analyses.

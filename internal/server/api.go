@@ -143,10 +143,11 @@ var (
 	tagComparisons = []string{"Comparisons"}
 	tagCatalogs    = []string{"Catalogs"}
 	tagAnalyses    = []string{"Analyses"}
+	tagSnapshots   = []string{"Snapshots"}
 	tagWorkers     = []string{"Workers"}
 	tagAccess      = []string{"Access"}
 
-	allTags = [][]string{tagPredictions, tagAnalyses, tagComparisons, tagCatalogs, tagWorkers, tagAccess}
+	allTags = [][]string{tagPredictions, tagAnalyses, tagComparisons, tagSnapshots, tagCatalogs, tagWorkers, tagAccess}
 )
 
 func post(id, path, summary, description string, tags []string) huma.Operation {

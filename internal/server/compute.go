@@ -82,7 +82,7 @@ func (c *compute) find(key string, do func() (any, error)) (*answer, error) {
 	a := &answer{key: key, done: make(chan struct{})}
 	c.answers[key] = c.recent.PushFront(a)
 	if c.recent.Len() > mostRemembered {
-		c.forget(c.recent.Back())
+		c.remove(c.recent.Back())
 	}
 	go c.run(a, do)
 	return a, nil
@@ -97,7 +97,7 @@ func (c *compute) run(a *answer, do func() (any, error)) {
 	defer c.mu.Unlock()
 	c.waiting--
 	if e, ok := c.answers[a.key]; ok && e.Value == a && a.err != nil {
-		c.forget(e) // errors are cheap to find again, and may pass
+		c.remove(e) // errors are cheap to find again, and may pass
 	}
 }
 
@@ -111,9 +111,18 @@ func recovering(do func() (any, error)) (value any, err error) {
 	return do()
 }
 
-func (c *compute) forget(e *list.Element) {
+func (c *compute) remove(e *list.Element) {
 	c.recent.Remove(e)
 	delete(c.answers, e.Value.(*answer).key)
+}
+
+// forget drops what is remembered under a key.
+func (c *compute) forget(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.answers[key]; ok {
+		c.remove(e)
+	}
 }
 
 // remembered is compute.answer for a type.

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -11,6 +13,9 @@ import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/report"
+	"memorymark/internal/snapshot"
+	"memorymark/internal/snapshotstore"
+	"memorymark/internal/trace"
 	"memorymark/internal/workload"
 )
 
@@ -40,6 +45,59 @@ func (s *Server) predictionRoutes(api huma.API) {
 				return analysis.PredictCurve(r, curvePoints)
 			})
 		})
+	keep := post("predict-snapshot", "/v1/predictions/snapshot", "A workload's process as a snapshot",
+		"The model built, the batch, three steps: kept under an id whose timeline, top and replay can be looked at like a recording's.", tagPredictions)
+	keep.DefaultStatus = http.StatusCreated
+	huma.Register(api, keep, func(ctx context.Context, in *struct{ Body draft }) (*created, error) {
+		snap, err := s.predictSnapshot(ctx, in.Body)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		return &created{"/v1/snapshots/" + snap.ID, snap}, nil
+	})
+}
+
+type created struct {
+	Location string `header:"Location"`
+	Body     *Snapshot
+}
+
+// predictSnapshot keeps the predicted process. The same workload is the same
+// file, written once unless it was removed.
+func (s *Server) predictSnapshot(ctx context.Context, d draft) (*Snapshot, error) {
+	w, card, err := s.onCard(d.workload)
+	if err != nil {
+		return nil, err
+	}
+	key := "snapshot " + keyOf(w)
+	write := func() (snapshotstore.Entry, error) { return s.writePrediction(w, card) }
+	entry, err := remembered(ctx, s.compute, key, write)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.opts.Snapshots.Get(entry.ID); err != nil {
+		s.compute.forget(key)
+		if entry, err = remembered(ctx, s.compute, key, write); err != nil {
+			return nil, err
+		}
+	}
+	return s.describeSnapshot(ctx, entry)
+}
+
+func (s *Server) writePrediction(w *workload.Workload, card *gpu.Card) (none snapshotstore.Entry, err error) {
+	sim, err := predict.Simulate(w, card)
+	if err != nil {
+		return none, predicted(err)
+	}
+	u, err := s.opts.Snapshots.Create()
+	if err != nil {
+		return none, err
+	}
+	if err := snapshot.Write(u, &snapshot.Snapshot{Devices: []*trace.Trace{sim.Trace()}}); err != nil {
+		u.Abort()
+		return none, err
+	}
+	return u.Commit(fmt.Sprintf("%s on an %s, predicted", w.Name(), card.Name), snapshotstore.Predicted)
 }
 
 // curvePoints is how many batches a curve looks at; memory is nearly a line.

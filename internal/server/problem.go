@@ -14,6 +14,8 @@ import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/job"
 	"memorymark/internal/predict"
+	"memorymark/internal/recording"
+	"memorymark/internal/snapshotstore"
 	"memorymark/internal/workload"
 )
 
@@ -37,6 +39,15 @@ var statuses = []struct {
 	{is(job.ErrActive), http.StatusConflict},
 	{is(job.ErrEnded), http.StatusConflict},
 	{is(job.ErrFull), http.StatusServiceUnavailable},
+	{isA[*badSnapshot], http.StatusUnprocessableEntity},
+	{isA[*recording.MomentError], http.StatusUnprocessableEntity},
+	{isA[*recording.NoDeviceError], http.StatusUnprocessableEntity},
+	{is(recording.ErrEmpty), http.StatusUnprocessableEntity},
+	{is(recording.ErrNotReplayed), http.StatusUnprocessableEntity},
+	{is(snapshotstore.ErrNotFound), http.StatusNotFound},
+	{is(snapshotstore.ErrTooLarge), http.StatusRequestEntityTooLarge},
+	{is(snapshotstore.ErrFull), http.StatusInsufficientStorage},
+	{is(errUpload), http.StatusBadRequest},
 	{is(errStopping), http.StatusServiceUnavailable},
 	{is(errBusy), http.StatusServiceUnavailable},
 	{is(context.Canceled), statusClientGone},

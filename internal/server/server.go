@@ -9,6 +9,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 
 	"memorymark/internal/gpu"
 	"memorymark/internal/job"
+	"memorymark/internal/snapshotstore"
 	"memorymark/internal/token"
 )
 
@@ -31,6 +33,11 @@ type Options struct {
 
 	// Jobs keeps the analyses. It must be there.
 	Jobs *job.Queue
+	// Snapshots keeps snapshots. It must be there.
+	Snapshots *snapshotstore.Store
+	// SnapshotMemory is about how many bytes snapshots may take that are being
+	// looked at; 0 is 4 GiB.
+	SnapshotMemory int64
 	// Card finds this machine's card; nil if it is known to have none.
 	Card func(context.Context) (*gpu.Card, bool)
 	// Page is the built page; nil shows how to build it.
@@ -57,6 +64,7 @@ type Server struct {
 	log     *slog.Logger
 	metrics *metrics
 	compute *compute
+	library *library
 	handler http.Handler
 	openAPI []byte
 
@@ -73,6 +81,7 @@ func New(opts Options) (*Server, error) {
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.metrics.registry.MustRegister(jobMetrics{opts.Jobs})
 	s.compute = newCompute(s.metrics)
+	s.library = newLibrary(opts.Snapshots, cmp.Or(opts.SnapshotMemory, 4<<30))
 	s.machine = sync.OnceValues(func() (*gpu.Card, bool) {
 		if opts.Card == nil {
 			return nil, false
@@ -96,6 +105,22 @@ func New(opts Options) (*Server, error) {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
+// expire removes old snapshots while the server runs.
+func (s *Server) expire(ctx context.Context) {
+	every := time.NewTicker(time.Hour)
+	defer every.Stop()
+	for {
+		if n := s.opts.Snapshots.Expire(time.Now()); n > 0 {
+			s.log.Info("old snapshots removed", "count", n)
+		}
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // The limits of connections. There is none on how long an answer may take:
 // streams of events last. Handlers set their own.
 const (
@@ -113,6 +138,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // strangers' broken connections
 	}
+	go s.expire(ctx)
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(l) }()
 	select {

@@ -18,6 +18,7 @@ import (
 
 	"memorymark/internal/gpu"
 	"memorymark/internal/job"
+	"memorymark/internal/snapshotstore"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/openapi.json")
@@ -50,7 +51,11 @@ func newServer(t testing.TB, change ...func(*Options)) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(q.Close)
-	opts := Options{Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), Jobs: q}
+	store, err := snapshotstore.Open(t.TempDir(), snapshotstore.Options{MaxBytes: 8 << 20, Quota: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := Options{Version: "test", Snapshots: store, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), Jobs: q}
 	for _, c := range change {
 		c(&opts)
 	}

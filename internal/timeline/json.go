@@ -7,34 +7,36 @@ import (
 	"memorymark/internal/trace"
 )
 
-// wire is a timeline as pages read it. It is kept small: long rows of numbers
-// hold differences, and stacks and frames are stored once and named by index.
-type wire struct {
+// Wire is a timeline as pages read it (docs/timeline-format.md). It is kept
+// small: long rows of numbers hold differences, and stacks and frames are stored
+// once and named by index.
+type Wire struct {
 	From      int         `json:"from"`
 	To        int         `json:"to"`
 	Events    int         `json:"events"`
 	Device    int         `json:"device"`
 	Lost      int         `json:"lost"`
 	Peak      Peak        `json:"peak"`
-	Moments   []int64     `json:"moments"` // differences
-	Elapsed   []int64     `json:"elapsed"` // differences, null if not recorded
-	Active    []int64     `json:"active"`  // differences of the highest values, as in the next two
-	Allocated []int64     `json:"allocated"`
-	Reserved  []int64     `json:"reserved"`
+	Moments   []int64     `json:"moments"`             // differences
+	Elapsed   []int64     `json:"elapsed,omitempty"`   // differences, absent if not recorded
+	Active    []int64     `json:"active"`              // differences of the highest values, as in the next two
+	Allocated []int64     `json:"allocated,omitempty"` // absent if not known
+	Reserved  []int64     `json:"reserved,omitempty"`  // absent if not known
 	Groups    []Group     `json:"groups"`
-	Shapes    []wireShape `json:"shapes"`
-	Bands     []wireBand  `json:"bands"`
+	Shapes    []WireShape `json:"shapes"`
+	Bands     []WireBand  `json:"bands"`
 	Spans     []Span      `json:"spans"`
 	Failures  []Failure   `json:"failures"`
 	Stacks    [][]int     `json:"stacks"` // frames of each stack, innermost first; 0 is the empty one
 	Frames    []string    `json:"frames"`
 }
 
-// wireShape is a shape as [id, size, group, stack, born, freed, end, column,
+// WireShape is a shape as [id, size, group, stack, born, freed, end, column,
 // offset, column, offset, …], the columns and offsets as differences.
-type wireShape []int64
+type WireShape []int64
 
-type wireBand struct {
+// WireBand is a band.
+type WireBand struct {
 	Group   int     `json:"group"`
 	Count   int     `json:"count"`
 	Largest int64   `json:"largest"`
@@ -42,26 +44,37 @@ type wireBand struct {
 }
 
 // MarshalJSON writes the timeline for a page.
-func (tl *Timeline) MarshalJSON() ([]byte, error) {
-	w := wire{
+func (tl *Timeline) MarshalJSON() ([]byte, error) { return json.Marshal(tl.Wire()) }
+
+// Wire returns the timeline for a page.
+func (tl *Timeline) Wire() *Wire {
+	w := &Wire{
 		From: tl.From, To: tl.To, Events: tl.Events, Device: tl.Device, Lost: tl.Lost, Peak: tl.Peak,
 		Elapsed: differences(tl.Elapsed), Moments: differences(tl.Moments), Active: differences(tl.Active.Max),
 		Allocated: differences(tl.Allocated.Max), Reserved: differences(tl.Reserved.Max),
-		Groups: tl.Groups, Spans: tl.Spans, Failures: tl.Failures,
-		Stacks: [][]int{{}},
+		Groups: orEmpty(tl.Groups), Spans: orEmpty(tl.Spans), Failures: orEmpty(tl.Failures),
+		Shapes: []WireShape{}, Bands: []WireBand{}, Stacks: [][]int{{}}, Frames: []string{},
 	}
-	stacks := stackTable{wire: &w, stacks: map[trace.StackID]int{0: 0}, frames: make(map[trace.FrameID]int)}
+	stacks := stackTable{Wire: w, stacks: map[trace.StackID]int{0: 0}, frames: make(map[trace.FrameID]int)}
 	for i := range tl.Shapes {
 		w.Shapes = append(w.Shapes, tl.Shapes[i].wire(stacks.add(tl.Stacks, tl.Shapes[i].Stack)))
 	}
 	for _, b := range tl.Bands {
-		w.Bands = append(w.Bands, wireBand{b.Group, b.Count, b.Largest, differences(b.Heights)})
+		w.Bands = append(w.Bands, WireBand{b.Group, b.Count, b.Largest, differences(b.Heights)})
 	}
-	return json.Marshal(&w)
+	return w
 }
 
-func (s *Shape) wire(stack int) wireShape {
-	out := make(wireShape, 0, 7+2*len(s.Steps))
+// orEmpty makes a list that pages need not look for.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func (s *Shape) wire(stack int) WireShape {
+	out := make(WireShape, 0, 7+2*len(s.Steps))
 	out = append(out, int64(s.ID), s.Size, int64(s.Group), int64(stack), int64(s.Born), int64(s.Freed), int64(s.End))
 	var last Step
 	for _, step := range s.Steps {
@@ -86,7 +99,7 @@ func differences[T int | int64](values []T) []int64 {
 
 // stackTable collects the stacks that shapes name.
 type stackTable struct {
-	*wire
+	*Wire
 	stacks map[trace.StackID]int
 	frames map[trace.FrameID]int
 }

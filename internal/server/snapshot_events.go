@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+
+	"memorymark/internal/recording"
+	"memorymark/internal/report"
+	"memorymark/internal/trace"
+)
+
+type eventsQuery struct {
+	ID         string   `path:"id" pattern:"^[0-9a-f]{64}$"`
+	Device     int      `query:"device" default:"-1"`
+	From       int      `query:"from" minimum:"0" doc:"first event to look at; next of the page before"`
+	Limit      int      `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Action     []string `query:"action" enum:"alloc,free_requested,free_completed,segment_alloc,segment_free,segment_map,segment_unmap,snapshot,oom" doc:"any of these"`
+	MinBytes   int64    `query:"min_bytes" minimum:"0"`
+	MaxBytes   int64    `query:"max_bytes" minimum:"0"`
+	Address    uint64   `query:"address" doc:"in what the event is about"`
+	Frame      string   `query:"frame" maxLength:"200" doc:"in a file or a function of the stack, in any case"`
+	Allocation int      `query:"allocation" default:"-1" minimum:"-1" doc:"only what is about this one"`
+}
+
+// Events is a page of events.
+type Events struct {
+	Events []report.Event `json:"events"`
+	Total  int            `json:"total" doc:"events of the device, found or not"`
+	Next   *int           `json:"next,omitempty" doc:"for from; absent on the last page"`
+}
+
+func (s *Server) getEvents(ctx context.Context, in *eventsQuery) (*kept[*Events], error) {
+	return answerFrom(ctx, s, func() (*Events, error) {
+		r, err := s.library.device(ctx, in.ID, in.Device)
+		if err != nil {
+			return nil, err
+		}
+		search := recording.Search{From: in.From, MinBytes: in.MinBytes, MaxBytes: in.MaxBytes, Address: in.Address, Frame: in.Frame}
+		if in.Allocation >= 0 {
+			id := trace.ID(in.Allocation)
+			search.Allocation = &id
+		}
+		for _, name := range in.Action {
+			for a := trace.Alloc; a <= trace.OutOfMemory; a++ {
+				if a.String() == name {
+					search.Actions = append(search.Actions, a)
+				}
+			}
+		}
+		found, next := r.Find(search, in.Limit)
+		out := &Events{Events: report.NewEvents(r.Trace, r.Lifetimes(), found), Total: len(r.Events)}
+		if next >= 0 {
+			out.Next = &next
+		}
+		return out, nil
+	})
+}
+
+type segmentsInput struct {
+	ID     string `path:"id" pattern:"^[0-9a-f]{64}$"`
+	Device int    `query:"device" default:"-1"`
+	At     string `query:"at" default:"end" maxLength:"20" doc:"peak, end, oom or the number of an event"`
+}
+
+// Segments is what the allocator held.
+type Segments struct {
+	Event    int              `json:"event"`
+	Segments []report.Segment `json:"segments" doc:"by address"`
+}
+
+func (s *Server) getSegments(ctx context.Context, in *segmentsInput) (*kept[*Segments], error) {
+	return answerFrom(ctx, s, func() (*Segments, error) {
+		r, err := s.library.device(ctx, in.ID, in.Device)
+		if err != nil {
+			return nil, err
+		}
+		event, err := r.Event(in.At)
+		if err != nil {
+			return nil, err
+		}
+		held, err := r.Segments(event)
+		if err != nil {
+			return nil, err
+		}
+		return &Segments{event, report.NewSegments(held)}, nil
+	})
+}
+
+type twoInput struct {
+	ID     string `path:"id" pattern:"^[0-9a-f]{64}$"`
+	With   string `query:"with" required:"true" pattern:"^[0-9a-f]{64}$" doc:"the other snapshot"`
+	Device int    `query:"device" default:"-1"`
+	N      int    `query:"n" minimum:"1" maximum:"1000" default:"20" doc:"how many differences"`
+	At     string `query:"at" default:"peak" enum:"peak,end,oom" doc:"for a diff: the moment to look at"`
+}
+
+// both returns two recordings.
+func (s *Server) both(ctx context.Context, in *twoInput) (a, b *recording.Recording, err error) {
+	if a, err = s.library.device(ctx, in.ID, in.Device); err != nil {
+		return nil, nil, err
+	}
+	b, err = s.library.device(ctx, in.With, in.Device)
+	return a, b, err
+}
+
+// around is how many requests are shown on either side of the first
+// difference.
+const around = 4
+
+func (s *Server) getCompare(ctx context.Context, in *twoInput) (*kept[*report.Compare], error) {
+	return answerFrom(ctx, s, func() (*report.Compare, error) {
+		a, b, err := s.both(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return report.NewCompare(report.CompareInput{File: in.ID, Trace: a.Trace}, report.CompareInput{File: in.With, Trace: b.Trace},
+			trace.Compare(a.Trace, b.Trace), in.N, around), nil
+	})
+}
+
+func (s *Server) getDiff(ctx context.Context, in *twoInput) (*kept[*report.Diff], error) {
+	return answerFrom(ctx, s, func() (*report.Diff, error) {
+		a, b, err := s.both(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		d, err := recording.Diff(a, b, in.At, in.N)
+		if err != nil {
+			return nil, err
+		}
+		d.Before.File, d.After.File = in.ID, in.With
+		return d, nil
+	})
+}
