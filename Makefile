@@ -9,6 +9,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 LDFLAGS := -s -w -X memorymark/internal/cli.version=$(VERSION) -X memorymark/internal/cli.commit=$(COMMIT)
 ARGS    ?= snapshot info examples/gpt2_oom.pickle.xz
 FUZZTIME ?= 30s
+NPM     ?= npm
 
 # The tests run the worker with this Python: one with PyTorch and transformers
 # that the environment names, or a virtual environment that is made once for
@@ -19,20 +20,42 @@ REQUIREMENTS := internal/measure/testdata/requirements.txt
 VENV_MADE    := $(VENV)/made-$(firstword $(shell cksum < $(REQUIREMENTS)))
 MEMORYMARK_TEST_PYTHON ?= $(abspath $(VENV)/bin/python)
 
+# The page's packages are installed once for each state of their lock file.
+WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.json))
+CHROMIUM ?= /usr/bin/chromium
+
 .DEFAULT_GOAL := help
-.PHONY: help build test unit venv lint fmt bench bench-gpu fuzz golden accuracy run clean
+.PHONY: help build web test unit page browser venv lint fmt bench bench-gpu fuzz golden accuracy run clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## Build the static binary build/memorymark
+build: ## Build the static binary build/memorymark, with the page if it was built
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/memorymark
 
-test: lint unit build ## Check everything: format, vet, lint, go.mod, tests with -race, build
+web: $(WEB_MADE) ## Build the page into web/dist, which the next build embeds
+	cd web && $(NPM) run --silent build
+
+$(WEB_MADE): web/package-lock.json
+	@command -v $(NPM) >/dev/null || { echo 'The page is built with Node.js 20 or newer and its npm; install them, or set NPM.'; exit 1; }
+	cd web && $(NPM) ci --prefer-offline
+	touch $@
+
+test: lint unit page ## Check everything: format, vet, lint, go.mod, tests with -race, build, the page in a browser
 
 unit: venv ## Run the tests alone, with the race detector
 	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race ./...
 	cd bench/gpu && '$(MEMORYMARK_TEST_PYTHON)' -m unittest --quiet
+
+page: web browser ## Check the page: types, lint, unit tests, then the built binary in a real browser
+	cd web && $(NPM) run --silent check && $(NPM) test --silent
+	$(MAKE) --no-print-directory build
+	cd web && CHROMIUM='$(CHROMIUM)' MEMORYMARK_BIN='$(abspath $(BIN))' $(NPM) run --silent test:browser
+
+# Debian's Chromium; elsewhere CHROMIUM names one.
+browser:
+	@test -x '$(CHROMIUM)' || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -qq --no-install-recommends chromium; } || \
+		{ echo 'The page is tested in Chromium: install it, or set CHROMIUM to where it is.'; exit 1; }
 
 ifeq ($(origin MEMORYMARK_TEST_PYTHON),file)
 venv: $(VENV_MADE) ## Set up the Python of the tests in VENV, if that was not done
@@ -83,4 +106,4 @@ run: build ## Build, then run with ARGS
 	$(BIN) $(ARGS)
 
 clean: ## Remove what was built
-	rm -rf build
+	rm -rf build web/node_modules web/dist/*

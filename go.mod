@@ -2,8 +2,12 @@ module memorymark
 
 go 1.26.0
 
-// The virtual environment of the tests is below it: 30 thousand files, none of Go.
-ignore ./build
+// Files of other languages, tens of thousands: the virtual environment of the
+// tests, and the packages that the page is made of.
+ignore (
+	./build
+	./web/node_modules
+)
 
 require (
 	charm.land/lipgloss/v2 v2.0.6

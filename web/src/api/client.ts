@@ -1,0 +1,36 @@
+// Requests to the server, with the types of its OpenAPI document. Every failure
+// becomes a Problem, which says what happened and what to do.
+import createClient from 'openapi-fetch';
+import { Problem, type ProblemDocument } from './problem';
+import type { components, paths } from './schema';
+
+export type Schemas = components['schemas'];
+export type Workload = Schemas['Workload'];
+export type Answer = Schemas['AnalysisAnswer'];
+export type Analysis = Schemas['Analysis'];
+export type Prediction = Schemas['Prediction'];
+export type Curve = Schemas['AnalysisCurve'];
+export type Card = Schemas['GpuCard'];
+export type Model = Schemas['WorkloadModel'];
+
+// fetch is looked up at each call, so that tests can put another in its place.
+export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? '', fetch: (request) => fetch(request) });
+
+interface Outcome<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
+}
+
+/** answer returns the data of a request, or throws what went wrong as a Problem. */
+export async function answer<T>(request: Promise<Outcome<T>>): Promise<T> {
+  let outcome: Outcome<T>;
+  try {
+    outcome = await request;
+  } catch (cause) {
+    if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
+    throw Problem.lost();
+  }
+  if (!outcome.response.ok) throw Problem.from(outcome.response.status, outcome.error as ProblemDocument);
+  return outcome.data as T;
+}

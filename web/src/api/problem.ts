@@ -1,0 +1,78 @@
+/** ProblemDocument is the server's RFC 9457 answer to what it could not do. */
+export interface ProblemDocument {
+  title?: string;
+  detail?: string;
+  errors?: { location?: string; message?: string }[] | null;
+}
+
+/** Detail is one thing wrong with a request; key is the workload's key, if it is about one. */
+export interface Detail {
+  key?: string;
+  message: string;
+}
+
+/** Problem is a failure in words for people: what happened, and what to do. */
+export class Problem extends Error {
+  override name = 'Problem';
+  readonly status: number;
+  readonly details: Detail[];
+
+  constructor(status: number, message: string, details: Detail[] = []) {
+    super(message);
+    this.status = status;
+    this.details = details;
+  }
+
+  static lost(): Problem {
+    return new Problem(0, 'The server does not answer.');
+  }
+
+  static from(status: number, document: ProblemDocument | undefined): Problem {
+    const details = (document?.errors ?? []).map(({ location, message }) => ({
+      key: keyAt(location ?? ''),
+      message: message ?? '',
+    }));
+    const said = document?.detail && document.detail !== 'validation failed' ? document.detail : undefined;
+    return new Problem(status, said ?? summary(details) ?? document?.title ?? `The server answered ${status}.`, details);
+  }
+
+  static of(error: unknown): Problem {
+    if (error instanceof Problem) return error;
+    return new Problem(-1, error instanceof Error ? error.message : String(error));
+  }
+
+  get isLost(): boolean {
+    return this.status === 0;
+  }
+
+  get needsToken(): boolean {
+    return this.status === 401;
+  }
+
+  /** What to do about it. */
+  get advice(): string {
+    switch (true) {
+      case this.isLost:
+        return 'Start it again with "memorymark serve". This page goes on by itself as soon as it answers.';
+      case this.needsToken:
+        return 'Log in with a token; "memorymark token create NAME" makes one.';
+      case this.status === 404:
+        return 'It may have been deleted. The history shows what there is.';
+      case this.status === 422 || this.status === 400:
+        return 'Change the setting that is named and the answer comes by itself.';
+      case this.status === 429 || this.status === 503:
+        return 'The server is busy. Wait a moment and try again.';
+      default:
+        return 'Try again. If it stays, the server\'s log has the cause.';
+    }
+  }
+}
+
+function summary(details: Detail[]): string | undefined {
+  return details.length > 0 ? details.map((d) => d.message).join('; ') : undefined;
+}
+
+// keyAt is the workload's key at a place such as body.batch or body.workload.config.hidden_size.
+function keyAt(location: string): string | undefined {
+  return /^body\.(?:workload\.)?([a-z_]+)/.exec(location)?.[1];
+}

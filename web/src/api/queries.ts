@@ -1,0 +1,106 @@
+// What the page asks of the server, as queries. Predictions never change for
+// the same workload, so they are kept for as long as the page is open.
+import { keepPreviousData, QueryCache, QueryClient, useQuery } from '@tanstack/react-query';
+import { answer, api, type Schemas, type Workload } from './client';
+import { Problem } from './problem';
+
+type Question = Schemas['Question'];
+
+/** tokenWanted is whether the server asked for a token. */
+export const tokenWanted = store(false);
+
+export function newQueryClient(): QueryClient {
+  return new QueryClient({
+    queryCache: new QueryCache({
+      onError: (error) => {
+        if (Problem.of(error).needsToken) tokenWanted.set(true);
+      },
+    }),
+    defaultOptions: {
+      queries: {
+        retry: (count, error) => count < 2 && Problem.of(error).status === 503,
+        refetchOnWindowFocus: false,
+        networkMode: 'always', // the server is mostly this machine, which needs no network
+      },
+    },
+  });
+}
+
+const forever = { staleTime: Infinity, gcTime: 10 * 60_000 };
+
+export interface Health {
+  status: string;
+  gpu_available: boolean;
+  gpu_name: string | null;
+  gpu_memory_total_gb: number | null;
+  device: string;
+}
+
+/** useHealth asks now and then whether the server is there, and often while it is not. */
+export function useHealth() {
+  return useQuery({
+    queryKey: ['health'],
+    queryFn: async ({ signal }): Promise<Health> => {
+      const response = await fetch('/health', { signal }).catch(() => {
+        throw Problem.lost();
+      });
+      if (!response.ok) throw Problem.from(response.status, undefined);
+      return response.json();
+    },
+    refetchInterval: (query) => (query.state.status === 'error' ? 1500 : 10_000),
+    retry: false,
+  });
+}
+
+export function useModels() {
+  return useQuery({ queryKey: ['models'], queryFn: ({ signal }) => answer(api.GET('/v1/models', { signal })), ...forever });
+}
+
+export function useCards() {
+  return useQuery({ queryKey: ['gpus'], queryFn: ({ signal }) => answer(api.GET('/v1/gpus', { signal })), ...forever });
+}
+
+export function usePrediction(workload: Workload, enabled = true) {
+  return useQuery({
+    queryKey: ['prediction', workload],
+    queryFn: ({ signal }) => answer(api.POST('/v1/predictions', { body: workload, signal })),
+    placeholderData: keepPreviousData,
+    enabled,
+    ...forever,
+  });
+}
+
+export function usePredictedAnalysis(question: Question, enabled = true) {
+  return useQuery({
+    queryKey: ['analysis', question],
+    queryFn: ({ signal }) => answer(api.POST('/v1/predictions/analysis', { body: question, signal })),
+    placeholderData: keepPreviousData,
+    enabled,
+    ...forever,
+  });
+}
+
+export function useCurve(question: Question, enabled = true) {
+  return useQuery({
+    queryKey: ['curve', question],
+    queryFn: ({ signal }) => answer(api.POST('/v1/predictions/curve', { body: question, signal })),
+    placeholderData: keepPreviousData,
+    enabled,
+    ...forever,
+  });
+}
+
+function store<T>(value: T) {
+  const listeners = new Set<() => void>();
+  return {
+    get: () => value,
+    set: (next: T) => {
+      value = next;
+      for (const listener of listeners) listener();
+    },
+    subscribe: (listener: () => void) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}

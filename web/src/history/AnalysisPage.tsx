@@ -1,0 +1,5 @@
+import { Empty } from '../ui/Empty';
+
+export default function AnalysisPage() {
+  return <Empty title="Analysis: not here yet" />;
+}

@@ -1,0 +1,5 @@
+import { Empty } from '../ui/Empty';
+
+export default function TimelinePage() {
+  return <Empty title="Timeline: not here yet" />;
+}

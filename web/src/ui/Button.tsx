@@ -1,0 +1,24 @@
+import type { ButtonHTMLAttributes } from 'react';
+
+const looks = {
+  primary: 'bg-accent text-on-accent font-semibold hover:brightness-110',
+  plain: 'border border-line-strong text-text hover:bg-raised',
+  quiet: 'text-muted hover:text-text hover:bg-raised',
+  danger: 'border border-bad/60 text-bad-text hover:bg-bad-soft',
+};
+
+interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
+  look?: keyof typeof looks;
+  size?: 'normal' | 'small';
+}
+
+export function Button({ look = 'plain', size = 'normal', type = 'button', className = '', ...rest }: Props) {
+  const room = size === 'small' ? 'px-2.5 py-1 text-xs' : 'px-4 py-2 text-sm';
+  return (
+    <button
+      type={type}
+      className={`inline-flex items-center justify-center gap-2 rounded transition disabled:cursor-not-allowed disabled:opacity-50 ${room} ${looks[look]} ${className}`}
+      {...rest}
+    />
+  );
+}

@@ -1,0 +1,64 @@
+// The real binary and a real browser, as the tests use them.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Browser, chromium } from 'playwright-core';
+
+const binary = resolve(process.env.MEMORYMARK_BIN ?? join(import.meta.dirname, '../../../build/memorymark'));
+
+/** Program is a running command of the binary that serves the page. */
+export interface Program {
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** serve starts memorymark serve with a data folder of its own. */
+export async function serve(options: { listen?: string; data?: string; args?: string[] } = {}): Promise<Program> {
+  const data = options.data ?? mkdtempSync(join(tmpdir(), 'memorymark-page-'));
+  const args = ['serve', '--listen', options.listen ?? '127.0.0.1:0', '--data', data, ...(options.args ?? [])];
+  const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const complaints: string[] = [];
+  child.stderr.on('data', (text) => complaints.push(String(text)));
+  const url = await new Promise<string>((found, failed) => {
+    child.on('error', (error) => failed(new Error(`${binary} does not start, build it with make build: ${error.message}`)));
+    child.on('exit', (code) => failed(new Error(`${args.join(' ')} ended with ${code}: ${complaints.join('')}`)));
+    createInterface(child.stdout).once('line', (line) => {
+      const address = /https?:\S+/.exec(line)?.[0]; // MemoryMark is at http://…
+      if (address) found(address);
+      else failed(new Error(`no address in ${line}`));
+    });
+  });
+  return {
+    url,
+    stop: async () => {
+      await stop(child);
+      if (!options.data) rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.removeAllListeners('exit');
+  const ended = new Promise((done) => child.once('exit', done));
+  child.kill('SIGINT');
+  await ended;
+}
+
+/** openBrowser starts Chromium without a window, with a profile of its own and without its errands. */
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}

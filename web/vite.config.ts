@@ -1,0 +1,32 @@
+import react from '@vitejs/plugin-react';
+import tailwindcss from '@tailwindcss/vite';
+import { defineConfig } from 'vitest/config';
+
+// The server that npm run dev sends API requests to.
+const server = process.env.MEMORYMARK_URL ?? 'http://127.0.0.1:5001';
+
+export default defineConfig({
+  plugins: [react(), tailwindcss()],
+  build: {
+    // .keep holds the folder in the repository, so that Go can embed it.
+    emptyOutDir: false,
+    target: 'es2023',
+    modulePreload: { polyfill: false },
+  },
+  server: { proxy: Object.fromEntries(['/v1', '/health', '/ready', '/openapi.json'].map((path) => [path, server])) },
+  test: {
+    projects: [
+      { extends: true, test: { name: 'unit', environment: 'happy-dom', include: ['src/**/*.test.{ts,tsx}'] } },
+      {
+        test: {
+          name: 'browser',
+          include: ['test/browser/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
+        },
+      },
+      { test: { name: 'screenshots', include: ['test/screenshots.ts'], testTimeout: 300_000, hookTimeout: 60_000 } },
+    ],
+  },
+});
