@@ -1,4 +1,4 @@
-"""Tests of what decides who is right. They need PyTorch and transformers, and neither a GPU nor the other finders:
+"""Tests of what decides who is right. They need PyTorch, transformers and build/memorymark; no GPU, no other finder:
 
 python -m unittest discover -s bench/gpu
 """
@@ -108,6 +108,15 @@ class MemoryMarkTest(unittest.TestCase):
         found.pop("wall_seconds")
         want = {"answer": 270, "seconds": 3.5, "one_by_one_seconds": 4.0, "tried": [16, 32, 270], "output": output}
         self.assertEqual(found, want)
+
+    def test_the_program_itself(self) -> None:
+        program = Path(__file__).parents[2] / "build" / "memorymark"
+        self.assertTrue(program.is_file(), "make build makes it")
+        [case] = workload.load(["gpt2"], [0.01], "cpu")
+        found = memorymark.find(str(program), case, timeout=600)
+        self.assertNotIn("error", found)
+        self.assertIn(found["answer"], found["tried"])
+        self.assertGreater(found["seconds"], 0)
 
     def test_failure(self) -> None:
         self.assertIn("no card", self.run_program("echo no card >&2; exit 3")["error"])
