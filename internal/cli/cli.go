@@ -80,6 +80,7 @@ func newRoot(e *env) *cobra.Command {
 		newProfile(e),
 		newSweep(e),
 		newActivation(e),
+		newReport(e),
 		newModels(e),
 		newGPUs(e),
 		newSnapshot(e),

@@ -116,11 +116,7 @@ func (e *env) cell(c *cobra.Command, d workload.Draft, steps *stepFlags) (study.
 	if err != nil {
 		return study.Cell{}, err
 	}
-	precision, fellBack := study.Mixed(w.Precision, card)
-	if fellBack {
-		e.notice("an %s has no bf16: using fp16", card.Name)
-	}
-	w.Precision = precision
+	w.Precision = e.mixedOn(card, w.Precision)
 	return study.Cell{Workload: w, Card: card, Device: steps.device, Warmup: steps.warmup, Steps: steps.steps}, nil
 }
 

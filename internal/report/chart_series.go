@@ -47,7 +47,7 @@ func (p *panelPlot) bars() {
 	width := min(group*0.8/float64(len(p.series)), 90)
 	for s, values := range p.panel.values {
 		for i, v := range values {
-			if !v.there {
+			if !v.there || v.bytes == 0 && v.fits {
 				continue
 			}
 			x := p.place(i) + (float64(s)-float64(len(p.series))/2)*width

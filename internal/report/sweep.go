@@ -164,7 +164,12 @@ func isNumber(key string) bool {
 // Write writes the table for people.
 func (s *Sweep) Write(w io.Writer, width int) error {
 	fmt.Fprintf(w, "%s  %s\n%s\n\n", heading(plural(len(s.Cells), "cell")), s.constants(), s.evidence())
-	var t table
+	s.table().write(w, max(width, 140))
+	return nil
+}
+
+func (s *Sweep) table() *table {
+	t := &table{}
 	columns := s.columns()
 	for _, c := range columns {
 		t.columns = append(t.columns, column{title: c.title, right: c.number})
@@ -176,8 +181,7 @@ func (s *Sweep) Write(w io.Writer, width int) error {
 		}
 		t.rows = append(t.rows, row{cells: cells})
 	}
-	t.write(w, max(width, 140))
-	return nil
+	return t
 }
 
 // constants names what all cells have in common.

@@ -34,7 +34,21 @@ func (s *Sweep) drawn(style Style, w io.Writer, write func(*picture, io.Writer) 
 	if c.title = style.Title; c.title == "" {
 		c.title = "Peak memory of a step"
 	}
+	if textWidth(c.subtitle, normal) > float64(style.withDefaults().Width)-48 {
+		c.subtitle = s.constants() + " · " + s.engine()
+	}
 	return write(c.draw(style), w)
+}
+
+// engine is the kind of evidence that the cells give.
+func (s *Sweep) engine() string {
+	var kinds []string
+	for i := range s.Cells {
+		if kind := s.Cells[i].Engine; kind != "" && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return strings.Join(kinds, " and ")
 }
 
 // roles say what the varied keys do in a chart.
@@ -66,7 +80,7 @@ func (s *Sweep) roles() roles {
 	r.series = take("precision", "phase")
 	r.lines = r.x != nil && (r.series == nil || r.series.Key != "precision" || r.x.Key == "batch")
 	if r.x == nil {
-		r.x = take("model", "optimizer", "gpu")
+		r.x = take("model", "phase", "optimizer", "gpu")
 	}
 	if r.series == nil && !slices.ContainsFunc(rest, func(a study.Axis) bool { return a.Key == "model" }) && len(rest) > 0 {
 		r.series = &rest[0]

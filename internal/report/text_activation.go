@@ -32,7 +32,17 @@ func writeProduct(w io.Writer, title string, p study.Product) {
 
 func (a Activation) writeBlock(w io.Writer, width int) {
 	fmt.Fprintf(w, "\n%s\n", heading("Everything that one block makes in forward, in order"))
-	t := table{columns: []column{
+	a.blockTable().write(w, max(width, 150)) // a derivation may be as wide as it needs
+	fmt.Fprintf(w, "\n  %s\n", a.blockTotal())
+}
+
+func (a Activation) blockTotal() string {
+	return fmt.Sprintf("saved for backward %v, as much as %.1f tensors of the residual stream; freed before forward ends %v",
+		a.Saved, float64(a.Saved)/float64(a.Residual.Bytes), a.Freed)
+}
+
+func (a Activation) blockTable() *table {
+	t := &table{columns: []column{
 		{title: "TENSOR"}, {title: "SHAPE"}, {title: "IN NUMBERS"}, {title: "SIZE", right: true}, {title: "BACKWARD"}, {title: "WHY"},
 	}}
 	for _, v := range a.Block {
@@ -46,25 +56,36 @@ func (a Activation) writeBlock(w io.Writer, width int) {
 		}
 		t.rows = append(t.rows, row{cells: []string{v.What, v.Shape, strings.Join(numbers, " × "), v.Bytes.String(), state, v.Reason}})
 	}
-	t.write(w, max(width, 150)) // a derivation may be as wide as it needs
-	fmt.Fprintf(w, "\n  saved for backward %v, as much as %.1f tensors of the residual stream; freed before forward ends %v\n",
-		a.Saved, float64(a.Saved)/float64(a.Residual.Bytes), a.Freed)
+	return t
 }
 
 // writeLayers goes from the block to the peak.
 func (a Activation) writeLayers(w io.Writer) {
-	layers := a.Symbols[len(a.Symbols)-1].Value
 	fmt.Fprintf(w, "\n%s\n", heading("All of it"))
-	line := func(amount bytesize.Bytes, format string, args ...any) {
-		fmt.Fprintf(w, "  %10v  %s\n", amount, fmt.Sprintf(format, args...))
+	for _, l := range a.layers() {
+		fmt.Fprintf(w, "  %10v  %s\n", l.amount, l.text)
 	}
-	line(a.Blocks, "%v × %d layers", a.Saved, layers)
-	line(a.Outside, "outside the blocks: embedding, rotary positions, final norm, loss")
-	line(a.Kept, "kept for backward when forward ends, by the prediction")
+	fmt.Fprintf(w, "\n%s\n", a.source())
+}
+
+func (a Activation) source() string { return fmt.Sprintf("%s, for an %s.", capital(a.Engine), a.GPU) }
+
+// activationLine is a step from the block to the peak.
+type activationLine struct {
+	amount bytesize.Bytes
+	text   string
+}
+
+func (a Activation) layers() []activationLine {
+	layers := a.Symbols[len(a.Symbols)-1].Value
 	share := func(of bytesize.Bytes) string { return percent(float64(a.Kept) / float64(of)) }
-	line(a.BackwardPeak, "peak of forward and backward; activations are %s of it", share(a.BackwardPeak))
-	line(a.Peak, "peak of the step, in %s; activations would be %s of it", a.PeakPhase, share(a.Peak))
-	fmt.Fprintf(w, "\n%s, for an %s.\n", capital(a.Engine), a.GPU)
+	return []activationLine{
+		{a.Blocks, fmt.Sprintf("%v × %d layers", a.Saved, layers)},
+		{a.Outside, "outside the blocks: embedding, rotary positions, final norm, loss"},
+		{a.Kept, "kept for backward when forward ends, by the prediction"},
+		{a.BackwardPeak, fmt.Sprintf("peak of forward and backward; activations are %s of it", share(a.BackwardPeak))},
+		{a.Peak, fmt.Sprintf("peak of the step, in %s; activations would be %s of it", a.PeakPhase, share(a.Peak))},
+	}
 }
 
 // capital makes a word begin a sentence.

@@ -38,7 +38,7 @@ func (p Profile) Write(w io.Writer, width int) error {
 			title += " until it failed"
 		}
 		fmt.Fprintf(w, "\n%s\n", heading(title))
-		writeLargest(w, width, p.Largest[:min(len(p.Largest), 8)])
+		largestTable(p.Largest[:min(len(p.Largest), 8)], 3).write(w, width)
 	}
 	if p.Output != "" {
 		fmt.Fprintf(w, "\n%s  %s, which PyTorch's viewer and memorymark snapshot read\n", heading("Snapshot"), p.Output)
@@ -131,25 +131,31 @@ func outOfMemory(oom *study.OutOfMemory) string {
 
 // writeFit names what would fit instead.
 func writeFit(w io.Writer, x *workload.Workload, f *study.Fit) {
-	if f == nil {
-		return
+	for _, s := range fitSentences(x, f) {
+		fmt.Fprintln(w, s)
 	}
-	var fits []string
+}
+
+func fitSentences(x *workload.Workload, f *study.Fit) []string {
+	if f == nil {
+		return nil
+	}
+	var fits, out []string
 	if f.Batch > 0 {
 		fits = append(fits, fmt.Sprintf("batch %d at context %d", f.Batch, x.Sequence))
 	}
 	if f.Context > 0 {
 		fits = append(fits, fmt.Sprintf("context %d at batch %d", f.Context, x.Batch))
 	}
-	switch {
-	case len(fits) > 0:
-		fmt.Fprintf(w, "%s  %s are the largest that do\n", heading("Fits"), strings.Join(fits, ", and "))
-	default:
-		fmt.Fprintln(w, "No batch and no context fits: the card is too small for the model.")
+	if len(fits) > 0 {
+		out = append(out, fmt.Sprintf("The largest that fits is %s.", strings.Join(fits, ", or ")))
+	} else {
+		out = append(out, "No batch and no context fits: the card is too small for the model.")
 	}
 	if len(f.Changes) > 0 {
-		fmt.Fprintf(w, "%s  as it is with %s\n", heading("Fits"), strings.Join(f.Changes, ", or "))
+		out = append(out, fmt.Sprintf("As it is, it would fit with %s.", strings.Join(f.Changes, ", or with ")))
 	}
+	return out
 }
 
 func (p Profile) writePhases(w io.Writer, width int) {
@@ -186,18 +192,19 @@ func (p Profile) writePeak(w io.Writer, width int) {
 	t.write(w, width)
 }
 
-// writeLargest lists sets of equal allocations and where they come from.
-func writeLargest(w io.Writer, width int, largest []study.Allocation) {
-	t := table{columns: []column{
+// largestTable lists sets of equal allocations and the first places that they
+// come from.
+func largestTable(largest []study.Allocation, places int) *table {
+	t := &table{columns: []column{
 		{title: "SIZE", right: true}, {title: "COUNT", right: true}, {title: "IN ALL", right: true}, {title: "WHAT"}, {title: "MADE BY", stretch: true},
 	}}
 	for _, a := range largest {
 		t.rows = append(t.rows, row{
-			cells: []string{a.Bytes.String(), count(a.Count), (a.Bytes * bytesize.Bytes(a.Count)).String(), a.Category, originsText(a.Origins, 3)},
+			cells: []string{a.Bytes.String(), count(a.Count), (a.Bytes * bytesize.Bytes(a.Count)).String(), a.Category, originsText(a.Origins, places)},
 			color: categoryColor(strings.ReplaceAll(a.Category, " ", "_")),
 		})
 	}
-	t.write(w, width)
+	return t
 }
 
 // originsText names the first places that made something.

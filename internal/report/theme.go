@@ -83,14 +83,15 @@ var categoryDark = map[timeline.Color]uint32{
 	timeline.ColorNoStack:                0x8b8794,
 }
 
+// Neighbours of the stack differ in brightness: this is the theme for print.
 var categoryLight = map[timeline.Color]uint32{
-	timeline.Color(trace.Parameter):      0x6f9be0,
-	timeline.Color(trace.OptimizerState): 0xa58ddb,
-	timeline.Color(trace.Workspace):      0x9fb0b8,
-	timeline.Color(trace.Input):          0x5bbccb,
-	timeline.Color(trace.Gradient):       0xe2a662,
-	timeline.Color(trace.Activation):     0x6fc08d,
-	timeline.Color(trace.Temporary):      0xe08a8f,
+	timeline.Color(trace.Parameter):      0x3d6cb9,
+	timeline.Color(trace.OptimizerState): 0xc4b1ea,
+	timeline.Color(trace.Workspace):      0x7f929c,
+	timeline.Color(trace.Input):          0x2f9fb3,
+	timeline.Color(trace.Gradient):       0xc87423,
+	timeline.Color(trace.Activation):     0xa3dcb6,
+	timeline.Color(trace.Temporary):      0xb84a52,
 	timeline.ColorBefore:                 0x98a3b3,
 	timeline.ColorOther:                  0xa3a3a3,
 	timeline.ColorNoStack:                0xd9d5e0,

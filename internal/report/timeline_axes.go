@@ -8,6 +8,7 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/timeline"
+	"memorymark/internal/trace"
 )
 
 func (p *plot) byteAxis() {
@@ -71,10 +72,25 @@ func (p *plot) phases() {
 		x1 = max(x1-1, x0+1)
 		y := p.y1 + float64(s.Depth*laneHeight) + 3
 		p.add(rectangle(x0, y, x1, y+laneHeight-4, p.phaseColor(s)))
-		if textWidth(s.Label(), small) < x1-x0-8 {
-			p.add(text{at: point{x0 + 4, y + 11}, string: s.Label(), size: small, fill: p.theme.text})
+		for _, label := range p.phaseLabels(s) {
+			if textWidth(label, small) < x1-x0-8 {
+				p.add(text{at: point{x0 + 4, y + 11}, string: label, size: small, fill: p.theme.text})
+				break
+			}
 		}
 	}
+}
+
+// phaseLabels are what may stand in the lane of a phase, the longest first. The
+// parts of a step say how high memory goes in them, and have a dot there.
+func (p *plot) phaseLabels(s timeline.Span) []string {
+	if s.Depth > 0 || !isPart(s.Name) {
+		return []string{s.Label()}
+	}
+	if s.PeakEvent != p.tl.Peak.Event {
+		p.add(disc(p.x(p.tl.X(s.PeakEvent)), p.y(s.Peak), 3, p.theme.text))
+	}
+	return []string{fmt.Sprintf("%s, peak %v", s.Name, bytesize.Bytes(s.Peak)), s.Name}
 }
 
 func (p *plot) phaseColor(s timeline.Span) color.NRGBA {
@@ -119,6 +135,11 @@ func (p *plot) peak() {
 		label += " · " + about(at.Elapsed)
 	}
 	p.add(text{at: point{p.labelX(label, x), p.y0 - 11}, string: label, size: normal, fill: p.theme.peak, bold: true})
+}
+
+// isPart reports whether a phase is a part of a step that MemoryMark marked.
+func isPart(name string) bool {
+	return name == trace.ForwardMark || name == trace.BackwardMark || name == trace.OptimizerMark
 }
 
 // labelX centres a label on x as far as the plot allows.

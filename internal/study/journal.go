@@ -20,11 +20,13 @@ type Journal struct {
 	lock    sync.Mutex
 	file    *os.File
 	results map[string]*Result // by key
+	latest  map[string]string  // keys by the names of cells: whose the files are
 }
 
 // entry is a line of a journal.
 type entry struct {
 	Key    string  `json:"key"`
+	Name   string  `json:"name,omitempty"`
 	Result *Result `json:"result"`
 }
 
@@ -35,11 +37,11 @@ func OpenJournal(path, program string) (*Journal, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
-	j := &Journal{program: program, results: make(map[string]*Result)}
+	j := &Journal{program: program, results: make(map[string]*Result), latest: make(map[string]string)}
 	for line := range bytes.Lines(data) {
 		var e entry
 		if json.Unmarshal(line, &e) == nil && e.Result != nil { // a line may have been cut off
-			j.results[e.Key] = e.Result
+			j.put(e)
 		}
 	}
 	if j.file, err = os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
@@ -51,6 +53,18 @@ func OpenJournal(path, program string) (*Journal, error) {
 		}
 	}
 	return j, nil
+}
+
+// put takes an entry. One of the same name before it is void: its files were
+// written over.
+func (j *Journal) put(e entry) {
+	if old, ok := j.latest[e.Name]; ok && old != e.Key {
+		delete(j.results, old)
+	}
+	if e.Name != "" {
+		j.latest[e.Name] = e.Key
+	}
+	j.results[e.Key] = e.Result
 }
 
 // Close closes the file, to which every line was already written.
@@ -74,9 +88,9 @@ func (j *Journal) add(c Cell, r *Result) error {
 	}
 	j.lock.Lock()
 	defer j.lock.Unlock()
-	key := j.key(c, r.Engine)
-	j.results[key] = r
-	line, err := json.Marshal(entry{key, r})
+	e := entry{j.key(c, r.Engine), c.Name, r}
+	j.put(e)
+	line, err := json.Marshal(e)
 	if err == nil {
 		_, err = j.file.Write(append(line, '\n'))
 	}
@@ -88,7 +102,7 @@ func (j *Journal) add(c Cell, r *Result) error {
 
 // key names a cell by everything that its result depends on.
 func (j *Journal) key(c Cell, engine string) string {
-	data, err := json.Marshal([]any{j.program, engine, c.Card.ID, c.Device, c.Warmup, c.Steps, c.Workload})
+	data, err := json.Marshal([]any{j.program, engine, c.Card.ID, c.Device, c.Name, c.Warmup, c.Steps, c.Workload})
 	if err != nil {
 		panic(fmt.Sprintf("study: a workload that is no JSON: %v", err)) // it was read from JSON
 	}

@@ -13,6 +13,8 @@ import (
 
 // Cell is one workload of a study and how it is profiled.
 type Cell struct {
+	// Name is what the files of the cell are called, "" if it has none.
+	Name     string
 	Workload *workload.Workload
 	// Card is what a prediction is for. A measurement says itself what it ran
 	// on.

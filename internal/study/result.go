@@ -38,7 +38,14 @@ type Peak struct {
 type PhaseUsage struct {
 	Name string `json:"name"`
 	Peak
-	Made []CategoryBytes `json:"made_of,omitempty"` // of requested bytes; absent without a trace
+	// The rest is of requested bytes, and absent without a trace. Begin and End
+	// are what is live when the part begins and ends for the first time.
+	Made  []CategoryBytes `json:"made_of,omitempty"` // the peak
+	Begin bytesize.Bytes  `json:"begin,omitempty"`
+	End   bytesize.Bytes  `json:"end,omitempty"`
+	// WeightCopies are, of the activations at the peak, the weights that
+	// autocast has cast and keeps.
+	WeightCopies bytesize.Bytes `json:"weight_copies,omitempty"`
 }
 
 // CategoryBytes is what is live for one purpose.
@@ -113,7 +120,7 @@ func NewResult(c Cell, engine string, p *Profile) *Result {
 	if p.Trace != nil && len(p.Trace.Events) > 0 {
 		lifetimes := Classified(c.Workload, p.Trace)
 		if p.OutOfMemory == nil { // else the trace is not of those peaks
-			r.addCauses(p.Trace, lifetimes)
+			r.addCauses(p.Trace, lifetimes, c.Workload)
 		}
 		r.Largest = largest(p.Trace, lifetimes)
 	}
@@ -133,22 +140,56 @@ func (r *Result) addPhase(p predict.Phase) {
 }
 
 // addCauses says what each phase's peak is made of.
-func (r *Result) addCauses(t *trace.Trace, lifetimes []trace.Lifetime) {
+func (r *Result) addCauses(t *trace.Trace, lifetimes []trace.Lifetime, w *workload.Workload) {
 	active := activeAfter(t, lifetimes)
+	all := spans(t)
 	for i := range r.Phases {
 		p := &r.Phases[i]
 		peak := -1
-		for _, s := range spans(t) {
-			for e := s.from; e < s.to && s.name == p.Name; e++ {
-				if peak < 0 || active[e] > active[peak] {
+		for _, s := range all {
+			if s.name != p.Name || s.from >= s.to {
+				continue
+			}
+			if peak < 0 {
+				p.Begin, p.End = liveBefore(t, active, s.from), liveBefore(t, active, s.to)
+				peak = s.from
+			}
+			for e := s.from; e < s.to; e++ {
+				if active[e] > active[peak] {
 					peak = e
 				}
 			}
 		}
-		if peak >= 0 {
-			p.Made = categories(trace.Live(lifetimes, peak))
+		if peak < 0 {
+			continue
+		}
+		live := trace.Live(lifetimes, peak)
+		p.Made = categories(live)
+		if w.Precision == workload.AMPBF16 || w.Precision == workload.AMPFP16 {
+			p.WeightCopies = weightCopies(live)
 		}
 	}
+}
+
+// weightCopies adds up what has half the size of a parameter, as often as
+// there are such parameters: under autocast every weight that was used is kept
+// as a copy of two bytes an element, for backward. Stacks do not tell these
+// copies from what the same lines compute.
+func weightCopies(live []trace.Lifetime) bytesize.Bytes {
+	halves := make(map[int64]int)
+	for _, l := range live {
+		if l.For == trace.Parameter {
+			halves[l.Size/2]++
+		}
+	}
+	var sum bytesize.Bytes
+	for _, l := range live {
+		if l.For == trace.Activation && halves[l.Size] > 0 {
+			halves[l.Size]--
+			sum += bytesize.Bytes(l.Size)
+		}
+	}
+	return sum
 }
 
 // categories adds up allocations by what they are for, what lives longest
@@ -179,6 +220,18 @@ func activeAfter(t *trace.Trace, lifetimes []trace.Lifetime) []int64 {
 	return change[:len(t.Events)]
 }
 
+// liveBefore is how many requested bytes are live before an event.
+func liveBefore(t *trace.Trace, active []int64, event int) bytesize.Bytes {
+	if event > 0 {
+		return bytesize.Bytes(active[event-1])
+	}
+	var sum int64
+	for _, b := range t.Initial {
+		sum += b.Requested
+	}
+	return bytesize.Bytes(sum)
+}
+
 // span is a part of a step in a trace: events, to excluded.
 type span struct {
 	name     string
@@ -199,6 +252,11 @@ func spans(t *trace.Trace) []span {
 		}
 	}
 	return out
+}
+
+// PhaseMarks are the marks of a trace that begin and end parts of steps.
+func PhaseMarks(t *trace.Trace) []trace.Mark {
+	return slices.DeleteFunc(slices.Clone(t.Marks), func(m trace.Mark) bool { return !isPhase(m.Name) })
 }
 
 // median is the middle of some times, rounded to microseconds.

@@ -12,6 +12,10 @@ type Span struct {
 	From  int    `json:"from"`  // events, To excluded
 	To    int    `json:"to"`    //
 	Depth int    `json:"depth"` // 0 for the outermost
+	// Peak is the most active memory in the phase, and PeakEvent the first
+	// moment at which it was reached.
+	Peak      int64 `json:"peak"`
+	PeakEvent int   `json:"peak_event"`
 }
 
 // Label is the short form of the name: PyTorch puts the kind before a "#".
@@ -28,8 +32,9 @@ type Failure struct {
 const MaxDepth = 4
 
 // spans pairs the marks. What is never closed lasts to the end; what no event
-// falls into, or what shares its column with the span before, is left out.
-func (tl *Timeline) spans(marks []trace.Mark) []Span {
+// falls into, or what shares its column with the span before, is left out. The
+// active memory is that before the first event and after each.
+func (tl *Timeline) spans(marks []trace.Mark, active []int64) []Span {
 	var spans []Span
 	open := make(map[string][]int) // indices into spans by name, the innermost last
 	depth := 0
@@ -44,7 +49,21 @@ func (tl *Timeline) spans(marks []trace.Mark) []Span {
 			depth--
 		}
 	}
-	return tl.visible(spans)
+	spans = tl.visible(spans)
+	for i := range spans {
+		spans[i].findPeak(active)
+	}
+	return spans
+}
+
+func (s *Span) findPeak(active []int64) {
+	s.PeakEvent = s.From
+	for e := s.From; e < s.To; e++ {
+		if active[e+1] > active[s.PeakEvent+1] {
+			s.PeakEvent = e
+		}
+	}
+	s.Peak = active[s.PeakEvent+1]
 }
 
 func (tl *Timeline) visible(spans []Span) []Span {

@@ -118,7 +118,7 @@ func Build(t *trace.Trace, lifetimes []trace.Lifetime, levels Levels, opts Optio
 	tl.Active = tl.reduce(active)
 	tl.Allocated = tl.reduce(withBefore(levels.Allocated))
 	tl.Reserved = tl.reduce(withBefore(levels.Reserved))
-	tl.Spans = tl.spans(t.Marks)
+	tl.Spans = tl.spans(t.Marks, active)
 	tl.Failures = tl.failures(t)
 	pieces := tl.pieces(lifetimes)
 	tl.group(pieces, opts)

@@ -241,9 +241,9 @@ func TestSpansAndFailures(t *testing.T) {
 		alloc c 8`)
 	tl := build(t, tr, Options{})
 	want := []Span{
-		{Name: "step", From: 0, To: 3},
-		{Name: "Optimizer.step#AdamW.step", From: 1, To: 3, Depth: 1},
-		{Name: "open", From: 3, To: 4},
+		{Name: "step", From: 0, To: 3, Peak: 16, PeakEvent: 1},
+		{Name: "Optimizer.step#AdamW.step", From: 1, To: 3, Depth: 1, Peak: 16, PeakEvent: 1},
+		{Name: "open", From: 3, To: 4, Peak: 24, PeakEvent: 3},
 	}
 	if diff := cmp.Diff(want, tl.Spans); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)

@@ -1,0 +1,289 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/recording"
+	"memorymark/internal/report"
+	"memorymark/internal/study"
+	"memorymark/internal/timeline"
+	"memorymark/internal/workload"
+)
+
+type reportFlags struct {
+	*engineFlag
+	*stepFlags
+	sizes, contexts string
+	batch           string
+	dtype           string
+	gpu             string
+	folder          string
+}
+
+// reportAnswer is what --json says of a study.
+type reportAnswer struct {
+	Folder  string          `json:"folder"`
+	Files   []string        `json:"files"`
+	Results []*study.Result `json:"results"`
+}
+
+func newReport(e *env) *cobra.Command {
+	var f reportFlags
+	c := &cobra.Command{
+		Use:   "report",
+		Short: "The whole memory study of a language model, into a folder",
+		Long: "Profiles forward and training at several contexts, compares fp32 with mixed precision\n" +
+			"at the longest, derives the size of activations, and writes a folder: a snapshot and a\n" +
+			"picture for each profile, summaries as text, and index.html, which holds all of it in\n" +
+			"one file.\n\n" +
+			"Without a GPU all of it is predicted, which every file says. A study that was stopped\n" +
+			"goes on where it was when the same command runs again. The exit code is 1 if something\n" +
+			"does not fit the card; the rest is there, with what would fit.",
+		Example: "  memorymark report\n" +
+			"  memorymark report --model-size small,xl --context-length 128,512 --gpu a100-80gb\n" +
+			"  memorymark report --output study --dtype fp16",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c, e) },
+	}
+	f.engineFlag = addEngineFlag(c)
+	f.stepFlags = addStepFlags(c, 5, 1)
+	flags := c.Flags()
+	flags.StringVar(&f.sizes, "model-size", "2.7B", "`sizes` of the plain language model, with commas between")
+	flags.StringVar(&f.contexts, "context-length", "128,256,512", "`lengths` of samples in tokens, with commas between")
+	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step")
+	flags.StringVar(&f.dtype, "dtype", "bf16", "`type` of mixed precision: bf16 or fp16")
+	flags.StringVar(&f.gpu, "gpu", "", "an `id` of memorymark gpus to predict for (default: this machine's card, else "+studyCard+")")
+	flags.StringVar(&f.folder, "output", filepath.Join("results", "memory_profiling"), "the `folder` to write")
+	return c
+}
+
+func (f *reportFlags) run(c *cobra.Command, e *env) error {
+	profiler, err := f.profiler()
+	if err != nil {
+		return err
+	}
+	plan, err := f.plan(c.Context(), e)
+	if err != nil {
+		return err
+	}
+	cells, err := plan.Cells()
+	if err != nil {
+		return badWorkload(c, err)
+	}
+	if err := makeFolder(f.folder); err != nil {
+		return err
+	}
+	results, err := f.profile(c.Context(), e, profiler, plan, cells)
+	if err != nil {
+		return err
+	}
+	s, err := f.study(plan, cells, results)
+	if err != nil {
+		return err
+	}
+	files := planFiles(plan, cells, results)
+	if err := f.writeTexts(s, files); err != nil {
+		return err
+	}
+	answer := reportAnswer{Folder: f.folder, Files: files, Results: results}
+	if err := e.print(answer, func(w io.Writer, width int) error { return f.summary(w, width, s, len(files)) }); err != nil {
+		return err
+	}
+	return verdict(results)
+}
+
+// plan reads the flags.
+func (f *reportFlags) plan(ctx context.Context, e *env) (*study.Plan, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	p := &study.Plan{Device: f.device, Warmup: f.warmup, Steps: f.steps}
+	for _, size := range split(f.sizes) {
+		model, err := study.ModelOf(size)
+		if err != nil {
+			return nil, badUsage("", "--%w", err)
+		}
+		p.Models = append(p.Models, model)
+	}
+	for _, text := range split(f.contexts) {
+		if err := positiveFlag("context-length", text); err != nil {
+			return nil, err
+		}
+		n, _ := strconv.ParseInt(text, 10, 64)
+		p.Contexts = append(p.Contexts, n)
+	}
+	if err := positiveFlag("batch-size", f.batch); err != nil {
+		return nil, err
+	}
+	p.Batch, _ = strconv.ParseInt(f.batch, 10, 64)
+	if f.dtype != "bf16" && f.dtype != "fp16" {
+		return nil, badUsage("", "--dtype is %q; it must be bf16 or fp16", f.dtype)
+	}
+	var err error
+	if p.Card, err = e.studyCardOf(ctx, &workload.Workload{GPU: f.gpu}); err != nil {
+		return nil, err
+	}
+	p.Mixed = e.mixedOn(p.Card, workload.Precision("amp-"+f.dtype))
+	return p, nil
+}
+
+// mixedOn is the precision that a card can do, with a notice if it is another.
+func (e *env) mixedOn(card *gpu.Card, wanted workload.Precision) workload.Precision {
+	p, fellBack := study.Mixed(wanted, card)
+	if fellBack {
+		e.notice("an %s has no bf16: using fp16", card.Name)
+	}
+	return p
+}
+
+func makeFolder(path string) error {
+	err := os.MkdirAll(path, 0o755)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(path, ".memorymark-*"); err == nil {
+			probe.Close()
+			os.Remove(probe.Name())
+		}
+	}
+	if err != nil {
+		return &failure{code: exitFailure, hint: "give a folder that can be written with --output", err: fmt.Errorf("write the study: %w", err)}
+	}
+	return nil
+}
+
+// profile runs the cells, and saves the snapshot and the picture of each.
+func (f *reportFlags) profile(ctx context.Context, e *env, p study.Profiler, plan *study.Plan, cells []study.Cell) ([]*study.Result, error) {
+	journal, err := study.OpenJournal(filepath.Join(f.folder, study.JournalFile), currentVersion().String())
+	if err != nil {
+		return nil, err
+	}
+	defer journal.Close()
+	progress := e.newCellProgress()
+	results, err := study.Run(ctx, p, cells, study.Options{
+		Journal: journal, Progress: progress.tell,
+		Keep: func(c study.Cell, p *study.Profile, r *study.Result) error { return f.keep(plan, c, p, r) },
+		Kept: func(c study.Cell) bool { return f.has(append(plan.SnapshotFiles(c), study.PictureFile(c))) },
+	})
+	progress.end(err, "the same command goes on there")
+	return results, err
+}
+
+func (f *reportFlags) path(name string) string { return filepath.Join(f.folder, name) }
+
+func (f *reportFlags) has(names []string) bool {
+	for _, name := range names {
+		if _, err := os.Stat(f.path(name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// keep saves what a result does not hold.
+func (f *reportFlags) keep(plan *study.Plan, c study.Cell, p *study.Profile, r *study.Result) error {
+	if p.Trace == nil {
+		return nil
+	}
+	for _, name := range plan.SnapshotFiles(c) {
+		if err := writeSnapshot(f.path(name), p.Trace); err != nil {
+			return err
+		}
+	}
+	t := *p.Trace
+	t.Marks = study.PhaseMarks(&t)
+	tl, err := timeline.Build(&t, study.Classified(c.Workload, p.Trace), recording.New(p.Trace).Levels(), timeline.Options{})
+	if err != nil {
+		return err
+	}
+	style := report.Style{Light: true, Title: report.CellTitle(r)}
+	return writeFile(f.path(study.PictureFile(c)), func(w io.Writer) error { return report.TimelinePNG(w, tl, style) })
+}
+
+// study puts the results together with what was saved beside them.
+func (f *reportFlags) study(plan *study.Plan, cells []study.Cell, results []*study.Result) (*report.Study, error) {
+	out := make([]report.StudyCell, len(cells))
+	for i, c := range cells {
+		out[i] = report.StudyCell{Cell: c, Result: results[i]}
+		picture, err := os.ReadFile(f.path(study.PictureFile(c)))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("read picture: %w", err)
+		}
+		out[i].Picture = picture
+		if results[i].OutOfMemory != nil {
+			if out[i].Fit, err = study.WhatFits(c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var activations []*study.Activation
+	for _, model := range plan.Models {
+		d := workload.Draft{}
+		d.Set("model", model)
+		w, err := d.Workload()
+		if err != nil {
+			return nil, err
+		}
+		w.Batch, w.Sequence = plan.Batch, plan.Longest()
+		a, err := study.NewActivation(w, plan.Card)
+		if err != nil {
+			return nil, err
+		}
+		activations = append(activations, a)
+	}
+	return report.NewStudy(plan, out, activations), nil
+}
+
+// planFiles are the names of all files of a study.
+func planFiles(plan *study.Plan, cells []study.Cell, results []*study.Result) []string {
+	files := []string{study.IndexFile, study.PeaksFile, study.MixedFile, study.ActivationFile, study.LargestFile}
+	for i, c := range cells {
+		if results[i].Error == "" {
+			files = append(append(files, plan.SnapshotFiles(c)...), study.PictureFile(c))
+		}
+	}
+	return files
+}
+
+func (f *reportFlags) writeTexts(s *report.Study, files []string) error {
+	for name, text := range map[string]func(io.Writer, int) error{
+		study.PeaksFile: s.WritePeaks, study.MixedFile: s.WriteMixed, study.ActivationFile: s.WriteActivations, study.LargestFile: s.WriteLargest,
+	} {
+		if err := writeFile(f.path(name), func(w io.Writer) error { return writeText(w, fileWidth, text) }); err != nil {
+			return err
+		}
+	}
+	return writeFile(f.path(study.IndexFile), func(w io.Writer) error { return s.WriteHTML(w, files) })
+}
+
+// summary is what the terminal shows of a study.
+func (f *reportFlags) summary(w io.Writer, width int, s *report.Study, files int) error {
+	if err := s.WritePeaks(w, width); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%d files in %s; %s holds all of it\n", files, f.folder, f.path(study.IndexFile))
+	return err
+}
+
+// verdict is the exit code of a study.
+func verdict(results []*study.Result) error {
+	for _, r := range results {
+		if r.Error != "" {
+			return fmt.Errorf("profile %s: %s", study.CellName(r.Workload), r.Error)
+		}
+	}
+	for _, r := range results {
+		if r.OutOfMemory != nil {
+			return errNo
+		}
+	}
+	return nil
+}

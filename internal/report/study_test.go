@@ -1,0 +1,239 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/study"
+	"memorymark/internal/trace"
+	"memorymark/internal/workload"
+)
+
+// predictedStudy is a study of a small model, on a card of choice.
+func predictedStudy(t *testing.T, cardID string, contexts ...int64) *Study {
+	t.Helper()
+	card, err := gpu.Find(cardID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &study.Plan{Models: []string{"lm-small"}, Contexts: contexts, Batch: 2, Mixed: workload.AMPBF16, Card: card, Warmup: 1, Steps: 1}
+	cells, err := p.Cells()
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := study.Run(t.Context(), study.Predictor{}, cells, study.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []StudyCell
+	for i, c := range cells {
+		all = append(all, StudyCell{Cell: c, Result: results[i], Picture: []byte("png")})
+	}
+	a, err := study.NewActivation(cells[0].Workload, card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewStudy(p, all, []*study.Activation{a})
+}
+
+// The page is one file: nothing is loaded from elsewhere, and every table and
+// picture is in it.
+func TestStudyPage(t *testing.T) {
+	s := predictedStudy(t, "h200", 16, 64)
+	var b bytes.Buffer
+	if err := s.WriteHTML(&b, []string{"index.html", "<b>.pickle"}); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, want := range []string{
+		"Where the memory of a step goes: small", "Predicted, for PyTorch 2.11", "data:image/png;base64,", "<svg",
+		"At context 64 a training step peaks at", "kept for backward when forward ends", "stays", "shrinks", "is added",
+		"&lt;b&gt;.pickle", "TransformerLM blocks.*",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if n := strings.Count(page, "<figure>"); n != 8 { // 6 cells and 2 charts
+		t.Errorf("%d figures", n)
+	}
+	for _, link := range regexp.MustCompile(`(src|href|url\()="?([^" )]*)`).FindAllStringSubmatch(page, -1) {
+		if target := link[2]; !strings.HasPrefix(target, "#") && !strings.HasPrefix(target, "data:") {
+			t.Errorf("the page refers to %q", target)
+		}
+	}
+	if strings.Contains(page, "<script") {
+		t.Error("the page has a script")
+	}
+}
+
+// Charts in the page are whole.
+func TestStudyChartsAreXML(t *testing.T) {
+	s := predictedStudy(t, "h200", 16, 64)
+	chart, err := chartHTML(s.Models[0].sweep(inFP32), "a < b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(strings.NewReader(string(chart)))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Where the card is too small, the study says so and has no more to compare.
+func TestStudyThatDoesNotFit(t *testing.T) {
+	s := predictedStudy(t, "t4", 64, 4096)
+	m := &s.Models[0]
+	for i := range m.Cells {
+		if c := &m.Cells[i]; c.OutOfMemory != nil {
+			c.Fit = &study.Fit{Batch: 1, Changes: []string{"--checkpointing"}}
+		}
+	}
+	var texts, page bytes.Buffer
+	for _, write := range []func(io.Writer, int) error{s.WritePeaks, s.WriteMixed, s.WriteActivations, s.WriteLargest} {
+		if err := write(&texts, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.WriteHTML(&page, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"does not fit", "The largest that fits is batch 1 at context 4096.", "would fit with --checkpointing", "nothing to compare"} {
+		if !strings.Contains(texts.String(), want) {
+			t.Errorf("the texts lack %q", want)
+		}
+	}
+	if !strings.Contains(page.String(), "It does not fit: out of memory in") {
+		t.Error("the page does not say what does not fit")
+	}
+	if slices.ContainsFunc(m.peakSentences(), func(s string) bool { return strings.Contains(s, "At context 4096") }) {
+		t.Errorf("there are sentences about what does not fit: %q", m.peakSentences())
+	}
+}
+
+// made is a result with peaks by phase; each phase has the categories given.
+func made(phases ...study.PhaseUsage) *study.Result {
+	r := &study.Result{Engine: study.Measured, Peak: &study.Peak{}, Phases: phases, Provenance: &study.Provenance{}}
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		for _, m := range p.Made {
+			p.Requested += m.Bytes
+		}
+		p.Allocated, p.Reserved = p.Requested, p.Requested
+		if p.Allocated > r.Peak.Allocated {
+			*r.Peak = p.Peak
+			r.Peak.Phase = p.Name
+		}
+	}
+	return r
+}
+
+func phaseOf(name string, gib map[trace.Category]int) study.PhaseUsage {
+	p := study.PhaseUsage{Name: name}
+	for _, c := range trace.Categories {
+		if gib[c] > 0 {
+			p.Made = append(p.Made, study.CategoryBytes{Category: c.String(), Bytes: bytesize.Bytes(gib[c]) * bytesize.GiB, Count: 1})
+		}
+	}
+	return p
+}
+
+func forwardOf(activations int) study.PhaseUsage {
+	return phaseOf(trace.ForwardMark, map[trace.Category]int{trace.Parameter: 10, trace.Activation: activations})
+}
+
+func stepOf(temporaries int) study.PhaseUsage {
+	return phaseOf(trace.OptimizerMark, map[trace.Category]int{trace.Parameter: 10, trace.OptimizerState: 20, trace.Temporary: temporaries})
+}
+
+// modelOf puts results in the places of a plan: contexts 1 and 4, forward and
+// training, and at 4 in mixed precision too.
+func modelOf(short, long, mixed [2]*study.Result) *ModelStudy {
+	p := &study.Plan{Contexts: []int64{1, 4}, Mixed: workload.AMPBF16}
+	m := &ModelStudy{Size: "x", plan: p}
+	for i, results := range [][2]*study.Result{short, long, mixed} {
+		for j, r := range results {
+			w := &workload.Workload{
+				Sequence: []int64{1, 4, 4}[i], Phase: []workload.Phase{workload.Forward, workload.Train}[j],
+				Precision: []workload.Precision{workload.FP32, workload.FP32, workload.AMPBF16}[i],
+			}
+			m.Cells = append(m.Cells, StudyCell{Cell: study.Cell{Workload: w}, Result: r})
+		}
+	}
+	return m
+}
+
+// Sentences say only what the numbers bear out.
+func TestSentences(t *testing.T) {
+	copies := func(p study.PhaseUsage, gib int) study.PhaseUsage {
+		p.WeightCopies = bytesize.Bytes(gib) * bytesize.GiB
+		return p
+	}
+	flat := modelOf(
+		[2]*study.Result{made(forwardOf(2)), made(forwardOf(2), stepOf(30))},
+		[2]*study.Result{made(forwardOf(8)), made(forwardOf(8), stepOf(30))},
+		[2]*study.Result{made(copies(forwardOf(12), 5)), made(copies(forwardOf(12), 5), stepOf(30))})
+	growing := modelOf(
+		[2]*study.Result{made(forwardOf(2)), made(forwardOf(2), stepOf(1))},
+		[2]*study.Result{made(forwardOf(40)), made(forwardOf(40), stepOf(1))},
+		[2]*study.Result{made(copies(forwardOf(20), 2)), made(copies(forwardOf(20), 2), stepOf(1))})
+	for _, test := range []struct {
+		name      string
+		sentences []string
+		has       []string
+		lacks     []string
+	}{
+		{
+			"a peak that stays in the optimizer's step", flat.peakSentences(),
+			[]string{"peaks at 60.00 GiB, in the optimizer's step", "forward alone reaches 18.00 GiB, 30 %", "hardly matters", "activations grow from 2.00 GiB to 8.00 GiB, 4 times."},
+			[]string{"faster than the tokens", "moves"},
+		},
+		{
+			"a peak that moves", growing.peakSentences(),
+			[]string{"the peak moves from the optimizer's step to forward", "faster than the tokens", "80 % activations (40.00 GiB)"},
+			[]string{"hardly matters"},
+		},
+		{
+			"copies that cost more than is saved", flat.mixedSentences(),
+			[]string{"take 7.00 GiB instead of 8.00 GiB, 12 % less; less than half", "more than the 1.00 GiB that activations save", "it stays as it is", "when the activations are gone", "33 %"},
+			[]string{"falls", "rises"},
+		},
+		{
+			"a saving", growing.mixedSentences(),
+			[]string{"take 18.00 GiB instead of 40.00 GiB, 55 % less.", "takes back 9 % of what activations save", "not by half"},
+			[]string{"less than half", "more than the", "are gone"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			text := strings.Join(test.sentences, "\n")
+			for _, want := range test.has {
+				if !strings.Contains(text, want) {
+					t.Errorf("%q is missing in\n%s", want, text)
+				}
+			}
+			for _, not := range test.lacks {
+				if strings.Contains(text, not) {
+					t.Errorf("%q is not so, but in\n%s", not, text)
+				}
+			}
+		})
+	}
+}
+
+func TestWrap(t *testing.T) {
+	if got := wrap("one two three √four", 9); got != "one two\nthree\n√four" {
+		t.Errorf("wrapped as %q", got)
+	}
+}
