@@ -1,0 +1,107 @@
+/**
+ * The page's side of the drawing worker. Looks are sent one at a time; while one is being drawn, only the
+ * latest that comes after it is kept, so a slow machine drops frames and never falls behind.
+ */
+
+import type { Summary } from './data';
+import type { Look, Under } from './scene';
+import type { FromWorker, ToWorker } from './scene.worker';
+import type { View } from './view';
+
+export interface Shot {
+  bitmap: ImageBitmap;
+  view: View;
+}
+
+export interface RendererEvents {
+  shot(): void;
+  under(under: Under | null, found: number): void;
+  loaded(slot: 'whole' | 'window', summary: Summary): void;
+  failed(slot: 'whole' | 'window', problem: string): void;
+}
+
+export class Renderer {
+  shot: Shot | null = null;
+  millis = 0; // what the last picture took in the worker
+  private readonly worker = new Worker(new URL('./scene.worker.ts', import.meta.url), { type: 'module' });
+  private busy = false;
+  private next: Look | null = null;
+  private serial = 0;
+  private readonly latest = { whole: 0, window: 0 };
+  private readonly asked = new Map<number, (shapes: Under[]) => void>();
+
+  constructor(private readonly on: RendererEvents) {
+    this.worker.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => this.receive(data));
+    this.worker.addEventListener('error', (event) => on.failed('whole', `the drawing stopped: ${event.message}`));
+  }
+
+  close() {
+    this.worker.terminate();
+    this.shot?.bitmap.close();
+    this.shot = null;
+  }
+
+  load(slot: 'whole' | 'window', url: string) {
+    this.latest[slot] = ++this.serial;
+    this.post({ kind: 'load', slot, url, serial: this.serial });
+  }
+
+  dropWindow() {
+    this.latest.window = ++this.serial;
+    this.post({ kind: 'drop window' });
+  }
+
+  look(look: Look) {
+    if (this.busy) {
+      this.next = look;
+      return;
+    }
+    this.busy = true;
+    this.post({ kind: 'look', look });
+  }
+
+  /** liveAt asks what lies on top of each other at a place, from the top to the bottom. */
+  liveAt(look: Look, x: number): Promise<Under[]> {
+    return new Promise((resolve) => {
+      const serial = ++this.serial;
+      this.asked.set(serial, resolve);
+      this.post({ kind: 'live', look, x, serial });
+    });
+  }
+
+  private post(message: ToWorker) {
+    this.worker.postMessage(message, { transfer: [] });
+  }
+
+  private receive(data: FromWorker) {
+    switch (data.kind) {
+      case 'picture':
+        this.show(data);
+        break;
+      case 'live':
+        this.asked.get(data.serial)?.(data.shapes);
+        this.asked.delete(data.serial);
+        break;
+      case 'loaded':
+        if (data.serial === this.latest[data.slot]) this.on.loaded(data.slot, data.summary);
+        break;
+      case 'failed':
+        if (data.serial === this.latest[data.slot]) this.on.failed(data.slot, data.problem);
+        break;
+    }
+  }
+
+  private show({ bitmap, view, under, found, millis }: Extract<FromWorker, { kind: 'picture' }>) {
+    if (bitmap) {
+      this.shot?.bitmap.close();
+      this.shot = { bitmap, view };
+      this.millis = millis;
+    }
+    this.busy = false;
+    const next = this.next;
+    this.next = null;
+    if (next) this.look(next);
+    this.on.under(under, found);
+    if (bitmap) this.on.shot();
+  }
+}

@@ -1,0 +1,82 @@
+/** The worker around a Scene: it fetches and unpacks timelines, draws them, and answers with bitmaps. */
+
+import { decode, summary, type Summary, type Wire } from './data';
+import { Scene, type Look, type Under } from './scene';
+import type { View } from './view';
+
+export type ToWorker =
+  | { kind: 'load'; slot: 'whole' | 'window'; url: string; serial: number }
+  | { kind: 'drop window' }
+  | { kind: 'look'; look: Look }
+  | { kind: 'live'; look: Look; x: number; serial: number };
+
+export type FromWorker =
+  | { kind: 'loaded'; slot: 'whole' | 'window'; serial: number; summary: Summary }
+  | { kind: 'failed'; slot: 'whole' | 'window'; serial: number; problem: string }
+  | { kind: 'picture'; bitmap: ImageBitmap | null; view: View; under: Under | null; found: number; millis: number }
+  | { kind: 'live'; serial: number; shapes: Under[] };
+
+const scene = new Scene();
+const loading = new Map<string, AbortController>();
+let canvas = new OffscreenCanvas(1, 1);
+
+function post(message: FromWorker, transfer: Transferable[] = []) {
+  self.postMessage(message, { transfer });
+}
+
+self.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
+  switch (data.kind) {
+    case 'load':
+      void load(data);
+      break;
+    case 'drop window':
+      loading.get('window')?.abort();
+      scene.setWindow(null);
+      break;
+    case 'look':
+      draw(data.look);
+      break;
+    case 'live':
+      post({ kind: 'live', serial: data.serial, shapes: scene.liveAt(data.look, data.x) });
+      break;
+  }
+});
+
+/** load replaces what is being loaded for the same slot. */
+async function load({ slot, url, serial }: Extract<ToWorker, { kind: 'load' }>) {
+  loading.get(slot)?.abort();
+  const abort = new AbortController();
+  loading.set(slot, abort);
+  try {
+    const response = await fetch(url, { signal: abort.signal });
+    const body: unknown = await response.json();
+    if (abort.signal.aborted) return;
+    if (!response.ok) throw new Error(problemOf(body, response.status));
+    const timeline = decode(body as Wire);
+    if (slot === 'whole') scene.setWhole(timeline);
+    else scene.setWindow(timeline);
+    post({ kind: 'loaded', slot, serial, summary: summary(timeline) });
+  } catch (error) {
+    if (!abort.signal.aborted) post({ kind: 'failed', slot, serial, problem: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+/** problemOf reads an RFC 9457 answer. */
+function problemOf(body: unknown, status: number): string {
+  const { title, detail } = (body ?? {}) as { title?: string; detail?: string };
+  return detail ?? title ?? `the server answered ${status}`;
+}
+
+function draw(look: Look) {
+  const start = performance.now();
+  const { pixels, under, found } = scene.look(look);
+  let bitmap: ImageBitmap | null = null;
+  if (pixels) {
+    if (canvas.width !== look.width || canvas.height !== look.height) canvas = new OffscreenCanvas(look.width, look.height);
+    const bytes = new Uint8ClampedArray(pixels.buffer as ArrayBuffer);
+    canvas.getContext('2d')!.putImageData(new ImageData(bytes, look.width, look.height), 0, 0);
+    bitmap = canvas.transferToImageBitmap();
+  }
+  const millis = performance.now() - start;
+  post({ kind: 'picture', bitmap, view: look.view, under, found, millis }, bitmap ? [bitmap] : []);
+}
