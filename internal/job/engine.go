@@ -181,7 +181,7 @@ func WorkerRights(worker string) (publish, subscribe []string) {
 }
 
 // inboxOf is where answers to a worker go. Others may not listen there.
-func inboxOf(worker string) string { return "_INBOX_" + worker }
+func inboxOf(worker string) string { return "_INBOX." + worker }
 
 // engineLog passes the engine's warnings on.
 type engineLog struct{ log *slog.Logger }

@@ -38,11 +38,10 @@ type fleet struct {
 	lease   time.Duration
 	mu      sync.Mutex
 	workers map[string]Worker
-	heard   time.Time // when listening began
 }
 
 func newFleet(lease time.Duration) *fleet {
-	return &fleet{lease: lease, workers: make(map[string]Worker), heard: time.Now()}
+	return &fleet{lease: lease, workers: make(map[string]Worker)}
 }
 
 func (f *fleet) hear(w Worker) {
@@ -67,13 +66,13 @@ func (f *fleet) leave(id string) {
 	delete(f.workers, id)
 }
 
-// silent reports whether nothing was heard of a worker for two leases: one
-// for the worker, and one for the queue to notice by itself.
-func (f *fleet) silent(id string) bool {
+// silent reports whether nothing was heard of a job's worker for two leases:
+// one for the worker, and one for the queue to notice by itself.
+func (f *fleet) silent(r record) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	last := f.heard
-	if w, ok := f.workers[id]; ok {
+	last := r.heard
+	if w, ok := f.workers[r.Worker]; ok && w.Seen.After(last) {
 		last = w.Seen
 	}
 	return time.Since(last) > 2*f.lease

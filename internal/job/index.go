@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -88,7 +89,7 @@ func (x *index) put(r record) {
 	if r.State.Ended() {
 		delete(x.open, key)
 	} else {
-		r.Payload = nil
+		r.Payload, r.heard = nil, time.Now()
 		x.open[key] = r
 	}
 }

@@ -31,6 +31,7 @@ type Lease struct {
 }
 
 func newLease(l *Link, m jetstream.Msg, r record) *Lease {
+	l.hold(r.Job)
 	return &Lease{link: l, message: m, record: r}
 }
 
@@ -45,6 +46,9 @@ func (l *Lease) Beat(ctx context.Context) error {
 		return err
 	}
 	_, err := l.held(ctx)
+	if errors.Is(err, ErrLost) || errors.Is(err, ErrCancelled) {
+		l.link.release(l.record.Job)
+	}
 	return err
 }
 
@@ -166,6 +170,7 @@ func (l *Lease) report(ctx context.Context, s State, reason string) error {
 	if err != nil {
 		return err
 	}
+	defer l.link.release(l.record.Job)
 	return insist(ctx, func(ctx context.Context) error {
 		r, err := l.held(ctx)
 		if errors.Is(err, ErrLost) && r.Attempt == next.Attempt && r.State == next.State {

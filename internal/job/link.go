@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -25,6 +26,10 @@ type JoinConfig struct {
 	// Credentials is a file of NATS credentials, for an outside cluster that
 	// wants them instead of a token.
 	Credentials string
+	// CA is a file of certificates to trust beside the machine's; empty for none.
+	CA string
+	// Log is told what goes wrong with the connection; nil means nobody.
+	Log *slog.Logger
 }
 
 // WorkerPath is where a server offers Queue.Handler.
@@ -43,40 +48,21 @@ type Link struct {
 
 	mu        sync.Mutex
 	consumers map[string]jetstream.Consumer
-	back      chan struct{} // receives after the connection was restored
+	held      map[string]int // jobs that this worker works on, and their attempts
+	back      chan struct{}  // receives after the connection was restored
 }
 
 // Join connects a worker.
 func Join(ctx context.Context, c JoinConfig) (*Link, error) {
-	target, err := url.Parse(c.URL)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	target, where, err := c.target()
 	if err != nil {
-		return nil, fmt.Errorf("join %q: %w", c.URL, err)
+		return nil, err
 	}
 	l := newLink()
-	options := []nats.Option{
-		nats.Name("memorymark worker"), nats.CustomInboxPrefix(inboxOf(l.id)),
-		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, time.Second),
-		// A server that restarts without its token is no reason to give up a running job.
-		nats.IgnoreAuthErrorAbort(),
-		nats.ReconnectHandler(func(*nats.Conn) { l.restored() }),
-	}
-	switch {
-	case c.Credentials != "":
-		options = append(options, nats.UserCredentials(c.Credentials))
-	default:
-		options = append(options, nats.UserInfo(workerName+l.id, c.Token))
-	}
-	switch target.Scheme {
-	case "http", "https":
-		path := strings.TrimSuffix(target.Path, "/") + WorkerPath
-		target.Scheme = map[string]string{"http": "ws", "https": "wss"}[target.Scheme]
-		target.Path = ""
-		options = append(options, nats.ProxyPath(path))
-	case "nats", "tls", "ws", "wss":
-	default:
-		return nil, fmt.Errorf("join %q: give the server as http://host:5001, or an engine as nats://host:4222", c.URL)
-	}
-	if l.conn, err = nats.Connect(target.String(), options...); err != nil {
+	if l.conn, err = nats.Connect(target, append(l.options(c), where...)...); err != nil {
 		return nil, fmt.Errorf("join %s: %w", c.URL, err)
 	}
 	l.owned = true
@@ -85,6 +71,46 @@ func Join(ctx context.Context, c JoinConfig) (*Link, error) {
 		return nil, fmt.Errorf("join %s: %w", c.URL, err)
 	}
 	return l, nil
+}
+
+// target returns the URL that the client understands.
+func (c *JoinConfig) target() (string, []nats.Option, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return "", nil, fmt.Errorf("join %q: %w", c.URL, err)
+	}
+	switch u.Scheme {
+	case "nats", "tls", "ws", "wss":
+		return c.URL, nil, nil
+	case "http", "https":
+		path := strings.TrimSuffix(u.Path, "/") + WorkerPath
+		u.Scheme, u.Path = "ws"+strings.TrimPrefix(u.Scheme, "http"), ""
+		return u.String(), []nats.Option{nats.ProxyPath(path)}, nil
+	default:
+		return "", nil, fmt.Errorf("join %q: give the server as http://host:5001, or an engine as nats://host:4222", c.URL)
+	}
+}
+
+func (l *Link) options(c JoinConfig) []nats.Option {
+	options := []nats.Option{
+		nats.Name("memorymark worker"), nats.CustomInboxPrefix(inboxOf(l.id)),
+		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, time.Second),
+		// A server that restarts with other tokens is no reason to give up a running job.
+		nats.IgnoreAuthErrorAbort(),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.Log.Warn("connection lost", "error", err) }),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			c.Log.Info("connection restored")
+			l.restored()
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.Log.Warn("connection", "error", err) }),
+	}
+	if c.CA != "" {
+		options = append(options, nats.RootCAs(c.CA))
+	}
+	if c.Credentials != "" {
+		return append(options, nats.UserCredentials(c.Credentials))
+	}
+	return append(options, nats.UserInfo(workerName+l.id, c.Token))
 }
 
 // Link returns the link of a worker in the server's own process.
@@ -98,7 +124,10 @@ func (q *Queue) Link(ctx context.Context) (*Link, error) {
 }
 
 func newLink() *Link {
-	return &Link{id: newID(time.Now()).String(), consumers: make(map[string]jetstream.Consumer), back: make(chan struct{}, 1)}
+	return &Link{
+		id: newID(time.Now()).String(), consumers: make(map[string]jetstream.Consumer),
+		held: make(map[string]int), back: make(chan struct{}, 1),
+	}
 }
 
 func (l *Link) open(ctx context.Context) (err error) {
@@ -209,20 +238,29 @@ func (l *Link) consumer(ctx context.Context, card string) (jetstream.Consumer, e
 func (l *Link) Take(ctx context.Context, card string) (*Lease, error) {
 	for _, c := range slices.Compact([]string{card, Any}) {
 		for {
-			m, err := l.next(ctx, c)
-			if err != nil {
-				return nil, err
-			}
-			if m == nil {
-				break
-			}
-			lease, err := l.accept(ctx, m)
+			lease, more, err := l.takeFrom(ctx, c)
 			if lease != nil || err != nil {
 				return lease, err
+			}
+			if !more {
+				break
 			}
 		}
 	}
 	return nil, nil
+}
+
+// takeFrom looks at one message of a queue and reports whether there may be
+// more.
+func (l *Link) takeFrom(ctx context.Context, card string) (lease *Lease, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	m, err := l.next(ctx, card)
+	if m == nil || err != nil {
+		return nil, false, err
+	}
+	lease, err = l.accept(ctx, m)
+	return lease, true, err
 }
 
 // next returns the next message of a queue, nil if there is none.
@@ -263,7 +301,11 @@ func (l *Link) accept(ctx context.Context, m jetstream.Msg) (*Lease, error) {
 		return nil, m.NakWithDelay(l.lease / 2)
 	}
 	if r.State == Running {
-		if r, err = l.step(ctx, r, Job.silent); err == nil && r.State.Ended() {
+		end := Job.silent
+		if r.Worker == l.id { // it was taken here, but the engine's answer got lost
+			end = func(j Job) (Job, error) { return j.to(Queued, "taking it was not confirmed") }
+		}
+		if r, err = l.step(ctx, r, end); err == nil && r.State.Ended() {
 			return nil, m.Ack()
 		}
 	}
@@ -299,10 +341,12 @@ func (l *Link) get(ctx context.Context, id string) (record, error) {
 	return decodeRecord(entry.Value(), entry.Revision(), entry.Created())
 }
 
-// holds reports whether another worker has lately said that it works on a job.
+// holds reports whether a worker works on a job, as it has lately said.
 func (l *Link) holds(ctx context.Context, worker, job string) bool {
 	if worker == l.id {
-		return false
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.held[job] != 0
 	}
 	entry, err := l.workers.Get(ctx, worker)
 	if err != nil {
@@ -310,4 +354,19 @@ func (l *Link) holds(ctx context.Context, worker, job string) bool {
 	}
 	var w Worker
 	return json.Unmarshal(entry.Value(), &w) == nil && slices.Contains(w.Jobs, job)
+}
+
+// hold and release note what this worker works on.
+func (l *Link) hold(j Job) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[j.ID] = j.Attempt
+}
+
+func (l *Link) release(j Job) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[j.ID] == j.Attempt {
+		delete(l.held, j.ID)
+	}
 }

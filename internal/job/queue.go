@@ -81,6 +81,7 @@ type Queue struct {
 	fleet *fleet
 	bell  *bell
 	cards sync.Map // cards that have their consumer
+	now   func() time.Time
 
 	stop    context.CancelFunc
 	closing <-chan struct{}
@@ -94,7 +95,7 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 	if c, err = c.withDefaults(); err != nil {
 		return nil, err
 	}
-	q = &Queue{config: c, index: newIndex(), bell: newBell()}
+	q = &Queue{config: c, index: newIndex(), bell: newBell(), now: time.Now}
 	defer func() {
 		if err != nil {
 			q.Close()

@@ -15,6 +15,7 @@ import (
 type record struct {
 	Job
 	revision uint64
+	heard    time.Time // when this server heard of it, on its own clock
 }
 
 func decodeRecord(data []byte, revision uint64, stored time.Time) (record, error) {

@@ -45,7 +45,7 @@ func (q *Queue) repair(ctx context.Context) error {
 		if messages[subject] == 0 {
 			err = errors.Join(err, q.requeue(ctx, r.ID))
 		}
-		if r.State == Running && q.fleet.silent(r.Worker) {
+		if r.State == Running && q.fleet.silent(r) {
 			err = errors.Join(err, q.takeAway(ctx, r))
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -68,7 +68,7 @@ func (q *Queue) equal(ctx context.Context, card, key string) (*Job, error) {
 // create stores a job's record and then its message. If another server was
 // faster with an equal one, it takes the record back.
 func (q *Queue) create(ctx context.Context, j Job) (*Job, error) {
-	j.ID = newID(time.Now()).String()
+	j.ID = newID(q.now()).String()
 	data, err := encode(j)
 	if err != nil {
 		return nil, err
@@ -93,34 +93,39 @@ func (q *Queue) create(ctx context.Context, j Job) (*Job, error) {
 	return &r.Job, nil
 }
 
-// enqueue publishes a job's message. It returns nil if it is there already.
+// enqueue publishes a job's message. It returns nil if it is there already, and
+// errQueued if that of an equal job is.
 func (q *Queue) enqueue(ctx context.Context, j Job) error {
 	subject := subjectOf(j.Card, j.Key)
-	err := answer(ctx, func(ctx context.Context) error {
+	return answer(ctx, func(ctx context.Context) error {
 		_, err := q.js.Publish(ctx, subject, []byte(j.ID))
-		return err
+		var api *jetstream.APIError
+		switch {
+		case err == nil || !errors.As(err, &api) || api.ErrorCode != errCodeStoreFailed:
+			return err
+		case !strings.Contains(api.Description, refusedBySubject):
+			return ErrFull
+		}
+		m, err := lastMessage(ctx, q.conn, queueStream, subject)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			return errBehind // it was refused for one that is not stored yet
+		case err != nil:
+			return err
+		case string(m.Data) != j.ID:
+			return errQueued
+		default:
+			return nil
+		}
 	})
-	var api *jetstream.APIError
-	if err == nil || !errors.As(err, &api) || api.ErrorCode != errCodeStoreFailed {
-		return err
-	}
-	// The queue is full, or it has a message with that key, perhaps this one.
-	m, err := lastMessage(ctx, q.conn, queueStream, subject)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return ErrFull
-	case err != nil:
-		return err
-	case string(m.Data) != j.ID:
-		return errQueued
-	default:
-		return nil
-	}
 }
 
-// errCodeStoreFailed is the engine's code for a message that a stream's limits
-// refuse.
-const errCodeStoreFailed jetstream.ErrorCode = 10077
+// How the engine says that a stream's limits refuse a message, and that it was
+// the limit for its subject.
+const (
+	errCodeStoreFailed jetstream.ErrorCode = 10077
+	refusedBySubject                       = "messages per subject"
+)
 
 // openCard makes sure that a card's jobs can be taken.
 func (q *Queue) openCard(ctx context.Context, card string) error {

@@ -25,7 +25,7 @@ const (
 
 // task is the payload of tests, which say what should happen to them.
 type task struct {
-	Do    string `json:"do"` // succeed, fail, die, hang, ignore, wait or panic
+	Do    string `json:"do"` // succeed, fail, die, nap, ignore, wait or panic
 	Input int    `json:"input"`
 }
 
@@ -46,6 +46,8 @@ func perform(ctx context.Context, payload json.RawMessage, progress func(json.Ra
 	case "wait": // until it is told to stop
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case "nap": // long enough to be stopped meanwhile
+		time.Sleep(testLease / 2)
 	case "ignore": // that it is told to stop
 		time.Sleep(10 * patience)
 	}
@@ -62,6 +64,7 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	q, err := job.Open(ctx, job.Config{
@@ -255,8 +258,11 @@ func TestDrainGivesBack(t *testing.T) {
 	if j.Deaths != 0 || j.Attempt != 1 || !strings.Contains(j.Reason, "told to end") {
 		t.Errorf("given back as %+v", j)
 	}
-	if n := len(l.q.Workers()); n != 0 {
-		t.Errorf("%d workers are left", n)
+	for len(l.q.Workers()) != 0 { // it took leave, so nobody waits for its silence
+		if l.ctx.Err() != nil {
+			t.Fatal("the worker is still listed")
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	l.start(l.url, Config{})
 	if j := l.reach(id, job.Running); j.Attempt != 2 || j.Deaths != 0 {
@@ -316,17 +322,18 @@ func TestTwoWorkersOneCard(t *testing.T) {
 func TestLostNetwork(t *testing.T) {
 	l := newLab(t)
 	cable := newCable(t, l.q.ListenAddr().String())
-	stopped := make(chan error, 1)
+	began, stopped := make(chan bool, 9), make(chan error, 9)
 	l.start("nats://"+cable.addr(), Config{Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: func(ctx context.Context, p json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
 		if strings.Contains(string(p), "succeed") {
 			return perform(ctx, p, progress)
 		}
+		began <- true
 		<-ctx.Done()
 		stopped <- context.Cause(ctx)
 		return nil, ctx.Err()
 	}}}})
 	id := l.submit(task{Do: "wait"}).ID
-	l.reach(id, job.Running)
+	<-began
 	cable.cut()
 	l.reach(id, job.Queued) // the server noticed
 	cable.mend()
@@ -343,13 +350,14 @@ func TestLostNetwork(t *testing.T) {
 func TestBriefLossOfNetwork(t *testing.T) {
 	l := newLab(t)
 	cable := newCable(t, l.q.ListenAddr().String())
-	finish := make(chan struct{})
+	began, finish := make(chan struct{}), make(chan struct{})
 	l.start("nats://"+cable.addr(), Config{Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: func(ctx context.Context, p json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
+		close(began)
 		<-finish
 		return perform(ctx, p, progress)
 	}}}})
 	id := l.submit(task{Do: "succeed", Input: 5}).ID
-	l.reach(id, job.Running)
+	<-began
 	cable.cut()
 	close(finish)
 	time.Sleep(testLease / 2)

@@ -1,0 +1,366 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The test binary is also what tests start as processes of their own, to kill
+// them: a node of a cluster, or a whole server.
+const (
+	nodeVariable   = "MEMORYMARK_TEST_NODE"
+	serverVariable = "MEMORYMARK_TEST_SERVER"
+)
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(nodeVariable) != "":
+		beNode(os.Getenv(nodeVariable))
+	case os.Getenv(serverVariable) != "":
+		beServer(os.Getenv(serverVariable))
+	}
+	os.Exit(m.Run())
+}
+
+// node is a server of a cluster, as a process.
+type node struct {
+	Name   string
+	Dir    string
+	Port   int
+	Route  int
+	Routes []string
+
+	process *exec.Cmd
+}
+
+// beNode is the process of a node. It does not return.
+func beNode(config string) {
+	var n node
+	if err := json.Unmarshal([]byte(config), &n); err != nil {
+		panic(err)
+	}
+	o := &server.Options{
+		ServerName: n.Name, Host: "127.0.0.1", Port: n.Port, JetStream: true, StoreDir: n.Dir, SyncAlways: true,
+		MaxPayload: 8 << 20, NoLog: true, NoSigs: true,
+		Cluster: server.ClusterOpts{Name: "memorymark-test", Host: "127.0.0.1", Port: n.Route},
+	}
+	for _, r := range n.Routes {
+		u, err := url.Parse(r)
+		if err != nil {
+			panic(err)
+		}
+		o.Routes = append(o.Routes, u)
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		panic(err)
+	}
+	s.Start()
+	s.WaitForShutdown()
+}
+
+func (n *node) start(t testing.TB) {
+	t.Helper()
+	config, err := json.Marshal(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.process = self(t, nodeVariable+"="+string(config))
+	if err := n.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// self returns this test binary as another process.
+func self(t testing.TB, variable string) *exec.Cmd {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(program)
+	c.Env = append(os.Environ(), variable)
+	c.Stderr = os.Stderr
+	return c
+}
+
+func (n *node) kill() {
+	n.process.Process.Kill()
+	n.process.Wait()
+}
+
+type cluster []*node
+
+// newCluster starts three nodes and waits until they have a leader.
+func newCluster(t testing.TB) cluster {
+	t.Helper()
+	ports := freePorts(t, 6)
+	dir := t.TempDir()
+	var c cluster
+	var routes []string
+	for i := range 3 {
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", ports[3+i]))
+	}
+	for i := range 3 {
+		name := fmt.Sprintf("n%d", i)
+		c = append(c, &node{Name: name, Dir: filepath.Join(dir, name), Port: ports[i], Route: ports[3+i], Routes: routes})
+	}
+	for _, n := range c {
+		n.start(t)
+		t.Cleanup(n.kill)
+	}
+	c.wait(t)
+	return c
+}
+
+func freePorts(t testing.TB, n int) []int {
+	t.Helper()
+	var ports []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+func (c cluster) url() string {
+	var urls []string
+	for _, n := range c {
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", n.Port))
+	}
+	return strings.Join(urls, ",")
+}
+
+// wait waits until every stream has all its replicas, up to date.
+func (c cluster) wait(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		if err := c.healthy(ctx); err == nil {
+			return
+		} else if ctx.Err() != nil {
+			t.Fatalf("the cluster does not get well: %v", err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func (c cluster) healthy(ctx context.Context) error {
+	for _, n := range c {
+		conn, err := nats.Connect(fmt.Sprintf("nats://127.0.0.1:%d", n.Port))
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		js, err := jetstream.New(conn)
+		if err != nil {
+			return err
+		}
+		once, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if _, err := js.AccountInfo(once); err != nil {
+			return err
+		}
+		streams := js.ListStreams(once)
+		for s := range streams.Info() {
+			if s.Cluster == nil || s.Cluster.Leader == "" {
+				return fmt.Errorf("%s has no leader", s.Config.Name)
+			}
+			for _, r := range s.Cluster.Replicas {
+				if !r.Current || r.Offline {
+					return fmt.Errorf("%s: %s is behind", s.Config.Name, r.Name)
+				}
+			}
+		}
+		if streams.Err() != nil {
+			return streams.Err()
+		}
+	}
+	return nil
+}
+
+func openCluster(t testing.TB, c cluster) *Queue {
+	t.Helper()
+	q, err := Open(t.Context(), Config{URL: c.url(), Lease: testLease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(q.Close)
+	return q
+}
+
+func TestConformanceCluster(t *testing.T) {
+	q := openCluster(t, newCluster(t))
+	info, err := q.queue.Info(t.Context())
+	if err != nil || info.Config.Replicas != clusterReplicas {
+		t.Fatalf("the queue has %d replicas, %v", info.Config.Replicas, err)
+	}
+	exercise(t, q)
+}
+
+// TestClusterLosesANode kills each node in turn, under load, and compares what
+// was acknowledged with what is there.
+func TestClusterLosesANode(t *testing.T) {
+	c := newCluster(t)
+	q := openCluster(t, c)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	load := startLoad(ctx, t, q)
+	for _, n := range c {
+		load.settle(t)
+		n.kill()
+		killed := time.Now()
+		submitted, finished := load.resume()
+		t.Logf("%s killed: a job was accepted after %v and one finished after %v", n.Name, submitted.Sub(killed).Round(time.Millisecond), finished.Sub(killed).Round(time.Millisecond))
+		n.start(t)
+		c.wait(t)
+	}
+	load.check(t)
+}
+
+// load submits jobs and does them, as fast as the engine lets it.
+type load struct {
+	q        *Queue
+	ctx      context.Context
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+	mu       sync.Mutex
+	accepted []string
+	finished atomic.Int64
+}
+
+func startLoad(ctx context.Context, t *testing.T, q *Queue) *load {
+	t.Helper()
+	l := &load{q: q}
+	l.ctx, l.stop = context.WithCancel(ctx)
+	link, err := q.Link(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		l.running.Go(func() { l.submit(i) })
+		l.running.Go(func() { l.work(link) })
+	}
+	t.Cleanup(l.stop)
+	return l
+}
+
+func (l *load) submit(stream int) {
+	for i := 0; l.ctx.Err() == nil; i++ {
+		j, _, err := l.q.Submit(l.ctx, Request{Card: "t4", Payload: json.RawMessage(fmt.Sprintf("[%d,%d]", stream, i))})
+		if err == nil {
+			l.mu.Lock()
+			l.accepted = append(l.accepted, j.ID)
+			l.mu.Unlock()
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (l *load) work(link *Link) {
+	for l.ctx.Err() == nil {
+		lease, err := link.Take(l.ctx, "t4")
+		if err != nil || lease == nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), patience)
+		if lease.Succeed(ctx, lease.Job().Payload) == nil {
+			l.finished.Add(1)
+		}
+		cancel()
+	}
+}
+
+func (l *load) count() (accepted int, finished int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.accepted), l.finished.Load()
+}
+
+// settle waits until the load flows.
+func (l *load) settle(t *testing.T) {
+	t.Helper()
+	accepted, finished := l.count()
+	for {
+		a, f := l.count()
+		if a >= accepted+20 && f >= finished+20 {
+			return
+		}
+		if l.ctx.Err() != nil {
+			t.Fatal("the load does not flow")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// resume waits until the load flows again, both at its beginning and at its
+// end, and says since when. What was under way does not count.
+func (l *load) resume() (submitted, done time.Time) {
+	time.Sleep(20 * time.Millisecond)
+	accepted, finished := l.count()
+	for l.ctx.Err() == nil {
+		a, f := l.count()
+		if submitted.IsZero() && a > accepted+2 {
+			submitted = time.Now()
+		}
+		if done.IsZero() && f > finished+2 {
+			done = time.Now()
+		}
+		if !submitted.IsZero() && !done.IsZero() {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return submitted, done
+}
+
+// check stops the load and fails if a job that was accepted is not there with
+// its result, in time.
+func (l *load) check(t *testing.T) {
+	t.Helper()
+	link, err := l.q.Link(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.stop()
+	l.running.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	rest := &load{q: l.q}
+	rest.ctx, rest.stop = context.WithCancel(ctx)
+	rest.running.Go(func() { rest.work(link) })
+	for _, id := range l.accepted {
+		j, err := l.q.Wait(ctx, id)
+		if err != nil || j.State != Succeeded {
+			t.Fatalf("job %s was accepted and is %+v, %v", id, j, err)
+		}
+		result, err := l.q.Result(ctx, id)
+		if err != nil || string(result) != string(j.Payload) {
+			t.Fatalf("result of %s: %s instead of %s, %v", id, result, j.Payload, err)
+		}
+	}
+	rest.stop()
+	rest.running.Wait()
+	t.Logf("all %d accepted jobs are there with their results", len(l.accepted))
+}

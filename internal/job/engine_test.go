@@ -1,0 +1,229 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const testToken = "let me in"
+
+func openForWorkers(t *testing.T) *Queue {
+	t.Helper()
+	return openEmbedded(t, func(c *Config) {
+		c.Listen = "127.0.0.1:0"
+		c.Authorize = func(token string) bool { return token == testToken }
+	})
+}
+
+func TestConfig(t *testing.T) {
+	for _, c := range []Config{{}, {Dir: "x", URL: "nats://y"}, {URL: "nats://y", Listen: ":1"}, {Dir: t.TempDir(), Listen: "nonsense"}} {
+		if q, err := Open(t.Context(), c); err == nil {
+			q.Close()
+			t.Errorf("opened %+v", c)
+		}
+	}
+}
+
+// A queue that was closed is found again as it was.
+func TestReopen(t *testing.T) {
+	dir := t.TempDir()
+	ctx := t.Context()
+	q, err := Open(ctx, Config{Dir: dir, Lease: testLease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for i := range 20 {
+		j, _, err := q.Submit(ctx, Request{Card: "t4", Payload: json.RawMessage(fmt.Sprint(i)), Labels: map[string]string{"n": fmt.Sprint(i % 3)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, j.ID)
+	}
+	if _, err := q.Cancel(ctx, ids[0], ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Delete(ctx, ids[0]); err != nil {
+		t.Fatal(err)
+	}
+	q.Close()
+	q = openEmbedded(t, func(c *Config) { c.Dir = dir })
+	page, err := q.List(ctx, Filter{})
+	if err != nil || page.Total != 19 {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	l, err := q.Link(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids[1:] {
+		lease, err := l.Take(ctx, "t4")
+		if err != nil || lease == nil || lease.Job().ID != id {
+			t.Fatalf("took %+v, %v, want %s", lease, err, id)
+		}
+	}
+}
+
+// TestFull fills a queue whose limit is lowered first.
+func TestFull(t *testing.T) {
+	q := openEmbedded(t)
+	info, err := q.queue.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.Config.MaxMsgs = 2
+	if _, err := q.js.UpdateStream(t.Context(), info.Config); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		_, _, err := q.Submit(t.Context(), Request{Card: "t4", Payload: json.RawMessage(fmt.Sprint(i))})
+		if full := errors.Is(err, ErrFull); full != (i == 2) || !full && err != nil {
+			t.Errorf("job %d: %v", i, err)
+		}
+	}
+	if page, err := q.List(t.Context(), Filter{}); err != nil || page.Total != 2 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// Workers come by HTTP, through one port that is also the server's.
+func TestJoinByHTTP(t *testing.T) {
+	q := openForWorkers(t)
+	mux := http.NewServeMux()
+	mux.Handle("GET "+WorkerPath, q.Handler())
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	l, err := Join(ctx, JoinConfig{URL: s.URL, Token: testToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if l.Lease() != testLease {
+		t.Errorf("the lease is %v", l.Lease())
+	}
+	b := &bench{T: t, ctx: ctx, q: q, card: "t4"}
+	j := b.submit(`{}`)
+	b.must(b.take(l).Succeed(ctx, json.RawMessage("1")))
+	if got := b.get(j.ID); got.State != Succeeded {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestJoinRefused(t *testing.T) {
+	q := openForWorkers(t)
+	address := "nats://" + q.ListenAddr().String()
+	for name, c := range map[string]JoinConfig{
+		"no token": {URL: address}, "wrong token": {URL: address, Token: "x"},
+		"no scheme": {URL: "host:5001"}, "nobody there": {URL: "nats://127.0.0.1:1", Token: testToken},
+	} {
+		if l, err := Join(t.Context(), c); err == nil {
+			l.Close()
+			t.Errorf("%s: joined", name)
+		}
+	}
+	for _, user := range []string{"", ownerName, "worker-", "worker-*", "worker-x.>", workerName + strings.Repeat("0", 25) + ">"} {
+		if conn, err := nats.Connect(address, nats.UserInfo(user, testToken)); err == nil {
+			conn.Close()
+			t.Errorf("%q came in with a worker's token", user)
+		}
+	}
+	closed := openEmbedded(t)
+	answer := httptest.NewRecorder()
+	closed.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, WorkerPath, nil))
+	if answer.Code != http.StatusNotFound {
+		t.Errorf("a queue that lets nobody in answers %d", answer.Code)
+	}
+}
+
+// TestWorkerRights tries, with a worker's connection, what a worker must not.
+func TestWorkerRights(t *testing.T) {
+	q := openForWorkers(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	b := &bench{T: t, ctx: ctx, q: q, card: "t4"}
+	j := b.submit(`{}`)
+	l, err := Join(ctx, JoinConfig{URL: "nats://" + q.ListenAddr().String(), Token: testToken})
+	b.must(err)
+	defer l.Close()
+	var refused atomic.Int64
+	l.conn.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			refused.Add(1)
+		}
+	})
+	brief := func(f func(context.Context) error) func() error {
+		return func() error {
+			ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+			defer cancel()
+			return f(ctx)
+		}
+	}
+	other := newID(time.Now()).String()
+	for name, try := range map[string]func() error{
+		"submit a job": brief(func(ctx context.Context) error {
+			_, err := l.js.Publish(ctx, subjectOf("t4", "k"), []byte(j.ID))
+			return err
+		}),
+		"delete the queue":   brief(func(ctx context.Context) error { return l.js.DeleteStream(ctx, queueStream) }),
+		"delete the history": brief(func(ctx context.Context) error { return l.js.DeleteKeyValue(ctx, recordBucket) }),
+		"list the streams": brief(func(ctx context.Context) error {
+			names := l.js.StreamNames(ctx)
+			for range names.Name() { //nolint:revive // only the error matters
+			}
+			return names.Err()
+		}),
+		"read the history": brief(func(ctx context.Context) error {
+			_, err := l.records.Keys(ctx)
+			return err
+		}),
+		"read a record by number": brief(func(ctx context.Context) error {
+			_, err := l.conn.RequestWithContext(ctx, "$JS.API.DIRECT.GET.KV_"+recordBucket, []byte(`{"seq":1}`))
+			return err
+		}),
+		"read a result": brief(func(ctx context.Context) error {
+			_, err := l.results.Get(ctx, resultKey(j.ID, 1))
+			return err
+		}),
+		"read events": brief(func(ctx context.Context) error {
+			_, err := l.js.OrderedConsumer(ctx, eventStream, jetstream.OrderedConsumerConfig{})
+			return err
+		}),
+		"make a consumer":           brief(func(ctx context.Context) error { return createConsumer(ctx, l.js, "l4", testLease) }),
+		"speak for another worker":  brief(func(ctx context.Context) error { _, err := l.workers.PutString(ctx, other, "{}"); return err }),
+		"cancel a job by message":   brief(func(ctx context.Context) error { return l.conn.Publish(cancelSubject+j.ID, nil) }),
+		"hear others' answers":      func() error { return hear(l, inboxOf(other)+".>") },
+		"hear everything":           func() error { return hear(l, ">") },
+		"hear all events":           func() error { return hear(l, eventSubject+"*") },
+		"hear the engine's matters": func() error { return hear(l, "$SYS.>") },
+	} {
+		before := refused.Load()
+		err := try()
+		b.must(l.conn.FlushWithContext(ctx))
+		b.eventually(name+" is refused", func() bool { return refused.Load() > before })
+		if err == nil && !strings.HasPrefix(name, "hear") && !strings.HasPrefix(name, "cancel") {
+			t.Errorf("a worker could %s", name)
+		}
+	}
+	if got := b.get(j.ID); got.State != Queued {
+		t.Errorf("the job is %+v", got)
+	}
+	b.must(b.take(l).Succeed(ctx, json.RawMessage("1"))) // what a worker must be able to do
+}
+
+func hear(l *Link, subject string) error {
+	_, err := l.conn.Subscribe(subject, func(*nats.Msg) {})
+	return err
+}
