@@ -4,11 +4,22 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"io"
+	"math/big"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // serve runs memorymark serve in this process and returns its address. The
@@ -91,4 +102,88 @@ func TestServeAnalyses(t *testing.T) {
 			t.Error(text)
 		}
 	})
+}
+
+// Beyond loopback the server asks for a token, and does not start without one.
+func TestServeNeedsTokens(t *testing.T) {
+	data := t.TempDir()
+	var stderr bytes.Buffer
+	code := Run(context.Background(), []string{"serve", "--listen", "0.0.0.0:0", "--data", data}, strings.NewReader(""), io.Discard, &stderr)
+	if code != exitUsage || !strings.Contains(stderr.String(), "memorymark token create") {
+		t.Fatalf("%d: %s", code, stderr.String())
+	}
+	var secret bytes.Buffer
+	if code := Run(context.Background(), []string{"token", "create", "me", "--data", data}, strings.NewReader(""), &secret, &stderr); code != exitOK {
+		t.Fatal(stderr.String())
+	}
+	url := serve(t, "--data", data, "--listen", "0.0.0.0:0")
+	_, port, _ := strings.Cut(strings.TrimPrefix(url, "http://["), "]:")
+	if port == "" {
+		_, port, _ = strings.Cut(strings.TrimPrefix(url, "http://"), ":")
+	}
+	for header, status := range map[string]int{"": http.StatusUnauthorized, "Bearer " + strings.TrimSpace(secret.String()): http.StatusOK} {
+		r, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:"+port+"/v1/models", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", header)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != status {
+			t.Errorf("with %q: %s", header, answer.Status)
+		}
+	}
+	if def := newServe(&env{}).Flags().Lookup("listen").DefValue; !strings.HasPrefix(def, "127.0.0.1:") {
+		t.Errorf("it listens on %s", def)
+	}
+}
+
+func TestServeTLS(t *testing.T) {
+	folder := t.TempDir()
+	cert, key := writeCertificate(t, folder)
+	url := serve(t, "--tls-cert", cert, "--tls-key", key)
+	pool := x509.NewCertPool()
+	data, err := os.ReadFile(cert)
+	if err != nil || !pool.AppendCertsFromPEM(data) {
+		t.Fatal(err)
+	}
+	for version, ok := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
+		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: version, MaxVersion: version}}}
+		r, err := c.Get(url + "/health")
+		if (err == nil) != ok {
+			t.Errorf("TLS %x: %v", version, err)
+		}
+		if err == nil {
+			r.Body.Close()
+		}
+		c.CloseIdleConnections()
+	}
+}
+
+// writeCertificate writes a certificate for this machine and its key.
+func writeCertificate(t *testing.T, folder string) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
 }

@@ -36,7 +36,10 @@ func startEngine(c Config) (*engine, error) {
 		NoLog:      true, NoSigs: true, DisableJetStreamBanner: true,
 		DontListen: c.Listen == "",
 		// A loopback listener of websockets, which Handler passes workers on to.
-		Websocket:                  server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true},
+		// A page in this machine's browser could find it; workers send no origin.
+		Websocket: server.WebsocketOpts{
+			Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true, AllowedOrigins: []string{"https://nobody.invalid"},
+		},
 		CustomClientAuthentication: &doorkeeper{secret: e.secret, authorize: c.Authorize},
 	}
 	if c.Authorize == nil {

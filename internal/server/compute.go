@@ -28,6 +28,8 @@ type compute struct {
 	metrics *metrics
 	cores   chan struct{}
 
+	most int // that may wait
+
 	mu      sync.Mutex
 	answers map[string]*list.Element // of *answer
 	recent  *list.List               // the latest used first
@@ -44,7 +46,7 @@ type answer struct {
 
 func newCompute(m *metrics) *compute {
 	return &compute{
-		metrics: m, cores: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		metrics: m, most: mostWaiting, cores: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		answers: make(map[string]*list.Element), recent: list.New(),
 	}
 }
@@ -73,7 +75,7 @@ func (c *compute) find(key string, do func() (any, error)) (*answer, error) {
 		c.metrics.answers.WithLabelValues("remembered").Inc()
 		return e.Value.(*answer), nil
 	}
-	if c.waiting >= mostWaiting {
+	if c.waiting >= c.most {
 		c.metrics.answers.WithLabelValues("refused").Inc()
 		return nil, errBusy
 	}

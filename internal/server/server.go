@@ -131,13 +131,17 @@ const (
 	stopTime = 15 * time.Second
 )
 
-// Serve answers requests until the context ends, then lets those under way
-// finish.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	h := &http.Server{
+func (s *Server) httpServer() *http.Server {
+	return &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // strangers' broken connections
 	}
+}
+
+// Serve answers requests until the context ends, then lets those under way
+// finish.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := s.httpServer()
 	go s.expire(ctx)
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(l) }()

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ type client struct {
 	base string
 	http *http.Client
 	s    *Server
+
+	close func() // returns when every request was answered and logged
 }
 
 // start runs a server with some options.
@@ -36,11 +39,12 @@ func start(t *testing.T, change ...func(*Options)) *client {
 	t.Helper()
 	s := newServer(t, change...)
 	h := httptest.NewServer(s)
-	t.Cleanup(func() {
+	shut := sync.OnceFunc(func() {
 		s.stop()
 		h.Close()
 	})
-	return &client{t, h.URL, &http.Client{Timeout: 30 * time.Second}, s}
+	t.Cleanup(shut)
+	return &client{t, h.URL, &http.Client{Timeout: 30 * time.Second}, s, shut}
 }
 
 // newServer makes a server with a queue and nobody to work on it.
@@ -176,7 +180,7 @@ func TestServeStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- s.Serve(ctx, l) }()
-	c := &client{t, "http://" + l.Addr().String(), http.DefaultClient, s}
+	c := &client{t, "http://" + l.Addr().String(), http.DefaultClient, s, nil}
 	for c.get("/ready").StatusCode != http.StatusOK { // the history is loaded in the background
 		time.Sleep(time.Millisecond)
 	}
