@@ -140,6 +140,7 @@ type request struct {
 	Transformers bool   `json:"transformers,omitempty"`
 	ModelType    string `json:"model_type,omitempty"`
 	Architecture string `json:"architecture,omitempty"`
+	Spares       int    `json:"spares,omitempty"`
 
 	// prepare and probe
 	Device  string  `json:"device,omitempty"`

@@ -22,6 +22,10 @@ type Options struct {
 	Workload *workload.Workload // whose model will be probed,
 	User     *UserModel         // or a user's own
 
+	// Spares are processes that open the device while PyTorch is imported, for
+	// the first probes. Each takes a context's memory until then.
+	Spares int
+
 	// Transcript, if not nil, gets every line of the protocol: "> " before what
 	// was sent, "< " before what came back.
 	Transcript io.Writer
@@ -123,7 +127,7 @@ func (s *Session) greet(ctx context.Context, greeting chan message) error {
 func (s *Session) prepare(ctx context.Context, o Options) error {
 	ctx, stop := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("importing PyTorch took too long"))
 	defer stop()
-	r := request{Type: "prepare", Device: o.Device, Timeout: prepareTimeout.Seconds(), Transformers: o.User == nil}
+	r := request{Type: "prepare", Device: o.Device, Timeout: prepareTimeout.Seconds(), Transformers: o.User == nil, Spares: o.Spares}
 	if o.User == nil && o.Workload != nil {
 		r.ModelType, r.Architecture = o.Workload.Config.ModelType, o.Workload.Config.Architecture
 		r.Transformers = r.ModelType != "lm"

@@ -69,6 +69,41 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// TestSpares holds that a spare process answers as a fresh one does, and that
+// none outlives the session.
+func TestSpares(t *testing.T) {
+	w := tiny(t)
+	s := start(t, Options{Workload: w, Spares: 2})
+	group := s.link.(*process).cmd.Process.Pid
+	waiting := descendants(t, group)
+	if len(waiting) != 2 {
+		t.Errorf("%d processes wait, want 2", len(waiting))
+	}
+	var peaks []Peaks
+	for range 2 {
+		r, err := s.Probe(context.Background(), Probe{Workload: w, Batches: []int64{4}, Steps: 2}, nil)
+		if err != nil || r.Outcomes[0].Failure != nil {
+			t.Fatal(r, err)
+		}
+		peaks = append(peaks, r.Outcomes[0].Peaks())
+	}
+	r, err := s.Probe(context.Background(), Probe{Workload: w, Batches: []int64{4}, Steps: 2}, nil)
+	if err != nil || r.Outcomes[0].Peaks() != peaks[0] || peaks[1] != peaks[0] {
+		t.Errorf("spares took %v, a fresh process %v, %v", peaks, r, err)
+	}
+	// One that is left over ends with the session, and one that died is no loss.
+	again := start(t, Options{Workload: w, Spares: 2})
+	left := descendants(t, again.link.(*process).cmd.Process.Pid)
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range left {
+		if running(pid) {
+			t.Errorf("spare %d outlives the session", pid)
+		}
+	}
+}
+
 func TestProbeLimit(t *testing.T) {
 	w := tiny(t)
 	s := start(t, Options{Workload: w})

@@ -5,6 +5,7 @@ lines and reads what they measured; which batches to try is decided there.
 
   protocol    lines of JSON, and what each side may say
   nursery     the parent: imports once, touches no device, forks a child a probe
+  imports     what is imported, once
   child       a fresh process that runs one probe and reports as it goes
   probe       the steps of a probe and what is read off the device
   devices     CUDA, MPS and CPU: peaks, limits, synchronisation

@@ -8,13 +8,14 @@ import json
 import os
 import signal
 import sys
-from typing import Any
+from typing import Any, Callable
 
-from . import failure, protocol
+from . import failure, imports, protocol
 
 
-def fork(request: dict[str, Any], close: list[int]) -> tuple[int, int]:
-    """Starts a child with all that is imported; its process id and its pipe."""
+def fork(work: Callable[[int], None], close: list[int]) -> tuple[int, int]:
+    """Starts a child with all that is imported, which works with its end of a
+    pipe; its process id and our end."""
     read, write = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -28,7 +29,7 @@ def fork(request: dict[str, Any], close: list[int]) -> tuple[int, int]:
             os.setsid()  # a group of its own, to be killed as one
             for signum in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(signum, signal.SIG_DFL)
-            run(request, write)
+            work(write)
             status = 0
         finally:
             sys.stdout.flush()
@@ -36,6 +37,22 @@ def fork(request: dict[str, Any], close: list[int]) -> tuple[int, int]:
             os._exit(status)  # no exit handlers of the parent
     os.close(write)
     return pid, read
+
+
+def wait_for_request(prepare: dict[str, Any], read: int, write: int) -> None:
+    """Imports by itself, opens the device, and waits. Nothing is allocated
+    there yet: what is measured later is a fresh process all the same."""
+    try:
+        imports.load(prepare)
+        from . import devices
+
+        devices.open_device(prepare["device"], None).synchronize()
+    except Exception:
+        pass  # the request will meet it again, and report it
+    with os.fdopen(read, "rb") as requests:
+        line = requests.readline()
+    if line:
+        run(json.loads(line), write)
 
 
 def spawn(request: dict[str, Any]) -> tuple[int, int]:

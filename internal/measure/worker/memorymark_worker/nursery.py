@@ -6,6 +6,8 @@ killed it, and none outlives the pipe to MemoryMark.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import platform
 import selectors
@@ -15,7 +17,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from . import child, failure, protocol
+from . import child, failure, imports, protocol
 from .protocol import Message, Reader
 
 
@@ -32,6 +34,15 @@ class Running:
     killed: str = ""  # why we killed it
 
 
+@dataclass
+class Spare:
+    """A child that waits for its request."""
+
+    pid: int
+    requests: int
+    answers: int
+
+
 class Nursery:
     def __init__(self, requests: int, answers: int) -> None:
         for fd in (requests, answers):
@@ -39,6 +50,7 @@ class Nursery:
         self.requests = Reader(requests)
         self.answers = answers
         self.children: dict[int, Running] = {}  # by file descriptor
+        self.spares: list[Spare] = []
         self.selector = selectors.DefaultSelector()
         self.selector.register(requests, selectors.EVENT_READ)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # MemoryMark says when to stop
@@ -57,6 +69,8 @@ class Nursery:
         finally:
             for running in list(self.children.values()):
                 self.kill(running, "the end")
+            for spare in self.spares:
+                kill_group(spare.pid)
 
     def send(self, message: Message) -> None:
         protocol.send(self.answers, message)
@@ -94,33 +108,52 @@ class Nursery:
         began = time.perf_counter()
         answer: Message = {"type": "ready", "id": message["id"]}
         try:
-            import torch
+            import torch  # noqa: F401  what follows can begin with it
 
-            answer["torch"] = torch.__version__
             self.start({"type": "look", "id": message["look_id"], "device": message["device"], "timeout_seconds": message["timeout_seconds"]})
-            if message.get("transformers"):
-                import transformers
-
-                answer["transformers"] = transformers.__version__
-            if message.get("model_type"):
-                from . import catalog
-
-                catalog.prepare(message["model_type"], message["architecture"])
-            from . import probe  # noqa: F401  imported once, for all children
+            for _ in range(message.get("spares", 0)):
+                self.start_spare(message)
+            answer.update(imports.load(message))
         except Exception as error:
             answer = {"type": "failed", "id": message["id"], "failure": describe_import(error)}
         answer["seconds"] = round(time.perf_counter() - began, 3)
         self.send(answer)
 
     def start(self, message: Message) -> None:
-        if sys.platform == "darwin" or message.get("spawn"):
-            pid, fd = child.spawn(message)
-        else:
-            pid, fd = child.fork(message, [self.requests.fd, self.answers, *self.children])
+        pid, fd = self.take_spare(message) or self.new_child(message)
         now = time.monotonic()
         self.children[fd] = Running(message["id"], pid, Reader(fd), now, now + message["timeout_seconds"])
         self.selector.register(fd, selectors.EVENT_READ)
         self.send({"type": "started", "id": message["id"], "pid": pid})
+
+    def new_child(self, message: Message) -> tuple[int, int]:
+        if sys.platform == "darwin" or message.get("spawn"):
+            return child.spawn(message)
+        return child.fork(lambda write: child.run(message, write), self.not_for_children())
+
+    def not_for_children(self) -> list[int]:
+        pipes = [fd for spare in self.spares for fd in (spare.answers, spare.requests)]
+        return [self.requests.fd, self.answers, *self.children, *pipes]
+
+    def start_spare(self, prepare: Message) -> None:
+        """Starts a child that gets its request later. While we import, it does
+        too, and opens the device, which takes as long as some steps."""
+        if sys.platform == "darwin":
+            return
+        read, write = os.pipe()
+        work = functools.partial(child.wait_for_request, prepare, read)
+        pid, answers = child.fork(work, [*self.not_for_children(), write])
+        os.close(read)
+        self.spares.append(Spare(pid, write, answers))
+
+    def take_spare(self, message: Message) -> Optional[tuple[int, int]]:
+        if message["type"] != "probe" or not self.spares:
+            return None
+        spare = self.spares.pop()
+        with contextlib.suppress(BrokenPipeError):  # its death is seen at its answer
+            protocol.send(spare.requests, message)
+        os.close(spare.requests)
+        return spare.pid, spare.answers
 
     def relay(self, running: Running) -> None:
         """Passes on what a child says, whole lines only."""

@@ -1,0 +1,23 @@
+"""What is imported before anything is measured. It touches no device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def load(prepare: dict[str, Any]) -> dict[str, str]:
+    """Imports what a "prepare" message asks for; the versions that were found."""
+    import torch
+
+    versions = {"torch": torch.__version__}
+    if prepare.get("transformers"):
+        import transformers
+
+        versions["transformers"] = transformers.__version__
+    if prepare.get("model_type"):
+        from . import catalog
+
+        catalog.prepare(prepare["model_type"], prepare["architecture"])
+    from . import probe  # noqa: F401
+
+    return versions
