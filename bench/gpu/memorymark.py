@@ -35,8 +35,8 @@ def find(binary: str, workload: Workload, timeout: float) -> Result:
 
 def read(output: dict[str, Any]) -> Result:
     """What is compared of its answer. The clock of its search starts after the imports, as the others' does, and stops
-    when the answer is confirmed; the probes that only time steps come after."""
-    probes = [probe for probe in output["probes"] if probe["purpose"] != "time"]
+    when the answer is confirmed; what only looks at the present batch, or times steps, comes after."""
+    probes = [probe for probe in output["probes"] if probe["purpose"] in ("confirm", "guide")]
     return {
         "answer": output["optimal_batch_size"],
         "seconds": output["seconds"]["search"],

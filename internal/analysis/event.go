@@ -21,7 +21,7 @@ const (
 // Event is something that happened while an analysis measured.
 type Event struct {
 	Kind      Kind              `json:"kind"`
-	Purpose   string            `json:"purpose,omitempty"` // of the probe: confirm, guide or time
+	Purpose   string            `json:"purpose,omitempty"` // of the probe: confirm, guide, current or time
 	Batch     int64             `json:"batch_size,omitempty"`
 	Step      int               `json:"step,omitempty"` // from 1
 	Success   *bool             `json:"success,omitempty"`
@@ -53,6 +53,7 @@ func (e Event) String() string {
 var purposeText = map[string]string{
 	confirming: fmt.Sprintf("%d full steps in a fresh process", confirmSteps),
 	guiding:    "how memory grows",
+	looking:    "the present batch",
 	timing:     "how fast it is",
 }
 

@@ -10,6 +10,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
+	"memorymark/internal/predict"
 	"memorymark/internal/search"
 )
 
@@ -35,7 +36,7 @@ const confirmSteps = 3
 type Probe struct {
 	measure.Outcome
 	Success     bool    `json:"success"`
-	Purpose     string  `json:"purpose"` // confirm, guide or time
+	Purpose     string  `json:"purpose"` // confirm, guide, current or time
 	Retries     int64   `json:"retries"`
 	HostPeak    int64   `json:"host_peak_bytes,omitempty"`
 	WallSeconds float64 `json:"wall_seconds"` // of the whole process
@@ -45,6 +46,7 @@ type Probe struct {
 const (
 	confirming = "confirm"
 	guiding    = "guide"
+	looking    = "current" // at the present batch
 	timing     = "time"
 )
 
@@ -158,6 +160,15 @@ func (b *bench) setLimit(d measure.Device) error {
 
 // roomBeside is what a process takes beside its limit, generously.
 const roomBeside = 2 << 30
+
+// Spares is how many processes may open this machine's card ahead of a
+// request's first probes.
+func Spares(r Request) int {
+	if limit := predict.Limit(r.Workload, r.Card) - r.Reserve; r.Workload.LimitGiB > 0 && 2*(limit+roomBeside) <= r.Card.Usable() {
+		return 2
+	}
+	return 0
+}
 
 // together reports whether two probes may run at once: under a limit that
 // leaves room on the card for both, so that neither can feel the other.

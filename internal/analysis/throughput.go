@@ -22,7 +22,7 @@ func (b *bench) speeds(ctx context.Context, largest int64) (map[int64]Probe, err
 	speeds := make(map[int64]Probe)
 	current := b.Workload.Batch
 	if b.NoTiming {
-		_, err := b.probe(ctx, guiding, measure.Probe{Batches: []int64{current}, Steps: 2})
+		_, err := b.probe(ctx, looking, measure.Probe{Batches: []int64{current}, Steps: 2})
 		return speeds, err
 	}
 	batches := between(min(current, largest), largest)

@@ -124,10 +124,11 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 	}
 	if wanted {
 		m := analysis.Measurement{User: user, MaxProbes: f.maxProbes, NoTiming: f.noTiming, Progress: e.liveEvents()}
+		spares := 0
 		if user == nil {
-			m.Ahead = analysis.LookAhead(*r)
+			m.Ahead, spares = analysis.LookAhead(*r), analysis.Spares(*r)
 		}
-		if m.Session, err = f.session(ctx, e, w, user); err != nil {
+		if m.Session, err = f.session(ctx, e, w, user, spares); err != nil {
 			return nil, err
 		}
 		if m.Session != nil {

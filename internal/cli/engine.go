@@ -98,8 +98,9 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 }
 
 // session opens a session to measure with, nil if that is not possible and the
-// answer is to be predicted after all. It is closed by close.
-func (f *engineFlags) session(ctx context.Context, e *env, w *workload.Workload, user *measure.UserModel) (*measure.Session, error) {
+// answer is to be predicted after all. Spares are processes that open the
+// device ahead. It is closed by close.
+func (f *engineFlags) session(ctx context.Context, e *env, w *workload.Workload, user *measure.UserModel, spares int) (*measure.Session, error) {
 	kind := "user"
 	if user == nil {
 		kind = w.Config.Architecture
@@ -111,7 +112,7 @@ func (f *engineFlags) session(ctx context.Context, e *env, w *workload.Workload,
 	if err != nil {
 		return f.unable(e, err)
 	}
-	o := measure.Options{Python: python, Device: f.device, Timeout: f.timeout, Workload: w, User: user}
+	o := measure.Options{Python: python, Device: f.device, Timeout: f.timeout, Workload: w, User: user, Spares: spares}
 	if f.transcript != "" {
 		if f.lines == nil {
 			if f.lines, err = os.Create(f.transcript); err != nil {
@@ -142,7 +143,7 @@ var deviceName = regexp.MustCompile(`^(auto|cuda(:[0-9]+)?|mps|cpu)$`)
 // wanted decides whether to measure.
 func (f *engineFlags) wanted(ctx context.Context, e *env, w *workload.Workload, user *measure.UserModel) (bool, error) {
 	if !deviceName.MatchString(f.device) {
-		return false, badUsage("", "--device %q: it must be cuda, cuda:1, mps, cpu or auto", f.device)
+		return false, badUsage("", "--device is %q; it must be cuda, cuda:1, mps, cpu or auto", f.device)
 	}
 	switch {
 	case f.engine == predictedEngine && user != nil:
@@ -152,7 +153,7 @@ func (f *engineFlags) wanted(ctx context.Context, e *env, w *workload.Workload, 
 	case f.engine == measuredEngine, user != nil:
 		return true, nil
 	case f.engine != autoEngine:
-		return false, badUsage("", "--engine %q: it must be predicted, measured or auto", f.engine)
+		return false, badUsage("", "--engine is %q; it must be predicted, measured or auto", f.engine)
 	case f.device != autoEngine:
 		return true, nil
 	}

@@ -14,7 +14,7 @@ import (
 
 type profileFlags struct {
 	*studyFlags
-	*engineFlag
+	*engineFlags
 	*stepFlags
 	profileType string
 	mixed       bool
@@ -36,10 +36,13 @@ func newProfile(e *env) *cobra.Command {
 			"  memorymark profile --model-size xl --use-mixed-precision --dtype bf16 --output xl.pickle\n" +
 			"  memorymark profile --model gpt2 --context-length 1024 --batch-size 8 --profile-type forward",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.run(c, e) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			defer f.close()
+			return f.run(c, e)
+		},
 	}
 	f.studyFlags = addStudyFlags(c, profileKeys...)
-	f.engineFlag = addEngineFlag(c)
+	f.engineFlags = addEngineFlags(c)
 	f.stepFlags = addStepFlags(c, 5, 10)
 	flags := c.Flags()
 	flags.StringVar(&f.model, "model", "", "an `id` of memorymark models, or a path to a config.json, instead of --model-size")
@@ -51,11 +54,11 @@ func newProfile(e *env) *cobra.Command {
 }
 
 func (f *profileFlags) run(c *cobra.Command, e *env) error {
-	profiler, err := f.profiler()
+	cell, err := f.cell(c, e)
 	if err != nil {
 		return err
 	}
-	cell, err := f.cell(c, e)
+	profiler, err := f.profiler(c.Context(), e, cell)
 	if err != nil {
 		return err
 	}

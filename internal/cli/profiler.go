@@ -1,28 +1,30 @@
 package cli
 
 import (
-	"github.com/spf13/cobra"
+	"context"
 
+	"memorymark/internal/analysis"
 	"memorymark/internal/study"
 )
 
-// engineFlag says whether to measure or to predict.
-type engineFlag struct{ engine string }
-
-func addEngineFlag(c *cobra.Command) *engineFlag {
-	f := &engineFlag{}
-	c.Flags().StringVar(&f.engine, "engine", "auto", "`how`: measured, predicted, or auto, which measures where it can")
-	return f
-}
-
-// profiler returns who profiles the cells of a study.
-func (f *engineFlag) profiler() (study.Profiler, error) {
-	switch f.engine {
-	case "auto", study.Predicted:
-		return study.Predictor{}, nil
-	case study.Measured:
-		return nil, badUsage("use --engine predicted", "--engine measured: this version measures no studies yet")
-	default:
-		return nil, badUsage("", "--engine is %q; it must be auto, predicted or measured", f.engine)
+// profiler returns who profiles the cells of a study: this machine's GPU, or a
+// prediction. The first cell says what to import.
+func (f *engineFlags) profiler(ctx context.Context, e *env, first study.Cell) (study.Profiler, error) {
+	if f.device = first.Device; f.device == "" || f.device == "cuda" {
+		f.device = autoEngine // the usual one, wherever it is found
 	}
+	wanted, err := f.wanted(ctx, e, first.Workload, nil)
+	if err != nil {
+		return nil, err
+	}
+	if wanted {
+		session, err := f.session(ctx, e, first.Workload, nil, 0)
+		if err != nil {
+			return nil, err
+		}
+		if session != nil {
+			return &analysis.Profiler{Session: session}, nil
+		}
+	}
+	return study.Predictor{}, nil
 }

@@ -20,7 +20,7 @@ import (
 )
 
 type reportFlags struct {
-	*engineFlag
+	*engineFlags
 	*stepFlags
 	sizes, contexts string
 	batch           string
@@ -52,9 +52,12 @@ func newReport(e *env) *cobra.Command {
 			"  memorymark report --model-size small,xl --context-length 128,512 --gpu a100-80gb\n" +
 			"  memorymark report --output study --dtype fp16",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.run(c, e) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			defer f.close()
+			return f.run(c, e)
+		},
 	}
-	f.engineFlag = addEngineFlag(c)
+	f.engineFlags = addEngineFlags(c)
 	f.stepFlags = addStepFlags(c, 5, 1)
 	flags := c.Flags()
 	flags.StringVar(&f.sizes, "model-size", "2.7B", "`sizes` of the plain language model, with commas between")
@@ -67,10 +70,6 @@ func newReport(e *env) *cobra.Command {
 }
 
 func (f *reportFlags) run(c *cobra.Command, e *env) error {
-	profiler, err := f.profiler()
-	if err != nil {
-		return err
-	}
 	plan, err := f.plan(c.Context(), e)
 	if err != nil {
 		return err
@@ -80,6 +79,10 @@ func (f *reportFlags) run(c *cobra.Command, e *env) error {
 		return badWorkload(c, err)
 	}
 	if err := makeFolder(f.folder); err != nil {
+		return err
+	}
+	profiler, err := f.profiler(c.Context(), e, cells[0])
+	if err != nil {
 		return err
 	}
 	results, err := f.profile(c.Context(), e, profiler, plan, cells)
@@ -106,7 +109,7 @@ func (f *reportFlags) plan(ctx context.Context, e *env) (*study.Plan, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	p := &study.Plan{Device: f.device, Warmup: f.warmup, Steps: f.steps}
+	p := &study.Plan{Device: f.stepFlags.device, Warmup: f.warmup, Steps: f.steps}
 	for _, size := range split(f.sizes) {
 		model, err := study.ModelOf(size)
 		if err != nil {

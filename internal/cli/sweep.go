@@ -15,7 +15,7 @@ import (
 )
 
 type sweepFlags struct {
-	*engineFlag
+	*engineFlags
 	*stepFlags
 	set     *pflag.FlagSet
 	outputs []string
@@ -39,9 +39,12 @@ func newSweep(e *env) *cobra.Command {
 			"  memorymark sweep --model-size small,xl --context-length 128,256,512,1024 -o contexts.svg\n" +
 			"  memorymark sweep --model gpt2 --batch 1,2,4,8,16 --checkpointing false,true --format markdown",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.run(c, e) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			defer f.close()
+			return f.run(c, e)
+		},
 	}
-	f.engineFlag = addEngineFlag(c)
+	f.engineFlags = addEngineFlags(c)
 	f.stepFlags = addStepFlags(c, 5, 1)
 	f.addAxes(c)
 	flags := c.Flags()
@@ -81,10 +84,6 @@ func (f *sweepFlags) addAxes(c *cobra.Command) {
 }
 
 func (f *sweepFlags) run(c *cobra.Command, e *env) error {
-	profiler, err := f.profiler()
-	if err != nil {
-		return err
-	}
 	if err := f.checkOutputs(); err != nil {
 		return err
 	}
@@ -94,6 +93,11 @@ func (f *sweepFlags) run(c *cobra.Command, e *env) error {
 	}
 	points := grid.Points()
 	cells, err := f.cells(c, e, points)
+	if err != nil {
+		return err
+	}
+	first := cells[slices.IndexFunc(cells, func(c study.Cell) bool { return c.Err == nil })]
+	profiler, err := f.profiler(c.Context(), e, first)
 	if err != nil {
 		return err
 	}

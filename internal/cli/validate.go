@@ -46,7 +46,7 @@ func validates(e *env, c *cobra.Command, check func(context.Context, *workload.W
 			return badWorkload(c, err)
 		}
 		m := analysis.Measurement{User: user, Progress: e.liveEvents()}
-		if m.Session, err = f.session(c.Context(), e, w, user); err != nil {
+		if m.Session, err = f.session(c.Context(), e, w, user, 0); err != nil {
 			return err
 		}
 		verdict, err := check(c.Context(), w, m)
