@@ -2,29 +2,18 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"memorymark/internal/bytesize"
-	"memorymark/internal/job"
-	"memorymark/internal/measure"
 	"memorymark/internal/server"
-	"memorymark/internal/snapshotstore"
-	"memorymark/internal/token"
 	"memorymark/internal/worker"
-	"memorymark/web"
 )
 
 // serveFlags say what the server offers and to whom.
@@ -105,6 +94,17 @@ type serving struct {
 }
 
 func (f *serveFlags) run(ctx context.Context, e *env) error {
+	return f.serve(ctx, e, func(_ *server.Server, url string) error {
+		return e.print(serving{url}, func(w io.Writer, _ int) error {
+			_, err := fmt.Fprintf(w, "MemoryMark is at %s\n", url)
+			return err
+		})
+	})
+}
+
+// serve opens everything, tells that it is there, and answers until the
+// context ends.
+func (f *serveFlags) serve(ctx context.Context, e *env, tell func(s *server.Server, url string) error) error {
 	log, err := f.logger(e.stderr)
 	if err != nil {
 		return err
@@ -118,32 +118,27 @@ func (f *serveFlags) run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := f.jobs(ctx, opts.Tokens, log)
-	if err != nil {
-		return err
-	}
-	defer jobs.Close()
-	opts.Jobs = jobs
 	if opts.Snapshots, err = f.snapshots(); err != nil {
 		return err
 	}
+	if opts.Jobs, err = f.jobs(ctx, opts.Tokens, log); err != nil {
+		return err
+	}
+	defer opts.Jobs.Close()
 	s, err := server.New(opts)
 	if err != nil {
 		return badUsage("", "%w", err)
 	}
-	err = e.print(serving{url}, func(w io.Writer, _ int) error {
-		_, err := fmt.Fprintf(w, "MemoryMark is at %s\n", url)
-		return err
-	})
-	if err != nil {
+	if err := tell(s, url); err != nil {
 		return err
 	}
 	log.Info("listening", "url", url, "version", opts.Version, "token", opts.Tokens != nil, "data", f.data)
-	return f.serve(ctx, s, l, opts)
+	return answerAndWork(ctx, s, l, opts)
 }
 
-// serve answers requests and works on what they ask for, until both are done.
-func (f *serveFlags) serve(ctx context.Context, s *server.Server, l net.Listener, opts server.Options) error {
+// answerAndWork answers requests and works on what they ask for, until both
+// are done.
+func answerAndWork(ctx context.Context, s *server.Server, l net.Listener, opts server.Options) error {
 	link, err := opts.Jobs.Link(ctx)
 	if err != nil {
 		return err
@@ -161,119 +156,4 @@ func (f *serveFlags) serve(ctx context.Context, s *server.Server, l net.Listener
 	err = s.Serve(ctx, l)
 	stop()
 	return errors.Join(err, <-working)
-}
-
-// snapshots opens the folder of snapshots.
-func (f *serveFlags) snapshots() (*snapshotstore.Store, error) {
-	opts := snapshotstore.Options{Age: f.keep}
-	for _, size := range []struct {
-		flag, text string
-		into       *int64
-	}{{"--max-upload", f.maxUpload, &opts.MaxBytes}, {"--snapshot-quota", f.quota, &opts.Quota}} {
-		n, err := bytesize.Parse(size.text)
-		if err != nil || n <= 0 {
-			return nil, badUsage("write it as "+size.flag+" 4GiB", "%s %q is not a size", size.flag, size.text)
-		}
-		*size.into = int64(n)
-	}
-	if f.keep <= 0 {
-		return nil, badUsage("write it as --snapshot-age 720h", "--snapshot-age %v is no time", f.keep)
-	}
-	return snapshotstore.Open(filepath.Join(f.data, "snapshots"), opts)
-}
-
-// jobs opens the engine that keeps the analyses.
-func (f *serveFlags) jobs(ctx context.Context, tokens *token.Keeper, log *slog.Logger) (*job.Queue, error) {
-	c := job.Config{URL: f.nats, Credentials: f.natsCreds, Log: log, Authorize: func(secret string) bool {
-		if tokens == nil {
-			return true // on loopback everybody who can come may
-		}
-		t, ok, err := tokens.Find(secret)
-		return err == nil && ok && t.Role == token.Worker
-	}}
-	if f.nats == "" {
-		c.Dir = filepath.Join(f.data, "jobs")
-	}
-	q, err := job.Open(ctx, c)
-	if err != nil && f.nats != "" {
-		return nil, badUsage("", "--nats: %w", err)
-	}
-	return q, err
-}
-
-func (f *serveFlags) logger(w io.Writer) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return nil, badUsage("it can be debug, info, warn or error", "--log-level: %q is no level", f.logLevel)
-	}
-	opts := &slog.HandlerOptions{Level: level}
-	if f.logJSON {
-		return slog.New(slog.NewJSONHandler(w, opts)), nil
-	}
-	return slog.New(slog.NewTextHandler(w, opts)), nil
-}
-
-// open listens, and returns where.
-func (f *serveFlags) open(ctx context.Context) (net.Listener, string, error) {
-	if (f.cert == "") != (f.key == "") {
-		return nil, "", badUsage("", "--tls-cert and --tls-key need each other")
-	}
-	var config *tls.Config
-	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-		if err != nil {
-			return nil, "", badInput("", "--tls-cert: %w", err)
-		}
-		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, "", badUsage("take another, as --listen 127.0.0.1:5002", "--listen %s: something else listens there", f.listen)
-	}
-	if err != nil {
-		return nil, "", badUsage("write it as --listen 127.0.0.1:5001", "--listen: %w", err)
-	}
-	url := "http://" + l.Addr().String()
-	if config != nil {
-		l = tls.NewListener(l, config)
-		url = "https" + strings.TrimPrefix(url, "http")
-	}
-	return l, url, nil
-}
-
-// strangersRate is how often an address may ask where anybody can.
-const strangersRate = 1200
-
-// options decides who may come in: on loopback this machine's users by its
-// names, beyond it those with a token.
-func (f *serveFlags) options(l net.Listener, log *slog.Logger) (server.Options, error) {
-	opts := server.Options{
-		Version: currentVersion().Version, Log: log, Card: measure.ThisCard, Page: web.Page(),
-		Origins: f.origins, Rate: f.rate, TLS: f.cert != "",
-	}
-	if isLoopback(l.Addr()) {
-		opts.Hosts = []string{"localhost", "127.0.0.1", "::1"}
-		if host, _, err := net.SplitHostPort(f.listen); err == nil && !slices.Contains(opts.Hosts, host) {
-			opts.Hosts = append(opts.Hosts, host)
-		}
-		return opts, nil
-	}
-	if opts.Rate == 0 {
-		opts.Rate = strangersRate
-	}
-	tokens, err := token.NewKeeper(tokenFile(f.data))
-	if err != nil {
-		return opts, err
-	}
-	if n, err := tokens.Count(); err != nil || n == 0 {
-		return opts, errors.Join(err, badUsage("memorymark token create NAME makes one; --listen 127.0.0.1:5001 needs none",
-			"--listen %s is beyond loopback, where everybody needs a token, and there is none in %s", f.listen, f.data))
-	}
-	opts.Tokens = tokens
-	return opts, nil
-}
-
-func isLoopback(a net.Addr) bool {
-	tcp, ok := a.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
 }

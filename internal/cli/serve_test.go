@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,11 +27,16 @@ import (
 // server stops with the test.
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
+	return background(t, append([]string{"serve", "--json", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, args...)...)
+}
+
+// background runs a command that serves, and returns the address it tells.
+func background(t *testing.T, args ...string) string {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	out, in := io.Pipe()
 	var log bytes.Buffer
 	code := make(chan int)
-	args = append([]string{"serve", "--json", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, args...)
 	go func() {
 		code <- Run(ctx, args, strings.NewReader(""), in, &log)
 		in.Close()
@@ -186,4 +192,24 @@ func writeCertificate(t *testing.T, folder string) (cert, key string) {
 		}
 	}
 	return cert, key
+}
+
+func TestSnapshotView(t *testing.T) {
+	file := "../../testdata/truth/snapshots/gpt2_oom.pickle.xz"
+	address, err := url.Parse(background(t, "snapshot", "view", file, file, "--json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := address.Query().Get("snapshot")
+	if address.Path != "/timeline" || len(id) != 64 || address.Query().Get("with") != id || !strings.HasPrefix(address.Host, "127.0.0.1:") {
+		t.Errorf("%v", address)
+	}
+	if text := fetch(t, "http://"+address.Host+"/v1/snapshots/"+id+"/top?at=oom"); !strings.Contains(text, "modeling_gpt2") {
+		t.Error(text)
+	}
+	var stderr bytes.Buffer
+	code := Run(context.Background(), []string{"snapshot", "view", "serve_test.go"}, strings.NewReader(""), io.Discard, &stderr)
+	if code != exitUsage || !strings.Contains(stderr.String(), "serve_test.go: not a snapshot") {
+		t.Errorf("%d: %s", code, stderr.String())
+	}
 }

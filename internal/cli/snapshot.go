@@ -17,6 +17,6 @@ func newSnapshot(e *env) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: runGroup,
 	}
-	c.AddCommand(newSnapshotInfo(e), newSnapshotTop(e), newSnapshotTimeline(e), newSnapshotReplay(e), newSnapshotDiff(e), newSnapshotCompare(e))
+	c.AddCommand(newSnapshotInfo(e), newSnapshotTop(e), newSnapshotTimeline(e), newSnapshotReplay(e), newSnapshotDiff(e), newSnapshotCompare(e), newSnapshotView(e))
 	return c
 }

@@ -64,6 +64,15 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusCreated, "application/json", snap)
 }
 
+// Keep keeps a snapshot as if it had been uploaded, and returns its id.
+func (s *Server) Keep(ctx context.Context, from io.Reader, name string) (string, error) {
+	snap, err := s.receive(ctx, from, fileName(name), snapshotstore.Uploaded)
+	if err != nil {
+		return "", err
+	}
+	return snap.ID, nil
+}
+
 // receive keeps a file if it is a snapshot.
 func (s *Server) receive(ctx context.Context, from io.Reader, name string, origin snapshotstore.Origin) (*Snapshot, error) {
 	u, err := s.opts.Snapshots.Create()
