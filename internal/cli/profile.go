@@ -30,6 +30,8 @@ func newProfile(e *env) *cobra.Command {
 		Long: "Warms up, records some steps, and writes them as a snapshot in PyTorch's format, with\n" +
 			"forward, backward and optimizer marked. Prints the peak of each phase, what the highest\n" +
 			"is made of, how long a step takes, and the largest allocations with what made them.\n\n" +
+			"--profile-type forward keeps what backward would need, as in training; inference does\n" +
+			"not, as under torch.no_grad().\n\n" +
 			"Without a GPU the snapshot is a prediction, which is said. The exit code is 1 if the\n" +
 			"steps do not fit the card; then it says what would.",
 		Example: "  memorymark profile --model-size 2.7B --context-length 512 --profile-type training\n" +

@@ -143,7 +143,7 @@ func (f *reportFlags) plan(ctx context.Context, e *env) (*study.Plan, error) {
 func (e *env) mixedOn(card *gpu.Card, wanted workload.Precision) workload.Precision {
 	p, fellBack := study.Mixed(wanted, card)
 	if fellBack {
-		e.notice("an %s has no bf16: using fp16", card.Name)
+		e.say("an %s has no bf16: using fp16", card.Name)
 	}
 	return p
 }

@@ -28,8 +28,11 @@ func addStudyFlags(c *cobra.Command, keys ...string) *studyFlags {
 	f := &studyFlags{workloadFlags: addFlagsOf(c, append(keys, "gpu"))}
 	flags := c.Flags()
 	flags.StringVar(&f.size, "model-size", "2.7B", "`size` of the plain language model: "+strings.Join(study.Sizes, ", "))
-	flags.StringVar(&f.context, "context-length", "512", "`N` tokens in a sample")
-	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step")
+	flags.StringVar(&f.context, "context-length", "512", "`N` tokens in a sample (default 512)")
+	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step (default 4)")
+	for _, name := range []string{"context-length", "batch-size"} {
+		flags.Lookup(name).DefValue = "" // help would quote it
+	}
 	flags.Lookup("gpu").Usage = "an `id` of memorymark gpus to predict for (default: this machine's card, else " + studyCard + ")"
 	return f
 }
@@ -118,9 +121,4 @@ func (f *stepFlags) check() error {
 		return badUsage("", "--device is %q; snapshots are of CUDA's allocator, so it must be cuda, or cuda:1 and so on", f.device)
 	}
 	return nil
-}
-
-// notice tells something that is not the result.
-func (e *env) notice(format string, args ...any) {
-	fmt.Fprintf(e.stderr, "memorymark: "+format+"\n", args...)
 }

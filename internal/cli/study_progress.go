@@ -66,6 +66,6 @@ func (p *cellProgress) end(err error, resume string) {
 		fmt.Fprint(p.e.stderr, "\r\x1b[K")
 	}
 	if err != nil && p.last.Done > 0 && p.last.Done < p.last.Total {
-		p.e.notice("%d of %d cells are done; %s", p.last.Done, p.last.Total, resume)
+		p.e.say("%d of %d cells are done; %s", p.last.Done, p.last.Total, resume)
 	}
 }

@@ -134,12 +134,12 @@ func (p *Process) makeBatch() {
 // step is one training step, as a plain loop writes it.
 func (p *Process) step() {
 	t := p.t
-	defer p.endMark() // after the frame has dropped what it holds
 	f := t.Enter()
 	defer f.End()
 	p.begin(forward)
 	if p.w.Phase == workload.Infer {
 		t.NoGrad(func() { t.Autocast(p.castType(), func() { p.model.Forward(t, &p.batch).Drop(t) }) })
+		p.endMark()
 		return
 	}
 	loss := f.Let(torch.Value{})
@@ -150,6 +150,7 @@ func (p *Process) step() {
 	})
 	out.Drop(t)
 	if p.w.Phase == workload.Forward {
+		p.endMark()
 		return
 	}
 	p.begin(backward)

@@ -139,11 +139,9 @@ func (c *StudyCell) timelineSentences() []string {
 		held += fmt.Sprintf(" and %v of weights that autocast has cast", fwd.WeightCopies)
 	}
 	out := []string{fmt.Sprintf("Forward climbs from %v to %v; %s are held by then.", fwd.Begin, fwd.Requested, held)}
+	after := fmt.Sprintf("After the step %v is left.", c.After)
 	if back == nil {
-		if fwd.End < fwd.Requested {
-			out = append(out, fmt.Sprintf("When the loss is dropped, memory falls back to %v.", fwd.End))
-		}
-		return out
+		return append(out, after)
 	}
 	s := fmt.Sprintf("Backward starts from %v, peaks at %v and ends at %v", back.Begin, back.Requested, back.End)
 	if step != nil && step.Of(trace.Gradient) > 0 {
@@ -157,7 +155,7 @@ func (c *StudyCell) timelineSentences() []string {
 		}
 		out = append(out, s+".")
 	}
-	return append(out, fmt.Sprintf("The peak of the step is in %s.", phrase(c.Peak.Phase)))
+	return append(out, fmt.Sprintf("The peak of the step is in %s.", phrase(c.Peak.Phase)), after)
 }
 
 // mixedSentences say what mixed precision saves, and why not more.

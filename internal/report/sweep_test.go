@@ -88,7 +88,7 @@ func TestSweepCharts(t *testing.T) {
 // checkPictures draws a sweep both ways and both light and dark.
 func checkPictures(t *testing.T, s *Sweep) {
 	t.Helper()
-	for _, style := range []Style{{}, {Light: true, Width: 640, Height: 360}} {
+	for _, style := range []Style{{Width: 1000, Height: 600}, {Light: true, Width: 640, Height: 360}} {
 		var svg, image bytes.Buffer
 		if err := errors.Join(s.SVG(&svg, style), s.PNG(&image, style)); err != nil {
 			t.Fatal(err)

@@ -17,13 +17,16 @@ type Result struct {
 	Engine   string             `json:"engine,omitempty"`
 	// Peak is the most over all phases; nil if the cell could not be profiled,
 	// or ran out of memory where nobody knows what it would have taken.
-	Peak        *Peak        `json:"peak,omitempty"`
-	Phases      []PhaseUsage `json:"phases,omitempty"` // in the order of a step
-	StepSeconds *float64     `json:"step_seconds,omitempty"`
-	Largest     []Allocation `json:"largest_allocations,omitempty"`
-	OutOfMemory *OutOfMemory `json:"out_of_memory,omitempty"`
-	Error       string       `json:"error,omitempty"` // why the cell could not be profiled
-	Provenance  *Provenance  `json:"provenance,omitempty"`
+	Peak   *Peak        `json:"peak,omitempty"`
+	Phases []PhaseUsage `json:"phases,omitempty"` // in the order of a step
+	// After is what is live when the recorded steps are over, in requested
+	// bytes; absent without a trace.
+	After       bytesize.Bytes `json:"after,omitempty"`
+	StepSeconds *float64       `json:"step_seconds,omitempty"`
+	Largest     []Allocation   `json:"largest_allocations,omitempty"`
+	OutOfMemory *OutOfMemory   `json:"out_of_memory,omitempty"`
+	Error       string         `json:"error,omitempty"` // why the cell could not be profiled
+	Provenance  *Provenance    `json:"provenance,omitempty"`
 }
 
 // Peak is a peak as the allocator's statistics tell it.
@@ -142,6 +145,7 @@ func (r *Result) addPhase(p predict.Phase) {
 // addCauses says what each phase's peak is made of.
 func (r *Result) addCauses(t *trace.Trace, lifetimes []trace.Lifetime, w *workload.Workload) {
 	active := activeAfter(t, lifetimes)
+	r.After = bytesize.Bytes(active[len(active)-1])
 	all := spans(t)
 	for i := range r.Phases {
 		p := &r.Phases[i]
