@@ -109,7 +109,7 @@ func (f *reportFlags) plan(ctx context.Context, e *env) (*study.Plan, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	p := &study.Plan{Device: f.stepFlags.device, Warmup: f.warmup, Steps: f.steps}
+	p := &study.Plan{GPU: f.gpu, Device: f.stepFlags.device, Warmup: f.warmup, Steps: f.steps}
 	for _, size := range split(f.sizes) {
 		model, err := study.ModelOf(size)
 		if err != nil {

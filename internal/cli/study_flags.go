@@ -89,7 +89,7 @@ const studyCard = "h200"
 // machine's, or the one for studies.
 func (e *env) studyCardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, error) {
 	if w.GPU == "" && e.machineCard(ctx) == nil {
-		w.GPU = studyCard
+		return gpu.Find(studyCard)
 	}
 	return e.cardOf(ctx, w)
 }

@@ -55,7 +55,7 @@ type modelData struct {
 	Comparisons, Largest          []titledTable
 	Symbols                       []study.Symbol
 	Products                      []productData
-	BlockTotal                    string
+	BlockTotal, Source            string
 	Layers                        []layerData
 	Stacks                        []stackData
 }
@@ -158,6 +158,7 @@ func (m *ModelStudy) addComparisons(d *modelData) {
 func (m *ModelStudy) addActivation(d *modelData) {
 	a := Activation{m.Activation}
 	d.Symbols, d.Block, d.BlockTotal = a.Symbols, a.blockTable().html(), capital(a.blockTotal())
+	d.Source = a.source()
 	for _, p := range []struct {
 		title string
 		of    study.Product

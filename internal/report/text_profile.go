@@ -120,8 +120,14 @@ func outOfMemory(oom *study.OutOfMemory) string {
 	if oom.Phase != "" {
 		s += " in " + oom.Phase
 	}
-	if oom.Requested > 0 {
-		s += fmt.Sprintf(": %v asked for with %v reserved of %v", oom.Requested, oom.Reserved, oom.Limit)
+	switch {
+	case oom.Requested > 0:
+		s += fmt.Sprintf(": %v asked for with %v reserved", oom.Requested, oom.Reserved)
+	case oom.Reserved > 0:
+		s += fmt.Sprintf(" with %v reserved", oom.Reserved)
+	}
+	if oom.Reserved > 0 && oom.Limit > 0 {
+		s += fmt.Sprintf(" of %v", oom.Limit)
 	}
 	if oom.Needs > 0 {
 		s += fmt.Sprintf("; it takes %v", oom.Needs)
@@ -148,12 +154,12 @@ func fitSentences(x *workload.Workload, f *study.Fit) []string {
 		fits = append(fits, fmt.Sprintf("context %d at batch %d", f.Context, x.Batch))
 	}
 	if len(fits) > 0 {
-		out = append(out, fmt.Sprintf("The largest that fits is %s.", strings.Join(fits, ", or ")))
+		out = append(out, fmt.Sprintf("The largest that is predicted to fit is %s.", strings.Join(fits, ", or ")))
 	} else {
-		out = append(out, "No batch and no context fits: the card is too small for the model.")
+		out = append(out, "No batch and no context is predicted to fit: the card is too small for the model.")
 	}
 	if len(f.Changes) > 0 {
-		out = append(out, fmt.Sprintf("As it is, it would fit with %s.", strings.Join(f.Changes, ", or with ")))
+		out = append(out, fmt.Sprintf("As it is, it is predicted to fit with %s.", strings.Join(f.Changes, ", or with ")))
 	}
 	return out
 }

@@ -16,6 +16,7 @@ type Plan struct {
 	Batch    int64
 	Mixed    workload.Precision // of the comparison
 	Card     *gpu.Card
+	GPU      string // the card by name, "" if none was asked for
 	Device   string
 	Warmup   int
 	Steps    int
@@ -57,6 +58,9 @@ func (p *Plan) cell(model string, context int64, phase workload.Phase, precision
 	d.Set("batch", fmt.Sprint(p.Batch))
 	d.Set("phase", string(phase))
 	d.Set("precision", string(precision))
+	if p.GPU != "" {
+		d.Set("gpu", p.GPU)
+	}
 	w, err := d.Workload()
 	if err != nil {
 		return Cell{}, err

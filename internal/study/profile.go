@@ -50,7 +50,8 @@ type Profile struct {
 	Trace *trace.Trace
 	// Phases are the peaks of the recorded steps by part, in the order of a
 	// step, as the allocator's own statistics say. Phase.Name is a Mark
-	// constant of package trace.
+	// constant of package trace. Of a cell that ran out of memory they count
+	// only where OutOfMemory.Needs is known.
 	Phases []predict.Phase
 	// StepSeconds are the times of steps, synchronised with the device; a
 	// prediction has one estimate. Empty if not known.

@@ -117,8 +117,10 @@ func NewResult(c Cell, engine string, p *Profile) *Result {
 	if seconds, ok := median(p.StepSeconds); ok {
 		r.StepSeconds = &seconds
 	}
-	for _, ph := range p.Phases {
-		r.addPhase(ph)
+	if p.OutOfMemory == nil || p.OutOfMemory.Needs > 0 { // else these are peaks until it failed
+		for _, ph := range p.Phases {
+			r.addPhase(ph)
+		}
 	}
 	if p.Trace != nil && len(p.Trace.Events) > 0 {
 		lifetimes := Classified(c.Workload, p.Trace)

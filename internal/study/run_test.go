@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
 
@@ -78,7 +79,7 @@ func TestRunGoesOn(t *testing.T) {
 		case 2:
 			return nil, errors.New("the driver is gone")
 		case 3:
-			return &Profile{OutOfMemory: &OutOfMemory{}}, nil
+			return &Profile{OutOfMemory: &OutOfMemory{}, Phases: []predict.Phase{{Name: "forward"}}}, nil
 		}
 		return Predictor{}.Profile(context.Background(), c)
 	}
@@ -92,8 +93,8 @@ func TestRunGoesOn(t *testing.T) {
 	if results[1].Error != "the driver is gone" || results[3].Error != "no such cell" {
 		t.Errorf("errors are %q and %q", results[1].Error, results[3].Error)
 	}
-	if r := results[2]; r.OutOfMemory == nil || r.Peak != nil || r.Error != "" {
-		t.Errorf("out of memory without a trace: %+v", r)
+	if r := results[2]; r.OutOfMemory == nil || r.Peak != nil || r.Phases != nil || r.Error != "" {
+		t.Errorf("peaks until memory ran out are taken for those of the step: %+v", r)
 	}
 }
 
