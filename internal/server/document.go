@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,32 +23,38 @@ var docsText string
 
 var docsPage = template.Must(template.New("docs").Parse(docsText))
 
-// documentRoutes serves the OpenAPI document and a page made of it, both
-// written once.
-func (s *Server) documentRoutes(mux *http.ServeMux, doc *huma.OpenAPI) error {
-	data, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write the OpenAPI document: %w", err)
-	}
-	s.openAPI = append(data, '\n')
-	var page bytes.Buffer
-	if err := docsPage.Execute(&page, newDocs(doc)); err != nil {
-		return fmt.Errorf("write the API's page: %w", err)
-	}
-	mux.HandleFunc("GET /openapi.json", fixed("application/json", s.openAPI))
-	mux.HandleFunc("GET /docs", fixed("text/html; charset=utf-8", page.Bytes()))
-	return nil
+// documentRoutes serves the OpenAPI document and a page made of it. Both are
+// written when somebody first asks: that takes longer than all of the start.
+func (s *Server) documentRoutes(mux *http.ServeMux, doc *huma.OpenAPI) {
+	mux.HandleFunc("GET /openapi.json", fixed("application/json", func() ([]byte, error) {
+		data, err := json.MarshalIndent(doc, "", "  ")
+		return append(data, '\n'), err
+	}))
+	mux.HandleFunc("GET /docs", fixed("text/html; charset=utf-8", func() ([]byte, error) {
+		var page bytes.Buffer
+		err := docsPage.Execute(&page, newDocs(doc))
+		return page.Bytes(), err
+	}))
 }
 
 // fixed serves what does not change while the server runs.
-func fixed(contentType string, data []byte) http.HandlerFunc {
-	sum := sha256.Sum256(data)
-	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+func fixed(contentType string, write func() ([]byte, error)) http.HandlerFunc {
+	content := sync.OnceValue(func() []byte {
+		data, err := write()
+		if err != nil {
+			panic(fmt.Sprintf("write the API's description: %v", err)) // it is made of our own types
+		}
+		return data
+	})
+	tag := sync.OnceValue(func() string {
+		sum := sha256.Sum256(content())
+		return `"` + hex.EncodeToString(sum[:8]) + `"`
+	})
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("Cache-Control", "no-cache")
-		w.Header().Set("ETag", tag)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+		w.Header().Set("ETag", tag())
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content()))
 	}
 }
 

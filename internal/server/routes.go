@@ -9,7 +9,7 @@ import (
 )
 
 // routes is everything that the server answers.
-func (s *Server) routes() (http.Handler, error) {
+func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.legacyRoutes(mux)
 	api := humago.New(mux, s.apiConfig())
@@ -23,10 +23,8 @@ func (s *Server) routes() (http.Handler, error) {
 
 	mux.Handle("GET /metrics", s.metrics.handler())
 	mux.HandleFunc("GET /ready", s.ready)
-	if err := s.documentRoutes(mux, api.OpenAPI()); err != nil {
-		return nil, err
-	}
-	return s.orElse(mux), nil
+	s.documentRoutes(mux, api.OpenAPI())
+	return s.orElse(mux)
 }
 
 // orElse answers what has no route: with the page, or with an error in the

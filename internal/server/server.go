@@ -66,7 +66,6 @@ type Server struct {
 	compute *compute
 	library *library
 	handler http.Handler
-	openAPI []byte
 
 	machine func() (*gpu.Card, bool) // waits until the card was looked for
 	running context.Context          // ends when streams should
@@ -94,11 +93,7 @@ func New(opts Options) (*Server, error) {
 			return nil, fmt.Errorf("origin %q: %w", origin, err)
 		}
 	}
-	mux, err := s.routes()
-	if err != nil {
-		return nil, err
-	}
-	s.handler = s.outside(mux)
+	s.handler = s.outside(s.routes())
 	return s, nil
 }
 
