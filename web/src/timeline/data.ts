@@ -5,54 +5,13 @@
  * The x axis counts moments: the one before the first event is 0, the one after event e is e + 1.
  */
 
-export interface Group {
-  label: string;
-  color: number;
-  count: number;
-  at_peak: number;
-  mean: number;
-}
+import type { Schemas } from '../api/client';
 
-export interface Span {
-  name: string;
-  from: number;
-  to: number;
-  depth: number;
-}
-
-export interface Failure {
-  event: number;
-  size: number;
-  free: number;
-}
-
-export interface Peak {
-  column: number;
-  event: number;
-  bytes: number;
-  elapsed: number;
-}
-
-export interface Wire {
-  from: number;
-  to: number;
-  events: number;
-  device: number;
-  lost: number;
-  peak: Peak;
-  moments: number[];
-  elapsed?: number[]; // absent if not recorded
-  active: number[];
-  allocated?: number[]; // absent if not known, as the next
-  reserved?: number[];
-  groups: Group[];
-  shapes: number[][];
-  bands: { group: number; count: number; largest: number; heights: number[] }[];
-  spans: Span[];
-  failures: Failure[];
-  stacks: number[][];
-  frames: string[];
-}
+export type Wire = Schemas['TimelineWire'];
+export type Group = Schemas['TimelineGroup'];
+export type Span = Schemas['TimelineSpan'];
+export type Failure = Schemas['TimelineFailure'];
+export type Peak = Schemas['TimelinePeak'];
 
 /** Shapes are the allocations that are drawn one by one; index = shape. */
 export interface Shapes {

@@ -136,14 +136,7 @@ export function mark(t: Timeline, view: View, picture: Picture, chosen: (shape: 
     if (low >= view.y1 || high <= view.y0) continue;
     const top = Math.min(rows.of(high), picture.height - 1);
     const from = before[start[i]!]!;
-    fill(
-      picture,
-      from,
-      Math.max(before[end[i]!]!, Math.min(from + 1, picture.width)),
-      top,
-      Math.max(rows.of(low), top + 1),
-      idOfShape(shape[i]!),
-    );
+    fill(picture, from, Math.max(before[end[i]!]!, Math.min(from + 1, picture.width)), top, Math.max(rows.of(low), top + 1), idOfShape(shape[i]!));
   }
 }
 
@@ -156,8 +149,7 @@ export function paint({ width, ids }: Picture, colors: Uint32Array, edges: Uint3
   const deep = n - 2 * width;
   for (let at = 0; at < n; at++) {
     const id = ids[at]!;
-    const edge =
-      id !== background && at >= width && at < deep && ids[at - width] !== id && ids[at + width] === id && ids[at + 2 * width] === id;
+    const edge = id !== background && at >= width && at < deep && ids[at - width] !== id && ids[at + width] === id && ids[at + 2 * width] === id;
     out[at] = edge ? edges[id]! : colors[id]!;
   }
 }

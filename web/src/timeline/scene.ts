@@ -66,8 +66,7 @@ export class Scene {
     const searched = !last || last.query !== look.query || !sameNumbers(last.atAddress, look.atAddress);
     if (moved || searched) this.draw(t, look);
     const hovered = look.pointer ? idAt(this.picture, look.pointer.x, look.pointer.y) : background;
-    const recolored =
-      searched || hovered !== this.hovered || last.theme !== look.theme || last.selected !== look.selected || last.group !== look.group;
+    const recolored = searched || hovered !== this.hovered || last.theme !== look.theme || last.selected !== look.selected || last.group !== look.group;
     this.hovered = hovered;
     if (recolored) this.recolor(t, look);
     if (moved || recolored) paint(this.picture, this.palette.colors, this.palette.edges, this.pixels);

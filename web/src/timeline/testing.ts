@@ -18,15 +18,7 @@ export function timelineOf(moments: number, lives: Life[], change: Partial<Wire>
   const stacks: number[][] = [[]];
   const shapes = lives.map((life, id) => {
     if (life.frames) stacks.push(life.frames.map((f) => frames.push(f) - 1));
-    const row = [
-      id,
-      life.size,
-      life.group ?? 0,
-      life.frames ? stacks.length - 1 : 0,
-      life.from - 1,
-      life.to < moments ? life.to - 1 : -1,
-      life.to,
-    ];
+    const row = [id, life.size, life.group ?? 0, life.frames ? stacks.length - 1 : 0, life.from - 1, life.to < moments ? life.to - 1 : -1, life.to];
     let column = 0;
     let offset = 0;
     for (let c = life.from; c < life.to; c++) {

@@ -1,0 +1,71 @@
+import { useEffect, useRef } from 'react';
+import { useTheme } from '../app/theme';
+import { colorOf, css } from './colors';
+import type { Summary } from './data';
+import { formatBytes, formatCount, formatMoment } from './format';
+import type { Under } from './scene';
+import type { Stage } from './stage';
+import { usePlotGestures } from './usePlotGestures';
+import { useStage } from './useStage';
+
+interface Props {
+  stage: Stage;
+  name: string;
+  onSelect(under: Under | null): void;
+}
+
+/** Plot is the stack of active memory and the overview below it. */
+export function Plot({ stage, name, onSelect }: Props) {
+  const plot = useRef<HTMLCanvasElement>(null);
+  const overview = useRef<HTMLCanvasElement>(null);
+  const theme = useTheme();
+  const { whole, hovered, cursor } = useStage(stage);
+  useEffect(() => stage.attach(plot.current!, overview.current!), [stage]);
+  useEffect(() => stage.setTheme(theme), [stage, theme]);
+  usePlotGestures(stage, { plot, overview, onClick: () => onSelect(stage.state.hovered) });
+  return (
+    <div className="relative">
+      <canvas
+        ref={plot}
+        tabIndex={0}
+        // It has keys of its own, which no other role has.
+        // oxlint-disable-next-line jsx-a11y/no-interactive-element-to-noninteractive-role
+        role="application"
+        aria-roledescription="timeline"
+        aria-label={`Active memory of ${name} over its events`}
+        aria-describedby="plot-keys"
+        data-testid="plot"
+        className="block h-[52vh] min-h-72 w-full touch-none rounded bg-bg lg:h-[calc(100vh-25rem)] lg:min-h-[26rem]"
+      />
+      <canvas ref={overview} aria-hidden data-testid="overview" className="mt-2 block h-12 w-full cursor-col-resize touch-none rounded bg-bg" />
+      <p id="plot-keys" className="sr-only">
+        Arrow keys move, plus and minus zoom, p goes to the peak, square brackets move the cursor by an event, j and k select an allocation at it, question mark
+        lists all keys.
+      </p>
+      <p role="status" className="sr-only">
+        {whole && cursor !== null && `Cursor at ${formatMoment(cursor)} of ${formatCount(whole.events)}`}
+      </p>
+      {whole && <Hover whole={whole} under={hovered} />}
+    </div>
+  );
+}
+
+/** Hover says in a few words what the pointer is on. */
+function Hover({ whole, under }: { whole: Summary; under: Under | null }) {
+  const theme = useTheme();
+  const group = under && whole.groups[under.group];
+  if (!under || !group) return null;
+  return (
+    <div
+      aria-hidden
+      className="pointer-events-none absolute top-8 right-3 max-w-[min(28rem,80%)] rounded border border-line bg-surface/90 px-3 py-2 text-xs backdrop-blur"
+    >
+      <p className="flex items-center gap-2">
+        <span className="size-2.5 shrink-0 rounded-sm" style={{ background: css(colorOf(theme, group.color)) }} />
+        <span className="font-semibold">{under.kind === 'shape' ? formatBytes(under.size) : `${formatCount(under.count)} smaller ones`}</span>
+        <span className="truncate text-muted">{group.label}</span>
+      </p>
+      {under.kind === 'shape' && under.frames[0] && <p className="mt-1 truncate font-mono text-muted">{under.frames[0]}</p>}
+    </div>
+  );
+}

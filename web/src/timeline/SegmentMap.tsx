@@ -1,0 +1,151 @@
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { type Theme, useTheme } from '../app/theme';
+import { Problem } from '../api/problem';
+import { formatAddress, formatBytes, formatCount, formatMoment } from './format';
+import { type Recording, useSegments } from './queries';
+import type { Under } from './scene';
+import { type Block, barAt, blocksOf, layoutOf, type SegmentMapLayout, type State } from './segments';
+import type { Stage } from './stage';
+
+interface Props {
+  recording: Recording;
+  event: number;
+  stage: Stage;
+  selected: Under | null;
+  onSelect(under: Under | null): void;
+}
+
+const mostLines = 24;
+const lineHeight = 18;
+
+/** SegmentMap shows what the allocator held at a moment: segments, the blocks in them, and the holes. */
+export function SegmentMap({ recording, event, selected, onSelect }: Props) {
+  const answer = useSegments(recording, event, event >= 0);
+  const segments = useMemo(() => answer.data?.segments ?? [], [answer.data]);
+  const blocks = useMemo(() => blocksOf(segments), [segments]);
+  const layout = useMemo(() => layoutOf(segments, blocks, mostLines), [segments, blocks]);
+  const [looked, setLooked] = useState<{ blocks: Block[]; at: number }>({ blocks, at: -1 });
+  const at = looked.blocks === blocks ? looked.at : -1; // other blocks, other numbers
+  const chosen = blocks[at];
+  const choose = (index: number) => {
+    setLooked({ blocks, at: index });
+    const block = blocks[index];
+    if (block && block.allocation >= 0) {
+      onSelect({ kind: 'shape', id: block.allocation, size: block.requested, group: -1, born: -1, freed: -1, frames: [] });
+    }
+  };
+  if (event < 0) return <p className="text-sm text-muted">Put the cursor on an event to see what the allocator held then.</p>;
+  if (answer.isError) return <p className="text-sm text-muted">{Problem.of(answer.error).message}</p>;
+  if (!answer.data) return null;
+  const wanted = selected?.kind === 'shape' ? selected.id : -1;
+  return (
+    <section aria-label="Segments" className={answer.isPlaceholderData ? 'opacity-60' : ''}>
+      <p className="flex flex-wrap gap-x-4 text-sm text-muted">
+        <span>
+          After {formatMoment(answer.data.event)}: {formatCount(segments.length)} segments, {formatCount(blocks.length)} blocks
+        </span>
+        <span>a line is {formatBytes(Math.round(layout.bytesPerLine))}</span>
+        <Key state="used" name="in use" />
+        <Key state="free" name="hole" />
+        <Key state="waiting" name="waits for a stream" />
+      </p>
+      <Map layout={layout} blocks={blocks} at={at} wanted={wanted} onChoose={choose} />
+      <p role="status" className="mt-2 min-h-5 font-mono text-xs text-muted">
+        {chosen && describe(chosen, segments[chosen.segment]!)}
+      </p>
+    </section>
+  );
+}
+
+const paints: Record<State, string> = { used: 'var(--cause-activations)', free: 'var(--line)', waiting: 'var(--warn)' };
+
+function Key({ state, name }: { state: State; name: string }) {
+  return (
+    <span className="flex items-center gap-1.5">
+      <span aria-hidden className="size-2.5 rounded-sm" style={{ background: paints[state] }} />
+      {name}
+    </span>
+  );
+}
+
+function describe(b: Block, s: { address: number; bytes: number; small?: boolean; expandable?: boolean; private?: boolean }): string {
+  const kind = [s.private && 'private', s.expandable && 'expandable', s.small && 'small'].filter(Boolean).join(' ');
+  const where = `at ${formatAddress(s.address + b.offset)}, in a ${kind ? `${kind} ` : ''}segment of ${formatBytes(s.bytes)}`;
+  if (b.state === 'free') return `a hole of ${formatBytes(b.bytes)} ${where}`;
+  const what = b.state === 'waiting' ? 'given back, waiting for another stream' : `${formatBytes(b.requested)} asked for`;
+  return `${formatBytes(b.bytes)}, ${what}, ${where}`;
+}
+
+interface MapProps {
+  layout: SegmentMapLayout;
+  blocks: Block[];
+  at: number;
+  wanted: number; // the allocation that is selected elsewhere
+  onChoose(block: number): void;
+}
+
+function Map({ layout, blocks, at, wanted, onChoose }: MapProps) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const theme = useTheme();
+  useEffect(() => {
+    const element = canvas.current!;
+    const draw = () => drawMap(element, inkOf(element, theme), layout, blocks, at, wanted);
+    draw();
+    const observer = new ResizeObserver(draw);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [layout, blocks, at, wanted, theme]);
+  return (
+    <canvas
+      ref={canvas}
+      tabIndex={0}
+      // It has keys of its own, which no other role has.
+      // oxlint-disable-next-line jsx-a11y/no-interactive-element-to-noninteractive-role
+      role="application"
+      aria-roledescription="map of segments"
+      aria-label="Segments of the allocator. Left and right go from block to block."
+      data-own-keys
+      data-testid="segments"
+      className="mt-3 block w-full cursor-crosshair rounded bg-bg"
+      style={{ height: layout.lines * lineHeight }}
+      onClick={(event) => {
+        const { offsetX, offsetY } = event.nativeEvent;
+        const bar = barAt(layout, Math.floor(offsetY / lineHeight), offsetX / event.currentTarget.clientWidth);
+        if (bar) onChoose(bar.block);
+      }}
+      onKeyDown={(event) => {
+        const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!by || blocks.length === 0) return;
+        event.preventDefault();
+        onChoose(Math.min(Math.max(at + by, 0), blocks.length - 1));
+      }}
+    />
+  );
+}
+
+type Ink = Record<State | 'chosen', string>;
+
+/** inkOf reads the colours of the theme that is on. */
+function inkOf(element: HTMLElement, _theme: Theme): Ink {
+  const style = getComputedStyle(element);
+  const of = (name: string) => style.getPropertyValue(name.slice('var('.length, -1)).trim();
+  return { used: of(paints.used), free: of(paints.free), waiting: of(paints.waiting), chosen: of('var(--text)') };
+}
+
+function drawMap(canvas: HTMLCanvasElement, ink: Ink, layout: SegmentMapLayout, blocks: Block[], at: number, wanted: number) {
+  const ratio = Math.min(devicePixelRatio, 2);
+  const width = canvas.clientWidth;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(canvas.clientHeight * ratio);
+  const ctx = canvas.getContext('2d')!;
+  ctx.scale(ratio, ratio);
+  for (const bar of layout.bars) {
+    const block = blocks[bar.block]!;
+    const w = bar.width * width;
+    const chosen = bar.block === at || (wanted >= 0 && block.allocation === wanted);
+    ctx.globalAlpha = block.state === 'used' && !chosen ? 0.6 + 0.15 * (bar.block % 3) : 1;
+    ctx.fillStyle = chosen ? ink.chosen : ink[block.state];
+    ctx.fillRect(bar.x * width, bar.line * lineHeight + 2, Math.max(0.5, bar.last && w > 3 ? w - 1 : w), lineHeight - 4);
+  }
+  ctx.globalAlpha = 1;
+}

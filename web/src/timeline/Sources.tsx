@@ -1,0 +1,149 @@
+import { useMutation } from '@tanstack/react-query';
+import { FileUp } from 'lucide-react';
+import { type FormEvent, useRef } from 'react';
+import { Problem } from '../api/problem';
+import { useCards, useModels } from '../api/queries';
+import { Button } from '../ui/Button';
+import { ErrorBox } from '../ui/ErrorBox';
+import { formatBytes } from './format';
+import { type Entry, predict, type Snapshot, useSnapshots } from './queries';
+
+interface Props {
+  onOpen(snapshot: Pick<Snapshot, 'id'>): void;
+  onFile(file: File): void;
+}
+
+/** Sources is where a timeline can come from: a file, what is kept, or a prediction. */
+export function Sources({ onOpen, onFile }: Props) {
+  return (
+    <>
+      <header>
+        <h1 className="text-2xl font-semibold tracking-tight">Timeline</h1>
+        <p className="mt-1 max-w-prose text-muted">Every allocation of a run, over time: where the memory goes, what made the peak, and why it ran out.</p>
+      </header>
+      <FileDrop onFile={onFile} />
+      <div className="grid gap-4 lg:grid-cols-2">
+        <Predicted onOpen={onOpen} />
+        <Kept onOpen={onOpen} />
+      </div>
+    </>
+  );
+}
+
+function FileDrop({ onFile }: Pick<Props, 'onFile'>) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <div className="rounded-xl border border-dashed border-line-strong bg-surface px-6 py-12 text-center">
+      <FileUp size={28} aria-hidden className="mx-auto text-accent-text" />
+      <p className="mt-3 font-medium">Drop a snapshot here</p>
+      <p className="mx-auto mt-1 max-w-prose text-sm text-muted">
+        A file of <code className="font-mono">torch.cuda.memory._dump_snapshot()</code>, plain or compressed with gzip, zstd or xz. It goes to your MemoryMark
+        and nowhere else.
+      </p>
+      <input
+        ref={input}
+        type="file"
+        className="sr-only"
+        aria-label="Snapshot file"
+        onChange={(event) => {
+          const file = event.target.files?.[0];
+          if (file) onFile(file);
+        }}
+      />
+      <Button look="primary" className="mt-5" onClick={() => input.current?.click()}>
+        Choose a file
+      </Button>
+    </div>
+  );
+}
+
+const field = 'rounded border border-line-strong bg-bg px-3 py-2 text-sm';
+
+function Predicted({ onOpen }: Pick<Props, 'onOpen'>) {
+  const models = useModels();
+  const cards = useCards();
+  const prediction = useMutation({ mutationFn: predict, onSuccess: onOpen });
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    prediction.mutate({ model: String(form.get('model')), gpu: String(form.get('gpu')), batch: Number(form.get('batch')) } as Parameters<typeof predict>[0]);
+  };
+  return (
+    <section aria-labelledby="predict-title" className="rounded-lg border border-line bg-surface p-5">
+      <h2 id="predict-title" className="font-semibold">
+        Predict one
+      </h2>
+      <p className="mt-1 text-sm text-muted">The process as it would run: the model built, three training steps. No GPU is needed.</p>
+      <form onSubmit={submit} className="mt-4 grid grid-cols-1 gap-3 sm:grid-cols-[1fr_1fr_6rem]">
+        <label className="flex min-w-0 flex-col gap-1.5 text-sm">
+          <span className="text-muted">Model</span>
+          <select name="model" key={models.status} className={field} defaultValue="gpt2">
+            {models.data?.models.map((m) => (
+              <option key={m.id} value={m.id}>
+                {m.name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label className="flex min-w-0 flex-col gap-1.5 text-sm">
+          <span className="text-muted">Card</span>
+          <select name="gpu" key={cards.status} className={field} defaultValue="a10">
+            {cards.data?.gpus.map((c) => (
+              <option key={c.id} value={c.id}>
+                {c.name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label className="flex flex-col gap-1.5 text-sm">
+          <span className="text-muted">Batch</span>
+          <input name="batch" type="number" min={1} max={65536} defaultValue={16} required className={field} />
+        </label>
+        <Button type="submit" className="sm:col-span-3 sm:justify-self-start" disabled={prediction.isPending || !models.data || !cards.data}>
+          {prediction.isPending ? 'Predicting…' : 'Show its timeline'}
+        </Button>
+      </form>
+      {prediction.isError && (
+        <div className="mt-4">
+          <ErrorBox problem={Problem.of(prediction.error)} onDismiss={prediction.reset} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+export const originNames: Record<string, string> = { uploaded: 'recorded', measured: 'measured', predicted: 'predicted' };
+
+export function nameOf(entry: Pick<Entry, 'id' | 'name'>): string {
+  return entry.name || `snapshot ${entry.id.slice(0, 12)}`;
+}
+
+function Kept({ onOpen }: Pick<Props, 'onOpen'>) {
+  const kept = useSnapshots();
+  return (
+    <section aria-labelledby="kept-title" className="rounded-lg border border-line bg-surface p-5">
+      <h2 id="kept-title" className="font-semibold">
+        Open one that is kept
+      </h2>
+      {kept.isError && <p className="mt-2 text-sm text-bad-text">{Problem.of(kept.error).message}</p>}
+      {kept.data?.snapshots.length === 0 && (
+        <p className="mt-2 text-sm text-muted">None yet. Measured runs, predictions and the files you drop are kept here.</p>
+      )}
+      <ul className="mt-3 max-h-72 divide-y divide-line overflow-y-auto">
+        {kept.data?.snapshots.map((entry) => (
+          <li key={entry.id}>
+            <button
+              type="button"
+              onClick={() => onOpen(entry)}
+              className="flex w-full items-baseline gap-3 rounded px-2 py-2 text-left text-sm hover:bg-raised"
+            >
+              <span className="min-w-0 flex-1 truncate">{nameOf(entry)}</span>
+              <span className="text-xs text-muted">{originNames[entry.origin] ?? entry.origin}</span>
+              <span className="w-20 text-right text-xs text-muted">{formatBytes(entry.bytes)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,60 @@
+import { Problem } from '../api/problem';
+import { formatBytes, formatCount, formatMoment } from './format';
+import { type Recording, useTop } from './queries';
+
+/** Top lists what is largest at a moment, by the line that made it. */
+export function Top({ recording, event }: { recording: Recording; event: number | null }) {
+  const top = useTop(recording, event, 'stack');
+  if (event === null || event < 0) return <p className="text-sm text-muted">Put the cursor on an event to see what was live then.</p>;
+  if (top.isError) return <p className="text-sm text-bad-text">{Problem.of(top.error).message}</p>;
+  if (!top.data) return null;
+  const { groups, rest, live_bytes, live_count } = top.data;
+  return (
+    <section aria-label="Largest at the cursor" className={top.isPlaceholderData ? 'opacity-60' : ''}>
+      <p className="text-sm text-muted">
+        After {formatMoment(top.data.event)}: <strong className="font-semibold text-text">{formatBytes(live_bytes)}</strong> in {formatCount(live_count)}{' '}
+        allocations
+      </p>
+      {/* What scrolls must be reached by keys. */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+      <div className="mt-2 overflow-x-auto" tabIndex={0} role="group" aria-label="Table of the largest, scrollable">
+        <table className="w-full min-w-[34rem] text-left text-xs">
+          <thead className="text-muted">
+            <tr>
+              <th className="py-1 pr-4 text-right font-normal">Size</th>
+              <th className="py-1 pr-4 text-right font-normal">Share</th>
+              <th className="py-1 pr-4 text-right font-normal">Count</th>
+              <th className="py-1 pr-4 font-normal">For</th>
+              <th className="w-full py-1 font-normal">Made by</th>
+            </tr>
+          </thead>
+          <tbody>
+            {groups.map((g, i) => (
+              // Two groups may look alike; their order is fixed.
+              // oxlint-disable-next-line react/no-array-index-key
+              <tr key={i} className="border-t border-line align-top">
+                <td className="py-1.5 pr-4 text-right font-mono whitespace-nowrap">{formatBytes(g.total_bytes)}</td>
+                <td className="py-1.5 pr-4 text-right font-mono whitespace-nowrap">{(g.share * 100).toFixed(1)} %</td>
+                <td className="py-1.5 pr-4 text-right font-mono">{formatCount(g.count)}</td>
+                <td className="py-1.5 pr-4 whitespace-nowrap">{g.before_recording ? 'before recording' : (g.category ?? 'unknown')}</td>
+                <td className="py-1.5 font-mono break-all text-muted">{g.model_frame ? placeOf(g.model_frame) : (g.backward_node ?? 'no Python frame')}</td>
+              </tr>
+            ))}
+            {rest && (
+              <tr className="border-t border-line text-muted">
+                <td className="py-1.5 pr-4 text-right font-mono whitespace-nowrap">{formatBytes(rest.total_bytes)}</td>
+                <td className="py-1.5 pr-4 text-right font-mono whitespace-nowrap">{(rest.share * 100).toFixed(1)} %</td>
+                <td className="py-1.5 pr-4 text-right font-mono">{formatCount(rest.count)}</td>
+                <td colSpan={2}>the rest</td>
+              </tr>
+            )}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function placeOf(f: { file: string; line: number; function: string }): string {
+  return `${f.file}:${f.line} ${f.function}`;
+}

@@ -1,0 +1,135 @@
+// What the timeline asks of the server. A snapshot is named by its contents, so answers about one stay true.
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { answer, api, type Schemas, type Workload } from '../api/client';
+import { Problem, type ProblemDocument } from '../api/problem';
+import type { Query } from './query';
+import type { Window } from './window';
+
+export type Snapshot = Schemas['Snapshot'];
+export type DeviceInfo = Schemas['ReportDeviceInfo'];
+export type EventRow = Schemas['ReportEvent'];
+export type SegmentRow = Schemas['ReportSegment'];
+export type Compare = Schemas['ReportCompare'];
+export type Entry = Schemas['SnapshotstoreEntry'];
+
+/** Recording is one device of a snapshot. */
+export interface Recording {
+  id: string;
+  device: number;
+}
+
+const forever = { staleTime: Infinity, gcTime: 10 * 60_000 };
+
+export function useSnapshots() {
+  return useQuery({ queryKey: ['snapshots'], queryFn: ({ signal }) => answer(api.GET('/v1/snapshots', { signal })) });
+}
+
+export function useSnapshot(id: string) {
+  return useQuery({
+    queryKey: ['snapshot', id],
+    queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}', { params: { path: { id } }, signal })),
+    enabled: id !== '',
+    ...forever,
+  });
+}
+
+/** upload sends a file and tells how much of it is there; fetch cannot. */
+export function upload(file: File, onProgress: (share: number) => void): Promise<Snapshot> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open('POST', `/v1/snapshots?name=${encodeURIComponent(file.name)}`);
+    request.setRequestHeader('Content-Type', 'application/octet-stream');
+    request.responseType = 'json';
+    request.upload.addEventListener('progress', ({ loaded, total }) => onProgress(total ? loaded / total : 0));
+    request.addEventListener('error', () => reject(Problem.lost()));
+    request.addEventListener('load', () => {
+      if (request.status === 201) resolve(request.response as Snapshot);
+      else reject(Problem.from(request.status, (request.response ?? undefined) as ProblemDocument | undefined));
+    });
+    request.send(file);
+  });
+}
+
+export function predict(workload: Workload): Promise<Snapshot> {
+  return answer(api.POST('/v1/predictions/snapshot', { body: workload }));
+}
+
+/** timelineUrl is where the worker gets a window from. */
+export function timelineUrl({ id, device }: Recording, w: Window, detail: number, byStack: boolean): string {
+  const query = new URLSearchParams({
+    device: String(device),
+    from: String(w.from),
+    to: String(w.to),
+    columns: String(Math.max(1, w.columns)),
+    detail: String(detail),
+    by_stack: String(byStack),
+  });
+  return `/v1/snapshots/${id}/timeline?${query}`;
+}
+
+export interface EventFilter {
+  from: number;
+  limit: number;
+  action?: EventAction[];
+  query?: Query | null;
+  allocation?: number;
+}
+
+export type EventAction =
+  'alloc' | 'free_requested' | 'free_completed' | 'segment_alloc' | 'segment_free' | 'segment_map' | 'segment_unmap' | 'snapshot' | 'oom';
+
+export function useEvents(recording: Recording, filter: EventFilter | null) {
+  return useQuery({
+    queryKey: ['events', recording, filter],
+    queryFn: ({ signal }) =>
+      answer(api.GET('/v1/snapshots/{id}/events', { params: { path: { id: recording.id }, query: eventsQuery(recording, filter!) }, signal })),
+    enabled: filter !== null && recording.id !== '',
+    placeholderData: keepPreviousData,
+    ...forever,
+  });
+}
+
+function eventsQuery({ device }: Recording, { from, limit, action, query, allocation }: EventFilter) {
+  const wanted = { device, from, limit, action, allocation };
+  switch (query?.kind) {
+    case 'size':
+      return { ...wanted, min_bytes: query.min, ...(Number.isFinite(query.max) ? { max_bytes: query.max } : {}) };
+    case 'address':
+      return { ...wanted, address: Number(query.address) };
+    case 'allocation':
+      return { ...wanted, allocation: query.id };
+    case 'frame':
+      return { ...wanted, frame: query.text };
+    default:
+      return wanted;
+  }
+}
+
+export function useSegments({ id, device }: Recording, event: number, enabled: boolean) {
+  return useQuery({
+    queryKey: ['segments', id, device, event],
+    queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}/segments', { params: { path: { id }, query: { device, at: String(event) } }, signal })),
+    placeholderData: keepPreviousData,
+    enabled,
+    ...forever,
+  });
+}
+
+export function useCompare({ id, device }: Recording, other: string) {
+  return useQuery({
+    queryKey: ['compare', id, device, other],
+    queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}/compare', { params: { path: { id }, query: { with: other, device, n: 50 } }, signal })),
+    enabled: other !== '',
+    ...forever,
+  });
+}
+
+export function useTop({ id, device }: Recording, event: number | null, by: 'stack' | 'size' | 'category') {
+  return useQuery({
+    queryKey: ['top', id, device, event, by],
+    queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}/top', { params: { path: { id }, query: { device, at: String(event), by, n: 12 } }, signal })),
+    placeholderData: keepPreviousData,
+    enabled: event !== null && event >= 0,
+    ...forever,
+  });
+}

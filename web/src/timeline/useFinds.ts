@@ -1,0 +1,62 @@
+import { useEffect, useMemo, useState } from 'react';
+import { Problem } from '../api/problem';
+import { type EventRow, type Recording, useEvents } from './queries';
+import { parseQuery, type Query } from './query';
+import type { Stage } from './stage';
+
+/** Finds is a search: what was typed, the allocations that the server found, and which of them is looked at. */
+export interface Finds {
+  text: string;
+  setText(text: string): void;
+  query: Query | null;
+  rows: EventRow[];
+  more: boolean; // there are more than were fetched
+  at: number; // index into rows, -1 before the first
+  go(by: number): void;
+  problem: string;
+}
+
+const most = 1000;
+const typingMillis = 150;
+
+/** useFinds searches while one types, and marks what it found on the stage. */
+export function useFinds(stage: Stage, recording: Recording, events: number): Finds {
+  const [text, setText] = useState('');
+  const settled = useSettled(text, typingMillis);
+  const query = useMemo(() => parseQuery(settled), [settled]);
+  const [looked, setLooked] = useState<{ query: Query | null; at: number }>({ query: null, at: -1 });
+  const at = looked.query === query ? looked.at : -1; // another search begins before its first
+  const answer = useEvents(recording, query && events > 0 ? { from: 0, limit: most, action: ['alloc'], query } : null);
+  const rows = useMemo(() => (query && !answer.isPlaceholderData ? (answer.data?.events ?? []) : []), [query, answer.data, answer.isPlaceholderData]);
+
+  useEffect(() => {
+    const ids = query?.kind === 'address' ? rows.flatMap((row) => row.allocation ?? []) : [];
+    stage.setEmphasis({ query: settled, atAddress: ids });
+    stage.setMarks({ found: rows.map((row) => row.event + 1) });
+  }, [stage, settled, query, rows]);
+
+  const go = (by: number) => {
+    if (rows.length === 0) return;
+    const next = at < 0 ? nearest(rows, stage.state.cursor ?? 0, by) : (at + by + rows.length) % rows.length;
+    setLooked({ query, at: next });
+    stage.goTo(rows[next]!.event);
+  };
+  return { text, setText, query, rows, more: answer.data?.next !== undefined, at, go, problem: answer.isError ? Problem.of(answer.error).message : '' };
+}
+
+/** nearest is the first match from an event on, or the last before it. */
+function nearest(rows: EventRow[], event: number, by: number): number {
+  const after = rows.findIndex((row) => row.event >= event);
+  if (by > 0) return Math.max(after, 0);
+  return (after < 0 ? rows.length : after) === 0 ? rows.length - 1 : (after < 0 ? rows.length : after) - 1;
+}
+
+/** useSettled is a value once it has not changed for a while. */
+function useSettled<T>(value: T, millis: number): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), millis);
+    return () => clearTimeout(timer);
+  }, [value, millis]);
+  return settled;
+}
