@@ -25,7 +25,7 @@ WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.j
 CHROMIUM ?= /usr/bin/chromium
 
 .DEFAULT_GOAL := help
-.PHONY: help build web test unit page browser venv lint fmt bench bench-gpu fuzz golden accuracy run clean
+.PHONY: help build web test unit page browser venv lint fmt bench test-gpu bench-gpu fuzz golden accuracy run clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,10 @@ fmt: ## Format all Go files
 
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+test-gpu: ## Run real steps on this machine's GPU; a machine without Go takes build/gpu.test along
+	@if command -v $(GO) > /dev/null; then CGO_ENABLED=0 $(GO) test -c -o build/gpu.test ./internal/analysis; fi
+	cd internal/analysis && MEMORYMARK_PYTHON='$(PYTHON)' ../../build/gpu.test -gpu -test.run '^TestGPU' -test.v $(TEST_ARGS)
 
 bench-gpu: ## Compare finding the largest batch with other tools, on this machine's GPU; bench/gpu/README.md
 	@if command -v $(GO) > /dev/null; then $(MAKE) build; fi

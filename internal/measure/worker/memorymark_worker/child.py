@@ -47,10 +47,10 @@ def wait_for_request(prepare: dict[str, Any], read: int, write: int) -> None:
         from . import devices
 
         devices.open_device(prepare["device"], None).synchronize()
+        protocol.send(write, {"type": "warm"})
     except Exception:
-        pass  # the request will meet it again, and report it
-    with os.fdopen(read, "rb") as requests:
-        line = requests.readline()
+        return  # a child that is started for the request will report it
+    line = protocol.read_line(read)
     if line:
         run(json.loads(line), write)
 

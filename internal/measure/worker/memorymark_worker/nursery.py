@@ -6,10 +6,10 @@ killed it, and none outlives the pipe to MemoryMark.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import platform
+import select
 import selectors
 import signal
 import sys
@@ -70,7 +70,7 @@ class Nursery:
             for running in list(self.children.values()):
                 self.kill(running, "the end")
             for spare in self.spares:
-                kill_group(spare.pid)
+                self.drop(spare)
 
     def send(self, message: Message) -> None:
         protocol.send(self.answers, message)
@@ -147,13 +147,25 @@ class Nursery:
         self.spares.append(Spare(pid, write, answers))
 
     def take_spare(self, message: Message) -> Optional[tuple[int, int]]:
-        if message["type"] != "probe" or not self.spares:
+        """A spare child that is ready. To wait for one takes longer than to
+        start another, which has all that we have imported."""
+        if message["type"] != "probe":
             return None
-        spare = self.spares.pop()
-        with contextlib.suppress(BrokenPipeError):  # its death is seen at its answer
-            protocol.send(spare.requests, message)
+        while self.spares:
+            spare = self.spares.pop()
+            ready, _, _ = select.select([spare.answers], [], [], 0)
+            if ready and protocol.read_line(spare.answers):
+                protocol.send(spare.requests, message)
+                os.close(spare.requests)
+                return spare.pid, spare.answers
+            self.drop(spare)
+        return None
+
+    def drop(self, spare: Spare) -> None:
+        kill_group(spare.pid)
+        os.waitpid(spare.pid, 0)
         os.close(spare.requests)
-        return spare.pid, spare.answers
+        os.close(spare.answers)
 
     def relay(self, running: Running) -> None:
         """Passes on what a child says, whole lines only."""

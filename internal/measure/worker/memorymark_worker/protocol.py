@@ -18,6 +18,17 @@ def send(fd: int, message: Message) -> None:
         line = line[os.write(fd, line) :]
 
 
+def read_line(fd: int) -> bytes:
+    """Reads one line and nothing beyond it; what there is of it at an end."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(fd, 1)
+        if not byte:
+            break
+        line += byte
+    return line
+
+
 class Reader:
     """Cuts what a pipe delivers into lines."""
 
