@@ -16,7 +16,7 @@ export default defineConfig({
   server: { proxy: Object.fromEntries(['/v1', '/health', '/ready', '/openapi.json'].map((path) => [path, server])) },
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', environment: 'happy-dom', include: ['src/**/*.test.{ts,tsx}'] } },
+      { extends: true, test: { name: 'unit', include: ['src/**/*.test.{ts,tsx}'] } },
       {
         test: {
           name: 'browser',
@@ -24,6 +24,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           fileParallelism: false,
+          expect: { poll: { timeout: 20_000 } },
         },
       },
       { test: { name: 'screenshots', include: ['test/screenshots.ts'], testTimeout: 300_000, hookTimeout: 60_000 } },

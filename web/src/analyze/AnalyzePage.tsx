@@ -1,5 +1,117 @@
-import { Empty } from '../ui/Empty';
+import { type DragEvent, useEffect, useState } from 'react';
+import { Problem } from '../api/problem';
+import { useCurve, useModels, usePredictedAnalysis, usePrediction } from '../api/queries';
+import { Breakdown } from '../result/Breakdown';
+import { Changes } from '../result/Changes';
+import { MemoryChart, SpeedChart } from '../result/Charts';
+import { CopyAs } from '../result/CopyAs';
+import { Cost } from '../result/Cost';
+import { Headline } from '../result/Headline';
+import { MemoryBars } from '../result/MemoryBars';
+import { ResultTable } from '../result/ResultTable';
+import { ErrorBox } from '../ui/ErrorBox';
+import { Skeleton } from '../ui/Loading';
+import { titleOf } from '../workload/subject';
+import { parseConfig } from '../workload/ConfigDialog';
+import { type QuestionState, useQuestion } from '../workload/useQuestion';
+import { WorkloadForm } from '../workload/WorkloadForm';
+import { KeptResult } from '../result/KeptResult';
+import { MeasurePanel } from './MeasurePanel';
+import { Run } from './Run';
+import { useRun } from './useRun';
 
+/** AnalyzePage asks what is trained and answers as it changes. */
 export function AnalyzePage() {
-  return <Empty title="Analyze: not here yet" />;
+  const state = useQuestion();
+  const { settled, change } = state;
+  const analysis = usePredictedAnalysis(settled);
+  const prediction = usePrediction(settled.workload);
+  const problem = analysis.error ? Problem.of(analysis.error) : null;
+  const run = useRun();
+  const [dropped, setDropped] = useState<Problem>();
+  const models = useModels().data?.models ?? [];
+  const measured = run.watched.analysis?.engine === 'measured' ? run.watched.analysis.answer : undefined;
+  const title = titleOf(state.question.workload, models);
+  useEffect(() => {
+    document.title = `${title} · MemoryMark`;
+    return () => {
+      document.title = 'MemoryMark';
+    };
+  }, [title]);
+
+  async function drop(event: DragEvent) {
+    const file = event.dataTransfer.files[0];
+    if (!file) return;
+    event.preventDefault();
+    const config = parseConfig(await file.text());
+    if (typeof config === 'string') setDropped(new Problem(-1, `${file.name}: ${config}`));
+    else change({ model: undefined, config });
+  }
+
+  return (
+    // A config.json can be dropped anywhere; the form has a button that does the same.
+    <div
+      className="grid gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10"
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={drop}
+    >
+      <aside className="self-start rounded-lg border border-line bg-surface p-5 lg:sticky lg:top-20 lg:max-h-[calc(100vh-6rem)] lg:overflow-y-auto">
+        <WorkloadForm state={state} problem={problem} />
+        <MeasurePanel question={state.question} busy={run.busy} onBegin={(engine) => void run.begin(state.question, engine)} />
+      </aside>
+      <div className="flex min-w-0 flex-col gap-6">
+        {dropped && <ErrorBox problem={dropped} title="This file is no config.json" onDismiss={() => setDropped(undefined)} />}
+        {run.problem && <ErrorBox problem={run.problem} title="It did not begin" onDismiss={run.dismiss} />}
+        {run.id && <Run id={run.id} watched={run.watched} onClose={run.close} />}
+        {measured && <KeptResult answer={measured} />}
+        {problem && <Refusal key={problem.message} problem={problem} />}
+        {problem && prediction.data && !prediction.isPlaceholderData && <Breakdown workload={settled.workload} />}
+        {!problem && !measured && <Result state={state} />}
+      </div>
+    </div>
+  );
+}
+
+function Refusal({ problem }: { problem: Problem }) {
+  const [shown, setShown] = useState(true);
+  if (!shown || problem.needsToken) return null;
+  const title = problem.details.length > 0 ? 'This workload cannot be' : problem.isLost ? 'The server is gone' : 'This does not train';
+  return <ErrorBox problem={problem} title={title} onDismiss={() => setShown(false)} />;
+}
+
+function Result({ state }: { state: QuestionState }) {
+  const { settled, change } = state;
+  const { data: answer, isPlaceholderData } = usePredictedAnalysis(settled);
+  const { hours_per_year: _, price_per_hour: __, ...aboutMemory } = settled;
+  const { data: curve } = useCurve(aboutMemory, answer !== undefined); // what is read first is asked first
+  const models = useModels().data?.models;
+  if (!answer) return <Waiting state={state} />;
+  return (
+    <div className={`flex flex-col gap-6 transition-opacity ${isPlaceholderData ? 'opacity-60' : ''}`} aria-busy={isPlaceholderData}>
+      <Headline answer={answer} />
+      <div className="grid gap-6 xl:grid-cols-2">
+        <div className="flex flex-col gap-6">
+          <MemoryBars answer={answer} />
+          <Cost answer={answer} state={state} />
+        </div>
+        <Changes question={aboutMemory} answer={answer} onApply={change} />
+        <MemoryChart answer={answer} curve={curve} />
+        <SpeedChart answer={answer} curve={curve} />
+      </div>
+      <Breakdown workload={settled.workload} answer={answer} />
+      <CopyAs question={settled} answer={answer} model={models?.find(({ id }) => id === settled.workload.model)} />
+      {curve?.points && <ResultTable points={curve.points} />}
+    </div>
+  );
+}
+
+// What is known before the whole answer is: a single prediction takes milliseconds.
+function Waiting({ state }: { state: QuestionState }) {
+  return (
+    <div className="flex flex-col gap-6" aria-busy>
+      <Skeleton className="h-10 w-3/4" />
+      <Skeleton className="h-28" />
+      <Breakdown workload={state.settled.workload} />
+    </div>
+  );
 }

@@ -59,7 +59,9 @@ export class Problem extends Error {
       case this.status === 404:
         return 'It may have been deleted. The history shows what there is.';
       case this.status === 422 || this.status === 400:
-        return 'Change the setting that is named and the answer comes by itself.';
+        return this.details.length > 0
+          ? 'Change what is named and the answer comes by itself.'
+          : 'Choose another card or other settings and the answer comes by itself.';
       case this.status === 429 || this.status === 503:
         return 'The server is busy. Wait a moment and try again.';
       default:

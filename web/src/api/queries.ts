@@ -1,7 +1,7 @@
 // What the page asks of the server, as queries. Predictions never change for
 // the same workload, so they are kept for as long as the page is open.
-import { keepPreviousData, QueryCache, QueryClient, useQuery } from '@tanstack/react-query';
-import { answer, api, type Schemas, type Workload } from './client';
+import { keepPreviousData, QueryCache, QueryClient, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { type Analysis, answer, api, type Schemas, type Workload } from './client';
 import { Problem } from './problem';
 
 type Question = Schemas['Question'];
@@ -60,6 +60,15 @@ export function useCards() {
   return useQuery({ queryKey: ['gpus'], queryFn: ({ signal }) => answer(api.GET('/v1/gpus', { signal })), ...forever });
 }
 
+/** useWorkers looks at the fleet every few seconds while a page shows it. */
+export function useWorkers() {
+  return useQuery({
+    queryKey: ['workers'],
+    queryFn: ({ signal }) => answer(api.GET('/v1/workers', { signal })),
+    refetchInterval: 5000,
+  });
+}
+
 export function usePrediction(workload: Workload, enabled = true) {
   return useQuery({
     queryKey: ['prediction', workload],
@@ -87,6 +96,25 @@ export function useCurve(question: Question, enabled = true) {
     placeholderData: keepPreviousData,
     enabled,
     ...forever,
+  });
+}
+
+export interface HistoryFilter {
+  q?: string;
+  state?: Analysis['state'];
+  engine?: Analysis['engine'];
+}
+
+/** useHistory lists analyses, newest first, page by page. */
+export function useHistory({ state, ...filter }: HistoryFilter) {
+  return useInfiniteQuery({
+    queryKey: ['history', state, filter],
+    queryFn: ({ signal, pageParam }) =>
+      answer(api.GET('/v1/analyses', { params: { query: { ...filter, state: state && [state], after: pageParam, limit: 50 } }, signal })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next,
+    placeholderData: keepPreviousData,
+    refetchInterval: 5000,
   });
 }
 

@@ -1,5 +1,66 @@
+import { useState } from 'react';
+import { Problem } from '../api/problem';
+import { type HistoryFilter, useHistory } from '../api/queries';
+import { count } from '../format';
+import { Button } from '../ui/Button';
 import { Empty } from '../ui/Empty';
+import { ErrorBox } from '../ui/ErrorBox';
+import { SelectInput, TextInput } from '../ui/Inputs';
+import { Loading } from '../ui/Loading';
+import { PageTitle } from '../ui/PageTitle';
+import { HistoryRow } from './HistoryRow';
 
+const states = { '': 'any', queued: 'waiting', running: 'running', succeeded: 'done', failed: 'failed', cancelled: 'cancelled' };
+const engines = { '': 'both', predicted: 'predicted', measured: 'measured' };
+
+/** HistoryPage lists what was asked: to open, to repeat, to delete. */
 export default function HistoryPage() {
-  return <Empty title="History: not here yet" />;
+  const [filter, setFilter] = useState<HistoryFilter>({});
+  const [failure, setFailure] = useState<Problem>();
+  const history = useHistory(filter);
+  const analyses = history.data?.pages.flatMap((page) => page.analyses ?? []) ?? [];
+  const total = history.data?.pages[0]?.total ?? 0;
+  const problem = failure ?? (history.error ? Problem.of(history.error) : undefined);
+  const choose = (patch: Record<string, string>) => setFilter({ ...filter, ...mapEmpty(patch) });
+  return (
+    <>
+      <PageTitle title="History">Every analysis that was asked for, measured or kept, newest first.</PageTitle>
+      <search className="mb-5 grid gap-4 sm:grid-cols-[minmax(0,1fr)_10rem_10rem]">
+        <TextInput label="Find" placeholder="model, card, precision, optimizer" value={filter.q ?? ''} onChange={(q) => choose({ q })} />
+        <SelectInput label="State" options={states} value={filter.state ?? ''} onChange={(state) => choose({ state })} />
+        <SelectInput label="Evidence" options={engines} value={filter.engine ?? ''} onChange={(engine) => choose({ engine })} />
+      </search>
+      {problem && <ErrorBox problem={problem} onDismiss={() => setFailure(undefined)} />}
+      {history.isPending && <Loading what="the history" />}
+      {history.isSuccess && analyses.length === 0 && <Nothing filtered={Object.values(filter).some(Boolean)} />}
+      {analyses.length > 0 && (
+        <>
+          <ul className="divide-y divide-line rounded-lg border border-line bg-surface">
+            {analyses.map((analysis) => (
+              <HistoryRow key={analysis.id} analysis={analysis} onFailure={setFailure} />
+            ))}
+          </ul>
+          <div className="mt-4 flex items-center justify-between text-xs text-muted">
+            <span>
+              {count(analyses.length)} of {count(total)}
+            </span>
+            {history.hasNextPage && (
+              <Button size="small" disabled={history.isFetchingNextPage} onClick={() => void history.fetchNextPage()}>
+                Older ones
+              </Button>
+            )}
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+function Nothing({ filtered }: { filtered: boolean }) {
+  if (filtered) return <Empty title="Nothing like that was asked" />;
+  return <Empty title="Nothing yet">Measure something, or keep a prediction, on the page Analyze; it appears here.</Empty>;
+}
+
+function mapEmpty(patch: Record<string, string>): HistoryFilter {
+  return Object.fromEntries(Object.entries(patch).map(([key, value]) => [key, value || undefined]));
 }

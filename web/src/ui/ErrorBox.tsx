@@ -19,11 +19,11 @@ export function ErrorBox({ problem, title = 'This did not work', onDismiss, chil
           {problem.details.length > 1 ? (
             <ul className="mt-1 list-disc pl-5 text-sm">
               {problem.details.map((detail) => (
-                <li key={detail.message}>{detail.message}</li>
+                <li key={detail.message}>{sentence(detail.message)}</li>
               ))}
             </ul>
           ) : (
-            <p className="mt-1 text-sm">{problem.message}</p>
+            <p className="mt-1 text-sm">{sentence(problem.message)}</p>
           )}
           <p className="mt-2 text-sm text-muted">{problem.advice}</p>
           {children && <div className="mt-3">{children}</div>}
@@ -36,4 +36,9 @@ export function ErrorBox({ problem, title = 'This did not work', onDismiss, chil
       </div>
     </div>
   );
+}
+
+// sentence makes one of what the server says, which begins small as errors do.
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 }

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { bytes, count, dollars, moment, percent, rate, seconds, share } from './format';
+
+test.each([
+  [0, '0 B'],
+  [1023, '1023 B'],
+  [1024, '1.00 KiB'],
+  [20 * 2 ** 20, '20.00 MiB'],
+  [2647894016, '2.47 GiB'],
+  [2 ** 41, '2.00 TiB'],
+])('%d bytes are %s', (n, text) => expect(bytes(n)).toBe(text));
+
+test('numbers have the digits that say something', () => {
+  expect(count(109483778)).toBe('109,483,778');
+  expect([rate(0.4283), rate(217.83), rate(12345.6)]).toEqual(['0.43', '217.8', '12,346']);
+  expect([dollars(77.78), dollars(12345)]).toEqual(['$77.78', '$12,345']);
+  expect([percent(11.2), share(0.007126), share(0)]).toEqual(['11 %', '0.71 %', '0 %']);
+  expect([seconds(0.09996), seconds(2.334)]).toEqual(['100 ms', '2.33 s']);
+});
+
+test('a time of another day has its date', () => {
+  const now = new Date(2026, 10, 15, 12);
+  expect(moment(new Date(2026, 10, 15, 9, 5, 7).toISOString(), now)).toBe('09:05:07');
+  expect(moment(new Date(2026, 10, 14, 9, 5, 7).toISOString(), now)).toBe('2026-11-14 09:05');
+});

@@ -1,0 +1,122 @@
+import { useState } from 'react';
+import type { Answer, Prediction, Schemas, Workload } from '../api/client';
+import { usePrediction } from '../api/queries';
+import { bytes, count } from '../format';
+import { Button } from '../ui/Button';
+import { Evidence } from '../ui/Evidence';
+import { Skeleton } from '../ui/Loading';
+import { Panel } from '../ui/Panel';
+import { Tabs } from '../ui/Tabs';
+import { batchesOf } from './batches';
+
+type Cause = Exclude<keyof Schemas['PredictBreakdown'], 'total'>;
+
+// The causes, in the order in which they are stacked.
+const causes: [Cause, name: string, token: string][] = [
+  ['parameters', 'Parameters', 'parameters'],
+  ['gradients', 'Gradients', 'gradients'],
+  ['optimizer_state', 'Optimizer state', 'optimizer'],
+  ['activations', 'Activations', 'activations'],
+  ['temporaries', 'Temporaries', 'temporaries'],
+  ['workspaces', 'Workspaces', 'workspaces'],
+  ['input', 'Inputs', 'input'],
+  ['rounding', 'Rounding', 'rounding'],
+  ['fragmentation', 'Fragmentation', 'fragmentation'],
+  ['context', 'CUDA context', 'context'],
+];
+
+/** Breakdown shows where the memory goes at the peak, by cause and by module, for a batch that is chosen. */
+export function Breakdown({ workload, answer }: { workload: Workload; answer?: Answer }) {
+  const batches = answer ? batchesOf(answer) : [];
+  const [chosen, setChosen] = useState<string>('today');
+  const batch = batches.find(({ name }) => name === chosen)?.size;
+  const { data } = usePrediction(batch ? { ...workload, batch } : workload);
+  return (
+    <Panel title="Where the memory goes at the peak" aside={<Evidence engine="predicted" errors={data?.accuracy?.allocated} />}>
+      {batches.length > 1 && (
+        <Tabs
+          label="Batch"
+          tabs={batches.map(({ name, size }) => ({ value: name, name: `${name}, ${count(size)}` }))}
+          value={chosen}
+          onChange={setChosen}
+        />
+      )}
+      {data ? (
+        <div className="mt-5 grid gap-8 lg:grid-cols-2">
+          <Causes prediction={data} />
+          <Modules prediction={data} />
+        </div>
+      ) : (
+        <Skeleton className="mt-5 h-64" />
+      )}
+    </Panel>
+  );
+}
+
+function Causes({ prediction: { breakdown, out_of_memory: oom } }: { prediction: Prediction }) {
+  return (
+    <div>
+      <div className="flex h-4 overflow-hidden rounded-full bg-raised" aria-hidden>
+        {causes.map(([cause, name, token]) => (
+          <div key={cause} title={`${name}: ${bytes(breakdown[cause])}`} style={{ flexGrow: breakdown[cause], background: `var(--cause-${token})` }} />
+        ))}
+      </div>
+      <table className="mt-4 w-full text-sm">
+        <caption className="sr-only">Memory at the peak by cause</caption>
+        <tbody>
+          {causes
+            .filter(([cause]) => breakdown[cause] > 0)
+            .map(([cause, name, token]) => (
+              <tr key={cause}>
+                <th scope="row" className="py-0.5 text-left font-normal">
+                  <span aria-hidden className="mr-2.5 inline-block size-2.5 rounded-sm" style={{ background: `var(--cause-${token})` }} />
+                  {name}
+                </th>
+                <td className="py-0.5 text-right">{bytes(breakdown[cause])}</td>
+              </tr>
+            ))}
+          <tr className="border-t border-line">
+            <th scope="row" className="pt-2 text-left font-semibold">
+              All of it
+            </th>
+            <td className="pt-2 text-right font-semibold">{bytes(breakdown.total)}</td>
+          </tr>
+        </tbody>
+      </table>
+      {oom && (
+        <p className="mt-3 text-sm text-bad-text">
+          This does not fit: in step {oom.step + 1} it asks for {bytes(oom.requested)} when {bytes(oom.allocated)} are allocated of the{' '}
+          {bytes(oom.limit)} that PyTorch may hold.
+        </p>
+      )}
+    </div>
+  );
+}
+
+const fewModules = 9;
+
+function Modules({ prediction: { modules } }: { prediction: Prediction }) {
+  const [all, setAll] = useState(false);
+  const list = modules ?? [];
+  const most = list[0]?.bytes ?? 1;
+  return (
+    <div>
+      <ol aria-label="Memory at the peak by module" className="flex flex-col gap-1.5 text-xs">
+        {list.slice(0, all ? undefined : fewModules).map(({ module, bytes: n }) => (
+          <li key={module} className="grid grid-cols-[minmax(0,1fr)_minmax(3rem,30%)_5rem] items-center gap-3">
+            <span className="truncate font-mono" title={module}>
+              {module || 'outside of modules'}
+            </span>
+            <span aria-hidden className="h-2 rounded-full bg-cause-bar" style={{ width: `${(n / most) * 100}%` }} />
+            <span className="text-right">{bytes(n)}</span>
+          </li>
+        ))}
+      </ol>
+      {list.length > fewModules && (
+        <Button look="quiet" size="small" className="mt-2" aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? 'Show fewer' : `Show all ${list.length} modules`}
+        </Button>
+      )}
+    </div>
+  );
+}

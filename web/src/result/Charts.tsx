@@ -1,0 +1,89 @@
+import type { Answer, Curve } from '../api/client';
+import { LineChart, type Mark } from '../charts/LineChart';
+import { bytes, count, gib, rate } from '../format';
+import { Evidence } from '../ui/Evidence';
+import { Panel } from '../ui/Panel';
+import { type Batch, batchesOf, type Found } from './batches';
+
+interface Props {
+  answer: Answer;
+  /** more points than an answer has, when they are there */
+  curve?: Curve;
+}
+
+/** MemoryChart is memory against the batch, with the limit and the fixed part. */
+export function MemoryChart({ answer, curve }: Props) {
+  const points = pointsOf(answer, curve);
+  const line = curve?.memory_line ?? answer.memory_line;
+  return (
+    <Panel title="Memory against batch" aside={<Evidence engine={answer.engine} errors={answer.accuracy?.reserved} />}>
+          <LineChart
+            summary={`Memory against batch: batch ${count(answer.optimal_batch_size)} is the largest below the limit of ${bytes(answer.limit_bytes)}.`}
+            xLabel="batch"
+            yLabel="GiB"
+            formatY={String}
+            lines={[
+              { name: 'allocated, GiB', color: 'var(--accent)', points: points.map((p) => [p.batch_size, gib(p.memory_bytes)]) },
+              { name: 'held by PyTorch, GiB', color: 'var(--muted)', thin: true, points: points.map((p) => [p.batch_size, gib(p.reserved_bytes)]) },
+            ]}
+            rules={[{ y: gib(answer.limit_bytes), name: `limit ${bytes(answer.limit_bytes)}`, color: 'var(--bad-text)' }]}
+            marks={marksOf(answer, points, (p) => gib(p.memory_bytes))}
+            tip={(x) => tip(points, x)}
+          />
+          {line && (
+            <p className="mt-3 text-sm text-muted">
+              <span className="text-text">{bytes(line.fixed)}</span> whatever the batch, and{' '}
+              <span className="text-text">{bytes(line.per_sample)}</span> for each sample.
+            </p>
+          )}
+    </Panel>
+  );
+}
+
+/** SpeedChart is throughput against the batch, with the knee where more stops to pay. */
+export function SpeedChart({ answer, curve }: Props) {
+  const points = pointsOf(answer, curve).filter((p) => p.success && p.samples_per_second);
+  return (
+    <Panel title="Speed against batch" aside={<Evidence engine={answer.speedup_basis || answer.engine} errors={answer.accuracy?.step_time} />}>
+          <LineChart
+            summary={`Samples a second against batch: beyond batch ${count(answer.recommended_batch_size ?? answer.optimal_batch_size)} little is gained.`}
+            xLabel="batch"
+            yLabel="samples a second"
+            formatY={rate}
+            lines={[{ name: 'samples a second', color: 'var(--info)', points: points.map((p) => [p.batch_size, p.samples_per_second ?? 0]) }]}
+            marks={marksOf(answer, points, (p) => p.samples_per_second ?? 0)}
+            tip={(x) => tip(points, x)}
+          />
+          {answer.recommended_batch_size && (
+            <p className="mt-3 text-sm text-muted">
+              The knee is at batch <span className="text-text">{count(answer.recommended_batch_size)}</span>: the smallest within 5 % of the best speed
+              that fits.
+            </p>
+          )}
+    </Panel>
+  );
+}
+
+function pointsOf(answer: Answer, curve: Curve | undefined): Found[] {
+  return curve?.points ?? answer.results?.toSorted((a, b) => a.batch_size - b.batch_size) ?? [];
+}
+
+function marksOf(answer: Answer, points: Found[], y: (p: Found) => number): Mark[] {
+  return batchesOf(answer).flatMap(({ size, name, color }: Batch) => {
+    const point = points.find((p) => p.batch_size === size);
+    return point ? [{ x: size, y: y(point), name: `${name}, ${count(size)}`, color }] : [];
+  });
+}
+
+function tip(points: Found[], x: number) {
+  const p = points.find((point) => point.batch_size === x);
+  const rows: [string, string][] = p
+    ? [
+        ['allocated', bytes(p.memory_bytes)],
+        ['held', bytes(p.reserved_bytes)],
+        ...(p.samples_per_second ? [['samples/s', rate(p.samples_per_second)] as [string, string]] : []),
+        ['trains', p.success ? 'yes' : 'no: out of memory'],
+      ]
+    : [];
+  return { title: `Batch ${count(x)}`, rows };
+}

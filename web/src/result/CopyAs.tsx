@@ -1,0 +1,53 @@
+import { Check, Copy } from 'lucide-react';
+import { useState } from 'react';
+import type { Answer, Model } from '../api/client';
+import { Button } from '../ui/Button';
+import { Panel } from '../ui/Panel';
+import { Tabs } from '../ui/Tabs';
+import type { Question } from '../workload/address';
+import { commandLine, json, python, trainerArguments } from './exports';
+
+const ways = [
+  { value: 'command', name: 'Command line' },
+  { value: 'json', name: 'JSON' },
+  { value: 'python', name: 'Python' },
+  { value: 'trainer', name: 'Trainer arguments' },
+];
+
+/** CopyAs takes the question or its answer elsewhere. */
+export function CopyAs({ question, answer, model }: { question: Question; answer: Answer; model: Model | undefined }) {
+  const [way, setWay] = useState('command');
+  const texts: Record<string, () => string> = {
+    command: () => commandLine(question),
+    json: () => json(question),
+    python: () => python(question, answer, model),
+    trainer: () => trainerArguments(question, answer),
+  };
+  const text = texts[way]?.() ?? '';
+  return (
+    <Panel title="Take it along" aside={<CopyButton text={text} />}>
+      <Tabs label="Copy as" tabs={ways} value={way} onChange={setWay} />
+      {/* A block that scrolls must be reachable by keyboard. */}
+      <pre tabIndex={0} aria-label="To copy" className="mt-3 max-h-80 overflow-auto rounded border border-line bg-bg p-4 font-mono text-xs leading-relaxed">
+        {text}
+      </pre>
+    </Panel>
+  );
+}
+
+function CopyButton({ text }: { text: string }) {
+  const [copied, setCopied] = useState('');
+  const done = copied === text;
+  return (
+    <Button
+      size="small"
+      onClick={async () => {
+        await navigator.clipboard.writeText(text);
+        setCopied(text);
+      }}
+    >
+      {done ? <Check size={13} aria-hidden /> : <Copy size={13} aria-hidden />}
+      <span aria-live="polite">{done ? 'Copied' : 'Copy'}</span>
+    </Button>
+  );
+}

@@ -1,0 +1,74 @@
+import type { ReactNode } from 'react';
+import type { Answer } from '../api/client';
+import { article, bytes, count, dollars, factor, percent } from '../format';
+import { Evidence } from '../ui/Evidence';
+
+/** Headline is the answer in a sentence, and the four figures that people came for. */
+export function Headline({ answer }: { answer: Answer }) {
+  const { accuracy, engine } = answer;
+  return (
+    <section aria-label="The answer" className="animate-appear">
+      <h1 className="max-w-4xl text-2xl leading-snug font-semibold tracking-tight text-balance sm:text-[2rem]">
+        Batch <span className="text-accent-text">{count(answer.optimal_batch_size)}</span> trains on {article(answer.gpu_name)}; {usage(answer)}
+      </h1>
+      <p className="mt-2 text-sm text-muted">{provenance(answer)}</p>
+      <dl className="mt-6 grid grid-cols-2 gap-px overflow-hidden rounded-lg border border-line bg-line lg:grid-cols-4">
+        <Figure name="Largest batch" value={count(answer.optimal_batch_size)} evidence={<Evidence engine={engine} errors={accuracy?.largest_batch} />}>
+          {bytes(answer.optimal_memory_bytes)} at its peak
+        </Figure>
+        {answer.recommended_batch_size && (
+          <Figure
+            name="Worth using"
+            value={count(answer.recommended_batch_size)}
+            evidence={<Evidence engine={answer.speedup_basis || engine} errors={accuracy?.step_time} />}
+          >
+            within 5 % of the best speed
+          </Figure>
+        )}
+        {answer.speedup && (
+          <Figure
+            name="Speed to gain"
+            value={factor(answer.speedup)}
+            evidence={<Evidence engine={answer.speedup_basis} errors={accuracy?.step_time} />}
+          >
+            largest against today's batch
+          </Figure>
+        )}
+        {answer.cost_savings_annual !== undefined && (
+          <Figure
+            name="To save in a year"
+            value={dollars(answer.cost_savings_annual)}
+            evidence={<Evidence engine={answer.speedup_basis} errors={accuracy?.step_time} />}
+          >
+            in {count(answer.hours_per_year)} GPU-hours
+          </Figure>
+        )}
+      </dl>
+    </section>
+  );
+}
+
+function Figure({ name, value, evidence, children }: { name: string; value: string; evidence: ReactNode; children: ReactNode }) {
+  return (
+    <div className="flex min-w-0 flex-col gap-1 bg-surface p-4 sm:p-5">
+      <dt className="text-xs text-muted">{name}</dt>
+      <dd className="text-2xl font-semibold tracking-tight sm:text-3xl">{value}</dd>
+      <dd className="text-xs text-muted">{children}</dd>
+      <dd className="mt-auto pt-1">{evidence}</dd>
+    </div>
+  );
+}
+
+/** usage says how much of the card today's batch uses, as the command line does. */
+export function usage(answer: Answer): string {
+  if (!answer.current_fits) return `batch ${count(answer.current_batch_size)}, which you use, does not.`;
+  return `with batch ${count(answer.current_batch_size)} you use ${percent(100 - answer.current_waste_percent)} of it.`;
+}
+
+function provenance({ engine, provenance: from, limit_bytes, gpu_total_bytes, model_name }: Answer): string {
+  const versions = `PyTorch ${from.pytorch}${from.transformers ? ` and transformers ${from.transformers}` : ''}`;
+  return (
+    `${model_name}, ${engine} ${engine === 'measured' ? 'with' : 'for'} ${versions}. ` +
+    `PyTorch may hold ${bytes(limit_bytes)} of the card's ${bytes(gpu_total_bytes)}.`
+  );
+}

@@ -1,0 +1,56 @@
+import type { Answer } from '../api/client';
+import { bytes, count, percent } from '../format';
+import { Evidence } from '../ui/Evidence';
+import { Panel } from '../ui/Panel';
+import { type Batch, batchesOf } from './batches';
+
+/** MemoryBars shows how full the card is, from today's batch in red to the largest in green. */
+export function MemoryBars({ answer }: { answer: Answer }) {
+  const unused: Partial<Record<Batch['name'], [number, number]>> = {
+    today: [answer.current_waste_bytes, answer.current_waste_percent],
+    largest: [answer.waste_bytes, answer.waste_percent],
+  };
+  return (
+    <Panel title="How full the card is" aside={<Evidence engine={answer.engine} errors={answer.accuracy?.allocated} />}>
+      <ul className="flex flex-col gap-5">
+        {batchesOf(answer)
+          .filter((batch) => batch.found || batch.name !== 'worth using')
+          .map((batch) => (
+            <Bar key={batch.name} batch={batch} answer={answer} unused={unused[batch.name]} />
+          ))}
+      </ul>
+      <p className="mt-5 text-xs text-muted">
+        Solid is allocated, faint what PyTorch holds beside it; the line is where PyTorch's share of the card ends.
+      </p>
+    </Panel>
+  );
+}
+
+function Bar({ batch, answer, unused }: { batch: Batch; answer: Answer; unused?: [number, number] }) {
+  const total = answer.gpu_total_bytes;
+  const allocated = batch.found?.memory_bytes ?? (batch.name === 'today' ? answer.current_memory_bytes : answer.optimal_memory_bytes);
+  const reserved = batch.found?.reserved_bytes ?? allocated;
+  const width = (n: number) => `${Math.min(100, (n / total) * 100)}%`;
+  return (
+    <li>
+      <div className="flex flex-wrap items-baseline justify-between gap-x-3 text-sm">
+        <span>
+          <span className="font-semibold">Batch {count(batch.size)}</span> <span className="text-muted">{batch.name}</span>
+        </span>
+        <span>
+          {bytes(allocated)} <span className="text-muted">of {bytes(total)}</span>
+        </span>
+      </div>
+      <div className="relative mt-1.5 h-3 overflow-hidden rounded-full bg-raised">
+        <div className="absolute inset-y-0 left-0 opacity-35 transition-[width] duration-300" style={{ width: width(reserved), background: batch.color }} />
+        <div className="absolute inset-y-0 left-0 transition-[width] duration-300" style={{ width: width(allocated), background: batch.color }} />
+        <div className="absolute inset-y-0 w-0.5 bg-text" style={{ left: width(answer.limit_bytes) }} />
+      </div>
+      <p className="mt-1 text-xs text-muted">
+        {batch.name === 'today' && !answer.current_fits
+          ? 'Does not train: it runs out of memory.'
+          : unused && `${bytes(unused[0])} unused, ${percent(unused[1])} of the card`}
+      </p>
+    </li>
+  );
+}

@@ -1,0 +1,120 @@
+// A question and its answer in the words of other tools, ready to be copied.
+import type { Answer, Model, Workload } from '../api/client';
+import { addressOf, type Question, questionOf } from '../workload/address';
+
+/** plain is a workload without what is usual, in the order of the address. */
+function plain(workload: Workload): Workload {
+  return questionOf(addressOf({ workload })).workload;
+}
+
+/** commandLine asks the same question on the command line. */
+export function commandLine({ workload, ...rest }: Question): string {
+  const { model, config, ...keys } = plain(workload);
+  const words = ['memorymark', 'analyze'];
+  if (model) words.push(quote(model));
+  for (const [key, value] of Object.entries(keys)) {
+    const flag = `--${key.replaceAll('_', '-')}`;
+    words.push(...(value === true ? [flag] : [flag, quote(String(value))]));
+  }
+  if (model && config) words.push('--config', quote(JSON.stringify(config)));
+  if (rest.global_batch) words.push('--global-batch', String(rest.global_batch));
+  if (rest.multiple_of) words.push('--multiple-of', String(rest.multiple_of));
+  if (rest.reserve_bytes) words.push('--reserve', `${rest.reserve_bytes}B`);
+  if (rest.hours_per_year !== undefined) words.push('--hours', String(rest.hours_per_year));
+  if (rest.price_per_hour !== undefined) words.push('--price', String(rest.price_per_hour));
+  if (model || !config) return words.join(' ');
+  return `cat > config.json <<'END'\n${JSON.stringify(config, null, 2)}\nEND\n${words.slice(0, 2).join(' ')} ./config.json ${words.slice(2).join(' ')}`.trim();
+}
+
+/** json is the workload as memorymark predict -f and POST /v1/predictions take it. */
+export function json({ workload }: Question): string {
+  return JSON.stringify(plain(workload), null, 2);
+}
+
+/** python is a training step with these settings and the batch worth using. */
+export function python({ workload }: Question, answer: Answer, model: Model | undefined): string {
+  const batch = answer.recommended_batch_size ?? answer.optimal_batch_size;
+  const { precision = 'fp32', checkpointing, expandable_segments, clip_grad_norm, accumulate = 1 } = workload;
+  const lines = [
+    expandable_segments && 'import os\n\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"  # before torch\n',
+    'import torch',
+    `from transformers import ${classOf(workload, model)}`,
+    '',
+    precision === 'tf32' && 'torch.backends.cuda.matmul.allow_tf32 = True\ntorch.backends.cudnn.allow_tf32 = True',
+    loading(workload, model),
+    precision === 'bf16' && 'model = model.to(torch.bfloat16)',
+    checkpointing && 'model.gradient_checkpointing_enable()',
+    optimizer(workload),
+    `loader = torch.utils.data.DataLoader(dataset, batch_size=${batch}, drop_last=True)`,
+    '',
+    'for step, batch in enumerate(loader):',
+    ...body(precision, accumulate, Boolean(clip_grad_norm), workload.optimizer !== 'none'),
+  ];
+  return lines.filter((line) => line !== false && line !== undefined).join('\n');
+}
+
+function body(precision: string, accumulate: number, clip: boolean, steps: boolean): string[] {
+  const autocast = { 'amp-bf16': 'bfloat16', 'amp-fp16': 'float16' }[precision];
+  const scaled = precision === 'amp-fp16';
+  const loss = 'loss = model(**batch).loss' + (accumulate > 1 ? ` / ${accumulate}` : '');
+  const inside = accumulate > 1 ? '        ' : '    ';
+  return [
+    ...(autocast ? [`    with torch.autocast("cuda", torch.${autocast}):`, `        ${loss}`] : [`    ${loss}`]),
+    scaled ? '    scaler.scale(loss).backward()' : '    loss.backward()',
+    ...(steps && accumulate > 1 ? [`    if (step + 1) % ${accumulate} == 0:`] : []),
+    ...(clip && scaled && steps ? [`${inside}scaler.unscale_(optimizer)`] : []),
+    ...(clip ? [`${inside}torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`] : []),
+    ...(steps ? (scaled ? [`${inside}scaler.step(optimizer)`, `${inside}scaler.update()`] : [`${inside}optimizer.step()`]) : []),
+    ...(steps ? [`${inside}optimizer.zero_grad()`] : ['    model.zero_grad()']),
+  ];
+}
+
+function classOf({ config }: Workload, model: Model | undefined): string {
+  const named = config?.architectures ?? model?.config.architectures;
+  return Array.isArray(named) && typeof named[0] === 'string' ? named[0] : 'AutoModel';
+}
+
+function loading({ config, attention }: Workload, model: Model | undefined): string {
+  const name = classOf({ config }, model);
+  const eager = attention === 'eager' ? ', attn_implementation="eager"' : '';
+  if (config || !model?.huggingface_id) return `model = ${name}._from_config(config${eager}).cuda()  # config: of the model's config.json`;
+  return `model = ${name}.from_pretrained("${model.huggingface_id}"${eager}).cuda()`;
+}
+
+function optimizer({ optimizer: name = 'adamw', optimizer_impl: how = 'foreach', precision }: Workload): string | false {
+  if (name === 'none') return false;
+  const option = how === 'foreach' ? '' : how === 'fused' ? ', fused=True' : ', foreach=False';
+  const made = {
+    adamw: `AdamW(model.parameters(), lr=5e-5${option})`,
+    adam: `Adam(model.parameters(), lr=5e-5${option})`,
+    sgd: `SGD(model.parameters(), lr=1e-3${option})`,
+    'sgd-momentum': `SGD(model.parameters(), lr=1e-3, momentum=0.9${option})`,
+  }[name];
+  return `optimizer = torch.optim.${made}${precision === 'amp-fp16' ? '\nscaler = torch.amp.GradScaler()' : ''}`;
+}
+
+/** trainerArguments is the same for transformers' Trainer. */
+export function trainerArguments({ workload }: Question, answer: Answer): string {
+  const { precision = 'fp32', optimizer: name = 'adamw', optimizer_impl: how = 'foreach' } = workload;
+  const planned = answer.accumulation;
+  const settings: [string, string | number | false][] = [
+    ['output_dir', '"out"'],
+    ['per_device_train_batch_size', planned?.micro_batch ?? answer.recommended_batch_size ?? answer.optimal_batch_size],
+    ['gradient_accumulation_steps', planned?.steps ?? workload.accumulate ?? 1],
+    ['bf16', precision === 'amp-bf16' && 'True'],
+    ['fp16', precision === 'amp-fp16' && 'True'],
+    ['tf32', precision === 'tf32' && 'True'],
+    ['gradient_checkpointing', workload.checkpointing === true && 'True'],
+    ['optim', name.startsWith('adam') ? (how === 'fused' ? '"adamw_torch_fused"' : '"adamw_torch"') : name.startsWith('sgd') && '"sgd"'],
+    ['optim_args', name === 'sgd-momentum' && '"momentum=0.9"'],
+    ['max_grad_norm', workload.clip_grad_norm ? 1.0 : 0],
+    ['dataloader_drop_last', 'True'],
+  ];
+  const lines = settings.filter(([, value]) => value !== false).map(([key, value]) => `    ${key}=${value},`);
+  return ['from transformers import TrainingArguments', '', 'args = TrainingArguments(', ...lines, ')'].join('\n');
+}
+
+// quote makes one word of text for a shell.
+function quote(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

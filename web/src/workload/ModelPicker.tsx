@@ -1,0 +1,46 @@
+import { useState } from 'react';
+import type { Model, Workload } from '../api/client';
+import { Button } from '../ui/Button';
+import { Combobox, type Option } from '../ui/Combobox';
+import { ConfigDialog } from './ConfigDialog';
+import { titleOf } from './subject';
+
+interface Props {
+  workload: Workload;
+  models: Model[];
+  onChange(patch: Partial<Workload>): void;
+}
+
+/** ModelPicker chooses a model of the catalog, or takes the config.json of another. */
+export function ModelPicker({ workload, models, onChange }: Props) {
+  const [pasting, setPasting] = useState(false);
+  const options: Option[] = models.map((model) => ({
+    value: model.id,
+    name: model.name,
+    note: model.id,
+    also: `${model.huggingface_id ?? ''} ${model.description}`,
+    group: model.type === 'vision' ? 'Images' : 'Text',
+  }));
+  const own = !workload.model && workload.config;
+  return (
+    <>
+      <Combobox
+        label="Model"
+        options={options.toSorted((a, b) => (a.group ?? '').localeCompare(b.group ?? '') * -1)}
+        value={workload.model}
+        shown={titleOf(workload, models)}
+        onChoose={(model) => onChange({ model, config: undefined })}
+      >
+        <Button look="quiet" className="w-full" onClick={() => setPasting(true)}>
+          {own ? 'Change the config.json' : 'Use a config.json'}
+        </Button>
+      </Combobox>
+      <ConfigDialog
+        open={pasting}
+        config={own ? workload.config : undefined}
+        onClose={() => setPasting(false)}
+        onUse={(config) => onChange({ model: undefined, config })}
+      />
+    </>
+  );
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { addressOf, type Question, questionOf } from './address';
+
+test('without a question there is one to look at', () => {
+  expect(questionOf('')).toEqual({ workload: { model: 'bert' } });
+});
+
+test.each<[string, Question]>([
+  ['a plain one', { workload: { model: 'gpt2', gpu: 'h200', precision: 'amp-bf16', batch: 64, checkpointing: true } }],
+  ['a configuration', { workload: { config: { model_type: 'gpt2', n_layer: 4, architectures: ['GPT2LMHeadModel'] }, sequence: 512 } }],
+  ['a model with keys replaced', { workload: { model: 'bert', config: { num_hidden_layers: 6 } } }],
+  ['all beside the workload', { workload: { model: 'vit', limit_gib: 7.5 }, multiple_of: 8, price_per_hour: 1.2, hours_per_year: 0 }],
+])('%s survives the address', (_, question) => {
+  expect(questionOf(addressOf(question))).toEqual(question);
+});
+
+test('what is usual is left out', () => {
+  expect(addressOf({ workload: { model: 'bert', batch: 16, precision: 'fp32', checkpointing: false } })).toBe('model=bert');
+});
+
+test('what makes no sense as a number or JSON is left alone', () => {
+  expect(questionOf('model=bert&batch=many&config=%7B&price_per_hour=&unknown=1')).toEqual({ workload: { model: 'bert' } });
+});
+
+test('values that the server refuses reach it, so that it can say why', () => {
+  expect(questionOf('model=nope&batch=-3&precision=fp7').workload).toEqual({ model: 'nope', batch: -3, precision: 'fp7' });
+});

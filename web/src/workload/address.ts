@@ -1,0 +1,66 @@
+// The address bar holds the whole question, so that a link reproduces it. What
+// is as it always is stays out of it.
+import type { Schemas, Workload } from '../api/client';
+import { fields } from './fields';
+
+/** Question is what is asked of a workload. */
+export type Question = Pick<
+  Schemas['Question'],
+  'workload' | 'global_batch' | 'multiple_of' | 'reserve_bytes' | 'hours_per_year' | 'price_per_hour'
+>;
+
+const beside = ['global_batch', 'multiple_of', 'reserve_bytes', 'hours_per_year', 'price_per_hour'] as const;
+
+/** modelOfArrival is what people who bring no question look at first. */
+const modelOfArrival = 'bert';
+
+/** questionOf reads a question from the part of an address after the question mark. What it does not know it leaves alone. */
+export function questionOf(search: string): Question {
+  const from = new URLSearchParams(search);
+  const workload: Record<string, unknown> = {};
+  for (const key of ['model', 'gpu', 'id']) {
+    if (from.get(key)) workload[key] = from.get(key);
+  }
+  const config = jsonObject(from.get('config'));
+  if (config) workload.config = config;
+  if (!workload.model && !config) workload.model = modelOfArrival;
+  if (isNumber(from.get('limit_gib'))) workload.limit_gib = Number(from.get('limit_gib'));
+  for (const [key, field] of Object.entries(fields)) {
+    const text = from.get(key);
+    if (text === null || text === '') continue;
+    if (field.kind === 'choice') workload[key] = text;
+    else if (field.kind === 'switch') workload[key] = text === 'true';
+    else if (isNumber(text)) workload[key] = Number(text);
+    if (workload[key] === field.initial) delete workload[key];
+  }
+  const question: Question = { workload: workload as Workload };
+  for (const key of beside) {
+    if (isNumber(from.get(key))) question[key] = Number(from.get(key));
+  }
+  return question;
+}
+
+/** addressOf is the part of an address after the question mark that questionOf reads. */
+export function addressOf({ workload, ...rest }: Question): string {
+  const to = new URLSearchParams();
+  const { config, ...plain } = workload;
+  for (const [key, value] of Object.entries({ ...plain, ...rest })) {
+    if (value === undefined || value === '' || value === fields[key as keyof typeof fields]?.initial) continue;
+    to.set(key, String(value));
+  }
+  if (config) to.set('config', JSON.stringify(config));
+  return to.toString();
+}
+
+function isNumber(text: string | null): text is string {
+  return text !== null && text.trim() !== '' && Number.isFinite(Number(text));
+}
+
+function jsonObject(text: string | null): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? 'null');
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,161 @@
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openBrowser, type Program, serve } from './program';
+
+let program: Program;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  [program, browser] = await Promise.all([serve(), openBrowser()]);
+});
+
+beforeEach(async () => {
+  await page?.context().close();
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, permissions: ['clipboard-read', 'clipboard-write'] });
+  page = await context.newPage();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await program?.stop();
+});
+
+const headline = () => page.getByRole('heading', { level: 1 });
+
+test('the first prediction is on the screen soon', async () => {
+  await page.goto(program.url); // a first visit, so that the next one measures the page and not the disk
+  await headline().waitFor();
+  const began = performance.now();
+  await page.goto(`${program.url}/?model=distilbert&gpu=a10`);
+  await page.getByRole('row', { name: 'Parameters' }).waitFor();
+  const first = performance.now() - began;
+  await headline().waitFor();
+  console.log(`first prediction after ${first.toFixed(0)} ms, whole answer after ${(performance.now() - began).toFixed(0)} ms`);
+});
+
+test('the page is small', () => {
+  const assets = join(import.meta.dirname, '../../dist/assets');
+  const sizes = readdirSync(assets)
+    .filter((name) => !/^(timeline|scene)/.test(name) && statSync(join(assets, name)).isFile())
+    .map((name) => gzipSync(readFileSync(join(assets, name))).length);
+  const total = sizes.reduce((a, b) => a + b, 0);
+  console.log(`${(total / 1000).toFixed(1)} kB gzipped, all pages but the timeline`);
+  expect(total).toBeLessThan(200_000);
+});
+
+test('the answer follows the inputs and the address follows too', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  await expect.poll(() => headline().textContent()).toMatch(/^Batch \d+ trains on an NVIDIA A10; with batch 16 you use 11 % of it\.$/);
+  const before = await headline().textContent();
+  await page.getByLabel('Precision', { exact: true }).selectOption('bf16');
+  await expect.poll(() => headline().textContent()).not.toBe(before);
+  expect(page.url()).toBe(`${program.url}/?model=bert&gpu=a10&precision=bf16`);
+  await page.getByLabel('Batch today').fill('64');
+  await expect.poll(() => headline().textContent()).toContain('with batch 64');
+  await page.goBack();
+  await expect.poll(() => headline().textContent()).toBe(before);
+});
+
+test('a link reproduces the whole workload', async () => {
+  await page.goto(`${program.url}/?model=gpt2&gpu=rtx-4090&precision=amp-bf16&batch=4&checkpointing=true&optimizer_impl=fused&multiple_of=8`);
+  await expect.poll(() => headline().textContent()).toContain('RTX 4090; with batch 4');
+  expect(await page.getByLabel('Optimizer runs').inputValue()).toBe('fused');
+  expect(await page.getByRole('switch', { name: 'Activation checkpointing' }).isChecked()).toBe(true);
+  const batch = Number(/Batch ([\d,]+)/.exec((await headline().textContent()) ?? '')?.[1]?.replace(',', ''));
+  expect(batch % 8).toBe(0);
+});
+
+test('one click applies a change', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  await page.getByRole('button', { name: 'Apply Activation checkpointing' }).click();
+  await expect.poll(() => page.getByRole('switch', { name: 'Activation checkpointing' }).isChecked()).toBe(true);
+  expect(page.url()).toContain('checkpointing=true');
+});
+
+test('hours and price change what is saved, and the server computes it', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  const asked = page.waitForRequest((r) => r.url().endsWith('/v1/predictions/analysis') && r.postDataJSON().hours_per_year === 1000);
+  await page.getByLabel('GPU-hours in a year').fill('1000');
+  await asked;
+  await page.getByText('in 1,000 GPU-hours').waitFor();
+  await page.getByLabel('Dollars an hour').fill('2');
+  await page.getByText('Your own price.').waitFor();
+});
+
+test('a configuration can be pasted, and dropped', async () => {
+  const config = { model_type: 'gpt2', architectures: ['GPT2LMHeadModel'], n_layer: 3 };
+  await page.goto(`${program.url}/?gpu=a10`);
+  await page.getByRole('button', { name: /^Model/ }).click();
+  await page.getByRole('button', { name: 'Use a config.json' }).click();
+  await page.getByRole('textbox', { name: 'config.json' }).fill('{"n_layer": 3}');
+  await page.getByRole('button', { name: 'Use it' }).click();
+  await page.getByText('There is no model_type in it').waitFor();
+  await page.getByRole('textbox', { name: 'config.json' }).fill(JSON.stringify(config));
+  await page.getByRole('button', { name: 'Use it' }).click();
+  await page.getByText('config.json (gpt2)').waitFor();
+  await page.getByText('transformer.h.2').waitFor();
+
+  const file = join(mkdtempSync(join(tmpdir(), 'memorymark-page-')), 'config.json');
+  writeFileSync(file, JSON.stringify({ ...config, n_layer: 5 }));
+  const transfer = await page.evaluateHandle((text) => {
+    const data = new DataTransfer();
+    data.items.add(new File([text], 'config.json', { type: 'application/json' }));
+    return data;
+  }, readFileSync(file, 'utf8'));
+  await page.getByRole('form', { name: 'Workload' }).dispatchEvent('drop', { dataTransfer: transfer });
+  await page.getByText('transformer.h.4').waitFor();
+});
+
+test('what cannot be is said in a box that can be dismissed, and beside the field', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  await headline().waitFor();
+  await page.getByLabel('Batch today').fill('0');
+  const box = page.getByRole('alert');
+  await box.waitFor();
+  expect(await box.textContent()).toContain('it must be at least 1');
+  expect(await page.getByLabel('Batch today').getAttribute('aria-invalid')).toBe('true');
+  await box.getByRole('button', { name: 'Dismiss' }).click();
+  await box.waitFor({ state: 'detached' });
+  await page.getByLabel('Batch today').fill('8');
+  await expect.poll(() => headline().textContent()).toContain('with batch 8');
+});
+
+test('a model that is too large is no mystery', async () => {
+  await page.goto(`${program.url}/?model=llama-3.1-8b&gpu=a10`);
+  await page.getByText('Not even a batch of 1 trains on an NVIDIA A10').waitFor();
+  await page.getByRole('row', { name: 'Optimizer state' }).waitFor();
+});
+
+test('what is copied is what is asked', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10&precision=amp-bf16`);
+  await page.getByRole('radio', { name: 'Trainer arguments' }).click();
+  await page.getByRole('button', { name: 'Copy', exact: true }).click();
+  await page.getByRole('button', { name: 'Copied' }).waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('bf16=True');
+});
+
+test('an analysis is watched live and kept', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  await page.getByRole('button', { name: 'Keep this prediction in the history' }).click();
+  const log = page.getByRole('log', { name: 'What happens' });
+  await log.getByText('predicting bert on an NVIDIA A10').waitFor();
+  await log.getByText('done', { exact: true }).waitFor();
+  expect(await log.textContent()).toMatch(/batch \d+: trains/);
+  await page.getByRole('link', { name: 'Open in the history' }).click();
+  await page.waitForURL(/\/history\/./);
+});
+
+test('a measurement that nobody takes can be cancelled', async () => {
+  // Nobody has the card here, so the page would not ask; the API can be asked all the same.
+  const begun = await page.request.post(`${program.url}/v1/analyses`, { data: { workload: { model: 'bert', gpu: 'h100' }, engine: 'measured' } });
+  const { id } = (await begun.json()) as { id: string };
+  await page.goto(`${program.url}/history/${id}`);
+  await page.getByRole('log').getByText('waits for a worker').waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('log').getByText(/^cancelled/).waitFor();
+});
