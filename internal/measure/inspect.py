@@ -1,10 +1,13 @@
 """Says, as one line of JSON, what this interpreter has to measure training with."""
+
 import json
 import platform
+from types import ModuleType
+from typing import Any
 
 
-def inspect():
-    found = {"python": platform.python_version()}
+def inspect() -> dict[str, Any]:
+    found: dict[str, Any] = {"python": platform.python_version()}
     try:
         import torch
     except Exception as e:  # a broken install raises anything
@@ -14,13 +17,14 @@ def inspect():
         look_at_devices(torch, found)
     try:
         import transformers
+
         found["transformers"] = transformers.__version__
     except Exception as e:
         found["transformers_error"] = f"{type(e).__name__}: {e}"
     return found
 
 
-def look_at_devices(torch, found):
+def look_at_devices(torch: ModuleType, found: dict[str, Any]) -> None:
     found["cuda"] = torch.version.cuda or ""
     found["mps"] = bool(getattr(torch.backends, "mps", None) and torch.backends.mps.is_available())
     try:

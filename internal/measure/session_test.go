@@ -33,6 +33,7 @@ func tiny(t *testing.T) *workload.Workload {
 func start(t *testing.T, o Options) *Session {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("OMP_NUM_THREADS", "1") // threads that wait for each other take long on a busy machine
 	o.Python, o.Device = Python{Path: measuretest.Python(t)}, "cpu"
 	s, err := Start(context.Background(), o)
 	if err != nil {

@@ -27,6 +27,8 @@ var differences = []difference{
 	{"PyTorch", "2.11", "the gradient of small embeddings takes float32 partial sums"},
 	{"transformers", "4.56", "attention copies queries, keys and values, and caches do not copy keys and values"},
 	{"transformers", "5.0", "gradient checkpointing is reentrant unless told otherwise"},
+	{"transformers", "5.2", "GPT-2 keeps a causal mask of all positions in every layer, 1 MiB of 1024"},
+	{"transformers", "5.15", "T5 has eager attention only"},
 }
 
 // Differences names what is known to differ between versions that were found

@@ -42,6 +42,8 @@ def build(w: Workload, device: str) -> tuple[nn.Module, Any]:
         if w["model_type"] == "lm":
             from . import lm
 
+            if w.get("attention_mask", "none") != "none":
+                raise ValueError("the plain language model takes no attention_mask; leave it out")
             model: nn.Module = lm.TransformerLM(keys, w["checkpointing"])
             config: Any = keys
         else:
@@ -55,10 +57,14 @@ def pretrained_class(w: Workload, keys: dict[str, Any]) -> tuple[nn.Module, Any]
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+    architecture = getattr(transformers, w["architecture"])
+    if w["model_type"] == "t5":  # labels are shifted to start with a token that not every configuration names
+        keys = {"pad_token_id": 0, "decoder_start_token_id": 0, **keys}
     config = CONFIG_MAPPING[w["model_type"]](**keys)
-    if w.get("attention") and w["model_type"] != "resnet":
-        config._attn_implementation = w["attention"]
-    model = getattr(transformers, w["architecture"])(config)
+    if w["model_type"] != "resnet":
+        # T5 has only eager attention before transformers 5.15.
+        config._attn_implementation = w.get("attention") if architecture._supports_sdpa else "eager"
+    model = architecture(config)
     if w["checkpointing"]:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         if hasattr(config, "use_cache"):

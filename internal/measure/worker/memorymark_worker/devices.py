@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import os
 import resource
@@ -13,7 +14,7 @@ import torch
 from .live import LiveTensors
 
 
-class Device:
+class Device(abc.ABC):
     """What the probe needs of a device. Peaks are since the last reset."""
 
     type: str
@@ -22,10 +23,13 @@ class Device:
         """Surrounds everything that is measured."""
         return contextlib.nullcontext()
 
+    @abc.abstractmethod
     def reset(self) -> None: ...
 
+    @abc.abstractmethod
     def peaks(self) -> dict[str, int]: ...
 
+    @abc.abstractmethod
     def allocated(self) -> int: ...
 
     def counters(self) -> dict[str, int]:
@@ -36,7 +40,8 @@ class Device:
         """The device's memory as a whole: total, and free for everybody."""
         return {}
 
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        """Waits until the device has done what it was told."""
 
     def empty(self) -> None:
         """Gives back what is cached."""

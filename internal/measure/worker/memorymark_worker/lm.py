@@ -60,7 +60,8 @@ class Attention(nn.Module):
         scores = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(q.shape[-1])
         scores = torch.where(mask, scores, float("-inf"))
         weights = torch.softmax(scores, dim=-1)
-        return self.o(torch.matmul(weights, v).transpose(1, 2).reshape(b, s, d))
+        out: Tensor = self.o(torch.matmul(weights, v).transpose(1, 2).reshape(b, s, d))
+        return out
 
 
 class Block(nn.Module):
@@ -73,7 +74,8 @@ class Block(nn.Module):
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor) -> Tensor:
         x = x + self.attention(self.norm1(x), cos, sin, mask)
         h = self.norm2(x)
-        return x + self.down(F.silu(self.gate(h)) * self.up(h))
+        out: Tensor = x + self.down(F.silu(self.gate(h)) * self.up(h))
+        return out
 
 
 class TransformerLM(nn.Module):

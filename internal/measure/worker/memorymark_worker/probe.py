@@ -40,12 +40,8 @@ class Probe:
                 self.start_recording("all" if self.records("process") else "state")
             self.device.reset()
             subject = self.build(report)
-            for n in self.request["batches"] if subject else []:
-                report["outcomes"].append(self.batch(subject, n))
-                if "failure" in report["outcomes"][-1]:
-                    break  # half a step may have left half of an optimizer's state
-                if len(self.request["batches"]) > 1:
-                    self.clear(subject)
+            if subject:
+                report["outcomes"] = self.batches(subject)
             report.update(self.device.counters(), **self.device.memory(), host_peak_bytes=devices.host_peak())
         return report
 
@@ -65,6 +61,16 @@ class Probe:
         report["model_allocated"] = self.device.allocated()
         return subject
 
+    def batches(self, subject: Subject) -> list[dict[str, Any]]:
+        outcomes = []
+        for n in self.request["batches"]:
+            outcomes.append(self.batch(subject, n))
+            if "failure" in outcomes[-1]:
+                break  # half a step may have left half of an optimizer's state
+            if len(self.request["batches"]) > 1:
+                self.clear(subject)
+        return outcomes
+
     def batch(self, subject: Subject, n: int) -> dict[str, Any]:
         """Warms up, runs the steps that count, and times some more."""
         outcome: dict[str, Any] = {"batch_size": n, "steps": []}
@@ -72,7 +78,7 @@ class Probe:
         try:
             self.enter("inputs")
             inputs = subject.batch(n)
-            for step in range(1, self.request.get("warmup_steps", 0) + 1):
+            for step in range(1, self.request.get("warmup_steps", 0) + 1):  # noqa: B007  a failure names it
                 self.step(subject, inputs)
             if self.records("steps"):
                 self.start_recording("all")
@@ -108,10 +114,9 @@ class Probe:
             with self.within("forward"), torch.no_grad(), self.autocast():
                 subject.call(inputs)
             return
-        with self.within("forward"):
-            with self.autocast():
-                output = subject.call(inputs)
-                loss = subject.loss(output, inputs)
+        with self.within("forward"), self.autocast():
+            output = subject.call(inputs)
+            loss = subject.loss(output, inputs)
         if self.w["phase"] == "forward":
             return
         del output
@@ -119,9 +124,8 @@ class Probe:
             loss.backward()
         for _ in range(self.w["accumulate"] - 1):
             del loss
-            with self.within("forward"):
-                with self.autocast():
-                    loss = subject.loss(subject.call(inputs), inputs)
+            with self.within("forward"), self.autocast():
+                loss = subject.loss(subject.call(inputs), inputs)
             with self.within("backward"):
                 loss.backward()
         with self.within("optimizer"):
@@ -157,7 +161,7 @@ class Probe:
     def time(self, subject: Subject, inputs: Any, about: float) -> float:
         """Seconds of a step, the median of three runs of several: steps follow
         each other without waiting for the device, as they do in training."""
-        runs = []
+        runs: list[float] = []
         enough = 0.3  # seconds of a run
         count = max(min(self.request["timed_steps"] // 3, int(enough / about)), 1)
         for _ in range(3):
@@ -184,7 +188,7 @@ class Probe:
 
     def records(self, scope: str) -> bool:
         record = self.request.get("record")
-        return bool(record) and record["scope"] == scope
+        return record is not None and bool(record["scope"] == scope)
 
     def start_recording(self, what: str) -> None:
         """Records "all" from now on, or only the "state": where what is live

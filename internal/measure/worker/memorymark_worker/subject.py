@@ -29,11 +29,13 @@ class Subject:
 
 def own_loss(output: Any, _: Any) -> Tensor:
     """The loss that a model returned."""
-    return output.loss
+    loss: Tensor = output.loss
+    return loss
 
 
 def mean_loss(output: Any, _: Any) -> Tensor:
-    return output.logits.mean()
+    loss: Tensor = output.logits.mean()
+    return loss
 
 
 def optimizer(w: Workload, model: nn.Module) -> Optional[torch.optim.Optimizer]:
@@ -41,7 +43,8 @@ def optimizer(w: Workload, model: nn.Module) -> Optional[torch.optim.Optimizer]:
     parameters = model.parameters()
     # PyTorch's own default is foreach on a GPU; it is named so that CPU and
     # GPU do the same.
-    how = {"foreach": {"foreach": True}, "fused": {"fused": True}, "loop": {"foreach": False}}[w.get("optimizer_impl") or "foreach"]
+    implementations = {"foreach": {"foreach": True}, "fused": {"fused": True}, "loop": {"foreach": False}}
+    how: dict[str, Any] = implementations[w.get("optimizer_impl") or "foreach"]
     name = w["optimizer"]
     if name == "adamw":
         return torch.optim.AdamW(parameters, lr=1e-5, **how)

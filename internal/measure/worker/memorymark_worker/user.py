@@ -40,7 +40,7 @@ def load(path: str, name: str) -> Callable[[], Any]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)
-    function = getattr(module, name, None)
+    function: Optional[Callable[[], Any]] = getattr(module, name, None)
     if not callable(function):
         raise UserError(f"{path} has no function {name}()")
     return function
@@ -70,7 +70,7 @@ def parts(made: Any) -> dict[str, Any]:
     if isinstance(made, (tuple, list)):
         if not 1 <= len(made) <= len(names):
             raise UserError(f"{len(made)} things were returned; return model, batch, optimizer, loss, or the first of them")
-        return dict(zip(names, made))
+        return dict(zip(names, made, strict=False))
     return {"model": made}
 
 
@@ -106,7 +106,7 @@ def to_device(value: Any, device: str) -> Any:
 def own_inputs(model: nn.Module, w: Workload, device: str) -> Callable[[int], Any]:
     """The inputs that a transformers model says it takes."""
     name = getattr(model, "main_input_name", None)
-    config = getattr(model, "config", None)
+    config: Any = getattr(model, "config", None)
     if name == "pixel_values":
         size = w["image"]
         return lambda n: {name: torch.rand(n, 3, size, size, device=device)}

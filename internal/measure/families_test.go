@@ -1,0 +1,128 @@
+package measure
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"memorymark/internal/workload"
+)
+
+// families are small models of every kind, as keys of a workload.
+var families = map[string]string{
+	"bert":          `"sequence": 16, "config": {"model_type": "bert", ` + blocks,
+	"bert-mlm":      `"sequence": 16, "config": {"model_type": "bert", "architectures": ["BertForMaskedLM"], ` + blocks,
+	"roberta":       `"sequence": 16, "config": {"model_type": "roberta", ` + blocks,
+	"roberta-class": `"sequence": 16, "config": {"model_type": "roberta", "architectures": ["RobertaForSequenceClassification"], ` + blocks,
+	"distilbert":    `"sequence": 16, "config": {"model_type": "distilbert", "dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64, "vocab_size": 500}`,
+	"gpt2":          `"sequence": 16, "config": {"model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 32, "vocab_size": 500}`,
+	"llama":         `"sequence": 16, "config": {"model_type": "llama", "num_key_value_heads": 1, ` + blocks,
+	"mistral":       `"sequence": 16, "config": {"model_type": "mistral", "num_key_value_heads": 1, ` + blocks,
+	"qwen2":         `"sequence": 16, "config": {"model_type": "qwen2", "num_key_value_heads": 1, ` + blocks,
+	"resnet":        `"image": 32, "config": {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}`,
+	"resnet-basic":  `"image": 32, "config": {"model_type": "resnet", "layer_type": "basic", "embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}`,
+	"vit": `"image": 32, "config": {"model_type": "vit", "image_size": 32, "patch_size": 8, "hidden_size": 32, "num_hidden_layers": 2,
+		"num_attention_heads": 2, "intermediate_size": 64}`,
+	"t5": `"sequence": 16, "config": {"model_type": "t5", "d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "vocab_size": 500}`,
+	"lm": `"sequence": 16, "config": {"model_type": "lm", "d_model": 32, "d_ff": 64, "num_layers": 2, "num_heads": 2, "vocab_size": 500}`,
+}
+
+const blocks = `"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 500}`
+
+// small is a family's workload with some keys more.
+func small(t *testing.T, family string, keys ...string) *workload.Workload {
+	t.Helper()
+	text := "{" + strings.Join(append([]string{families[family]}, keys...), ", ") + "}"
+	w, err := workload.Parse([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return w
+}
+
+// trained probes two steps of a batch of two.
+func trained(t *testing.T, s *Session, family string, keys ...string) (*Report, *Outcome) {
+	t.Helper()
+	r, err := s.Probe(context.Background(), Probe{Workload: small(t, family, keys...), Batches: []int64{2}, Steps: 2}, nil)
+	if err != nil {
+		t.Fatalf("%v: %v", keys, err)
+	}
+	return r, &r.Outcomes[0]
+}
+
+// TestFamilies trains a small model of every family under every switch that it
+// takes, all in one session. It is also how other versions of PyTorch and
+// transformers are tried: name their Python in MEMORYMARK_TEST_PYTHON.
+func TestFamilies(t *testing.T) {
+	s := start(t, Options{})
+	t.Logf("PyTorch %s, transformers %s", s.Versions.Torch, s.Versions.Transformers)
+	for family := range families {
+		if err := s.prepare(context.Background(), Options{Device: "cpu", Workload: small(t, family)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("families", func(t *testing.T) { // waits for those that run at once
+		for family := range families {
+			t.Run(family, func(t *testing.T) {
+				t.Parallel()
+				testFamily(t, s, family)
+			})
+		}
+		t.Run("optimizers", func(t *testing.T) {
+			t.Parallel()
+			testOptimizers(t, s)
+		})
+	})
+}
+
+func testFamily(t *testing.T, s *Session, family string) {
+	switches := []string{`"precision": "amp-bf16"`, `"attention": "eager"`, `"accumulate": 2`, `"clip_grad_norm": true`}
+	if !strings.HasPrefix(family, "resnet") {
+		switches = append(switches, `"checkpointing": true`)
+	} else if _, o := trained(t, s, family, `"checkpointing": true`); o.Failure == nil || !strings.Contains(o.Failure.Message, "does not support gradient checkpointing") {
+		t.Errorf("checkpointing: %v", o.Failure)
+	}
+	mask := `"attention_mask": "none"`
+	if family != "lm" {
+		switches = append(switches, `"attention_mask": "padded"`)
+		mask = `"attention_mask": "ones"`
+	} else if _, o := trained(t, s, family, `"attention_mask": "ones"`); o.Failure == nil || !strings.Contains(o.Failure.Message, "leave it out") {
+		t.Errorf("a mask: %v", o.Failure)
+	}
+	plain, o := trained(t, s, family)
+	if o.Failure != nil || len(o.Steps) != 2 {
+		t.Fatal(o.Failure)
+	}
+	if plain.ModelAllocated < 4*plain.Parameters || o.Steps[1].EndAllocated-plain.ModelAllocated < 8*plain.Parameters {
+		t.Errorf("%d parameters take %d bytes, %d after a step", plain.Parameters, plain.ModelAllocated, o.Steps[1].EndAllocated)
+	}
+	if _, o := trained(t, s, family, switches...); o.Failure != nil || len(o.Steps) != 2 || len(o.Steps[0].Phases) != 3 {
+		t.Errorf("%v: %v", switches, o.Failure)
+	}
+	half, o := trained(t, s, family, `"precision": "bf16"`, `"loss": "mean"`, mask)
+	if o.Failure != nil {
+		t.Fatalf("in bf16: %v", o.Failure)
+	}
+	if half.Parameters != plain.Parameters || half.ModelAllocated > plain.ModelAllocated*6/10 {
+		t.Errorf("in bf16 the model takes %d bytes of %d", half.ModelAllocated, plain.ModelAllocated)
+	}
+}
+
+// testOptimizers holds what each optimizer keeps for a parameter, however it
+// is computed.
+func testOptimizers(t *testing.T, s *Session) {
+	state := map[workload.Optimizer]int64{workload.AdamW: 8, workload.Adam: 8, workload.SGD: 0, workload.SGDMomentum: 4, workload.NoOptimizer: 0}
+	for optimizer, perParameter := range state {
+		for _, impl := range workload.Choices("optimizer_impl") {
+			r, o := trained(t, s, "bert", `"optimizer": "`+string(optimizer)+`"`, `"optimizer_impl": "`+impl+`"`)
+			if o.Failure != nil {
+				t.Errorf("%s, %s: %v", optimizer, impl, o.Failure)
+				continue
+			}
+			const inputs = 4096 // and Adam's counts of steps, 4 bytes a tensor
+			if kept := o.Steps[1].EndAllocated - r.ModelAllocated - perParameter*r.Parameters; kept < 0 || kept > inputs {
+				t.Errorf("%s, %s: keeps %d bytes beside %d for each of %d parameters", optimizer, impl, kept, perParameter, r.Parameters)
+			}
+		}
+	}
+}
