@@ -94,7 +94,7 @@ func TestOlder(t *testing.T) {
 			t.Errorf("Older(%q, %q) is not %v", c.version, c.than, c.want)
 		}
 	}
-	if d := Differences("2.8.0+cu128", "4.57.6"); len(d) != 5 {
+	if d := Differences("2.8.0+cu128", "4.57.6"); len(d) != 7 {
 		t.Errorf("2.8 and 4.57: %q", d)
 	}
 	if d := Differences("2.11.0", "5.17.0"); len(d) != 0 {

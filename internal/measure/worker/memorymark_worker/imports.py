@@ -9,7 +9,7 @@ def load(prepare: dict[str, Any]) -> dict[str, str]:
     """Imports what a "prepare" message asks for; the versions that were found."""
     import torch
 
-    versions = {"torch": torch.__version__}
+    versions: dict[str, str] = {"torch": torch.__version__}
     if prepare.get("transformers"):
         import transformers
 
