@@ -26,5 +26,8 @@ func (f *engineFlags) profiler(ctx context.Context, e *env, first study.Cell) (s
 			return &analysis.Profiler{Session: session}, nil
 		}
 	}
+	if f.device == "cpu" || f.device == "mps" {
+		return nil, badUsage("leave --device out", "--device %s: predictions are of CUDA's allocator", f.device)
+	}
 	return study.Predictor{}, nil
 }

@@ -174,7 +174,9 @@ func (f *reportFlags) profile(ctx context.Context, e *env, p study.Profiler, pla
 	results, err := study.Run(ctx, p, cells, study.Options{
 		Journal: journal, Progress: progress.tell,
 		Keep: func(c study.Cell, p *study.Profile, r *study.Result) error { return f.keep(plan, c, p, r) },
-		Kept: func(c study.Cell) bool { return f.has(append(plan.SnapshotFiles(c), study.PictureFile(c))) },
+		Kept: func(c study.Cell, r *study.Result) bool {
+			return !r.Recorded() || f.has(append(plan.SnapshotFiles(c), study.PictureFile(c)))
+		},
 	})
 	progress.end(err, "the same command goes on there")
 	return results, err
@@ -249,7 +251,7 @@ func (f *reportFlags) study(plan *study.Plan, cells []study.Cell, results []*stu
 func planFiles(plan *study.Plan, cells []study.Cell, results []*study.Result) []string {
 	files := []string{study.IndexFile, study.PeaksFile, study.MixedFile, study.ActivationFile, study.LargestFile}
 	for i, c := range cells {
-		if results[i].Error == "" {
+		if results[i].Recorded() {
 			files = append(append(files, plan.SnapshotFiles(c)...), study.PictureFile(c))
 		}
 	}

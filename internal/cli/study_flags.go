@@ -104,7 +104,7 @@ func addStepFlags(c *cobra.Command, warmup, steps int) *stepFlags {
 	f := &stepFlags{}
 	c.Flags().IntVar(&f.warmup, "warmup-steps", warmup, "`N` steps that run first and are not recorded")
 	c.Flags().IntVar(&f.steps, "measure-steps", steps, "`N` steps to record")
-	c.Flags().StringVar(&f.device, "device", "cuda", "`device` to run on")
+	c.Flags().StringVar(&f.device, "device", "cuda", "`device` to measure on: cuda, cuda:1, mps, cpu or auto")
 	return f
 }
 
@@ -117,8 +117,8 @@ func (f *stepFlags) check() error {
 		return badUsage("", "--warmup-steps is %d; it must not be negative", f.warmup)
 	case f.steps < 1 || f.steps > mostSteps:
 		return badUsage("", "--measure-steps is %d; it must be 1 to %d", f.steps, mostSteps)
-	case f.device != "cuda" && !strings.HasPrefix(f.device, "cuda:"):
-		return badUsage("", "--device is %q; snapshots are of CUDA's allocator, so it must be cuda, or cuda:1 and so on", f.device)
+	case !deviceName.MatchString(f.device):
+		return badUsage("", "--device is %q; it must be cuda, cuda:1, mps, cpu or auto", f.device)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func origin(r *study.Result, card bool) string {
 		s = "Predicted, for PyTorch " + p.PyTorch
 	}
 	if card {
-		s += ", on an " + p.GPU
+		s += ", on " + deviceText(p.GPU)
 		if p.GPUMemory > 0 {
 			s += fmt.Sprintf(" of %v", p.GPUMemory)
 		}
@@ -93,6 +93,14 @@ func origin(r *study.Result, card bool) string {
 		s += p.Time.UTC().Format(", 2006-01-02")
 	}
 	return s
+}
+
+// deviceText is a device with its article.
+func deviceText(name string) string {
+	if name == "CPU" {
+		return "this CPU"
+	}
+	return "an " + name
 }
 
 // accuracy says how far off a prediction may be.
@@ -177,7 +185,7 @@ func (p Profile) writePhases(w io.Writer, width int) {
 		if ph.Name == p.Peak.Phase {
 			note = "the peak"
 		}
-		t.rows = append(t.rows, row{cells: []string{ph.Name, ph.Requested.String(), ph.Allocated.String(), ph.Reserved.String(), note}})
+		t.rows = append(t.rows, row{cells: []string{ph.Name, known(int64(ph.Requested), size), known(int64(ph.Allocated), size), known(int64(ph.Reserved), size), note}})
 	}
 	t.write(w, width)
 }

@@ -81,6 +81,9 @@ func (r *Result) Phase(name string) *PhaseUsage {
 // Fits reports whether the cell ran.
 func (r *Result) Fits() bool { return r.OutOfMemory == nil && r.Error == "" }
 
+// Recorded reports whether there was a trace.
+func (r *Result) Recorded() bool { return len(r.Largest) > 0 }
+
 // Classified returns the allocations of a profile and what they are for. In a
 // cell that runs forward only, what autograd holds until the loss is there is
 // called activation: that it is then dropped, and not used, does not make it a

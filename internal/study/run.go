@@ -19,7 +19,7 @@ type Options struct {
 	Keep func(c Cell, p *Profile, r *Result) error
 	// Kept reports whether what Keep saved of a cell is still there; nil is
 	// always. A result in the journal counts only with it.
-	Kept func(c Cell) bool
+	Kept func(c Cell, r *Result) bool
 	// Progress is called after each cell, never twice at the same time.
 	Progress func(Progress)
 }
@@ -91,7 +91,7 @@ func (r *runner) one(ctx context.Context, i int) error {
 		r.finish(i, &Result{Workload: c.Workload, Error: c.Err.Error()}, false)
 		return nil //nolint:nilerr // it is in its result
 	}
-	if kept := r.Journal.find(c, r.profiler.Engine()); kept != nil && (r.Kept == nil || r.Kept(c)) {
+	if kept := r.Journal.find(c, r.profiler.Engine()); kept != nil && (r.Kept == nil || r.Kept(c, kept)) {
 		kept.Workload = c.Workload
 		r.finish(i, kept, true)
 		return nil

@@ -127,7 +127,7 @@ func TestResume(t *testing.T) {
 	second := &recorded{}
 	var resumed int
 	results, err := run(t.Context(), second, "v1", Options{
-		Kept:     func(c Cell) bool { return c.Workload.Batch != 1 },
+		Kept:     func(c Cell, _ *Result) bool { return c.Workload.Batch != 1 },
 		Progress: func(p Progress) { resumed = p.Resumed },
 	})
 	if err != nil || second.calls.Load() != 3 || resumed != 1 {
