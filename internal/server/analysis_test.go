@@ -345,3 +345,33 @@ func TestWorkers(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// How far predictions are off is known where both were done.
+func TestAccuracyMetrics(t *testing.T) {
+	c := start(t)
+	a := c.begin(`{"workload":` + small + `,"engine":"measured"}`)
+	link, err := c.s.opts.Jobs.Link(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	lease, err := link.Take(context.Background(), "t4")
+	if err != nil || lease == nil {
+		t.Fatalf("%v, %v", lease, err)
+	}
+	if err := lease.Succeed(context.Background(), json.RawMessage(
+		`{"engine":"measured","optimal_batch_size":100,"predicted":{"optimal_batch_size":98,"optimal_memory_bytes":5,"memory_error_percent":-1.5}}`)); err != nil {
+		t.Fatal(err)
+	}
+	c.events("/v1/analyses/" + a.ID + "/events")
+	for range 2 {
+		text := c.get("/metrics").text
+		for _, want := range []string{
+			`memorymark_prediction_batch_error{gpu="t4",model="resnet-18"} -0.02`, `memorymark_prediction_memory_error{gpu="t4",model="resnet-18"} -0.015`,
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %s in\n%s", want, text)
+			}
+		}
+	}
+}

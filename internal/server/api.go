@@ -25,6 +25,7 @@ func (s *Server) apiConfig() huma.Config {
 	c := huma.DefaultConfig("MemoryMark", s.opts.Version)
 	c.Info.Description = "Where GPU memory goes when a network trains, the largest batch that really trains, and what would change it."
 	c.DocsPath, c.SchemasPath, c.OpenAPIPath, c.CreateHooks = "", "", "", nil
+	c.RejectUnknownQueryParameters = true // somebody meant something by it
 	c.Components.Schemas = huma.NewMapRegistry(schemaPrefix, schemaName)
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[workload.Config](), reflect.TypeFor[map[string]any]())
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[workload.Workload](), reflect.TypeFor[draft]())

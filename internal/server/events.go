@@ -50,6 +50,8 @@ func (s *Server) onlyExisting(api huma.API) func(huma.Context, func(huma.Context
 			_ = huma.WriteErr(api, ctx, statusOf(err), err.Error())
 			return
 		}
+		ctx.SetHeader("Cache-Control", "no-store")
+		ctx.SetHeader("X-Accel-Buffering", "no") // proxies that collect answers would hold events back
 		next(ctx)
 	}
 }

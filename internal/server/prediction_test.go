@@ -1,8 +1,11 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -114,4 +117,31 @@ func TestCatalogs(t *testing.T) {
 	if cards := into[Cards](t, start(t).get("/v1/gpus"), http.StatusOK); cards.ThisMachine != "" || cards.Default != defaultCard {
 		t.Errorf("without a card: %q, %q", cards.ThisMachine, cards.Default)
 	}
+}
+
+// Whatever a request holds, the answer is the client's fault or an answer, and
+// says so in JSON.
+func FuzzRequests(f *testing.F) {
+	s := newServer(f)
+	for _, body := range []string{
+		`{"model":"resnet-18"}`, `{"workload":{"model":"bert"},"engine":"auto"}`, `{"workload":null}`, `{`, `[]`, `"x"`, `{"model":1e999}`,
+		`{"config":{"model_type":"bert","num_hidden_layers":1,"hidden_size":64,"num_attention_heads":1}}`, `{"workload":{"model":"vit"},"precisions":["fp32"]}`,
+		"{\"model\":\"\xff\"}", `{"model":"bert","batch":9223372036854775807}`,
+	} {
+		for _, path := range []string{"/v1/predictions", "/v1/predictions/analysis"} {
+			f.Add(path, body)
+		}
+	}
+	f.Fuzz(func(t *testing.T, path, body string) {
+		if !slices.Contains([]string{"/v1/predictions", "/v1/predictions/analysis"}, path) {
+			path = "/v1/predictions"
+		}
+		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code >= 500 && w.Code != http.StatusServiceUnavailable || !json.Valid(w.Body.Bytes()) {
+			t.Errorf("%s %q: %d %s", path, body, w.Code, w.Body)
+		}
+	})
 }

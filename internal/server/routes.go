@@ -31,6 +31,11 @@ func (s *Server) routes() http.Handler {
 // form that the path's clients expect.
 func (s *Server) orElse(mux *http.ServeMux) http.Handler {
 	packed := gzhttp.GzipHandler(mux)
+	page := gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.page(w, r) {
+			s.fail(w, r, http.StatusNotFound, notFound)
+		}
+	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)
 		callOf(r.Context()).pattern = pattern
@@ -51,12 +56,15 @@ func (s *Server) orElse(mux *http.ServeMux) http.Handler {
 		case refusal.status == http.StatusMethodNotAllowed:
 			w.Header().Set("Allow", refusal.header.Get("Allow"))
 			s.fail(w, r, http.StatusMethodNotAllowed, "Method not allowed")
-		case (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/v1/") && s.page(w, r):
+		case (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/v1/"):
+			page.ServeHTTP(w, r)
 		default:
-			s.fail(w, r, http.StatusNotFound, "Endpoint not found")
+			s.fail(w, r, http.StatusNotFound, notFound)
 		}
 	})
 }
+
+const notFound = "Endpoint not found"
 
 // refusalProbe takes what the mux says of a request without a route: only it
 // knows whether another method would have one.

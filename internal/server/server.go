@@ -78,7 +78,8 @@ func New(opts Options) (*Server, error) {
 		opts: opts, log: opts.Log, metrics: newMetrics(),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
-	s.metrics.registry.MustRegister(jobMetrics{opts.Jobs})
+	s.metrics.registry.MustRegister(jobMetrics{opts.Jobs}, &accuracyMetrics{server: s})
+	s.metrics.registry.MustRegister(s.storeMetrics()...)
 	s.compute = newCompute(s.metrics)
 	s.library = newLibrary(opts.Snapshots, cmp.Or(opts.SnapshotMemory, 4<<30))
 	s.machine = sync.OnceValues(func() (*gpu.Card, bool) {

@@ -206,6 +206,7 @@ func TestMetrics(t *testing.T) {
 		`memorymark_jobs{state="queued"} 1`,
 		`memorymark_jobs{state="failed"} 0`,
 		`memorymark_queue_age_seconds `,
+		`memorymark_snapshot_quota_bytes 3.3554432e+07`,
 		`go_goroutines `,
 	} {
 		if !strings.Contains(text, want) {
