@@ -122,8 +122,10 @@ func (s *Study) WritePeaks(w io.Writer, width int) error {
 		_ = m.sweep(inFP32).Write(w, width)
 		writeSentences(w, m.peakSentences())
 		m.writeFits(w)
-		fmt.Fprintf(w, "\n%s\n", heading("What the peaks are made of, in requested bytes"))
-		m.causes().write(w, max(width, 140))
+		if causes := m.causes(); len(causes.rows) > 0 {
+			fmt.Fprintf(w, "\n%s\n", heading("What the peaks are made of, in requested bytes"))
+			causes.write(w, max(width, 140))
+		}
 	})
 }
 
@@ -149,6 +151,9 @@ func (m *ModelStudy) causes() *table {
 			continue
 		}
 		for j := range c.Phases {
+			if len(c.Phases[j].Made) == 0 {
+				continue // nothing was recorded
+			}
 			t.rows = append(t.rows, row{cells: append([]string{
 				fmt.Sprint(c.Cell.Workload.Sequence), study.ProfileType(c.Cell.Workload.Phase), c.Phases[j].Name,
 			}, causeTexts(&c.Phases[j])...)})
@@ -184,6 +189,9 @@ func (s *Study) WriteMixed(w io.Writer, width int) error {
 				continue
 			}
 			for i := range c.Phases {
+				if len(c.Phases[i].Full.Made) == 0 {
+					continue
+				}
 				fmt.Fprintf(w, "\n%s\n", heading(fmt.Sprintf("%s, at the peak of %s", capital(study.ProfileType(phase)), c.Phases[i].Name)))
 				m.comparison(&c.Phases[i]).write(w, width)
 			}
@@ -244,9 +252,12 @@ func (s *Study) WriteLargest(w io.Writer, width int) error {
 		for i := range m.Cells {
 			c := &m.Cells[i]
 			fmt.Fprintf(w, "\n%s\n", heading(describe(c.Cell.Workload)))
+			if !c.Recorded() {
+				fmt.Fprintln(w, "Nothing was recorded.")
+				continue
+			}
 			largestTable(c.Largest, 3).write(w, max(width, 140))
 		}
-		fmt.Fprintf(w, "\n%s\n", heading("The stacks of the largest, innermost frame first"))
 		m.writeStacks(w)
 	})
 }
@@ -281,7 +292,11 @@ func (m *ModelStudy) stacks() []stackShown {
 }
 
 func (m *ModelStudy) writeStacks(w io.Writer) {
-	for _, s := range m.stacks() {
+	stacks := m.stacks()
+	if len(stacks) > 0 {
+		fmt.Fprintf(w, "\n%s\n", heading("The stacks of the largest, innermost frame first"))
+	}
+	for _, s := range stacks {
 		fmt.Fprintf(w, "\n  %s\n    %s\n", s.what, strings.Join(s.frames, "\n    "))
 	}
 }

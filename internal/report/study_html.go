@@ -133,6 +133,9 @@ func (m *ModelStudy) data() (modelData, error) {
 		if c.Picture != nil {
 			t.Image = template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(c.Picture))
 		}
+		if !c.Recorded() {
+			continue
+		}
 		d.Timelines = append(d.Timelines, t)
 		d.Largest = append(d.Largest, titledTable{title, largestTable(c.Largest, 3).html()})
 	}
@@ -148,6 +151,9 @@ func (m *ModelStudy) addComparisons(d *modelData) {
 	for _, phase := range []workload.Phase{workload.Forward, workload.Train} {
 		if c := m.compared(phase); c != nil {
 			for i := range c.Phases {
+				if len(c.Phases[i].Full.Made) == 0 {
+					continue // nothing was recorded
+				}
 				title := fmt.Sprintf("%s, at the peak of %s", capital(study.ProfileType(phase)), c.Phases[i].Name)
 				d.Comparisons = append(d.Comparisons, titledTable{title, m.comparison(&c.Phases[i]).html()})
 			}

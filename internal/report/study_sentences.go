@@ -61,6 +61,9 @@ func (m *ModelStudy) fitting(context int64, phase workload.Phase) *StudyCell {
 // forwardGrowth compares forward at two contexts.
 func forwardGrowth(small, large *StudyCell) string {
 	a, b := small.Phase(trace.ForwardMark), large.Phase(trace.ForwardMark)
+	if a == nil || b == nil || len(a.Made) == 0 || len(b.Made) == 0 {
+		return ""
+	}
 	tokens := float64(large.Cell.Workload.Sequence) / float64(small.Cell.Workload.Sequence)
 	s := fmt.Sprintf("With %s the tokens, forward goes from %v to %v: its %v of parameters stay,",
 		times(tokens), a.Allocated, b.Allocated, b.Of(trace.Parameter))
@@ -172,7 +175,7 @@ func (m *ModelStudy) mixedSentences() []string {
 
 func (m *ModelStudy) forwardMixed(c *study.Comparison) []string {
 	p := c.Phase(trace.ForwardMark)
-	if p == nil {
+	if p == nil || len(p.Full.Made) == 0 {
 		return nil
 	}
 	name := study.PrecisionName(m.plan.Mixed)
@@ -198,17 +201,16 @@ func (m *ModelStudy) forwardMixed(c *study.Comparison) []string {
 }
 
 func (m *ModelStudy) trainingMixed(c *study.Comparison) []string {
-	p := c.Phase(c.Full.Peak.Phase)
-	if p == nil || len(p.Full.Made) == 0 {
-		return nil
+	var out []string
+	if p := c.Phase(c.Full.Peak.Phase); p != nil && len(p.Full.Made) > 0 {
+		state := p.Full.Of(trace.OptimizerState)
+		out = append(out, fmt.Sprintf("Parameters, gradients and optimizer state stay in fp32: at the peak of training they are %v of %v (%.0f %%), "+
+			"optimizer state alone %v (%.0f %%), and no precision of autocast changes them.",
+			p.Fixed(), p.Full.Requested, 100*ratio(p.Fixed(), p.Full.Requested), state, 100*ratio(state, p.Full.Requested)))
 	}
-	state := p.Full.Of(trace.OptimizerState)
-	out := []string{fmt.Sprintf("Parameters, gradients and optimizer state stay in fp32: at the peak of training they are %v of %v (%.0f %%), "+
-		"optimizer state alone %v (%.0f %%), and no precision of autocast changes them.",
-		p.Fixed(), p.Full.Requested, 100*ratio(p.Fixed(), p.Full.Requested), state, 100*ratio(state, p.Full.Requested))}
 	full, mixed := c.Full.Peak, c.Mixed.Peak
 	change := ratio(mixed.Allocated, full.Allocated) - 1
-	s := fmt.Sprintf("So the peak of training goes from %v to %v", full.Allocated, mixed.Allocated)
+	s := fmt.Sprintf("The peak of training goes from %v to %v", full.Allocated, mixed.Allocated)
 	switch {
 	case change > 0.005:
 		s += fmt.Sprintf(": it rises by %.1f %%", 100*change)

@@ -123,6 +123,33 @@ func TestStudyThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// Measured without a recording, as on a CPU, a study says what it knows.
+func TestStudyWithoutRecordings(t *testing.T) {
+	s := predictedStudy(t, "h200", 16, 64)
+	m := &s.Models[0]
+	for i := range m.Cells {
+		c := &m.Cells[i]
+		c.Largest, c.Picture = nil, nil
+		for j := range c.Phases {
+			c.Phases[j] = study.PhaseUsage{Name: c.Phases[j].Name, Peak: c.Phases[j].Peak}
+		}
+	}
+	var texts, page bytes.Buffer
+	for _, write := range []func(io.Writer, int) error{s.WritePeaks, s.WriteMixed, s.WriteLargest} {
+		if err := write(&texts, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.WriteHTML(&page, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{texts.String(), page.String()} {
+		if strings.Contains(text, " 0 B") || strings.Contains(text, "NaN") || !strings.Contains(text, "Nothing was recorded") || !strings.Contains(text, "The peak of training goes from") {
+			t.Errorf("says what it does not know, or not what it does:\n%.3000s", text)
+		}
+	}
+}
+
 // made is a result with peaks by phase; each phase has the categories given.
 func made(phases ...study.PhaseUsage) *study.Result {
 	r := &study.Result{Engine: study.Measured, Peak: &study.Peak{}, Phases: phases, Provenance: &study.Provenance{}}
