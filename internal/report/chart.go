@@ -153,7 +153,7 @@ func (p *panelPlot) drawLimit() {
 	label := fmt.Sprintf("the card's limit, %v", p.limit)
 	p.add(
 		line{points: []point{{p.x0, y}, {p.x1, y}}, stroke: p.theme.failure, width: 1.5, dashed: true, dash: [2]float64{9, 5}},
-		text{at: point{p.x1, y - 5}, string: label, size: small, fill: p.theme.failure, anchor: right},
+		text{at: point{p.x0 + 6, y - 5}, string: label, size: small, fill: p.theme.failure}, // memory grows to the right
 	)
 }
 
