@@ -128,6 +128,39 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
+// TestTimedTranscript replays a whole question, with speeds: the knee is found
+// and the speedup is that of the steps, not of the batches.
+func TestTimedTranscript(t *testing.T) {
+	f, err := os.Open("testdata/transcripts/gpt2-timed.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := workload.Parse([]byte(`{"model": "gpt2", "limit_gib": 22.1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := measure.Replay(context.Background(), f, measure.Options{Device: "cuda", Workload: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	a, err := analysis.Measure(context.Background(), analysis.Request{Workload: w, GlobalBatch: 512, PricePerHour: 2}, analysis.Measurement{Session: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Samples a second at 28 and 32 are 375 and 384, at best 402.
+	if a.OptimalBatch != 92 || a.Recommended != 32 || a.Speedup != 1.16 || a.SpeedupBasis != "measured" {
+		t.Errorf("largest %d, recommended %d, %.2f × as fast", a.OptimalBatch, a.Recommended, a.Speedup)
+	}
+	if a.Savings == nil || *a.Savings < 54 || *a.Savings > 56 || a.Accumulation == nil || a.Accumulation.MicroBatch != 64 {
+		t.Errorf("saves %v, accumulates %+v", a.Savings, a.Accumulation)
+	}
+	if l := a.MemoryLine; l == nil || l.Fixed <= 0 || l.PerSample <= 0 {
+		t.Errorf("the memory line is %+v", l)
+	}
+}
+
 // TestUnfinished: what is known is in the error.
 func TestUnfinished(t *testing.T) {
 	c := limitCases(t)[0]
