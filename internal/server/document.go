@@ -73,7 +73,7 @@ type docsGroup struct {
 type docsOperation struct {
 	ID, Method, Path, Summary, Description string
 	Parameters                             []docsField
-	Body, Answer                           string // schemas
+	Body, Status, Answer                   string // Body and Answer are schemas
 	Curl                                   string
 }
 
@@ -122,9 +122,9 @@ func (d *docs) add(path string, op *huma.Operation) {
 	if op.RequestBody != nil {
 		o.Body = contentText(op.RequestBody.Content)
 	}
-	for _, status := range []string{"200", "201", "202"} {
+	for _, status := range []string{"200", "201", "202", "204"} {
 		if r := op.Responses[status]; r != nil {
-			o.Answer = status + " " + contentText(r.Content)
+			o.Status, o.Answer = status, contentText(r.Content)
 		}
 	}
 	o.Curl = curl(o)
@@ -149,13 +149,13 @@ func curl(o docsOperation) string {
 	line += "http://127.0.0.1:5001" + o.Path
 	switch {
 	case o.Body == "Workload":
-		line += ` -d '{"model": "bert", "batch": 32}'`
+		line += ` --json '{"model": "bert", "batch": 32}'`
 	case o.Body == "file":
 		line += " --data-binary @snapshot.pickle"
 	case strings.HasSuffix(o.Body, "Question"):
-		line += ` -d '{"workload": {"model": "bert"}}'`
+		line += ` --json '{"workload": {"model": "bert"}}'`
 	case o.Body != "":
-		line += " -d '{…}'"
+		line += " --json '{…}'"
 	}
 	return line
 }
@@ -204,6 +204,9 @@ func typeText(s *huma.Schema) string {
 
 // fieldText is what is said of a field, with what it can be.
 func fieldText(s *huma.Schema, text string) string {
+	if s.Items != nil && len(s.Enum) == 0 {
+		text = fieldText(s.Items, text)
+	}
 	if len(s.Enum) > 0 {
 		values := make([]string, len(s.Enum))
 		for i, v := range s.Enum {

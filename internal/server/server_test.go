@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -163,6 +164,11 @@ func TestDocs(t *testing.T) {
 	page := start(t).get("/docs")
 	if page.StatusCode != http.StatusOK || !strings.Contains(page.text, "/v1/predictions/curve") {
 		t.Fatalf("%s: %s", page.Status, page.text)
+	}
+	for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(page.text, -1) {
+		if target := strings.TrimSuffix(link[1], "[]"); !strings.Contains(page.text, `id="`+target+`"`) && target != "schema-file" && target != "schema-events" {
+			t.Errorf("nothing is at #%s", link[1])
+		}
 	}
 	for _, foreign := range []string{`src="http`, `href="http`, "<script", "@import"} {
 		if strings.Contains(page.text, foreign) {

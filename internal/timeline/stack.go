@@ -58,6 +58,9 @@ func (tl *Timeline) pieces(lifetimes []trace.Lifetime) []piece {
 			before[l.For] += l.Size
 			continue
 		}
+		if l.Gone <= tl.Moments[0] || l.Alloc >= tl.To {
+			continue // of millions, most are outside a small window
+		}
 		first, _ := slices.BinarySearch(tl.Moments, l.Alloc)
 		end, _ := slices.BinarySearch(tl.Moments, l.Gone)
 		if first < end && l.Size > 0 {
