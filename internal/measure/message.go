@@ -2,6 +2,7 @@ package measure
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"memorymark/internal/workload"
 )
@@ -57,6 +58,25 @@ type Report struct {
 	DeviceSeconds float64 `json:"device_seconds,omitempty"`
 	BuildSeconds  float64 `json:"build_seconds,omitempty"`
 	WallSeconds   float64 `json:"wall_seconds"`
+}
+
+// check holds a report against what was asked: an outcome for each batch up to
+// the first that failed, and all of the steps where none did.
+func (r *Report) check(p Probe) error {
+	if len(r.Outcomes) == 0 || len(r.Outcomes) > len(p.Batches) {
+		return fmt.Errorf("the worker reports %d of %d batches", len(r.Outcomes), len(p.Batches))
+	}
+	for i, o := range r.Outcomes {
+		switch last := i == len(r.Outcomes)-1; {
+		case o.Batch != p.Batches[i]:
+			return fmt.Errorf("the worker reports batch %d for batch %d", o.Batch, p.Batches[i])
+		case o.Failure == nil && len(o.Steps) != p.Steps:
+			return fmt.Errorf("batch %d: the worker ran %d of %d steps and names no failure", o.Batch, len(o.Steps), p.Steps)
+		case o.Failure == nil && last && i < len(p.Batches)-1:
+			return fmt.Errorf("the worker reports %d of %d batches and names no failure", len(r.Outcomes), len(p.Batches))
+		}
+	}
+	return nil
 }
 
 // Outcome is what a batch did. Without a failure all of its steps ran.

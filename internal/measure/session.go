@@ -194,10 +194,17 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 			}
 		case "result", "failed":
 			var report Report
-			if err := decode(m, &report); err != nil {
+			err := decode(m, &report)
+			if err == nil {
+				err = report.check(p)
+			}
+			if err != nil {
 				return nil, s.explain(err)
 			}
 			return &report, nil
+		case "started":
+		default:
+			return nil, fmt.Errorf("the worker answered a probe with %.80q", m.raw)
 		}
 	}
 }
@@ -227,12 +234,26 @@ func (s *Session) listen() {
 			s.breakOff(err)
 			return
 		}
-		s.mu.Lock()
-		to := s.waiting[m.ID]
-		s.mu.Unlock()
-		if to != nil {
-			to <- m // buffered; who waits reads until its answer
+		if err := s.deliver(m); err != nil {
+			s.breakOff(err)
+			return
 		}
+	}
+}
+
+// deliver never waits: whoever closes the session waits for the listener.
+func (s *Session) deliver(m message) error {
+	s.mu.Lock()
+	to := s.waiting[m.ID]
+	s.mu.Unlock()
+	if to == nil {
+		return nil
+	}
+	select {
+	case to <- m:
+		return nil
+	default:
+		return fmt.Errorf("the worker sent more than %d messages that nobody read", cap(to))
 	}
 }
 

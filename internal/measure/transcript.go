@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -40,7 +41,8 @@ func (t *transcribed) receive() ([]byte, error) {
 // something once says it again. A request that was not recorded is answered
 // with a failure.
 func Replay(ctx context.Context, transcript io.Reader, o Options) (*Session, error) {
-	r := &replay{lines: make(chan []byte, 1<<16)}
+	r := &replay{}
+	r.spoke.L = &r.mu
 	if err := r.read(transcript); err != nil {
 		return nil, fmt.Errorf("read the transcript: %w", err)
 	}
@@ -49,10 +51,12 @@ func Replay(ctx context.Context, transcript io.Reader, o Options) (*Session, err
 
 // replay answers requests from a transcript.
 type replay struct {
-	mu       sync.Mutex
 	recorded []*exchange
-	lines    chan []byte
-	closed   bool
+
+	mu     sync.Mutex
+	spoke  sync.Cond // something was said, or nothing will be
+	said   [][]byte  // and not yet received
+	closed bool
 }
 
 // exchange is a request and the messages that answered it.
@@ -81,13 +85,19 @@ func (r *replay) read(transcript io.Reader) error {
 				byID[look] = e
 			}
 			r.recorded = append(r.recorded, e)
-		case m["type"] == "hello":
-			r.lines <- bytes.Clone(line)
+		case m["type"] == "hello" && id == 0:
+			r.said = [][]byte{bytes.Clone(line)} // the worker says it once
 		case byID[id] != nil:
 			byID[id].answers = append(byID[id].answers, m)
 		}
 	}
-	return scanner.Err()
+	if err := scanner.Err(); err != nil {
+		return err
+	}
+	if len(r.said) == 0 {
+		return errors.New("it does not begin with the worker's hello")
+	}
+	return nil
 }
 
 // send finds the recorded request that asks the same and says its answers.
@@ -101,15 +111,21 @@ func (r *replay) send(line []byte) error {
 	if r.closed {
 		return io.ErrClosedPipe
 	}
+	answered := make(map[any]bool)
 	if e := r.find(asked); e != nil {
 		for _, answer := range e.answers {
-			r.say(answer, renumber(answer["id"], e.request, asked))
+			id := renumber(answer["id"], e.request, asked)
+			r.say(answer, id)
+			answered[id] = answered[id] || answer["type"] != "started" && answer["type"] != "step"
 		}
-		return nil
 	}
-	r.say(map[string]any{"type": "failed", "failure": map[string]any{
-		"class": Other, "message": fmt.Sprintf("the transcript has no answer to %s", line),
-	}}, asked["id"])
+	for _, key := range []string{"id", "look_id"} {
+		if id, ok := asked[key]; ok && !answered[id] && asked["type"] != "cancel" {
+			r.say(map[string]any{"type": "failed", "failure": map[string]any{
+				"class": Other, "message": fmt.Sprintf("the transcript has no answer to %s", line),
+			}}, id)
+		}
+	}
 	return nil
 }
 
@@ -160,15 +176,22 @@ func (r *replay) say(answer map[string]any, id any) {
 	out["id"] = id
 	line, err := json.Marshal(out)
 	if err == nil {
-		r.lines <- line
+		r.said = append(r.said, line)
+		r.spoke.Signal()
 	}
 }
 
 func (r *replay) receive() ([]byte, error) {
-	line, ok := <-r.lines
-	if !ok {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.said) == 0 && !r.closed {
+		r.spoke.Wait()
+	}
+	if len(r.said) == 0 {
 		return nil, io.EOF
 	}
+	line := r.said[0]
+	r.said = r.said[1:]
 	return line, nil
 }
 
@@ -177,9 +200,7 @@ func (r *replay) output() string { return "" }
 func (r *replay) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.closed {
-		r.closed = true
-		close(r.lines)
-	}
+	r.closed = true
+	r.spoke.Broadcast()
 	return nil
 }
