@@ -20,4 +20,42 @@ export const shots: Shot[] = [
     path: '/?model=llama-3.1-8b&gpu=a10',
     ready: (page) => page.getByText('This does not train').waitFor(),
   },
+  {
+    name: 'cards',
+    path: '/cards?model=gpt2&precision=amp-bf16',
+    ready: (page) => page.getByText('simulated to the byte').waitFor({ timeout: 120_000 }),
+  },
+  {
+    name: 'settings',
+    path: '/settings?model=gpt2&gpu=rtx-4090',
+    ready: (page) => page.getByText('simulated to the byte').waitFor({ timeout: 120_000 }),
+  },
+  {
+    name: 'study',
+    path: '/study?gpu=h200',
+    ready: (page) => page.getByText(/exact in|95 % within/).waitFor({ timeout: 120_000 }),
+  },
+  {
+    name: 'history',
+    path: '/history',
+    ready: async (page, url) => {
+      for (const workload of [{ model: 'bert' }, { model: 'gpt2', precision: 'amp-bf16' }, { model: 'vit', gpu: 'rtx-4090', batch: 32 }]) {
+        await page.request.post(`${url}/v1/analyses`, { data: { workload, engine: 'predicted' } });
+      }
+      await page.request.post(`${url}/v1/analyses`, { data: { workload: { model: 'bert', gpu: 'h200' }, engine: 'measured' } });
+      await page.getByText('ViT base').first().waitFor();
+      await page.getByText('done').nth(2).waitFor();
+    },
+  },
+  { name: 'workers', path: '/workers', ready: (page) => page.getByText('ready').first().waitFor() },
+  {
+    name: 'terminal',
+    path: '/?model=bert&gpu=a10',
+    onlyWindow: true,
+    ready: async (page) => {
+      await page.getByRole('button', { name: 'Keep this prediction in the history' }).click();
+      await page.getByRole('log').getByText('done', { exact: true }).waitFor();
+      await page.getByRole('heading', { level: 1 }).waitFor();
+    },
+  },
 ];

@@ -64,6 +64,7 @@ export function AnalyzePage() {
         {run.problem && <ErrorBox problem={run.problem} title="It did not begin" onDismiss={run.dismiss} />}
         {run.id && <Run id={run.id} watched={run.watched} onClose={run.close} />}
         {measured && <KeptResult answer={measured} />}
+        {problem && <h1 className="sr-only">{title}</h1>}
         {problem && <Refusal key={problem.message} problem={problem} />}
         {problem && prediction.data && !prediction.isPlaceholderData && <Breakdown workload={settled.workload} />}
         {!problem && !measured && <Result state={state} />}
@@ -90,16 +91,18 @@ function Result({ state }: { state: QuestionState }) {
     <div className={`flex flex-col gap-6 transition-opacity ${isPlaceholderData ? 'opacity-60' : ''}`} aria-busy={isPlaceholderData}>
       <Headline answer={answer} />
       <div className="grid gap-6 xl:grid-cols-2">
-        <div className="flex flex-col gap-6">
+        <div className="flex min-w-0 flex-col gap-6">
           <MemoryBars answer={answer} />
           <Cost answer={answer} state={state} />
         </div>
-        <Changes question={aboutMemory} answer={answer} onApply={change} />
+        <div className="flex min-w-0 flex-col gap-6">
+          <Changes question={aboutMemory} answer={answer} onApply={change} />
+          <CopyAs question={settled} answer={answer} model={models?.find(({ id }) => id === settled.workload.model)} />
+        </div>
         <MemoryChart answer={answer} curve={curve} />
         <SpeedChart answer={answer} curve={curve} />
       </div>
       <Breakdown workload={settled.workload} answer={answer} />
-      <CopyAs question={settled} answer={answer} model={models?.find(({ id }) => id === settled.workload.model)} />
       {curve?.points && <ResultTable points={curve.points} />}
     </div>
   );

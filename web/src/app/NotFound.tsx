@@ -1,12 +1,13 @@
 import { Link } from 'wouter';
-import { Empty } from '../ui/Empty';
+import { PageTitle } from '../ui/PageTitle';
 
 export function NotFound() {
   return (
-    <Empty title="There is no such page">
+    <>
+      <PageTitle title="There is no such page" />
       <Link href="/" className="text-accent-text underline underline-offset-4">
         Analyze a model
       </Link>
-    </Empty>
+    </>
   );
 }

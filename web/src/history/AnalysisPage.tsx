@@ -27,7 +27,7 @@ export default function AnalysisPage() {
   if (!analysis) return <Loading what="the analysis" />;
   const workload = asAsked(analysis.workload ?? {}, models);
   return (
-    <div className="flex flex-col gap-6">
+    <div className="flex min-w-0 flex-col gap-6">
       <p className="text-sm">
         <Link href="/history" className="text-muted hover:text-text">
           History

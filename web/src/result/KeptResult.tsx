@@ -9,7 +9,7 @@ import { ResultTable } from './ResultTable';
 export function KeptResult({ answer }: { answer: Answer }) {
   const { predicted, provenance, seconds } = answer;
   return (
-    <div className="flex flex-col gap-6">
+    <div className="flex min-w-0 flex-col gap-6">
       <Headline answer={answer} />
       {predicted && (
         <p className="text-sm text-muted">

@@ -1,5 +1,96 @@
-import { Empty } from '../ui/Empty';
+import { useLocation, useSearch } from 'wouter';
+import { answer, api, type Prediction } from '../api/client';
+import { useCards, useWorkers } from '../api/queries';
+import { useEach } from '../compare/useEach';
+import { bytes } from '../format';
+import { ErrorBox } from '../ui/ErrorBox';
+import { Evidence } from '../ui/Evidence';
+import { NumberInput } from '../ui/Inputs';
+import { PageTitle } from '../ui/PageTitle';
+import { Panel } from '../ui/Panel';
+import { CardPicker } from '../workload/CardPicker';
+import { type ChoiceField, fields } from '../workload/fields';
+import { cardOf } from '../workload/subject';
+import { AxisInput } from './AxisInput';
+import { addressOfGrid, axes, type Axis, type Cell, cellsOf, commandOf, type Grid, gridOf, workloadOf } from './grid';
+import { PeakChart } from './PeakChart';
+import { PeakTable } from './PeakTable';
 
+const titles: Record<Axis, string> = { sizes: 'Model size', contexts: 'Context length', parts: 'What runs', precisions: 'Precision' };
+
+// What the command line studies for where there is no card, too.
+const studyCard = 'h200';
+
+export interface Studied {
+  cell: Cell;
+  prediction: Prediction;
+}
+
+/** StudyPage sweeps plain language models over a grid: what each takes at its peak. */
 export default function StudyPage() {
-  return <Empty title="Study: not here yet" />;
+  const cards = useCards().data;
+  const asked = gridOf(useSearch());
+  const grid: Grid = { ...asked, gpu: asked.gpu ?? cards?.this_machine ?? studyCard };
+  const [, navigate] = useLocation();
+  const change = (patch: Partial<Grid>) => navigate(`/study?${addressOfGrid({ ...asked, ...patch })}`, { replace: true });
+  const workers = useWorkers().data?.workers ?? [];
+  const card = cardOf(grid, cards);
+  const cells = cellsOf(grid);
+  const each = useEach<Cell, Studied>(
+    cells,
+    (cell) => ['study', workloadOf(cell, grid)],
+    async (cell, signal) => [{ cell, prediction: await answer(api.POST('/v1/predictions', { body: workloadOf(cell, grid), signal })) }],
+  );
+  const names = (fields.precision as ChoiceField).options;
+  return (
+    <>
+      <PageTitle title="Study">
+        What a plain language model takes at its peak, by size, context and precision, forward alone and in training.
+      </PageTitle>
+      <div className="grid gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10">
+        <form
+          aria-label="Grid"
+          onSubmit={(event) => event.preventDefault()}
+          className="flex flex-col gap-5 self-start rounded-lg border border-line bg-surface p-5 lg:sticky lg:top-20"
+        >
+          {(Object.keys(axes) as Axis[]).map((axis) => (
+            <AxisInput
+              key={axis}
+              label={titles[axis]}
+              options={axes[axis].map((value) => [value, axis === 'precisions' ? (names[value] ?? value) : value])}
+              chosen={grid[axis]}
+              onChange={(chosen) => change({ [axis]: chosen })}
+            />
+          ))}
+          <NumberInput label="Batch" value={grid.batch} min={1} unit="samples" onChange={(batch) => change({ batch: batch ?? 4 })} />
+          <CardPicker card={card} cards={cards} workers={workers} onChoose={(gpu) => change({ gpu })} />
+        </form>
+        <div className="flex min-w-0 flex-col gap-6">
+          {each.problem && <ErrorBox problem={each.problem} title="A cell of the grid cannot be" />}
+          <Panel
+            title="Peak of allocated memory"
+            aside={
+              each.missing > 0 ? (
+                <span role="status" className="text-xs text-muted">
+                  predicted {cells.length - each.missing} of {cells.length}
+                </span>
+              ) : (
+                <Evidence engine="predicted" errors={each.rows[0]?.prediction.accuracy?.allocated} />
+              )
+            }
+          >
+            <PeakTable grid={grid} rows={each.rows} names={names} />
+            {card && <p className="mt-4 text-xs text-muted">Red does not fit {card.name}, {bytes(card.memory.bytes)}; the figure is what it would take.</p>}
+          </Panel>
+          {grid.contexts.length > 1 && grid.parts.includes('training') && <PeakChart grid={grid} rows={each.rows} names={names} />}
+          <Panel title="On the command line">
+            <pre className="rounded border border-line bg-bg p-4 font-mono text-xs leading-relaxed whitespace-pre-wrap">{commandOf(grid)}</pre>
+            <p className="mt-3 text-sm text-muted">
+              <code className="font-mono">memorymark report</code> does the whole study into a folder, with snapshots, pictures and one page that holds all of it.
+            </p>
+          </Panel>
+        </div>
+      </div>
+    </>
+  );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressOf, type Question, questionOf } from './address';
+import { addressOf, type Question, questionOf, without } from './address';
 
 test('without a question there is one to look at', () => {
   expect(questionOf('')).toEqual({ workload: { model: 'bert' } });
@@ -24,4 +24,8 @@ test('what makes no sense as a number or JSON is left alone', () => {
 
 test('values that the server refuses reach it, so that it can say why', () => {
   expect(questionOf('model=nope&batch=-3&precision=fp7').workload).toEqual({ model: 'nope', batch: -3, precision: 'fp7' });
+});
+
+test('keys can be left open', () => {
+  expect(without({ workload: { model: 'bert', gpu: 'a10', batch: 4 }, multiple_of: 8 }, 'gpu', 'batch')).toEqual({ workload: { model: 'bert' }, multiple_of: 8 });
 });

@@ -40,6 +40,12 @@ export function questionOf(search: string): Question {
   return question;
 }
 
+/** without is a question whose workload leaves keys open. */
+export function without({ workload, ...rest }: Question, ...keys: (keyof Workload)[]): Question {
+  const left = Object.entries(workload).filter(([key]) => !keys.includes(key as keyof Workload));
+  return { ...rest, workload: Object.fromEntries(left) };
+}
+
 /** addressOf is the part of an address after the question mark that questionOf reads. */
 export function addressOf({ workload, ...rest }: Question): string {
   const to = new URLSearchParams();

@@ -1,0 +1,58 @@
+import { type ReactNode, useState } from 'react';
+import type { Problem } from '../api/problem';
+import { ErrorBox } from '../ui/ErrorBox';
+import { PageTitle } from '../ui/PageTitle';
+import type { FieldKey } from '../workload/fields';
+import type { QuestionState } from '../workload/useQuestion';
+import { WorkloadForm } from '../workload/WorkloadForm';
+
+interface Props {
+  title: string;
+  about: string;
+  state: QuestionState;
+  without: (FieldKey | 'gpu')[];
+  problem?: Problem;
+  missing: number;
+  of: number;
+  children: ReactNode;
+}
+
+/** ComparePage is a workload beside what it does elsewhere. */
+export function ComparePage({ title, about, state, without, problem, missing, of, children }: Props) {
+  const [dismissed, setDismissed] = useState<Problem>();
+  return (
+    <>
+      <PageTitle title={title}>{about}</PageTitle>
+      <div className="grid gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10">
+        <aside className="self-start rounded-lg border border-line bg-surface p-5 lg:sticky lg:top-20">
+          <WorkloadForm state={state} problem={problem ?? null} without={without} />
+        </aside>
+        <div className="flex min-w-0 flex-col gap-4">
+          {problem && problem.message !== dismissed?.message && (
+            <ErrorBox problem={problem} title="This cannot be compared" onDismiss={() => setDismissed(problem)} />
+          )}
+          <Progress done={of - missing} of={of} />
+          {children}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Progress({ done, of }: { done: number; of: number }) {
+  const busy = done < of;
+  return (
+    <div className="flex h-4 items-center gap-3 text-xs text-muted" role="status">
+      {busy ? (
+        <>
+          <span className="h-1 w-32 overflow-hidden rounded-full bg-raised">
+            <span className="block h-full bg-accent transition-[width]" style={{ width: `${(done / of) * 100}%` }} />
+          </span>
+          predicted {done} of {of}
+        </>
+      ) : (
+        'predicted, each simulated to the byte'
+      )}
+    </div>
+  );
+}

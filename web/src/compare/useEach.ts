@@ -1,0 +1,31 @@
+import { useQueries } from '@tanstack/react-query';
+import { Problem } from '../api/problem';
+
+export interface Each<Row> {
+  rows: Row[];
+  /** how many answers are still on their way */
+  missing: number;
+  problem?: Problem;
+}
+
+/**
+ * useEach asks one question for each of many things, so that answers appear as
+ * they come: the server computes as many at a time as it has cores.
+ */
+export function useEach<Thing, Row>(things: Thing[], key: (thing: Thing) => unknown[], ask: (thing: Thing, signal: AbortSignal) => Promise<Row[]>): Each<Row> {
+  return useQueries({
+    queries: things.map((thing) => ({
+      queryKey: key(thing),
+      queryFn: ({ signal }: { signal: AbortSignal }) => ask(thing, signal),
+      staleTime: Infinity,
+    })),
+    combine: (results) => {
+      const failed = results.find((result) => result.error);
+      return {
+        rows: results.flatMap((result) => result.data ?? []),
+        missing: results.filter((result) => result.isPending).length,
+        problem: failed ? Problem.of(failed.error) : undefined,
+      };
+    },
+  });
+}

@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openBrowser, type Program, serve } from './program';
+
+let program: Program;
+let browser: Browser;
+
+beforeAll(async () => {
+  [program, browser] = await Promise.all([serve(), openBrowser()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await program?.stop();
+});
+
+async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  await page.goto(program.url + path);
+  return page;
+}
+
+// What each page shows when it has something to show.
+const paths: [path: string, sign: string | RegExp][] = [
+  ['/?model=distilbert&gpu=t4', 'What one change would do'],
+  ['/?model=llama-3.1-8b&gpu=a10', 'This does not train'],
+  ['/cards?model=distilbert', /predicted [1-9]\d* of|simulated/],
+  ['/settings?model=distilbert&gpu=t4', /predicted [1-9]\d* of|simulated/],
+  ['/timeline', 'Drop a snapshot here'],
+  ['/study?sizes=small&contexts=128,256', /exact in|95 % within|predicted$/],
+  ['/history', 'Nothing yet'],
+  ['/workers', 'ready'],
+  ['/nowhere', 'There is no such page'],
+];
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+test.each(paths)('%s is accessible in both themes and fits a phone', async (path, sign) => {
+  const page = await open(path, { reducedMotion: 'reduce' }); // colours change at once
+  await page.getByText(sign).first().waitFor();
+  await page.evaluate(axe);
+  for (const theme of ['dark', 'light']) {
+    await page.evaluate((value) => document.documentElement.setAttribute('data-theme', value), theme);
+    const found = await page.evaluate(async () => {
+      const { violations } = await (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> } }).axe.run();
+      return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary ?? ''}`));
+    });
+    expect(found, theme).toEqual([]);
+  }
+  for (const width of [320, 390, 768, 1024]) {
+    await page.setViewportSize({ width, height: 844 });
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), { message: `${path}, ${width} wide`, timeout: 5000 }).toBeLessThanOrEqual(width);
+  }
+  await page.context().close();
+});
+
+test('cards are sorted, filtered and opened', async () => {
+  const page = await open('/cards?model=distilbert&sequence=64');
+  await page.getByText('simulated to the byte').waitFor({ timeout: 55_000 });
+  const names = () => page.locator('tbody th a').allTextContents();
+  await page.getByRole('button', { name: 'Largest batch' }).click();
+  expect((await names())[0]).toBe('B200');
+  await page.getByRole('button', { name: 'Largest batch' }).click();
+  expect((await names())[0]).toMatch(/3080|3060|4070/);
+  await page.getByLabel('Filter').fill('rtx 40');
+  expect((await names()).toSorted()).toEqual(['GeForce RTX 4070', 'GeForce RTX 4080', 'GeForce RTX 4090']);
+  await page.getByRole('link', { name: 'GeForce RTX 4090' }).click();
+  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('RTX 4090');
+  expect(page.url()).toContain('sequence=64');
+  await page.context().close();
+});
+
+test('a combination of settings is taken to Analyze', async () => {
+  const page = await open('/settings?model=distilbert&gpu=t4');
+  const cell = page.getByRole('region', { name: 'bf16 autocast' }).getByRole('link', { name: /^SGD, checkpointing/ });
+  await expect.poll(() => cell.textContent()).toMatch(/\d/);
+  await cell.click();
+  await page.waitForURL('**/?model=distilbert&gpu=t4&precision=amp-bf16&optimizer=sgd&checkpointing=true');
+  await page.context().close();
+});
+
+test('the history is filtered, repeated and deleted from', async () => {
+  const page = await open('/history');
+  for (const workload of [{ model: 'distilbert', gpu: 't4', precision: 'amp-bf16' }, { model: 'resnet-18', gpu: 't4' }]) {
+    await page.request.post(`${program.url}/v1/analyses`, { data: { workload, engine: 'predicted' } });
+  }
+  const rows = page.getByRole('main').getByRole('listitem');
+  await expect.poll(() => rows.count()).toBe(2);
+  await page.getByLabel('Find').fill('resnet');
+  await expect.poll(() => rows.count()).toBe(1);
+  await rows.getByText('done').waitFor();
+  await page.getByRole('button', { name: 'Delete ResNet-18' }).click();
+  await page.getByText('Nothing like that was asked').waitFor();
+  await page.getByLabel('Find').fill('');
+  await page.getByRole('link', { name: 'Repeat DistilBERT base' }).click();
+  await page.waitForURL('**/?model=distilbert&precision=amp-bf16&gpu=t4');
+  await page.context().close();
+});
+
+test('everything can be reached and done with the keyboard alone', async () => {
+  const page = await open('/?model=bert&gpu=a10');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter'); // the model
+  await page.keyboard.type('gpt-2 xl');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/model=gpt2-xl/);
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter'); // the card
+  await page.keyboard.type('h200');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/gpu=h200/);
+  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('H200');
+  const chart = page.getByRole('img', { name: /Memory against batch/ });
+  await chart.focus();
+  await page.keyboard.press('End');
+  await page.getByText('no: out of memory').waitFor();
+  await page.context().close();
+});
+
+test('a lost server is noticed and recovered from', async () => {
+  const server = await serve();
+  const page = await browser.newPage();
+  await page.goto(`${server.url}/?model=distilbert&gpu=t4`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await server.stop();
+  await page.getByLabel('Batch today').fill('8');
+  await page.getByRole('alert').getByText('The server does not answer.').waitFor();
+  await page.getByRole('status').getByText('The server does not answer.').waitFor({ timeout: 30_000 });
+  const again = await serve({ listen: new URL(server.url).host });
+  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent(), { timeout: 30_000 }).toContain('with batch 8');
+  await expect.poll(() => page.getByText('The server does not answer.').count()).toBe(0);
+  await again.stop();
+  await page.close();
+});
+
+test('who wants no motion gets none', async () => {
+  const page = await open('/?model=bert&gpu=a10', { reducedMotion: 'reduce' });
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  const longest = await page.evaluate(() =>
+    Math.max(
+      ...[...document.querySelectorAll('*')].flatMap((element) => {
+        const style = getComputedStyle(element);
+        return [style.animationDuration, style.transitionDuration].map((text) => Number.parseFloat(text) * (text.endsWith('ms') ? 1 : 1000));
+      }),
+    ),
+  );
+  expect(longest).toBeLessThan(1);
+  await page.context().close();
+});
