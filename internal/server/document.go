@@ -212,10 +212,18 @@ func fieldText(s *huma.Schema, text string) string {
 		for i, v := range s.Enum {
 			values[i] = fmt.Sprint(v)
 		}
-		text = strings.TrimSpace(text + " One of " + strings.Join(values, ", ") + ".")
+		text = sentence(text, "One of "+strings.Join(values, ", "))
 	}
 	if s.Default != nil {
-		text = strings.TrimSpace(fmt.Sprintf("%s Default %v.", text, s.Default))
+		text = sentence(text, fmt.Sprintf("Default %v", s.Default))
 	}
 	return text
+}
+
+// sentence adds a sentence to a text that may not end in a full stop.
+func sentence(text, more string) string {
+	if text != "" {
+		text = strings.TrimSuffix(text, ".") + ". "
+	}
+	return text + more + "."
 }
