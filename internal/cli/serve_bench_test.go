@@ -25,7 +25,10 @@ import (
 // print figures and judge nothing: a machine that does other things is slower.
 //
 //	go test ./internal/cli -run '^$' -bench Serve -benchtime 1x -load-time 10m
-var loadTime = flag.Duration("load-time", 10*time.Second, "how long BenchmarkServePredictions asks")
+var (
+	loadTime = flag.Duration("load-time", 10*time.Second, "how long BenchmarkServePredictions asks")
+	loadRate = flag.Int("load-rate", 1000, "how often a second it asks")
+)
 
 // program is a server in a process of its own.
 type program struct {
@@ -172,12 +175,12 @@ func BenchmarkServeDistinct(b *testing.B) {
 	b.ReportMetric(p.processor().Seconds()*1000/float64(n), "cpu-ms/prediction")
 }
 
-// BenchmarkServePredictions offers 1,000 requests a second, whether the
+// BenchmarkServePredictions offers so many requests a second, whether the
 // answers keep up or not, and says how long the answers took. Of 20 requests
 // 19 are for one of 500 workloads that were asked for before, as when people
 // move sliders and colleagues follow links; one is new.
 func BenchmarkServePredictions(b *testing.B) {
-	const rate, known, fresh = 1000, 500, 20
+	const known, fresh = 500, 20
 	p := startProgram(b)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}}
 	for n := range known {
@@ -187,7 +190,7 @@ func BenchmarkServePredictions(b *testing.B) {
 	}
 	for b.Loop() {
 		before, busy := p.resident(), p.processor()
-		took, failed := p.offer(client, rate, func(i int) string {
+		took, failed := p.offer(client, *loadRate, func(i int) string {
 			if i%fresh == 0 {
 				return workloadOf(known + i/fresh)
 			}
