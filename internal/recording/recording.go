@@ -26,6 +26,7 @@ type Recording struct {
 	lifetimes func() []trace.Lifetime
 	replay    func() (*allocator.Replay, error)
 	levels    func() timeline.Levels
+	marks     func() []trace.Mark
 }
 
 // New opens a trace for questions. It must not change any more.
@@ -44,6 +45,7 @@ func New(t *trace.Trace) *Recording {
 		}
 		return l
 	})
+	r.marks = sync.OnceValue(t.PhaseMarks)
 	return r
 }
 
@@ -177,5 +179,6 @@ func (r *Recording) Timeline(opts timeline.Options) (*timeline.Timeline, error) 
 		}
 		return "no stack"
 	}
+	opts.Marks = r.marks()
 	return timeline.Build(r.Trace, r.Lifetimes(), r.Levels(), opts)
 }

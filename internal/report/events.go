@@ -55,27 +55,31 @@ type Segment struct {
 	Small      bool   `json:"small,omitempty"`      // of the pool of small allocations
 	Expandable bool   `json:"expandable,omitempty"` //
 	Private    bool   `json:"private,omitempty"`    // of a pool of its own, as CUDA graphs have
-	// Blocks tile the segment: offset, bytes, state, requested bytes and
-	// allocation of each, one after the other. States are 0 free, 1 in use, 2
+	// Blocks tile the segment: offset, bytes, state, requested bytes, allocation
+	// and category of each, one after the other. States are 0 free, 1 in use, 2
 	// given back but waiting for another stream; a free block has allocation -1.
+	// Categories are numbered as the colours of a timeline, 0 if not known.
 	Blocks []int64 `json:"blocks"`
 }
 
-// NewSegments describes what an allocator held.
-func NewSegments(segments []trace.Segment) []Segment {
+// NewSegments describes what an allocator held. The lifetimes are those of the
+// recording, classified.
+func NewSegments(segments []trace.Segment, lifetimes []trace.Lifetime) []Segment {
 	out := make([]Segment, len(segments))
 	for i := range segments {
 		s := &segments[i]
 		out[i] = Segment{
 			Address: s.Addr, Bytes: s.Size, Stream: int(s.Stream), Small: s.Small, Expandable: s.Expandable,
-			Private: s.Pool != trace.PoolID{}, Blocks: make([]int64, 0, 5*len(s.Blocks)),
+			Private: s.Pool != trace.PoolID{}, Blocks: make([]int64, 0, 6*len(s.Blocks)),
 		}
 		for _, b := range s.Blocks {
-			requested, id := b.Requested, int64(b.ID)
+			requested, id, what := b.Requested, int64(b.ID), trace.Unknown
 			if b.State == trace.Inactive {
 				requested, id = 0, -1
+			} else if 0 <= id && id < int64(len(lifetimes)) {
+				what = lifetimes[id].For
 			}
-			out[i].Blocks = append(out[i].Blocks, int64(b.Addr-s.Addr), b.Size, int64(b.State), requested, id)
+			out[i].Blocks = append(out[i].Blocks, int64(b.Addr-s.Addr), b.Size, int64(b.State), requested, id, int64(what))
 		}
 	}
 	return out

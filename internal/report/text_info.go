@@ -54,7 +54,7 @@ type FailureInfo struct {
 	Why        *Explanation `json:"explanation,omitempty"`
 }
 
-// SegmentsInfo sums up what the allocator held when the snapshot was taken.
+// SegmentsInfo sums up what the allocator held at a moment.
 type SegmentsInfo struct {
 	Count       int   `json:"count"`
 	Bytes       int64 `json:"total_bytes"`
@@ -87,7 +87,7 @@ func NewDeviceInfo(t *trace.Trace, lifetimes []trace.Lifetime, replay *allocator
 			Reserved: highest(timeline.Reserved(t)),
 		},
 		AtPeak:   top.Groups,
-		Segments: segmentsInfo(t.Final),
+		Segments: NewSegmentsInfo(t.Final),
 		Settings: SettingsInfo{
 			Raw: t.Settings.Raw, ExpandableSegments: t.Settings.ExpandableSegments,
 			MaxSplitSize: t.Settings.MaxSplitSize, GCThreshold: t.Settings.GCThreshold,
@@ -163,7 +163,8 @@ func highest(level []int64) *int64 {
 	return &peak
 }
 
-func segmentsInfo(segments []trace.Segment) *SegmentsInfo {
+// NewSegmentsInfo sums up segments, nil if they are not known.
+func NewSegmentsInfo(segments []trace.Segment) *SegmentsInfo {
 	if segments == nil {
 		return nil
 	}

@@ -139,6 +139,10 @@ func answerFrom[T any](ctx context.Context, s *Server, do func() (T, error)) (*k
 	return &kept[T]{keptFor, value}, nil
 }
 
+// mostSteps is how many boxes a timeline has at most: about ten for each of
+// the allocations that a page can draw one by one, and 10 MB.
+const mostSteps = 1_000_000
+
 // timelineInput is a window and how much to show of it.
 type timelineInput struct {
 	ID      string `path:"id" pattern:"^[0-9a-f]{64}$"`
@@ -146,7 +150,7 @@ type timelineInput struct {
 	From    int    `query:"from" minimum:"0" doc:"first event"`
 	To      int    `query:"to" minimum:"0" doc:"event to stop before; 0 is the end"`
 	Columns int    `query:"columns" minimum:"1" maximum:"20000" default:"1600" doc:"at most; about the pixels across"`
-	Detail  int    `query:"detail" minimum:"1" maximum:"30000" default:"4000" doc:"how many of the largest allocations are shapes of their own; the rest are bands"`
+	Detail  int    `query:"detail" minimum:"1" maximum:"100000" default:"4000" doc:"how many of the largest allocations are shapes of their own; the rest are bands"`
 	ByStack bool   `query:"by_stack" doc:"colour by stack even where the category is known"`
 }
 
@@ -160,7 +164,7 @@ func (s *Server) getTimeline(ctx context.Context, in *timelineInput) (*kept[*tim
 			return nil, bad("query.from", "events %d to %d: there are %d", in.From, in.To, len(r.Events))
 		}
 		tl, err := r.Timeline(timeline.Options{
-			From: in.From, To: in.To, Columns: in.Columns, Detail: in.Detail, Steps: timeline.Zoomable.Steps, ByStack: in.ByStack,
+			From: in.From, To: in.To, Columns: in.Columns, Detail: in.Detail, Steps: mostSteps, ByStack: in.ByStack,
 		})
 		if err != nil {
 			return nil, err

@@ -63,8 +63,9 @@ type segmentsInput struct {
 
 // Segments is what the allocator held.
 type Segments struct {
-	Event    int              `json:"event"`
-	Segments []report.Segment `json:"segments" doc:"by address"`
+	Event    int                  `json:"event"`
+	Totals   *report.SegmentsInfo `json:"totals"`
+	Segments []report.Segment     `json:"segments" doc:"by address"`
 }
 
 func (s *Server) getSegments(ctx context.Context, in *segmentsInput) (*kept[*Segments], error) {
@@ -81,7 +82,7 @@ func (s *Server) getSegments(ctx context.Context, in *segmentsInput) (*kept[*Seg
 		if err != nil {
 			return nil, err
 		}
-		return &Segments{event, report.NewSegments(held)}, nil
+		return &Segments{event, report.NewSegmentsInfo(held), report.NewSegments(held, r.Lifetimes())}, nil
 	})
 }
 

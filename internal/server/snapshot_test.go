@@ -21,6 +21,7 @@ import (
 	"memorymark/internal/snapshot"
 	"memorymark/internal/snapshotstore"
 	"memorymark/internal/timeline"
+	"memorymark/internal/trace"
 )
 
 func recorded(t *testing.T) []byte {
@@ -144,9 +145,11 @@ func TestSnapshotEvents(t *testing.T) {
 	if len(end.Segments) == 0 || len(early.Segments) == 0 || early.Event != 100 {
 		t.Errorf("%d segments at the end, %d at event 100", len(end.Segments), len(early.Segments))
 	}
+	known := false
 	for _, s := range append(end.Segments, early.Segments...) {
 		var sum int64
-		for i := 0; i < len(s.Blocks); i += 5 {
+		for i := 0; i < len(s.Blocks); i += 6 {
+			known = known || s.Blocks[i+5] == int64(trace.Parameter)
 			if s.Blocks[i] != sum {
 				t.Fatalf("the blocks of %+v leave holes", s)
 			}
@@ -155,6 +158,12 @@ func TestSnapshotEvents(t *testing.T) {
 		if sum != s.Bytes {
 			t.Errorf("%d bytes of blocks in a segment of %d", sum, s.Bytes)
 		}
+	}
+	if !known {
+		t.Error("no block holds parameters")
+	}
+	if got := early.Totals; got.Count != len(early.Segments) || got.UsedBytes+got.FreeBytes != got.Bytes || got.Bytes == 0 {
+		t.Errorf("totals %+v", got)
 	}
 	into[huma.ErrorModel](t, c.get(at+"/segments?at=noon"), http.StatusUnprocessableEntity)
 	into[huma.ErrorModel](t, c.get(at+"/top?device=7"), http.StatusUnprocessableEntity)

@@ -23,6 +23,8 @@ type Options struct {
 	Steps    int // at most this many steps in all shapes together; 0 is 40,000
 	Groups   int // at most this many stacks with a colour of their own; 0 is 8
 
+	// Marks are the begins and ends of phases; nil takes those of the trace.
+	Marks []trace.Mark
 	// ByStack colours by stack even where the category is known.
 	ByStack bool
 	// Label names the group that a stack belongs to; nil takes its innermost
@@ -44,6 +46,9 @@ func (o Options) withDefaults(t *trace.Trace) (Options, error) {
 	o.Detail = orDefault(o.Detail, 2000)
 	o.Steps = orDefault(o.Steps, 40_000)
 	o.Groups = min(orDefault(o.Groups, 8), StackColors)
+	if o.Marks == nil {
+		o.Marks = t.Marks
+	}
 	if o.Label == nil {
 		o.Label = innermost(t.Stacks)
 	}
@@ -118,7 +123,7 @@ func Build(t *trace.Trace, lifetimes []trace.Lifetime, levels Levels, opts Optio
 	tl.Active = tl.reduce(active)
 	tl.Allocated = tl.reduce(withBefore(levels.Allocated))
 	tl.Reserved = tl.reduce(withBefore(levels.Reserved))
-	tl.Spans = tl.spans(t.Marks, active)
+	tl.Spans = tl.spans(opts.Marks, active)
 	tl.Failures = tl.failures(t)
 	pieces := tl.pieces(lifetimes)
 	tl.group(pieces, opts)
