@@ -56,11 +56,12 @@ function Allocation({ recording, shape, label, stage }: { recording: Recording; 
   const rows = events.isPlaceholderData ? [] : (events.data?.events ?? []);
   const first = rows[0];
   const frames = shape.frames.length > 0 ? shape.frames : (first?.frames?.map((f) => `${f.file}:${f.line} ${f.function}`) ?? []);
-  const { born, freed } = shape;
+  // What was chosen in the map or the list is known by its number alone until the server has answered.
+  const { born, freed } = first ? { born: first.born ?? -1, freed: first.freed ?? -1 } : shape;
   return (
     <>
       <dl className="mt-3 grid grid-cols-[5.5rem_minmax(0,1fr)] gap-x-3 gap-y-1">
-        <Row name="for">{label}</Row>
+        <Row name="for">{label || first?.category || 'unknown'}</Row>
         <Row name="bytes">{formatCount(shape.size)}</Row>
         {shape.id >= 0 && <Row name="number">#{formatCount(shape.id)}</Row>}
         {first?.address !== undefined && <Row name="address">{formatAddress(first.address)}</Row>}
@@ -81,7 +82,7 @@ function Allocation({ recording, shape, label, stage }: { recording: Recording; 
             Its end
           </Button>
         )}
-        <Button size="small" onClick={() => showLife(stage, shape)}>
+        <Button size="small" onClick={() => showLife(stage, born, freed)}>
           Its life
         </Button>
       </div>
@@ -89,7 +90,7 @@ function Allocation({ recording, shape, label, stage }: { recording: Recording; 
       {frames.length === 0 && <p className="mt-1 text-xs text-muted">No stack was recorded.</p>}
       {/* What scrolls must be reached by keys. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <ol className="mt-1 max-h-80 overflow-y-auto font-mono text-xs" tabIndex={frames.length > 0 ? 0 : undefined} aria-label="Stack">
+      <ol className="mt-1 max-h-60 overflow-y-auto font-mono text-xs" tabIndex={frames.length > 0 ? 0 : undefined} aria-label="Stack">
         {frames.map((frame, i) => (
           // A frame may be there twice; the order is fixed.
           // oxlint-disable-next-line react/no-array-index-key
@@ -131,7 +132,7 @@ function lifetimeOf(rows: EventRow[]): number | null {
   return rows.length > 1 && from !== undefined && to !== undefined ? to - from : null;
 }
 
-function showLife(stage: Stage, { born, freed }: Shape) {
+function showLife(stage: Stage, born: number, freed: number) {
   const from = born < 0 ? 0 : born + 1;
   const to = freed < 0 ? stage.world.x : freed + 1;
   const margin = Math.max(4, (to - from) / 8);

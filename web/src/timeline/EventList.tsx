@@ -36,7 +36,7 @@ export function EventList({ recording, total, cursor, query, stage, onSelect }: 
   const filtered = kind !== 'all events' || (searching && query !== null);
   // Where one has paged to. Another filter begins anew, and so does a cursor that was moved.
   const place = filtered ? `${kind} ${searching} ${JSON.stringify(query)}` : `at ${cursor}`;
-  const [paged, setPaged] = useState({ place, starts: [0] });
+  const [paged, setPaged] = useState({ place: '', starts: [0] });
   const starts = paged.place === place ? paged.starts : [filtered ? 0 : pageOf(cursor)];
   const from = starts.at(-1)!;
 

@@ -19,7 +19,7 @@ export function Plot({ stage, name, onSelect }: Props) {
   const plot = useRef<HTMLCanvasElement>(null);
   const overview = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
-  const { whole, hovered, cursor } = useStage(stage);
+  const { whole, hovered, pointer, cursor } = useStage(stage);
   useEffect(() => stage.attach(plot.current!, overview.current!), [stage]);
   useEffect(() => stage.setTheme(theme), [stage, theme]);
   usePlotGestures(stage, { plot, overview, onClick: () => onSelect(stage.state.hovered) });
@@ -45,20 +45,28 @@ export function Plot({ stage, name, onSelect }: Props) {
       <p role="status" className="sr-only">
         {whole && cursor !== null && `Cursor at ${formatMoment(cursor)} of ${formatCount(whole.events)}`}
       </p>
-      {whole && <Hover whole={whole} under={hovered} />}
+      {whole && pointer && <Hover whole={whole} under={hovered} pointer={pointer} />}
     </div>
   );
 }
 
-/** Hover says in a few words what the pointer is on. */
-function Hover({ whole, under }: { whole: Summary; under: Under | null }) {
+interface HoverProps {
+  whole: Summary;
+  under: Under | null;
+  pointer: { x: number; y: number; width: number };
+}
+
+/** Hover says in a few words what the pointer is on, on the side of it that has room. */
+function Hover({ whole, under, pointer }: HoverProps) {
   const theme = useTheme();
   const group = under && whole.groups[under.group];
   if (!under || !group) return null;
+  const side = pointer.x < pointer.width / 2 ? { left: pointer.x + 14 } : { right: pointer.width - pointer.x + 14 };
   return (
     <div
       aria-hidden
-      className="pointer-events-none absolute top-8 right-3 max-w-[min(28rem,80%)] rounded border border-line bg-surface/90 px-3 py-2 text-xs backdrop-blur"
+      style={{ top: pointer.y + 14, ...side }}
+      className="pointer-events-none absolute max-w-[min(26rem,60%)] rounded border border-line-strong bg-surface/95 px-3 py-2 text-xs shadow-lg"
     >
       <p className="flex items-center gap-2">
         <span className="size-2.5 shrink-0 rounded-sm" style={{ background: css(colorOf(theme, group.color)) }} />

@@ -1,10 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { type Theme, useTheme } from '../app/theme';
 import { Problem } from '../api/problem';
+import { colorOf, css, shade } from './colors';
 import { formatAddress, formatBytes, formatCount, formatMoment } from './format';
 import { type Recording, useSegments } from './queries';
 import type { Under } from './scene';
-import { type Block, barAt, blocksOf, layoutOf, type SegmentMapLayout, type State } from './segments';
+import { type Block, barAt, blocksOf, layoutOf, type SegmentMapLayout } from './segments';
 import type { Stage } from './stage';
 
 interface Props {
@@ -37,17 +38,18 @@ export function SegmentMap({ recording, event, selected, onSelect }: Props) {
   if (event < 0) return <p className="text-sm text-muted">Put the cursor on an event to see what the allocator held then.</p>;
   if (answer.isError) return <p className="text-sm text-muted">{Problem.of(answer.error).message}</p>;
   if (!answer.data) return null;
+  const { totals } = answer.data;
   const wanted = selected?.kind === 'shape' ? selected.id : -1;
   return (
     <section aria-label="Segments" className={answer.isPlaceholderData ? 'opacity-60' : ''}>
-      <p className="flex flex-wrap gap-x-4 text-sm text-muted">
+      <p className="flex flex-wrap items-center gap-x-4 gap-y-1 text-sm text-muted">
         <span>
-          After {formatMoment(answer.data.event)}: {formatCount(segments.length)} segments, {formatCount(blocks.length)} blocks
+          After {formatMoment(answer.data.event)}: <strong className="font-semibold text-text">{formatBytes(totals.total_bytes)}</strong> in{' '}
+          {formatCount(totals.count)} segments, {formatBytes(totals.free_bytes)} of it in holes, the largest {formatBytes(totals.largest_free_block_bytes)}
         </span>
+        <Key color={holeColor} name="hole" />
+        <Key color={waitingColor} name="waits for a stream" />
         <span>a line is {formatBytes(Math.round(layout.bytesPerLine))}</span>
-        <Key state="used" name="in use" />
-        <Key state="free" name="hole" />
-        <Key state="waiting" name="waits for a stream" />
       </p>
       <Map layout={layout} blocks={blocks} at={at} wanted={wanted} onChoose={choose} />
       <p role="status" className="mt-2 min-h-5 font-mono text-xs text-muted">
@@ -57,12 +59,13 @@ export function SegmentMap({ recording, event, selected, onSelect }: Props) {
   );
 }
 
-const paints: Record<State, string> = { used: 'var(--cause-activations)', free: 'var(--line)', waiting: 'var(--warn)' };
+const holeColor = 'var(--cause-fragmentation)';
+const waitingColor = 'var(--warn)';
 
-function Key({ state, name }: { state: State; name: string }) {
+function Key({ color, name }: { color: string; name: string }) {
   return (
     <span className="flex items-center gap-1.5">
-      <span aria-hidden className="size-2.5 rounded-sm" style={{ background: paints[state] }} />
+      <span aria-hidden className="size-2.5 rounded-sm" style={{ background: color }} />
       {name}
     </span>
   );
@@ -89,7 +92,7 @@ function Map({ layout, blocks, at, wanted, onChoose }: MapProps) {
   const theme = useTheme();
   useEffect(() => {
     const element = canvas.current!;
-    const draw = () => drawMap(element, inkOf(element, theme), layout, blocks, at, wanted);
+    const draw = () => drawMap(element, theme, layout, blocks, at, wanted);
     draw();
     const observer = new ResizeObserver(draw);
     observer.observe(element);
@@ -123,28 +126,23 @@ function Map({ layout, blocks, at, wanted, onChoose }: MapProps) {
   );
 }
 
-type Ink = Record<State | 'chosen', string>;
-
-/** inkOf reads the colours of the theme that is on. */
-function inkOf(element: HTMLElement, _theme: Theme): Ink {
-  const style = getComputedStyle(element);
-  const of = (name: string) => style.getPropertyValue(name.slice('var('.length, -1)).trim();
-  return { used: of(paints.used), free: of(paints.free), waiting: of(paints.waiting), chosen: of('var(--text)') };
-}
-
-function drawMap(canvas: HTMLCanvasElement, ink: Ink, layout: SegmentMapLayout, blocks: Block[], at: number, wanted: number) {
+function drawMap(canvas: HTMLCanvasElement, theme: Theme, layout: SegmentMapLayout, blocks: Block[], at: number, wanted: number) {
   const ratio = Math.min(devicePixelRatio, 2);
   const width = canvas.clientWidth;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(canvas.clientHeight * ratio);
   const ctx = canvas.getContext('2d')!;
   ctx.scale(ratio, ratio);
+  const style = getComputedStyle(canvas);
+  const read = (variable: string) => style.getPropertyValue(variable.slice('var('.length, -1)).trim();
+  const [hole, waiting, text] = [read(holeColor), read(waitingColor), read('var(--text)')];
   for (const bar of layout.bars) {
     const block = blocks[bar.block]!;
     const w = bar.width * width;
     const chosen = bar.block === at || (wanted >= 0 && block.allocation === wanted);
-    ctx.globalAlpha = block.state === 'used' && !chosen ? 0.6 + 0.15 * (bar.block % 3) : 1;
-    ctx.fillStyle = chosen ? ink.chosen : ink[block.state];
+    const used = css(shade(colorOf(theme, block.color), (bar.block % 3) - 1));
+    ctx.fillStyle = chosen ? text : block.state === 'free' ? hole : block.state === 'waiting' ? waiting : used;
+    ctx.globalAlpha = block.state === 'free' && !chosen ? 0.45 : 1;
     ctx.fillRect(bar.x * width, bar.line * lineHeight + 2, Math.max(0.5, bar.last && w > 3 ? w - 1 : w), lineHeight - 4);
   }
   ctx.globalAlpha = 1;

@@ -19,11 +19,10 @@ interface Props {
 }
 
 /** Details that the slider offers, up to what the server gives. */
-const details = [250, 1000, 4000, 8000, 15_000, 30_000];
+const details = [250, 1000, 4000, 8000, 30_000, 100_000];
 
 export function Toolbar({ stage, act, search, finds, detail, onDetail, byStack, onByStack }: Props) {
-  const { whole, drawn } = useStage(stage);
-  const all = whole?.groups.reduce((sum, g) => sum + g.count, 0) ?? 0;
+  const { drawn, present: all } = useStage(stage);
   return (
     <div role="toolbar" aria-label="Timeline" className="flex flex-wrap items-center gap-x-4 gap-y-2 text-sm">
       <SearchBox search={search} finds={finds} act={act} />
@@ -103,8 +102,8 @@ function SearchBox({ search, finds, act }: Pick<Props, 'search' | 'finds' | 'act
             if (event.key === 'Escape') finds.setText('');
           }}
           aria-label="Search by size, address or frame"
-          placeholder="20MiB, >1GiB, 0x7f…, attention"
-          className="w-60 rounded border border-line-strong bg-bg py-1.5 pr-2 pl-8 font-mono text-xs"
+          placeholder="20MiB, >1GiB, 0x7f…, forward"
+          className="w-64 rounded border border-line-strong bg-bg py-1.5 pr-2 pl-8 font-mono text-xs"
         />
       </div>
       {finds.query && (

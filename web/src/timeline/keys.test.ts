@@ -15,6 +15,9 @@ test('keys act on the plot', () => {
 test('what is typed into a field, or meant for the browser, is left alone', () => {
   expect(press('p', document.createElement('input'))).toBeNull();
   expect(press('-', document.createElement('select'))).toBeNull();
+  const slider = document.createElement('input');
+  slider.type = 'range';
+  expect(press('ArrowRight', slider)).toBeNull();
   expect(press('0', null, { ctrlKey: true })).toBeNull();
   expect(press('p', document.createElement('canvas'))).toBe('peak');
 });

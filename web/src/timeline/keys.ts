@@ -52,7 +52,7 @@ const byKey: Record<string, Act> = {
 /** actOf returns what a key means, unless it is for someone else: the browser, or a field that is typed in. */
 export function actOf(event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey' | 'target'>): Act | null {
   if (event.ctrlKey || event.metaKey || event.altKey) return null;
-  if (event.target instanceof HTMLElement && event.target.matches('input:not([type=range]), select, textarea, [contenteditable]')) return null;
+  if (event.target instanceof HTMLElement && event.target.matches('input:not([type=checkbox]), select, textarea, [contenteditable]')) return null;
   return byKey[event.key] ?? null;
 }
 

@@ -141,30 +141,27 @@ function drawGrid({ ctx, ink, frame, to, d }: Pen) {
 }
 
 /** drawLine draws the highest value under each pixel, as steps. */
-function drawLine({ ctx, frame, d }: Pen, s: Summary, values: Float64Array | null, color: string, shift = 0, dash: number[] = []) {
+function drawLine({ ctx, frame, d }: Pen, s: Summary, values: Float64Array | null, color: string, shift = 0) {
   if (!values) return;
   const to = scale(frame, d.view);
   const perPixel = (d.view.x1 - d.view.x0) / frame.width;
   ctx.strokeStyle = color;
   ctx.lineWidth = 1.25;
-  ctx.setLineDash(dash);
   ctx.beginPath();
-  let drawing = false;
+  let last = NaN; // height of the line so far; stretches of one height are one stroke
   for (let p = 0; p < frame.width; p++) {
     const start = Math.floor(columnAt(s, d.view.x0 - shift + p * perPixel));
     const end = Math.max(start + 1, Math.floor(columnAt(s, d.view.x0 - shift + (p + 1) * perPixel)));
-    if (start < 0 || start >= s.lines.columns) {
-      drawing = false;
-      continue;
-    }
-    const y = to.y(highest(values, start, Math.min(end, s.lines.columns)));
-    if (drawing) ctx.lineTo(frame.left + p, y);
-    else ctx.moveTo(frame.left + p, y);
-    ctx.lineTo(frame.left + p + 1, y);
-    drawing = true;
+    const known = start >= 0 && start < s.lines.columns;
+    const y = known ? Math.round(2 * to.y(highest(values, start, Math.min(end, s.lines.columns)))) / 2 : NaN;
+    if (y === last) continue;
+    if (!Number.isNaN(last)) ctx.lineTo(frame.left + p, last);
+    if (known && Number.isNaN(last)) ctx.moveTo(frame.left + p, y);
+    else if (known) ctx.lineTo(frame.left + p, y);
+    last = y;
   }
+  if (!Number.isNaN(last)) ctx.lineTo(frame.left + frame.width, last);
   ctx.stroke();
-  ctx.setLineDash([]);
 }
 
 function drawOverlay(pen: Pen, { summary, shift }: Overlay) {
@@ -283,13 +280,11 @@ function drawCursor({ ctx, ink, frame, to, d }: Pen, place: number) {
   ctx.fill();
 }
 
-/** drawOverview draws all of the timeline small, with the view as a window in it. */
-export function drawOverview(ctx: CanvasRenderingContext2D, frame: Frame, d: Drawing) {
-  const ink = inkOf(d.theme);
-  const world = d.whole.events + 1;
-  const most = Math.max(1, d.whole.peak.bytes);
-  const { active, columns } = d.whole.lines;
-  ctx.fillStyle = ink.muted;
+/** drawBackdrop draws all of the timeline small. It changes only with the data, so it is drawn once and kept. */
+export function drawBackdrop(ctx: CanvasRenderingContext2D, frame: Frame, whole: Summary, theme: Theme) {
+  const most = Math.max(1, whole.peak.bytes);
+  const { active, columns } = whole.lines;
+  ctx.fillStyle = inkOf(theme).muted;
   ctx.globalAlpha = 0.45;
   for (let p = 0; p < frame.width; p++) {
     const start = Math.floor((p * columns) / frame.width);
@@ -298,6 +293,12 @@ export function drawOverview(ctx: CanvasRenderingContext2D, frame: Frame, d: Dra
     ctx.fillRect(frame.left + p, frame.top + frame.height - h, 1, h);
   }
   ctx.globalAlpha = 1;
+}
+
+/** drawOverview draws the marks, and the view as a window. */
+export function drawOverview(ctx: CanvasRenderingContext2D, frame: Frame, d: Drawing) {
+  const ink = inkOf(d.theme);
+  const world = d.whole.events + 1;
   const x = (place: number) => frame.left + (place / world) * frame.width;
   for (const f of d.whole.failures.slice(0, 50)) dot(ctx, x(f.event + 1), frame.top + 3, ink.failure);
   dot(ctx, x(d.whole.peak.event + 1), frame.top + 3, ink.peak);

@@ -7,7 +7,7 @@ const MiB = 1 << 20;
 function segment(...blocks: [bytes: number, state: number, allocation: number][]): SegmentRow {
   let offset = 0;
   const numbers = blocks.flatMap(([bytes, state, allocation]) => {
-    const row = [offset, bytes, state, state ? bytes - 1 : 0, allocation];
+    const row = [offset, bytes, state, state ? bytes - 1 : 0, allocation, 5];
     offset += bytes;
     return row;
   });
@@ -19,7 +19,7 @@ const segments = [segment([2 * MiB, 1, 7], [18 * MiB, 0, -1]), segment([60 * MiB
 test('blocks are unpacked', () => {
   const blocks = blocksOf(segments);
   expect(blocks).toHaveLength(4);
-  expect(blocks[1]!).toEqual({ segment: 0, offset: 2 * MiB, bytes: 18 * MiB, state: 'free', requested: 0, allocation: -1 });
+  expect(blocks[1]!).toEqual({ segment: 0, offset: 2 * MiB, bytes: 18 * MiB, state: 'free', requested: 0, allocation: -1, color: 5 });
   expect(blocks.map((b) => b.state)).toEqual(['used', 'free', 'used', 'waiting']);
 });
 

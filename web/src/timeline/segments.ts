@@ -17,16 +17,17 @@ export interface Block {
   state: State;
   requested: number;
   allocation: number; // -1 for a free one
+  color: number; // what it is for, as in a timeline
 }
 
-const numbersPerBlock = 5; // offset, bytes, state, requested, allocation
+const numbersPerBlock = 6; // offset, bytes, state, requested, allocation, category
 
 export function blocksOf(segments: SegmentRow[]): Block[] {
   return segments.flatMap(({ blocks }, segment) => {
     const out: Block[] = [];
     for (let i = 0; i + numbersPerBlock <= blocks.length; i += numbersPerBlock) {
-      const [offset = 0, bytes = 0, state = 0, requested = 0, allocation = -1] = blocks.slice(i, i + numbersPerBlock);
-      out.push({ segment, offset, bytes, state: states[state] ?? 'used', requested, allocation });
+      const [offset = 0, bytes = 0, state = 0, requested = 0, allocation = -1, color = 0] = blocks.slice(i, i + numbersPerBlock);
+      out.push({ segment, offset, bytes, state: states[state] ?? 'used', requested, allocation, color });
     }
     return out;
   });

@@ -5,7 +5,7 @@
 
 import type { Theme } from './colors';
 import { highest, type Summary } from './data';
-import { drawOverview, drawPlot, frameIn, type Drawing, type Overlay } from './plot';
+import { drawBackdrop, drawOverview, drawPlot, frameIn, type Drawing, type Overlay } from './plot';
 import { Renderer } from './renderer';
 import type { Look, Under } from './scene';
 import { around, between, type Frame, same, scale, type Scale, type View, whole, within, type World } from './view';
@@ -19,20 +19,21 @@ export interface StageState {
   whole: Summary | null;
   problem: string;
   hovered: Under | null;
+  pointer: { x: number; y: number; width: number } | null; // where it was when that was found, in CSS pixels of a plot so wide
   found: number; // of what is drawn one by one, -1 without a search
   cursor: number | null; // an event, -1 for before the first
   shown: View | null; // once the view has come to rest
   drawn: number; // allocations drawn one by one
+  present: number; // allocations that there are in the same window
 }
 
 const restMillis = 120; // a view that did not move for so long is worth a finer window
 const glideMillis = 180;
 
 export class Stage {
-  state: StageState = { whole: null, problem: '', hovered: null, found: -1, cursor: null, shown: null, drawn: 0 };
+  state: StageState = { whole: null, problem: '', hovered: null, pointer: null, found: -1, cursor: null, shown: null, drawn: 0, present: 0 };
   view: View = { x0: 0, x1: 1, y0: 0, y1: 1 };
   world: World = { x: 1, y: 1 };
-  frameMillis: number[] = []; // what the last frames took on this thread
 
   private renderer: Renderer | null = null;
   private readonly listeners = new Set<() => void>();
@@ -45,7 +46,9 @@ export class Stage {
   private emphasis = { query: '', atAddress: [] as number[], selected: -1, group: -1 };
   private marks = { found: [] as number[], overlay: null as Overlay | null, difference: null as number | null };
   private pointer: { x: number; y: number } | null = null;
+  private backdrop: { canvas: HTMLCanvasElement; whole: Summary; theme: Theme } | null = null;
   private frameRequest = 0;
+  private pointRequest = 0;
   private restTimer = 0;
   private readonly calm = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -54,7 +57,7 @@ export class Stage {
     this.renderer = new Renderer({
       shot: () => this.invalidate(),
       under: (hovered, found) => {
-        if (keyOf(hovered) !== keyOf(this.state.hovered) || found !== this.state.found) this.set({ hovered, found });
+        if (keyOf(hovered) !== keyOf(this.state.hovered) || found !== this.state.found) this.set({ hovered, found, pointer: this.pointer && { ...this.pointer, width: this.plot?.clientWidth ?? 0 } });
       },
       loaded: (slot, summary) => this.loaded(slot, summary),
       failed: (slot, problem) => {
@@ -66,7 +69,8 @@ export class Stage {
   close() {
     cancelAnimationFrame(this.frameRequest);
     clearTimeout(this.restTimer);
-    this.frameRequest = 0;
+    cancelAnimationFrame(this.pointRequest);
+    this.frameRequest = this.pointRequest = 0;
     this.renderer?.close();
     this.renderer = null;
   }
@@ -103,7 +107,7 @@ export class Stage {
   }
 
   private pixels(): number {
-    return Math.round((this.plot?.clientWidth || 1200) * Math.min(devicePixelRatio, 2));
+    return Math.round((this.plot?.clientWidth || 1200) * pixelRatio());
   }
 
   private loaded(slot: 'whole' | 'window', summary: Summary) {
@@ -116,8 +120,14 @@ export class Stage {
       this.set({ whole: summary, problem: '', ...(first ? { cursor: summary.peak.event } : {}) });
       this.rest();
     }
-    this.set({ drawn: summary.shown });
+    this.count();
     this.invalidate();
+  }
+
+  /** count says how much of what is seen is drawn one by one. */
+  private count() {
+    const s = this.current();
+    if (s) this.set({ drawn: s.shown, present: s.groups.reduce((sum, g) => sum + g.count, 0) });
   }
 
   setTheme(theme: Theme) {
@@ -196,7 +206,12 @@ export class Stage {
   /** point says where the pointer is, in CSS pixels of the plot. */
   point(at: { x: number; y: number } | null) {
     this.pointer = at;
-    this.invalidate();
+    // Nothing has moved: the worker looks what is there, and only if that is something else there is a new picture.
+    this.pointRequest ||= requestAnimationFrame(() => {
+      this.pointRequest = 0;
+      const look = this.look();
+      if (look) this.renderer?.look(look);
+    });
   }
 
   /** liveAtCursor lists the allocations at the cursor, from the top to the bottom. */
@@ -228,7 +243,7 @@ export class Stage {
   private look(): Look | null {
     const frame = this.frame();
     if (!frame) return null;
-    const ratio = Math.min(devicePixelRatio, 2);
+    const ratio = pixelRatio();
     const pointer = this.pointer && { x: (this.pointer.x - frame.left) * ratio, y: (this.pointer.y - frame.top) * ratio };
     return {
       view: this.view,
@@ -245,6 +260,7 @@ export class Stage {
     clearTimeout(this.restTimer);
     this.restTimer = window.setTimeout(() => {
       this.set({ shown: this.view });
+      this.count();
       const wanted = windowFor(this.world, this.view, this.pixels());
       if (!wanted || sameWindow(wanted, this.wanted)) return;
       this.wanted = wanted;
@@ -259,12 +275,28 @@ export class Stage {
     });
   }
 
+  private drawOverview(canvas: HTMLCanvasElement, frame: Frame, drawing: Drawing) {
+    const { whole: all, theme } = drawing;
+    const kept = this.backdrop;
+    const ctx = contextOf(canvas);
+    if (kept?.whole !== all || kept.theme !== theme || kept.canvas.width !== canvas.width || kept.canvas.height !== canvas.height) {
+      const made = document.createElement('canvas');
+      made.width = canvas.width;
+      made.height = canvas.height;
+      const on = made.getContext('2d')!;
+      on.scale(pixelRatio(), pixelRatio());
+      drawBackdrop(on, frame, all, theme);
+      this.backdrop = { canvas: made, whole: all, theme };
+    }
+    ctx.drawImage(this.backdrop!.canvas, 0, 0, canvas.clientWidth, canvas.clientHeight);
+    drawOverview(ctx, frame, drawing);
+  }
+
   private draw() {
     const frame = this.frame();
     const look = this.look();
     const current = this.current();
     if (!this.plot || !this.overview || !frame || !look || !current || !this.renderer || !this.state.whole) return;
-    const start = performance.now();
     this.renderer.look(look);
     const drawing: Drawing = {
       view: this.view,
@@ -276,8 +308,7 @@ export class Stage {
       ...this.marks,
     };
     drawPlot(contextOf(this.plot), frame, drawing);
-    drawOverview(contextOf(this.overview), { ...frame, top: 0, height: this.overview.clientHeight }, drawing);
-    this.frameMillis = [...this.frameMillis.slice(-239), performance.now() - start];
+    this.drawOverview(this.overview, { ...frame, top: 0, height: this.overview.clientHeight }, drawing);
   }
 }
 
@@ -292,9 +323,14 @@ function mostOf(s: Summary, overlay: Overlay | null): number {
   return Math.max(512, highest(active), highest(allocated), highest(reserved), overlay?.summary.peak.bytes ?? 0) * 1.06;
 }
 
+/** pixelRatio is limited: more than two pixels for one cannot be seen, but must be drawn. */
+function pixelRatio(): number {
+  return Math.min(devicePixelRatio, 2);
+}
+
 /** contextOf clears a canvas and prepares it for its size on this screen. */
 function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
-  const ratio = Math.min(devicePixelRatio, 2);
+  const ratio = pixelRatio();
   const width = Math.round(canvas.clientWidth * ratio);
   const height = Math.round(canvas.clientHeight * ratio);
   const ctx = canvas.getContext('2d')!;

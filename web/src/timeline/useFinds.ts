@@ -29,11 +29,13 @@ export function useFinds(stage: Stage, recording: Recording, events: number): Fi
   const answer = useEvents(recording, query && events > 0 ? { from: 0, limit: most, action: ['alloc'], query } : null);
   const rows = useMemo(() => (query && !answer.isPlaceholderData ? (answer.data?.events ?? []) : []), [query, answer.data, answer.isPlaceholderData]);
 
+  const more = answer.data?.next !== undefined;
+
   useEffect(() => {
     const ids = query?.kind === 'address' ? rows.flatMap((row) => row.allocation ?? []) : [];
     stage.setEmphasis({ query: settled, atAddress: ids });
-    stage.setMarks({ found: rows.map((row) => row.event + 1) });
-  }, [stage, settled, query, rows]);
+    stage.setMarks({ found: more ? [] : rows.map((row) => row.event + 1) }); // the first of many would look like all
+  }, [stage, settled, query, rows, more]);
 
   const go = (by: number) => {
     if (rows.length === 0) return;
@@ -41,7 +43,7 @@ export function useFinds(stage: Stage, recording: Recording, events: number): Fi
     setLooked({ query, at: next });
     stage.goTo(rows[next]!.event);
   };
-  return { text, setText, query, rows, more: answer.data?.next !== undefined, at, go, problem: answer.isError ? Problem.of(answer.error).message : '' };
+  return { text, setText, query, rows, more, at, go, problem: answer.isError ? Problem.of(answer.error).message : '' };
 }
 
 /** nearest is the first match from an event on, or the last before it. */
