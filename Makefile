@@ -25,7 +25,7 @@ WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.j
 CHROMIUM ?= /usr/bin/chromium
 
 .DEFAULT_GOAL := help
-.PHONY: help build web test unit page browser venv lint fmt bench test-gpu bench-gpu fuzz golden accuracy run clean
+.PHONY: help build web test unit page browser venv lint fmt bench test-gpu bench-gpu fuzz golden accuracy run release clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ accuracy: ## Predict the truth again and rewrite docs/accuracy.md and what the b
 
 run: build ## Build, then run with ARGS
 	$(BIN) $(ARGS)
+
+release: web ## Build the archives for Linux and macOS into build/release, with checksums and bills of materials
+	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release
 
 clean: ## Remove what was built
 	rm -rf build web/node_modules web/dist/*

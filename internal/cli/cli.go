@@ -72,7 +72,9 @@ func newRoot(e *env) *cobra.Command {
 	root.SetErr(e.stderr)
 	root.SetHelpTemplate(helpTemplate)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return badUsage(seeHelp(c), "%w", err) })
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.Version = currentVersion().String()
+	root.Flags().Bool("version", false, "print the version")
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().BoolVar(&e.json, "json", false, "print JSON instead of text")
 	root.AddCommand(
 		newAnalyze(e),
@@ -88,8 +90,11 @@ func newRoot(e *env) *cobra.Command {
 		newToken(e),
 		newValidate(e),
 		newDoctor(e),
+		newCompletion(),
+		newMan(e),
 		newVersion(e),
 	)
+	addCompletions(root)
 	return root
 }
 
