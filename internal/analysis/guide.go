@@ -139,11 +139,11 @@ type lineGuide struct{ *bench }
 
 // guess draws a line through the two largest batches that were measured, and
 // measures two if there are none.
-func (g *lineGuide) guess(ctx context.Context, fits, fails int64) int64 {
-	points := g.points()
+func (g *lineGuide) guess(ctx context.Context, fits, _ int64) int64 {
+	points, fails := g.points()
 	if len(points) < 2 {
 		g.look(ctx, fails)
-		points = g.points()
+		points, fails = g.points()
 	}
 	batches := slices.Sorted(maps.Keys(points))
 	if len(batches) < 2 {
@@ -151,31 +151,39 @@ func (g *lineGuide) guess(ctx context.Context, fits, fails int64) int64 {
 	}
 	low, high := batches[len(batches)-2], batches[len(batches)-1]
 	slope := float64(points[high]-points[low]) / float64(high-low)
-	if slope <= 0 {
-		return 4 * high
+	reach := 4 * high
+	if slope > 0 {
+		reach = high + int64(float64(g.expect-points[high])/slope)
 	}
-	return high + int64(float64(g.expect-points[high])/slope)
+	if fails > high {
+		reach = min(reach, fails-1)
+	}
+	return reach
 }
 
 // points are what forward and backward held at each batch that fitted, in the
-// last step, with what was reserved besides.
-func (g *lineGuide) points() map[int64]int64 {
+// last step, with what was reserved besides; and the smallest batch that did
+// not fit, 0 if all did.
+func (g *lineGuide) points() (points map[int64]int64, fails int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	points := make(map[int64]int64)
+	points = make(map[int64]int64)
 	for _, p := range g.probes {
 		if !p.Success {
+			if fails == 0 || p.Batch < fails {
+				fails = p.Batch
+			}
 			continue
 		}
 		last := p.Steps[len(p.Steps)-1]
 		unused := max(last.PeakReserved-last.PeakAllocated, 0)
 		points[p.Batch] = max(last.Phases["forward"].Allocated, last.Phases["backward"].Allocated) + unused
 	}
-	return points
+	return points, fails
 }
 
-// look measures two small batches in one process. What fails is found out
-// again, and reported, by the probes that count.
+// look measures two small batches in one process, below what is known to fail.
+// What fails is found out again, and reported, by the probes that count.
 func (g *lineGuide) look(ctx context.Context, fails int64) {
 	unit := max(g.MultipleOf, 1)
 	small := max(g.Workload.Batch/unit, 1) * unit
