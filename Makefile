@@ -44,7 +44,7 @@ $(WEB_MADE): web/package-lock.json
 test: lint unit page ## Check everything: format, vet, lint, go.mod, tests with -race, build, the page in a browser
 
 unit: venv build ## Run the tests alone, with the race detector
-	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race ./...
+	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race -timeout 30m ./...
 	cd bench/gpu && '$(MEMORYMARK_TEST_PYTHON)' -m unittest --quiet
 
 page: web browser ## Check the page: types, lint, unit tests, then the built binary in a real browser
