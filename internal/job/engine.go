@@ -31,7 +31,7 @@ func startEngine(c Config) (*engine, error) {
 	e := &engine{secret: rand.Text()}
 	options := &server.Options{
 		ServerName: "memorymark", JetStream: true, StoreDir: c.Dir,
-		SyncAlways: true, // what is acknowledged survives a power failure
+		SyncAlways: !c.unsynced, // what is acknowledged survives a power failure
 		MaxPayload: MaxPayload + MaxPayload/2,
 		NoLog:      true, NoSigs: true, DisableJetStreamBanner: true,
 		DontListen: c.Listen == "",

@@ -26,10 +26,11 @@ type index struct {
 	loaded chan struct{} // closed when everything stored before Open is there
 }
 
-// row is what is known of a job, in 32 bytes.
+// row is what is known of a job, in 40 bytes.
 type row struct {
 	id       id
 	revision uint64
+	queued   int64 // in microseconds, on the engine's clock
 	labels   uint32
 	card     uint16
 	state    uint8 // index in States, or deleted
@@ -74,7 +75,7 @@ func (x *index) put(r record) {
 		return
 	}
 	fresh := row{
-		id: key, revision: r.revision, state: uint8(slices.Index(States, r.State)),
+		id: key, revision: r.revision, queued: r.Queued.UnixMicro(), state: uint8(slices.Index(States, r.State)),
 		card: uint16(x.cards.number(r.Card)), labels: x.labels.number(r.Labels),
 	}
 	switch {

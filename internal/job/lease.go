@@ -46,7 +46,10 @@ func (l *Lease) Beat(ctx context.Context) error {
 		return err
 	}
 	_, err := l.held(ctx)
-	if errors.Is(err, ErrLost) || errors.Is(err, ErrCancelled) {
+	switch {
+	case errors.Is(err, errBehind):
+		return nil // the next one may be further
+	case errors.Is(err, ErrLost) || errors.Is(err, ErrCancelled):
 		l.link.release(l.record.Job)
 	}
 	return err
@@ -73,8 +76,8 @@ func (l *Lease) held(ctx context.Context) (record, error) {
 // errBehind says that a replica was asked that has not heard of this attempt.
 var errBehind = errors.New("the engine's replica is behind")
 
-// Cancelled returns a channel that receives when the job may have been
-// cancelled, so that Beat finds out at once.
+// Cancelled returns a channel that receives when a server has ended the job, so
+// that a worker need not wait for its next beat.
 func (l *Lease) Cancelled() (_ <-chan struct{}, stop func(), err error) {
 	c := make(chan struct{}, 1)
 	s, err := l.link.conn.Subscribe(cancelSubject+l.record.ID, func(*nats.Msg) {

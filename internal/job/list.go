@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -103,20 +104,16 @@ func (x *index) compile(f Filter) func(*row) bool {
 	for i, set := range x.labels.asMap {
 		labels[i] = hasLabels(set, f.Labels) && hasText(set, text)
 	}
-	since, until := idsFrom(f.Since), idsFrom(f.Until)
+	since, until := int64(math.MinInt64), int64(math.MaxInt64)
+	if !f.Since.IsZero() {
+		since = f.Since.UnixMicro()
+	}
+	if !f.Until.IsZero() {
+		until = f.Until.UnixMicro()
+	}
 	return func(r *row) bool {
-		return states[r.state] && cards[r.card] && labels[r.labels] &&
-			(f.Since.IsZero() || string(r.id[:]) >= since) && (f.Until.IsZero() || string(r.id[:]) < until)
+		return states[r.state] && cards[r.card] && labels[r.labels] && since <= r.queued && r.queued < until
 	}
-}
-
-// idsFrom is the least id of a job submitted at a time.
-func idsFrom(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	first := newID(t)
-	return string(first[:6])
 }
 
 func hasLabels(set, want map[string]string) bool {

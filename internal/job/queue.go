@@ -42,6 +42,8 @@ type Config struct {
 	Lease time.Duration
 	// Log is told what goes wrong in the background; nil means nobody.
 	Log *slog.Logger
+
+	unsynced bool // for benchmarks that first need a large history
 }
 
 // DefaultLease outlasts a garbage collection, a restart of the server and a

@@ -102,6 +102,8 @@ func (w *worker) beat(ctx context.Context, lease *job.Lease, stop context.Cancel
 		select {
 		case <-tick.C:
 		case <-cancelled:
+			stop(job.ErrCancelled)
+			return
 		case <-ctx.Done():
 			return
 		}
