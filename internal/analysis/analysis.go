@@ -71,6 +71,9 @@ type Answer struct {
 	Predicted *Forecast `json:"predicted,omitempty"`
 	Probes    []Probe   `json:"probes,omitempty"`
 	Seconds   *Seconds  `json:"seconds,omitempty"`
+	// Snapshot is the id of a recording of the optimal batch, where one was
+	// uploaded.
+	Snapshot string `json:"snapshot_id,omitempty"`
 	// Accuracy is how far off such predictions were, absent if that is not known.
 	Accuracy   *predict.Accuracy `json:"accuracy,omitempty"`
 	Provenance Provenance        `json:"provenance"`

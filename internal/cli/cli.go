@@ -87,6 +87,7 @@ func newRoot(e *env) *cobra.Command {
 		newGPUs(e),
 		newSnapshot(e),
 		newServe(e),
+		newWorker(e),
 		newToken(e),
 		newValidate(e),
 		newDoctor(e),

@@ -37,13 +37,7 @@ func runPrediction(_ context.Context, payload json.RawMessage, progress func(jso
 	if order.Engine != analysis.Predicted {
 		return nil, fmt.Errorf("this worker only predicts")
 	}
-	say := func(format string, args ...any) {
-		data, err := json.Marshal(map[string]string{"kind": "message", "message": fmt.Sprintf(format, args...)})
-		if err == nil {
-			progress(data)
-		}
-	}
-	say("predicting %s on an %s", r.Workload.Name(), r.Card.Name)
+	say(progress, "predicting %s on an %s", r.Workload.Name(), r.Card.Name)
 	began := time.Now()
 	a, err := analysis.Predict(r)
 	if err != nil {
@@ -58,6 +52,14 @@ func runPrediction(_ context.Context, payload json.RawMessage, progress func(jso
 			progress(data)
 		}
 	}
-	say("predicted in %v", time.Since(began).Round(time.Millisecond))
+	say(progress, "predicted in %v", time.Since(began).Round(time.Millisecond))
 	return json.Marshal(a)
+}
+
+// say reports progress in words.
+func say(progress func(json.RawMessage), format string, args ...any) {
+	data, err := json.Marshal(map[string]string{"kind": "message", "message": fmt.Sprintf(format, args...)})
+	if err == nil {
+		progress(data)
+	}
 }

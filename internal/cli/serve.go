@@ -28,8 +28,7 @@ type serveFlags struct {
 	maxUpload string
 	quota     string
 	keep      time.Duration
-	logJSON   bool
-	logLevel  string
+	logFlags
 }
 
 func newServe(e *env) *cobra.Command {
@@ -61,8 +60,7 @@ func newServe(e *env) *cobra.Command {
 	flags.StringVar(&f.maxUpload, "max-upload", "4GiB", "`size` of the largest snapshot that is taken")
 	flags.StringVar(&f.quota, "snapshot-quota", "20GiB", "`size` of all snapshots on the disk at most")
 	flags.DurationVar(&f.keep, "snapshot-age", 90*24*time.Hour, "`time` after which a snapshot is removed")
-	flags.BoolVar(&f.logJSON, "log-json", false, "write the log as JSON")
-	flags.StringVar(&f.logLevel, "log-level", "info", "`level` of the log: debug, info, warn or error")
+	f.addLog(flags)
 	addConfigFlag(c)
 	return c
 }

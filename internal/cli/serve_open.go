@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -57,18 +56,6 @@ func (f *serveFlags) jobs(ctx context.Context, tokens *token.Keeper, log *slog.L
 		return nil, badUsage("", "--nats: %w", err)
 	}
 	return q, err
-}
-
-func (f *serveFlags) logger(w io.Writer) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return nil, badUsage("it can be debug, info, warn or error", "--log-level: %q is no level", f.logLevel)
-	}
-	opts := &slog.HandlerOptions{Level: level}
-	if f.logJSON {
-		return slog.New(slog.NewJSONHandler(w, opts)), nil
-	}
-	return slog.New(slog.NewTextHandler(w, opts)), nil
 }
 
 // open listens, and returns where.

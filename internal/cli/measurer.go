@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/job"
+	"memorymark/internal/measure"
+	"memorymark/internal/worker"
+)
+
+// measurer answers orders by running real steps on a device of this machine.
+type measurer struct {
+	python  measure.Python
+	device  string
+	timeout time.Duration    // of a probe
+	upload  *worker.Uploader // nil if recordings have nowhere to go
+}
+
+// slot is a card whose orders are measured on a device.
+func (m measurer) slot(card *gpu.Card, device string) worker.Slot {
+	m.device = device
+	return worker.Slot{Card: job.Card{ID: card.ID, Name: card.Name}, Run: m.run}
+}
+
+// run is the worker's Runner.
+func (m measurer) run(ctx context.Context, payload json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
+	order, err := analysis.ParseOrder(payload)
+	if err != nil {
+		return nil, err
+	}
+	if order.Engine == analysis.Predicted {
+		return runPrediction(ctx, payload, progress)
+	}
+	r, err := order.Request()
+	if err != nil {
+		return nil, err
+	}
+	ahead := analysis.LookAhead(r)
+	s, err := measure.Start(ctx, measure.Options{
+		Python: m.python, Device: m.device, Timeout: m.timeout, Workload: r.Workload, Spares: analysis.Spares(r),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.Close() }() // it was killed if it did not end
+	a, err := analysis.Measure(ctx, r, analysis.Measurement{Session: s, Ahead: ahead, Progress: func(e analysis.Event) {
+		if data, err := json.Marshal(e); err == nil {
+			progress(data)
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if a.Snapshot, err = m.record(ctx, s, r, a.OptimalBatch); err != nil {
+		say(progress, "there is no recording of the steps: %v", err)
+	}
+	return json.Marshal(a)
+}
+
+// recordedEvents is how much a recording may hold: some tens of megabytes.
+const recordedEvents = 200_000
+
+// record records the steps of a batch and uploads them. It returns nothing
+// where that cannot be done: the answer is worth having without.
+func (m measurer) record(ctx context.Context, s *measure.Session, r analysis.Request, batch int64) (id string, err error) {
+	if m.upload == nil || s.Device.Type != "cuda" {
+		return "", nil
+	}
+	folder, err := os.MkdirTemp("", "memorymark-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	path := filepath.Join(folder, fmt.Sprintf("%s-batch-%d.pickle", r.Workload.Name(), batch))
+	report, err := s.Probe(ctx, measure.Probe{
+		Workload: r.Workload, Batches: []int64{batch}, Steps: 2, Limit: int64(r.Workload.LimitGiB * float64(bytesize.GiB)),
+		Record: &measure.Record{Path: path, Scope: measure.WholeProcess, MaxEntries: recordedEvents},
+	}, nil)
+	if err != nil {
+		return "", err
+	}
+	o := report.Outcomes[0]
+	if o.Failure != nil {
+		return "", o.Failure
+	}
+	return m.upload.Snapshot(ctx, o.Recording)
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"memorymark/internal/measure/measuretest"
+)
+
+// workerToken makes a worker's token in a data folder and returns a file with it.
+func workerToken(t *testing.T, data string) string {
+	t.Helper()
+	var secret, stderr bytes.Buffer
+	args := []string{"token", "create", "gpu-7", "--role", "worker", "--data", data}
+	if code := Run(context.Background(), args, strings.NewReader(""), &secret, &stderr); code != exitOK {
+		t.Fatal(stderr.String())
+	}
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, secret.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// startWorker runs memorymark worker in this process until the test ends.
+func startWorker(t *testing.T, args ...string) joined {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	out, in := io.Pipe()
+	var log bytes.Buffer
+	code := make(chan int, 1)
+	go func() {
+		defer in.Close()
+		code <- Run(ctx, append([]string{"worker", "--json"}, args...), strings.NewReader(""), in, &log)
+	}()
+	t.Cleanup(func() {
+		stop()
+		if got := <-code; got != exitOK {
+			t.Errorf("worker ended with %d: %s", got, log.String())
+		}
+	})
+	var said joined
+	if err := json.NewDecoder(out).Decode(&said); err != nil {
+		t.Fatalf("%v: %s", err, log.String())
+	}
+	return said
+}
+
+// measured has a workload measured and returns the analysis when it has ended.
+func measured(t *testing.T, url, question string) (a struct {
+	ID, State, Reason, Worker string
+	Answer                    struct {
+		Engine string
+		Batch  int64 `json:"optimal_batch_size"`
+	}
+},
+) {
+	t.Helper()
+	r, err := http.Post(url+"/v1/analyses", "application/json", strings.NewReader(question))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if err := json.NewDecoder(r.Body).Decode(&a); err != nil || r.StatusCode != http.StatusAccepted {
+		t.Fatalf("%s: %+v, %v", r.Status, a, err)
+	}
+	for deadline := time.Now().Add(5 * time.Minute); a.State == "queued" || a.State == "running"; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never ended: %+v", a)
+		}
+		if err := json.Unmarshal([]byte(fetch(t, url+"/v1/analyses/"+a.ID)), &a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+// A worker joins a server through its one port, is listed, takes the jobs of
+// its card, and says why it cannot do one.
+func TestWorker(t *testing.T) {
+	data := t.TempDir()
+	url := serve(t, "--data", data)
+	noPython := filepath.Join(t.TempDir(), "python")
+	if err := os.WriteFile(noPython, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w := startWorker(t, "--join", url, "--token-file", workerToken(t, data), "--card", "t4", "--device", "cpu", "--python", noPython, "--name", "rack-7")
+	if w.Worker == "" || len(w.Cards) != 1 || w.Cards[0].ID != "t4" {
+		t.Errorf("joined as %+v", w)
+	}
+	a := measured(t, url, `{"workload":{"model":"resnet-18","gpu":"t4"},"engine":"measured"}`)
+	if a.State != "failed" || a.Worker != w.Worker || !strings.Contains(a.Reason, "start the PyTorch worker") {
+		t.Errorf("%+v", a)
+	}
+	if text := fetch(t, url+"/v1/workers"); !strings.Contains(text, `"host":"rack-7"`) {
+		t.Error(text)
+	}
+}
+
+// And does one, with real steps on the processor.
+func TestWorkerMeasures(t *testing.T) {
+	python := measuretest.Python(t)
+	data := t.TempDir()
+	url := serve(t, "--data", data)
+	startWorker(t, "--join", url, "--token-file", workerToken(t, data), "--card", "t4", "--device", "cpu", "--python", python)
+	a := measured(t, url, `{"engine":"measured","multiple_of":8,"workload":{"gpu":"t4","batch":2,"sequence":16,"limit_gib":0.0029296875,
+		"config":{"model_type":"gpt2","n_layer":2,"n_embd":32,"n_head":2,"vocab_size":300}}}`)
+	if a.State != "succeeded" || a.Answer.Engine != "measured" || a.Answer.Batch == 0 {
+		t.Errorf("%+v", a)
+	}
+}
