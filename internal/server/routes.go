@@ -2,10 +2,13 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/klauspost/compress/gzhttp"
+
+	"memorymark/internal/job"
 )
 
 // routes is everything that the server answers.
@@ -42,6 +45,13 @@ func (s *Server) orElse(mux *http.ServeMux) http.Handler {
 		if !s.allowed(w, r, pattern) {
 			return
 		}
+		leave, ok := s.enter(pattern)
+		if !ok {
+			w.Header().Set("Retry-After", "1")
+			s.fail(w, r, http.StatusServiceUnavailable, "too many requests are being answered; try again in a second")
+			return
+		}
+		defer leave()
 		switch {
 		case strings.HasPrefix(pattern, "GET /v1/snapshots/{id}/"):
 			packed.ServeHTTP(w, r) // rows of numbers, which shrink to a fifth
@@ -65,6 +75,25 @@ func (s *Server) orElse(mux *http.ServeMux) http.Handler {
 }
 
 const notFound = "Endpoint not found"
+
+// mostInside is how many requests are answered at a time. Beyond it they would
+// only take memory from each other.
+const mostInside = 1024
+
+// lasting are routes whose answers last, and that wait more than they work.
+var lasting = []string{"GET /v1/analyses/{id}/events", "GET " + job.WorkerPath, "POST /analyze"}
+
+// enter counts a request in; ok is false if there are too many.
+func (s *Server) enter(pattern string) (leave func(), ok bool) {
+	if slices.Contains(lasting, pattern) {
+		return func() {}, true
+	}
+	if s.inside.Add(1) > s.mostInside {
+		s.inside.Add(-1)
+		return nil, false
+	}
+	return func() { s.inside.Add(-1) }, true
+}
 
 // refusalProbe takes what the mux says of a request without a route: only it
 // knows whether another method would have one.

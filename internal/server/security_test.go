@@ -285,6 +285,29 @@ func TestComputingIsBounded(t *testing.T) {
 	}
 }
 
+func TestRequestsAreBounded(t *testing.T) {
+	c := start(t)
+	a := c.begin(`{"workload":` + small + `}`)
+	c.s.mostInside = 0
+	if r := c.get("/health"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
+		t.Errorf("one too many: %s", r.Status)
+	}
+	c.s.mostInside = 1
+	for range 3 { // those that ended do not count
+		if r := c.get("/health"); r.StatusCode != http.StatusOK {
+			t.Errorf("the only one: %s", r.Status)
+		}
+	}
+	stream, err := http.Get(c.base + "/v1/analyses/" + a.ID + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	if r := c.get("/health"); r.StatusCode != http.StatusOK {
+		t.Errorf("beside a stream: %s", r.Status)
+	}
+}
+
 func TestNoPathReachesFiles(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "config.json"), []byte(`{"model_type":"bert"}`), 0o600); err != nil {

@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"memorymark/internal/gpu"
@@ -67,15 +68,18 @@ type Server struct {
 	library *library
 	handler http.Handler
 
-	machine func() (*gpu.Card, bool) // waits until the card was looked for
-	running context.Context          // ends when streams should
+	machine    func() (*gpu.Card, bool) // waits until the card was looked for
+	inside     atomic.Int64             // requests that are being answered
+	mostInside int64
+
+	running context.Context // ends when streams should
 	stop    context.CancelFunc
 }
 
 // New returns a server that listens nowhere yet.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		opts: opts, log: opts.Log, metrics: newMetrics(),
+		opts: opts, log: opts.Log, metrics: newMetrics(), mostInside: mostInside,
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.metrics.registry.MustRegister(jobMetrics{opts.Jobs}, &accuracyMetrics{server: s})
