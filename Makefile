@@ -25,7 +25,7 @@ WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.j
 CHROMIUM ?= /usr/bin/chromium
 
 .DEFAULT_GOAL := help
-.PHONY: help build web test unit page browser venv lint fmt bench test-gpu bench-gpu fuzz golden accuracy run release clean
+.PHONY: help build web test unit page browser venv lint fmt bench endurance test-gpu bench-gpu fuzz golden accuracy run release clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ lint: ## Check format, vet, lint and go.mod
 
 fmt: ## Format all Go files
 	$(TOOL) gofumpt -w .
+
+endurance: ## Kill a server 50 times under load and compare what it accepted with what is there
+	MEMORYMARK_KILLS=50 $(GO) test ./internal/job -run '^TestKill$$' -v -count 1 -timeout 30m
 
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,7 +57,7 @@ func beNode(config string) {
 	}
 	o := &server.Options{
 		ServerName: n.Name, Host: "127.0.0.1", Port: n.Port, JetStream: true, StoreDir: n.Dir, SyncAlways: true,
-		MaxPayload: 8 << 20, NoLog: true, NoSigs: true,
+		MaxPayload: 8 << 20, NoLog: true,
 		Cluster: server.ClusterOpts{Name: "memorymark-test", Host: "127.0.0.1", Port: n.Route},
 	}
 	for _, r := range n.Routes {
@@ -99,8 +100,9 @@ func self(t testing.TB, variable string) *exec.Cmd {
 	return c
 }
 
-func (n *node) kill() {
-	n.process.Process.Kill()
+// end ends a node: by SIGKILL at once, by SIGTERM after it has handed over.
+func (n *node) end(how os.Signal) {
+	n.process.Process.Signal(how)
 	n.process.Wait()
 }
 
@@ -122,7 +124,7 @@ func newCluster(t testing.TB) cluster {
 	}
 	for _, n := range c {
 		n.start(t)
-		t.Cleanup(n.kill)
+		t.Cleanup(func() { n.end(os.Kill) })
 	}
 	c.wait(t)
 	return c
@@ -218,22 +220,25 @@ func TestConformanceCluster(t *testing.T) {
 	exercise(t, q)
 }
 
-// TestClusterLosesANode kills each node in turn, under load, and compares what
+// TestClusterLosesANode ends each node in turn, under load, and compares what
 // was acknowledged with what is there.
 func TestClusterLosesANode(t *testing.T) {
 	c := newCluster(t)
 	q := openCluster(t, c)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
 	defer cancel()
 	load := startLoad(ctx, t, q)
-	for _, n := range c {
-		load.settle(t)
-		n.kill()
-		killed := time.Now()
-		submitted, finished := load.resume()
-		t.Logf("%s killed: a job was accepted after %v and one finished after %v", n.Name, submitted.Sub(killed).Round(time.Millisecond), finished.Sub(killed).Round(time.Millisecond))
-		n.start(t)
-		c.wait(t)
+	for _, how := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		for _, n := range c {
+			load.settle(t)
+			began := time.Now()
+			n.end(how)
+			submitted, finished := load.resume()
+			t.Logf("%s %v: a job was accepted after %v and one finished after %v", n.Name, how,
+				submitted.Sub(began).Round(time.Millisecond), finished.Sub(began).Round(time.Millisecond))
+			n.start(t)
+			c.wait(t)
+		}
 	}
 	load.check(t)
 }
