@@ -40,18 +40,18 @@ export function ComparePage({ title, about, state, without, problem, missing, of
 }
 
 function Progress({ done, of }: { done: number; of: number }) {
-  const busy = done < of;
+  const busy = of === 0 || done < of;
   return (
     <div className="flex h-4 items-center gap-3 text-xs text-muted" role="status">
       {busy ? (
         <>
           <span className="h-1 w-32 overflow-hidden rounded-full bg-raised">
-            <span className="block h-full bg-accent transition-[width]" style={{ width: `${(done / of) * 100}%` }} />
+            <span className="block h-full bg-accent transition-[width]" style={{ width: `${(done / (of || 1)) * 100}%` }} />
           </span>
-          predicted {done} of {of}
+          predicted {done} of {of || 'all'}
         </>
       ) : (
-        'predicted, each simulated to the byte'
+        'predicted, each on a simulated allocator'
       )}
     </div>
   );

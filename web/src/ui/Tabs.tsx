@@ -15,7 +15,7 @@ export function Tabs({ label, tabs, value, onChange }: Props) {
       aria-label={label}
       value={value}
       onValueChange={(next) => next && onChange(next)}
-      className="inline-flex max-w-full flex-wrap gap-1 rounded-md bg-raised p-1"
+      className="inline-flex max-w-full flex-wrap self-start gap-1 rounded-md bg-raised p-1"
     >
       {tabs.map((tab) => (
         <ToggleGroup.Item

@@ -28,6 +28,9 @@ export default function WorkersPage() {
         <h2 className="font-semibold">Add a GPU host</h2>
         <p className="mt-1 text-muted">On a machine with a card, PyTorch and this program:</p>
         <pre className="mt-3 rounded border border-line bg-bg p-3 font-mono text-xs whitespace-pre-wrap">memorymark worker --join {location.origin}</pre>
+        <p className="mt-3 text-muted">
+          To drain a worker, end it with Ctrl-C or SIGTERM: it takes no more, lets what runs go on for a while, and gives back the rest.
+        </p>
       </section>
     </>
   );

@@ -27,8 +27,8 @@ async function open(path: string, options: BrowserContextOptions = {}): Promise<
 const paths: [path: string, sign: string | RegExp][] = [
   ['/?model=distilbert&gpu=t4', 'What one change would do'],
   ['/?model=llama-3.1-8b&gpu=a10', 'This does not train'],
-  ['/cards?model=distilbert', /predicted [1-9]\d* of|simulated/],
-  ['/settings?model=distilbert&gpu=t4', /predicted [1-9]\d* of|simulated/],
+  ['/cards?model=distilbert', /predicted [1-9]\d* of|on a simulated/],
+  ['/settings?model=distilbert&gpu=t4', /predicted [1-9]\d* of|on a simulated/],
   ['/timeline', 'Drop a snapshot here'],
   ['/study?sizes=small&contexts=128,256', /exact in|95 % within|predicted$/],
   ['/history', 'Nothing yet'],
@@ -59,7 +59,7 @@ test.each(paths)('%s is accessible in both themes and fits a phone', async (path
 
 test('cards are sorted, filtered and opened', async () => {
   const page = await open('/cards?model=distilbert&sequence=64');
-  await page.getByText('simulated to the byte').waitFor({ timeout: 55_000 });
+  await page.getByText('on a simulated allocator').waitFor({ timeout: 55_000 });
   const names = () => page.locator('tbody th a').allTextContents();
   await page.getByRole('button', { name: 'Largest batch' }).click();
   expect((await names())[0]).toBe('B200');
