@@ -26,7 +26,8 @@ import "slices"
 //     temporary.
 //  7. Made where no stack tells and freed by zero_grad: gradient.
 //  8. Live before the recording and freed by zero_grad: gradient. Never freed:
-//     see initial.
+//     by the stack, see keptFrom, and where there is none by counting, see
+//     initial.
 func (t *Trace) Classify(lifetimes []Lifetime) {
 	c := classifier{t: t, tt: t.timetable(), all: lifetimes, initGroup: t.stacksThrough("_init_group")}
 	for i := range lifetimes {
@@ -132,26 +133,65 @@ func (c *classifier) isWorkspace(l *Lifetime, born phase) bool {
 	return l.Freed > last && c.tt.span[last] != c.tt.span[l.Alloc]
 }
 
+// keptFrom classifies by its stack what was live before the recording and is
+// never freed. There is a stack if it was made under
+// _record_memory_history("state"), which keeps those of live blocks and no
+// events, or if its event was overwritten in the ring buffer
+// (c10/cuda/CUDACachingAllocator.cpp, v2.11.0: alloc_found_block sets
+// context_when_allocated whatever is recorded). Modules make parameters and
+// buffers in __init__ (torch/nn/modules), optimizers their state within step,
+// in _init_group (torch/optim/adam.py, sgd.py), and the first matrix
+// multiplication of a thread takes cuBLAS's workspace
+// (aten/src/ATen/cuda/CublasHandlePool.cpp).
+func (c *classifier) keptFrom(l *Lifetime) Category {
+	if l.Stack == 0 {
+		return Unknown
+	}
+	switch p := c.tt.byStack[l.Stack]; {
+	case p == build:
+		return Parameter
+	case p == step:
+		return OptimizerState
+	case p != between && cublasWorkspaces[l.Size]:
+		return Workspace
+	default:
+		return Unknown
+	}
+}
+
 // initial classifies what was live before the recording began. What is freed
 // by zero_grad is a gradient. What is never freed may be a parameter, optimizer
-// state or a workspace, and there is no stack to tell. The gradients of one
-// backward tell: each has the size of its parameter, and optimizers keep one
-// (momentum) or two (Adam) more of that size. So, where gradients are known
-// and the optimizer makes no state during the recording, the copies beyond the
-// first are state. Which of several blocks of one size is which cannot be
-// known; the sums by category are right all the same.
+// state or a workspace. Where no stack tells, the gradients of one backward
+// do: each has the size of its parameter, and optimizers keep one (momentum)
+// or two (Adam) more of that size. So, where gradients are known and no state
+// of the optimizer is, the copies beyond the first are state. Which of several
+// blocks of one size is which cannot be known; the sums by category are right
+// all the same.
 func (c *classifier) initial() {
-	kept := make(map[int64]int) // allocations never freed, by size
+	kept := make(map[int64]int) // allocations never freed of which no stack tells, by size
+	seen := make(map[int64]int) // parameters, and what was counted as state, by size
 	for i := range c.t.Initial {
-		if c.freedIn(&c.all[i], zeroGrad) {
-			c.all[i].For = Gradient
-		} else if c.all[i].Freed == len(c.t.Events) {
-			kept[c.all[i].Size]++
+		l := &c.all[i]
+		switch {
+		case c.freedIn(l, zeroGrad):
+			l.For = Gradient
+		case l.Freed == len(c.t.Events) && l.For == Unknown:
+			l.For = c.keptFrom(l)
+		}
+		switch {
+		case l.For == Parameter:
+			seen[l.Size]++
+		case l.For == Unknown && l.Freed == len(c.t.Events):
+			kept[l.Size]++
 		}
 	}
+	c.count(kept, seen)
+}
+
+// count classifies what is left by counting.
+func (c *classifier) count(kept, seen map[int64]int) {
 	gradients := c.gradientSizes()
 	copies := c.stateCopies(gradients, kept)
-	seen := make(map[int64]int)
 	for i := range c.t.Initial {
 		l := &c.all[i]
 		if l.For != Unknown || l.Freed < len(c.t.Events) {
@@ -164,21 +204,24 @@ func (c *classifier) initial() {
 		case k < n*(1+copies):
 			l.For = OptimizerState
 		default:
-			l.For = c.unpaired(l.Size, len(gradients) > 0)
+			l.For = c.unpaired(l, len(gradients) > 0)
 		}
 		seen[l.Size]++
 	}
 }
 
 // unpaired classifies what was live before, is never freed, and has no
-// gradient: a frozen parameter or a buffer, if a model is seen to run at all;
-// or a workspace, if it has that size. Weights can have that size too, so
+// gradient: input, if a model is seen to run and the stack says that the user's
+// loop made it; a frozen parameter or a buffer, if a model is seen to run at
+// all; or a workspace, if it has that size. Weights can have that size too, so
 // without gradients that would tell them apart it stays unknown.
-func (c *classifier) unpaired(size int64, gradients bool) Category {
+func (c *classifier) unpaired(l *Lifetime, gradients bool) Category {
 	switch {
-	case cublasWorkspaces[size] && gradients:
+	case l.Stack != 0 && c.tt.byStack[l.Stack] == between && len(c.tt.forward) > 0:
+		return Input
+	case cublasWorkspaces[l.Size] && gradients:
 		return Workspace
-	case cublasWorkspaces[size] || len(c.tt.forward) == 0 && !gradients:
+	case cublasWorkspaces[l.Size] || len(c.tt.forward) == 0 && !gradients:
 		return Unknown
 	default:
 		return Parameter

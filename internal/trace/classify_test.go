@@ -103,6 +103,34 @@ func TestClassify(t *testing.T) {
 			alloc m 400 state =optimizer_state
 			alloc v 400 state =optimizer_state
 			free dw1 zero`},
+		{"stacks tell what was live before", `
+			before v 400 state =optimizer_state
+			before m 400 state =optimizer_state
+			before w 400 init =parameter
+			before big 33554432 init =parameter
+			before fw 33554432 forward =workspace
+			before bw 33554432 =workspace
+			before x 400 batch =input
+			alloc h 8 forward =activation
+			alloc dbig 33554432 engine =gradient
+			alloc dw 400 engine =gradient
+			free h engine
+			free dw zero
+			free dbig zero`},
+		{"the ring buffer has lost the model and kept the state", `
+			before w 400 =parameter
+			before m 400 state =optimizer_state
+			before v 400 state =optimizer_state
+			alloc h 8 forward =activation
+			alloc dw 400 engine =gradient
+			free h engine
+			free dw zero`},
+		{"inference whose warm-up had stacks", `
+			before w 33554432 init =parameter
+			before ws 33554432 forward =workspace
+			before x 32 batch =input
+			alloc h 8 forward =temporary
+			free h forward`},
 		{"inference", `
 			before w 400 =parameter
 			before big 33554432 =unknown

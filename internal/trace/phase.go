@@ -24,6 +24,7 @@ const (
 // because what is freed after it is freed by the exception.
 type timetable struct {
 	phase   []phase
+	byStack []phase // what each stack of the table stands for
 	span    []int32
 	failed  []bool // by span: it ended in an out-of-memory error
 	forward []int  // events at which a forward span begins
@@ -31,7 +32,8 @@ type timetable struct {
 }
 
 func (t *Trace) timetable() *timetable {
-	tt := &timetable{phase: t.phases(), span: make([]int32, len(t.Events)), failed: []bool{false}}
+	byStack := t.phaseByStack()
+	tt := &timetable{phase: t.phases(byStack), byStack: byStack, span: make([]int32, len(t.Events)), failed: []bool{false}}
 	var now int32
 	last := between
 	for i, p := range tt.phase {
@@ -65,9 +67,8 @@ func (p phase) outer() phase {
 // The engine's threads have no Python stack, so an empty stack means backward,
 // provided that the recording has stacks at all. PyTorch can be told to record
 // the stacks of allocations only; frees then belong to what is going on.
-func (t *Trace) phases() []phase {
+func (t *Trace) phases(byStack []phase) []phase {
 	out := make([]phase, len(t.Events))
-	byStack := t.phaseByStack()
 	allocStacks, freeStacks := t.hasStacks()
 	last := between
 	for i := range t.Events {
@@ -192,7 +193,7 @@ func hintOf(f Frame) hint {
 		h |= isCheckpoint
 	case f.Name == "_call_impl", in("torch/_inductor/output_code.py"): // the latter runs a compiled graph
 		h |= isCall
-	case f.Name == "__init__", in("torch/nn/modules/") && (f.Name == "_apply" || f.Name == "to" || f.Name == "cuda"),
+	case f.Name == "__init__", f.Name == "from_pretrained", in("torch/nn/modules/") && (f.Name == "_apply" || f.Name == "to" || f.Name == "cuda"),
 		in("torch/nn/parameter.py"), in("torch/nn/init.py"):
 		h |= isInit
 	}

@@ -25,7 +25,7 @@ var stacks = map[string]string{
 
 // parseScript makes a trace of lines such as
 //
-//	before w 400            w is live before the first event
+//	before w 400            w is live before the first event; a stack may follow
 //	alloc a 100 forward     a is allocated under the stack "forward"
 //	free a engine           its free is requested and completed
 //	request a, complete a   the two halves apart
@@ -66,6 +66,11 @@ func (p *scriptParser) line(f []string) {
 	case "before":
 		p.place(f[1], f[2])
 		p.live(f[1], Allocated)
+		if len(f) > 3 {
+			b := p.state[p.addr[f[1]]]
+			b.Stack = p.stack(f[3])
+			p.state[b.Addr] = b
+		}
 	case "alloc":
 		p.place(f[1], f[2])
 		p.event(Alloc, f[1], f[3:])
