@@ -14,7 +14,8 @@ const (
 	forward
 	backward
 	updating // the optimizer
-	clearing // dropping gradients
+	clearing // it drops gradients
+	looping  // the loop that runs the others drops what it holds
 )
 
 // span is a run of events in one phase.
@@ -24,21 +25,21 @@ type span struct {
 }
 
 // marks are the names by which a trace knows the phases of a step.
-var marks = map[phase]string{forward: trace.ForwardMark, backward: trace.BackwardMark, updating: trace.OptimizerMark}
-
-// begin begins a phase, and its mark if it has one.
-func (p *Process) begin(ph phase) {
-	p.endMark()
-	p.spans = append(p.spans, span{ph, p.events()})
-	if p.open = marks[ph]; p.open != "" {
-		p.t.Mark(p.open, false)
-	}
+var marks = map[phase]string{
+	forward: trace.ForwardMark, backward: trace.BackwardMark, updating: trace.OptimizerMark, clearing: trace.OptimizerMark,
 }
 
-func (p *Process) endMark() {
+// begin begins a phase, and its mark if it has one that is not yet begun.
+func (p *Process) begin(ph phase) {
+	p.spans = append(p.spans, span{ph, p.events()})
+	if p.open == marks[ph] {
+		return
+	}
 	if p.open != "" {
 		p.t.Mark(p.open, true)
-		p.open = ""
+	}
+	if p.open = marks[ph]; p.open != "" {
+		p.t.Mark(p.open, false)
 	}
 }
 

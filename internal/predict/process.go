@@ -136,10 +136,10 @@ func (p *Process) step() {
 	t := p.t
 	f := t.Enter()
 	defer f.End()
+	defer p.begin(looping)
 	p.begin(forward)
 	if p.w.Phase == workload.Infer {
 		t.NoGrad(func() { t.Autocast(p.castType(), func() { p.model.Forward(t, &p.batch).Drop(t) }) })
-		p.endMark()
 		return
 	}
 	loss := f.Let(torch.Value{})
@@ -148,16 +148,17 @@ func (p *Process) step() {
 		out = p.model.Forward(t, &p.batch)
 		loss.Set(p.loss(out))
 	})
+	p.begin(looping)
 	out.Drop(t)
 	if p.w.Phase == workload.Forward {
-		p.endMark()
 		return
 	}
 	p.begin(backward)
 	t.Backward(loss)
 	for range p.w.Accumulate - 1 {
-		p.begin(forward)
+		p.begin(looping)
 		loss.Del()
+		p.begin(forward)
 		t.Autocast(p.castType(), func() {
 			out := p.model.Forward(t, &p.batch)
 			loss.Set(p.loss(out))

@@ -86,6 +86,8 @@ func (p *Process) stackOf(stacks *trace.Stacks, s span) trace.StackID {
 		frames = []trace.Frame{
 			{File: "predicted", Name: model + ".forward"}, {File: "torch/nn/modules/module.py", Name: "_call_impl"}, {File: "predicted", Name: "step"},
 		}
+	case looping:
+		frames = []trace.Frame{{File: "predicted", Name: "step"}}
 	case updating:
 		frames = []trace.Frame{{File: "torch/optim/optimizer.py", Name: "step"}, {File: "predicted", Name: "step"}}
 	case clearing:

@@ -205,10 +205,11 @@ func blockTensors(t *trace.Trace, end int) []made {
 	return out
 }
 
-// lastForwardEvent is the last event of the first forward.
+// lastForwardEvent is the last event before the first backward: by then the
+// loop has dropped the model's output, and only what backward needs is left.
 func lastForwardEvent(t *trace.Trace) int {
 	for _, m := range t.Marks {
-		if m.Name == trace.ForwardMark && m.End {
+		if m.Name == trace.BackwardMark {
 			return m.Event - 1
 		}
 	}
