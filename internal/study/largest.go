@@ -130,10 +130,21 @@ func anyLayer(module string) string {
 	return strings.Join(parts, ".")
 }
 
+// framesOf leaves out how MemoryMark's own worker came to call the model: it
+// is the same for every allocation, and nothing of the reader's.
 func framesOf(frames []trace.Frame) []Frame {
-	out := make([]Frame, len(frames))
+	out := make([]Frame, 0, len(frames))
 	for i, f := range frames {
-		out[i] = Frame{f.File, f.Line, f.Name}
+		if i > 0 && ofWorker(f) {
+			break
+		}
+		out = append(out, Frame{f.File, f.Line, f.Name})
 	}
 	return out
+}
+
+// ofWorker reports whether a frame is of the worker that measures, and not of
+// the language model that it brings.
+func ofWorker(f trace.Frame) bool {
+	return strings.Contains(f.File, "/memorymark_worker/") && !strings.HasSuffix(f.File, "/lm.py")
 }
