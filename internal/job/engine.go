@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -190,7 +191,11 @@ func inboxOf(worker string) string { return "_INBOX." + worker }
 type engineLog struct{ log *slog.Logger }
 
 func (l *engineLog) say(level slog.Level, format string, v ...any) {
-	l.log.Log(context.Background(), level, fmt.Sprintf(format, v...), "from", "engine")
+	text := fmt.Sprintf(format, v...)
+	if strings.HasPrefix(text, "Websocket not configured with TLS") {
+		return // it is on loopback, behind Handler; who worries is told by --tls-cert
+	}
+	l.log.Log(context.Background(), level, text, "from", "engine")
 }
 
 func (l *engineLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v...) }
