@@ -253,7 +253,12 @@ func (l *Link) Take(ctx context.Context, card string) (*Lease, error) {
 // takeFrom looks at one message of a queue and reports whether there may be
 // more.
 func (l *Link) takeFrom(ctx context.Context, card string) (lease *Lease, more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	if ctx.Err() != nil {
+		return nil, false, ctx.Err()
+	}
+	// Once begun, it is not interrupted: a job that was taken by a worker that
+	// does not know it would have to wait for the lease.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tryTime)
 	defer cancel()
 	m, err := l.next(ctx, card)
 	if m == nil || err != nil {
