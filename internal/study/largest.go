@@ -146,5 +146,5 @@ func framesOf(frames []trace.Frame) []Frame {
 // ofWorker reports whether a frame is of the worker that measures, and not of
 // the language model that it brings.
 func ofWorker(f trace.Frame) bool {
-	return strings.Contains(f.File, "/memorymark_worker/") && !strings.HasSuffix(f.File, "/lm.py")
+	return strings.Contains(f.File, "memorymark_worker/") && !strings.HasSuffix(f.File, "/lm.py")
 }
