@@ -288,11 +288,30 @@ func TestAnalyzeLeaving(t *testing.T) {
 
 // An analysis that fails says why.
 func TestAnalysisFails(t *testing.T) {
-	c := start(t, card(t, "t4"))
-	c.work(1)
-	r := into[legacyError](t, c.post("/analyze", `{"model_name":"llama-3.1-8b"}`), http.StatusInternalServerError)
-	if !strings.Contains(r.Error, "not even a batch of 1 trains on an") {
-		t.Errorf("%+v", r)
+	c := start(t)
+	link, err := c.s.opts.Jobs.Link(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	failed := make(chan error, 1)
+	go func() {
+		for {
+			lease, err := link.Take(context.Background(), "cpu")
+			if lease == nil && err == nil {
+				time.Sleep(5 * time.Millisecond)
+				continue
+			}
+			if err == nil {
+				err = lease.Fail(context.Background(), "the driver is gone")
+			}
+			failed <- err
+			return
+		}
+	}()
+	r := into[legacyError](t, c.post("/analyze", `{"model_name":"resnet-18"}`), http.StatusInternalServerError)
+	if err := <-failed; err != nil || r.Error != "the analysis failed: the driver is gone" {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -80,7 +80,7 @@ func TestProblems(t *testing.T) {
 			"/v1/predictions/analysis", `{"workload":{"model":"bert","batch":-1},"engine":"guessed","multiple_of":-8,"colour":1}`, 422,
 			[]string{"body.colour", "body.engine", "body.multiple_of", "body.workload.batch"},
 		},
-		{"/v1/predictions/analysis", `{"workload":{"model":"llama-3.1-8b","gpu":"t4"}}`, 422, nil},
+		{"/v1/predictions/analysis", `{"workload":{"model":"resnet-18","gpu":"t4","limit_gib":0.1}}`, 422, nil},
 		{"/v1/predictions/analysis", `{}`, 422, []string{"body"}},
 		{"/v1/comparisons/cards", `{"workload":{"model":"bert"},"gpus":["t4","a11"]}`, 422, []string{"body.gpus[1]"}},
 		{"/v1/comparisons/settings", `{"workload":{"model":"bert"},"precisions":["fp8"]}`, 422, []string{"body.precisions[0]"}},

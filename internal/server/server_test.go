@@ -45,7 +45,7 @@ func start(t *testing.T, change ...func(*Options)) *client {
 		h.Close()
 	})
 	t.Cleanup(shut)
-	return &client{t, h.URL, &http.Client{Timeout: 30 * time.Second}, s, shut}
+	return &client{t, h.URL, &http.Client{Timeout: 5 * time.Minute}, s, shut}
 }
 
 // newServer makes a server with a queue and nobody to work on it.
