@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 
 interface Shot {
@@ -29,6 +30,25 @@ export const shots: Shot[] = [
     name: 'settings',
     path: '/settings?model=gpt2&gpu=rtx-4090',
     ready: (page) => page.getByText('on a simulated allocator').waitFor({ timeout: 120_000 }),
+  },
+  {
+    name: 'timeline',
+    path: '/timeline',
+    onlyWindow: true,
+    ready: async (page) => {
+      await page.getByLabel('Snapshot file').setInputFiles(join(import.meta.dirname, '../../examples/gpt2_oom.pickle.xz'));
+      await page.getByText(/of [78],\d{3}$/).waitFor(); // allocations that are drawn
+      await page.keyboard.press('j');
+      await page.getByText('Stack, innermost first').waitFor();
+    },
+  },
+  {
+    name: 'segments',
+    path: '/timeline?model=gpt2&gpu=a10&tab=segments',
+    ready: async (page) => {
+      await page.getByText(/in \d+ segments/).waitFor();
+      await page.getByText(/^[\d,]+ of [1-9][\d,]+$/).waitFor();
+    },
   },
   {
     name: 'study',

@@ -1,10 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { type DragEvent, useCallback, useEffect, useState } from 'react';
+import { type DragEvent, useCallback, useEffect, useMemo, useState } from 'react';
 import { useLocation, useSearch } from 'wouter';
+import type { Workload } from '../api/client';
 import { Problem } from '../api/problem';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Loading } from '../ui/Loading';
-import { type Snapshot, upload, useSnapshot } from './queries';
+import { questionOf } from '../workload/address';
+import { type Snapshot, upload, usePredicted, useSnapshot } from './queries';
 import { Sources } from './Sources';
 import { Timeline } from './Timeline';
 
@@ -12,25 +14,29 @@ import { Timeline } from './Timeline';
 export default function TimelinePage() {
   const address = useAddress();
   const id = address.get('snapshot');
-  const snapshot = useSnapshot(id);
+  const named = useSnapshot(id);
+  const predicted = usePredicted(id ? null : address.workload);
+  const wanted = id !== '' || address.workload !== null;
+  const snapshot = id ? named : predicted;
   const dropped = useDrop(address.set);
   return (
     <div {...dropped.handlers} className="flex min-h-[60vh] flex-col gap-4">
       {dropped.over && <DropHint />}
       {dropped.problem && <ErrorBox problem={dropped.problem} title="This file could not be opened" onDismiss={dropped.dismiss} />}
       {dropped.share !== null && <Progress name={dropped.name} share={dropped.share} />}
-      {!id && <Sources onOpen={(chosen) => address.set({ snapshot: chosen.id })} onFile={dropped.open} />}
-      {id && snapshot.isPending && <Loading what="the snapshot" />}
-      {id && snapshot.isError && (
+      {!wanted && <Sources onOpen={(chosen) => address.set({ snapshot: chosen.id })} onFile={dropped.open} />}
+      {wanted && snapshot.isPending && <Loading what="the snapshot" />}
+      {wanted && snapshot.isError && (
         <ErrorBox problem={Problem.of(snapshot.error)} title="This snapshot cannot be shown" onDismiss={() => address.set({ snapshot: '' })} />
       )}
-      {snapshot.data && <Timeline key={id} snapshot={snapshot.data} address={address} onFile={dropped.open} />}
+      {wanted && snapshot.data && <Timeline key={snapshot.data.id} snapshot={snapshot.data} address={address} onFile={dropped.open} />}
     </div>
   );
 }
 
 /** Address reads and writes the part of the address after the question mark. */
 export interface Address {
+  workload: Workload | null; // a question in the address is a process to predict
   get(key: string): string;
   set(change: Record<string, string>): void;
 }
@@ -49,7 +55,8 @@ function useAddress(): Address {
     const text = next.toString();
     navigate(text ? `/timeline?${text}` : '/timeline', { replace: !('snapshot' in change) });
   };
-  return { get, set };
+  const workload = useMemo(() => (/(^|&)(model|config)=/.test(search) ? questionOf(search).workload : null), [search]);
+  return { workload, get, set };
 }
 
 /** useDrop takes files that are dropped anywhere on the page. */

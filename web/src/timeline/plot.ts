@@ -37,20 +37,20 @@ const inks: Record<Theme, Ink> = {
     failure: '#ff6b6b',
     cursor: '#ffffff',
     other: '#ffb020',
-    phases: [0x27684a, 0x2f558f, 0x6a4588, 0x7d5c2b],
+    phases: [0x27684a, 0x2f558f, 0x6a4588, 0x7d5c2b, 0x2b6b73, 0x7a3f52],
   },
   light: {
     grid: '#e3e9e6',
     muted: '#48534e',
     text: '#101614',
-    plate: '#ffffffe0',
+    plate: '#f6f8f7e0',
     peak: '#00703f',
     allocated: '#0077b6',
     reserved: '#202020',
     failure: '#b42323',
     cursor: '#101614',
     other: '#a05a00',
-    phases: [0xa6dcc0, 0xb3cdf2, 0xd8bdeb, 0xedd3a4],
+    phases: [0xa6dcc0, 0xb3cdf2, 0xd8bdeb, 0xedd3a4, 0xa9dfe3, 0xefc0cd],
   },
 };
 

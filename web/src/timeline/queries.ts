@@ -54,6 +54,11 @@ export function predict(workload: Workload): Promise<Snapshot> {
   return answer(api.POST('/v1/predictions/snapshot', { body: workload }));
 }
 
+/** usePredicted is the snapshot of a workload's process, null for none. */
+export function usePredicted(workload: Workload | null) {
+  return useQuery({ queryKey: ['predicted snapshot', workload], queryFn: () => predict(workload!), enabled: workload !== null, ...forever });
+}
+
 /** timelineUrl is where the worker gets a window from. */
 export function timelineUrl({ id, device }: Recording, w: Window, detail: number, byStack: boolean): string {
   const query = new URLSearchParams({

@@ -57,7 +57,8 @@ export class Stage {
     this.renderer = new Renderer({
       shot: () => this.invalidate(),
       under: (hovered, found) => {
-        if (keyOf(hovered) !== keyOf(this.state.hovered) || found !== this.state.found) this.set({ hovered, found, pointer: this.pointer && { ...this.pointer, width: this.plot?.clientWidth ?? 0 } });
+        if (keyOf(hovered) !== keyOf(this.state.hovered) || found !== this.state.found)
+          this.set({ hovered, found, pointer: this.pointer && { ...this.pointer, width: this.plot?.clientWidth ?? 0 } });
       },
       loaded: (slot, summary) => this.loaded(slot, summary),
       failed: (slot, problem) => {
@@ -117,7 +118,7 @@ export class Stage {
       const first = !this.state.whole;
       this.world = { x: summary.events + 1, y: mostOf(summary, this.marks.overlay) };
       if (first) this.view = whole(this.world);
-      this.set({ whole: summary, problem: '', ...(first ? { cursor: summary.peak.event } : {}) });
+      this.set({ whole: summary, problem: '', cursor: this.state.cursor ?? summary.peak.event });
       this.rest();
     }
     this.count();

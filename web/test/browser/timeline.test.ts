@@ -1,0 +1,203 @@
+// The timeline of a recorded run that died, in a real browser against the real binary.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openBrowser, type Program, serve } from './program';
+
+const example = join(import.meta.dirname, '../../../examples/gpt2_oom.pickle.xz');
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+let program: Program;
+let browser: Browser;
+let page: Page;
+let address: string; // of the recorded run
+
+beforeAll(async () => {
+  [program, browser] = await Promise.all([serve(), openBrowser()]);
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' });
+  page = await context.newPage();
+  await page.goto(`${program.url}/timeline`);
+  address = await drop();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await program?.stop();
+});
+
+/** drop drops the example on the page, as a person does, and returns the address that it leads to. */
+async function drop(): Promise<string> {
+  const bytes = readFileSync(example).toString('base64');
+  const files = await page.evaluateHandle((data) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], 'gpt2_oom.pickle.xz'));
+    return transfer;
+  }, bytes);
+  await page.getByText('Drop a snapshot here').dispatchEvent('drop', { dataTransfer: files });
+  await page.waitForURL(/snapshot=[0-9a-f]{64}/);
+  return page.url();
+}
+
+/** open shows the recorded run anew and waits until it is drawn. */
+async function open() {
+  await page.goto(address);
+  await page.getByText(/of 8,\d{3}$/).waitFor(); // how many allocations are drawn
+}
+
+/** status is where the cursor is, as it is read out. */
+function status(): Promise<string | null> {
+  return page.getByText(/^Cursor at/).textContent();
+}
+
+/** colors counts the colours in the middle of the plot. */
+async function colors(): Promise<number> {
+  return page.getByTestId('plot').evaluate((plot: HTMLCanvasElement) => {
+    const { data } = plot.getContext('2d')!.getImageData(plot.width / 4, plot.height / 4, plot.width / 2, plot.height / 2);
+    return new Set(new Uint32Array(data.buffer)).size;
+  });
+}
+
+test('a dropped snapshot is shown with its peak and why it died', async () => {
+  await open();
+  await page.getByRole('heading', { name: 'gpt2_oom.pickle.xz' }).waitFor();
+  await page.getByText('26,979 events').waitFor();
+  await page.getByRole('heading', { name: 'Out of memory at event 26,238' }).waitFor();
+  await page.getByText('needs 7.50 GiB, would have fitted').waitFor();
+  expect(await status()).toContain('event 22,054'); // the peak
+  await expect.poll(colors).toBeGreaterThan(5);
+});
+
+test('zooming with the wheel shows less, finer, and the button shows all again', async () => {
+  await open();
+  const plot = page.getByTestId('plot');
+  const box = (await plot.boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.8, box.y + box.height / 2);
+  for (let i = 0; i < 12; i++) await page.mouse.wheel(0, -60);
+  await page.getByText(/of [1-9]\d{2}$/).waitFor(); // hundreds of allocations in the window, not thousands
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await page.getByText(/of 8,\d{3}$/).waitFor();
+});
+
+test('a click shows the allocation and its stack', async () => {
+  await open();
+  await page.getByRole('button', { name: 'Peak', exact: true }).click();
+  const box = (await page.getByTestId('plot').boundingBox())!;
+  const selection = page.getByRole('region', { name: 'Selection' });
+  await expect
+    .poll(async () => {
+      await page.mouse.move(box.x + box.width * 0.45, box.y + box.height * 0.5);
+      await page.mouse.click(box.x + box.width * 0.46, box.y + box.height * 0.5);
+      return selection.textContent();
+    })
+    .toContain('activation');
+  await selection.getByText(/^0x[0-9a-f]+$/).waitFor();
+  await selection.getByText('Stack, innermost first').waitFor();
+  await page.keyboard.press('Escape');
+  await selection.getByText('Click an allocation').waitFor();
+});
+
+test('search finds by size, frame and address, and goes from match to match', async () => {
+  await open();
+  const search = page.getByLabel('Search by size, address or frame');
+  const toolbar = page.getByRole('toolbar', { name: 'Timeline' });
+  await page.keyboard.press('/');
+  await page.keyboard.type('>400MiB');
+  await toolbar.getByText(/^[1-9]\d* found$/).waitFor();
+  await search.press('Enter');
+  await toolbar.getByText(/^\d+ of \d+$/).waitFor();
+  await search.fill('fixed_cross_entropy');
+  await toolbar.getByText(/^[1-9]\d* found$/).waitFor();
+  await search.fill('no such frame');
+  await toolbar.getByText('nothing found').waitFor();
+  await search.fill('0x7f9ab15ee800');
+  await toolbar.getByText(/^[1-9]\d* found$/).waitFor();
+});
+
+test('everything can be done with the keys', async () => {
+  await open();
+  await page.keyboard.press('o');
+  expect(await status()).toContain('event 26,238');
+  await page.keyboard.press('p');
+  await page.keyboard.press(']');
+  expect(await status()).toContain('event 22,055');
+  for (const key of ['+', '+', 'ArrowLeft', 'ArrowRight', '-', '}', '{', 'f', '0']) await page.keyboard.press(key);
+  await page.keyboard.press('p');
+  const selection = page.getByRole('region', { name: 'Selection' });
+  await page.keyboard.press('j');
+  await selection.getByText(/^#\d/).waitFor();
+  const first = await selection.getByText(/^#\d/).textContent();
+  await page.keyboard.press('j');
+  await expect.poll(() => selection.getByText(/^#\d/).textContent()).not.toBe(first);
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('tab', { name: 'At the cursor' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.getByText(/in \d+ segments/).waitFor();
+  await page.getByTestId('segments').focus();
+  await page.keyboard.press('ArrowRight');
+  await page.getByText(/segment of/).waitFor();
+});
+
+test('events are paged, filtered and gone to', async () => {
+  await page.goto(`${address}&tab=events`);
+  const list = page.getByRole('listbox', { name: 'Events of this page' });
+  await list.getByRole('option', { selected: true }).waitFor();
+  await page.getByLabel('Go to event').fill('12345');
+  await page.getByLabel('Go to event').press('Enter');
+  await list.getByText('12,345', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Later' }).click();
+  await list.getByText('12,400', { exact: true }).waitFor();
+  await page.getByRole('combobox', { name: 'Show' }).selectOption('out of memory');
+  await list.getByText('26,238', { exact: true }).waitFor();
+});
+
+test('a prediction has a timeline, and two of them can be laid over each other', async () => {
+  const ids: string[] = [];
+  for (const batch of [4, 5]) {
+    await page.goto(`${program.url}/timeline?model=distilbert&gpu=t4&batch=${batch}`);
+    await page.getByText('predicted', { exact: true }).waitFor();
+    await expect.poll(colors).toBeGreaterThan(5);
+  }
+  const { snapshots } = (await (await fetch(`${program.url}/v1/snapshots`)).json()) as { snapshots: { id: string; origin: string }[] };
+  ids.push(...snapshots.filter((s) => s.origin === 'predicted').map((s) => s.id));
+  expect(ids).toHaveLength(2);
+  await page.goto(`${program.url}/timeline?snapshot=${ids[0]}&with=${ids[1]}`);
+  await page.getByText(/asks for the same for [\d,]+ requests, then differs/).waitFor();
+  const before = await status();
+  await page.getByRole('button', { name: 'First difference' }).click();
+  await expect.poll(status).not.toBe(before);
+});
+
+test('a file that is no snapshot is refused in words', async () => {
+  await page.goto(`${program.url}/timeline`);
+  await page.getByLabel('Snapshot file').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') });
+  await page.getByRole('alert').getByText('This file could not be opened').waitFor();
+  await page.getByRole('button', { name: 'Dismiss' }).click();
+  await expect.poll(() => page.getByRole('alert').count()).toBe(0);
+});
+
+test.each(['stack', 'segments', 'events'])('it is accessible in both themes and fits a phone: %s', async (tab) => {
+  await page.goto(`${address}&tab=${tab}`);
+  await page.getByText(/of 8,\d{3}$/).waitFor();
+  await page.keyboard.press('j');
+  await page.getByText('Stack, innermost first').waitFor();
+  await page.evaluate(axe);
+  for (const theme of ['dark', 'light']) {
+    await page.evaluate((value) => document.documentElement.setAttribute('data-theme', value), theme);
+    const found = await page.evaluate(async () => {
+      const { violations } = await (
+        globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }
+      ).axe.run();
+      return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`));
+    });
+    expect(found, theme).toEqual([]);
+  }
+  for (const width of [320, 390, 768]) {
+    await page.setViewportSize({ width, height: 844 });
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), { message: `${width} wide` }).toBeLessThanOrEqual(width);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+});
