@@ -7,7 +7,7 @@ import gc
 import inspect
 import statistics
 import time
-from typing import Any, Callable, ContextManager, Optional
+from typing import Any, Callable, ContextManager, Literal, Optional
 
 import torch
 
@@ -190,7 +190,7 @@ class Probe:
         record = self.request.get("record")
         return record is not None and bool(record["scope"] == scope)
 
-    def start_recording(self, what: str) -> None:
+    def start_recording(self, what: Literal["all", "state"]) -> None:
         """Records "all" from now on, or only the "state": where what is live
         came from, which a recording that begins later then knows."""
         if self.device.type != "cuda":
