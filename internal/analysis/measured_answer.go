@@ -40,10 +40,7 @@ func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
 	}
 	a.setPrice(b.PricePerHour, b.card)
 	a.Recommended, _ = b.knee(speeds)
-	results := make(map[int64]Result)
-	for _, p := range b.probes {
-		results[p.Batch] = b.result(p).with(results[p.Batch])
-	}
+	results := b.results()
 	a.Results = sortedResults(slices.Collect(maps.Values(results)))
 	current, optimal := results[b.Workload.Batch], results[largest]
 	a.compare(current, optimal)
@@ -60,6 +57,21 @@ func (b *bench) name() string {
 		return b.User.Path + ":" + b.User.Function
 	}
 	return b.Workload.Name()
+}
+
+// results are what all probes of a batch found together. Whether it trains is
+// for a process of its own to say: one that others came before may fail.
+func (b *bench) results() map[int64]Result {
+	results, confirmed := make(map[int64]Result), make(map[int64]bool)
+	for _, p := range b.probes {
+		r, before := b.result(p), results[p.Batch]
+		if confirmed[p.Batch] && p.Purpose != confirming {
+			r.Success = before.Success
+		}
+		confirmed[p.Batch] = confirmed[p.Batch] || p.Purpose == confirming
+		results[p.Batch] = r.with(before)
+	}
+	return results
 }
 
 func (b *bench) result(p Probe) Result {
