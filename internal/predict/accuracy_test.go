@@ -41,6 +41,8 @@ type figures struct {
 
 	allocated, reserved, largest, time lineErrors // of all architectures
 	heldAllocated, heldReserved        lineErrors
+	studied                            family // the memory study
+	studiedTime                        lineErrors
 	batches                            []largestBatch
 	edges                              []measuredEdge
 	recorded, recordedExact            int // processes with stacks
@@ -66,6 +68,10 @@ func newFigures(t *testing.T) *figures {
 		f.largest, f.time = append(f.largest, largest[name]...), append(f.time, times[name]...)
 	}
 	f.heldAllocated, f.heldReserved = heldOut(t)
+	f.studied, f.studiedTime = studied(t)
+	f.byArchitecture["TransformerLM"] = Accuracy{
+		Workloads: f.studied.lines, Allocated: f.studied.allocated.sum(), Reserved: f.studied.reserved.sum(), StepTime: sumIfAny(f.studiedTime),
+	}
 	for _, c := range readLines[recordedProcess](t, "recorded.jsonl") {
 		if f.recorded++; predictRecorded(t, c.ID, c.Workload) == "" {
 			f.recordedExact++

@@ -1,0 +1,49 @@
+package predict
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"memorymark/internal/workload"
+)
+
+// studied predicts the cells of the memory study, each in its third step.
+// They were measured after the model and the time model were written. What
+// else was measured of them is compared in package study.
+func studied(t *testing.T) (f family, times lineErrors) {
+	t.Helper()
+	for _, c := range readLines[struct {
+		Workload json.RawMessage
+		Peak     struct{ Allocated, Reserved int64 }
+		Seconds  float64 `json:"step_seconds"`
+	}](t, "study/results.jsonl") {
+		w, err := workload.Parse(c.Workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sim, err := Simulate(w, h200Card(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := fmt.Sprintf("%s_s%d_%s_%s", w.Model, w.Sequence, w.Precision, w.Phase)
+		third := sim.Prediction().Steps[2]
+		f.lines++
+		f.allocated = append(f.allocated, lineError{id, worse(0, int64(third.PeakAllocated), c.Peak.Allocated)})
+		f.reserved = append(f.reserved, lineError{id, worse(0, int64(third.PeakReserved), c.Peak.Reserved)})
+		times = append(times, lineError{id, sim.StepSeconds()/c.Seconds - 1})
+	}
+	return f, times
+}
+
+func TestStudied(t *testing.T) {
+	f, times := studied(t)
+	for _, e := range []lineErrors{f.allocated, f.reserved} {
+		if sum := e.sum(); sum.Exact != 31 {
+			t.Errorf("%+v, all 31 were exact; farthest are %s", sum, e.farthest())
+		}
+	}
+	if e := times.sum(); e.Median > 0.04 {
+		t.Errorf("times are %+v, they were better", e)
+	}
+}
