@@ -18,16 +18,18 @@ import (
 
 // serveFlags say what the server offers and to whom.
 type serveFlags struct {
-	listen    string
-	data      string
-	origins   []string
-	cert, key string
-	rate      int
-	nats      string
-	natsCreds string
-	maxUpload string
-	quota     string
-	keep      time.Duration
+	slotFlags
+	noMeasuring bool
+	listen      string
+	data        string
+	origins     []string
+	cert, key   string
+	rate        int
+	nats        string
+	natsCreds   string
+	maxUpload   string
+	quota       string
+	keep        time.Duration
 	logFlags
 }
 
@@ -39,6 +41,8 @@ func newServe(e *env) *cobra.Command {
 		Long: "Serves the API and the page. On loopback, which is the default, nobody needs a token.\n" +
 			"Beyond it everybody does (memorymark token create NAME), and TLS is a good idea:\n" +
 			"--tls-cert and --tls-key.\n\n" +
+			"It predicts by itself, and measures on this machine's GPUs, if it has any, or on what\n" +
+			"--card and --device say. memorymark worker brings other machines.\n\n" +
 			"Flags can be given as MEMORYMARK_LISTEN and so on, and in the table [serve] of a file:\n\n" +
 			"  [serve]\n" +
 			"  listen = \"0.0.0.0:5001\"\n" +
@@ -60,6 +64,8 @@ func newServe(e *env) *cobra.Command {
 	flags.StringVar(&f.maxUpload, "max-upload", "4GiB", "`size` of the largest snapshot that is taken")
 	flags.StringVar(&f.quota, "snapshot-quota", "20GiB", "`size` of all snapshots on the disk at most")
 	flags.DurationVar(&f.keep, "snapshot-age", 90*24*time.Hour, "`time` after which a snapshot is removed")
+	f.addTo(flags)
+	flags.BoolVar(&f.noMeasuring, "no-measuring", false, "only predict, and leave this machine's GPUs alone")
 	f.addLog(flags)
 	addConfigFlag(c)
 	return c
@@ -131,27 +137,52 @@ func (f *serveFlags) serve(ctx context.Context, e *env, tell func(s *server.Serv
 		return err
 	}
 	log.Info("listening", "url", url, "version", opts.Version, "token", opts.Tokens != nil, "data", f.data)
-	return answerAndWork(ctx, s, l, opts)
+	return f.answerAndWork(ctx, s, l, url, opts)
 }
 
-// answerAndWork answers requests and works on what they ask for, until both
-// are done.
-func answerAndWork(ctx context.Context, s *server.Server, l net.Listener, opts server.Options) error {
+// answerAndWork answers requests and works on what they ask for, until all of
+// it is done.
+func (f *serveFlags) answerAndWork(ctx context.Context, s *server.Server, l net.Listener, url string, opts server.Options) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	working := make(chan error, 2)
+	go func() {
+		defer stop() // one without the other is of no use
+		working <- work(ctx, opts, predictionSlots(), predictionTime)
+	}()
+	go func() { working <- f.measureHere(ctx, url, opts) }()
+	err := s.Serve(ctx, l)
+	stop()
+	return errors.Join(err, <-working, <-working)
+}
+
+// work runs a worker of the server's own.
+func work(ctx context.Context, opts server.Options, slots []worker.Slot, drain time.Duration) error {
 	link, err := opts.Jobs.Link(ctx)
 	if err != nil {
 		return err
 	}
 	defer link.Close()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	working := make(chan error, 1)
-	go func() {
-		defer stop() // one without the other is of no use
-		working <- worker.Run(ctx, link, worker.Config{
-			Slots: predictionSlots(), Version: opts.Version, Drain: predictionTime, Log: opts.Log,
-		})
-	}()
-	err = s.Serve(ctx, l)
-	stop()
-	return errors.Join(err, <-working)
+	return worker.Run(ctx, link, worker.Config{Slots: slots, Version: opts.Version, Drain: drain, Log: opts.Log})
+}
+
+// measureHere measures on this machine's cards. A server whose card cannot be
+// used is one without: it says why and goes on.
+func (f *serveFlags) measureHere(ctx context.Context, url string, opts server.Options) error {
+	if f.noMeasuring || !f.here(ctx) {
+		return nil
+	}
+	var upload *worker.Uploader
+	if opts.Tokens == nil && f.cert == "" { // only then can it call itself without ado
+		upload = &worker.Uploader{URL: url}
+	}
+	slots, err := f.slots(ctx, upload)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // the server ends before it has looked
+	}
+	if err != nil {
+		opts.Log.Warn("this machine's card is not measured on", "reason", err)
+		return nil
+	}
+	return work(ctx, opts, slots, 0)
 }

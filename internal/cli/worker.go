@@ -14,9 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memorymark/internal/gpu"
 	"memorymark/internal/job"
-	"memorymark/internal/measure"
 	"memorymark/internal/worker"
 )
 
@@ -28,13 +26,10 @@ type workerFlags struct {
 	credentials string
 	ca          string
 	server      string
-	cards       []string
-	device      string
-	python      string
-	name        string
-	probe       time.Duration
-	limit       time.Duration
-	drain       time.Duration
+	slotFlags
+	name  string
+	limit time.Duration
+	drain time.Duration
 }
 
 // tokenVariable holds a worker's token. There is no flag for it: every user of
@@ -62,11 +57,8 @@ func newWorker(e *env) *cobra.Command {
 	flags.StringVar(&f.credentials, "nats-credentials", "", "`file` with NATS credentials, for a cluster")
 	flags.StringVar(&f.ca, "ca", "", "`file` with certificates to trust beside the machine's")
 	flags.StringVar(&f.server, "upload", "", "`URL` of the server to upload snapshots to, with --join nats://… (default: --join)")
-	flags.StringSliceVar(&f.cards, "card", nil, "take jobs of this card, an `ID` of memorymark gpus; may be repeated (default: the GPUs that PyTorch finds)")
-	flags.StringVar(&f.device, "device", "", "`what` to measure on with --card: cuda:1, mps or cpu (default: the first cards)")
-	flags.StringVar(&f.python, "python", "", "the `Python` with PyTorch (default: $MEMORYMARK_PYTHON, the virtual environment, python3)")
+	f.addTo(flags)
 	flags.StringVar(&f.name, "name", "", "`name` of this machine on the page (default: its host name)")
-	flags.DurationVar(&f.probe, "timeout", measure.DefaultTimeout, "`time` after which a probe is killed")
 	flags.DurationVar(&f.limit, "job-timeout", worker.DefaultLimit, "`time` after which a job is stopped and has failed")
 	flags.DurationVar(&f.drain, "drain-timeout", 5*time.Minute, "`time` that running jobs may take when the worker is told to end")
 	f.addLog(flags)
@@ -93,7 +85,11 @@ func (f *workerFlags) run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	slots, err := f.slots(ctx, token)
+	upload, err := f.uploader(token)
+	if err != nil {
+		return err
+	}
+	slots, err := f.slots(ctx, upload)
 	if err != nil {
 		return err
 	}
@@ -132,58 +128,6 @@ func (f *workerFlags) token() (string, error) {
 		return "", badInput("", "--token-file: %w", err)
 	}
 	return strings.TrimSpace(string(data)), nil
-}
-
-// slots are the cards of this machine, as PyTorch finds them, or those that
-// were named.
-func (f *workerFlags) slots(ctx context.Context, token string) ([]worker.Slot, error) {
-	python, err := measure.FindPython(f.python, os.Getenv)
-	if err != nil {
-		return nil, badInput("memorymark doctor says what is missing", "%w", err)
-	}
-	m := measurer{python: python, timeout: f.probe}
-	if m.upload, err = f.uploader(token); err != nil {
-		return nil, err
-	}
-	if len(f.cards) > 0 {
-		return f.namedSlots(m)
-	}
-	if f.device != "" {
-		return nil, badUsage("name the card that it stands for, as --card a10", "--device needs --card")
-	}
-	found, err := measure.Inspect(ctx, python)
-	if err != nil {
-		return nil, badInput("memorymark doctor says what is missing", "%w", err)
-	}
-	var slots []worker.Slot
-	for i, c := range found.Cards {
-		card, err := gpu.Find(c.Name)
-		if err != nil {
-			return nil, badInput("name the card that it is like, as --card a10", "%w", err)
-		}
-		slots = append(slots, m.slot(card, fmt.Sprintf("cuda:%d", i)))
-	}
-	if len(slots) == 0 {
-		reason := cmp.Or(found.CUDAError, found.TorchError, "PyTorch finds no GPU")
-		return nil, badInput("memorymark doctor says what is missing", "nothing to measure on: %s", reason)
-	}
-	return slots, nil
-}
-
-// namedSlots are the cards that the user named.
-func (f *workerFlags) namedSlots(m measurer) ([]worker.Slot, error) {
-	if f.device != "" && len(f.cards) > 1 {
-		return nil, badUsage("start a worker for each", "--device is for one --card")
-	}
-	var slots []worker.Slot
-	for i, name := range f.cards {
-		card, err := gpu.Find(name)
-		if err != nil {
-			return nil, badUsage("memorymark gpus lists them", "--card: %w", err)
-		}
-		slots = append(slots, m.slot(card, cmp.Or(f.device, fmt.Sprintf("cuda:%d", i))))
-	}
-	return slots, nil
 }
 
 // uploader is where snapshots go, nil if that is not known.

@@ -105,6 +105,19 @@ func TestWorker(t *testing.T) {
 	}
 }
 
+// A server measures on what it has, or on what it is told to take for a card.
+func TestServeTakesJobs(t *testing.T) {
+	noPython := filepath.Join(t.TempDir(), "python")
+	if err := os.WriteFile(noPython, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	url := serve(t, "--data", t.TempDir(), "--card", "t4", "--device", "cpu", "--python", noPython)
+	a := measured(t, url, `{"workload":{"model":"resnet-18","gpu":"t4"},"engine":"measured"}`)
+	if a.State != "failed" || !strings.Contains(a.Reason, "start the PyTorch worker") {
+		t.Errorf("%+v", a)
+	}
+}
+
 // And does one, with real steps on the processor.
 func TestWorkerMeasures(t *testing.T) {
 	python := measuretest.Python(t)

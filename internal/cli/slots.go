@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/measure"
+	"memorymark/internal/worker"
+)
+
+// slotFlags say what a worker measures on.
+type slotFlags struct {
+	cards  []string
+	device string
+	python string
+	probe  time.Duration // how long one may take
+}
+
+func (f *slotFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.cards, "card", nil, "measure for this card, an `ID` of memorymark gpus; may be repeated (default: the GPUs that PyTorch finds)")
+	flags.StringVar(&f.device, "device", "", "`what` to measure on with --card: cuda:1, mps or cpu (default: the first cards)")
+	flags.StringVar(&f.python, "python", "", "the `Python` with PyTorch (default: $MEMORYMARK_PYTHON, the virtual environment, python3)")
+	flags.DurationVar(&f.probe, "timeout", measure.DefaultTimeout, "`time` after which a probe is killed")
+}
+
+// here reports whether there is something to measure on: a card that was
+// named, or one of this machine.
+func (f *slotFlags) here(ctx context.Context) bool {
+	_, ok := measure.CardName(ctx)
+	return ok || len(f.cards) > 0
+}
+
+// slots are the cards of this machine, as PyTorch finds them, or those that
+// were named.
+func (f *slotFlags) slots(ctx context.Context, upload *worker.Uploader) ([]worker.Slot, error) {
+	python, err := measure.FindPython(f.python, os.Getenv)
+	if err != nil {
+		return nil, badInput("memorymark doctor says what is missing", "%w", err)
+	}
+	m := measurer{python: python, timeout: f.probe, upload: upload}
+	if len(f.cards) > 0 {
+		return f.namedSlots(m)
+	}
+	if f.device != "" {
+		return nil, badUsage("name the card that it stands for, as --card a10", "--device needs --card")
+	}
+	found, err := measure.Inspect(ctx, python)
+	if err != nil {
+		return nil, badInput("memorymark doctor says what is missing", "%w", err)
+	}
+	var slots []worker.Slot
+	for i, c := range found.Cards {
+		card, err := gpu.Find(c.Name)
+		if err != nil {
+			return nil, badInput("name the card that it is like, as --card a10", "%w", err)
+		}
+		slots = append(slots, m.slot(card, fmt.Sprintf("cuda:%d", i)))
+	}
+	if len(slots) == 0 {
+		reason := cmp.Or(found.CUDAError, found.TorchError, "PyTorch finds no GPU")
+		return nil, badInput("memorymark doctor says what is missing", "nothing to measure on: %s", reason)
+	}
+	return slots, nil
+}
+
+// namedSlots are the cards that the user named.
+func (f *slotFlags) namedSlots(m measurer) ([]worker.Slot, error) {
+	if f.device != "" && len(f.cards) > 1 {
+		return nil, badUsage("start a worker for each", "--device is for one --card")
+	}
+	var slots []worker.Slot
+	for i, name := range f.cards {
+		card, err := gpu.Find(name)
+		if err != nil {
+			return nil, badUsage("memorymark gpus lists them", "--card: %w", err)
+		}
+		slots = append(slots, m.slot(card, cmp.Or(f.device, fmt.Sprintf("cuda:%d", i))))
+	}
+	return slots, nil
+}
