@@ -8,6 +8,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
+	"memorymark/internal/workload"
 )
 
 // Seconds are where the time of a measured answer went.
@@ -28,7 +29,7 @@ type Forecast struct {
 func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
 	d, v := b.Session.Device, b.Session.Versions
 	a := &Answer{
-		ID: b.Workload.ID, ModelName: b.name(), Device: d.Type, Engine: "measured",
+		ID: b.Workload.ID, ModelName: b.nameOf(b.Workload), Device: d.Type, Engine: "measured",
 		GPUName: d.Name, GPUTotal: d.Total, GPUTotalGB: gib(d.Total), Limit: b.expect, LimitGB: gib(b.expect),
 		OptimalBatch: largest, CurrentBatch: b.Workload.Batch, SpeedupBasis: "measured", HoursPerYear: b.HoursPerYear,
 		Provenance: Provenance{
@@ -52,11 +53,12 @@ func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
 	return a
 }
 
-func (b *bench) name() string {
-	if b.User != nil {
-		return b.User.Path + ":" + b.User.Function
+// nameOf is what is measured: a workload's model, or a user's function.
+func (m *Measurement) nameOf(w *workload.Workload) string {
+	if m.User != nil {
+		return m.User.Path + ":" + m.User.Function
 	}
-	return b.Workload.Name()
+	return w.Name()
 }
 
 // results are what all probes of a batch found together. Whether it trains is

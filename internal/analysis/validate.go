@@ -41,13 +41,7 @@ type validator struct {
 }
 
 func (v *validator) check() Check {
-	name := ""
-	if v.User != nil {
-		name = v.User.Path + ":" + v.User.Function
-	} else {
-		name = v.w.Name()
-	}
-	return Check{Model: name, Batch: v.w.Batch, Device: v.Session.Device, With: v.Session.Versions}
+	return Check{Model: v.nameOf(v.w), Batch: v.w.Batch, Device: v.Session.Device, With: v.Session.Versions}
 }
 
 // probe runs the workload once. Every failure is an error: a check compares
