@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
 
@@ -19,6 +21,7 @@ var families = map[string]string{
 	"llama":         `"sequence": 16, "config": {"model_type": "llama", "num_key_value_heads": 1, ` + blocks,
 	"mistral":       `"sequence": 16, "config": {"model_type": "mistral", "num_key_value_heads": 1, ` + blocks,
 	"qwen2":         `"sequence": 16, "config": {"model_type": "qwen2", "num_key_value_heads": 1, ` + blocks,
+	"qwen3":         `"sequence": 16, "config": {"model_type": "qwen3", "num_key_value_heads": 1, ` + blocks,
 	"resnet":        `"image": 32, "config": {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}`,
 	"resnet-basic":  `"image": 32, "config": {"model_type": "resnet", "layer_type": "basic", "embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}`,
 	"vit": `"image": 32, "config": {"model_type": "vit", "image_size": 32, "patch_size": 8, "hidden_size": 32, "num_hidden_layers": 2,
@@ -92,6 +95,9 @@ func testFamily(t *testing.T, s *Session, family string) {
 	plain, o := trained(t, s, family)
 	if o.Failure != nil || len(o.Steps) != 2 {
 		t.Fatal(o.Failure)
+	}
+	if p, err := predict.Predict(small(t, family), gpu.All()[0]); err == nil && p.Parameters != plain.Parameters {
+		t.Errorf("%d parameters are predicted, the model has %d", p.Parameters, plain.Parameters)
 	}
 	if plain.ModelAllocated < 4*plain.Parameters || o.Steps[1].EndAllocated-plain.ModelAllocated < 8*plain.Parameters {
 		t.Errorf("%d parameters take %d bytes, %d after a step", plain.Parameters, plain.ModelAllocated, o.Steps[1].EndAllocated)

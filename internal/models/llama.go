@@ -7,14 +7,16 @@ import (
 
 type llamaLayer struct {
 	query, key, value, output *torch.Linear
+	queryNorm, keyNorm        *torch.RMSNorm // of each head; nil without
 	gate, up, down            *torch.Linear
 	inputNorm, attentionNorm  *torch.RMSNorm
 	sliding                   bool // attends through a window
 }
 
-// llama is LlamaForCausalLM, and MistralForCausalLM and Qwen2ForCausalLM,
-// which differ in biases and in the window of their attention
-// (transformers/models/llama/modeling_llama.py, mistral, qwen2).
+// llama is LlamaForCausalLM, and MistralForCausalLM, Qwen2ForCausalLM and
+// Qwen3ForCausalLM, which differ in biases, in the window of their attention
+// and in norms of queries and keys
+// (transformers/models/llama/modeling_llama.py, mistral, qwen2, qwen3).
 type llama struct {
 	cfg    *workload.Llama
 	w      *workload.Workload
@@ -30,18 +32,23 @@ func newLlama(t *torch.Torch, c *workload.Llama, w *workload.Workload, dtype tor
 	m := &llama{cfg: c, w: w, embed: t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype)}
 	width, groups := c.Heads*c.HeadSize(), c.Groups()*c.HeadSize()
 	for i := range c.Layers {
-		m.layers = append(m.layers, llamaLayer{
-			query:         t.NewLinear(c.HiddenSize, width, c.QKVBias(), dtype),
-			key:           t.NewLinear(c.HiddenSize, groups, c.QKVBias(), dtype),
-			value:         t.NewLinear(c.HiddenSize, groups, c.QKVBias(), dtype),
-			output:        t.NewLinear(width, c.HiddenSize, c.AttentionBias, dtype),
-			gate:          t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, dtype),
-			up:            t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, dtype),
-			down:          t.NewLinear(c.IntermediateSize, c.HiddenSize, c.MLPBias, dtype),
-			inputNorm:     t.NewRMSNorm(c.HiddenSize, dtype),
-			attentionNorm: t.NewRMSNorm(c.HiddenSize, dtype),
-			sliding:       c.Sliding(i),
-		})
+		l := llamaLayer{
+			query:   t.NewLinear(c.HiddenSize, width, c.QKVBias(), dtype),
+			key:     t.NewLinear(c.HiddenSize, groups, c.QKVBias(), dtype),
+			value:   t.NewLinear(c.HiddenSize, groups, c.QKVBias(), dtype),
+			output:  t.NewLinear(width, c.HiddenSize, c.AttentionBias, dtype),
+			sliding: c.Sliding(i),
+		}
+		if c.QKNorm() {
+			l.queryNorm = t.NewRMSNorm(c.HeadSize(), dtype)
+			l.keyNorm = t.NewRMSNorm(c.HeadSize(), dtype)
+		}
+		l.gate = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, dtype)
+		l.up = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, dtype)
+		l.down = t.NewLinear(c.IntermediateSize, c.HiddenSize, c.MLPBias, dtype)
+		l.inputNorm = t.NewRMSNorm(c.HiddenSize, dtype)
+		l.attentionNorm = t.NewRMSNorm(c.HiddenSize, dtype)
+		m.layers = append(m.layers, l)
 	}
 	m.norm = t.NewRMSNorm(c.HiddenSize, dtype)
 	m.rotary = newRotary(t, c.Rope(), c.HeadSize())
@@ -84,7 +91,7 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 	embeds := f.Let(t.In("embed_tokens", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.embed) }))
 	positions.Set(t.Unsqueeze(t.Integers(t.Arange(batch.IDs.Dim(1))), 0))
 	full, sliding := f.Let(torch.Value{}), f.Let(torch.Value{})
-	if m.cfg.IsQwen2() { // its mask_kwargs is a dictionary that lives on
+	if m.cfg.IsQwen() { // its mask_kwargs is a dictionary that lives on
 		f.Let(embeds)
 		f.Let(positions)
 	}
@@ -152,12 +159,16 @@ func (m *llama) layer(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, cache
 func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin *torch.Var, cache *dynamicCache) (out, weights torch.Value) {
 	f := t.Enter().In("self_attn")
 	b, s, size := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1), m.cfg.HeadSize()
-	split := func(x torch.Value) *torch.Var {
-		return f.Let(t.Transpose(t.View(x, b, s, -1, size), 1, 2))
+	split := func(x torch.Value, norm *torch.RMSNorm) *torch.Var {
+		x = t.View(x, b, s, -1, size)
+		if norm != nil {
+			x = normHeads(t, x, norm)
+		}
+		return f.Let(t.Transpose(x, 1, 2))
 	}
-	q := split(t.Linear(hidden, l.query))
-	k := split(t.Linear(hidden, l.key))
-	v := split(t.Linear(hidden, l.value))
+	q := split(t.Linear(hidden, l.query), l.queryNorm)
+	k := split(t.Linear(hidden, l.key), l.keyNorm)
+	v := split(t.Linear(hidden, l.value), nil)
 	applyRotary(t, q, k, cos, sin)
 	cache.update(t, k, v)
 	dropout := m.cfg.AttentionDropout
@@ -169,6 +180,13 @@ func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin 
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))
 	o.Set(t.Linear(o, l.output))
 	return f.Return(o), weights
+}
+
+// normHeads is self.q_norm(…) or self.k_norm(…) of Qwen3Attention, called with a
+// temporary that lives until the call returns.
+func normHeads(t *torch.Torch, heads torch.Value, norm *torch.RMSNorm) torch.Value {
+	f := t.Enter()
+	return f.Return(rmsNorm(t, f.Let(heads), norm))
 }
 
 // llamaMLP is LlamaMLP.forward.

@@ -98,7 +98,7 @@ func New(t *torch.Torch, w *workload.Workload) (*Model, error) {
 			return nil, err
 		}
 		return newT5(t, cfg, w, dtype)
-	case "LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM":
+	case "LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM":
 		cfg, err := c.Llama()
 		if err != nil {
 			return nil, err

@@ -24,6 +24,8 @@ func TestStepsLeaveNothing(t *testing.T) {
 		"mistral in a window":   `{"config": {"model_type": "mistral", LLAMA, "sliding_window": 64}}`,
 		"mistral, wide window":  `{"config": {"model_type": "mistral", LLAMA}, "attention_mask": "ones"}`,
 		"qwen2, some windows":   `{"config": {"model_type": "qwen2", LLAMA, "use_sliding_window": true, "sliding_window": 64, "max_window_layers": 1}}`,
+		"qwen3":                 `{"config": {"model_type": "qwen3", LLAMA, "attention_bias": true}}`,
+		"qwen3 inference":       `{"config": {"model_type": "qwen3", LLAMA}, "phase": "infer", "precision": "bf16"}`,
 		"lm":                    `{"config": {"model_type": "lm", LM}}`,
 		"lm in bf16":            `{"config": {"model_type": "lm", LM}, "precision": "bf16", "checkpointing": true}`,
 		"lm under autocast":     `{"config": {"model_type": "lm", LM}, "precision": "amp-bf16", "checkpointing": true}`,

@@ -22,6 +22,7 @@ var families = map[string]struct {
 	"lm":         {"TransformerLM", reads((*Config).LM)},
 	"mistral":    {"MistralForCausalLM", reads((*Config).Llama)},
 	"qwen2":      {"Qwen2ForCausalLM", reads((*Config).Llama)},
+	"qwen3":      {"Qwen3ForCausalLM", reads((*Config).Llama)},
 	"resnet":     {"ResNetForImageClassification", reads((*Config).ResNet)},
 	"roberta":    {"RobertaForMaskedLM", reads((*Config).Roberta)},
 	"t5":         {"T5ForConditionalGeneration", reads((*Config).T5)},

@@ -2,8 +2,9 @@ package workload
 
 import "fmt"
 
-// Llama is transformers' LlamaConfig, MistralConfig or Qwen2Config: decoders
-// that differ in biases and in which layers attend through a window.
+// Llama is transformers' LlamaConfig, MistralConfig, Qwen2Config or Qwen3Config:
+// decoders that differ in biases, in which layers attend through a window, and
+// in whether queries and keys are normed.
 type Llama struct {
 	VocabSize         int64           `json:"vocab_size"`
 	HiddenSize        int64           `json:"hidden_size"`
@@ -26,8 +27,14 @@ type Llama struct {
 	RopeParameters    *RopeParameters `json:"rope_parameters"`
 	MaxPositions      int64           `json:"max_position_embeddings"`
 
-	qwen2 bool
+	family string // model_type
 }
+
+// The families of this configuration that are told apart by name.
+const (
+	qwen2 = "qwen2"
+	qwen3 = "qwen3"
+)
 
 // RopeParameters are what of the rotary positions says something about memory:
 // which function computes the frequencies.
@@ -46,18 +53,21 @@ const (
 	Llama3Rope  RopeType = "llama3"
 )
 
-// Llama reads a configuration of the Llama, Mistral or Qwen2 family.
+// Llama reads a configuration of the Llama, Mistral, Qwen2 or Qwen3 family.
 func (c *Config) Llama() (*Llama, error) {
-	l := &Llama{Layers: 32, Heads: 32, HiddenSize: 4096, HiddenAct: "silu", UseCache: true}
-	window, eight, all := int64(4096), int64(8), int64(32)
+	l := &Llama{Layers: 32, Heads: 32, HiddenSize: 4096, HiddenAct: "silu", UseCache: true, family: c.ModelType}
+	window, eight, all, headDim := int64(4096), int64(8), int64(32), int64(128)
 	ignored := []string{"rms_norm_eps", "rope_theta", "pretraining_tp", "gradient_checkpointing"}
 	switch c.ModelType {
 	case "mistral":
 		l.VocabSize, l.IntermediateSize, l.MaxPositions = 32000, 14336, 4096*32
 		l.KeyValueHeads, l.SlidingWindow = &eight, &window
-	case "qwen2":
+	case qwen2, qwen3:
 		l.VocabSize, l.IntermediateSize, l.MaxPositions = 151936, 22016, 32768
-		l.KeyValueHeads, l.SlidingWindow, l.MaxWindowLayers, l.qwen2 = &all, &window, 28, true
+		l.KeyValueHeads, l.SlidingWindow, l.MaxWindowLayers = &all, &window, 28
+		if c.ModelType == qwen3 {
+			l.HeadDim = &headDim
+		}
 	default:
 		l.VocabSize, l.IntermediateSize, l.MaxPositions = 32000, 11008, 2048
 	}
@@ -115,22 +125,25 @@ func (l *Llama) HeadSize() int64 {
 	return *l.HeadDim
 }
 
-// IsQwen2 reports whether the model is of that family.
-func (l *Llama) IsQwen2() bool { return l.qwen2 }
+// IsQwen reports whether the model is Qwen2 or Qwen3, which share most code.
+func (l *Llama) IsQwen() bool { return l.family == qwen2 || l.family == qwen3 }
 
 // QKVBias reports whether the projections of queries, keys and values have
 // biases; Qwen2's have, whatever its configuration says.
-func (l *Llama) QKVBias() bool { return l.AttentionBias || l.qwen2 }
+func (l *Llama) QKVBias() bool { return l.AttentionBias || l.family == qwen2 }
+
+// QKNorm reports whether each head of the queries and of the keys is normed.
+func (l *Llama) QKNorm() bool { return l.family == qwen3 }
 
 // Sliding reports whether a layer attends through a window: all of Mistral's
-// if it has one, the last ones of Qwen2 if asked.
+// if it has one, the last ones of Qwen if asked.
 func (l *Llama) Sliding(layer int64) bool {
 	switch {
 	case l.SlidingWindow == nil:
 		return false
 	case layer < int64(len(l.LayerTypes)):
 		return l.LayerTypes[layer] == "sliding_attention"
-	case l.qwen2:
+	case l.IsQwen():
 		return l.UseSlidingWindow && layer >= l.MaxWindowLayers
 	default:
 		return true
@@ -141,8 +154,8 @@ func (l *Llama) Sliding(layer int64) bool {
 func (l *Llama) HasSlidingLayers() bool { return l.countSliding() > 0 }
 
 // HasFullLayers reports whether the model makes the mask of full attention:
-// Qwen2 always does.
-func (l *Llama) HasFullLayers() bool { return l.qwen2 || l.countSliding() < l.Layers }
+// Qwen always does.
+func (l *Llama) HasFullLayers() bool { return l.IsQwen() || l.countSliding() < l.Layers }
 
 func (l *Llama) countSliding() (n int64) {
 	for i := range l.Layers {

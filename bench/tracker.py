@@ -1,0 +1,74 @@
+"""What PyTorch's own tracker, torch.distributed._tools.mem_tracker.MemTracker, says a training step takes.
+
+Reads workloads, a JSON line each as in testdata/truth/peaks.jsonl, and writes a line for each: the largest peak of its
+steps in bytes, and the seconds that took. The tensors are fake ones on the CPU, since without a GPU PyTorch 2.11 runs no
+backward of fake CUDA tensors; nothing is computed. The models, batches and optimizers are those that are measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "internal" / "measure" / "worker"))
+
+import torch
+import transformers
+from memorymark_worker import catalog
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed._tools.mem_tracker import MemTracker
+
+transformers.logging.set_verbosity_error()
+torch.nn.Module.to = lambda self, *_: self  # fake parameters cannot be converted, and need not be: they are of the right type
+
+
+def track(w: dict[str, Any], steps: int) -> int:
+    """The largest number of bytes that live at once, building the model aside."""
+    autocast = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}.get(w["precision"])
+    with FakeTensorMode():
+        subject = catalog.make(w, "cpu")
+        batch = subject.batch(w["batch"])
+        tracker = MemTracker()
+        tracker.track_external(subject.model, *(x for x in [subject.optimizer, *batch.values()] if x is not None))
+        with tracker:
+            for _ in range(steps):
+                with torch.autocast("cpu", dtype=autocast) if autocast else contextlib.nullcontext():
+                    output = subject.call(batch)
+                    loss = subject.loss(output, batch)
+                del output
+                loss.backward()
+                if w["clip_grad_norm"]:
+                    torch.nn.utils.clip_grad_norm_(subject.model.parameters(), 1.0)
+                if subject.optimizer and w["phase"] == "train":
+                    subject.optimizer.step()
+                subject.model.zero_grad(set_to_none=True)
+                del loss
+                tracker.reset_mod_stats()
+        return max(device["Total"] for device in tracker.get_tracker_snapshot("peak").values())
+
+
+def filled_in(w: dict[str, Any]) -> dict[str, Any]:
+    """The workload as the worker takes it."""
+    config = w["config"]
+    return {**w, "model_type": config["model_type"], "architecture": config["architectures"][0]}
+
+
+def main() -> None:
+    for line in sys.stdin:
+        case = json.loads(line)
+        answer: dict[str, Any] = {"id": case["id"]}
+        began = time.perf_counter()
+        try:
+            answer["peak"] = track(filled_in(case["workload"]), steps=2)
+        except Exception as error:  # what the tracker cannot do is part of the comparison
+            answer["error"] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        answer["seconds"] = round(time.perf_counter() - began, 3)
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

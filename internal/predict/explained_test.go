@@ -1,0 +1,87 @@
+package predict
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"memorymark/internal/trace"
+	"memorymark/internal/workload"
+)
+
+// explained is the step that docs/how-prediction-works.md follows: small
+// enough to read, with one of everything.
+const explained = `{"config": {"model_type": "gpt2", "n_layer": 1, "n_embd": 64, "n_head": 2, "vocab_size": 1000, "n_positions": 64,
+	"activation_function": "gelu", "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0, "use_cache": false}, "batch": 4, "sequence": 16, "optimizer": "sgd-momentum"}`
+
+// TestExplainedStep holds the listing in docs/how-prediction-works.md to what
+// happens; -update writes it.
+func TestExplainedStep(t *testing.T) {
+	w, err := workload.Parse([]byte(explained))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Run(w, h200, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file, begin, end = "../../docs/how-prediction-works.md", "<!-- step -->\n```\n", "```\n<!-- end -->\n"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok1 := strings.Cut(string(data), begin)
+	listed, after, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no place for the listing", file)
+	}
+	happens := p.listing()
+	if *update {
+		if err := os.WriteFile(file, []byte(before+begin+happens+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if listed != happens {
+		t.Errorf("%s lists\n%s\nwhat happens is\n%s", file, listed, happens)
+	}
+}
+
+// listing writes the events of the first step: what is asked for, what is
+// given back and who asked for it.
+func (p *Process) listing() string {
+	var b strings.Builder
+	tr := p.Trace()
+	size, number, live := make(map[trace.ID]int64), make(map[trace.ID]int), int64(0)
+	last := phase(0)
+	for i, e := range tr.Events[:p.Steps[0]] {
+		if e.Action == trace.FreeCompleted {
+			continue // follows its request at once
+		}
+		if e.Action == trace.Alloc {
+			size[e.ID], live = e.Size, live+e.Size
+		} else {
+			live -= size[e.ID]
+		}
+		now, _ := p.spanOf(i)
+		if now < forward {
+			continue
+		}
+		if now != last {
+			fmt.Fprintf(&b, "%s\n", cmp.Or(marks[now], "zero_grad"))
+			last = now
+		}
+		module := ""
+		if frames := tr.Stacks.Frames(e.Stack); len(frames) > 0 {
+			module = frames[0].Name
+		}
+		if e.Action == trace.Alloc {
+			number[e.ID] = len(number) + 1
+			line := fmt.Sprintf("  +%-3d %8d  %9d  %s", number[e.ID], e.Size, live, module)
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+		} else {
+			fmt.Fprintf(&b, "  -%-3d %8d  %9d\n", number[e.ID], -size[e.ID], live)
+		}
+	}
+	return b.String()
+}
