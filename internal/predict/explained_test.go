@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -53,7 +52,7 @@ func (p *Process) listing() string {
 	var b strings.Builder
 	tr := p.Trace()
 	size, number, live := make(map[trace.ID]int64), make(map[trace.ID]int), int64(0)
-	last := phase(0)
+	last := ""
 	for i, e := range tr.Events[:p.Steps[0]] {
 		if e.Action == trace.FreeCompleted {
 			continue // follows its request at once
@@ -67,9 +66,9 @@ func (p *Process) listing() string {
 		if now < forward {
 			continue
 		}
-		if now != last {
-			fmt.Fprintf(&b, "%s\n", cmp.Or(marks[now], "zero_grad"))
-			last = now
+		if name := marks[now]; name != "" && name != last {
+			fmt.Fprintf(&b, "%s\n", name)
+			last = name
 		}
 		module := ""
 		if frames := tr.Stacks.Frames(e.Stack); len(frames) > 0 {
