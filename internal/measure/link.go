@@ -82,6 +82,9 @@ func (w *process) receive() ([]byte, error) {
 	for {
 		part, err := w.lines.ReadSlice('\n')
 		line = append(line, part...)
+		if errors.Is(err, io.EOF) {
+			w.endsWithin(killGrace) // until all that it printed has arrived
+		}
 		switch {
 		case err == nil:
 			return line[:len(line)-1], nil
