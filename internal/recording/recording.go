@@ -7,6 +7,7 @@ package recording
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,14 +172,27 @@ func (r *Recording) Top(at, by string, n int) (*report.Top, error) {
 }
 
 // Timeline returns what a picture of the recording needs. Allocations without
-// a category are grouped by the line of the model that made them.
+// a category are grouped by the line of the model that made them, or the module
+// if it was predicted.
 func (r *Recording) Timeline(opts timeline.Options) (*timeline.Timeline, error) {
-	opts.Label = func(id trace.StackID) string {
-		if frame, ok := trace.InnermostModel(r.Stacks.Frames(id)); ok {
-			return fmt.Sprintf("%s:%d %s", frame.File, frame.Line, frame.Name)
-		}
-		return "no stack"
-	}
+	opts.Label = func(id trace.StackID) string { return label(r.Stacks.Frames(id)) }
 	opts.Marks = r.marks()
 	return timeline.Build(r.Trace, r.Lifetimes(), r.Levels(), opts)
+}
+
+// layer is the number of a layer in the name of a module, as in h.3.attn.
+var layer = regexp.MustCompile(`\.\d+(\.|$)`)
+
+// label names the code behind a stack. A prediction knows no lines but modules;
+// those of all layers are one.
+func label(frames []trace.Frame) string {
+	frame, ok := trace.InnermostModel(frames)
+	switch {
+	case !ok:
+		return "no stack"
+	case frame.Line == 0:
+		return layer.ReplaceAllString(frame.Name, ".*$1")
+	default:
+		return fmt.Sprintf("%s:%d %s", frame.File, frame.Line, frame.Name)
+	}
 }

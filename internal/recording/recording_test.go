@@ -149,3 +149,37 @@ func TestReplay(t *testing.T) {
 		t.Errorf("a recording differs from itself: %+v, %v", d, err)
 	}
 }
+
+func TestLabel(t *testing.T) {
+	tests := []struct {
+		want   string
+		frames []trace.Frame
+	}{
+		{"no stack", nil},
+		{"no stack", []trace.Frame{{File: "torch/nn/modules/linear.py", Line: 134, Name: "forward"}}},
+		{"model.py:20 forward", []trace.Frame{{File: "torch/nn/modules/linear.py", Line: 134, Name: "forward"}, {File: "model.py", Line: 20, Name: "forward"}}},
+		{"transformer.h.*.attn.c_attn", []trace.Frame{{File: "GPT2LMHeadModel", Name: "transformer.h.11.attn.c_attn"}}},
+		{"layers.*", []trace.Frame{{File: "Model", Name: "layers.3"}}},
+	}
+	for _, test := range tests {
+		if got := label(test.frames); got != test.want {
+			t.Errorf("label(%v) = %q, want %q", test.frames, got, test.want)
+		}
+	}
+}
+
+// A snapshot from anywhere has no marks but the optimizer's; its stacks tell
+// the passes.
+func TestPhases(t *testing.T) {
+	tl, err := open(t).Timeline(timeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := make(map[string]int)
+	for _, s := range tl.Spans {
+		count[s.Name]++
+	}
+	if count[trace.ForwardMark] != 7 || count[trace.BackwardMark] != 6 || count["Optimizer.step#AdamW.step"] != 6 {
+		t.Errorf("phases %v; six steps and a forward pass that ran out of memory were recorded", count)
+	}
+}

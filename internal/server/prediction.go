@@ -97,7 +97,7 @@ func (s *Server) writePrediction(w *workload.Workload, card *gpu.Card) (none sna
 		u.Abort()
 		return none, err
 	}
-	return u.Commit(fmt.Sprintf("%s on an %s, predicted", w.Name(), card.Name), snapshotstore.Predicted)
+	return u.Commit(fmt.Sprintf("%s, batch %d, on an %s", w.Name(), w.Batch, card.Name), snapshotstore.Predicted)
 }
 
 // curvePoints is how many batches a curve looks at; memory is nearly a line.
