@@ -27,6 +27,7 @@ export default defineConfig({
           expect: { poll: { timeout: 20_000 } },
         },
       },
+      { test: { name: 'bench', include: ['test/bench/timeline.ts'], testTimeout: 600_000, hookTimeout: 60_000 } },
       { test: { name: 'screenshots', include: ['test/screenshots.ts'], testTimeout: 300_000, hookTimeout: 60_000 } },
     ],
   },

@@ -61,12 +61,12 @@ function Differences({ compare, stage }: { compare: Compare; stage: Stage }) {
           <li key={`${d.predicted.event} ${d.measured.event}`}>
             <button
               type="button"
-              className="grid w-full grid-cols-[6rem_9rem_9rem_minmax(0,1fr)] gap-3 rounded px-2 py-1 text-left hover:bg-raised"
+              className="grid w-full grid-cols-[4rem_minmax(0,1fr)] sm:grid-cols-[5rem_15rem_15rem_minmax(0,1fr)] gap-3 rounded px-2 py-1 text-left hover:bg-raised"
               onClick={() => stage.goTo(d.predicted.event, 1 / 16)}
             >
               <span className="font-mono text-muted">{formatCount(d.predicted.event)}</span>
-              <span>here {changeOf(d.predicted)}</span>
-              <span className="text-warn-text">there {changeOf(d.measured)}</span>
+              <span>here {firstOf(d.predicted)}</span>
+              <span className="text-warn-text">there {firstOf(d.measured)}</span>
               <span className="truncate font-mono text-muted">
                 {d.model_frame ? `${d.model_frame.function} ${d.model_frame.file}:${d.model_frame.line}` : ''}
               </span>
@@ -79,6 +79,8 @@ function Differences({ compare, stage }: { compare: Compare; stage: Stage }) {
   );
 }
 
-function changeOf({ bytes, count }: { bytes: number; count: number }): string {
-  return count === 0 ? 'nothing' : `${bytes >= 0 ? '+' : ''}${formatBytes(bytes)} in ${formatCount(count)}`;
+/** firstOf names the first request that the other does not make; how many there are says how long the two differ. */
+function firstOf({ count, requests }: Compare['differences'][number]['predicted']): string {
+  const first = requests[0];
+  return first ? `${first.action} ${formatBytes(first.bytes)}, ${formatCount(count)} in all` : 'nothing';
 }

@@ -34,7 +34,7 @@ export function Toolbar({ stage, act, search, finds, detail, onDetail, byStack, 
           onChange={(event) => onByStack(event.target.value === 'line')}
         >
           <option value="category">by category</option>
-          <option value="line">by line of code</option>
+          <option value="line">by line or module</option>
         </select>
       </label>
       <label
