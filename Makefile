@@ -47,10 +47,10 @@ unit: venv build ## Run the tests alone, with the race detector
 	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race -timeout 30m ./...
 	cd bench/gpu && '$(MEMORYMARK_TEST_PYTHON)' -m unittest --quiet
 
-page: web browser ## Check the page: types, lint, unit tests, then the built binary in a real browser
+page: web browser venv ## Check the page: types, lint, unit tests, then the built binary in a real browser
 	cd web && $(NPM) run --silent check && $(NPM) test --silent
 	$(MAKE) --no-print-directory build
-	cd web && CHROMIUM='$(CHROMIUM)' MEMORYMARK_BIN='$(abspath $(BIN))' $(NPM) run --silent test:browser
+	cd web && CHROMIUM='$(CHROMIUM)' MEMORYMARK_BIN='$(abspath $(BIN))' MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(NPM) run --silent test:browser
 
 # Debian's Chromium; elsewhere CHROMIUM names one.
 browser:

@@ -25,7 +25,7 @@ export default function HistoryPage() {
   return (
     <>
       <PageTitle title="History">Every analysis that was asked for, measured or kept, newest first.</PageTitle>
-      <search className="mb-5 grid gap-4 sm:grid-cols-[minmax(0,1fr)_10rem_10rem]">
+      <search className="mb-5 grid gap-4 grid-cols-2 sm:grid-cols-[minmax(0,1fr)_10rem_10rem] [&>:first-child]:col-span-2 sm:[&>:first-child]:col-span-1">
         <TextInput label="Find" placeholder="model, card, precision, optimizer" value={filter.q ?? ''} onChange={(q) => choose({ q })} />
         <SelectInput label="State" options={states} value={filter.state ?? ''} onChange={(state) => choose({ state })} />
         <SelectInput label="Evidence" options={engines} value={filter.engine ?? ''} onChange={(engine) => choose({ engine })} />

@@ -31,15 +31,17 @@ export function HistoryRow({ analysis, onFailure }: { analysis: Analysis; onFail
 
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3 sm:px-5">
-      <Link href={`/history/${analysis.id}`} className="min-w-0 flex-1 basis-60 rounded hover:text-accent-text">
+      <Link href={`/history/${analysis.id}`} className="min-w-0 flex-1 basis-full rounded hover:text-accent-text sm:basis-60">
         <span className="block truncate font-medium">
           {title} <span className="font-normal text-muted">on {card?.name ?? analysis.gpu}</span>
         </span>
         <span className="block truncate text-xs text-muted">{settingsOf(analysis)}</span>
       </Link>
-      <span className="text-xs text-muted">{analysis.engine}</span>
-      <StateBadge state={analysis.state} />
-      <time dateTime={analysis.queued} className="text-xs text-muted">
+      <span className="w-16 text-xs text-muted">{analysis.engine}</span>
+      <span className="w-20">
+        <StateBadge state={analysis.state} />
+      </span>
+      <time dateTime={analysis.queued} className="w-28 text-xs text-muted">
         {moment(analysis.queued)}
       </time>
       <span className="flex gap-1">

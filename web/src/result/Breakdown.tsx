@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { Link } from 'wouter';
 import type { Answer, Prediction, Schemas, Workload } from '../api/client';
 import { usePrediction } from '../api/queries';
 import { bytes, count } from '../format';
@@ -7,6 +8,7 @@ import { Evidence } from '../ui/Evidence';
 import { Skeleton } from '../ui/Loading';
 import { Panel } from '../ui/Panel';
 import { Tabs } from '../ui/Tabs';
+import { addressOf } from '../workload/address';
 import { batchesOf } from './batches';
 
 type Cause = Exclude<keyof Schemas['PredictBreakdown'], 'total'>;
@@ -30,7 +32,8 @@ export function Breakdown({ workload, answer }: { workload: Workload; answer?: A
   const batches = answer ? batchesOf(answer) : [];
   const [chosen, setChosen] = useState<string>('today');
   const batch = batches.find(({ name }) => name === chosen)?.size;
-  const { data } = usePrediction(batch ? { ...workload, batch } : workload);
+  const shown = batch ? { ...workload, batch } : workload;
+  const { data } = usePrediction(shown);
   return (
     <Panel title="Where the memory goes at the peak" aside={<Evidence engine="predicted" errors={data?.accuracy?.allocated} />}>
       {batches.length > 1 && (
@@ -44,7 +47,14 @@ export function Breakdown({ workload, answer }: { workload: Workload; answer?: A
       {data ? (
         <div className="mt-5 grid gap-8 lg:grid-cols-2">
           <Causes prediction={data} />
-          <Modules prediction={data} />
+          <div>
+            <Modules prediction={data} />
+            <p className="mt-4 text-sm">
+              <Link href={`/timeline?${addressOf({ workload: shown })}`} className="text-accent-text underline underline-offset-4">
+                See it over time
+              </Link>
+            </p>
+          </div>
         </div>
       ) : (
         <Skeleton className="mt-5 h-64" />

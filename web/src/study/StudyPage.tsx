@@ -80,7 +80,7 @@ export default function StudyPage() {
             }
           >
             <PeakTable grid={grid} rows={each.rows} names={names} />
-            {card && <p className="mt-4 text-xs text-muted">Red does not fit {card.name}, {bytes(card.memory.bytes)}; the figure is what it would take.</p>}
+            {card && each.rows.some(({ prediction }) => prediction.out_of_memory) && <p className="mt-4 text-xs text-muted">Red does not fit {card.name}, {bytes(card.memory.bytes)}; the figure is what it would take.</p>}
           </Panel>
           {grid.contexts.length > 1 && grid.parts.includes('training') && <PeakChart grid={grid} rows={each.rows} names={names} />}
           <Panel title="On the command line">

@@ -15,21 +15,11 @@ export interface Program {
 }
 
 /** serve starts memorymark serve with a data folder of its own. */
-export async function serve(options: { listen?: string; data?: string; args?: string[] } = {}): Promise<Program> {
+export async function serve(options: { listen?: string; data?: string } = {}): Promise<Program> {
   const data = options.data ?? mkdtempSync(join(tmpdir(), 'memorymark-page-'));
-  const args = ['serve', '--listen', options.listen ?? '127.0.0.1:0', '--data', data, ...(options.args ?? [])];
-  const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-  const complaints: string[] = [];
-  child.stderr.on('data', (text) => complaints.push(String(text)));
-  const url = await new Promise<string>((found, failed) => {
-    child.on('error', (error) => failed(new Error(`${binary} does not start, build it with make build: ${error.message}`)));
-    child.on('exit', (code) => failed(new Error(`${args.join(' ')} ended with ${code}: ${complaints.join('')}`)));
-    createInterface(child.stdout).once('line', (line) => {
-      const address = /https?:\S+/.exec(line)?.[0]; // MemoryMark is at http://…
-      if (address) found(address);
-      else failed(new Error(`no address in ${line}`));
-    });
-  });
+  const { child, line } = await start(['serve', '--listen', options.listen ?? '127.0.0.1:0', '--data', data]);
+  const url = /https?:\S+/.exec(line)?.[0]; // MemoryMark is at http://…
+  if (!url) throw new Error(`no address in ${line}`);
   return {
     url,
     stop: async () => {
@@ -39,7 +29,26 @@ export async function serve(options: { listen?: string; data?: string; args?: st
   };
 }
 
-export async function stop(child: ChildProcess): Promise<void> {
+/** work starts memorymark worker for a server. */
+export async function work(server: Program, args: string[]): Promise<{ stop(): Promise<void> }> {
+  const { child } = await start(['worker', '--join', server.url, '--drain-timeout', '1s', ...args]);
+  return { stop: () => stop(child) };
+}
+
+// start runs a command until its first line says that it is ready.
+async function start(args: string[]): Promise<{ child: ChildProcess; line: string }> {
+  const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const complaints: string[] = [];
+  child.stderr.on('data', (text) => complaints.push(String(text)));
+  const line = await new Promise<string>((found, failed) => {
+    child.on('error', (error) => failed(new Error(`${binary} does not start, build it with make build: ${error.message}`)));
+    child.on('exit', (code) => failed(new Error(`${args.join(' ')} ended with ${code}: ${complaints.join('')}`)));
+    createInterface(child.stdout).once('line', found);
+  });
+  return { child, line };
+}
+
+async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.removeAllListeners('exit');
   const ended = new Promise((done) => child.once('exit', done));
