@@ -10,6 +10,7 @@ var libraries = []string{
 	"lightning", "lightning_fabric", "pytorch_lightning", "deepspeed", "megatron", "apex",
 	"transformer_engine", "flash_attn", "xformers", "bitsandbytes", "composer", "fairscale",
 	"site-packages", "dist-packages", "importlib", "multiprocessing", "concurrent",
+	"memorymark_worker", // what runs the steps that MemoryMark measures
 }
 
 // IsNative reports whether a frame is C++ and not Python.

@@ -30,6 +30,7 @@ func TestInnermost(t *testing.T) {
 		{"installed", []string{"/usr/lib/python3/dist-packages/torch/x.py", "/env/lib/python3.12/site-packages/foo/a.py", "/home/me/torchlike/a.py"}, "/env/lib/python3.12/site-packages/foo/a.py", "/home/me/torchlike/a.py"},
 		{"windows", []string{`C:\env\Lib\site-packages\torch\nn\functional.py`, `C:\me\train.py`}, `C:\me\train.py`, `C:\me\train.py`},
 		{"compiled", []string{"/tmp/torchinductor_me/cc/ccc7367fkbqvzj6snwggpazhb7gzdkn6l2jt26jfayaom7mdsxph.py", "train.py"}, "train.py", "train.py"},
+		{"measured", []string{"torch/optim/adam.py", "/cache/worker-1/memorymark_worker/probe.py", "<string>"}, "torch/optim/adam.py", ""},
 		{"interpreter", []string{"<frozen runpy>", "<string>"}, "", ""},
 		{"notebook", []string{"torch/x.py", "<ipython-input-3-ab>"}, "<ipython-input-3-ab>", "<ipython-input-3-ab>"},
 		{"C++", []string{"??", "/src/aten/Native.cpp", "libtorch.so.2", "me/train.py"}, "me/train.py", "me/train.py"},
