@@ -1,22 +1,7 @@
-/** Numbers as people read them. Memory is in IEC units, like everywhere in MemoryMark. */
+/** Numbers as people read them, beside those of the whole page. */
 
-const units: [string, number][] = [
-  ['TiB', 1024 ** 4],
-  ['GiB', 1024 ** 3],
-  ['MiB', 1024 ** 2],
-  ['KiB', 1024],
-];
-
-export function formatBytes(n: number): string {
-  const sign = n < 0 ? '−' : '';
-  const size = Math.abs(n);
-  for (const [name, unit] of units) if (size >= unit) return `${sign}${(size / unit).toFixed(2)} ${name}`;
-  return `${sign}${size} B`;
-}
-
-export function formatCount(n: number): string {
-  return n.toLocaleString('en-US');
-}
+export { bytes as formatBytes, count as formatCount } from '../format';
+import { count } from '../format';
 
 function trim(v: number): string {
   return String(Number(v.toFixed(3)));
@@ -35,5 +20,5 @@ export function formatAddress(address: number): string {
 
 /** formatMoment names the moment after an event. */
 export function formatMoment(event: number): string {
-  return event < 0 ? 'before the first event' : `event ${formatCount(event)}`;
+  return event < 0 ? 'before the first event' : `event ${count(event)}`;
 }

@@ -22,7 +22,6 @@ export interface RendererEvents {
 
 export class Renderer {
   shot: Shot | null = null;
-  millis = 0; // what the last picture took in the worker
   private readonly worker = new Worker(new URL('./scene.worker.ts', import.meta.url), { type: 'module' });
   private busy = false;
   private next: Look | null = null;
@@ -91,11 +90,10 @@ export class Renderer {
     }
   }
 
-  private show({ bitmap, view, under, found, millis }: Extract<FromWorker, { kind: 'picture' }>) {
+  private show({ bitmap, view, under, found }: Extract<FromWorker, { kind: 'picture' }>) {
     if (bitmap) {
       this.shot?.bitmap.close();
       this.shot = { bitmap, view };
-      this.millis = millis;
     }
     this.busy = false;
     const next = this.next;

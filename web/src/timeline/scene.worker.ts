@@ -13,7 +13,7 @@ export type ToWorker =
 export type FromWorker =
   | { kind: 'loaded'; slot: 'whole' | 'window'; serial: number; summary: Summary }
   | { kind: 'failed'; slot: 'whole' | 'window'; serial: number; problem: string }
-  | { kind: 'picture'; bitmap: ImageBitmap | null; view: View; under: Under | null; found: number; millis: number }
+  | { kind: 'picture'; bitmap: ImageBitmap | null; view: View; under: Under | null; found: number }
   | { kind: 'live'; serial: number; shapes: Under[] };
 
 const scene = new Scene();
@@ -68,7 +68,6 @@ function problemOf(body: unknown, status: number): string {
 }
 
 function draw(look: Look) {
-  const start = performance.now();
   const { pixels, under, found } = scene.look(look);
   let bitmap: ImageBitmap | null = null;
   if (pixels) {
@@ -77,6 +76,5 @@ function draw(look: Look) {
     canvas.getContext('2d')!.putImageData(new ImageData(bytes, look.width, look.height), 0, 0);
     bitmap = canvas.transferToImageBitmap();
   }
-  const millis = performance.now() - start;
-  post({ kind: 'picture', bitmap, view: look.view, under, found, millis }, bitmap ? [bitmap] : []);
+  post({ kind: 'picture', bitmap, view: look.view, under, found }, bitmap ? [bitmap] : []);
 }

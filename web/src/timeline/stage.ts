@@ -22,7 +22,6 @@ export interface StageState {
   pointer: { x: number; y: number; width: number } | null; // where it was when that was found, in CSS pixels of a plot so wide
   found: number; // of what is drawn one by one, -1 without a search
   cursor: number | null; // an event, -1 for before the first
-  shown: View | null; // once the view has come to rest
   drawn: number; // allocations drawn one by one
   present: number; // allocations that there are in the same window
 }
@@ -31,7 +30,7 @@ const restMillis = 120; // a view that did not move for so long is worth a finer
 const glideMillis = 180;
 
 export class Stage {
-  state: StageState = { whole: null, problem: '', hovered: null, pointer: null, found: -1, cursor: null, shown: null, drawn: 0, present: 0 };
+  state: StageState = { whole: null, problem: '', hovered: null, pointer: null, found: -1, cursor: null, drawn: 0, present: 0 };
   view: View = { x0: 0, x1: 1, y0: 0, y1: 1 };
   world: World = { x: 1, y: 1 };
 
@@ -102,7 +101,7 @@ export class Stage {
     this.source = source;
     this.wanted = null;
     this.fine = null;
-    if (!keepView) this.set({ whole: null, problem: '', cursor: null, shown: null });
+    if (!keepView) this.set({ whole: null, problem: '', cursor: null });
     this.renderer?.dropWindow();
     this.renderer?.load('whole', source(wholeWindow(events, this.pixels())));
   }
@@ -260,7 +259,6 @@ export class Stage {
   private rest() {
     clearTimeout(this.restTimer);
     this.restTimer = window.setTimeout(() => {
-      this.set({ shown: this.view });
       this.count();
       const wanted = windowFor(this.world, this.view, this.pixels());
       if (!wanted || sameWindow(wanted, this.wanted)) return;
