@@ -1,6 +1,6 @@
-// Pictures of every page for the documentation, and to be looked at: wide and
-// dark, wide and light, and as narrow as a phone. PAGES chooses some by name,
-// INTO another folder.
+// Pictures of every page, to be looked at: wide and dark, wide and light, and as
+// narrow as a phone. Those that the documentation keeps go there. PAGES chooses
+// some by name.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Browser } from 'playwright-core';
@@ -8,7 +8,9 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { openBrowser, type Program, serve } from './browser/program';
 import { shots } from './shots';
 
-const into = resolve(process.env.INTO ?? join(import.meta.dirname, '../../docs/images'));
+const root = resolve(import.meta.dirname, '../..');
+const kept = ['analyze-dark', 'analyze-light', 'analyze-phone', 'cards-dark', 'settings-dark', 'timeline-dark'];
+const folderOf = (picture: string) => join(root, kept.includes(picture) ? 'docs/images' : 'build/screenshots');
 const chosen = process.env.PAGES?.split(',');
 const looks = [
   { name: 'dark', theme: 'dark', width: 1440, height: 1000 },
@@ -20,7 +22,7 @@ let program: Program;
 let browser: Browser;
 
 beforeAll(async () => {
-  mkdirSync(into, { recursive: true });
+  mkdirSync(join(root, 'build/screenshots'), { recursive: true });
   [program, browser] = await Promise.all([serve(), openBrowser()]);
 });
 
@@ -36,7 +38,8 @@ for (const shot of shots.filter(({ name }) => !chosen || chosen.includes(name)))
     const page = await context.newPage();
     await page.goto(program.url + shot.path);
     await shot.ready(page, program.url);
-    await page.screenshot({ path: join(into, `page-${shot.name}-${name}.png`), fullPage: !shot.onlyWindow });
+    const picture = `${shot.name}-${name}`;
+    await page.screenshot({ path: join(folderOf(picture), `page-${picture}.png`), fullPage: !shot.onlyWindow });
     await context.close();
   });
 }
