@@ -28,7 +28,7 @@ CHROMIUM ?= /usr/bin/chromium
 .PHONY: help build web test unit page browser venv lint fmt bench endurance test-gpu bench-gpu fuzz golden accuracy run release clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the static binary build/memorymark, with the page if it was built
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/memorymark
@@ -87,6 +87,9 @@ endurance: ## Kill a server 50 times under load and compare what it accepted wit
 
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-report: venv build ## Compare with PyTorch's tracker and with pickle, load the API, and write docs/benchmarks.md
+	'$(MEMORYMARK_TEST_PYTHON)' bench/report.py --memorymark $(BIN)
 
 test-gpu: ## Run real steps on this machine's GPU; a machine without Go takes build/gpu.test along
 	@if command -v $(GO) > /dev/null; then CGO_ENABLED=0 $(GO) test -c -o build/gpu.test ./internal/analysis; fi
