@@ -7,7 +7,7 @@ TOOL    := $(GO) tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 LDFLAGS := -s -w -X memorymark/internal/cli.version=$(VERSION) -X memorymark/internal/cli.commit=$(COMMIT)
-ARGS    ?= snapshot info examples/gpt2_oom.pickle.xz
+ARGS    ?= serve
 FUZZTIME ?= 30s
 NPM     ?= npm
 
@@ -25,7 +25,7 @@ WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.j
 CHROMIUM ?= /usr/bin/chromium
 
 .DEFAULT_GOAL := help
-.PHONY: help build web test unit page browser venv lint fmt bench endurance test-gpu bench-gpu fuzz golden accuracy run release clean
+.PHONY: help build web test unit page browser venv lint fmt bench endurance test-gpu bench-gpu fuzz golden accuracy run pictures release clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -112,8 +112,13 @@ golden: ## Rewrite the expected outputs of the tests; read the diff
 accuracy: ## Predict the truth again and rewrite docs/accuracy.md and what the binary states
 	$(GO) test ./internal/predict -run '^TestAccuracy$$' -update
 
-run: build ## Build, then run with ARGS
+run: ## Build, with the page where there is Node.js, and serve; ARGS='predict bert' runs something else
+	@if command -v $(NPM) > /dev/null; then $(MAKE) --no-print-directory web; fi
+	@$(MAKE) --no-print-directory build
 	$(BIN) $(ARGS)
+
+pictures: web build ## Take the README's pictures of the real program again
+	CHROMIUM='$(CHROMIUM)' MEMORYMARK_BIN='$(abspath $(BIN))' node web/test/readme.mjs
 
 release: web ## Build the archives for Linux and macOS into build/release, with checksums and bills of materials
 	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release
