@@ -199,7 +199,8 @@ type Line struct {
 
 // MemoryLine returns how the peak of forward and backward grows with the batch
 // from the given one to twice that, once the process has settled; nil if no
-// memory would be enough.
+// memory would be enough, and where it does not grow: small batches of large
+// models peak in the gradients of parameters.
 func (r *Runner) MemoryLine(batch int64) (*Line, error) {
 	var peaks [2]int64
 	for i, at := range []int64{batch, 2 * batch} {
@@ -215,6 +216,9 @@ func (r *Runner) MemoryLine(batch int64) (*Line, error) {
 		peaks[i] = c.Stages[1].PeakAllocated
 	}
 	slope := (peaks[1] - peaks[0]) / batch
+	if slope <= 0 {
+		return nil, nil //nolint:nilnil // no line, and nothing wrong
+	}
 	return &Line{Fixed: bytesize.Bytes(peaks[0] - slope*batch), PerSample: bytesize.Bytes(slope)}, nil
 }
 

@@ -26,6 +26,7 @@ func (s *Server) apiConfig() huma.Config {
 	c.Info.Description = "Where GPU memory goes when a network trains, the largest batch that really trains, and what would change it."
 	c.DocsPath, c.SchemasPath, c.OpenAPIPath, c.CreateHooks = "", "", "", nil
 	c.RejectUnknownQueryParameters = true // somebody meant something by it
+	c.Transformers = append(c.Transformers, sayHowToSendJSON)
 	c.Components.Schemas = huma.NewMapRegistry(schemaPrefix, schemaName)
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[workload.Config](), reflect.TypeFor[map[string]any]())
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[workload.Workload](), reflect.TypeFor[draft]())
@@ -34,6 +35,15 @@ func (s *Server) apiConfig() huma.Config {
 		"token": {Type: "http", Scheme: "bearer", Description: "Needed beyond loopback: memorymark token create NAME"},
 	}
 	return c
+}
+
+// sayHowToSendJSON says what to do where a body is of no type that is read: what
+// curl -d sends, for one.
+func sayHowToSendJSON(_ huma.Context, _ string, body any) (any, error) {
+	if p, ok := body.(*huma.ErrorModel); ok && p.Status == http.StatusUnsupportedMediaType {
+		p.Detail, p.Errors = "the body must be JSON and say so, with Content-Type: application/json; curl --json does", nil
+	}
+	return body, nil
 }
 
 // schemaName names schemas of other rooms after their room too: there is a

@@ -104,6 +104,23 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// What curl -d sends is refused with what to do about it.
+func TestBodyOfNoType(t *testing.T) {
+	c := start(t)
+	r, err := c.http.Post(c.base+"/v1/predictions", "application/x-www-form-urlencoded", strings.NewReader(`{"model":"bert"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var p huma.ErrorModel
+	if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
+		t.Fatal(err)
+	}
+	if r.StatusCode != http.StatusUnsupportedMediaType || !strings.Contains(p.Detail, "curl --json") {
+		t.Errorf("%s: %+v", r.Status, p)
+	}
+}
+
 func TestCatalogs(t *testing.T) {
 	c := start(t, card(t, "l4"))
 	cards := into[Cards](t, c.get("/v1/gpus"), http.StatusOK)
