@@ -36,9 +36,11 @@ build: ## Build the static binary build/memorymark, with the page if it was buil
 web: $(WEB_MADE) ## Build the page into web/dist, which the next build embeds
 	cd web && $(NPM) run --silent build
 
+# Not "npm ci": it refuses a lock file that lacks the packages of other
+# platforms, which a registry may not have. The versions are the lock file's.
 $(WEB_MADE): web/package-lock.json
 	@command -v $(NPM) >/dev/null || { echo 'The page is built with Node.js 20 or newer and its npm; install them, or set NPM.'; exit 1; }
-	cd web && $(NPM) ci --prefer-offline
+	cd web && $(NPM) install --no-save --prefer-offline
 	touch $@
 
 test: lint unit page ## Check everything: format, vet, lint, go.mod, tests with -race, build, the page in a browser
