@@ -159,6 +159,9 @@ func (f *serveFlags) answerAndWork(ctx context.Context, s *server.Server, l net.
 // work runs a worker of the server's own.
 func work(ctx context.Context, opts server.Options, slots []worker.Slot, drain time.Duration) error {
 	link, err := opts.Jobs.Link(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil //nolint:nilerr // told to end before it had begun
+	}
 	if err != nil {
 		return err
 	}
