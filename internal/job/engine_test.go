@@ -97,6 +97,22 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// TestListGone lists while the index has yet to hear that a job is gone, as
+// after one that a full queue refused.
+func TestListGone(t *testing.T) {
+	q := openEmbedded(t)
+	j, _, err := q.Submit(t.Context(), Request{Card: "t4", Payload: json.RawMessage("1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := record{Job: *j}
+	gone.ID = newID(q.now()).String()
+	q.index.put(gone)
+	if page, err := q.List(t.Context(), Filter{}); err != nil || page.Total != 1 || len(page.Jobs) != 1 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
 // Workers come by HTTP, through one port that is also the server's.
 func TestJoinByHTTP(t *testing.T) {
 	q := openForWorkers(t)

@@ -57,7 +57,8 @@ func (q *Queue) List(ctx context.Context, f Filter) (*Page, error) {
 		}
 		j, err := q.Get(ctx, id.String())
 		if errors.Is(err, ErrNotFound) {
-			continue // deleted meanwhile
+			p.Total-- // it is gone, and the index has yet to hear of it
+			continue
 		}
 		if err != nil {
 			return nil, err
