@@ -55,7 +55,7 @@ type predictedEdge struct {
 const islandReach = 24
 
 func (e *predictedEdge) predict(w *workload.Workload, card *gpu.Card, multipleOf int64) {
-	run, unit := predict.NewRunner(underLimit(w, e.limit), card), max(multipleOf, 1)
+	run, unit := predict.NewRunner(w.WithLimit(bytesize.Bytes(e.limit)), card), max(multipleOf, 1)
 	found, err := run.Largest(search.Options{MultipleOf: multipleOf})
 	if err != nil {
 		e.largest = 1 // what cannot be predicted is searched from the bottom
@@ -70,25 +70,25 @@ func (e *predictedEdge) predict(w *workload.Workload, card *gpu.Card, multipleOf
 	}
 }
 
-func underLimit(w *workload.Workload, limit int64) *workload.Workload {
-	limited := *w
-	limited.LimitGiB = float64(limit) / float64(bytesize.GiB)
-	return &limited
-}
-
 // predictedGuide guesses from predictions, put right by what was measured.
 type predictedGuide struct {
 	*bench
 	edges map[int64]predictedEdge // by limit
 }
 
-func newPredictedGuide(b *bench) *predictedGuide {
+// newPredictedGuide takes over what was predicted ahead, if that was for this
+// card and limit.
+func newPredictedGuide(ctx context.Context, b *bench) (*predictedGuide, error) {
 	g := &predictedGuide{bench: b, edges: make(map[int64]predictedEdge)}
 	if a := b.Ahead; a != nil && a.edge.card == b.card.ID && a.edge.limit == b.expect {
-		<-a.done
-		g.edges[b.expect] = a.edge
+		select {
+		case <-a.done:
+			g.edges[b.expect] = a.edge
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	return g
+	return g, nil
 }
 
 // edge predicts where a limit is reached, once.
@@ -122,10 +122,13 @@ func (g *predictedGuide) beyond(edge int64) int64 {
 	return 0
 }
 
+// unlimited is more than any batch takes.
+const unlimited bytesize.Bytes = 1 << 50
+
 // predictedPeak is the predicted peak of a batch, the measured one if there is
 // no prediction.
 func (g *predictedGuide) predictedPeak(batch, measured int64) int64 {
-	s, err := predict.NewRunner(underLimit(g.Workload, 1<<50), g.card).Simulate(batch)
+	s, err := predict.NewRunner(g.Workload.WithLimit(unlimited), g.card).Simulate(batch)
 	if err != nil {
 		return measured
 	}

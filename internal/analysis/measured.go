@@ -90,9 +90,10 @@ type guide interface {
 }
 
 // Measure answers from real steps: the batch that is handed out has survived
-// three of them in a fresh process, and the next one has not.
+// three of them in a fresh process. The next one has not, unless the answer is
+// Bounded.
 func Measure(ctx context.Context, r Request, m Measurement) (*Answer, error) {
-	b, err := newBench(r, m)
+	b, err := newBench(ctx, r, m)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func Measure(ctx context.Context, r Request, m Measurement) (*Answer, error) {
 	return a, nil
 }
 
-func newBench(r Request, m Measurement) (*bench, error) {
+func newBench(ctx context.Context, r Request, m Measurement) (*bench, error) {
 	b := &bench{Request: r, Measurement: m, peaks: make(map[int64]measure.Peaks)}
 	if b.MaxProbes == 0 {
 		b.MaxProbes = DefaultProbes
@@ -130,18 +131,20 @@ func newBench(r Request, m Measurement) (*bench, error) {
 	if err := b.setLimit(d); err != nil {
 		return nil, err
 	}
-	b.guide = &lineGuide{bench: b}
-	if d.Type == "cuda" && m.User == nil {
-		b.guide = newPredictedGuide(b)
+	if d.Type != "cuda" || m.User != nil {
+		b.guide = &lineGuide{bench: b}
+		return b, nil
 	}
-	return b, nil
+	guide, err := newPredictedGuide(ctx, b)
+	b.guide = guide
+	return b, err
 }
 
 // setLimit finds out what the allocator may hold.
 func (b *bench) setLimit(d measure.Device) error {
 	switch {
-	case b.Workload.LimitGiB > 0:
-		b.limit = int64(b.Workload.LimitGiB*float64(bytesize.GiB)) - int64(b.Reserve)
+	case b.Workload.Limit() > 0:
+		b.limit = int64(b.Workload.Limit() - b.Reserve)
 	case d.Type != "cuda":
 		b.limit = d.Total/2 - int64(b.Reserve) // live tensors are not all that a process holds
 	case b.Reserve > 0:
@@ -155,6 +158,9 @@ func (b *bench) setLimit(d measure.Device) error {
 		return fmt.Errorf("nothing is left to train in: of %v, %v are to be kept free", bytesize.Bytes(max(d.Free, d.Total)), b.Reserve)
 	}
 	b.expect = b.limit
+	if d.Type == "cuda" {
+		b.expect = min(b.limit, d.Free) // a limit gives no more than there is
+	}
 	return nil
 }
 
@@ -164,7 +170,7 @@ const roomBeside = 2 << 30
 // Spares is how many processes may open this machine's card ahead of a
 // request's first probes.
 func Spares(r Request) int {
-	if limit := predict.Limit(r.Workload, r.Card) - r.Reserve; r.Workload.LimitGiB > 0 && 2*(limit+roomBeside) <= r.Card.Usable() {
+	if limit := predict.Limit(r.Workload, r.Card) - r.Reserve; r.Workload.Limit() > 0 && 2*(limit+roomBeside) <= r.Card.Usable() {
 		return 2
 	}
 	return 0
@@ -234,9 +240,7 @@ func (b *bench) confirm(ctx context.Context, batch int64) (bool, error) {
 // fails is an error.
 func (b *bench) probe(ctx context.Context, purpose string, p measure.Probe) ([]Probe, error) {
 	p.Workload, p.User, p.Limit = b.Workload, b.User, b.limit
-	for _, batch := range p.Batches[:1] {
-		b.report(Event{Kind: Trying, Batch: batch, Purpose: purpose})
-	}
+	b.report(Event{Kind: Trying, Batch: p.Batches[0], Purpose: purpose})
 	r, err := b.Session.Probe(ctx, p, func(s measure.Progress) {
 		b.report(Event{Kind: StepDone, Batch: s.Batch, Step: s.Step, Allocated: s.Done.PeakAllocated, Reserved: s.Done.PeakReserved, Seconds: s.Done.Seconds, Purpose: purpose})
 	})

@@ -125,7 +125,7 @@ func (b *bench) addPredictions(a *Answer) {
 	}
 	a.Predicted = f
 	if b.Changes {
-		p := &planner{Request: b.Request, w: underLimit(b.Workload, b.expect)}
+		p := &planner{Request: b.Request, w: b.Workload.WithLimit(bytesize.Bytes(b.expect))}
 		p.Card = b.card
 		a.Changes = p.single()
 	}

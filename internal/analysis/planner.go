@@ -19,13 +19,12 @@ type planner struct {
 }
 
 func newPlanner(r Request) (*planner, error) {
-	w := *r.Workload
-	limit := predict.Limit(&w, r.Card) - r.Reserve
+	limit := predict.Limit(r.Workload, r.Card) - r.Reserve
 	if limit <= 0 {
 		return nil, &TooSmallError{Card: r.Card, Limit: max(limit, 0), Largest: predict.Part{Name: "what is to be kept free", Bytes: r.Reserve}}
 	}
-	w.LimitGiB = float64(limit) / float64(bytesize.GiB)
-	p := &planner{Request: r, w: &w, run: predict.NewRunner(&w, r.Card)}
+	w := r.Workload.WithLimit(limit)
+	p := &planner{Request: r, w: w, run: predict.NewRunner(w, r.Card)}
 	if p.HoursPerYear == 0 {
 		p.HoursPerYear = DefaultHours
 	}

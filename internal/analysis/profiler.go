@@ -2,16 +2,12 @@ package analysis
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
-	"memorymark/internal/snapshot"
 	"memorymark/internal/study"
 	"memorymark/internal/trace"
 )
@@ -22,10 +18,6 @@ type Profiler struct {
 	Progress func(measure.Progress) // called after each step; may be nil
 }
 
-// recordedEntries is how much a recording may hold: some hundred megabytes,
-// thirty steps of the largest model that is studied.
-const recordedEntries = 2_000_000
-
 // profileTimed are the steps that are timed after those that are recorded,
 // which recording slows down.
 const profileTimed = 6
@@ -35,17 +27,17 @@ func (*Profiler) Engine() string { return study.Measured }
 
 // Profile implements study.Profiler.
 func (p *Profiler) Profile(ctx context.Context, c study.Cell) (*study.Profile, error) {
-	folder, err := os.MkdirTemp("", "memorymark-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
 	probe := measure.Probe{
 		Workload: c.Workload, Batches: []int64{c.Workload.Batch}, Steps: c.Steps, Warmup: c.Warmup, Timed: profileTimed,
-		Limit: int64(c.Workload.LimitGiB * float64(bytesize.GiB)),
+		Limit: int64(c.Workload.Limit()),
 	}
 	if p.Session.Device.Type == "cuda" {
-		probe.Record = &measure.Record{Path: filepath.Join(folder, "snapshot.pickle"), Scope: measure.StepsOnly, MaxEntries: recordedEntries}
+		record, remove, err := scratchRecord(measure.StepsOnly, "snapshot.pickle", studyEntries)
+		if err != nil {
+			return nil, err
+		}
+		defer remove()
+		probe.Record = record
 	}
 	report, err := p.Session.Probe(ctx, probe, p.Progress)
 	if err != nil {
@@ -97,21 +89,4 @@ func (p *Profiler) provenance() study.Provenance {
 		GPU: d.Name, GPUMemory: bytesize.Bytes(d.Total), PyTorch: v.Torch, CUDA: d.CUDA, Python: v.Python,
 		Settings: os.Getenv("PYTORCH_CUDA_ALLOC_CONF"), Time: &now,
 	}
-}
-
-// readRecording reads the device with the most events of a recording.
-func readRecording(path string) (*trace.Trace, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	s, err := snapshot.Read(f, snapshot.Limits{})
-	if err != nil {
-		return nil, fmt.Errorf("read the recording: %w", err)
-	}
-	if len(s.Devices) == 0 {
-		return nil, fmt.Errorf("the recording holds no device")
-	}
-	return slices.MaxFunc(s.Devices, func(a, b *trace.Trace) int { return len(a.Events) - len(b.Events) }), nil
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 
-	"memorymark/internal/bytesize"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
 	"memorymark/internal/trace"
@@ -48,7 +46,7 @@ func (v *validator) check() Check {
 // what runs.
 func (v *validator) probe(ctx context.Context, w *workload.Workload, p measure.Probe) (*measure.Outcome, error) {
 	p.Workload, p.User, p.Batches = w, v.User, []int64{w.Batch}
-	p.Limit = int64(w.LimitGiB * float64(bytesize.GiB))
+	p.Limit = int64(w.Limit())
 	r, err := v.Session.Probe(ctx, p, func(s measure.Progress) {
 		if v.Progress != nil {
 			v.Progress(Event{Kind: StepDone, Batch: s.Batch, Step: s.Step, Allocated: s.Done.PeakAllocated, Reserved: s.Done.PeakReserved, Seconds: s.Done.Seconds})
@@ -116,7 +114,7 @@ func inPhase(w *workload.Workload, phase workload.Phase) *workload.Workload {
 func predictedRatio(w *workload.Workload, d measure.Device) float64 {
 	var peaks [2]float64
 	for i, phase := range []workload.Phase{workload.Infer, workload.Backward} {
-		s, err := predict.Simulate(underLimit(inPhase(w, phase), 1<<50), cardOf(d))
+		s, err := predict.Simulate(inPhase(w, phase).WithLimit(unlimited), cardOf(d))
 		if err != nil {
 			return 0
 		}
@@ -201,21 +199,20 @@ func ValidatePrediction(ctx context.Context, w *workload.Workload, m Measurement
 	}
 	v := &validator{m, w}
 	c := &PredictionCheck{Check: v.check()}
-	folder, err := os.MkdirTemp("", "memorymark-")
+	record, remove, err := scratchRecord(measure.WholeProcess, "snapshot.pickle", studyEntries)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	if path == "" {
-		path = filepath.Join(folder, "snapshot.pickle")
-	} else if path, err = filepath.Abs(path); err != nil {
-		return nil, err
+	defer remove()
+	if path != "" {
+		if record.Path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
 	}
-	record := &measure.Record{Path: path, Scope: measure.WholeProcess, MaxEntries: recordedEntries}
 	if _, err := v.probe(ctx, w, measure.Probe{Steps: confirmSteps, Record: record}); err != nil {
 		return nil, err
 	}
-	if c.Measured, err = readRecording(path); err != nil {
+	if c.Measured, err = readRecording(record.Path); err != nil {
 		return nil, err
 	}
 	s, err := predict.Simulate(w, cardOf(m.Session.Device))

@@ -3,13 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"memorymark/internal/analysis"
-	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
 	"memorymark/internal/job"
 	"memorymark/internal/measure"
@@ -65,31 +61,15 @@ func (m measurer) run(ctx context.Context, payload json.RawMessage, progress fun
 	return json.Marshal(a)
 }
 
-// recordedEvents is how much a recording may hold: some tens of megabytes.
-const recordedEvents = 200_000
-
 // record records the steps of a batch and uploads them. It returns nothing
 // where that cannot be done: the answer is worth having without.
 func (m measurer) record(ctx context.Context, s *measure.Session, r analysis.Request, batch int64) (id string, err error) {
 	if m.upload == nil || s.Device.Type != "cuda" {
 		return "", nil
 	}
-	folder, err := os.MkdirTemp("", "memorymark-")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	path := filepath.Join(folder, fmt.Sprintf("%s-batch-%d.pickle", r.Workload.Name(), batch))
-	report, err := s.Probe(ctx, measure.Probe{
-		Workload: r.Workload, Batches: []int64{batch}, Steps: 2, Limit: int64(r.Workload.LimitGiB * float64(bytesize.GiB)),
-		Record: &measure.Record{Path: path, Scope: measure.WholeProcess, MaxEntries: recordedEvents},
-	}, nil)
-	if err != nil {
-		return "", err
-	}
-	o := report.Outcomes[0]
-	if o.Failure != nil {
-		return "", o.Failure
-	}
-	return m.upload.Snapshot(ctx, o.Recording)
+	err = analysis.Record(ctx, r, s, batch, func(path string) error {
+		id, err = m.upload.Snapshot(ctx, path)
+		return err
+	})
+	return id, err
 }

@@ -17,7 +17,6 @@ type Options struct {
 	Python  Python
 	Device  string        // cuda, cuda:1, mps, cpu, or auto for the best there is
 	Timeout time.Duration // of each probe; 0 is DefaultTimeout
-	Folder  string        // that a user's model runs in; "" is the current one
 
 	Workload *workload.Workload // whose model will be probed,
 	User     *UserModel         // or a user's own
@@ -73,7 +72,7 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(o.Python, folder, o.Folder)
+	p, err := startProcess(o.Python, folder)
 	if err != nil {
 		return nil, err
 	}

@@ -18,21 +18,26 @@ type transcribed struct {
 	to io.Writer
 }
 
-func (t *transcribed) note(direction string, line []byte) {
+func (t *transcribed) note(direction string, line []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fmt.Fprintf(t.to, "%s %s\n", direction, line)
+	if _, err := fmt.Fprintf(t.to, "%s %s\n", direction, line); err != nil {
+		return fmt.Errorf("write the transcript: %w", err)
+	}
+	return nil
 }
 
 func (t *transcribed) send(line []byte) error {
-	t.note(">", line)
+	if err := t.note(">", line); err != nil {
+		return err
+	}
 	return t.link.send(line)
 }
 
 func (t *transcribed) receive() ([]byte, error) {
 	line, err := t.link.receive()
 	if err == nil {
-		t.note("<", line)
+		err = t.note("<", line)
 	}
 	return line, err
 }

@@ -175,8 +175,8 @@ func (s *Simulation) options(limit bytesize.Bytes) allocator.Options {
 // Limit is the most that the allocator may reserve: the workload's limit, or
 // what the card has beside the context.
 func Limit(w *workload.Workload, card *gpu.Card) bytesize.Bytes {
-	if w.LimitGiB > 0 {
-		return bytesize.Bytes(w.LimitGiB * float64(bytesize.GiB))
+	if limit := w.Limit(); limit > 0 {
+		return limit
 	}
 	return card.Usable()
 }

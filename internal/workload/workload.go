@@ -3,6 +3,8 @@
 // allowed, and nothing of how much memory anything takes.
 package workload
 
+import "memorymark/internal/bytesize"
+
 // Workload is one thing to train. It comes from a Draft, which fills in
 // defaults.
 type Workload struct {
@@ -26,6 +28,19 @@ type Workload struct {
 	ExpandableSegments bool      `json:"expandable_segments"`
 	GPU                string    `json:"gpu,omitempty"`
 	LimitGiB           float64   `json:"limit_gib,omitempty"`
+}
+
+// Limit is the most that the allocator may reserve, 0 if the workload does not
+// say.
+func (w *Workload) Limit() bytesize.Bytes {
+	return bytesize.Bytes(w.LimitGiB * float64(bytesize.GiB))
+}
+
+// WithLimit returns a copy under another limit.
+func (w *Workload) WithLimit(limit bytesize.Bytes) *Workload {
+	limited := *w
+	limited.LimitGiB = float64(limit) / float64(bytesize.GiB)
+	return &limited
 }
 
 // The choices of a workload. The first constant of each is the default.
