@@ -11,7 +11,7 @@ import { MemoryBars } from '../result/MemoryBars';
 import { ResultTable } from '../result/ResultTable';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Skeleton } from '../ui/Loading';
-import { titleOf } from '../workload/subject';
+import { asAsked, titleOf } from '../workload/subject';
 import { parseConfig } from '../workload/ConfigDialog';
 import { type QuestionState, useQuestion } from '../workload/useQuestion';
 import { WorkloadForm } from '../workload/WorkloadForm';
@@ -63,7 +63,7 @@ export function AnalyzePage() {
         {dropped && <ErrorBox problem={dropped} title="This file is no config.json" onDismiss={() => setDropped(undefined)} />}
         {run.problem && <ErrorBox problem={run.problem} title="It did not begin" onDismiss={run.dismiss} />}
         {run.id && <Run id={run.id} watched={run.watched} onClose={run.close} />}
-        {measured && <KeptResult answer={measured} />}
+        {measured && <KeptResult answer={measured} workload={asAsked(run.watched.analysis?.workload ?? {}, models)} />}
         {problem && <h1 className="sr-only">{title}</h1>}
         {problem && <Refusal key={problem.message} problem={problem} />}
         {problem && prediction.data && !prediction.isPlaceholderData && <Breakdown workload={settled.workload} />}
@@ -92,7 +92,7 @@ function Result({ state }: { state: QuestionState }) {
       <Headline answer={answer} />
       <div className="grid gap-6 xl:grid-cols-2">
         <div className="flex min-w-0 flex-col gap-6">
-          <MemoryBars answer={answer} />
+          <MemoryBars answer={answer} workload={settled.workload} />
           <Cost answer={answer} state={state} />
         </div>
         <div className="flex min-w-0 flex-col gap-6">

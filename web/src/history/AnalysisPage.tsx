@@ -38,7 +38,7 @@ export default function AnalysisPage() {
         </Link>
       </p>
       {!analysis.answer && <h1 className="text-2xl font-semibold tracking-tight">{ended(analysis) ? 'No answer' : 'On its way'}</h1>}
-      {analysis.answer && <KeptResult answer={analysis.answer} />}
+      {analysis.answer && <KeptResult answer={analysis.answer} workload={workload} />}
       {analysis.answer && (
         <CopyAs question={{ workload }} answer={analysis.answer} model={models.find((model) => model.id === workload.model)} />
       )}

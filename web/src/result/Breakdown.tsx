@@ -8,7 +8,7 @@ import { Evidence } from '../ui/Evidence';
 import { Skeleton } from '../ui/Loading';
 import { Panel } from '../ui/Panel';
 import { Tabs } from '../ui/Tabs';
-import { addressOf } from '../workload/address';
+import { timelineOf } from '../workload/address';
 import { batchesOf } from './batches';
 
 type Cause = Exclude<keyof Schemas['PredictBreakdown'], 'total'>;
@@ -50,7 +50,7 @@ export function Breakdown({ workload, answer }: { workload: Workload; answer?: A
           <div>
             <Modules prediction={data} />
             <p className="mt-4 text-sm">
-              <Link href={`/timeline?${addressOf({ workload: shown })}`} className="text-accent-text underline underline-offset-4">
+              <Link href={timelineOf(shown)} className="text-accent-text underline underline-offset-4">
                 See it over time
               </Link>
             </p>

@@ -1,4 +1,5 @@
-import type { Answer } from '../api/client';
+import { Link } from 'wouter';
+import type { Answer, Workload } from '../api/client';
 import { bytes, count } from '../format';
 import { MemoryChart, SpeedChart } from './Charts';
 import { Headline } from './Headline';
@@ -6,8 +7,8 @@ import { MemoryBars } from './MemoryBars';
 import { ResultTable } from './ResultTable';
 
 /** KeptResult is an answer that stands: what was found once, with what had been predicted of it. */
-export function KeptResult({ answer }: { answer: Answer }) {
-  const { predicted, provenance, seconds } = answer;
+export function KeptResult({ answer, workload }: { answer: Answer; workload: Workload }) {
+  const { predicted, provenance, seconds, snapshot_id: recording } = answer;
   return (
     <div className="flex min-w-0 flex-col gap-6">
       <Headline answer={answer} />
@@ -21,7 +22,14 @@ export function KeptResult({ answer }: { answer: Answer }) {
           {provenance.differences?.map((difference) => ` Differs from what is predicted: ${difference}.`)}
         </p>
       )}
-      <MemoryBars answer={answer} />
+      {recording && (
+        <p className="text-sm">
+          <Link href={`/timeline?snapshot=${recording}`} className="text-accent-text underline underline-offset-4">
+            See the recording of batch {count(answer.optimal_batch_size)} over time
+          </Link>
+        </p>
+      )}
+      <MemoryBars answer={answer} workload={workload} />
       <div className="grid gap-6 xl:grid-cols-2">
         <MemoryChart answer={answer} />
         <SpeedChart answer={answer} />

@@ -1,11 +1,19 @@
-import type { Answer } from '../api/client';
+import { Link } from 'wouter';
+import type { Answer, Workload } from '../api/client';
 import { bytes, count, percent } from '../format';
 import { Evidence } from '../ui/Evidence';
 import { Panel } from '../ui/Panel';
+import { timelineOf } from '../workload/address';
 import { type Batch, batchesOf } from './batches';
 
+interface Props {
+  answer: Answer;
+  /** what was asked, to see it over time at each batch */
+  workload: Workload;
+}
+
 /** MemoryBars shows how full the card is, from today's batch in red to the largest in green. */
-export function MemoryBars({ answer }: { answer: Answer }) {
+export function MemoryBars({ answer, workload }: Props) {
   const unused: Partial<Record<Batch['name'], [number, number]>> = {
     today: [answer.current_waste_bytes, answer.current_waste_percent],
     largest: [answer.waste_bytes, answer.waste_percent],
@@ -16,7 +24,7 @@ export function MemoryBars({ answer }: { answer: Answer }) {
         {batchesOf(answer)
           .filter((batch) => batch.found || batch.name !== 'worth using')
           .map((batch) => (
-            <Bar key={batch.name} batch={batch} answer={answer} unused={unused[batch.name]} />
+            <Bar key={batch.name} batch={batch} answer={answer} unused={unused[batch.name]} timeline={timelineOf(workload, batch.size)} />
           ))}
       </ul>
       <p className="mt-5 text-xs text-muted">
@@ -26,7 +34,14 @@ export function MemoryBars({ answer }: { answer: Answer }) {
   );
 }
 
-function Bar({ batch, answer, unused }: { batch: Batch; answer: Answer; unused?: [number, number] }) {
+interface BarProps {
+  batch: Batch;
+  answer: Answer;
+  unused?: [number, number];
+  timeline: string;
+}
+
+function Bar({ batch, answer, unused, timeline }: BarProps) {
   const total = answer.gpu_total_bytes;
   const allocated = batch.found?.memory_bytes ?? (batch.name === 'today' ? answer.current_memory_bytes : answer.optimal_memory_bytes);
   const reserved = batch.found?.reserved_bytes ?? allocated;
@@ -46,10 +61,15 @@ function Bar({ batch, answer, unused }: { batch: Batch; answer: Answer; unused?:
         <div className="absolute inset-y-0 left-0 transition-[width] duration-300" style={{ width: width(allocated), background: batch.color }} />
         <div className="absolute inset-y-0 w-0.5 bg-text" style={{ left: width(answer.limit_bytes) }} />
       </div>
-      <p className="mt-1 text-xs text-muted">
-        {batch.name === 'today' && !answer.current_fits
-          ? 'Does not train: it runs out of memory.'
-          : unused && `${bytes(unused[0])} unused, ${percent(unused[1])} of the card`}
+      <p className="mt-1 flex flex-wrap justify-between gap-x-3 text-xs text-muted">
+        <span>
+          {batch.name === 'today' && !answer.current_fits
+            ? 'Does not train: it runs out of memory.'
+            : unused && `${bytes(unused[0])} unused, ${percent(unused[1])} of the card`}
+        </span>
+        <Link href={timeline} className="rounded text-accent-text underline-offset-4 hover:underline" aria-label={`Batch ${count(batch.size)} over time, predicted`}>
+          over time
+        </Link>
       </p>
     </li>
   );

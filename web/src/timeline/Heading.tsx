@@ -1,7 +1,9 @@
-import { ArrowLeft, GitCompareArrows } from 'lucide-react';
+import { ArrowLeft, Gauge, GitCompareArrows } from 'lucide-react';
 import { Popover } from 'radix-ui';
 import { useRef } from 'react';
-import { Button } from '../ui/Button';
+import { Link } from 'wouter';
+import { Button, buttonLook } from '../ui/Button';
+import { addressOf } from '../workload/address';
 import { formatBytes, formatCount, formatMicros } from './format';
 import type { Address } from './index';
 import { type DeviceInfo, type Snapshot, useSnapshots } from './queries';
@@ -51,6 +53,11 @@ export function Heading({ snapshot, device, address, onFile }: Props) {
       </div>
       <Peaks peak={device.peak} />
       <div className="flex gap-2">
+        {address.workload && (
+          <Link href={`/?${addressOf({ workload: address.workload })}`} className={buttonLook('plain', 'small')}>
+            <Gauge size={14} aria-hidden /> Analyze
+          </Link>
+        )}
         <CompareWith snapshot={snapshot} address={address} onFile={onFile} />
         <Button size="small" onClick={() => address.set({ snapshot: '' })}>
           <ArrowLeft size={14} aria-hidden /> Another

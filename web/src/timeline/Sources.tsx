@@ -1,12 +1,13 @@
-import { useMutation } from '@tanstack/react-query';
 import { FileUp } from 'lucide-react';
 import { type FormEvent, useRef } from 'react';
+import { useLocation } from 'wouter';
+import type { Workload } from '../api/client';
 import { Problem } from '../api/problem';
 import { useCards, useModels } from '../api/queries';
 import { Button } from '../ui/Button';
-import { ErrorBox } from '../ui/ErrorBox';
+import { timelineOf } from '../workload/address';
 import { formatBytes } from './format';
-import { type Entry, predict, type Snapshot, useSnapshots } from './queries';
+import { type Entry, type Snapshot, useSnapshots } from './queries';
 
 interface Props {
   onOpen(snapshot: Pick<Snapshot, 'id'>): void;
@@ -23,7 +24,7 @@ export function Sources({ onOpen, onFile }: Props) {
       </header>
       <FileDrop onFile={onFile} />
       <div className="grid gap-4 lg:grid-cols-2">
-        <Predicted onOpen={onOpen} />
+        <Predicted />
         <Kept onOpen={onOpen} />
       </div>
     </>
@@ -59,14 +60,14 @@ function FileDrop({ onFile }: Pick<Props, 'onFile'>) {
 
 const field = 'rounded border border-line-strong bg-bg px-3 py-2 text-sm';
 
-function Predicted({ onOpen }: Pick<Props, 'onOpen'>) {
+function Predicted() {
   const models = useModels();
   const cards = useCards();
-  const prediction = useMutation({ mutationFn: predict, onSuccess: onOpen });
+  const [, navigate] = useLocation();
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    prediction.mutate({ model: String(form.get('model')), gpu: String(form.get('gpu')), batch: Number(form.get('batch')) } as Parameters<typeof predict>[0]);
+    navigate(timelineOf({ model: String(form.get('model')), gpu: String(form.get('gpu')) as Workload['gpu'] }, Number(form.get('batch'))));
   };
   return (
     <section aria-labelledby="predict-title" className="rounded-lg border border-line bg-surface p-5">
@@ -99,15 +100,10 @@ function Predicted({ onOpen }: Pick<Props, 'onOpen'>) {
           <span className="text-muted">Batch</span>
           <input name="batch" type="number" min={1} max={65536} defaultValue={16} required className={field} />
         </label>
-        <Button type="submit" className="sm:col-span-3 sm:justify-self-start" disabled={prediction.isPending || !models.data || !cards.data}>
-          {prediction.isPending ? 'Predicting…' : 'Show its timeline'}
+        <Button type="submit" className="sm:col-span-3 sm:justify-self-start" disabled={!models.data || !cards.data}>
+          Show its timeline
         </Button>
       </form>
-      {prediction.isError && (
-        <div className="mt-4">
-          <ErrorBox problem={Problem.of(prediction.error)} onDismiss={prediction.reset} />
-        </div>
-      )}
     </section>
   );
 }

@@ -50,13 +50,14 @@ export function upload(file: File, onProgress: (share: number) => void): Promise
   });
 }
 
-export function predict(workload: Workload): Promise<Snapshot> {
-  return answer(api.POST('/v1/predictions/snapshot', { body: workload }));
-}
-
 /** usePredicted is the snapshot of a workload's process, null for none. */
 export function usePredicted(workload: Workload | null) {
-  return useQuery({ queryKey: ['predicted snapshot', workload], queryFn: () => predict(workload!), enabled: workload !== null, ...forever });
+  return useQuery({
+    queryKey: ['predicted snapshot', workload],
+    queryFn: ({ signal }) => answer(api.POST('/v1/predictions/snapshot', { body: workload!, signal })),
+    enabled: workload !== null,
+    ...forever,
+  });
 }
 
 /** timelineUrl is where the worker gets a window from. */

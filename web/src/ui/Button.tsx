@@ -7,18 +7,19 @@ const looks = {
   danger: 'border border-bad/60 text-bad-text hover:bg-bad-soft',
 };
 
+type Size = 'normal' | 'small';
+
+/** buttonLook is for links that stand beside buttons. */
+export function buttonLook(look: keyof typeof looks, size: Size): string {
+  const room = size === 'small' ? 'px-2.5 py-1 text-xs' : 'px-4 py-2 text-sm';
+  return `inline-flex items-center justify-center gap-2 rounded transition disabled:cursor-not-allowed disabled:opacity-50 ${room} ${looks[look]}`;
+}
+
 interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
   look?: keyof typeof looks;
-  size?: 'normal' | 'small';
+  size?: Size;
 }
 
 export function Button({ look = 'plain', size = 'normal', type = 'button', className = '', ...rest }: Props) {
-  const room = size === 'small' ? 'px-2.5 py-1 text-xs' : 'px-4 py-2 text-sm';
-  return (
-    <button
-      type={type}
-      className={`inline-flex items-center justify-center gap-2 rounded transition disabled:cursor-not-allowed disabled:opacity-50 ${room} ${looks[look]} ${className}`}
-      {...rest}
-    />
-  );
+  return <button type={type} className={`${buttonLook(look, size)} ${className}`} {...rest} />;
 }

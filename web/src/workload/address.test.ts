@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressOf, type Question, questionOf, without } from './address';
+import { addressOf, type Question, questionOf, timelineOf, without } from './address';
 
 test('without a question there is one to look at', () => {
   expect(questionOf('')).toEqual({ workload: { model: 'bert' } });
@@ -24,6 +24,11 @@ test('what makes no sense as a number or JSON is left alone', () => {
 
 test('values that the server refuses reach it, so that it can say why', () => {
   expect(questionOf('model=nope&batch=-3&precision=fp7').workload).toEqual({ model: 'nope', batch: -3, precision: 'fp7' });
+});
+
+test('a timeline is of the same workload at a batch', () => {
+  expect(timelineOf({ model: 'bert', gpu: 'a10', batch: 8 })).toBe('/timeline?model=bert&gpu=a10&batch=8');
+  expect(timelineOf({ model: 'bert', gpu: 'a10', batch: 8 }, 272)).toBe('/timeline?model=bert&gpu=a10&batch=272');
 });
 
 test('keys can be left open', () => {

@@ -58,6 +58,11 @@ export function addressOf({ workload, ...rest }: Question): string {
   return to.toString();
 }
 
+/** timelineOf is where the process of a workload is shown over time, at its own batch or another. */
+export function timelineOf(workload: Workload, batch = workload.batch): string {
+  return `/timeline?${addressOf({ workload: { ...workload, batch } })}`;
+}
+
 function isNumber(text: string | null): text is string {
   return text !== null && text.trim() !== '' && Number.isFinite(Number(text));
 }

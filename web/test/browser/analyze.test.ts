@@ -78,6 +78,46 @@ test('one click applies a change', async () => {
   expect(page.url()).toContain('checkpointing=true');
 });
 
+test('today and the batch worth using are seen over time, and back again', async () => {
+  await page.goto(`${program.url}/?model=distilbert&gpu=t4&precision=amp-fp16`);
+  await headline().waitFor();
+  const bars = page.getByRole('region', { name: 'How full the card is' });
+  for (const name of ['today', 'worth using']) {
+    const bar = bars.getByRole('listitem').filter({ hasText: name });
+    const batch = /Batch ([\d,]+)/.exec((await bar.textContent()) ?? '')![1]!.replace(',', '');
+    await bar.getByRole('link', { name: /over time/ }).click();
+    await page.waitForURL(`${program.url}/timeline?model=distilbert&gpu=t4&precision=amp-fp16${batch === '16' ? '' : `&batch=${batch}`}`);
+    await page.getByTestId('plot').waitFor();
+    await page.goBack();
+    await bar.waitFor();
+  }
+  await bars.getByRole('link', { name: /over time/ }).last().click();
+  await page.getByRole('link', { name: 'Analyze' }).last().click();
+  await expect.poll(() => headline().textContent()).toMatch(/^Batch (\d+) trains on an NVIDIA Tesla T4; with batch \1 you use/);
+});
+
+test('a measured answer leads to its recording', async () => {
+  const example = readFileSync(join(import.meta.dirname, '../../../examples/gpt2_oom.pickle.xz'));
+  const sent = await page.request.post(`${program.url}/v1/snapshots?name=run.pickle`, { data: example, headers: { 'Content-Type': 'application/octet-stream' } });
+  const { id: snapshot } = (await sent.json()) as { id: string };
+  const begun = await page.request.post(`${program.url}/v1/analyses`, { data: { workload: { model: 'distilbert', gpu: 't4' }, engine: 'predicted' } });
+  const { id } = (await begun.json()) as { id: string };
+  // Only a worker with a card records; the answer says where it put that.
+  await page.route(`**/v1/analyses/${id}/events`, (route) => route.abort());
+  await page.route(`**/v1/analyses/${id}`, async (route) => {
+    const response = await route.fetch();
+    const kept = (await response.json()) as { answer?: object };
+    await route.fulfill({ response, json: { ...kept, answer: kept.answer && { ...kept.answer, engine: 'measured', snapshot_id: snapshot } } });
+  });
+  await expect.poll(async () => (await page.request.get(`${program.url}/v1/analyses/${id}`)).text()).toContain('succeeded');
+  await page.goto(`${program.url}/history/${id}`);
+  await page.getByRole('link', { name: /^See the recording of batch \d+ over time$/ }).click();
+  await page.getByRole('heading', { name: 'run.pickle' }).waitFor();
+  expect(page.url()).toBe(`${program.url}/timeline?snapshot=${snapshot}`);
+  await page.goBack();
+  await page.getByRole('link', { name: 'Repeat with changes' }).waitFor();
+});
+
 test('hours and price change what is saved, and the server computes it', async () => {
   await page.goto(`${program.url}/?model=bert&gpu=a10`);
   const asked = page.waitForRequest((r) => r.url().endsWith('/v1/predictions/analysis') && r.postDataJSON().hours_per_year === 1000);
