@@ -35,6 +35,7 @@ var conformance = []struct {
 	{"a queued job is cancelled", cancelQueued},
 	{"a running job is cancelled", cancelRunning},
 	{"a job that is given back is taken at once", giveBack},
+	{"a worker is drained and resumed", drain},
 	{"events replay from a number", replay},
 	{"a watcher misses nothing", watchLive},
 	{"events of an attempt that was given up do not mix in", watchAttempts},
@@ -395,6 +396,47 @@ func giveBack(b *bench) {
 	}
 	if got := b.take(b.link()).Job(); got.Attempt != 2 || got.Deaths != 0 {
 		b.Errorf("taken again as %+v", got)
+	}
+}
+
+func drain(b *bench) {
+	if _, err := b.q.Drain(b.ctx, newID(time.Now()).String()); !errors.Is(err, ErrNoWorker) {
+		b.Errorf("drained nobody: %v", err)
+	}
+	l, other := b.link(), b.link()
+	announce := func(l *Link, draining bool) error {
+		return l.Announce(b.ctx, Worker{Cards: []Card{{ID: b.card}}, Draining: draining})
+	}
+	for _, w := range []*Link{l, other} {
+		b.must(announce(w, false))
+		b.eventually("it is known", func() bool { _, ok := b.q.fleet.find(w.ID()); return ok })
+	}
+	stop, err := l.OnDrain(func(drain bool) { _ = announce(l, drain) }) // or Drain says that it was not heard
+	b.must(err)
+	defer stop()
+	stopOther, err := other.OnDrain(func(bool) { b.Error("another worker was told, too") })
+	b.must(err)
+	defer stopOther()
+	for range 2 { // telling it again changes nothing
+		if w, err := b.q.Drain(b.ctx, l.ID()); err != nil || w.ID != l.ID() || !w.Draining {
+			b.Fatalf("drained as %+v, %v", w, err)
+		}
+	}
+	if w, err := b.q.Resume(b.ctx, l.ID()); err != nil || w.Draining {
+		b.Fatalf("resumed as %+v, %v", w, err)
+	}
+	stop()
+	b.must(announce(l, false))
+	if _, err := b.q.Drain(b.ctx, l.ID()); !errors.Is(err, ErrUnheard) {
+		b.Errorf("drained one that does not listen: %v", err)
+	}
+	// One that has nothing to do may have left before it is seen to drain.
+	leave, err := l.OnDrain(func(bool) { _ = l.Leave(b.ctx) })
+	b.must(err)
+	defer leave()
+	b.must(announce(l, false))
+	if w, err := b.q.Drain(b.ctx, l.ID()); err != nil || !w.Draining {
+		b.Errorf("drained as %+v, %v", w, err)
 	}
 }
 

@@ -165,7 +165,7 @@ func workerID(user string) (string, error) {
 // to: take jobs and acknowledge them, read and change a record whose id it
 // knows, store results and events, and say that it is there. It cannot submit,
 // list, watch or delete jobs, nor change what the engine holds them in, nor
-// hear what other workers hear.
+// drain other workers or hear what they hear.
 func WorkerRights(worker string) (publish, subscribe []string) {
 	publish = []string{
 		"$JS.API.CONSUMER.INFO." + queueStream + ".*",
@@ -180,7 +180,7 @@ func WorkerRights(worker string) (publish, subscribe []string) {
 		publish = append(publish, "$JS.API.DIRECT.GET.KV_"+bucket+".$KV."+bucket+".*")
 	}
 	publish = append(publish, "$KV."+recordBucket+".*", "$KV."+resultBucket+".*.*", "$KV."+workerBucket+"."+worker)
-	subscribe = []string{inboxOf(worker) + ".>", queueSubject + ">", cancelSubject + "*"}
+	subscribe = []string{inboxOf(worker) + ".>", queueSubject + ">", cancelSubject + "*", drainSubject + worker}
 	return publish, subscribe
 }
 

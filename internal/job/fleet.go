@@ -19,6 +19,7 @@ type Worker struct {
 	Version  string   `json:"version,omitempty"`
 	Cards    []Card   `json:"cards"`
 	Draining bool     `json:"draining,omitempty"` // it takes no more jobs
+	Resident bool     `json:"resident,omitempty"` // the server's own: drained, it waits to be resumed instead of ending
 	Jobs     []string `json:"jobs,omitempty"`     // ids of those it works on
 
 	Since time.Time `json:"since,omitzero"` // when this server first heard of it
@@ -66,6 +67,13 @@ func (f *fleet) leave(id string) {
 	delete(f.workers, id)
 }
 
+func (f *fleet) find(id string) (Worker, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w, ok := f.workers[id]
+	return w, ok
+}
+
 // silent reports whether nothing was heard of a job's worker for two leases:
 // one for the worker, and one for the queue to notice by itself.
 func (f *fleet) silent(r record) bool {
@@ -111,6 +119,7 @@ func (q *Queue) followWorkers(ctx context.Context) error {
 }
 
 func (q *Queue) hear(ctx context.Context, entry jetstream.KeyValueEntry) {
+	defer q.bell.ring(entry.Key()) // for Drain
 	if entry.Operation() != jetstream.KeyValuePut {
 		q.fleet.leave(entry.Key())
 		return

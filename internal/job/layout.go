@@ -19,6 +19,7 @@ const (
 	queueSubject  = "memorymark.jobs."   // and card, and key
 	eventSubject  = "memorymark.events." // and job
 	cancelSubject = "memorymark.cancel." // and job
+	drainSubject  = "memorymark.drain."  // and worker
 )
 
 const (

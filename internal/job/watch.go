@@ -186,7 +186,7 @@ func (q *Queue) followEvents(ctx context.Context) error {
 	return nil
 }
 
-// bell tells listeners that there is news of a job.
+// bell tells listeners that there is news of a job or a worker, by their ids.
 type bell struct {
 	mu        sync.Mutex
 	listeners map[string]map[chan struct{}]bool
@@ -195,28 +195,28 @@ type bell struct {
 func newBell() *bell { return &bell{listeners: make(map[string]map[chan struct{}]bool)} }
 
 // listen returns a channel that receives after each ring, or once after many.
-func (b *bell) listen(job string) (_ <-chan struct{}, leave func()) {
+func (b *bell) listen(id string) (_ <-chan struct{}, leave func()) {
 	c := make(chan struct{}, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.listeners[job] == nil {
-		b.listeners[job] = make(map[chan struct{}]bool)
+	if b.listeners[id] == nil {
+		b.listeners[id] = make(map[chan struct{}]bool)
 	}
-	b.listeners[job][c] = true
+	b.listeners[id][c] = true
 	return c, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		delete(b.listeners[job], c)
-		if len(b.listeners[job]) == 0 {
-			delete(b.listeners, job)
+		delete(b.listeners[id], c)
+		if len(b.listeners[id]) == 0 {
+			delete(b.listeners, id)
 		}
 	}
 }
 
-func (b *bell) ring(job string) {
+func (b *bell) ring(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for c := range b.listeners[job] {
+	for c := range b.listeners[id] {
 		select {
 		case c <- struct{}{}:
 		default:

@@ -40,9 +40,12 @@ type Config struct {
 	Version string // of the program
 	// Limit is how long a job may take; 0 means DefaultLimit.
 	Limit time.Duration
-	// Drain is how long running jobs may go on when the worker is told to end,
-	// before they are given back; 0 means at once.
+	// Drain is how long running jobs may go on when the context ends, before
+	// they are given back; 0 means at once.
 	Drain time.Duration
+	// Resident workers do not end when a server drains them; they wait to be
+	// resumed.
+	Resident bool
 	// Log is told what happens; nil means nobody.
 	Log *slog.Logger
 }
@@ -71,14 +74,19 @@ type worker struct {
 	link *job.Link
 	stop time.Duration // stopTime, shorter in tests
 
-	mu       sync.Mutex
-	jobs     []string // what each slot works on
-	draining bool
-	news     chan struct{} // receives when the above changed
+	mu      sync.Mutex
+	jobs    []string      // what each slot works on
+	ending  bool          // by its context, for good
+	drained bool          // by a server, which may resume it
+	resting int           // slots that wait, because it is drained
+	turn    chan struct{} // is closed when drained changes
+	news    chan struct{} // receives when there is something to announce
 }
 
 // Run works until the context ends, then lets running jobs end, gives back
-// those that do not, and returns nil. It returns an error if it cannot go on.
+// those that do not, and returns nil. It does the same when a server drains it,
+// except that running jobs may take their time. It returns an error if it
+// cannot go on.
 func Run(ctx context.Context, link *job.Link, c Config) error {
 	return newWorker(link, c).run(ctx)
 }
@@ -94,17 +102,22 @@ func newWorker(link *job.Link, c Config) *worker {
 		c.Host, _ = os.Hostname() //nolint:errcheck // a worker without a name works as well
 	}
 	c.Log = c.Log.With("worker", link.ID())
-	return &worker{Config: c, link: link, stop: stopTime, jobs: make([]string, len(c.Slots)), news: make(chan struct{}, 1)}
+	return &worker{Config: c, link: link, stop: stopTime, jobs: make([]string, len(c.Slots)), turn: make(chan struct{}), news: make(chan struct{}, 1)}
 }
 
 func (w *worker) run(ctx context.Context) error {
 	if len(w.Slots) == 0 {
 		return errors.New("a worker needs a card; see memorymark doctor")
 	}
-	// A slot that is stuck ends the others.
+	// A slot that is stuck ends the others, and so does the last that rests.
 	taking, stopTaking := context.WithCancel(ctx)
 	defer stopTaking()
-	defer context.AfterFunc(taking, w.drain)()
+	defer context.AfterFunc(taking, w.end)()
+	stopListening, err := w.link.OnDrain(w.drain)
+	if err != nil {
+		return err
+	}
+	defer stopListening()
 	announcing, stopAnnouncing := context.WithCancel(context.WithoutCancel(ctx))
 	announced := make(chan struct{})
 	go func() {
@@ -116,7 +129,7 @@ func (w *worker) run(ctx context.Context) error {
 	var slots sync.WaitGroup
 	for i := range w.Slots {
 		slots.Go(func() {
-			if errs[i] = w.serve(taking, i); errs[i] != nil {
+			if errs[i] = w.serve(taking, i, stopTaking); errs[i] != nil {
 				stopTaking()
 			}
 		})
@@ -128,7 +141,7 @@ func (w *worker) run(ctx context.Context) error {
 }
 
 // serve takes one job after the other for a slot.
-func (w *worker) serve(ctx context.Context, slot int) error {
+func (w *worker) serve(ctx context.Context, slot int, end func()) error {
 	card := w.Slots[slot].Card.ID
 	offers, stop, err := w.link.Offers(card)
 	if err != nil {
@@ -138,7 +151,11 @@ func (w *worker) serve(ctx context.Context, slot int) error {
 	// Offers may be missed, and jobs that come back are not offered.
 	look := time.NewTicker(max(w.link.Lease()/20, 50*time.Millisecond))
 	defer look.Stop()
-	for ctx.Err() == nil {
+	for {
+		turn := w.rest(ctx, end)
+		if ctx.Err() != nil {
+			return nil
+		}
 		lease, err := w.link.Take(ctx, card)
 		switch {
 		case lease != nil:
@@ -152,10 +169,10 @@ func (w *worker) serve(ctx context.Context, slot int) error {
 		select {
 		case <-offers:
 		case <-look.C:
+		case <-turn:
 		case <-ctx.Done():
 		}
 	}
-	return nil
 }
 
 // announce says that the worker is there until the context ends, then that it
@@ -187,7 +204,7 @@ func (w *worker) announce(ctx context.Context) {
 func (w *worker) describe() job.Worker {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := job.Worker{Host: w.Host, Version: w.Version, Draining: w.draining}
+	out := job.Worker{Host: w.Host, Version: w.Version, Draining: w.drained || w.ending, Resident: w.Resident}
 	for i, s := range w.Slots {
 		s.Card.Job = w.jobs[i]
 		out.Cards = append(out.Cards, s.Card)
@@ -202,13 +219,6 @@ func (w *worker) describe() job.Worker {
 func (w *worker) set(slot int, id string) {
 	w.mu.Lock()
 	w.jobs[slot] = id
-	w.mu.Unlock()
-	w.tell()
-}
-
-func (w *worker) drain() {
-	w.mu.Lock()
-	w.draining = true
 	w.mu.Unlock()
 	w.tell()
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,18 @@ func perform(ctx context.Context, payload json.RawMessage, progress func(json.Ra
 		time.Sleep(10 * patience)
 	}
 	return json.RawMessage(fmt.Sprintf(`{"output":%d}`, p.Input*p.Input)), nil
+}
+
+// until is a Runner that waits for its release.
+func until(release <-chan struct{}) Runner {
+	return func(ctx context.Context, _ json.RawMessage, _ func(json.RawMessage)) (json.RawMessage, error) {
+		select {
+		case <-release:
+			return json.RawMessage("{}"), nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // lab is a queue with a listener, and workers in this process.
@@ -141,6 +154,18 @@ func (l *lab) reach(id string, s job.State) *job.Job {
 	}
 }
 
+// known waits until the server has heard of a worker, which may take a job
+// before.
+func (l *lab) known(id string) {
+	l.Helper()
+	for !slices.ContainsFunc(l.q.Workers(), func(w job.Worker) bool { return w.ID == id }) {
+		if l.ctx.Err() != nil {
+			l.Fatalf("worker %s is not listed", id)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 func (l *lab) result(id string) string {
 	l.Helper()
 	r, err := l.q.Result(l.ctx, id)
@@ -218,15 +243,7 @@ func TestCancelWhileRunning(t *testing.T) {
 func TestDrainWaits(t *testing.T) {
 	l := newLab(t)
 	release := make(chan struct{})
-	slow := func(ctx context.Context, _ json.RawMessage, _ func(json.RawMessage)) (json.RawMessage, error) {
-		select {
-		case <-release:
-			return json.RawMessage("{}"), nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	stop := l.start(l.url, Config{Drain: patience, Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: slow}}})
+	stop := l.start(l.url, Config{Drain: patience, Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: until(release)}}})
 	first := l.submit(task{Input: 1}).ID
 	l.reach(first, job.Running)
 	second := l.submit(task{Input: 2}).ID
@@ -242,6 +259,66 @@ func TestDrainWaits(t *testing.T) {
 	l.reach(first, job.Succeeded)
 	if j, err := l.q.Get(l.ctx, second); err != nil || j.State != job.Queued {
 		t.Errorf("the second job: %+v, %v", j, err)
+	}
+}
+
+// A server drains a worker: its job may take its time, it takes no other, and
+// leaves when it has none.
+func TestDrainedByServer(t *testing.T) {
+	l := newLab(t)
+	release, ended := make(chan struct{}), make(chan error, 1)
+	slot := Slot{Card: job.Card{ID: "t4"}, Run: until(release)}
+	w := newWorker(l.link(l.url), Config{Slots: []Slot{slot, slot}})
+	go func() { ended <- w.run(l.ctx) }()
+	first := l.submit(task{Input: 1}).ID
+	id := l.reach(first, job.Running).Worker
+	l.known(id)
+	if w, err := l.q.Drain(l.ctx, id); err != nil || !w.Draining || w.Resident {
+		t.Fatalf("drained as %+v, %v", w, err)
+	}
+	second := l.submit(task{Input: 2}).ID
+	// It can be resumed while it works, with all its cards.
+	if w, err := l.q.Resume(l.ctx, id); err != nil || w.Draining {
+		t.Fatalf("resumed as %+v, %v", w, err)
+	}
+	l.reach(second, job.Running)
+	if _, err := l.q.Drain(l.ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	third := l.submit(task{Input: 3}).ID
+	close(release)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	l.reach(first, job.Succeeded)
+	l.reach(second, job.Succeeded)
+	if j, err := l.q.Get(l.ctx, third); err != nil || j.State != job.Queued || j.Attempt != 0 {
+		t.Errorf("the third job: %+v, %v", j, err)
+	}
+	if _, err := l.q.Resume(l.ctx, id); !errors.Is(err, job.ErrNoWorker) {
+		t.Errorf("resumed one that left: %v", err)
+	}
+}
+
+// The server's own worker stays when it is drained.
+func TestResidentIsDrained(t *testing.T) {
+	l := newLab(t)
+	l.start(l.url, Config{Resident: true})
+	id := l.reach(l.submit(task{Do: "succeed", Input: 1}).ID, job.Succeeded).Worker
+	l.known(id)
+	if w, err := l.q.Drain(l.ctx, id); err != nil || !w.Draining || !w.Resident {
+		t.Fatalf("drained as %+v, %v", w, err)
+	}
+	second := l.submit(task{Do: "succeed", Input: 2}).ID
+	time.Sleep(testLease / 4) // in which it would have taken the job
+	if j, err := l.q.Get(l.ctx, second); err != nil || j.State != job.Queued {
+		t.Errorf("drained, it took %+v, %v", j, err)
+	}
+	if _, err := l.q.Resume(l.ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	if j := l.reach(second, job.Succeeded); j.Worker != id {
+		t.Errorf("done by %s", j.Worker)
 	}
 }
 
