@@ -166,7 +166,7 @@ func work(ctx context.Context, opts server.Options, slots []worker.Slot, drain t
 		return err
 	}
 	defer link.Close()
-	return worker.Run(ctx, link, worker.Config{Slots: slots, Version: opts.Version, Drain: drain, Log: opts.Log})
+	return worker.Run(ctx, link, worker.Config{Slots: slots, Version: opts.Version, Drain: drain, Resident: true, Log: opts.Log})
 }
 
 // measureHere measures on this machine's cards. A server whose card cannot be

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/ecdsa"
@@ -27,31 +26,40 @@ import (
 // server stops with the test.
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
-	return background(t, append([]string{"serve", "--json", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, args...)...)
+	return address(t, append([]string{"serve", "--json", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, args...)...)
 }
 
-// background runs a command that serves, and returns the address it tells.
-func background(t *testing.T, args ...string) string {
+// address runs a command that serves, and returns the address it tells.
+func address(t *testing.T, args ...string) string {
+	t.Helper()
+	var said serving
+	background(t, &said, args...)
+	return said.URL
+}
+
+// background runs a command that lasts, until the test ends, and reads what it
+// tells when it is ready. It returns what is closed when the command has ended.
+func background(t *testing.T, told any, args ...string) (ended <-chan struct{}) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	out, in := io.Pipe()
 	var log bytes.Buffer
-	code := make(chan int)
+	code, done := exitOK, make(chan struct{})
 	go func() {
-		code <- Run(ctx, args, strings.NewReader(""), in, &log)
-		in.Close()
+		defer close(done)
+		defer in.Close() // one that fails tells nothing, and is not waited for
+		code = Run(ctx, args, strings.NewReader(""), in, &log)
 	}()
 	t.Cleanup(func() {
 		stop()
-		if got := <-code; got != exitOK {
-			t.Errorf("serve ended with %d: %s", got, log.String())
+		if <-done; code != exitOK {
+			t.Errorf("%s ended with %d: %s", args[0], code, log.String())
 		}
 	})
-	var said serving
-	if err := json.NewDecoder(bufio.NewReader(out)).Decode(&said); err != nil {
-		t.Fatalf("%v: %s", err, log.String())
+	if err := json.NewDecoder(out).Decode(told); err != nil {
+		t.Fatalf("%s told nothing: %v", args[0], err)
 	}
-	return said.URL
+	return done
 }
 
 func fetch(t *testing.T, url string) string {
@@ -196,7 +204,7 @@ func writeCertificate(t *testing.T, folder string) (cert, key string) {
 
 func TestSnapshotView(t *testing.T) {
 	file := "../../testdata/truth/snapshots/gpt2_oom.pickle.xz"
-	address, err := url.Parse(background(t, "snapshot", "view", file, file, "--json"))
+	address, err := url.Parse(address(t, "snapshot", "view", file, file, "--json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -30,28 +29,18 @@ func workerToken(t *testing.T, data string) string {
 	return path
 }
 
+// colleague is a worker that runs.
+type colleague struct {
+	joined
+	ended <-chan struct{}
+}
+
 // startWorker runs memorymark worker in this process until the test ends.
-func startWorker(t *testing.T, args ...string) joined {
+func startWorker(t *testing.T, args ...string) colleague {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	out, in := io.Pipe()
-	var log bytes.Buffer
-	code := make(chan int, 1)
-	go func() {
-		defer in.Close()
-		code <- Run(ctx, append([]string{"worker", "--json"}, args...), strings.NewReader(""), in, &log)
-	}()
-	t.Cleanup(func() {
-		stop()
-		if got := <-code; got != exitOK {
-			t.Errorf("worker ended with %d: %s", got, log.String())
-		}
-	})
-	var said joined
-	if err := json.NewDecoder(out).Decode(&said); err != nil {
-		t.Fatalf("%v: %s", err, log.String())
-	}
-	return said
+	var c colleague
+	c.ended = background(t, &c.joined, append([]string{"worker", "--json"}, args...)...)
+	return c
 }
 
 // measured has a workload measured and returns the analysis when it has ended.
@@ -84,7 +73,7 @@ func measured(t *testing.T, url, question string) (a struct {
 }
 
 // A worker joins a server through its one port, is listed, takes the jobs of
-// its card, and says why it cannot do one.
+// its card, says why it cannot do one, and ends when the server drains it.
 func TestWorker(t *testing.T) {
 	data := t.TempDir()
 	url := serve(t, "--data", data)
@@ -102,6 +91,19 @@ func TestWorker(t *testing.T) {
 	}
 	if text := fetch(t, url+"/v1/workers"); !strings.Contains(text, `"host":"rack-7"`) {
 		t.Error(text)
+	}
+	r, err := http.Post(url+"/v1/workers/"+w.Worker+"/drain", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		t.Errorf("draining it: %s", r.Status)
+	}
+	select {
+	case <-w.ended:
+	case <-time.After(time.Minute):
+		t.Error("the drained worker does not end")
 	}
 }
 

@@ -39,6 +39,8 @@ var statuses = []struct {
 	{is(job.ErrActive), http.StatusConflict},
 	{is(job.ErrEnded), http.StatusConflict},
 	{is(job.ErrFull), http.StatusServiceUnavailable},
+	{is(job.ErrNoWorker), http.StatusNotFound},
+	{is(job.ErrUnheard), http.StatusGatewayTimeout},
 	{isA[*badSnapshot], http.StatusUnprocessableEntity},
 	{isA[*recording.MomentError], http.StatusUnprocessableEntity},
 	{isA[*recording.NoDeviceError], http.StatusUnprocessableEntity},

@@ -16,6 +16,10 @@ type Fleet struct {
 	LeaseSeconds float64 `json:"lease_seconds" doc:"a worker that was last seen longer ago counts as lost"`
 }
 
+type workerID struct {
+	ID string `path:"id" maxLength:"100"`
+}
+
 func (s *Server) workerRoutes(api huma.API, mux *http.ServeMux) {
 	huma.Register(api, get("list-workers", "/v1/workers", "The workers, their cards and what they do", "", tagWorkers),
 		func(context.Context, *struct{}) (*output[Fleet], error) {
@@ -25,7 +29,26 @@ func (s *Server) workerRoutes(api huma.API, mux *http.ServeMux) {
 			}
 			return &output[Fleet]{out}, nil
 		})
+	drain := post("drain-worker", "/v1/workers/{id}/drain", "Drain a worker",
+		"It takes no more analyses, ends those that it has, and leaves. A resident worker, the server's own, stays and waits. "+
+			"The answer comes when the worker has said that it drains.", tagWorkers)
+	drain.Errors = []int{http.StatusNotFound, http.StatusGatewayTimeout}
+	resume := drain
+	resume.OperationID, resume.Method, resume.Summary = "resume-worker", http.MethodDelete, "Let a worker that drains go on"
+	resume.Description = "It takes analyses again, if it has not left. One that its own machine told to end does not."
+	huma.Register(api, drain, s.tellWorker(s.opts.Jobs.Drain))
+	huma.Register(api, resume, s.tellWorker(s.opts.Jobs.Resume))
 	mux.Handle("GET "+job.WorkerPath, s.notFromPages(s.opts.Jobs.Handler()))
+}
+
+func (s *Server) tellWorker(tell func(context.Context, string) (job.Worker, error)) func(context.Context, *workerID) (*output[job.Worker], error) {
+	return func(ctx context.Context, in *workerID) (*output[job.Worker], error) {
+		w, err := tell(ctx, in.ID)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		return &output[job.Worker]{w}, nil
+	}
 }
 
 // notFromPages refuses browsers. A page of any origin may open a socket to this
