@@ -1,6 +1,6 @@
-// Pictures of every page, to be looked at: wide and dark, wide and light, and as
-// narrow as a phone. Those that the documentation keeps go there. PAGES chooses
-// some by name.
+// Pictures of every page, to be looked at: wide and as narrow as a phone, dark
+// and light. Those that the documentation keeps go there. PAGES chooses some by
+// name.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Browser } from 'playwright-core';
@@ -16,6 +16,7 @@ const looks = [
   { name: 'dark', theme: 'dark', width: 1440, height: 1000 },
   { name: 'light', theme: 'light', width: 1440, height: 1000 },
   { name: 'phone', theme: 'dark', width: 390, height: 844 },
+  { name: 'phone-light', theme: 'light', width: 390, height: 844 },
 ];
 
 let program: Program;

@@ -51,6 +51,11 @@ export const shots: Shot[] = [
     },
   },
   {
+    name: 'replay',
+    path: '/timeline?model=gpt2&gpu=a10&tab=replay&replay-limit=6GiB&replay-expandable-segments=true',
+    ready: (page) => page.getByText('As recorded, the simulation').waitFor(),
+  },
+  {
     name: 'study',
     path: '/study?gpu=h200',
     ready: async (page) => {

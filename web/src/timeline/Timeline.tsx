@@ -14,6 +14,7 @@ import { type Act, actOf } from './keys';
 import { Legend } from './Legend';
 import { Plot } from './Plot';
 import { type Recording, type Snapshot, timelineUrl } from './queries';
+import { ReplayTab } from './ReplayTab';
 import { SegmentMap } from './SegmentMap';
 import type { Under } from './scene';
 import { Toolbar } from './Toolbar';
@@ -107,6 +108,7 @@ function Staged({ snapshot, address, onFile, device }: Props & { device: Device 
               <Tab value="stack">At the cursor</Tab>
               <Tab value="segments">Segments</Tab>
               <Tab value="events">Events</Tab>
+              <Tab value="replay">Replay</Tab>
             </Tabs.List>
             <Tabs.Content value="stack" className="pt-3">
               <Top recording={recording} event={cursor} />
@@ -116,6 +118,9 @@ function Staged({ snapshot, address, onFile, device }: Props & { device: Device 
             </Tabs.Content>
             <Tabs.Content value="events" className="pt-3">
               <EventList recording={recording} total={device.events} cursor={cursor ?? 0} query={finds.query} stage={stage} onSelect={setSelected} />
+            </Tabs.Content>
+            <Tabs.Content value="replay" className="pt-3">
+              <ReplayTab recording={recording} address={address} onGo={(event) => stage.goTo(event, 1 / 8)} />
             </Tabs.Content>
           </Tabs.Root>
         </div>

@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { answer, api, type Schemas, type Workload } from '../api/client';
 import { Problem, type ProblemDocument } from '../api/problem';
 import type { Query } from './query';
+import type { ReplayQuery } from './replay';
 import type { Window } from './window';
 
 export type Snapshot = Schemas['Snapshot'];
@@ -10,6 +11,7 @@ export type DeviceInfo = Schemas['ReportDeviceInfo'];
 export type EventRow = Schemas['ReportEvent'];
 export type SegmentRow = Schemas['ReportSegment'];
 export type Compare = Schemas['ReportCompare'];
+export type Replay = Schemas['ReportReplay'];
 export type Entry = Schemas['SnapshotstoreEntry'];
 
 /** Recording is one device of a snapshot. */
@@ -117,6 +119,16 @@ export function useSegments({ id, device }: Recording, event: number, enabled: b
     queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}/segments', { params: { path: { id }, query: { device, at: String(event) } }, signal })),
     placeholderData: keepPreviousData,
     enabled,
+    ...forever,
+  });
+}
+
+export function useReplay({ id, device }: Recording, asked: ReplayQuery | null) {
+  return useQuery({
+    queryKey: ['replay', id, device, asked],
+    queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}/replay', { params: { path: { id }, query: { device, ...asked } }, signal })),
+    enabled: asked !== null,
+    placeholderData: keepPreviousData,
     ...forever,
   });
 }

@@ -36,6 +36,14 @@ function parseSize(text: string): Query | null {
   return { kind: 'size', min: Math.ceil(value * 0.99), max: Math.floor(value * 1.01) };
 }
 
+const alone = new RegExp(`^${amount}$`, 'i');
+
+/** parseBytes reads an amount as people write it, null if it is none. */
+export function parseBytes(text: string): number | null {
+  const found = alone.exec(text.trim());
+  return found && bytes(found[1]!, found[2]!);
+}
+
 function bytes(number: string, unit: string): number {
   return Math.round(Number(number) * 1024 ** Math.max(0, 'kmgt'.indexOf(unit.toLowerCase() || '-') + 1));
 }

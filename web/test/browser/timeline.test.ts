@@ -154,6 +154,42 @@ test('events are paged, filtered and gone to', async () => {
   await list.getByText('26,238', { exact: true }).waitFor();
 });
 
+test('a replay answers what other settings would have done', async () => {
+  await page.goto(`${address}&tab=replay`);
+  const replay = page.getByRole('region', { name: 'Replay' });
+  const row = (name: string) => replay.getByRole('row', { name }).getByRole('cell');
+  await replay.getByText('the simulation matches the recording').waitFor();
+  await replay.getByText('Does not fit').waitFor(); // it is the recording of a run that died
+  expect(await row('peak reserved').allTextContents()).toEqual(['7.93 GiB']);
+  await replay.getByLabel('limit').fill('8GiB');
+  await replay.getByLabel('expandable-segments').selectOption('on');
+  await replay.getByLabel('limit').press('Enter');
+  await replay.getByText('Fits', { exact: true }).waitFor();
+  await replay.getByText('within 8.00 GiB').waitFor();
+  expect(await row('reserved at the end').allTextContents()).toEqual(['7.93 GiB', '7.03 GiB']);
+  await replay.getByText('memorymark snapshot replay FILE --limit 8GiB --expandable-segments').waitFor();
+  await page.reload(); // the address has it all
+  await replay.getByText('Fits', { exact: true }).waitFor();
+  expect(await replay.getByLabel('limit').inputValue()).toBe('8GiB');
+  await replay.getByLabel('limit').fill('7GiB');
+  await replay.getByLabel('expandable-segments').selectOption('as recorded');
+  await replay.getByRole('button', { name: 'Replay' }).click();
+  await replay.getByRole('button', { name: 'Show event 21,939' }).click();
+  await expect.poll(status).toContain('event 21,939');
+});
+
+test('a replay says what cannot be', async () => {
+  await page.goto(`${address}&tab=replay`);
+  const replay = page.getByRole('region', { name: 'Replay' });
+  await replay.getByLabel('limit').fill('a lot');
+  await replay.getByRole('button', { name: 'Replay' }).click();
+  await replay.getByText('Write an amount, as 24GiB').waitFor();
+  await replay.getByLabel('limit').fill('');
+  await replay.getByLabel('max-split-size').fill('1MiB');
+  await replay.getByRole('button', { name: 'Replay' }).click();
+  await replay.getByRole('alert').getByText('20').first().waitFor();
+});
+
 test('a prediction has a timeline, and two of them can be laid over each other', async () => {
   const ids: string[] = [];
   for (const batch of [4, 5]) {
@@ -179,7 +215,7 @@ test('a file that is no snapshot is refused in words', async () => {
   await expect.poll(() => page.getByRole('alert').count()).toBe(0);
 });
 
-test.each(['stack', 'segments', 'events'])('it is accessible in both themes and fits a phone: %s', async (tab) => {
+test.each(['stack', 'segments', 'events', 'replay'])('it is accessible in both themes and fits a phone: %s', async (tab) => {
   await page.goto(`${address}&tab=${tab}`);
   await page.getByText(/of 8,\d{3}$/).waitFor();
   await page.keyboard.press('j');
