@@ -137,7 +137,9 @@ func (t *Torch) releaseSaved(n *node) {
 	}
 	saved := n.saved
 	n.saved = nil
-	t.release(saved...)
+	for _, x := range saved {
+		t.releaseOne(x)
+	}
 }
 
 // releaseNode gives up a reference to a node. The last one takes down what of
@@ -161,7 +163,7 @@ func (t *Torch) gather(n *node, stack []*node) []*node {
 	t.releaseSaved(n)
 	if v := n.variable; v != nil {
 		v.accumulate = nil
-		t.release(v)
+		t.releaseOne(v)
 	}
 	for _, e := range n.next {
 		if e.node == nil {

@@ -217,25 +217,32 @@ func (t *Torch) retain(x *Tensor) *Tensor {
 	return x
 }
 
-// release gives a reference up; the last one frees the tensor, and with it its
-// hold on the storage and on the graph.
+// release gives references up.
 func (t *Torch) release(tensors ...*Tensor) {
 	for _, x := range tensors {
-		if x == nil {
-			continue
-		}
-		x.refs--
-		if x.refs > 0 {
-			continue
-		}
-		// The autograd metadata goes before the storage
-		// (TensorImpl::release_resources).
-		base, fn, grad := x.base, x.fn, x.grad
-		x.base, x.fn, x.grad = nil, nil, nil
-		t.release(base, grad)
-		if fn != nil {
-			t.releaseNode(fn)
-		}
-		t.drop(x.storage)
+		t.releaseOne(x)
 	}
+}
+
+// releaseOne gives a reference up; the last one frees the tensor, and with it
+// its hold on the storage and on the graph. What it calls calls it again and
+// never release, whose arguments would then need memory at every call.
+func (t *Torch) releaseOne(x *Tensor) {
+	if x == nil {
+		return
+	}
+	x.refs--
+	if x.refs > 0 {
+		return
+	}
+	// The autograd metadata goes before the storage
+	// (TensorImpl::release_resources).
+	base, fn, grad := x.base, x.fn, x.grad
+	x.base, x.fn, x.grad = nil, nil, nil
+	t.releaseOne(base)
+	t.releaseOne(grad)
+	if fn != nil {
+		t.releaseNode(fn)
+	}
+	t.drop(x.storage)
 }
