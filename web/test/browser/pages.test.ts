@@ -100,6 +100,36 @@ test('the history is filtered, repeated and deleted from', async () => {
   await page.context().close();
 });
 
+test('a worker is drained, after a question, and resumed', async () => {
+  const page = await open('/workers');
+  const card = page.getByRole('main').getByRole('listitem').filter({ has: page.getByRole('heading') });
+  await card.getByText('ready').waitFor();
+  await card.getByRole('button', { name: 'Drain', exact: true }).click();
+  await card.getByRole('button', { name: 'Keep it' }).click();
+  await card.getByRole('button', { name: 'Drain', exact: true }).click();
+  await card.getByRole('button', { name: 'Drain it' }).click();
+  await card.getByText('drained', { exact: true }).waitFor(); // the server's own stays
+  const begun = await page.request.post(`${program.url}/v1/analyses`, { data: { workload: { model: 'bert', gpu: 'v100', batch: 3 }, engine: 'predicted' } });
+  const { id } = (await begun.json()) as { id: string };
+  await page.reload();
+  await card.getByText('drained', { exact: true }).waitFor();
+  await card.getByRole('button', { name: 'Resume' }).click();
+  await card.getByText(/^(ready|at work)$/).waitFor();
+  await expect.poll(async () => (await page.request.get(`${program.url}/v1/analyses/${id}`)).text()).toContain('succeeded');
+  await page.context().close();
+});
+
+test('a worker that is gone cannot be drained', async () => {
+  const page = await open('/workers');
+  await page.route('**/v1/workers/*/drain', (route) => route.continue({ url: `${program.url}/v1/workers/nobody/drain` }));
+  await page.getByRole('button', { name: 'Drain', exact: true }).click();
+  await page.getByRole('button', { name: 'Drain it' }).click();
+  await page.getByRole('alert').getByText('The worker was not told').waitFor();
+  await page.getByRole('button', { name: 'Dismiss' }).click();
+  await page.getByRole('button', { name: 'Drain', exact: true }).waitFor();
+  await page.context().close();
+});
+
 test('everything can be reached and done with the keyboard alone', async () => {
   const page = await open('/?model=bert&gpu=a10');
   await page.getByRole('heading', { level: 1 }).waitFor();
