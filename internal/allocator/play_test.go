@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"memorymark/internal/allocator"
+	"memorymark/internal/snapshot/snapshottest"
 	"memorymark/internal/trace"
 )
 
@@ -41,7 +42,7 @@ func TestPlace(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			recorded := readTrace(t, file)
+			recorded := snapshottest.Trace(t, file)
 			placed, course := allocator.Place(bareTrace(recorded), allocator.Options{Settings: recorded.Settings})
 			if course.Failed != nil {
 				t.Fatal(course.Failed)
@@ -73,7 +74,7 @@ func segmentSizes(t *trace.Trace) []int64 {
 
 // Play and Place tell the same, stage by stage, and stop where memory ends.
 func TestPlayStages(t *testing.T) {
-	recorded := bareTrace(readTrace(t, filepath.Join(truthDir, "recorded", "bert_3l_b8_s128_fp32_adamw_train.pickle.xz")))
+	recorded := bareTrace(snapshottest.Trace(t, filepath.Join(truthDir, "recorded", "bert_3l_b8_s128_fp32_adamw_train.pickle.xz")))
 	n := len(recorded.Events)
 	whole := allocator.Play(recorded, allocator.Options{}, []int{n / 4, n / 2, n})
 	if len(whole.Stages) != 3 || whole.Events != n || whole.Failed != nil {

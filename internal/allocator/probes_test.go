@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memorymark/internal/snapshot"
+	"memorymark/internal/snapshot/snapshottest"
 )
 
 const probesDir = "../../testdata/truth/allocator"
@@ -48,16 +48,7 @@ type probe struct {
 }
 
 func (p *probe) check(t *testing.T) {
-	f, err := os.Open(filepath.Join(probesDir, p.ID+".pickle.xz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := snapshot.Read(f, snapshot.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := s.Devices[0]
+	tr := snapshottest.Trace(t, filepath.Join(probesDir, p.ID+".pickle.xz"))
 	// set_per_process_memory_fraction truncates as well.
 	r, err := NewReplay(tr, int64(math.Floor(p.Fraction*p.Total)))
 	if err != nil {

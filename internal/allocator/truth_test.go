@@ -11,25 +11,11 @@ import (
 	"testing"
 
 	"memorymark/internal/allocator"
-	"memorymark/internal/snapshot"
+	"memorymark/internal/snapshot/snapshottest"
 	"memorymark/internal/trace"
 )
 
 const truthDir = "../../testdata/truth"
-
-func readTrace(t testing.TB, path string) *trace.Trace {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := snapshot.Read(f, snapshot.Limits{})
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return s.Devices[0]
-}
 
 // TestTruth replays every recording: each allocation must land at its recorded
 // address, each segment must be asked for, returned, mapped and unmapped when
@@ -49,7 +35,7 @@ func TestTruth(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".pickle.xz"), func(t *testing.T) {
 			t.Parallel()
-			tr := readTrace(t, file)
+			tr := snapshottest.Trace(t, file)
 			r, err := allocator.NewReplay(tr, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -116,7 +102,7 @@ type recordedCase struct {
 // both steps.
 func (c *recordedCase) check(t *testing.T) {
 	m := &c.Measured
-	tr := readTrace(t, filepath.Join(truthDir, "recorded", c.ID+".pickle.xz"))
+	tr := snapshottest.Trace(t, filepath.Join(truthDir, "recorded", c.ID+".pickle.xz"))
 	r, err := allocator.NewReplay(tr, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +148,7 @@ func firstStepEnds(allocated []int64, level int64, begin int) []int {
 // same request must fail, and what the recording shows of the cap must fit it.
 func TestTruthOutOfMemory(t *testing.T) {
 	const limit = 8 << 30
-	tr := readTrace(t, truthDir+"/snapshots/gpt2_oom.pickle.xz")
+	tr := snapshottest.Trace(t, truthDir+"/snapshots/gpt2_oom.pickle.xz")
 	oom := slices.IndexFunc(tr.Events, func(e trace.Event) bool { return e.Action == trace.OutOfMemory })
 	r, err := allocator.NewReplay(tr, 0)
 	if err != nil {
@@ -189,7 +175,7 @@ func TestStacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		tr := readTrace(t, file)
+		tr := snapshottest.Trace(t, file)
 		r, err := allocator.NewReplay(tr, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -210,7 +196,7 @@ func TestStacks(t *testing.T) {
 
 // BenchmarkReplay measures allocations and frees a second on a long recording.
 func BenchmarkReplay(b *testing.B) {
-	tr := readTrace(b, truthDir+"/snapshots/gpt2_py_30steps.pickle.xz")
+	tr := snapshottest.Trace(b, truthDir+"/snapshots/gpt2_py_30steps.pickle.xz")
 	r, err := allocator.NewReplay(tr, 0)
 	if err != nil {
 		b.Fatal(err)
@@ -233,7 +219,7 @@ func TestModelDriver(t *testing.T) {
 	}
 	exact := 0
 	for _, file := range files {
-		r, err := allocator.NewReplay(readTrace(t, file), 0)
+		r, err := allocator.NewReplay(snapshottest.Trace(t, file), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

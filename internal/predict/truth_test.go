@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/snapshot"
+	"memorymark/internal/snapshot/snapshottest"
 	"memorymark/internal/torch"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
@@ -85,22 +85,8 @@ func predictRecorded(t *testing.T, id string, data []byte) (difference string) {
 	if err != nil {
 		return err.Error()
 	}
-	want := readTrace(t, truthDir+"/recorded/"+id+".pickle.xz")
+	want := snapshottest.Trace(t, truthDir+"/recorded/"+id+".pickle.xz")
 	return compareRequests(p.Trace(), want, func(event int) bool { return dropsCasts(want, event) })
-}
-
-func readTrace(t *testing.T, path string) *trace.Trace {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := snapshot.Read(f, snapshot.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Devices[0]
 }
 
 // dropsCasts reports whether a free is autocast's, of its cached casts: it

@@ -2,13 +2,13 @@ package recording
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"memorymark/internal/allocator"
 	"memorymark/internal/snapshot"
+	"memorymark/internal/snapshot/snapshottest"
 	"memorymark/internal/timeline"
 	"memorymark/internal/trace"
 )
@@ -16,15 +16,7 @@ import (
 // open opens a recording of a GPT-2 that ran out of memory.
 func open(t *testing.T) *Recording {
 	t.Helper()
-	f, err := os.Open("../../testdata/truth/snapshots/gpt2_oom.pickle.xz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := snapshot.Read(f, snapshot.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := snapshottest.Read(t, "../../testdata/truth/snapshots/gpt2_oom.pickle.xz")
 	tr, err := Choose(s, MostEvents)
 	if err != nil {
 		t.Fatal(err)

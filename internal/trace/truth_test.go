@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/snapshot"
+	"memorymark/internal/snapshot/snapshottest"
 	"memorymark/internal/trace"
 )
 
@@ -44,7 +44,7 @@ func TestClassifyAgreesWithTruth(t *testing.T) {
 }
 
 func checkTruth(t *testing.T, c truthCase) {
-	tr := readTrace(t, filepath.Join(truth, "recorded", c.ID+".pickle.xz"))
+	tr := snapshottest.Trace(t, filepath.Join(truth, "recorded", c.ID+".pickle.xz"))
 	lifetimes := tr.Lifetimes()
 	tr.Classify(lifetimes)
 	moment := endOfBackward(tr, lifetimes)
@@ -138,18 +138,4 @@ func truthCases(t *testing.T) []truthCase {
 		t.Fatal("no cases")
 	}
 	return cases
-}
-
-func readTrace(t *testing.T, file string) *trace.Trace {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := snapshot.Read(f, snapshot.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Devices[0]
 }
