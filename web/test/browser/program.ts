@@ -1,5 +1,5 @@
 // The real binary and a real browser, as the tests use them.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -27,6 +27,12 @@ export async function serve(options: { listen?: string; data?: string } = {}): P
       if (!options.data) rmSync(data, { recursive: true, force: true });
     },
   };
+}
+
+/** createToken makes a token for the server of a data folder. */
+export function createToken(data: string, name: string): string {
+  const made = execFileSync(binary, ['token', 'create', name, '--data', data, '--json'], { encoding: 'utf8' });
+  return (JSON.parse(made) as { token: string }).token;
 }
 
 /** work starts memorymark worker for a server. */
