@@ -163,6 +163,8 @@ func TestUser(t *testing.T) {
 		{"leave", Crash, "status 7"},
 		{"half_line", Crash, "middle of a line"},
 		{"raises", Other, "my own mistake"},
+		{"no_plan", Other, "unable to find an engine"},
+		{"no_plan_fits", OutOfMemory, "unable to find an engine"},
 		{"imports", Missing, "a_package_that_nobody_has"},
 		{"returns_nothing", Other, "NoneType"},
 		{"not_there", Other, "no function not_there"},

@@ -91,6 +91,18 @@ def raises():
     raise ValueError("my own mistake")
 
 
+def no_plan():
+    """What cuDNN's convolutions raise, for whatever reason."""
+    raise RuntimeError("GET was unable to find an engine to execute this computation")
+
+
+def no_plan_fits():
+    """The same, on a device whose allocator had to refuse something."""
+    torch.cuda.is_initialized = lambda: True
+    torch.cuda.memory_stats = lambda: {"num_ooms": 1}
+    no_plan()
+
+
 def imports():
     import a_package_that_nobody_has  # noqa: F401
 

@@ -1,7 +1,8 @@
 """Why a step failed: by the type of its error, never by guessing.
 
 Where PyTorch raises a plain RuntimeError for what a library or the driver
-returned, the status that it quotes decides.
+returned, the status that it quotes decides, and the allocator's count where a
+status has more than one cause.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ _LAUNCH_STATUS = (
 )
 _HOST_STATUS = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 
+# No plan of a convolution ran. That each wanted more memory than there is was
+# caught (try_plans, aten/src/ATen/native/cudnn/Conv_v8.cpp); only the allocator
+# has counted it. Without that count the card or cuDNN cannot do it at all.
+_NO_PLAN_STATUS = "unable to find an engine to execute this computation"
+
 
 def classify(error: BaseException) -> str:
     import torch
@@ -44,6 +50,8 @@ def classify(error: BaseException) -> str:
         return MISSING
     if isinstance(error, RuntimeError):
         text = str(error)
+        if _NO_PLAN_STATUS in text.lower() and torch.cuda.is_initialized() and torch.cuda.memory_stats()["num_ooms"] > 0:
+            return OUT_OF_MEMORY
         for kind, statuses in ((OUT_OF_MEMORY, _OUT_OF_MEMORY_STATUS), (LAUNCH_LIMIT, _LAUNCH_STATUS), (HOST_MEMORY, _HOST_STATUS)):
             if any(status in text for status in statuses):
                 return kind
