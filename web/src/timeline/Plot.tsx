@@ -19,7 +19,8 @@ export function Plot({ stage, name, onSelect }: Props) {
   const plot = useRef<HTMLCanvasElement>(null);
   const overview = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
-  const { whole, hovered, pointer, cursor } = useStage(stage);
+  const whole = useStage(stage, 'whole');
+  const cursor = useStage(stage, 'cursor');
   useEffect(() => stage.attach(plot.current!, overview.current!), [stage]);
   useEffect(() => stage.setTheme(theme), [stage, theme]);
   usePlotGestures(stage, { plot, overview, onClick: () => onSelect(stage.state.hovered) });
@@ -45,22 +46,18 @@ export function Plot({ stage, name, onSelect }: Props) {
       <p role="status" className="sr-only">
         {whole && cursor !== null && `Cursor at ${formatMoment(cursor)} of ${formatCount(whole.events)}`}
       </p>
-      {whole && pointer && <Hover whole={whole} under={hovered} pointer={pointer} />}
+      {whole && <Hover stage={stage} whole={whole} />}
     </div>
   );
 }
 
-interface HoverProps {
-  whole: Summary;
-  under: Under | null;
-  pointer: { x: number; y: number; width: number };
-}
-
 /** Hover says in a few words what the pointer is on, on the side of it that has room. */
-function Hover({ whole, under, pointer }: HoverProps) {
+function Hover({ stage, whole }: { stage: Stage; whole: Summary }) {
+  const under = useStage(stage, 'hovered');
+  const pointer = useStage(stage, 'pointer');
   const theme = useTheme();
   const group = under && whole.groups[under.group];
-  if (!under || !group) return null;
+  if (!under || !group || !pointer) return null;
   const side = pointer.x < pointer.width / 2 ? { left: pointer.x + 14 } : { right: pointer.width - pointer.x + 14 };
   return (
     <div

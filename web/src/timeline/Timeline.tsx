@@ -56,7 +56,9 @@ function Staged({ snapshot, address, onFile, device }: Props & { device: Device 
   const [group, setGroup] = useState(-1);
   const [helping, setHelping] = useState(false);
   const search = useRef<HTMLInputElement>(null);
-  const { problem, whole, cursor } = useStage(stage);
+  const problem = useStage(stage, 'problem');
+  const whole = useStage(stage, 'whole');
+  const cursor = useStage(stage, 'cursor');
   const finds = useFinds(stage, recording, device.events);
   const comparison = useComparison(stage, recording, address.get('with'));
   // Of several, the first one is explained best: the rest happened in a process that had failed before.

@@ -22,7 +22,8 @@ interface Props {
 const details = [250, 1000, 4000, 8000, 30_000, 100_000];
 
 export function Toolbar({ stage, act, search, finds, detail, onDetail, byStack, onByStack }: Props) {
-  const { drawn, present: all } = useStage(stage);
+  const drawn = useStage(stage, 'drawn');
+  const all = useStage(stage, 'present');
   return (
     <div role="toolbar" aria-label="Timeline" className="flex flex-wrap items-center gap-x-4 gap-y-2 text-sm">
       <SearchBox search={search} finds={finds} act={act} />

@@ -4,20 +4,20 @@
  */
 
 import type { Timeline } from './data';
-import { background, idOfBand, idOfShape } from './raster';
+import { background, idOfBand, idOfShape, type Palette } from './raster';
 
 export type Theme = 'dark' | 'light';
 
 export type RGB = number; // 0xrrggbb
 
-interface Palette {
+interface Hues {
   named: Record<number, RGB>;
   stacks: RGB[];
   background: RGB;
   text: RGB;
 }
 
-const palettes: Record<Theme, Palette> = {
+const palettes: Record<Theme, Hues> = {
   dark: {
     named: {
       1: 0x4f7fc4,
@@ -86,25 +86,28 @@ export function pixel(c: RGB, alpha = 255): number {
   return ((alpha << 24) | ((c & 255) << 16) | (c & 0xff00) | (c >> 16)) >>> 0;
 }
 
+/** rgb is the inverse of pixel, without alpha. */
+function rgb(p: number): RGB {
+  return ((p & 255) << 16) | (p & 0xff00) | ((p >> 16) & 255);
+}
+
 /** Emphasis says what stands out: shapes and groups by index. */
 export interface Emphasis {
   found: ((shape: number) => boolean) | null; // what a search found; the rest recedes
-  hovered: number; // id in the picture, 0 for none
   selected: number; // number of an allocation, -1 for none
   group: number; // the only group in colour, -1 for all
 }
 
-export const calm: Emphasis = { found: null, hovered: background, selected: -1, group: -1 };
+export const calm: Emphasis = { found: null, selected: -1, group: -1 };
 
 /** paletteOf gives every id of a picture its colour, and that of its edge. */
-export function paletteOf(t: Timeline, theme: Theme, e: Emphasis): { colors: Uint32Array; edges: Uint32Array } {
+export function paletteOf(t: Timeline, theme: Theme, e: Emphasis): Palette {
   const p = palettes[theme];
   const n = 1 + t.shapes.count + t.bands.length;
   const colors = new Uint32Array(n); // 0, the background, is transparent
   const edges = new Uint32Array(n);
   const set = (id: number, color: RGB, prominent: boolean) => {
     if (!prominent) color = mix(color, p.background, 0.82);
-    if (id === e.hovered) color = mix(color, p.text, 0.35);
     colors[id] = pixel(color);
     edges[id] = pixel(mix(color, p.background, 0.35));
   };
@@ -120,4 +123,21 @@ export function paletteOf(t: Timeline, theme: Theme, e: Emphasis): { colors: Uin
     set(idOfBand(t, i), color, !e.found && (e.group < 0 || e.group === band.group));
   });
   return { colors, edges };
+}
+
+/**
+ * light makes one id of a palette stand out, as what the pointer is on, and returns how to undo that. The
+ * pointer moves often and a palette is long, so it is changed in place.
+ */
+export function light({ colors, edges }: Palette, theme: Theme, id: number): () => void {
+  if (id === background) return () => {};
+  const { text, background: behind } = palettes[theme];
+  const before = { color: colors[id]!, edge: edges[id]! };
+  const lit = mix(rgb(before.color), text, 0.35);
+  colors[id] = pixel(lit);
+  edges[id] = pixel(mix(lit, behind, 0.35));
+  return () => {
+    colors[id] = before.color;
+    edges[id] = before.edge;
+  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { calm, paletteOf, pixel } from './colors';
+import { calm, light, paletteOf, pixel } from './colors';
 import { idAt, mark, paint, raster, sample } from './raster';
 import { differences, timelineOf } from './testing';
 import type { Timeline } from './data';
@@ -92,7 +92,7 @@ test('sampling finds the first pixel of every column', () => {
 test('paint draws the upper edge of what is high enough', () => {
   const picture = { width: 1, height: 5, ids: Uint32Array.from([0, 1, 1, 1, 2]) };
   const out = new Uint32Array(5);
-  paint(picture, Uint32Array.from([0, 10, 20]), Uint32Array.from([0, 11, 21]), out);
+  paint(picture, { colors: Uint32Array.from([0, 10, 20]), edges: Uint32Array.from([0, 11, 21]) }, out);
   expect([...out]).toEqual([0, 11, 10, 10, 20]);
 });
 
@@ -103,6 +103,11 @@ test('a palette lets stand out what was found, hovered or selected', () => {
   expect(found[1]!).not.toBe(plain[1]!);
   const selected = paletteOf(stack, 'dark', { ...calm, found: () => false, selected: 2 }).colors;
   expect(selected[3]!).toBe(pixel(0xffffff));
-  expect(paletteOf(stack, 'dark', { ...calm, hovered: 1 }).colors[1]!).not.toBe(plain[1]!);
+  const hovered = paletteOf(stack, 'dark', calm);
+  const unlight = light(hovered, 'dark', 1);
+  expect(hovered.colors[1]!).not.toBe(plain[1]!);
+  expect(hovered.colors.slice(2)).toEqual(plain.slice(2));
+  unlight();
+  expect(hovered.colors).toEqual(plain);
   expect(plain[0]!).toBe(0);
 });

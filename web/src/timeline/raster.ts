@@ -17,6 +17,12 @@ export interface Picture {
   ids: Uint32Array;
 }
 
+/** Palette is what ids of a picture look like, as ImageData holds it, and what their edges do. */
+export interface Palette {
+  colors: Uint32Array;
+  edges: Uint32Array;
+}
+
 export const background = 0;
 
 export function idOfShape(shape: number): number {
@@ -144,7 +150,7 @@ export function mark(t: Timeline, view: View, picture: Picture, chosen: (shape: 
  * paint gives pixels their colours. The upper edge of whatever is a few pixels high is drawn in the second
  * palette, so that neighbours of one colour can be told apart.
  */
-export function paint({ width, ids }: Picture, colors: Uint32Array, edges: Uint32Array, out: Uint32Array) {
+export function paint({ width, ids }: Picture, { colors, edges }: Palette, out: Uint32Array) {
   const n = ids.length;
   const deep = n - 2 * width;
   for (let at = 0; at < n; at++) {

@@ -52,6 +52,14 @@ describe('a scene', () => {
     expect(scene.look({ ...base, pointer: { x: 0, y: 0 } }).under).toBeNull();
   });
 
+  test('lights up what the pointer is on, and only as long as it is', () => {
+    const plain = scene.look(base).pixels!.slice();
+    const lit = scene.look({ ...base, pointer: { x: 1, y: 1 } }).pixels!.slice();
+    expect(lit).not.toEqual(plain);
+    expect(scene.look({ ...base, pointer: { x: 1, y: 1 } }).pixels).toBeNull();
+    expect(scene.look(base).pixels).toEqual(plain);
+  });
+
   test('counts what a search found', () => {
     expect(scene.look(base).found).toBe(-1);
     expect(scene.look({ ...base, query: 'train' }).found).toBe(1);

@@ -4,10 +4,10 @@
  * It runs in a worker (scene.worker.ts) but knows nothing of it.
  */
 
-import { calm, paletteOf, type Theme } from './colors';
+import { light, paletteOf, type Theme } from './colors';
 import { columnAt, type Timeline } from './data';
 import { matcher, parseQuery } from './query';
-import { background, idAt, mark, paint, raster, type Picture } from './raster';
+import { background, idAt, mark, paint, type Palette, raster, type Picture } from './raster';
 import { same, type View, type World } from './view';
 import { covers } from './window';
 
@@ -42,7 +42,8 @@ export class Scene {
   private drawn: { timeline: Timeline; look: Look } | null = null;
   private picture: Picture = { width: 0, height: 0, ids: new Uint32Array(0) };
   private pixels = new Uint32Array(0);
-  private palette: { colors: Uint32Array; edges: Uint32Array } = { colors: new Uint32Array(0), edges: new Uint32Array(0) };
+  private palette: Palette = { colors: new Uint32Array(0), edges: new Uint32Array(0) };
+  private unlight = () => {};
   private hovered = background;
   private found = -1;
 
@@ -66,12 +67,17 @@ export class Scene {
     const searched = !last || last.query !== look.query || !sameNumbers(last.atAddress, look.atAddress);
     if (moved || searched) this.draw(t, look);
     const hovered = look.pointer ? idAt(this.picture, look.pointer.x, look.pointer.y) : background;
-    const recolored = searched || hovered !== this.hovered || last.theme !== look.theme || last.selected !== look.selected || last.group !== look.group;
-    this.hovered = hovered;
+    const recolored = searched || last.theme !== look.theme || last.selected !== look.selected || last.group !== look.group;
+    const changed = moved || recolored || hovered !== this.hovered;
     if (recolored) this.recolor(t, look);
-    if (moved || recolored) paint(this.picture, this.palette.colors, this.palette.edges, this.pixels);
+    if (changed) {
+      this.unlight();
+      this.unlight = light(this.palette, look.theme, hovered);
+      paint(this.picture, this.palette, this.pixels);
+    }
+    this.hovered = hovered;
     this.drawn = { timeline: t, look };
-    return { pixels: moved || recolored ? this.pixels : null, under: describe(t, hovered), found: this.found };
+    return { pixels: changed ? this.pixels : null, under: describe(t, hovered), found: this.found };
   }
 
   private timelineFor(look: Look): Timeline | null {
@@ -94,7 +100,8 @@ export class Scene {
     const found = this.finder(t, look);
     this.found = -1;
     if (found) for (let s = 0, n = (this.found = 0); s < t.shapes.count; s++) if (found(s)) this.found = ++n;
-    this.palette = paletteOf(t, look.theme, { ...calm, found, hovered: this.hovered, selected: look.selected, group: look.group });
+    this.palette = paletteOf(t, look.theme, { found, selected: look.selected, group: look.group });
+    this.unlight = () => {};
   }
 
   private finder(t: Timeline, look: Look) {

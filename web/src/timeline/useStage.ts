@@ -11,6 +11,7 @@ export function useNewStage(): Stage {
   return stage;
 }
 
-export function useStage(stage: Stage): StageState {
-  return useSyncExternalStore(stage.subscribe, () => stage.state);
+/** useStage is one thing of a stage's state; a component renders again when that changes, and not whenever the pointer moves. */
+export function useStage<Key extends keyof StageState>(stage: Stage, key: Key): StageState[Key] {
+  return useSyncExternalStore(stage.subscribe, () => stage.state[key]);
 }
