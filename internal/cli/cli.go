@@ -16,11 +16,11 @@ import (
 	"sync"
 	"syscall"
 
-	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/report"
 )
 
 // Run runs one command line and returns the exit code of the process.
@@ -156,7 +156,7 @@ func (e *env) print(result any, text func(w io.Writer, width int) error) error {
 	if e.json {
 		return writeJSON(e.stdout, result)
 	}
-	return writeText(e.stdout, e.width(), text)
+	return report.WriteText(e.stdout, e.width(), text)
 }
 
 func writeJSON(w io.Writer, v any) error {
@@ -164,16 +164,6 @@ func writeJSON(w io.Writer, v any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// writeText writes text, without colours where it is not to a terminal.
-func writeText(w io.Writer, width int, text func(w io.Writer, width int) error) error {
-	var b strings.Builder
-	if err := text(&b, width); err != nil {
-		return err
-	}
-	_, err := lipgloss.Fprint(w, b.String())
-	return err
 }
 
 // width returns how wide text may be: 100 columns, or what a terminal has

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,10 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/gpu"
-	"memorymark/internal/recording"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
-	"memorymark/internal/timeline"
+	"memorymark/internal/studyfolder"
 	"memorymark/internal/workload"
 )
 
@@ -58,13 +56,13 @@ func newReport(e *env) *cobra.Command {
 		},
 	}
 	f.engineFlags = addEngineFlags(c)
-	f.stepFlags = addStepFlags(c, 5, 1)
+	f.stepFlags = addStepFlags(c, study.DefaultWarmup, study.DefaultSteps)
 	flags := c.Flags()
 	flags.StringVar(&f.sizes, "model-size", "2.7B", "`sizes` of the plain language model, with commas between")
 	flags.StringVar(&f.contexts, "context-length", "128,256,512", "`lengths` of samples in tokens, with commas between")
 	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step")
 	flags.StringVar(&f.dtype, "dtype", "bf16", "`type` of mixed precision: bf16 or fp16")
-	flags.StringVar(&f.gpu, "gpu", "", "an `id` of memorymark gpus to predict for (default: this machine's card, else "+studyCard+")")
+	flags.StringVar(&f.gpu, "gpu", "", "an `id` of memorymark gpus to predict for (default: this machine's card, else "+study.DefaultCard+")")
 	flags.StringVar(&f.folder, "output", filepath.Join("results", "memory_profiling"), "the `folder` to write")
 	return c
 }
@@ -85,20 +83,17 @@ func (f *reportFlags) run(c *cobra.Command, e *env) error {
 	if err != nil {
 		return err
 	}
-	results, err := f.profile(c.Context(), e, profiler, plan, cells)
+	files := &studyfolder.Files{Plan: plan, Folder: diskFolder(f.folder)}
+	results, err := f.profile(c.Context(), e, profiler, files, cells)
 	if err != nil {
 		return err
 	}
-	s, err := f.study(plan, cells, results)
+	s, names, err := files.Finish(cells, results)
 	if err != nil {
 		return err
 	}
-	files := planFiles(plan, cells, results)
-	if err := f.writeTexts(s, files); err != nil {
-		return err
-	}
-	answer := reportAnswer{Folder: f.folder, Files: files, Results: results}
-	if err := e.print(answer, func(w io.Writer, width int) error { return f.summary(w, width, s, len(files)) }); err != nil {
+	answer := reportAnswer{Folder: f.folder, Files: names, Results: results}
+	if err := e.print(answer, func(w io.Writer, width int) error { return f.summary(w, width, s, len(names)) }); err != nil {
 		return err
 	}
 	return verdict(results)
@@ -164,7 +159,7 @@ func makeFolder(path string) error {
 }
 
 // profile runs the cells, and saves the snapshot and the picture of each.
-func (f *reportFlags) profile(ctx context.Context, e *env, p study.Profiler, plan *study.Plan, cells []study.Cell) ([]*study.Result, error) {
+func (f *reportFlags) profile(ctx context.Context, e *env, p study.Profiler, files *studyfolder.Files, cells []study.Cell) ([]*study.Result, error) {
 	journal, err := study.OpenJournal(filepath.Join(f.folder, study.JournalFile), currentVersion().String())
 	if err != nil {
 		return nil, err
@@ -173,9 +168,9 @@ func (f *reportFlags) profile(ctx context.Context, e *env, p study.Profiler, pla
 	progress := e.newCellProgress()
 	results, err := study.Run(ctx, p, cells, study.Options{
 		Journal: journal, Progress: progress.tell,
-		Keep: func(c study.Cell, p *study.Profile, r *study.Result) error { return f.keep(plan, c, p, r) },
+		Keep: files.Keep,
 		Kept: func(c study.Cell, r *study.Result) bool {
-			return !r.Recorded() || f.has(append(plan.SnapshotFiles(c), study.PictureFile(c)))
+			return !r.Recorded() || f.has(append(files.Plan.SnapshotFiles(c), study.PictureFile(c)))
 		},
 	})
 	progress.end(err, "the same command goes on there")
@@ -193,80 +188,17 @@ func (f *reportFlags) has(names []string) bool {
 	return true
 }
 
-// keep saves what a result does not hold.
-func (f *reportFlags) keep(plan *study.Plan, c study.Cell, p *study.Profile, r *study.Result) error {
-	if p.Trace == nil {
-		return nil
-	}
-	for _, name := range plan.SnapshotFiles(c) {
-		if err := writeSnapshot(f.path(name), p.Trace); err != nil {
-			return err
-		}
-	}
-	t := *p.Trace
-	t.Marks = study.PhaseMarks(&t)
-	tl, err := timeline.Build(&t, study.Classified(c.Workload, p.Trace), recording.New(p.Trace).Levels(), timeline.Options{})
-	if err != nil {
-		return err
-	}
-	style := report.Style{Light: true, Title: report.CellTitle(r)}
-	return writeFile(f.path(study.PictureFile(c)), func(w io.Writer) error { return report.TimelinePNG(w, tl, style) })
+// diskFolder is a study's folder on the disk.
+type diskFolder string
+
+// Write implements studyfolder.Folder.
+func (f diskFolder) Write(name string, content func(io.Writer) error) error {
+	return writeFile(filepath.Join(string(f), name), content)
 }
 
-// study puts the results together with what was saved beside them.
-func (f *reportFlags) study(plan *study.Plan, cells []study.Cell, results []*study.Result) (*report.Study, error) {
-	out := make([]report.StudyCell, len(cells))
-	for i, c := range cells {
-		out[i] = report.StudyCell{Cell: c, Result: results[i]}
-		picture, err := os.ReadFile(f.path(study.PictureFile(c)))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("read picture: %w", err)
-		}
-		out[i].Picture = picture
-		if results[i].OutOfMemory != nil {
-			if out[i].Fit, err = study.WhatFits(c); err != nil {
-				return nil, err
-			}
-		}
-	}
-	var activations []*study.Activation
-	for _, model := range plan.Models {
-		d := workload.Draft{}
-		d.Set("model", model)
-		w, err := d.Workload()
-		if err != nil {
-			return nil, err
-		}
-		w.Batch, w.Sequence = plan.Batch, plan.Longest()
-		a, err := study.NewActivation(w, plan.Card)
-		if err != nil {
-			return nil, err
-		}
-		activations = append(activations, a)
-	}
-	return report.NewStudy(plan, out, activations), nil
-}
-
-// planFiles are the names of all files of a study.
-func planFiles(plan *study.Plan, cells []study.Cell, results []*study.Result) []string {
-	files := []string{study.IndexFile, study.PeaksFile, study.MixedFile, study.ActivationFile, study.LargestFile}
-	for i, c := range cells {
-		if results[i].Recorded() {
-			files = append(append(files, plan.SnapshotFiles(c)...), study.PictureFile(c))
-		}
-	}
-	return files
-}
-
-func (f *reportFlags) writeTexts(s *report.Study, files []string) error {
-	for name, text := range map[string]func(io.Writer, int) error{
-		study.PeaksFile: s.WritePeaks, study.MixedFile: s.WriteMixed, study.ActivationFile: s.WriteActivations, study.LargestFile: s.WriteLargest,
-	} {
-		if err := writeFile(f.path(name), func(w io.Writer) error { return writeText(w, fileWidth, text) }); err != nil {
-			return err
-		}
-	}
-	return writeFile(f.path(study.IndexFile), func(w io.Writer) error { return s.WriteHTML(w, files) })
+// Read implements studyfolder.Folder.
+func (f diskFolder) Read(name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(string(f), name))
 }
 
 // summary is what the terminal shows of a study.

@@ -33,7 +33,7 @@ func addStudyFlags(c *cobra.Command, keys ...string) *studyFlags {
 	for _, name := range []string{"context-length", "batch-size"} {
 		flags.Lookup(name).DefValue = "" // help would quote it
 	}
-	flags.Lookup("gpu").Usage = "an `id` of memorymark gpus to predict for (default: this machine's card, else " + studyCard + ")"
+	flags.Lookup("gpu").Usage = "an `id` of memorymark gpus to predict for (default: this machine's card, else " + study.DefaultCard + ")"
 	return f
 }
 
@@ -80,16 +80,11 @@ func positiveFlag(flag, text string) error {
 	return nil
 }
 
-// studyCard is the card that studies are predicted for where there is none:
-// the one that the predictions were measured on, and large enough for the
-// sizes that are studied.
-const studyCard = "h200"
-
 // studyCardOf returns the card of a workload: the one it names, this
 // machine's, or the one for studies.
 func (e *env) studyCardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, error) {
 	if w.GPU == "" && e.machineCard(ctx) == nil {
-		return gpu.Find(studyCard)
+		return gpu.Find(study.DefaultCard)
 	}
 	return e.cardOf(ctx, w)
 }

@@ -45,7 +45,7 @@ func newSweep(e *env) *cobra.Command {
 		},
 	}
 	f.engineFlags = addEngineFlags(c)
-	f.stepFlags = addStepFlags(c, 5, 1)
+	f.stepFlags = addStepFlags(c, study.DefaultWarmup, study.DefaultSteps)
 	f.addAxes(c)
 	flags := c.Flags()
 	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "a `file` to write; may be given several times")
@@ -79,7 +79,7 @@ func (f *sweepFlags) addAxes(c *cobra.Command) {
 			flags.String(name, "", key.help)
 		}
 	}
-	flags.Lookup("gpu").Usage = "`ids` of memorymark gpus (default: this machine's card, else " + studyCard + ")"
+	flags.Lookup("gpu").Usage = "`ids` of memorymark gpus (default: this machine's card, else " + study.DefaultCard + ")"
 	f.set = flags
 }
 
@@ -242,7 +242,9 @@ func (f *sweepFlags) profile(c *cobra.Command, e *env, p study.Profiler, cells [
 
 // sweepFormats are how a sweep can be written, by the names of formats.
 var sweepFormats = map[string]func(*report.Sweep, io.Writer, report.Style) error{
-	"text":     func(s *report.Sweep, w io.Writer, _ report.Style) error { return writeText(w, fileWidth, s.Write) },
+	"text": func(s *report.Sweep, w io.Writer, _ report.Style) error {
+		return report.WriteText(w, fileWidth, s.Write)
+	},
 	"markdown": func(s *report.Sweep, w io.Writer, _ report.Style) error { return s.WriteMarkdown(w) },
 	"csv":      func(s *report.Sweep, w io.Writer, _ report.Style) error { return s.WriteCSV(w) },
 	"json":     func(s *report.Sweep, w io.Writer, _ report.Style) error { return writeJSON(w, s) },

@@ -15,7 +15,7 @@ import (
 var studyPage = template.Must(template.ParseFS(pages, "html/study.html"))
 
 // WriteHTML writes the whole study as one page that needs nothing else. The
-// files are the names of those beside it.
+// files are the names of those beside it, if there are any.
 func (s *Study) WriteHTML(w io.Writer, files []string) error {
 	var sizes []string
 	page := studyData{CSS: template.CSS(page("study.css")), Batch: s.plan.Batch, Files: files}

@@ -129,6 +129,17 @@ func cutLeft(s string, width int) string {
 	return s
 }
 
+// WriteText writes the text of a result, without colours where it is not to a
+// terminal.
+func WriteText(w io.Writer, width int, text func(w io.Writer, width int) error) error {
+	var b strings.Builder
+	if err := text(&b, width); err != nil {
+		return err
+	}
+	_, err := lipgloss.Fprint(w, b.String())
+	return err
+}
+
 func faint(s string) string { return lipgloss.NewStyle().Faint(true).Render(s) }
 
 func heading(s string) string { return lipgloss.NewStyle().Bold(true).Render(s) }

@@ -13,7 +13,7 @@ import (
 // Result is what the profile of a cell comes to: everything that tables and
 // pages say of it, without the trace.
 type Result struct {
-	Workload *workload.Workload `json:"workload"`
+	Workload *workload.Workload `json:"workload,omitempty"` // nil if there is no such workload, which Error says
 	Engine   string             `json:"engine,omitempty"`
 	// Peak is the most over all phases; nil if the cell could not be profiled,
 	// or ran out of memory where nobody knows what it would have taken.

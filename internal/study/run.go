@@ -22,6 +22,9 @@ type Options struct {
 	Kept func(c Cell, r *Result) bool
 	// Progress is called after each cell, never twice at the same time.
 	Progress func(Progress)
+	// Around does the work of each cell, when and as it likes; nil does it at
+	// once. An error of its own ends the run.
+	Around func(ctx context.Context, work func() error) error
 }
 
 // Progress is how far a run has come.
@@ -96,6 +99,16 @@ func (r *runner) one(ctx context.Context, i int) error {
 		r.finish(i, kept, true)
 		return nil
 	}
+	work := func() error { return r.profile(ctx, i) }
+	if r.Around != nil {
+		return r.Around(ctx, work)
+	}
+	return work()
+}
+
+// profile profiles a cell and finishes it.
+func (r *runner) profile(ctx context.Context, i int) error {
+	c := r.cells[i]
 	p, err := r.profiler.Profile(ctx, c)
 	switch {
 	case ctx.Err() != nil:

@@ -10,3 +10,14 @@ const (
 	Predicted = "predicted"
 	Measured  = "measured"
 )
+
+// DefaultCard is the card that studies are predicted for where there is none:
+// the one that the predictions were measured on, and large enough for the
+// sizes that are studied.
+const DefaultCard = "h200"
+
+// How many steps of a cell run first, and how many are recorded.
+const (
+	DefaultWarmup = 5
+	DefaultSteps  = 1
+)
