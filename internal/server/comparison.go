@@ -9,6 +9,7 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
 
@@ -33,7 +34,8 @@ type CardsQuestion struct {
 
 // CardsComparison is a row for each card.
 type CardsComparison struct {
-	Cards []analysis.OnCard `json:"cards"`
+	Cards    []analysis.OnCard `json:"cards"`
+	Accuracy *predict.Accuracy `json:"accuracy,omitempty" doc:"how far off such predictions were, absent if that is not known"`
 }
 
 func (s *Server) compareCards(ctx context.Context, q CardsQuestion) (*output[CardsComparison], error) {
@@ -55,7 +57,15 @@ func (s *Server) compareCards(ctx context.Context, q CardsQuestion) (*output[Car
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	return &output[CardsComparison]{CardsComparison{rows}}, nil
+	return &output[CardsComparison]{CardsComparison{rows, statedAccuracy(r)}}, nil
+}
+
+// statedAccuracy is how far predictions of a request's model were off.
+func statedAccuracy(r analysis.Request) *predict.Accuracy {
+	if a, ok := predict.StatedAccuracy(r.Workload.Config.Architecture); ok {
+		return &a
+	}
+	return nil
 }
 
 func findCards(ids []string) ([]*gpu.Card, error) {
@@ -81,6 +91,7 @@ type SettingsQuestion struct {
 // SettingsComparison is a row for each combination.
 type SettingsComparison struct {
 	Settings []analysis.WithSettings `json:"settings"`
+	Accuracy *predict.Accuracy       `json:"accuracy,omitempty" doc:"how far off such predictions were, absent if that is not known"`
 }
 
 func (s *Server) compareSettings(ctx context.Context, q SettingsQuestion) (*output[SettingsComparison], error) {
@@ -99,5 +110,5 @@ func (s *Server) compareSettings(ctx context.Context, q SettingsQuestion) (*outp
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	return &output[SettingsComparison]{SettingsComparison{rows}}, nil
+	return &output[SettingsComparison]{SettingsComparison{rows, statedAccuracy(r)}}, nil
 }

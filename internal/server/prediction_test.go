@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/go-cmp/cmp"
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/gpu"
@@ -58,6 +59,9 @@ func TestPredictions(t *testing.T) {
 		`{"workload":`+body+`,"precisions":["fp32"],"optimizers":["adamw"],"checkpointing":[false]}`), http.StatusOK)
 	if len(grid.Settings) != 1 || grid.Settings[0].OptimalBatch != answer.OptimalBatch {
 		t.Errorf("%+v", grid)
+	}
+	if diff := cmp.Diff([]*predict.Accuracy{answer.Accuracy, answer.Accuracy}, []*predict.Accuracy{cards.Accuracy, grid.Accuracy}); diff != "" || answer.Accuracy == nil {
+		t.Errorf("the stated accuracy differs: %s", diff)
 	}
 }
 
