@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"crypto/ecdsa"
@@ -10,7 +11,9 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"io"
+	"io/fs"
 	"math/big"
 	"net"
 	"net/http"
@@ -20,6 +23,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // serve runs memorymark serve in this process and returns its address. The
@@ -116,6 +121,70 @@ func TestServeAnalyses(t *testing.T) {
 			t.Error(text)
 		}
 	})
+}
+
+// A study through the API is that of the command line, byte by byte.
+func TestServeStudies(t *testing.T) {
+	url, folder := serve(t, "--no-measuring"), t.TempDir()
+	var said, stderr bytes.Buffer
+	for _, args := range [][]string{
+		{"sweep", "--json", "--engine", "predicted", "--model", "lm-small", "--context-length", "64,128", "--profile-type", "training", "--precision", "fp32", "--gpu", "t4"},
+		{"report", "--engine", "predicted", "--model-size", "small", "--context-length", "64,128", "--gpu", "t4", "--output", folder},
+	} {
+		stdout := &said
+		if args[0] == "report" {
+			stdout = new(bytes.Buffer)
+		}
+		if code := Run(t.Context(), args, strings.NewReader(""), stdout, &stderr); code != exitOK {
+			t.Fatalf("%d: %s", code, stderr.String())
+		}
+	}
+	r := send(t, url+"/v1/sweeps", "application/json", `{"axes":[{"key":"model","values":["lm-small"]},{"key":"sequence","values":[64,128]},
+		{"key":"phase","values":["train"]},{"key":"precision","values":["fp32"]},{"key":"batch","values":[4]},{"key":"gpu","values":["t4"]}]}`)
+	var want, got any
+	if err := errors.Join(json.Unmarshal(said.Bytes(), &want), json.Unmarshal(r, &got)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the sweep: %s", diff)
+	}
+	data := send(t, url+"/v1/reports", "application/zip", `{"models":["lm-small"],"sequences":[64,128],"gpu":"t4"}`)
+	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil || len(files) != len(archive.File)+1 { // the journal
+		t.Errorf("%d files on the disk, %d in the archive, %v", len(files), len(archive.File), err)
+	}
+	for _, f := range archive.File {
+		here, err := os.ReadFile(filepath.Join(folder, f.Name))
+		there, err2 := fs.ReadFile(archive, f.Name)
+		if err := errors.Join(err, err2); err != nil || !bytes.Equal(here, there) {
+			t.Errorf("%s: %d bytes on the disk, %d in the archive, %v", f.Name, len(here), len(there), err)
+		}
+	}
+}
+
+// send posts JSON and returns the answer.
+func send(t *testing.T, url, accept, body string) []byte {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", accept)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %v %s", url, answer.Status, err, data)
+	}
+	return data
 }
 
 // Beyond loopback the server asks for a token, and does not start without one.

@@ -108,26 +108,29 @@ func workloadSchema() *huma.Schema {
 	return s
 }
 
-// draft is a workload in a request.
-type draft struct {
-	keys     workload.Draft
-	workload *workload.Workload // set by Resolve
-}
+// partial is some keys of a workload in a request, not looked at yet.
+type partial struct{ keys workload.Draft }
 
-// UnmarshalJSON keeps the keys for Resolve to look at.
-func (d *draft) UnmarshalJSON(data []byte) (err error) {
-	d.keys, err = workload.ParseDraft(data)
+// UnmarshalJSON keeps the keys for others to look at.
+func (p *partial) UnmarshalJSON(data []byte) (err error) {
+	p.keys, err = workload.ParseDraft(data)
 	return err
 }
 
 // MarshalJSON writes the keys that were given.
-func (d draft) MarshalJSON() ([]byte, error) { return json.Marshal(d.keys) }
+func (p partial) MarshalJSON() ([]byte, error) { return json.Marshal(p.keys) }
 
 // Schema implements huma.SchemaProvider. The reference is for readers of the
 // document: as an extension huma does not follow it, and leaves validating to
-// Resolve.
-func (draft) Schema(huma.Registry) *huma.Schema {
+// those who look at the keys.
+func (partial) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Extensions: map[string]any{"$ref": schemaPrefix + "Workload"}}
+}
+
+// draft is a workload in a request.
+type draft struct {
+	partial
+	workload *workload.Workload // set by Resolve
 }
 
 // Resolve implements huma.ResolverWithPath: the workload's own room says
@@ -154,11 +157,12 @@ var (
 	tagComparisons = []string{"Comparisons"}
 	tagCatalogs    = []string{"Catalogs"}
 	tagAnalyses    = []string{"Analyses"}
+	tagStudies     = []string{"Studies"}
 	tagSnapshots   = []string{"Snapshots"}
 	tagWorkers     = []string{"Workers"}
 	tagAccess      = []string{"Access"}
 
-	allTags = [][]string{tagPredictions, tagAnalyses, tagComparisons, tagSnapshots, tagCatalogs, tagWorkers, tagAccess}
+	allTags = [][]string{tagPredictions, tagAnalyses, tagComparisons, tagStudies, tagSnapshots, tagCatalogs, tagWorkers, tagAccess}
 )
 
 func post(id, path, summary, description string, tags []string) huma.Operation {

@@ -34,6 +34,7 @@ type compute struct {
 	answers map[string]*list.Element // of *answer
 	recent  *list.List               // the latest used first
 	waiting int
+	studies int // being computed piece by piece
 }
 
 // answer is one that is known or being computed.
@@ -101,6 +102,39 @@ func (c *compute) run(a *answer, do func() (any, error)) {
 	if e, ok := c.answers[a.key]; ok && e.Value == a && a.err != nil {
 		c.remove(e) // errors are cheap to find again, and may pass
 	}
+}
+
+// mostStudies is how many requests may be computed piece by piece at a time;
+// each holds what it has so far.
+const mostStudies = 8
+
+// begin counts in a request that is computed piece by piece.
+func (c *compute) begin() (end func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.studies >= mostStudies || c.waiting >= c.most {
+		c.metrics.answers.WithLabelValues("refused").Inc()
+		return nil, errBusy
+	}
+	c.studies++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.studies--
+	}, nil
+}
+
+// piece waits for a core and computes something on it. Between the pieces of
+// one request others get their turn.
+func (c *compute) piece(ctx context.Context, do func() error) error {
+	select {
+	case c.cores <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.cores }()
+	_, err := recovering(func() (any, error) { return nil, do() })
+	return err
 }
 
 // recovering makes an error of a panic: nobody above would catch it here.

@@ -140,6 +140,14 @@ func (d *docs) add(path string, op *huma.Operation) {
 	d.Groups[i].Operations = append(d.Groups[i].Operations, o)
 }
 
+// examples are bodies of operations that do not take what others of their kind
+// do.
+var examples = map[string]string{
+	"sweep":              `{"workload": {"model": "bert"}, "axes": [{"key": "batch", "values": [8, 16, 32]}]}`,
+	"report":             `{"models": ["lm-small"]}`,
+	"derive-activations": `{"model": "lm-small", "batch": 4}`,
+}
+
 // curl is a line to try an operation with.
 func curl(o docsOperation) string {
 	line := "curl "
@@ -148,6 +156,8 @@ func curl(o docsOperation) string {
 	}
 	line += "http://127.0.0.1:5001" + o.Path
 	switch {
+	case examples[o.ID] != "":
+		line += " --json '" + examples[o.ID] + "'"
 	case o.Body == "Workload":
 		line += ` --json '{"model": "bert", "batch": 32}'`
 	case o.Body == "file":
@@ -165,7 +175,7 @@ func contentText(content map[string]*huma.MediaType) string {
 		switch {
 		case kind == "text/event-stream":
 			return "events"
-		case kind == "application/octet-stream":
+		case kind == "application/octet-stream" || kind == "text/html" || kind == archiveType:
 			return "file"
 		case media.Schema != nil:
 			return typeText(media.Schema)

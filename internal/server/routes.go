@@ -19,6 +19,7 @@ func (s *Server) routes() http.Handler {
 	s.catalogRoutes(api)
 	s.predictionRoutes(api)
 	s.comparisonRoutes(api)
+	s.studyRoutes(api)
 	s.analysisRoutes(api)
 	s.workerRoutes(api, mux)
 	s.snapshotRoutes(api, mux)
@@ -53,7 +54,7 @@ func (s *Server) orElse(mux *http.ServeMux) http.Handler {
 		}
 		defer leave()
 		switch {
-		case strings.HasPrefix(pattern, "GET /v1/snapshots/{id}/"):
+		case strings.HasPrefix(pattern, "GET /v1/snapshots/{id}/") || pattern == "POST /v1/sweeps":
 			packed.ServeHTTP(w, r) // rows of numbers, which shrink to a fifth
 			return
 		case pattern != "":

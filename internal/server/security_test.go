@@ -279,10 +279,17 @@ func TestRateLimit(t *testing.T) {
 func TestComputingIsBounded(t *testing.T) {
 	c := start(t)
 	c.s.compute.most = 0
-	r := c.post("/v1/predictions", `{"model":"resnet-18"}`)
-	if got := into[huma.ErrorModel](t, r, http.StatusServiceUnavailable); r.Header.Get("Retry-After") == "" || got.Detail == "" {
-		t.Errorf("%+v", got)
+	for path, body := range map[string]string{
+		"/v1/predictions": `{"model":"resnet-18"}`, "/v1/sweeps": `{"axes":[{"key":"model","values":["resnet-18"]}]}`,
+		"/v1/reports": `{}`, "/v1/activations": `{"model":"lm-small"}`,
+	} {
+		r := c.post(path, body)
+		if got := into[huma.ErrorModel](t, r, http.StatusServiceUnavailable); r.Header.Get("Retry-After") == "" || got.Detail == "" {
+			t.Errorf("%s: %+v", path, got)
+		}
 	}
+	c.s.compute.most, c.s.compute.studies = mostWaiting, mostStudies
+	into[huma.ErrorModel](t, c.post("/v1/reports", `{}`), http.StatusServiceUnavailable)
 }
 
 func TestRequestsAreBounded(t *testing.T) {
@@ -343,12 +350,12 @@ func TestNoPathReachesFiles(t *testing.T) {
 func TestNoUserCode(t *testing.T) {
 	c := start(t)
 	for _, model := range []string{"train.py:make", "train.py", "os:system"} {
-		for _, path := range []string{"/v1/predictions", "/v1/predictions/analysis", "/v1/analyses"} {
-			body := fmt.Sprintf(`{"model":%q}`, model)
-			if path != "/v1/predictions" {
-				body = `{"engine":"measured","workload":` + body + `}`
-			}
-			into[huma.ErrorModel](t, c.post(path, body), http.StatusUnprocessableEntity)
+		for path, body := range map[string]string{
+			"/v1/predictions": `{"model":%q}`, "/v1/activations": `{"model":%q}`,
+			"/v1/predictions/analysis": `{"engine":"measured","workload":{"model":%q}}`, "/v1/analyses": `{"engine":"measured","workload":{"model":%q}}`,
+			"/v1/sweeps": `{"axes":[{"key":"model","values":[%q]}]}`, "/v1/reports": `{"models":[%q]}`,
+		} {
+			into[huma.ErrorModel](t, c.post(path, fmt.Sprintf(body, model)), http.StatusUnprocessableEntity)
 		}
 		into[legacyError](t, c.post("/analyze", fmt.Sprintf(`{"model_name":%q}`, model)), http.StatusBadRequest)
 	}
