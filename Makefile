@@ -25,7 +25,7 @@ WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.j
 CHROMIUM ?= /usr/bin/chromium
 
 .DEFAULT_GOAL := help
-.PHONY: help build web test unit page browser venv lint fmt bench endurance test-gpu bench-gpu fuzz golden accuracy run pictures release clean
+.PHONY: help build web test unit page browser venv lint fmt bench endurance bench-report test-gpu bench-gpu fuzz golden accuracy run pictures release clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,8 +90,8 @@ endurance: ## Kill a server 50 times under load and compare what it accepted wit
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-bench-report: venv build ## Compare with PyTorch's tracker and with pickle, load the API, and write docs/benchmarks.md
-	'$(MEMORYMARK_TEST_PYTHON)' bench/report.py --memorymark $(BIN)
+bench-report: venv build ## Compare with PyTorch's tracker and with pickle, load the API, and write docs/benchmarks.md (10 minutes)
+	'$(MEMORYMARK_TEST_PYTHON)' bench/report.py --memorymark $(BIN) $(BENCH_ARGS)
 
 test-gpu: ## Run real steps on this machine's GPU; a machine without Go takes build/gpu.test along
 	@if command -v $(GO) > /dev/null; then CGO_ENABLED=0 $(GO) test -c -o build/gpu.test ./internal/analysis; fi

@@ -40,15 +40,15 @@ def read(output: dict[str, Any]) -> Result:
     return {
         "answer": output["optimal_batch_size"],
         "seconds": output["seconds"]["search"],
-        "one_by_one_seconds": one_by_one(probes),
+        "probes_added_up_seconds": probes_added_up(probes),
         "tried": [probe["batch_size"] for probe in probes],
         "output": output,
     }
 
 
-def one_by_one(probes: list[dict[str, Any]]) -> float:
-    """How long it had taken one process at a time: under a cap two run at once where the card has room for both.
-    Batches that were tried in the same process carry the same time."""
+def probes_added_up(probes: list[dict[str, Any]]) -> float:
+    """The sum of the probes' own times, of which two ran at once where the card had room for both. Batches that were tried
+    in the same process carry the same time."""
     return sum({probe["wall_seconds"] for probe in probes})
 
 

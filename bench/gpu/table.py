@@ -44,12 +44,12 @@ def about(run: Record) -> str:
 
 def summary(records: list[Record], cases: list[Case]) -> list[str]:
     """MemoryMark against binary search and scan: a row for each model and cap."""
-    head = "model|cap, GiB|largest|MemoryMark|probes|seconds|one by one|binsearch, s|ratio|scan, s|ratio"
+    head = "model|cap, GiB|largest|MemoryMark|probes|seconds|probes added up|binsearch, s|ratio|scan, s|ratio"
     rows = []
     for case in cases:
         ours, binsearch, scan = (finding(records, case, f) for f in (OURS, "lightning-binsearch", "scan"))
         row = [*case, largest(records, case), ours.get("answer"), tries(ours)]
-        row += [seconds(ours), seconds(ours, "one_by_one_seconds")]
+        row += [seconds(ours), seconds(ours, "probes_added_up_seconds")]
         row += [seconds(binsearch), ratio(ours, binsearch), seconds(scan), ratio(ours, scan)]
         rows.append(row)
     return table(head, rows)

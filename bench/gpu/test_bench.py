@@ -106,7 +106,7 @@ class MemoryMarkTest(unittest.TestCase):
             f"[ \"$1 $2 $3 $4\" = 'analyze bert --engine measured' ] || exit 9\necho '{json.dumps(output)}'"
         )
         found.pop("wall_seconds")
-        want = {"answer": 270, "seconds": 3.5, "one_by_one_seconds": 4.0, "tried": [16, 32, 270], "output": output}
+        want = {"answer": 270, "seconds": 3.5, "probes_added_up_seconds": 4.0, "tried": [16, 32, 270], "output": output}
         self.assertEqual(found, want)
 
     def test_the_program_itself(self) -> None:
@@ -135,7 +135,7 @@ class TableTest(unittest.TestCase):
                 "finder": "memorymark",
                 "answer": 92,
                 "seconds": 3.0,
-                "one_by_one_seconds": 5.0,
+                "probes_added_up_seconds": 5.0,
                 "tried": [92, 93],
             },
             {"kind": "finding", **where, "finder": "lightning-binsearch", "error": "took too long"},

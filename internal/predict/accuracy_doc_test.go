@@ -30,12 +30,8 @@ GPU. The binary carries the same figures by architecture (` + "`internal/predict
 Errors are shares of what was measured: + is predicted too high. A workload is exact if all its steps are, to the byte.
 `
 
-// docOthers is what other tools reach on the same workloads, as the project's
-// plan gives it. It was not measured again for this page.
 const docOthers = `
-What other tools reach on the same workloads, as it was found when this project was planned: PyTorch's own tracker is 2.9 %
-off at the median for allocated memory, 95 % of its estimates are within 24 %, and 94 % of them are too low; it takes 5 s a
-workload. None was found that answers the other questions.
+What PyTorch's own tracker reaches on some of the same workloads is in [benchmarks.md](benchmarks.md).
 `
 
 func (f *figures) writeSummary(b *bytes.Buffer) {
