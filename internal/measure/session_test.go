@@ -170,6 +170,7 @@ func TestUser(t *testing.T) {
 		{"not_there", Other, "no function not_there"},
 		{"flood", "", ""},
 		{"named", "", ""},
+		{"adapted", "", ""},
 		{"dataset", "", ""},
 		{"sample", "", ""},
 	} {

@@ -32,6 +32,22 @@ def named():
     return {"model": Sum(), "batch": batch, "optimizer": lambda p: torch.optim.SGD(p, lr=0.1), "loss": lambda out, _: out.pow(2).mean()}
 
 
+class Adapted(nn.Module):
+    """A layer of frozen weights in 8 bits, and a low-rank one beside it that learns."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("weight", torch.randint(-127, 127, (1024, 256), dtype=torch.int8))
+        self.down, self.up = nn.Linear(256, 4, bias=False), nn.Linear(4, 1024, bias=False)
+
+    def forward(self, x):
+        return nn.functional.linear(x, self.weight.to(x.dtype) / 127) + self.up(self.down(x))
+
+
+def adapted():
+    return Adapted(), batch
+
+
 class Dataset:
     def __len__(self):
         return 3
