@@ -7,73 +7,19 @@ import (
 	"memorymark/internal/workload"
 )
 
-// lm is the plain transformer language model, TransformerLM. It stands for
-// this PyTorch code:
+// lm is the plain transformer language model: token embedding, pre-norm blocks
+// of RMSNorm, causal attention with rotary positions and SwiGLU, a last norm and
+// an untied head. It stands for TransformerLM of
+// internal/measure/worker/memorymark_worker/lm.py, which is what is measured:
+// change both. What decides its memory there:
 //
-//	class RMSNorm(nn.Module):
-//	    def __init__(self, d):
-//	        self.weight = nn.Parameter(torch.ones(d))
-//	    def forward(self, x):
-//	        dtype = x.dtype
-//	        x = x.to(torch.float32)
-//	        variance = x.pow(2).mean(-1, keepdim=True)
-//	        x = x * torch.rsqrt(variance + 1e-5)
-//	        return self.weight * x.to(dtype)
-//
-//	def rotate(x, cos, sin):
-//	    x1, x2 = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
-//	    return x * cos + torch.cat((-x2, x1), dim=-1) * sin
-//
-//	class Attention(nn.Module):
-//	    def __init__(self, d, heads):
-//	        self.q, self.k, self.v, self.o = (nn.Linear(d, d, bias=False) for _ in range(4))
-//	    def forward(self, x, cos, sin, mask):
-//	        b, s, d = x.shape
-//	        q = rotate(self.q(x).view(b, s, self.heads, -1).transpose(1, 2), cos, sin)
-//	        k = rotate(self.k(x).view(b, s, self.heads, -1).transpose(1, 2), cos, sin)
-//	        v = self.v(x).view(b, s, self.heads, -1).transpose(1, 2)
-//	        scores = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(q.shape[-1])
-//	        scores = torch.where(mask, scores, float("-inf"))
-//	        weights = torch.softmax(scores, dim=-1)
-//	        return self.o(torch.matmul(weights, v).transpose(1, 2).reshape(b, s, d))
-//
-//	class Block(nn.Module):
-//	    def __init__(self, d, d_ff, heads):
-//	        self.norm1, self.attention, self.norm2 = RMSNorm(d), Attention(d, heads), RMSNorm(d)
-//	        self.gate, self.up = nn.Linear(d, d_ff, bias=False), nn.Linear(d, d_ff, bias=False)
-//	        self.down = nn.Linear(d_ff, d, bias=False)
-//	    def forward(self, x, cos, sin, mask):
-//	        x = x + self.attention(self.norm1(x), cos, sin, mask)
-//	        h = self.norm2(x)
-//	        return x + self.down(F.silu(self.gate(h)) * self.up(h))
-//
-//	class TransformerLM(nn.Module):
-//	    def __init__(self, vocab, d, d_ff, layers, heads):
-//	        self.embed = nn.Embedding(vocab, d)
-//	        self.blocks = nn.ModuleList(Block(d, d_ff, heads) for _ in range(layers))
-//	        self.norm, self.head = RMSNorm(d), nn.Linear(d, vocab, bias=False)
-//	    def forward(self, input_ids, labels=None):
-//	        x = self.embed(input_ids)
-//	        s = input_ids.shape[1]
-//	        cos, sin = rotary(s, self.size, x.dtype)
-//	        mask = torch.ones(s, s, dtype=torch.bool, device="cuda").tril()
-//	        for block in self.blocks:
-//	            x = block(x, cos, sin, mask)
-//	        logits = self.head(self.norm(x))
-//	        loss = None
-//	        if labels is not None:
-//	            loss = F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
-//	        return Output(loss=loss, logits=logits)
-//
-//	@torch.no_grad()
-//	def rotary(length, size, dtype):
-//	    frequencies = 10000.0 ** (torch.arange(0, size, 2, dtype=torch.float32, device="cuda") / -size)
-//	    angles = torch.arange(length, device="cuda")[:, None] * frequencies
-//	    angles = torch.cat((angles, angles), dim=-1)
-//	    return angles.cos().to(dtype), angles.sin().to(dtype)
-//
-// Under checkpointing a block is called as torch.utils.checkpoint.checkpoint(
-// block, x, cos, sin, mask, use_reentrant=False).
+//   - No layer has a bias or dropout, and q, k, v, gate and up are five products.
+//   - The attention scores are explicit whatever "attention" says; they are
+//     divided, masked by torch.where and softmaxed as tensors of their own.
+//   - RMSNorm computes in fp32 and casts back before its weight.
+//   - Cosines, sines and mask are made anew in every forward, without gradients.
+//   - Under checkpointing a block is one torch.utils.checkpoint.checkpoint with
+//     use_reentrant=False.
 type lm struct {
 	cfg    *workload.LM
 	w      *workload.Workload

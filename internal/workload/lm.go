@@ -3,7 +3,7 @@ package workload
 import "fmt"
 
 // LM is the configuration of the plain transformer language model, whose code
-// is in the documentation of its prediction (internal/models/lm.go).
+// is internal/measure/worker/memorymark_worker/lm.py.
 type LM struct {
 	VocabSize int64 `json:"vocab_size"`
 	Width     int64 `json:"d_model"`
