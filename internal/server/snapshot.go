@@ -201,7 +201,7 @@ type replayInput struct {
 	Device      int     `query:"device" default:"-1"`
 	Limit       int64   `query:"limit_bytes" minimum:"0" doc:"the most the allocator may reserve"`
 	Expandable  string  `query:"expandable_segments" enum:"true,false" doc:"as recorded if absent"`
-	MaxSplit    int64   `query:"max_split_bytes" minimum:"0" doc:"max_split_size_mb, in bytes; at least 20 MiB"`
+	MaxSplit    int64   `query:"max_split_size_bytes" minimum:"0" doc:"max_split_size_mb, in bytes; at least 20 MiB"`
 	GCThreshold float64 `query:"gc_threshold" minimum:"0" maximum:"1" doc:"garbage_collection_threshold, a share of limit_bytes"`
 	Roundup     int64   `query:"roundup" minimum:"0" maximum:"64" doc:"roundup_power2_divisions, a power of two"`
 }
@@ -224,7 +224,7 @@ func (s *Server) getReplay(ctx context.Context, in *replayInput) (*kept[*report.
 func (in *replayInput) change(settings trace.Settings) (*allocator.Change, error) {
 	switch {
 	case in.MaxSplit > 0 && in.MaxSplit < int64(20*bytesize.MiB):
-		return nil, bad("query.max_split_bytes", "PyTorch takes no less than 20 MiB")
+		return nil, bad("query.max_split_size_bytes", "PyTorch takes no less than 20 MiB")
 	case in.GCThreshold > 0 && in.Limit == 0:
 		return nil, bad("query.gc_threshold", "it is a share of limit_bytes, and there is none")
 	case in.Roundup > 0 && (in.Roundup == 1 || in.Roundup&(in.Roundup-1) != 0):

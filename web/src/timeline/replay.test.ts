@@ -10,7 +10,7 @@ test('what is left empty is as recorded', () => {
 
 test('amounts are written as on the command line', () => {
   const asked = { ...nothing, limit: '8GiB', 'max-split-size': '128 MiB', 'gc-threshold': '0.8', roundup: '4', 'expandable-segments': 'false' };
-  expect(replayQuery(asked)).toEqual({ limit_bytes: 2 ** 33, max_split_bytes: 2 ** 27, gc_threshold: 0.8, roundup: 4, expandable_segments: 'false' });
+  expect(replayQuery(asked)).toEqual({ limit_bytes: 2 ** 33, max_split_size_bytes: 2 ** 27, gc_threshold: 0.8, roundup: 4, expandable_segments: 'false' });
   expect(commandOf({ ...asked, 'max-split-size': '128MiB' })).toBe(
     'memorymark snapshot replay FILE --limit 8GiB --expandable-segments=false --max-split-size 128MiB --gc-threshold 0.8 --roundup 4',
   );

@@ -31,7 +31,7 @@ export function whatIfOf(get: (key: string) => string): WhatIf {
 export interface ReplayQuery {
   limit_bytes?: number;
   expandable_segments?: 'true' | 'false';
-  max_split_bytes?: number;
+  max_split_size_bytes?: number;
   gc_threshold?: number;
   roundup?: number;
 }
@@ -39,7 +39,7 @@ export interface ReplayQuery {
 /** replayQuery is a WhatIf for the API, or what cannot be read in it. Whether the values make sense is for the server to say. */
 export function replayQuery(asked: WhatIf): ReplayQuery | { wrong: Flag; why: string } {
   const query: ReplayQuery = {};
-  for (const [flag, key] of [['limit', 'limit_bytes'], ['max-split-size', 'max_split_bytes']] as const) {
+  for (const [flag, key] of [['limit', 'limit_bytes'], ['max-split-size', 'max_split_size_bytes']] as const) {
     const amount = parseBytes(asked[flag]);
     if (asked[flag] && amount === null) return { wrong: flag, why: 'Write an amount, as 24GiB or 512MiB.' };
     if (amount !== null) query[key] = amount;
