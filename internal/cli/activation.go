@@ -18,7 +18,7 @@ func newActivation(e *env) *cobra.Command {
 		Example: "  memorymark activation\n" +
 			"  memorymark activation --model-size xl --context-length 1024 --batch-size 8\n" +
 			"  memorymark activation --model-size small --json",
-		Args: cobra.NoArgs,
+		Args: exactArgs(),
 	}
 	f := addStudyFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -50,7 +50,7 @@ func newAnalyze(e *env) *cobra.Command {
 			"  memorymark analyze bert --engine measured --limit 22GiB\n" +
 			"  memorymark analyze ./config.json --gpu a100-80gb --global-batch 512\n" +
 			"  memorymark analyze -f workloads.jsonl > answers.jsonl",
-		Args: cobra.MaximumNArgs(1),
+		Args: someArgs(0, "MODEL"),
 	}
 	f.workloadFlags = addWorkloadFlags(c)
 	f.engineFlags = addEngineFlags(c)

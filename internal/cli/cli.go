@@ -136,11 +136,14 @@ func runGroup(c *cobra.Command, args []string) error {
 }
 
 // exactArgs is cobra.ExactArgs with an error that names what is missing.
-func exactArgs(names ...string) cobra.PositionalArgs {
+func exactArgs(names ...string) cobra.PositionalArgs { return someArgs(len(names), names...) }
+
+// someArgs is cobra.RangeArgs with such an error: the first so many are needed.
+func someArgs(needed int, names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
-		case len(args) < len(names):
-			return badUsage(seeHelp(c), "%s: missing %s", c.CommandPath(), strings.Join(names[len(args):], " and "))
+		case len(args) < needed:
+			return badUsage(seeHelp(c), "%s: missing %s", c.CommandPath(), strings.Join(names[len(args):needed], " and "))
 		case len(args) > len(names):
 			return badUsage(seeHelp(c), "%s: unexpected argument %q", c.CommandPath(), args[len(names)])
 		}

@@ -56,7 +56,7 @@ func (f *engineFlags) addPython(flags *pflag.FlagSet) {
 // addDevice adds where to measure, for commands that do not say it otherwise.
 func (f *engineFlags) addDevice(flags *pflag.FlagSet) {
 	flags.StringVar(&f.device, "device", autoEngine, "`what` to measure on: cuda, cuda:1, mps, cpu or auto")
-	flags.StringVar(&f.limit, "limit", "", "the most `memory` that PyTorch may hold, as 22GiB: a smaller card on a larger one")
+	flags.StringVar(&f.limit, "limit", "", "the most `memory` that PyTorch may hold, as 22GiB: a smaller card on a larger one; --limit-gib 22 is the same")
 }
 
 func (f *engineFlags) close() {
@@ -75,9 +75,9 @@ var userFunction = regexp.MustCompile(`^(.+\.py)(?::([A-Za-z_][A-Za-z0-9_]*))?$`
 // user's own model.
 func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *measure.UserModel, error) {
 	if f.limit != "" {
-		limit, err := bytesize.Parse(f.limit)
-		if err != nil || limit <= 0 {
-			return nil, nil, badUsage("write it as --limit 22GiB", "--limit %q is not an amount of memory", f.limit)
+		limit, err := parseLimit(f.limit)
+		if err != nil {
+			return nil, nil, err
 		}
 		d.Set("limit_gib", fmt.Sprintf("%.17g", float64(limit)/float64(bytesize.GiB)))
 	}
@@ -91,10 +91,20 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 		user.Function = "make"
 	}
 	if _, err := os.Stat(user.Path); err != nil {
-		return nil, nil, badInput("", "there is no file %s", user.Path)
+		return nil, nil, badInput("check the path", "there is no file %s", user.Path)
 	}
 	w, err := d.WithoutModel()
 	return w, user, err
+}
+
+// parseLimit reads the most that an allocator may reserve. Less than a segment
+// of it is a number whose unit was forgotten.
+func parseLimit(text string) (bytesize.Bytes, error) {
+	limit, err := bytesize.Parse(text)
+	if err != nil || limit < 2*bytesize.MiB {
+		return 0, badUsage("write it as --limit 22GiB", "--limit is %q; it must be an amount of memory, at least 2 MiB", text)
+	}
+	return limit, nil
 }
 
 // session opens a session to measure with, nil if that is not possible and the
@@ -110,7 +120,7 @@ func (f *engineFlags) session(ctx context.Context, e *env, w *workload.Workload,
 	}
 	python, err := measure.FindPython(f.python, os.Getenv)
 	if err != nil {
-		return f.unable(e, err)
+		return f.unable(e, user, err)
 	}
 	o := measure.Options{Python: python, Device: f.device, Timeout: f.timeout, Workload: w, User: user, Spares: spares}
 	if f.transcript != "" {
@@ -124,11 +134,11 @@ func (f *engineFlags) session(ctx context.Context, e *env, w *workload.Workload,
 	e.say("importing PyTorch with %s", python.Path)
 	s, err := measure.Start(ctx, o)
 	if err != nil {
-		return f.unable(e, err)
+		return f.unable(e, user, err)
 	}
 	if f.device == autoEngine && s.Device.Type == "cpu" {
 		_ = s.Close()
-		return f.unable(e, errors.New("PyTorch finds no GPU; --device cpu would measure live tensors on the CPU"))
+		return f.unable(e, user, errors.New("PyTorch finds no GPU; --device cpu would measure live tensors on the CPU"))
 	}
 	if f.open != nil {
 		_ = f.open.Close()
@@ -170,14 +180,14 @@ func (f *engineFlags) wanted(ctx context.Context, e *env, w *workload.Workload, 
 }
 
 // unable is the answer where measuring is impossible: an error if that was
-// asked for, else a prediction and why.
-func (f *engineFlags) unable(e *env, err error) (*measure.Session, error) {
+// asked for or there is nothing to predict, else a prediction and why.
+func (f *engineFlags) unable(e *env, user *measure.UserModel, err error) (*measure.Session, error) {
 	var old *measure.RequirementError
 	hint := "memorymark doctor says what is missing"
 	if errors.As(err, &old) {
 		hint = old.Mend
 	}
-	if f.engine == autoEngine && f.device == autoEngine && !errors.Is(err, context.Canceled) && f.open == nil {
+	if user == nil && f.engine == autoEngine && f.device == autoEngine && !errors.Is(err, context.Canceled) && f.open == nil {
 		e.say("predicting, because %v", err)
 		e.say("hint: %s", hint)
 		f.engine = predictedEngine

@@ -36,7 +36,7 @@ func newPredict(e *env) *cobra.Command {
 			"  memorymark predict gpt2 --precision amp-bf16 --sequence 512 --json\n" +
 			"  memorymark predict ./config.json --optimizer sgd --snapshot step.pickle\n" +
 			"  memorymark predict -f workloads.jsonl > predictions.jsonl",
-		Args: cobra.MaximumNArgs(1),
+		Args: someArgs(0, "MODEL"),
 	}
 	f.workloadFlags = addWorkloadFlags(c)
 	c.Flags().StringVarP(&f.file, "file", "f", "", "predict the workloads of a `file`, - for standard input")

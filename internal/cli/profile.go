@@ -37,7 +37,7 @@ func newProfile(e *env) *cobra.Command {
 		Example: "  memorymark profile --model-size 2.7B --context-length 512 --profile-type training\n" +
 			"  memorymark profile --model-size xl --use-mixed-precision --dtype bf16 --output xl.pickle\n" +
 			"  memorymark profile --model gpt2 --context-length 1024 --batch-size 8 --profile-type forward",
-		Args: cobra.NoArgs,
+		Args: exactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			defer f.close()
 			return f.run(c, e)

@@ -49,7 +49,7 @@ func newReport(e *env) *cobra.Command {
 		Example: "  memorymark report\n" +
 			"  memorymark report --model-size small,xl --context-length 128,512 --gpu a100-80gb\n" +
 			"  memorymark report --output study --dtype fp16",
-		Args: cobra.NoArgs,
+		Args: exactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			defer f.close()
 			return f.run(c, e)
@@ -59,8 +59,9 @@ func newReport(e *env) *cobra.Command {
 	f.stepFlags = addStepFlags(c, study.DefaultWarmup, study.DefaultSteps)
 	flags := c.Flags()
 	flags.StringVar(&f.sizes, "model-size", "2.7B", "`sizes` of the plain language model, with commas between")
-	flags.StringVar(&f.contexts, "context-length", "128,256,512", "`lengths` of samples in tokens, with commas between")
-	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step")
+	takeAlso(c, studyNames)
+	flags.StringVar(&f.contexts, "context-length", "128,256,512", "`lengths` of samples in tokens, with commas between; also --sequence")
+	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step; also --batch")
 	flags.StringVar(&f.dtype, "dtype", "bf16", "`type` of mixed precision: bf16 or fp16")
 	flags.StringVar(&f.gpu, "gpu", "", "an `id` of memorymark gpus to predict for (default: this machine's card, else "+study.DefaultCard+")")
 	flags.StringVar(&f.folder, "output", filepath.Join("results", "memory_profiling"), "the `folder` to write")

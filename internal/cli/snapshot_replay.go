@@ -80,8 +80,8 @@ func (f *replayFlags) change(c *cobra.Command, settings trace.Settings) (change 
 	}
 	var size bytesize.Bytes
 	if set("limit") {
-		if size, err = bytesize.Parse(f.limit); err != nil || size == 0 {
-			return change, true, badUsage("write it as --limit 24GiB", "--limit %q is not a size", f.limit)
+		if size, err = parseLimit(f.limit); err != nil {
+			return change, true, err
 		}
 		change.Limit = int64(size)
 	}

@@ -27,7 +27,7 @@ func newSnapshotView(e *env) *cobra.Command {
 			"machine, and nothing is kept.",
 		Example: "  memorymark snapshot view oom.pickle\n" +
 			"  memorymark snapshot view predicted.pickle measured.pickle",
-		Args: cobra.RangeArgs(1, 2),
+		Args: someArgs(1, "FILE", "OTHER"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return viewSnapshots(c.Context(), e, args, listen, quiet)
 		},

@@ -24,12 +24,16 @@ type studyFlags struct {
 	batch   string
 }
 
+// studyNames are the flags of a study that are keys of a workload.
+var studyNames = map[string]string{"batch": "batch-size", "sequence": "context-length"}
+
 func addStudyFlags(c *cobra.Command, keys ...string) *studyFlags {
 	f := &studyFlags{workloadFlags: addFlagsOf(c, append(keys, "gpu"))}
+	takeAlso(c, studyNames)
 	flags := c.Flags()
 	flags.StringVar(&f.size, "model-size", "2.7B", "`size` of the plain language model: "+strings.Join(study.Sizes, ", "))
-	flags.StringVar(&f.context, "context-length", "512", "`N` tokens in a sample (default 512)")
-	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step (default 4)")
+	flags.StringVar(&f.context, "context-length", "512", "`N` tokens in a sample (default 512); also --sequence")
+	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step (default 4); also --batch")
 	for _, name := range []string{"context-length", "batch-size"} {
 		flags.Lookup(name).DefValue = "" // help would quote it
 	}

@@ -37,8 +37,8 @@ func newSweep(e *env) *cobra.Command {
 			"cells are kept in a file, and the same command goes on where it was stopped.",
 		Example: "  memorymark sweep\n" +
 			"  memorymark sweep --model-size small,xl --context-length 128,256,512,1024 -o contexts.svg\n" +
-			"  memorymark sweep --model gpt2 --batch 1,2,4,8,16 --checkpointing false,true --format markdown",
-		Args: cobra.NoArgs,
+			"  memorymark sweep --model gpt2 --batch-size 1,2,4,8,16 --checkpointing false,true --format markdown",
+		Args: exactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			defer f.close()
 			return f.run(c, e)
@@ -60,23 +60,28 @@ func newSweep(e *env) *cobra.Command {
 
 // sweepAxes are the flags that have names of their own, in the order in which
 // tables show them, the key that each stands for, and its default.
-var sweepAxes = []struct{ flag, key, values string }{
-	{"model-size", "model", "small,medium,large,xl,2.7B"},
-	{"context-length", "sequence", "128,256,512"},
-	{"profile-type", "phase", "forward,training"},
-	{"precision", "precision", "fp32,amp-bf16"},
-	{"batch-size", "batch", "4"},
+var sweepAxes = []struct{ flag, key, values, help string }{
+	{"model-size", "model", "small,medium,large,xl,2.7B", "`sizes` of the plain language model"},
+	{"context-length", "sequence", "128,256,512", "`lengths` of samples in tokens; also --sequence"},
+	{"profile-type", "phase", "forward,training", "`parts` of a step: forward, backward, training, inference"},
+	{"precision", "precision", "fp32,amp-bf16", "`types` to compute in: fp32, tf32, amp-bf16, amp-fp16, bf16"},
+	{"batch-size", "batch", "4", "`numbers` of samples in a step; also --batch"},
 }
 
 func (f *sweepFlags) addAxes(c *cobra.Command) {
 	flags := c.Flags()
+	takeAlso(c, studyNames)
 	flags.String("model", "", "`ids` of memorymark models, or paths to config.json, instead of --model-size")
 	for _, a := range sweepAxes {
-		flags.String(a.flag, "", "`values` (default "+a.values+")")
+		flags.String(a.flag, "", a.help+" (default "+a.values+")")
 	}
 	for _, key := range workloadFlagHelp {
-		if name := flagName(key.key); flags.Lookup(name) == nil && key.key != "id" {
-			flags.String(name, "", key.help)
+		if name := flagName(key.key); flags.Lookup(name) == nil && key.key != "phase" && key.key != "id" {
+			help := key.help
+			if switches[key.key] {
+				help = "`false,true`: " + help
+			}
+			flags.String(name, "", help)
 		}
 	}
 	flags.Lookup("gpu").Usage = "`ids` of memorymark gpus (default: this machine's card, else " + study.DefaultCard + ")"
@@ -150,15 +155,13 @@ func (f *sweepFlags) grid() (*study.Grid, error) {
 	return g, nil
 }
 
-// valuesOf returns the values of a key that two flags may set: the one that
-// profiles have, and the workload's own.
+// valuesOf returns the values of an axis. Models may be sizes or ids.
 func (f *sweepFlags) valuesOf(flag, key, standard string) ([]string, error) {
-	own := f.set.Lookup(flagName(key))
-	if own.Changed && flag != flagName(key) {
+	if models := f.set.Lookup("model"); key == "model" && models.Changed {
 		if f.set.Changed(flag) {
-			return nil, badUsage("", "--%s and --%s are the same: give one of them", flag, own.Name)
+			return nil, badUsage("", "--model and --%s both name models: give one of them", flag)
 		}
-		return split(own.Value.String()), nil
+		return split(models.Value.String()), nil
 	}
 	values := split(standard)
 	if given := f.set.Lookup(flag); given.Changed {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,8 +79,11 @@ func (f *workerFlags) run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	if f.join == "" {
+	switch scheme, _, _ := strings.Cut(f.join, "://"); {
+	case f.join == "":
 		return badUsage("as --join http://server:5001", "memorymark worker: missing --join")
+	case !slices.Contains(job.Schemes, scheme):
+		return badUsage("write it as --join http://server:5001, or nats://server:4222 for an engine", "--join is %q; it must be an address", f.join)
 	}
 	token, err := f.token()
 	if err != nil {

@@ -25,8 +25,8 @@ type workloadFlags struct{ set *pflag.FlagSet }
 
 // workloadFlagHelp explains the keys, in the order in which help shows them.
 var workloadFlagHelp = []struct{ key, help string }{
-	{"batch", "`N` samples in a step (default 16)"},
-	{"sequence", "`N` tokens in a sample (default 128)"},
+	{"batch", "`N` samples in a step (default 16); also --batch-size"},
+	{"sequence", "`N` tokens in a sample (default 128); also --context-length"},
 	{"image", "images of `N` × N pixels (default 224)"},
 	{"precision", "`type` to compute in: fp32, tf32, amp-bf16, amp-fp16 or bf16 (default fp32)"},
 	{"optimizer", "`name`: adamw, adam, sgd, sgd-momentum or none (default adamw)"},
@@ -46,11 +46,14 @@ var workloadFlagHelp = []struct{ key, help string }{
 	{"id", "`text` that the answer repeats"},
 }
 
+// switches are the keys that are true or false.
+var switches = map[string]bool{"checkpointing": true, "clip_grad_norm": true, "expandable_segments": true}
+
 func addWorkloadFlags(c *cobra.Command) *workloadFlags { return addFlagsOf(c, workload.Keys()) }
 
 // addFlagsOf adds the flags of some keys.
 func addFlagsOf(c *cobra.Command, keys []string) *workloadFlags {
-	switches := map[string]bool{"checkpointing": true, "clip_grad_norm": true, "expandable_segments": true}
+	takeAlso(c, map[string]string{"batch-size": "batch", "context-length": "sequence"})
 	for _, f := range workloadFlagHelp {
 		if !slices.Contains(keys, f.key) {
 			continue
@@ -62,6 +65,16 @@ func addFlagsOf(c *cobra.Command, keys []string) *workloadFlags {
 		}
 	}
 	return &workloadFlags{c.Flags()}
+}
+
+// takeAlso lets the flags of a command go by other names, too.
+func takeAlso(c *cobra.Command, names map[string]string) {
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if own, ok := names[name]; ok {
+			name = own
+		}
+		return pflag.NormalizedName(name)
+	})
 }
 
 func flagName(key string) string { return strings.ReplaceAll(key, "_", "-") }
@@ -190,7 +203,16 @@ func badWorkload(c *cobra.Command, err error) error {
 	if errors.As(err, &f) {
 		return err
 	}
-	return badUsage(seeHelp(c), "%w", err)
+	hint := seeHelp(c)
+	var p *workload.Problem
+	switch {
+	case !errors.As(err, &p):
+	case p.Key == "model":
+		hint = "memorymark models lists them; a config.json of those families will do, too"
+	case p.Key == "config" && strings.Contains(p.Error(), "not modelled"):
+		hint = "memorymark analyze train.py:make measures a model that cannot be predicted"
+	}
+	return badUsage(hint, "%w", err)
 }
 
 // line writes a value as one line of JSON.

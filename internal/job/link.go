@@ -73,6 +73,9 @@ func Join(ctx context.Context, c JoinConfig) (*Link, error) {
 	return l, nil
 }
 
+// Schemes are how a URL to join can begin.
+var Schemes = []string{"http", "https", "nats", "tls", "ws", "wss"}
+
 // target returns the URL that the client understands.
 func (c *JoinConfig) target() (string, []nats.Option, error) {
 	u, err := url.Parse(c.URL)

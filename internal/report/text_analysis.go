@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
@@ -48,8 +49,16 @@ func (a Analysis) evidence() string {
 	if a.Engine == "measured" {
 		verb = "with"
 	}
-	return fmt.Sprintf("%s, %s, %s %s. PyTorch may hold %v of the card's %v.",
-		a.ModelName, a.Engine, verb, with, bytesize.Bytes(a.Limit), bytesize.Bytes(a.GPUTotal))
+	return fmt.Sprintf("%s, %s, %s %s. PyTorch may hold %v of the %s's %v.",
+		a.ModelName, a.Engine, verb, with, bytesize.Bytes(a.Limit), a.holder(), bytesize.Bytes(a.GPUTotal))
+}
+
+// holder is what the memory belongs to.
+func (a Analysis) holder() string {
+	if a.Device == "cuda" {
+		return "card"
+	}
+	return "machine"
 }
 
 // article is a device with its article.
@@ -93,12 +102,12 @@ func (a Analysis) writeResults(w io.Writer, width int) {
 		{title: "ALLOCATED", right: true},
 		{title: "RESERVED", right: true},
 		{title: "SAMPLES/S", right: true},
-		{title: "CARD"},
+		{title: strings.ToUpper(a.holder())},
 		{title: ""},
 	}}
 	for _, r := range a.Results {
 		t.rows = append(t.rows, row{cells: []string{
-			fmt.Sprint(r.Batch), size(r.Memory), known(r.Reserved, size), speed(r.SamplesPerSecond),
+			fmt.Sprint(r.Batch), known(r.Memory, size), known(r.Reserved, size), speed(r.SamplesPerSecond),
 			bar(max(r.Reserved, r.Memory), a.GPUTotal), a.remark(r),
 		}})
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"time"
 
@@ -30,6 +31,10 @@ func NewTokens(tokens []token.Token) *Tokens {
 
 // Write lists the tokens for people.
 func (l *Tokens) Write(w io.Writer, width int) error {
+	if len(l.Tokens) == 0 {
+		_, err := fmt.Fprintln(w, "There are no tokens; memorymark token create NAME makes one.")
+		return err
+	}
 	t := table{columns: []column{{title: "NAME"}, {title: "ROLE"}, {title: "MADE"}}}
 	for _, x := range l.Tokens {
 		t.rows = append(t.rows, row{cells: []string{x.Name, x.Role, x.Created.Format(time.DateOnly)}})

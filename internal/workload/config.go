@@ -2,6 +2,7 @@ package workload
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,14 +19,14 @@ type Config struct {
 // UnmarshalJSON reads the object of a config.json.
 func (c *Config) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &c.keys); err != nil {
-		return fmt.Errorf("config is not a JSON object: %w", err)
+		return errors.New("config must be a JSON object, as that of a config.json")
 	}
 	var head struct {
 		ModelType     string   `json:"model_type"`
 		Architectures []string `json:"architectures"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return fmt.Errorf("config: %w", err)
+		return errors.New("config: model_type must be text, and architectures a list of texts")
 	}
 	c.ModelType = head.ModelType
 	if len(head.Architectures) > 0 {

@@ -81,6 +81,6 @@ func wrongKind(key string, raw json.RawMessage, field any, err error) error {
 	case reflect.String:
 		return fmt.Errorf("%s is %s; it must be text", key, shorten(raw))
 	default:
-		return fmt.Errorf("%s is %s: %w", key, shorten(raw), err)
+		return fmt.Errorf("%s is %s; %w", key, shorten(raw), err)
 	}
 }
