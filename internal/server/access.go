@@ -33,14 +33,19 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request, pattern string)
 	if s.opts.Tokens == nil || slices.Contains(open, pattern) {
 		return true
 	}
-	t, ok, err := s.opts.Tokens.Find(secretOf(r))
+	secret := secretOf(r)
+	t, ok, err := s.opts.Tokens.Find(secret)
 	switch {
 	case err != nil:
 		s.log.ErrorContext(r.Context(), "tokens cannot be read", "error", err)
 		s.fail(w, r, http.StatusInternalServerError, internalText(callOf(r.Context())))
 	case !ok:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="MemoryMark"`)
-		s.fail(w, r, http.StatusUnauthorized, "a token is required: send Authorization: Bearer TOKEN; memorymark token create makes one")
+		wrong := "a token is required: send Authorization: Bearer TOKEN; memorymark token create makes one"
+		if secret != "" {
+			wrong = "this token is not known here; memorymark token list on the server names those that are"
+		}
+		s.fail(w, r, http.StatusUnauthorized, wrong)
 	case t.Role == token.Worker && !slices.Contains(forWorkers, pattern):
 		s.fail(w, r, http.StatusForbidden, "this token is a worker's; it only opens what workers need")
 	default:

@@ -65,10 +65,10 @@ export function usage(answer: Answer): string {
   return `with batch ${count(answer.current_batch_size)} you use ${percent(100 - answer.current_waste_percent)} of it.`;
 }
 
-function provenance({ engine, provenance: from, limit_bytes, gpu_total_bytes, model_name }: Answer): string {
+function provenance({ device, engine, provenance: from, limit_bytes, gpu_total_bytes, model_name }: Answer): string {
   const versions = `PyTorch ${from.pytorch}${from.transformers ? ` and transformers ${from.transformers}` : ''}`;
   return (
     `${model_name}, ${engine} ${engine === 'measured' ? 'with' : 'for'} ${versions}. ` +
-    `PyTorch may hold ${bytes(limit_bytes)} of the card's ${bytes(gpu_total_bytes)}.`
+    `PyTorch may hold ${bytes(limit_bytes)} of the ${device === 'cuda' ? 'card' : 'machine'}'s ${bytes(gpu_total_bytes)}.`
   );
 }
