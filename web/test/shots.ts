@@ -31,6 +31,7 @@ export const shots: Shot[] = [
     path: '/settings?model=gpt2&gpu=rtx-4090',
     ready: (page) => page.getByText('on a simulated allocator').waitFor({ timeout: 120_000 }),
   },
+  { name: 'sources', path: '/timeline', ready: (page) => page.getByText('Drop a snapshot here').waitFor() },
   {
     name: 'timeline',
     path: '/timeline',
@@ -70,6 +71,24 @@ export const shots: Shot[] = [
       const kept = (await (await page.request.get(`${url}/v1/analyses`)).json()) as { total: number };
       if (kept.total === 0) await ask(page, url);
       await page.getByText('done').nth(2).waitFor();
+    },
+  },
+  {
+    name: 'kept',
+    path: '/history',
+    ready: async (page, url) => {
+      const begun = await page.request.post(`${url}/v1/analyses`, { data: { workload: { model: 'bert', gpu: 'a10' }, engine: 'predicted' } });
+      const { id } = (await begun.json()) as { id: string };
+      await page.goto(`${url}/history/${id}`);
+      await page.getByRole('log').getByText('done', { exact: true }).waitFor();
+    },
+  },
+  {
+    name: 'drain',
+    path: '/workers',
+    ready: async (page) => {
+      await page.getByRole('button', { name: 'Drain', exact: true }).click();
+      await page.getByRole('button', { name: 'Drain it' }).waitFor();
     },
   },
   { name: 'workers', path: '/workers', ready: (page) => page.getByText('ready').first().waitFor() },
