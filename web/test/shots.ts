@@ -59,10 +59,7 @@ export const shots: Shot[] = [
   {
     name: 'study',
     path: '/study?gpu=h200',
-    ready: async (page) => {
-      await page.getByText(/^predicted \d+ of/).waitFor();
-      await page.getByText(/^predicted \d+ of/).waitFor({ state: 'detached', timeout: 240_000 });
-    },
+    ready: (page) => page.getByText(/exact in|95 % within/).first().waitFor({ timeout: 240_000 }),
   },
   {
     name: 'history',

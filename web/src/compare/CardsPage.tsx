@@ -44,10 +44,11 @@ export default function CardsPage() {
   const each = useEach(
     ids,
     (id) => ['cards', id, question],
-    async (id, signal) => (await answer(api.POST('/v1/comparisons/cards', { body: { ...question, gpus: [id] }, signal }))).cards ?? [],
+    (id, signal) => answer(api.POST('/v1/comparisons/cards', { body: { ...question, gpus: [id] }, signal })),
   );
-  const rows = sorted(each.rows.filter((row) => row.gpu_name.toLowerCase().includes(text.toLowerCase())), order);
-  const best = Math.max(...each.rows.map((row) => row.samples_per_second ?? 0));
+  const all = each.parts.flatMap(({ cards }) => cards ?? []);
+  const rows = sorted(all.filter((row) => row.gpu_name.toLowerCase().includes(text.toLowerCase())), order);
+  const best = Math.max(...all.map((row) => row.samples_per_second ?? 0));
   return (
     <ComparePage
       title="Compare cards"
@@ -57,6 +58,7 @@ export default function CardsPage() {
       problem={each.problem}
       missing={each.missing}
       of={ids.length}
+      accuracy={each.parts[0]?.accuracy}
     >
       <div className="max-w-xs">
         <TextInput label="Filter" placeholder="a name, as RTX" value={text} onChange={setText} />

@@ -1,6 +1,8 @@
 import { type ReactNode, useState } from 'react';
+import type { Schemas } from '../api/client';
 import type { Problem } from '../api/problem';
 import { ErrorBox } from '../ui/ErrorBox';
+import { Evidence } from '../ui/Evidence';
 import { PageTitle } from '../ui/PageTitle';
 import type { FieldKey } from '../workload/fields';
 import type { QuestionState } from '../workload/useQuestion';
@@ -14,11 +16,13 @@ interface Props {
   problem?: Problem;
   missing: number;
   of: number;
+  /** how far such predictions were off, absent if that is not known */
+  accuracy?: Schemas['PredictAccuracy'];
   children: ReactNode;
 }
 
 /** ComparePage is a workload beside what it does elsewhere. */
-export function ComparePage({ title, about, state, without, problem, missing, of, children }: Props) {
+export function ComparePage({ title, about, state, without, problem, missing, of, accuracy, children }: Props) {
   const [dismissed, setDismissed] = useState<Problem>();
   return (
     <>
@@ -31,7 +35,7 @@ export function ComparePage({ title, about, state, without, problem, missing, of
           {problem && problem.message !== dismissed?.message && (
             <ErrorBox problem={problem} title="This cannot be compared" onDismiss={() => setDismissed(problem)} />
           )}
-          <Progress done={of - missing} of={of} />
+          <Progress done={of - missing} of={of} accuracy={accuracy} />
           {children}
         </div>
       </div>
@@ -39,19 +43,27 @@ export function ComparePage({ title, about, state, without, problem, missing, of
   );
 }
 
-function Progress({ done, of }: { done: number; of: number }) {
+function Progress({ done, of, accuracy }: { done: number; of: number; accuracy?: Schemas['PredictAccuracy'] }) {
   const busy = of === 0 || done < of;
   return (
-    <div className="flex h-4 items-center gap-3 text-xs text-muted" role="status">
+    <div className="flex min-h-4 flex-wrap items-center gap-x-6 gap-y-1 text-xs text-muted" role="status">
       {busy ? (
-        <>
+        <span className="flex items-center gap-3">
           <span className="h-1 w-32 overflow-hidden rounded-full bg-raised">
             <span className="block h-full bg-accent transition-[width]" style={{ width: `${(done / (of || 1)) * 100}%` }} />
           </span>
           predicted {done} of {of || 'all'}
-        </>
+        </span>
       ) : (
-        'predicted, each on a simulated allocator'
+        <>
+          <span>Each on a simulated allocator.</span>
+          <span className="flex gap-2">
+            Batches <Evidence engine="predicted" errors={accuracy?.largest_batch} />
+          </span>
+          <span className="flex gap-2">
+            Speed and cost <Evidence engine="predicted" errors={accuracy?.step_time} />
+          </span>
+        </>
       )}
     </div>
   );

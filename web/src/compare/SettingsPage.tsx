@@ -42,7 +42,7 @@ export default function SettingsPage() {
   const each = useEach(
     settings,
     (setting) => ['settings', setting, question],
-    async (setting, signal) => (await answer(api.POST('/v1/comparisons/settings', { body: body(question, setting), signal }))).settings ?? [],
+    (setting, signal) => answer(api.POST('/v1/comparisons/settings', { body: body(question, setting), signal })),
   );
   return (
     <ComparePage
@@ -53,9 +53,10 @@ export default function SettingsPage() {
       problem={each.problem}
       missing={each.missing}
       of={settings.length}
+      accuracy={each.parts[0]?.accuracy}
     >
       <Tabs label="Shown" tabs={Object.entries(measures).map(([value, { name }]) => ({ value, name }))} value={chosen} onChange={setChosen} />
-      <Grid rows={each.rows} measure={measure} state={state} />
+      <Grid rows={each.parts.flatMap((part) => part.settings ?? [])} measure={measure} state={state} />
     </ComparePage>
   );
 }

@@ -1,8 +1,9 @@
 import { useQueries } from '@tanstack/react-query';
 import { Problem } from '../api/problem';
 
-export interface Each<Row> {
-  rows: Row[];
+export interface Each<Part> {
+  /** the answers that have come, in the order of the questions */
+  parts: Part[];
   /** how many answers are still on their way */
   missing: number;
   problem?: Problem;
@@ -12,7 +13,7 @@ export interface Each<Row> {
  * useEach asks one question for each of many things, so that answers appear as
  * they come: the server computes as many at a time as it has cores.
  */
-export function useEach<Thing, Row>(things: Thing[], key: (thing: Thing) => unknown[], ask: (thing: Thing, signal: AbortSignal) => Promise<Row[]>): Each<Row> {
+export function useEach<Thing, Part>(things: Thing[], key: (thing: Thing) => unknown[], ask: (thing: Thing, signal: AbortSignal) => Promise<Part>): Each<Part> {
   return useQueries({
     queries: things.map((thing) => ({
       queryKey: key(thing),
@@ -22,7 +23,7 @@ export function useEach<Thing, Row>(things: Thing[], key: (thing: Thing) => unkn
     combine: (results) => {
       const failed = results.find((result) => result.error);
       return {
-        rows: results.flatMap((result) => result.data ?? []),
+        parts: results.flatMap((result) => (result.data === undefined ? [] : [result.data])),
         missing: results.filter((result) => result.isPending).length,
         problem: failed ? Problem.of(failed.error) : undefined,
       };

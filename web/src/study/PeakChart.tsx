@@ -4,22 +4,21 @@ import { bytes, gib } from '../format';
 import { Panel } from '../ui/Panel';
 import { Tabs } from '../ui/Tabs';
 import type { Grid } from './grid';
-import { peakOf } from './peak';
-import type { Studied } from './StudyPage';
+import { cellIn, type Swept } from './sweep';
 
 const colors = ['parameters', 'gradients', 'optimizer', 'activations', 'temporaries'].map((cause) => `var(--cause-${cause})`);
 
 interface Props {
   grid: Grid;
-  rows: Studied[];
+  swept: Swept[];
   names: Record<string, string>;
 }
 
 /** PeakChart is the peak of training against the context, a line for each size. */
-export function PeakChart({ grid, rows, names }: Props) {
+export function PeakChart({ grid, swept, names }: Props) {
   const [chosen, setChosen] = useState('');
   const precision = grid.precisions.includes(chosen) ? chosen : (grid.precisions[0] ?? 'fp32');
-  const peak = (size: string, context: string) => peakOf(rows, { size, precision, context, part: 'training' })?.peak;
+  const peak = (size: string, context: string) => cellIn(swept, { size, precision, context, part: 'training' })?.peak?.allocated;
   const lines = grid.sizes
     .map((size, index) => ({
       name: size,
@@ -30,7 +29,7 @@ export function PeakChart({ grid, rows, names }: Props) {
       }),
     }))
     .filter((line) => line.points.length > 0);
-  const limit = rows[0]?.prediction.limit;
+  const card = swept[0]?.cells[0]?.provenance?.gpu_memory;
   if (lines.length === 0) return null;
   return (
     <Panel title="Training against context, GiB">
@@ -45,7 +44,7 @@ export function PeakChart({ grid, rows, names }: Props) {
         yLabel="GiB"
         formatY={String}
         lines={lines}
-        rules={limit ? [{ y: gib(limit), name: `limit ${bytes(limit)}`, color: 'var(--bad-text)' }] : []}
+        rules={card ? [{ y: gib(card), name: `the card, ${bytes(card)}`, color: 'var(--bad-text)' }] : []}
         tip={(x) => ({
           title: `Context ${x}`,
           rows: grid.sizes.flatMap((size): [string, string][] => {

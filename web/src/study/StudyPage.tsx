@@ -1,5 +1,6 @@
+import { useState } from 'react';
 import { useLocation, useSearch } from 'wouter';
-import { answer, api, type Prediction } from '../api/client';
+import { answer, api } from '../api/client';
 import { useCards, useWorkers } from '../api/queries';
 import { useEach } from '../compare/useEach';
 import { bytes } from '../format';
@@ -8,23 +9,22 @@ import { Evidence } from '../ui/Evidence';
 import { NumberInput } from '../ui/Inputs';
 import { PageTitle } from '../ui/PageTitle';
 import { Panel } from '../ui/Panel';
+import { Tabs } from '../ui/Tabs';
 import { CardPicker } from '../workload/CardPicker';
 import { type ChoiceField, fields } from '../workload/fields';
 import { cardOf } from '../workload/subject';
 import { AxisInput } from './AxisInput';
-import { addressOfGrid, axes, type Axis, type Cell, cellsOf, commandOf, type Grid, gridOf, workloadOf } from './grid';
+import { addressOfGrid, axes, type Axis, commandOf, type Grid, gridOf } from './grid';
+import { measures } from './measures';
 import { PeakChart } from './PeakChart';
-import { PeakTable } from './PeakTable';
+import { ReportPanel } from './ReportPanel';
+import { type Swept, sweepOf } from './sweep';
+import { SweepTable } from './SweepTable';
 
 const titles: Record<Axis, string> = { sizes: 'Model size', contexts: 'Context length', parts: 'What runs', precisions: 'Precision' };
 
 // What the command line studies for where there is no card, too.
 const studyCard = 'h200';
-
-export interface Studied {
-  cell: Cell;
-  prediction: Prediction;
-}
 
 /** StudyPage sweeps plain language models over a grid: what each takes at its peak. */
 export default function StudyPage() {
@@ -35,12 +35,14 @@ export default function StudyPage() {
   const change = (patch: Partial<Grid>) => navigate(`/study?${addressOfGrid({ ...asked, ...patch })}`, { replace: true });
   const workers = useWorkers().data?.workers ?? [];
   const card = cardOf(grid, cards);
-  const cells = cellsOf(grid);
-  const each = useEach<Cell, Studied>(
-    cells,
-    (cell) => ['study', workloadOf(cell, grid)],
-    async (cell, signal) => [{ cell, prediction: await answer(api.POST('/v1/predictions', { body: workloadOf(cell, grid), signal })) }],
+  const each = useEach<string, Swept>(
+    grid.sizes,
+    (size) => ['sweep', sweepOf(size, grid)],
+    async (size, signal) => ({ size, cells: (await answer(api.POST('/v1/sweeps', { body: sweepOf(size, grid), signal }))).cells }),
   );
+  const [shown, setShown] = useState('allocated');
+  const measure = measures[shown]!;
+  const cells = each.parts.flatMap((part) => part.cells);
   const names = (fields.precision as ChoiceField).options;
   return (
     <>
@@ -68,26 +70,31 @@ export default function StudyPage() {
         <div className="flex min-w-0 flex-col gap-6">
           {each.problem && <ErrorBox problem={each.problem} title="A cell of the grid cannot be" />}
           <Panel
-            title="Peak of allocated memory"
+            title={shown === 'time' ? 'Time of a step' : `Peak of ${measure.name.toLowerCase()} memory`}
             aside={
               each.missing > 0 ? (
                 <span role="status" className="text-xs text-muted">
-                  predicted {cells.length - each.missing} of {cells.length}
+                  predicted {grid.sizes.length - each.missing} of {grid.sizes.length} models
                 </span>
               ) : (
-                <Evidence engine="predicted" errors={each.rows[0]?.prediction.accuracy?.allocated} />
+                <Evidence engine="predicted" errors={measure.errors(cells[0]?.provenance?.accuracy)} />
               )
             }
           >
-            <PeakTable grid={grid} rows={each.rows} names={names} />
-            {card && each.rows.some(({ prediction }) => prediction.out_of_memory) && <p className="mt-4 text-xs text-muted">Red does not fit {card.name}, {bytes(card.memory.bytes)}; the figure is what it would take.</p>}
+            <div className="mb-4">
+              <Tabs label="Shown" tabs={Object.entries(measures).map(([value, { name }]) => ({ value, name }))} value={shown} onChange={setShown} />
+            </div>
+            <SweepTable grid={grid} swept={each.parts} measure={measure} names={names} />
+            {card && cells.some((cell) => cell.out_of_memory) && (
+              <p className="mt-4 text-xs text-muted">
+                Red does not fit {card.name}, {bytes(card.memory.bytes)}; the figure is what it would take.
+              </p>
+            )}
           </Panel>
-          {grid.contexts.length > 1 && grid.parts.includes('training') && <PeakChart grid={grid} rows={each.rows} names={names} />}
+          {grid.contexts.length > 1 && grid.parts.includes('training') && <PeakChart grid={grid} swept={each.parts} names={names} />}
+          <ReportPanel grid={grid} />
           <Panel title="On the command line">
             <pre className="rounded border border-line bg-bg p-4 font-mono text-xs leading-relaxed whitespace-pre-wrap">{commandOf(grid)}</pre>
-            <p className="mt-3 text-sm text-muted">
-              <code className="font-mono">memorymark report</code> does the whole study into a folder, with snapshots, pictures and one page that holds all of it.
-            </p>
           </Panel>
         </div>
       </div>

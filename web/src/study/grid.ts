@@ -23,6 +23,7 @@ const initial: Grid = {
   batch: 4,
 };
 
+/** Cell is one combination. */
 export interface Cell {
   size: string;
   context: string;
@@ -52,25 +53,6 @@ export function addressOfGrid(grid: Grid): string {
   if (grid.batch !== initial.batch) to.set('batch', String(grid.batch));
   if (grid.gpu) to.set('gpu', grid.gpu);
   return to.toString();
-}
-
-/** cellsOf is every combination. */
-export function cellsOf({ sizes, contexts, parts, precisions }: Grid): Cell[] {
-  return sizes.flatMap((size) =>
-    precisions.flatMap((precision) => contexts.flatMap((context) => parts.map((part) => ({ size, context, part, precision })))),
-  );
-}
-
-/** workloadOf is the workload of a cell. */
-export function workloadOf({ size, context, part, precision }: Cell, { batch, gpu }: Grid) {
-  return {
-    model: `lm-${size.toLowerCase()}`,
-    sequence: Number(context),
-    phase: part === 'forward' ? ('forward' as const) : ('train' as const),
-    precision: precision as 'fp32',
-    batch,
-    gpu,
-  };
 }
 
 /** commandOf is the command that does the same. */

@@ -82,6 +82,29 @@ test('a combination of settings is taken to Analyze', async () => {
   await page.context().close();
 });
 
+test('the stated error is beside what is compared', async () => {
+  const page = await open('/settings?model=bert&gpu=t4');
+  await page.getByText('on a simulated allocator').waitFor({ timeout: 55_000 });
+  await page.getByText(/^Batches *predicted, (exact in|95 % within)/).waitFor();
+  await page.getByText(/^Speed and cost *predicted, 95 % within/).waitFor();
+  await page.context().close();
+});
+
+test('a study sweeps a grid and makes a report', async () => {
+  const page = await open('/study?sizes=small&contexts=128,256&precisions=fp32&gpu=a10');
+  const row = page.getByRole('row', { name: /^small/ });
+  await expect.poll(() => row.getByRole('cell').allTextContents()).toEqual(Array(4).fill(expect.stringMatching(/GiB$/)));
+  await page.getByRole('radio', { name: 'Time of a step' }).click();
+  await expect.poll(() => row.getByRole('cell').allTextContents()).toEqual(Array(4).fill(expect.stringMatching(/ m?s$/)));
+  await page.getByRole('button', { name: 'Make the page' }).click();
+  const [report] = await Promise.all([page.context().waitForEvent('page', { timeout: 55_000 }), page.getByRole('link', { name: /^Open memory-study-small.html/ }).click()]);
+  await report.getByRole('heading', { level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Make the folder' }).click();
+  const [saved] = await Promise.all([page.waitForEvent('download', { timeout: 55_000 }), page.getByRole('link', { name: /^Save memory-study-small.zip/ }).click()]);
+  expect(readFileSync(await saved.path()).subarray(0, 2).toString()).toBe('PK');
+  await page.context().close();
+});
+
 test('the history is filtered, repeated and deleted from', async () => {
   const page = await open('/history');
   for (const workload of [{ model: 'distilbert', gpu: 't4', precision: 'amp-bf16' }, { model: 'resnet-18', gpu: 't4' }]) {

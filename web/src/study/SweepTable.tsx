@@ -1,16 +1,16 @@
-import { bytes } from '../format';
-import type { Cell, Grid } from './grid';
-import { peakOf } from './peak';
-import type { Studied } from './StudyPage';
+import type { Grid } from './grid';
+import type { Measure } from './measures';
+import { cellIn, type Swept, type SweptCell } from './sweep';
 
 interface Props {
   grid: Grid;
-  rows: Studied[];
+  swept: Swept[];
+  measure: Measure;
   names: Record<string, string>;
 }
 
-/** PeakTable is a row for each model and precision, with a column for each context and part of a step. */
-export function PeakTable({ grid, rows, names }: Props) {
+/** SweepTable is a row for each model and precision, with a column for each context and part of a step. */
+export function SweepTable({ grid, swept, measure, names }: Props) {
   const columns = grid.contexts.flatMap((context) => grid.parts.map((part) => ({ context, part })));
   const lines = grid.sizes.flatMap((size) => grid.precisions.map((precision) => ({ size, precision })));
   return (
@@ -37,7 +37,7 @@ export function PeakTable({ grid, rows, names }: Props) {
               </th>
               {columns.map((column) => (
                 <td key={column.context + column.part} className="py-2 pl-2 text-right whitespace-nowrap">
-                  <Peak rows={rows} cell={{ size, precision, ...column }} />
+                  <Figure found={cellIn(swept, { size, precision, ...column })} measure={measure} />
                 </td>
               ))}
             </tr>
@@ -57,7 +57,7 @@ export function PeakTable({ grid, rows, names }: Props) {
                     {column.context}, {column.part}
                   </dt>
                   <dd className="text-right">
-                    <Peak rows={rows} cell={{ size, precision, ...column }} />
+                    <Figure found={cellIn(swept, { size, precision, ...column })} measure={measure} />
                   </dd>
                 </div>
               ))}
@@ -69,13 +69,20 @@ export function PeakTable({ grid, rows, names }: Props) {
   );
 }
 
-function Peak({ rows, cell }: { rows: Studied[]; cell: Cell }) {
-  const found = peakOf(rows, cell);
+function Figure({ found, measure }: { found: SweptCell | undefined; measure: Measure }) {
   if (!found) return <span className="text-faint">…</span>;
+  const value = measure.of(found);
+  if (value === undefined) {
+    return (
+      <span className="text-muted" title={found.error}>
+        none
+      </span>
+    );
+  }
   return (
-    <span className={found.fits ? '' : 'text-bad-text'}>
-      {bytes(found.peak)}
-      {!found.fits && <span className="sr-only"> does not fit</span>}
+    <span className={found.out_of_memory ? 'text-bad-text' : ''}>
+      {measure.show(value)}
+      {found.out_of_memory && <span className="sr-only"> does not fit</span>}
     </span>
   );
 }

@@ -1,0 +1,18 @@
+import type { Schemas } from '../api/client';
+import { bytes, seconds } from '../format';
+import type { SweptCell } from './sweep';
+
+/** Measure is a figure that a cell has. */
+export interface Measure {
+  name: string;
+  of(cell: SweptCell): number | undefined;
+  show(value: number): string;
+  /** how far predictions of it were off */
+  errors(accuracy: Schemas['PredictAccuracy'] | undefined): Schemas['PredictErrors'] | undefined;
+}
+
+export const measures: Record<string, Measure> = {
+  allocated: { name: 'Allocated', of: (cell) => cell.peak?.allocated, show: bytes, errors: (accuracy) => accuracy?.allocated },
+  reserved: { name: 'Reserved', of: (cell) => cell.peak?.reserved, show: bytes, errors: (accuracy) => accuracy?.reserved },
+  time: { name: 'Time of a step', of: (cell) => cell.step_seconds, show: seconds, errors: (accuracy) => accuracy?.step_time },
+};

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { gridOf } from './grid';
+import { cellIn, reportOf, type SweptCell, sweepOf } from './sweep';
+
+const grid = gridOf('sizes=2.7B&contexts=128,512&precisions=fp32,amp-fp16&gpu=h200&batch=8');
+
+test('a sweep has every combination of a size', () => {
+  expect(sweepOf('2.7B', grid)).toEqual({
+    workload: { model: 'lm-2.7b', batch: 8, gpu: 'h200' },
+    axes: [
+      { key: 'precision', values: ['fp32', 'amp-fp16'] },
+      { key: 'sequence', values: [128, 512] },
+      { key: 'phase', values: ['forward', 'train'] },
+    ],
+  });
+});
+
+const cell = (phase: string, sequence: string): SweptCell => ({ values: { phase, sequence, precision: 'fp32' } });
+
+test('cells are found by what was asked for', () => {
+  const swept = [{ size: 'small', cells: [cell('forward', '128'), cell('train', '128'), cell('train', '512')] }];
+  const wanted = { size: 'small', context: '128', part: 'training', precision: 'fp32' };
+  expect(cellIn(swept, wanted)).toBe(swept[0]!.cells[1]);
+  expect(cellIn(swept, { ...wanted, size: 'xl' })).toBeUndefined();
+  expect(cellIn(swept, { ...wanted, precision: 'bf16' })).toBeUndefined();
+});
+
+test('a report is of the same contexts and card, against the mixed precision that is chosen', () => {
+  expect(reportOf('2.7B', grid)).toEqual({ models: ['lm-2.7b'], sequences: [128, 512], precision: 'amp-fp16', batch: 8, gpu: 'h200' });
+  expect(reportOf('xl', gridOf('precisions=fp32')).precision).toBe('amp-bf16');
+});
