@@ -350,22 +350,29 @@ func (l *load) check(t *testing.T) {
 	}
 	l.stop()
 	l.running.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
 	rest := &load{q: l.q}
-	rest.ctx, rest.stop = context.WithCancel(ctx)
+	rest.ctx, rest.stop = context.WithCancel(t.Context())
 	rest.running.Go(func() { rest.work(link) })
 	for _, id := range l.accepted {
-		j, err := l.q.Wait(ctx, id)
-		if err != nil || j.State != Succeeded {
-			t.Fatalf("job %s was accepted and is %+v, %v", id, j, err)
-		}
-		result, err := l.q.Result(ctx, id)
-		if err != nil || string(result) != string(j.Payload) {
-			t.Fatalf("result of %s: %s instead of %s, %v", id, result, j.Payload, err)
-		}
+		mustSucceed(t, l.q, id)
 	}
 	rest.stop()
 	rest.running.Wait()
 	t.Logf("all %d accepted jobs are there with their results", len(l.accepted))
+}
+
+// mustSucceed waits until a job has succeeded with the result that it was
+// given. It has patience with each: how many there are depends on the machine.
+func mustSucceed(t *testing.T, q *Queue, id string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	j, err := q.Wait(ctx, id)
+	if err != nil || j.State != Succeeded {
+		t.Fatalf("job %s was accepted and is %+v, %v", id, j, err)
+	}
+	result, err := q.Result(ctx, id)
+	if err != nil || string(result) != string(j.Payload) {
+		t.Fatalf("result of %s: %s instead of %s, %v", id, result, j.Payload, err)
+	}
 }

@@ -58,11 +58,9 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	address := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
 	accepted := killedServer(t, dir, address, 1) // so that workers can join
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills)*5*time.Second+patience)
-	defer cancel()
 	done := &tally{succeeded: make(map[string]int)}
 	var workers sync.WaitGroup
-	working, stopWorking := context.WithCancel(ctx)
+	working, stopWorking := context.WithCancel(t.Context())
 	defer stopWorking()
 	for range 2 {
 		workers.Go(func() { done.work(working, t, address) })
@@ -75,15 +73,9 @@ func TestKill(t *testing.T) {
 		c.Dir, c.Listen, c.Authorize = dir, address, func(token string) bool { return token == testToken }
 	})
 	for _, id := range accepted {
-		j, err := q.Wait(ctx, id)
-		if err != nil || j.State != Succeeded {
-			t.Fatalf("job %s was accepted and is %+v, %v", id, j, err)
-		}
-		if result, err := q.Result(ctx, id); err != nil || string(result) != string(j.Payload) {
-			t.Fatalf("result of %s: %s instead of %s, %v", id, result, j.Payload, err)
-		}
+		mustSucceed(t, q, id)
 	}
-	waitUntilIdle(ctx, t, q)
+	waitUntilIdle(t, q)
 	stopWorking()
 	workers.Wait()
 	done.check(t, accepted)
@@ -120,8 +112,10 @@ func killedServer(t *testing.T, dir, address string, jobs int) (accepted []strin
 
 // waitUntilIdle waits until every job has ended, also those that were being
 // submitted when their server was killed.
-func waitUntilIdle(ctx context.Context, t *testing.T, q *Queue) {
+func waitUntilIdle(t *testing.T, q *Queue) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for {
 		stats, err := q.Stats(ctx)
 		if err != nil {

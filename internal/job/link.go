@@ -137,6 +137,12 @@ func (l *Link) open(ctx context.Context) (err error) {
 	if l.js, err = jetstream.New(l.conn); err != nil {
 		return err
 	}
+	// The server may be killed while it is asked.
+	return answer(ctx, l.find)
+}
+
+// find looks up what the engine holds.
+func (l *Link) find(ctx context.Context) (err error) {
 	for name, bucket := range map[string]*jetstream.KeyValue{recordBucket: &l.records, resultBucket: &l.results, workerBucket: &l.workers} {
 		if *bucket, err = l.js.KeyValue(ctx, name); err != nil {
 			return fmt.Errorf("%w (has a server opened this queue?)", err)
