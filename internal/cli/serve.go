@@ -77,7 +77,17 @@ func addDataFlag(c *cobra.Command, data *string) {
 	c.Flags().Lookup("data").DefValue = "$XDG_DATA_HOME/memorymark"
 }
 
-// dataFolder is where programs of a user keep what is theirs.
+// checkData refuses "", which would be the folder where the program happens to
+// run.
+func checkData(folder string) error {
+	if folder == "" {
+		return badUsage("give one, as --data /var/lib/memorymark", "there is no folder to keep things in: neither XDG_DATA_HOME nor HOME is set")
+	}
+	return nil
+}
+
+// dataFolder is where programs of a user keep what is theirs, "" if they have
+// no home.
 func dataFolder() string {
 	if base := os.Getenv("XDG_DATA_HOME"); base != "" {
 		return filepath.Join(base, "memorymark")
@@ -109,6 +119,9 @@ func (f *serveFlags) run(ctx context.Context, e *env) error {
 // serve opens everything, tells that it is there, and answers until the
 // context ends.
 func (f *serveFlags) serve(ctx context.Context, e *env, tell func(s *server.Server, url string) error) error {
+	if err := checkData(f.data); err != nil {
+		return err
+	}
 	log, err := f.logger(e.stderr)
 	if err != nil {
 		return err

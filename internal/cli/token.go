@@ -35,7 +35,7 @@ func newTokenCreate(e *env) *cobra.Command {
 		Example: "  memorymark token create alice",
 		Args:    exactArgs("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			l, err := token.Open(tokenFile(data))
+			l, err := openTokens(data)
 			if err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func newTokenList(e *env) *cobra.Command {
 		Example: "  memorymark token list",
 		Args:    exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
-			l, err := token.Open(tokenFile(data))
+			l, err := openTokens(data)
 			if err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ func newTokenDelete(_ *env) *cobra.Command {
 		Example: "  memorymark token delete alice",
 		Args:    exactArgs("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			l, err := token.Open(tokenFile(data))
+			l, err := openTokens(data)
 			if err != nil {
 				return err
 			}
@@ -99,4 +99,12 @@ func newTokenDelete(_ *env) *cobra.Command {
 	}
 	addDataFlag(c, &data)
 	return c
+}
+
+// openTokens reads the tokens of a data folder.
+func openTokens(folder string) (*token.List, error) {
+	if err := checkData(folder); err != nil {
+		return nil, err
+	}
+	return token.Open(tokenFile(folder))
 }
