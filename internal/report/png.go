@@ -36,7 +36,7 @@ func (p *picture) writePNG(w io.Writer) error {
 		RGBA:  image.NewRGBA(image.Rect(0, 0, p.width, p.height)),
 		faces: make(map[faceKey]font.Face),
 	}
-	draw.Draw(c, c.Bounds(), image.NewUniform(p.background), image.Point{}, draw.Src)
+	draw.Draw(c.RGBA, c.Bounds(), image.NewUniform(p.background), image.Point{}, draw.Src)
 	for _, m := range p.marks {
 		m.png(c)
 	}
@@ -113,7 +113,7 @@ func (c *canvas) fill(polygons [][]point, fill color.NRGBA) {
 		}
 		z.ClosePath()
 	}
-	z.Draw(c, box, image.NewUniform(fill), image.Point{})
+	z.Draw(c.RGBA, box, image.NewUniform(fill), image.Point{})
 }
 
 func boundingBox(polygons [][]point) image.Rectangle {
@@ -130,7 +130,7 @@ func boundingBox(polygons [][]point) image.Rectangle {
 }
 
 func (t text) png(c *canvas) {
-	d := font.Drawer{Dst: c, Src: image.NewUniform(t.fill), Face: c.face(t.size, t.bold)}
+	d := font.Drawer{Dst: c.RGBA, Src: image.NewUniform(t.fill), Face: c.face(t.size, t.bold)}
 	x := t.at.x
 	switch width := textWidth(t.string, t.size); t.anchor {
 	case middle:
