@@ -1,4 +1,4 @@
-import { type DragEvent, useEffect, useState } from 'react';
+import { type DragEvent, useState } from 'react';
 import { Problem } from '../api/problem';
 import { useCurve, useModels, usePredictedAnalysis, usePrediction } from '../api/queries';
 import { Breakdown } from '../result/Breakdown';
@@ -11,6 +11,7 @@ import { MemoryBars } from '../result/MemoryBars';
 import { ResultTable } from '../result/ResultTable';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Skeleton } from '../ui/Loading';
+import { useTitle } from '../ui/useTitle';
 import { asAsked, titleOf } from '../workload/subject';
 import { parseConfig } from '../workload/ConfigDialog';
 import { type QuestionState, useQuestion } from '../workload/useQuestion';
@@ -32,12 +33,7 @@ export function AnalyzePage() {
   const models = useModels().data?.models ?? [];
   const measured = run.watched.analysis?.engine === 'measured' ? run.watched.analysis.answer : undefined;
   const title = titleOf(state.question.workload, models);
-  useEffect(() => {
-    document.title = `${title} · MemoryMark`;
-    return () => {
-      document.title = 'MemoryMark';
-    };
-  }, [title]);
+  useTitle(title);
 
   async function drop(event: DragEvent) {
     const file = event.dataTransfer.files[0];
@@ -62,7 +58,7 @@ export function AnalyzePage() {
       <div className="flex min-w-0 flex-col gap-6">
         {dropped && <ErrorBox problem={dropped} title="This file is no config.json" onDismiss={() => setDropped(undefined)} />}
         {run.problem && <ErrorBox problem={run.problem} title="It did not begin" onDismiss={run.dismiss} />}
-        {run.id && <Run id={run.id} watched={run.watched} onClose={run.close} />}
+        {run.id && <Run id={run.id} watched={run.watched} onClose={run.close} kept={`/history/${run.id}`} />}
         {measured && <KeptResult answer={measured} workload={asAsked(run.watched.analysis?.workload ?? {}, models)} />}
         {problem && <h1 className="sr-only">{title}</h1>}
         {problem && <Refusal key={problem.message} problem={problem} />}

@@ -21,9 +21,13 @@ export function MeasurePanel({ question, busy, onBegin }: Props) {
         <Gauge size={15} aria-hidden /> Measure
       </Button>
       <p className="text-xs text-muted">
-        {able > 0
-          ? `Real steps on ${able === 1 ? 'the' : 'one of'} ${able} worker${able === 1 ? '' : 's'} with this card.`
-          : 'No worker has this card. "memorymark worker --join" on a machine with one changes that.'}
+        {able > 0 ? (
+          `Real steps on ${able === 1 ? 'the' : 'one of'} ${able} worker${able === 1 ? '' : 's'} with this card.`
+        ) : (
+          <>
+            No worker has this card. <code className="font-mono whitespace-nowrap">memorymark worker --join</code> on a machine with one changes that.
+          </>
+        )}
       </p>
       <Button look="quiet" size="small" disabled={busy} onClick={() => onBegin('predicted')}>
         Keep this prediction in the history

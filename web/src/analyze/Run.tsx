@@ -13,10 +13,12 @@ interface Props {
   id: string;
   watched: Watched;
   onClose(): void;
+  /** where it is kept, unless one is there */
+  kept?: string;
 }
 
 /** Run is an analysis that one watches: its live terminal, a way to cancel it, and where its answer is. */
-export function Run({ id, watched: { analysis, lines, interrupted }, onClose }: Props) {
+export function Run({ id, watched: { analysis, lines, interrupted }, onClose, kept }: Props) {
   const [problem, setProblem] = useState<Problem>();
   const [cancelling, setCancelling] = useState(false);
   const over = ended(analysis);
@@ -38,9 +40,11 @@ export function Run({ id, watched: { analysis, lines, interrupted }, onClose }: 
         <span className="flex items-center gap-2">
           {over ? (
             <>
-              <Link href={`/history/${id}`} className="text-xs text-accent-text underline underline-offset-4">
-                Open in the history
-              </Link>
+              {kept && (
+                <Link href={kept} className="text-xs text-accent-text underline underline-offset-4">
+                  Open in the history
+                </Link>
+              )}
               <Button look="quiet" size="small" aria-label="Close the terminal" onClick={onClose}>
                 <X size={14} aria-hidden />
               </Button>

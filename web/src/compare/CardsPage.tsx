@@ -60,7 +60,7 @@ export default function CardsPage() {
       of={ids.length}
       accuracy={each.parts[0]?.accuracy}
     >
-      <div className="max-w-xs">
+      <div className="sm:max-w-xs">
         <TextInput label="Filter" placeholder="a name, as RTX" value={text} onChange={setText} />
       </div>
       {rows.length > 0 && (

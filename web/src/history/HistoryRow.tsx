@@ -30,7 +30,7 @@ export function HistoryRow({ analysis, onFailure }: { analysis: Analysis; onFail
   }
 
   return (
-    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3 sm:px-5">
+    <li className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-3 sm:gap-x-4 sm:px-5">
       <Link href={`/history/${analysis.id}`} className="min-w-0 flex-1 basis-full rounded hover:text-accent-text sm:basis-60">
         <span className="block truncate font-medium">
           {title} <span className="font-normal text-muted">on {card?.name ?? analysis.gpu}</span>
@@ -41,10 +41,10 @@ export function HistoryRow({ analysis, onFailure }: { analysis: Analysis; onFail
       <span className="w-20">
         <StateBadge state={analysis.state} />
       </span>
-      <time dateTime={analysis.queued} className="w-28 text-xs text-muted">
+      <time dateTime={analysis.queued} className="text-xs text-muted sm:w-28">
         {moment(analysis.queued)}
       </time>
-      <span className="flex gap-1">
+      <span className="ml-auto flex gap-1">
         <Link
           href={`/?${addressOf({ workload })}`}
           aria-label={`Repeat ${title}`}

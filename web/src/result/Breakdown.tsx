@@ -113,7 +113,7 @@ function Modules({ prediction: { modules } }: { prediction: Prediction }) {
     <div>
       <ol aria-label="Memory at the peak by module" className="flex flex-col gap-1.5 text-xs">
         {list.slice(0, all ? undefined : fewModules).map(({ module, bytes: n }) => (
-          <li key={module} className="grid grid-cols-[minmax(0,1fr)_minmax(3rem,30%)_5rem] items-center gap-3">
+          <li key={module} className="grid grid-cols-[minmax(0,1fr)_minmax(2rem,15%)_5rem] items-center gap-3 sm:grid-cols-[minmax(0,1fr)_minmax(3rem,30%)_5rem]">
             <span className="truncate font-mono" title={module}>
               {module || 'outside of modules'}
             </span>

@@ -29,7 +29,7 @@ export function Comparison({ comparison, stage, address }: Props) {
         {compare && !compare.same && (
           <>
             <label className="flex items-center gap-2 text-muted">
-              <input type="checkbox" className="accent-accent" checked={aligned} onChange={(event) => setAligned(event.target.checked)} />
+              <input type="checkbox" className="accent-accent-text" checked={aligned} onChange={(event) => setAligned(event.target.checked)} />
               align there
             </label>
             <Button size="small" onClick={() => stage.goTo(compare.differences[0]!.predicted.event, 1 / 16)}>

@@ -61,7 +61,7 @@ export function EventList({ recording, total, cursor, query, stage, onSelect }: 
           </select>
         </label>
         <label className={`flex items-center gap-2 ${query ? 'text-text' : 'text-muted'}`}>
-          <input type="checkbox" className="accent-accent" checked={searching} onChange={(event) => setSearching(event.target.checked)} />
+          <input type="checkbox" className="accent-accent-text" checked={searching} onChange={(event) => setSearching(event.target.checked)} />
           only what the search finds
         </label>
         <GoTo total={total} onGo={(event) => stage.goTo(event)} />

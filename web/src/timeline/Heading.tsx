@@ -3,6 +3,7 @@ import { Popover } from 'radix-ui';
 import { useRef } from 'react';
 import { Link } from 'wouter';
 import { Button, buttonLook } from '../ui/Button';
+import { useTitle } from '../ui/useTitle';
 import { addressOf } from '../workload/address';
 import { formatBytes, formatCount, formatMicros } from './format';
 import type { Address } from './index';
@@ -18,6 +19,7 @@ interface Props {
 
 /** Heading says what is looked at. */
 export function Heading({ snapshot, device, address, onFile }: Props) {
+  useTitle(nameOf(snapshot));
   return (
     <header className="flex flex-wrap items-start gap-x-4 gap-y-3">
       <div className="min-w-0 flex-1 basis-80">

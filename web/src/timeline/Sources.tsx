@@ -5,6 +5,7 @@ import type { Workload } from '../api/client';
 import { Problem } from '../api/problem';
 import { useCards, useModels } from '../api/queries';
 import { Button } from '../ui/Button';
+import { PageTitle } from '../ui/PageTitle';
 import { timelineOf } from '../workload/address';
 import { formatBytes } from './format';
 import { type Entry, type Snapshot, useSnapshots } from './queries';
@@ -18,10 +19,7 @@ interface Props {
 export function Sources({ onOpen, onFile }: Props) {
   return (
     <>
-      <header>
-        <h1 className="text-2xl font-semibold tracking-tight">Timeline</h1>
-        <p className="mt-1 max-w-prose text-muted">Every allocation of a run, over time: where the memory goes, what made the peak, and why it ran out.</p>
-      </header>
+      <PageTitle title="Timeline">Every allocation of a run, over time: where the memory goes, what made the peak, and why it ran out.</PageTitle>
       <FileDrop onFile={onFile} />
       <div className="grid gap-4 lg:grid-cols-2">
         <Predicted />

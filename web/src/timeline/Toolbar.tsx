@@ -45,7 +45,7 @@ export function Toolbar({ stage, act, search, finds, detail, onDetail, byStack, 
         Detail
         <input
           type="range"
-          className="w-24 accent-accent"
+          className="w-24 accent-accent-text"
           min={0}
           max={details.length - 1}
           value={details.indexOf(detail)}
@@ -90,8 +90,8 @@ function Tool({ label, hint, onClick, children }: { label: string; hint: string;
 
 function SearchBox({ search, finds, act }: Pick<Props, 'search' | 'finds' | 'act'>) {
   return (
-    <div className="flex min-w-0 flex-wrap items-center gap-2">
-      <div className="relative">
+    <div className="flex min-w-0 flex-wrap items-center gap-2 max-sm:w-full">
+      <div className="relative max-sm:flex-1">
         <Search size={14} aria-hidden className="absolute top-1/2 left-2.5 -translate-y-1/2 text-faint" />
         <input
           ref={search}
@@ -104,7 +104,7 @@ function SearchBox({ search, finds, act }: Pick<Props, 'search' | 'finds' | 'act
           }}
           aria-label="Search by size, address or frame"
           placeholder="20MiB, >1GiB, 0x7f…, forward"
-          className="w-64 rounded border border-line-strong bg-bg py-1.5 pr-2 pl-8 font-mono text-xs"
+          className="w-full rounded border sm:w-64 border-line-strong bg-bg py-1.5 pr-2 pl-8 font-mono text-xs"
         />
       </div>
       {finds.query && (

@@ -121,7 +121,7 @@ function Progress({ name, share }: { name: string; share: number }) {
   return (
     <div role="status" className="rounded-lg border border-line bg-surface p-4 text-sm">
       <p className="mb-2 truncate">{share < 1 ? `Sending ${name}` : `Reading ${name}`}…</p>
-      <progress className="h-1.5 w-full accent-accent" aria-label={`How much of ${name} is sent`} value={share} max={1} />
+      <progress className="h-1.5 w-full accent-accent-text" aria-label={`How much of ${name} is sent`} value={share} max={1} />
     </div>
   );
 }

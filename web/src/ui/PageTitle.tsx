@@ -1,13 +1,9 @@
-import { type ReactNode, useEffect } from 'react';
+import type { ReactNode } from 'react';
+import { useTitle } from './useTitle';
 
 /** PageTitle heads a page, and the window too. */
 export function PageTitle({ title, children }: { title: string; children?: ReactNode }) {
-  useEffect(() => {
-    document.title = `${title} · MemoryMark`;
-    return () => {
-      document.title = 'MemoryMark';
-    };
-  }, [title]);
+  useTitle(title);
   return (
     <div className="mb-6">
       <h1 className="text-2xl font-semibold tracking-tight">{title}</h1>
