@@ -160,12 +160,18 @@ test('everything can be reached and done with the keyboard alone', async () => {
   expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content');
   await page.keyboard.press('Enter');
   await page.keyboard.press('Tab');
-  await page.keyboard.press('Enter'); // the model
+  const focused = (role: 'combobox' | 'button', name: RegExp) =>
+    expect.poll(() => page.getByRole(role, { name }).evaluate((element) => element === document.activeElement)).toBe(true);
+  await focused('button', /^Model/);
+  await page.keyboard.press('Enter');
+  await focused('combobox', /Model/);
   await page.keyboard.type('gpt-2 xl');
   await page.keyboard.press('Enter');
   await page.waitForURL(/model=gpt2-xl/);
+  await focused('button', /^Model/); // where one was
   await page.keyboard.press('Tab');
-  await page.keyboard.press('Enter'); // the card
+  await page.keyboard.press('Enter');
+  await focused('combobox', /Card/);
   await page.keyboard.type('h200');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowUp');
