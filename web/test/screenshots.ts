@@ -9,7 +9,7 @@ import { openBrowser, type Program, serve } from './browser/program';
 import { shots } from './shots';
 
 const root = resolve(import.meta.dirname, '../..');
-const kept = ['analyze-dark', 'analyze-light', 'analyze-phone', 'cards-dark', 'settings-dark', 'timeline-dark'];
+const kept = ['analyze-dark', 'analyze-light', 'analyze-phone', 'cards-dark', 'settings-dark', 'timeline-dark', 'segments-dark'];
 const folderOf = (picture: string) => join(root, kept.includes(picture) ? 'docs/images' : 'build/screenshots');
 const chosen = process.env.PAGES?.split(',');
 const looks = [

@@ -1,6 +1,7 @@
 import { Menu, Moon, Sun, X } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
+import { addressOf, workloadIn } from '../workload/address';
 import { MachineChip } from './MachineChip';
 import { pages } from './pages';
 import { setTheme, useTheme } from './theme';
@@ -41,7 +42,7 @@ export function Header() {
 
 function Navigation({ className, onGo }: { className: string; onGo?: () => void }) {
   const [location] = useLocation();
-  const search = useSearch();
+  const carried = workloadOf(location, useSearch());
   return (
     <nav aria-label="Pages" className={className}>
       {pages
@@ -51,7 +52,7 @@ function Navigation({ className, onGo }: { className: string; onGo?: () => void 
           return (
             <Link
               key={path}
-              href={aboutWorkload && search ? `${path}?${search}` : path}
+              href={aboutWorkload && carried ? `${path}?${carried}` : path}
               onClick={onGo}
               aria-current={here ? 'page' : undefined}
               className={`rounded px-3 py-2 text-sm transition-colors lg:py-1.5 ${here ? 'bg-raised text-text' : 'text-muted hover:text-text'}`}
@@ -62,6 +63,13 @@ function Navigation({ className, onGo }: { className: string; onGo?: () => void 
         })}
     </nav>
   );
+}
+
+/** workloadOf is what pages about a workload take over from the address of this one. A timeline may be of a recording. */
+function workloadOf(location: string, search: string): string {
+  if (!location.startsWith('/timeline')) return search;
+  const workload = workloadIn(search);
+  return workload ? addressOf({ workload }) : '';
 }
 
 function ThemeButton() {

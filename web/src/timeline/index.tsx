@@ -5,7 +5,7 @@ import type { Workload } from '../api/client';
 import { Problem } from '../api/problem';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Loading } from '../ui/Loading';
-import { questionOf } from '../workload/address';
+import { workloadIn } from '../workload/address';
 import { type Snapshot, upload, usePredicted, useSnapshot } from './queries';
 import { Sources } from './Sources';
 import { Timeline } from './Timeline';
@@ -55,7 +55,7 @@ function useAddress(): Address {
     const text = next.toString();
     navigate(text ? `/timeline?${text}` : '/timeline', { replace: !('snapshot' in change) });
   };
-  const workload = useMemo(() => (/(^|&)(model|config)=/.test(search) ? questionOf(search).workload : null), [search]);
+  const workload = useMemo(() => workloadIn(search), [search]);
   return { workload, get, set };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressOf, type Question, questionOf, timelineOf, without } from './address';
+import { addressOf, type Question, questionOf, timelineOf, without, workloadIn } from './address';
 
 test('without a question there is one to look at', () => {
   expect(questionOf('')).toEqual({ workload: { model: 'bert' } });
@@ -29,6 +29,11 @@ test('values that the server refuses reach it, so that it can say why', () => {
 test('a timeline is of the same workload at a batch', () => {
   expect(timelineOf({ model: 'bert', gpu: 'a10', batch: 8 })).toBe('/timeline?model=bert&gpu=a10&batch=8');
   expect(timelineOf({ model: 'bert', gpu: 'a10', batch: 8 }, 272)).toBe('/timeline?model=bert&gpu=a10&batch=272');
+});
+
+test('an address may be about something else than a workload', () => {
+  expect(workloadIn('model=gpt2&tab=events')).toEqual({ model: 'gpt2' });
+  expect(workloadIn('snapshot=abc&tab=events')).toBeNull();
 });
 
 test('keys can be left open', () => {

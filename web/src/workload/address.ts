@@ -40,6 +40,11 @@ export function questionOf(search: string): Question {
   return question;
 }
 
+/** workloadIn is the workload of an address that may be about something else, null if it names none. */
+export function workloadIn(search: string): Workload | null {
+  return /(^|&)(model|config)=/.test(search) ? questionOf(search).workload : null;
+}
+
 /** without is a question whose workload leaves keys open. */
 export function without({ workload, ...rest }: Question, ...keys: (keyof Workload)[]): Question {
   const left = Object.entries(workload).filter(([key]) => !keys.includes(key as keyof Workload));

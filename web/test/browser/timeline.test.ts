@@ -207,6 +207,14 @@ test('a prediction has a timeline, and two of them can be laid over each other',
   await expect.poll(status).not.toBe(before);
 });
 
+test('other pages take over the workload of a timeline, and nothing of a recording', async () => {
+  const cards = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Cards' });
+  await page.goto(`${program.url}/timeline?model=distilbert&gpu=t4&batch=4&tab=events`);
+  expect(await cards.getAttribute('href')).toBe('/cards?model=distilbert&gpu=t4&batch=4');
+  await page.goto(`${address}&tab=events`);
+  expect(await cards.getAttribute('href')).toBe('/cards');
+});
+
 test('a file that is no snapshot is refused in words', async () => {
   await page.goto(`${program.url}/timeline`);
   await page.getByLabel('Snapshot file').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') });
