@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -34,6 +35,7 @@ var conformance = []struct {
 	{"an attempt that was given up changes nothing", fencing},
 	{"a queued job is cancelled", cancelQueued},
 	{"a running job is cancelled", cancelRunning},
+	{"many cancel a job at the same time", cancelAtOnce},
 	{"a job that is given back is taken at once", giveBack},
 	{"a worker is drained and resumed", drain},
 	{"events replay from a number", replay},
@@ -385,6 +387,30 @@ func cancelRunning(b *bench) {
 	}
 	if next := b.submit(`{}`); next.ID == j.ID {
 		b.Error("the cancelled job came back")
+	}
+}
+
+// cancelAtOnce has changes of a record meet in the engine, which of a cluster
+// has another word for it than a single server.
+func cancelAtOnce(b *bench) {
+	for i := range 5 {
+		id := b.submit(fmt.Sprint(i)).ID
+		var cancelled atomic.Int64
+		var many sync.WaitGroup
+		for range 8 {
+			many.Go(func() {
+				switch _, err := b.q.Cancel(b.ctx, id, "together"); {
+				case err == nil:
+					cancelled.Add(1)
+				case !errors.Is(err, ErrEnded):
+					b.Error(err)
+				}
+			})
+		}
+		many.Wait()
+		if cancelled.Load() == 0 || b.get(id).State != Cancelled {
+			b.Errorf("cancelled %d times: %+v", cancelled.Load(), b.get(id))
+		}
 	}
 }
 

@@ -50,19 +50,13 @@ func change(ctx context.Context, records jetstream.KeyValue, r record, next Job)
 		return r, err
 	}
 	revision, err := records.Update(ctx, r.ID, data, r.revision)
-	if isConflict(err) {
+	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
 		return r, errChanged
 	}
 	if err != nil {
 		return r, fmt.Errorf("store job %s: %w", r.ID, err)
 	}
 	return record{Job: next, revision: revision}, nil
-}
-
-func isConflict(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		errors.Is(err, jetstream.ErrKeyExists)
 }
 
 // get reads a record.
