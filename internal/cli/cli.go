@@ -32,6 +32,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
 	root := newRoot(e)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		unquoteHelp(root)
+	}
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	printError(stderr, err)

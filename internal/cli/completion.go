@@ -103,6 +103,15 @@ func addCompletions(c *cobra.Command) {
 	}
 }
 
+// unquoteHelp takes the quotes out of the help of flags. They mark the word that
+// stands for a value; shells would show them.
+func unquoteHelp(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
+	for _, sub := range c.Commands() {
+		unquoteHelp(sub)
+	}
+}
+
 // afterCommas completes the last value of a list: a grid has several.
 func afterCommas(values []string, typed string) []string {
 	comma := strings.LastIndexByte(typed, ',')
