@@ -160,6 +160,15 @@ func (e *TooSmallError) Error() string {
 	return s
 }
 
+// NothingLeftError says that what is to be kept free leaves nothing to train in.
+type NothingLeftError struct {
+	Has, Reserve bytesize.Bytes
+}
+
+func (e *NothingLeftError) Error() string {
+	return fmt.Sprintf("nothing is left to train in: of %v, %v are to be kept free", e.Has, e.Reserve)
+}
+
 // Predict answers from predictions alone.
 func Predict(r Request) (*Answer, error) {
 	p, err := newPlanner(r)

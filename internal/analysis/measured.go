@@ -155,7 +155,7 @@ func (b *bench) setLimit(d measure.Device) error {
 		return nil
 	}
 	if b.limit <= 0 {
-		return fmt.Errorf("nothing is left to train in: of %v, %v are to be kept free", bytesize.Bytes(max(d.Free, d.Total)), b.Reserve)
+		return &NothingLeftError{Has: bytesize.Bytes(b.limit) + b.Reserve, Reserve: b.Reserve}
 	}
 	b.expect = b.limit
 	if d.Type == "cuda" {

@@ -21,7 +21,7 @@ type planner struct {
 func newPlanner(r Request) (*planner, error) {
 	limit := predict.Limit(r.Workload, r.Card) - r.Reserve
 	if limit <= 0 {
-		return nil, &TooSmallError{Card: r.Card, Limit: max(limit, 0), Largest: predict.Part{Name: "what is to be kept free", Bytes: r.Reserve}}
+		return nil, &NothingLeftError{Has: limit + r.Reserve, Reserve: r.Reserve}
 	}
 	w := r.Workload.WithLimit(limit)
 	p := &planner{Request: r, w: w, run: predict.NewRunner(w, r.Card)}

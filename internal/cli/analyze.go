@@ -84,13 +84,20 @@ func (f *analyzeFlags) one(c *cobra.Command, e *env, args []string) error {
 	return e.print(answer, report.Analysis{Answer: answer}.Write)
 }
 
-// unfinished shows what is known when measuring ended early.
+// unfinished shows what is known when measuring ended early, and says what to
+// do where nothing fits.
 func (f *analyzeFlags) unfinished(e *env, err error) error {
 	var (
 		early   *analysis.UnfinishedError
 		nothing *analysis.NothingFitsError
+		small   *analysis.TooSmallError
+		left    *analysis.NothingLeftError
 	)
 	switch {
+	case errors.As(err, &small):
+		return badInput("memorymark gpus lists larger cards", "%w", err)
+	case errors.As(err, &left):
+		return badInput("give a smaller --reserve or a larger card", "%w", err)
 	case errors.As(err, &nothing):
 		return badInput("try --precision bf16, --checkpointing, --optimizer sgd, or a smaller model", "%w", err)
 	case errors.As(err, &early):
@@ -135,12 +142,7 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 			return analysis.Measure(ctx, *r, m)
 		}
 	}
-	answer, err := analysis.Predict(*r)
-	var small *analysis.TooSmallError
-	if errors.As(err, &small) {
-		return nil, badInput("memorymark gpus lists larger cards", "%w", err)
-	}
-	return answer, err
+	return analysis.Predict(*r)
 }
 
 // request checks the flags and puts them together.

@@ -223,6 +223,7 @@ func (p *program) offer(client *http.Client, rate int, body func(i int) string) 
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil || status != http.StatusOK {
+				p.b.Logf("request %d failed: status %d, %v", i, status, err)
 				failed++
 				return
 			}

@@ -32,6 +32,7 @@ var statuses = []struct {
 	{isA[*workload.InvalidError], http.StatusUnprocessableEntity},
 	{isA[*gpu.UnknownError], http.StatusUnprocessableEntity},
 	{isA[*analysis.TooSmallError], http.StatusUnprocessableEntity},
+	{isA[*analysis.NothingLeftError], http.StatusUnprocessableEntity},
 	{isA[*badRequest], http.StatusUnprocessableEntity},
 	{isA[*endedError], http.StatusUnprocessableEntity},
 	{isA[*job.InvalidError], http.StatusUnprocessableEntity},
