@@ -79,14 +79,14 @@ func newAnalyze(e *env) *cobra.Command {
 func (f *analyzeFlags) one(c *cobra.Command, e *env, args []string) error {
 	answer, err := f.answer(c.Context(), e, workload.Draft{}, args)
 	if err != nil {
-		return badWorkload(c, f.unfinished(e, err))
+		return badWorkload(c, f.explain(e, err))
 	}
 	return e.print(answer, report.Analysis{Answer: answer}.Write)
 }
 
-// unfinished shows what is known when measuring ended early, and says what to
-// do where nothing fits.
-func (f *analyzeFlags) unfinished(e *env, err error) error {
+// explain says what to do where nothing fits, and shows what is known when
+// measuring ended early.
+func (f *analyzeFlags) explain(e *env, err error) error {
 	var (
 		early   *analysis.UnfinishedError
 		nothing *analysis.NothingFitsError

@@ -93,7 +93,7 @@ func (s *Server) report(ctx context.Context, q ReportQuestion, asArchive bool) (
 		return nil, err
 	}
 	defer leave()
-	folder := newArchive()
+	folder := newArchive(asArchive)
 	files := &studyfolder.Files{Plan: plan, Folder: folder, PageAlone: !asArchive}
 	results, err := study.Run(ctx, study.Predictor{}, cells, study.Options{Around: s.compute.piece, Keep: files.Keep})
 	if err != nil {
@@ -118,13 +118,15 @@ func (s *Server) report(ctx context.Context, q ReportQuestion, asArchive bool) (
 type archive struct {
 	mu   sync.Mutex
 	data bytes.Buffer
-	zip  *zip.Writer
+	zip  *zip.Writer // nil if only the page is wanted
 	read map[string][]byte
 }
 
-func newArchive() *archive {
+func newArchive(packed bool) *archive {
 	a := &archive{read: make(map[string][]byte)}
-	a.zip = zip.NewWriter(&a.data)
+	if packed {
+		a.zip = zip.NewWriter(&a.data)
+	}
 	return a
 }
 
@@ -138,6 +140,9 @@ func (a *archive) Write(name string, content func(io.Writer) error) error {
 	defer a.mu.Unlock()
 	if !strings.HasSuffix(name, ".pickle") {
 		a.read[name] = file.Bytes()
+	}
+	if a.zip == nil {
+		return nil
 	}
 	w, err := a.zip.Create(name)
 	if err == nil {
