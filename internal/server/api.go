@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -44,20 +43,6 @@ func sayHowToSendJSON(_ huma.Context, _ string, body any) (any, error) {
 		p.Detail, p.Errors = "the body must be JSON and say so, with Content-Type: application/json; curl --json does", nil
 	}
 	return body, nil
-}
-
-// schemaName names schemas of other rooms after their room too: there is a
-// prediction in two of them.
-func schemaName(t reflect.Type, hint string) string {
-	name := huma.DefaultSchemaNamer(t, hint)
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	room, ours := strings.CutPrefix(t.PkgPath(), "memorymark/internal/")
-	if !ours || room == "server" || strings.EqualFold(room, t.Name()) {
-		return name
-	}
-	return strings.ToUpper(room[:1]) + room[1:] + name
 }
 
 // workloadKeys explains the keys of a workload, for the document.

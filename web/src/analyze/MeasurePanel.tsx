@@ -36,6 +36,6 @@ export function MeasurePanel({ question, busy, onBegin }: Props) {
   );
 }
 
-function workersWith(workers: Schemas['JobWorker'][], card: string | undefined): number {
+function workersWith(workers: Schemas['Worker'][], card: string | undefined): number {
   return workers.filter((worker) => !worker.draining && worker.cards?.some(({ id }) => id === card)).length;
 }

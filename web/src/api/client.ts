@@ -6,12 +6,12 @@ import type { components, paths } from './schema';
 
 export type Schemas = components['schemas'];
 export type Workload = Schemas['Workload'];
-export type Answer = Schemas['AnalysisAnswer'];
+export type Answer = Schemas['Answer'];
 export type Analysis = Schemas['Analysis'];
 export type Prediction = Schemas['Prediction'];
-export type Curve = Schemas['AnalysisCurve'];
-export type Card = Schemas['GpuCard'];
-export type Model = Schemas['WorkloadModel'];
+export type Curve = Schemas['Curve'];
+export type Card = Schemas['Card'];
+export type Model = Schemas['Model'];
 
 // fetch is looked up at each call, so that tests can put another in its place.
 export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? '', fetch: (request) => fetch(request) });

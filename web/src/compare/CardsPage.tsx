@@ -12,7 +12,7 @@ import { ComparePage } from './ComparePage';
 import { type Order, sorted } from './order';
 import { useEach } from './useEach';
 
-type Row = Schemas['AnalysisOnCard'];
+type Row = Schemas['OnCard'];
 
 interface Column {
   key: keyof Row;

@@ -17,7 +17,7 @@ interface Props {
   missing: number;
   of: number;
   /** how far such predictions were off, absent if that is not known */
-  accuracy?: Schemas['PredictAccuracy'];
+  accuracy?: Schemas['Accuracy'];
   children: ReactNode;
 }
 
@@ -43,7 +43,7 @@ export function ComparePage({ title, about, state, without, problem, missing, of
   );
 }
 
-function Progress({ done, of, accuracy }: { done: number; of: number; accuracy?: Schemas['PredictAccuracy'] }) {
+function Progress({ done, of, accuracy }: { done: number; of: number; accuracy?: Schemas['Accuracy'] }) {
   const busy = of === 0 || done < of;
   return (
     <div className="flex min-h-4 flex-wrap items-center gap-x-6 gap-y-1 text-xs text-muted" role="status">

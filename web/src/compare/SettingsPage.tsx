@@ -9,7 +9,7 @@ import { type QuestionState, useQuestion } from '../workload/useQuestion';
 import { ComparePage } from './ComparePage';
 import { useEach } from './useEach';
 
-type Row = Schemas['AnalysisWithSettings'];
+type Row = Schemas['WithSettings'];
 type Setting = Pick<Row, 'precision' | 'optimizer' | 'checkpointing'>;
 
 const precisions = (fields.precision as ChoiceField).options;

@@ -11,7 +11,7 @@ import { Tabs } from '../ui/Tabs';
 import { timelineOf } from '../workload/address';
 import { batchesOf } from './batches';
 
-type Cause = Exclude<keyof Schemas['PredictBreakdown'], 'total'>;
+type Cause = Exclude<keyof Schemas['Breakdown'], 'total'>;
 
 // The causes, in the order in which they are stacked.
 const causes: [Cause, name: string, token: string][] = [

@@ -63,7 +63,7 @@ export function Changes({ question, answer, onApply }: Props) {
 }
 
 interface RowProps {
-  change: Schemas['AnalysisChange'];
+  change: Schemas['Change'];
   base: number;
   speed?: number;
   onApply(patch: Partial<Workload>): void;

@@ -2,7 +2,7 @@
 // trains, with what was found of each.
 import type { Answer, Schemas } from '../api/client';
 
-export type Found = Schemas['AnalysisResult'];
+export type Found = Schemas['Result'];
 
 export interface Batch {
   size: number;

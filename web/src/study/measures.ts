@@ -8,7 +8,7 @@ export interface Measure {
   of(cell: SweptCell): number | undefined;
   show(value: number): string;
   /** how far predictions of it were off */
-  errors(accuracy: Schemas['PredictAccuracy'] | undefined): Schemas['PredictErrors'] | undefined;
+  errors(accuracy: Schemas['Accuracy'] | undefined): Schemas['Errors'] | undefined;
 }
 
 export const measures: Record<string, Measure> = {

@@ -3,7 +3,7 @@
 import type { Schemas } from '../api/client';
 import type { Cell, Grid } from './grid';
 
-export type SweptCell = Schemas['ReportSweepCell'];
+export type SweptCell = Schemas['SweepCell'];
 
 export interface Swept {
   size: string;

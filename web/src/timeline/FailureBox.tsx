@@ -3,7 +3,7 @@ import { Button } from '../ui/Button';
 import { formatBytes, formatCount } from './format';
 
 interface Props {
-  failure: Schemas['ReportFailureInfo'];
+  failure: Schemas['FailureInfo'];
   onGo(event: number): void;
 }
 
@@ -42,7 +42,7 @@ export function FailureBox({ failure, onGo }: Props) {
 const verdicts: Record<string, string> = { yes: 'would have fitted', no: 'would not have fitted', maybe: 'might have fitted' };
 
 /** Remedies says what the same requests need with other settings of the allocator; the first are the recorded ones. */
-function Remedies({ remedies }: { remedies: Schemas['ReportRemedy'][] }) {
+function Remedies({ remedies }: { remedies: Schemas['Remedy'][] }) {
   return (
     <ul aria-label="What other settings would have needed" className="mt-2 flex flex-wrap gap-x-6 gap-y-1 text-xs">
       {remedies.map((r) => (

@@ -7,7 +7,7 @@
 
 import type { Schemas } from '../api/client';
 
-export type Wire = Schemas['TimelineWire'];
+export type Wire = Schemas['Timeline'];
 export type Group = Schemas['TimelineGroup'];
 export type Span = Schemas['TimelineSpan'];
 export type Failure = Schemas['TimelineFailure'];

@@ -7,12 +7,12 @@ import type { ReplayQuery } from './replay';
 import type { Window } from './window';
 
 export type Snapshot = Schemas['Snapshot'];
-export type DeviceInfo = Schemas['ReportDeviceInfo'];
-export type EventRow = Schemas['ReportEvent'];
-export type SegmentRow = Schemas['ReportSegment'];
-export type Compare = Schemas['ReportCompare'];
-export type Replay = Schemas['ReportReplay'];
-export type Entry = Schemas['SnapshotstoreEntry'];
+export type DeviceInfo = Schemas['DeviceInfo'];
+export type EventRow = Schemas['Event'];
+export type SegmentRow = Schemas['Segment'];
+export type Compare = Schemas['Compare'];
+export type Replay = Schemas['Replay'];
+export type Entry = Schemas['StoredSnapshot'];
 
 /** Recording is one device of a snapshot. */
 export interface Recording {

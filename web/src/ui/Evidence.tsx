@@ -1,7 +1,7 @@
 import type { Schemas } from '../api/client';
 import { count, share } from '../format';
 
-type Errors = Schemas['PredictErrors'];
+type Errors = Schemas['Errors'];
 
 interface Props {
   engine: string;

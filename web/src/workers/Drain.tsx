@@ -6,7 +6,7 @@ import { Button } from '../ui/Button';
 import { ErrorBox } from '../ui/ErrorBox';
 
 /** Drain lets a worker take no more, after asking back, and resumes one that drains. */
-export function Drain({ worker }: { worker: Schemas['JobWorker'] }) {
+export function Drain({ worker }: { worker: Schemas['Worker'] }) {
   const [asking, setAsking] = useState(false);
   const queries = useQueryClient();
   const path = { params: { path: { id: worker.id } } };

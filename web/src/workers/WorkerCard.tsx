@@ -13,7 +13,7 @@ const looks: Record<State, string> = {
 };
 
 interface Props {
-  worker: Schemas['JobWorker'];
+  worker: Schemas['Worker'];
   /** seconds of silence after which a worker counts as lost */
   lease: number;
   now: number;

@@ -3,7 +3,7 @@ import type { Schemas } from '../api/client';
 export type State = 'lost' | 'draining' | 'drained' | 'at work' | 'ready';
 
 /** stateOf is what a worker does, as it was known at a moment. A server's own worker stays when it is drained; others leave. */
-export function stateOf(worker: Schemas['JobWorker'], leaseSeconds: number, now: number): State {
+export function stateOf(worker: Schemas['Worker'], leaseSeconds: number, now: number): State {
   const silent = worker.seen ? (now - Date.parse(worker.seen)) / 1000 : 0;
   const busy = worker.cards?.some((card) => card.job);
   if (silent > leaseSeconds) return 'lost';

@@ -5,7 +5,7 @@ import { Combobox, type Option } from '../ui/Combobox';
 interface Props {
   card: Card | undefined;
   cards: Schemas['Cards'] | undefined;
-  workers: Schemas['JobWorker'][];
+  workers: Schemas['Worker'][];
   onChoose(id: string): void;
 }
 

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/job"
+	"memorymark/internal/measure"
+	"memorymark/internal/predict"
+	"memorymark/internal/report"
+	"memorymark/internal/snapshotstore"
+	"memorymark/internal/study"
+	"memorymark/internal/timeline"
+)
+
+// schemaNames are the names of schemas that are not those of their types:
+// where two rooms have a type of the same name, or where the name says too
+// little without its room. No name follows from a package, so that moving a
+// type changes nothing for clients.
+var schemaNames = map[reflect.Type]string{
+	reflect.TypeFor[gpu.Amount]():          "CardFigure",
+	reflect.TypeFor[gpu.Rates]():           "CardRates",
+	reflect.TypeFor[gpu.Price]():           "CardPrice",
+	reflect.TypeFor[job.Card]():            "WorkerCard",
+	reflect.TypeFor[measure.Failure]():     "ProbeFailure",
+	reflect.TypeFor[measure.Step]():        "MeasuredStep",
+	reflect.TypeFor[measure.Peaks]():       "MeasuredPeaks",
+	reflect.TypeFor[predict.Step]():        "PredictedStep",
+	reflect.TypeFor[predict.Line]():        "MemoryLine",
+	reflect.TypeFor[report.Amount]():       "LiveAmount",
+	reflect.TypeFor[report.Difference]():   "ReplayDifference",
+	reflect.TypeFor[report.Failure]():      "ReplayFailure",
+	reflect.TypeFor[snapshotstore.Entry](): "StoredSnapshot",
+	reflect.TypeFor[study.Axis]():          "StudyAxis",
+	reflect.TypeFor[study.Frame]():         "StudyFrame",
+	reflect.TypeFor[study.OutOfMemory]():   "StudyOutOfMemory",
+	reflect.TypeFor[study.Peak]():          "StudyPeak",
+	reflect.TypeFor[study.Provenance]():    "StudyProvenance",
+	reflect.TypeFor[study.Product]():       "StudyProduct",
+	reflect.TypeFor[study.Symbol]():        "StudySymbol",
+	reflect.TypeFor[timeline.Failure]():    "TimelineFailure",
+	reflect.TypeFor[timeline.Group]():      "TimelineGroup",
+	reflect.TypeFor[timeline.Peak]():       "TimelinePeak",
+	reflect.TypeFor[timeline.Span]():       "TimelineSpan",
+	reflect.TypeFor[timeline.Wire]():       "Timeline",
+	reflect.TypeFor[timeline.WireBand]():   "TimelineBand",
+}
+
+// schemaName names the schema of a type. Two types of one name make huma
+// panic at the start, and one of them needs a row above.
+func schemaName(t reflect.Type, hint string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if name, ok := schemaNames[t]; ok {
+		return name
+	}
+	return huma.DefaultSchemaNamer(t, hint)
+}
