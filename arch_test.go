@@ -20,7 +20,7 @@ const module = "memorymark"
 
 // core is where the thinking happens: the same input gives the same output, on
 // any machine, in any test.
-var core = rooms("bytesize", "workload", "gpu", "trace", "torch", "models", "allocator", "predict", "timeline", "search")
+var core = rooms("bytesize", "figure", "workload", "gpu", "trace", "torch", "models", "allocator", "predict", "timeline", "search")
 
 // bans says who must not import what, and why. A path that ends in /... stands
 // for everything below it.
@@ -44,19 +44,23 @@ var bans = []struct {
 		why: "the core takes values and returns values: no files, network, logging or cancelling",
 	},
 	{
-		who: core, ban: full(rooms("snapshot", "measure", "analysis", "study", "report", "job", "worker", "server", "cli")),
+		who: core, ban: full(rooms("snapshot", "measure", "analysis", "study", "report", "draw", "job", "worker", "server", "cli")),
 		why: "imports run one way, from the edges to the core",
 	},
 	{
 		who: rooms("timeline"), ban: []string{"html/template", "text/template", "image/...", "encoding/xml"},
-		why: "timeline says what to draw; how it looks is report's and the page's",
+		why: "timeline says what to draw; how it looks is draw's and the page's",
+	},
+	{
+		who: rooms("draw"), ban: append([]string{"net/http", "os"}, full([]string{"internal/..."})...), but: full(rooms("bytesize", "figure", "timeline", "trace")),
+		why: "a picture is made of what it shows; who computed that does not matter",
 	},
 	{
 		who: rooms("snapshot"), ban: full(rooms("allocator")),
 		why: "reading a file needs no simulation",
 	},
 	{
-		who: rooms("study"), ban: append([]string{"net/http"}, full(rooms("measure", "report", "job", "worker", "server"))...),
+		who: rooms("study"), ban: append([]string{"net/http"}, full(rooms("measure", "report", "draw", "job", "worker", "server"))...),
 		why: "a study gets its profiler and hands over data; who measures and how it looks is decided outside",
 	},
 	{

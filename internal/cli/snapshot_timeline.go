@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memorymark/internal/report"
+	"memorymark/internal/draw"
 	"memorymark/internal/timeline"
 )
 
@@ -21,7 +21,7 @@ type timelineFlags struct {
 	detail         int
 	byStack        bool
 	from, to       int
-	style          report.Style
+	style          draw.Style
 }
 
 // timelineInfo is what --json says of a picture that was written.
@@ -66,7 +66,7 @@ func newSnapshotTimeline(e *env) *cobra.Command {
 }
 
 func (f *timelineFlags) run(ctx context.Context, e *env, path string) error {
-	output, draw, err := f.target(path)
+	output, drawn, err := f.target(path)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (f *timelineFlags) run(ctx context.Context, e *env, path string) error {
 		return badUsage("", "%s: %w", path, err)
 	}
 	f.style.Title = filepath.Base(path)
-	write := func(w io.Writer) error { return draw(w, tl, f.style) }
+	write := func(w io.Writer) error { return drawn(w, tl, f.style) }
 	if output == "-" {
 		return write(e.stdout)
 	}
@@ -110,11 +110,11 @@ func (f *timelineFlags) timelineOptions() timeline.Options {
 }
 
 // drawing writes a picture.
-type drawing func(io.Writer, *timeline.Timeline, report.Style) error
+type drawing func(io.Writer, *timeline.Timeline, draw.Style) error
 
 // target decides where the picture goes and how it is drawn, and sets format.
-func (f *timelineFlags) target(path string) (output string, draw drawing, err error) {
-	formats := map[string]drawing{"svg": report.TimelineSVG, "png": report.TimelinePNG, "html": report.TimelineHTML}
+func (f *timelineFlags) target(path string) (output string, drawn drawing, err error) {
+	formats := map[string]drawing{"svg": draw.TimelineSVG, "png": draw.TimelinePNG, "html": draw.TimelineHTML}
 	output = f.output
 	if f.format == "" {
 		f.format = strings.TrimPrefix(strings.ToLower(filepath.Ext(output)), ".")
@@ -122,14 +122,14 @@ func (f *timelineFlags) target(path string) (output string, draw drawing, err er
 	if f.format == "" && (output == "" || output == "-") {
 		f.format = "svg"
 	}
-	draw, ok := formats[f.format]
+	drawn, ok := formats[f.format]
 	if !ok {
 		return "", nil, badUsage("it can be svg, png or html", "--format: %q is not a format for pictures", f.format)
 	}
 	if output == "" {
 		output = pictureName(path) + "." + f.format
 	}
-	return output, draw, nil
+	return output, drawn, nil
 }
 
 // pictureName returns the name of a snapshot without folder and extensions:

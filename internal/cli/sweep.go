@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"memorymark/internal/draw"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
@@ -21,7 +22,7 @@ type sweepFlags struct {
 	outputs []string
 	format  string
 	resume  string
-	style   report.Style
+	style   draw.Style
 }
 
 func newSweep(e *env) *cobra.Command {
@@ -244,13 +245,13 @@ func (f *sweepFlags) profile(c *cobra.Command, e *env, p study.Profiler, cells [
 }
 
 // sweepFormats are how a sweep can be written, by the names of formats.
-var sweepFormats = map[string]func(*report.Sweep, io.Writer, report.Style) error{
-	"text": func(s *report.Sweep, w io.Writer, _ report.Style) error {
+var sweepFormats = map[string]func(*report.Sweep, io.Writer, draw.Style) error{
+	"text": func(s *report.Sweep, w io.Writer, _ draw.Style) error {
 		return report.WriteText(w, fileWidth, s.Write)
 	},
-	"markdown": func(s *report.Sweep, w io.Writer, _ report.Style) error { return s.WriteMarkdown(w) },
-	"csv":      func(s *report.Sweep, w io.Writer, _ report.Style) error { return s.WriteCSV(w) },
-	"json":     func(s *report.Sweep, w io.Writer, _ report.Style) error { return writeJSON(w, s) },
+	"markdown": func(s *report.Sweep, w io.Writer, _ draw.Style) error { return s.WriteMarkdown(w) },
+	"csv":      func(s *report.Sweep, w io.Writer, _ draw.Style) error { return s.WriteCSV(w) },
+	"json":     func(s *report.Sweep, w io.Writer, _ draw.Style) error { return writeJSON(w, s) },
 	"svg":      (*report.Sweep).SVG,
 	"png":      (*report.Sweep).PNG,
 }

@@ -1,6 +1,4 @@
-// Package report writes results for people: tables, pictures and stand-alone
-// pages. It computes no new numbers.
-//
-// A picture is a list of areas, lines and texts (picture.go) that can be
-// written as SVG or PNG; so both come from the same code and look the same.
+// Package report writes results for people: as text, as tables, and as the
+// page of a whole study. It computes no new numbers, and what it draws is drawn
+// by package draw.
 package report

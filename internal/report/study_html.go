@@ -2,23 +2,32 @@ package report
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"strings"
 
+	"memorymark/internal/draw"
+	"memorymark/internal/figure"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
 )
 
-var studyPage = template.Must(template.ParseFS(pages, "html/study.html"))
+//go:embed html/study.html
+var studyText string
+
+//go:embed html/study.css
+var studyCSS string
+
+var studyPage = template.Must(template.New("study").Parse(studyText))
 
 // WriteHTML writes the whole study as one page that needs nothing else. The
 // files are the names of those beside it, if there are any.
 func (s *Study) WriteHTML(w io.Writer, files []string) error {
 	var sizes []string
-	page := studyData{CSS: template.CSS(page("study.css")), Batch: s.plan.Batch, Files: files}
+	page := studyData{CSS: template.CSS(studyCSS), Batch: s.plan.Batch, Files: files}
 	for i := range s.Models {
 		m, err := s.Models[i].data()
 		if err != nil {
@@ -169,7 +178,7 @@ func (m *ModelStudy) addActivation(d *modelData) {
 		title string
 		of    study.Product
 	}{{"One tensor of the residual stream", a.Residual}, {"The attention scores of one layer", a.Scores}} {
-		d.Products = append(d.Products, productData{p.title, p.of.Symbols, p.of.Numbers, count(int(p.of.Bytes)), p.of.Bytes.String()})
+		d.Products = append(d.Products, productData{p.title, p.of.Symbols, p.of.Numbers, figure.Count(int(p.of.Bytes)), p.of.Bytes.String()})
 	}
 	for _, l := range a.layers() {
 		d.Layers = append(d.Layers, layerData{l.amount.String(), l.text})
@@ -196,7 +205,7 @@ func (m *ModelStudy) fitTexts() []string {
 // chartHTML draws a chart into the page.
 func chartHTML(s *Sweep, title string) (template.HTML, error) {
 	var b bytes.Buffer
-	if err := s.SVG(&b, Style{Title: title, Light: true, Width: 1200, Height: 560}); err != nil {
+	if err := s.SVG(&b, draw.Style{Title: title, Light: true, Width: 1200, Height: 560}); err != nil {
 		return "", err
 	}
 	return template.HTML(b.String()), nil //nolint:gosec // drawn by this program, texts escaped

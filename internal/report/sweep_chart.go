@@ -1,13 +1,13 @@
 package report
 
 import (
-	"errors"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/draw"
 	"memorymark/internal/study"
 	"memorymark/internal/trace"
 )
@@ -17,27 +17,17 @@ import (
 // compared in groups of bars; else what is a number is drawn as lines. Where
 // nothing is left to make series, the parts of the step are.
 
-// mostPanels is how many panels can be read in one picture.
-const mostPanels = 12
-
 // SVG draws the sweep as SVG.
-func (s *Sweep) SVG(w io.Writer, style Style) error { return s.drawn(style, w, (*picture).writeSVG) }
+func (s *Sweep) SVG(w io.Writer, style draw.Style) error { return s.chart().SVG(w, titled(style)) }
 
 // PNG draws the sweep as PNG.
-func (s *Sweep) PNG(w io.Writer, style Style) error { return s.drawn(style, w, (*picture).writePNG) }
+func (s *Sweep) PNG(w io.Writer, style draw.Style) error { return s.chart().PNG(w, titled(style)) }
 
-func (s *Sweep) drawn(style Style, w io.Writer, write func(*picture, io.Writer) error) error {
-	c, err := s.chart()
-	if err != nil {
-		return err
+func titled(style draw.Style) draw.Style {
+	if style.Title == "" {
+		style.Title = "Peak memory of a step"
 	}
-	if c.title = style.Title; c.title == "" {
-		c.title = "Peak memory of a step"
-	}
-	if textWidth(c.subtitle, normal) > float64(style.withDefaults().Width)-48 {
-		c.subtitle = s.constants() + " · " + s.engine()
-	}
-	return write(c.draw(style), w)
+	return style
 }
 
 // engine is the kind of evidence that the cells give.
@@ -94,7 +84,7 @@ func (s *Sweep) roles() roles {
 }
 
 // chart arranges the cells.
-func (s *Sweep) chart() (*chart, error) {
+func (s *Sweep) chart() *draw.Chart {
 	r := s.roles()
 	if r.x == nil {
 		r.x = &study.Axis{Key: "model", Values: []string{""}}
@@ -103,33 +93,30 @@ func (s *Sweep) chart() (*chart, error) {
 	slices.Reverse(r.panels)
 	combinations := study.Grid{Axes: r.panels}.Points()
 	series := s.series(r)
-	if len(combinations) > mostPanels || len(series) > seriesStyles {
-		return nil, errors.New("the grid varies too much for one picture: draw fewer values, or take a table")
-	}
-	c := &chart{
-		subtitle: strings.Join(nonEmpty(s.constants(), s.evidence()), " · "), yName: "peak allocated memory",
-		xName: axisTitle(r.x.Key), limit: s.limit(),
+	c := &draw.Chart{
+		Subtitles: []string{strings.Join(nonEmpty(s.constants(), s.evidence()), " · "), s.constants() + " · " + s.engine()},
+		XName:     axisTitle(r.x.Key), YName: "peak allocated memory", Limit: s.limit(),
 	}
 	values := slices.Clone(r.x.Values)
 	if r.lines {
 		slices.SortFunc(values, func(a, b string) int { return int(number(a) - number(b)) })
 	}
 	for _, v := range values {
-		c.places = append(c.places, axisText(r.x.Key, v))
+		c.Places = append(c.Places, axisText(r.x.Key, v))
 		if r.lines {
-			c.at = append(c.at, number(v))
+			c.At = append(c.At, number(v))
 		}
 	}
 	for _, one := range series {
-		c.series = append(c.series, one.name)
+		c.Series = append(c.Series, one.name)
 	}
 	for _, combination := range combinations {
-		c.panels = append(c.panels, s.panel(r.x.Key, values, series, combination.Values, r.panels))
+		c.Panels = append(c.Panels, s.panel(r.x.Key, values, series, combination.Values, r.panels))
 	}
 	if across := len(r.panels) - 1; across > 0 && len(r.panels[across].Values) <= 5 {
-		c.columns = len(r.panels[across].Values)
+		c.Columns = len(r.panels[across].Values)
 	}
-	return c, nil
+	return c
 }
 
 // chartSeries picks the cells and the number of a series.
@@ -158,15 +145,15 @@ func (s *Sweep) series(r roles) []chartSeries {
 	return out
 }
 
-func (s *Sweep) panel(x string, values []string, series []chartSeries, of map[string]string, axes []study.Axis) panel {
-	var p panel
+func (s *Sweep) panel(x string, values []string, series []chartSeries, of map[string]string, axes []study.Axis) draw.Panel {
+	var p draw.Panel
 	var title []string
 	for _, a := range axes {
 		title = append(title, axisName(a.Key)+" "+axisText(a.Key, of[a.Key]))
 	}
-	p.title = strings.Join(title, ", ")
+	p.Title = strings.Join(title, ", ")
 	for _, one := range series {
-		row := make([]value, len(values))
+		row := make([]draw.Value, len(values))
 		for i, v := range values {
 			want := map[string]string{}
 			for _, m := range []map[string]string{of, one.of} {
@@ -179,13 +166,13 @@ func (s *Sweep) panel(x string, values []string, series []chartSeries, of map[st
 			}
 			row[i] = s.find(want, one.phase)
 		}
-		p.values = append(p.values, row)
+		p.Values = append(p.Values, row)
 	}
 	return p
 }
 
 // find returns the number of the cell that has some values.
-func (s *Sweep) find(want map[string]string, phase string) value {
+func (s *Sweep) find(want map[string]string, phase string) draw.Value {
 	for i := range s.Cells {
 		c := &s.Cells[i]
 		matches := true
@@ -195,16 +182,16 @@ func (s *Sweep) find(want map[string]string, phase string) value {
 		if !matches {
 			continue
 		}
-		v := value{bytes: peakOf(c.Result).Allocated, fits: c.Fits(), there: true}
+		v := draw.Value{Bytes: peakOf(c.Result).Allocated, Fits: c.Fits(), There: true}
 		if phase != "" {
-			v.bytes = 0
+			v.Bytes = 0
 			if p := c.Phase(phase); p != nil {
-				v.bytes = p.Allocated
+				v.Bytes = p.Allocated
 			}
 		}
 		return v
 	}
-	return value{}
+	return draw.Value{}
 }
 
 // limit is what PyTorch may hold, if all cells that did not fit agree.

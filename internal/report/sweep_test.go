@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/draw"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
 )
@@ -62,23 +63,20 @@ func TestSweepCharts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := sweepOf(test.axes...)
-			c, err := s.chart()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := s.chart()
 			var panels []string
-			for _, p := range c.panels {
-				panels = append(panels, p.title)
-				for _, values := range p.values {
+			for _, p := range c.Panels {
+				panels = append(panels, p.Title)
+				for _, values := range p.Values {
 					for _, v := range values {
-						if !v.there || v.bytes == 0 {
-							t.Errorf("panel %q misses a cell", p.title)
+						if !v.There || v.Bytes == 0 {
+							t.Errorf("panel %q misses a cell", p.Title)
 						}
 					}
 				}
 			}
-			if c.xName != test.x || (c.at != nil) != test.lines || strings.Join(panels, ";") != strings.Join(test.panels, ";") || len(c.series) != len(test.series) {
-				t.Errorf("x %q, lines %v, series %q, panels %q", c.xName, c.at != nil, c.series, panels)
+			if c.XName != test.x || (c.At != nil) != test.lines || strings.Join(panels, ";") != strings.Join(test.panels, ";") || len(c.Series) != len(test.series) {
+				t.Errorf("x %q, lines %v, series %q, panels %q", c.XName, c.At != nil, c.Series, panels)
 			}
 			checkPictures(t, s)
 		})
@@ -88,7 +86,7 @@ func TestSweepCharts(t *testing.T) {
 // checkPictures draws a sweep both ways and both light and dark.
 func checkPictures(t *testing.T, s *Sweep) {
 	t.Helper()
-	for _, style := range []Style{{Width: 1000, Height: 600}, {Light: true, Width: 640, Height: 360}} {
+	for _, style := range []draw.Style{{Width: 1000, Height: 600}, {Light: true, Width: 640, Height: 360}} {
 		var svg, image bytes.Buffer
 		if err := errors.Join(s.SVG(&svg, style), s.PNG(&image, style)); err != nil {
 			t.Fatal(err)
@@ -112,15 +110,16 @@ func checkPictures(t *testing.T, s *Sweep) {
 
 func TestSweepTooMuchForAPicture(t *testing.T) {
 	gpus := study.Axis{Key: "gpu", Values: strings.Split("a b c d e f g h i j k l m n", " ")}
-	if _, err := sweepOf(contexts, types, models, gpus).chart(); err == nil {
-		t.Error("28 panels were drawn")
+	err := sweepOf(contexts, types, models, gpus).SVG(io.Discard, draw.Style{})
+	if !errors.Is(err, draw.ErrTooMuch) {
+		t.Errorf("28 panels: %v", err)
 	}
 }
 
 // Along an axis of numbers, they are in order.
 func TestSweepAxisIsInOrder(t *testing.T) {
-	c, err := sweepOf(contexts, types).chart()
-	if err != nil || c.at[0] != 128 || c.places[1] != "512" {
-		t.Errorf("%v %v %v", c.at, c.places, err)
+	c := sweepOf(contexts, types).chart()
+	if c.At[0] != 128 || c.Places[1] != "512" {
+		t.Errorf("%v %v", c.At, c.Places)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/timeline"
+	"memorymark/internal/draw"
+	"memorymark/internal/figure"
 	"memorymark/internal/trace"
 )
 
@@ -149,7 +150,7 @@ func categoryText(name string) string {
 func categoryColor(name string) color.Color {
 	for _, c := range trace.Categories {
 		if c != trace.Unknown && categoryName(c) == name {
-			return dark.of(timeline.Color(c))
+			return draw.CategoryColor(c)
 		}
 	}
 	return nil
@@ -169,5 +170,5 @@ func plural(n int, noun string, many ...string) string {
 	default:
 		noun += "s"
 	}
-	return count(n) + " " + noun
+	return figure.Count(n) + " " + noun
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/figure"
 	"memorymark/internal/study"
 )
 
@@ -27,7 +28,7 @@ func (a Activation) Write(w io.Writer, width int) error {
 }
 
 func writeProduct(w io.Writer, title string, p study.Product) {
-	fmt.Fprintf(w, "\n%s\n    %s\n  = %s\n  = %s bytes\n  = %v\n", heading(title), p.Symbols, p.Numbers, count(int(p.Bytes)), p.Bytes)
+	fmt.Fprintf(w, "\n%s\n    %s\n  = %s\n  = %s bytes\n  = %v\n", heading(title), p.Symbols, p.Numbers, figure.Count(int(p.Bytes)), p.Bytes)
 }
 
 func (a Activation) writeBlock(w io.Writer, width int) {

@@ -3,6 +3,9 @@ package report
 import (
 	"fmt"
 	"io"
+
+	"memorymark/internal/draw"
+	"memorymark/internal/figure"
 )
 
 // Write writes the comparison, the first difference with so many frames of its
@@ -10,7 +13,7 @@ import (
 func (c *Compare) Write(w io.Writer, width, frames int) error {
 	for i, s := range []CompareSide{c.Predicted, c.Measured} {
 		fmt.Fprintf(w, "%-9s  %s, device %d\n           %s live at the peak (event %s), %s\n", []string{"predicted", "measured"}[i],
-			s.File, s.Device, heading(size(s.PeakBytes)), count(s.PeakEvent), plural(s.Requests, "allocation and free", "allocations and frees"))
+			s.File, s.Device, heading(size(s.PeakBytes)), figure.Count(s.PeakEvent), plural(s.Requests, "allocation and free", "allocations and frees"))
 	}
 	if c.PeakChange == 0 {
 		fmt.Fprintf(w, "peaks      the same\n")
@@ -31,14 +34,14 @@ func (c *Compare) Write(w io.Writer, width, frames int) error {
 // writeEqual says how much is the same.
 func (c *Compare) writeEqual(w io.Writer) {
 	if c.Same {
-		fmt.Fprintf(w, "equal      %s: every allocation and free, in order\n", heading("all "+count(c.Equal)))
+		fmt.Fprintf(w, "equal      %s: every allocation and free, in order\n", heading("all "+figure.Count(c.Equal)))
 	} else {
-		fmt.Fprintf(w, "equal      %s before the first difference (%s), %s in all; %s\n", heading(count(c.Before)),
-			percent(c.BeforeShare), count(c.Equal), plural(c.Stretches, "stretch differs", "stretches differ"))
+		fmt.Fprintf(w, "equal      %s before the first difference (%s), %s in all; %s\n", heading(figure.Count(c.Before)),
+			percent(c.BeforeShare), figure.Count(c.Equal), plural(c.Stretches, "stretch differs", "stretches differ"))
 	}
 	for i, s := range []CompareSide{c.Predicted, c.Measured} {
 		if s.Beyond > 0 {
-			fmt.Fprintf(w, "           %s goes on for %s more\n", []string{"predicted", "measured"}[i], count(s.Beyond))
+			fmt.Fprintf(w, "           %s goes on for %s more\n", []string{"predicted", "measured"}[i], figure.Count(s.Beyond))
 		}
 	}
 	if c.Reordered > 0 {
@@ -51,7 +54,7 @@ func (c *Compare) writeEqual(w io.Writer) {
 func (c *Compare) writeFirst(w io.Writer, width, frames int) {
 	d := &c.Differences[0]
 	fmt.Fprintf(w, "\n%s  at event %s of predicted and %s of measured\n", heading("First difference"),
-		count(d.Predicted.Event), count(d.Measured.Event))
+		figure.Count(d.Predicted.Event), figure.Count(d.Measured.Event))
 	fmt.Fprintf(w, "  predicted  %s\n  measured   %s\n", d.Predicted.text(), d.Measured.text())
 	fmt.Fprintf(w, "  made by    %s\n", d.madeBy())
 	if from := d.calledFrom(); from != "" {
@@ -78,13 +81,13 @@ func (c *Compare) writeFirst(w io.Writer, width, frames int) {
 func (r *compareRow) row() row {
 	out := row{cells: make([]string, 6)}
 	if r.differs {
-		out.cells[0], out.color = ">", dark.failure
+		out.cells[0], out.color = ">", draw.FailureColor()
 	}
 	for side, q := range r.sides {
 		if q == nil {
 			continue
 		}
-		out.cells[1+2*side], out.cells[2+2*side] = count(q.Event), q.String()
+		out.cells[1+2*side], out.cells[2+2*side] = figure.Count(q.Event), q.String()
 		if out.cells[5] == "" || len(q.Frames) > 0 {
 			out.cells[5] = q.madeBy()
 		}
@@ -113,10 +116,10 @@ func (r *CompareRequests) text() string {
 	}
 	out := verb + " " + heading(size(first.Bytes))
 	if first.Bytes >= 1<<10 {
-		out += fmt.Sprintf(" (%s B)", count(int(first.Bytes)))
+		out += fmt.Sprintf(" (%s B)", figure.Count(int(first.Bytes)))
 	}
 	if r.Count > 1 {
-		out += fmt.Sprintf(", the first of %s requests", count(r.Count))
+		out += fmt.Sprintf(", the first of %s requests", figure.Count(r.Count))
 	}
 	return out
 }
@@ -138,10 +141,10 @@ func (c *Compare) writeList(w io.Writer, width int) {
 		var cells []string
 		for _, r := range []*CompareRequests{&d.Predicted, &d.Measured} {
 			if r.Count == 0 {
-				cells = append(cells, count(r.Event), "nothing", "")
+				cells = append(cells, figure.Count(r.Event), "nothing", "")
 				continue
 			}
-			cells = append(cells, count(r.Event), plural(r.Count, "request"), signed(r.Bytes))
+			cells = append(cells, figure.Count(r.Event), plural(r.Count, "request"), signed(r.Bytes))
 		}
 		t.rows = append(t.rows, row{cells: append(cells, d.madeBy())})
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"memorymark/internal/figure"
 	"memorymark/internal/trace"
 )
 
@@ -77,7 +78,7 @@ func (d *Diff) Write(w io.Writer, width, frames int) error {
 		tab.rows = append(tab.rows, row{
 			cells: []string{
 				signed(c.Bytes), size(c.AfterBytes),
-				count(c.BeforeCount) + "→" + count(c.AfterCount), categoryText(c.Category), c.madeBy(), c.calledFrom(),
+				figure.Count(c.BeforeCount) + "→" + figure.Count(c.AfterCount), categoryText(c.Category), c.madeBy(), c.calledFrom(),
 			},
 			below: c.below(frames), color: categoryColor(c.Category),
 		})

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"memorymark/internal/figure"
 	"memorymark/internal/trace"
 )
 
@@ -40,7 +41,7 @@ func (d *DeviceInfo) write(w io.Writer, width int) {
 		(&Top{By: ByCategory, Groups: d.AtPeak}).table(0).write(w, width)
 	}
 	if n := d.Actions[trace.OutOfMemory.String()]; n > len(d.Failures) {
-		fmt.Fprintf(w, "\nOut of memory %s times; the last %d:\n", count(n), len(d.Failures))
+		fmt.Fprintf(w, "\nOut of memory %s times; the last %d:\n", figure.Count(n), len(d.Failures))
 	}
 	for i := range d.Failures {
 		d.Failures[i].write(w, width)
@@ -52,7 +53,7 @@ func (d *DeviceInfo) write(w io.Writer, width int) {
 func (d *DeviceInfo) eventsText() string {
 	s := plural(d.Events, "event")
 	if d.Micros > 0 {
-		s += " in " + about(d.Micros)
+		s += " in " + figure.About(d.Micros)
 	}
 	if d.Events > 0 {
 		s += fmt.Sprintf(": %s, %s", plural(d.Actions["alloc"], "allocation"), plural(d.Actions["free_requested"], "free"))
@@ -66,7 +67,7 @@ func (d *DeviceInfo) eventsText() string {
 func (p *PeakInfo) write(w io.Writer) {
 	when := "before the first event"
 	if p.Event >= 0 {
-		when = "at event " + count(p.Event)
+		when = "at event " + figure.Count(p.Event)
 	}
 	fmt.Fprintf(w, "  requested  %10s  by the program, %s\n", size(p.Requested), when)
 	if p.Allocated != nil {
@@ -78,7 +79,7 @@ func (p *PeakInfo) write(w io.Writer) {
 }
 
 func (f *FailureInfo) write(w io.Writer, width int) {
-	fmt.Fprintf(w, "\n%s  %s asked for", heading(fmt.Sprintf("Out of memory at event %s", count(f.Event))), size(f.Asked))
+	fmt.Fprintf(w, "\n%s  %s asked for", heading(fmt.Sprintf("Out of memory at event %s", figure.Count(f.Event))), size(f.Asked))
 	if f.DeviceFree != nil {
 		fmt.Fprintf(w, ", %s free on the device", size(*f.DeviceFree))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/figure"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
@@ -61,7 +62,7 @@ func (p *Prediction) title() string {
 	if m, err := workload.FindModel(p.Workload.Model); err == nil {
 		name = m.Name
 	}
-	return fmt.Sprintf("%s, %s parameters", name, count(int(p.Parameters)))
+	return fmt.Sprintf("%s, %s parameters", name, figure.Count(int(p.Parameters)))
 }
 
 // settings names what is not the default.
@@ -102,7 +103,7 @@ func (p *Prediction) writeSteps(w io.Writer, width int) {
 	}}
 	for i, s := range p.Steps {
 		t.rows = append(t.rows, row{cells: []string{
-			count(i + 1), s.PeakRequested.String(), s.PeakAllocated.String(), s.PeakReserved.String(), s.EndAllocated.String(),
+			figure.Count(i + 1), s.PeakRequested.String(), s.PeakAllocated.String(), s.PeakReserved.String(), s.EndAllocated.String(),
 		}})
 	}
 	t.write(w, width)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/figure"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
 )
@@ -201,7 +202,7 @@ func (p Profile) writePeak(w io.Writer, width int) {
 	t := table{columns: []column{{title: "SIZE", right: true}, {title: "COUNT", right: true}, {title: "SHARE", right: true}, {title: "WHAT"}}}
 	for _, m := range ph.Made {
 		t.rows = append(t.rows, row{
-			cells: []string{m.Bytes.String(), count(m.Count), percent(float64(m.Bytes) / float64(ph.Requested)), m.Category},
+			cells: []string{m.Bytes.String(), figure.Count(m.Count), percent(float64(m.Bytes) / float64(ph.Requested)), m.Category},
 			color: categoryColor(strings.ReplaceAll(m.Category, " ", "_")),
 		})
 	}
@@ -216,7 +217,7 @@ func largestTable(largest []study.Allocation, places int) *table {
 	}}
 	for _, a := range largest {
 		t.rows = append(t.rows, row{
-			cells: []string{a.Bytes.String(), count(a.Count), (a.Bytes * bytesize.Bytes(a.Count)).String(), a.Category, originsText(a.Origins, places)},
+			cells: []string{a.Bytes.String(), figure.Count(a.Count), (a.Bytes * bytesize.Bytes(a.Count)).String(), a.Category, originsText(a.Origins, places)},
 			color: categoryColor(strings.ReplaceAll(a.Category, " ", "_")),
 		})
 	}
@@ -240,4 +241,4 @@ func originsText(origins []study.Origin, most int) string {
 }
 
 // seconds writes a time with the three digits that matter.
-func seconds(s float64) string { return about(int64(s * 1e6)) }
+func seconds(s float64) string { return figure.About(int64(s * 1e6)) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"memorymark/internal/figure"
 	"memorymark/internal/trace"
 )
 
@@ -93,7 +94,7 @@ func (t *Top) Write(w io.Writer, width, frames int) error {
 	tab := t.table(frames)
 	if t.Rest != nil {
 		cells := make([]string, len(tab.columns))
-		cells[0], cells[1], cells[2] = size(t.Rest.Bytes), count(t.Rest.Count), percent(t.Rest.Share)
+		cells[0], cells[1], cells[2] = size(t.Rest.Bytes), figure.Count(t.Rest.Count), percent(t.Rest.Share)
 		cells[3] = "the rest"
 		tab.rows = append(tab.rows, row{cells: cells})
 	}
@@ -106,11 +107,11 @@ func atText(at string, event int) string {
 	case event < 0:
 		return "before the first event"
 	case at == "oom":
-		return fmt.Sprintf("when memory ran out (event %s)", count(event))
+		return fmt.Sprintf("when memory ran out (event %s)", figure.Count(event))
 	case at == "peak" || at == "end":
-		return fmt.Sprintf("at the %s (event %s)", at, count(event))
+		return fmt.Sprintf("at the %s (event %s)", at, figure.Count(event))
 	default:
-		return "at event " + count(event)
+		return "at event " + figure.Count(event)
 	}
 }
 
@@ -129,7 +130,7 @@ func (t *Top) table(frames int) *table {
 	}
 	for i := range t.Groups {
 		g := &t.Groups[i]
-		cells := []string{size(g.Bytes), count(g.Count), percent(g.Share)}
+		cells := []string{size(g.Bytes), figure.Count(g.Count), percent(g.Share)}
 		switch t.By {
 		case BySize:
 			cells = append(cells, size(*g.EachBytes))

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/draw"
 	"memorymark/internal/recording"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
@@ -272,7 +273,7 @@ func (p *page) study() *report.Study {
 // contexts is a picture of the peaks.
 func (p *page) contexts() []byte {
 	var b bytes.Buffer
-	if err := p.sweep().PNG(&b, report.Style{Light: true}); err != nil {
+	if err := p.sweep().PNG(&b, draw.Style{Light: true}); err != nil {
 		p.t.Fatal(err)
 	}
 	return b.Bytes()
@@ -288,7 +289,7 @@ func (p *page) timeline() []byte {
 		p.t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := report.TimelinePNG(&b, tl, report.Style{Light: true, Title: report.CellTitle(m.measured)}); err != nil {
+	if err := draw.TimelinePNG(&b, tl, draw.Style{Light: true, Title: report.CellTitle(m.measured)}); err != nil {
 		p.t.Fatal(err)
 	}
 	return b.Bytes()

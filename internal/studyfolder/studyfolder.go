@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 
+	"memorymark/internal/draw"
 	"memorymark/internal/recording"
 	"memorymark/internal/report"
 	"memorymark/internal/snapshot"
@@ -56,8 +57,8 @@ func (f *Files) Keep(c study.Cell, p *study.Profile, r *study.Result) error {
 	if err != nil {
 		return err
 	}
-	style := report.Style{Light: true, Title: report.CellTitle(r)}
-	return f.Folder.Write(study.PictureFile(c), func(w io.Writer) error { return report.TimelinePNG(w, tl, style) })
+	style := draw.Style{Light: true, Title: report.CellTitle(r)}
+	return f.Folder.Write(study.PictureFile(c), func(w io.Writer) error { return draw.TimelinePNG(w, tl, style) })
 }
 
 // Finish writes the summaries and the page, and returns the study and the names

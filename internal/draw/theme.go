@@ -1,4 +1,4 @@
-package report
+package draw
 
 import (
 	"image/color"
@@ -39,12 +39,12 @@ type theme struct {
 	peak, allocated, reserved     color.NRGBA
 	failure                       color.NRGBA
 	phases                        [4]color.NRGBA
-	series                        [seriesStyles]color.NRGBA // of charts; apart in brightness too
+	series                        [MostSeries]color.NRGBA // of charts; apart in brightness too
 	of                            func(timeline.Color) color.NRGBA
 }
 
-// seriesStyles is how many series a chart can tell apart.
-const seriesStyles = 6
+// MostSeries is how many series a chart can tell apart.
+const MostSeries = 6
 
 var dark = theme{
 	series: [...]color.NRGBA{rgb(0x00c46a), rgb(0x3f6fd8), rgb(0xf2c14e), rgb(0x9a4fb5), rgb(0x8fd3e8), rgb(0xc25555)},
@@ -121,3 +121,10 @@ func alpha(c color.NRGBA, a uint8) color.NRGBA {
 	c.A = a
 	return c
 }
+
+// CategoryColor is the colour that a category has in pictures, for tables that
+// stand beside them.
+func CategoryColor(c trace.Category) color.Color { return dark.of(timeline.Color(c)) }
+
+// FailureColor is the colour of what went wrong.
+func FailureColor() color.Color { return dark.failure }

@@ -1,4 +1,9 @@
-package report
+// Package draw makes pictures: timelines of memory, and charts of many results.
+//
+// A picture is a list of areas, lines and texts that can be written as SVG or
+// PNG; so both come from the same code and look the same. A timeline can also
+// be a page that needs nothing else.
+package draw
 
 import (
 	"image/color"

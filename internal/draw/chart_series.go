@@ -1,4 +1,4 @@
-package report
+package draw
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // lines draws each series through its points; it is broken where a cell is not
 // known.
 func (p *panelPlot) lines() {
-	for s, values := range p.panel.values {
+	for s, values := range p.panel.Values {
 		var run []point
 		flush := func() {
 			if len(run) > 1 {
@@ -19,21 +19,21 @@ func (p *panelPlot) lines() {
 			run = nil
 		}
 		for i, v := range values {
-			if v.bytes == 0 {
+			if v.Bytes == 0 {
 				flush()
 				continue
 			}
-			run = append(run, point{p.place(i), p.y(float64(v.bytes))})
+			run = append(run, point{p.place(i), p.y(float64(v.Bytes))})
 		}
 		flush()
 	}
-	for s, values := range p.panel.values { // above all lines
+	for s, values := range p.panel.Values { // above all lines
 		for i, v := range values {
-			switch x, y := p.place(i), p.y(float64(v.bytes)); {
-			case !v.there:
-			case !v.fits:
+			switch x, y := p.place(i), p.y(float64(v.Bytes)); {
+			case !v.There:
+			case !v.Fits:
 				p.add(cross(x, min(y, p.y1-8), p.theme)...)
-			case v.bytes > 0:
+			case v.Bytes > 0:
 				p.add(marker(x, y, s, p.theme))
 			}
 		}
@@ -43,19 +43,19 @@ func (p *panelPlot) lines() {
 
 // bars draws a group of bars at each place.
 func (p *panelPlot) bars() {
-	group := (p.x1 - p.x0) / float64(len(p.places))
-	width := min(group*0.8/float64(len(p.series)), 90)
-	for s, values := range p.panel.values {
+	group := (p.x1 - p.x0) / float64(len(p.Places))
+	width := min(group*0.8/float64(len(p.Series)), 90)
+	for s, values := range p.panel.Values {
 		for i, v := range values {
-			if !v.there || v.bytes == 0 && v.fits {
+			if !v.There || v.Bytes == 0 && v.Fits {
 				continue
 			}
-			x := p.place(i) + (float64(s)-float64(len(p.series))/2)*width
-			y := p.y(float64(v.bytes))
+			x := p.place(i) + (float64(s)-float64(len(p.Series))/2)*width
+			y := p.y(float64(v.Bytes))
 			p.add(hatched(x+1, y, x+width-1, p.y1, s, p.theme)...)
-			if !v.fits {
+			if !v.Fits {
 				p.add(cross(x+width/2, min(y, p.y1-8)-12, p.theme)...)
-			} else if label := barLabel(v.bytes); textWidth(label, small) < width {
+			} else if label := barLabel(v.Bytes); textWidth(label, small) < width {
 				p.add(text{at: point{x + width/2, y - 5}, string: label, size: small, fill: p.theme.text, anchor: middle})
 			}
 		}
@@ -77,9 +77,9 @@ func barLabel(b bytesize.Bytes) string {
 
 // crossNote explains the crosses, if there are some.
 func (p *panelPlot) crossNote() {
-	for _, values := range p.panel.values {
+	for _, values := range p.panel.Values {
 		for _, v := range values {
-			if v.there && !v.fits {
+			if v.There && !v.Fits {
 				p.add(cross(p.x0+10, p.y1+34, p.theme)...)
 				p.add(text{at: point{p.x0 + 20, p.y1 + 38}, string: "does not fit", size: small, fill: p.theme.failure})
 				return
@@ -89,26 +89,26 @@ func (p *panelPlot) crossNote() {
 }
 
 // dashes of the series' lines; the first is whole.
-var dashes = [seriesStyles][2]float64{{}, {12, 5}, {3, 4}, {18, 4}, {7, 3}, {2, 2}}
+var dashes = [MostSeries][2]float64{{}, {12, 5}, {3, 4}, {18, 4}, {7, 3}, {2, 2}}
 
 func stroke(points []point, series int, t *theme) line {
-	dash := dashes[series%seriesStyles]
-	return line{points: points, stroke: t.series[series%seriesStyles], width: 2.2, dashed: dash[0] > 0, dash: dash}
+	dash := dashes[series%MostSeries]
+	return line{points: points, stroke: t.series[series%MostSeries], width: 2.2, dashed: dash[0] > 0, dash: dash}
 }
 
 // marker is the point of a series: disc, square, triangle, diamond and their
 // like.
 func marker(x, y float64, series int, t *theme) mark {
-	fill := t.series[series%seriesStyles]
+	fill := t.series[series%MostSeries]
 	const r = 6
-	shapes := [seriesStyles][]point{
+	shapes := [MostSeries][]point{
 		1: {{x - r, y - r}, {x + r, y - r}, {x + r, y + r}, {x - r, y + r}},
 		2: {{x, y - r - 1}, {x + r + 1, y + r}, {x - r - 1, y + r}},
 		3: {{x, y - r - 2}, {x + r + 2, y}, {x, y + r + 2}, {x - r - 2, y}},
 		4: {{x, y + r + 1}, {x + r + 1, y - r}, {x - r - 1, y - r}},
 		5: {{x - 2, y - r}, {x + 2, y - r}, {x + 2, y + r}, {x - 2, y + r}},
 	}
-	if corners := shapes[series%seriesStyles]; corners != nil {
+	if corners := shapes[series%MostSeries]; corners != nil {
 		return area{corners: corners, fill: fill}
 	}
 	return disc(x, y, r, fill)
@@ -124,10 +124,10 @@ func cross(x, y float64, t *theme) []mark {
 
 // hatched is a bar of a series: filled, and hatched from the second one on.
 func hatched(x0, y0, x1, y1 float64, series int, t *theme) []mark {
-	fill := t.series[series%seriesStyles]
+	fill := t.series[series%MostSeries]
 	out := []mark{rectangle(x0, y0, x1, y1, fill)}
 	ink := alpha(t.background, 170)
-	switch series % seriesStyles {
+	switch series % MostSeries {
 	case 1:
 		out = append(out, diagonals(x0, y0, x1, y1, 9, ink)...)
 	case 2:

@@ -1,4 +1,4 @@
-package report
+package draw
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/figure"
 	"memorymark/internal/timeline"
 )
 
@@ -91,15 +92,15 @@ func (p *plot) title(title string) {
 	p.add(text{at: point{24, 38}, string: shorten(title, large, float64(p.width)-48), size: large, fill: p.theme.text, bold: true})
 	facts := []string{fmt.Sprintf("device %d", p.tl.Device)}
 	if n := p.tl.To - p.tl.From; n < p.tl.Events {
-		facts = append(facts, fmt.Sprintf("events %s to %s of %s", count(p.tl.From), count(p.tl.To-1), count(p.tl.Events)))
+		facts = append(facts, fmt.Sprintf("events %s to %s of %s", figure.Count(p.tl.From), figure.Count(p.tl.To-1), figure.Count(p.tl.Events)))
 	} else {
-		facts = append(facts, count(p.tl.Events)+" events")
+		facts = append(facts, figure.Count(p.tl.Events)+" events")
 	}
 	if e := p.tl.Elapsed; e != nil {
-		facts = append(facts, about(e[len(e)-1]-e[0]))
+		facts = append(facts, figure.About(e[len(e)-1]-e[0]))
 	}
 	if p.tl.Lost > 0 {
-		facts = append(facts, count(p.tl.Lost)+" events contradict the rest")
+		facts = append(facts, figure.Count(p.tl.Lost)+" events contradict the rest")
 	}
 	p.add(text{at: point{24, 60}, string: strings.Join(facts, " · "), size: normal, fill: p.theme.muted})
 }
@@ -190,14 +191,14 @@ func (p *plot) describe(s *timeline.Shape) string {
 func lifetime(s *timeline.Shape) string {
 	from, to := "before recording", "the end"
 	if s.Born >= 0 {
-		from = "event " + count(s.Born)
+		from = "event " + figure.Count(s.Born)
 	}
 	if s.Freed >= 0 {
-		to = count(s.Freed)
+		to = figure.Count(s.Freed)
 	}
 	return from + " to " + to
 }
 
 func smaller(b timeline.Band) string {
-	return fmt.Sprintf("%s smaller allocations, up to %s", count(b.Count), bytesize.Bytes(b.Largest))
+	return fmt.Sprintf("%s smaller allocations, up to %s", figure.Count(b.Count), bytesize.Bytes(b.Largest))
 }

@@ -1,4 +1,4 @@
-package report
+package draw
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/figure"
 	"memorymark/internal/timeline"
 	"memorymark/internal/trace"
 )
@@ -28,7 +29,7 @@ func (p *plot) eventAxis() {
 	p.axis(y, "event")
 	step := max(1, int(roundStep(float64(p.tl.To-p.tl.From), int((p.x1-p.x0)/110))))
 	for e := (p.tl.From + step - 1) / step * step; e < p.tl.To; e += step {
-		p.tick(p.x(p.tl.X(e)), y, count(e))
+		p.tick(p.x(p.tl.X(e)), y, figure.Count(e))
 	}
 }
 
@@ -42,7 +43,7 @@ func (p *plot) timeAxis() {
 	y := p.y1 + float64(p.lanes*laneHeight) + 28
 	p.axis(y, "time")
 	for _, t := range ticks {
-		p.tick(p.x(float64(t.Column)), y, elapsed(t.Micros))
+		p.tick(p.x(float64(t.Column)), y, figure.Elapsed(t.Micros))
 	}
 }
 
@@ -127,12 +128,12 @@ func (p *plot) peak() {
 		line{points: []point{{x, p.y0 - 6}, {x, p.y1}}, stroke: alpha(p.theme.peak, 150), width: 1, dashed: true},
 		disc(x, p.y(at.Bytes), 4, p.theme.peak),
 	)
-	label := fmt.Sprintf("peak %s · event %s", bytesize.Bytes(at.Bytes), count(at.Event))
+	label := fmt.Sprintf("peak %s · event %s", bytesize.Bytes(at.Bytes), figure.Count(at.Event))
 	if at.Event < 0 {
 		label = fmt.Sprintf("peak %s · before the first event", bytesize.Bytes(at.Bytes))
 	}
 	if p.tl.Elapsed != nil {
-		label += " · " + about(at.Elapsed)
+		label += " · " + figure.About(at.Elapsed)
 	}
 	p.add(text{at: point{p.labelX(label, x), p.y0 - 11}, string: label, size: normal, fill: p.theme.peak, bold: true})
 }

@@ -1,4 +1,4 @@
-package report
+package draw
 
 import (
 	"image/color"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/figure"
 	"memorymark/internal/timeline"
 )
 
@@ -38,7 +39,7 @@ func (p *plot) legend(x0, x1 float64) {
 				times++
 			}
 		}
-		l.entry(p.theme.phases[i%len(p.theme.phases)], 12, name, count(times))
+		l.entry(p.theme.phases[i%len(p.theme.phases)], 12, name, figure.Count(times))
 	}
 }
 

@@ -1,4 +1,4 @@
-package report
+package draw
 
 import (
 	"bytes"
