@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
@@ -37,30 +38,30 @@ const worthwhile = 0.95
 // Answer is the answer. Amounts in GB are GiB, rounded to two places; those in
 // bytes are exact.
 type Answer struct {
-	ID           string  `json:"id,omitempty"`
-	ModelName    string  `json:"model_name"`
-	Device       string  `json:"device"` // cuda, mps or cpu
-	Engine       string  `json:"engine"` // predicted or measured
-	GPUName      string  `json:"gpu_name"`
-	GPUTotalGB   float64 `json:"gpu_total_gb"`
-	GPUTotal     int64   `json:"gpu_total_bytes"`
-	LimitGB      float64 `json:"limit_gb"` // the most that PyTorch may reserve
-	Limit        int64   `json:"limit_bytes"`
-	OptimalBatch int64   `json:"optimal_batch_size"`
-	Bounded      bool    `json:"bounded,omitempty"` // larger batches were not looked at
-	Memory               // at the optimal batch
-	Recommended  int64   `json:"recommended_batch_size,omitempty"` // absent where nothing was timed
-	CurrentBatch int64   `json:"current_batch_size"`
-	CurrentFits  bool    `json:"current_fits"`
+	ID           string          `json:"id,omitempty"`
+	ModelName    string          `json:"model_name"`
+	Device       string          `json:"device"` // cuda, mps or cpu
+	Engine       evidence.Engine `json:"engine"` // Predicted or Measured
+	GPUName      string          `json:"gpu_name"`
+	GPUTotalGB   float64         `json:"gpu_total_gb"`
+	GPUTotal     int64           `json:"gpu_total_bytes"`
+	LimitGB      float64         `json:"limit_gb"` // the most that PyTorch may reserve
+	Limit        int64           `json:"limit_bytes"`
+	OptimalBatch int64           `json:"optimal_batch_size"`
+	Bounded      bool            `json:"bounded,omitempty"` // larger batches were not looked at
+	Memory                       // at the optimal batch
+	Recommended  int64           `json:"recommended_batch_size,omitempty"` // absent where nothing was timed
+	CurrentBatch int64           `json:"current_batch_size"`
+	CurrentFits  bool            `json:"current_fits"`
 	Current
 
-	BatchRatio   float64  `json:"batch_ratio"`
-	Speedup      float64  `json:"speedup,omitempty"` // absent where the current batch does not run
-	SpeedupBasis string   `json:"speedup_basis"`
-	Savings      *float64 `json:"cost_savings_annual,omitempty"` // in dollars; absent without a price
-	HoursPerYear float64  `json:"hours_per_year"`
-	PricePerHour *float64 `json:"price_per_hour,omitempty"`
-	PriceSource  string   `json:"price_source,omitempty"`
+	BatchRatio   float64         `json:"batch_ratio"`
+	Speedup      float64         `json:"speedup,omitempty"` // absent where the current batch does not run
+	SpeedupBasis evidence.Engine `json:"speedup_basis"`
+	Savings      *float64        `json:"cost_savings_annual,omitempty"` // in dollars; absent without a price
+	HoursPerYear float64         `json:"hours_per_year"`
+	PricePerHour *float64        `json:"price_per_hour,omitempty"`
+	PriceSource  string          `json:"price_source,omitempty"`
 
 	MemoryLine   *predict.Line `json:"memory_line,omitempty"`
 	Accumulation *Accumulation `json:"accumulation,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
@@ -29,9 +30,9 @@ type Forecast struct {
 func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
 	d, v := b.Session.Device, b.Session.Versions
 	a := &Answer{
-		ID: b.Workload.ID, ModelName: b.nameOf(b.Workload), Device: d.Type, Engine: "measured",
+		ID: b.Workload.ID, ModelName: b.nameOf(b.Workload), Device: d.Type, Engine: evidence.Measured,
 		GPUName: d.Name, GPUTotal: d.Total, GPUTotalGB: gib(d.Total), Limit: b.expect, LimitGB: gib(b.expect),
-		OptimalBatch: largest, CurrentBatch: b.Workload.Batch, SpeedupBasis: "measured", HoursPerYear: b.HoursPerYear,
+		OptimalBatch: largest, CurrentBatch: b.Workload.Batch, SpeedupBasis: evidence.Measured, HoursPerYear: b.HoursPerYear,
 		Provenance: Provenance{
 			PyTorch: v.Torch, Transformers: v.Transformers, Python: v.Python, CUDA: d.CUDA, CuDNN: d.CuDNN,
 			Differences: measure.Differences(v.Torch, v.Transformers),

@@ -6,20 +6,15 @@ import (
 	"fmt"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
-)
-
-// The engines of an order.
-const (
-	Predicted = "predicted"
-	Measured  = "measured"
 )
 
 // Order is a request on its way to a worker, where it is JSON. Equal requests
 // are equal orders, to the byte.
 type Order struct {
-	Engine       string          `json:"engine"` // Predicted or Measured
+	Engine       evidence.Engine `json:"engine"` // Predicted or Measured
 	Workload     json.RawMessage `json:"workload"`
 	GPU          string          `json:"gpu"` // an id of the catalog
 	GlobalBatch  int64           `json:"global_batch,omitempty"`
@@ -31,7 +26,7 @@ type Order struct {
 }
 
 // NewOrder makes an order of a request.
-func NewOrder(r Request, engine string) (*Order, error) {
+func NewOrder(r Request, engine evidence.Engine) (*Order, error) {
 	w, err := json.Marshal(r.Workload)
 	if err != nil {
 		return nil, fmt.Errorf("write the workload: %w", err)
@@ -49,7 +44,7 @@ func ParseOrder(data []byte) (*Order, error) {
 	if err := decodeStrictly(data, &o); err != nil {
 		return nil, fmt.Errorf("read an order: %w", err)
 	}
-	if o.Engine != Predicted && o.Engine != Measured {
+	if o.Engine != evidence.Predicted && o.Engine != evidence.Measured {
 		return nil, fmt.Errorf("read an order: this worker knows no engine %q", o.Engine)
 	}
 	return &o, nil

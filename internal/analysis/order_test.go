@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memorymark/internal/evidence"
 	"memorymark/internal/workload"
 )
 
@@ -18,7 +19,7 @@ func TestOrder(t *testing.T) {
 		}
 		r := request(t, "bert", "t4")
 		r.Workload, r.MultipleOf, r.Changes, r.Reserve = w, 8, true, 1<<20
-		o, err := NewOrder(r, Predicted)
+		o, err := NewOrder(r, evidence.Predicted)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,7 @@ func TestOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := NewOrder(got, Predicted)
+		again, err := NewOrder(got, evidence.Predicted)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/search"
@@ -42,9 +43,9 @@ func (p *planner) largest(run *predict.Runner) (int64, error) {
 // answer begins an answer with what does not depend on batches.
 func (p *planner) answer(largest int64) *Answer {
 	a := &Answer{
-		ID: p.w.ID, ModelName: p.w.Name(), Device: "cuda", Engine: "predicted",
+		ID: p.w.ID, ModelName: p.w.Name(), Device: "cuda", Engine: evidence.Predicted,
 		GPUName: p.Card.Name, GPUTotal: int64(p.Card.Memory.Bytes), GPUTotalGB: p.Card.Memory.Bytes.GiB(),
-		OptimalBatch: largest, CurrentBatch: p.w.Batch, SpeedupBasis: "predicted", HoursPerYear: p.HoursPerYear,
+		OptimalBatch: largest, CurrentBatch: p.w.Batch, SpeedupBasis: evidence.Predicted, HoursPerYear: p.HoursPerYear,
 		Provenance: Provenance{
 			PyTorch: predict.PyTorchVersion, Transformers: predict.TransformersVersion,
 			Time: time.Now().UTC().Truncate(time.Second), Workload: p.Workload,

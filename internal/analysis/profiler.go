@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
 	"memorymark/internal/study"
@@ -23,7 +24,7 @@ type Profiler struct {
 const profileTimed = 6
 
 // Engine implements study.Profiler.
-func (*Profiler) Engine() string { return study.Measured }
+func (*Profiler) Engine() evidence.Engine { return evidence.Measured }
 
 // Profile implements study.Profiler.
 func (p *Profiler) Profile(ctx context.Context, c study.Cell) (*study.Profile, error) {

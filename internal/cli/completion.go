@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
@@ -50,7 +51,7 @@ var flagChoices = map[string][]string{
 	"by":           {report.ByStack, report.BySize, report.ByCategory},
 	"device":       {"cuda", "mps", "cpu", "auto"},
 	"dtype":        {"bf16", "fp16"},
-	"engine":       {autoEngine, predictedEngine, measuredEngine},
+	"engine":       {string(evidence.Auto), string(evidence.Predicted), string(evidence.Measured)},
 	"log-level":    {"debug", "info", "warn", "error"},
 	"model-size":   study.Sizes,
 	"profile-type": {"forward", "backward", "training", "inference"},

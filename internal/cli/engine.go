@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
 	"memorymark/internal/workload"
@@ -19,7 +20,7 @@ import (
 
 // engineFlags say whether to predict or to measure, and how to measure.
 type engineFlags struct {
-	engine     string
+	engine     evidence.Engine
 	python     string
 	device     string
 	limit      string
@@ -31,17 +32,13 @@ type engineFlags struct {
 	lines   *os.File         // of the transcript
 }
 
-// The engines.
-const (
-	autoEngine      = "auto"
-	predictedEngine = "predicted"
-	measuredEngine  = "measured"
-)
+// autoDevice is the best device that PyTorch finds.
+const autoDevice = "auto"
 
 // addEngineFlags adds the choice of engine and what measuring takes.
 func addEngineFlags(c *cobra.Command) *engineFlags {
-	f := &engineFlags{device: autoEngine}
-	c.Flags().StringVar(&f.engine, "engine", autoEngine, "`how`: predicted, measured on this machine's GPU, or auto: measured where that is possible")
+	f := &engineFlags{device: autoDevice}
+	c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Auto), "`how`: predicted, measured on this machine's GPU, or auto: measured where that is possible")
 	f.addPython(c.Flags())
 	return f
 }
@@ -55,7 +52,7 @@ func (f *engineFlags) addPython(flags *pflag.FlagSet) {
 
 // addDevice adds where to measure, for commands that do not say it otherwise.
 func (f *engineFlags) addDevice(flags *pflag.FlagSet) {
-	flags.StringVar(&f.device, "device", autoEngine, "`what` to measure on: cuda, cuda:1, mps, cpu or auto")
+	flags.StringVar(&f.device, "device", autoDevice, "`what` to measure on: cuda, cuda:1, mps, cpu or auto")
 	flags.StringVar(&f.limit, "limit", "", "the most `memory` that PyTorch may hold, as 22GiB: a smaller card on a larger one; --limit-gib 22 is the same")
 }
 
@@ -136,7 +133,7 @@ func (f *engineFlags) session(ctx context.Context, e *env, w *workload.Workload,
 	if err != nil {
 		return f.unable(e, user, err)
 	}
-	if f.device == autoEngine && s.Device.Type == "cpu" {
+	if f.device == autoDevice && s.Device.Type == "cpu" {
 		_ = s.Close()
 		return f.unable(e, user, errors.New("PyTorch finds no GPU; --device cpu would measure live tensors on the CPU"))
 	}
@@ -156,15 +153,15 @@ func (f *engineFlags) wanted(ctx context.Context, e *env, w *workload.Workload, 
 		return false, badUsage("", "--device is %q; it must be cuda, cuda:1, mps, cpu or auto", f.device)
 	}
 	switch {
-	case f.engine == predictedEngine && user != nil:
+	case f.engine == evidence.Predicted && user != nil:
 		return false, badUsage("leave --engine out", "%s is a program: it can be measured, not predicted", user.Path)
-	case f.engine == predictedEngine:
+	case f.engine == evidence.Predicted:
 		return false, nil
-	case f.engine == measuredEngine, user != nil:
+	case f.engine == evidence.Measured, user != nil:
 		return true, nil
-	case f.engine != autoEngine:
+	case f.engine != evidence.Auto:
 		return false, badUsage("", "--engine is %q; it must be predicted, measured or auto", f.engine)
-	case f.device != autoEngine:
+	case f.device != autoDevice:
 		return true, nil
 	}
 	name, ok := e.cardName(ctx)
@@ -187,10 +184,10 @@ func (f *engineFlags) unable(e *env, user *measure.UserModel, err error) (*measu
 	if errors.As(err, &old) {
 		hint = old.Mend
 	}
-	if user == nil && f.engine == autoEngine && f.device == autoEngine && !errors.Is(err, context.Canceled) && f.open == nil {
+	if user == nil && f.engine == evidence.Auto && f.device == autoDevice && !errors.Is(err, context.Canceled) && f.open == nil {
 		e.say("predicting, because %v", err)
 		e.say("hint: %s", hint)
-		f.engine = predictedEngine
+		f.engine = evidence.Predicted
 		return nil, nil //nolint:nilnil // no session, and that is all right
 	}
 	if errors.Is(err, context.Canceled) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/job"
 	"memorymark/internal/measure"
@@ -32,7 +33,7 @@ func (m measurer) run(ctx context.Context, payload json.RawMessage, progress fun
 	if err != nil {
 		return nil, err
 	}
-	if order.Engine == analysis.Predicted {
+	if order.Engine == evidence.Predicted {
 		return runPrediction(ctx, payload, progress)
 	}
 	r, err := order.Request()

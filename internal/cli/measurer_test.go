@@ -13,6 +13,7 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
 	"memorymark/internal/measure/measuretest"
@@ -78,7 +79,7 @@ func orderBERT(t *testing.T, reserve bytesize.Bytes) json.RawMessage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	order, err := analysis.NewOrder(analysis.Request{Workload: w, Card: card, Reserve: reserve}, analysis.Measured)
+	order, err := analysis.NewOrder(analysis.Request{Workload: w, Card: card, Reserve: reserve}, evidence.Measured)
 	if err != nil {
 		t.Fatal(err)
 	}

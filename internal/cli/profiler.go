@@ -11,7 +11,7 @@ import (
 // prediction. The first cell says what to import.
 func (f *engineFlags) profiler(ctx context.Context, e *env, first study.Cell) (study.Profiler, error) {
 	if f.device = first.Device; f.device == "" || f.device == "cuda" {
-		f.device = autoEngine // the usual one, wherever it is found
+		f.device = autoDevice // the usual one, wherever it is found
 	}
 	wanted, err := f.wanted(ctx, e, first.Workload, nil)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
 	"memorymark/internal/job"
 	"memorymark/internal/worker"
 )
@@ -34,7 +35,7 @@ func runPrediction(_ context.Context, payload json.RawMessage, progress func(jso
 	if err != nil {
 		return nil, err
 	}
-	if order.Engine != analysis.Predicted {
+	if order.Engine != evidence.Predicted {
 		return nil, fmt.Errorf("this worker only predicts")
 	}
 	say(progress, "predicting %s on an %s", r.Workload.Name(), r.Card.Name)

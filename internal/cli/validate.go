@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
 	"memorymark/internal/report"
 	"memorymark/internal/workload"
 )
@@ -35,7 +36,7 @@ func newValidate(e *env) *cobra.Command {
 
 // validates makes a command of a check.
 func validates(e *env, c *cobra.Command, check func(context.Context, *workload.Workload, analysis.Measurement) (analysis.Verdict, error)) *cobra.Command {
-	f := validateFlags{workloadFlags: addWorkloadFlags(c), engineFlags: &engineFlags{engine: measuredEngine}}
+	f := validateFlags{workloadFlags: addWorkloadFlags(c), engineFlags: &engineFlags{engine: evidence.Measured}}
 	f.addDevice(c.Flags())
 	f.addPython(c.Flags())
 	c.Args = exactArgs("MODEL")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/study"
 	"memorymark/internal/trace"
@@ -152,7 +153,7 @@ func TestStudyWithoutRecordings(t *testing.T) {
 
 // made is a result with peaks by phase; each phase has the categories given.
 func made(phases ...study.PhaseUsage) *study.Result {
-	r := &study.Result{Engine: study.Measured, Peak: &study.Peak{}, Phases: phases, Provenance: &study.Provenance{}}
+	r := &study.Result{Engine: evidence.Measured, Peak: &study.Peak{}, Phases: phases, Provenance: &study.Provenance{}}
 	for i := range r.Phases {
 		p := &r.Phases[i]
 		for _, m := range p.Made {

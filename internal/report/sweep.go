@@ -257,7 +257,7 @@ func (s *Sweep) WriteCSV(w io.Writer) error {
 				cells[j] = c.raw(cell)
 			}
 		}
-		cells[len(columns)], cells[len(columns)+1] = cell.Engine, ""
+		cells[len(columns)], cells[len(columns)+1] = string(cell.Engine), ""
 		if cell.Provenance != nil {
 			cells[len(columns)+1] = cell.Provenance.GPU
 		}

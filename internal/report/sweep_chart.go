@@ -34,7 +34,7 @@ func titled(style draw.Style) draw.Style {
 func (s *Sweep) engine() string {
 	var kinds []string
 	for i := range s.Cells {
-		if kind := s.Cells[i].Engine; kind != "" && !slices.Contains(kinds, kind) {
+		if kind := string(s.Cells[i].Engine); kind != "" && !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}

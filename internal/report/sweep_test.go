@@ -11,6 +11,7 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/draw"
+	"memorymark/internal/evidence"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
 )
@@ -22,7 +23,7 @@ func sweepOf(axes ...study.Axis) *Sweep {
 	for i, p := range (study.Grid{Axes: axes}).Points() {
 		peak := study.Peak{Phase: "backward", Allocated: bytesize.Bytes(i+1) * bytesize.GiB, Reserved: bytesize.Bytes(i+2) * bytesize.GiB}
 		r := &study.Result{
-			Workload: &workload.Workload{Model: "lm-small"}, Engine: study.Predicted, Peak: &peak,
+			Workload: &workload.Workload{Model: "lm-small"}, Engine: evidence.Predicted, Peak: &peak,
 			Phases:     []study.PhaseUsage{{Name: "forward", Peak: peak}, {Name: "backward", Peak: peak}},
 			Provenance: &study.Provenance{GPU: "NVIDIA H200", PyTorch: "2.11"},
 		}

@@ -69,7 +69,9 @@ func (a Activation) writeLayers(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n", a.source())
 }
 
-func (a Activation) source() string { return fmt.Sprintf("%s, for an %s.", capital(a.Engine), a.GPU) }
+func (a Activation) source() string {
+	return fmt.Sprintf("%s, for an %s.", capital(string(a.Engine)), a.GPU)
+}
 
 // activationLine is a step from the block to the peak.
 type activationLine struct {

@@ -7,6 +7,7 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 )
 
 // Analysis writes an answer for people.
@@ -46,7 +47,7 @@ func (a Analysis) evidence() string {
 		with += " and transformers " + p.Transformers
 	}
 	verb := "for"
-	if a.Engine == "measured" {
+	if a.Engine == evidence.Measured {
 		verb = "with"
 	}
 	return fmt.Sprintf("%s, %s, %s %s. PyTorch may hold %v of the %s's %v.",
@@ -165,8 +166,8 @@ func bar(n, of int64) string {
 
 func (a Analysis) writeSpeed(w io.Writer) {
 	if a.Speedup > 0 {
-		how := a.SpeedupBasis
-		if how == "predicted" {
+		how := string(a.SpeedupBasis)
+		if a.SpeedupBasis == evidence.Predicted {
 			how += " by a time model"
 		}
 		fmt.Fprintf(w, "%s  batch %d is %.2f × as fast as batch %d (%s)\n", heading("Speed"), a.OptimalBatch, a.Speedup, a.CurrentBatch, how)

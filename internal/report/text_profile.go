@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/figure"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
@@ -21,7 +22,7 @@ type Profile struct {
 // Write writes the phases, what the highest peak is made of, the time and the
 // largest allocations.
 func (p Profile) Write(w io.Writer, width int) error {
-	fmt.Fprintf(w, "%s  %s\n%s\n", heading(study.SizeOf(p.Workload.Name())), describe(p.Workload), evidence(p.Result))
+	fmt.Fprintf(w, "%s  %s\n%s\n", heading(study.SizeOf(p.Workload.Name())), describe(p.Workload), restsOn(p.Result))
 	if oom := p.OutOfMemory; oom != nil {
 		fmt.Fprintf(w, "\n%s  %s\n", heading("Does not fit"), outOfMemory(oom))
 		writeFit(w, p.Workload, p.Fit)
@@ -69,8 +70,8 @@ func describe(x *workload.Workload) string {
 	return strings.Join(parts, ", ")
 }
 
-// evidence says what a result rests on, and how far off it may be.
-func evidence(r *study.Result) string {
+// restsOn says what a result rests on, and how far off it may be.
+func restsOn(r *study.Result) string {
 	if r.Provenance == nil {
 		return ""
 	}
@@ -81,7 +82,7 @@ func evidence(r *study.Result) string {
 func origin(r *study.Result, card bool) string {
 	p := r.Provenance
 	s := "Measured with PyTorch " + p.PyTorch
-	if r.Engine == study.Predicted {
+	if r.Engine == evidence.Predicted {
 		s = "Predicted, for PyTorch " + p.PyTorch
 	}
 	if card {
@@ -108,7 +109,7 @@ func deviceText(name string) string {
 func accuracy(r *study.Result) string {
 	a := r.Provenance.Accuracy
 	switch {
-	case r.Engine == study.Measured:
+	case r.Engine == evidence.Measured:
 		return ""
 	case a == nil:
 		return "how far off such predictions are is not known"
@@ -119,8 +120,8 @@ func accuracy(r *study.Result) string {
 	}
 }
 
-func estimated(engine string) string {
-	if engine == study.Predicted {
+func estimated(engine evidence.Engine) string {
+	if engine == evidence.Predicted {
 		return ", by a time model"
 	}
 	return ", at the median"

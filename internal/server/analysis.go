@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
 	"memorymark/internal/job"
 	"memorymark/internal/workload"
 )
@@ -38,7 +39,7 @@ func (s *Server) analysisRoutes(api huma.API) {
 type Analysis struct {
 	ID       string             `json:"id"`
 	State    job.State          `json:"state" enum:"queued,running,succeeded,failed,cancelled"`
-	Engine   string             `json:"engine" enum:"predicted,measured"`
+	Engine   evidence.Engine    `json:"engine" enum:"predicted,measured"`
 	GPU      string             `json:"gpu" doc:"id of the card"`
 	Workload *workload.Workload `json:"workload,omitempty"`
 	Joined   bool               `json:"joined,omitempty" doc:"somebody had asked the same"`
@@ -92,7 +93,7 @@ func (s *Server) submit(ctx context.Context, q Question) (*job.Job, bool, error)
 		return nil, false, err
 	}
 	labels := map[string]string{
-		"model": r.Workload.Name(), "gpu": r.Card.ID, "engine": engine,
+		"model": r.Workload.Name(), "gpu": r.Card.ID, "engine": string(engine),
 		"precision": string(r.Workload.Precision), "optimizer": string(r.Workload.Optimizer),
 	}
 	if id != "" {
@@ -105,11 +106,11 @@ func (s *Server) submit(ctx context.Context, q Question) (*job.Job, bool, error)
 
 // engine decides who answers: auto measures where a worker has the card. Any
 // worker can predict.
-func (s *Server) engine(asked, card string) (engine, queue string) {
-	if asked == analysis.Measured || asked != analysis.Predicted && s.hasWorker(card) {
-		return analysis.Measured, card
+func (s *Server) engine(asked evidence.Engine, card string) (engine evidence.Engine, queue string) {
+	if asked == evidence.Measured || asked != evidence.Predicted && s.hasWorker(card) {
+		return evidence.Measured, card
 	}
-	return analysis.Predicted, job.Any
+	return evidence.Predicted, job.Any
 }
 
 func (s *Server) hasWorker(card string) bool {

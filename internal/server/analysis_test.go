@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
 	"memorymark/internal/job"
 )
 
@@ -121,7 +122,7 @@ func TestAnalysis(t *testing.T) {
 	c := start(t)
 	c.work(1)
 	a := c.begin(`{"workload":` + small + `,"changes":true}`)
-	if a.Engine != analysis.Predicted || a.GPU != "t4" || a.Workload.Model != "resnet-18" {
+	if a.Engine != evidence.Predicted || a.GPU != "t4" || a.Workload.Model != "resnet-18" {
 		t.Errorf("%+v", a)
 	}
 	events := c.events("/v1/analyses/" + a.ID + "/events")
@@ -175,7 +176,7 @@ func TestEqualQuestions(t *testing.T) {
 func TestCancel(t *testing.T) {
 	c := start(t)
 	a := c.begin(`{"workload":` + small + `,"engine":"measured"}`)
-	if a.Engine != analysis.Measured || a.State != job.Queued {
+	if a.Engine != evidence.Measured || a.State != job.Queued {
 		t.Errorf("%+v", a)
 	}
 	path := "/v1/analyses/" + a.ID
@@ -357,10 +358,10 @@ func TestWorkers(t *testing.T) {
 		t.Errorf("%+v", fleet)
 	}
 	// Where a worker has the card, auto measures.
-	if a := c.begin(`{"workload":` + small + `}`); a.Engine != analysis.Measured {
+	if a := c.begin(`{"workload":` + small + `}`); a.Engine != evidence.Measured {
 		t.Errorf("%+v", a)
 	}
-	if a := c.begin(`{"workload":` + small + `,"engine":"predicted"}`); a.Engine != analysis.Predicted {
+	if a := c.begin(`{"workload":` + small + `,"engine":"predicted"}`); a.Engine != evidence.Predicted {
 		t.Errorf("%+v", a)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
 	"memorymark/internal/job"
 )
 
@@ -47,7 +47,7 @@ func (m *accuracyMetrics) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), statsTime)
 	defer cancel()
 	page, err := m.server.opts.Jobs.List(ctx, job.Filter{
-		States: []job.State{job.Succeeded}, Labels: map[string]string{"engine": analysis.Measured}, Limit: lookedAt,
+		States: []job.State{job.Succeeded}, Labels: map[string]string{"engine": string(evidence.Measured)}, Limit: lookedAt,
 	})
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(batchError, err)

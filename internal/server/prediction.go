@@ -10,6 +10,7 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/report"
@@ -172,14 +173,14 @@ func keyOf(w *workload.Workload) string {
 
 // Question is what is asked of a workload.
 type Question struct {
-	Workload     draft   `json:"workload"`
-	Engine       string  `json:"engine,omitempty" enum:"auto,predicted,measured" default:"auto" doc:"auto measures where a card and PyTorch are found, else predicts"`
-	GlobalBatch  int64   `json:"global_batch,omitempty" minimum:"0" doc:"samples for each update, to be split into batches that fit"`
-	MultipleOf   int64   `json:"multiple_of,omitempty" minimum:"0" doc:"only such batches count"`
-	Reserve      int64   `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free beside the context"`
-	HoursPerYear float64 `json:"hours_per_year,omitempty" minimum:"0" doc:"of the card; 200 if absent"`
-	PricePerHour float64 `json:"price_per_hour,omitempty" minimum:"0" doc:"in dollars; the card's catalog price if absent"`
-	Changes      bool    `json:"changes,omitempty" doc:"say what each single change would do"`
+	Workload     draft           `json:"workload"`
+	Engine       evidence.Engine `json:"engine,omitempty" enum:"auto,predicted,measured" default:"auto" doc:"auto measures where a card and PyTorch are found, else predicts"`
+	GlobalBatch  int64           `json:"global_batch,omitempty" minimum:"0" doc:"samples for each update, to be split into batches that fit"`
+	MultipleOf   int64           `json:"multiple_of,omitempty" minimum:"0" doc:"only such batches count"`
+	Reserve      int64           `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free beside the context"`
+	HoursPerYear float64         `json:"hours_per_year,omitempty" minimum:"0" doc:"of the card; 200 if absent"`
+	PricePerHour float64         `json:"price_per_hour,omitempty" minimum:"0" doc:"in dollars; the card's catalog price if absent"`
+	Changes      bool            `json:"changes,omitempty" doc:"say what each single change would do"`
 }
 
 // request makes a request of a question.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"memorymark/internal/evidence"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
 )
@@ -21,7 +22,7 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("%d axes and %d cells", len(sweep.Axes), len(sweep.Cells))
 	}
 	for i, cell := range sweep.Cells {
-		if cell.Peak == nil || cell.Peak.Allocated == 0 || cell.Engine != study.Predicted || cell.Provenance.Accuracy == nil {
+		if cell.Peak == nil || cell.Peak.Allocated == 0 || cell.Engine != evidence.Predicted || cell.Provenance.Accuracy == nil {
 			t.Errorf("cell %d: %+v", i, cell.Result)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/trace"
@@ -31,11 +32,11 @@ type Activation struct {
 	Kept    bytesize.Bytes `json:"kept_for_backward"`
 	// BackwardPeak is the most that forward and backward have allocated, Peak
 	// the most of the whole step, and PeakPhase where that is.
-	BackwardPeak bytesize.Bytes `json:"forward_backward_peak"`
-	Peak         bytesize.Bytes `json:"peak"`
-	PeakPhase    string         `json:"peak_phase"`
-	Engine       string         `json:"engine"`
-	GPU          string         `json:"gpu"`
+	BackwardPeak bytesize.Bytes  `json:"forward_backward_peak"`
+	Peak         bytesize.Bytes  `json:"peak"`
+	PeakPhase    string          `json:"peak_phase"`
+	Engine       evidence.Engine `json:"engine"`
+	GPU          string          `json:"gpu"`
 }
 
 // Symbol is a size that shapes are written in.
@@ -77,7 +78,7 @@ func NewActivation(w *workload.Workload, card *gpu.Card) (*Activation, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Activation{Model: w.Name(), Engine: Predicted, GPU: card.Name}
+	a := &Activation{Model: w.Name(), Engine: evidence.Predicted, GPU: card.Name}
 	sizes := a.name(lm, w)
 	a.Residual = sizes.product("B", "S", "D")
 	a.Scores = sizes.product("B", "H", "S", "S")

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+
+	"memorymark/internal/evidence"
 )
 
 // Journal is a file of finished cells, a line of JSON for each. It only grows,
@@ -71,7 +73,7 @@ func (j *Journal) put(e entry) {
 func (j *Journal) Close() { j.file.Close() }
 
 // find returns the result of a cell, nil if there is none.
-func (j *Journal) find(c Cell, engine string) *Result {
+func (j *Journal) find(c Cell, engine evidence.Engine) *Result {
 	if j == nil {
 		return nil
 	}
@@ -101,7 +103,7 @@ func (j *Journal) add(c Cell, r *Result) error {
 }
 
 // key names a cell by everything that its result depends on.
-func (j *Journal) key(c Cell, engine string) string {
+func (j *Journal) key(c Cell, engine evidence.Engine) string {
 	data, err := json.Marshal([]any{j.program, engine, c.Card.ID, c.Device, c.Name, c.Warmup, c.Steps, c.Workload})
 	if err != nil {
 		panic(fmt.Sprintf("study: a workload that is no JSON: %v", err)) // it was read from JSON

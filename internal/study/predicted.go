@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/predict"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
@@ -18,7 +19,7 @@ type Predictor struct{}
 const settled = 2
 
 // Engine implements Profiler.
-func (Predictor) Engine() string { return Predicted }
+func (Predictor) Engine() evidence.Engine { return evidence.Predicted }
 
 // Profile implements Profiler.
 func (Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/trace"
@@ -33,7 +34,7 @@ type Cell struct {
 // the cell from being profiled at all; the other cells of a study go on.
 type Profiler interface {
 	// Engine is the kind of evidence that it gives, Predicted or Measured.
-	Engine() string
+	Engine() evidence.Engine
 	Profile(ctx context.Context, c Cell) (*Profile, error)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/predict"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
@@ -14,7 +15,7 @@ import (
 // pages say of it, without the trace.
 type Result struct {
 	Workload *workload.Workload `json:"workload,omitempty"` // nil if there is no such workload, which Error says
-	Engine   string             `json:"engine,omitempty"`
+	Engine   evidence.Engine    `json:"engine,omitempty"`
 	// Peak is the most over all phases; nil if the cell could not be profiled,
 	// or ran out of memory where nobody knows what it would have taken.
 	Peak   *Peak        `json:"peak,omitempty"`
@@ -115,7 +116,7 @@ func lastAlloc(t *trace.Trace, s span) int {
 }
 
 // NewResult works out what a profile says.
-func NewResult(c Cell, engine string, p *Profile) *Result {
+func NewResult(c Cell, engine evidence.Engine, p *Profile) *Result {
 	r := &Result{Workload: c.Workload, Engine: engine, OutOfMemory: p.OutOfMemory, Provenance: &p.Provenance}
 	if seconds, ok := median(p.StepSeconds); ok {
 		r.StepSeconds = &seconds

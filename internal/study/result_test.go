@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
@@ -19,7 +20,7 @@ func profile(t *testing.T, c Cell) (*Profile, *Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, NewResult(c, Predicted, p)
+	return p, NewResult(c, evidence.Predicted, p)
 }
 
 // What each phase's peak is made of adds up to what the allocator's statistics

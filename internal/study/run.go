@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"memorymark/internal/evidence"
 )
 
 // Options say what happens around the profiling of cells. The zero value only
@@ -67,7 +69,7 @@ func Run(ctx context.Context, p Profiler, cells []Cell, o Options) ([]*Result, e
 }
 
 func atOnce(p Profiler) int {
-	if p.Engine() == Predicted {
+	if p.Engine() == evidence.Predicted {
 		return runtime.GOMAXPROCS(0)
 	}
 	return 1

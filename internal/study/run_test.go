@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"memorymark/internal/evidence"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
@@ -23,7 +24,7 @@ type recorded struct {
 	profile func(c Cell) (*Profile, error)
 }
 
-func (*recorded) Engine() string { return Measured }
+func (*recorded) Engine() evidence.Engine { return evidence.Measured }
 
 func (r *recorded) Profile(ctx context.Context, c Cell) (*Profile, error) {
 	if r.running.Add(1) > 1 {
@@ -87,7 +88,7 @@ func TestRunGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !results[0].Fits() || results[0].Engine != Measured {
+	if !results[0].Fits() || results[0].Engine != evidence.Measured {
 		t.Errorf("first: %+v", results[0])
 	}
 	if results[1].Error != "the driver is gone" || results[3].Error != "no such cell" {

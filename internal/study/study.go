@@ -5,12 +5,6 @@
 // a GPU, is behind the interface Profiler.
 package study
 
-// The kinds of evidence.
-const (
-	Predicted = "predicted"
-	Measured  = "measured"
-)
-
 // DefaultCard is the card that studies are predicted for where there is none:
 // the one that the predictions were measured on, and large enough for the
 // sizes that are studied.

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/snapshot"
@@ -158,7 +159,7 @@ func (m *measurement) readRecording() error {
 			PeakRequested: ph.Requested, PeakAllocated: ph.Allocated, PeakReserved: ph.Reserved,
 		}})
 	}
-	m.measured = study.NewResult(m.cell, study.Measured, p)
+	m.measured = study.NewResult(m.cell, evidence.Measured, p)
 	return nil
 }
 

@@ -1,0 +1,13 @@
+// Package evidence names what an answer rests on. Every number that is shown
+// says which kind it is.
+package evidence
+
+// Engine is how a question is answered, and so what its answer rests on.
+type Engine string
+
+// The engines. Auto is only ever asked for: an answer says which it was.
+const (
+	Auto      Engine = "auto"      // Measured where that is possible, else Predicted
+	Predicted Engine = "predicted" // a symbolic step on a simulated allocator
+	Measured  Engine = "measured"  // real steps on a device of this machine
+)
