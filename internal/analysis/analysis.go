@@ -16,19 +16,6 @@ import (
 	"memorymark/internal/workload"
 )
 
-// Request is what is asked. The workload's batch is what the user runs today.
-type Request struct {
-	Workload *workload.Workload
-	Card     *gpu.Card
-
-	GlobalBatch  int64          // samples for each update, 0 if it does not matter
-	MultipleOf   int64          // only such batches count, 0 for all
-	Reserve      bytesize.Bytes // kept free beside the context
-	HoursPerYear float64        // of the card, 0 for DefaultHours
-	PricePerHour float64        // in dollars, 0 for the card's catalog price
-	Changes      bool           // say what each single change would do
-}
-
 // DefaultHours is a million runs of 0.72 s in a year.
 const DefaultHours = 200
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
@@ -14,15 +13,10 @@ import (
 // Order is a request on its way to a worker, where it is JSON. Equal requests
 // are equal orders, to the byte.
 type Order struct {
-	Engine       evidence.Engine `json:"engine"` // Predicted or Measured
-	Workload     json.RawMessage `json:"workload"`
-	GPU          string          `json:"gpu"` // an id of the catalog
-	GlobalBatch  int64           `json:"global_batch,omitempty"`
-	MultipleOf   int64           `json:"multiple_of,omitempty"`
-	Reserve      int64           `json:"reserve_bytes,omitempty"`
-	HoursPerYear float64         `json:"hours_per_year,omitempty"`
-	PricePerHour float64         `json:"price_per_hour,omitempty"`
-	Changes      bool            `json:"changes,omitempty"`
+	Engine   evidence.Engine `json:"engine"` // Predicted or Measured
+	Workload json.RawMessage `json:"workload"`
+	GPU      string          `json:"gpu"` // an id of the catalog
+	Question
 }
 
 // NewOrder makes an order of a request.
@@ -31,10 +25,7 @@ func NewOrder(r Request, engine evidence.Engine) (*Order, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the workload: %w", err)
 	}
-	return &Order{
-		Engine: engine, Workload: w, GPU: r.Card.ID, GlobalBatch: r.GlobalBatch, MultipleOf: r.MultipleOf, Reserve: int64(r.Reserve),
-		HoursPerYear: r.HoursPerYear, PricePerHour: r.PricePerHour, Changes: r.Changes,
-	}, nil
+	return &Order{Engine: engine, Workload: w, GPU: r.Card.ID, Question: r.Question}, nil
 }
 
 // ParseOrder reads an order. A key that it does not know is an error: a newer
@@ -57,10 +48,7 @@ func (o *Order) Request() (Request, error) {
 		return Request{}, err
 	}
 	card, err := gpu.Find(o.GPU)
-	return Request{
-		Workload: w, Card: card, GlobalBatch: o.GlobalBatch, MultipleOf: o.MultipleOf, Reserve: bytesize.Bytes(o.Reserve),
-		HoursPerYear: o.HoursPerYear, PricePerHour: o.PricePerHour, Changes: o.Changes,
-	}, err
+	return Request{Workload: w, Card: card, Question: o.Question}, err
 }
 
 func decodeStrictly(data []byte, into any) error {

@@ -145,7 +145,7 @@ func TestTimedTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	a, err := analysis.Measure(context.Background(), analysis.Request{Workload: w, GlobalBatch: 512, PricePerHour: 2}, analysis.Measurement{Session: s})
+	a, err := analysis.Measure(context.Background(), analysis.Request{Workload: w, Question: analysis.Question{GlobalBatch: 512, PricePerHour: 2}}, analysis.Measurement{Session: s})
 	if err != nil {
 		t.Fatal(err)
 	}

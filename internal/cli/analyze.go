@@ -16,15 +16,11 @@ import (
 type analyzeFlags struct {
 	*workloadFlags
 	*engineFlags
-	maxProbes   int
-	noTiming    bool
-	file        string
-	globalBatch int64
-	multipleOf  int64
-	reserve     string
-	sweep       bool
-	hours       float64
-	price       float64
+	analysis.Question
+	reserve   string
+	maxProbes int
+	noTiming  bool
+	file      string
 }
 
 func newAnalyze(e *env) *cobra.Command {
@@ -57,12 +53,12 @@ func newAnalyze(e *env) *cobra.Command {
 	f.addDevice(c.Flags())
 	c.Flags().IntVar(&f.maxProbes, "max-probes", 0, fmt.Sprintf("try at most `N` batches when measuring (default %d)", analysis.DefaultProbes))
 	c.Flags().StringVarP(&f.file, "file", "f", "", "analyze the workloads of a `file`, - for standard input")
-	c.Flags().Int64Var(&f.globalBatch, "global-batch", 0, "split `N` samples for each update into batches that fit")
-	c.Flags().Int64Var(&f.multipleOf, "multiple-of", 0, "only batches that are multiples of `N`")
+	c.Flags().Int64Var(&f.GlobalBatch, "global-batch", 0, "split `N` samples for each update into batches that fit")
+	c.Flags().Int64Var(&f.MultipleOf, "multiple-of", 0, "only batches that are multiples of `N`")
 	c.Flags().StringVar(&f.reserve, "reserve", "", "`memory` to keep free beside the context, as 512MiB")
-	c.Flags().BoolVar(&f.sweep, "sweep", false, "say what each single change would do")
-	c.Flags().Float64Var(&f.hours, "hours", analysis.DefaultHours, "`hours` of the card in a year")
-	c.Flags().Float64Var(&f.price, "price", 0, "`dollars` for an hour of the card (default: the catalog's)")
+	c.Flags().BoolVar(&f.Changes, "sweep", false, "say what each single change would do")
+	c.Flags().Float64Var(&f.HoursPerYear, "hours", analysis.DefaultHours, "`hours` of the card in a year")
+	c.Flags().Float64Var(&f.PricePerHour, "price", 0, "`dollars` for an hour of the card (default: the catalog's)")
 	c.Flags().BoolVar(&f.noTiming, "no-timing", false, "when measuring, find the largest batch and time nothing")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		defer f.close()
@@ -118,8 +114,8 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 	if err != nil {
 		return nil, err
 	}
-	r, err := f.request(w)
-	if err != nil {
+	r := analysis.Request{Workload: w}
+	if r.Question, err = f.question(); err != nil {
 		return nil, err
 	}
 	if r.Card, err = e.cardOf(ctx, w); err != nil {
@@ -133,43 +129,39 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 		m := analysis.Measurement{User: user, MaxProbes: f.maxProbes, NoTiming: f.noTiming, Progress: e.liveEvents()}
 		spares := 0
 		if user == nil {
-			m.Ahead, spares = analysis.LookAhead(*r), analysis.Spares(*r)
+			m.Ahead, spares = analysis.LookAhead(r), analysis.Spares(r)
 		}
 		if m.Session, err = f.session(ctx, e, w, user, spares); err != nil {
 			return nil, err
 		}
 		if m.Session != nil {
-			return analysis.Measure(ctx, *r, m)
+			return analysis.Measure(ctx, r, m)
 		}
 	}
-	return analysis.Predict(*r)
+	return analysis.Predict(r)
 }
 
-// request checks the flags and puts them together.
-func (f *analyzeFlags) request(w *workload.Workload) (*analysis.Request, error) {
-	r := &analysis.Request{
-		Workload: w, GlobalBatch: f.globalBatch, MultipleOf: f.multipleOf,
-		HoursPerYear: f.hours, PricePerHour: f.price, Changes: f.sweep,
-	}
-	var err error
+// question checks the flags and puts them together.
+func (f *analyzeFlags) question() (q analysis.Question, err error) {
+	q = f.Question
 	if f.reserve != "" {
-		if r.Reserve, err = bytesize.Parse(f.reserve); err != nil {
-			return nil, badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
+		if q.Reserve, err = bytesize.Parse(f.reserve); err != nil {
+			return q, badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
 		}
 	}
 	for _, flag := range []struct {
 		name string
 		bad  bool
 	}{
-		{"--global-batch", f.globalBatch < 0},
-		{"--multiple-of", f.multipleOf < 0},
-		{"--hours", f.hours < 0},
-		{"--price", f.price < 0},
+		{"--global-batch", q.GlobalBatch < 0},
+		{"--multiple-of", q.MultipleOf < 0},
+		{"--hours", q.HoursPerYear < 0},
+		{"--price", q.PricePerHour < 0},
 		{"--max-probes", f.maxProbes < 0},
 	} {
 		if flag.bad {
-			return nil, badUsage("", "%s must not be negative", flag.name)
+			return q, badUsage("", "%s must not be negative", flag.name)
 		}
 	}
-	return r, nil
+	return q, nil
 }

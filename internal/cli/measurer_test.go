@@ -79,7 +79,7 @@ func orderBERT(t *testing.T, reserve bytesize.Bytes) json.RawMessage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	order, err := analysis.NewOrder(analysis.Request{Workload: w, Card: card, Reserve: reserve}, evidence.Measured)
+	order, err := analysis.NewOrder(analysis.Request{Workload: w, Card: card, Question: analysis.Question{Reserve: reserve}}, evidence.Measured)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/analysis"
-	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
@@ -173,23 +172,15 @@ func keyOf(w *workload.Workload) string {
 
 // Question is what is asked of a workload.
 type Question struct {
-	Workload     draft           `json:"workload"`
-	Engine       evidence.Engine `json:"engine,omitempty" enum:"auto,predicted,measured" default:"auto" doc:"auto measures where a card and PyTorch are found, else predicts"`
-	GlobalBatch  int64           `json:"global_batch,omitempty" minimum:"0" doc:"samples for each update, to be split into batches that fit"`
-	MultipleOf   int64           `json:"multiple_of,omitempty" minimum:"0" doc:"only such batches count"`
-	Reserve      int64           `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free beside the context"`
-	HoursPerYear float64         `json:"hours_per_year,omitempty" minimum:"0" doc:"of the card; 200 if absent"`
-	PricePerHour float64         `json:"price_per_hour,omitempty" minimum:"0" doc:"in dollars; the card's catalog price if absent"`
-	Changes      bool            `json:"changes,omitempty" doc:"say what each single change would do"`
+	Workload draft           `json:"workload"`
+	Engine   evidence.Engine `json:"engine,omitempty" enum:"auto,predicted,measured" default:"auto" doc:"auto measures where a card and PyTorch are found, else predicts"`
+	analysis.Question
 }
 
 // request makes a request of a question.
 func (s *Server) request(q Question) (analysis.Request, error) {
 	w, card, err := s.onCard(q.Workload.workload)
-	return analysis.Request{
-		Workload: w, Card: card, GlobalBatch: q.GlobalBatch, MultipleOf: q.MultipleOf, Reserve: bytesize.Bytes(q.Reserve),
-		HoursPerYear: q.HoursPerYear, PricePerHour: q.PricePerHour, Changes: q.Changes,
-	}, err
+	return analysis.Request{Workload: w, Card: card, Question: q.Question}, err
 }
 
 // answered answers a question from predictions, under a name for what is
@@ -211,11 +202,9 @@ func answered[T any](ctx context.Context, s *Server, what string, q Question, do
 
 // requestKey names a request: equal ones have equal names.
 func requestKey(r analysis.Request) string {
-	w := r.Workload
-	r.Workload, r.Card = nil, nil
-	data, err := json.Marshal(r)
+	data, err := json.Marshal(r.Question)
 	if err != nil {
 		panic(err) // numbers
 	}
-	return string(data) + keyOf(w)
+	return string(data) + keyOf(r.Workload)
 }
