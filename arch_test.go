@@ -60,6 +60,10 @@ var bans = []struct {
 		why: "reading a file needs no simulation",
 	},
 	{
+		who: rooms("recording"), ban: full(rooms("report", "draw", "predict", "measure", "job", "worker", "server")),
+		why: "an answer does not depend on how it looks or who asks",
+	},
+	{
 		who: rooms("study"), ban: append([]string{"net/http"}, full(rooms("measure", "report", "draw", "job", "worker", "server"))...),
 		why: "a study gets its profiler and hands over data; who measures and how it looks is decided outside",
 	},

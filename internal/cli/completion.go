@@ -8,7 +8,7 @@ import (
 
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
-	"memorymark/internal/report"
+	"memorymark/internal/recording"
 	"memorymark/internal/study"
 	"memorymark/internal/token"
 	"memorymark/internal/workload"
@@ -48,7 +48,7 @@ func newCompletion() *cobra.Command {
 // a workload. Help says the same; a test holds the two together.
 var flagChoices = map[string][]string{
 	"at":           {"peak", "end", "oom"},
-	"by":           {report.ByStack, report.BySize, report.ByCategory},
+	"by":           {recording.ByStack, recording.BySize, recording.ByCategory},
 	"device":       {"cuda", "mps", "cpu", "auto"},
 	"dtype":        {"bf16", "fp16"},
 	"engine":       {string(evidence.Auto), string(evidence.Predicted), string(evidence.Measured)},

@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/recording"
 	"memorymark/internal/report"
 	"memorymark/internal/trace"
 )
@@ -30,17 +29,17 @@ func newSnapshotCompare(e *env) *cobra.Command {
 			"  memorymark snapshot compare predicted.pickle recorded.pickle",
 		Args: exactArgs("PREDICTED", "MEASURED"),
 		RunE: func(c *cobra.Command, args []string) error {
-			var sides [2]report.CompareInput
+			var sides [2]recording.CompareInput
 			for i, path := range args {
 				r, err := e.openRecording(c.Context(), path, f.device)
 				if err != nil {
 					return err
 				}
-				sides[i] = report.CompareInput{File: path, Trace: r.Trace}
+				sides[i] = recording.CompareInput{File: path, Trace: r.Trace}
 			}
 			found := trace.Compare(sides[0].Trace, sides[1].Trace)
-			r := report.NewCompare(sides[0], sides[1], found, f.n, f.around)
-			err := e.print(r, func(w io.Writer, width int) error { return r.Write(w, width, f.frames) })
+			r := recording.NewCompare(sides[0], sides[1], found, f.n, f.around)
+			err := e.print(r, report.Compare{Compare: r, Frames: f.frames}.Write)
 			if err == nil && found.Differ() {
 				return errNo
 			}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -32,9 +31,7 @@ func newSnapshotDiff(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = e.print(d, func(w io.Writer, width int) error {
-				return d.Write(w, width, f.frames)
-			})
+			err = e.print(d, report.Diff{Diff: d, Frames: f.frames}.Write)
 			if err == nil && len(d.Changes) > 0 {
 				return errNo
 			}
@@ -48,7 +45,7 @@ func newSnapshotDiff(e *env) *cobra.Command {
 	return c
 }
 
-func (f *diffFlags) diff(ctx context.Context, e *env, before, after string) (*report.Diff, error) {
+func (f *diffFlags) diff(ctx context.Context, e *env, before, after string) (*recording.Diff, error) {
 	a, err := e.openRecording(ctx, before, f.device)
 	if err != nil {
 		return nil, err
@@ -62,7 +59,7 @@ func (f *diffFlags) diff(ctx context.Context, e *env, before, after string) (*re
 			return nil, badMoment(path, err)
 		}
 	}
-	d, err := recording.Diff(a, b, f.at, f.n)
+	d, err := recording.NewDiff(a, b, f.at, f.n)
 	if err != nil {
 		return nil, err
 	}

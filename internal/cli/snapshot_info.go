@@ -23,9 +23,9 @@ func newSnapshotInfo(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			info := &report.Info{
+			info := &recording.Info{
 				File: args[0], Protocol: s.Protocol, Encoding: s.Encoding, Unknown: s.Unknown,
-				Devices: []report.DeviceInfo{},
+				Devices: []recording.DeviceInfo{},
 			}
 			for _, t := range recording.Devices(s) {
 				d, err := recording.New(t).Info()
@@ -34,7 +34,7 @@ func newSnapshotInfo(e *env) *cobra.Command {
 				}
 				info.Devices = append(info.Devices, *d)
 			}
-			return e.print(info, info.Write)
+			return e.print(info, report.Info{Info: info}.Write)
 		},
 	}
 }

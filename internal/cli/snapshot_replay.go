@@ -7,6 +7,7 @@ import (
 
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
+	"memorymark/internal/report"
 	"memorymark/internal/trace"
 )
 
@@ -62,7 +63,7 @@ func (f *replayFlags) run(ctx context.Context, e *env, c *cobra.Command, file st
 	if err != nil {
 		return badInput("snapshot info and top still work on it", "%s: %w", file, err)
 	}
-	if err := e.print(answer, answer.Write); err != nil {
+	if err := e.print(answer, report.Replay{Replay: answer}.Write); err != nil {
 		return err
 	}
 	if !answer.Fits || !answer.MatchesRecording {

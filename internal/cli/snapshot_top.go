@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/recording"
@@ -37,21 +35,19 @@ func newSnapshotTop(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.print(top, func(w io.Writer, width int) error {
-				return top.Write(w, width, f.shown())
-			})
+			return e.print(top, report.Top{Top: top, Frames: f.shown()}.Write)
 		},
 	}
 	addDeviceFlag(c, &f.device)
 	c.Flags().StringVar(&f.at, "at", "peak", "`moment`: peak, end, oom (the last failure) or the number of an event")
-	c.Flags().StringVar(&f.by, "by", report.ByStack, "`what` to group by: stack, size or category")
+	c.Flags().StringVar(&f.by, "by", recording.ByStack, "`what` to group by: stack, size or category")
 	c.Flags().IntVarP(&f.n, "number", "n", 20, "list the `N` largest groups; 0 lists all")
 	c.Flags().IntVar(&f.frames, "frames", 0, "list the `N` innermost Python frames of each stack")
 	c.Flags().BoolVar(&f.allFrames, "all-frames", false, "list whole stacks, C++ and calls of modules included")
 	return c
 }
 
-func (f *topFlags) top(path string, r *recording.Recording) (*report.Top, error) {
+func (f *topFlags) top(path string, r *recording.Recording) (*recording.Top, error) {
 	if _, err := r.Event(f.at); err != nil {
 		return nil, badMoment(path, err)
 	}

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/evidence"
+	"memorymark/internal/recording"
 	"memorymark/internal/report"
 	"memorymark/internal/workload"
 )
@@ -119,12 +119,12 @@ func newValidatePrediction(e *env) *cobra.Command {
 		if err != nil {
 			return "", err
 		}
-		recording := path
-		if recording == "" {
-			recording = "the recording"
+		file := path
+		if file == "" {
+			file = "the recording"
 		}
-		r := report.NewCompare(report.CompareInput{File: "the prediction", Trace: found.Predicted},
-			report.CompareInput{File: recording, Trace: found.Measured}, found.Comparison, 10, 4)
-		return found.Verdict, e.print(r, func(out io.Writer, width int) error { return r.Write(out, width, frames) })
+		r := recording.NewCompare(recording.CompareInput{File: "the prediction", Trace: found.Predicted},
+			recording.CompareInput{File: file, Trace: found.Measured}, found.Comparison, 10, 4)
+		return found.Verdict, e.print(r, report.Compare{Compare: r, Frames: frames}.Write)
 	})
 }

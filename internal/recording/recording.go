@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	"memorymark/internal/allocator"
-	"memorymark/internal/report"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/timeline"
 	"memorymark/internal/trace"
@@ -153,17 +152,17 @@ func (r *Recording) Event(at string) (int, error) {
 }
 
 // Info describes the device.
-func (r *Recording) Info() (*report.DeviceInfo, error) {
-	return report.NewDeviceInfo(r.Trace, r.Lifetimes(), r.faithful())
+func (r *Recording) Info() (*DeviceInfo, error) {
+	return newDeviceInfo(r.Trace, r.Lifetimes(), r.faithful())
 }
 
 // Top returns the n largest groups of what is live at a moment; 0 is all.
-func (r *Recording) Top(at, by string, n int) (*report.Top, error) {
+func (r *Recording) Top(at, by string, n int) (*Top, error) {
 	event, err := r.Event(at)
 	if err != nil {
 		return nil, err
 	}
-	top, err := report.NewTop(r.Trace, r.Lifetimes(), event, by, n)
+	top, err := newTop(r.Trace, r.Lifetimes(), event, by, n)
 	if err != nil {
 		return nil, err
 	}

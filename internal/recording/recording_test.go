@@ -3,6 +3,7 @@ package recording
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -104,18 +105,18 @@ func TestFind(t *testing.T) {
 // simulation, and adds up to the levels.
 func TestSegments(t *testing.T) {
 	r := open(t)
-	end, err := r.Segments(len(r.Events) - 1)
-	if err != nil || len(end) != len(r.Final) {
-		t.Errorf("%d segments at the end, %d in the file, %v", len(end), len(r.Final), err)
+	end, err := r.Segments("end")
+	if err != nil || len(end.Segments) != len(r.Final) {
+		t.Errorf("%+v at the end, %d in the file, %v", end, len(r.Final), err)
 	}
 	for _, event := range []int{0, len(r.Events) / 2} {
-		held, err := r.Segments(event)
+		held, err := r.Segments(strconv.Itoa(event))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var sum int64
-		for _, s := range held {
-			sum += s.Size
+		for _, s := range held.Segments {
+			sum += s.Bytes
 		}
 		if want := r.Levels().Reserved[event]; sum != want {
 			t.Errorf("event %d: %d in segments, %d reserved", event, sum, want)
@@ -137,7 +138,7 @@ func TestReplay(t *testing.T) {
 	if err != nil || tl.Peak.Bytes != r.Peak().Bytes {
 		t.Errorf("peak %+v, %v", tl.Peak, err)
 	}
-	if d, err := Diff(r, r, "peak", 0); err != nil || len(d.Changes) != 0 {
+	if d, err := NewDiff(r, r, "peak", 0); err != nil || len(d.Changes) != 0 {
 		t.Errorf("a recording differs from itself: %+v, %v", d, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"memorymark/internal/recording"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
 )
@@ -283,7 +284,7 @@ func (m *ModelStudy) stacks() []stackShown {
 			}
 			s := stackShown{what: fmt.Sprintf("%d × %v %s", o.Count, a.Bytes, a.Category)}
 			for _, f := range o.Frames {
-				s.frames = append(s.frames, (&Frame{f.File, f.Line, f.Function}).String())
+				s.frames = append(s.frames, frameText(&recording.Frame{File: f.File, Line: f.Line, Function: f.Function}))
 			}
 			out = append(out, s)
 		}

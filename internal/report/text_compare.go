@@ -1,202 +1,162 @@
 package report
 
 import (
-	"math"
+	"fmt"
+	"io"
 
-	"memorymark/internal/trace"
+	"memorymark/internal/draw"
+	"memorymark/internal/figure"
+	"memorymark/internal/recording"
 )
 
-// Compare is how the requests of two traces compare: a prediction and a
-// measurement, or any two.
+// Compare is how two traces compare, for people: the first difference with so
+// many frames of its stack; -1 is all of them.
 type Compare struct {
-	Predicted CompareSide `json:"predicted"`
-	Measured  CompareSide `json:"measured"`
-	// PeakChange is by how much the peak of the prediction is above that of
-	// the measurement.
-	PeakChange int64 `json:"peak_difference_bytes"`
-	Same       bool  `json:"same"`         // as far as both go
-	Equal      int   `json:"equal"`        // requests that correspond
-	Before     int   `json:"equal_before"` // the first difference
-	// BeforeShare is the share of the measured requests that are equal before
-	// the first difference, 0 to 1.
-	BeforeShare float64             `json:"equal_before_share"`
-	Reordered   int                 `json:"reordered"` // runs of frees whose order differs, which does not count
-	Stretches   int                 `json:"stretches"` // that differ
-	Differences []CompareDifference `json:"differences"`
-	Left        int                 `json:"differences_left_out,omitempty"`
+	*recording.Compare
+	Frames int
 }
 
-// CompareSide is one of the two.
-type CompareSide struct {
-	File      string `json:"file"`
-	Device    int    `json:"device"`
-	Requests  int    `json:"requests"` // allocations and frees
-	PeakBytes int64  `json:"peak_bytes"`
-	PeakEvent int    `json:"peak_event"`
-	// Beyond are the requests after the end of the other.
-	Beyond int `json:"beyond,omitempty"`
-}
-
-// CompareDifference is a stretch that differs.
-type CompareDifference struct {
-	Predicted CompareRequests `json:"predicted"`
-	Measured  CompareRequests `json:"measured"`
-	// Place is the code behind the first request, of the measurement if it has
-	// one there and knows its stack.
-	Place
-	around []compareRow // what to show of the first difference
-}
-
-// CompareRequests are the requests of a side that the other does not have.
-type CompareRequests struct {
-	Event    int              `json:"event"` // at which the stretch begins
-	Count    int              `json:"count"`
-	Bytes    int64            `json:"bytes"`    // allocated less freed
-	Requests []CompareRequest `json:"requests"` // the first of them
-}
-
-// CompareRequest is an allocation or a free.
-type CompareRequest struct {
-	Event      int    `json:"event"`
-	Action     string `json:"action"` // "alloc" or "free"
-	Bytes      int64  `json:"bytes"`
-	Allocation int    `json:"allocation"` // counts up from 0 in each file
-	Place
-}
-
-// listedRequests is how many requests of a stretch are listed.
-const listedRequests = 10
-
-// CompareInput is what NewCompare needs of a side.
-type CompareInput struct {
-	File  string
-	Trace *trace.Trace
-}
-
-// NewCompare prepares the first n differences, 0 is all of them, with so many
-// requests around the first.
-func NewCompare(predicted, measured CompareInput, c *trace.Comparison, n, around int) *Compare {
-	p := comparison{[2]*trace.Trace{predicted.Trace, measured.Trace}, c}
-	out := &Compare{
-		Predicted: p.side(0, predicted.File), Measured: p.side(1, measured.File), Same: !c.Differ(),
-		Equal: c.Equal, Before: c.Before, Reordered: len(c.Reordered), Stretches: len(c.Stretches),
-		Differences: []CompareDifference{},
+// Write writes the comparison.
+func (c Compare) Write(w io.Writer, width int) error {
+	for i, s := range []recording.CompareSide{c.Predicted, c.Measured} {
+		fmt.Fprintf(w, "%-9s  %s, device %d\n           %s live at the peak (event %s), %s\n", []string{"predicted", "measured"}[i],
+			s.File, s.Device, heading(size(s.PeakBytes)), figure.Count(s.PeakEvent), plural(s.Requests, "allocation and free", "allocations and frees"))
 	}
-	out.PeakChange = out.Predicted.PeakBytes - out.Measured.PeakBytes
-	if out.Measured.Requests > 0 {
-		out.BeforeShare = math.Round(float64(c.Before)/float64(out.Measured.Requests)*1e6) / 1e6
+	if c.PeakChange == 0 {
+		fmt.Fprintf(w, "peaks      the same\n")
+	} else {
+		fmt.Fprintf(w, "peaks      %s%s\n", heading(signed(c.PeakChange)), growth(c.Measured.PeakBytes, c.Predicted.PeakBytes))
 	}
-	for i, s := range c.Stretches {
-		if n > 0 && i == n {
-			out.Left = len(c.Stretches) - n
-			break
-		}
-		d := CompareDifference{Predicted: p.requests(0, s), Measured: p.requests(1, s)}
-		d.Place = p.place(s)
-		if i == 0 {
-			d.around = p.around(s, around)
-		}
-		out.Differences = append(out.Differences, d)
-	}
-	return out
-}
-
-// comparison is what the report is made from.
-type comparison struct {
-	traces [2]*trace.Trace
-	*trace.Comparison
-}
-
-func (p *comparison) side(i int, file string) CompareSide {
-	peak := p.traces[i].Peak()
-	return CompareSide{
-		File: file, Device: p.traces[i].Device, Requests: len(p.Requests[i]),
-		PeakBytes: peak.Bytes, PeakEvent: peak.Event, Beyond: p.Beyond[i],
-	}
-}
-
-func (p *comparison) requests(side int, s trace.Stretch) CompareRequests {
-	from := s.From[side]
-	out := CompareRequests{
-		Event: p.Requests[side][from].Event, Count: s.To[side] - from, Requests: []CompareRequest{},
-	}
-	for i := from; i < s.To[side]; i++ {
-		r := p.Requests[side][i]
-		if r.Free {
-			out.Bytes -= r.Size
-		} else {
-			out.Bytes += r.Size
-		}
-		if len(out.Requests) < listedRequests {
-			listed := p.request(side, i)
-			listed.Frames = nil // the first one's are in the difference
-			out.Requests = append(out.Requests, *listed)
-		}
-	}
-	return out
-}
-
-// request describes a request, nil if there is none.
-func (p *comparison) request(side, i int) *CompareRequest {
-	if i >= len(p.Requests[side]) {
+	c.writeEqual(w)
+	if len(c.Differences) == 0 {
 		return nil
 	}
-	r, t := p.Requests[side][i], p.traces[side]
-	out := &CompareRequest{Event: r.Event, Action: "alloc", Bytes: r.Size, Allocation: int(r.ID)}
-	if r.Free {
-		out.Action = "free"
+	c.writeFirst(w, width)
+	if c.Stretches > 1 {
+		c.writeList(w, width)
 	}
-	out.Place = newPlace(t.Stacks.Frames(r.Stack), t.Events[r.Event].For, false)
-	return out
+	return nil
 }
 
-// place is where a stretch begins: by the measurement if it has requests and a
-// stack there, else by the prediction.
-func (p *comparison) place(s trace.Stretch) Place {
-	var best *CompareRequest
-	for _, side := range []int{1, 0} {
-		if s.From[side] == s.To[side] {
+// writeEqual says how much is the same.
+func (c Compare) writeEqual(w io.Writer) {
+	if c.Same {
+		fmt.Fprintf(w, "equal      %s: every allocation and free, in order\n", heading("all "+figure.Count(c.Equal)))
+	} else {
+		fmt.Fprintf(w, "equal      %s before the first difference (%s), %s in all; %s\n", heading(figure.Count(c.Before)),
+			percent(c.BeforeShare), figure.Count(c.Equal), plural(c.Stretches, "stretch differs", "stretches differ"))
+	}
+	for i, s := range []recording.CompareSide{c.Predicted, c.Measured} {
+		if s.Beyond > 0 {
+			fmt.Fprintf(w, "           %s goes on for %s more\n", []string{"predicted", "measured"}[i], figure.Count(s.Beyond))
+		}
+	}
+	if c.Reordered > 0 {
+		fmt.Fprintf(w, "           %s in another order, which makes no difference\n",
+			plural(c.Reordered, "run of frees is", "runs of frees are"))
+	}
+}
+
+// writeFirst shows where the traces part.
+func (c Compare) writeFirst(w io.Writer, width int) {
+	d := &c.Differences[0]
+	fmt.Fprintf(w, "\n%s  at event %s of predicted and %s of measured\n", heading("First difference"),
+		figure.Count(d.Predicted.Event), figure.Count(d.Measured.Event))
+	fmt.Fprintf(w, "  predicted  %s\n  measured   %s\n", requestsText(&d.Predicted), requestsText(&d.Measured))
+	fmt.Fprintf(w, "  made by    %s\n", madeBy(&d.Place))
+	if from := calledFrom(&d.Place); from != "" {
+		fmt.Fprintf(w, "  called by  %s\n", from)
+	}
+	for _, f := range below(&d.Place, c.Frames) {
+		fmt.Fprintf(w, "             %s\n", faint(cutLeft(f, width-13)))
+	}
+	fmt.Fprintln(w)
+	t := table{columns: []column{
+		{title: " "},
+		{title: "EVENT", right: true},
+		{title: "PREDICTED", right: true},
+		{title: "EVENT", right: true},
+		{title: "MEASURED", right: true},
+		{title: "MADE BY", stretch: true},
+	}}
+	for i := range d.Around {
+		t.rows = append(t.rows, compareRow(&d.Around[i]))
+	}
+	t.write(w, width)
+}
+
+func compareRow(r *recording.CompareRow) row {
+	out := row{cells: make([]string, 6)}
+	if r.Differs {
+		out.cells[0], out.color = ">", draw.FailureColor()
+	}
+	for side, q := range r.Sides {
+		if q == nil {
 			continue
 		}
-		if r := p.request(side, s.From[side]); best == nil || len(best.Frames) == 0 {
-			best = r
+		out.cells[1+2*side], out.cells[2+2*side] = figure.Count(q.Event), requestText(q)
+		if out.cells[5] == "" || len(q.Frames) > 0 {
+			out.cells[5] = madeBy(&q.Place)
 		}
-	}
-	return best.Place
-}
-
-// compareRow is a request of either side, nil for none.
-type compareRow struct {
-	sides   [2]*CompareRequest
-	differs bool
-}
-
-// around lists a stretch with n requests before it and after it.
-func (p *comparison) around(s trace.Stretch, n int) []compareRow {
-	var out []compareRow
-	add := func(a, b *CompareRequest, differs bool) {
-		if a != nil || b != nil {
-			out = append(out, compareRow{[2]*CompareRequest{a, b}, differs})
-		}
-	}
-	for i := min(n, s.From[0], s.From[1]); i > 0; i-- {
-		add(p.request(0, s.From[0]-i), p.request(1, s.From[1]-i), false)
-	}
-	length := [2]int{s.To[0] - s.From[0], s.To[1] - s.From[1]}
-	for i := range min(max(length[0], length[1]), listedRequests) {
-		var row [2]*CompareRequest
-		for side := range row {
-			if i < length[side] {
-				row[side] = p.request(side, s.From[side]+i)
-			}
-		}
-		add(row[0], row[1], true)
-	}
-	if max(length[0], length[1]) > listedRequests {
-		return out // what comes after it is too far away
-	}
-	for i := range n {
-		add(p.request(0, s.To[0]+i), p.request(1, s.To[1]+i), false)
 	}
 	return out
+}
+
+// requestText writes a request as "+3.00 MiB #12" or, for a free, "-3.00 MiB #12".
+func requestText(q *recording.CompareRequest) string {
+	bytes := q.Bytes
+	if q.Action == "free" {
+		bytes = -bytes
+	}
+	return fmt.Sprintf("%s #%d", signed(bytes), q.Allocation)
+}
+
+// requestsText says what a side does in a stretch.
+func requestsText(r *recording.CompareRequests) string {
+	if r.Count == 0 {
+		return "does nothing here"
+	}
+	first := &r.Requests[0]
+	verb := "allocates"
+	if first.Action == "free" {
+		verb = "frees"
+	}
+	out := verb + " " + heading(size(first.Bytes))
+	if first.Bytes >= 1<<10 {
+		out += fmt.Sprintf(" (%s B)", figure.Count(int(first.Bytes)))
+	}
+	if r.Count > 1 {
+		out += fmt.Sprintf(", the first of %s requests", figure.Count(r.Count))
+	}
+	return out
+}
+
+// writeList lists the stretches that differ.
+func (c Compare) writeList(w io.Writer, width int) {
+	fmt.Fprintf(w, "\n%s\n", heading("Where they differ"))
+	t := table{columns: []column{
+		{title: "EVENT", right: true},
+		{title: "PREDICTED HAS", right: true},
+		{title: "NET", right: true},
+		{title: "EVENT", right: true},
+		{title: "MEASURED HAS", right: true},
+		{title: "NET", right: true},
+		{title: "MADE BY", stretch: true},
+	}}
+	for i := range c.Differences {
+		d := &c.Differences[i]
+		var cells []string
+		for _, r := range []*recording.CompareRequests{&d.Predicted, &d.Measured} {
+			if r.Count == 0 {
+				cells = append(cells, figure.Count(r.Event), "nothing", "")
+				continue
+			}
+			cells = append(cells, figure.Count(r.Event), plural(r.Count, "request"), signed(r.Bytes))
+		}
+		t.rows = append(t.rows, row{cells: append(cells, madeBy(&d.Place))})
+	}
+	t.write(w, width)
+	if c.Left > 0 {
+		fmt.Fprintf(w, "\n%s not shown\n", plural(c.Left, "further stretch", "further stretches"))
+	}
 }

@@ -1,184 +1,128 @@
 package report
 
 import (
-	"slices"
+	"fmt"
+	"io"
 	"strings"
 
-	"memorymark/internal/allocator"
-	"memorymark/internal/timeline"
+	"memorymark/internal/figure"
+	"memorymark/internal/recording"
 	"memorymark/internal/trace"
 )
 
-// Info is what a snapshot file holds.
-type Info struct {
-	File     string       `json:"file"`
-	Protocol int          `json:"pickle_protocol"`
-	Encoding string       `json:"encoding,omitempty"` // the compression
-	Unknown  []string     `json:"unknown_keys,omitempty"`
-	Devices  []DeviceInfo `json:"devices"`
+// Info is what a snapshot file holds, for people.
+type Info struct{ *recording.Info }
+
+// Write writes the description.
+func (in Info) Write(w io.Writer, width int) error {
+	fmt.Fprintf(w, "%s: a snapshot of %s (pickle protocol %d", in.File, plural(len(in.Devices), "device"), in.Protocol)
+	if in.Encoding != "" {
+		fmt.Fprintf(w, ", %s", in.Encoding)
+	}
+	fmt.Fprintln(w, ")")
+	if len(in.Devices) == 0 {
+		fmt.Fprintln(w, "Nothing was recorded: call torch.cuda.memory._record_memory_history() before the code in question.")
+	}
+	if len(in.Unknown) > 0 {
+		fmt.Fprintf(w, "Not read, because MemoryMark does not know it: %s\n", strings.Join(in.Unknown, ", "))
+	}
+	for i := range in.Devices {
+		writeDevice(w, width, &in.Devices[i])
+	}
+	return nil
 }
 
-// DeviceInfo is what a snapshot says of one device.
-type DeviceInfo struct {
-	Device   int            `json:"device"`
-	Events   int            `json:"events"`
-	Actions  map[string]int `json:"events_by_action"`
-	Lost     int            `json:"contradicting_events,omitempty"`
-	Micros   int64          `json:"duration_us,omitempty"`
-	Steps    int            `json:"optimizer_steps,omitempty"`
-	Peak     PeakInfo       `json:"peak"`
-	AtPeak   []TopGroup     `json:"categories_at_peak"`
-	Failures []FailureInfo  `json:"out_of_memory,omitempty"`
-	Segments *SegmentsInfo  `json:"segments,omitempty"`
-	Settings SettingsInfo   `json:"settings"`
+func writeDevice(w io.Writer, width int, d *recording.DeviceInfo) {
+	fmt.Fprintf(w, "\n%s\n  %s\n", heading(fmt.Sprintf("Device %d", d.Device)), eventsText(d))
+	if d.Lost > 0 {
+		fmt.Fprintf(w, "  %s contradict the rest, as when kinds of events were left out of the\n"+
+			"  recording; amounts are a good guess.\n", plural(d.Lost, "event"))
+	}
+	fmt.Fprintf(w, "\n%s\n", heading("Peak"))
+	writePeak(w, &d.Peak)
+	if len(d.AtPeak) > 0 {
+		fmt.Fprintln(w)
+		Top{Top: &recording.Top{By: recording.ByCategory, Groups: d.AtPeak}}.table().write(w, width)
+	}
+	if n := d.Actions[trace.OutOfMemory.String()]; n > len(d.Failures) {
+		fmt.Fprintf(w, "\nOut of memory %s times; the last %d:\n", figure.Count(n), len(d.Failures))
+	}
+	for i := range d.Failures {
+		writeFailure(w, width, &d.Failures[i])
+	}
+	writeSegments(w, d.Segments)
+	writeSettings(w, &d.Settings)
 }
 
-// PeakInfo holds the most bytes of each kind there ever were. They need not
-// fall on the same event.
-type PeakInfo struct {
-	Event     int    `json:"event"` // of the requested peak, -1 before the first event
-	Requested int64  `json:"requested_bytes"`
-	Allocated *int64 `json:"allocated_bytes,omitempty"` // with the allocator's rounding
-	Reserved  *int64 `json:"reserved_bytes,omitempty"`  // taken from the driver
+func eventsText(d *recording.DeviceInfo) string {
+	s := plural(d.Events, "event")
+	if d.Micros > 0 {
+		s += " in " + figure.About(d.Micros)
+	}
+	if d.Events > 0 {
+		s += fmt.Sprintf(": %s, %s", plural(d.Actions["alloc"], "allocation"), plural(d.Actions["free_requested"], "free"))
+	}
+	if d.Steps > 0 {
+		s += ", " + plural(d.Steps, "optimizer step")
+	}
+	return s
 }
 
-// FailureInfo is an allocation that failed.
-type FailureInfo struct {
-	Event      int          `json:"event"`
-	Asked      int64        `json:"asked_bytes"` // as the allocator rounds it
-	DeviceFree *int64       `json:"device_free_bytes,omitempty"`
-	LiveBytes  int64        `json:"live_bytes"`
-	LiveCount  int          `json:"live_count"`
-	By         Place        `json:"made_by"`
-	Top        []TopGroup   `json:"largest_live"`
-	Why        *Explanation `json:"explanation,omitempty"`
+func writePeak(w io.Writer, p *recording.PeakInfo) {
+	when := "before the first event"
+	if p.Event >= 0 {
+		when = "at event " + figure.Count(p.Event)
+	}
+	fmt.Fprintf(w, "  requested  %10s  by the program, %s\n", size(p.Requested), when)
+	if p.Allocated != nil {
+		fmt.Fprintf(w, "  allocated  %10s  with the allocator's rounding\n", size(*p.Allocated))
+	}
+	if p.Reserved != nil {
+		fmt.Fprintf(w, "  reserved   %10s  taken from the driver\n", size(*p.Reserved))
+	}
 }
 
-// SegmentsInfo sums up what the allocator held at a moment.
-type SegmentsInfo struct {
-	Count       int   `json:"count"`
-	Bytes       int64 `json:"total_bytes"`
-	UsedBytes   int64 `json:"used_bytes"`
-	FreeBytes   int64 `json:"free_bytes"`
-	LargestFree int64 `json:"largest_free_block_bytes"`
+func writeFailure(w io.Writer, width int, f *recording.FailureInfo) {
+	fmt.Fprintf(w, "\n%s  %s asked for", heading(fmt.Sprintf("Out of memory at event %s", figure.Count(f.Event))), size(f.Asked))
+	if f.DeviceFree != nil {
+		fmt.Fprintf(w, ", %s free on the device", size(*f.DeviceFree))
+	}
+	fmt.Fprintf(w, ", %s live\n", size(f.LiveBytes))
+	fmt.Fprintf(w, "  asked by %s", madeBy(&f.By))
+	if from := calledFrom(&f.By); from != "" {
+		fmt.Fprintf(w, ", called from %s", from)
+	}
+	fmt.Fprint(w, "\n\n")
+	Top{Top: &recording.Top{By: recording.ByStack, Groups: f.Top}}.table().write(w, width)
+	if f.Why != nil {
+		writeExplanation(w, width, f.Why)
+	}
 }
 
-// SettingsInfo are the allocator settings that are not PyTorch's defaults.
-type SettingsInfo struct {
-	Raw                string  `json:"pytorch_cuda_alloc_conf,omitempty"`
-	ExpandableSegments bool    `json:"expandable_segments,omitempty"`
-	MaxSplitSize       int64   `json:"max_split_size_bytes,omitempty"`
-	GCThreshold        float64 `json:"garbage_collection_threshold,omitempty"`
+func writeSegments(w io.Writer, s *recording.SegmentsInfo) {
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(w, "\n%s  %s of %s in all: %s used, %s free, the largest free block %s\n", heading("At the end"),
+		plural(s.Count, "segment"), size(s.Bytes), size(s.UsedBytes), size(s.FreeBytes), size(s.LargestFree))
 }
 
-// NewDeviceInfo describes a trace. The allocations must have been classified.
-// The replay is of that trace; nil leaves out what takes a simulation.
-func NewDeviceInfo(t *trace.Trace, lifetimes []trace.Lifetime, replay *allocator.Replay) (*DeviceInfo, error) {
-	peak := t.Peak()
-	top, err := NewTop(t, lifetimes, peak.Event, ByCategory, 0)
-	if err != nil {
-		return nil, err
+func writeSettings(w io.Writer, s *recording.SettingsInfo) {
+	var set []string
+	if s.ExpandableSegments {
+		set = append(set, "expandable segments")
 	}
-	d := &DeviceInfo{
-		Device: t.Device, Events: len(t.Events), Actions: make(map[string]int), Lost: t.Lost,
-		Micros: recordedMicros(t), Steps: optimizerSteps(t),
-		Peak: PeakInfo{
-			Event: peak.Event, Requested: peak.Bytes,
-			Reserved: highest(timeline.Reserved(t)),
-		},
-		AtPeak:   top.Groups,
-		Segments: NewSegmentsInfo(t.Final),
-		Settings: SettingsInfo{
-			Raw: t.Settings.Raw, ExpandableSegments: t.Settings.ExpandableSegments,
-			MaxSplitSize: t.Settings.MaxSplitSize, GCThreshold: t.Settings.GCThreshold,
-		},
+	if s.MaxSplitSize > 0 {
+		set = append(set, "max split size "+size(s.MaxSplitSize))
 	}
-	// Before the first event it is not known.
-	if replay != nil && peak.Event >= 0 {
-		d.Peak.Allocated = highest(replay.Recorded().Levels.Allocated)
+	if s.GCThreshold > 0 {
+		set = append(set, fmt.Sprintf("garbage collection threshold %g", s.GCThreshold))
 	}
-	var failures []int
-	for i := range t.Events {
-		d.Actions[t.Events[i].Action.String()]++
-		if t.Events[i].Action == trace.OutOfMemory {
-			failures = append(failures, i)
-		}
+	if s.Raw != "" {
+		set = append(set, fmt.Sprintf("PYTORCH_CUDA_ALLOC_CONF=%q", s.Raw))
 	}
-	for _, event := range failures[max(len(failures)-maxFailures, 0):] {
-		f, err := newFailureInfo(t, lifetimes, event)
-		if err != nil {
-			return nil, err
-		}
-		if replay != nil {
-			f.Why = Explain(t, replay, event)
-		}
-		d.Failures = append(d.Failures, *f)
+	if len(set) == 0 {
+		set = append(set, "PyTorch's defaults")
 	}
-	return d, nil
-}
-
-// maxFailures is how many failures are described, the last ones. Programs that
-// catch the error and try again can have thousands.
-const maxFailures = 5
-
-func newFailureInfo(t *trace.Trace, lifetimes []trace.Lifetime, event int) (*FailureInfo, error) {
-	top, err := NewTop(t, lifetimes, event, ByStack, 5)
-	if err != nil {
-		return nil, err
-	}
-	e := &t.Events[event]
-	f := &FailureInfo{
-		Event: event, Asked: e.Size, LiveBytes: top.LiveBytes, LiveCount: top.LiveCount,
-		By: newPlace(t.Stacks.Frames(e.Stack), trace.Unknown, false), Top: top.Groups,
-	}
-	if e.Note != 0 {
-		f.DeviceFree = &t.Notes[e.Note].DeviceFree
-	}
-	return f, nil
-}
-
-func recordedMicros(t *trace.Trace) int64 {
-	if len(t.Events) == 0 || t.Events[0].Time == 0 {
-		return 0
-	}
-	return max(t.Events[len(t.Events)-1].Time-t.Events[0].Time, 0)
-}
-
-func optimizerSteps(t *trace.Trace) int {
-	n := 0
-	for _, m := range t.Marks {
-		if !m.End && strings.HasPrefix(m.Name, "Optimizer.step#") {
-			n++
-		}
-	}
-	return n
-}
-
-// highest returns the peak of a level, nil if the level is not known.
-func highest(level []int64) *int64 {
-	if len(level) == 0 {
-		return nil
-	}
-	peak := slices.Max(level)
-	return &peak
-}
-
-// NewSegmentsInfo sums up segments, nil if they are not known.
-func NewSegmentsInfo(segments []trace.Segment) *SegmentsInfo {
-	if segments == nil {
-		return nil
-	}
-	info := &SegmentsInfo{Count: len(segments)}
-	for i := range segments {
-		info.Bytes += segments[i].Size
-		for _, b := range segments[i].Blocks {
-			if b.State != trace.Inactive {
-				info.UsedBytes += b.Size
-				continue
-			}
-			info.FreeBytes += b.Size
-			info.LargestFree = max(info.LargestFree, b.Size)
-		}
-	}
-	return info
+	fmt.Fprintf(w, "%s  %s\n", heading("Settings"), strings.Join(set, ", "))
 }

@@ -4,185 +4,48 @@ import (
 	"fmt"
 	"io"
 
-	"memorymark/internal/allocator"
-	"memorymark/internal/trace"
+	"memorymark/internal/recording"
 )
 
-// ReplayPeaks are the bytes of a replay.
-type ReplayPeaks struct {
-	PeakRequested     int64 `json:"peak_requested"`
-	PeakAllocated     int64 `json:"peak_allocated"`
-	PeakReserved      int64 `json:"peak_reserved"`
-	EndReserved       int64 `json:"end_reserved"`
-	SegmentsRequested int64 `json:"segments_requested_bytes"`
-	Retries           int64 `json:"retries"`
-}
+// Replay is the answer of a replay, for people.
+type Replay struct{ *recording.Replay }
 
-func newReplayPeaks(o *allocator.Outcome) ReplayPeaks {
-	return ReplayPeaks{
-		PeakRequested:     o.Stats.RequestedBytes[allocator.All].Peak,
-		PeakAllocated:     o.Stats.AllocatedBytes[allocator.All].Peak,
-		PeakReserved:      o.Stats.ReservedBytes[allocator.All].Peak,
-		EndReserved:       o.Stats.ReservedBytes[allocator.All].Current,
-		SegmentsRequested: o.SegmentBytes,
-		Retries:           o.Stats.Retries,
-	}
-}
-
-// Replay is the answer of snapshot replay. The peaks are those of the run that
-// was asked for; Recorded has the recorded ones where settings were changed.
-type Replay struct {
-	Device   int    `json:"device"`
-	Events   int    `json:"events"`
-	Settings string `json:"settings"` // as PYTORCH_CUDA_ALLOC_CONF has it
-	Limit    int64  `json:"limit_bytes,omitempty"`
-	ReplayPeaks
-	Fits             bool           `json:"fits"`
-	MatchesRecording bool           `json:"matches_recording"`
-	FirstDifference  *Difference    `json:"first_difference"`
-	Failure          *Failure       `json:"failure,omitempty"`
-	Recorded         *ReplayPeaks   `json:"recorded,omitempty"`
-	Fragmentation    *Fragmentation `json:"fragmentation,omitempty"`
-}
-
-// Difference is where a replay and its recording part.
-type Difference struct {
-	Event     int     `json:"event"`
-	Recorded  string  `json:"recorded"`
-	Simulated string  `json:"simulated"`
-	Frames    []Frame `json:"frames,omitempty"`
-}
-
-// Failure is a request that could not be met.
-type Failure struct {
-	Event     int   `json:"event"`
-	Requested int64 `json:"requested_bytes"`
-	Segment   int64 `json:"segment_bytes"`
-	Reserved  int64 `json:"reserved_bytes"`
-	Allocated int64 `json:"allocated_bytes"`
-	Place     Place `json:"place"`
-}
-
-// Fragmentation is what is held but of no use.
-type Fragmentation struct {
-	Event   int     `json:"event"`
-	Score   float64 `json:"score"` // share of reserved bytes that is stuck
-	Free    int64   `json:"free_bytes"`
-	Stuck   int64   `json:"stuck_bytes"`
-	Largest int64   `json:"largest_free_bytes"`
-	Pieces  int     `json:"free_pieces"`
-	Pins    []Pin   `json:"pins"`
-}
-
-// Pin is a segment with stuck memory and what keeps it from being returned.
-type Pin struct {
-	Address uint64 `json:"address"`
-	Size    int64  `json:"segment_bytes"`
-	Stuck   int64  `json:"stuck_bytes"`
-	InUse   int64  `json:"in_use_bytes"`
-	Blocks  int    `json:"blocks_in_use"`
-	Place   Place  `json:"smallest_block"` // the smallest block in use
-}
-
-// mostPins is how many pinned segments a report lists.
-const mostPins = 10
-
-// NewReplay puts the outcome of a replay together. The outcome is the recorded
-// one itself where nothing was changed.
-func NewReplay(t *trace.Trace, r *allocator.Replay, out *allocator.Outcome, change allocator.Change) *Replay {
-	recorded := r.Recorded()
-	settings := &t.Settings
-	if change.Settings != nil {
-		settings = change.Settings
-	}
-	a := &Replay{
-		Device: t.Device, Events: len(t.Events), Settings: settings.String(), Limit: change.Limit, ReplayPeaks: newReplayPeaks(out),
-		Fits: out.Fits(), MatchesRecording: recorded.Difference == nil, FirstDifference: newDifference(t, recorded.Difference),
-	}
-	if out == recorded {
-		a.Fits = t.Count(trace.OutOfMemory) == 0
-	} else {
-		p := newReplayPeaks(recorded)
-		a.Recorded = &p
-	}
-	if out.Failed != nil {
-		a.Failure = newFailure(t, out)
-	}
-	return a
-}
-
-func newDifference(t *trace.Trace, d *allocator.Difference) *Difference {
-	if d == nil {
-		return nil
-	}
-	out := &Difference{Event: d.Event, Recorded: d.Recorded, Simulated: d.Simulated}
-	if d.Event < len(t.Events) {
-		out.Frames = newFrames(t.Stacks.Frames(t.Events[d.Event].Stack))
-	}
-	return out
-}
-
-func newFailure(t *trace.Trace, o *allocator.Outcome) *Failure {
-	e := &t.Events[o.Events]
-	return &Failure{
-		Event: o.Events, Requested: o.Failed.Requested, Segment: o.Failed.Segment,
-		Reserved: o.Failed.Reserved, Allocated: o.Failed.Allocated,
-		Place: newPlace(t.Stacks.Frames(e.Stack), e.For, false),
-	}
-}
-
-// AddFragmentation adds what the allocator held after an event.
-func (a *Replay) AddFragmentation(t *trace.Trace, event int, f allocator.Fragmentation) {
-	out := &Fragmentation{
-		Event: event, Score: f.Score(), Free: f.Free, Stuck: f.Stuck, Largest: f.Largest, Pieces: f.Pieces,
-		Pins: []Pin{},
-	}
-	for _, p := range f.Pins[:min(mostPins, len(f.Pins))] {
-		b := p.Blocks[0]
-		out.Pins = append(out.Pins, Pin{
-			Address: p.Segment.Addr, Size: p.Segment.Size, Stuck: p.Stuck, InUse: p.InUse, Blocks: len(p.Blocks),
-			Place: newPlace(t.Stacks.Frames(b.Stack), trace.Unknown, int(b.ID) < len(t.Initial)),
-		})
-	}
-	a.Fragmentation = out
-}
-
-// Write prints the answer for people.
-func (a *Replay) Write(w io.Writer, width int) error {
+// Write prints the answer.
+func (a Replay) Write(w io.Writer, width int) error {
 	fmt.Fprintf(w, "%s %d events on device %d, settings %s\n", heading("replay"), a.Events, a.Device, a.Settings)
 	if a.MatchesRecording {
 		fmt.Fprintln(w, "  The simulation matches the recording: every address, every segment, every block at the end.")
 	} else {
-		a.FirstDifference.write(w, width)
+		writeDifference(w, width, a.FirstDifference)
 	}
 	fmt.Fprintln(w)
 	a.writePeaks(w, width)
 	a.writeVerdict(w, width)
 	if a.Fragmentation != nil {
-		a.Fragmentation.write(w, width)
+		writeFragmentation(w, width, a.Fragmentation)
 	}
 	return nil
 }
 
-func (d *Difference) write(w io.Writer, width int) {
+func writeDifference(w io.Writer, width int, d *recording.Difference) {
 	fmt.Fprintf(w, "  The simulation parts from the recording at event %d:\n", d.Event)
 	fmt.Fprintf(w, "    recorded   %s\n    simulated  %s\n", d.Recorded, d.Simulated)
-	for _, f := range d.Frames {
-		fmt.Fprintln(w, faint("        "+cutLeft(f.String(), width-8)))
+	for i := range d.Frames {
+		fmt.Fprintln(w, faint("        "+cutLeft(frameText(&d.Frames[i]), width-8)))
 	}
 }
 
-func (a *Replay) writePeaks(w io.Writer, width int) {
+func (a Replay) writePeaks(w io.Writer, width int) {
 	t := table{columns: []column{{title: ""}, {title: "this run", right: true}}}
 	rows := []struct {
 		name string
-		of   func(*ReplayPeaks) int64
+		of   func(*recording.ReplayPeaks) int64
 	}{
-		{"peak requested", func(p *ReplayPeaks) int64 { return p.PeakRequested }},
-		{"peak allocated", func(p *ReplayPeaks) int64 { return p.PeakAllocated }},
-		{"peak reserved", func(p *ReplayPeaks) int64 { return p.PeakReserved }},
-		{"reserved at the end", func(p *ReplayPeaks) int64 { return p.EndReserved }},
-		{"segments asked for", func(p *ReplayPeaks) int64 { return p.SegmentsRequested }},
+		{"peak requested", func(p *recording.ReplayPeaks) int64 { return p.PeakRequested }},
+		{"peak allocated", func(p *recording.ReplayPeaks) int64 { return p.PeakAllocated }},
+		{"peak reserved", func(p *recording.ReplayPeaks) int64 { return p.PeakReserved }},
+		{"reserved at the end", func(p *recording.ReplayPeaks) int64 { return p.EndReserved }},
+		{"segments asked for", func(p *recording.ReplayPeaks) int64 { return p.SegmentsRequested }},
 	}
 	if a.Recorded != nil {
 		t.columns = append(t.columns, column{title: "as recorded", right: true}, column{title: "change", right: true})
@@ -204,7 +67,7 @@ func signed(n int64) string {
 	return size(n)
 }
 
-func (a *Replay) writeVerdict(w io.Writer, width int) {
+func (a Replay) writeVerdict(w io.Writer, width int) {
 	fmt.Fprintln(w)
 	switch f := a.Failure; {
 	case f != nil && f.Requested == 0:
@@ -213,7 +76,7 @@ func (a *Replay) writeVerdict(w io.Writer, width int) {
 	case f != nil:
 		fmt.Fprintf(w, "%s: event %d asks for %s with %s reserved, of which %s is allocated.\n",
 			heading("Does not fit"), f.Event, size(f.Requested), size(f.Reserved), size(f.Allocated))
-		fmt.Fprintln(w, "  "+cutLeft("asked for at "+f.Place.madeBy(), width-2))
+		fmt.Fprintln(w, "  "+cutLeft("asked for at "+madeBy(&f.Place), width-2))
 	case a.Fits && a.Limit > 0:
 		fmt.Fprintf(w, "%s into %s, with %s to spare and %d retries.\n",
 			heading("Fits"), size(a.Limit), size(a.Limit-a.PeakReserved), a.Retries)
@@ -225,7 +88,7 @@ func (a *Replay) writeVerdict(w io.Writer, width int) {
 	}
 }
 
-func (f *Fragmentation) write(w io.Writer, width int) {
+func writeFragmentation(w io.Writer, width int, f *recording.Fragmentation) {
 	fmt.Fprintf(w, "\n%s after event %d: %s free in %d pieces, the largest %s; %s (%.1f %% of what is reserved) is stuck\n",
 		heading("Fragmentation"), f.Event, size(f.Free), f.Pieces, size(f.Largest), size(f.Stuck), 100*f.Score)
 	if len(f.Pins) == 0 {
@@ -242,7 +105,7 @@ func (f *Fragmentation) write(w io.Writer, width int) {
 	for i := range f.Pins {
 		p := &f.Pins[i]
 		t.rows = append(t.rows, row{cells: []string{
-			size(p.Size), size(p.Stuck), size(p.InUse), fmt.Sprint(p.Blocks), p.Place.madeBy(),
+			size(p.Size), size(p.Stuck), size(p.InUse), fmt.Sprint(p.Blocks), madeBy(&p.Place),
 		}})
 	}
 	t.write(w, width)

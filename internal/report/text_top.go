@@ -5,93 +5,21 @@ import (
 	"io"
 
 	"memorymark/internal/figure"
-	"memorymark/internal/trace"
+	"memorymark/internal/recording"
 )
 
-// The ways to group what is live.
-const (
-	ByStack    = "stack"
-	BySize     = "size"
-	ByCategory = "category"
-)
-
-// Top is the largest of what is live at an event.
+// Top is the largest of what is live, for people: a table of groups, each with
+// so many frames of its stack; -1 is all of them.
 type Top struct {
-	File      string     `json:"file"`
-	Device    int        `json:"device"`
-	At        string     `json:"at"`    // as asked: peak, end, oom or a number
-	Event     int        `json:"event"` // -1 is before the first
-	LiveBytes int64      `json:"live_bytes"`
-	LiveCount int        `json:"live_count"`
-	By        string     `json:"by"`
-	Groups    []TopGroup `json:"groups"`
-	Rest      *Amount    `json:"rest,omitempty"` // the groups that are not listed
+	*recording.Top
+	Frames int
 }
 
-// TopGroup is a set of allocations. What it has in common is in Place, but for
-// groups by size, where it is EachBytes.
-type TopGroup struct {
-	Amount
-	EachBytes *int64 `json:"each_bytes,omitempty"`
-	Place
-}
-
-// NewTop groups what is live at an event and keeps the n largest groups.
-func NewTop(t *trace.Trace, lifetimes []trace.Lifetime, event int, by string, n int) (*Top, error) {
-	live := trace.Live(lifetimes, event)
-	level := trace.At(live, event)
-	top := &Top{Device: t.Device, Event: event, LiveBytes: level.Bytes, LiveCount: level.Count, By: by}
-	switch by {
-	case ByStack:
-		top.Groups = topGroups(trace.GroupBy(live, trace.BySite), level.Bytes, func(g *TopGroup, s trace.Site) {
-			g.Place = newPlace(t.Stacks.Frames(s.Stack), s.For, s.Before)
-		})
-	case BySize:
-		top.Groups = topGroups(trace.GroupBy(live, trace.BySize), level.Bytes, func(g *TopGroup, each int64) {
-			g.EachBytes = &each
-		})
-	case ByCategory:
-		top.Groups = topGroups(trace.GroupBy(live, trace.ByCategory), level.Bytes, func(g *TopGroup, c trace.Category) {
-			g.Category = categoryName(c)
-		})
-	default:
-		return nil, fmt.Errorf("group by %q: it can be %s, %s or %s", by, ByStack, BySize, ByCategory)
-	}
-	top.keep(n)
-	return top, nil
-}
-
-func topGroups[K comparable](groups []trace.Group[K], total int64, set func(*TopGroup, K)) []TopGroup {
-	out := make([]TopGroup, len(groups))
-	for i, g := range groups {
-		out[i].Amount = newAmount(g.Bytes, g.Count, total)
-		set(&out[i], g.Key)
-	}
-	return out
-}
-
-// keep leaves n groups and sums up the others.
-func (t *Top) keep(n int) {
-	if n <= 0 || n >= len(t.Groups) {
-		return
-	}
-	var bytes int64
-	var count int
-	for _, g := range t.Groups[n:] {
-		bytes += g.Bytes
-		count += g.Count
-	}
-	rest := newAmount(bytes, count, t.LiveBytes)
-	t.Rest = &rest
-	t.Groups = t.Groups[:n]
-}
-
-// Write writes the groups as a table, each with so many frames of its
-// stack; -1 is all of them.
-func (t *Top) Write(w io.Writer, width, frames int) error {
+// Write writes the table.
+func (t Top) Write(w io.Writer, width int) error {
 	fmt.Fprintf(w, "%s, device %d\n%s live in %s %s\n\n", t.File, t.Device,
 		heading(size(t.LiveBytes)), plural(t.LiveCount, "allocation"), atText(t.At, t.Event))
-	tab := t.table(frames)
+	tab := t.table()
 	if t.Rest != nil {
 		cells := make([]string, len(tab.columns))
 		cells[0], cells[1], cells[2] = size(t.Rest.Bytes), figure.Count(t.Rest.Count), percent(t.Rest.Share)
@@ -115,14 +43,14 @@ func atText(at string, event int) string {
 	}
 }
 
-func (t *Top) table(frames int) *table {
+func (t Top) table() *table {
 	tab := &table{columns: []column{
 		{title: "SIZE", right: true}, {title: "COUNT", right: true}, {title: "SHARE", right: true},
 	}}
 	switch t.By {
-	case BySize:
+	case recording.BySize:
 		tab.columns = append(tab.columns, column{title: "EACH", right: true})
-	case ByCategory:
+	case recording.ByCategory:
 		tab.columns = append(tab.columns, column{title: "CATEGORY"})
 	default:
 		tab.columns = append(tab.columns, column{title: "CATEGORY"}, column{title: "MADE BY", stretch: true},
@@ -132,14 +60,14 @@ func (t *Top) table(frames int) *table {
 		g := &t.Groups[i]
 		cells := []string{size(g.Bytes), figure.Count(g.Count), percent(g.Share)}
 		switch t.By {
-		case BySize:
+		case recording.BySize:
 			cells = append(cells, size(*g.EachBytes))
-		case ByCategory:
+		case recording.ByCategory:
 			cells = append(cells, categoryText(g.Category))
 		default:
-			cells = append(cells, categoryText(g.Category), g.madeBy(), g.calledFrom())
+			cells = append(cells, categoryText(g.Category), madeBy(&g.Place), calledFrom(&g.Place))
 		}
-		tab.rows = append(tab.rows, row{cells: cells, below: g.below(frames), color: categoryColor(g.Category)})
+		tab.rows = append(tab.rows, row{cells: cells, below: below(&g.Place, t.Frames), color: categoryColor(g.Category)})
 	}
 	return tab
 }

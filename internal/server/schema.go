@@ -9,7 +9,7 @@ import (
 	"memorymark/internal/job"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
-	"memorymark/internal/report"
+	"memorymark/internal/recording"
 	"memorymark/internal/snapshotstore"
 	"memorymark/internal/study"
 	"memorymark/internal/timeline"
@@ -20,32 +20,32 @@ import (
 // little without its room. No name follows from a package, so that moving a
 // type changes nothing for clients.
 var schemaNames = map[reflect.Type]string{
-	reflect.TypeFor[gpu.Amount]():          "CardFigure",
-	reflect.TypeFor[gpu.Rates]():           "CardRates",
-	reflect.TypeFor[gpu.Price]():           "CardPrice",
-	reflect.TypeFor[job.Card]():            "WorkerCard",
-	reflect.TypeFor[measure.Failure]():     "ProbeFailure",
-	reflect.TypeFor[measure.Step]():        "MeasuredStep",
-	reflect.TypeFor[measure.Peaks]():       "MeasuredPeaks",
-	reflect.TypeFor[predict.Step]():        "PredictedStep",
-	reflect.TypeFor[predict.Line]():        "MemoryLine",
-	reflect.TypeFor[report.Amount]():       "LiveAmount",
-	reflect.TypeFor[report.Difference]():   "ReplayDifference",
-	reflect.TypeFor[report.Failure]():      "ReplayFailure",
-	reflect.TypeFor[snapshotstore.Entry](): "StoredSnapshot",
-	reflect.TypeFor[study.Axis]():          "StudyAxis",
-	reflect.TypeFor[study.Frame]():         "StudyFrame",
-	reflect.TypeFor[study.OutOfMemory]():   "StudyOutOfMemory",
-	reflect.TypeFor[study.Peak]():          "StudyPeak",
-	reflect.TypeFor[study.Provenance]():    "StudyProvenance",
-	reflect.TypeFor[study.Product]():       "StudyProduct",
-	reflect.TypeFor[study.Symbol]():        "StudySymbol",
-	reflect.TypeFor[timeline.Failure]():    "TimelineFailure",
-	reflect.TypeFor[timeline.Group]():      "TimelineGroup",
-	reflect.TypeFor[timeline.Peak]():       "TimelinePeak",
-	reflect.TypeFor[timeline.Span]():       "TimelineSpan",
-	reflect.TypeFor[timeline.Wire]():       "Timeline",
-	reflect.TypeFor[timeline.WireBand]():   "TimelineBand",
+	reflect.TypeFor[gpu.Amount]():           "CardFigure",
+	reflect.TypeFor[gpu.Rates]():            "CardRates",
+	reflect.TypeFor[gpu.Price]():            "CardPrice",
+	reflect.TypeFor[job.Card]():             "WorkerCard",
+	reflect.TypeFor[measure.Failure]():      "ProbeFailure",
+	reflect.TypeFor[measure.Step]():         "MeasuredStep",
+	reflect.TypeFor[measure.Peaks]():        "MeasuredPeaks",
+	reflect.TypeFor[predict.Step]():         "PredictedStep",
+	reflect.TypeFor[predict.Line]():         "MemoryLine",
+	reflect.TypeFor[recording.Amount]():     "LiveAmount",
+	reflect.TypeFor[recording.Difference](): "ReplayDifference",
+	reflect.TypeFor[recording.Failure]():    "ReplayFailure",
+	reflect.TypeFor[snapshotstore.Entry]():  "StoredSnapshot",
+	reflect.TypeFor[study.Axis]():           "StudyAxis",
+	reflect.TypeFor[study.Frame]():          "StudyFrame",
+	reflect.TypeFor[study.OutOfMemory]():    "StudyOutOfMemory",
+	reflect.TypeFor[study.Peak]():           "StudyPeak",
+	reflect.TypeFor[study.Provenance]():     "StudyProvenance",
+	reflect.TypeFor[study.Product]():        "StudyProduct",
+	reflect.TypeFor[study.Symbol]():         "StudySymbol",
+	reflect.TypeFor[timeline.Failure]():     "TimelineFailure",
+	reflect.TypeFor[timeline.Group]():       "TimelineGroup",
+	reflect.TypeFor[timeline.Peak]():        "TimelinePeak",
+	reflect.TypeFor[timeline.Span]():        "TimelineSpan",
+	reflect.TypeFor[timeline.Wire]():        "Timeline",
+	reflect.TypeFor[timeline.WireBand]():    "TimelineBand",
 }
 
 // schemaName names the schema of a type. Two types of one name make huma

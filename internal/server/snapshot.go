@@ -11,7 +11,6 @@ import (
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/recording"
-	"memorymark/internal/report"
 	"memorymark/internal/snapshotstore"
 	"memorymark/internal/timeline"
 	"memorymark/internal/trace"
@@ -45,10 +44,10 @@ func (s *Server) snapshotRoutes(api huma.API, mux *http.ServeMux) {
 // Snapshot is a file and what it holds.
 type Snapshot struct {
 	snapshotstore.Entry
-	Protocol int                  `json:"pickle_protocol"`
-	Encoding string               `json:"encoding" doc:"how it was packed"`
-	Unknown  []string             `json:"unknown_keys,omitempty"`
-	Devices  []*report.DeviceInfo `json:"devices"`
+	Protocol int                     `json:"pickle_protocol"`
+	Encoding string                  `json:"encoding" doc:"how it was packed"`
+	Unknown  []string                `json:"unknown_keys,omitempty"`
+	Devices  []*recording.DeviceInfo `json:"devices"`
 }
 
 // describeSnapshot reads a snapshot and says what it holds.
@@ -57,8 +56,8 @@ func (s *Server) describeSnapshot(ctx context.Context, e snapshotstore.Entry) (*
 	if err != nil {
 		return nil, err
 	}
-	devices, err := remembered(ctx, s.compute, "devices "+e.ID, func() ([]*report.DeviceInfo, error) {
-		out := []*report.DeviceInfo{}
+	devices, err := remembered(ctx, s.compute, "devices "+e.ID, func() ([]*recording.DeviceInfo, error) {
+		out := []*recording.DeviceInfo{}
 		for _, t := range recording.Devices(b.file) {
 			info, err := b.devices[t.Device].Info()
 			if err != nil {
@@ -181,8 +180,8 @@ type topInput struct {
 	N      int    `query:"n" minimum:"1" maximum:"1000" default:"20" doc:"how many groups"`
 }
 
-func (s *Server) getTop(ctx context.Context, in *topInput) (*kept[*report.Top], error) {
-	return answerFrom(ctx, s, func() (*report.Top, error) {
+func (s *Server) getTop(ctx context.Context, in *topInput) (*kept[*recording.Top], error) {
+	return answerFrom(ctx, s, func() (*recording.Top, error) {
 		r, err := s.library.device(ctx, in.ID, in.Device)
 		if err != nil {
 			return nil, err
@@ -206,8 +205,8 @@ type replayInput struct {
 	Roundup     int64   `query:"roundup" minimum:"0" maximum:"64" doc:"roundup_power2_divisions, a power of two"`
 }
 
-func (s *Server) getReplay(ctx context.Context, in *replayInput) (*kept[*report.Replay], error) {
-	return answerFrom(ctx, s, func() (*report.Replay, error) {
+func (s *Server) getReplay(ctx context.Context, in *replayInput) (*kept[*recording.Replay], error) {
+	return answerFrom(ctx, s, func() (*recording.Replay, error) {
 		r, err := s.library.device(ctx, in.ID, in.Device)
 		if err != nil {
 			return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"memorymark/internal/recording"
-	"memorymark/internal/report"
 	"memorymark/internal/trace"
 )
 
@@ -23,9 +22,9 @@ type eventsQuery struct {
 
 // Events is a page of events.
 type Events struct {
-	Events []report.Event `json:"events"`
-	Total  int            `json:"total" doc:"events of the device, found or not"`
-	Next   *int           `json:"next,omitempty" doc:"for from; absent on the last page"`
+	Events []recording.Event `json:"events"`
+	Total  int               `json:"total" doc:"events of the device, found or not"`
+	Next   *int              `json:"next,omitempty" doc:"for from; absent on the last page"`
 }
 
 func (s *Server) getEvents(ctx context.Context, in *eventsQuery) (*kept[*Events], error) {
@@ -47,7 +46,7 @@ func (s *Server) getEvents(ctx context.Context, in *eventsQuery) (*kept[*Events]
 			}
 		}
 		found, next := r.Find(search, in.Limit)
-		out := &Events{Events: report.NewEvents(r.Trace, r.Lifetimes(), found), Total: len(r.Events)}
+		out := &Events{Events: r.Describe(found), Total: len(r.Events)}
 		if next >= 0 {
 			out.Next = &next
 		}
@@ -61,28 +60,13 @@ type segmentsInput struct {
 	At     string `query:"at" default:"end" maxLength:"20" doc:"peak, end, oom or the number of an event"`
 }
 
-// Segments is what the allocator held.
-type Segments struct {
-	Event    int                  `json:"event"`
-	Totals   *report.SegmentsInfo `json:"totals"`
-	Segments []report.Segment     `json:"segments" doc:"by address"`
-}
-
-func (s *Server) getSegments(ctx context.Context, in *segmentsInput) (*kept[*Segments], error) {
-	return answerFrom(ctx, s, func() (*Segments, error) {
+func (s *Server) getSegments(ctx context.Context, in *segmentsInput) (*kept[*recording.Segments], error) {
+	return answerFrom(ctx, s, func() (*recording.Segments, error) {
 		r, err := s.library.device(ctx, in.ID, in.Device)
 		if err != nil {
 			return nil, err
 		}
-		event, err := r.Event(in.At)
-		if err != nil {
-			return nil, err
-		}
-		held, err := r.Segments(event)
-		if err != nil {
-			return nil, err
-		}
-		return &Segments{event, report.NewSegmentsInfo(held), report.NewSegments(held, r.Lifetimes())}, nil
+		return r.Segments(in.At)
 	})
 }
 
@@ -107,24 +91,24 @@ func (s *Server) both(ctx context.Context, in *twoInput) (a, b *recording.Record
 // difference.
 const around = 4
 
-func (s *Server) getCompare(ctx context.Context, in *twoInput) (*kept[*report.Compare], error) {
-	return answerFrom(ctx, s, func() (*report.Compare, error) {
+func (s *Server) getCompare(ctx context.Context, in *twoInput) (*kept[*recording.Compare], error) {
+	return answerFrom(ctx, s, func() (*recording.Compare, error) {
 		a, b, err := s.both(ctx, in)
 		if err != nil {
 			return nil, err
 		}
-		return report.NewCompare(report.CompareInput{File: in.ID, Trace: a.Trace}, report.CompareInput{File: in.With, Trace: b.Trace},
+		return recording.NewCompare(recording.CompareInput{File: in.ID, Trace: a.Trace}, recording.CompareInput{File: in.With, Trace: b.Trace},
 			trace.Compare(a.Trace, b.Trace), in.N, around), nil
 	})
 }
 
-func (s *Server) getDiff(ctx context.Context, in *twoInput) (*kept[*report.Diff], error) {
-	return answerFrom(ctx, s, func() (*report.Diff, error) {
+func (s *Server) getDiff(ctx context.Context, in *twoInput) (*kept[*recording.Diff], error) {
+	return answerFrom(ctx, s, func() (*recording.Diff, error) {
 		a, b, err := s.both(ctx, in)
 		if err != nil {
 			return nil, err
 		}
-		d, err := recording.Diff(a, b, in.At, in.N)
+		d, err := recording.NewDiff(a, b, in.At, in.N)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/recording"
-	"memorymark/internal/report"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/snapshotstore"
 	"memorymark/internal/timeline"
@@ -55,16 +54,16 @@ func TestSnapshots(t *testing.T) {
 	}
 	want := recording.New(tr)
 
-	top := into[report.Top](t, c.get(at+"/top?at=oom&n=3"), http.StatusOK)
+	top := into[recording.Top](t, c.get(at+"/top?at=oom&n=3"), http.StatusOK)
 	wantTop, err := want.Top("oom", "stack", 3)
 	if err != nil || top.LiveBytes != wantTop.LiveBytes || len(top.Groups) != 3 || top.Groups[0].Bytes != wantTop.Groups[0].Bytes {
 		t.Errorf("%+v, want %+v, %v", top, wantTop, err)
 	}
-	replay := into[report.Replay](t, c.get(at+"/replay"), http.StatusOK)
+	replay := into[recording.Replay](t, c.get(at+"/replay"), http.StatusOK)
 	if !replay.MatchesRecording {
 		t.Errorf("%+v", replay)
 	}
-	limited := into[report.Replay](t, c.get(at+"/replay?limit_bytes=1073741824&expandable_segments=true"), http.StatusOK)
+	limited := into[recording.Replay](t, c.get(at+"/replay?limit_bytes=1073741824&expandable_segments=true"), http.StatusOK)
 	if limited.Fits || limited.Limit != 1<<30 || !strings.Contains(limited.Settings, "expandable_segments") {
 		t.Errorf("%+v", limited)
 	}
@@ -80,8 +79,8 @@ func TestSnapshots(t *testing.T) {
 	if len(list.Snapshots) != 1 || list.Snapshots[0].ID != snap.ID || list.Stored == 0 {
 		t.Errorf("%+v", list)
 	}
-	compare := into[report.Compare](t, c.get(at+"/compare?with="+snap.ID), http.StatusOK)
-	diff := into[report.Diff](t, c.get(at+"/diff?with="+snap.ID), http.StatusOK)
+	compare := into[recording.Compare](t, c.get(at+"/compare?with="+snap.ID), http.StatusOK)
+	diff := into[recording.Diff](t, c.get(at+"/diff?with="+snap.ID), http.StatusOK)
 	if !compare.Same || len(diff.Changes) != 0 {
 		t.Errorf("it differs from itself: %+v, %+v", compare, diff)
 	}
@@ -137,11 +136,11 @@ func TestSnapshotEvents(t *testing.T) {
 		t.Fatalf("%+v", oom)
 	}
 	big := into[Events](t, c.get(at+"/events?action=alloc&min_bytes=10000000&frame=gpt2&limit=5"), http.StatusOK)
-	if len(big.Events) != 5 || slices.ContainsFunc(big.Events, func(e report.Event) bool { return e.Bytes < 10_000_000 || e.Allocation == nil || e.Micros == nil }) {
+	if len(big.Events) != 5 || slices.ContainsFunc(big.Events, func(e recording.Event) bool { return e.Bytes < 10_000_000 || e.Allocation == nil || e.Micros == nil }) {
 		t.Errorf("%+v", big)
 	}
-	end := into[Segments](t, c.get(at+"/segments"), http.StatusOK)
-	early := into[Segments](t, c.get(at+"/segments?at=100"), http.StatusOK)
+	end := into[recording.Segments](t, c.get(at+"/segments"), http.StatusOK)
+	early := into[recording.Segments](t, c.get(at+"/segments?at=100"), http.StatusOK)
 	if len(end.Segments) == 0 || len(early.Segments) == 0 || early.Event != 100 {
 		t.Errorf("%d segments at the end, %d at event 100", len(end.Segments), len(early.Segments))
 	}
@@ -188,7 +187,7 @@ func TestPredictedSnapshot(t *testing.T) {
 	if third := into[Snapshot](t, c.post("/v1/predictions/snapshot", small), http.StatusCreated); third.ID != first.ID {
 		t.Error("after it was deleted it is another file")
 	}
-	replay := into[report.Replay](t, c.get("/v1/snapshots/"+first.ID+"/replay"), http.StatusOK)
+	replay := into[recording.Replay](t, c.get("/v1/snapshots/"+first.ID+"/replay"), http.StatusOK)
 	if !replay.MatchesRecording {
 		t.Errorf("%+v", replay)
 	}
@@ -230,7 +229,7 @@ func TestLibraryUnderPressure(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 40 {
 		all.Go(func() {
-			top := into[report.Top](t, c.get("/v1/snapshots/"+ids[i%4]+"/top"), http.StatusOK)
+			top := into[recording.Top](t, c.get("/v1/snapshots/"+ids[i%4]+"/top"), http.StatusOK)
 			if top.LiveBytes != peaks[i%4] {
 				t.Errorf("%d live, want %d", top.LiveBytes, peaks[i%4])
 			}

@@ -1,0 +1,164 @@
+package recording
+
+import (
+	"slices"
+	"strings"
+
+	"memorymark/internal/allocator"
+	"memorymark/internal/timeline"
+	"memorymark/internal/trace"
+)
+
+// Info is what a snapshot file holds.
+type Info struct {
+	File     string       `json:"file"`
+	Protocol int          `json:"pickle_protocol"`
+	Encoding string       `json:"encoding,omitempty"` // the compression
+	Unknown  []string     `json:"unknown_keys,omitempty"`
+	Devices  []DeviceInfo `json:"devices"`
+}
+
+// DeviceInfo is what a snapshot says of one device.
+type DeviceInfo struct {
+	Device   int            `json:"device"`
+	Events   int            `json:"events"`
+	Actions  map[string]int `json:"events_by_action"`
+	Lost     int            `json:"contradicting_events,omitempty"`
+	Micros   int64          `json:"duration_us,omitempty"`
+	Steps    int            `json:"optimizer_steps,omitempty"`
+	Peak     PeakInfo       `json:"peak"`
+	AtPeak   []TopGroup     `json:"categories_at_peak"`
+	Failures []FailureInfo  `json:"out_of_memory,omitempty"`
+	Segments *SegmentsInfo  `json:"segments,omitempty"`
+	Settings SettingsInfo   `json:"settings"`
+}
+
+// PeakInfo holds the most bytes of each kind there ever were. They need not
+// fall on the same event.
+type PeakInfo struct {
+	Event     int    `json:"event"` // of the requested peak, -1 before the first event
+	Requested int64  `json:"requested_bytes"`
+	Allocated *int64 `json:"allocated_bytes,omitempty"` // with the allocator's rounding
+	Reserved  *int64 `json:"reserved_bytes,omitempty"`  // taken from the driver
+}
+
+// FailureInfo is an allocation that failed.
+type FailureInfo struct {
+	Event      int          `json:"event"`
+	Asked      int64        `json:"asked_bytes"` // as the allocator rounds it
+	DeviceFree *int64       `json:"device_free_bytes,omitempty"`
+	LiveBytes  int64        `json:"live_bytes"`
+	LiveCount  int          `json:"live_count"`
+	By         Place        `json:"made_by"`
+	Top        []TopGroup   `json:"largest_live"`
+	Why        *Explanation `json:"explanation,omitempty"`
+}
+
+// SegmentsInfo sums up what the allocator held at a moment.
+type SegmentsInfo struct {
+	Count       int   `json:"count"`
+	Bytes       int64 `json:"total_bytes"`
+	UsedBytes   int64 `json:"used_bytes"`
+	FreeBytes   int64 `json:"free_bytes"`
+	LargestFree int64 `json:"largest_free_block_bytes"`
+}
+
+// SettingsInfo are the allocator settings that are not PyTorch's defaults.
+type SettingsInfo struct {
+	Raw                string  `json:"pytorch_cuda_alloc_conf,omitempty"`
+	ExpandableSegments bool    `json:"expandable_segments,omitempty"`
+	MaxSplitSize       int64   `json:"max_split_size_bytes,omitempty"`
+	GCThreshold        float64 `json:"garbage_collection_threshold,omitempty"`
+}
+
+// newDeviceInfo describes a trace. The allocations must have been classified.
+// The replay is of that trace; nil leaves out what takes a simulation.
+func newDeviceInfo(t *trace.Trace, lifetimes []trace.Lifetime, replay *allocator.Replay) (*DeviceInfo, error) {
+	peak := t.Peak()
+	top, err := newTop(t, lifetimes, peak.Event, ByCategory, 0)
+	if err != nil {
+		return nil, err
+	}
+	d := &DeviceInfo{
+		Device: t.Device, Events: len(t.Events), Actions: make(map[string]int), Lost: t.Lost,
+		Micros: recordedMicros(t), Steps: optimizerSteps(t),
+		Peak: PeakInfo{
+			Event: peak.Event, Requested: peak.Bytes,
+			Reserved: highest(timeline.Reserved(t)),
+		},
+		AtPeak:   top.Groups,
+		Segments: newSegmentsInfo(t.Final),
+		Settings: SettingsInfo{
+			Raw: t.Settings.Raw, ExpandableSegments: t.Settings.ExpandableSegments,
+			MaxSplitSize: t.Settings.MaxSplitSize, GCThreshold: t.Settings.GCThreshold,
+		},
+	}
+	// Before the first event it is not known.
+	if replay != nil && peak.Event >= 0 {
+		d.Peak.Allocated = highest(replay.Recorded().Levels.Allocated)
+	}
+	var failures []int
+	for i := range t.Events {
+		d.Actions[t.Events[i].Action.String()]++
+		if t.Events[i].Action == trace.OutOfMemory {
+			failures = append(failures, i)
+		}
+	}
+	for _, event := range failures[max(len(failures)-maxFailures, 0):] {
+		f, err := newFailureInfo(t, lifetimes, event)
+		if err != nil {
+			return nil, err
+		}
+		if replay != nil {
+			f.Why = explain(t, replay, event)
+		}
+		d.Failures = append(d.Failures, *f)
+	}
+	return d, nil
+}
+
+// maxFailures is how many failures are described, the last ones. Programs that
+// catch the error and try again can have thousands.
+const maxFailures = 5
+
+func newFailureInfo(t *trace.Trace, lifetimes []trace.Lifetime, event int) (*FailureInfo, error) {
+	top, err := newTop(t, lifetimes, event, ByStack, 5)
+	if err != nil {
+		return nil, err
+	}
+	e := &t.Events[event]
+	f := &FailureInfo{
+		Event: event, Asked: e.Size, LiveBytes: top.LiveBytes, LiveCount: top.LiveCount,
+		By: newPlace(t.Stacks.Frames(e.Stack), trace.Unknown, false), Top: top.Groups,
+	}
+	if e.Note != 0 {
+		f.DeviceFree = &t.Notes[e.Note].DeviceFree
+	}
+	return f, nil
+}
+
+func recordedMicros(t *trace.Trace) int64 {
+	if len(t.Events) == 0 || t.Events[0].Time == 0 {
+		return 0
+	}
+	return max(t.Events[len(t.Events)-1].Time-t.Events[0].Time, 0)
+}
+
+func optimizerSteps(t *trace.Trace) int {
+	n := 0
+	for _, m := range t.Marks {
+		if !m.End && strings.HasPrefix(m.Name, "Optimizer.step#") {
+			n++
+		}
+	}
+	return n
+}
+
+// highest returns the peak of a level, nil if the level is not known.
+func highest(level []int64) *int64 {
+	if len(level) == 0 {
+		return nil
+	}
+	peak := slices.Max(level)
+	return &peak
+}

@@ -1,0 +1,76 @@
+package recording
+
+import (
+	"math"
+	"strings"
+
+	"memorymark/internal/trace"
+)
+
+// Frame is a line of a stack in JSON.
+type Frame struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Function string `json:"function"`
+}
+
+func newFrame(f trace.Frame) *Frame { return &Frame{File: f.File, Line: f.Line, Function: f.Name} }
+
+func newFrames(frames []trace.Frame) []Frame {
+	out := make([]Frame, len(frames))
+	for i, f := range frames {
+		out[i] = *newFrame(f)
+	}
+	return out
+}
+
+// Place is the code behind an allocation.
+type Place struct {
+	Category string `json:"category,omitempty"` // what the memory is for, absent if unknown
+	// BeforeRecording is set for what was live before the first event.
+	BeforeRecording bool `json:"before_recording,omitempty"`
+	// ModelFrame is the innermost frame outside PyTorch, UserFrame the
+	// innermost one outside any library.
+	ModelFrame *Frame `json:"model_frame,omitempty"`
+	UserFrame  *Frame `json:"user_frame,omitempty"`
+	// BackwardNode is the operator whose backward made it, if C++ stacks tell.
+	BackwardNode string  `json:"backward_node,omitempty"`
+	Frames       []Frame `json:"frames,omitempty"` // innermost first
+}
+
+func newPlace(frames []trace.Frame, what trace.Category, before bool) Place {
+	p := Place{
+		Category: CategoryName(what), BeforeRecording: before,
+		BackwardNode: trace.BackwardNode(frames), Frames: newFrames(frames),
+	}
+	if f, ok := trace.InnermostModel(frames); ok {
+		p.ModelFrame = newFrame(f)
+	}
+	if f, ok := trace.InnermostUser(frames); ok {
+		p.UserFrame = newFrame(f)
+	}
+	return p
+}
+
+// Amount is a part of what is live.
+type Amount struct {
+	Bytes int64   `json:"total_bytes"`
+	Count int     `json:"count"`
+	Share float64 `json:"share"` // of all that is live, 0 to 1
+}
+
+func newAmount(bytes int64, count int, of int64) Amount {
+	a := Amount{Bytes: bytes, Count: count}
+	if of > 0 {
+		a.Share = math.Round(float64(bytes)/float64(of)*1e6) / 1e6
+	}
+	return a
+}
+
+// CategoryName is the category as JSON has it, empty if it is unknown.
+func CategoryName(c trace.Category) string {
+	if c == trace.Unknown {
+		return ""
+	}
+	return strings.ReplaceAll(c.String(), " ", "_")
+}

@@ -1,0 +1,145 @@
+package recording
+
+import (
+	"memorymark/internal/allocator"
+	"memorymark/internal/trace"
+)
+
+// ReplayPeaks are the bytes of a replay.
+type ReplayPeaks struct {
+	PeakRequested     int64 `json:"peak_requested"`
+	PeakAllocated     int64 `json:"peak_allocated"`
+	PeakReserved      int64 `json:"peak_reserved"`
+	EndReserved       int64 `json:"end_reserved"`
+	SegmentsRequested int64 `json:"segments_requested_bytes"`
+	Retries           int64 `json:"retries"`
+}
+
+func newReplayPeaks(o *allocator.Outcome) ReplayPeaks {
+	return ReplayPeaks{
+		PeakRequested:     o.Stats.RequestedBytes[allocator.All].Peak,
+		PeakAllocated:     o.Stats.AllocatedBytes[allocator.All].Peak,
+		PeakReserved:      o.Stats.ReservedBytes[allocator.All].Peak,
+		EndReserved:       o.Stats.ReservedBytes[allocator.All].Current,
+		SegmentsRequested: o.SegmentBytes,
+		Retries:           o.Stats.Retries,
+	}
+}
+
+// Replay is the answer of snapshot replay. The peaks are those of the run that
+// was asked for; Recorded has the recorded ones where settings were changed.
+type Replay struct {
+	Device   int    `json:"device"`
+	Events   int    `json:"events"`
+	Settings string `json:"settings"` // as PYTORCH_CUDA_ALLOC_CONF has it
+	Limit    int64  `json:"limit_bytes,omitempty"`
+	ReplayPeaks
+	Fits             bool           `json:"fits"`
+	MatchesRecording bool           `json:"matches_recording"`
+	FirstDifference  *Difference    `json:"first_difference"`
+	Failure          *Failure       `json:"failure,omitempty"`
+	Recorded         *ReplayPeaks   `json:"recorded,omitempty"`
+	Fragmentation    *Fragmentation `json:"fragmentation,omitempty"`
+}
+
+// Difference is where a replay and its recording part.
+type Difference struct {
+	Event     int     `json:"event"`
+	Recorded  string  `json:"recorded"`
+	Simulated string  `json:"simulated"`
+	Frames    []Frame `json:"frames,omitempty"`
+}
+
+// Failure is a request that could not be met.
+type Failure struct {
+	Event     int   `json:"event"`
+	Requested int64 `json:"requested_bytes"`
+	Segment   int64 `json:"segment_bytes"`
+	Reserved  int64 `json:"reserved_bytes"`
+	Allocated int64 `json:"allocated_bytes"`
+	Place     Place `json:"place"`
+}
+
+// Fragmentation is what is held but of no use.
+type Fragmentation struct {
+	Event   int     `json:"event"`
+	Score   float64 `json:"score"` // share of reserved bytes that is stuck
+	Free    int64   `json:"free_bytes"`
+	Stuck   int64   `json:"stuck_bytes"`
+	Largest int64   `json:"largest_free_bytes"`
+	Pieces  int     `json:"free_pieces"`
+	Pins    []Pin   `json:"pins"`
+}
+
+// Pin is a segment with stuck memory and what keeps it from being returned.
+type Pin struct {
+	Address uint64 `json:"address"`
+	Size    int64  `json:"segment_bytes"`
+	Stuck   int64  `json:"stuck_bytes"`
+	InUse   int64  `json:"in_use_bytes"`
+	Blocks  int    `json:"blocks_in_use"`
+	Place   Place  `json:"smallest_block"` // the smallest block in use
+}
+
+// mostPins is how many pinned segments are listed.
+const mostPins = 10
+
+// newReplay puts the outcome of a replay together. The outcome is the recorded
+// one itself where nothing was changed.
+func newReplay(t *trace.Trace, r *allocator.Replay, out *allocator.Outcome, change allocator.Change) *Replay {
+	recorded := r.Recorded()
+	settings := &t.Settings
+	if change.Settings != nil {
+		settings = change.Settings
+	}
+	a := &Replay{
+		Device: t.Device, Events: len(t.Events), Settings: settings.String(), Limit: change.Limit, ReplayPeaks: newReplayPeaks(out),
+		Fits: out.Fits(), MatchesRecording: recorded.Difference == nil, FirstDifference: newDifference(t, recorded.Difference),
+	}
+	if out == recorded {
+		a.Fits = t.Count(trace.OutOfMemory) == 0
+	} else {
+		p := newReplayPeaks(recorded)
+		a.Recorded = &p
+	}
+	if out.Failed != nil {
+		a.Failure = newFailure(t, out)
+	}
+	return a
+}
+
+func newDifference(t *trace.Trace, d *allocator.Difference) *Difference {
+	if d == nil {
+		return nil
+	}
+	out := &Difference{Event: d.Event, Recorded: d.Recorded, Simulated: d.Simulated}
+	if d.Event < len(t.Events) {
+		out.Frames = newFrames(t.Stacks.Frames(t.Events[d.Event].Stack))
+	}
+	return out
+}
+
+func newFailure(t *trace.Trace, o *allocator.Outcome) *Failure {
+	e := &t.Events[o.Events]
+	return &Failure{
+		Event: o.Events, Requested: o.Failed.Requested, Segment: o.Failed.Segment,
+		Reserved: o.Failed.Reserved, Allocated: o.Failed.Allocated,
+		Place: newPlace(t.Stacks.Frames(e.Stack), e.For, false),
+	}
+}
+
+// addFragmentation adds what the allocator held after an event.
+func (a *Replay) addFragmentation(t *trace.Trace, event int, f allocator.Fragmentation) {
+	out := &Fragmentation{
+		Event: event, Score: f.Score(), Free: f.Free, Stuck: f.Stuck, Largest: f.Largest, Pieces: f.Pieces,
+		Pins: []Pin{},
+	}
+	for _, p := range f.Pins[:min(mostPins, len(f.Pins))] {
+		b := p.Blocks[0]
+		out.Pins = append(out.Pins, Pin{
+			Address: p.Segment.Addr, Size: p.Segment.Size, Stuck: p.Stuck, InUse: p.InUse, Blocks: len(p.Blocks),
+			Place: newPlace(t.Stacks.Frames(b.Stack), trace.Unknown, int(b.ID) < len(t.Initial)),
+		})
+	}
+	a.Fragmentation = out
+}

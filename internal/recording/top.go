@@ -1,0 +1,85 @@
+package recording
+
+import (
+	"fmt"
+
+	"memorymark/internal/trace"
+)
+
+// The ways to group what is live.
+const (
+	ByStack    = "stack"
+	BySize     = "size"
+	ByCategory = "category"
+)
+
+// Top is the largest of what is live at an event.
+type Top struct {
+	File      string     `json:"file"`
+	Device    int        `json:"device"`
+	At        string     `json:"at"`    // as asked: peak, end, oom or a number
+	Event     int        `json:"event"` // -1 is before the first
+	LiveBytes int64      `json:"live_bytes"`
+	LiveCount int        `json:"live_count"`
+	By        string     `json:"by"`
+	Groups    []TopGroup `json:"groups"`
+	Rest      *Amount    `json:"rest,omitempty"` // the groups that are not listed
+}
+
+// TopGroup is a set of allocations. What it has in common is in Place, but for
+// groups by size, where it is EachBytes.
+type TopGroup struct {
+	Amount
+	EachBytes *int64 `json:"each_bytes,omitempty"`
+	Place
+}
+
+// newTop groups what is live at an event and keeps the n largest groups.
+func newTop(t *trace.Trace, lifetimes []trace.Lifetime, event int, by string, n int) (*Top, error) {
+	live := trace.Live(lifetimes, event)
+	level := trace.At(live, event)
+	top := &Top{Device: t.Device, Event: event, LiveBytes: level.Bytes, LiveCount: level.Count, By: by}
+	switch by {
+	case ByStack:
+		top.Groups = topGroups(trace.GroupBy(live, trace.BySite), level.Bytes, func(g *TopGroup, s trace.Site) {
+			g.Place = newPlace(t.Stacks.Frames(s.Stack), s.For, s.Before)
+		})
+	case BySize:
+		top.Groups = topGroups(trace.GroupBy(live, trace.BySize), level.Bytes, func(g *TopGroup, each int64) {
+			g.EachBytes = &each
+		})
+	case ByCategory:
+		top.Groups = topGroups(trace.GroupBy(live, trace.ByCategory), level.Bytes, func(g *TopGroup, c trace.Category) {
+			g.Category = CategoryName(c)
+		})
+	default:
+		return nil, fmt.Errorf("group by %q: it can be %s, %s or %s", by, ByStack, BySize, ByCategory)
+	}
+	top.keep(n)
+	return top, nil
+}
+
+func topGroups[K comparable](groups []trace.Group[K], total int64, set func(*TopGroup, K)) []TopGroup {
+	out := make([]TopGroup, len(groups))
+	for i, g := range groups {
+		out[i].Amount = newAmount(g.Bytes, g.Count, total)
+		set(&out[i], g.Key)
+	}
+	return out
+}
+
+// keep leaves n groups and sums up the others.
+func (t *Top) keep(n int) {
+	if n <= 0 || n >= len(t.Groups) {
+		return
+	}
+	var bytes int64
+	var count int
+	for _, g := range t.Groups[n:] {
+		bytes += g.Bytes
+		count += g.Count
+	}
+	rest := newAmount(bytes, count, t.LiveBytes)
+	t.Rest = &rest
+	t.Groups = t.Groups[:n]
+}
