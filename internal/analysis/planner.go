@@ -201,7 +201,8 @@ func (p *planner) tooSmall() error {
 // largestPart is the largest cause at the peak.
 func largestPart(s *predict.Simulation) predict.Part {
 	var largest predict.Part
-	for _, part := range s.Prediction().Breakdown.Parts() {
+	b := s.Breakdown()
+	for _, part := range b.Parts() {
 		if part.Bytes > largest.Bytes {
 			largest = part
 		}

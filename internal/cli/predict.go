@@ -60,23 +60,21 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	runner := predict.NewRunner(w, card)
-	s, err := runner.Simulate(w.Batch)
+	s, err := predict.Simulate(w, card)
 	if err != nil {
 		return badInput("", "%w", err)
 	}
-	memory, err := runner.MemoryLine(w.Batch)
+	p, err := s.Prediction()
 	if err != nil {
 		return badInput("", "%w", err)
 	}
 	if err := f.writeSnapshot(s); err != nil {
 		return err
 	}
-	answer := report.NewPrediction(s, w, memory)
-	if err := e.print(answer, answer.Write); err != nil {
+	if err := e.print(p, report.Prediction{Prediction: p}.Write); err != nil {
 		return err
 	}
-	if !s.Fits() {
+	if !p.Fits {
 		return errNo
 	}
 	return nil
@@ -119,5 +117,9 @@ func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.
 	if err != nil {
 		return nil, err
 	}
-	return s.Prediction(), f.writeSnapshot(s)
+	p, err := s.Prediction()
+	if err != nil {
+		return nil, err
+	}
+	return p, f.writeSnapshot(s)
 }

@@ -50,7 +50,7 @@ func (r *Runner) Simulate(batch int64) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Simulation{Process: p, Card: r.card, Limit: Limit(r.w, r.card)}
+	s := &Simulation{Process: p, Card: r.card, Limit: Limit(r.w, r.card), runner: r}
 	s.Course = s.play(s.Limit)
 	return s, nil
 }

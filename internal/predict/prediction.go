@@ -12,20 +12,42 @@ import (
 	"memorymark/internal/workload"
 )
 
-// Prediction is what training a workload takes.
+// Prediction is what training a workload takes on a card. It is the same answer
+// on the command line, for each workload of a file, in the API and on the page.
 type Prediction struct {
-	ID             string         `json:"id,omitempty"`
+	ID   string `json:"id,omitempty"`
+	Fits bool   `json:"fits" doc:"whether all steps fit the limit"`
+	// OutOfMemory is set if the steps do not fit. All else then says what they
+	// would take if there were more memory.
+	OutOfMemory    *OutOfMemory   `json:"out_of_memory,omitempty"`
 	Steps          []Step         `json:"steps"`
 	Parameters     int64          `json:"parameters"` // elements
 	ModelAllocated bytesize.Bytes `json:"model_allocated"`
 	Breakdown      Breakdown      `json:"breakdown"`
 	// Modules are the same bytes by module of the model, the largest first;
 	// what belongs to none (the batch, workspaces) is not among them.
-	Modules []ModuleBytes `json:"modules"`
-	// OutOfMemory is set if the steps do not fit. Steps and Breakdown then say
-	// what they would take if there were more memory.
-	OutOfMemory *OutOfMemory `json:"out_of_memory,omitempty"`
-	MemoryLine  *Line        `json:"memory_line,omitempty"`
+	Modules    []ModuleBytes `json:"modules"`
+	MemoryLine *Line         `json:"memory_line,omitempty"`
+
+	StepSeconds      float64 `json:"step_seconds" doc:"of a step once the process has settled"`
+	SamplesPerSecond float64 `json:"samples_per_second"`
+
+	Workload *workload.Workload `json:"workload"`
+	GPU      string             `json:"gpu"` // its id
+	GPUTotal bytesize.Bytes     `json:"gpu_total"`
+	Limit    bytesize.Bytes     `json:"limit"` // the most the allocator may reserve
+	// Accuracy is how far off such predictions were, nil if that is not known.
+	Accuracy *Accuracy `json:"accuracy,omitempty"`
+
+	Card *gpu.Card `json:"-"`
+}
+
+// WithID is the prediction of an equal workload that has an id.
+func (p *Prediction) WithID(id string) *Prediction {
+	out, w := *p, *p.Workload
+	out.ID, w.ID = id, id
+	out.Workload = &w
+	return &out
 }
 
 // Step is what the allocator's statistics say of a step.
@@ -65,7 +87,7 @@ func Predict(w *workload.Workload, card *gpu.Card) (*Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Prediction(), nil
+	return s.Prediction()
 }
 
 // Simulation is a process on a card's allocator.
@@ -74,6 +96,7 @@ type Simulation struct {
 	Card    *gpu.Card
 	Limit   bytesize.Bytes    // the most the allocator may reserve
 	Course  *allocator.Course // stages: the model, the batch, each step
+	runner  *Runner           // runs the same workload at other batches
 }
 
 // Simulate runs three steps under the workload's limit, or under what the card
@@ -97,39 +120,65 @@ func recovered(w *workload.Workload, err *error) {
 func (s *Simulation) Fits() bool { return s.Course.Failed == nil }
 
 // Prediction says what the simulation came to.
-func (s *Simulation) Prediction() *Prediction {
-	out := &Prediction{ID: s.Process.w.ID, Parameters: s.Process.t.ParameterCount()}
-	if failed := s.Course.Failed; failed != nil {
-		out.OutOfMemory = &OutOfMemory{
-			Step: max(len(s.Course.Stages)-stepStage, 0), Requested: bytesize.Bytes(failed.Requested),
-			Allocated: bytesize.Bytes(failed.Allocated), Reserved: bytesize.Bytes(failed.Reserved), Limit: s.Limit,
-		}
+func (s *Simulation) Prediction() (*Prediction, error) {
+	w := *s.Process.w
+	w.GPU = s.Card.ID // named or not
+	line, err := s.runner.MemoryLine(w.Batch)
+	if err != nil {
+		return nil, err
+	}
+	seconds := s.StepSeconds()
+	out := &Prediction{
+		ID: w.ID, Fits: s.Fits(), OutOfMemory: s.outOfMemory(), Parameters: s.Process.t.ParameterCount(),
+		MemoryLine: line, StepSeconds: seconds, SamplesPerSecond: float64(w.Batch) / seconds,
+		Workload: &w, GPU: s.Card.ID, GPUTotal: s.Card.Memory.Bytes, Limit: s.Limit, Card: s.Card,
 	}
 	course := s.unlimited()
 	out.ModelAllocated = bytesize.Bytes(course.Stages[0].EndAllocated)
+	out.Steps = newSteps(course)
+	out.Breakdown = s.breakdown(course)
+	out.Modules = s.Process.modulesAt(course.PeakEvent)
+	if a, ok := StatedAccuracy(w.Config.Architecture); ok {
+		out.Accuracy = &a
+	}
+	return out, nil
+}
+
+// outOfMemory is the request that failed, nil if none did.
+func (s *Simulation) outOfMemory() *OutOfMemory {
+	failed := s.Course.Failed
+	if failed == nil {
+		return nil
+	}
+	return &OutOfMemory{
+		Step: max(len(s.Course.Stages)-stepStage, 0), Requested: bytesize.Bytes(failed.Requested),
+		Allocated: bytesize.Bytes(failed.Allocated), Reserved: bytesize.Bytes(failed.Reserved), Limit: s.Limit,
+	}
+}
+
+// Steps are the steps, whether they fit or not.
+func (s *Simulation) Steps() []Step { return newSteps(s.unlimited()) }
+
+// Breakdown is where the memory goes at the peak, whether it fits or not.
+func (s *Simulation) Breakdown() Breakdown { return s.breakdown(s.unlimited()) }
+
+func (s *Simulation) breakdown(course *allocator.Course) Breakdown {
 	reserved := int64(0)
 	for _, st := range course.Stages {
 		reserved = max(reserved, st.PeakReserved)
 	}
-	for _, st := range course.Stages[min(stepStage, len(course.Stages)):] {
-		out.Steps = append(out.Steps, newStep(st))
-	}
-	out.Breakdown = s.Process.causesAt(course.PeakEvent)
-	out.Modules = s.Process.modulesAt(course.PeakEvent)
-	b := &out.Breakdown
+	b := s.Process.causesAt(course.PeakEvent)
 	b.Rounding = bytesize.Bytes(course.PeakAllocated - course.PeakRequested)
 	b.Fragmentation = bytesize.Bytes(reserved - course.PeakAllocated)
 	b.Context = s.Card.Context.Bytes
 	b.Total = bytesize.Bytes(reserved) + b.Context
-	return out
+	return b
 }
 
 // Peak is the most of each kind over all steps, whether they fit or not.
 func (s *Simulation) Peak() Step {
 	var peak Step
-	stages := s.unlimited().Stages
-	for _, stage := range stages[min(stepStage, len(stages)):] { // fewer if no memory were enough
-		st := newStep(stage)
+	for _, st := range s.Steps() {
 		peak.PeakRequested = max(peak.PeakRequested, st.PeakRequested)
 		peak.PeakAllocated = max(peak.PeakAllocated, st.PeakAllocated)
 		peak.PeakReserved = max(peak.PeakReserved, st.PeakReserved)
@@ -144,6 +193,15 @@ func (s *Simulation) unlimited() *allocator.Course {
 		return s.Course
 	}
 	return s.play(noLimit)
+}
+
+// newSteps are the steps of a course; fewer if no memory were enough.
+func newSteps(course *allocator.Course) []Step {
+	var out []Step
+	for _, st := range course.Stages[min(stepStage, len(course.Stages)):] {
+		out = append(out, newStep(st))
+	}
+	return out
 }
 
 func newStep(st allocator.Stage) Step {

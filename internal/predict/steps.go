@@ -15,7 +15,7 @@ func SimulateSteps(w *workload.Workload, card *gpu.Card, n int) (s *Simulation, 
 	if err != nil {
 		return nil, err
 	}
-	s = &Simulation{Process: p, Card: card, Limit: Limit(w, card)}
+	s = &Simulation{Process: p, Card: card, Limit: Limit(w, card), runner: NewRunner(w, card)}
 	s.Course = s.play(s.Limit)
 	return s, nil
 }

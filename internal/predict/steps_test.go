@@ -41,7 +41,7 @@ func TestPhasesAfter(t *testing.T) {
 			for _, p := range s.PhasesAfter(2) {
 				requested, allocated, reserved = max(requested, p.PeakRequested), max(allocated, p.PeakAllocated), max(reserved, p.PeakReserved)
 			}
-			steps := s.Prediction().Steps[2:]
+			steps := s.Steps()[2:]
 			if want := steps[0]; requested != want.PeakRequested || allocated != want.PeakAllocated || reserved != want.PeakReserved {
 				t.Errorf("phases reach %v, %v, %v; steps %+v", requested, allocated, reserved, want)
 			}

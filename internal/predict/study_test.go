@@ -27,7 +27,7 @@ func studied(t *testing.T) (f family, times lineErrors) {
 			t.Fatal(err)
 		}
 		id := fmt.Sprintf("%s_s%d_%s_%s", w.Model, w.Sequence, w.Precision, w.Phase)
-		third := sim.Prediction().Steps[2]
+		third := sim.Steps()[2]
 		f.lines++
 		f.allocated = append(f.allocated, lineError{id, worse(0, int64(third.PeakAllocated), c.Peak.Allocated)})
 		f.reserved = append(f.reserved, lineError{id, worse(0, int64(third.PeakReserved), c.Peak.Reserved)})

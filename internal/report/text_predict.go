@@ -6,41 +6,19 @@ import (
 	"strconv"
 	"strings"
 
-	"memorymark/internal/bytesize"
 	"memorymark/internal/figure"
-	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
 
-// Prediction is what a workload takes on a card.
-type Prediction struct {
-	*predict.Prediction
-	Workload *workload.Workload `json:"workload"`
-	GPU      string             `json:"gpu"` // its id
-	GPUTotal bytesize.Bytes     `json:"gpu_total"`
-	Limit    bytesize.Bytes     `json:"limit"` // the most the allocator may reserve
-	// Accuracy is how far off such predictions were, nil if that is not known.
-	Accuracy *predict.Accuracy `json:"accuracy,omitempty"`
-	card     *gpu.Card
-}
+// Prediction is what a workload takes on a card, for people.
+type Prediction struct{ *predict.Prediction }
 
-// NewPrediction describes a simulation.
-func NewPrediction(s *predict.Simulation, w *workload.Workload, line *predict.Line) *Prediction {
-	p := &Prediction{
-		Prediction: s.Prediction(), Workload: w, GPU: s.Card.ID, GPUTotal: s.Card.Memory.Bytes, Limit: s.Limit, card: s.Card,
-	}
-	p.MemoryLine = line
-	if a, ok := predict.StatedAccuracy(w.Config.Architecture); ok {
-		p.Accuracy = &a
-	}
-	return p
-}
-
-// Write writes the prediction for people.
-func (p *Prediction) Write(w io.Writer, width int) error {
+// Write writes the prediction.
+func (p Prediction) Write(w io.Writer, width int) error {
 	fmt.Fprintf(w, "%s  %s\n", heading(p.title()), p.settings())
-	fmt.Fprintf(w, "Predicted, for PyTorch 2.11 and transformers 5.17, on an %s of %v\n\n", p.card.Name, p.GPUTotal)
+	fmt.Fprintf(w, "Predicted, for PyTorch %s and transformers %s, on an %s of %v\n\n",
+		predict.PyTorchVersion, predict.TransformersVersion, p.Card.Name, p.GPUTotal)
 	p.writeSteps(w, width)
 	fmt.Fprintf(w, "\n%s\n", heading("At the peak"))
 	p.writeBreakdown(w, width)
@@ -57,7 +35,7 @@ func (p *Prediction) Write(w io.Writer, width int) error {
 	return nil
 }
 
-func (p *Prediction) title() string {
+func (p Prediction) title() string {
 	name := p.Workload.Config.Architecture
 	if m, err := workload.FindModel(p.Workload.Model); err == nil {
 		name = m.Name
@@ -66,7 +44,7 @@ func (p *Prediction) title() string {
 }
 
 // settings names what is not the default.
-func (p *Prediction) settings() string {
+func (p Prediction) settings() string {
 	x := p.Workload
 	samples := fmt.Sprintf("batch %d × %d tokens", x.Batch, x.Sequence)
 	if x.Config.TakesImages() {
@@ -93,7 +71,7 @@ func (p *Prediction) settings() string {
 	return strings.Join(parts, ", ")
 }
 
-func (p *Prediction) writeSteps(w io.Writer, width int) {
+func (p Prediction) writeSteps(w io.Writer, width int) {
 	t := table{columns: []column{
 		{title: "STEP", right: true},
 		{title: "PEAK REQUESTED", right: true},
@@ -109,7 +87,7 @@ func (p *Prediction) writeSteps(w io.Writer, width int) {
 	t.write(w, width)
 }
 
-func (p *Prediction) writeBreakdown(w io.Writer, width int) {
+func (p Prediction) writeBreakdown(w io.Writer, width int) {
 	b := &p.Breakdown
 	t := table{columns: []column{{title: "SIZE", right: true}, {title: "SHARE", right: true}, {title: "WHAT"}}}
 	for _, part := range b.Parts() {
@@ -139,7 +117,7 @@ var partCategory = map[string]string{
 	"temporaries": "temporary", "input": "input", "workspaces": "workspace",
 }
 
-func (p *Prediction) writeVerdict(w io.Writer) {
+func (p Prediction) writeVerdict(w io.Writer) {
 	total := p.Breakdown.Total
 	if oom := p.OutOfMemory; oom != nil {
 		when := fmt.Sprintf("in step %d", oom.Step)
@@ -156,7 +134,7 @@ func (p *Prediction) writeVerdict(w io.Writer) {
 
 // writeAccuracy says how far off such predictions were where they could be
 // checked.
-func (p *Prediction) writeAccuracy(w io.Writer) {
+func (p Prediction) writeAccuracy(w io.Writer) {
 	a := p.Accuracy
 	if a == nil {
 		fmt.Fprintf(w, "\n%s\n", faint("Such models were not measured: how far off the prediction is, is not known."))

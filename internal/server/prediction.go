@@ -12,7 +12,6 @@ import (
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
-	"memorymark/internal/report"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/snapshotstore"
 	"memorymark/internal/trace"
@@ -26,12 +25,12 @@ func (s *Server) predictionRoutes(api huma.API) {
 	huma.Register(api, post("predict", "/v1/predictions", "What a workload takes",
 		"Three steps on a simulated allocator: peaks of each, and where the memory goes at the peak, by cause and by module. "+
 			"An answer takes milliseconds.", tagPredictions),
-		func(ctx context.Context, in *struct{ Body draft }) (*output[Prediction], error) {
+		func(ctx context.Context, in *struct{ Body draft }) (*output[predict.Prediction], error) {
 			p, err := s.predict(ctx, in.Body)
 			if err != nil {
 				return nil, s.problem(ctx, err)
 			}
-			return &output[Prediction]{*p}, nil
+			return &output[predict.Prediction]{*p}, nil
 		})
 	huma.Register(api, post("predict-analysis", "/v1/predictions/analysis", "The largest batch, predicted",
 		"The answer of an analysis from predictions alone, in the request. With changes it says what each single change would do.", tagPredictions),
@@ -103,42 +102,21 @@ func (s *Server) writePrediction(w *workload.Workload, card *gpu.Card) (none sna
 // curvePoints is how many batches a curve looks at; memory is nearly a line.
 const curvePoints = 16
 
-// Prediction is what a workload takes, and how long a step does.
-type Prediction struct {
-	*report.Prediction
-	StepSeconds      float64 `json:"step_seconds" doc:"predicted, of a step once the process has settled"`
-	SamplesPerSecond float64 `json:"samples_per_second"`
-}
-
-func (s *Server) predict(ctx context.Context, d draft) (*Prediction, error) {
+func (s *Server) predict(ctx context.Context, d draft) (*predict.Prediction, error) {
 	w, card, err := s.onCard(d.workload)
 	if err != nil {
 		return nil, err
 	}
 	id := w.ID
 	w.ID = ""
-	p, err := remembered(ctx, s.compute, "prediction "+keyOf(w), func() (*Prediction, error) {
-		sim, err := predict.Simulate(w, card)
-		if err != nil {
-			return nil, predicted(err)
-		}
-		seconds := sim.StepSeconds()
-		return &Prediction{report.NewPrediction(sim, w, nil), seconds, float64(w.Batch) / seconds}, nil
+	p, err := remembered(ctx, s.compute, "prediction "+keyOf(w), func() (*predict.Prediction, error) {
+		p, err := predict.Predict(w, card)
+		return p, predicted(err)
 	})
 	if err != nil || id == "" {
 		return p, err
 	}
-	return p.withID(id), nil
-}
-
-// withID is the prediction with the id of a request; what is remembered has
-// none.
-func (p *Prediction) withID(id string) *Prediction {
-	out, described, predicted, w := *p, *p.Prediction, *p.Prediction.Prediction, *p.Workload
-	predicted.ID, w.ID = id, id
-	described.Prediction, described.Workload = &predicted, &w
-	out.Prediction = &described
-	return &out
+	return p.WithID(id), nil
 }
 
 // onCard returns the workload with its card settled: the one it names, this

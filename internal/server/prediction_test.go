@@ -21,7 +21,7 @@ import (
 func TestPredictions(t *testing.T) {
 	c := start(t)
 	body := `{"id":"mine","model":"resnet-18","batch":8,"gpu":"t4"}`
-	got := into[Prediction](t, c.post("/v1/predictions", body), http.StatusOK)
+	got := into[predict.Prediction](t, c.post("/v1/predictions", body), http.StatusOK)
 	w, err := workload.Parse([]byte(body))
 	if err != nil {
 		t.Fatal(err)
@@ -36,9 +36,9 @@ func TestPredictions(t *testing.T) {
 	}
 	if got.ID != "mine" || got.Workload.ID != "mine" || got.GPU != "t4" || !slices.Equal(got.Steps, want.Steps) || got.Breakdown != want.Breakdown ||
 		!slices.Equal(got.Modules, want.Modules) || got.SamplesPerSecond <= 0 {
-		t.Errorf("got %+v, want %+v", got.Prediction, want)
+		t.Errorf("got %+v, want %+v", got, want)
 	}
-	other := into[Prediction](t, c.post("/v1/predictions", `{"id":"other","model":"resnet-18","batch":8,"gpu":"t4"}`), http.StatusOK)
+	other := into[predict.Prediction](t, c.post("/v1/predictions", `{"id":"other","model":"resnet-18","batch":8,"gpu":"t4"}`), http.StatusOK)
 	if other.ID != "other" || other.Breakdown != want.Breakdown {
 		t.Errorf("an equal workload of another id: %+v", other)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"memorymark/internal/predict"
 	"memorymark/internal/recording"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/snapshotstore"
@@ -175,7 +176,7 @@ func TestPredictedSnapshot(t *testing.T) {
 	if first.Origin != snapshotstore.Predicted || len(first.Devices) != 1 {
 		t.Fatalf("%+v", first)
 	}
-	prediction := into[Prediction](t, c.post("/v1/predictions", small), http.StatusOK)
+	prediction := into[predict.Prediction](t, c.post("/v1/predictions", small), http.StatusOK)
 	if got, want := first.Devices[0].Peak.Reserved, int64(prediction.Steps[2].PeakReserved); got == nil || *got != want {
 		t.Errorf("reserved %v, predicted %d", got, want)
 	}
