@@ -11,16 +11,12 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
-	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
 
 // DefaultHours is a million runs of 0.72 s in a year.
 const DefaultHours = 200
-
-// worthwhile is how much of the best throughput the recommended batch reaches.
-const worthwhile = 0.95
 
 // Answer is the answer. Amounts in GB are GiB, rounded to two places; those in
 // bytes are exact.
@@ -37,9 +33,9 @@ type Answer struct {
 	OptimalBatch int64           `json:"optimal_batch_size"`
 	Bounded      bool            `json:"bounded,omitempty"` // larger batches were not looked at
 	Memory                       // at the optimal batch
-	Recommended  int64           `json:"recommended_batch_size,omitempty"` // absent where nothing was timed
-	CurrentBatch int64           `json:"current_batch_size"`
-	CurrentFits  bool            `json:"current_fits"`
+	Recommendation
+	CurrentBatch int64 `json:"current_batch_size"`
+	CurrentFits  bool  `json:"current_fits"`
 	Current
 
 	BatchRatio   float64         `json:"batch_ratio"`
@@ -96,21 +92,6 @@ type Result struct {
 	Success          bool    `json:"success"`
 }
 
-// Accumulation is how a global batch is made of batches that fit.
-type Accumulation struct {
-	GlobalBatch int64 `json:"global_batch"`
-	MicroBatch  int64 `json:"micro_batch"`
-	Steps       int64 `json:"steps"`
-}
-
-// Change is what a single change would do.
-type Change struct {
-	Name             string  `json:"change"`
-	OptimalBatch     int64   `json:"optimal_batch_size"`
-	SamplesPerSecond float64 `json:"samples_per_second,omitempty"`
-	Error            string  `json:"error,omitempty"` // why it cannot be made
-}
-
 // Provenance says what the answer rests on.
 type Provenance struct {
 	PyTorch      string             `json:"pytorch"`
@@ -121,31 +102,6 @@ type Provenance struct {
 	Differences  []string           `json:"differences,omitempty"` // from the predicted versions
 	Time         time.Time          `json:"time"`                  // of the answer
 	Workload     *workload.Workload `json:"workload"`
-}
-
-// TooSmallError says that not even a batch of 1 trains, and what would help.
-type TooSmallError struct {
-	Card    *gpu.Card
-	Limit   bytesize.Bytes
-	Needs   bytesize.Bytes // reserved at a batch of 1
-	Largest predict.Part   // the largest cause
-	Helps   []Change       // single changes with which some batch trains
-}
-
-func (e *TooSmallError) Error() string {
-	s := fmt.Sprintf("not even a batch of 1 trains on an %s: it needs %v and the allocator may hold %v; the most is %s, %v",
-		e.Card.Name, e.Needs, e.Limit, e.Largest.Name, e.Largest.Bytes)
-	if len(e.Helps) == 0 {
-		return s + ". No single change makes it fit"
-	}
-	s += ". It would fit with"
-	for i, c := range e.Helps {
-		if i > 0 {
-			s += ","
-		}
-		s += fmt.Sprintf(" %s (batch %d)", c.Name, c.OptimalBatch)
-	}
-	return s
 }
 
 // NothingLeftError says that what is to be kept free leaves nothing to train in.
@@ -168,22 +124,16 @@ func Predict(r Request) (*Answer, error) {
 		return nil, err
 	}
 	if largest == 0 {
-		return nil, p.tooSmall()
+		return nil, p.tooSmall(p.leastSets(p.unit()))
 	}
 	a := p.answer(largest)
-	current, err := p.look(p.w.Batch)
-	if err != nil {
+	if a.Recommended, a.Tight, err = p.recommend(largest); err != nil {
 		return nil, err
 	}
-	optimal, err := p.look(largest)
-	if err != nil {
+	if a.FailsBelow, err = p.failsBelow(largest); err != nil {
 		return nil, err
 	}
-	a.Results = []Result{current, optimal}
-	if a.Recommended, err = p.recommend(largest); err != nil {
-		return nil, err
-	}
-	for _, batch := range append(between(min(p.w.Batch, largest), largest), a.Recommended) {
+	for _, batch := range append(between(min(p.w.Batch, largest), largest), p.w.Batch, a.Recommended, largest) {
 		result, err := p.look(batch)
 		if err != nil {
 			return nil, err
@@ -191,7 +141,7 @@ func Predict(r Request) (*Answer, error) {
 		a.Results = append(a.Results, result)
 	}
 	a.Results = sortedResults(a.Results)
-	a.compare(current, optimal)
+	a.compare(p.looked[p.w.Batch], p.looked[largest])
 	if err := p.complete(a, largest); err != nil {
 		return nil, err
 	}
@@ -229,12 +179,14 @@ func (a *Answer) compare(current, optimal Result) {
 	a.CurrentWaste = a.GPUTotal - current.Memory
 	a.CurrentWasteGB, a.CurrentWastePercent = gib(a.CurrentWaste), percent(a.CurrentWaste, a.GPUTotal)
 	a.BatchRatio = round(float64(a.OptimalBatch)/float64(a.CurrentBatch), 2)
-	if current.SamplesPerSecond == 0 || optimal.SamplesPerSecond == 0 {
+	if !current.Success || current.SamplesPerSecond == 0 || optimal.SamplesPerSecond == 0 {
 		return
 	}
 	a.Speedup = round(optimal.SamplesPerSecond/current.SamplesPerSecond, 2)
 	if a.PricePerHour != nil {
-		savings := round(a.HoursPerYear**a.PricePerHour*(1-current.SamplesPerSecond/optimal.SamplesPerSecond), 2)
+		// A batch that is not faster saves nothing; people keep theirs.
+		share := max(1-current.SamplesPerSecond/optimal.SamplesPerSecond, 0)
+		savings := round(a.HoursPerYear**a.PricePerHour*share, 2)
 		a.Savings = &savings
 	}
 }

@@ -100,7 +100,7 @@ func TestAccumulate(t *testing.T) {
 	for _, c := range []struct{ global, largest, micro, steps int64 }{
 		{512, 92, 64, 8}, {512, 512, 512, 1}, {512, 1000, 512, 1}, {97, 50, 49, 2}, {7, 3, 3, 3}, {1, 5, 1, 1},
 	} {
-		if g := accumulate(c.global, c.largest); g.MicroBatch != c.micro || g.Steps != c.steps {
+		if g := accumulate(c.global, c.largest, func(micro, _ int64) bool { return micro <= c.largest }); g.MicroBatch != c.micro || g.Steps != c.steps {
 			t.Errorf("%d with at most %d: %+v", c.global, c.largest, g)
 		}
 	}

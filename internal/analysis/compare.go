@@ -34,13 +34,9 @@ func (p *planner) fill(o *Outlook) (err error) {
 		return err
 	}
 	if o.OptimalBatch == 0 {
-		s, err := p.run.Simulate(max(p.MultipleOf, 1))
-		if err != nil {
-			return err
-		}
-		return &TooSmallError{Card: p.Card, Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s)}
+		return p.tooSmall(nil)
 	}
-	if o.Recommended, err = p.recommend(o.OptimalBatch); err != nil {
+	if o.Recommended, _, err = p.recommend(o.OptimalBatch); err != nil {
 		return err
 	}
 	optimal, err := p.look(o.OptimalBatch)

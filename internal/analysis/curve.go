@@ -28,14 +28,14 @@ func PredictCurve(r Request, points int) (*Curve, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Curve{GPUTotal: int64(p.Card.Memory.Bytes), Limit: int64(predict.Limit(p.w, p.Card)), Points: []Result{}}
+	c := &Curve{GPUTotal: int64(p.Card.Memory.Bytes), Limit: int64(p.limit()), Points: []Result{}}
 	if c.Largest, err = p.largest(p.run); err != nil {
 		return nil, err
 	}
 	if c.Largest == 0 {
-		return nil, p.tooSmall()
+		return nil, p.tooSmall(p.leastSets(p.unit()))
 	}
-	if c.Recommended, err = p.recommend(c.Largest); err != nil {
+	if c.Recommended, _, err = p.recommend(c.Largest); err != nil {
 		return nil, err
 	}
 	if c.MemoryLine, err = p.run.MemoryLine(max(c.Largest/2, 1)); err != nil {

@@ -48,7 +48,7 @@ func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
 	a.compare(current, optimal)
 	a.MemoryLine = b.line(largest)
 	if b.GlobalBatch > 0 {
-		a.Accumulation = accumulate(b.GlobalBatch, largest)
+		a.Accumulation = accumulate(b.GlobalBatch, largest, func(micro, _ int64) bool { return results[micro].Success || results[micro].Batch == 0 })
 	}
 	b.addPredictions(a)
 	return a
@@ -126,8 +126,6 @@ func (b *bench) addPredictions(a *Answer) {
 	}
 	a.Predicted = f
 	if b.Changes {
-		p := &planner{Request: b.Request, w: b.Workload.WithLimit(bytesize.Bytes(b.expect))}
-		p.Card = b.card
-		a.Changes = p.single()
+		a.Changes = plannerOf(b.Request, b.Workload.WithLimit(bytesize.Bytes(b.expect)), b.card).single()
 	}
 }

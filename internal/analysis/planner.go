@@ -15,8 +15,9 @@ import (
 // planner answers a request from predictions.
 type planner struct {
 	Request
-	w   *workload.Workload // with the limit that follows from the request
-	run *predict.Runner
+	w      *workload.Workload // with the limit that follows from the request
+	run    *predict.Runner
+	looked map[int64]Result // by batch
 }
 
 func newPlanner(r Request) (*planner, error) {
@@ -24,17 +25,39 @@ func newPlanner(r Request) (*planner, error) {
 	if limit <= 0 {
 		return nil, &NothingLeftError{Has: limit + r.Reserve, Reserve: r.Reserve}
 	}
-	w := r.Workload.WithLimit(limit)
-	p := &planner{Request: r, w: w, run: predict.NewRunner(w, r.Card)}
+	p := plannerOf(r, r.Workload.WithLimit(limit), r.Card)
 	if p.HoursPerYear == 0 {
 		p.HoursPerYear = DefaultHours
 	}
 	return p, nil
 }
 
+// plannerOf returns a planner for a workload with its limit on a card.
+func plannerOf(r Request, w *workload.Workload, card *gpu.Card) *planner {
+	r.Card = card
+	return &planner{Request: r, w: w, run: predict.NewRunner(w, card), looked: make(map[int64]Result)}
+}
+
+// unit is the step from a batch to the next.
+func (p *planner) unit() int64 { return max(p.MultipleOf, 1) }
+
+// limit is the most that PyTorch may hold.
+func (p *planner) limit() bytesize.Bytes { return predict.Limit(p.w, p.Card) }
+
+// largest is the largest batch that trains while the next one does not. It is
+// never below the present batch if that trains: where fitting is patchy, that
+// may be beyond the edge.
 func (p *planner) largest(run *predict.Runner) (int64, error) {
-	r, err := run.Largest(search.Options{MultipleOf: p.MultipleOf})
+	o := search.Options{MultipleOf: p.MultipleOf}
+	r, err := run.Largest(o)
 	if err != nil {
+		return 0, err
+	}
+	if p.w.Batch <= r.Largest || p.w.Batch%p.unit() != 0 || !run.FitsWithin(p.w.Batch, p.limit()) {
+		return r.Largest, nil
+	}
+	o.Start = p.w.Batch
+	if r, err = run.Largest(o); err != nil {
 		return 0, err
 	}
 	return r.Largest, nil
@@ -54,7 +77,7 @@ func (p *planner) answer(largest int64) *Answer {
 	if known, ok := predict.StatedAccuracy(p.w.Config.Architecture); ok {
 		a.Accuracy = &known
 	}
-	limit := predict.Limit(p.w, p.Card)
+	limit := p.limit()
 	a.Limit, a.LimitGB = int64(limit), limit.GiB()
 	a.setPrice(p.PricePerHour, p.Card)
 	return a
@@ -71,41 +94,32 @@ func (a *Answer) setPrice(given float64, card *gpu.Card) {
 	}
 }
 
-// look simulates a batch.
+// look simulates a batch, once.
 func (p *planner) look(batch int64) (Result, error) {
+	if r, ok := p.looked[batch]; ok {
+		return r, nil
+	}
 	s, err := p.run.Simulate(batch)
 	if err != nil {
 		return Result{}, err
 	}
 	peak := s.Peak()
-	return Result{
+	r := Result{
 		Batch: batch, Success: s.Fits(),
 		Memory: int64(peak.PeakAllocated), MemoryGB: peak.PeakAllocated.GiB(),
 		Reserved: int64(peak.PeakReserved), ReservedGB: peak.PeakReserved.GiB(),
-		SamplesPerSecond: p.samplesPerSecond(batch, s.StepSeconds()),
-	}, nil
+	}
+	if r.Success { // a batch that does not train has no speed
+		r.SamplesPerSecond = p.samplesPerSecond(batch, s.StepSeconds())
+	}
+	p.looked[batch] = r
+	return r, nil
 }
 
-// recommend is the smallest batch whose throughput is close to the best that
-// fits. Throughput grows with the batch but for steps in between, so the best
-// is that of the largest.
-func (p *planner) recommend(largest int64) (int64, error) {
-	speed, err := p.run.Speed(largest)
-	if err != nil {
-		return 0, err
-	}
-	unit := max(p.MultipleOf, 1)
-	enough := worthwhile * speed.SamplesPerSecond(largest)
-	low, high := int64(0), largest/unit
-	for low+1 < high {
-		mid := (low + high) / 2
-		if speed.SamplesPerSecond(mid*unit) >= enough {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return high * unit, nil
+// fits reports whether a batch trains.
+func (p *planner) fits(batch int64) (bool, error) {
+	r, err := p.look(batch)
+	return r.Success, err
 }
 
 // complete adds what was asked for besides.
@@ -115,7 +129,7 @@ func (p *planner) complete(a *Answer, largest int64) error {
 		return err
 	}
 	if p.GlobalBatch > 0 {
-		a.Accumulation = accumulate(p.GlobalBatch, largest)
+		a.Accumulation = accumulate(p.GlobalBatch, largest, p.trainsAccumulated)
 	}
 	if p.Changes {
 		a.Changes = p.single()
@@ -123,79 +137,13 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	return nil
 }
 
-// accumulate splits a global batch into the fewest equal parts that fit; if
-// none divide it, the last part is smaller.
-func accumulate(global, largest int64) *Accumulation {
-	steps := (global + largest - 1) / largest
-	for n := steps; n <= min(2*steps, global); n++ {
-		if global%n == 0 {
-			return &Accumulation{GlobalBatch: global, MicroBatch: global / n, Steps: n}
-		}
-	}
-	return &Accumulation{GlobalBatch: global, MicroBatch: (global + steps - 1) / steps, Steps: steps}
-}
-
-// changes are what people can change without changing their model.
-var changes = []struct {
-	name string
-	make func(w *workload.Workload) bool // false if it is so already
-}{
-	{"precision amp-bf16", func(w *workload.Workload) bool { return setTo(&w.Precision, workload.AMPBF16) }},
-	{"precision bf16", func(w *workload.Workload) bool { return setTo(&w.Precision, workload.BF16) }},
-	{"checkpointing", func(w *workload.Workload) bool { return setTo(&w.Checkpointing, true) }},
-	{"optimizer_impl fused", func(w *workload.Workload) bool {
-		return w.Optimizer != workload.NoOptimizer && setTo(&w.OptimizerImpl, workload.Fused)
-	}},
-	{"optimizer sgd", func(w *workload.Workload) bool {
-		return w.Optimizer != workload.NoOptimizer && setTo(&w.Optimizer, workload.SGD)
-	}},
-	{"expandable_segments", func(w *workload.Workload) bool { return setTo(&w.ExpandableSegments, true) }},
-}
-
-func setTo[T comparable](field *T, value T) bool {
-	changed := *field != value
-	*field = value
-	return changed
-}
-
-// single says what each single change would do.
-func (p *planner) single() []Change {
-	var out []Change
-	for _, change := range changes {
-		w := *p.w
-		if !change.make(&w) {
-			continue
-		}
-		c := Change{Name: change.name}
-		run := predict.NewRunner(&w, p.Card)
-		var err error
-		if c.OptimalBatch, err = p.largest(run); err == nil && c.OptimalBatch > 0 {
-			var s *predict.Simulation
-			if s, err = run.Simulate(c.OptimalBatch); err == nil {
-				c.SamplesPerSecond = p.samplesPerSecond(c.OptimalBatch, s.StepSeconds())
-			}
-		}
-		if err != nil {
-			c.Error = err.Error()
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
 // tooSmall explains why nothing fits.
-func (p *planner) tooSmall() error {
-	s, err := p.run.Simulate(max(p.MultipleOf, 1))
+func (p *planner) tooSmall(helps []Change) error {
+	s, err := p.run.Simulate(p.unit())
 	if err != nil {
 		return err
 	}
-	e := &TooSmallError{Card: p.Card, Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s)}
-	for _, c := range p.single() {
-		if c.OptimalBatch > 0 {
-			e.Helps = append(e.Helps, c)
-		}
-	}
-	return e
+	return &TooSmallError{Card: p.Card, Batch: p.unit(), Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s), Helps: helps}
 }
 
 // largestPart is the largest cause at the peak.
@@ -211,6 +159,14 @@ func largestPart(s *predict.Simulation) predict.Part {
 }
 
 func gib(n int64) float64 { return bytesize.Bytes(n).GiB() }
+
+// significant rounds to so many digits, so that figures of any size differ.
+func significant(x float64, digits int) float64 {
+	if x == 0 {
+		return 0
+	}
+	return round(x, digits-1-int(math.Floor(math.Log10(math.Abs(x)))))
+}
 
 func percent(n, of int64) float64 { return round(100*float64(n)/float64(of), 1) }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"memorymark/internal/measure"
-	"memorymark/internal/predict"
 )
 
 // timedSteps are timed at each batch, after two that warm up.
@@ -109,8 +108,7 @@ func (b *bench) predictedKnee(largest int64) int64 {
 	if b.User != nil || b.card.DenseTFLOPS.FP32 == 0 {
 		return 0
 	}
-	p := &planner{Request: b.Request, w: b.Workload, run: predict.NewRunner(b.Workload, b.card)}
-	knee, err := p.recommend(largest)
+	knee, err := plannerOf(b.Request, b.Workload, b.card).knee(largest)
 	if err != nil {
 		return 0
 	}
@@ -123,5 +121,5 @@ func (r *Request) samplesPerSecond(batch int64, stepSeconds float64) float64 {
 	if stepSeconds == 0 {
 		return 0
 	}
-	return round(float64(batch)*float64(max(r.Workload.Accumulate, 1))/stepSeconds, 1)
+	return significant(float64(batch)*float64(max(r.Workload.Accumulate, 1))/stepSeconds, 4)
 }

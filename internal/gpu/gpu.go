@@ -80,6 +80,15 @@ func (c *Capability) UnmarshalText(text []byte) error {
 // Usable is what the allocator can reserve: the memory less the context.
 func (c *Card) Usable() bytesize.Bytes { return c.Memory.Bytes - c.Context.Bytes }
 
+// HasBF16 reports whether the card computes in bf16. Those before Ampere have
+// fp16, and PyTorch emulates bf16 on them. What is not known to be older has it.
+func (c *Card) HasBF16() bool {
+	return c.ComputeCapability == Capability{} || c.ComputeCapability.Major >= 8
+}
+
+// HasTF32 reports whether the card's tensor cores take fp32.
+func (c *Card) HasTF32() bool { return c.HasBF16() }
+
 //go:embed catalog.json
 var catalog []byte
 

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"memorymark/internal/allocator"
+	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
 	"memorymark/internal/search"
 	"memorymark/internal/workload"
@@ -53,6 +54,16 @@ func (r *Runner) Simulate(batch int64) (*Simulation, error) {
 	s := &Simulation{Process: p, Card: r.card, Limit: Limit(r.w, r.card), runner: r}
 	s.Course = s.play(s.Limit)
 	return s, nil
+}
+
+// FitsWithin reports whether a batch trains under a limit.
+func (r *Runner) FitsWithin(batch int64, limit bytesize.Bytes) bool {
+	p, err := r.process(batch)
+	if err != nil {
+		return false
+	}
+	s := Simulation{Process: p, Card: r.card}
+	return s.play(limit).Fits()
 }
 
 // Largest finds the largest batch that trains: three steps in a fresh process,

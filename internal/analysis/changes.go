@@ -1,0 +1,180 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
+	"memorymark/internal/workload"
+)
+
+// Change is what a change, or several together, would do.
+type Change struct {
+	Name             string  `json:"change"` // as "precision bf16", or "precision bf16 + checkpointing"
+	OptimalBatch     int64   `json:"optimal_batch_size"`
+	SamplesPerSecond float64 `json:"samples_per_second,omitempty"`
+	Error            string  `json:"error,omitempty"` // why it cannot be made
+}
+
+// lever is something that people can change without changing their model.
+type lever struct {
+	key, value string
+	make       func(w *workload.Workload) bool // false if it is so already
+	on         func(c *gpu.Card) bool          // nil if every card can do it
+}
+
+func (l lever) String() string { return strings.TrimSpace(l.key + " " + l.value) }
+
+// levers begin with those that cost nothing in quality.
+var levers = []lever{
+	precisionLever(workload.AMPBF16, (*gpu.Card).HasBF16),
+	precisionLever(workload.AMPFP16, func(c *gpu.Card) bool { return !c.HasBF16() }),
+	precisionLever(workload.BF16, (*gpu.Card).HasBF16),
+	{key: "checkpointing", make: func(w *workload.Workload) bool { return setTo(&w.Checkpointing, true) }},
+	{key: "optimizer_impl", value: "fused", make: func(w *workload.Workload) bool {
+		return w.Optimizer != workload.NoOptimizer && setTo(&w.OptimizerImpl, workload.Fused)
+	}},
+	{key: "optimizer", value: "sgd", make: func(w *workload.Workload) bool {
+		return w.Optimizer != workload.NoOptimizer && setTo(&w.Optimizer, workload.SGD)
+	}},
+	{key: "expandable_segments", make: func(w *workload.Workload) bool { return setTo(&w.ExpandableSegments, true) }},
+}
+
+func precisionLever(to workload.Precision, on func(*gpu.Card) bool) lever {
+	return lever{key: "precision", value: string(to), on: on, make: func(w *workload.Workload) bool { return setTo(&w.Precision, to) }}
+}
+
+func setTo[T comparable](field *T, value T) bool {
+	changed := *field != value
+	*field = value
+	return changed
+}
+
+// changed is the workload with some levers moved, nil if one of them is so
+// already, or the card cannot do it.
+func (p *planner) changed(moved []lever) *workload.Workload {
+	w := *p.w
+	for _, l := range moved {
+		if l.on != nil && !l.on(p.Card) || !l.make(&w) {
+			return nil
+		}
+	}
+	return &w
+}
+
+// change says what some levers would do, nil if they cannot be moved.
+func (p *planner) change(moved ...lever) *Change {
+	w := p.changed(moved)
+	if w == nil {
+		return nil
+	}
+	c := &Change{Name: nameOf(moved)}
+	with := plannerOf(p.Request, w, p.Card)
+	var err error
+	if c.OptimalBatch, err = with.largest(with.run); err == nil && c.OptimalBatch > 0 {
+		var r Result
+		r, err = with.look(c.OptimalBatch)
+		c.SamplesPerSecond = r.SamplesPerSecond
+	}
+	if err != nil {
+		c.Error = err.Error()
+	}
+	return c
+}
+
+func nameOf(moved []lever) string {
+	names := make([]string, len(moved))
+	for i, l := range moved {
+		names[i] = l.String()
+	}
+	return strings.Join(names, " + ")
+}
+
+// single says what each single change would do.
+func (p *planner) single() []Change {
+	var out []Change
+	for _, l := range levers {
+		if c := p.change(l); c != nil {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+// mostTogether is how many changes are tried together.
+const mostTogether = 4
+
+// leastSets are the smallest sets of changes with which a batch trains: every
+// single one that does, else every pair, and so on. It is empty if no set does.
+func (p *planner) leastSets(batch int64) []Change {
+	var out []Change
+	for size := 1; size <= mostTogether && len(out) == 0; size++ {
+		for moved := range combinations(levers, size) {
+			w := p.changed(moved)
+			if w == nil || !predict.NewRunner(w, p.Card).FitsWithin(batch, p.limit()) {
+				continue
+			}
+			if c := p.change(moved...); c.Error == "" {
+				out = append(out, *c)
+			}
+		}
+	}
+	return out
+}
+
+// combinations yields the sets of so many levers that move different keys, in
+// order.
+func combinations(of []lever, size int) func(yield func([]lever) bool) {
+	var extend func(chosen, rest []lever, yield func([]lever) bool) bool
+	extend = func(chosen, rest []lever, yield func([]lever) bool) bool {
+		if len(chosen) == size {
+			return yield(slices.Clone(chosen))
+		}
+		for i, l := range rest {
+			if slices.ContainsFunc(chosen, func(c lever) bool { return c.key == l.key }) {
+				continue
+			}
+			if !extend(append(chosen, l), rest[i+1:], yield) {
+				return false
+			}
+		}
+		return true
+	}
+	return func(yield func([]lever) bool) { extend(nil, of, yield) }
+}
+
+// TooSmallError says that not even the smallest batch trains, and what would
+// help.
+type TooSmallError struct {
+	Card    *gpu.Card
+	Batch   int64 // the smallest
+	Limit   bytesize.Bytes
+	Needs   bytesize.Bytes // reserved at that batch
+	Largest predict.Part   // the largest cause
+	Helps   []Change       // the smallest sets of changes with which it trains
+}
+
+func (e *TooSmallError) Error() string {
+	s := fmt.Sprintf("not even a batch of %d trains on an %s: it needs %v and PyTorch may hold %v; the most is %s, %v. ",
+		e.Batch, e.Card.Name, e.Needs, e.Limit, e.Largest.Name, e.Largest.Bytes)
+	return s + Remedy(e.Helps)
+}
+
+// Remedy says in a sentence which changes make it fit.
+func Remedy(helps []Change) string {
+	if len(helps) == 0 {
+		return fmt.Sprintf("No %d changes together make it fit", mostTogether)
+	}
+	texts := make([]string, len(helps))
+	for i, c := range helps {
+		texts[i] = fmt.Sprintf("%s (then up to batch %d)", c.Name, c.OptimalBatch)
+	}
+	s := "It would fit with "
+	if strings.Contains(helps[0].Name, " + ") {
+		s = "No single change makes it fit; it would fit with "
+	}
+	return s + strings.Join(texts, ", or ")
+}
