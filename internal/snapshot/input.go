@@ -39,6 +39,15 @@ func newInput(src io.Reader, progress func() float64) input {
 // offset is the position in the (decompressed) file.
 func (in *input) offset() int64 { return in.base + int64(in.pos) }
 
+// lastOpcode is the last place in the window at which an opcode and its
+// argument can be read.
+func (in *input) lastOpcode() int {
+	if in.eof {
+		return in.end - 1
+	}
+	return in.end - lookahead
+}
+
 // done is how much of the file was used, from 0 to 1, or 0 if its size is not
 // known.
 func (in *input) done() float64 {

@@ -115,10 +115,7 @@ func (m *machine) load() value {
 // nor memo, so that only their lengths need to be stored.
 func (m *machine) pushRun() bool {
 	buf, pos, stack, memo := m.buf, m.pos, m.stack, m.memo
-	last := m.end - lookahead
-	if m.eof {
-		last = m.end - 1
-	}
+	last := m.lastOpcode()
 run:
 	for pos <= last && len(stack) < cap(stack) {
 		arg := buf[pos+1 : pos+lookahead]

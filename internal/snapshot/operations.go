@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"encoding/binary"
 	"strings"
 
 	"memorymark/internal/trace"
@@ -44,61 +43,23 @@ func (m *machine) push(v value) {
 	m.stack = append(m.stack, v)
 }
 
-// mark opens a batch of items. If a run of frames for a new list follows, as
-// it does for most of a snapshot, it is read at once.
+// mark opens a batch of items. The items of a new dict, and frames for a new
+// list, are most of a snapshot: they are read at once where that can be done.
 func (m *machine) mark() {
 	if len(m.marks) == maxDepth {
 		m.fail("more than %d nested MARKs", maxDepth)
 		return
 	}
-	m.marks = append(m.marks, len(m.stack))
-	next := opcode(m.buf[m.pos])
-	if (next != opBinGet && next != opLongBinGet) || len(m.stack) == 0 {
-		return
-	}
-	top := &m.stack[len(m.stack)-1]
-	if top.kind == kOwn {
-		top = &m.memo[top.ref]
-	}
-	if top.kind == kList && top.ref == none && !top.shared {
-		m.frameRun(top)
-	}
-}
-
-// frameRun reads references to frames up to APPENDS and makes the list a
-// stack. If it meets anything else it leaves things as the opcodes so far
-// would have.
-func (m *machine) frameRun(list *value) {
-	ids, memo := m.run[:0], m.memo
-	for len(ids) < maxBatch {
-		if m.end-m.pos < lookahead {
-			m.fill(lookahead)
+	if next := opcode(m.buf[m.pos]); len(m.stack) > 0 && (next == opBinGet || next == opLongBinGet) {
+		top := &m.stack[len(m.stack)-1]
+		if top.kind == kOwn {
+			top = &m.memo[top.ref]
 		}
-		arg := m.buf[m.pos+1:]
-		var slot, size int
-		switch opcode(m.buf[m.pos]) {
-		case opLongBinGet:
-			slot, size = int(binary.LittleEndian.Uint32(arg)), 5
-		case opBinGet:
-			slot, size = int(arg[0]), 2
-		case opAppends:
-			m.pos++
-			m.popMark()
-			*list = value{kind: kStack, ref: int64(m.addStack(ids))}
+		if top.ref == none && !top.shared && (top.kind == kDict && m.dictRun(top) || top.kind == kList && m.listRun(top)) {
 			return
-		default:
-			slot = len(memo)
 		}
-		if slot >= len(memo) || memo[slot].kind != kFrame {
-			break
-		}
-		memo[slot].shared = true
-		ids = append(ids, trace.FrameID(memo[slot].ref))
-		m.pos += size
 	}
-	for _, id := range ids {
-		m.push(value{kind: kFrame, shared: true, ref: int64(id)})
-	}
+	m.marks = append(m.marks, len(m.stack))
 }
 
 // popMark closes the latest batch and returns where on the stack it starts.

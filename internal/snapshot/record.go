@@ -109,17 +109,25 @@ func (f *fields) has(key int64) bool { return f.have&(1<<key) != 0 }
 // the items are kept; then the record is made and later items go there.
 func (m *machine) setRecord(dict *value, items []value) {
 	f := m.sort(items)
-	record := dict.kind
-	if record == kDict {
-		record = f.have.recognise()
-		if dict.ref != none && record != kDict {
-			m.sort(append(m.dicts[dict.ref], items...))
-			m.dicts[dict.ref] = nil
-		}
+	if dict.kind == kDict && dict.ref != none && f.have.recognise() != kDict {
+		f = m.sort(append(m.dicts[dict.ref], items...))
+		m.dicts[dict.ref] = nil
 	}
+	if !m.makeRecord(dict, f) {
+		m.keepItems(dict, items)
+	}
+}
+
+// makeRecord makes a dict the record that its fields say it is, or adds the
+// fields to the record it is already. It reports false for a dict of which the
+// keys do not say what it is.
+func (m *machine) makeRecord(dict *value, f *fields) bool {
 	fresh := dict.kind == kDict
-	f.of = record
-	switch record {
+	f.of = dict.kind
+	if fresh {
+		f.of = f.have.recognise()
+	}
+	switch f.of {
 	case kEvent:
 		if fresh && len(m.events) == cap(m.events) {
 			m.events = extend(m, m.events, eventSize)
@@ -136,16 +144,16 @@ func (m *machine) setRecord(dict *value, items []value) {
 	case kHistory:
 		m.setHistory(slot(&m.histories, dict, fresh), f)
 	case kDict:
-		m.keepItems(dict, items)
-		return
+		return false
 	default:
 		m.fail("items set on %s", dict.kind)
-		return
+		return true
 	}
-	dict.kind = record
-	if f.have&^knownKeys[record] != 0 || len(f.extra) > 0 {
-		m.noteUnknown(dictNames[record], f, knownKeys[record])
+	dict.kind = f.of
+	if f.have&^knownKeys[f.of] != 0 || len(f.extra) > 0 {
+		m.noteUnknown(dictNames[f.of], f, knownKeys[f.of])
 	}
+	return true
 }
 
 // slot returns the record of a dict, a new one if it is fresh.
