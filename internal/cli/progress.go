@@ -59,6 +59,10 @@ func (p *progress) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Len returns how much is left to read, 0 if that is not known: who reads can
+// make room for it.
+func (p *progress) Len() int { return int(max(p.total-p.read, 0)) }
+
 func (p *progress) bar() string {
 	if p.total == 0 {
 		return fmt.Sprintf("%s  %v", p.label, bytesize.Bytes(p.read))

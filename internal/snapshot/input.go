@@ -5,35 +5,29 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 )
 
 const (
-	// bufferSize is the window through which a file is read.
-	bufferSize = 256 << 10
 	// lookahead is more than any opcode with its argument, strings aside. The
 	// buffer has as many spare bytes behind its end, so that arguments are
 	// read without asking whether they are there; running past the end is
 	// noticed at the next opcode.
 	lookahead = 16
-	// maxIdle is how many reads in a row may give nothing.
-	maxIdle = 100
 	// maxString is longer than any string PyTorch writes.
 	maxString = 1 << 20
 )
 
 // input is a file seen through a window.
 type input struct {
-	src      io.Reader
+	src      *readAhead
 	buf      []byte // buf[pos:end] is read and not used; lookahead bytes follow end
 	pos, end int
-	base     int64 // offset of buf[0] in the file
+	chunk    []byte // the chunk that buf is, nil if it is none
+	base     int64  // offset of buf[0] in the file
 	eof      bool
-	progress func() float64 // see source.progress
-	err      error          // the first error; once set, what is read means nothing
-}
-
-func newInput(src io.Reader, progress func() float64) input {
-	return input{src: src, progress: progress, buf: make([]byte, bufferSize+lookahead)}
+	progress float64 // how much of the file is in the window or before it, see source
+	err      error   // the first error; once set, what is read means nothing
 }
 
 // offset is the position in the (decompressed) file.
@@ -51,7 +45,7 @@ func (in *input) lastOpcode() int {
 // done is how much of the file was used, from 0 to 1, or 0 if its size is not
 // known.
 func (in *input) done() float64 {
-	return in.progress() * float64(in.offset()) / float64(in.base+int64(in.end)+1)
+	return in.progress * float64(in.offset()) / float64(in.base+int64(in.end)+1)
 }
 
 // fail records an error at the current position, unless there is one already.
@@ -71,27 +65,40 @@ func (in *input) fill(n int) {
 		in.truncated()
 		return
 	}
-	kept := copy(in.buf, in.buf[in.pos:in.end])
-	in.base += int64(in.pos)
-	in.pos, in.end = 0, kept
-	if n+lookahead > len(in.buf) {
-		in.buf = append(in.buf[:kept], make([]byte, n+lookahead-kept)...)
+	for in.end-in.pos < n && !in.eof {
+		in.advance(in.src.next())
 	}
-	for idle := 0; in.end < n && !in.eof; {
-		k, err := in.src.Read(in.buf[in.end : len(in.buf)-lookahead])
-		in.end += k
-		if idle++; k > 0 {
-			idle = 0
+}
+
+// advance adds a chunk to what is left in the window: the rest goes in front
+// of the chunk, or the chunk behind a rest that is too long for that.
+func (in *input) advance(c chunk) {
+	old := in.chunk
+	if rest := in.buf[in.pos:in.end]; len(rest) <= headroom {
+		start := headroom - len(rest)
+		copy(c.buf[start:], rest)
+		in.base += int64(in.pos - start)
+		in.buf, in.chunk = c.buf, c.buf
+		in.pos, in.end = start, headroom+c.n
+	} else {
+		if old != nil { // move to a buffer that can grow
+			in.base += int64(in.pos)
+			in.buf, in.chunk = slices.Clone(rest), nil
+			in.pos, in.end = 0, len(rest)
 		}
-		if err == nil && idle == maxIdle {
-			err = io.ErrNoProgress
-		}
-		in.eof = err != nil
-		if err != nil && err != io.EOF {
-			in.failAt(in.base+int64(in.end), "%w", err)
-		}
+		in.buf = append(in.buf[:in.end], c.buf[headroom:headroom+c.n]...)
+		in.end = len(in.buf)
+		in.buf = append(in.buf, make([]byte, lookahead)...)
+		in.src.recycle(c.buf)
+	}
+	if old != nil {
+		in.src.recycle(old)
 	}
 	clear(in.buf[in.end : in.end+lookahead])
+	in.progress, in.eof = c.progress, c.err != nil
+	if c.err != nil && c.err != io.EOF {
+		in.failAt(in.base+int64(in.end), "%w", c.err)
+	}
 }
 
 func (in *input) truncated() {

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"encoding/binary"
-	"io"
 	"math"
 
 	"memorymark/internal/trace"
@@ -49,9 +48,9 @@ type machine struct {
 	records
 }
 
-func newMachine(src io.Reader, progress func() float64, limits Limits) *machine {
+func newMachine(src *readAhead, limits Limits) *machine {
 	m := &machine{
-		input:    newInput(src, progress),
+		input:    input{src: src},
 		limits:   limits,
 		numberOf: make(map[string]int64, 1024),
 		poolOf:   make(map[trace.PoolID]int64),

@@ -67,8 +67,9 @@ func Read(r io.Reader, limits Limits) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
-	defer plain.Close()
-	m := newMachine(plain, in.progress, limits)
+	ahead := newReadAhead(plain, in)
+	defer ahead.close()
+	m := newMachine(ahead, limits)
 	s := m.snapshot(m.load())
 	if m.err != nil {
 		return nil, fmt.Errorf("read snapshot: %w", m.err)
