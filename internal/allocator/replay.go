@@ -21,13 +21,13 @@ type Replay struct {
 }
 
 // Levels are byte counts after each event of a trace.
-type Levels struct{ Requested, Allocated, Reserved []int64 }
+type Levels struct{ Allocated, Reserved []int64 }
 
 // Outcome is what a replay came to.
 type Outcome struct {
 	Stats        Stats
-	Levels       Levels
 	Final        []trace.Segment // what the allocator held at the end
+	Fullest      int             // the first event after which the most was held, -1 if there is none
 	SegmentBytes int64           // all segment bytes taken from the driver on the way
 	Events       int             // how far it came: less than the trace has if it did not fit
 	Failed       *OutOfMemoryError
@@ -60,7 +60,7 @@ func NewReplay(t *trace.Trace, limit int64) (*Replay, error) {
 	if r.initial, r.private, err = initialState(t); err != nil {
 		return nil, fmt.Errorf("replay: reconstruct the beginning: %w", err)
 	}
-	d, p := r.runRecorded(len(t.Events))
+	d, p := r.runRecorded(len(t.Events), nil)
 	if d.first == nil {
 		d.first = compareFinal(t, p.out.Final)
 	}
@@ -74,8 +74,17 @@ func NewReplay(t *trace.Trace, limit int64) (*Replay, error) {
 
 // HeldAfter returns what the allocator held after an event of the recorded run.
 func (r *Replay) HeldAfter(event int) []trace.Segment {
-	_, p := r.runRecorded(event + 1)
+	_, p := r.runRecorded(event+1, nil)
 	return p.out.Final
+}
+
+// Levels returns what the recorded run held after each event. It runs anew:
+// few ask, and for millions of events this is much to keep.
+func (r *Replay) Levels() Levels {
+	n := len(r.trace.Events)
+	l := &Levels{Allocated: make([]int64, n), Reserved: make([]int64, n)}
+	r.runRecorded(n, l)
+	return *l
 }
 
 // Recorded returns the outcome under the recorded settings.
@@ -88,18 +97,15 @@ type run struct {
 	handles []Handle // by allocation
 	emptied []int    // where the recording shows that the program emptied the cache
 	out     *Outcome
+	fullest int64   // what was held after out.Fullest
+	levels  *Levels // nil if nobody asks
 }
 
 func (r *Replay) newRun(a *Allocator) *run {
 	return &run{
 		Replay: r, a: a, handles: make([]Handle, r.trace.Allocations()),
-		out: &Outcome{Events: len(r.trace.Events)},
+		out: &Outcome{Events: len(r.trace.Events), Fullest: -1}, fullest: -1,
 	}
-}
-
-func newLevels(n int) Levels {
-	l := make([]int64, 3*n)
-	return Levels{l[:n:n], l[n : 2*n : 2*n], l[2*n:]}
 }
 
 func (r *run) seed(segments []trace.Segment) {
@@ -162,12 +168,18 @@ func (r *Replay) poolAt(i int) trace.PoolID {
 	return trace.PoolID{}
 }
 
+// note takes down what is held after the events from one to before another.
 func (r *run) note(from, to int) {
-	l, s := &r.out.Levels, r.a.Stats()
+	s := r.a.Stats()
+	if held := s.ReservedBytes[All].Current; held > r.fullest && from < to {
+		r.fullest, r.out.Fullest = held, from
+	}
+	if r.levels == nil {
+		return
+	}
 	for i := from; i < to; i++ {
-		l.Requested[i] = s.RequestedBytes[All].Current
-		l.Allocated[i] = s.AllocatedBytes[All].Current
-		l.Reserved[i] = s.ReservedBytes[All].Current
+		r.levels.Allocated[i] = s.AllocatedBytes[All].Current
+		r.levels.Reserved[i] = s.ReservedBytes[All].Current
 	}
 }
 
@@ -178,12 +190,12 @@ func (r *run) finish() *Outcome {
 }
 
 // runRecorded replays the trace, up to an event, with the driver's recorded
-// answers.
-func (r *Replay) runRecorded(until int) (*recordedDriver, *run) {
+// answers, and fills in the levels if they are not nil.
+func (r *Replay) runRecorded(until int, levels *Levels) (*recordedDriver, *run) {
 	d := &recordedDriver{events: r.trace.Events, model: NewModelDriver(lowestAddress(r.trace))}
 	p := r.newRun(New(d, Options{Settings: r.trace.Settings, Limit: r.limit, Streams: r.trace.Streams}))
 	p.a.refuses = d.refuses
-	p.out.Levels = newLevels(len(r.trace.Events))
+	p.levels = levels
 	p.seed(r.initial)
 	for i := 0; i < until; {
 		i = p.recordedStep(d, i)
@@ -304,9 +316,6 @@ type Change struct {
 	Settings *trace.Settings
 	Limit    int64
 	Until    int // stop before this event, 0 for the end
-	// Levels asks for byte counts after each event, which a search for a
-	// limit that fits has no use for.
-	Levels bool
 }
 
 // WhatIf runs the recorded requests under other settings or another limit. It
@@ -320,9 +329,6 @@ func (r *Replay) WhatIf(c Change) *Outcome {
 	}
 	d := &countingDriver{ModelDriver: *NewModelDriver(lowestAddress(r.trace))}
 	p := r.newRun(New(d, Options{Settings: settings, Limit: c.Limit, Streams: r.trace.Streams}))
-	if c.Levels {
-		p.out.Levels = newLevels(len(r.trace.Events))
-	}
 	if err := p.begin(c); err != nil {
 		return p.fail(0, err, d)
 	}
@@ -339,9 +345,7 @@ func (r *Replay) WhatIf(c Change) *Outcome {
 		if err := p.step(i); err != nil {
 			return p.fail(i, err, d)
 		}
-		if c.Levels {
-			p.note(i, i+1)
-		}
+		p.note(i, i+1)
 		if r.trace.Events[i].Action == trace.OutOfMemory {
 			p.out.Events = i + 1
 			break

@@ -107,7 +107,8 @@ func (c *recordedCase) check(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	allocated, reserved := r.Recorded().Levels.Allocated, r.Recorded().Levels.Reserved
+	levels := r.Levels()
+	allocated, reserved := levels.Allocated, levels.Reserved
 	begin := slices.Index(allocated, m.ModelAllocated+m.InputAllocated)
 	if begin < 0 {
 		t.Fatalf("allocated bytes never were %d, as after the batch was made", m.ModelAllocated+m.InputAllocated)

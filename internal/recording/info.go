@@ -71,9 +71,9 @@ type SettingsInfo struct {
 	GCThreshold        float64 `json:"garbage_collection_threshold,omitempty"`
 }
 
-// newDeviceInfo describes a trace. The allocations must have been classified.
-// The replay is of that trace; nil leaves out what takes a simulation.
-func newDeviceInfo(t *trace.Trace, lifetimes []trace.Lifetime, replay *allocator.Replay) (*DeviceInfo, error) {
+// newDeviceInfo describes a trace as far as that takes no simulation. The
+// allocations must have been classified.
+func newDeviceInfo(t *trace.Trace, lifetimes []trace.Lifetime) (*DeviceInfo, error) {
 	peak := t.Peak()
 	top, err := newTop(t, lifetimes, peak.Event, ByCategory, 0)
 	if err != nil {
@@ -93,28 +93,45 @@ func newDeviceInfo(t *trace.Trace, lifetimes []trace.Lifetime, replay *allocator
 			MaxSplitSize: t.Settings.MaxSplitSize, GCThreshold: t.Settings.GCThreshold,
 		},
 	}
-	// Before the first event it is not known.
-	if replay != nil && peak.Event >= 0 {
-		d.Peak.Allocated = highest(replay.Recorded().Levels.Allocated)
-	}
-	var failures []int
-	for i := range t.Events {
-		d.Actions[t.Events[i].Action.String()]++
-		if t.Events[i].Action == trace.OutOfMemory {
-			failures = append(failures, i)
-		}
-	}
+	failures := d.countActions(t)
 	for _, event := range failures[max(len(failures)-maxFailures, 0):] {
 		f, err := newFailureInfo(t, lifetimes, event)
 		if err != nil {
 			return nil, err
 		}
-		if replay != nil {
-			f.Why = explain(t, replay, event)
-		}
 		d.Failures = append(d.Failures, *f)
 	}
 	return d, nil
+}
+
+// countActions counts the events by action and returns those that say that an
+// allocation failed.
+func (d *DeviceInfo) countActions(t *trace.Trace) (failures []int) {
+	var counts [256]int // by trace.Action
+	for i := range t.Events {
+		a := t.Events[i].Action
+		counts[a]++
+		if a == trace.OutOfMemory {
+			failures = append(failures, i)
+		}
+	}
+	for a, n := range counts {
+		if n > 0 {
+			d.Actions[trace.Action(a).String()] += n
+		}
+	}
+	return failures
+}
+
+// addSimulated adds what takes a simulation of the trace.
+func (d *DeviceInfo) addSimulated(t *trace.Trace, replay *allocator.Replay) {
+	if d.Peak.Event >= 0 { // before the first event it is not known
+		peak := replay.Recorded().Stats.AllocatedBytes[allocator.All].Peak
+		d.Peak.Allocated = &peak
+	}
+	for i := range d.Failures {
+		d.Failures[i].Why = explain(t, replay, d.Failures[i].Event)
+	}
 }
 
 // maxFailures is how many failures are described, the last ones. Programs that

@@ -41,7 +41,7 @@ func New(t *trace.Trace) *Recording {
 	r.levels = sync.OnceValue(func() timeline.Levels {
 		l := timeline.Levels{Reserved: timeline.Reserved(t)}
 		if replay := r.faithful(); replay != nil {
-			l.Allocated = replay.Recorded().Levels.Allocated
+			l.Allocated = replay.Levels().Allocated
 		}
 		return l
 	})
@@ -114,6 +114,14 @@ func (r *Recording) faithful() *allocator.Replay {
 	return replay
 }
 
+// startReplay begins the simulation on another core.
+func (r *Recording) startReplay() {
+	go func() {
+		defer func() { _ = recover() }() // whoever asks for the replay meets the panic
+		_, _ = r.replay()
+	}()
+}
+
 // MomentError says that a name or a number is no moment of a recording.
 type MomentError struct {
 	At      string
@@ -153,7 +161,15 @@ func (r *Recording) Event(at string) (int, error) {
 
 // Info describes the device.
 func (r *Recording) Info() (*DeviceInfo, error) {
-	return newDeviceInfo(r.Trace, r.Lifetimes(), r.faithful())
+	r.startReplay() // it takes as long as all the rest
+	d, err := newDeviceInfo(r.Trace, r.Lifetimes())
+	if err != nil {
+		return nil, err
+	}
+	if replay := r.faithful(); replay != nil {
+		d.addSimulated(r.Trace, replay)
+	}
+	return d, nil
 }
 
 // Top returns the n largest groups of what is live at a moment; 0 is all.

@@ -17,7 +17,6 @@ func (r *Recording) Replay(change *allocator.Change) (*Replay, error) {
 	out, with := replay.Recorded(), allocator.Change{Settings: &r.Settings}
 	if change != nil {
 		with = *change
-		with.Levels = true
 		out = replay.WhatIf(with)
 	}
 	answer := newReplay(r.Trace, replay, out, with)
@@ -32,11 +31,10 @@ func (r *Recording) fragmentedState(replay *allocator.Replay, out *allocator.Out
 	if out.Failed != nil {
 		return out.Events, out.Final
 	}
-	reserved := out.Levels.Reserved[:out.Events]
-	if len(reserved) == 0 {
+	event := out.Fullest
+	if event < 0 {
 		return 0, out.Final
 	}
-	event := slices.Index(reserved, slices.Max(reserved))
 	if out != replay.Recorded() {
 		change.Until = event + 1
 		return event, replay.WhatIf(change).Final

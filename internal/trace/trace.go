@@ -188,15 +188,14 @@ func New(device int, tables *Tables) *Trace {
 }
 
 // Allocations returns how many allocations the trace knows: IDs run from 0 up
-// to but not including it.
+// to but not including it, in the order of their alloc events.
 func (t *Trace) Allocations() int {
-	n := len(t.Initial)
-	for i := range t.Events {
+	for i := len(t.Events) - 1; i >= 0; i-- {
 		if t.Events[i].Action == Alloc {
-			n++
+			return int(t.Events[i].ID) + 1
 		}
 	}
-	return n
+	return len(t.Initial)
 }
 
 // StreamIndex returns the index of a stream handle, adding it if it is new; ok
