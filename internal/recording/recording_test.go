@@ -2,6 +2,7 @@ package recording
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,21 @@ func TestChoose(t *testing.T) {
 	var missing *NoDeviceError
 	if _, err := Choose(s, 0); !errors.As(err, &missing) || !slices.Equal(missing.Known, []int{1}) {
 		t.Errorf("device 0: %v", err)
+	}
+}
+
+// TestInfoMemory holds what describing a long recording takes to about as much
+// as its events, which have 40 bytes each.
+func TestInfoMemory(t *testing.T) {
+	s := snapshottest.Read(t, "../../testdata/truth/snapshots/gpt2_py_30steps.pickle.xz")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := New(s.Devices[0]).Info(); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) / uint64(len(s.Devices[0].Events)); got > 48 {
+		t.Errorf("%d bytes were allocated for each event", got)
 	}
 }
 

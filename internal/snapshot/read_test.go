@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
@@ -180,6 +182,37 @@ func TestReadShapes(t *testing.T) {
 				t.Errorf("encoding %s, want %s", s.Encoding, want)
 			}
 		})
+	}
+}
+
+// TestReadWindows reads files through windows that cut dicts, lists and strings
+// anywhere: a run that is cut leaves no trace.
+func TestReadWindows(t *testing.T) {
+	long := []byte("\x80\x04}\x94(" + str("device_traces") + "\x94]\x94]\x94}\x94(" + str("action") + "\x94" + str("alloc") + "\x94" +
+		str("compile_context") + "\x94X\x00\x00\x01\x00" + strings.Repeat("x", 1<<16) + "\x94uaau.")
+	cases := map[string][]byte{"a long string": long}
+	for _, path := range files(t, "testdata/shapes/*.pickle") {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases[filepath.Base(path)] = data
+	}
+	for name, data := range cases {
+		whole, err := Read(bytes.NewReader(data), Limits{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want := describe(whole)
+		for _, r := range []io.Reader{iotest.OneByteReader(bytes.NewReader(data)), iotest.HalfReader(bytes.NewReader(data)), iotest.DataErrReader(bytes.NewReader(data))} {
+			s, err := Read(r, Limits{})
+			if err != nil {
+				t.Fatalf("%s: %T: %v", name, r, err)
+			}
+			if got := describe(s); got != want {
+				t.Errorf("%s: %T reads something else:\n%s", name, r, got)
+			}
+		}
 	}
 }
 
