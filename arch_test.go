@@ -68,8 +68,8 @@ var bans = []struct {
 		why: "a study gets its profiler and hands over data; who measures and how it looks is decided outside",
 	},
 	{
-		who: rooms("studyfolder"), ban: append([]string{"os", "net/http"}, full(rooms("measure", "job", "worker", "server"))...),
-		why: "a study's files are the same on the command line's disk and in the server's archive",
+		who: rooms("report"), ban: append([]string{"os", "net/http"}, full(rooms("measure", "job", "worker", "server"))...),
+		why: "a result looks the same on the command line's disk and in the server's archive",
 	},
 	{
 		except: rooms("job"), ban: []string{"github.com/nats-io/..."},

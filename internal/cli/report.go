@@ -13,7 +13,6 @@ import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
-	"memorymark/internal/studyfolder"
 	"memorymark/internal/workload"
 )
 
@@ -84,7 +83,7 @@ func (f *reportFlags) run(c *cobra.Command, e *env) error {
 	if err != nil {
 		return err
 	}
-	files := &studyfolder.Files{Plan: plan, Folder: diskFolder(f.folder)}
+	files := &report.StudyFiles{Plan: plan, Folder: diskFolder(f.folder)}
 	results, err := f.profile(c.Context(), e, profiler, files, cells)
 	if err != nil {
 		return err
@@ -160,7 +159,7 @@ func makeFolder(path string) error {
 }
 
 // profile runs the cells, and saves the snapshot and the picture of each.
-func (f *reportFlags) profile(ctx context.Context, e *env, p study.Profiler, files *studyfolder.Files, cells []study.Cell) ([]*study.Result, error) {
+func (f *reportFlags) profile(ctx context.Context, e *env, p study.Profiler, files *report.StudyFiles, cells []study.Cell) ([]*study.Result, error) {
 	journal, err := study.OpenJournal(filepath.Join(f.folder, study.JournalFile), currentVersion().String())
 	if err != nil {
 		return nil, err
@@ -192,12 +191,12 @@ func (f *reportFlags) has(names []string) bool {
 // diskFolder is a study's folder on the disk.
 type diskFolder string
 
-// Write implements studyfolder.Folder.
+// Write implements report.Folder.
 func (f diskFolder) Write(name string, content func(io.Writer) error) error {
 	return writeFile(filepath.Join(string(f), name), content)
 }
 
-// Read implements studyfolder.Folder.
+// Read implements report.Folder.
 func (f diskFolder) Read(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(string(f), name))
 }

@@ -111,10 +111,10 @@ func (f *sweepFlags) run(c *cobra.Command, e *env) error {
 	if err != nil {
 		return err
 	}
-	sweep := &report.Sweep{Axes: grid.Axes}
+	sweep := &study.Sweep{Axes: grid.Axes}
 	wrong := 0
 	for i, r := range results {
-		sweep.Cells = append(sweep.Cells, report.SweepCell{Values: points[i].Values, Result: r})
+		sweep.Cells = append(sweep.Cells, study.SweepCell{Values: points[i].Values, Result: r})
 		if r.Error != "" {
 			wrong++
 		}
@@ -245,15 +245,15 @@ func (f *sweepFlags) profile(c *cobra.Command, e *env, p study.Profiler, cells [
 }
 
 // sweepFormats are how a sweep can be written, by the names of formats.
-var sweepFormats = map[string]func(*report.Sweep, io.Writer, draw.Style) error{
-	"text": func(s *report.Sweep, w io.Writer, _ draw.Style) error {
+var sweepFormats = map[string]func(report.Sweep, io.Writer, draw.Style) error{
+	"text": func(s report.Sweep, w io.Writer, _ draw.Style) error {
 		return report.WriteText(w, fileWidth, s.Write)
 	},
-	"markdown": func(s *report.Sweep, w io.Writer, _ draw.Style) error { return s.WriteMarkdown(w) },
-	"csv":      func(s *report.Sweep, w io.Writer, _ draw.Style) error { return s.WriteCSV(w) },
-	"json":     func(s *report.Sweep, w io.Writer, _ draw.Style) error { return writeJSON(w, s) },
-	"svg":      (*report.Sweep).SVG,
-	"png":      (*report.Sweep).PNG,
+	"markdown": func(s report.Sweep, w io.Writer, _ draw.Style) error { return s.WriteMarkdown(w) },
+	"csv":      func(s report.Sweep, w io.Writer, _ draw.Style) error { return s.WriteCSV(w) },
+	"json":     func(s report.Sweep, w io.Writer, _ draw.Style) error { return writeJSON(w, s.Sweep) },
+	"svg":      report.Sweep.SVG,
+	"png":      report.Sweep.PNG,
 }
 
 // fileWidth is how wide the text of a file may be.
@@ -277,14 +277,15 @@ func (f *sweepFlags) checkOutputs() error {
 	return nil
 }
 
-func (f *sweepFlags) write(e *env, s *report.Sweep) error {
+func (f *sweepFlags) write(e *env, sweep *study.Sweep) error {
+	s := report.Sweep{Sweep: sweep}
 	for _, o := range f.outputs {
 		if err := writeFile(o, func(w io.Writer) error { return sweepFormats[formatOf(o)](s, w, f.style) }); err != nil {
 			return err
 		}
 	}
 	if e.json || f.format == "text" {
-		return e.print(s, s.Write)
+		return e.print(sweep, s.Write)
 	}
 	return sweepFormats[f.format](s, e.stdout, f.style)
 }

@@ -28,10 +28,8 @@ type ModelStudy struct {
 
 // StudyCell is a cell of a study, its result, and its picture.
 type StudyCell struct {
-	study.Cell
-	*study.Result
-	Fit     *study.Fit // what would fit, if the cell does not
-	Picture []byte     // a PNG of its timeline, nil if there is none
+	study.Finding
+	Picture []byte // a PNG of its timeline, nil if there is none
 }
 
 // NewStudy puts the cells of a plan together by model. The activations are by
@@ -76,8 +74,8 @@ func (m *ModelStudy) compared(phase workload.Phase) *study.Comparison {
 }
 
 // sweep is the part of the cells that is compared in one table.
-func (m *ModelStudy) sweep(keep func(*workload.Workload) bool) *Sweep {
-	s := &Sweep{}
+func (m *ModelStudy) sweep(keep func(*workload.Workload) bool) Sweep {
+	s := Sweep{&study.Sweep{}}
 	values := map[string][]string{}
 	for i := range m.Cells {
 		c := &m.Cells[i]
@@ -85,7 +83,7 @@ func (m *ModelStudy) sweep(keep func(*workload.Workload) bool) *Sweep {
 		if !keep(w) {
 			continue
 		}
-		cell := SweepCell{Result: c.Result, Values: map[string]string{
+		cell := study.SweepCell{Result: c.Result, Values: map[string]string{
 			"model": w.Model, "batch": fmt.Sprint(w.Batch), "sequence": fmt.Sprint(w.Sequence), "phase": string(w.Phase), "precision": string(w.Precision),
 		}}
 		s.Cells = append(s.Cells, cell)

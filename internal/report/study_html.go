@@ -203,7 +203,7 @@ func (m *ModelStudy) fitTexts() []string {
 }
 
 // chartHTML draws a chart into the page.
-func chartHTML(s *Sweep, title string) (template.HTML, error) {
+func chartHTML(s Sweep, title string) (template.HTML, error) {
 	var b bytes.Buffer
 	if err := s.SVG(&b, draw.Style{Title: title, Light: true, Width: 1200, Height: 560}); err != nil {
 		return "", err

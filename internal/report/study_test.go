@@ -36,7 +36,7 @@ func predictedStudy(t *testing.T, cardID string, contexts ...int64) *Study {
 	}
 	var all []StudyCell
 	for i, c := range cells {
-		all = append(all, StudyCell{Cell: c, Result: results[i], Picture: []byte("png")})
+		all = append(all, StudyCell{study.Finding{Cell: c, Result: results[i]}, []byte("png")})
 	}
 	a, err := study.NewActivation(cells[0].Workload, card)
 	if err != nil {
@@ -197,7 +197,7 @@ func modelOf(short, long, mixed [2]*study.Result) *ModelStudy {
 				Sequence: []int64{1, 4, 4}[i], Phase: []workload.Phase{workload.Forward, workload.Train}[j],
 				Precision: []workload.Precision{workload.FP32, workload.FP32, workload.AMPBF16}[i],
 			}
-			m.Cells = append(m.Cells, StudyCell{Cell: study.Cell{Workload: w}, Result: r})
+			m.Cells = append(m.Cells, StudyCell{Finding: study.Finding{Cell: study.Cell{Workload: w}, Result: r}})
 		}
 	}
 	return m

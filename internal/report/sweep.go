@@ -14,41 +14,21 @@ import (
 	"memorymark/internal/workload"
 )
 
-// Sweep is the results of a grid.
-type Sweep struct {
-	Axes  []study.Axis `json:"axes"`
-	Cells []SweepCell  `json:"cells"`
-}
-
-// SweepCell is a cell of the grid and what it came to.
-type SweepCell struct {
-	Values map[string]string `json:"values"` // by key of the axes
-	*study.Result
-}
-
-// varied are the axes that take more than one value.
-func (s *Sweep) varied() []study.Axis {
-	var out []study.Axis
-	for _, a := range s.Axes {
-		if len(a.Values) > 1 {
-			out = append(out, a)
-		}
-	}
-	return out
-}
+// Sweep is the results of a grid, for people.
+type Sweep struct{ *study.Sweep }
 
 // sweepColumn is a column of a sweep's table: as people read it, and as
 // programs do.
 type sweepColumn struct {
 	title, name string // name is the one in CSV
 	number      bool
-	text        func(*SweepCell) string
-	raw         func(*SweepCell) string // nil is as people read it
+	text        func(*study.SweepCell) string
+	raw         func(*study.SweepCell) string // nil is as people read it
 }
 
 // columns are the varied keys and then what was found.
-func (s *Sweep) columns() []sweepColumn {
-	axes := s.varied()
+func (s Sweep) columns() []sweepColumn {
+	axes := s.Varied()
 	if len(axes) == 0 {
 		axes = []study.Axis{{Key: "model"}}
 	}
@@ -56,17 +36,17 @@ func (s *Sweep) columns() []sweepColumn {
 	for _, a := range axes {
 		out = append(out, sweepColumn{
 			title: strings.ToUpper(axisName(a.Key)), name: a.Key, number: isNumber(a.Key),
-			text: func(c *SweepCell) string { return axisText(a.Key, c.value(a.Key)) },
-			raw:  func(c *SweepCell) string { return c.value(a.Key) },
+			text: func(c *study.SweepCell) string { return axisText(a.Key, valueOf(c, a.Key)) },
+			raw:  func(c *study.SweepCell) string { return valueOf(c, a.Key) },
 		})
 	}
 	out = append(out,
-		bytesColumn("ALLOCATED", "peak_allocated_bytes", func(c *SweepCell) bytesize.Bytes { return peakOf(c.Result).Allocated }),
-		bytesColumn("RESERVED", "peak_reserved_bytes", func(c *SweepCell) bytesize.Bytes { return peakOf(c.Result).Reserved }),
-		sweepColumn{title: "PEAK IN", name: "peak_phase", text: func(c *SweepCell) string { return peakOf(c.Result).Phase }},
+		bytesColumn("ALLOCATED", "peak_allocated_bytes", func(c *study.SweepCell) bytesize.Bytes { return peakOf(c.Result).Allocated }),
+		bytesColumn("RESERVED", "peak_reserved_bytes", func(c *study.SweepCell) bytesize.Bytes { return peakOf(c.Result).Reserved }),
+		sweepColumn{title: "PEAK IN", name: "peak_phase", text: func(c *study.SweepCell) string { return peakOf(c.Result).Phase }},
 	)
 	for _, phase := range []string{trace.ForwardMark, trace.BackwardMark, trace.OptimizerMark} {
-		out = append(out, bytesColumn(strings.ToUpper(phase), phase+"_peak_allocated_bytes", func(c *SweepCell) bytesize.Bytes {
+		out = append(out, bytesColumn(strings.ToUpper(phase), phase+"_peak_allocated_bytes", func(c *study.SweepCell) bytesize.Bytes {
 			if p := c.Phase(phase); p != nil {
 				return p.Allocated
 			}
@@ -79,9 +59,9 @@ func (s *Sweep) columns() []sweepColumn {
 	)
 }
 
-func bytesColumn(title, name string, of func(*SweepCell) bytesize.Bytes) sweepColumn {
-	show := func(write func(bytesize.Bytes) string) func(*SweepCell) string {
-		return func(c *SweepCell) string {
+func bytesColumn(title, name string, of func(*study.SweepCell) bytesize.Bytes) sweepColumn {
+	show := func(write func(bytesize.Bytes) string) func(*study.SweepCell) string {
+		return func(c *study.SweepCell) string {
 			if b := of(c); b > 0 {
 				return write(b)
 			}
@@ -94,8 +74,8 @@ func bytesColumn(title, name string, of func(*SweepCell) bytesize.Bytes) sweepCo
 	}
 }
 
-// value is what a key is in a cell, whether it is varied or not.
-func (c *SweepCell) value(key string) string {
+// valueOf is what a key is in a cell, whether it is varied or not.
+func valueOf(c *study.SweepCell, key string) string {
 	if v, ok := c.Values[key]; ok || c.Workload == nil {
 		return v
 	}
@@ -109,21 +89,21 @@ func peakOf(r *study.Result) study.Peak {
 	return *r.Peak
 }
 
-func stepText(c *SweepCell) string {
+func stepText(c *study.SweepCell) string {
 	if c.StepSeconds == nil {
 		return ""
 	}
 	return seconds(*c.StepSeconds)
 }
 
-func stepRaw(c *SweepCell) string {
+func stepRaw(c *study.SweepCell) string {
 	if c.StepSeconds == nil {
 		return ""
 	}
 	return strconv.FormatFloat(*c.StepSeconds, 'f', -1, 64)
 }
 
-func status(c *SweepCell) string {
+func status(c *study.SweepCell) string {
 	switch {
 	case c.Error != "":
 		return c.Error
@@ -162,13 +142,13 @@ func isNumber(key string) bool {
 }
 
 // Write writes the table for people.
-func (s *Sweep) Write(w io.Writer, width int) error {
+func (s Sweep) Write(w io.Writer, width int) error {
 	fmt.Fprintf(w, "%s  %s\n%s\n\n", heading(plural(len(s.Cells), "cell")), s.constants(), s.evidence())
 	s.table().write(w, max(width, 140))
 	return nil
 }
 
-func (s *Sweep) table() *table {
+func (s Sweep) table() *table {
 	t := &table{}
 	columns := s.columns()
 	for _, c := range columns {
@@ -185,7 +165,7 @@ func (s *Sweep) table() *table {
 }
 
 // constants names what all cells have in common.
-func (s *Sweep) constants() string {
+func (s Sweep) constants() string {
 	var parts []string
 	for _, a := range s.Axes {
 		if len(a.Values) == 1 {
@@ -196,9 +176,9 @@ func (s *Sweep) constants() string {
 }
 
 // evidence is what the cells rest on, as far as it is the same for all.
-func (s *Sweep) evidence() string {
+func (s Sweep) evidence() string {
 	var origins, accuracies []string
-	sameCard := !slices.ContainsFunc(s.varied(), func(a study.Axis) bool { return a.Key == "gpu" })
+	sameCard := !slices.ContainsFunc(s.Varied(), func(a study.Axis) bool { return a.Key == "gpu" })
 	for i := range s.Cells {
 		if r := s.Cells[i].Result; r.Provenance != nil {
 			origins = append(origins, origin(r, sameCard))
@@ -215,7 +195,7 @@ func (s *Sweep) evidence() string {
 }
 
 // WriteMarkdown writes the table as Markdown.
-func (s *Sweep) WriteMarkdown(w io.Writer) error {
+func (s Sweep) WriteMarkdown(w io.Writer) error {
 	columns := s.columns()
 	cells := make([]string, len(columns))
 	rule := make([]string, len(columns))
@@ -239,7 +219,7 @@ func (s *Sweep) WriteMarkdown(w io.Writer) error {
 }
 
 // WriteCSV writes the table for programs: in bytes and seconds.
-func (s *Sweep) WriteCSV(w io.Writer) error {
+func (s Sweep) WriteCSV(w io.Writer) error {
 	columns := s.columns()
 	out := csv.NewWriter(w)
 	cells := make([]string, len(columns)+2)

@@ -18,10 +18,10 @@ import (
 // nothing is left to make series, the parts of the step are.
 
 // SVG draws the sweep as SVG.
-func (s *Sweep) SVG(w io.Writer, style draw.Style) error { return s.chart().SVG(w, titled(style)) }
+func (s Sweep) SVG(w io.Writer, style draw.Style) error { return s.chart().SVG(w, titled(style)) }
 
 // PNG draws the sweep as PNG.
-func (s *Sweep) PNG(w io.Writer, style draw.Style) error { return s.chart().PNG(w, titled(style)) }
+func (s Sweep) PNG(w io.Writer, style draw.Style) error { return s.chart().PNG(w, titled(style)) }
 
 func titled(style draw.Style) draw.Style {
 	if style.Title == "" {
@@ -31,7 +31,7 @@ func titled(style draw.Style) draw.Style {
 }
 
 // engine is the kind of evidence that the cells give.
-func (s *Sweep) engine() string {
+func (s Sweep) engine() string {
 	var kinds []string
 	for i := range s.Cells {
 		if kind := string(s.Cells[i].Engine); kind != "" && !slices.Contains(kinds, kind) {
@@ -48,8 +48,8 @@ type roles struct {
 	lines     bool
 }
 
-func (s *Sweep) roles() roles {
-	rest := s.varied()
+func (s Sweep) roles() roles {
+	rest := s.Varied()
 	take := func(wanted ...string) *study.Axis {
 		for _, key := range wanted {
 			if i := slices.IndexFunc(rest, func(a study.Axis) bool { return a.Key == key }); i >= 0 {
@@ -84,7 +84,7 @@ func (s *Sweep) roles() roles {
 }
 
 // chart arranges the cells.
-func (s *Sweep) chart() *draw.Chart {
+func (s Sweep) chart() *draw.Chart {
 	r := s.roles()
 	if r.x == nil {
 		r.x = &study.Axis{Key: "model", Values: []string{""}}
@@ -126,7 +126,7 @@ type chartSeries struct {
 	phase string            // the part of the step, "" for all
 }
 
-func (s *Sweep) series(r roles) []chartSeries {
+func (s Sweep) series(r roles) []chartSeries {
 	var out []chartSeries
 	if r.series != nil {
 		for _, v := range r.series.Values {
@@ -135,7 +135,7 @@ func (s *Sweep) series(r roles) []chartSeries {
 		return out
 	}
 	for _, phase := range []string{trace.ForwardMark, trace.BackwardMark, trace.OptimizerMark} {
-		if slices.ContainsFunc(s.Cells, func(c SweepCell) bool { return c.Phase(phase) != nil }) {
+		if slices.ContainsFunc(s.Cells, func(c study.SweepCell) bool { return c.Phase(phase) != nil }) {
 			out = append(out, chartSeries{name: "peak in " + phase, phase: phase})
 		}
 	}
@@ -145,7 +145,7 @@ func (s *Sweep) series(r roles) []chartSeries {
 	return out
 }
 
-func (s *Sweep) panel(x string, values []string, series []chartSeries, of map[string]string, axes []study.Axis) draw.Panel {
+func (s Sweep) panel(x string, values []string, series []chartSeries, of map[string]string, axes []study.Axis) draw.Panel {
 	var p draw.Panel
 	var title []string
 	for _, a := range axes {
@@ -172,7 +172,7 @@ func (s *Sweep) panel(x string, values []string, series []chartSeries, of map[st
 }
 
 // find returns the number of the cell that has some values.
-func (s *Sweep) find(want map[string]string, phase string) draw.Value {
+func (s Sweep) find(want map[string]string, phase string) draw.Value {
 	for i := range s.Cells {
 		c := &s.Cells[i]
 		matches := true
@@ -195,7 +195,7 @@ func (s *Sweep) find(want map[string]string, phase string) draw.Value {
 }
 
 // limit is what PyTorch may hold, if all cells that did not fit agree.
-func (s *Sweep) limit() bytesize.Bytes {
+func (s Sweep) limit() bytesize.Bytes {
 	var limit bytesize.Bytes
 	for i := range s.Cells {
 		oom := s.Cells[i].OutOfMemory

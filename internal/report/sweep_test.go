@@ -18,8 +18,8 @@ import (
 
 // sweepOf makes a sweep in which every cell has a peak of its own, and every
 // third does not fit.
-func sweepOf(axes ...study.Axis) *Sweep {
-	s := &Sweep{Axes: axes}
+func sweepOf(axes ...study.Axis) Sweep {
+	s := Sweep{&study.Sweep{Axes: axes}}
 	for i, p := range (study.Grid{Axes: axes}).Points() {
 		peak := study.Peak{Phase: "backward", Allocated: bytesize.Bytes(i+1) * bytesize.GiB, Reserved: bytesize.Bytes(i+2) * bytesize.GiB}
 		r := &study.Result{
@@ -30,7 +30,7 @@ func sweepOf(axes ...study.Axis) *Sweep {
 		if i%3 == 2 {
 			r.OutOfMemory = &study.OutOfMemory{Needs: peak.Reserved, Limit: 2 * bytesize.GiB}
 		}
-		s.Cells = append(s.Cells, SweepCell{Values: p.Values, Result: r})
+		s.Cells = append(s.Cells, study.SweepCell{Values: p.Values, Result: r})
 	}
 	return s
 }
@@ -85,7 +85,7 @@ func TestSweepCharts(t *testing.T) {
 }
 
 // checkPictures draws a sweep both ways and both light and dark.
-func checkPictures(t *testing.T, s *Sweep) {
+func checkPictures(t *testing.T, s Sweep) {
 	t.Helper()
 	for _, style := range []draw.Style{{Width: 1000, Height: 600}, {Light: true, Width: 640, Height: 360}} {
 		var svg, image bytes.Buffer

@@ -10,7 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/gpu"
-	"memorymark/internal/report"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
 )
@@ -19,12 +18,12 @@ func (s *Server) studyRoutes(api huma.API) {
 	huma.Register(api, post("sweep", "/v1/sweeps", "A grid of workloads",
 		"The memory of every combination of the values given, predicted: peaks by phase, the largest allocations, the time of a step. "+
 			"A cell that does not fit its card, or that cannot be, says so in its place.", tagStudies),
-		func(ctx context.Context, in *struct{ Body SweepQuestion }) (*output[*report.Sweep], error) {
+		func(ctx context.Context, in *struct{ Body SweepQuestion }) (*output[*study.Sweep], error) {
 			sweep, err := s.sweep(ctx, in.Body)
 			if err != nil {
 				return nil, s.problem(ctx, err)
 			}
-			return &output[*report.Sweep]{sweep}, nil
+			return &output[*study.Sweep]{sweep}, nil
 		})
 	huma.Register(api, post("derive-activations", "/v1/activations", "How large activations are, step by step",
 		"The tensors that a block of a plain language model makes in forward, which of them backward needs, and all of it against "+
@@ -104,7 +103,7 @@ func variable() []string {
 }
 
 // sweep predicts a grid, cell by cell, until the client leaves.
-func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*report.Sweep, error) {
+func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*study.Sweep, error) {
 	grid, err := q.grid()
 	if err != nil {
 		return nil, err
@@ -126,9 +125,9 @@ func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*report.Sweep, err
 	if err != nil {
 		return nil, err
 	}
-	sweep := &report.Sweep{Axes: grid.Axes}
+	sweep := &study.Sweep{Axes: grid.Axes}
 	for i, r := range results {
-		sweep.Cells = append(sweep.Cells, report.SweepCell{Values: points[i].Values, Result: r})
+		sweep.Cells = append(sweep.Cells, study.SweepCell{Values: points[i].Values, Result: r})
 	}
 	return sweep, nil
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"memorymark/internal/report"
 	"memorymark/internal/study"
-	"memorymark/internal/studyfolder"
 	"memorymark/internal/workload"
 )
 
@@ -94,7 +94,7 @@ func (s *Server) report(ctx context.Context, q ReportQuestion, asArchive bool) (
 	}
 	defer leave()
 	folder := newArchive(asArchive)
-	files := &studyfolder.Files{Plan: plan, Folder: folder, PageAlone: !asArchive}
+	files := &report.StudyFiles{Plan: plan, Folder: folder, PageAlone: !asArchive}
 	results, err := study.Run(ctx, study.Predictor{}, cells, study.Options{Around: s.compute.piece, Keep: files.Keep})
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func newArchive(packed bool) *archive {
 	return a
 }
 
-// Write implements studyfolder.Folder.
+// Write implements report.Folder.
 func (a *archive) Write(name string, content func(io.Writer) error) error {
 	var file bytes.Buffer
 	if err := content(&file); err != nil {
@@ -151,7 +151,7 @@ func (a *archive) Write(name string, content func(io.Writer) error) error {
 	return err
 }
 
-// Read implements studyfolder.Folder.
+// Read implements report.Folder.
 func (a *archive) Read(name string) ([]byte, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,13 +10,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/evidence"
-	"memorymark/internal/report"
 	"memorymark/internal/study"
 )
 
 func TestSweep(t *testing.T) {
 	c := start(t)
-	sweep := into[report.Sweep](t, c.post("/v1/sweeps", `{"workload":{"model":"lm-small","gpu":"t4","sequence":64},
+	sweep := into[study.Sweep](t, c.post("/v1/sweeps", `{"workload":{"model":"lm-small","gpu":"t4","sequence":64},
 		"axes":[{"key":"batch","values":[1,2,"2"]},{"key":"precision","values":["fp32","amp-bf16"]},{"key":"checkpointing","values":[false]}]}`), http.StatusOK)
 	if len(sweep.Axes) != 3 || len(sweep.Cells) != 4 {
 		t.Fatalf("%d axes and %d cells", len(sweep.Axes), len(sweep.Cells))
@@ -33,7 +32,7 @@ func TestSweep(t *testing.T) {
 
 // A cell that cannot be says why in its place, and the others are there.
 func TestSweepWithABadCell(t *testing.T) {
-	sweep := into[report.Sweep](t, start(t).post("/v1/sweeps", `{"axes":[{"key":"model","values":["resnet-18","nothing"]}]}`), http.StatusOK)
+	sweep := into[study.Sweep](t, start(t).post("/v1/sweeps", `{"axes":[{"key":"model","values":["resnet-18","nothing"]}]}`), http.StatusOK)
 	if len(sweep.Cells) != 2 || sweep.Cells[0].Peak == nil || !strings.Contains(sweep.Cells[1].Error, "nothing") {
 		t.Errorf("%+v", sweep.Cells)
 	}

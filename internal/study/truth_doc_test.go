@@ -233,8 +233,8 @@ func (p *page) at(size string, context int64, phase workload.Phase, precision wo
 }
 
 // sweep is every cell in fp32.
-func (p *page) sweep() *report.Sweep {
-	s := &report.Sweep{Axes: []study.Axis{
+func (p *page) sweep() report.Sweep {
+	s := &study.Sweep{Axes: []study.Axis{
 		{Key: "model"},
 		{Key: "batch", Values: []string{"4"}},
 		{Key: "precision", Values: []string{string(workload.FP32)}},
@@ -250,12 +250,12 @@ func (p *page) sweep() *report.Sweep {
 	}
 	for _, m := range p.all {
 		if w := m.cell.Workload; w.Precision == workload.FP32 {
-			s.Cells = append(s.Cells, report.SweepCell{Result: m.measured, Values: map[string]string{
+			s.Cells = append(s.Cells, study.SweepCell{Result: m.measured, Values: map[string]string{
 				"model": w.Model, "batch": fmt.Sprint(w.Batch), "precision": string(w.Precision), "sequence": fmt.Sprint(w.Sequence), "phase": string(w.Phase),
 			}})
 		}
 	}
-	return s
+	return report.Sweep{Sweep: s}
 }
 
 // study is what was measured of 2.7B, as memorymark report puts it together.
@@ -264,7 +264,7 @@ func (p *page) study() *report.Study {
 	var cells []report.StudyCell
 	for _, m := range p.all {
 		if m.trace != nil {
-			cells = append(cells, report.StudyCell{Cell: m.cell, Result: m.measured})
+			cells = append(cells, report.StudyCell{Finding: study.Finding{Cell: m.cell, Result: m.measured}})
 		}
 	}
 	return report.NewStudy(plan, cells, make([]*study.Activation, 1))

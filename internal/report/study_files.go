@@ -1,8 +1,4 @@
-// Package studyfolder makes the files of a whole study: a snapshot and a picture
-// for each cell, summaries as text, and one page that holds all of it. Where
-// they go, a folder on a disk or an archive on its way to a client, is behind
-// the interface Folder.
-package studyfolder
+package report
 
 import (
 	"errors"
@@ -12,15 +8,14 @@ import (
 
 	"memorymark/internal/draw"
 	"memorymark/internal/recording"
-	"memorymark/internal/report"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/study"
 	"memorymark/internal/timeline"
 	"memorymark/internal/trace"
-	"memorymark/internal/workload"
 )
 
-// Folder is where files go. Its methods may be called at the same time.
+// Folder is where the files of a study go: a folder on a disk, or an archive on
+// its way to a client. Its methods may be called at the same time.
 type Folder interface {
 	// Write makes a file of what a function writes, whole or not at all.
 	Write(name string, content func(io.Writer) error) error
@@ -28,8 +23,9 @@ type Folder interface {
 	Read(name string) ([]byte, error)
 }
 
-// Files are the files of a study.
-type Files struct {
+// StudyFiles are the files of a whole study: a snapshot and a picture for each
+// cell, summaries as text, and one page that holds all of it.
+type StudyFiles struct {
 	Plan   *study.Plan
 	Folder Folder
 	// PageAlone leaves out all but what the page is made of.
@@ -38,7 +34,7 @@ type Files struct {
 
 // Keep writes what a result does not hold: the snapshot of a cell, and its
 // picture. It is meant for study.Options.
-func (f *Files) Keep(c study.Cell, p *study.Profile, r *study.Result) error {
+func (f *StudyFiles) Keep(c study.Cell, p *study.Profile, r *study.Result) error {
 	if p.Trace == nil {
 		return nil
 	}
@@ -57,13 +53,13 @@ func (f *Files) Keep(c study.Cell, p *study.Profile, r *study.Result) error {
 	if err != nil {
 		return err
 	}
-	style := draw.Style{Light: true, Title: report.CellTitle(r)}
+	style := draw.Style{Light: true, Title: CellTitle(r)}
 	return f.Folder.Write(study.PictureFile(c), func(w io.Writer) error { return draw.TimelinePNG(w, tl, style) })
 }
 
 // Finish writes the summaries and the page, and returns the study and the names
 // of all its files.
-func (f *Files) Finish(cells []study.Cell, results []*study.Result) (*report.Study, []string, error) {
+func (f *StudyFiles) Finish(cells []study.Cell, results []*study.Result) (*Study, []string, error) {
 	s, err := f.study(cells, results)
 	if err != nil {
 		return nil, nil, err
@@ -79,41 +75,28 @@ func (f *Files) Finish(cells []study.Cell, results []*study.Result) (*report.Stu
 }
 
 // study puts the results together with the pictures beside them.
-func (f *Files) study(cells []study.Cell, results []*study.Result) (*report.Study, error) {
-	out := make([]report.StudyCell, len(cells))
-	for i, c := range cells {
-		out[i] = report.StudyCell{Cell: c, Result: results[i]}
-		picture, err := f.Folder.Read(study.PictureFile(c))
+func (f *StudyFiles) study(cells []study.Cell, results []*study.Result) (*Study, error) {
+	findings, err := study.Findings(cells, results)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]StudyCell, len(cells))
+	for i, finding := range findings {
+		picture, err := f.Folder.Read(study.PictureFile(cells[i]))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read picture: %w", err)
 		}
-		out[i].Picture = picture
-		if results[i].OutOfMemory != nil {
-			if out[i].Fit, err = study.WhatFits(c); err != nil {
-				return nil, err
-			}
-		}
+		out[i] = StudyCell{finding, picture}
 	}
-	var activations []*study.Activation
-	for _, model := range f.Plan.Models {
-		d := workload.Draft{}
-		d.Set("model", model)
-		w, err := d.Workload()
-		if err != nil {
-			return nil, err
-		}
-		w.Batch, w.Sequence = f.Plan.Batch, f.Plan.Longest()
-		a, err := study.NewActivation(w, f.Plan.Card)
-		if err != nil {
-			return nil, err
-		}
-		activations = append(activations, a)
+	activations, err := f.Plan.Activations()
+	if err != nil {
+		return nil, err
 	}
-	return report.NewStudy(f.Plan, out, activations), nil
+	return NewStudy(f.Plan, out, activations), nil
 }
 
 // names are those of all files of a study.
-func (f *Files) names(cells []study.Cell, results []*study.Result) []string {
+func (f *StudyFiles) names(cells []study.Cell, results []*study.Result) []string {
 	out := []string{study.IndexFile, study.PeaksFile, study.MixedFile, study.ActivationFile, study.LargestFile}
 	for i, c := range cells {
 		if results[i].Recorded() {
@@ -123,10 +106,10 @@ func (f *Files) names(cells []study.Cell, results []*study.Result) []string {
 	return out
 }
 
-// textWidth is how wide the text of a file may be.
-const textWidth = 120
+// fileWidth is how wide the text of a file may be.
+const fileWidth = 120
 
-func (f *Files) writeTexts(s *report.Study) error {
+func (f *StudyFiles) writeTexts(s *Study) error {
 	for _, text := range []struct {
 		name  string
 		write func(io.Writer, int) error
@@ -136,7 +119,7 @@ func (f *Files) writeTexts(s *report.Study) error {
 		{study.ActivationFile, s.WriteActivations},
 		{study.LargestFile, s.WriteLargest},
 	} {
-		if err := f.Folder.Write(text.name, func(w io.Writer) error { return report.WriteText(w, textWidth, text.write) }); err != nil {
+		if err := f.Folder.Write(text.name, func(w io.Writer) error { return WriteText(w, fileWidth, text.write) }); err != nil {
 			return err
 		}
 	}

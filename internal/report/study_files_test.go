@@ -1,4 +1,4 @@
-package studyfolder
+package report
 
 import (
 	"bytes"
@@ -60,7 +60,7 @@ func (m *memory) make(t *testing.T, alone bool) ([]string, error) {
 		t.Fatal(err)
 	}
 	m.files = make(map[string][]byte)
-	files := &Files{Plan: plan, Folder: m, PageAlone: alone}
+	files := &StudyFiles{Plan: plan, Folder: m, PageAlone: alone}
 	results, err := study.Run(t.Context(), study.Predictor{}, cells, study.Options{Keep: files.Keep})
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (m *memory) make(t *testing.T, alone bool) ([]string, error) {
 	return names, err
 }
 
-func TestFiles(t *testing.T) {
+func TestStudyFiles(t *testing.T) {
 	var m memory
 	names, err := m.make(t, false)
 	slices.Sort(names)
@@ -83,7 +83,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func TestPageAlone(t *testing.T) {
+func TestStudyPageAlone(t *testing.T) {
 	var m memory
 	names, err := m.make(t, true)
 	if err != nil || len(names) != 0 || len(m.files) != 5 || len(m.files[study.IndexFile]) == 0 { // and 4 pictures
@@ -91,7 +91,7 @@ func TestPageAlone(t *testing.T) {
 	}
 }
 
-func TestFullFolder(t *testing.T) {
+func TestStudyInFullFolder(t *testing.T) {
 	for _, name := range []string{"small_ctx32_forward_snapshot.pickle", study.IndexFile} {
 		m := memory{full: name}
 		if _, err := m.make(t, false); !errors.Is(err, errFull) {
