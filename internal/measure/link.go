@@ -43,7 +43,7 @@ const startWorker = "import sys; sys.path[0] = sys.argv[1]; from " + workerModul
 
 // startProcess runs the worker with pipes of its own, so that whatever user
 // code prints cannot be taken for an answer.
-func startProcess(p Python, folder string) (*process, error) {
+func startProcess(p Python, folder string, env []string) (*process, error) {
 	theirRequests, requests, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -55,6 +55,7 @@ func startProcess(p Python, folder string) (*process, error) {
 	w := &process{requests: requests, answers: answers, lines: bufio.NewReaderSize(answers, 1<<16), ended: make(chan struct{})}
 	// Not CommandContext: the session ends the worker itself, group and all.
 	w.cmd = exec.Command(p.Path, "-u", "-c", startWorker, folder, "3", "4") //nolint:noctx // see above
+	w.cmd.Env = append(os.Environ(), env...)
 	w.cmd.ExtraFiles = []*os.File{theirRequests, theirAnswers}
 	w.cmd.Stdout, w.cmd.Stderr = &w.stdout, &w.stderr
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us

@@ -156,11 +156,9 @@ type request struct {
 	ID   int64  `json:"id"`
 
 	// prepare
-	LookID       int64  `json:"look_id,omitempty"`
-	Transformers bool   `json:"transformers,omitempty"`
-	ModelType    string `json:"model_type,omitempty"`
-	Architecture string `json:"architecture,omitempty"`
-	Spares       int    `json:"spares,omitempty"`
+	LookID int64 `json:"look_id,omitempty"`
+	imports
+	Spares int `json:"spares,omitempty"`
 
 	// prepare and probe
 	Device  string  `json:"device,omitempty"`

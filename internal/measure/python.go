@@ -1,5 +1,6 @@
-// Package measure is what real training steps need of the machine. So far it
-// finds the card, Python and PyTorch, and says what is missing.
+// Package measure runs real training steps: it finds this machine's card and
+// Python, starts the embedded PyTorch worker, speaks its protocol, and says why
+// steps failed or what is missing.
 package measure
 
 import (

@@ -21,6 +21,9 @@ type Options struct {
 	Workload *workload.Workload // whose model will be probed,
 	User     *UserModel         // or a user's own
 
+	// Env is what the worker's environment has beside ours, as "NAME=value".
+	Env []string
+
 	// Spares are processes that open the device while PyTorch is imported, for
 	// the first probes. Each takes a context's memory until then.
 	Spares int
@@ -49,8 +52,11 @@ type Session struct {
 	ImportSeconds float64
 
 	link    link
+	python  Python
 	device  string // as PyTorch names it
 	timeout time.Duration
+
+	ready map[imports]bool // what is imported
 
 	mu      sync.Mutex
 	nextID  int64
@@ -72,7 +78,7 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(o.Python, folder)
+	p, err := startProcess(o.Python, folder, o.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +91,10 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 
 // open greets a worker and prepares it.
 func open(ctx context.Context, l link, o Options) (*Session, error) {
-	s := &Session{link: l, timeout: o.Timeout, nextID: 1, waiting: make(map[int64]chan message), done: make(chan struct{})}
+	s := &Session{
+		link: l, python: o.Python, timeout: o.Timeout, nextID: 1,
+		ready: make(map[imports]bool), waiting: make(map[int64]chan message), done: make(chan struct{}),
+	}
 	if s.timeout == 0 {
 		s.timeout = DefaultTimeout
 	}
@@ -122,33 +131,39 @@ func (s *Session) greet(ctx context.Context, greeting chan message) error {
 	return nil
 }
 
-// prepare imports what is needed and looks at the device.
+// imports is what the worker is to import for a model.
+type imports struct {
+	Transformers bool   `json:"transformers,omitempty"`
+	ModelType    string `json:"model_type,omitempty"`
+	Architecture string `json:"architecture,omitempty"`
+}
+
+// importsOf is what a workload needs, or a user's own model, which imports for
+// itself. Without either it is what most models need.
+func importsOf(w *workload.Workload, user *UserModel) imports {
+	switch {
+	case user != nil:
+		return imports{}
+	case w == nil:
+		return imports{Transformers: true}
+	default:
+		return imports{Transformers: w.Config.ModelType != "lm", ModelType: w.Config.ModelType, Architecture: w.Config.Architecture}
+	}
+}
+
+// prepare imports what is needed first and looks at the device.
 func (s *Session) prepare(ctx context.Context, o Options) error {
 	ctx, stop := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("importing PyTorch took too long"))
 	defer stop()
-	r := request{Type: "prepare", Device: o.Device, Timeout: prepareTimeout.Seconds(), Transformers: o.User == nil, Spares: o.Spares}
-	if o.User == nil && o.Workload != nil {
-		r.ModelType, r.Architecture = o.Workload.Config.ModelType, o.Workload.Config.Architecture
-		r.Transformers = r.ModelType != "lm"
-	}
 	id, ready := s.register()
 	lookID, looked := s.register()
-	r.ID, r.LookID = id, lookID
-	if err := s.send(r); err != nil {
-		return s.explain(err)
-	}
-	var answer struct {
-		Versions
-		Seconds float64 `json:"seconds"`
-	}
-	if err := s.receive(ctx, ready, &answer); err != nil {
-		return missing(o.Python, s.explain(err))
-	}
-	if err := checkVersions(o.Python, answer.Versions); err != nil {
+	seconds, err := s.load(ctx, ready, request{
+		Type: "prepare", ID: id, LookID: lookID, imports: importsOf(o.Workload, o.User), Spares: o.Spares, Device: o.Device, Timeout: prepareTimeout.Seconds(),
+	})
+	if err != nil {
 		return err
 	}
-	answer.Python = s.Versions.Python
-	s.Versions, s.ImportSeconds = answer.Versions, answer.Seconds
+	s.ImportSeconds = seconds
 	if err := s.receive(ctx, looked, &s.Device); err != nil {
 		return s.explain(fmt.Errorf("look at the device: %w", err))
 	}
@@ -156,6 +171,49 @@ func (s *Session) prepare(ctx context.Context, o Options) error {
 		s.device = s.Device.Type
 	}
 	return nil
+}
+
+// Prepare imports what another model needs. It must not run beside itself.
+func (s *Session) Prepare(ctx context.Context, w *workload.Workload, user *UserModel) error {
+	needs := importsOf(w, user)
+	if s.ready[needs] {
+		return nil
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("importing the model's code took too long"))
+	defer stop()
+	id, ready := s.register()
+	_, err := s.load(ctx, ready, request{Type: "prepare", ID: id, imports: needs})
+	return err
+}
+
+// load has the worker import, and checks the versions that it found.
+func (s *Session) load(ctx context.Context, ready chan message, r request) (seconds float64, err error) {
+	if err := s.send(r); err != nil {
+		return 0, s.explain(err)
+	}
+	var answer struct {
+		Versions
+		Seconds float64 `json:"seconds"`
+	}
+	if err := s.receive(ctx, ready, &answer); err != nil {
+		return 0, missing(s.python, s.explain(err))
+	}
+	if err := checkVersions(s.python, answer.Versions); err != nil {
+		return 0, err
+	}
+	s.ready[r.imports] = true
+	s.Versions.Torch = answer.Torch
+	if answer.Transformers != "" {
+		s.Versions.Transformers = answer.Transformers
+	}
+	return answer.Seconds, nil
+}
+
+// Err is why no answer will come any more, nil while the worker is there.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
 }
 
 // Probe runs steps in a fresh process and returns what they took. That a batch

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -345,5 +346,23 @@ func TestInstall(t *testing.T) {
 	}
 	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("others may read the folder: %v, %v", info.Mode(), err)
+	}
+}
+
+// The worker's environment is ours and what it is given besides.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("MEMORYMARK_OURS", "ours")
+	folder := t.TempDir()
+	python, seen := filepath.Join(folder, "python"), filepath.Join(folder, "seen")
+	script := fmt.Sprintf("#!/bin/sh\necho $MEMORYMARK_OURS $MEMORYMARK_GIVEN > '%s'\nexit 1\n", seen)
+	if err := os.WriteFile(python, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), Options{Python: Python{Path: python}, Device: "cpu", Env: []string{"MEMORYMARK_GIVEN=given"}})
+	if err == nil {
+		t.Error("a script was taken for a worker")
+	}
+	if text, err := os.ReadFile(seen); err != nil || string(text) != "ours given\n" {
+		t.Errorf("%q, %v", text, err)
 	}
 }

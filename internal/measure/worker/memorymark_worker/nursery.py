@@ -110,7 +110,8 @@ class Nursery:
         try:
             import torch  # noqa: F401  what follows can begin with it
 
-            self.start({"type": "look", "id": message["look_id"], "device": message["device"], "timeout_seconds": message["timeout_seconds"]})
+            if "look_id" in message:
+                self.start({"type": "look", "id": message["look_id"], "device": message["device"], "timeout_seconds": message["timeout_seconds"]})
             for _ in range(message.get("spares", 0)):
                 self.start_spare(message)
             answer.update(imports.load(message))
