@@ -10,12 +10,14 @@ import (
 // Kind is what happened.
 type Kind string
 
-// What happens while an analysis measures, in this order.
+// What happens while an analysis measures, in this order, and what there is to
+// say besides.
 const (
 	Ready    Kind = "ready"  // the worker is
 	Trying   Kind = "trying" // a batch
 	StepDone Kind = "step"   // of the batch
 	Tried    Kind = "tried"  // the batch
+	Message  Kind = "message"
 )
 
 // Event is something that happened while an analysis measured.
@@ -38,6 +40,8 @@ func (e Event) String() string {
 	switch e.Kind {
 	case Ready:
 		return fmt.Sprintf("%s, PyTorch %s, imported in %.1f s", e.Device.Name, e.Versions.Torch, e.Seconds)
+	case Message:
+		return e.Message
 	case Trying:
 		return fmt.Sprintf("batch %d: %s", e.Batch, purposeText[e.Purpose])
 	case StepDone:

@@ -62,9 +62,12 @@ func newAnalyze(e *env) *cobra.Command {
 	c.Flags().BoolVar(&f.noTiming, "no-timing", false, "when measuring, find the largest batch and time nothing")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		defer f.close()
+		if err := f.start(e); err != nil {
+			return err
+		}
 		if f.file != "" {
-			return answerFile(c, e, f.file, func(entry workload.Entry) (any, error) {
-				return f.answer(c.Context(), e, entry.Draft, args)
+			return answerFile(c, e, f.file, func(ctx context.Context, entry workload.Entry) (any, error) {
+				return f.answer(ctx, e, entry.Draft, args)
 			})
 		}
 		return f.one(c, e, args)
@@ -121,24 +124,9 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 	if r.Card, err = e.cardOf(ctx, w); err != nil {
 		return nil, err
 	}
-	wanted, err := f.wanted(ctx, e, w, user)
-	if err != nil {
-		return nil, err
-	}
-	if wanted {
-		m := analysis.Measurement{User: user, MaxProbes: f.maxProbes, NoTiming: f.noTiming, Progress: e.liveEvents()}
-		spares := 0
-		if user == nil {
-			m.Ahead, spares = analysis.LookAhead(r), analysis.Spares(r)
-		}
-		if m.Session, err = f.session(ctx, e, w, user, spares); err != nil {
-			return nil, err
-		}
-		if m.Session != nil {
-			return analysis.Measure(ctx, r, m)
-		}
-	}
-	return analysis.Predict(r)
+	m := analysis.Measurement{User: user, MaxProbes: f.maxProbes, NoTiming: f.noTiming, Progress: e.liveEvents()}
+	a, err := f.runner.Answer(ctx, f.engine, r, m)
+	return a, explainUnable(err)
 }
 
 // question checks the flags and puts them together.

@@ -48,10 +48,6 @@ type env struct {
 	stdout, stderr io.Writer
 	json           bool
 
-	naming sync.Once // asks for the name of this machine's card,
-	name   string    // as its driver has it
-	named  bool      // false if it has none
-
 	machine sync.Once // asks for this machine's card,
 	card    *gpu.Card // nil if it has none
 }

@@ -1,19 +1,19 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
-	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
 	"memorymark/internal/workload"
 )
@@ -27,17 +27,13 @@ type engineFlags struct {
 	timeout    time.Duration
 	transcript string
 
-	open    *measure.Session // kept for the next workload of a file,
-	openFor string           // if it is of the same kind
-	lines   *os.File         // of the transcript
+	runner *analysis.Runner // made by start
+	lines  *os.File         // of the transcript
 }
-
-// autoDevice is the best device that PyTorch finds.
-const autoDevice = "auto"
 
 // addEngineFlags adds the choice of engine and what measuring takes.
 func addEngineFlags(c *cobra.Command) *engineFlags {
-	f := &engineFlags{device: autoDevice}
+	f := &engineFlags{device: analysis.AutoDevice}
 	c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Auto), "`how`: predicted, measured on this machine's GPU, or auto: measured where that is possible")
 	f.addPython(c.Flags())
 	return f
@@ -52,17 +48,68 @@ func (f *engineFlags) addPython(flags *pflag.FlagSet) {
 
 // addDevice adds where to measure, for commands that do not say it otherwise.
 func (f *engineFlags) addDevice(flags *pflag.FlagSet) {
-	flags.StringVar(&f.device, "device", autoDevice, "`what` to measure on: cuda, cuda:1, mps, cpu or auto")
+	flags.StringVar(&f.device, "device", analysis.AutoDevice, "`what` to measure on: cuda, cuda:1, mps, cpu or auto")
 	flags.StringVar(&f.limit, "limit", "", "the most `memory` that PyTorch may hold, as 22GiB: a smaller card on a larger one; --limit-gib 22 is the same")
 }
 
+// deviceName matches what PyTorch calls devices.
+var deviceName = regexp.MustCompile(`^(auto|cuda(:[0-9]+)?|mps|cpu)$`)
+
+// start checks the flags and makes the runner, which close ends.
+func (f *engineFlags) start(e *env) (err error) {
+	switch {
+	case !slices.Contains([]evidence.Engine{evidence.Predicted, evidence.Measured, evidence.Auto}, f.engine):
+		return badUsage("", "--engine is %q; it must be predicted, measured or auto", f.engine)
+	case !deviceName.MatchString(f.device):
+		return badUsage("", "--device is %q; it must be cuda, cuda:1, mps, cpu or auto", f.device)
+	}
+	o := analysis.RunnerOptions{
+		Python: f.python, Device: f.device, Timeout: f.timeout,
+		Importing: func(python string) { e.say("importing PyTorch with %s", python) },
+		Predicting: func(why error) {
+			e.say("predicting, because %v", why)
+			e.say("hint: %s", mend(why))
+		},
+	}
+	if f.transcript != "" {
+		if f.lines, err = os.Create(f.transcript); err != nil {
+			return badInput("", "--transcript: %w", err)
+		}
+		o.Transcript = f.lines
+	}
+	f.runner = analysis.NewRunner(o)
+	return nil
+}
+
 func (f *engineFlags) close() {
-	if f.open != nil {
-		_ = f.open.Close() // it was killed if it did not end
+	if f.runner != nil {
+		_ = f.runner.Close() // it was killed if it did not end
 	}
 	if f.lines != nil {
 		f.lines.Close()
 	}
+}
+
+// mend says what to do where nothing can be measured.
+func mend(err error) string {
+	var old *measure.RequirementError
+	switch {
+	case errors.As(err, &old):
+		return old.Mend
+	case errors.Is(err, analysis.ErrNoGPU):
+		return "--device cpu measures live tensors on the CPU; memorymark doctor says what is missing"
+	default:
+		return "memorymark doctor says what is missing"
+	}
+}
+
+// explainUnable adds what to do to the error of a runner.
+func explainUnable(err error) error {
+	var unable *analysis.UnableError
+	if errors.As(err, &unable) {
+		return &failure{code: exitFailure, hint: mend(err), err: err}
+	}
+	return err
 }
 
 // userFunction matches train.py:make, and train.py alone.
@@ -83,6 +130,9 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 		w, err := e.finish(d)
 		return w, nil, err
 	}
+	if f.engine == evidence.Predicted {
+		return nil, nil, badUsage("leave --engine out", "%s is a program: it can be measured, not predicted", match[1])
+	}
 	user := &measure.UserModel{Path: match[1], Function: match[2]}
 	if user.Function == "" {
 		user.Function = "make"
@@ -102,96 +152,4 @@ func parseLimit(text string) (bytesize.Bytes, error) {
 		return 0, badUsage("write it as --limit 22GiB", "--limit is %q; it must be an amount of memory, at least 2 MiB", text)
 	}
 	return limit, nil
-}
-
-// session opens a session to measure with, nil if that is not possible and the
-// answer is to be predicted after all. Spares are processes that open the
-// device ahead. It is closed by close.
-func (f *engineFlags) session(ctx context.Context, e *env, w *workload.Workload, user *measure.UserModel, spares int) (*measure.Session, error) {
-	kind := "user"
-	if user == nil {
-		kind = w.Config.Architecture
-	}
-	if f.open != nil && f.openFor == kind {
-		return f.open, nil
-	}
-	python, err := measure.FindPython(f.python, os.Getenv)
-	if err != nil {
-		return f.unable(e, user, err)
-	}
-	o := measure.Options{Python: python, Device: f.device, Timeout: f.timeout, Workload: w, User: user, Spares: spares}
-	if f.transcript != "" {
-		if f.lines == nil {
-			if f.lines, err = os.Create(f.transcript); err != nil {
-				return nil, badInput("", "--transcript: %w", err)
-			}
-		}
-		o.Transcript = f.lines
-	}
-	e.say("importing PyTorch with %s", python.Path)
-	s, err := measure.Start(ctx, o)
-	if err != nil {
-		return f.unable(e, user, err)
-	}
-	if f.device == autoDevice && s.Device.Type == "cpu" {
-		_ = s.Close()
-		return f.unable(e, user, errors.New("PyTorch finds no GPU; --device cpu would measure live tensors on the CPU"))
-	}
-	if f.open != nil {
-		_ = f.open.Close()
-	}
-	f.open, f.openFor = s, kind
-	return s, nil
-}
-
-// deviceName matches what PyTorch calls devices.
-var deviceName = regexp.MustCompile(`^(auto|cuda(:[0-9]+)?|mps|cpu)$`)
-
-// wanted decides whether to measure.
-func (f *engineFlags) wanted(ctx context.Context, e *env, w *workload.Workload, user *measure.UserModel) (bool, error) {
-	if !deviceName.MatchString(f.device) {
-		return false, badUsage("", "--device is %q; it must be cuda, cuda:1, mps, cpu or auto", f.device)
-	}
-	switch {
-	case f.engine == evidence.Predicted && user != nil:
-		return false, badUsage("leave --engine out", "%s is a program: it can be measured, not predicted", user.Path)
-	case f.engine == evidence.Predicted:
-		return false, nil
-	case f.engine == evidence.Measured, user != nil:
-		return true, nil
-	case f.engine != evidence.Auto:
-		return false, badUsage("", "--engine is %q; it must be predicted, measured or auto", f.engine)
-	case f.device != autoDevice:
-		return true, nil
-	}
-	name, ok := e.cardName(ctx)
-	if !ok || w.GPU == "" {
-		return ok, nil
-	}
-	asked, err := gpu.Find(w.GPU)
-	if err != nil {
-		return false, badUsage("memorymark gpus lists them", "%w", err)
-	}
-	here, err := gpu.Find(name)
-	return err == nil && asked.ID == here.ID, nil
-}
-
-// unable is the answer where measuring is impossible: an error if that was
-// asked for or there is nothing to predict, else a prediction and why.
-func (f *engineFlags) unable(e *env, user *measure.UserModel, err error) (*measure.Session, error) {
-	var old *measure.RequirementError
-	hint := "memorymark doctor says what is missing"
-	if errors.As(err, &old) {
-		hint = old.Mend
-	}
-	if user == nil && f.engine == evidence.Auto && f.device == autoDevice && !errors.Is(err, context.Canceled) && f.open == nil {
-		e.say("predicting, because %v", err)
-		e.say("hint: %s", hint)
-		f.engine = evidence.Predicted
-		return nil, nil //nolint:nilnil // no session, and that is all right
-	}
-	if errors.Is(err, context.Canceled) {
-		return nil, err
-	}
-	return nil, &failure{code: exitFailure, hint: hint, err: err}
 }

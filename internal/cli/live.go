@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -10,18 +9,11 @@ import (
 	"golang.org/x/term"
 
 	"memorymark/internal/analysis"
-	"memorymark/internal/measure"
 )
 
 // say prints a line of progress.
 func (e *env) say(format string, args ...any) {
 	fmt.Fprintf(e.stderr, format+"\n", args...)
-}
-
-// cardName asks once for the name of this machine's card.
-func (e *env) cardName(ctx context.Context) (string, bool) {
-	e.naming.Do(func() { e.name, e.named = measure.CardName(ctx) })
-	return e.name, e.named
 }
 
 // liveEvents prints what an analysis does as it happens: on a terminal steps

@@ -13,7 +13,7 @@ import (
 
 // answerFile answers the workloads of a file on all cores, and writes a line
 // for each, in order. One that cannot be answered gets a line that says why.
-func answerFile(c *cobra.Command, e *env, file string, answer func(workload.Entry) (any, error)) error {
+func answerFile(c *cobra.Command, e *env, file string, answer func(context.Context, workload.Entry) (any, error)) error {
 	entries, err := e.readWorkloads(file)
 	if err != nil {
 		return err
@@ -21,14 +21,14 @@ func answerFile(c *cobra.Command, e *env, file string, answer func(workload.Entr
 	return answerEntries(c, e, file, entries, answer)
 }
 
-func answerEntries(c *cobra.Command, e *env, file string, entries []workload.Entry, answer func(workload.Entry) (any, error)) error {
+func answerEntries(c *cobra.Command, e *env, file string, entries []workload.Entry, answer func(context.Context, workload.Entry) (any, error)) error {
 	out := bufio.NewWriter(e.stdout)
 	wrong := 0
-	err := inOrder(c.Context(), len(entries), func(i int) (any, error) {
+	err := inOrder(c.Context(), len(entries), func(ctx context.Context, i int) (any, error) {
 		if entries[i].Err != nil {
 			return nil, entries[i].Err
 		}
-		return answer(entries[i])
+		return answer(ctx, entries[i])
 	}, func(i int, answer any, err error) error {
 		if err != nil {
 			wrong++
@@ -55,7 +55,7 @@ type entryError struct {
 
 // inOrder computes n answers on all cores and hands them over in order, each
 // as soon as it and those before it are there.
-func inOrder(ctx context.Context, n int, compute func(i int) (any, error), take func(i int, answer any, err error) error) error {
+func inOrder(ctx context.Context, n int, compute func(ctx context.Context, i int) (any, error), take func(i int, answer any, err error) error) error {
 	type result struct {
 		answer any
 		err    error
@@ -76,7 +76,7 @@ func inOrder(ctx context.Context, n int, compute func(i int) (any, error), take 
 			}
 			free <- struct{}{}
 			go func() {
-				answer, err := compute(i)
+				answer, err := compute(ctx, i)
 				done <- result{answer, err}
 				<-free
 			}()

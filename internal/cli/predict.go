@@ -99,8 +99,8 @@ func (f *predictFlags) many(c *cobra.Command, e *env, args []string) error {
 		return badUsage("predict one workload at a time to write its snapshot",
 			"--snapshot: %s has %d workloads, a snapshot shows one", f.file, len(entries))
 	}
-	return answerEntries(c, e, f.file, entries, func(entry workload.Entry) (any, error) {
-		return f.predictEntry(c.Context(), e, entry, args)
+	return answerEntries(c, e, f.file, entries, func(ctx context.Context, entry workload.Entry) (any, error) {
+		return f.predictEntry(ctx, e, entry, args)
 	})
 }
 

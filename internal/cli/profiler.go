@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
 	"memorymark/internal/study"
 )
 
@@ -11,23 +12,14 @@ import (
 // prediction. The first cell says what to import.
 func (f *engineFlags) profiler(ctx context.Context, e *env, first study.Cell) (study.Profiler, error) {
 	if f.device = first.Device; f.device == "" || f.device == "cuda" {
-		f.device = autoDevice // the usual one, wherever it is found
+		f.device = analysis.AutoDevice // the usual one, wherever it is found
 	}
-	wanted, err := f.wanted(ctx, e, first.Workload, nil)
-	if err != nil {
-		return nil, err
-	}
-	if wanted {
-		session, err := f.session(ctx, e, first.Workload, nil, 0)
-		if err != nil {
-			return nil, err
-		}
-		if session != nil {
-			return &analysis.Profiler{Session: session}, nil
-		}
-	}
-	if f.device == "cpu" || f.device == "mps" {
+	if f.engine == evidence.Predicted && (f.device == "cpu" || f.device == "mps") {
 		return nil, badUsage("leave --device out", "--device %s: predictions are of CUDA's allocator", f.device)
 	}
-	return study.Predictor{}, nil
+	if err := f.start(e); err != nil {
+		return nil, err
+	}
+	p, err := f.runner.Profiler(ctx, f.engine, first)
+	return p, explainUnable(err)
 }

@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"memorymark/internal/analysis"
 	"memorymark/internal/gpu"
+	"memorymark/internal/job"
 	"memorymark/internal/measure"
 	"memorymark/internal/worker"
 )
@@ -43,9 +46,12 @@ func (f *slotFlags) slots(ctx context.Context, upload *worker.Uploader) ([]worke
 	if err != nil {
 		return nil, badInput("memorymark doctor says what is missing", "%w", err)
 	}
-	m := measurer{python: python, timeout: f.probe, upload: upload}
+	o := analysis.RunnerOptions{Python: python.Path, Timeout: f.probe}
+	if upload != nil {
+		o.Upload = upload.Snapshot
+	}
 	if len(f.cards) > 0 {
-		return f.namedSlots(m)
+		return f.namedSlots(o)
 	}
 	if f.device != "" {
 		return nil, badUsage("name the card that it stands for, as --card a10", "--device needs --card")
@@ -60,7 +66,7 @@ func (f *slotFlags) slots(ctx context.Context, upload *worker.Uploader) ([]worke
 		if err != nil {
 			return nil, badInput("name the card that it is like, as --card a10", "%w", err)
 		}
-		slots = append(slots, m.slot(card, fmt.Sprintf("cuda:%d", i)))
+		slots = append(slots, newSlot(card, o, fmt.Sprintf("cuda:%d", i)))
 	}
 	if len(slots) == 0 {
 		reason := cmp.Or(found.CUDAError, found.TorchError, "PyTorch finds no GPU")
@@ -70,7 +76,7 @@ func (f *slotFlags) slots(ctx context.Context, upload *worker.Uploader) ([]worke
 }
 
 // namedSlots are the cards that the user named.
-func (f *slotFlags) namedSlots(m measurer) ([]worker.Slot, error) {
+func (f *slotFlags) namedSlots(o analysis.RunnerOptions) ([]worker.Slot, error) {
 	if f.device != "" && len(f.cards) > 1 {
 		return nil, badUsage("start a worker for each", "--device is for one --card")
 	}
@@ -80,7 +86,26 @@ func (f *slotFlags) namedSlots(m measurer) ([]worker.Slot, error) {
 		if err != nil {
 			return nil, badUsage("memorymark gpus lists them", "--card: %w", err)
 		}
-		slots = append(slots, m.slot(card, cmp.Or(f.device, fmt.Sprintf("cuda:%d", i))))
+		slots = append(slots, newSlot(card, o, cmp.Or(f.device, fmt.Sprintf("cuda:%d", i))))
 	}
 	return slots, nil
+}
+
+// newSlot is a card whose orders are answered on a device.
+func newSlot(card *gpu.Card, o analysis.RunnerOptions, device string) worker.Slot {
+	o.Device = device
+	return worker.Slot{Card: job.Card{ID: card.ID, Name: card.Name}, Run: analysis.NewRunner(o).RunOrder}
+}
+
+// predictionTime is more than a predicted analysis takes.
+const predictionTime = 10 * time.Second
+
+// predictionSlots are a worker that needs no card: it predicts, on all cores.
+func predictionSlots() []worker.Slot {
+	run := analysis.NewRunner(analysis.RunnerOptions{}).RunOrder
+	slots := make([]worker.Slot, runtime.GOMAXPROCS(0))
+	for i := range slots {
+		slots[i] = worker.Slot{Card: job.Card{ID: "cpu", Name: "predictions"}, Run: run}
+	}
+	return slots
 }

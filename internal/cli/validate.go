@@ -42,19 +42,21 @@ func validates(e *env, c *cobra.Command, check func(context.Context, *workload.W
 	c.Args = exactArgs("MODEL")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		defer f.close()
+		if err := f.start(e); err != nil {
+			return err
+		}
 		w, user, err := f.subject(e, f.draft(workload.Draft{}, args))
 		if err != nil {
 			return badWorkload(c, err)
 		}
 		m := analysis.Measurement{User: user, Progress: e.liveEvents()}
-		if m.Session, err = f.session(c.Context(), e, w, user, 0); err != nil {
+		return explainUnable(f.runner.Check(c.Context(), w, m, func(m analysis.Measurement) error {
+			verdict, err := check(c.Context(), w, m)
+			if err == nil && verdict == analysis.Fail {
+				return errNo
+			}
 			return err
-		}
-		verdict, err := check(c.Context(), w, m)
-		if err == nil && verdict == analysis.Fail {
-			return errNo
-		}
-		return err
+		}))
 	}
 	return c
 }

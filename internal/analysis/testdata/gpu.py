@@ -1,12 +1,20 @@
 """Plays the PyTorch worker on a machine with an H200, on which batches up to 40
 fit. It writes what it says it recorded, so that what becomes of a recording can
-be tested where there is no GPU. The fields are those of docs/worker-protocol.md."""
+be tested where there is no GPU, and notes what it is asked in a diary, its
+argument. It dies of sequences of 13. The fields are those of
+docs/worker-protocol.md."""
 
 import json
 import os
+import sys
 
 requests, answers = os.fdopen(3), os.fdopen(4, "w", buffering=1)
 LARGEST, GIB = 40, 2**30
+
+
+def note(text: str) -> None:
+    with open(sys.argv[1], "a") as diary:
+        print(text, file=diary)
 
 
 def say(kind: str, request: int, **fields: object) -> None:
@@ -29,13 +37,20 @@ def outcome(probe: dict, batch: int) -> dict:
     return done
 
 
+note("started")
 print(json.dumps({"type": "hello", "protocol": 1, "python": "3.12.3"}), file=answers)
 for line in requests:
     r = json.loads(line)
     if r["type"] == "prepare":
         say("ready", r["id"], torch="2.11.0+cu130", transformers="5.17.0", seconds=0)
+        if "look_id" not in r:
+            continue
         say("result", r["look_id"], device="cuda", name="NVIDIA H200", capability="9.0", multiprocessors=132,
             threads_per_multiprocessor=2048, total_bytes=140 * GIB, free_bytes=139 * GIB, wall_seconds=0)
     elif r["type"] == "probe":
+        w = r["workload"]
+        note(f"probe of {w['architecture']}, {w['accumulate']} accumulated")
+        if w["sequence"] == 13:
+            os._exit(1)
         outcomes = [outcome(r, batch) for batch in r["batches"]]
         say("result", r["id"], outcomes=outcomes, retries=0, wall_seconds=0.1)

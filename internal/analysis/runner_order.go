@@ -1,0 +1,93 @@
+package analysis
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"memorymark/internal/evidence"
+)
+
+// RunOrder answers an order and says how it goes. It is what a worker runs.
+func (r *Runner) RunOrder(ctx context.Context, payload json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
+	order, err := ParseOrder(payload)
+	if err != nil {
+		return nil, err
+	}
+	q, err := order.Request()
+	if err != nil {
+		return nil, err
+	}
+	tell := func(event any) {
+		if data, err := json.Marshal(event); err == nil {
+			progress(data)
+		}
+	}
+	var a *Answer
+	switch {
+	case order.Engine == evidence.Predicted:
+		a, err = predictAloud(q, tell)
+	case r.Device == "":
+		err = fmt.Errorf("this worker only predicts")
+	default:
+		a, err = r.measureOrder(ctx, q, tell)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(a)
+}
+
+// message is an event in words.
+func message(format string, args ...any) Event {
+	return Event{Kind: Message, Message: fmt.Sprintf(format, args...)}
+}
+
+// predictAloud predicts, and says what it looked at.
+func predictAloud(q Request, tell func(any)) (*Answer, error) {
+	tell(message("predicting %s on an %s", q.Workload.Name(), q.Card.Name))
+	began := time.Now()
+	a, err := Predict(q)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range a.Results {
+		tell(struct {
+			Kind Kind `json:"kind"`
+			Result
+		}{Tried, x})
+	}
+	tell(message("predicted in %v", time.Since(began).Round(time.Millisecond)))
+	return a, nil
+}
+
+// measureOrder measures, and records the largest batch. The session ends with
+// the order: until the next one, the machine is somebody else's.
+func (r *Runner) measureOrder(ctx context.Context, q Request, tell func(any)) (a *Answer, err error) {
+	m := Measurement{Ahead: LookAhead(q), Progress: func(e Event) { tell(e) }}
+	err = r.measure(ctx, evidence.Measured, q.Workload, m, Spares(q), func(m Measurement) error {
+		defer func() { _ = r.closeSession() }() // it was killed if it did not end
+		if a, err = Measure(ctx, q, m); err != nil {
+			return err
+		}
+		if a.Snapshot, err = r.record(ctx, q, m, a.OptimalBatch); err != nil {
+			tell(message("there is no recording of the steps: %v", err))
+		}
+		return nil
+	})
+	return a, err
+}
+
+// record records the steps of a batch and uploads them. It returns nothing
+// where that cannot be done: the answer is worth having without.
+func (r *Runner) record(ctx context.Context, q Request, m Measurement, batch int64) (id string, err error) {
+	if r.Upload == nil || m.Session.Device.Type != "cuda" {
+		return "", nil
+	}
+	err = Record(ctx, q, m.Session, batch, func(path string) error {
+		id, err = r.Upload(ctx, path)
+		return err
+	})
+	return id, err
+}
