@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/trace"
@@ -49,11 +48,8 @@ func (p *Process) modulesAt(event int) []ModuleBytes {
 // breakdownModule is the module under which a breakdown counts a path: the
 // layer that it is in, as "transformer.h.3" for "transformer.h.3.attn".
 func breakdownModule(path string) string {
-	parts := strings.Split(path, ".")
-	for i, p := range parts {
-		if _, err := strconv.Atoi(p); err == nil {
-			return strings.Join(parts[:i+1], ".")
-		}
+	if list, n, ok := trace.Layer(path); ok {
+		return list + "." + strconv.Itoa(n)
 	}
 	return path
 }

@@ -7,23 +7,6 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Frame is a line of a stack in JSON.
-type Frame struct {
-	File     string `json:"file"`
-	Line     int    `json:"line"`
-	Function string `json:"function"`
-}
-
-func newFrame(f trace.Frame) *Frame { return &Frame{File: f.File, Line: f.Line, Function: f.Name} }
-
-func newFrames(frames []trace.Frame) []Frame {
-	out := make([]Frame, len(frames))
-	for i, f := range frames {
-		out[i] = *newFrame(f)
-	}
-	return out
-}
-
 // Place is the code behind an allocation.
 type Place struct {
 	Category string `json:"category,omitempty"` // what the memory is for, absent if unknown
@@ -31,23 +14,23 @@ type Place struct {
 	BeforeRecording bool `json:"before_recording,omitempty"`
 	// ModelFrame is the innermost frame outside PyTorch, UserFrame the
 	// innermost one outside any library.
-	ModelFrame *Frame `json:"model_frame,omitempty"`
-	UserFrame  *Frame `json:"user_frame,omitempty"`
+	ModelFrame *trace.Frame `json:"model_frame,omitempty"`
+	UserFrame  *trace.Frame `json:"user_frame,omitempty"`
 	// BackwardNode is the operator whose backward made it, if C++ stacks tell.
-	BackwardNode string  `json:"backward_node,omitempty"`
-	Frames       []Frame `json:"frames,omitempty"` // innermost first
+	BackwardNode string        `json:"backward_node,omitempty"`
+	Frames       []trace.Frame `json:"frames,omitempty"` // innermost first
 }
 
 func newPlace(frames []trace.Frame, what trace.Category, before bool) Place {
 	p := Place{
 		Category: CategoryName(what), BeforeRecording: before,
-		BackwardNode: trace.BackwardNode(frames), Frames: newFrames(frames),
+		BackwardNode: trace.BackwardNode(frames), Frames: frames,
 	}
 	if f, ok := trace.InnermostModel(frames); ok {
-		p.ModelFrame = newFrame(f)
+		p.ModelFrame = &f
 	}
 	if f, ok := trace.InnermostUser(frames); ok {
-		p.UserFrame = newFrame(f)
+		p.UserFrame = &f
 	}
 	return p
 }

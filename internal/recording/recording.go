@@ -7,7 +7,6 @@ package recording
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -195,9 +194,6 @@ func (r *Recording) Timeline(opts timeline.Options) (*timeline.Timeline, error) 
 	return timeline.Build(r.Trace, r.Lifetimes(), r.Levels(), opts)
 }
 
-// layer is the number of a layer in the name of a module, as in h.3.attn.
-var layer = regexp.MustCompile(`\.\d+(\.|$)`)
-
 // label names the code behind a stack. A prediction knows no lines but modules;
 // those of all layers are one.
 func label(frames []trace.Frame) string {
@@ -206,8 +202,8 @@ func label(frames []trace.Frame) string {
 	case !ok:
 		return "no stack"
 	case frame.Line == 0:
-		return layer.ReplaceAllString(frame.Name, ".*$1")
+		return trace.AnyLayer(frame.Name)
 	default:
-		return fmt.Sprintf("%s:%d %s", frame.File, frame.Line, frame.Name)
+		return frame.String()
 	}
 }

@@ -44,10 +44,10 @@ type Replay struct {
 
 // Difference is where a replay and its recording part.
 type Difference struct {
-	Event     int     `json:"event"`
-	Recorded  string  `json:"recorded"`
-	Simulated string  `json:"simulated"`
-	Frames    []Frame `json:"frames,omitempty"`
+	Event     int           `json:"event"`
+	Recorded  string        `json:"recorded"`
+	Simulated string        `json:"simulated"`
+	Frames    []trace.Frame `json:"frames,omitempty"`
 }
 
 // Failure is a request that could not be met.
@@ -114,7 +114,7 @@ func newDifference(t *trace.Trace, d *allocator.Difference) *Difference {
 	}
 	out := &Difference{Event: d.Event, Recorded: d.Recorded, Simulated: d.Simulated}
 	if d.Event < len(t.Events) {
-		out.Frames = newFrames(t.Stacks.Frames(t.Events[d.Event].Stack))
+		out.Frames = t.Stacks.Frames(t.Events[d.Event].Stack)
 	}
 	return out
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"memorymark/internal/recording"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
 )
@@ -282,7 +281,7 @@ func (m *ModelStudy) stacks() []stackShown {
 			}
 			s := stackShown{what: fmt.Sprintf("%d × %v %s", o.Count, a.Bytes, a.Category)}
 			for _, f := range o.Frames {
-				s.frames = append(s.frames, frameText(&recording.Frame{File: f.File, Line: f.Line, Function: f.Function}))
+				s.frames = append(s.frames, f.String())
 			}
 			out = append(out, s)
 		}

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"image/color"
-	"strconv"
 	"strings"
 
 	"memorymark/internal/bytesize"
@@ -13,28 +12,13 @@ import (
 	"memorymark/internal/trace"
 )
 
-// frameText writes a frame as "train.py:12 step".
-func frameText(f *recording.Frame) string {
-	if f == nil {
-		return ""
-	}
-	s := f.File
-	if f.Line > 0 {
-		s += ":" + strconv.Itoa(f.Line)
-	}
-	if f.Function != "" {
-		s += " " + f.Function
-	}
-	return s
-}
-
 // madeBy names the line that made an allocation.
 func madeBy(p *recording.Place) string {
 	switch {
 	case p.ModelFrame != nil && p.BackwardNode != "":
-		return frameText(p.ModelFrame) + ", " + p.BackwardNode
+		return p.ModelFrame.String() + ", " + p.BackwardNode
 	case p.ModelFrame != nil:
-		return frameText(p.ModelFrame)
+		return p.ModelFrame.String()
 	case p.BackwardNode != "":
 		return "backward, " + p.BackwardNode
 	case p.BeforeRecording:
@@ -49,25 +33,23 @@ func calledFrom(p *recording.Place) string {
 	if p.UserFrame == nil || p.ModelFrame != nil && *p.UserFrame == *p.ModelFrame {
 		return ""
 	}
-	return frameText(p.UserFrame)
+	return p.UserFrame.String()
 }
 
 // below returns the first n frames, without C++ and the plumbing of module
 // calls, or all frames if n is negative.
 func below(p *recording.Place, n int) []string {
 	var out []string
-	for i := range p.Frames {
-		f := &p.Frames[i]
+	for _, f := range p.Frames {
 		if n < 0 || len(out) < n && !isPlumbing(f) {
-			out = append(out, frameText(f))
+			out = append(out, f.String())
 		}
 	}
 	return out
 }
 
-func isPlumbing(f *recording.Frame) bool {
-	return f.Function == "_call_impl" || f.Function == "_wrapped_call_impl" ||
-		trace.Frame{File: f.File, Name: f.Function}.IsNative()
+func isPlumbing(f trace.Frame) bool {
+	return f.Name == "_call_impl" || f.Name == "_wrapped_call_impl" || f.IsNative()
 }
 
 // categoryText is the category as a table shows it.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/predict"
+	"memorymark/internal/trace"
 )
 
 // shownModules is how many lines a breakdown by module has.
@@ -71,20 +71,15 @@ func (g *moduleGroup) String() string {
 func groupModules(modules []predict.ModuleBytes) []moduleGroup {
 	var out []moduleGroup
 	for _, m := range modules {
-		name, layer := m.Module, -1
-		if i := strings.LastIndexByte(name, '.'); i >= 0 {
-			if n, err := strconv.Atoi(name[i+1:]); err == nil {
-				name, layer = name[:i], n
-			}
-		}
+		list, layer, isLayer := trace.Layer(m.Module)
 		last := len(out) - 1
 		switch {
-		case layer < 0:
-			out = append(out, moduleGroup{name: name, each: m.Bytes})
-		case last >= 0 && out[last].name == name && out[last].each == m.Bytes && len(out[last].layers) > 0:
+		case !isLayer:
+			out = append(out, moduleGroup{name: m.Module, each: m.Bytes})
+		case last >= 0 && out[last].name == list && out[last].each == m.Bytes && len(out[last].layers) > 0:
 			out[last].layers = append(out[last].layers, layer)
 		default:
-			out = append(out, moduleGroup{name: name, layers: []int{layer}, each: m.Bytes})
+			out = append(out, moduleGroup{name: list, layers: []int{layer}, each: m.Bytes})
 		}
 	}
 	return out

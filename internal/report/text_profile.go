@@ -15,8 +15,8 @@ import (
 // Profile writes what the profile of a cell came to.
 type Profile struct {
 	*study.Result
-	Fit    *study.Fit `json:"fits,omitempty"`   // what would fit, if the cell does not
-	Output string     `json:"output,omitempty"` // the snapshot that was written
+	Fit    *study.Fit `json:"would_fit,omitempty"` // if the cell does not
+	Output string     `json:"output,omitempty"`    // the snapshot that was written
 }
 
 // Write writes the phases, what the highest peak is made of, the time and the

@@ -30,8 +30,8 @@ func (a Replay) Write(w io.Writer, width int) error {
 func writeDifference(w io.Writer, width int, d *recording.Difference) {
 	fmt.Fprintf(w, "  The simulation parts from the recording at event %d:\n", d.Event)
 	fmt.Fprintf(w, "    recorded   %s\n    simulated  %s\n", d.Recorded, d.Simulated)
-	for i := range d.Frames {
-		fmt.Fprintln(w, faint("        "+cutLeft(frameText(&d.Frames[i]), width-8)))
+	for _, f := range d.Frames {
+		fmt.Fprintln(w, faint("        "+cutLeft(f.String(), width-8)))
 	}
 }
 

@@ -34,7 +34,6 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[recording.Failure]():    "ReplayFailure",
 	reflect.TypeFor[snapshotstore.Entry]():  "StoredSnapshot",
 	reflect.TypeFor[study.Axis]():           "StudyAxis",
-	reflect.TypeFor[study.Frame]():          "StudyFrame",
 	reflect.TypeFor[study.OutOfMemory]():    "StudyOutOfMemory",
 	reflect.TypeFor[study.Peak]():           "StudyPeak",
 	reflect.TypeFor[study.Provenance]():     "StudyProvenance",

@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -23,14 +22,7 @@ type Origin struct {
 	Place string `json:"place"` // as "model.py:53 forward", layers as "blocks.*"
 	Count int    `json:"count"` // of the allocations live at the same time
 	// Frames are the stack, innermost first.
-	Frames []Frame `json:"frames,omitempty"`
-}
-
-// Frame is a line of a stack.
-type Frame struct {
-	File     string `json:"file"`
-	Line     int    `json:"line,omitempty"`
-	Function string `json:"function"`
+	Frames []trace.Frame `json:"frames,omitempty"`
 }
 
 // mostAllocations is how many sets a result lists.
@@ -104,9 +96,10 @@ func placeOf(frames []trace.Frame, s trace.Site) string {
 	f, ok := trace.InnermostModel(frames)
 	switch {
 	case ok && f.Line == 0: // a module of a prediction
-		return f.File + " " + anyLayer(f.Name)
+		return f.File + " " + trace.AnyLayer(f.Name)
 	case ok:
-		return Frame{f.File, f.Line, f.Name}.String()
+		f.File = f.File[strings.LastIndexAny(f.File, `/\`)+1:] // without folders
+		return f.String()
 	case s.Before:
 		return "before the recording"
 	default:
@@ -114,33 +107,15 @@ func placeOf(frames []trace.Frame, s trace.Site) string {
 	}
 }
 
-// String writes the frame as "model.py:53 forward", without folders.
-func (f Frame) String() string {
-	return fmt.Sprintf("%s:%d %s", f.File[strings.LastIndexAny(f.File, `/\`)+1:], f.Line, f.Function)
-}
-
-// anyLayer puts a star for the number of a layer.
-func anyLayer(module string) string {
-	parts := strings.Split(module, ".")
-	for i, p := range parts {
-		if strings.Trim(p, "0123456789") == "" {
-			parts[i] = "*"
-		}
-	}
-	return strings.Join(parts, ".")
-}
-
 // framesOf leaves out how MemoryMark's own worker came to call the model: it
 // is the same for every allocation, and nothing of the reader's.
-func framesOf(frames []trace.Frame) []Frame {
-	out := make([]Frame, 0, len(frames))
+func framesOf(frames []trace.Frame) []trace.Frame {
 	for i, f := range frames {
 		if i > 0 && ofWorker(f) {
-			break
+			return frames[:i]
 		}
-		out = append(out, Frame{f.File, f.Line, f.Name})
 	}
-	return out
+	return frames
 }
 
 // ofWorker reports whether a frame is of the worker that measures, and not of

@@ -87,7 +87,7 @@ func TestStacksLeaveTheWorkerOut(t *testing.T) {
 				if len(o.Frames) > 0 {
 					stacks++
 				}
-				if slices.ContainsFunc(o.Frames, func(f study.Frame) bool { return f.File == "memorymark_worker/lm.py" }) {
+				if slices.ContainsFunc(o.Frames, func(f trace.Frame) bool { return f.File == "memorymark_worker/lm.py" }) {
 					ofModel++
 				}
 			}

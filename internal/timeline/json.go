@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"memorymark/internal/trace"
 )
@@ -114,8 +113,7 @@ func (t *stackTable) add(table *trace.Stacks, id trace.StackID) int {
 		if !ok {
 			at = len(t.Frames)
 			t.frames[f] = at
-			frame := table.Frame(f)
-			t.Frames = append(t.Frames, fmt.Sprintf("%s:%d %s", frame.File, frame.Line, frame.Name))
+			t.Frames = append(t.Frames, table.Frame(f).String())
 		}
 		stack = append(stack, at)
 	}

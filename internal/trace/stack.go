@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
+	"strconv"
 )
 
 // StackID names a stack of a Stacks table; 0 is the stack that was not
@@ -15,10 +16,22 @@ type FrameID int32
 
 // Frame is one line of a stack.
 type Frame struct {
-	File string
-	Name string
-	Line int
-	FX   *FX // set for frames of a compiled graph
+	File string `json:"file"`
+	Line int    `json:"line,omitempty"` // 0 for a module of a prediction, and where it is not known
+	Name string `json:"function"`       // or the path of the module
+	FX   *FX    `json:"-"`              // set for frames of a compiled graph
+}
+
+// String writes the frame as "train.py:12 step".
+func (f Frame) String() string {
+	s := f.File
+	if f.Line > 0 {
+		s += ":" + strconv.Itoa(f.Line)
+	}
+	if f.Name != "" {
+		s += " " + f.Name
+	}
+	return s
 }
 
 // FX is what PyTorch 2.10 and later add to the frames of compiled graphs.

@@ -5,6 +5,7 @@ import { Button } from '../ui/Button';
 import { colorOf, css } from './colors';
 import type { Summary } from './data';
 import { formatAddress, formatBytes, formatCount, formatMicros, formatMoment } from './format';
+import { frameText } from './frame';
 import { type EventRow, type Recording, useEvents } from './queries';
 import type { Under } from './scene';
 import type { Stage } from './stage';
@@ -55,7 +56,7 @@ function Allocation({ recording, shape, label, stage }: { recording: Recording; 
   const events = useEvents(recording, shape.id < 0 ? null : { from: 0, limit: 10, allocation: shape.id });
   const rows = events.isPlaceholderData ? [] : (events.data?.events ?? []);
   const first = rows[0];
-  const frames = shape.frames.length > 0 ? shape.frames : (first?.frames?.map((f) => `${f.file}:${f.line} ${f.function}`) ?? []);
+  const frames = shape.frames.length > 0 ? shape.frames : (first?.frames?.map(frameText) ?? []);
   // What was chosen in the map or the list is known by its number alone until the server has answered.
   const { born, freed } = first ? { born: first.born ?? -1, freed: first.freed ?? -1 } : shape;
   return (

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { Problem } from '../api/problem';
 import { Button } from '../ui/Button';
 import { formatAddress, formatBytes, formatCount, formatMicros } from './format';
+import { frameText, placeText } from './frame';
 import { type EventAction, type EventRow, type Recording, useEvents } from './queries';
 import type { Query } from './query';
 import type { Under } from './scene';
@@ -155,7 +156,7 @@ function Rows({ rows, cursor, faded, onChoose }: RowsProps) {
           <span className="text-right font-mono text-muted">{row.elapsed_us === undefined ? '' : formatMicros(row.elapsed_us)}</span>
           <span className="font-mono text-muted">{row.address === undefined ? '' : formatAddress(row.address)}</span>
           <span className="truncate font-mono text-muted">
-            {row.model_frame ? `${row.model_frame.function} ${row.model_frame.file}:${row.model_frame.line}` : (row.backward_node ?? '')}
+            {row.model_frame ? `${row.model_frame.function} ${placeText(row.model_frame)}` : (row.backward_node ?? '')}
           </span>
         </div>
       ))}
@@ -172,6 +173,6 @@ function keepInSight(list: HTMLElement, row: HTMLElement) {
 /** shapeOf is the allocation of an event, as the plot knows it; null if it belongs to none. */
 function shapeOf(row: EventRow): Under | null {
   if (row.allocation === undefined) return null;
-  const frames = row.frames?.map((f) => `${f.file}:${f.line} ${f.function}`) ?? [];
+  const frames = row.frames?.map(frameText) ?? [];
   return { kind: 'shape', id: row.allocation, size: row.bytes, group: -1, born: row.born ?? -1, freed: row.freed ?? -1, frames };
 }

@@ -1,5 +1,6 @@
 import { Problem } from '../api/problem';
 import { formatBytes, formatCount, formatMoment } from './format';
+import { frameText } from './frame';
 import { type Recording, useTop } from './queries';
 
 /** Top lists what is largest at a moment, by the line that made it. */
@@ -37,7 +38,7 @@ export function Top({ recording, event }: { recording: Recording; event: number 
                 <td className="py-1.5 pr-4 text-right font-mono whitespace-nowrap">{(g.share * 100).toFixed(1)} %</td>
                 <td className="py-1.5 pr-4 text-right font-mono">{formatCount(g.count)}</td>
                 <td className="py-1.5 pr-4 whitespace-nowrap">{g.before_recording ? 'before recording' : (g.category ?? 'unknown')}</td>
-                <td className="py-1.5 font-mono break-all text-muted">{g.model_frame ? placeOf(g.model_frame) : (g.backward_node ?? 'no Python frame')}</td>
+                <td className="py-1.5 font-mono break-all text-muted">{g.model_frame ? frameText(g.model_frame) : (g.backward_node ?? 'no Python frame')}</td>
               </tr>
             ))}
             {rest && (
@@ -53,8 +54,4 @@ export function Top({ recording, event }: { recording: Recording; event: number 
       </div>
     </section>
   );
-}
-
-function placeOf(f: { file: string; line: number; function: string }): string {
-  return `${f.file}:${f.line} ${f.function}`;
 }
