@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
-	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
+	"memorymark/internal/recording"
 	"memorymark/internal/report"
-	"memorymark/internal/trace"
 )
 
 // replayFlags are what a user may change about the recorded run.
@@ -47,19 +47,15 @@ func newSnapshotReplay(e *env) *cobra.Command {
 }
 
 func (f *replayFlags) run(ctx context.Context, e *env, c *cobra.Command, file string) error {
+	whatIf, err := f.whatIf(c)
+	if err != nil {
+		return err
+	}
 	r, err := e.openRecording(ctx, file, f.device)
 	if err != nil {
 		return err
 	}
-	change, changed, err := f.change(c, r.Settings)
-	if err != nil {
-		return err
-	}
-	var with *allocator.Change
-	if changed {
-		with = &change
-	}
-	answer, err := r.Replay(with)
+	answer, err := r.Replay(whatIf)
 	if err != nil {
 		return badInput("snapshot info and top still work on it", "%s: %w", file, err)
 	}
@@ -72,47 +68,43 @@ func (f *replayFlags) run(ctx context.Context, e *env, c *cobra.Command, file st
 	return nil
 }
 
-// change reads the flags; changed is false if the user set none.
-func (f *replayFlags) change(c *cobra.Command, settings trace.Settings) (change allocator.Change, changed bool, err error) {
-	set := func(name string) bool {
-		on := c.Flags().Changed(name)
-		changed = changed || on
-		return on
-	}
-	var size bytesize.Bytes
-	if set("limit") {
-		if size, err = parseLimit(f.limit); err != nil {
-			return change, true, err
+// replayFlag are the flags by what they set.
+var replayFlag = map[string]struct{ name, example string }{
+	recording.LimitSetting:        {"limit", "--limit 24GiB"},
+	recording.MaxSplitSizeSetting: {"max-split-size", "--max-split-size 128MiB"},
+	recording.GCThresholdSetting:  {"gc-threshold", "--gc-threshold 0.8 --limit 24GiB"},
+	recording.RoundupSetting:      {"roundup", "--roundup 8"},
+}
+
+// whatIf reads the flags that were given, and checks them.
+func (f *replayFlags) whatIf(c *cobra.Command) (w recording.WhatIf, err error) {
+	given := c.Flags().Changed
+	for _, size := range []struct {
+		flag, text string
+		into       **bytesize.Bytes
+	}{{"limit", f.limit, &w.Limit}, {"max-split-size", f.maxSplit, &w.MaxSplitSize}} {
+		if !given(size.flag) {
+			continue
 		}
-		change.Limit = int64(size)
-	}
-	if set("expandable-segments") {
-		settings.ExpandableSegments = f.expandable
-	}
-	if set("max-split-size") {
-		// PyTorch refuses less than a large segment (ACfg, max_split_size_mb).
-		if size, err = bytesize.Parse(f.maxSplit); err != nil || size < 20*bytesize.MiB {
-			return change, true, badUsage("PyTorch takes no less than 20MiB", "--max-split-size %q is not a size it takes", f.maxSplit)
+		n, err := bytesize.Parse(size.text)
+		if err != nil {
+			return w, badUsage("write it as --"+size.flag+" 24GiB", "--%s is %q; it must be an amount of memory", size.flag, size.text)
 		}
-		settings.MaxSplitSize = int64(size)
+		*size.into = &n
 	}
-	if set("gc-threshold") {
-		if f.gcThreshold <= 0 || f.gcThreshold >= 1 {
-			return change, true, badUsage("write it as --gc-threshold 0.8", "--gc-threshold %g is not between 0 and 1", f.gcThreshold)
-		}
-		if change.Limit == 0 {
-			return change, true, badUsage("add --limit", "--gc-threshold is a fraction of the limit, and there is none")
-		}
-		settings.GCThreshold = f.gcThreshold
+	if given("expandable-segments") {
+		w.ExpandableSegments = &f.expandable
 	}
-	if set("roundup") {
-		if f.roundup < 2 || f.roundup&(f.roundup-1) != 0 {
-			return change, true, badUsage("write it as --roundup 8", "--roundup %d is not a power of two", f.roundup)
-		}
-		for i := range settings.RoundupDivisions {
-			settings.RoundupDivisions[i] = f.roundup
-		}
+	if given("gc-threshold") {
+		w.GCThreshold = &f.gcThreshold
 	}
-	change.Settings = &settings
-	return change, changed, nil
+	if given("roundup") {
+		w.Roundup = &f.roundup
+	}
+	var wrong *recording.WhatIfError
+	if errors.As(w.Check(), &wrong) {
+		flag := replayFlag[wrong.Setting]
+		return w, badUsage("write it as "+flag.example, "--%s is %s", flag.name, wrong.Why)
+	}
+	return w, nil
 }

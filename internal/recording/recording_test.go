@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/allocator"
+	"memorymark/internal/bytesize"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/snapshot/snapshottest"
 	"memorymark/internal/timeline"
@@ -142,11 +142,12 @@ func TestSegments(t *testing.T) {
 
 func TestReplay(t *testing.T) {
 	r := open(t)
-	recorded, err := r.Replay(nil)
+	recorded, err := r.Replay(WhatIf{})
 	if err != nil || !recorded.MatchesRecording {
 		t.Fatalf("%+v, %v", recorded, err)
 	}
-	small, err := r.Replay(&allocator.Change{Limit: recorded.PeakReserved / 2})
+	half := bytesize.Bytes(recorded.PeakReserved / 2)
+	small, err := r.Replay(WhatIf{Limit: &half})
 	if err != nil || small.Fits || small.Failure == nil {
 		t.Errorf("with half of it: %+v, %v", small, err)
 	}

@@ -8,8 +8,12 @@ import (
 )
 
 // Replay runs the recorded requests on the simulated allocator: as they were,
-// or with a change, nil for none.
-func (r *Recording) Replay(change *allocator.Change) (*Replay, error) {
+// or with a change. What it must not be is a *WhatIfError.
+func (r *Recording) Replay(whatIf WhatIf) (*Replay, error) {
+	change, err := whatIf.change(r.Settings)
+	if err != nil {
+		return nil, err
+	}
 	replay, err := r.replay()
 	if err != nil {
 		return nil, err

@@ -136,6 +136,31 @@ func (d *draft) Resolve(_ huma.Context, prefix *huma.PathBuffer) []error {
 	return nil
 }
 
+// given is a parameter that may be absent. What it may be is for the room that
+// takes it to say.
+type given[T any] struct {
+	Value T // exported for huma, which fills it in
+	set   bool
+}
+
+// Schema implements huma.SchemaProvider.
+func (given[T]) Schema(r huma.Registry) *huma.Schema {
+	return huma.SchemaFromType(r, reflect.TypeFor[T]())
+}
+
+// Receiver implements huma.ParamWrapper.
+func (g *given[T]) Receiver() reflect.Value { return reflect.ValueOf(&g.Value).Elem() }
+
+// OnParamSet implements huma.ParamReactor.
+func (g *given[T]) OnParamSet(set bool, _ any) { g.set = set }
+
+func (g *given[T]) pointer() *T {
+	if !g.set {
+		return nil
+	}
+	return &g.Value
+}
+
 // tags of operations, which order the API's page.
 var (
 	tagPredictions = []string{"Predictions"}

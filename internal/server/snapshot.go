@@ -2,18 +2,17 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/recording"
 	"memorymark/internal/snapshotstore"
 	"memorymark/internal/timeline"
-	"memorymark/internal/trace"
 )
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
@@ -196,13 +195,13 @@ func (s *Server) getTop(ctx context.Context, in *topInput) (*kept[*recording.Top
 }
 
 type replayInput struct {
-	ID          string  `path:"id" pattern:"^[0-9a-f]{64}$"`
-	Device      int     `query:"device" default:"-1"`
-	Limit       int64   `query:"limit_bytes" minimum:"0" doc:"the most the allocator may reserve"`
-	Expandable  string  `query:"expandable_segments" enum:"true,false" doc:"as recorded if absent"`
-	MaxSplit    int64   `query:"max_split_size_bytes" minimum:"0" doc:"max_split_size_mb, in bytes; at least 20 MiB"`
-	GCThreshold float64 `query:"gc_threshold" minimum:"0" maximum:"1" doc:"garbage_collection_threshold, a share of limit_bytes"`
-	Roundup     int64   `query:"roundup" minimum:"0" maximum:"64" doc:"roundup_power2_divisions, a power of two"`
+	ID          string                `path:"id" pattern:"^[0-9a-f]{64}$"`
+	Device      int                   `query:"device" default:"-1"`
+	Limit       given[bytesize.Bytes] `query:"limit_bytes" doc:"the most the allocator may reserve, at least 2 MiB"`
+	Expandable  string                `query:"expandable_segments" enum:"true,false" doc:"as recorded if absent"`
+	MaxSplit    given[bytesize.Bytes] `query:"max_split_size_bytes" doc:"max_split_size_mb, in bytes; at least 20 MiB"`
+	GCThreshold given[float64]        `query:"gc_threshold" doc:"garbage_collection_threshold, a share of limit_bytes between 0 and 1"`
+	Roundup     given[int64]          `query:"roundup" doc:"roundup_power2_divisions, a power of two"`
 }
 
 func (s *Server) getReplay(ctx context.Context, in *replayInput) (*kept[*recording.Replay], error) {
@@ -211,40 +210,24 @@ func (s *Server) getReplay(ctx context.Context, in *replayInput) (*kept[*recordi
 		if err != nil {
 			return nil, err
 		}
-		change, err := in.change(r.Settings)
-		if err != nil {
-			return nil, err
+		whatIf := recording.WhatIf{
+			Limit: in.Limit.pointer(), MaxSplitSize: in.MaxSplit.pointer(), GCThreshold: in.GCThreshold.pointer(), Roundup: in.Roundup.pointer(),
 		}
-		return r.Replay(change)
+		if in.Expandable != "" {
+			expandable := in.Expandable == "true"
+			whatIf.ExpandableSegments = &expandable
+		}
+		answer, err := r.Replay(whatIf)
+		var wrong *recording.WhatIfError
+		if errors.As(err, &wrong) {
+			return nil, bad("query."+replayKeys[wrong.Setting], "it is %s", wrong.Why)
+		}
+		return answer, err
 	})
 }
 
-// change is what is asked for, nil if nothing is.
-func (in *replayInput) change(settings trace.Settings) (*allocator.Change, error) {
-	switch {
-	case in.MaxSplit > 0 && in.MaxSplit < int64(20*bytesize.MiB):
-		return nil, bad("query.max_split_size_bytes", "PyTorch takes no less than 20 MiB")
-	case in.GCThreshold > 0 && in.Limit == 0:
-		return nil, bad("query.gc_threshold", "it is a share of limit_bytes, and there is none")
-	case in.Roundup > 0 && (in.Roundup == 1 || in.Roundup&(in.Roundup-1) != 0):
-		return nil, bad("query.roundup", "%d is not a power of two", in.Roundup)
-	}
-	if in.Limit == 0 && in.Expandable == "" && in.MaxSplit == 0 && in.GCThreshold == 0 && in.Roundup == 0 {
-		return nil, nil //nolint:nilnil // nothing is to be changed
-	}
-	if in.Expandable != "" {
-		settings.ExpandableSegments = in.Expandable == "true"
-	}
-	if in.MaxSplit > 0 {
-		settings.MaxSplitSize = in.MaxSplit
-	}
-	if in.GCThreshold > 0 {
-		settings.GCThreshold = in.GCThreshold
-	}
-	if in.Roundup > 0 {
-		for i := range settings.RoundupDivisions {
-			settings.RoundupDivisions[i] = in.Roundup
-		}
-	}
-	return &allocator.Change{Settings: &settings, Limit: in.Limit}, nil
+// replayKeys are the parameters of a replay by what they set.
+var replayKeys = map[string]string{
+	recording.LimitSetting: "limit_bytes", recording.MaxSplitSizeSetting: "max_split_size_bytes",
+	recording.GCThresholdSetting: "gc_threshold", recording.RoundupSetting: "roundup",
 }

@@ -91,6 +91,27 @@ func TestSnapshots(t *testing.T) {
 	into[huma.ErrorModel](t, c.get(at), http.StatusNotFound)
 }
 
+// A replay takes what the command line takes, and nothing else.
+func TestReplayRules(t *testing.T) {
+	c := start(t)
+	at := "/v1/snapshots/" + into[Snapshot](t, c.post("/v1/snapshots", string(recorded(t))), http.StatusCreated).ID + "/replay?"
+	good := into[recording.Replay](t, c.get(at+"limit_bytes=8589934592&gc_threshold=0.8&max_split_size_bytes=20971520&roundup=8"), http.StatusOK)
+	if want := "garbage_collection_threshold:0.8"; good.Limit != 8<<30 || !strings.Contains(good.Settings, want) {
+		t.Errorf("%+v", good)
+	}
+	for query, place := range map[string]string{
+		"limit_bytes=8589934592&gc_threshold=1": "query.gc_threshold", "limit_bytes=8589934592&gc_threshold=0": "query.gc_threshold",
+		"gc_threshold=0.8": "query.gc_threshold", "roundup=6": "query.roundup", "roundup=0": "query.roundup",
+		"limit_bytes=24": "query.limit_bytes", "limit_bytes=much": "query.limit_bytes", "max_split_size_bytes=1048576": "query.max_split_size_bytes",
+		"expandable_segments=maybe": "query.expandable_segments",
+	} {
+		got := into[huma.ErrorModel](t, c.get(at+query), http.StatusUnprocessableEntity)
+		if len(got.Errors) != 1 || got.Errors[0].Location != place {
+			t.Errorf("%s: %+v", query, got)
+		}
+	}
+}
+
 // A window is the same part of the same picture, and packed on the way.
 func TestTimelineWindow(t *testing.T) {
 	c := start(t)
