@@ -1,7 +1,6 @@
 package server
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +30,7 @@ type compute struct {
 	most int // that may wait
 
 	mu      sync.Mutex
-	answers map[string]*list.Element // of *answer
-	recent  *list.List               // the latest used first
+	answers *recent[*answer]
 	waiting int
 	studies int // being computed piece by piece
 }
@@ -48,7 +46,7 @@ type answer struct {
 func newCompute(m *metrics) *compute {
 	return &compute{
 		metrics: m, most: mostWaiting, cores: make(chan struct{}, runtime.GOMAXPROCS(0)),
-		answers: make(map[string]*list.Element), recent: list.New(),
+		answers: newRecent[*answer](mostRemembered),
 	}
 }
 
@@ -71,10 +69,9 @@ func (c *compute) answer(ctx context.Context, key string, do func() (any, error)
 func (c *compute) find(key string, do func() (any, error)) (*answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := c.answers[key]; ok {
-		c.recent.MoveToFront(e)
+	if a, ok := c.answers.get(key); ok {
 		c.metrics.answers.WithLabelValues("remembered").Inc()
-		return e.Value.(*answer), nil
+		return a, nil
 	}
 	if c.waiting >= c.most {
 		c.metrics.answers.WithLabelValues("refused").Inc()
@@ -83,10 +80,7 @@ func (c *compute) find(key string, do func() (any, error)) (*answer, error) {
 	c.metrics.answers.WithLabelValues("computed").Inc()
 	c.waiting++
 	a := &answer{key: key, done: make(chan struct{})}
-	c.answers[key] = c.recent.PushFront(a)
-	if c.recent.Len() > mostRemembered {
-		c.remove(c.recent.Back())
-	}
+	c.answers.put(key, a, 1)
 	go c.run(a, do)
 	return a, nil
 }
@@ -99,8 +93,8 @@ func (c *compute) run(a *answer, do func() (any, error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting--
-	if e, ok := c.answers[a.key]; ok && e.Value == a && a.err != nil {
-		c.remove(e) // errors are cheap to find again, and may pass
+	if a.err != nil {
+		c.answers.removeValue(a.key, a) // errors are cheap to find again, and may pass
 	}
 }
 
@@ -147,18 +141,11 @@ func recovering(do func() (any, error)) (value any, err error) {
 	return do()
 }
 
-func (c *compute) remove(e *list.Element) {
-	c.recent.Remove(e)
-	delete(c.answers, e.Value.(*answer).key)
-}
-
 // forget drops what is remembered under a key.
 func (c *compute) forget(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := c.answers[key]; ok {
-		c.remove(e)
-	}
+	c.answers.remove(key)
 }
 
 // remembered is compute.answer for a type.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +19,8 @@ type library struct {
 	budget  int64 // bytes of memory, about
 	reading chan struct{}
 
-	mu     sync.Mutex
-	books  map[string]*list.Element // of *book
-	recent *list.List               // the latest used first
-	held   int64
+	mu    sync.Mutex
+	books *recent[*book]
 }
 
 // book is a snapshot that is in memory or being read.
@@ -34,14 +31,10 @@ type book struct {
 	file    *snapshot.Snapshot
 	devices map[int]*recording.Recording
 	cost    int64
-	read    bool // guarded by the library's lock, unlike the rest
 }
 
 func newLibrary(store *snapshotstore.Store, budget int64) *library {
-	return &library{
-		store: store, budget: budget, reading: make(chan struct{}, 1),
-		books: make(map[string]*list.Element), recent: list.New(),
-	}
+	return &library{store: store, budget: budget, reading: make(chan struct{}, 1), books: newRecent[*book](budget)}
 }
 
 // badSnapshot is a file that is no snapshot.
@@ -83,12 +76,11 @@ func (l *library) device(ctx context.Context, id string, device int) (*recording
 func (l *library) find(id string) *book {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e, ok := l.books[id]; ok {
-		l.recent.MoveToFront(e)
-		return e.Value.(*book)
+	if b, ok := l.books.get(id); ok {
+		return b
 	}
 	b := &book{id: id, done: make(chan struct{})}
-	l.books[id] = l.recent.PushFront(b)
+	l.books.put(id, b, 0)
 	go l.read(b)
 	return b
 }
@@ -100,35 +92,18 @@ func (l *library) read(b *book) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	close(b.done)
-	b.read = true
-	if e, ok := l.books[b.id]; b.err != nil && ok && e.Value == b {
-		l.drop(e)
-		return
+	if b.err != nil {
+		l.books.removeValue(b.id, b)
+	} else if now, ok := l.books.get(b.id); ok && now == b { // it was not forgotten meanwhile
+		l.books.put(b.id, b, b.cost)
 	}
-	l.held += b.cost
-	for e := l.recent.Back(); l.held > l.budget && e != nil && e.Value != b; {
-		before := e.Prev()
-		if other := e.Value.(*book); other.read {
-			l.drop(e)
-		}
-		e = before
-	}
-}
-
-func (l *library) drop(e *list.Element) {
-	b := e.Value.(*book)
-	l.recent.Remove(e)
-	delete(l.books, b.id)
-	l.held -= b.cost
 }
 
 // forget drops a snapshot that was deleted.
 func (l *library) forget(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e, ok := l.books[id]; ok && e.Value.(*book).read {
-		l.drop(e)
-	}
+	l.books.remove(id)
 }
 
 // bytesPerEvent is about what an event takes with all that is computed of it.
@@ -148,7 +123,7 @@ func (b *book) load(store *snapshotstore.Store, memory int64) (err error) {
 	if err := errors.Join(err, r.Close()); err != nil {
 		return &badSnapshot{err}
 	}
-	b.devices = make(map[int]*recording.Recording)
+	b.devices, b.cost = make(map[int]*recording.Recording), 1
 	for _, t := range recording.Devices(s) {
 		b.devices[t.Device] = recording.New(t)
 		b.cost += int64(len(t.Events)) * bytesPerEvent

@@ -261,8 +261,8 @@ func TestLibraryUnderPressure(t *testing.T) {
 	l := c.s.library
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held > 2<<20 {
-		t.Errorf("%d bytes are held", l.held)
+	if l.books.held > 2<<20 {
+		t.Errorf("%d bytes are held", l.books.held)
 	}
 }
 
