@@ -32,18 +32,9 @@ func withBefore(level []int64) []int64 {
 	return append(append(make([]int64, 0, len(level)+1), level[0]), level...)
 }
 
-// Active returns the bytes that the program had asked for and that were not
-// yet free again after each event. As in PyTorch's viewer, memory that was
-// given back but waits for another stream counts.
-func Active(t *trace.Trace) ([]int64, error) {
-	active, err := activeOf(t, t.Lifetimes())
-	if err != nil {
-		return nil, err
-	}
-	return active[1:], nil
-}
-
-// activeOf returns the active bytes before the first event and after each.
+// activeOf returns the bytes that the program had asked for and that were not
+// yet free again, before the first event and after each. As in PyTorch's
+// viewer, memory that was given back but waits for another stream counts.
 func activeOf(t *trace.Trace, lifetimes []trace.Lifetime) ([]int64, error) {
 	active := make([]int64, len(t.Events)+1) // changes first
 	for i := range lifetimes {
