@@ -23,11 +23,20 @@ type Card struct {
 	Memory  Amount `json:"memory"`  // total_memory, as PyTorch reports it
 	Context Amount `json:"context"` // of that, what CUDA and its libraries take outside the allocator
 
-	ComputeCapability Capability `json:"compute_capability"`
-	SMs               int        `json:"multiprocessors"`
-	ThreadsPerSM      int        `json:"threads_per_multiprocessor"`
-	BandwidthGBPerS   float64    `json:"bandwidth_gb_per_s"` // of the memory, in 10⁹ bytes
-	DenseTFLOPS       Rates      `json:"dense_tflops"`
+	// What CUDA tells programs of the device, and CUB and cuDNN choose by.
+	ComputeCapability Capability     `json:"compute_capability"`
+	SMs               int            `json:"multiprocessors"`
+	ThreadsPerSM      int            `json:"threads_per_multiprocessor"`
+	L2                bytesize.Bytes `json:"l2_bytes"`            // of the second-level cache
+	ClockMHz          int            `json:"clock_mhz"`           // of the multiprocessors, at most
+	MemoryClockMHz    int            `json:"memory_clock_mhz"`    // half of what a data sheet calls its data rate
+	BusBits           int            `json:"bus_bits"`            // width of the path to the memory
+	ECC               bool           `json:"ecc"`                 // whether the memory corrects errors, as the card is delivered
+	DeviceSource      string         `json:"device_source"`       // of the five above
+	Estimated         []string       `json:"estimated,omitempty"` // keys among them that were not seen on such a card
+
+	BandwidthGBPerS float64 `json:"bandwidth_gb_per_s"` // of the memory, in 10⁹ bytes
+	DenseTFLOPS     Rates   `json:"dense_tflops"`
 
 	Price  *Price `json:"price,omitempty"` // nil if none was found
 	Source string `json:"source"`          // of bandwidth and rates

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,10 @@ func TestCatalogIsWhole(t *testing.T) {
 		if c.SMs <= 0 || c.BandwidthGBPerS <= 0 || c.DenseTFLOPS.FP32 <= 0 || c.Usable() <= 8*bytesize.GiB {
 			t.Errorf("%s: figures are missing: %+v", c.ID, *c)
 		}
-		if want := threadsPerSM[c.ComputeCapability]; c.ThreadsPerSM != want {
+		if c.L2 <= 0 || c.DeviceSource == "" {
+			t.Errorf("%s: figures of the device are missing: %+v", c.ID, *c)
+		}
+		if want := c.Limits().Threads; c.ThreadsPerSM != want {
 			t.Errorf("%s: %d threads a multiprocessor, capability %v has %d", c.ID, c.ThreadsPerSM, c.ComputeCapability, want)
 		}
 		if hasBF16 := c.DenseTFLOPS.BF16 > 0; hasBF16 != (c.ComputeCapability.Major >= 8) {
@@ -40,9 +44,42 @@ func TestCatalogIsWhole(t *testing.T) {
 	}
 }
 
-// threadsPerSM is the table of the CUDA C++ Programming Guide.
-var threadsPerSM = map[Capability]int{
-	{7, 0}: 2048, {7, 5}: 1024, {8, 0}: 2048, {8, 6}: 1536, {8, 9}: 1536, {9, 0}: 2048, {10, 0}: 2048, {12, 0}: 1536,
+// Data sheets and what CUDA reports come from different places, and agree: the
+// memory moves data twice a clock on each line of its bus, and a core adds and
+// multiplies once a clock.
+func TestClocksAgreeWithDataSheets(t *testing.T) {
+	for _, c := range All() {
+		bandwidth := 2 * float64(c.MemoryClockMHz) * float64(c.BusBits) / 8 / 1e3
+		if off := bandwidth/c.BandwidthGBPerS - 1; math.Abs(off) > 0.05 {
+			t.Errorf("%s: %d MHz on %d bits are %.0f GB/s, the data sheet says %.0f", c.ID, c.MemoryClockMHz, c.BusBits, bandwidth, c.BandwidthGBPerS)
+		}
+		cores := float64(c.SMs * coresPerSM(c.ComputeCapability))
+		rate := 2 * cores * float64(c.ClockMHz) / 1e6
+		// The widest is an A10G, whose data sheet counts at another clock.
+		if off := rate/c.DenseTFLOPS.FP32 - 1; math.Abs(off) > 0.12 {
+			t.Errorf("%s: %.0f cores at %d MHz are %.1f TFLOPS, the data sheet says %.1f", c.ID, cores, c.ClockMHz, rate, c.DenseTFLOPS.FP32)
+		}
+	}
+}
+
+// coresPerSM is _ConvertSMVer2Cores of NVIDIA's cuda-samples.
+func coresPerSM(c Capability) int {
+	if c.Major == 7 || c == (Capability{8, 0}) {
+		return 64
+	}
+	return 128
+}
+
+// An estimate that names a key nobody has would hide another.
+func TestEstimatedAreKeys(t *testing.T) {
+	keys := []string{"l2_bytes", "clock_mhz", "memory_clock_mhz", "bus_bits", "ecc"}
+	for _, c := range All() {
+		for _, key := range c.Estimated {
+			if !slices.Contains(keys, key) {
+				t.Errorf("%s: %q is estimated, but not a key of the device", c.ID, key)
+			}
+		}
+	}
 }
 
 func TestFind(t *testing.T) {
