@@ -46,7 +46,7 @@ type Answer struct {
 	PricePerHour *float64        `json:"price_per_hour,omitempty"`
 	PriceSource  string          `json:"price_source,omitempty"`
 
-	MemoryLine   *predict.Line `json:"memory_line,omitempty"`
+	Growth
 	Accumulation *Accumulation `json:"accumulation,omitempty"`
 	Results      []Result      `json:"results"`
 	Changes      []Change      `json:"changes,omitempty"`
@@ -58,6 +58,7 @@ type Answer struct {
 	// Snapshot is the id of a recording of the optimal batch, where one was
 	// uploaded.
 	Snapshot string `json:"snapshot_id,omitempty"`
+	Notes    []Note `json:"notes,omitempty"`
 	// Accuracy is how far off such predictions were, absent if that is not known.
 	Accuracy   *predict.Accuracy `json:"accuracy,omitempty"`
 	Provenance Provenance        `json:"provenance"`
@@ -145,6 +146,7 @@ func Predict(r Request) (*Answer, error) {
 	if err := p.complete(a, largest); err != nil {
 		return nil, err
 	}
+	a.explain(largest+p.unit(), predict.Caveats(p.w, p.Card))
 	return a, nil
 }
 

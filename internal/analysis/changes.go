@@ -110,6 +110,11 @@ const mostTogether = 4
 // leastSets are the smallest sets of changes with which a batch trains: every
 // single one that does, else every pair, and so on. It is empty if no set does.
 func (p *planner) leastSets(batch int64) []Change {
+	if all := p.changed(p.strongest()); all != nil {
+		if s, err := predict.NewRunner(all, p.Card).Simulate(batch); err == nil && !s.Fits() {
+			return nil // and an error says that they do not all go together
+		}
+	}
 	var out []Change
 	for size := 1; size <= mostTogether && len(out) == 0; size++ {
 		for moved := range combinations(levers, size) {
@@ -121,6 +126,22 @@ func (p *planner) leastSets(batch int64) []Change {
 				out = append(out, *c)
 			}
 		}
+	}
+	return out
+}
+
+// strongest are all levers that can be moved, of each key the last: the one
+// that saves the most.
+func (p *planner) strongest() []lever {
+	var out []lever
+	for _, l := range levers {
+		if p.changed([]lever{l}) == nil {
+			continue
+		}
+		if last := len(out) - 1; last >= 0 && out[last].key == l.key {
+			out = out[:last]
+		}
+		out = append(out, l)
 	}
 	return out
 }
@@ -166,7 +187,7 @@ func (e *TooSmallError) Error() string {
 // Remedy says in a sentence which changes make it fit.
 func Remedy(helps []Change) string {
 	if len(helps) == 0 {
-		return fmt.Sprintf("No %d changes together make it fit", mostTogether)
+		return "No change of precision, optimizer, checkpointing or allocator makes it fit, nor do all together"
 	}
 	texts := make([]string, len(helps))
 	for i, c := range helps {

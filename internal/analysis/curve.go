@@ -2,19 +2,17 @@ package analysis
 
 import (
 	"slices"
-
-	"memorymark/internal/predict"
 )
 
 // Curve is memory and throughput against the batch, up to a little beyond
 // where memory runs out.
 type Curve struct {
-	GPUTotal    int64         `json:"gpu_total_bytes"`
-	Limit       int64         `json:"limit_bytes"` // the most that PyTorch may reserve
-	Largest     int64         `json:"optimal_batch_size"`
-	Recommended int64         `json:"recommended_batch_size"`
-	MemoryLine  *predict.Line `json:"memory_line,omitempty"`
-	Points      []Result      `json:"points"` // by batch
+	GPUTotal    int64 `json:"gpu_total_bytes"`
+	Limit       int64 `json:"limit_bytes"` // the most that PyTorch may reserve
+	Largest     int64 `json:"optimal_batch_size"`
+	Recommended int64 `json:"recommended_batch_size"`
+	Growth
+	Points []Result `json:"points"` // by batch
 }
 
 // beyond is how far the curve goes past the largest batch, so that one sees
@@ -38,7 +36,7 @@ func PredictCurve(r Request, points int) (*Curve, error) {
 	if c.Recommended, _, err = p.recommend(c.Largest); err != nil {
 		return nil, err
 	}
-	if c.MemoryLine, err = p.run.MemoryLine(max(c.Largest/2, 1)); err != nil {
+	if c.Growth, err = p.growth(c.Largest); err != nil {
 		return nil, err
 	}
 	for _, batch := range curveBatches(c.Largest, points, p.w.Batch, c.Recommended) {

@@ -51,6 +51,7 @@ func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
 		a.Accumulation = accumulate(b.GlobalBatch, largest, func(micro, _ int64) bool { return results[micro].Success || results[micro].Batch == 0 })
 	}
 	b.addPredictions(a)
+	a.explain(largest+max(b.MultipleOf, 1), nil)
 	return a
 }
 
@@ -107,7 +108,7 @@ func (b *bench) line(largest int64) *predict.Line {
 		return nil
 	}
 	slope := (b.peaks[largest].Allocated - b.peaks[half].Allocated) / (largest - half)
-	return &predict.Line{Fixed: bytesize.Bytes(b.peaks[largest].Allocated - slope*largest), PerSample: bytesize.Bytes(slope)}
+	return &predict.Line{Fixed: bytesize.Bytes(b.peaks[largest].Allocated - slope*largest), PerSample: bytesize.Bytes(slope), From: half}
 }
 
 func abs(n int64) int64 { return max(n, -n) }

@@ -125,7 +125,7 @@ func (p *planner) fits(batch int64) (bool, error) {
 // complete adds what was asked for besides.
 func (p *planner) complete(a *Answer, largest int64) error {
 	var err error
-	if a.MemoryLine, err = p.run.MemoryLine(max(largest/2, 1)); err != nil {
+	if a.Growth, err = p.growth(largest); err != nil {
 		return err
 	}
 	if p.GlobalBatch > 0 {

@@ -160,6 +160,12 @@ func (p *Process) cause(l *life) trace.Category {
 	}
 }
 
+// phaseAt is the part of a step that an event is in, by its mark; "" outside.
+func (p *Process) phaseAt(event int) string {
+	at, _ := p.spanOf(event)
+	return marks[at]
+}
+
 // spanOf returns the phase of an event and the event at which the span ends.
 func (p *Process) spanOf(event int) (phase, int) {
 	end := len(p.Trace().Events) + 1

@@ -24,6 +24,7 @@ type Prediction struct {
 	Parameters     int64          `json:"parameters"` // elements
 	ModelAllocated bytesize.Bytes `json:"model_allocated"`
 	Breakdown      Breakdown      `json:"breakdown"`
+	PeakPhase      string         `json:"peak_phase,omitempty" doc:"the part of the step that takes the most: forward, backward or optimizer"`
 	// Modules are the same bytes by module of the model, the largest first;
 	// what belongs to none (the batch, workspaces) is not among them.
 	Modules    []ModuleBytes `json:"modules"`
@@ -36,6 +37,7 @@ type Prediction struct {
 	GPU      string             `json:"gpu"` // its id
 	GPUTotal bytesize.Bytes     `json:"gpu_total"`
 	Limit    bytesize.Bytes     `json:"limit"` // the most the allocator may reserve
+	Caveats  []string           `json:"caveats,omitempty" doc:"what the card cannot do as asked"`
 	// Accuracy is how far off such predictions were, nil if that is not known.
 	Accuracy *Accuracy `json:"accuracy,omitempty"`
 
@@ -60,11 +62,36 @@ type Step struct {
 
 // OutOfMemory is a request that could not be met.
 type OutOfMemory struct {
-	Step      int            `json:"step"` // 1 is the first; 0 is before the steps
+	Step      int            `json:"step"`            // 1 is the first; 0 is before the steps
+	Phase     string         `json:"phase,omitempty"` // forward, backward or optimizer
 	Requested bytesize.Bytes `json:"requested"`
 	Allocated bytesize.Bytes `json:"allocated"` // at the time
 	Reserved  bytesize.Bytes `json:"reserved"`  // at the time
 	Limit     bytesize.Bytes `json:"limit"`
+}
+
+// Reason says in a sentence why it failed.
+func (o *OutOfMemory) Reason() string {
+	when := "before the first step"
+	switch {
+	case o.Step > 0 && o.Phase != "":
+		when = fmt.Sprintf("in the %s of step %d", PhaseName(o.Phase), o.Step)
+	case o.Step > 0:
+		when = fmt.Sprintf("in step %d", o.Step)
+	}
+	free := o.Limit - o.Allocated
+	if free < o.Requested {
+		return fmt.Sprintf("%s it asks for %v, and of %v only %v is free", when, o.Requested, o.Limit, free)
+	}
+	return fmt.Sprintf("%s it asks for %v; %v of %v is free, but in pieces that are too small", when, o.Requested, free, o.Limit)
+}
+
+// PhaseName is a part of a step in the words of a sentence.
+func PhaseName(mark string) string {
+	if mark == trace.OptimizerMark {
+		return "optimizer step"
+	}
+	return mark + " pass"
 }
 
 // The versions whose memory is predicted.
@@ -129,14 +156,16 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 	}
 	seconds := s.StepSeconds()
 	out := &Prediction{
-		ID: w.ID, Fits: s.Fits(), OutOfMemory: s.outOfMemory(), Parameters: s.Process.t.ParameterCount(),
+		ID: w.ID, Fits: s.Fits(), OutOfMemory: s.OutOfMemory(), Parameters: s.Process.t.ParameterCount(),
 		MemoryLine: line, StepSeconds: seconds, SamplesPerSecond: float64(w.Batch) / seconds,
 		Workload: &w, GPU: s.Card.ID, GPUTotal: s.Card.Memory.Bytes, Limit: s.Limit, Card: s.Card,
+		Caveats: Caveats(&w, s.Card),
 	}
 	course := s.unlimited()
 	out.ModelAllocated = bytesize.Bytes(course.Stages[0].EndAllocated)
 	out.Steps = newSteps(course)
 	out.Breakdown = s.breakdown(course)
+	out.PeakPhase = s.Process.phaseAt(course.PeakEvent)
 	out.Modules = s.Process.modulesAt(course.PeakEvent)
 	if a, ok := StatedAccuracy(w.Config.Architecture); ok {
 		out.Accuracy = &a
@@ -144,14 +173,14 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 	return out, nil
 }
 
-// outOfMemory is the request that failed, nil if none did.
-func (s *Simulation) outOfMemory() *OutOfMemory {
+// OutOfMemory is the request that failed, nil if none did.
+func (s *Simulation) OutOfMemory() *OutOfMemory {
 	failed := s.Course.Failed
 	if failed == nil {
 		return nil
 	}
 	return &OutOfMemory{
-		Step: max(len(s.Course.Stages)-stepStage, 0), Requested: bytesize.Bytes(failed.Requested),
+		Step: max(len(s.Course.Stages)-stepStage, 0), Phase: s.Process.phaseAt(s.Course.Events), Requested: bytesize.Bytes(failed.Requested),
 		Allocated: bytesize.Bytes(failed.Allocated), Reserved: bytesize.Bytes(failed.Reserved), Limit: s.Limit,
 	}
 }
@@ -174,6 +203,10 @@ func (s *Simulation) breakdown(course *allocator.Course) Breakdown {
 	b.Total = bytesize.Bytes(reserved) + b.Context
 	return b
 }
+
+// PeakPhase is the part of the step that takes the most, whether it fits or not:
+// forward, backward or optimizer.
+func (s *Simulation) PeakPhase() string { return s.Process.phaseAt(s.unlimited().PeakEvent) }
 
 // Peak is the most of each kind over all steps, whether they fit or not.
 func (s *Simulation) Peak() Step {
@@ -244,49 +277,4 @@ func deviceOf(c *gpu.Card) torch.Device {
 		SMs: c.SMs, ThreadsPerSM: c.ThreadsPerSM,
 		Major: c.ComputeCapability.Major, Minor: c.ComputeCapability.Minor,
 	}
-}
-
-// Line is allocated memory against batch size: fixed + per sample × batch,
-// through the peaks of forward and backward at the workload's batch and at
-// twice that. The optimizer's peak knows no batch, and is above the line for
-// small ones.
-type Line struct {
-	Fixed     bytesize.Bytes `json:"fixed"`
-	PerSample bytesize.Bytes `json:"per_sample"`
-}
-
-// MemoryLine returns how the peak of forward and backward grows with the batch
-// from the given one to twice that, once the process has settled; nil if no
-// memory would be enough, and where it does not grow: small batches of large
-// models peak in the gradients of parameters.
-func (r *Runner) MemoryLine(batch int64) (*Line, error) {
-	var peaks [2]int64
-	for i, at := range []int64{batch, 2 * batch} {
-		p, err := r.process(at)
-		if err != nil {
-			return nil, err
-		}
-		s := Simulation{Process: p, Card: r.card}
-		c := allocator.Play(p.Trace(), s.options(noLimit), []int{p.Steps[steps-2], p.lastUpdate()})
-		if len(c.Stages) < 2 || !c.Fits() {
-			return nil, nil //nolint:nilnil // no line, and nothing wrong
-		}
-		peaks[i] = c.Stages[1].PeakAllocated
-	}
-	slope := (peaks[1] - peaks[0]) / batch
-	if slope <= 0 {
-		return nil, nil //nolint:nilnil // no line, and nothing wrong
-	}
-	return &Line{Fixed: bytesize.Bytes(peaks[0] - slope*batch), PerSample: bytesize.Bytes(slope)}, nil
-}
-
-// lastUpdate is the event at which the optimizer's last step begins, or the
-// end of a process without one.
-func (p *Process) lastUpdate() int {
-	for i := len(p.spans) - 1; i >= 0 && p.spans[i].phase >= updating; i-- {
-		if p.spans[i].phase == updating {
-			return p.spans[i].from
-		}
-	}
-	return len(p.Trace().Events)
 }

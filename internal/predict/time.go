@@ -3,6 +3,7 @@ package predict
 import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/torch"
+	"memorymark/internal/workload"
 )
 
 // This file estimates how long a step takes: as long as Python takes to launch
@@ -29,12 +30,17 @@ const (
 )
 
 // StepSeconds estimates how long a step takes once the process has settled.
-func (s *Simulation) StepSeconds() float64 { return stepSeconds(s.Process.StepWork, s.Card) }
+func (s *Simulation) StepSeconds() float64 {
+	return stepSeconds(s.Process.StepWork, s.Card, s.Process.w.Precision)
+}
 
-func stepSeconds(w torch.Work, card *gpu.Card) float64 {
+func stepSeconds(w torch.Work, card *gpu.Card, in workload.Precision) float64 {
 	kernels := float64(w.Kernels)
 	rates := card.DenseTFLOPS
 	tf32, half := rates.TF32, max(rates.BF16, rates.FP16)
+	if usesBF16(in) && !card.HasBF16() {
+		half = 0
+	}
 	if tf32 == 0 {
 		tf32 = rates.FP32 * fp32Efficiency / tf32Efficiency // the ordinary cores do it
 	}
@@ -54,13 +60,14 @@ func operations(n, tflops float64) float64 { return n / (tflops * 1e12) }
 // a line in the batch, so two of them say all.
 type Speed struct {
 	card        *gpu.Card
+	precision   workload.Precision
 	low, high   torch.Work
 	small, wide int64
 }
 
 // Speed looks at batches up to the given one.
 func (r *Runner) Speed(largest int64) (*Speed, error) {
-	s := &Speed{card: r.card, small: 8, wide: max(largest, 9)}
+	s := &Speed{card: r.card, precision: r.w.Precision, small: 8, wide: max(largest, 9)}
 	for batch, work := range map[int64]*torch.Work{s.small: &s.low, s.wide: &s.high} {
 		p, err := r.process(batch)
 		if err != nil {
@@ -74,5 +81,5 @@ func (r *Runner) Speed(largest int64) (*Speed, error) {
 // SamplesPerSecond estimates the throughput at a batch.
 func (s *Speed) SamplesPerSecond(batch int64) float64 {
 	share := float64(batch-s.small) / float64(s.wide-s.small)
-	return float64(batch) / stepSeconds(s.low.Towards(s.high, share), s.card)
+	return float64(batch) / stepSeconds(s.low.Towards(s.high, share), s.card, s.precision)
 }

@@ -20,10 +20,7 @@ func (a Analysis) Write(w io.Writer, width int) error {
 	fmt.Fprintln(w)
 	a.writeResults(w, width)
 	a.writeSpeed(w)
-	a.writePatches(w)
-	if l := a.MemoryLine; l != nil {
-		fmt.Fprintf(w, "%s  %v whatever the batch, and %v for each sample\n", heading("Memory"), l.Fixed, l.PerSample)
-	}
+	a.writeNotes(w)
 	if g := a.Accumulation; g != nil {
 		fmt.Fprintf(w, "%s  %d samples for each update: batch %d, accumulated %s\n", heading("Accumulation"),
 			g.GlobalBatch, g.MicroBatch, plural(int(g.Steps), "time"))
@@ -176,9 +173,6 @@ func (a Analysis) writeSpeed(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s  batch %d is %.2f × as fast as batch %d (%s)\n", heading("Speed"), a.OptimalBatch, a.Speedup, a.CurrentBatch, how)
 	}
-	if a.Recommended > 0 {
-		fmt.Fprintf(w, "%s  %s\n", heading("Recommended"), a.recommendation())
-	}
 	if a.Savings != nil && *a.Savings > 0 {
 		from := ""
 		if a.PriceSource != "" {
@@ -189,54 +183,11 @@ func (a Analysis) writeSpeed(w io.Writer) {
 	}
 }
 
-// recommendation says why the recommended batch is recommended.
-func (a Analysis) recommendation() string {
-	at, best := a.result(a.Recommended), a.result(a.OptimalBatch)
-	share := at.SamplesPerSecond / best.SamplesPerSecond
-	switch left := bytesize.Bytes(a.Limit - at.Reserved); {
-	case a.Tight:
-		return fmt.Sprintf("batch %d fits, with %v left; no batch fits with memory to spare", a.Recommended, left)
-	case a.Recommended == a.OptimalBatch:
-		return fmt.Sprintf("batch %d, the largest, with %v left", a.Recommended, left)
-	case share >= 0.95:
-		return fmt.Sprintf("batch %d is within 5 %% of the speed of batch %d", a.Recommended, a.OptimalBatch)
-	default:
-		return fmt.Sprintf("batch %d is safe and has %.0f %% of the speed of batch %d; those between fit by chance, or with little left",
-			a.Recommended, 100*share, a.OptimalBatch)
+// writeNotes writes what there is to say besides, by what it is about.
+func (a Analysis) writeNotes(w io.Writer) {
+	for _, n := range a.Notes {
+		fmt.Fprintf(w, "%s  %s\n", heading(strings.ToUpper(n.About[:1])+n.About[1:]), n.Text)
 	}
-}
-
-// result is what was found of a batch.
-func (a Analysis) result(batch int64) analysis.Result {
-	for _, r := range a.Results {
-		if r.Batch == batch {
-			return r
-		}
-	}
-	return analysis.Result{}
-}
-
-// writePatches names batches that fail below the largest.
-func (a Analysis) writePatches(w io.Writer) {
-	if len(a.FailsBelow) == 0 {
-		return
-	}
-	runs := make([]string, len(a.FailsBelow))
-	for i, run := range a.FailsBelow {
-		if runs[i] = fmt.Sprint(run.From); run.To > run.From {
-			runs[i] = fmt.Sprintf("%d to %d", run.From, run.To)
-		}
-	}
-	fmt.Fprintf(w, "%s  fitting is patchy: of the smaller batches, %s fail; batch %d fits with %v left\n", heading("Careful"),
-		enumerate(runs), a.OptimalBatch, bytesize.Bytes(a.Limit-a.result(a.OptimalBatch).Reserved))
-}
-
-// enumerate writes a list as a sentence has it.
-func enumerate(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
 func (a Analysis) writeChanges(w io.Writer, width int) {

@@ -20,15 +20,18 @@ func (p Prediction) Write(w io.Writer, width int) error {
 	fmt.Fprintf(w, "Predicted, for PyTorch %s and transformers %s, on an %s of %v\n\n",
 		predict.PyTorchVersion, predict.TransformersVersion, p.Card.Name, p.GPUTotal)
 	p.writeSteps(w, width)
-	fmt.Fprintf(w, "\n%s\n", heading("At the peak"))
+	at := "At the peak"
+	if p.PeakPhase != "" {
+		at += ", in the " + predict.PhaseName(p.PeakPhase)
+	}
+	fmt.Fprintf(w, "\n%s\n", heading(at))
 	p.writeBreakdown(w, width)
 	if len(p.Modules) > 0 {
 		fmt.Fprintf(w, "\n%s\n", heading("By module"))
 		writeModules(w, width, p.Modules, p.Breakdown.Total)
 	}
 	if l := p.MemoryLine; l != nil {
-		fmt.Fprintf(w, "\n%s  forward and backward allocate %v whatever the batch, and %v for each sample\n",
-			heading("With the batch"), l.Fixed, l.PerSample)
+		fmt.Fprintf(w, "\n%s  from %d on, the peak is %v plus %v for each sample\n", heading("With the batch"), l.From, l.Fixed, l.PerSample)
 	}
 	p.writeVerdict(w)
 	p.writeAccuracy(w)
@@ -118,18 +121,15 @@ var partCategory = map[string]string{
 }
 
 func (p Prediction) writeVerdict(w io.Writer) {
-	total := p.Breakdown.Total
 	if oom := p.OutOfMemory; oom != nil {
-		when := fmt.Sprintf("in step %d", oom.Step)
-		if oom.Step == 0 {
-			when = "before the first step"
-		}
-		fmt.Fprintf(w, "\n%s  out of memory %s: %v asked for with %v reserved of %v\n", heading("Does not fit"),
-			when, oom.Requested, oom.Reserved, oom.Limit)
-		return
+		fmt.Fprintf(w, "\n%s  %s\n", heading("Does not fit"), oom.Reason())
+	} else {
+		total := p.Limit + p.Breakdown.Context
+		fmt.Fprintf(w, "\n%s  %v of %v is left\n", heading("Fits"), total-p.Breakdown.Total, total)
 	}
-	free := p.Limit + p.Breakdown.Context - total
-	fmt.Fprintf(w, "\n%s  %v of %v is left\n", heading("Fits"), free, p.Limit+p.Breakdown.Context)
+	for _, c := range p.Caveats {
+		fmt.Fprintf(w, "%s  %s\n", heading("Card"), c)
+	}
 }
 
 // writeAccuracy says how far off such predictions were where they could be

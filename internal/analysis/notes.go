@@ -1,0 +1,101 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/predict"
+)
+
+// Note is a sentence of an answer, the same on the command line, in the API
+// and on the page.
+type Note struct {
+	About string `json:"about"` // a word: recommended, memory, limit, careful, card
+	Text  string `json:"text"`
+}
+
+func (a *Answer) note(about, format string, args ...any) {
+	a.Notes = append(a.Notes, Note{About: about, Text: fmt.Sprintf(format, args...)})
+}
+
+// explain writes the notes of an answer that is otherwise complete. Next is the
+// batch after the optimal one.
+func (a *Answer) explain(next int64, caveats []string) {
+	a.explainRecommended()
+	a.explainMemory()
+	if o := a.NextFailure; o != nil {
+		a.note("limit", "batch %d fails: %s", next, o.Reason())
+	}
+	if len(a.FailsBelow) > 0 {
+		a.note("careful", "fitting is patchy: of the smaller batches, %s fail; batch %d fits with %v left",
+			enumerate(a.FailsBelow), a.OptimalBatch, a.left(a.OptimalBatch))
+	}
+	for _, c := range caveats {
+		a.note("card", "%s", c)
+	}
+}
+
+// explainRecommended says why the recommended batch is recommended.
+func (a *Answer) explainRecommended() {
+	if a.Recommended == 0 {
+		return
+	}
+	share := a.result(a.Recommended).SamplesPerSecond / a.result(a.OptimalBatch).SamplesPerSecond
+	switch batch := a.Recommended; {
+	case a.Tight:
+		a.note("recommended", "batch %d fits, with %v left; no batch fits with memory to spare", batch, a.left(batch))
+	case batch == a.OptimalBatch:
+		a.note("recommended", "batch %d, the largest, with %v left", batch, a.left(batch))
+	case share >= worthwhile:
+		a.note("recommended", "batch %d is within 5 %% of the speed of batch %d", batch, a.OptimalBatch)
+	default:
+		a.note("recommended", "batch %d is safe, with %.0f %% of the speed of batch %d; larger ones fit by chance, or with little left",
+			batch, 100*share, a.OptimalBatch)
+	}
+}
+
+// explainMemory says what decides the peak.
+func (a *Answer) explainMemory() {
+	if a.FlatTo > 0 {
+		a.note("memory", "up to batch %d the %s takes the most, and the batch hardly matters: %v with a single sample",
+			a.FlatTo, predict.PhaseName(a.FlatPhase), bytesize.Bytes(a.FlatPeak))
+	}
+	if a.PeakPhase == "" || a.FlatTo >= a.OptimalBatch {
+		return
+	}
+	grows := ""
+	if l := a.MemoryLine; l != nil {
+		grows = fmt.Sprintf("; from batch %d on it is %v plus %v for each sample", l.From, l.Fixed, l.PerSample)
+	}
+	a.note("memory", "at batch %d the %s takes the most, %v%s", a.OptimalBatch, predict.PhaseName(a.PeakPhase), bytesize.Bytes(a.OptimalMemory), grows)
+}
+
+// result is what was found of a batch.
+func (a *Answer) result(batch int64) Result {
+	for _, r := range a.Results {
+		if r.Batch == batch {
+			return r
+		}
+	}
+	return Result{}
+}
+
+// left is what a batch leaves of the limit.
+func (a *Answer) left(batch int64) bytesize.Bytes {
+	return bytesize.Bytes(a.Limit - a.result(batch).Reserved)
+}
+
+// enumerate writes runs of batches as a sentence has them.
+func enumerate(runs []Batches) string {
+	words := make([]string, len(runs))
+	for i, run := range runs {
+		if words[i] = fmt.Sprint(run.From); run.To > run.From {
+			words[i] = fmt.Sprintf("%d to %d", run.From, run.To)
+		}
+	}
+	if last := len(words) - 1; last > 0 {
+		return strings.Join(words[:last], ", ") + " and " + words[last]
+	}
+	return words[0]
+}

@@ -1,0 +1,31 @@
+package predict
+
+import (
+	"fmt"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+// oldest is the oldest compute capability that PyTorch 2.11's builds for CUDA
+// 12.8 and 13.0 have kernels for. The build for CUDA 12.6 still has them for
+// 5.0 to 7.0 (pytorch/pytorch RELEASE.md at v2.11.0, PyTorch CUDA Support
+// Matrix).
+var oldest = gpu.Capability{Major: 7, Minor: 5}
+
+// Caveats are what a workload does on a card otherwise than its name says.
+func Caveats(w *workload.Workload, card *gpu.Card) []string {
+	var out []string
+	if c := card.ComputeCapability; c != (gpu.Capability{}) && (c.Major < oldest.Major || c.Major == oldest.Major && c.Minor < oldest.Minor) {
+		out = append(out, fmt.Sprintf("PyTorch %s has kernels for an %s, compute capability %v, in its build for CUDA 12.6 only", PyTorchVersion, card.Name, c))
+	}
+	if usesBF16(w.Precision) && !card.HasBF16() {
+		out = append(out, fmt.Sprintf("an %s has no bf16: PyTorch emulates it, slowly; amp-fp16 is what the card can do", card.Name))
+	}
+	if w.Precision == workload.TF32 && !card.HasTF32() {
+		out = append(out, fmt.Sprintf("an %s has no tf32: it computes in fp32", card.Name))
+	}
+	return out
+}
+
+func usesBF16(p workload.Precision) bool { return p == workload.BF16 || p == workload.AMPBF16 }

@@ -1,0 +1,39 @@
+package predict
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCaveats(t *testing.T) {
+	for _, c := range []struct{ card, precision, want string }{
+		{"t4", "fp32", ""},
+		{"t4", "amp-fp16", ""},
+		{"t4", "amp-bf16", "an NVIDIA Tesla T4 has no bf16"},
+		{"t4", "tf32", "has no tf32"},
+		{"v100", "fp32", "in its build for CUDA 12.6 only"},
+		{"v100", "bf16", "has no bf16"},
+		{"a10", "bf16", ""},
+		{"b200", "tf32", ""},
+	} {
+		got := strings.Join(Caveats(parsed(t, `{`+smallBert+`,"precision":"`+c.precision+`"}`), cardOf(t, c.card)), "; ")
+		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s on %s: %q", c.precision, c.card, got)
+		}
+	}
+}
+
+// bf16 that is emulated is not as fast as fp16 that the card has.
+func TestEmulatedTypesAreSlow(t *testing.T) {
+	seconds := make(map[string]float64)
+	for _, precision := range []string{"amp-fp16", "amp-bf16"} {
+		s, err := Simulate(parsed(t, `{`+smallBert+`,"batch":256,"precision":"`+precision+`"}`), cardOf(t, "t4"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seconds[precision] = s.StepSeconds()
+	}
+	if seconds["amp-bf16"] <= seconds["amp-fp16"] {
+		t.Errorf("%v", seconds)
+	}
+}
