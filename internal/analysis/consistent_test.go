@@ -90,7 +90,7 @@ func checkBatches(t *testing.T, r Request, a *Answer, trains func(int64) bool) {
 		t.Errorf("batch %d of %d is recommended and does not train", a.Recommended, a.OptimalBatch)
 	}
 	for below := unit; below <= 4*unit && below < a.Recommended && !a.Tight; below += unit {
-		if !trains(a.Recommended-below) {
+		if !trains(a.Recommended - below) {
 			t.Errorf("batch %d is recommended, and %d fewer do not train", a.Recommended, below)
 		}
 	}
