@@ -70,7 +70,24 @@ def track(w: dict[str, Any], steps: int) -> int:
 def filled_in(w: dict[str, Any]) -> dict[str, Any]:
     """The workload as the worker takes it."""
     config = w["config"]
-    return {**w, "model_type": config["model_type"], "architecture": config["architectures"][0]}
+    architecture = config["architectures"][0]
+    classifies = architecture.endswith("Classification")
+    recipe = {
+        "module": "transformers",
+        "images": architecture.endswith("ImageClassification"),
+        "labels": "classes" if classifies else "target_ids" if config["model_type"] == "t5" else "ids",
+        "needs": {"pad_token_id": 0, "decoder_start_token_id": 0} if config["model_type"] == "t5" else {},
+        "optimizer": OPTIMIZERS.get(w["optimizer"]),
+    }
+    return {**w, "model_type": config["model_type"], "architecture": architecture, "recipe": recipe}
+
+
+OPTIMIZERS: dict[str, dict[str, Any]] = {
+    "adamw": {"class": "AdamW", "arguments": {"lr": 5e-5}},
+    "adam": {"class": "Adam", "arguments": {"lr": 5e-5}},
+    "sgd": {"class": "SGD", "arguments": {"lr": 1e-3}},
+    "sgd-momentum": {"class": "SGD", "arguments": {"lr": 1e-3, "momentum": 0.9}},
+}
 
 
 def main() -> None:

@@ -76,10 +76,10 @@ func (f *sweepFlags) addAxes(c *cobra.Command) {
 	for _, a := range sweepAxes {
 		flags.String(a.flag, "", a.help+" (default "+a.values+")")
 	}
-	for _, key := range workloadFlagHelp {
-		if name := flagName(key.key); flags.Lookup(name) == nil && key.key != "phase" && key.key != "id" {
-			help := key.help
-			if switches[key.key] {
+	for _, key := range workload.Keys() {
+		if name := flagName(key.Name); flags.Lookup(name) == nil && key.Name != "phase" && key.Name != "id" {
+			help := flagHelp(key)
+			if key.Kind == workload.Switch {
 				help = "`false,true`: " + help
 			}
 			flags.String(name, "", help)
@@ -140,7 +140,7 @@ func (f *sweepFlags) grid() (*study.Grid, error) {
 		taken[a.key] = true
 		g.Axes = append(g.Axes, study.Axis{Key: a.key, Values: values})
 	}
-	for _, key := range workload.Keys() {
+	for _, key := range workload.KeyNames() {
 		flag := f.set.Lookup(flagName(key))
 		switch {
 		case flag == nil || !flag.Changed || taken[key]:

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/invalid"
 	"memorymark/internal/measure"
 	"memorymark/internal/workload"
 )
@@ -23,48 +24,48 @@ import (
 // workload but the model.
 type workloadFlags struct{ set *pflag.FlagSet }
 
-// workloadFlagHelp explains the keys, in the order in which help shows them.
-var workloadFlagHelp = []struct{ key, help string }{
-	{"batch", "`N` samples in a step (default 16); also --batch-size"},
-	{"sequence", "`N` tokens in a sample (default 128); also --context-length"},
-	{"image", "images of `N` × N pixels (default 224)"},
-	{"precision", "`type` to compute in: fp32, tf32, amp-bf16, amp-fp16 or bf16 (default fp32)"},
-	{"optimizer", "`name`: adamw, adam, sgd, sgd-momentum or none (default adamw)"},
-	{"optimizer_impl", "`how` the optimizer computes: foreach, fused or loop (default foreach)"},
-	{"phase", "`part` of a step to run: train, backward, forward or infer (default train)"},
-	{"loss", "`loss`: labels, the model's own, or mean, of its logits (default labels)"},
-	{"attention", "`how` attention is computed: sdpa or eager (default sdpa)"},
-	{"attention_mask", "`mask` in the batch: none, ones or padded (default none)"},
-	{"checkpointing", "compute activations again in backward instead of keeping them"},
-	{"mode", "`mode` of the model: train or eval (default train)"},
-	{"accumulate", "`N` forward and backward passes before each update (default 1)"},
-	{"clip_grad_norm", "clip gradients by their norm"},
-	{"expandable_segments", "with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
-	{"gpu", "an `id` of memorymark gpus (default: this machine's card, else a10)"},
-	{"limit_gib", "`GiB` that the allocator may reserve at most (default: the card's memory less the context)"},
-	{"config", "keys of the model's config.json to replace, as `JSON`: '{\"num_hidden_layers\": 6}'"},
-	{"id", "`text` that the answer repeats"},
-}
+func addWorkloadFlags(c *cobra.Command) *workloadFlags { return addFlagsOf(c, workload.KeyNames()) }
 
-// switches are the keys that are true or false.
-var switches = map[string]bool{"checkpointing": true, "clip_grad_norm": true, "expandable_segments": true}
-
-func addWorkloadFlags(c *cobra.Command) *workloadFlags { return addFlagsOf(c, workload.Keys()) }
-
-// addFlagsOf adds the flags of some keys.
-func addFlagsOf(c *cobra.Command, keys []string) *workloadFlags {
-	takeAlso(c, map[string]string{"batch-size": "batch", "context-length": "sequence"})
-	for _, f := range workloadFlagHelp {
-		if !slices.Contains(keys, f.key) {
+// addFlagsOf adds the flags of some keys. The model is an argument.
+func addFlagsOf(c *cobra.Command, names []string) *workloadFlags {
+	also := make(map[string]string)
+	for _, key := range workload.Keys() {
+		if key.Name == "model" || !slices.Contains(names, key.Name) {
 			continue
 		}
-		if name := flagName(f.key); switches[f.key] {
-			c.Flags().Bool(name, false, f.help)
+		for _, other := range key.Also {
+			also[other] = flagName(key.Name)
+		}
+		if key.Kind == workload.Switch {
+			c.Flags().Bool(flagName(key.Name), false, flagHelp(key))
 		} else {
-			c.Flags().String(name, "", f.help)
+			c.Flags().String(flagName(key.Name), "", flagHelp(key))
 		}
 	}
+	takeAlso(c, also)
 	return &workloadFlags{c.Flags()}
+}
+
+// flagHelp is what the help says of a key: its meaning with the word in quotes
+// that stands for the value, what it can be, and its default.
+func flagHelp(k workload.Key) string {
+	help := strings.ToLower(k.Help[:1]) + k.Help[1:]
+	if k.Kind != workload.Switch {
+		help = strings.Replace(help, k.Unit, "`"+k.Unit+"`", 1)
+	}
+	switch choices := workload.Choices(k.Name); {
+	case choices != nil:
+		last := len(choices) - 1
+		help += fmt.Sprintf(" (%s or %s; default %s)", strings.Join(choices[:last], ", "), choices[last], choices[0])
+	case k.Else != "":
+		help += " (default: " + k.Else + ")"
+	case k.Kind == workload.Whole:
+		help += fmt.Sprintf(" (default %v)", k.Default)
+	}
+	for _, other := range k.Also {
+		help += "; also --" + other
+	}
+	return help
 }
 
 // takeAlso lets the flags of a command go by other names, too.
@@ -81,7 +82,7 @@ func flagName(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
 // apply sets the keys that flags were given for.
 func (f *workloadFlags) apply(d workload.Draft) {
-	for _, key := range workload.Keys() {
+	for _, key := range workload.KeyNames() {
 		if flag := f.set.Lookup(flagName(key)); flag != nil && flag.Changed {
 			d.Set(key, flag.Value.String())
 		}
@@ -170,9 +171,6 @@ func configFile(name string) (string, bool) {
 	}
 }
 
-// defaultCard is what people who have none here mostly ask about.
-const defaultCard = "a10"
-
 // cardOf returns the card of a workload: the one it names, this machine's, or
 // the default.
 func (e *env) cardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, error) {
@@ -181,7 +179,7 @@ func (e *env) cardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, erro
 		if card := e.machineCard(ctx); card != nil {
 			return card, nil
 		}
-		id = defaultCard
+		id = gpu.Default
 	}
 	card, err := gpu.Find(id)
 	if err != nil {
@@ -204,7 +202,7 @@ func badWorkload(c *cobra.Command, err error) error {
 		return err
 	}
 	hint := seeHelp(c)
-	var p *workload.Problem
+	var p *invalid.Problem
 	switch {
 	case !errors.As(err, &p):
 	case p.Key == "model":

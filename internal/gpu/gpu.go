@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/nearest"
 )
 
 // Card is a kind of graphics card.
@@ -124,6 +125,27 @@ func Find(id string) (*Card, error) {
 		}
 	}
 	return nil, &UnknownError{ID: id, Near: near(name)}
+}
+
+// Default is the id of the card that people who have none mostly ask about.
+const Default = "a10"
+
+// near are the ids of cards whose id or alias is near to a name.
+func near(name string) []string {
+	ids := make(map[string]string)
+	var known, out []string
+	for _, c := range load() {
+		for _, k := range append([]string{c.ID}, c.Aliases...) {
+			ids[k] = c.ID
+			known = append(known, k)
+		}
+	}
+	for _, k := range nearest.To(name, known) {
+		if !slices.Contains(out, ids[k]) {
+			out = append(out, ids[k])
+		}
+	}
+	return out
 }
 
 // UnknownError says that the catalog has no such card.

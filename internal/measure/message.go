@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"memorymark/internal/models"
+	"memorymark/internal/torch"
 	"memorymark/internal/workload"
 )
 
@@ -166,6 +168,7 @@ type request struct {
 
 	// probe
 	Workload json.RawMessage `json:"workload,omitempty"`
+	Recipe   *recipe         `json:"recipe,omitempty"`
 	Batches  []int64         `json:"batches,omitempty"`
 	Steps    int             `json:"steps,omitempty"`
 	Warmup   int             `json:"warmup_steps,omitempty"`
@@ -202,4 +205,39 @@ func workloadMessage(w *workload.Workload, user *UserModel) (json.RawMessage, er
 		keys["model_type"], keys["architecture"] = w.Config.ModelType, w.Config.Architecture
 	}
 	return json.Marshal(keys)
+}
+
+// recipe is how the worker makes what a workload names: what the rows of the
+// family, the head and the optimizer say, so that the worker has no tables of
+// its own. It follows from the workload.
+type recipe struct {
+	Module    string           `json:"module,omitempty"` // of the model's class
+	Images    bool             `json:"images,omitempty"`
+	Labels    models.Labels    `json:"labels,omitempty"`
+	Decodes   bool             `json:"decodes,omitempty"`
+	Needs     map[string]int64 `json:"needs,omitempty"` // keys of the configuration
+	Optimizer *optimizerRecipe `json:"optimizer,omitempty"`
+}
+
+type optimizerRecipe struct {
+	Class     string             `json:"class"` // of torch.optim
+	Arguments map[string]float64 `json:"arguments"`
+}
+
+// newRecipe is the recipe of a workload. A user's model has no head.
+func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
+	r := &recipe{}
+	if kind := torch.OptimizerNamed(string(w.Optimizer)); kind.Class != "" {
+		r.Optimizer = &optimizerRecipe{kind.Class, kind.Arguments}
+	}
+	if user != nil {
+		return r, nil
+	}
+	family, head, err := models.Find(w.Config)
+	if err != nil {
+		return nil, err
+	}
+	r.Module, r.Images, r.Needs = family.PythonModule(), family.Images, family.Needs
+	r.Labels, r.Decodes = head.Labels, head.Decodes
+	return r, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"memorymark/internal/models"
 	"memorymark/internal/workload"
 )
 
@@ -136,19 +137,22 @@ type imports struct {
 	Transformers bool   `json:"transformers,omitempty"`
 	ModelType    string `json:"model_type,omitempty"`
 	Architecture string `json:"architecture,omitempty"`
+	Module       string `json:"module,omitempty"` // that has the architecture's class
 }
 
 // importsOf is what a workload needs, or a user's own model, which imports for
 // itself. Without either it is what most models need.
 func importsOf(w *workload.Workload, user *UserModel) imports {
-	switch {
-	case user != nil:
+	if user != nil {
 		return imports{}
-	case w == nil:
-		return imports{Transformers: true}
-	default:
-		return imports{Transformers: w.Config.ModelType != "lm", ModelType: w.Config.ModelType, Architecture: w.Config.Architecture}
 	}
+	if w != nil {
+		if family, head, err := models.Find(w.Config); err == nil { // else the probe fails, and says why
+			module := family.PythonModule()
+			return imports{Transformers: module == models.Transformers, ModelType: family.Type, Architecture: head.Architecture, Module: module}
+		}
+	}
+	return imports{Transformers: true}
 }
 
 // prepare imports what is needed first and looks at the device.
@@ -224,9 +228,13 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 	if err != nil {
 		return nil, err
 	}
+	made, err := newRecipe(p.Workload, p.User)
+	if err != nil {
+		return nil, err
+	}
 	id, answers := s.register()
 	r := request{
-		Type: "probe", ID: id, Device: s.device, Timeout: s.timeout.Seconds(), Workload: w, Batches: p.Batches,
+		Type: "probe", ID: id, Device: s.device, Timeout: s.timeout.Seconds(), Workload: w, Recipe: made, Batches: p.Batches,
 		Steps: p.Steps, Warmup: p.Warmup, Timed: p.Timed, Limit: p.Limit, Compile: p.Compile, Record: p.Record,
 	}
 	defer s.forget(id)

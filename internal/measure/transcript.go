@@ -148,13 +148,14 @@ func (r *replay) find(asked map[string]any) *exchange {
 	return again
 }
 
-// sameQuestion compares requests but for what differs from run to run.
+// sameQuestion compares requests but for what differs from run to run, and for
+// what follows from the workload.
 func sameQuestion(a, b map[string]any) bool {
 	bare := func(m map[string]any) string {
 		out := make(map[string]any, len(m))
 		for key, value := range m {
 			switch key {
-			case "id", "look_id", "timeout_seconds", "record":
+			case "id", "look_id", "timeout_seconds", "record", "recipe", "module":
 			default:
 				out[key] = value
 			}

@@ -1,9 +1,71 @@
 package models
 
 import (
+	"fmt"
+
+	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
+
+var bertFamily = Family{
+	Type: "bert", read: reads(readBert),
+	Heads: []Head{
+		head("BertForSequenceClassification", Classes, newBert),
+		head("BertForMaskedLM", SameIDs, newBertMaskedLM),
+	},
+}
+
+// bertConfig is transformers' BertConfig, and RobertaConfig, which has its keys.
+type bertConfig struct {
+	VocabSize         int64    `json:"vocab_size"`
+	HiddenSize        int64    `json:"hidden_size"`
+	Layers            int64    `json:"num_hidden_layers"`
+	Heads             int64    `json:"num_attention_heads"`
+	IntermediateSize  int64    `json:"intermediate_size"`
+	HiddenAct         string   `json:"hidden_act"`
+	HiddenDropout     float64  `json:"hidden_dropout_prob"`
+	AttentionDropout  float64  `json:"attention_probs_dropout_prob"`
+	MaxPositions      int64    `json:"max_position_embeddings"`
+	TypeVocabSize     int64    `json:"type_vocab_size"`
+	ClassifierDropout *float64 `json:"classifier_dropout"` // nil: hidden_dropout_prob
+	NumLabels         int64    `json:"num_labels"`
+	TieWordEmbeddings bool     `json:"tie_word_embeddings"`
+
+	Decoder        bool  `json:"is_decoder"`
+	CrossAttention bool  `json:"add_cross_attention"`
+	ChunkSize      int64 `json:"chunk_size_feed_forward"`
+
+	reserved int64 // positions that no token has
+}
+
+// positions are those that there are embeddings for. RoBERTa counts them from
+// padding_idx + 1, which is 2.
+func (c *bertConfig) positions() (most int64, key string) {
+	return c.MaxPositions - c.reserved, "max_position_embeddings"
+}
+
+// readBert reads a BERT configuration.
+func readBert(c *hfconfig.Config) (*bertConfig, error) { return readBertKeys(c, 30522, 0) }
+
+// readRoberta reads a RoBERTa configuration.
+func readRoberta(c *hfconfig.Config) (*bertConfig, error) { return readBertKeys(c, 50265, 2) }
+
+func readBertKeys(c *hfconfig.Config, vocabulary, reserved int64) (*bertConfig, error) {
+	b := &bertConfig{
+		VocabSize: vocabulary, HiddenSize: 768, Layers: 12, Heads: 12, IntermediateSize: 3072, HiddenAct: "gelu",
+		HiddenDropout: 0.1, AttentionDropout: 0.1, MaxPositions: 512, TypeVocabSize: 2, NumLabels: 2, TieWordEmbeddings: true,
+		reserved: reserved,
+	}
+	err := c.Decode(b, "layer_norm_eps", "use_cache", "position_embedding_type", "gradient_checkpointing", "output_past", "directionality",
+		"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type")
+	if err != nil {
+		return nil, err
+	}
+	if b.Decoder || b.CrossAttention {
+		return nil, fmt.Errorf("config: a %s as a decoder is not modelled", c.ModelType)
+	}
+	return b, checkEncoder(b.NumLabels, b.ChunkSize, b.HiddenDropout, b.AttentionDropout)
+}
 
 // This file is BertForSequenceClassification
 // (transformers/models/bert/modeling_bert.py).
@@ -15,7 +77,7 @@ type bertEmbeddings struct {
 	dropout                   float64
 }
 
-func newBertEmbeddings(t *torch.Torch, c *workload.Bert, dtype torch.DType) *bertEmbeddings {
+func newBertEmbeddings(t *torch.Torch, c *bertConfig, dtype torch.DType) *bertEmbeddings {
 	return &bertEmbeddings{
 		word:         t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype),
 		position:     t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype),
@@ -60,7 +122,7 @@ type bertModel struct {
 	pooler *torch.Linear // nil without one
 }
 
-func newBertModel(t *torch.Torch, c *workload.Bert, e *encoding, dtype torch.DType, pooler bool) (*bertModel, *bertEmbeddings) {
+func newBertModel(t *torch.Torch, c *bertConfig, e *encoding, dtype torch.DType, pooler bool) (*bertModel, *bertEmbeddings) {
 	embeddings := newBertEmbeddings(t, c, dtype)
 	m := &bertModel{encoding: e, name: "bert", embed: embeddings.forward, layers: newBertLayers(t, c, e, dtype)}
 	if pooler {
@@ -79,7 +141,7 @@ func (m *bertModel) forward(t *torch.Torch, batch *Batch) (hidden, pooled torch.
 	f := t.Enter().In(m.name)
 	mask := f.Let(torch.Value{})
 	embedded := f.Let(m.embed(t, batch.IDs, m.train))
-	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.attention))
+	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.eager))
 	last := f.Let(m.encode(t, m.layers, embedded, mask))
 	first := f.Let(torch.Value{})
 	if m.pooler != nil {
@@ -98,8 +160,8 @@ type bertClassifier struct {
 }
 
 // newBert makes the model, parameters in the order of its constructors.
-func newBert(t *torch.Torch, c *workload.Bert, w *workload.Workload, dtype torch.DType) (*Model, error) {
-	e, err := newEncoding(c, w)
+func newBert(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+	e, err := newEncoding(c, r)
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +169,9 @@ func newBert(t *torch.Torch, c *workload.Bert, w *workload.Workload, dtype torch
 	if c.ClassifierDropout != nil {
 		m.dropout = *c.ClassifierDropout
 	}
-	m.bertModel, _ = newBertModel(t, c, e, dtype, true)
-	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, dtype)
-	return &Model{Forward: m.forward, Kind: Tokens, NumLabels: c.NumLabels}, nil
+	m.bertModel, _ = newBertModel(t, c, e, r.DType, true)
+	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType)
+	return &Model{Forward: m.forward}, nil
 }
 
 func (m *bertClassifier) forward(t *torch.Torch, batch *Batch) Output {

@@ -2,7 +2,6 @@ package models
 
 import (
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
 
 // encoding is how an encoder runs: what its workload says of it, and what its
@@ -10,8 +9,8 @@ import (
 type encoding struct {
 	train      bool
 	checkpoint bool
-	attention  workload.Attention
-	mask       workload.Mask
+	eager      bool
+	mask       Mask
 	act        activation
 	heads      int64
 	encoder    string // what the model calls it
@@ -19,17 +18,17 @@ type encoding struct {
 	attentionDropout, hiddenDropout float64
 }
 
-func newEncoding(c *workload.Bert, w *workload.Workload) (*encoding, error) {
+func newEncoding(c *bertConfig, r Run) (*encoding, error) {
 	act, err := activationOf(c.HiddenAct)
 	return &encoding{
 		encoder: "encoder",
-		train:   w.Mode == workload.Training, checkpoint: w.Checkpointing, attention: w.Attention, mask: w.AttentionMask, act: act, heads: c.Heads,
+		train:   r.Train, checkpoint: r.Checkpointing, eager: r.Eager, mask: r.Mask, act: act, heads: c.Heads,
 		attentionDropout: c.AttentionDropout, hiddenDropout: c.HiddenDropout,
 	}, err
 }
 
 func (e *encoding) padding(b *Batch) padding {
-	return padding{mask: b.Mask, ones: e.mask == workload.Ones}
+	return padding{mask: b.Mask, ones: e.mask == OnesMask}
 }
 
 // layer is the forward function of an encoder's layer.
@@ -76,7 +75,7 @@ func (e *encoding) attend(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Va
 		bias = mask
 	}
 	var context torch.Value
-	if e.attention == workload.Eager {
+	if e.eager {
 		context, weights = eagerAttention(t, q, k, v, bias, p)
 	} else {
 		context = t.Contiguous(t.Transpose(t.Attention(q, k, v, bias, p, false, false), 1, 2))
@@ -95,7 +94,7 @@ type bertLayer struct {
 	outputNorm                         *torch.LayerNorm
 }
 
-func newBertLayers(t *torch.Torch, c *workload.Bert, e *encoding, dtype torch.DType) []layer {
+func newBertLayers(t *torch.Torch, c *bertConfig, e *encoding, dtype torch.DType) []layer {
 	layers := make([]layer, c.Layers)
 	for i := range layers {
 		l := &bertLayer{

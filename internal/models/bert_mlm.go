@@ -2,7 +2,6 @@ package models
 
 import (
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
 
 // This file is BertForMaskedLM (transformers/models/bert/modeling_bert.py) and
@@ -20,7 +19,7 @@ type maskedLM struct {
 }
 
 // newMaskedLM makes the head of a model.
-func newMaskedLM(t *torch.Torch, c *workload.Bert, m *bertModel, head string, word *torch.Embedding, act activation, dtype torch.DType) *Model {
+func newMaskedLM(t *torch.Torch, c *bertConfig, m *bertModel, head string, word *torch.Embedding, act activation, dtype torch.DType) *Model {
 	h := &maskedLM{
 		bertModel: m,
 		head:      head,
@@ -34,16 +33,16 @@ func newMaskedLM(t *torch.Torch, c *workload.Bert, m *bertModel, head string, wo
 	if c.TieWordEmbeddings {
 		t.TieHead(h.decoder, word, bias)
 	}
-	return &Model{Forward: h.forward, Kind: Language, NumLabels: c.VocabSize}
+	return &Model{Forward: h.forward}
 }
 
-func newBertMaskedLM(t *torch.Torch, c *workload.Bert, w *workload.Workload, dtype torch.DType) (*Model, error) {
-	e, err := newEncoding(c, w)
+func newBertMaskedLM(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+	e, err := newEncoding(c, r)
 	if err != nil {
 		return nil, err
 	}
-	m, embeddings := newBertModel(t, c, e, dtype, false)
-	return newMaskedLM(t, c, m, "cls.predictions", embeddings.word, e.act, dtype), nil
+	m, embeddings := newBertModel(t, c, e, r.DType, false)
+	return newMaskedLM(t, c, m, "cls.predictions", embeddings.word, e.act, r.DType), nil
 }
 
 func (m *maskedLM) forward(t *torch.Torch, batch *Batch) Output {

@@ -1,9 +1,54 @@
 package models
 
 import (
+	"errors"
+
+	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
+
+var distilBertFamily = Family{
+	Type: "distilbert", read: reads(readDistilBert),
+	Heads: []Head{head("DistilBertForSequenceClassification", Classes, newDistilBert)},
+}
+
+// distilBertConfig is transformers' DistilBertConfig.
+type distilBertConfig struct {
+	VocabSize         int64   `json:"vocab_size"`
+	MaxPositions      int64   `json:"max_position_embeddings"`
+	Layers            int64   `json:"n_layers"`
+	Heads             int64   `json:"n_heads"`
+	Dim               int64   `json:"dim"`
+	HiddenDim         int64   `json:"hidden_dim"`
+	Dropout           float64 `json:"dropout"`
+	AttentionDropout  float64 `json:"attention_dropout"`
+	Activation        string  `json:"activation"`
+	ClassifierDropout float64 `json:"seq_classif_dropout"`
+	NumLabels         int64   `json:"num_labels"`
+
+	Sinusoidal bool  `json:"sinusoidal_pos_embds"`
+	ChunkSize  int64 `json:"chunk_size_feed_forward"`
+}
+
+func (c *distilBertConfig) positions() (most int64, key string) {
+	return c.MaxPositions, "max_position_embeddings"
+}
+
+// readDistilBert reads a DistilBERT configuration.
+func readDistilBert(c *hfconfig.Config) (*distilBertConfig, error) {
+	d := &distilBertConfig{
+		VocabSize: 30522, MaxPositions: 512, Layers: 6, Heads: 12, Dim: 768, HiddenDim: 3072, Dropout: 0.1, AttentionDropout: 0.1,
+		Activation: "gelu", ClassifierDropout: 0.2, NumLabels: 2,
+	}
+	names := map[string]string{"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"}
+	if err := c.Renamed(names).Decode(d, "qa_dropout", "tie_word_embeddings", "tie_weights_", "output_past"); err != nil {
+		return nil, err
+	}
+	if d.Sinusoidal {
+		return nil, errors.New("config: sinusoidal_pos_embds is not modelled")
+	}
+	return d, checkEncoder(d.NumLabels, d.ChunkSize, d.Dropout, d.AttentionDropout, d.ClassifierDropout)
+}
 
 // This file is DistilBertForSequenceClassification
 // (transformers/models/distilbert/modeling_distilbert.py).
@@ -27,40 +72,40 @@ type distilBertLayer struct {
 	outputNorm             *torch.LayerNorm
 }
 
-func newDistilBert(t *torch.Torch, c *workload.DistilBert, w *workload.Workload, dtype torch.DType) (*Model, error) {
-	e, err := newEncoding(&workload.Bert{
+func newDistilBert(t *torch.Torch, c *distilBertConfig, r Run) (*Model, error) {
+	e, err := newEncoding(&bertConfig{
 		HiddenSize: c.Dim, Heads: c.Heads, HiddenAct: c.Activation, HiddenDropout: c.Dropout, AttentionDropout: c.AttentionDropout,
-	}, w)
+	}, r)
 	if err != nil {
 		return nil, err
 	}
 	e.encoder = "transformer"
 	m := &distilBert{
 		encoding:          e,
-		word:              t.NewEmbedding(c.VocabSize, c.Dim, dtype),
-		position:          t.NewEmbedding(c.MaxPositions, c.Dim, dtype),
-		norm:              t.NewLayerNorm(c.Dim, dtype),
+		word:              t.NewEmbedding(c.VocabSize, c.Dim, r.DType),
+		position:          t.NewEmbedding(c.MaxPositions, c.Dim, r.DType),
+		norm:              t.NewLayerNorm(c.Dim, r.DType),
 		positionIDs:       t.Buffer(torch.Int64, 1, c.MaxPositions),
 		classifierDropout: c.ClassifierDropout,
 	}
 	for range c.Layers {
 		l := &distilBertLayer{
 			encoding:      e,
-			query:         t.NewLinear(c.Dim, c.Dim, true, dtype),
-			key:           t.NewLinear(c.Dim, c.Dim, true, dtype),
-			value:         t.NewLinear(c.Dim, c.Dim, true, dtype),
-			out:           t.NewLinear(c.Dim, c.Dim, true, dtype),
-			attentionNorm: t.NewLayerNorm(c.Dim, dtype),
-			lin1:          t.NewLinear(c.Dim, c.HiddenDim, true, dtype),
-			lin2:          t.NewLinear(c.HiddenDim, c.Dim, true, dtype),
-			outputNorm:    t.NewLayerNorm(c.Dim, dtype),
+			query:         t.NewLinear(c.Dim, c.Dim, true, r.DType),
+			key:           t.NewLinear(c.Dim, c.Dim, true, r.DType),
+			value:         t.NewLinear(c.Dim, c.Dim, true, r.DType),
+			out:           t.NewLinear(c.Dim, c.Dim, true, r.DType),
+			attentionNorm: t.NewLayerNorm(c.Dim, r.DType),
+			lin1:          t.NewLinear(c.Dim, c.HiddenDim, true, r.DType),
+			lin2:          t.NewLinear(c.HiddenDim, c.Dim, true, r.DType),
+			outputNorm:    t.NewLayerNorm(c.Dim, r.DType),
 		}
 		m.layers = append(m.layers, l.forward)
 	}
 	initPositions(t, c.MaxPositions)
-	m.preClassifier = t.NewLinear(c.Dim, c.Dim, true, dtype)
-	m.classifier = t.NewLinear(c.Dim, c.NumLabels, true, dtype)
-	return &Model{Forward: m.forward, Kind: Tokens, NumLabels: c.NumLabels}, nil
+	m.preClassifier = t.NewLinear(c.Dim, c.Dim, true, r.DType)
+	m.classifier = t.NewLinear(c.Dim, c.NumLabels, true, r.DType)
+	return &Model{Forward: m.forward}, nil
 }
 
 func (m *distilBert) forward(t *torch.Torch, batch *Batch) Output {
@@ -79,7 +124,7 @@ func (m *distilBert) base(t *torch.Torch, batch *Batch) torch.Value {
 	f := t.Enter().In("distilbert")
 	mask := f.Let(torch.Value{})
 	embedded := f.Let(m.embed(t, batch.IDs))
-	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.attention))
+	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.eager))
 	return f.Return(m.encode(t, m.layers, embedded, mask))
 }
 

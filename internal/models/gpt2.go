@@ -3,9 +3,60 @@ package models
 import (
 	"fmt"
 
+	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
+
+var gpt2Family = Family{
+	Type: "gpt2", read: reads(readGPT2),
+	Heads: []Head{head("GPT2LMHeadModel", SameIDs, newGPT2)},
+}
+
+// gpt2Config is transformers' GPT2Config.
+type gpt2Config struct {
+	VocabSize         int64   `json:"vocab_size"`
+	MaxPositions      int64   `json:"n_positions"`
+	HiddenSize        int64   `json:"n_embd"`
+	Layers            int64   `json:"n_layer"`
+	Heads             int64   `json:"n_head"`
+	Inner             *int64  `json:"n_inner"` // nil: four times n_embd
+	Activation        string  `json:"activation_function"`
+	ResidualDropout   float64 `json:"resid_pdrop"`
+	EmbeddingDropout  float64 `json:"embd_pdrop"`
+	AttentionDropout  float64 `json:"attn_pdrop"`
+	UseCache          bool    `json:"use_cache"`
+	TieWordEmbeddings bool    `json:"tie_word_embeddings"`
+	ReorderAndUpcast  bool    `json:"reorder_and_upcast_attn"`
+	CrossAttention    bool    `json:"add_cross_attention"`
+}
+
+// gpt2Names are the names that transformers takes for GPT-2's own
+// (GPT2Config.attribute_map).
+var gpt2Names = map[string]string{
+	"hidden_size": "n_embd", "max_position_embeddings": "n_positions",
+	"num_attention_heads": "n_head", "num_hidden_layers": "n_layer",
+}
+
+func (c *gpt2Config) positions() (most int64, key string) { return c.MaxPositions, "n_positions" }
+
+// readGPT2 reads a GPT-2 configuration.
+func readGPT2(c *hfconfig.Config) (*gpt2Config, error) {
+	g := &gpt2Config{
+		VocabSize: 50257, MaxPositions: 1024, HiddenSize: 768, Layers: 12, Heads: 12, Activation: "gelu_new",
+		ResidualDropout: 0.1, EmbeddingDropout: 0.1, AttentionDropout: 0.1, UseCache: true, TieWordEmbeddings: true,
+	}
+	if err := c.Renamed(gpt2Names).Decode(g, "layer_norm_epsilon", "scale_attn_weights", "scale_attn_by_inverse_layer_idx", "n_ctx",
+		"summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout"); err != nil {
+		return nil, err
+	}
+	switch {
+	case g.CrossAttention:
+		return nil, fmt.Errorf("config: add_cross_attention of a gpt2 is not modelled")
+	case g.HiddenSize%g.Heads != 0:
+		return nil, fmt.Errorf("config: n_embd is %d, which n_head, %d, does not divide", g.HiddenSize, g.Heads)
+	}
+	return g, nil
+}
 
 type gpt2Block struct {
 	ln1              *torch.LayerNorm
@@ -16,8 +67,8 @@ type gpt2Block struct {
 
 // gpt2 is GPT2LMHeadModel (transformers/models/gpt2/modeling_gpt2.py).
 type gpt2 struct {
-	cfg      *workload.GPT2
-	w        *workload.Workload
+	cfg      *gpt2Config
+	run      Run
 	train    bool
 	act      activation
 	wte, wpe *torch.Embedding
@@ -27,40 +78,37 @@ type gpt2 struct {
 }
 
 // newGPT2 makes the model, parameters in the order of its constructors.
-func newGPT2(t *torch.Torch, c *workload.GPT2, w *workload.Workload, dtype torch.DType) (*Model, error) {
+func newGPT2(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
 	act, err := activationOf(c.Activation)
 	if err != nil {
 		return nil, err
 	}
-	if c.ReorderAndUpcast && w.Attention == workload.Eager { // sdpa ignores it
+	if c.ReorderAndUpcast && r.Eager { // sdpa ignores it
 		return nil, fmt.Errorf("config: reorder_and_upcast_attn of a gpt2 is not modelled")
 	}
-	if w.Sequence > c.MaxPositions {
-		return nil, fmt.Errorf("sequence is %d, but the model has %d positions", w.Sequence, c.MaxPositions)
-	}
-	m := &gpt2{cfg: c, w: w, train: w.Mode == workload.Training, act: act}
-	m.wte = t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype)
-	m.wpe = t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype)
+	m := &gpt2{cfg: c, run: r, train: r.Train, act: act}
+	m.wte = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)
+	m.wpe = t.NewEmbedding(c.MaxPositions, c.HiddenSize, r.DType)
 	inner := 4 * c.HiddenSize
 	if c.Inner != nil {
 		inner = *c.Inner
 	}
 	for range c.Layers {
 		m.blocks = append(m.blocks, gpt2Block{
-			ln1:        t.NewLayerNorm(c.HiddenSize, dtype),
-			attn:       t.NewConv1D(3*c.HiddenSize, c.HiddenSize, dtype),
-			attnOutput: t.NewConv1D(c.HiddenSize, c.HiddenSize, dtype),
-			ln2:        t.NewLayerNorm(c.HiddenSize, dtype),
-			fc:         t.NewConv1D(inner, c.HiddenSize, dtype),
-			proj:       t.NewConv1D(c.HiddenSize, inner, dtype),
+			ln1:        t.NewLayerNorm(c.HiddenSize, r.DType),
+			attn:       t.NewConv1D(3*c.HiddenSize, c.HiddenSize, r.DType),
+			attnOutput: t.NewConv1D(c.HiddenSize, c.HiddenSize, r.DType),
+			ln2:        t.NewLayerNorm(c.HiddenSize, r.DType),
+			fc:         t.NewConv1D(inner, c.HiddenSize, r.DType),
+			proj:       t.NewConv1D(c.HiddenSize, inner, r.DType),
 		})
 	}
-	m.norm = t.NewLayerNorm(c.HiddenSize, dtype)
-	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, dtype)
+	m.norm = t.NewLayerNorm(c.HiddenSize, r.DType)
+	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, r.DType)
 	if c.TieWordEmbeddings {
 		t.Tie(m.head, m.wte)
 	}
-	return &Model{Forward: m.forward, Kind: Language, NumLabels: c.VocabSize}, nil
+	return &Model{Forward: m.forward}, nil
 }
 
 func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
@@ -82,7 +130,7 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 func (m *gpt2) transformer(t *torch.Torch, batch *Batch) (torch.Value, *dynamicCache) {
 	f := t.Enter().In("transformer")
 	var cache *dynamicCache
-	if m.cfg.UseCache && !m.w.Checkpointing {
+	if m.cfg.UseCache && !m.run.Checkpointing {
 		cache = &dynamicCache{}
 	}
 	positions := f.Let(torch.Value{})
@@ -92,11 +140,11 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) (torch.Value, *dynamicC
 	positioned := f.Let(t.In("wpe", func() torch.Value { return t.Embedding(positions, m.wpe) }))
 	hidden := f.Let(t.Add(embeds, positioned))
 	mask := f.Let(causalMask{
-		eager: m.w.Attention == workload.Eager, padded: m.w.AttentionMask == workload.Padded, cached: cache != nil,
+		eager: m.run.Eager, padded: m.run.Mask == PaddedMask, cached: cache != nil,
 	}.make(t, embeds, positions, batch.Mask))
 	hidden.Set(t.Dropout(hidden, m.cfg.EmbeddingDropout, m.train))
 	for i := range m.blocks {
-		if m.w.Checkpointing && m.train {
+		if m.run.Checkpointing && m.train {
 			block := func(x *torch.Var, kept []*torch.Var) torch.Value {
 				return m.block(t, i, x, kept[0], nil)
 			}
@@ -134,7 +182,7 @@ func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *
 	}
 	cache.update(t, key, value)
 	var attended, kept torch.Value
-	if m.w.Attention == workload.Eager {
+	if m.run.Eager {
 		attended, kept = m.eager(t, query, key, value, mask)
 	} else {
 		attended = m.sdpa(t, query, key, value, mask)

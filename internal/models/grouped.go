@@ -2,7 +2,6 @@ package models
 
 import (
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
 
 // groupedAttention is attention whose keys and values may have fewer heads
@@ -10,11 +9,11 @@ import (
 // (transformers/integrations/sdpa_attention.py) or eager_attention_forward
 // (transformers/models/llama/modeling_llama.py). Eager attention returns its
 // weights too, which the caller keeps until it returns.
-func groupedAttention(t *torch.Torch, kind workload.Attention, q, k, v, mask *torch.Var, dropout float64) (out, weights torch.Value) {
+func groupedAttention(t *torch.Torch, eager bool, q, k, v, mask *torch.Var, dropout float64) (out, weights torch.Value) {
 	f := t.Enter()
 	keys, values := f.Let(k), f.Let(v)
 	repeats := q.Tensor().Dim(1) / k.Tensor().Dim(1)
-	if kind == workload.Eager {
+	if eager {
 		return groupedEager(t, f, repeats, q, keys, values, mask, dropout)
 	}
 	masked := mask.Tensor() != nil

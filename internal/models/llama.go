@@ -1,9 +1,189 @@
 package models
 
 import (
+	"fmt"
+	"slices"
+
+	"memorymark/internal/hfconfig"
+	"memorymark/internal/invalid"
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
+
+var (
+	llamaFamily   = Family{Type: "llama", read: reads(readLlama), Heads: []Head{head("LlamaForCausalLM", SameIDs, newLlama)}}
+	mistralFamily = Family{Type: "mistral", read: reads(readLlama), Heads: []Head{head("MistralForCausalLM", SameIDs, newLlama)}}
+	qwen2Family   = Family{Type: "qwen2", read: reads(readLlama), Heads: []Head{head("Qwen2ForCausalLM", SameIDs, newLlama)}}
+	qwen3Family   = Family{Type: "qwen3", read: reads(readLlama), Heads: []Head{head("Qwen3ForCausalLM", SameIDs, newLlama)}}
+)
+
+// llamaConfig is transformers' LlamaConfig, MistralConfig, Qwen2Config or Qwen3Config:
+// decoders that differ in biases, in which layers attend through a window, and
+// in whether queries and keys are normed.
+type llamaConfig struct {
+	VocabSize         int64           `json:"vocab_size"`
+	HiddenSize        int64           `json:"hidden_size"`
+	IntermediateSize  int64           `json:"intermediate_size"`
+	Layers            int64           `json:"num_hidden_layers"`
+	Heads             int64           `json:"num_attention_heads"`
+	KeyValueHeads     *int64          `json:"num_key_value_heads"` // nil: as many as heads
+	HeadDim           *int64          `json:"head_dim"`            // nil: hidden_size / num_attention_heads
+	HiddenAct         string          `json:"hidden_act"`
+	AttentionBias     bool            `json:"attention_bias"`
+	MLPBias           bool            `json:"mlp_bias"`
+	AttentionDropout  float64         `json:"attention_dropout"`
+	TieWordEmbeddings bool            `json:"tie_word_embeddings"`
+	UseCache          bool            `json:"use_cache"`
+	SlidingWindow     *int64          `json:"sliding_window"`
+	UseSlidingWindow  bool            `json:"use_sliding_window"`
+	MaxWindowLayers   int64           `json:"max_window_layers"`
+	LayerTypes        []string        `json:"layer_types"`
+	RopeScaling       *RopeParameters `json:"rope_scaling"`
+	RopeParameters    *RopeParameters `json:"rope_parameters"`
+	MaxPositions      int64           `json:"max_position_embeddings"`
+
+	family string // model_type
+}
+
+// The families of this configuration that are told apart by name.
+const (
+	qwen2 = "qwen2"
+	qwen3 = "qwen3"
+)
+
+// RopeParameters are what of the rotary positions says something about memory:
+// which function computes the frequencies.
+type RopeParameters struct {
+	Type    RopeType `json:"rope_type"`
+	OldType RopeType `json:"type"`
+}
+
+// RopeType is a key of ROPE_INIT_FUNCTIONS.
+type RopeType string
+
+// The types of rotary positions.
+const (
+	DefaultRope RopeType = "default"
+	LinearRope  RopeType = "linear"
+	Llama3Rope  RopeType = "llama3"
+)
+
+var ropeTypes = []RopeType{DefaultRope, LinearRope, Llama3Rope}
+
+// readLlama reads a configuration of the Llama, Mistral, Qwen2 or Qwen3 family.
+func readLlama(c *hfconfig.Config) (*llamaConfig, error) {
+	l := &llamaConfig{Layers: 32, Heads: 32, HiddenSize: 4096, HiddenAct: "silu", UseCache: true, family: c.ModelType}
+	window, eight, all, headDim := int64(4096), int64(8), int64(32), int64(128)
+	ignored := []string{"rms_norm_eps", "rope_theta", "pretraining_tp", "gradient_checkpointing"}
+	switch c.ModelType {
+	case "mistral":
+		l.VocabSize, l.IntermediateSize, l.MaxPositions = 32000, 14336, 4096*32
+		l.KeyValueHeads, l.SlidingWindow = &eight, &window
+	case qwen2, qwen3:
+		l.VocabSize, l.IntermediateSize, l.MaxPositions = 151936, 22016, 32768
+		l.KeyValueHeads, l.SlidingWindow, l.MaxWindowLayers = &all, &window, 28
+		if c.ModelType == qwen3 {
+			l.HeadDim = &headDim
+		}
+	default:
+		l.VocabSize, l.IntermediateSize, l.MaxPositions = 32000, 11008, 2048
+	}
+	if err := c.Decode(l, ignored...); err != nil {
+		return nil, err
+	}
+	return l, l.validate(c.ModelType)
+}
+
+func (l *llamaConfig) validate(family string) error {
+	if l.HiddenAct != "silu" {
+		return fmt.Errorf("config: hidden_act %q of a %s is not modelled", l.HiddenAct, family)
+	}
+	if err := rotates(l.HeadSize()); err != nil {
+		return err
+	}
+	if rope := l.Rope(); !slices.Contains(ropeTypes, rope) {
+		return invalid.At("rope_scaling", fmt.Errorf("config: rope_type of a %s is %q; it must be one of %s", family, rope, "default, linear, llama3"))
+	}
+	return nil
+}
+
+// rotates checks that the size of a head can be rotated: it has two halves.
+func rotates(size int64) error {
+	if size < 2 || size%2 != 0 {
+		return fmt.Errorf("config: the heads are of size %d; rotary positions need an even one", size)
+	}
+	return nil
+}
+
+// Rope returns the type of the rotary positions.
+func (l *llamaConfig) Rope() RopeType {
+	for _, r := range []*RopeParameters{l.RopeParameters, l.RopeScaling} {
+		switch {
+		case r == nil:
+		case r.Type != "":
+			return r.Type
+		case r.OldType != "":
+			return r.OldType
+		}
+	}
+	return DefaultRope
+}
+
+// Groups returns the heads of keys and values.
+func (l *llamaConfig) Groups() int64 {
+	if l.KeyValueHeads == nil {
+		return l.Heads
+	}
+	return *l.KeyValueHeads
+}
+
+// HeadSize returns the size of a head.
+func (l *llamaConfig) HeadSize() int64 {
+	if l.HeadDim == nil {
+		return l.HiddenSize / l.Heads
+	}
+	return *l.HeadDim
+}
+
+// IsQwen reports whether the model is Qwen2 or Qwen3, which share most code.
+func (l *llamaConfig) IsQwen() bool { return l.family == qwen2 || l.family == qwen3 }
+
+// QKVBias reports whether the projections of queries, keys and values have
+// biases; Qwen2's have, whatever its configuration says.
+func (l *llamaConfig) QKVBias() bool { return l.AttentionBias || l.family == qwen2 }
+
+// QKNorm reports whether each head of the queries and of the keys is normed.
+func (l *llamaConfig) QKNorm() bool { return l.family == qwen3 }
+
+// Sliding reports whether a layer attends through a window: all of Mistral's
+// if it has one, the last ones of Qwen if asked.
+func (l *llamaConfig) Sliding(layer int64) bool {
+	switch {
+	case l.SlidingWindow == nil:
+		return false
+	case layer < int64(len(l.LayerTypes)):
+		return l.LayerTypes[layer] == "sliding_attention"
+	case l.IsQwen():
+		return l.UseSlidingWindow && layer >= l.MaxWindowLayers
+	default:
+		return true
+	}
+}
+
+// HasSlidingLayers reports whether a layer attends through a window.
+func (l *llamaConfig) HasSlidingLayers() bool { return l.countSliding() > 0 }
+
+// HasFullLayers reports whether the model makes the mask of full attention:
+// Qwen always does.
+func (l *llamaConfig) HasFullLayers() bool { return l.IsQwen() || l.countSliding() < l.Layers }
+
+func (l *llamaConfig) countSliding() (n int64) {
+	for i := range l.Layers {
+		if l.Sliding(i) {
+			n++
+		}
+	}
+	return n
+}
 
 type llamaLayer struct {
 	query, key, value, output *torch.Linear
@@ -18,8 +198,8 @@ type llamaLayer struct {
 // and in norms of queries and keys
 // (transformers/models/llama/modeling_llama.py, mistral, qwen2, qwen3).
 type llama struct {
-	cfg    *workload.Llama
-	w      *workload.Workload
+	cfg    *llamaConfig
+	run    Run
 	embed  *torch.Embedding
 	layers []llamaLayer
 	norm   *torch.RMSNorm
@@ -28,37 +208,37 @@ type llama struct {
 }
 
 // newLlama makes the model, parameters in the order of its constructors.
-func newLlama(t *torch.Torch, c *workload.Llama, w *workload.Workload, dtype torch.DType) *Model {
-	m := &llama{cfg: c, w: w, embed: t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype)}
+func newLlama(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
+	m := &llama{cfg: c, run: r, embed: t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)}
 	width, groups := c.Heads*c.HeadSize(), c.Groups()*c.HeadSize()
 	for i := range c.Layers {
 		l := llamaLayer{
-			query:   t.NewLinear(c.HiddenSize, width, c.QKVBias(), dtype),
-			key:     t.NewLinear(c.HiddenSize, groups, c.QKVBias(), dtype),
-			value:   t.NewLinear(c.HiddenSize, groups, c.QKVBias(), dtype),
-			output:  t.NewLinear(width, c.HiddenSize, c.AttentionBias, dtype),
+			query:   t.NewLinear(c.HiddenSize, width, c.QKVBias(), r.DType),
+			key:     t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType),
+			value:   t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType),
+			output:  t.NewLinear(width, c.HiddenSize, c.AttentionBias, r.DType),
 			sliding: c.Sliding(i),
 		}
 		if c.QKNorm() {
-			l.queryNorm = t.NewRMSNorm(c.HeadSize(), dtype)
-			l.keyNorm = t.NewRMSNorm(c.HeadSize(), dtype)
+			l.queryNorm = t.NewRMSNorm(c.HeadSize(), r.DType)
+			l.keyNorm = t.NewRMSNorm(c.HeadSize(), r.DType)
 		}
-		l.gate = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, dtype)
-		l.up = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, dtype)
-		l.down = t.NewLinear(c.IntermediateSize, c.HiddenSize, c.MLPBias, dtype)
-		l.inputNorm = t.NewRMSNorm(c.HiddenSize, dtype)
-		l.attentionNorm = t.NewRMSNorm(c.HiddenSize, dtype)
+		l.gate = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType)
+		l.up = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType)
+		l.down = t.NewLinear(c.IntermediateSize, c.HiddenSize, c.MLPBias, r.DType)
+		l.inputNorm = t.NewRMSNorm(c.HiddenSize, r.DType)
+		l.attentionNorm = t.NewRMSNorm(c.HiddenSize, r.DType)
 		m.layers = append(m.layers, l)
 	}
-	m.norm = t.NewRMSNorm(c.HiddenSize, dtype)
+	m.norm = t.NewRMSNorm(c.HiddenSize, r.DType)
 	m.rotary = newRotary(t, c.Rope(), c.HeadSize())
 	m.rotary.initWeights(t)
-	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, dtype)
+	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, r.DType)
 	if c.TieWordEmbeddings {
 		t.Tie(m.head, m.embed)
 	}
-	m.rotary.cast(t, dtype)
-	return &Model{Forward: m.forward, Kind: Language, NumLabels: c.VocabSize}
+	m.rotary.cast(t, r.DType)
+	return &Model{Forward: m.forward}, nil
 }
 
 func (m *llama) forward(t *torch.Torch, batch *Batch) Output {
@@ -78,7 +258,7 @@ func (m *llama) forward(t *torch.Torch, batch *Batch) Output {
 
 // newCache is DynamicCache(config), which checkpointing does without.
 func (m *llama) newCache() *dynamicCache {
-	if !m.cfg.UseCache || m.w.Checkpointing {
+	if !m.cfg.UseCache || m.run.Checkpointing {
 		return nil
 	}
 	return &dynamicCache{sliding: m.cfg.Sliding}
@@ -112,7 +292,7 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 		layer := func(x *torch.Var, k []*torch.Var) torch.Value {
 			return m.layer(t, i, x, k[0], k[2], k[1], cache)
 		}
-		if m.w.Checkpointing && m.w.Mode == workload.Training {
+		if m.run.Checkpointing && m.run.Train {
 			hidden.Set(t.Checkpoint(layer, hidden, mask, sin, cos, positions))
 		} else {
 			hidden.Set(layer(hidden, []*torch.Var{mask, sin, cos}))
@@ -124,8 +304,8 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 
 func (m *llama) mask(window int64, cache *dynamicCache) causalMask {
 	return causalMask{
-		window: window, eager: m.w.Attention == workload.Eager,
-		padded: m.w.AttentionMask == workload.Padded, cached: cache != nil,
+		window: window, eager: m.run.Eager,
+		padded: m.run.Mask == PaddedMask, cached: cache != nil,
 	}
 }
 
@@ -172,10 +352,10 @@ func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin 
 	applyRotary(t, q, k, cos, sin)
 	cache.update(t, k, v)
 	dropout := m.cfg.AttentionDropout
-	if m.w.Mode != workload.Training {
+	if !m.run.Train {
 		dropout = 0
 	}
-	attended, weights := groupedAttention(t, m.w.Attention, q, k, v, mask, dropout)
+	attended, weights := groupedAttention(t, m.run.Eager, q, k, v, mask, dropout)
 	o := f.Let(attended)
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))
 	o.Set(t.Linear(o, l.output))

@@ -2,10 +2,38 @@ package models
 
 import (
 	"errors"
+	"fmt"
 
+	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
+
+var lmFamily = Family{
+	Type: "lm", read: reads(ReadLM), Module: "memorymark_worker.lm",
+	Heads: []Head{head("TransformerLM", SameIDs, newLM)},
+}
+
+// LMConfig is the configuration of the plain transformer language model, whose code
+// is internal/measure/worker/memorymark_worker/lm.py.
+type LMConfig struct {
+	VocabSize int64 `json:"vocab_size"`
+	Width     int64 `json:"d_model"`
+	Inner     int64 `json:"d_ff"`
+	Layers    int64 `json:"num_layers"`
+	Heads     int64 `json:"num_heads"`
+}
+
+// ReadLM reads a configuration of the plain language model.
+func ReadLM(c *hfconfig.Config) (*LMConfig, error) {
+	l := &LMConfig{VocabSize: 10000, Width: 768, Inner: 3072, Layers: 12, Heads: 12}
+	if err := c.Decode(l, "context_length"); err != nil {
+		return nil, err
+	}
+	if l.Width%(2*l.Heads) != 0 { // rotary positions turn pairs
+		return nil, fmt.Errorf("config: d_model is %d, which num_heads, %d, does not divide into heads of an even size", l.Width, l.Heads)
+	}
+	return l, nil
+}
 
 // lm is the plain transformer language model: token embedding, pre-norm blocks
 // of RMSNorm, causal attention with rotary positions and SwiGLU, a last norm and
@@ -21,8 +49,8 @@ import (
 //   - Under checkpointing a block is one torch.utils.checkpoint.checkpoint with
 //     use_reentrant=False.
 type lm struct {
-	cfg    *workload.LM
-	w      *workload.Workload
+	cfg    *LMConfig
+	run    Run
 	embed  *torch.Embedding
 	blocks []lmBlock
 	norm   *torch.RMSNorm
@@ -37,24 +65,24 @@ type lmBlock struct {
 }
 
 // newLM makes the model, parameters in the order of its constructors.
-func newLM(t *torch.Torch, c *workload.LM, w *workload.Workload, dtype torch.DType) (*Model, error) {
-	if w.AttentionMask != workload.NoMask {
+func newLM(t *torch.Torch, c *LMConfig, r Run) (*Model, error) {
+	if r.Mask != NoMask {
 		return nil, errors.New("attention_mask of the plain language model is not modelled: it takes none")
 	}
-	m := &lm{cfg: c, w: w, embed: t.NewEmbedding(c.VocabSize, c.Width, dtype)}
-	linear := func(in, out int64) *torch.Linear { return t.NewLinear(in, out, false, dtype) }
+	m := &lm{cfg: c, run: r, embed: t.NewEmbedding(c.VocabSize, c.Width, r.DType)}
+	linear := func(in, out int64) *torch.Linear { return t.NewLinear(in, out, false, r.DType) }
 	for range c.Layers {
 		m.blocks = append(m.blocks, lmBlock{
-			norm1: t.NewRMSNorm(c.Width, dtype),
+			norm1: t.NewRMSNorm(c.Width, r.DType),
 			q:     linear(c.Width, c.Width), k: linear(c.Width, c.Width),
 			v: linear(c.Width, c.Width), o: linear(c.Width, c.Width),
-			norm2: t.NewRMSNorm(c.Width, dtype),
+			norm2: t.NewRMSNorm(c.Width, r.DType),
 			gate:  linear(c.Width, c.Inner), up: linear(c.Width, c.Inner), down: linear(c.Inner, c.Width),
 		})
 	}
-	m.norm = t.NewRMSNorm(c.Width, dtype)
+	m.norm = t.NewRMSNorm(c.Width, r.DType)
 	m.head = linear(c.Width, c.VocabSize)
-	return &Model{Forward: m.forward, Kind: Language, NumLabels: c.VocabSize}, nil
+	return &Model{Forward: m.forward}, nil
 }
 
 func (m *lm) forward(t *torch.Torch, batch *Batch) Output {
@@ -68,7 +96,7 @@ func (m *lm) forward(t *torch.Torch, batch *Batch) Output {
 		block := func(args []*torch.Var) torch.Value {
 			return m.block(t, i, args[0], args[1], args[2], args[3])
 		}
-		if m.w.Checkpointing {
+		if m.run.Checkpointing {
 			x.Set(t.CheckpointInputs(block, x, cos, sin, mask))
 		} else {
 			x.Set(block([]*torch.Var{x, cos, sin, mask}))

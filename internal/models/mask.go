@@ -2,7 +2,6 @@ package models
 
 import (
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
 
 // This file is transformers/masking_utils.py: how a model turns the mask of
@@ -18,7 +17,7 @@ type padding struct {
 // bidirectionalMask is create_bidirectional_mask: nothing if no position is
 // masked, else a bool [batch, 1, length, length] for sdpa or a float of the
 // embeddings' type for eager attention.
-func bidirectionalMask(t *torch.Torch, p padding, embeddings *torch.Var, a workload.Attention) torch.Value {
+func bidirectionalMask(t *torch.Torch, p padding, embeddings *torch.Var, eager bool) torch.Value {
 	if p.mask == nil {
 		return torch.Value{}
 	}
@@ -32,7 +31,7 @@ func bidirectionalMask(t *torch.Torch, p padding, embeddings *torch.Var, a workl
 	everywhere := func(query, _ *torch.Var) torch.Value { return t.Compare(query) } // q_idx >= 0
 	result := t.Enter()
 	out := result.Let(sdpaMask(t, p.mask.Shape[0], p.mask.Shape[1], everywhere, mask))
-	if a == workload.Eager {
+	if eager {
 		zero := t.Full(embeddings.Tensor().DType)
 		out.Set(t.WhereScalar(out, zero))
 	}

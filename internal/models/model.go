@@ -1,33 +1,38 @@
-// Package models holds the model families, each file reading like the
+// Package models holds the model families. Each is a file and a row of its own:
+// the keys of its configuration, its heads, and code that reads like the
 // transformers module it stands for (transformers 5.17).
 package models
 
 import (
-	"fmt"
-
+	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
 
 // Model is a model on the device.
 type Model struct {
 	// Forward calls the model on a batch.
 	Forward func(t *torch.Torch, b *Batch) Output
-	// Kind is what the model is fed with.
-	Kind Kind
-	// Vocabulary or number of classes, for what a batch holds.
-	NumLabels int64
 }
 
-// Kind is what a model is fed with.
-type Kind int
+// Run is how a model runs: what a workload says beside the configuration.
+type Run struct {
+	DType         torch.DType // of the parameters
+	Train         bool        // the mode of the model; else evaluation
+	Checkpointing bool
+	Eager         bool // attention; else sdpa
+	Mask          Mask
+	Sequence      int64
+	Image         int64
+}
 
-// The kinds. They differ in what a batch holds.
+// Mask is the attention mask that a model is given.
+type Mask int
+
+// The masks.
 const (
-	Tokens   Kind = iota // ids, and a label for each sequence
-	Language             // ids, which are the labels too
-	Images               // pixels, and a label for each image
-	Seq2Seq              // ids, and other ids as labels
+	NoMask Mask = iota
+	OnesMask
+	PaddedMask // has zeros
 )
 
 // Batch is what a model is called with; nil where there is nothing.
@@ -42,77 +47,17 @@ type Output struct {
 	Rest         []torch.Value // cached keys and values and the like
 }
 
-// New makes the model of a workload on the device.
-func New(t *torch.Torch, w *workload.Workload) (*Model, error) {
-	c := w.Config
-	dtype := torch.Float32
-	if w.Precision == workload.BF16 {
-		dtype = torch.BFloat16
+// New makes the model of a configuration on the device.
+func New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
+	family, head, err := Find(c)
+	if err != nil {
+		return nil, err
 	}
-	switch c.Architecture {
-	case "BertForSequenceClassification":
-		cfg, err := c.Bert()
-		if err != nil {
-			return nil, err
-		}
-		return newBert(t, cfg, w, dtype)
-	case "BertForMaskedLM":
-		cfg, err := c.Bert()
-		if err != nil {
-			return nil, err
-		}
-		return newBertMaskedLM(t, cfg, w, dtype)
-	case "RobertaForMaskedLM":
-		cfg, err := c.Roberta()
-		if err != nil {
-			return nil, err
-		}
-		return newRobertaMaskedLM(t, cfg, w, dtype)
-	case "DistilBertForSequenceClassification":
-		cfg, err := c.DistilBert()
-		if err != nil {
-			return nil, err
-		}
-		return newDistilBert(t, cfg, w, dtype)
-	case "ResNetForImageClassification":
-		cfg, err := c.ResNet()
-		if err != nil {
-			return nil, err
-		}
-		return newResNet(t, cfg, w, dtype)
-	case "ViTForImageClassification":
-		cfg, err := c.ViT()
-		if err != nil {
-			return nil, err
-		}
-		return newViT(t, cfg, w, dtype)
-	case "GPT2LMHeadModel":
-		cfg, err := c.GPT2()
-		if err != nil {
-			return nil, err
-		}
-		return newGPT2(t, cfg, w, dtype)
-	case "T5ForConditionalGeneration":
-		cfg, err := c.T5()
-		if err != nil {
-			return nil, err
-		}
-		return newT5(t, cfg, w, dtype)
-	case "LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM":
-		cfg, err := c.Llama()
-		if err != nil {
-			return nil, err
-		}
-		return newLlama(t, cfg, w, dtype), nil
-	case "TransformerLM":
-		cfg, err := c.LM()
-		if err != nil {
-			return nil, err
-		}
-		return newLM(t, cfg, w, dtype)
-	default:
-		return nil, fmt.Errorf("architecture %q (model_type %q) is not modelled", c.Architecture, c.ModelType)
+	cfg, err := family.read(c)
+	if err != nil {
+		return nil, err
 	}
+	return head.make(t, cfg, r)
 }
 
 // Drop drops the output.

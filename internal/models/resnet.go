@@ -2,10 +2,60 @@ package models
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
+	"memorymark/internal/hfconfig"
+	"memorymark/internal/invalid"
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
+
+var resnetFamily = Family{
+	Type: "resnet", Images: true, read: reads(readResNet),
+	Heads: []Head{head("ResNetForImageClassification", Classes, newResNet)},
+}
+
+// resnetConfig is transformers' ResNetConfig.
+type resnetConfig struct {
+	Channels               int64   `json:"num_channels"`
+	EmbeddingSize          int64   `json:"embedding_size"`
+	HiddenSizes            []int64 `json:"hidden_sizes"`
+	Depths                 []int64 `json:"depths"`
+	LayerType              string  `json:"layer_type"` // basic or bottleneck
+	HiddenAct              string  `json:"hidden_act"`
+	DownsampleInFirstStage bool    `json:"downsample_in_first_stage"`
+	DownsampleInBottleneck bool    `json:"downsample_in_bottleneck"`
+	NumLabels              int64   `json:"num_labels"`
+}
+
+// readResNet reads a ResNet configuration.
+func readResNet(c *hfconfig.Config) (*resnetConfig, error) {
+	r := &resnetConfig{
+		Channels: 3, EmbeddingSize: 64, HiddenSizes: []int64{256, 512, 1024, 2048}, Depths: []int64{3, 4, 6, 3},
+		LayerType: "bottleneck", HiddenAct: "relu", NumLabels: 2,
+	}
+	if err := c.Decode(r, "out_features", "out_indices", "stage_names"); err != nil {
+		return nil, err
+	}
+	return r, r.validate()
+}
+
+func (r *resnetConfig) validate() error {
+	if err := errors.Join(invalid.Positive("num_channels", r.Channels), invalid.Positive("embedding_size", r.EmbeddingSize)); err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	switch {
+	case r.LayerType != "basic" && r.LayerType != "bottleneck":
+		return fmt.Errorf("config: layer_type is %q; it must be basic or bottleneck", r.LayerType)
+	case len(r.Depths) != len(r.HiddenSizes) || len(r.Depths) == 0:
+		return fmt.Errorf("config: there are %d depths and %d hidden_sizes", len(r.Depths), len(r.HiddenSizes))
+	case slices.Min(r.Depths) < 1 || slices.Min(r.HiddenSizes) < 4:
+		return fmt.Errorf("config: depths must be at least 1 and hidden_sizes at least 4")
+	case r.NumLabels < 2:
+		return fmt.Errorf("config: num_labels %d of a resnet is not modelled", r.NumLabels)
+	}
+	return nil
+}
 
 // convLayer is ResNetConvLayer, and ResNetShortCut, which has no activation.
 type convLayer struct {
@@ -24,7 +74,7 @@ type resnetLayer struct {
 // resnet is ResNetForImageClassification
 // (transformers/models/resnet/modeling_resnet.py).
 type resnet struct {
-	cfg        *workload.ResNet
+	cfg        *resnetConfig
 	train      bool
 	act        activation
 	embedder   *convLayer
@@ -35,21 +85,21 @@ type resnet struct {
 // resnetMaker makes modules in the order of their constructors.
 type resnetMaker struct {
 	t     *torch.Torch
-	cfg   *workload.ResNet
+	cfg   *resnetConfig
 	dtype torch.DType
 }
 
 // newResNet makes the model.
-func newResNet(t *torch.Torch, c *workload.ResNet, w *workload.Workload, dtype torch.DType) (*Model, error) {
-	if w.Checkpointing {
+func newResNet(t *torch.Torch, c *resnetConfig, r Run) (*Model, error) {
+	if r.Checkpointing {
 		return nil, errors.New("checkpointing: transformers' ResNet does not support it")
 	}
 	act, err := activationOf(c.HiddenAct)
 	if err != nil {
 		return nil, err
 	}
-	mk := &resnetMaker{t, c, dtype}
-	m := &resnet{cfg: c, train: w.Mode == workload.Training, act: act}
+	mk := &resnetMaker{t, c, r.DType}
+	m := &resnet{cfg: c, train: r.Train, act: act}
 	m.embedder = mk.conv(c.Channels, c.EmbeddingSize, 7, 2, act)
 	in := c.EmbeddingSize
 	for i, out := range c.HiddenSizes {
@@ -64,8 +114,8 @@ func newResNet(t *torch.Torch, c *workload.ResNet, w *workload.Workload, dtype t
 		m.stages = append(m.stages, stage)
 		in = out
 	}
-	m.classifier = t.NewLinear(in, c.NumLabels, true, dtype)
-	return &Model{Forward: m.forward, Kind: Images, NumLabels: c.NumLabels}, nil
+	m.classifier = t.NewLinear(in, c.NumLabels, true, r.DType)
+	return &Model{Forward: m.forward}, nil
 }
 
 func (mk *resnetMaker) conv(in, out, kernel, stride int64, act activation) *convLayer {

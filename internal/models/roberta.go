@@ -2,15 +2,19 @@ package models
 
 import (
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
+
+var robertaFamily = Family{
+	Type: "roberta", read: reads(readRoberta),
+	Heads: []Head{head("RobertaForMaskedLM", SameIDs, newRobertaMaskedLM)},
+}
 
 // This file is RobertaForMaskedLM
 // (transformers/models/roberta/modeling_roberta.py): BERT with positions that
 // are counted from the ids, parameters in another order, and a head that knows
 // no activation but GELU.
 
-func newRobertaEmbeddings(t *torch.Torch, c *workload.Bert, dtype torch.DType) *bertEmbeddings {
+func newRobertaEmbeddings(t *torch.Torch, c *bertConfig, dtype torch.DType) *bertEmbeddings {
 	return &bertEmbeddings{
 		word:         t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype),
 		tokenType:    t.NewEmbedding(c.TypeVocabSize, c.HiddenSize, dtype),
@@ -22,15 +26,15 @@ func newRobertaEmbeddings(t *torch.Torch, c *workload.Bert, dtype torch.DType) *
 	}
 }
 
-func newRobertaMaskedLM(t *torch.Torch, c *workload.Bert, w *workload.Workload, dtype torch.DType) (*Model, error) {
-	e, err := newEncoding(c, w)
+func newRobertaMaskedLM(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+	e, err := newEncoding(c, r)
 	if err != nil {
 		return nil, err
 	}
-	embeddings := newRobertaEmbeddings(t, c, dtype)
-	m := &bertModel{encoding: e, name: "roberta", embed: embeddings.forwardRoberta, layers: newBertLayers(t, c, e, dtype)}
+	embeddings := newRobertaEmbeddings(t, c, r.DType)
+	m := &bertModel{encoding: e, name: "roberta", embed: embeddings.forwardRoberta, layers: newBertLayers(t, c, e, r.DType)}
 	initPositions(t, c.MaxPositions)
-	return newMaskedLM(t, c, m, "lm_head", embeddings.word, (*torch.Torch).GELU, dtype), nil
+	return newMaskedLM(t, c, m, "lm_head", embeddings.word, (*torch.Torch).GELU, r.DType), nil
 }
 
 // forwardRoberta is RobertaEmbeddings.forward.

@@ -3,20 +3,19 @@ package models
 import (
 	"memorymark/internal/torch"
 	"memorymark/internal/trace"
-	"memorymark/internal/workload"
 )
 
 // rotary is LlamaRotaryEmbedding and its copies: the frequencies that rotate
 // queries and keys (transformers/models/llama/modeling_llama.py).
 type rotary struct {
-	kind              workload.RopeType
+	kind              RopeType
 	inverse, original torch.Value
 	size              int64 // of a head
 }
 
 // newRotary makes the module. _init_weights computes the frequencies again
 // and copies them over.
-func newRotary(t *torch.Torch, kind workload.RopeType, size int64) *rotary {
+func newRotary(t *torch.Torch, kind RopeType, size int64) *rotary {
 	r := &rotary{kind: kind, size: size}
 	t.As(trace.Parameter, func() {
 		r.inverse = r.frequencies(t)
@@ -40,9 +39,9 @@ func (r *rotary) cast(t *torch.Torch, dtype torch.DType) {
 // type of rotary positions (transformers/modeling_rope_utils.py).
 func (r *rotary) frequencies(t *torch.Torch) torch.Value {
 	switch r.kind {
-	case workload.Llama3Rope:
+	case Llama3Rope:
 		return llama3Frequencies(t, inverseFrequencies(t, t.Floats(t.Arange(r.size/2))))
-	case workload.LinearRope: // divides in place
+	case LinearRope: // divides in place
 		return inverseFrequencies(t, t.Floats(t.Arange(r.size/2)))
 	default:
 		return inverseFrequencies(t, t.Full(torch.Float32, r.size/2))

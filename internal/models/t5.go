@@ -1,9 +1,73 @@
 package models
 
 import (
+	"errors"
+	"strings"
+
+	"memorymark/internal/hfconfig"
+	"memorymark/internal/invalid"
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
+
+var t5Family = Family{
+	Type: "t5", read: reads(readT5),
+	Needs: map[string]int64{"pad_token_id": 0, "decoder_start_token_id": 0}, // labels are shifted to start with a token
+	Heads: []Head{decodes(head("T5ForConditionalGeneration", TargetIDs, newT5))},
+}
+
+// t5Config is transformers' T5Config.
+type t5Config struct {
+	VocabSize         int64   `json:"vocab_size"`
+	ModelSize         int64   `json:"d_model"`
+	HeadSize          int64   `json:"d_kv"`
+	FeedForwardSize   int64   `json:"d_ff"`
+	Layers            int64   `json:"num_layers"`
+	DecoderLayers     int64   `json:"num_decoder_layers"` // 0: num_layers
+	Heads             int64   `json:"num_heads"`
+	Buckets           int64   `json:"relative_attention_num_buckets"`
+	Dropout           float64 `json:"dropout_rate"`
+	FeedForward       string  `json:"feed_forward_proj"`
+	UseCache          bool    `json:"use_cache"`
+	TieWordEmbeddings bool    `json:"tie_word_embeddings"` // false: tied all the same, but the outputs are not scaled
+}
+
+// Gated reports whether the feed-forward layers have a gate.
+func (c *t5Config) Gated() bool { return strings.HasPrefix(c.FeedForward, "gated-") }
+
+// Activation is the function of the feed-forward layers. "gated-gelu" means
+// that by tanh, as the first such models had it.
+func (c *t5Config) Activation() string {
+	if c.FeedForward == "gated-gelu" {
+		return "gelu_new"
+	}
+	return strings.TrimPrefix(c.FeedForward, "gated-")
+}
+
+// t5Names are the names that transformers takes for T5's own
+// (T5Config.attribute_map).
+var t5Names = map[string]string{
+	"hidden_size": "d_model", "num_attention_heads": "num_heads", "num_hidden_layers": "num_layers", "head_dim": "d_kv",
+}
+
+// readT5 reads a T5 configuration.
+func readT5(c *hfconfig.Config) (*t5Config, error) {
+	m := &t5Config{
+		VocabSize: 32128, ModelSize: 512, HeadSize: 64, FeedForwardSize: 2048, Layers: 6, Heads: 8,
+		Buckets: 32, Dropout: 0.1, FeedForward: "relu", UseCache: true, TieWordEmbeddings: true,
+	}
+	err := c.Renamed(t5Names).Decode(m, "classifier_dropout", "decoder_start_token_id", "gradient_checkpointing",
+		"is_encoder_decoder", "layer_norm_epsilon", "n_positions", "output_past", "relative_attention_max_distance")
+	if err != nil {
+		return nil, err
+	}
+	if m.DecoderLayers == 0 {
+		m.DecoderLayers = m.Layers
+	}
+	return m, errors.Join(
+		invalid.Positive("vocab_size", m.VocabSize), invalid.Positive("d_model", m.ModelSize), invalid.Positive("d_kv", m.HeadSize),
+		invalid.Positive("d_ff", m.FeedForwardSize), invalid.Positive("num_layers", m.Layers), invalid.Positive("num_decoder_layers", m.DecoderLayers),
+		invalid.Positive("num_heads", m.Heads), invalid.Positive("relative_attention_num_buckets", m.Buckets))
+}
 
 type t5Attention struct {
 	q, k, v, o   *torch.Linear
@@ -27,9 +91,9 @@ type t5Stack struct {
 // t5 is T5ForConditionalGeneration
 // (transformers/models/t5/modeling_t5.py).
 type t5 struct {
-	cfg              *workload.T5
+	cfg              *t5Config
 	train            bool
-	kind             workload.Attention
+	eager            bool
 	ones             bool // the mask of a batch masks nothing
 	checkpoints      bool
 	act              activation
@@ -41,26 +105,26 @@ type t5 struct {
 // newT5 makes the model, parameters in the order of its constructors. The
 // stacks and the head make weights of their own, which are dropped for the
 // shared one.
-func newT5(t *torch.Torch, c *workload.T5, w *workload.Workload, dtype torch.DType) (*Model, error) {
+func newT5(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 	act, err := activationOf(c.Activation())
 	if err != nil {
 		return nil, err
 	}
-	m := &t5{cfg: c, act: act, train: w.Mode == workload.Training, kind: w.Attention, ones: w.AttentionMask == workload.Ones}
-	m.checkpoints = w.Checkpointing && m.train
-	m.shared = t.NewEmbedding(c.VocabSize, c.ModelSize, dtype)
-	encoderTable := t.Buffer(dtype, c.VocabSize, c.ModelSize)
-	m.encoder = newT5Stack(t, c, c.Layers, false, dtype)
-	decoderTable := t.Buffer(dtype, c.VocabSize, c.ModelSize)
-	m.decoder = newT5Stack(t, c, c.DecoderLayers, true, dtype)
-	t.Release(t.Buffer(dtype, c.VocabSize, c.ModelSize))
+	m := &t5{cfg: c, act: act, train: r.Train, eager: r.Eager, ones: r.Mask == OnesMask}
+	m.checkpoints = r.Checkpointing && m.train
+	m.shared = t.NewEmbedding(c.VocabSize, c.ModelSize, r.DType)
+	encoderTable := t.Buffer(r.DType, c.VocabSize, c.ModelSize)
+	m.encoder = newT5Stack(t, c, c.Layers, false, r.DType)
+	decoderTable := t.Buffer(r.DType, c.VocabSize, c.ModelSize)
+	m.decoder = newT5Stack(t, c, c.DecoderLayers, true, r.DType)
+	t.Release(t.Buffer(r.DType, c.VocabSize, c.ModelSize))
 	t.Release(encoderTable)
 	t.Release(decoderTable)
 	m.head = &torch.Linear{Weight: m.shared.Weight}
-	return &Model{Forward: m.forward, Kind: Seq2Seq, NumLabels: c.VocabSize}, nil
+	return &Model{Forward: m.forward}, nil
 }
 
-func newT5Stack(t *torch.Torch, c *workload.T5, layers int64, decoder bool, dtype torch.DType) t5Stack {
+func newT5Stack(t *torch.Torch, c *t5Config, layers int64, decoder bool, dtype torch.DType) t5Stack {
 	s := t5Stack{name: "encoder"}
 	if decoder {
 		s.name = "decoder"
@@ -146,10 +210,10 @@ func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, 
 	inputs := f.Let(t.In("embed_tokens", func() torch.Value { return t.Embedding(ids, m.shared) }))
 	crossMask := f.Let(torch.Value{})
 	if encoded == nil {
-		mask.Set(bidirectionalMask(t, p, inputs, m.kind))
+		mask.Set(bidirectionalMask(t, p, inputs, m.eager))
 	} else {
-		mask.Set(causalMask{eager: m.kind == workload.Eager, cached: true}.make(t, inputs, nil, nil))
-		crossMask.Set(bidirectionalMask(t, p, encoded, m.kind))
+		mask.Set(causalMask{eager: m.eager, cached: true}.make(t, inputs, nil, nil))
+		crossMask.Set(bidirectionalMask(t, p, encoded, m.eager))
 	}
 	bias := t5Pair{self: f.Let(torch.Value{}), cross: f.Let(torch.Value{})}
 	hidden := f.Let(t.Dropout(inputs, m.cfg.Dropout, m.train))

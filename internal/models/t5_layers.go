@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
 
 // t5Pair is something for attention to the stack itself and for that to the
@@ -111,7 +110,7 @@ func (m *t5) attention(t *torch.Torch, a *t5Attention, name string, hidden, enco
 		}
 	}
 	var w torch.Value
-	if m.kind == workload.Eager {
+	if m.eager {
 		out, w = m.eagerAttention(t, q, k, v, mask, bias)
 	} else {
 		out = m.sdpaAttention(t, q, k, v, mask, bias, a.causal)

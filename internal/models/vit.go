@@ -1,11 +1,64 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 
+	"memorymark/internal/hfconfig"
+	"memorymark/internal/invalid"
 	"memorymark/internal/torch"
-	"memorymark/internal/workload"
 )
+
+var vitFamily = Family{
+	Type: "vit", Images: true, read: reads(readViT),
+	Heads: []Head{head("ViTForImageClassification", Classes, newViT)},
+}
+
+// vitConfig is transformers' ViTConfig.
+type vitConfig struct {
+	HiddenSize       int64   `json:"hidden_size"`
+	Layers           int64   `json:"num_hidden_layers"`
+	Heads            int64   `json:"num_attention_heads"`
+	IntermediateSize int64   `json:"intermediate_size"`
+	HiddenAct        string  `json:"hidden_act"`
+	HiddenDropout    float64 `json:"hidden_dropout_prob"`
+	AttentionDropout float64 `json:"attention_probs_dropout_prob"`
+	ImageSize        int64   `json:"image_size"`
+	PatchSize        int64   `json:"patch_size"`
+	Channels         int64   `json:"num_channels"`
+	QKVBias          bool    `json:"qkv_bias"`
+	NumLabels        int64   `json:"num_labels"`
+}
+
+// readViT reads a ViT configuration.
+func readViT(c *hfconfig.Config) (*vitConfig, error) {
+	v := &vitConfig{
+		HiddenSize: 768, Layers: 12, Heads: 12, IntermediateSize: 3072, HiddenAct: "gelu",
+		ImageSize: 224, PatchSize: 16, Channels: 3, QKVBias: true, NumLabels: 2,
+	}
+	if err := c.Decode(v, "layer_norm_eps", "encoder_stride", "pooler_output_size", "pooler_act"); err != nil {
+		return nil, err
+	}
+	return v, v.validate()
+}
+
+func (v *vitConfig) validate() error {
+	if err := errors.Join(
+		invalid.Positive("hidden_size", v.HiddenSize), invalid.Positive("num_attention_heads", v.Heads),
+		invalid.Positive("intermediate_size", v.IntermediateSize), invalid.Positive("patch_size", v.PatchSize), invalid.Positive("num_channels", v.Channels),
+	); err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	switch {
+	case v.HiddenSize%v.Heads != 0:
+		return fmt.Errorf("config: hidden_size is %d, which num_attention_heads, %d, does not divide", v.HiddenSize, v.Heads)
+	case v.PatchSize > v.ImageSize:
+		return fmt.Errorf("config: patch_size is %d, image_size %d", v.PatchSize, v.ImageSize)
+	case v.NumLabels < 2:
+		return fmt.Errorf("config: num_labels %d of a vit is not modelled", v.NumLabels)
+	}
+	return nil
+}
 
 type vitLayer struct {
 	query, key, value, output *torch.Linear
@@ -15,7 +68,7 @@ type vitLayer struct {
 
 // vit is ViTForImageClassification (transformers/models/vit/modeling_vit.py).
 type vit struct {
-	cfg        *workload.ViT
+	cfg        *vitConfig
 	train      bool
 	eager      bool
 	checkpoint bool // gradient_checkpointing, which evaluation does without
@@ -29,36 +82,36 @@ type vit struct {
 }
 
 // newViT makes the model, parameters in the order of its constructors.
-func newViT(t *torch.Torch, c *workload.ViT, w *workload.Workload, dtype torch.DType) (*Model, error) {
-	if w.Image != c.ImageSize {
-		return nil, fmt.Errorf("image is %d, but the model's image_size is %d", w.Image, c.ImageSize)
+func newViT(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
+	if r.Image != c.ImageSize {
+		return nil, fmt.Errorf("image is %d, but the model's image_size is %d", r.Image, c.ImageSize)
 	}
 	act, err := activationOf(c.HiddenAct)
 	if err != nil {
 		return nil, err
 	}
-	train := w.Mode == workload.Training
-	m := &vit{cfg: c, train: train, eager: w.Attention == workload.Eager, checkpoint: w.Checkpointing && train, act: act}
+	train := r.Train
+	m := &vit{cfg: c, train: train, eager: r.Eager, checkpoint: r.Checkpointing && train, act: act}
 	h, side := c.HiddenSize, c.ImageSize/c.PatchSize
-	m.class = t.Parameter(dtype, 1, 1, h)
-	m.projection = t.NewConv2d(c.Channels, h, c.PatchSize, c.PatchSize, 0, true, dtype)
-	m.position = t.Parameter(dtype, 1, side*side+1, h)
+	m.class = t.Parameter(r.DType, 1, 1, h)
+	m.projection = t.NewConv2d(c.Channels, h, c.PatchSize, c.PatchSize, 0, true, r.DType)
+	m.position = t.Parameter(r.DType, 1, side*side+1, h)
 	t.ListBefore(m.position, m.projection.Weight)
 	for range c.Layers {
 		m.layers = append(m.layers, vitLayer{
-			query:      t.NewLinear(h, h, c.QKVBias, dtype),
-			key:        t.NewLinear(h, h, c.QKVBias, dtype),
-			value:      t.NewLinear(h, h, c.QKVBias, dtype),
-			output:     t.NewLinear(h, h, true, dtype),
-			normBefore: t.NewLayerNorm(h, dtype),
-			normAfter:  t.NewLayerNorm(h, dtype),
-			fc1:        t.NewLinear(h, c.IntermediateSize, true, dtype),
-			fc2:        t.NewLinear(c.IntermediateSize, h, true, dtype),
+			query:      t.NewLinear(h, h, c.QKVBias, r.DType),
+			key:        t.NewLinear(h, h, c.QKVBias, r.DType),
+			value:      t.NewLinear(h, h, c.QKVBias, r.DType),
+			output:     t.NewLinear(h, h, true, r.DType),
+			normBefore: t.NewLayerNorm(h, r.DType),
+			normAfter:  t.NewLayerNorm(h, r.DType),
+			fc1:        t.NewLinear(h, c.IntermediateSize, true, r.DType),
+			fc2:        t.NewLinear(c.IntermediateSize, h, true, r.DType),
 		})
 	}
-	m.norm = t.NewLayerNorm(h, dtype)
-	m.classifier = t.NewLinear(h, c.NumLabels, true, dtype)
-	return &Model{Forward: m.forward, Kind: Images, NumLabels: c.NumLabels}, nil
+	m.norm = t.NewLayerNorm(h, r.DType)
+	m.classifier = t.NewLinear(h, c.NumLabels, true, r.DType)
+	return &Model{Forward: m.forward}, nil
 }
 
 func (m *vit) forward(t *torch.Torch, batch *Batch) Output {

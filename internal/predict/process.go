@@ -20,6 +20,7 @@ type Process struct {
 	t     *torch.Torch
 	w     *workload.Workload
 	model *models.Model
+	head  *models.Head
 	opt   *torch.Optimizer
 	batch models.Batch
 
@@ -45,14 +46,17 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	p.t.TF32 = w.Precision == workload.TF32
 	p.t.Name = w.Config.Architecture
 	var err error
-	if p.model, err = models.New(p.t, w); err != nil {
+	if _, p.head, err = models.Find(w.Config); err != nil {
+		return nil, err
+	}
+	if p.model, err = models.New(p.t, w.Config, w.Run()); err != nil {
 		return nil, err
 	}
 	if n := p.t.ParameterCount(); n > maxParameters {
 		return nil, fmt.Errorf("the model has %.3g parameters; more than %.0g are not predicted for one card", float64(n), float64(maxParameters))
 	}
 	p.ModelEvents = p.events()
-	p.opt = p.t.NewOptimizer(optimizers[w.Optimizer], impls[w.OptimizerImpl])
+	p.opt = p.t.NewOptimizer(torch.OptimizerNamed(string(w.Optimizer)), impls[w.OptimizerImpl])
 	p.begin(feeding)
 	p.makeBatch()
 	p.InputEvents = p.events()
@@ -90,11 +94,6 @@ func (p *Process) Trace() *trace.Trace { return p.t.Trace() }
 
 func (p *Process) events() int { return len(p.t.Trace().Events) }
 
-var optimizers = map[workload.Optimizer]torch.OptimizerKind{
-	workload.AdamW: torch.AdamW, workload.Adam: torch.Adam, workload.SGD: torch.SGD,
-	workload.SGDMomentum: torch.SGDMomentum, workload.NoOptimizer: torch.NoOptimizer,
-}
-
 var impls = map[workload.Impl]torch.Impl{
 	workload.Foreach: torch.Foreach, workload.Fused: torch.Fused, workload.Loop: torch.Loop,
 }
@@ -102,32 +101,28 @@ var impls = map[workload.Impl]torch.Impl{
 // makeBatch makes one batch: ids or pixels, a mask if asked, labels.
 func (p *Process) makeBatch() {
 	w, t, b := p.w, p.t, &p.batch
-	if p.model.Kind == models.Images {
-		dtype := torch.Float32
-		if w.Precision == workload.BF16 {
-			dtype = torch.BFloat16
-		}
-		b.Pixels = t.Input(dtype, w.Batch, 3, w.Image, w.Image)
-		if w.Loss == workload.Labels {
-			b.Labels = t.Input(torch.Int64, w.Batch)
+	if w.TakesImages() {
+		b.Pixels = t.Input(w.Run().DType, w.Batch, 3, w.Image, w.Image)
+	} else {
+		b.IDs = t.Input(torch.Int64, w.Batch, w.Sequence)
+	}
+	if w.AttentionMask != workload.NoMask && b.IDs != nil {
+		b.Mask = t.Input(torch.Int64, w.Batch, w.Sequence)
+	}
+	if w.Loss == workload.MeanLogits {
+		if p.head.Decodes {
+			b.DecoderIDs = b.IDs
 		}
 		return
 	}
-	b.IDs = t.Input(torch.Int64, w.Batch, w.Sequence)
-	if w.AttentionMask != workload.NoMask {
-		b.Mask = t.Input(torch.Int64, w.Batch, w.Sequence)
-	}
-	switch {
-	case w.Loss == workload.MeanLogits:
-		if p.model.Kind == models.Seq2Seq {
-			b.DecoderIDs = b.IDs
-		}
-	case p.model.Kind == models.Tokens:
+	switch p.head.Labels {
+	case models.Classes:
 		b.Labels = t.Input(torch.Int64, w.Batch)
-	case p.model.Kind == models.Seq2Seq:
+	case models.TargetIDs:
 		b.Labels = t.Input(torch.Int64, w.Batch, w.Sequence)
-	default:
+	case models.SameIDs:
 		b.Labels = b.IDs
+	case models.NoLabels:
 	}
 }
 

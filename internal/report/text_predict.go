@@ -50,7 +50,7 @@ func (p Prediction) title() string {
 func (p Prediction) settings() string {
 	x := p.Workload
 	samples := fmt.Sprintf("batch %d × %d tokens", x.Batch, x.Sequence)
-	if x.Config.TakesImages() {
+	if x.TakesImages() {
 		samples = fmt.Sprintf("batch %d × %d² pixels", x.Batch, x.Image)
 	}
 	parts := []string{samples, string(x.Precision), string(x.Optimizer)}

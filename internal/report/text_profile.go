@@ -51,7 +51,7 @@ func (p Profile) Write(w io.Writer, width int) error {
 // describe names what a cell runs.
 func describe(x *workload.Workload) string {
 	size := fmt.Sprintf("context %d", x.Sequence)
-	if x.Config.TakesImages() {
+	if x.TakesImages() {
 		size = fmt.Sprintf("%d² pixels", x.Image)
 	}
 	parts := []string{fmt.Sprintf("batch %d", x.Batch), size, study.ProfileType(x.Phase), string(x.Precision)}

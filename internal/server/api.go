@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/hfconfig"
 	"memorymark/internal/workload"
 )
 
@@ -27,7 +28,7 @@ func (s *Server) apiConfig() huma.Config {
 	c.RejectUnknownQueryParameters = true // somebody meant something by it
 	c.Transformers = append(c.Transformers, sayHowToSendJSON)
 	c.Components.Schemas = huma.NewMapRegistry(schemaPrefix, schemaName)
-	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[workload.Config](), reflect.TypeFor[map[string]any]())
+	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[hfconfig.Config](), reflect.TypeFor[map[string]any]())
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[workload.Workload](), reflect.TypeFor[draft]())
 	c.Components.Schemas.Map()["Workload"] = workloadSchema()
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
@@ -43,54 +44,6 @@ func sayHowToSendJSON(_ huma.Context, _ string, body any) (any, error) {
 		p.Detail, p.Errors = "the body must be JSON and say so, with Content-Type: application/json; curl --json does", nil
 	}
 	return body, nil
-}
-
-// workloadKeys explains the keys of a workload, for the document.
-var workloadKeys = map[string]struct {
-	schema huma.Schema
-	text   string
-}{
-	"id":                  {huma.Schema{Type: "string"}, "Echoed in the answer."},
-	"model":               {huma.Schema{Type: "string", Examples: []any{"bert"}}, "An id of /v1/models, or its Hugging Face id."},
-	"config":              {huma.Schema{Type: "object", AdditionalProperties: true}, "Instead of model: the object of a Hugging Face config.json. With model: keys to replace."},
-	"batch":               {huma.Schema{Type: "integer", Format: "int64", Default: 16}, "Samples in a step."},
-	"sequence":            {huma.Schema{Type: "integer", Format: "int64", Default: 128}, "Tokens in a sample."},
-	"image":               {huma.Schema{Type: "integer", Format: "int64", Default: 224}, "Pixels of a side of an image."},
-	"precision":           {huma.Schema{Type: "string"}, "What a step computes in."},
-	"optimizer":           {huma.Schema{Type: "string"}, "What updates the parameters."},
-	"optimizer_impl":      {huma.Schema{Type: "string"}, "How the optimizer computes."},
-	"phase":               {huma.Schema{Type: "string"}, "How much of a step runs."},
-	"loss":                {huma.Schema{Type: "string"}, "What backward starts from: the model's own loss, or the mean of its logits."},
-	"attention":           {huma.Schema{Type: "string"}, "How attention is computed."},
-	"attention_mask":      {huma.Schema{Type: "string"}, "The mask in the batch."},
-	"checkpointing":       {huma.Schema{Type: "boolean", Default: false}, "Compute activations again in backward instead of keeping them."},
-	"mode":                {huma.Schema{Type: "string"}, "The mode of the model."},
-	"accumulate":          {huma.Schema{Type: "integer", Format: "int64", Default: 1}, "Forward and backward passes before each update."},
-	"clip_grad_norm":      {huma.Schema{Type: "boolean", Default: false}, "Clip gradients by their norm."},
-	"expandable_segments": {huma.Schema{Type: "boolean", Default: false}, "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
-	"gpu":                 {huma.Schema{Type: "string", Examples: []any{"a10"}}, "An id of /v1/gpus. Default: this machine's card, else a10."},
-	"limit_gib":           {huma.Schema{Type: "number", Format: "double"}, "The most that the allocator may reserve, in GiB. Default: the card's memory less the context."},
-}
-
-// workloadSchema describes a workload by the keys and choices that it has.
-func workloadSchema() *huma.Schema {
-	s := &huma.Schema{
-		Type: "object", Properties: make(map[string]*huma.Schema), AdditionalProperties: false,
-		Description: "What is trained. Every key has a default but model, or config.",
-	}
-	for _, key := range workload.Keys() {
-		known := workloadKeys[key]
-		property := known.schema
-		property.Description = known.text
-		for i, choice := range workload.Choices(key) {
-			property.Enum = append(property.Enum, choice)
-			if i == 0 {
-				property.Default = choice
-			}
-		}
-		s.Properties[key] = &property
-	}
-	return s
 }
 
 // partial is some keys of a workload in a request, not looked at yet.

@@ -19,7 +19,7 @@ func (s *Server) catalogRoutes(api huma.API) {
 	huma.Register(api, get("list-gpus", "/v1/gpus", "The cards that have a name here",
 		"Every figure has its source and date. this_machine is the id of the card that this server has, absent if it has none.", tagCatalogs),
 		func(context.Context, *struct{}) (*output[Cards], error) {
-			cards := Cards{Cards: report.Cards{Cards: gpu.All()}, Default: defaultCard}
+			cards := Cards{Cards: report.Cards{Cards: gpu.All()}, Default: gpu.Default}
 			if card, ok := s.machine(); ok {
 				cards.ThisMachine, cards.Default = card.ID, card.ID
 			}

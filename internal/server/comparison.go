@@ -83,8 +83,8 @@ func findCards(ids []string) ([]*gpu.Card, error) {
 // SettingsQuestion asks how a workload does with other settings.
 type SettingsQuestion struct {
 	Question
-	Precisions    []workload.Precision `json:"precisions,omitempty" enum:"fp32,tf32,amp-bf16,amp-fp16,bf16" uniqueItems:"true" doc:"all if absent"`
-	Optimizers    []workload.Optimizer `json:"optimizers,omitempty" enum:"adamw,adam,sgd,sgd-momentum,none" uniqueItems:"true" doc:"adamw, sgd-momentum and sgd if absent"`
+	Precisions    []precisionName `json:"precisions,omitempty" uniqueItems:"true" doc:"all if absent"`
+	Optimizers    []optimizerName `json:"optimizers,omitempty" uniqueItems:"true" doc:"adamw, sgd-momentum and sgd if absent"`
 	Checkpointing []bool               `json:"checkpointing,omitempty" uniqueItems:"true" doc:"without and with if absent"`
 }
 
@@ -99,7 +99,7 @@ func (s *Server) compareSettings(ctx context.Context, q SettingsQuestion) (*outp
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	settings := analysis.Settings{Precisions: q.Precisions, Optimizers: q.Optimizers, Checkpointing: q.Checkpointing}
+	settings := analysis.Settings{Precisions: named[workload.Precision](q.Precisions), Optimizers: named[workload.Optimizer](q.Optimizers), Checkpointing: q.Checkpointing}
 	data, err := json.Marshal(settings)
 	if err != nil {
 		return nil, s.problem(ctx, err)

@@ -18,9 +18,6 @@ import (
 	"memorymark/internal/workload"
 )
 
-// defaultCard is what people who have none mostly ask about.
-const defaultCard = "a10"
-
 func (s *Server) predictionRoutes(api huma.API) {
 	huma.Register(api, post("predict", "/v1/predictions", "What a workload takes",
 		"Three steps on a simulated allocator: peaks of each, and where the memory goes at the peak, by cause and by module. "+
@@ -124,7 +121,7 @@ func (s *Server) predict(ctx context.Context, d draft) (*predict.Prediction, err
 func (s *Server) onCard(w *workload.Workload) (*workload.Workload, *gpu.Card, error) {
 	at := *w
 	if at.GPU == "" {
-		at.GPU = defaultCard
+		at.GPU = gpu.Default
 		if card, ok := s.machine(); ok {
 			at.GPU = card.ID
 		}

@@ -135,7 +135,7 @@ func TestCatalogs(t *testing.T) {
 	if len(models.Models) != len(workload.Models()) {
 		t.Errorf("%d models", len(models.Models))
 	}
-	if cards := into[Cards](t, start(t).get("/v1/gpus"), http.StatusOK); cards.ThisMachine != "" || cards.Default != defaultCard {
+	if cards := into[Cards](t, start(t).get("/v1/gpus"), http.StatusOK); cards.ThisMachine != "" || cards.Default != gpu.Default {
 		t.Errorf("without a card: %q, %q", cards.ThisMachine, cards.Default)
 	}
 }

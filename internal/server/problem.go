@@ -12,11 +12,11 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/gpu"
+	"memorymark/internal/invalid"
 	"memorymark/internal/job"
 	"memorymark/internal/predict"
 	"memorymark/internal/recording"
 	"memorymark/internal/snapshotstore"
-	"memorymark/internal/workload"
 )
 
 // statusClientGone is what the log says of a request whose client left; nobody
@@ -29,7 +29,7 @@ var statuses = []struct {
 	is     func(error) bool
 	status int
 }{
-	{isA[*workload.InvalidError], http.StatusUnprocessableEntity},
+	{isA[*invalid.Error], http.StatusUnprocessableEntity},
 	{isA[*gpu.UnknownError], http.StatusUnprocessableEntity},
 	{isA[*analysis.TooSmallError], http.StatusUnprocessableEntity},
 	{isA[*analysis.NothingLeftError], http.StatusUnprocessableEntity},
@@ -117,7 +117,7 @@ func internalText(c *call) string {
 func detailsOf(err error, place string) []error {
 	//nolint:errorlint // only what is on the outside says where it is
 	switch e := err.(type) {
-	case *workload.Problem:
+	case *invalid.Problem:
 		return detailsOf(e.Err, place+"."+e.Key)
 	case *gpu.UnknownError:
 		place += ".gpu"

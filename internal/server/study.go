@@ -78,7 +78,7 @@ func (q *SweepQuestion) grid() (*study.Grid, error) {
 		place := fmt.Sprintf("body.axes[%d].key", i)
 		_, fixed := q.Workload.keys[a.Key]
 		switch {
-		case !slices.Contains(workload.Keys(), a.Key) || a.Key == "id" || a.Key == "config":
+		case !slices.Contains(workload.KeyNames(), a.Key) || a.Key == "id" || a.Key == "config":
 			return nil, bad(place, "%q cannot be varied; these can: %s", a.Key, strings.Join(variable(), ", "))
 		case fixed || slices.ContainsFunc(g.Axes, func(other study.Axis) bool { return other.Key == a.Key }):
 			return nil, bad(place, "%s is given twice", a.Key)
@@ -99,7 +99,7 @@ func (q *SweepQuestion) grid() (*study.Grid, error) {
 
 // variable are the keys that can be an axis.
 func variable() []string {
-	return slices.DeleteFunc(workload.Keys(), func(key string) bool { return key == "id" || key == "config" })
+	return slices.DeleteFunc(workload.KeyNames(), func(key string) bool { return key == "id" || key == "config" })
 }
 
 // sweep predicts a grid, cell by cell, until the client leaves.

@@ -7,6 +7,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
+	"memorymark/internal/models"
 	"memorymark/internal/predict"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
@@ -69,7 +70,7 @@ const elementBytes = 4
 // NewActivation derives the activations of a plain language model that trains
 // in fp32.
 func NewActivation(w *workload.Workload, card *gpu.Card) (*Activation, error) {
-	lm, err := w.Config.LM()
+	lm, err := models.ReadLM(w.Config)
 	if err != nil || w.Config.Architecture != "TransformerLM" {
 		return nil, fmt.Errorf("%s is not a plain language model; its activations are not derived", w.Name())
 	}
@@ -112,7 +113,7 @@ func trainingInFP32(w *workload.Workload) *workload.Workload {
 // symbols are the values of the symbols.
 type symbols map[string]int64
 
-func (a *Activation) name(lm *workload.LM, w *workload.Workload) symbols {
+func (a *Activation) name(lm *models.LMConfig, w *workload.Workload) symbols {
 	a.Symbols = []Symbol{
 		{"B", "batch", w.Batch},
 		{"S", "context length", w.Sequence},

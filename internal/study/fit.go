@@ -40,7 +40,7 @@ func WhatFits(c Cell) (*Fit, error) {
 
 // largestContext is the longest context that fits at the cell's batch.
 func largestContext(c Cell) (int64, error) {
-	if c.Workload.Config.TakesImages() || c.Workload.Sequence < 2 {
+	if c.Workload.TakesImages() || c.Workload.Sequence < 2 {
 		return 0, nil
 	}
 	found, err := search.Bisect(func(context int64) (bool, error) {

@@ -40,7 +40,7 @@ func ProfileType(p workload.Phase) string {
 // precision after it if it is not fp32.
 func CellName(w *workload.Workload) string {
 	name := fmt.Sprintf("%s_ctx%d_%s", fileName(SizeOf(w.Name())), w.Sequence, ProfileType(w.Phase))
-	if w.Config.TakesImages() {
+	if w.TakesImages() {
 		name = fmt.Sprintf("%s_%dpx_%s", fileName(w.Name()), w.Image, ProfileType(w.Phase))
 	}
 	if w.Precision != workload.FP32 {

@@ -2,20 +2,53 @@ package torch
 
 import "memorymark/internal/trace"
 
-// OptimizerKind is a class of torch.optim.
-type OptimizerKind int
+// OptimizerKind is a class of torch.optim and how it is called: one row for
+// each that a workload can name. A new one is a row here and a file with its
+// step; everybody else, the worker and the page too, goes by the row.
+type OptimizerKind struct {
+	Name      string             // in a workload
+	Label     string             // for people
+	Class     string             // of torch.optim, which annotates steps with it; "" for none
+	Arguments map[string]float64 // beside the parameters
+	Trainer   string             // what transformers' TrainingArguments calls it
 
-// The optimizers.
-const (
-	NoOptimizer OptimizerKind = iota
-	AdamW
-	Adam
-	SGD
-	SGDMomentum
-)
+	step func(*Optimizer)
+	// How often a step goes over the parameters in kernels of their own, and
+	// how many tensors the fused kernel writes.
+	passes, fusedWrites int
+}
 
-// optimizerClasses are the names that PyTorch annotates steps with.
-var optimizerClasses = map[OptimizerKind]string{AdamW: "AdamW", Adam: "Adam", SGD: "SGD", SGDMomentum: "SGD"}
+// Optimizers are those that are modelled; the first one is the default.
+var Optimizers = []OptimizerKind{
+	{
+		Name: "adamw", Label: "AdamW", Class: "AdamW", Arguments: map[string]float64{"lr": 5e-5}, Trainer: "adamw_torch",
+		step: (*Optimizer).stepAdam, passes: 7, fusedWrites: 3,
+	},
+	{
+		Name: "adam", Label: "Adam", Class: "Adam", Arguments: map[string]float64{"lr": 5e-5}, Trainer: "adamw_torch",
+		step: (*Optimizer).stepAdam, passes: 7, fusedWrites: 3,
+	},
+	{
+		Name: "sgd", Label: "SGD", Class: "SGD", Arguments: map[string]float64{"lr": 1e-3}, Trainer: "sgd",
+		step: func(*Optimizer) {}, passes: 1, fusedWrites: 1, // parameters are updated in place
+	},
+	{
+		Name: "sgd-momentum", Label: "SGD with momentum", Class: "SGD", Arguments: map[string]float64{"lr": 1e-3, "momentum": 0.9}, Trainer: "sgd",
+		step: (*Optimizer).stepMomentum, passes: 2, fusedWrites: 2,
+	},
+	{Name: "none", Label: "none"},
+}
+
+// OptimizerNamed returns the row of a name, that of no optimizer if there is
+// none.
+func OptimizerNamed(name string) OptimizerKind {
+	for _, k := range Optimizers {
+		if k.Name == name {
+			return k
+		}
+	}
+	return OptimizerKind{}
+}
 
 // Impl is how an optimizer computes its step.
 type Impl int
@@ -46,21 +79,12 @@ func (t *Torch) NewOptimizer(kind OptimizerKind, impl Impl) *Optimizer {
 // Step is optimizer.step(), annotated as PyTorch does it
 // (torch/optim/optimizer.py, profile_hook_step).
 func (o *Optimizer) Step() {
-	if o.kind == NoOptimizer {
+	if o.kind.Class == "" {
 		return
 	}
-	class := optimizerClasses[o.kind]
-	name := "Optimizer.step#" + class + ".step"
+	name := "Optimizer.step#" + o.kind.Class + ".step"
 	o.t.Mark(name, false)
-	o.t.NoGrad(func() {
-		switch o.kind {
-		case AdamW, Adam:
-			o.stepAdam()
-		case SGDMomentum:
-			o.stepMomentum()
-		case SGD, NoOptimizer: // parameters are updated in place
-		}
-	})
+	o.t.NoGrad(func() { o.kind.step(o) })
 	o.countWork()
 	o.t.Mark(name, true)
 }
@@ -70,14 +94,9 @@ func (o *Optimizer) Step() {
 // writes three of them; SGD writes each once or twice. The multi-tensor kernels
 // take some hundred parameters at a time.
 func (o *Optimizer) countWork() {
-	passes, written := 1, 1
-	switch {
-	case o.kind == SGDMomentum:
-		passes, written = 2, 2
-	case o.kind != SGD && o.impl == Fused:
-		passes, written = 1, 3
-	case o.kind != SGD:
-		passes, written = 7, 7
+	passes, written := o.kind.passes, o.kind.passes
+	if o.impl == Fused && o.kind.fusedWrites < passes {
+		passes, written = 1, o.kind.fusedWrites
 	}
 	const atOnce = 100
 	trained := o.t.trained()
@@ -93,11 +112,11 @@ func (o *Optimizer) countWork() {
 
 // ZeroGrad is optimizer.zero_grad(set_to_none=True).
 func (o *Optimizer) ZeroGrad() {
-	if o.kind == NoOptimizer {
+	if o.kind.Class == "" {
 		o.t.ZeroGrad()
 		return
 	}
-	name := "Optimizer.zero_grad#" + optimizerClasses[o.kind] + ".zero_grad"
+	name := "Optimizer.zero_grad#" + o.kind.Class + ".zero_grad"
 	o.t.Mark(name, false)
 	o.t.ZeroGrad()
 	o.t.Mark(name, true)

@@ -7,16 +7,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"memorymark/internal/hfconfig"
 )
 
 // Model is a model of the catalog.
 type Model struct {
-	ID            string  `json:"id"`
-	Name          string  `json:"name"`
-	Description   string  `json:"description"`
-	Type          string  `json:"type"` // nlp or vision
-	HuggingFaceID string  `json:"huggingface_id,omitempty"`
-	Config        *Config `json:"config"`
+	ID            string           `json:"id"`
+	Name          string           `json:"name"`
+	Description   string           `json:"description"`
+	Type          string           `json:"type"` // nlp or vision
+	HuggingFaceID string           `json:"huggingface_id,omitempty"`
+	Config        *hfconfig.Config `json:"config"`
 }
 
 //go:embed catalog.json

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
-	"strings"
+
+	"memorymark/internal/invalid"
+	"memorymark/internal/models"
 )
 
 // Draft is a workload as it was given: the keys that were, as JSON. A key that
@@ -24,7 +25,7 @@ func ParseDraft(data []byte) (Draft, error) {
 		if errors.As(err, &syntax) {
 			return nil, fmt.Errorf("workload: not JSON, at byte %d: %w", syntax.Offset, err)
 		}
-		return nil, fmt.Errorf("workload: %s is not a JSON object", shorten(data))
+		return nil, fmt.Errorf("workload: %s is not a JSON object", invalid.Shorten(data))
 	}
 	if d == nil {
 		return nil, errors.New("workload: null is not a JSON object")
@@ -32,23 +33,10 @@ func ParseDraft(data []byte) (Draft, error) {
 	return d, nil
 }
 
-// Keys returns the keys that a workload can have, in the order in which they
-// are explained.
-func Keys() []string {
-	t := reflect.TypeFor[Workload]()
-	var keys []string
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		keys = append(keys, name)
-	}
-	return keys
-}
-
 // Set gives a key a value as people write it on a command line: text as it is,
 // numbers, true and false. Of config it takes JSON.
 func (d Draft) Set(key, text string) {
-	field, ok := fieldNames(&Workload{})[key]
-	if _, isText := field.(*string); ok && !isText && json.Valid([]byte(text)) {
+	if k, ok := findKey(key); ok && k.Kind != Text && k.Kind != Choice && json.Valid([]byte(text)) {
 		d[key] = json.RawMessage(text)
 		return
 	}
@@ -73,7 +61,7 @@ func (d Draft) UseConfig(data []byte) error {
 	}
 	if raw, ok := d["config"]; ok {
 		if err := json.Unmarshal(raw, &own); err != nil {
-			return fmt.Errorf("config is %s; it must be an object", shorten(raw))
+			return fmt.Errorf("config is %s; it must be an object", invalid.Shorten(raw))
 		}
 	}
 	maps.Copy(base, own)
@@ -87,16 +75,16 @@ func (d Draft) UseConfig(data []byte) error {
 }
 
 // Workload fills in defaults, finds the model, and validates. The error, an
-// *InvalidError, names everything that is wrong.
+// *invalid.Error, names everything that is wrong.
 func (d Draft) Workload() (*Workload, error) {
 	w, wrong := d.settings()
-	wrong.add(w.resolveModel())
+	wrong.Add(w.resolveModel())
 	if _, given := d["image"]; !given && w.Config != nil {
-		w.Config.readInt("image_size", &w.Image) // a ViT takes no other
+		w.Config.Int("image_size", &w.Image) // a ViT takes no other
 	}
 	w.validate(wrong, d)
-	if len(wrong.Problems) > 0 {
-		return nil, wrong
+	if err := wrong.OrNil(); err != nil {
+		return nil, err
 	}
 	return w, nil
 }
@@ -106,30 +94,25 @@ func (d Draft) Workload() (*Workload, error) {
 func (d Draft) WithoutModel() (*Workload, error) {
 	w, wrong := d.settings()
 	if w.Config != nil {
-		wrong.add(errors.New("config cannot be given for a model of your own"))
+		wrong.Add(errors.New("config cannot be given for a model of your own"))
 	}
 	w.validate(wrong, d)
-	if len(wrong.Problems) > 0 {
-		return nil, wrong
+	if err := wrong.OrNil(); err != nil {
+		return nil, err
 	}
 	return w, nil
 }
 
 // settings reads the keys that were given over the defaults.
-func (d Draft) settings() (*Workload, *InvalidError) {
-	w, wrong := Default(), &InvalidError{}
-	fields := fieldNames(w)
-	for _, key := range slices.Sorted(maps.Keys(d)) {
-		field, ok := fields[key]
-		if !ok {
-			wrong.add(at(key, unknownKey(key)))
-			continue
-		}
-		if isNull(d[key]) {
-			continue
-		}
-		if err := json.Unmarshal(d[key], field); err != nil {
-			wrong.add(at(key, wrongKind(key, d[key], field, err)))
+func (d Draft) settings() (*Workload, *invalid.Error) {
+	w, wrong := Default(), &invalid.Error{}
+	for _, name := range slices.Sorted(maps.Keys(d)) {
+		key, ok := findKey(name)
+		switch {
+		case !ok:
+			wrong.Add(invalid.At(name, unknownKey(name)))
+		case !isNull(d[name]):
+			wrong.Add(key.set(w, d[name]))
 		}
 	}
 	return w, wrong
@@ -140,17 +123,17 @@ func (d Draft) settings() (*Workload, *InvalidError) {
 func (w *Workload) resolveModel() error {
 	if w.Model == "" {
 		if w.Config == nil {
-			return at("model", errors.New("there is no model; give model, an id of the catalog, or config, the object of a config.json"))
+			return invalid.At("model", errors.New("there is no model; give model, an id of the catalog, or config, the object of a config.json"))
 		}
-		return at("config", w.Config.settle())
+		return invalid.At("config", models.Settle(w.Config))
 	}
 	m, err := FindModel(w.Model)
 	if err != nil {
-		return at("model", err)
+		return invalid.At("model", err)
 	}
 	w.Model = m.ID
-	w.Config = m.Config.with(w.Config)
-	return at("config", w.Config.settle())
+	w.Config = m.Config.With(w.Config)
+	return invalid.At("config", models.Settle(w.Config))
 }
 
 func isNull(raw json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }

@@ -3,31 +3,38 @@
 // allowed, and nothing of how much memory anything takes.
 package workload
 
-import "memorymark/internal/bytesize"
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/hfconfig"
+)
 
 // Workload is one thing to train. It comes from a Draft, which fills in
 // defaults.
 type Workload struct {
-	ID                 string    `json:"id,omitempty"`
-	Model              string    `json:"model,omitempty"` // an id of the catalog, "" for a config alone
-	Config             *Config   `json:"config"`          // a Hugging Face config.json
-	Batch              int64     `json:"batch"`
-	Sequence           int64     `json:"sequence,omitempty"`
-	Image              int64     `json:"image,omitempty"`
-	Precision          Precision `json:"precision"`
-	Optimizer          Optimizer `json:"optimizer"`
-	OptimizerImpl      Impl      `json:"optimizer_impl,omitempty"`
-	Phase              Phase     `json:"phase"`
-	Loss               Loss      `json:"loss"`
-	Attention          Attention `json:"attention,omitempty"`
-	AttentionMask      Mask      `json:"attention_mask,omitempty"`
-	Checkpointing      bool      `json:"checkpointing"`
-	Mode               Mode      `json:"mode"`
-	Accumulate         int       `json:"accumulate"`
-	ClipGradNorm       bool      `json:"clip_grad_norm"`
-	ExpandableSegments bool      `json:"expandable_segments"`
-	GPU                string    `json:"gpu,omitempty"`
-	LimitGiB           float64   `json:"limit_gib,omitempty"`
+	ID                 string           `json:"id,omitempty"`
+	Model              string           `json:"model,omitempty"` // an id of the catalog, "" for a config alone
+	Config             *hfconfig.Config `json:"config"`          // a Hugging Face config.json
+	Batch              int64            `json:"batch"`
+	Sequence           int64            `json:"sequence,omitempty"`
+	Image              int64            `json:"image,omitempty"`
+	Precision          Precision        `json:"precision"`
+	Optimizer          Optimizer        `json:"optimizer"`
+	OptimizerImpl      Impl             `json:"optimizer_impl,omitempty"`
+	Phase              Phase            `json:"phase"`
+	Loss               Loss             `json:"loss"`
+	Attention          Attention        `json:"attention,omitempty"`
+	AttentionMask      Mask             `json:"attention_mask,omitempty"`
+	Checkpointing      bool             `json:"checkpointing"`
+	Mode               Mode             `json:"mode"`
+	Accumulate         int              `json:"accumulate"`
+	ClipGradNorm       bool             `json:"clip_grad_norm"`
+	ExpandableSegments bool             `json:"expandable_segments"`
+	GPU                string           `json:"gpu,omitempty"`
+	LimitGiB           float64          `json:"limit_gib,omitempty"`
 }
 
 // Limit is the most that the allocator may reserve, 0 if the workload does not
@@ -118,8 +125,19 @@ func Parse(data []byte) (*Workload, error) {
 
 // Default returns a workload of no model in which every key has its default.
 func Default() *Workload {
-	return &Workload{
-		Batch: 16, Sequence: 128, Image: 224, Precision: FP32, Optimizer: AdamW, OptimizerImpl: Foreach, Phase: Train,
-		Loss: Labels, Attention: SDPA, AttentionMask: NoMask, Mode: Training, Accumulate: 1,
-	}
+	w := defaults()
+	return &w
 }
+
+var defaults = sync.OnceValue(func() (w Workload) {
+	for i := range keys {
+		initial, err := json.Marshal(keys[i].Initial())
+		if err == nil {
+			err = keys[i].set(&w, initial)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("workload: the default of %s: %v", keys[i].Name, err)) // it is part of the program
+		}
+	}
+	return w
+})

@@ -1,6 +1,7 @@
 // A question and its answer in the words of other tools, ready to be copied.
 import type { Answer, Model, Workload } from '../api/client';
 import { addressOf, type Question, questionOf } from '../workload/address';
+import { codeOf } from '../workload/fields';
 
 /** plain is a workload without what is usual, in the order of the address. */
 function plain(workload: Workload): Workload {
@@ -82,20 +83,19 @@ function loading({ config, attention }: Workload, model: Model | undefined): str
 }
 
 function optimizer({ optimizer: name = 'adamw', optimizer_impl: how = 'foreach', precision }: Workload): string | false {
-  if (name === 'none') return false;
-  const option = how === 'foreach' ? '' : how === 'fused' ? ', fused=True' : ', foreach=False';
-  const made = {
-    adamw: `AdamW(model.parameters(), lr=5e-5${option})`,
-    adam: `Adam(model.parameters(), lr=5e-5${option})`,
-    sgd: `SGD(model.parameters(), lr=1e-3${option})`,
-    'sgd-momentum': `SGD(model.parameters(), lr=1e-3, momentum=0.9${option})`,
-  }[name];
+  const code = codeOf(name);
+  if (!code) return false;
+  const given = Object.entries(code.arguments).map(([key, value]) => `${key}=${value < 0.01 ? value.toExponential() : value}`);
+  if (how !== 'foreach') given.push(how === 'fused' ? 'fused=True' : 'foreach=False');
+  const made = `${code.class}(${['model.parameters()', ...given].join(', ')})`;
   return `optimizer = torch.optim.${made}${precision === 'amp-fp16' ? '\nscaler = torch.amp.GradScaler()' : ''}`;
 }
 
 /** trainerArguments is the same for transformers' Trainer. */
 export function trainerArguments({ workload }: Question, answer: Answer): string {
   const { precision = 'fp32', optimizer: name = 'adamw', optimizer_impl: how = 'foreach' } = workload;
+  const code = codeOf(name);
+  const extra = Object.entries(code?.arguments ?? {}).filter(([key]) => key !== 'lr').map(([key, value]) => `${key}=${value}`).join(',');
   const planned = answer.accumulation;
   const settings: [string, string | number | false][] = [
     ['output_dir', '"out"'],
@@ -105,8 +105,8 @@ export function trainerArguments({ workload }: Question, answer: Answer): string
     ['fp16', precision === 'amp-fp16' && 'True'],
     ['tf32', precision === 'tf32' && 'True'],
     ['gradient_checkpointing', workload.checkpointing === true && 'True'],
-    ['optim', name.startsWith('adam') ? (how === 'fused' ? '"adamw_torch_fused"' : '"adamw_torch"') : name.startsWith('sgd') && '"sgd"'],
-    ['optim_args', name === 'sgd-momentum' && '"momentum=0.9"'],
+    ['optim', code?.trainer !== undefined && `"${code.trainer}${how === 'fused' && code.trainer.endsWith('_torch') ? '_fused' : ''}"`],
+    ['optim_args', extra !== '' && `"${extra}"`],
     ['max_grad_norm', workload.clip_grad_norm ? 1.0 : 0],
     ['dataloader_drop_last', 'True'],
   ];

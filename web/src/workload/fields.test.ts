@@ -1,26 +1,20 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { fields, first, more } from './fields';
+import keys from '../api/keys.json';
+import { codeOf, fields, first, more } from './fields';
 
-interface Property {
-  default?: unknown;
-  description?: string;
-  enum?: string[];
-}
-
-const document = JSON.parse(readFileSync(join(import.meta.dirname, '../../../docs/openapi.json'), 'utf8'));
-const properties: Record<string, Property> = document.components.schemas.Workload.properties;
-
-test('every key of a workload has a field', () => {
+test('every key of a workload has a field, or a place of its own', () => {
   const elsewhere = ['model', 'config', 'gpu', 'id', 'limit_gib'];
-  expect([...Object.keys(fields), ...elsewhere].toSorted()).toEqual(Object.keys(properties).toSorted());
+  expect([...Object.keys(fields), ...elsewhere].toSorted()).toEqual(Object.keys(keys).toSorted());
   expect([...first, ...more].toSorted()).toEqual(Object.keys(fields).toSorted());
 });
 
-test.each(Object.entries(fields))('%s is as the API has it', (key, field) => {
-  const property = properties[key]!;
-  expect(field.initial).toBe(property.default);
-  expect(field.help).toBe(property.description);
-  if (field.kind === 'choice') expect(Object.keys(field.options)).toEqual(property.enum);
+test('fields are as the API has the keys', () => {
+  expect(fields.batch).toEqual({ kind: 'number', label: 'Batch today', help: 'Samples in a step.', initial: 16, unit: 'samples' });
+  expect(fields.checkpointing).toMatchObject({ kind: 'switch', initial: false });
+  expect(fields.optimizer).toMatchObject({ kind: 'choice', initial: 'adamw', options: { 'sgd-momentum': 'SGD with momentum' } });
+});
+
+test('programs write optimizers as PyTorch has them', () => {
+  expect(codeOf('sgd-momentum')).toEqual({ class: 'SGD', arguments: { lr: 0.001, momentum: 0.9 }, trainer: 'sgd' });
+  expect(codeOf('none')).toBeUndefined();
 });

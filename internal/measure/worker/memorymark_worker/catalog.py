@@ -4,7 +4,8 @@ configurations with random weights, and the plain language model."""
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator
+import importlib
+from typing import Any, Iterator, Optional
 
 import torch
 from torch import Tensor, nn
@@ -12,18 +13,10 @@ from torch import Tensor, nn
 from . import subject
 from .subject import Subject, Workload
 
-IMAGES = ("resnet", "vit")
-CLASSIFIERS = ("BertForSequenceClassification", "RobertaForSequenceClassification", "DistilBertForSequenceClassification")
 
-
-def prepare(model_type: str, architecture: str) -> None:
-    """Imports what a model needs, which touches no device."""
-    if model_type == "lm":
-        from . import lm  # noqa: F401
-    else:
-        import transformers
-
-        getattr(transformers, architecture)
+def class_of(module: str, name: str) -> Any:
+    """A model's class; importing it touches no device."""
+    return getattr(importlib.import_module(module), name)
 
 
 def make(w: Workload, device: str) -> Subject:
@@ -39,12 +32,10 @@ def build(w: Workload, device: str) -> tuple[nn.Module, Any]:
     dtype = torch.bfloat16 if w["precision"] == "bf16" else torch.float32
     torch.manual_seed(0)
     with torch.device(device), default_dtype(dtype):
-        if w["model_type"] == "lm":
-            from . import lm
-
+        if w["recipe"]["module"] != "transformers":
             if w.get("attention_mask", "none") != "none":
                 raise ValueError("the plain language model takes no attention_mask; leave it out")
-            model: nn.Module = lm.TransformerLM(keys, w["checkpointing"])
+            model: nn.Module = class_of(w["recipe"]["module"], w["architecture"])(keys, w["checkpointing"])
             config: Any = keys
         else:
             model, config = pretrained_class(w, keys)
@@ -54,16 +45,12 @@ def build(w: Workload, device: str) -> tuple[nn.Module, Any]:
 
 
 def pretrained_class(w: Workload, keys: dict[str, Any]) -> tuple[nn.Module, Any]:
-    import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    architecture = getattr(transformers, w["architecture"])
-    if w["model_type"] == "t5":  # labels are shifted to start with a token that not every configuration names
-        keys = {"pad_token_id": 0, "decoder_start_token_id": 0, **keys}
-    config = CONFIG_MAPPING[w["model_type"]](**keys)
-    if w["model_type"] != "resnet":
-        # T5 has only eager attention before transformers 5.15.
-        config._attn_implementation = w.get("attention") if architecture._supports_sdpa else "eager"
+    architecture = class_of(w["recipe"]["module"], w["architecture"])
+    config = CONFIG_MAPPING[w["model_type"]](**{**w["recipe"].get("needs", {}), **keys})
+    # T5 has only eager attention before transformers 5.15, and a ResNet has none.
+    config._attn_implementation = w.get("attention") if architecture._supports_sdpa else "eager"
     model = architecture(config)
     if w["checkpointing"]:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
@@ -84,33 +71,32 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
 
 def batch(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
     """One batch: ids or pixels, a mask if asked for, labels."""
-    labelled = w["loss"] == "labels"
-    if w["model_type"] in IMAGES:
+    recipe = w["recipe"]
+    if recipe.get("images"):
         dtype = torch.bfloat16 if w["precision"] == "bf16" else torch.float32
         size = w["image"]
         out = {"pixel_values": torch.rand(n, 3, size, size, device=device, dtype=dtype)}
-        if labelled:
-            out["labels"] = torch.randint(0, config.num_labels, (n,), device=device)
-        return out
-    length = w["sequence"]
-    vocabulary = config["vocab_size"] if isinstance(config, dict) else config.vocab_size
-    ids = torch.randint(0, vocabulary, (n, length), device=device)
-    out = {"input_ids": ids}
-    if w.get("attention_mask", "none") != "none":
-        mask = torch.ones(n, length, dtype=torch.long, device=device)
-        if w["attention_mask"] == "padded":
-            mask[:, -(length // 4) :] = 0
-        out["attention_mask"] = mask
-    if labelled:
-        out["labels"] = labels(w, config, device, ids)
-    elif w["model_type"] == "t5":
-        out["decoder_input_ids"] = ids
+    else:
+        length = w["sequence"]
+        vocabulary = config["vocab_size"] if isinstance(config, dict) else config.vocab_size
+        out = {"input_ids": torch.randint(0, vocabulary, (n, length), device=device)}
+        if w.get("attention_mask", "none") != "none":
+            mask = torch.ones(n, length, dtype=torch.long, device=device)
+            if w["attention_mask"] == "padded":
+                mask[:, -(length // 4) :] = 0
+            out["attention_mask"] = mask
+    if w["loss"] == "labels":
+        out.update(labels(recipe["labels"], config, device, n, out.get("input_ids")))
+    elif recipe.get("decodes"):
+        out["decoder_input_ids"] = out["input_ids"]
     return out
 
 
-def labels(w: Workload, config: Any, device: str, ids: Tensor) -> Tensor:
-    if w["architecture"] in CLASSIFIERS:
-        return torch.randint(0, config.num_labels, (ids.shape[0],), device=device)
-    if w["model_type"] == "t5":
-        return torch.randint(0, config.vocab_size, tuple(ids.shape), device=device)
-    return ids
+def labels(kind: str, config: Any, device: str, n: int, ids: Optional[Tensor]) -> dict[str, Tensor]:
+    """What a batch holds for the model's own loss."""
+    if kind == "classes":
+        return {"labels": torch.randint(0, config.num_labels, (n,), device=device)}
+    assert ids is not None
+    if kind == "target_ids":
+        return {"labels": torch.randint(0, config.vocab_size, tuple(ids.shape), device=device)}
+    return {"labels": ids}

@@ -14,10 +14,10 @@ def load(prepare: dict[str, Any]) -> dict[str, str]:
         import transformers
 
         versions["transformers"] = transformers.__version__
-    if prepare.get("model_type"):
+    if prepare.get("module"):
         from . import catalog
 
-        catalog.prepare(prepare["model_type"], prepare["architecture"])
+        catalog.class_of(prepare["module"], prepare["architecture"])
     from . import probe  # noqa: F401
 
     return versions

@@ -23,7 +23,7 @@ class Probe:
 
     def __init__(self, request: dict[str, Any], emit: Emit) -> None:
         self.request = request
-        self.w: Workload = request["workload"]
+        self.w: Workload = {**request["workload"], "recipe": request["recipe"]}
         self.emit = emit
         began = time.perf_counter()
         self.device: Device = devices.open_device(request["device"], request.get("limit_bytes"), self.w.get("expandable_segments", False))

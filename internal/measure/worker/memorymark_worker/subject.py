@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 import torch
 from torch import Tensor, nn
 
-Workload = dict[str, Any]  # the keys of SPEC §3, all of them filled in
+Workload = dict[str, Any]  # all keys of a workload, and the recipe by which it is made
 
 
 @dataclass
@@ -40,18 +40,12 @@ def mean_loss(output: Any, _: Any) -> Tensor:
 
 def optimizer(w: Workload, model: nn.Module) -> Optional[torch.optim.Optimizer]:
     """The optimizer that a workload names."""
-    parameters = model.parameters()
+    recipe = w["recipe"].get("optimizer")
+    if recipe is None:
+        return None
     # PyTorch's own default is foreach on a GPU; it is named so that CPU and
     # GPU do the same.
-    implementations = {"foreach": {"foreach": True}, "fused": {"fused": True}, "loop": {"foreach": False}}
-    how: dict[str, Any] = implementations[w.get("optimizer_impl") or "foreach"]
-    name = w["optimizer"]
-    if name == "adamw":
-        return torch.optim.AdamW(parameters, lr=1e-5, **how)
-    if name == "adam":
-        return torch.optim.Adam(parameters, lr=1e-5, **how)
-    if name == "sgd":
-        return torch.optim.SGD(parameters, lr=1e-4, **how)
-    if name == "sgd-momentum":
-        return torch.optim.SGD(parameters, lr=1e-4, momentum=0.9, **how)
-    return None
+    implementations: dict[str, dict[str, bool]] = {"foreach": {"foreach": True}, "fused": {"fused": True}, "loop": {"foreach": False}}
+    make = getattr(torch.optim, recipe["class"])
+    made: torch.optim.Optimizer = make(model.parameters(), **recipe["arguments"], **implementations[w.get("optimizer_impl") or "foreach"])
+    return made

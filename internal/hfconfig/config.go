@@ -1,4 +1,7 @@
-package workload
+// Package hfconfig reads the config.json files of Hugging Face: what kind of
+// model one describes, its keys, and which of them were not looked at. What a
+// family's keys mean is the family's business.
+package hfconfig
 
 import (
 	"encoding/json"
@@ -7,6 +10,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"memorymark/internal/invalid"
 )
 
 // Config is a Hugging Face config.json: what kind of model it is, and its keys.
@@ -38,6 +43,46 @@ func (c *Config) UnmarshalJSON(data []byte) error {
 // MarshalJSON writes the object as it was read.
 func (c *Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.keys) }
 
+// With returns the configuration with some keys replaced.
+func (c *Config) With(own *Config) *Config {
+	out := *c
+	out.keys = maps.Clone(c.keys)
+	if own != nil {
+		maps.Copy(out.keys, own.keys)
+		if own.ModelType != "" {
+			out.ModelType = own.ModelType
+		}
+		if own.Architecture != "" {
+			out.Architecture = own.Architecture
+		}
+	}
+	return &out
+}
+
+// Renamed is the configuration with other names for some keys: transformers
+// takes both (PretrainedConfig.attribute_map).
+func (c *Config) Renamed(names map[string]string) *Config {
+	out := *c
+	out.keys = make(map[string]json.RawMessage, len(c.keys))
+	for key, raw := range c.keys {
+		if name, ok := names[key]; ok {
+			key = name
+		}
+		out.keys[key] = raw
+	}
+	return &out
+}
+
+// Int reads a key that holds a whole number, if there is one.
+func (c *Config) Int(key string, into *int64) bool {
+	var n int64
+	if raw, ok := c.keys[key]; !ok || json.Unmarshal(raw, &n) != nil {
+		return false
+	}
+	*into = n
+	return true
+}
+
 // ignored are keys of every configuration that say nothing about memory: names
 // and versions, token ids, settings of generation and of initial weights.
 var ignored = []string{
@@ -56,37 +101,31 @@ var switches = []string{
 	"tie_encoder_decoder", "torchscript", "use_mrope",
 }
 
-// decode reads the keys of a configuration into a struct that holds the
+// Decode reads the keys of a configuration into a struct that holds the
 // family's defaults, and checks the sizes. A key that the struct does not
 // have, and that is not known to say nothing about memory, is an error: it
 // might. The error names all that is wrong.
-func (c *Config) decode(into any, alsoIgnored ...string) error {
+func (c *Config) Decode(into any, alsoIgnored ...string) error {
 	known := fieldNames(into)
-	var wrong InvalidError
+	var wrong invalid.Error
 	for _, key := range slices.Sorted(maps.Keys(c.keys)) {
 		field, ok := known[key]
 		switch {
 		case !ok && (slices.Contains(ignored, key) || slices.Contains(alsoIgnored, key)):
 		case !ok && slices.Contains(switches, key) && isOff(c.keys[key]):
 		case !ok:
-			wrong.add(at(key, fmt.Errorf("config: %q of a %s is not modelled; take it out if it does not change the model", key, c.ModelType)))
+			wrong.Add(invalid.At(key, fmt.Errorf("config: %q of a %s is not modelled; take it out if it does not change the model", key, c.ModelType)))
 		default:
 			if err := json.Unmarshal(c.keys[key], field); err != nil {
-				wrong.add(at(key, fmt.Errorf("config: %w", wrongKind(key, c.keys[key], field, err))))
+				wrong.Add(invalid.At(key, fmt.Errorf("config: %w", invalid.Kind(key, c.keys[key], field, err))))
 			}
 		}
 	}
-	wrong.add(c.countLabels(known))
+	wrong.Add(c.countLabels(known))
 	if len(wrong.Problems) == 0 {
 		checkSizes(known, &wrong)
 	}
-	if checked, ok := into.(interface{ check() error }); ok && len(wrong.Problems) == 0 {
-		wrong.add(checked.check())
-	}
-	if len(wrong.Problems) > 0 {
-		return &wrong
-	}
-	return nil
+	return wrong.OrNil()
 }
 
 // countLabels reads num_labels off id2label, where configurations of published
@@ -99,7 +138,7 @@ func (c *Config) countLabels(known map[string]any) error {
 	}
 	var names map[string]json.RawMessage
 	if err := json.Unmarshal(c.keys["id2label"], &names); err != nil {
-		return fmt.Errorf("config: id2label is %s: %w", shorten(c.keys["id2label"]), err)
+		return fmt.Errorf("config: id2label is %s: %w", invalid.Shorten(c.keys["id2label"]), err)
 	}
 	if names != nil {
 		*count = int64(len(names))
@@ -110,27 +149,4 @@ func (c *Config) countLabels(known map[string]any) error {
 // isOff reports whether a value is what Python takes for false.
 func isOff(raw json.RawMessage) bool {
 	return slices.Contains([]string{"false", "null", "0", "{}", "[]", `""`}, strings.Join(strings.Fields(string(raw)), ""))
-}
-
-// renamed is the configuration with other names for some keys: transformers
-// takes both (PretrainedConfig.attribute_map).
-func (c *Config) renamed(names map[string]string) *Config {
-	out := *c
-	out.keys = make(map[string]json.RawMessage, len(c.keys))
-	for key, raw := range c.keys {
-		if name, ok := names[key]; ok {
-			key = name
-		}
-		out.keys[key] = raw
-	}
-	return &out
-}
-
-func shorten(raw json.RawMessage) string {
-	const most = 40
-	s := strings.Join(strings.Fields(string(raw)), " ")
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }

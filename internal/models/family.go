@@ -1,0 +1,168 @@
+package models
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"memorymark/internal/hfconfig"
+	"memorymark/internal/invalid"
+	"memorymark/internal/torch"
+)
+
+// families are the model types that are modelled, by name. A new one is a file
+// with its row, and a line here.
+var families = []*Family{
+	&bertFamily, &distilBertFamily, &gpt2Family, &llamaFamily, &lmFamily, &mistralFamily,
+	&qwen2Family, &qwen3Family, &resnetFamily, &robertaFamily, &t5Family, &vitFamily,
+}
+
+// Family is a model type.
+type Family struct {
+	Type   string // model_type
+	Heads  []Head // the first one is meant where a configuration names none
+	Images bool   // a batch is pixels, not ids
+	Module string // of the Python classes; "" is Transformers
+	// Needs are keys that the Python classes must have, that not every
+	// configuration has, and that change no memory.
+	Needs map[string]int64
+
+	read func(*hfconfig.Config) (any, error)
+}
+
+// Head is an architecture of a family: its Python class, and what it is
+// trained on.
+type Head struct {
+	Architecture string
+	Labels       Labels
+	Decodes      bool // takes ids for a decoder where there are no labels to make them of
+
+	make func(t *torch.Torch, config any, r Run) (*Model, error)
+}
+
+// Labels is what a batch holds for the model's own loss. The worker takes the
+// same names.
+type Labels string
+
+// The labels.
+const (
+	NoLabels  Labels = ""
+	Classes   Labels = "classes"    // one for each sample
+	SameIDs   Labels = "ids"        // the ids themselves
+	TargetIDs Labels = "target_ids" // as many other ids
+)
+
+// Transformers is the Python module that has the classes of most families.
+const Transformers = "transformers"
+
+// PythonModule is the module that has the classes of the family's heads.
+func (f *Family) PythonModule() string { return cmp.Or(f.Module, Transformers) }
+
+// reads is a family's reader of its configuration.
+func reads[C any](read func(*hfconfig.Config) (*C, error)) func(*hfconfig.Config) (any, error) {
+	return func(c *hfconfig.Config) (any, error) { return read(c) }
+}
+
+// head is a row of a family's heads: the class, its labels, its constructor.
+func head[C any](architecture string, labels Labels, make func(*torch.Torch, *C, Run) (*Model, error)) Head {
+	return Head{
+		Architecture: architecture, Labels: labels,
+		make: func(t *torch.Torch, config any, r Run) (*Model, error) { return make(t, config.(*C), r) },
+	}
+}
+
+// decodes is a head with a decoder.
+func decodes(h Head) Head {
+	h.Decodes = true
+	return h
+}
+
+// Settle makes sure that a configuration has a model type and an architecture:
+// each says what the other is.
+func Settle(c *hfconfig.Config) error {
+	if c.ModelType == "" {
+		for _, f := range families {
+			if f.head(c.Architecture) != nil || strings.HasPrefix(strings.ToLower(c.Architecture), f.Type+"for") {
+				c.ModelType = f.Type
+			}
+		}
+	}
+	switch f := familyOf(c.ModelType); {
+	case c.ModelType == "" && c.Architecture == "":
+		return fmt.Errorf("config has no model_type; it must be one of %s", familyNames())
+	case c.ModelType == "":
+		return fmt.Errorf("config: architecture %q is not modelled; its model_type must be one of %s", c.Architecture, familyNames())
+	case f == nil:
+		return fmt.Errorf("config: model_type %q is not modelled; it must be one of %s", c.ModelType, familyNames())
+	case c.Architecture == "":
+		c.Architecture = f.Heads[0].Architecture
+	}
+	return nil
+}
+
+// Find returns the family and the head of a configuration.
+func Find(c *hfconfig.Config) (*Family, *Head, error) {
+	f := familyOf(c.ModelType)
+	if f == nil {
+		return nil, nil, fmt.Errorf("config: model_type %q is not modelled; it must be one of %s", c.ModelType, familyNames())
+	}
+	if h := f.head(c.Architecture); h != nil {
+		return f, h, nil
+	}
+	names := make([]string, len(f.Heads))
+	for i, h := range f.Heads {
+		names[i] = h.Architecture
+	}
+	return nil, nil, fmt.Errorf("config: architecture %q is not modelled; of %s, these are: %s", c.Architecture, f.Type, strings.Join(names, ", "))
+}
+
+// Check reports what is wrong with a configuration: its keys, and samples of
+// more tokens than it has positions for.
+func Check(c *hfconfig.Config, sequence int64) error {
+	f := familyOf(c.ModelType)
+	if f == nil {
+		return nil // which Settle has said
+	}
+	config, err := f.read(c)
+	if err != nil {
+		return invalid.At("config", err)
+	}
+	if table, ok := config.(interface{ positions() (int64, string) }); ok {
+		if most, key := table.positions(); sequence > most {
+			return invalid.At("sequence", fmt.Errorf("sequence is %d; it must be at most %d, what %s leaves", sequence, most, key))
+		}
+	}
+	return nil
+}
+
+// TakesImages reports whether a batch of a model is images, not tokens.
+func TakesImages(c *hfconfig.Config) bool {
+	f := familyOf(c.ModelType)
+	return f != nil && f.Images
+}
+
+func (f *Family) head(architecture string) *Head {
+	for i := range f.Heads {
+		if f.Heads[i].Architecture == architecture {
+			return &f.Heads[i]
+		}
+	}
+	return nil
+}
+
+func familyOf(modelType string) *Family {
+	for _, f := range families {
+		if f.Type == modelType {
+			return f
+		}
+	}
+	return nil
+}
+
+func familyNames() string {
+	names := make([]string, len(families))
+	for i, f := range families {
+		names[i] = f.Type
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,32 @@
+package nearest
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestTo(t *testing.T) {
+	known := []string{"batch", "sequence", "precision", "optimizer", "optimizer-impl", "checkpointing", "attention-mask"}
+	for word, want := range map[string]string{
+		"batch-size": "batch", "Batch": "batch", "bathc": "batch", "seq-len": "sequence", "gradient-checkpointing": "checkpointing",
+		"optim": "optimizer", "attn-mask": "attention-mask", "optimiser": "optimizer", "learning-rate": "", "x": "",
+	} {
+		near := To(word, known)
+		if want == "" && near != nil || want != "" && (near == nil || near[0] != want) {
+			t.Errorf("near %q is %v, want %q first", word, near, want)
+		}
+	}
+	if near := To("bert", []string{"bert-a", "bert-b", "bert-c", "bert-d", "bert-e"}); len(near) != 4 {
+		t.Errorf("%v: want no more than four", near)
+	}
+}
+
+func TestIsTypo(t *testing.T) {
+	for word, want := range map[string]bool{
+		"num_hiden_layers": true, "num_layers_hidden": true, "unsloth_fixed": false, "is_llama_config": false, "hidden_size": false,
+	} {
+		if got := slices.ContainsFunc([]string{"num_hidden_layers", "hidden_act"}, func(k string) bool { return IsTypo(word, k) }); got != want {
+			t.Errorf("%s: %v", word, got)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+
+	"memorymark/internal/workload"
+)
+
+// workloadSchema describes a workload by its keys. What only a form needs is in
+// extensions: x-label, x-unit and x-values, what the values are called.
+func workloadSchema() *huma.Schema {
+	s := &huma.Schema{
+		Type: "object", Properties: make(map[string]*huma.Schema), AdditionalProperties: false,
+		Description: "What is trained. Every key has a default but model, or config.",
+	}
+	for _, key := range workload.Keys() {
+		s.Properties[key.Name] = keySchema(key)
+	}
+	return s
+}
+
+// kinds are the schemas of what keys hold.
+var kinds = map[workload.Kind]huma.Schema{
+	workload.Text:   {Type: "string"},
+	workload.Whole:  {Type: "integer", Format: "int64"},
+	workload.Number: {Type: "number", Format: "double"},
+	workload.Switch: {Type: "boolean"},
+	workload.Choice: {Type: "string"},
+	workload.Object: {Type: "object", AdditionalProperties: true},
+}
+
+func keySchema(key workload.Key) *huma.Schema {
+	s := kinds[key.Kind]
+	s.Description = key.Help + "."
+	if key.Else != "" {
+		s.Description += " Default: " + key.Else + "."
+	}
+	s.Default, s.Enum = key.Initial(), enum(key.Name)
+	if key.Label != "" {
+		s.Extensions = map[string]any{"x-label": key.Label}
+		if key.Kind == workload.Whole || key.Kind == workload.Number {
+			s.Extensions["x-unit"] = key.Unit
+		}
+		if key.Values != nil {
+			s.Extensions["x-values"] = key.Values
+		}
+	}
+	return &s
+}
+
+// enum is what a key can be; nil for one that is no choice between names.
+func enum(key string) []any {
+	var out []any
+	for _, c := range workload.Choices(key) {
+		out = append(out, c)
+	}
+	return out
+}
+
+// precisionName and optimizerName are values of a workload's keys in other
+// requests.
+type (
+	precisionName workload.Precision
+	optimizerName workload.Optimizer
+)
+
+// Schema implements huma.SchemaProvider.
+func (precisionName) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: "string", Enum: enum("precision")}
+}
+
+// Schema implements huma.SchemaProvider.
+func (optimizerName) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: "string", Enum: enum("optimizer")}
+}
+
+// named turns names of a request into those of a workload.
+func named[To, From ~string](names []From) []To {
+	var out []To
+	for _, n := range names {
+		out = append(out, To(n))
+	}
+	return out
+}

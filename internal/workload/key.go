@@ -1,0 +1,250 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/invalid"
+	"memorymark/internal/nearest"
+	"memorymark/internal/torch"
+)
+
+// Key is a key of a workload: one row, of which flags, the API's schema, the
+// page's form and the texts of errors are made.
+type Key struct {
+	Name    string
+	Label   string // in a form
+	Help    string // a sentence without its full stop
+	Kind    Kind
+	Unit    string   // of a number; of other keys the word of their help that stands for the value
+	Values  []Value  // of a choice, the default first
+	Default any      // nil if there is none
+	Else    string   // what an absent key means where that is no value
+	Also    []string // other names of the flag
+
+	least, most int64 // of a whole number
+	field       func(*Workload) any
+}
+
+// Kind is what a key holds.
+type Kind string
+
+// The kinds.
+const (
+	Text   Kind = "text"
+	Whole  Kind = "whole number"
+	Number Kind = "number"
+	Switch Kind = "switch"
+	Choice Kind = "choice"
+	Object Kind = "object"
+)
+
+// Value is one of the values of a choice, and what it is called.
+type Value struct {
+	Name  string `json:"name"`
+	Label string `json:"label"`
+	// Code is how PyTorch spells it, where the page writes a program.
+	Code *Code `json:"code,omitempty"`
+}
+
+// Code is a class of torch.optim and its arguments, and the name that
+// transformers' TrainingArguments has for it.
+type Code struct {
+	Class     string             `json:"class"`
+	Arguments map[string]float64 `json:"arguments"`
+	Trainer   string             `json:"trainer,omitempty"`
+}
+
+// The bounds of a workload. They are far beyond every card, and keep what is
+// computed from them within 64 bits.
+const (
+	maxBatch      = 1 << 20
+	maxSequence   = 1 << 20
+	maxImage      = 1 << 14
+	maxTokens     = 1 << 31 // batch × sequence
+	maxAccumulate = 1 << 10
+	maxLimitGiB   = 1 << 20
+)
+
+// keys are the rows, in the order in which they are explained.
+var keys = []Key{
+	{Name: "id", Kind: Text, Unit: "text", Help: "Text that the answer repeats", field: func(w *Workload) any { return &w.ID }},
+	{
+		Name: "model", Kind: Text, Unit: "id", Help: "An id of the catalog, or its Hugging Face id",
+		field: func(w *Workload) any { return &w.Model },
+	},
+	{
+		Name: "config", Kind: Object, Unit: "JSON", Help: "Keys of the model's config.json to replace, as JSON. Without a model: all of a config.json",
+		field: func(w *Workload) any { return &w.Config },
+	},
+	{
+		Name: "batch", Label: "Batch today", Kind: Whole, Unit: "samples", Help: "Samples in a step", Default: int64(16),
+		Also: []string{"batch-size"}, least: 1, most: maxBatch, field: func(w *Workload) any { return &w.Batch },
+	},
+	{
+		Name: "sequence", Label: "Sequence", Kind: Whole, Unit: "tokens", Help: "Tokens in a sample", Default: int64(128),
+		Also: []string{"context-length"}, least: 1, most: maxSequence, field: func(w *Workload) any { return &w.Sequence },
+	},
+	{
+		Name: "image", Label: "Image side", Kind: Whole, Unit: "pixels", Help: "Pixels of a side of an image", Default: int64(224),
+		least: 1, most: maxImage, field: func(w *Workload) any { return &w.Image },
+	},
+	{
+		Name: "precision", Label: "Precision", Kind: Choice, Unit: "type", Help: "Type that a step computes in",
+		Values: values(FP32, "fp32", TF32, "tf32", AMPBF16, "bf16 autocast", AMPFP16, "fp16 autocast", BF16, "bf16, weights too"),
+		field:  func(w *Workload) any { return &w.Precision },
+	},
+	{
+		Name: "optimizer", Label: "Optimizer", Kind: Choice, Unit: "name", Help: "Name of the optimizer",
+		Values: optimizers(), field: func(w *Workload) any { return &w.Optimizer },
+	},
+	{
+		Name: "optimizer_impl", Label: "Optimizer runs", Kind: Choice, Unit: "how", Help: "How the optimizer computes",
+		Values: values(Foreach, "foreach", Fused, "fused", Loop, "one by one"), field: func(w *Workload) any { return &w.OptimizerImpl },
+	},
+	{
+		Name: "phase", Label: "Runs", Kind: Choice, Unit: "part", Help: "Part of a step that runs",
+		Values: values(Train, "whole steps", Backward, "forward and backward", Forward, "forward", Infer, "forward without gradients"),
+		field:  func(w *Workload) any { return &w.Phase },
+	},
+	{
+		Name: "loss", Label: "Loss", Kind: Choice, Unit: "loss", Help: "Loss that backward starts from: the model's own, or the mean of its logits",
+		Values: values(Labels, "of labels", MeanLogits, "mean of logits"), field: func(w *Workload) any { return &w.Loss },
+	},
+	{
+		Name: "attention", Label: "Attention", Kind: Choice, Unit: "how", Help: "How attention is computed",
+		Values: values(SDPA, "sdpa", Eager, "eager"), field: func(w *Workload) any { return &w.Attention },
+	},
+	{
+		Name: "attention_mask", Label: "Attention mask", Kind: Choice, Unit: "mask", Help: "Attention mask in the batch",
+		Values: values(NoMask, "none", Ones, "all ones", Padded, "padded"), field: func(w *Workload) any { return &w.AttentionMask },
+	},
+	{
+		Name: "checkpointing", Label: "Activation checkpointing", Kind: Switch, Default: false,
+		Help: "Compute activations again in backward instead of keeping them", field: func(w *Workload) any { return &w.Checkpointing },
+	},
+	{
+		Name: "mode", Label: "Mode", Kind: Choice, Unit: "mode", Help: "Mode of the model",
+		Values: values(Training, "train", Evaluation, "eval"), field: func(w *Workload) any { return &w.Mode },
+	},
+	{
+		Name: "accumulate", Label: "Accumulate", Kind: Whole, Unit: "passes", Help: "Forward and backward passes before each update",
+		Default: int64(1), least: 1, most: maxAccumulate, field: func(w *Workload) any { return &w.Accumulate },
+	},
+	{
+		Name: "clip_grad_norm", Label: "Clip gradients", Kind: Switch, Default: false, Help: "Clip gradients by their norm",
+		field: func(w *Workload) any { return &w.ClipGradNorm },
+	},
+	{
+		Name: "expandable_segments", Label: "Expandable segments", Kind: Switch, Default: false,
+		Help: "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", field: func(w *Workload) any { return &w.ExpandableSegments },
+	},
+	{
+		Name: "gpu", Kind: Text, Unit: "id", Help: "The card, an id of the catalog", Else: "this machine's card, else " + gpu.Default,
+		field: func(w *Workload) any { return &w.GPU },
+	},
+	{
+		Name: "limit_gib", Kind: Number, Unit: "GiB", Help: "The most that the allocator may reserve, in GiB",
+		Else: "the card's memory less the context", field: func(w *Workload) any { return &w.LimitGiB },
+	},
+}
+
+// values are the values of a choice: pairs of a name and what it is called.
+func values(pairs ...any) []Value {
+	var out []Value
+	for pair := range slices.Chunk(pairs, 2) {
+		out = append(out, Value{Name: fmt.Sprint(pair[0]), Label: fmt.Sprint(pair[1])})
+	}
+	return out
+}
+
+// optimizers are those that PyTorch's side knows.
+func optimizers() []Value {
+	out := make([]Value, len(torch.Optimizers))
+	for i, o := range torch.Optimizers {
+		out[i] = Value{Name: o.Name, Label: o.Label}
+		if o.Class != "" {
+			out[i].Code = &Code{o.Class, o.Arguments, o.Trainer}
+		}
+	}
+	return out
+}
+
+// Keys returns the keys that a workload can have.
+func Keys() []Key { return slices.Clone(keys) }
+
+// KeyNames returns their names.
+func KeyNames() []string {
+	out := make([]string, len(keys))
+	for i, k := range keys {
+		out[i] = k.Name
+	}
+	return out
+}
+
+// Choices returns what a key can be, the default first; nil for a key that is
+// no choice between names.
+func Choices(key string) []string {
+	k, _ := findKey(key)
+	return k.names()
+}
+
+func (k *Key) names() []string {
+	var out []string
+	for _, v := range k.Values {
+		out = append(out, v.Name)
+	}
+	return out
+}
+
+// Initial is the value of a key that is absent, nil for none.
+func (k Key) Initial() any {
+	if len(k.Values) > 0 {
+		return k.Values[0].Name
+	}
+	return k.Default
+}
+
+func findKey(name string) (*Key, bool) {
+	for i := range keys {
+		if keys[i].Name == name {
+			return &keys[i], true
+		}
+	}
+	return &Key{}, false
+}
+
+// set puts a value, as JSON, into a workload.
+func (k *Key) set(w *Workload, raw json.RawMessage) error {
+	field := k.field(w)
+	if err := json.Unmarshal(raw, field); err != nil {
+		return invalid.At(k.Name, invalid.Kind(k.Name, raw, field, err))
+	}
+	return nil
+}
+
+// check reports a value that the key cannot have.
+func (k *Key) check(w *Workload) error {
+	value := reflect.ValueOf(k.field(w)).Elem()
+	switch k.Kind {
+	case Whole:
+		return invalid.Within(k.Name, value.Int(), k.least, k.most)
+	case Choice:
+		return invalid.OneOf(k.Name, value.String(), k.names())
+	default:
+		return nil
+	}
+}
+
+// unknownKey names a key that a workload does not have, and the one that was
+// probably meant.
+func unknownKey(key string) error {
+	if near := nearest.To(key, KeyNames()); len(near) > 0 {
+		return fmt.Errorf("%q is not a key; did you mean %s?", key, near[0])
+	}
+	return fmt.Errorf("%q is not a key; the keys are %s", key, strings.Join(KeyNames(), ", "))
+}
