@@ -41,7 +41,7 @@ func TestCatalogParameters(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", m.ID, err)
 		}
-		line, err := workloadMessage(w, nil)
+		line, err := buildable(w)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,4 +66,20 @@ func TestCatalogParameters(t *testing.T) {
 		}
 		t.Logf("%s: %d", m.ID, parameters)
 	}
+}
+
+// buildable is a workload with its recipe, as a probe hands it on.
+func buildable(w *workload.Workload) ([]byte, error) {
+	message, err := workloadMessage(w, nil)
+	if err != nil {
+		return nil, err
+	}
+	keys := make(map[string]any)
+	if err := json.Unmarshal(message, &keys); err != nil {
+		return nil, err
+	}
+	if keys["recipe"], err = newRecipe(w, nil); err != nil {
+		return nil, err
+	}
+	return json.Marshal(keys)
 }

@@ -11,7 +11,10 @@ var bertFamily = Family{
 	Type: "bert", read: reads(readBert),
 	Heads: []Head{
 		head("BertForSequenceClassification", Classes, newBert),
+		head("BertForTokenClassification", TokenTags, newBertTokens),
+		head("BertForQuestionAnswering", Spans, newBertSpans),
 		head("BertForMaskedLM", SameIDs, newBertMaskedLM),
+		head("BertModel", NoLabels, newBertAlone),
 	},
 }
 
@@ -44,6 +47,14 @@ func (c *bertConfig) positions() (most int64, key string) {
 	return c.MaxPositions - c.reserved, "max_position_embeddings"
 }
 
+// classifierDropout is what classifiers drop.
+func (c *bertConfig) classifierDropout() float64 {
+	if c.ClassifierDropout != nil {
+		return *c.ClassifierDropout
+	}
+	return c.HiddenDropout
+}
+
 // readBert reads a BERT configuration.
 func readBert(c *hfconfig.Config) (*bertConfig, error) { return readBertKeys(c, 30522, 0) }
 
@@ -67,7 +78,7 @@ func readBertKeys(c *hfconfig.Config, vocabulary, reserved int64) (*bertConfig, 
 	return b, checkEncoder(b.NumLabels, b.ChunkSize, b.HiddenDropout, b.AttentionDropout)
 }
 
-// This file is BertForSequenceClassification
+// This file is BertModel and its heads but BertForMaskedLM
 // (transformers/models/bert/modeling_bert.py).
 
 type bertEmbeddings struct {
@@ -116,7 +127,7 @@ func (e *bertEmbeddings) sum(t *torch.Torch, ids *torch.Tensor, positionIDs torc
 // bertModel is BertModel, and RobertaModel, which differs in its embeddings.
 type bertModel struct {
 	*encoding
-	name   string // what the model around it calls it
+	name   string // what the model around it calls it, "" if there is none
 	embed  func(t *torch.Torch, ids *torch.Tensor, train bool) torch.Value
 	layers []layer
 	pooler *torch.Linear // nil without one
@@ -136,9 +147,8 @@ func newBertModel(t *torch.Torch, c *bertConfig, e *encoding, dtype torch.DType,
 // are copied over those that are there.
 func initPositions(t *torch.Torch, positions int64) { t.Release(t.Buffer(torch.Int64, positions)) }
 
-// forward returns last_hidden_state and pooler_output.
-func (m *bertModel) forward(t *torch.Torch, batch *Batch) (hidden, pooled torch.Value) {
-	f := t.Enter().In(m.name)
+func (m *bertModel) forward(t *torch.Torch, batch *Batch) trunkOutput {
+	f := enter(t, m.name)
 	mask := f.Let(torch.Value{})
 	embedded := f.Let(m.embed(t, batch.IDs, m.train))
 	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.eager))
@@ -147,16 +157,15 @@ func (m *bertModel) forward(t *torch.Torch, batch *Batch) (hidden, pooled torch.
 	if m.pooler != nil {
 		first.Set(t.In("pooler", func() torch.Value { return t.Tanh(t.Linear(t.Select(last, 1), m.pooler)) }))
 	}
-	hidden, pooled = f.Keep(last), f.Keep(first)
+	out := trunkOutput{hidden: f.Keep(last), pooled: f.Keep(first)}
 	f.End()
-	return hidden, pooled
+	return out
 }
 
 type bertClassifier struct {
 	*bertModel
 	dropout    float64
 	classifier *torch.Linear
-	labels     int64
 }
 
 // newBert makes the model, parameters in the order of its constructors.
@@ -165,10 +174,7 @@ func newBert(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &bertClassifier{dropout: c.HiddenDropout, labels: c.NumLabels}
-	if c.ClassifierDropout != nil {
-		m.dropout = *c.ClassifierDropout
-	}
+	m := &bertClassifier{dropout: c.classifierDropout()}
 	m.bertModel, _ = newBertModel(t, c, e, r.DType, true)
 	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType)
 	return &Model{Forward: m.forward}, nil
@@ -176,9 +182,52 @@ func newBert(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 
 func (m *bertClassifier) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	hidden, output := m.bertModel.forward(t, batch)
-	f.Let(hidden)
-	pooled := f.Let(t.Dropout(f.Let(output), m.dropout, m.train))
+	outputs := m.bertModel.forward(t, batch)
+	f.Let(outputs.hidden)
+	pooled := f.Let(t.Dropout(f.Let(outputs.pooled), m.dropout, m.train))
 	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
 	return classified(t, f, scores, batch)
+}
+
+func newBertAlone(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+	e, err := newEncoding(c, r)
+	if err != nil {
+		return nil, err
+	}
+	m, _ := newBertModel(t, c, e, r.DType, true)
+	m.name = ""
+	return bare(m.forward), nil
+}
+
+func newBertTokens(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+	e, err := newEncoding(c, r)
+	if err != nil {
+		return nil, err
+	}
+	m, _ := newBertModel(t, c, e, r.DType, false)
+	return newTokenClassifier(t, c, m.forward, r), nil
+}
+
+// newTokenClassifier makes the head of BERT and RoBERTa.
+func newTokenClassifier(t *torch.Torch, c *bertConfig, below trunk, r Run) *Model {
+	h := &tokenClassifier{
+		trunk: below, name: "classifier", classifier: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType),
+		dropout: c.classifierDropout(), train: r.Train,
+	}
+	return &Model{Forward: h.forward}
+}
+
+func newBertSpans(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+	e, err := newEncoding(c, r)
+	if err != nil {
+		return nil, err
+	}
+	m, _ := newBertModel(t, c, e, r.DType, false)
+	return newSpanClassifier(t, c, m.forward, r), nil
+}
+
+// newSpanClassifier makes the head of BERT and RoBERTa.
+func newSpanClassifier(t *torch.Torch, c *bertConfig, below trunk, r Run) *Model {
+	h := &spanClassifier{trunk: below, classifier: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType), train: r.Train}
+	return &Model{Forward: h.forward}
 }

@@ -47,8 +47,7 @@ func newBertMaskedLM(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 
 func (m *maskedLM) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	output, _ := m.bertModel.forward(t, batch)
-	hidden := f.Let(output)
+	hidden := m.bertModel.forward(t, batch).let(f)
 	scores := f.Let(m.predict(t, hidden))
 	loss := f.Let(torch.Value{})
 	if batch.Labels != nil {

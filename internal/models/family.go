@@ -48,6 +48,8 @@ type Labels string
 const (
 	NoLabels  Labels = ""
 	Classes   Labels = "classes"    // one for each sample
+	TokenTags Labels = "token_tags" // one for each token
+	Spans     Labels = "spans"      // the first and the last token of an answer
 	SameIDs   Labels = "ids"        // the ids themselves
 	TargetIDs Labels = "target_ids" // as many other ids
 )

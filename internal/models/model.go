@@ -38,6 +38,7 @@ const (
 // Batch is what a model is called with; nil where there is nothing.
 type Batch struct {
 	IDs, Mask, Pixels, Labels, DecoderIDs *torch.Tensor
+	Starts, Ends                          *torch.Tensor // of answers
 }
 
 // Output is the object that a model returns: it keeps its tensors until it is

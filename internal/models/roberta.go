@@ -6,10 +6,16 @@ import (
 
 var robertaFamily = Family{
 	Type: "roberta", read: reads(readRoberta),
-	Heads: []Head{head("RobertaForMaskedLM", SameIDs, newRobertaMaskedLM)},
+	Heads: []Head{
+		head("RobertaForMaskedLM", SameIDs, newRobertaMaskedLM),
+		head("RobertaForSequenceClassification", Classes, newRoberta),
+		head("RobertaForTokenClassification", TokenTags, newRobertaTokens),
+		head("RobertaForQuestionAnswering", Spans, newRobertaSpans),
+		head("RobertaModel", NoLabels, newRobertaAlone),
+	},
 }
 
-// This file is RobertaForMaskedLM
+// This file is RobertaModel and its heads
 // (transformers/models/roberta/modeling_roberta.py): BERT with positions that
 // are counted from the ids, parameters in another order, and a head that knows
 // no activation but GELU.
@@ -26,15 +32,90 @@ func newRobertaEmbeddings(t *torch.Torch, c *bertConfig, dtype torch.DType) *ber
 	}
 }
 
-func newRobertaMaskedLM(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+func newRobertaModel(t *torch.Torch, c *bertConfig, r Run, pooler bool) (*bertModel, *bertEmbeddings, error) {
 	e, err := newEncoding(c, r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	embeddings := newRobertaEmbeddings(t, c, r.DType)
 	m := &bertModel{encoding: e, name: "roberta", embed: embeddings.forwardRoberta, layers: newBertLayers(t, c, e, r.DType)}
+	if pooler {
+		m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, r.DType)
+	}
 	initPositions(t, c.MaxPositions)
+	return m, embeddings, nil
+}
+
+func newRobertaMaskedLM(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+	m, embeddings, err := newRobertaModel(t, c, r, false)
+	if err != nil {
+		return nil, err
+	}
 	return newMaskedLM(t, c, m, "lm_head", embeddings.word, (*torch.Torch).GELU, r.DType), nil
+}
+
+func newRobertaTokens(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+	m, _, err := newRobertaModel(t, c, r, false)
+	if err != nil {
+		return nil, err
+	}
+	return newTokenClassifier(t, c, m.forward, r), nil
+}
+
+func newRobertaSpans(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+	m, _, err := newRobertaModel(t, c, r, false)
+	if err != nil {
+		return nil, err
+	}
+	return newSpanClassifier(t, c, m.forward, r), nil
+}
+
+func newRobertaAlone(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+	m, _, err := newRobertaModel(t, c, r, true)
+	if err != nil {
+		return nil, err
+	}
+	m.name = ""
+	return bare(m.forward), nil
+}
+
+// robertaClassifier is RobertaForSequenceClassification.
+type robertaClassifier struct {
+	*bertModel
+	dense, projection *torch.Linear
+	dropout           float64
+}
+
+func newRoberta(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
+	m, _, err := newRobertaModel(t, c, r, false)
+	if err != nil {
+		return nil, err
+	}
+	h := &robertaClassifier{
+		bertModel:  m,
+		dense:      t.NewLinear(c.HiddenSize, c.HiddenSize, true, r.DType),
+		projection: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType),
+		dropout:    c.classifierDropout(),
+	}
+	return &Model{Forward: h.forward}, nil
+}
+
+func (m *robertaClassifier) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	sequence := m.bertModel.forward(t, batch).let(f)
+	return classified(t, f, m.classify(t, sequence), batch)
+}
+
+// classify is RobertaClassificationHead.
+func (m *robertaClassifier) classify(t *torch.Torch, features *torch.Var) torch.Value {
+	f := t.Enter(features).In("classifier")
+	x := f.Let(t.Select(features, 1))
+	x.Set(t.Dropout(x, m.dropout, m.train))
+	x.Set(t.Linear(x, m.dense))
+	x.Set(t.Tanh(x))
+	x.Set(t.Dropout(x, m.dropout, m.train))
+	x.Set(t.Linear(x, m.projection))
+	return f.Return(x)
 }
 
 // forwardRoberta is RobertaEmbeddings.forward.

@@ -118,7 +118,9 @@ func (p *Process) makeBatch() {
 	switch p.head.Labels {
 	case models.Classes:
 		b.Labels = t.Input(torch.Int64, w.Batch)
-	case models.TargetIDs:
+	case models.Spans:
+		b.Starts, b.Ends = t.Input(torch.Int64, w.Batch), t.Input(torch.Int64, w.Batch)
+	case models.TargetIDs, models.TokenTags:
 		b.Labels = t.Input(torch.Int64, w.Batch, w.Sequence)
 	case models.SameIDs:
 		b.Labels = b.IDs

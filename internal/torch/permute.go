@@ -37,3 +37,19 @@ func (t *Torch) Unsqueeze(x X, dim int) Value {
 	t.done(x)
 	return Value{out}
 }
+
+// Squeeze is x.squeeze(dim) of a dimension of size 1.
+func (t *Torch) Squeeze(x X, dim int) Value {
+	in := read(x)
+	dim = (dim + len(in.Shape)) % len(in.Shape)
+	without := func(list []int64) []int64 { return slices.Delete(slices.Clone(list), dim, dim+1) }
+	out := t.viewed("Squeeze", in, without(in.Shape), without(in.stride), func(g *Tensor) *Tensor {
+		stride := int64(1)
+		if dim < len(g.Shape) {
+			stride = g.Shape[dim] * g.stride[dim]
+		}
+		return t.alias(g, in.Shape, slices.Insert(slices.Clone(g.stride), dim, stride))
+	})
+	t.done(x)
+	return Value{out}
+}

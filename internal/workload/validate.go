@@ -23,7 +23,29 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	}
 	if w.Config != nil {
 		wrong.Add(models.Check(w.Config, w.Sequence))
+		wrong.Add(w.settleLoss(d))
 	}
+}
+
+// settleLoss makes the loss one that the model's head has. Without a head there
+// is no loss of its own; where nothing else was asked for, the mean of the last
+// hidden states stands for it. A head for question answering has two logits,
+// of which no mean is taken.
+func (w *Workload) settleLoss(d Draft) error {
+	_, head, err := models.Find(w.Config)
+	if err != nil {
+		return nil //nolint:nilerr // Check has said it
+	}
+	_, given := d["loss"]
+	switch {
+	case head.Labels == models.NoLabels && w.Loss == Labels && given:
+		return invalid.At("loss", fmt.Errorf("loss is %q; a %s has none of its own, so it must be %s", Labels, head.Architecture, MeanLogits))
+	case head.Labels == models.NoLabels:
+		w.Loss = MeanLogits
+	case head.Labels == models.Spans && w.Loss == MeanLogits:
+		return invalid.At("loss", fmt.Errorf("loss is %q; a %s has the logits of both ends, so it must be %s", MeanLogits, head.Architecture, Labels))
+	}
+	return nil
 }
 
 // TakesImages reports whether a batch is images, not tokens.

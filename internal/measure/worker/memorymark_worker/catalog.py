@@ -86,7 +86,7 @@ def batch(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
                 mask[:, -(length // 4) :] = 0
             out["attention_mask"] = mask
     if w["loss"] == "labels":
-        out.update(labels(recipe["labels"], config, device, n, out.get("input_ids")))
+        out.update(labels(recipe.get("labels", ""), config, device, n, out.get("input_ids")))
     elif recipe.get("decodes"):
         out["decoder_input_ids"] = out["input_ids"]
     return out
@@ -97,6 +97,10 @@ def labels(kind: str, config: Any, device: str, n: int, ids: Optional[Tensor]) -
     if kind == "classes":
         return {"labels": torch.randint(0, config.num_labels, (n,), device=device)}
     assert ids is not None
+    if kind == "token_tags":
+        return {"labels": torch.randint(0, config.num_labels, tuple(ids.shape), device=device)}
+    if kind == "spans":
+        return {name: torch.randint(0, ids.shape[1], (n,), device=device) for name in ("start_positions", "end_positions")}
     if kind == "target_ids":
         return {"labels": torch.randint(0, config.vocab_size, tuple(ids.shape), device=device)}
     return {"labels": ids}

@@ -34,8 +34,9 @@ def own_loss(output: Any, _: Any) -> Tensor:
 
 
 def mean_loss(output: Any, _: Any) -> Tensor:
-    loss: Tensor = output.logits.mean()
-    return loss
+    """The mean of the logits, or of the last hidden states of a model without a head."""
+    logits: Tensor = output.logits if hasattr(output, "logits") else output.last_hidden_state
+    return logits.mean()
 
 
 def optimizer(w: Workload, model: nn.Module) -> Optional[torch.optim.Optimizer]:
