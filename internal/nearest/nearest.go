@@ -41,7 +41,7 @@ func IsTypo(word, of string) bool {
 
 // How like two words are.
 const (
-	same = iota
+	same   = iota
 	longer // or shorter
 	misspelt
 	related

@@ -85,7 +85,7 @@ type SettingsQuestion struct {
 	Question
 	Precisions    []precisionName `json:"precisions,omitempty" uniqueItems:"true" doc:"all if absent"`
 	Optimizers    []optimizerName `json:"optimizers,omitempty" uniqueItems:"true" doc:"adamw, sgd-momentum and sgd if absent"`
-	Checkpointing []bool               `json:"checkpointing,omitempty" uniqueItems:"true" doc:"without and with if absent"`
+	Checkpointing []bool          `json:"checkpointing,omitempty" uniqueItems:"true" doc:"without and with if absent"`
 }
 
 // SettingsComparison is a row for each combination.
