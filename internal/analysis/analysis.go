@@ -146,7 +146,6 @@ func Predict(r Request) (*Answer, error) {
 	if err := p.complete(a, largest); err != nil {
 		return nil, err
 	}
-	a.explain(largest+p.unit(), predict.Caveats(p.w, p.Card))
 	return a, nil
 }
 

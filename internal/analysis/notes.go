@@ -11,9 +11,13 @@ import (
 // Note is a sentence of an answer, the same on the command line, in the API
 // and on the page.
 type Note struct {
-	About string `json:"about"` // a word: recommended, memory, limit, careful, card
+	About string `json:"about" enum:"recommended,memory,limit,careful,card,accuracy"`
 	Text  string `json:"text"`
 }
+
+// AboutAccuracy is what a note is about that says how far off such answers
+// were.
+const AboutAccuracy = "accuracy"
 
 func (a *Answer) note(about, format string, args ...any) {
 	a.Notes = append(a.Notes, Note{About: about, Text: fmt.Sprintf(format, args...)})

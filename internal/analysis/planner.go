@@ -74,9 +74,6 @@ func (p *planner) answer(largest int64) *Answer {
 			Time: time.Now().UTC().Truncate(time.Second), Workload: p.Workload,
 		},
 	}
-	if known, ok := predict.StatedAccuracy(p.w.Config.Architecture); ok {
-		a.Accuracy = &known
-	}
 	limit := p.limit()
 	a.Limit, a.LimitGB = int64(limit), limit.GiB()
 	a.setPrice(p.PricePerHour, p.Card)
@@ -122,7 +119,7 @@ func (p *planner) fits(batch int64) (bool, error) {
 	return r.Success, err
 }
 
-// complete adds what was asked for besides.
+// complete adds what was asked for besides, and says what it all means.
 func (p *planner) complete(a *Answer, largest int64) error {
 	var err error
 	if a.Growth, err = p.growth(largest); err != nil {
@@ -133,6 +130,16 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	}
 	if p.Changes {
 		a.Changes = p.single()
+	}
+	s, err := p.run.Simulate(largest)
+	if err != nil {
+		return err
+	}
+	stated := s.Stated()
+	a.Accuracy = stated.Accuracy
+	a.explain(largest+p.unit(), predict.Caveats(p.w, p.Card))
+	for _, sentence := range stated.OfBatches() {
+		a.note(AboutAccuracy, "%s", sentence)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 // Accuracy is how far predictions of an architecture were off on measured
 // workloads (testdata/truth, docs/accuracy.md).
 type Accuracy struct {
+	Evidence
 	Workloads int    `json:"workloads"` // whose peaks were measured
 	Allocated Errors `json:"allocated"` // the step of each workload that is farthest off
 	Reserved  Errors `json:"reserved"`
@@ -18,11 +19,20 @@ type Accuracy struct {
 	StepTime     *Errors `json:"step_time,omitempty"`
 }
 
+// Evidence is what predictions were held against.
+type Evidence struct {
+	GPU          string `json:"gpu"` // its name
+	PyTorch      string `json:"pytorch"`
+	Transformers string `json:"transformers,omitempty"` // absent for models that are not from there
+}
+
 // Errors sums up how far one quantity was off. Errors are shares of what was
 // measured: 0.01 is one per cent. Median, Percentile95 and Worst leave out the
 // sign; Lowest and Highest are the farthest below and above, 0 if none is.
 type Errors struct {
-	Cases        int     `json:"cases"`
+	Cases          int   `json:"cases"`
+	MostParameters int64 `json:"most_parameters"` // of the largest model among them
+
 	Exact        int     `json:"exact"` // predicted to the byte, the sample
 	Within       int     `json:"within_1_percent"`
 	Median       float64 `json:"median"`

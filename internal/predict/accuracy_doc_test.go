@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // document writes docs/accuracy.md.
 func (f *figures) document() []byte {
 	var b bytes.Buffer
 	b.WriteString(docOpening)
+	f.writeLimits(&b)
 	f.writeSummary(&b)
 	f.writePeaks(&b)
 	f.writeLargest(&b)
@@ -29,6 +31,47 @@ Every figure here comes from running the predictions again and holding them agai
 GPU. The binary carries the same figures by architecture (` + "`internal/predict/accuracy.json`" + `) and states them beside its predictions.
 Errors are shares of what was measured: + is predicted too high. A workload is exact if all its steps are, to the byte.
 `
+
+// writeLimits says what the figures do not cover, before any of them.
+func (f *figures) writeLimits(b *bytes.Buffer) {
+	held := f.heldReserved.sum()
+	fmt.Fprintf(b, `
+## What was not measured
+
+* **Other cards.** Everything was measured on one NVIDIA H200; smaller cards are that one with its allocator capped. What differs
+  elsewhere is modelled from PyTorch's source: workspaces, the number of blocks a kernel takes, the attention kernel chosen.
+* **Other versions.** PyTorch %s and transformers %s, and no others.
+* **Larger models.** The table has the largest model of each architecture. An answer about a larger one says so.
+* **Speed of most models.** Steps of %d architectures were timed. The time model is off by up to %s there.
+* **Reserved memory by chance.** Allocated memory is nearly always exact. Reserved memory depends on where the driver puts
+  segments: of %d workloads held out, the farthest are %s and %s off.
+
+| architecture | largest model: peaks | largest batches | step times |
+|---|--:|--:|--:|
+`, PyTorchVersion, TransformersVersion, f.timed(), percent(max(f.time.sum().Worst, f.studiedTime.sum().Worst)), held.Cases, signedPercent(held.Lowest), signedPercent(held.Highest))
+	for _, name := range slices.Sorted(maps.Keys(f.byArchitecture)) {
+		a := f.byArchitecture[name]
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, largestModel(&a.Allocated), largestModel(a.LargestBatch), largestModel(a.StepTime))
+	}
+}
+
+// timed is of how many architectures steps were timed.
+func (f *figures) timed() int {
+	n := 0
+	for _, a := range f.byArchitecture {
+		if a.StepTime != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func largestModel(e *Errors) string {
+	if e == nil {
+		return "none"
+	}
+	return strings.TrimSuffix(parametersText(e.MostParameters), " parameters")
+}
 
 const docOthers = `
 What PyTorch's own tracker reaches on some of the same workloads is in [benchmarks.md](benchmarks.md).
@@ -144,9 +187,6 @@ for each workload; amounts are the allocator's own statistics; largest batches u
 is in ` + "`testdata/truth`" + `. Two runs of a workload give the same bytes. To run the predictions again and rewrite this page:
 
     make accuracy
-
-Other cards and other versions were not measured. What differs there is modelled from PyTorch's source: workspaces, the number
-of blocks a kernel takes, the attention kernel chosen.
 `
 
 // percent writes a share with the digits that matter: "0", "0.027 %", "12 %".

@@ -56,11 +56,12 @@ func newFigures(t *testing.T) *figures {
 	for i := range f.batches {
 		b := &f.batches[i]
 		name := b.workload.Config.Architecture
-		largest[name] = append(largest[name], lineError{b.ID, b.off()})
+		largest[name] = append(largest[name], lineError{b.ID, b.off(), b.parameters})
 	}
 	for _, name := range slices.Sorted(maps.Keys(families)) {
 		x := families[name]
 		f.byArchitecture[name] = Accuracy{
+			Evidence:  Evidence{GPU: h200Card(t).Name, PyTorch: PyTorchVersion, Transformers: TransformersVersion},
 			Workloads: x.lines, Allocated: x.allocated.sum(), Reserved: x.reserved.sum(),
 			LargestBatch: sumIfAny(largest[name]), StepTime: sumIfAny(times[name]),
 		}
@@ -70,6 +71,7 @@ func newFigures(t *testing.T) *figures {
 	f.heldAllocated, f.heldReserved = heldOut(t)
 	f.studied, f.studiedTime = studied(t)
 	f.byArchitecture["TransformerLM"] = Accuracy{
+		Evidence:  Evidence{GPU: h200Card(t).Name, PyTorch: PyTorchVersion},
 		Workloads: f.studied.lines, Allocated: f.studied.allocated.sum(), Reserved: f.studied.reserved.sum(), StepTime: sumIfAny(f.studiedTime),
 	}
 	for _, c := range readLines[recordedProcess](t, "recorded.jsonl") {

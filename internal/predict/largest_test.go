@@ -17,8 +17,9 @@ type largestBatch struct {
 	Measured struct {
 		Largest int64 `json:"largest_batch"`
 	}
-	workload  *workload.Workload
-	predicted *search.Result
+	workload   *workload.Workload
+	parameters int64 // of the model
+	predicted  *search.Result
 }
 
 // off is how far the prediction is off, as a share.
@@ -41,9 +42,15 @@ func largestBatches(t *testing.T) []largestBatch {
 		if b.workload, err = workload.Parse(b.Workload); err != nil {
 			t.Fatal(err)
 		}
-		if b.predicted, err = NewRunner(b.workload, h200Card(t)).Largest(search.Options{}); err != nil {
+		run := NewRunner(b.workload, h200Card(t))
+		if b.predicted, err = run.Largest(search.Options{}); err != nil {
 			t.Fatalf("%s: %v", b.ID, err)
 		}
+		s, err := run.Simulate(b.predicted.Largest)
+		if err != nil {
+			t.Fatalf("%s: %v", b.ID, err)
+		}
+		b.parameters = s.Parameters()
 	}
 	return largest
 }

@@ -135,8 +135,8 @@ func (f *family) add(line measuredPeaks, card *gpu.Card) {
 	p, err := predictLine(line.Workload, card)
 	if err != nil {
 		f.unmodelled++
-		f.allocated = append(f.allocated, lineError{line.ID, 1})
-		f.reserved = append(f.reserved, lineError{line.ID, 1})
+		f.allocated = append(f.allocated, lineError{line.ID, 1, line.Measured.Parameters})
+		f.reserved = append(f.reserved, lineError{line.ID, 1, line.Measured.Parameters})
 		f.problems = append(f.problems, fmt.Sprintf("%s: %v", line.ID, err))
 		return
 	}
@@ -154,8 +154,8 @@ func (f *family) add(line measuredPeaks, card *gpu.Card) {
 	if allocated == 0 {
 		allocated = end
 	}
-	f.allocated = append(f.allocated, lineError{line.ID, allocated})
-	f.reserved = append(f.reserved, lineError{line.ID, reserved})
+	f.allocated = append(f.allocated, lineError{line.ID, allocated, m.Parameters})
+	f.reserved = append(f.reserved, lineError{line.ID, reserved, m.Parameters})
 }
 
 // predictLine turns a panic into an error: a family that is being written must
@@ -185,6 +185,8 @@ func worse(before float64, got, want int64) float64 {
 type lineError struct {
 	id    string
 	share float64 // signed; 0 is exact
+
+	parameters int64 // of the model
 }
 
 type lineErrors []lineError
@@ -205,6 +207,7 @@ func (e lineErrors) sum() Errors {
 		if math.Abs(x.share) <= 0.01 {
 			out.Within++
 		}
+		out.MostParameters = max(out.MostParameters, x.parameters)
 		out.Lowest, out.Highest = min(out.Lowest, awayFromZero(x.share)), max(out.Highest, awayFromZero(x.share))
 	}
 	if s := e.sorted(); len(s) > 0 {

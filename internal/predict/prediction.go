@@ -156,7 +156,7 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 	}
 	seconds := s.StepSeconds()
 	out := &Prediction{
-		ID: w.ID, Fits: s.Fits(), OutOfMemory: s.OutOfMemory(), Parameters: s.Process.t.ParameterCount(),
+		ID: w.ID, Fits: s.Fits(), OutOfMemory: s.OutOfMemory(), Parameters: s.Parameters(),
 		MemoryLine: line, StepSeconds: seconds, SamplesPerSecond: float64(w.Batch) / seconds,
 		Workload: &w, GPU: s.Card.ID, GPUTotal: s.Card.Memory.Bytes, Limit: s.Limit, Card: s.Card,
 		Caveats: Caveats(&w, s.Card),
@@ -167,9 +167,7 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 	out.Breakdown = s.breakdown(course)
 	out.PeakPhase = s.Process.phaseAt(course.PeakEvent)
 	out.Modules = s.Process.modulesAt(course.PeakEvent)
-	if a, ok := StatedAccuracy(w.Config.Architecture); ok {
-		out.Accuracy = &a
-	}
+	out.Accuracy = s.Stated().Accuracy
 	return out, nil
 }
 
@@ -203,6 +201,9 @@ func (s *Simulation) breakdown(course *allocator.Course) Breakdown {
 	b.Total = bytesize.Bytes(reserved) + b.Context
 	return b
 }
+
+// Parameters are how many elements the parameters of the model have.
+func (s *Simulation) Parameters() int64 { return s.Process.t.ParameterCount() }
 
 // PeakPhase is the part of the step that takes the most, whether it fits or not:
 // forward, backward or optimizer.

@@ -28,7 +28,7 @@ func timedSteps(t *testing.T) map[string]lineErrors {
 			t.Fatal(err)
 		}
 		name := w.Config.Architecture
-		out[name] = append(out[name], lineError{c.ID, 1e3*s.StepSeconds()/c.Measured.StepMS - 1})
+		out[name] = append(out[name], lineError{c.ID, 1e3*s.StepSeconds()/c.Measured.StepMS - 1, s.Parameters()})
 	}
 	return out
 }

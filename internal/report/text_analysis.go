@@ -186,6 +186,9 @@ func (a Analysis) writeSpeed(w io.Writer) {
 // writeNotes writes what there is to say besides, by what it is about.
 func (a Analysis) writeNotes(w io.Writer) {
 	for _, n := range a.Notes {
+		if n.About == analysis.AboutAccuracy {
+			continue // at the end
+		}
 		fmt.Fprintf(w, "%s  %s\n", heading(strings.ToUpper(n.About[:1])+n.About[1:]), n.Text)
 	}
 }
@@ -207,17 +210,11 @@ func (a Analysis) writeChanges(w io.Writer, width int) {
 
 // writeAccuracy says how far off such answers were where they could be checked.
 func (a Analysis) writeAccuracy(w io.Writer) {
-	if a.Accuracy == nil {
-		return
-	}
-	fmt.Fprintln(w)
-	if b := a.Accuracy.LargestBatch; b != nil {
-		fmt.Fprintf(w, "Of %d such largest batches measured on an H200, %d were exact and the worst was %.2g %% off.\n", b.Cases, b.Exact, 100*b.Worst)
-	} else {
-		fmt.Fprintf(w, "No such largest batch was measured; of %d peaks, %d were exact and the worst was %.2g %% off.\n",
-			a.Accuracy.Workloads, a.Accuracy.Allocated.Exact, 100*a.Accuracy.Allocated.Worst)
-	}
-	if s := a.Accuracy.StepTime; s != nil {
-		fmt.Fprintf(w, "Of %d such steps timed there, half are within %.0f %% of the time model.\n", s.Cases, 100*s.Median)
+	before := "\n"
+	for _, n := range a.Notes {
+		if n.About == analysis.AboutAccuracy {
+			fmt.Fprintf(w, "%s%s\n", before, faint(n.Text))
+			before = ""
+		}
 	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"memorymark/internal/figure"
@@ -135,16 +134,9 @@ func (p Prediction) writeVerdict(w io.Writer) {
 // writeAccuracy says how far off such predictions were where they could be
 // checked.
 func (p Prediction) writeAccuracy(w io.Writer) {
-	a := p.Accuracy
-	if a == nil {
-		fmt.Fprintf(w, "\n%s\n", faint("Such models were not measured: how far off the prediction is, is not known."))
-		return
+	stated := predict.Stated{Architecture: p.Workload.Config.Architecture, Parameters: p.Parameters, Card: p.Card, Accuracy: p.Accuracy}
+	fmt.Fprintln(w)
+	for _, sentence := range stated.OfPeaks() {
+		fmt.Fprintln(w, faint(sentence))
 	}
-	fmt.Fprintf(w, "\n%s\n%s\n",
-		faint(fmt.Sprintf("Of %d such workloads measured on an H200, allocated was exact for %d and at worst %s off,",
-			a.Workloads, a.Allocated.Exact, share(a.Allocated.Worst))),
-		faint(fmt.Sprintf("reserved exact for %d and at worst %s off.", a.Reserved.Exact, share(a.Reserved.Worst))))
 }
-
-// share writes a share with the digits that matter.
-func share(v float64) string { return strconv.FormatFloat(100*v, 'g', 2, 64) + " %" }

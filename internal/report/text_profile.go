@@ -114,9 +114,9 @@ func accuracy(r *study.Result) string {
 	case a == nil:
 		return "how far off such predictions are is not known"
 	case a.Allocated.Exact == a.Workloads:
-		return fmt.Sprintf("all %d such peaks that were measured, on an H200, were predicted to the byte", a.Workloads)
+		return fmt.Sprintf("all %d such peaks that were measured on an %s were predicted to the byte", a.Workloads, a.GPU)
 	default:
-		return fmt.Sprintf("of %d such peaks that were measured, on an H200, the worst was predicted %s off", a.Workloads, share(a.Allocated.Worst))
+		return fmt.Sprintf("of %d such peaks that were measured on an %s, the worst was predicted %.2g %% off", a.Workloads, a.GPU, 100*a.Allocated.Worst)
 	}
 }
 

@@ -1,0 +1,116 @@
+package predict
+
+import (
+	"fmt"
+	"strconv"
+
+	"memorymark/internal/figure"
+	"memorymark/internal/gpu"
+)
+
+// Stated is what can be said of how far a prediction is off: what was measured
+// and on what, and in what this model or card is another. Nothing is said of
+// what was not measured.
+type Stated struct {
+	Architecture string
+	Parameters   int64 // of the model asked about
+	Card         *gpu.Card
+	Accuracy     *Accuracy // nil if no such model was measured
+}
+
+// Stated is what can be said of a simulation.
+func (s *Simulation) Stated() Stated {
+	out := Stated{Architecture: s.Process.w.Config.Architecture, Parameters: s.Parameters(), Card: s.Card}
+	if a, ok := StatedAccuracy(out.Architecture); ok {
+		out.Accuracy = &a
+	}
+	return out
+}
+
+// OfPeaks says how far peaks were off.
+func (s Stated) OfPeaks() []string {
+	a := s.Accuracy
+	if a == nil {
+		return []string{fmt.Sprintf("No %s was measured: how far off this is, is not known.", s.Architecture)}
+	}
+	return append([]string{
+		fmt.Sprintf("%s: allocated %s, reserved %s.", s.measured(a.Workloads, "workloads", &a.Allocated), a.Allocated.outcome(), a.Reserved.outcome()),
+	}, s.beyond(&a.Allocated)...)
+}
+
+// OfBatches says how far largest batches and step times were off.
+func (s Stated) OfBatches() []string {
+	a, out := s.Accuracy, s.OfPeaks()
+	if a == nil {
+		return out
+	}
+	if a.LargestBatch != nil {
+		out = append([]string{fmt.Sprintf("%s: %s.", s.measured(a.LargestBatch.Cases, "largest batches", a.LargestBatch), a.LargestBatch.outcome())},
+			s.beyond(a.LargestBatch)...)
+	} else {
+		out = append(out, "No largest batch of such models was measured.")
+	}
+	if a.StepTime == nil {
+		return append(out, "No step of such models was timed: speeds are estimates.")
+	}
+	return append(out, fmt.Sprintf("Of %d steps of such models timed there, half are within %s of the time model.", a.StepTime.Cases, share(a.StepTime.Median)))
+}
+
+// measured names the evidence.
+func (s Stated) measured(n int, what string, e *Errors) string {
+	return fmt.Sprintf("Measured on an %s with %s were %d %s of %s, up to %s", s.Accuracy.GPU, s.Accuracy.versions(), n, what, s.Architecture,
+		parametersText(e.MostParameters))
+}
+
+// larger is how much larger than what was measured a model may be and still
+// count as measured.
+const larger = 1.1
+
+// beyond says in what the model or the card is not one that was measured.
+func (s Stated) beyond(e *Errors) []string {
+	what := ""
+	if float64(s.Parameters) > larger*float64(e.MostParameters) {
+		what = "This model has " + parametersText(s.Parameters)
+	}
+	if s.Card.Name != s.Accuracy.GPU {
+		if what != "" {
+			what += ", and the card is an " + s.Card.Name
+		} else {
+			what = "The card here is an " + s.Card.Name
+		}
+	}
+	if what == "" {
+		return nil
+	}
+	return []string{what + ": how far off that is was not measured."}
+}
+
+func (e Evidence) versions() string {
+	if e.Transformers == "" {
+		return "PyTorch " + e.PyTorch
+	}
+	return "PyTorch " + e.PyTorch + " and transformers " + e.Transformers
+}
+
+// outcome is how far off the cases were, in a few words.
+func (e *Errors) outcome() string {
+	if e.Exact == e.Cases {
+		return "exact for all"
+	}
+	return fmt.Sprintf("exact for %d of %d and at worst %s off", e.Exact, e.Cases, share(e.Worst))
+}
+
+// share writes a share with the digits that matter.
+func share(v float64) string { return strconv.FormatFloat(100*v, 'g', 2, 64) + " %" }
+
+// parametersText is a number of parameters as people say it.
+func parametersText(n int64) string {
+	switch {
+	case n >= 1e9:
+		return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + " billion parameters"
+	case n >= 1e6:
+		return strconv.FormatFloat(float64(n)/1e6, 'f', 0, 64) + " million parameters"
+	default:
+		return figure.Count(int(n)) + " parameters"
+	}
+}
