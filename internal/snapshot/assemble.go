@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -113,6 +112,9 @@ func (a *assembler) segmentsOf(v value) {
 		s := a.segments[l.at(i).ref]
 		s.Blocks = a.blocksOf(&s)
 		t := a.at(s.device)
+		if a.charge(segmentSize); a.err != nil {
+			return
+		}
 		t.Final = append(t.Final, s.Segment)
 	}
 	for _, t := range a.devices {
@@ -152,6 +154,9 @@ func (a *assembler) annotationsOf(v value) {
 	for i := range l.len() {
 		mark := a.annotations[l.at(i).ref]
 		t := a.at(mark.device)
+		if a.charge(annotationSize); a.err != nil {
+			return
+		}
 		t.Marks = append(t.Marks, mark.Mark)
 	}
 }
@@ -195,6 +200,7 @@ func (a *assembler) otherSettings(f *fields) {
 			if a.settings.Other == nil {
 				a.settings.Other = make(map[string]int64)
 			}
+			a.charge(settingSize)
 			a.settings.Other[a.strings[f.extra[i].ref]] = v.ref
 		default:
 			rest = append(rest, f.extra[i], v)
@@ -244,12 +250,11 @@ func (a *assembler) finish() *Snapshot {
 			a.removeOdd(t)
 		}
 		t.Settings = a.settings
-		t.Settings.Other = maps.Clone(a.settings.Other)
 		a.nameStreams(t)
 		t.Link()
 		t.LinkMarks()
 	}
-	s := &Snapshot{Devices: a.devices, Protocol: a.proto}
+	s := &Snapshot{Devices: a.devices, Protocol: a.proto, Memory: a.kept - int64(cap(a.stack)+cap(a.memo))*valueSize}
 	for name := range a.unknown {
 		s.Unknown = append(s.Unknown, name)
 	}
@@ -278,12 +283,14 @@ func (a *assembler) nameStreams(t *trace.Trace) {
 	if len(a.streams) == 1 {
 		return
 	}
-	number := make(map[uint16]uint16)
+	number := map[uint16]uint16{0: 0}
 	rename := func(stream *uint16) {
 		n, ok := number[*stream]
 		if !ok {
-			n, _ = t.StreamIndex(a.streams[*stream]) // the file has no more than fit
+			n = uint16(len(t.Streams)) // the file has no more than fit
+			t.Streams = append(t.Streams, a.streams[*stream])
 			number[*stream] = n
+			a.charge(streamSize)
 		}
 		*stream = n
 	}

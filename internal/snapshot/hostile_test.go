@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 const head = "\x80\x04"
@@ -157,6 +159,86 @@ func TestReadBounded(t *testing.T) {
 				t.Errorf("%d bytes were allocated", got)
 			}
 		})
+	}
+}
+
+// TestReadProportionate feeds a gibibyte of opcodes, as a megabyte of gzip can
+// hold, under the default limits: what a file may take depends on its size.
+func TestReadProportionate(t *testing.T) {
+	mark := "}\x94(" + str("stage") + str("START") + str("name") + str("x") + "u"
+	segment := "}\x94(" + str("total_size") + "K\x01u"
+	for _, test := range []struct{ name, before, again, after string }{
+		{"values", "(", "N", ""},
+		{"list items", "]", "Na", ""},
+		{"lists", "(", "](NNe", ""},
+		{"memo", "(", "]\x94", ""},
+		{"dicts", "(", "}" + str("k") + "Ns", ""},
+		{"one mark many times", "}" + str("external_annotations") + "](" + mark, "h\x00", "es."},
+		{"one segment many times", "}" + str("segments") + "](" + segment, "h\x00", "es."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			body := io.LimitReader(&endless{text: test.again}, 1<<30/int64(len(test.again))*int64(len(test.again)))
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			_, err := Read(io.MultiReader(strings.NewReader(head+test.before), body, strings.NewReader(test.after)), Limits{})
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), "no snapshot does that") {
+				t.Errorf("got %v", err)
+			}
+			if got := after.TotalAlloc - before.TotalAlloc; got > 1<<30 {
+				t.Errorf("%d bytes were allocated", got)
+			}
+		})
+	}
+}
+
+// TestReadSettingsOnce holds that the devices of a file share what its settings
+// say: it took as much for each before.
+func TestReadSettingsOnce(t *testing.T) {
+	var b bytes.Buffer
+	b.WriteString(head + "}(" + str("device_traces") + "](" + strings.Repeat("]", maxDevices) + "e" + str("allocator_settings") + "}(")
+	for i := range 10_000 {
+		fmt.Fprintf(&b, "%sK\x01", str(fmt.Sprintf("setting%05d", i)))
+	}
+	b.WriteString("uu.")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s, err := Read(&b, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 || len(s.Devices[maxDevices-1].Settings.Other) != 10_000 {
+		t.Errorf("%d bytes were allocated for %d settings", got, len(s.Devices[maxDevices-1].Settings.Other))
+	}
+}
+
+// TestReadManyStreams has as many streams as a file may have, on two devices.
+func TestReadManyStreams(t *testing.T) {
+	var b bytes.Buffer
+	b.WriteString(head + "}(" + str("device_traces") + "](")
+	for range 2 {
+		b.WriteString("](")
+		for i := range maxStreams {
+			b.WriteString("}(" + str("action") + str("alloc") + str("stream") + "J")
+			binary.Write(&b, binary.LittleEndian, uint32(i+1))
+			b.WriteString("u")
+		}
+		b.WriteString("e")
+	}
+	b.WriteString("eu.")
+	start := time.Now()
+	s, err := Read(&b, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := s.Devices[1]
+	if got := d.Streams[d.Events[maxStreams-1].Stream]; len(d.Streams) != maxStreams+1 || got != maxStreams {
+		t.Errorf("%d streams, the last event is on %d", len(d.Streams), got)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
 

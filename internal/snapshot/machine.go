@@ -28,7 +28,7 @@ const (
 type machine struct {
 	input
 	limits Limits
-	kept   int64 // bytes charged so far
+	kept   int64 // bytes charged so far, see charge
 	proto  int
 
 	stack []value
@@ -60,33 +60,6 @@ func newMachine(src *readAhead, limits Limits) *machine {
 		m.number(word)
 	}
 	return m
-}
-
-// extend returns a table with room for more. How full it got so far into the
-// file tells how much room the rest needs; if that is not known, or more than
-// is allowed, it grows by a quarter. Guessing well matters: most of the time
-// that a copy takes is for memory touched the first time.
-func extend[T any](m *machine, table []T, size int64) []T {
-	n := int64(len(table))
-	room := n + n/4 + 1024
-	if done := m.done(); done > 0 && n > 0 {
-		guess := int64(float64(n) / done * 1.05)
-		if guess > room && m.kept+(guess-n)*size <= m.limits.Memory {
-			room = guess
-		}
-	}
-	if m.charge((room - n) * size); m.err != nil {
-		return table
-	}
-	return append(make([]T, 0, room), table...)
-}
-
-// charge accounts for memory about to be kept.
-func (m *machine) charge(bytes int64) {
-	m.kept += bytes
-	if m.kept > m.limits.Memory {
-		m.fail("the snapshot takes more than %d bytes of memory, the limit", m.limits.Memory)
-	}
 }
 
 // load runs the pickle and returns the object it makes.
@@ -169,7 +142,7 @@ run:
 // refill makes room on the stack and in the window.
 func (m *machine) refill() {
 	if len(m.stack) == cap(m.stack) {
-		m.stack = extend(m, m.stack, valueSize)
+		m.stack = extend(m, m.stack)
 	}
 	if m.end-m.pos < lookahead {
 		m.fill(lookahead)

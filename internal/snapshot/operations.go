@@ -38,7 +38,7 @@ func (m *machine) stop() value {
 
 func (m *machine) push(v value) {
 	if len(m.stack) == cap(m.stack) {
-		m.stack = extend(m, m.stack, valueSize)
+		m.stack = extend(m, m.stack)
 	}
 	m.stack = append(m.stack, v)
 }
@@ -114,7 +114,7 @@ func (m *machine) put(slot int64) {
 	}
 	for slot >= int64(len(m.memo)) {
 		if len(m.memo) == cap(m.memo) {
-			m.memo = extend(m, m.memo, valueSize)
+			m.memo = extend(m, m.memo)
 		}
 		if m.err != nil {
 			return

@@ -14,6 +14,8 @@ const (
 	annotationSize = 64
 	frameSize      = 192
 	noteSize       = 256
+	streamSize     = 8
+	settingSize    = 64
 )
 
 const (
@@ -130,7 +132,7 @@ func (m *machine) makeRecord(dict *value, f *fields) bool {
 	switch f.of {
 	case kEvent:
 		if fresh && len(m.events) == cap(m.events) {
-			m.events = extend(m, m.events, eventSize)
+			m.events = extend(m, m.events)
 		}
 		m.setEvent(slot(&m.events, dict, fresh), f, fresh)
 	case kFrame:

@@ -29,6 +29,8 @@ type Snapshot struct {
 	// Unknown names what the reader does not know and left out, sorted, each
 	// once: "event.foo" is a key foo of events, "event.action=foo" an action.
 	Unknown []string
+	// Memory is about how many bytes all of it takes.
+	Memory int64
 }
 
 // Limits bounds what a file may cost. The zero value of a field stands for its
@@ -39,8 +41,9 @@ type Limits struct {
 	// Events is the largest number of events of all devices together:
 	// 100 million.
 	Events int
-	// Memory is about how much may be allocated for the result and on the way
-	// to it: 8 GiB. A snapshot takes about as much as its plain file.
+	// Memory is about how much may be held at once, for the result and on the
+	// way to it: 8 GiB. A snapshot takes about as much as its plain file; one
+	// that takes more than four times as much is refused in any case.
 	Memory int64
 }
 
