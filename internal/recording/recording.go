@@ -48,6 +48,23 @@ func New(t *trace.Trace) *Recording {
 	return r
 }
 
+// What a recording holds, beside its trace, once everything was asked of it:
+// lifetimes, levels, phases and the simulation's blocks, at the beginning, at
+// the end and in between.
+const (
+	bytesPerEvent = 120
+	bytesPerBlock = 256
+)
+
+// Memory is about how many bytes a recording of the trace comes to hold.
+func Memory(t *trace.Trace) int64 {
+	blocks := len(t.Initial) + len(t.Final)
+	for i := range t.Final {
+		blocks += len(t.Final[i].Blocks)
+	}
+	return int64(len(t.Events))*bytesPerEvent + int64(blocks)*bytesPerBlock
+}
+
 // MostEvents stands for the device with the most events.
 const MostEvents = -1
 

@@ -106,9 +106,6 @@ func (l *library) forget(id string) {
 	l.books.remove(id)
 }
 
-// bytesPerEvent is about what an event takes with all that is computed of it.
-const bytesPerEvent = 160
-
 func (b *book) load(store *snapshotstore.Store, memory int64) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -126,8 +123,9 @@ func (b *book) load(store *snapshotstore.Store, memory int64) (err error) {
 	b.devices, b.cost = make(map[int]*recording.Recording), 1
 	for _, t := range recording.Devices(s) {
 		b.devices[t.Device] = recording.New(t)
-		b.cost += int64(len(t.Events)) * bytesPerEvent
+		b.cost += recording.Memory(t)
 	}
+	b.cost += s.Memory
 	b.file = s
 	return nil
 }

@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -264,6 +266,43 @@ func TestLibraryUnderPressure(t *testing.T) {
 	if l.books.held > 2<<20 {
 		t.Errorf("%d bytes are held", l.books.held)
 	}
+}
+
+// Snapshots without a single event take memory too: small uploads that unpack
+// to many blocks stay within the budget.
+func TestLibraryCountsBlocks(t *testing.T) {
+	const budget = 32 << 20
+	c := start(t, func(o *Options) { o.SnapshotMemory = budget })
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 12 {
+		snap := into[Snapshot](t, c.post("/v1/snapshots", manyBlocks(t, int64(1+i))), http.StatusCreated)
+		into[recording.Top](t, c.get("/v1/snapshots/"+snap.ID+"/top"), http.StatusOK)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > budget {
+		t.Errorf("%d bytes are held, the budget is %d", held, budget)
+	}
+}
+
+// manyBlocks is a snapshot of a device that holds many blocks, packed.
+func manyBlocks(t *testing.T, requested int64) string {
+	t.Helper()
+	tr := trace.New(0, trace.NewTables())
+	seg := trace.Segment{Addr: 1 << 30, Size: 50_000 << 9}
+	for i := range 50_000 {
+		seg.Blocks = append(seg.Blocks, trace.Block{Addr: seg.Addr + uint64(i)<<9, Size: 512, Requested: requested, State: trace.Allocated})
+	}
+	tr.Final = []trace.Segment{seg}
+	tr.Link()
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	if err := errors.Join(snapshot.Write(w, &snapshot.Snapshot{Devices: []*trace.Trace{tr}}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 func TestFileName(t *testing.T) {
