@@ -55,7 +55,6 @@ package allocator
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/trace"
@@ -118,11 +117,12 @@ type Allocator struct {
 	limit    int64
 	stats    Stats
 
-	blocks      arena
-	pools       []*pool // small and large of the default pool, then of the private ones
-	private     map[trace.PoolID]int
-	streamOrder []uint16 // stream indices in order of their handles (R4)
-	pending     []Handle // given back, waiting for other streams (R16)
+	blocks     arena
+	pools      []*pool // small and large of the default pool, then of the private ones
+	private    map[trace.PoolID]int
+	streamRank []uint16 // by stream index: its place in the order of handles (R13)
+	pending    []Handle // given back, waiting for other streams (R16); none where one was completed
+	completed  int      // how many none there are
 	// refuses stands for the limit where a recording says what came of it.
 	refuses func(total int64) bool
 }
@@ -277,20 +277,45 @@ func (a *Allocator) Free(h Handle) {
 // FreeRequested takes memory back that another stream still uses (R16).
 func (a *Allocator) FreeRequested(h Handle) {
 	a.giveBack(h)
-	a.blocks.at(h).pending = true
-	a.pending = append(a.pending, h)
+	a.addPending(h)
 }
 
 // FreeCompleted says that the other streams have passed. Memory that was
 // completed before, by a wait for all streams (R13), is left alone.
 func (a *Allocator) FreeCompleted(h Handle) {
-	for i := len(a.pending) - 1; i >= 0; i-- { // mostly the last one
-		if a.pending[i] == h {
-			a.pending = slices.Delete(a.pending, i, i+1)
-			a.complete(h)
-			return
+	b := a.blocks.at(h)
+	if !b.pending {
+		return
+	}
+	if last := len(a.pending) - 1; int(b.place) == last { // mostly
+		a.pending = a.pending[:last]
+	} else {
+		a.pending[b.place] = none
+		a.completed++
+	}
+	a.complete(h)
+	if a.completed > len(a.pending)/2 {
+		a.packPending()
+	}
+}
+
+func (a *Allocator) addPending(h Handle) {
+	b := a.blocks.at(h)
+	b.pending = true
+	b.place = int32(len(a.pending))
+	a.pending = append(a.pending, h)
+}
+
+// packPending removes what was completed.
+func (a *Allocator) packPending() {
+	kept := a.pending[:0]
+	for _, h := range a.pending {
+		if h != none {
+			a.blocks.at(h).place = int32(len(kept))
+			kept = append(kept, h)
 		}
 	}
+	a.pending, a.completed = kept, 0
 }
 
 func (a *Allocator) giveBack(h Handle) {

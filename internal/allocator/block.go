@@ -21,11 +21,29 @@ type block struct {
 	// segmentStack is who caused the segment. A split leaves it with the
 	// remainder (R8), so that it is often lost, as in PyTorch.
 	segmentStack trace.StackID
+	place        int32 // in Allocator.pending while it is pending, in pool.whole while it is free
 	stream       uint16
 	allocated    bool
 	pending      bool // given back, waiting for another stream
 	mapped       bool // has memory behind it
 	used         bool // false for a free slot of the arena
+}
+
+// isReturnable reports whether a free block is a whole segment, or holds a
+// whole page of an expandable one (R13). It does not change while the block is
+// free: what is beside it cannot become free without merging with it.
+func (b *block) isReturnable() bool {
+	if b.room == nil {
+		return b.prev == none && b.next == none
+	}
+	first, end := b.pages()
+	return first < end
+}
+
+// pages returns the whole pages in a block of an expandable segment.
+func (b *block) pages() (first, end uint64) {
+	base, page := b.room.base, uint64(b.room.page)
+	return base + (b.addr-base+page-1)/page*page, base + (b.addr-base+uint64(b.size))/page*page
 }
 
 // room is the address space of an expandable segment.

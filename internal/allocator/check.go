@@ -41,7 +41,7 @@ func (a *Allocator) Check() error {
 		if b.room == nil && (b.prev != none || b.next != none) {
 			splitBytes += b.size
 		}
-		set := &b.pool.free[b.stream]
+		set := &b.pool.of(b.stream).free
 		if at := set.lowerBound(b.size, b.addr); !set.has(at) || set.get(at).block != h {
 			return fmt.Errorf("free block %#x of %d bytes is not in its set", b.addr, b.size)
 		}
@@ -83,11 +83,9 @@ func (a *Allocator) checkNeighbours(h Handle) error {
 
 func (a *Allocator) checkSets(free, unmapped int) error {
 	for _, p := range a.pools {
-		for i := range p.free {
-			for _, run := range p.free[i].runs {
-				free -= len(run)
-			}
-			unmapped -= len(p.unmapped[i])
+		for _, s := range p.stocks {
+			free -= s.free.len()
+			unmapped -= s.unmapped.len()
 		}
 	}
 	if free != 0 || unmapped != 0 {

@@ -40,8 +40,9 @@ func (a *Allocator) expand(p *pool, r Request, size int64) Handle {
 // has size bytes of address space, reserving more if there is none; none if a
 // whole reservation would not do.
 func (a *Allocator) findRoom(p *pool, stream uint16, size int64) Handle {
-	for _, span := range p.unmapped[stream] {
-		h := span.block
+	set := &p.of(stream).unmapped
+	for at := (place{}); set.has(at); at = set.next(at) {
+		h := set.get(at).block
 		if before := a.blocks.at(h).prev; a.allocatable(before) {
 			h = before
 		}
@@ -58,7 +59,7 @@ func (a *Allocator) findRoom(p *pool, stream uint16, size int64) Handle {
 		addr: addr, size: reserved, stream: stream, pool: p, room: &room{addr, page},
 		prev: none, next: none, id: trace.None,
 	})
-	p.insertUnmapped(stream, roomSpan{addr, h})
+	p.insertUnmapped(stream, addr, h)
 	return h
 }
 
@@ -94,7 +95,7 @@ func (a *Allocator) mapPages(h Handle, size int64, stack trace.StackID) Handle {
 	if mapped < b.size {
 		rest := a.cutHigh(h, b.size-mapped)
 		b = a.blocks.at(h)
-		p.insertUnmapped(b.stream, roomSpan{a.blocks.at(rest).addr, rest})
+		p.insertUnmapped(b.stream, a.blocks.at(rest).addr, rest)
 	}
 	a.merge(h, b.prev)
 	a.merge(h, b.next)
@@ -107,16 +108,11 @@ func (a *Allocator) mapPages(h Handle, size int64, stack trace.StackID) Handle {
 	return h
 }
 
-// unmap takes the memory from behind the whole pages of a free block; what is
-// left of the block at either end stays free.
+// unmap takes the memory from behind the whole pages of a free block, of which
+// there are some; what is left of the block at either end stays free.
 func (a *Allocator) unmap(h Handle) {
 	b := a.blocks.at(h)
-	base, page := b.room.base, uint64(b.room.page)
-	first := base + (b.addr-base+page-1)/page*page
-	end := base + (b.addr-base+uint64(b.size))/page*page
-	if first >= end {
-		return
-	}
+	first, end := b.pages()
 	a.removeFree(h)
 	if after := int64(b.addr + uint64(b.size) - end); after > 0 {
 		rest := a.cutHigh(h, after)
@@ -143,7 +139,7 @@ func (a *Allocator) unmap(h Handle) {
 		a.blocks.drop(h) // nothing is left of the segment: its room goes too
 		return
 	}
-	b.pool.insertUnmapped(b.stream, roomSpan{b.addr, h})
+	b.pool.insertUnmapped(b.stream, b.addr, h)
 }
 
 // cutHigh makes the high end of a block a block of its own, without memory

@@ -53,7 +53,7 @@ func Fragment(segments []trace.Segment) Fragmentation {
 		}
 		f.Reserved += s.Size
 		f.Allocated += pin.InUse
-		if pin.Stuck == 0 {
+		if pin.Stuck == 0 || len(pin.Blocks) == 0 {
 			continue
 		}
 		f.Stuck += pin.Stuck

@@ -116,16 +116,13 @@ func (s *freeSet) newRun() []freeKey {
 		s.spare = s.spare[:n-1]
 		return run
 	}
-	return make([]freeKey, 0, runLength)
+	return make([]freeKey, 0, 4) // many sets never hold more
 }
 
-// all returns the blocks of the set in order, for walks that change it.
-func (s *freeSet) all() []Handle {
-	var out []Handle
+func (s *freeSet) len() int {
+	n := 0
 	for _, run := range s.runs {
-		for _, k := range run {
-			out = append(out, k.block)
-		}
+		n += len(run)
 	}
-	return out
+	return n
 }

@@ -34,7 +34,7 @@ func initialState(t *trace.Trace) ([]trace.Segment, []privateSegment, error) {
 	u := undo{segments: make(map[uint64]trace.Segment, len(t.Final)), private: make(map[uint64]*privateSegment)}
 	for _, s := range t.Final {
 		if s.Expandable {
-			u.pages = append(u.pages, bare(s))
+			u.pages.add(bare(s))
 		} else {
 			u.segments[s.Addr] = bare(s)
 		}
@@ -49,7 +49,7 @@ func initialState(t *trace.Trace) ([]trace.Segment, []privateSegment, error) {
 			}
 		}
 	}
-	segments := u.pages
+	segments := u.pages.all()
 	for _, s := range u.segments {
 		segments = append(segments, s)
 	}
@@ -71,11 +71,14 @@ func bare(s trace.Segment) trace.Segment {
 // undo walks back through the segment events.
 type undo struct {
 	segments map[uint64]trace.Segment
-	pages    []trace.Segment // mapped ranges of expandable segments, by address
+	pages    ranges // that are mapped, of expandable segments
 	private  map[uint64]*privateSegment
 }
 
 func (u *undo) event(i int, e *trace.Event, pool trace.PoolID) error {
+	if e.Size <= 0 || e.Addr+uint64(e.Size) < e.Addr {
+		return fmt.Errorf("there are no such addresses")
+	}
 	s := trace.Segment{
 		Addr: e.Addr, Size: e.Size, Stream: e.Stream, Pool: pool,
 		Small: e.Size == smallSegment, // no large segment is that small (R3)
@@ -104,41 +107,86 @@ func (u *undo) event(i int, e *trace.Event, pool trace.PoolID) error {
 
 // unmap undoes a segment_map: the range must lie in one mapped range.
 func (u *undo) unmap(addr uint64, size int64) error {
-	for i, s := range u.pages {
-		before, after := int64(addr-s.Addr), int64(s.Addr+uint64(s.Size)-addr)-size
-		if addr < s.Addr || before >= s.Size || after < 0 {
-			continue
-		}
-		var rest []trace.Segment
-		if before > 0 {
-			low := s
-			low.Size = before
-			rest = append(rest, low)
-		}
-		if after > 0 {
-			high := s
-			high.Addr, high.Size = addr+uint64(size), after
-			rest = append(rest, high)
-		}
-		u.pages = slices.Replace(u.pages, i, i+1, rest...)
-		return nil
+	s, ok := u.pages.at(addr)
+	if !ok {
+		return fmt.Errorf("nothing is mapped there afterwards")
 	}
-	return fmt.Errorf("nothing is mapped there afterwards")
+	before, after := int64(addr-s.Addr), int64(s.Addr+uint64(s.Size)-addr)-size
+	if after < 0 {
+		return fmt.Errorf("nothing is mapped there afterwards")
+	}
+	u.pages.remove(s.Addr)
+	if before > 0 {
+		low := s
+		low.Size = before
+		u.pages.add(low)
+	}
+	if after > 0 {
+		high := s
+		high.Addr, high.Size = addr+uint64(size), after
+		u.pages.add(high)
+	}
+	return nil
 }
 
 // mapped undoes a segment_unmap, joining the range with its neighbours.
 func (u *undo) mapped(s trace.Segment) {
-	i, _ := slices.BinarySearchFunc(u.pages, s.Addr, func(p trace.Segment, addr uint64) int { return cmp.Compare(p.Addr, addr) })
-	u.pages = slices.Insert(u.pages, i, s)
-	if i+1 < len(u.pages) && s.Addr+uint64(s.Size) == u.pages[i+1].Addr && s.Stream == u.pages[i+1].Stream {
-		u.pages[i].Small = u.pages[i+1].Small
-		u.pages[i].Size += u.pages[i+1].Size
-		u.pages = slices.Delete(u.pages, i+1, i+2)
+	if next, ok := u.pages.at(s.Addr + uint64(s.Size)); ok && next.Addr == s.Addr+uint64(s.Size) && next.Stream == s.Stream {
+		u.pages.remove(next.Addr)
+		s.Small = next.Small
+		s.Size += next.Size
 	}
-	if i > 0 && u.pages[i-1].Addr+uint64(u.pages[i-1].Size) == s.Addr && s.Stream == u.pages[i-1].Stream {
-		u.pages[i-1].Size += u.pages[i].Size
-		u.pages = slices.Delete(u.pages, i, i+1)
+	if before, ok := u.pages.at(s.Addr - 1); ok && before.Addr+uint64(before.Size) == s.Addr && before.Stream == s.Stream {
+		u.pages.remove(before.Addr)
+		before.Size += s.Size
+		s = before
 	}
+	u.pages.add(s)
+}
+
+// ranges is a set of segments, found by an address in them.
+type ranges struct {
+	byAddr freeSet // keys have no size: addresses alone are in order
+	list   []trace.Segment
+	spare  []Handle // of list
+}
+
+func (r *ranges) add(s trace.Segment) {
+	h := Handle(len(r.list))
+	if n := len(r.spare); n > 0 {
+		h, r.spare = r.spare[n-1], r.spare[:n-1]
+		r.list[h] = s
+	} else {
+		r.list = append(r.list, s)
+	}
+	r.byAddr.insert(freeKey{addr: s.Addr, block: h})
+}
+
+// at returns the segment that an address is in.
+func (r *ranges) at(addr uint64) (s trace.Segment, ok bool) {
+	place := r.byAddr.lowerBound(0, addr)
+	if !r.byAddr.has(place) || r.byAddr.get(place).addr != addr {
+		if place, ok = r.byAddr.previous(place); !ok {
+			return s, false
+		}
+	}
+	s = r.list[r.byAddr.get(place).block]
+	return s, addr-s.Addr < uint64(s.Size)
+}
+
+// remove removes the segment that begins at an address.
+func (r *ranges) remove(addr uint64) {
+	place := r.byAddr.lowerBound(0, addr)
+	r.spare = append(r.spare, r.byAddr.get(place).block)
+	r.byAddr.remove(place)
+}
+
+func (r *ranges) all() []trace.Segment {
+	var out []trace.Segment
+	for at := (place{}); r.byAddr.has(at); at = r.byAddr.next(at) {
+		out = append(out, r.list[r.byAddr.get(at).block])
+	}
+	return out
 }
 
 // fillSegments puts the initially live blocks into their segments.

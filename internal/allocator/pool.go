@@ -12,36 +12,58 @@ import (
 type pool struct {
 	small    bool
 	id       trace.PoolID
-	free     []freeSet    // by stream index, mapped and free
-	unmapped [][]roomSpan // by stream index, by address: room of expandable segments
-	searches int64        // counted only while garbage is collected (R14)
+	stocks   map[uint16]*stock // of the streams that ever had something in the pool
+	latest   *stock            // the one that was asked for last
+	whole    []Handle          // free blocks of which something can be returned to the driver, in no order
+	searches int64             // counted only while garbage is collected (R14)
 }
 
-// roomSpan is a block of reserved address space without memory.
-type roomSpan struct {
-	addr  uint64
-	block Handle
+// stock is what a pool has for one stream.
+type stock struct {
+	stream   uint16
+	free     freeSet // mapped and free
+	unmapped freeSet // room of expandable segments, by address alone
 }
 
-func newPool(id trace.PoolID, small bool, streams int) *pool {
-	return &pool{id: id, small: small, free: make([]freeSet, streams), unmapped: make([][]roomSpan, streams)}
+func newPool(id trace.PoolID, small bool) *pool {
+	return &pool{id: id, small: small, stocks: make(map[uint16]*stock)}
+}
+
+// of returns what the pool has for a stream. Recordings with thousands of
+// streams and of pools exist, as files that were made to harm; most pools are
+// used by one stream.
+func (p *pool) of(stream uint16) *stock {
+	if p.latest != nil && p.latest.stream == stream {
+		return p.latest
+	}
+	s := p.stocks[stream]
+	if s == nil {
+		s = &stock{stream: stream}
+		p.stocks[stream] = s
+	}
+	p.latest = s
+	return s
 }
 
 func (a *Allocator) setStreams(handles []uint64) {
 	if len(handles) == 0 {
 		handles = []uint64{0}
 	}
-	a.streamOrder = make([]uint16, len(handles))
+	order := make([]uint16, len(handles))
 	for i := range handles {
-		a.streamOrder[i] = uint16(i)
+		order[i] = uint16(i)
 	}
-	slices.SortFunc(a.streamOrder, func(x, y uint16) int { return cmp.Compare(handles[x], handles[y]) })
+	slices.SortFunc(order, func(x, y uint16) int { return cmp.Compare(handles[x], handles[y]) })
+	a.streamRank = make([]uint16, len(handles))
+	for rank, stream := range order {
+		a.streamRank[stream] = uint16(rank)
+	}
 }
 
 func (a *Allocator) addPools(id trace.PoolID) int {
 	n := len(a.pools)
 	a.private[id] = n
-	a.pools = append(a.pools, newPool(id, true, len(a.streamOrder)), newPool(id, false, len(a.streamOrder)))
+	a.pools = append(a.pools, newPool(id, true), newPool(id, false))
 	return n
 }
 
@@ -66,7 +88,16 @@ func (a *Allocator) poolOf(id trace.PoolID, small bool) *pool {
 
 // search takes the free block that suits best out of its set (R4–R6).
 func (a *Allocator) search(p *pool, stream uint16, size int64) Handle {
-	set := &p.free[stream]
+	h := a.bestFit(p, stream, size)
+	if h != none {
+		a.removeFree(h)
+	}
+	return h
+}
+
+// bestFit returns the free block that suits best.
+func (a *Allocator) bestFit(p *pool, stream uint16, size int64) Handle {
+	set := &p.of(stream).free
 	at := set.lowerBound(size, 0)
 	if !set.has(at) {
 		return none
@@ -83,7 +114,6 @@ func (a *Allocator) search(p *pool, stream uint16, size int64) Handle {
 	if size >= a.maxSplit && key.size >= size+nonSplitRound {
 		return none
 	}
-	set.remove(at)
 	return key.block
 }
 
@@ -121,26 +151,47 @@ func (a *Allocator) sizeWithRoom(h Handle) int64 {
 
 func (a *Allocator) insertFree(h Handle) {
 	b := a.blocks.at(h)
-	b.age = b.pool.searches
-	b.pool.free[b.stream].insert(freeKey{b.size, b.addr, h})
+	p := b.pool
+	b.age = p.searches
+	p.of(b.stream).free.insert(freeKey{b.size, b.addr, h})
+	if b.isReturnable() {
+		b.place = int32(len(p.whole))
+		p.whole = append(p.whole, h)
+	}
 }
 
 func (a *Allocator) removeFree(h Handle) {
 	b := a.blocks.at(h)
-	set := &b.pool.free[b.stream]
+	set := &b.pool.of(b.stream).free
 	set.remove(set.lowerBound(b.size, b.addr))
+	if b.isReturnable() {
+		whole := b.pool.whole
+		last := whole[len(whole)-1]
+		whole[b.place] = last
+		a.blocks.at(last).place = b.place
+		b.pool.whole = whole[:len(whole)-1]
+	}
 }
 
-func (p *pool) insertUnmapped(stream uint16, s roomSpan) {
-	list := p.unmapped[stream]
-	i, _ := slices.BinarySearchFunc(list, s.addr, func(x roomSpan, addr uint64) int { return cmp.Compare(x.addr, addr) })
-	p.unmapped[stream] = slices.Insert(list, i, s)
+// returnable returns the free blocks of a pool of which something can be
+// returned to the driver, in the order in which PyTorch walks over all free
+// blocks: by stream, size and address.
+func (a *Allocator) returnable(p *pool) []Handle {
+	out := slices.Clone(p.whole)
+	slices.SortFunc(out, func(x, y Handle) int {
+		b, c := a.blocks.at(x), a.blocks.at(y)
+		return cmp.Or(cmp.Compare(a.streamRank[b.stream], a.streamRank[c.stream]), cmp.Compare(b.size, c.size), cmp.Compare(b.addr, c.addr))
+	})
+	return out
+}
+
+func (p *pool) insertUnmapped(stream uint16, addr uint64, h Handle) {
+	p.of(stream).unmapped.insert(freeKey{addr: addr, block: h})
 }
 
 func (p *pool) removeUnmapped(stream uint16, addr uint64) {
-	list := p.unmapped[stream]
-	i, ok := slices.BinarySearchFunc(list, addr, func(x roomSpan, addr uint64) int { return cmp.Compare(x.addr, addr) })
-	if ok {
-		p.unmapped[stream] = slices.Delete(list, i, i+1)
+	set := &p.of(stream).unmapped
+	if at := set.lowerBound(0, addr); set.has(at) && set.get(at).addr == addr {
+		set.remove(at)
 	}
 }

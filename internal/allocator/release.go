@@ -14,24 +14,22 @@ func (a *Allocator) EmptyCache() {
 func (a *Allocator) synchronize() {
 	a.stats.Syncs++
 	for _, h := range a.pending {
-		a.complete(h)
+		if h != none {
+			a.complete(h)
+		}
 	}
-	a.pending = a.pending[:0]
+	a.pending, a.completed = a.pending[:0], 0
 }
 
 // releaseAll returns every whole free segment of a pool, and then unmaps the
 // free pages of expandable ones.
 func (a *Allocator) releaseAll(p *pool) {
 	var toUnmap []Handle
-	for _, stream := range a.streamOrder {
-		for _, h := range p.free[stream].all() {
-			b := a.blocks.at(h)
-			switch {
-			case b.room != nil:
-				toUnmap = append(toUnmap, h)
-			case b.prev == none && b.next == none:
-				a.releaseSegment(h)
-			}
+	for _, h := range a.returnable(p) {
+		if a.blocks.at(h).room != nil {
+			toUnmap = append(toUnmap, h)
+		} else {
+			a.releaseSegment(h)
 		}
 	}
 	for _, h := range toUnmap {
@@ -65,7 +63,7 @@ func (a *Allocator) oversize(p *pool, stream uint16, size int64) (segments []Han
 		return nil, false
 	}
 	wanted := max(size, a.maxSplit)
-	set := &p.free[stream]
+	set := &p.of(stream).free
 	at := set.lowerBound(wanted, 0)
 	if set.has(at) && a.blocks.at(set.get(at).block).room == nil {
 		return []Handle{set.get(at).block}, true
@@ -104,12 +102,10 @@ func (a *Allocator) garbage() []Handle {
 	p := a.pools[1]
 	var candidates, victims []Handle
 	ages := int64(0)
-	for _, stream := range a.streamOrder {
-		for _, h := range p.free[stream].all() {
-			if b := a.blocks.at(h); b.prev == none && b.next == none {
-				candidates = append(candidates, h)
-				ages += p.searches - b.age
-			}
+	for _, h := range a.returnable(p) {
+		if b := a.blocks.at(h); b.prev == none && b.next == none {
+			candidates = append(candidates, h)
+			ages += p.searches - b.age
 		}
 	}
 	count := len(candidates)

@@ -99,13 +99,20 @@ type run struct {
 	out     *Outcome
 	fullest int64   // what was held after out.Fullest
 	levels  *Levels // nil if nobody asks
+	// The ends of the runs of completed frees and of segment events that were
+	// looked through last.
+	completions, segments int
 }
 
 func (r *Replay) newRun(a *Allocator) *run {
-	return &run{
+	p := &run{
 		Replay: r, a: a, handles: make([]Handle, r.trace.Allocations()),
 		out: &Outcome{Events: len(r.trace.Events), Fullest: -1}, fullest: -1,
 	}
+	for i := range p.handles {
+		p.handles[i] = none
+	}
+	return p
 }
 
 func (r *run) seed(segments []trace.Segment) {
@@ -122,16 +129,31 @@ func (r *run) step(i int) error {
 	case trace.Alloc, trace.OutOfMemory:
 		return r.request(i)
 	case trace.FreeRequested:
-		r.a.FreeRequested(r.handles[e.ID])
+		if b := r.blockOf(e.ID); b != nil && b.allocated {
+			r.a.FreeRequested(r.handles[e.ID])
+		}
 	case trace.FreeCompleted:
-		if h := r.handles[e.ID]; r.a.blocks.at(h).allocated {
-			r.a.Free(h) // the request to free it was not recorded
-		} else {
-			r.a.FreeCompleted(h)
+		switch b := r.blockOf(e.ID); {
+		case b == nil:
+		case b.allocated:
+			r.a.Free(r.handles[e.ID]) // the request to free it was not recorded
+		default:
+			r.a.FreeCompleted(r.handles[e.ID])
 		}
 	default:
 	}
 	return nil
+}
+
+// blockOf returns the block that holds an allocation. There is none where the
+// simulation has parted from the recording: the allocation failed, or a wait
+// for all streams made its memory another's.
+func (r *run) blockOf(id trace.ID) *block {
+	h := r.handles[id]
+	if h == none || r.a.blocks.at(h).id != id {
+		return nil
+	}
+	return r.a.blocks.at(h)
 }
 
 func (r *run) request(i int) error {
@@ -207,11 +229,8 @@ func (r *Replay) runRecorded(until int, levels *Levels) (*recordedDriver, *run) 
 // recordedStep runs the request that the events from i on belong to, with what
 // the allocator did for its sake before it, and returns the index behind them.
 func (r *run) recordedStep(d *recordedDriver, i int) int {
-	d.at = i + r.completions(d, i)
-	d.end = d.at
-	for d.end < len(d.events) && d.events[d.end].Action.IsSegment() {
-		d.end++
-	}
+	d.at = r.behindCompletions(d, i)
+	d.end = r.behindSegments(d, d.at)
 	if d.at > i && !r.waitsForStreams(d) {
 		d.at, d.end = i, i // ordinary completions: one at a time
 	}
@@ -235,18 +254,37 @@ func (r *run) recordedStep(d *recordedDriver, i int) int {
 	return d.end + 1
 }
 
-// completions counts the frees from i on that complete memory given back some
-// time before, not just now.
-func (r *run) completions(d *recordedDriver, i int) int {
-	n := 0
-	for i+n < len(d.events) && d.events[i+n].Action == trace.FreeCompleted {
-		if before := i + n - 1; n == 0 && before >= 0 && d.events[before].Action == trace.FreeRequested &&
-			d.events[before].ID == d.events[i].ID {
-			return 0
-		}
-		n++
+// behindCompletions returns the index behind the frees from i on that complete
+// memory given back some time before, not just now.
+func (r *run) behindCompletions(d *recordedDriver, i int) int {
+	if i < r.completions {
+		return r.completions // in the middle of a run that was looked through
 	}
-	return n
+	if d.events[i].Action != trace.FreeCompleted {
+		return i
+	}
+	if i > 0 && d.events[i-1].Action == trace.FreeRequested && d.events[i-1].ID == d.events[i].ID {
+		return i
+	}
+	end := i
+	for end < len(d.events) && d.events[end].Action == trace.FreeCompleted {
+		end++
+	}
+	r.completions = end
+	return end
+}
+
+// behindSegments returns the index behind the segment events from i on.
+func (r *run) behindSegments(d *recordedDriver, i int) int {
+	if i < r.segments {
+		return r.segments
+	}
+	end := i
+	for end < len(d.events) && d.events[end].Action.IsSegment() {
+		end++
+	}
+	r.segments = end
+	return end
 }
 
 // waitsForStreams reports whether the completions before d.at come from the
@@ -282,7 +320,7 @@ func (r *run) emptiesCache(d *recordedDriver) bool {
 	}
 	size := roundSize(request.Size, &r.trace.Settings)
 	pool := r.a.poolFor(r.poolAt(d.end), size)
-	if r.a.canServe(pool, request.Stream, size) {
+	if r.a.bestFit(pool, request.Stream, size) != none {
 		return true
 	}
 	first := r.a.firstRelease(pool, request.Stream, size)
@@ -419,17 +457,6 @@ func (d *countingDriver) Malloc(size int64) (uint64, bool) {
 func (d *countingDriver) Map(addr uint64, size int64) bool {
 	d.asked += size
 	return d.ModelDriver.Map(addr, size)
-}
-
-// canServe reports whether a free block would meet a request.
-func (a *Allocator) canServe(p *pool, stream uint16, size int64) bool {
-	h := a.search(p, stream, size)
-	if h == none {
-		return false
-	}
-	b := a.blocks.at(h)
-	p.free[stream].insert(freeKey{b.size, b.addr, h})
-	return true
 }
 
 // lowestAddress returns an address below everything a trace names.

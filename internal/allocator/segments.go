@@ -85,11 +85,12 @@ func (a *Allocator) Seed(segments []trace.Segment) map[trace.ID]Handle {
 // seedBlocks adds the blocks of a segment behind the block before, and returns
 // the last one.
 func (a *Allocator) seedBlocks(s *trace.Segment, p *pool, r *room, before Handle, handles map[trace.ID]Handle) Handle {
+	var free []Handle
 	for _, tb := range s.Blocks {
 		h := a.blocks.add(block{
 			addr: tb.Addr, size: tb.Size, requested: tb.Requested, stream: s.Stream, pool: p, room: r,
 			prev: before, next: none, mapped: true, id: tb.ID, stack: tb.Stack,
-			allocated: tb.State == trace.Allocated, pending: tb.State == trace.PendingFree,
+			allocated: tb.State == trace.Allocated,
 		})
 		if before != none {
 			a.blocks.at(before).next = h
@@ -97,14 +98,14 @@ func (a *Allocator) seedBlocks(s *trace.Segment, p *pool, r *room, before Handle
 		before = h
 		switch tb.State {
 		case trace.Inactive:
-			a.insertFree(h)
+			free = append(free, h)
 			if r == nil && len(s.Blocks) > 1 {
 				a.stats.InactiveSplit.add(s.Small, 1)
 				a.stats.InactiveSplitBytes.add(s.Small, tb.Size)
 			}
 			continue
 		case trace.PendingFree:
-			a.pending = append(a.pending, h)
+			a.addPending(h)
 		default:
 			a.stats.Allocations.add(s.Small, 1)
 			a.stats.AllocatedBytes.add(s.Small, tb.Size)
@@ -116,6 +117,9 @@ func (a *Allocator) seedBlocks(s *trace.Segment, p *pool, r *room, before Handle
 		a.stats.ActiveBytes.add(s.Small, tb.Size)
 		a.stats.RequestedBytes.add(s.Small, tb.Requested)
 		handles[tb.ID] = h
+	}
+	for _, h := range free {
+		a.insertFree(h) // now that all neighbours are known
 	}
 	return before
 }
@@ -154,6 +158,6 @@ func (a *Allocator) addRoom(before Handle, size int64) Handle {
 	addr, stream, p := b.addr+uint64(b.size), b.stream, b.pool
 	h := a.blocks.add(block{addr: addr, size: size, stream: stream, pool: p, room: b.room, prev: before, next: none, id: trace.None})
 	a.blocks.at(before).next = h
-	p.insertUnmapped(stream, roomSpan{addr, h})
+	p.insertUnmapped(stream, addr, h)
 	return h
 }

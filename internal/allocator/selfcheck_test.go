@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"memorymark/internal/trace"
@@ -74,8 +75,9 @@ func (d *randomDriver) step() {
 			return
 		}
 		d.a.FreeRequested(h)
-	case n < 99 && len(d.a.pending) > 0:
-		d.a.FreeCompleted(d.a.pending[0])
+	case n < 99 && len(d.a.pending) > d.a.completed:
+		first := slices.IndexFunc(d.a.pending, func(h Handle) bool { return h != none })
+		d.a.FreeCompleted(d.a.pending[first])
 	case n == 99:
 		d.a.EmptyCache()
 	}

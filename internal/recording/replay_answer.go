@@ -120,12 +120,15 @@ func newDifference(t *trace.Trace, d *allocator.Difference) *Difference {
 }
 
 func newFailure(t *trace.Trace, o *allocator.Outcome) *Failure {
-	e := &t.Events[o.Events]
-	return &Failure{
+	f := &Failure{
 		Event: o.Events, Requested: o.Failed.Requested, Segment: o.Failed.Segment,
 		Reserved: o.Failed.Reserved, Allocated: o.Failed.Allocated,
-		Place: newPlace(t.Stacks.Frames(e.Stack), e.For, false),
 	}
+	if o.Events < len(t.Events) { // what was there before the first event can be too much already
+		e := &t.Events[o.Events]
+		f.Place = newPlace(t.Stacks.Frames(e.Stack), e.For, false)
+	}
+	return f
 }
 
 // addFragmentation adds what the allocator held after an event.
