@@ -71,6 +71,29 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// What a model's modules make when they are imported is not the model's, also
+// where the session did not know which model would come: torchaudio, which
+// transformers imports where it is installed, makes a tensor
+// (torchaudio/compliance/kaldi.py, EPSILON).
+func TestImportsAreNotMeasured(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "torchaudio.py"), []byte("import torch\nEPSILON = torch.zeros(1 << 20)\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := tiny(t)
+	var models []int64
+	for _, o := range []Options{{}, {Env: []string{"PYTHONPATH=" + folder}}} {
+		r, err := start(t, o).Probe(t.Context(), Probe{Workload: w, Batches: []int64{2}, Steps: 1}, nil)
+		if err != nil || r.Outcomes[0].Failure != nil {
+			t.Fatal(r, err)
+		}
+		models = append(models, r.ModelAllocated)
+	}
+	if models[0] != models[1] {
+		t.Errorf("a model of %d bytes takes %d beside a module that makes a tensor", models[0], models[1])
+	}
+}
+
 // TestSpares holds that a spare process answers as a fresh one does, and that
 // none outlives the session.
 func TestSpares(t *testing.T) {
