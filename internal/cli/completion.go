@@ -95,6 +95,9 @@ func addCompletions(c *cobra.Command) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if values := choicesOf(c, f); values != nil {
 			_ = c.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+				if f.Name == "gpu" { // a path to a card.json is a card too
+					return afterCommas(values, typed), cobra.ShellCompDirectiveDefault
+				}
 				return afterCommas(values, typed), cobra.ShellCompDirectiveNoFileComp
 			})
 		}

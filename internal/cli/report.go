@@ -62,7 +62,7 @@ func newReport(e *env) *cobra.Command {
 	flags.StringVar(&f.contexts, "context-length", "128,256,512", "`lengths` of samples in tokens, with commas between; also --sequence")
 	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step; also --batch")
 	flags.StringVar(&f.dtype, "dtype", "bf16", "`type` of mixed precision: bf16 or fp16")
-	flags.StringVar(&f.gpu, "gpu", "", "an `id` of memorymark gpus to predict for (default: this machine's card, else "+study.DefaultCard+")")
+	flags.StringVar(&f.gpu, "gpu", "", "an `id` of memorymark gpus, or a card.json of your own, to predict for (default: this machine's card, else "+study.DefaultCard+")")
 	flags.StringVar(&f.folder, "output", filepath.Join("results", "memory_profiling"), "the `folder` to write")
 	return c
 }

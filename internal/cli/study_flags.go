@@ -37,7 +37,7 @@ func addStudyFlags(c *cobra.Command, keys ...string) *studyFlags {
 	for _, name := range []string{"context-length", "batch-size"} {
 		flags.Lookup(name).DefValue = "" // help would quote it
 	}
-	flags.Lookup("gpu").Usage = "an `id` of memorymark gpus to predict for (default: this machine's card, else " + study.DefaultCard + ")"
+	flags.Lookup("gpu").Usage = "an `id` of memorymark gpus, or a card.json of your own, to predict for (default: this machine's card, else " + study.DefaultCard + ")"
 	return f
 }
 

@@ -85,7 +85,7 @@ func (f *sweepFlags) addAxes(c *cobra.Command) {
 			flags.String(name, "", help)
 		}
 	}
-	flags.Lookup("gpu").Usage = "`ids` of memorymark gpus (default: this machine's card, else " + study.DefaultCard + ")"
+	flags.Lookup("gpu").Usage = "`ids` of memorymark gpus, or files of your own (default: this machine's card, else " + study.DefaultCard + ")"
 	f.set = flags
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,9 @@ func flagHelp(k workload.Key) string {
 	help := strings.ToLower(k.Help[:1]) + k.Help[1:]
 	if k.Kind != workload.Switch {
 		help = strings.Replace(help, k.Unit, "`"+k.Unit+"`", 1)
+	}
+	if k.Name == "gpu" {
+		help += " or a card.json of your own"
 	}
 	switch choices := workload.Choices(k.Name); {
 	case choices != nil:
@@ -181,10 +185,28 @@ func (e *env) cardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, erro
 		}
 		id = gpu.Default
 	}
-	card, err := gpu.Find(id)
-	if err != nil {
-		return nil, badUsage("memorymark gpus lists them", "%w", err)
+	return e.findCard(id)
+}
+
+// findCard returns a card of the catalog, or the one that a file describes.
+// Such a card goes by the path of its file, so that no answer about it passes
+// for one about a card of the catalog.
+func (e *env) findCard(name string) (*gpu.Card, error) {
+	card, err := gpu.Find(name)
+	if err == nil {
+		return card, nil
 	}
+	if !strings.EqualFold(filepath.Ext(name), ".json") {
+		return nil, badUsage("memorymark gpus lists them; memorymark gpus --help says how to describe another", "%w", err)
+	}
+	data, err := e.readAll(name)
+	if err != nil {
+		return nil, err
+	}
+	if card, err = gpu.Read(data); err != nil {
+		return nil, badInput("memorymark gpus --help explains the file", "%s: %w", name, err)
+	}
+	card.ID, card.Name = name, cmp.Or(card.Name, name)
 	return card, nil
 }
 

@@ -81,7 +81,7 @@ func (c Capability) MarshalText() ([]byte, error) { return []byte(c.String()), n
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *Capability) UnmarshalText(text []byte) error {
-	if _, err := fmt.Sscanf(string(text), "%d.%d", &c.Major, &c.Minor); err != nil {
+	if _, err := fmt.Sscanf(string(text), "%d.%d", &c.Major, &c.Minor); err != nil || c.String() != string(text) {
 		return fmt.Errorf("compute capability %q: write it as 8.6", text)
 	}
 	return nil

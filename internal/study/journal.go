@@ -104,7 +104,7 @@ func (j *Journal) add(c Cell, r *Result) error {
 
 // key names a cell by everything that its result depends on.
 func (j *Journal) key(c Cell, engine evidence.Engine) string {
-	data, err := json.Marshal([]any{j.program, engine, c.Card.ID, c.Device, c.Name, c.Warmup, c.Steps, c.Workload})
+	data, err := json.Marshal([]any{j.program, engine, c.Card, c.Device, c.Name, c.Warmup, c.Steps, c.Workload})
 	if err != nil {
 		panic(fmt.Sprintf("study: a workload that is no JSON: %v", err)) // it was read from JSON
 	}
