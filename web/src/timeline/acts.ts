@@ -1,14 +1,13 @@
 import type { Act } from './keys';
 import type { Under } from './scene';
 import type { Stage } from './stage';
-import type { Finds } from './useFinds';
 import { move, reveal, zoomX, zoomY } from './view';
 
 /** Around is what acts reach beside the stage. */
 export interface Around {
   select(under: Under | null): void;
   selected: Under | null;
-  finds: Finds;
+  finds: { go(by: number): void }; // to the next match
   focusSearch(): void;
   help(): void;
   failures: { event: number }[];

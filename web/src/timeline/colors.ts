@@ -1,6 +1,6 @@
 /**
  * What colours look like on this page. Go says what a colour means (internal/timeline/group.go): 1 to 7 are
- * categories, 16 to 18 the rest, from 19 on stacks or modules. They are the colours of internal/report.
+ * categories, 16 to 18 the rest, from 19 on stacks or modules. They are the colours of internal/draw.
  */
 
 import type { Timeline } from './data';

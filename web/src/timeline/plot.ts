@@ -5,8 +5,8 @@
 
 import { css, type RGB, type Theme } from './colors';
 import { columnAt, highest, placeOf, type Span, type Summary } from './data';
+import type { Shot } from './drawer';
 import { formatBytes, formatMicros, formatMoment } from './format';
-import type { Shot } from './renderer';
 import { byteTicks, eventTicks, timeTicks } from './ticks';
 import { type Frame, type Scale, scale, type View } from './view';
 
@@ -284,11 +284,13 @@ function drawCursor({ ctx, ink, frame, to, d }: Pen, place: number) {
 export function drawBackdrop(ctx: CanvasRenderingContext2D, frame: Frame, whole: Summary, theme: Theme) {
   const most = Math.max(1, whole.peak.bytes);
   const { active, columns } = whole.lines;
+  const perPixel = (whole.events + 1) / frame.width;
   ctx.fillStyle = inkOf(theme).muted;
   ctx.globalAlpha = 0.45;
   for (let p = 0; p < frame.width; p++) {
-    const start = Math.floor((p * columns) / frame.width);
-    const end = Math.max(start + 1, Math.floor(((p + 1) * columns) / frame.width));
+    const start = Math.floor(columnAt(whole, p * perPixel));
+    const end = Math.max(start + 1, Math.floor(columnAt(whole, (p + 1) * perPixel)));
+    if (start < 0 || start >= columns) continue; // a page that stands alone may hold a part of the recording only
     const h = (highest(active, start, end) / most) * (frame.height - 4);
     ctx.fillRect(frame.left + p, frame.top + frame.height - h, 1, h);
   }

@@ -3,24 +3,11 @@
  * latest that comes after it is kept, so a slow machine drops frames and never falls behind.
  */
 
-import type { Summary } from './data';
+import type { Drawer, DrawerEvents, Shot, Slot } from './drawer';
 import type { Look, Under } from './scene';
 import type { FromWorker, ToWorker } from './scene.worker';
-import type { View } from './view';
 
-export interface Shot {
-  bitmap: ImageBitmap;
-  view: View;
-}
-
-export interface RendererEvents {
-  shot(): void;
-  under(under: Under | null, found: number): void;
-  loaded(slot: 'whole' | 'window', summary: Summary): void;
-  failed(slot: 'whole' | 'window', problem: string): void;
-}
-
-export class Renderer {
+export class Renderer implements Drawer {
   shot: Shot | null = null;
   private readonly worker = new Worker(new URL('./scene.worker.ts', import.meta.url), { type: 'module' });
   private busy = false;
@@ -29,7 +16,7 @@ export class Renderer {
   private readonly latest = { whole: 0, window: 0 };
   private readonly asked = new Map<number, (shapes: Under[]) => void>();
 
-  constructor(private readonly on: RendererEvents) {
+  constructor(private readonly on: DrawerEvents) {
     this.worker.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => this.receive(data));
     this.worker.addEventListener('error', (event) => on.failed('whole', `the drawing stopped: ${event.message}`));
   }
@@ -40,7 +27,7 @@ export class Renderer {
     this.shot = null;
   }
 
-  load(slot: 'whole' | 'window', url: string) {
+  load(slot: Slot, url: string) {
     this.latest[slot] = ++this.serial;
     this.post({ kind: 'load', slot, url, serial: this.serial });
   }
@@ -59,7 +46,6 @@ export class Renderer {
     this.post({ kind: 'look', look });
   }
 
-  /** liveAt asks what lies on top of each other at a place, from the top to the bottom. */
   liveAt(look: Look, x: number): Promise<Under[]> {
     return new Promise((resolve) => {
       const serial = ++this.serial;

@@ -1,24 +1,24 @@
 /** The worker around a Scene: it fetches and unpacks timelines, draws them, and answers with bitmaps. */
 
 import { decode, summary, type Summary, type Wire } from './data';
+import { bitmapOf, type Slot } from './drawer';
 import { Scene, type Look, type Under } from './scene';
 import type { View } from './view';
 
 export type ToWorker =
-  | { kind: 'load'; slot: 'whole' | 'window'; url: string; serial: number }
+  | { kind: 'load'; slot: Slot; url: string; serial: number }
   | { kind: 'drop window' }
   | { kind: 'look'; look: Look }
   | { kind: 'live'; look: Look; x: number; serial: number };
 
 export type FromWorker =
-  | { kind: 'loaded'; slot: 'whole' | 'window'; serial: number; summary: Summary }
-  | { kind: 'failed'; slot: 'whole' | 'window'; serial: number; problem: string }
+  | { kind: 'loaded'; slot: Slot; serial: number; summary: Summary }
+  | { kind: 'failed'; slot: Slot; serial: number; problem: string }
   | { kind: 'picture'; bitmap: ImageBitmap | null; view: View; under: Under | null; found: number }
   | { kind: 'live'; serial: number; shapes: Under[] };
 
 const scene = new Scene();
 const loading = new Map<string, AbortController>();
-let canvas = new OffscreenCanvas(1, 1);
 
 function post(message: FromWorker, transfer: Transferable[] = []) {
   self.postMessage(message, { transfer });
@@ -69,12 +69,6 @@ function problemOf(body: unknown, status: number): string {
 
 function draw(look: Look) {
   const { pixels, under, found } = scene.look(look);
-  let bitmap: ImageBitmap | null = null;
-  if (pixels) {
-    if (canvas.width !== look.width || canvas.height !== look.height) canvas = new OffscreenCanvas(look.width, look.height);
-    const bytes = new Uint8ClampedArray(pixels.buffer as ArrayBuffer);
-    canvas.getContext('2d')!.putImageData(new ImageData(bytes, look.width, look.height), 0, 0);
-    bitmap = canvas.transferToImageBitmap();
-  }
+  const bitmap = pixels && bitmapOf(pixels, look.width, look.height);
   post({ kind: 'picture', bitmap, view: look.view, under, found }, bitmap ? [bitmap] : []);
 }

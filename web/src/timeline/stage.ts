@@ -5,8 +5,8 @@
 
 import type { Theme } from './colors';
 import { highest, type Summary } from './data';
+import type { Drawer, DrawerEvents } from './drawer';
 import { drawBackdrop, drawOverview, drawPlot, frameIn, type Drawing, type Overlay } from './plot';
-import { Renderer } from './renderer';
 import type { Look, Under } from './scene';
 import { around, between, type Frame, same, scale, type Scale, type View, whole, within, type World } from './view';
 import { covers, sameWindow, type Window, windowFor, wholeWindow } from './window';
@@ -34,7 +34,7 @@ export class Stage {
   view: View = { x0: 0, x1: 1, y0: 0, y1: 1 };
   world: World = { x: 1, y: 1 };
 
-  private renderer: Renderer | null = null;
+  private drawer: Drawer | null = null;
   private readonly listeners = new Set<() => void>();
   private plot: HTMLCanvasElement | null = null;
   private overview: HTMLCanvasElement | null = null;
@@ -52,8 +52,8 @@ export class Stage {
   private readonly calm = matchMedia('(prefers-reduced-motion: reduce)');
 
   /** start makes the stage draw; it can be closed and started again. */
-  start() {
-    this.renderer = new Renderer({
+  start(drawerFor: (on: DrawerEvents) => Drawer) {
+    this.drawer = drawerFor({
       shot: () => this.invalidate(),
       under: (hovered, found) => {
         if (keyOf(hovered) !== keyOf(this.state.hovered) || found !== this.state.found)
@@ -71,8 +71,8 @@ export class Stage {
     clearTimeout(this.restTimer);
     cancelAnimationFrame(this.pointRequest);
     this.frameRequest = this.pointRequest = 0;
-    this.renderer?.close();
-    this.renderer = null;
+    this.drawer?.close();
+    this.drawer = null;
   }
 
   readonly subscribe = (listener: () => void) => {
@@ -102,8 +102,8 @@ export class Stage {
     this.wanted = null;
     this.fine = null;
     if (!keepView) this.set({ whole: null, problem: '', cursor: null });
-    this.renderer?.dropWindow();
-    this.renderer?.load('whole', source(wholeWindow(events, this.pixels())));
+    this.drawer?.dropWindow();
+    this.drawer?.load('whole', source(wholeWindow(events, this.pixels())));
   }
 
   private pixels(): number {
@@ -210,15 +210,15 @@ export class Stage {
     this.pointRequest ||= requestAnimationFrame(() => {
       this.pointRequest = 0;
       const look = this.look();
-      if (look) this.renderer?.look(look);
+      if (look) this.drawer?.look(look);
     });
   }
 
   /** liveAtCursor lists the allocations at the cursor, from the top to the bottom. */
   async liveAtCursor(): Promise<Under[]> {
     const look = this.look();
-    if (!look || !this.renderer || this.state.cursor === null) return [];
-    return this.renderer.liveAt(look, this.state.cursor + 1);
+    if (!look || !this.drawer || this.state.cursor === null) return [];
+    return this.drawer.liveAt(look, this.state.cursor + 1);
   }
 
   frame(): Frame | null {
@@ -263,7 +263,7 @@ export class Stage {
       const wanted = windowFor(this.world, this.view, this.pixels());
       if (!wanted || sameWindow(wanted, this.wanted)) return;
       this.wanted = wanted;
-      this.renderer?.load('window', this.source(wanted));
+      this.drawer?.load('window', this.source(wanted));
     }, restMillis);
   }
 
@@ -295,13 +295,13 @@ export class Stage {
     const frame = this.frame();
     const look = this.look();
     const current = this.current();
-    if (!this.plot || !this.overview || !frame || !look || !current || !this.renderer || !this.state.whole) return;
-    this.renderer.look(look);
+    if (!this.plot || !this.overview || !frame || !look || !current || !this.drawer || !this.state.whole) return;
+    this.drawer.look(look);
     const drawing: Drawing = {
       view: this.view,
       whole: this.state.whole,
       fine: current,
-      shot: this.renderer.shot,
+      shot: this.drawer.shot,
       theme: this.theme,
       cursor: this.state.cursor === null ? null : this.state.cursor + 1,
       ...this.marks,

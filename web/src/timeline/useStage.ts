@@ -1,11 +1,12 @@
 import { useEffect, useState, useSyncExternalStore } from 'react';
+import { Renderer } from './renderer';
 import { Stage, type StageState } from './stage';
 
 /** useNewStage makes a stage that lives as long as the component. */
 export function useNewStage(): Stage {
   const [stage] = useState(() => new Stage());
   useEffect(() => {
-    stage.start();
+    stage.start((on) => new Renderer(on));
     return () => stage.close();
   }, [stage]);
   return stage;

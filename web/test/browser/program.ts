@@ -77,3 +77,8 @@ export function openBrowser(): Promise<Browser> {
     ],
   });
 }
+
+/** run runs a command of the binary to its end. */
+export function run(args: string[]) {
+  execFileSync(binary, args);
+}
