@@ -37,7 +37,7 @@ class Probe:
         if not self.w.get("user"):
             # Modules may make tensors when they are imported, as torchaudio's
             # do. While the model is built these would be on the device.
-            catalog.prepare(self.w["model_type"], self.w["architecture"])
+            catalog.class_of(self.w["recipe"]["module"], self.w["architecture"])
         report: dict[str, Any] = {"outcomes": [], "device_seconds": round(self.device_seconds, 3)}
         with self.device.entered():
             if self.request.get("record"):
