@@ -58,7 +58,10 @@ type Answer struct {
 	// Snapshot is the id of a recording of the optimal batch, where one was
 	// uploaded.
 	Snapshot string `json:"snapshot_id,omitempty"`
-	Notes    []Note `json:"notes,omitempty"`
+	// ToFit are the smallest sets of changes with which the present batch trains
+	// where it does not, or with which any does where none does.
+	ToFit []Change `json:"to_fit,omitempty"`
+	Notes []Note   `json:"notes,omitempty"`
 	// Accuracy is how far off such predictions were, absent if that is not known.
 	Accuracy   *predict.Accuracy `json:"accuracy,omitempty"`
 	Provenance Provenance        `json:"provenance"`
@@ -125,7 +128,7 @@ func Predict(r Request) (*Answer, error) {
 		return nil, err
 	}
 	if largest == 0 {
-		return nil, p.tooSmall(p.leastSets(p.unit()))
+		return nil, p.refuse()
 	}
 	a := p.answer(largest)
 	if a.Recommended, a.Tight, err = p.recommend(largest); err != nil {
@@ -177,7 +180,9 @@ func (a *Answer) compare(current, optimal Result) {
 	a.Waste = a.GPUTotal - optimal.Memory
 	a.WasteGB, a.WastePercent = gib(a.Waste), percent(a.Waste, a.GPUTotal)
 	a.CurrentMemory, a.CurrentMemoryGB, a.CurrentFits = current.Memory, current.MemoryGB, current.Success
-	a.CurrentWaste = a.GPUTotal - current.Memory
+	if a.CurrentWaste = a.GPUTotal - current.Memory; !current.Success {
+		a.CurrentWaste = 0 // nothing runs, and nothing is left over
+	}
 	a.CurrentWasteGB, a.CurrentWastePercent = gib(a.CurrentWaste), percent(a.CurrentWaste, a.GPUTotal)
 	a.BatchRatio = round(float64(a.OptimalBatch)/float64(a.CurrentBatch), 2)
 	if !current.Success || current.SamplesPerSecond == 0 || optimal.SamplesPerSecond == 0 {

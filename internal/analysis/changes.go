@@ -1,11 +1,9 @@
 package analysis
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
@@ -165,37 +163,4 @@ func combinations(of []lever, size int) func(yield func([]lever) bool) {
 		return true
 	}
 	return func(yield func([]lever) bool) { extend(nil, of, yield) }
-}
-
-// TooSmallError says that not even the smallest batch trains, and what would
-// help.
-type TooSmallError struct {
-	Card    *gpu.Card
-	Batch   int64 // the smallest
-	Limit   bytesize.Bytes
-	Needs   bytesize.Bytes // reserved at that batch
-	Largest predict.Part   // the largest cause
-	Helps   []Change       // the smallest sets of changes with which it trains
-}
-
-func (e *TooSmallError) Error() string {
-	s := fmt.Sprintf("not even a batch of %d trains on an %s: it needs %v and PyTorch may hold %v; the most is %s, %v. ",
-		e.Batch, e.Card.Name, e.Needs, e.Limit, e.Largest.Name, e.Largest.Bytes)
-	return s + Remedy(e.Helps)
-}
-
-// Remedy says in a sentence which changes make it fit.
-func Remedy(helps []Change) string {
-	if len(helps) == 0 {
-		return "No change of precision, optimizer, checkpointing or allocator makes it fit, nor do all together"
-	}
-	texts := make([]string, len(helps))
-	for i, c := range helps {
-		texts[i] = fmt.Sprintf("%s (then up to batch %d)", c.Name, c.OptimalBatch)
-	}
-	s := "It would fit with "
-	if strings.Contains(helps[0].Name, " + ") {
-		s = "No single change makes it fit; it would fit with "
-	}
-	return s + strings.Join(texts, ", or ")
 }

@@ -42,7 +42,7 @@ func TestLeastSets(t *testing.T) {
 			t.Errorf("%+v, where no single change is enough", c)
 		}
 	}
-	if !strings.Contains(err.Error(), "No single change makes it fit; it would fit with precision bf16 + optimizer sgd") {
+	if !strings.Contains(err.Error(), "no single change is enough; it would fit with precision bf16 + optimizer sgd") {
 		t.Error(err)
 	}
 	with := request(t, "qwen2.5-3b", "a10", func(w *workload.Workload) { w.Precision, w.Optimizer = workload.BF16, workload.SGD })

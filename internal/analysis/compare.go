@@ -34,7 +34,7 @@ func (p *planner) fill(o *Outlook) (err error) {
 		return err
 	}
 	if o.OptimalBatch == 0 {
-		return p.tooSmall(nil)
+		return p.tooSmall()
 	}
 	if o.Recommended, _, err = p.recommend(o.OptimalBatch); err != nil {
 		return err

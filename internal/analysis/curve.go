@@ -31,7 +31,7 @@ func PredictCurve(r Request, points int) (*Curve, error) {
 		return nil, err
 	}
 	if c.Largest == 0 {
-		return nil, p.tooSmall(p.leastSets(p.unit()))
+		return nil, p.refuse()
 	}
 	if c.Recommended, _, err = p.recommend(c.Largest); err != nil {
 		return nil, err

@@ -302,7 +302,10 @@ func (b *bench) nothingFits() error {
 	smallest := max(b.MultipleOf, 1)
 	for _, p := range b.probes {
 		if p.Batch == smallest && p.Failure != nil {
-			return &NothingFitsError{Batch: smallest, Device: b.Session.Device.Name, Failure: p.Failure}
+			e := &NothingFitsError{Batch: smallest, Device: b.Session.Device.Name, Failure: p.Failure}
+			e.Answer = b.found(0)
+			e.Answer.note("limit", "%s", e)
+			return e
 		}
 	}
 	return b.unfinished(errors.New("no batch fits"))
@@ -313,6 +316,7 @@ type NothingFitsError struct {
 	Batch   int64
 	Device  string
 	Failure *measure.Failure
+	Answer  *Answer // the same at length
 }
 
 func (e *NothingFitsError) Error() string {

@@ -26,8 +26,9 @@ type Forecast struct {
 	ErrorPercent  float64 `json:"memory_error_percent"`           // of that, against what was measured
 }
 
-// answer puts together what was measured.
-func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
+// found is what the probes say: the largest batch, 0 for none, and what each
+// took.
+func (b *bench) found(largest int64) *Answer {
 	d, v := b.Session.Device, b.Session.Versions
 	a := &Answer{
 		ID: b.Workload.ID, ModelName: b.nameOf(b.Workload), Device: d.Type, Engine: evidence.Measured,
@@ -41,14 +42,19 @@ func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
 		Probes: b.probes,
 	}
 	a.setPrice(b.PricePerHour, b.card)
-	a.Recommended, _ = b.knee(speeds)
 	results := b.results()
 	a.Results = sortedResults(slices.Collect(maps.Values(results)))
-	current, optimal := results[b.Workload.Batch], results[largest]
-	a.compare(current, optimal)
+	a.compare(results[b.Workload.Batch], results[largest])
+	return a
+}
+
+// answer puts together what was measured.
+func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
+	a := b.found(largest)
+	a.Recommended, _ = b.knee(speeds)
 	a.MemoryLine = b.line(largest)
 	if b.GlobalBatch > 0 {
-		a.Accumulation = accumulate(b.GlobalBatch, largest, func(micro, _ int64) bool { return results[micro].Success || results[micro].Batch == 0 })
+		a.Accumulation = accumulate(b.GlobalBatch, largest, func(micro, _ int64) bool { return a.result(micro).Batch == 0 || a.result(micro).Success })
 	}
 	b.addPredictions(a)
 	a.explain(largest+max(b.MultipleOf, 1), nil)

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -138,19 +139,14 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	stated := s.Stated()
 	a.Accuracy = stated.Accuracy
 	a.explain(largest+p.unit(), predict.Caveats(p.w, p.Card))
+	if !a.CurrentFits {
+		a.ToFit = p.leastSets(p.w.Batch)
+		a.note("changes", "%s", remedy(fmt.Sprintf("batch %d", p.w.Batch), a.ToFit))
+	}
 	for _, sentence := range stated.OfBatches() {
 		a.note(AboutAccuracy, "%s", sentence)
 	}
 	return nil
-}
-
-// tooSmall explains why nothing fits.
-func (p *planner) tooSmall(helps []Change) error {
-	s, err := p.run.Simulate(p.unit())
-	if err != nil {
-		return err
-	}
-	return &TooSmallError{Card: p.Card, Batch: p.unit(), Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s), Helps: helps}
 }
 
 // largestPart is the largest cause at the peak.

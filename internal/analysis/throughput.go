@@ -88,8 +88,11 @@ func (b *bench) time(ctx context.Context, speeds map[int64]Probe, batches ...int
 // largest below it that was timed.
 func (b *bench) knee(speeds map[int64]Probe) (knee, below int64) {
 	var batches []int64
-	best := 0.0
+	best, results := 0.0, b.results()
 	for batch, p := range speeds {
+		if !results[batch].Success {
+			continue // it ran beside others, and failed alone
+		}
 		batches = append(batches, batch)
 		best = max(best, b.samplesPerSecond(batch, p.SecondsPerStep))
 	}

@@ -38,6 +38,7 @@ func newAnalyze(e *env) *cobra.Command {
 			"MODEL is an id of memorymark models, a path to a Hugging Face config.json, or a function\n" +
 			"of your own, train.py:make, that returns a model, or a model and a function batch(n), and\n" +
 			"maybe a function that makes the optimizer of model.parameters().\n\n" +
+			"The exit code is 1 if no batch trains; of many workloads, if none does for one of them.\n\n" +
 			"With -f it answers many workloads, from a file of JSON objects, one a line, or of YAML;\n" +
 			"it writes a line of JSON for each, in order.",
 		Example: "  memorymark analyze bert --gpu a10\n" +
@@ -67,7 +68,11 @@ func newAnalyze(e *env) *cobra.Command {
 		}
 		if f.file != "" {
 			return answerFile(c, e, f.file, func(ctx context.Context, entry workload.Entry) (any, error) {
-				return f.answer(ctx, e, entry.Draft, args)
+				a, err := f.answer(ctx, e, entry.Draft, args)
+				if no := analysis.Refusal(err); no != nil {
+					return no, errNo
+				}
+				return a, err
 			})
 		}
 		return f.one(c, e, args)
@@ -77,28 +82,26 @@ func newAnalyze(e *env) *cobra.Command {
 
 func (f *analyzeFlags) one(c *cobra.Command, e *env, args []string) error {
 	answer, err := f.answer(c.Context(), e, workload.Draft{}, args)
-	if err != nil {
+	no := analysis.Refusal(err)
+	switch {
+	case no != nil:
+		return e.printNo(no, report.Analysis{Answer: no}.Write)
+	case err != nil:
 		return badWorkload(c, f.explain(e, err))
 	}
 	return e.print(answer, report.Analysis{Answer: answer}.Write)
 }
 
-// explain says what to do where nothing fits, and shows what is known when
+// explain says what to do where nothing is left, and shows what is known when
 // measuring ended early.
 func (f *analyzeFlags) explain(e *env, err error) error {
 	var (
-		early   *analysis.UnfinishedError
-		nothing *analysis.NothingFitsError
-		small   *analysis.TooSmallError
-		left    *analysis.NothingLeftError
+		early *analysis.UnfinishedError
+		left  *analysis.NothingLeftError
 	)
 	switch {
-	case errors.As(err, &small):
-		return badInput("memorymark gpus lists larger cards", "%w", err)
 	case errors.As(err, &left):
 		return badInput("give a smaller --reserve or a larger card", "%w", err)
-	case errors.As(err, &nothing):
-		return badInput("try --precision bf16, --checkpointing, --optimizer sgd, or a smaller model", "%w", err)
 	case errors.As(err, &early):
 		if len(early.Probes) > 0 {
 			fmt.Fprintln(e.stderr)

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -38,6 +39,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	printError(stderr, err)
+	if e.json || slices.Contains(args, "--json") { // a flag that is wrong may stand before it
+		e.printErrorJSON(err)
+	}
 	return exitCode(err)
 }
 
@@ -47,6 +51,7 @@ type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	json           bool
+	printed        bool // a result
 
 	machine sync.Once // asks for this machine's card,
 	card    *gpu.Card // nil if it has none
@@ -155,10 +160,19 @@ func seeHelp(c *cobra.Command) string { return fmt.Sprintf("%s --help", c.Comman
 // print writes a result: as JSON if the user asked for it, else as the text
 // that the function writes. Colours vanish where stdout is not a terminal.
 func (e *env) print(result any, text func(w io.Writer, width int) error) error {
+	e.printed = true
 	if e.json {
 		return writeJSON(e.stdout, result)
 	}
 	return report.WriteText(e.stdout, e.width(), text)
+}
+
+// printNo prints an answer that is no.
+func (e *env) printNo(result any, text func(w io.Writer, width int) error) error {
+	if err := e.print(result, text); err != nil {
+		return err
+	}
+	return errNo
 }
 
 func writeJSON(w io.Writer, v any) error {

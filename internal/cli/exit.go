@@ -96,6 +96,26 @@ func printError(w io.Writer, err error) {
 	}
 }
 
+// errorAnswer is an error as JSON, where there is no result.
+type errorAnswer struct {
+	Error string `json:"error"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+// printErrorJSON writes an error where a result would have been: a program that
+// asked for JSON gets JSON.
+func (e *env) printErrorJSON(err error) {
+	if err == nil || e.printed || errors.Is(err, errNo) {
+		return
+	}
+	out := errorAnswer{Error: err.Error()}
+	var f *failure
+	if errors.As(err, &f) {
+		out.Hint = f.hint
+	}
+	_ = writeJSON(e.stdout, out) // stderr has it, too
+}
+
 // interrupted is an error that says so, and what was known by then.
 func interrupted(err error) error {
 	var early *analysis.UnfinishedError

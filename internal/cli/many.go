@@ -13,6 +13,7 @@ import (
 
 // answerFile answers the workloads of a file on all cores, and writes a line
 // for each, in order. One that cannot be answered gets a line that says why.
+// An answer that comes with errNo is one, and makes the exit code.
 func answerFile(c *cobra.Command, e *env, file string, answer func(context.Context, workload.Entry) (any, error)) error {
 	entries, err := e.readWorkloads(file)
 	if err != nil {
@@ -23,14 +24,18 @@ func answerFile(c *cobra.Command, e *env, file string, answer func(context.Conte
 
 func answerEntries(c *cobra.Command, e *env, file string, entries []workload.Entry, answer func(context.Context, workload.Entry) (any, error)) error {
 	out := bufio.NewWriter(e.stdout)
-	wrong := 0
+	e.printed = true
+	wrong, no := 0, 0
 	err := inOrder(c.Context(), len(entries), func(ctx context.Context, i int) (any, error) {
 		if entries[i].Err != nil {
 			return nil, entries[i].Err
 		}
 		return answer(ctx, entries[i])
 	}, func(i int, answer any, err error) error {
-		if err != nil {
+		switch {
+		case errors.Is(err, errNo):
+			no++
+		case err != nil:
 			wrong++
 			answer = entryError{ID: entries[i].Draft.Text("id"), Line: entries[i].Line, Error: err.Error()}
 		}
@@ -42,6 +47,9 @@ func answerEntries(c *cobra.Command, e *env, file string, entries []workload.Ent
 	}
 	if wrong > 0 {
 		return badInput("", "%s: %d of %d workloads could not be answered; their lines say why", file, wrong, len(entries))
+	}
+	if no > 0 {
+		return errNo
 	}
 	return nil
 }

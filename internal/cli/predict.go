@@ -31,7 +31,7 @@ func newPredict(e *env) *cobra.Command {
 			"With -f it predicts many workloads, from a file of JSON objects, one a line, or of\n" +
 			"YAML; it writes a line of JSON for each, in order, and flags override what the file\n" +
 			"says. A workload that is wrong gets a line with its error, and the exit code is 2.\n\n" +
-			"Without -f the exit code is 1 if the steps do not fit the card.",
+			"The exit code is 1 if the steps do not fit the card; of many, if one does not.",
 		Example: "  memorymark predict bert --batch 32 --gpu a10\n" +
 			"  memorymark predict gpt2 --precision amp-bf16 --sequence 512 --json\n" +
 			"  memorymark predict ./config.json --optimizer sgd --snapshot step.pickle\n" +
@@ -71,13 +71,10 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 	if err := f.writeSnapshot(s); err != nil {
 		return err
 	}
-	if err := e.print(p, report.Prediction{Prediction: p}.Write); err != nil {
-		return err
-	}
 	if !p.Fits {
-		return errNo
+		return e.printNo(p, report.Prediction{Prediction: p}.Write)
 	}
-	return nil
+	return e.print(p, report.Prediction{Prediction: p}.Write)
 }
 
 func (f *predictFlags) writeSnapshot(s *predict.Simulation) error {
@@ -121,5 +118,11 @@ func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.
 	if err != nil {
 		return nil, err
 	}
-	return p, f.writeSnapshot(s)
+	if err := f.writeSnapshot(s); err != nil {
+		return nil, err
+	}
+	if !p.Fits {
+		return p, errNo
+	}
+	return p, nil
 }

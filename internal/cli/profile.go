@@ -77,13 +77,10 @@ func (f *profileFlags) run(c *cobra.Command, e *env) error {
 			return err
 		}
 	}
-	if err := e.print(answer, answer.Write); err != nil {
-		return err
-	}
 	if p.OutOfMemory != nil {
-		return errNo
+		return e.printNo(answer, answer.Write)
 	}
-	return nil
+	return e.print(answer, answer.Write)
 }
 
 // cell is the workload that the flags name, and how it is profiled.

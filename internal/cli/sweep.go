@@ -32,7 +32,8 @@ func newSweep(e *env) *cobra.Command {
 		Short: "The memory of a grid of workloads, as a table or a picture",
 		Long: "Profiles every combination of the values given: each key of a workload takes one value\n" +
 			"or several, with commas between. Predictions run on all cores, measurements one after\n" +
-			"the other. A cell that does not fit the card says so in its place, and the rest go on.\n\n" +
+			"the other. A cell that does not fit the card says so in its place, and the rest go on;\n" +
+			"the exit code is 1 then.\n\n" +
 			"The table goes to standard output. -o writes files too, as many as are named, each in\n" +
 			"the format of its name: .txt, .md, .csv, .json, .svg or .png. With --resume, finished\n" +
 			"cells are kept in a file, and the same command goes on where it was stopped.",
@@ -124,6 +125,9 @@ func (f *sweepFlags) run(c *cobra.Command, e *env) error {
 	}
 	if wrong > 0 {
 		return badInput("", "%d of %d cells could not be profiled; their lines say why", wrong, len(cells))
+	}
+	if slices.ContainsFunc(results, func(r *study.Result) bool { return r.OutOfMemory != nil }) {
+		return errNo
 	}
 	return nil
 }

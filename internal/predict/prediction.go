@@ -30,8 +30,8 @@ type Prediction struct {
 	Modules    []ModuleBytes `json:"modules"`
 	MemoryLine *Line         `json:"memory_line,omitempty"`
 
-	StepSeconds      float64 `json:"step_seconds" doc:"of a step once the process has settled"`
-	SamplesPerSecond float64 `json:"samples_per_second"`
+	StepSeconds      float64 `json:"step_seconds,omitempty" doc:"of a step once the process has settled; absent if it does not fit"`
+	SamplesPerSecond float64 `json:"samples_per_second,omitempty" doc:"absent if it does not fit"`
 
 	Workload *workload.Workload `json:"workload"`
 	GPU      string             `json:"gpu"` // its id
@@ -154,12 +154,15 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	seconds := s.StepSeconds()
 	out := &Prediction{
 		ID: w.ID, Fits: s.Fits(), OutOfMemory: s.OutOfMemory(), Parameters: s.Parameters(),
-		MemoryLine: line, StepSeconds: seconds, SamplesPerSecond: float64(w.Batch) / seconds,
-		Workload: &w, GPU: s.Card.ID, GPUTotal: s.Card.Memory.Bytes, Limit: s.Limit, Card: s.Card,
+		MemoryLine: line,
+		Workload:   &w, GPU: s.Card.ID, GPUTotal: s.Card.Memory.Bytes, Limit: s.Limit, Card: s.Card,
 		Caveats: Caveats(&w, s.Card),
+	}
+	if out.Fits {
+		out.StepSeconds = s.StepSeconds()
+		out.SamplesPerSecond = float64(w.Batch*int64(w.Accumulate)) / out.StepSeconds
 	}
 	course := s.unlimited()
 	out.ModelAllocated = bytesize.Bytes(course.Stages[0].EndAllocated)

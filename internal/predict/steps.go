@@ -57,7 +57,9 @@ func (s *Simulation) PhasesAfter(warmup int) []Phase {
 	return out
 }
 
-// spanStages are the statistics of every span, as if there were no limit.
+// spanStages are the statistics of every span: under the limit, which makes the
+// allocator let go of what it has cached, or as if there were none if that is
+// too low.
 func (s *Simulation) spanStages() []allocator.Stage {
 	ends := make([]int, len(s.Process.spans))
 	for i := range ends {
@@ -66,7 +68,11 @@ func (s *Simulation) spanStages() []allocator.Stage {
 			ends[i] = s.Process.spans[i+1].from
 		}
 	}
-	return allocator.Play(s.Process.Trace(), s.options(noLimit), ends).Stages
+	limit := s.Limit
+	if !s.Fits() {
+		limit = noLimit
+	}
+	return allocator.Play(s.Process.Trace(), s.options(limit), ends).Stages
 }
 
 // addPhase takes the higher peaks of a phase that runs several times.

@@ -15,7 +15,11 @@ type Analysis struct{ *analysis.Answer }
 
 // Write writes the headline first: what to use, and what is wasted.
 func (a Analysis) Write(w io.Writer, width int) error {
-	fmt.Fprintln(w, heading(fmt.Sprintf("Batch %d trains on %s; %s", a.OptimalBatch, article(a.GPUName), a.usage())))
+	if a.OptimalBatch == 0 {
+		fmt.Fprintln(w, heading(fmt.Sprintf("No batch trains on %s", article(a.GPUName))))
+	} else {
+		fmt.Fprintln(w, heading(fmt.Sprintf("Batch %d trains on %s; %s", a.OptimalBatch, article(a.GPUName), a.usage())))
+	}
 	fmt.Fprintln(w, a.evidence())
 	fmt.Fprintln(w)
 	a.writeResults(w, width)
@@ -143,7 +147,7 @@ func (a Analysis) remark(r analysis.Result) string {
 		}
 	}
 	if !r.Success {
-		s += " out of memory"
+		s = strings.TrimSpace(s + " out of memory")
 	}
 	return s
 }
@@ -164,6 +168,7 @@ func bar(n, of int64) string {
 
 func (a Analysis) writeSpeed(w io.Writer) {
 	switch {
+	case a.OptimalBatch == 0:
 	case !a.CurrentFits:
 		fmt.Fprintf(w, "%s  batch %d does not fit, so there is no speed to compare with\n", heading("Speed"), a.CurrentBatch)
 	case a.Speedup > 0:

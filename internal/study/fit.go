@@ -95,7 +95,7 @@ func trains(w *workload.Workload) bool {
 // Mixed returns the precision that autocast can use on a card: fp16 instead of
 // bf16 where the card has no bf16, and then fellBack is true.
 func Mixed(wanted workload.Precision, c *gpu.Card) (p workload.Precision, fellBack bool) {
-	if wanted == workload.AMPBF16 && c.DenseTFLOPS.BF16 == 0 {
+	if wanted == workload.AMPBF16 && !c.HasBF16() {
 		return workload.AMPFP16, true
 	}
 	return wanted, false

@@ -32,13 +32,16 @@ func (Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
 		return nil, err
 	}
 	p := &Profile{
-		Trace: s.TraceAfter(warmup), Phases: s.PhasesAfter(warmup), StepSeconds: []float64{s.StepSeconds()},
+		Trace: s.TraceAfter(warmup), Phases: s.PhasesAfter(warmup),
 		Provenance: Provenance{
 			GPU: c.Card.Name, GPUMemory: c.Card.Memory.Bytes, PyTorch: predict.PyTorchVersion, Settings: settingsOf(c.Workload),
 		},
 	}
 	if a, ok := predict.StatedAccuracy(c.Workload.Config.Architecture); ok {
 		p.Provenance.Accuracy = &a
+	}
+	if s.Fits() { // what does not train has no speed
+		p.StepSeconds = []float64{s.StepSeconds()}
 	}
 	if failed := s.Course.Failed; failed != nil {
 		p.OutOfMemory = &OutOfMemory{

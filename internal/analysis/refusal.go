@@ -1,0 +1,100 @@
+package analysis
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
+)
+
+// TooSmallError says that not even the smallest batch trains, and what would
+// help.
+type TooSmallError struct {
+	Card    *gpu.Card
+	Batch   int64 // the smallest
+	Limit   bytesize.Bytes
+	Needs   bytesize.Bytes // reserved at that batch
+	Largest predict.Part   // the largest cause
+	Helps   []Change       // the smallest sets of changes with which it trains
+	Answer  *Answer        // the same at length
+}
+
+func (e *TooSmallError) Error() string { return e.reason() + "; " + remedy("it", e.Helps) }
+
+func (e *TooSmallError) reason() string {
+	return fmt.Sprintf("not even a batch of %d trains on an %s: it needs %v and PyTorch may hold %v; the most is %s, %v",
+		e.Batch, e.Card.Name, e.Needs, e.Limit, e.Largest.Name, e.Largest.Bytes)
+}
+
+// remedy says in a sentence which changes make something fit.
+func remedy(what string, helps []Change) string {
+	if len(helps) == 0 {
+		return fmt.Sprintf("no change of precision, optimizer, checkpointing or allocator makes %s fit, nor do all together", what)
+	}
+	texts := make([]string, len(helps))
+	for i, c := range helps {
+		texts[i] = fmt.Sprintf("%s (then up to batch %d)", c.Name, c.OptimalBatch)
+	}
+	fits := what + " would fit with " + strings.Join(texts, ", or ")
+	if strings.Contains(helps[0].Name, " + ") {
+		return "no single change is enough; " + fits
+	}
+	return fits
+}
+
+// Refusal is the answer in which no batch trains, nil for any other error.
+func Refusal(err error) *Answer {
+	var small *TooSmallError
+	var nothing *NothingFitsError
+	switch {
+	case errors.As(err, &small):
+		return small.Answer
+	case errors.As(err, &nothing):
+		return nothing.Answer
+	}
+	return nil
+}
+
+// tooSmall explains why nothing fits.
+func (p *planner) tooSmall() error {
+	e, err := p.whyTooSmall()
+	if err != nil {
+		return err
+	}
+	return e
+}
+
+func (p *planner) whyTooSmall() (*TooSmallError, error) {
+	s, err := p.run.Simulate(p.unit())
+	if err != nil {
+		return nil, err
+	}
+	return &TooSmallError{Card: p.Card, Batch: p.unit(), Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s)}, nil
+}
+
+// refuse is tooSmall with what would help, and the whole answer.
+func (p *planner) refuse() error {
+	e, err := p.whyTooSmall()
+	if err != nil {
+		return err
+	}
+	e.Helps = p.leastSets(e.Batch)
+	a := p.answer(0)
+	for _, batch := range []int64{e.Batch, p.w.Batch} {
+		r, err := p.look(batch)
+		if err != nil {
+			return err
+		}
+		a.Results = append(a.Results, r)
+	}
+	a.Results = sortedResults(a.Results)
+	a.compare(p.looked[p.w.Batch], Result{})
+	a.ToFit = e.Helps
+	a.note("limit", "%s", e.reason())
+	a.note("changes", "%s", remedy("it", e.Helps))
+	e.Answer = a
+	return e
+}
