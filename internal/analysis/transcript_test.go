@@ -16,6 +16,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
+	"memorymark/internal/measure/transcripttest"
 	"memorymark/internal/workload"
 )
 
@@ -110,7 +111,7 @@ func TestTranscripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := analysis.Request{Workload: w, Card: card}
-		s, err := measure.Replay(context.Background(), f, measure.Options{Device: "cuda", Workload: w, Spares: analysis.Spares(r)})
+		s, err := transcripttest.Open(context.Background(), f, measure.Options{Device: "cuda", Workload: w, Spares: analysis.Spares(r)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +141,7 @@ func TestTimedTranscript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := measure.Replay(context.Background(), f, measure.Options{Device: "cuda", Workload: w})
+	s, err := transcripttest.Open(context.Background(), f, measure.Options{Device: "cuda", Workload: w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestUnfinished(t *testing.T) {
 	// The GPU is lost at the second probe.
 	lost := strings.Replace(string(text), `"class":"out_of_memory"`, `"class":"other"`, 1)
 	w := c.workload(t)
-	s, err := measure.Replay(context.Background(), strings.NewReader(lost), measure.Options{Device: "cuda", Workload: w, Spares: 2})
+	s, err := transcripttest.Open(context.Background(), strings.NewReader(lost), measure.Options{Device: "cuda", Workload: w, Spares: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// link carries lines to and from a worker: a process, or the recording of one.
-type link interface {
-	send(line []byte) error
-	// receive returns the next line, io.EOF when the worker is gone.
-	receive() ([]byte, error)
-	// output returns the last that the worker printed.
-	output() string
-	// close ends the worker and all it started.
-	close() error
+// Link carries lines to and from a worker: a process, or the recording of one.
+type Link interface {
+	Send(line []byte) error
+	// Receive returns the next line, io.EOF when the worker is gone.
+	Receive() ([]byte, error)
+	// Output returns the last that the worker printed.
+	Output() string
+	// Close ends the worker and all it started.
+	Close() error
 }
 
 // process is a worker that runs.
@@ -34,8 +34,8 @@ type process struct {
 	ended    chan struct{}
 }
 
-// maxLine is the longest line that a worker may send.
-const maxLine = 16 << 20
+// MaxLine is the longest line that a worker may send.
+const MaxLine = 16 << 20
 
 // startWorker takes the current folder off the path, where a file called
 // inspect.py would hide Python's own.
@@ -72,12 +72,14 @@ func startProcess(p Python, folder string, env []string) (*process, error) {
 	return w, nil
 }
 
-func (w *process) send(line []byte) error {
+// Send implements Link.
+func (w *process) Send(line []byte) error {
 	_, err := w.requests.Write(append(line, '\n'))
 	return err
 }
 
-func (w *process) receive() ([]byte, error) {
+// Receive implements Link.
+func (w *process) Receive() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := w.lines.ReadSlice('\n')
@@ -88,8 +90,8 @@ func (w *process) receive() ([]byte, error) {
 		switch {
 		case err == nil:
 			return line[:len(line)-1], nil
-		case len(line) > maxLine:
-			return nil, fmt.Errorf("the worker sent a line of more than %d MiB", maxLine>>20)
+		case len(line) > MaxLine:
+			return nil, fmt.Errorf("the worker sent a line of more than %d MiB", MaxLine>>20)
 		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF) && len(line) > 0:
 			return nil, fmt.Errorf("the worker ended in the middle of a line: %.80q", line)
@@ -99,7 +101,8 @@ func (w *process) receive() ([]byte, error) {
 	}
 }
 
-func (w *process) output() string {
+// Output implements Link.
+func (w *process) Output() string {
 	if text := w.stderr.lines(20); text != "" {
 		return text
 	}
@@ -112,7 +115,8 @@ const (
 	killGrace = 2 * time.Second
 )
 
-func (w *process) close() error {
+// Close implements Link.
+func (w *process) Close() error {
 	err := w.requests.Close() // the worker's sign to end
 	if !w.endsWithin(endGrace) {
 		_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGTERM)

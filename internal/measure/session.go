@@ -52,7 +52,7 @@ type Session struct {
 	// ImportSeconds is what PyTorch and the model's code took to import.
 	ImportSeconds float64
 
-	link    link
+	link    Link
 	python  Python
 	device  string // as PyTorch names it
 	timeout time.Duration
@@ -83,15 +83,15 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	var l link = p
+	var l Link = p
 	if o.Transcript != nil {
-		l = &transcribed{link: p, to: o.Transcript}
+		l = &transcribed{Link: p, to: o.Transcript}
 	}
-	return open(ctx, l, o)
+	return OpenLink(ctx, l, o)
 }
 
-// open greets a worker and prepares it.
-func open(ctx context.Context, l link, o Options) (*Session, error) {
+// OpenLink greets the worker at the other end of a link and prepares it.
+func OpenLink(ctx context.Context, l Link, o Options) (*Session, error) {
 	s := &Session{
 		link: l, python: o.Python, timeout: o.Timeout, nextID: 1,
 		ready: make(map[imports]bool), waiting: make(map[int64]chan message), done: make(chan struct{}),
@@ -276,7 +276,7 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 
 // Close ends the worker and everything it started.
 func (s *Session) Close() error {
-	err := s.link.close()
+	err := s.link.Close()
 	<-s.done
 	return err
 }
@@ -285,7 +285,7 @@ func (s *Session) Close() error {
 func (s *Session) listen() {
 	defer close(s.done)
 	for {
-		line, err := s.link.receive()
+		line, err := s.link.Receive()
 		m := message{raw: line}
 		if err == nil {
 			if err = json.Unmarshal(line, &m.header); err != nil {
@@ -368,7 +368,7 @@ func (s *Session) send(r request) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.link.send(line)
+	return s.link.Send(line)
 }
 
 // wait returns the next message for a request.
@@ -434,7 +434,7 @@ func (s *Session) explain(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	text := s.link.output()
+	text := s.link.Output()
 	switch {
 	case text == "":
 		return err

@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -318,34 +317,6 @@ func TestMissingPackage(t *testing.T) {
 		if !errors.As(err, &missing) || !strings.Contains(missing.Mend, c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-	}
-}
-
-// TestReplay holds that a transcript answers as the session did.
-func TestReplay(t *testing.T) {
-	w := tiny(t)
-	var transcript bytes.Buffer
-	s := start(t, Options{Workload: w, Transcript: &transcript})
-	probe := Probe{Workload: w, Batches: []int64{2}, Steps: 1}
-	want, err := s.Probe(context.Background(), probe, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Replay(context.Background(), bytes.NewReader(transcript.Bytes()), Options{Device: "cpu", Workload: w})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
-	have, err := again.Probe(context.Background(), probe, nil)
-	if err != nil || have.Outcomes[0].Peaks() != want.Outcomes[0].Peaks() || again.Versions != s.Versions || again.Device != s.Device {
-		t.Errorf("replayed %+v, %v; want %+v", have, err, want)
-	}
-	probe.Batches = []int64{3}
-	if _, err := again.Probe(context.Background(), probe, nil); err == nil {
-		t.Error("a probe that was not recorded was answered")
 	}
 }
 

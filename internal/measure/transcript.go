@@ -1,11 +1,6 @@
 package measure
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -13,7 +8,7 @@ import (
 
 // transcribed is a link whose lines are written down.
 type transcribed struct {
-	link
+	Link
 	mu sync.Mutex
 	to io.Writer
 }
@@ -27,186 +22,19 @@ func (t *transcribed) note(direction string, line []byte) error {
 	return nil
 }
 
-func (t *transcribed) send(line []byte) error {
+// Send implements Link.
+func (t *transcribed) Send(line []byte) error {
 	if err := t.note(">", line); err != nil {
 		return err
 	}
-	return t.link.send(line)
+	return t.Link.Send(line)
 }
 
-func (t *transcribed) receive() ([]byte, error) {
-	line, err := t.link.receive()
+// Receive implements Link.
+func (t *transcribed) Receive() ([]byte, error) {
+	line, err := t.Link.Receive()
 	if err == nil {
 		err = t.note("<", line)
 	}
 	return line, err
-}
-
-// Replay opens a session that answers as a recorded one did: a GPU that said
-// something once says it again. A request that was not recorded is answered
-// with a failure.
-func Replay(ctx context.Context, transcript io.Reader, o Options) (*Session, error) {
-	r := &replay{}
-	r.spoke.L = &r.mu
-	if err := r.read(transcript); err != nil {
-		return nil, fmt.Errorf("read the transcript: %w", err)
-	}
-	return open(ctx, r, o)
-}
-
-// replay answers requests from a transcript.
-type replay struct {
-	recorded []*exchange
-
-	mu     sync.Mutex
-	spoke  sync.Cond // something was said, or nothing will be
-	said   [][]byte  // and not yet received
-	closed bool
-}
-
-// exchange is a request and the messages that answered it.
-type exchange struct {
-	request map[string]any
-	answers []map[string]any
-	used    bool
-}
-
-func (r *replay) read(transcript io.Reader) error {
-	byID := make(map[float64]*exchange)
-	scanner := bufio.NewScanner(transcript)
-	scanner.Buffer(nil, maxLine)
-	for n := 1; scanner.Scan(); n++ {
-		direction, line, ok := bytes.Cut(scanner.Bytes(), []byte(" "))
-		var m map[string]any
-		if !ok || json.Unmarshal(line, &m) != nil {
-			return fmt.Errorf("line %d is no message", n)
-		}
-		id, _ := m["id"].(float64)
-		switch {
-		case string(direction) == ">":
-			e := &exchange{request: m}
-			byID[id] = e
-			if look, ok := m["look_id"].(float64); ok {
-				byID[look] = e
-			}
-			r.recorded = append(r.recorded, e)
-		case m["type"] == "hello" && id == 0:
-			r.said = [][]byte{bytes.Clone(line)} // the worker says it once
-		case byID[id] != nil:
-			byID[id].answers = append(byID[id].answers, m)
-		}
-	}
-	if err := scanner.Err(); err != nil {
-		return err
-	}
-	if len(r.said) == 0 {
-		return errors.New("it does not begin with the worker's hello")
-	}
-	return nil
-}
-
-// send finds the recorded request that asks the same and says its answers.
-func (r *replay) send(line []byte) error {
-	var asked map[string]any
-	if err := json.Unmarshal(line, &asked); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return io.ErrClosedPipe
-	}
-	answered := make(map[any]bool)
-	if e := r.find(asked); e != nil {
-		for _, answer := range e.answers {
-			id := renumber(answer["id"], e.request, asked)
-			r.say(answer, id)
-			answered[id] = answered[id] || answer["type"] != "started" && answer["type"] != "step"
-		}
-	}
-	for _, key := range []string{"id", "look_id"} {
-		if id, ok := asked[key]; ok && !answered[id] && asked["type"] != "cancel" {
-			r.say(map[string]any{"type": "failed", "failure": map[string]any{
-				"class": Other, "message": fmt.Sprintf("the transcript has no answer to %s", line),
-			}}, id)
-		}
-	}
-	return nil
-}
-
-func (r *replay) find(asked map[string]any) *exchange {
-	var again *exchange // the same question may have been asked twice
-	for _, e := range r.recorded {
-		if sameQuestion(e.request, asked) {
-			if !e.used {
-				e.used = true
-				return e
-			}
-			again = e
-		}
-	}
-	return again
-}
-
-// sameQuestion compares requests but for what differs from run to run, and for
-// what follows from the workload.
-func sameQuestion(a, b map[string]any) bool {
-	bare := func(m map[string]any) string {
-		out := make(map[string]any, len(m))
-		for key, value := range m {
-			switch key {
-			case "id", "look_id", "timeout_seconds", "record", "recipe", "module":
-			default:
-				out[key] = value
-			}
-		}
-		text, _ := json.Marshal(out) //nolint:errchkjson // it came from JSON
-		return string(text)
-	}
-	return bare(a) == bare(b)
-}
-
-// renumber is the id under which an answer is expected now.
-func renumber(id any, recorded, asked map[string]any) any {
-	if look, ok := recorded["look_id"]; ok && look == id {
-		return asked["look_id"]
-	}
-	return asked["id"]
-}
-
-func (r *replay) say(answer map[string]any, id any) {
-	out := make(map[string]any, len(answer))
-	for key, value := range answer {
-		out[key] = value
-	}
-	out["id"] = id
-	line, err := json.Marshal(out)
-	if err == nil {
-		r.said = append(r.said, line)
-		r.spoke.Signal()
-	}
-}
-
-func (r *replay) receive() ([]byte, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for len(r.said) == 0 && !r.closed {
-		r.spoke.Wait()
-	}
-	if len(r.said) == 0 {
-		return nil, io.EOF
-	}
-	line := r.said[0]
-	r.said = r.said[1:]
-	return line, nil
-}
-
-func (r *replay) output() string { return "" }
-
-func (r *replay) close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.closed = true
-	r.spoke.Broadcast()
-	return nil
 }

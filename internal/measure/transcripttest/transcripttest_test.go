@@ -1,0 +1,88 @@
+package transcripttest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"memorymark/internal/measure"
+	"memorymark/internal/measure/measuretest"
+	"memorymark/internal/workload"
+)
+
+// tiny is a model that a CPU steps through in no time.
+func tiny(t *testing.T) *workload.Workload {
+	t.Helper()
+	w, err := workload.Parse([]byte(`{"sequence": 16, "config": {"model_type": "bert", "hidden_size": 32,
+		"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 500}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// A transcript answers as the session did.
+func TestOpen(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	w := tiny(t)
+	var transcript bytes.Buffer
+	s, err := measure.Start(context.Background(), measure.Options{
+		Python: measure.Python{Path: measuretest.Python(t)}, Device: "cpu", Workload: w, Transcript: &transcript,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	probe := measure.Probe{Workload: w, Batches: []int64{2}, Steps: 1}
+	want, err := s.Probe(context.Background(), probe, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(context.Background(), bytes.NewReader(transcript.Bytes()), measure.Options{Device: "cpu", Workload: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	have, err := again.Probe(context.Background(), probe, nil)
+	if err != nil || have.Outcomes[0].Peaks() != want.Outcomes[0].Peaks() || again.Versions != s.Versions || again.Device != s.Device {
+		t.Errorf("replayed %+v, %v; want %+v", have, err, want)
+	}
+	probe.Batches = []int64{3}
+	if _, err := again.Probe(context.Background(), probe, nil); err == nil {
+		t.Error("a probe that was not recorded was answered")
+	}
+}
+
+// FuzzOpen reads whatever a transcript could hold, and asks it.
+func FuzzOpen(f *testing.F) {
+	recorded, err := os.ReadFile("../testdata/transcript.jsonl")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(recorded)
+	f.Add([]byte("< {\"type\":\"hello\",\"protocol\":1}\n> {\"type\":\"prepare\",\"id\":1,\"look_id\":1}\n< {\"id\":1}\n"))
+	f.Fuzz(func(t *testing.T, transcript []byte) {
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+		defer stop()
+		w := tiny(t)
+		s, err := Open(ctx, bytes.NewReader(transcript), measure.Options{Device: "cpu", Workload: w})
+		if err != nil {
+			return
+		}
+		defer s.Close()
+		r, err := s.Probe(ctx, measure.Probe{Workload: w, Batches: []int64{16, 32}, Steps: 2}, func(measure.Progress) {})
+		if err != nil {
+			return
+		}
+		for _, o := range r.Outcomes { // what analyses rely on
+			if o.Failure == nil && len(o.Steps) != 2 {
+				t.Errorf("a report without all of its steps was believed: %+v", o)
+			}
+		}
+	})
+}
