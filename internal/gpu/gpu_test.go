@@ -29,7 +29,7 @@ func TestCatalogIsWhole(t *testing.T) {
 		if c.Price != nil && (c.Price.USDPerHour <= 0 || c.Price.Provider == "" || c.Price.Source == "" || c.Price.AsOf == "") {
 			t.Errorf("%s: the price is not whole: %+v", c.ID, *c.Price)
 		}
-		if c.SMs <= 0 || c.BandwidthGBPerS <= 0 || c.DenseTFLOPS.FP32 <= 0 || c.Usable() <= 8*bytesize.GiB {
+		if c.SMs <= 0 || c.BandwidthGBPerS <= 0 || c.DenseTFLOPS.FP32 <= 0 || c.Usable() <= 6*bytesize.GiB {
 			t.Errorf("%s: figures are missing: %+v", c.ID, *c)
 		}
 		if c.L2 <= 0 || c.DeviceSource == "" {
