@@ -44,7 +44,7 @@ func (v *validator) check() Check {
 
 // probe runs the workload once. Every failure is an error: a check compares
 // what runs.
-func (v *validator) probe(ctx context.Context, w *workload.Workload, p measure.Probe) (*measure.Outcome, error) {
+func (v *validator) probe(ctx context.Context, w *workload.Workload, p measure.Probe) (*measure.Report, error) {
 	p.Workload, p.User, p.Batches = w, v.User, []int64{w.Batch}
 	p.Limit = int64(w.Limit())
 	r, err := v.Session.Probe(ctx, p, func(s measure.Progress) {
@@ -58,7 +58,7 @@ func (v *validator) probe(ctx context.Context, w *workload.Workload, p measure.P
 	if f := r.Outcomes[0].Failure; f != nil {
 		return nil, fmt.Errorf("batch %d: %w", w.Batch, f)
 	}
-	return &r.Outcomes[0], nil
+	return r, nil
 }
 
 // BackwardCheck compares a forward pass that keeps nothing with one that is
@@ -87,10 +87,11 @@ func ValidateBackward(ctx context.Context, w *workload.Workload, m Measurement) 
 		phase workload.Phase
 		peak  *int64
 	}{{workload.Infer, &c.Forward}, {workload.Backward, &c.Backward}} {
-		o, err := v.probe(ctx, inPhase(w, part.phase), measure.Probe{Steps: confirmSteps})
+		r, err := v.probe(ctx, inPhase(w, part.phase), measure.Probe{Steps: confirmSteps})
 		if err != nil {
 			return nil, err
 		}
+		o := &r.Outcomes[0]
 		*part.peak, c.Steps = o.Peaks().Allocated, len(o.Steps)
 	}
 	c.Ratio = round(float64(c.Backward)/float64(c.Forward), 3)
@@ -142,6 +143,7 @@ type CompileCheck struct {
 	Check
 	Eager    Speed `json:"eager"`
 	Compiled Speed `json:"compiled"`
+	Graphs   int64 `json:"compiled_graphs"` // 0 if nothing was compiled
 	// PaysAfter is the number of steps after which compiling has paid, absent
 	// if it never does.
 	PaysAfter int64 `json:"pays_after_steps,omitempty"`
@@ -151,7 +153,7 @@ type CompileCheck struct {
 type Speed struct {
 	FirstSeconds  float64 `json:"first_step_seconds"`
 	SteadySeconds float64 `json:"steady_step_seconds"`
-	Peak          int64   `json:"peak_bytes"`
+	Peak          int64   `json:"peak_bytes,omitempty"` // absent where it is not known beside times
 	Reserved      int64   `json:"peak_reserved_bytes,omitempty"`
 }
 
@@ -163,15 +165,24 @@ func ValidateCompile(ctx context.Context, w *workload.Workload, m Measurement) (
 		compile bool
 		speed   *Speed
 	}{{false, &c.Eager}, {true, &c.Compiled}} {
-		o, err := v.probe(ctx, w, measure.Probe{Steps: confirmSteps, Timed: timedSteps, Compile: side.compile})
+		r, err := v.probe(ctx, w, measure.Probe{Steps: confirmSteps, Timed: timedSteps, Compile: side.compile, TimesOnly: true})
 		if err != nil {
 			return nil, err
 		}
+		c.Graphs = r.CompiledGraphs
+		o := &r.Outcomes[0]
 		peaks := o.Peaks()
 		*side.speed = Speed{FirstSeconds: o.Steps[0].Seconds, SteadySeconds: o.SecondsPerStep, Peak: peaks.Allocated, Reserved: peaks.Reserved}
 	}
+	c.judge()
+	return c, nil
+}
+
+func (c *CompileCheck) judge() {
 	saved := c.Eager.SteadySeconds - c.Compiled.SteadySeconds
 	switch spent := c.Compiled.FirstSeconds - c.Eager.FirstSeconds; {
+	case c.Graphs == 0:
+		c.Verdict, c.Why = Fail, "torch.compile compiled nothing: all steps ran eagerly"
 	case saved <= 0:
 		c.Verdict, c.Why = Warn, "compiled steps are no faster"
 	case spent <= 0:
@@ -180,7 +191,6 @@ func ValidateCompile(ctx context.Context, w *workload.Workload, m Measurement) (
 		c.PaysAfter = int64(math.Ceil(spent / saved))
 		c.Verdict, c.Why = Pass, fmt.Sprintf("compiling takes %.1f s and saves %.1f ms a step: it pays after %d steps", spent, 1e3*saved, c.PaysAfter)
 	}
-	return c, nil
 }
 
 // PredictionCheck compares the predicted process with the recorded one.

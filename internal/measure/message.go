@@ -29,7 +29,10 @@ type Probe struct {
 	Timed   int     // steps after, timed together
 	Limit   int64   // the most that may be reserved, 0 for what there is
 	Compile bool    // the model, with torch.compile
-	Record  *Record
+	// TimesOnly leaves out peaks where they would have to be counted, on a CPU:
+	// that takes time, and PyTorch compiles nothing meanwhile.
+	TimesOnly bool
+	Record    *Record
 }
 
 // Record asks for a memory snapshot.
@@ -56,6 +59,7 @@ type Report struct {
 	Free           int64     `json:"free_bytes,omitempty"`
 	Outside        int64     `json:"outside_bytes,omitempty"` // of the allocator: context and libraries, and what others hold
 	HostPeak       int64     `json:"host_peak_bytes,omitempty"`
+	CompiledGraphs int64     `json:"compiled_graphs,omitempty"` // by torch.compile
 	// Where the time went: the device's context, the model, everything.
 	DeviceSeconds float64 `json:"device_seconds,omitempty"`
 	BuildSeconds  float64 `json:"build_seconds,omitempty"`
@@ -175,6 +179,7 @@ type request struct {
 	Timed    int             `json:"timed_steps,omitempty"`
 	Limit    int64           `json:"limit_bytes,omitempty"`
 	Compile  bool            `json:"compile,omitempty"`
+	Times    bool            `json:"times_only,omitempty"`
 	Record   *Record         `json:"record,omitempty"`
 }
 

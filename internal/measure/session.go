@@ -235,7 +235,7 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 	id, answers := s.register()
 	r := request{
 		Type: "probe", ID: id, Device: s.device, Timeout: s.timeout.Seconds(), Workload: w, Recipe: made, Batches: p.Batches,
-		Steps: p.Steps, Warmup: p.Warmup, Timed: p.Timed, Limit: p.Limit, Compile: p.Compile, Record: p.Record,
+		Steps: p.Steps, Warmup: p.Warmup, Timed: p.Timed, Limit: p.Limit, Compile: p.Compile, Times: p.TimesOnly, Record: p.Record,
 	}
 	defer s.forget(id)
 	if err := s.send(r); err != nil {

@@ -45,10 +45,13 @@ func (c CompileCheck) Write(w io.Writer, width int) error {
 	}{{"eager", c.Eager}, {"compiled", c.Compiled}} {
 		s := side.speed
 		t.rows = append(t.rows, row{cells: []string{
-			side.name, fmt.Sprintf("%.2f s", s.FirstSeconds), fmt.Sprintf("%.1f ms", 1e3*s.SteadySeconds), size(s.Peak), known(s.Reserved, size),
+			side.name, fmt.Sprintf("%.2f s", s.FirstSeconds), fmt.Sprintf("%.1f ms", 1e3*s.SteadySeconds), known(s.Peak, size), known(s.Reserved, size),
 		}})
 	}
 	t.write(w, width)
+	if c.Eager.Peak == 0 {
+		fmt.Fprintf(w, "\nMemory was not measured: on %s it is counted at every operator, and PyTorch compiles nothing meanwhile.\n", article(c.Device.Name))
+	}
 	return nil
 }
 

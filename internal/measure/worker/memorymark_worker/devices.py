@@ -89,36 +89,39 @@ class Cuda(Device):
 
 
 class Counted(Device):
-    """A device whose tensors are counted, since nobody else does."""
+    """A device whose tensors are counted, since nobody else does. Where only
+    times are wanted they are not: the counting takes time at each operator, and
+    nothing is compiled under it."""
 
-    def __init__(self, type: str, limit: Optional[int]) -> None:
+    def __init__(self, type: str, limit: Optional[int], counts: bool = True) -> None:
         self.type = type
+        self.counts = counts
         self.live = LiveTensors(type, limit)
 
     def entered(self) -> ContextManager[Any]:
-        return self.live
+        return self.live if self.counts else super().entered()
 
     def reset(self) -> None:
         self.live.peak = self.live.bytes
 
     def peaks(self) -> dict[str, int]:
-        return {"requested": self.live.peak, "allocated": self.live.peak}
+        return {"requested": self.live.peak, "allocated": self.live.peak} if self.counts else {}
 
     def allocated(self) -> int:
         return self.live.bytes
 
 
 class Cpu(Counted):
-    def __init__(self, limit: Optional[int]) -> None:
-        super().__init__("cpu", limit)
+    def __init__(self, limit: Optional[int], counts: bool = True) -> None:
+        super().__init__("cpu", limit, counts)
 
     def memory(self) -> dict[str, int]:
         return {"total_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
 
 
 class Mps(Counted):
-    def __init__(self, limit: Optional[int]) -> None:
-        super().__init__("mps", limit)
+    def __init__(self, limit: Optional[int], counts: bool = True) -> None:
+        super().__init__("mps", limit, counts)
 
     def peaks(self) -> dict[str, int]:
         return {**super().peaks(), "reserved": torch.mps.driver_allocated_memory()}
@@ -133,14 +136,14 @@ class Mps(Counted):
         torch.mps.empty_cache()
 
 
-def open_device(name: str, limit: Optional[int], expandable_segments: bool = False) -> Device:
+def open_device(name: str, limit: Optional[int], expandable_segments: bool = False, counts: bool = True) -> Device:
     """The device of a name as PyTorch writes it: cuda, cuda:1, mps or cpu."""
     type = name.partition(":")[0]
     if type == "cuda":
         return Cuda(name, limit, expandable_segments)
     if type == "mps":
-        return Mps(limit)
-    return Cpu(limit)
+        return Mps(limit, counts)
+    return Cpu(limit, counts)
 
 
 def choose(wanted: str) -> str:

@@ -26,7 +26,9 @@ class Probe:
         self.w: Workload = {**request["workload"], "recipe": request["recipe"]}
         self.emit = emit
         began = time.perf_counter()
-        self.device: Device = devices.open_device(request["device"], request.get("limit_bytes"), self.w.get("expandable_segments", False))
+        self.device: Device = devices.open_device(
+            request["device"], request.get("limit_bytes"), self.w.get("expandable_segments", False), not request.get("times_only")
+        )
         self.device_seconds = time.perf_counter() - began
         self.phase = "build"
         self.peaks: dict[str, dict[str, int]] = {}  # by phase, of this step
@@ -47,6 +49,8 @@ class Probe:
             if subject:
                 report["outcomes"] = self.batches(subject)
             report.update(self.device.counters(), **self.device.memory(), host_peak_bytes=devices.host_peak())
+            if self.request.get("compile"):
+                report["compiled_graphs"] = compiled_graphs()
         return report
 
     def build(self, report: dict[str, Any]) -> Optional[Subject]:
@@ -215,6 +219,14 @@ class Probe:
             torch.cuda.memory._dump_snapshot(record["path"])
             torch.cuda.memory._record_memory_history(enabled=None)
             outcome["recording"] = record["path"]
+
+
+def compiled_graphs() -> int:
+    """How many graphs were compiled in this process: torch.compile falls back
+    to eager steps without a word where it cannot compile."""
+    from torch._dynamo.utils import counters
+
+    return int(counters["stats"]["unique_graphs"])
 
 
 def use_precision(precision: str) -> None:
