@@ -160,6 +160,41 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayOddRecordings replays what made it panic: files need not be what
+// PyTorch would write.
+func TestReplayOddRecordings(t *testing.T) {
+	recordings := map[string]*trace.Trace{}
+	for _, d := range snapshottest.Read(t, "../snapshot/testdata/shapes/extremes.p4.pickle").Devices {
+		recordings["extremes on device "+strconv.Itoa(d.Device)] = d
+	}
+	full := trace.New(0, trace.NewTables())
+	full.Final = []trace.Segment{{Addr: 1 << 40, Size: 40 << 20, Blocks: []trace.Block{
+		{Addr: 1 << 40, Size: 40 << 20, Requested: 40 << 20, State: trace.Allocated},
+	}}}
+	recordings["no events, and more than the limit from the beginning"] = full
+	empty := trace.New(0, trace.NewTables())
+	empty.Events = []trace.Event{{Action: trace.SegmentUnmap, Addr: 1 << 40}}
+	empty.Final = []trace.Segment{}
+	recordings["a range of no bytes is unmapped"] = empty
+	free := trace.New(0, trace.NewTables())
+	free.Final = []trace.Segment{{Addr: 1 << 40, Size: 30 << 20, Expandable: true, Blocks: []trace.Block{{Addr: 1 << 40, Size: 30 << 20}}}}
+	recordings["a page and a half, of which nothing is in use"] = free
+	limit, expandable := 20*bytesize.MiB, true
+	for name, tr := range recordings {
+		t.Run(name, func(t *testing.T) {
+			tr.Link()
+			r := New(tr)
+			for _, what := range []WhatIf{{}, {Limit: &limit}, {ExpandableSegments: &expandable}} {
+				if answer, err := r.Replay(what); err != nil {
+					t.Log(err)
+				} else if tr == full && what.Limit != nil && answer.Fits {
+					t.Error("40 MiB fit into 20")
+				}
+			}
+		})
+	}
+}
+
 func TestLabel(t *testing.T) {
 	tests := []struct {
 		want   string

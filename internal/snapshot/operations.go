@@ -2,6 +2,8 @@ package snapshot
 
 import (
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"memorymark/internal/trace"
 )
@@ -257,11 +259,21 @@ func (m *machine) pushString(n int64) {
 	}
 	i, ok := m.numberOf[string(b)]
 	if !ok {
-		// Python can pickle file names that are no UTF-8; what is shown and
-		// written from here on is.
-		i = m.number(strings.ToValidUTF8(string(b), "\uFFFD"))
+		i = m.number(printable(string(b)))
 	}
 	m.push(value{kind: kString, ref: i})
+}
+
+// printable replaces what is no text: Python can pickle file names that are no
+// UTF-8, and a file can name its functions so that they clear the screen of
+// whoever looks. What is shown and written from here on can do neither.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
 
 // number returns the number of a string, a new one if it is new.
