@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 )
 
 // Recordings that no program makes, but a file can hold. Each has 100,000
@@ -13,20 +13,9 @@ import (
 // ordinary one of that length, about 20 ms and 40 MB.
 func TestHostileRecordings(t *testing.T) {
 	const n = 100_000
-	for _, shape := range []struct {
-		name string
-		make func(n int) *trace.Trace
-	}{
-		{"completions in a row", completionsInARow},
-		{"completions before unmaps", completionsBeforeUnmaps},
-		{"unmaps in a row", unmapsInARow},
-		{"maps in a row", mapsInARow},
-		{"out-of-memory errors with much that is free", failuresWithFreeBlocks},
-		{"out-of-memory errors on many streams", failuresOnManyStreams},
-		{"a pool for each of many streams", poolsAndStreams},
-	} {
-		t.Run(shape.name, func(t *testing.T) {
-			tr := shape.make(n)
+	for _, shape := range tracetest.Hostile {
+		t.Run(shape.Name, func(t *testing.T) {
+			tr := shape.Make(n)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			start := time.Now()
@@ -43,154 +32,4 @@ func TestHostileRecordings(t *testing.T) {
 			}
 		})
 	}
-}
-
-// hostile builds a trace event by event.
-type hostile struct{ *trace.Trace }
-
-func newHostile() hostile { return hostile{trace.New(0, trace.NewTables())} }
-
-func (h hostile) add(a trace.Action, addr uint64, size int64, stream uint16) {
-	h.Events = append(h.Events, trace.Event{Action: a, Addr: addr, Size: size, Stream: stream})
-}
-
-// small is the address of the i-th block of 512 bytes.
-func small(i int) uint64 { return 1<<40 + uint64(i)*512 }
-
-// smallBlocks takes segments of the small pool and fills them with n blocks.
-func (h hostile) smallBlocks(n int) {
-	for i := range n {
-		if i%4096 == 0 {
-			h.add(trace.SegmentAlloc, small(i), smallSegment, 0)
-		}
-		h.add(trace.Alloc, small(i), 512, 0)
-	}
-}
-
-// closeSmall gives the trace the segments that smallBlocks left, with the
-// blocks that are still in use.
-func (h hostile) closeSmall(n int, inUse func(i int) bool) *trace.Trace {
-	for i := 0; i < n; i += 4096 {
-		s := trace.Segment{Addr: small(i), Size: smallSegment, Small: true}
-		for j := range 4096 {
-			b := trace.Block{Addr: small(i + j), Size: 512, Requested: 512}
-			if i+j < n && inUse(i+j) {
-				b.State = trace.Allocated
-			} else if last := len(s.Blocks) - 1; last >= 0 && s.Blocks[last].State == trace.Inactive {
-				s.Blocks[last].Size += 512
-				continue
-			}
-			s.Blocks = append(s.Blocks, b)
-		}
-		h.Final = append(h.Final, s)
-	}
-	h.Link()
-	return h.Trace
-}
-
-func completionsInARow(n int) *trace.Trace {
-	h := newHostile()
-	h.smallBlocks(n)
-	for i := range n {
-		h.add(trace.FreeRequested, small(i), 512, 0)
-	}
-	for i := range n {
-		h.add(trace.FreeCompleted, small(i), 512, 0)
-	}
-	return h.closeSmall(n, func(int) bool { return false })
-}
-
-func completionsBeforeUnmaps(n int) *trace.Trace {
-	h := newHostile()
-	h.smallBlocks(n / 2)
-	for i := range n / 2 {
-		h.add(trace.FreeRequested, small(i), 512, 0)
-	}
-	for i := range n / 2 {
-		h.add(trace.FreeCompleted, small(i), 512, 0)
-	}
-	for i := range n / 2 {
-		h.add(trace.SegmentUnmap, 1<<41+uint64(2*i)*smallSegment, smallSegment, 0)
-	}
-	return h.closeSmall(n/2, func(int) bool { return false })
-}
-
-func unmapsInARow(n int) *trace.Trace {
-	h := newHostile()
-	for i := range n {
-		h.add(trace.SegmentUnmap, 1<<41+uint64(2*(n-i))*smallSegment, smallSegment, 0)
-	}
-	h.Final = []trace.Segment{}
-	h.Link()
-	return h.Trace
-}
-
-// mapsInARow maps pages that no neighbour joins, each for a block that fills
-// it.
-func mapsInARow(n int) *trace.Trace {
-	h := newHostile()
-	h.Settings.ExpandableSegments = true
-	for i := range n {
-		addr := 1<<41 + uint64(2*i)*largeSegment
-		h.add(trace.SegmentMap, addr, largeSegment, 0)
-		h.add(trace.Alloc, addr, largeSegment, 0)
-		h.Final = append(h.Final, trace.Segment{Addr: addr, Size: largeSegment, Expandable: true, Blocks: []trace.Block{
-			{Addr: addr, Size: largeSegment, Requested: largeSegment, State: trace.Allocated},
-		}})
-	}
-	h.Link()
-	return h.Trace
-}
-
-// failuresWithFreeBlocks frees every second block and then fails again and
-// again: none of what is free is a whole segment.
-func failuresWithFreeBlocks(n int) *trace.Trace {
-	h := newHostile()
-	h.smallBlocks(n)
-	for i := 0; i < n; i += 2 {
-		h.add(trace.FreeRequested, small(i), 512, 0)
-		h.add(trace.FreeCompleted, small(i), 512, 0)
-	}
-	for range n {
-		h.add(trace.OutOfMemory, 0, 1<<40, 0)
-	}
-	return h.closeSmall(n, func(i int) bool { return i%2 == 1 })
-}
-
-func failuresOnManyStreams(n int) *trace.Trace {
-	h := newHostile()
-	for i := 1; i < 50_000; i++ {
-		h.Streams = append(h.Streams, uint64(i))
-	}
-	h.smallBlocks(1)
-	for i := range n {
-		h.add(trace.OutOfMemory, 0, 1<<40, uint16(i%50_000))
-	}
-	return h.closeSmall(1, func(int) bool { return true })
-}
-
-func poolsAndStreams(n int) *trace.Trace {
-	h := newHostile()
-	const streams = 10_000
-	for i := 1; i < streams; i++ {
-		h.Streams = append(h.Streams, uint64(i))
-	}
-	for i := range n / 2 {
-		note := h.AddNote(trace.Note{Pool: trace.PoolID{1, uint64(i + 1)}, HasPool: true})
-		addr := 1<<41 + uint64(i)*smallSegment
-		for _, a := range []trace.Action{trace.SegmentAlloc, trace.Alloc} {
-			h.add(a, addr, smallSegment, uint16(i%streams))
-			h.Events[len(h.Events)-1].Note = note
-		}
-		h.Events[len(h.Events)-1].Size = 512
-		h.Final = append(h.Final, trace.Segment{
-			Addr: addr, Size: smallSegment, Stream: uint16(i % streams), Pool: h.Notes[note].Pool, Small: true,
-			Blocks: []trace.Block{
-				{Addr: addr, Size: 512, Requested: 512, State: trace.Allocated},
-				{Addr: addr + 512, Size: smallSegment - 512},
-			},
-		})
-	}
-	h.Link()
-	return h.Trace
 }
