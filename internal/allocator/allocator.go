@@ -123,6 +123,7 @@ type Allocator struct {
 	streamRank []uint16 // by stream index: its place in the order of handles (R13)
 	pending    []Handle // given back, waiting for other streams (R16); none where one was completed
 	completed  int      // how many none there are
+	work       int64    // blocks looked at in walks that can be long, see budget
 	// refuses stands for the limit where a recording says what came of it.
 	refuses func(total int64) bool
 }

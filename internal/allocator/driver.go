@@ -1,7 +1,5 @@
 package allocator
 
-import "slices"
-
 // roomBytes is the address space of an expandable segment. PyTorch reserves
 // 1⅛ of the device's memory; a snapshot does not say how much that is, and the
 // room is never filled, so any amount beyond every card will do.
@@ -28,134 +26,114 @@ const (
 // equal size are used in their order (R4). It never runs out of memory: cards
 // have limits (Options.Limit), drivers do not.
 type ModelDriver struct {
-	regions []region // the latest with room is used
-	next    uint64   // end of the next region, growing downwards
-	gap     region   // where the wide region was, if it is gone
-	rooms   uint64   // end of the reserved room, growing upwards
+	gaps   gapList         // what is free in the regions
+	latest int             // the number of the latest region
+	placed map[uint64]span // the segments, by address
+	next   uint64          // end of the next region, growing downwards
+	hole   span            // where the wide region was, if it is gone
+	rooms  uint64          // end of the reserved room, growing upwards
 }
 
-// region is a range of address space with the segments in it.
-type region struct {
-	addr  uint64
-	size  int64
-	used  []span // by address
-	taken int64  // at most what they sum up to: a full region need not be searched
-}
-
+// span is a part of a region. The latest region has the highest number, and of
+// the regions with room it is the latest that is used.
 type span struct {
-	addr uint64
-	size int64
+	region int
+	addr   uint64
+	size   int64
 }
+
+// The regions of the beginning.
+const (
+	inWide = iota
+	inTop
+	inNext
+)
 
 // NewModelDriver returns a driver that places segments below the address top.
 func NewModelDriver(top uint64) *ModelDriver {
-	d := &ModelDriver{next: top, rooms: top + roomBytes}
-	d.regions = []region{{addr: top - topRegion, size: topRegion}, {addr: top - topRegion - regionBytes, size: nextRegion}}
-	d.next = top - topRegion - regionBytes - wideRegion
-	d.gap = region{addr: d.next, size: wideRegion}
+	d := &ModelDriver{
+		latest: inNext, placed: make(map[uint64]span),
+		next: top - topRegion - regionBytes - wideRegion, rooms: top + roomBytes,
+	}
+	d.hole = span{inWide, d.next, wideRegion}
+	d.gaps.add(span{inTop, top - topRegion, topRegion})
+	d.gaps.add(span{inNext, top - topRegion - regionBytes, nextRegion})
 	return d
 }
 
 // Malloc places a segment.
 func (d *ModelDriver) Malloc(size int64) (uint64, bool) {
-	if d.next == d.gap.addr {
-		return d.first(size), true
-	}
-	for i := len(d.regions) - 1; i >= 0; i-- {
-		if addr, ok := d.regions[i].place(size); ok {
-			return addr, true
+	var s span
+	if d.next == d.hole.addr {
+		s = d.first(size)
+	} else {
+		var ok bool
+		if s, ok = d.gaps.take(size); !ok {
+			d.newRegion(size)
+			s, _ = d.gaps.take(size)
 		}
 	}
-	addr, _ := d.newRegion(size).place(size)
-	return addr, true
+	d.placed[s.addr] = s
+	return s.addr, true
 }
 
 // first places the first segment and what the driver itself then takes.
-func (d *ModelDriver) first(size int64) uint64 {
-	top, next := &d.regions[0], &d.regions[1]
-	var addr uint64
+func (d *ModelDriver) first(size int64) (s span) {
+	wide := d.hole
 	var room int64 // behind it, for the driver
 	switch {
 	case size <= smallSegment: // at the end of the wide region
-		addr = d.gap.addr + wideRegion - uint64(size)
-		d.gap.used = []span{{addr, size}}
-		next.place(driverFirst)
+		wide.size -= size
+		s = span{inWide, wide.addr + uint64(wide.size), size}
+		d.gaps.takeIn(inNext, driverFirst)
 	case size <= nextRegion:
-		addr, _ = next.place(size)
+		s = d.gaps.takeIn(inNext, size)
 	case size <= topRegion:
-		addr, _ = top.place(size)
+		s = d.gaps.takeIn(inTop, size)
 		room = topRegion - size
-		top.place(min(room, driverFirst))
+		d.gaps.takeIn(inTop, min(room, driverFirst))
 	default:
-		d.next -= uint64(roundUp(size, regionBytes))
-		home := region{addr: d.next, size: roundUp(size, regionBytes)}
-		addr, _ = home.place(size)
+		home := d.addRegion(size)
+		s = d.gaps.takeIn(home.region, size)
 		room = home.size - size
-		home.place(min(room, driverFirst))
-		d.regions = append(d.regions, home)
+		d.gaps.takeIn(home.region, min(room, driverFirst))
 	}
-	d.next -= regionBytes
-	own := region{addr: d.next, size: regionBytes}
-	own.place(driverOwn)
-	d.regions = append(d.regions, own)
+	d.gaps.takeIn(d.addRegion(regionBytes).region, driverOwn)
 	if room < driverFirst { // then the driver is in the wide region
-		d.regions = append([]region{d.gap}, d.regions...)
-		d.gap.size = 0
+		d.gaps.add(wide)
+		d.hole.size = 0
 	}
-	return addr
+	return s
 }
 
 // newRegion takes address space at the highest place with room.
-func (d *ModelDriver) newRegion(size int64) *region {
-	size = roundUp(size, regionBytes)
-	at := region{size: size}
-	if d.gap.size >= size {
-		d.gap.size -= size
-		at.addr = d.gap.addr + uint64(d.gap.size)
-	} else {
-		d.next -= uint64(size)
-		at.addr = d.next
+func (d *ModelDriver) newRegion(size int64) {
+	if rounded := roundUp(size, regionBytes); d.hole.size >= rounded {
+		d.hole.size -= rounded
+		d.latest++
+		d.gaps.add(span{d.latest, d.hole.addr + uint64(d.hole.size), rounded})
+		return
 	}
-	d.regions = append(d.regions, at)
-	return &d.regions[len(d.regions)-1]
+	d.addRegion(size)
+}
+
+// addRegion takes address space below everything.
+func (d *ModelDriver) addRegion(size int64) span {
+	size = roundUp(size, regionBytes)
+	d.next -= uint64(size)
+	d.latest++
+	s := span{d.latest, d.next, size}
+	d.gaps.add(s)
+	return s
 }
 
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
-// place finds the lowest gap of a region that holds size.
-func (r *region) place(size int64) (uint64, bool) {
-	if r.size-r.taken < size {
-		return 0, false
-	}
-	at := r.addr
-	for i := 0; i <= len(r.used); i++ {
-		end := r.addr + uint64(r.size)
-		if i < len(r.used) {
-			end = r.used[i].addr
-		}
-		if int64(end-at) >= size {
-			r.used = slices.Insert(r.used, i, span{at, size})
-			r.taken += size
-			return at, true
-		}
-		if i < len(r.used) {
-			at = r.used[i].addr + uint64(r.used[i].size)
-		}
-	}
-	return 0, false
-}
-
 // Free takes a segment back; its address is used again.
 func (d *ModelDriver) Free(addr uint64, _ int64) {
-	for i := range d.regions {
-		r := &d.regions[i]
-		for j, s := range r.used {
-			if s.addr == addr {
-				r.used = slices.Delete(r.used, j, j+1)
-				r.taken -= s.size
-				return
-			}
-		}
+	if s, ok := d.placed[addr]; ok { // a recorded one need not be
+		delete(d.placed, addr)
+		d.gaps.add(s)
 	}
 }
 

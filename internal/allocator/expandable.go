@@ -42,6 +42,7 @@ func (a *Allocator) expand(p *pool, r Request, size int64) Handle {
 func (a *Allocator) findRoom(p *pool, stream uint16, size int64) Handle {
 	set := &p.of(stream).unmapped
 	for at := (place{}); set.has(at); at = set.next(at) {
+		a.work++
 		h := set.get(at).block
 		if before := a.blocks.at(h).prev; a.allocatable(before) {
 			h = before
@@ -74,6 +75,7 @@ func (a *Allocator) allocatable(h Handle) bool {
 func (a *Allocator) hasAddressSpace(h Handle, size int64) bool {
 	bytes := int64(0)
 	for bytes < size && a.allocatable(h) {
+		a.work++
 		b := a.blocks.at(h)
 		bytes += b.size
 		h = b.next

@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"errors"
 	"runtime"
 	"testing"
 	"time"
@@ -31,5 +32,22 @@ func TestHostileRecordings(t *testing.T) {
 				t.Errorf("%d MiB were allocated", bytes>>20)
 			}
 		})
+	}
+}
+
+// TestTooMuchWork gives up where PyTorch itself would take long: expandable
+// segments with thousands of gaps, all of which each request looks through.
+func TestTooMuchWork(t *testing.T) {
+	tr := tracetest.SmallGaps(400_000)
+	r, err := NewReplay(tr, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := tr.Settings
+	settings.ExpandableSegments = true
+	start := time.Now()
+	out := r.WhatIf(Change{Settings: &settings})
+	if took := time.Since(start); !errors.Is(out.Stopped, ErrTooMuchWork) || out.Fits() || took > 4*time.Second {
+		t.Errorf("%v after %v", out.Stopped, took)
 	}
 }

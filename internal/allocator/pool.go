@@ -123,11 +123,13 @@ func (a *Allocator) settleExpandable(set *freeSet, at place) place {
 	if !a.settings.ExpandableSegments {
 		// The setting was switched off at run time: skip their blocks.
 		for set.has(at) && a.blocks.at(set.get(at).block).room != nil {
+			a.work++
 			at = set.next(at)
 		}
 		return at
 	}
 	for a.blocks.at(set.get(at).block).room != nil {
+		a.work++
 		next := set.next(at)
 		if !set.has(next) || a.sizeWithRoom(set.get(next).block) >= a.sizeWithRoom(set.get(at).block) {
 			break
@@ -178,6 +180,7 @@ func (a *Allocator) removeFree(h Handle) {
 // blocks: by stream, size and address.
 func (a *Allocator) returnable(p *pool) []Handle {
 	out := slices.Clone(p.whole)
+	a.work += int64(len(out))
 	slices.SortFunc(out, func(x, y Handle) int {
 		b, c := a.blocks.at(x), a.blocks.at(y)
 		return cmp.Or(cmp.Compare(a.streamRank[b.stream], a.streamRank[c.stream]), cmp.Compare(b.size, c.size), cmp.Compare(b.addr, c.addr))

@@ -70,6 +70,7 @@ func (a *Allocator) oversize(p *pool, stream uint16, size int64) (segments []Han
 	}
 	sum := int64(0)
 	for sum < wanted {
+		a.work++
 		var ok bool
 		if at, ok = set.previous(at); !ok || set.get(at).size < a.maxSplit {
 			break
@@ -111,6 +112,7 @@ func (a *Allocator) garbage() []Handle {
 	count := len(candidates)
 	for found := true; excess > 0 && found && count > 0; {
 		found = false
+		a.work += int64(len(candidates))
 		mean := float64(ages) / float64(count)
 		for i, h := range candidates {
 			if h == none {

@@ -31,6 +31,7 @@ type Outcome struct {
 	SegmentBytes int64           // all segment bytes taken from the driver on the way
 	Events       int             // how far it came: less than the trace has if it did not fit
 	Failed       *OutOfMemoryError
+	Stopped      error       // ErrTooMuchWork if it was given up
 	Difference   *Difference // from the recording; nil if there is none, or it was not compared
 	Capacity     Capacity    // what the driver's recorded answers say; zero for a what-if
 }
@@ -43,7 +44,7 @@ type Capacity struct {
 }
 
 // Fits reports whether every request was met.
-func (o *Outcome) Fits() bool { return o.Failed == nil }
+func (o *Outcome) Fits() bool { return o.Failed == nil && o.Stopped == nil }
 
 // NewReplay runs a trace as it was recorded and compares every address and
 // every segment with the recording; Recorded then has the outcome. It fails
@@ -61,6 +62,9 @@ func NewReplay(t *trace.Trace, limit int64) (*Replay, error) {
 		return nil, fmt.Errorf("replay: reconstruct the beginning: %w", err)
 	}
 	d, p := r.runRecorded(len(t.Events), nil)
+	if p.out.Stopped != nil {
+		return nil, fmt.Errorf("replay: %w", p.out.Stopped)
+	}
 	if d.first == nil {
 		d.first = compareFinal(t, p.out.Final)
 	}
@@ -219,7 +223,12 @@ func (r *Replay) runRecorded(until int, levels *Levels) (*recordedDriver, *run) 
 	p.a.refuses = d.refuses
 	p.levels = levels
 	p.seed(r.initial)
+	budget := newBudget(len(r.trace.Events))
 	for i := 0; i < until; {
+		if budget.spent(p.a) {
+			p.out.Stopped = ErrTooMuchWork
+			break
+		}
 		i = p.recordedStep(d, i)
 	}
 	p.finish()
@@ -360,13 +369,16 @@ type Change struct {
 // stops at the first request that cannot be met; and at a recorded
 // out-of-memory error, after trying its request, since the program went
 // another way from there.
-func (r *Replay) WhatIf(c Change) *Outcome {
+func (r *Replay) WhatIf(c Change) *Outcome { return r.whatIf(c, newBudget(len(r.trace.Events))) }
+
+func (r *Replay) whatIf(c Change, budget *budget) *Outcome {
 	settings := r.trace.Settings
 	if c.Settings != nil {
 		settings = *c.Settings
 	}
 	d := &countingDriver{ModelDriver: *NewModelDriver(lowestAddress(r.trace))}
 	p := r.newRun(New(d, Options{Settings: settings, Limit: c.Limit, Streams: r.trace.Streams}))
+	defer budget.charge(p.a)
 	if err := p.begin(c); err != nil {
 		return p.fail(0, err, d)
 	}
@@ -374,6 +386,10 @@ func (r *Replay) WhatIf(c Change) *Outcome {
 	for i := range r.trace.Events {
 		if c.Until > 0 && i >= c.Until {
 			p.out.Events = i
+			break
+		}
+		if budget.spent(p.a) {
+			p.out.Events, p.out.Stopped = i, ErrTooMuchWork
 			break
 		}
 		if len(emptied) > 0 && emptied[0] == i {

@@ -34,7 +34,7 @@ func (t *Trial) On(c Capacity) Verdict {
 
 // Alternatives runs the recorded requests under the recorded settings, and
 // then with each setting that people are told to try, one at a time, and finds
-// out how much memory each needs.
+// out how much memory each needs. It returns none if that takes too much work.
 func (r *Replay) Alternatives() []Trial {
 	trials := []Trial{{Settings: r.trace.Settings}}
 	try := func(change func(*trace.Settings)) {
@@ -51,10 +51,14 @@ func (r *Replay) Alternatives() []Trial {
 			s.RoundupDivisions[i] = 8
 		}
 	})
+	budget := newBudget(len(r.trace.Events))
 	for i := range trials {
 		t := &trials[i]
-		t.Unlimited = r.WhatIf(Change{Settings: &t.Settings})
-		t.Needs = r.smallestLimit(t)
+		t.Unlimited = r.whatIf(Change{Settings: &t.Settings}, budget)
+		t.Needs = r.smallestLimit(t, budget)
+		if budget.left < 0 {
+			return nil
+		}
 	}
 	return trials
 }
@@ -62,16 +66,16 @@ func (r *Replay) Alternatives() []Trial {
 // smallestLimit finds the least that a limit may be, in steps of the size in
 // which the allocator asks for memory. Fitting is not monotonic to the last
 // step, so the answer is one under which the run was seen to fit.
-func (r *Replay) smallestLimit(t *Trial) int64 {
+func (r *Replay) smallestLimit(t *Trial, budget *budget) int64 {
 	const step = segmentRound
 	low := t.Unlimited.Stats.AllocatedBytes[All].Peak / step // too little, or just enough
 	high := (t.Unlimited.Stats.ReservedBytes[All].Peak + largeSegment) / step
-	if !r.fits(t, high*step) {
+	if !r.fits(t, high*step, budget) {
 		high *= 2 // R11 counts whole segments where expandable ones map less
 	}
 	for low+1 < high {
 		mid := (low + high) / 2
-		if r.fits(t, mid*step) {
+		if r.fits(t, mid*step, budget) {
 			high = mid
 		} else {
 			low = mid
@@ -80,6 +84,6 @@ func (r *Replay) smallestLimit(t *Trial) int64 {
 	return high * step
 }
 
-func (r *Replay) fits(t *Trial, limit int64) bool {
-	return r.WhatIf(Change{Settings: &t.Settings, Limit: limit}).Fits()
+func (r *Replay) fits(t *Trial, limit int64, budget *budget) bool {
+	return r.whatIf(Change{Settings: &t.Settings, Limit: limit}, budget).Fits()
 }

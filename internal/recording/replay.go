@@ -21,7 +21,9 @@ func (r *Recording) Replay(whatIf WhatIf) (*Replay, error) {
 	out, with := replay.Recorded(), allocator.Change{Settings: &r.Settings}
 	if change != nil {
 		with = *change
-		out = replay.WhatIf(with)
+		if out = replay.WhatIf(with); out.Stopped != nil {
+			return nil, out.Stopped
+		}
 	}
 	answer := newReplay(r.Trace, replay, out, with)
 	event, held := r.fragmentedState(replay, out, with)

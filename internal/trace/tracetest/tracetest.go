@@ -21,6 +21,8 @@ var Hostile = []Shape{
 	{"out-of-memory errors with much that is free", failuresWithFreeBlocks},
 	{"out-of-memory errors on many streams", failuresOnManyStreams},
 	{"a pool for each of many streams", poolsAndStreams},
+	{"an out-of-memory error after many segments", failureAfterSegments},
+	{"gaps that are too small", SmallGaps},
 }
 
 // Segments of the allocator.
@@ -174,6 +176,57 @@ func poolsAndStreams(n int) *trace.Trace {
 				{Addr: addr + 512, Size: smallSegment - 512},
 			},
 		})
+	}
+	h.Link()
+	return h.Trace
+}
+
+// failureAfterSegments ends in an error whose remedies are looked for: each
+// trial runs the whole recording, and places all segments.
+func failureAfterSegments(n int) *trace.Trace {
+	h := newHostile()
+	const size = 12 << 20
+	for i := range n / 2 {
+		addr := 1<<41 + uint64(i)*size
+		h.add(trace.SegmentAlloc, addr, size, 0)
+		h.add(trace.Alloc, addr, size, 0)
+		h.Final = append(h.Final, trace.Segment{Addr: addr, Size: size, Blocks: []trace.Block{
+			{Addr: addr, Size: size, Requested: size, State: trace.Allocated},
+		}})
+	}
+	h.add(trace.OutOfMemory, 0, size, 0)
+	h.Link()
+	return h.Trace
+}
+
+// SmallGaps returns every second segment to the driver and then takes larger
+// ones. If the segments were expandable, each would be looked for in all gaps.
+func SmallGaps(n int) *trace.Trace {
+	h := newHostile()
+	at := func(i int) uint64 { return 1<<41 + uint64(i)*largeSegment }
+	n /= 4
+	for i := range n {
+		h.add(trace.SegmentAlloc, at(i), largeSegment, 0)
+		h.add(trace.Alloc, at(i), largeSegment, 0)
+	}
+	for i := 0; i < n; i += 2 {
+		h.add(trace.FreeRequested, at(i), largeSegment, 0)
+		h.add(trace.FreeCompleted, at(i), largeSegment, 0)
+	}
+	for i := 0; i < n; i += 2 {
+		h.add(trace.SegmentFree, at(i), largeSegment, 0)
+	}
+	h.add(trace.SnapshotTaken, 0, 0, 0) // so it was the program that emptied the cache
+	segment := func(addr uint64, size int64) trace.Segment {
+		return trace.Segment{Addr: addr, Size: size, Blocks: []trace.Block{{Addr: addr, Size: size, Requested: size, State: trace.Allocated}}}
+	}
+	for i := 1; i < n; i += 2 {
+		h.Final = append(h.Final, segment(at(i), largeSegment))
+	}
+	for i := range n {
+		h.add(trace.SegmentAlloc, at(n+2*i), 2*largeSegment, 0)
+		h.add(trace.Alloc, at(n+2*i), 2*largeSegment, 0)
+		h.Final = append(h.Final, segment(at(n+2*i), 2*largeSegment))
 	}
 	h.Link()
 	return h.Trace
