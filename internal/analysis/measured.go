@@ -75,10 +75,10 @@ type bench struct {
 	limit  int64 // that probes run under, 0 if it is what the device has
 	expect int64 // what the allocator will be able to reserve
 
-	mu       sync.Mutex // probes run at once
-	probes   []Probe
-	peaks    map[int64]measure.Peaks // of batches that fitted
-	reported sync.Mutex              // one event at a time
+	mu      sync.Mutex // probes run at once
+	probes  []Probe
+	peaks   map[int64]measure.Peaks // of batches that fitted
+	telling sync.Mutex              // one event at a time
 }
 
 // guide says where the edge is thought to be.
@@ -97,7 +97,7 @@ func Measure(ctx context.Context, r Request, m Measurement) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.report(Event{Kind: Ready, Device: &m.Session.Device, Versions: &m.Session.Versions, Seconds: m.Session.ImportSeconds})
+	b.tell(Event{Kind: Ready, Device: &m.Session.Device, Versions: &m.Session.Versions, Seconds: m.Session.ImportSeconds})
 	began := time.Now()
 	largest, bounded, err := b.largest(ctx)
 	searched := time.Since(began)
@@ -240,9 +240,9 @@ func (b *bench) confirm(ctx context.Context, batch int64) (bool, error) {
 // fails is an error.
 func (b *bench) probe(ctx context.Context, purpose string, p measure.Probe) ([]Probe, error) {
 	p.Workload, p.User, p.Limit = b.Workload, b.User, b.limit
-	b.report(Event{Kind: Trying, Batch: p.Batches[0], Purpose: purpose})
+	b.tell(Event{Kind: Trying, Batch: p.Batches[0], Purpose: purpose})
 	r, err := b.Session.Probe(ctx, p, func(s measure.Progress) {
-		b.report(Event{Kind: StepDone, Batch: s.Batch, Step: s.Step, Allocated: s.Done.PeakAllocated, Reserved: s.Done.PeakReserved, Seconds: s.Done.Seconds, Purpose: purpose})
+		b.tell(Event{Kind: StepDone, Batch: s.Batch, Step: s.Step, Allocated: s.Done.PeakAllocated, Reserved: s.Done.PeakReserved, Seconds: s.Done.Seconds, Purpose: purpose})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("batch %d: %w", p.Batches[0], err)
@@ -276,12 +276,12 @@ func (b *bench) remember(p Probe) {
 	if p.Failure != nil {
 		e.Message = p.Failure.Summary()
 	}
-	b.report(e)
+	b.tell(e)
 }
 
-func (b *bench) report(e Event) {
-	b.reported.Lock()
-	defer b.reported.Unlock()
+func (b *bench) tell(e Event) {
+	b.telling.Lock()
+	defer b.telling.Unlock()
 	if b.Progress != nil {
 		b.Progress(e)
 	}

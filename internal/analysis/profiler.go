@@ -40,11 +40,11 @@ func (p *Profiler) Profile(ctx context.Context, c study.Cell) (*study.Profile, e
 		defer remove()
 		probe.Record = record
 	}
-	report, err := p.Session.Probe(ctx, probe, p.Progress)
+	found, err := p.Session.Probe(ctx, probe, p.Progress)
 	if err != nil {
 		return nil, err
 	}
-	o := &report.Outcomes[0]
+	o := &found.Outcomes[0]
 	if o.Failure != nil && !o.Failure.TooBig() {
 		return nil, o.Failure
 	}

@@ -45,11 +45,11 @@ func Record(ctx context.Context, r Request, s *measure.Session, batch int64, use
 		return err
 	}
 	defer remove()
-	report, err := s.Probe(ctx, measure.Probe{Workload: r.Workload, Batches: []int64{batch}, Steps: sentSteps, Limit: b.limit, Record: record}, nil)
+	found, err := s.Probe(ctx, measure.Probe{Workload: r.Workload, Batches: []int64{batch}, Steps: sentSteps, Limit: b.limit, Record: record}, nil)
 	if err != nil {
 		return err
 	}
-	if f := report.Outcomes[0].Failure; f != nil {
+	if f := found.Outcomes[0].Failure; f != nil {
 		return f
 	}
 	return use(record.Path)

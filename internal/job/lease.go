@@ -147,7 +147,7 @@ func (l *Lease) Fail(ctx context.Context, reason string) error { return l.end(ct
 // GiveBack returns the job to the queue, for another worker to take at once.
 // It does not count as a death.
 func (l *Lease) GiveBack(ctx context.Context, reason string) error {
-	if err := l.report(ctx, Queued, reason); err != nil {
+	if err := l.settle(ctx, Queued, reason); err != nil {
 		return err
 	}
 	return l.message.Nak()
@@ -159,7 +159,7 @@ func (l *Lease) Drop() error { return l.message.Ack() }
 
 func (l *Lease) end(ctx context.Context, s State, reason string) error {
 	l.pending.Wait()
-	if err := l.report(ctx, s, reason); err != nil {
+	if err := l.settle(ctx, s, reason); err != nil {
 		return err
 	}
 	// If this gets lost, the message comes back and is found to be of a job
@@ -167,8 +167,8 @@ func (l *Lease) end(ctx context.Context, s State, reason string) error {
 	return l.message.Ack()
 }
 
-// report changes the record, until it is known that it was or cannot be.
-func (l *Lease) report(ctx context.Context, s State, reason string) error {
+// settle changes the record, until it is known that it was or cannot be.
+func (l *Lease) settle(ctx context.Context, s State, reason string) error {
 	next, err := l.record.to(s, reason)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func small(t *testing.T, family string, keys ...string) *workload.Workload {
 }
 
 // trained probes two steps of a batch of two.
-func trained(t *testing.T, s *Session, family string, keys ...string) (*Report, *Outcome) {
+func trained(t *testing.T, s *Session, family string, keys ...string) (*Result, *Outcome) {
 	t.Helper()
 	r, err := s.Probe(context.Background(), Probe{Workload: small(t, family, keys...), Batches: []int64{2}, Steps: 2}, nil)
 	if err != nil {

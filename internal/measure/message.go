@@ -48,8 +48,8 @@ const (
 	StepsOnly    = "steps"   // the measured ones
 )
 
-// Report is what a probe found.
-type Report struct {
+// Result is what a probe found.
+type Result struct {
 	Outcomes       []Outcome `json:"outcomes"` // up to the first that failed
 	Parameters     int64     `json:"parameters,omitempty"`
 	ModelAllocated int64     `json:"model_allocated,omitempty"`
@@ -68,7 +68,7 @@ type Report struct {
 
 // check holds a report against what was asked: an outcome for each batch up to
 // the first that failed, and all of the steps where none did.
-func (r *Report) check(p Probe) error {
+func (r *Result) check(p Probe) error {
 	if len(r.Outcomes) == 0 || len(r.Outcomes) > len(p.Batches) {
 		return fmt.Errorf("the worker reports %d of %d batches", len(r.Outcomes), len(p.Batches))
 	}

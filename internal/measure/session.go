@@ -221,9 +221,9 @@ func (s *Session) Err() error {
 }
 
 // Probe runs steps in a fresh process and returns what they took. That a batch
-// failed is part of the report; the error, a *Failure, is of the probe itself.
+// failed is part of the result; the error, a *Failure, is of the probe itself.
 // progress, if not nil, is called after each measured step.
-func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (*Report, error) {
+func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (*Result, error) {
 	w, err := workloadMessage(p.Workload, p.User)
 	if err != nil {
 		return nil, err
@@ -258,15 +258,15 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 				}
 			}
 		case "result", "failed":
-			var report Report
-			err := decode(m, &report)
+			var result Result
+			err := decode(m, &result)
 			if err == nil {
-				err = report.check(p)
+				err = result.check(p)
 			}
 			if err != nil {
 				return nil, s.explain(err)
 			}
-			return &report, nil
+			return &result, nil
 		case "started":
 		default:
 			return nil, fmt.Errorf("the worker answered a probe with %.80q", m.raw)

@@ -52,11 +52,11 @@ func (w *worker) work(ctx context.Context, slot int, lease *job.Lease) error {
 		select {
 		case o = <-done:
 		case <-time.After(w.stop):
-			w.report(running, lease, outcome{err: context.Cause(running)}, log)
+			w.conclude(running, lease, outcome{err: context.Cause(running)}, log)
 			return &StuckError{Job: j.ID}
 		}
 	}
-	w.report(running, lease, o, log)
+	w.conclude(running, lease, o, log)
 	return nil
 }
 
@@ -110,8 +110,8 @@ func (w *worker) beat(ctx context.Context, lease *job.Lease, stop context.Cancel
 	}
 }
 
-// report says what came of an attempt.
-func (w *worker) report(running context.Context, lease *job.Lease, o outcome, log *slog.Logger) {
+// conclude says what came of an attempt.
+func (w *worker) conclude(running context.Context, lease *job.Lease, o outcome, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(running), reportTime)
 	defer cancel()
 	var err error
