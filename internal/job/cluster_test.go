@@ -243,6 +243,9 @@ func TestClusterLosesANode(t *testing.T) {
 	load.check(t)
 }
 
+// loadStreams is how many submit jobs and how many do them at the same time.
+const loadStreams = 2
+
 // load submits jobs and does them, as fast as the engine lets it.
 type load struct {
 	q        *Queue
@@ -262,7 +265,7 @@ func startLoad(ctx context.Context, t *testing.T, q *Queue) *load {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 2 {
+	for i := range loadStreams {
 		l.running.Go(func() { l.submit(i) })
 		l.running.Go(func() { l.work(link) })
 	}
@@ -322,14 +325,13 @@ func (l *load) settle(t *testing.T) {
 // resume waits until the load flows again, both at its beginning and at its
 // end, and says since when. What was under way does not count.
 func (l *load) resume() (submitted, done time.Time) {
-	time.Sleep(20 * time.Millisecond)
 	accepted, finished := l.count()
 	for l.ctx.Err() == nil {
 		a, f := l.count()
-		if submitted.IsZero() && a > accepted+2 {
+		if submitted.IsZero() && a > accepted+loadStreams {
 			submitted = time.Now()
 		}
-		if done.IsZero() && f > finished+2 {
+		if done.IsZero() && f > finished+loadStreams {
 			done = time.Now()
 		}
 		if !submitted.IsZero() && !done.IsZero() {

@@ -102,7 +102,7 @@ func lists(b *bench) {
 		})
 		b.must(err)
 		ids = append(ids, j.ID)
-		time.Sleep(2 * time.Millisecond)
+		b.eventually("the clock goes on", func() bool { return time.Now().Truncate(time.Millisecond).After(j.Queued) })
 	}
 	_, err := b.q.Cancel(b.ctx, ids[3], "")
 	b.must(err)

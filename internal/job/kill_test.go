@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -126,14 +127,15 @@ func waitUntilIdle(t *testing.T, q *Queue) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if info, err := q.queue.Info(ctx); err != nil || info.State.Msgs != 0 {
-		time.Sleep(2 * testLease) // acknowledgements that got lost
-		if err := q.repair(ctx); err != nil {
-			t.Fatal(err)
+	for { // acknowledgements that got lost are mended when their leases have run out
+		info, err := q.queue.Info(ctx)
+		if err == nil && info.State.Msgs == 0 {
+			return
 		}
-		if info, err = q.queue.Info(ctx); err != nil || info.State.Msgs != 0 {
-			t.Errorf("%d messages are left of jobs that have ended, %v", info.State.Msgs, err)
+		if err := errors.Join(err, q.repair(ctx)); err != nil {
+			t.Fatalf("messages are left of jobs that have ended: %v", err)
 		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

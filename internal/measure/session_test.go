@@ -224,8 +224,14 @@ func TestCancel(t *testing.T) {
 	s := start(t, Options{User: user})
 	group := s.link.(*process).cmd.Process.Pid
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(time.Second, cancel)
-	if _, err := s.Probe(ctx, Probe{Workload: workload.Default(), User: user, Batches: []int64{8}, Steps: 3}, nil); !errors.Is(err, context.Canceled) {
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Probe(ctx, Probe{Workload: workload.Default(), User: user, Batches: []int64{8}, Steps: 3}, nil)
+		ended <- err
+	}()
+	hangs(t, group)
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled probe ended with %v", err)
 	}
 	if left := descendants(t, group); len(left) > 0 {
@@ -235,10 +241,7 @@ func TestCancel(t *testing.T) {
 	go func() {
 		_, _ = s.Probe(context.Background(), Probe{Workload: workload.Default(), User: user, Batches: []int64{8}, Steps: 3}, nil)
 	}()
-	for len(descendants(t, group)) < 2 { // the probe and its child
-		time.Sleep(20 * time.Millisecond)
-	}
-	hanging := descendants(t, group)
+	hanging := hangs(t, group)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -246,6 +249,17 @@ func TestCancel(t *testing.T) {
 		if running(pid) {
 			t.Errorf("process %d outlives the session", pid)
 		}
+	}
+}
+
+// hangs waits until a probe and its child hang, and returns their processes.
+func hangs(t *testing.T, group int) []int {
+	t.Helper()
+	for {
+		if hanging := descendants(t, group); len(hanging) >= 2 {
+			return hanging
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

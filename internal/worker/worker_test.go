@@ -309,15 +309,19 @@ func TestResidentIsDrained(t *testing.T) {
 	if w, err := l.q.Drain(l.ctx, id); err != nil || !w.Draining || !w.Resident {
 		t.Fatalf("drained as %+v, %v", w, err)
 	}
-	second := l.submit(task{Do: "succeed", Input: 2}).ID
-	time.Sleep(testLease / 4) // in which it would have taken the job
-	if j, err := l.q.Get(l.ctx, second); err != nil || j.State != job.Queued {
-		t.Errorf("drained, it took %+v, %v", j, err)
+	stop := l.start(l.url, Config{})
+	for i := range 20 { // which it could have taken as well as the other
+		if j := l.reach(l.submit(task{Do: "succeed", Input: 2 + i}).ID, job.Succeeded); j.Worker == id {
+			t.Fatalf("drained, it took %+v", j)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := l.q.Resume(l.ctx, id); err != nil {
 		t.Fatal(err)
 	}
-	if j := l.reach(second, job.Succeeded); j.Worker != id {
+	if j := l.reach(l.submit(task{Do: "succeed"}).ID, job.Succeeded); j.Worker != id {
 		t.Errorf("done by %s", j.Worker)
 	}
 }
@@ -437,7 +441,12 @@ func TestBriefLossOfNetwork(t *testing.T) {
 	<-began
 	cable.cut()
 	close(finish)
-	time.Sleep(testLease / 2)
+	for cable.refusals() == 0 { // it tries to come back
+		if l.ctx.Err() != nil {
+			t.Fatal("the worker does not miss its network")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	cable.mend()
 	if j := l.reach(id, job.Succeeded); j.Attempt != 1 || l.result(id) != `{"output":25}` {
 		t.Errorf("%+v with %s", j, l.result(id))
@@ -450,6 +459,7 @@ type cable struct {
 	target   string
 	mu       sync.Mutex
 	off      bool
+	refused  int // connections, while it was cut
 	conns    map[net.Conn]bool
 }
 
@@ -487,6 +497,7 @@ func (c *cable) carry(from net.Conn) {
 	defer to.Close()
 	c.mu.Lock()
 	if c.off {
+		c.refused++
 		c.mu.Unlock()
 		return
 	}
@@ -523,6 +534,12 @@ func (c *cable) cut() {
 		conn.Close()
 	}
 	clear(c.conns)
+}
+
+func (c *cable) refusals() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
 }
 
 func (c *cable) mend() {
