@@ -44,7 +44,7 @@ func (v *validator) check() Check {
 
 // probe runs the workload once. Every failure is an error: a check compares
 // what runs.
-func (v *validator) probe(ctx context.Context, w *workload.Workload, p measure.Probe) (*measure.Report, error) {
+func (v *validator) probe(ctx context.Context, w *workload.Workload, p measure.Probe) (*measure.Result, error) {
 	p.Workload, p.User, p.Batches = w, v.User, []int64{w.Batch}
 	p.Limit = int64(w.Limit())
 	r, err := v.Session.Probe(ctx, p, func(s measure.Progress) {
