@@ -25,8 +25,8 @@ type TooSmallError struct {
 func (e *TooSmallError) Error() string { return e.reason() + "; " + remedy("it", e.Helps) }
 
 func (e *TooSmallError) reason() string {
-	return fmt.Sprintf("not even a batch of %d trains on an %s: it needs %v and PyTorch may hold %v; the most is %s, %v",
-		e.Batch, e.Card.Name, e.Needs, e.Limit, e.Largest.Name, e.Largest.Bytes)
+	return fmt.Sprintf("not even a batch of %d trains on %s: it needs %v and PyTorch may hold %v; the most is %s, %v",
+		e.Batch, gpu.WithArticle(e.Card.Name), e.Needs, e.Limit, e.Largest.Name, e.Largest.Bytes)
 }
 
 // remedy says in a sentence which changes make something fit.

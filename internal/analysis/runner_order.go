@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memorymark/internal/evidence"
+	"memorymark/internal/gpu"
 )
 
 // RunOrder answers an order and says how it goes. It is what a worker runs.
@@ -46,7 +47,7 @@ func message(format string, args ...any) Event {
 
 // predictAloud predicts, and says what it looked at.
 func predictAloud(q Request, tell func(any)) (*Answer, error) {
-	tell(message("predicting %s on an %s", q.Workload.Name(), q.Card.Name))
+	tell(message("predicting %s on %s", q.Workload.Name(), gpu.WithArticle(q.Card.Name)))
 	began := time.Now()
 	a, err := Predict(q)
 	if err != nil {

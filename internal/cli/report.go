@@ -138,7 +138,7 @@ func (f *reportFlags) plan(ctx context.Context, e *env) (*study.Plan, error) {
 func (e *env) mixedOn(card *gpu.Card, wanted workload.Precision) workload.Precision {
 	p, fellBack := study.Mixed(wanted, card)
 	if fellBack {
-		e.say("an %s has no bf16: using fp16", card.Name)
+		e.say("%s has no bf16: using fp16", gpu.WithArticle(card.Name))
 	}
 	return p
 }

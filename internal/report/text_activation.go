@@ -70,7 +70,7 @@ func (a Activation) writeLayers(w io.Writer) {
 }
 
 func (a Activation) source() string {
-	return fmt.Sprintf("%s, for an %s.", capital(string(a.Engine)), a.GPU)
+	return fmt.Sprintf("%s, for %s.", capital(string(a.Engine)), deviceText(a.GPU))
 }
 
 // activationLine is a step from the block to the peak.

@@ -16,9 +16,9 @@ type Analysis struct{ *analysis.Answer }
 // Write writes the headline first: what to use, and what is wasted.
 func (a Analysis) Write(w io.Writer, width int) error {
 	if a.OptimalBatch == 0 {
-		fmt.Fprintln(w, heading(fmt.Sprintf("No batch trains on %s", article(a.GPUName))))
+		fmt.Fprintln(w, heading(fmt.Sprintf("No batch trains on %s", deviceText(a.GPUName))))
 	} else {
-		fmt.Fprintln(w, heading(fmt.Sprintf("Batch %d trains on %s; %s", a.OptimalBatch, article(a.GPUName), a.usage())))
+		fmt.Fprintln(w, heading(fmt.Sprintf("Batch %d trains on %s; %s", a.OptimalBatch, deviceText(a.GPUName), a.usage())))
 	}
 	fmt.Fprintln(w, a.evidence())
 	fmt.Fprintln(w)
@@ -62,14 +62,6 @@ func (a Analysis) holder() string {
 		return "card"
 	}
 	return "machine"
-}
-
-// article is a device with its article.
-func article(name string) string {
-	if name == "CPU" {
-		return "this CPU"
-	}
-	return "an " + name
 }
 
 // writeForecast says how far off the prediction was.

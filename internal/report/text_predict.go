@@ -16,8 +16,8 @@ type Prediction struct{ *predict.Prediction }
 // Write writes the prediction.
 func (p Prediction) Write(w io.Writer, width int) error {
 	fmt.Fprintf(w, "%s  %s\n", heading(p.title()), p.settings())
-	fmt.Fprintf(w, "Predicted, for PyTorch %s and transformers %s, on an %s of %v\n\n",
-		predict.PyTorchVersion, predict.TransformersVersion, p.Card.Name, p.GPUTotal)
+	fmt.Fprintf(w, "Predicted, for PyTorch %s and transformers %s, on %s of %v\n\n",
+		predict.PyTorchVersion, predict.TransformersVersion, deviceText(p.Card.Name), p.GPUTotal)
 	p.writeSteps(w, width)
 	at := "At the peak"
 	if p.PeakPhase != "" {

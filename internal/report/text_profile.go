@@ -8,6 +8,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/figure"
+	"memorymark/internal/gpu"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
 )
@@ -102,7 +103,7 @@ func deviceText(name string) string {
 	if name == "CPU" {
 		return "this CPU"
 	}
-	return "an " + name
+	return gpu.WithArticle(name)
 }
 
 // accuracy says how far off a prediction may be.

@@ -50,7 +50,7 @@ func (c CompileCheck) Write(w io.Writer, width int) error {
 	}
 	t.write(w, width)
 	if c.Eager.Peak == 0 {
-		fmt.Fprintf(w, "\nMemory was not measured: on %s it is counted at every operator, and PyTorch compiles nothing meanwhile.\n", article(c.Device.Name))
+		fmt.Fprintf(w, "\nMemory was not measured: on %s it is counted at every operator, and PyTorch compiles nothing meanwhile.\n", deviceText(c.Device.Name))
 	}
 	return nil
 }
@@ -64,5 +64,5 @@ var verdictColors = map[analysis.Verdict]color.RGBA{
 
 func writeVerdict(w io.Writer, c analysis.Check) {
 	fmt.Fprintf(w, "%s  %s\n", lipgloss.NewStyle().Bold(true).Foreground(verdictColors[c.Verdict]).Render(string(c.Verdict)), c.Why)
-	fmt.Fprintf(w, "%s, batch %d, measured on %s with PyTorch %s.\n\n", c.Model, c.Batch, article(c.Device.Name), c.With.Torch)
+	fmt.Fprintf(w, "%s, batch %d, measured on %s with PyTorch %s.\n\n", c.Model, c.Batch, deviceText(c.Device.Name), c.With.Torch)
 }
