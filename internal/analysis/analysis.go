@@ -87,13 +87,19 @@ type Current struct {
 
 // Result is a batch that was looked at.
 type Result struct {
-	Batch            int64   `json:"batch_size"`
-	MemoryGB         float64 `json:"memory_gb"` // peak of allocated memory
-	Memory           int64   `json:"memory_bytes"`
-	ReservedGB       float64 `json:"reserved_gb"` // peak of what PyTorch holds
-	Reserved         int64   `json:"reserved_bytes"`
-	SamplesPerSecond float64 `json:"samples_per_second,omitempty"` // absent where nothing was timed
-	Success          bool    `json:"success"`
+	Batch      int64   `json:"batch_size"`
+	MemoryGB   float64 `json:"memory_gb"` // peak of allocated memory
+	Memory     int64   `json:"memory_bytes"`
+	ReservedGB float64 `json:"reserved_gb"` // peak of what PyTorch holds
+	Reserved   int64   `json:"reserved_bytes"`
+	Throughput
+	Success bool `json:"success"`
+}
+
+// Throughput is how fast steps are, absent where nothing was timed or nothing trains.
+type Throughput struct {
+	SamplesPerSecond float64 `json:"samples_per_second,omitempty"`
+	TokensPerSecond  float64 `json:"tokens_per_second,omitempty"` // of text
 }
 
 // Provenance says what the answer rests on.

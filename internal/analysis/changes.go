@@ -11,10 +11,10 @@ import (
 
 // Change is what a change, or several together, would do.
 type Change struct {
-	Name             string  `json:"change"` // as "precision bf16", or "precision bf16 + checkpointing"
-	OptimalBatch     int64   `json:"optimal_batch_size"`
-	SamplesPerSecond float64 `json:"samples_per_second,omitempty"`
-	Error            string  `json:"error,omitempty"` // why it cannot be made
+	Name         string `json:"change"` // as "precision bf16", or "precision bf16 + checkpointing"
+	OptimalBatch int64  `json:"optimal_batch_size"`
+	Throughput
+	Error string `json:"error,omitempty"` // why it cannot be made
 }
 
 // lever is something that people can change without changing their model.
@@ -75,7 +75,7 @@ func (p *planner) change(moved ...lever) *Change {
 	if c.OptimalBatch, err = with.largest(with.run); err == nil && c.OptimalBatch > 0 {
 		var r Result
 		r, err = with.look(c.OptimalBatch)
-		c.SamplesPerSecond = r.SamplesPerSecond
+		c.Throughput = r.Throughput
 	}
 	if err != nil {
 		c.Error = err.Error()

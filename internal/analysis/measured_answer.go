@@ -89,7 +89,7 @@ func (b *bench) result(p Probe) Result {
 	return Result{
 		Batch: p.Batch, Success: p.Success, Memory: peaks.Allocated, MemoryGB: gib(peaks.Allocated),
 		Reserved: peaks.Reserved, ReservedGB: gib(peaks.Reserved),
-		SamplesPerSecond: b.samplesPerSecond(p.Batch, p.SecondsPerStep),
+		Throughput: b.throughput(p.Batch, p.SecondsPerStep),
 	}
 }
 
@@ -98,7 +98,9 @@ func (r Result) with(other Result) Result {
 	r.Memory = max(r.Memory, other.Memory)
 	r.Reserved = max(r.Reserved, other.Reserved)
 	r.MemoryGB, r.ReservedGB = gib(r.Memory), gib(r.Reserved)
-	r.SamplesPerSecond = max(r.SamplesPerSecond, other.SamplesPerSecond)
+	if other.SamplesPerSecond > r.SamplesPerSecond {
+		r.Throughput = other.Throughput
+	}
 	return r
 }
 

@@ -108,7 +108,7 @@ func (p *planner) look(batch int64) (Result, error) {
 		Reserved: int64(peak.PeakReserved), ReservedGB: peak.PeakReserved.GiB(),
 	}
 	if r.Success { // a batch that does not train has no speed
-		r.SamplesPerSecond = p.samplesPerSecond(batch, s.StepSeconds())
+		r.Throughput = p.throughput(batch, s.StepSeconds())
 	}
 	p.looked[batch] = r
 	return r, nil

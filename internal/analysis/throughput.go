@@ -118,6 +118,15 @@ func (b *bench) predictedKnee(largest int64) int64 {
 	return knee
 }
 
+// throughput counts samples and, of text, tokens.
+func (r *Request) throughput(batch int64, stepSeconds float64) Throughput {
+	s := Throughput{SamplesPerSecond: r.samplesPerSecond(batch, stepSeconds)}
+	if r.Workload.Config != nil && !r.Workload.TakesImages() {
+		s.TokensPerSecond = significant(s.SamplesPerSecond*float64(r.Workload.Sequence), 4)
+	}
+	return s
+}
+
 // samplesPerSecond counts every sample of a step, also those of the passes
 // that are accumulated.
 func (r *Request) samplesPerSecond(batch int64, stepSeconds float64) float64 {

@@ -38,7 +38,7 @@ func newActivation(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return e.print(a, report.Activation{Activation: a}.Write)
+		return e.printTable(a, report.Activation{Activation: a}.Write)
 	}
 	return c
 }

@@ -19,7 +19,7 @@ func newModels(e *env) *cobra.Command {
 		Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			list := &report.Models{Models: workload.Models()}
-			return e.print(list, list.Write)
+			return e.printTable(list, list.Write)
 		},
 	}
 }
@@ -47,7 +47,7 @@ func newGPUs(e *env) *cobra.Command {
 		Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			list := &report.Cards{Cards: gpu.All()}
-			return e.print(list, list.Write)
+			return e.printTable(list, list.Write)
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -160,11 +161,20 @@ func seeHelp(c *cobra.Command) string { return fmt.Sprintf("%s --help", c.Comman
 // print writes a result: as JSON if the user asked for it, else as the text
 // that the function writes. Colours vanish where stdout is not a terminal.
 func (e *env) print(result any, text func(w io.Writer, width int) error) error {
+	return e.printIn(e.width(pipeWidth), result, text)
+}
+
+// printTable is print for a table that people search.
+func (e *env) printTable(result any, text func(w io.Writer, width int) error) error {
+	return e.printIn(e.width(tableWidth), result, text)
+}
+
+func (e *env) printIn(width int, result any, text func(w io.Writer, width int) error) error {
 	e.printed = true
 	if e.json {
 		return writeJSON(e.stdout, result)
 	}
-	return report.WriteText(e.stdout, e.width(), text)
+	return report.WriteText(e.stdout, width, text)
 }
 
 // printNo prints an answer that is no.
@@ -182,13 +192,23 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// width returns how wide text may be: 100 columns, or what a terminal has
-// within reason.
-func (e *env) width() int {
+// The widths of text where there is no terminal: of most, and of tables that
+// people search, which are whole.
+const (
+	pipeWidth  = 100
+	tableWidth = 160
+)
+
+// width returns how wide text may be: what a terminal has within reason, or
+// what is given for where there is none.
+func (e *env) width(pipe int) int {
+	if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil {
+		return min(max(w, 80), tableWidth)
+	}
 	if f, ok := e.stdout.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
-			return min(max(w, 80), 160)
+			return min(max(w, 80), tableWidth)
 		}
 	}
-	return 100
+	return pipe
 }

@@ -289,7 +289,7 @@ func (f *sweepFlags) write(e *env, sweep *study.Sweep) error {
 		}
 	}
 	if e.json || f.format == "text" {
-		return e.print(sweep, s.Write)
+		return e.printTable(sweep, s.Write)
 	}
 	return sweepFormats[f.format](s, e.stdout, f.style)
 }

@@ -32,6 +32,7 @@ type Prediction struct {
 
 	StepSeconds      float64 `json:"step_seconds,omitempty" doc:"of a step once the process has settled; absent if it does not fit"`
 	SamplesPerSecond float64 `json:"samples_per_second,omitempty" doc:"absent if it does not fit"`
+	TokensPerSecond  float64 `json:"tokens_per_second,omitempty" doc:"of text; absent if it does not fit"`
 
 	Workload *workload.Workload `json:"workload"`
 	GPU      string             `json:"gpu"` // its id
@@ -163,6 +164,9 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 	if out.Fits {
 		out.StepSeconds = s.StepSeconds()
 		out.SamplesPerSecond = float64(w.Batch*int64(w.Accumulate)) / out.StepSeconds
+		if !w.TakesImages() {
+			out.TokensPerSecond = out.SamplesPerSecond * float64(w.Sequence)
+		}
 	}
 	course := s.unlimited()
 	out.ModelAllocated = bytesize.Bytes(course.Stages[0].EndAllocated)

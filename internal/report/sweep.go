@@ -22,6 +22,8 @@ type Sweep struct{ *study.Sweep }
 type sweepColumn struct {
 	title, name string // name is the one in CSV
 	number      bool
+	wraps       bool
+	spare       int // as a column's
 	text        func(*study.SweepCell) string
 	raw         func(*study.SweepCell) string // nil is as people read it
 }
@@ -43,19 +45,21 @@ func (s Sweep) columns() []sweepColumn {
 	out = append(out,
 		bytesColumn("ALLOCATED", "peak_allocated_bytes", func(c *study.SweepCell) bytesize.Bytes { return peakOf(c.Result).Allocated }),
 		bytesColumn("RESERVED", "peak_reserved_bytes", func(c *study.SweepCell) bytesize.Bytes { return peakOf(c.Result).Reserved }),
-		sweepColumn{title: "PEAK IN", name: "peak_phase", text: func(c *study.SweepCell) string { return peakOf(c.Result).Phase }},
+		sweepColumn{title: "PEAK IN", spare: 2, name: "peak_phase", text: func(c *study.SweepCell) string { return peakOf(c.Result).Phase }},
 	)
 	for _, phase := range []string{trace.ForwardMark, trace.BackwardMark, trace.OptimizerMark} {
-		out = append(out, bytesColumn(strings.ToUpper(phase), phase+"_peak_allocated_bytes", func(c *study.SweepCell) bytesize.Bytes {
+		column := bytesColumn(strings.ToUpper(phase), phase+"_peak_allocated_bytes", func(c *study.SweepCell) bytesize.Bytes {
 			if p := c.Phase(phase); p != nil {
 				return p.Allocated
 			}
 			return 0
-		}))
+		})
+		column.spare = 3
+		out = append(out, column)
 	}
 	return append(out,
-		sweepColumn{title: "STEP", name: "step_seconds", number: true, text: stepText, raw: stepRaw},
-		sweepColumn{title: "", name: "status", text: status},
+		sweepColumn{title: "STEP", name: "step_seconds", number: true, spare: 1, text: stepText, raw: stepRaw},
+		sweepColumn{title: "", name: "status", wraps: true, text: status},
 	)
 }
 
@@ -143,8 +147,10 @@ func isNumber(key string) bool {
 
 // Write writes the table for people.
 func (s Sweep) Write(w io.Writer, width int) error {
-	fmt.Fprintf(w, "%s  %s\n%s\n\n", heading(plural(len(s.Cells), "cell")), s.constants(), s.evidence())
-	s.table().write(w, max(width, 140))
+	paragraph(w, width, plural(len(s.Cells), "cell"), s.constants())
+	paragraph(w, width, "", s.evidence())
+	fmt.Fprintln(w)
+	s.table().write(w, width)
 	return nil
 }
 
@@ -152,7 +158,7 @@ func (s Sweep) table() *table {
 	t := &table{}
 	columns := s.columns()
 	for _, c := range columns {
-		t.columns = append(t.columns, column{title: c.title, right: c.number})
+		t.columns = append(t.columns, column{title: c.title, right: c.number, wraps: c.wraps, spare: c.spare})
 	}
 	for i := range s.Cells {
 		cells := make([]string, len(columns))

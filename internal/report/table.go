@@ -4,18 +4,22 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
 )
 
-// column is a column of a table. Of those that stretch, the text is cut to
-// what room the others leave.
+// column is a column of a table. Where a table is too wide, columns to spare
+// are left out; of those that stretch, the text is cut to what room the others
+// leave, and of those that wrap it goes on in the next line.
 type column struct {
 	title   string
 	right   bool // numbers
 	stretch bool // holds code places, which can be cut
+	wraps   bool // holds sentences
+	spare   int  // the highest is left out first; 0 never is
 }
 
 // row is a line of a table and what stands below it, indented.
@@ -37,6 +41,7 @@ const columnGap = "  "
 // that are empty are left out.
 func (t *table) write(w io.Writer, width int) {
 	t.dropEmpty()
+	t.dropSpare(width - len(columnGap))
 	widths := t.widths(width - len(columnGap))
 	titles := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -44,11 +49,13 @@ func (t *table) write(w io.Writer, width int) {
 	}
 	fmt.Fprintln(w, lipgloss.NewStyle().Bold(true).Render(t.line(titles, widths)))
 	for _, r := range t.rows {
-		line := t.line(r.cells, widths)
-		if r.color != nil {
-			line = lipgloss.NewStyle().Foreground(r.color).Render(line)
+		for _, cells := range t.wrap(r.cells, widths) {
+			line := t.line(cells, widths)
+			if r.color != nil {
+				line = lipgloss.NewStyle().Foreground(r.color).Render(line)
+			}
+			fmt.Fprintln(w, line)
 		}
-		fmt.Fprintln(w, line)
 		for _, b := range r.below {
 			fmt.Fprintln(w, faint("        "+cutLeft(b, width-8)))
 		}
@@ -57,14 +64,117 @@ func (t *table) write(w io.Writer, width int) {
 
 func (t *table) dropEmpty() {
 	for i := len(t.columns) - 1; i >= 0; i-- {
-		if slices.ContainsFunc(t.rows, func(r row) bool { return r.cells[i] != "" }) {
-			continue
-		}
-		t.columns = slices.Delete(t.columns, i, i+1)
-		for j := range t.rows {
-			t.rows[j].cells = slices.Delete(t.rows[j].cells, i, i+1)
+		if !slices.ContainsFunc(t.rows, func(r row) bool { return r.cells[i] != "" }) {
+			t.drop(i)
 		}
 	}
+}
+
+func (t *table) drop(i int) {
+	t.columns = slices.Delete(t.columns, i, i+1)
+	for j := range t.rows {
+		t.rows[j].cells = slices.Delete(t.rows[j].cells, i, i+1)
+	}
+}
+
+const (
+	leastRoom    = 12 // of a column that gives way
+	sentenceRoom = 40 // for which columns to spare go
+)
+
+// dropSpare leaves out columns until the rest has room.
+func (t *table) dropSpare(width int) {
+	for t.natural() > width {
+		most := 0
+		for i, c := range t.columns {
+			if c.spare > t.columns[most].spare {
+				most = i
+			}
+		}
+		if t.columns[most].spare == 0 {
+			return
+		}
+		t.drop(most)
+	}
+}
+
+// natural is how wide the table would be, with little room for what can be cut
+// and some for sentences.
+func (t *table) natural() int {
+	all := len(columnGap) * (len(t.columns) - 1)
+	for i, c := range t.columns {
+		switch n := t.width(i); {
+		case c.wraps:
+			all += min(n, sentenceRoom)
+		case c.stretch:
+			all += min(n, leastRoom)
+		default:
+			all += n
+		}
+	}
+	return all
+}
+
+// width is the width of a column's longest text.
+func (t *table) width(i int) int {
+	n := lipgloss.Width(t.columns[i].title)
+	for _, r := range t.rows {
+		n = max(n, lipgloss.Width(r.cells[i]))
+	}
+	return n
+}
+
+// wrap breaks the cells of a row that wrap into lines.
+func (t *table) wrap(cells []string, widths []int) [][]string {
+	out := [][]string{cells}
+	for i, c := range t.columns {
+		if !c.wraps || lipgloss.Width(cells[i]) <= widths[i] {
+			continue
+		}
+		for n, text := range fill(cells[i], widths[i]) {
+			if n == len(out) {
+				out = append(out, make([]string, len(cells)))
+			}
+			if n == 0 {
+				out[0] = slices.Clone(cells)
+			}
+			out[n][i] = text
+		}
+	}
+	return out
+}
+
+// beforeUnit is the space between a number and its unit, which stay together.
+var beforeUnit = regexp.MustCompile(`([0-9]) (B|[KMGT]iB|%)`)
+
+// fill breaks text into lines at spaces.
+func fill(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(beforeUnit.ReplaceAllString(text, "$1\x00$2")) {
+		word = strings.ReplaceAll(word, "\x00", " ")
+		if line != "" && lipgloss.Width(line)+1+lipgloss.Width(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+// paragraph writes what is about something, in lines that have room; about may
+// be empty.
+func paragraph(w io.Writer, width int, about, text string) {
+	if about == "" {
+		fmt.Fprintln(w, strings.Join(fill(text, width), "\n"))
+		return
+	}
+	room := width - len(columnGap) // the first line is shorter by the word
+	lines := fill(strings.Repeat("x", lipgloss.Width(about))+" "+text, room)
+	_, lines[0], _ = strings.Cut(lines[0], " ")
+	fmt.Fprintln(w, heading(about)+columnGap+strings.Join(lines, "\n"+columnGap))
 }
 
 // widths returns the widths of the columns. Those that stretch share what is
@@ -73,11 +183,7 @@ func (t *table) widths(width int) []int {
 	widths := make([]int, len(t.columns))
 	stretching := 0
 	for i, c := range t.columns {
-		widths[i] = lipgloss.Width(c.title)
-		for _, r := range t.rows {
-			widths[i] = max(widths[i], lipgloss.Width(r.cells[i]))
-		}
-		if c.stretch {
+		if widths[i] = t.width(i); c.stretch || c.wraps {
 			stretching++
 		} else {
 			width -= widths[i]
@@ -85,8 +191,8 @@ func (t *table) widths(width int) []int {
 	}
 	width -= len(columnGap) * (len(t.columns) - 1)
 	for i := len(t.columns) - 1; i >= 0; i-- {
-		if t.columns[i].stretch {
-			widths[i] = min(widths[i], max(width/stretching, 12))
+		if t.columns[i].stretch || t.columns[i].wraps {
+			widths[i] = min(widths[i], max(width/stretching, leastRoom))
 			width -= widths[i]
 			stretching--
 		}

@@ -3,6 +3,8 @@ package report
 import (
 	"strings"
 	"testing"
+
+	"charm.land/lipgloss/v2"
 )
 
 func TestCutLeft(t *testing.T) {
@@ -60,5 +62,65 @@ func plainText(s string) string {
 			return b.String()
 		}
 		_, s, _ = strings.Cut(after, "m")
+	}
+}
+
+// Where there is no room, columns to spare are left out and sentences go on in
+// the next line; nothing is wider than asked.
+func TestTableAdapts(t *testing.T) {
+	table := func() *table {
+		return &table{
+			columns: []column{{title: "ID"}, {title: "SECOND", spare: 1}, {title: "FIRST", spare: 2}, {title: "", wraps: true}},
+			rows:    []row{{cells: []string{"a-name-of-some-length", "spare-but-kept-longer", "gone-first", "a sentence that goes on for longer than there is room"}}},
+		}
+	}
+	for _, c := range []struct {
+		width     int
+		has, lost []string
+		lines     int
+	}{
+		{200, []string{"FIRST", "SECOND"}, nil, 2},
+		{90, []string{"SECOND"}, []string{"FIRST"}, 3},
+		{40, []string{"ID"}, []string{"FIRST", "SECOND"}, 5},
+	} {
+		var b strings.Builder
+		table().write(&b, c.width)
+		got := b.String()
+		for _, line := range strings.Split(got, "\n") {
+			if lipgloss.Width(line) > c.width {
+				t.Errorf("wider than %d: %q", c.width, line)
+			}
+		}
+		for _, title := range c.has {
+			if !strings.Contains(got, title) {
+				t.Errorf("at %d there is no %s:\n%s", c.width, title, got)
+			}
+		}
+		for _, title := range c.lost {
+			if strings.Contains(got, title) {
+				t.Errorf("at %d there is %s:\n%s", c.width, title, got)
+			}
+		}
+		if n := strings.Count(got, "\n"); n != c.lines {
+			t.Errorf("%d lines at %d:\n%s", n, c.width, got)
+		}
+	}
+}
+
+// Speeds have enough digits to differ.
+func TestSpeedsDiffer(t *testing.T) {
+	same := func(x float64) float64 { return x }
+	for _, c := range []struct {
+		in   []float64
+		want string
+	}{
+		{[]float64{0.8812, 0.9034, 0}, "0.8812 0.9034 "},
+		{[]float64{12.43, 1.004}, "12.43 1.00"},
+		{[]float64{160.1, 229.2}, "160.1 229.2"},
+		{[]float64{20493.4, 999}, "20,493 999"},
+	} {
+		if got := strings.Join(speeds(c.in, same), " "); got != c.want {
+			t.Errorf("%v is written as %q", c.in, got)
+		}
 	}
 }

@@ -33,7 +33,7 @@ func writeProduct(w io.Writer, title string, p study.Product) {
 
 func (a Activation) writeBlock(w io.Writer, width int) {
 	fmt.Fprintf(w, "\n%s\n", heading("Everything that one block makes in forward, in order"))
-	a.blockTable().write(w, max(width, 150)) // a derivation may be as wide as it needs
+	a.blockTable().write(w, width)
 	fmt.Fprintf(w, "\n  %s\n", a.blockTotal())
 }
 
@@ -44,7 +44,7 @@ func (a Activation) blockTotal() string {
 
 func (a Activation) blockTable() *table {
 	t := &table{columns: []column{
-		{title: "TENSOR"}, {title: "SHAPE"}, {title: "IN NUMBERS"}, {title: "SIZE", right: true}, {title: "BACKWARD"}, {title: "WHY"},
+		{title: "TENSOR"}, {title: "SHAPE"}, {title: "IN NUMBERS", spare: 1}, {title: "SIZE", right: true}, {title: "BACKWARD"}, {title: "WHY", wraps: true},
 	}}
 	for _, v := range a.Block {
 		numbers := make([]string, len(v.Sizes))

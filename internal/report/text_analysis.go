@@ -3,11 +3,14 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
+	"memorymark/internal/figure"
 )
 
 // Analysis writes an answer for people.
@@ -20,11 +23,11 @@ func (a Analysis) Write(w io.Writer, width int) error {
 	} else {
 		fmt.Fprintln(w, heading(fmt.Sprintf("Batch %d trains on %s; %s", a.OptimalBatch, deviceText(a.GPUName), a.usage())))
 	}
-	fmt.Fprintln(w, a.evidence())
+	paragraph(w, width, "", a.evidence())
 	fmt.Fprintln(w)
 	a.writeResults(w, width)
-	a.writeSpeed(w)
-	a.writeNotes(w)
+	a.writeSpeed(w, width)
+	a.writeNotes(w, width)
 	if g := a.Accumulation; g != nil {
 		fmt.Fprintf(w, "%s  %d samples for each update: batch %d, accumulated %s\n", heading("Accumulation"),
 			g.GlobalBatch, g.MicroBatch, plural(int(g.Steps), "time"))
@@ -37,7 +40,7 @@ func (a Analysis) Write(w io.Writer, width int) error {
 		_ = Probes(a.Probes).Write(w, width)
 	}
 	a.writeForecast(w)
-	a.writeAccuracy(w)
+	a.writeAccuracy(w, width)
 	return nil
 }
 
@@ -97,12 +100,15 @@ func (a Analysis) writeResults(w io.Writer, width int) {
 		{title: "ALLOCATED", right: true},
 		{title: "RESERVED", right: true},
 		{title: "SAMPLES/S", right: true},
-		{title: strings.ToUpper(a.holder())},
-		{title: ""},
+		{title: "TOKENS/S", right: true},
+		{title: strings.ToUpper(a.holder()), spare: 1},
+		{title: "", wraps: true},
 	}}
-	for _, r := range a.Results {
+	samples := speeds(a.Results, func(r analysis.Result) float64 { return r.SamplesPerSecond })
+	tokens := speeds(a.Results, func(r analysis.Result) float64 { return r.TokensPerSecond })
+	for i, r := range a.Results {
 		t.rows = append(t.rows, row{cells: []string{
-			fmt.Sprint(r.Batch), known(r.Memory, size), known(r.Reserved, size), speed(r.SamplesPerSecond),
+			fmt.Sprint(r.Batch), known(r.Memory, size), known(r.Reserved, size), samples[i], tokens[i],
 			bar(max(r.Reserved, r.Memory), a.GPUTotal), a.remark(r),
 		}})
 	}
@@ -118,11 +124,28 @@ func known(n int64, text func(int64) string) string {
 	return text(n)
 }
 
-func speed(samplesPerSecond float64) string {
-	if samplesPerSecond == 0 {
-		return ""
+// speeds writes a column of speeds, all with as many decimals: enough for four
+// digits of the fastest, so that they differ.
+func speeds[T any](rows []T, of func(T) float64) []string {
+	fastest := 0.0
+	for _, r := range rows {
+		fastest = max(fastest, of(r))
 	}
-	return fmt.Sprintf("%.1f", samplesPerSecond)
+	decimals := 0
+	for x := fastest; x > 0 && x < 1000 && decimals < 6; x *= 10 {
+		decimals++
+	}
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		switch x := of(r); {
+		case x == 0: // not known
+		case decimals == 0:
+			out[i] = figure.Count(int(math.Round(x)))
+		default:
+			out[i] = strconv.FormatFloat(x, 'f', decimals, 64)
+		}
+	}
+	return out
 }
 
 func (a Analysis) remark(r analysis.Result) string {
@@ -158,47 +181,51 @@ func bar(n, of int64) string {
 	return string(out)
 }
 
-func (a Analysis) writeSpeed(w io.Writer) {
+func (a Analysis) writeSpeed(w io.Writer, width int) {
 	switch {
 	case a.OptimalBatch == 0:
 	case !a.CurrentFits:
-		fmt.Fprintf(w, "%s  batch %d does not fit, so there is no speed to compare with\n", heading("Speed"), a.CurrentBatch)
+		paragraph(w, width, "Speed", fmt.Sprintf("batch %d does not fit, so there is no speed to compare with", a.CurrentBatch))
 	case a.Speedup > 0:
 		how := string(a.SpeedupBasis)
 		if a.SpeedupBasis == evidence.Predicted {
 			how += " by a time model"
 		}
-		fmt.Fprintf(w, "%s  batch %d is %.2f × as fast as batch %d (%s)\n", heading("Speed"), a.OptimalBatch, a.Speedup, a.CurrentBatch, how)
+		paragraph(w, width, "Speed", fmt.Sprintf("batch %d is %.2f × as fast as batch %d (%s)", a.OptimalBatch, a.Speedup, a.CurrentBatch, how))
 	}
 	if a.Savings != nil && *a.Savings > 0 {
 		from := ""
 		if a.PriceSource != "" {
 			from = " (" + a.PriceSource + ")"
 		}
-		fmt.Fprintf(w, "%s  $%.2f a year for %.0f hours at $%.2f%s\n", heading("Saves"),
-			*a.Savings, a.HoursPerYear, *a.PricePerHour, from)
+		paragraph(w, width, "Saves", fmt.Sprintf("$%.2f a year for %.0f hours at $%.2f%s", *a.Savings, a.HoursPerYear, *a.PricePerHour, from))
 	}
 }
 
 // writeNotes writes what there is to say besides, by what it is about.
-func (a Analysis) writeNotes(w io.Writer) {
+func (a Analysis) writeNotes(w io.Writer, width int) {
 	for _, n := range a.Notes {
 		if n.About == analysis.AboutAccuracy {
 			continue // at the end
 		}
-		fmt.Fprintf(w, "%s  %s\n", heading(strings.ToUpper(n.About[:1])+n.About[1:]), n.Text)
+		paragraph(w, width, strings.ToUpper(n.About[:1])+n.About[1:], n.Text)
 	}
 }
 
 func (a Analysis) writeChanges(w io.Writer, width int) {
 	fmt.Fprintf(w, "\n%s\n", heading("What a single change would do to the largest batch"))
 	t := table{columns: []column{
-		{title: "CHANGE"}, {title: "LARGEST", right: true}, {title: "", right: true}, {title: "SAMPLES/S", right: true}, {title: ""},
+		{title: "CHANGE"}, {title: "LARGEST", right: true}, {title: "", right: true}, {title: "SAMPLES/S", right: true}, {title: "TOKENS/S", right: true}, {title: "", wraps: true},
 	}}
-	for _, c := range a.Changes {
-		cells := []string{c.Name, fmt.Sprint(c.OptimalBatch), fmt.Sprintf("%+.0f %%", 100*(float64(c.OptimalBatch)/float64(a.OptimalBatch)-1)), fmt.Sprintf("%.1f", c.SamplesPerSecond), ""}
+	samples := speeds(a.Changes, func(c analysis.Change) float64 { return c.SamplesPerSecond })
+	tokens := speeds(a.Changes, func(c analysis.Change) float64 { return c.TokensPerSecond })
+	for i, c := range a.Changes {
+		if c.OptimalBatch == 0 && c.Error == "" {
+			c.Error = "no batch fits"
+		}
+		cells := []string{c.Name, fmt.Sprint(c.OptimalBatch), fmt.Sprintf("%+.0f %%", 100*(float64(c.OptimalBatch)/float64(a.OptimalBatch)-1)), samples[i], tokens[i], ""}
 		if c.Error != "" {
-			cells = []string{c.Name, "", "", "", c.Error}
+			cells = []string{c.Name, "", "", "", "", c.Error}
 		}
 		t.rows = append(t.rows, row{cells: cells})
 	}
@@ -206,12 +233,23 @@ func (a Analysis) writeChanges(w io.Writer, width int) {
 }
 
 // writeAccuracy says how far off such answers were where they could be checked.
-func (a Analysis) writeAccuracy(w io.Writer) {
-	before := "\n"
+func (a Analysis) writeAccuracy(w io.Writer, width int) {
+	var sentences []string
 	for _, n := range a.Notes {
 		if n.About == analysis.AboutAccuracy {
-			fmt.Fprintf(w, "%s%s\n", before, faint(n.Text))
-			before = ""
+			sentences = append(sentences, n.Text)
 		}
+	}
+	writeFaint(w, width, sentences)
+}
+
+// writeFaint writes sentences that are not the answer, after an empty line.
+func writeFaint(w io.Writer, width int, sentences []string) {
+	if len(sentences) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	for _, line := range fill(strings.Join(sentences, " "), width) {
+		fmt.Fprintln(w, faint(line))
 	}
 }

@@ -16,7 +16,7 @@ type Models struct {
 
 // Write lists the models for people.
 func (m *Models) Write(w io.Writer, width int) error {
-	t := table{columns: []column{{title: "ID"}, {title: "NAME"}, {title: "WHAT"}, {title: "HUGGING FACE"}}}
+	t := table{columns: []column{{title: "ID"}, {title: "NAME", spare: 1}, {title: "WHAT", wraps: true}, {title: "HUGGING FACE", spare: 2}}}
 	for _, x := range m.Models {
 		t.rows = append(t.rows, row{cells: []string{x.ID, x.Name, x.Description, x.HuggingFaceID}})
 	}
@@ -35,13 +35,13 @@ func (c *Cards) Write(w io.Writer, width int) error {
 		{title: "ID"},
 		{title: "NAME"},
 		{title: "MEMORY", right: true},
-		{title: "CAPABILITY", right: true},
-		{title: "GB/S", right: true},
-		{title: "FP32", right: true},
-		{title: "TF32", right: true},
+		{title: "CAPABILITY", right: true, spare: 3},
+		{title: "GB/S", right: true, spare: 2},
+		{title: "FP32", right: true, spare: 1},
+		{title: "TF32", right: true, spare: 1},
 		{title: "BF16", right: true},
 		{title: "$/HOUR", right: true},
-		{title: "WHERE, WHEN"},
+		{title: "WHERE, WHEN", spare: 4},
 	}}
 	estimated := false
 	for _, x := range c.Cards {
@@ -59,10 +59,11 @@ func (c *Cards) Write(w io.Writer, width int) error {
 		}})
 	}
 	t.write(w, width)
-	fmt.Fprintln(w, "\n"+faint("  Memory as PyTorch reports it; rates in dense TFLOPS from data sheets. --json has every source."))
+	notes := []string{"Memory as PyTorch reports it; rates in dense TFLOPS from data sheets. --json has every source."}
 	if estimated {
-		fmt.Fprintln(w, faint("  ~ is estimated: no published figure was found."))
+		notes = append(notes, "~ is estimated: no published figure was found.")
 	}
+	writeFaint(w, width, notes)
 	return nil
 }
 

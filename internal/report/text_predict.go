@@ -15,9 +15,10 @@ type Prediction struct{ *predict.Prediction }
 
 // Write writes the prediction.
 func (p Prediction) Write(w io.Writer, width int) error {
-	fmt.Fprintf(w, "%s  %s\n", heading(p.title()), p.settings())
-	fmt.Fprintf(w, "Predicted, for PyTorch %s and transformers %s, on %s of %v\n\n",
-		predict.PyTorchVersion, predict.TransformersVersion, deviceText(p.Card.Name), p.GPUTotal)
+	paragraph(w, width, p.title(), p.settings())
+	paragraph(w, width, "", fmt.Sprintf("Predicted, for PyTorch %s and transformers %s, on %s of %v",
+		predict.PyTorchVersion, predict.TransformersVersion, deviceText(p.Card.Name), p.GPUTotal))
+	fmt.Fprintln(w)
 	p.writeSteps(w, width)
 	at := "At the peak"
 	if p.PeakPhase != "" {
@@ -30,10 +31,11 @@ func (p Prediction) Write(w io.Writer, width int) error {
 		writeModules(w, width, p.Modules, p.Breakdown.Total)
 	}
 	if l := p.MemoryLine; l != nil {
-		fmt.Fprintf(w, "\n%s  from %d on, the peak is %v plus %v for each sample\n", heading("With the batch"), l.From, l.Fixed, l.PerSample)
+		fmt.Fprintln(w)
+		paragraph(w, width, "With the batch", fmt.Sprintf("from %d on, the peak is %v plus %v for each sample", l.From, l.Fixed, l.PerSample))
 	}
-	p.writeVerdict(w)
-	p.writeAccuracy(w)
+	p.writeVerdict(w, width)
+	p.writeAccuracy(w, width)
 	return nil
 }
 
@@ -119,24 +121,33 @@ var partCategory = map[string]string{
 	"temporaries": "temporary", "input": "input", "workspaces": "workspace",
 }
 
-func (p Prediction) writeVerdict(w io.Writer) {
+func (p Prediction) writeVerdict(w io.Writer, width int) {
+	fmt.Fprintln(w)
 	if oom := p.OutOfMemory; oom != nil {
-		fmt.Fprintf(w, "\n%s  %s\n", heading("Does not fit"), oom.Reason())
+		paragraph(w, width, "Does not fit", oom.Reason())
 	} else {
 		total := p.Limit + p.Breakdown.Context
-		fmt.Fprintf(w, "\n%s  %v of %v is left\n", heading("Fits"), total-p.Breakdown.Total, total)
+		paragraph(w, width, "Fits", fmt.Sprintf("%v of %v is left", total-p.Breakdown.Total, total))
+		paragraph(w, width, "Speed", p.speed()+", by a time model")
 	}
 	for _, c := range p.Caveats {
-		fmt.Fprintf(w, "%s  %s\n", heading("Card"), c)
+		paragraph(w, width, "Card", c)
 	}
+}
+
+// speed is how fast steps are, in samples and, of text, in tokens.
+func (p Prediction) speed() string {
+	rate := func(x float64) string { return speeds([]float64{x}, func(x float64) float64 { return x })[0] }
+	s := rate(p.SamplesPerSecond) + " samples a second"
+	if p.TokensPerSecond > 0 {
+		s += ", " + rate(p.TokensPerSecond) + " tokens a second"
+	}
+	return s
 }
 
 // writeAccuracy says how far off such predictions were where they could be
 // checked.
-func (p Prediction) writeAccuracy(w io.Writer) {
+func (p Prediction) writeAccuracy(w io.Writer, width int) {
 	stated := predict.Stated{Architecture: p.Workload.Config.Architecture, Parameters: p.Parameters, Card: p.Card, Accuracy: p.Accuracy}
-	fmt.Fprintln(w)
-	for _, sentence := range stated.OfPeaks() {
-		fmt.Fprintln(w, faint(sentence))
-	}
+	writeFaint(w, width, stated.OfPeaks())
 }

@@ -19,8 +19,8 @@ func (p Probes) Write(w io.Writer, width int) error {
 		{title: "ALLOCATED", right: true},
 		{title: "RESERVED", right: true},
 		{title: "S/STEP", right: true},
-		{title: "RETRIES", right: true},
-		{title: ""},
+		{title: "RETRIES", right: true, spare: 1},
+		{title: "", wraps: true},
 	}}
 	for _, probe := range p {
 		peaks := probe.Peaks()

@@ -23,9 +23,11 @@ type Profile struct {
 // Write writes the phases, what the highest peak is made of, the time and the
 // largest allocations.
 func (p Profile) Write(w io.Writer, width int) error {
-	fmt.Fprintf(w, "%s  %s\n%s\n", heading(study.SizeOf(p.Workload.Name())), describe(p.Workload), restsOn(p.Result))
+	paragraph(w, width, study.SizeOf(p.Workload.Name()), describe(p.Workload))
+	paragraph(w, width, "", restsOn(p.Result))
 	if oom := p.OutOfMemory; oom != nil {
-		fmt.Fprintf(w, "\n%s  %s\n", heading("Does not fit"), outOfMemory(oom))
+		fmt.Fprintln(w)
+		paragraph(w, width, "Does not fit", outOfMemory(oom))
 		writeFit(w, p.Workload, p.Fit)
 	}
 	if p.Peak != nil {
