@@ -58,7 +58,7 @@ func (s Stated) OfBatches() []string {
 
 // measured names the evidence.
 func (s Stated) measured(n int, what string, e *Errors) string {
-	return fmt.Sprintf("Measured on an %s with %s were %d %s of %s, up to %s", s.Accuracy.GPU, s.Accuracy.versions(), n, what, s.Architecture,
+	return fmt.Sprintf("Measured on %s with %s were %d %s of %s, up to %s", gpu.WithArticle(s.Accuracy.GPU), s.Accuracy.versions(), n, what, s.Architecture,
 		parametersText(e.MostParameters))
 }
 
@@ -74,9 +74,9 @@ func (s Stated) beyond(e *Errors) []string {
 	}
 	if s.Card.Name != s.Accuracy.GPU {
 		if what != "" {
-			what += ", and the card is an " + s.Card.Name
+			what += ", and the card is " + gpu.WithArticle(s.Card.Name)
 		} else {
-			what = "The card here is an " + s.Card.Name
+			what = "The card here is " + gpu.WithArticle(s.Card.Name)
 		}
 	}
 	if what == "" {
