@@ -96,7 +96,7 @@ func (in *input) advance(c chunk) {
 	}
 	clear(in.buf[in.end : in.end+lookahead])
 	in.progress, in.eof = c.progress, c.err != nil
-	if c.err != nil && c.err != io.EOF {
+	if c.err != nil && c.err != io.EOF { //nolint:errorlint // readers return io.EOF itself
 		in.failAt(in.base+int64(in.end), "%w", c.err)
 	}
 }
