@@ -76,7 +76,7 @@ def filled_in(w: dict[str, Any]) -> dict[str, Any]:
         "module": "transformers",
         "images": architecture.endswith("ImageClassification"),
         "labels": "classes" if classifies else "target_ids" if config["model_type"] == "t5" else "ids",
-        "needs": {"pad_token_id": 0, "decoder_start_token_id": 0} if config["model_type"] == "t5" else {},
+        "needs": ["pad_token_id", "decoder_start_token_id"] if config["model_type"] == "t5" else [],
         "optimizer": OPTIMIZERS.get(w["optimizer"]),
     }
     return {**w, "model_type": config["model_type"], "architecture": architecture, "recipe": recipe}

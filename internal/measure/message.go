@@ -220,7 +220,7 @@ type recipe struct {
 	Images    bool             `json:"images,omitempty"`
 	Labels    models.Labels    `json:"labels,omitempty"`
 	Decodes   bool             `json:"decodes,omitempty"`
-	Needs     map[string]int64 `json:"needs,omitempty"` // keys of the configuration
+	Needs     []string         `json:"needs,omitempty"` // token ids of the configuration
 	Optimizer *optimizerRecipe `json:"optimizer,omitempty"`
 }
 
@@ -242,7 +242,7 @@ func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Module, r.Images, r.Needs = family.PythonModule(), family.Images, family.Needs
-	r.Labels, r.Decodes = head.Labels, head.Decodes
+	r.Module, r.Images = family.PythonModule(), family.Images
+	r.Labels, r.Decodes, r.Needs = head.Labels, head.Decodes, head.Needs
 	return r, nil
 }

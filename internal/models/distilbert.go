@@ -9,7 +9,13 @@ import (
 
 var distilBertFamily = Family{
 	Type: "distilbert", read: reads(readDistilBert),
-	Heads: []Head{head("DistilBertForSequenceClassification", Classes, newDistilBert)},
+	Heads: []Head{
+		head("DistilBertForSequenceClassification", Classes, newDistilBert),
+		head("DistilBertForTokenClassification", TokenTags, newDistilBertTokens),
+		head("DistilBertForQuestionAnswering", Spans, newDistilBertSpans),
+		head("DistilBertForMaskedLM", SameIDs, newDistilBertMaskedLM),
+		head("DistilBertModel", NoLabels, newDistilBertAlone),
+	},
 }
 
 // distilBertConfig is transformers' DistilBertConfig.
@@ -24,6 +30,8 @@ type distilBertConfig struct {
 	AttentionDropout  float64 `json:"attention_dropout"`
 	Activation        string  `json:"activation"`
 	ClassifierDropout float64 `json:"seq_classif_dropout"`
+	AnswerDropout     float64 `json:"qa_dropout"`
+	TieWordEmbeddings bool    `json:"tie_word_embeddings"`
 	NumLabels         int64   `json:"num_labels"`
 
 	Sinusoidal bool  `json:"sinusoidal_pos_embds"`
@@ -38,29 +46,28 @@ func (c *distilBertConfig) positions() (most int64, key string) {
 func readDistilBert(c *hfconfig.Config) (*distilBertConfig, error) {
 	d := &distilBertConfig{
 		VocabSize: 30522, MaxPositions: 512, Layers: 6, Heads: 12, Dim: 768, HiddenDim: 3072, Dropout: 0.1, AttentionDropout: 0.1,
-		Activation: "gelu", ClassifierDropout: 0.2, NumLabels: 2,
+		Activation: "gelu", ClassifierDropout: 0.2, AnswerDropout: 0.1, TieWordEmbeddings: true, NumLabels: 2,
 	}
 	names := map[string]string{"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"}
-	if err := c.Renamed(names).Decode(d, "qa_dropout", "tie_word_embeddings", "tie_weights_", "output_past"); err != nil {
+	if err := c.Renamed(names).Decode(d, "tie_weights_", "output_past"); err != nil {
 		return nil, err
 	}
 	if d.Sinusoidal {
 		return nil, errors.New("config: sinusoidal_pos_embds is not modelled")
 	}
-	return d, checkEncoder(d.NumLabels, d.ChunkSize, d.Dropout, d.AttentionDropout, d.ClassifierDropout)
+	return d, checkEncoder(d.NumLabels, d.ChunkSize, d.Dropout, d.AttentionDropout, d.ClassifierDropout, d.AnswerDropout)
 }
 
-// This file is DistilBertForSequenceClassification
+// This file is DistilBertModel and its heads
 // (transformers/models/distilbert/modeling_distilbert.py).
 
 type distilBert struct {
 	*encoding
-	word, position            *torch.Embedding
-	norm                      *torch.LayerNorm
-	positionIDs               *torch.Tensor
-	layers                    []layer
-	preClassifier, classifier *torch.Linear
-	classifierDropout         float64
+	name           string // what the head calls the model, "" without one
+	word, position *torch.Embedding
+	norm           *torch.LayerNorm
+	positionIDs    *torch.Tensor
+	layers         []layer
 }
 
 // distilBertLayer is TransformerBlock.
@@ -72,7 +79,8 @@ type distilBertLayer struct {
 	outputNorm             *torch.LayerNorm
 }
 
-func newDistilBert(t *torch.Torch, c *distilBertConfig, r Run) (*Model, error) {
+// newDistilBertModel makes DistilBertModel.
+func newDistilBertModel(t *torch.Torch, c *distilBertConfig, r Run) (*distilBert, error) {
 	e, err := newEncoding(&bertConfig{
 		HiddenSize: c.Dim, Heads: c.Heads, HiddenAct: c.Activation, HiddenDropout: c.Dropout, AttentionDropout: c.AttentionDropout,
 	}, r)
@@ -81,12 +89,12 @@ func newDistilBert(t *torch.Torch, c *distilBertConfig, r Run) (*Model, error) {
 	}
 	e.encoder = "transformer"
 	m := &distilBert{
-		encoding:          e,
-		word:              t.NewEmbedding(c.VocabSize, c.Dim, r.DType),
-		position:          t.NewEmbedding(c.MaxPositions, c.Dim, r.DType),
-		norm:              t.NewLayerNorm(c.Dim, r.DType),
-		positionIDs:       t.Buffer(torch.Int64, 1, c.MaxPositions),
-		classifierDropout: c.ClassifierDropout,
+		encoding:    e,
+		name:        "distilbert",
+		word:        t.NewEmbedding(c.VocabSize, c.Dim, r.DType),
+		position:    t.NewEmbedding(c.MaxPositions, c.Dim, r.DType),
+		norm:        t.NewLayerNorm(c.Dim, r.DType),
+		positionIDs: t.Buffer(torch.Int64, 1, c.MaxPositions),
 	}
 	for range c.Layers {
 		l := &distilBertLayer{
@@ -103,29 +111,119 @@ func newDistilBert(t *torch.Torch, c *distilBertConfig, r Run) (*Model, error) {
 		m.layers = append(m.layers, l.forward)
 	}
 	initPositions(t, c.MaxPositions)
-	m.preClassifier = t.NewLinear(c.Dim, c.Dim, true, r.DType)
-	m.classifier = t.NewLinear(c.Dim, c.NumLabels, true, r.DType)
-	return &Model{Forward: m.forward}, nil
+	return m, nil
 }
 
-func (m *distilBert) forward(t *torch.Torch, batch *Batch) Output {
+// distilBertClassifier is DistilBertForSequenceClassification.
+type distilBertClassifier struct {
+	*distilBert
+	preClassifier, classifier *torch.Linear
+	dropout                   float64
+}
+
+func newDistilBert(t *torch.Torch, c *distilBertConfig, r Run) (*Model, error) {
+	m, err := newDistilBertModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	h := &distilBertClassifier{
+		distilBert:    m,
+		preClassifier: t.NewLinear(c.Dim, c.Dim, true, r.DType),
+		classifier:    t.NewLinear(c.Dim, c.NumLabels, true, r.DType),
+		dropout:       c.ClassifierDropout,
+	}
+	return &Model{Forward: h.forward}, nil
+}
+
+func (m *distilBertClassifier) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	hidden := f.Let(m.base(t, batch))
+	hidden := m.base(t, batch).let(f)
 	pooled := f.Let(t.Select(hidden, 1))
 	pooled.Set(t.In("pre_classifier", func() torch.Value { return t.Linear(pooled, m.preClassifier) }))
 	pooled.Set(t.ReLU(pooled))
-	pooled.Set(t.Dropout(pooled, m.classifierDropout, m.train))
+	pooled.Set(t.Dropout(pooled, m.dropout, m.train))
 	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
 	return classified(t, f, scores, batch)
 }
 
+func newDistilBertTokens(t *torch.Torch, c *distilBertConfig, r Run) (*Model, error) {
+	m, err := newDistilBertModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	h := &tokenClassifier{
+		trunk: m.base, name: "classifier", classifier: t.NewLinear(c.Dim, c.NumLabels, true, r.DType), dropout: c.Dropout, train: r.Train,
+	}
+	return &Model{Forward: h.forward}, nil
+}
+
+func newDistilBertSpans(t *torch.Torch, c *distilBertConfig, r Run) (*Model, error) {
+	m, err := newDistilBertModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	h := &spanClassifier{trunk: m.base, classifier: t.NewLinear(c.Dim, c.NumLabels, true, r.DType), dropout: c.AnswerDropout, train: r.Train}
+	return &Model{Forward: h.forward}, nil
+}
+
+func newDistilBertAlone(t *torch.Torch, c *distilBertConfig, r Run) (*Model, error) {
+	m, err := newDistilBertModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	m.name = ""
+	return bare(m.base), nil
+}
+
+// distilBertMaskedLM is DistilBertForMaskedLM.
+type distilBertMaskedLM struct {
+	*distilBert
+	transform, projector *torch.Linear
+	norm                 *torch.LayerNorm
+}
+
+func newDistilBertMaskedLM(t *torch.Torch, c *distilBertConfig, r Run) (*Model, error) {
+	m, err := newDistilBertModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	h := &distilBertMaskedLM{
+		distilBert: m,
+		transform:  t.NewLinear(c.Dim, c.Dim, true, r.DType),
+		norm:       t.NewLayerNorm(c.Dim, r.DType),
+		projector:  t.NewLinear(c.Dim, c.VocabSize, true, r.DType),
+	}
+	if c.TieWordEmbeddings {
+		t.TieBiased(h.projector, m.word)
+	}
+	return &Model{Forward: h.forward}, nil
+}
+
+func (m *distilBertMaskedLM) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	hidden := m.base(t, batch).let(f)
+	logits := f.Let(t.In("vocab_transform", func() torch.Value { return t.Linear(hidden, m.transform) }))
+	logits.Set(m.act(t, logits))
+	logits.Set(t.In("vocab_layer_norm", func() torch.Value { return t.LayerNorm(logits, m.norm) }))
+	logits.Set(t.In("vocab_projector", func() torch.Value { return t.Linear(logits, m.projector) }))
+	loss := f.Let(torch.Value{})
+	if batch.Labels != nil {
+		loss.Set(t.In("mlm_loss_fct", func() torch.Value {
+			return t.CrossEntropy(t.View(logits, -1, logits.Tensor().Dim(-1)), t.View(torch.Borrow(batch.Labels), -1))
+		}))
+	}
+	out := Output{Loss: f.Keep(loss), Logits: f.Keep(logits)}
+	f.End()
+	return out
+}
+
 // base is DistilBertModel.forward.
-func (m *distilBert) base(t *torch.Torch, batch *Batch) torch.Value {
-	f := t.Enter().In("distilbert")
+func (m *distilBert) base(t *torch.Torch, batch *Batch) trunkOutput {
+	f := enter(t, m.name)
 	mask := f.Let(torch.Value{})
 	embedded := f.Let(m.embed(t, batch.IDs))
 	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.eager))
-	return f.Return(m.encode(t, m.layers, embedded, mask))
+	return trunkOutput{hidden: f.Return(m.encode(t, m.layers, embedded, mask))}
 }
 
 func (m *distilBert) embed(t *torch.Torch, ids *torch.Tensor) torch.Value {

@@ -23,9 +23,6 @@ type Family struct {
 	Heads  []Head // the first one is meant where a configuration names none
 	Images bool   // a batch is pixels, not ids
 	Module string // of the Python classes; "" is Transformers
-	// Needs are keys that the Python classes must have, that not every
-	// configuration has, and that change no memory.
-	Needs map[string]int64
 
 	read func(*hfconfig.Config) (any, error)
 }
@@ -36,6 +33,9 @@ type Head struct {
 	Architecture string
 	Labels       Labels
 	Decodes      bool // takes ids for a decoder where there are no labels to make them of
+	// Needs are token ids of the configuration that the Python class cannot do
+	// without. Not every configuration has them; they change no memory.
+	Needs []string
 
 	make func(t *torch.Torch, config any, r Run) (*Model, error)
 }
@@ -76,6 +76,12 @@ func head[C any](architecture string, labels Labels, make func(*torch.Torch, *C,
 // decodes is a head with a decoder.
 func decodes(h Head) Head {
 	h.Decodes = true
+	return h
+}
+
+// needs is a head that needs token ids.
+func needs(h Head, keys ...string) Head {
+	h.Needs = keys
 	return h
 }
 

@@ -9,7 +9,13 @@ import (
 
 var gpt2Family = Family{
 	Type: "gpt2", read: reads(readGPT2),
-	Heads: []Head{head("GPT2LMHeadModel", SameIDs, newGPT2)},
+	Heads: []Head{
+		head("GPT2LMHeadModel", SameIDs, newGPT2),
+		needs(head("GPT2ForSequenceClassification", Classes, newGPT2Classifier), "pad_token_id"),
+		head("GPT2ForTokenClassification", TokenTags, newGPT2Tokens),
+		head("GPT2ForQuestionAnswering", Spans, newGPT2Spans),
+		head("GPT2Model", NoLabels, newGPT2Alone),
+	},
 }
 
 // gpt2Config is transformers' GPT2Config.
@@ -28,6 +34,12 @@ type gpt2Config struct {
 	TieWordEmbeddings bool    `json:"tie_word_embeddings"`
 	ReorderAndUpcast  bool    `json:"reorder_and_upcast_attn"`
 	CrossAttention    bool    `json:"add_cross_attention"`
+	NumLabels         int64   `json:"num_labels"`
+	// Of a head that classifies tokens.
+	ClassifierDropout *float64 `json:"classifier_dropout"`
+	HiddenDropout     *float64 `json:"hidden_dropout"`
+	// With a padding token, batches without a mask are looked at for it.
+	PadToken *float64 `json:"pad_token_id"`
 }
 
 // gpt2Names are the names that transformers takes for GPT-2's own
@@ -43,7 +55,7 @@ func (c *gpt2Config) positions() (most int64, key string) { return c.MaxPosition
 func readGPT2(c *hfconfig.Config) (*gpt2Config, error) {
 	g := &gpt2Config{
 		VocabSize: 50257, MaxPositions: 1024, HiddenSize: 768, Layers: 12, Heads: 12, Activation: "gelu_new",
-		ResidualDropout: 0.1, EmbeddingDropout: 0.1, AttentionDropout: 0.1, UseCache: true, TieWordEmbeddings: true,
+		ResidualDropout: 0.1, EmbeddingDropout: 0.1, AttentionDropout: 0.1, UseCache: true, TieWordEmbeddings: true, NumLabels: 2,
 	}
 	if err := c.Renamed(gpt2Names).Decode(g, "layer_norm_epsilon", "scale_attn_weights", "scale_attn_by_inverse_layer_idx", "n_ctx",
 		"summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout"); err != nil {
@@ -65,20 +77,23 @@ type gpt2Block struct {
 	fc, proj         *torch.Conv1D
 }
 
-// gpt2 is GPT2LMHeadModel (transformers/models/gpt2/modeling_gpt2.py).
+// gpt2 is GPT2Model, and GPT2LMHeadModel if it has a head (transformers/models/gpt2/modeling_gpt2.py).
 type gpt2 struct {
-	cfg      *gpt2Config
-	run      Run
-	train    bool
-	act      activation
-	wte, wpe *torch.Embedding
-	blocks   []gpt2Block
-	norm     *torch.LayerNorm
-	head     *torch.Linear
+	cfg  *gpt2Config
+	run  Run
+	name string // what the head calls the model, "" without one
+
+	looksForPadding bool
+	train           bool
+	act             activation
+	wte, wpe        *torch.Embedding
+	blocks          []gpt2Block
+	norm            *torch.LayerNorm
+	head            *torch.Linear
 }
 
-// newGPT2 makes the model, parameters in the order of its constructors.
-func newGPT2(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
+// newGPT2Model makes GPT2Model, parameters in the order of its constructors.
+func newGPT2Model(t *torch.Torch, c *gpt2Config, r Run) (*gpt2, error) {
 	act, err := activationOf(c.Activation)
 	if err != nil {
 		return nil, err
@@ -86,7 +101,7 @@ func newGPT2(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
 	if c.ReorderAndUpcast && r.Eager { // sdpa ignores it
 		return nil, fmt.Errorf("config: reorder_and_upcast_attn of a gpt2 is not modelled")
 	}
-	m := &gpt2{cfg: c, run: r, train: r.Train, act: act}
+	m := &gpt2{cfg: c, run: r, name: "transformer", train: r.Train, act: act, looksForPadding: c.PadToken != nil}
 	m.wte = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)
 	m.wpe = t.NewEmbedding(c.MaxPositions, c.HiddenSize, r.DType)
 	inner := 4 * c.HiddenSize
@@ -104,6 +119,14 @@ func newGPT2(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
 		})
 	}
 	m.norm = t.NewLayerNorm(c.HiddenSize, r.DType)
+	return m, nil
+}
+
+func newGPT2(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
+	m, err := newGPT2Model(t, c, r)
+	if err != nil {
+		return nil, err
+	}
 	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, r.DType)
 	if c.TieWordEmbeddings {
 		t.Tie(m.head, m.wte)
@@ -111,27 +134,70 @@ func newGPT2(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
 	return &Model{Forward: m.forward}, nil
 }
 
+func newGPT2Classifier(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
+	m, err := newGPT2Model(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	m.looksForPadding = true // it needs a padding token
+	h := &lastTokenClassifier{trunk: m.transformer, score: t.NewLinear(c.HiddenSize, c.NumLabels, false, r.DType)}
+	return &Model{Forward: h.forward}, nil
+}
+
+func newGPT2Tokens(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
+	m, err := newGPT2Model(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	h := &tokenClassifier{
+		trunk: m.transformer, name: "classifier", classifier: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType),
+		dropout: decoderDropout(c.ClassifierDropout, c.HiddenDropout), train: r.Train,
+	}
+	return &Model{Forward: h.forward}, nil
+}
+
+func newGPT2Spans(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
+	m, err := newGPT2Model(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	h := &spanClassifier{trunk: m.transformer, classifier: t.NewLinear(c.HiddenSize, 2, true, r.DType)}
+	return &Model{Forward: h.forward}, nil
+}
+
+func newGPT2Alone(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
+	m, err := newGPT2Model(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	m.name = ""
+	return bare(m.transformer), nil
+}
+
 func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	hidden, cache := m.transformer(t, batch)
-	h := f.Let(hidden)
+	o := m.transformer(t, batch)
+	h := f.Let(o.hidden)
 	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(h, m.head) }))
 	out := Output{}
 	if batch.Labels != nil {
 		loss := f.Let(causalLMLoss(t, logits, batch.Labels))
 		out.Loss = f.Keep(loss)
 	}
-	out.Logits, out.Rest = f.Keep(logits), cache.tensors()
+	out.Logits, out.Rest = f.Keep(logits), o.rest
 	f.End()
 	return out
 }
 
 // transformer is GPT2Model.
-func (m *gpt2) transformer(t *torch.Torch, batch *Batch) (torch.Value, *dynamicCache) {
-	f := t.Enter().In("transformer")
+func (m *gpt2) transformer(t *torch.Torch, batch *Batch) trunkOutput {
+	f := enter(t, m.name)
 	var cache *dynamicCache
 	if m.cfg.UseCache && !m.run.Checkpointing {
 		cache = &dynamicCache{}
+	}
+	if m.looksForPadding && batch.Mask == nil {
+		lookForPadding(t, batch.IDs)
 	}
 	positions := f.Let(torch.Value{})
 	embeds := f.Let(t.In("wte", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.wte) }))
@@ -155,7 +221,20 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) (torch.Value, *dynamicC
 	}
 	hidden.Set(t.In("ln_f", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	hidden.Set(t.View(hidden, hidden.Tensor().Shape...))
-	return f.Return(hidden), cache
+	return trunkOutput{hidden: f.Return(hidden), rest: cache.tensors()}
+}
+
+// lookForPadding is warn_if_padding_and_no_attention_mask: pad_token_id in
+// input_ids[:, [-1, 0]] (transformers/modeling_utils.py).
+func lookForPadding(t *torch.Torch, ids *torch.Tensor) {
+	columns := t.Full(torch.Int64, 2)
+	ends := t.Full(torch.Int64, ids.Dim(0), 2)
+	t.Drop(columns)
+	equal := t.Compare(ends.Borrow())
+	any := t.All(equal.Borrow())
+	t.Drop(equal)
+	t.Drop(any)
+	t.Drop(ends)
 }
 
 func (m *gpt2) block(t *torch.Torch, i int, x *torch.Var, mask *torch.Var, cache *dynamicCache) torch.Value {

@@ -82,6 +82,18 @@ func (m *tokenClassifier) loss(t *torch.Torch, logits *torch.Var, labels *torch.
 	return f.Return(t.CrossEntropy(flat, targets))
 }
 
+// decoderDropout is what decoders drop before they classify tokens.
+func decoderDropout(classifier, hidden *float64) float64 {
+	switch {
+	case classifier != nil:
+		return *classifier
+	case hidden != nil:
+		return *hidden
+	default:
+		return 0.1
+	}
+}
+
 // spanClassifier is BertForQuestionAnswering and those like it: where an answer
 // starts and where it ends.
 type spanClassifier struct {
@@ -89,6 +101,7 @@ type spanClassifier struct {
 	classifier *torch.Linear // qa_outputs
 	dropout    float64       // of the hidden states, 0 for none
 	train      bool
+	apart      bool // the loss is a function of its own
 }
 
 func (m *spanClassifier) forward(t *torch.Torch, batch *Batch) Output {
@@ -110,14 +123,52 @@ func (m *spanClassifier) spans(t *torch.Torch, f *torch.Frame, sequence, starts,
 	start.Set(t.Contiguous(t.Squeeze(start, -1)))
 	end.Set(t.Contiguous(t.Squeeze(end, -1)))
 	loss := f.Let(torch.Value{})
-	if batch.Starts != nil {
-		starts.Set(t.Integers(torch.Borrow(batch.Starts))) // clamp
-		ends.Set(t.Integers(torch.Borrow(batch.Ends)))
-		first := f.Let(t.CrossEntropy(start, starts))
-		second := f.Let(t.CrossEntropy(end, ends))
-		loss.Set(t.Scale(t.Add(first, second)))
+	switch {
+	case batch.Starts == nil:
+	case m.apart: // ForQuestionAnsweringLoss (transformers/loss/loss_utils.py)
+		g := t.Enter()
+		loss.Set(g.Return(spanLoss(t, g, start, end, g.Let(torch.Value{}), g.Let(torch.Value{}), batch)))
+	default:
+		loss.Set(spanLoss(t, f, start, end, starts, ends, batch))
 	}
 	out := Output{Loss: f.Keep(loss), Logits: f.Keep(start), Rest: []torch.Value{f.Keep(end)}}
+	f.End()
+	return out
+}
+
+// spanLoss is the mean of the losses of both ends, whose positions are clamped to
+// the length of the sequence.
+func spanLoss(t *torch.Torch, f *torch.Frame, start, end, starts, ends *torch.Var, batch *Batch) torch.Value {
+	starts.Set(t.Integers(torch.Borrow(batch.Starts)))
+	ends.Set(t.Integers(torch.Borrow(batch.Ends)))
+	first := f.Let(t.CrossEntropy(start, starts))
+	second := f.Let(t.CrossEntropy(end, ends))
+	return t.Scale(t.Add(first, second))
+}
+
+// lastTokenClassifier is GPT2ForSequenceClassification and
+// GenericForSequenceClassification: every token gets logits, and those of the
+// last one that is no padding count.
+type lastTokenClassifier struct {
+	trunk
+	score *torch.Linear
+}
+
+func (m *lastTokenClassifier) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	o := m.trunk(t, batch)
+	hidden := f.Let(o.hidden)
+	logits := f.Let(t.In("score", func() torch.Value { return t.Linear(hidden, m.score) }))
+	samples, length := batch.IDs.Dim(0), batch.IDs.Dim(1)
+	present := f.Let(t.To(t.Compare(torch.Borrow(batch.IDs)), torch.Int32)) // input_ids != pad_token_id
+	indices := f.Let(t.Full(torch.Int32, length))                           // arange
+	last := f.Let(t.ArgMaxLast(t.Mul(indices, present)))
+	pooled := f.Let(t.IndexRows(logits, t.Arange(samples), last))
+	loss := f.Let(torch.Value{})
+	if batch.Labels != nil {
+		loss.Set(t.CrossEntropy(t.View(pooled, -1, pooled.Tensor().Dim(-1)), t.View(torch.Borrow(batch.Labels), -1)))
+	}
+	out := Output{Loss: f.Keep(loss), Logits: f.Keep(pooled), Rest: o.rest}
 	f.End()
 	return out
 }

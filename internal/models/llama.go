@@ -10,11 +10,23 @@ import (
 )
 
 var (
-	llamaFamily   = Family{Type: "llama", read: reads(readLlama), Heads: []Head{head("LlamaForCausalLM", SameIDs, newLlama)}}
-	mistralFamily = Family{Type: "mistral", read: reads(readLlama), Heads: []Head{head("MistralForCausalLM", SameIDs, newLlama)}}
-	qwen2Family   = Family{Type: "qwen2", read: reads(readLlama), Heads: []Head{head("Qwen2ForCausalLM", SameIDs, newLlama)}}
-	qwen3Family   = Family{Type: "qwen3", read: reads(readLlama), Heads: []Head{head("Qwen3ForCausalLM", SameIDs, newLlama)}}
+	llamaFamily   = Family{Type: "llama", read: reads(readLlama), Heads: llamaHeads("Llama")}
+	mistralFamily = Family{Type: "mistral", read: reads(readLlama), Heads: llamaHeads("Mistral")}
+	qwen2Family   = Family{Type: "qwen2", read: reads(readLlama), Heads: llamaHeads("Qwen2")}
+	qwen3Family   = Family{Type: "qwen3", read: reads(readLlama), Heads: llamaHeads("Qwen3")}
 )
+
+// llamaHeads are the heads that the families have alike
+// (transformers/modeling_layers.py).
+func llamaHeads(name string) []Head {
+	return []Head{
+		head(name+"ForCausalLM", SameIDs, newLlama),
+		needs(head(name+"ForSequenceClassification", Classes, newLlamaClassifier), "pad_token_id"),
+		head(name+"ForTokenClassification", TokenTags, newLlamaTokens),
+		head(name+"ForQuestionAnswering", Spans, newLlamaSpans),
+		head(name+"Model", NoLabels, newLlamaAlone),
+	}
+}
 
 // llamaConfig is transformers' LlamaConfig, MistralConfig, Qwen2Config or Qwen3Config:
 // decoders that differ in biases, in which layers attend through a window, and
@@ -40,6 +52,10 @@ type llamaConfig struct {
 	RopeScaling       *RopeParameters `json:"rope_scaling"`
 	RopeParameters    *RopeParameters `json:"rope_parameters"`
 	MaxPositions      int64           `json:"max_position_embeddings"`
+	NumLabels         int64           `json:"num_labels"`
+	// Of a head that classifies tokens.
+	ClassifierDropout *float64 `json:"classifier_dropout"`
+	HiddenDropout     *float64 `json:"hidden_dropout"`
 
 	family string // model_type
 }
@@ -71,7 +87,7 @@ var ropeTypes = []RopeType{DefaultRope, LinearRope, Llama3Rope}
 
 // readLlama reads a configuration of the Llama, Mistral, Qwen2 or Qwen3 family.
 func readLlama(c *hfconfig.Config) (*llamaConfig, error) {
-	l := &llamaConfig{Layers: 32, Heads: 32, HiddenSize: 4096, HiddenAct: "silu", UseCache: true, family: c.ModelType}
+	l := &llamaConfig{Layers: 32, Heads: 32, HiddenSize: 4096, HiddenAct: "silu", UseCache: true, NumLabels: 2, family: c.ModelType}
 	window, eight, all, headDim := int64(4096), int64(8), int64(32), int64(128)
 	ignored := []string{"rms_norm_eps", "rope_theta", "pretraining_tp", "gradient_checkpointing"}
 	switch c.ModelType {
@@ -200,6 +216,7 @@ type llamaLayer struct {
 type llama struct {
 	cfg    *llamaConfig
 	run    Run
+	name   string // what the head calls the model, "" without one
 	embed  *torch.Embedding
 	layers []llamaLayer
 	norm   *torch.RMSNorm
@@ -207,9 +224,9 @@ type llama struct {
 	head   *torch.Linear
 }
 
-// newLlama makes the model, parameters in the order of its constructors.
-func newLlama(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
-	m := &llama{cfg: c, run: r, embed: t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)}
+// newLlamaModel makes LlamaModel, parameters in the order of its constructors.
+func newLlamaModel(t *torch.Torch, c *llamaConfig, r Run) *llama {
+	m := &llama{cfg: c, run: r, name: "model", embed: t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)}
 	width, groups := c.Heads*c.HeadSize(), c.Groups()*c.HeadSize()
 	for i := range c.Layers {
 		l := llamaLayer{
@@ -233,12 +250,58 @@ func newLlama(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
 	m.norm = t.NewRMSNorm(c.HiddenSize, r.DType)
 	m.rotary = newRotary(t, c.Rope(), c.HeadSize())
 	m.rotary.initWeights(t)
+	return m
+}
+
+func newLlama(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
+	m := newLlamaModel(t, c, r)
 	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, r.DType)
 	if c.TieWordEmbeddings {
 		t.Tie(m.head, m.embed)
 	}
 	m.rotary.cast(t, r.DType)
 	return &Model{Forward: m.forward}, nil
+}
+
+func newLlamaClassifier(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
+	m := newLlamaModel(t, c, r)
+	h := &lastTokenClassifier{trunk: m.trunk, score: t.NewLinear(c.HiddenSize, c.NumLabels, false, r.DType)}
+	m.rotary.cast(t, r.DType)
+	return &Model{Forward: h.forward}, nil
+}
+
+func newLlamaTokens(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
+	m := newLlamaModel(t, c, r)
+	h := &tokenClassifier{
+		trunk: m.trunk, name: "score", classifier: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType),
+		dropout: decoderDropout(c.ClassifierDropout, c.HiddenDropout), train: r.Train, inFloat32: true,
+	}
+	m.rotary.cast(t, r.DType)
+	return &Model{Forward: h.forward}, nil
+}
+
+func newLlamaSpans(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
+	m := newLlamaModel(t, c, r)
+	if c.family == "llama" {
+		m.name = "transformer" // LlamaForQuestionAnswering.base_model_prefix
+	}
+	h := &spanClassifier{trunk: m.trunk, classifier: t.NewLinear(c.HiddenSize, 2, true, r.DType), apart: true}
+	m.rotary.cast(t, r.DType)
+	return &Model{Forward: h.forward}, nil
+}
+
+func newLlamaAlone(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
+	m := newLlamaModel(t, c, r)
+	m.name = ""
+	m.rotary.cast(t, r.DType)
+	return bare(m.trunk), nil
+}
+
+// trunk is LlamaModel for a head.
+func (m *llama) trunk(t *torch.Torch, batch *Batch) trunkOutput {
+	cache := m.newCache()
+	hidden := m.model(t, batch, cache)
+	return trunkOutput{hidden: hidden, rest: cache.tensors()}
 }
 
 func (m *llama) forward(t *torch.Torch, batch *Batch) Output {
@@ -266,7 +329,7 @@ func (m *llama) newCache() *dynamicCache {
 
 // model is LlamaModel.forward.
 func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.Value {
-	f := t.Enter().In("model")
+	f := enter(t, m.name)
 	positions := f.Let(torch.Value{})
 	embeds := f.Let(t.In("embed_tokens", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.embed) }))
 	positions.Set(t.Unsqueeze(t.Integers(t.Arange(batch.IDs.Dim(1))), 0))

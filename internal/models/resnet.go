@@ -12,7 +12,10 @@ import (
 
 var resnetFamily = Family{
 	Type: "resnet", Images: true, read: reads(readResNet),
-	Heads: []Head{head("ResNetForImageClassification", Classes, newResNet)},
+	Heads: []Head{
+		head("ResNetForImageClassification", Classes, newResNet),
+		head("ResNetModel", NoLabels, newResNetAlone),
+	},
 }
 
 // resnetConfig is transformers' ResNetConfig.
@@ -71,7 +74,7 @@ type resnetLayer struct {
 	layers   []*convLayer
 }
 
-// resnet is ResNetForImageClassification
+// resnet is ResNetModel, and ResNetForImageClassification with a classifier
 // (transformers/models/resnet/modeling_resnet.py).
 type resnet struct {
 	cfg        *resnetConfig
@@ -80,6 +83,7 @@ type resnet struct {
 	embedder   *convLayer
 	stages     [][]*resnetLayer
 	classifier *torch.Linear
+	name       string // what the head calls the model, "" without one
 }
 
 // resnetMaker makes modules in the order of their constructors.
@@ -89,8 +93,8 @@ type resnetMaker struct {
 	dtype torch.DType
 }
 
-// newResNet makes the model.
-func newResNet(t *torch.Torch, c *resnetConfig, r Run) (*Model, error) {
+// newResNetModel makes ResNetModel.
+func newResNetModel(t *torch.Torch, c *resnetConfig, r Run) (*resnet, error) {
 	if r.Checkpointing {
 		return nil, errors.New("checkpointing: transformers' ResNet does not support it")
 	}
@@ -114,8 +118,32 @@ func newResNet(t *torch.Torch, c *resnetConfig, r Run) (*Model, error) {
 		m.stages = append(m.stages, stage)
 		in = out
 	}
-	m.classifier = t.NewLinear(in, c.NumLabels, true, r.DType)
+	return m, nil
+}
+
+func newResNet(t *torch.Torch, c *resnetConfig, r Run) (*Model, error) {
+	m, err := newResNetModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	m.name = "resnet"
+	m.classifier = t.NewLinear(c.HiddenSizes[len(c.HiddenSizes)-1], c.NumLabels, true, r.DType)
 	return &Model{Forward: m.forward}, nil
+}
+
+func newResNetAlone(t *torch.Torch, c *resnetConfig, r Run) (*Model, error) {
+	m, err := newResNetModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	return bare(func(t *torch.Torch, batch *Batch) trunkOutput {
+		f := t.Enter()
+		last := f.Let(m.encode(t, batch.Pixels))
+		pooled := f.Let(t.GlobalAvgPool2d(last))
+		out := trunkOutput{hidden: f.Keep(last), pooled: f.Keep(pooled)}
+		f.End()
+		return out
+	}), nil
 }
 
 func (mk *resnetMaker) conv(in, out, kernel, stride int64, act activation) *convLayer {
@@ -157,7 +185,7 @@ func (m *resnet) forward(t *torch.Torch, batch *Batch) Output {
 
 // encode is ResNetModel up to its pooler.
 func (m *resnet) encode(t *torch.Torch, pixels *torch.Tensor) torch.Value {
-	f := t.Enter().In("resnet")
+	f := enter(t, m.name)
 	embedded := f.Let(m.embed(t, pixels))
 	hidden := f.Let(embedded)
 	for i := range m.stages {

@@ -9,10 +9,18 @@ import (
 	"memorymark/internal/torch"
 )
 
+// t5Tokens start and fill the ids of the decoder, which are shifted labels.
+var t5Tokens = []string{"pad_token_id", "decoder_start_token_id"}
+
 var t5Family = Family{
 	Type: "t5", read: reads(readT5),
-	Needs: map[string]int64{"pad_token_id": 0, "decoder_start_token_id": 0}, // labels are shifted to start with a token
-	Heads: []Head{decodes(head("T5ForConditionalGeneration", TargetIDs, newT5))},
+	Heads: []Head{
+		decodes(needs(head("T5ForConditionalGeneration", TargetIDs, newT5), t5Tokens...)),
+		head("T5ForTokenClassification", TokenTags, newT5Tokens),
+		needs(head("T5ForQuestionAnswering", Spans, newT5Spans), t5Tokens...),
+		decodes(needs(head("T5Model", NoLabels, newT5Alone), t5Tokens...)),
+		head("T5EncoderModel", NoLabels, newT5Encoder),
+	},
 }
 
 // t5Config is transformers' T5Config.
@@ -28,6 +36,8 @@ type t5Config struct {
 	Dropout           float64 `json:"dropout_rate"`
 	FeedForward       string  `json:"feed_forward_proj"`
 	UseCache          bool    `json:"use_cache"`
+	ClassifierDropout float64 `json:"classifier_dropout"`
+	NumLabels         int64   `json:"num_labels"`
 	TieWordEmbeddings bool    `json:"tie_word_embeddings"` // false: tied all the same, but the outputs are not scaled
 }
 
@@ -53,9 +63,9 @@ var t5Names = map[string]string{
 func readT5(c *hfconfig.Config) (*t5Config, error) {
 	m := &t5Config{
 		VocabSize: 32128, ModelSize: 512, HeadSize: 64, FeedForwardSize: 2048, Layers: 6, Heads: 8,
-		Buckets: 32, Dropout: 0.1, FeedForward: "relu", UseCache: true, TieWordEmbeddings: true,
+		Buckets: 32, Dropout: 0.1, FeedForward: "relu", UseCache: true, TieWordEmbeddings: true, NumLabels: 2,
 	}
-	err := c.Renamed(t5Names).Decode(m, "classifier_dropout", "decoder_start_token_id", "gradient_checkpointing",
+	err := c.Renamed(t5Names).Decode(m, "decoder_start_token_id", "gradient_checkpointing",
 		"is_encoder_decoder", "layer_norm_epsilon", "n_positions", "output_past", "relative_attention_max_distance")
 	if err != nil {
 		return nil, err
@@ -102,10 +112,10 @@ type t5 struct {
 	head             *torch.Linear // tied to shared
 }
 
-// newT5 makes the model, parameters in the order of its constructors. The
-// stacks and the head make weights of their own, which are dropped for the
-// shared one.
-func newT5(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
+// newT5Model makes the stacks of a model, parameters in the order of its
+// constructors. The stacks make tables of their own, which are dropped for the
+// shared one once the head, if there is one, is made.
+func newT5Model(t *torch.Torch, c *t5Config, r Run, decoder bool, head func(m *t5)) (*t5, error) {
 	act, err := activationOf(c.Activation())
 	if err != nil {
 		return nil, err
@@ -113,14 +123,31 @@ func newT5(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 	m := &t5{cfg: c, act: act, train: r.Train, eager: r.Eager, ones: r.Mask == OnesMask}
 	m.checkpoints = r.Checkpointing && m.train
 	m.shared = t.NewEmbedding(c.VocabSize, c.ModelSize, r.DType)
-	encoderTable := t.Buffer(r.DType, c.VocabSize, c.ModelSize)
+	tables := []*torch.Tensor{t.Buffer(r.DType, c.VocabSize, c.ModelSize)}
 	m.encoder = newT5Stack(t, c, c.Layers, false, r.DType)
-	decoderTable := t.Buffer(r.DType, c.VocabSize, c.ModelSize)
-	m.decoder = newT5Stack(t, c, c.DecoderLayers, true, r.DType)
-	t.Release(t.Buffer(r.DType, c.VocabSize, c.ModelSize))
-	t.Release(encoderTable)
-	t.Release(decoderTable)
-	m.head = &torch.Linear{Weight: m.shared.Weight}
+	if decoder {
+		tables = append(tables, t.Buffer(r.DType, c.VocabSize, c.ModelSize))
+		m.decoder = newT5Stack(t, c, c.DecoderLayers, true, r.DType)
+	}
+	if head != nil {
+		head(m)
+	}
+	for _, table := range tables {
+		t.Release(table)
+	}
+	return m, nil
+}
+
+// newT5 makes the model whose head is the shared table, for which its own is
+// dropped, too.
+func newT5(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
+	m, err := newT5Model(t, c, r, true, func(m *t5) {
+		t.Release(t.Buffer(r.DType, c.VocabSize, c.ModelSize))
+		m.head = &torch.Linear{Weight: m.shared.Weight}
+	})
+	if err != nil {
+		return nil, err
+	}
 	return &Model{Forward: m.forward}, nil
 }
 
@@ -170,10 +197,7 @@ func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 	} else {
 		decoderIDs.Set(m.shiftRight(t, batch.Labels))
 	}
-	var cache t5Cache
-	if m.cfg.UseCache && !m.checkpoints {
-		cache = t5Cache{self: &dynamicCache{}, cross: &dynamicCache{}}
-	}
+	cache := m.newCache()
 	decoded := f.Let(m.stack(t, &m.decoder, decoderIDs, encoded, padded, cache))
 	sequence := f.Let(decoded)
 	if m.cfg.TieWordEmbeddings {
@@ -190,6 +214,14 @@ func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 	out := Output{Loss: loss, Logits: f.Keep(logits), Rest: append(cache.tensors(), f.Keep(encoded))}
 	f.End()
 	return out
+}
+
+// newCache is EncoderDecoderCache, which checkpointing does without.
+func (m *t5) newCache() t5Cache {
+	if !m.cfg.UseCache || m.checkpoints {
+		return t5Cache{}
+	}
+	return t5Cache{self: &dynamicCache{}, cross: &dynamicCache{}}
 }
 
 // shiftRight is _shift_right: the labels behind a start token.

@@ -11,7 +11,10 @@ import (
 
 var vitFamily = Family{
 	Type: "vit", Images: true, read: reads(readViT),
-	Heads: []Head{head("ViTForImageClassification", Classes, newViT)},
+	Heads: []Head{
+		head("ViTForImageClassification", Classes, newViT),
+		head("ViTModel", NoLabels, newViTAlone),
+	},
 }
 
 // vitConfig is transformers' ViTConfig.
@@ -28,15 +31,17 @@ type vitConfig struct {
 	Channels         int64   `json:"num_channels"`
 	QKVBias          bool    `json:"qkv_bias"`
 	NumLabels        int64   `json:"num_labels"`
+	PoolerSize       *int64  `json:"pooler_output_size"` // nil: hidden_size
+	PoolerAct        string  `json:"pooler_act"`
 }
 
 // readViT reads a ViT configuration.
 func readViT(c *hfconfig.Config) (*vitConfig, error) {
 	v := &vitConfig{
 		HiddenSize: 768, Layers: 12, Heads: 12, IntermediateSize: 3072, HiddenAct: "gelu",
-		ImageSize: 224, PatchSize: 16, Channels: 3, QKVBias: true, NumLabels: 2,
+		ImageSize: 224, PatchSize: 16, Channels: 3, QKVBias: true, NumLabels: 2, PoolerAct: "tanh",
 	}
-	if err := c.Decode(v, "layer_norm_eps", "encoder_stride", "pooler_output_size", "pooler_act"); err != nil {
+	if err := c.Decode(v, "layer_norm_eps", "encoder_stride"); err != nil {
 		return nil, err
 	}
 	return v, v.validate()
@@ -66,7 +71,7 @@ type vitLayer struct {
 	fc1, fc2                  *torch.Linear
 }
 
-// vit is ViTForImageClassification (transformers/models/vit/modeling_vit.py).
+// vit is ViTModel, and ViTForImageClassification with a classifier (transformers/models/vit/modeling_vit.py).
 type vit struct {
 	cfg        *vitConfig
 	train      bool
@@ -79,10 +84,13 @@ type vit struct {
 	layers     []vitLayer
 	norm       *torch.LayerNorm
 	classifier *torch.Linear
+	name       string        // what the head calls the model, "" without one
+	pooler     *torch.Linear // of the model without a head
+	poolerAct  activation
 }
 
-// newViT makes the model, parameters in the order of its constructors.
-func newViT(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
+// newViTModel makes ViTModel, parameters in the order of its constructors.
+func newViTModel(t *torch.Torch, c *vitConfig, r Run) (*vit, error) {
 	if r.Image != c.ImageSize {
 		return nil, fmt.Errorf("image is %d, but the model's image_size is %d", r.Image, c.ImageSize)
 	}
@@ -110,22 +118,47 @@ func newViT(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
 		})
 	}
 	m.norm = t.NewLayerNorm(h, r.DType)
-	m.classifier = t.NewLinear(h, c.NumLabels, true, r.DType)
+	return m, nil
+}
+
+func newViT(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
+	m, err := newViTModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	m.name = "vit"
+	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType)
 	return &Model{Forward: m.forward}, nil
+}
+
+func newViTAlone(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
+	m, err := newViTModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	size := c.HiddenSize
+	if c.PoolerSize != nil {
+		size = *c.PoolerSize
+	}
+	m.pooler = t.NewLinear(c.HiddenSize, size, true, r.DType)
+	if m.poolerAct, err = activationOf(c.PoolerAct); err != nil {
+		return nil, err
+	}
+	return bare(m.encode), nil
 }
 
 func (m *vit) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	sequence := f.Let(m.encode(t, batch.Pixels))
+	sequence := m.encode(t, batch).let(f)
 	pooled := f.Let(t.Select(sequence, 1))
 	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
 	return classified(t, f, scores, batch)
 }
 
-// encode is ViTModel without a pooler.
-func (m *vit) encode(t *torch.Torch, pixels *torch.Tensor) torch.Value {
-	f := t.Enter().In("vit")
-	embedded := f.Let(m.embed(t, pixels))
+// encode is ViTModel.forward.
+func (m *vit) encode(t *torch.Torch, batch *Batch) trunkOutput {
+	f := enter(t, m.name)
+	embedded := f.Let(m.embed(t, batch.Pixels))
 	hidden := f.Let(embedded)
 	for i := range m.layers {
 		layer := func(x *torch.Var, _ []*torch.Var) torch.Value { return m.layer(t, i, x) }
@@ -136,7 +169,13 @@ func (m *vit) encode(t *torch.Torch, pixels *torch.Tensor) torch.Value {
 		}
 	}
 	sequence := f.Let(t.In("layernorm", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
-	return f.Return(sequence)
+	pooled := f.Let(torch.Value{})
+	if m.pooler != nil {
+		pooled.Set(t.In("pooler", func() torch.Value { return m.poolerAct(t, t.Linear(t.Select(sequence, 1), m.pooler)) }))
+	}
+	out := trunkOutput{hidden: f.Keep(sequence), pooled: f.Keep(pooled)}
+	f.End()
+	return out
 }
 
 func (m *vit) embed(t *torch.Torch, pixels *torch.Tensor) torch.Value {

@@ -16,19 +16,24 @@ func cubBlock(parts ...int64) int64 {
 	return n
 }
 
-// radixSortPairs is DeviceRadixSort::SortPairs of n int64 keys of 64 bits with
-// int64 values, by one sweep for each digit: where each digit begins, what the
+// radixSortPairs is DeviceRadixSort::SortPairs of n int64 keys, of which some
+// bits count, with int64 values: within one tile of 256 threads with 9 items, which
+// needs nothing, or by one sweep for each digit: where each digit begins, what the
 // tiles of 384 threads with 12 items know of each other, keys and values of
 // every other sweep, and a counter for each sweep
 // (cub/device/dispatch/dispatch_radix_sort.cuh, InvokeOnesweep).
-func radixSortPairs(n int64) int64 {
+func radixSortPairs(n int64, keyBits int) int64 {
 	const (
 		digits   = 1 << 8
-		sweeps   = 64 / 8
 		tile     = 384 * 12
 		portion  = (1<<28 - 1) / tile * tile
 		lookback = 4 // bytes of a tile's count of a digit
+		single   = 256 * 9
 	)
+	if n <= single {
+		return 1
+	}
+	sweeps := divUp(int64(keyBits), 8)
 	portions := divUp(n, portion)
 	tiles := divUp(min(n, portion), tile)
 	return cubBlock(portions*sweeps*digits*8, tiles*digits*lookback, n*8, n*8, portions*sweeps*lookback)

@@ -39,7 +39,7 @@ func (t *Torch) embeddingBackward(grad, index, weight *Tensor) *Tensor {
 func (t *Torch) embeddingSorted(grad, indices, weight *Tensor) *Tensor {
 	n := indices.Numel()
 	sorted, places := t.empty(indices.DType, n), t.empty(indices.DType, n)
-	t.scratchWith(radixSortPairs(n), t.empty(indices.DType, n)) // arange
+	t.scratchWith(radixSortPairs(n, 64), t.empty(indices.DType, n)) // arange
 	out := t.embeddingSegments(grad, n, weight)
 	t.release(places, sorted)
 	return out

@@ -31,6 +31,12 @@ func (t *Torch) TieHead(m *Linear, e *Embedding, bias *Tensor) {
 	t.padBias(m.Bias)
 }
 
+// TieBiased is tie_weights of a layer that keeps its bias, which is padded, too.
+func (t *Torch) TieBiased(m *Linear, e *Embedding) {
+	t.Tie(m, e)
+	t.padBias(m.Bias)
+}
+
 // padBias is bias.data = pad(bias.data, ...): the parameter stays, its memory
 // is new.
 func (t *Torch) padBias(p *Tensor) {

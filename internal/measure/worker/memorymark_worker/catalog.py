@@ -48,7 +48,7 @@ def pretrained_class(w: Workload, keys: dict[str, Any]) -> tuple[nn.Module, Any]
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     architecture = class_of(w["recipe"]["module"], w["architecture"])
-    config = CONFIG_MAPPING[w["model_type"]](**{**w["recipe"].get("needs", {}), **keys})
+    config = CONFIG_MAPPING[w["model_type"]](**{key: 0 for key in w["recipe"].get("needs", [])} | keys)
     # T5 has only eager attention before transformers 5.15, and a ResNet has none.
     config._attn_implementation = w.get("attention") if architecture._supports_sdpa else "eager"
     model = architecture(config)
