@@ -205,7 +205,7 @@ func TestPackageNames(t *testing.T) {
 				t.Errorf("%s: name the package after the one thing it is about", dir)
 			}
 		}
-		if base := path.Base(dir); p.name != base && p.name != "main" {
+		if base := path.Base(path.Join(module, dir)); p.name != base && p.name != "main" {
 			t.Errorf("%s: package %s is not called as its folder", dir, p.name)
 		}
 	}

@@ -53,6 +53,16 @@ func (p *Prediction) WithID(id string) *Prediction {
 	return &out
 }
 
+// PeakReserved is the most that the allocator reserves, or would without a
+// limit.
+func (p *Prediction) PeakReserved() bytesize.Bytes {
+	var most bytesize.Bytes
+	for _, s := range p.Steps {
+		most = max(most, s.PeakReserved)
+	}
+	return most
+}
+
 // Step is what the allocator's statistics say of a step.
 type Step struct {
 	PeakRequested bytesize.Bytes `json:"peak_requested"` // what tensors asked for
