@@ -7,8 +7,10 @@ status has more than one cause.
 
 from __future__ import annotations
 
+import os
+import sysconfig
 import traceback
-from typing import Any
+from typing import Any, Optional
 
 OUT_OF_MEMORY = "out_of_memory"  # of the device
 LAUNCH_LIMIT = "launch_limit"  # a kernel cannot take that many elements
@@ -58,6 +60,10 @@ def classify(error: BaseException) -> str:
     return OTHER
 
 
+class UserError(Exception):
+    """What the user's function returned cannot be trained."""
+
+
 def describe(error: BaseException) -> dict[str, Any]:
     """What a probe reports of an error."""
     text = str(error).strip()
@@ -65,5 +71,32 @@ def describe(error: BaseException) -> dict[str, Any]:
         "class": classify(error),
         "error": type(error).__name__,
         "message": text.splitlines()[0] if text else type(error).__name__,
-        "traceback": "".join(traceback.format_exception(type(error), error, error.__traceback__))[-20000:],
+        "traceback": _traceback(error)[-20000:],
     }
+
+
+def _traceback(error: BaseException) -> str:
+    """Where it happened. Of an error in a user's code that is their frames:
+    those above are ours, and those below are of libraries that did as they were
+    told."""
+    if isinstance(error, UserError):
+        return ""  # the message has it all
+    shown = traceback.TracebackException.from_exception(error)
+    if isinstance(error, SyntaxError) and _is_users(error.filename or ""):
+        shown.stack = traceback.StackSummary()  # the error itself says where
+    chained: Optional[traceback.TracebackException] = shown
+    while chained:
+        theirs = [frame for frame in chained.stack if _is_users(frame.filename)]
+        if theirs:
+            chained.stack = traceback.StackSummary.from_list(theirs)
+        chained = chained.__cause__ or chained.__context__
+    return "".join(shown.format())
+
+
+_OURS = os.path.dirname(os.path.abspath(__file__))
+_LIBRARIES = (_OURS, os.path.abspath(sysconfig.get_path("stdlib")), "<")
+
+
+def _is_users(file: str) -> bool:
+    """Whether a file is a user's: not ours, and of no library."""
+    return not file.startswith(_LIBRARIES) and "site-packages" not in file and "dist-packages" not in file

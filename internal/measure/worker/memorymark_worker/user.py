@@ -21,11 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from . import subject
+from .failure import UserError
 from .subject import Subject, Workload
-
-
-class UserError(Exception):
-    """What the user's function returned cannot be trained."""
 
 
 def load(path: str, name: str) -> Callable[[], Any]:
