@@ -213,6 +213,9 @@ func (s *Session) load(ctx context.Context, ready chan message, r request) (seco
 	return answer.Seconds, nil
 }
 
+// Timeout is how long a probe may take.
+func (s *Session) Timeout() time.Duration { return s.timeout }
+
 // Err is why no answer will come any more, nil while the worker is there.
 func (s *Session) Err() error {
 	s.mu.Lock()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import os
 import resource
 import sys
 from typing import Any, ContextManager, Optional
 
 import torch
 
+from . import host
 from .live import LiveTensors
 
 
@@ -116,7 +116,8 @@ class Cpu(Counted):
         super().__init__("cpu", limit, counts)
 
     def memory(self) -> dict[str, int]:
-        return {"total_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}
+        total, free = host.memory()
+        return {"total_bytes": total, "free_bytes": free}
 
 
 class Mps(Counted):

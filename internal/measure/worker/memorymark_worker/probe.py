@@ -183,6 +183,8 @@ class Probe:
 
     def failed(self, outcome: dict[str, Any], error: BaseException, step: int) -> dict[str, Any]:
         outcome["failure"] = {**failure.describe(error), "phase": self.phase, "step": step}
+        if self.device.type == "cpu" and outcome["failure"]["class"] == failure.HOST_MEMORY:
+            outcome["failure"]["class"] = failure.OUT_OF_MEMORY  # the host is the device
         with contextlib.suppress(Exception):  # a device that failed may not answer
             outcome["failure"].update({f"{kind}_bytes": size for kind, size in self.device.peaks().items()})
             self.write_recording(outcome)
