@@ -20,7 +20,7 @@ func cardOf(d measure.Device) *gpu.Card {
 	}
 	card := &gpu.Card{ID: "this-machine", Name: d.Name, SMs: d.SMs, ThreadsPerSM: d.ThreadsPerSM}
 	card.Memory.Bytes = bytesize.Bytes(d.Total)
-	if d.Free > 0 {
+	if d.Type == "cuda" && d.Free > 0 {
 		card.Context.Bytes = bytesize.Bytes(d.Total - d.Free)
 	}
 	_ = card.ComputeCapability.UnmarshalText([]byte(d.Capability)) // absent on a CPU
@@ -138,30 +138,50 @@ func (g *predictedGuide) predictedPeak(batch, measured int64) int64 {
 // lineGuide guesses without predictions: what forward and backward hold is
 // nearly a line in the batch. The optimizer's step holds as much whatever the
 // batch, and is left out: small batches would look as if they took nothing.
-type lineGuide struct{ *bench }
+type lineGuide struct {
+	*bench
+	refuted int   // guesses in a row that failed
+	above   int64 // the batch that fitted before them
+}
+
+// trust is how many times as far as it was measured a line is believed: with
+// small batches, parameters hide what a sample takes.
+const trust = 16
 
 // guess draws a line through the two largest batches that were measured, and
 // measures two if there are none.
 func (g *lineGuide) guess(ctx context.Context, fits, _ int64) int64 {
 	points, fails := g.points()
-	if len(points) < 2 {
-		g.look(ctx, fails)
+	if len(points) < 2 && g.look(ctx, points, fails) {
 		points, fails = g.points()
 	}
 	batches := slices.Sorted(maps.Keys(points))
-	if len(batches) < 2 {
+	if len(batches) == 0 {
 		return fits
 	}
-	low, high := batches[len(batches)-2], batches[len(batches)-1]
-	slope := float64(points[high]-points[low]) / float64(high-low)
-	reach := 4 * high
-	if slope > 0 {
-		reach = high + int64(float64(g.expect-points[high])/slope)
+	high := batches[len(batches)-1]
+	reach := trust * high
+	if len(batches) > 1 {
+		low := batches[len(batches)-2]
+		if slope := float64(points[high]-points[low]) / float64(high-low); slope > 0 {
+			reach = high + int64(min(float64(g.expect-points[high])/slope, float64(reach-high)))
+		}
 	}
-	if fails > high {
-		reach = min(reach, fails-1)
+	if fails > high && reach >= fails {
+		reach = g.backOff(high, fails)
 	}
-	return reach
+	return min(reach, g.mostInTime())
+}
+
+// backOff guesses where a batch failed that the line had fitting: an eighth of
+// the way back to what fits, then a quarter, then half.
+func (g *lineGuide) backOff(high, fails int64) int64 {
+	if g.above != high {
+		g.above, g.refuted = high, 0
+	}
+	share := int64(8) >> min(g.refuted, 2)
+	g.refuted++
+	return fails - max((fails-high)/share, 1)
 }
 
 // points are what forward and backward held at each batch that fitted, in the
@@ -185,15 +205,20 @@ func (g *lineGuide) points() (points map[int64]int64, fails int64) {
 	return points, fails
 }
 
-// look measures two small batches in one process, below what is known to fail.
-// What fails is found out again, and reported, by the probes that count.
-func (g *lineGuide) look(ctx context.Context, fails int64) {
+// look measures two small batches in one process, below what is known to fail,
+// and reports whether there was anything to learn from that. What fails is
+// found out again, and reported, by the probes that count.
+func (g *lineGuide) look(ctx context.Context, points map[int64]int64, fails int64) bool {
 	unit := max(g.MultipleOf, 1)
 	small := max(g.Workload.Batch/unit, 1) * unit
 	for fails > 0 && small > unit && 2*small >= fails {
 		small = max(small/2/unit, 1) * unit
 	}
+	if _, known := points[small]; known || fails > 0 && small >= fails {
+		return false
+	}
 	_, _ = g.probe(ctx, guiding, measure.Probe{Batches: []int64{small, 2 * small}, Steps: 2})
+	return true
 }
 
 func (g *lineGuide) beyond(int64) int64 { return 0 }

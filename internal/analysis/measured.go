@@ -75,6 +75,8 @@ type bench struct {
 	limit  int64 // that probes run under, 0 if it is what the device has
 	expect int64 // what the allocator will be able to reserve
 
+	tooLong *TooLongError // why larger batches were not tried, nil if they were
+
 	mu      sync.Mutex // probes run at once
 	probes  []Probe
 	peaks   map[int64]measure.Peaks // of batches that fitted
@@ -114,6 +116,7 @@ func Measure(ctx context.Context, r Request, m Measurement) (*Answer, error) {
 	}
 	a := b.answer(largest, speeds)
 	a.Bounded = bounded
+	b.explainBounds(a)
 	a.Seconds = &Seconds{Import: m.Session.ImportSeconds, Search: round(searched.Seconds(), 3), Throughput: round(time.Since(began).Seconds(), 3)}
 	return a, nil
 }
@@ -146,7 +149,7 @@ func (b *bench) setLimit(d measure.Device) error {
 	case b.Workload.Limit() > 0:
 		b.limit = int64(b.Workload.Limit() - b.Reserve)
 	case d.Type != "cuda":
-		b.limit = d.Total/2 - int64(b.Reserve) // live tensors are not all that a process holds
+		b.limit = free(d)/2 - int64(b.Reserve) // live tensors are not all that a process holds
 	case b.Reserve > 0:
 		b.limit = d.Free - int64(b.Reserve)
 	default:
@@ -157,11 +160,19 @@ func (b *bench) setLimit(d measure.Device) error {
 	if b.limit <= 0 {
 		return &NothingLeftError{Has: bytesize.Bytes(b.limit) + b.Reserve, Reserve: b.Reserve}
 	}
-	b.expect = b.limit
-	if d.Type == "cuda" {
-		b.expect = min(b.limit, d.Free) // a limit gives no more than there is
+	if d.Type == "cpu" {
+		b.limit = min(b.limit, free(d)) // beyond it the machine swaps, or kills
 	}
+	b.expect = min(b.limit, free(d)) // a limit gives no more than there is
 	return nil
+}
+
+// free is what a device has free, all of it if it does not say.
+func free(d measure.Device) int64 {
+	if d.Free == 0 {
+		return d.Total
+	}
+	return d.Free
 }
 
 // roomBeside is what a process takes beside its limit, generously.
@@ -189,6 +200,9 @@ func (b *bench) largest(ctx context.Context) (largest int64, bounded bool, err e
 	guess := func(fits, fails int64) int64 { return b.guide.guess(ctx, fits, fails) }
 	o := search.Options{MultipleOf: b.MultipleOf, MaxProbes: b.MaxProbes, Most: 1 << 20}
 	found, err := search.Edge(try, guess, b.together(), o)
+	if errors.As(err, &b.tooLong) && found.Largest > 0 {
+		return found.Largest, true, nil
+	}
 	if err != nil {
 		return 0, false, err
 	}
@@ -229,6 +243,9 @@ func (b *bench) tryAll(ctx context.Context, batches []int64) ([]bool, error) {
 
 // confirm runs full steps of a batch in a fresh process.
 func (b *bench) confirm(ctx context.Context, batch int64) (bool, error) {
+	if seconds := b.expectedSeconds(batch); seconds > b.patience() {
+		return false, &TooLongError{Batch: batch, Seconds: seconds, Timeout: b.Session.Timeout()}
+	}
 	probes, err := b.probe(ctx, confirming, measure.Probe{Batches: []int64{batch}, Steps: confirmSteps})
 	if err != nil {
 		return false, err
