@@ -55,9 +55,11 @@ test('a search counts what it finds', async () => {
 test('the allocation under the pointer is described, and stays when it is clicked', async () => {
   await page.locator('#peak').click();
   const plot = (await page.locator('#plot').boundingBox())!;
-  await page.mouse.click(plot.x + plot.width / 2, plot.y + plot.height * 0.5);
+  await page.mouse.move(plot.x + plot.width / 2, plot.y + plot.height * 0.5);
   await expect.poll(() => page.locator('#details').textContent()).toContain('modeling_gpt2.py');
+  await page.mouse.click(plot.x + plot.width / 2, plot.y + plot.height * 0.5);
   await page.mouse.move(0, 0);
+  await page.evaluate(() => new Promise(requestAnimationFrame));
   expect(await page.locator('#details').textContent()).toContain('modeling_gpt2.py');
   await page.keyboard.press('Escape');
   await expect.poll(() => page.locator('#details').textContent()).toContain('Point at an allocation');
