@@ -164,9 +164,14 @@ func fill(text string, width int) []string {
 	return append(lines, line)
 }
 
+// mostText is how long a line of sentences is at most: longer ones are hard to
+// read.
+const mostText = 100
+
 // paragraph writes what is about something, in lines that have room; about may
 // be empty.
 func paragraph(w io.Writer, width int, about, text string) {
+	width = min(width, mostText)
 	if about == "" {
 		fmt.Fprintln(w, strings.Join(fill(text, width), "\n"))
 		return

@@ -249,7 +249,7 @@ func writeFaint(w io.Writer, width int, sentences []string) {
 		return
 	}
 	fmt.Fprintln(w)
-	for _, line := range fill(strings.Join(sentences, " "), width) {
+	for _, line := range fill(strings.Join(sentences, " "), min(width, mostText)) {
 		fmt.Fprintln(w, faint(line))
 	}
 }
