@@ -28,9 +28,9 @@ export function count(n: number): string {
   return whole.format(n);
 }
 
-/** rate is a number of samples a second, with as many digits as say something. */
+/** rate is a number of samples or tokens a second, with four digits, so that two of them differ. */
 export function rate(n: number): string {
-  return new Intl.NumberFormat('en-US', { maximumFractionDigits: n < 10 ? 2 : n < 1000 ? 1 : 0 }).format(n);
+  return new Intl.NumberFormat('en-US', n < 1000 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 0 }).format(n);
 }
 
 /** factor is how many times, as 1.43×. */

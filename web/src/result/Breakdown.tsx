@@ -95,7 +95,7 @@ function Causes({ prediction: { breakdown, out_of_memory: oom } }: { prediction:
       </table>
       {oom && (
         <p className="mt-3 text-sm text-bad-text">
-          This does not fit: in step {oom.step + 1} it asks for {bytes(oom.requested)} when {bytes(oom.allocated)} are allocated of the{' '}
+          This does not fit: {oom.step > 0 ? `in step ${oom.step}` : 'before the first step'} it asks for {bytes(oom.requested)} when {bytes(oom.allocated)} are allocated of the{' '}
           {bytes(oom.limit)} that PyTorch may hold.
         </p>
       )}

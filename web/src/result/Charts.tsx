@@ -4,6 +4,7 @@ import { bytes, count, gib, rate } from '../format';
 import { Evidence } from '../ui/Evidence';
 import { Panel } from '../ui/Panel';
 import { type Batch, batchesOf, type Found } from './batches';
+import { noteAbout } from './Headline';
 
 interface Props {
   answer: Answer;
@@ -32,7 +33,7 @@ export function MemoryChart({ answer, curve }: Props) {
           />
           {line && (
             <p className="mt-3 text-sm text-muted">
-              <span className="text-text">{bytes(line.fixed)}</span> whatever the batch, and{' '}
+              From batch {count(line.from_batch)} on, <span className="text-text">{bytes(line.fixed)}</span> plus{' '}
               <span className="text-text">{bytes(line.per_sample)}</span> for each sample.
             </p>
           )}
@@ -56,8 +57,7 @@ export function SpeedChart({ answer, curve }: Props) {
           />
           {answer.recommended_batch_size && (
             <p className="mt-3 text-sm text-muted">
-              The knee is at batch <span className="text-text">{count(answer.recommended_batch_size)}</span>: the smallest within 5 % of the best speed
-              that fits.
+              Worth using: {noteAbout(answer, 'recommended')}.
             </p>
           )}
     </Panel>
@@ -82,6 +82,7 @@ function tip(points: Found[], x: number) {
         ['allocated', bytes(p.memory_bytes)],
         ['held', bytes(p.reserved_bytes)],
         ...(p.samples_per_second ? [['samples/s', rate(p.samples_per_second)] as [string, string]] : []),
+        ...(p.tokens_per_second ? [['tokens/s', rate(p.tokens_per_second)] as [string, string]] : []),
         ['trains', p.success ? 'yes' : 'no: out of memory'],
       ]
     : [];

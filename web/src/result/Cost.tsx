@@ -1,5 +1,5 @@
 import type { Answer } from '../api/client';
-import { dollars, factor } from '../format';
+import { count, dollars, factor } from '../format';
 import { Evidence } from '../ui/Evidence';
 import { NumberInput } from '../ui/Inputs';
 import { Panel } from '../ui/Panel';
@@ -28,7 +28,9 @@ export function Cost({ answer, state: { question, ask } }: { answer: Answer; sta
         {question.price_per_hour === undefined && answer.price_source ? `Price: ${answer.price_source}.` : 'Your own price.'}
       </p>
       <p className="mt-5 text-sm" aria-live="polite">
-        {answer.cost_savings_annual === undefined || !answer.speedup ? (
+        {!answer.current_fits ? (
+          <span className="text-muted">Batch {count(answer.current_batch_size)} does not fit, so there is nothing to compare with.</span>
+        ) : answer.cost_savings_annual === undefined || !answer.speedup ? (
           <span className="text-muted">Give a price to see what the largest batch would save.</span>
         ) : (
           <>

@@ -22,7 +22,7 @@ export function Headline({ answer }: { answer: Answer }) {
             value={count(answer.recommended_batch_size)}
             evidence={<Evidence engine={answer.speedup_basis || engine} errors={accuracy?.step_time} />}
           >
-            within 5 % of the best speed
+            {noteAbout(answer, 'recommended')}
           </Figure>
         )}
         {answer.speedup && (
@@ -44,8 +44,39 @@ export function Headline({ answer }: { answer: Answer }) {
           </Figure>
         )}
       </dl>
+      <Notes answer={answer} />
     </section>
   );
+}
+
+/** Notes are the sentences of an answer, as the command line has them. */
+function Notes({ answer: { notes } }: { answer: Answer }) {
+  const shown = notes?.filter(({ about }) => about !== 'recommended' && about !== 'accuracy') ?? [];
+  const stated = notes?.filter(({ about }) => about === 'accuracy') ?? [];
+  return (
+    <>
+      {shown.length > 0 && (
+        <ul aria-label="What it means" className="mt-5 flex max-w-4xl flex-col gap-1.5 text-sm">
+          {shown.map(({ about, text }) => (
+            <li key={text}>
+              <span className={`mr-2 ${about === 'careful' || about === 'card' ? 'text-warn-text' : 'text-muted'}`}>{capital(about)}</span>
+              {text}
+            </li>
+          ))}
+        </ul>
+      )}
+      {stated.length > 0 && <p className="mt-4 max-w-4xl text-xs text-muted">{stated.map(({ text }) => text).join(' ')}</p>}
+    </>
+  );
+}
+
+function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}
+
+/** noteAbout is the sentence of an answer about something, '' if there is none. */
+export function noteAbout({ notes }: Answer, wanted: string): string {
+  return notes?.find(({ about }) => about === wanted)?.text ?? '';
 }
 
 function Figure({ name, value, evidence, children }: { name: string; value: string; evidence: ReactNode; children: ReactNode }) {

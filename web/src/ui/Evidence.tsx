@@ -43,7 +43,8 @@ export function statedError(errors: Errors): string {
 function detail(errors: Errors | undefined): string {
   if (!errors) return 'Predicted. Nothing of this architecture was measured, so how far it is off is not known.';
   return (
-    `Held against ${count(errors.cases)} measurements of this architecture: ${count(errors.exact)} exact, ` +
+    `Held against ${count(errors.cases)} measurements of this architecture, of models up to ${count(errors.most_parameters)} parameters: ` +
+    `${count(errors.exact)} exact, ` +
     `half within ${share(errors.median)}, 95 % within ${share(errors.percentile_95)}, all from ${share(errors.lowest)} to ${share(errors.highest)}.`
   );
 }
