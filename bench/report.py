@@ -170,7 +170,24 @@ def snapshots() -> str:
             rows.append(f"| {file} | {name} | {seconds} | {memory} MB | {times} |")
     if len(rows) != 2 + 6:
         sys.exit(f"the benchmark of reading printed something else than two files and three readers:\n{out}")
+    return "\n".join([*rows, "", info()])
+
+
+def info() -> str:
+    """How long snapshot info takes beside pickle.load, for files of two sizes."""
+    rows = ["| `memorymark snapshot info` | seconds | peak memory | times as fast as Python |", "|---|--:|--:|--:|"]
+    for megabytes in (125, 1012):
+        say(f"describing a snapshot of about {megabytes} MB three times, beside pickle.load")
+        flags = ("-run", "^$", "-bench", "InfoAgainstPython", "-benchtime", "1x", "-info-megabytes", str(megabytes))
+        figures = measures(output("go", "test", "./internal/cli", *flags, cwd=ROOT))
+        rows.append(f"| about {megabytes} MB | {figures['s']} | {figures['MB']} MB | {figures['times-faster']} |")
     return "\n".join(rows)
+
+
+def measures(out: str) -> dict[str, str]:
+    """What a benchmark measured, by unit."""
+    fields = next(line for line in out.splitlines() if line.startswith("Benchmark")).split()[2:]
+    return dict(zip(fields[1::2], fields[::2]))
 
 
 # The benchmarks of the server, how often each runs, and what its units mean.
@@ -198,8 +215,7 @@ def serving() -> str:
     for name, (times, meanings) in SERVING.items():
         say(f"API: {name}, {times}")
         out = output("go", "test", "-run", "^$", "-bench", f"^Benchmark{name}$", "-benchtime", times, "./internal/cli", cwd=ROOT)
-        fields = next(line for line in out.splitlines() if line.startswith("Benchmark")).split()[2:]
-        figures = dict(zip(fields[1::2], fields[::2]))
+        figures = measures(out)
         rows += [f"| {meaning} | {figures[unit]} |" for unit, meaning in meanings.items()]
     return "\n".join(rows)
 
@@ -224,7 +240,8 @@ def document(program: str, count: int) -> str:
             "",
             "## Reading snapshots, beside CPython's pickle",
             "",
-            "Medians of nine and of three, each time in a new process.",
+            "Medians of nine and of three, each time in a new process. The second table is of the whole command, which also",
+            "replays the recording, and counts starting the processes.",
             "",
             snapshots(),
             "",
