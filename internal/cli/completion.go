@@ -44,6 +44,14 @@ func newCompletion() *cobra.Command {
 	}
 }
 
+func engineNames() []string {
+	var out []string
+	for _, e := range evidence.Choices {
+		out = append(out, string(e))
+	}
+	return out
+}
+
 // flagChoices are what flags can be, by their names, where that is no matter of
 // a workload. Help says the same; a test holds the two together.
 var flagChoices = map[string][]string{
@@ -51,7 +59,7 @@ var flagChoices = map[string][]string{
 	"by":           {recording.ByStack, recording.BySize, recording.ByCategory},
 	"device":       {"cuda", "mps", "cpu", "auto"},
 	"dtype":        {"bf16", "fp16"},
-	"engine":       {string(evidence.Auto), string(evidence.Predicted), string(evidence.Measured)},
+	"engine":       engineNames(),
 	"log-level":    {"debug", "info", "warn", "error"},
 	"model-size":   study.Sizes,
 	"profile-type": {"forward", "backward", "training", "inference"},

@@ -58,7 +58,7 @@ var deviceName = regexp.MustCompile(`^(auto|cuda(:[0-9]+)?|mps|cpu)$`)
 // start checks the flags and makes the runner, which close ends.
 func (f *engineFlags) start(e *env) (err error) {
 	switch {
-	case !slices.Contains([]evidence.Engine{evidence.Predicted, evidence.Measured, evidence.Auto}, f.engine):
+	case !slices.Contains(evidence.Choices, f.engine):
 		return badUsage("", "--engine is %q; it must be predicted, measured or auto", f.engine)
 	case !deviceName.MatchString(f.device):
 		return badUsage("", "--device is %q; it must be cuda, cuda:1, mps, cpu or auto", f.device)

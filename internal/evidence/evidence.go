@@ -9,5 +9,13 @@ type Engine string
 const (
 	Auto      Engine = "auto"      // Measured where that is possible, else Predicted
 	Predicted Engine = "predicted" // a symbolic step on a simulated allocator
+	Emulated  Engine = "emulated"  // real steps of a real PyTorch, on a card that is not there
 	Measured  Engine = "measured"  // real steps on a device of this machine
 )
+
+// Choices are the engines that can be asked for.
+var Choices = []Engine{Auto, Predicted, Measured}
+
+// RunsSteps reports whether PyTorch itself runs: then its version is a fact, and
+// not what was modelled.
+func (e Engine) RunsSteps() bool { return e == Emulated || e == Measured }

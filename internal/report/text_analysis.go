@@ -52,7 +52,7 @@ func (a Analysis) evidence() string {
 		with += " and transformers " + p.Transformers
 	}
 	verb := "for"
-	if a.Engine == evidence.Measured {
+	if a.Engine.RunsSteps() {
 		verb = "with"
 	}
 	return fmt.Sprintf("%s, %s, %s %s. PyTorch may hold %v of the %s's %v.",

@@ -84,9 +84,9 @@ func restsOn(r *study.Result) string {
 // origin says what a result rests on, with or without the card.
 func origin(r *study.Result, card bool) string {
 	p := r.Provenance
-	s := "Measured with PyTorch " + p.PyTorch
-	if r.Engine == evidence.Predicted {
-		s = "Predicted, for PyTorch " + p.PyTorch
+	s := capital(string(r.Engine)) + ", for PyTorch " + p.PyTorch
+	if r.Engine.RunsSteps() {
+		s = capital(string(r.Engine)) + " with PyTorch " + p.PyTorch
 	}
 	if card {
 		s += ", on " + deviceText(p.GPU)
@@ -112,7 +112,7 @@ func deviceText(name string) string {
 func accuracy(r *study.Result) string {
 	a := r.Provenance.Accuracy
 	switch {
-	case r.Engine == evidence.Measured:
+	case r.Engine.RunsSteps():
 		return ""
 	case a == nil:
 		return "how far off such predictions are is not known"
