@@ -114,7 +114,7 @@ type WithSettings struct {
 // CompareSettings says how a workload does with every combination of settings:
 // precisions, in each the optimizers, in each without and with checkpointing.
 func CompareSettings(ctx context.Context, r Request, s Settings) ([]WithSettings, error) {
-	cells := s.cells()
+	cells := s.cells(r.Card)
 	err := onAllCores(ctx, len(cells), func(i int) {
 		w := *r.Workload
 		w.Precision, w.Optimizer, w.Checkpointing = cells[i].Precision, cells[i].Optimizer, cells[i].Checkpointing
@@ -125,9 +125,9 @@ func CompareSettings(ctx context.Context, r Request, s Settings) ([]WithSettings
 	return cells, err
 }
 
-func (s Settings) cells() []WithSettings {
+func (s Settings) cells(card *gpu.Card) []WithSettings {
 	if len(s.Precisions) == 0 {
-		s.Precisions = []workload.Precision{workload.FP32, workload.TF32, workload.AMPBF16, workload.AMPFP16, workload.BF16}
+		s.Precisions = precisionsOf(card)
 	}
 	if len(s.Optimizers) == 0 {
 		s.Optimizers = []workload.Optimizer{workload.AdamW, workload.SGDMomentum, workload.SGD}
@@ -142,6 +142,20 @@ func (s Settings) cells() []WithSettings {
 				out = append(out, WithSettings{Precision: p, Optimizer: o, Checkpointing: c})
 			}
 		}
+	}
+	return out
+}
+
+// precisionsOf are the precisions that a card has in hardware.
+func precisionsOf(card *gpu.Card) []workload.Precision {
+	out := []workload.Precision{workload.FP32}
+	if card.HasTF32() {
+		out = append(out, workload.TF32)
+	}
+	if card.HasBF16() {
+		out = append(out, workload.AMPBF16, workload.AMPFP16, workload.BF16)
+	} else {
+		out = append(out, workload.AMPFP16)
 	}
 	return out
 }

@@ -65,6 +65,18 @@ func TestCompareSettings(t *testing.T) {
 	}
 }
 
+// Without precisions of one's own, a card is asked about those that it has.
+func TestSettingsFollowTheCard(t *testing.T) {
+	for card, want := range map[string]int{"t4": 2, "a10": 5} {
+		cells, err := CompareSettings(context.Background(), request(t, "resnet-18", card), Settings{
+			Optimizers: []workload.Optimizer{workload.SGD}, Checkpointing: []bool{false},
+		})
+		if err != nil || len(cells) != want {
+			t.Errorf("%s: %+v, %v", card, cells, err)
+		}
+	}
+}
+
 func TestCompareTooSmallAndCancelled(t *testing.T) {
 	r := request(t, "llama-3.2-3b", "a10")
 	rows, err := CompareCards(context.Background(), r, []*gpu.Card{r.Card})

@@ -83,7 +83,7 @@ func findCards(ids []string) ([]*gpu.Card, error) {
 // SettingsQuestion asks how a workload does with other settings.
 type SettingsQuestion struct {
 	Question
-	Precisions    []precisionName `json:"precisions,omitempty" uniqueItems:"true" doc:"all if absent"`
+	Precisions    []precisionName `json:"precisions,omitempty" uniqueItems:"true" doc:"all that the card has in hardware if absent"`
 	Optimizers    []optimizerName `json:"optimizers,omitempty" uniqueItems:"true" doc:"adamw, sgd-momentum and sgd if absent"`
 	Checkpointing []bool          `json:"checkpointing,omitempty" uniqueItems:"true" doc:"without and with if absent"`
 }

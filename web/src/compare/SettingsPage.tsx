@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { answer, api, type Schemas } from '../api/client';
+import { useCards } from '../api/queries';
 import { count, dollars, rate } from '../format';
 import { Tabs } from '../ui/Tabs';
 import { addressOf, type Question, without } from '../workload/address';
@@ -18,6 +19,14 @@ const compared = ['adamw', 'sgd-momentum', 'sgd'];
 const settings: Setting[] = Object.keys(precisions).flatMap((precision) =>
   compared.flatMap((optimizer) => [false, true].map((checkpointing) => ({ precision, optimizer, checkpointing }))),
 );
+// What cards before Ampere do not have in hardware.
+const newer = ['tf32', 'amp-bf16', 'bf16'];
+
+/** settingsOn are the settings that a card can do; all of a card that is not known. */
+export function settingsOn(card: Schemas['Card'] | undefined): Setting[] {
+  if (!card || Number.parseFloat(card.compute_capability) >= 8) return settings;
+  return settings.filter(({ precision }) => !newer.includes(precision));
+}
 
 interface Measure {
   name: string;
@@ -39,8 +48,10 @@ export default function SettingsPage() {
   const [chosen, setChosen] = useState('batch');
   const measure = measures[chosen]!;
   const question = without(state.settled, 'batch', 'precision', 'optimizer', 'checkpointing');
+  const cards = useCards().data?.gpus;
+  const shown = settingsOn(cards?.find(({ id }) => id === question.workload?.gpu));
   const each = useEach(
-    settings,
+    shown,
     (setting) => ['settings', setting, question],
     (setting, signal) => answer(api.POST('/v1/comparisons/settings', { body: body(question, setting), signal })),
   );
@@ -52,11 +63,11 @@ export default function SettingsPage() {
       without={['batch', 'precision', 'optimizer', 'checkpointing']}
       problem={each.problem}
       missing={each.missing}
-      of={settings.length}
+      of={shown.length}
       accuracy={each.parts[0]?.accuracy}
     >
       <Tabs label="Shown" tabs={Object.entries(measures).map(([value, { name }]) => ({ value, name }))} value={chosen} onChange={setChosen} />
-      <Grid rows={each.parts.flatMap((part) => part.settings ?? [])} measure={measure} state={state} />
+      <Grid shown={shown} rows={each.parts.flatMap((part) => part.settings ?? [])} measure={measure} state={state} />
     </ComparePage>
   );
 }
@@ -66,21 +77,21 @@ function body(question: Question, { precision, optimizer, checkpointing }: Setti
   return { ...question, ...(asked as Pick<Schemas['SettingsQuestion'], 'precisions' | 'optimizers' | 'checkpointing'>) };
 }
 
-function Grid({ rows, measure, state }: { rows: Row[]; measure: Measure; state: QuestionState }) {
+function Grid({ shown, rows, measure, state }: { shown: Setting[]; rows: Row[]; measure: Measure; state: QuestionState }) {
   const values = rows.flatMap((row) => measure.of(row) ?? []);
   const best = measure.less ? Math.min(...values) : Math.max(...values);
   return (
     <div className="grid gap-4 sm:grid-cols-2 xl:grid-cols-1">
       <div className="hidden grid-cols-[8rem_repeat(6,minmax(0,1fr))] gap-2 text-xs text-muted xl:grid" aria-hidden>
         <span />
-        {settings.slice(0, 6).map(({ optimizer, checkpointing }) => (
+        {shown.slice(0, 6).map(({ optimizer, checkpointing }) => (
           <span key={`${optimizer} ${checkpointing}`}>{columnName(optimizer, checkpointing)}</span>
         ))}
       </div>
-      {Object.entries(precisions).map(([precision, name]) => (
-        <section key={precision} aria-label={name} className="grid content-start gap-2 xl:grid-cols-[8rem_repeat(6,minmax(0,1fr))]">
-          <h2 className="self-center text-sm font-medium">{name}</h2>
-          {settings
+      {[...new Set(shown.map(({ precision }) => precision))].map((precision) => (
+        <section key={precision} aria-label={precisions[precision]} className="grid content-start gap-2 xl:grid-cols-[8rem_repeat(6,minmax(0,1fr))]">
+          <h2 className="self-center text-sm font-medium">{precisions[precision]}</h2>
+          {shown
             .filter((setting) => setting.precision === precision)
             .map((setting) => (
               <Cell
