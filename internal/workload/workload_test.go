@@ -10,6 +10,7 @@ import (
 
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/invalid"
+	"memorymark/internal/models"
 )
 
 func TestDefaults(t *testing.T) {
@@ -58,7 +59,11 @@ func TestInvalid(t *testing.T) {
 		{"sequence", `{"model":"bert","sequence":513}`, []string{"sequence is 513; it must be at most 512, what max_position_embeddings leaves"}},
 		{"sequence of gpt2", `{"model":"gpt2","sequence":2048}`, []string{"sequence is 2048; it must be at most 1024, what n_positions leaves"}},
 		{"sequence of roberta", `{"model":"roberta","sequence":513}`, []string{"sequence is 513; it must be at most 512"}},
-		{"config key", `{` + bert + `,"window":4}}`, []string{`config: "window" of a bert is not modelled`}},
+		{"misspelt config key", `{` + bert + `,"num_hiden_layers":4}}`, []string{`config: "num_hiden_layers" is not a key of a bert; did you mean num_hidden_layers?`}},
+		{"quantized", `{` + bert + `,"quantization_config":{"bits":4}}}`, []string{`config: "quantization_config" of a bert is not modelled`}},
+		{"adapter", `{"config":{"peft_type":"LORA","base_model_name_or_path":"openai-community/gpt2","r":16}}`, []string{"adapter_config.json of PEFT", "openai-community/gpt2", "analyze train.py:make"}},
+		{"diffusers", `{"config":{"_class_name":"UNet2DConditionModel","_diffusers_version":"0.30"}}`, []string{"UNet2DConditionModel", "of diffusers", "analyze train.py:make"}},
+		{"timm", `{"config":{"architecture":"resnet50.a1_in1k","num_classes":1000,"pretrained_cfg":{}}}`, []string{"resnet50.a1_in1k", "of timm", "analyze train.py:make"}},
 		{"config value", `{` + bert + `,"hidden_size":"big"}}`, []string{`config: hidden_size is "big"; it must be a whole number`}},
 		{"config list", `{"config":[1]}`, []string{"config is [1]"}},
 		{"model type", `{"config":{"model_type":"mamba"}}`, []string{`model_type "mamba" is not modelled`, "bert, distilbert"}},
@@ -83,6 +88,18 @@ func TestInvalid(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Private notes and keys of other tools change no memory: they are left alone,
+// and named.
+func TestUnreadKeys(t *testing.T) {
+	w, err := Parse([]byte(`{"config":{"model_type":"llama","is_llama_config":true,"unsloth_fixed":true,"rope_interleaved":false,"use_cache":true}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"is_llama_config", "rope_interleaved", "unsloth_fixed"}, models.Unread(w.Config)); diff != "" {
+		t.Error(diff)
 	}
 }
 
