@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"memorymark/internal/draw"
+	"memorymark/internal/gpu"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
@@ -28,7 +29,7 @@ type sweepFlags struct {
 func newSweep(e *env) *cobra.Command {
 	var f sweepFlags
 	c := &cobra.Command{
-		Use:   "sweep",
+		Use:   "sweep [MODEL]",
 		Short: "The memory of a grid of workloads, as a table or a picture",
 		Long: "Profiles every combination of the values given: each key of a workload takes one value\n" +
 			"or several, with commas between. Predictions run on all cores, measurements one after\n" +
@@ -39,10 +40,13 @@ func newSweep(e *env) *cobra.Command {
 			"cells are kept in a file, and the same command goes on where it was stopped.",
 		Example: "  memorymark sweep\n" +
 			"  memorymark sweep --model-size small,xl --context-length 128,256,512,1024 -o contexts.svg\n" +
-			"  memorymark sweep --model gpt2 --batch-size 1,2,4,8,16 --checkpointing false,true --format markdown",
-		Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error {
+			"  memorymark sweep gpt2 --batch 1,2,4,8,16 --checkpointing false,true --format markdown",
+		Args: someArgs(0, "MODEL"),
+		RunE: func(c *cobra.Command, args []string) error {
 			defer f.close()
+			if err := takeModel(c, args); err != nil {
+				return err
+			}
 			return f.run(c, e)
 		},
 	}
@@ -86,7 +90,8 @@ func (f *sweepFlags) addAxes(c *cobra.Command) {
 			flags.String(name, "", help)
 		}
 	}
-	flags.Lookup("gpu").Usage = "`ids` of memorymark gpus, or files of your own (default: this machine's card, else " + study.DefaultCard + ")"
+	addLimit(flags)
+	flags.Lookup("gpu").Usage = "`ids` of memorymark gpus, or files of your own (default: this machine's card, else " + gpu.Default + ", " + study.DefaultCard + " for --model-size)"
 	f.set = flags
 }
 

@@ -79,8 +79,8 @@ func newFigures(t *testing.T) *figures {
 			f.recordedExact++
 		}
 	}
-	for _, c := range readRequests(t) {
-		if f.requests++; c.difference() == "" {
+	for _, c := range readRequests(t, truthDir+"/requests.jsonl.xz") {
+		if f.requests++; c.difference(2, false) == "" {
 			f.requestsExact++
 		}
 	}

@@ -36,7 +36,7 @@ func TestInvalid(t *testing.T) {
 		want       []string // every one of them is in the message
 	}{
 		{"no model", `{}`, []string{"there is no model"}},
-		{"unknown model", `{"model":"brt"}`, []string{`model is "brt"`, "bert, ", "config.json"}},
+		{"unknown model", `{"model":"brt"}`, []string{`model is "brt"; did you mean bert`, "config.json"}},
 		{"batch 0", `{"model":"bert","batch":0}`, []string{"batch is 0; it must be at least 1"}},
 		{"batch negative", `{"model":"bert","batch":-3}`, []string{"batch is -3; it must be at least 1"}},
 		{"batch huge", `{"model":"bert","batch":9000000}`, []string{"batch is 9000000; it must be at most 1048576"}},
@@ -132,6 +132,20 @@ func TestModel(t *testing.T) {
 	}
 	if n := intOf(original.Config, "n_layer"); n != 12 {
 		t.Errorf("the catalog was changed: %d layers", n)
+	}
+}
+
+// Names of the Hub work without their organisation; others get what is near.
+func TestFindModel(t *testing.T) {
+	for name, want := range map[string]string{"bert-base-uncased": "bert", "meta-llama/Llama-3.1-8B": "llama-3.1-8b", "GPT2": "gpt2"} {
+		if m, err := FindModel(name); err != nil || m.ID != want {
+			t.Errorf("%s: %v, %v", name, m, err)
+		}
+	}
+	for name, want := range map[string]string{"meta-llama/Llama-3.1-8B-Instruct": "did you mean llama-3.1-8b", "robrta": "did you mean roberta", "xyz": "must be an id"} {
+		if _, err := FindModel(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
