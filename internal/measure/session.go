@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memorymark/internal/models"
+	"memorymark/internal/unpack"
 	"memorymark/internal/workload"
 )
 
@@ -75,7 +76,7 @@ type message struct {
 // Start starts a worker, has it import what the model needs, and looks at the
 // device. The session must be closed.
 func Start(ctx context.Context, o Options) (*Session, error) {
-	folder, err := installWorker(cacheFolder())
+	folder, err := installWorker(unpack.Cache())
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func (s *Session) greet(ctx context.Context, greeting chan message) error {
 	case err != nil:
 		return s.explain(fmt.Errorf("start the PyTorch worker: %w", err))
 	case m.Type != "hello" || hello.Protocol != protocolVersion:
-		return fmt.Errorf("the PyTorch worker speaks protocol %d, not %d; remove %s", hello.Protocol, protocolVersion, cacheFolder())
+		return fmt.Errorf("the PyTorch worker speaks protocol %d, not %d; remove %s", hello.Protocol, protocolVersion, unpack.Cache())
 	}
 	s.Versions.Python = hello.Python
 	return nil
