@@ -1,0 +1,250 @@
+// Address space and memory.
+//
+// Where segments lie decides between free blocks of equal size (PyTorch's
+// allocator takes the lower address), so they are placed as the driver places
+// them. Its rules are what its calls of mmap on an H200 show (driver 580):
+//
+//   - It takes address space in regions of whole 32 MiB, wherever the kernel
+//     has room for one and 32 MiB more, and gives back what is around it.
+//   - An allocation goes to the latest region with room, at its lowest gap.
+//   - A region that becomes empty is given back.
+//   - With the context come three regions of the driver's own. The last of
+//     them, for local memory, is exchanged for a larger one at the first kernel.
+//
+// The mappings here are real ones, of no access: the kernel then finds the same
+// holes between the program's own, and whoever follows a device pointer on the
+// host is stopped at once.
+#include "phantom.h"
+#include "abi.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define REGION (32 * MIB)
+#define GRANULE (2 * MIB) // of what the driver gives out
+
+struct span { uintptr_t at; long size; };
+
+struct region {
+	uintptr_t at;
+	long size, taken;
+	struct span *used; // by address
+	int n, room, device;
+};
+
+static struct region *regions; // the latest last
+static int region_count, region_room;
+
+static struct device {
+	int open, launched, asserted;
+	uintptr_t local; // the driver's first region for local memory
+	long taken, peak;
+} devices[MAX_DEVICES];
+
+static long limit; // of each device; 0: what the card has
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static long up(long n, long unit) { return (n + unit - 1) / unit * unit; }
+
+static uintptr_t map(size_t bytes) {
+	void *at = mmap(0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return at == MAP_FAILED ? 0 : (uintptr_t)at;
+}
+
+static struct region *new_region(int device, long bytes) {
+	long size = up(bytes, REGION), spare = REGION - 4096;
+	uintptr_t from = map(size + spare);
+	if (!from) return 0;
+	uintptr_t at = up(from, REGION), end = from + size + spare;
+	if (at > from) munmap((void *)from, at - from);
+	if (end > at + size) munmap((void *)(at + size), end - at - size);
+	if (region_count == region_room) {
+		region_room = region_room ? 2 * region_room : 64;
+		regions = realloc(regions, region_room * sizeof *regions);
+	}
+	struct region *r = &regions[region_count++];
+	*r = (struct region){.at = at, .size = size, .device = device};
+	return r;
+}
+
+static void insert(struct region *r, int i, uintptr_t at, long size) {
+	if (r->n == r->room) {
+		r->room = r->room ? 2 * r->room : 8;
+		r->used = realloc(r->used, r->room * sizeof *r->used);
+	}
+	memmove(r->used + i + 1, r->used + i, (r->n - i) * sizeof *r->used);
+	r->used[i] = (struct span){at, size};
+	r->n++;
+	r->taken += size;
+}
+
+// place finds a region's lowest gap that is wide enough. What the host shares
+// lies at the end of its gap.
+static uintptr_t place(struct region *r, long size, int at_end) {
+	if (r->size - r->taken < size) return 0;
+	uintptr_t at = r->at;
+	for (int i = 0; i <= r->n; i++) {
+		uintptr_t end = i < r->n ? r->used[i].at : r->at + r->size;
+		if ((long)(end - at) >= size) {
+			if (at_end) at = end - size;
+			insert(r, i, at, size);
+			return at;
+		}
+		if (i < r->n) at = r->used[i].at + r->used[i].size;
+	}
+	return 0;
+}
+
+static uintptr_t allocate(int device, long size, int at_end) {
+	for (int i = region_count - 1; i >= 0; i--) {
+		uintptr_t at = regions[i].device == device ? place(&regions[i], size, at_end) : 0;
+		if (at) return at;
+	}
+	struct region *r = new_region(device, size);
+	return r ? place(r, size, at_end) : 0;
+}
+
+// release frees an allocation, and its region if that was the last of it.
+static long release(uintptr_t at) {
+	for (int i = 0; i < region_count; i++) {
+		struct region *r = &regions[i];
+		if (at < r->at || at >= r->at + r->size) continue;
+		for (int j = 0; j < r->n; j++) {
+			if (r->used[j].at != at) continue;
+			long size = r->used[j].size;
+			memmove(r->used + j, r->used + j + 1, (r->n - j - 1) * sizeof *r->used);
+			r->taken -= size;
+			if (--r->n == 0) {
+				munmap((void *)r->at, r->size);
+				free(r->used);
+				memmove(r, r + 1, (region_count - i - 1) * sizeof *r);
+				region_count--;
+			}
+			return size;
+		}
+	}
+	return 0;
+}
+
+// What a context takes, and how much of its regions.
+static void open_device(int d) {
+	struct device *v = &devices[d];
+	if (v->open) return;
+	v->open = 1;
+	if (d == 0) map(8256 * MIB), map(0x1221000), map(0x1221000); // of the driver's unified address space
+	struct region *own = new_region(d, REGION);
+	if (own) place(own, REGION, 0);
+	map(2 * MIB);
+	struct region *code = new_region(d, 96 * MIB);
+	if (code) place(code, 72 * MIB, 0);
+	struct region *local = new_region(d, 416 * MIB);
+	if (local) v->local = place(local, 414 * MIB, 0);
+}
+
+static struct device *lock(int d) {
+	pthread_mutex_lock(&mutex);
+	open_device(d);
+	return &devices[d];
+}
+
+static void unlock(void) { pthread_mutex_unlock(&mutex); }
+
+void first_launch(void) {
+	int d = current_device();
+	if (devices[d].launched) return;
+	struct device *v = lock(d);
+	if (!v->launched) {
+		v->launched = 1;
+		release(v->local);
+		struct region *local = new_region(d, 512 * MIB);
+		if (local) place(local, 504 * MIB, 0), place(local, 2 * MIB, 0);
+	}
+	unlock();
+}
+
+// A kernel that can fail an assertion brings a buffer for what it would print.
+void first_assertion(void) {
+	int d = current_device();
+	if (devices[d].asserted) return;
+	struct device *v = lock(d);
+	if (!v->asserted) v->asserted = 1, allocate(d, 10 * MIB, 1);
+	unlock();
+}
+
+static long most(void) {
+	long have = card()->memory - card()->context;
+	return limit && limit < have ? limit : have;
+}
+
+static int take_locked(struct device *v, long bytes) {
+	if (bytes > 0 && v->taken + bytes > most()) return 0;
+	v->taken += bytes;
+	if (v->taken > v->peak) v->peak = v->taken;
+	return 1;
+}
+
+int take(int d, long bytes) {
+	int ok = take_locked(lock(d), bytes);
+	unlock();
+	return ok;
+}
+
+void *device_malloc(int d, size_t bytes) {
+	struct device *v = lock(d);
+	long size = up(bytes ? bytes : 1, GRANULE);
+	uintptr_t at = 0;
+	if (take_locked(v, size) && !(at = allocate(d, size, 0))) v->taken -= size;
+	unlock();
+	return (void *)at;
+}
+
+void device_free(void *address) {
+	int d = device_of(address);
+	if (d < 0) return;
+	struct device *v = lock(d);
+	v->taken -= release((uintptr_t)address);
+	unlock();
+}
+
+static struct span rooms[256]; // of expandable segments
+static int room_count;
+
+void *reserve_room(size_t bytes) {
+	pthread_mutex_lock(&mutex);
+	uintptr_t at = room_count < 256 ? map(bytes) : 0;
+	if (at) rooms[room_count++] = (struct span){at, bytes};
+	unlock();
+	return (void *)at;
+}
+
+int device_of(const void *address) {
+	uintptr_t a = (uintptr_t)address;
+	int d = -1;
+	pthread_mutex_lock(&mutex);
+	for (int i = region_count - 1; i >= 0 && d < 0; i--)
+		if (a >= regions[i].at && a < regions[i].at + regions[i].size) d = regions[i].device;
+	for (int i = 0; i < room_count && d < 0; i++)
+		if (a >= rooms[i].at && a < rooms[i].at + rooms[i].size) d = 0;
+	unlock();
+	return d;
+}
+
+long free_bytes(int d) {
+	struct device *v = lock(d);
+	long left = most() - v->taken;
+	unlock();
+	return left > 0 ? left : 0;
+}
+
+// For the program around: a limit that can be changed, and what was taken.
+EXPORT void phantom_limit(long bytes) { limit = bytes; }
+EXPORT long phantom_taken(int device) { return device >= 0 && device < MAX_DEVICES ? devices[device].taken : 0; }
+EXPORT long phantom_peak(int device) { return device >= 0 && device < MAX_DEVICES ? devices[device].peak : 0; }
+
+__attribute__((constructor)) static void read_limit(void) {
+	const char *text = getenv("MEMORYMARK_PHANTOM_LIMIT");
+	if (text) limit = atol(text);
+}

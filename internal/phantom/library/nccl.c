@@ -1,0 +1,48 @@
+// NCCL: one rank that talks to nobody. Collectives return at once; of their
+// results only what is small and was just copied to the device is known, the
+// same from every rank.
+#include "phantom.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct unique_id { char bytes[128]; };
+struct communicator { int ranks, rank; };
+
+static size_t size_of(int type) {
+	static const unsigned char sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+	return type >= 0 && type < (int)sizeof sizes ? sizes[type] : 4;
+}
+
+static int join(struct communicator **c, int ranks, int rank) {
+	*c = malloc(sizeof **c);
+	**c = (struct communicator){ranks, rank};
+	return 0;
+}
+
+EXPORT int ncclGetVersion(int *v) { return *v = 22809, 0; }
+EXPORT int ncclGetUniqueId(struct unique_id *id) { return memset(id, 7, sizeof *id), 0; }
+EXPORT const char *ncclGetErrorString(int status) { return status ? "an error of an emulated NCCL" : "no error"; }
+EXPORT const char *ncclGetLastError(struct communicator *c) { return ""; }
+EXPORT int ncclCommInitRank(struct communicator **c, int ranks, struct unique_id id, int rank) { return join(c, ranks, rank); }
+EXPORT int ncclCommInitRankConfig(struct communicator **c, int ranks, struct unique_id id, int rank, void *config) { return join(c, ranks, rank); }
+EXPORT int ncclCommInitRankScalable(struct communicator **c, int ranks, int rank, int ids, struct unique_id *id, void *config) { return join(c, ranks, rank); }
+EXPORT int ncclCommInitAll(struct communicator **c, int n, const int *devices) {
+	for (int i = 0; i < n; i++) join(&c[i], n, i);
+	return 0;
+}
+// Who else is of the same colour is not known: all are.
+EXPORT int ncclCommSplit(struct communicator *c, int color, int key, struct communicator **out, void *config) { return join(out, c->ranks, c->rank); }
+EXPORT int ncclCommShrink(struct communicator *c, int *without, int n, struct communicator **out, void *config, int flags) { return join(out, c->ranks - n, c->rank); }
+EXPORT int ncclCommGetAsyncError(struct communicator *c, int *status) { return *status = 0, 0; }
+EXPORT int ncclCommCount(struct communicator *c, int *n) { return *n = c->ranks, 0; }
+EXPORT int ncclCommUserRank(struct communicator *c, int *rank) { return *rank = c->rank, 0; }
+EXPORT int ncclCommCuDevice(struct communicator *c, int *d) { return *d = current_device(), 0; }
+EXPORT int ncclMemAlloc(void **p, size_t n) { return (*p = device_malloc(current_device(), n)) ? 0 : 1; }
+EXPORT int ncclMemFree(void *p) { return device_free(p), 0; }
+
+EXPORT int ncclAllGather(const void *from, void *to, size_t n, int type, struct communicator *c, handle s) { return duplicate_bytes(to, from, n * size_of(type), c->ranks), 0; }
+EXPORT int ncclAllReduce(const void *from, void *to, size_t n, int type, int op, struct communicator *c, handle s) { return duplicate_bytes(to, from, n * size_of(type), 1), 0; }
+EXPORT int ncclReduce(const void *from, void *to, size_t n, int type, int op, int root, struct communicator *c, handle s) { return duplicate_bytes(to, from, n * size_of(type), 1), 0; }
+EXPORT int ncclBroadcast(const void *from, void *to, size_t n, int type, int root, struct communicator *c, handle s) { return duplicate_bytes(to, from, n * size_of(type), 1), 0; }
+EXPORT int ncclBcast(void *p, size_t n, int type, int root, struct communicator *c, handle s) { return 0; }

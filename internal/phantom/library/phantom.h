@@ -1,0 +1,79 @@
+// A CUDA device that is not there.
+//
+// Preloaded into a program with a CUDA build of PyTorch, this library answers
+// the public entry points of the CUDA runtime and driver, cuBLAS, cuDNN's
+// device side, NCCL and NVML. Memory is address space that nothing is behind,
+// kernels do not run, and copies from the device bring what is known of its
+// contents, or zeros. Everything above is the program's own: PyTorch's
+// dispatcher, autograd, caching allocator and choice of kernels, CUB's sizes,
+// cuDNN's heuristics.
+//
+// No NVIDIA header is used: the few structures of the ABI that matter are in
+// abi.h, for CUDA 12 and 13, so that one library serves every version.
+//
+//   card.c    the card: its properties, as the environment describes it
+//   memory.c  address space, as the driver gives it out; limits
+//   values.c  what copies from the device bring
+//   runtime.c the CUDA runtime
+//   driver.c  the CUDA driver, for Triton and for expandable segments
+//   blas.c    cuBLAS and cuBLASLt
+//   dnn.c     cuDNN: plans by its deviceless API
+//   layers.c  cuDNN: batch normalisation and recurrent layers, by rule (bn.c, rnn.c)
+//   nccl.c    NCCL: one rank that talks to nobody
+//   nvml.c    NVML: as many cards as there are, and no processes on them
+//   loader.c  what is looked up by name
+//   entries.c everything else, so that nothing reaches a real library unseen
+#ifndef PHANTOM_H
+#define PHANTOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define MIB (1L << 20)
+#define MAX_DEVICES 64
+
+typedef struct opaque *handle; // of whatever library: given out, never looked into
+
+// card.c
+struct card {
+	char name[128];
+	long memory, context; // bytes; the context's are never given out
+	int major, minor, multiprocessors, threads_per_multiprocessor, blocks_per_multiprocessor;
+	long shared_per_block, shared_per_multiprocessor, shared_optin;
+	int l2, clock_khz, memory_clock_khz, bus_bits, driver;
+};
+const struct card *card(void);
+int device_count(void);
+int attribute(int which); // of cudaDeviceAttr, which are the driver's numbers too
+int cuda_major(void);     // of the runtime that the program has
+int occupancy(int threads, size_t shared); // resident blocks on a multiprocessor
+
+// memory.c
+int current_device(void);
+void *device_malloc(int device, size_t bytes); // 0: out of memory
+void device_free(void *address);
+int device_of(const void *address); // -1: not the device's
+void *reserve_room(size_t bytes);   // address space for an expandable segment
+int take(int device, long bytes);   // physical memory; 0 if there is not so much
+long free_bytes(int device);
+void first_launch(void);          // the driver allocates for itself with the first kernel,
+void first_assertion(void);       // and with the first that can fail an assertion
+
+// values.c
+void phantom_launched(void); // a kernel, which may have written anywhere
+void copy_bytes(void *to, const void *from, size_t n);
+void duplicate_bytes(void *to, const void *from, size_t n, int times); // a collective's result
+
+// runtime.c
+handle fresh(void); // a handle that nobody else has
+int nothing(void);  // succeeds at it
+
+// Anything that is not emulated says so once, by name, and fails.
+int not_emulated(const char *name, int status);
+
+// loader.c
+void *next_symbol(const char *name);  // the real one behind one of ours
+void *cudnn_symbol(const char *name); // cuDNN's own, or 0
+
+#endif

@@ -1,0 +1,153 @@
+// Package phantom is a CUDA device that is not there: a library (library/*.c)
+// that stands in for NVIDIA's below PyTorch, and what runs beside the user's
+// program in Python (python/). The user's own PyTorch runs on it, whatever its
+// version, with the allocations it would make on a real card.
+//
+// The library is built once with the machine's C compiler, against no headers
+// but the C library's, or comes built with a release.
+package phantom
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"memorymark/internal/unpack"
+)
+
+//go:embed library/*.c library/*.h
+var sources embed.FS
+
+//go:embed python/sitecustomize.py python/memorymark_phantom/*.py
+var pythonFiles embed.FS
+
+// built has the library for each architecture, where a release built it.
+//
+//go:embed built
+var built embed.FS
+
+// Device is an installed phantom: folders that a program is started with.
+type Device struct {
+	library string // with libcuda.so.1 and the names it is looked for by
+	python  string // with sitecustomize
+}
+
+// ErrUnsupported says that there is no phantom for this system.
+var ErrUnsupported = errors.New("emulation needs Linux on x86-64 or arm64, where CUDA builds of PyTorch run")
+
+// CompilerError says that the library could not be built.
+type CompilerError struct {
+	Detail string
+}
+
+func (e *CompilerError) Error() string { return "build the emulated GPU's library: " + e.Detail }
+
+// Mend is what helps.
+func (e *CompilerError) Mend() string {
+	return "install a C compiler (apt-get install gcc libc6-dev), or use a release of MemoryMark, which brings the library built"
+}
+
+// Install makes the library and the Python side ready in the cache. Only the
+// first time takes longer than looking.
+func Install(ctx context.Context) (*Device, error) {
+	return installIn(ctx, unpack.Cache())
+}
+
+func installIn(ctx context.Context, cache string) (*Device, error) {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		return nil, ErrUnsupported
+	}
+	python, err := unpack.Read(pythonFiles, "python")
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{}
+	if d.python, err = python.Into(cache, "phantom-python", nil); err != nil {
+		return nil, fmt.Errorf("write the emulated GPU's Python side: %w", err)
+	}
+	if d.library, err = installLibrary(ctx, cache); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func installLibrary(ctx context.Context, cache string) (string, error) {
+	if data, err := built.ReadFile("built/" + runtime.GOARCH + ".so"); err == nil {
+		files := unpack.Files{libraryName: data}
+		folder, err := files.Into(cache, "phantom", link)
+		if err != nil {
+			return "", fmt.Errorf("write the emulated GPU's library: %w", err)
+		}
+		return folder, nil
+	}
+	files, err := unpack.Read(sources, "library")
+	if err != nil {
+		return "", err
+	}
+	return files.Into(cache, "phantom", func(folder string) error {
+		return errors.Join(compile(ctx, folder), link(folder))
+	})
+}
+
+// libraryName is what the library is loaded as: the driver, before the real one.
+const libraryName = "libcuda.so.1"
+
+// link adds the other names that it is looked for by: Triton links with one,
+// PyTorch asks for NVML by the other.
+func link(folder string) error {
+	var failed error
+	for _, name := range []string{"libcuda.so", "libnvidia-ml.so.1"} {
+		failed = errors.Join(failed, os.Symlink(libraryName, filepath.Join(folder, name)))
+	}
+	return failed
+}
+
+// compilers are tried in this order.
+func compilers() []string {
+	names := []string{"cc", "gcc", "clang"}
+	if named := os.Getenv("CC"); named != "" {
+		names = append([]string{named}, names...)
+	}
+	return names
+}
+
+// Flags that the library is built with. It relies on -O2: see loader.c.
+var compileFlags = []string{
+	"-O2", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-soname," + libraryName,
+}
+
+func compile(ctx context.Context, folder string) error {
+	for _, name := range compilers() {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		list, err := filepath.Glob(filepath.Join(folder, "*.c"))
+		if err != nil {
+			return err
+		}
+		args := append(append([]string{}, compileFlags...), "-o", filepath.Join(folder, libraryName))
+		args = append(append(args, list...), "-ldl", "-lpthread")
+		out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
+		if err != nil {
+			return &CompilerError{Detail: fmt.Sprintf("%s: %v: %s", name, err, firstLine(out))}
+		}
+		return nil
+	}
+	return &CompilerError{Detail: "no C compiler was found"}
+}
+
+func firstLine(out []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return line
+}
+
+// Sources are the library's, for those who build it for a release.
+func Sources() fs.FS { return sources }

@@ -1,0 +1,143 @@
+package phantom
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/measure/measuretest"
+)
+
+// compiler returns a C compiler.
+func compiler(t *testing.T) string {
+	t.Helper()
+	for _, name := range compilers() {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("NOT TESTED: it needs a C compiler")
+	return ""
+}
+
+// TestABI holds abi.h to the headers that come with the tests' PyTorch.
+func TestABI(t *testing.T) {
+	cc, python := compiler(t), measuretest.Python(t)
+	out, err := exec.Command(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for folder, major := range map[string]string{"cu13": "13", "cuda_runtime": "12"} {
+		include := filepath.Join(strings.TrimSpace(string(out)), "nvidia", folder, "include")
+		if _, err := os.Stat(filepath.Join(include, "driver_types.h")); err != nil {
+			continue
+		}
+		found++
+		out, err := exec.Command(cc, "-fsyntax-only", "-DCUDA_MAJOR="+major, "-I"+include, "-Ilibrary", "-Itestdata", "testdata/abi_test.c").CombinedOutput()
+		if err != nil {
+			t.Errorf("CUDA %s: %v\n%s", major, err, out)
+		}
+	}
+	if found == 0 {
+		t.Error("the tests' PyTorch comes without CUDA headers")
+	}
+}
+
+// TestRules holds what stands in for cuDNN's answers to its answers.
+func TestRules(t *testing.T) {
+	cc := compiler(t)
+	program := filepath.Join(t.TempDir(), "rules")
+	out, err := exec.Command(cc, "-O1", "-Ilibrary", "-o", program, "testdata/rules_test.c", "library/rnn.c", "library/bn.c", "library/conv.c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for rule, rows := range map[string]string{"rnn": "34800 of 34800", "bn": "11472 of 11472", "conv": " of "} {
+		cmd := exec.Command(program, rule)
+		cmd.Stdin = bytes.NewReader(unzip(t, filepath.Join("testdata", rule+".txt.gz")))
+		out, err := cmd.Output()
+		if err != nil || !strings.Contains(string(out), rows) {
+			t.Errorf("%s: %v: %.2000s", rule, err, out)
+		}
+	}
+}
+
+func unzip(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(z); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestInstall builds the library once, and again if somebody changed it.
+func TestInstall(t *testing.T) {
+	compiler(t)
+	cache := t.TempDir()
+	first, err := installIn(context.Background(), cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := installIn(context.Background(), cache)
+	if err != nil || *again != *first {
+		t.Errorf("installed again as %v, %v; it was there as %v", again, err, first)
+	}
+	for _, name := range []string{libraryName, "libcuda.so", "libnvidia-ml.so.1"} {
+		if _, err := os.Stat(filepath.Join(first.library, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestNoCompiler is an error that says what to do.
+func TestNoCompiler(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("CC", "")
+	_, err := installIn(context.Background(), t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "no C compiler") {
+		t.Errorf("without a compiler: %v", err)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	card, err := gpu.Find("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]string{"LD_PRELOAD": "libmine.so", "CUDA_VISIBLE_DEVICES": ""}
+	d := &Device{library: "/lib", python: "/py"}
+	env := d.Environment(Settings{Card: card, GPUs: 2, Steps: 3, Folder: "/f"}, func(key string) (string, bool) {
+		value, ok := have[key]
+		return value, ok
+	})
+	for _, want := range []string{
+		"LD_PRELOAD=/lib/libcuda.so.1:libmine.so", "PYTHONPATH=/py", "CUDA_VISIBLE_DEVICES=0,1",
+		"MEMORYMARK_PHANTOM_GPUS=2", "MEMORYMARK_PHANTOM_STEPS=3", "MEMORYMARK_PHANTOM_FOLDER=/f",
+	} {
+		if !slices.Contains(env, want) {
+			t.Errorf("there is no %s in %q", want, env)
+		}
+	}
+	described := env[slices.IndexFunc(env, func(s string) bool { return strings.HasPrefix(s, "MEMORYMARK_PHANTOM_CARD=") })]
+	for _, want := range []string{"name=NVIDIA H200", "memory=150109880320;", "capability=9.0;", "shared_optin=232448;", "clock_khz=1980000;"} {
+		if !strings.Contains(described, want) {
+			t.Errorf("the card is described as %s, without %s", described, want)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package phantom
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Command is a program to run as it is.
+type Command struct {
+	Args           []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// Grace periods for a command that is interrupted: it got the same Ctrl-C as
+// we did, and may want to save something.
+const (
+	interruptGrace = 10 * time.Second
+	killGrace      = 3 * time.Second
+)
+
+// Run runs a command with the device in the place of a GPU, and says what it
+// took. The command's own failure is the summary's exit code, not an error.
+// Nothing that it started is left when Run returns. Snapshots, if they were
+// asked for, are in s.Folder, which is the caller's.
+func (d *Device) Run(ctx context.Context, s Settings, c Command) (*Summary, error) {
+	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:noctx // it gets its own time to end, below
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	cmd.Env = append(os.Environ(), d.Environment(s, os.LookupEnv)...)
+	cmd.WaitDelay = killGrace // for output that something else holds open
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Args[0], err)
+	}
+	err := wait(ctx, cmd)
+	sweep(s.Folder)
+	sum, readErr := summarize(s, s.Folder)
+	if sum != nil {
+		sum.ExitCode, sum.Seconds = exitCode(cmd, err), time.Since(began).Seconds()
+	}
+	if ctx.Err() != nil {
+		return sum, context.Cause(ctx)
+	}
+	return sum, readErr
+}
+
+// wait waits for a command, and ends it if the context does.
+func wait(ctx context.Context, cmd *exec.Cmd) error {
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	for _, next := range []struct {
+		signal os.Signal
+		grace  time.Duration
+	}{{syscall.SIGINT, interruptGrace}, {syscall.SIGTERM, killGrace}, {syscall.SIGKILL, killGrace}} {
+		_ = cmd.Process.Signal(next.signal)
+		timer := time.NewTimer(next.grace)
+		select {
+		case err := <-done:
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+	}
+	return errors.New("the command does not end")
+}
+
+// sweep kills what a command left behind: whoever has the run's folder in its
+// environment was started by it.
+func sweep(folder string) {
+	mark := []byte("MEMORYMARK_PHANTOM_FOLDER=" + folder + "\x00")
+	names, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil || !bytes.Contains(data, mark) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil && pid != os.Getpid() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// exitCode is a command's, as a shell has it: 128 and the signal that killed it.
+func exitCode(cmd *exec.Cmd, err error) int {
+	if cmd.ProcessState == nil {
+		return 1
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	if err != nil && cmd.ProcessState.ExitCode() == 0 {
+		return 1
+	}
+	return cmd.ProcessState.ExitCode()
+}

@@ -1,0 +1,147 @@
+package phantom
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
+	"memorymark/internal/gpu"
+)
+
+// Summary is what a command took on the emulated device.
+type Summary struct {
+	Engine    evidence.Engine `json:"engine"`
+	GPU       string          `json:"gpu"`
+	GPUName   string          `json:"gpu_name"`
+	GPUs      int             `json:"gpus"`
+	Limit     bytesize.Bytes  `json:"limit_bytes"` // what each card had to give
+	Fits      bool            `json:"fits"`        // no process ran out of memory
+	ExitCode  int             `json:"exit_code"`   // of the command
+	Seconds   float64         `json:"seconds"`
+	Processes []Process       `json:"processes"` // that used the device, the largest first
+}
+
+// Process is what one process took.
+type Process struct {
+	PID     int      `json:"pid"`
+	Parent  int      `json:"parent"`
+	Command []string `json:"command"`
+	Rank    string   `json:"rank,omitempty"` // of a job on several GPUs
+	Torch   string   `json:"torch"`
+	CUDA    string   `json:"cuda"`
+
+	Steps     int64         `json:"steps"` // of optimizers
+	StepPeaks []StepPeak    `json:"step_peaks,omitempty"`
+	Devices   []DevicePeaks `json:"devices"`
+	OOMs      []OOM         `json:"out_of_memory,omitempty"`
+	Launches  int64         `json:"launches"`
+	Assumed   []Assumption  `json:"assumed,omitempty"`
+	Notes     []string      `json:"notes,omitempty"`
+
+	Snapshot string `json:"snapshot,omitempty"` // where its recording is
+}
+
+// DevicePeaks are the peaks of one device as PyTorch counts them, and what was
+// taken from the driver.
+type DevicePeaks struct {
+	Device    int            `json:"device"`
+	Requested bytesize.Bytes `json:"requested"`
+	Allocated bytesize.Bytes `json:"allocated"`
+	Reserved  bytesize.Bytes `json:"reserved"`
+	Driver    bytesize.Bytes `json:"driver"`
+}
+
+// StepPeak is what was reached by the end of an optimizer step, since the
+// program last reset the peaks.
+type StepPeak struct {
+	Step      int64          `json:"step"`
+	Allocated bytesize.Bytes `json:"peak_allocated"`
+	Reserved  bytesize.Bytes `json:"peak_reserved"`
+}
+
+// OOM is an out-of-memory error of PyTorch's.
+type OOM struct {
+	Device    int            `json:"device"`
+	Requested bytesize.Bytes `json:"requested"`
+	Total     bytesize.Bytes `json:"total"`
+	Free      bytesize.Bytes `json:"free"`
+	Step      int64          `json:"step"`  // the one it happened in
+	Where     string         `json:"where"` // the user's own line
+}
+
+// Assumption is a value that was made up, because a kernel would have computed it.
+type Assumption struct {
+	Function string `json:"function"`
+	Where    string `json:"where"`
+	Assumed  string `json:"assumed"`
+	Times    int64  `json:"times"`
+}
+
+// Peak is the most that a process reserved on a device.
+func (p *Process) Peak() DevicePeaks {
+	var most DevicePeaks
+	for _, d := range p.Devices {
+		if d.Reserved >= most.Reserved {
+			most = d
+		}
+	}
+	return most
+}
+
+// summarize reads what processes left in a folder.
+func summarize(s Settings, folder string) (*Summary, error) {
+	sum := &Summary{
+		Engine: evidence.Emulated, GPU: s.Card.ID, GPUName: s.Card.Name, GPUs: max(s.GPUs, 1),
+		Limit: available(s.Card, s.Limit), Fits: true,
+	}
+	names, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	for _, name := range names {
+		p, err := readProcess(name)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		sum.Fits = sum.Fits && len(p.OOMs) == 0
+		sum.Processes = append(sum.Processes, *p)
+	}
+	slices.SortFunc(sum.Processes, func(a, b Process) int {
+		if x, y := a.Peak().Reserved, b.Peak().Reserved; x != y {
+			return int(min(max(y-x, -1), 1))
+		}
+		return strings.Compare(a.Rank, b.Rank)
+	})
+	return sum, failed
+}
+
+func readProcess(name string) (*Process, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{}
+	if err := json.Unmarshal(data, p); err != nil {
+		return nil, err
+	}
+	recording := strings.TrimSuffix(name, ".json") + ".pickle"
+	if _, err := os.Stat(recording); err == nil {
+		p.Snapshot = recording
+	}
+	return p, nil
+}
+
+// available is what a card gives out.
+func available(c *gpu.Card, limit bytesize.Bytes) bytesize.Bytes {
+	if limit > 0 && limit < c.Usable() {
+		return limit
+	}
+	return c.Usable()
+}
