@@ -57,9 +57,9 @@ func ExampleReplay() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer file.Close()
 	yes := true
 	answer, err := memorymark.Replay(file, memorymark.WhatIf{ExpandableSegments: &yes})
-	file.Close()
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (b *bench) explainBounds(a *Answer) {
 		a.note("limit", "%v", b.tooLong)
 	}
 	if d := b.Session.Device; d.Type == "cpu" && d.Free > 0 && b.limit != int64(b.Workload.Limit()-b.Reserve) {
-		a.note("limit", "the machine had %v free, and live tensors may take %v of that: a process holds more than tensors",
+		a.note("limit", "of the machine's memory %v were free, and live tensors may take %v of it: a process takes more than those",
 			bytesize.Bytes(d.Free), bytesize.Bytes(b.limit))
 	}
 }

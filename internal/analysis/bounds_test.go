@@ -66,7 +66,7 @@ func TestMisleadingLine(t *testing.T) {
 			largest = max(largest, p.Batch)
 		}
 	}
-	if !noted(a, "the machine had 32.00 GiB free, and live tensors may take 16.00 GiB of that") {
+	if !noted(a, "of the machine's memory 32.00 GiB were free, and live tensors may take 16.00 GiB") {
 		t.Errorf("%+v", a.Notes)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"memorymark/internal/gpu"
-	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
 
@@ -67,7 +66,6 @@ type OnCard struct {
 	Total        int64    `json:"gpu_total_bytes"`
 	PricePerHour *float64 `json:"price_per_hour,omitempty"`
 	PriceSource  string   `json:"price_source,omitempty"`
-	Fits         bool     `json:"fits" doc:"whether the workload trains at its own batch"`
 	Outlook
 }
 
@@ -85,7 +83,6 @@ func CompareCards(ctx context.Context, r Request, cards []*gpu.Card) ([]OnCard, 
 		at := r
 		at.Card = c
 		out[i].Outlook = outlookOf(at)
-		out[i].Fits = predict.NewRunner(r.Workload, c).FitsWithin(r.Workload.Batch, predict.Limit(r.Workload, c))
 	})
 	return out, err
 }

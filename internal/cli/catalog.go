@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/gpu"
@@ -12,21 +10,15 @@ import (
 
 func newModels(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "models [TEXT]",
+		Use:   "models",
 		Short: "The models that have a name here",
 		Long: "Lists the models of the catalog. A Hugging Face id of the list is taken wherever an id\n" +
-			"is; any other model of these families can be given by its config.json. With TEXT, only\n" +
-			"those that have it in a name.",
+			"is; any other model of these families can be given by its config.json.",
 		Example: "  memorymark models\n" +
-			"  memorymark models llama\n" +
 			"  memorymark models --json",
-		Args: someArgs(0, "TEXT"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			text := strings.Join(args, "")
-			list := &report.Models{Models: workload.SearchModels(text)}
-			if len(list.Models) == 0 {
-				return badUsage("memorymark models lists all", "no model has %q in a name", text)
-			}
+		Args: exactArgs(),
+		RunE: func(*cobra.Command, []string) error {
+			list := &report.Models{Models: workload.Models()}
 			return e.printTable(list, list.Write)
 		},
 	}
@@ -34,11 +26,11 @@ func newModels(e *env) *cobra.Command {
 
 func newGPUs(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "gpus [TEXT]",
+		Use:   "gpus",
 		Short: "The cards that have a name here, with their memory and price",
 		Long: "Lists the cards of the catalog: memory as PyTorch reports it, compute capability,\n" +
 			"bandwidth, dense peak rates and a price. Every figure has its source and date in the\n" +
-			"JSON. With TEXT, only those that have it in a name.\n" +
+			"JSON.\n" +
 			"\n" +
 			"A card that is not in the list can be described in a file. It has the keys of that JSON,\n" +
 			"its name ends in .json, and every --gpu takes its path:\n" +
@@ -50,16 +42,11 @@ func newGPUs(e *env) *cobra.Command {
 			"the others follow from the compute capability, or are those of the card in the list that\n" +
 			"is most like yours.",
 		Example: "  memorymark gpus\n" +
-			"  memorymark gpus a100\n" +
 			"  memorymark gpus --json\n" +
 			"  memorymark predict gpt2 --gpu my-card.json",
-		Args: someArgs(0, "TEXT"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			text := strings.Join(args, "")
-			list := &report.Cards{Cards: gpu.Search(text)}
-			if len(list.Cards) == 0 {
-				return badUsage("memorymark gpus lists all", "no card has %q in a name", text)
-			}
+		Args: exactArgs(),
+		RunE: func(*cobra.Command, []string) error {
+			list := &report.Cards{Cards: gpu.All()}
 			return e.printTable(list, list.Write)
 		},
 	}

@@ -8,7 +8,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,11 +19,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"memorymark/internal/gpu"
-	"memorymark/internal/nearest"
 	"memorymark/internal/report"
 )
 
@@ -79,7 +76,7 @@ func newRoot(e *env) *cobra.Command {
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
 	root.SetHelpTemplate(helpTemplate)
-	root.SetFlagErrorFunc(badFlag)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return badUsage(seeHelp(c), "%w", err) })
 	root.Version = currentVersion().String()
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -87,13 +84,13 @@ func newRoot(e *env) *cobra.Command {
 	root.AddCommand(
 		newAnalyze(e),
 		newPredict(e),
+		newRun(e),
 		newProfile(e),
 		newSweep(e),
 		newActivation(e),
 		newReport(e),
 		newModels(e),
 		newGPUs(e),
-		newCards(e),
 		newSnapshot(e),
 		newServe(e),
 		newWorker(e),
@@ -158,24 +155,6 @@ func someArgs(needed int, names ...string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// badFlag says what is wrong with a flag, and which one was probably meant by
-// one that the command does not have.
-func badFlag(c *cobra.Command, err error) error {
-	var f *failure
-	if errors.As(err, &f) {
-		return f
-	}
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
-		var known []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-		if near := nearest.To(unknown.GetSpecifiedName(), known); len(near) > 0 {
-			return badUsage(seeHelp(c), "%w; did you mean --%s?", err, near[0])
-		}
-	}
-	return badUsage(seeHelp(c), "%w", err)
 }
 
 func seeHelp(c *cobra.Command) string { return fmt.Sprintf("%s --help", c.CommandPath()) }

@@ -67,9 +67,12 @@ func badInput(hint, format string, args ...any) error {
 
 func exitCode(err error) int {
 	var f *failure
+	var theirs exitStatus
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &theirs):
+		return int(theirs)
 	case errors.Is(err, errNo):
 		return exitNo
 	case errors.Is(err, context.Canceled):
@@ -83,7 +86,8 @@ func exitCode(err error) int {
 
 // printError says once what went wrong and what to do.
 func printError(w io.Writer, err error) {
-	if err == nil || errors.Is(err, errNo) {
+	var theirs exitStatus
+	if err == nil || errors.Is(err, errNo) || errors.As(err, &theirs) {
 		return
 	}
 	if errors.Is(err, context.Canceled) {

@@ -37,14 +37,14 @@ func addStudyFlags(c *cobra.Command, keys ...string) *studyFlags {
 	for _, name := range []string{"context-length", "batch-size"} {
 		flags.Lookup(name).DefValue = "" // help would quote it
 	}
-	flags.Lookup("gpu").Usage = "an `id` of memorymark gpus, or a card.json of your own, to predict for (default: this machine's card, else " + gpu.Default + ", " + study.DefaultCard + " for --model-size)"
+	flags.Lookup("gpu").Usage = "an `id` of memorymark gpus, or a card.json of your own, to predict for (default: this machine's card, else " + study.DefaultCard + ")"
 	return f
 }
 
 // profileKeys are the keys of a workload that a profile can set beside those
 // that have flags of their own.
 var profileKeys = []string{
-	"image", "precision", "optimizer", "optimizer_impl", "loss", "attention", "checkpointing", "accumulate", "clip_grad_norm",
+	"image", "optimizer", "optimizer_impl", "loss", "attention", "checkpointing", "accumulate", "clip_grad_norm",
 	"expandable_segments", "limit_gib", "config",
 }
 
@@ -72,20 +72,6 @@ func (f *studyFlags) draft() (workload.Draft, error) {
 	return d, nil
 }
 
-// takeModel takes the model that stands where other commands have it for --model.
-func takeModel(c *cobra.Command, args []string) error {
-	switch {
-	case len(args) == 0:
-		return nil
-	case c.Flags().Changed("model"):
-		return badUsage("", "%s and --model both name the model: give one of them", args[0])
-	case c.Flags().Changed("model-size"):
-		return badUsage("", "%s and --model-size both name the model: give one of them", args[0])
-	default:
-		return c.Flags().Set("model", args[0])
-	}
-}
-
 // positiveFlag checks a number that a workload would call by another name.
 func positiveFlag(flag, text string) error {
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -98,10 +84,10 @@ func positiveFlag(flag, text string) error {
 	return nil
 }
 
-// studyCardOf returns the card of a workload, as other commands do, but that the
-// plain language models of a study are predicted for a card that holds them.
+// studyCardOf returns the card of a workload: the one it names, this
+// machine's, or the one for studies.
 func (e *env) studyCardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, error) {
-	if w.GPU == "" && e.machineCard(ctx) == nil && study.SizeOf(w.Model) != w.Model {
+	if w.GPU == "" && e.machineCard(ctx) == nil {
 		return gpu.Find(study.DefaultCard)
 	}
 	return e.cardOf(ctx, w)

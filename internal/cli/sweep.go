@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"memorymark/internal/draw"
-	"memorymark/internal/gpu"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
@@ -29,7 +28,7 @@ type sweepFlags struct {
 func newSweep(e *env) *cobra.Command {
 	var f sweepFlags
 	c := &cobra.Command{
-		Use:   "sweep [MODEL]",
+		Use:   "sweep",
 		Short: "The memory of a grid of workloads, as a table or a picture",
 		Long: "Profiles every combination of the values given: each key of a workload takes one value\n" +
 			"or several, with commas between. Predictions run on all cores, measurements one after\n" +
@@ -40,13 +39,10 @@ func newSweep(e *env) *cobra.Command {
 			"cells are kept in a file, and the same command goes on where it was stopped.",
 		Example: "  memorymark sweep\n" +
 			"  memorymark sweep --model-size small,xl --context-length 128,256,512,1024 -o contexts.svg\n" +
-			"  memorymark sweep gpt2 --batch 1,2,4,8,16 --checkpointing false,true --format markdown",
-		Args: someArgs(0, "MODEL"),
-		RunE: func(c *cobra.Command, args []string) error {
+			"  memorymark sweep --model gpt2 --batch-size 1,2,4,8,16 --checkpointing false,true --format markdown",
+		Args: exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error {
 			defer f.close()
-			if err := takeModel(c, args); err != nil {
-				return err
-			}
 			return f.run(c, e)
 		},
 	}
@@ -90,8 +86,7 @@ func (f *sweepFlags) addAxes(c *cobra.Command) {
 			flags.String(name, "", help)
 		}
 	}
-	addLimit(flags)
-	flags.Lookup("gpu").Usage = "`ids` of memorymark gpus, or files of your own (default: this machine's card, else " + gpu.Default + ", " + study.DefaultCard + " for --model-size)"
+	flags.Lookup("gpu").Usage = "`ids` of memorymark gpus, or files of your own (default: this machine's card, else " + study.DefaultCard + ")"
 	f.set = flags
 }
 

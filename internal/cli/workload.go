@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
 	"memorymark/internal/invalid"
 	"memorymark/internal/measure"
@@ -45,33 +44,8 @@ func addFlagsOf(c *cobra.Command, names []string) *workloadFlags {
 		}
 	}
 	takeAlso(c, also)
-	if slices.Contains(names, "limit_gib") {
-		addLimit(c.Flags())
-	}
 	return &workloadFlags{c.Flags()}
 }
-
-// addLimit adds --limit, which is --limit-gib with a unit.
-func addLimit(flags *pflag.FlagSet) {
-	flags.Var(limitFlag{flags}, "limit", "the most `memory` that PyTorch may hold, as 22GiB: a smaller card on a larger one; --limit-gib 22 is the same")
-}
-
-type limitFlag struct{ set *pflag.FlagSet }
-
-// Set implements pflag.Value. Less than a segment is a number whose unit was
-// forgotten.
-func (f limitFlag) Set(text string) error {
-	limit, err := bytesize.Parse(text)
-	if err != nil || limit < 2*bytesize.MiB {
-		return badUsage("write it as --limit 22GiB", "--limit is %q; it must be an amount of memory, at least 2 MiB", text)
-	}
-	return f.set.Set("limit-gib", fmt.Sprintf("%.17g", float64(limit)/float64(bytesize.GiB)))
-}
-
-func (f limitFlag) String() string { return "" }
-
-// Type implements pflag.Value.
-func (f limitFlag) Type() string { return "memory" }
 
 // flagHelp is what the help says of a key: its meaning with the word in quotes
 // that stands for the value, what it can be, and its default.
@@ -204,7 +178,12 @@ func configFile(name string) (string, bool) {
 // cardOf returns the card of a workload: the one it names, this machine's, or
 // the default.
 func (e *env) cardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, error) {
-	id := w.GPU
+	return e.namedCard(ctx, w.GPU)
+}
+
+// namedCard returns the card of an id, this machine's if there is none, or the
+// default.
+func (e *env) namedCard(ctx context.Context, id string) (*gpu.Card, error) {
 	if id == "" {
 		if card := e.machineCard(ctx); card != nil {
 			return card, nil

@@ -127,17 +127,6 @@ func Find(id string) (*Card, error) {
 	return nil, &UnknownError{ID: id, Near: near(name)}
 }
 
-// Search returns the cards that have a text in their id, their name or an
-// alias.
-func Search(text string) []*Card {
-	text = strings.ToLower(text)
-	return slices.DeleteFunc(All(), func(c *Card) bool {
-		return !slices.ContainsFunc(append([]string{c.ID, c.Name}, c.Aliases...), func(name string) bool {
-			return strings.Contains(strings.ToLower(name), text)
-		})
-	})
-}
-
 // Default is the id of the card that people who have none mostly ask about.
 const Default = "a10"
 

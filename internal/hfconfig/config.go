@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"memorymark/internal/invalid"
-	"memorymark/internal/nearest"
 )
 
 // Config is a Hugging Face config.json: what kind of model it is, and its keys.
@@ -74,15 +73,6 @@ func (c *Config) Renamed(names map[string]string) *Config {
 	return &out
 }
 
-// Text returns a key that holds text, "" if there is none.
-func (c *Config) Text(key string) string {
-	var s string
-	if json.Unmarshal(c.keys[key], &s) != nil {
-		return ""
-	}
-	return s
-}
-
 // Int reads a key that holds a whole number, if there is one.
 func (c *Config) Int(key string, into *int64) bool {
 	var n int64
@@ -111,41 +101,24 @@ var switches = []string{
 	"tie_encoder_decoder", "torchscript", "use_mrope",
 }
 
-// Rest is the keys of a configuration that its family does not know. A struct
-// that is decoded embeds it.
-type Rest struct{ keys []string }
-
-// Unread returns the keys, sorted.
-func (u *Rest) Unread() []string { return u.keys }
-
-func (u *Rest) leave(key string) { u.keys = append(u.keys, key) }
-
 // Decode reads the keys of a configuration into a struct that holds the
-// family's defaults, and checks the sizes. A key that the struct does not have
-// cannot change memory: the family's Python code does not look at it either.
-// One that is neither known to say nothing is left in the struct's Rest. The
-// error names all that is wrong: what is switched on and not modelled, values
-// of the wrong kind, and what looks like a key that is misspelt.
-func (c *Config) Decode(into interface{ leave(key string) }, alsoIgnored ...string) error {
+// family's defaults, and checks the sizes. A key that the struct does not
+// have, and that is not known to say nothing about memory, is an error: it
+// might. The error names all that is wrong.
+func (c *Config) Decode(into any, alsoIgnored ...string) error {
 	known := fieldNames(into)
 	var wrong invalid.Error
 	for _, key := range slices.Sorted(maps.Keys(c.keys)) {
 		field, ok := known[key]
 		switch {
-		case ok:
+		case !ok && (slices.Contains(ignored, key) || slices.Contains(alsoIgnored, key)):
+		case !ok && slices.Contains(switches, key) && isOff(c.keys[key]):
+		case !ok:
+			wrong.Add(invalid.At(key, fmt.Errorf("config: %q of a %s is not modelled; take it out if it does not change the model", key, c.ModelType)))
+		default:
 			if err := json.Unmarshal(c.keys[key], field); err != nil {
 				wrong.Add(invalid.At(key, fmt.Errorf("config: %w", invalid.Kind(key, c.keys[key], field, err))))
 			}
-		case slices.Contains(ignored, key) || slices.Contains(alsoIgnored, key):
-		case slices.Contains(switches, key):
-			if !isOff(c.keys[key]) {
-				wrong.Add(invalid.At(key, fmt.Errorf("config: %q of a %s is not modelled", key, c.ModelType)))
-			}
-		default:
-			if meant := misspelt(key, known); meant != "" {
-				wrong.Add(invalid.At(key, fmt.Errorf("config: %q is not a key of a %s; did you mean %s?", key, c.ModelType, meant)))
-			}
-			into.leave(key)
 		}
 	}
 	wrong.Add(c.countLabels(known))
@@ -153,16 +126,6 @@ func (c *Config) Decode(into interface{ leave(key string) }, alsoIgnored ...stri
 		checkSizes(known, &wrong)
 	}
 	return wrong.OrNil()
-}
-
-// misspelt returns the key that one was meant to be, "" for none.
-func misspelt(key string, known map[string]any) string {
-	for _, k := range slices.Sorted(maps.Keys(known)) {
-		if nearest.IsTypo(key, k) {
-			return k
-		}
-	}
-	return ""
 }
 
 // countLabels reads num_labels off id2label, where configurations of published

@@ -20,8 +20,6 @@ var bertFamily = Family{
 
 // bertConfig is transformers' BertConfig, and RobertaConfig, which has its keys.
 type bertConfig struct {
-	hfconfig.Rest
-
 	VocabSize         int64    `json:"vocab_size"`
 	HiddenSize        int64    `json:"hidden_size"`
 	Layers            int64    `json:"num_hidden_layers"`

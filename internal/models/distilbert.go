@@ -20,8 +20,6 @@ var distilBertFamily = Family{
 
 // distilBertConfig is transformers' DistilBertConfig.
 type distilBertConfig struct {
-	hfconfig.Rest
-
 	VocabSize         int64   `json:"vocab_size"`
 	MaxPositions      int64   `json:"max_position_embeddings"`
 	Layers            int64   `json:"n_layers"`

@@ -96,8 +96,6 @@ func Settle(c *hfconfig.Config) error {
 		}
 	}
 	switch f := familyOf(c.ModelType); {
-	case c.ModelType == "" && c.Architecture == "" && foreign(c) != nil:
-		return foreign(c)
 	case c.ModelType == "" && c.Architecture == "":
 		return fmt.Errorf("config has no model_type; it must be one of %s", familyNames())
 	case c.ModelType == "":
@@ -143,20 +141,6 @@ func Check(c *hfconfig.Config, sequence int64) error {
 		}
 	}
 	return nil
-}
-
-// Unread returns the keys of a configuration that nothing looks at: private
-// notes, and keys of other tools.
-func Unread(c *hfconfig.Config) []string {
-	f := familyOf(c.ModelType)
-	if f == nil {
-		return nil
-	}
-	config, err := f.read(c)
-	if err != nil {
-		return nil
-	}
-	return config.(interface{ Unread() []string }).Unread()
 }
 
 // TakesImages reports whether a batch of a model is images, not tokens.

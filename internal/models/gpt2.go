@@ -20,8 +20,6 @@ var gpt2Family = Family{
 
 // gpt2Config is transformers' GPT2Config.
 type gpt2Config struct {
-	hfconfig.Rest
-
 	VocabSize         int64   `json:"vocab_size"`
 	MaxPositions      int64   `json:"n_positions"`
 	HiddenSize        int64   `json:"n_embd"`
@@ -244,9 +242,7 @@ func (m *gpt2) block(t *torch.Torch, i int, x *torch.Var, mask *torch.Var, cache
 	hidden := f.Let(x)
 	residual := f.Let(x)
 	hidden.Set(t.LayerNorm(hidden, b.ln1))
-	output, weights := m.attention(t, b, hidden, mask, cache)
-	attended := f.Let(output)
-	f.Let(weights) // attn_output, _ = self.attn(...)
+	attended := f.Let(m.attention(t, b, hidden, mask, cache))
 	hidden.Set(t.Add(attended, residual))
 	residual.Set(hidden)
 	hidden.Set(t.LayerNorm(hidden, b.ln2))
@@ -255,7 +251,7 @@ func (m *gpt2) block(t *torch.Torch, i int, x *torch.Var, mask *torch.Var, cache
 	return f.Return(hidden)
 }
 
-func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *torch.Var, cache *dynamicCache) (output, weights torch.Value) {
+func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *torch.Var, cache *dynamicCache) torch.Value {
 	f := t.Enter(hidden).In("attn")
 	shape := []int64{hidden.Tensor().Shape[0], hidden.Tensor().Shape[1], -1, m.cfg.HiddenSize / m.cfg.Heads}
 	parts := t.Split(t.Conv1D(hidden, b.attn), m.cfg.HiddenSize, 2)
@@ -264,17 +260,18 @@ func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *
 		x.Set(t.Transpose(t.View(x, shape...), 1, 2))
 	}
 	cache.update(t, key, value)
-	var attended torch.Value
+	var attended, kept torch.Value
 	if m.run.Eager {
-		attended, weights = m.eager(t, query, key, value, mask)
+		attended, kept = m.eager(t, query, key, value, mask)
 	} else {
 		attended = m.sdpa(t, query, key, value, mask)
 	}
 	out := f.Let(attended)
+	f.Let(kept)
 	out.Set(t.Contiguous(t.Reshape(out, shape[0], shape[1], -1)))
 	out.Set(t.Conv1D(out, b.attnOutput))
 	out.Set(t.Dropout(out, m.cfg.ResidualDropout, m.train))
-	return f.Return(out), weights
+	return f.Return(out)
 }
 
 // sdpa is sdpa_attention_forward (transformers/integrations/sdpa_attention.py).

@@ -32,8 +32,6 @@ func llamaHeads(name string) []Head {
 // decoders that differ in biases, in which layers attend through a window, and
 // in whether queries and keys are normed.
 type llamaConfig struct {
-	hfconfig.Rest
-
 	VocabSize         int64           `json:"vocab_size"`
 	HiddenSize        int64           `json:"hidden_size"`
 	IntermediateSize  int64           `json:"intermediate_size"`

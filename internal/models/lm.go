@@ -16,8 +16,6 @@ var lmFamily = Family{
 // LMConfig is the configuration of the plain transformer language model, whose code
 // is internal/measure/worker/memorymark_worker/lm.py.
 type LMConfig struct {
-	hfconfig.Rest
-
 	VocabSize int64 `json:"vocab_size"`
 	Width     int64 `json:"d_model"`
 	Inner     int64 `json:"d_ff"`

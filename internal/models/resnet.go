@@ -20,8 +20,6 @@ var resnetFamily = Family{
 
 // resnetConfig is transformers' ResNetConfig.
 type resnetConfig struct {
-	hfconfig.Rest
-
 	Channels               int64   `json:"num_channels"`
 	EmbeddingSize          int64   `json:"embedding_size"`
 	HiddenSizes            []int64 `json:"hidden_sizes"`
@@ -138,7 +136,14 @@ func newResNetAlone(t *torch.Torch, c *resnetConfig, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bare(m.encode), nil
+	return bare(func(t *torch.Torch, batch *Batch) trunkOutput {
+		f := t.Enter()
+		last := f.Let(m.encode(t, batch.Pixels))
+		pooled := f.Let(t.GlobalAvgPool2d(last))
+		out := trunkOutput{hidden: f.Keep(last), pooled: f.Keep(pooled)}
+		f.End()
+		return out
+	}), nil
 }
 
 func (mk *resnetMaker) conv(in, out, kernel, stride int64, act activation) *convLayer {
@@ -172,27 +177,16 @@ func (mk *resnetMaker) layer(in, out, stride int64, early bool) *resnetLayer {
 
 func (m *resnet) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	o := m.encode(t, batch)
-	f.Let(o.hidden) // the output object keeps both
-	pooled := f.Let(o.pooled)
+	last := f.Let(m.encode(t, batch.Pixels)) // the output object keeps both
+	pooled := f.Let(t.GlobalAvgPool2d(last))
 	scores := t.In("classifier", func() torch.Value { return t.Linear(t.Flatten(pooled, 1), m.classifier) })
 	return classified(t, f, scores, batch)
 }
 
-// encode is ResNetModel.forward.
-func (m *resnet) encode(t *torch.Torch, batch *Batch) trunkOutput {
+// encode is ResNetModel up to its pooler.
+func (m *resnet) encode(t *torch.Torch, pixels *torch.Tensor) torch.Value {
 	f := enter(t, m.name)
-	embedded := f.Let(m.embed(t, batch.Pixels))
-	last := f.Let(m.stagesOf(t, embedded))
-	pooled := f.Let(t.GlobalAvgPool2d(last))
-	out := trunkOutput{hidden: f.Keep(last), pooled: f.Keep(pooled)}
-	f.End()
-	return out
-}
-
-// stagesOf is ResNetEncoder.
-func (m *resnet) stagesOf(t *torch.Torch, embedded *torch.Var) torch.Value {
-	f := t.Enter()
+	embedded := f.Let(m.embed(t, pixels))
 	hidden := f.Let(embedded)
 	for i := range m.stages {
 		hidden.Set(m.stage(t, i, hidden))

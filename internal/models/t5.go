@@ -25,8 +25,6 @@ var t5Family = Family{
 
 // t5Config is transformers' T5Config.
 type t5Config struct {
-	hfconfig.Rest
-
 	VocabSize         int64   `json:"vocab_size"`
 	ModelSize         int64   `json:"d_model"`
 	HeadSize          int64   `json:"d_kv"`
@@ -68,8 +66,7 @@ func readT5(c *hfconfig.Config) (*t5Config, error) {
 		Buckets: 32, Dropout: 0.1, FeedForward: "relu", UseCache: true, TieWordEmbeddings: true, NumLabels: 2,
 	}
 	err := c.Renamed(t5Names).Decode(m, "decoder_start_token_id", "gradient_checkpointing",
-		"is_encoder_decoder", "layer_norm_epsilon", "n_positions", "output_past", "relative_attention_max_distance",
-		"scale_decoder_outputs") // follows from tie_word_embeddings
+		"is_encoder_decoder", "layer_norm_epsilon", "n_positions", "output_past", "relative_attention_max_distance")
 	if err != nil {
 		return nil, err
 	}

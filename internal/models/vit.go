@@ -19,8 +19,6 @@ var vitFamily = Family{
 
 // vitConfig is transformers' ViTConfig.
 type vitConfig struct {
-	hfconfig.Rest
-
 	HiddenSize       int64   `json:"hidden_size"`
 	Layers           int64   `json:"num_hidden_layers"`
 	Heads            int64   `json:"num_attention_heads"`

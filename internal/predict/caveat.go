@@ -2,10 +2,8 @@ package predict
 
 import (
 	"fmt"
-	"strings"
 
 	"memorymark/internal/gpu"
-	"memorymark/internal/models"
 	"memorymark/internal/workload"
 )
 
@@ -26,9 +24,6 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 	}
 	if w.Precision == workload.TF32 && !card.HasTF32() {
 		out = append(out, fmt.Sprintf("%s has no tf32: it computes in fp32", gpu.WithArticle(card.Name)))
-	}
-	if unread := models.Unread(w.Config); len(unread) > 0 {
-		out = append(out, "ignored of the configuration, since they change no memory: "+strings.Join(unread, ", "))
 	}
 	return out
 }

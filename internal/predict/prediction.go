@@ -38,7 +38,7 @@ type Prediction struct {
 	GPU      string             `json:"gpu"` // its id
 	GPUTotal bytesize.Bytes     `json:"gpu_total"`
 	Limit    bytesize.Bytes     `json:"limit"` // the most the allocator may reserve
-	Caveats  []string           `json:"caveats,omitempty" doc:"what is otherwise than asked: what the card cannot do, keys of the configuration that were ignored"`
+	Caveats  []string           `json:"caveats,omitempty" doc:"what the card cannot do as asked"`
 	// Accuracy is how far off such predictions were, nil if that is not known.
 	Accuracy *Accuracy `json:"accuracy,omitempty"`
 

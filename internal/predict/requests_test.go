@@ -19,9 +19,9 @@ type requestedProcess struct {
 	Requests []int64
 }
 
-func readRequests(t *testing.T, path string) []requestedProcess {
+func readRequests(t *testing.T) []requestedProcess {
 	t.Helper()
-	f, err := os.Open(path)
+	f, err := os.Open(truthDir + "/requests.jsonl.xz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,44 +42,28 @@ func readRequests(t *testing.T, path string) []requestedProcess {
 }
 
 func TestRequests(t *testing.T) {
-	for _, c := range readRequests(t, truthDir+"/requests.jsonl.xz") {
+	for _, c := range readRequests(t) {
 		t.Run(c.ID, func(t *testing.T) {
-			if diff := c.difference(2, false); diff != "" {
+			if diff := c.difference(); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// TestHeads holds the heads of every family to processes of PyTorch 2.11 and
-// transformers 5.17: small models, training under autocast, training in bf16
-// with padding and checkpoints, and eager inference. They were recorded without
-// a GPU, on a CUDA device that answers and computes nothing; what the allocator
-// is asked for is PyTorch's own.
-func TestHeads(t *testing.T) {
-	for _, c := range readRequests(t, "testdata/heads.jsonl.xz") {
-		t.Run(c.ID, func(t *testing.T) {
-			if diff := c.difference(3, true); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-// difference returns where the prediction parts from what was kept. Frees that
-// follow each other may come in any order if that is said.
-func (c *requestedProcess) difference(steps int, anyOrder bool) string {
+// difference returns where the prediction parts from what was kept.
+func (c *requestedProcess) difference() string {
 	w, err := workload.Parse(c.Workload)
 	if err != nil {
 		return err.Error()
 	}
-	p, err := Run(w, h200, steps)
+	p, err := Run(w, h200, 2)
 	if err != nil {
 		return err.Error()
 	}
 	// Autocast drops its cache in an order that is not to be known.
-	anyOrder = anyOrder || strings.HasPrefix(string(w.Precision), "amp")
-	return compareRequests(p.Trace(), requested(c.Requests), func(int) bool { return anyOrder })
+	amp := strings.HasPrefix(string(w.Precision), "amp")
+	return compareRequests(p.Trace(), requested(c.Requests), func(int) bool { return amp })
 }
 
 // requested makes a trace of requests: the size of an allocation, or minus the

@@ -77,7 +77,7 @@ func TestProblems(t *testing.T) {
 		{"/v1/predictions", `{"model":"bert","gpu":"a11"}`, 422, []string{"body.gpu"}},
 		{"/v1/predictions", `{"model":"bert","gpu":"../gpu/catalog.json"}`, 422, []string{"body.gpu"}}, // no file is read
 		{"/v1/predictions", `{"model":"config.json"}`, 422, []string{"body.model"}},
-		{"/v1/predictions", `{"model":"bert","config":{"hidden_size":"x","num_hidden_layers":-1,"num_hiden_layers":3}}`, 422, []string{"body.config.hidden_size", "body.config.num_hiden_layers"}},
+		{"/v1/predictions", `{"model":"bert","config":{"hidden_size":"x","num_hidden_layers":-1,"sizes":3}}`, 422, []string{"body.config.hidden_size", "body.config.sizes"}},
 		{"/v1/predictions", `{}`, 422, []string{"body.model"}},
 		{"/v1/predictions", `{`, 400, []string{"body"}},
 		{"/v1/predictions", ``, 400, nil},

@@ -4,13 +4,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"memorymark/internal/hfconfig"
-	"memorymark/internal/nearest"
 )
 
 // Model is a model of the catalog.
@@ -39,54 +37,17 @@ var loadCatalog = sync.OnceValue(func() []*Model {
 // Models returns the catalog, in its order.
 func Models() []*Model { return slices.Clone(loadCatalog()) }
 
-// FindModel returns the model of an id, or of a Hugging Face id with or without
-// its organisation, in whatever case. The error for an unknown one names those
-// that are near.
+// FindModel returns the model of an id, or of a Hugging Face id, in whatever
+// case.
 func FindModel(id string) (*Model, error) {
 	for _, m := range loadCatalog() {
-		if slices.ContainsFunc(m.names(), func(name string) bool { return strings.EqualFold(name, id) }) {
+		if strings.EqualFold(m.ID, id) || m.HuggingFaceID != "" && strings.EqualFold(m.HuggingFaceID, id) {
 			return m, nil
 		}
 	}
-	const otherwise = "an id of the catalog, or a path to a config.json"
-	if near := nearModels(id); len(near) > 0 {
-		return nil, fmt.Errorf("model is %q; did you mean %s? It must be %s", id, strings.Join(near, ", "), otherwise)
-	}
-	return nil, fmt.Errorf("model is %q; it must be %s", id, otherwise)
-}
-
-// SearchModels returns the models that have a text in their id, their name or
-// their Hugging Face id.
-func SearchModels(text string) []*Model {
-	return slices.DeleteFunc(Models(), func(m *Model) bool {
-		return !slices.ContainsFunc(append(m.names(), m.Name), func(name string) bool {
-			return strings.Contains(strings.ToLower(name), strings.ToLower(text))
-		})
-	})
-}
-
-// names are what a model goes by.
-func (m *Model) names() []string {
-	if m.HuggingFaceID == "" {
-		return []string{m.ID}
-	}
-	return []string{m.ID, m.HuggingFaceID, path.Base(m.HuggingFaceID)}
-}
-
-// nearModels are the ids of models that a name is near to.
-func nearModels(name string) []string {
-	ids := make(map[string]string)
-	var known, out []string
+	var ids []string
 	for _, m := range loadCatalog() {
-		for _, n := range m.names() {
-			ids[n] = m.ID
-			known = append(known, n)
-		}
+		ids = append(ids, m.ID)
 	}
-	for _, n := range nearest.To(name, known) {
-		if !slices.Contains(out, ids[n]) {
-			out = append(out, ids[n])
-		}
-	}
-	return out
+	return nil, fmt.Errorf("model is %q; it must be an id of the catalog, as %s, or a path to a config.json", id, strings.Join(ids, ", "))
 }

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/phantom"
+	"memorymark/internal/report"
+)
+
+type runFlags struct {
+	gpu       string
+	gpus      int
+	limit     string
+	reserve   string
+	steps     int
+	oomAtStep int
+	snapshot  string
+	summary   string
+}
+
+func newRun(e *env) *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [flags] -- COMMAND...",
+		Short: "Run any PyTorch program on a GPU that is not there, and see what it takes",
+		Long: "Runs a command as it is, with an emulated GPU in the place of a real one: your own code\n" +
+			"on your own PyTorch, whatever its version. PyTorch's host code is real, so that it\n" +
+			"allocates what it would on that card; kernels do not run, so that no GPU is needed and\n" +
+			"a step takes little time. What the program computes means nothing.\n\n" +
+			"Output and exit code are the command's. What it took goes to stderr: peaks, whether it\n" +
+			"fits, where it ran out of memory, and every place where a value that a kernel would\n" +
+			"have computed was made up. Integers and masks that come from the host are right; a\n" +
+			"float that is read is 0.\n\n" +
+			"With --gpus 8 there are eight cards: torchrun, accelerate launch and\n" +
+			"init_process_group work, and collectives return at once.",
+		Example: "  memorymark run --gpu rtx-4090 -- python train.py --epochs 1\n" +
+			"  memorymark run --gpu a100-80gb --steps 3 --snapshot step.pickle -- python train.py\n" +
+			"  memorymark run --gpu h100 --gpus 2 -- torchrun --nproc-per-node 2 train.py",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return badUsage(seeHelp(c), "there is no command to run; it goes behind --")
+			}
+			return f.run(c, e, args)
+		},
+	}
+	flags := c.Flags()
+	flags.SetInterspersed(false) // the command's flags are the command's
+	flags.StringVar(&f.gpu, "gpu", "", "the `card` to emulate, an id of memorymark gpus or a card.json of your own (default: this machine's, else "+gpu.Default+")")
+	flags.IntVar(&f.gpus, "gpus", 1, "`how many` of them there are")
+	flags.StringVar(&f.limit, "limit", "", "the most `memory` that each card gives out, as 22GiB")
+	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on each card, as 512MiB")
+	flags.IntVar(&f.steps, "steps", 0, "end each process after `n` optimizer steps")
+	flags.IntVar(&f.oomAtStep, "oom-at-step", 0, "run out of memory in step `n`, to test how the program recovers")
+	flags.StringVar(&f.snapshot, "snapshot", "", "record every allocation and write it to a `file`, as a snapshot of PyTorch's")
+	flags.StringVar(&f.summary, "summary", "", "also write what it took to a `file`, as JSON")
+	return c
+}
+
+// settings checks the flags.
+func (f *runFlags) settings(c *cobra.Command, e *env) (phantom.Settings, error) {
+	s := phantom.Settings{GPUs: f.gpus, Steps: f.steps, OOMAtStep: f.oomAtStep, Record: f.snapshot != ""}
+	var err error
+	if s.Card, err = e.namedCard(c.Context(), f.gpu); err != nil {
+		return s, err
+	}
+	if f.gpus < 1 || f.gpus > phantom.MaxGPUs {
+		return s, badUsage("a program sees the cards of one machine; more ranks are processes elsewhere", "--gpus is %d; it must be from 1 to %d", f.gpus, phantom.MaxGPUs)
+	}
+	if f.steps < 0 || f.oomAtStep < 0 {
+		return s, badUsage("", "--steps and --oom-at-step count from 1")
+	}
+	if f.limit != "" {
+		if s.Limit, err = parseLimit(f.limit); err != nil {
+			return s, err
+		}
+	}
+	if f.reserve != "" {
+		reserve, err := bytesize.Parse(f.reserve)
+		if err != nil || reserve >= s.Card.Usable() {
+			return s, badUsage("write it as --reserve 512MiB", "--reserve is %q; it must be an amount of memory that the card has", f.reserve)
+		}
+		if left := s.Card.Usable() - reserve; s.Limit == 0 || s.Limit > left {
+			s.Limit = left
+		}
+	}
+	return s, nil
+}
+
+func (f *runFlags) run(c *cobra.Command, e *env, args []string) error {
+	s, err := f.settings(c, e)
+	if err != nil {
+		return err
+	}
+	device, err := phantom.Install(c.Context())
+	if err != nil {
+		return phantomFailure(err)
+	}
+	if s.Folder, err = os.MkdirTemp("", "memorymark-run-"); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(s.Folder) }()
+	sum, err := device.Run(c.Context(), s, phantom.Command{Args: args, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr})
+	if sum == nil {
+		return err
+	}
+	err = errors.Join(err, f.keepSnapshots(e, sum))
+	if f.summary != "" {
+		data, _ := json.MarshalIndent(sum, "", "  ") // of plain data
+		err = errors.Join(err, os.WriteFile(f.summary, append(data, '\n'), 0o644)) //nolint:gosec // for everybody who may read the folder
+	}
+	if writeErr := report.WriteRun(e.stderr, sum); writeErr != nil {
+		err = errors.Join(err, writeErr)
+	}
+	if err == nil && sum.ExitCode != 0 {
+		return exitAs(sum.ExitCode)
+	}
+	return err
+}
+
+// keepSnapshots moves recordings to where they were asked for: that of the
+// process that took the most, and others beside it.
+func (f *runFlags) keepSnapshots(e *env, sum *phantom.Summary) error {
+	if f.snapshot == "" {
+		return nil
+	}
+	var failed error
+	kept := 0
+	for i := range sum.Processes {
+		p := &sum.Processes[i]
+		if p.Snapshot == "" {
+			continue
+		}
+		to := f.snapshot
+		if kept > 0 {
+			ext := filepath.Ext(to)
+			to = fmt.Sprintf("%s.%d%s", strings.TrimSuffix(to, ext), p.PID, ext)
+		}
+		err := moveFile(p.Snapshot, to)
+		failed = errors.Join(failed, err)
+		p.Snapshot = to
+		kept++
+	}
+	if kept == 0 {
+		e.say("no process used the GPU, so there is no snapshot to write to %s", f.snapshot)
+	}
+	return failed
+}
+
+// moveFile renames, or copies where a file system ends in between.
+func moveFile(from, to string) error {
+	if os.Rename(from, to) == nil {
+		return nil
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o644) //nolint:gosec // for everybody who may read the folder
+}
+
+// phantomFailure says what to do where there can be no emulated GPU.
+func phantomFailure(err error) error {
+	var compiler *phantom.CompilerError
+	if errors.As(err, &compiler) {
+		return &failure{code: exitFailure, hint: compiler.Mend(), err: err}
+	}
+	return &failure{code: exitFailure, err: err}
+}
+
+// exitStatus ends the program with another's exit code, which has said all.
+type exitStatus int
+
+func exitAs(code int) error { return exitStatus(code) }
+
+func (s exitStatus) Error() string { return fmt.Sprintf("the command ended with %d", int(s)) }
