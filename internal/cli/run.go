@@ -114,7 +114,7 @@ func (f *runFlags) run(c *cobra.Command, e *env, args []string) error {
 	}
 	err = errors.Join(err, f.keepSnapshots(e, sum))
 	if f.summary != "" {
-		data, _ := json.MarshalIndent(sum, "", "  ") // of plain data
+		data, _ := json.MarshalIndent(sum, "", "  ")                               // of plain data
 		err = errors.Join(err, os.WriteFile(f.summary, append(data, '\n'), 0o644)) //nolint:gosec // for everybody who may read the folder
 	}
 	if writeErr := report.WriteRun(e.stderr, sum); writeErr != nil {
