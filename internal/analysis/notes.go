@@ -51,7 +51,7 @@ func (a *Answer) explainRecommended() {
 		a.note("recommended", "batch %d fits, with %v left; no batch fits with memory to spare", batch, a.left(batch))
 	case batch == a.OptimalBatch:
 		a.note("recommended", "batch %d, the largest, with %v left", batch, a.left(batch))
-	case share >= worthwhile:
+	case a.Worthwhile():
 		a.note("recommended", "batch %d is within 5 %% of the speed of batch %d", batch, a.OptimalBatch)
 	default:
 		a.note("recommended", "batch %d is safe, with %.0f %% of the speed of batch %d; larger ones fit by chance, or with little left",
@@ -73,6 +73,12 @@ func (a *Answer) explainMemory() {
 		grows = fmt.Sprintf("; from batch %d on it is %v plus %v for each sample", l.From, l.Fixed, l.PerSample)
 	}
 	a.note("memory", "at batch %d the %s takes the most, %v%s", a.OptimalBatch, predict.PhaseName(a.PeakPhase), bytesize.Bytes(a.OptimalMemory), grows)
+}
+
+// Worthwhile reports whether the recommended batch is about as fast as the
+// optimal one: where that fits by chance, none that is safe may be.
+func (a *Answer) Worthwhile() bool {
+	return a.result(a.Recommended).SamplesPerSecond >= worthwhile*a.result(a.OptimalBatch).SamplesPerSecond
 }
 
 // result is what was found of a batch.

@@ -193,7 +193,8 @@ func (a Analysis) writeSpeed(w io.Writer, width int) {
 		}
 		paragraph(w, width, "Speed", fmt.Sprintf("batch %d is %.2f × as fast as batch %d (%s)", a.OptimalBatch, a.Speedup, a.CurrentBatch, how))
 	}
-	if a.Savings != nil && *a.Savings > 0 {
+	// What is saved with a batch that fits by chance is not said.
+	if a.Savings != nil && *a.Savings > 0 && a.Worthwhile() {
 		from := ""
 		if a.PriceSource != "" {
 			from = " (" + a.PriceSource + ")"
