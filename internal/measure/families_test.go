@@ -15,6 +15,8 @@ var families = map[string]string{
 	"bert":          `"sequence": 16, "config": {"model_type": "bert", ` + blocks,
 	"bert-mlm":      `"sequence": 16, "config": {"model_type": "bert", "architectures": ["BertForMaskedLM"], ` + blocks,
 	"roberta":       `"sequence": 16, "config": {"model_type": "roberta", ` + blocks,
+	"llama-class":   `"sequence": 16, "config": {"model_type": "llama", "architectures": ["LlamaForSequenceClassification"], "num_key_value_heads": 1, ` + blocks,
+	"llama-tokens":  `"sequence": 16, "config": {"model_type": "llama", "architectures": ["LlamaForTokenClassification"], "num_key_value_heads": 1, ` + blocks,
 	"roberta-class": `"sequence": 16, "config": {"model_type": "roberta", "architectures": ["RobertaForSequenceClassification"], ` + blocks,
 	"distilbert":    `"sequence": 16, "config": {"model_type": "distilbert", "dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64, "vocab_size": 500}`,
 	"gpt2":          `"sequence": 16, "config": {"model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 32, "vocab_size": 500}`,
