@@ -123,7 +123,7 @@ run: ## Build, with the page where there is Node.js, and serve; ARGS='predict be
 pictures: web build ## Take the README's pictures of the real program again
 	CHROMIUM='$(CHROMIUM)' MEMORYMARK_BIN='$(abspath $(BIN))' node web/test/readme.mjs
 
-release: web ## Build the archives for Linux and macOS into build/release, with checksums and bills of materials
+release: web ## Build the archives for Linux and macOS into build/release, with checksums and bills of materials (needs gcc-aarch64-linux-gnu)
 	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release
 
 clean: ## Remove what was built

@@ -12,11 +12,11 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"memorymark/internal/unpack"
@@ -120,34 +120,50 @@ func compilers() []string {
 
 // Flags that the library is built with. It relies on -O2: see loader.c.
 var compileFlags = []string{
-	"-O2", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-soname," + libraryName,
+	"-O2", "-std=gnu11", "-fPIC", "-shared", "-s", "-fvisibility=hidden", "-Wl,-soname," + libraryName,
 }
 
+// compile builds the library from the sources in a folder, into it.
 func compile(ctx context.Context, folder string) error {
 	for _, name := range compilers() {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			continue
+		if path, err := exec.LookPath(name); err == nil {
+			return compileWith(ctx, path, folder, filepath.Join(folder, libraryName))
 		}
-		list, err := filepath.Glob(filepath.Join(folder, "*.c"))
-		if err != nil {
-			return err
-		}
-		args := append(append([]string{}, compileFlags...), "-o", filepath.Join(folder, libraryName))
-		args = append(append(args, list...), "-ldl", "-lpthread")
-		out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
-		if err != nil {
-			return &CompilerError{Detail: fmt.Sprintf("%s: %v: %s", name, err, firstLine(out))}
-		}
-		return nil
 	}
 	return &CompilerError{Detail: "no C compiler was found"}
+}
+
+func compileWith(ctx context.Context, compiler, folder, out string) error {
+	list, err := filepath.Glob(filepath.Join(folder, "*.c"))
+	if err != nil {
+		return err
+	}
+	args := slices.Concat(compileFlags, []string{"-o", out}, list, []string{"-ldl", "-lpthread"})
+	if text, err := exec.CommandContext(ctx, compiler, args...).CombinedOutput(); err != nil {
+		return &CompilerError{Detail: fmt.Sprintf("%s: %v: %s", compiler, err, firstLine(text))}
+	}
+	return nil
+}
+
+// Build builds the library with a compiler, for a release.
+func Build(ctx context.Context, compiler, out string) error {
+	files, err := unpack.Read(sources, "library")
+	if err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "memorymark-phantom-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	from, err := files.Into(folder, "phantom", nil)
+	if err != nil {
+		return err
+	}
+	return compileWith(ctx, compiler, from, out)
 }
 
 func firstLine(out []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return line
 }
-
-// Sources are the library's, for those who build it for a release.
-func Sources() fs.FS { return sources }

@@ -76,6 +76,11 @@ func (r *release) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(work) }()
+	removePhantom, err := buildPhantom(ctx)
+	defer removePhantom()
+	if err != nil {
+		return err
+	}
 	papers, err := r.papers(ctx, work)
 	if err != nil {
 		return err

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"memorymark/internal/phantom"
+)
+
+// builtFolder is where the program embeds the emulated GPU's library from.
+const builtFolder = "internal/phantom/built"
+
+// crossCompilers are Debian's names, by architecture.
+var crossCompilers = map[string]string{"amd64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"}
+
+// buildPhantom builds the library that emulates a GPU for every architecture,
+// so that who gets a release needs no compiler. What it returns removes them.
+func buildPhantom(ctx context.Context) (remove func(), err error) {
+	var files []string
+	remove = func() {
+		for _, file := range files {
+			_ = os.Remove(file) // they are ignored by git, and made again
+		}
+	}
+	for arch, compiler := range crossCompilers {
+		if arch == runtime.GOARCH && runtime.GOOS == "linux" {
+			compiler = "cc"
+		}
+		if _, err := exec.LookPath(compiler); err != nil {
+			return remove, fmt.Errorf("the library for linux-%s is built with %s, which is not here: apt-get install gcc-%s", arch, compiler, map[string]string{"amd64": "x86-64-linux-gnu", "arm64": "aarch64-linux-gnu"}[arch])
+		}
+		file := filepath.Join(builtFolder, arch+".so")
+		files = append(files, file)
+		if err := phantom.Build(ctx, compiler, file); err != nil {
+			return remove, errors.Join(err, fmt.Errorf("for linux-%s", arch))
+		}
+	}
+	return remove, nil
+}
