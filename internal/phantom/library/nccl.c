@@ -14,7 +14,12 @@ static size_t size_of(int type) {
 	return type >= 0 && type < (int)sizeof sizes ? sizes[type] : 4;
 }
 
+static int communicators;
+
+EXPORT int phantom_communicators(void) { return communicators; }
+
 static int join(struct communicator **c, int ranks, int rank) {
+	communicators++;
 	*c = malloc(sizeof **c);
 	**c = (struct communicator){ranks, rank};
 	return 0;

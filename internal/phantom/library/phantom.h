@@ -72,6 +72,9 @@ int nothing(void);  // succeeds at it
 // Anything that is not emulated says so once, by name, and fails.
 int not_emulated(const char *name, int status);
 
+// nccl.c
+int phantom_communicators(void); // how many there are
+
 // loader.c
 void *next_symbol(const char *name);  // the real one behind one of ours
 void *cudnn_symbol(const char *name); // cuDNN's own, or 0

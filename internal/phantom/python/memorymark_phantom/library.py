@@ -46,6 +46,11 @@ def peak(device: int) -> int:
     return _so.phantom_peak(device)
 
 
+def communicators() -> int:
+    """How many communicators of NCCL were made."""
+    return _so.phantom_communicators()
+
+
 def limit(size: int) -> None:
     """No device gives out more from now on; 0 lifts it."""
     _so.phantom_limit(size)

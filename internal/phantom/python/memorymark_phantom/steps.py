@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 from . import library, report
 
@@ -27,6 +28,14 @@ def begin(torch) -> None:
     os.register_at_fork(after_in_child=start_again)
 
 
+def settle() -> None:
+    """Collectives hold their tensors until PyTorch's watchdog, which looks every
+    100 ms (ProcessGroupNCCL.cpp, kWatchdogThreadSleepMillis), has seen that they
+    are done. On a real card steps leave it the time."""
+    if library.communicators():
+        time.sleep(0.15)
+
+
 def start_again() -> None:
     global count
     count = 0
@@ -36,6 +45,7 @@ def stepped(torch) -> None:
     global count
     count += 1
     report.stepped(torch, count)
+    settle()
     if _oom and count == _oom - 1:
         run_out(torch)
     if _stop and count >= _stop:
