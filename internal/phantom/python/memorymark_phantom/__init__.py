@@ -4,9 +4,10 @@ The library below PyTorch (libcuda.so.1, preloaded) gives out address space and
 drops kernels. This package, imported into the program by sitecustomize, adds
 what only Python can see:
 
-  hook      what happens when torch is imported, and when the process ends
-  shadows   small tensors whose values follow from the host, kept on the CPU too
-  steps     optimizer steps: where to stop, where to run out of memory
-  report    what the process took, for MemoryMark
-  library   the entry points of the library
+  hook         what happens when torch is imported, and when the process ends
+  shadows      small tensors whose values follow from the host, kept on the CPU too
+  distributed  one rank of many, alone
+  steps        optimizer steps: where to stop, where to run out of memory
+  report       what the process took, for MemoryMark
+  library      the entry points of the library
 """

@@ -47,13 +47,14 @@ def install() -> None:
 
 
 def _torch_imported(torch) -> None:
-    from . import report, shadows, steps
+    from . import distributed, report, shadows, steps
 
     if torch.version.cuda is None:
         report.note("this PyTorch is built without CUDA; install a CUDA build to have its memory emulated")
         return
     report.begin(torch)
     steps.begin(torch)
+    distributed.begin(torch)
     if os.environ.get("MEMORYMARK_PHANTOM_SHADOWS", "1") != "0":
         shadows.begin(torch)
     atexit.register(report.write)

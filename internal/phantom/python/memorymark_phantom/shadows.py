@@ -45,6 +45,24 @@ def start_again() -> None:
     _assumed.clear()
 
 
+def exchanged(outputs: list[Any], source: Any) -> None:
+    """A collective gave tensors what the source has, once or several times."""
+    if _mode is None:
+        return
+    import torch
+
+    known = _mode.shadows.get(source) if source.is_cuda else source
+    with torch._C.DisableTorchFunction():
+        for t in outputs:
+            if not t.is_cuda:
+                continue
+            times, rest = divmod(t.numel(), known.numel()) if known is not None and known.numel() else (0, 1)
+            if rest == 0 and t.dtype == known.dtype:
+                _mode.shadows[t] = known.reshape(-1).repeat(times).reshape(t.shape)
+            else:
+                _mode.shadows.pop(t, None)
+
+
 def begin(torch: Any) -> None:
     global _mode
     _mode = _make_mode(torch)
