@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -9,6 +10,7 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/measure"
+	"memorymark/internal/phantom"
 	"memorymark/internal/predict"
 	"memorymark/internal/report"
 )
@@ -63,7 +65,7 @@ func diagnose(ctx context.Context, named string) *report.Doctor {
 		packageCheck("PyTorch", found.Torch, found.TorchError, measure.OldestTorch, p.Path+" -m pip install torch"),
 		packageCheck("transformers", found.Transformers, found.TransformersError, measure.OldestTransformers, p.Path+" -m pip install transformers"))
 	if found.Torch != "" {
-		d.Checks = append(d.Checks, deviceCheck(found, p.Path))
+		d.Checks = append(d.Checks, deviceCheck(found, p.Path), emulationCheck(ctx, found, p.Path))
 	}
 	d.Differences = measure.Differences(found.Torch, found.Transformers)
 	return d
@@ -95,6 +97,24 @@ func deviceCheck(found *measure.Environment, python string) report.Check {
 		c.Found, c.Mend = "this PyTorch was built without CUDA", python+" -m pip install --force-reinstall torch=="+predict.PyTorchVersion+".*"
 	default:
 		c.Found, c.Mend = found.CUDAError, "run nvidia-smi: the driver must be there and new enough for CUDA "+found.CUDA
+	}
+	return c
+}
+
+// emulationCheck says whether memorymark run works.
+func emulationCheck(ctx context.Context, found *measure.Environment, python string) report.Check {
+	c := report.Check{Name: "emulated GPU"}
+	_, err := phantom.Install(ctx)
+	var compiler *phantom.CompilerError
+	switch {
+	case err == nil && found.CUDA == "":
+		c.Found, c.Mend = "this PyTorch was built without CUDA", python+" -m pip install --force-reinstall torch"
+	case err == nil:
+		c.OK, c.Found = true, "memorymark run emulates any card with CUDA "+found.CUDA
+	case errors.As(err, &compiler):
+		c.Found, c.Mend = err.Error(), compiler.Mend()
+	default:
+		c.Found = err.Error()
 	}
 	return c
 }

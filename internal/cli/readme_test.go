@@ -40,7 +40,7 @@ func TestReadme(t *testing.T) {
 
 // elsewhere are commands of the README that other tests run: they serve until
 // they are stopped, want a GPU or code of one's own, or take long.
-var elsewhere = []string{"serve", "snapshot view", "worker", "validate", "analyze train.py:make", "report", "doctor"}
+var elsewhere = []string{"serve", "snapshot view", "worker", "validate", "analyze train.py:make", "report", "doctor", "run "}
 
 // TestReadmeCommands runs the commands of the README's table, in a folder with
 // the files that they name.
