@@ -1,6 +1,7 @@
 package memorymark_test
 
 import (
+	"bytes"
 	"fmt"
 	"log"
 	"os"
@@ -53,13 +54,12 @@ func ExampleParseWorkload() {
 
 // Whether a run that died would have fitted with expandable segments.
 func ExampleReplay() {
-	file, err := os.Open("testdata/truth/snapshots/gpt2_oom.pickle.xz")
+	recorded, err := os.ReadFile("testdata/truth/snapshots/gpt2_oom.pickle.xz")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer file.Close()
 	yes := true
-	answer, err := memorymark.Replay(file, memorymark.WhatIf{ExpandableSegments: &yes})
+	answer, err := memorymark.Replay(bytes.NewReader(recorded), memorymark.WhatIf{ExpandableSegments: &yes})
 	if err != nil {
 		log.Fatal(err)
 	}
