@@ -13,8 +13,13 @@ import (
 	"memorymark/internal/workload"
 )
 
-// cardOf is the catalog's entry of a device, or one made of what PyTorch says.
-func cardOf(d measure.Device) *gpu.Card {
+// cardOf is the card of a session: the one that is emulated, the catalog's entry
+// of the device, or one made of what PyTorch says.
+func cardOf(s *measure.Session) *gpu.Card {
+	d := s.Device
+	if s.Card != nil {
+		return s.Card
+	}
 	if card, err := gpu.Find(d.Name); err == nil {
 		return card
 	}

@@ -75,7 +75,8 @@ type bench struct {
 	limit  int64 // that probes run under, 0 if it is what the device has
 	expect int64 // what the allocator will be able to reserve
 
-	tooLong *TooLongError // why larger batches were not tried, nil if they were
+	tooLong *TooLongError  // why larger batches were not tried, nil if they were
+	worth   Recommendation // by predicted speeds, where steps cannot be timed
 
 	mu      sync.Mutex // probes run at once
 	probes  []Probe
@@ -130,7 +131,7 @@ func newBench(ctx context.Context, r Request, m Measurement) (*bench, error) {
 		b.HoursPerYear = DefaultHours
 	}
 	d := m.Session.Device
-	b.card = cardOf(d)
+	b.card = cardOf(m.Session)
 	if err := b.setLimit(d); err != nil {
 		return nil, err
 	}
@@ -178,20 +179,24 @@ func free(d measure.Device) int64 {
 // roomBeside is what a process takes beside its limit, generously.
 const roomBeside = 2 << 30
 
+// mostSpares are as many as there are probes at once.
+const mostSpares = 2
+
 // Spares is how many processes may open this machine's card ahead of a
 // request's first probes.
 func Spares(r Request) int {
 	if limit := predict.Limit(r.Workload, r.Card) - r.Reserve; r.Workload.Limit() > 0 && 2*(limit+roomBeside) <= r.Card.Usable() {
-		return 2
+		return mostSpares
 	}
 	return 0
 }
 
 // together reports whether two probes may run at once: under a limit that
-// leaves room on the card for both, so that neither can feel the other.
+// leaves room on the card for both, so that neither can feel the other. An
+// emulated card is each process's own.
 func (b *bench) together() bool {
 	d := b.Session.Device
-	return d.Type == "cuda" && b.limit > 0 && 2*(b.limit+roomBeside) <= d.Free
+	return b.Session.Card != nil || d.Type == "cuda" && b.limit > 0 && 2*(b.limit+roomBeside) <= d.Free
 }
 
 // largest finds the largest batch that survives.

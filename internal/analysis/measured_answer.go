@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/evidence"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
@@ -31,9 +30,9 @@ type Forecast struct {
 func (b *bench) found(largest int64) *Answer {
 	d, v := b.Session.Device, b.Session.Versions
 	a := &Answer{
-		ID: b.Workload.ID, ModelName: b.nameOf(b.Workload), Device: d.Type, Engine: evidence.Measured,
+		ID: b.Workload.ID, ModelName: b.nameOf(b.Workload), Device: d.Type, Engine: b.Session.Engine(),
 		GPUName: d.Name, GPUTotal: d.Total, GPUTotalGB: gib(d.Total), Limit: b.expect, LimitGB: gib(b.expect),
-		OptimalBatch: largest, CurrentBatch: b.Workload.Batch, SpeedupBasis: evidence.Measured, HoursPerYear: b.HoursPerYear,
+		OptimalBatch: largest, CurrentBatch: b.Workload.Batch, SpeedupBasis: b.speedsFrom(), HoursPerYear: b.HoursPerYear,
 		Provenance: Provenance{
 			PyTorch: v.Torch, Transformers: v.Transformers, Python: v.Python, CUDA: d.CUDA, CuDNN: d.CuDNN,
 			Differences: measure.Differences(v.Torch, v.Transformers),
@@ -51,7 +50,10 @@ func (b *bench) found(largest int64) *Answer {
 // answer puts together what was measured.
 func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
 	a := b.found(largest)
-	a.Recommended, _ = b.knee(speeds)
+	a.Recommendation = b.worth
+	if len(speeds) > 0 {
+		a.Recommended, _ = b.knee(speeds)
+	}
 	a.MemoryLine = b.line(largest)
 	if b.GlobalBatch > 0 {
 		a.Accumulation = accumulate(b.GlobalBatch, largest, func(micro, _ int64) bool { return a.result(micro).Batch == 0 || a.result(micro).Success })
@@ -89,7 +91,7 @@ func (b *bench) result(p Probe) Result {
 	return Result{
 		Batch: p.Batch, Success: p.Success, Memory: peaks.Allocated, MemoryGB: gib(peaks.Allocated),
 		Reserved: peaks.Reserved, ReservedGB: gib(peaks.Reserved),
-		Throughput: b.throughput(p.Batch, p.SecondsPerStep),
+		Throughput: b.throughput(p.Batch, b.stepSeconds(p)),
 	}
 }
 

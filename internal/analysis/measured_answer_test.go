@@ -10,7 +10,7 @@ import (
 // TestConfirmedSurvives holds that a batch which survived a process of its own
 // trains, whatever happened to it where others ran before.
 func TestConfirmedSurvives(t *testing.T) {
-	b := &bench{Request: Request{Workload: workload.Default()}}
+	b := &bench{Measurement: Measurement{Session: &measure.Session{}}, Request: Request{Workload: workload.Default()}}
 	add := func(batch int64, purpose string, success bool) {
 		b.probes = append(b.probes, Probe{Outcome: measure.Outcome{Batch: batch}, Purpose: purpose, Success: success})
 	}

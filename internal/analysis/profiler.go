@@ -24,13 +24,16 @@ type Profiler struct {
 const profileTimed = 6
 
 // Engine implements study.Profiler.
-func (*Profiler) Engine() evidence.Engine { return evidence.Measured }
+func (p *Profiler) Engine() evidence.Engine { return p.Session.Engine() }
 
 // Profile implements study.Profiler.
 func (p *Profiler) Profile(ctx context.Context, c study.Cell) (*study.Profile, error) {
 	probe := measure.Probe{
 		Workload: c.Workload, Batches: []int64{c.Workload.Batch}, Steps: c.Steps, Warmup: c.Warmup, Timed: profileTimed,
 		Limit: int64(c.Workload.Limit()),
+	}
+	if p.Session.Card != nil {
+		probe.Timed = 0 // nothing takes its time there
 	}
 	if p.Session.Device.Type == "cuda" {
 		record, remove, err := scratchRecord(measure.StepsOnly, "snapshot.pickle", studyEntries)

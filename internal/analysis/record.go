@@ -36,7 +36,7 @@ const sentSteps = 2
 // Record records steps of a batch under the limit of a request and hands the
 // file over.
 func Record(ctx context.Context, r Request, s *measure.Session, batch int64, use func(path string) error) error {
-	b := &bench{Request: r, Measurement: Measurement{Session: s}, card: cardOf(s.Device)}
+	b := &bench{Request: r, Measurement: Measurement{Session: s}, card: cardOf(s)}
 	if err := b.setLimit(s.Device); err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
+	"memorymark/internal/phantom"
 	"memorymark/internal/study"
-	"memorymark/internal/workload"
 )
 
 // AutoDevice is the best device that PyTorch finds.
@@ -25,8 +25,10 @@ type RunnerOptions struct {
 	Timeout    time.Duration // of a probe; 0 is measure.DefaultTimeout
 	Transcript io.Writer     // gets every line to and from PyTorch; may be nil
 
-	Importing  func(python string) // called before PyTorch is imported; may be nil
-	Predicting func(why error)     // called where Auto finds that nothing can be measured; may be nil
+	// Importing is called before PyTorch is imported, with the card if one is
+	// emulated. It may be nil.
+	Importing  func(python string, emulated *gpu.Card)
+	Predicting func(why error) // called where Auto finds that nothing can be measured; may be nil
 
 	// Upload keeps a recording of what was found for an order, and returns its
 	// id. It may be nil.
@@ -34,8 +36,9 @@ type RunnerOptions struct {
 }
 
 // Runner answers questions on this machine: from predictions, or with real
-// steps. It owns the PyTorch session in which those run: opened when it is
-// first needed, kept for the next question, and closed by Close.
+// steps, on its device or on a card that is not there. It owns the PyTorch
+// sessions in which those run: opened when they are first needed, kept for the
+// next question, and closed by Close.
 //
 // Its methods may be called from several goroutines. Steps run for one of them
 // at a time: two would take each other's memory.
@@ -46,14 +49,14 @@ type Runner struct {
 	name    string // of this machine's card, as its driver has it
 	hasCard bool
 
-	turn    chan struct{}    // holds what is below
-	session *measure.Session // nil if none is open
-	unable  error            // why Auto predicts from now on
+	turn     chan struct{}                        // holds what is below
+	sessions map[evidence.Engine]*measure.Session // that are open
+	unable   error                                // why Auto predicts from now on
 }
 
 // NewRunner returns a runner. It opens nothing yet.
 func NewRunner(o RunnerOptions) *Runner {
-	return &Runner{RunnerOptions: o, turn: make(chan struct{}, 1)}
+	return &Runner{RunnerOptions: o, turn: make(chan struct{}, 1), sessions: make(map[evidence.Engine]*measure.Session)}
 }
 
 // ErrNoGPU says that AutoDevice found none that is worth measuring on.
@@ -69,14 +72,18 @@ func (e *UnableError) Unwrap() error { return e.Err }
 // Answer answers a question. The measurement's session and what is predicted
 // ahead of it are for the runner to fill in.
 func (r *Runner) Answer(ctx context.Context, engine evidence.Engine, q Request, m Measurement) (a *Answer, err error) {
-	if !r.wouldMeasure(ctx, engine, q.Workload, q.Card, m.User) {
+	engine = r.choose(ctx, engine, q, m.User)
+	if engine == evidence.Predicted {
 		return Predict(q)
 	}
 	spares := 0
 	if m.User == nil {
 		m.Ahead, spares = LookAhead(q), Spares(q)
 	}
-	err = r.measure(ctx, engine, q.Workload, m, spares, func(m Measurement) error {
+	if engine == evidence.Emulated {
+		spares = mostSpares // each has a card of its own
+	}
+	err = r.steps(ctx, engine, q, m, spares, func(m Measurement) error {
 		a, err = Measure(ctx, q, m)
 		return err
 	})
@@ -87,18 +94,20 @@ func (r *Runner) Answer(ctx context.Context, engine evidence.Engine, q Request, 
 }
 
 // Check runs a check on a workload or a user's own model.
-func (r *Runner) Check(ctx context.Context, w *workload.Workload, m Measurement, check func(Measurement) error) error {
-	return r.measure(ctx, evidence.Measured, w, m, 0, check)
+func (r *Runner) Check(ctx context.Context, engine evidence.Engine, q Request, m Measurement, check func(Measurement) error) error {
+	return r.steps(ctx, engine, q, m, 0, check)
 }
 
 // Profiler returns who profiles the cells of a study, of which one is given:
-// this machine's device, or a prediction.
+// this machine's device, an emulated card, or a prediction.
 func (r *Runner) Profiler(ctx context.Context, engine evidence.Engine, first study.Cell) (study.Profiler, error) {
-	if !r.wouldMeasure(ctx, engine, first.Workload, first.Card, nil) {
+	q := Request{Workload: first.Workload, Card: first.Card}
+	engine = r.choose(ctx, engine, q, nil)
+	if engine == evidence.Predicted {
 		return study.Predictor{}, nil
 	}
 	p := &Profiler{}
-	err := r.measure(ctx, engine, first.Workload, Measurement{}, 0, func(m Measurement) error {
+	err := r.steps(ctx, engine, q, Measurement{}, 0, func(m Measurement) error {
 		p.Session = m.Session
 		return nil
 	})
@@ -108,46 +117,64 @@ func (r *Runner) Profiler(ctx context.Context, engine evidence.Engine, first stu
 	return p, err
 }
 
-// Close closes the session, when what runs in it has ended. The runner may be
-// used again.
+// Close closes the sessions, when what runs in them has ended. The runner may
+// be used again.
 func (r *Runner) Close() error {
 	r.turn <- struct{}{}
 	defer r.pass()
-	return r.closeSession()
+	var failed error
+	for engine := range r.sessions {
+		failed = errors.Join(failed, r.closeSession(engine))
+	}
+	return failed
 }
 
-func (r *Runner) closeSession() error {
-	if r.session == nil {
+func (r *Runner) closeSession(engine evidence.Engine) error {
+	s := r.sessions[engine]
+	if s == nil {
 		return nil
 	}
-	s := r.session
-	r.session = nil
+	delete(r.sessions, engine)
 	return s.Close()
 }
 
-// wouldMeasure decides between the engines. Auto measures a user's own model,
-// on a device that was named, and on this machine's card unless another one is
-// asked about.
-func (r *Runner) wouldMeasure(ctx context.Context, engine evidence.Engine, w *workload.Workload, card *gpu.Card, user *measure.UserModel) bool {
-	switch {
-	case engine != evidence.Auto:
-		return engine != evidence.Predicted
-	case user != nil, r.Device != AutoDevice:
-		return true
+// choose decides between the engines. Auto measures on a device that was named
+// and on this machine's card, unless another one is asked about. What is not
+// modelled is emulated where there is no such card. It leaves Auto where the
+// answer is predicted if it turns out that nothing can be measured.
+func (r *Runner) choose(ctx context.Context, asked evidence.Engine, q Request, user *measure.UserModel) evidence.Engine {
+	switch here := asked == evidence.Auto && r.isHere(ctx, q); {
+	case asked != evidence.Auto:
+		return asked
+	case r.Device != AutoDevice, here && user != nil:
+		return evidence.Measured
+	case here:
+		return evidence.Auto
+	case user == nil:
+		return evidence.Predicted
+	case !phantom.Supported():
+		return evidence.Measured // on what a machine without CUDA has, as a Mac's GPU
+	default:
+		return evidence.Emulated
 	}
+}
+
+// isHere reports whether a question is about this machine's card.
+func (r *Runner) isHere(ctx context.Context, q Request) bool {
 	r.naming.Do(func() { r.name, r.hasCard = measure.CardName(ctx) })
-	if !r.hasCard || w.GPU == "" {
+	if !r.hasCard || q.Workload.GPU == "" {
 		return r.hasCard
 	}
 	here, err := gpu.Find(r.name)
-	return err == nil && here.ID == card.ID
+	return err == nil && here.ID == q.Card.ID
 }
 
 // errPredict says that Auto predicts after all.
 var errPredict = errors.New("nothing can be measured")
 
-// measure runs something in the session when it is its turn.
-func (r *Runner) measure(ctx context.Context, engine evidence.Engine, w *workload.Workload, m Measurement, spares int, do func(Measurement) error) error {
+// steps runs something in a session when it is its turn: an emulated one, or
+// one on this machine's device. Auto is that device, if it works.
+func (r *Runner) steps(ctx context.Context, engine evidence.Engine, q Request, m Measurement, spares int, do func(Measurement) error) (err error) {
 	select {
 	case r.turn <- struct{}{}:
 		defer r.pass()
@@ -157,18 +184,21 @@ func (r *Runner) measure(ctx context.Context, engine evidence.Engine, w *workloa
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	mayPredict := engine == evidence.Auto && r.Device == AutoDevice && m.User == nil
+	mayPredict := engine == evidence.Auto
 	if mayPredict && r.unable != nil {
 		return errPredict
 	}
-	err := r.prepare(ctx, w, m.User, spares)
+	o := measure.Options{Device: r.Device, Timeout: r.Timeout, Workload: q.Workload, User: m.User, Spares: spares, Transcript: r.Transcript}
+	if engine == evidence.Emulated {
+		o.Device, o.Card = "cuda", q.Card
+	}
+	m.Session, err = r.prepare(ctx, o)
 	switch {
 	case err == nil:
-		m.Session = r.session
 		return do(m)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case mayPredict && r.session == nil:
+	case mayPredict && m.Session == nil:
 		r.unable = err
 		if r.Predicting != nil {
 			r.Predicting(err)
@@ -181,31 +211,33 @@ func (r *Runner) measure(ctx context.Context, engine evidence.Engine, w *workloa
 
 func (r *Runner) pass() { <-r.turn }
 
-// prepare sees to it that a session is open and has imported what a model
-// needs.
-func (r *Runner) prepare(ctx context.Context, w *workload.Workload, user *measure.UserModel, spares int) error {
-	if r.session != nil && r.session.Err() != nil {
-		_ = r.closeSession() // it ended by itself
+// prepare returns a session that has imported what a model needs: one that is
+// open if it is for the same card. The error may be of the imports only.
+func (r *Runner) prepare(ctx context.Context, o measure.Options) (*measure.Session, error) {
+	engine := evidence.Measured
+	if o.Card != nil {
+		engine = evidence.Emulated
 	}
-	if r.session != nil {
-		return r.session.Prepare(ctx, w, user)
+	if s := r.sessions[engine]; s != nil {
+		if s.Err() == nil && (o.Card == nil || s.Card.ID == o.Card.ID) {
+			return s, s.Prepare(ctx, o.Workload, o.User)
+		}
+		_ = r.closeSession(engine) // it ended by itself, or is for another card
 	}
-	python, err := measure.FindPython(r.Python, os.Getenv)
-	if err != nil {
-		return err
+	var err error
+	if o.Python, err = measure.FindPython(r.Python, os.Getenv); err != nil {
+		return nil, err
 	}
 	if r.Importing != nil {
-		r.Importing(python.Path)
+		r.Importing(o.Python.Path, o.Card)
 	}
-	s, err := measure.Start(ctx, measure.Options{
-		Python: python, Device: r.Device, Timeout: r.Timeout, Workload: w, User: user, Spares: spares, Transcript: r.Transcript,
-	})
+	s, err := measure.Start(ctx, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if r.Device == AutoDevice && s.Device.Type == "cpu" {
-		return errors.Join(ErrNoGPU, s.Close())
+	if o.Device == AutoDevice && s.Device.Type == "cpu" {
+		return nil, errors.Join(ErrNoGPU, s.Close())
 	}
-	r.session = s
-	return nil
+	r.sessions[engine] = s
+	return s, nil
 }

@@ -67,8 +67,8 @@ func predictAloud(q Request, tell func(any)) (*Answer, error) {
 // the order: until the next one, the machine is somebody else's.
 func (r *Runner) measureOrder(ctx context.Context, q Request, tell func(any)) (a *Answer, err error) {
 	m := Measurement{Ahead: LookAhead(q), Progress: func(e Event) { tell(e) }}
-	err = r.measure(ctx, evidence.Measured, q.Workload, m, Spares(q), func(m Measurement) error {
-		defer func() { _ = r.closeSession() }() // it was killed if it did not end
+	err = r.steps(ctx, evidence.Measured, q, m, Spares(q), func(m Measurement) error {
+		defer func() { _ = r.closeSession(evidence.Measured) }() // it was killed if it did not end
 		if a, err = Measure(ctx, q, m); err != nil {
 			return err
 		}

@@ -139,7 +139,7 @@ func TestRunnerCancelled(t *testing.T) {
 	r := analysis.NewRunner(analysis.RunnerOptions{Python: python, Device: "cuda"})
 	defer r.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	err := r.Check(t.Context(), requestOf(t, `{"model": "bert"}`).Workload, analysis.Measurement{}, func(analysis.Measurement) error {
+	err := r.Check(t.Context(), evidence.Measured, requestOf(t, `{"model": "bert"}`), analysis.Measurement{}, func(analysis.Measurement) error {
 		cancel()
 		_, err := r.Answer(ctx, evidence.Measured, requestOf(t, `{"model": "bert"}`), analysis.Measurement{})
 		return err

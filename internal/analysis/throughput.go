@@ -20,6 +20,9 @@ const refinements = 2
 func (b *bench) speeds(ctx context.Context, largest int64) (map[int64]Probe, error) {
 	speeds := make(map[int64]Probe)
 	current := b.Workload.Batch
+	if b.Session.Card != nil {
+		return speeds, b.lookAround(ctx, largest)
+	}
 	if b.NoTiming {
 		_, err := b.probe(ctx, looking, measure.Probe{Batches: []int64{current}, Steps: 2})
 		return speeds, err
@@ -108,7 +111,7 @@ func (b *bench) knee(speeds map[int64]Probe) (knee, below int64) {
 
 // predictedKnee is where the time model has it, 0 if it does not know.
 func (b *bench) predictedKnee(largest int64) int64 {
-	if b.User != nil || b.card.DenseTFLOPS.FP32 == 0 {
+	if !b.knowsTimes() {
 		return 0
 	}
 	knee, err := plannerOf(b.Request, b.Workload, b.card).knee(largest)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 
+	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
 	"memorymark/internal/trace"
@@ -96,7 +97,7 @@ func ValidateBackward(ctx context.Context, w *workload.Workload, m Measurement) 
 	}
 	c.Ratio = round(float64(c.Backward)/float64(c.Forward), 3)
 	if m.User == nil {
-		c.Predicted = predictedRatio(w, m.Session.Device)
+		c.Predicted = predictedRatio(w, cardOf(m.Session))
 	}
 	c.judge()
 	return c, nil
@@ -112,10 +113,10 @@ func inPhase(w *workload.Workload, phase workload.Phase) *workload.Workload {
 }
 
 // predictedRatio is what is predicted of the same, 0 if nothing is.
-func predictedRatio(w *workload.Workload, d measure.Device) float64 {
+func predictedRatio(w *workload.Workload, card *gpu.Card) float64 {
 	var peaks [2]float64
 	for i, phase := range []workload.Phase{workload.Infer, workload.Backward} {
-		s, err := predict.Simulate(inPhase(w, phase).WithLimit(unlimited), cardOf(d))
+		s, err := predict.Simulate(inPhase(w, phase).WithLimit(unlimited), card)
 		if err != nil {
 			return 0
 		}
@@ -225,7 +226,7 @@ func ValidatePrediction(ctx context.Context, w *workload.Workload, m Measurement
 	if c.Measured, err = readRecording(record.Path); err != nil {
 		return nil, err
 	}
-	s, err := predict.Simulate(w, cardOf(m.Session.Device))
+	s, err := predict.Simulate(w, cardOf(m.Session))
 	if err != nil {
 		return nil, err
 	}

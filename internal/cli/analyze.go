@@ -34,7 +34,8 @@ func newAnalyze(e *env) *cobra.Command {
 			"--sweep what each single change would do.\n\n" +
 			"Where there is a CUDA GPU and PyTorch it measures: real steps on that GPU, starting at the\n" +
 			"predicted edge, and the answer is what survived. Elsewhere, and for other cards, it\n" +
-			"predicts. It says which it did; --engine decides.\n\n" +
+			"predicts. A function of your own is then emulated: your code on your own PyTorch, a CUDA\n" +
+			"build, with a card that is not there. It says which it did; --engine decides.\n\n" +
 			"MODEL is an id of memorymark models, a path to a Hugging Face config.json, or a function\n" +
 			"of your own, train.py:make, that returns a model, or a model and a function batch(n), and\n" +
 			"maybe a function that makes the optimizer of model.parameters().\n\n" +
@@ -43,7 +44,7 @@ func newAnalyze(e *env) *cobra.Command {
 			"it writes a line of JSON for each, in order.",
 		Example: "  memorymark analyze bert --gpu a10\n" +
 			"  memorymark analyze gpt2 --gpu rtx-4090 --precision amp-bf16 --sweep\n" +
-			"  memorymark analyze train.py:make --multiple-of 8\n" +
+			"  memorymark analyze train.py:make --gpu rtx-4090 --multiple-of 8\n" +
 			"  memorymark analyze bert --engine measured --limit 22GiB\n" +
 			"  memorymark analyze ./config.json --gpu a100-80gb --global-batch 512\n" +
 			"  memorymark analyze -f workloads.jsonl > answers.jsonl",

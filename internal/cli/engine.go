@@ -14,6 +14,7 @@ import (
 	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
+	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
 	"memorymark/internal/workload"
 )
@@ -34,7 +35,7 @@ type engineFlags struct {
 // addEngineFlags adds the choice of engine and what measuring takes.
 func addEngineFlags(c *cobra.Command) *engineFlags {
 	f := &engineFlags{device: analysis.AutoDevice}
-	c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Auto), "`how`: predicted, measured on this machine's GPU, or auto: measured where that is possible")
+	c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Auto), "`how`: predicted, emulated on a GPU that is not there, measured on this machine's, or auto: measured where that is possible")
 	f.addPython(c.Flags())
 	return f
 }
@@ -59,13 +60,19 @@ var deviceName = regexp.MustCompile(`^(auto|cuda(:[0-9]+)?|mps|cpu)$`)
 func (f *engineFlags) start(e *env) (err error) {
 	switch {
 	case !slices.Contains(evidence.Choices, f.engine):
-		return badUsage("", "--engine is %q; it must be predicted, measured or auto", f.engine)
+		return badUsage("", "--engine is %q; it must be predicted, emulated, measured or auto", f.engine)
 	case !deviceName.MatchString(f.device):
 		return badUsage("", "--device is %q; it must be cuda, cuda:1, mps, cpu or auto", f.device)
 	}
 	o := analysis.RunnerOptions{
 		Python: f.python, Device: f.device, Timeout: f.timeout,
-		Importing: func(python string) { e.say("importing PyTorch with %s", python) },
+		Importing: func(python string, emulated *gpu.Card) {
+			if emulated != nil {
+				e.say("importing PyTorch with %s, on an emulated %s", python, emulated.Name)
+				return
+			}
+			e.say("importing PyTorch with %s", python)
+		},
 		Predicting: func(why error) {
 			e.say("predicting, because %v", why)
 			e.say("hint: %s", mend(why))
@@ -93,7 +100,10 @@ func (f *engineFlags) close() {
 // mend says what to do where nothing can be measured.
 func mend(err error) string {
 	var old *measure.RequirementError
+	var mends interface{ Mend() string }
 	switch {
+	case errors.As(err, &mends):
+		return mends.Mend()
 	case errors.As(err, &old):
 		return old.Mend
 	case errors.Is(err, analysis.ErrNoGPU):
@@ -131,7 +141,7 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 		return w, nil, err
 	}
 	if f.engine == evidence.Predicted {
-		return nil, nil, badUsage("leave --engine out", "%s is a program: it can be measured, not predicted", match[1])
+		return nil, nil, badUsage("leave --engine out", "%s is a program: it can be emulated or measured, not predicted", match[1])
 	}
 	user := &measure.UserModel{Path: match[1], Function: match[2]}
 	if user.Function == "" {

@@ -34,14 +34,28 @@ func newValidate(e *env) *cobra.Command {
 	return c
 }
 
+// where says what a check can run on.
+type where int
+
+const (
+	thisMachine where = iota // a device that is there: it takes times
+	anyCard                  // one that is not, too
+)
+
 // validates makes a command of a check.
-func validates(e *env, c *cobra.Command, check func(context.Context, *workload.Workload, analysis.Measurement) (analysis.Verdict, error)) *cobra.Command {
+func validates(e *env, c *cobra.Command, where where, check func(context.Context, *workload.Workload, analysis.Measurement) (analysis.Verdict, error)) *cobra.Command {
 	f := validateFlags{workloadFlags: addWorkloadFlags(c), engineFlags: &engineFlags{engine: evidence.Measured}}
+	if where == anyCard {
+		c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Measured), "`how`: measured on this machine's GPU, or emulated on one that is not there")
+	}
 	f.addDevice(c.Flags())
 	f.addPython(c.Flags())
 	c.Args = exactArgs("MODEL")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		defer f.close()
+		if !f.engine.RunsSteps() {
+			return badUsage("", "--engine is %q; it must be measured or emulated", f.engine)
+		}
 		if err := f.start(e); err != nil {
 			return err
 		}
@@ -49,8 +63,12 @@ func validates(e *env, c *cobra.Command, check func(context.Context, *workload.W
 		if err != nil {
 			return badWorkload(c, err)
 		}
-		m := analysis.Measurement{User: user, Progress: e.liveEvents()}
-		return explainUnable(f.runner.Check(c.Context(), w, m, func(m analysis.Measurement) error {
+		card, err := e.cardOf(c.Context(), w)
+		if err != nil {
+			return err
+		}
+		q, m := analysis.Request{Workload: w, Card: card}, analysis.Measurement{User: user, Progress: e.liveEvents()}
+		return explainUnable(f.runner.Check(c.Context(), f.engine, q, m, func(m analysis.Measurement) error {
 			verdict, err := check(c.Context(), w, m)
 			if err == nil && verdict == analysis.Fail {
 				return errNo
@@ -71,7 +89,7 @@ func newValidateBackward(e *env) *cobra.Command {
 		Example: "  memorymark validate backward bert --batch 32\n" +
 			"  memorymark validate backward train.py:make",
 	}
-	return validates(e, c, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
+	return validates(e, c, anyCard, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
 		found, err := analysis.ValidateBackward(ctx, w, m)
 		if err != nil {
 			return "", err
@@ -89,7 +107,7 @@ func newValidateCompile(e *env) *cobra.Command {
 		Example: "  memorymark validate compile gpt2 --precision amp-bf16\n" +
 			"  memorymark validate compile train.py:make --timeout 20m",
 	}
-	return validates(e, c, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
+	return validates(e, c, thisMachine, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
 		found, err := analysis.ValidateCompile(ctx, w, m)
 		if err != nil {
 			return "", err
@@ -103,19 +121,21 @@ func newValidatePrediction(e *env) *cobra.Command {
 	var frames int
 	c := &cobra.Command{
 		Use:   "prediction MODEL",
-		Short: "Predicted against measured, every allocation and free",
+		Short: "Predicted against measured or emulated, every allocation and free",
 		Long: "Records a whole process on this machine's GPU, the model built and three steps, predicts\n" +
 			"the same, and compares them event by event. Names the first place where they part, and\n" +
 			"whose code is behind it. The exit code is 1 if they do.\n\n" +
+			"With --engine emulated it needs no GPU: your PyTorch runs on a card that is not there.\n\n" +
 			"With --snapshot the recording is kept: snapshot info, top, timeline and replay read it.",
 		Example: "  memorymark validate prediction gpt2 --batch 8\n" +
+			"  memorymark validate prediction bert --engine emulated --gpu rtx-4090\n" +
 			"  memorymark validate prediction bert --precision amp-bf16 --snapshot measured.pickle",
 	}
 	c.Flags().StringVar(&path, "snapshot", "", "keep the recording in a `file`")
 	c.Flags().IntVar(&frames, "frames", 0, "list the `N` innermost frames of the first difference; -1 lists all")
-	return validates(e, c, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
+	return validates(e, c, anyCard, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
 		if m.Session.Device.Type != "cuda" {
-			return "", badUsage("validate backward and compile run there", "PyTorch records the memory of CUDA devices only, not of %s", m.Session.Device.Name)
+			return "", badUsage("validate backward and compile run there; --engine emulated needs no GPU", "PyTorch records the memory of CUDA devices only, not of %s", m.Session.Device.Name)
 		}
 		found, err := analysis.ValidatePrediction(ctx, w, m, path)
 		if err != nil {

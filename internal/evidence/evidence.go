@@ -7,14 +7,14 @@ type Engine string
 
 // The engines. Auto is only ever asked for: an answer says which it was.
 const (
-	Auto      Engine = "auto"      // Measured where that is possible, else Predicted
+	Auto      Engine = "auto"      // Measured where that is possible, else Predicted, else Emulated
 	Predicted Engine = "predicted" // a symbolic step on a simulated allocator
 	Emulated  Engine = "emulated"  // real steps of a real PyTorch, on a card that is not there
 	Measured  Engine = "measured"  // real steps on a device of this machine
 )
 
 // Choices are the engines that can be asked for.
-var Choices = []Engine{Auto, Predicted, Measured}
+var Choices = []Engine{Auto, Predicted, Emulated, Measured}
 
 // RunsSteps reports whether PyTorch itself runs: then its version is a fact, and
 // not what was modelled.

@@ -85,6 +85,17 @@ func (r *Result) check(p Probe) error {
 	return nil
 }
 
+// forgetTimes drops how long steps took: on an emulated card no kernel runs.
+func (r *Result) forgetTimes() {
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		o.SecondsPerStep = 0
+		for j := range o.Steps {
+			o.Steps[j].Seconds = 0
+		}
+	}
+}
+
 // Outcome is what a batch did. Without a failure all of its steps ran.
 type Outcome struct {
 	Batch          int64    `json:"batch_size"`
@@ -101,8 +112,8 @@ type Step struct {
 	PeakAllocated int64            `json:"peak_allocated"`
 	PeakReserved  int64            `json:"peak_reserved,omitempty"`
 	EndAllocated  int64            `json:"end_allocated"`
-	Seconds       float64          `json:"seconds"`
-	Phases        map[string]Peaks `json:"phases,omitempty"` // forward, backward and optimizer
+	Seconds       float64          `json:"seconds,omitempty"` // absent on an emulated card
+	Phases        map[string]Peaks `json:"phases,omitempty"`  // forward, backward and optimizer
 }
 
 // Peaks are the highest amounts of a part of a step, or of several steps.

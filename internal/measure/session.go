@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"memorymark/internal/evidence"
+	"memorymark/internal/gpu"
 	"memorymark/internal/models"
 	"memorymark/internal/unpack"
 	"memorymark/internal/workload"
@@ -19,6 +21,7 @@ type Options struct {
 	Python  Python
 	Device  string        // cuda, cuda:1, mps, cpu, or auto for the best there is
 	Timeout time.Duration // of each probe; 0 is DefaultTimeout
+	Card    *gpu.Card     // to emulate: Device is then cuda; nil if the device is there
 
 	Workload *workload.Workload // whose model will be probed,
 	User     *UserModel         // or a user's own
@@ -49,6 +52,7 @@ const answerGrace = 15 * time.Second
 // called from several goroutines.
 type Session struct {
 	Device   Device
+	Card     *gpu.Card // that is emulated, nil if the device is there
 	Versions Versions
 	// ImportSeconds is what PyTorch and the model's code took to import.
 	ImportSeconds float64
@@ -80,7 +84,11 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(o.Python, folder, o.Env)
+	env, err := o.environment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := startProcess(o.Python, folder, env)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +102,7 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 // OpenLink greets the worker at the other end of a link and prepares it.
 func OpenLink(ctx context.Context, l Link, o Options) (*Session, error) {
 	s := &Session{
-		link: l, python: o.Python, timeout: o.Timeout, nextID: 1,
+		Card: o.Card, link: l, python: o.Python, timeout: o.Timeout, nextID: 1,
 		ready: make(map[imports]bool), waiting: make(map[int64]chan message), done: make(chan struct{}),
 	}
 	if s.timeout == 0 {
@@ -198,6 +206,7 @@ func (s *Session) load(ctx context.Context, ready chan message, r request) (seco
 	}
 	var answer struct {
 		Versions
+		CUDA    string  `json:"cuda"` // that PyTorch was built for
 		Seconds float64 `json:"seconds"`
 	}
 	if err := s.receive(ctx, ready, &answer); err != nil {
@@ -206,12 +215,23 @@ func (s *Session) load(ctx context.Context, ready chan message, r request) (seco
 	if err := checkVersions(s.python, answer.Versions); err != nil {
 		return 0, err
 	}
+	if s.Card != nil && answer.CUDA == "" {
+		return 0, &BuildError{Torch: answer.Torch, python: s.python}
+	}
 	s.ready[r.imports] = true
 	s.Versions.Torch = answer.Torch
 	if answer.Transformers != "" {
 		s.Versions.Transformers = answer.Transformers
 	}
 	return answer.Seconds, nil
+}
+
+// Engine is what the session's answers rest on.
+func (s *Session) Engine() evidence.Engine {
+	if s.Card != nil {
+		return evidence.Emulated
+	}
+	return evidence.Measured
 }
 
 // Timeout is how long a probe may take.
@@ -258,6 +278,9 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 			if progress != nil {
 				var step Progress
 				if json.Unmarshal(m.raw, &step) == nil && json.Unmarshal(m.raw, &step.Done) == nil {
+					if s.Card != nil {
+						step.Done.Seconds = 0
+					}
 					progress(step)
 				}
 			}
@@ -269,6 +292,9 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 			}
 			if err != nil {
 				return nil, s.explain(err)
+			}
+			if s.Card != nil {
+				result.forgetTimes()
 			}
 			return &result, nil
 		case "started":

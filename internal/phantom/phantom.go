@@ -60,8 +60,13 @@ func Install(ctx context.Context) (*Device, error) {
 	return installIn(ctx, unpack.Cache())
 }
 
+// Supported reports whether there is a phantom for this system.
+func Supported() bool {
+	return runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64")
+}
+
 func installIn(ctx context.Context, cache string) (*Device, error) {
-	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+	if !Supported() {
 		return nil, ErrUnsupported
 	}
 	python, err := unpack.Read(pythonFiles, "python")

@@ -79,7 +79,11 @@ func (a Analysis) writeForecast(w io.Writer) {
 	}
 	fmt.Fprintln(w, ".")
 	if s := a.Seconds; s != nil {
-		fmt.Fprintf(w, "Importing took %.1f s, finding the batch %.1f s, timing %.1f s.\n", s.Import, s.Search, s.Throughput)
+		timing := ""
+		if a.Engine == evidence.Measured {
+			timing = fmt.Sprintf(", timing %.1f s", s.Throughput)
+		}
+		fmt.Fprintf(w, "Importing took %.1f s, finding the batch %.1f s%s.\n", s.Import, s.Search, timing)
 	}
 	for _, d := range a.Provenance.Differences {
 		fmt.Fprintf(w, "Differs from what is predicted: %s.\n", d)

@@ -42,9 +42,9 @@ func stepSeconds(p analysis.Probe) string {
 	switch {
 	case p.SecondsPerStep > 0:
 		return fmt.Sprintf("%.3f", p.SecondsPerStep)
-	case len(p.Steps) > 0:
+	case len(p.Steps) > 0 && p.Steps[len(p.Steps)-1].Seconds > 0:
 		return fmt.Sprintf("%.3f", p.Steps[len(p.Steps)-1].Seconds)
-	default:
+	default: // on an emulated card nothing takes its time
 		return ""
 	}
 }

@@ -9,7 +9,7 @@ def load(prepare: dict[str, Any]) -> dict[str, str]:
     """Imports what a "prepare" message asks for; the versions that were found."""
     import torch
 
-    versions: dict[str, str] = {"torch": torch.__version__}
+    versions: dict[str, str] = {"torch": torch.__version__, "cuda": torch.version.cuda or ""}
     if prepare.get("transformers"):
         import transformers
 
@@ -18,6 +18,8 @@ def load(prepare: dict[str, Any]) -> dict[str, str]:
         from . import catalog
 
         catalog.class_of(prepare["module"], prepare["architecture"])
+    import torch._dynamo  # noqa: F401  an optimizer's first step imports it (torch/_compile.py): once is enough for all children
+
     from . import probe  # noqa: F401
 
     return versions

@@ -1,0 +1,59 @@
+package analysis
+
+import (
+	"context"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
+	"memorymark/internal/measure"
+	"memorymark/internal/predict"
+)
+
+// On an emulated card steps take no time that means anything. What is said of
+// speed is predicted, where the model is, and else nothing.
+
+// speedsFrom is what an answer's speeds rest on.
+func (b *bench) speedsFrom() evidence.Engine {
+	if b.Session.Card != nil {
+		return evidence.Predicted
+	}
+	return evidence.Measured
+}
+
+// stepSeconds is how long a step of a probe takes, 0 if that is not known.
+func (b *bench) stepSeconds(p Probe) float64 {
+	if b.Session.Card == nil || !p.Success || !b.knowsTimes() {
+		return p.SecondsPerStep
+	}
+	s, err := predict.NewRunner(b.Workload.WithLimit(unlimited), b.card).Simulate(p.Batch)
+	if err != nil {
+		return 0
+	}
+	return s.StepSeconds()
+}
+
+// knowsTimes reports whether there is a time model of the request.
+func (b *bench) knowsTimes() bool { return b.User == nil && b.card.DenseTFLOPS.FP32 > 0 }
+
+// lookAround runs the batches that an answer names beside the largest: the
+// present one, and the one that is worth using by predicted speeds.
+func (b *bench) lookAround(ctx context.Context, largest int64) error {
+	if _, err := b.probe(ctx, looking, measure.Probe{Batches: []int64{b.Workload.Batch}, Steps: confirmSteps}); err != nil {
+		return err
+	}
+	if !b.knowsTimes() {
+		return nil
+	}
+	p := plannerOf(b.Request, b.Workload.WithLimit(bytesize.Bytes(b.expect)), b.card)
+	batch, tight, err := p.recommend(largest)
+	if err != nil {
+		return nil //nolint:nilerr // the largest batch is worth knowing without
+	}
+	if batch != largest && batch != b.Workload.Batch {
+		if fits, err := b.confirm(ctx, batch); err != nil || !fits {
+			return err
+		}
+	}
+	b.worth = Recommendation{Recommended: batch, Tight: tight}
+	return nil
+}

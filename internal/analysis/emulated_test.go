@@ -1,0 +1,114 @@
+package analysis_test
+
+import (
+	"os/exec"
+	"testing"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
+	"memorymark/internal/gpu"
+	"memorymark/internal/measure/measuretest"
+	"memorymark/internal/trace"
+	"memorymark/internal/workload"
+)
+
+// emulating returns a runner for emulated cards.
+func emulating(t *testing.T) *analysis.Runner {
+	t.Helper()
+	python := measuretest.Python(t)
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("NOT TESTED: it needs a C compiler")
+	}
+	r := analysis.NewRunner(analysis.RunnerOptions{Python: python, Device: analysis.AutoDevice})
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// small are small models, by family.
+var small = map[string]string{
+	"bert":       `"config": {"model_type": "bert", ` + blocks,
+	"roberta":    `"config": {"model_type": "roberta", ` + blocks,
+	"distilbert": `"config": {"model_type": "distilbert", "dim": 256, "n_layers": 2, "n_heads": 4, "hidden_dim": 512, "vocab_size": 5000}`,
+	"gpt2":       `"config": {"model_type": "gpt2", "n_embd": 256, "n_layer": 2, "n_head": 4, "vocab_size": 5000}`,
+	"llama":      `"config": {"model_type": "llama", "num_key_value_heads": 2, ` + blocks,
+	"mistral":    `"config": {"model_type": "mistral", "num_key_value_heads": 2, ` + blocks,
+	"qwen2":      `"config": {"model_type": "qwen2", "num_key_value_heads": 2, ` + blocks,
+	"qwen3":      `"config": {"model_type": "qwen3", "num_key_value_heads": 2, ` + blocks,
+	"resnet":     `"model": "resnet"`, // whose convolutions were seen
+	"vit": `"image": 64, "config": {"model_type": "vit", "image_size": 64, "patch_size": 8, "hidden_size": 256, "num_hidden_layers": 2,
+		"num_attention_heads": 4, "intermediate_size": 512}`,
+	"t5": `"config": {"model_type": "t5", "d_model": 256, "d_kv": 64, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
+	"lm": `"config": {"model_type": "lm", "d_model": 256, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
+}
+
+const blocks = `"hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512, "vocab_size": 5000}`
+
+// apart says why the engines are known to differ for a family, "" if they are
+// not.
+func apart(card, family, precision string) string {
+	switch {
+	case card != "h200" && (family == "resnet" || family == "vit"):
+		return "what cuDNN takes for convolutions is predicted from what an H200 was seen to take"
+	case card != "h200" && family == "t5":
+		return "CUB's tiles are predicted as for compute capability 9.0"
+	case family == "resnet" && precision != "fp32":
+		return "an emulated card's cuDNN finds the real card's kernels in fp32, but not all of those for tensor cores"
+	}
+	return ""
+}
+
+// Two independent ways to the same bytes: the steps that are modelled in Go,
+// and those that PyTorch runs on a card that is not there, event by event.
+func TestEnginesAgree(t *testing.T) {
+	r := emulating(t)
+	for _, m := range workload.Models() {
+		if _, ok := small[m.Config.ModelType]; !ok {
+			t.Errorf("%s: there is no small model of its family, %s", m.ID, m.Config.ModelType)
+		}
+	}
+	for _, card := range []string{"h200", "rtx-4090"} {
+		for family, keys := range small {
+			for _, precision := range []string{"fp32", "amp-bf16"} {
+				if apart(card, family, precision) != "" {
+					continue
+				}
+				t.Run(card+"/"+family+"/"+precision, func(t *testing.T) {
+					agree(t, r, card, `{`+keys+`, "batch": 4, "precision": "`+precision+`"}`)
+				})
+			}
+		}
+	}
+}
+
+func agree(t *testing.T, r *analysis.Runner, card, text string) {
+	t.Helper()
+	w, err := workload.Parse([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	q := analysis.Request{Workload: w}
+	if q.Card, err = gpu.Find(card); err != nil {
+		t.Fatal(err)
+	}
+	err = r.Check(t.Context(), evidence.Emulated, q, analysis.Measurement{}, func(m analysis.Measurement) error {
+		found, err := analysis.ValidatePrediction(t.Context(), w, m, "")
+		if err == nil && found.Verdict != analysis.Pass {
+			c := found.Comparison
+			at := func(i int) trace.Request {
+				if s := c.Stretches[0]; s.From[i] < len(c.Requests[i]) {
+					return c.Requests[i][s.From[i]]
+				}
+				return trace.Request{}
+			}
+			t.Errorf("%s: the engines part after %d of %d requests, at %+v predicted and %+v emulated", text, c.Before, len(c.Requests[0]), at(0), at(1))
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
