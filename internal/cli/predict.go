@@ -6,6 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
+	"memorymark/internal/measure"
 	"memorymark/internal/predict"
 	"memorymark/internal/report"
 	"memorymark/internal/snapshot"
@@ -15,6 +18,7 @@ import (
 
 type predictFlags struct {
 	*workloadFlags
+	*engineFlags
 	file     string
 	snapshot string
 }
@@ -27,7 +31,10 @@ func newPredict(e *env) *cobra.Command {
 		Long: "Runs three training steps on a symbolic PyTorch and a simulation of its caching\n" +
 			"allocator, and says what they take: the peaks of each step, and where the memory goes\n" +
 			"at the peak. Needs no GPU and no Python.\n\n" +
-			"MODEL is an id of memorymark models, or a path to a Hugging Face config.json.\n\n" +
+			"With --engine emulated, your own PyTorch runs the steps on a card that is not there: a\n" +
+			"CUDA build, which needs no GPU. So it is for a function of your own, train.py:make.\n\n" +
+			"MODEL is an id of memorymark models, a path to a Hugging Face config.json, or such a\n" +
+			"function.\n\n" +
 			"With -f it predicts many workloads, from a file of JSON objects, one a line, or of\n" +
 			"YAML; it writes a line of JSON for each, in order, and flags override what the file\n" +
 			"says. A workload that is wrong gets a line with its error, and the exit code is 2.\n\n" +
@@ -35,13 +42,24 @@ func newPredict(e *env) *cobra.Command {
 		Example: "  memorymark predict bert --batch 32 --gpu a10\n" +
 			"  memorymark predict gpt2 --precision amp-bf16 --sequence 512 --json\n" +
 			"  memorymark predict ./config.json --optimizer sgd --snapshot step.pickle\n" +
+			"  memorymark predict train.py:make --gpu rtx-4090 --batch 64\n" +
 			"  memorymark predict -f workloads.jsonl > predictions.jsonl",
 		Args: someArgs(0, "MODEL"),
 	}
 	f.workloadFlags = addWorkloadFlags(c)
+	f.engineFlags = &engineFlags{device: analysis.AutoDevice}
+	c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Auto), "`how`: predicted, emulated, or auto: predicted if the model is known")
+	f.addPython(c.Flags())
 	c.Flags().StringVarP(&f.file, "file", "f", "", "predict the workloads of a `file`, - for standard input")
 	c.Flags().StringVar(&f.snapshot, "snapshot", "", "also write the predicted process to a `file`, as a snapshot of PyTorch's")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		defer f.close()
+		if f.engine == evidence.Measured {
+			return badUsage("memorymark analyze and profile measure", "--engine is %q; it must be predicted, emulated or auto", f.engine)
+		}
+		if err := f.start(e); err != nil {
+			return err
+		}
 		if f.file != "" {
 			return f.many(c, e, args)
 		}
@@ -52,13 +70,23 @@ func newPredict(e *env) *cobra.Command {
 
 // one predicts the workload of the command line.
 func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
-	w, err := e.finish(f.draft(workload.Draft{}, args))
+	w, user, err := f.subject(e, f.draft(workload.Draft{}, args))
 	if err != nil {
 		return badWorkload(c, err)
 	}
 	card, err := e.cardOf(c.Context(), w)
 	if err != nil {
 		return err
+	}
+	if f.emulates(user) {
+		found, err := f.runner.Emulate(c.Context(), analysis.Request{Workload: w, Card: card}, user, f.snapshot)
+		switch {
+		case err != nil:
+			return explainUnable(err)
+		case !found.Fits:
+			return e.printNo(found, report.Emulation{Emulation: found}.Write)
+		}
+		return e.print(found, report.Emulation{Emulation: found}.Write)
 	}
 	s, err := predict.Simulate(w, card)
 	if err != nil {
@@ -75,6 +103,11 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 		return e.printNo(p, report.Prediction{Prediction: p}.Write)
 	}
 	return e.print(p, report.Prediction{Prediction: p}.Write)
+}
+
+// emulates reports whether a model is run rather than predicted.
+func (f *predictFlags) emulates(user *measure.UserModel) bool {
+	return f.engine == evidence.Emulated || user != nil
 }
 
 func (f *predictFlags) writeSnapshot(s *predict.Simulation) error {
@@ -102,13 +135,20 @@ func (f *predictFlags) many(c *cobra.Command, e *env, args []string) error {
 }
 
 func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.Entry, args []string) (any, error) {
-	w, err := e.finish(f.draft(entry.Draft, args))
+	w, user, err := f.subject(e, f.draft(entry.Draft, args))
 	if err != nil {
 		return nil, err
 	}
 	card, err := e.cardOf(ctx, w)
 	if err != nil {
 		return nil, err
+	}
+	if f.emulates(user) {
+		found, err := f.runner.Emulate(ctx, analysis.Request{Workload: w, Card: card}, user, f.snapshot)
+		if err == nil && !found.Fits {
+			err = errNo
+		}
+		return found, explainUnable(err)
 	}
 	s, err := predict.Simulate(w, card)
 	if err != nil {

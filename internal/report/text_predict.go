@@ -19,7 +19,7 @@ func (p Prediction) Write(w io.Writer, width int) error {
 	paragraph(w, width, "", fmt.Sprintf("Predicted, for PyTorch %s and transformers %s, on %s of %v",
 		predict.PyTorchVersion, predict.TransformersVersion, deviceText(p.Card.Name), p.GPUTotal))
 	fmt.Fprintln(w)
-	p.writeSteps(w, width)
+	writeSteps(w, width, p.Steps)
 	at := "At the peak"
 	if p.PeakPhase != "" {
 		at += ", in the " + predict.PhaseName(p.PeakPhase)
@@ -73,22 +73,6 @@ func (p Prediction) settings() string {
 	add(x.ClipGradNorm, "clipping")
 	add(x.ExpandableSegments, "expandable segments")
 	return strings.Join(parts, ", ")
-}
-
-func (p Prediction) writeSteps(w io.Writer, width int) {
-	t := table{columns: []column{
-		{title: "STEP", right: true},
-		{title: "PEAK REQUESTED", right: true},
-		{title: "ALLOCATED", right: true},
-		{title: "RESERVED", right: true},
-		{title: "ALLOCATED AFTER", right: true},
-	}}
-	for i, s := range p.Steps {
-		t.rows = append(t.rows, row{cells: []string{
-			figure.Count(i + 1), s.PeakRequested.String(), s.PeakAllocated.String(), s.PeakReserved.String(), s.EndAllocated.String(),
-		}})
-	}
-	t.write(w, width)
 }
 
 func (p Prediction) writeBreakdown(w io.Writer, width int) {
