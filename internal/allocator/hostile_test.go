@@ -6,33 +6,41 @@ import (
 	"testing"
 	"time"
 
+	"memorymark/internal/trace"
 	"memorymark/internal/trace/tracetest"
 )
 
-// Recordings that no program makes, but a file can hold. Each has 100,000
-// entries of one kind and must be replayed in the time and the memory of an
-// ordinary one of that length, about 20 ms and 40 MB.
+// Recordings that no program makes, but a file can hold: 100,000 entries of one
+// kind. Each must be replayed in time that grows with its length, not with the
+// square of it, and in the memory of an ordinary one.
 func TestHostileRecordings(t *testing.T) {
 	const n = 100_000
 	for _, shape := range tracetest.Hostile {
 		t.Run(shape.Name, func(t *testing.T) {
+			eighth := min(replayTime(t, shape.Make(n/8)), replayTime(t, shape.Make(n/8)))
 			tr := shape.Make(n)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			start := time.Now()
-			if _, err := NewReplay(tr, 0); err != nil {
-				t.Log(err) // some are not whole; that must be found out quickly, too
-			}
-			took := time.Since(start)
+			took := replayTime(t, tr)
 			runtime.ReadMemStats(&after)
-			if took > 2*time.Second {
-				t.Errorf("it took %v", took)
+			// Linear is 8 times as long, quadratic 64 times; the rest is room for a busy machine.
+			if took > 24*eighth+time.Second {
+				t.Errorf("it took %v, an eighth of it %v", took, eighth)
 			}
 			if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 256<<20 {
 				t.Errorf("%d MiB were allocated", bytes>>20)
 			}
 		})
 	}
+}
+
+func replayTime(t *testing.T, tr *trace.Trace) time.Duration {
+	t.Helper()
+	start := time.Now()
+	if _, err := NewReplay(tr, 0); err != nil {
+		t.Log(err) // some are not whole; that must be found out quickly, too
+	}
+	return time.Since(start)
 }
 
 // TestTooMuchWork gives up where PyTorch itself would take long: expandable
@@ -45,9 +53,7 @@ func TestTooMuchWork(t *testing.T) {
 	}
 	settings := tr.Settings
 	settings.ExpandableSegments = true
-	start := time.Now()
-	out := r.WhatIf(Change{Settings: &settings})
-	if took := time.Since(start); !errors.Is(out.Stopped, ErrTooMuchWork) || out.Fits() || took > 4*time.Second {
-		t.Errorf("%v after %v", out.Stopped, took)
+	if out := r.WhatIf(Change{Settings: &settings}); !errors.Is(out.Stopped, ErrTooMuchWork) || out.Fits() {
+		t.Errorf("it was stopped by %v", out.Stopped)
 	}
 }

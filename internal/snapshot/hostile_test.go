@@ -237,7 +237,7 @@ func TestReadManyStreams(t *testing.T) {
 	if got := d.Streams[d.Events[maxStreams-1].Stream]; len(d.Streams) != maxStreams+1 || got != maxStreams {
 		t.Errorf("%d streams, the last event is on %d", len(d.Streams), got)
 	}
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > time.Minute { // a busy machine takes a second
 		t.Errorf("it took %v", took)
 	}
 }
