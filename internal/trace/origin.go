@@ -30,9 +30,10 @@ func (f Frame) IsNative() bool {
 	}
 }
 
-// IsTorch reports whether a frame is PyTorch's own.
+// IsTorch reports whether a frame is PyTorch's own, or of what stands between
+// PyTorch and an emulated card.
 func (f Frame) IsTorch() bool {
-	return f.IsNative() || f.in("torch") || f.in("functorch") || isSynthetic(f.File) || isCompiled(f.File)
+	return f.IsNative() || f.in("torch") || f.in("functorch") || f.in("memorymark_phantom") || isSynthetic(f.File) || isCompiled(f.File)
 }
 
 // IsLibrary reports whether a frame is code that the user did not write:
