@@ -53,8 +53,6 @@ func apart(card, family, precision string) string {
 	switch {
 	case card != "h200" && (family == "resnet" || family == "vit"):
 		return "what cuDNN takes for convolutions is predicted from what an H200 was seen to take"
-	case card != "h200" && family == "t5":
-		return "CUB's tiles are predicted as for compute capability 9.0"
 	case family == "resnet" && precision != "fp32":
 		return "an emulated card's cuDNN finds the real card's kernels in fp32, but not all of those for tensor cores"
 	}

@@ -2,7 +2,7 @@ package torch
 
 // This file is the temporary memory of CUB's device-wide algorithms on int64,
 // as PyTorch 2.11 calls them (aten/src/ATen/cuda/cub.cuh) and CCCL 3 of the
-// CUDA 13 toolkit tunes them for compute capability 9.0. CUB puts its parts one
+// CUDA 13 toolkit tunes them. CUB puts its parts one
 // after the other, each aligned to 256 bytes, in a block that may itself start
 // anywhere (cub/util_temporary_storage.cuh, alias_temporaries).
 
@@ -19,17 +19,23 @@ func cubBlock(parts ...int64) int64 {
 // radixSortPairs is DeviceRadixSort::SortPairs of n int64 keys, of which some
 // bits count, with int64 values: within one tile of 256 threads with 9 items, which
 // needs nothing, or by one sweep for each digit: where each digit begins, what the
-// tiles of 384 threads with 12 items know of each other, keys and values of
-// every other sweep, and a counter for each sweep
+// tiles know of each other, keys and values of every other
+// sweep, and a counter for each sweep
 // (cub/device/dispatch/dispatch_radix_sort.cuh, InvokeOnesweep).
-func radixSortPairs(n int64, keyBits int) int64 {
+func (d Device) radixSortPairs(n int64, keyBits int) int64 {
 	const (
 		digits   = 1 << 8
-		tile     = 384 * 12
-		portion  = (1<<28 - 1) / tile * tile
 		lookback = 4 // bytes of a tile's count of a digit
 		single   = 256 * 9
 	)
+	tile := int64(384 * 12)
+	switch d.Major {
+	case 7:
+		tile = 256 * 11
+	case 8:
+		tile = 384 * 10
+	}
+	portion := (1<<28 - 1) / tile * tile
 	if n <= single {
 		return 1
 	}
@@ -54,5 +60,12 @@ func exclusiveSum(n int64) int64 { return cubScan(n, 128*7) }
 // inclusiveSum is DeviceScan::InclusiveScan of int64, likewise.
 func inclusiveSum(n int64) int64 { return exclusiveSum(n) }
 
-// uniqueByKey is DeviceSelect::UniqueByKey of int64 keys with int32 values.
-func uniqueByKey(n int64) int64 { return cubScan(n, 320*14) }
+// uniqueByKey is DeviceSelect::UniqueByKey of int64 keys with int32 values. For
+// cards before 9.0 CUB has no tuning of it, and takes 64 threads with half of 11
+// items (cub/device/dispatch/tuning/tuning_unique_by_key.cuh).
+func (d Device) uniqueByKey(n int64) int64 {
+	if d.Major < 9 {
+		return cubScan(n, 64*5)
+	}
+	return cubScan(n, 320*14)
+}

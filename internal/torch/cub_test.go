@@ -42,9 +42,25 @@ func TestEmbeddingBackward(t *testing.T) {
 // TestUniqueByKey holds the temporary memory to where it was seen to grow.
 func TestUniqueByKey(t *testing.T) {
 	for n, want := range map[int64]int64{71680: 1279, 71681: 1535, 143360: 1535, 143361: 1791, 1000000: 4607} {
-		if got := uniqueByKey(n); got != want {
+		if got := (Device{Major: 9}).uniqueByKey(n); got != want {
 			t.Errorf("%d keys: %d bytes, measured %d", n, got, want)
 		}
+	}
+}
+
+// TestEarlierCUB holds the temporary memory on cards of compute capability 8.6
+// and 8.9 to what PyTorch asks for there on an emulated card.
+func TestEarlierCUB(t *testing.T) {
+	d := Device{Major: 8, Minor: 9}
+	for n, want := range map[int64][2]int64{
+		5000: {99327, 1279}, 16384: {284159, 2047}, 71680: {1183231, 4607}, 100000: {1644543, 6143}, 300000: {4897791, 16127},
+	} {
+		if got := [2]int64{d.radixSortPairs(n, 64), d.uniqueByKey(n)}; got != want {
+			t.Errorf("%d keys: %d bytes to sort and select, emulated %d", n, got, want)
+		}
+	}
+	if got := (Device{Major: 7, Minor: 5}).radixSortPairs(300000, 64); got != 4926463 {
+		t.Errorf("on a T4, 300000 keys take %d bytes to sort, emulated 4926463", got)
 	}
 }
 

@@ -39,7 +39,7 @@ func (t *Torch) embeddingBackward(grad, index, weight *Tensor) *Tensor {
 func (t *Torch) embeddingSorted(grad, indices, weight *Tensor) *Tensor {
 	n := indices.Numel()
 	sorted, places := t.empty(indices.DType, n), t.empty(indices.DType, n)
-	t.scratchWith(radixSortPairs(n, 64), t.empty(indices.DType, n)) // arange
+	t.scratchWith(t.Device.radixSortPairs(n, 64), t.empty(indices.DType, n)) // arange
 	out := t.embeddingSegments(grad, n, weight)
 	t.release(places, sorted)
 	return out
@@ -58,7 +58,7 @@ func (t *Torch) embeddingSegments(grad *Tensor, n int64, weight *Tensor) *Tensor
 	const rowsPerPart = 10
 	out := t.empty(grad.DType, weight.Shape...)
 	offsets, count := t.empty(Int64, n), t.empty(Int64)
-	t.scratchWith(uniqueByKey(n), t.empty(Int64, n)) // the keys are not wanted
+	t.scratchWith(t.Device.uniqueByKey(n), t.empty(Int64, n)) // the keys are not wanted
 	segments := min(n, weight.Shape[0])
 	parts, partOffsets := t.empty(Int64, segments), t.empty(Int64, segments)
 	t.scratchWith(exclusiveSum(segments))

@@ -33,7 +33,7 @@ func (t *Torch) indexPut(n, largest int64) {
 	strided := t.empty(Int64, n)
 	t.release(wrapped, strided) // added in place
 	sorted, original := t.empty(Int64, n), t.empty(Int64, n)
-	t.scratchWith(radixSortPairs(n, bits.Len64(uint64(largest))), t.empty(Int64, n)) // arange
+	t.scratchWith(t.Device.radixSortPairs(n, bits.Len64(uint64(largest))), t.empty(Int64, n)) // arange
 	t.release(original, sorted, linear)
 }
 
