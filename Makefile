@@ -47,6 +47,7 @@ test: lint unit page ## Check everything: format, vet, lint, go.mod, tests with 
 
 unit: venv build ## Run the tests alone, with the race detector
 	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race -timeout 30m ./...
+	$(GO) test ./internal/analysis -run '^TestAnswersAgreeWithPredictions$$'
 	cd bench/gpu && '$(MEMORYMARK_TEST_PYTHON)' -m unittest --quiet
 
 page: web browser venv ## Check the page: types, lint, unit tests, then the built binary in a real browser

@@ -27,10 +27,14 @@ var (
 // prediction of the same batch under the same limit says. Answers are made of
 // many parts, and none may contradict another.
 func TestAnswersAgreeWithPredictions(t *testing.T) {
+	asked := 0
 	for _, model := range gridModels {
 		for _, card := range gridCards {
 			for _, precision := range gridPrecisions {
 				for _, optimizer := range gridOptimizers {
+					if asked++; raceDetector && asked%5 != 0 {
+						continue // go test alone asks all; races show in a fifth of them
+					}
 					r := request(t, model.id, card, func(w *workload.Workload) {
 						w.Precision, w.Optimizer, w.Sequence = precision, optimizer, model.sequence
 					})
