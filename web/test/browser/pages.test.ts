@@ -77,10 +77,10 @@ test('cards are sorted, filtered and opened', async () => {
 
 test('a combination of settings is taken to Analyze', async () => {
   const page = await open('/settings?model=distilbert&gpu=t4');
-  const cell = page.getByRole('region', { name: 'bf16 autocast' }).getByRole('link', { name: /^SGD, checkpointing/ });
+  const cell = page.getByRole('region', { name: 'fp16 autocast' }).getByRole('link', { name: /^SGD, checkpointing/ });
   await expect.poll(() => cell.textContent()).toMatch(/\d/);
   await cell.click();
-  await page.waitForURL('**/?model=distilbert&gpu=t4&precision=amp-bf16&optimizer=sgd&checkpointing=true');
+  await page.waitForURL('**/?model=distilbert&gpu=t4&precision=amp-fp16&optimizer=sgd&checkpointing=true');
   await page.context().close();
 });
 
