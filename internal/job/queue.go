@@ -110,7 +110,11 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 	if q.js, err = jetstream.New(q.conn); err != nil {
 		return q, fmt.Errorf("open queue: %w", err)
 	}
-	if q.layout, err = createLayout(ctx, q.js, q.replicas(), c.Lease); err != nil {
+	err = untilPeersAreThere(ctx, func() (err error) {
+		q.layout, err = createLayout(ctx, q.js, q.replicas(), c.Lease)
+		return err
+	})
+	if err != nil {
 		return q, fmt.Errorf("open queue: %w", err)
 	}
 	background, stop := context.WithCancel(context.Background())

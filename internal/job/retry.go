@@ -45,6 +45,29 @@ func answer(ctx context.Context, f func(context.Context) error) error {
 	return insist(ctx, f)
 }
 
+// errCodeNoPeers is how a cluster says that too few of its nodes have found each
+// other yet to keep as many copies as asked for.
+const errCodeNoPeers jetstream.ErrorCode = 10005
+
+// untilPeersAreThere calls a function again while a cluster that was just
+// started, or lost a node, says that peers are missing, but not for long.
+func untilPeersAreThere(ctx context.Context, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	for {
+		err := f()
+		var api *jetstream.APIError
+		if !errors.As(err, &api) || api.ErrorCode != errCodeNoPeers {
+			return err
+		}
+		select {
+		case <-time.After(retryEvery):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
 // transient reports whether an error may be gone in a moment.
 func transient(err error) bool {
 	var api *jetstream.APIError
