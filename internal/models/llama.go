@@ -10,23 +10,11 @@ import (
 )
 
 var (
-	llamaFamily   = Family{Type: "llama", read: reads(readLlama), Heads: llamaHeads("Llama")}
-	mistralFamily = Family{Type: "mistral", read: reads(readLlama), Heads: llamaHeads("Mistral")}
-	qwen2Family   = Family{Type: "qwen2", read: reads(readLlama), Heads: llamaHeads("Qwen2")}
-	qwen3Family   = Family{Type: "qwen3", read: reads(readLlama), Heads: llamaHeads("Qwen3")}
+	llamaFamily   = Family{Type: "llama", read: reads(readLlama), Heads: decoderHeads("Llama", newLlama, allHeads...)}
+	mistralFamily = Family{Type: "mistral", read: reads(readLlama), Heads: decoderHeads("Mistral", newLlama, allHeads...)}
+	qwen2Family   = Family{Type: "qwen2", read: reads(readLlama), Heads: decoderHeads("Qwen2", newLlama, allHeads...)}
+	qwen3Family   = Family{Type: "qwen3", read: reads(readLlama), Heads: decoderHeads("Qwen3", newLlama, allHeads...)}
 )
-
-// llamaHeads are the heads that the families have alike
-// (transformers/modeling_layers.py).
-func llamaHeads(name string) []Head {
-	return []Head{
-		head(name+"ForCausalLM", SameIDs, newLlama),
-		needs(head(name+"ForSequenceClassification", Classes, newLlamaClassifier), "pad_token_id"),
-		head(name+"ForTokenClassification", TokenTags, newLlamaTokens),
-		head(name+"ForQuestionAnswering", Spans, newLlamaSpans),
-		head(name+"Model", NoLabels, newLlamaAlone),
-	}
-}
 
 // llamaConfig is transformers' LlamaConfig, MistralConfig, Qwen2Config or Qwen3Config:
 // decoders that differ in biases, in which layers attend through a window, and
@@ -87,9 +75,8 @@ var ropeTypes = []RopeType{DefaultRope, LinearRope, Llama3Rope}
 
 // readLlama reads a configuration of the Llama, Mistral, Qwen2 or Qwen3 family.
 func readLlama(c *hfconfig.Config) (*llamaConfig, error) {
-	l := &llamaConfig{Layers: 32, Heads: 32, HiddenSize: 4096, HiddenAct: "silu", UseCache: true, NumLabels: 2, family: c.ModelType}
+	l := &llamaConfig{Layers: 32, Heads: 32, HiddenSize: 4096, HiddenAct: "silu", UseCache: true, NumLabels: 2}
 	window, eight, all, headDim := int64(4096), int64(8), int64(32), int64(128)
-	ignored := []string{"rms_norm_eps", "rope_theta", "pretraining_tp", "gradient_checkpointing"}
 	switch c.ModelType {
 	case "mistral":
 		l.VocabSize, l.IntermediateSize, l.MaxPositions = 32000, 14336, 4096*32
@@ -103,16 +90,24 @@ func readLlama(c *hfconfig.Config) (*llamaConfig, error) {
 	default:
 		l.VocabSize, l.IntermediateSize, l.MaxPositions = 32000, 11008, 2048
 	}
-	if err := c.Decode(l, ignored...); err != nil {
-		return nil, err
+	return l, l.decode(c, l, "silu")
+}
+
+// decode reads a configuration into a struct that is l or holds it; activation
+// is what such a model computes with.
+func (l *llamaConfig) decode(c *hfconfig.Config, into any, activation string, alsoIgnored ...string) error {
+	l.family = c.ModelType
+	ignored := []string{"rms_norm_eps", "rope_theta", "pretraining_tp", "gradient_checkpointing"}
+	if err := c.Decode(into, append(ignored, alsoIgnored...)...); err != nil {
+		return err
 	}
-	return l, l.validate(c.ModelType)
+	if l.HiddenAct != activation {
+		return fmt.Errorf("config: hidden_act %q of a %s is not modelled", l.HiddenAct, c.ModelType)
+	}
+	return l.validate(c.ModelType)
 }
 
 func (l *llamaConfig) validate(family string) error {
-	if l.HiddenAct != "silu" {
-		return fmt.Errorf("config: hidden_act %q of a %s is not modelled", l.HiddenAct, family)
-	}
 	if err := rotates(l.HeadSize()); err != nil {
 		return err
 	}
@@ -203,98 +198,89 @@ func (l *llamaConfig) countSliding() (n int64) {
 
 type llamaLayer struct {
 	query, key, value, output *torch.Linear
-	queryNorm, keyNorm        *torch.RMSNorm // of each head; nil without
+	queryNorm, keyNorm        *torch.RMSNorm // nil without
 	gate, up, down            *torch.Linear
 	inputNorm, attentionNorm  *torch.RMSNorm
 	sliding                   bool // attends through a window
 }
 
-// llama is LlamaForCausalLM, and MistralForCausalLM, Qwen2ForCausalLM and
-// Qwen3ForCausalLM, which differ in biases, in the window of their attention
-// and in norms of queries and keys
-// (transformers/models/llama/modeling_llama.py, mistral, qwen2, qwen3).
+// llama is LlamaModel, and MistralModel, Qwen2Model and Qwen3Model, which differ
+// in biases, in the window of their attention and in norms of queries and keys
+// (transformers/models/llama/modeling_llama.py, mistral, qwen2, qwen3). Families
+// that differ in more have a variant, and a file of their own.
 type llama struct {
-	cfg    *llamaConfig
-	run    Run
-	name   string // what the head calls the model, "" without one
-	embed  *torch.Embedding
-	layers []llamaLayer
-	norm   *torch.RMSNorm
-	rotary *rotary
-	head   *torch.Linear
+	variant
+	cfg      *llamaConfig
+	run      Run
+	name     string // what the head calls the model, "" without one
+	embed    *torch.Embedding
+	layers   []llamaLayer
+	norm     *torch.RMSNorm
+	rotaries []*rotary // one, or those of full and of sliding attention
+	head     *torch.Linear
 }
 
-// newLlamaModel makes LlamaModel, parameters in the order of its constructors.
-func newLlamaModel(t *torch.Torch, c *llamaConfig, r Run) *llama {
-	m := &llama{cfg: c, run: r, name: "model", embed: t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)}
-	width, groups := c.Heads*c.HeadSize(), c.Groups()*c.HeadSize()
+// variant is what families of Llama's line write in their own ways.
+type variant struct {
+	normed  func(t *torch.Torch, x *torch.Var, m *torch.RMSNorm) torch.Value
+	layer   func(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value
+	project func(t *torch.Torch, f *torch.Frame, i int, hidden *torch.Var) (q, k, v *torch.Var)
+	rotate  func(t *torch.Torch, i int, q, k, cos, sin *torch.Var)
+	feed    func(t *torch.Torch, i int, x *torch.Var) torch.Value // mlp
+}
+
+// newLlama makes LlamaModel, parameters in the order of its constructors.
+func newLlama(t *torch.Torch, c *llamaConfig, r Run) *llama {
+	m := newLlamaModel(c, r)
+	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)
 	for i := range c.Layers {
-		l := llamaLayer{
-			query:   t.NewLinear(c.HiddenSize, width, c.QKVBias(), r.DType),
-			key:     t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType),
-			value:   t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType),
-			output:  t.NewLinear(width, c.HiddenSize, c.AttentionBias, r.DType),
-			sliding: c.Sliding(i),
-		}
+		var l llamaLayer
+		l.projections(t, c, r)
+		l.sliding = c.Sliding(i)
 		if c.QKNorm() {
 			l.queryNorm = t.NewRMSNorm(c.HeadSize(), r.DType)
 			l.keyNorm = t.NewRMSNorm(c.HeadSize(), r.DType)
 		}
-		l.gate = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType)
-		l.up = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType)
-		l.down = t.NewLinear(c.IntermediateSize, c.HiddenSize, c.MLPBias, r.DType)
+		l.gated(t, c, r)
 		l.inputNorm = t.NewRMSNorm(c.HiddenSize, r.DType)
 		l.attentionNorm = t.NewRMSNorm(c.HiddenSize, r.DType)
 		m.layers = append(m.layers, l)
 	}
-	m.norm = t.NewRMSNorm(c.HiddenSize, r.DType)
-	m.rotary = newRotary(t, c.Rope(), c.HeadSize())
-	m.rotary.initWeights(t)
+	m.finish(t)
 	return m
 }
 
-func newLlama(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
-	m := newLlamaModel(t, c, r)
-	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, r.DType)
-	if c.TieWordEmbeddings {
-		t.Tie(m.head, m.embed)
-	}
-	m.rotary.cast(t, r.DType)
-	return &Model{Forward: m.forward}, nil
+// newLlamaModel makes a model that has no parameters yet and does everything as
+// Llama does.
+func newLlamaModel(c *llamaConfig, r Run) *llama {
+	m := &llama{cfg: c, run: r, name: "model"}
+	m.variant = variant{normed: rmsNorm, layer: m.llamaLayer, project: m.llamaProject, feed: m.llamaMLP}
+	m.rotate = func(t *torch.Torch, _ int, q, k, cos, sin *torch.Var) { applyRotary(t, q, k, cos, sin) }
+	return m
 }
 
-func newLlamaClassifier(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
-	m := newLlamaModel(t, c, r)
-	h := &lastTokenClassifier{trunk: m.trunk, score: t.NewLinear(c.HiddenSize, c.NumLabels, false, r.DType)}
-	m.rotary.cast(t, r.DType)
-	return &Model{Forward: h.forward}, nil
+// projections makes what LlamaAttention has.
+func (l *llamaLayer) projections(t *torch.Torch, c *llamaConfig, r Run) {
+	width, groups := c.Heads*c.HeadSize(), c.Groups()*c.HeadSize()
+	l.query = t.NewLinear(c.HiddenSize, width, c.QKVBias(), r.DType)
+	l.key = t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType)
+	l.value = t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType)
+	l.output = t.NewLinear(width, c.HiddenSize, c.AttentionBias, r.DType)
 }
 
-func newLlamaTokens(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
-	m := newLlamaModel(t, c, r)
-	h := &tokenClassifier{
-		trunk: m.trunk, name: "score", classifier: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType),
-		dropout: decoderDropout(c.ClassifierDropout, c.HiddenDropout), train: r.Train, inFloat32: true,
-	}
-	m.rotary.cast(t, r.DType)
-	return &Model{Forward: h.forward}, nil
+// gated makes what LlamaMLP has.
+func (l *llamaLayer) gated(t *torch.Torch, c *llamaConfig, r Run) {
+	l.gate = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType)
+	l.up = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType)
+	l.down = t.NewLinear(c.IntermediateSize, c.HiddenSize, c.MLPBias, r.DType)
 }
 
-func newLlamaSpans(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
-	m := newLlamaModel(t, c, r)
-	if c.family == "llama" {
-		m.name = "transformer" // LlamaForQuestionAnswering.base_model_prefix
-	}
-	h := &spanClassifier{trunk: m.trunk, classifier: t.NewLinear(c.HiddenSize, 2, true, r.DType), apart: true}
-	m.rotary.cast(t, r.DType)
-	return &Model{Forward: h.forward}, nil
-}
-
-func newLlamaAlone(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
-	m := newLlamaModel(t, c, r)
-	m.name = ""
-	m.rotary.cast(t, r.DType)
-	return bare(m.trunk), nil
+// finish makes what comes after the layers.
+func (m *llama) finish(t *torch.Torch) {
+	m.norm = t.NewRMSNorm(m.cfg.HiddenSize, m.run.DType)
+	r := newRotary(t, m.cfg.Rope(), m.cfg.HeadSize())
+	r.initWeights(t)
+	m.rotaries = append(m.rotaries, r)
 }
 
 // trunk is LlamaModel for a head.
@@ -345,7 +331,7 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 		sliding.Set(m.mask(*m.cfg.SlidingWindow, cache).make(t, embeds, positions, batch.Mask))
 	}
 	hidden := f.Let(embeds)
-	c, s := m.rotary.angles(t, hidden, positions)
+	c, s := m.rotaries[0].angles(t, hidden, positions)
 	sin, cos := f.Let(s), f.Let(c) // a tuple drops its last element first
 	for i := range m.layers {
 		mask := full
@@ -361,7 +347,7 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 			hidden.Set(layer(hidden, []*torch.Var{mask, sin, cos}))
 		}
 	}
-	hidden.Set(t.In("norm", func() torch.Value { return rmsNorm(t, hidden, m.norm) }))
+	hidden.Set(t.In("norm", func() torch.Value { return m.normed(t, hidden, m.norm) }))
 	return f.Return(hidden)
 }
 
@@ -383,36 +369,29 @@ func rmsNorm(t *torch.Torch, x *torch.Var, m *torch.RMSNorm) torch.Value {
 	return f.Return(t.Mul(torch.Borrow(m.Weight), t.To(hidden, dtype)))
 }
 
-func (m *llama) layer(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value {
+// llamaLayer is LlamaDecoderLayer.forward.
+func (m *llama) llamaLayer(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value {
 	f, l := t.Enter().In("layers", i), &m.layers[i]
 	hidden := f.Let(x)
 	residual := f.Let(hidden)
-	hidden.Set(rmsNorm(t, hidden, l.inputNorm))
-	attended, weights := m.attention(t, l, hidden, mask, cos, sin, cache)
+	hidden.Set(m.normed(t, hidden, l.inputNorm))
+	attended, weights := m.attention(t, i, hidden, mask, cos, sin, cache)
 	hidden.Set(attended)
 	f.Let(weights) // hidden_states, _ = self.self_attn(...): a name like any other
 	hidden.Set(t.Add(residual, hidden))
 	residual.Set(hidden)
-	hidden.Set(rmsNorm(t, hidden, l.attentionNorm))
-	hidden.Set(t.In("mlp", func() torch.Value { return llamaMLP(t, l, hidden) }))
+	hidden.Set(m.normed(t, hidden, l.attentionNorm))
+	hidden.Set(t.In("mlp", func() torch.Value { return m.feed(t, i, hidden) }))
 	hidden.Set(t.Add(residual, hidden))
 	return f.Return(hidden)
 }
 
-func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin *torch.Var, cache *dynamicCache) (out, weights torch.Value) {
+// attention is LlamaAttention.forward.
+func (m *llama) attention(t *torch.Torch, i int, hidden, mask, cos, sin *torch.Var, cache *dynamicCache) (out, weights torch.Value) {
 	f := t.Enter().In("self_attn")
-	b, s, size := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1), m.cfg.HeadSize()
-	split := func(x torch.Value, norm *torch.RMSNorm) *torch.Var {
-		x = t.View(x, b, s, -1, size)
-		if norm != nil {
-			x = normHeads(t, x, norm)
-		}
-		return f.Let(t.Transpose(x, 1, 2))
-	}
-	q := split(t.Linear(hidden, l.query), l.queryNorm)
-	k := split(t.Linear(hidden, l.key), l.keyNorm)
-	v := split(t.Linear(hidden, l.value), nil)
-	applyRotary(t, q, k, cos, sin)
+	b, s := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1)
+	q, k, v := m.project(t, f, i, hidden)
+	m.rotate(t, i, q, k, cos, sin)
 	cache.update(t, k, v)
 	dropout := m.cfg.AttentionDropout
 	if !m.run.Train {
@@ -421,18 +400,35 @@ func (m *llama) attention(t *torch.Torch, l *llamaLayer, hidden, mask, cos, sin 
 	attended, weights := groupedAttention(t, m.run.Eager, q, k, v, mask, dropout)
 	o := f.Let(attended)
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))
-	o.Set(t.Linear(o, l.output))
+	o.Set(t.Linear(o, m.layers[i].output))
 	return f.Return(o), weights
 }
 
-// normHeads is self.q_norm(…) or self.k_norm(…) of Qwen3Attention, called with a
-// temporary that lives until the call returns.
-func normHeads(t *torch.Torch, heads torch.Value, norm *torch.RMSNorm) torch.Value {
+// llamaProject makes queries, keys and values of LlamaAttention.
+func (m *llama) llamaProject(t *torch.Torch, f *torch.Frame, i int, hidden *torch.Var) (q, k, v *torch.Var) {
+	l, b, s := &m.layers[i], hidden.Tensor().Dim(0), hidden.Tensor().Dim(1)
+	split := func(x torch.Value, norm *torch.RMSNorm) *torch.Var {
+		x = t.View(x, b, s, -1, m.cfg.HeadSize())
+		if norm != nil {
+			x = m.normTemporary(t, x, norm)
+		}
+		return f.Let(t.Transpose(x, 1, 2))
+	}
+	q = split(t.Linear(hidden, l.query), l.queryNorm)
+	k = split(t.Linear(hidden, l.key), l.keyNorm)
+	v = split(t.Linear(hidden, l.value), nil)
+	return q, k, v
+}
+
+// normTemporary is self.q_norm(…) or self.k_norm(…) of Qwen3Attention, called
+// with a temporary that lives until the call returns.
+func (m *llama) normTemporary(t *torch.Torch, x torch.Value, norm *torch.RMSNorm) torch.Value {
 	f := t.Enter()
-	return f.Return(rmsNorm(t, f.Let(heads), norm))
+	return f.Return(m.normed(t, f.Let(x), norm))
 }
 
 // llamaMLP is LlamaMLP.forward.
-func llamaMLP(t *torch.Torch, l *llamaLayer, x *torch.Var) torch.Value {
-	return t.Linear(t.Mul(t.SiLU(t.Linear(x, l.gate)), t.Linear(x, l.up)), l.down)
+func (m *llama) llamaMLP(t *torch.Torch, i int, x *torch.Var) torch.Value {
+	l := &m.layers[i]
+	return t.Linear(t.Mul(activations[m.cfg.HiddenAct](t, t.Linear(x, l.gate)), t.Linear(x, l.up)), l.down)
 }
