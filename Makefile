@@ -11,7 +11,7 @@ ARGS    ?= serve
 FUZZTIME ?= 30s
 NPM     ?= npm
 
-# The tests run the worker with this Python: one with PyTorch and transformers
+# The tests run the prober with this Python: one with PyTorch and transformers
 # that the environment names, or a virtual environment that is made once for
 # each state of its requirements (2 minutes, 5 GB).
 PYTHON       ?= python3

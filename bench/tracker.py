@@ -16,11 +16,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "internal" / "measure" / "worker"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "internal" / "measure" / "prober"))
 
 import torch
 import transformers
-from memorymark_worker import catalog
+from memorymark_prober import catalog
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.mem_tracker import MemTracker
 
@@ -68,7 +68,7 @@ def track(w: dict[str, Any], steps: int) -> int:
 
 
 def filled_in(w: dict[str, Any]) -> dict[str, Any]:
-    """The workload as the worker takes it."""
+    """The workload as the prober takes it."""
     config = w["config"]
     architecture = config["architectures"][0]
     classifies = architecture.endswith("Classification")

@@ -13,7 +13,7 @@ import (
 	"memorymark/internal/measure/measuretest"
 )
 
-// onCPU measures with something that speaks as the PyTorch worker does on a
+// onCPU measures with something that speaks as the prober does on a
 // CPU, where a sample takes so many seconds.
 func onCPU(t *testing.T, secondsPerSample float64) *analysis.Answer {
 	t.Helper()

@@ -13,7 +13,7 @@ type Kind string
 // What happens while an analysis measures, in this order, and what there is to
 // say besides.
 const (
-	Ready    Kind = "ready"  // the worker is
+	Ready    Kind = "ready"  // the prober is
 	Trying   Kind = "trying" // a batch
 	StepDone Kind = "step"   // of the batch
 	Tried    Kind = "tried"  // the batch

@@ -21,7 +21,7 @@ import (
 )
 
 // pythonOnGPU returns what looks like an interpreter and speaks as the PyTorch
-// worker does on a GPU, and the file in which it keeps a diary.
+// prober does on a GPU, and the file in which it keeps a diary.
 func pythonOnGPU(t *testing.T) (python, diary string) {
 	t.Helper()
 	script, err := filepath.Abs("testdata/gpu.py")
@@ -93,7 +93,7 @@ func TestRunnerOpensAgain(t *testing.T) {
 	defer r.Close()
 	for i, text := range []string{`{"model": "bert", "limit_gib": 64, "sequence": 13}`, `{"model": "bert", "limit_gib": 64}`} {
 		_, err := r.Answer(t.Context(), evidence.Measured, requestOf(t, text), analysis.Measurement{NoTiming: true})
-		if (i == 0) != (err != nil) { // the worker dies of the first
+		if (i == 0) != (err != nil) { // the prober dies of the first
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -86,7 +86,7 @@ func TestWorker(t *testing.T) {
 		t.Errorf("joined as %+v", w)
 	}
 	a := measured(t, url, `{"workload":{"model":"resnet-18","gpu":"t4"},"engine":"measured"}`)
-	if a.State != "failed" || a.Worker != w.Worker || !strings.Contains(a.Reason, "start the PyTorch worker") {
+	if a.State != "failed" || a.Worker != w.Worker || !strings.Contains(a.Reason, "start MemoryMark's Python program") {
 		t.Errorf("%+v", a)
 	}
 	if text := fetch(t, url+"/v1/workers"); !strings.Contains(text, `"host":"rack-7"`) {
@@ -115,7 +115,7 @@ func TestServeTakesJobs(t *testing.T) {
 	}
 	url := serve(t, "--data", t.TempDir(), "--card", "t4", "--device", "cpu", "--python", noPython)
 	a := measured(t, url, `{"workload":{"model":"resnet-18","gpu":"t4"},"engine":"measured"}`)
-	if a.State != "failed" || !strings.Contains(a.Reason, "start the PyTorch worker") {
+	if a.State != "failed" || !strings.Contains(a.Reason, "start MemoryMark's Python program") {
 		t.Errorf("%+v", a)
 	}
 }

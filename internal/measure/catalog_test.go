@@ -14,10 +14,10 @@ import (
 )
 
 // countParameters builds each model on the meta device, where it takes no
-// memory, as the worker builds it on a GPU.
+// memory, as the prober builds it on a GPU.
 const countParameters = `
 import json, sys
-from memorymark_worker import catalog
+from memorymark_prober import catalog
 for line in sys.stdin:
     model, _ = catalog.build(json.loads(line), "meta")
     print(sum(p.numel() for p in model.parameters()))
@@ -49,7 +49,7 @@ func TestCatalogParameters(t *testing.T) {
 		lines.Write(append(line, '\n'))
 	}
 	cmd := exec.Command(measuretest.Python(t), "-c", countParameters)
-	cmd.Dir = "worker"
+	cmd.Dir = "prober"
 	cmd.Stdin, cmd.Stderr = &lines, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"memorymark/internal/phantom"
 )
 
-// environment is what the worker's environment has beside ours: for an emulated
+// environment is what the prober's environment has beside ours: for an emulated
 // card, the library that takes the place of a GPU's.
 func (o *Options) environment(ctx context.Context) ([]string, error) {
 	if o.Card == nil {

@@ -32,7 +32,7 @@ type Failure struct {
 	Allocated int64  `json:"allocated_bytes,omitempty"`
 	Reserved  int64  `json:"reserved_bytes,omitempty"`
 	Traceback string `json:"traceback,omitempty"`
-	Output    string `json:"output,omitempty"` // the last lines that the worker printed
+	Output    string `json:"output,omitempty"` // the last lines that the prober printed
 }
 
 // TooBig reports whether a smaller batch would have helped.

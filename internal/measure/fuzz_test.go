@@ -100,8 +100,8 @@ func recorded(f *testing.F) []byte {
 	return text
 }
 
-// FuzzWorkerLines gives the session whatever a worker could say.
-func FuzzWorkerLines(f *testing.F) {
+// FuzzProberLines gives the session whatever a prober could say.
+func FuzzProberLines(f *testing.F) {
 	var script []byte
 	for line := range bytes.Lines(recorded(f)) {
 		if answer, ok := bytes.CutPrefix(line, []byte("< ")); ok {

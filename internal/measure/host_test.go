@@ -44,8 +44,8 @@ func TestHostMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		run := exec.Command(measuretest.Python(t), "-c", "import sys; from memorymark_worker import host; print(*host.memory(sys.argv[1]))", root)
-		run.Dir = "worker"
+		run := exec.Command(measuretest.Python(t), "-c", "import sys; from memorymark_prober import host; print(*host.memory(sys.argv[1]))", root)
+		run.Dir = "prober"
 		out, err := run.CombinedOutput()
 		if got, want := strings.TrimSpace(string(out)), fmt.Sprint(c.total, c.free); err != nil || got != want {
 			t.Errorf("%s: %s, %v, want %s", name, got, err, want)

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Link carries lines to and from a worker: a process, or the recording of one.
+// Link carries lines to and from a prober: a process, or the recording of one.
 type Link interface {
 	Send(line []byte) error
-	// Receive returns the next line, io.EOF when the worker is gone.
+	// Receive returns the next line, io.EOF when the prober is gone.
 	Receive() ([]byte, error)
-	// Output returns the last that the worker printed.
+	// Output returns the last that the prober printed.
 	Output() string
-	// Close ends the worker and all it started.
+	// Close ends the prober and all it started.
 	Close() error
 }
 
-// process is a worker that runs.
+// process is a prober that runs.
 type process struct {
 	cmd      *exec.Cmd
 	requests *os.File
@@ -34,14 +34,14 @@ type process struct {
 	ended    chan struct{}
 }
 
-// MaxLine is the longest line that a worker may send.
+// MaxLine is the longest line that a prober may send.
 const MaxLine = 16 << 20
 
-// startWorker takes the current folder off the path, where a file called
+// startProber takes the current folder off the path, where a file called
 // inspect.py would hide Python's own.
-const startWorker = "import sys; sys.path[0] = sys.argv[1]; from " + workerModule + ".__main__ import main; main(sys.argv[2:])"
+const startProber = "import sys; sys.path[0] = sys.argv[1]; from " + proberModule + ".__main__ import main; main(sys.argv[2:])"
 
-// startProcess runs the worker with pipes of its own, so that whatever user
+// startProcess runs the prober with pipes of its own, so that whatever user
 // code prints cannot be taken for an answer.
 func startProcess(p Python, folder string, env []string) (*process, error) {
 	theirRequests, requests, err := os.Pipe()
@@ -53,8 +53,8 @@ func startProcess(p Python, folder string, env []string) (*process, error) {
 		return nil, errors.Join(err, theirRequests.Close(), requests.Close())
 	}
 	w := &process{requests: requests, answers: answers, lines: bufio.NewReaderSize(answers, 1<<16), ended: make(chan struct{})}
-	// Not CommandContext: the session ends the worker itself, group and all.
-	w.cmd = exec.Command(p.Path, "-u", "-c", startWorker, folder, "3", "4") //nolint:noctx // see above
+	// Not CommandContext: the session ends the prober itself, group and all.
+	w.cmd = exec.Command(p.Path, "-u", "-c", startProber, folder, "3", "4") //nolint:noctx // see above
 	w.cmd.Env = append(os.Environ(), env...)
 	w.cmd.ExtraFiles = []*os.File{theirRequests, theirAnswers}
 	w.cmd.Stdout, w.cmd.Stderr = &w.stdout, &w.stderr
@@ -91,10 +91,10 @@ func (w *process) Receive() ([]byte, error) {
 		case err == nil:
 			return line[:len(line)-1], nil
 		case len(line) > MaxLine:
-			return nil, fmt.Errorf("the worker sent a line of more than %d MiB", MaxLine>>20)
+			return nil, fmt.Errorf("the prober sent a line of more than %d MiB", MaxLine>>20)
 		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF) && len(line) > 0:
-			return nil, fmt.Errorf("the worker ended in the middle of a line: %.80q", line)
+			return nil, fmt.Errorf("the prober ended in the middle of a line: %.80q", line)
 		default:
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (w *process) Output() string {
 	return w.stdout.lines(20)
 }
 
-// Grace periods: a worker that is told to end kills its children first.
+// Grace periods: a prober that is told to end kills its children first.
 const (
 	endGrace  = 3 * time.Second
 	killGrace = 2 * time.Second
@@ -117,7 +117,7 @@ const (
 
 // Close implements Link.
 func (w *process) Close() error {
-	err := w.requests.Close() // the worker's sign to end
+	err := w.requests.Close() // the prober's sign to end
 	if !w.endsWithin(endGrace) {
 		_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGTERM)
 		if !w.endsWithin(killGrace) {

@@ -9,7 +9,7 @@ import (
 	"memorymark/internal/workload"
 )
 
-// protocolVersion is what both sides must speak; docs/worker-protocol.md.
+// protocolVersion is what both sides must speak; docs/prober-protocol.md.
 const protocolVersion = 1
 
 // UserModel is a function of a user's own file that makes what is trained.
@@ -70,16 +70,16 @@ type Result struct {
 // the first that failed, and all of the steps where none did.
 func (r *Result) check(p Probe) error {
 	if len(r.Outcomes) == 0 || len(r.Outcomes) > len(p.Batches) {
-		return fmt.Errorf("the worker reports %d of %d batches", len(r.Outcomes), len(p.Batches))
+		return fmt.Errorf("the prober reports %d of %d batches", len(r.Outcomes), len(p.Batches))
 	}
 	for i, o := range r.Outcomes {
 		switch last := i == len(r.Outcomes)-1; {
 		case o.Batch != p.Batches[i]:
-			return fmt.Errorf("the worker reports batch %d for batch %d", o.Batch, p.Batches[i])
+			return fmt.Errorf("the prober reports batch %d for batch %d", o.Batch, p.Batches[i])
 		case o.Failure == nil && len(o.Steps) != p.Steps:
-			return fmt.Errorf("batch %d: the worker ran %d of %d steps and names no failure", o.Batch, len(o.Steps), p.Steps)
+			return fmt.Errorf("batch %d: the prober ran %d of %d steps and names no failure", o.Batch, len(o.Steps), p.Steps)
 		case o.Failure == nil && last && i < len(p.Batches)-1:
-			return fmt.Errorf("the worker reports %d of %d batches and names no failure", len(r.Outcomes), len(p.Batches))
+			return fmt.Errorf("the prober reports %d of %d batches and names no failure", len(r.Outcomes), len(p.Batches))
 		}
 	}
 	return nil
@@ -167,7 +167,7 @@ type Versions struct {
 	Transformers string `json:"transformers,omitempty"`
 }
 
-// request is what goes to the worker.
+// request is what goes to the prober.
 type request struct {
 	Type string `json:"type"`
 	ID   int64  `json:"id"`
@@ -194,14 +194,14 @@ type request struct {
 	Record   *Record         `json:"record,omitempty"`
 }
 
-// header is what every message of the worker has.
+// header is what every message of the prober has.
 type header struct {
 	Type    string   `json:"type"`
 	ID      int64    `json:"id"`
 	Failure *Failure `json:"failure,omitempty"` // of one that failed
 }
 
-// workloadMessage is a workload as the worker takes it: all of its keys, and
+// workloadMessage is a workload as the prober takes it: all of its keys, and
 // what its configuration settles.
 func workloadMessage(w *workload.Workload, user *UserModel) (json.RawMessage, error) {
 	data, err := json.Marshal(w)
@@ -223,8 +223,8 @@ func workloadMessage(w *workload.Workload, user *UserModel) (json.RawMessage, er
 	return json.Marshal(keys)
 }
 
-// recipe is how the worker makes what a workload names: what the rows of the
-// family, the head and the optimizer say, so that the worker has no tables of
+// recipe is how the prober makes what a workload names: what the rows of the
+// family, the head and the optimizer say, so that the prober has no tables of
 // its own. It follows from the workload.
 type recipe struct {
 	Module    string           `json:"module,omitempty"` // of the model's class

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// TestProtocolDoc holds docs/worker-protocol.md against the code: it has every
+// TestProtocolDoc holds docs/prober-protocol.md against the code: it has every
 // message and every field, and its examples are messages.
 func TestProtocolDoc(t *testing.T) {
-	text, err := os.ReadFile("../../docs/worker-protocol.md")
+	text, err := os.ReadFile("../../docs/prober-protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func messageTypes(t *testing.T) map[string]bool {
 	types := make(map[string]bool)
 	for pattern, written := range map[string]*regexp.Regexp{
 		"session.go":                       regexp.MustCompile(`\bType: "([a-z]+)"`),
-		"worker/" + workerModule + "/*.py": regexp.MustCompile(`"type": "([a-z]+)"`),
+		"prober/" + proberModule + "/*.py": regexp.MustCompile(`"type": "([a-z]+)"`),
 	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {

@@ -1,5 +1,5 @@
 // Package measure runs real training steps: it finds this machine's card and
-// Python, starts the embedded PyTorch worker, speaks its protocol, and says why
+// Python, starts the embedded prober, speaks its protocol, and says why
 // steps failed or what is missing.
 package measure
 

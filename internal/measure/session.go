@@ -26,7 +26,7 @@ type Options struct {
 	Workload *workload.Workload // whose model will be probed,
 	User     *UserModel         // or a user's own
 
-	// Env is what the worker's environment has beside ours, as "NAME=value".
+	// Env is what the prober's environment has beside ours, as "NAME=value".
 	Env []string
 
 	// Spares are processes that open the device while PyTorch is imported, for
@@ -45,10 +45,10 @@ const DefaultTimeout = 5 * time.Minute
 const prepareTimeout = 3 * time.Minute
 
 // answerGrace is how much longer than its timeout a probe may be silent: the
-// worker kills it and says so, unless it hangs itself.
+// prober kills it and says so, unless it hangs itself.
 const answerGrace = 15 * time.Second
 
-// Session is a PyTorch worker that is ready for probes. Its methods may be
+// Session is a prober that is ready for probes. Its methods may be
 // called from several goroutines.
 type Session struct {
 	Device   Device
@@ -71,16 +71,16 @@ type Session struct {
 	done    chan struct{}
 }
 
-// message is a line of the worker.
+// message is a line of the prober.
 type message struct {
 	header
 	raw json.RawMessage
 }
 
-// Start starts a worker, has it import what the model needs, and looks at the
+// Start starts a prober, has it import what the model needs, and looks at the
 // device. The session must be closed.
 func Start(ctx context.Context, o Options) (*Session, error) {
-	folder, err := installWorker(unpack.Cache())
+	folder, err := installProber(unpack.Cache())
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	return OpenLink(ctx, l, o)
 }
 
-// OpenLink greets the worker at the other end of a link and prepares it.
+// OpenLink greets the prober at the other end of a link and prepares it.
 func OpenLink(ctx context.Context, l Link, o Options) (*Session, error) {
 	s := &Session{
 		Card: o.Card, link: l, python: o.Python, timeout: o.Timeout, nextID: 1,
@@ -121,7 +121,7 @@ func OpenLink(ctx context.Context, l Link, o Options) (*Session, error) {
 }
 
 func (s *Session) greet(ctx context.Context, greeting chan message) error {
-	ctx, stop := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("Python did not start the worker in time"))
+	ctx, stop := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("Python did not start MemoryMark's program in time"))
 	defer stop()
 	var hello struct {
 		Protocol int    `json:"protocol"`
@@ -133,15 +133,15 @@ func (s *Session) greet(ctx context.Context, greeting chan message) error {
 	}
 	switch {
 	case err != nil:
-		return s.explain(fmt.Errorf("start the PyTorch worker: %w", err))
+		return s.explain(fmt.Errorf("start MemoryMark's Python program: %w", err))
 	case m.Type != "hello" || hello.Protocol != protocolVersion:
-		return fmt.Errorf("the PyTorch worker speaks protocol %d, not %d; remove %s", hello.Protocol, protocolVersion, unpack.Cache())
+		return fmt.Errorf("the prober speaks protocol %d, not %d; remove %s", hello.Protocol, protocolVersion, unpack.Cache())
 	}
 	s.Versions.Python = hello.Python
 	return nil
 }
 
-// imports is what the worker is to import for a model.
+// imports is what the prober is to import for a model.
 type imports struct {
 	Transformers bool   `json:"transformers,omitempty"`
 	ModelType    string `json:"model_type,omitempty"`
@@ -199,7 +199,7 @@ func (s *Session) Prepare(ctx context.Context, w *workload.Workload, user *UserM
 	return err
 }
 
-// load has the worker import, and checks the versions that it found.
+// load has the prober import, and checks the versions that it found.
 func (s *Session) load(ctx context.Context, ready chan message, r request) (seconds float64, err error) {
 	if err := s.send(r); err != nil {
 		return 0, s.explain(err)
@@ -237,7 +237,7 @@ func (s *Session) Engine() evidence.Engine {
 // Timeout is how long a probe may take.
 func (s *Session) Timeout() time.Duration { return s.timeout }
 
-// Err is why no answer will come any more, nil while the worker is there.
+// Err is why no answer will come any more, nil while the prober is there.
 func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,7 +265,7 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 	if err := s.send(r); err != nil {
 		return nil, s.explain(err)
 	}
-	limited, stop := context.WithTimeoutCause(ctx, s.timeout+answerGrace, errors.New("the PyTorch worker does not answer"))
+	limited, stop := context.WithTimeoutCause(ctx, s.timeout+answerGrace, errors.New("MemoryMark's Python program does not answer"))
 	defer stop()
 	for {
 		m, err := s.wait(limited, answers)
@@ -299,12 +299,12 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 			return &result, nil
 		case "started":
 		default:
-			return nil, fmt.Errorf("the worker answered a probe with %.80q", m.raw)
+			return nil, fmt.Errorf("the prober answered a probe with %.80q", m.raw)
 		}
 	}
 }
 
-// Close ends the worker and everything it started.
+// Close ends the prober and everything it started.
 func (s *Session) Close() error {
 	err := s.link.Close()
 	<-s.done
@@ -319,11 +319,11 @@ func (s *Session) listen() {
 		m := message{raw: line}
 		if err == nil {
 			if err = json.Unmarshal(line, &m.header); err != nil {
-				err = fmt.Errorf("the worker sent %.80q, which is no message", line)
+				err = fmt.Errorf("the prober sent %.80q, which is no message", line)
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			err = errors.New("the worker ended")
+			err = errors.New("the prober ended")
 		}
 		if err != nil {
 			s.breakOff(err)
@@ -348,7 +348,7 @@ func (s *Session) deliver(m message) error {
 	case to <- m:
 		return nil
 	default:
-		return fmt.Errorf("the worker sent more than %d messages that nobody read", cap(to))
+		return fmt.Errorf("the prober sent more than %d messages that nobody read", cap(to))
 	}
 }
 
@@ -433,12 +433,12 @@ func (s *Session) receive(ctx context.Context, from chan message, into any) erro
 func decode(m message, into any) error {
 	if m.Type == "failed" {
 		if m.Failure == nil {
-			return errors.New("the worker failed without a reason")
+			return errors.New("the prober failed without a reason")
 		}
 		return m.Failure
 	}
 	if err := json.Unmarshal(m.raw, into); err != nil {
-		return fmt.Errorf("the worker's answer: %w", err)
+		return fmt.Errorf("the prober's answer: %w", err)
 	}
 	return nil
 }
@@ -457,7 +457,7 @@ func (s *Session) cancel(id int64, answers chan message) {
 	}
 }
 
-// explain adds the last that the worker printed to an error that does not say
+// explain adds the last that the prober printed to an error that does not say
 // more by itself.
 func (s *Session) explain(err error) error {
 	var f *Failure
@@ -474,6 +474,6 @@ func (s *Session) explain(err error) error {
 		}
 		return err
 	default:
-		return fmt.Errorf("%w; the worker printed:\n%s", err, text)
+		return fmt.Errorf("%w; it printed:\n%s", err, text)
 	}
 }

@@ -301,8 +301,8 @@ func running(pid int) bool {
 	return !zombie
 }
 
-// TestWorkerGone says what a worker printed that ends before it is ready.
-func TestWorkerGone(t *testing.T) {
+// TestProberGone says what a prober printed that ends before it is ready.
+func TestProberGone(t *testing.T) {
 	for _, c := range []struct{ name, script, want string }{
 		{"ends", `echo "ImportError: no module named site" >&2; exit 1`, "no module named site"},
 		{"babbles", `echo hello >&4; sleep 5`, "no message"},
@@ -334,18 +334,18 @@ func TestMissingPackage(t *testing.T) {
 	}
 }
 
-// TestInstall holds that a worker somebody changed is replaced.
+// TestInstall holds that a prober somebody changed is replaced.
 func TestInstall(t *testing.T) {
 	cache := t.TempDir()
-	folder, err := installWorker(cache)
+	folder, err := installProber(cache)
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := filepath.Join(folder, workerModule, "probe.py")
+	changed := filepath.Join(folder, proberModule, "probe.py")
 	if err := os.WriteFile(changed, []byte("import os"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again, err := installWorker(cache)
+	again, err := installProber(cache)
 	if err != nil || again != folder {
 		t.Fatal(again, err)
 	}
@@ -357,7 +357,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// The worker's environment is ours and what it is given besides.
+// The prober's environment is ours and what it is given besides.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("MEMORYMARK_OURS", "ours")
 	folder := t.TempDir()
@@ -368,7 +368,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	_, err := Start(t.Context(), Options{Python: Python{Path: python}, Device: "cpu", Env: []string{"MEMORYMARK_GIVEN=given"}})
 	if err == nil {
-		t.Error("a script was taken for a worker")
+		t.Error("a script was taken for a prober")
 	}
 	if text, err := os.ReadFile(seen); err != nil || string(text) != "ours given\n" {
 		t.Errorf("%q, %v", text, err)

@@ -11,7 +11,7 @@ type tail struct {
 	data []byte
 }
 
-// tailSize is how much of a worker's output is kept: enough for a traceback.
+// tailSize is how much of a prober's output is kept: enough for a traceback.
 const tailSize = 16 << 10
 
 func (t *tail) Write(p []byte) (int, error) {

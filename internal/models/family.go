@@ -40,7 +40,7 @@ type Head struct {
 	make func(t *torch.Torch, config any, r Run) (*Model, error)
 }
 
-// Labels is what a batch holds for the model's own loss. The worker takes the
+// Labels is what a batch holds for the model's own loss. The prober takes the
 // same names.
 type Labels string
 

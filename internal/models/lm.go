@@ -9,12 +9,12 @@ import (
 )
 
 var lmFamily = Family{
-	Type: "lm", read: reads(ReadLM), Module: "memorymark_worker.lm",
+	Type: "lm", read: reads(ReadLM), Module: "memorymark_prober.lm",
 	Heads: []Head{head("TransformerLM", SameIDs, newLM)},
 }
 
 // LMConfig is the configuration of the plain transformer language model, whose code
-// is internal/measure/worker/memorymark_worker/lm.py.
+// is internal/measure/prober/memorymark_prober/lm.py.
 type LMConfig struct {
 	VocabSize int64 `json:"vocab_size"`
 	Width     int64 `json:"d_model"`
@@ -38,7 +38,7 @@ func ReadLM(c *hfconfig.Config) (*LMConfig, error) {
 // lm is the plain transformer language model: token embedding, pre-norm blocks
 // of RMSNorm, causal attention with rotary positions and SwiGLU, a last norm and
 // an untied head. It stands for TransformerLM of
-// internal/measure/worker/memorymark_worker/lm.py, which is what is measured:
+// internal/measure/prober/memorymark_prober/lm.py, which is what is measured:
 // change both. What decides its memory there:
 //
 //   - No layer has a bias or dropout, and q, k, v, gate and up are five products.

@@ -107,19 +107,17 @@ func placeOf(frames []trace.Frame, s trace.Site) string {
 	}
 }
 
-// framesOf leaves out how MemoryMark's own worker came to call the model: it
+// framesOf leaves out how MemoryMark's own prober came to call the model: it
 // is the same for every allocation, and nothing of the reader's.
 func framesOf(frames []trace.Frame) []trace.Frame {
 	for i, f := range frames {
-		if i > 0 && ofWorker(f) {
+		if i > 0 && ofProber(f) {
 			return frames[:i]
 		}
 	}
 	return frames
 }
 
-// ofWorker reports whether a frame is of the worker that measures, and not of
+// ofProber reports whether a frame is of the program that measures, and not of
 // the language model that it brings.
-func ofWorker(f trace.Frame) bool {
-	return strings.Contains(f.File, "memorymark_worker/") && !strings.HasSuffix(f.File, "/lm.py")
-}
+func ofProber(f trace.Frame) bool { return f.IsProber() && !strings.HasSuffix(f.File, "/lm.py") }

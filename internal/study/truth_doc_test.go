@@ -65,7 +65,7 @@ const pageOpening = `# The memory study, measured
 <!-- Written by make golden from testdata/truth/study; a test fails when it is out of date. -->
 
 The plain language model in its five sizes (pre-norm blocks of RMSNorm, rotary positions, explicit attention scores and
-SwiGLU, a vocabulary of 10,000; its code is in [` + "`lm.py`](../internal/measure/worker/memorymark_worker/lm.py)" + `), forward alone and
+SwiGLU, a vocabulary of 10,000; its code is in [` + "`lm.py`](../internal/measure/prober/memorymark_prober/lm.py)" + `), forward alone and
 whole training steps with AdamW, run on a real GPU, and held against what is predicted without one:
 
     memorymark report --engine measured --warmup-steps 2

@@ -73,21 +73,21 @@ func allocationText(a study.Allocation) string {
 	return fmt.Sprintf("%d × %v %s %v", a.Count, a.Bytes, a.Category, a.Origins)
 }
 
-// Stacks end where the worker calls the model or the optimizer.
-func TestStacksLeaveTheWorkerOut(t *testing.T) {
+// Stacks end where the prober calls the model or the optimizer.
+func TestStacksLeaveTheProberOut(t *testing.T) {
 	stacks, ofModel := 0, 0
 	for _, m := range measurements(t) {
 		for _, a := range m.measured.Largest {
 			for _, o := range a.Origins {
 				for i, f := range o.Frames {
-					if i > 0 && strings.HasPrefix(f.File, "memorymark_worker/") && f.File != "memorymark_worker/lm.py" {
+					if i > 0 && f.IsProber() && !strings.HasSuffix(f.File, "/lm.py") {
 						t.Fatalf("%s: %v %s has %s on its stack", m.cell.Name, a.Bytes, a.Category, f)
 					}
 				}
 				if len(o.Frames) > 0 {
 					stacks++
 				}
-				if slices.ContainsFunc(o.Frames, func(f trace.Frame) bool { return f.File == "memorymark_worker/lm.py" }) {
+				if slices.ContainsFunc(o.Frames, func(f trace.Frame) bool { return f.IsProber() && strings.HasSuffix(f.File, "/lm.py") }) {
 					ofModel++
 				}
 			}

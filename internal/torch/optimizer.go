@@ -4,7 +4,7 @@ import "memorymark/internal/trace"
 
 // OptimizerKind is a class of torch.optim and how it is called: one row for
 // each that a workload can name. A new one is a row here and a file with its
-// step; everybody else, the worker and the page too, goes by the row.
+// step; everybody else, the prober and the page too, goes by the row.
 type OptimizerKind struct {
 	Name      string             // in a workload
 	Label     string             // for people

@@ -10,7 +10,6 @@ var libraries = []string{
 	"lightning", "lightning_fabric", "pytorch_lightning", "deepspeed", "megatron", "apex",
 	"transformer_engine", "flash_attn", "xformers", "bitsandbytes", "composer", "fairscale",
 	"site-packages", "dist-packages", "importlib", "multiprocessing", "concurrent",
-	"memorymark_worker", // what runs the steps that MemoryMark measures
 }
 
 // IsNative reports whether a frame is C++ and not Python.
@@ -36,10 +35,14 @@ func (f Frame) IsTorch() bool {
 	return f.IsNative() || f.in("torch") || f.in("functorch") || f.in("memorymark_phantom") || isSynthetic(f.File) || isCompiled(f.File)
 }
 
+// IsProber reports whether a frame is of the program that runs the steps which
+// MemoryMark measures. Older recordings have it by its former name.
+func (f Frame) IsProber() bool { return f.in("memorymark_prober") || f.in("memorymark_worker") }
+
 // IsLibrary reports whether a frame is code that the user did not write:
 // PyTorch, a library, the interpreter.
 func (f Frame) IsLibrary() bool {
-	if f.IsTorch() || strings.HasSuffix(f.File, "/_ops.py") || f.inPythonLib() {
+	if f.IsTorch() || f.IsProber() || strings.HasSuffix(f.File, "/_ops.py") || f.inPythonLib() {
 		return true
 	}
 	for _, name := range libraries {

@@ -1,7 +1,7 @@
-"""Plays the PyTorch worker on a CPU with 64 GiB, half of them free. A step holds
+"""Plays the prober on a CPU with 64 GiB, half of them free. A step holds
 a gigabyte, a kilobyte more for each sample, and from batch 64 on a megabyte more
 for each: a line through small batches is far off. A sample takes as many seconds
-as the argument says. The fields are those of docs/worker-protocol.md."""
+as the argument says. The fields are those of docs/prober-protocol.md."""
 
 import json
 import os

@@ -1,8 +1,8 @@
-"""Plays the PyTorch worker on a machine with an H200, on which batches up to 40
+"""Plays the prober on a machine with an H200, on which batches up to 40
 fit. It writes what it says it recorded, so that what becomes of a recording can
 be tested where there is no GPU, and notes what it is asked in a diary, its
 argument. It dies of sequences of 13. The fields are those of
-docs/worker-protocol.md."""
+docs/prober-protocol.md."""
 
 import json
 import os

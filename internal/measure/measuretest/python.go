@@ -1,4 +1,4 @@
-// Package measuretest gives tests the Python that they run the worker with.
+// Package measuretest gives tests the Python that they run the prober with.
 package measuretest
 
 import (

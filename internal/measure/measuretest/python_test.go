@@ -8,7 +8,7 @@ import (
 )
 
 // TestPython fails where the interpreter that was named is of no use, so that
-// nobody looks for the reason in the worker.
+// nobody looks for the reason in the prober.
 func TestPython(t *testing.T) {
 	out, err := exec.Command(measuretest.Python(t), "-c", "import torch, transformers").CombinedOutput()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package transcripttest stands in for a GPU in tests: what a worker on one said
+// Package transcripttest stands in for a GPU in tests: what a prober on one said
 // once, as a transcript of its session has it, it says again.
 package transcripttest
 
@@ -63,7 +63,7 @@ func (r *replay) read(transcript io.Reader) error {
 			}
 			r.recorded = append(r.recorded, e)
 		case m["type"] == "hello" && id == 0:
-			r.said = [][]byte{bytes.Clone(line)} // the worker says it once
+			r.said = [][]byte{bytes.Clone(line)} // the prober says it once
 		case byID[id] != nil:
 			byID[id].answers = append(byID[id].answers, m)
 		}
@@ -72,7 +72,7 @@ func (r *replay) read(transcript io.Reader) error {
 		return err
 	}
 	if len(r.said) == 0 {
-		return errors.New("it does not begin with the worker's hello")
+		return errors.New("it does not begin with the prober's hello")
 	}
 	return nil
 }

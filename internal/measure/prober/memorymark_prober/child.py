@@ -60,7 +60,7 @@ def spawn(request: dict[str, Any]) -> tuple[int, int]:
     import subprocess
 
     read, write = os.pipe()
-    start = "import sys; sys.path[0] = sys.argv[1]; from memorymark_worker.__main__ import main; main(sys.argv[2:])"
+    start = "import sys; sys.path[0] = sys.argv[1]; from memorymark_prober.__main__ import main; main(sys.argv[2:])"
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     process = subprocess.Popen(
         [sys.executable, "-c", start, folder, "child", str(write)], stdin=subprocess.PIPE, pass_fds=[write], start_new_session=True

@@ -1,4 +1,4 @@
-"""MemoryMark's PyTorch worker: runs real training steps and says what they took.
+"""MemoryMark's prober: runs real training steps and says what they took.
 
 It owns only what needs PyTorch. MemoryMark starts it, asks for probes in JSON
 lines and reads what they measured; which batches to try is decided there.

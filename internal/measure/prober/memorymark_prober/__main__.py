@@ -1,4 +1,4 @@
-"""python -m memorymark_worker IN OUT, file descriptors of pipes."""
+"""python -m memorymark_prober IN OUT, file descriptors of pipes."""
 
 from __future__ import annotations
 

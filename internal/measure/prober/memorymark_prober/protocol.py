@@ -1,4 +1,4 @@
-"""Lines of JSON over a pipe. docs/worker-protocol.md lists the messages."""
+"""Lines of JSON over a pipe. docs/prober-protocol.md lists the messages."""
 
 from __future__ import annotations
 
