@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"memorymark/internal/bytesize"
 	"memorymark/internal/invalid"
 	"memorymark/internal/models"
 )
@@ -34,9 +35,13 @@ func ParseDraft(data []byte) (Draft, error) {
 }
 
 // Set gives a key a value as people write it on a command line: text as it is,
-// numbers, true and false. Of config it takes JSON.
+// numbers, true and false, memory with its unit. Of config it takes JSON.
 func (d Draft) Set(key, text string) {
-	if k, ok := findKey(key); ok && k.Kind != Text && k.Kind != Choice && json.Valid([]byte(text)) {
+	k, ok := findKey(key)
+	if size, err := bytesize.Parse(text); err == nil && k.Unit == "GiB" && !json.Valid([]byte(text)) {
+		text = strconv.FormatFloat(float64(size)/float64(bytesize.GiB), 'g', -1, 64)
+	}
+	if ok && k.Kind != Text && k.Kind != Choice && json.Valid([]byte(text)) {
 		d[key] = json.RawMessage(text)
 		return
 	}
