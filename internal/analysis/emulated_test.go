@@ -38,7 +38,14 @@ var small = map[string]string{
 	"mistral":    `"config": {"model_type": "mistral", "num_key_value_heads": 2, ` + blocks,
 	"qwen2":      `"config": {"model_type": "qwen2", "num_key_value_heads": 2, ` + blocks,
 	"qwen3":      `"config": {"model_type": "qwen3", "num_key_value_heads": 2, ` + blocks,
-	"resnet":     `"model": "resnet"`, // whose convolutions were seen
+	"gemma":      `"config": {"model_type": "gemma", "num_key_value_heads": 2, "head_dim": 64, ` + blocks,
+	"gemma2":     `"config": {"model_type": "gemma2", "num_key_value_heads": 2, "head_dim": 64, "sliding_window": 64, ` + blocks,
+	"gemma3_text": `"config": {"model_type": "gemma3_text", "num_key_value_heads": 2, "head_dim": 64, "sliding_window": 64,
+		"layer_types": ["full_attention", "full_attention"], ` + blocks,
+	"phi3":    `"config": {"model_type": "phi3", "num_key_value_heads": 2, "pad_token_id": 0, ` + blocks,
+	"smollm3": `"config": {"model_type": "smollm3", "num_key_value_heads": 2, "pad_token_id": 0, "no_rope_layers": [1, 0], ` + blocks,
+	"olmo2":   `"config": {"model_type": "olmo2", "num_key_value_heads": 2, ` + blocks,
+	"resnet":  `"model": "resnet"`, // whose convolutions were seen
 	"vit": `"image": 64, "config": {"model_type": "vit", "image_size": 64, "patch_size": 8, "hidden_size": 256, "num_hidden_layers": 2,
 		"num_attention_heads": 4, "intermediate_size": 512}`,
 	"t5": `"config": {"model_type": "t5", "d_model": 256, "d_kv": 64, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,

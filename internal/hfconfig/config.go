@@ -91,7 +91,7 @@ var ignored = []string{
 	"tokenizer_class", "torch_dtype", "transformers_version", "attn_implementation", "return_dict", "output_attentions", "output_hidden_states",
 	"num_labels", "finetuning_task", "max_length", "min_length", "do_sample", "num_beams", "temperature", "top_k", "top_p", "repetition_penalty",
 	"length_penalty", "no_repeat_ngram_size", "num_return_sequences", "early_stopping", "prefix", "decoder_start_token_id", "is_encoder_decoder",
-	"use_bfloat16", "gradient_checkpointing", "tie_weights_",
+	"use_bfloat16", "gradient_checkpointing", "tie_weights_", "auto_map",
 	"dense_act_fn", "is_gated_act", // T5Config derives them from feed_forward_proj
 }
 

@@ -74,11 +74,15 @@ func buildable(w *workload.Workload) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := make(map[string]any)
+	keys := make(map[string]json.RawMessage)
 	if err := json.Unmarshal(message, &keys); err != nil {
 		return nil, err
 	}
-	if keys["recipe"], err = newRecipe(w, nil); err != nil {
+	recipe, err := newRecipe(w, nil)
+	if err != nil {
+		return nil, err
+	}
+	if keys["recipe"], err = json.Marshal(recipe); err != nil {
 		return nil, err
 	}
 	return json.Marshal(keys)

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -209,7 +210,9 @@ func workloadMessage(w *workload.Workload, user *UserModel) (json.RawMessage, er
 		return nil, err
 	}
 	keys := make(map[string]any)
-	if err := json.Unmarshal(data, &keys); err != nil {
+	numbers := json.NewDecoder(bytes.NewReader(data))
+	numbers.UseNumber() // transformers takes no 30 for a 30.0
+	if err := numbers.Decode(&keys); err != nil {
 		return nil, err
 	}
 	for _, key := range []string{"id", "gpu", "limit_gib", "batch"} {

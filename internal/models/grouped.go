@@ -4,17 +4,24 @@ import (
 	"memorymark/internal/torch"
 )
 
+// groupedOptions say how attention is computed.
+type groupedOptions struct {
+	eager   bool
+	capped  bool // scores through a tanh, if it is eager
+	dropout float64
+}
+
 // groupedAttention is attention whose keys and values may have fewer heads
 // than its queries: sdpa_attention_forward
 // (transformers/integrations/sdpa_attention.py) or eager_attention_forward
 // (transformers/models/llama/modeling_llama.py). Eager attention returns its
 // weights too, which the caller keeps until it returns.
-func groupedAttention(t *torch.Torch, eager bool, q, k, v, mask *torch.Var, dropout float64) (out, weights torch.Value) {
+func groupedAttention(t *torch.Torch, o groupedOptions, q, k, v, mask *torch.Var) (out, weights torch.Value) {
 	f := t.Enter()
 	keys, values := f.Let(k), f.Let(v)
 	repeats := q.Tensor().Dim(1) / k.Tensor().Dim(1)
-	if eager {
-		return groupedEager(t, f, repeats, q, keys, values, mask, dropout)
+	if o.eager {
+		return groupedEager(t, f, repeats, q, keys, values, mask, o)
 	}
 	masked := mask.Tensor() != nil
 	gqa := repeats > 1 && !masked && k.Tensor().Dim(3) <= 256
@@ -27,23 +34,28 @@ func groupedAttention(t *torch.Torch, eager bool, q, k, v, mask *torch.Var, drop
 		bias = mask
 	}
 	causal := q.Tensor().Dim(2) > 1 && !masked
-	attended := f.Let(t.Attention(q, keys, values, bias, dropout, causal, gqa))
+	attended := f.Let(t.Attention(q, keys, values, bias, o.dropout, causal, gqa))
 	attended.Set(t.Contiguous(t.Transpose(attended, 1, 2)))
 	return f.Return(attended), torch.Value{}
 }
 
 // groupedEager is eager_attention_forward: the softmax in float32.
-func groupedEager(t *torch.Torch, f *torch.Frame, repeats int64, q, keys, values, mask *torch.Var, dropout float64) (out, weights torch.Value) {
+func groupedEager(t *torch.Torch, f *torch.Frame, repeats int64, q, keys, values, mask *torch.Var, o groupedOptions) (out, weights torch.Value) {
 	if repeats > 1 {
 		keys.Set(repeatHeads(t, keys, repeats))
 		values.Set(repeatHeads(t, values, repeats))
 	}
 	scores := f.Let(t.Scale(t.MatMul(q, t.Transpose(keys, 2, 3))))
+	if o.capped {
+		scores.Set(t.Scale(scores))
+		scores.Set(t.Tanh(scores))
+		scores.Set(t.Scale(scores))
+	}
 	if mask.Tensor() != nil {
 		scores.Set(t.Add(scores, mask))
 	}
 	scores.Set(t.To(t.Softmax(scores, torch.Float32), q.Tensor().DType))
-	scores.Set(t.Dropout(scores, dropout, true))
+	scores.Set(t.Dropout(scores, o.dropout, true))
 	attended := f.Let(t.MatMul(scores, values))
 	attended.Set(t.Contiguous(t.Transpose(attended, 1, 2)))
 	weights = f.Keep(scores)

@@ -160,9 +160,10 @@ func (m *lastTokenClassifier) forward(t *torch.Torch, batch *Batch) Output {
 	hidden := f.Let(o.hidden)
 	logits := f.Let(t.In("score", func() torch.Value { return t.Linear(hidden, m.score) }))
 	samples, length := batch.IDs.Dim(0), batch.IDs.Dim(1)
+	last := f.Let(torch.Value{})                                            // which the source names first, where it is -1
 	present := f.Let(t.To(t.Compare(torch.Borrow(batch.IDs)), torch.Int32)) // input_ids != pad_token_id
 	indices := f.Let(t.Full(torch.Int32, length))                           // arange
-	last := f.Let(t.ArgMaxLast(t.Mul(indices, present)))
+	last.Set(t.ArgMaxLast(t.Mul(indices, present)))
 	pooled := f.Let(t.IndexRows(logits, t.Arange(samples), last))
 	loss := f.Let(torch.Value{})
 	if batch.Labels != nil {

@@ -50,8 +50,17 @@ type llamaConfig struct {
 
 // The families of this configuration that are told apart by name.
 const (
-	qwen2 = "qwen2"
-	qwen3 = "qwen3"
+	qwen2   = "qwen2"
+	qwen3   = "qwen3"
+	gemma2  = "gemma2"
+	gemma3  = "gemma3_text"
+	smolLM3 = "smollm3"
+)
+
+// The kinds of layers in layer_types.
+const (
+	fullAttention    = "full_attention"
+	slidingAttention = "sliding_attention"
 )
 
 // RopeParameters are what of the rotary positions says something about memory:
@@ -93,15 +102,21 @@ func readLlama(c *hfconfig.Config) (*llamaConfig, error) {
 	return l, l.decode(c, l, "silu")
 }
 
-// decode reads a configuration into a struct that is l or holds it; activation
-// is what such a model computes with.
-func (l *llamaConfig) decode(c *hfconfig.Config, into any, activation string, alsoIgnored ...string) error {
+// decoderIgnored are keys of decoders that say nothing about memory: numbers in
+// formulas, and how texts are generated.
+var decoderIgnored = []string{
+	"rms_norm_eps", "rope_theta", "pretraining_tp", "gradient_checkpointing", "query_pre_attn_scalar", "rope_local_base_freq",
+	"cache_implementation", "_sliding_window_pattern", "embd_pdrop", "original_max_position_embeddings",
+}
+
+// decode reads a configuration into a struct that is l or holds it. The model
+// has one of some activations.
+func (l *llamaConfig) decode(c *hfconfig.Config, into any, activations ...string) error {
 	l.family = c.ModelType
-	ignored := []string{"rms_norm_eps", "rope_theta", "pretraining_tp", "gradient_checkpointing"}
-	if err := c.Decode(into, append(ignored, alsoIgnored...)...); err != nil {
+	if err := c.Decode(into, decoderIgnored...); err != nil {
 		return err
 	}
-	if l.HiddenAct != activation {
+	if !slices.Contains(activations, l.HiddenAct) {
 		return fmt.Errorf("config: hidden_act %q of a %s is not modelled", l.HiddenAct, c.ModelType)
 	}
 	return l.validate(c.ModelType)
@@ -165,6 +180,14 @@ func (l *llamaConfig) QKVBias() bool { return l.AttentionBias || l.family == qwe
 // QKNorm reports whether each head of the queries and of the keys is normed.
 func (l *llamaConfig) QKNorm() bool { return l.family == qwen3 }
 
+// MapsMasks reports whether the model makes a dictionary of masks, by the kinds
+// of layers, that of full attention always.
+func (l *llamaConfig) MapsMasks() bool { return l.IsQwen() || l.IsGemma() || l.family == smolLM3 }
+
+// IsGemma reports whether the model is Gemma 2 or 3, which make the masks of both
+// kinds always.
+func (l *llamaConfig) IsGemma() bool { return l.family == gemma2 || l.family == gemma3 }
+
 // Sliding reports whether a layer attends through a window: all of Mistral's
 // if it has one, the last ones of Qwen if asked.
 func (l *llamaConfig) Sliding(layer int64) bool {
@@ -172,7 +195,7 @@ func (l *llamaConfig) Sliding(layer int64) bool {
 	case l.SlidingWindow == nil:
 		return false
 	case layer < int64(len(l.LayerTypes)):
-		return l.LayerTypes[layer] == "sliding_attention"
+		return l.LayerTypes[layer] == slidingAttention
 	case l.IsQwen():
 		return l.UseSlidingWindow && layer >= l.MaxWindowLayers
 	default:
@@ -180,12 +203,11 @@ func (l *llamaConfig) Sliding(layer int64) bool {
 	}
 }
 
-// HasSlidingLayers reports whether a layer attends through a window.
-func (l *llamaConfig) HasSlidingLayers() bool { return l.countSliding() > 0 }
+// MasksWindow reports whether the model makes the mask of sliding attention.
+func (l *llamaConfig) MasksWindow() bool { return l.IsGemma() || l.countSliding() > 0 }
 
-// HasFullLayers reports whether the model makes the mask of full attention:
-// Qwen always does.
-func (l *llamaConfig) HasFullLayers() bool { return l.IsQwen() || l.countSliding() < l.Layers }
+// MasksAll reports whether the model makes the mask of full attention.
+func (l *llamaConfig) MasksAll() bool { return l.MapsMasks() || l.countSliding() < l.Layers }
 
 func (l *llamaConfig) countSliding() (n int64) {
 	for i := range l.Layers {
@@ -201,7 +223,9 @@ type llamaLayer struct {
 	queryNorm, keyNorm        *torch.RMSNorm // nil without
 	gate, up, down            *torch.Linear
 	inputNorm, attentionNorm  *torch.RMSNorm
-	sliding                   bool // attends through a window
+	feedNorm, feedOutputNorm  *torch.RMSNorm // nil without
+	sliding                   bool           // attends through a window
+	rotary                    int            // which of the model's
 }
 
 // llama is LlamaModel, and MistralModel, Qwen2Model and Qwen3Model, which differ
@@ -222,11 +246,15 @@ type llama struct {
 
 // variant is what families of Llama's line write in their own ways.
 type variant struct {
-	normed  func(t *torch.Torch, x *torch.Var, m *torch.RMSNorm) torch.Value
-	layer   func(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value
-	project func(t *torch.Torch, f *torch.Frame, i int, hidden *torch.Var) (q, k, v *torch.Var)
-	rotate  func(t *torch.Torch, i int, q, k, cos, sin *torch.Var)
-	feed    func(t *torch.Torch, i int, x *torch.Var) torch.Value // mlp
+	embedded func(t *torch.Torch, batch *Batch) torch.Value
+	normed   func(t *torch.Torch, x *torch.Var, m *torch.RMSNorm) torch.Value
+	layer    func(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value
+	project  func(t *torch.Torch, f *torch.Frame, i int, hidden *torch.Var) (q, k, v *torch.Var)
+	rotate   func(t *torch.Torch, i int, q, k, cos, sin *torch.Var)
+	feed     func(t *torch.Torch, i int, x *torch.Var) torch.Value // mlp
+
+	capsScores, capsLogits bool // through a tanh; of attention only if it is eager
+	anglesLast             bool // among the keywords that a layer is called with
 }
 
 // newLlama makes LlamaModel, parameters in the order of its constructors.
@@ -255,6 +283,7 @@ func newLlama(t *torch.Torch, c *llamaConfig, r Run) *llama {
 func newLlamaModel(c *llamaConfig, r Run) *llama {
 	m := &llama{cfg: c, run: r, name: "model"}
 	m.variant = variant{normed: rmsNorm, layer: m.llamaLayer, project: m.llamaProject, feed: m.llamaMLP}
+	m.embedded = func(t *torch.Torch, batch *Batch) torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.embed) }
 	m.rotate = func(t *torch.Torch, _ int, q, k, cos, sin *torch.Var) { applyRotary(t, q, k, cos, sin) }
 	return m
 }
@@ -296,6 +325,11 @@ func (m *llama) forward(t *torch.Torch, batch *Batch) Output {
 	hidden := f.Let(m.model(t, batch, cache))
 	// hidden_states[:, slice(0, None), :] is another view of all of it.
 	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(t.Alias(hidden), m.head) }))
+	if m.capsLogits {
+		logits.Set(t.Scale(logits))
+		logits.Set(t.Tanh(logits))
+		logits.Set(t.Scale(logits))
+	}
 	var loss torch.Value
 	if batch.Labels != nil {
 		loss = f.Keep(f.Let(causalLMLoss(t, logits, batch.Labels)))
@@ -317,38 +351,52 @@ func (m *llama) newCache() *dynamicCache {
 func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.Value {
 	f := enter(t, m.name)
 	positions := f.Let(torch.Value{})
-	embeds := f.Let(t.In("embed_tokens", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.embed) }))
+	embeds := f.Let(t.In("embed_tokens", func() torch.Value { return m.embedded(t, batch) }))
 	positions.Set(t.Unsqueeze(t.Integers(t.Arange(batch.IDs.Dim(1))), 0))
 	full, sliding := f.Let(torch.Value{}), f.Let(torch.Value{})
-	if m.cfg.IsQwen() { // its mask_kwargs is a dictionary that lives on
+	if m.cfg.MapsMasks() { // its mask_kwargs is a dictionary that lives on
 		f.Let(embeds)
 		f.Let(positions)
 	}
-	if m.cfg.HasFullLayers() {
+	if m.cfg.MasksAll() {
 		full.Set(m.mask(0, cache).make(t, embeds, positions, batch.Mask))
 	}
-	if m.cfg.HasSlidingLayers() {
+	if m.cfg.MasksWindow() {
 		sliding.Set(m.mask(*m.cfg.SlidingWindow, cache).make(t, embeds, positions, batch.Mask))
 	}
 	hidden := f.Let(embeds)
-	c, s := m.rotaries[0].angles(t, hidden, positions)
-	sin, cos := f.Let(s), f.Let(c) // a tuple drops its last element first
+	sines, cosines := make([]*torch.Var, len(m.rotaries)), make([]*torch.Var, len(m.rotaries))
+	for i, r := range m.rotaries {
+		c, s := r.angles(t, hidden, positions)
+		sines[i], cosines[i] = f.Let(s), f.Let(c) // a tuple drops its last element first
+	}
 	for i := range m.layers {
+		sin, cos := sines[m.layers[i].rotary], cosines[m.layers[i].rotary]
 		mask := full
 		if m.layers[i].sliding {
 			mask = sliding
 		}
-		layer := func(x *torch.Var, k []*torch.Var) torch.Value {
-			return m.layer(t, i, x, k[0], k[2], k[1], cache)
-		}
 		if m.run.Checkpointing && m.run.Train {
-			hidden.Set(t.Checkpoint(layer, hidden, mask, sin, cos, positions))
+			hidden.Set(m.checkpointed(t, i, hidden, mask, sin, cos, positions))
 		} else {
-			hidden.Set(layer(hidden, []*torch.Var{mask, sin, cos}))
+			hidden.Set(m.layer(t, i, hidden, mask, cos, sin, cache))
 		}
 	}
 	hidden.Set(t.In("norm", func() torch.Value { return m.normed(t, hidden, m.norm) }))
 	return f.Return(hidden)
+}
+
+// checkpointed is a layer's call under checkpointing, without a cache. Its
+// keywords die in the order in which they are given.
+func (m *llama) checkpointed(t *torch.Torch, i int, hidden, mask, sin, cos, positions *torch.Var) torch.Value {
+	keywords, angles := []torch.X{mask, sin, cos, positions}, 1
+	if m.anglesLast {
+		keywords, angles = []torch.X{mask, positions, sin, cos}, 2
+	}
+	layer := func(x *torch.Var, k []*torch.Var) torch.Value {
+		return m.layer(t, i, x, k[0], k[angles+1], k[angles], nil)
+	}
+	return t.Checkpoint(layer, hidden, keywords...)
 }
 
 func (m *llama) mask(window int64, cache *dynamicCache) causalMask {
@@ -397,7 +445,7 @@ func (m *llama) attention(t *torch.Torch, i int, hidden, mask, cos, sin *torch.V
 	if !m.run.Train {
 		dropout = 0
 	}
-	attended, weights := groupedAttention(t, m.run.Eager, q, k, v, mask, dropout)
+	attended, weights := groupedAttention(t, groupedOptions{m.run.Eager, m.capsScores, dropout}, q, k, v, mask)
 	o := f.Let(attended)
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))
 	o.Set(t.Linear(o, m.layers[i].output))

@@ -11,6 +11,7 @@ type rotary struct {
 	kind              RopeType
 	inverse, original torch.Value
 	size              int64 // of a head
+	inFloat32         bool  // angles stay so
 }
 
 // newRotary makes the module. _init_weights computes the frequencies again
@@ -90,6 +91,9 @@ func (r *rotary) angles(t *torch.Torch, hidden, positions *torch.Var) (cos, sin 
 			emb := f.Let(t.Cat(-1, freqs, freqs))
 			c := f.Let(t.Scale(t.Floats(emb))) // emb.cos() * attention_scaling
 			s := f.Let(t.Scale(t.Floats(emb)))
+			if r.inFloat32 {
+				dtype = torch.Float32
+			}
 			cos = t.To(c, dtype)
 			sin = t.To(s, dtype)
 			f.End()

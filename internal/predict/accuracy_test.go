@@ -79,7 +79,7 @@ func newFigures(t *testing.T) *figures {
 			f.recordedExact++
 		}
 	}
-	for _, c := range readRequests(t) {
+	for _, c := range readRequests(t, requestsFile) {
 		if f.requests++; c.difference() == "" {
 			f.requestsExact++
 		}

@@ -64,6 +64,9 @@ var smallModels = []string{
 	`"model":"resnet","config":{"depths":[1,2,1,1]}`, `"model":"vit","config":{"num_hidden_layers":2}`,
 	`"model":"llama-3.2-1b","config":{"num_hidden_layers":2}`, `"model":"mistral-7b","config":{"num_hidden_layers":2}`,
 	`"model":"qwen2-0.5b","config":{"num_hidden_layers":2}`, `"model":"qwen3-0.6b","config":{"num_hidden_layers":2}`, `"model":"t5-small","config":{"num_layers":2,"num_decoder_layers":1}`,
+	`"model":"gemma-2b","config":{"num_hidden_layers":2}`, `"model":"gemma-2-2b","config":{"num_hidden_layers":2}`,
+	`"model":"gemma-3-270m","config":{"num_hidden_layers":7}`, `"model":"phi-3-mini","config":{"num_hidden_layers":1}`,
+	`"model":"smollm3-3b","config":{"num_hidden_layers":4}`, `"model":"olmo-2-1b","config":{"num_hidden_layers":2}`,
 	`"model":"flan-t5-small","config":{"num_layers":1}`, `"model":"lm-small","config":{"num_layers":2}`,
 }
 

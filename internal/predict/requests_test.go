@@ -3,6 +3,7 @@ package predict
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +13,9 @@ import (
 	"memorymark/internal/workload"
 )
 
+// requestsFile has processes of a real card.
+const requestsFile = truthDir + "/requests.jsonl.xz"
+
 // requestedProcess is a process of which the requests alone were kept.
 type requestedProcess struct {
 	ID       string
@@ -19,9 +23,9 @@ type requestedProcess struct {
 	Requests []int64
 }
 
-func readRequests(t *testing.T) []requestedProcess {
+func readRequests(t *testing.T, path string) []requestedProcess {
 	t.Helper()
-	f, err := os.Open(truthDir + "/requests.jsonl.xz")
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +46,24 @@ func readRequests(t *testing.T) []requestedProcess {
 }
 
 func TestRequests(t *testing.T) {
-	for _, c := range readRequests(t) {
+	testRequests(t, requestsFile)
+}
+
+// TestFamilies holds families to processes that PyTorch ran on an emulated H200,
+// event by event: small models in every precision, under both kinds of
+// attention, with masks and without, checkpointed or not, with each head.
+func TestFamilies(t *testing.T) {
+	paths, err := filepath.Glob(truthDir + "/families/*.jsonl.xz")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("there are no recordings", err)
+	}
+	for _, path := range paths {
+		testRequests(t, path)
+	}
+}
+
+func testRequests(t *testing.T, path string) {
+	for _, c := range readRequests(t, path) {
 		t.Run(c.ID, func(t *testing.T) {
 			if diff := c.difference(); diff != "" {
 				t.Error(diff)

@@ -3,12 +3,13 @@ package torch
 // This file holds arithmetic on elements: what a * b, x ** 2 and the like
 // allocate, save and give back (formulas: tools/autograd/derivatives.yaml).
 
-// Mul is a * b. Each operand is kept if the other needs a gradient; the
-// gradient of other comes before that of self.
+// Mul is a * b. Each operand is kept if the other needs a gradient, before the
+// product is made, which a block under checkpointing that ends with it does not
+// make again; the gradient of other comes before that of self.
 func (t *Torch) Mul(a, b X) Value {
 	x, y := read(a), read(b)
-	out := t.pointwise(promoted(x, y), x, y)
-	if n := t.record("Mul", x, y); n != nil {
+	n := t.record("Mul", x, y)
+	if n != nil {
 		var self, other *Tensor
 		if n.wants(0) {
 			other = t.save(n, y)
@@ -26,8 +27,9 @@ func (t *Torch) Mul(a, b X) Value {
 			}
 			return out
 		}
-		n.made(out)
 	}
+	out := t.pointwise(promoted(x, y), x, y)
+	n.made(out)
 	t.done(a, b)
 	return Value{out}
 }

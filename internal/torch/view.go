@@ -196,8 +196,12 @@ func (t *Torch) Transpose(x X, a, b int) Value {
 	return Value{out}
 }
 
-// Slice is x[..., from:to, ...] of a dimension.
+// Slice is x[..., from:to, ...] of a dimension; all of it is an alias (applySlice,
+// aten/src/ATen/TensorIndexing.h).
 func (t *Torch) Slice(x X, dim int, from, to int64) Value {
+	if from == 0 && to == read(x).Dim(dim) {
+		return t.Alias(x)
+	}
 	out := t.slice(read(x), dim, from, to)
 	t.done(x)
 	return Value{out}
