@@ -21,7 +21,7 @@ func (in Info) Write(w io.Writer, width int) error {
 	}
 	fmt.Fprintln(w, ")")
 	if len(in.Devices) == 0 {
-		fmt.Fprintln(w, "Nothing was recorded: call torch.cuda.memory._record_memory_history() before the code in question.")
+		paragraph(w, width, "", "Nothing was recorded: call torch.cuda.memory._record_memory_history() before the code in question.")
 	}
 	if len(in.Unknown) > 0 {
 		fmt.Fprintf(w, "Not read, because MemoryMark does not know it: %s\n", strings.Join(in.Unknown, ", "))
@@ -50,8 +50,8 @@ func writeDevice(w io.Writer, width int, d *recording.DeviceInfo) {
 	for i := range d.Failures {
 		writeFailure(w, width, &d.Failures[i])
 	}
-	writeSegments(w, d.Segments)
-	writeSettings(w, &d.Settings)
+	writeSegments(w, width, d.Segments)
+	writeSettings(w, width, &d.Settings)
 }
 
 func eventsText(d *recording.DeviceInfo) string {
@@ -83,31 +83,32 @@ func writePeak(w io.Writer, p *recording.PeakInfo) {
 }
 
 func writeFailure(w io.Writer, width int, f *recording.FailureInfo) {
-	fmt.Fprintf(w, "\n%s  %s asked for", heading(fmt.Sprintf("Out of memory at event %s", figure.Count(f.Event))), size(f.Asked))
-	if f.DeviceFree != nil {
-		fmt.Fprintf(w, ", %s free on the device", size(*f.DeviceFree))
-	}
-	fmt.Fprintf(w, ", %s live\n", size(f.LiveBytes))
-	fmt.Fprintf(w, "  asked by %s", madeBy(&f.By))
+	text := size(f.Asked) + " asked for by " + madeBy(&f.By)
 	if from := calledFrom(&f.By); from != "" {
-		fmt.Fprintf(w, ", called from %s", from)
+		text += ", called from " + from
 	}
-	fmt.Fprint(w, "\n\n")
+	if f.DeviceFree != nil {
+		text += fmt.Sprintf("; %s was free on the device", size(*f.DeviceFree))
+	}
+	fmt.Fprintln(w)
+	paragraph(w, width, "Out of memory at event "+figure.Count(f.Event), fmt.Sprintf("%s; %s was live", text, size(f.LiveBytes)))
+	fmt.Fprintln(w)
 	Top{Top: &recording.Top{By: recording.ByStack, Groups: f.Top}}.table().write(w, width)
 	if f.Why != nil {
 		writeExplanation(w, width, f.Why)
 	}
 }
 
-func writeSegments(w io.Writer, s *recording.SegmentsInfo) {
+func writeSegments(w io.Writer, width int, s *recording.SegmentsInfo) {
 	if s == nil {
 		return
 	}
-	fmt.Fprintf(w, "\n%s  %s of %s in all: %s used, %s free, the largest free block %s\n", heading("At the end"),
-		plural(s.Count, "segment"), size(s.Bytes), size(s.UsedBytes), size(s.FreeBytes), size(s.LargestFree))
+	fmt.Fprintln(w)
+	paragraph(w, width, "At the end", fmt.Sprintf("%s of %s in all: %s used, %s free, the largest free block %s",
+		plural(s.Count, "segment"), size(s.Bytes), size(s.UsedBytes), size(s.FreeBytes), size(s.LargestFree)))
 }
 
-func writeSettings(w io.Writer, s *recording.SettingsInfo) {
+func writeSettings(w io.Writer, width int, s *recording.SettingsInfo) {
 	var set []string
 	if s.ExpandableSegments {
 		set = append(set, "expandable segments")
@@ -124,5 +125,5 @@ func writeSettings(w io.Writer, s *recording.SettingsInfo) {
 	if len(set) == 0 {
 		set = append(set, "PyTorch's defaults")
 	}
-	fmt.Fprintf(w, "%s  %s\n", heading("Settings"), strings.Join(set, ", "))
+	paragraph(w, width, "Settings", strings.Join(set, ", "))
 }

@@ -14,7 +14,7 @@ type Replay struct{ *recording.Replay }
 func (a Replay) Write(w io.Writer, width int) error {
 	fmt.Fprintf(w, "%s %d events on device %d, settings %s\n", heading("replay"), a.Events, a.Device, a.Settings)
 	if a.MatchesRecording {
-		fmt.Fprintln(w, "  The simulation matches the recording: every address, every segment, every block at the end.")
+		paragraph(w, width, "", "The simulation matches the recording: every address, every segment, every block at the end.")
 	} else {
 		writeDifference(w, width, a.FirstDifference)
 	}
@@ -71,30 +71,32 @@ func (a Replay) writeVerdict(w io.Writer, width int) {
 	fmt.Fprintln(w)
 	switch f := a.Failure; {
 	case f != nil && f.Requested == 0:
-		fmt.Fprintf(w, "%s: what was live when the recording began needs %s of segments, the limit is %s.\n",
-			heading("Does not fit"), size(f.Reserved), size(a.Limit))
+		paragraph(w, width, "Does not fit", fmt.Sprintf("what was live when the recording began needs %s of segments, the limit is %s.",
+			size(f.Reserved), size(a.Limit)))
 	case f != nil:
-		fmt.Fprintf(w, "%s: event %d asks for %s with %s reserved, of which %s is allocated.\n",
-			heading("Does not fit"), f.Event, size(f.Requested), size(f.Reserved), size(f.Allocated))
+		paragraph(w, width, "Does not fit", fmt.Sprintf("event %d asks for %s with %s reserved, of which %s is allocated.",
+			f.Event, size(f.Requested), size(f.Reserved), size(f.Allocated)))
 		fmt.Fprintln(w, "  "+cutLeft("asked for at "+madeBy(&f.Place), width-2))
 	case a.Fits && a.Limit > 0:
-		fmt.Fprintf(w, "%s into %s, with %s to spare and %d retries.\n",
-			heading("Fits"), size(a.Limit), size(a.Limit-a.PeakReserved), a.Retries)
+		paragraph(w, width, "Fits", fmt.Sprintf("into %s, with %s to spare and %d retries.", size(a.Limit), size(a.Limit-a.PeakReserved), a.Retries))
 	case a.Fits:
-		fmt.Fprintf(w, "%s: every request was met.\n", heading("Fits"))
+		paragraph(w, width, "Fits", "every request was met.")
 	default:
-		fmt.Fprintf(w, "%s: the recording has an out-of-memory error; `memorymark snapshot info` explains it.\n",
-			heading("Did not fit"))
+		paragraph(w, width, "Did not fit", "the recording has an out-of-memory error; `memorymark snapshot info` explains it.")
 	}
 }
 
 func writeFragmentation(w io.Writer, width int, f *recording.Fragmentation) {
-	fmt.Fprintf(w, "\n%s after event %d: %s free in %d pieces, the largest %s; %s (%.1f %% of what is reserved) is stuck\n",
-		heading("Fragmentation"), f.Event, size(f.Free), f.Pieces, size(f.Largest), size(f.Stuck), 100*f.Score)
+	text := fmt.Sprintf("after event %d: %s free in %d pieces, the largest %s; %s (%.1f %% of what is reserved) is stuck",
+		f.Event, size(f.Free), f.Pieces, size(f.Largest), size(f.Stuck), 100*f.Score)
+	if len(f.Pins) > 0 {
+		text += " in segments that something in use keeps from being returned:"
+	}
+	fmt.Fprintln(w)
+	paragraph(w, width, "Fragmentation", text)
 	if len(f.Pins) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "in segments that something in use keeps from being returned:")
 	t := table{columns: []column{
 		{title: "segment", right: true},
 		{title: "stuck", right: true},
