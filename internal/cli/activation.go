@@ -30,7 +30,7 @@ func newActivation(e *env) *cobra.Command {
 		if err != nil {
 			return badWorkload(c, err)
 		}
-		card, err := e.cardOf(c.Context(), w)
+		card, err := e.studyCardOf(c.Context(), w)
 		if err != nil {
 			return err
 		}

@@ -29,18 +29,29 @@ func addWorkloadFlags(c *cobra.Command) *workloadFlags { return addFlagsOf(c, wo
 
 // addFlagsOf adds the flags of some keys. The model is an argument.
 func addFlagsOf(c *cobra.Command, names []string) *workloadFlags {
+	also := make(map[string]string)
 	for _, key := range workload.Keys() {
 		if key.Name == "model" || !slices.Contains(names, key.Name) {
 			continue
 		}
-		takeAlso(c, key)
-		if key.Kind == workload.Switch {
-			c.Flags().Bool(flagName(key.Name), false, flagHelp(key))
-		} else {
-			c.Flags().String(flagName(key.Name), "", flagHelp(key))
+		for _, other := range key.Also {
+			also[other] = flagName(key.Name)
+		}
+		addFlag(c, flagName(key.Name), key.Kind, flagHelp(key))
+		for _, f := range key.Fields {
+			addFlag(c, f.Flag, f.Kind, flagHelp(workload.Key{Name: f.Name, Kind: f.Kind, Unit: f.Unit, Help: f.Help}))
 		}
 	}
+	takeAlso(c, also)
 	return &workloadFlags{c.Flags()}
+}
+
+func addFlag(c *cobra.Command, name string, kind workload.Kind, help string) {
+	if kind == workload.Switch {
+		c.Flags().Bool(name, false, help)
+		return
+	}
+	c.Flags().String(name, "", help)
 }
 
 // flagHelp is what the help says of a key: its meaning with the word in quotes
@@ -59,33 +70,22 @@ func flagHelp(k workload.Key) string {
 		help += fmt.Sprintf(" (%s or %s; default %s)", strings.Join(choices[:last], ", "), choices[last], choices[0])
 	case k.Else != "":
 		help += " (default: " + k.Else + ")"
-	case k.Kind == workload.Whole:
+	case k.Kind == workload.Whole && k.Default != nil:
 		help += fmt.Sprintf(" (default %v)", k.Default)
 	}
 	for _, other := range k.Also {
 		help += "; also --" + other
 	}
-	if k.Unit == "GiB" {
-		help += " 22GiB"
-	}
 	return help
 }
 
-// takeAlso lets the flag of a key go by its other names, too.
-func takeAlso(c *cobra.Command, key workload.Key) {
-	for _, other := range key.Also {
-		alsoNamed(c, flagName(key.Name), other)
-	}
-}
-
-// alsoNamed lets a flag of a command go by another name, too.
-func alsoNamed(c *cobra.Command, flag, other string) {
-	before := c.Flags().GetNormalizeFunc()
-	c.Flags().SetNormalizeFunc(func(set *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == other {
-			return pflag.NormalizedName(flag)
+// takeAlso lets the flags of a command go by other names, too.
+func takeAlso(c *cobra.Command, names map[string]string) {
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if own, ok := names[name]; ok {
+			name = own
 		}
-		return before(set, name)
+		return pflag.NormalizedName(name)
 	})
 }
 
@@ -93,11 +93,25 @@ func flagName(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
 // apply sets the keys that flags were given for.
 func (f *workloadFlags) apply(d workload.Draft) {
-	for _, key := range workload.KeyNames() {
-		if flag := f.set.Lookup(flagName(key)); flag != nil && flag.Changed {
-			d.Set(key, flag.Value.String())
+	for _, key := range workload.Keys() {
+		if text, given := f.given(flagName(key.Name)); given {
+			d.Set(key.Name, text)
+		}
+		for _, field := range key.Fields {
+			if text, given := f.given(field.Flag); given {
+				d.SetField(key.Name, field, text)
+			}
 		}
 	}
+}
+
+// given is what a flag was given, if it was.
+func (f *workloadFlags) given(name string) (text string, given bool) {
+	flag := f.set.Lookup(name)
+	if flag == nil || !flag.Changed {
+		return "", false
+	}
+	return flag.Value.String(), true
 }
 
 // draft puts the arguments over what a file says.

@@ -90,7 +90,7 @@ type bertEmbeddings struct {
 
 func newBertEmbeddings(t *torch.Torch, c *bertConfig, dtype torch.DType) *bertEmbeddings {
 	return &bertEmbeddings{
-		word:         t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype),
+		word:         t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype).AsInput("word_embeddings"),
 		position:     t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype),
 		tokenType:    t.NewEmbedding(c.TypeVocabSize, c.HiddenSize, dtype),
 		norm:         t.NewLayerNorm(c.HiddenSize, dtype),
@@ -137,7 +137,7 @@ func newBertModel(t *torch.Torch, c *bertConfig, e *encoding, dtype torch.DType,
 	embeddings := newBertEmbeddings(t, c, dtype)
 	m := &bertModel{encoding: e, name: "bert", embed: embeddings.forward, layers: newBertLayers(t, c, e, dtype)}
 	if pooler {
-		m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype)
+		m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named("pooler.dense")
 	}
 	initPositions(t, c.MaxPositions)
 	return m, embeddings
@@ -176,7 +176,7 @@ func newBert(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 	}
 	m := &bertClassifier{dropout: c.classifierDropout()}
 	m.bertModel, _ = newBertModel(t, c, e, r.DType, true)
-	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType)
+	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType).Named("classifier")
 	return &Model{Forward: m.forward}, nil
 }
 
@@ -211,7 +211,7 @@ func newBertTokens(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 // newTokenClassifier makes the head of BERT and RoBERTa.
 func newTokenClassifier(t *torch.Torch, c *bertConfig, below trunk, r Run) *Model {
 	h := &tokenClassifier{
-		trunk: below, name: "classifier", classifier: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType),
+		trunk: below, name: "classifier", classifier: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType).Named("classifier"),
 		dropout: c.classifierDropout(), train: r.Train,
 	}
 	return &Model{Forward: h.forward}
@@ -228,6 +228,6 @@ func newBertSpans(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 
 // newSpanClassifier makes the head of BERT and RoBERTa.
 func newSpanClassifier(t *torch.Torch, c *bertConfig, below trunk, r Run) *Model {
-	h := &spanClassifier{trunk: below, classifier: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType), train: r.Train}
+	h := &spanClassifier{trunk: below, classifier: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType).Named("qa_outputs"), train: r.Train}
 	return &Model{Forward: h.forward}
 }

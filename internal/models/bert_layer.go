@@ -99,13 +99,13 @@ func newBertLayers(t *torch.Torch, c *bertConfig, e *encoding, dtype torch.DType
 	for i := range layers {
 		l := &bertLayer{
 			encoding:        e,
-			query:           t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
-			key:             t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
-			value:           t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
-			attentionOutput: t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
+			query:           t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named("attention.self.query"),
+			key:             t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named("attention.self.key"),
+			value:           t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named("attention.self.value"),
+			attentionOutput: t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named("attention.output.dense"),
 			attentionNorm:   t.NewLayerNorm(c.HiddenSize, dtype),
-			intermediate:    t.NewLinear(c.HiddenSize, c.IntermediateSize, true, dtype),
-			output:          t.NewLinear(c.IntermediateSize, c.HiddenSize, true, dtype),
+			intermediate:    t.NewLinear(c.HiddenSize, c.IntermediateSize, true, dtype).Named("intermediate.dense"),
+			output:          t.NewLinear(c.IntermediateSize, c.HiddenSize, true, dtype).Named("output.dense"),
 			outputNorm:      t.NewLayerNorm(c.HiddenSize, dtype),
 		}
 		layers[i] = l.forward

@@ -23,10 +23,10 @@ func newMaskedLM(t *torch.Torch, c *bertConfig, m *bertModel, head string, word 
 	h := &maskedLM{
 		bertModel: m,
 		head:      head,
-		dense:     t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype),
+		dense:     t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named(head + ".dense"),
 		act:       act,
 		norm:      t.NewLayerNorm(c.HiddenSize, dtype),
-		decoder:   t.NewLinear(c.HiddenSize, c.VocabSize, true, dtype),
+		decoder:   t.NewLinear(c.HiddenSize, c.VocabSize, true, dtype).AsOutput(head + ".decoder"),
 	}
 	bias := t.Parameter(dtype, c.VocabSize)
 	t.ListBefore(bias, h.dense.Weight)

@@ -43,7 +43,7 @@ func decoderHeads[C any](name string, model func(*torch.Torch, *C, Run) *llama, 
 }
 
 func causalLM(t *torch.Torch, m *llama) *Model {
-	m.head = t.NewLinear(m.cfg.HiddenSize, m.cfg.VocabSize, false, m.run.DType)
+	m.head = t.NewLinear(m.cfg.HiddenSize, m.cfg.VocabSize, false, m.run.DType).AsOutput("lm_head")
 	if m.cfg.TieWordEmbeddings {
 		t.Tie(m.head, m.embed)
 	}
@@ -51,13 +51,13 @@ func causalLM(t *torch.Torch, m *llama) *Model {
 }
 
 func sequenceClassifier(t *torch.Torch, m *llama) *Model {
-	h := &lastTokenClassifier{trunk: m.trunk, score: t.NewLinear(m.cfg.HiddenSize, m.cfg.NumLabels, false, m.run.DType)}
+	h := &lastTokenClassifier{trunk: m.trunk, score: t.NewLinear(m.cfg.HiddenSize, m.cfg.NumLabels, false, m.run.DType).Named("score")}
 	return &Model{Forward: h.forward}
 }
 
 func tagger(t *torch.Torch, m *llama) *Model {
 	h := &tokenClassifier{
-		trunk: m.trunk, name: "score", classifier: t.NewLinear(m.cfg.HiddenSize, m.cfg.NumLabels, true, m.run.DType),
+		trunk: m.trunk, name: "score", classifier: t.NewLinear(m.cfg.HiddenSize, m.cfg.NumLabels, true, m.run.DType).Named("score"),
 		dropout: decoderDropout(m.cfg.ClassifierDropout, m.cfg.HiddenDropout), train: m.run.Train, inFloat32: true,
 	}
 	return &Model{Forward: h.forward}
@@ -67,7 +67,7 @@ func answerer(t *torch.Torch, m *llama) *Model {
 	if m.cfg.family == "llama" {
 		m.name = "transformer" // LlamaForQuestionAnswering.base_model_prefix
 	}
-	h := &spanClassifier{trunk: m.trunk, classifier: t.NewLinear(m.cfg.HiddenSize, 2, true, m.run.DType), apart: true}
+	h := &spanClassifier{trunk: m.trunk, classifier: t.NewLinear(m.cfg.HiddenSize, 2, true, m.run.DType).Named("qa_outputs"), apart: true}
 	return &Model{Forward: h.forward}
 }
 

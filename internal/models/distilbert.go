@@ -91,7 +91,7 @@ func newDistilBertModel(t *torch.Torch, c *distilBertConfig, r Run) (*distilBert
 	m := &distilBert{
 		encoding:    e,
 		name:        "distilbert",
-		word:        t.NewEmbedding(c.VocabSize, c.Dim, r.DType),
+		word:        t.NewEmbedding(c.VocabSize, c.Dim, r.DType).AsInput("word_embeddings"),
 		position:    t.NewEmbedding(c.MaxPositions, c.Dim, r.DType),
 		norm:        t.NewLayerNorm(c.Dim, r.DType),
 		positionIDs: t.Buffer(torch.Int64, 1, c.MaxPositions),
@@ -99,13 +99,13 @@ func newDistilBertModel(t *torch.Torch, c *distilBertConfig, r Run) (*distilBert
 	for range c.Layers {
 		l := &distilBertLayer{
 			encoding:      e,
-			query:         t.NewLinear(c.Dim, c.Dim, true, r.DType),
-			key:           t.NewLinear(c.Dim, c.Dim, true, r.DType),
-			value:         t.NewLinear(c.Dim, c.Dim, true, r.DType),
-			out:           t.NewLinear(c.Dim, c.Dim, true, r.DType),
+			query:         t.NewLinear(c.Dim, c.Dim, true, r.DType).Named("attention.q_lin"),
+			key:           t.NewLinear(c.Dim, c.Dim, true, r.DType).Named("attention.k_lin"),
+			value:         t.NewLinear(c.Dim, c.Dim, true, r.DType).Named("attention.v_lin"),
+			out:           t.NewLinear(c.Dim, c.Dim, true, r.DType).Named("attention.out_lin"),
 			attentionNorm: t.NewLayerNorm(c.Dim, r.DType),
-			lin1:          t.NewLinear(c.Dim, c.HiddenDim, true, r.DType),
-			lin2:          t.NewLinear(c.HiddenDim, c.Dim, true, r.DType),
+			lin1:          t.NewLinear(c.Dim, c.HiddenDim, true, r.DType).Named("ffn.lin1"),
+			lin2:          t.NewLinear(c.HiddenDim, c.Dim, true, r.DType).Named("ffn.lin2"),
 			outputNorm:    t.NewLayerNorm(c.Dim, r.DType),
 		}
 		m.layers = append(m.layers, l.forward)
@@ -128,8 +128,8 @@ func newDistilBert(t *torch.Torch, c *distilBertConfig, r Run) (*Model, error) {
 	}
 	h := &distilBertClassifier{
 		distilBert:    m,
-		preClassifier: t.NewLinear(c.Dim, c.Dim, true, r.DType),
-		classifier:    t.NewLinear(c.Dim, c.NumLabels, true, r.DType),
+		preClassifier: t.NewLinear(c.Dim, c.Dim, true, r.DType).Named("pre_classifier"),
+		classifier:    t.NewLinear(c.Dim, c.NumLabels, true, r.DType).Named("classifier"),
 		dropout:       c.ClassifierDropout,
 	}
 	return &Model{Forward: h.forward}, nil
@@ -152,7 +152,7 @@ func newDistilBertTokens(t *torch.Torch, c *distilBertConfig, r Run) (*Model, er
 		return nil, err
 	}
 	h := &tokenClassifier{
-		trunk: m.base, name: "classifier", classifier: t.NewLinear(c.Dim, c.NumLabels, true, r.DType), dropout: c.Dropout, train: r.Train,
+		trunk: m.base, name: "classifier", classifier: t.NewLinear(c.Dim, c.NumLabels, true, r.DType).Named("classifier"), dropout: c.Dropout, train: r.Train,
 	}
 	return &Model{Forward: h.forward}, nil
 }
@@ -162,7 +162,7 @@ func newDistilBertSpans(t *torch.Torch, c *distilBertConfig, r Run) (*Model, err
 	if err != nil {
 		return nil, err
 	}
-	h := &spanClassifier{trunk: m.base, classifier: t.NewLinear(c.Dim, c.NumLabels, true, r.DType), dropout: c.AnswerDropout, train: r.Train}
+	h := &spanClassifier{trunk: m.base, classifier: t.NewLinear(c.Dim, c.NumLabels, true, r.DType).Named("qa_outputs"), dropout: c.AnswerDropout, train: r.Train}
 	return &Model{Forward: h.forward}, nil
 }
 
@@ -189,9 +189,9 @@ func newDistilBertMaskedLM(t *torch.Torch, c *distilBertConfig, r Run) (*Model, 
 	}
 	h := &distilBertMaskedLM{
 		distilBert: m,
-		transform:  t.NewLinear(c.Dim, c.Dim, true, r.DType),
+		transform:  t.NewLinear(c.Dim, c.Dim, true, r.DType).Named("vocab_transform"),
 		norm:       t.NewLayerNorm(c.Dim, r.DType),
-		projector:  t.NewLinear(c.Dim, c.VocabSize, true, r.DType),
+		projector:  t.NewLinear(c.Dim, c.VocabSize, true, r.DType).AsOutput("vocab_projector"),
 	}
 	if c.TieWordEmbeddings {
 		t.TieBiased(h.projector, m.word)

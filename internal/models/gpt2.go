@@ -102,7 +102,7 @@ func newGPT2Model(t *torch.Torch, c *gpt2Config, r Run) (*gpt2, error) {
 		return nil, fmt.Errorf("config: reorder_and_upcast_attn of a gpt2 is not modelled")
 	}
 	m := &gpt2{cfg: c, run: r, name: "transformer", train: r.Train, act: act, looksForPadding: c.PadToken != nil}
-	m.wte = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)
+	m.wte = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("wte")
 	m.wpe = t.NewEmbedding(c.MaxPositions, c.HiddenSize, r.DType)
 	inner := 4 * c.HiddenSize
 	if c.Inner != nil {
@@ -111,11 +111,11 @@ func newGPT2Model(t *torch.Torch, c *gpt2Config, r Run) (*gpt2, error) {
 	for range c.Layers {
 		m.blocks = append(m.blocks, gpt2Block{
 			ln1:        t.NewLayerNorm(c.HiddenSize, r.DType),
-			attn:       t.NewConv1D(3*c.HiddenSize, c.HiddenSize, r.DType),
-			attnOutput: t.NewConv1D(c.HiddenSize, c.HiddenSize, r.DType),
+			attn:       t.NewConv1D(3*c.HiddenSize, c.HiddenSize, r.DType).Named("attn.c_attn"),
+			attnOutput: t.NewConv1D(c.HiddenSize, c.HiddenSize, r.DType).Named("attn.c_proj"),
 			ln2:        t.NewLayerNorm(c.HiddenSize, r.DType),
-			fc:         t.NewConv1D(inner, c.HiddenSize, r.DType),
-			proj:       t.NewConv1D(c.HiddenSize, inner, r.DType),
+			fc:         t.NewConv1D(inner, c.HiddenSize, r.DType).Named("mlp.c_fc"),
+			proj:       t.NewConv1D(c.HiddenSize, inner, r.DType).Named("mlp.c_proj"),
 		})
 	}
 	m.norm = t.NewLayerNorm(c.HiddenSize, r.DType)
@@ -127,7 +127,7 @@ func newGPT2(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, r.DType)
+	m.head = t.NewLinear(c.HiddenSize, c.VocabSize, false, r.DType).AsOutput("lm_head")
 	if c.TieWordEmbeddings {
 		t.Tie(m.head, m.wte)
 	}
@@ -140,7 +140,7 @@ func newGPT2Classifier(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
 		return nil, err
 	}
 	m.looksForPadding = true // it needs a padding token
-	h := &lastTokenClassifier{trunk: m.transformer, score: t.NewLinear(c.HiddenSize, c.NumLabels, false, r.DType)}
+	h := &lastTokenClassifier{trunk: m.transformer, score: t.NewLinear(c.HiddenSize, c.NumLabels, false, r.DType).Named("score")}
 	return &Model{Forward: h.forward}, nil
 }
 
@@ -150,7 +150,7 @@ func newGPT2Tokens(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
 		return nil, err
 	}
 	h := &tokenClassifier{
-		trunk: m.transformer, name: "classifier", classifier: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType),
+		trunk: m.transformer, name: "classifier", classifier: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType).Named("classifier"),
 		dropout: decoderDropout(c.ClassifierDropout, c.HiddenDropout), train: r.Train,
 	}
 	return &Model{Forward: h.forward}, nil
@@ -161,7 +161,7 @@ func newGPT2Spans(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &spanClassifier{trunk: m.transformer, classifier: t.NewLinear(c.HiddenSize, 2, true, r.DType)}
+	h := &spanClassifier{trunk: m.transformer, classifier: t.NewLinear(c.HiddenSize, 2, true, r.DType).Named("qa_outputs")}
 	return &Model{Forward: h.forward}, nil
 }
 

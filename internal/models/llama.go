@@ -260,7 +260,7 @@ type variant struct {
 // newLlama makes LlamaModel, parameters in the order of its constructors.
 func newLlama(t *torch.Torch, c *llamaConfig, r Run) *llama {
 	m := newLlamaModel(c, r)
-	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)
+	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
 	for i := range c.Layers {
 		var l llamaLayer
 		l.projections(t, c, r)
@@ -291,17 +291,17 @@ func newLlamaModel(c *llamaConfig, r Run) *llama {
 // projections makes what LlamaAttention has.
 func (l *llamaLayer) projections(t *torch.Torch, c *llamaConfig, r Run) {
 	width, groups := c.Heads*c.HeadSize(), c.Groups()*c.HeadSize()
-	l.query = t.NewLinear(c.HiddenSize, width, c.QKVBias(), r.DType)
-	l.key = t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType)
-	l.value = t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType)
-	l.output = t.NewLinear(width, c.HiddenSize, c.AttentionBias, r.DType)
+	l.query = t.NewLinear(c.HiddenSize, width, c.QKVBias(), r.DType).Named("self_attn.q_proj")
+	l.key = t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType).Named("self_attn.k_proj")
+	l.value = t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType).Named("self_attn.v_proj")
+	l.output = t.NewLinear(width, c.HiddenSize, c.AttentionBias, r.DType).Named("self_attn.o_proj")
 }
 
 // gated makes what LlamaMLP has.
 func (l *llamaLayer) gated(t *torch.Torch, c *llamaConfig, r Run) {
-	l.gate = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType)
-	l.up = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType)
-	l.down = t.NewLinear(c.IntermediateSize, c.HiddenSize, c.MLPBias, r.DType)
+	l.gate = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType).Named("mlp.gate_proj")
+	l.up = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType).Named("mlp.up_proj")
+	l.down = t.NewLinear(c.IntermediateSize, c.HiddenSize, c.MLPBias, r.DType).Named("mlp.down_proj")
 }
 
 // finish makes what comes after the layers.

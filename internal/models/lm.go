@@ -69,19 +69,21 @@ func newLM(t *torch.Torch, c *LMConfig, r Run) (*Model, error) {
 	if r.Mask != NoMask {
 		return nil, errors.New("attention_mask of the plain language model is not modelled: it takes none")
 	}
-	m := &lm{cfg: c, run: r, embed: t.NewEmbedding(c.VocabSize, c.Width, r.DType)}
-	linear := func(in, out int64) *torch.Linear { return t.NewLinear(in, out, false, r.DType) }
+	m := &lm{cfg: c, run: r, embed: t.NewEmbedding(c.VocabSize, c.Width, r.DType).AsInput("embed")}
+	linear := func(name string, in, out int64) *torch.Linear {
+		return t.NewLinear(in, out, false, r.DType).Named(name)
+	}
 	for range c.Layers {
 		m.blocks = append(m.blocks, lmBlock{
 			norm1: t.NewRMSNorm(c.Width, r.DType),
-			q:     linear(c.Width, c.Width), k: linear(c.Width, c.Width),
-			v: linear(c.Width, c.Width), o: linear(c.Width, c.Width),
+			q:     linear("q", c.Width, c.Width), k: linear("k", c.Width, c.Width),
+			v: linear("v", c.Width, c.Width), o: linear("o", c.Width, c.Width),
 			norm2: t.NewRMSNorm(c.Width, r.DType),
-			gate:  linear(c.Width, c.Inner), up: linear(c.Width, c.Inner), down: linear(c.Inner, c.Width),
+			gate:  linear("gate", c.Width, c.Inner), up: linear("up", c.Width, c.Inner), down: linear("down", c.Inner, c.Width),
 		})
 	}
 	m.norm = t.NewRMSNorm(c.Width, r.DType)
-	m.head = linear(c.Width, c.VocabSize)
+	m.head = linear("head", c.Width, c.VocabSize)
 	return &Model{Forward: m.forward}, nil
 }
 

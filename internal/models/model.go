@@ -23,6 +23,7 @@ type Run struct {
 	Mask          Mask
 	Sequence      int64
 	Image         int64
+	Adapter       *Adapter // nil for none
 }
 
 // Mask is the attention mask that a model is given.
@@ -58,7 +59,14 @@ func New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return head.make(t, cfg, r)
+	m, err := head.make(t, cfg, r)
+	if err != nil || r.Adapter == nil {
+		return m, err
+	}
+	// gradient_checkpointing_enable() of a model that takes ids
+	// (transformers/modeling_utils.py).
+	t.InputsRequireGrad = r.Checkpointing
+	return m, addAdapter(t, c.ModelType, r.Adapter, r)
 }
 
 // Drop drops the output.

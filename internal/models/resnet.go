@@ -127,7 +127,7 @@ func newResNet(t *torch.Torch, c *resnetConfig, r Run) (*Model, error) {
 		return nil, err
 	}
 	m.name = "resnet"
-	m.classifier = t.NewLinear(c.HiddenSizes[len(c.HiddenSizes)-1], c.NumLabels, true, r.DType)
+	m.classifier = t.NewLinear(c.HiddenSizes[len(c.HiddenSizes)-1], c.NumLabels, true, r.DType).Named("classifier.1")
 	return &Model{Forward: m.forward}, nil
 }
 

@@ -22,7 +22,7 @@ var robertaFamily = Family{
 
 func newRobertaEmbeddings(t *torch.Torch, c *bertConfig, dtype torch.DType) *bertEmbeddings {
 	return &bertEmbeddings{
-		word:         t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype),
+		word:         t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype).AsInput("word_embeddings"),
 		tokenType:    t.NewEmbedding(c.TypeVocabSize, c.HiddenSize, dtype),
 		norm:         t.NewLayerNorm(c.HiddenSize, dtype),
 		positionIDs:  t.Buffer(torch.Int64, 1, c.MaxPositions),
@@ -40,7 +40,7 @@ func newRobertaModel(t *torch.Torch, c *bertConfig, r Run, pooler bool) (*bertMo
 	embeddings := newRobertaEmbeddings(t, c, r.DType)
 	m := &bertModel{encoding: e, name: "roberta", embed: embeddings.forwardRoberta, layers: newBertLayers(t, c, e, r.DType)}
 	if pooler {
-		m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, r.DType)
+		m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, r.DType).Named("pooler.dense")
 	}
 	initPositions(t, c.MaxPositions)
 	return m, embeddings, nil
@@ -93,8 +93,8 @@ func newRoberta(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 	}
 	h := &robertaClassifier{
 		bertModel:  m,
-		dense:      t.NewLinear(c.HiddenSize, c.HiddenSize, true, r.DType),
-		projection: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType),
+		dense:      t.NewLinear(c.HiddenSize, c.HiddenSize, true, r.DType).Named("classifier.dense"),
+		projection: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType).Named("classifier.out_proj"),
 		dropout:    c.classifierDropout(),
 	}
 	return &Model{Forward: h.forward}, nil

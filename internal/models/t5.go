@@ -122,7 +122,7 @@ func newT5Model(t *torch.Torch, c *t5Config, r Run, decoder bool, head func(m *t
 	}
 	m := &t5{cfg: c, act: act, train: r.Train, eager: r.Eager, ones: r.Mask == OnesMask}
 	m.checkpoints = r.Checkpointing && m.train
-	m.shared = t.NewEmbedding(c.VocabSize, c.ModelSize, r.DType)
+	m.shared = t.NewEmbedding(c.VocabSize, c.ModelSize, r.DType).AsInput("shared")
 	tables := []*torch.Tensor{t.Buffer(r.DType, c.VocabSize, c.ModelSize)}
 	m.encoder = newT5Stack(t, c, c.Layers, false, r.DType)
 	if decoder {
@@ -156,12 +156,12 @@ func newT5Stack(t *torch.Torch, c *t5Config, layers int64, decoder bool, dtype t
 	if decoder {
 		s.name = "decoder"
 	}
-	linear := func(in, out int64) *torch.Linear { return t.NewLinear(in, out, false, dtype) }
+	linear := func(name string, in, out int64) *torch.Linear { return t.NewLinear(in, out, false, dtype).Named(name) }
 	inner := c.Heads * c.HeadSize
-	attention := func(bias bool) *t5Attention {
+	attention := func(name string, bias bool) *t5Attention {
 		a := &t5Attention{
-			q: linear(c.ModelSize, inner), k: linear(c.ModelSize, inner), v: linear(c.ModelSize, inner),
-			o: linear(inner, c.ModelSize),
+			q: linear(name+".q", c.ModelSize, inner), k: linear(name+".k", c.ModelSize, inner), v: linear(name+".v", c.ModelSize, inner),
+			o: linear(name+".o", inner, c.ModelSize),
 		}
 		if bias {
 			a.relativeBias = t.NewEmbedding(c.Buckets, c.Heads, dtype)
@@ -170,16 +170,18 @@ func newT5Stack(t *torch.Torch, c *t5Config, layers int64, decoder bool, dtype t
 		return a
 	}
 	for i := range layers {
-		b := t5Block{self: attention(i == 0)}
+		b := t5Block{self: attention("SelfAttention", i == 0)}
 		b.self.causal = decoder
 		if decoder {
-			b.cross = attention(false)
+			b.cross = attention("EncDecAttention", false)
 		}
-		b.wi0 = linear(c.ModelSize, c.FeedForwardSize)
 		if c.Gated() {
-			b.wi1 = linear(c.ModelSize, c.FeedForwardSize)
+			b.wi0 = linear("DenseReluDense.wi_0", c.ModelSize, c.FeedForwardSize)
+			b.wi1 = linear("DenseReluDense.wi_1", c.ModelSize, c.FeedForwardSize)
+		} else {
+			b.wi0 = linear("DenseReluDense.wi", c.ModelSize, c.FeedForwardSize)
 		}
-		b.wo = linear(c.FeedForwardSize, c.ModelSize)
+		b.wo = linear("DenseReluDense.wo", c.FeedForwardSize, c.ModelSize)
 		b.feedForwardNorm = t.NewRMSNorm(c.ModelSize, dtype)
 		s.blocks = append(s.blocks, b)
 	}

@@ -49,7 +49,7 @@ func newT5Tokens(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 			defer f.End()
 			return m.encode(t, batch)
 		},
-		name: "classifier", classifier: t.NewLinear(c.ModelSize, c.NumLabels, true, r.DType), dropout: c.ClassifierDropout, train: r.Train,
+		name: "classifier", classifier: t.NewLinear(c.ModelSize, c.NumLabels, true, r.DType).Named("classifier"), dropout: c.ClassifierDropout, train: r.Train,
 	}
 	return &Model{Forward: h.forward}, nil
 }
@@ -63,7 +63,9 @@ type t5Spans struct {
 
 func newT5Spans(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 	h := &t5Spans{}
-	m, err := newT5Model(t, c, r, true, func(*t5) { h.spans.classifier = t.NewLinear(c.ModelSize, c.NumLabels, true, r.DType) })
+	m, err := newT5Model(t, c, r, true, func(*t5) {
+		h.spans.classifier = t.NewLinear(c.ModelSize, c.NumLabels, true, r.DType).Named("qa_outputs")
+	})
 	if err != nil {
 		return nil, err
 	}

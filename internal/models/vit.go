@@ -107,14 +107,14 @@ func newViTModel(t *torch.Torch, c *vitConfig, r Run) (*vit, error) {
 	t.ListBefore(m.position, m.projection.Weight)
 	for range c.Layers {
 		m.layers = append(m.layers, vitLayer{
-			query:      t.NewLinear(h, h, c.QKVBias, r.DType),
-			key:        t.NewLinear(h, h, c.QKVBias, r.DType),
-			value:      t.NewLinear(h, h, c.QKVBias, r.DType),
-			output:     t.NewLinear(h, h, true, r.DType),
+			query:      t.NewLinear(h, h, c.QKVBias, r.DType).Named("attention.q_proj"),
+			key:        t.NewLinear(h, h, c.QKVBias, r.DType).Named("attention.k_proj"),
+			value:      t.NewLinear(h, h, c.QKVBias, r.DType).Named("attention.v_proj"),
+			output:     t.NewLinear(h, h, true, r.DType).Named("attention.o_proj"),
 			normBefore: t.NewLayerNorm(h, r.DType),
 			normAfter:  t.NewLayerNorm(h, r.DType),
-			fc1:        t.NewLinear(h, c.IntermediateSize, true, r.DType),
-			fc2:        t.NewLinear(c.IntermediateSize, h, true, r.DType),
+			fc1:        t.NewLinear(h, c.IntermediateSize, true, r.DType).Named("mlp.fc1"),
+			fc2:        t.NewLinear(c.IntermediateSize, h, true, r.DType).Named("mlp.fc2"),
 		})
 	}
 	m.norm = t.NewLayerNorm(h, r.DType)
@@ -127,7 +127,7 @@ func newViT(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
 		return nil, err
 	}
 	m.name = "vit"
-	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType)
+	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType).Named("classifier")
 	return &Model{Forward: m.forward}, nil
 }
 
@@ -140,7 +140,7 @@ func newViTAlone(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
 	if c.PoolerSize != nil {
 		size = *c.PoolerSize
 	}
-	m.pooler = t.NewLinear(c.HiddenSize, size, true, r.DType)
+	m.pooler = t.NewLinear(c.HiddenSize, size, true, r.DType).Named("pooler.dense")
 	if m.poolerAct, err = activationOf(c.PoolerAct); err != nil {
 		return nil, err
 	}

@@ -47,6 +47,19 @@ func promoted(x, y *Tensor) DType {
 	}
 }
 
+// Div is a / b of a divisor that needs no gradient, which is kept.
+func (t *Torch) Div(a, b X) Value {
+	x, y := read(a), read(b)
+	out := t.pointwise(promoted(x, y), x, y)
+	if n := t.record("Div", x); n != nil {
+		other := t.save(n, y)
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(promoted(g[0], other), g[0], other)} }
+		n.made(out)
+	}
+	t.done(a, b)
+	return Value{out}
+}
+
 // Scale is x * c or x / c for a Python number; it saves nothing of size.
 func (t *Torch) Scale(x X) Value {
 	return t.mapped("Mul", x, func(g *Tensor) *Tensor { return t.pointwise(g.DType, g) })

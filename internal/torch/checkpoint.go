@@ -131,9 +131,10 @@ func (s *secondRun) add(x *Tensor) {
 func (t *Torch) unwind(s *secondRun, cast *autocast) {
 	frames := t.frames[s.frames:]
 	named := make(map[*Tensor]bool)
-	for _, f := range frames {
-		for _, v := range f.locals {
-			named[v.tensor] = true
+	outermost := make(map[*Tensor]*Frame) // that refers to a tensor
+	for _, f := range slices.Backward(frames) {
+		for _, x := range f.refers() {
+			named[x], outermost[x] = true, f
 		}
 	}
 	var casts []*Tensor
@@ -152,16 +153,36 @@ func (t *Torch) unwind(s *secondRun, cast *autocast) {
 		t.kill(s, x)
 	}
 	for _, f := range slices.Backward(frames) {
+		for _, x := range f.refers() {
+			if s.made[x] && outermost[x] == f {
+				t.kill(s, x)
+			}
+		}
 		for _, v := range f.locals {
-			if v.tensor != nil && s.made[v.tensor] {
-				t.kill(s, v.tensor)
-			} else {
+			if !s.made[v.tensor] {
 				v.Del()
 			}
 		}
 	}
 	t.frames = t.frames[:s.frames]
 	t.cutGraph(s)
+}
+
+// refers are the tensors that a function refers to: its names, then the
+// temporaries it was called with, which outlive their names.
+func (f *Frame) refers() []*Tensor {
+	var args, out []*Tensor
+	for _, x := range f.args {
+		if tensor, temporary := x.take(); temporary {
+			args = append(args, tensor)
+		}
+	}
+	for _, v := range f.locals {
+		if v.tensor != nil && !slices.Contains(args, v.tensor) {
+			out = append(out, v.tensor)
+		}
+	}
+	return append(out, args...)
 }
 
 // kill frees a tensor of the second run, whoever still refers to it.

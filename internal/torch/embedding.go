@@ -15,6 +15,9 @@ func (t *Torch) Embedding(indices X, m *Embedding) Value {
 		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.embeddingBackward(g[0], index, m.Weight)} }
 		n.made(out)
 	}
+	if m.input && t.InputsRequireGrad {
+		out.requiresGrad = true // output.requires_grad_(True), of a forward hook
+	}
 	t.done(indices)
 	return Value{out}
 }

@@ -121,10 +121,17 @@ func (t *Torch) gradRight(a, grad *Tensor) *Tensor {
 // Linear is torch.nn.functional.linear with a bias or without
 // (aten/src/ATen/native/Linear.cpp).
 func (t *Torch) Linear(x X, m *Linear) Value {
+	if m.lora != nil {
+		return t.adapted(x, m)
+	}
+	return t.plainLinear(x, m)
+}
+
+func (t *Torch) plainLinear(x X, m *Linear) Value {
 	// Autocast casts the arguments of linear, which is on its lower list.
 	bias, weight := t.lower(m.Bias), t.lower(m.Weight)
 	in := t.lower(read(x))
-	out := t.linear(in, &Linear{weight, bias})
+	out := t.linear(in, &Linear{Weight: weight, Bias: bias})
 	t.release(in, weight, bias)
 	t.done(x)
 	return Value{out}

@@ -9,8 +9,15 @@ import (
 // This file holds the modules of torch.nn that own parameters: what they
 // allocate when they are made, in the order of their constructors.
 
-// Linear is nn.Linear.
-type Linear struct{ Weight, Bias *Tensor }
+// Linear is nn.Linear, and what PEFT has put around it.
+type Linear struct {
+	Weight, Bias *Tensor
+
+	name   string // the end of its path in named_modules(), "" if nobody said
+	output bool   // it is what get_output_embeddings() returns
+	conv1D bool   // its weight is [in, out]
+	lora   *lora  // nil for none
+}
 
 // NewLinear makes a layer; its weight first.
 func (t *Torch) NewLinear(in, out int64, bias bool, dtype DType) *Linear {
@@ -18,6 +25,21 @@ func (t *Torch) NewLinear(in, out int64, bias bool, dtype DType) *Linear {
 	if bias {
 		m.Bias = t.parameter(dtype, out)
 	}
+	t.linears = append(t.linears, m)
+	return m
+}
+
+// Named says what the layer is called in the model: its path in
+// named_modules(), from where it is told from all others.
+func (m *Linear) Named(name string) *Linear {
+	m.name = name
+	return m
+}
+
+// AsOutput says that the layer is the model's output embedding
+// (get_output_embeddings), and what it is called.
+func (m *Linear) AsOutput(name string) *Linear {
+	m.name, m.output = name, true
 	return m
 }
 
@@ -39,11 +61,25 @@ func (t *Torch) NewRMSNorm(size int64, dtype DType) *RMSNorm {
 }
 
 // Embedding is nn.Embedding.
-type Embedding struct{ Weight *Tensor }
+type Embedding struct {
+	Weight *Tensor
+
+	name  string // the end of its path in named_modules(), "" if nobody said
+	input bool   // it is what get_input_embeddings() returns
+}
 
 // NewEmbedding makes a table.
 func (t *Torch) NewEmbedding(rows, size int64, dtype DType) *Embedding {
-	return &Embedding{Weight: t.parameter(dtype, rows, size)}
+	m := &Embedding{Weight: t.parameter(dtype, rows, size)}
+	t.embeddings = append(t.embeddings, m)
+	return m
+}
+
+// AsInput says that the table is the model's input embedding
+// (get_input_embeddings), and what it is called.
+func (m *Embedding) AsInput(name string) *Embedding {
+	m.name, m.input = name, true
+	return m
 }
 
 // Parameter makes an nn.Parameter. Modules list theirs in the order in which

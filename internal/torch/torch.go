@@ -30,6 +30,9 @@ type Torch struct {
 	Device Device
 	Name   string // of the model, for the stacks of the trace
 	TF32   bool   // allow_tf32: float32 may be computed with ten bits of mantissa
+	// InputsRequireGrad is enable_input_require_grads(): what an input embedding
+	// returns needs a gradient, frozen or not (transformers/modeling_utils.py).
+	InputsRequireGrad bool
 
 	trace      *trace.Trace
 	next       trace.ID       // of the next allocation
@@ -39,6 +42,8 @@ type Torch struct {
 	autocast   *autocast
 	threads    [2]threadState
 	parameters []*Tensor
+	linears    []*Linear    // in the order in which they were made
+	embeddings []*Embedding // likewise
 	work       Work
 	thread     int // 0 is Python's, 1 is the engine's for the device
 	frames     []*Frame

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	"memorymark/internal/bytesize"
 	"memorymark/internal/invalid"
 	"memorymark/internal/models"
 )
@@ -35,17 +34,26 @@ func ParseDraft(data []byte) (Draft, error) {
 }
 
 // Set gives a key a value as people write it on a command line: text as it is,
-// numbers, true and false, memory with its unit. Of config it takes JSON.
+// numbers, true and false. Of config it takes JSON.
 func (d Draft) Set(key, text string) {
-	k, ok := findKey(key)
-	if size, err := bytesize.Parse(text); err == nil && k.Unit == "GiB" && !json.Valid([]byte(text)) {
-		text = strconv.FormatFloat(float64(size)/float64(bytesize.GiB), 'g', -1, 64)
-	}
-	if ok && k.Kind != Text && k.Kind != Choice && json.Valid([]byte(text)) {
+	if k, ok := findKey(key); ok && k.Kind != Text && k.Kind != Choice && json.Valid([]byte(text)) {
 		d[key] = json.RawMessage(text)
 		return
 	}
 	d[key] = json.RawMessage(strconv.Quote(text))
+}
+
+// SetField gives a field of a key that is an object a value as people write it.
+func (d Draft) SetField(key string, f Field, text string) {
+	object := make(map[string]json.RawMessage)
+	if raw, ok := d[key]; ok && json.Unmarshal(raw, &object) != nil {
+		return // which is said when the draft is read
+	}
+	if f.Kind == Text || !json.Valid([]byte(text)) {
+		text = strconv.Quote(text)
+	}
+	object[f.Name] = json.RawMessage(text)
+	d[key], _ = json.Marshal(object)
 }
 
 // Text returns the value of a key that is text, "" if there is none.

@@ -26,8 +26,17 @@ type Key struct {
 	Else    string   // what an absent key means where that is no value
 	Also    []string // other names of the flag
 
+	Fields []Field // of an object that have flags of their own
+
 	least, most int64 // of a whole number
 	field       func(*Workload) any
+}
+
+// Field is a key of an object that has a flag of its own.
+type Field struct {
+	Name, Flag string
+	Kind       Kind
+	Unit, Help string
 }
 
 // Kind is what a key holds.
@@ -144,11 +153,26 @@ var keys = []Key{
 		Help: "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", field: func(w *Workload) any { return &w.ExpandableSegments },
 	},
 	{
+		Name: "adapter", Label: "Adapter", Kind: Object, Unit: "JSON", Help: "Adapter that is trained instead of the weights, as JSON",
+		Fields: []Field{
+			{Name: "rank", Flag: "lora", Kind: Whole, Unit: "rank", Help: "Train LoRA adapters of that rank instead of the weights"},
+			{Name: "targets", Flag: "lora-targets", Kind: Text, Unit: "names", Help: "Layers that get an adapter: all-linear, or names with commas"},
+			{Name: "dropout", Flag: "lora-dropout", Kind: Number, Unit: "share", Help: "Share of an adapter's inputs that is dropped"},
+			{Name: "dora", Flag: "dora", Kind: Switch, Help: "Train the magnitude of each weight, too (DoRA)"},
+		},
+		field: func(w *Workload) any { return &w.Adapter },
+	},
+	{
+		Name: "quantize", Label: "Weights stored", Kind: Choice, Unit: "how", Help: "How bitsandbytes stores the weights that an adapter leaves as they are",
+		Values: values(NotQuantized, "as they are", NF4, "4-bit (nf4)", NF4Double, "4-bit, quantized twice", Int8, "8-bit"),
+		field:  func(w *Workload) any { return &w.Quantize },
+	},
+	{
 		Name: "gpu", Kind: Text, Unit: "id", Help: "The card, an id of the catalog", Else: "this machine's card, else " + gpu.Default,
 		field: func(w *Workload) any { return &w.GPU },
 	},
 	{
-		Name: "limit_gib", Kind: Number, Unit: "GiB", Help: "The most that the allocator may reserve, in GiB", Also: []string{"limit"},
+		Name: "limit_gib", Kind: Number, Unit: "GiB", Help: "The most that the allocator may reserve, in GiB",
 		Else: "the card's memory less the context", field: func(w *Workload) any { return &w.LimitGiB },
 	},
 }

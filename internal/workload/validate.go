@@ -1,8 +1,8 @@
 package workload
 
 import (
-	"encoding/json"
 	"fmt"
+	"math"
 
 	"memorymark/internal/invalid"
 	"memorymark/internal/models"
@@ -18,10 +18,11 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	if len(wrong.Problems) == 0 && w.Batch*w.Sequence > maxTokens {
 		wrong.Add(invalid.At("batch", fmt.Errorf("batch × sequence is %d × %d tokens; it must be at most 2³¹", w.Batch, w.Sequence)))
 	}
-	var limit *float64
-	if json.Unmarshal(d["limit_gib"], &limit) == nil && limit != nil && (!(*limit > 0) || *limit > maxLimitGiB) {
+	if _, given := d["limit_gib"]; given && !isNull(d["limit_gib"]) && (!(w.LimitGiB > 0) || w.LimitGiB > maxLimitGiB || math.IsNaN(w.LimitGiB)) {
 		wrong.Add(invalid.At("limit_gib", fmt.Errorf("limit_gib is %v; it must be above 0 and at most %d", w.LimitGiB, maxLimitGiB)))
 	}
+	wrong.Add(w.Adapter.check(w))
+	wrong.Add(w.checkQuantize())
 	if w.Config != nil {
 		wrong.Add(models.Check(w.Config, w.Sequence))
 		wrong.Add(w.settleLoss(d))
@@ -60,6 +61,12 @@ func (w *Workload) Run() models.Run {
 	}
 	if w.Precision == BF16 {
 		r.DType = torch.BFloat16
+	}
+	if a := w.Adapter; a != nil {
+		r.Adapter = &models.Adapter{
+			Rank: a.Rank, Targets: a.Targets, Dropout: a.Dropout, DoRA: a.DoRA, Save: a.ModulesToSave,
+			TaskType: string(a.TaskType), Float32: a.AutocastAdapterDType,
+		}
 	}
 	return r
 }

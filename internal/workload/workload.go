@@ -33,6 +33,8 @@ type Workload struct {
 	Accumulate         int              `json:"accumulate"`
 	ClipGradNorm       bool             `json:"clip_grad_norm"`
 	ExpandableSegments bool             `json:"expandable_segments"`
+	Adapter            *Adapter         `json:"adapter,omitempty"`
+	Quantize           Quantize         `json:"quantize,omitempty"`
 	GPU                string           `json:"gpu,omitempty"`
 	LimitGiB           float64          `json:"limit_gib,omitempty"`
 }

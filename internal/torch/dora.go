@@ -1,0 +1,98 @@
+package torch
+
+import "memorymark/internal/trace"
+
+// This file is DoRA, by which an adapter also trains the magnitude of each row
+// of a weight (peft/tuners/lora/dora.py).
+
+// initMagnitude makes the magnitudes of a layer: the norms of the rows of its
+// weight with the adapter's product (DoraLinearLayer.update_layer). The graph
+// behind them keeps the sum until the function ends.
+func (t *Torch) initMagnitude(m *Linear) {
+	f := t.Enter()
+	product := f.Let(t.MatMul(Borrow(m.lora.b.Weight), Borrow(m.lora.a.Weight)))
+	norm := f.Let(t.weightNorm(m, f.Let(Borrow(m.Weight)), product))
+	p := t.detached(norm.tensor)
+	p.requiresGrad, p.unread = true, true
+	t.trace.Events[p.storage.event].For = trace.Parameter
+	t.listAfter(p, m.lora.b.Weight)
+	m.lora.magnitude = p
+	f.End()
+}
+
+// weightNorm is get_weight_norm.
+func (t *Torch) weightNorm(m *Linear, weight, product X) Value {
+	f := t.Enter(product)
+	w := f.Let(Borrow(read(weight)))
+	if m.conv1D {
+		w.Set(t.Transpose(w, 0, 1))
+	}
+	w.Set(t.Add(w, t.Scale(Borrow(read(product)))))
+	norm := f.Let(t.rowNorms(w))
+	return f.Return(norm)
+}
+
+// rowNorms is torch.linalg.norm(x, dim=1), of which no gradient is taken here;
+// the graph keeps x and the norms all the same. Autocast computes it in
+// float32.
+func (t *Torch) rowNorms(x X) Value {
+	in := t.upper(read(x))
+	out := t.sum(in, []int{1}, false, in.DType)
+	if n := t.record("LinalgVectorNorm", in); n != nil {
+		t.save(n, in)
+		t.save(n, out)
+		n.made(out)
+	}
+	t.release(in)
+	t.done(x)
+	return Value{out}
+}
+
+// withMagnitude is DoraLinearVariant.forward, which ends lora.Linear's.
+func (t *Torch) withMagnitude(x, result *Var, m *Linear) Value {
+	f, l := t.Enter(), m.lora
+	in := f.Let(x)
+	base := f.Let(Value{})
+	if l.dropout == 0 || !l.train {
+		base.Set(result)
+	} else {
+		in.Set(t.Dropout(in, l.dropout, l.train))
+	}
+	return f.Return(t.Add(result, t.scaledRows(in, base, m)))
+}
+
+// scaledRows is DoraLinearLayer.forward.
+func (t *Torch) scaledRows(x, base *Var, m *Linear) Value {
+	f, l := t.Enter(), m.lora
+	in, result := f.Let(x), f.Let(base)
+	product := f.Let(t.loraWeight(l))
+	product.Set(t.To(product, in.tensor.DType))
+	weight := f.Let(t.To(Borrow(m.Weight), in.tensor.DType))
+	norm := f.Let(t.weightNorm(m, weight, Value{t.detached(product.tensor)}))
+	norm.Set(Value{t.detached(norm.tensor)})
+	scale := f.Let(t.View(t.Div(Borrow(l.magnitude), norm), 1, -1))
+	low := f.Let(t.Linear(t.Linear(in, l.a), l.b))
+	switch {
+	case result.tensor == nil: // F.linear(x, weight)
+		w := &Linear{Weight: weight.tensor}
+		if m.conv1D {
+			turned := f.Let(t.Transpose(weight, 0, 1))
+			w.Weight = turned.tensor
+		}
+		result.Set(t.plainLinear(in, w))
+	case m.Bias != nil:
+		result.Set(t.Add(result, Borrow(m.Bias))) // result - bias, which is frozen
+	}
+	out := f.Let(t.Add(t.Mul(t.Shift(scale), result), t.Scale(t.Mul(scale, low))))
+	return f.Return(out)
+}
+
+// loraWeight is get_lora_weight: the product of the adapter's matrices,
+// computed by calling it on the identity.
+func (t *Torch) loraWeight(l *lora) Value {
+	f := t.Enter()
+	in := l.a.Weight.Shape[1]
+	eye := f.Let(t.Full(l.a.Weight.DType, in, in))
+	weight := f.Let(t.Transpose(t.Linear(t.Linear(eye, l.a), l.b), 0, 1))
+	return f.Return(weight)
+}

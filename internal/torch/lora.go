@@ -1,0 +1,195 @@
+package torch
+
+import (
+	"slices"
+	"strings"
+
+	"memorymark/internal/trace"
+)
+
+// This file is LoRA as PEFT 0.21 makes it: all parameters of a model are
+// frozen, and layers get two small ones beside them
+// (peft/tuners/lora/layer.py, model.py).
+
+// LoRA is what of peft.LoraConfig says something about memory.
+type LoRA struct {
+	Rank      int64
+	AllLinear bool     // "all-linear": every layer but the model's output
+	Targets   []string // else the ends of the names of the layers
+	Dropout   float64
+	DoRA      bool
+	Save      []string // modules_to_save
+	Heads     []string // of the task: trained whole, where the model has them
+	DType     DType    // of the adapters
+	Train     bool     // the mode of the model
+}
+
+// lora is what PEFT has put around a layer.
+type lora struct {
+	a, b      *Linear
+	magnitude *Tensor // of the rows of the weight, for DoRA; else nil
+	dropout   float64
+	train     bool
+}
+
+// AddLoRA is peft.get_peft_model. It returns the names of targets and of
+// modules to save that the model does not have.
+func (t *Torch) AddLoRA(c LoRA) (unknown []string) {
+	for _, p := range t.parameters {
+		p.requiresGrad = false
+	}
+	met := make(map[string]bool)
+	for _, m := range t.linears {
+		if c.targets(m, met) {
+			t.wrap(m, c)
+		}
+	}
+	t.saveModules(slices.Concat(c.Save, c.Heads), met)
+	for _, m := range t.linears {
+		t.castAdapter(m.lora, c.DType)
+	}
+	for _, name := range slices.Concat(c.Targets, c.Save) {
+		if !met[name] {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+// targets reports whether a layer gets an adapter, and notes the name that it
+// is meant by (_maybe_include_all_linear_layers, check_target_module_exists,
+// peft/tuners/tuners_utils.py).
+func (c *LoRA) targets(m *Linear, met map[string]bool) bool {
+	if slices.ContainsFunc(slices.Concat(c.Save, c.Heads), func(name string) bool { return within(m.name, name) }) {
+		return false
+	}
+	if c.AllLinear {
+		return !m.output
+	}
+	found := false
+	for _, target := range c.Targets {
+		if endsWith(m.name, target) {
+			met[target], found = true, true
+		}
+	}
+	return found
+}
+
+// endsWith reports whether a path is a name or ends with it.
+func endsWith(path, name string) bool { return path == name || strings.HasSuffix(path, "."+name) }
+
+// within reports whether a path leads to a name or to something in it.
+func within(path, name string) bool {
+	return strings.Contains("."+path+".", "."+name+".")
+}
+
+// wrap makes the adapter of a layer: on the CPU, then on the device in the
+// layer's type (_move_adapter_to_device_of_base_layer).
+func (t *Torch) wrap(m *Linear, c LoRA) {
+	out, in := m.Weight.Shape[0], m.Weight.Shape[1]
+	if m.conv1D {
+		in, out = out, in
+	}
+	last := m.Weight
+	if m.Bias != nil {
+		last = m.Bias
+	}
+	m.lora = &lora{dropout: c.Dropout, train: c.Train}
+	m.lora.a = &Linear{Weight: t.parameterAfter(last, m.Weight.DType, c.Rank, in)}
+	m.lora.b = &Linear{Weight: t.parameterAfter(m.lora.a.Weight, m.Weight.DType, out, c.Rank)}
+	if c.DoRA {
+		t.initMagnitude(m)
+	}
+}
+
+// castAdapter brings an adapter to its own type (cast_adapter_dtype).
+func (t *Torch) castAdapter(l *lora, dtype DType) {
+	if l == nil {
+		return
+	}
+	t.castData(l.a.Weight, dtype)
+	t.castData(l.b.Weight, dtype)
+	if l.magnitude != nil {
+		t.castData(l.magnitude, dtype)
+	}
+}
+
+// castData is p.data = p.data.to(dtype): the parameter stays, its memory is
+// new.
+func (t *Torch) castData(p *Tensor, dtype DType) {
+	if p.DType == dtype {
+		return
+	}
+	old := p.storage
+	p.DType = dtype
+	t.As(trace.Parameter, func() { p.storage = t.allocate(p.Numel() * dtype.Size()) })
+	t.drop(old)
+}
+
+// parameterAfter makes a parameter that is listed after another one.
+func (t *Torch) parameterAfter(other *Tensor, dtype DType, shape ...int64) *Tensor {
+	p := t.parameter(dtype, shape...)
+	t.parameters = t.parameters[:len(t.parameters)-1]
+	t.listAfter(p, other)
+	return p
+}
+
+func (t *Torch) listAfter(p, other *Tensor) {
+	t.parameters = slices.Insert(t.parameters, slices.Index(t.parameters, other)+1, p)
+}
+
+// saveModules is modules_to_save: a copy of a module is trained in its place
+// (ModulesToSaveWrapper, peft/utils/other.py).
+func (t *Torch) saveModules(names []string, met map[string]bool) {
+	saved := func(path string) bool {
+		for _, name := range names {
+			if within(path, name) {
+				met[name] = true
+				return true
+			}
+		}
+		return false
+	}
+	for _, m := range t.embeddings {
+		if saved(m.name) {
+			m.Weight = t.trainedCopy(m.Weight)
+		}
+	}
+	for _, m := range t.linears {
+		if !saved(m.name) {
+			continue
+		}
+		m.Weight = t.trainedCopy(m.Weight)
+		if m.Bias != nil {
+			m.Bias = t.trainedCopy(m.Bias)
+		}
+	}
+}
+
+func (t *Torch) trainedCopy(p *Tensor) *Tensor {
+	return t.parameterAfter(p, p.DType, p.Shape...)
+}
+
+// base is the layer without its adapter.
+func (t *Torch) base(x X, m *Linear) Value {
+	if m.conv1D {
+		return t.conv1D(x, m)
+	}
+	return t.plainLinear(x, m)
+}
+
+// adapted is lora.Linear.forward.
+func (t *Torch) adapted(x X, m *Linear) Value {
+	f, l := t.Enter(x), m.lora
+	in := f.Let(Borrow(read(x)))
+	result := f.Let(t.base(in, m))
+	dtype := result.tensor.DType
+	in.Set(t.To(in, l.a.Weight.DType)) // _cast_input_dtype
+	if l.magnitude == nil {
+		result.Set(t.Add(result, t.Scale(t.Linear(t.Linear(t.Dropout(in, l.dropout, l.train), l.a), l.b))))
+	} else {
+		result.Set(t.withMagnitude(in, result, m))
+	}
+	result.Set(t.To(result, dtype))
+	return f.Return(result)
+}

@@ -1,0 +1,135 @@
+package workload
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"memorymark/internal/invalid"
+	"memorymark/internal/models"
+)
+
+// Adapter is what is trained in the place of a model's own weights, as PEFT
+// makes it. The scale of an adapter, alpha, takes no memory.
+type Adapter struct {
+	Kind          AdapterKind `json:"kind"`
+	Rank          int64       `json:"rank"`
+	Targets       Targets     `json:"targets,omitempty"` // none: PEFT's own for the model type
+	Dropout       float64     `json:"dropout,omitempty"`
+	DoRA          bool        `json:"dora,omitempty"`
+	ModulesToSave []string    `json:"modules_to_save,omitempty"`
+	TaskType      TaskType    `json:"task_type,omitempty"`
+	// AutocastAdapterDType is PEFT's argument of that name over a model that is
+	// in bfloat16 when it gets its adapters: they are in float32. Without it,
+	// the model is cast with its adapters.
+	AutocastAdapterDType bool `json:"autocast_adapter_dtype,omitempty"`
+}
+
+// AdapterKind is a method of PEFT.
+type AdapterKind string
+
+// LoRA is the method that is modelled.
+const LoRA AdapterKind = "lora"
+
+// TaskType is task_type of a PEFT configuration: of some tasks, the head is
+// trained whole.
+type TaskType string
+
+// Quantize is how weights are stored by bitsandbytes.
+type Quantize string
+
+// The ways of storing weights.
+const (
+	NotQuantized Quantize = "none"
+	NF4          Quantize = "nf4"
+	NF4Double    Quantize = "nf4-double"
+	Int8         Quantize = "int8"
+)
+
+// AllLinear are all linear layers of a model but its output.
+const AllLinear = "all-linear"
+
+// Targets are the layers that get an adapter: their names, or AllLinear alone.
+type Targets []string
+
+// UnmarshalJSON takes a name or a list of names. A name with commas is a list.
+func (t *Targets) UnmarshalJSON(data []byte) error {
+	var name string
+	if json.Unmarshal(data, &name) == nil {
+		*t = strings.Split(name, ",")
+		return nil
+	}
+	var names []string
+	if err := json.Unmarshal(data, &names); err != nil {
+		return errors.New(`it must be "all-linear" or a list of names`)
+	}
+	*t = names
+	return nil
+}
+
+// MarshalJSON writes all-linear as PEFT takes it.
+func (t Targets) MarshalJSON() ([]byte, error) {
+	if len(t) == 1 && t[0] == AllLinear {
+		return json.Marshal(AllLinear)
+	}
+	return json.Marshal([]string(t))
+}
+
+const (
+	defaultRank = 16
+	maxRank     = 1 << 16
+)
+
+// UnmarshalJSON reads an adapter, and names a key that it does not have.
+func (a *Adapter) UnmarshalJSON(data []byte) error {
+	type plain Adapter
+	read := struct {
+		plain
+		Alpha json.RawMessage `json:"alpha"` // memory does not depend on it
+	}{plain: plain{Kind: LoRA, Rank: defaultRank}}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&read); err != nil {
+		return err
+	}
+	*a = Adapter(read.plain)
+	return nil
+}
+
+// check reports what is wrong with an adapter.
+func (a *Adapter) check(w *Workload) error {
+	if a == nil {
+		return nil
+	}
+	wrong := func(format string, values ...any) error { return invalid.At("adapter", fmt.Errorf(format, values...)) }
+	switch {
+	case a.Kind != LoRA:
+		return wrong("adapter: kind is %q; it must be lora", a.Kind)
+	case a.Rank < 1 || a.Rank > maxRank:
+		return wrong("adapter: rank is %d; it must be from 1 to %d", a.Rank, maxRank)
+	case a.Dropout < 0 || a.Dropout >= 1:
+		return wrong("adapter: dropout is %v; it must be at least 0 and below 1", a.Dropout)
+	case slices.Contains(a.Targets, AllLinear) && len(a.Targets) > 1:
+		return wrong("adapter: targets has %s beside names; it must be that alone, or names", AllLinear)
+	case !slices.Contains(models.TaskTypes(), string(a.TaskType)):
+		return wrong("adapter: task_type is %q; it must be one of %s", a.TaskType, strings.Join(models.TaskTypes()[1:], ", "))
+	case len(a.Targets) == 0 && w.Config != nil && models.LoRATargets(w.Config.ModelType) == nil:
+		return wrong("adapter: PEFT has no targets of its own for a %s; give targets, as %s", w.Config.ModelType, AllLinear)
+	}
+	return nil
+}
+
+// checkQuantize reports weights that cannot be trained: bitsandbytes' need an
+// adapter.
+func (w *Workload) checkQuantize() error {
+	if w.Quantize != NotQuantized && w.Adapter == nil && (w.Phase == Train || w.Phase == Backward) {
+		return invalid.At("quantize", fmt.Errorf("quantize is %q; such weights are not trained, so there must be an adapter", w.Quantize))
+	}
+	if w.Quantize != NotQuantized {
+		return invalid.At("quantize", fmt.Errorf("quantize %q is not predicted yet", w.Quantize))
+	}
+	return nil
+}
