@@ -128,7 +128,8 @@ func (p *player) stage(from, to int, seekPeak bool) error {
 	return err
 }
 
-// step runs one event. Frees complete at once: predictions have one stream.
+// step runs one event. Frees complete at once: predictions free nothing on
+// another stream than its own.
 func (p *player) step(i int, seekPeak bool) error {
 	e := &p.trace.Events[i]
 	if p.writer != nil {
@@ -136,6 +137,9 @@ func (p *player) step(i int, seekPeak bool) error {
 	}
 	switch e.Action {
 	case trace.Alloc:
+		if p.writer != nil {
+			p.writer.stream = e.Stream
+		}
 		r := Request{Size: e.Size, Stream: e.Stream, ID: e.ID, Stack: e.Stack}
 		h, err := p.a.Malloc(r)
 		if err != nil && p.doesWithout(i) {
@@ -196,6 +200,8 @@ type placeWriter struct {
 	ModelDriver
 	out   *trace.Trace
 	marks []trace.Mark // still to be copied
+	// stream is the one that memory is asked for.
+	stream uint16
 }
 
 // copyMarks copies the marks up to an event of the old trace to where the new
@@ -215,7 +221,7 @@ func (w *placeWriter) add(e trace.Event, addr uint64, size int64) {
 }
 
 func (w *placeWriter) segment(a trace.Action, addr uint64, size int64) {
-	w.out.Events = append(w.out.Events, trace.Event{Action: a, Addr: addr, Size: size, ID: trace.None})
+	w.out.Events = append(w.out.Events, trace.Event{Action: a, Addr: addr, Size: size, ID: trace.None, Stream: w.stream})
 }
 
 func (w *placeWriter) outOfMemory(e *trace.Event, failed *OutOfMemoryError, settings *trace.Settings) {

@@ -40,8 +40,7 @@ func (e *encoding) encode(t *torch.Torch, layers []layer, embedded, mask *torch.
 	hidden := f.Let(embedded)
 	for i, l := range layers {
 		g := t.Enter().In("layer", i)
-		hidden.Set(e.call(t, l, hidden, mask))
-		g.End()
+		hidden.Set(g.Return(e.call(t, l, hidden, mask)))
 	}
 	return f.Return(hidden)
 }

@@ -254,11 +254,10 @@ func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, 
 	for i := range s.blocks {
 		b, g := &s.blocks[i], t.Enter().In("block", i)
 		if m.checkpoints {
-			hidden.Set(m.checkpointed(t, b, hidden, encoded, t5Pair{mask, crossMask}, bias))
+			hidden.Set(g.Return(m.checkpointed(t, b, hidden, encoded, t5Pair{mask, crossMask}, bias)))
 		} else {
-			hidden.Set(m.block(t, b, hidden, encoded, t5Pair{mask, crossMask}, bias, cache))
+			hidden.Set(g.Return(m.block(t, b, hidden, encoded, t5Pair{mask, crossMask}, bias, cache)))
 		}
-		g.End()
 	}
 	hidden.Set(t.In("final_layer_norm", func() torch.Value { return t5Norm(t, hidden, s.norm) }))
 	hidden.Set(t.Dropout(hidden, m.cfg.Dropout, m.train))

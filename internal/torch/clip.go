@@ -33,10 +33,25 @@ func (t *Torch) totalNorm(grads []*Tensor) *Tensor {
 		dtype = promote(dtype, n.DType)
 	}
 	stacked := t.empty(dtype, int64(len(norms)))
-	total := t.sum(stacked, []int{0}, false, dtype)
-	t.release(stacked)
+	all := t.reduceNorms(stacked)
+	total := t.sum(all, []int{0}, false, dtype)
+	t.release(all, stacked)
 	t.releaseList(norms)
 	return total
+}
+
+// reduceNorms makes norms of this rank's parts those of all ranks': squares are
+// summed, and their roots taken (torch/distributed/tensor/_ops/_math_ops.py,
+// _NormPartial). The caller owns what it returns.
+func (t *Torch) reduceNorms(norms *Tensor) *Tensor {
+	if !t.sharded() {
+		return t.retain(norms)
+	}
+	squares := t.emptyLike(norms, norms.DType)
+	sums := t.emptyLike(norms, norms.DType)
+	roots := t.emptyLike(norms, norms.DType)
+	t.release(squares, sums)
+	return roots
 }
 
 // foreachNorm is _foreach_norm: partial sums in the accumulation type, as many

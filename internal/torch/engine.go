@@ -41,10 +41,26 @@ func (t *Torch) runGraph(root *node, input int, grad *Tensor) {
 	heap.Push(queue, root)
 	for queue.Len() > 0 {
 		n := heap.Pop(queue).(*node)
+		if t.parallel != nil {
+			t.parallel.beforeNode(n)
+		}
 		t.evaluate(n, queue)
 		t.releaseNode(n)
 	}
+	t.callBack()
 	t.thread, t.noGrad, t.autocast = thread, noGrad, cast
+}
+
+// callBack runs what was queued for the end of backward
+// (GraphTask::exec_post_processing).
+func (t *Torch) callBack() {
+	for len(t.callbacks) > 0 {
+		callbacks := t.callbacks
+		t.callbacks = nil
+		for _, f := range callbacks {
+			f()
+		}
+	}
 }
 
 // countDependencies counts, for every node behind root, the gradients that
@@ -82,6 +98,9 @@ func (t *Torch) evaluate(n *node, queue *ready) {
 	outer := t.module
 	if n.module != nil {
 		t.module = n.module
+	}
+	for _, hook := range n.hooks {
+		hook()
 	}
 	var out []*Tensor
 	if n.variable != nil {

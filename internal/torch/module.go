@@ -22,6 +22,7 @@ type module struct {
 	path  string
 	stack trace.StackID
 	parts map[part]*module
+	layer string // the path of the outermost numbered module it is in, "" for none
 }
 
 type part struct {
@@ -44,7 +45,10 @@ func (t *Torch) part(p part) *module {
 		path += "." + strconv.Itoa(p.index)
 	}
 	stacks := t.trace.Stacks
-	m := &module{path: path}
+	m := &module{path: path, layer: t.module.layer}
+	if m.layer == "" && p.index != none {
+		m.layer = path
+	}
 	m.stack = stacks.Add([]trace.FrameID{stacks.AddFrame(trace.Frame{File: t.Name, Name: path})})
 	if t.module.parts == nil {
 		t.module.parts = make(map[part]*module)
@@ -62,6 +66,10 @@ func (f *Frame) In(name string, index ...int) *Frame {
 	}
 	f.outer = f.t.module
 	f.t.module = f.t.part(p)
+	if f.t.isLayer(f.t.module) {
+		f.layer = f.t.module
+		f.t.parallel.preForward(f.layer)
+	}
 	return f
 }
 
@@ -88,7 +96,9 @@ func (t *Torch) claim(inputs []*Tensor) {
 		if x != nil && x.unread {
 			x.unread = false
 			t.homes[x] = t.module
-			t.trace.Events[x.storage.event].Stack = t.module.stack
+			if x.storage.id != trace.None {
+				t.trace.Events[x.storage.event].Stack = t.module.stack
+			}
 		}
 	}
 }

@@ -92,6 +92,9 @@ func (t *Torch) Parameter(dtype DType, shape ...int64) *Tensor { return t.parame
 func (t *Torch) Tie(m *Linear, e *Embedding) {
 	old := m.Weight
 	m.Weight = e.Weight
+	if t.meta != nil {
+		t.meta.tied(old.storage, e.Weight.storage)
+	}
 	t.parameters = slices.DeleteFunc(t.parameters, func(p *Tensor) bool { return p == old })
 	t.release(old)
 }
@@ -108,6 +111,9 @@ func (t *Torch) parameter(dtype DType, shape ...int64) *Tensor {
 // ParameterCount returns the number of elements of all parameters, or some
 // number beyond all models for more than can be counted.
 func (t *Torch) ParameterCount() int64 {
+	if t.sharded() {
+		return t.wholes
+	}
 	n := int64(0)
 	for _, p := range t.parameters {
 		if n += p.Numel(); n > 1<<62 {

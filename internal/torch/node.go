@@ -16,6 +16,7 @@ type node struct {
 	checkpoint *checkpoint // the block that has what is saved, nil for none
 	outputs    int         // of the forward function: the gradients that come in
 	variable   *Tensor     // of AccumulateGrad
+	hooks      []func()    // that run before it: Tensor.register_hook of an output
 
 	// What the engine keeps of a node while it runs.
 	waiting int // gradients that are still to come

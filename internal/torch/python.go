@@ -87,6 +87,7 @@ type Frame struct {
 	args   []X
 	locals []*Var
 	outer  *module // that ran before, nil if it still does
+	layer  *module // whose hooks run around the function, nil for none
 }
 
 // Enter begins a function. Temporaries among its arguments live until it has
@@ -108,14 +109,19 @@ func (f *Frame) Let(x X) *Var {
 // then the arguments.
 func (f *Frame) Return(x X) Value {
 	result := f.t.own(x)
-	f.End()
+	f.end(result)
 	return Value{result}
 }
 
 // End ends a function that returns nothing.
-func (f *Frame) End() {
+func (f *Frame) End() { f.end(nil) }
+
+func (f *Frame) end(result *Tensor) {
 	for _, v := range f.locals {
 		v.Del()
+	}
+	if f.layer != nil {
+		f.t.parallel.postForward(f.layer, result)
 	}
 	f.t.done(f.args...)
 	if f.outer != nil {

@@ -41,9 +41,10 @@ type Torch struct {
 	noGrad     bool
 	autocast   *autocast
 	threads    [2]threadState
-	parameters []*Tensor
+	parameters []*Tensor    // that the optimizer has on the card
 	linears    []*Linear    // in the order in which they were made
 	embeddings []*Embedding // likewise
+	wholes     int64        // elements of all parameters, where this rank has parts
 	work       Work
 	thread     int // 0 is Python's, 1 is the engine's for the device
 	frames     []*Frame
@@ -52,6 +53,10 @@ type Torch struct {
 	homes      map[*Tensor]*module // of parameters
 	checkpoint *checkpoint         // the block that runs for the first time
 	second     *secondRun          // the block that runs again
+	stream     Stream              // the current one
+	meta       *metaDevice         // the current device, nil for the card
+	parallel   wrapper             // around modules, nil for none
+	callbacks  []func()            // that run when backward ends
 
 	tensors  slab[Tensor]
 	storages slab[storage]
@@ -97,31 +102,56 @@ func (t *Torch) As(c trace.Category, f func()) {
 
 // storage is memory that tensors share.
 type storage struct {
-	id    trace.ID // None if it is empty
-	event int      // that allocated it
-	refs  int
+	id     trace.ID // None if it is empty
+	event  int      // that allocated it
+	refs   int
+	stream Stream // whose pool it comes from
 }
 
 func (t *Torch) allocate(bytes int64) *storage {
 	s := t.storages.next()
 	s.id, s.refs = trace.None, 1
-	if bytes == 0 {
-		return s // an empty tensor never reaches the allocator
+	if t.meta != nil {
+		t.meta.made(t, s, bytes)
+		return s
 	}
-	s.id, s.event = t.next, len(t.trace.Events)
-	t.next++
-	t.trace.Events = append(t.trace.Events, trace.Event{Action: trace.Alloc, Size: bytes, ID: s.id, For: t.category, Stack: t.module.stack})
+	t.fill(s, bytes)
 	return s
+}
+
+// fill gives an empty storage memory, of the current stream's pool.
+func (t *Torch) fill(s *storage, bytes int64) {
+	if bytes == 0 {
+		return // an empty tensor never reaches the allocator
+	}
+	s.id, s.event, s.stream = t.next, len(t.trace.Events), t.stream
+	t.next++
+	t.trace.Events = append(t.trace.Events, trace.Event{
+		Action: trace.Alloc, Size: bytes, ID: s.id, For: t.category, Stack: t.module.stack, Stream: uint16(s.stream),
+	})
 }
 
 func (t *Torch) drop(s *storage) {
 	s.refs--
-	if s.refs > 0 || s.id == trace.None {
+	if s.refs > 0 {
+		return
+	}
+	if t.meta != nil {
+		t.meta.gone(s)
+	}
+	t.clear(s)
+}
+
+// clear gives a storage's memory back, whoever still refers to it:
+// untyped_storage().resize_(0).
+func (t *Torch) clear(s *storage) {
+	if s.id == trace.None {
 		return
 	}
 	t.trace.Events = append(t.trace.Events,
-		trace.Event{Action: trace.FreeRequested, ID: s.id, Stack: t.module.stack},
-		trace.Event{Action: trace.FreeCompleted, ID: s.id, Stack: t.module.stack})
+		trace.Event{Action: trace.FreeRequested, ID: s.id, Stack: t.module.stack, Stream: uint16(s.stream)},
+		trace.Event{Action: trace.FreeCompleted, ID: s.id, Stack: t.module.stack, Stream: uint16(s.stream)})
+	s.id = trace.None
 }
 
 // Mark names a point of the trace.

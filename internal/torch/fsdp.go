@@ -1,0 +1,262 @@
+package torch
+
+import (
+	"slices"
+
+	"memorymark/internal/trace"
+)
+
+// This file is torch.distributed.fsdp.fully_shard, applied to every layer of a
+// model and then to the model: each rank keeps a part of every parameter, and
+// a layer's parameters are gathered before it runs, in forward and again in
+// backward, and their gradients are scattered after it
+// (torch/distributed/fsdp/_fully_shard). What moves data is in
+// fsdp_collectives.go.
+
+// Sharding is how fully_shard is called.
+type Sharding struct {
+	Ranks   int64 // that share the parameters
+	Gather  DType // MixedPrecisionPolicy.param_dtype, none to keep the parameters'
+	Reduce  DType // MixedPrecisionPolicy.reduce_dtype, none for the gradients'
+	Keep    bool  // reshard_after_forward=False
+	Offload bool  // CPUOffloadPolicy
+	Copies  bool  // of the ranks that share, which all-reduce: HSDP
+}
+
+// fsdp is the states of all modules, and what they share (FSDPCommContext).
+type fsdp struct {
+	t      *Torch
+	how    Sharding
+	groups []*shardGroup // in the order of named_modules: the root first
+
+	gathers, reduces, allReduces Stream
+	order                        []*shardGroup // as they ran forward
+	result                       *Tensor       // of the latest all-gather in forward
+	reduceInput                  *Tensor       // of the latest reduce-scatter
+	finishing                    bool          // the final callback is queued
+}
+
+// shardGroup is the parameters that a module gathers together (FSDPParamGroup).
+type shardGroup struct {
+	path      string // of the module
+	params    []*shardedParam
+	state     trainingState
+	unsharded bool
+	gathered  *Tensor // the result of an all-gather that nobody waited for yet
+	ran       []int   // its places in the order
+	began     int64   // the sequence number at which its forward began
+}
+
+// trainingState is where a group is in a step (TrainingState).
+type trainingState int
+
+const (
+	idle trainingState = iota
+	preBackward
+	postBackward
+)
+
+// shardedParam is a parameter whose whole is there only while it is needed.
+type shardedParam struct {
+	whole  *Tensor // the unsharded parameter, which the graph refers to
+	shard  *Tensor // this rank's part, which the optimizer updates
+	padded int64   // elements of a part, as many on every rank
+}
+
+// FullyShard builds a model on the meta device, shards it, and gives this
+// rank's parts memory. Each parameter belongs to the layer of its home.
+func (t *Torch) FullyShard(how Sharding, homes []Home, build func()) {
+	f := &fsdp{t: t, how: how}
+	meta := t.onMeta(build)
+	f.gathers = t.newStream()
+	f.reduces, f.allReduces = t.newStream(), t.newStream()
+	byPath := map[string]*shardGroup{"": {}}
+	f.groups = append(f.groups, byPath[""])
+	parts := make(map[*storage]*shardedParam)
+	for i, whole := range t.parameters {
+		t.settle(whole, homes[i])
+		t.wholes += whole.Numel()
+		g := byPath[homes[i].Layer]
+		if g == nil {
+			g = &shardGroup{path: homes[i].Layer}
+			byPath[g.path] = g
+			f.groups = append(f.groups, g)
+		}
+		p := t.shard(whole, how)
+		parts[whole.storage] = p
+		g.params = append(g.params, p)
+		t.parameters[i] = p.shard
+	}
+	f.toEmpty(meta, parts)
+	if how.Offload {
+		t.parameters = nil // what is done to them is done by the processor
+	}
+	t.parallel = f
+}
+
+// shard splits a parameter along its first dimension, as torch.chunk does: the
+// first rank's part, which is the largest (_init_sharded_param).
+func (t *Torch) shard(whole *Tensor, how Sharding) *shardedParam {
+	shape := slices.Clone(whole.Shape)
+	shape[0] = divUp(shape[0], how.Ranks)
+	shard := t.tensors.next()
+	*shard = Tensor{Shape: shape, stride: contiguousStrides(shape), DType: whole.DType, refs: 1, requiresGrad: true}
+	shard.storage = t.storages.next()
+	shard.storage.id, shard.storage.refs = trace.None, 1
+	t.homes[shard] = t.homes[whole]
+	if how.Gather != NoDType {
+		whole.DType = how.Gather
+	}
+	return &shardedParam{whole: whole, shard: shard, padded: shard.Numel()}
+}
+
+// toEmpty is model.to_empty(): every module's parameters and buffers get
+// memory, a tied parameter once for each module that has it, where the last
+// one stays (Module._apply). Offloaded, only the buffers are on the card.
+func (f *fsdp) toEmpty(meta *metaDevice, parts map[*storage]*shardedParam) {
+	t := f.t
+	if !f.how.Offload {
+		t.fakeContext()
+	}
+	t.As(trace.Parameter, func() {
+		for _, s := range meta.held {
+			p := parts[s]
+			switch {
+			case p == nil:
+				t.fill(s, meta.bytes[s])
+			case !f.how.Offload:
+				old := p.shard.storage
+				t.inModule(t.homes[p.shard], func() { p.shard.storage = t.allocate(p.shard.Numel() * p.shard.DType.Size()) })
+				t.drop(old)
+			}
+		}
+	})
+}
+
+// fakeContext is what the first operators on DTensors do, whose sharding is
+// worked out on fake tensors: those want a context, of "cuda" and of "cuda:0"
+// (torch/_subclasses/fake_tensor.py, init_gpu_context).
+func (t *Torch) fakeContext() {
+	for range 2 {
+		t.release(t.empty(Float32, 1))
+	}
+}
+
+func (f *fsdp) group(m *module) *shardGroup {
+	for _, g := range f.groups {
+		if g.path == m.path {
+			return g
+		}
+	}
+	return nil
+}
+
+// preForward is FSDPState._pre_forward. A block that runs again under
+// checkpointing finds its parameters there.
+func (f *fsdp) preForward(m *module) {
+	g := f.group(m)
+	if g == nil || f.t.second != nil {
+		return
+	}
+	f.unshard(g)
+	f.waitForUnshard(g, true)
+	g.began = f.t.sequence
+	f.t.sequence++ // of RegisterPostBackwardFunction
+}
+
+// postForward is FSDPState._post_forward. The hook on what the module returns
+// runs before the gradient of it is used.
+func (f *fsdp) postForward(m *module, outputs ...*Tensor) {
+	g := f.group(m)
+	if g == nil || f.t.second != nil {
+		return
+	}
+	if !f.how.Keep {
+		f.reshard(g)
+	}
+	g.ran = append(g.ran, len(f.order))
+	f.order = append(f.order, g)
+	for _, x := range outputs {
+		if x != nil && x.fn != nil {
+			x.fn.hooks = append(x.fn.hooks, func() { f.preBackward(g) })
+		}
+	}
+	if g.path == "" { // the last all-gather's result has been copied out
+		f.t.release(f.result)
+		f.result = nil
+	}
+}
+
+// preBackward is FSDPState._pre_backward: it gathers the group, and begins to
+// gather the one that ran before it.
+func (f *fsdp) preBackward(g *shardGroup) {
+	if !f.finishing {
+		f.finishing = true
+		f.t.callbacks = append(f.t.callbacks, f.finish)
+	}
+	if g.state == preBackward {
+		return
+	}
+	g.state = preBackward
+	f.unshard(g)
+	f.waitForUnshard(g, false)
+	if len(g.ran) == 0 {
+		return
+	}
+	last := g.ran[len(g.ran)-1]
+	g.ran = g.ran[:len(g.ran)-1]
+	if last > 0 {
+		f.unshard(f.order[last-1])
+	}
+}
+
+// beforeNode runs RegisterPostBackwardFunction of the groups whose forward
+// began after the node was made: it is an identity on a module's inputs, so it
+// runs when all of the module's backward has, and before what comes next.
+func (f *fsdp) beforeNode(n *node) {
+	for _, g := range f.groups {
+		if g.state == preBackward && g.path != "" && n.seq < g.began {
+			f.postBackward(g)
+		}
+	}
+}
+
+func (f *fsdp) accumulated(*Tensor) {}
+
+// finish is _root_post_backward_final_callback: the root's inputs need no
+// gradient, so its own backward ends here.
+func (f *fsdp) finish() {
+	for _, g := range f.groups {
+		if g.state != postBackward {
+			f.postBackward(g)
+		}
+		g.state = idle
+		g.ran = nil
+		f.t.release(g.gathered)
+		g.gathered = nil
+	}
+	f.order = nil
+	f.t.release(f.reduceInput)
+	f.reduceInput = nil
+	f.finishing = false
+}
+
+// postBackward is FSDPParamGroup.post_backward.
+func (f *fsdp) postBackward(g *shardGroup) {
+	g.state = postBackward
+	var params []*shardedParam
+	var grads []*Tensor
+	for _, p := range g.params {
+		if p.whole.grad != nil {
+			params, grads = append(params, p), append(grads, p.whole.grad)
+			p.whole.grad = nil
+		}
+	}
+	f.reshard(g)
+	if len(params) == 0 {
+		return
+	}
+	f.t.release(f.reduceInput)
+	f.reduceInput = nil
+	f.reduceInput = f.reduce(params, grads)
+}

@@ -1,0 +1,173 @@
+package torch
+
+import (
+	"math"
+
+	"memorymark/internal/trace"
+)
+
+// This file is torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py: what
+// all-gathers and reduce-scatters take, and on which streams.
+
+// unshard is FSDPParamGroup.unshard, foreach_all_gather: the parts are put
+// into this rank's place of the result, on a stream of their own.
+func (f *fsdp) unshard(g *shardGroup) {
+	if g.gathered != nil || g.unsharded {
+		return
+	}
+	t := f.t
+	t.on(f.gathers, func() {
+		inputs := f.gatherInputs(g)
+		total := int64(0)
+		for _, p := range g.params {
+			total += p.padded
+		}
+		g.gathered = t.empty(g.params[0].whole.DType, total*f.how.Ranks)
+		t.releaseList(inputs)
+	})
+}
+
+// gatherInputs is _get_param_all_gather_inputs: the parts themselves, or in
+// another type all of them in one tensor, or each copied from the processor.
+func (f *fsdp) gatherInputs(g *shardGroup) []*Tensor {
+	t, total := f.t, int64(0)
+	var copies []*Tensor
+	for _, p := range g.params {
+		total += p.padded
+		if f.how.Offload {
+			x := t.empty(p.shard.DType, p.padded)
+			if p.whole.DType != p.shard.DType {
+				cast := t.empty(p.whole.DType, p.padded)
+				t.release(x)
+				x = cast
+			}
+			copies = append(copies, x)
+		}
+	}
+	if first := g.params[0]; !f.how.Offload && first.whole.DType != first.shard.DType {
+		copies = append(copies, t.empty(first.whole.DType, total))
+	}
+	return copies
+}
+
+// waitForUnshard is wait_for_unshard: the result is copied out into the
+// unsharded parameters. In forward it stays until the next group has copied
+// its own, so that the two can overlap.
+func (f *fsdp) waitForUnshard(g *shardGroup, forward bool) {
+	if g.gathered == nil {
+		return
+	}
+	t := f.t
+	var before *Tensor
+	if forward {
+		before, f.result = f.result, nil
+	}
+	var chunks []int64
+	for _, p := range g.params {
+		bytes := p.padded * p.whole.DType.Size()
+		chunks = append(chunks, bytes)
+		t.As(trace.Parameter, func() { t.inModule(t.homes[p.whole], func() { t.fill(p.whole.storage, bytes*f.how.Ranks) }) })
+	}
+	t.release(t.empty(Int64, t.Device.splitWithSizesCopy(chunks, f.how.Ranks)))
+	g.unsharded = true
+	if forward {
+		f.result = g.gathered
+	} else {
+		t.release(g.gathered)
+	}
+	g.gathered = nil
+	t.release(before)
+}
+
+// reshard is FSDPParamGroup.reshard: the unsharded parameters lose their
+// memory.
+func (f *fsdp) reshard(g *shardGroup) {
+	if !g.unsharded {
+		return
+	}
+	g.unsharded = false
+	for _, p := range g.params {
+		f.t.clear(p.whole.storage)
+	}
+}
+
+// reduce is foreach_reduce: gradients are put together on the current stream,
+// and this rank's part of their sum comes out on another. It returns what was
+// put together, which stays until the next group has done so.
+func (f *fsdp) reduce(params []*shardedParam, grads []*Tensor) *Tensor {
+	t := f.t
+	dtype := f.how.Reduce
+	if dtype == NoDType {
+		dtype = grads[0].DType
+	}
+	total := int64(0)
+	var chunks []int64
+	for _, p := range params {
+		total += p.padded
+		chunks = append(chunks, p.padded*dtype.Size())
+	}
+	input := t.empty(dtype, total*f.how.Ranks)
+	t.release(t.empty(Int64, chunkCat(chunks)))
+	last := t.retain(grads[len(grads)-1]) // unsharded_grad, the name of a loop that has ended
+	t.releaseList(grads)
+	stream := f.reduces
+	var output *Tensor
+	t.As(trace.Gradient, func() {
+		t.on(f.reduces, func() { output = t.empty(dtype, total) })
+		if f.how.Copies {
+			stream = f.allReduces
+		}
+		if own := params[0].shard.DType; own != dtype {
+			reduced := output
+			t.on(stream, func() { output = t.empty(own, total) })
+			t.release(reduced)
+		}
+	})
+	if !f.how.Offload {
+		for _, p := range params {
+			if p.shard.grad == nil { // else it is added in place
+				p.shard.grad = t.detached(output)
+				p.shard.grad.Shape, p.shard.grad.stride = p.shard.Shape, p.shard.stride
+			}
+		}
+	}
+	t.release(last, output)
+	return input
+}
+
+// The fused copies of TensorShape.cu work on tiles of so many bytes.
+const (
+	copyThreads  = 128
+	copyTileSize = 16 * copyThreads
+)
+
+// splitWithSizesCopy is how many numbers split_with_sizes_copy_out_cuda sends
+// to the card for its kernel: of each part three, of each block one, and where
+// each part's blocks begin (aten/src/ATen/native/cuda/TensorShape.cu).
+func (d Device) splitWithSizesCopy(parts []int64, chunks int64) int64 {
+	blocks := int64(0)
+	for _, bytes := range parts {
+		blocks += divUp(bytes, copyTileSize)
+	}
+	most := int64(d.SMs) * int64(d.ThreadsPerSM) / copyThreads * 2
+	rounds := divUp(blocks*chunks, most)
+	perBlock := min(int64(math.Ceil(math.Sqrt(float64(rounds)))), chunks)
+	perChunk := divUp(rounds, perBlock)
+	blocks = 0
+	for _, bytes := range parts {
+		blocks += divUp(bytes, copyTileSize*perChunk)
+	}
+	n := int64(len(parts))
+	return 3*n + blocks + n + 1
+}
+
+// chunkCat is how many numbers _chunk_cat_out_cuda sends: of each tensor four,
+// of each block one, and twice where each tensor begins (get_chunk_cat_metadata).
+func chunkCat(tensors []int64) int64 {
+	blocks := int64(0)
+	for _, bytes := range tensors {
+		blocks += divUp(bytes, copyTileSize)
+	}
+	n := int64(len(tensors))
+	return 4*n + blocks + 2*(n+1)
+}

@@ -1,0 +1,44 @@
+package torch
+
+import (
+	"slices"
+
+	"memorymark/internal/trace"
+)
+
+// metaDevice is torch.device("meta"): tensors that have sizes and no memory.
+// It keeps what the parts of the model have there, so that to_empty can give
+// them memory, in their order.
+type metaDevice struct {
+	// held are the storages of parameters and buffers in the order in which
+	// modules made them; a tied parameter is there once for each module.
+	held  []*storage
+	bytes map[*storage]int64
+}
+
+// onMeta runs f under torch.device("meta"), and returns what it made there.
+func (t *Torch) onMeta(f func()) *metaDevice {
+	d := &metaDevice{bytes: make(map[*storage]int64)}
+	t.meta = d
+	f()
+	t.meta = nil
+	return d
+}
+
+func (d *metaDevice) made(t *Torch, s *storage, bytes int64) {
+	if t.category == trace.Parameter {
+		d.held = append(d.held, s)
+		d.bytes[s] = bytes
+	}
+}
+
+func (d *metaDevice) gone(s *storage) {
+	d.held = slices.DeleteFunc(d.held, func(h *storage) bool { return h == s })
+}
+
+// tied says that a module has another's parameter in place of its own.
+func (d *metaDevice) tied(own, other *storage) {
+	if i := slices.Index(d.held, own); i >= 0 {
+		d.held[i] = other
+	}
+}
