@@ -146,6 +146,8 @@ func (r *Runner) choose(ctx context.Context, asked evidence.Engine, q Request, u
 	switch here := asked == evidence.Auto && r.isHere(ctx, q); {
 	case asked != evidence.Auto:
 		return asked
+	case q.Workload.Parallel != nil:
+		return evidence.Predicted // one GPU alone cannot measure a rank of many
 	case r.Device != AutoDevice, here && user != nil:
 		return evidence.Measured
 	case here:

@@ -3,6 +3,7 @@ package measure
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"memorymark/internal/models"
@@ -245,6 +246,9 @@ type optimizerRecipe struct {
 
 // newRecipe is the recipe of a workload. A user's model has no head.
 func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
+	if w.Parallel != nil {
+		return nil, errors.New("one GPU of a job on many is predicted, not measured; memorymark run --gpus emulates your own program on many")
+	}
 	r := &recipe{}
 	if kind := torch.OptimizerNamed(string(w.Optimizer)); kind.Class != "" {
 		r.Optimizer = &optimizerRecipe{kind.Class, kind.Arguments}

@@ -23,6 +23,8 @@ type Process struct {
 	head  *models.Head
 	opt   *torch.Optimizer
 	batch models.Batch
+	// lastLoss is the name of the loss where it outlives a step.
+	lastLoss *torch.Var
 
 	// ModelEvents and InputEvents are how many events there were once the
 	// model was built, and once the batch was there.
@@ -41,15 +43,8 @@ const maxParameters = 1e12
 
 // Run builds the model of a workload and runs steps of it.
 func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
-	p := &Process{t: torch.New(d), w: w}
-	p.begin(building)
-	p.t.TF32 = w.Precision == workload.TF32
-	p.t.Name = w.Config.Architecture
-	var err error
-	if _, p.head, err = models.Find(w.Config); err != nil {
-		return nil, err
-	}
-	if p.model, err = models.New(p.t, w.Config, w.Run()); err != nil {
+	p, err := newProcess(w, d)
+	if err != nil {
 		return nil, err
 	}
 	if n := p.t.ParameterCount(); n > maxParameters {
@@ -73,6 +68,19 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 		}
 	}
 	return p, nil
+}
+
+// newProcess starts a process and builds the model.
+func newProcess(w *workload.Workload, d torch.Device) (*Process, error) {
+	p := &Process{t: torch.New(d), w: w}
+	p.begin(building)
+	p.t.TF32 = w.Precision == workload.TF32
+	p.t.Name = w.Config.Architecture
+	var err error
+	if _, p.head, err = models.Find(w.Config); err != nil {
+		return nil, err
+	}
+	return p, p.build(d)
 }
 
 // repeat runs the last step again: from the second one on, all are alike.
@@ -139,10 +147,10 @@ func (p *Process) step() {
 		t.NoGrad(func() { t.Autocast(p.castType(), func() { p.model.Forward(t, &p.batch).Drop(t) }) })
 		return
 	}
-	loss := f.Let(torch.Value{})
+	loss := p.lossName(f)
 	var out models.Output
 	t.Autocast(p.castType(), func() {
-		out = p.model.Forward(t, &p.batch)
+		out = p.forward()
 		loss.Set(p.loss(out))
 	})
 	p.begin(looping)
@@ -157,7 +165,7 @@ func (p *Process) step() {
 		loss.Del()
 		p.begin(forward)
 		t.Autocast(p.castType(), func() {
-			out := p.model.Forward(t, &p.batch)
+			out := p.forward()
 			loss.Set(p.loss(out))
 			out.Drop(t)
 		})
@@ -173,6 +181,28 @@ func (p *Process) step() {
 	}
 	p.begin(clearing)
 	p.opt.ZeroGrad()
+}
+
+// lossName is the name of the loss. It goes when the step returns; a job on
+// many GPUs runs its steps in a loop of one function, where it stays until the
+// next loss is there.
+func (p *Process) lossName(step *torch.Frame) *torch.Var {
+	if p.w.Parallel == nil {
+		return step.Let(torch.Value{})
+	}
+	if p.lastLoss == nil {
+		p.lastLoss = p.t.Enter().Let(torch.Value{})
+	}
+	return p.lastLoss
+}
+
+// forward calls the model.
+func (p *Process) forward() (out models.Output) {
+	p.t.Call(func() []torch.Value {
+		out = p.model.Forward(p.t, &p.batch)
+		return []torch.Value{out.Loss, out.Logits}
+	})
+	return out
 }
 
 // loss is the model's own loss, or the mean of its logits.

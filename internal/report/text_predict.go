@@ -72,6 +72,9 @@ func (p Prediction) settings() string {
 	add(x.Accumulate > 1, fmt.Sprintf("%d accumulated", x.Accumulate))
 	add(x.ClipGradNorm, "clipping")
 	add(x.ExpandableSegments, "expandable segments")
+	if x.Parallel != nil {
+		parts = append(parts, "one GPU of "+x.Parallel.Text())
+	}
 	return strings.Join(parts, ", ")
 }
 

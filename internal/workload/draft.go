@@ -34,10 +34,15 @@ func ParseDraft(data []byte) (Draft, error) {
 }
 
 // Set gives a key a value as people write it on a command line: text as it is,
-// numbers, true and false. Of config it takes JSON.
+// numbers, true and false. Of config it takes JSON, of parallel a kind and its
+// options, too.
 func (d Draft) Set(key, text string) {
 	if k, ok := findKey(key); ok && k.Kind != Text && k.Kind != Choice && json.Valid([]byte(text)) {
 		d[key] = json.RawMessage(text)
+		return
+	}
+	if key == "parallel" {
+		d[key] = parallelText(text)
 		return
 	}
 	d[key] = json.RawMessage(strconv.Quote(text))

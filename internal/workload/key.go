@@ -168,6 +168,12 @@ var keys = []Key{
 		field:  func(w *Workload) any { return &w.Quantize },
 	},
 	{
+		Name: "parallel", Kind: Object, Unit: "kind", Else: "one GPU",
+		Help:   "The kind of parallelism over several GPUs and its options, as in fsdp,mixed_precision=bf16; batch is that of one GPU",
+		Fields: []Field{{Name: "gpus", Flag: "gpus", Kind: Whole, Unit: "number", Help: "The number of GPUs, for --parallel"}},
+		field:  func(w *Workload) any { return &w.Parallel },
+	},
+	{
 		Name: "gpu", Kind: Text, Unit: "id", Help: "The card, an id of the catalog", Else: "this machine's card, else " + gpu.Default,
 		field: func(w *Workload) any { return &w.GPU },
 	},

@@ -35,6 +35,7 @@ type Workload struct {
 	ExpandableSegments bool             `json:"expandable_segments"`
 	Adapter            *Adapter         `json:"adapter,omitempty"`
 	Quantize           Quantize         `json:"quantize,omitempty"`
+	Parallel           *Parallel        `json:"parallel,omitempty"`
 	GPU                string           `json:"gpu,omitempty"`
 	LimitGiB           float64          `json:"limit_gib,omitempty"`
 }

@@ -3,7 +3,7 @@
 import type { Workload } from '../api/client';
 import keys from '../api/keys.json';
 
-type Key = Exclude<keyof Workload, 'model' | 'config' | 'gpu' | 'id' | 'limit_gib'>;
+type Key = Exclude<keyof Workload, 'model' | 'config' | 'gpu' | 'id' | 'limit_gib' | 'parallel'>;
 
 interface Described {
   label: string;

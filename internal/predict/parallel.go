@@ -1,0 +1,50 @@
+package predict
+
+import (
+	"memorymark/internal/models"
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+// build makes the model, as this rank has it.
+func (p *Process) build(d torch.Device) error {
+	var err error
+	build := func() { p.model, err = models.New(p.t, p.w.Config, p.w.Run()) }
+	parallel := p.w.Parallel
+	if parallel == nil {
+		build()
+		return err
+	}
+	homes, err := homesOf(p.w, d)
+	if err != nil {
+		return err
+	}
+	p.t.FullyShard(sharding(parallel), homes, build)
+	return err
+}
+
+// sharding is how fully_shard is called.
+func sharding(p *workload.Parallel) torch.Sharding {
+	s := torch.Sharding{Ranks: p.GPUs, Keep: !p.Reshards(), Offload: p.Offload}
+	if p.Kind == workload.HSDP {
+		s.Ranks, s.Copies = p.Shard, true
+	}
+	if p.MixedPrecision == workload.BF16 {
+		s.Gather, s.Reduce = torch.BFloat16, torch.Float32
+	}
+	return s
+}
+
+// homesOf returns the module of each parameter: that which reads it in a
+// forward pass.
+func homesOf(w *workload.Workload, d torch.Device) ([]torch.Home, error) {
+	alone := *w
+	alone.Parallel, alone.Batch = nil, 1
+	p, err := newProcess(&alone, d)
+	if err != nil {
+		return nil, err
+	}
+	p.makeBatch()
+	p.t.NoGrad(func() { p.model.Forward(p.t, &p.batch).Drop(p.t) })
+	return p.t.Homes(), nil
+}

@@ -1,0 +1,195 @@
+package workload
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"memorymark/internal/invalid"
+)
+
+// Parallel is how a step is shared among GPUs: what torch.distributed is asked
+// for. The batch of the workload is that of one of them.
+type Parallel struct {
+	Kind ParallelKind `json:"kind"`
+	GPUs int64        `json:"gpus"`
+	// Shard is how many GPUs of hsdp share the parameters; others have copies.
+	Shard int64 `json:"shard,omitempty"`
+	// Tensor is how many GPUs share each matrix of fsdp+tp.
+	Tensor int64 `json:"tensor,omitempty"`
+	// MixedPrecision is bf16 for FSDP's policy of parameters in bf16 and
+	// gradients reduced in fp32, "" for none.
+	MixedPrecision Precision `json:"mixed_precision,omitempty"`
+	// ReshardAfterForward is FSDP's reshard_after_forward, true unless said.
+	ReshardAfterForward *bool `json:"reshard_after_forward,omitempty"`
+	Offload             bool  `json:"offload,omitempty"` // FSDP's CPUOffloadPolicy
+	// GradientAsBucketView and StaticGraph are DDP's.
+	GradientAsBucketView bool `json:"gradient_as_bucket_view,omitempty"`
+	StaticGraph          bool `json:"static_graph,omitempty"`
+}
+
+// ParallelKind is a kind of parallelism.
+type ParallelKind string
+
+// The kinds.
+const (
+	DDP            ParallelKind = "ddp"
+	ZeRO1          ParallelKind = "zero1"
+	FSDP           ParallelKind = "fsdp"
+	HSDP           ParallelKind = "hsdp"
+	TensorParallel ParallelKind = "tp"
+	FSDPWithTensor ParallelKind = "fsdp+tp"
+)
+
+// parallelOptions are the keys that each kind has beside kind and gpus.
+var parallelOptions = map[ParallelKind][]string{
+	FSDP: {"mixed_precision", "reshard_after_forward", "offload"},
+	HSDP: {"shard", "mixed_precision", "reshard_after_forward", "offload"},
+}
+
+// ParallelKinds are the kinds, those that most people use first.
+func ParallelKinds() []string {
+	var out []string
+	for _, k := range []ParallelKind{DDP, FSDP, HSDP, ZeRO1, TensorParallel, FSDPWithTensor} {
+		if _, ok := parallelOptions[k]; ok {
+			out = append(out, string(k))
+		}
+	}
+	return out
+}
+
+// mostGPUs is more than any job has.
+const mostGPUs = 1 << 20
+
+// Reshards reports whether FSDP lets go of a layer's parameters after its
+// forward.
+func (p *Parallel) Reshards() bool { return p.ReshardAfterForward == nil || *p.ReshardAfterForward }
+
+// Text says in a few words how a step is shared.
+func (p *Parallel) Text() string {
+	text := fmt.Sprintf("%s on %d GPUs", p.Kind, p.GPUs)
+	for _, o := range []struct {
+		when bool
+		text string
+	}{
+		{p.Shard > 0, fmt.Sprintf("shards of %d", p.Shard)},
+		{p.Tensor > 0, fmt.Sprintf("matrices over %d", p.Tensor)},
+		{p.MixedPrecision != "", string(p.MixedPrecision) + " parameters"},
+		{!p.Reshards(), "kept after forward"},
+		{p.Offload, "offloaded"},
+		{p.GradientAsBucketView, "gradients in buckets"},
+		{p.StaticGraph, "static graph"},
+	} {
+		if o.when {
+			text += ", " + o.text
+		}
+	}
+	return text
+}
+
+// UnmarshalJSON refuses keys that there are not.
+func (p *Parallel) UnmarshalJSON(data []byte) error {
+	type plain Parallel
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode((*plain)(p)); err != nil {
+		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+			return fmt.Errorf("%s is no key of it; kind, gpus and the options of the kind are", name)
+		}
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something after the object")
+	}
+	return nil
+}
+
+// parallelText is the JSON of how people write it on a command line: the kind,
+// then options, as in fsdp,gpus=8,mixed_precision=bf16,offload.
+func parallelText(text string) json.RawMessage {
+	kind, rest, more := strings.Cut(text, ",")
+	object := map[string]any{"kind": kind}
+	if more {
+		for option := range strings.SplitSeq(rest, ",") {
+			name, value, given := strings.Cut(option, "=")
+			name = strings.ReplaceAll(name, "-", "_")
+			switch {
+			case !given:
+				object[name] = true
+			case json.Valid([]byte(value)):
+				object[name] = json.RawMessage(value)
+			default:
+				object[name] = value
+			}
+		}
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		return json.RawMessage(`null`)
+	}
+	return data
+}
+
+// check reports what is wrong with it.
+func (p *Parallel) check(w *Workload) error {
+	if p == nil {
+		return nil
+	}
+	if w.Adapter != nil || w.Quantize != NotQuantized {
+		return invalid.At("parallel", errors.New("an adapter, or quantized weights, on several GPUs is not predicted; memorymark run --gpus emulates your own program"))
+	}
+	options, ok := parallelOptions[p.Kind]
+	if !ok {
+		return invalid.At("parallel", invalid.OneOf("kind of parallel", string(p.Kind), ParallelKinds()))
+	}
+	if p.GPUs < 2 || p.GPUs > mostGPUs {
+		return invalid.At("parallel", fmt.Errorf("gpus of parallel is %d; it must be at least 2 and at most %d, and for one GPU leave parallel out", p.GPUs, mostGPUs))
+	}
+	for _, name := range p.given() {
+		if !slices.Contains(options, name) {
+			return invalid.At("parallel", fmt.Errorf("parallel has %s, which %s does not take; beside gpus it takes %s", name, p.Kind, strings.Join(options, ", ")))
+		}
+	}
+	return invalid.At("parallel", p.checkValues(options))
+}
+
+// given lists the options that are not at their defaults.
+func (p *Parallel) given() []string {
+	var out []string
+	for _, o := range []struct {
+		name string
+		set  bool
+	}{
+		{"shard", p.Shard != 0},
+		{"tensor", p.Tensor != 0},
+		{"mixed_precision", p.MixedPrecision != ""},
+		{"reshard_after_forward", p.ReshardAfterForward != nil},
+		{"offload", p.Offload},
+		{"gradient_as_bucket_view", p.GradientAsBucketView},
+		{"static_graph", p.StaticGraph},
+	} {
+		if o.set {
+			out = append(out, o.name)
+		}
+	}
+	return out
+}
+
+func (p *Parallel) checkValues(options []string) error {
+	if p.MixedPrecision != "" && p.MixedPrecision != BF16 {
+		return fmt.Errorf("mixed_precision is %q; it must be %s", p.MixedPrecision, BF16)
+	}
+	for _, part := range []struct {
+		name  string
+		value int64
+	}{{"shard", p.Shard}, {"tensor", p.Tensor}} {
+		if slices.Contains(options, part.name) && (part.value < 2 || p.GPUs%part.value != 0) {
+			return fmt.Errorf("%s is %d; it must be at least 2 and divide gpus, which is %d", part.name, part.value, p.GPUs)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParallel(t *testing.T) {
+	for text, want := range map[string]string{
+		"fsdp,gpus=8": "fsdp on 8 GPUs",
+		"fsdp,gpus=8,mixed-precision=bf16,offload":                    "fsdp on 8 GPUs, bf16 parameters, offloaded",
+		"hsdp,gpus=16,shard=8,reshard_after_forward=false":            "hsdp on 16 GPUs, shards of 8, kept after forward",
+		`{"kind": "fsdp", "gpus": 4, "mixed_precision": "bf16"}`:      "fsdp on 4 GPUs, bf16 parameters",
+		`{"kind": "fsdp", "gpus": 64, "reshard_after_forward": true}`: "fsdp on 64 GPUs",
+	} {
+		d := Draft{}
+		d.Set("model", "gpt2")
+		d.Set("parallel", text)
+		w, err := d.Workload()
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := w.Parallel.Text(); got != want {
+			t.Errorf("%s is %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestParallelErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"pipeline,gpus=8":                   `kind of parallel is "pipeline"; it must be one of`,
+		"fsdp":                              "gpus of parallel is 0; it must be at least 2",
+		"fsdp,gpus=8,ofload":                `"ofload" is no key of it`,
+		"hsdp,gpus=16":                      "shard is 0; it must be at least 2 and divide gpus, which is 16",
+		"hsdp,gpus=16,shard=5":              "shard is 5; it must be",
+		"fsdp,gpus=8,shard=4":               "parallel has shard, which fsdp does not take; beside gpus it takes mixed_precision",
+		"fsdp,gpus=8,mixed_precision=fp16":  `mixed_precision is "fp16"; it must be bf16`,
+		`{"kind": "fsdp", "gpus": "eight"}`: "parallel is",
+		`["fsdp"]`:                          "parallel is",
+	} {
+		d := Draft{}
+		d.Set("model", "gpt2")
+		d.Set("parallel", text)
+		if _, err := d.Workload(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want it to say %q", text, err, want)
+		}
+	}
+}
+
+func TestGPUs(t *testing.T) {
+	d := Draft{}
+	d.Set("model", "gpt2")
+	d.Set("parallel", "fsdp,mixed_precision=bf16")
+	key, _ := findKey("parallel")
+	d.SetField("parallel", key.Fields[0], "8")
+	w, err := d.Workload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := w.Parallel; p.GPUs != 8 || p.MixedPrecision != BF16 {
+		t.Errorf("parallel is %+v", *p)
+	}
+}
