@@ -85,6 +85,15 @@ func needs(h Head, keys ...string) Head {
 	return h
 }
 
+// UnmodelledError says that a family or an architecture is not modelled, so that
+// nothing of it can be predicted. PyTorch may know it all the same.
+type UnmodelledError struct{ what, known string }
+
+func (e *UnmodelledError) Error() string { return "config: " + e.what + " is not modelled" + e.known }
+
+// Reason is the same in short, without what is modelled.
+func (e *UnmodelledError) Reason() string { return e.what + " is not modelled" }
+
 // Settle makes sure that a configuration has a model type and an architecture:
 // each says what the other is.
 func Settle(c *hfconfig.Config) error {
@@ -99,9 +108,9 @@ func Settle(c *hfconfig.Config) error {
 	case c.ModelType == "" && c.Architecture == "":
 		return fmt.Errorf("config has no model_type; it must be one of %s", familyNames())
 	case c.ModelType == "":
-		return fmt.Errorf("config: architecture %q is not modelled; its model_type must be one of %s", c.Architecture, familyNames())
+		return &UnmodelledError{fmt.Sprintf("architecture %q", c.Architecture), "; its model_type must be one of " + familyNames()}
 	case f == nil:
-		return fmt.Errorf("config: model_type %q is not modelled; it must be one of %s", c.ModelType, familyNames())
+		return unmodelledType(c.ModelType)
 	case c.Architecture == "":
 		c.Architecture = f.Heads[0].Architecture
 	}
@@ -112,7 +121,7 @@ func Settle(c *hfconfig.Config) error {
 func Find(c *hfconfig.Config) (*Family, *Head, error) {
 	f := familyOf(c.ModelType)
 	if f == nil {
-		return nil, nil, fmt.Errorf("config: model_type %q is not modelled; it must be one of %s", c.ModelType, familyNames())
+		return nil, nil, unmodelledType(c.ModelType)
 	}
 	if h := f.head(c.Architecture); h != nil {
 		return f, h, nil
@@ -121,7 +130,11 @@ func Find(c *hfconfig.Config) (*Family, *Head, error) {
 	for i, h := range f.Heads {
 		names[i] = h.Architecture
 	}
-	return nil, nil, fmt.Errorf("config: architecture %q is not modelled; of %s, these are: %s", c.Architecture, f.Type, strings.Join(names, ", "))
+	return nil, nil, &UnmodelledError{fmt.Sprintf("architecture %q", c.Architecture), fmt.Sprintf("; of %s, these are: %s", f.Type, strings.Join(names, ", "))}
+}
+
+func unmodelledType(name string) error {
+	return &UnmodelledError{fmt.Sprintf("model_type %q", name), "; it must be one of " + familyNames()}
 }
 
 // Check reports what is wrong with a configuration: its keys, and samples of

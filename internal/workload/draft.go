@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"memorymark/internal/hfconfig"
 	"memorymark/internal/invalid"
 	"memorymark/internal/models"
 )
@@ -94,11 +96,17 @@ func (d Draft) UseConfig(data []byte) error {
 
 // Workload fills in defaults, finds the model, and validates. The error, an
 // *invalid.Error, names everything that is wrong.
-func (d Draft) Workload() (*Workload, error) {
+func (d Draft) Workload() (*Workload, error) { return d.workload(false) }
+
+func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 	w, wrong := d.settings()
-	wrong.Add(w.resolveModel())
+	err := w.resolveModel()
+	if mayBeUnmodelled && w.Config != nil {
+		err = w.settleUnmodelled(err)
+	}
+	wrong.Add(err)
 	if _, given := d["image"]; !given && w.Config != nil {
-		w.Config.Int("image_size", &w.Image) // a ViT takes no other
+		_ = w.Config.Int("image_size", &w.Image) || w.Config.Within("vision_config").Int("image_size", &w.Image) // a ViT takes no other
 	}
 	w.validate(wrong, d)
 	if err := wrong.OrNil(); err != nil {
@@ -143,7 +151,7 @@ func (w *Workload) resolveModel() error {
 		if w.Config == nil {
 			return invalid.At("model", errors.New("there is no model; give model, an id of the catalog, or config, the object of a config.json"))
 		}
-		return invalid.At("config", models.Settle(w.Config))
+		return invalid.At("config", settle(w.Config))
 	}
 	m, err := FindModel(w.Model)
 	if err != nil {
@@ -151,16 +159,20 @@ func (w *Workload) resolveModel() error {
 	}
 	w.Model = m.ID
 	w.Config = m.Config.With(w.Config)
-	return invalid.At("config", models.Settle(w.Config))
+	return invalid.At("config", settle(w.Config))
+}
+
+// settle completes a configuration and looks whether its model is modelled.
+func settle(c *hfconfig.Config) error {
+	if err := models.Settle(c); err != nil {
+		return err
+	}
+	_, _, err := models.Find(c)
+	return err
 }
 
 func isNull(raw json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }
 
-// Name is what the workload's model is called: its id of the catalog, or its
-// architecture.
-func (w *Workload) Name() string {
-	if w.Model != "" {
-		return w.Model
-	}
-	return w.Config.Architecture
-}
+// Name is what the workload's model is called: its id of the catalog, its
+// architecture, or its family.
+func (w *Workload) Name() string { return cmp.Or(w.Model, w.Config.Architecture, w.Config.ModelType) }

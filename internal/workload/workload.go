@@ -38,6 +38,8 @@ type Workload struct {
 	Parallel           *Parallel        `json:"parallel,omitempty"`
 	GPU                string           `json:"gpu,omitempty"`
 	LimitGiB           float64          `json:"limit_gib,omitempty"`
+
+	Unmodelled string `json:"-"` // why the configuration cannot be predicted, "" if it can
 }
 
 // Limit is the most that the allocator may reserve, 0 if the workload does not
