@@ -1,0 +1,33 @@
+package evidence
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestEmulations holds what is stated to the table of the documentation.
+func TestEmulations(t *testing.T) {
+	text, err := os.ReadFile("../../docs/how-emulation-works.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range Emulations {
+		row := fmt.Sprintf(" | %d | %d | %d | %s | %s | %d |\n", h.Processes, h.Processes, h.Exact, h.Most95, h.Worst, h.Reserved)
+		if !strings.Contains(string(text), row) || !strings.Contains(string(text), "| "+h.What) {
+			t.Errorf("the table has no row %q of %q", row, h.What)
+		}
+	}
+}
+
+// TestEmulationAccuracy says more of a card and a version than was tried.
+func TestEmulationAccuracy(t *testing.T) {
+	if got := EmulationAccuracy(EmulatedGPU, "2.11.0+cu130"); len(got) != 1 {
+		t.Errorf("of what was tried: %q", got)
+	}
+	got := EmulationAccuracy("NVIDIA A10", "2.1.0")
+	if len(got) != 2 || got[1] != "The card here is the NVIDIA A10, and PyTorch here is 2.1.0: how far off that is was not measured." {
+		t.Errorf("of another card and version: %q", got)
+	}
+}
