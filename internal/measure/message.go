@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"memorymark/internal/models"
+	"memorymark/internal/phantom"
 	"memorymark/internal/torch"
 	"memorymark/internal/workload"
 )
@@ -62,6 +63,9 @@ type Result struct {
 	Outside        int64     `json:"outside_bytes,omitempty"` // of the allocator: context and libraries, and what others hold
 	HostPeak       int64     `json:"host_peak_bytes,omitempty"`
 	CompiledGraphs int64     `json:"compiled_graphs,omitempty"` // by torch.compile
+	Notes          []string  `json:"notes,omitempty"`           // what was made of a configuration that is not modelled
+	// Assumed are values that were made up, on an emulated card.
+	Assumed []phantom.Assumption `json:"assumed,omitempty"`
 	// Where the time went: the device's context, the model, everything.
 	DeviceSeconds float64 `json:"device_seconds,omitempty"`
 	BuildSeconds  float64 `json:"build_seconds,omitempty"`
@@ -194,6 +198,9 @@ type request struct {
 	Compile  bool            `json:"compile,omitempty"`
 	Times    bool            `json:"times_only,omitempty"`
 	Record   *Record         `json:"record,omitempty"`
+	// BuildOnce has a user's model built on the CPU once, for this probe and
+	// those that follow.
+	BuildOnce bool `json:"build_once,omitempty"`
 }
 
 // header is what every message of the prober has.
@@ -232,6 +239,7 @@ func workloadMessage(w *workload.Workload, user *UserModel) (json.RawMessage, er
 // its own. It follows from the workload.
 type recipe struct {
 	Module    string           `json:"module,omitempty"` // of the model's class
+	Auto      bool             `json:"auto,omitempty"`   // not modelled: by transformers' auto mappings
 	Images    bool             `json:"images,omitempty"`
 	Labels    models.Labels    `json:"labels,omitempty"`
 	Decodes   bool             `json:"decodes,omitempty"`
@@ -254,6 +262,9 @@ func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 		r.Optimizer = &optimizerRecipe{kind.Class, kind.Arguments}
 	}
 	if user != nil {
+		return r, nil
+	}
+	if r.Auto = w.Unmodelled != ""; r.Auto {
 		return r, nil
 	}
 	family, head, err := models.Find(w.Config)

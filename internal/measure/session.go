@@ -147,6 +147,7 @@ type imports struct {
 	ModelType    string `json:"model_type,omitempty"`
 	Architecture string `json:"architecture,omitempty"`
 	Module       string `json:"module,omitempty"` // that has the architecture's class
+	Auto         bool   `json:"auto,omitempty"`   // whatever class is meant
 }
 
 // importsOf is what a workload needs, or a user's own model, which imports for
@@ -154,6 +155,9 @@ type imports struct {
 func importsOf(w *workload.Workload, user *UserModel) imports {
 	if user != nil {
 		return imports{}
+	}
+	if w != nil && w.Unmodelled != "" {
+		return imports{Transformers: true, ModelType: w.Config.ModelType, Architecture: w.Config.Architecture, Auto: true}
 	}
 	if w != nil {
 		if family, head, err := models.Find(w.Config); err == nil { // else the probe fails, and says why
@@ -260,6 +264,7 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 	r := request{
 		Type: "probe", ID: id, Device: s.device, Timeout: s.timeout.Seconds(), Workload: w, Recipe: made, Batches: p.Batches,
 		Steps: p.Steps, Warmup: p.Warmup, Timed: p.Timed, Limit: p.Limit, Compile: p.Compile, Times: p.TimesOnly, Record: p.Record,
+		BuildOnce: p.User != nil && s.Card != nil,
 	}
 	defer s.forget(id)
 	if err := s.send(r); err != nil {

@@ -12,6 +12,7 @@ lines and reads what they measured; which batches to try is decided there.
   live        live tensor bytes, for devices without allocator statistics
   subject     what is trained: model, batch, optimizer, loss
   catalog     the subjects that a workload names
+  auto        the subjects of families that are not modelled
   lm          the plain language model, written out
   user        the subject that a user's own function makes
   failure     why a step failed

@@ -52,11 +52,15 @@ def pretrained_class(w: Workload, keys: dict[str, Any]) -> tuple[nn.Module, Any]
     # T5 has only eager attention before transformers 5.15, and a ResNet has none.
     config._attn_implementation = w.get("attention") if architecture._supports_sdpa else "eager"
     model = architecture(config)
+    use_checkpointing(w, model, config)
+    return model, config
+
+
+def use_checkpointing(w: Workload, model: Any, config: Any) -> None:
     if w["checkpointing"]:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         if hasattr(config, "use_cache"):
             config.use_cache = False
-    return model, config
 
 
 @contextlib.contextmanager
@@ -81,14 +85,20 @@ def batch(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
         vocabulary = config["vocab_size"] if isinstance(config, dict) else config.vocab_size
         out = {"input_ids": torch.randint(0, vocabulary, (n, length), device=device)}
         if w.get("attention_mask", "none") != "none":
-            mask = torch.ones(n, length, dtype=torch.long, device=device)
-            if w["attention_mask"] == "padded":
-                mask[:, -(length // 4) :] = 0
-            out["attention_mask"] = mask
+            out["attention_mask"] = mask(w, n, device)
     if w["loss"] == "labels":
         out.update(labels(recipe.get("labels", ""), config, device, n, out.get("input_ids")))
     elif recipe.get("decodes"):
         out["decoder_input_ids"] = out["input_ids"]
+    return out
+
+
+def mask(w: Workload, n: int, device: str) -> Tensor:
+    """An attention mask: of ones, or with a quarter of each sample padded."""
+    length = w["sequence"]
+    out = torch.ones(n, length, dtype=torch.long, device=device)
+    if w["attention_mask"] == "padded":
+        out[:, -(length // 4) :] = 0
     return out
 
 

@@ -94,6 +94,10 @@ def run(request: dict[str, Any], write: int) -> None:
         else:
             from .probe import Probe
 
+            if request.get("build_once"):
+                import torch
+
+                torch.set_num_threads(1)  # OpenMP's threads stayed with the process that built the model
             emit({"type": "result", **Probe(request, emit).run()})
     except Exception as error:
         emit({"type": "failed", "failure": failure.describe(error)})

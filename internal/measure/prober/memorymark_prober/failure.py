@@ -99,4 +99,4 @@ _LIBRARIES = (_OURS, os.path.abspath(sysconfig.get_path("stdlib")), "<")
 
 def _is_users(file: str) -> bool:
     """Whether a file is a user's: not ours, and of no library."""
-    return not file.startswith(_LIBRARIES) and "site-packages" not in file and "dist-packages" not in file
+    return not file.startswith(_LIBRARIES) and not any(name in file for name in ("site-packages", "dist-packages", "memorymark_phantom"))

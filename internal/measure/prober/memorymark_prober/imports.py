@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
+
+from .failure import UserError
 
 
 def load(prepare: dict[str, Any]) -> dict[str, str]:
@@ -14,7 +17,12 @@ def load(prepare: dict[str, Any]) -> dict[str, str]:
         import transformers
 
         versions["transformers"] = transformers.__version__
-    if prepare.get("module"):
+    if prepare.get("auto"):
+        from . import auto
+
+        with contextlib.suppress(UserError):  # a class that is not known is for the probe to report
+            auto.class_of(prepare["model_type"], prepare.get("architecture", ""))
+    elif prepare.get("module"):
         from . import catalog
 
         catalog.class_of(prepare["module"], prepare["architecture"])

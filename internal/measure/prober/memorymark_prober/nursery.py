@@ -2,6 +2,9 @@
 
 A child that hangs is killed with its group, one that dies is reported as what
 killed it, and none outlives the pipe to MemoryMark.
+
+Where a user's model takes long to build, a foster builds it once, on the CPU: a
+nursery of its own, forked from this one, whose children find it built.
 """
 
 from __future__ import annotations
@@ -43,6 +46,19 @@ class Spare:
     answers: int
 
 
+@dataclass
+class Foster:
+    """A nursery that has a user's model built, and what was asked of it."""
+
+    pid: int
+    requests: int
+    reader: Reader
+    deadline: float  # for building
+    asked: dict[int, Message]  # that have no answer yet
+    built: bool = False
+    late: bool = False
+
+
 class Nursery:
     def __init__(self, requests: int, answers: int) -> None:
         for fd in (requests, answers):
@@ -51,6 +67,8 @@ class Nursery:
         self.answers = answers
         self.children: dict[int, Running] = {}  # by file descriptor
         self.spares: list[Spare] = []
+        self.is_foster = False
+        self.fosters: dict[tuple[str, str], Optional[Foster]] = {}  # by file and function; None where it cannot be built ahead
         self.selector = selectors.DefaultSelector()
         self.selector.register(requests, selectors.EVENT_READ)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # MemoryMark says when to stop
@@ -61,6 +79,9 @@ class Nursery:
         # it, unless NVML is asked instead.
         os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
         self.send({"type": "hello", "protocol": protocol.VERSION, "python": platform.python_version()})
+        self.serve()
+
+    def serve(self) -> None:
         try:
             while not self.requests.ended:
                 for key, _ in self.selector.select(self.patience()):
@@ -71,6 +92,9 @@ class Nursery:
                 self.kill(running, "the end")
             for spare in self.spares:
                 self.drop(spare)
+            for foster in self.fosters.values():
+                if foster:
+                    kill_group(foster.pid)  # its children die with it
 
     def send(self, message: Message) -> None:
         protocol.send(self.answers, message)
@@ -78,6 +102,7 @@ class Nursery:
     def patience(self) -> Optional[float]:
         """How long nothing needs to be done."""
         deadlines = [r.deadline for r in self.children.values() if not r.killed]
+        deadlines += [f.deadline for f in self.fosters.values() if f and not f.built and not f.late]
         return max(min(deadlines) - time.monotonic(), 0) if deadlines else None
 
     def listen(self, fd: int) -> None:
@@ -89,17 +114,22 @@ class Nursery:
                 self.obey(message)
         elif fd in self.children:
             self.relay(self.children[fd])
+        else:
+            self.hear(next(key for key, foster in self.fosters.items() if foster and foster.reader.fd == fd))
 
     def obey(self, message: Message) -> None:
         kind = message["type"]
         if kind == "prepare":
             self.prepare(message)
+        elif kind == "probe" and message.get("build_once") and not self.is_foster:
+            self.ask_foster(message)
         elif kind in ("look", "probe"):
             self.start(message)
         elif kind == "cancel":
             for running in list(self.children.values()):
                 if running.id == message["id"]:
                     self.kill(running, "cancelled")
+            self.cancel_at_foster(message)
         else:
             self.send({"type": "failed", "id": message.get("id", 0), "failure": {"class": failure.OTHER, "message": f"unknown request {kind}"}})
 
@@ -134,6 +164,7 @@ class Nursery:
 
     def not_for_children(self) -> list[int]:
         pipes = [fd for spare in self.spares for fd in (spare.answers, spare.requests)]
+        pipes += [fd for foster in self.fosters.values() if foster for fd in (foster.reader.fd, foster.requests)]
         return [self.requests.fd, self.answers, *self.children, *pipes]
 
     def start_spare(self, prepare: Message) -> None:
@@ -168,6 +199,71 @@ class Nursery:
         os.close(spare.requests)
         os.close(spare.answers)
 
+    def ask_foster(self, message: Message) -> None:
+        """Passes a probe to the foster of its model, when that is built."""
+        user = message["workload"]["user"]
+        key = (user["path"], user["function"])
+        if key not in self.fosters:
+            self.fosters[key] = self.new_foster(key, message["timeout_seconds"])
+        foster = self.fosters[key]
+        if foster is None:
+            self.start(message)
+            return
+        foster.asked[message["id"]] = message
+        if foster.built:
+            protocol.send(foster.requests, message)
+
+    def new_foster(self, key: tuple[str, str], timeout: float) -> Foster:
+        read, write = os.pipe()
+        pid, answers = child.fork(lambda answers: foster_children(key, read, answers), [*self.not_for_children(), write])
+        os.close(read)
+        self.selector.register(answers, selectors.EVENT_READ)
+        return Foster(pid, write, Reader(answers), time.monotonic() + timeout, {})
+
+    def hear(self, key: tuple[str, str]) -> None:
+        """Passes on what a foster's children say, and begins when it is ready."""
+        foster = self.fosters[key]
+        assert foster is not None
+        for line in foster.reader.read():
+            message = protocol.parse(line)
+            if message is None:
+                continue
+            if message["type"] == "built":
+                foster.built = True
+                for asked in foster.asked.values():
+                    protocol.send(foster.requests, asked)
+                continue
+            if message["type"] in ("result", "failed"):
+                foster.asked.pop(message["id"], None)
+            self.send(message)
+        if foster.reader.ended:
+            self.end_foster(key, foster)
+
+    def end_foster(self, key: tuple[str, str], foster: Foster) -> None:
+        """One that cannot build ahead ends by itself: then each probe builds for
+        itself, and reports what goes wrong."""
+        self.selector.unregister(foster.reader.fd)
+        os.close(foster.reader.fd)
+        os.close(foster.requests)
+        _, status = os.waitpid(foster.pid, 0)
+        self.fosters[key] = None
+        for asked in foster.asked.values():
+            if foster.late:
+                self.send({"type": "failed", "id": asked["id"], "failure": {"class": failure.TIMEOUT, "message": "timeout"}})
+            elif foster.built or os.WIFSIGNALED(status):
+                self.send({"type": "failed", "id": asked["id"], "failure": describe_death(status)})
+            else:
+                self.start(asked)
+
+    def cancel_at_foster(self, message: Message) -> None:
+        for foster in self.fosters.values():
+            if foster and message["id"] in foster.asked:
+                if foster.built:
+                    protocol.send(foster.requests, message)
+                else:
+                    del foster.asked[message["id"]]
+                    self.send({"type": "failed", "id": message["id"], "failure": {"class": "cancelled", "message": "cancelled"}})
+
     def relay(self, running: Running) -> None:
         """Passes on what a child says, whole lines only."""
         for line in running.reader.read():
@@ -199,22 +295,47 @@ class Nursery:
     def death(self, running: Running, status: int) -> dict[str, Any]:
         if running.killed:
             return {"class": failure.TIMEOUT if running.killed == "timeout" else "cancelled", "message": running.killed}
-        if os.WIFSIGNALED(status):
-            name = signal.Signals(os.WTERMSIG(status)).name
-            likely = "; probably the system ran out of host memory" if name == "SIGKILL" else ""
-            return {"class": failure.CRASH, "signal": name, "message": f"the process was killed by {name}{likely}"}
-        half = f" in the middle of a line ({running.reader.rest[:80]!r})" if running.reader.rest else ""
-        return {"class": failure.CRASH, "message": f"the process ended with status {os.waitstatus_to_exitcode(status)} without an answer{half}"}
+        return describe_death(status, f" in the middle of a line ({running.reader.rest[:80]!r})" if running.reader.rest else "")
 
     def kill_overdue(self) -> None:
         now = time.monotonic()
         for running in list(self.children.values()):
             if now >= running.deadline and not running.killed:
                 self.kill(running, "timeout")
+        for foster in self.fosters.values():
+            if foster and not foster.built and not foster.late and now >= foster.deadline:
+                foster.late = True
+                kill_group(foster.pid)
 
     def kill(self, running: Running, why: str) -> None:
         running.killed = why
         kill_group(running.pid)
+
+
+def foster_children(key: tuple[str, str], requests: int, answers: int) -> None:
+    """Builds a user's model and serves probes of it. What makes use of the
+    device while it is built cannot be built ahead: no fork may use it then."""
+    nursery = Nursery(requests, answers)
+    nursery.is_foster = True
+    import torch
+
+    from . import user
+
+    try:
+        user.build_ahead(*key)
+    except Exception:
+        return  # a probe that builds it will report it
+    if not torch.cuda.is_initialized():
+        nursery.send({"type": "built"})
+        nursery.serve()
+
+
+def describe_death(status: int, half: str = "") -> dict[str, Any]:
+    if os.WIFSIGNALED(status):
+        name = signal.Signals(os.WTERMSIG(status)).name
+        likely = "; probably the system ran out of host memory" if name == "SIGKILL" else ""
+        return {"class": failure.CRASH, "signal": name, "message": f"the process was killed by {name}{likely}"}
+    return {"class": failure.CRASH, "message": f"the process ended with status {os.waitstatus_to_exitcode(status)} without an answer{half}"}
 
 
 def kill_group(pid: int) -> None:

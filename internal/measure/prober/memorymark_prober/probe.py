@@ -6,12 +6,13 @@ import contextlib
 import gc
 import inspect
 import statistics
+import sys
 import time
 from typing import Any, Callable, ContextManager, Literal, Optional
 
 import torch
 
-from . import catalog, devices, failure, user
+from . import auto, catalog, devices, failure, user
 from .devices import Device
 from .subject import Subject, Workload
 
@@ -36,10 +37,7 @@ class Probe:
     def run(self) -> dict[str, Any]:
         """The outcome of every batch up to the first that fails."""
         use_precision(self.w["precision"])
-        if not self.w.get("user"):
-            # Modules may make tensors when they are imported, as torchaudio's
-            # do. While the model is built these would be on the device.
-            catalog.class_of(self.w["recipe"]["module"], self.w["architecture"])
+        self.import_class()
         report: dict[str, Any] = {"outcomes": [], "device_seconds": round(self.device_seconds, 3)}
         with self.device.entered():
             if self.request.get("record"):
@@ -48,16 +46,31 @@ class Probe:
             subject = self.build(report)
             if subject:
                 report["outcomes"] = self.batches(subject)
-            report.update(self.device.counters(), **self.device.memory(), host_peak_bytes=devices.host_peak())
+            report.update(self.device.counters(), **self.device.memory(), host_peak_bytes=devices.host_peak(), assumed=made_up())
             if self.request.get("compile"):
                 report["compiled_graphs"] = compiled_graphs()
         return report
 
+    def import_class(self) -> None:
+        """Modules may make tensors when they are imported, as torchaudio's do.
+        While the model is built these would be on the device."""
+        with contextlib.suppress(failure.UserError):  # which building it reports
+            if self.w["recipe"].get("auto"):
+                auto.class_of(self.w["model_type"], self.w["architecture"])
+            elif not self.w.get("user"):
+                catalog.class_of(self.w["recipe"]["module"], self.w["architecture"])
+
+    def make(self, report: dict[str, Any]) -> Subject:
+        if self.w.get("user"):
+            return user.make(self.w, self.device.type)
+        if self.w["recipe"].get("auto"):
+            return auto.make(self.w, self.device.type, report.setdefault("notes", []))
+        return catalog.make(self.w, self.device.type)
+
     def build(self, report: dict[str, Any]) -> Optional[Subject]:
         began = time.perf_counter()
         try:
-            make = user.make if self.w.get("user") else catalog.make
-            subject = make(self.w, self.device.type)
+            subject = self.make(report)
             if self.request.get("compile"):
                 subject.model = torch.compile(subject.model)  # type: ignore[assignment]
         except Exception as error:
@@ -221,6 +234,12 @@ class Probe:
             torch.cuda.memory._dump_snapshot(record["path"])
             torch.cuda.memory._record_memory_history(enabled=None)
             outcome["recording"] = record["path"]
+
+
+def made_up() -> list[dict[str, Any]]:
+    """What was made up on an emulated card because no kernel computed it."""
+    shadows = sys.modules.get("memorymark_phantom.shadows")
+    return shadows.assumptions() if shadows else []
 
 
 def compiled_graphs() -> int:

@@ -1,0 +1,144 @@
+package measure
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"memorymark/internal/workload"
+)
+
+// unmodelled are small models of families that are not modelled, and what a
+// sample of each is.
+var unmodelled = map[string]struct{ keys, sample string }{
+	"gemma2":  {`"sequence": 16, "config": {"model_type": "gemma2", "num_key_value_heads": 1, "head_dim": 16, ` + blocks, "Gemma2ForCausalLM is input_ids of 16, labels of 16"},
+	"mixtral": {`"sequence": 16, "config": {"model_type": "mixtral", "num_local_experts": 2, "num_key_value_heads": 1, ` + blocks, "MixtralForCausalLM is input_ids of 16"},
+	"opt": {`"sequence": 16, "attention_mask": "padded", "config": {"model_type": "opt", "architectures": ["OPTForSequenceClassification"], "ffn_dim": 64,
+		"word_embed_proj_dim": 32, ` + blocks, "OPTForSequenceClassification is input_ids of 16, attention_mask of 16, labels"},
+	"bart": {`"sequence": 16, "config": {"model_type": "bart", "d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2,
+		"decoder_attention_heads": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "vocab_size": 500}`, "BartForConditionalGeneration is input_ids of 16, labels of 16"},
+	"whisper": {`"sequence": 16, "config": {"model_type": "whisper", "architectures": ["WhisperForConditionalGeneration"], "d_model": 32, "encoder_layers": 1, "decoder_layers": 1,
+		"encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "max_source_positions": 20, "max_target_positions": 8}`, "input_features of 80 × 40, labels of 8"},
+	"wav2vec2": {`"sequence": 16, "config": {"model_type": "wav2vec2", "architectures": ["Wav2Vec2ForCTC"], "num_conv_pos_embedding_groups": 2, "mask_time_length": 2, ` + blocks, "input_values of 5120"},
+	"swin":     {`"config": {"model_type": "swin", "image_size": 32, "patch_size": 4, "window_size": 2, "embed_dim": 16, "depths": [1, 1], "num_heads": [1, 2]}`, "SwinForImageClassification is pixel_values of 3 × 32 × 32, labels"},
+	"clip": {`"sequence": 16, "config": {"model_type": "clip", "architectures": ["CLIPModel"], "projection_dim": 32, "text_config": {` + blocks + `, "vision_config": {
+		"image_size": 32, "patch_size": 8, "attn_implementation": "somebody/kernels", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}}`, "input_ids of 16, pixel_values of 3 × 32 × 32"},
+	"bert": {`"sequence": 16, "config": {"model_type": "bert", "window": 4, ` + blocks, "BertForSequenceClassification is input_ids of 16, labels"}, // with a key that is not modelled
+}
+
+func runnable(t *testing.T, keys string) *workload.Workload {
+	t.Helper()
+	w, err := workload.ParseRunnable([]byte("{" + keys + "}"))
+	if err != nil {
+		t.Fatalf("%s: %v", keys, err)
+	}
+	return w
+}
+
+// TestUnmodelled trains models that only transformers knows.
+func TestUnmodelled(t *testing.T) {
+	s := start(t, Options{})
+	for name, family := range unmodelled {
+		t.Run(name, func(t *testing.T) {
+			w := runnable(t, family.keys)
+			if err := s.Prepare(context.Background(), w, nil); err != nil {
+				t.Fatal(err)
+			}
+			r, err := s.Probe(context.Background(), Probe{Workload: w, Batches: []int64{2}, Steps: 2}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := &r.Outcomes[0]
+			if o.Failure != nil {
+				t.Fatalf("%s\n%s", o.Failure.Message, o.Failure.Traceback)
+			}
+			if o.Steps[0].Phases["backward"].Allocated == 0 || r.Parameters == 0 {
+				t.Errorf("it took %+v with %d parameters", o.Steps[0], r.Parameters)
+			}
+			if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, family.sample) {
+				t.Errorf("the notes are %q, without %q", notes, family.sample)
+			}
+			if name == "bert" && !slices.Contains(r.Notes, "BertConfig has no window: left out") {
+				t.Errorf("nobody is told that a key was left out: %q", r.Notes)
+			}
+		})
+	}
+}
+
+// TestUnmodelledRefusals are configurations that name what is not transformers'
+// own, or what would have to be fetched.
+func TestUnmodelledRefusals(t *testing.T) {
+	s := start(t, Options{})
+	for name, c := range map[string]struct{ config, want string }{
+		"type":       {`"model_type": "nonsense"`, "model_type 'nonsense' is not known to transformers"},
+		"class":      {`"model_type": "opt", "architectures": ["Trainer"]`, "architecture 'Trainer' is none of transformers' opt: OPTForCausalLM"},
+		"other's":    {`"model_type": "opt", "architectures": ["GPT2LMHeadModel"]`, "is none of transformers' opt"},
+		"quantized":  {`"model_type": "opt", "quantization_config": {"quant_method": "gptq"}`, "quantization_config is not taken from a config.json"},
+		"type below": {`"model_type": "llava", "text_config": {"model_type": "nonsense"}`, "of a configuration within is not known"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := s.Probe(context.Background(), Probe{Workload: runnable(t, `"config": {`+c.config+`}`), Batches: []int64{1}, Steps: 1}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := r.Outcomes[0].Failure
+			if f == nil || f.Phase != "build" || f.TooBig() || !strings.Contains(f.Message, c.want) {
+				t.Fatalf("it ended with %+v", f)
+			}
+		})
+	}
+}
+
+// TestNothingFetched lets configurations name kernels and weights, in every key
+// by which transformers would fetch them. Nobody is asked.
+func TestNothingFetched(t *testing.T) {
+	stub, called := t.TempDir(), filepath.Join(t.TempDir(), "called")
+	for name, text := range map[string]string{
+		"kernels/__init__.py":             "import os\n\ndef __getattr__(name):\n    open(os.environ['KERNELS_CALLED'], 'a').write(name + '\\n')\n    raise AttributeError(name)\n",
+		"kernels-99.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: kernels\nVersion: 99.0\n",
+	} {
+		path := filepath.Join(stub, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var fetched atomic.Int64
+	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fetched.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer hub.Close()
+	s := start(t, Options{Env: []string{"PYTHONPATH=" + stub, "KERNELS_CALLED=" + called, "HF_ENDPOINT=" + hub.URL}})
+	_ = os.Remove(called) // importing transformers may look around
+	for _, key := range []string{"attn_implementation", "_attn_implementation", "_attn_implementation_internal", "experts_implementation"} {
+		w := runnable(t, `"sequence": 8, "config": {"model_type": "gemma2", "`+key+`": "somebody/kernels", "num_key_value_heads": 1, "head_dim": 16, `+blocks)
+		r, err := s.Probe(context.Background(), Probe{Workload: w, Batches: []int64{1}, Steps: 1}, nil)
+		if err != nil || r.Outcomes[0].Failure != nil {
+			t.Errorf("%s: %v, %+v", key, err, r)
+		}
+	}
+	for _, config := range []string{
+		`"model_type": "detr", "use_timm_backbone": false, "use_pretrained_backbone": true, "backbone": "somebody/backbone"`,
+		`"model_type": "dpt", "backbone": "somebody/backbone", "use_pretrained_backbone": true, "backbone_config": null`,
+	} {
+		w := runnable(t, `"image": 32, "config": {`+config+`}`)
+		if _, err := s.Probe(context.Background(), Probe{Workload: w, Batches: []int64{1}, Steps: 1}, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := fetched.Load(); n > 0 {
+		t.Errorf("%d files were asked for", n)
+	}
+	if names, err := os.ReadFile(called); err == nil {
+		t.Errorf("the package of kernels was asked for %q", names)
+	}
+}
