@@ -11,6 +11,7 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
+	"memorymark/internal/phantom"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
@@ -24,7 +25,7 @@ type Answer struct {
 	ID           string          `json:"id,omitempty"`
 	ModelName    string          `json:"model_name"`
 	Device       string          `json:"device"` // cuda, mps or cpu
-	Engine       evidence.Engine `json:"engine"` // Predicted or Measured
+	Engine       evidence.Engine `json:"engine"` // Predicted, Emulated or Measured
 	GPUName      string          `json:"gpu_name"`
 	GPUTotalGB   float64         `json:"gpu_total_gb"`
 	GPUTotal     int64           `json:"gpu_total_bytes"`
@@ -55,6 +56,9 @@ type Answer struct {
 	Predicted *Forecast `json:"predicted,omitempty"`
 	Probes    []Probe   `json:"probes,omitempty"`
 	Seconds   *Seconds  `json:"seconds,omitempty"`
+	// Assumed are the places where a value that a kernel would have computed was
+	// made up, on an emulated card.
+	Assumed []phantom.Assumption `json:"assumed,omitempty"`
 	// Snapshot is the id of a recording of the optimal batch, where one was
 	// uploaded.
 	Snapshot string `json:"snapshot_id,omitempty"`

@@ -2,10 +2,12 @@ package analysis
 
 import (
 	"context"
+	"slices"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/measure"
+	"memorymark/internal/phantom"
 	"memorymark/internal/predict"
 )
 
@@ -33,7 +35,9 @@ func (b *bench) stepSeconds(p Probe) float64 {
 }
 
 // knowsTimes reports whether there is a time model of the request.
-func (b *bench) knowsTimes() bool { return b.User == nil && b.card.DenseTFLOPS.FP32 > 0 }
+func (b *bench) knowsTimes() bool {
+	return predictable(b.Request, b.User) && b.card.DenseTFLOPS.FP32 > 0
+}
 
 // lookAround runs the batches that an answer names beside the largest: the
 // present one, and the one that is worth using by predicted speeds.
@@ -56,4 +60,48 @@ func (b *bench) lookAround(ctx context.Context, largest int64) error {
 	}
 	b.worth = Recommendation{Recommended: batch, Tight: tight}
 	return nil
+}
+
+// madeUp is what PyTorch did not decide by itself: how a model that is not
+// modelled was built and fed, and values that no kernel computed.
+type madeUp struct {
+	notes   []string
+	assumed []phantom.Assumption
+}
+
+// noteMadeUp remembers what a probe made up: each place once, with the most times.
+func (b *bench) noteMadeUp(r *measure.Result) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, n := range r.Notes {
+		if !slices.Contains(b.madeUp.notes, n) {
+			b.madeUp.notes = append(b.madeUp.notes, n)
+		}
+	}
+	for _, a := range r.Assumed {
+		same := func(o phantom.Assumption) bool {
+			return o.Function == a.Function && o.Where == a.Where && o.Assumed == a.Assumed
+		}
+		if i := slices.IndexFunc(b.madeUp.assumed, same); i >= 0 {
+			b.madeUp.assumed[i].Times = max(b.madeUp.assumed[i].Times, a.Times)
+		} else {
+			b.madeUp.assumed = append(b.madeUp.assumed, a)
+		}
+	}
+}
+
+// explainEngine says why nothing was predicted, and what was made up instead.
+func (b *bench) explainEngine(a *Answer) {
+	a.Assumed = b.madeUp.assumed
+	if why := b.Workload.Unmodelled; why != "" {
+		a.note("engine", "%s, so that PyTorch ran it, %s", why, a.Engine)
+	}
+	for _, n := range b.madeUp.notes {
+		a.note("engine", "%s", n)
+	}
+	if b.Session.Card != nil {
+		for _, sentence := range evidence.EmulationAccuracy(a.GPUName, a.Provenance.PyTorch) {
+			a.note(AboutAccuracy, "%s", sentence)
+		}
+	}
 }

@@ -77,6 +77,7 @@ type bench struct {
 
 	tooLong *TooLongError  // why larger batches were not tried, nil if they were
 	worth   Recommendation // by predicted speeds, where steps cannot be timed
+	madeUp  madeUp
 
 	mu      sync.Mutex // probes run at once
 	probes  []Probe
@@ -135,7 +136,7 @@ func newBench(ctx context.Context, r Request, m Measurement) (*bench, error) {
 	if err := b.setLimit(d); err != nil {
 		return nil, err
 	}
-	if d.Type != "cuda" || m.User != nil {
+	if d.Type != "cuda" || !predictable(r, m.User) {
 		b.guide = &lineGuide{bench: b}
 		return b, nil
 	}
@@ -269,6 +270,7 @@ func (b *bench) probe(ctx context.Context, purpose string, p measure.Probe) ([]P
 	if err != nil {
 		return nil, fmt.Errorf("batch %d: %w", p.Batches[0], err)
 	}
+	b.noteMadeUp(r)
 	var probes []Probe
 	for _, o := range r.Outcomes {
 		probe := Probe{Outcome: o, Success: o.Failure == nil, Purpose: purpose, Retries: r.Retries, HostPeak: r.HostPeak, WallSeconds: r.WallSeconds}

@@ -41,6 +41,7 @@ func (b *bench) found(largest int64) *Answer {
 		Probes: b.probes,
 	}
 	a.setPrice(b.PricePerHour, b.card)
+	b.explainEngine(a)
 	results := b.results()
 	a.Results = sortedResults(slices.Collect(maps.Values(results)))
 	a.compare(results[b.Workload.Batch], results[largest])

@@ -3,6 +3,7 @@ package analysis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -77,10 +78,10 @@ func (r *Runner) Answer(ctx context.Context, engine evidence.Engine, q Request, 
 		return Predict(q)
 	}
 	spares := 0
-	if m.User == nil {
+	if predictable(q, m.User) {
 		m.Ahead, spares = LookAhead(q), Spares(q)
 	}
-	if engine == evidence.Emulated {
+	if engine == evidence.Emulated && m.User == nil {
 		spares = mostSpares // each has a card of its own
 	}
 	err = r.steps(ctx, engine, q, m, spares, func(m Measurement) error {
@@ -148,17 +149,22 @@ func (r *Runner) choose(ctx context.Context, asked evidence.Engine, q Request, u
 		return asked
 	case q.Workload.Parallel != nil:
 		return evidence.Predicted // one GPU alone cannot measure a rank of many
-	case r.Device != AutoDevice, here && user != nil:
+	case r.Device != AutoDevice, here && !predictable(q, user):
 		return evidence.Measured
 	case here:
 		return evidence.Auto
-	case user == nil:
+	case predictable(q, user):
 		return evidence.Predicted
 	case !phantom.Supported():
 		return evidence.Measured // on what a machine without CUDA has, as a Mac's GPU
 	default:
 		return evidence.Emulated
 	}
+}
+
+// predictable reports whether what a question is about is modelled.
+func predictable(q Request, user *measure.UserModel) bool {
+	return user == nil && q.Workload.Unmodelled == ""
 }
 
 // isHere reports whether a question is about this machine's card.
@@ -206,6 +212,8 @@ func (r *Runner) steps(ctx context.Context, engine evidence.Engine, q Request, m
 			r.Predicting(err)
 		}
 		return errPredict
+	case q.Workload.Unmodelled != "":
+		return &UnableError{fmt.Errorf("%s, so that PyTorch has to run it: %w", q.Workload.Unmodelled, err)}
 	default:
 		return &UnableError{err}
 	}

@@ -96,7 +96,7 @@ func ValidateBackward(ctx context.Context, w *workload.Workload, m Measurement) 
 		*part.peak, c.Steps = o.Peaks().Allocated, len(o.Steps)
 	}
 	c.Ratio = round(float64(c.Backward)/float64(c.Forward), 3)
-	if m.User == nil {
+	if m.User == nil && w.Unmodelled == "" {
 		c.Predicted = predictedRatio(w, cardOf(m.Session))
 	}
 	c.judge()
@@ -207,6 +207,9 @@ type PredictionCheck struct {
 func ValidatePrediction(ctx context.Context, w *workload.Workload, m Measurement, path string) (*PredictionCheck, error) {
 	if m.User != nil {
 		return nil, fmt.Errorf("a model of your own is not predicted")
+	}
+	if w.Unmodelled != "" {
+		return nil, fmt.Errorf("%s, so that there is no prediction", w.Unmodelled)
 	}
 	v := &validator{m, w}
 	c := &PredictionCheck{Check: v.check()}

@@ -93,24 +93,50 @@ func (p *Process) causesAt(event int) Breakdown {
 		if int(l.born) > event || int(l.died) <= event {
 			continue
 		}
-		size := bytesize.Bytes(l.size)
-		switch p.cause(l) {
-		case trace.Parameter:
-			b.Parameters += size
-		case trace.Gradient:
-			b.Gradients += size
-		case trace.OptimizerState:
-			b.OptimizerState += size
-		case trace.Activation:
-			b.Activations += size
-		case trace.Workspace:
-			b.Workspaces += size
-		case trace.Input:
-			b.Input += size
-		default:
-			b.Temporaries += size
+		b.add(p.cause(l), l.size)
+	}
+	return b
+}
+
+func (b *Breakdown) add(cause trace.Category, size int64) {
+	part := &b.Temporaries
+	switch cause {
+	case trace.Parameter:
+		part = &b.Parameters
+	case trace.Gradient:
+		part = &b.Gradients
+	case trace.OptimizerState:
+		part = &b.OptimizerState
+	case trace.Activation:
+		part = &b.Activations
+	case trace.Workspace:
+		part = &b.Workspaces
+	case trace.Input:
+		part = &b.Input
+	default:
+	}
+	*part += bytesize.Bytes(size)
+}
+
+// RecordedBreakdown is where the memory of a recorded process goes at its peak,
+// given what its allocations are for and the peaks that its allocator counted.
+func RecordedBreakdown(t *trace.Trace, lifetimes []trace.Lifetime, steps []Step, context bytesize.Bytes) Breakdown {
+	var b Breakdown
+	peak := t.Peak()
+	for i := range lifetimes {
+		if l := &lifetimes[i]; l.LiveAt(peak.Event) {
+			b.add(l.For, l.Size)
 		}
 	}
+	var most Step
+	for _, s := range steps {
+		most.PeakAllocated = max(most.PeakAllocated, s.PeakAllocated)
+		most.PeakReserved = max(most.PeakReserved, s.PeakReserved)
+	}
+	b.Rounding = max(most.PeakAllocated-bytesize.Bytes(peak.Bytes), 0)
+	b.Fragmentation = most.PeakReserved - b.Rounding - bytesize.Bytes(peak.Bytes)
+	b.Context = context
+	b.Total = most.PeakReserved + context
 	return b
 }
 

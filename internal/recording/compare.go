@@ -3,6 +3,7 @@ package recording
 import (
 	"math"
 
+	"memorymark/internal/evidence"
 	"memorymark/internal/trace"
 )
 
@@ -11,6 +12,8 @@ import (
 type Compare struct {
 	Predicted CompareSide `json:"predicted"`
 	Measured  CompareSide `json:"measured"`
+	// Engine is what the measured side rests on, where that is known.
+	Engine evidence.Engine `json:"engine,omitempty"`
 	// PeakChange is by how much the peak of the prediction is above that of
 	// the measurement.
 	PeakChange int64 `json:"peak_difference_bytes"`

@@ -28,6 +28,7 @@ func (a Analysis) Write(w io.Writer, width int) error {
 	a.writeResults(w, width)
 	a.writeSpeed(w, width)
 	a.writeNotes(w, width)
+	writeAssumed(w, width, a.Assumed)
 	if g := a.Accumulation; g != nil {
 		fmt.Fprintf(w, "%s  %d samples for each update: batch %d, accumulated %s\n", heading("Accumulation"),
 			g.GlobalBatch, g.MicroBatch, plural(int(g.Steps), "time"))

@@ -1,10 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"memorymark/internal/draw"
+	"memorymark/internal/evidence"
 	"memorymark/internal/figure"
 	"memorymark/internal/recording"
 )
@@ -16,10 +19,16 @@ type Compare struct {
 	Frames int
 }
 
+// sides are what the two are called: that which is not predicted is measured,
+// unless it is known to be emulated.
+func (c Compare) sides() [2]string {
+	return [2]string{string(evidence.Predicted), string(cmp.Or(c.Engine, evidence.Measured))}
+}
+
 // Write writes the comparison.
 func (c Compare) Write(w io.Writer, width int) error {
 	for i, s := range []recording.CompareSide{c.Predicted, c.Measured} {
-		fmt.Fprintf(w, "%-9s  %s, device %d\n           %s live at the peak (event %s), %s\n", []string{"predicted", "measured"}[i],
+		fmt.Fprintf(w, "%-9s  %s, device %d\n           %s live at the peak (event %s), %s\n", c.sides()[i],
 			s.File, s.Device, heading(size(s.PeakBytes)), figure.Count(s.PeakEvent), plural(s.Requests, "allocation and free", "allocations and frees"))
 	}
 	if c.PeakChange == 0 {
@@ -48,7 +57,7 @@ func (c Compare) writeEqual(w io.Writer) {
 	}
 	for i, s := range []recording.CompareSide{c.Predicted, c.Measured} {
 		if s.Beyond > 0 {
-			fmt.Fprintf(w, "           %s goes on for %s more\n", []string{"predicted", "measured"}[i], figure.Count(s.Beyond))
+			fmt.Fprintf(w, "           %s goes on for %s more\n", c.sides()[i], figure.Count(s.Beyond))
 		}
 	}
 	if c.Reordered > 0 {
@@ -60,9 +69,9 @@ func (c Compare) writeEqual(w io.Writer) {
 // writeFirst shows where the traces part.
 func (c Compare) writeFirst(w io.Writer, width int) {
 	d := &c.Differences[0]
-	fmt.Fprintf(w, "\n%s  at event %s of predicted and %s of measured\n", heading("First difference"),
-		figure.Count(d.Predicted.Event), figure.Count(d.Measured.Event))
-	fmt.Fprintf(w, "  predicted  %s\n  measured   %s\n", requestsText(&d.Predicted), requestsText(&d.Measured))
+	fmt.Fprintf(w, "\n%s  at event %s of predicted and %s of %s\n", heading("First difference"),
+		figure.Count(d.Predicted.Event), figure.Count(d.Measured.Event), c.sides()[1])
+	fmt.Fprintf(w, "  predicted  %s\n  %-9s  %s\n", requestsText(&d.Predicted), c.sides()[1], requestsText(&d.Measured))
 	fmt.Fprintf(w, "  made by    %s\n", madeBy(&d.Place))
 	if from := calledFrom(&d.Place); from != "" {
 		fmt.Fprintf(w, "  called by  %s\n", from)
@@ -76,7 +85,7 @@ func (c Compare) writeFirst(w io.Writer, width int) {
 		{title: "EVENT", right: true},
 		{title: "PREDICTED", right: true},
 		{title: "EVENT", right: true},
-		{title: "MEASURED", right: true},
+		{title: strings.ToUpper(c.sides()[1]), right: true},
 		{title: "MADE BY", stretch: true},
 	}}
 	for i := range d.Around {
@@ -139,7 +148,7 @@ func (c Compare) writeList(w io.Writer, width int) {
 		{title: "PREDICTED HAS", right: true},
 		{title: "NET", right: true},
 		{title: "EVENT", right: true},
-		{title: "MEASURED HAS", right: true},
+		{title: strings.ToUpper(c.sides()[1]) + " HAS", right: true},
 		{title: "NET", right: true},
 		{title: "MADE BY", stretch: true},
 	}}

@@ -6,6 +6,7 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/figure"
+	"memorymark/internal/phantom"
 	"memorymark/internal/predict"
 )
 
@@ -20,15 +21,41 @@ func (e Emulation) Write(w io.Writer, width int) error {
 		with += " and transformers " + e.Versions.Transformers
 	}
 	paragraph(w, width, "", fmt.Sprintf("Emulated, with %s, on %s of %v", with, deviceText(e.GPUName), e.GPUTotal))
+	if e.Because != "" {
+		paragraph(w, width, "Why", e.Because+", so that PyTorch ran it")
+	}
+	for _, note := range e.Notes {
+		paragraph(w, width, "Note", note)
+	}
 	fmt.Fprintln(w)
 	writeSteps(w, width, e.Steps)
+	if e.Breakdown != nil {
+		writeBreakdown(w, width, e.PeakPhase, e.Breakdown)
+	}
 	fmt.Fprintln(w)
 	if f := e.Failure; f != nil {
 		paragraph(w, width, "Does not fit", f.Summary()+": "+f.Message)
 	} else {
 		paragraph(w, width, "Fits", fmt.Sprintf("%v of %v is left", e.Limit-e.PeakReserved(), e.Limit))
 	}
+	writeAssumed(w, width, e.Assumed)
+	writeFaint(w, width, e.Accuracy)
 	return nil
+}
+
+// writeAssumed names the places where a value was made up, the first of them.
+func writeAssumed(w io.Writer, width int, assumed []phantom.Assumption) {
+	for i, a := range assumed {
+		if i == maxAssumptions {
+			paragraph(w, width, "Made up", "and in "+plural(len(assumed)-i, "more place"))
+			break
+		}
+		paragraph(w, width, "Made up", assumptionText(a))
+	}
+}
+
+func assumptionText(a phantom.Assumption) string {
+	return fmt.Sprintf("%s for %s at %s (%s)", a.Assumed, a.Function, a.Where, plural(int(a.Times), "time"))
 }
 
 func writeSteps(w io.Writer, width int, steps []predict.Step) {

@@ -20,12 +20,7 @@ func (p Prediction) Write(w io.Writer, width int) error {
 		predict.PyTorchVersion, predict.TransformersVersion, deviceText(p.Card.Name), p.GPUTotal))
 	fmt.Fprintln(w)
 	writeSteps(w, width, p.Steps)
-	at := "At the peak"
-	if p.PeakPhase != "" {
-		at += ", in the " + predict.PhaseName(p.PeakPhase)
-	}
-	fmt.Fprintf(w, "\n%s\n", heading(at))
-	p.writeBreakdown(w, width)
+	writeBreakdown(w, width, p.PeakPhase, &p.Breakdown)
 	if len(p.Modules) > 0 {
 		fmt.Fprintf(w, "\n%s\n", heading("By module"))
 		writeModules(w, width, p.Modules, p.Breakdown.Total)
@@ -78,8 +73,12 @@ func (p Prediction) settings() string {
 	return strings.Join(parts, ", ")
 }
 
-func (p Prediction) writeBreakdown(w io.Writer, width int) {
-	b := &p.Breakdown
+func writeBreakdown(w io.Writer, width int, phase string, b *predict.Breakdown) {
+	at := "At the peak"
+	if phase != "" {
+		at += ", in the " + predict.PhaseName(phase)
+	}
+	fmt.Fprintf(w, "\n%s\n", heading(at))
 	t := table{columns: []column{{title: "SIZE", right: true}, {title: "SHARE", right: true}, {title: "WHAT"}}}
 	for _, part := range b.Parts() {
 		if part.Bytes == 0 {

@@ -66,7 +66,7 @@ func writeProcess(b *strings.Builder, s *phantom.Summary, p *phantom.Process) {
 			fmt.Fprintf(b, "    and %s\n", plural(len(p.Assumed)-i, "more place"))
 			break
 		}
-		fmt.Fprintf(b, "    made up %s for %s at %s (%s)\n", a.Assumed, a.Function, a.Where, plural(int(a.Times), "time"))
+		fmt.Fprintf(b, "    made up %s\n", assumptionText(a))
 	}
 	for _, n := range p.Notes {
 		fmt.Fprintf(b, "    %s\n", n)
