@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/evidence"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
 )
@@ -26,7 +27,7 @@ func newActivation(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		w, err := e.finish(d)
+		w, err := e.finish(d, evidence.Predicted)
 		if err != nil {
 			return badWorkload(c, err)
 		}

@@ -34,8 +34,9 @@ func newAnalyze(e *env) *cobra.Command {
 			"--sweep what each single change would do.\n\n" +
 			"Where there is a CUDA GPU and PyTorch it measures: real steps on that GPU, starting at the\n" +
 			"predicted edge, and the answer is what survived. Elsewhere, and for other cards, it\n" +
-			"predicts. A function of your own is then emulated: your code on your own PyTorch, a CUDA\n" +
-			"build, with a card that is not there. It says which it did; --engine decides.\n\n" +
+			"predicts. A function of your own, or a config.json whose family is not modelled, is then\n" +
+			"emulated: on your own PyTorch, a CUDA build, with a card that is not there. It says which\n" +
+			"it did; --engine decides.\n\n" +
 			"MODEL is an id of memorymark models, a path to a Hugging Face config.json, or a function\n" +
 			"of your own, train.py:make, that returns a model, or a model and a function batch(n), and\n" +
 			"maybe a function that makes the optimizer of model.parameters().\n\n" +

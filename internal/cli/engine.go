@@ -137,7 +137,7 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 	}
 	match := userFunction.FindStringSubmatch(d.Text("model"))
 	if match == nil {
-		w, err := e.finish(d)
+		w, err := e.finish(d, f.engine)
 		return w, nil, err
 	}
 	if f.engine == evidence.Predicted {

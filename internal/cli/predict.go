@@ -32,7 +32,8 @@ func newPredict(e *env) *cobra.Command {
 			"allocator, and says what they take: the peaks of each step, and where the memory goes\n" +
 			"at the peak. Needs no GPU and no Python.\n\n" +
 			"With --engine emulated, your own PyTorch runs the steps on a card that is not there: a\n" +
-			"CUDA build, which needs no GPU. So it is for a function of your own, train.py:make.\n\n" +
+			"CUDA build, which needs no GPU. So it is for a function of your own, train.py:make, and\n" +
+			"for a config.json whose family is not modelled.\n\n" +
 			"MODEL is an id of memorymark models, a path to a Hugging Face config.json, or such a\n" +
 			"function.\n\n" +
 			"With -f it predicts many workloads, from a file of JSON objects, one a line, or of\n" +
@@ -78,7 +79,7 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.emulates(user) {
+	if f.emulates(w, user) {
 		found, err := f.runner.Emulate(c.Context(), analysis.Request{Workload: w, Card: card}, user, f.snapshot)
 		switch {
 		case err != nil:
@@ -106,8 +107,8 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 }
 
 // emulates reports whether a model is run rather than predicted.
-func (f *predictFlags) emulates(user *measure.UserModel) bool {
-	return f.engine == evidence.Emulated || user != nil
+func (f *predictFlags) emulates(w *workload.Workload, user *measure.UserModel) bool {
+	return f.engine == evidence.Emulated || user != nil || w.Unmodelled != ""
 }
 
 func (f *predictFlags) writeSnapshot(s *predict.Simulation) error {
@@ -143,7 +144,7 @@ func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.
 	if err != nil {
 		return nil, err
 	}
-	if f.emulates(user) {
+	if f.emulates(w, user) {
 		found, err := f.runner.Emulate(ctx, analysis.Request{Workload: w, Card: card}, user, f.snapshot)
 		if err == nil && !found.Fits {
 			err = errNo

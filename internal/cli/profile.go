@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/evidence"
 	"memorymark/internal/report"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/study"
@@ -102,15 +103,15 @@ func (f *profileFlags) cell(c *cobra.Command, e *env) (study.Cell, error) {
 	} else if c.Flags().Changed("dtype") {
 		return study.Cell{}, badUsage("add --use-mixed-precision", "--dtype %s: it is the type of mixed precision, which is off", f.dtype)
 	}
-	return e.cell(c, d, f.stepFlags)
+	return e.cell(c, d, f.engine, f.stepFlags)
 }
 
 // cell makes a cell of a draft, with the precision that its card has.
-func (e *env) cell(c *cobra.Command, d workload.Draft, steps *stepFlags) (study.Cell, error) {
+func (e *env) cell(c *cobra.Command, d workload.Draft, engine evidence.Engine, steps *stepFlags) (study.Cell, error) {
 	if err := steps.check(); err != nil {
 		return study.Cell{}, err
 	}
-	w, err := e.finish(d)
+	w, err := e.finish(d, engine)
 	if err != nil {
 		return study.Cell{}, badWorkload(c, err)
 	}

@@ -217,7 +217,7 @@ func (f *sweepFlags) cells(c *cobra.Command, e *env, points []study.Point) ([]st
 	good := 0
 	for i, p := range points {
 		var err error
-		if cells[i], err = e.cell(c, p.Draft, f.stepFlags); err != nil {
+		if cells[i], err = e.cell(c, p.Draft, f.engine, f.stepFlags); err != nil {
 			cells[i] = study.Cell{Err: err}
 		} else {
 			good++

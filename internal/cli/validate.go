@@ -147,6 +147,7 @@ func newValidatePrediction(e *env) *cobra.Command {
 		}
 		r := recording.NewCompare(recording.CompareInput{File: "the prediction", Trace: found.Predicted},
 			recording.CompareInput{File: file, Trace: found.Measured}, found.Comparison, 10, 4)
+		r.Engine = m.Session.Engine()
 		return found.Verdict, e.print(r, report.Compare{Compare: r, Frames: frames}.Write)
 	})
 }

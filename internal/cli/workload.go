@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/invalid"
 	"memorymark/internal/measure"
@@ -165,21 +166,34 @@ func (e *env) readWorkloads(path string) ([]workload.Entry, error) {
 }
 
 // finish makes a workload of a draft whose model may be a path to a
-// config.json, or to a folder with one.
-func (e *env) finish(d workload.Draft) (*workload.Workload, error) {
+// config.json, or to a folder with one. Of what is not modelled it does so if
+// PyTorch is to run it, or may: a family that it does not know is no slip.
+func (e *env) finish(d workload.Draft, engine evidence.Engine) (*workload.Workload, error) {
+	if err := e.readConfig(d); err != nil {
+		return nil, err
+	}
+	w, err := d.Workload()
+	if engine.RunsSteps() && err != nil || engine == evidence.Auto && workload.Unmodelled(err) {
+		return d.Runnable()
+	}
+	return w, err
+}
+
+// readConfig reads the config.json that a draft's model is a path to, if it is.
+func (e *env) readConfig(d workload.Draft) error {
 	name := d.Text("model")
 	if _, err := workload.FindModel(name); name != "" && err != nil {
 		if path, ok := configFile(name); ok {
 			data, err := e.readAll(path)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if err := d.UseConfig(data); err != nil {
-				return nil, badInput("", "%s: %w", path, err)
+				return badInput("", "%s: %w", path, err)
 			}
 		}
 	}
-	return d.Workload()
+	return nil
 }
 
 // configFile returns the configuration that a model's name means, if it is one
@@ -256,7 +270,7 @@ func badWorkload(c *cobra.Command, err error) error {
 	case p.Key == "model":
 		hint = "memorymark models lists them; a config.json of those families will do, too"
 	case p.Key == "config" && strings.Contains(p.Error(), "not modelled"):
-		hint = "memorymark analyze train.py:make measures a model that cannot be predicted"
+		hint = "--engine emulated has your PyTorch run it, on a GPU that is not there"
 	}
 	return badUsage(hint, "%w", err)
 }
