@@ -17,7 +17,7 @@ import (
 // unmodelled are small models of families that are not modelled, and what a
 // sample of each is.
 var unmodelled = map[string]struct{ keys, sample string }{
-	"gemma2":  {`"sequence": 16, "config": {"model_type": "gemma2", "num_key_value_heads": 1, "head_dim": 16, ` + blocks, "Gemma2ForCausalLM is input_ids of 16, labels of 16"},
+	"cohere":  {`"sequence": 16, "config": {"model_type": "cohere", "num_key_value_heads": 1, ` + blocks, "CohereForCausalLM is input_ids of 16, labels of 16"},
 	"mixtral": {`"sequence": 16, "config": {"model_type": "mixtral", "num_local_experts": 2, "num_key_value_heads": 1, ` + blocks, "MixtralForCausalLM is input_ids of 16"},
 	"opt": {`"sequence": 16, "attention_mask": "padded", "config": {"model_type": "opt", "architectures": ["OPTForSequenceClassification"], "ffn_dim": 64,
 		"word_embed_proj_dim": 32, ` + blocks, "OPTForSequenceClassification is input_ids of 16, attention_mask of 16, labels"},
@@ -120,7 +120,7 @@ func TestNothingFetched(t *testing.T) {
 	s := start(t, Options{Env: []string{"PYTHONPATH=" + stub, "KERNELS_CALLED=" + called, "HF_ENDPOINT=" + hub.URL}})
 	_ = os.Remove(called) // importing transformers may look around
 	for _, key := range []string{"attn_implementation", "_attn_implementation", "_attn_implementation_internal", "experts_implementation"} {
-		w := runnable(t, `"sequence": 8, "config": {"model_type": "gemma2", "`+key+`": "somebody/kernels", "num_key_value_heads": 1, "head_dim": 16, `+blocks)
+		w := runnable(t, `"sequence": 8, "config": {"model_type": "cohere", "`+key+`": "somebody/kernels", "num_key_value_heads": 1, `+blocks)
 		r, err := s.Probe(context.Background(), Probe{Workload: w, Batches: []int64{1}, Steps: 1}, nil)
 		if err != nil || r.Outcomes[0].Failure != nil {
 			t.Errorf("%s: %v, %+v", key, err, r)

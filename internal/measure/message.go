@@ -257,6 +257,9 @@ func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 	if w.Parallel != nil {
 		return nil, errors.New("one GPU of a job on many is predicted, not measured; memorymark run --gpus emulates your own program on many")
 	}
+	if w.Adapter != nil && user == nil {
+		return nil, errors.New("an adapter is predicted, not run; a function of your own, train.py:make, can return a model that has one")
+	}
 	r := &recipe{}
 	if kind := torch.OptimizerNamed(string(w.Optimizer)); kind.Class != "" {
 		r.Optimizer = &optimizerRecipe{kind.Class, kind.Arguments}
