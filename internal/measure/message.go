@@ -260,6 +260,9 @@ func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 	if w.Adapter != nil && user == nil {
 		return nil, errors.New("an adapter is predicted, not run; a function of your own, train.py:make, can return a model that has one")
 	}
+	if w.Loop.Name != workload.PlainLoop {
+		return nil, fmt.Errorf("loop is %q; steps that really run are in a plain loop: leave loop out, or ask for the predicted engine", w.Loop)
+	}
 	r := &recipe{}
 	if kind := torch.OptimizerNamed(string(w.Optimizer)); kind.Class != "" {
 		r.Optimizer = &optimizerRecipe{kind.Class, kind.Arguments}

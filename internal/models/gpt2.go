@@ -181,10 +181,10 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(h, m.head) }))
 	out := Output{}
 	if batch.Labels != nil {
-		loss := f.Let(causalLMLoss(t, logits, batch.Labels))
+		loss := f.Let(causalLMLoss(t, logits, batch))
 		out.Loss = f.Keep(loss)
 	}
-	out.Logits, out.Rest = f.Keep(logits), o.rest
+	out.Logits, out.Cache = f.Keep(logits), o.rest
 	f.End()
 	return out
 }
@@ -193,7 +193,7 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 func (m *gpt2) transformer(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
 	var cache *dynamicCache
-	if m.cfg.UseCache && !m.run.Checkpointing {
+	if m.cfg.UseCache && !m.run.Checkpointing && !m.run.NoCache {
 		cache = &dynamicCache{}
 	}
 	if m.looksForPadding && batch.Mask == nil {

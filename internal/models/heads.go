@@ -169,7 +169,7 @@ func (m *lastTokenClassifier) forward(t *torch.Torch, batch *Batch) Output {
 	if batch.Labels != nil {
 		loss.Set(t.CrossEntropy(t.View(pooled, -1, pooled.Tensor().Dim(-1)), t.View(torch.Borrow(batch.Labels), -1)))
 	}
-	out := Output{Loss: f.Keep(loss), Logits: f.Keep(pooled), Rest: o.rest}
+	out := Output{Loss: f.Keep(loss), Logits: f.Keep(pooled), Cache: o.rest}
 	f.End()
 	return out
 }

@@ -332,16 +332,16 @@ func (m *llama) forward(t *torch.Torch, batch *Batch) Output {
 	}
 	var loss torch.Value
 	if batch.Labels != nil {
-		loss = f.Keep(f.Let(causalLMLoss(t, logits, batch.Labels)))
+		loss = f.Keep(f.Let(causalLMLoss(t, logits, batch)))
 	}
-	out := Output{Loss: loss, Logits: f.Keep(logits), Rest: cache.tensors()}
+	out := Output{Loss: loss, Logits: f.Keep(logits), Cache: cache.tensors()}
 	f.End()
 	return out
 }
 
 // newCache is DynamicCache(config), which checkpointing does without.
 func (m *llama) newCache() *dynamicCache {
-	if !m.cfg.UseCache || m.run.Checkpointing {
+	if !m.cfg.UseCache || m.run.Checkpointing || m.run.NoCache {
 		return nil
 	}
 	return &dynamicCache{sliding: m.cfg.Sliding}

@@ -21,6 +21,7 @@ type Run struct {
 	Checkpointing bool
 	Eager         bool // attention; else sdpa
 	Mask          Mask
+	NoCache       bool // use_cache of the configuration is set to false
 	Sequence      int64
 	Image         int64
 	Adapter       *Adapter // nil for none
@@ -40,13 +41,15 @@ const (
 type Batch struct {
 	IDs, Mask, Pixels, Labels, DecoderIDs *torch.Tensor
 	Starts, Ends                          *torch.Tensor // of answers
+	Items                                 *torch.Tensor // num_items_in_batch: labels that count, in all passes of a step
 }
 
 // Output is the object that a model returns: it keeps its tensors until it is
 // dropped, in the order of its fields.
 type Output struct {
 	Loss, Logits torch.Value
-	Rest         []torch.Value // cached keys and values and the like
+	Cache        []torch.Value // keys and values, in an object of their own
+	Rest         []torch.Value // other tensors
 }
 
 // New makes the model of a configuration on the device.
@@ -73,18 +76,47 @@ func New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
 func (o Output) Drop(t *torch.Torch) {
 	t.Drop(o.Loss)
 	t.Drop(o.Logits)
+	for _, v := range o.Cache {
+		t.Drop(v)
+	}
 	for _, v := range o.Rest {
 		t.Drop(v)
 	}
 }
 
+// InFloat32 is convert_outputs_to_fp32, which Accelerate puts around a model
+// under autocast: tensors of half types are cast, those of a cache are not
+// (accelerate/utils/operations.py). The old output goes when all are cast.
+func (o Output) InFloat32(t *torch.Torch) Output {
+	cast := func(v torch.Value) torch.Value {
+		if v == (torch.Value{}) {
+			return v
+		}
+		return t.To(v.Borrow(), torch.Float32)
+	}
+	out := Output{Loss: cast(o.Loss), Logits: cast(o.Logits)}
+	for _, v := range o.Cache {
+		out.Cache = append(out.Cache, t.Hold(v.Borrow()))
+	}
+	for _, v := range o.Rest {
+		out.Rest = append(out.Rest, cast(v))
+	}
+	o.Drop(t)
+	return out
+}
+
 // classified ends the forward function of a model that classifies:
 // its loss, if there are labels, and its output.
 func classified(t *torch.Torch, f *torch.Frame, scores torch.Value, batch *Batch) Output {
+	return classifiedBy(func(logits, labels torch.X) torch.Value { return t.CrossEntropy(logits, labels) }, t, f, scores, batch)
+}
+
+// classifiedBy is classified with another loss function.
+func classifiedBy(lossFunction func(logits, labels torch.X) torch.Value, t *torch.Torch, f *torch.Frame, scores torch.Value, batch *Batch) Output {
 	logits := f.Let(scores)
 	loss := f.Let(torch.Value{})
 	if batch.Labels != nil {
-		loss.Set(t.CrossEntropy(t.View(logits, -1, logits.Tensor().Dim(-1)), torch.Borrow(batch.Labels)))
+		loss.Set(lossFunction(t.View(logits, -1, logits.Tensor().Dim(-1)), torch.Borrow(batch.Labels)))
 	}
 	out := Output{Loss: f.Keep(loss), Logits: f.Keep(logits)}
 	f.End()

@@ -165,6 +165,7 @@ func newT5Stack(t *torch.Torch, c *t5Config, layers int64, decoder bool, dtype t
 		}
 		if bias {
 			a.relativeBias = t.NewEmbedding(c.Buckets, c.Heads, dtype)
+			a.relativeBias.Weight.OddDecay() // it is called a bias
 		}
 		a.norm = t.NewRMSNorm(c.ModelSize, dtype)
 		return a
@@ -213,12 +214,14 @@ func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 		}))
 		loss = f.Keep(l)
 	}
-	out := Output{Loss: loss, Logits: f.Keep(logits), Rest: append(cache.tensors(), f.Keep(encoded))}
+	out := Output{Loss: loss, Logits: f.Keep(logits), Cache: cache.tensors(), Rest: []torch.Value{f.Keep(encoded)}}
 	f.End()
 	return out
 }
 
-// newCache is EncoderDecoderCache, which checkpointing does without.
+// newCache is EncoderDecoderCache, which checkpointing does without. It asks the
+// decoder's copy of the configuration: what a loop sets in the model's changes
+// nothing.
 func (m *t5) newCache() t5Cache {
 	if !m.cfg.UseCache || m.checkpoints {
 		return t5Cache{}

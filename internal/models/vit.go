@@ -105,6 +105,7 @@ func newViTModel(t *torch.Torch, c *vitConfig, r Run) (*vit, error) {
 	m.projection = t.NewConv2d(c.Channels, h, c.PatchSize, c.PatchSize, 0, true, r.DType)
 	m.position = t.Parameter(r.DType, 1, side*side+1, h)
 	t.ListBefore(m.position, m.projection.Weight)
+	t.OwnAfterParts(m.class, m.position)
 	for range c.Layers {
 		m.layers = append(m.layers, vitLayer{
 			query:      t.NewLinear(h, h, c.QKVBias, r.DType).Named("attention.q_proj"),
@@ -152,7 +153,7 @@ func (m *vit) forward(t *torch.Torch, batch *Batch) Output {
 	sequence := m.encode(t, batch).let(f)
 	pooled := f.Let(t.Select(sequence, 1))
 	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
-	return classified(t, f, scores, batch)
+	return classifiedBy(func(logits, labels torch.X) torch.Value { return fixedCrossEntropy(t, logits, labels, batch) }, t, f, scores, batch)
 }
 
 // encode is ViTModel.forward.

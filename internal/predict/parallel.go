@@ -11,7 +11,14 @@ func (p *Process) build(d torch.Device) error {
 	var err error
 	build := func() { p.model, err = models.New(p.t, p.w.Config, p.w.Run()) }
 	parallel := p.w.Parallel
-	if parallel == nil {
+	switch {
+	case parallel == nil && p.w.Loop.Build == workload.BuildOnCPU:
+		toDevice := p.t.BuildOnHost(build)
+		if err == nil {
+			toDevice()
+		}
+		return err
+	case parallel == nil:
 		build()
 		return err
 	}
@@ -44,7 +51,6 @@ func homesOf(w *workload.Workload, d torch.Device) ([]torch.Home, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.makeBatch()
-	p.t.NoGrad(func() { p.model.Forward(p.t, &p.batch).Drop(p.t) })
+	p.t.NoGrad(func() { p.model.Forward(p.t, p.makeBatch(false)).Drop(p.t) })
 	return p.t.Homes(), nil
 }

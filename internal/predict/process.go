@@ -22,9 +22,7 @@ type Process struct {
 	model *models.Model
 	head  *models.Head
 	opt   *torch.Optimizer
-	batch models.Batch
-	// lastLoss is the name of the loss where it outlives a step.
-	lastLoss *torch.Var
+	loop  loop
 
 	// ModelEvents and InputEvents are how many events there were once the
 	// model was built, and once the batch was there.
@@ -53,12 +51,12 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	p.ModelEvents = p.events()
 	p.opt = p.t.NewOptimizer(torch.OptimizerNamed(string(w.Optimizer)), impls[w.OptimizerImpl])
 	p.begin(feeding)
-	p.makeBatch()
+	p.loop = newLoop(p)
 	p.InputEvents = p.events()
 	for i := range steps {
 		if i < 2 || !p.repeat() {
 			before := p.t.Work()
-			p.step()
+			p.loop.step()
 			p.StepWork = p.t.Work().Minus(before)
 		}
 		p.Steps = append(p.Steps, p.events())
@@ -106,107 +104,17 @@ var impls = map[workload.Impl]torch.Impl{
 	workload.Foreach: torch.Foreach, workload.Fused: torch.Fused, workload.Loop: torch.Loop,
 }
 
-// makeBatch makes one batch: ids or pixels, a mask if asked, labels.
-func (p *Process) makeBatch() {
-	w, t, b := p.w, p.t, &p.batch
-	if w.TakesImages() {
-		b.Pixels = t.Input(w.Run().DType, w.Batch, 3, w.Image, w.Image)
-	} else {
-		b.IDs = t.Input(torch.Int64, w.Batch, w.Sequence)
-	}
-	if w.AttentionMask != workload.NoMask && b.IDs != nil {
-		b.Mask = t.Input(torch.Int64, w.Batch, w.Sequence)
-	}
-	if w.Loss == workload.MeanLogits {
-		if p.head.Decodes {
-			b.DecoderIDs = b.IDs
-		}
-		return
-	}
-	switch p.head.Labels {
-	case models.Classes:
-		b.Labels = t.Input(torch.Int64, w.Batch)
-	case models.Spans:
-		b.Starts, b.Ends = t.Input(torch.Int64, w.Batch), t.Input(torch.Int64, w.Batch)
-	case models.TargetIDs, models.TokenTags:
-		b.Labels = t.Input(torch.Int64, w.Batch, w.Sequence)
-	case models.SameIDs:
-		b.Labels = b.IDs
-	case models.NoLabels:
-	}
-}
-
-// step is one training step, as a plain loop writes it.
-func (p *Process) step() {
-	t := p.t
-	f := t.Enter()
-	defer f.End()
-	defer p.begin(looping)
-	p.begin(forward)
-	if p.w.Phase == workload.Infer {
-		t.NoGrad(func() { t.Autocast(p.castType(), func() { p.model.Forward(t, &p.batch).Drop(t) }) })
-		return
-	}
-	loss := p.lossName(f)
-	var out models.Output
-	t.Autocast(p.castType(), func() {
-		out = p.forward()
-		loss.Set(p.loss(out))
-	})
-	p.begin(looping)
-	out.Drop(t)
-	if p.w.Phase == workload.Forward {
-		return
-	}
-	p.begin(backward)
-	t.Backward(loss)
-	for range p.w.Accumulate - 1 {
-		p.begin(looping)
-		loss.Del()
-		p.begin(forward)
-		t.Autocast(p.castType(), func() {
-			out := p.forward()
-			loss.Set(p.loss(out))
-			out.Drop(t)
-		})
-		p.begin(backward)
-		t.Backward(loss)
-	}
-	p.begin(updating)
-	if p.w.Optimizer != workload.NoOptimizer {
-		if p.w.ClipGradNorm {
-			t.ClipGradNorm()
-		}
-		p.opt.Step()
-	}
-	p.begin(clearing)
-	p.opt.ZeroGrad()
-}
-
-// lossName is the name of the loss. It goes when the step returns; a job on
-// many GPUs runs its steps in a loop of one function, where it stays until the
-// next loss is there.
-func (p *Process) lossName(step *torch.Frame) *torch.Var {
-	if p.w.Parallel == nil {
-		return step.Let(torch.Value{})
-	}
-	if p.lastLoss == nil {
-		p.lastLoss = p.t.Enter().Let(torch.Value{})
-	}
-	return p.lastLoss
-}
-
-// forward calls the model.
-func (p *Process) forward() (out models.Output) {
+// call calls the model.
+func (p *Process) call(batch *models.Batch) (out models.Output) {
 	p.t.Call(func() []torch.Value {
-		out = p.model.Forward(p.t, &p.batch)
+		out = p.model.Forward(p.t, batch)
 		return []torch.Value{out.Loss, out.Logits}
 	})
 	return out
 }
 
-// loss is the model's own loss, or the mean of its logits.
-func (p *Process) loss(out models.Output) torch.X {
+// lossOf is the model's own loss, or the mean of its logits.
+func (p *Process) lossOf(out models.Output) torch.X {
 	if p.w.Loss == workload.MeanLogits {
 		return p.t.Mean(out.Logits.Borrow())
 	}

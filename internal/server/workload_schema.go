@@ -45,7 +45,27 @@ func keySchema(key workload.Key) *huma.Schema {
 			s.Extensions["x-values"] = key.Values
 		}
 	}
+	if key.Parts != nil {
+		return orDescribed(key, &s)
+	}
 	return &s
+}
+
+// orDescribed is the schema of a choice that an object can describe, too.
+func orDescribed(key workload.Key, name *huma.Schema) *huma.Schema {
+	object := &huma.Schema{Type: "object", Properties: make(map[string]*huma.Schema), AdditionalProperties: false}
+	for _, part := range key.Parts {
+		s := &huma.Schema{Type: "string", Default: part.Values[0]}
+		for _, v := range part.Values {
+			s.Enum = append(s.Enum, v)
+		}
+		object.Properties[part.Name] = s
+	}
+	out := &huma.Schema{
+		Description: name.Description, Default: name.Default, Extensions: name.Extensions,
+		AnyOf: []*huma.Schema{{Type: "string", Enum: name.Enum}, object},
+	}
+	return out
 }
 
 // enum is what a key can be; nil for one that is no choice between names.

@@ -65,6 +65,20 @@ func (t *Torch) Scale(x X) Value {
 	return t.mapped("Mul", x, func(g *Tensor) *Tensor { return t.pointwise(g.DType, g) })
 }
 
+// ScaleInPlace is x *= c for a Python number: the tensor stays, and becomes the
+// result of a new node.
+func (t *Torch) ScaleInPlace(x *Var) {
+	in := x.tensor
+	if n := t.record("Mul", in); n != nil {
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(g[0].DType, g[0])} }
+		old := in.fn
+		n.made(in)
+		if old != nil {
+			t.releaseNode(old)
+		}
+	}
+}
+
 // Shift is x + c or x - c for a Python number; its backward hands the gradient on.
 func (t *Torch) Shift(x X) Value {
 	return t.mapped("Add", x, func(g *Tensor) *Tensor { return t.retain(g) })

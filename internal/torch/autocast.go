@@ -34,6 +34,16 @@ func (t *Torch) Autocast(dtype DType, region func()) {
 	t.autocast = old
 }
 
+// AutocastUncached is Autocast with cache_enabled=False: a weight is cast at
+// every use.
+func (t *Torch) AutocastUncached(dtype DType, region func()) {
+	if dtype != NoDType {
+		t.autocast = &autocast{dtype: dtype}
+	}
+	region()
+	t.autocast = nil
+}
+
 // castType is the type of the autocast region, none outside of one.
 func (t *Torch) castType() DType {
 	if t.autocast == nil {
@@ -62,8 +72,7 @@ func (t *Torch) lower(x *Tensor) *Tensor {
 	if dtype == NoDType || !x.DType.IsFloat() || x.DType == dtype {
 		return t.retain(x)
 	}
-	if x.DType == Float32 && x.fn == nil && x.requiresGrad {
-		cache := t.autocast.cache
+	if cache := t.autocast.cache; cache != nil && x.DType == Float32 && x.fn == nil && x.requiresGrad {
 		if cache.casts[x] == nil {
 			cache.casts[x] = t.to(x, dtype)
 			cache.order = append(cache.order, x)

@@ -1,14 +1,15 @@
 package torch
 
 // ClipGradNorm is torch.nn.utils.clip_grad_norm_ by foreach functions
-// (torch/nn/utils/clip_grad.py). The gradients are scaled in place.
-func (t *Torch) ClipGradNorm() {
+// (torch/nn/utils/clip_grad.py). The gradients are scaled in place. It returns
+// their norm.
+func (t *Torch) ClipGradNorm() Value {
 	var grads []*Tensor
 	for _, p := range t.trained() {
 		grads = append(grads, p.grad)
 	}
 	if len(grads) == 0 {
-		return
+		return Value{}
 	}
 	total := t.totalNorm(grads)
 	// clip_coef = max_norm / (total_norm + 1e-6), which Python turns into a
@@ -18,7 +19,8 @@ func (t *Torch) ClipGradNorm() {
 	coefficient := t.empty(total.DType)
 	t.release(reciprocal, sum)
 	clamped := t.empty(total.DType)
-	t.release(coefficient, clamped, total)
+	t.release(coefficient, clamped)
+	return Value{total}
 }
 
 // totalNorm is _get_total_norm: a norm of each gradient, stacked, and the norm

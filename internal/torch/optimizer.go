@@ -12,7 +12,7 @@ type OptimizerKind struct {
 	Arguments map[string]float64 // beside the parameters
 	Trainer   string             // what transformers' TrainingArguments calls it
 
-	step func(*Optimizer)
+	step func(o *Optimizer, group []*Tensor) // parameters with gradients
 	// How often a step goes over the parameters in kernels of their own, and
 	// how many tensors the fused kernel writes.
 	passes, fusedWrites int
@@ -30,7 +30,7 @@ var Optimizers = []OptimizerKind{
 	},
 	{
 		Name: "sgd", Label: "SGD", Class: "SGD", Arguments: map[string]float64{"lr": 1e-3}, Trainer: "sgd",
-		step: func(*Optimizer) {}, passes: 1, fusedWrites: 1, // parameters are updated in place
+		step: func(*Optimizer, []*Tensor) {}, passes: 1, fusedWrites: 1, // parameters are updated in place
 	},
 	{
 		Name: "sgd-momentum", Label: "SGD with momentum", Class: "SGD", Arguments: map[string]float64{"lr": 1e-3, "momentum": 0.9}, Trainer: "sgd",
@@ -64,17 +64,40 @@ const (
 // Optimizer is a torch.optim optimizer of all parameters. Its state appears in
 // its first step, for each parameter that has a gradient.
 type Optimizer struct {
-	t    *Torch
-	kind OptimizerKind
-	impl Impl
-	adam map[*Tensor]*adamState
-	sgd  map[*Tensor]*Tensor // momentum buffers
+	t      *Torch
+	kind   OptimizerKind
+	impl   Impl
+	groups [][]*Tensor // param_groups
+	adam   map[*Tensor]*adamState
+	sgd    map[*Tensor]*Tensor // momentum buffers
 }
 
 // NewOptimizer makes an optimizer, which allocates nothing.
 func (t *Torch) NewOptimizer(kind OptimizerKind, impl Impl) *Optimizer {
-	return &Optimizer{t: t, kind: kind, impl: impl, adam: map[*Tensor]*adamState{}, sgd: map[*Tensor]*Tensor{}}
+	return &Optimizer{
+		t: t, kind: kind, impl: impl, groups: [][]*Tensor{t.parameters},
+		adam: map[*Tensor]*adamState{}, sgd: map[*Tensor]*Tensor{},
+	}
 }
+
+// SplitByDecay makes two groups of the parameters: biases and the weights of
+// norms are in the second one, which has no weight decay. They are vectors, and
+// others rarely are (transformers/trainer.py, get_decay_parameter_names).
+func (o *Optimizer) SplitByDecay() {
+	var decayed, others []*Tensor
+	for _, p := range o.t.parameters {
+		if (len(p.Shape) > 1) != p.oddDecay {
+			decayed = append(decayed, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	o.groups = [][]*Tensor{decayed, others}
+}
+
+// OddDecay marks a parameter that is decayed though it is a vector, or is not
+// though it has more dimensions: its name decides.
+func (x *Tensor) OddDecay() { x.oddDecay = true }
 
 // Step is optimizer.step(), annotated as PyTorch does it
 // (torch/optim/optimizer.py, profile_hook_step).
@@ -84,7 +107,11 @@ func (o *Optimizer) Step() {
 	}
 	name := "Optimizer.step#" + o.kind.Class + ".step"
 	o.t.Mark(name, false)
-	o.t.NoGrad(func() { o.kind.step(o) })
+	o.t.NoGrad(func() {
+		for _, group := range o.groups {
+			o.kind.step(o, withGradients(group))
+		}
+	})
 	o.countWork()
 	o.t.Mark(name, true)
 }
@@ -123,9 +150,11 @@ func (o *Optimizer) ZeroGrad() {
 }
 
 // trained are the parameters that have gradients.
-func (t *Torch) trained() []*Tensor {
+func (t *Torch) trained() []*Tensor { return withGradients(t.parameters) }
+
+func withGradients(parameters []*Tensor) []*Tensor {
 	var out []*Tensor
-	for _, p := range t.parameters {
+	for _, p := range parameters {
 		if p.grad != nil {
 			out = append(out, p)
 		}

@@ -12,8 +12,7 @@ type adamState struct {
 	step, average, square *Tensor
 }
 
-func (o *Optimizer) stepAdam() {
-	params := o.t.trained()
+func (o *Optimizer) stepAdam(params []*Tensor) {
 	for _, p := range params {
 		o.initAdam(p)
 	}

@@ -5,8 +5,8 @@ import "memorymark/internal/trace"
 // stepMomentum is torch/optim/sgd.py with momentum and without weight decay:
 // the first step keeps a copy of each gradient, laid out as the gradient is.
 // The three implementations differ in kernels only.
-func (o *Optimizer) stepMomentum() {
-	for _, p := range o.t.trained() {
+func (o *Optimizer) stepMomentum(params []*Tensor) {
+	for _, p := range params {
 		if o.sgd[p] != nil {
 			continue
 		}

@@ -144,6 +144,9 @@ func (t *Torch) Release(x *Tensor) { t.release(x) }
 // Borrow lets a value be used without using it up: something else drops it.
 func (v Value) Borrow() X { return Borrow(v.tensor) }
 
+// Hold is a reference of its own to what a name or a value stands for.
+func (t *Torch) Hold(x X) Value { return Value{t.own(x)} }
+
 // Drop gives a value up that something held on to.
 func (t *Torch) Drop(v Value) {
 	if v.tensor != nil {

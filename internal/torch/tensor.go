@@ -43,6 +43,7 @@ type Tensor struct {
 	base         *Tensor // of a view
 	requiresGrad bool
 	unread       bool  // a parameter that no operator has read yet
+	oddDecay     bool  // a vector that is decayed, or a matrix that is not
 	fn           *node // what made it, nil for a leaf
 	output       int   // which output of fn it is
 	grad         *Tensor

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/invalid"
@@ -39,7 +40,7 @@ func ParseDraft(data []byte) (Draft, error) {
 // numbers, true and false. Of config it takes JSON, of parallel a kind and its
 // options, too.
 func (d Draft) Set(key, text string) {
-	if k, ok := findKey(key); ok && k.Kind != Text && k.Kind != Choice && json.Valid([]byte(text)) {
+	if k, ok := findKey(key); ok && k.takesJSON(text) && json.Valid([]byte(text)) {
 		d[key] = json.RawMessage(text)
 		return
 	}
@@ -61,6 +62,19 @@ func (d Draft) SetField(key string, f Field, text string) {
 	}
 	object[f.Name] = json.RawMessage(text)
 	d[key], _ = json.Marshal(object)
+}
+
+// takesJSON reports whether what is written for a key is JSON and not text: of
+// a choice, the object that describes what has no name.
+func (k *Key) takesJSON(text string) bool {
+	switch k.Kind {
+	case Text:
+		return false
+	case Choice:
+		return k.Parts != nil && strings.HasPrefix(text, "{")
+	default:
+		return true
+	}
 }
 
 // Text returns the value of a key that is text, "" if there is none.

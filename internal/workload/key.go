@@ -25,6 +25,7 @@ type Key struct {
 	Default any      // nil if there is none
 	Else    string   // what an absent key means where that is no value
 	Also    []string // other names of the flag
+	Parts   []Part   // of a choice that can also be described by an object
 
 	Fields []Field // of an object that have flags of their own
 
@@ -51,6 +52,12 @@ const (
 	Choice Kind = "choice"
 	Object Kind = "object"
 )
+
+// Part is a key of an object, and what it can be.
+type Part struct {
+	Name   string
+	Values []string // the default first
+}
 
 // Value is one of the values of a choice, and what it is called.
 type Value struct {
@@ -147,6 +154,11 @@ var keys = []Key{
 	{
 		Name: "clip_grad_norm", Label: "Clip gradients", Kind: Switch, Default: false, Help: "Clip gradients by their norm",
 		field: func(w *Workload) any { return &w.ClipGradNorm },
+	},
+	{
+		Name: "loop", Label: "Loop", Kind: Choice, Unit: "loop", Help: "Training loop that runs the steps, or an object that describes one",
+		Values: values(PlainLoop, "a plain loop", TrainerLoop, "Hugging Face's Trainer", LightningLoop, "Lightning's Trainer", AccelerateLoop, "Accelerate's loop"),
+		Parts:  loopParts, field: func(w *Workload) any { return &w.Loop },
 	},
 	{
 		Name: "expandable_segments", Label: "Expandable segments", Kind: Switch, Default: false,
@@ -259,6 +271,9 @@ func (k *Key) set(w *Workload, raw json.RawMessage) error {
 
 // check reports a value that the key cannot have.
 func (k *Key) check(w *Workload) error {
+	if own, ok := k.field(w).(interface{ check(k *Key) error }); ok {
+		return own.check(k)
+	}
 	value := reflect.ValueOf(k.field(w)).Elem()
 	switch k.Kind {
 	case Whole:

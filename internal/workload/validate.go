@@ -58,7 +58,7 @@ func (w *Workload) TakesImages() bool { return models.TakesImages(w.Config) }
 func (w *Workload) Run() models.Run {
 	r := models.Run{
 		DType: torch.Float32, Train: w.Mode == Training, Checkpointing: w.Checkpointing, Eager: w.Attention == Eager,
-		Mask: masks[w.AttentionMask], Sequence: w.Sequence, Image: w.Image,
+		Mask: masks[w.AttentionMask], NoCache: w.Loop.Name == TrainerLoop, Sequence: w.Sequence, Image: w.Image,
 	}
 	if w.Precision == BF16 {
 		r.DType = torch.BFloat16

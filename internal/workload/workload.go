@@ -32,6 +32,7 @@ type Workload struct {
 	Mode               Mode             `json:"mode"`
 	Accumulate         int              `json:"accumulate"`
 	ClipGradNorm       bool             `json:"clip_grad_norm"`
+	Loop               TrainingLoop     `json:"loop"`
 	ExpandableSegments bool             `json:"expandable_segments"`
 	Adapter            *Adapter         `json:"adapter,omitempty"`
 	Quantize           Quantize         `json:"quantize,omitempty"`

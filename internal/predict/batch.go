@@ -1,0 +1,54 @@
+package predict
+
+import (
+	"memorymark/internal/models"
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+// makeBatch makes a batch on the device: ids or pixels, a mask if asked,
+// labels. Those of a language model are the ids themselves, or a copy where a
+// collator makes them.
+func (p *Process) makeBatch(collated bool) *models.Batch {
+	w, t, b := p.w, p.t, &models.Batch{}
+	if w.TakesImages() {
+		b.Pixels = t.Input(w.Run().DType, w.Batch, 3, w.Image, w.Image)
+	} else {
+		b.IDs = t.Input(torch.Int64, w.Batch, w.Sequence)
+	}
+	if w.AttentionMask != workload.NoMask && b.IDs != nil {
+		b.Mask = t.Input(torch.Int64, w.Batch, w.Sequence)
+	}
+	if w.Loss == workload.MeanLogits {
+		if p.head.Decodes {
+			b.DecoderIDs = b.IDs
+		}
+		return b
+	}
+	switch p.head.Labels {
+	case models.Classes:
+		b.Labels = t.Input(torch.Int64, w.Batch)
+	case models.Spans:
+		b.Starts, b.Ends = t.Input(torch.Int64, w.Batch), t.Input(torch.Int64, w.Batch)
+	case models.TargetIDs, models.TokenTags:
+		b.Labels = t.Input(torch.Int64, w.Batch, w.Sequence)
+	case models.SameIDs:
+		if b.Labels = b.IDs; collated {
+			b.Labels = t.Input(torch.Int64, w.Batch, w.Sequence)
+		}
+	case models.NoLabels:
+	}
+	return b
+}
+
+// dropBatch drops the dictionary; its tensors go in the order of its keys.
+func (p *Process) dropBatch(b *models.Batch) {
+	if b == nil {
+		return
+	}
+	for _, x := range []*torch.Tensor{b.IDs, b.Pixels, b.Mask, b.Labels, b.Starts, b.Ends} {
+		if x != nil {
+			p.t.Release(x)
+		}
+	}
+}

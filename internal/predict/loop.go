@@ -1,0 +1,123 @@
+package predict
+
+import (
+	"memorymark/internal/models"
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
+)
+
+// loop is a training loop: it feeds the model, and keeps alive between steps
+// what its names stand for. Its state is what its functions have when a step
+// ends.
+type loop interface {
+	step()
+}
+
+func newLoop(p *Process) loop {
+	if p.w.Phase == workload.Train {
+		switch p.w.Loop.Name {
+		case workload.TrainerLoop:
+			return newTrainerLoop(p)
+		case workload.LightningLoop:
+			return newLightningLoop(p)
+		case workload.AccelerateLoop:
+			return newAccelerateLoop(p)
+		}
+	}
+	return newPlainLoop(p)
+}
+
+// plainLoop is a loop as people write it: one batch, and names in the order of
+// the code.
+type plainLoop struct {
+	*Process
+	does  workload.TrainingLoop
+	batch *models.Batch
+	f     *torch.Frame
+	out   models.Output // while its name stands for it
+	loss  *torch.Var
+}
+
+func newPlainLoop(p *Process) *plainLoop {
+	return &plainLoop{Process: p, does: p.w.Loop, batch: p.makeBatch(false)}
+}
+
+// step is a step. That of a loop without a name is in no function of its own,
+// and neither is that of a job on many GPUs, so names stay until they are bound
+// anew.
+func (l *plainLoop) step() {
+	if l.f == nil {
+		l.f = l.t.Enter()
+		l.loss = l.f.Let(torch.Value{})
+	}
+	l.run()
+	l.begin(looping)
+	if l.does.Name != "" && l.w.Parallel == nil {
+		l.f.End()
+		l.f = nil
+	}
+}
+
+func (l *plainLoop) run() {
+	if l.w.Phase == workload.Infer {
+		l.begin(forward)
+		l.t.NoGrad(func() { l.t.Autocast(l.castType(), func() { l.model.Forward(l.t, l.batch).Drop(l.t) }) })
+		return
+	}
+	for i := range l.w.Accumulate {
+		l.zeroGrad(workload.ZeroBeforeForward, i == 0)
+		l.forward(i == 0)
+		if l.w.Phase == workload.Forward {
+			return
+		}
+		l.zeroGrad(workload.ZeroBeforeBackward, i == 0)
+		l.begin(backward)
+		l.t.Backward(l.loss)
+	}
+	l.begin(updating)
+	if l.w.Optimizer != workload.NoOptimizer {
+		if l.w.ClipGradNorm {
+			l.t.Drop(l.t.ClipGradNorm())
+		}
+		l.opt.Step()
+	}
+	l.zeroGrad(workload.ZeroAfterStep, true)
+}
+
+// forward calls the model. The output of the last call stays until the name
+// stands for the new one; if outputs are dropped, so is the loss of a pass
+// before.
+func (l *plainLoop) forward(first bool) {
+	kept := l.does.Outputs == workload.OutputsKept
+	if !kept && !first {
+		l.begin(looping)
+		l.loss.Del()
+	}
+	l.begin(forward)
+	l.t.Autocast(l.castType(), func() {
+		old := l.out
+		l.out = l.call(l.batch)
+		old.Drop(l.t)
+		l.loss.Set(l.lossOf(l.out))
+		if !kept && !first {
+			l.dropOutput()
+		}
+	})
+	if !kept && first {
+		l.begin(looping)
+		l.dropOutput()
+	}
+}
+
+func (l *plainLoop) dropOutput() {
+	l.out.Drop(l.t)
+	l.out = models.Output{}
+}
+
+// zeroGrad drops the gradients where the loop does it.
+func (l *plainLoop) zeroGrad(here workload.ZeroGrad, now bool) {
+	if l.does.ZeroGrad == here && now {
+		l.begin(clearing)
+		l.opt.ZeroGrad()
+	}
+}

@@ -1,0 +1,87 @@
+package predict
+
+import (
+	"memorymark/internal/models"
+	"memorymark/internal/torch"
+)
+
+// lightningLoop is Lightning's Trainer with a training_step that returns the
+// model's loss (lightning/pytorch/loops).
+type lightningLoop struct {
+	*Process
+	batch *models.Batch
+	f     *torch.Frame // advance of the training epoch loop, nil before the first
+}
+
+// newLightningLoop is what fit does before the first batch: it asks twice
+// whether the loader has a length on all ranks (fit_loop.py, setup_data;
+// utilities/data.py, has_len_all_ranks).
+func newLightningLoop(p *Process) *lightningLoop {
+	t := p.t
+	for range 2 {
+		f := t.Enter()
+		length := f.Let(t.Full(torch.Int64))
+		t.Drop(t.Compare(length))
+		t.Drop(t.Compare(length))
+		f.End()
+	}
+	return &lightningLoop{Process: p}
+}
+
+// step is advance, called for each batch.
+func (l *lightningLoop) step() {
+	t := l.t
+	for i := range l.w.Accumulate {
+		if l.f != nil { // it returns after the callbacks have run
+			l.begin(looping)
+			l.f.End()
+			l.dropBatch(l.batch) // which kwargs still had
+		}
+		l.f = t.Enter()
+		l.begin(feeding)
+		l.batch = l.makeBatch(true)
+		l.optimize(i == 0, i == l.w.Accumulate-1)
+	}
+	l.begin(looping)
+}
+
+// optimize is run of the automatic optimization. The closure runs the model
+// and backward within the optimizer's step; its result, which has the loss
+// twice, lives until the step is over, and the batch's output, a name of
+// advance, keeps the one that is detached (optimization/automatic.py).
+func (l *lightningLoop) optimize(first, last bool) {
+	t := l.t
+	f := t.Enter()
+	l.begin(forward)
+	output := f.Let(l.trainingStep())
+	closureLoss := f.Let(t.Scale(output)) // closure_loss / normalize
+	l.f.Let(t.Clone(closureLoss))         // .detach().clone()
+	output.Del()
+	if first { // the gradients of the last step were there during forward
+		l.begin(clearing)
+		l.opt.ZeroGrad()
+	}
+	l.begin(backward)
+	t.Backward(closureLoss)
+	if last {
+		l.begin(updating)
+		if l.w.ClipGradNorm {
+			t.Drop(t.ClipGradNorm())
+		}
+		l.opt.Step()
+	}
+	l.begin(looping)
+	f.End()
+}
+
+// trainingStep is training_step under the plugin's autocast, which keeps no
+// casts (plugins/precision/amp.py, cache_enabled=False).
+func (l *lightningLoop) trainingStep() torch.Value {
+	var loss torch.Value
+	l.t.AutocastUncached(l.castType(), func() {
+		out := l.model.Forward(l.t, l.batch)
+		loss = l.t.Hold(l.lossOf(out))
+		out.Drop(l.t)
+	})
+	return loss
+}

@@ -1,0 +1,145 @@
+package predict
+
+import (
+	"strings"
+
+	"memorymark/internal/models"
+	"memorymark/internal/torch"
+)
+
+// trainerLoop is Hugging Face's Trainer (transformers/trainer.py), with what it
+// has of Accelerate. Its names are those of _run_epoch, which runs all the
+// while.
+type trainerLoop struct {
+	*Process
+	samples    []*models.Batch // batch_samples; the last one is inputs, too
+	items      *torch.Var      // num_items_in_batch
+	trLossStep *torch.Var
+	gradNorm   *torch.Var
+}
+
+func newTrainerLoop(p *Process) *trainerLoop {
+	p.opt.SplitByDecay()     // create_optimizer
+	p.t.Input(torch.Float32) // self._tr_loss, which stays
+	f := p.t.Enter()         // _run_epoch
+	name := func() *torch.Var { return f.Let(torch.Value{}) }
+	return &trainerLoop{Process: p, items: name(), trLossStep: name(), gradNorm: name()}
+}
+
+// step is an iteration of the outer loop.
+func (l *trainerLoop) step() {
+	t := l.t
+	l.begin(feeding)
+	l.getBatchSamples()
+	for _, inputs := range l.samples {
+		loss := l.trainingStep(inputs)
+		l.trLossStep.Set(loss)
+		t.Drop(t.Compare(l.trLossStep))           // torch.isnan
+		t.Drop(t.Compare(t.Floats(l.trLossStep))) // torch.isinf: abs(x) == inf
+	}
+	l.begin(updating)
+	// _clip_grad_norm; without max_grad_norm, _get_grad_norm computes the norm
+	// all the same.
+	l.gradNorm.Del()
+	l.gradNorm.Set(t.ClipGradNorm())
+	l.opt.Step()
+	l.begin(clearing)
+	t.ZeroGrad() // model.zero_grad()
+	l.begin(looping)
+}
+
+// getBatchSamples is get_batch_samples: all batches of the step are on the
+// device before the first one is used, and the last one of the step before is
+// still there, as inputs.
+func (l *trainerLoop) getBatchSamples() {
+	var samples []*models.Batch
+	for range l.w.Accumulate {
+		samples = append(samples, l.makeBatch(true))
+	}
+	items := l.countItems(samples)
+	old := l.samples
+	l.samples = samples
+	for i := len(old) - 2; i >= 0; i-- { // a list goes from its end
+		l.dropBatch(old[i])
+	}
+	l.items.Set(items)
+	for _, b := range samples {
+		b.Items = l.items.Tensor()
+	}
+	if len(old) > 0 {
+		l.dropBatch(old[len(old)-1])
+	}
+}
+
+// countItems is _get_num_items_in_batch: sum(labels.ne(-100).sum() for labels
+// in …), which begins with 0. The loss of a causal language model does not
+// count the first label.
+func (l *trainerLoop) countItems(samples []*models.Batch) torch.Value {
+	t := l.t
+	if samples[0].Labels == nil {
+		return torch.Value{}
+	}
+	f := t.Enter()
+	total := f.Let(torch.Value{})
+	for _, b := range samples {
+		labels := f.Let(torch.Borrow(b.Labels))
+		if strings.HasSuffix(l.head.Architecture, "ForCausalLM") {
+			labels.Set(t.Slice(labels, -1, 1, b.Labels.Dim(-1)))
+		}
+		item := f.Let(t.SumBools(t.Compare(labels)))
+		labels.Del()
+		if total.Tensor() == nil {
+			total.Set(t.Integers(item))
+		} else {
+			total.Set(t.Integers(total, item))
+		}
+		item.Del()
+	}
+	return f.Return(total)
+}
+
+// trainingStep is training_step. It returns loss.detach().
+func (l *trainerLoop) trainingStep(inputs *models.Batch) torch.Value {
+	t := l.t
+	f := t.Enter()
+	l.begin(forward)
+	loss := f.Let(l.computeLoss(inputs))
+	if inputs.Items == nil {
+		loss.Set(t.Scale(loss)) // loss / current_gradient_accumulation_steps
+	}
+	l.begin(backward)
+	l.accelerateBackward(loss)
+	return f.Return(loss)
+}
+
+// computeLoss is compute_loss, which drops the output when it returns.
+func (l *trainerLoop) computeLoss(inputs *models.Batch) torch.Value {
+	t := l.t
+	f := t.Enter()
+	out := l.callPrepared(inputs)
+	loss := f.Let(l.lossOf(out))
+	if inputs.Items != nil {
+		t.ScaleInPlace(loss) // average_tokens_across_devices: loss *= num_processes
+	}
+	out.Drop(t)
+	return f.Return(loss)
+}
+
+// callPrepared calls a model that Accelerator.prepare has put autocast and
+// convert_outputs_to_fp32 around (accelerate/accelerator.py, prepare_model).
+func (p *Process) callPrepared(batch *models.Batch) models.Output {
+	var out models.Output
+	p.t.Autocast(p.castType(), func() { out = p.model.Forward(p.t, batch) })
+	if p.castType() == torch.NoDType {
+		return out
+	}
+	return out.InFloat32(p.t)
+}
+
+// accelerateBackward is Accelerator.backward.
+func (p *Process) accelerateBackward(loss *torch.Var) {
+	f := p.t.Enter()
+	scaled := f.Let(p.t.Scale(loss)) // loss / self.gradient_accumulation_steps
+	p.t.Backward(scaled)
+	f.End()
+}

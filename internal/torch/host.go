@@ -1,0 +1,32 @@
+package torch
+
+import "memorymark/internal/trace"
+
+// BuildOnHost builds a model on the CPU, where it takes no memory of the card,
+// and returns what moves it there: model.to("cuda"). Each parameter and buffer
+// gets memory of its own; one that two modules share has moved when its second
+// module's turn comes (torch/nn/modules/module.py, _apply).
+func (t *Torch) BuildOnHost(build func()) (toDevice func()) {
+	host := t.onMeta(build)
+	return func() {
+		t.As(trace.Parameter, func() {
+			for _, s := range host.held {
+				if s.id == trace.None {
+					t.fill(s, host.bytes[s])
+				}
+			}
+		})
+	}
+}
+
+// OwnAfterParts says that these are parameters of a module which has modules in
+// it, all of them made by now: Module._apply comes to those first.
+func (t *Torch) OwnAfterParts(own ...*Tensor) {
+	if t.meta == nil {
+		return
+	}
+	for _, p := range own {
+		t.meta.gone(p.storage)
+		t.meta.held = append(t.meta.held, p.storage)
+	}
+}

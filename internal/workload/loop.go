@@ -1,0 +1,123 @@
+package workload
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"memorymark/internal/invalid"
+)
+
+// TrainingLoop is the loop that training runs in: one that a library has, or one that
+// is described by what it does with memory.
+type TrainingLoop struct {
+	Name     LoopName // "" for one that is described
+	Outputs  Outputs
+	ZeroGrad ZeroGrad
+	Build    Build
+}
+
+type (
+	// LoopName is a loop that has a name.
+	LoopName string
+	// Outputs is what becomes of a model's output before backward.
+	Outputs string
+	// ZeroGrad is when gradients are dropped.
+	ZeroGrad string
+	// Build is where the model is made.
+	Build string
+)
+
+// Loops, and what one that is described can do.
+const (
+	PlainLoop      LoopName = "plain"
+	TrainerLoop    LoopName = "trainer"
+	LightningLoop  LoopName = "lightning"
+	AccelerateLoop LoopName = "accelerate"
+
+	OutputsDropped Outputs = "dropped"
+	OutputsKept    Outputs = "kept"
+
+	ZeroAfterStep      ZeroGrad = "after-step"
+	ZeroBeforeForward  ZeroGrad = "before-forward"
+	ZeroBeforeBackward ZeroGrad = "before-backward"
+
+	BuildOnDevice Build = "device"
+	BuildOnCPU    Build = "cpu"
+)
+
+// plainLoop is what a described loop does where it does not say.
+var plainLoop = TrainingLoop{PlainLoop, OutputsDropped, ZeroAfterStep, BuildOnDevice}
+
+// loops are the loops that have names.
+var loops = []TrainingLoop{
+	plainLoop,
+	{TrainerLoop, OutputsDropped, ZeroAfterStep, BuildOnCPU},
+	{LightningLoop, OutputsDropped, ZeroBeforeBackward, BuildOnCPU},
+	{AccelerateLoop, OutputsKept, ZeroBeforeForward, BuildOnCPU},
+}
+
+// loopParts are the keys of a loop that is described, and what each can be.
+var loopParts = []Part{
+	{"outputs", []string{string(OutputsDropped), string(OutputsKept)}},
+	{"zero_grad", []string{string(ZeroAfterStep), string(ZeroBeforeForward), string(ZeroBeforeBackward)}},
+	{"build", []string{string(BuildOnDevice), string(BuildOnCPU)}},
+}
+
+// describedLoop is a loop as an object.
+type describedLoop struct {
+	Outputs  Outputs  `json:"outputs"`
+	ZeroGrad ZeroGrad `json:"zero_grad"`
+	Build    Build    `json:"build"`
+}
+
+// MarshalJSON writes a name, or an object for a loop that has none.
+func (l TrainingLoop) MarshalJSON() ([]byte, error) {
+	if l.Name != "" {
+		return json.Marshal(l.Name)
+	}
+	return json.Marshal(describedLoop{l.Outputs, l.ZeroGrad, l.Build})
+}
+
+// UnmarshalJSON reads either. It does not check the values.
+func (l *TrainingLoop) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &l.Name) == nil {
+		for _, known := range loops {
+			if l.Name == known.Name {
+				*l = known
+			}
+		}
+		return nil
+	}
+	o := describedLoop{plainLoop.Outputs, plainLoop.ZeroGrad, plainLoop.Build}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&o); err != nil {
+		return errors.New("it must be a name, or an object with outputs, zero_grad and build")
+	}
+	*l = TrainingLoop{"", o.Outputs, o.ZeroGrad, o.Build}
+	return nil
+}
+
+// check reports a name that no loop has, or something that none can do.
+func (l *TrainingLoop) check(k *Key) error {
+	if l.Name != "" {
+		return invalid.OneOf(k.Name, string(l.Name), k.names())
+	}
+	for i, value := range []string{string(l.Outputs), string(l.ZeroGrad), string(l.Build)} {
+		part := k.Parts[i]
+		if err := invalid.OneOf(k.Name+"."+part.Name, value, part.Values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// String is the loop in a few words.
+func (l TrainingLoop) String() string {
+	if l.Name != "" {
+		return string(l.Name)
+	}
+	return fmt.Sprintf("outputs %s, zero_grad %s, built on %s", l.Outputs, l.ZeroGrad, l.Build)
+}
