@@ -223,7 +223,7 @@ func workloadMessage(w *workload.Workload, user *UserModel) (json.RawMessage, er
 	if err := numbers.Decode(&keys); err != nil {
 		return nil, err
 	}
-	for _, key := range []string{"id", "gpu", "limit_gib", "batch"} {
+	for _, key := range []string{"id", "gpu", "limit_gib", "batch", "loop"} {
 		delete(keys, key)
 	}
 	if user != nil {
@@ -261,7 +261,7 @@ func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 		return nil, errors.New("an adapter is predicted, not run; a function of your own, train.py:make, can return a model that has one")
 	}
 	if w.Loop.Name != workload.PlainLoop {
-		return nil, fmt.Errorf("loop is %q; steps that really run are in a plain loop: leave loop out, or ask for the predicted engine", w.Loop)
+		return nil, fmt.Errorf("steps that really run are in a plain loop, not in %v: leave loop out, or ask for the predicted engine", w.Loop)
 	}
 	r := &recipe{}
 	if kind := torch.OptimizerNamed(string(w.Optimizer)); kind.Class != "" {

@@ -66,6 +66,7 @@ func (p Prediction) settings() string {
 	add(x.Mode != workload.Training, "evaluation mode")
 	add(x.Accumulate > 1, fmt.Sprintf("%d accumulated", x.Accumulate))
 	add(x.ClipGradNorm, "clipping")
+	add(x.Loop.Name != workload.PlainLoop, "in "+x.Loop.String())
 	add(x.ExpandableSegments, "expandable segments")
 	if x.Parallel != nil {
 		parts = append(parts, "one GPU of "+x.Parallel.Text())

@@ -157,8 +157,7 @@ var keys = []Key{
 	},
 	{
 		Name: "loop", Label: "Loop", Kind: Choice, Unit: "loop", Help: "Training loop that runs the steps, or an object that describes one",
-		Values: values(PlainLoop, "a plain loop", TrainerLoop, "Hugging Face's Trainer", LightningLoop, "Lightning's Trainer", AccelerateLoop, "Accelerate's loop"),
-		Parts:  loopParts, field: func(w *Workload) any { return &w.Loop },
+		Values: loopValues(), Parts: loopParts, field: func(w *Workload) any { return &w.Loop },
 	},
 	{
 		Name: "expandable_segments", Label: "Expandable segments", Kind: Switch, Default: false,

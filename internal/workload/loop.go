@@ -65,6 +65,15 @@ var loopParts = []Part{
 	{"build", []string{string(BuildOnDevice), string(BuildOnCPU)}},
 }
 
+// loopValues are the loops that have names.
+func loopValues() []Value {
+	out := make([]Value, len(loops))
+	for i, l := range loops {
+		out[i] = Value{Name: string(l.Name), Label: loopLabels[l.Name]}
+	}
+	return out
+}
+
 // describedLoop is a loop as an object.
 type describedLoop struct {
 	Outputs  Outputs  `json:"outputs"`
@@ -114,10 +123,15 @@ func (l *TrainingLoop) check(k *Key) error {
 	return nil
 }
 
-// String is the loop in a few words.
+// loopLabels are what loops are called.
+var loopLabels = map[LoopName]string{
+	PlainLoop: "a plain loop", TrainerLoop: "Hugging Face's Trainer", LightningLoop: "Lightning's Trainer", AccelerateLoop: "Accelerate's loop",
+}
+
+// String is what the loop is called, or what it does.
 func (l TrainingLoop) String() string {
 	if l.Name != "" {
-		return string(l.Name)
+		return loopLabels[l.Name]
 	}
-	return fmt.Sprintf("outputs %s, zero_grad %s, built on %s", l.Outputs, l.ZeroGrad, l.Build)
+	return fmt.Sprintf("a loop with outputs %s, zero_grad %s, the model built on the %s", l.Outputs, l.ZeroGrad, l.Build)
 }

@@ -286,3 +286,38 @@ func TestTooManyLayers(t *testing.T) {
 		}
 	}
 }
+
+func TestLoop(t *testing.T) {
+	for text, want := range map[string]TrainingLoop{
+		`"plain"`:                             {PlainLoop, OutputsDropped, ZeroAfterStep, BuildOnDevice},
+		`"lightning"`:                         {LightningLoop, OutputsDropped, ZeroBeforeBackward, BuildOnCPU},
+		`{"outputs": "kept", "build": "cpu"}`: {"", OutputsKept, ZeroAfterStep, BuildOnCPU},
+		`{"zero_grad": "before-forward"}`:     {"", OutputsDropped, ZeroBeforeForward, BuildOnDevice},
+	} {
+		w, err := Parse([]byte(`{"model": "bert", "loop": ` + text + `}`))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if w.Loop != want {
+			t.Errorf("%s is %+v, want %+v", text, w.Loop, want)
+		}
+		data, err := json.Marshal(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Parse(data); err != nil || again.Loop != want {
+			t.Errorf("%s written and read again is %+v, %v", text, again, err)
+		}
+	}
+	for text, want := range map[string]string{
+		`"trainr"`:            `loop is "trainr"; it must be one of plain, trainer, lightning, accelerate`,
+		`{"outputs": "lost"}`: `loop.outputs is "lost"; it must be one of dropped, kept`,
+		`{"output": "kept"}`:  `it must be a name, or an object with outputs, zero_grad and build`,
+		`3`:                   `it must be a name, or an object with outputs, zero_grad and build`,
+	} {
+		if _, err := Parse([]byte(`{"model": "bert", "loop": ` + text + `}`)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
