@@ -123,6 +123,9 @@ func (t *Torch) castData(p *Tensor, dtype DType) {
 	old := p.storage
 	p.DType = dtype
 	t.As(trace.Parameter, func() { p.storage = t.allocate(p.Numel() * dtype.Size()) })
+	if t.meta != nil {
+		t.meta.put(p.storage, old, true)
+	}
 	t.drop(old)
 }
 
@@ -136,6 +139,9 @@ func (t *Torch) parameterAfter(other *Tensor, dtype DType, shape ...int64) *Tens
 
 func (t *Torch) listAfter(p, other *Tensor) {
 	t.parameters = slices.Insert(t.parameters, slices.Index(t.parameters, other)+1, p)
+	if t.meta != nil {
+		t.meta.put(p.storage, other.storage, false)
+	}
 }
 
 // saveModules is modules_to_save: a copy of a module is trained in its place

@@ -42,3 +42,14 @@ func (d *metaDevice) tied(own, other *storage) {
 		d.held[i] = other
 	}
 }
+
+// put puts a storage behind another one, or in its place.
+func (d *metaDevice) put(s, other *storage, replace bool) {
+	d.gone(s)
+	at := slices.Index(d.held, other)
+	if replace {
+		d.held[at] = s
+		return
+	}
+	d.held = slices.Insert(d.held, at+1, s)
+}
