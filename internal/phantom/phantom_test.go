@@ -69,6 +69,24 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestGatherByBroadcasts runs the library below a program in C.
+func TestGatherByBroadcasts(t *testing.T) {
+	cc, program := compiler(t), filepath.Join(t.TempDir(), "nccl")
+	sources, err := filepath.Glob("library/*.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := slices.Concat([]string{"-O2", "-std=gnu11", "-w", "-o", program, "testdata/nccl_test.c"}, sources, []string{"-ldl", "-lpthread"})
+	if out, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), "MEMORYMARK_PHANTOM_CARD=name=test;memory=1073741824;capability=9.0;multiprocessors=132")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 func unzip(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(name)

@@ -22,6 +22,9 @@ EXPORT int cuDriverGetVersion(int *v) { return *v = card()->driver, 0; }
 EXPORT int cuGetErrorString(int status, const char **s) { return *s = status ? "an error of an emulated GPU" : "no error", 0; }
 EXPORT int cuGetErrorName(int status, const char **s) { return *s = status ? "CUDA_ERROR_UNKNOWN" : "CUDA_SUCCESS", 0; }
 
+EXPORT int cuLogsRegisterCallback(void *call, void *data, handle *h) { return *h = fresh(), 0; } // nothing is ever logged
+EXPORT int cuLogsUnregisterCallback(handle h) { return 0; }
+
 EXPORT int cuDeviceGet(int *d, int i) { return *d = i, i < device_count() ? 0 : CUDA_INVALID_DEVICE; }
 EXPORT int cuDeviceGetCount(int *n) { return *n = device_count(), 0; }
 EXPORT int cuDeviceGetName(char *s, int n, int d) { return snprintf(s, n, "%s", card()->name), 0; }

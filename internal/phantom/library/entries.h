@@ -59,7 +59,8 @@
 	F(cublasLtDestroy) F(cublasLtDisableCpuInstructionsSetMask) F(cublasLtEmulationDescCreate) F(cublasLtEmulationDescDestroy) \
 	F(cublasLtEmulationDescGetAttribute) F(cublasLtEmulationDescInit) F(cublasLtEmulationDescInit_internal) \
 	F(cublasLtEmulationDescSetAttribute) F(cublasLtGetCudartVersion) F(cublasLtGetProperty) F(cublasLtGetStatusName) \
-	F(cublasLtGetStatusString) F(cublasLtGetVersion) F(cublasLtHeuristicsCacheGetCapacity) F(cublasLtHeuristicsCacheSetCapacity) \
+	F(cublasLtGetStatusString) F(cublasLtGetVersion) F(cublasLtGroupedMatrixLayoutCreate) F(cublasLtGroupedMatrixLayoutInit) \
+	F(cublasLtGroupedMatrixLayoutInit_internal) F(cublasLtHeuristicsCacheGetCapacity) F(cublasLtHeuristicsCacheSetCapacity) \
 	F(cublasLtLoggerForceDisable) F(cublasLtLoggerOpenFile) F(cublasLtLoggerSetCallback) F(cublasLtLoggerSetFile) \
 	F(cublasLtLoggerSetLevel) F(cublasLtLoggerSetMask) F(cublasLtMatmul) F(cublasLtMatmulAlgoCapGetAttribute) \
 	F(cublasLtMatmulAlgoCheck) F(cublasLtMatmulAlgoConfigGetAttribute) F(cublasLtMatmulAlgoConfigSetAttribute) \
@@ -120,11 +121,15 @@
 // NCCL.
 #define NCCL_ENTRIES(F) \
 	F(ncclAllGather) F(ncclAllReduce) F(ncclAlltoAll) F(ncclBcast) F(ncclBroadcast) F(ncclCommAbort) F(ncclCommCount) \
-	F(ncclCommCuDevice) F(ncclCommDeregister) F(ncclCommDestroy) F(ncclCommFinalize) F(ncclCommGetAsyncError) F(ncclCommInitAll) \
-	F(ncclCommInitRank) F(ncclCommInitRankConfig) F(ncclCommInitRankScalable) F(ncclCommRegister) F(ncclCommRevoke) \
-	F(ncclCommShrink) F(ncclCommSplit) F(ncclCommUserRank) F(ncclCommWindowDeregister) F(ncclCommWindowRegister) F(ncclGather) \
-	F(ncclGetUniqueId) F(ncclGetVersion) F(ncclGroupEnd) F(ncclGroupSimulateEnd) F(ncclGroupStart) F(ncclMemAlloc) F(ncclMemFree) \
-	F(ncclRecv) F(ncclRedOpCreatePreMulSum) F(ncclRedOpDestroy) F(ncclReduce) F(ncclReduceScatter) F(ncclScatter) F(ncclSend)
+	F(ncclCommCuDevice) F(ncclCommDeregister) F(ncclCommDestroy) F(ncclCommFinalize) F(ncclCommGetAsyncError) F(ncclCommGetUniqueId) \
+	F(ncclCommGrow) F(ncclCommInitAll) F(ncclCommInitRank) F(ncclCommInitRankConfig) F(ncclCommInitRankScalable) F(ncclCommMemStats) \
+	F(ncclCommRegister) F(ncclCommResume) F(ncclCommRevoke) F(ncclCommShrink) F(ncclCommSplit) F(ncclCommSuspend) \
+	F(ncclCommUserRank) F(ncclCommWindowDeregister) F(ncclCommWindowRegister) F(ncclGather) F(ncclGetUniqueId) F(ncclGetVersion) \
+	F(ncclGroupEnd) F(ncclGroupSimulateEnd) F(ncclGroupStart) F(ncclMemAlloc) F(ncclMemFree) F(ncclParamBind) F(ncclParamGet) \
+	F(ncclParamGetAllParameterKeys) F(ncclParamGetI16) F(ncclParamGetI32) F(ncclParamGetI64) F(ncclParamGetI8) \
+	F(ncclParamGetParameter) F(ncclParamGetStr) F(ncclParamGetU16) F(ncclParamGetU32) F(ncclParamGetU64) F(ncclParamGetU8) \
+	F(ncclPutSignal) F(ncclRecv) F(ncclRedOpCreatePreMulSum) F(ncclRedOpDestroy) F(ncclReduce) F(ncclReduceScatter) F(ncclScatter) \
+	F(ncclSend) F(ncclSignal) F(ncclWaitSignal) F(ncclWinGetUserPtr)
 
 // The CUDA driver.
 #define DRIVER_ENTRIES(F) \
@@ -132,60 +137,64 @@
 	F(cuArrayCreate_v2) F(cuArrayDestroy) F(cuArrayGetDescriptor) F(cuArrayGetDescriptor_v2) F(cuArrayGetMemoryRequirements) \
 	F(cuArrayGetPlane) F(cuArrayGetSparseProperties) F(cuCheckpointProcessCheckpoint) F(cuCheckpointProcessGetRestoreThreadId) \
 	F(cuCheckpointProcessGetState) F(cuCheckpointProcessLock) F(cuCheckpointProcessRestore) F(cuCheckpointProcessUnlock) \
-	F(cuCoredumpGetAttribute) F(cuCoredumpGetAttributeGlobal) F(cuCoredumpSetAttribute) F(cuCoredumpSetAttributeGlobal) \
-	F(cuCtxAttach) F(cuCtxCreate) F(cuCtxCreate_v2) F(cuCtxCreate_v3) F(cuCtxCreate_v4) F(cuCtxDestroy) F(cuCtxDestroy_v2) \
-	F(cuCtxDetach) F(cuCtxDisablePeerAccess) F(cuCtxEnablePeerAccess) F(cuCtxFromGreenCtx) F(cuCtxGetApiVersion) \
-	F(cuCtxGetCacheConfig) F(cuCtxGetCurrent) F(cuCtxGetDevResource) F(cuCtxGetDevice) F(cuCtxGetDevice_v2) F(cuCtxGetExecAffinity) \
-	F(cuCtxGetFlags) F(cuCtxGetId) F(cuCtxGetLimit) F(cuCtxGetSharedMemConfig) F(cuCtxGetStreamPriorityRange) F(cuCtxPopCurrent) \
-	F(cuCtxPopCurrent_v2) F(cuCtxPushCurrent) F(cuCtxPushCurrent_v2) F(cuCtxRecordEvent) F(cuCtxResetPersistingL2Cache) \
-	F(cuCtxSetCacheConfig) F(cuCtxSetCurrent) F(cuCtxSetFlags) F(cuCtxSetLimit) F(cuCtxSetSharedMemConfig) F(cuCtxSynchronize) \
-	F(cuCtxSynchronize_v2) F(cuCtxWaitEvent) F(cuDestroyExternalMemory) F(cuDestroyExternalSemaphore) F(cuDevResourceGenerateDesc) \
-	F(cuDevSmResourceSplitByCount) F(cuDeviceCanAccessPeer) F(cuDeviceComputeCapability) F(cuDeviceGet) F(cuDeviceGetAttribute) \
-	F(cuDeviceGetByPCIBusId) F(cuDeviceGetCount) F(cuDeviceGetDefaultMemPool) F(cuDeviceGetDevResource) \
-	F(cuDeviceGetExecAffinitySupport) F(cuDeviceGetGraphMemAttribute) F(cuDeviceGetHostAtomicCapabilities) F(cuDeviceGetLuid) \
-	F(cuDeviceGetMemPool) F(cuDeviceGetName) F(cuDeviceGetNvSciSyncAttributes) F(cuDeviceGetP2PAtomicCapabilities) \
-	F(cuDeviceGetP2PAttribute) F(cuDeviceGetPCIBusId) F(cuDeviceGetProperties) F(cuDeviceGetTexture1DLinearMaxWidth) \
-	F(cuDeviceGetUuid) F(cuDeviceGetUuid_v2) F(cuDeviceGraphMemTrim) F(cuDevicePrimaryCtxGetState) F(cuDevicePrimaryCtxRelease) \
-	F(cuDevicePrimaryCtxRelease_v2) F(cuDevicePrimaryCtxReset) F(cuDevicePrimaryCtxReset_v2) F(cuDevicePrimaryCtxRetain) \
-	F(cuDevicePrimaryCtxSetFlags) F(cuDevicePrimaryCtxSetFlags_v2) F(cuDeviceRegisterAsyncNotification) \
-	F(cuDeviceSetGraphMemAttribute) F(cuDeviceSetMemPool) F(cuDeviceTotalMem) F(cuDeviceTotalMem_v2) \
-	F(cuDeviceUnregisterAsyncNotification) F(cuDriverGetVersion) F(cuEventCreate) F(cuEventDestroy) F(cuEventDestroy_v2) \
-	F(cuEventElapsedTime) F(cuEventElapsedTime_v2) F(cuEventQuery) F(cuEventRecord) F(cuEventRecordWithFlags) F(cuEventSynchronize) \
-	F(cuExternalMemoryGetMappedBuffer) F(cuExternalMemoryGetMappedMipmappedArray) F(cuFlushGPUDirectRDMAWrites) \
-	F(cuFuncGetAttribute) F(cuFuncGetModule) F(cuFuncGetName) F(cuFuncGetParamInfo) F(cuFuncIsLoaded) F(cuFuncLoad) \
-	F(cuFuncSetAttribute) F(cuFuncSetBlockShape) F(cuFuncSetCacheConfig) F(cuFuncSetSharedMemConfig) F(cuFuncSetSharedSize) \
-	F(cuGetErrorName) F(cuGetErrorString) F(cuGetExportTable) F(cuGetProcAddress) F(cuGetProcAddress_v2) F(cuGraphAddBatchMemOpNode) \
-	F(cuGraphAddChildGraphNode) F(cuGraphAddDependencies) F(cuGraphAddDependencies_v2) F(cuGraphAddEmptyNode) \
-	F(cuGraphAddEventRecordNode) F(cuGraphAddEventWaitNode) F(cuGraphAddExternalSemaphoresSignalNode) \
-	F(cuGraphAddExternalSemaphoresWaitNode) F(cuGraphAddHostNode) F(cuGraphAddKernelNode) F(cuGraphAddKernelNode_v2) \
-	F(cuGraphAddMemAllocNode) F(cuGraphAddMemFreeNode) F(cuGraphAddMemcpyNode) F(cuGraphAddMemsetNode) F(cuGraphAddNode) \
-	F(cuGraphAddNode_v2) F(cuGraphBatchMemOpNodeGetParams) F(cuGraphBatchMemOpNodeSetParams) F(cuGraphChildGraphNodeGetGraph) \
-	F(cuGraphClone) F(cuGraphConditionalHandleCreate) F(cuGraphCreate) F(cuGraphDebugDotPrint) F(cuGraphDestroy) \
-	F(cuGraphDestroyNode) F(cuGraphEventRecordNodeGetEvent) F(cuGraphEventRecordNodeSetEvent) F(cuGraphEventWaitNodeGetEvent) \
-	F(cuGraphEventWaitNodeSetEvent) F(cuGraphExecBatchMemOpNodeSetParams) F(cuGraphExecChildGraphNodeSetParams) \
-	F(cuGraphExecDestroy) F(cuGraphExecEventRecordNodeSetEvent) F(cuGraphExecEventWaitNodeSetEvent) \
-	F(cuGraphExecExternalSemaphoresSignalNodeSetParams) F(cuGraphExecExternalSemaphoresWaitNodeSetParams) F(cuGraphExecGetFlags) \
-	F(cuGraphExecHostNodeSetParams) F(cuGraphExecKernelNodeSetParams) F(cuGraphExecKernelNodeSetParams_v2) \
-	F(cuGraphExecMemcpyNodeSetParams) F(cuGraphExecMemsetNodeSetParams) F(cuGraphExecNodeSetParams) F(cuGraphExecUpdate) \
-	F(cuGraphExecUpdate_v2) F(cuGraphExternalSemaphoresSignalNodeGetParams) F(cuGraphExternalSemaphoresSignalNodeSetParams) \
+	F(cuCoredumpDeregisterCompleteCallback) F(cuCoredumpDeregisterStartCallback) F(cuCoredumpGetAttribute) \
+	F(cuCoredumpGetAttributeGlobal) F(cuCoredumpRegisterCompleteCallback) F(cuCoredumpRegisterStartCallback) \
+	F(cuCoredumpSetAttribute) F(cuCoredumpSetAttributeGlobal) F(cuCtxAttach) F(cuCtxCreate) F(cuCtxCreate_v2) F(cuCtxCreate_v3) \
+	F(cuCtxCreate_v4) F(cuCtxDestroy) F(cuCtxDestroy_v2) F(cuCtxDetach) F(cuCtxDisablePeerAccess) F(cuCtxEnablePeerAccess) \
+	F(cuCtxFromGreenCtx) F(cuCtxGetApiVersion) F(cuCtxGetCacheConfig) F(cuCtxGetCurrent) F(cuCtxGetDevResource) F(cuCtxGetDevice) \
+	F(cuCtxGetDevice_v2) F(cuCtxGetExecAffinity) F(cuCtxGetFlags) F(cuCtxGetId) F(cuCtxGetLimit) F(cuCtxGetSharedMemConfig) \
+	F(cuCtxGetStreamPriorityRange) F(cuCtxPopCurrent) F(cuCtxPopCurrent_v2) F(cuCtxPushCurrent) F(cuCtxPushCurrent_v2) \
+	F(cuCtxRecordEvent) F(cuCtxResetPersistingL2Cache) F(cuCtxSetCacheConfig) F(cuCtxSetCurrent) F(cuCtxSetFlags) F(cuCtxSetLimit) \
+	F(cuCtxSetSharedMemConfig) F(cuCtxSynchronize) F(cuCtxSynchronize_v2) F(cuCtxWaitEvent) F(cuDestroyExternalMemory) \
+	F(cuDestroyExternalSemaphore) F(cuDevResourceGenerateDesc) F(cuDevSmResourceSplit) F(cuDevSmResourceSplitByCount) \
+	F(cuDeviceCanAccessPeer) F(cuDeviceComputeCapability) F(cuDeviceGet) F(cuDeviceGetAttribute) F(cuDeviceGetByPCIBusId) \
+	F(cuDeviceGetCount) F(cuDeviceGetDefaultMemPool) F(cuDeviceGetDevResource) F(cuDeviceGetExecAffinitySupport) \
+	F(cuDeviceGetGraphMemAttribute) F(cuDeviceGetHostAtomicCapabilities) F(cuDeviceGetLuid) F(cuDeviceGetMemPool) F(cuDeviceGetName) \
+	F(cuDeviceGetNvSciSyncAttributes) F(cuDeviceGetP2PAtomicCapabilities) F(cuDeviceGetP2PAttribute) F(cuDeviceGetPCIBusId) \
+	F(cuDeviceGetProperties) F(cuDeviceGetTexture1DLinearMaxWidth) F(cuDeviceGetUuid) F(cuDeviceGetUuid_v2) F(cuDeviceGraphMemTrim) \
+	F(cuDevicePrimaryCtxGetState) F(cuDevicePrimaryCtxRelease) F(cuDevicePrimaryCtxRelease_v2) F(cuDevicePrimaryCtxReset) \
+	F(cuDevicePrimaryCtxReset_v2) F(cuDevicePrimaryCtxRetain) F(cuDevicePrimaryCtxSetFlags) F(cuDevicePrimaryCtxSetFlags_v2) \
+	F(cuDeviceRegisterAsyncNotification) F(cuDeviceSetGraphMemAttribute) F(cuDeviceSetMemPool) F(cuDeviceTotalMem) \
+	F(cuDeviceTotalMem_v2) F(cuDeviceUnregisterAsyncNotification) F(cuDriverGetVersion) F(cuEventCreate) F(cuEventDestroy) \
+	F(cuEventDestroy_v2) F(cuEventElapsedTime) F(cuEventElapsedTime_v2) F(cuEventQuery) F(cuEventRecord) F(cuEventRecordWithFlags) \
+	F(cuEventSynchronize) F(cuExternalMemoryGetMappedBuffer) F(cuExternalMemoryGetMappedMipmappedArray) \
+	F(cuFlushGPUDirectRDMAWrites) F(cuFuncGetAttribute) F(cuFuncGetModule) F(cuFuncGetName) F(cuFuncGetParamCount) \
+	F(cuFuncGetParamInfo) F(cuFuncIsLoaded) F(cuFuncLoad) F(cuFuncSetAttribute) F(cuFuncSetBlockShape) F(cuFuncSetCacheConfig) \
+	F(cuFuncSetSharedMemConfig) F(cuFuncSetSharedSize) F(cuGetErrorName) F(cuGetErrorString) F(cuGetExportTable) F(cuGetProcAddress) \
+	F(cuGetProcAddress_v2) F(cuGraphAddBatchMemOpNode) F(cuGraphAddChildGraphNode) F(cuGraphAddDependencies) \
+	F(cuGraphAddDependencies_v2) F(cuGraphAddEmptyNode) F(cuGraphAddEventRecordNode) F(cuGraphAddEventWaitNode) \
+	F(cuGraphAddExternalSemaphoresSignalNode) F(cuGraphAddExternalSemaphoresWaitNode) F(cuGraphAddHostNode) F(cuGraphAddKernelNode) \
+	F(cuGraphAddKernelNode_v2) F(cuGraphAddMemAllocNode) F(cuGraphAddMemFreeNode) F(cuGraphAddMemcpyNode) F(cuGraphAddMemsetNode) \
+	F(cuGraphAddNode) F(cuGraphAddNode_v2) F(cuGraphBatchMemOpNodeGetParams) F(cuGraphBatchMemOpNodeSetParams) \
+	F(cuGraphChildGraphNodeGetGraph) F(cuGraphClone) F(cuGraphConditionalHandleCreate) F(cuGraphCreate) F(cuGraphDebugDotPrint) \
+	F(cuGraphDestroy) F(cuGraphDestroyNode) F(cuGraphEventRecordNodeGetEvent) F(cuGraphEventRecordNodeSetEvent) \
+	F(cuGraphEventWaitNodeGetEvent) F(cuGraphEventWaitNodeSetEvent) F(cuGraphExecBatchMemOpNodeSetParams) \
+	F(cuGraphExecChildGraphNodeSetParams) F(cuGraphExecDestroy) F(cuGraphExecEventRecordNodeSetEvent) \
+	F(cuGraphExecEventWaitNodeSetEvent) F(cuGraphExecExternalSemaphoresSignalNodeSetParams) \
+	F(cuGraphExecExternalSemaphoresWaitNodeSetParams) F(cuGraphExecGetFlags) F(cuGraphExecGetId) F(cuGraphExecHostNodeSetParams) \
+	F(cuGraphExecKernelNodeSetParams) F(cuGraphExecKernelNodeSetParams_v2) F(cuGraphExecMemcpyNodeSetParams) \
+	F(cuGraphExecMemsetNodeSetParams) F(cuGraphExecNodeSetParams) F(cuGraphExecUpdate) F(cuGraphExecUpdate_v2) \
+	F(cuGraphExternalSemaphoresSignalNodeGetParams) F(cuGraphExternalSemaphoresSignalNodeSetParams) \
 	F(cuGraphExternalSemaphoresWaitNodeGetParams) F(cuGraphExternalSemaphoresWaitNodeSetParams) F(cuGraphGetEdges) \
-	F(cuGraphGetEdges_v2) F(cuGraphGetNodes) F(cuGraphGetRootNodes) F(cuGraphHostNodeGetParams) F(cuGraphHostNodeSetParams) \
-	F(cuGraphInstantiate) F(cuGraphInstantiateWithParams) F(cuGraphInstantiate_v2) F(cuGraphKernelNodeCopyAttributes) \
-	F(cuGraphKernelNodeGetAttribute) F(cuGraphKernelNodeGetParams) F(cuGraphKernelNodeGetParams_v2) F(cuGraphKernelNodeSetAttribute) \
-	F(cuGraphKernelNodeSetParams) F(cuGraphKernelNodeSetParams_v2) F(cuGraphLaunch) F(cuGraphMemAllocNodeGetParams) \
-	F(cuGraphMemFreeNodeGetParams) F(cuGraphMemcpyNodeGetParams) F(cuGraphMemcpyNodeSetParams) F(cuGraphMemsetNodeGetParams) \
-	F(cuGraphMemsetNodeSetParams) F(cuGraphNodeFindInClone) F(cuGraphNodeGetDependencies) F(cuGraphNodeGetDependencies_v2) \
-	F(cuGraphNodeGetDependentNodes) F(cuGraphNodeGetDependentNodes_v2) F(cuGraphNodeGetEnabled) F(cuGraphNodeGetType) \
-	F(cuGraphNodeSetEnabled) F(cuGraphNodeSetParams) F(cuGraphReleaseUserObject) F(cuGraphRemoveDependencies) \
-	F(cuGraphRemoveDependencies_v2) F(cuGraphRetainUserObject) F(cuGraphUpload) F(cuGraphicsMapResources) \
-	F(cuGraphicsResourceGetMappedMipmappedArray) F(cuGraphicsResourceGetMappedPointer) F(cuGraphicsResourceGetMappedPointer_v2) \
-	F(cuGraphicsResourceSetMapFlags) F(cuGraphicsResourceSetMapFlags_v2) F(cuGraphicsSubResourceGetMappedArray) \
-	F(cuGraphicsUnmapResources) F(cuGraphicsUnregisterResource) F(cuGreenCtxCreate) F(cuGreenCtxDestroy) F(cuGreenCtxGetDevResource) \
-	F(cuGreenCtxGetId) F(cuGreenCtxRecordEvent) F(cuGreenCtxStreamCreate) F(cuGreenCtxWaitEvent) F(cuImportExternalMemory) \
-	F(cuImportExternalSemaphore) F(cuInit) F(cuIpcCloseMemHandle) F(cuIpcGetEventHandle) F(cuIpcGetMemHandle) \
-	F(cuIpcOpenEventHandle) F(cuIpcOpenMemHandle) F(cuIpcOpenMemHandle_v2) F(cuKernelGetAttribute) F(cuKernelGetFunction) \
-	F(cuKernelGetLibrary) F(cuKernelGetName) F(cuKernelGetParamInfo) F(cuKernelSetAttribute) F(cuKernelSetCacheConfig) F(cuLaunch) \
-	F(cuLaunchCooperativeKernel) F(cuLaunchCooperativeKernelMultiDevice) F(cuLaunchGrid) F(cuLaunchGridAsync) F(cuLaunchHostFunc) \
+	F(cuGraphGetEdges_v2) F(cuGraphGetId) F(cuGraphGetNodes) F(cuGraphGetRootNodes) F(cuGraphHostNodeGetParams) \
+	F(cuGraphHostNodeSetParams) F(cuGraphInstantiate) F(cuGraphInstantiateWithParams) F(cuGraphInstantiate_v2) \
+	F(cuGraphKernelNodeCopyAttributes) F(cuGraphKernelNodeGetAttribute) F(cuGraphKernelNodeGetParams) \
+	F(cuGraphKernelNodeGetParams_v2) F(cuGraphKernelNodeSetAttribute) F(cuGraphKernelNodeSetParams) F(cuGraphKernelNodeSetParams_v2) \
+	F(cuGraphLaunch) F(cuGraphMemAllocNodeGetParams) F(cuGraphMemFreeNodeGetParams) F(cuGraphMemcpyNodeGetParams) \
+	F(cuGraphMemcpyNodeSetParams) F(cuGraphMemsetNodeGetParams) F(cuGraphMemsetNodeSetParams) F(cuGraphNodeFindInClone) \
+	F(cuGraphNodeGetContainingGraph) F(cuGraphNodeGetDependencies) F(cuGraphNodeGetDependencies_v2) F(cuGraphNodeGetDependentNodes) \
+	F(cuGraphNodeGetDependentNodes_v2) F(cuGraphNodeGetEnabled) F(cuGraphNodeGetLocalId) F(cuGraphNodeGetParams) \
+	F(cuGraphNodeGetToolsId) F(cuGraphNodeGetType) F(cuGraphNodeSetEnabled) F(cuGraphNodeSetParams) F(cuGraphReleaseUserObject) \
+	F(cuGraphRemoveDependencies) F(cuGraphRemoveDependencies_v2) F(cuGraphRetainUserObject) F(cuGraphUpload) \
+	F(cuGraphicsMapResources) F(cuGraphicsResourceGetMappedMipmappedArray) F(cuGraphicsResourceGetMappedPointer) \
+	F(cuGraphicsResourceGetMappedPointer_v2) F(cuGraphicsResourceSetMapFlags) F(cuGraphicsResourceSetMapFlags_v2) \
+	F(cuGraphicsSubResourceGetMappedArray) F(cuGraphicsUnmapResources) F(cuGraphicsUnregisterResource) F(cuGreenCtxCreate) \
+	F(cuGreenCtxDestroy) F(cuGreenCtxGetDevResource) F(cuGreenCtxGetId) F(cuGreenCtxRecordEvent) F(cuGreenCtxStreamCreate) \
+	F(cuGreenCtxWaitEvent) F(cuImportExternalMemory) F(cuImportExternalSemaphore) F(cuInit) F(cuIpcCloseMemHandle) \
+	F(cuIpcGetEventHandle) F(cuIpcGetMemHandle) F(cuIpcOpenEventHandle) F(cuIpcOpenMemHandle) F(cuIpcOpenMemHandle_v2) \
+	F(cuKernelGetAttribute) F(cuKernelGetFunction) F(cuKernelGetLibrary) F(cuKernelGetName) F(cuKernelGetParamCount) \
+	F(cuKernelGetParamInfo) F(cuKernelSetAttribute) F(cuKernelSetCacheConfig) F(cuLaunch) F(cuLaunchCooperativeKernel) \
+	F(cuLaunchCooperativeKernelMultiDevice) F(cuLaunchGrid) F(cuLaunchGridAsync) F(cuLaunchHostFunc) F(cuLaunchHostFunc_v2) \
 	F(cuLaunchKernel) F(cuLaunchKernelEx) F(cuLibraryEnumerateKernels) F(cuLibraryGetGlobal) F(cuLibraryGetKernel) \
 	F(cuLibraryGetKernelCount) F(cuLibraryGetManaged) F(cuLibraryGetModule) F(cuLibraryGetUnifiedFunction) F(cuLibraryLoadData) \
 	F(cuLibraryLoadFromFile) F(cuLibraryUnload) F(cuLinkAddData) F(cuLinkAddData_v2) F(cuLinkAddFile) F(cuLinkAddFile_v2) \
@@ -205,125 +214,139 @@
 	F(cuMemRangeGetAttribute) F(cuMemRangeGetAttributes) F(cuMemRelease) F(cuMemRetainAllocationHandle) F(cuMemSetAccess) \
 	F(cuMemSetMemPool) F(cuMemUnmap) F(cuMemcpy) F(cuMemcpy2D) F(cuMemcpy2DAsync) F(cuMemcpy2DAsync_v2) F(cuMemcpy2DUnaligned) \
 	F(cuMemcpy2DUnaligned_v2) F(cuMemcpy2D_v2) F(cuMemcpy3D) F(cuMemcpy3DAsync) F(cuMemcpy3DAsync_v2) F(cuMemcpy3DBatchAsync) \
-	F(cuMemcpy3DBatchAsync_ptsz) F(cuMemcpy3DBatchAsync_v2) F(cuMemcpy3DPeer) F(cuMemcpy3DPeerAsync) F(cuMemcpy3D_v2) \
-	F(cuMemcpyAsync) F(cuMemcpyAtoA) F(cuMemcpyAtoA_v2) F(cuMemcpyAtoD) F(cuMemcpyAtoD_v2) F(cuMemcpyAtoH) F(cuMemcpyAtoHAsync) \
-	F(cuMemcpyAtoHAsync_v2) F(cuMemcpyAtoH_v2) F(cuMemcpyBatchAsync) F(cuMemcpyBatchAsync_ptsz) F(cuMemcpyBatchAsync_v2) \
-	F(cuMemcpyDtoA) F(cuMemcpyDtoA_v2) F(cuMemcpyDtoD) F(cuMemcpyDtoDAsync) F(cuMemcpyDtoDAsync_v2) F(cuMemcpyDtoD_v2) \
-	F(cuMemcpyDtoH) F(cuMemcpyDtoHAsync) F(cuMemcpyDtoHAsync_v2) F(cuMemcpyDtoH_v2) F(cuMemcpyHtoA) F(cuMemcpyHtoAAsync) \
-	F(cuMemcpyHtoAAsync_v2) F(cuMemcpyHtoA_v2) F(cuMemcpyHtoD) F(cuMemcpyHtoDAsync) F(cuMemcpyHtoDAsync_v2) F(cuMemcpyHtoD_v2) \
-	F(cuMemcpyPeer) F(cuMemcpyPeerAsync) F(cuMemsetD16) F(cuMemsetD16Async) F(cuMemsetD16_v2) F(cuMemsetD2D16) F(cuMemsetD2D16Async) \
-	F(cuMemsetD2D16_v2) F(cuMemsetD2D32) F(cuMemsetD2D32Async) F(cuMemsetD2D32_v2) F(cuMemsetD2D8) F(cuMemsetD2D8Async) \
-	F(cuMemsetD2D8_v2) F(cuMemsetD32) F(cuMemsetD32Async) F(cuMemsetD32_v2) F(cuMemsetD8) F(cuMemsetD8Async) F(cuMemsetD8_v2) \
-	F(cuMipmappedArrayCreate) F(cuMipmappedArrayDestroy) F(cuMipmappedArrayGetLevel) F(cuMipmappedArrayGetMemoryRequirements) \
+	F(cuMemcpy3DBatchAsync_ptsz) F(cuMemcpy3DBatchAsync_v2) F(cuMemcpy3DPeer) F(cuMemcpy3DPeerAsync) \
+	F(cuMemcpy3DWithAttributesAsync) F(cuMemcpy3D_v2) F(cuMemcpyAsync) F(cuMemcpyAtoA) F(cuMemcpyAtoA_v2) F(cuMemcpyAtoD) \
+	F(cuMemcpyAtoD_v2) F(cuMemcpyAtoH) F(cuMemcpyAtoHAsync) F(cuMemcpyAtoHAsync_v2) F(cuMemcpyAtoH_v2) F(cuMemcpyBatchAsync) \
+	F(cuMemcpyBatchAsync_ptsz) F(cuMemcpyBatchAsync_v2) F(cuMemcpyDtoA) F(cuMemcpyDtoA_v2) F(cuMemcpyDtoD) F(cuMemcpyDtoDAsync) \
+	F(cuMemcpyDtoDAsync_v2) F(cuMemcpyDtoD_v2) F(cuMemcpyDtoH) F(cuMemcpyDtoHAsync) F(cuMemcpyDtoHAsync_v2) F(cuMemcpyDtoH_v2) \
+	F(cuMemcpyHtoA) F(cuMemcpyHtoAAsync) F(cuMemcpyHtoAAsync_v2) F(cuMemcpyHtoA_v2) F(cuMemcpyHtoD) F(cuMemcpyHtoDAsync) \
+	F(cuMemcpyHtoDAsync_v2) F(cuMemcpyHtoD_v2) F(cuMemcpyPeer) F(cuMemcpyPeerAsync) F(cuMemcpyWithAttributesAsync) F(cuMemsetD16) \
+	F(cuMemsetD16Async) F(cuMemsetD16_v2) F(cuMemsetD2D16) F(cuMemsetD2D16Async) F(cuMemsetD2D16_v2) F(cuMemsetD2D32) \
+	F(cuMemsetD2D32Async) F(cuMemsetD2D32_v2) F(cuMemsetD2D8) F(cuMemsetD2D8Async) F(cuMemsetD2D8_v2) F(cuMemsetD32) \
+	F(cuMemsetD32Async) F(cuMemsetD32_v2) F(cuMemsetD8) F(cuMemsetD8Async) F(cuMemsetD8_v2) F(cuMipmappedArrayCreate) \
+	F(cuMipmappedArrayDestroy) F(cuMipmappedArrayGetLevel) F(cuMipmappedArrayGetMemoryRequirements) \
 	F(cuMipmappedArrayGetSparseProperties) F(cuModuleEnumerateFunctions) F(cuModuleGetFunction) F(cuModuleGetFunctionCount) \
 	F(cuModuleGetGlobal) F(cuModuleGetGlobal_v2) F(cuModuleGetLoadingMode) F(cuModuleGetSurfRef) F(cuModuleGetTexRef) \
 	F(cuModuleLoad) F(cuModuleLoadData) F(cuModuleLoadDataEx) F(cuModuleLoadFatBinary) F(cuModuleUnload) F(cuMulticastAddDevice) \
-	F(cuMulticastBindAddr) F(cuMulticastBindMem) F(cuMulticastCreate) F(cuMulticastGetGranularity) F(cuMulticastUnbind) \
-	F(cuOccupancyAvailableDynamicSMemPerBlock) F(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
-	F(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) F(cuOccupancyMaxActiveClusters) F(cuOccupancyMaxPotentialBlockSize) \
-	F(cuOccupancyMaxPotentialBlockSizeWithFlags) F(cuOccupancyMaxPotentialClusterSize) F(cuParamSetSize) F(cuParamSetTexRef) \
-	F(cuParamSetf) F(cuParamSeti) F(cuParamSetv) F(cuPointerGetAttribute) F(cuPointerGetAttributes) F(cuPointerSetAttribute) \
-	F(cuSignalExternalSemaphoresAsync) F(cuStreamAddCallback) F(cuStreamAttachMemAsync) F(cuStreamBatchMemOp) \
-	F(cuStreamBatchMemOp_ptsz) F(cuStreamBatchMemOp_v2) F(cuStreamBeginCapture) F(cuStreamBeginCaptureToGraph) \
-	F(cuStreamBeginCapture_ptsz) F(cuStreamBeginCapture_v2) F(cuStreamCopyAttributes) F(cuStreamCreate) \
-	F(cuStreamCreateWithPriority) F(cuStreamDestroy) F(cuStreamDestroy_v2) F(cuStreamEndCapture) F(cuStreamGetAttribute) \
-	F(cuStreamGetCaptureInfo) F(cuStreamGetCaptureInfo_ptsz) F(cuStreamGetCaptureInfo_v2) F(cuStreamGetCaptureInfo_v2_ptsz) \
-	F(cuStreamGetCaptureInfo_v3) F(cuStreamGetCtx) F(cuStreamGetCtx_v2) F(cuStreamGetDevice) F(cuStreamGetFlags) \
-	F(cuStreamGetGreenCtx) F(cuStreamGetId) F(cuStreamGetPriority) F(cuStreamIsCapturing) F(cuStreamQuery) F(cuStreamSetAttribute) \
-	F(cuStreamSynchronize) F(cuStreamUpdateCaptureDependencies) F(cuStreamUpdateCaptureDependencies_ptsz) \
-	F(cuStreamUpdateCaptureDependencies_v2) F(cuStreamWaitEvent) F(cuStreamWaitValue32) F(cuStreamWaitValue32_ptsz) \
-	F(cuStreamWaitValue32_v2) F(cuStreamWaitValue64) F(cuStreamWaitValue64_ptsz) F(cuStreamWaitValue64_v2) F(cuStreamWriteValue32) \
-	F(cuStreamWriteValue32_ptsz) F(cuStreamWriteValue32_v2) F(cuStreamWriteValue64) F(cuStreamWriteValue64_ptsz) \
-	F(cuStreamWriteValue64_v2) F(cuSurfObjectCreate) F(cuSurfObjectDestroy) F(cuSurfObjectGetResourceDesc) F(cuSurfRefGetArray) \
-	F(cuSurfRefSetArray) F(cuTensorMapEncodeIm2col) F(cuTensorMapEncodeIm2colWide) F(cuTensorMapEncodeTiled) \
-	F(cuTensorMapReplaceAddress) F(cuTexObjectCreate) F(cuTexObjectDestroy) F(cuTexObjectGetResourceDesc) \
-	F(cuTexObjectGetResourceViewDesc) F(cuTexObjectGetTextureDesc) F(cuTexRefCreate) F(cuTexRefDestroy) F(cuTexRefGetAddress) \
-	F(cuTexRefGetAddressMode) F(cuTexRefGetAddress_v2) F(cuTexRefGetArray) F(cuTexRefGetBorderColor) F(cuTexRefGetFilterMode) \
-	F(cuTexRefGetFlags) F(cuTexRefGetFormat) F(cuTexRefGetMaxAnisotropy) F(cuTexRefGetMipmapFilterMode) \
-	F(cuTexRefGetMipmapLevelBias) F(cuTexRefGetMipmapLevelClamp) F(cuTexRefGetMipmappedArray) F(cuTexRefSetAddress) \
-	F(cuTexRefSetAddress2D) F(cuTexRefSetAddress2D_v2) F(cuTexRefSetAddress2D_v3) F(cuTexRefSetAddressMode) F(cuTexRefSetAddress_v2) \
-	F(cuTexRefSetArray) F(cuTexRefSetBorderColor) F(cuTexRefSetFilterMode) F(cuTexRefSetFlags) F(cuTexRefSetFormat) \
-	F(cuTexRefSetMaxAnisotropy) F(cuTexRefSetMipmapFilterMode) F(cuTexRefSetMipmapLevelBias) F(cuTexRefSetMipmapLevelClamp) \
-	F(cuTexRefSetMipmappedArray) F(cuThreadExchangeStreamCaptureMode) F(cuUserObjectCreate) F(cuUserObjectRelease) \
-	F(cuUserObjectRetain) F(cuWaitExternalSemaphoresAsync)
+	F(cuMulticastBindAddr) F(cuMulticastBindAddr_v2) F(cuMulticastBindMem) F(cuMulticastBindMem_v2) F(cuMulticastCreate) \
+	F(cuMulticastGetGranularity) F(cuMulticastUnbind) F(cuOccupancyAvailableDynamicSMemPerBlock) \
+	F(cuOccupancyMaxActiveBlocksPerMultiprocessor) F(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) \
+	F(cuOccupancyMaxActiveClusters) F(cuOccupancyMaxPotentialBlockSize) F(cuOccupancyMaxPotentialBlockSizeWithFlags) \
+	F(cuOccupancyMaxPotentialClusterSize) F(cuParamSetSize) F(cuParamSetTexRef) F(cuParamSetf) F(cuParamSeti) F(cuParamSetv) \
+	F(cuPointerGetAttribute) F(cuPointerGetAttributes) F(cuPointerSetAttribute) F(cuSignalExternalSemaphoresAsync) \
+	F(cuStreamAddCallback) F(cuStreamAttachMemAsync) F(cuStreamBatchMemOp) F(cuStreamBatchMemOp_ptsz) F(cuStreamBatchMemOp_v2) \
+	F(cuStreamBeginCapture) F(cuStreamBeginCaptureToCig) F(cuStreamBeginCaptureToGraph) F(cuStreamBeginCapture_ptsz) \
+	F(cuStreamBeginCapture_v2) F(cuStreamCopyAttributes) F(cuStreamCreate) F(cuStreamCreateWithPriority) F(cuStreamDestroy) \
+	F(cuStreamDestroy_v2) F(cuStreamEndCapture) F(cuStreamEndCaptureToCig) F(cuStreamGetAttribute) F(cuStreamGetCaptureInfo) \
+	F(cuStreamGetCaptureInfo_ptsz) F(cuStreamGetCaptureInfo_v2) F(cuStreamGetCaptureInfo_v2_ptsz) F(cuStreamGetCaptureInfo_v3) \
+	F(cuStreamGetCtx) F(cuStreamGetCtx_v2) F(cuStreamGetDevResource) F(cuStreamGetDevice) F(cuStreamGetFlags) F(cuStreamGetGreenCtx) \
+	F(cuStreamGetId) F(cuStreamGetPriority) F(cuStreamIsCapturing) F(cuStreamQuery) F(cuStreamSetAttribute) F(cuStreamSynchronize) \
+	F(cuStreamUpdateCaptureDependencies) F(cuStreamUpdateCaptureDependencies_ptsz) F(cuStreamUpdateCaptureDependencies_v2) \
+	F(cuStreamWaitEvent) F(cuStreamWaitValue32) F(cuStreamWaitValue32_ptsz) F(cuStreamWaitValue32_v2) F(cuStreamWaitValue64) \
+	F(cuStreamWaitValue64_ptsz) F(cuStreamWaitValue64_v2) F(cuStreamWriteValue32) F(cuStreamWriteValue32_ptsz) \
+	F(cuStreamWriteValue32_v2) F(cuStreamWriteValue64) F(cuStreamWriteValue64_ptsz) F(cuStreamWriteValue64_v2) F(cuSurfObjectCreate) \
+	F(cuSurfObjectDestroy) F(cuSurfObjectGetResourceDesc) F(cuSurfRefGetArray) F(cuSurfRefSetArray) F(cuTensorMapEncodeIm2col) \
+	F(cuTensorMapEncodeIm2colWide) F(cuTensorMapEncodeTiled) F(cuTensorMapReplaceAddress) F(cuTexObjectCreate) F(cuTexObjectDestroy) \
+	F(cuTexObjectGetResourceDesc) F(cuTexObjectGetResourceViewDesc) F(cuTexObjectGetTextureDesc) F(cuTexRefCreate) \
+	F(cuTexRefDestroy) F(cuTexRefGetAddress) F(cuTexRefGetAddressMode) F(cuTexRefGetAddress_v2) F(cuTexRefGetArray) \
+	F(cuTexRefGetBorderColor) F(cuTexRefGetFilterMode) F(cuTexRefGetFlags) F(cuTexRefGetFormat) F(cuTexRefGetMaxAnisotropy) \
+	F(cuTexRefGetMipmapFilterMode) F(cuTexRefGetMipmapLevelBias) F(cuTexRefGetMipmapLevelClamp) F(cuTexRefGetMipmappedArray) \
+	F(cuTexRefSetAddress) F(cuTexRefSetAddress2D) F(cuTexRefSetAddress2D_v2) F(cuTexRefSetAddress2D_v3) F(cuTexRefSetAddressMode) \
+	F(cuTexRefSetAddress_v2) F(cuTexRefSetArray) F(cuTexRefSetBorderColor) F(cuTexRefSetFilterMode) F(cuTexRefSetFlags) \
+	F(cuTexRefSetFormat) F(cuTexRefSetMaxAnisotropy) F(cuTexRefSetMipmapFilterMode) F(cuTexRefSetMipmapLevelBias) \
+	F(cuTexRefSetMipmapLevelClamp) F(cuTexRefSetMipmappedArray) F(cuThreadExchangeStreamCaptureMode) F(cuUserObjectCreate) \
+	F(cuUserObjectRelease) F(cuUserObjectRetain) F(cuWaitExternalSemaphoresAsync)
 
 // The CUDA runtime.
 #define RUNTIME_ENTRIES(F) \
 	F(cudaArrayGetInfo) F(cudaArrayGetMemoryRequirements) F(cudaArrayGetPlane) F(cudaArrayGetSparseProperties) F(cudaChooseDevice) \
 	F(cudaCreateSurfaceObject) F(cudaCreateTextureObject) F(cudaCtxResetPersistingL2Cache) F(cudaDestroyExternalMemory) \
-	F(cudaDestroyExternalSemaphore) F(cudaDestroySurfaceObject) F(cudaDestroyTextureObject) F(cudaDeviceCanAccessPeer) \
-	F(cudaDeviceDisablePeerAccess) F(cudaDeviceEnablePeerAccess) F(cudaDeviceFlushGPUDirectRDMAWrites) F(cudaDeviceGetAttribute) \
-	F(cudaDeviceGetByPCIBusId) F(cudaDeviceGetCacheConfig) F(cudaDeviceGetDefaultMemPool) F(cudaDeviceGetGraphMemAttribute) \
-	F(cudaDeviceGetHostAtomicCapabilities) F(cudaDeviceGetLimit) F(cudaDeviceGetMemPool) F(cudaDeviceGetNvSciSyncAttributes) \
-	F(cudaDeviceGetP2PAtomicCapabilities) F(cudaDeviceGetP2PAttribute) F(cudaDeviceGetPCIBusId) F(cudaDeviceGetStreamPriorityRange) \
-	F(cudaDeviceGetTexture1DLinearMaxWidth) F(cudaDeviceGraphMemTrim) F(cudaDeviceRegisterAsyncNotification) F(cudaDeviceReset) \
-	F(cudaDeviceSetCacheConfig) F(cudaDeviceSetGraphMemAttribute) F(cudaDeviceSetLimit) F(cudaDeviceSetMemPool) \
+	F(cudaDestroyExternalSemaphore) F(cudaDestroySurfaceObject) F(cudaDestroyTextureObject) F(cudaDevResourceGenerateDesc) \
+	F(cudaDevSmResourceSplit) F(cudaDevSmResourceSplitByCount) F(cudaDeviceCanAccessPeer) F(cudaDeviceDisablePeerAccess) \
+	F(cudaDeviceEnablePeerAccess) F(cudaDeviceFlushGPUDirectRDMAWrites) F(cudaDeviceGetAttribute) F(cudaDeviceGetByPCIBusId) \
+	F(cudaDeviceGetCacheConfig) F(cudaDeviceGetDefaultMemPool) F(cudaDeviceGetDevResource) F(cudaDeviceGetExecutionCtx) \
+	F(cudaDeviceGetGraphMemAttribute) F(cudaDeviceGetHostAtomicCapabilities) F(cudaDeviceGetLimit) F(cudaDeviceGetMemPool) \
+	F(cudaDeviceGetNvSciSyncAttributes) F(cudaDeviceGetP2PAtomicCapabilities) F(cudaDeviceGetP2PAttribute) F(cudaDeviceGetPCIBusId) \
+	F(cudaDeviceGetSharedMemConfig) F(cudaDeviceGetStreamPriorityRange) F(cudaDeviceGetTexture1DLinearMaxWidth) \
+	F(cudaDeviceGraphMemTrim) F(cudaDeviceRegisterAsyncNotification) F(cudaDeviceReset) F(cudaDeviceSetCacheConfig) \
+	F(cudaDeviceSetGraphMemAttribute) F(cudaDeviceSetLimit) F(cudaDeviceSetMemPool) F(cudaDeviceSetSharedMemConfig) \
 	F(cudaDeviceSynchronize) F(cudaDeviceUnregisterAsyncNotification) F(cudaDriverGetVersion) F(cudaEventCreate) \
-	F(cudaEventCreateWithFlags) F(cudaEventDestroy) F(cudaEventElapsedTime) F(cudaEventQuery) F(cudaEventRecord) \
-	F(cudaEventRecordWithFlags) F(cudaEventSynchronize) F(cudaExternalMemoryGetMappedBuffer) \
+	F(cudaEventCreateWithFlags) F(cudaEventDestroy) F(cudaEventElapsedTime) F(cudaEventElapsedTime_v2) F(cudaEventQuery) \
+	F(cudaEventRecord) F(cudaEventRecordWithFlags) F(cudaEventSynchronize) F(cudaExecutionCtxDestroy) \
+	F(cudaExecutionCtxGetDevResource) F(cudaExecutionCtxGetDevice) F(cudaExecutionCtxGetId) F(cudaExecutionCtxRecordEvent) \
+	F(cudaExecutionCtxStreamCreate) F(cudaExecutionCtxSynchronize) F(cudaExecutionCtxWaitEvent) F(cudaExternalMemoryGetMappedBuffer) \
 	F(cudaExternalMemoryGetMappedMipmappedArray) F(cudaFree) F(cudaFreeArray) F(cudaFreeAsync) F(cudaFreeHost) \
-	F(cudaFreeMipmappedArray) F(cudaFuncGetAttributes) F(cudaFuncGetName) F(cudaFuncGetParamInfo) F(cudaFuncSetAttribute) \
-	F(cudaFuncSetCacheConfig) F(cudaGetChannelDesc) F(cudaGetDevice) F(cudaGetDeviceCount) F(cudaGetDeviceFlags) \
-	F(cudaGetDeviceProperties) F(cudaGetDriverEntryPoint) F(cudaGetDriverEntryPointByVersion) F(cudaGetExportTable) \
-	F(cudaGetFuncBySymbol) F(cudaGetKernel) F(cudaGetLastError) F(cudaGetMipmappedArrayLevel) F(cudaGetSurfaceObjectResourceDesc) \
-	F(cudaGetSymbolAddress) F(cudaGetSymbolSize) F(cudaGetTextureObjectResourceDesc) F(cudaGetTextureObjectResourceViewDesc) \
-	F(cudaGetTextureObjectTextureDesc) F(cudaGraphAddChildGraphNode) F(cudaGraphAddDependencies) F(cudaGraphAddEmptyNode) \
+	F(cudaFreeMipmappedArray) F(cudaFuncGetAttributes) F(cudaFuncGetName) F(cudaFuncGetParamCount) F(cudaFuncGetParamInfo) \
+	F(cudaFuncSetAttribute) F(cudaFuncSetCacheConfig) F(cudaFuncSetSharedMemConfig) F(cudaGetChannelDesc) F(cudaGetDevice) \
+	F(cudaGetDeviceCount) F(cudaGetDeviceFlags) F(cudaGetDeviceProperties) F(cudaGetDriverEntryPoint) \
+	F(cudaGetDriverEntryPointByVersion) F(cudaGetExportTable) F(cudaGetFuncBySymbol) F(cudaGetKernel) F(cudaGetLastError) \
+	F(cudaGetMipmappedArrayLevel) F(cudaGetSurfaceObjectResourceDesc) F(cudaGetSymbolAddress) F(cudaGetSymbolSize) \
+	F(cudaGetTextureObjectResourceDesc) F(cudaGetTextureObjectResourceViewDesc) F(cudaGetTextureObjectTextureDesc) \
+	F(cudaGraphAddChildGraphNode) F(cudaGraphAddDependencies) F(cudaGraphAddDependencies_v2) F(cudaGraphAddEmptyNode) \
 	F(cudaGraphAddEventRecordNode) F(cudaGraphAddEventWaitNode) F(cudaGraphAddExternalSemaphoresSignalNode) \
 	F(cudaGraphAddExternalSemaphoresWaitNode) F(cudaGraphAddHostNode) F(cudaGraphAddKernelNode) F(cudaGraphAddMemAllocNode) \
 	F(cudaGraphAddMemFreeNode) F(cudaGraphAddMemcpyNode) F(cudaGraphAddMemcpyNode1D) F(cudaGraphAddMemcpyNodeFromSymbol) \
-	F(cudaGraphAddMemcpyNodeToSymbol) F(cudaGraphAddMemsetNode) F(cudaGraphAddNode) F(cudaGraphChildGraphNodeGetGraph) \
-	F(cudaGraphClone) F(cudaGraphConditionalHandleCreate) F(cudaGraphCreate) F(cudaGraphDebugDotPrint) F(cudaGraphDestroy) \
-	F(cudaGraphDestroyNode) F(cudaGraphEventRecordNodeGetEvent) F(cudaGraphEventRecordNodeSetEvent) \
-	F(cudaGraphEventWaitNodeGetEvent) F(cudaGraphEventWaitNodeSetEvent) F(cudaGraphExecChildGraphNodeSetParams) \
-	F(cudaGraphExecDestroy) F(cudaGraphExecEventRecordNodeSetEvent) F(cudaGraphExecEventWaitNodeSetEvent) \
-	F(cudaGraphExecExternalSemaphoresSignalNodeSetParams) F(cudaGraphExecExternalSemaphoresWaitNodeSetParams) \
-	F(cudaGraphExecGetFlags) F(cudaGraphExecHostNodeSetParams) F(cudaGraphExecKernelNodeSetParams) \
-	F(cudaGraphExecMemcpyNodeSetParams) F(cudaGraphExecMemcpyNodeSetParams1D) F(cudaGraphExecMemcpyNodeSetParamsFromSymbol) \
-	F(cudaGraphExecMemcpyNodeSetParamsToSymbol) F(cudaGraphExecMemsetNodeSetParams) F(cudaGraphExecNodeSetParams) \
-	F(cudaGraphExecUpdate) F(cudaGraphExternalSemaphoresSignalNodeGetParams) F(cudaGraphExternalSemaphoresSignalNodeSetParams) \
+	F(cudaGraphAddMemcpyNodeToSymbol) F(cudaGraphAddMemsetNode) F(cudaGraphAddNode) F(cudaGraphAddNode_v2) \
+	F(cudaGraphChildGraphNodeGetGraph) F(cudaGraphClone) F(cudaGraphConditionalHandleCreate) F(cudaGraphConditionalHandleCreate_v2) \
+	F(cudaGraphCreate) F(cudaGraphDebugDotPrint) F(cudaGraphDestroy) F(cudaGraphDestroyNode) F(cudaGraphEventRecordNodeGetEvent) \
+	F(cudaGraphEventRecordNodeSetEvent) F(cudaGraphEventWaitNodeGetEvent) F(cudaGraphEventWaitNodeSetEvent) \
+	F(cudaGraphExecChildGraphNodeSetParams) F(cudaGraphExecDestroy) F(cudaGraphExecEventRecordNodeSetEvent) \
+	F(cudaGraphExecEventWaitNodeSetEvent) F(cudaGraphExecExternalSemaphoresSignalNodeSetParams) \
+	F(cudaGraphExecExternalSemaphoresWaitNodeSetParams) F(cudaGraphExecGetFlags) F(cudaGraphExecGetId) \
+	F(cudaGraphExecHostNodeSetParams) F(cudaGraphExecKernelNodeSetParams) F(cudaGraphExecMemcpyNodeSetParams) \
+	F(cudaGraphExecMemcpyNodeSetParams1D) F(cudaGraphExecMemcpyNodeSetParamsFromSymbol) F(cudaGraphExecMemcpyNodeSetParamsToSymbol) \
+	F(cudaGraphExecMemsetNodeSetParams) F(cudaGraphExecNodeSetParams) F(cudaGraphExecUpdate) \
+	F(cudaGraphExternalSemaphoresSignalNodeGetParams) F(cudaGraphExternalSemaphoresSignalNodeSetParams) \
 	F(cudaGraphExternalSemaphoresWaitNodeGetParams) F(cudaGraphExternalSemaphoresWaitNodeSetParams) F(cudaGraphGetEdges) \
-	F(cudaGraphGetNodes) F(cudaGraphGetRootNodes) F(cudaGraphHostNodeGetParams) F(cudaGraphHostNodeSetParams) \
-	F(cudaGraphInstantiate) F(cudaGraphInstantiateWithFlags) F(cudaGraphInstantiateWithParams) F(cudaGraphKernelNodeCopyAttributes) \
-	F(cudaGraphKernelNodeGetAttribute) F(cudaGraphKernelNodeGetParams) F(cudaGraphKernelNodeSetAttribute) \
-	F(cudaGraphKernelNodeSetParams) F(cudaGraphLaunch) F(cudaGraphMemAllocNodeGetParams) F(cudaGraphMemFreeNodeGetParams) \
-	F(cudaGraphMemcpyNodeGetParams) F(cudaGraphMemcpyNodeSetParams) F(cudaGraphMemcpyNodeSetParams1D) \
-	F(cudaGraphMemcpyNodeSetParamsFromSymbol) F(cudaGraphMemcpyNodeSetParamsToSymbol) F(cudaGraphMemsetNodeGetParams) \
-	F(cudaGraphMemsetNodeSetParams) F(cudaGraphNodeFindInClone) F(cudaGraphNodeGetDependencies) F(cudaGraphNodeGetDependentNodes) \
-	F(cudaGraphNodeGetEnabled) F(cudaGraphNodeGetType) F(cudaGraphNodeSetEnabled) F(cudaGraphNodeSetParams) \
-	F(cudaGraphReleaseUserObject) F(cudaGraphRemoveDependencies) F(cudaGraphRetainUserObject) F(cudaGraphUpload) \
-	F(cudaGraphicsMapResources) F(cudaGraphicsResourceGetMappedMipmappedArray) F(cudaGraphicsResourceGetMappedPointer) \
-	F(cudaGraphicsResourceSetMapFlags) F(cudaGraphicsSubResourceGetMappedArray) F(cudaGraphicsUnmapResources) \
-	F(cudaGraphicsUnregisterResource) F(cudaHostAlloc) F(cudaHostGetDevicePointer) F(cudaHostGetFlags) F(cudaHostRegister) \
-	F(cudaHostUnregister) F(cudaImportExternalMemory) F(cudaImportExternalSemaphore) F(cudaInitDevice) F(cudaIpcCloseMemHandle) \
-	F(cudaIpcGetEventHandle) F(cudaIpcGetMemHandle) F(cudaIpcOpenEventHandle) F(cudaIpcOpenMemHandle) \
-	F(cudaKernelSetAttributeForDevice) F(cudaLaunchCooperativeKernel) F(cudaLaunchHostFunc) F(cudaLaunchKernel) \
-	F(cudaLaunchKernelExC) F(cudaLibraryEnumerateKernels) F(cudaLibraryGetGlobal) F(cudaLibraryGetKernel) \
-	F(cudaLibraryGetKernelCount) F(cudaLibraryGetManaged) F(cudaLibraryGetUnifiedFunction) F(cudaLibraryLoadData) \
-	F(cudaLibraryLoadFromFile) F(cudaLibraryUnload) F(cudaLogsCurrent) F(cudaLogsDumpToFile) F(cudaLogsDumpToMemory) \
-	F(cudaLogsRegisterCallback) F(cudaLogsUnregisterCallback) F(cudaMalloc) F(cudaMalloc3D) F(cudaMalloc3DArray) F(cudaMallocArray) \
-	F(cudaMallocAsync) F(cudaMallocFromPoolAsync) F(cudaMallocHost) F(cudaMallocManaged) F(cudaMallocMipmappedArray) \
-	F(cudaMallocPitch) F(cudaMemAdvise) F(cudaMemDiscardAndPrefetchBatchAsync) F(cudaMemDiscardBatchAsync) \
-	F(cudaMemGetDefaultMemPool) F(cudaMemGetInfo) F(cudaMemGetMemPool) F(cudaMemPoolCreate) F(cudaMemPoolDestroy) \
-	F(cudaMemPoolExportPointer) F(cudaMemPoolExportToShareableHandle) F(cudaMemPoolGetAccess) F(cudaMemPoolGetAttribute) \
-	F(cudaMemPoolImportFromShareableHandle) F(cudaMemPoolImportPointer) F(cudaMemPoolSetAccess) F(cudaMemPoolSetAttribute) \
-	F(cudaMemPoolTrimTo) F(cudaMemPrefetchAsync) F(cudaMemPrefetchBatchAsync) F(cudaMemRangeGetAttribute) \
-	F(cudaMemRangeGetAttributes) F(cudaMemSetMemPool) F(cudaMemcpy) F(cudaMemcpy2D) F(cudaMemcpy2DArrayToArray) F(cudaMemcpy2DAsync) \
-	F(cudaMemcpy2DFromArray) F(cudaMemcpy2DFromArrayAsync) F(cudaMemcpy2DToArray) F(cudaMemcpy2DToArrayAsync) F(cudaMemcpy3D) \
-	F(cudaMemcpy3DAsync) F(cudaMemcpy3DBatchAsync) F(cudaMemcpy3DPeer) F(cudaMemcpy3DPeerAsync) F(cudaMemcpyArrayToArray) \
-	F(cudaMemcpyAsync) F(cudaMemcpyBatchAsync) F(cudaMemcpyFromArray) F(cudaMemcpyFromArrayAsync) F(cudaMemcpyFromSymbol) \
-	F(cudaMemcpyFromSymbolAsync) F(cudaMemcpyPeer) F(cudaMemcpyPeerAsync) F(cudaMemcpyToArray) F(cudaMemcpyToArrayAsync) \
-	F(cudaMemcpyToSymbol) F(cudaMemcpyToSymbolAsync) F(cudaMemset) F(cudaMemset2D) F(cudaMemset2DAsync) F(cudaMemset3D) \
-	F(cudaMemset3DAsync) F(cudaMemsetAsync) F(cudaMipmappedArrayGetMemoryRequirements) F(cudaMipmappedArrayGetSparseProperties) \
-	F(cudaOccupancyAvailableDynamicSMemPerBlock) F(cudaOccupancyMaxActiveBlocksPerMultiprocessor) \
-	F(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) F(cudaOccupancyMaxActiveClusters) \
-	F(cudaOccupancyMaxPotentialClusterSize) F(cudaPeekAtLastError) F(cudaPointerGetAttributes) F(cudaRuntimeGetVersion) \
-	F(cudaSetDevice) F(cudaSetDeviceFlags) F(cudaSetValidDevices) F(cudaSignalExternalSemaphoresAsync) F(cudaStreamAddCallback) \
+	F(cudaGraphGetEdges_v2) F(cudaGraphGetId) F(cudaGraphGetNodes) F(cudaGraphGetRootNodes) F(cudaGraphHostNodeGetParams) \
+	F(cudaGraphHostNodeSetParams) F(cudaGraphInstantiate) F(cudaGraphInstantiateWithFlags) F(cudaGraphInstantiateWithParams) \
+	F(cudaGraphKernelNodeCopyAttributes) F(cudaGraphKernelNodeGetAttribute) F(cudaGraphKernelNodeGetParams) \
+	F(cudaGraphKernelNodeSetAttribute) F(cudaGraphKernelNodeSetParams) F(cudaGraphLaunch) F(cudaGraphMemAllocNodeGetParams) \
+	F(cudaGraphMemFreeNodeGetParams) F(cudaGraphMemcpyNodeGetParams) F(cudaGraphMemcpyNodeSetParams) \
+	F(cudaGraphMemcpyNodeSetParams1D) F(cudaGraphMemcpyNodeSetParamsFromSymbol) F(cudaGraphMemcpyNodeSetParamsToSymbol) \
+	F(cudaGraphMemsetNodeGetParams) F(cudaGraphMemsetNodeSetParams) F(cudaGraphNodeFindInClone) F(cudaGraphNodeGetContainingGraph) \
+	F(cudaGraphNodeGetDependencies) F(cudaGraphNodeGetDependencies_v2) F(cudaGraphNodeGetDependentNodes) \
+	F(cudaGraphNodeGetDependentNodes_v2) F(cudaGraphNodeGetEnabled) F(cudaGraphNodeGetLocalId) F(cudaGraphNodeGetParams) \
+	F(cudaGraphNodeGetToolsId) F(cudaGraphNodeGetType) F(cudaGraphNodeSetEnabled) F(cudaGraphNodeSetParams) \
+	F(cudaGraphReleaseUserObject) F(cudaGraphRemoveDependencies) F(cudaGraphRemoveDependencies_v2) F(cudaGraphRetainUserObject) \
+	F(cudaGraphUpload) F(cudaGraphicsMapResources) F(cudaGraphicsResourceGetMappedMipmappedArray) \
+	F(cudaGraphicsResourceGetMappedPointer) F(cudaGraphicsResourceSetMapFlags) F(cudaGraphicsSubResourceGetMappedArray) \
+	F(cudaGraphicsUnmapResources) F(cudaGraphicsUnregisterResource) F(cudaGreenCtxCreate) F(cudaHostAlloc) \
+	F(cudaHostGetDevicePointer) F(cudaHostGetFlags) F(cudaHostRegister) F(cudaHostUnregister) F(cudaImportExternalMemory) \
+	F(cudaImportExternalSemaphore) F(cudaInitDevice) F(cudaIpcCloseMemHandle) F(cudaIpcGetEventHandle) F(cudaIpcGetMemHandle) \
+	F(cudaIpcOpenEventHandle) F(cudaIpcOpenMemHandle) F(cudaKernelSetAttributeForDevice) F(cudaLaunchCooperativeKernel) \
+	F(cudaLaunchHostFunc) F(cudaLaunchHostFunc_v2) F(cudaLaunchKernel) F(cudaLaunchKernelExC) F(cudaLibraryEnumerateKernels) \
+	F(cudaLibraryGetGlobal) F(cudaLibraryGetKernel) F(cudaLibraryGetKernelCount) F(cudaLibraryGetManaged) \
+	F(cudaLibraryGetUnifiedFunction) F(cudaLibraryLoadData) F(cudaLibraryLoadFromFile) F(cudaLibraryUnload) F(cudaLogsCurrent) \
+	F(cudaLogsDumpToFile) F(cudaLogsDumpToMemory) F(cudaLogsRegisterCallback) F(cudaLogsUnregisterCallback) F(cudaMalloc) \
+	F(cudaMalloc3D) F(cudaMalloc3DArray) F(cudaMallocArray) F(cudaMallocAsync) F(cudaMallocFromPoolAsync) F(cudaMallocHost) \
+	F(cudaMallocManaged) F(cudaMallocMipmappedArray) F(cudaMallocPitch) F(cudaMemAdvise) F(cudaMemAdvise_v2) \
+	F(cudaMemDiscardAndPrefetchBatchAsync) F(cudaMemDiscardBatchAsync) F(cudaMemGetDefaultMemPool) F(cudaMemGetInfo) \
+	F(cudaMemGetMemPool) F(cudaMemPoolCreate) F(cudaMemPoolDestroy) F(cudaMemPoolExportPointer) \
+	F(cudaMemPoolExportToShareableHandle) F(cudaMemPoolGetAccess) F(cudaMemPoolGetAttribute) F(cudaMemPoolImportFromShareableHandle) \
+	F(cudaMemPoolImportPointer) F(cudaMemPoolSetAccess) F(cudaMemPoolSetAttribute) F(cudaMemPoolTrimTo) F(cudaMemPrefetchAsync) \
+	F(cudaMemPrefetchAsync_v2) F(cudaMemPrefetchBatchAsync) F(cudaMemRangeGetAttribute) F(cudaMemRangeGetAttributes) \
+	F(cudaMemSetMemPool) F(cudaMemcpy) F(cudaMemcpy2D) F(cudaMemcpy2DArrayToArray) F(cudaMemcpy2DAsync) F(cudaMemcpy2DFromArray) \
+	F(cudaMemcpy2DFromArrayAsync) F(cudaMemcpy2DToArray) F(cudaMemcpy2DToArrayAsync) F(cudaMemcpy3D) F(cudaMemcpy3DAsync) \
+	F(cudaMemcpy3DBatchAsync) F(cudaMemcpy3DPeer) F(cudaMemcpy3DPeerAsync) F(cudaMemcpy3DWithAttributesAsync) \
+	F(cudaMemcpyArrayToArray) F(cudaMemcpyAsync) F(cudaMemcpyBatchAsync) F(cudaMemcpyFromArray) F(cudaMemcpyFromArrayAsync) \
+	F(cudaMemcpyFromSymbol) F(cudaMemcpyFromSymbolAsync) F(cudaMemcpyPeer) F(cudaMemcpyPeerAsync) F(cudaMemcpyToArray) \
+	F(cudaMemcpyToArrayAsync) F(cudaMemcpyToSymbol) F(cudaMemcpyToSymbolAsync) F(cudaMemcpyWithAttributesAsync) F(cudaMemset) \
+	F(cudaMemset2D) F(cudaMemset2DAsync) F(cudaMemset3D) F(cudaMemset3DAsync) F(cudaMemsetAsync) \
+	F(cudaMipmappedArrayGetMemoryRequirements) F(cudaMipmappedArrayGetSparseProperties) F(cudaOccupancyAvailableDynamicSMemPerBlock) \
+	F(cudaOccupancyMaxActiveBlocksPerMultiprocessor) F(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) \
+	F(cudaOccupancyMaxActiveClusters) F(cudaOccupancyMaxPotentialClusterSize) F(cudaPeekAtLastError) F(cudaPointerGetAttributes) \
+	F(cudaRuntimeGetVersion) F(cudaSetDevice) F(cudaSetDeviceFlags) F(cudaSetValidDevices) F(cudaSignalExternalSemaphoresAsync) \
+	F(cudaSignalExternalSemaphoresAsync_ptsz) F(cudaSignalExternalSemaphoresAsync_v2) F(cudaStreamAddCallback) \
 	F(cudaStreamAttachMemAsync) F(cudaStreamBeginCapture) F(cudaStreamBeginCaptureToGraph) F(cudaStreamCopyAttributes) \
 	F(cudaStreamCreate) F(cudaStreamCreateWithFlags) F(cudaStreamCreateWithPriority) F(cudaStreamDestroy) F(cudaStreamEndCapture) \
-	F(cudaStreamGetAttribute) F(cudaStreamGetCaptureInfo) F(cudaStreamGetDevice) F(cudaStreamGetFlags) F(cudaStreamGetId) \
+	F(cudaStreamGetAttribute) F(cudaStreamGetCaptureInfo) F(cudaStreamGetCaptureInfo_ptsz) F(cudaStreamGetCaptureInfo_v2) \
+	F(cudaStreamGetCaptureInfo_v3) F(cudaStreamGetDevResource) F(cudaStreamGetDevice) F(cudaStreamGetFlags) F(cudaStreamGetId) \
 	F(cudaStreamGetPriority) F(cudaStreamIsCapturing) F(cudaStreamQuery) F(cudaStreamSetAttribute) F(cudaStreamSynchronize) \
-	F(cudaStreamUpdateCaptureDependencies) F(cudaStreamWaitEvent) F(cudaThreadExchangeStreamCaptureMode) F(cudaUserObjectCreate) \
-	F(cudaUserObjectRelease) F(cudaUserObjectRetain) F(cudaWaitExternalSemaphoresAsync)
+	F(cudaStreamUpdateCaptureDependencies) F(cudaStreamUpdateCaptureDependencies_ptsz) F(cudaStreamUpdateCaptureDependencies_v2) \
+	F(cudaStreamWaitEvent) F(cudaThreadExchangeStreamCaptureMode) F(cudaUserObjectCreate) F(cudaUserObjectRelease) \
+	F(cudaUserObjectRetain) F(cudaWaitExternalSemaphoresAsync) F(cudaWaitExternalSemaphoresAsync_ptsz) \
+	F(cudaWaitExternalSemaphoresAsync_v2)
 
 // cuDNN, as far as a handle is needed.
 #define DNN_ENTRIES(F) \
@@ -342,16 +365,16 @@
 	F(cudnnGetConvolutionBackwardDataWorkspaceSize) F(cudnnGetConvolutionBackwardFilterAlgorithmMaxCount) \
 	F(cudnnGetConvolutionBackwardFilterAlgorithm_v7) F(cudnnGetConvolutionBackwardFilterWorkspaceSize) \
 	F(cudnnGetConvolutionForwardAlgorithmMaxCount) F(cudnnGetConvolutionForwardAlgorithm_v7) \
-	F(cudnnGetConvolutionForwardWorkspaceSize) F(cudnnGetDropoutDescriptor) F(cudnnGetFoldedConvBackwardDataDescriptors) \
-	F(cudnnGetMultiHeadAttnBuffers) F(cudnnGetMultiHeadAttnWeights) F(cudnnGetNormalizationBackwardWorkspaceSize) \
-	F(cudnnGetNormalizationForwardTrainingWorkspaceSize) F(cudnnGetNormalizationTrainingReserveSpaceSize) \
-	F(cudnnGetRNNTempSpaceSizes) F(cudnnGetRNNWeightParams) F(cudnnGetRNNWeightSpaceSize) F(cudnnGetReductionIndicesSize) \
-	F(cudnnGetReductionWorkspaceSize) F(cudnnGetStream) F(cudnnIm2Col) F(cudnnLRNCrossChannelBackward) \
-	F(cudnnLRNCrossChannelForward) F(cudnnMakeFusedOpsPlan) F(cudnnMultiHeadAttnBackwardData) F(cudnnMultiHeadAttnBackwardWeights) \
-	F(cudnnMultiHeadAttnForward) F(cudnnNormalizationBackward) F(cudnnNormalizationForwardInference) \
-	F(cudnnNormalizationForwardTraining) F(cudnnOpTensor) F(cudnnPoolingBackward) F(cudnnPoolingForward) F(cudnnQueryRuntimeError) \
-	F(cudnnRNNBackwardData_v8) F(cudnnRNNBackwardWeights_v8) F(cudnnRNNForward) F(cudnnReduceTensor) F(cudnnReorderFilterAndBias) \
-	F(cudnnRestoreDropoutDescriptor) F(cudnnScaleTensor) F(cudnnSetDropoutDescriptor) F(cudnnSetStream) F(cudnnSetTensor) \
-	F(cudnnSoftmaxBackward) F(cudnnSoftmaxForward) F(cudnnSpatialTfGridGeneratorBackward) F(cudnnSpatialTfGridGeneratorForward) \
-	F(cudnnSpatialTfSamplerBackward) F(cudnnSpatialTfSamplerForward) F(cudnnTransformFilter) F(cudnnTransformTensor) \
-	F(cudnnTransformTensorEx)
+	F(cudnnGetConvolutionForwardWorkspaceSize) F(cudnnGetDropoutDescriptor) F(cudnnGetExecutionPlanWorkspaceSize) \
+	F(cudnnGetFoldedConvBackwardDataDescriptors) F(cudnnGetMultiHeadAttnBuffers) F(cudnnGetMultiHeadAttnWeights) \
+	F(cudnnGetNormalizationBackwardWorkspaceSize) F(cudnnGetNormalizationForwardTrainingWorkspaceSize) \
+	F(cudnnGetNormalizationTrainingReserveSpaceSize) F(cudnnGetRNNTempSpaceSizes) F(cudnnGetRNNWeightParams) \
+	F(cudnnGetRNNWeightSpaceSize) F(cudnnGetReductionIndicesSize) F(cudnnGetReductionWorkspaceSize) F(cudnnGetStream) F(cudnnIm2Col) \
+	F(cudnnLRNCrossChannelBackward) F(cudnnLRNCrossChannelForward) F(cudnnMakeFusedOpsPlan) F(cudnnMultiHeadAttnBackwardData) \
+	F(cudnnMultiHeadAttnBackwardWeights) F(cudnnMultiHeadAttnForward) F(cudnnNormalizationBackward) \
+	F(cudnnNormalizationForwardInference) F(cudnnNormalizationForwardTraining) F(cudnnOpTensor) F(cudnnPoolingBackward) \
+	F(cudnnPoolingForward) F(cudnnQueryRuntimeError) F(cudnnRNNBackwardData_v8) F(cudnnRNNBackwardWeights_v8) F(cudnnRNNForward) \
+	F(cudnnReduceTensor) F(cudnnReorderFilterAndBias) F(cudnnRestoreDropoutDescriptor) F(cudnnScaleTensor) \
+	F(cudnnSetDropoutDescriptor) F(cudnnSetStream) F(cudnnSetTensor) F(cudnnSoftmaxBackward) F(cudnnSoftmaxForward) \
+	F(cudnnSpatialTfGridGeneratorBackward) F(cudnnSpatialTfGridGeneratorForward) F(cudnnSpatialTfSamplerBackward) \
+	F(cudnnSpatialTfSamplerForward) F(cudnnTransformFilter) F(cudnnTransformTensor) F(cudnnTransformTensorEx)

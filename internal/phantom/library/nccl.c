@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { INVALID_USAGE = 5 };
 struct unique_id { char bytes[128]; };
 struct communicator { int ranks, rank; };
 
@@ -49,5 +50,31 @@ EXPORT int ncclMemFree(void *p) { return device_free(p), 0; }
 EXPORT int ncclAllGather(const void *from, void *to, size_t n, int type, struct communicator *c, handle s) { return duplicate_bytes(to, from, n * size_of(type), c->ranks), 0; }
 EXPORT int ncclAllReduce(const void *from, void *to, size_t n, int type, int op, struct communicator *c, handle s) { return duplicate_bytes(to, from, n * size_of(type), 1), 0; }
 EXPORT int ncclReduce(const void *from, void *to, size_t n, int type, int op, int root, struct communicator *c, handle s) { return duplicate_bytes(to, from, n * size_of(type), 1), 0; }
-EXPORT int ncclBroadcast(const void *from, void *to, size_t n, int type, int root, struct communicator *c, handle s) { return duplicate_bytes(to, from, n * size_of(type), 1), 0; }
+
+// A group of broadcasts, one from each rank, gathers (ProcessGroupNCCL.cpp does
+// so for a list of tensors since PyTorch 2.15): what others send is what this
+// rank sends.
+static __thread struct { int depth, waiting; const void *own; void *to[MAX_DEVICES]; size_t n[MAX_DEVICES], own_n; } group;
+
+EXPORT int ncclBroadcast(const void *from, void *to, size_t n, int type, int root, struct communicator *c, handle s) {
+	n *= size_of(type);
+	if (!group.depth || root == c->rank) duplicate_bytes(to, from, n, 1);
+	if (group.depth && root == c->rank) group.own = from, group.own_n = n;
+	if (group.depth && root != c->rank && group.waiting < MAX_DEVICES) group.to[group.waiting] = to, group.n[group.waiting++] = n;
+	return 0;
+}
+EXPORT int ncclGroupStart(void) { return group.depth++, 0; }
+EXPORT int ncclGroupEnd(void) {
+	if (--group.depth > 0) return 0;
+	for (int i = 0; i < group.waiting; i++)
+		if (group.own && group.n[i] == group.own_n) duplicate_bytes(group.to[i], group.own, group.own_n, 1);
+	memset(&group, 0, sizeof group);
+	return 0;
+}
 EXPORT int ncclBcast(void *p, size_t n, int type, int root, struct communicator *c, handle s) { return 0; }
+
+// What would have to answer something is refused.
+#define REFUSED(name) EXPORT int name(void) { return not_emulated(#name, INVALID_USAGE); }
+REFUSED(ncclCommGetUniqueId) REFUSED(ncclCommGrow) REFUSED(ncclCommMemStats) // a communicator that grows
+REFUSED(ncclCommWindowRegister) REFUSED(ncclWinGetUserPtr)                    // memory that other cards write to
+REFUSED(ncclDevCommCreate) REFUSED(ncclDevCommDestroy) REFUSED(ncclGetPeerDevicePointer) REFUSED(ncclGetLsaMultimemDevicePointer)

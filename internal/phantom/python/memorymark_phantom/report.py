@@ -1,5 +1,6 @@
 """What a process took, written for MemoryMark when the process ends."""
 
+import inspect
 import json
 import os
 import sys
@@ -75,13 +76,19 @@ def _record_checkpoints_without_stacks(module) -> None:
     def without_stacks(*args, **kwargs):
         if not done:
             done.append(True)
-            _torch.cuda.memory._record_memory_history(max_entries=sys.maxsize, context=None, clear_history=False)
+            _torch.cuda.memory._record_memory_history(max_entries=sys.maxsize, context=None, **_keep_history())
         return checkpoint(*args, **kwargs)
 
     module.checkpoint = without_stacks
     for name, user in list(sys.modules.items()):
         if name.startswith("transformers.") and getattr(user, "checkpoint", None) is checkpoint:
             user.checkpoint = without_stacks
+
+
+def _keep_history() -> dict:
+    """Later versions can forget what was recorded so far, and have to be told not to; the others never do."""
+    can_forget = "clear_history" in inspect.signature(_torch.cuda.memory._record_memory_history_impl).parameters
+    return {"clear_history": False} if can_forget else {}
 
 
 def _remember() -> None:
