@@ -9,6 +9,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 LDFLAGS := -s -w -X memorymark/internal/cli.version=$(VERSION) -X memorymark/internal/cli.commit=$(COMMIT)
 ARGS    ?= serve
 FUZZTIME ?= 30s
+ONLY    ?=
 NPM     ?= npm
 
 # The tests run the prober with this Python: one with PyTorch and transformers
@@ -25,10 +26,10 @@ WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.j
 CHROMIUM ?= /usr/bin/chromium
 
 .DEFAULT_GOAL := help
-.PHONY: help build web test unit page browser venv lint fmt bench endurance bench-report test-gpu bench-gpu fuzz golden accuracy run pictures release clean
+.PHONY: help build web test unit page browser venv lint fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the static binary build/memorymark, with the page if it was built
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/memorymark
@@ -97,6 +98,9 @@ bench-report: venv build ## Compare with PyTorch's tracker and with pickle, load
 test-gpu: ## Run real steps on this machine's GPU; a machine without Go takes build/gpu.test along
 	@if command -v $(GO) > /dev/null; then CGO_ENABLED=0 $(GO) test -c -o build/gpu.test ./internal/analysis; fi
 	cd internal/analysis && MEMORYMARK_PYTHON='$(PYTHON)' ../../build/gpu.test -gpu -test.run '^TestGPU' -test.v $(TEST_ARGS)
+
+test-versions: build ## Run programs on the emulated GPU with every PyTorch from 2.4 on, each in an environment of its own (an hour, 6 GB at a time); ONLY=2.6,2.8
+	$(GO) run ./scripts/versions -memorymark $(BIN) -python '$(PYTHON)' -only '$(ONLY)'
 
 bench-gpu: ## Compare finding the largest batch with other tools, on this machine's GPU; bench/gpu/README.md
 	@if command -v $(GO) > /dev/null; then $(MAKE) build; fi
