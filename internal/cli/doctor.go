@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -110,11 +111,25 @@ func emulationCheck(ctx context.Context, found *measure.Environment, python stri
 	case err == nil && found.CUDA == "":
 		c.Found, c.Mend = "this PyTorch was built without CUDA", python+" -m pip install --force-reinstall torch"
 	case err == nil:
-		c.OK, c.Found = true, "memorymark run emulates any card with CUDA "+found.CUDA
+		c.OK, c.Found = true, fmt.Sprintf("memorymark run emulates any card with CUDA %s; %s", found.CUDA, tried(found.Torch))
 	case errors.As(err, &compiler):
 		c.Found, c.Mend = err.Error(), compiler.Mend()
 	default:
 		c.Found = err.Error()
 	}
 	return c
+}
+
+// tried says what is known of emulation with a version of PyTorch.
+func tried(torch string) string {
+	t, ok := phantom.FindTested(torch)
+	switch {
+	case !ok:
+		all := phantom.TestedVersions()
+		return fmt.Sprintf("PyTorch %s was not tried with it, %s to %s were", phantom.Minor(torch), phantom.Minor(all[0].Torch), phantom.Minor(all[len(all)-1].Torch))
+	case t.OK():
+		return fmt.Sprintf("tried with PyTorch %s, CUDA %s and cuDNN %s: all of %d programs answered", t.Torch, t.CUDA, t.CuDNN, t.Programs())
+	default:
+		return fmt.Sprintf("tried with PyTorch %s: %d of %d programs answered, not %s", t.Torch, len(t.Answered), t.Programs(), strings.Join(t.Failed, ", "))
+	}
 }
