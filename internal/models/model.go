@@ -25,6 +25,8 @@ type Run struct {
 	Sequence      int64
 	Image         int64
 	Adapter       *Adapter // nil for none
+	Quantize      torch.Quantization
+	Compute       torch.DType // of quantized weights
 }
 
 // Mask is the attention mask that a model is given.
@@ -62,7 +64,7 @@ func New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := head.make(t, cfg, r)
+	m, err := load(t, cfg, head, r)
 	if err != nil || r.Adapter == nil {
 		return m, err
 	}
@@ -70,6 +72,15 @@ func New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
 	// (transformers/modeling_utils.py).
 	t.InputsRequireGrad = r.Checkpointing
 	return m, addAdapter(t, c.ModelType, r.Adapter, r)
+}
+
+// load builds a model, or has bitsandbytes' weights loaded into it.
+func load(t *torch.Torch, cfg any, head *Head, r Run) (m *Model, err error) {
+	if r.Quantize == torch.NotQuantized {
+		return head.make(t, cfg, r)
+	}
+	t.BuildQuantized(func() { m, err = head.make(t, cfg, r) }, r.Quantize, r.Compute)
+	return m, err
 }
 
 // Drop drops the output.

@@ -12,7 +12,7 @@ func (p *Process) build(d torch.Device) error {
 	build := func() { p.model, err = models.New(p.t, p.w.Config, p.w.Run()) }
 	parallel := p.w.Parallel
 	switch {
-	case parallel == nil && p.w.Loop.Build == workload.BuildOnCPU:
+	case parallel == nil && p.w.Loop.Build == workload.BuildOnCPU && p.w.Quantize == workload.NotQuantized:
 		toDevice := p.t.BuildOnHost(build)
 		if err == nil {
 			toDevice()

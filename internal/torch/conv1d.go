@@ -20,10 +20,7 @@ func (m *Conv1D) Named(name string) *Conv1D {
 // Conv1D is addmm(bias, x.view(-1, in), weight) in the shape of x. Autocast
 // casts the arguments of addmm.
 func (t *Torch) Conv1D(x X, m *Conv1D) Value {
-	if m.lora != nil {
-		return t.adapted(x, m.Linear)
-	}
-	return t.conv1D(x, m.Linear)
+	return t.Linear(x, m.Linear)
 }
 
 func (t *Torch) conv1D(x X, m *Linear) Value {

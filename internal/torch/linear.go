@@ -124,7 +124,7 @@ func (t *Torch) Linear(x X, m *Linear) Value {
 	if m.lora != nil {
 		return t.adapted(x, m)
 	}
-	return t.plainLinear(x, m)
+	return t.base(x, m)
 }
 
 func (t *Torch) plainLinear(x X, m *Linear) Value {

@@ -94,9 +94,13 @@ func (t *Torch) wrap(m *Linear, c LoRA) {
 	if m.Bias != nil {
 		last = m.Bias
 	}
+	dtype := m.Weight.DType
+	if m.quantized != nil {
+		dtype = Float32 // integers are no type for an adapter
+	}
 	m.lora = &lora{dropout: c.Dropout, train: c.Train}
-	m.lora.a = &Linear{Weight: t.parameterAfter(last, m.Weight.DType, c.Rank, in)}
-	m.lora.b = &Linear{Weight: t.parameterAfter(m.lora.a.Weight, m.Weight.DType, out, c.Rank)}
+	m.lora.a = &Linear{Weight: t.parameterAfter(last, dtype, c.Rank, in)}
+	m.lora.b = &Linear{Weight: t.parameterAfter(m.lora.a.Weight, dtype, out, c.Rank)}
 	if c.DoRA {
 		t.initMagnitude(m)
 	}
@@ -178,14 +182,23 @@ func (t *Torch) trainedCopy(p *Tensor) *Tensor {
 
 // base is the layer without its adapter.
 func (t *Torch) base(x X, m *Linear) Value {
-	if m.conv1D {
+	switch {
+	case m.quantized != nil && m.quantized.kind == Int8:
+		return t.linear8Bit(x, m)
+	case m.quantized != nil:
+		return t.linear4Bit(x, m)
+	case m.conv1D:
 		return t.conv1D(x, m)
+	default:
+		return t.plainLinear(x, m)
 	}
-	return t.plainLinear(x, m)
 }
 
 // adapted is lora.Linear.forward.
 func (t *Torch) adapted(x X, m *Linear) Value {
+	if m.quantized != nil {
+		return t.adaptedQuantized(x, m)
+	}
 	f, l := t.Enter(x), m.lora
 	in := f.Let(Borrow(read(x)))
 	result := f.Let(t.base(in, m))

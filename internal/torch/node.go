@@ -10,6 +10,7 @@ type node struct {
 	refs   int
 	next   []edge
 	saved  []*Tensor // in the order of their names, as PyTorch declares them
+	kept   []*Tensor // by a Python function's context, until the node goes
 	// backward returns a gradient for each edge, nil for none. It borrows the
 	// incoming gradients, nil where there is none, and owns what it returns.
 	backward   func(grads []*Tensor) []*Tensor
@@ -162,6 +163,11 @@ func (t *Torch) releaseNode(n *node) {
 // refers to onto the stack.
 func (t *Torch) gather(n *node, stack []*node) []*node {
 	t.releaseSaved(n)
+	kept := n.kept
+	n.kept = nil
+	for _, x := range kept {
+		t.releaseOne(x)
+	}
 	if v := n.variable; v != nil {
 		v.accumulate = nil
 		t.releaseOne(v)

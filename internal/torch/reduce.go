@@ -206,8 +206,10 @@ func (t *Torch) sumTo(grad *Tensor, shape []int64) *Tensor {
 		return t.retain(grad)
 	}
 	out := t.sum(grad, dims, true, grad.DType)
-	if leading > 0 {
-		out.Shape, out.stride = shape, contiguousStrides(shape)
+	if leading == 0 {
+		return out
 	}
-	return out
+	view := t.alias(out, shape, contiguousStrides(shape)) // which nothing is added to in place
+	t.release(out)
+	return view
 }

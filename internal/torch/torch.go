@@ -39,6 +39,7 @@ type Torch struct {
 	category   trace.Category // what new memory is for
 	sequence   int64          // of the next autograd node
 	noGrad     bool
+	mapped8Bit bool // the code of 8-bit blocks is there
 	autocast   *autocast
 	threads    [2]threadState
 	parameters []*Tensor    // that the optimizer has on the card

@@ -98,7 +98,13 @@ func (t *Torch) reshape(x *Tensor, shape ...int64) *Tensor {
 // view.
 func (t *Torch) unsafeView(x *Tensor, shape []int64) *Tensor {
 	old := x.Shape
-	return t.viewed("UnsafeView", x, shape, viewStrides(x, shape), func(g *Tensor) *Tensor { return t.reshaped(g, old) })
+	out := t.detached(x)
+	out.Shape, out.stride = shape, viewStrides(x, shape)
+	if n := t.record("UnsafeView", x); n != nil {
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.reshaped(g[0], old)} }
+		n.made(out)
+	}
+	return out
 }
 
 // clone copies into contiguous memory.

@@ -128,8 +128,11 @@ func (w *Workload) checkQuantize() error {
 	if w.Quantize != NotQuantized && w.Adapter == nil && (w.Phase == Train || w.Phase == Backward) {
 		return invalid.At("quantize", fmt.Errorf("quantize is %q; such weights are not trained, so there must be an adapter", w.Quantize))
 	}
-	if w.Quantize != NotQuantized {
-		return invalid.At("quantize", fmt.Errorf("quantize %q is not predicted yet", w.Quantize))
+	if w.Quantize != NotQuantized && w.Parallel != nil {
+		return invalid.At("quantize", fmt.Errorf("quantize is %q; on many GPUs it is not modelled", w.Quantize))
+	}
+	if w.Quantize != NotQuantized && w.Adapter != nil && w.Adapter.DoRA {
+		return invalid.At("quantize", fmt.Errorf("quantize is %q; with DoRA it is not modelled", w.Quantize))
 	}
 	return nil
 }

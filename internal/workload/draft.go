@@ -122,6 +122,9 @@ func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 	if _, given := d["image"]; !given && w.Config != nil {
 		_ = w.Config.Int("image_size", &w.Image) || w.Config.Within("vision_config").Int("image_size", &w.Image) // a ViT takes no other
 	}
+	if _, given := d["precision"]; !given && w.Quantize != NotQuantized {
+		w.Precision = AMPBF16 // quantized weights are computed with in bfloat16
+	}
 	w.validate(wrong, d)
 	if err := wrong.OrNil(); err != nil {
 		return nil, err

@@ -69,7 +69,18 @@ func (w *Workload) Run() models.Run {
 			TaskType: string(a.TaskType), Float32: a.AutocastAdapterDType,
 		}
 	}
+	r.Quantize, r.Compute = quantizations[w.Quantize], computeTypes[w.Precision]
 	return r
+}
+
+// computeTypes are the types in which quantized weights are loaded and computed
+// with.
+var computeTypes = map[Precision]torch.DType{
+	FP32: torch.Float32, TF32: torch.Float32, AMPBF16: torch.BFloat16, AMPFP16: torch.Float16, BF16: torch.BFloat16,
+}
+
+var quantizations = map[Quantize]torch.Quantization{
+	NotQuantized: torch.NotQuantized, NF4: torch.NF4, NF4Double: torch.NF4Double, Int8: torch.Int8,
 }
 
 var masks = map[Mask]models.Mask{NoMask: models.NoMask, Ones: models.OnesMask, Padded: models.PaddedMask}

@@ -4,7 +4,7 @@ memorymark run --gpu h200 -- python record.py cases.jsonl FOLDER [ID...]
 
 A line of cases.jsonl is {"id", "workload"}. Each case runs in a forked child, two steps, and leaves FOLDER/ID.pickle.
 The model is built on the device in its type, PEFT adds the adapter, the rest is a plain loop. Quantized weights come
-from a checkpoint, as transformers loads them. Stacks are left out where it checkpoints: recording them fails inside PyTorch 2.11.
+from a checkpoint, as transformers loads them.
 """
 import contextlib, json, os, sys, tempfile, traceback
 import torch, transformers
@@ -24,6 +24,11 @@ def lora(a):
     return peft.LoraConfig(**given)
 
 
+def stacks(w):
+    """Recording them in a checkpointed dropout fails inside PyTorch 2.11."""
+    return None if w.get("checkpointing") and w["config"]["model_type"] == "gpt2" else "all"
+
+
 def build(w):
     import peft
     config = dict(w["config"])
@@ -38,12 +43,12 @@ def build(w):
             cls(cfg).to(compute).save_pretrained(folder)
             more = {} if w["quantize"] == "int8" else dict(bnb_4bit_compute_dtype=compute)
             q = transformers.BitsAndBytesConfig(**QUANTIZED[w["quantize"]], **more)
-            torch.cuda.memory._record_memory_history(max_entries=400000, stacks="python", context=None if w.get("checkpointing") else "all")
+            torch.cuda.memory._record_memory_history(max_entries=400000, stacks="python", context=stacks(w))
             model = cls.from_pretrained(folder, quantization_config=q, device_map={"": 0}, dtype=compute)
         model = peft.prepare_model_for_kbit_training(
             model, use_gradient_checkpointing=w.get("checkpointing", False), gradient_checkpointing_kwargs={"use_reentrant": False})
     else:
-        torch.cuda.memory._record_memory_history(max_entries=400000, stacks="python", context=None if w.get("checkpointing") else "all")
+        torch.cuda.memory._record_memory_history(max_entries=400000, stacks="python", context=stacks(w))
         with torch.device("cuda"):
             torch.set_default_dtype(dtype)
             model = cls(cfg)

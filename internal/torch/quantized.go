@@ -1,0 +1,220 @@
+package torch
+
+import "memorymark/internal/trace"
+
+// This file is weights as bitsandbytes 0.50 stores them, and what transformers
+// and PEFT do to load them.
+
+// Quantization is a way of storing weights.
+type Quantization int
+
+// The ways: as they are; four bits to an element with a maximum for each block,
+// which itself may be quantized; eight bits with a scale for each row.
+const (
+	NotQuantized Quantization = iota
+	NF4
+	NF4Double
+	Int8
+)
+
+// quantized is what a layer has in the place of its weight. Its tensors are
+// there for good.
+type quantized struct {
+	kind    Quantization
+	out, in int64
+	compute DType // of the weight that was quantized, and of what is computed with it
+}
+
+// BuildQuantized builds a model on the meta device and loads weights of a type
+// into it, as from_pretrained does. What is not quantized is then brought to its
+// own type, as peft.prepare_model_for_kbit_training does.
+func (t *Torch) BuildQuantized(build func(), kind Quantization, loaded DType) {
+	meta := t.onMeta(build)
+	t.load(kind, loaded)
+	t.As(trace.Parameter, func() {
+		for _, s := range meta.held { // buffers
+			if s.id == trace.None && s.refs > 0 {
+				t.fill(s, meta.bytes[s])
+			}
+		}
+	})
+}
+
+func (t *Torch) load(kind Quantization, loaded DType) {
+	layers := make(map[*Tensor]*Linear)
+	for _, m := range t.linears {
+		if t.isQuantized(m) {
+			layers[m.Weight] = m
+		}
+	}
+	t.warmUp(layers, kind, loaded)
+	types := make([]DType, len(t.parameters))
+	for i, p := range t.parameters {
+		types[i], p.DType = p.DType, loaded
+		t.As(trace.Parameter, func() {
+			t.fill(p.storage, p.Numel()*loaded.Size())
+			if m := layers[p]; m != nil {
+				t.quantize(m, kind)
+			}
+		})
+	}
+	for i, p := range t.parameters {
+		if layers[p] == nil {
+			t.castData(p, types[i])
+		}
+	}
+}
+
+// warmUp is caching_allocator_warmup (transformers/modeling_utils.py): one
+// allocation as large as the model, so that the device is asked for memory
+// once.
+func (t *Torch) warmUp(layers map[*Tensor]*Linear, kind Quantization, loaded DType) {
+	total := int64(0)
+	for _, p := range t.parameters {
+		switch {
+		case layers[p] == nil:
+			total += p.Numel() * loaded.Size()
+		case kind == Int8:
+			total += p.Numel()
+		default:
+			total += p.Numel() / 2
+		}
+	}
+	t.drop(t.allocate(total))
+}
+
+// isQuantized reports whether transformers converts a layer: not the output
+// embedding, and not one whose weight is the last parameter
+// (get_keys_to_not_convert, transformers/quantizers/base.py).
+func (t *Torch) isQuantized(m *Linear) bool {
+	return !m.output && !m.keepFloat32 && m.Weight != t.parameters[len(t.parameters)-1]
+}
+
+// blockSize is how many elements share a maximum, and nestedSize how many of
+// those maxima share one.
+const (
+	blockSize  = 64
+	nestedSize = 256
+)
+
+// quantize stores a weight (quantize_4bit, bitsandbytes/functional.py;
+// Int8Params). What it was is dropped.
+func (t *Torch) quantize(m *Linear, kind Quantization) {
+	p := m.Weight
+	m.quantized = &quantized{kind: kind, out: p.Shape[0], in: p.Shape[1], compute: p.DType}
+	if m.conv1D { // a Linear4bit takes the place of a Conv1D
+		m.quantized.out, m.quantized.in = p.Shape[1], p.Shape[0]
+	}
+	elements, original := p.Numel(), p.storage
+	if kind == Int8 {
+		t.drop(t.allocate(elements * Float16.Size()))
+		t.allocate(m.quantized.out * Float32.Size())
+		p.storage, p.DType = t.allocate(elements), Uint8
+		t.drop(original)
+		return
+	}
+	blocks := divUp(elements, blockSize)
+	maxima := t.allocate(blocks * Float32.Size())
+	p.storage, p.DType = t.allocate((elements+1)/2), Uint8
+	t.allocate(16 * Float32.Size()) // the code: a value for each of 16
+	if kind == NF4Double {
+		t.allocate(Float32.Size()) // offset
+		shifted := t.allocate(blocks * Float32.Size())
+		t.quantizationMap()
+		t.allocate(divUp(blocks, nestedSize) * Float32.Size())
+		t.allocate(blocks)
+		t.drop(shifted)
+		t.drop(maxima)
+	}
+	t.drop(original)
+}
+
+// quantizationMap makes the code of 8-bit blocks once.
+func (t *Torch) quantizationMap() {
+	if !t.mapped8Bit {
+		t.mapped8Bit = true
+		t.allocate(256 * Float32.Size())
+	}
+}
+
+// linear4Bit is Linear4bit.forward (bitsandbytes/nn/modules.py).
+func (t *Torch) linear4Bit(x X, m *Linear) Value {
+	f := t.Enter(x)
+	in := f.Let(Borrow(read(x)))
+	given := in.tensor.DType
+	in.Set(t.To(in, m.quantized.compute))
+	if m.Bias != nil {
+		t.castData(m.Bias, m.quantized.compute)
+	}
+	return f.Return(t.To(t.matMul4Bit(in, m), given))
+}
+
+// matMul4Bit is MatMul4Bit (bitsandbytes/autograd/_functions.py), which keeps
+// nothing but the weight. For few tokens, bitsandbytes has kernels that do
+// without the whole weight; here it is always dequantized.
+func (t *Torch) matMul4Bit(x *Var, m *Linear) Value {
+	q := m.quantized
+	t.claim([]*Tensor{m.Weight})
+	n := t.record("MatMul4Bit", x.tensor)
+	var out *Tensor
+	t.NoGrad(func() { // _dequant_linear_fallback (bitsandbytes/backends/cuda/ops.py)
+		var maxima, shifted *Tensor
+		if q.kind == NF4Double {
+			maxima = t.empty(Float32, q.blocks())
+			shifted = t.empty(Float32, q.blocks())
+		}
+		weight := t.empty(q.compute, q.out, q.in)
+		out = t.linear(x.tensor, &Linear{Weight: weight, Bias: m.Bias})
+		t.release(shifted, maxima, weight)
+	})
+	if n != nil {
+		n.backward = func(g []*Tensor) []*Tensor {
+			weight := t.dequantized(q)
+			if weight.DType != g[0].DType {
+				cast := t.to(weight, g[0].DType)
+				t.release(weight)
+				weight = cast
+			}
+			out := t.matmul(g[0], weight)
+			t.release(weight)
+			return []*Tensor{out}
+		}
+		n.made(out)
+	}
+	return Value{out}
+}
+
+// dequantized is dequantize_4bit.
+func (t *Torch) dequantized(q *quantized) *Tensor {
+	var maxima *Tensor
+	if q.kind == NF4Double {
+		maxima = t.empty(Float32, q.blocks())
+	}
+	weight := t.empty(q.compute, q.out, q.in)
+	t.release(maxima)
+	return weight
+}
+
+func (q *quantized) blocks() int64 { return divUp(q.out*q.in, blockSize) }
+
+// adaptedQuantized is lora.Linear4bit.forward and lora.Linear8bitLt.forward
+// (peft/tuners/lora/bnb.py): the first one clones what the layer returns.
+func (t *Torch) adaptedQuantized(x X, m *Linear) Value {
+	f, l := t.Enter(x), m.lora
+	in := f.Let(Borrow(read(x)))
+	result := f.Let(t.base(in, m))
+	if m.quantized.kind != Int8 {
+		result.Set(Value{t.clone(result.tensor)})
+	}
+	dtype := result.tensor.DType
+	converts := t.autocast == nil
+	if converts {
+		in.Set(t.To(in, l.a.Weight.DType))
+	}
+	output := f.Let(t.Scale(t.Linear(t.Linear(t.Dropout(in, l.dropout, l.train), l.a), l.b)))
+	if converts {
+		output.Set(t.To(output, dtype))
+	}
+	result.Set(t.Add(result, output))
+	return f.Return(result)
+}
