@@ -26,6 +26,20 @@
 #ifndef PHANTOM_H
 #define PHANTOM_H
 
+// A library that was built on a young system is to load on an old one. Of what
+// is used here only these have younger versions, since glibc 2.34 took libdl and
+// libpthread in; the older versions of them are still there.
+#if defined(__x86_64__)
+#define OLDEST "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define OLDEST "GLIBC_2.17"
+#endif
+#ifdef OLDEST
+__asm__(".symver dlopen,dlopen@" OLDEST);
+__asm__(".symver dlvsym,dlvsym@" OLDEST);
+__asm__(".symver pthread_once,pthread_once@" OLDEST);
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 
