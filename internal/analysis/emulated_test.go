@@ -42,10 +42,14 @@ var small = map[string]string{
 	"gemma2":     `"config": {"model_type": "gemma2", "num_key_value_heads": 2, "head_dim": 64, "sliding_window": 64, ` + blocks,
 	"gemma3_text": `"config": {"model_type": "gemma3_text", "num_key_value_heads": 2, "head_dim": 64, "sliding_window": 64,
 		"layer_types": ["full_attention", "full_attention"], ` + blocks,
-	"phi3":    `"config": {"model_type": "phi3", "num_key_value_heads": 2, "pad_token_id": 0, ` + blocks,
-	"smollm3": `"config": {"model_type": "smollm3", "num_key_value_heads": 2, "pad_token_id": 0, "no_rope_layers": [1, 0], ` + blocks,
-	"olmo2":   `"config": {"model_type": "olmo2", "num_key_value_heads": 2, ` + blocks,
-	"resnet":  `"model": "resnet"`, // whose convolutions were seen
+	"phi3":        `"config": {"model_type": "phi3", "num_key_value_heads": 2, "pad_token_id": 0, ` + blocks,
+	"smollm3":     `"config": {"model_type": "smollm3", "num_key_value_heads": 2, "pad_token_id": 0, "no_rope_layers": [1, 0], ` + blocks,
+	"olmo2":       `"config": {"model_type": "olmo2", "num_key_value_heads": 2, ` + blocks,
+	"gpt_neox":    `"config": {"model_type": "gpt_neox", ` + blocks,
+	"xlm-roberta": `"config": {"model_type": "xlm-roberta", ` + blocks,
+	"opt":         `"config": {"model_type": "opt", "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 512, "vocab_size": 5000}`,
+	"electra":     `"config": {"model_type": "electra", "embedding_size": 128, ` + blocks,
+	"resnet":      `"model": "resnet"`, // whose convolutions were seen
 	"vit": `"image": 64, "config": {"model_type": "vit", "image_size": 64, "patch_size": 8, "hidden_size": 256, "num_hidden_layers": 2,
 		"num_attention_heads": 4, "intermediate_size": 512}`,
 	"t5": `"config": {"model_type": "t5", "d_model": 256, "d_kv": 64, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,

@@ -61,21 +61,29 @@ func readBert(c *hfconfig.Config) (*bertConfig, error) { return readBertKeys(c, 
 // readRoberta reads a RoBERTa configuration.
 func readRoberta(c *hfconfig.Config) (*bertConfig, error) { return readBertKeys(c, 50265, 2) }
 
+// readXLMRoberta reads an XLM-RoBERTa configuration.
+func readXLMRoberta(c *hfconfig.Config) (*bertConfig, error) { return readBertKeys(c, 30522, 2) }
+
 func readBertKeys(c *hfconfig.Config, vocabulary, reserved int64) (*bertConfig, error) {
 	b := &bertConfig{
 		VocabSize: vocabulary, HiddenSize: 768, Layers: 12, Heads: 12, IntermediateSize: 3072, HiddenAct: "gelu",
 		HiddenDropout: 0.1, AttentionDropout: 0.1, MaxPositions: 512, TypeVocabSize: 2, NumLabels: 2, TieWordEmbeddings: true,
 		reserved: reserved,
 	}
-	err := c.Decode(b, "layer_norm_eps", "use_cache", "position_embedding_type", "gradient_checkpointing", "output_past", "directionality",
-		"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type")
+	return b, b.decode(c, b)
+}
+
+// decode reads a configuration into a struct that is b or holds it.
+func (b *bertConfig) decode(c *hfconfig.Config, into any, alsoIgnored ...string) error {
+	err := c.Decode(into, append(alsoIgnored, "layer_norm_eps", "use_cache", "position_embedding_type", "gradient_checkpointing", "output_past", "directionality",
+		"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type")...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if b.Decoder || b.CrossAttention {
-		return nil, fmt.Errorf("config: a %s as a decoder is not modelled", c.ModelType)
+		return fmt.Errorf("config: a %s as a decoder is not modelled", c.ModelType)
 	}
-	return b, checkEncoder(b.NumLabels, b.ChunkSize, b.HiddenDropout, b.AttentionDropout)
+	return checkEncoder(b.NumLabels, b.ChunkSize, b.HiddenDropout, b.AttentionDropout)
 }
 
 // This file is BertModel and its heads but BertForMaskedLM

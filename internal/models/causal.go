@@ -25,3 +25,22 @@ func fixedCrossEntropy(t *torch.Torch, logits, labels torch.X, batch *Batch) tor
 	}
 	return f.Return(loss)
 }
+
+// languageModel is a decoder that predicts the next token: logits of its last
+// hidden states, and their loss.
+func languageModel(model trunk, head *torch.Linear) *Model {
+	return &Model{Forward: func(t *torch.Torch, batch *Batch) Output {
+		f := t.Enter()
+		o := model(t, batch)
+		hidden := f.Let(o.hidden)
+		// hidden_states[:, slice(0, None), :] is another view of all of it.
+		logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(t.Alias(hidden), head) }))
+		var loss torch.Value
+		if batch.Labels != nil {
+			loss = f.Keep(f.Let(causalLMLoss(t, logits, batch)))
+		}
+		out := Output{Loss: loss, Logits: f.Keep(logits), Cache: o.rest}
+		f.End()
+		return out
+	}}
+}

@@ -13,8 +13,8 @@ import (
 // families are the model types that are modelled, by name. A new one is a file
 // with its row, and a line here.
 var families = []*Family{
-	&bertFamily, &distilBertFamily, &gemmaFamily, &gemma2Family, &gemma3Family, &gpt2Family, &llamaFamily, &lmFamily, &mistralFamily,
-	&olmo2Family, &phi3Family, &qwen2Family, &qwen3Family, &resnetFamily, &robertaFamily, &smolLM3Family, &t5Family, &vitFamily,
+	&bertFamily, &distilBertFamily, &electraFamily, &gemmaFamily, &gemma2Family, &gemma3Family, &gpt2Family, &gptNeoXFamily, &llamaFamily, &lmFamily, &mistralFamily,
+	&olmo2Family, &optFamily, &phi3Family, &qwen2Family, &qwen3Family, &resnetFamily, &robertaFamily, &smolLM3Family, &t5Family, &vitFamily, &xlmRobertaFamily,
 }
 
 // Family is a model type.

@@ -53,10 +53,10 @@ func newPhi3(t *torch.Torch, c *phi3Config, r Run) *llama {
 	width, groups := c.Heads*c.HeadSize(), c.Groups()*c.HeadSize()
 	for i := range c.Layers {
 		m.layers = append(m.layers, llamaLayer{
-			output:        t.NewLinear(width, c.HiddenSize, false, r.DType),
-			query:         t.NewLinear(c.HiddenSize, width+2*groups, false, r.DType),
-			gate:          t.NewLinear(c.HiddenSize, 2*c.IntermediateSize, false, r.DType),
-			down:          t.NewLinear(c.IntermediateSize, c.HiddenSize, false, r.DType),
+			output:        t.NewLinear(width, c.HiddenSize, false, r.DType).Named("self_attn.o_proj"),
+			query:         t.NewLinear(c.HiddenSize, width+2*groups, false, r.DType).Named("self_attn.qkv_proj"),
+			gate:          t.NewLinear(c.HiddenSize, 2*c.IntermediateSize, false, r.DType).Named("mlp.gate_up_proj"),
+			down:          t.NewLinear(c.IntermediateSize, c.HiddenSize, false, r.DType).Named("mlp.down_proj"),
 			inputNorm:     t.NewRMSNorm(c.HiddenSize, r.DType),
 			attentionNorm: t.NewRMSNorm(c.HiddenSize, r.DType),
 			sliding:       c.Sliding(i),

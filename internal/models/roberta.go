@@ -79,9 +79,11 @@ func newRobertaAlone(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 	return bare(m.forward), nil
 }
 
-// robertaClassifier is RobertaForSequenceClassification.
+// robertaClassifier is RobertaForSequenceClassification, and that of ELECTRA.
 type robertaClassifier struct {
-	*bertModel
+	trunk
+	train             bool
+	act               activation
 	dense, projection *torch.Linear
 	dropout           float64
 }
@@ -91,18 +93,24 @@ func newRoberta(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newRobertaClassifier(t, c, m.forward, (*torch.Torch).Tanh, r), nil
+}
+
+func newRobertaClassifier(t *torch.Torch, c *bertConfig, below trunk, act activation, r Run) *Model {
 	h := &robertaClassifier{
-		bertModel:  m,
+		trunk:      below,
+		act:        act,
+		train:      r.Train,
 		dense:      t.NewLinear(c.HiddenSize, c.HiddenSize, true, r.DType).Named("classifier.dense"),
 		projection: t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType).Named("classifier.out_proj"),
 		dropout:    c.classifierDropout(),
 	}
-	return &Model{Forward: h.forward}, nil
+	return &Model{Forward: h.forward}
 }
 
 func (m *robertaClassifier) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	sequence := m.bertModel.forward(t, batch).let(f)
+	sequence := m.trunk(t, batch).let(f)
 	return classified(t, f, m.classify(t, sequence), batch)
 }
 
@@ -112,7 +120,7 @@ func (m *robertaClassifier) classify(t *torch.Torch, features *torch.Var) torch.
 	x := f.Let(t.Select(features, 1))
 	x.Set(t.Dropout(x, m.dropout, m.train))
 	x.Set(t.Linear(x, m.dense))
-	x.Set(t.Tanh(x))
+	x.Set(m.act(t, x))
 	x.Set(t.Dropout(x, m.dropout, m.train))
 	x.Set(t.Linear(x, m.projection))
 	return f.Return(x)

@@ -49,8 +49,10 @@ func (d Device) radixSortPairs(n int64, keyBits int) int64 {
 // for each, and for a warp before the first (ScanTileState,
 // cub/agent/single_pass_scan_operators.cuh). The states align themselves, so
 // they are aligned twice.
-func cubScan(n, tile int64) int64 {
-	return cubBlock(cubBlock((divUp(n, tile) + 32) * 16))
+func cubScan(n, tile int64) int64 { return cubScanStates(n, tile, 16) }
+
+func cubScanStates(n, tile, state int64) int64 {
+	return cubBlock(cubBlock((divUp(n, tile) + 32) * state))
 }
 
 // exclusiveSum is DeviceScan::ExclusiveScan of int64 with an operator of
@@ -59,6 +61,10 @@ func exclusiveSum(n int64) int64 { return cubScan(n, 128*7) }
 
 // inclusiveSum is DeviceScan::InclusiveScan of int64, likewise.
 func inclusiveSum(n int64) int64 { return exclusiveSum(n) }
+
+// inclusiveSum32 is that of float32, of which a thread takes 15, and whose states
+// are half as large.
+func inclusiveSum32(n int64) int64 { return cubScanStates(n, 128*15, 8) }
 
 // uniqueByKey is DeviceSelect::UniqueByKey of int64 keys with int32 values. For
 // cards before 9.0 CUB has no tuning of it, and takes 64 threads with half of 11

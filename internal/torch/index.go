@@ -56,3 +56,18 @@ func (t *Torch) CumsumLast(x X) Value {
 	t.done(x)
 	return Value{out}
 }
+
+// Cumsum is torch.cumsum of float32 or int64 numbers along the last dimension.
+func (t *Torch) Cumsum(x X) Value {
+	in := read(x)
+	out := t.emptyLike(in, in.DType)
+	if n := in.Numel(); n == in.Dim(-1) {
+		scratch := inclusiveSum(n)
+		if in.DType == Float32 {
+			scratch = inclusiveSum32(n)
+		}
+		t.drop(t.allocate(scratch))
+	}
+	t.done(x)
+	return Value{out}
+}

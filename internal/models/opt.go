@@ -1,0 +1,247 @@
+package models
+
+import (
+	"errors"
+
+	"memorymark/internal/hfconfig"
+	"memorymark/internal/torch"
+)
+
+var optFamily = Family{Type: "opt", read: reads(readOPT), Heads: []Head{
+	head("OPTForCausalLM", SameIDs, newOPT),
+	head("OPTForSequenceClassification", Classes, newOPTClassifier),
+	head("OPTForQuestionAnswering", Spans, newOPTSpans),
+	head("OPTModel", NoLabels, newOPTAlone),
+}}
+
+// optConfig is transformers' OPTConfig.
+type optConfig struct {
+	VocabSize         int64   `json:"vocab_size"`
+	HiddenSize        int64   `json:"hidden_size"`
+	Layers            int64   `json:"num_hidden_layers"`
+	Heads             int64   `json:"num_attention_heads"`
+	FFN               int64   `json:"ffn_dim"`
+	MaxPositions      int64   `json:"max_position_embeddings"`
+	EmbeddingSize     *int64  `json:"word_embed_proj_dim"` // nil: hidden_size
+	NormBefore        bool    `json:"do_layer_norm_before"`
+	NoFinalNorm       bool    `json:"_remove_final_layer_norm"`
+	Bias              bool    `json:"enable_bias"`
+	Affine            bool    `json:"layer_norm_elementwise_affine"`
+	Dropout           float64 `json:"dropout"`
+	AttentionDropout  float64 `json:"attention_dropout"`
+	LayerDrop         float64 `json:"layerdrop"`
+	Activation        string  `json:"activation_function"`
+	UseCache          bool    `json:"use_cache"`
+	TieWordEmbeddings bool    `json:"tie_word_embeddings"`
+	NumLabels         int64   `json:"num_labels"`
+}
+
+// readOPT reads a configuration.
+func readOPT(c *hfconfig.Config) (*optConfig, error) {
+	o := &optConfig{
+		VocabSize: 50272, HiddenSize: 768, Layers: 12, Heads: 12, FFN: 3072, MaxPositions: 2048, NormBefore: true, Bias: true, Affine: true,
+		Dropout: 0.1, Activation: "relu", UseCache: true, TieWordEmbeddings: true, NumLabels: 2,
+	}
+	if err := c.Decode(o, "init_std", "activation_dropout"); err != nil {
+		return nil, err
+	}
+	if !o.Affine || o.LayerDrop != 0 {
+		return nil, errors.New("config: an OPT with layerdrop, or without layer_norm_elementwise_affine, is not modelled")
+	}
+	if o.EmbeddingSize == nil {
+		o.EmbeddingSize = &o.HiddenSize
+	}
+	_, err := activationOf(o.Activation)
+	return o, err
+}
+
+// positions are those that there are embeddings for.
+func (o *optConfig) positions() (most int64, key string) {
+	return o.MaxPositions, "max_position_embeddings"
+}
+
+type optLayer struct {
+	key, value, query, output *torch.Linear
+	attentionNorm             *torch.LayerNorm
+	up, down                  *torch.Linear
+	norm                      *torch.LayerNorm
+}
+
+// opt is OPTModel and its OPTDecoder (transformers/models/opt/modeling_opt.py).
+type opt struct {
+	cfg                   *optConfig
+	run                   Run
+	name                  string // what the head calls the model
+	embed, position       *torch.Embedding
+	projectIn, projectOut *torch.Linear    // nil without
+	norm                  *torch.LayerNorm // nil without
+	layers                []optLayer
+}
+
+// newOPTModel makes the model, parameters in the order of its constructors. The
+// table of positions has two rows more than there are positions.
+func newOPTModel(t *torch.Torch, c *optConfig, r Run) (*opt, error) {
+	if r.Checkpointing {
+		return nil, errors.New("checkpointing of an OPT is not modelled")
+	}
+	d := r.DType
+	m := &opt{cfg: c, run: r, name: "model", embed: t.NewEmbedding(c.VocabSize, *c.EmbeddingSize, d), position: t.NewEmbedding(c.MaxPositions+2, c.HiddenSize, d)}
+	if *c.EmbeddingSize != c.HiddenSize {
+		m.projectOut = t.NewLinear(c.HiddenSize, *c.EmbeddingSize, false, d).Named("decoder.project_out")
+		m.projectIn = t.NewLinear(*c.EmbeddingSize, c.HiddenSize, false, d).Named("decoder.project_in")
+	}
+	if c.NormBefore && !c.NoFinalNorm {
+		m.norm = t.NewLayerNorm(c.HiddenSize, d)
+	}
+	for range c.Layers {
+		m.layers = append(m.layers, optLayer{
+			key:           t.NewLinear(c.HiddenSize, c.HiddenSize, c.Bias, d).Named("self_attn.k_proj"),
+			value:         t.NewLinear(c.HiddenSize, c.HiddenSize, c.Bias, d).Named("self_attn.v_proj"),
+			query:         t.NewLinear(c.HiddenSize, c.HiddenSize, c.Bias, d).Named("self_attn.q_proj"),
+			output:        t.NewLinear(c.HiddenSize, c.HiddenSize, c.Bias, d).Named("self_attn.out_proj"),
+			attentionNorm: t.NewLayerNorm(c.HiddenSize, d),
+			up:            t.NewLinear(c.HiddenSize, c.FFN, c.Bias, d).Named("fc1"),
+			down:          t.NewLinear(c.FFN, c.HiddenSize, c.Bias, d).Named("fc2"),
+			norm:          t.NewLayerNorm(c.HiddenSize, d),
+		})
+	}
+	return m, nil
+}
+
+func newOPT(t *torch.Torch, c *optConfig, r Run) (*Model, error) {
+	m, err := newOPTModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	head := t.NewLinear(*c.EmbeddingSize, c.VocabSize, false, r.DType).AsOutput("lm_head")
+	if c.TieWordEmbeddings {
+		t.Tie(head, m.embed)
+	}
+	return languageModel(m.trunk, head), nil
+}
+
+func newOPTClassifier(t *torch.Torch, c *optConfig, r Run) (*Model, error) {
+	m, err := newOPTModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	h := &lastTokenClassifier{trunk: m.trunk, score: t.NewLinear(*c.EmbeddingSize, c.NumLabels, false, r.DType).Named("score")}
+	return &Model{Forward: h.forward}, nil
+}
+
+func newOPTSpans(t *torch.Torch, c *optConfig, r Run) (*Model, error) {
+	m, err := newOPTModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	h := &spanClassifier{trunk: m.trunk, classifier: t.NewLinear(*c.EmbeddingSize, 2, true, r.DType).Named("qa_outputs")}
+	return &Model{Forward: h.forward}, nil
+}
+
+func newOPTAlone(t *torch.Torch, c *optConfig, r Run) (*Model, error) {
+	m, err := newOPTModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	m.name = ""
+	return bare(m.trunk), nil
+}
+
+// trunk is OPTDecoder.forward. Arguments that were left out and are bound have
+// their names before others.
+func (m *opt) trunk(t *torch.Torch, batch *Batch) trunkOutput {
+	outer := enter(t, m.name)
+	f := t.Enter().In("decoder")
+	var cache *dynamicCache
+	if m.cfg.UseCache {
+		cache = &dynamicCache{}
+	}
+	ids := f.Let(t.View(torch.Borrow(batch.IDs), -1, batch.IDs.Dim(1)))
+	given, embeds, positions := f.Let(torch.Value{}), f.Let(torch.Value{}), f.Let(torch.Value{})
+	embeds.Set(t.In("embed_tokens", func() torch.Value { return t.Embedding(ids, m.embed) }))
+	if batch.Mask != nil {
+		given.Set(torch.Borrow(batch.Mask))
+	} else {
+		given.Set(t.Full(torch.Float32, batch.IDs.Dim(0), batch.IDs.Dim(1)))
+	}
+	positions.Set(t.Cumsum(given))
+	positions.Set(t.To(t.Shift(t.Mul(positions, given)), torch.Int64))
+	positions.Set(t.Slice(positions, 1, 0, batch.IDs.Dim(1)))
+	causal := causalMask{eager: m.run.Eager, padded: m.run.Mask == PaddedMask, cached: cache != nil}
+	mask := f.Let(causal.make(t, embeds, positions, given.Tensor()))
+	placed := f.Let(t.In("embed_positions", func() torch.Value { return t.Embedding(t.Integers(positions), m.position) }))
+	if m.projectIn != nil {
+		embeds.Set(t.Linear(embeds, m.projectIn))
+	}
+	hidden := f.Let(t.Add(embeds, placed))
+	for i := range m.layers {
+		hidden.Set(m.layer(t, i, hidden, mask, cache))
+	}
+	if m.norm != nil {
+		hidden.Set(t.LayerNorm(hidden, m.norm))
+	}
+	if m.projectOut != nil {
+		hidden.Set(t.Linear(hidden, m.projectOut))
+	}
+	out := f.Return(hidden)
+	outer.End()
+	return trunkOutput{hidden: out, rest: cache.tensors()}
+}
+
+// layer is OPTDecoderLayer.forward.
+func (m *opt) layer(t *torch.Torch, i int, x, mask *torch.Var, cache *dynamicCache) torch.Value {
+	f, l := t.Enter().In("layers", i), &m.layers[i]
+	hidden := f.Let(x)
+	residual := f.Let(hidden)
+	if m.cfg.NormBefore {
+		hidden.Set(t.LayerNorm(hidden, l.attentionNorm))
+	}
+	attended, weights := m.attention(t, l, hidden, mask, cache)
+	hidden.Set(attended)
+	f.Let(weights)
+	hidden.Set(t.Dropout(hidden, m.cfg.Dropout, m.run.Train))
+	hidden.Set(t.Add(residual, hidden))
+	if !m.cfg.NormBefore {
+		hidden.Set(t.LayerNorm(hidden, l.attentionNorm))
+	}
+	shape := hidden.Tensor().Shape
+	hidden.Set(t.Reshape(hidden, -1, m.cfg.HiddenSize))
+	residual.Set(hidden)
+	if m.cfg.NormBefore {
+		hidden.Set(t.LayerNorm(hidden, l.norm))
+	}
+	hidden.Set(t.Linear(hidden, l.up))
+	hidden.Set(activations[m.cfg.Activation](t, hidden))
+	hidden.Set(t.Linear(hidden, l.down))
+	hidden.Set(t.Dropout(hidden, m.cfg.Dropout, m.run.Train))
+	hidden.Set(t.View(t.Add(residual, hidden), shape...))
+	if !m.cfg.NormBefore {
+		hidden.Set(t.LayerNorm(hidden, l.norm))
+	}
+	return f.Return(hidden)
+}
+
+// attention is OPTAttention.forward, which scales queries and not scores.
+func (m *opt) attention(t *torch.Torch, l *optLayer, hidden, mask *torch.Var, cache *dynamicCache) (out, weights torch.Value) {
+	f := t.Enter().In("self_attn")
+	b, s := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1)
+	split := func(x *torch.Var) {
+		x.Set(t.Transpose(t.View(x, b, -1, m.cfg.Heads, m.cfg.HiddenSize/m.cfg.Heads), 1, 2))
+	}
+	q := f.Let(t.Scale(t.Linear(hidden, l.query)))
+	split(q)
+	k := f.Let(t.Linear(hidden, l.key))
+	v := f.Let(t.Linear(hidden, l.value))
+	split(k)
+	split(v)
+	cache.update(t, k, v)
+	dropout := m.cfg.AttentionDropout
+	if !m.run.Train {
+		dropout = 0
+	}
+	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, dropout: dropout}, q, k, v, mask)
+	o := f.Let(attended)
+	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))
+	o.Set(t.Linear(o, l.output))
+	return f.Return(o), weights
+}
