@@ -33,7 +33,7 @@ var levers = []lever{
 	precisionLever(workload.BF16, (*gpu.Card).HasBF16),
 	{key: "checkpointing", make: func(w *workload.Workload) bool { return setTo(&w.Checkpointing, true) }},
 	{key: "optimizer_impl", value: "fused", make: func(w *workload.Workload) bool {
-		return w.Optimizer != workload.NoOptimizer && setTo(&w.OptimizerImpl, workload.Fused)
+		return w.HasFused() && setTo(&w.OptimizerImpl, workload.Fused)
 	}},
 	{key: "optimizer", value: "sgd", make: func(w *workload.Workload) bool {
 		return w.Optimizer != workload.NoOptimizer && setTo(&w.Optimizer, workload.SGD)

@@ -248,7 +248,8 @@ type recipe struct {
 }
 
 type optimizerRecipe struct {
-	Class     string             `json:"class"` // of torch.optim
+	Module    string             `json:"module,omitempty"` // "" is torch.optim
+	Class     string             `json:"class"`
 	Arguments map[string]float64 `json:"arguments"`
 }
 
@@ -265,7 +266,7 @@ func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 	}
 	r := &recipe{}
 	if kind := torch.OptimizerNamed(string(w.Optimizer)); kind.Class != "" {
-		r.Optimizer = &optimizerRecipe{kind.Class, kind.Arguments}
+		r.Optimizer = &optimizerRecipe{kind.Module, kind.Class, kind.Arguments}
 	}
 	if user != nil {
 		return r, nil

@@ -74,7 +74,7 @@ var changes = []struct {
 	{"--optimizer-impl fused", func(w *workload.Workload, _ *gpu.Card) bool {
 		before := w.OptimizerImpl
 		w.OptimizerImpl = workload.Fused
-		return trains(w) && before != workload.Fused
+		return trains(w) && w.HasFused() && before != workload.Fused
 	}},
 	{"--optimizer sgd", func(w *workload.Workload, _ *gpu.Card) bool {
 		before := w.Optimizer

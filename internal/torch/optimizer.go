@@ -2,13 +2,14 @@ package torch
 
 import "memorymark/internal/trace"
 
-// OptimizerKind is a class of torch.optim and how it is called: one row for
+// OptimizerKind is a class of optimizers and how it is called: one row for
 // each that a workload can name. A new one is a row here and a file with its
 // step; everybody else, the prober and the page too, goes by the row.
 type OptimizerKind struct {
 	Name      string             // in a workload
 	Label     string             // for people
-	Class     string             // of torch.optim, which annotates steps with it; "" for none
+	Class     string             // which annotates steps with its name; "" for none
+	Module    string             // that has the class; "" is torch.optim
 	Arguments map[string]float64 // beside the parameters
 	Trainer   string             // what transformers' TrainingArguments calls it
 
@@ -36,8 +37,33 @@ var Optimizers = []OptimizerKind{
 		Name: "sgd-momentum", Label: "SGD with momentum", Class: "SGD", Arguments: map[string]float64{"lr": 1e-3, "momentum": 0.9}, Trainer: "sgd",
 		step: (*Optimizer).stepMomentum, passes: 2, fusedWrites: 2,
 	},
+	{
+		Name: "adafactor", Label: "Adafactor", Class: "Adafactor", Arguments: map[string]float64{"lr": 1e-3}, Trainer: "adafactor",
+		step: (*Optimizer).stepAdafactor, passes: 8,
+	},
+	{
+		Name: "rmsprop", Label: "RMSprop", Class: "RMSprop", Arguments: map[string]float64{"lr": 1e-3}, Trainer: "rmsprop",
+		step: (*Optimizer).stepRMSprop, passes: 5,
+	},
+	{
+		Name: "adamw-8bit", Label: "8-bit AdamW", Class: "AdamW8bit", Module: bitsandbytes, Arguments: map[string]float64{"lr": 5e-5}, Trainer: "adamw_bnb_8bit",
+		step: (*Optimizer).stepAdamW8Bit, passes: 1,
+	},
+	{
+		Name: "paged-adamw-8bit", Label: "paged 8-bit AdamW", Class: "PagedAdamW8bit", Module: bitsandbytes, Arguments: map[string]float64{"lr": 5e-5},
+		Trainer: "paged_adamw_8bit", step: (*Optimizer).stepPagedAdamW8Bit, passes: 1,
+	},
+	{
+		Name: "lion", Label: "Lion", Class: "Lion", Module: bitsandbytes, Arguments: map[string]float64{"lr": 1e-5}, Trainer: "lion_32bit",
+		step: (*Optimizer).stepLion, passes: 1,
+	},
 	{Name: "none", Label: "none"},
 }
+
+const bitsandbytes = "bitsandbytes.optim"
+
+// HasFused reports whether there is a fused kernel of it.
+func (k OptimizerKind) HasFused() bool { return k.fusedWrites > 0 }
 
 // OptimizerNamed returns the row of a name, that of no optimizer if there is
 // none.
@@ -68,22 +94,33 @@ type Optimizer struct {
 	kind   OptimizerKind
 	impl   Impl
 	groups [][]*Tensor // param_groups
-	adam   map[*Tensor]*adamState
-	sgd    map[*Tensor]*Tensor // momentum buffers
+
+	trainers bool // it is as transformers' Trainer makes it
+
+	adam    map[*Tensor]*adamState
+	sgd     map[*Tensor]*Tensor // momentum buffers, Lion's too
+	squares map[*Tensor]*Tensor // RMSprop's averages
+	factors map[*Tensor]*factors
+	bits8   map[*Tensor]*state8Bit
+	maps    []*Tensor // of 8-bit values
 }
 
 // NewOptimizer makes an optimizer, which allocates nothing.
 func (t *Torch) NewOptimizer(kind OptimizerKind, impl Impl) *Optimizer {
 	return &Optimizer{
 		t: t, kind: kind, impl: impl, groups: [][]*Tensor{t.parameters},
-		adam: map[*Tensor]*adamState{}, sgd: map[*Tensor]*Tensor{},
+		adam: map[*Tensor]*adamState{}, sgd: map[*Tensor]*Tensor{}, squares: map[*Tensor]*Tensor{},
+		factors: map[*Tensor]*factors{}, bits8: map[*Tensor]*state8Bit{},
 	}
 }
 
-// SplitByDecay makes two groups of the parameters: biases and the weights of
-// norms are in the second one, which has no weight decay. They are vectors, and
-// others rarely are (transformers/trainer.py, get_decay_parameter_names).
-func (o *Optimizer) SplitByDecay() {
+// AsTrainerMakes makes it what transformers' Trainer makes: two groups of the
+// parameters, of which the second one has no weight decay, and for some names
+// another class. Biases and the weights of norms are not decayed; they are
+// vectors, and others rarely are (transformers/trainer.py, create_optimizer,
+// get_decay_parameter_names).
+func (o *Optimizer) AsTrainerMakes() {
+	o.trainers = true
 	var decayed, others []*Tensor
 	for _, p := range o.t.parameters {
 		if (len(p.Shape) > 1) != p.oddDecay {
@@ -108,6 +145,10 @@ func (o *Optimizer) Step() {
 	name := "Optimizer.step#" + o.kind.Class + ".step"
 	o.t.Mark(name, false)
 	o.t.NoGrad(func() {
+		if o.kind.Name == "adafactor" && o.trainers {
+			o.transformersAdafactor()
+			return
+		}
 		for _, group := range o.groups {
 			o.kind.step(o, withGradients(group))
 		}

@@ -67,9 +67,10 @@ type Value struct {
 	Code *Code `json:"code,omitempty"`
 }
 
-// Code is a class of torch.optim and its arguments, and the name that
+// Code is a class of optimizers and its arguments, and the name that
 // transformers' TrainingArguments has for it.
 type Code struct {
+	Module    string             `json:"module,omitempty"` // "" is torch.optim
 	Class     string             `json:"class"`
 	Arguments map[string]float64 `json:"arguments"`
 	Trainer   string             `json:"trainer,omitempty"`
@@ -209,7 +210,7 @@ func optimizers() []Value {
 	for i, o := range torch.Optimizers {
 		out[i] = Value{Name: o.Name, Label: o.Label}
 		if o.Class != "" {
-			out[i].Code = &Code{o.Class, o.Arguments, o.Trainer}
+			out[i].Code = &Code{o.Module, o.Class, o.Arguments, o.Trainer}
 		}
 	}
 	return out

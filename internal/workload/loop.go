@@ -123,6 +123,9 @@ func (l *TrainingLoop) check(k *Key) error {
 	return nil
 }
 
+// IsLibrarys reports whether the loop is a library's, and not written by hand.
+func (l TrainingLoop) IsLibrarys() bool { return l.Name != PlainLoop && l.Name != "" }
+
 // loopLabels are what loops are called.
 var loopLabels = map[LoopName]string{
 	PlainLoop: "a plain loop", TrainerLoop: "Hugging Face's Trainer", LightningLoop: "Lightning's Trainer", AccelerateLoop: "Accelerate's loop",

@@ -22,6 +22,9 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	if _, given := d["limit_gib"]; given && !isNull(d["limit_gib"]) && (!(w.LimitGiB > 0) || w.LimitGiB > maxLimitGiB || math.IsNaN(w.LimitGiB)) {
 		wrong.Add(invalid.At("limit_gib", fmt.Errorf("limit_gib is %v; it must be above 0 and at most %d", w.LimitGiB, maxLimitGiB)))
 	}
+	if _, given := d["optimizer_impl"]; given && w.OptimizerImpl == Fused && w.Optimizer != NoOptimizer && !w.HasFused() {
+		wrong.Add(invalid.At("optimizer_impl", fmt.Errorf("optimizer_impl is %q; there is no fused kernel of %s, so it must be %s or %s", Fused, w.Optimizer, Foreach, Loop)))
+	}
 	wrong.Add(w.Adapter.check(w))
 	wrong.Add(w.checkQuantize())
 	if w.Config != nil && w.Unmodelled == "" {
@@ -51,16 +54,21 @@ func (w *Workload) settleLoss(d Draft) error {
 	return nil
 }
 
+// HasFused reports whether there is a fused kernel of the optimizer.
+func (w *Workload) HasFused() bool { return torch.OptimizerNamed(string(w.Optimizer)).HasFused() }
+
 // TakesImages reports whether a batch is images, not tokens.
 func (w *Workload) TakesImages() bool { return models.TakesImages(w.Config) }
 
-// Run is how the workload's model runs.
+// Run is how the workload's model runs. What a library trains adapters of in
+// bfloat16 is in bfloat16 itself, as from_pretrained loads it: nobody updates it
+// (transformers/modeling_utils.py, dtype="auto").
 func (w *Workload) Run() models.Run {
 	r := models.Run{
 		DType: torch.Float32, Train: w.Mode == Training, Checkpointing: w.Checkpointing, Eager: w.Attention == Eager,
 		Mask: masks[w.AttentionMask], NoCache: w.Loop.Name == TrainerLoop, Sequence: w.Sequence, Image: w.Image,
 	}
-	if w.Precision == BF16 {
+	if w.Precision == BF16 || w.Precision == AMPBF16 && w.Adapter != nil && w.Loop.IsLibrarys() {
 		r.DType = torch.BFloat16
 	}
 	if a := w.Adapter; a != nil {

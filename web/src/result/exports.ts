@@ -86,9 +86,10 @@ function optimizer({ optimizer: name = 'adamw', optimizer_impl: how = 'foreach',
   const code = codeOf(name);
   if (!code) return false;
   const given = Object.entries(code.arguments).map(([key, value]) => `${key}=${value < 0.01 ? value.toExponential() : value}`);
-  if (how !== 'foreach') given.push(how === 'fused' ? 'fused=True' : 'foreach=False');
+  if (how !== 'foreach' && !code.module) given.push(how === 'fused' ? 'fused=True' : 'foreach=False');
   const made = `${code.class}(${['model.parameters()', ...given].join(', ')})`;
-  return `optimizer = torch.optim.${made}${precision === 'amp-fp16' ? '\nscaler = torch.amp.GradScaler()' : ''}`;
+  const imported = code.module ? `import ${code.module}\n` : '';
+  return `${imported}optimizer = ${code.module ?? 'torch.optim'}.${made}${precision === 'amp-fp16' ? '\nscaler = torch.amp.GradScaler()' : ''}`;
 }
 
 /** trainerArguments is the same for transformers' Trainer. */

@@ -34,7 +34,7 @@ export type Field = ChoiceField | NumberField | SwitchField;
 interface Value {
   name: string;
   label: string;
-  code?: { class: string; arguments: Record<string, number>; trainer?: string };
+  code?: { module?: string; class: string; arguments: Record<string, number>; trainer?: string };
 }
 
 /** Property is a key in the document. */

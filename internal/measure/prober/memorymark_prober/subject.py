@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
@@ -44,9 +45,12 @@ def optimizer(w: Workload, model: nn.Module) -> Optional[torch.optim.Optimizer]:
     recipe = w["recipe"].get("optimizer")
     if recipe is None:
         return None
+    made: torch.optim.Optimizer
+    if "module" in recipe:  # another library's, which has one implementation
+        made = getattr(importlib.import_module(recipe["module"]), recipe["class"])(model.parameters(), **recipe["arguments"])
+        return made
     # PyTorch's own default is foreach on a GPU; it is named so that CPU and
     # GPU do the same.
     implementations: dict[str, dict[str, bool]] = {"foreach": {"foreach": True}, "fused": {"fused": True}, "loop": {"foreach": False}}
-    make = getattr(torch.optim, recipe["class"])
-    made: torch.optim.Optimizer = make(model.parameters(), **recipe["arguments"], **implementations[w.get("optimizer_impl") or "foreach"])
+    made = getattr(torch.optim, recipe["class"])(model.parameters(), **recipe["arguments"], **implementations[w.get("optimizer_impl") or "foreach"])
     return made
