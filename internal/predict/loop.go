@@ -15,6 +15,9 @@ type loop interface {
 
 func newLoop(p *Process) loop {
 	if p.w.Phase == workload.Train {
+		if p.w.Precision == workload.AMPFP16 && p.w.Loop.IsLibrarys() {
+			p.scaler = p.t.NewGradScaler()
+		}
 		switch p.w.Loop.Name {
 		case workload.TrainerLoop:
 			return newTrainerLoop(p)
@@ -120,4 +123,30 @@ func (l *plainLoop) zeroGrad(here workload.ZeroGrad, now bool) {
 		l.begin(clearing)
 		l.opt.ZeroGrad()
 	}
+}
+
+// backward is loss.backward(), of a scaled loss if there is a scaler.
+func (p *Process) backward(loss torch.X) {
+	if p.scaler != nil {
+		loss = p.scaler.Scale(loss)
+	}
+	p.t.Backward(loss)
+}
+
+// clip is clip_grad_norm_, before which a scaler makes gradients what they
+// are. It returns the norm.
+func (p *Process) clip() torch.Value {
+	if p.scaler != nil {
+		p.scaler.Unscale()
+	}
+	return p.t.ClipGradNorm()
+}
+
+// update is optimizer.step(), which a scaler may call.
+func (p *Process) update() {
+	if p.scaler != nil {
+		p.scaler.Step(p.opt)
+		return
+	}
+	p.opt.Step()
 }

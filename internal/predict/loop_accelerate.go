@@ -46,9 +46,9 @@ func (l *accelerateLoop) step() {
 	}
 	l.begin(updating)
 	if l.w.ClipGradNorm {
-		l.t.Drop(l.t.ClipGradNorm())
+		l.t.Drop(l.clip())
 	}
-	l.opt.Step()
+	l.update()
 	l.begin(looping)
 }
 

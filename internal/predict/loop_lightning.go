@@ -62,13 +62,13 @@ func (l *lightningLoop) optimize(first, last bool) {
 		l.opt.ZeroGrad()
 	}
 	l.begin(backward)
-	t.Backward(closureLoss)
+	l.Process.backward(closureLoss)
 	if last {
 		l.begin(updating)
 		if l.w.ClipGradNorm {
-			t.Drop(t.ClipGradNorm())
+			t.Drop(l.clip())
 		}
-		l.opt.Step()
+		l.update()
 	}
 	l.begin(looping)
 	f.End()

@@ -19,7 +19,7 @@ type trainerLoop struct {
 }
 
 func newTrainerLoop(p *Process) *trainerLoop {
-	p.opt.SplitByDecay()     // create_optimizer
+	p.opt.AsTrainerMakes()
 	p.t.Input(torch.Float32) // self._tr_loss, which stays
 	f := p.t.Enter()         // _run_epoch
 	name := func() *torch.Var { return f.Let(torch.Value{}) }
@@ -41,8 +41,8 @@ func (l *trainerLoop) step() {
 	// _clip_grad_norm; without max_grad_norm, _get_grad_norm computes the norm
 	// all the same.
 	l.gradNorm.Del()
-	l.gradNorm.Set(t.ClipGradNorm())
-	l.opt.Step()
+	l.gradNorm.Set(l.clip())
+	l.update()
 	l.begin(clearing)
 	t.ZeroGrad() // model.zero_grad()
 	l.begin(looping)
@@ -140,6 +140,6 @@ func (p *Process) callPrepared(batch *models.Batch) models.Output {
 func (p *Process) accelerateBackward(loss *torch.Var) {
 	f := p.t.Enter()
 	scaled := f.Let(p.t.Scale(loss)) // loss / self.gradient_accumulation_steps
-	p.t.Backward(scaled)
+	p.backward(scaled)
 	f.End()
 }

@@ -23,6 +23,8 @@ type Process struct {
 	head  *models.Head
 	opt   *torch.Optimizer
 	loop  loop
+	// scaler scales the loss, nil where nobody does.
+	scaler *torch.GradScaler
 
 	// ModelEvents and InputEvents are how many events there were once the
 	// model was built, and once the batch was there.

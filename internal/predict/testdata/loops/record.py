@@ -93,33 +93,18 @@ def run(c, path):
         amp = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(c.get("amp"))
         import contextlib
         cast = (lambda: torch.autocast("cuda", amp)) if amp else contextlib.nullcontext
-        def forward():
-            with cast():
-                out = m(**b)
-                return out, out.loss
-        def step_dropped():
+        for i in range(want):
+            begin()
+            if l.get("zero_grad") == "before-forward": opt.zero_grad()
             with cast():
                 out = m(**b)
                 loss = out.loss
-            del out
+            if l.get("outputs") != "kept": del out
+            if l.get("zero_grad") == "before-backward": opt.zero_grad()
             loss.backward()
             opt.step()
-            opt.zero_grad(set_to_none=True)
-        if l.get("outputs") != "kept" and l.get("zero_grad", "after-step") == "after-step":
-            for i in range(want): begin(); step_dropped(); end()
-        else:
-            for i in range(want):
-                begin()
-                if l.get("zero_grad") == "before-forward": opt.zero_grad()
-                with cast():
-                    out = m(**b)
-                    loss = out.loss
-                if l.get("outputs") != "kept": del out
-                if l.get("zero_grad") == "before-backward": opt.zero_grad()
-                loss.backward()
-                opt.step()
-                if l.get("zero_grad", "after-step") == "after-step": opt.zero_grad()
-                end()
+            if l.get("zero_grad", "after-step") == "after-step": opt.zero_grad()
+            end()
     return {"peak_allocated": [s["peak_allocated"] for s in steps], "peak_reserved": [s["peak_reserved"] for s in steps]}
 
 for line in open(sys.argv[1]):
