@@ -65,7 +65,10 @@ type Answer struct {
 	// ToFit are the smallest sets of changes with which the present batch trains
 	// where it does not, or with which any does where none does.
 	ToFit []Change `json:"to_fit,omitempty"`
-	Notes []Note   `json:"notes,omitempty"`
+	// FullFineTuning is the same without the adapter.
+	FullFineTuning *FullFineTuning `json:"full_fine_tuning,omitempty"`
+
+	Notes []Note `json:"notes,omitempty"`
 	// Accuracy is how far off such predictions were, absent if that is not known.
 	Accuracy   *predict.Accuracy `json:"accuracy,omitempty"`
 	Provenance Provenance        `json:"provenance"`

@@ -41,6 +41,30 @@ var levers = []lever{
 	{key: "expandable_segments", make: func(w *workload.Workload) bool { return setTo(&w.ExpandableSegments, true) }},
 }
 
+// adapterLevers are tried where no lever helps, nor all of them together:
+// training less than all weights is another training.
+var adapterLevers = []lever{
+	{key: "lora", value: "16", make: addLoRA},
+	{key: "lora", value: "16 + quantize nf4-double", on: (*gpu.Card).HasBF16, make: func(w *workload.Workload) bool {
+		w.Quantize, w.Precision = workload.NF4Double, workload.AMPBF16
+		return w.Parallel == nil && addLoRA(w)
+	}},
+	{key: "quantize", value: "nf4-double", on: (*gpu.Card).HasBF16, make: func(w *workload.Workload) bool {
+		w.Precision = workload.AMPBF16
+		return w.Adapter != nil && !w.Adapter.DoRA && w.Parallel == nil && setTo(&w.Quantize, workload.NF4Double)
+	}},
+}
+
+// addLoRA trains adapters of all linear layers instead of the weights of a
+// model of text.
+func addLoRA(w *workload.Workload) bool {
+	if w.Adapter != nil || w.TakesImages() {
+		return false
+	}
+	w.Adapter = &workload.Adapter{Kind: workload.LoRA, Rank: 16, Targets: workload.Targets{workload.AllLinear}}
+	return true
+}
+
 func precisionLever(to workload.Precision, on func(*gpu.Card) bool) lever {
 	return lever{key: "precision", value: string(to), on: on, make: func(w *workload.Workload) bool { return setTo(&w.Precision, to) }}
 }
@@ -110,7 +134,7 @@ const mostTogether = 4
 func (p *planner) leastSets(batch int64) []Change {
 	if all := p.changed(p.strongest()); all != nil {
 		if s, err := predict.NewRunner(all, p.Card).Simulate(batch); err == nil && !s.Fits() {
-			return nil // and an error says that they do not all go together
+			return p.withAdapters(batch) // and an error says that they do not all go together
 		}
 	}
 	var out []Change
@@ -126,6 +150,28 @@ func (p *planner) leastSets(batch int64) []Change {
 		}
 	}
 	return out
+}
+
+// withAdapters are the adapters with which a batch trains that nothing else
+// makes fit, alone or else with checkpointing.
+func (p *planner) withAdapters(batch int64) []Change {
+	checkpointing := levers[slices.IndexFunc(levers, func(l lever) bool { return l.key == "checkpointing" })]
+	for _, more := range [][]lever{nil, {checkpointing}} {
+		var out []Change
+		for _, l := range adapterLevers {
+			moved := append([]lever{l}, more...)
+			if w := p.changed(moved); w == nil || !predict.NewRunner(w, p.Card).FitsWithin(batch, p.limit()) {
+				continue
+			}
+			if c := p.change(moved...); c.Error == "" {
+				out = append(out, *c)
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
 }
 
 // strongest are all levers that can be moved, of each key the last: the one

@@ -11,7 +11,7 @@ import (
 // Note is a sentence of an answer, the same on the command line, in the API
 // and on the page.
 type Note struct {
-	About string `json:"about" enum:"engine,recommended,memory,limit,careful,changes,card,accuracy"`
+	About string `json:"about" enum:"engine,recommended,memory,limit,careful,changes,cost,full fine-tuning,card,accuracy"`
 	Text  string `json:"text"`
 }
 

@@ -138,7 +138,14 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	}
 	stated := s.Stated()
 	a.Accuracy = stated.Accuracy
+	if p.w.Adapter != nil {
+		if a.FullFineTuning, err = p.fullFineTuning(); err != nil {
+			return err
+		}
+	}
 	a.explain(largest+p.unit(), predict.Caveats(p.w, p.Card))
+	a.explainCost()
+	a.explainFull(p.unit())
 	if !a.CurrentFits {
 		a.ToFit = p.leastSets(p.w.Batch)
 		a.note("changes", "%s", remedy(fmt.Sprintf("batch %d", p.w.Batch), a.ToFit))

@@ -223,7 +223,7 @@ func workloadMessage(w *workload.Workload, user *UserModel) (json.RawMessage, er
 	if err := numbers.Decode(&keys); err != nil {
 		return nil, err
 	}
-	for _, key := range []string{"id", "gpu", "limit_gib", "batch", "loop"} {
+	for _, key := range []string{"id", "gpu", "limit_gib", "batch", "loop", "adapter", "quantize"} {
 		delete(keys, key)
 	}
 	if user != nil {
@@ -257,6 +257,9 @@ type optimizerRecipe struct {
 func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 	if w.Parallel != nil {
 		return nil, errors.New("one GPU of a job on many is predicted, not measured; memorymark run --gpus emulates your own program on many")
+	}
+	if w.Quantize != workload.NotQuantized && user == nil {
+		return nil, errors.New("quantized weights are predicted, not run; a function of your own, train.py:make, can return a model that has them")
 	}
 	if w.Adapter != nil && user == nil {
 		return nil, errors.New("an adapter is predicted, not run; a function of your own, train.py:make, can return a model that has one")

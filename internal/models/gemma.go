@@ -96,7 +96,7 @@ func newGemma(t *torch.Torch, g *gemmaConfig, r Run) *llama {
 	m := &gemma{llama: newLlamaModel(c, r)}
 	m.embedded, m.normed, m.anglesLast = m.scaled, gemmaNorm, c.family == "gemma"
 	m.capsScores, m.capsLogits = g.CapScores != nil && c.family == gemma2, g.CapLogits != nil && c.IsGemma()
-	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)
+	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
 	m.scale = t.Buffer(r.DType)
 	norm := func(size int64) *torch.RMSNorm { return t.NewRMSNorm(size, r.DType) }
 	for i := range c.Layers {

@@ -30,7 +30,7 @@ func newOlmo2(t *torch.Torch, c *llamaConfig, r Run) *llama {
 	m := olmo2{newLlamaModel(c, r)}
 	m.normed, m.layer, m.project = olmo2Norm, m.olmo2Layer, m.olmo2Project
 	m.rotate = func(t *torch.Torch, _ int, q, k, cos, sin *torch.Var) { rotateWide(t, q, k, cos, sin) }
-	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)
+	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
 	for range c.Layers {
 		var l llamaLayer
 		l.projections(t, c, r)

@@ -49,7 +49,7 @@ func newPhi3(t *torch.Torch, c *phi3Config, r Run) *llama {
 	m := &phi3{llama: newLlamaModel(&c.llamaConfig, r), dropout: c.ResidualDropout}
 	m.layer, m.project, m.feed, m.anglesLast = m.phi3Layer, m.phi3Project, m.phi3MLP, true
 	m.rotate = func(t *torch.Torch, _ int, q, k, cos, sin *torch.Var) { rotatePart(t, q, k, cos, sin) }
-	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)
+	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
 	width, groups := c.Heads*c.HeadSize(), c.Groups()*c.HeadSize()
 	for i := range c.Layers {
 		m.layers = append(m.layers, llamaLayer{

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+
+	"memorymark/internal/workload"
 )
 
 // Accuracy is how far predictions of an architecture were off on measured
@@ -55,9 +57,24 @@ var loadAccuracy = sync.OnceValue(func() map[string]Accuracy {
 	return out
 })
 
-// StatedAccuracy returns what is known of predictions of an architecture; ok
+// StatedAccuracy returns what is known of predictions of a kind of workload; ok
 // is false if none was measured.
-func StatedAccuracy(architecture string) (a Accuracy, ok bool) {
-	a, ok = loadAccuracy()[architecture]
+func StatedAccuracy(kind string) (a Accuracy, ok bool) {
+	a, ok = loadAccuracy()[kind]
 	return a, ok
+}
+
+// EvidenceOf names the kind of workload that a prediction is held against: the
+// architecture, or the adapter and the weights under it.
+func EvidenceOf(w *workload.Workload) string {
+	switch {
+	case w.Adapter == nil:
+		return w.Config.Architecture
+	case w.Adapter.DoRA:
+		return "DoRA"
+	case w.Quantize != workload.NotQuantized:
+		return "LoRA on " + string(w.Quantize) + " weights"
+	default:
+		return "LoRA"
+	}
 }

@@ -74,3 +74,35 @@ func since(t *trace.Trace, event int) *trace.Trace {
 	}
 	return &rest
 }
+
+// measuredAdapters predicts the workloads with adapters that were measured, by
+// their kind.
+func measuredAdapters(t *testing.T) map[string]*family {
+	t.Helper()
+	kinds := make(map[string]*family)
+	for _, line := range readLines[measuredPeaks](t, "adapters.jsonl") {
+		w, err := workload.Parse(line.Workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := EvidenceOf(w)
+		if kinds[name] == nil {
+			kinds[name] = &family{}
+		}
+		kinds[name].add(line, h200Card(t))
+	}
+	return kinds
+}
+
+// TestMeasuredAdapters holds predictions to peaks of PEFT and bitsandbytes on an
+// H200.
+func TestMeasuredAdapters(t *testing.T) {
+	for name, f := range measuredAdapters(t) {
+		if e := f.allocated.sum(); f.unmodelled > 0 || e.Worst > 0.003 {
+			t.Errorf("%s: allocated is %+v, it was better; farthest are %s", name, e, f.allocated.farthest())
+		}
+		if e := f.reserved.sum(); e.Percentile95 > 0.24 || e.Median > 0.003 {
+			t.Errorf("%s: reserved is %+v, it was better; farthest are %s", name, e, f.reserved.farthest())
+		}
+	}
+}

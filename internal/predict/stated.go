@@ -12,16 +12,16 @@ import (
 // and on what, and in what this model or card is another. Nothing is said of
 // what was not measured.
 type Stated struct {
-	Architecture string
-	Parameters   int64 // of the model asked about
-	Card         *gpu.Card
-	Accuracy     *Accuracy // nil if no such model was measured
+	Kind       string // of workload, as EvidenceOf names it
+	Parameters int64  // of the model asked about
+	Card       *gpu.Card
+	Accuracy   *Accuracy // nil if no such model was measured
 }
 
 // Stated is what can be said of a simulation.
 func (s *Simulation) Stated() Stated {
-	out := Stated{Architecture: s.Process.w.Config.Architecture, Parameters: s.Parameters(), Card: s.Card}
-	if a, ok := StatedAccuracy(out.Architecture); ok {
+	out := Stated{Kind: EvidenceOf(s.Process.w), Parameters: s.Parameters(), Card: s.Card}
+	if a, ok := StatedAccuracy(out.Kind); ok {
 		out.Accuracy = &a
 	}
 	return out
@@ -31,7 +31,7 @@ func (s *Simulation) Stated() Stated {
 func (s Stated) OfPeaks() []string {
 	a := s.Accuracy
 	if a == nil {
-		return []string{fmt.Sprintf("No %s was measured: how far off this is, is not known.", s.Architecture)}
+		return []string{fmt.Sprintf("No %s was measured: how far off this is, is not known.", s.Kind)}
 	}
 	return append([]string{
 		fmt.Sprintf("%s: allocated %s, reserved %s.", s.measured(a.Workloads, "workloads", &a.Allocated), a.Allocated.outcome(), a.Reserved.outcome()),
@@ -58,7 +58,7 @@ func (s Stated) OfBatches() []string {
 
 // measured names the evidence.
 func (s Stated) measured(n int, what string, e *Errors) string {
-	return fmt.Sprintf("Measured on %s with %s were %d %s of %s, up to %s", gpu.WithArticle(s.Accuracy.GPU), s.Accuracy.versions(), n, what, s.Architecture,
+	return fmt.Sprintf("Measured on %s with %s were %d %s of %s, up to %s", gpu.WithArticle(s.Accuracy.GPU), s.Accuracy.versions(), n, what, s.Kind,
 		parametersText(e.MostParameters))
 }
 

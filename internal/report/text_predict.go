@@ -135,6 +135,6 @@ func (p Prediction) speed() string {
 // writeAccuracy says how far off such predictions were where they could be
 // checked.
 func (p Prediction) writeAccuracy(w io.Writer, width int) {
-	stated := predict.Stated{Architecture: p.Workload.Config.Architecture, Parameters: p.Parameters, Card: p.Card, Accuracy: p.Accuracy}
+	stated := predict.Stated{Kind: predict.EvidenceOf(p.Workload), Parameters: p.Parameters, Card: p.Card, Accuracy: p.Accuracy}
 	writeFaint(w, width, stated.OfPeaks())
 }

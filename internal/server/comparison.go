@@ -62,7 +62,7 @@ func (s *Server) compareCards(ctx context.Context, q CardsQuestion) (*output[Car
 
 // statedAccuracy is how far predictions of a request's model were off.
 func statedAccuracy(r analysis.Request) *predict.Accuracy {
-	if a, ok := predict.StatedAccuracy(r.Workload.Config.Architecture); ok {
+	if a, ok := predict.StatedAccuracy(predict.EvidenceOf(r.Workload)); ok {
 		return &a
 	}
 	return nil

@@ -37,7 +37,7 @@ func (Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
 			GPU: c.Card.Name, GPUMemory: c.Card.Memory.Bytes, PyTorch: predict.PyTorchVersion, Settings: settingsOf(c.Workload),
 		},
 	}
-	if a, ok := predict.StatedAccuracy(c.Workload.Config.Architecture); ok {
+	if a, ok := predict.StatedAccuracy(predict.EvidenceOf(c.Workload)); ok {
 		p.Provenance.Accuracy = &a
 	}
 	if s.Fits() { // what does not train has no speed

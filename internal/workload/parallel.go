@@ -47,10 +47,8 @@ const (
 
 // parallelOptions are the keys that each kind has beside kind and gpus.
 var parallelOptions = map[ParallelKind][]string{
-	DDP:   {"gradient_as_bucket_view"},
-	ZeRO1: {"gradient_as_bucket_view"},
-	FSDP:  {"mixed_precision", "reshard_after_forward", "offload"},
-	HSDP:  {"shard", "mixed_precision", "reshard_after_forward", "offload"},
+	FSDP: {"mixed_precision", "reshard_after_forward", "offload"},
+	HSDP: {"shard", "mixed_precision", "reshard_after_forward", "offload"},
 }
 
 // ParallelKinds are the kinds, those that most people use first.

@@ -72,6 +72,11 @@ func (w *Workload) Run() models.Run {
 		r.DType = torch.BFloat16
 	}
 	if a := w.Adapter; a != nil {
+		// Trainer with bf16=True trains adapters of a model that is in bfloat16, as
+		// transformers 5 loads checkpoints of that type.
+		if w.Loop.Name == TrainerLoop && w.Precision == AMPBF16 && w.Quantize == NotQuantized {
+			r.DType = torch.BFloat16
+		}
 		r.Adapter = &models.Adapter{
 			Rank: a.Rank, Targets: a.Targets, Dropout: a.Dropout, DoRA: a.DoRA, Save: a.ModulesToSave,
 			TaskType: string(a.TaskType), Float32: a.AutocastAdapterDType,
