@@ -8,46 +8,42 @@ import (
 	"memorymark/internal/evidence"
 	"memorymark/internal/measure"
 	"memorymark/internal/phantom"
-	"memorymark/internal/predict"
 )
 
-// On an emulated card steps take no time that means anything. What is said of
-// speed is predicted, where the model is, and else nothing.
+// On an emulated card steps take no time that means anything. How long they
+// would take is estimated from what they ask of the card.
 
-// speedsFrom is what an answer's speeds rest on.
-func (b *bench) speedsFrom() evidence.Engine {
-	if b.Session.Card != nil {
-		return evidence.Predicted
-	}
-	return evidence.Measured
-}
-
-// stepSeconds is how long a step of a probe takes, 0 if that is not known.
-func (b *bench) stepSeconds(p Probe) float64 {
-	if b.Session.Card == nil || !p.Success || !b.knowsTimes() {
-		return p.SecondsPerStep
-	}
-	s, err := predict.NewRunner(b.Workload.WithLimit(unlimited), b.card).Simulate(p.Batch)
-	if err != nil {
-		return 0
-	}
-	return s.StepSeconds()
-}
-
-// knowsTimes reports whether there is a time model of the request.
+// knowsTimes reports whether the time of steps can be predicted.
 func (b *bench) knowsTimes() bool {
 	return predictable(b.Request, b.User) && b.card.DenseTFLOPS.FP32 > 0
 }
 
 // lookAround runs the batches that an answer names beside the largest: the
-// present one, and the one that is worth using by predicted speeds.
-func (b *bench) lookAround(ctx context.Context, largest int64) error {
-	if _, err := b.probe(ctx, looking, measure.Probe{Batches: []int64{b.Workload.Batch}, Steps: confirmSteps}); err != nil {
-		return err
-	}
+// present one, and the one that is worth using. Of a model that is predicted
+// that is known; of another some between are tried, and their speeds say it.
+func (b *bench) lookAround(ctx context.Context, largest int64) (map[int64]Probe, error) {
+	speeds, batches := make(map[int64]Probe), []int64{b.Workload.Batch}
 	if !b.knowsTimes() {
-		return nil
+		batches = append(batches, between(min(b.Workload.Batch, largest), largest)...)
 	}
+	for _, batch := range batches {
+		if _, err := b.probe(ctx, looking, measure.Probe{Batches: []int64{batch}, Steps: confirmSteps}); err != nil {
+			return nil, err
+		}
+	}
+	if b.knowsTimes() {
+		return speeds, b.lookWhereWorth(ctx, largest)
+	}
+	for _, p := range b.probes {
+		if p.Success && p.SecondsPerStep > 0 {
+			speeds[p.Batch] = p
+		}
+	}
+	return speeds, nil
+}
+
+// lookWhereWorth runs the batch that is worth using by predicted speeds.
+func (b *bench) lookWhereWorth(ctx context.Context, largest int64) error {
 	p := plannerOf(b.Request, b.Workload.WithLimit(bytesize.Bytes(b.expect)), b.card)
 	batch, tight, err := p.recommend(largest)
 	if err != nil {

@@ -1,6 +1,7 @@
 package analysis_test
 
 import (
+	"math"
 	"os/exec"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure/measuretest"
+	"memorymark/internal/steptime"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
 )
@@ -119,5 +121,34 @@ func agree(t *testing.T, r *analysis.Runner, card, text string) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestEmulatedSpeed estimates steps that were timed on an H200.
+func TestEmulatedSpeed(t *testing.T) {
+	r := emulating(t)
+	for text, seconds := range map[string]float64{
+		`{"model": "gpt2", "batch": 8, "sequence": 128, "precision": "fp32"}`:      0.0333,
+		`{"model": "bert", "batch": 64, "sequence": 128, "precision": "amp-bf16"}`: 0.0448,
+		`{"model": "resnet", "batch": 64, "precision": "tf32"}`:                    0.0343,
+	} {
+		w, err := workload.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := analysis.Request{Workload: w}
+		if q.Card, err = gpu.Find("h200"); err != nil {
+			t.Fatal(err)
+		}
+		e, err := r.Emulate(t.Context(), q, nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if off := e.StepSeconds/seconds - 1; math.Abs(off) > steptime.Stated.NineInTen {
+			t.Errorf("%s: %.1f ms a step, %+.0f %% off", text, 1e3*e.StepSeconds, 100*off)
+		}
+		if want := float64(w.Batch) / e.StepSeconds; math.Abs(e.SamplesPerSecond/want-1) > 0.01 {
+			t.Errorf("%s: %g samples a second, want %g", text, e.SamplesPerSecond, want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"memorymark/internal/measure"
 	"memorymark/internal/phantom"
 	"memorymark/internal/predict"
+	"memorymark/internal/steptime"
 	"memorymark/internal/study"
 	"memorymark/internal/trace"
 )
@@ -38,6 +39,10 @@ type Emulation struct {
 	// Assumed are the places where a value that a kernel would have computed was made up.
 	Assumed  []phantom.Assumption `json:"assumed,omitempty"`
 	Accuracy []string             `json:"accuracy"` // how far off such answers were, in sentences
+	// How fast it would be; absent if it does not fit.
+	StepSeconds float64 `json:"step_seconds,omitempty"`
+	Throughput
+	TimeAccuracy *steptime.Accuracy `json:"step_seconds_accuracy,omitempty"`
 }
 
 // PeakReserved is the most that the allocator held.
@@ -101,6 +106,9 @@ func newEmulation(q Request, m Measurement, found *measure.Result) (*Emulation, 
 			PeakRequested: bytesize.Bytes(s.PeakRequested), PeakAllocated: bytesize.Bytes(s.PeakAllocated),
 			PeakReserved: bytesize.Bytes(s.PeakReserved), EndAllocated: bytesize.Bytes(s.EndAllocated),
 		})
+	}
+	if e.Fits && o.SecondsPerStep > 0 {
+		e.StepSeconds, e.Throughput, e.TimeAccuracy = o.SecondsPerStep, q.throughput(o.Batch, o.SecondsPerStep), &steptime.Stated
 	}
 	return e, nil
 }

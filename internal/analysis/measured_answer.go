@@ -32,7 +32,7 @@ func (b *bench) found(largest int64) *Answer {
 	a := &Answer{
 		ID: b.Workload.ID, ModelName: b.nameOf(b.Workload), Device: d.Type, Engine: b.Session.Engine(),
 		GPUName: d.Name, GPUTotal: d.Total, GPUTotalGB: gib(d.Total), Limit: b.expect, LimitGB: gib(b.expect),
-		OptimalBatch: largest, CurrentBatch: b.Workload.Batch, SpeedupBasis: b.speedsFrom(), HoursPerYear: b.HoursPerYear,
+		OptimalBatch: largest, CurrentBatch: b.Workload.Batch, SpeedupBasis: b.Session.Engine(), HoursPerYear: b.HoursPerYear,
 		Provenance: Provenance{
 			PyTorch: v.Torch, Transformers: v.Transformers, Python: v.Python, CUDA: d.CUDA, CuDNN: d.CuDNN,
 			Differences: measure.Differences(v.Torch, v.Transformers),
@@ -92,7 +92,7 @@ func (b *bench) result(p Probe) Result {
 	return Result{
 		Batch: p.Batch, Success: p.Success, Memory: peaks.Allocated, MemoryGB: gib(peaks.Allocated),
 		Reserved: peaks.Reserved, ReservedGB: gib(peaks.Reserved),
-		Throughput: b.throughput(p.Batch, b.stepSeconds(p)),
+		Throughput: b.throughput(p.Batch, p.SecondsPerStep),
 	}
 }
 

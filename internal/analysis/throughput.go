@@ -18,11 +18,11 @@ const refinements = 2
 // one process, but the largest in one of its own: it has no memory to spare
 // for what others leave.
 func (b *bench) speeds(ctx context.Context, largest int64) (map[int64]Probe, error) {
+	if b.Session.Card != nil {
+		return b.lookAround(ctx, largest)
+	}
 	speeds := make(map[int64]Probe)
 	current := b.Workload.Batch
-	if b.Session.Card != nil {
-		return speeds, b.lookAround(ctx, largest)
-	}
 	if b.NoTiming {
 		_, err := b.probe(ctx, looking, measure.Probe{Batches: []int64{current}, Steps: 2})
 		return speeds, err

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"memorymark/internal/gpu"
 	"memorymark/internal/models"
 	"memorymark/internal/phantom"
+	"memorymark/internal/steptime"
 	"memorymark/internal/torch"
 	"memorymark/internal/workload"
 )
@@ -91,11 +93,12 @@ func (r *Result) check(p Probe) error {
 	return nil
 }
 
-// forgetTimes drops how long steps took: on an emulated card no kernel runs.
-func (r *Result) forgetTimes() {
+// estimateTimes replaces how long steps took by how long they would: on an
+// emulated card no kernel runs.
+func (r *Result) estimateTimes(card *gpu.Card) {
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
-		o.SecondsPerStep = 0
+		o.SecondsPerStep, o.Work = o.Work.Seconds(card), nil
 		for j := range o.Steps {
 			o.Steps[j].Seconds = 0
 		}
@@ -104,11 +107,12 @@ func (r *Result) forgetTimes() {
 
 // Outcome is what a batch did. Without a failure all of its steps ran.
 type Outcome struct {
-	Batch          int64    `json:"batch_size"`
-	Steps          []Step   `json:"steps"`
-	SecondsPerStep float64  `json:"seconds_per_step,omitempty"` // absent unless timed
-	Recording      string   `json:"recording,omitempty"`        // the snapshot's path
-	Failure        *Failure `json:"failure,omitempty"`
+	Batch          int64          `json:"batch_size"`
+	Steps          []Step         `json:"steps"`
+	SecondsPerStep float64        `json:"seconds_per_step,omitempty"` // absent unless timed
+	Recording      string         `json:"recording,omitempty"`        // the snapshot's path
+	Work           *steptime.Work `json:"work,omitempty"`             // of the largest step, on an emulated card
+	Failure        *Failure       `json:"failure,omitempty"`
 }
 
 // Step is what one step took. Devices without an allocator of their own have

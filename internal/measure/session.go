@@ -299,7 +299,7 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 				return nil, s.explain(err)
 			}
 			if s.Card != nil {
-				result.forgetTimes()
+				result.estimateTimes(s.Card)
 			}
 			return &result, nil
 		case "started":

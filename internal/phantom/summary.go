@@ -11,19 +11,22 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
+	"memorymark/internal/steptime"
 )
 
 // Summary is what a command took on the emulated device.
 type Summary struct {
-	Engine    evidence.Engine `json:"engine"`
-	GPU       string          `json:"gpu"`
-	GPUName   string          `json:"gpu_name"`
-	GPUs      int             `json:"gpus"`
-	Limit     bytesize.Bytes  `json:"limit_bytes"` // what each card had to give
-	Fits      bool            `json:"fits"`        // no process ran out of memory
-	ExitCode  int             `json:"exit_code"`   // of the command
-	Seconds   float64         `json:"seconds"`
-	Processes []Process       `json:"processes"` // that used the device, the largest first
+	Engine   evidence.Engine `json:"engine"`
+	GPU      string          `json:"gpu"`
+	GPUName  string          `json:"gpu_name"`
+	GPUs     int             `json:"gpus"`
+	Limit    bytesize.Bytes  `json:"limit_bytes"` // what each card had to give
+	Fits     bool            `json:"fits"`        // no process ran out of memory
+	ExitCode int             `json:"exit_code"`   // of the command
+	Seconds  float64         `json:"seconds"`
+	// Accuracy is how far off estimated times of steps were where they could be checked.
+	Accuracy  *steptime.Accuracy `json:"step_seconds_accuracy,omitempty"`
+	Processes []Process          `json:"processes"` // that used the device, the largest first
 }
 
 // Process is what one process took.
@@ -40,8 +43,11 @@ type Process struct {
 	Devices   []DevicePeaks `json:"devices"`
 	OOMs      []OOM         `json:"out_of_memory,omitempty"`
 	Launches  int64         `json:"launches"`
-	Assumed   []Assumption  `json:"assumed,omitempty"`
-	Notes     []string      `json:"notes,omitempty"`
+	// StepSeconds estimates how long the largest step after the first takes on
+	// such a card, 0 if there was none.
+	StepSeconds float64      `json:"step_seconds,omitempty"`
+	Assumed     []Assumption `json:"assumed,omitempty"`
+	Notes       []string     `json:"notes,omitempty"`
 
 	Snapshot string `json:"snapshot,omitempty"` // where its recording is
 }
@@ -105,12 +111,15 @@ func summarize(s Settings, folder string) (*Summary, error) {
 	}
 	var failed error
 	for _, name := range names {
-		p, err := readProcess(name)
+		p, err := readProcess(name, s.Card)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
 		sum.Fits = sum.Fits && len(p.OOMs) == 0
+		if p.StepSeconds > 0 {
+			sum.Accuracy = &steptime.Stated
+		}
 		sum.Processes = append(sum.Processes, *p)
 	}
 	slices.SortFunc(sum.Processes, func(a, b Process) int {
@@ -122,15 +131,20 @@ func summarize(s Settings, folder string) (*Summary, error) {
 	return sum, failed
 }
 
-func readProcess(name string) (*Process, error) {
+func readProcess(name string, card *gpu.Card) (*Process, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{}
-	if err := json.Unmarshal(data, p); err != nil {
+	var left struct {
+		Process
+		StepWork *steptime.Work `json:"step_work"`
+	}
+	if err := json.Unmarshal(data, &left); err != nil {
 		return nil, err
 	}
+	p := &left.Process
+	p.StepSeconds = left.StepWork.Seconds(card)
 	recording := strings.TrimSuffix(name, ".json") + ".pickle"
 	if _, err := os.Stat(recording); err == nil {
 		p.Snapshot = recording

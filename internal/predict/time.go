@@ -2,6 +2,7 @@ package predict
 
 import (
 	"memorymark/internal/gpu"
+	"memorymark/internal/steptime"
 	"memorymark/internal/torch"
 	"memorymark/internal/workload"
 )
@@ -36,25 +37,28 @@ func (s *Simulation) StepSeconds() float64 {
 
 func stepSeconds(w torch.Work, card *gpu.Card, in workload.Precision) float64 {
 	kernels := float64(w.Kernels)
-	rates := card.DenseTFLOPS
-	tf32, half := rates.TF32, max(rates.BF16, rates.FP16)
-	if usesBF16(in) && !card.HasBF16() {
-		half = 0
+	half := steptime.FP16
+	if usesBF16(in) {
+		half = steptime.BF16
 	}
-	if tf32 == 0 {
-		tf32 = rates.FP32 * fp32Efficiency / tf32Efficiency // the ordinary cores do it
-	}
-	if half == 0 {
-		half = rates.FP32 * fp32Efficiency / halfEfficiency
-	}
-	device := operations(w.Products.FP32+w.Convolutions.FP32*fp32Convolution, rates.FP32*fp32Efficiency) +
-		operations(w.Products.TF32+w.Convolutions.TF32*tensorConvolution, tf32*tf32Efficiency) +
-		operations(w.Products.Half+w.Convolutions.Half*tensorConvolution, half*halfEfficiency) +
+	device := (w.Products.FP32+w.Convolutions.FP32*fp32Convolution)/reached(card, steptime.FP32) +
+		(w.Products.TF32+w.Convolutions.TF32*tensorConvolution)/reached(card, steptime.TF32) +
+		(w.Products.Half+w.Convolutions.Half*tensorConvolution)/reached(card, half) +
 		w.Bytes*traffic/(card.BandwidthGBPerS*1e9) + kernels*kernelSeconds
 	return max(kernels*launchSeconds, device)
 }
 
-func operations(n, tflops float64) float64 { return n / (tflops * 1e12) }
+// reached is the rate of matrix products in operations a second.
+func reached(card *gpu.Card, t steptime.Type) float64 {
+	peak, on := steptime.Peak(card, t)
+	switch on {
+	case steptime.FP32:
+		return peak * fp32Efficiency
+	case steptime.TF32:
+		return peak * tf32Efficiency
+	}
+	return peak * halfEfficiency
+}
 
 // Speed is how fast a step is as a function of the batch. What a step does is
 // a line in the batch, so two of them say all.

@@ -11,6 +11,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/figure"
+	"memorymark/internal/steptime"
 )
 
 // Analysis writes an answer for people.
@@ -193,8 +194,11 @@ func (a Analysis) writeSpeed(w io.Writer, width int) {
 		paragraph(w, width, "Speed", fmt.Sprintf("batch %d does not fit, so there is no speed to compare with", a.CurrentBatch))
 	case a.Speedup > 0:
 		how := string(a.SpeedupBasis)
-		if a.SpeedupBasis == evidence.Predicted {
+		switch a.SpeedupBasis {
+		case evidence.Predicted:
 			how += " by a time model"
+		case evidence.Emulated:
+			how = steptime.Stated.String()
 		}
 		paragraph(w, width, "Speed", fmt.Sprintf("batch %d is %.2f × as fast as batch %d (%s)", a.OptimalBatch, a.Speedup, a.CurrentBatch, how))
 	}

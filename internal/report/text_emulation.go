@@ -38,6 +38,9 @@ func (e Emulation) Write(w io.Writer, width int) error {
 	} else {
 		paragraph(w, width, "Fits", fmt.Sprintf("%v of %v is left", e.Limit-e.PeakReserved(), e.Limit))
 	}
+	if e.StepSeconds > 0 {
+		paragraph(w, width, "Speed", fmt.Sprintf("about %s a step, %s (%s)", seconds(e.StepSeconds), perSecond(e.Throughput), e.TimeAccuracy))
+	}
 	writeAssumed(w, width, e.Assumed)
 	writeFaint(w, width, e.Accuracy)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"memorymark/internal/analysis"
 	"memorymark/internal/figure"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
@@ -115,19 +116,19 @@ func (p Prediction) writeVerdict(w io.Writer, width int) {
 	} else {
 		total := p.Limit + p.Breakdown.Context
 		paragraph(w, width, "Fits", fmt.Sprintf("%v of %v is left", total-p.Breakdown.Total, total))
-		paragraph(w, width, "Speed", p.speed()+", by a time model")
+		paragraph(w, width, "Speed", perSecond(analysis.Throughput{SamplesPerSecond: p.SamplesPerSecond, TokensPerSecond: p.TokensPerSecond})+", by a time model")
 	}
 	for _, c := range p.Caveats {
 		paragraph(w, width, "Card", c)
 	}
 }
 
-// speed is how fast steps are, in samples and, of text, in tokens.
-func (p Prediction) speed() string {
+// perSecond is how fast steps are, in samples and, of text, in tokens.
+func perSecond(t analysis.Throughput) string {
 	rate := func(x float64) string { return speeds([]float64{x}, func(x float64) float64 { return x })[0] }
-	s := rate(p.SamplesPerSecond) + " samples a second"
-	if p.TokensPerSecond > 0 {
-		s += ", " + rate(p.TokensPerSecond) + " tokens a second"
+	s := rate(t.SamplesPerSecond) + " samples a second"
+	if t.TokensPerSecond > 0 {
+		s += ", " + rate(t.TokensPerSecond) + " tokens a second"
 	}
 	return s
 }

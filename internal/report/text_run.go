@@ -8,6 +8,7 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/phantom"
+	"memorymark/internal/steptime"
 )
 
 // How much of a run is shown: the rest is in its JSON.
@@ -57,6 +58,9 @@ func writeProcess(b *strings.Builder, s *phantom.Summary, p *phantom.Process) {
 		b.WriteString(": does not fit\n")
 	default:
 		fmt.Fprintf(b, ": fits, %v left\n", max(s.Limit-peak.Reserved, bytesize.Bytes(0)))
+	}
+	if p.StepSeconds > 0 {
+		fmt.Fprintf(b, "    about %s a step on such a card (%s)\n", seconds(p.StepSeconds), steptime.Stated)
 	}
 	for _, o := range p.OOMs {
 		fmt.Fprintf(b, "    out of memory in step %d at %s: %v wanted, %v free\n", o.Step, o.Where, o.Requested, o.Free)

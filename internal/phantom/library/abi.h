@@ -94,4 +94,6 @@ struct function_attributes {
 
 struct dim { unsigned x, y, z; }; // dim3
 
+struct launch_config { struct dim grid, block; }; // how cudaLaunchConfig_t and CUlaunchConfig begin
+
 #endif

@@ -5,10 +5,10 @@
 enum { CONV_FORWARD, CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT };
 enum { CONV_FLOAT = 0, CONV_HALF = 2, CONV_BFLOAT16 = 9 }; // cudnnDataType_t; float stands for TF32
 
-// A convolution without groups, and the plan that cuDNN's heuristics chose for it.
+// A convolution, and the plan that cuDNN's heuristics chose for it.
 struct conv {
 	int direction, data_type;
-	long batch, channels, filters, taps; // taps: of the filter, r * s
+	long batch, channels, filters, taps, groups; // taps: of the filter, r * s
 	long input_pixels, output_pixels;    // of one image, h * w and p * q
 	int engine;                          // engineId
 	int tile, depth, whole, cluster_m, cluster_n; // knobs TILE_SIZE, TILEK, WORKSPACE, TILE_CGA_M, TILE_CGA_N

@@ -7,6 +7,7 @@
 // engines and knobs that they choose with a handle.
 #include "phantom.h"
 #include "dnn.h"
+#include "work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +19,10 @@ enum {
 	ENGINECFG_ENGINE = 300,
 	PLAN_HANDLE = 400, PLAN_ENGINE_CONFIG = 401, PLAN_WORKSPACE_SIZE = 402, PLAN_JSON = 405, PLAN_DEVICEPROP = 407,
 	GRAPH_HANDLE = 800, GRAPH_ENGINE_GLOBAL_COUNT = 802,
-	ENGINE_OPERATION_GRAPH = 1300, ENGINE_GLOBAL_INDEX = 1301, ENGINE_DEVICEPROP = 1307,
+	ENGINE_OPERATION_GRAPH = 1300, ENGINE_GLOBAL_INDEX = 1301, ENGINE_NUMERICAL_NOTE = 1303, ENGINE_DEVICEPROP = 1307,
 	DEVICEPROP_JSON = 2702,
-	DEVICEPROP_DESCRIPTOR = 38,
-	TYPE_DESCRIPTOR = 15, TYPE_CHAR = 24,
+	ENGINE_DESCRIPTOR = 2, ENGINECFG_DESCRIPTOR = 3, DEVICEPROP_DESCRIPTOR = 38,
+	TYPE_NUMERICAL_NOTE = 11, TYPE_DESCRIPTOR = 15, TYPE_CHAR = 24,
 };
 
 typedef int create_fn(int type, handle *d);
@@ -105,6 +106,39 @@ EXPORT int cudnnBackendSetAttribute(handle d, int attribute, int type, int64_t n
 	if (!status && attribute == ENGINE_OPERATION_GRAPH) real.set(d, ENGINE_DEVICEPROP, TYPE_DESCRIPTOR, 1, &device);
 	return status;
 }
+
+// What plans ask of the card, by their descriptors. PyTorch asks every plan for
+// its workspace, which is when it is looked at.
+enum { PLANS = 1 << 12 };
+static struct { handle plan; struct work work; } plans[PLANS];
+
+static int plan_slot(handle plan) {
+	int i = (uintptr_t)plan / 16 % PLANS;
+	for (int n = 0; n < PLANS && plans[i].plan && plans[i].plan != plan; n++) i = (i + 1) % PLANS;
+	return i;
+}
+
+// notes are what cuDNN says of a plan's engine, a bit for each cudnnBackendNumericalNote_t.
+static unsigned notes(handle plan) {
+	handle config = 0, engine = 0;
+	int64_t n = 0;
+	int list[32] = {0};
+	unsigned bits = 0;
+	if (real.create(ENGINECFG_DESCRIPTOR, &config) || real.create(ENGINE_DESCRIPTOR, &engine)) return 0;
+	if (!real.get(plan, PLAN_ENGINE_CONFIG, TYPE_DESCRIPTOR, 1, &n, &config) && !real.get(config, ENGINECFG_ENGINE, TYPE_DESCRIPTOR, 1, &n, &engine) &&
+		!real.get(engine, ENGINE_NUMERICAL_NOTE, TYPE_NUMERICAL_NOTE, 32, &n, list))
+		for (int i = 0; i < n && i < 32; i++) bits |= list[i] >= 0 && list[i] < 32 ? 1u << list[i] : 0;
+	real.destroy(engine);
+	real.destroy(config);
+	return bits;
+}
+
+static void planned(handle plan, const char *json) {
+	int i = plan_slot(plan);
+	plans[i].plan = plan; // of a full table, another's
+	plan_work(json, notes(plan), &plans[i].work);
+}
+
 EXPORT int cudnnBackendFinalize(handle d) { return described() ? real.finalize(d) : 0; }
 EXPORT int cudnnBackendGetAttribute(handle d, int attribute, int type, int64_t n, int64_t *count, void *value) {
 	if (!described()) return shell_get(attribute, type, n, count, value);
@@ -114,6 +148,7 @@ EXPORT int cudnnBackendGetAttribute(handle d, int attribute, int type, int64_t n
 	int64_t length = 0;
 	if (!real.get(d, PLAN_JSON, TYPE_CHAR, sizeof json - 1, &length, json) && length < (int64_t)sizeof json) {
 		json[length] = 0;
+		planned(d, json);
 		*(int64_t *)value = plan_workspace(json, *(int64_t *)value);
 	}
 	return 0;
@@ -121,6 +156,8 @@ EXPORT int cudnnBackendGetAttribute(handle d, int attribute, int type, int64_t n
 EXPORT int cudnnBackendExecute(handle h, handle plan, handle variants) {
 	phantom_launched();
 	first_launch();
+	int i = plan_slot(plan);
+	if (plans[i].plan == plan) work_add(&plans[i].work);
 	return 0;
 }
 

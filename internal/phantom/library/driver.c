@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "phantom.h"
 #include "abi.h"
+#include "work.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -68,14 +69,15 @@ EXPORT int cuLinkDestroy(handle s) { return 0; }
 EXPORT int cuFuncGetAttribute(int *value, int which, handle f) { return *value = which == 4 ? 32 : which == 0 ? 1024 : 0, 0; }
 EXPORT int cuFuncSetAttribute(handle f, int which, int value) { return 0; }
 EXPORT int cuFuncSetCacheConfig(handle f, int config) { return 0; }
-static int launch(void) {
+static int launch(struct dim grid, struct dim block) {
 	phantom_launched();
 	first_launch();
+	work_kernel(0, grid, block, 0);
 	return 0;
 }
-EXPORT int cuLaunchKernel(handle f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, handle s, void **args, void **extra) { return launch(); }
-EXPORT int cuLaunchKernelEx(const void *config, handle f, void **args, void **extra) { return launch(); }
-EXPORT int cuLaunchCooperativeKernel(handle f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, handle s, void **args) { return launch(); }
+EXPORT int cuLaunchKernel(handle f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, handle s, void **args, void **extra) { return launch((struct dim){gx, gy, gz}, (struct dim){bx, by, bz}); }
+EXPORT int cuLaunchKernelEx(const struct launch_config *c, handle f, void **args, void **extra) { return launch(c->grid, c->block); }
+EXPORT int cuLaunchCooperativeKernel(handle f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, handle s, void **args) { return launch((struct dim){gx, gy, gz}, (struct dim){bx, by, bz}); }
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, handle f, int threads, size_t shared) { return *n = occupancy(threads, shared), 0; }
 EXPORT int cuOccupancyMaxActiveClusters(int *n, handle f, const void *config) { return *n = card()->multiprocessors / 2, 0; }
 EXPORT int cuTensorMapEncodeTiled(void *map) { return 0; }

@@ -4,6 +4,7 @@
 #include "phantom.h"
 #include "bn.h"
 #include "rnn.h"
+#include "work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,15 @@ static struct batch_norm batch_norm(int mode, handle x) {
 	return b;
 }
 
-EXPORT int cudnnBatchNormalizationForwardTrainingEx(void) { return 0; }
-EXPORT int cudnnBatchNormalizationBackwardEx(void) { return 0; }
-EXPORT int cudnnBatchNormalizationForwardInference(void) { return 0; }
+// passes: how often a tensor of the input's size is read or written
+static int normalize(int mode, handle x, int passes) {
+	struct batch_norm b = batch_norm(mode, x);
+	work_bytes(WORK_KERNEL, (long)passes * b.element * b.channels * b.pixels);
+	return 0;
+}
+EXPORT int cudnnBatchNormalizationForwardTrainingEx(handle h, int mode, int ops, const void *alpha, const void *beta, handle x) { return normalize(mode, x, 3); }
+EXPORT int cudnnBatchNormalizationBackwardEx(handle h, int mode, int ops, const void *alpha, const void *beta, const void *alpha_parameters, const void *beta_parameters, handle x) { return normalize(mode, x, 5); }
+EXPORT int cudnnBatchNormalizationForwardInference(handle h, int mode, const void *alpha, const void *beta, handle x) { return normalize(mode, x, 2); }
 EXPORT int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(handle h, int mode, int ops, handle x, handle z, handle y, handle scale, handle activation, size_t *n) {
 	struct batch_norm b = batch_norm(mode, x);
 	return *n = bn_forward_workspace(&b), 0;
@@ -100,6 +107,14 @@ EXPORT int cudnnGetRNNWeightParams(handle h, struct rnn *r, int pseudo_layer, si
 	if (bias_at) *bias_at = bias.rows ? weights + bias.offset : 0;
 	return 0;
 }
-EXPORT int cudnnRNNForward(void) { return 0; }
-EXPORT int cudnnRNNBackwardData_v8(void) { return 0; }
-EXPORT int cudnnRNNBackwardWeights_v8(void) { return 0; }
+// A pass over a recurrent layer: one product after another, step by step.
+static int recur(const struct rnn *r, const struct data *x, int sequential) {
+	static const int gates[] = {[RNN_RELU] = 1, [RNN_TANH] = 1, [RNN_LSTM] = 4, [RNN_GRU] = 3};
+	int type = r->data_type == RNN_FLOAT ? TYPE_FP32 : r->data_type == RNN_HALF ? TYPE_FP16 : r->data_type == RNN_DOUBLE ? TYPE_FP64 : TYPE_BF16;
+	work_add(&(struct work){.kind = WORK_RECURRENT, .type = type,
+		.size = {gates[r->mode], r->input, r->hidden, r->layers, r->directions, x->batch, x->steps, sequential}});
+	return 0;
+}
+EXPORT int cudnnRNNForward(handle h, struct rnn *r, int mode, const int *lengths, struct data *x) { return recur(r, x, 1); }
+EXPORT int cudnnRNNBackwardData_v8(handle h, struct rnn *r, const int *lengths, handle y_descriptor, const void *y, const void *dy, struct data *x) { return recur(r, x, 1); }
+EXPORT int cudnnRNNBackwardWeights_v8(handle h, struct rnn *r, int add, const int *lengths, struct data *x) { return recur(r, x, 0); }

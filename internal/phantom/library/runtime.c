@@ -1,6 +1,7 @@
 // The CUDA runtime: kernels are counted and dropped, streams are always done.
 #include "phantom.h"
 #include "abi.h"
+#include "work.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -66,7 +67,7 @@ EXPORT int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 }
 EXPORT int cudaDeviceCanAccessPeer(int *yes, int a, int b) { return *yes = a != b, 0; }
 EXPORT int cudaDeviceEnablePeerAccess(int peer, unsigned flags) { return 0; }
-EXPORT int cudaDeviceSynchronize(void) { return 0; }
+EXPORT int cudaDeviceSynchronize(void) { return work_bytes(WORK_WAIT, 0), 0; }
 EXPORT int cudaDeviceReset(void) { return 0; }
 EXPORT int cudaDeviceSetLimit(int which, size_t n) { return 0; }
 EXPORT int cudaDeviceGetLimit(size_t *n, int which) { return *n = 0, 0; }
@@ -182,8 +183,18 @@ EXPORT int cudaPointerGetAttributes(struct pointer_attributes *a, const void *p)
 	}
 	return 0;
 }
-EXPORT int cudaMemcpy(void *to, const void *from, size_t n, int kind) { return copy_bytes(to, from, n), 0; }
-EXPORT int cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, handle stream) { return copy_bytes(to, from, n), 0; }
+
+// A copy within the card reads and writes there, others go over the bus.
+static void copied(const void *to, const void *from, size_t n) {
+	if (device_of(to) >= 0 && device_of(from) >= 0) work_bytes(WORK_KERNEL, 2 * n);
+	else work_bytes(WORK_COPY, n);
+}
+EXPORT int cudaMemcpy(void *to, const void *from, size_t n, int kind) {
+	copied(to, from, n);
+	work_bytes(WORK_WAIT, 0);
+	return copy_bytes(to, from, n), 0;
+}
+EXPORT int cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, handle stream) { return copied(to, from, n), copy_bytes(to, from, n), 0; }
 EXPORT int cudaMemcpyPeer(void *to, int a, const void *from, int b, size_t n) { return copy_bytes(to, from, n), 0; }
 EXPORT int cudaMemcpyPeerAsync(void *to, int a, const void *from, int b, size_t n, handle stream) { return copy_bytes(to, from, n), 0; }
 EXPORT int cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int kind) {
@@ -196,8 +207,8 @@ EXPORT int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t
 EXPORT int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t n, size_t offset, int kind) { return 0; }
 EXPORT int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t n, size_t offset, int kind, handle stream) { return 0; }
 EXPORT int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t n, size_t offset, int kind) { return memset(to, 0, n), 0; }
-EXPORT int cudaMemset(void *to, int value, size_t n) { return 0; }
-EXPORT int cudaMemsetAsync(void *to, int value, size_t n, handle stream) { return 0; }
+EXPORT int cudaMemset(void *to, int value, size_t n) { return work_bytes(WORK_KERNEL, n), 0; }
+EXPORT int cudaMemsetAsync(void *to, int value, size_t n, handle stream) { return work_bytes(WORK_KERNEL, n), 0; }
 EXPORT int cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, handle stream) { return 0; }
 EXPORT int cudaGetSymbolAddress(void **p, const void *symbol) { // somewhere on the device
 	static void *symbols;
@@ -218,7 +229,7 @@ EXPORT int cudaStreamCreateWithFlags(handle *s, unsigned flags) { return *s = fr
 EXPORT int cudaStreamCreateWithPriority(handle *s, unsigned flags, int priority) { return *s = fresh(), 0; }
 EXPORT int cudaStreamDestroy(handle s) { return 0; }
 EXPORT int cudaStreamQuery(handle s) { return 0; }
-EXPORT int cudaStreamSynchronize(handle s) { return 0; }
+EXPORT int cudaStreamSynchronize(handle s) { return work_bytes(WORK_WAIT, 0), 0; }
 EXPORT int cudaStreamWaitEvent(handle s, handle event, unsigned flags) { return 0; }
 EXPORT int cudaStreamGetPriority(handle s, int *priority) { return *priority = 0, 0; }
 EXPORT int cudaStreamGetFlags(handle s, unsigned *flags) { return *flags = 0, 0; }
@@ -232,7 +243,7 @@ EXPORT int cudaEventDestroy(handle e) { return 0; }
 EXPORT int cudaEventRecord(handle e, handle s) { return 0; }
 EXPORT int cudaEventRecordWithFlags(handle e, handle s, unsigned flags) { return 0; }
 EXPORT int cudaEventQuery(handle e) { return 0; }
-EXPORT int cudaEventSynchronize(handle e) { return 0; }
+EXPORT int cudaEventSynchronize(handle e) { return work_bytes(WORK_WAIT, 0), 0; }
 EXPORT int cudaEventElapsedTime(float *ms, handle from, handle to) { return *ms = 1, 0; }
 EXPORT int cudaEventElapsedTime_v2(float *ms, handle from, handle to) { return *ms = 1, 0; }
 EXPORT int cudaProfilerStart(void) { return 0; }
@@ -255,38 +266,45 @@ EXPORT int cudaGraphNodeGetDependencies(handle node, handle *on, size_t *n) { re
 EXPORT int cudaGraphDebugDotPrint(handle g, const char *path, unsigned flags) { return 0; }
 
 // --- kernels
-// Kernels are known by the address of their stub. Those that check an index
-// can fail an assertion, for which the driver prepares with the first of them.
-enum { ASSERTING = 1 << 14 };
-static const void *asserting[ASSERTING]; // a hash table
+// Kernels are known by the address of their stub, and by the name that it was
+// registered with, in a hash table.
+enum { KERNELS = 1 << 17 };
+static struct kernel { const void *stub; const char *name; } kernels[KERNELS];
+static int kernel_count;
 
-static void **slot(const void *f) {
-	for (size_t i = (uintptr_t)f / 16 % ASSERTING;; i = (i + 1) % ASSERTING)
-		if (!asserting[i] || asserting[i] == f) return (void **)&asserting[i];
+static struct kernel *kernel(const void *stub) {
+	for (size_t i = (uintptr_t)stub / 16 % KERNELS;; i = (i + 1) % KERNELS)
+		if (!kernels[i].stub || kernels[i].stub == stub) return &kernels[i];
 }
 
-static void remember(const void *f, const char *name) {
-	static int n;
+static void remember(const void *stub, const char *name) {
+	struct kernel *k = kernel(stub);
+	if (k->stub || kernel_count++ < KERNELS / 2) *k = (struct kernel){stub, name};
+}
+
+// Those that check an index can fail an assertion, for which the driver
+// prepares with the first of them.
+static int asserts(const char *name) {
 	static const char *const checking[] = {"index", "Index", "gather", "scatter", "nll_loss", "embedding"};
 	for (size_t i = 0; i < sizeof checking / sizeof *checking; i++)
-		if (strstr(name, checking[i]) && n++ < ASSERTING / 2) {
-			*slot(f) = (void *)f;
-			return;
-		}
-}
-
-static int launch(const void *f) {
-	phantom_launched();
-	first_launch();
-	if (*slot(f) == f) first_assertion();
+		if (strstr(name, checking[i])) return 1;
 	return 0;
 }
 
-EXPORT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared, handle s) { return launch(f); }
-EXPORT int __cudaLaunchKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared, handle s) { return launch(f); }
-EXPORT int __cudaLaunchKernel_ptsz(const void *f, struct dim grid, struct dim block, void **args, size_t shared, handle s) { return launch(f); }
-EXPORT int cudaLaunchKernelExC(const void *config, const void *f, void **args) { return launch(f); }
-EXPORT int cudaLaunchCooperativeKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared, handle s) { return launch(f); }
+static int launch(const void *stub, struct dim grid, struct dim block, void **args) {
+	const char *name = kernel(stub)->name;
+	phantom_launched();
+	first_launch();
+	if (name && asserts(name)) first_assertion();
+	work_kernel(name, grid, block, args);
+	return 0;
+}
+
+EXPORT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared, handle s) { return launch(f, grid, block, args); }
+EXPORT int __cudaLaunchKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared, handle s) { return launch(f, grid, block, args); }
+EXPORT int __cudaLaunchKernel_ptsz(const void *f, struct dim grid, struct dim block, void **args, size_t shared, handle s) { return launch(f, grid, block, args); }
+EXPORT int cudaLaunchKernelExC(const struct launch_config *c, const void *f, void **args) { return launch(f, c->grid, c->block, args); }
+EXPORT int cudaLaunchCooperativeKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared, handle s) { return launch(f, grid, block, args); }
 EXPORT int cudaFuncGetAttributes(struct function_attributes *a, const void *f) {
 	const struct card *c = card();
 	memset(a, 0, sizeof *a);

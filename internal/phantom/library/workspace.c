@@ -1,9 +1,10 @@
-// The workspace of a convolution's plan, which cuDNN describes as JSON:
+// What a plan takes and does. cuDNN describes it as JSON:
 // {"operationGraph":{"tensors":[{"name":"1","dataType":…,"dim":[…]},…],
 // "nodes":[{"operation":…,"X":"1","W":"2",…}]},"engine":{"engineId":62,"knobChoices":{…}}}
 #include "conv.h"
 #include "dnn.h"
 #include "phantom.h"
+#include "work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ static long pixels(const struct tensor *t) {
 	return n;
 }
 
-// read_conv reads a convolution without groups.
+// read_conv reads a convolution.
 static int read_conv(const char *json, struct conv *c) {
 	const char *node = after(json, "nodes"), *operation = after(node, "operation"), *engine = after(json, "engine");
 	struct tensor x, w, y;
@@ -56,7 +57,7 @@ static int read_conv(const char *json, struct conv *c) {
 	if (!tensor(json, node, c->direction == CONV_INPUT_GRADIENT ? "dX" : "X", &x)) return 0;
 	if (!tensor(json, node, c->direction == CONV_WEIGHT_GRADIENT ? "dW" : "W", &w)) return 0;
 	if (!tensor(json, node, c->direction == CONV_FORWARD ? "Y" : "dY", &y)) return 0;
-	if (w.dim[1] != x.dim[1]) return 0; // groups
+	c->groups = w.dim[1] ? x.dim[1] / w.dim[1] : 1;
 	c->data_type = x.type;
 	c->batch = x.dim[0];
 	c->channels = x.dim[1];
@@ -75,6 +76,61 @@ static int read_conv(const char *json, struct conv *c) {
 
 long plan_workspace(const char *json, long without_device) {
 	struct conv c;
-	if (card()->major != 9 || !read_conv(json, &c)) return without_device;
+	if (card()->major != 9 || !read_conv(json, &c) || c.groups != 1) return without_device;
 	return conv_workspace(&c, conv_h200, without_device);
+}
+
+static int type_of(int cudnn_type) { return cudnn_type == CONV_FLOAT ? TYPE_FP32 : cudnn_type == CONV_HALF ? TYPE_FP16 : TYPE_BF16; }
+
+static long elements(const struct tensor *t) {
+	long n = 1;
+	for (int i = 0; i < t->rank; i++) n *= t->dim[i];
+	return n;
+}
+
+// read_attention adds up the products of a graph, or reads the one node that
+// stands for all of them.
+static int read_attention(const char *json, struct work *w) {
+	static const char product[] = "\"operation\":\"CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR\"", whole[] = "\"operation\":\"CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR\"";
+	const char *nodes = after(json, "nodes"), *one = nodes ? strstr(nodes, whole) : 0;
+	struct tensor a, b, c;
+	w->kind = WORK_ATTENTION;
+	if (one && tensor(json, one, "Q", &a) && tensor(json, one, "K", &b)) {
+		w->type = type_of(a.type);
+		w->size[0] = 4 * elements(&a) * b.dim[2];
+		w->size[1] = 4 * elements(&a) * (w->type == TYPE_FP32 ? 4 : 2);
+		return 1;
+	}
+	int products = 0;
+	for (const char *at = nodes; at && (at = strstr(at, product)); at++) {
+		if (!tensor(json, at, "matA", &a) || !tensor(json, at, "matB", &b) || !tensor(json, at, "matC", &c)) return 0;
+		if (!products++) w->type = type_of(a.type), w->size[1] = elements(&a) * (w->type == TYPE_FP32 ? 4 : 2);
+		w->size[0] += 2 * elements(&c) * a.dim[a.rank - 1];
+	}
+	w->size[2] = products > 2;
+	w->size[1] *= products > 2 ? 8 : 4;
+	return products;
+}
+
+// How a convolution is computed: its type, and how many multiplications a result
+// takes. Filters of 3 x 3 have ways that take fewer than there are taps: Winograd's
+// with tiles of 4 x 4 takes 16 for 4 results, Fourier's with tiles of 32 x 32 about 3.
+enum { TENSOR_CORE = 1 << 0, FFT = 1 << 3, WINOGRAD = 1 << 5 }; // cudnnBackendNumericalNote_t
+
+static void plan_conv(const struct conv *c, unsigned notes, struct work *w) {
+	int type = type_of(c->data_type);
+	long taps = c->taps;
+	if (type == TYPE_FP32 && notes & TENSOR_CORE) type = TYPE_TF32;
+	if (type != TYPE_FP32 && notes && !(notes & TENSOR_CORE)) type = TYPE_FP32; // on the ordinary cores
+	if (notes & WINOGRAD && taps == 9) taps = 4;
+	if (notes & FFT && taps > 3) taps = 3;
+	*w = (struct work){.kind = WORK_CONVOLUTION, .type = type,
+		.size = {c->direction, c->batch, c->channels, c->filters, taps, c->input_pixels, c->output_pixels, c->groups}};
+}
+
+void plan_work(const char *json, unsigned notes, struct work *w) {
+	struct conv c;
+	memset(w, 0, sizeof *w);
+	if (read_conv(json, &c)) plan_conv(&c, notes, w);
+	else if (!read_attention(json, w)) memset(w, 0, sizeof *w), w->kind = WORK_KERNEL;
 }

@@ -13,6 +13,11 @@ import torch
 from . import host
 from .live import LiveTensors
 
+try:  # it is there on an emulated card
+    from memorymark_phantom import library as phantom
+except ImportError:
+    phantom = None  # type: ignore[assignment]
+
 
 class Device(abc.ABC):
     """What the probe needs of a device. Peaks are since the last reset."""
@@ -42,6 +47,16 @@ class Device(abc.ABC):
 
     def synchronize(self) -> None:
         """Waits until the device has done what it was told."""
+
+    def begin_work(self) -> None:
+        """Forgets what an emulated device was asked for before."""
+
+    def end_step(self) -> None:
+        """Ends a step that no optimizer does."""
+
+    def work(self) -> dict[str, Any]:
+        """What the largest step after the first asked of an emulated device; of others nothing."""
+        return {}
 
     def empty(self) -> None:
         """Gives back what is cached."""
@@ -86,6 +101,17 @@ class Cuda(Device):
 
     def empty(self) -> None:
         torch.cuda.empty_cache()
+
+    def begin_work(self) -> None:
+        if phantom:
+            phantom.forget_work()
+
+    def end_step(self) -> None:
+        if phantom:
+            phantom.stepped(0)
+
+    def work(self) -> dict[str, Any]:
+        return phantom.work() if phantom else {}
 
 
 class Counted(Device):

@@ -103,8 +103,11 @@ class Probe:
                 self.step(subject, inputs)
             if self.records("steps"):
                 self.start_recording("all")
+            self.device.begin_work()
             for step in range(1, self.request["steps"] + 1):
                 outcome["steps"].append(self.measured_step(subject, inputs, n, step))
+            if work := self.device.work():
+                outcome["work"] = work
             self.write_recording(outcome)  # recorded steps are slower
             if self.request.get("timed_steps"):
                 outcome["seconds_per_step"] = self.time(subject, inputs, outcome["steps"][-1]["seconds"])
@@ -118,6 +121,8 @@ class Probe:
         began = time.perf_counter()
         self.step(subject, inputs)
         self.device.synchronize()
+        if subject.optimizer is None or self.w["phase"] != "train":
+            self.device.end_step()
         seconds = time.perf_counter() - began
         kinds = {kind for peak in self.peaks.values() for kind in peak}
         done: dict[str, Any] = {f"peak_{kind}": max(peak[kind] for peak in self.peaks.values()) for kind in sorted(kinds)}

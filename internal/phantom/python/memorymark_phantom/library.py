@@ -1,6 +1,7 @@
 """The entry points that the preloaded library has for us."""
 
 import ctypes
+from typing import Any
 
 _so = ctypes.CDLL(None)  # it is preloaded: its symbols are everybody's
 
@@ -8,6 +9,7 @@ try:
     _so.phantom_answer.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
     _so.phantom_known.argtypes = (ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t)
     _so.phantom_limit.argtypes = (ctypes.c_long,)
+    _so.phantom_stepped.argtypes = (ctypes.c_long,)
     for _name in ("unanswered", "launches", "taken", "peak"):
         getattr(_so, "phantom_" + _name).restype = ctypes.c_long
     loaded = True
@@ -44,6 +46,43 @@ def taken(device: int) -> int:
 
 def peak(device: int) -> int:
     return _so.phantom_peak(device)
+
+
+class _Work(ctypes.Structure):
+    """struct work of work.h."""
+
+    _fields_ = [("kind", ctypes.c_int), ("type", ctypes.c_int), ("backward", ctypes.c_int), ("size", ctypes.c_long * 8)]
+
+
+_KINDS = ("product", "convolution", "attention", "recurrent", "kernel", "copy", "wait")
+_TYPES = ("fp32", "tf32", "fp16", "bf16", "fp64", "int8", "fp8")
+
+
+def stepped(calls: int) -> None:
+    """An optimizer's step ends, in which Python called so many of PyTorch's functions."""
+    _so.phantom_stepped(calls)
+
+
+def forget_work() -> None:
+    _so.phantom_work_forget()
+
+
+def work() -> dict[str, Any]:
+    """What the largest step asked of the card: its launches, equal ones once, and their order."""
+    items, count = ctypes.POINTER(_Work)(), ctypes.c_int()
+    order, calls = ctypes.POINTER(ctypes.c_uint16)(), ctypes.c_long()
+    launches = _so.phantom_work(ctypes.byref(items), ctypes.byref(count), ctypes.byref(order), ctypes.byref(calls))
+    if not launches:
+        return {}
+    different = [{"kind": _KINDS[w.kind], "type": _TYPES[w.type], "backward": bool(w.backward), "size": _trimmed(w.size)} for w in items[: count.value]]
+    return {"launches": different, "order": order[:launches], "calls": calls.value}
+
+
+def _trimmed(sizes: Any) -> list[int]:
+    out = list(sizes)
+    while out and out[-1] == 0:
+        out.pop()
+    return out
 
 
 def communicators() -> int:

@@ -180,6 +180,7 @@ def _write() -> None:
         "devices": [{"device": d, **p, "driver": library.peak(d)} for d, p in sorted(_peaks.items()) if p["reserved"] or library.peak(d)],
         "out_of_memory": _ooms,
         "launches": library.launches(),
+        "step_work": library.work(),
         "assumed": shadows.assumptions(),
         "notes": _notes,
     }

@@ -22,6 +22,7 @@ from . import hook, library, report
 
 _mode: Any = None
 _assumed: dict[tuple[str, str, str], int] = {}
+_calls = 0  # of PyTorch's functions, since they were last asked for
 
 # Larger tensors have no shadow: computing them would take time and tell
 # little. What is above 128 KiB would also change how the C library hands out
@@ -38,6 +39,13 @@ def assumptions() -> list[dict[str, Any]]:
 def assume(function: Any, what: str, frame: Any) -> None:
     key = (getattr(function, "__name__", str(function)), report.user_frame(frame), what)
     _assumed[key] = _assumed.get(key, 0) + 1
+
+
+def calls_since() -> int:
+    """How often Python called PyTorch since this was last asked."""
+    global _calls
+    n, _calls = _calls, 0
+    return n
 
 
 def start_again() -> None:
@@ -139,6 +147,8 @@ def _make_mode(torch: Any) -> Any:
             self.finite = WeakIdKeyDictionary()  # masks of isfinite, too large for a shadow
 
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            global _calls
+            _calls += 1
             kwargs = kwargs or {}
             if function in functions.harmless:
                 return function(*args, **kwargs)

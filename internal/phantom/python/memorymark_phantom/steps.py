@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from . import library, report
+from . import library, report, shadows
 
 count = 0
 _stop = int(os.environ.get("MEMORYMARK_PHANTOM_STEPS") or 0)
@@ -39,11 +39,13 @@ def settle() -> None:
 def start_again() -> None:
     global count
     count = 0
+    library.forget_work()
 
 
 def stepped(torch) -> None:
     global count
     count += 1
+    library.stepped(shadows.calls_since())
     report.stepped(torch, count)
     settle()
     if _oom and count == _oom - 1:
