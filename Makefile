@@ -26,7 +26,7 @@ WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.j
 CHROMIUM ?= /usr/bin/chromium
 
 .DEFAULT_GOAL := help
-.PHONY: help build web test unit page browser venv lint fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean
+.PHONY: help build web test unit page browser venv lint fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean wheel
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,7 @@ unit: venv build ## Run the tests alone, with the race detector
 	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race -timeout 30m ./...
 	$(GO) test ./internal/analysis -run '^TestAnswersAgreeWithPredictions$$'
 	cd bench/gpu && '$(MEMORYMARK_TEST_PYTHON)' -m unittest --quiet
+	cd python && MEMORYMARK_BINARY='$(abspath $(BIN))' '$(MEMORYMARK_TEST_PYTHON)' -m unittest discover --quiet tests
 
 page: web browser venv ## Check the page: types, lint, unit tests, then the built binary in a real browser
 	cd web && $(NPM) run --silent check && $(NPM) test --silent
@@ -127,6 +128,9 @@ run: ## Build, with the page where there is Node.js, and serve; ARGS='predict be
 
 pictures: web build ## Take the README's pictures of the real program again
 	CHROMIUM='$(CHROMIUM)' MEMORYMARK_BIN='$(abspath $(BIN))' node web/test/readme.mjs
+
+wheel: web ## Build the Python wheels for Linux and macOS into build/wheels (needs gcc-aarch64-linux-gnu)
+	$(GO) run ./scripts/release -wheels -version '$(VERSION)' -commit '$(COMMIT)' -out build/wheels
 
 release: web ## Build the archives for Linux and macOS into build/release, with checksums and bills of materials (needs gcc-aarch64-linux-gnu)
 	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release

@@ -27,6 +27,9 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 	}
 	if w.Parallel != nil {
 		out = append(out, ncclBuffers)
+		if k := w.Parallel.Kind; k == workload.DDP || k == workload.ZeRO1 {
+			out = append(out, ncclKeeps)
+		}
 	}
 	return out
 }
@@ -35,5 +38,12 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 // allocator: measured for one process with one communicator on an H200, by what
 // the card has in use beyond the context. More ranks take more channels.
 const ncclBuffers = "NCCL's own buffers are not counted: one communicator of one rank took 585 MB on an H200; speeds leave communication out"
+
+// ncclKeeps is what nobody can predict: NCCL lets go of a bucket at the next
+// collective after its watchdog has seen it done, and that looks every 100 ms
+// (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, shelvesToUnstash_,
+// kWatchdogThreadSleepMillis). DDP's first bucket holds all gradients, and is
+// let go at the beginning of the second step or in its backward.
+const ncclKeeps = "NCCL may keep DDP's first bucket, as large as all gradients, into the second step: the allocator may then reserve that much more"
 
 func usesBF16(p workload.Precision) bool { return p == workload.BF16 || p == workload.AMPBF16 }

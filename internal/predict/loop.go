@@ -64,7 +64,7 @@ func (l *plainLoop) step() {
 func (l *plainLoop) run() {
 	if l.w.Phase == workload.Infer {
 		l.begin(forward)
-		l.t.NoGrad(func() { l.t.Autocast(l.castType(), func() { l.model.Forward(l.t, l.batch).Drop(l.t) }) })
+		l.t.NoGrad(func() { l.t.Autocast(l.castType(), func() { l.call(l.batch).Drop(l.t) }) })
 		return
 	}
 	for i := range l.w.Accumulate {

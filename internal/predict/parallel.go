@@ -22,6 +22,12 @@ func (p *Process) build(d torch.Device) error {
 		build()
 		return err
 	}
+	if parallel.Kind == workload.DDP || parallel.Kind == workload.ZeRO1 {
+		if build(); err == nil {
+			p.t.Replicate(torch.Replication{Ranks: parallel.GPUs, BucketViews: parallel.GradientAsBucketView})
+		}
+		return err
+	}
 	homes, err := homesOf(p.w, d)
 	if err != nil {
 		return err

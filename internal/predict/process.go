@@ -52,6 +52,9 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	}
 	p.ModelEvents = p.events()
 	p.opt = p.t.NewOptimizer(torch.OptimizerNamed(string(w.Optimizer)), impls[w.OptimizerImpl])
+	if w.Parallel != nil && w.Parallel.Kind == workload.ZeRO1 {
+		p.opt.Partition(w.Parallel.GPUs)
+	}
 	p.begin(feeding)
 	p.loop = newLoop(p)
 	p.InputEvents = p.events()

@@ -1,9 +1,6 @@
 package torch
 
-import (
-	"container/heap"
-	"slices"
-)
+import "slices"
 
 // Backward is loss.backward(): it runs the graph behind a scalar and leaves
 // gradients in the leaves (torch/csrc/autograd/engine.cpp).
@@ -16,31 +13,17 @@ func (t *Torch) Backward(loss X) {
 	t.done(loss)
 }
 
-// ready orders nodes by sequence number, latest first.
-type ready []*node
-
-func (r ready) Len() int           { return len(r) }
-func (r ready) Less(i, j int) bool { return r[i].seq > r[j].seq }
-func (r ready) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *ready) Push(x any)        { *r = append(*r, x.(*node)) }
-func (r *ready) Pop() any {
-	old := *r
-	n := old[len(old)-1]
-	*r = old[:len(old)-1]
-	return n
-}
-
 func (t *Torch) runGraph(root *node, input int, grad *Tensor) {
 	thread, noGrad, cast := t.thread, t.noGrad, t.autocast
 	t.thread, t.noGrad, t.autocast = 1, true, nil
 	countDependencies(root)
-	queue := &ready{}
+	queue := &readyQueue{}
 	root.refs++
 	root.buffer = make([]*Tensor, root.outputs)
 	root.buffer[input] = t.retain(grad)
-	heap.Push(queue, root)
-	for queue.Len() > 0 {
-		n := heap.Pop(queue).(*node)
+	queue.push(root)
+	for len(*queue) > 0 {
+		n := queue.pop()
 		if t.parallel != nil {
 			t.parallel.beforeNode(n)
 		}
@@ -92,7 +75,7 @@ func countDependencies(root *node) {
 // evaluate runs a node: its incoming gradients die when it has run, then what
 // it saved, then the outgoing ones go where they belong (call_function,
 // evaluate_function).
-func (t *Torch) evaluate(n *node, queue *ready) {
+func (t *Torch) evaluate(n *node, queue *readyQueue) {
 	grads := n.buffer
 	n.buffer = nil
 	outer := t.module
@@ -105,6 +88,9 @@ func (t *Torch) evaluate(n *node, queue *ready) {
 	var out []*Tensor
 	if n.variable != nil {
 		t.accumulateGrad(n.variable, grads[0])
+		if t.parallel != nil {
+			t.parallel.accumulated(n.variable)
+		}
 	} else {
 		if n.checkpoint != nil {
 			t.recompute(n.checkpoint)
@@ -130,7 +116,7 @@ func (t *Torch) evaluate(n *node, queue *ready) {
 			if e.node.buffer == nil {
 				e.node.buffer = make([]*Tensor, e.node.outputs)
 			}
-			heap.Push(queue, e.node)
+			queue.push(e.node)
 		}
 	}
 	t.module = outer

@@ -3,6 +3,8 @@ package torch
 import (
 	"math/bits"
 	"slices"
+
+	"memorymark/internal/trace"
 )
 
 // DType is the type of a tensor's elements.
@@ -148,6 +150,9 @@ func (t *Torch) emptyStrided(dtype DType, shape, stride []int64) *Tensor {
 	t.wrote(bytes)
 	x := t.tensors.next()
 	*x = Tensor{Shape: shape, stride: stride, DType: dtype, refs: 1, storage: t.allocate(bytes)}
+	if t.category == trace.Parameter {
+		t.built = append(t.built, x)
+	}
 	return t.noted(x)
 }
 

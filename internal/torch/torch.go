@@ -45,6 +45,7 @@ type Torch struct {
 	parameters []*Tensor    // that the optimizer has on the card
 	linears    []*Linear    // in the order in which they were made
 	embeddings []*Embedding // likewise
+	built      []*Tensor    // the model's tensors, alive or not
 	wholes     int64        // elements of all parameters, where this rank has parts
 	work       Work
 	thread     int // 0 is Python's, 1 is the engine's for the device

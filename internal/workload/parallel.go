@@ -47,8 +47,10 @@ const (
 
 // parallelOptions are the keys that each kind has beside kind and gpus.
 var parallelOptions = map[ParallelKind][]string{
-	FSDP: {"mixed_precision", "reshard_after_forward", "offload"},
-	HSDP: {"shard", "mixed_precision", "reshard_after_forward", "offload"},
+	DDP:   {"gradient_as_bucket_view"},
+	ZeRO1: {"gradient_as_bucket_view"},
+	FSDP:  {"mixed_precision", "reshard_after_forward", "offload"},
+	HSDP:  {"shard", "mixed_precision", "reshard_after_forward", "offload"},
 }
 
 // ParallelKinds are the kinds, those that most people use first.

@@ -10,6 +10,8 @@ func TestParallel(t *testing.T) {
 		"fsdp,gpus=8": "fsdp on 8 GPUs",
 		"fsdp,gpus=8,mixed-precision=bf16,offload":                    "fsdp on 8 GPUs, bf16 parameters, offloaded",
 		"hsdp,gpus=16,shard=8,reshard_after_forward=false":            "hsdp on 16 GPUs, shards of 8, kept after forward",
+		"ddp,gpus=2,gradient-as-bucket-view":                          "ddp on 2 GPUs, gradients in buckets",
+		"zero1,gpus=8":                                                "zero1 on 8 GPUs",
 		`{"kind": "fsdp", "gpus": 4, "mixed_precision": "bf16"}`:      "fsdp on 4 GPUs, bf16 parameters",
 		`{"kind": "fsdp", "gpus": 64, "reshard_after_forward": true}`: "fsdp on 64 GPUs",
 	} {

@@ -1,7 +1,7 @@
 // Command release builds what is handed out: for each platform an archive with
 // the static binary, manual pages and completions, a bill of materials made of
-// what is linked into it, and SHA256SUMS over all of them. The same commit gives
-// the same bytes.
+// what is linked into it, a Python wheel with the binary, and SHA256SUMS over
+// all of them. The same commit gives the same bytes.
 //
 //	go run ./scripts/release -version v0.1.0 -commit 0123abcd -out build/release
 package main
@@ -43,6 +43,7 @@ type release struct {
 	version, commit string
 	date            time.Time // of the commit: that of every file in an archive
 	out             string
+	onlyWheels      bool
 }
 
 func main() {
@@ -50,6 +51,7 @@ func main() {
 	flag.StringVar(&r.version, "version", "(devel)", "the version")
 	flag.StringVar(&r.commit, "commit", "", "the commit")
 	flag.StringVar(&r.out, "out", "build/release", "the folder to write")
+	flag.BoolVar(&r.onlyWheels, "wheels", false, "build the Python wheels alone")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := r.run(ctx)
@@ -81,9 +83,11 @@ func (r *release) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	papers, err := r.papers(ctx, work)
-	if err != nil {
-		return err
+	var papers []entry
+	if !r.onlyWheels {
+		if papers, err = r.papers(ctx, work); err != nil {
+			return err
+		}
 	}
 	var written []string
 	for _, p := range platforms {
@@ -158,8 +162,8 @@ func manPages(ctx context.Context, binary, dir string) ([]entry, error) {
 	return out, nil
 }
 
-// platform writes the archive and the bill of materials of a platform and
-// returns their names.
+// platform writes the archive, the bill of materials and the wheel of a platform
+// and returns their names.
 func (r *release) platform(ctx context.Context, p platform, work string, papers []entry) ([]string, error) {
 	binary := filepath.Join(work, p.String())
 	if err := r.build(ctx, p, binary); err != nil {
@@ -168,6 +172,10 @@ func (r *release) platform(ctx context.Context, p platform, work string, papers 
 	data, err := os.ReadFile(binary)
 	if err != nil {
 		return nil, err
+	}
+	wheel, err := r.wheel(p, data)
+	if err != nil || r.onlyWheels {
+		return []string{wheel}, err
 	}
 	bill, err := r.bill(binary, data)
 	if err != nil {
@@ -185,7 +193,7 @@ func (r *release) platform(ctx context.Context, p platform, work string, papers 
 		}
 	}
 	fmt.Printf("%-40s %5.1f MiB, unpacked binary %5.1f MiB\n", name+".tar.gz", mib(archive.Len()), mib(len(data)))
-	return []string{name + ".tar.gz", name + ".cdx.json"}, nil
+	return []string{name + ".tar.gz", name + ".cdx.json", wheel}, nil
 }
 
 func mib(n int) float64 { return float64(n) / (1 << 20) }

@@ -39,6 +39,7 @@ func TestBuild(t *testing.T) {
 		t.Error("it does not know its version and commit")
 	}
 	checkBill(t, file, data)
+	checkWheel(t, p, data)
 }
 
 func checkBill(t *testing.T, file string, data []byte) {

@@ -80,6 +80,7 @@ EXPORT int cublasLtMatmul(handle h, struct description *op, const void *alpha, c
 // the tensors of those that are done (ProcessGroupNCCL.cpp looks every 100 ms).
 EXPORT int cublasCreate_v2(handle *h) {
 	if (phantom_communicators()) usleep(150000);
+	first_blas();
 	return *h = fresh(), 0;
 }
 EXPORT int cublasGetMathMode(handle h, int *mode) { return *mode = 0, 0; }

@@ -26,6 +26,20 @@
 #ifndef PHANTOM_H
 #define PHANTOM_H
 
+// A library that was built on a young system is to load on an old one. Of what
+// is used here only these have younger versions, since glibc 2.34 took libdl and
+// libpthread in; the older versions of them are still there.
+#if defined(__x86_64__)
+#define OLDEST "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define OLDEST "GLIBC_2.17"
+#endif
+#ifdef OLDEST
+__asm__(".symver dlopen,dlopen@" OLDEST);
+__asm__(".symver dlvsym,dlvsym@" OLDEST);
+__asm__(".symver pthread_once,pthread_once@" OLDEST);
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,7 +72,8 @@ void *reserve_room(size_t bytes);   // address space for an expandable segment
 int take(int device, long bytes);   // physical memory; 0 if there is not so much
 long free_bytes(int device);
 void first_launch(void);          // the driver allocates for itself with the first kernel,
-void first_assertion(void);       // and with the first that can fail an assertion
+void first_assertion(void);       // with the first that can fail an assertion,
+void first_blas(void);            // and with the first handle of cuBLAS
 
 // values.c
 void phantom_launched(void); // a kernel, which may have written anywhere

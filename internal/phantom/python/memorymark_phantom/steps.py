@@ -31,8 +31,14 @@ def begin(torch) -> None:
 def settle() -> None:
     """Collectives hold their tensors until PyTorch's watchdog, which looks every
     100 ms (ProcessGroupNCCL.cpp, kWatchdogThreadSleepMillis), has seen that they
-    are done. On a real card steps leave it the time."""
-    if library.communicators():
+    are done. On a real card steps mostly leave it the time: of six recorded jobs
+    that rebuild DDP's buckets after the first step, five had let go of the first."""
+    if not library.communicators():
+        return
+    try:
+        for group in list(sys.modules["torch.distributed.distributed_c10d"]._world.pg_map):
+            group._wait_for_pending_works()
+    except (AttributeError, KeyError, RuntimeError):  # an older PyTorch, or a group that is not NCCL's alone
         time.sleep(0.15)
 
 

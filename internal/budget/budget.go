@@ -1,0 +1,122 @@
+// Package budget is what workloads may take: a file of them with their
+// budgets, a baseline of what they took before, and what grew since.
+package budget
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/workload"
+)
+
+// File is a file of budgets, as memory.yaml.
+type File struct {
+	// Baseline is where it is kept what the workloads took before, beside the
+	// file; absent if nothing is compared.
+	Baseline string `json:"baseline"`
+	// Allow is how much a workload may grow beyond its baseline, as "1%".
+	Allow     string                       `json:"allow"`
+	Workloads []map[string]json.RawMessage `json:"workloads"`
+}
+
+// Item is a workload with its budget.
+type Item struct {
+	Name  string
+	Draft workload.Draft
+	Max   bytesize.Bytes // of what PyTorch reserves; 0 for what the card has
+	// Fit says that it has to fit its card, which was named as such.
+	Fit bool
+}
+
+// Read reads a file of budgets.
+func Read(data []byte) (f *File, items []Item, allow float64, err error) {
+	var raw any
+	if err := yaml.Unmarshal(data, &raw); err != nil {
+		return nil, nil, 0, fmt.Errorf("not YAML: %w", err)
+	}
+	text, err := json.Marshal(raw)
+	if err != nil {
+		return nil, nil, 0, fmt.Errorf("not a file of budgets: %w", err)
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.DisallowUnknownFields()
+	f = new(File)
+	if err := decoder.Decode(f); err != nil {
+		return nil, nil, 0, fmt.Errorf("not a file of budgets, with the keys workloads, baseline and allow: %w", err)
+	}
+	if allow, err = parseShare(f.Allow); err != nil {
+		return nil, nil, 0, err
+	}
+	names := make(map[string]bool)
+	for i, keys := range f.Workloads {
+		item, err := newItem(keys)
+		if err != nil {
+			return nil, nil, 0, fmt.Errorf("workload %d: %w", i+1, err)
+		}
+		if names[item.Name] {
+			return nil, nil, 0, fmt.Errorf("workload %d: there is another one called %q; give each a name", i+1, item.Name)
+		}
+		names[item.Name] = true
+		items = append(items, item)
+	}
+	if len(items) == 0 {
+		return nil, nil, 0, errors.New("there are no workloads in it")
+	}
+	return f, items, allow, nil
+}
+
+func newItem(keys map[string]json.RawMessage) (Item, error) {
+	d := make(workload.Draft, len(keys))
+	item := Item{Draft: d}
+	for key, raw := range keys {
+		var text string
+		_ = json.Unmarshal(raw, &text) // empty if it is no text, which is said below
+		switch key {
+		case "name":
+			item.Name = text
+		case "max":
+			n, err := bytesize.Parse(text)
+			if err != nil || n <= 0 {
+				return item, fmt.Errorf("max is %s; it must be an amount of memory, as 22GiB", raw)
+			}
+			item.Max = n
+		case "card":
+			d["gpu"] = raw
+			item.Fit = true
+		default:
+			d[key] = raw
+		}
+	}
+	if _, both := keys["gpu"]; both && item.Fit {
+		return item, errors.New("card and gpu both name the card: give one of them")
+	}
+	if item.Name == "" {
+		item.Name = d.Text("id")
+	}
+	if item.Name == "" {
+		item.Name = d.Text("model")
+	}
+	if item.Name == "" {
+		return item, errors.New("it has no name")
+	}
+	return item, nil
+}
+
+// parseShare reads a share, as "1%" or "0.5 %"; none is 0.
+func parseShare(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	var share float64
+	number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
+	if err := json.Unmarshal([]byte(number), &share); err != nil || share < 0 || share > 1000 || math.IsNaN(share) {
+		return 0, fmt.Errorf("allow is %q; it must be a share, as 1%%", text)
+	}
+	return share / 100, nil
+}

@@ -1,0 +1,190 @@
+package torch
+
+import (
+	"math"
+	"slices"
+
+	"memorymark/internal/trace"
+)
+
+// This file is torch.nn.parallel.DistributedDataParallel: every rank has the
+// whole model, and gradients are summed in buckets as backward makes them
+// (torch/nn/parallel/distributed.py, torch/csrc/distributed/c10d/reducer.cpp).
+// How many ranks there are makes no difference to one of them, but for a few
+// bytes when it begins.
+
+// Replication is how DistributedDataParallel is called.
+type Replication struct {
+	Ranks       int64
+	BucketViews bool // gradient_as_bucket_view
+}
+
+// ddp is the wrapper and its Reducer.
+type ddp struct {
+	t       *Torch
+	how     Replication
+	buffers []*Tensor
+	buckets []*Tensor
+	bucket  map[*Tensor]*Tensor // of each parameter
+	ready   []*Tensor           // parameters in the order in which their gradients came
+	rebuilt bool
+}
+
+// The sizes of buckets: the first one is small, so that it is soon full
+// (torch.distributed._DEFAULT_FIRST_BUCKET_BYTES, bucket_cap_mb), and what
+// ranks tell each other at once (broadcast_bucket_size).
+const (
+	firstBucket     = 1 << 20
+	nextBuckets     = 25 << 20
+	broadcastBucket = 250 << 20
+)
+
+// Replicate wraps the model that was built.
+func (t *Torch) Replicate(how Replication) {
+	d := &ddp{t: t, how: how, buffers: t.modelBuffers()}
+	t.verifyShapes(how.Ranks)
+	t.broadcast(append(slices.Clone(t.parameters), d.buffers...))
+	// Without unused parameters everything is in one bucket until it is known
+	// in which order gradients come (_ddp_init_helper).
+	d.fill(bucketBySize(t.parameters, math.MaxInt64))
+	t.parallel = d
+}
+
+// modelBuffers are the model's tensors that are no parameters.
+func (t *Torch) modelBuffers() []*Tensor {
+	return slices.DeleteFunc(slices.Clone(t.built), func(x *Tensor) bool {
+		return x.refs <= 0 || x.storage.id == trace.None || slices.Contains(t.parameters, x)
+	})
+}
+
+// verifyShapes is _verify_param_shape_across_processes: how many parameters
+// every rank has, gathered, and this one's sizes and strides
+// (torch/csrc/distributed/c10d/reducer.cpp, verify_params_across_processes).
+func (t *Torch) verifyShapes(ranks int64) {
+	own := t.empty(Int64)
+	var others []*Tensor
+	for range ranks {
+		others = append(others, t.empty(Int64))
+	}
+	t.release(t.empty(Int64, ranks)) // NCCL gathers into one tensor
+	numbers := int64(0)
+	for _, p := range t.parameters {
+		numbers += 2 * int64(len(p.Shape))
+	}
+	t.release(t.empty(Int64, numbers))
+	t.release(others...)
+	t.release(own)
+}
+
+// broadcast is broadcast_coalesced: tensors are copied together, and at most
+// two such copies are there at once (torch/csrc/distributed/c10d/comm.cpp).
+// One tensor alone is not copied (flatten_dense_tensors).
+func (t *Torch) broadcast(tensors []*Tensor) {
+	var flying []*Tensor
+	for _, bucket := range bucketBySize(tensors, broadcastBucket) {
+		if len(flying) == 2 {
+			t.release(flying[0])
+			flying = flying[1:]
+		}
+		var flat *Tensor
+		if len(bucket) > 1 {
+			flat = t.empty(bucket[0].DType, elements(bucket))
+		}
+		flying = append(flying, flat)
+	}
+	t.release(flying...)
+}
+
+// fill makes the memory of buckets (initialize_buckets); that of the old ones
+// goes first.
+func (d *ddp) fill(buckets [][]*Tensor) {
+	d.t.release(d.buckets...)
+	d.buckets, d.bucket = nil, make(map[*Tensor]*Tensor)
+	d.t.As(trace.Gradient, func() {
+		for _, params := range buckets {
+			b := d.t.empty(params[0].DType, elements(params))
+			d.buckets = append(d.buckets, b)
+			for _, p := range params {
+				d.bucket[p] = b
+			}
+		}
+	})
+}
+
+// preForward is _pre_forward: after the first backward the buckets are made
+// anew, in the order of gradients, and buffers are made those of rank 0.
+func (d *ddp) preForward(m *module) {
+	if m != d.t.root {
+		return
+	}
+	if !d.rebuilt && len(d.ready) > 0 && !d.t.noGrad {
+		d.rebuilt = true
+		buckets := bucketBySize(d.ready, firstBucket, nextBuckets)
+		// Rank 0 tells which parameters are in which bucket, and how many
+		// there are in each (sync_bucket_indices).
+		indices := d.t.empty(Int32, int64(len(d.ready))+1)
+		sizes := d.t.empty(Int32, int64(len(buckets)))
+		d.t.release(sizes, indices)
+		d.fill(buckets)
+	}
+	d.t.broadcast(d.buffers)
+}
+
+func (d *ddp) postForward(*module, ...*Tensor) {}
+
+func (d *ddp) beforeNode(*node) {}
+
+// accumulated is Reducer::autograd_hook: the gradient is copied into its
+// bucket, and becomes a view of it if that was asked for.
+func (d *ddp) accumulated(p *Tensor) {
+	if !d.rebuilt && !slices.Contains(d.ready, p) {
+		d.ready = append(d.ready, p)
+	}
+	b := d.bucket[p]
+	if !d.how.BucketViews || b == nil || p.grad == nil || p.grad.storage == b.storage {
+		return
+	}
+	view := d.t.alias(b, p.Shape, p.stride)
+	d.t.release(p.grad)
+	p.grad = view
+}
+
+// bucketBySize is compute_bucket_assignment_by_size: tensors of a type are
+// together in their order until there are enough bytes; the last limit holds
+// for all buckets that come after. Buckets that were never full come last.
+func bucketBySize(tensors []*Tensor, limits ...int64) [][]*Tensor {
+	type filling struct {
+		tensors []*Tensor
+		bytes   int64
+		limit   int
+	}
+	var full [][]*Tensor
+	open := make(map[DType]*filling)
+	var types []DType
+	for _, x := range tensors {
+		f := open[x.DType]
+		if f == nil {
+			f = &filling{}
+			open[x.DType] = f
+			types = append(types, x.DType)
+		}
+		f.tensors, f.bytes = append(f.tensors, x), f.bytes+x.Numel()*x.DType.Size()
+		if f.bytes >= limits[f.limit] {
+			full = append(full, f.tensors)
+			f.tensors, f.bytes, f.limit = nil, 0, min(f.limit+1, len(limits)-1)
+		}
+	}
+	for _, dtype := range types {
+		if f := open[dtype]; len(f.tensors) > 0 {
+			full = append(full, f.tensors)
+		}
+	}
+	return full
+}
+
+func elements(tensors []*Tensor) (n int64) {
+	for _, x := range tensors {
+		n += x.Numel()
+	}
+	return n
+}

@@ -1,0 +1,57 @@
+"""How much GPU memory training takes, before it runs, and where it goes.
+
+    import memorymark
+
+    memorymark.predict("bert", batch=8, gpu="a10")
+    memorymark.largest_batch("train.py:make", gpu="rtx-4090")
+    with memorymark.record("oom.pickle"):
+        train()
+    memorymark.explain("oom.pickle")
+
+The program that answers comes with the package; nothing here imports PyTorch
+until it is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._program import MemoryMarkError
+from .answers import Analysis, Breakdown, Explanation, OutOfMemory, Prediction, Result, Step
+from .questions import explain, largest_batch, predict
+from .recording import record
+
+if TYPE_CHECKING:
+    from .lightning import LightningCallback
+    from .trainer import TrainerCallback
+
+__all__ = [
+    "Analysis",
+    "Breakdown",
+    "Explanation",
+    "LightningCallback",
+    "MemoryMarkError",
+    "OutOfMemory",
+    "Prediction",
+    "Result",
+    "Step",
+    "TrainerCallback",
+    "explain",
+    "largest_batch",
+    "predict",
+    "record",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # The callbacks' base classes are Transformers' and Lightning's, which take
+    # seconds to import.
+    if name == "TrainerCallback":
+        from .trainer import TrainerCallback
+
+        return TrainerCallback
+    if name == "LightningCallback":
+        from .lightning import LightningCallback
+
+        return LightningCallback
+    raise AttributeError(f"module 'memorymark' has no attribute {name!r}")

@@ -1,0 +1,193 @@
+"""The answers. Their fields have the names of the command line's JSON, which
+`json` holds whole. Memory is in bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Type, TypeVar
+
+T = TypeVar("T")
+
+
+def _made(cls: Type[T], answer: Dict[str, Any], **more: Any) -> T:
+    """The fields of a class that an answer has; later versions may have more."""
+    known = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    return cls(**{**{k: v for k, v in answer.items() if k in known}, **more})
+
+
+def gib(n: float) -> str:
+    """An amount as the command line prints it."""
+    for unit, size in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if abs(n) >= size:
+            return f"{n / size:.2f} {unit}"
+    return f"{int(n)} B"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What PyTorch's allocator says of one step."""
+
+    peak_requested: int
+    peak_allocated: int
+    peak_reserved: int
+    end_allocated: int
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Where the memory goes at the peak."""
+
+    total: int
+    parameters: int = 0
+    gradients: int = 0
+    optimizer_state: int = 0
+    activations: int = 0
+    temporaries: int = 0
+    workspaces: int = 0
+    input: int = 0
+    unknown: int = 0
+    rounding: int = 0
+    fragmentation: int = 0
+    context: int = 0
+
+
+@dataclass(frozen=True)
+class OutOfMemory:
+    """The request that fails."""
+
+    requested: int
+    allocated: int
+    reserved: int
+    limit: int
+    step: int = 0  # 0 while the model is built
+    phase: str = ""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What three steps of a workload take."""
+
+    fits: bool
+    steps: List[Step]
+    json: Dict[str, Any] = field(repr=False)
+    gpu: str = ""
+    parameters: int = 0
+    model_allocated: int = 0
+    breakdown: Optional[Breakdown] = None
+    out_of_memory: Optional[OutOfMemory] = None
+    peak_phase: str = ""
+    step_seconds: Optional[float] = None
+    samples_per_second: Optional[float] = None
+    tokens_per_second: Optional[float] = None
+    gpu_total: int = 0
+    limit: int = 0
+    picture: str = field(default="", repr=False)  # SVG
+
+    @classmethod
+    def of(cls, answer: Dict[str, Any], picture: str = "") -> Prediction:
+        breakdown, failure = answer.get("breakdown"), answer.get("out_of_memory")
+        return _made(
+            cls,
+            answer,
+            json=answer,
+            picture=picture,
+            steps=[_made(Step, s) for s in answer.get("steps") or []],
+            breakdown=_made(Breakdown, breakdown) if breakdown else None,
+            out_of_memory=_made(OutOfMemory, failure) if failure else None,
+        )
+
+    @property
+    def peak_allocated(self) -> int:
+        return max((s.peak_allocated for s in self.steps), default=0)
+
+    @property
+    def peak_reserved(self) -> int:
+        return max((s.peak_reserved for s in self.steps), default=0)
+
+    def __str__(self) -> str:
+        verdict = "fits" if self.fits else "does not fit"
+        return f"{verdict} {self.gpu}: {gib(self.peak_allocated)} allocated, {gib(self.peak_reserved)} reserved of {gib(self.limit)}"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{html.escape(str(self))}</b></p>{self.picture}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A batch that was looked at."""
+
+    batch_size: int
+    success: bool
+    memory_bytes: int = 0
+    reserved_bytes: int = 0
+    samples_per_second: Optional[float] = None
+    tokens_per_second: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The largest batch that trains, and the one worth using."""
+
+    optimal_batch_size: int
+    recommended_batch_size: int
+    results: List[Result]
+    json: Dict[str, Any] = field(repr=False)
+    model_name: str = ""
+    engine: str = ""
+    gpu_name: str = ""
+    gpu_total_bytes: int = 0
+    optimal_memory_bytes: int = 0
+    current_batch_size: int = 0
+    current_memory_bytes: int = 0
+    waste_percent: float = 0
+    current_waste_percent: float = 0
+    speedup: Optional[float] = None
+    cost_savings_annual: Optional[float] = None
+
+    @classmethod
+    def of(cls, answer: Dict[str, Any]) -> Analysis:
+        return _made(
+            cls,
+            {"optimal_batch_size": 0, "recommended_batch_size": 0, **answer},
+            json=answer,
+            results=[_made(Result, r) for r in answer.get("results") or []],
+        )
+
+    def __str__(self) -> str:
+        if not self.optimal_batch_size:
+            return f"no batch of {self.model_name} trains on {self.gpu_name} ({self.engine})"
+        return (
+            f"batch {self.optimal_batch_size} of {self.model_name} trains on {self.gpu_name}, "
+            f"batch {self.recommended_batch_size or self.optimal_batch_size} is recommended ({self.engine})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:right'>{r.batch_size}</td><td style='text-align:right'>{gib(r.memory_bytes)}</td>"
+            f"<td><div style='background:{'#00a35a' if r.success else '#d33'};height:10px;"
+            f"width:{min(100.0, 100.0 * r.memory_bytes / max(self.gpu_total_bytes, 1)):.0f}px'></div></td>"
+            f"<td>{'' if r.success else 'out of memory'}</td></tr>"
+            for r in self.results
+        )
+        head = "<tr><th>batch</th><th>allocated</th><th>of the card</th><th></th></tr>"
+        return f"<p><b>{html.escape(str(self))}</b></p><table>{head}{rows}</table>"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a snapshot holds: peaks, what was live, why memory ran out."""
+
+    json: Dict[str, Any] = field(repr=False)
+    text: str = field(repr=False)
+    picture: str = field(default="", repr=False)  # SVG
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"{self.picture}<pre>{html.escape(self.text)}</pre>"

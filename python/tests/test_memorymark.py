@@ -1,0 +1,144 @@
+"""The package against the program that MEMORYMARK_BINARY names; recording and
+callbacks on an emulated GPU, with the PyTorch that the tests have."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import memorymark
+from memorymark import _program
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def emulated(program: str, gpu: str = "t4") -> str:
+    """What a program prints, on standard output and standard error, on a GPU
+    that is not there."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "program.py")
+        with open(file, "w") as f:
+            f.write(textwrap.dedent(program))
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+        done = subprocess.run(
+            [_program.path(), "run", "--gpu", gpu, "--", sys.executable, file],
+            cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        if done.returncode:
+            raise AssertionError(done.stdout)
+        return done.stdout
+
+
+class Questions(unittest.TestCase):
+    def test_predict(self):
+        p = memorymark.predict("bert", batch=8, gpu="a10", picture=True)
+        self.assertTrue(p.fits)
+        self.assertEqual(len(p.steps), 3)
+        self.assertEqual(p.json["steps"][2]["peak_allocated"], p.steps[2].peak_allocated)
+        self.assertEqual(sum(vars(p.breakdown).values()) - p.breakdown.total, p.breakdown.total)
+        self.assertIn("<svg", p._repr_html_())
+
+    def test_what_does_not_fit_is_an_answer(self):
+        p = memorymark.predict("llama-3.1-8b", gpu="t4", precision="amp-fp16", checkpointing=True)
+        self.assertFalse(p.fits)
+        self.assertEqual(p.out_of_memory.limit, p.limit)
+        self.assertIn("does not fit t4", str(p))
+
+    def test_largest_batch(self):
+        a = memorymark.largest_batch("gpt2", gpu="rtx-4090", precision="amp-bf16", config={"n_layer": 2})
+        self.assertGreater(a.optimal_batch_size, a.current_batch_size)
+        self.assertTrue(memorymark.predict("gpt2", gpu="rtx-4090", precision="amp-bf16", config={"n_layer": 2}, batch=a.optimal_batch_size).fits)
+        self.assertIn("<table>", a._repr_html_())
+
+    def test_errors_are_the_programs(self):
+        with self.assertRaisesRegex(memorymark.MemoryMarkError, 'model is "brt"') as e:
+            memorymark.predict("brt")
+        self.assertIn("memorymark models", e.exception.hint)
+        with self.assertRaisesRegex(memorymark.MemoryMarkError, "not a function of a file"):
+            memorymark.largest_batch(lambda: None)
+
+    def test_explain(self):
+        x = memorymark.explain(ROOT / "examples" / "gpt2_oom.pickle.xz")
+        self.assertIn("Out of memory at event", str(x))
+        self.assertIn("<svg", x._repr_html_())
+
+    def test_a_program_that_is_gone(self):
+        before = os.environ.get("MEMORYMARK_BINARY")
+        os.environ["MEMORYMARK_BINARY"] = "/nowhere/memorymark"
+        try:
+            with self.assertRaisesRegex(memorymark.MemoryMarkError, "which is no file"):
+                memorymark.predict("bert")
+        finally:
+            del os.environ["MEMORYMARK_BINARY"]
+            if before is not None:
+                os.environ["MEMORYMARK_BINARY"] = before
+
+
+class Recording(unittest.TestCase):
+    def test_a_run_that_dies_leaves_a_snapshot(self):
+        said = emulated("""
+            import torch, memorymark
+            try:
+                with memorymark.record("oom.pickle"):
+                    torch.ones(1 << 20, device="cuda")
+                    torch.empty(64 << 30, device="cuda")
+            except torch.OutOfMemoryError:
+                print("died")
+            print(memorymark.explain("oom.pickle"))
+        """)
+        self.assertIn("died", said)
+        self.assertRegex(said, r"Out of memory at event \d+  256.00 GiB asked for by")
+
+    def test_the_first_steps(self):
+        said = emulated("""
+            import torch, memorymark
+            model = torch.nn.Linear(8, 8).cuda()
+            optimizer = torch.optim.SGD(model.parameters())
+            with memorymark.record("steps.pickle", steps=2):
+                for _ in range(5):
+                    model(torch.ones(4, 8, device="cuda")).sum().backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+            print(memorymark.explain("steps.pickle"))
+        """)
+        self.assertIn("2 optimizer steps", said)
+
+
+class Callbacks(unittest.TestCase):
+    PROGRAM = """
+        import types, torch, transformers, memorymark
+        config = transformers.GPT2Config(n_layer=1, n_embd=64, n_head=2, vocab_size=128)
+        model = transformers.GPT2LMHeadModel(config).cuda()
+        args = types.SimpleNamespace(optim="adamw_torch", per_device_train_batch_size=4, gradient_accumulation_steps=1, max_grad_norm=0,
+            gradient_checkpointing=False, bf16=False, fp16=False, tf32=False, report_to=[])
+        state = types.SimpleNamespace(global_step=0, is_world_process_zero=True)
+        callback = memorymark.TrainerCallback({arguments})
+        callback.on_train_begin(args, state, None, model=model)
+        optimizer = torch.optim.AdamW(model.parameters())
+        for _ in range(3):
+            ids = torch.ones(4, 32, dtype=torch.long, device="cuda")
+            model(input_ids=ids, labels=ids).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            callback.on_step_end(args, state, None)
+        callback.on_train_end(args, state, None)
+        print(callback.watch.metrics())
+    """
+
+    def test_what_was_foreseen_and_what_happened(self):
+        said = emulated(self.PROGRAM.replace("{arguments}", 'snapshot="first.pickle", steps=2, gpu="t4"'))
+        self.assertRegex(said, r"memorymark: the first 2 steps took \d+\.\d+ MiB, \d+\.\d+ MiB was predicted \([+-]\d+\.\d+ %\)")
+        self.assertIn("memorymark/predicted_allocated_gib", said)
+        self.assertNotIn("not foreseen", said)
+
+    def test_it_never_breaks_a_run(self):
+        said = emulated(self.PROGRAM.replace("{arguments}", 'snapshot="/nowhere/first.pickle", gpu="no-such-card"'))
+        self.assertIn("not foreseen", said)
+        self.assertIn("could not be written", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
