@@ -29,11 +29,14 @@ func (p *Process) build(d torch.Device) error {
 		return err
 	}
 	homes, err := homesOf(p.w, d)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case parallel.Kind == workload.TensorParallel:
+		return p.t.SplitMatrices(parallel.GPUs, homes, build)
+	default:
+		return p.t.FullyShard(sharding(parallel), homes, build)
 	}
-	p.t.FullyShard(sharding(parallel), homes, build)
-	return err
 }
 
 // sharding is how fully_shard is called.
@@ -41,6 +44,9 @@ func sharding(p *workload.Parallel) torch.Sharding {
 	s := torch.Sharding{Ranks: p.GPUs, Keep: !p.Reshards(), Offload: p.Offload}
 	if p.Kind == workload.HSDP {
 		s.Ranks, s.Copies = p.Shard, true
+	}
+	if p.Kind == workload.FSDPWithTensor {
+		s.Ranks, s.Tensor = p.GPUs/p.Tensor, p.Tensor
 	}
 	if p.MixedPrecision == workload.BF16 {
 		s.Gather, s.Reduce = torch.BFloat16, torch.Float32

@@ -12,8 +12,7 @@ import (
 	"memorymark/internal/workload"
 )
 
-// ranks are the lines of gpus/peaks.jsonl, one rank of a job on many GPUs each,
-// less the kinds that are not modelled yet.
+// ranks are the lines of gpus/peaks.jsonl, one rank of a job on many GPUs each.
 func ranks(t *testing.T) []measuredPeaks {
 	t.Helper()
 	type line struct {
@@ -23,9 +22,6 @@ func ranks(t *testing.T) []measuredPeaks {
 	}
 	var out []measuredPeaks
 	for _, l := range readLines[line](t, "gpus/peaks.jsonl") {
-		if !slices.Contains(workload.ParallelKinds(), string(l.Parallel.Kind)) {
-			continue
-		}
 		var err error
 		if l.Workload["parallel"], err = json.Marshal(l.Parallel); err != nil {
 			t.Fatal(err)

@@ -112,6 +112,9 @@ func (t *Torch) To(x X, dtype DType) Value {
 		return Value{t.own(x)}
 	}
 	out := t.to(in, dtype)
+	if t.meta != nil {
+		t.meta.cast(in.storage, out.storage)
+	}
 	t.done(x)
 	return Value{out}
 }

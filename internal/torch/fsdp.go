@@ -21,6 +21,7 @@ type Sharding struct {
 	Keep    bool  // reshard_after_forward=False
 	Offload bool  // CPUOffloadPolicy
 	Copies  bool  // of the ranks that share, which all-reduce: HSDP
+	Tensor  int64 // ranks that matrices are split over before, 1 for none
 }
 
 // fsdp is the states of all modules, and what they share (FSDPCommContext).
@@ -65,9 +66,21 @@ type shardedParam struct {
 
 // FullyShard builds a model on the meta device, shards it, and gives this
 // rank's parts memory. Each parameter belongs to the layer of its home.
-func (t *Torch) FullyShard(how Sharding, homes []Home, build func()) {
+func (t *Torch) FullyShard(how Sharding, homes []Home, build func()) error {
 	f := &fsdp{t: t, how: how}
-	meta := t.onMeta(build)
+	var err error
+	meta := t.onMeta(func() {
+		build()
+		for _, p := range t.parameters {
+			t.wholes += p.Numel()
+		}
+		if how.Tensor > 1 {
+			err = t.splitMatrices(how.Tensor)
+		}
+	})
+	if err != nil {
+		return err
+	}
 	f.gathers = t.newStream()
 	f.reduces, f.allReduces = t.newStream(), t.newStream()
 	byPath := map[string]*shardGroup{"": {}}
@@ -75,7 +88,6 @@ func (t *Torch) FullyShard(how Sharding, homes []Home, build func()) {
 	parts := make(map[*storage]*shardedParam)
 	for i, whole := range t.parameters {
 		t.settle(whole, homes[i])
-		t.wholes += whole.Numel()
 		g := byPath[homes[i].Layer]
 		if g == nil {
 			g = &shardGroup{path: homes[i].Layer}
@@ -92,6 +104,7 @@ func (t *Torch) FullyShard(how Sharding, homes []Home, build func()) {
 		t.parameters = nil // what is done to them is done by the processor
 	}
 	t.parallel = f
+	return nil
 }
 
 // shard splits a parameter along its first dimension, as torch.chunk does: the

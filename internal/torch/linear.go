@@ -131,8 +131,18 @@ func (t *Torch) plainLinear(x X, m *Linear) Value {
 	// Autocast casts the arguments of linear, which is on its lower list.
 	bias, weight := t.lower(m.Bias), t.lower(m.Weight)
 	in := t.lower(read(x))
+	if m.split == columns {
+		shared := t.sharedInput(in)
+		t.release(in)
+		in = shared
+	}
 	out := t.linear(in, &Linear{Weight: weight, Bias: bias})
 	t.release(in, weight, bias)
+	if m.split == rows {
+		partial := out
+		out = t.summedOutput(partial)
+		t.release(partial)
+	}
 	t.done(x)
 	return Value{out}
 }

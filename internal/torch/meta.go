@@ -53,3 +53,12 @@ func (d *metaDevice) put(s, other *storage, replace bool) {
 	}
 	d.held = slices.Insert(d.held, at+1, s)
 }
+
+// cast says that a buffer is there in another type, in the place of the old
+// one: Module.to(dtype).
+func (d *metaDevice) cast(old, cast *storage) {
+	if i := slices.Index(d.held, old); i >= 0 {
+		d.gone(cast)
+		d.held = slices.Insert(d.held, i, cast)
+	}
+}

@@ -17,6 +17,7 @@ type Linear struct {
 	output bool   // it is what get_output_embeddings() returns
 	conv1D bool   // its weight is [in, out]
 	lora   *lora  // nil for none
+	split  split  // over ranks
 
 	quantized   *quantized // nil for a weight as it is
 	keepFloat32 bool       // _keep_in_fp32_modules names it

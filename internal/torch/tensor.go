@@ -45,6 +45,7 @@ type Tensor struct {
 	base         *Tensor // of a view
 	requiresGrad bool
 	unread       bool  // a parameter that no operator has read yet
+	split        bool  // a parameter that other ranks have other parts of
 	oddDecay     bool  // a vector that is decayed, or a matrix that is not
 	fn           *node // what made it, nil for a leaf
 	output       int   // which output of fn it is

@@ -47,10 +47,12 @@ const (
 
 // parallelOptions are the keys that each kind has beside kind and gpus.
 var parallelOptions = map[ParallelKind][]string{
-	DDP:   {"gradient_as_bucket_view"},
-	ZeRO1: {"gradient_as_bucket_view"},
-	FSDP:  {"mixed_precision", "reshard_after_forward", "offload"},
-	HSDP:  {"shard", "mixed_precision", "reshard_after_forward", "offload"},
+	DDP:            {"gradient_as_bucket_view"},
+	ZeRO1:          {"gradient_as_bucket_view"},
+	FSDP:           {"mixed_precision", "reshard_after_forward", "offload"},
+	HSDP:           {"shard", "mixed_precision", "reshard_after_forward", "offload"},
+	TensorParallel: {},
+	FSDPWithTensor: {"tensor", "mixed_precision", "reshard_after_forward", "offload"},
 }
 
 // ParallelKinds are the kinds, those that most people use first.
@@ -157,6 +159,26 @@ func (p *Parallel) check(w *Workload) error {
 		}
 	}
 	return invalid.At("parallel", p.checkValues(options))
+}
+
+// settleParallel makes the optimizer one that takes what tensor parallelism
+// leaves: tensors of which ranks have parts beside tensors that all have, which
+// foreach functions do not mix (torch/optim/optimizer.py,
+// _default_to_fused_or_foreach falls back to one by one).
+func (w *Workload) settleParallel(d Draft) error {
+	if w.Parallel == nil || w.Parallel.Kind != TensorParallel {
+		return nil
+	}
+	_, given := d["optimizer_impl"]
+	switch {
+	case w.ClipGradNorm:
+		return invalid.At("clip_grad_norm", errors.New("clip_grad_norm_ does not take gradients of tp, of which some are shared and some are not"))
+	case w.OptimizerImpl == Foreach && given:
+		return invalid.At("optimizer_impl", fmt.Errorf("optimizer_impl is %q, which does not take parameters of tp, of which some are shared and some are not; it must be %s or %s", Foreach, Fused, Loop))
+	case w.OptimizerImpl == Foreach:
+		w.OptimizerImpl = Loop
+	}
+	return nil
 }
 
 // given lists the options that are not at their defaults.

@@ -11,6 +11,8 @@ func TestParallel(t *testing.T) {
 		"fsdp,gpus=8,mixed-precision=bf16,offload":                    "fsdp on 8 GPUs, bf16 parameters, offloaded",
 		"hsdp,gpus=16,shard=8,reshard_after_forward=false":            "hsdp on 16 GPUs, shards of 8, kept after forward",
 		"ddp,gpus=2,gradient-as-bucket-view":                          "ddp on 2 GPUs, gradients in buckets",
+		"tp,gpus=4":                                                   "tp on 4 GPUs",
+		"fsdp+tp,gpus=8,tensor=2":                                     "fsdp+tp on 8 GPUs, matrices over 2",
 		"zero1,gpus=8":                                                "zero1 on 8 GPUs",
 		`{"kind": "fsdp", "gpus": 4, "mixed_precision": "bf16"}`:      "fsdp on 4 GPUs, bf16 parameters",
 		`{"kind": "fsdp", "gpus": 64, "reshard_after_forward": true}`: "fsdp on 64 GPUs",
@@ -29,6 +31,7 @@ func TestParallel(t *testing.T) {
 
 func TestParallelErrors(t *testing.T) {
 	for text, want := range map[string]string{
+		"fsdp+tp,gpus=8,tensor=3":           "tensor is 3; it must be",
 		"pipeline,gpus=8":                   `kind of parallel is "pipeline"; it must be one of`,
 		"fsdp":                              "gpus of parallel is 0; it must be at least 2",
 		"fsdp,gpus=8,ofload":                `"ofload" is no key of it`,
@@ -60,5 +63,25 @@ func TestGPUs(t *testing.T) {
 	}
 	if p := w.Parallel; p.GPUs != 8 || p.MixedPrecision != BF16 {
 		t.Errorf("parallel is %+v", *p)
+	}
+}
+
+// TestTensorParallelOptimizer: foreach functions do not take what some ranks
+// share and others do not.
+func TestTensorParallelOptimizer(t *testing.T) {
+	d := Draft{}
+	d.Set("model", "llama-3.2-1b")
+	d.Set("parallel", "tp,gpus=4")
+	if w, err := d.Workload(); err != nil || w.OptimizerImpl != Loop {
+		t.Errorf("%+v, %v: it must run one by one", w, err)
+	}
+	d.Set("optimizer_impl", "foreach")
+	if _, err := d.Workload(); err == nil || !strings.Contains(err.Error(), "it must be fused or loop") {
+		t.Error(err)
+	}
+	d.Set("optimizer_impl", "fused")
+	d.Set("clip_grad_norm", "true")
+	if _, err := d.Workload(); err == nil || !strings.Contains(err.Error(), "clip_grad_norm_ does not take") {
+		t.Error(err)
 	}
 }

@@ -16,6 +16,7 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 		wrong.Add(keys[i].check(w))
 	}
 	wrong.Add(w.Parallel.check(w))
+	wrong.Add(w.settleParallel(d))
 	if len(wrong.Problems) == 0 && w.Batch*w.Sequence > maxTokens {
 		wrong.Add(invalid.At("batch", fmt.Errorf("batch × sequence is %d × %d tokens; it must be at most 2³¹", w.Batch, w.Sequence)))
 	}

@@ -1,0 +1,139 @@
+package torch
+
+import (
+	"fmt"
+	"slices"
+
+	"memorymark/internal/trace"
+)
+
+// This file is parallelize_module of torch.distributed.tensor.parallel: some
+// matrices of a layer are split over ranks, in pairs. Of the first ones each
+// rank has columns of the result (ColwiseParallel), of the second one rows of
+// the matrix (RowwiseParallel), and the partial results are summed over ranks:
+// in forward behind the second, in backward before the first.
+
+// split is how a layer's matrix is split over ranks.
+type split int
+
+const (
+	unsplit split = iota
+	columns       // of the result
+	rows          // of the matrix
+)
+
+// splits are the layers that are split, by the end of their paths: the plan
+// that PyTorch's tutorial has for Llama
+// (pytorch.org/tutorials/intermediate/TP_tutorial.html).
+var splits = map[string]split{
+	"self_attn.q_proj": columns, "self_attn.k_proj": columns, "self_attn.v_proj": columns, "self_attn.o_proj": rows,
+	"mlp.gate_proj": columns, "mlp.up_proj": columns, "mlp.down_proj": rows,
+}
+
+// splitMatrices splits the layers of a model on the meta device: this rank has
+// the first part of each.
+func (t *Torch) splitMatrices(ranks int64) error {
+	any := false
+	for _, m := range t.linears {
+		if m.split = splits[m.name]; m.split == unsplit {
+			continue
+		}
+		any = true
+		dim := int(m.split) - int(columns) // weights are [out, in]
+		if size := m.Weight.Shape[dim]; size%ranks != 0 {
+			return fmt.Errorf("%s has %d rows or columns, which %d GPUs cannot share evenly", m.name, size, ranks)
+		}
+		t.cut(m.Weight, dim, ranks)
+		if m.Bias != nil && m.split == columns {
+			t.cut(m.Bias, 0, ranks)
+		}
+	}
+	if !any {
+		return fmt.Errorf("tensor parallelism is modelled for layers like Llama's, with q_proj, o_proj, gate_proj and down_proj; %s has none", t.Name)
+	}
+	return nil
+}
+
+// cut keeps a rank's part of a parameter.
+func (t *Torch) cut(p *Tensor, dim int, ranks int64) {
+	p.Shape = slices.Clone(p.Shape)
+	p.Shape[dim] /= ranks
+	p.stride = contiguousStrides(p.Shape)
+	t.meta.bytes[p.storage] = p.Numel() * p.DType.Size()
+	p.split = true
+}
+
+// SplitMatrices builds a model on the meta device, splits it, and gives this
+// rank's part memory.
+func (t *Torch) SplitMatrices(ranks int64, homes []Home, build func()) error {
+	var err error
+	meta := t.onMeta(func() {
+		build()
+		for i, p := range t.parameters {
+			t.settle(p, homes[i])
+			t.wholes += p.Numel()
+		}
+		err = t.splitMatrices(ranks)
+	})
+	if err != nil {
+		return err
+	}
+	owners := make(map[*storage]*Tensor)
+	for _, p := range t.parameters {
+		owners[p.storage] = p
+	}
+	t.As(trace.Parameter, func() {
+		met := false // a DTensor
+		for _, s := range meta.held {
+			p := owners[s]
+			if p != nil && p.split && !met {
+				met = true
+				t.fakeContext()
+			}
+			if s.id != trace.None {
+				t.untie(p)
+				continue
+			}
+			t.fill(s, meta.bytes[s])
+		}
+	})
+	t.parallel = tensorParallel{}
+	return nil
+}
+
+// untie gives the output layer a weight of its own: to_empty makes a new
+// parameter for each module, and forgets that they were one.
+func (t *Torch) untie(p *Tensor) {
+	for _, m := range t.linears {
+		if m.output && m.Weight == p {
+			m.Weight = t.parameter(p.DType, p.Shape...)
+			t.wholes += p.Numel()
+		}
+	}
+}
+
+// sharedInput is what a layer of columns takes: the gradient of its input is
+// partial, and summed over ranks into a tensor of its own (_functional_collectives
+// all_reduce).
+func (t *Torch) sharedInput(x *Tensor) *Tensor {
+	return t.viewed("Redistribute", x, x.Shape, x.stride, func(g *Tensor) *Tensor { return t.emptyLike(g, g.DType) })
+}
+
+// summedOutput is what a layer of rows returns: the sum over ranks of what each
+// has computed.
+func (t *Torch) summedOutput(x *Tensor) *Tensor {
+	out := t.emptyLike(x, x.DType)
+	if n := t.record("Redistribute", x); n != nil {
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.retain(g[0])} }
+		n.made(out)
+	}
+	return out
+}
+
+// tensorParallel has no hooks around modules: its layers do all.
+type tensorParallel struct{}
+
+func (tensorParallel) preForward(*module)              {}
+func (tensorParallel) postForward(*module, ...*Tensor) {}
+func (tensorParallel) beforeNode(*node)                {}
+func (tensorParallel) accumulated(*Tensor)             {}
