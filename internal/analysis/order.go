@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
@@ -13,11 +14,15 @@ import (
 // Order is a request on its way to a worker, where it is JSON. Equal requests
 // are equal orders, to the byte.
 type Order struct {
-	Engine   evidence.Engine `json:"engine"` // Predicted or Measured
+	Engine   evidence.Engine `json:"engine"` // Predicted, Emulated or Measured
 	Workload json.RawMessage `json:"workload"`
 	GPU      string          `json:"gpu"` // an id of the catalog
 	Question
 }
+
+// EmulationQueue is where orders wait for a worker that emulates cards. It has
+// the place of a card's id: no card is called that.
+const EmulationQueue = "emulated"
 
 // NewOrder makes an order of a request.
 func NewOrder(r Request, engine evidence.Engine) (*Order, error) {
@@ -35,15 +40,24 @@ func ParseOrder(data []byte) (*Order, error) {
 	if err := decodeStrictly(data, &o); err != nil {
 		return nil, fmt.Errorf("read an order: %w", err)
 	}
-	if o.Engine != evidence.Predicted && o.Engine != evidence.Measured {
+	if o.Engine == evidence.Auto || !slices.Contains(evidence.Choices, o.Engine) {
 		return nil, fmt.Errorf("read an order: this worker knows no engine %q", o.Engine)
 	}
 	return &o, nil
 }
 
+// ParseWorkload reads the workload, which need not be modelled where PyTorch
+// runs it.
+func (o *Order) ParseWorkload() (*workload.Workload, error) {
+	if o.Engine.RunsSteps() {
+		return workload.ParseRunnable(o.Workload)
+	}
+	return workload.Parse(o.Workload)
+}
+
 // Request returns the request of an order.
 func (o *Order) Request() (Request, error) {
-	w, err := workload.Parse(o.Workload)
+	w, err := o.ParseWorkload()
 	if err != nil {
 		return Request{}, err
 	}

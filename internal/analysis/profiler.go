@@ -66,6 +66,22 @@ func (p *Profiler) Profile(ctx context.Context, c study.Cell) (*study.Profile, e
 	return profile, nil
 }
 
+// emulatingProfiler profiles cells on cards that are not there: each on its own.
+type emulatingProfiler struct{ runner *Runner }
+
+// Engine implements study.Profiler.
+func (*emulatingProfiler) Engine() evidence.Engine { return evidence.Emulated }
+
+// Profile implements study.Profiler.
+func (p *emulatingProfiler) Profile(ctx context.Context, c study.Cell) (profile *study.Profile, err error) {
+	q := Request{Workload: c.Workload, Card: c.Card}
+	err = p.runner.steps(ctx, evidence.Emulated, q, Measurement{}, 0, func(m Measurement) error {
+		profile, err = (&Profiler{Session: m.Session}).Profile(ctx, c)
+		return err
+	})
+	return profile, err
+}
+
 // phases are the peaks of the parts of a step, over all steps.
 func phases(o *measure.Outcome) []predict.Phase {
 	var out []predict.Phase

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,14 +51,23 @@ type Runner struct {
 	name    string // of this machine's card, as its driver has it
 	hasCard bool
 
-	turn     chan struct{}                        // holds what is below
-	sessions map[evidence.Engine]*measure.Session // that are open
-	unable   error                                // why Auto predicts from now on
+	turn     chan struct{} // holds what is below
+	sessions []openSession // the one that was used last comes last
+	unable   error         // why Auto predicts from now on
 }
+
+// openSession is a session on this machine's device, or on an emulated card.
+type openSession struct {
+	*measure.Session
+	card string // that is emulated, "" if none is
+}
+
+// mostSessions are kept open: each is a process with PyTorch in it.
+const mostSessions = 4
 
 // NewRunner returns a runner. It opens nothing yet.
 func NewRunner(o RunnerOptions) *Runner {
-	return &Runner{RunnerOptions: o, turn: make(chan struct{}, 1), sessions: make(map[evidence.Engine]*measure.Session)}
+	return &Runner{RunnerOptions: o, turn: make(chan struct{}, 1)}
 }
 
 // ErrNoGPU says that AutoDevice found none that is worth measuring on.
@@ -104,8 +114,12 @@ func (r *Runner) Check(ctx context.Context, engine evidence.Engine, q Request, m
 func (r *Runner) Profiler(ctx context.Context, engine evidence.Engine, first study.Cell) (study.Profiler, error) {
 	q := Request{Workload: first.Workload, Card: first.Card}
 	engine = r.choose(ctx, engine, q, nil)
-	if engine == evidence.Predicted {
+	switch engine {
+	case evidence.Predicted:
 		return study.Predictor{}, nil
+	case evidence.Emulated:
+		return &emulatingProfiler{runner: r}, nil
+	default:
 	}
 	p := &Profiler{}
 	err := r.steps(ctx, engine, q, Measurement{}, 0, func(m Measurement) error {
@@ -124,19 +138,44 @@ func (r *Runner) Close() error {
 	r.turn <- struct{}{}
 	defer r.pass()
 	var failed error
-	for engine := range r.sessions {
-		failed = errors.Join(failed, r.closeSession(engine))
+	for _, s := range r.sessions {
+		failed = errors.Join(failed, s.Close())
 	}
+	r.sessions = nil
 	return failed
 }
 
-func (r *Runner) closeSession(engine evidence.Engine) error {
-	s := r.sessions[engine]
-	if s == nil {
+// take takes the session of a card out of those that are open, nil if there is
+// none, or if it ended by itself.
+func (r *Runner) take(card string) *measure.Session {
+	i := slices.IndexFunc(r.sessions, func(s openSession) bool { return s.card == card })
+	if i < 0 {
 		return nil
 	}
-	delete(r.sessions, engine)
-	return s.Close()
+	s := r.sessions[i].Session
+	r.sessions = slices.Delete(r.sessions, i, i+1)
+	if s.Err() != nil {
+		_ = s.Close() // it was killed if it did not end
+		return nil
+	}
+	return s
+}
+
+// endSession ends the session of a card, if it is open.
+func (r *Runner) endSession(card string) {
+	if s := r.take(card); s != nil {
+		_ = s.Close() // it was killed if it did not end
+	}
+}
+
+// keep keeps a session open for the next question, and ends the one that was
+// not used for longest if there are too many.
+func (r *Runner) keep(s *measure.Session, card string) {
+	if len(r.sessions) == mostSessions {
+		_ = r.sessions[0].Close() // it was killed if it did not end
+		r.sessions = slices.Delete(r.sessions, 0, 1)
+	}
+	r.sessions = append(r.sessions, openSession{s, card})
 }
 
 // choose decides between the engines. Auto measures on a device that was named
@@ -224,15 +263,13 @@ func (r *Runner) pass() { <-r.turn }
 // prepare returns a session that has imported what a model needs: one that is
 // open if it is for the same card. The error may be of the imports only.
 func (r *Runner) prepare(ctx context.Context, o measure.Options) (*measure.Session, error) {
-	engine := evidence.Measured
+	card := ""
 	if o.Card != nil {
-		engine = evidence.Emulated
+		card = o.Card.ID
 	}
-	if s := r.sessions[engine]; s != nil {
-		if s.Err() == nil && (o.Card == nil || s.Card.ID == o.Card.ID) {
-			return s, s.Prepare(ctx, o.Workload, o.User)
-		}
-		_ = r.closeSession(engine) // it ended by itself, or is for another card
+	if s := r.take(card); s != nil {
+		r.keep(s, card)
+		return s, s.Prepare(ctx, o.Workload, o.User)
 	}
 	var err error
 	if o.Python, err = measure.FindPython(r.Python, os.Getenv); err != nil {
@@ -248,6 +285,6 @@ func (r *Runner) prepare(ctx context.Context, o measure.Options) (*measure.Sessi
 	if o.Device == AutoDevice && s.Device.Type == "cpu" {
 		return nil, errors.Join(ErrNoGPU, s.Close())
 	}
-	r.sessions[engine] = s
+	r.keep(s, card)
 	return s, nil
 }

@@ -29,6 +29,8 @@ func (r *Runner) RunOrder(ctx context.Context, payload json.RawMessage, progress
 	switch {
 	case order.Engine == evidence.Predicted:
 		a, err = predictAloud(q, tell)
+	case order.Engine == evidence.Emulated:
+		a, err = r.emulateOrder(ctx, q, tell)
 	case r.Device == "":
 		err = fmt.Errorf("this worker only predicts")
 	default:
@@ -66,9 +68,13 @@ func predictAloud(q Request, tell func(any)) (*Answer, error) {
 // measureOrder measures, and records the largest batch. The session ends with
 // the order: until the next one, the machine is somebody else's.
 func (r *Runner) measureOrder(ctx context.Context, q Request, tell func(any)) (a *Answer, err error) {
-	m := Measurement{Ahead: LookAhead(q), Progress: func(e Event) { tell(e) }}
-	err = r.steps(ctx, evidence.Measured, q, m, Spares(q), func(m Measurement) error {
-		defer func() { _ = r.closeSession(evidence.Measured) }() // it was killed if it did not end
+	m := Measurement{Progress: func(e Event) { tell(e) }}
+	spares := 0
+	if predictable(q, nil) {
+		m.Ahead, spares = LookAhead(q), Spares(q)
+	}
+	err = r.steps(ctx, evidence.Measured, q, m, spares, func(m Measurement) error {
+		defer r.endSession("")
 		if a, err = Measure(ctx, q, m); err != nil {
 			return err
 		}
@@ -78,6 +84,12 @@ func (r *Runner) measureOrder(ctx context.Context, q Request, tell func(any)) (a
 		return nil
 	})
 	return a, err
+}
+
+// emulateOrder emulates. The session is kept for the next order: no card waits
+// for it.
+func (r *Runner) emulateOrder(ctx context.Context, q Request, tell func(any)) (*Answer, error) {
+	return r.Answer(ctx, evidence.Emulated, q, Measurement{Progress: func(e Event) { tell(e) }})
 }
 
 // record records the steps of a batch and uploads them. It returns nothing

@@ -2,8 +2,11 @@ package measure
 
 import (
 	"context"
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 
 	"memorymark/internal/phantom"
@@ -20,6 +23,38 @@ func (o *Options) environment(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return slices.Concat(o.Env, device.Environment(phantom.Settings{Card: o.Card}, os.LookupEnv)), nil
+}
+
+//go:embed emulation.py
+var emulationScript string
+
+// Emulator is what a Python emulates cards with. It looks only: that takes a
+// moment, and nothing is imported.
+func Emulator(ctx context.Context, p Python) (Versions, error) {
+	ctx, stop := context.WithTimeout(ctx, inspectTime)
+	defer stop()
+	out, err := exec.CommandContext(ctx, p.Path, "-c", emulationScript).Output()
+	if err != nil {
+		return Versions{}, fmt.Errorf("run %s: %w%s", p.Path, err, lastLine(err))
+	}
+	var found struct {
+		Versions
+		CUDA string `json:"cuda"`
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		return Versions{}, fmt.Errorf("run %s: it does not answer like a Python: %w", p.Path, err)
+	}
+	switch {
+	case found.Torch == "":
+		return Versions{}, &RequirementError{Package: "torch", Detail: "it is not there", Mend: p.Path + " -m pip install torch"}
+	case found.CUDA == "":
+		return Versions{}, &BuildError{Torch: found.Torch, python: p}
+	}
+	if err := checkVersions(p, found.Versions); err != nil {
+		return Versions{}, err
+	}
+	_, err = phantom.Install(ctx)
+	return found.Versions, err
 }
 
 // BuildError says that a PyTorch cannot use any GPU, not even an emulated one.

@@ -26,14 +26,14 @@ type Cell struct {
 	Err    error  // why there is no such cell, nil if there is; then the rest may be missing
 }
 
-// Profiler profiles cells. There are two: Predictor, and one that measures on
-// a GPU; everything else in a study is the same for both.
+// Profiler profiles cells. There are three: Predictor, one that measures on a
+// GPU and one that emulates; everything else in a study is the same for all.
 //
 // Profile runs Warmup steps, then records Steps of them. A cell that does not
 // fit is no error: its Profile says so in OutOfMemory. Errors are what keeps
 // the cell from being profiled at all; the other cells of a study go on.
 type Profiler interface {
-	// Engine is the kind of evidence that it gives, Predicted or Measured.
+	// Engine is the kind of evidence that it gives.
 	Engine() evidence.Engine
 	Profile(ctx context.Context, c Cell) (*Profile, error)
 }
