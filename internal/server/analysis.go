@@ -39,7 +39,7 @@ func (s *Server) analysisRoutes(api huma.API) {
 type Analysis struct {
 	ID       string             `json:"id"`
 	State    job.State          `json:"state" enum:"queued,running,succeeded,failed,cancelled"`
-	Engine   evidence.Engine    `json:"engine" enum:"predicted,measured"`
+	Engine   evidence.Engine    `json:"engine" enum:"predicted,emulated,measured"`
 	GPU      string             `json:"gpu" doc:"id of the card"`
 	Workload *workload.Workload `json:"workload,omitempty"`
 	Joined   bool               `json:"joined,omitempty" doc:"somebody had asked the same"`
@@ -81,7 +81,10 @@ func (s *Server) submit(ctx context.Context, q Question) (*job.Job, bool, error)
 	if err != nil {
 		return nil, false, err
 	}
-	engine, queue := s.engine(q.Engine, r.Card.ID)
+	engine, queue := s.engine(q.Engine, r)
+	if engine == evidence.Predicted && q.Workload.problems != nil {
+		return nil, false, &badRequest{q.Workload.problems}
+	}
 	id := r.Workload.ID
 	r.Workload.ID = "" // a name does not make a question another
 	order, err := analysis.NewOrder(r, engine)
@@ -104,13 +107,18 @@ func (s *Server) submit(ctx context.Context, q Question) (*job.Job, bool, error)
 	return s.opts.Jobs.Submit(ctx, job.Request{Card: queue, Payload: payload, Labels: labels})
 }
 
-// engine decides who answers: auto measures where a worker has the card. Any
+// engine decides who answers: auto measures where a worker has the card, else
+// it predicts, and what is not modelled is emulated where a worker can. Any
 // worker can predict.
-func (s *Server) engine(asked evidence.Engine, card string) (engine evidence.Engine, queue string) {
-	if asked == evidence.Measured || asked != evidence.Predicted && s.hasWorker(card) {
-		return evidence.Measured, card
+func (s *Server) engine(asked evidence.Engine, r analysis.Request) (engine evidence.Engine, queue string) {
+	switch auto := asked == evidence.Auto || asked == ""; {
+	case asked == evidence.Measured, auto && s.hasWorker(r.Card.ID):
+		return evidence.Measured, r.Card.ID
+	case asked == evidence.Emulated, auto && r.Workload.Unmodelled != "" && s.hasWorker(analysis.EmulationQueue):
+		return evidence.Emulated, analysis.EmulationQueue
+	default:
+		return evidence.Predicted, job.Any
 	}
-	return evidence.Predicted, job.Any
 }
 
 func (s *Server) hasWorker(card string) bool {
@@ -125,7 +133,7 @@ func newAnalysis(j *job.Job) (*Analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := workload.Parse(order.Workload)
+	w, err := order.ParseWorkload()
 	if err != nil {
 		return nil, err
 	}

@@ -395,3 +395,43 @@ func TestAccuracyMetrics(t *testing.T) {
 		}
 	}
 }
+
+// What is not modelled is emulated where a worker can, and else refused with
+// its reason. What is modelled is emulated only if that is asked for.
+func TestEmulation(t *testing.T) {
+	const unmodelled = `{"config":{"model_type":"opt","num_hidden_layers":2},"gpu":"t4"}`
+	c := start(t)
+	for _, body := range []string{`{"workload":` + unmodelled + `}`, `{"workload":` + unmodelled + `,"engine":"predicted"}`} {
+		if r := c.post("/v1/analyses", body); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(r.text, "is not modelled") {
+			t.Errorf("%s: %d %s", body, r.StatusCode, r.text)
+		}
+	}
+	for _, path := range []string{"/v1/predictions/analysis", "/v1/predictions/curve"} {
+		if r := c.post(path, `{"workload":`+unmodelled+`,"engine":"emulated"}`); r.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d %s", path, r.StatusCode, r.text)
+		}
+	}
+	if r := c.post("/v1/analyses", `{"workload":{"config":{"model_type":"opt","num_hidden_layers":99999}},"engine":"emulated"}`); r.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("%d %s", r.StatusCode, r.text)
+	}
+	link, err := c.s.opts.Jobs.Link(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	if err := link.Announce(context.Background(), job.Worker{Cards: []job.Card{{ID: analysis.EmulationQueue}}}); err != nil {
+		t.Fatal(err)
+	}
+	for !c.s.hasWorker(analysis.EmulationQueue) {
+		time.Sleep(time.Millisecond)
+	}
+	for body, engine := range map[string]evidence.Engine{
+		`{"workload":` + unmodelled + `}`:                evidence.Emulated,
+		`{"workload":` + small + `}`:                     evidence.Predicted,
+		`{"workload":` + small + `,"engine":"emulated"}`: evidence.Emulated,
+	} {
+		if a := c.begin(body); a.Engine != engine || a.Workload == nil {
+			t.Errorf("%s: %+v", body, a)
+		}
+	}
+}

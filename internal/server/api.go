@@ -89,6 +89,32 @@ func (d *draft) Resolve(_ huma.Context, prefix *huma.PathBuffer) []error {
 	return nil
 }
 
+// runnable is a workload in a request that PyTorch may run, so that it need not
+// be modelled.
+type runnable struct {
+	partial
+	workload *workload.Workload // set by Resolve
+	problems []error            // why it cannot be predicted, nil if it can
+}
+
+// Resolve implements huma.ResolverWithPath.
+func (r *runnable) Resolve(c huma.Context, prefix *huma.PathBuffer) []error {
+	d := draft{partial: r.partial}
+	problems := d.Resolve(c, prefix)
+	if r.workload = d.workload; problems == nil {
+		return nil
+	}
+	w, err := r.keys.Runnable()
+	if err == nil && w.GPU != "" {
+		_, err = gpu.Find(w.GPU)
+	}
+	if err != nil {
+		return problems
+	}
+	r.workload, r.problems = w, problems
+	return nil
+}
+
 // given is a parameter that may be absent. What it may be is for the room that
 // takes it to say.
 type given[T any] struct {

@@ -12,7 +12,7 @@ type listInput struct {
 	State  []string  `query:"state" enum:"queued,running,succeeded,failed,cancelled" doc:"any of these"`
 	GPU    string    `query:"gpu" maxLength:"100" doc:"id of the card"`
 	Model  string    `query:"model" maxLength:"200"`
-	Engine string    `query:"engine" enum:"predicted,measured"`
+	Engine string    `query:"engine" enum:"predicted,emulated,measured"`
 	ID     string    `query:"id" maxLength:"200" doc:"id of the workload"`
 	Text   string    `query:"q" maxLength:"200" doc:"somewhere in model, card, engine, precision, optimizer or id"`
 	Since  time.Time `query:"since" doc:"asked then or later"`

@@ -147,8 +147,8 @@ func keyOf(w *workload.Workload) string {
 
 // Question is what is asked of a workload.
 type Question struct {
-	Workload draft           `json:"workload"`
-	Engine   evidence.Engine `json:"engine,omitempty" enum:"auto,predicted,measured" default:"auto" doc:"auto measures where a card and PyTorch are found, else predicts"`
+	Workload runnable        `json:"workload"`
+	Engine   evidence.Engine `json:"engine,omitempty" enum:"auto,predicted,emulated,measured" default:"auto" doc:"auto measures where a worker has the card, else predicts what is modelled, and emulates the rest where a worker can"`
 	analysis.Question
 }
 
@@ -162,6 +162,9 @@ func (s *Server) request(q Question) (analysis.Request, error) {
 // asked.
 func answered[T any](ctx context.Context, s *Server, what string, q Question, do func(analysis.Request) (T, error)) (*output[T], error) {
 	r, err := s.request(q)
+	if err == nil && q.Workload.problems != nil {
+		err = &badRequest{q.Workload.problems}
+	}
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
