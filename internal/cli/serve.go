@@ -65,7 +65,7 @@ func newServe(e *env) *cobra.Command {
 	flags.StringVar(&f.quota, "snapshot-quota", "20GiB", "`size` of all snapshots on the disk at most")
 	flags.DurationVar(&f.keep, "snapshot-age", 90*24*time.Hour, "`time` after which a snapshot is removed")
 	f.addTo(flags)
-	flags.BoolVar(&f.noMeasuring, "no-measuring", false, "only predict, and leave this machine's GPUs alone")
+	flags.BoolVar(&f.noMeasuring, "no-measuring", false, "only predict: leave this machine's GPUs alone, and emulate none")
 	f.addLog(flags)
 	addConfigFlag(c)
 	return c
@@ -158,15 +158,16 @@ func (f *serveFlags) serve(ctx context.Context, e *env, tell func(s *server.Serv
 func (f *serveFlags) answerAndWork(ctx context.Context, s *server.Server, l net.Listener, url string, opts server.Options) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	working := make(chan error, 2)
+	working := make(chan error, 3)
 	go func() {
 		defer stop() // one without the other is of no use
 		working <- work(ctx, opts, predictionSlots(), predictionTime)
 	}()
 	go func() { working <- f.measureHere(ctx, url, opts) }()
+	go func() { working <- f.emulateHere(ctx, opts) }()
 	err := s.Serve(ctx, l)
 	stop()
-	return errors.Join(err, <-working, <-working)
+	return errors.Join(err, <-working, <-working, <-working)
 }
 
 // work runs a worker of the server's own.
@@ -180,6 +181,23 @@ func work(ctx context.Context, opts server.Options, slots []worker.Slot, drain t
 	}
 	defer link.Close()
 	return worker.Run(ctx, link, worker.Config{Slots: slots, Version: opts.Version, Drain: drain, Resident: true, Log: opts.Log})
+}
+
+// emulateHere emulates cards for those who ask for it, if this machine's Python
+// has a PyTorch that can.
+func (f *serveFlags) emulateHere(ctx context.Context, opts server.Options) error {
+	if f.noMeasuring {
+		return nil
+	}
+	slot, err := f.emulationSlot(ctx)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // the server ends before it has looked
+	}
+	if err != nil {
+		opts.Log.Info("no card is emulated here", "reason", err)
+		return nil
+	}
+	return work(ctx, opts, []worker.Slot{*slot}, 0)
 }
 
 // measureHere measures on this machine's cards. A server whose card cannot be

@@ -68,6 +68,13 @@ func (f *slotFlags) slots(ctx context.Context, upload *worker.Uploader) ([]worke
 		}
 		slots = append(slots, newSlot(card, o, fmt.Sprintf("cuda:%d", i)))
 	}
+	if _, isThere := measure.CardName(ctx); len(slots) == 0 && !isThere {
+		slot, err := f.emulationSlot(ctx)
+		if err == nil {
+			return []worker.Slot{*slot}, nil
+		}
+		return nil, badInput(mend(err), "nothing to measure on, and nothing to emulate with: %w", err)
+	}
 	if len(slots) == 0 {
 		reason := cmp.Or(found.CUDAError, found.TorchError, "PyTorch finds no GPU")
 		return nil, badInput("memorymark doctor says what is missing", "nothing to measure on: %s", reason)
@@ -95,6 +102,25 @@ func (f *slotFlags) namedSlots(o analysis.RunnerOptions) ([]worker.Slot, error) 
 func newSlot(card *gpu.Card, o analysis.RunnerOptions, device string) worker.Slot {
 	o.Device = device
 	return worker.Slot{Card: job.Card{ID: card.ID, Name: card.Name}, Run: analysis.NewRunner(o).RunOrder}
+}
+
+// emulationSlot takes jobs for any card, which it emulates: this machine needs
+// none.
+func (f *slotFlags) emulationSlot(ctx context.Context) (*worker.Slot, error) {
+	python, err := measure.FindPython(f.python, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	with, err := measure.Emulator(ctx, python)
+	if err != nil {
+		return nil, err
+	}
+	name := "any card, emulated with PyTorch " + with.Torch
+	if with.Transformers != "" {
+		name += " and transformers " + with.Transformers
+	}
+	run := analysis.NewRunner(analysis.RunnerOptions{Python: python.Path, Timeout: f.probe}).RunOrder
+	return &worker.Slot{Card: job.Card{ID: analysis.EmulationQueue, Name: name}, Run: run}, nil
 }
 
 // predictionTime is more than a predicted analysis takes.

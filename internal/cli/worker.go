@@ -42,8 +42,10 @@ func newWorker(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker",
 		Short: "Measure on this machine's GPUs for a server",
-		Long: "Joins a server and measures for it, one job at a time on each GPU. Its token, made by\n" +
-			"memorymark token create NAME --role worker, is in $" + tokenVariable + " or in a file.\n\n" +
+		Long: "Joins a server and measures for it, one job at a time on each GPU. Without a GPU, but\n" +
+			"with a CUDA build of PyTorch, it emulates: for any card, and only what was asked to be\n" +
+			"emulated. Its token, made by memorymark token create NAME --role worker, is in\n" +
+			"$" + tokenVariable + " or in a file.\n\n" +
 			"Told to end (Ctrl-C, SIGTERM), it takes no more jobs, lets those that run go on for\n" +
 			"--drain-timeout, and gives back what is left. If it is killed, its jobs go to others.\n\n" +
 			"Flags can be given as MEMORYMARK_JOIN and so on, and in the table [worker] of a file.",

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"memorymark/internal/measure"
 	"memorymark/internal/measure/measuretest"
 )
 
@@ -130,5 +132,34 @@ func TestWorkerMeasures(t *testing.T) {
 		"config":{"model_type":"gpt2","n_layer":2,"n_embd":32,"n_head":2,"vocab_size":300}}}`)
 	if a.State != "succeeded" || a.Answer.Engine != "measured" || a.Answer.Batch == 0 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// A worker without a GPU emulates any card, what is asked to be and what is not
+// modelled, and says what it does that with.
+func TestWorkerEmulates(t *testing.T) {
+	python := measuretest.Python(t)
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("NOT TESTED: it needs a C compiler")
+	}
+	if name, ok := measure.CardName(context.Background()); ok {
+		t.Skipf("NOT TESTED: this machine has a card, %s", name)
+	}
+	data := t.TempDir()
+	url := serve(t, "--data", data, "--no-measuring")
+	w := startWorker(t, "--join", url, "--token-file", workerToken(t, data), "--python", python)
+	if len(w.Cards) != 1 || w.Cards[0].ID != "emulated" || !strings.Contains(w.Cards[0].Name, "any card, emulated with PyTorch 2.") {
+		t.Fatalf("joined as %+v", w)
+	}
+	for question, engine := range map[string]string{
+		`"engine":"emulated","workload":{"gpu":"t4","sequence":16,"limit_gib":0.5,"config":{"model_type":"gpt2","n_layer":2,"n_embd":256,"n_head":2,"vocab_size":300}}`: "emulated",
+		`"workload":{"gpu":"l4","sequence":16,"limit_gib":0.5,"config":{"model_type":"biogpt","num_hidden_layers":2,"hidden_size":256,"intermediate_size":512,
+			"num_attention_heads":2,"vocab_size":300}}`: "emulated",
+		`"workload":{"gpu":"t4","model":"resnet-18"}`: "predicted", // what is modelled is, unless asked
+	} {
+		a := measured(t, url, `{"multiple_of":256,`+question+`}`)
+		if a.State != "succeeded" || a.Answer.Engine != engine || a.Answer.Batch == 0 || engine == "emulated" && a.Worker != w.Worker {
+			t.Errorf("%s: %+v", question, a)
+		}
 	}
 }

@@ -399,7 +399,7 @@ func TestAccuracyMetrics(t *testing.T) {
 // What is not modelled is emulated where a worker can, and else refused with
 // its reason. What is modelled is emulated only if that is asked for.
 func TestEmulation(t *testing.T) {
-	const unmodelled = `{"config":{"model_type":"opt","num_hidden_layers":2},"gpu":"t4"}`
+	const unmodelled = `{"config":{"model_type":"biogpt","num_hidden_layers":2},"gpu":"t4"}`
 	c := start(t)
 	for _, body := range []string{`{"workload":` + unmodelled + `}`, `{"workload":` + unmodelled + `,"engine":"predicted"}`} {
 		if r := c.post("/v1/analyses", body); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(r.text, "is not modelled") {
@@ -411,7 +411,7 @@ func TestEmulation(t *testing.T) {
 			t.Errorf("%s: %d %s", path, r.StatusCode, r.text)
 		}
 	}
-	if r := c.post("/v1/analyses", `{"workload":{"config":{"model_type":"opt","num_hidden_layers":99999}},"engine":"emulated"}`); r.StatusCode != http.StatusUnprocessableEntity {
+	if r := c.post("/v1/analyses", `{"workload":{"config":{"model_type":"biogpt","num_hidden_layers":99999}},"engine":"emulated"}`); r.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("%d %s", r.StatusCode, r.text)
 	}
 	link, err := c.s.opts.Jobs.Link(context.Background())

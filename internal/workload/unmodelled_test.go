@@ -8,7 +8,7 @@ import (
 // TestRunnable takes what PyTorch may know, and says why it cannot be predicted.
 func TestRunnable(t *testing.T) {
 	for _, c := range []struct{ text, why string }{
-		{`{"config":{"model_type":"cohere","hidden_size":64}}`, `model_type "cohere" is not modelled`},
+		{`{"config":{"model_type":"biogpt","hidden_size":64}}`, `model_type "biogpt" is not modelled`},
 		{`{"config":{"model_type":"bert","architectures":["BertForMultipleChoice"]}}`, `architecture "BertForMultipleChoice" is not modelled`},
 		{`{"model":"bert","config":{"window":4}}`, `config: "window" of a bert is not modelled`},
 		{`{"model":"bert"}`, ""},
