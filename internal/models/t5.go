@@ -182,7 +182,7 @@ func newT5Stack(t *torch.Torch, c *t5Config, layers int64, decoder bool, dtype t
 		} else {
 			b.wi0 = linear("DenseReluDense.wi", c.ModelSize, c.FeedForwardSize)
 		}
-		b.wo = linear("DenseReluDense.wo", c.FeedForwardSize, c.ModelSize)
+		b.wo = linear("DenseReluDense.wo", c.FeedForwardSize, c.ModelSize).InFloat32()
 		b.feedForwardNorm = t.NewRMSNorm(c.ModelSize, dtype)
 		s.blocks = append(s.blocks, b)
 	}

