@@ -50,6 +50,7 @@ var small = map[string]string{
 	"gpt_neox":    `"config": {"model_type": "gpt_neox", ` + blocks,
 	"xlm-roberta": `"config": {"model_type": "xlm-roberta", ` + blocks,
 	"opt":         `"config": {"model_type": "opt", "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 512, "vocab_size": 5000}`,
+	"modernbert":  `"config": {"model_type": "modernbert", "global_attn_every_n_layers": 1, "classifier_pooling": "mean", "pad_token_id": 0, ` + blocks,
 	"electra":     `"config": {"model_type": "electra", "embedding_size": 128, ` + blocks,
 	"resnet":      `"model": "resnet"`, // whose convolutions were seen
 	"vit": `"image": 64, "config": {"model_type": "vit", "image_size": 64, "patch_size": 8, "hidden_size": 256, "num_hidden_layers": 2,

@@ -33,6 +33,7 @@ var families = map[string]string{
 	"gpt_neox":      `"sequence": 16, "config": {"model_type": "gpt_neox", ` + blocks,
 	"xlm-roberta":   `"sequence": 16, "config": {"model_type": "xlm-roberta", ` + blocks,
 	"opt":           `"sequence": 16, "config": {"model_type": "opt", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "ffn_dim": 64, "vocab_size": 500}`,
+	"modernbert":    `"sequence": 16, "config": {"model_type": "modernbert", "local_attention": 8, "pad_token_id": 0, ` + blocks,
 	"electra":       `"sequence": 16, "config": {"model_type": "electra", "embedding_size": 16, ` + blocks,
 	"resnet":        `"image": 32, "config": {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}`,
 	"resnet-basic":  `"image": 32, "config": {"model_type": "resnet", "layer_type": "basic", "embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}`,

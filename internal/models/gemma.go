@@ -141,12 +141,7 @@ func (m *gemma) finishGemma3(t *torch.Torch, g *gemmaConfig) {
 		}
 		m.rotaries = append(m.rotaries, newRotary(t, DefaultRope, m.cfg.HeadSize()))
 	}
-	f := t.Enter() // _init_weights
-	frequencies := f.Let(torch.Value{})
-	for _, r := range m.rotaries {
-		frequencies.Set(r.frequencies(t))
-	}
-	f.End()
+	initRotaries(t, m.rotaries)
 }
 
 // scaled is GemmaTextScaledWordEmbedding.forward.

@@ -6,9 +6,10 @@ import (
 
 // groupedOptions say how attention is computed.
 type groupedOptions struct {
-	eager   bool
-	capped  bool // scores through a tanh, if it is eager
-	dropout float64
+	eager      bool
+	capped     bool // scores through a tanh, if it is eager
+	everywhere bool // not causal
+	dropout    float64
 }
 
 // groupedAttention is attention whose keys and values may have fewer heads
@@ -33,7 +34,7 @@ func groupedAttention(t *torch.Torch, o groupedOptions, q, k, v, mask *torch.Var
 	if masked {
 		bias = mask
 	}
-	causal := q.Tensor().Dim(2) > 1 && !masked
+	causal := q.Tensor().Dim(2) > 1 && !masked && !o.everywhere
 	attended := f.Let(t.Attention(q, keys, values, bias, o.dropout, causal, gqa))
 	attended.Set(t.Contiguous(t.Transpose(attended, 1, 2)))
 	return f.Return(attended), torch.Value{}

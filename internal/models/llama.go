@@ -445,7 +445,7 @@ func (m *llama) attention(t *torch.Torch, i int, hidden, mask, cos, sin *torch.V
 	if !m.run.Train {
 		dropout = 0
 	}
-	attended, weights := groupedAttention(t, groupedOptions{m.run.Eager, m.capsScores, dropout}, q, k, v, mask)
+	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, capped: m.capsScores, dropout: dropout}, q, k, v, mask)
 	o := f.Let(attended)
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))
 	o.Set(t.Linear(o, m.layers[i].output))

@@ -18,19 +18,35 @@ type padding struct {
 // masked, else a bool [batch, 1, length, length] for sdpa or a float of the
 // embeddings' type for eager attention.
 func bidirectionalMask(t *torch.Torch, p padding, embeddings *torch.Var, eager bool) torch.Value {
-	if p.mask == nil {
-		return torch.Value{}
+	everywhere := func(query, _ *torch.Var) torch.Value { return t.Compare(query) } // q_idx >= 0
+	return maskOf(t, p, everywhere, true, embeddings, eager)
+}
+
+// bidirectionalWindowMask is create_bidirectional_sliding_window_mask: a position
+// looks at those that are near, also where none is masked.
+func bidirectionalWindowMask(t *torch.Torch, p padding, window int64, embeddings *torch.Var, eager bool) torch.Value {
+	everywhere := func(query, _ *torch.Var) torch.Value { return t.Compare(query) }
+	near := func(query, key *torch.Var) torch.Value { // abs(q_idx - kv_idx) <= sliding_window
+		return t.Compare(t.Integers(t.Integers(query, key)))
 	}
+	return maskOf(t, p, allOf(t, near, everywhere), embeddings.Tensor().Dim(1) < window, embeddings, eager)
+}
+
+// maskOf makes a mask of a function. One that masks nothing is skipped if it may
+// be (_ignore_bidirectional_mask_sdpa).
+func maskOf(t *torch.Torch, p padding, look maskFunction, maySkip bool, embeddings *torch.Var, eager bool) torch.Value {
 	f := t.Enter()
-	mask := f.Let(t.To(torch.Borrow(p.mask), torch.Bool))
-	t.Drop(t.All(mask)) // if padding_mask.all()
-	if p.ones {
+	var mask *torch.Var
+	if p.mask != nil {
+		mask = f.Let(t.To(torch.Borrow(p.mask), torch.Bool))
+		t.Drop(t.All(mask)) // if padding_mask.all()
+	}
+	if maySkip && (p.mask == nil || p.ones) {
 		f.End()
 		return torch.Value{}
 	}
-	everywhere := func(query, _ *torch.Var) torch.Value { return t.Compare(query) } // q_idx >= 0
 	result := t.Enter()
-	out := result.Let(sdpaMask(t, p.mask.Shape[0], p.mask.Shape[1], everywhere, mask))
+	out := result.Let(sdpaMask(t, embeddings.Tensor().Dim(0), embeddings.Tensor().Dim(1), look, mask))
 	if eager {
 		zero := t.Full(embeddings.Tensor().DType)
 		out.Set(t.WhereScalar(out, zero))

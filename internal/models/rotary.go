@@ -28,6 +28,17 @@ func newRotary(t *torch.Torch, kind RopeType, size int64) *rotary {
 // initWeights is the part of _init_weights that is about the module.
 func (r *rotary) initWeights(t *torch.Torch) { t.Drop(r.frequencies(t)) }
 
+// initRotaries is the part of _init_weights of a model with several, one name for
+// the frequencies of all.
+func initRotaries(t *torch.Torch, rotaries []*rotary) {
+	f := t.Enter()
+	frequencies := f.Let(torch.Value{})
+	for _, r := range rotaries {
+		frequencies.Set(r.frequencies(t))
+	}
+	f.End()
+}
+
 // cast is model.to(dtype), which casts buffers too.
 func (r *rotary) cast(t *torch.Torch, dtype torch.DType) {
 	t.As(trace.Parameter, func() {

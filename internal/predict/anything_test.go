@@ -68,7 +68,7 @@ var smallModels = []string{
 	`"model":"gemma-3-270m","config":{"num_hidden_layers":7}`, `"model":"phi-3-mini","config":{"num_hidden_layers":1}`,
 	`"model":"pythia-160m","config":{"num_hidden_layers":2}`, `"model":"xlm-roberta-base","config":{"num_hidden_layers":2}`,
 	`"model":"electra-small","config":{"num_hidden_layers":2}`, `"model":"electra-base","config":{"num_hidden_layers":2}`,
-	`"model":"opt-125m","config":{"num_hidden_layers":2}`, `"model":"opt-350m","config":{"num_hidden_layers":2}`,
+	`"model":"modernbert-base","config":{"num_hidden_layers":4}`, `"model":"opt-125m","config":{"num_hidden_layers":2}`, `"model":"opt-350m","config":{"num_hidden_layers":2}`,
 	`"model":"smollm3-3b","config":{"num_hidden_layers":4}`, `"model":"olmo-2-1b","config":{"num_hidden_layers":2}`,
 	`"model":"flan-t5-small","config":{"num_layers":1}`, `"model":"lm-small","config":{"num_layers":2}`,
 }

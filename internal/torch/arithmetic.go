@@ -164,3 +164,19 @@ func (t *Torch) MeanLast(x X) Value {
 	t.done(x)
 	return Value{out}
 }
+
+// Divide is a / b for a divisor that needs no gradient, which is kept.
+func (t *Torch) Divide(a, b X) Value {
+	x, y := read(a), read(b)
+	n := t.record("Div", x, y)
+	if n != nil {
+		divisor := t.save(n, y)
+		n.backward = func(g []*Tensor) []*Tensor {
+			return []*Tensor{t.pointwise(promoted(g[0], divisor), g[0], divisor), nil}
+		}
+	}
+	out := t.pointwise(promoted(x, y), x, y)
+	n.made(out)
+	t.done(a, b)
+	return Value{out}
+}

@@ -38,3 +38,26 @@ func (t *Torch) Split(x X, size int64, dim int) []Value {
 	}
 	return values
 }
+
+// Unbind is x.unbind(dim): a view of each element, in one node. Its backward
+// stacks the gradients (unbind_backward, torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) Unbind(x X, dim int) []Value {
+	in := read(x)
+	dim = (dim + len(in.Shape)) % len(in.Shape)
+	without := func(list []int64) []int64 { return slices.Delete(slices.Clone(list), dim, dim+1) }
+	parts := make([]*Tensor, in.Shape[dim])
+	for i := range parts {
+		parts[i] = t.alias(in, without(in.Shape), without(in.stride))
+	}
+	if n := t.record("Unbind", in); n != nil {
+		shape, dtype := in.Shape, in.DType
+		n.backward = func([]*Tensor) []*Tensor { return []*Tensor{t.empty(dtype, shape...)} }
+		n.made(parts...)
+	}
+	t.done(x)
+	values := make([]Value, len(parts))
+	for i, p := range parts {
+		values[i] = Value{p}
+	}
+	return values
+}

@@ -20,3 +20,42 @@ func (t *Torch) SumBools(x X) Value {
 	t.done(x)
 	return Value{out}
 }
+
+// Sum is x.sum(dim) of floats. Its backward expands the gradient, a view.
+func (t *Torch) Sum(x X, dim int) Value {
+	in := t.upper(read(x)) // sum is on autocast's fp32 list
+	out := t.sum(in, []int{dim}, false, in.DType)
+	if n := t.record("Sum", in); n != nil {
+		shape := in.Shape
+		n.backward = func(g []*Tensor) []*Tensor {
+			wide := t.Unsqueeze(Borrow(g[0]), dim)
+			return []*Tensor{t.Expand(wide, shape...).tensor}
+		}
+		n.made(out)
+	}
+	t.release(in)
+	t.done(x)
+	return Value{out}
+}
+
+// CountLast is x.sum(-1, keepdim=True) of a mask, in int64, to which booleans are
+// cast first.
+func (t *Torch) CountLast(x X) Value {
+	in := t.retain(read(x))
+	shape := append([]int64{}, in.Shape...)
+	shape[len(shape)-1] = 1
+	out := t.empty(Int64, shape...)
+	if in.DType != Int64 {
+		in = t.replaced(in, t.emptyLike(in, Int64))
+	}
+	reduced := make([]bool, len(in.Shape))
+	reduced[len(reduced)-1] = true
+	if buffer, semaphores := t.reduceScratch(in, reduced, Int64.Size()); buffer > 0 {
+		b, s := t.allocate(buffer), t.allocate(semaphores)
+		t.drop(s)
+		t.drop(b)
+	}
+	t.release(in)
+	t.done(x)
+	return Value{out}
+}
