@@ -21,7 +21,7 @@ var robertaFamily = Family{
 // no activation but GELU.
 
 func newRobertaEmbeddings(t *torch.Torch, c *bertConfig, dtype torch.DType) *bertEmbeddings {
-	return &bertEmbeddings{
+	e := &bertEmbeddings{
 		word:         t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype).AsInput("word_embeddings"),
 		tokenType:    t.NewEmbedding(c.TypeVocabSize, c.HiddenSize, dtype),
 		norm:         t.NewLayerNorm(c.HiddenSize, dtype),
@@ -30,6 +30,8 @@ func newRobertaEmbeddings(t *torch.Torch, c *bertConfig, dtype torch.DType) *ber
 		position:     t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype),
 		dropout:      c.HiddenDropout,
 	}
+	t.OwnAfterParts(e.positionIDs, e.tokenTypeIDs)
+	return e
 }
 
 func newRobertaModel(t *torch.Torch, c *bertConfig, r Run, pooler bool) (*bertModel, *bertEmbeddings, error) {

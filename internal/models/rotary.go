@@ -42,8 +42,8 @@ func initRotaries(t *torch.Torch, rotaries []*rotary) {
 // cast is model.to(dtype), which casts buffers too.
 func (r *rotary) cast(t *torch.Torch, dtype torch.DType) {
 	t.As(trace.Parameter, func() {
-		r.inverse = t.To(r.inverse, dtype)
-		r.original = t.To(r.original, dtype)
+		r.inverse = t.CastBuffer(r.inverse, dtype)
+		r.original = t.CastBuffer(r.original, dtype)
 	})
 }
 

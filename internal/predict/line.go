@@ -1,8 +1,8 @@
 package predict
 
 import (
-	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
+	"memorymark/internal/trace"
 )
 
 // Line is the peak of allocated memory against the batch: fixed + per sample ×
@@ -35,31 +35,78 @@ const bend = 0.25
 // is not a line: while the optimizer's step or the gradients of parameters
 // take the most, the batch hardly matters.
 func (r *Runner) MemoryLine(batch int64) (*Line, error) {
-	var peaks [3]bytesize.Bytes
-	for i := range peaks {
-		var err error
-		if peaks[i], err = r.settledPeak(batch * int64(i+1)); err != nil || peaks[i] == 0 {
+	one, err := r.settledPeak(batch)
+	if err != nil {
+		return nil, err
+	}
+	two, err := r.settledPeak(2 * batch)
+	if err != nil || max(one.bytes, two.bytes) > noLimit { // no memory would be enough
+		return nil, err
+	}
+	slope := two.bytes - one.bytes
+	straight := slope > 0
+	if straight && one.place != two.place { // which may be where another part of the step takes over
+		three, err := r.settledPeak(3 * batch)
+		if err != nil {
 			return nil, err
 		}
+		next := three.bytes - two.bytes
+		straight = float64(max(next-slope, slope-next)) <= bend*float64(slope)
 	}
-	slope, next := peaks[1]-peaks[0], peaks[2]-peaks[1]
-	if slope <= 0 || float64(max(next-slope, slope-next)) > bend*float64(slope) {
+	if !straight {
 		return nil, nil //nolint:nilnil // no line, and nothing wrong
 	}
-	return &Line{Fixed: peaks[0] - slope, PerSample: slope / bytesize.Bytes(batch), From: batch}, nil
+	return &Line{Fixed: one.bytes - slope, PerSample: slope / bytesize.Bytes(batch), From: batch}, nil
 }
 
-// settledPeak is the peak of allocated memory in the last step without a
-// limit, 0 if no memory would be enough.
-func (r *Runner) settledPeak(batch int64) (bytesize.Bytes, error) {
+// settledPeak is the most that is allocated in a settled step, and where in the
+// step that is.
+type settledPeak struct {
+	bytes bytesize.Bytes
+	place place
+}
+
+// place is a part of a step and a module of the model.
+type place struct {
+	phase  phase
+	module string
+}
+
+func (r *Runner) settledPeak(batch int64) (settledPeak, error) {
 	p, err := r.process(batch)
 	if err != nil {
-		return 0, err
+		return settledPeak{}, err
 	}
-	s := Simulation{Process: p, Card: r.card}
-	c := allocator.Play(p.Trace(), s.options(noLimit), p.Steps[steps-2:])
-	if len(c.Stages) < 2 || !c.Fits() {
-		return 0, nil
+	return p.settledPeak(), nil
+}
+
+// settledPeak looks at the last step. Sizes are rounded as the allocator does
+// (kMinBlockSize, c10/core/AllocatorConfig.h); where it hands out a larger block
+// is left aside.
+func (p *Process) settledPeak() settledPeak {
+	const unit = 512
+	var live, peak int64
+	at, last := 0, p.Steps[len(p.Steps)-2]
+	events := p.Trace().Events
+	sizes := make([]int64, 0, len(events)/3+1)
+	for i := range events {
+		switch e := &events[i]; e.Action {
+		case trace.Alloc:
+			size := (e.Size + unit - 1) / unit * unit
+			sizes = append(sizes, size)
+			live = min(live+size, noLimit+1)
+		case trace.FreeCompleted:
+			live -= sizes[e.ID]
+		default:
+		}
+		if i >= last && live > peak {
+			peak, at = live, i
+		}
 	}
-	return bytesize.Bytes(c.Stages[1].PeakAllocated), nil
+	phase, _ := p.spanOf(at)
+	out := settledPeak{bytes: bytesize.Bytes(peak), place: place{phase: phase}}
+	if frames := p.Trace().Stacks.Frames(events[at].Stack); len(frames) > 0 {
+		out.place.module = frames[0].Name
+	}
+	return out
 }

@@ -19,8 +19,8 @@ func (t *Torch) BuildOnHost(build func()) (toDevice func()) {
 	}
 }
 
-// OwnAfterParts says that these are parameters of a module which has modules in
-// it, all of them made by now: Module._apply comes to those first.
+// OwnAfterParts says that these are parameters or buffers of a module which has
+// modules in it, all of them made by now: Module._apply comes to those first.
 func (t *Torch) OwnAfterParts(own ...*Tensor) {
 	if t.meta == nil {
 		return
@@ -29,4 +29,16 @@ func (t *Torch) OwnAfterParts(own ...*Tensor) {
 		t.meta.gone(p.storage)
 		t.meta.held = append(t.meta.held, p.storage)
 	}
+}
+
+// CastBuffer is model.to(dtype) for a buffer: the module has the copy in its
+// place.
+func (t *Torch) CastBuffer(buffer Value, dtype DType) Value {
+	old := buffer.tensor.storage
+	out := t.To(buffer.Borrow(), dtype)
+	if t.meta != nil && out.tensor.storage != old {
+		t.meta.put(out.tensor.storage, old, true)
+	}
+	t.Drop(buffer)
+	return out
 }
