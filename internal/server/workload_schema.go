@@ -45,8 +45,13 @@ func keySchema(key workload.Key) *huma.Schema {
 			s.Extensions["x-values"] = key.Values
 		}
 	}
-	if key.Parts != nil {
+	switch {
+	case key.Parts != nil:
 		return orDescribed(key, &s)
+	case key.Fields != nil && key.Label != "": // a number of a form, or an object
+		s.Extensions["x-unit"] = key.Fields[0].Unit
+		number, object := kinds[workload.Whole], kinds[workload.Object]
+		s.Type, s.AdditionalProperties, s.AnyOf = "", nil, []*huma.Schema{&number, &object}
 	}
 	return &s
 }

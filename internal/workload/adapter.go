@@ -83,13 +83,18 @@ const (
 	maxRank     = 1 << 16
 )
 
-// UnmarshalJSON reads an adapter, and names a key that it does not have.
+// UnmarshalJSON reads an adapter or its rank, and names a key that it does not
+// have.
 func (a *Adapter) UnmarshalJSON(data []byte) error {
 	type plain Adapter
 	read := struct {
 		plain
 		Alpha json.RawMessage `json:"alpha"` // memory does not depend on it
 	}{plain: plain{Kind: LoRA, Rank: defaultRank}}
+	if json.Unmarshal(data, &read.Rank) == nil { // a number is the rank
+		*a = Adapter(read.plain)
+		return nil
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&read); err != nil {

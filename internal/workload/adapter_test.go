@@ -13,6 +13,12 @@ func TestAdapter(t *testing.T) {
 	if w.Adapter.Kind != LoRA || w.Adapter.Rank != 8 || len(w.Adapter.Targets) != 2 || w.Precision != AMPBF16 {
 		t.Errorf("%+v in %s", *w.Adapter, w.Precision)
 	}
+	if w, err = Parse([]byte(`{"model":"gpt2","adapter":8}`)); err != nil || w.Adapter == nil || w.Adapter.Rank != 8 {
+		t.Errorf("%+v, %v", w, err)
+	}
+	if w, err = Parse([]byte(`{"model":"gpt2","adapter":0}`)); err != nil || w.Adapter != nil {
+		t.Errorf("%+v, %v", w, err)
+	}
 	d := make(Draft)
 	d.Set("model", "gpt2")
 	d.SetField("adapter", Field{Name: "rank", Kind: Whole}, "4")
@@ -31,7 +37,8 @@ func TestInvalidAdapter(t *testing.T) {
 		`"adapter":{"targets":["all-linear","q_proj"]}`:            "it must be that alone, or names",
 		`"adapter":{"task_type":"X"}`:                              "it must be one of SEQ_CLS",
 		`"adapter":{"r":8}`:                                        `unknown field "r"`,
-		`"adapter":8`:                                              "adapter",
+		`"adapter":-8`:                                             "rank is -8; it must be from 1 to",
+		`"adapter":"lora"`:                                         "adapter",
 		`"quantize":"nf4"`:                                         "there must be an adapter",
 		`"quantize":"fp4","adapter":{}`:                            "none, nf4, nf4-double, int8",
 		`"quantize":"nf4","adapter":{"dora":true}`:                 "with DoRA it is not modelled",

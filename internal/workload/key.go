@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -165,7 +166,8 @@ var keys = []Key{
 		Help: "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", field: func(w *Workload) any { return &w.ExpandableSegments },
 	},
 	{
-		Name: "adapter", Label: "Adapter", Kind: Object, Unit: "JSON", Help: "Adapter that is trained instead of the weights, as JSON",
+		Name: "adapter", Label: "LoRA rank", Kind: Object, Unit: "JSON", Default: int64(0),
+		Help: "Adapter that is trained instead of the weights, as JSON; a number is the rank of one",
 		Fields: []Field{
 			{Name: "rank", Flag: "lora", Kind: Whole, Unit: "rank", Help: "Train LoRA adapters of that rank instead of the weights"},
 			{Name: "targets", Flag: "lora-targets", Kind: Text, Unit: "names", Help: "Layers that get an adapter: all-linear, or names with commas"},
@@ -262,6 +264,9 @@ func findKey(name string) (*Key, bool) {
 
 // set puts a value, as JSON, into a workload.
 func (k *Key) set(w *Workload, raw json.RawMessage) error {
+	if k.Kind == Object && bytes.Equal(bytes.TrimSpace(raw), []byte("0")) {
+		return nil // none
+	}
 	field := k.field(w)
 	if err := json.Unmarshal(raw, field); err != nil {
 		return invalid.At(k.Name, invalid.Kind(k.Name, raw, field, err))
