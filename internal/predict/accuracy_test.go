@@ -68,7 +68,9 @@ func newFigures(t *testing.T) *figures {
 		f.allocated, f.reserved = append(f.allocated, x.allocated...), append(f.reserved, x.reserved...)
 		f.largest, f.time = append(f.largest, largest[name]...), append(f.time, times[name]...)
 	}
-	for name, x := range measuredAdapters(t) {
+	others := measuredAdapters(t)
+	maps.Copy(others, rankFamilies(t))
+	for name, x := range others {
 		f.byArchitecture[name] = Accuracy{
 			Evidence:  Evidence{GPU: h200Card(t).Name, PyTorch: PyTorchVersion, Transformers: TransformersVersion},
 			Workloads: x.lines, Allocated: x.allocated.sum(), Reserved: x.reserved.sum(),

@@ -30,6 +30,9 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 		if k := w.Parallel.Kind; k == workload.DDP || k == workload.ZeRO1 {
 			out = append(out, ncclKeeps)
 		}
+		if w.Parallel.StaticGraph {
+			out = append(out, staticGraph)
+		}
 	}
 	return out
 }
@@ -45,5 +48,10 @@ const ncclBuffers = "NCCL's own buffers are not counted: one communicator of one
 // kWatchdogThreadSleepMillis). DDP's first bucket holds all gradients, and is
 // let go at the beginning of the second step or in its backward.
 const ncclKeeps = "NCCL may keep DDP's first bucket, as large as all gradients, into the second step: the allocator may then reserve that much more"
+
+// staticGraph is what the first step of DDP's static_graph does otherwise than
+// those after it, which are as without (torch/nn/parallel/distributed.py,
+// _DDPSink; reducer.cpp, delay_all_reduce).
+const staticGraph = "the first step of static_graph takes more than is predicted: it copies the model's outputs, and gradients only when all are there"
 
 func usesBF16(p workload.Precision) bool { return p == workload.BF16 || p == workload.AMPBF16 }

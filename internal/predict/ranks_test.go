@@ -49,6 +49,24 @@ func (m *measuredPeaks) withoutImports() {
 	}
 }
 
+// rankFamilies predicts every measured rank, by kind.
+func rankFamilies(t *testing.T) map[string]*family {
+	t.Helper()
+	out := make(map[string]*family)
+	for _, r := range ranks(t) {
+		w, err := workload.Parse(r.Workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := EvidenceOf(w)
+		if out[kind] == nil {
+			out[kind] = &family{}
+		}
+		out[kind].add(r, h200Card(t))
+	}
+	return out
+}
+
 // TestRecordedRanks compares ranks that were recorded event by event, and the
 // streams of their allocations.
 func TestRecordedRanks(t *testing.T) {
@@ -65,21 +83,41 @@ func TestRecordedRanks(t *testing.T) {
 			if w.Parallel.Kind == workload.DDP {
 				w.Parallel.GPUs = 1 // as it was recorded
 			}
-			p, err := Run(w, h200, steps)
+			compareRank(t, w, withoutImports(snapshottest.Trace(t, file)))
+		})
+	}
+}
+
+// TestEmulatedRanks does the same with ranks that nobody measured: other
+// families, uneven parts, types that differ.
+func TestEmulatedRanks(t *testing.T) {
+	const dir = "testdata/ranks/"
+	for _, c := range readLines[recordedProcess](t, "../../internal/predict/"+dir+"cases.jsonl") {
+		t.Run(c.ID, func(t *testing.T) {
+			w, err := workload.Parse(c.Workload)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := withoutImports(snapshottest.Trace(t, file))
-			if w.Parallel.Kind == workload.ZeRO1 && onlyGathers(trace.Compare(p.Trace(), want), 8*w.Parallel.GPUs) {
-				return
-			}
-			if difference := compareRequests(p.Trace(), want, func(event int) bool { return dropsCasts(want, event) }); difference != "" {
-				t.Fatal(difference)
-			}
-			if got, want := streamsOf(p.Trace()), streamsOf(want); !slices.Equal(got, want) {
-				t.Error("the allocations are on other streams")
-			}
+			compareRank(t, w, snapshottest.Trace(t, dir+c.ID+".pickle.xz"))
 		})
+	}
+}
+
+// compareRank predicts a rank and compares it with a recording.
+func compareRank(t *testing.T, w *workload.Workload, want *trace.Trace) {
+	t.Helper()
+	p, err := Run(w, h200, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Parallel.Kind == workload.ZeRO1 && onlyGathers(trace.Compare(p.Trace(), want), 8*w.Parallel.GPUs) {
+		return
+	}
+	if difference := compareRequests(p.Trace(), want, func(event int) bool { return dropsCasts(want, event) }); difference != "" {
+		t.Fatal(difference)
+	}
+	if got, want := streamsOf(p.Trace()), streamsOf(want); !slices.Equal(got, want) {
+		t.Error("the allocations are on other streams")
 	}
 }
 

@@ -39,13 +39,14 @@ type fsdp struct {
 
 // shardGroup is the parameters that a module gathers together (FSDPParamGroup).
 type shardGroup struct {
-	path      string // of the module
-	params    []*shardedParam
-	state     trainingState
-	unsharded bool
-	gathered  *Tensor // the result of an all-gather that nobody waited for yet
-	ran       []int   // its places in the order
-	began     int64   // the sequence number at which its forward began
+	path       string // of the module
+	params     []*shardedParam
+	state      trainingState
+	unsharded  bool
+	gathered   *Tensor // the result of an all-gather that nobody waited for yet
+	ran        []int   // its places in the order
+	began      int64   // the sequence number at which its forward began
+	allReduced *Tensor // what HSDP all-reduced, which stays to the end of backward
 }
 
 // trainingState is where a group is in a step (TrainingState).
@@ -245,8 +246,8 @@ func (f *fsdp) finish() {
 		}
 		g.state = idle
 		g.ran = nil
-		f.t.release(g.gathered)
-		g.gathered = nil
+		f.t.release(g.allReduced, g.gathered)
+		g.allReduced, g.gathered = nil, nil
 	}
 	f.order = nil
 	f.t.release(f.reduceInput)
@@ -269,7 +270,7 @@ func (f *fsdp) postBackward(g *shardGroup) {
 	if len(params) == 0 {
 		return
 	}
-	f.t.release(f.reduceInput)
-	f.reduceInput = nil
-	f.reduceInput = f.reduce(params, grads)
+	f.t.release(f.reduceInput, g.allReduced)
+	f.reduceInput, g.allReduced = nil, nil
+	f.reduceInput = f.reduce(g, params, grads)
 }

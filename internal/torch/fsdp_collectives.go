@@ -94,7 +94,7 @@ func (f *fsdp) reshard(g *shardGroup) {
 // reduce is foreach_reduce: gradients are put together on the current stream,
 // and this rank's part of their sum comes out on another. It returns what was
 // put together, which stays until the next group has done so.
-func (f *fsdp) reduce(params []*shardedParam, grads []*Tensor) *Tensor {
+func (f *fsdp) reduce(g *shardGroup, params []*shardedParam, grads []*Tensor) *Tensor {
 	t := f.t
 	dtype := f.how.Reduce
 	if dtype == NoDType {
@@ -115,7 +115,7 @@ func (f *fsdp) reduce(params []*shardedParam, grads []*Tensor) *Tensor {
 	t.As(trace.Gradient, func() {
 		t.on(f.reduces, func() { output = t.empty(dtype, total) })
 		if f.how.Copies {
-			stream = f.allReduces
+			stream, g.allReduced = f.allReduces, t.retain(output)
 		}
 		if own := params[0].shard.DType; own != dtype {
 			reduced := output

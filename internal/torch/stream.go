@@ -7,11 +7,9 @@ package torch
 // No block here is freed on another stream than its own (record_stream): FSDP
 // keeps a reference until the other stream's event has passed, and so does
 // NCCL's work object (ProcessGroupNCCL.cpp, stashed_for_allocator_safety_).
+// The first one, 0, is the default stream, which everything runs on that does
+// not say otherwise.
 type Stream uint16
-
-// defaultStream is the one that everything runs on that does not say
-// otherwise.
-const defaultStream Stream = 0
 
 // newStream is torch.cuda.Stream().
 func (t *Torch) newStream() Stream {

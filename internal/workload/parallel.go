@@ -45,10 +45,26 @@ const (
 	FSDPWithTensor ParallelKind = "fsdp+tp"
 )
 
+// Label is what people call the kind.
+func (k ParallelKind) Label() string {
+	switch k {
+	case ZeRO1:
+		return "ZeRO-1"
+	case FSDP:
+		return "FSDP2"
+	case TensorParallel:
+		return "tensor parallelism"
+	case FSDPWithTensor:
+		return "FSDP2 with tensor parallelism"
+	default:
+		return strings.ToUpper(string(k))
+	}
+}
+
 // parallelOptions are the keys that each kind has beside kind and gpus.
 var parallelOptions = map[ParallelKind][]string{
-	DDP:            {"gradient_as_bucket_view"},
-	ZeRO1:          {"gradient_as_bucket_view"},
+	DDP:            {"gradient_as_bucket_view", "static_graph"},
+	ZeRO1:          {"gradient_as_bucket_view", "static_graph"},
 	FSDP:           {"mixed_precision", "reshard_after_forward", "offload"},
 	HSDP:           {"shard", "mixed_precision", "reshard_after_forward", "offload"},
 	TensorParallel: {},
