@@ -31,7 +31,7 @@ export function AnalyzePage() {
   const run = useRun();
   const [dropped, setDropped] = useState<Problem>();
   const models = useModels().data?.models ?? [];
-  const measured = run.watched.analysis?.engine === 'measured' ? run.watched.analysis.answer : undefined;
+  const ran = run.watched.analysis && run.watched.analysis.engine !== 'predicted' ? run.watched.analysis.answer : undefined;
   const title = titleOf(state.question.workload, models);
   useTitle(title);
 
@@ -59,11 +59,11 @@ export function AnalyzePage() {
         {dropped && <ErrorBox problem={dropped} title="This file is no config.json" onDismiss={() => setDropped(undefined)} />}
         {run.problem && <ErrorBox problem={run.problem} title="It did not begin" onDismiss={run.dismiss} />}
         {run.id && <Run id={run.id} watched={run.watched} onClose={run.close} kept={`/history/${run.id}`} />}
-        {measured && <KeptResult answer={measured} workload={asAsked(run.watched.analysis?.workload ?? {}, models)} />}
-        {problem && <h1 className="sr-only">{title}</h1>}
-        {problem && <Refusal key={problem.message} problem={problem} />}
-        {problem && prediction.data && !prediction.isPlaceholderData && <Breakdown workload={settled.workload} />}
-        {!problem && !measured && <Result state={state} />}
+        {ran && <KeptResult answer={ran} workload={asAsked(run.watched.analysis?.workload ?? {}, models)} />}
+        {problem && !ran && <h1 className="sr-only">{title}</h1>}
+        {problem && !ran && <Refusal key={problem.message} problem={problem} />}
+        {problem && !ran && prediction.data && !prediction.isPlaceholderData && <Breakdown workload={settled.workload} />}
+        {!problem && !ran && <Result state={state} />}
       </div>
     </div>
   );

@@ -17,6 +17,8 @@ interface Props {
   kept?: string;
 }
 
+const titles = { measured: 'Measuring', emulated: 'Emulating', predicted: 'Analysis' };
+
 /** Run is an analysis that one watches: its live terminal, a way to cancel it, and where its answer is. */
 export function Run({ id, watched: { analysis, lines, interrupted }, onClose, kept }: Props) {
   const [problem, setProblem] = useState<Problem>();
@@ -35,7 +37,7 @@ export function Run({ id, watched: { analysis, lines, interrupted }, onClose, ke
 
   return (
     <Panel
-      title={analysis?.engine === 'measured' ? 'Measuring' : 'Analysis'}
+      title={titles[analysis?.engine ?? 'predicted']}
       aside={
         <span className="flex items-center gap-2">
           {over ? (

@@ -4,12 +4,15 @@ import { Problem } from '../api/problem';
 import { ended, useWatch, type Watched } from '../api/watch';
 import type { Question } from '../workload/address';
 
+/** Engine is how an analysis is answered. */
+export type Engine = 'predicted' | 'emulated' | 'measured';
+
 interface RunState {
   id?: string;
   watched: Watched;
   busy: boolean;
   problem?: Problem;
-  begin(question: Question, engine: 'measured' | 'predicted'): Promise<void>;
+  begin(question: Question, engine: Engine): Promise<void>;
   dismiss(): void;
   close(): void;
 }

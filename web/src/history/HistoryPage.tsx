@@ -11,7 +11,7 @@ import { PageTitle } from '../ui/PageTitle';
 import { HistoryRow } from './HistoryRow';
 
 const states = { '': 'any', queued: 'waiting', running: 'running', succeeded: 'done', failed: 'failed', cancelled: 'cancelled' };
-const engines = { '': 'both', predicted: 'predicted', measured: 'measured' };
+const engines = { '': 'any', predicted: 'predicted', emulated: 'emulated', measured: 'measured' };
 
 /** HistoryPage lists what was asked: to open, to repeat, to delete. */
 export default function HistoryPage() {

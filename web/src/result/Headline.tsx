@@ -45,6 +45,7 @@ export function Headline({ answer }: { answer: Answer }) {
         )}
       </dl>
       <Notes answer={answer} />
+      <MadeUp answer={answer} />
     </section>
   );
 }
@@ -67,6 +68,23 @@ function Notes({ answer: { notes } }: { answer: Answer }) {
       )}
       {stated.length > 0 && <p className="mt-4 max-w-4xl text-xs text-muted">{stated.map(({ text }) => text).join(' ')}</p>}
     </>
+  );
+}
+
+/** MadeUp lists the values that no kernel computed, where an emulated program read them. */
+function MadeUp({ answer: { assumed } }: { answer: Answer }) {
+  if (!assumed?.length) return null;
+  return (
+    <details className="mt-4 max-w-4xl text-sm">
+      <summary className="cursor-pointer text-muted">{assumed.length === 1 ? 'One value was made up' : `${count(assumed.length)} values were made up`}</summary>
+      <ul aria-label="What was made up" className="mt-2 flex flex-col gap-1 text-xs">
+        {assumed.map(({ function: name, where, assumed: value, times }) => (
+          <li key={`${name} ${where} ${value}`} className="break-all">
+            {value} for <code className="font-mono">{name}</code> at <code className="font-mono">{where}</code>, {count(times)} ×
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 
@@ -99,7 +117,7 @@ export function usage(answer: Answer): string {
 function provenance({ device, engine, provenance: from, limit_bytes, gpu_total_bytes, model_name }: Answer): string {
   const versions = `PyTorch ${from.pytorch}${from.transformers ? ` and transformers ${from.transformers}` : ''}`;
   return (
-    `${model_name}, ${engine} ${engine === 'measured' ? 'with' : 'for'} ${versions}. ` +
+    `${model_name}, ${engine} ${engine === 'predicted' ? 'for' : 'with'} ${versions}. ` +
     `PyTorch may hold ${bytes(limit_bytes)} of the ${device === 'cuda' ? 'card' : 'machine'}'s ${bytes(gpu_total_bytes)}.`
   );
 }

@@ -9,12 +9,19 @@ interface Props {
   errors?: Errors;
 }
 
-/** Evidence says whether a figure was predicted or measured, and how far such predictions were off. */
+/** Evidence says whether a figure was predicted, emulated or measured, and how far such predictions were off. */
 export function Evidence({ engine, errors }: Props) {
   if (engine === 'measured') {
     return (
       <Tag dot="bg-accent" title="Real steps on a real card.">
         measured
+      </Tag>
+    );
+  }
+  if (engine === 'emulated') {
+    return (
+      <Tag dot="bg-info" title="Steps of a real PyTorch on a card that is not there.">
+        emulated
       </Tag>
     );
   }

@@ -10,3 +10,11 @@ export function stateOf(worker: Schemas['Worker'], leaseSeconds: number, now: nu
   if (worker.draining) return worker.resident && !busy ? 'drained' : 'draining';
   return busy ? 'at work' : 'ready';
 }
+
+/** emulation has the place of a card's id at workers that emulate every card. */
+export const emulation = 'emulated';
+
+/** ableTo are the workers that take jobs of a card, or of emulation. */
+export function ableTo(workers: Schemas['Worker'][], card: string): Schemas['Worker'][] {
+  return workers.filter((worker) => !worker.draining && worker.cards?.some(({ id }) => id === card));
+}
