@@ -73,17 +73,17 @@ func readBertKeys(c *hfconfig.Config, vocabulary, reserved int64) (*bertConfig, 
 	return b, b.decode(c, b)
 }
 
-// decode reads a configuration into a struct that is b or holds it.
-func (b *bertConfig) decode(c *hfconfig.Config, into any, alsoIgnored ...string) error {
-	err := c.Decode(into, append(alsoIgnored, "layer_norm_eps", "use_cache", "position_embedding_type", "gradient_checkpointing", "output_past", "directionality",
+// decode reads a configuration into a struct that is c or holds it.
+func (c *bertConfig) decode(config *hfconfig.Config, into any, alsoIgnored ...string) error {
+	err := config.Decode(into, append(alsoIgnored, "layer_norm_eps", "use_cache", "position_embedding_type", "gradient_checkpointing", "output_past", "directionality",
 		"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type")...)
 	if err != nil {
 		return err
 	}
-	if b.Decoder || b.CrossAttention {
-		return fmt.Errorf("config: a %s as a decoder is not modelled", c.ModelType)
+	if c.Decoder || c.CrossAttention {
+		return fmt.Errorf("config: a %s as a decoder is not modelled", config.ModelType)
 	}
-	return checkEncoder(b.NumLabels, b.ChunkSize, b.HiddenDropout, b.AttentionDropout)
+	return checkEncoder(c.NumLabels, c.ChunkSize, c.HiddenDropout, c.AttentionDropout)
 }
 
 // This file is BertModel and its heads but BertForMaskedLM

@@ -50,7 +50,7 @@ func TestRequests(t *testing.T) {
 }
 
 // TestFamilies holds families to processes that PyTorch ran on an emulated H200,
-// event by event: small models in every precision, under both kinds of
+// and on a real one, event by event: small models in every precision, under both kinds of
 // attention, with masks and without, checkpointed or not, with each head.
 func TestFamilies(t *testing.T) {
 	paths, err := filepath.Glob(truthDir + "/families/*.jsonl.xz")
