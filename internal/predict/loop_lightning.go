@@ -62,7 +62,7 @@ func (l *lightningLoop) optimize(first, last bool) {
 		l.opt.ZeroGrad()
 	}
 	l.begin(backward)
-	l.Process.backward(closureLoss)
+	l.backward(closureLoss)
 	if last {
 		l.begin(updating)
 		if l.w.ClipGradNorm {
