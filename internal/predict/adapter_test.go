@@ -15,8 +15,8 @@ import (
 const adapterDir = "testdata/adapters"
 
 // TestRecordedAdapters predicts processes that train adapters and compares them
-// event by event with recordings of PEFT and bitsandbytes on an emulated H200
-// (record.py there).
+// event by event with recordings of PEFT and bitsandbytes on an H200, or an
+// emulated one (record.py there).
 func TestRecordedAdapters(t *testing.T) {
 	f, err := os.Open(adapterDir + "/cases.jsonl")
 	if err != nil {

@@ -2,7 +2,7 @@
 
 memorymark run --gpu h200 -- python record.py cases.jsonl FOLDER [ID...]
 
-A line of cases.jsonl is {"id", "workload"}. Each case runs in a forked child, two steps, and leaves FOLDER/ID.pickle.
+A line of cases.jsonl is {"id", "card", "workload"}: on a GPU, it is python record.py alone. Paths in the stacks were shortened after. Each case runs in a forked child, two steps, and leaves FOLDER/ID.pickle.
 The model is built on the device in its type, PEFT adds the adapter, the rest is a plain loop. Quantized weights come
 from a checkpoint, as transformers loads them.
 """
