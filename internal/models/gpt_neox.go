@@ -78,7 +78,7 @@ type gptNeoX struct {
 }
 
 func newGPTNeoXModel(t *torch.Torch, c *gptNeoXConfig, r Run) *gptNeoX {
-	m := &gptNeoX{cfg: c, run: r, name: "gpt_neox", embed: t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType)}
+	m := &gptNeoX{cfg: c, run: r, name: "gpt_neox", embed: t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_in")}
 	for range c.Layers {
 		m.layers = append(m.layers, gptNeoXLayer{
 			inputNorm:     t.NewLayerNorm(c.HiddenSize, r.DType),

@@ -116,7 +116,7 @@ func (c *modernBertConfig) newNorm(t *torch.Torch, dtype torch.DType) *torch.Lay
 }
 
 func newModernBertModel(t *torch.Torch, c *modernBertConfig, r Run) *modernBert {
-	m := &modernBert{cfg: c, run: r, name: "model", embed: t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType), embedNorm: c.newNorm(t, r.DType)}
+	m := &modernBert{cfg: c, run: r, name: "model", embed: t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("tok_embeddings"), embedNorm: c.newNorm(t, r.DType)}
 	for i := range c.Layers {
 		var l modernBertLayer
 		if i > 0 {
