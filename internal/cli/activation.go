@@ -31,7 +31,7 @@ func newActivation(e *env) *cobra.Command {
 		if err != nil {
 			return badWorkload(c, err)
 		}
-		card, err := e.studyCardOf(c.Context(), w)
+		card, err := e.cardOf(c.Context(), w)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"memorymark/internal/analysis"
-	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
@@ -24,7 +22,6 @@ type engineFlags struct {
 	engine     evidence.Engine
 	python     string
 	device     string
-	limit      string
 	timeout    time.Duration
 	transcript string
 
@@ -50,7 +47,6 @@ func (f *engineFlags) addPython(flags *pflag.FlagSet) {
 // addDevice adds where to measure, for commands that do not say it otherwise.
 func (f *engineFlags) addDevice(flags *pflag.FlagSet) {
 	flags.StringVar(&f.device, "device", analysis.AutoDevice, "`what` to measure on: cuda, cuda:1, mps, cpu or auto")
-	flags.StringVar(&f.limit, "limit", "", "the most `memory` that PyTorch may hold, as 22GiB: a smaller card on a larger one; --limit-gib 22 is the same")
 }
 
 // deviceName matches what PyTorch calls devices.
@@ -128,13 +124,6 @@ var userFunction = regexp.MustCompile(`^(.+\.py)(?::([A-Za-z_][A-Za-z0-9_]*))?$`
 // subject is what is to be trained: a workload, or the settings of one with a
 // user's own model.
 func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *measure.UserModel, error) {
-	if f.limit != "" {
-		limit, err := parseLimit(f.limit)
-		if err != nil {
-			return nil, nil, err
-		}
-		d.Set("limit_gib", fmt.Sprintf("%.17g", float64(limit)/float64(bytesize.GiB)))
-	}
 	match := userFunction.FindStringSubmatch(d.Text("model"))
 	if match == nil {
 		w, err := e.finish(d, f.engine)
@@ -152,14 +141,4 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 	}
 	w, err := d.WithoutModel()
 	return w, user, err
-}
-
-// parseLimit reads the most that an allocator may reserve. Less than a segment
-// of it is a number whose unit was forgotten.
-func parseLimit(text string) (bytesize.Bytes, error) {
-	limit, err := bytesize.Parse(text)
-	if err != nil || limit < 2*bytesize.MiB {
-		return 0, badUsage("write it as --limit 22GiB", "--limit is %q; it must be an amount of memory, at least 2 MiB", text)
-	}
-	return limit, nil
 }

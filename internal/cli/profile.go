@@ -26,7 +26,7 @@ type profileFlags struct {
 func newProfile(e *env) *cobra.Command {
 	var f profileFlags
 	c := &cobra.Command{
-		Use:   "profile",
+		Use:   "profile [MODEL]",
 		Short: "The memory of a step by phase, as a snapshot and a summary",
 		Long: "Warms up, records some steps, and writes them as a snapshot in PyTorch's format, with\n" +
 			"forward, backward and optimizer marked. Prints the peak of each phase, what the highest\n" +
@@ -37,10 +37,13 @@ func newProfile(e *env) *cobra.Command {
 			"steps do not fit the card; then it says what would.",
 		Example: "  memorymark profile --model-size 2.7B --context-length 512 --profile-type training\n" +
 			"  memorymark profile --model-size xl --use-mixed-precision --dtype bf16 --output xl.pickle\n" +
-			"  memorymark profile --model gpt2 --context-length 1024 --batch-size 8 --profile-type forward",
-		Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error {
+			"  memorymark profile gpt2 --sequence 1024 --batch 8 --precision bf16 --profile-type forward",
+		Args: someArgs(0, "MODEL"),
+		RunE: func(c *cobra.Command, args []string) error {
 			defer f.close()
+			if err := f.takeModel(args); err != nil {
+				return err
+			}
 			return f.run(c, e)
 		},
 	}
@@ -48,9 +51,9 @@ func newProfile(e *env) *cobra.Command {
 	f.engineFlags = addEngineFlags(c)
 	f.stepFlags = addStepFlags(c, 5, 10)
 	flags := c.Flags()
-	flags.StringVar(&f.model, "model", "", "an `id` of memorymark models, or a path to a config.json, instead of --model-size")
+	flags.StringVar(&f.model, "model", "", "the model, as the argument MODEL: an `id` of memorymark models, or a path to a config.json, instead of --model-size")
 	flags.StringVar(&f.profileType, "profile-type", "training", "`part` of a step: forward, backward (and forward), training or inference")
-	flags.BoolVar(&f.mixed, "use-mixed-precision", false, "compute under autocast")
+	flags.BoolVar(&f.mixed, "use-mixed-precision", false, "compute under autocast: --precision amp-bf16")
 	flags.StringVar(&f.dtype, "dtype", "bf16", "`type` of autocast: bf16 or fp16")
 	flags.StringVar(&f.output, "output", "", "the snapshot `file` to write, - for none (default: named after the profile)")
 	return c
@@ -98,9 +101,12 @@ func (f *profileFlags) cell(c *cobra.Command, e *env) (study.Cell, error) {
 	if f.dtype != "bf16" && f.dtype != "fp16" {
 		return study.Cell{}, badUsage("", "--dtype is %q; it must be bf16 or fp16", f.dtype)
 	}
-	if f.mixed {
+	switch {
+	case f.mixed && c.Flags().Changed("precision"):
+		return study.Cell{}, badUsage("", "--use-mixed-precision and --precision both name the precision: give one of them")
+	case f.mixed:
 		d.Set("precision", "amp-"+f.dtype)
-	} else if c.Flags().Changed("dtype") {
+	case c.Flags().Changed("dtype"):
 		return study.Cell{}, badUsage("add --use-mixed-precision", "--dtype %s: it is the type of mixed precision, which is off", f.dtype)
 	}
 	return e.cell(c, d, f.engine, f.stepFlags)
@@ -115,7 +121,7 @@ func (e *env) cell(c *cobra.Command, d workload.Draft, engine evidence.Engine, s
 	if err != nil {
 		return study.Cell{}, badWorkload(c, err)
 	}
-	card, err := e.studyCardOf(c.Context(), w)
+	card, err := e.cardOf(c.Context(), w)
 	if err != nil {
 		return study.Cell{}, err
 	}

@@ -58,7 +58,7 @@ func newReport(e *env) *cobra.Command {
 	f.stepFlags = addStepFlags(c, study.DefaultWarmup, study.DefaultSteps)
 	flags := c.Flags()
 	flags.StringVar(&f.sizes, "model-size", "2.7B", "`sizes` of the plain language model, with commas between")
-	takeAlso(c, studyNames)
+	takeKeyNames(c)
 	flags.StringVar(&f.contexts, "context-length", "128,256,512", "`lengths` of samples in tokens, with commas between; also --sequence")
 	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step; also --batch")
 	flags.StringVar(&f.dtype, "dtype", "bf16", "`type` of mixed precision: bf16 or fp16")
@@ -126,8 +126,12 @@ func (f *reportFlags) plan(ctx context.Context, e *env) (*study.Plan, error) {
 	if f.dtype != "bf16" && f.dtype != "fp16" {
 		return nil, badUsage("", "--dtype is %q; it must be bf16 or fp16", f.dtype)
 	}
+	id := f.gpu
+	if id == "" && e.machineCard(ctx) == nil {
+		id = study.DefaultCard
+	}
 	var err error
-	if p.Card, err = e.studyCardOf(ctx, &workload.Workload{GPU: f.gpu}); err != nil {
+	if p.Card, err = e.namedCard(ctx, id); err != nil {
 		return nil, err
 	}
 	p.Mixed = e.mixedOn(p.Card, workload.Precision("amp-"+f.dtype))

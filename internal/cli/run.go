@@ -182,3 +182,13 @@ type exitStatus int
 func exitAs(code int) error { return exitStatus(code) }
 
 func (s exitStatus) Error() string { return fmt.Sprintf("the command ended with %d", int(s)) }
+
+// parseLimit reads the most that an allocator may reserve. Less than a segment
+// of it is a number whose unit was forgotten.
+func parseLimit(text string) (bytesize.Bytes, error) {
+	limit, err := bytesize.Parse(text)
+	if err != nil || limit < 2*bytesize.MiB {
+		return 0, badUsage("write it as --limit 22GiB", "--limit is %q; it must be an amount of memory, at least 2 MiB", text)
+	}
+	return limit, nil
+}

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"memorymark/internal/gpu"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
 )
@@ -24,12 +22,16 @@ type studyFlags struct {
 	batch   string
 }
 
-// studyNames are the flags of a study that are keys of a workload.
-var studyNames = map[string]string{"batch": "batch-size", "sequence": "context-length"}
+// takeKeyNames lets the flags of a study that are keys of a workload go by the
+// names of the keys.
+func takeKeyNames(c *cobra.Command) {
+	alsoNamed(c, "batch-size", "batch")
+	alsoNamed(c, "context-length", "sequence")
+}
 
 func addStudyFlags(c *cobra.Command, keys ...string) *studyFlags {
 	f := &studyFlags{workloadFlags: addFlagsOf(c, append(keys, "gpu"))}
-	takeAlso(c, studyNames)
+	takeKeyNames(c)
 	flags := c.Flags()
 	flags.StringVar(&f.size, "model-size", "2.7B", "`size` of the plain language model: "+strings.Join(study.Sizes, ", "))
 	flags.StringVar(&f.context, "context-length", "512", "`N` tokens in a sample (default 512); also --sequence")
@@ -37,15 +39,27 @@ func addStudyFlags(c *cobra.Command, keys ...string) *studyFlags {
 	for _, name := range []string{"context-length", "batch-size"} {
 		flags.Lookup(name).DefValue = "" // help would quote it
 	}
-	flags.Lookup("gpu").Usage = "an `id` of memorymark gpus, or a card.json of your own, to predict for (default: this machine's card, else " + study.DefaultCard + ")"
 	return f
 }
 
 // profileKeys are the keys of a workload that a profile can set beside those
 // that have flags of their own.
 var profileKeys = []string{
-	"image", "optimizer", "optimizer_impl", "loss", "attention", "checkpointing", "accumulate", "clip_grad_norm",
+	"precision", "image", "optimizer", "optimizer_impl", "loss", "attention", "checkpointing", "accumulate", "clip_grad_norm",
 	"expandable_segments", "limit_gib", "config",
+}
+
+// takeModel takes the model that is given as an argument, as for the other
+// commands, or as a flag.
+func (f *studyFlags) takeModel(args []string) error {
+	switch {
+	case len(args) == 0:
+	case f.model != "" || f.set.Changed("model-size"):
+		return badUsage("", "%s, --model and --model-size name models: give one of them", args[0])
+	default:
+		f.model = args[0]
+	}
+	return nil
 }
 
 // draft is the workload that the flags name.
@@ -82,15 +96,6 @@ func positiveFlag(flag, text string) error {
 		return badUsage("", "--%s is %d; it must be at least 1", flag, n)
 	}
 	return nil
-}
-
-// studyCardOf returns the card of a workload: the one it names, this
-// machine's, or the one for studies.
-func (e *env) studyCardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, error) {
-	if w.GPU == "" && e.machineCard(ctx) == nil {
-		return gpu.Find(study.DefaultCard)
-	}
-	return e.cardOf(ctx, w)
 }
 
 // stepFlags say how a cell is profiled.

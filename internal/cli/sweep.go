@@ -1,15 +1,18 @@
 package cli
 
 import (
+	"encoding/json"
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"memorymark/internal/draw"
+	"memorymark/internal/evidence"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
@@ -28,7 +31,7 @@ type sweepFlags struct {
 func newSweep(e *env) *cobra.Command {
 	var f sweepFlags
 	c := &cobra.Command{
-		Use:   "sweep",
+		Use:   "sweep [MODEL]",
 		Short: "The memory of a grid of workloads, as a table or a picture",
 		Long: "Profiles every combination of the values given: each key of a workload takes one value\n" +
 			"or several, with commas between. Predictions run on all cores, measurements one after\n" +
@@ -39,10 +42,13 @@ func newSweep(e *env) *cobra.Command {
 			"cells are kept in a file, and the same command goes on where it was stopped.",
 		Example: "  memorymark sweep\n" +
 			"  memorymark sweep --model-size small,xl --context-length 128,256,512,1024 -o contexts.svg\n" +
-			"  memorymark sweep --model gpt2 --batch-size 1,2,4,8,16 --checkpointing false,true --format markdown",
-		Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error {
+			"  memorymark sweep gpt2 --batch 1,2,4,8,16 --checkpointing false,true --format markdown",
+		Args: someArgs(0, "MODEL"),
+		RunE: func(c *cobra.Command, args []string) error {
 			defer f.close()
+			if err := f.takeModels(args); err != nil {
+				return err
+			}
 			return f.run(c, e)
 		},
 	}
@@ -72,8 +78,8 @@ var sweepAxes = []struct{ flag, key, values, help string }{
 
 func (f *sweepFlags) addAxes(c *cobra.Command) {
 	flags := c.Flags()
-	takeAlso(c, studyNames)
-	flags.String("model", "", "`ids` of memorymark models, or paths to config.json, instead of --model-size")
+	takeKeyNames(c)
+	flags.String("model", "", "the models, as the argument MODEL: `ids` of memorymark models, or paths to config.json, instead of --model-size")
 	for _, a := range sweepAxes {
 		flags.String(a.flag, "", a.help+" (default "+a.values+")")
 	}
@@ -84,9 +90,9 @@ func (f *sweepFlags) addAxes(c *cobra.Command) {
 				help = "`false,true`: " + help
 			}
 			flags.String(name, "", help)
+			takeAlso(c, key)
 		}
 	}
-	flags.Lookup("gpu").Usage = "`ids` of memorymark gpus, or files of your own (default: this machine's card, else " + study.DefaultCard + ")"
 	f.set = flags
 }
 
@@ -94,7 +100,7 @@ func (f *sweepFlags) run(c *cobra.Command, e *env) error {
 	if err := f.checkOutputs(); err != nil {
 		return err
 	}
-	grid, err := f.grid()
+	grid, err := f.grid(e)
 	if err != nil {
 		return err
 	}
@@ -132,8 +138,19 @@ func (f *sweepFlags) run(c *cobra.Command, e *env) error {
 	return nil
 }
 
+// takeModels takes the models that are given as an argument.
+func (f *sweepFlags) takeModels(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if f.set.Changed("model") {
+		return badUsage("", "%s and --model both name models: give one of them", args[0])
+	}
+	return f.set.Set("model", args[0])
+}
+
 // grid reads the axes off the flags.
-func (f *sweepFlags) grid() (*study.Grid, error) {
+func (f *sweepFlags) grid(e *env) (*study.Grid, error) {
 	g := &study.Grid{Base: workload.Draft{}}
 	taken := make(map[string]bool)
 	for _, a := range sweepAxes {
@@ -142,6 +159,9 @@ func (f *sweepFlags) grid() (*study.Grid, error) {
 			return nil, err
 		}
 		taken[a.key] = true
+		if a.key == "sequence" && !f.set.Changed(a.flag) && e.onlyImages(g.Axes[0].Values) {
+			continue
+		}
 		g.Axes = append(g.Axes, study.Axis{Key: a.key, Values: values})
 	}
 	for _, key := range workload.KeyNames() {
@@ -158,6 +178,14 @@ func (f *sweepFlags) grid() (*study.Grid, error) {
 		return nil, badUsage("give fewer values", "the grid has more than %d cells", study.MostCells)
 	}
 	return g, nil
+}
+
+// onlyImages reports whether models take images and have no use for lengths.
+func (e *env) onlyImages(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		w, err := e.finish(workload.Draft{"model": json.RawMessage(strconv.Quote(name))}, evidence.Auto)
+		return err != nil || !w.TakesImages()
+	})
 }
 
 // valuesOf returns the values of an axis. Models may be sizes or ids.

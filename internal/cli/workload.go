@@ -30,20 +30,16 @@ func addWorkloadFlags(c *cobra.Command) *workloadFlags { return addFlagsOf(c, wo
 
 // addFlagsOf adds the flags of some keys. The model is an argument.
 func addFlagsOf(c *cobra.Command, names []string) *workloadFlags {
-	also := make(map[string]string)
 	for _, key := range workload.Keys() {
 		if key.Name == "model" || !slices.Contains(names, key.Name) {
 			continue
 		}
-		for _, other := range key.Also {
-			also[other] = flagName(key.Name)
-		}
+		takeAlso(c, key)
 		addFlag(c, flagName(key.Name), key.Kind, flagHelp(key))
 		for _, f := range key.Fields {
 			addFlag(c, f.Flag, f.Kind, flagHelp(workload.Key{Name: f.Name, Kind: f.Kind, Unit: f.Unit, Help: f.Help}))
 		}
 	}
-	takeAlso(c, also)
 	return &workloadFlags{c.Flags()}
 }
 
@@ -77,16 +73,27 @@ func flagHelp(k workload.Key) string {
 	for _, other := range k.Also {
 		help += "; also --" + other
 	}
+	if k.Unit == "GiB" {
+		help += " 22GiB"
+	}
 	return help
 }
 
-// takeAlso lets the flags of a command go by other names, too.
-func takeAlso(c *cobra.Command, names map[string]string) {
-	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if own, ok := names[name]; ok {
-			name = own
+// takeAlso lets the flag of a key go by its other names, too.
+func takeAlso(c *cobra.Command, key workload.Key) {
+	for _, other := range key.Also {
+		alsoNamed(c, flagName(key.Name), other)
+	}
+}
+
+// alsoNamed lets a flag of a command go by another name, too.
+func alsoNamed(c *cobra.Command, flag, other string) {
+	before := c.Flags().GetNormalizeFunc()
+	c.Flags().SetNormalizeFunc(func(set *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == other {
+			return pflag.NormalizedName(flag)
 		}
-		return pflag.NormalizedName(name)
+		return before(set, name)
 	})
 }
 

@@ -119,19 +119,24 @@ func (s *Server) predict(ctx context.Context, d draft) (*predict.Prediction, err
 // onCard returns the workload with its card settled: the one it names, this
 // machine's, or the default.
 func (s *Server) onCard(w *workload.Workload) (*workload.Workload, *gpu.Card, error) {
-	at := *w
-	if at.GPU == "" {
-		at.GPU = gpu.Default
-		if card, ok := s.machine(); ok {
-			at.GPU = card.ID
-		}
-	}
-	card, err := gpu.Find(at.GPU)
+	card, err := s.card(w.GPU, gpu.Default)
 	if err != nil {
 		return nil, nil, err
 	}
+	at := *w
 	at.GPU = card.ID
 	return &at, card, nil
+}
+
+// card is the card that is named, this machine's, or another.
+func (s *Server) card(name, otherwise string) (*gpu.Card, error) {
+	if name != "" {
+		return gpu.Find(name)
+	}
+	if card, ok := s.machine(); ok {
+		return card, nil
+	}
+	return gpu.Find(otherwise)
 }
 
 // keyOf names a workload: those that get the same answer have equal names.

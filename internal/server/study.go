@@ -139,7 +139,7 @@ func (s *Server) cell(d workload.Draft) study.Cell {
 	if err != nil {
 		return study.Cell{Err: err}
 	}
-	card, err := s.studyCard(w.GPU)
+	card, err := s.card(w.GPU, gpu.Default)
 	if err != nil {
 		return study.Cell{Err: err}
 	}
@@ -147,21 +147,9 @@ func (s *Server) cell(d workload.Draft) study.Cell {
 	return study.Cell{Workload: w, Card: card, Warmup: study.DefaultWarmup, Steps: study.DefaultSteps}
 }
 
-// studyCard is the card of a study: the one that is named, this machine's, or
-// the one for studies.
-func (s *Server) studyCard(name string) (*gpu.Card, error) {
-	if name != "" {
-		return gpu.Find(name)
-	}
-	if card, ok := s.machine(); ok {
-		return card, nil
-	}
-	return gpu.Find(study.DefaultCard)
-}
-
 // activation derives the activations of a workload.
 func (s *Server) activation(ctx context.Context, w *workload.Workload) (*study.Activation, error) {
-	card, err := s.studyCard(w.GPU)
+	card, err := s.card(w.GPU, gpu.Default)
 	if err != nil {
 		return nil, err
 	}

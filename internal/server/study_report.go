@@ -61,7 +61,7 @@ type ReportQuestion struct {
 
 // plan fills in what is absent.
 func (s *Server) plan(q ReportQuestion) (*study.Plan, error) {
-	card, err := s.studyCard(q.GPU)
+	card, err := s.card(q.GPU, study.DefaultCard)
 	if err != nil {
 		return nil, bad("body.gpu", "%v", err)
 	}

@@ -5,9 +5,8 @@
 // a GPU, is behind the interface Profiler.
 package study
 
-// DefaultCard is the card that studies are predicted for where there is none:
-// the one that the predictions were measured on, and large enough for the
-// sizes that are studied.
+// DefaultCard is the card that a whole study is predicted for where there is
+// none: the smaller default of everything else cannot hold its largest sizes.
 const DefaultCard = "h200"
 
 // How many steps of a cell run first, and how many are recorded.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"memorymark/internal/bytesize"
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/invalid"
 	"memorymark/internal/models"
@@ -37,10 +38,14 @@ func ParseDraft(data []byte) (Draft, error) {
 }
 
 // Set gives a key a value as people write it on a command line: text as it is,
-// numbers, true and false. Of config it takes JSON, of parallel a kind and its
-// options, too.
+// numbers, true and false, memory with its unit. Of config it takes JSON, of
+// parallel a kind and its options, too.
 func (d Draft) Set(key, text string) {
-	if k, ok := findKey(key); ok && k.takesJSON(text) && json.Valid([]byte(text)) {
+	k, ok := findKey(key)
+	if size, err := bytesize.Parse(text); err == nil && k.Unit == "GiB" && !json.Valid([]byte(text)) {
+		text = strconv.FormatFloat(float64(size)/float64(bytesize.GiB), 'g', -1, 64)
+	}
+	if ok && k.takesJSON(text) && json.Valid([]byte(text)) {
 		d[key] = json.RawMessage(text)
 		return
 	}

@@ -192,7 +192,7 @@ var keys = []Key{
 		field: func(w *Workload) any { return &w.GPU },
 	},
 	{
-		Name: "limit_gib", Kind: Number, Unit: "GiB", Help: "The most that the allocator may reserve, in GiB",
+		Name: "limit_gib", Kind: Number, Unit: "GiB", Help: "The most that the allocator may reserve, in GiB", Also: []string{"limit"},
 		Else: "the card's memory less the context", field: func(w *Workload) any { return &w.LimitGiB },
 	},
 }

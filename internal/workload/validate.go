@@ -1,8 +1,8 @@
 package workload
 
 import (
+	"encoding/json"
 	"fmt"
-	"math"
 
 	"memorymark/internal/invalid"
 	"memorymark/internal/models"
@@ -20,7 +20,8 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	if len(wrong.Problems) == 0 && w.Batch*w.Sequence > maxTokens {
 		wrong.Add(invalid.At("batch", fmt.Errorf("batch × sequence is %d × %d tokens; it must be at most 2³¹", w.Batch, w.Sequence)))
 	}
-	if _, given := d["limit_gib"]; given && !isNull(d["limit_gib"]) && (!(w.LimitGiB > 0) || w.LimitGiB > maxLimitGiB || math.IsNaN(w.LimitGiB)) {
+	var limit *float64
+	if json.Unmarshal(d["limit_gib"], &limit) == nil && limit != nil && (!(*limit > 0) || *limit > maxLimitGiB) {
 		wrong.Add(invalid.At("limit_gib", fmt.Errorf("limit_gib is %v; it must be above 0 and at most %d", w.LimitGiB, maxLimitGiB)))
 	}
 	if _, given := d["optimizer_impl"]; given && w.OptimizerImpl == Fused && w.Optimizer != NoOptimizer && !w.HasFused() {
