@@ -116,10 +116,10 @@ func (m *llama) forward(t *torch.Torch, batch *Batch) Output {
 	hidden := f.Let(m.model(t, batch, cache))
 	// hidden_states[:, slice(0, None), :] is another view of all of it.
 	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(t.Alias(hidden), m.head) }))
-	if m.capsLogits {
-		logits.Set(t.Scale(logits))
-		logits.Set(t.Tanh(logits))
-		logits.Set(t.Scale(logits))
+	if m.capsLogits { // counted with the head
+		logits.Set(t.In("lm_head", func() torch.Value { return t.Scale(logits) }))
+		logits.Set(t.In("lm_head", func() torch.Value { return t.Tanh(logits) }))
+		logits.Set(t.In("lm_head", func() torch.Value { return t.Scale(logits) }))
 	}
 	var loss torch.Value
 	if batch.Labels != nil {
