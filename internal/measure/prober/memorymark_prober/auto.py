@@ -180,7 +180,7 @@ def cleaned(value: Any) -> Any:
     return value
 
 
-def batches(w: Workload, model: nn.Module, config: Any, labels: str, device: str, dtype: torch.dtype) -> Callable[[int], dict[str, Any]]:
+def batches(w: Workload, model: Any, config: Any, labels: str, device: str, dtype: torch.dtype) -> Callable[[int], dict[str, Any]]:
     """What a batch of n samples holds, by what the model's forward takes."""
     takes = inspect.signature(model.forward).parameters
     text = config.get_text_config()

@@ -244,7 +244,8 @@ class Probe:
 def made_up() -> list[dict[str, Any]]:
     """What was made up on an emulated card because no kernel computed it."""
     shadows = sys.modules.get("memorymark_phantom.shadows")
-    return shadows.assumptions() if shadows else []
+    made: list[dict[str, Any]] = shadows.assumptions() if shadows else []
+    return made
 
 
 def compiled_graphs() -> int:
