@@ -111,7 +111,7 @@ func emulationCheck(ctx context.Context, found *measure.Environment, python stri
 	case err == nil && found.CUDA == "":
 		c.Found, c.Mend = "this PyTorch was built without CUDA", python+" -m pip install --force-reinstall torch"
 	case err == nil:
-		c.OK, c.Found = true, fmt.Sprintf("memorymark run emulates any card with CUDA %s; %s", found.CUDA, tried(found.Torch))
+		c.OK, c.Found = true, tried(found.Torch)
 	case errors.As(err, &compiler):
 		c.Found, c.Mend = err.Error(), compiler.Mend()
 	default:
@@ -122,14 +122,14 @@ func emulationCheck(ctx context.Context, found *measure.Environment, python stri
 
 // tried says what is known of emulation with a version of PyTorch.
 func tried(torch string) string {
-	t, ok := phantom.FindTested(torch)
-	switch {
+	all := phantom.TestedVersions()
+	first, last := phantom.Minor(all[0].Torch), phantom.Minor(all[len(all)-1].Torch)
+	switch t, ok := phantom.FindTested(torch); {
 	case !ok:
-		all := phantom.TestedVersions()
-		return fmt.Sprintf("PyTorch %s was not tried with it, %s to %s were", phantom.Minor(torch), phantom.Minor(all[0].Torch), phantom.Minor(all[len(all)-1].Torch))
+		return fmt.Sprintf("memorymark run was tried with PyTorch %s to %s, not with %s", first, last, phantom.Minor(torch))
 	case t.OK():
-		return fmt.Sprintf("tried with PyTorch %s, CUDA %s and cuDNN %s: all of %d programs answered", t.Torch, t.CUDA, t.CuDNN, t.Programs())
+		return fmt.Sprintf("memorymark run works: all %d programs ran with PyTorch %s", t.Programs(), t.Torch)
 	default:
-		return fmt.Sprintf("tried with PyTorch %s: %d of %d programs answered, not %s", t.Torch, len(t.Answered), t.Programs(), strings.Join(t.Failed, ", "))
+		return fmt.Sprintf("memorymark run: %d of %d programs ran with PyTorch %s, not %s", len(t.Answered), t.Programs(), t.Torch, strings.Join(t.Failed, ", "))
 	}
 }

@@ -11,7 +11,6 @@ import traceback
 
 import torch
 from torch import nn
-from transformers import BertConfig, BertForSequenceClassification, GPT2Config, GPT2LMHeadModel
 
 STEPS = 3
 
@@ -37,12 +36,16 @@ def tokens(vocabulary, *shape):
 
 
 def gpt2():
+    from transformers import GPT2Config, GPT2LMHeadModel  # not before the fork: some versions open the device
+
     model = GPT2LMHeadModel(GPT2Config(n_layer=2, n_embd=256, n_head=4)).cuda()
     ids = tokens(50257, 4, 128)
     train(model, {"input_ids": ids, "labels": ids}, lambda out: out.loss)
 
 
 def bert():
+    from transformers import BertConfig, BertForSequenceClassification
+
     config = BertConfig(num_hidden_layers=2, hidden_size=256, num_attention_heads=4, intermediate_size=1024)
     model = BertForSequenceClassification(config).cuda()
     mask = torch.ones(4, 128, dtype=torch.long)
@@ -52,6 +55,8 @@ def bert():
 
 
 def checkpointed():
+    from transformers import GPT2Config, GPT2LMHeadModel
+
     model = GPT2LMHeadModel(GPT2Config(n_layer=2, n_embd=256, n_head=4)).cuda()
     model.gradient_checkpointing_enable()
     ids = tokens(50257, 4, 128)

@@ -81,7 +81,8 @@ def _record_checkpoints_without_stacks(module) -> None:
 
     module.checkpoint = without_stacks
     for name, user in list(sys.modules.items()):
-        if name.startswith("transformers.") and getattr(user, "checkpoint", None) is checkpoint:
+        # Not getattr: modules of transformers import others when they are asked.
+        if name.startswith("transformers.") and vars(user).get("checkpoint") is checkpoint:
             user.checkpoint = without_stacks
 
 
