@@ -94,7 +94,8 @@ func (t *Torch) canUseCuDNN(a *attention, mask *Tensor) bool {
 		(mask == nil || !mask.requiresGrad && lastStrideIs1(mask)) &&
 		a.sameHeads(a.gqa) && lastStrideIs1(a.q, a.k, a.v) &&
 		size <= limit && a.q.Dim(3)%8 == 0 && a.v.Dim(3)%8 == 0 &&
-		a.k.Dim(2) != 1 && (a.q.Dim(2) != 1 || a.dropout == 0)
+		a.k.Dim(2) != 1 && (a.q.Dim(2) != 1 || a.dropout == 0) &&
+		(t.Version.Before(2, 15) || a.dropout == 0) // so recordings of 2.15 have it
 }
 
 // canUseFlash is can_use_flash_attention. Sizes that are no multiples of 8 are
@@ -121,7 +122,7 @@ func (t *Torch) canUseEfficient(a *attention, mask *Tensor) bool {
 	}
 	return (a.q.DType != BFloat16 || t.Device.Major >= 8) &&
 		a.q.Dim(3) == a.k.Dim(3) && a.q.Dim(3)%align == 0 && a.v.Dim(3)%align == 0 &&
-		a.sameHeads(false) && lastStrideIs1(a.q, a.k, a.v) && (mask == nil || lastStrideIs1(mask))
+		a.sameHeads(a.gqa && !t.Version.Before(2, 15)) && lastStrideIs1(a.q, a.k, a.v) && (mask == nil || lastStrideIs1(mask))
 }
 
 // halfKernels is check_dtypes_low_precision.

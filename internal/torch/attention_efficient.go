@@ -1,5 +1,7 @@
 package torch
 
+import "slices"
+
 // This file is the memory-efficient attention of xFormers as PyTorch carries
 // it (aten/src/ATen/native/transformers/cuda, mem_eff_attention).
 
@@ -8,6 +10,10 @@ package torch
 // the sums, whose rows are padded to 32. Seeds are on the CPU.
 func (t *Torch) efficientAttention(a *attention) *Tensor {
 	t.prepareBias(a)
+	var seeds []*Tensor
+	if a.dropout == 0 && !t.Version.Before(2, 15) { // so recordings of 2.15 have it
+		seeds = []*Tensor{t.empty(Int64), t.empty(Int64)}
+	}
 	b, h, s, d := a.q.Dim(0), a.q.Dim(1), a.q.Dim(2), a.v.Dim(3)
 	out := t.heads(b, h, s, d, a.q.DType)
 	// should_compute_logsumexp does not ask for the bias.
@@ -25,10 +31,14 @@ func (t *Torch) efficientAttention(a *attention) *Tensor {
 		saved.k, saved.q, saved.v = t.save(n, a.k), t.save(n, a.q), t.save(n, a.v)
 		t.save(n, sums)
 		t.save(n, out)
+		for _, x := range slices.Backward(seeds) { // the offset goes first
+			t.save(n, x)
+		}
 		n.backward = func(g []*Tensor) []*Tensor { return t.efficientBackward(n, g[0], &saved) }
 		n.made(out)
 	}
 	t.release(sums)
+	t.release(seeds...)
 	return out
 }
 
@@ -76,12 +86,20 @@ func (t *Torch) efficientBackward(n *node, grad *Tensor, a *attention) []*Tensor
 		gradients[3] = t.alias(rows, s, rows.stride)
 		t.release(rows)
 	}
+	var shared []*Tensor // of keys and values that several heads share, their gradients by head (2.15)
+	if a.q.Dim(1) != a.k.Dim(1) {
+		shared = []*Tensor{
+			t.heads(a.k.Dim(0), a.q.Dim(1), a.k.Dim(2), a.k.Dim(3), a.k.DType),
+			t.heads(a.v.Dim(0), a.q.Dim(1), a.v.Dim(2), a.v.Dim(3), a.v.DType),
+		}
+	}
 	kernel := t.efficientKernel(a)
 	delta := t.efficientDelta(dense, a.q, kernel)
 	workspace := t.allocate(kernel.workspace(a))
 	t.release(delta)
 	t.drop(workspace)
-	t.release(dense)
+	slices.Reverse(shared)
+	t.release(append(shared, dense)...)
 	return gradients
 }
 

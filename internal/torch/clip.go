@@ -56,20 +56,30 @@ func (t *Torch) reduceNorms(norms *Tensor) *Tensor {
 	return roots
 }
 
-// foreachNorm is _foreach_norm: partial sums in the accumulation type, as many
-// for each tensor as the largest has chunks, then the results
-// (aten/src/ATen/native/cuda/ForeachReduceOp.cu).
+// foreachNorm is _foreach_norm: partial sums in the accumulation type, then the
+// results (aten/src/ATen/native/cuda/ForeachReduceOp.cu).
 func (t *Torch) foreachNorm(tensors []*Tensor) []*Tensor {
-	const chunk = 65536 // kChunkSize of MultiTensorApply.cuh
-	chunks := int64(0)
-	for _, x := range tensors {
-		chunks = max(chunks, divUp(x.Numel(), chunk))
-	}
-	partial := t.empty(Float32, int64(len(tensors))*chunks)
+	partials := t.normPartials(tensors)
 	norms := make([]*Tensor, len(tensors))
 	for i, x := range tensors {
 		norms[i] = t.empty(x.DType)
 	}
-	t.release(partial)
+	t.releaseList(partials)
 	return norms
+}
+
+// normPartials are the partial sums: as many for each tensor as the largest has
+// chunks; since 2.15, by its recordings, as many as it has itself, behind a
+// list of where those of each begin.
+func (t *Torch) normPartials(tensors []*Tensor) []*Tensor {
+	const chunk = 65536 // kChunkSize of MultiTensorApply.cuh
+	most, all := int64(0), int64(0)
+	for _, x := range tensors {
+		n := divUp(x.Numel(), chunk)
+		most, all = max(most, n), all+n
+	}
+	if t.Version.Before(2, 15) {
+		return []*Tensor{t.empty(Float32, int64(len(tensors))*most)}
+	}
+	return []*Tensor{t.empty(Int64, int64(len(tensors))+1), t.empty(Float32, all)}
 }

@@ -8,27 +8,38 @@ package torch
 // getChosenWorkspaceSize): 32 MiB on compute capability 9.0, else 8 MiB and a
 // bit.
 func (t *Torch) blas() {
-	if t.threads[t.thread].cublas {
-		return
-	}
-	t.threads[t.thread].cublas = true
 	size := int64(4096*1024*2 + 16*1024*8)
 	if t.Device.Major == 9 && t.Device.Minor == 0 {
 		size = 4096 * 8 * 1024
 	}
-	t.workspace(size)
+	if t.workspacesPerCall() {
+		t.passingWorkspace(size)
+		return
+	}
+	if !t.threads[t.thread].cublas {
+		t.threads[t.thread].cublas = true
+		t.workspace(size)
+	}
 }
 
 // blasLt takes the thread's cuBLASLt workspace too, 1 MiB, which products with
 // a bias use (aten/src/ATen/native/cuda/Blas.cpp).
 func (t *Torch) blasLt() {
-	t.blas()
-	if t.threads[t.thread].cublasLt {
+	const size = 1 << 20
+	if t.workspacesPerCall() {
+		t.passingWorkspace(size)
 		return
 	}
-	t.threads[t.thread].cublasLt = true
-	t.workspace(1 << 20)
+	t.blas()
+	if !t.threads[t.thread].cublasLt {
+		t.threads[t.thread].cublasLt = true
+		t.workspace(size)
+	}
 }
+
+// workspacesPerCall reports that a product takes its workspace for itself and
+// gives it back, as recordings of PyTorch 2.15 have it: neither handle keeps one.
+func (t *Torch) workspacesPerCall() bool { return !t.Version.Before(2, 15) }
 
 // mm is a product of matrices. An operand that is neither row- nor
 // column-major is copied for the call (cuBlasCommonArgs.h).

@@ -143,3 +143,8 @@ func (t *Torch) Buffer(dtype DType, shape ...int64) *Tensor {
 func (t *Torch) workspace(bytes int64) {
 	t.inModule(t.root, func() { t.As(trace.Workspace, func() { t.allocate(bytes) }) })
 }
+
+// passingWorkspace is one that is given back when the call is over.
+func (t *Torch) passingWorkspace(bytes int64) {
+	t.As(trace.Workspace, func() { t.scratchWith(bytes) })
+}

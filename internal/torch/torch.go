@@ -27,9 +27,10 @@ type Device struct {
 
 // Torch is a process: its allocations so far, and the state of its threads.
 type Torch struct {
-	Device Device
-	Name   string // of the model, for the stacks of the trace
-	TF32   bool   // allow_tf32: float32 may be computed with ten bits of mantissa
+	Device  Device
+	Version Version // of PyTorch
+	Name    string  // of the model, for the stacks of the trace
+	TF32    bool    // allow_tf32: float32 may be computed with ten bits of mantissa
 	// InputsRequireGrad is enable_input_require_grads(): what an input embedding
 	// returns needs a gradient, frozen or not (transformers/modeling_utils.py).
 	InputsRequireGrad bool
@@ -70,9 +71,12 @@ type threadState struct {
 	cublas, cublasLt bool // workspaces of its handle
 }
 
+// Reference is the version of PyTorch that the files of this package cite.
+var Reference = Version{2, 11}
+
 // New returns a process that has allocated nothing.
 func New(d Device) *Torch {
-	t := &Torch{Device: d, trace: trace.New(0, trace.NewTables()), root: &module{}, homes: make(map[*Tensor]*module)}
+	t := &Torch{Device: d, Version: Reference, trace: trace.New(0, trace.NewTables()), root: &module{}, homes: make(map[*Tensor]*module)}
 	t.module = t.root
 	t.trace.Events = make([]trace.Event, 0, 1<<12) // the smallest models have more
 	return t
