@@ -8,7 +8,7 @@ import (
 )
 
 var bertFamily = Family{
-	Type: "bert", read: reads(readBert),
+	Type: "bert", Versions: []Versions{newest}, read: reads(readBert),
 	Heads: []Head{
 		head("BertForSequenceClassification", Classes, newBert),
 		head("BertForTokenClassification", TokenTags, newBertTokens),

@@ -8,7 +8,7 @@ import (
 )
 
 var distilBertFamily = Family{
-	Type: "distilbert", read: reads(readDistilBert),
+	Type: "distilbert", Versions: []Versions{newest}, read: reads(readDistilBert),
 	Heads: []Head{
 		head("DistilBertForSequenceClassification", Classes, newDistilBert),
 		head("DistilBertForTokenClassification", TokenTags, newDistilBertTokens),

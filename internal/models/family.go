@@ -22,7 +22,9 @@ type Family struct {
 	Type   string // model_type
 	Heads  []Head // the first one is meant where a configuration names none
 	Images bool   // a batch is pixels, not ids
-	Module string // of the Python classes; "" is Transformers
+	// Versions are those beside Reference in which recordings are what is predicted.
+	Versions []Versions
+	Module   string // of the Python classes; "" is Transformers
 
 	read func(*hfconfig.Config) (any, error)
 }
@@ -87,9 +89,9 @@ func needs(h Head, keys ...string) Head {
 
 // UnmodelledError says that a family or an architecture is not modelled, so that
 // nothing of it can be predicted. PyTorch may know it all the same.
-type UnmodelledError struct{ what, known string }
+type UnmodelledError struct{ key, what, known string }
 
-func (e *UnmodelledError) Error() string { return "config: " + e.what + " is not modelled" + e.known }
+func (e *UnmodelledError) Error() string { return e.key + ": " + e.what + " is not modelled" + e.known }
 
 // Reason is the same in short, without what is modelled.
 func (e *UnmodelledError) Reason() string { return e.what + " is not modelled" }
@@ -108,7 +110,7 @@ func Settle(c *hfconfig.Config) error {
 	case c.ModelType == "" && c.Architecture == "":
 		return fmt.Errorf("config has no model_type; it must be one of %s", familyNames())
 	case c.ModelType == "":
-		return &UnmodelledError{fmt.Sprintf("architecture %q", c.Architecture), "; its model_type must be one of " + familyNames()}
+		return &UnmodelledError{"config", fmt.Sprintf("architecture %q", c.Architecture), "; its model_type must be one of " + familyNames()}
 	case f == nil:
 		return unmodelledType(c.ModelType)
 	case c.Architecture == "":
@@ -130,11 +132,11 @@ func Find(c *hfconfig.Config) (*Family, *Head, error) {
 	for i, h := range f.Heads {
 		names[i] = h.Architecture
 	}
-	return nil, nil, &UnmodelledError{fmt.Sprintf("architecture %q", c.Architecture), fmt.Sprintf("; of %s, these are: %s", f.Type, strings.Join(names, ", "))}
+	return nil, nil, &UnmodelledError{"config", fmt.Sprintf("architecture %q", c.Architecture), fmt.Sprintf("; of %s, these are: %s", f.Type, strings.Join(names, ", "))}
 }
 
 func unmodelledType(name string) error {
-	return &UnmodelledError{fmt.Sprintf("model_type %q", name), "; it must be one of " + familyNames()}
+	return &UnmodelledError{"config", fmt.Sprintf("model_type %q", name), "; it must be one of " + familyNames()}
 }
 
 // Check reports what is wrong with a configuration: its keys, and samples of

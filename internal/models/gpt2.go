@@ -8,7 +8,7 @@ import (
 )
 
 var gpt2Family = Family{
-	Type: "gpt2", read: reads(readGPT2),
+	Type: "gpt2", Versions: []Versions{newest}, read: reads(readGPT2),
 	Heads: []Head{
 		head("GPT2LMHeadModel", SameIDs, newGPT2),
 		needs(head("GPT2ForSequenceClassification", Classes, newGPT2Classifier), "pad_token_id"),

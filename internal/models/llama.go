@@ -3,10 +3,10 @@ package models
 import "memorymark/internal/torch"
 
 var (
-	llamaFamily   = Family{Type: "llama", read: reads(readLlama), Heads: decoderHeads("Llama", newLlama, allHeads...)}
-	mistralFamily = Family{Type: "mistral", read: reads(readLlama), Heads: decoderHeads("Mistral", newLlama, allHeads...)}
-	qwen2Family   = Family{Type: "qwen2", read: reads(readLlama), Heads: decoderHeads("Qwen2", newLlama, allHeads...)}
-	qwen3Family   = Family{Type: "qwen3", read: reads(readLlama), Heads: decoderHeads("Qwen3", newLlama, allHeads...)}
+	llamaFamily   = Family{Type: "llama", Versions: []Versions{newest}, read: reads(readLlama), Heads: decoderHeads("Llama", newLlama, allHeads...)}
+	mistralFamily = Family{Type: "mistral", Versions: []Versions{newest}, read: reads(readLlama), Heads: decoderHeads("Mistral", newLlama, allHeads...)}
+	qwen2Family   = Family{Type: "qwen2", Versions: []Versions{newest}, read: reads(readLlama), Heads: decoderHeads("Qwen2", newLlama, allHeads...)}
+	qwen3Family   = Family{Type: "qwen3", Versions: []Versions{newest}, read: reads(readLlama), Heads: decoderHeads("Qwen3", newLlama, allHeads...)}
 )
 
 type llamaLayer struct {
@@ -98,7 +98,7 @@ func (l *llamaLayer) gated(t *torch.Torch, c *llamaConfig, r Run) {
 // finish makes what comes after the layers.
 func (m *llama) finish(t *torch.Torch) {
 	m.norm = t.NewRMSNorm(m.cfg.HiddenSize, m.run.DType)
-	r := newRotary(t, m.cfg.Rope(), m.cfg.HeadSize())
+	r := newRotary(t, m.cfg.Rope(), m.cfg.HeadSize(), m.run.Versions)
 	r.initWeights(t)
 	m.rotaries = append(m.rotaries, r)
 }

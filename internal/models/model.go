@@ -27,6 +27,7 @@ type Run struct {
 	Adapter       *Adapter // nil for none
 	Quantize      torch.Quantization
 	Compute       torch.DType // of quantized weights
+	Versions      Versions
 }
 
 // Mask is the attention mask that a model is given.

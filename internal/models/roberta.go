@@ -5,7 +5,7 @@ import (
 )
 
 var robertaFamily = Family{
-	Type: "roberta", read: reads(readRoberta),
+	Type: "roberta", Versions: []Versions{newest}, read: reads(readRoberta),
 	Heads: []Head{
 		head("RobertaForMaskedLM", SameIDs, newRobertaMaskedLM),
 		head("RobertaForSequenceClassification", Classes, newRoberta),

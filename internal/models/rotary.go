@@ -12,12 +12,14 @@ type rotary struct {
 	inverse, original torch.Value
 	size              int64 // of a head
 	inFloat32         bool  // angles stay so
+	broadcasts        bool  // positions times frequencies is no matrix product
 }
 
 // newRotary makes the module. _init_weights computes the frequencies again
-// and copies them over.
-func newRotary(t *torch.Torch, kind RopeType, size int64) *rotary {
-	r := &rotary{kind: kind, size: size}
+// and copies them over. Recordings of transformers 5.22 multiply with
+// broadcasting instead of a matrix product.
+func newRotary(t *torch.Torch, kind RopeType, size int64, v Versions) *rotary {
+	r := &rotary{kind: kind, size: size, broadcasts: !v.Transformers.Before(5, 22)}
 	t.As(trace.Parameter, func() {
 		r.inverse = r.frequencies(t)
 		r.original = t.Clone(r.inverse.Borrow())
@@ -96,9 +98,7 @@ func (r *rotary) angles(t *torch.Torch, hidden, positions *torch.Var) (cos, sin 
 	t.NoGrad(func() {
 		t.Autocast(torch.NoDType, func() {
 			f := t.Enter()
-			inverse := f.Let(t.To(t.View(r.inverse.Borrow(), 1, r.size/2, 1), torch.Float32))
-			ids := f.Let(t.To(t.View(positions, 1, 1, n), torch.Float32))
-			freqs := f.Let(t.Transpose(t.MatMul(inverse, ids), 1, 2))
+			freqs := f.Let(r.frequenciesAt(t, f, positions, n))
 			emb := f.Let(t.Cat(-1, freqs, freqs))
 			c := f.Let(t.Scale(t.Floats(emb))) // emb.cos() * attention_scaling
 			s := f.Let(t.Scale(t.Floats(emb)))
@@ -111,6 +111,16 @@ func (r *rotary) angles(t *torch.Torch, hidden, positions *torch.Var) (cos, sin 
 		})
 	})
 	return cos, sin
+}
+
+// frequenciesAt are positions times frequencies.
+func (r *rotary) frequenciesAt(t *torch.Torch, f *torch.Frame, positions *torch.Var, n int64) torch.Value {
+	if r.broadcasts {
+		return t.Mul(t.To(t.View(positions, 1, n, 1), torch.Float32), t.To(t.View(r.inverse.Borrow(), r.size/2), torch.Float32))
+	}
+	inverse := f.Let(t.To(t.View(r.inverse.Borrow(), 1, r.size/2, 1), torch.Float32))
+	ids := f.Let(t.To(t.View(positions, 1, 1, n), torch.Float32))
+	return t.Transpose(t.MatMul(inverse, ids), 1, 2)
 }
 
 // applyRotary is apply_rotary_pos_emb; the names then stand for what was

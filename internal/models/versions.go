@@ -1,0 +1,46 @@
+package models
+
+import (
+	"fmt"
+	"slices"
+
+	"memorymark/internal/hfconfig"
+	"memorymark/internal/torch"
+)
+
+// Versions are those of the libraries that a step runs with.
+type Versions struct {
+	Torch        torch.Version `json:"torch"`
+	Transformers torch.Version `json:"transformers"`
+}
+
+func (v Versions) String() string {
+	return fmt.Sprintf("PyTorch %v with transformers %v", v.Torch, v.Transformers)
+}
+
+// Reference are the versions that the files of this package cite. Every family
+// holds in them; the others that it was held to are in its row.
+var Reference = Versions{torch.Reference, torch.Version{Major: 5, Minor: 17}}
+
+// newest are the newest that families were held to.
+var newest = Versions{torch.Version{Major: 2, Minor: 15}, torch.Version{Major: 5, Minor: 22}}
+
+// CheckVersions reports versions in which a model is not known to take what is
+// predicted. Families are held to others than Reference in plain steps only:
+// more is what else there is to a step, "" for nothing.
+func CheckVersions(c *hfconfig.Config, v Versions, more string) error {
+	f := familyOf(c.ModelType)
+	switch {
+	case f == nil || v == Reference:
+		return nil
+	case more != "" && slices.Contains(f.Versions, v):
+		return &UnmodelledError{key: "versions", what: fmt.Sprintf("%s of %v", more, v), known: "; it is of " + Reference.String()}
+	case slices.Contains(f.Versions, v):
+		return nil
+	}
+	known := Reference.String()
+	for _, v := range f.Versions {
+		known += ", " + v.String()
+	}
+	return &UnmodelledError{key: "versions", what: fmt.Sprintf("%s of %v", c.ModelType, v), known: "; these are: " + known}
+}
