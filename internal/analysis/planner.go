@@ -71,7 +71,7 @@ func (p *planner) answer(largest int64) *Answer {
 		GPUName: p.Card.Name, GPUTotal: int64(p.Card.Memory.Bytes), GPUTotalGB: p.Card.Memory.Bytes.GiB(),
 		OptimalBatch: largest, CurrentBatch: p.w.Batch, SpeedupBasis: evidence.Predicted, HoursPerYear: p.HoursPerYear,
 		Provenance: Provenance{
-			PyTorch: predict.PyTorchVersion, Transformers: predict.TransformersVersion,
+			PyTorch: p.w.Libraries().Torch.String(), Transformers: p.w.Libraries().Transformers.String(),
 			Time: time.Now().UTC().Truncate(time.Second), Workload: p.Workload,
 		},
 	}

@@ -15,6 +15,8 @@ import (
 	"memorymark/internal/measure"
 	"memorymark/internal/phantom"
 	"memorymark/internal/study"
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
 )
 
 // AutoDevice is the best device that PyTorch finds.
@@ -240,6 +242,9 @@ func (r *Runner) steps(ctx context.Context, engine evidence.Engine, q Request, m
 		o.Device, o.Card = "cuda", q.Card
 	}
 	m.Session, err = r.prepare(ctx, o)
+	if err == nil {
+		err = otherVersions(q.Workload, m.Session.Versions)
+	}
 	switch {
 	case err == nil:
 		return do(m)
@@ -256,6 +261,24 @@ func (r *Runner) steps(ctx context.Context, engine evidence.Engine, q Request, m
 	default:
 		return &UnableError{err}
 	}
+}
+
+// otherVersions reports a Python that has other versions than a workload names.
+func otherVersions(w *workload.Workload, found measure.Versions) error {
+	if w == nil || w.Versions == nil {
+		return nil
+	}
+	want := w.Libraries()
+	for _, library := range []struct {
+		name, found string
+		want        torch.Version
+	}{{"torch", found.Torch, want.Torch}, {"transformers", found.Transformers, want.Transformers}} {
+		has, err := torch.ParseVersion(library.found)
+		if library.found != "" && (err != nil || has != library.want) {
+			return fmt.Errorf("the workload is of %s %v, and this Python has %s: give one with that version by --python", library.name, library.want, library.found)
+		}
+	}
+	return nil
 }
 
 func (r *Runner) pass() { <-r.turn }

@@ -131,7 +131,7 @@ func (m *gemma) finishGemma3(t *torch.Torch, g *gemmaConfig) {
 	m.norm = t.NewRMSNorm(m.cfg.HiddenSize, m.run.DType)
 	sliding := m.cfg.countSliding()
 	if sliding < m.cfg.Layers {
-		m.rotaries = append(m.rotaries, newRotary(t, g.rope(), m.cfg.HeadSize(), m.run.Versions))
+		m.rotaries = append(m.rotaries, newRotary(t, g.rope(), m.cfg.HeadSize()))
 	}
 	if sliding > 0 {
 		for i := range m.layers {
@@ -139,7 +139,7 @@ func (m *gemma) finishGemma3(t *torch.Torch, g *gemmaConfig) {
 				m.layers[i].rotary = len(m.rotaries)
 			}
 		}
-		m.rotaries = append(m.rotaries, newRotary(t, DefaultRope, m.cfg.HeadSize(), m.run.Versions))
+		m.rotaries = append(m.rotaries, newRotary(t, DefaultRope, m.cfg.HeadSize()))
 	}
 	initRotaries(t, m.rotaries)
 }

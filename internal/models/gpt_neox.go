@@ -90,7 +90,7 @@ func newGPTNeoXModel(t *torch.Torch, c *gptNeoXConfig, r Run) *gptNeoX {
 		})
 	}
 	m.norm = t.NewLayerNorm(c.HiddenSize, r.DType)
-	m.rotary = newRotary(t, DefaultRope, c.rotarySize(), r.Versions)
+	m.rotary = newRotary(t, DefaultRope, c.rotarySize())
 	m.rotary.initWeights(t)
 	return m
 }

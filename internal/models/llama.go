@@ -98,7 +98,7 @@ func (l *llamaLayer) gated(t *torch.Torch, c *llamaConfig, r Run) {
 // finish makes what comes after the layers.
 func (m *llama) finish(t *torch.Torch) {
 	m.norm = t.NewRMSNorm(m.cfg.HiddenSize, m.run.DType)
-	r := newRotary(t, m.cfg.Rope(), m.cfg.HeadSize(), m.run.Versions)
+	r := newRotary(t, m.cfg.Rope(), m.cfg.HeadSize()).of(m.run.Versions)
 	r.initWeights(t)
 	m.rotaries = append(m.rotaries, r)
 }

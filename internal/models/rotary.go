@@ -16,14 +16,20 @@ type rotary struct {
 }
 
 // newRotary makes the module. _init_weights computes the frequencies again
-// and copies them over. Recordings of transformers 5.22 multiply with
-// broadcasting instead of a matrix product.
-func newRotary(t *torch.Torch, kind RopeType, size int64, v Versions) *rotary {
-	r := &rotary{kind: kind, size: size, broadcasts: !v.Transformers.Before(5, 22)}
+// and copies them over.
+func newRotary(t *torch.Torch, kind RopeType, size int64) *rotary {
+	r := &rotary{kind: kind, size: size}
 	t.As(trace.Parameter, func() {
 		r.inverse = r.frequencies(t)
 		r.original = t.Clone(r.inverse.Borrow())
 	})
+	return r
+}
+
+// of is the module in other versions: transformers 5.22 multiplies with
+// broadcasting instead of a matrix product.
+func (r *rotary) of(v Versions) *rotary {
+	r.broadcasts = !v.Transformers.Before(5, 22)
 	return r
 }
 

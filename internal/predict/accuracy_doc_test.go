@@ -40,7 +40,8 @@ func (f *figures) writeLimits(b *bytes.Buffer) {
 
 * **Other cards.** Everything was measured on one NVIDIA H200; smaller cards are that one with its allocator capped. What differs
   elsewhere is modelled from PyTorch's source: workspaces, the number of blocks a kernel takes, the attention kernel chosen.
-* **Other versions.** PyTorch %s and transformers %s, and no others.
+* **Other versions.** PyTorch %s and transformers %s were measured, and no others. Where a family is predicted for others, it is held
+  to an emulated H200, event by event ([how-prediction-works.md](how-prediction-works.md#versions)).
 * **Larger models.** The table has the largest model of each architecture. An answer about a larger one says so.
 * **Speed of most models.** Steps of %d architectures were timed. The time model is off by up to %s there.
 * **Reserved memory by chance.** Allocated memory is nearly always exact. Reserved memory depends on where the driver puts

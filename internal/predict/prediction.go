@@ -7,6 +7,7 @@ import (
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
+	"memorymark/internal/models"
 	"memorymark/internal/torch"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
@@ -105,10 +106,10 @@ func PhaseName(mark string) string {
 	return mark + " pass"
 }
 
-// The versions whose memory is predicted.
-const (
-	PyTorchVersion      = "2.11"
-	TransformersVersion = "5.17"
+// The versions whose memory is predicted unless a workload names others.
+var (
+	PyTorchVersion      = models.Reference.Torch.String()
+	TransformersVersion = models.Reference.Transformers.String()
 )
 
 // steps is how many steps a prediction runs: the first one makes the

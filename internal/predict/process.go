@@ -77,6 +77,7 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 func newProcess(w *workload.Workload, d torch.Device) (*Process, error) {
 	p := &Process{t: torch.New(d), w: w}
 	p.begin(building)
+	p.t.Version = w.Libraries().Torch
 	p.t.TF32 = w.Precision == workload.TF32
 	p.t.Name = w.Config.Architecture
 	var err error

@@ -62,6 +62,17 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
+// TestVersions holds families to processes of other versions, likewise.
+func TestVersions(t *testing.T) {
+	paths, err := filepath.Glob(truthDir + "/versions/*.jsonl.xz")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("there are no recordings", err)
+	}
+	for _, path := range paths {
+		testRequests(t, path)
+	}
+}
+
 func testRequests(t *testing.T, path string) {
 	for _, c := range readRequests(t, path) {
 		t.Run(c.ID, func(t *testing.T) {

@@ -17,8 +17,9 @@ type Prediction struct{ *predict.Prediction }
 // Write writes the prediction.
 func (p Prediction) Write(w io.Writer, width int) error {
 	paragraph(w, width, p.title(), p.settings())
-	paragraph(w, width, "", fmt.Sprintf("Predicted, for PyTorch %s and transformers %s, on %s of %v",
-		predict.PyTorchVersion, predict.TransformersVersion, deviceText(p.Card.Name), p.GPUTotal))
+	versions := p.Workload.Libraries()
+	paragraph(w, width, "", fmt.Sprintf("Predicted, for PyTorch %v and transformers %v, on %s of %v",
+		versions.Torch, versions.Transformers, deviceText(p.Card.Name), p.GPUTotal))
 	fmt.Fprintln(w)
 	writeSteps(w, width, p.Steps)
 	writeBreakdown(w, width, p.PeakPhase, &p.Breakdown)

@@ -34,7 +34,7 @@ func (Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
 	p := &Profile{
 		Trace: s.TraceAfter(warmup), Phases: s.PhasesAfter(warmup),
 		Provenance: Provenance{
-			GPU: c.Card.Name, GPUMemory: c.Card.Memory.Bytes, PyTorch: predict.PyTorchVersion, Settings: settingsOf(c.Workload),
+			GPU: c.Card.Name, GPUMemory: c.Card.Memory.Bytes, PyTorch: c.Workload.Libraries().Torch.String(), Settings: settingsOf(c.Workload),
 		},
 	}
 	if a, ok := predict.StatedAccuracy(predict.EvidenceOf(c.Workload)); ok {

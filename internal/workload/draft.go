@@ -130,6 +130,7 @@ func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 	if _, given := d["precision"]; !given && w.Quantize != NotQuantized {
 		w.Precision = AMPBF16 // quantized weights are computed with in bfloat16
 	}
+	w.settleVersions(wrong, mayBeUnmodelled)
 	w.validate(wrong, d)
 	if err := wrong.OrNil(); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"memorymark/internal/gpu"
 	"memorymark/internal/invalid"
+	"memorymark/internal/models"
 	"memorymark/internal/nearest"
 	"memorymark/internal/torch"
 )
@@ -186,6 +187,14 @@ var keys = []Key{
 		Help:   "The kind of parallelism over several GPUs and its options, as in fsdp,mixed_precision=bf16; batch is that of one GPU",
 		Fields: []Field{{Name: "gpus", Flag: "gpus", Kind: Whole, Unit: "number", Help: "The number of GPUs, for --parallel"}},
 		field:  func(w *Workload) any { return &w.Parallel },
+	},
+	{
+		Name: "versions", Label: "Versions", Kind: Object, Unit: "JSON", Help: "Versions of the libraries that a step runs with, as JSON",
+		Fields: []Field{
+			{Name: "torch", Flag: "torch", Kind: Text, Unit: "version", Help: "The version of PyTorch, as " + models.Reference.Torch.String()},
+			{Name: "transformers", Flag: "transformers", Kind: Text, Unit: "version", Help: "The version of transformers, as " + models.Reference.Transformers.String()},
+		},
+		field: func(w *Workload) any { return &w.Versions },
 	},
 	{
 		Name: "gpu", Kind: Text, Unit: "id", Help: "The card, an id of the catalog", Else: "this machine's card, else " + gpu.Default,

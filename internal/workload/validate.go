@@ -69,6 +69,7 @@ func (w *Workload) Run() models.Run {
 	r := models.Run{
 		DType: torch.Float32, Train: w.Mode == Training, Checkpointing: w.Checkpointing, Eager: w.Attention == Eager,
 		Mask: masks[w.AttentionMask], NoCache: w.Loop.Name == TrainerLoop, Sequence: w.Sequence, Image: w.Image,
+		Versions: w.Libraries(),
 	}
 	if w.Precision == BF16 || w.Precision == AMPBF16 && w.Adapter != nil && w.Loop.IsLibrarys() {
 		r.DType = torch.BFloat16

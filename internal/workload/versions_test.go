@@ -1,0 +1,38 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"memorymark/internal/models"
+)
+
+func TestVersions(t *testing.T) {
+	w, err := Parse([]byte(`{"model": "gpt2", "versions": {"torch": "2.15.0+cu132", "transformers": "5.22.2"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Libraries().String(); got != "PyTorch 2.15 with transformers 5.22" {
+		t.Errorf("it runs with %s", got)
+	}
+	if w, err = Parse([]byte(`{"model": "gpt2"}`)); err != nil || w.Libraries() != models.Reference {
+		t.Errorf("without versions it runs with %v, %v", w.Libraries(), err)
+	}
+}
+
+// TestVersionsUnmodelled: what cannot be predicted can still run.
+func TestVersionsUnmodelled(t *testing.T) {
+	const asked = `{"model": "gpt2", "versions": {"torch": "2.3"}}`
+	_, err := Parse([]byte(asked))
+	if want := "gpt2 of PyTorch 2.3 with transformers 5.17 is not modelled; these are: PyTorch 2.11 with transformers 5.17, PyTorch 2.15 with transformers 5.22"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("it is predicted, or the error lacks %q: %v", want, err)
+	}
+	if w, err := ParseRunnable([]byte(asked)); err != nil || w.Unmodelled == "" {
+		t.Errorf("it cannot run: %v, %v", w, err)
+	}
+	for _, bad := range []string{`{"model": "gpt2", "versions": {"torch": "new"}}`, `{"model": "gpt2", "versions": {"pytorch": "2.11"}}`} {
+		if _, err := Parse([]byte(bad)); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}
