@@ -10,7 +10,8 @@
 //   - An allocation goes to the latest region with room, at its lowest gap.
 //   - A region that becomes empty is given back.
 //   - With the context come a region for code and one for local memory. With
-//     the first kernel it allocates 2 MiB and exchanges local memory for more.
+//     the first kernel it allocates 2 MiB, exchanges local memory for more, and
+//     allocates 10 MiB.
 //   - The first handle of cuBLAS brings code and an allocation of 64 MiB.
 //
 // Addresses are numbers here: nothing is mapped behind them, so whoever follows
@@ -44,7 +45,7 @@ static struct region *regions; // the latest last
 static int region_count, region_room;
 
 static struct device {
-	int open, launched, asserted, blas;
+	int open, launched, blas;
 	struct span *holes; // address space that no region has, the highest first
 	int hole_count, hole_room;
 	uintptr_t local; // the driver's first region for local memory
@@ -192,16 +193,8 @@ void first_launch(void) {
 		allocate(d, 2 * MIB, 0);
 		release(v->local);
 		own(d, 512 * MIB, 506 * MIB);
+		allocate(d, 10 * MIB, 1); // for what assertions print
 	}
-	unlock();
-}
-
-// A kernel that can fail an assertion brings a buffer for what it would print.
-void first_assertion(void) {
-	int d = current_device();
-	if (devices[d].asserted) return;
-	struct device *v = lock(d);
-	if (!v->asserted) v->asserted = 1, allocate(d, 10 * MIB, 1);
 	unlock();
 }
 

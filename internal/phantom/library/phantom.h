@@ -71,9 +71,8 @@ int device_of(const void *address); // -1: not the device's
 void *reserve_room(size_t bytes);   // address space for an expandable segment
 int take(int device, long bytes);   // physical memory; 0 if there is not so much
 long free_bytes(int device);
-void first_launch(void);          // the driver allocates for itself with the first kernel,
-void first_assertion(void);       // with the first that can fail an assertion,
-void first_blas(void);            // and with the first handle of cuBLAS
+void first_launch(void); // the driver allocates for itself with the first kernel,
+void first_blas(void);   // and with the first handle of cuBLAS
 
 // values.c
 void phantom_launched(void); // a kernel, which may have written anywhere
