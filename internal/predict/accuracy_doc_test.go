@@ -14,6 +14,7 @@ func (f *figures) document() []byte {
 	b.WriteString(docOpening)
 	f.writeLimits(&b)
 	f.writeSummary(&b)
+	f.writeEngines(&b)
 	f.writePeaks(&b)
 	f.writeLargest(&b)
 	f.writeEvents(&b)

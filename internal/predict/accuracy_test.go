@@ -45,13 +45,14 @@ type figures struct {
 	studiedTime                        lineErrors
 	batches                            []largestBatch
 	edges                              []measuredEdge
+	engines                            []engineLine
 	recorded, recordedExact            int // processes with stacks
 	requests, requestsExact            int // processes of which the requests alone were kept
 }
 
 func newFigures(t *testing.T) *figures {
 	t.Helper()
-	f := &figures{byArchitecture: make(map[string]Accuracy), batches: largestBatches(t), edges: measuredEdges(t)}
+	f := &figures{byArchitecture: make(map[string]Accuracy), batches: largestBatches(t), edges: measuredEdges(t), engines: engineLines(t)}
 	families, times, largest := predictedFamilies(t), timedSteps(t), make(map[string]lineErrors)
 	for i := range f.batches {
 		b := &f.batches[i]
