@@ -1,6 +1,6 @@
 """Turns the measurements of cudnn_workspaces.py into the table that MemoryMark embeds.
 
-Usage: cudnn_table.py workspaces.csv > internal/torch/cudnn_conv.txt
+Usage: cudnn_table.py workspaces.csv > internal/torch/cudnn_conv/9.0.txt
 
 As a function of the batch, a workspace is a straight line as long as cuDNN's
 heuristics choose the same kernel, so a line of the table gives a convolution of

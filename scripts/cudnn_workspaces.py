@@ -1,6 +1,12 @@
 """What cuDNN takes as workspace for the convolutions of ResNets and ViTs.
 
-Usage: cudnn_workspaces.py OUT_FOLDER [--seconds 480] [--workers 12] [--cases FILE]
+Usage: cudnn_workspaces.py OUT_FOLDER [--seconds 480] [--workers 12] [--cases FILE | --few]
+
+The table of compute capability 9.0 was measured on an H200. Those of the others are what cuDNN plans for cards that
+are not there, of the problems that --few lists:
+
+    memorymark run --gpu l40s -- python scripts/cudnn_workspaces.py OUT --few --seconds 600 --workers 1
+    python scripts/cudnn_table.py OUT/workspaces.csv > internal/torch/cudnn_conv/8.9.txt
 
 Runs convolutions through PyTorch on a GPU and writes OUT_FOLDER/workspaces.csv,
 one line a problem:
@@ -82,6 +88,15 @@ def problems():
                 yield p
 
 
+def few():
+    """Problems of the image size that ResNets and ViTs are trained with."""
+    patches = [(3, 224, hidden, patch, patch, 0) for patch in (14, 16, 32) for hidden in (192, 384, 768, 1024)]
+    for d in DTYPES:
+        for c, h, k, r, stride, padding in sorted(set(resnet(224))) + patches:
+            for n in COARSE[:15]:
+                yield d, n, c, h, h, k, r, stride, padding
+
+
 def from_file(path):
     for line in open(path):
         if line.strip():
@@ -158,10 +173,11 @@ def main():
     a.add_argument("--seconds", type=float, default=480)
     a.add_argument("--workers", type=int, default=12)
     a.add_argument("--cases")
+    a.add_argument("--few", action="store_true")
     a = a.parse_args()
     deadline = time.time() + a.seconds
     os.makedirs(a.out, exist_ok=True)
-    cases = list(from_file(a.cases) if a.cases else problems())
+    cases = list(few() if a.few else from_file(a.cases) if a.cases else problems())
     paths = [os.path.join(a.out, f"part{i}.csv") for i in range(a.workers)]
     children = []
     for i, path in enumerate(paths):

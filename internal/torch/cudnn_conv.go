@@ -2,7 +2,7 @@ package torch
 
 import (
 	"cmp"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"math"
@@ -17,9 +17,10 @@ import (
 // This file is the workspace of cuDNN's convolutions. Which kernel computes
 // one, and with it the workspace, is decided by heuristics in a closed library
 // (cudnn/Conv_v8.cpp asks it for a list and takes the first that runs), so the
-// sizes are measured: cudnn_conv.txt holds those of ResNets and ViTs on an
-// H200. A convolution that is not in it is taken to be computed as the most
-// similar ones are.
+// sizes of ResNets and ViTs are in tables (cudnn_conv), one for each compute
+// capability: measured on an H200, and for the others asked of the same
+// heuristics on emulated cards, which answer by capability. A convolution that
+// is not in a table is taken to be computed as the most similar ones are.
 
 // convDirection is what of a convolution is computed.
 type convDirection int
@@ -32,7 +33,7 @@ const (
 
 // convShape is a convolution of square images, whatever the batch.
 type convShape struct {
-	dtype                   string // of cudnn_conv.txt: float32 is fp32 or tf32
+	dtype                   string // of a table: float32 is fp32 or tf32
 	c, h, k, r, stride, pad int64
 }
 
@@ -44,16 +45,54 @@ type convLine struct{ from, bytes, slope int64 }
 // convTable holds the lines of each convolution by direction.
 type convTable map[convShape][3][]convLine
 
-//go:embed cudnn_conv.txt
-var convMeasured string
+//go:embed cudnn_conv/*.txt
+var convFiles embed.FS
 
-var loadConvTable = sync.OnceValue(func() convTable {
-	table, err := parseConvTable(convMeasured)
+// convCapabilities are the compute capabilities that have a table, in order.
+var convCapabilities = []capability{{7, 0}, {7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {10, 0}, {12, 0}}
+
+type capability struct{ major, minor int }
+
+func (c capability) compare(o capability) int {
+	return cmp.Or(cmp.Compare(c.major, o.major), cmp.Compare(c.minor, o.minor))
+}
+
+var convTables = func() map[capability]func() convTable {
+	tables := make(map[capability]func() convTable)
+	for _, c := range convCapabilities {
+		tables[c] = sync.OnceValue(func() convTable { return loadConvTable(c) })
+	}
+	return tables
+}()
+
+func loadConvTable(c capability) convTable {
+	name := fmt.Sprintf("cudnn_conv/%d.%d.txt", c.major, c.minor)
+	text, err := convFiles.ReadFile(name)
 	if err != nil {
-		panic("torch: cudnn_conv.txt: " + err.Error())
+		panic("torch: " + err.Error()) // it is part of the program
+	}
+	table, err := parseConvTable(string(text))
+	if err != nil {
+		panic("torch: " + name + ": " + err.Error())
 	}
 	return table
-})
+}
+
+// convTable is that of the card's compute capability, or of the next below it.
+// A card that does not say which it has is taken for an H200.
+func (d Device) convTable() convTable {
+	of := capability{d.Major, d.Minor}
+	if of.major == 0 {
+		of = capability{9, 0}
+	}
+	best := convCapabilities[0]
+	for _, c := range convCapabilities {
+		if c.compare(of) <= 0 {
+			best = c
+		}
+	}
+	return convTables[best]()
+}
 
 // parseConvTable reads the table; scripts/cudnn_table.py says what is in it.
 func parseConvTable(text string) (convTable, error) {
@@ -120,12 +159,12 @@ func (t *Torch) convWorkspace(in *Tensor, m *Conv2d, d convDirection) {
 		s.dtype = "bf16"
 	case in.DType == Float16:
 		s.dtype = "fp16"
-	case t.TF32:
+	case t.TF32 && (t.Device.Major == 0 || t.Device.Major >= 8): // earlier tensor cores do not take float32
 		s.dtype = "tf32"
 	default:
 		s.dtype = "fp32"
 	}
-	bytes := loadConvTable().workspace(s, in.Shape[0], d)
+	bytes := t.Device.convTable().workspace(s, in.Shape[0], d)
 	t.work.Bytes += float64(bytes) // mostly copies in another layout
 	t.As(trace.Workspace, func() { t.drop(t.allocate(bytes)) })
 }
