@@ -89,11 +89,14 @@ def problems():
 
 
 def few():
-    """Problems of the image size that ResNets and ViTs are trained with."""
+    """Problems of the image size that ResNets and ViTs are trained with: every batch up to 64 of the usual ones."""
+    usual = sorted(set(resnet(224))) + [(3, 224, hidden, patch, patch, 0) for patch, hidden in ((16, 768), (16, 384), (14, 1024), (32, 768))]
     patches = [(3, 224, hidden, patch, patch, 0) for patch in (14, 16, 32) for hidden in (192, 384, 768, 1024)]
     for d in DTYPES:
-        for c, h, k, r, stride, padding in sorted(set(resnet(224))) + patches:
-            for n in COARSE[:15]:
+        for shape in sorted({*usual, *patches}):
+            dense = range(1, 65) if shape in usual and d != "tf32" else ()
+            for n in sorted({*dense, *COARSE[:15]}):
+                c, h, k, r, stride, padding = shape
                 yield d, n, c, h, h, k, r, stride, padding
 
 

@@ -52,10 +52,10 @@ var small = map[string]string{
 	"opt":         `"config": {"model_type": "opt", "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 512, "vocab_size": 5000}`,
 	"modernbert":  `"config": {"model_type": "modernbert", "global_attn_every_n_layers": 1, "classifier_pooling": "mean", "pad_token_id": 0, ` + blocks,
 	"electra":     `"config": {"model_type": "electra", "embedding_size": 128, ` + blocks,
-	"resnet":      `"model": "resnet"`, // whose convolutions were seen
+	"resnet":      `"model": "resnet"`,                                       // whose convolutions were seen
 	"vit":         `"config": {"model_type": "vit", "num_hidden_layers": 2}`, // whose patches were, too
-	"t5": `"config": {"model_type": "t5", "d_model": 256, "d_kv": 64, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
-	"lm": `"config": {"model_type": "lm", "d_model": 256, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
+	"t5":          `"config": {"model_type": "t5", "d_model": 256, "d_kv": 64, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
+	"lm":          `"config": {"model_type": "lm", "d_model": 256, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
 }
 
 const blocks = `"hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512, "vocab_size": 5000}`

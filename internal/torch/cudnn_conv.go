@@ -49,7 +49,7 @@ type convTable map[convShape][3][]convLine
 var convFiles embed.FS
 
 // convCapabilities are the compute capabilities that have a table, in order.
-var convCapabilities = []capability{{7, 0}, {7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {10, 0}, {12, 0}}
+var convCapabilities = []capability{{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {10, 0}, {12, 0}}
 
 type capability struct{ major, minor int }
 
@@ -79,7 +79,8 @@ func loadConvTable(c capability) convTable {
 }
 
 // convTable is that of the card's compute capability, or of the next below it.
-// A card that does not say which it has is taken for an H200.
+// Before 7.5, for which PyTorch 2.11's cuDNN plans nothing, it is that of 7.5. A
+// card that does not say which it has is taken for an H200.
 func (d Device) convTable() convTable {
 	of := capability{d.Major, d.Minor}
 	if of.major == 0 {

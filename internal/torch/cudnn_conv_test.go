@@ -29,3 +29,26 @@ func TestConvWorkspace(t *testing.T) {
 		t.Errorf("a convolution that was not measured: %d bytes, want about %d", got, want)
 	}
 }
+
+// TestConvCapabilities takes each card's own table, and has one for all of them.
+func TestConvCapabilities(t *testing.T) {
+	same := func(a, b Device) bool {
+		patches := convShape{"fp16", 3, 224, 768, 16, 16, 0}
+		return a.convTable().workspace(patches, 64, convWeightGrad) == b.convTable().workspace(patches, 64, convWeightGrad)
+	}
+	for _, c := range convCapabilities {
+		if len(loadConvTable(c)) == 0 {
+			t.Errorf("the table of %v is empty", c)
+		}
+	}
+	if t4, a100 := (Device{Major: 7, Minor: 5}), (Device{Major: 8}); same(t4, a100) {
+		t.Error("a T4 and an A100 have the same table")
+	}
+	for _, pair := range [][2]Device{
+		{{Major: 7}, {Major: 7, Minor: 5}}, {{Major: 8, Minor: 7}, {Major: 8, Minor: 6}}, {{Major: 10, Minor: 3}, {Major: 10}}, {{}, {Major: 9}},
+	} {
+		if !same(pair[0], pair[1]) {
+			t.Errorf("%+v and %+v have different tables", pair[0], pair[1])
+		}
+	}
+}
