@@ -7,6 +7,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/recording"
+	"memorymark/internal/trace"
 )
 
 // Taken is what a workload takes.
@@ -28,7 +29,7 @@ type Place struct {
 	Bytes bytesize.Bytes `json:"bytes"`
 }
 
-// PlacesOf groups what is live at the peak of a recording.
+// PlacesOf groups what is live at the peak of a recording, whatever the layer.
 func PlacesOf(r *recording.Recording) ([]Place, error) {
 	top, err := r.Top("peak", recording.ByStack, 0)
 	if err != nil {
@@ -45,7 +46,7 @@ func PlacesOf(r *recording.Recording) ([]Place, error) {
 		case g.ModelFrame != nil:
 			where = g.ModelFrame.String()
 		}
-		sums[key{g.Category, where}] += bytesize.Bytes(g.Bytes)
+		sums[key{g.Category, trace.AnyLayer(where)}] += bytesize.Bytes(g.Bytes)
 	}
 	places := make([]Place, 0, len(sums))
 	for k, bytes := range sums {

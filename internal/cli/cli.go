@@ -88,6 +88,7 @@ func newRoot(e *env) *cobra.Command {
 		newProfile(e),
 		newSweep(e),
 		newActivation(e),
+		newCheck(e),
 		newReport(e),
 		newModels(e),
 		newGPUs(e),

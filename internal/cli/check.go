@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/budget"
+	"memorymark/internal/evidence"
+	"memorymark/internal/measure"
+	"memorymark/internal/predict"
+	"memorymark/internal/recording"
+	"memorymark/internal/report"
+)
+
+type checkFlags struct {
+	*engineFlags
+	update   bool
+	baseline string
+	format   string
+}
+
+func newCheck(e *env) *cobra.Command {
+	f := checkFlags{engineFlags: &engineFlags{device: analysis.AutoDevice, engine: evidence.Auto}}
+	c := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Whether workloads keep to their memory budgets, for CI",
+		Long: "Predicts or emulates the workloads of a file and compares what they take with their\n" +
+			"budgets and with a baseline, on a machine without a GPU. The exit code is 1 if one takes\n" +
+			"more than it may. What grew is listed by module, or by line of your own code.\n\n" +
+			"The file is YAML:\n\n" +
+			"  baseline: memory.baseline.json   # what the workloads took before; --update writes it\n" +
+			"  allow: 1%                        # how much more than that they may take\n" +
+			"  workloads:\n" +
+			"    - {name: fine-tuning, model: bert, batch: 32, card: a10}        # has to fit the card\n" +
+			"    - {name: ours, model: \"train.py:make\", batch: 8, max: 22GiB}    # may reserve so much\n\n" +
+			"The other keys of a workload are those of predict -f. A model of your own is emulated,\n" +
+			"which needs a CUDA build of PyTorch.",
+		Example: "  memorymark check memory.yaml\n" +
+			"  memorymark check memory.yaml --update\n" +
+			"  memorymark check memory.yaml --format markdown >> $GITHUB_STEP_SUMMARY",
+		Args: exactArgs("FILE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			defer f.close()
+			return f.run(c, e, args[0])
+		},
+	}
+	f.addPython(c.Flags())
+	c.Flags().BoolVar(&f.update, "update", false, "write what the workloads take to the baseline")
+	c.Flags().StringVar(&f.baseline, "baseline", "", "the baseline's `file`, instead of the one that FILE names")
+	c.Flags().StringVar(&f.format, "format", "text", "`format` on standard output: text or markdown")
+	return c
+}
+
+func (f *checkFlags) run(c *cobra.Command, e *env, path string) error {
+	if f.format != "text" && f.format != "markdown" {
+		return badUsage("", "--format is %q; it must be text or markdown", f.format)
+	}
+	data, err := e.readAll(path)
+	if err != nil {
+		return err
+	}
+	file, items, allow, err := budget.Read(data)
+	if err != nil {
+		return badInput("memorymark check --help shows one", "%s: %w", path, err)
+	}
+	if f.baseline == "" && file.Baseline != "" {
+		f.baseline = filepath.Join(filepath.Dir(path), file.Baseline)
+	}
+	if f.update && f.baseline == "" {
+		return badUsage("add baseline: memory.baseline.json to "+path, "--update: there is no baseline to write")
+	}
+	base, err := f.readBaseline()
+	if err != nil {
+		return err
+	}
+	if err := f.start(e); err != nil {
+		return err
+	}
+	answer := report.Budgets{Verdicts: []budget.Verdict{}}
+	now := &budget.Baseline{Workloads: make(map[string]budget.Taken)}
+	for _, item := range items {
+		taken, err := f.take(c.Context(), e, filepath.Dir(path), item)
+		if err != nil {
+			return badInput("", "%s: %s: %w", path, item.Name, err)
+		}
+		now.Workloads[item.Name] = *taken
+		if f.update {
+			base = now
+		}
+		answer.Verdicts = append(answer.Verdicts, budget.Judge(item, *taken, base, allow))
+	}
+	if f.update {
+		if err := writeFile(f.baseline, func(w io.Writer) error { return writeJSON(w, now) }); err != nil {
+			return err
+		}
+	}
+	return f.print(e, answer)
+}
+
+func (f *checkFlags) print(e *env, answer report.Budgets) error {
+	var err error
+	if f.format == "markdown" && !e.json {
+		err = answer.WriteMarkdown(e.stdout)
+	} else {
+		err = e.printTable(answer, answer.Write)
+	}
+	if err == nil && answer.Failed() > 0 {
+		return errNo
+	}
+	return err
+}
+
+// readBaseline reads what the workloads took before; there is none before the
+// first --update.
+func (f *checkFlags) readBaseline() (*budget.Baseline, error) {
+	base := new(budget.Baseline)
+	if f.baseline == "" {
+		return base, nil
+	}
+	data, err := os.ReadFile(f.baseline)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.update:
+		return base, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, badInput("memorymark check --update writes it; commit it", "the baseline %s is not there", f.baseline)
+	case err != nil:
+		return nil, err
+	}
+	if err := json.Unmarshal(data, base); err != nil {
+		return nil, badInput("memorymark check --update writes it anew", "%s is no baseline: %w", f.baseline, err)
+	}
+	return base, nil
+}
+
+// take finds out what a workload takes: by prediction, or by running it on a
+// card that is not there. Paths are those of the file.
+func (f *checkFlags) take(ctx context.Context, e *env, folder string, item budget.Item) (*budget.Taken, error) {
+	if model := item.Draft.Text("model"); model != "" && !filepath.IsAbs(model) {
+		if name := userFunction.FindStringSubmatch(model); name != nil || filepath.Ext(model) == ".json" {
+			item.Draft.Set("model", filepath.Join(folder, model))
+		}
+	}
+	w, user, err := f.subject(e, item.Draft)
+	if err != nil {
+		return nil, err
+	}
+	card, err := e.cardOf(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if user != nil {
+		return f.emulate(ctx, e, analysis.Request{Workload: w, Card: card}, user)
+	}
+	s, err := predict.Simulate(w, card)
+	if err != nil {
+		return nil, err
+	}
+	peak := s.Peak()
+	places, err := budget.PlacesOf(recording.New(s.Trace()))
+	return &budget.Taken{
+		Engine: evidence.Predicted, Allocated: peak.PeakAllocated, Reserved: peak.PeakReserved, Places: places, Limit: s.Limit, Fits: s.Fits(),
+	}, err
+}
+
+// emulate runs a model of the user's own, and reads what it recorded.
+func (f *checkFlags) emulate(ctx context.Context, e *env, q analysis.Request, user *measure.UserModel) (*budget.Taken, error) {
+	folder, err := os.MkdirTemp("", "memorymark-check-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	file := filepath.Join(folder, "emulated.pickle")
+	found, err := f.runner.Emulate(ctx, q, user, file)
+	if err != nil {
+		return nil, explainUnable(err)
+	}
+	taken := &budget.Taken{Engine: evidence.Emulated, Limit: found.Limit, Fits: found.Fits, Reserved: found.PeakReserved()}
+	for _, s := range found.Steps {
+		taken.Allocated = max(taken.Allocated, s.PeakAllocated)
+	}
+	if !found.Fits {
+		return taken, nil
+	}
+	r, err := e.openRecording(ctx, file, recording.MostEvents)
+	if err != nil {
+		return nil, err
+	}
+	taken.Places, err = budget.PlacesOf(r)
+	return taken, err
+}
