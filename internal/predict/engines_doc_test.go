@@ -75,9 +75,7 @@ The emulated addresses are the same in every run.
 
 const docEnginesRun = `
 Emulated is the program that was measured, as it is, through ` + "`memorymark run --gpu h200 -- python measure.py …`" + ` on two cores without a GPU. Of the
-plain loop every fourth of ` + "`peaks.jsonl`" + ` was run. Of the models as people bring them, the requests of the 86 emulated processes were placed by the
-rule that the emulated driver has now, in the simulation of the allocator; 36 of them were run again, with the same bytes. Process by process
-it is in ` + "`testdata/truth/engines.jsonl`" + `. Models as people bring them are not predicted.
+plain loop every fourth of ` + "`peaks.jsonl`" + ` was run. Process by process it is in ` + "`testdata/truth/engines.jsonl`" + `. Models as people bring them are not predicted.
 `
 
 // writeEngines compares the engines.
