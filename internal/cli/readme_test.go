@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,25 +16,6 @@ func readReadme(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(data)
-}
-
-// TestReadme runs the README's first command and holds the README to what it
-// prints.
-func TestReadme(t *testing.T) {
-	const prompt = "$ go run ./cmd/memorymark "
-	_, rest, ok := strings.Cut(readReadme(t), prompt)
-	if !ok {
-		t.Fatal("the README shows no command")
-	}
-	command, rest, _ := strings.Cut(rest, "\n")
-	shown, _, _ := strings.Cut(rest, "```")
-	var stdout, stderr bytes.Buffer
-	if code := Run(context.Background(), strings.Fields(command), nil, &stdout, &stderr); code != 0 {
-		t.Fatalf("%s: exit code %d: %s", command, code, &stderr)
-	}
-	if stdout.String() != shown {
-		t.Errorf("%s prints\n%s\nthe README shows\n%s", command, &stdout, shown)
-	}
 }
 
 // elsewhere are commands of the README that other tests run: they serve until

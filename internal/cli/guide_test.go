@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// unrun are the beginnings of commands that the README and the guide show and
+// that are not run here, with the reason. Their flags are checked like all
+// others.
+var unrun = map[string]string{
+	"run ":                  "needs a CUDA build of PyTorch; run.txtar runs it",
+	"analyze train.py:make": "needs a CUDA build of PyTorch; emulated.txtar runs it",
+	"serve":                 "serves until it is stopped; serve.txtar runs it",
+	"worker":                "works until it is stopped; worker.txtar runs it",
+	"token":                 "secrets and dates differ each time; serve.txtar runs it",
+}
+
+// leftOut is a line that stands for lines that a document leaves out.
+var leftOut = regexp.MustCompile("(?m)^…\n")
+
+// TestConsole runs the commands in the console blocks of the README and the
+// guide, each page in a folder of its own with the examples, and holds the
+// pages to what they print. With -update, blocks that leave nothing out are
+// written again.
+func TestConsole(t *testing.T) {
+	left := make(map[string]bool)
+	for name, text := range documents(t) {
+		if name == "README.md" || strings.HasPrefix(name, "docs/guide/") {
+			t.Run(name, func(t *testing.T) { runConsole(t, name, text, left) })
+		}
+	}
+	for command := range unrun {
+		if !left[command] {
+			t.Errorf("no page shows %q: take it off the list", command)
+		}
+	}
+}
+
+func runConsole(t *testing.T, name, text string, left map[string]bool) {
+	file, err := filepath.Abs(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	copyExamples(t, folder)
+	t.Chdir(folder)
+	written := text
+	for _, m := range fence.FindAllStringSubmatch(text, -1) {
+		if m[1] != "console" {
+			continue
+		}
+		for _, shown := range strings.SplitAfter("\n"+m[2], "\n$ ")[1:] {
+			command, want, _ := strings.Cut(strings.TrimSuffix(shown, "$ "), "\n")
+			args, ok := strings.CutPrefix(command, "memorymark ")
+			if !ok || isUnrun(args, left) {
+				continue
+			}
+			got := printed(t, args)
+			switch {
+			case hasLines(got, want):
+			case *update && !leftOut.MatchString(want):
+				written = strings.Replace(written, command+"\n"+want, command+"\n"+got, 1)
+			default:
+				t.Errorf("%s prints\n%s\n%s shows\n%s", command, got, name, want)
+			}
+		}
+	}
+	if written != text {
+		if err := os.WriteFile(file, []byte(written), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// copyExamples copies the examples into a folder; one of them is a link to the
+// recording that the tests use.
+func copyExamples(t *testing.T, folder string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(root, "examples"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(folder, strings.TrimPrefix(path, root))
+		if d.IsDir() {
+			return os.MkdirAll(to, 0o755)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, data, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func isUnrun(args string, left map[string]bool) bool {
+	for begin := range unrun {
+		if strings.HasPrefix(args, begin) {
+			left[begin] = true
+			return true
+		}
+	}
+	return false
+}
+
+// printed runs a command. No is an answer too: what is recorded ran out of
+// memory.
+func printed(t *testing.T, args string) string {
+	t.Helper()
+	args, _, _ = strings.Cut(args, "  # ")
+	var stdout, stderr bytes.Buffer
+	if code := Run(t.Context(), strings.Fields(args), strings.NewReader(""), &stdout, &stderr); code > exitNo {
+		t.Errorf("memorymark %s: exit code %d: %s", args, code, &stderr)
+	}
+	return stdout.String()
+}
+
+// hasLines reports whether a text is what a document shows of it: the pieces
+// between the lines that are left out, in their order, from the first line on
+// and, unless the end is left out, to the last.
+func hasLines(text, shown string) bool {
+	pieces := leftOut.Split(shown, -1)
+	last := len(pieces) - 1
+	for i, piece := range pieces {
+		at := strings.Index(text, piece)
+		if i == last && piece != "" {
+			at = strings.LastIndex(text, piece)
+		}
+		if at < 0 || i == 0 && at > 0 || i == last && (piece != "" || last == 0) && at+len(piece) != len(text) {
+			return false
+		}
+		text = text[at+len(piece):]
+	}
+	return true
+}
+
+func TestHasLines(t *testing.T) {
+	const text = "a\nb\nc\nd\n"
+	for shown, want := range map[string]bool{
+		text: true, "a\n…\nd\n": true, "a\nb\n…\n": true, "…\nb\n…\n": true, "…\nd\n": true,
+		"": false, "a\n": false, "b\n…\n": false, "a\n…\nc\n": false, "…\nc\n…\nb\n…\n": false, "a\n…\nx\n…\n": false,
+	} {
+		if got := hasLines(text, shown); got != want {
+			t.Errorf("hasLines(%q): %v", shown, got)
+		}
+	}
+}
