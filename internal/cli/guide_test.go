@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,11 +15,15 @@ import (
 // that are not run here, with the reason. Their flags are checked like all
 // others.
 var unrun = map[string]string{
-	"run ":                  "needs a CUDA build of PyTorch; run.txtar runs it",
-	"analyze train.py:make": "needs a CUDA build of PyTorch; emulated.txtar runs it",
-	"serve":                 "serves until it is stopped; serve.txtar runs it",
-	"worker":                "works until it is stopped; worker.txtar runs it",
-	"token":                 "secrets and dates differ each time; serve.txtar runs it",
+	"memorymark run ":                  "needs a CUDA build of PyTorch; run.txtar runs it",
+	"memorymark analyze train.py:make": "needs a CUDA build of PyTorch; emulated.txtar runs it",
+	"memorymark serve":                 "serves until it is stopped; serve.txtar runs it",
+	"memorymark worker":                "works until it is stopped; worker.txtar runs it",
+	"memorymark token":                 "secrets and dates differ each time; serve.txtar runs it",
+	"export ":                          "is for the shell",
+	"make ":                            "builds and tests what is being tested",
+	"pip ":                             "installs a wheel; wheel_test.go does",
+	"go run ":                          "compiles what is being tested; the other commands are the same",
 }
 
 // leftOut is a line that stands for lines that a document leaves out.
@@ -57,11 +62,10 @@ func runConsole(t *testing.T, name, text string, left map[string]bool) {
 		}
 		for _, shown := range strings.SplitAfter("\n"+m[2], "\n$ ")[1:] {
 			command, want, _ := strings.Cut(strings.TrimSuffix(shown, "$ "), "\n")
-			args, ok := strings.CutPrefix(command, "memorymark ")
-			if !ok || isUnrun(args, left) {
+			if isUnrun(command, left) {
 				continue
 			}
-			got := printed(t, args)
+			got := printed(t, command)
 			switch {
 			case hasLines(got, want):
 			case *update && !leftOut.MatchString(want):
@@ -101,9 +105,9 @@ func copyExamples(t *testing.T, folder string) {
 	}
 }
 
-func isUnrun(args string, left map[string]bool) bool {
+func isUnrun(command string, left map[string]bool) bool {
 	for begin := range unrun {
-		if strings.HasPrefix(args, begin) {
+		if strings.HasPrefix(command, begin) {
 			left[begin] = true
 			return true
 		}
@@ -111,14 +115,21 @@ func isUnrun(args string, left map[string]bool) bool {
 	return false
 }
 
-// printed runs a command. No is an answer too: what is recorded ran out of
-// memory.
-func printed(t *testing.T, args string) string {
+// printed runs a command, those of others in a shell. No is an answer too:
+// what is recorded ran out of memory.
+func printed(t *testing.T, command string) string {
 	t.Helper()
-	args, _, _ = strings.Cut(args, "  # ")
+	args, ok := strings.CutPrefix(command, "memorymark ")
+	if !ok {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v: %s", command, err, out)
+		}
+		return string(out)
+	}
 	var stdout, stderr bytes.Buffer
 	if code := Run(t.Context(), strings.Fields(args), strings.NewReader(""), &stdout, &stderr); code > exitNo {
-		t.Errorf("memorymark %s: exit code %d: %s", args, code, &stderr)
+		t.Errorf("%s: exit code %d: %s", command, code, &stderr)
 	}
 	return stdout.String()
 }

@@ -31,7 +31,7 @@ func TestReadmeCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	files := map[string][]byte{"oom.pickle": recorded, "A": recorded, "B": recorded, "config.json": []byte(`{"model_type": "gpt2", "n_layer": 2}`)}
+	files := map[string][]byte{"oom.pickle": recorded, "A": recorded, "B": recorded, "config.json": []byte(`{"model_type": "gpt2", "n_layer": 2}`), "memory.yaml": []byte("workloads: [{name: ours, model: bert, max: 8GiB}]")}
 	for name, data := range files {
 		if err := os.WriteFile(name, data, 0o644); err != nil {
 			t.Fatal(err)
