@@ -69,7 +69,7 @@ func runConsole(t *testing.T, name, text string, left map[string]bool) {
 			switch {
 			case hasLines(got, want):
 			case *update && !leftOut.MatchString(want):
-				written = strings.Replace(written, command+"\n"+want, command+"\n"+got, 1)
+				written = strings.Replace(written, "\n$ "+command+"\n"+want, "\n$ "+command+"\n"+got, 1)
 			default:
 				t.Errorf("%s prints\n%s\n%s shows\n%s", command, got, name, want)
 			}
