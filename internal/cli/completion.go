@@ -70,6 +70,7 @@ var flagChoices = map[string][]string{
 var formats = map[string][]string{
 	"timeline": {"svg", "png", "html"},
 	"sweep":    {"text", "markdown", "csv", "json", "svg", "png"},
+	"check":    {"text", "markdown"},
 }
 
 // choicesOf returns what a flag of a command can be, nil if that is open.
