@@ -74,8 +74,18 @@ func (p *planner) memoryLine(flat, largest int64) (*predict.Line, error) {
 	if line == nil || err != nil {
 		return nil, err
 	}
-	line.From, err = p.first(max(flat, 1), half, func(r Result) bool { return line.Holds(r.Batch, bytesize.Bytes(r.Memory)) })
-	return line, err
+	holds := func(r Result) bool { return line.Holds(r.Batch, bytesize.Bytes(r.Memory)) }
+	if line.From, err = p.first(max(flat, 1), half, holds); err != nil {
+		return nil, err
+	}
+	// Peaks need not approach the line evenly, so a search may miss one that is
+	// off it: the line begins after the last such batch that was looked at.
+	for batch, r := range p.looked {
+		if batch >= line.From && batch < half && !holds(r) {
+			line.From = batch + 1
+		}
+	}
+	return line, nil
 }
 
 // first is the first batch of a range that something is true of, its end if it
