@@ -26,7 +26,7 @@ WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.j
 CHROMIUM ?= /usr/bin/chromium
 
 .DEFAULT_GOAL := help
-.PHONY: help build web test unit page browser venv lint fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean wheel
+.PHONY: help build web check test unit page browser venv lint vet fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean wheel
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,12 +77,20 @@ $(VENV_MADE):
 	'$(VENV)/bin/python' -c 'import torch, transformers'
 	touch $@
 
-lint: ## Check format, vet, lint and go.mod
+# These rooms' tests take minutes, or need Python.
+SLOW := analysis|job|measure|phantom|server|study
+
+check: vet ## Check quickly, with Go alone: format, vet and the fast tests (2 minutes)
+	MEMORYMARK_TEST_PYTHON= $(GO) test -short $$($(GO) list ./... | grep -vE '/internal/($(SLOW))$$|/scripts/')
+
+lint: vet ## Check format, vet, lint and go.mod
+	$(TOOL) golangci-lint run ./...
+	$(GO) mod tidy -diff
+
+vet:
 	@unformatted="$$($(TOOL) gofumpt -l .)"; \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(TOOL) golangci-lint run ./...
-	$(GO) mod tidy -diff
 
 fmt: ## Format all Go files
 	$(TOOL) gofumpt -w .
