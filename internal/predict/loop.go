@@ -42,7 +42,7 @@ type plainLoop struct {
 }
 
 func newPlainLoop(p *Process) *plainLoop {
-	return &plainLoop{Process: p, does: p.w.Loop, batch: p.makeBatch(false)}
+	return &plainLoop{Process: p, does: p.w.Loop.OrPlain(), batch: p.makeBatch(false)}
 }
 
 // step is a step. That of a loop without a name is in no function of its own,

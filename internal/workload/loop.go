@@ -81,6 +81,15 @@ type describedLoop struct {
 	Build    Build    `json:"build"`
 }
 
+// OrPlain is the loop, or the plain one if none is known: workloads that were
+// kept before loops had a key do not say.
+func (l TrainingLoop) OrPlain() TrainingLoop {
+	if l == (TrainingLoop{}) {
+		return plainLoop
+	}
+	return l
+}
+
 // MarshalJSON writes a name, or an object for a loop that has none.
 func (l TrainingLoop) MarshalJSON() ([]byte, error) {
 	if l.Name != "" {

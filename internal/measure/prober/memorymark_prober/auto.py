@@ -187,8 +187,17 @@ def batches(w: Workload, model: Any, config: Any, labels: str, device: str, dtyp
     vocabulary = getattr(text, "vocab_size", 0)
     length = min(w["sequence"], getattr(config, "max_target_positions", None) or w["sequence"])
 
+    end = getattr(text, "eos_token_id", None) if labels == "classes" and config.is_encoder_decoder else None
+
     def ids(n: int) -> Tensor:
-        return torch.randint(0, vocabulary, (n, length), device=device)
+        if not isinstance(end, int):
+            return torch.randint(0, vocabulary, (n, length), device=device)
+        # These classifiers look for the end of each text (T5ForSequenceClassification.forward): one, as tokenizers
+        # make it, and made on the host, so that an emulated card knows where it is.
+        made = torch.randint(0, vocabulary, (n, length))
+        made[made == end] = (end + 1) % vocabulary
+        made[:, -1] = end
+        return made.to(device)
 
     def batch(n: int) -> dict[str, Any]:
         out: dict[str, Any] = {}

@@ -15,6 +15,7 @@ live on the CPU.
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 from typing import Any, Optional
 
@@ -28,6 +29,7 @@ _calls = 0  # of PyTorch's functions, since they were last asked for
 # little. What is above 128 KiB would also change how the C library hands out
 # memory, and so where the driver finds address space.
 MAX_INTEGERS = 1 << 18
+MAX_MASK = 1 << 22
 MAX_FLOATS = 1 << 12
 
 
@@ -138,6 +140,8 @@ def _make_mode(torch: Any) -> Any:
     functions = _Functions(torch)
 
     def small(t: Any) -> bool:
+        if t.dtype == torch.bool:
+            return t.numel() <= MAX_MASK
         return t.numel() <= (MAX_FLOATS if t.dtype.is_floating_point or t.dtype.is_complex else MAX_INTEGERS)
 
     class Shadows(TorchFunctionMode):
@@ -173,6 +177,10 @@ def _make_mode(torch: Any) -> Any:
                 assume(function, "0", sys._getframe(1))
             if isinstance(result, (bool, int, float)):
                 return self.answered(function, args, kwargs, inputs, known, result)
+            if function is Tensor.__getitem__:
+                self.answer_backward(result, args[1])
+            elif function is Tensor.__setitem__:
+                self.answer_backward(args[0], args[1])
             self.follow(function, args, kwargs, inputs, known, result)
             return result
 
@@ -185,10 +193,32 @@ def _make_mode(torch: Any) -> Any:
                 elif function in functions.counting:
                     for count in functions.counting[function](*_swap(torch, self.shadows, args)):
                         library.answer(count.to_bytes(8, "little", signed=True))
-            if function is Tensor.__getitem__:
-                for index in args[1] if isinstance(args[1], tuple) else (args[1],):
-                    if isinstance(index, Tensor) and index.is_cuda and index.dtype in (torch.bool, torch.uint8) and index in self.shadows:
-                        library.answer(int(self.shadows[index].count_nonzero()).to_bytes(8, "little"))
+            if function in (Tensor.__getitem__, Tensor.__setitem__):
+                for count in self.masked(args[1]):
+                    library.answer(count)
+            elif function in functions.selecting and inputs[-1] in self.shadows:  # by a mask that may be smaller
+                mask, shape = self.shadows[inputs[-1]], torch.broadcast_shapes(*(t.shape for t in inputs))
+                library.answer((int(mask.count_nonzero()) * (math.prod(shape) // max(mask.numel(), 1))).to_bytes(8, "little"))
+
+        def masked(self, index: Any) -> list[bytes]:
+            """How many elements the masks of an index select, as nonzero reads it."""
+            masks = [m for m in (index if isinstance(index, tuple) else (index,)) if isinstance(m, Tensor) and m.is_cuda and m.dtype in (torch.bool, torch.uint8)]
+            return [int(self.shadows[m].count_nonzero()).to_bytes(8, "little") for m in masks if m in self.shadows]
+
+        def answer_backward(self, result: Any, index: Any) -> None:
+            """The gradient goes where the masks were, or comes from there (IndexBackward0 calls index_put with them,
+            IndexPutBackward0 index and index_put), which counts them again, on autograd's thread."""
+            counts = 2 * self.masked(index)
+            node = result.grad_fn if isinstance(result, Tensor) and result.requires_grad else None
+            if not counts or node is None or not node.name().startswith(("IndexBackward", "IndexPutBackward", "CopySlices")):
+                return
+
+            def before(_: Any) -> None:
+                for count in counts:
+                    library.answer(count)
+
+            node.register_prehook(before)
+            node.register_hook(lambda *_: library.forget())
 
         def expose(self, inputs: list[Any]) -> None:
             """Whatever the call reads of its inputs themselves is known."""
@@ -233,6 +263,10 @@ def _make_mode(torch: Any) -> Any:
             if function in functions.all and inputs and inputs[0] in self.finite:
                 for t in results:
                     self.keep(t, self.ones(t))
+                return
+            if function in functions.shaping and args[0] in self.shadows and small(results[0]):
+                with torch._C.DisableTorchFunction():
+                    self.keep(results[0], functions.shaping[function](self.shadows[args[0]], args[1]))
                 return
             if not known or not all(small(t) for t in results):
                 self.lose(function, results)
@@ -329,6 +363,13 @@ class _Functions:
         self.finite = both("isfinite")
         self.all = both("all")
         self.choosing = both("topk", "argmax", "argmin", "sort", "argsort", "multinomial", "max", "min", "kthvalue")
+        # Functions that take no more than the shape or the type of their second tensor.
+        self.shaping = {
+            Tensor.expand_as: lambda t, like: t.expand(like.shape),
+            Tensor.view_as: lambda t, like: t.reshape(like.shape),
+            Tensor.reshape_as: lambda t, like: t.reshape(like.shape),
+            Tensor.type_as: lambda t, like: t.to(like.dtype),
+        }
         # Functions that read how large their result is, and what they read.
         self.counting = {}
 
@@ -336,10 +377,12 @@ class _Functions:
             for f in both(*names):
                 self.counting[f] = count
 
-        counts(("nonzero", "argwhere", "masked_select"), lambda *a: [int(a[-1].count_nonzero())])
+        self.selecting = both("masked_select")
+        counts(("nonzero", "argwhere"), lambda *a: [int(a[-1].count_nonzero())])
         counts(("unique", "unique_consecutive"), lambda *a: [a[0].unique().numel()])
         counts(("bincount",), lambda *a: [int(a[0].min()), int(a[0].max())] if a[0].numel() else [])
-        counts(("repeat_interleave",), lambda *a: [int(a[1].sum())] if len(a) > 1 and isinstance(a[1], Tensor) else [])
+        # How long the result is, and that nothing is negative (repeat_interleave_common).
+        counts(("repeat_interleave",), lambda *a: [int(a[-1].sum()), 1] if isinstance(a[-1], Tensor) else [])
         self.counting[torch.where] = lambda *a: [int(a[0].count_nonzero())] if len(a) == 1 else []
 
 
