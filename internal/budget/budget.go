@@ -3,6 +3,7 @@
 package budget
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,11 +19,11 @@ import (
 // File is a file of budgets, as memory.yaml.
 type File struct {
 	// Baseline is where it is kept what the workloads took before, beside the
-	// file; absent if nothing is compared.
-	Baseline string `json:"baseline"`
-	// Allow is how much a workload may grow beyond its baseline, as "1%".
-	Allow     string                       `json:"allow"`
-	Workloads []map[string]json.RawMessage `json:"workloads"`
+	// file; empty if nothing is compared.
+	Baseline string
+	// Allow is the share by which a workload may grow beyond its baseline.
+	Allow float64
+	Items []Item
 }
 
 // Item is a workload with its budget.
@@ -35,40 +36,45 @@ type Item struct {
 }
 
 // Read reads a file of budgets.
-func Read(data []byte) (f *File, items []Item, allow float64, err error) {
+func Read(data []byte) (*File, error) {
 	var raw any
 	if err := yaml.Unmarshal(data, &raw); err != nil {
-		return nil, nil, 0, fmt.Errorf("not YAML: %w", err)
+		return nil, fmt.Errorf("not YAML: %w", err)
 	}
 	text, err := json.Marshal(raw)
 	if err != nil {
-		return nil, nil, 0, fmt.Errorf("not a file of budgets: %w", err)
+		return nil, fmt.Errorf("not a file of budgets: %w", err)
 	}
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	var given struct {
+		Baseline  string                       `json:"baseline"`
+		Allow     string                       `json:"allow"` // as "1%"
+		Workloads []map[string]json.RawMessage `json:"workloads"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	f = new(File)
-	if err := decoder.Decode(f); err != nil {
-		return nil, nil, 0, fmt.Errorf("not a file of budgets, with the keys workloads, baseline and allow: %w", err)
+	if err := decoder.Decode(&given); err != nil {
+		return nil, fmt.Errorf("not a file of budgets, with the keys workloads, baseline and allow: %w", err)
 	}
-	if allow, err = parseShare(f.Allow); err != nil {
-		return nil, nil, 0, err
+	f := &File{Baseline: given.Baseline}
+	if f.Allow, err = parseShare(given.Allow); err != nil {
+		return nil, err
 	}
 	names := make(map[string]bool)
-	for i, keys := range f.Workloads {
+	for i, keys := range given.Workloads {
 		item, err := newItem(keys)
 		if err != nil {
-			return nil, nil, 0, fmt.Errorf("workload %d: %w", i+1, err)
+			return nil, fmt.Errorf("workload %d: %w", i+1, err)
 		}
 		if names[item.Name] {
-			return nil, nil, 0, fmt.Errorf("workload %d: there is another one called %q; give each a name", i+1, item.Name)
+			return nil, fmt.Errorf("workload %d: there is another one called %q; give each a name", i+1, item.Name)
 		}
 		names[item.Name] = true
-		items = append(items, item)
+		f.Items = append(f.Items, item)
 	}
-	if len(items) == 0 {
-		return nil, nil, 0, errors.New("there are no workloads in it")
+	if len(f.Items) == 0 {
+		return nil, errors.New("there are no workloads in it")
 	}
-	return f, items, allow, nil
+	return f, nil
 }
 
 func newItem(keys map[string]json.RawMessage) (Item, error) {

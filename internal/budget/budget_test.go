@@ -16,17 +16,17 @@ workloads:
 `
 
 func TestRead(t *testing.T) {
-	f, items, allow, err := Read([]byte(file))
+	f, err := Read([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Baseline != "memory.baseline.json" || allow != 0.01 || len(items) != 2 {
-		t.Errorf("%+v, %v, %d items", f, allow, len(items))
+	if f.Baseline != "memory.baseline.json" || f.Allow != 0.01 || len(f.Items) != 2 {
+		t.Errorf("%+v", f)
 	}
-	if fits := items[0]; fits.Name != "fits" || !fits.Fit || fits.Max != 0 || fits.Draft.Text("gpu") != "a10" {
+	if fits := f.Items[0]; fits.Name != "fits" || !fits.Fit || fits.Max != 0 || fits.Draft.Text("gpu") != "a10" {
 		t.Errorf("%+v", fits)
 	}
-	if named := items[1]; named.Name != "gpt2" || named.Fit || named.Max != 22*bytesize.GiB {
+	if named := f.Items[1]; named.Name != "gpt2" || named.Fit || named.Max != 22*bytesize.GiB {
 		t.Errorf("%+v", named)
 	}
 }
@@ -46,7 +46,7 @@ func TestReadRefuses(t *testing.T) {
 		"allow: -1%\nworkloads: [{model: bert}]":         "allow is",
 		"- {model: bert}":                                "not a file of budgets",
 	} {
-		if _, _, _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -89,8 +89,8 @@ func TestJudge(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(file))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, items, allow, err := Read(data); err == nil && (len(items) == 0 || allow < 0) {
-			t.Errorf("%d items, %v", len(items), allow)
+		if f, err := Read(data); err == nil && (len(f.Items) == 0 || f.Allow < 0) {
+			t.Errorf("%+v", f)
 		}
 	})
 }

@@ -67,7 +67,7 @@ func (f *checkFlags) run(c *cobra.Command, e *env, path string) error {
 	if err != nil {
 		return err
 	}
-	file, items, allow, err := budget.Read(data)
+	file, err := budget.Read(data)
 	if err != nil {
 		return badInput("memorymark check --help shows one", "%s: %w", path, err)
 	}
@@ -86,7 +86,7 @@ func (f *checkFlags) run(c *cobra.Command, e *env, path string) error {
 	}
 	answer := report.Budgets{Verdicts: []budget.Verdict{}}
 	now := &budget.Baseline{Workloads: make(map[string]budget.Taken)}
-	for _, item := range items {
+	for _, item := range file.Items {
 		taken, err := f.take(c.Context(), e, filepath.Dir(path), item)
 		if err != nil {
 			return badInput("", "%s: %s: %w", path, item.Name, err)
@@ -95,7 +95,7 @@ func (f *checkFlags) run(c *cobra.Command, e *env, path string) error {
 		if f.update {
 			base = now
 		}
-		answer.Verdicts = append(answer.Verdicts, budget.Judge(item, *taken, base, allow))
+		answer.Verdicts = append(answer.Verdicts, budget.Judge(item, *taken, base, file.Allow))
 	}
 	if f.update {
 		if err := writeFile(f.baseline, func(w io.Writer) error { return writeJSON(w, now) }); err != nil {

@@ -22,8 +22,8 @@ func TestCIExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var any map[string]any
-		if err := yaml.Unmarshal(data, &any); err != nil {
+		var parsed map[string]any
+		if err := yaml.Unmarshal(data, &parsed); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, match := range commands.FindAllStringSubmatch(string(data), -1) {

@@ -26,8 +26,7 @@ _assumed: dict[tuple[str, str, str], int] = {}
 _calls = 0  # of PyTorch's functions, since they were last asked for
 
 # Larger tensors have no shadow: computing them would take time and tell
-# little. What is above 128 KiB would also change how the C library hands out
-# memory, and so where the driver finds address space.
+# little. Masks are as large as what they select from.
 MAX_INTEGERS = 1 << 18
 MAX_MASK = 1 << 22
 MAX_FLOATS = 1 << 12
