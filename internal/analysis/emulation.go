@@ -3,7 +3,9 @@ package analysis
 import (
 	"context"
 	"path/filepath"
+	"slices"
 
+	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/measure"
@@ -14,49 +16,35 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Emulation is what the steps of one batch take on a card that is not there.
-// What it shares with a prediction has the same names.
-type Emulation struct {
-	ID             string           `json:"id,omitempty"`
-	ModelName      string           `json:"model_name"`
-	Batch          int64            `json:"batch_size"`
-	Engine         evidence.Engine  `json:"engine"`            // Emulated
-	Because        string           `json:"because,omitempty"` // why it was not predicted
-	Fits           bool             `json:"fits"`
-	Failure        *measure.Failure `json:"failure,omitempty"` // why it does not
-	Steps          []predict.Step   `json:"steps"`             // up to that
-	Parameters     int64            `json:"parameters"`
-	ModelAllocated bytesize.Bytes   `json:"model_allocated"`
-	// Breakdown is absent where the steps do not fit.
-	Breakdown *predict.Breakdown `json:"breakdown,omitempty"`
-	PeakPhase string             `json:"peak_phase,omitempty"` // forward, backward or optimizer
-	GPU       string             `json:"gpu"`                  // its id
-	GPUName   string             `json:"gpu_name"`
-	GPUTotal  bytesize.Bytes     `json:"gpu_total"`
-	Limit     bytesize.Bytes     `json:"limit"` // the most the allocator may reserve
-	Versions  measure.Versions   `json:"versions"`
-	Notes     []string           `json:"notes,omitempty"` // what was made of a configuration that is not modelled
-	// Assumed are the places where a value that a kernel would have computed was made up.
-	Assumed  []phantom.Assumption `json:"assumed,omitempty"`
-	Accuracy []string             `json:"accuracy"` // how far off such answers were, in sentences
-	// How fast it would be; absent if it does not fit.
-	StepSeconds float64 `json:"step_seconds,omitempty"`
-	Throughput
-	TimeAccuracy *steptime.Accuracy `json:"step_seconds_accuracy,omitempty"`
+// Prediction is what the steps of one batch take on a card, whoever says so.
+type Prediction struct {
+	predict.Prediction
+	*Emulation // nil if nothing ran
 }
 
-// PeakReserved is the most that the allocator held.
-func (e *Emulation) PeakReserved() bytesize.Bytes {
-	var most bytesize.Bytes
-	for _, s := range e.Steps {
-		most = max(most, s.PeakReserved)
-	}
-	return most
+// WithID is the answer for an equal workload that has an id.
+func (p *Prediction) WithID(id string) *Prediction {
+	return &Prediction{*p.Prediction.WithID(id), p.Emulation}
+}
+
+// Emulation is what a prediction has besides where PyTorch ran the steps, on a
+// card that is not there.
+type Emulation struct {
+	ModelName string            `json:"model_name,omitempty"`
+	GPUName   string            `json:"gpu_name,omitempty"`
+	Because   string            `json:"because,omitempty" doc:"why it was not predicted"`
+	Failure   *measure.Failure  `json:"failure,omitempty" doc:"PyTorch's own error where the steps do not fit"`
+	Versions  *measure.Versions `json:"versions,omitempty"`
+	Notes     []string          `json:"notes,omitempty" doc:"what was made of a configuration that is not modelled"`
+	// Assumed are the places where a value that a kernel would have computed was made up.
+	Assumed       []phantom.Assumption `json:"assumed,omitempty" doc:"where a value was made up that a kernel would have computed"`
+	AccuracyNotes []string             `json:"accuracy_notes,omitempty" doc:"how far off emulated steps were"`
+	TimeAccuracy  *steptime.Accuracy   `json:"step_seconds_accuracy,omitempty"`
 }
 
 // Emulate runs three steps of a workload's batch on a card that is not there.
 // The whole process is recorded to a path, unless that is empty.
-func (r *Runner) Emulate(ctx context.Context, q Request, user *measure.UserModel, path string) (e *Emulation, err error) {
+func (r *Runner) Emulate(ctx context.Context, q Request, user *measure.UserModel, path string) (p *Prediction, err error) {
 	record, remove, err := scratchRecord(measure.WholeProcess, "snapshot.pickle", studyEntries)
 	if err != nil {
 		return nil, err
@@ -73,44 +61,76 @@ func (r *Runner) Emulate(ctx context.Context, q Request, user *measure.UserModel
 	err = r.steps(ctx, evidence.Emulated, q, Measurement{User: user}, 0, func(m Measurement) error {
 		found, err := m.Session.Probe(ctx, probe, nil)
 		if err == nil {
-			e, err = newEmulation(q, m, found)
+			p, err = newPrediction(q, m, found)
 		}
 		return err
 	})
-	if err != nil || !e.Fits {
-		return e, err
-	}
-	t, err := readRecording(record.Path)
 	if err != nil {
 		return nil, err
 	}
-	b := predict.RecordedBreakdown(t, study.Classified(q.Workload, t), e.Steps, q.Card.Context.Bytes)
-	e.Breakdown = &b
-	return e, nil
+	t, err := readRecording(record.Path)
+	switch {
+	case err != nil && p.Fits:
+		return nil, err
+	case err == nil && p.Fits:
+		p.Breakdown = predict.RecordedBreakdown(t, study.Classified(q.Workload, t), p.Steps, q.Card.Context.Bytes)
+	case err == nil:
+		p.OutOfMemory = outOfMemory(p, t)
+	}
+	return p, nil
 }
 
-func newEmulation(q Request, m Measurement, found *measure.Result) (*Emulation, error) {
+func newPrediction(q Request, m Measurement, found *measure.Result) (*Prediction, error) {
 	o := &found.Outcomes[0]
 	if o.Failure != nil && !o.Failure.TooBig() {
 		return nil, o.Failure
 	}
-	e := &Emulation{
-		ID: q.Workload.ID, ModelName: m.nameOf(q.Workload), Batch: o.Batch, Engine: evidence.Emulated, Fits: o.Failure == nil, Failure: o.Failure,
-		Because: q.Workload.Unmodelled, Notes: found.Notes, Assumed: found.Assumed, Parameters: found.Parameters, ModelAllocated: bytesize.Bytes(found.ModelAllocated),
-		GPU: q.Card.ID, GPUName: q.Card.Name, GPUTotal: q.Card.Memory.Bytes, Limit: predict.Limit(q.Workload, q.Card), Versions: m.Session.Versions,
-		Accuracy: evidence.EmulationAccuracy(q.Card.Name, m.Session.Versions.Torch),
-	}
-	e.PeakPhase = peakPhase(o.Steps)
+	w := *q.Workload
+	w.GPU = q.Card.ID // named or not
+	p := &Prediction{predict.Prediction{
+		ID: w.ID, Engine: evidence.Emulated, Fits: o.Failure == nil, Steps: []predict.Step{}, PeakPhase: peakPhase(o.Steps),
+		Parameters: found.Parameters, ModelAllocated: bytesize.Bytes(found.ModelAllocated),
+		Workload: &w, GPU: q.Card.ID, GPUTotal: q.Card.Memory.Bytes, Limit: predict.Limit(&w, q.Card), Card: q.Card,
+		Caveats: predict.Caveats(&w, q.Card),
+	}, &Emulation{
+		ModelName: m.nameOf(q.Workload), GPUName: q.Card.Name, Because: w.Unmodelled, Failure: o.Failure, Versions: &m.Session.Versions,
+		Notes: found.Notes, Assumed: found.Assumed, AccuracyNotes: evidence.EmulationAccuracy(q.Card.Name, m.Session.Versions.Torch),
+	}}
 	for _, s := range o.Steps {
-		e.Steps = append(e.Steps, predict.Step{
+		p.Steps = append(p.Steps, predict.Step{
 			PeakRequested: bytesize.Bytes(s.PeakRequested), PeakAllocated: bytesize.Bytes(s.PeakAllocated),
 			PeakReserved: bytesize.Bytes(s.PeakReserved), EndAllocated: bytesize.Bytes(s.EndAllocated),
 		})
 	}
-	if e.Fits && o.SecondsPerStep > 0 {
-		e.StepSeconds, e.Throughput, e.TimeAccuracy = o.SecondsPerStep, q.throughput(o.Batch, o.SecondsPerStep), &steptime.Stated
+	if p.Fits && o.SecondsPerStep > 0 {
+		speed := q.throughput(o.Batch, o.SecondsPerStep)
+		p.StepSeconds, p.SamplesPerSecond, p.TokensPerSecond = o.SecondsPerStep, speed.SamplesPerSecond, speed.TokensPerSecond
+		p.TimeAccuracy = &steptime.Stated
 	}
-	return e, nil
+	return p, nil
+}
+
+// outOfMemory is the request that failed, as it was recorded; nil if none was:
+// a kernel may have been asked for too much instead.
+func outOfMemory(p *Prediction, t *trace.Trace) *predict.OutOfMemory {
+	replay, err := allocator.NewReplay(t, 0)
+	if err != nil {
+		return nil
+	}
+	for i, e := range slices.Backward(t.Events) {
+		if e.Action == trace.OutOfMemory {
+			held := allocator.Fragment(replay.HeldAfter(i))
+			out := &predict.OutOfMemory{
+				Step: p.Failure.Step, Requested: bytesize.Bytes(e.Size),
+				Allocated: bytesize.Bytes(held.Allocated), Reserved: bytesize.Bytes(held.Reserved), Limit: p.Limit,
+			}
+			if out.Step > 0 {
+				out.Phase = p.Failure.Phase
+			}
+			return out
+		}
+	}
+	return nil
 }
 
 // peakPhase is the part of a step that takes the most.

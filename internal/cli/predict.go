@@ -85,9 +85,9 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 		case err != nil:
 			return explainUnable(err)
 		case !found.Fits:
-			return e.printNo(found, report.Emulation{Emulation: found}.Write)
+			return e.printNo(found, report.Emulation{Prediction: found}.Write)
 		}
-		return e.print(found, report.Emulation{Emulation: found}.Write)
+		return e.print(found, report.Emulation{Prediction: found}.Write)
 	}
 	s, err := predict.Simulate(w, card)
 	if err != nil {

@@ -42,7 +42,8 @@ func newServe(e *env) *cobra.Command {
 			"Beyond it everybody does (memorymark token create NAME), and TLS is a good idea:\n" +
 			"--tls-cert and --tls-key.\n\n" +
 			"It predicts by itself, and measures on this machine's GPUs, if it has any, or on what\n" +
-			"--card and --device say. memorymark worker brings other machines.\n\n" +
+			"--card and --device say. It emulates cards if its Python has a CUDA build of PyTorch,\n" +
+			"which needs no GPU. memorymark worker brings other machines.\n\n" +
 			"Flags can be given as MEMORYMARK_LISTEN and so on, and in the table [serve] of a file:\n\n" +
 			"  [serve]\n" +
 			"  listen = \"0.0.0.0:5001\"\n" +
@@ -135,6 +136,8 @@ func (f *serveFlags) serve(ctx context.Context, e *env, tell func(s *server.Serv
 	if err != nil {
 		return err
 	}
+	here := f.emulation(ctx)
+	opts.Emulate = here.answer()
 	if opts.Snapshots, err = f.snapshots(); err != nil {
 		return err
 	}
@@ -150,12 +153,12 @@ func (f *serveFlags) serve(ctx context.Context, e *env, tell func(s *server.Serv
 		return err
 	}
 	log.Info("listening", "url", url, "version", opts.Version, "token", opts.Tokens != nil, "data", f.data)
-	return f.answerAndWork(ctx, s, l, url, opts)
+	return f.answerAndWork(ctx, s, l, url, opts, here)
 }
 
 // answerAndWork answers requests and works on what they ask for, until all of
 // it is done.
-func (f *serveFlags) answerAndWork(ctx context.Context, s *server.Server, l net.Listener, url string, opts server.Options) error {
+func (f *serveFlags) answerAndWork(ctx context.Context, s *server.Server, l net.Listener, url string, opts server.Options, emulation findEmulator) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	working := make(chan error, 3)
@@ -164,7 +167,7 @@ func (f *serveFlags) answerAndWork(ctx context.Context, s *server.Server, l net.
 		working <- work(ctx, opts, predictionSlots(), predictionTime)
 	}()
 	go func() { working <- f.measureHere(ctx, url, opts) }()
-	go func() { working <- f.emulateHere(ctx, opts) }()
+	go func() { working <- emulation.work(ctx, opts) }()
 	err := s.Serve(ctx, l)
 	stop()
 	return errors.Join(err, <-working, <-working, <-working)
@@ -181,23 +184,6 @@ func work(ctx context.Context, opts server.Options, slots []worker.Slot, drain t
 	}
 	defer link.Close()
 	return worker.Run(ctx, link, worker.Config{Slots: slots, Version: opts.Version, Drain: drain, Resident: true, Log: opts.Log})
-}
-
-// emulateHere emulates cards for those who ask for it, if this machine's Python
-// has a PyTorch that can.
-func (f *serveFlags) emulateHere(ctx context.Context, opts server.Options) error {
-	if f.noMeasuring {
-		return nil
-	}
-	slot, err := f.emulationSlot(ctx)
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // the server ends before it has looked
-	}
-	if err != nil {
-		opts.Log.Info("no card is emulated here", "reason", err)
-		return nil
-	}
-	return work(ctx, opts, []worker.Slot{*slot}, 0)
 }
 
 // measureHere measures on this machine's cards. A server whose card cannot be

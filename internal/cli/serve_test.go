@@ -19,12 +19,19 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
+	"memorymark/internal/measure/measuretest"
+	"memorymark/internal/predict"
 )
 
 // serve runs memorymark serve in this process and returns its address. The
@@ -288,5 +295,38 @@ func TestSnapshotView(t *testing.T) {
 	code := Run(context.Background(), []string{"snapshot", "view", "serve_test.go"}, strings.NewReader(""), io.Discard, &stderr)
 	if code != exitUsage || !strings.Contains(stderr.String(), "serve_test.go: not a snapshot") {
 		t.Errorf("%d: %s", code, stderr.String())
+	}
+}
+
+// A server whose Python has a CUDA build of PyTorch emulates predictions: what
+// is modelled comes to the same bytes either way.
+func TestServeEmulates(t *testing.T) {
+	python := measuretest.Python(t)
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("NOT TESTED: it needs a C compiler")
+	}
+	url := serve(t, "--python", python)
+	ask := func(query, body string) (p analysis.Prediction) {
+		t.Helper()
+		r, err := http.Post(url+"/v1/predictions"+query, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != http.StatusOK || json.Unmarshal(text, &p) != nil {
+			t.Fatalf("%s%s: %s %s, %v", query, body, r.Status, text, err)
+		}
+		return p
+	}
+	const gpt2 = `{"gpu":"l4","sequence":16,"config":{"model_type":"gpt2","n_layer":2,"n_embd":256,"n_head":2,"vocab_size":300}`
+	predicted, emulated := ask("", gpt2+`}`), ask("?engine=emulated", gpt2+`}`)
+	if emulated.Engine != evidence.Emulated || !emulated.Fits || emulated.Versions == nil || !slices.Equal(emulated.Steps, predicted.Steps) || emulated.Breakdown != predicted.Breakdown {
+		t.Errorf("emulated %+v, predicted %+v", emulated, predicted)
+	}
+	small := ask("?engine=emulated", gpt2+`,"batch":100000,"limit_gib":0.5}`)
+	want := ask("", gpt2+`,"batch":100000,"limit_gib":0.5}`)
+	if small.Fits || small.OutOfMemory == nil || *small.OutOfMemory != *want.OutOfMemory || small.Breakdown != (predict.Breakdown{}) || small.Failure.Traceback != "" {
+		t.Errorf("emulated %+v %+v, predicted %+v", small, small.OutOfMemory, want.OutOfMemory)
 	}
 }

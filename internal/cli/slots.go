@@ -69,9 +69,9 @@ func (f *slotFlags) slots(ctx context.Context, upload *worker.Uploader) ([]worke
 		slots = append(slots, newSlot(card, o, fmt.Sprintf("cuda:%d", i)))
 	}
 	if _, isThere := measure.CardName(ctx); len(slots) == 0 && !isThere {
-		slot, err := f.emulationSlot(ctx)
+		emulator, err := f.emulator(ctx)
 		if err == nil {
-			return []worker.Slot{*slot}, nil
+			return []worker.Slot{emulator.slot()}, nil
 		}
 		return nil, badInput(mend(err), "nothing to measure on, and nothing to emulate with: %w", err)
 	}
@@ -104,9 +104,13 @@ func newSlot(card *gpu.Card, o analysis.RunnerOptions, device string) worker.Slo
 	return worker.Slot{Card: job.Card{ID: card.ID, Name: card.Name}, Run: analysis.NewRunner(o).RunOrder}
 }
 
-// emulationSlot takes jobs for any card, which it emulates: this machine needs
-// none.
-func (f *slotFlags) emulationSlot(ctx context.Context) (*worker.Slot, error) {
+// emulator runs steps on cards that are not there, with this machine's PyTorch.
+type emulator struct {
+	*analysis.Runner
+	with measure.Versions
+}
+
+func (f *slotFlags) emulator(ctx context.Context) (*emulator, error) {
 	python, err := measure.FindPython(f.python, os.Getenv)
 	if err != nil {
 		return nil, err
@@ -115,12 +119,16 @@ func (f *slotFlags) emulationSlot(ctx context.Context) (*worker.Slot, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := "any card, emulated with PyTorch " + with.Torch
-	if with.Transformers != "" {
-		name += " and transformers " + with.Transformers
+	return &emulator{analysis.NewRunner(analysis.RunnerOptions{Python: python.Path, Timeout: f.probe}), with}, nil
+}
+
+// slot takes jobs for any card, which it emulates: this machine needs none.
+func (e *emulator) slot() worker.Slot {
+	name := "any card, emulated with PyTorch " + e.with.Torch
+	if e.with.Transformers != "" {
+		name += " and transformers " + e.with.Transformers
 	}
-	run := analysis.NewRunner(analysis.RunnerOptions{Python: python.Path, Timeout: f.probe}).RunOrder
-	return &worker.Slot{Card: job.Card{ID: analysis.EmulationQueue, Name: name}, Run: run}, nil
+	return worker.Slot{Card: job.Card{ID: analysis.EmulationQueue, Name: name}, Run: e.RunOrder}
 }
 
 // predictionTime is more than a predicted analysis takes.

@@ -6,6 +6,7 @@ import (
 
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
@@ -14,21 +15,24 @@ import (
 )
 
 // Prediction is what training a workload takes on a card. It is the same answer
-// on the command line, for each workload of a file, in the API and on the page.
+// on the command line, for each workload of a file, in the API and on the page,
+// and the same whether it was predicted or emulated.
 type Prediction struct {
-	ID   string `json:"id,omitempty"`
-	Fits bool   `json:"fits" doc:"whether all steps fit the limit"`
+	ID     string          `json:"id,omitempty"`
+	Fits   bool            `json:"fits" doc:"whether all steps fit the limit"`
+	Engine evidence.Engine `json:"engine" enum:"predicted,emulated"`
 	// OutOfMemory is set if the steps do not fit. All else then says what they
-	// would take if there were more memory.
+	// would take if there were more memory; of emulated steps, what they took
+	// until then.
 	OutOfMemory    *OutOfMemory   `json:"out_of_memory,omitempty"`
 	Steps          []Step         `json:"steps"`
 	Parameters     int64          `json:"parameters"` // elements
 	ModelAllocated bytesize.Bytes `json:"model_allocated"`
-	Breakdown      Breakdown      `json:"breakdown"`
+	Breakdown      Breakdown      `json:"breakdown,omitzero" doc:"absent where emulated steps do not fit"`
 	PeakPhase      string         `json:"peak_phase,omitempty" doc:"the part of the step that takes the most: forward, backward or optimizer"`
 	// Modules are the same bytes by module of the model, the largest first;
 	// what belongs to none (the batch, workspaces) is not among them.
-	Modules    []ModuleBytes `json:"modules"`
+	Modules    []ModuleBytes `json:"modules,omitempty" doc:"absent where steps were emulated"`
 	MemoryLine *Line         `json:"memory_line,omitempty"`
 
 	StepSeconds      float64 `json:"step_seconds,omitempty" doc:"of a step once the process has settled; absent if it does not fit"`
@@ -167,7 +171,7 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 		return nil, err
 	}
 	out := &Prediction{
-		ID: w.ID, Fits: s.Fits(), OutOfMemory: s.OutOfMemory(), Parameters: s.Parameters(),
+		ID: w.ID, Engine: evidence.Predicted, Fits: s.Fits(), OutOfMemory: s.OutOfMemory(), Parameters: s.Parameters(),
 		MemoryLine: line,
 		Workload:   &w, GPU: s.Card.ID, GPUTotal: s.Card.Memory.Bytes, Limit: s.Limit, Card: s.Card,
 		Caveats: Caveats(&w, s.Card),

@@ -11,11 +11,11 @@ import (
 )
 
 // Emulation is what steps take on a card that is not there, for people.
-type Emulation struct{ *analysis.Emulation }
+type Emulation struct{ *analysis.Prediction }
 
 // Write writes the steps and whether they fit.
 func (e Emulation) Write(w io.Writer, width int) error {
-	paragraph(w, width, fmt.Sprintf("%s, %s parameters", e.ModelName, figure.Count(int(e.Parameters))), fmt.Sprintf("batch %d", e.Batch))
+	paragraph(w, width, fmt.Sprintf("%s, %s parameters", e.ModelName, figure.Count(int(e.Parameters))), fmt.Sprintf("batch %d", e.Workload.Batch))
 	with := "PyTorch " + e.Versions.Torch
 	if e.Versions.Transformers != "" {
 		with += " and transformers " + e.Versions.Transformers
@@ -29,8 +29,8 @@ func (e Emulation) Write(w io.Writer, width int) error {
 	}
 	fmt.Fprintln(w)
 	writeSteps(w, width, e.Steps)
-	if e.Breakdown != nil {
-		writeBreakdown(w, width, e.PeakPhase, e.Breakdown)
+	if e.Breakdown.Total > 0 {
+		writeBreakdown(w, width, e.PeakPhase, &e.Breakdown)
 	}
 	fmt.Fprintln(w)
 	if f := e.Failure; f != nil {
@@ -39,10 +39,10 @@ func (e Emulation) Write(w io.Writer, width int) error {
 		paragraph(w, width, "Fits", fmt.Sprintf("%v of %v is left", e.Limit-e.PeakReserved(), e.Limit))
 	}
 	if e.StepSeconds > 0 {
-		paragraph(w, width, "Speed", fmt.Sprintf("about %s a step, %s (%s)", seconds(e.StepSeconds), perSecond(e.Throughput), e.TimeAccuracy))
+		paragraph(w, width, "Speed", fmt.Sprintf("about %s a step, %s (%s)", seconds(e.StepSeconds), perSecond(analysis.Throughput{SamplesPerSecond: e.SamplesPerSecond, TokensPerSecond: e.TokensPerSecond}), e.TimeAccuracy))
 	}
 	writeAssumed(w, width, e.Assumed)
-	writeFaint(w, width, e.Accuracy)
+	writeFaint(w, width, e.AccuracyNotes)
 	return nil
 }
 

@@ -19,16 +19,7 @@ import (
 )
 
 func (s *Server) predictionRoutes(api huma.API) {
-	huma.Register(api, post("predict", "/v1/predictions", "What a workload takes",
-		"Three steps on a simulated allocator: peaks of each, and where the memory goes at the peak, by cause and by module. "+
-			"An answer takes milliseconds.", tagPredictions),
-		func(ctx context.Context, in *struct{ Body draft }) (*output[predict.Prediction], error) {
-			p, err := s.predict(ctx, in.Body)
-			if err != nil {
-				return nil, s.problem(ctx, err)
-			}
-			return &output[predict.Prediction]{*p}, nil
-		})
+	s.registerPredict(api)
 	huma.Register(api, post("predict-analysis", "/v1/predictions/analysis", "The largest batch, predicted",
 		"The answer of an analysis from predictions alone, in the request. With changes it says what each single change would do.", tagPredictions),
 		func(ctx context.Context, in *struct{ Body Question }) (*output[*analysis.Answer], error) {
@@ -99,21 +90,18 @@ func (s *Server) writePrediction(w *workload.Workload, card *gpu.Card) (none sna
 // curvePoints is how many batches a curve looks at; memory is nearly a line.
 const curvePoints = 16
 
-func (s *Server) predict(ctx context.Context, d draft) (*predict.Prediction, error) {
-	w, card, err := s.onCard(d.workload)
-	if err != nil {
-		return nil, err
+// simulate predicts what a workload takes, unless something is wrong with it.
+func (s *Server) simulate(ctx context.Context, w *workload.Workload, card *gpu.Card, problems []error) (*analysis.Prediction, error) {
+	if problems != nil {
+		return nil, &badRequest{problems}
 	}
-	id := w.ID
-	w.ID = ""
-	p, err := remembered(ctx, s.compute, "prediction "+keyOf(w), func() (*predict.Prediction, error) {
+	return remembered(ctx, s.compute, "prediction "+keyOf(w), func() (*analysis.Prediction, error) {
 		p, err := predict.Predict(w, card)
-		return p, predicted(err)
+		if err != nil {
+			return nil, predicted(err)
+		}
+		return &analysis.Prediction{Prediction: *p}, nil
 	})
-	if err != nil || id == "" {
-		return p, err
-	}
-	return p.WithID(id), nil
 }
 
 // onCard returns the workload with its card settled: the one it names, this

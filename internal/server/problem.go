@@ -35,6 +35,7 @@ var statuses = []struct {
 	{isA[*analysis.NothingLeftError], http.StatusUnprocessableEntity},
 	{isA[*badRequest], http.StatusUnprocessableEntity},
 	{isA[*endedError], http.StatusUnprocessableEntity},
+	{isA[*CannotEmulateError], http.StatusNotImplemented},
 	{isA[*job.InvalidError], http.StatusUnprocessableEntity},
 	{is(job.ErrNotFound), http.StatusNotFound},
 	{is(job.ErrActive), http.StatusConflict},

@@ -11,6 +11,7 @@ import (
 	"memorymark/internal/predict"
 	"memorymark/internal/recording"
 	"memorymark/internal/snapshotstore"
+	"memorymark/internal/steptime"
 	"memorymark/internal/study"
 	"memorymark/internal/timeline"
 )
@@ -33,6 +34,7 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[recording.Difference](): "ReplayDifference",
 	reflect.TypeFor[recording.Failure]():    "ReplayFailure",
 	reflect.TypeFor[snapshotstore.Entry]():  "StoredSnapshot",
+	reflect.TypeFor[steptime.Accuracy]():    "StepTimeAccuracy",
 	reflect.TypeFor[study.Axis]():           "StudyAxis",
 	reflect.TypeFor[study.OutOfMemory]():    "StudyOutOfMemory",
 	reflect.TypeFor[study.Peak]():           "StudyPeak",

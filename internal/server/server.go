@@ -41,6 +41,9 @@ type Options struct {
 	SnapshotMemory int64
 	// Card finds this machine's card; nil if it is known to have none.
 	Card func(context.Context) (*gpu.Card, bool)
+	// Emulate runs steps on cards that are not there; nil if that is not wanted
+	// here. It fails with a CannotEmulateError where that cannot be done.
+	Emulate Emulate
 	// Page is the built page; nil shows how to build it.
 	Page fs.FS
 
@@ -68,6 +71,8 @@ type Server struct {
 	library *library
 	handler http.Handler
 
+	emulations *emulations
+
 	machine    func() (*gpu.Card, bool) // waits until the card was looked for
 	inside     atomic.Int64             // requests that are being answered
 	mostInside int64
@@ -79,7 +84,7 @@ type Server struct {
 // New returns a server that listens nowhere yet.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		opts: opts, log: opts.Log, metrics: newMetrics(), mostInside: mostInside,
+		opts: opts, log: opts.Log, metrics: newMetrics(), mostInside: mostInside, emulations: newEmulations(opts.Emulate),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.metrics.registry.MustRegister(jobMetrics{opts.Jobs}, &accuracyMetrics{server: s})

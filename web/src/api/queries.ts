@@ -72,7 +72,7 @@ export function useWorkers() {
 export function usePrediction(workload: Workload, enabled = true) {
   return useQuery({
     queryKey: ['prediction', workload],
-    queryFn: ({ signal }) => answer(api.POST('/v1/predictions', { body: workload, signal })),
+    queryFn: ({ signal }) => answer(api.POST('/v1/predictions', { params: { query: { engine: 'predicted' } }, body: workload, signal })),
     placeholderData: keepPreviousData,
     enabled,
     ...forever,

@@ -44,9 +44,9 @@ export function Breakdown({ workload, answer }: { workload: Workload; answer?: A
           onChange={setChosen}
         />
       )}
-      {data ? (
+      {data?.breakdown ? (
         <div className="mt-5 grid gap-8 lg:grid-cols-2">
-          <Causes prediction={data} />
+          <Causes breakdown={data.breakdown} oom={data.out_of_memory} />
           <div>
             <Modules prediction={data} />
             <p className="mt-4 text-sm">
@@ -63,7 +63,7 @@ export function Breakdown({ workload, answer }: { workload: Workload; answer?: A
   );
 }
 
-function Causes({ prediction: { breakdown, out_of_memory: oom } }: { prediction: Prediction }) {
+function Causes({ breakdown, oom }: { breakdown: Schemas['Breakdown']; oom?: Prediction['out_of_memory'] }) {
   return (
     <div>
       <div className="flex h-4 overflow-hidden rounded-full bg-raised" aria-hidden>
