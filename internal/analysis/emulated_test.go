@@ -55,7 +55,9 @@ var small = map[string]string{
 	"resnet":      `"model": "resnet"`,                                       // whose convolutions were seen
 	"vit":         `"config": {"model_type": "vit", "num_hidden_layers": 2}`, // whose patches were, too
 	"t5":          `"config": {"model_type": "t5", "d_model": 256, "d_kv": 64, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
-	"lm":          `"config": {"model_type": "lm", "d_model": 256, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
+	"bart": `"config": {"model_type": "bart", "d_model": 256, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+		"encoder_ffn_dim": 512, "decoder_ffn_dim": 512, "vocab_size": 5000}`,
+	"lm": `"config": {"model_type": "lm", "d_model": 256, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
 }
 
 const blocks = `"hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512, "vocab_size": 5000}`

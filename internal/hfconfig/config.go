@@ -60,12 +60,16 @@ func (c *Config) With(own *Config) *Config {
 }
 
 // Renamed is the configuration with other names for some keys: transformers
-// takes both (PretrainedConfig.attribute_map).
+// takes both (PretrainedConfig.attribute_map). Where both are there, as in BART's,
+// the one that the family has for its own counts.
 func (c *Config) Renamed(names map[string]string) *Config {
 	out := *c
 	out.keys = make(map[string]json.RawMessage, len(c.keys))
 	for key, raw := range c.keys {
 		if name, ok := names[key]; ok {
+			if _, both := c.keys[name]; both {
+				continue
+			}
 			key = name
 		}
 		out.keys[key] = raw

@@ -49,3 +49,10 @@ func (c *dynamicCache) tensors() []torch.Value {
 	}
 	return out
 }
+
+// encoderDecoderCache is EncoderDecoderCache; that of an encoder is empty.
+type encoderDecoderCache struct{ self, cross *dynamicCache }
+
+func (c encoderDecoderCache) tensors() []torch.Value {
+	return slices.Concat(c.self.tensors(), c.cross.tensors())
+}

@@ -13,7 +13,7 @@ import (
 // families are the model types that are modelled, by name. A new one is a file
 // with its row, and a line here.
 var families = []*Family{
-	&bertFamily, &distilBertFamily, &electraFamily, &gemmaFamily, &gemma2Family, &gemma3Family, &gpt2Family, &gptNeoXFamily, &llamaFamily, &lmFamily, &mistralFamily, &modernBertFamily,
+	&bartFamily, &bertFamily, &distilBertFamily, &electraFamily, &gemmaFamily, &gemma2Family, &gemma3Family, &gpt2Family, &gptNeoXFamily, &llamaFamily, &lmFamily, &mistralFamily, &modernBertFamily,
 	&olmo2Family, &optFamily, &phi3Family, &qwen2Family, &qwen3Family, &resnetFamily, &robertaFamily, &smolLM3Family, &t5Family, &vitFamily, &xlmRobertaFamily,
 }
 

@@ -194,11 +194,11 @@ func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	decoderIDs := f.Let(torch.Value{})
 	padded := padding{mask: batch.Mask, ones: m.ones}
-	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, t5Cache{}))
+	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, encoderDecoderCache{}))
 	if batch.DecoderIDs != nil {
 		decoderIDs.Set(torch.Borrow(batch.DecoderIDs))
 	} else {
-		decoderIDs.Set(m.shiftRight(t, batch.Labels))
+		decoderIDs.Set(shiftTokensRight(t, batch.Labels))
 	}
 	cache := m.newCache()
 	decoded := f.Let(m.stack(t, &m.decoder, decoderIDs, encoded, padded, cache))
@@ -222,26 +222,16 @@ func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 // newCache is EncoderDecoderCache, which checkpointing does without. It asks the
 // decoder's copy of the configuration: what a loop sets in the model's changes
 // nothing.
-func (m *t5) newCache() t5Cache {
+func (m *t5) newCache() encoderDecoderCache {
 	if !m.cfg.UseCache || m.checkpoints {
-		return t5Cache{}
+		return encoderDecoderCache{}
 	}
-	return t5Cache{self: &dynamicCache{}, cross: &dynamicCache{}}
-}
-
-// shiftRight is _shift_right: the labels behind a start token.
-func (m *t5) shiftRight(t *torch.Torch, labels *torch.Tensor) torch.Value {
-	f := t.Enter()
-	b, s := labels.Shape[0], labels.Shape[1]
-	shifted := f.Let(t.Full(torch.Int64, b, s))
-	t.Drop(t.Clone(t.Slice(torch.Borrow(labels), -1, 0, s-1))) // shifted[..., 1:] = labels[..., :-1].clone()
-	t.Drop(t.Compare(shifted))                                 // shifted.masked_fill_(shifted == -100, pad)
-	return f.Return(shifted)
+	return encoderDecoderCache{self: &dynamicCache{}, cross: &dynamicCache{}}
 }
 
 // stack is T5Stack; the encoder has nothing encoded and no cache. The padding
 // is that of the encoder's input in both.
-func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, p padding, cache t5Cache) torch.Value {
+func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, p padding, cache encoderDecoderCache) torch.Value {
 	f := t.Enter().In(s.name)
 	mask := f.Let(torch.Value{})
 	inputs := f.Let(t.In("embed_tokens", func() torch.Value { return t.Embedding(ids, m.shared) }))

@@ -16,7 +16,7 @@ func newT5Alone(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 func (m *t5) both(t *torch.Torch, batch *Batch) trunkOutput {
 	f := t.Enter()
 	padded := padding{mask: batch.Mask, ones: m.ones}
-	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, t5Cache{}))
+	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, encoderDecoderCache{}))
 	cache := m.newCache()
 	decoded := f.Let(m.stack(t, &m.decoder, torch.Borrow(batch.DecoderIDs), encoded, padded, cache))
 	out := trunkOutput{hidden: f.Keep(decoded), rest: append(cache.tensors(), f.Keep(encoded))}
@@ -35,7 +35,7 @@ func newT5Encoder(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 // encode is T5EncoderModel.forward.
 func (m *t5) encode(t *torch.Torch, batch *Batch) trunkOutput {
 	padded := padding{mask: batch.Mask, ones: m.ones}
-	return trunkOutput{hidden: m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, t5Cache{})}
+	return trunkOutput{hidden: m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, encoderDecoderCache{})}
 }
 
 func newT5Tokens(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
@@ -75,11 +75,11 @@ func newT5Spans(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 
 func (m *t5Spans) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	decoderIDs := f.Let(m.shiftRight(t, batch.IDs))
+	decoderIDs := f.Let(shiftTokensRight(t, batch.IDs))
 	padded := padding{mask: batch.Mask, ones: m.ones}
-	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, t5Cache{}))
+	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, encoderDecoderCache{}))
 	starts, ends := f.Let(torch.Value{}), f.Let(torch.Value{})
-	var cache t5Cache
+	var cache encoderDecoderCache
 	if batch.Starts == nil {
 		cache = m.newCache() // with labels it does without
 	}

@@ -1,23 +1,14 @@
 package models
 
-import (
-	"slices"
-
-	"memorymark/internal/torch"
-)
+import "memorymark/internal/torch"
 
 // t5Pair is something for attention to the stack itself and for that to the
 // encoder: the masks, and the position biases that a stack's first layer makes
 // and the others share.
 type t5Pair struct{ self, cross *torch.Var }
 
-// t5Cache is EncoderDecoderCache; that of an encoder is empty.
-type t5Cache struct{ self, cross *dynamicCache }
-
-func (c t5Cache) tensors() []torch.Value { return slices.Concat(c.self.tensors(), c.cross.tensors()) }
-
 // block is T5Block.
-func (m *t5) block(t *torch.Torch, b *t5Block, x, encoded *torch.Var, masks, biases t5Pair, cache t5Cache) torch.Value {
+func (m *t5) block(t *torch.Torch, b *t5Block, x, encoded *torch.Var, masks, biases t5Pair, cache encoderDecoderCache) torch.Value {
 	f := t.Enter(x)
 	hidden := f.Let(x)
 	weights := f.Let(torch.Value{}) // "_"
@@ -42,7 +33,7 @@ func (m *t5) checkpointed(t *torch.Torch, b *t5Block, x, encoded *torch.Var, mas
 	block := func(crossBias *torch.Var, args []*torch.Var) torch.Value {
 		f := t.Enter()
 		own := t5Pair{f.Let(args[2]), f.Let(crossBias)}
-		out := m.block(t, b, args[0], args[3], t5Pair{args[1], args[4]}, own, t5Cache{})
+		out := m.block(t, b, args[0], args[3], t5Pair{args[1], args[4]}, own, encoderDecoderCache{})
 		if first {
 			made[0], made[1], first = f.Keep(own.self), f.Keep(own.cross), false
 		}

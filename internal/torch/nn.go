@@ -99,11 +99,16 @@ func (t *Torch) Parameter(dtype DType, shape ...int64) *Tensor { return t.parame
 // Tie makes a layer's weight an embedding's table, as post_init does for heads
 // that share it: the weight of the layer's own goes, from memory and from the
 // parameters (transformers/modeling_utils.py, tie_weights).
-func (t *Torch) Tie(m *Linear, e *Embedding) {
-	old := m.Weight
-	m.Weight = e.Weight
+func (t *Torch) Tie(m *Linear, e *Embedding) { t.tie(&m.Weight, e.Weight) }
+
+// TieTable is Tie of a table that another one stands for.
+func (t *Torch) TieTable(m, e *Embedding) { t.tie(&m.Weight, e.Weight) }
+
+func (t *Torch) tie(own **Tensor, shared *Tensor) {
+	old := *own
+	*own = shared
 	if t.meta != nil {
-		t.meta.tied(old.storage, e.Weight.storage)
+		t.meta.tied(old.storage, shared.storage)
 	}
 	t.parameters = slices.DeleteFunc(t.parameters, func(p *Tensor) bool { return p == old })
 	t.release(old)

@@ -60,7 +60,8 @@ def batch(w, cfg, n):
 def run(line, folder):
     w = line["workload"]
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    torch.cuda.memory._record_memory_history(max_entries=400000, stacks="python")
+    # Stacks of allocations alone: one taken at a free loses the exception that stops a recomputation.
+    torch.cuda.memory._record_memory_history(max_entries=400000, stacks="python", context="alloc")
     model, cfg = build(w)
     o = w.get("optimizer", "adamw")
     opt = None if o == "none" else torch.optim.AdamW(model.parameters(), lr=1e-5) if o == "adamw" else torch.optim.SGD(model.parameters(), lr=1e-4)
