@@ -60,6 +60,40 @@ func (t *Torch) Div(a, b X) Value {
 	return Value{out}
 }
 
+// DivInPlace is a /= b. Both are kept, a as a copy of what it was. The gradient of
+// b, -grad * ((a / b) / b), comes before that of a (div_tensor_other_grad,
+// torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) DivInPlace(a *Var, b X) {
+	x, y := a.tensor, read(b)
+	if n := t.record("Div", x, y); n != nil {
+		other := t.save(n, y)
+		was := t.emptyLike(x, x.DType)
+		self := t.save(n, was)
+		t.release(was)
+		n.backward = func(g []*Tensor) []*Tensor {
+			quotient := t.pointwise(self.DType, self, other)
+			twice := t.pointwise(quotient.DType, quotient, other)
+			negative := t.pointwise(g[0].DType, g[0])
+			ofOther := t.pointwise(negative.DType, negative, twice)
+			t.release(negative, twice, quotient)
+			return []*Tensor{t.pointwise(g[0].DType, g[0], other), ofOther}
+		}
+		t.remade(x, n)
+	}
+	t.done(b)
+}
+
+// MulInPlace is a *= b of a factor that needs no gradient, which is kept.
+func (t *Torch) MulInPlace(a *Var, b X) {
+	x, y := a.tensor, read(b)
+	if n := t.record("Mul", x); n != nil {
+		other := t.save(n, y)
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(promoted(g[0], other), g[0], other)} }
+		t.remade(x, n)
+	}
+	t.done(b)
+}
+
 // Scale is x * c or x / c for a Python number; it saves nothing of size.
 func (t *Torch) Scale(x X) Value {
 	return t.mapped("Mul", x, func(g *Tensor) *Tensor { return t.pointwise(g.DType, g) })

@@ -62,7 +62,7 @@ func exclusiveSum(n int64) int64 { return cubScan(n, 128*7) }
 // inclusiveSum is DeviceScan::InclusiveScan of int64, likewise.
 func inclusiveSum(n int64) int64 { return exclusiveSum(n) }
 
-// inclusiveSum32 is that of float32, of which a thread takes 15, and whose states
+// inclusiveSum32 is that of float32 or int32, of which a thread takes 15, and whose states
 // are half as large.
 func inclusiveSum32(n int64) int64 { return cubScanStates(n, 128*15, 8) }
 

@@ -57,13 +57,14 @@ func (t *Torch) CumsumLast(x X) Value {
 	return Value{out}
 }
 
-// Cumsum is torch.cumsum of float32 or int64 numbers along the last dimension.
+// Cumsum is torch.cumsum of float32, int32 or int64 numbers along the last dimension,
+// in their type.
 func (t *Torch) Cumsum(x X) Value {
 	in := read(x)
 	out := t.emptyLike(in, in.DType)
 	if n := in.Numel(); n == in.Dim(-1) {
 		scratch := inclusiveSum(n)
-		if in.DType == Float32 {
+		if in.DType.Size() == 4 {
 			scratch = inclusiveSum32(n)
 		}
 		t.drop(t.allocate(scratch))

@@ -5,35 +5,54 @@ import "math/bits"
 // IndexRows is x[a, b] of a tensor of three dimensions: a row for each pair of
 // indices, both of the shape [n]. They are kept for backward.
 func (t *Torch) IndexRows(x, a, b X) Value {
-	in, first, second := read(x), read(a), read(b)
-	out := t.empty(in.DType, first.Dim(0), in.Dim(-1))
-	if n := t.record("Index", in); n != nil {
-		rows, largest := first.Numel(), in.Numel()-1
-		t.save(n, first)
-		t.save(n, second)
-		n.backward = func([]*Tensor) []*Tensor {
-			grad := t.empty(in.DType, in.Shape...)
-			t.indexPut(rows, largest)
-			return []*Tensor{grad}
-		}
-		n.made(out)
-	}
+	out := t.indexed(read(x), 1, read(a), read(b))
 	t.done(x, a, b)
 	return Value{out}
 }
 
-// indexPut is index_put_ that accumulates: both indices become one, places in
-// memory, by which the rows are sorted and then added
+// Rows is x[index] by an index of the shape [n]: a row, or a number of a vector,
+// for each. The index is kept for backward.
+func (t *Torch) Rows(x, index X) Value {
+	out := t.indexed(read(x), 0, read(index))
+	t.done(x, index)
+	return Value{out}
+}
+
+// indexed takes what is behind dimension last of a tensor for each index, or pair
+// of them. Its backward adds into zeros (index_backward,
+// torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) indexed(in *Tensor, last int, index ...*Tensor) *Tensor {
+	n := t.record("Index", in)
+	if n != nil {
+		for _, i := range index {
+			t.save(n, i)
+		}
+		rows, places := index[0].Numel(), product(in.Shape[:last+1])
+		n.backward = func([]*Tensor) []*Tensor {
+			grad := t.empty(in.DType, in.Shape...)
+			t.indexPut(rows, places, len(index))
+			return []*Tensor{grad}
+		}
+	}
+	out := t.empty(in.DType, append([]int64{index[0].Dim(0)}, in.Shape[last+1:]...)...)
+	n.made(out)
+	return out
+}
+
+// indexPut is index_put_ that accumulates: the indices become one, among so many
+// places, by which the rows are sorted and then added
 // (aten/src/ATen/native/cuda/Indexing.cu, index_put_with_sort_kernel).
-func (t *Torch) indexPut(n, largest int64) {
+func (t *Torch) indexPut(n, places int64, indices int) {
 	wrapped := t.empty(Int64, n) // remainder
 	linear := t.empty(Int64, n)  // times the stride
 	t.release(wrapped)
-	wrapped = t.empty(Int64, n)
-	strided := t.empty(Int64, n)
-	t.release(wrapped, strided) // added in place
+	for range indices - 1 {
+		wrapped = t.empty(Int64, n)
+		strided := t.empty(Int64, n)
+		t.release(wrapped, strided) // added in place
+	}
 	sorted, original := t.empty(Int64, n), t.empty(Int64, n)
-	t.scratchWith(t.Device.radixSortPairs(n, bits.Len64(uint64(largest))), t.empty(Int64, n)) // arange
+	t.scratchWith(t.Device.radixSortPairs(n, bits.Len64(uint64(places-1))), t.empty(Int64, n)) // arange
 	t.release(original, sorted, linear)
 }
 

@@ -38,6 +38,20 @@ func (t *Torch) Sum(x X, dim int) Value {
 	return Value{out}
 }
 
+// SumLast is x.sum(-1, keepdim=True) of floats, likewise.
+func (t *Torch) SumLast(x X) Value {
+	in := t.upper(read(x))
+	out := t.sum(in, []int{-1}, true, in.DType)
+	if n := t.record("Sum", in); n != nil {
+		shape := in.Shape
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.expand(g[0], shape...)} }
+		n.made(out)
+	}
+	t.release(in)
+	t.done(x)
+	return Value{out}
+}
+
 // CountLast is x.sum(-1, keepdim=True) of a mask, in int64, to which booleans are
 // cast first.
 func (t *Torch) CountLast(x X) Value {

@@ -1,0 +1,39 @@
+package torch
+
+// MaskedFill is x.masked_fill(mask, number): a copy. The mask is kept, and its
+// backward fills a copy of the gradient.
+func (t *Torch) MaskedFill(x, mask X) Value {
+	in := read(x)
+	n := t.maskedFill(in, read(mask))
+	out := t.empty(in.DType, in.Shape...)
+	n.made(out)
+	t.done(x, mask)
+	return Value{out}
+}
+
+// MaskedFillInPlace is x.masked_fill_(mask, number): the tensor stays, and becomes
+// the result of a new node.
+func (t *Torch) MaskedFillInPlace(x *Var, mask X) {
+	if n := t.maskedFill(x.tensor, read(mask)); n != nil {
+		t.remade(x.tensor, n)
+	}
+	t.done(mask)
+}
+
+func (t *Torch) maskedFill(in, mask *Tensor) *node {
+	n := t.record("MaskedFill", in)
+	if n != nil {
+		t.save(n, mask)
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, g[0].Shape...)} }
+	}
+	return n
+}
+
+// remade makes a tensor that an operator changed in place the result of its node.
+func (t *Torch) remade(x *Tensor, n *node) {
+	old := x.fn
+	n.made(x)
+	if old != nil {
+		t.releaseNode(old)
+	}
+}

@@ -1,0 +1,37 @@
+package torch
+
+// This file holds what routes tokens to experts: the largest of a row, and
+// sorting by them.
+
+// TopK is torch.topk(x, k, dim=-1): the values, and where they are, which is kept.
+// A row of up to 4096 is sorted in place (aten/src/ATen/native/cuda/TensorTopK.cpp).
+// The gradient is scattered into zeros (value_selecting_reduction_backward,
+// torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) TopK(x X, k int64) (values, indices Value) {
+	in := read(x)
+	shape := append(append([]int64{}, in.Shape[:len(in.Shape)-1]...), k)
+	top, places := t.empty(in.DType, shape...), t.empty(Int64, shape...)
+	if n := t.record("Topk", in); n != nil {
+		t.save(n, places)
+		full := in.Shape
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, full...)} }
+		n.made(top)
+	}
+	t.done(x)
+	return Value{top}, Value{places}
+}
+
+// Sort is torch.sort of int64 numbers in one dimension: the numbers in their order,
+// and where they were. Up to 4096 are sorted in place with their places, more by
+// CUB (aten/src/ATen/native/cuda/Sort.cpp, SortStable.cu).
+func (t *Torch) Sort(x X) (sorted, places Value) {
+	const inPlace = 4096
+	n := read(x).Numel()
+	values, indices, arange := t.empty(Int64, n), t.empty(Int64, n), t.empty(Int64, n)
+	if n > inPlace {
+		t.scratchWith(t.Device.radixSortPairs(n, 64))
+	}
+	t.release(arange)
+	t.done(x)
+	return Value{values}, Value{indices}
+}
