@@ -30,6 +30,8 @@ var families = map[string]string{
 	"phi3":          `"sequence": 16, "config": {"model_type": "phi3", "num_key_value_heads": 1, "pad_token_id": 0, ` + blocks,
 	"smollm3":       `"sequence": 16, "config": {"model_type": "smollm3", "num_key_value_heads": 1, "pad_token_id": 0, "no_rope_layers": [1, 0], ` + blocks,
 	"olmo2":         `"sequence": 16, "config": {"model_type": "olmo2", "num_key_value_heads": 1, ` + blocks,
+	"mixtral":       `"sequence": 16, "config": {"model_type": "mixtral", "num_key_value_heads": 1, "num_local_experts": 4, ` + blocks,
+	"qwen3_moe":     `"sequence": 16, "config": {"model_type": "qwen3_moe", "num_key_value_heads": 1, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16, "mlp_only_layers": [0], ` + blocks,
 	"gpt_neox":      `"sequence": 16, "config": {"model_type": "gpt_neox", ` + blocks,
 	"xlm-roberta":   `"sequence": 16, "config": {"model_type": "xlm-roberta", ` + blocks,
 	"opt":           `"sequence": 16, "config": {"model_type": "opt", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "ffn_dim": 64, "vocab_size": 500}`,

@@ -64,8 +64,8 @@ func tagger(t *torch.Torch, m *llama) *Model {
 }
 
 func answerer(t *torch.Torch, m *llama) *Model {
-	if m.cfg.family == "llama" {
-		m.name = "transformer" // LlamaForQuestionAnswering.base_model_prefix
+	if m.cfg.family == "llama" || m.cfg.family == qwen3MoE {
+		m.name = "transformer" // base_model_prefix
 	}
 	h := &spanClassifier{trunk: m.trunk, classifier: t.NewLinear(m.cfg.HiddenSize, 2, true, m.run.DType).Named("qa_outputs"), apart: true}
 	return &Model{Forward: h.forward}

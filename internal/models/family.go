@@ -13,8 +13,8 @@ import (
 // families are the model types that are modelled, by name. A new one is a file
 // with its row, and a line here.
 var families = []*Family{
-	&bartFamily, &bertFamily, &distilBertFamily, &electraFamily, &gemmaFamily, &gemma2Family, &gemma3Family, &gpt2Family, &gptNeoXFamily, &llamaFamily, &lmFamily, &mistralFamily, &modernBertFamily,
-	&olmo2Family, &optFamily, &phi3Family, &qwen2Family, &qwen3Family, &resnetFamily, &robertaFamily, &smolLM3Family, &t5Family, &vitFamily, &xlmRobertaFamily,
+	&bartFamily, &bertFamily, &distilBertFamily, &electraFamily, &gemmaFamily, &gemma2Family, &gemma3Family, &gpt2Family, &gptNeoXFamily, &llamaFamily, &lmFamily, &mistralFamily, &mixtralFamily, &modernBertFamily,
+	&olmo2Family, &optFamily, &phi3Family, &qwen2Family, &qwen3Family, &qwen3MoEFamily, &resnetFamily, &robertaFamily, &smolLM3Family, &t5Family, &vitFamily, &xlmRobertaFamily,
 }
 
 // Family is a model type.
@@ -22,6 +22,9 @@ type Family struct {
 	Type   string // model_type
 	Heads  []Head // the first one is meant where a configuration names none
 	Images bool   // a batch is pixels, not ids
+	// Experts says that a token goes to some of many experts, by numbers that nobody
+	// knows beforehand.
+	Experts bool
 	// Versions are those beside Reference in which recordings are what is predicted.
 	Versions []Versions
 	Module   string // of the Python classes; "" is Transformers
@@ -162,6 +165,12 @@ func Check(c *hfconfig.Config, sequence int64) error {
 func TakesImages(c *hfconfig.Config) bool {
 	f := familyOf(c.ModelType)
 	return f != nil && f.Images
+}
+
+// RoutesTokens reports whether a model has experts.
+func RoutesTokens(c *hfconfig.Config) bool {
+	f := familyOf(c.ModelType)
+	return f != nil && f.Experts
 }
 
 func (f *Family) head(architecture string) *Head {

@@ -42,11 +42,12 @@ type llamaConfig struct {
 
 // The families of this configuration that are told apart by name.
 const (
-	qwen2   = "qwen2"
-	qwen3   = "qwen3"
-	gemma2  = "gemma2"
-	gemma3  = "gemma3_text"
-	smolLM3 = "smollm3"
+	qwen2    = "qwen2"
+	qwen3    = "qwen3"
+	qwen3MoE = "qwen3_moe"
+	gemma2   = "gemma2"
+	gemma3   = "gemma3_text"
+	smolLM3  = "smollm3"
 )
 
 // The kinds of layers in layer_types.
@@ -99,6 +100,7 @@ func readLlama(c *hfconfig.Config) (*llamaConfig, error) {
 var decoderIgnored = []string{
 	"rms_norm_eps", "rope_theta", "pretraining_tp", "gradient_checkpointing", "query_pre_attn_scalar", "rope_local_base_freq",
 	"cache_implementation", "_sliding_window_pattern", "embd_pdrop", "original_max_position_embeddings",
+	"router_aux_loss_coef", // as long as output_router_logits is off
 }
 
 // decode reads a configuration into a struct that is l or holds it. The model

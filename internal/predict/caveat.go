@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/models"
 	"memorymark/internal/workload"
 )
 
@@ -25,6 +26,9 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 	if w.Precision == workload.TF32 && !card.HasTF32() {
 		out = append(out, fmt.Sprintf("%s has no tf32: it computes in fp32", gpu.WithArticle(card.Name)))
 	}
+	if models.RoutesTokens(w.Config) {
+		out = append(out, routing)
+	}
 	if w.Parallel != nil {
 		out = append(out, ncclBuffers)
 		if k := w.Parallel.Kind; k == workload.DDP || k == workload.ZeRO1 {
@@ -36,6 +40,11 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 	}
 	return out
 }
+
+// routing is what is assumed of experts, and what else it could be: all tokens are
+// in one tensor, sorted by expert, and every expert's weights and gradients are there
+// whether a token comes or not (transformers/integrations/moe.py, grouped_mm_experts_forward).
+const routing = "experts are taken to get equal shares of the tokens; any other routing takes the same memory, down to the byte: all tokens are sorted into one tensor and multiplied in groups (grouped_mm)"
 
 // ncclBuffers is what NCCL takes for itself, with cudaMalloc and not from the
 // allocator: measured for one process with one communicator on an H200, by what
