@@ -1,0 +1,51 @@
+// Package effort bounds what an answer may cost: how much work is put into it,
+// and whether anybody still waits for it. Those who compute spend a little at a
+// time, thousands of events apart, so that asking costs nothing.
+package effort
+
+import (
+	"errors"
+	"sync"
+)
+
+// OfQuestion is what the answer to one question may take: some seconds of a
+// core. Comparing a model of a hundred layers on every card takes less.
+const OfQuestion = 30_000_000
+
+// ErrTooMuch says that an answer takes more work than it may.
+var ErrTooMuch = errors.New("the question takes too much work to be answered; ask for fewer layers, passes, batches or rows at a time")
+
+// Effort is what the parts of one answer may take together. They may run at the
+// same time. A nil effort has no bound.
+type Effort struct {
+	stop func() error
+
+	mu   sync.Mutex
+	left int64
+	err  error // why it ended, nil while it goes on
+}
+
+// New returns an effort of so many events, simulated or replayed. Stop says why
+// to give up, nil to go on, as a context's Err does; it may be nil.
+func New(events int64, stop func() error) *Effort { return &Effort{left: events, stop: stop} }
+
+// Spend takes from the effort what is about to be done. Once it has failed it
+// fails for ever: what was computed in part is no answer.
+func (e *Effort) Spend(events int) error {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err == nil && e.stop != nil {
+		e.err = e.stop()
+	}
+	if e.left -= int64(events); e.err == nil && e.left < 0 {
+		e.err = ErrTooMuch
+	}
+	return e.err
+}
+
+// Err is why the effort ended, nil if there is some left. An answer counts only
+// if it is nil: some of its parts may have been left out.
+func (e *Effort) Err() error { return e.Spend(0) }

@@ -1,0 +1,58 @@
+package effort_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"memorymark/internal/effort"
+)
+
+func TestSpend(t *testing.T) {
+	e := effort.New(100, nil)
+	if err := e.Spend(100); err != nil {
+		t.Errorf("what is there cannot be spent: %v", err)
+	}
+	for range 2 {
+		if err := e.Spend(1); !errors.Is(err, effort.ErrTooMuch) {
+			t.Errorf("%v for more than there was", err)
+		}
+	}
+	if err := e.Err(); !errors.Is(err, effort.ErrTooMuch) {
+		t.Errorf("an effort that failed goes on: %v", err)
+	}
+	var none *effort.Effort
+	if err := errors.Join(none.Spend(1<<40), none.Err()); err != nil {
+		t.Errorf("no effort has a bound: %v", err)
+	}
+}
+
+// TestStop has an effort end for those who share it, and for good.
+func TestStop(t *testing.T) {
+	left, gone := errors.New("the client left"), false
+	e := effort.New(1<<40, func() error {
+		if gone {
+			return left
+		}
+		return nil
+	})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 100 {
+				if err := e.Spend(10); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	gone = true
+	if err := e.Spend(1); !errors.Is(err, left) {
+		t.Errorf("%v", err)
+	}
+	gone = false
+	if err := e.Err(); !errors.Is(err, left) {
+		t.Errorf("it begins again: %v", err)
+	}
+}
