@@ -57,6 +57,7 @@ import (
 	"math/bits"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/trace"
 )
 
@@ -76,8 +77,9 @@ const (
 // Options configure an Allocator. The zero value is PyTorch's default.
 type Options struct {
 	Settings trace.Settings
-	Limit    int64    // most bytes it may reserve; 0 is no limit
-	Streams  []uint64 // stream handles by index; empty is the default stream alone
+	Limit    int64          // most bytes it may reserve; 0 is no limit
+	Streams  []uint64       // stream handles by index; empty is the default stream alone
+	Effort   *effort.Effort // what playing a trace may take; nil is without bound
 }
 
 // Driver is where segments come from: the CUDA driver, or what stands for it.

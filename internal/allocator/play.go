@@ -3,7 +3,9 @@ package allocator
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"memorymark/internal/effort"
 	"memorymark/internal/trace"
 )
 
@@ -44,10 +46,12 @@ func (c *Course) Fits() bool { return c.Failed == nil }
 const predictionTop = 1 << 46
 
 // Play runs the requests of a trace on a fresh allocator. Stages end before
-// the given events, in order; the last one should be the end of the trace.
-func Play(t *trace.Trace, opts Options, stages []int) *Course {
+// the given events, in order; the last one should be the end of the trace. A
+// stage in a loop has the highest peaks of all rounds. The error is of the
+// effort; memory that runs out is part of the course.
+func Play(t *trace.Trace, opts Options, stages []int) (*Course, error) {
 	opts.Streams = t.Streams
-	p := &player{trace: t, a: New(NewModelDriver(predictionTop), opts)}
+	p := &player{trace: t, effort: opts.Effort, a: New(NewModelDriver(predictionTop), opts)}
 	return p.run(stages)
 }
 
@@ -55,11 +59,11 @@ func Play(t *trace.Trace, opts Options, stages []int) *Course {
 // stages run without a limit, then the cache is emptied, and only the others
 // must fit. It says what a step takes without the fragmentation that the
 // beginning leaves behind.
-func PlaySettled(t *trace.Trace, opts Options, stages []int, settled int) *Course {
+func PlaySettled(t *trace.Trace, opts Options, stages []int, settled int) (*Course, error) {
 	opts.Streams = t.Streams
 	limit := opts.Limit
 	opts.Limit = 0
-	p := &player{trace: t, a: New(NewModelDriver(predictionTop), opts)}
+	p := &player{trace: t, effort: opts.Effort, a: New(NewModelDriver(predictionTop), opts)}
 	p.settle = func(stage int) {
 		if stage == settled {
 			p.a.EmptyCache()
@@ -70,9 +74,10 @@ func PlaySettled(t *trace.Trace, opts Options, stages []int, settled int) *Cours
 }
 
 // Place runs a trace on a fresh allocator and returns it as a recording would
-// have it: with addresses, the traffic with the driver, an out-of-memory error
-// at its end if there was one, and the segments that are left.
-func Place(t *trace.Trace, opts Options) (*trace.Trace, *Course) {
+// have it: with addresses, every round of its loops, the traffic with the
+// driver, an out-of-memory error at its end if there was one, and the segments
+// that are left.
+func Place(t *trace.Trace, opts Options) (*trace.Trace, *Course, error) {
 	opts.Streams = t.Streams
 	w := &placeWriter{
 		ModelDriver: *NewModelDriver(predictionTop),
@@ -80,52 +85,110 @@ func Place(t *trace.Trace, opts Options) (*trace.Trace, *Course) {
 		marks:       t.Marks,
 	}
 	w.out.Events = make([]trace.Event, 0, len(t.Events)+len(t.Events)/8)
-	p := &player{trace: t, a: New(w, opts), writer: w}
-	course := p.run([]int{len(t.Events)})
+	p := &player{trace: t, effort: opts.Effort, a: New(w, opts), writer: w}
+	course, err := p.run([]int{len(t.Events)})
+	if err != nil {
+		return nil, nil, err
+	}
 	w.copyMarks(course.Events)
 	w.out.Final = p.a.Segments()
-	return w.out, course
+	return w.out, course, nil
 }
 
 type player struct {
-	trace   *trace.Trace
-	a       *Allocator
-	handles []Handle // by allocation
-	sizes   []int64  // by allocation, while writing
-	writer  *placeWriter
-	settle  func(stage int) // called before each stage, nil for nothing
-	course  Course
+	trace  *trace.Trace
+	a      *Allocator
+	effort *effort.Effort
+	live   []placement // by allocation
+	writer *placeWriter
+	settle func(stage int) // called before each stage, nil for nothing
+	loops  []trace.Loop    // that are still to come
+	rounds *rounds         // of the loop that is being played, nil before its second round
+	course Course
 }
 
-func (p *player) run(stages []int) *Course {
-	p.handles = make([]Handle, 0, len(p.trace.Events)/2)
-	at := 0
-	for i, end := range stages {
-		if p.settle != nil {
-			p.settle(i)
+// placement is where an allocation is.
+type placement struct {
+	block Handle
+	id    trace.ID // in the recording that is written
+	size  int64    // likewise
+}
+
+// eventsAtATime is how many events are played before the effort is asked.
+const eventsAtATime = 4096
+
+func (p *player) run(stages []int) (*Course, error) {
+	p.live = make([]placement, 0, len(p.trace.Events)/3+1)
+	p.loops = p.trace.Loops
+	for at, stage := 0, 0; stage < len(stages); {
+		p.open(stage)
+		end := min(stages[stage], at+eventsAtATime)
+		if len(p.loops) > 0 {
+			end = min(end, p.loops[0].To)
 		}
-		if err := p.stage(at, end, i > 0); err != nil {
+		if err := p.effort.Spend(end - at); err != nil {
+			return nil, err
+		}
+		if err := p.play(at, end, stage > 0); err != nil {
+			p.note(stage)
 			break
 		}
 		at = end
+		if len(p.loops) > 0 && at == p.loops[0].To && p.again() {
+			p.note(stage)
+			at = p.loops[0].From
+			if first := stageOf(at, stages); first != stage {
+				stage = first
+				p.a.stats.ResetPeaks()
+			}
+			continue
+		}
+		if at == stages[stage] {
+			p.note(stage)
+			if stage++; stage < len(stages) {
+				p.a.stats.ResetPeaks() // also of one that was open before
+			}
+		}
 	}
 	p.course.Stats = p.a.stats
-	return &p.course
+	return &p.course, nil
 }
 
-// stage runs events and takes down the statistics.
-func (p *player) stage(from, to int, seekPeak bool) error {
-	p.a.stats.ResetPeaks()
-	var err error
-	for i := from; i < to && err == nil; i++ {
-		err = p.step(i, seekPeak)
+// stageOf is the stage that an event is in.
+func stageOf(event int, stages []int) int {
+	stage, _ := slices.BinarySearch(stages, event+1)
+	return stage
+}
+
+// open begins a stage that is new.
+func (p *player) open(stage int) {
+	if stage < len(p.course.Stages) {
+		return
 	}
-	s := &p.a.stats
-	p.course.Stages = append(p.course.Stages, Stage{
-		PeakRequested: s.RequestedBytes[All].Peak, PeakAllocated: s.AllocatedBytes[All].Peak,
-		PeakReserved: s.ReservedBytes[All].Peak, EndAllocated: s.AllocatedBytes[All].Current,
-	})
-	return err
+	if p.settle != nil {
+		p.settle(stage)
+	}
+	p.a.stats.ResetPeaks()
+	p.course.Stages = append(p.course.Stages, Stage{})
+}
+
+// note takes down the statistics of a stage, which may have had rounds before.
+func (p *player) note(stage int) {
+	s, to := &p.a.stats, &p.course.Stages[stage]
+	to.PeakRequested = max(to.PeakRequested, s.RequestedBytes[All].Peak)
+	to.PeakAllocated = max(to.PeakAllocated, s.AllocatedBytes[All].Peak)
+	to.PeakReserved = max(to.PeakReserved, s.ReservedBytes[All].Peak)
+	to.EndAllocated = s.AllocatedBytes[All].Current
+}
+
+// play runs events.
+func (p *player) play(from, to int, seekPeak bool) error {
+	for i := from; i < to; i++ {
+		if err := p.step(i, seekPeak); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // step runs one event. Frees complete at once: predictions free nothing on
@@ -137,22 +200,8 @@ func (p *player) step(i int, seekPeak bool) error {
 	}
 	switch e.Action {
 	case trace.Alloc:
-		if p.writer != nil {
-			p.writer.stream = e.Stream
-		}
-		r := Request{Size: e.Size, Stream: e.Stream, ID: e.ID, Stack: e.Stack}
-		h, err := p.a.Malloc(r)
-		if err != nil && p.doesWithout(i) {
-			r.Size = minBlock
-			h, err = p.a.Malloc(r)
-		}
-		if err != nil {
+		if err := p.alloc(i, e); err != nil {
 			return p.fail(e, err)
-		}
-		p.handles = append(p.handles, h)
-		if p.writer != nil {
-			p.sizes = append(p.sizes, r.Size)
-			p.writer.add(*e, p.a.Addr(h), r.Size)
 		}
 		if now := p.a.stats.AllocatedBytes[All].Current; seekPeak && now > p.course.PeakAllocated {
 			p.course.PeakEvent, p.course.PeakAllocated = i, now
@@ -160,14 +209,41 @@ func (p *player) step(i int, seekPeak bool) error {
 		}
 	case trace.FreeRequested, trace.FreeCompleted:
 		if p.writer != nil {
-			p.writer.add(*e, p.a.Addr(p.handles[e.ID]), p.sizes[e.ID])
+			p.writer.add(*e, p.a.Addr(p.live[e.ID].block), p.live[e.ID])
 		}
 		if e.Action == trace.FreeCompleted {
-			p.a.Free(p.handles[e.ID])
+			p.a.Free(p.live[e.ID].block)
 		}
 	default: // nothing else is the program's doing
 	}
 	p.course.Events = i + 1
+	return nil
+}
+
+func (p *player) alloc(i int, e *trace.Event) error {
+	r := Request{Size: e.Size, Stream: e.Stream, ID: e.ID, Stack: e.Stack}
+	if p.writer != nil {
+		p.writer.stream = e.Stream
+		r.ID = p.writer.next
+	}
+	h, err := p.a.Malloc(r)
+	if err != nil && p.doesWithout(i) {
+		r.Size = minBlock
+		h, err = p.a.Malloc(r)
+	}
+	if err != nil {
+		return err
+	}
+	now := placement{block: h, id: r.ID, size: r.Size}
+	if int(e.ID) == len(p.live) {
+		p.live = append(p.live, now)
+	} else { // a round before had one of that name
+		p.live[e.ID] = now
+	}
+	if p.writer != nil {
+		p.writer.next++
+		p.writer.add(*e, p.a.Addr(h), now)
+	}
 	return nil
 }
 
@@ -200,6 +276,7 @@ type placeWriter struct {
 	ModelDriver
 	out   *trace.Trace
 	marks []trace.Mark // still to be copied
+	next  trace.ID     // of the next allocation
 	// stream is the one that memory is asked for.
 	stream uint16
 }
@@ -215,8 +292,8 @@ func (w *placeWriter) copyMarks(until int) {
 	}
 }
 
-func (w *placeWriter) add(e trace.Event, addr uint64, size int64) {
-	e.Addr, e.Size = addr, size
+func (w *placeWriter) add(e trace.Event, addr uint64, at placement) {
+	e.Addr, e.ID, e.Size = addr, at.id, at.size
 	w.out.Events = append(w.out.Events, e)
 }
 

@@ -43,7 +43,10 @@ func TestPlace(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			recorded := snapshottest.Trace(t, file)
-			placed, course := allocator.Place(bareTrace(recorded), allocator.Options{Settings: recorded.Settings})
+			placed, course, err := allocator.Place(bareTrace(recorded), allocator.Options{Settings: recorded.Settings})
+			if err != nil {
+				t.Fatal(err)
+			}
 			if course.Failed != nil {
 				t.Fatal(course.Failed)
 			}
@@ -76,7 +79,10 @@ func segmentSizes(t *trace.Trace) []int64 {
 func TestPlayStages(t *testing.T) {
 	recorded := bareTrace(snapshottest.Trace(t, filepath.Join(truthDir, "recorded", "bert_3l_b8_s128_fp32_adamw_train.pickle.xz")))
 	n := len(recorded.Events)
-	whole := allocator.Play(recorded, allocator.Options{}, []int{n / 4, n / 2, n})
+	whole, err := allocator.Play(recorded, allocator.Options{}, []int{n / 4, n / 2, n})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(whole.Stages) != 3 || whole.Events != n || whole.Failed != nil {
 		t.Fatalf("%d stages, %d of %d events, %v", len(whole.Stages), whole.Events, n, whole.Failed)
 	}
@@ -84,7 +90,10 @@ func TestPlayStages(t *testing.T) {
 		t.Errorf("the peak is %d, of the stages %+v", whole.PeakAllocated, whole.Stages[1:])
 	}
 	limit := whole.PeakAllocated - 1<<20
-	placed, course := allocator.Place(recorded, allocator.Options{Limit: limit})
+	placed, course, err := allocator.Place(recorded, allocator.Options{Limit: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if course.Failed == nil || course.Events >= n {
 		t.Fatalf("a limit of %d was not met: %+v", limit, course)
 	}

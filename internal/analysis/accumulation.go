@@ -1,7 +1,5 @@
 package analysis
 
-import "memorymark/internal/predict"
-
 // Accumulation is how a global batch is made of batches that fit.
 type Accumulation struct {
 	GlobalBatch int64 `json:"global_batch"`
@@ -44,5 +42,5 @@ const settledPasses = 3
 func (p *planner) trainsAccumulated(micro, passes int64) bool {
 	w := *p.w
 	w.Batch, w.Accumulate = micro, int(min(passes, settledPasses))
-	return predict.NewRunner(&w, p.Card).FitsWithin(micro, p.limit())
+	return p.runner(&w).FitsWithin(micro, p.limit())
 }

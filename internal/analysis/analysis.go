@@ -132,6 +132,14 @@ func (e *NothingLeftError) Error() string {
 
 // Predict answers from predictions alone.
 func Predict(r Request) (*Answer, error) {
+	a, err := predictAnswer(r)
+	if spent := r.Effort.Err(); spent != nil {
+		return nil, spent // whatever was found by then
+	}
+	return a, err
+}
+
+func predictAnswer(r Request) (*Answer, error) {
 	p, err := newPlanner(r)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"memorymark/internal/gpu"
-	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
 
@@ -133,7 +132,7 @@ const mostTogether = 4
 // single one that does, else every pair, and so on. It is empty if no set does.
 func (p *planner) leastSets(batch int64) []Change {
 	if all := p.changed(p.strongest()); all != nil {
-		if s, err := predict.NewRunner(all, p.Card).Simulate(batch); err == nil && !s.Fits() {
+		if s, err := p.runner(all).Simulate(batch); err == nil && !s.Fits() {
 			return p.withAdapters(batch) // and an error says that they do not all go together
 		}
 	}
@@ -141,7 +140,7 @@ func (p *planner) leastSets(batch int64) []Change {
 	for size := 1; size <= mostTogether && len(out) == 0; size++ {
 		for moved := range combinations(levers, size) {
 			w := p.changed(moved)
-			if w == nil || !predict.NewRunner(w, p.Card).FitsWithin(batch, p.limit()) {
+			if w == nil || !p.runner(w).FitsWithin(batch, p.limit()) {
 				continue
 			}
 			if c := p.change(moved...); c.Error == "" {
@@ -160,7 +159,7 @@ func (p *planner) withAdapters(batch int64) []Change {
 		var out []Change
 		for _, l := range adapterLevers {
 			moved := append([]lever{l}, more...)
-			if w := p.changed(moved); w == nil || !predict.NewRunner(w, p.Card).FitsWithin(batch, p.limit()) {
+			if w := p.changed(moved); w == nil || !p.runner(w).FitsWithin(batch, p.limit()) {
 				continue
 			}
 			if c := p.change(moved...); c.Error == "" {

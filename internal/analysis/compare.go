@@ -23,7 +23,11 @@ type Outlook struct {
 // outlook answers in short.
 func (p *planner) outlook() Outlook {
 	var o Outlook
-	if err := p.fill(&o); err != nil {
+	err := p.fill(&o)
+	if spent := p.Effort.Err(); spent != nil {
+		return Outlook{Error: spent.Error()}
+	}
+	if err != nil {
 		o.Error = err.Error()
 	}
 	return o

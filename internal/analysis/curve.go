@@ -22,6 +22,14 @@ const beyond = 1.15
 // PredictCurve simulates about so many batches, the present, the recommended
 // and the largest one among them.
 func PredictCurve(r Request, points int) (*Curve, error) {
+	c, err := predictCurve(r, points)
+	if spent := r.Effort.Err(); spent != nil {
+		return nil, spent
+	}
+	return c, err
+}
+
+func predictCurve(r Request, points int) (*Curve, error) {
 	p, err := newPlanner(r)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
@@ -43,7 +44,7 @@ func LookAhead(r Request) *Ahead {
 	a := &Ahead{edge: predictedEdge{card: r.Card.ID, limit: int64(predict.Limit(r.Workload, r.Card) - r.Reserve)}, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
-		a.edge.predict(r.Workload, r.Card, r.MultipleOf)
+		a.edge.predict(r.Workload, r.Card, r.MultipleOf, r.Effort)
 	}()
 	return a
 }
@@ -59,8 +60,8 @@ type predictedEdge struct {
 // islandReach is how far above the edge larger batches are looked for.
 const islandReach = 24
 
-func (e *predictedEdge) predict(w *workload.Workload, card *gpu.Card, multipleOf int64) {
-	run, unit := predict.NewRunner(w.WithLimit(bytesize.Bytes(e.limit)), card), max(multipleOf, 1)
+func (e *predictedEdge) predict(w *workload.Workload, card *gpu.Card, multipleOf int64, of *effort.Effort) {
+	run, unit := predict.NewRunner(w.WithLimit(bytesize.Bytes(e.limit)), card).Within(of), max(multipleOf, 1)
 	found, err := run.Largest(search.Options{MultipleOf: multipleOf})
 	if err != nil {
 		e.largest = 1 // what cannot be predicted is searched from the bottom
@@ -101,7 +102,7 @@ func (g *predictedGuide) edge(limit int64) predictedEdge {
 	e, ok := g.edges[limit]
 	if !ok {
 		e = predictedEdge{card: g.card.ID, limit: limit}
-		e.predict(g.Workload, g.card, g.MultipleOf)
+		e.predict(g.Workload, g.card, g.MultipleOf, g.Effort)
 		g.edges[limit] = e
 	}
 	return e
@@ -133,7 +134,7 @@ const unlimited bytesize.Bytes = 1 << 50
 // predictedPeak is the predicted peak of a batch, the measured one if there is
 // no prediction.
 func (g *predictedGuide) predictedPeak(batch, measured int64) int64 {
-	s, err := predict.NewRunner(g.Workload.WithLimit(unlimited), g.card).Simulate(batch)
+	s, err := predict.NewRunner(g.Workload.WithLimit(unlimited), g.card).Within(g.Effort).Simulate(batch)
 	if err != nil {
 		return measured
 	}

@@ -36,7 +36,12 @@ func newPlanner(r Request) (*planner, error) {
 // plannerOf returns a planner for a workload with its limit on a card.
 func plannerOf(r Request, w *workload.Workload, card *gpu.Card) *planner {
 	r.Card = card
-	return &planner{Request: r, w: w, run: predict.NewRunner(w, card), looked: make(map[int64]Result)}
+	return &planner{Request: r, w: w, run: predict.NewRunner(w, card).Within(r.Effort), looked: make(map[int64]Result)}
+}
+
+// runner runs another workload on the same card.
+func (p *planner) runner(w *workload.Workload) *predict.Runner {
+	return predict.NewRunner(w, p.Card).Within(p.Effort)
 }
 
 // unit is the step from a batch to the next.

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
 )
@@ -23,4 +24,6 @@ type Request struct {
 	Workload *workload.Workload
 	Card     *gpu.Card
 	Question
+	// Effort is what the answer may take; nil is without bound.
+	Effort *effort.Effort
 }

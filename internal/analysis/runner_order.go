@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
+	"memorymark/internal/effort"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 )
@@ -19,6 +21,10 @@ func (r *Runner) RunOrder(ctx context.Context, payload json.RawMessage, progress
 	q, err := order.Request()
 	if err != nil {
 		return nil, err
+	}
+	q.Effort = effort.New(effort.OfQuestion, ctx.Err)
+	if order.Engine.RunsSteps() { // which takes longer than any prediction beside it
+		q.Effort = effort.New(math.MaxInt64, ctx.Err)
 	}
 	tell := func(event any) {
 		if data, err := json.Marshal(event); err == nil {

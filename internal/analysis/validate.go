@@ -233,7 +233,9 @@ func ValidatePrediction(ctx context.Context, w *workload.Workload, m Measurement
 	if err != nil {
 		return nil, err
 	}
-	c.Predicted = s.Trace()
+	if c.Predicted, err = s.Trace(); err != nil {
+		return nil, err
+	}
 	c.Comparison = trace.Compare(c.Predicted, c.Measured)
 	c.Verdict, c.Why = Pass, "every allocation and free is as predicted"
 	if c.Comparison.Differ() {

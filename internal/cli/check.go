@@ -164,7 +164,11 @@ func (f *checkFlags) take(ctx context.Context, e *env, folder string, item budge
 		return nil, err
 	}
 	peak := s.Peak()
-	places, err := budget.PlacesOf(recording.New(s.Trace()))
+	t, err := s.Trace()
+	if err != nil {
+		return nil, err
+	}
+	places, err := budget.PlacesOf(recording.New(t))
 	return &budget.Taken{
 		Engine: evidence.Predicted, Allocated: peak.PeakAllocated, Reserved: peak.PeakReserved, Places: places, Limit: s.Limit, Fits: s.Fits(),
 	}, err

@@ -115,8 +115,12 @@ func (f *predictFlags) writeSnapshot(s *predict.Simulation) error {
 	if f.snapshot == "" {
 		return nil
 	}
+	t, err := s.Trace()
+	if err != nil {
+		return err
+	}
 	return writeFile(f.snapshot, func(w io.Writer) error {
-		return snapshot.Write(w, &snapshot.Snapshot{Devices: []*trace.Trace{s.Trace()}})
+		return snapshot.Write(w, &snapshot.Snapshot{Devices: []*trace.Trace{t}})
 	})
 }
 

@@ -3,6 +3,7 @@ package predict
 import (
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/search"
 	"memorymark/internal/workload"
@@ -15,13 +16,21 @@ const mostBatch = 1 << 30
 type Runner struct {
 	w         *workload.Workload
 	card      *gpu.Card
+	effort    *effort.Effort
 	processes map[int64]*Process
 	events    int // that the processes hold
 }
 
-// NewRunner returns a runner. The workload's own batch does not matter.
+// NewRunner returns a runner without a bound on its effort. The workload's own
+// batch does not matter.
 func NewRunner(w *workload.Workload, card *gpu.Card) *Runner {
 	return &Runner{w: w, card: card, processes: make(map[int64]*Process)}
+}
+
+// Within bounds what the runner may take, from now on.
+func (r *Runner) Within(e *effort.Effort) *Runner {
+	r.effort = e
+	return r
 }
 
 // mostEvents bounds what a runner keeps, to some hundred megabytes.
@@ -34,7 +43,7 @@ func (r *Runner) process(batch int64) (p *Process, err error) {
 	defer recovered(r.w, &err)
 	at := *r.w
 	at.Batch = batch
-	if p, err = Run(&at, deviceOf(r.card), steps); err != nil {
+	if p, err = run(&at, deviceOf(r.card), steps, r.effort); err != nil {
 		return nil, err
 	}
 	if r.events += p.events(); r.events > mostEvents {
@@ -51,19 +60,24 @@ func (r *Runner) Simulate(batch int64) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Simulation{Process: p, Card: r.card, Limit: Limit(r.w, r.card), runner: r}
-	s.Course = s.play(s.Limit)
-	return s, nil
+	return r.simulate(p)
 }
 
-// FitsWithin reports whether a batch trains under a limit.
+// FitsWithin reports whether a batch trains under a limit. One that cannot be
+// predicted does not.
 func (r *Runner) FitsWithin(batch int64, limit bytesize.Bytes) bool {
+	course, err := r.play(batch, limit)
+	return err == nil && course.Fits()
+}
+
+// play plays a batch under a limit.
+func (r *Runner) play(batch int64, limit bytesize.Bytes) (*allocator.Course, error) {
 	p, err := r.process(batch)
 	if err != nil {
-		return false
+		return nil, err
 	}
-	s := Simulation{Process: p, Card: r.card}
-	return s.play(limit).Fits()
+	s := Simulation{Process: p, Card: r.card, runner: r}
+	return s.play(limit)
 }
 
 // Largest finds the largest batch that trains: three steps in a fresh process,
@@ -86,8 +100,8 @@ func (r *Runner) Largest(o search.Options) (*search.Result, error) {
 		o.Start = max(settled, 1)
 	}
 	return search.NearestBelow(func(batch int64) (bool, error) {
-		s, err := r.Simulate(batch)
-		return err == nil && s.Fits(), err
+		course, err := r.play(batch, Limit(r.w, r.card))
+		return err == nil && course.Fits(), err
 	}, o)
 }
 
@@ -112,8 +126,9 @@ func (r *Runner) settledEdge(o search.Options) (int64, error) {
 		if err != nil {
 			return false, err
 		}
-		s := Simulation{Process: p, Card: r.card}
-		return allocator.PlaySettled(p.Trace(), s.options(Limit(r.w, r.card)), s.stages(), stepStage+1).Failed == nil, nil
+		s := Simulation{Process: p, Card: r.card, runner: r}
+		course, err := allocator.PlaySettled(p.Trace(), s.options(Limit(r.w, r.card)), s.stages(), stepStage+1)
+		return err == nil && course.Fits(), err
 	}, search.Options{Start: line.reaches(limit), Most: o.Most, MultipleOf: o.MultipleOf})
 	if err != nil {
 		return 0, err
@@ -175,10 +190,9 @@ func (r *Runner) line() (peakLine, error) {
 
 // allocated is the peak of allocated memory at a batch, without a limit.
 func (r *Runner) allocated(batch int64) (float64, error) {
-	p, err := r.process(batch)
+	course, err := r.play(batch, noLimit)
 	if err != nil {
 		return 0, err
 	}
-	s := Simulation{Process: p, Card: r.card}
-	return float64(s.play(noLimit).PeakAllocated), nil
+	return float64(course.PeakAllocated), nil
 }

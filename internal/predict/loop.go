@@ -67,16 +67,18 @@ func (l *plainLoop) run() {
 		l.t.NoGrad(func() { l.t.Autocast(l.castType(), func() { l.call(l.batch).Drop(l.t) }) })
 		return
 	}
-	for i := range l.w.Accumulate {
+	if l.w.Phase == workload.Forward {
+		l.zeroGrad(workload.ZeroBeforeForward, true)
+		l.forward(true)
+		return
+	}
+	l.passes(func(i int) {
 		l.zeroGrad(workload.ZeroBeforeForward, i == 0)
 		l.forward(i == 0)
-		if l.w.Phase == workload.Forward {
-			return
-		}
 		l.zeroGrad(workload.ZeroBeforeBackward, i == 0)
 		l.begin(backward)
 		l.t.Backward(l.loss)
-	}
+	})
 	l.begin(updating)
 	if l.w.Optimizer != workload.NoOptimizer {
 		if l.w.ClipGradNorm {
@@ -122,6 +124,22 @@ func (l *plainLoop) zeroGrad(here workload.ZeroGrad, now bool) {
 	if l.does.ZeroGrad == here && now {
 		l.begin(clearing)
 		l.opt.ZeroGrad()
+	}
+}
+
+// passes runs the passes whose gradients a step accumulates. The first one makes
+// the gradients, the last one may end the step, and those between are alike: two
+// are run, and where they were, the second stands for all others.
+func (p *Process) passes(pass func(i int)) {
+	n := p.w.Accumulate
+	var begins []int
+	for i := 0; i < n; i++ {
+		begins = append(begins, p.events())
+		before := p.t.Work()
+		pass(i)
+		if rounds := n - 3; i == 2 && rounds > 1 && !p.everyPass && p.t.Loop(begins[1], begins[2], rounds, p.t.Work().Minus(before)) {
+			i = n - 2
+		}
 	}
 }
 

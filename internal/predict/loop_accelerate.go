@@ -28,7 +28,7 @@ func newAccelerateLoop(p *Process) *accelerateLoop {
 }
 
 func (l *accelerateLoop) step() {
-	for i := range l.w.Accumulate {
+	l.passes(func(i int) {
 		l.begin(feeding)
 		l.nextBatch()
 		if i == 0 {
@@ -43,7 +43,7 @@ func (l *accelerateLoop) step() {
 		l.loss.Set(l.lossOf(l.out))
 		l.begin(backward)
 		l.accelerateBackward(l.loss)
-	}
+	})
 	l.begin(updating)
 	if l.w.ClipGradNorm {
 		l.t.Drop(l.clip())

@@ -31,7 +31,7 @@ func newLightningLoop(p *Process) *lightningLoop {
 // step is advance, called for each batch.
 func (l *lightningLoop) step() {
 	t := l.t
-	for i := range l.w.Accumulate {
+	l.passes(func(i int) {
 		if l.f != nil { // it returns after the callbacks have run
 			l.begin(looping)
 			l.f.End()
@@ -41,7 +41,7 @@ func (l *lightningLoop) step() {
 		l.begin(feeding)
 		l.batch = l.makeBatch(true)
 		l.optimize(i == 0, i == l.w.Accumulate-1)
-	}
+	})
 	l.begin(looping)
 }
 

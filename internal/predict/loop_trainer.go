@@ -31,12 +31,12 @@ func (l *trainerLoop) step() {
 	t := l.t
 	l.begin(feeding)
 	l.getBatchSamples()
-	for _, inputs := range l.samples {
-		loss := l.trainingStep(inputs)
+	l.passes(func(i int) {
+		loss := l.trainingStep(l.samples[i])
 		l.trLossStep.Set(loss)
 		t.Drop(t.Compare(l.trLossStep))           // torch.isnan
 		t.Drop(t.Compare(t.Floats(l.trLossStep))) // torch.isinf: abs(x) == inf
-	}
+	})
 	l.begin(updating)
 	// _clip_grad_norm; without max_grad_norm, _get_grad_norm computes the norm
 	// all the same.

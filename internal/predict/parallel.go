@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"memorymark/internal/effort"
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
 	"memorymark/internal/workload"
@@ -28,7 +29,7 @@ func (p *Process) build(d torch.Device) error {
 		}
 		return err
 	}
-	homes, err := homesOf(p.w, d)
+	homes, err := homesOf(p.w, d, p.t.Effort)
 	switch {
 	case err != nil:
 		return err
@@ -56,10 +57,10 @@ func sharding(p *workload.Parallel) torch.Sharding {
 
 // homesOf returns the module of each parameter: that which reads it in a
 // forward pass.
-func homesOf(w *workload.Workload, d torch.Device) ([]torch.Home, error) {
+func homesOf(w *workload.Workload, d torch.Device, e *effort.Effort) ([]torch.Home, error) {
 	alone := *w
 	alone.Parallel, alone.Batch = nil, 1
-	p, err := newProcess(&alone, d)
+	p, err := newProcess(&alone, d, e)
 	if err != nil {
 		return nil, err
 	}

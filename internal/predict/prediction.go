@@ -139,7 +139,9 @@ type Simulation struct {
 	Card    *gpu.Card
 	Limit   bytesize.Bytes    // the most the allocator may reserve
 	Course  *allocator.Course // stages: the model, the batch, each step
-	runner  *Runner           // runs the same workload at other batches
+	// unlimited is the course, or what it would have been if it did not fit.
+	unlimited *allocator.Course
+	runner    *Runner // runs the same workload at other batches
 }
 
 // Simulate runs three steps under the workload's limit, or under what the card
@@ -151,10 +153,15 @@ func Simulate(w *workload.Workload, card *gpu.Card) (*Simulation, error) {
 // ErrFault says that a prediction failed by no fault of the workload's.
 var ErrFault = errors.New("this is a fault of MemoryMark's, please report it")
 
-// recovered makes an error of a panic: one strange workload must not take the
-// others, or a server, with it.
+// recovered makes an error of a panic: that of a process that was interrupted,
+// and of faults, since one strange workload must not take the others, or a
+// server, with it.
 func recovered(w *workload.Workload, err *error) {
-	if r := recover(); r != nil {
+	switch r := recover().(type) {
+	case nil:
+	case torch.Interruption:
+		*err = r.Err
+	default:
 		*err = fmt.Errorf("predict %s: %v; %w", w.Config.Architecture, r, ErrFault)
 	}
 }
@@ -183,7 +190,7 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 			out.TokensPerSecond = out.SamplesPerSecond * float64(w.Sequence)
 		}
 	}
-	course := s.unlimited()
+	course := s.unlimited
 	out.ModelAllocated = bytesize.Bytes(course.Stages[0].EndAllocated)
 	out.Steps = newSteps(course)
 	out.Breakdown = s.breakdown(course)
@@ -206,10 +213,10 @@ func (s *Simulation) OutOfMemory() *OutOfMemory {
 }
 
 // Steps are the steps, whether they fit or not.
-func (s *Simulation) Steps() []Step { return newSteps(s.unlimited()) }
+func (s *Simulation) Steps() []Step { return newSteps(s.unlimited) }
 
 // Breakdown is where the memory goes at the peak, whether it fits or not.
-func (s *Simulation) Breakdown() Breakdown { return s.breakdown(s.unlimited()) }
+func (s *Simulation) Breakdown() Breakdown { return s.breakdown(s.unlimited) }
 
 func (s *Simulation) breakdown(course *allocator.Course) Breakdown {
 	reserved := int64(0)
@@ -225,11 +232,11 @@ func (s *Simulation) breakdown(course *allocator.Course) Breakdown {
 }
 
 // Parameters are how many elements the parameters of the model have.
-func (s *Simulation) Parameters() int64 { return s.Process.t.ParameterCount() }
+func (s *Simulation) Parameters() int64 { return s.Process.parameters }
 
 // PeakPhase is the part of the step that takes the most, whether it fits or not:
 // forward, backward or optimizer.
-func (s *Simulation) PeakPhase() string { return s.Process.phaseAt(s.unlimited().PeakEvent) }
+func (s *Simulation) PeakPhase() string { return s.Process.phaseAt(s.unlimited.PeakEvent) }
 
 // Peak is the most of each kind over all steps, whether they fit or not.
 func (s *Simulation) Peak() Step {
@@ -241,14 +248,6 @@ func (s *Simulation) Peak() Step {
 		peak.EndAllocated = max(peak.EndAllocated, st.EndAllocated)
 	}
 	return peak
-}
-
-// unlimited is the course, or what it would have been if it did not fit.
-func (s *Simulation) unlimited() *allocator.Course {
-	if s.Fits() {
-		return s.Course
-	}
-	return s.play(noLimit)
 }
 
 // newSteps are the steps of a course; fewer if no memory were enough.
@@ -270,7 +269,20 @@ func newStep(st allocator.Stage) Step {
 // stepStage is the stage of the first step.
 const stepStage = 2
 
-func (s *Simulation) play(limit bytesize.Bytes) *allocator.Course {
+// simulate plays a process under the limit, and without one where that is not
+// enough.
+func (r *Runner) simulate(p *Process) (s *Simulation, err error) {
+	s = &Simulation{Process: p, Card: r.card, Limit: Limit(r.w, r.card), runner: r}
+	if s.Course, err = s.play(s.Limit); err != nil {
+		return nil, err
+	}
+	if s.unlimited = s.Course; !s.Fits() {
+		s.unlimited, err = s.play(noLimit)
+	}
+	return s, err
+}
+
+func (s *Simulation) play(limit bytesize.Bytes) (*allocator.Course, error) {
 	return allocator.Play(s.Process.Trace(), s.options(limit), s.stages())
 }
 
@@ -283,6 +295,7 @@ func (s *Simulation) options(limit bytesize.Bytes) allocator.Options {
 	return allocator.Options{
 		Settings: trace.Settings{ExpandableSegments: s.Process.w.ExpandableSegments},
 		Limit:    int64(limit),
+		Effort:   s.runner.effort,
 	}
 }
 

@@ -94,7 +94,11 @@ func TestTrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Trace().CheckValid(); err != nil {
+		placed, err := s.Trace()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := placed.CheckValid(); err != nil {
 			t.Errorf("%q: %v", limit, err)
 		}
 	}

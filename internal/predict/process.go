@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"memorymark/internal/effort"
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
 	"memorymark/internal/trace"
@@ -34,8 +35,10 @@ type Process struct {
 	// StepWork is what the last step asked of the card.
 	StepWork torch.Work
 
-	spans []span // what was going on, by event
-	open  string // the mark that the latest span has begun, "" for none
+	parameters int64  // elements
+	everyPass  bool   // none stands for others
+	spans      []span // what was going on, by event
+	open       string // the mark that the latest span has begun, "" for none
 }
 
 // maxParameters is more than fits any card a hundred times over.
@@ -43,13 +46,24 @@ const maxParameters = 1e12
 
 // Run builds the model of a workload and runs steps of it.
 func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
-	p, err := newProcess(w, d)
+	return run(w, d, steps, nil)
+}
+
+func run(w *workload.Workload, d torch.Device, steps int, e *effort.Effort) (*Process, error) {
+	p, err := newProcess(w, d, e)
 	if err != nil {
 		return nil, err
 	}
-	if n := p.t.ParameterCount(); n > maxParameters {
-		return nil, fmt.Errorf("the model has %.3g parameters; more than %.0g are not predicted for one card", float64(n), float64(maxParameters))
+	if p.parameters = p.t.ParameterCount(); p.parameters > maxParameters {
+		return nil, fmt.Errorf("the model has %.3g parameters; more than %.0g are not predicted for one card", float64(p.parameters), float64(maxParameters))
 	}
+	p.train(steps)
+	return p, nil
+}
+
+// train runs steps of the model that was built.
+func (p *Process) train(steps int) {
+	w := p.w
 	p.ModelEvents = p.events()
 	p.opt = p.t.NewOptimizer(torch.OptimizerNamed(string(w.Optimizer)), impls[w.OptimizerImpl])
 	if w.Parallel != nil && w.Parallel.Kind == workload.ZeRO1 {
@@ -70,12 +84,12 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 			t.Events = slices.Grow(t.Events, (steps-1)*(len(t.Events)-p.InputEvents))
 		}
 	}
-	return p, nil
 }
 
 // newProcess starts a process and builds the model.
-func newProcess(w *workload.Workload, d torch.Device) (*Process, error) {
+func newProcess(w *workload.Workload, d torch.Device, e *effort.Effort) (*Process, error) {
 	p := &Process{t: torch.New(d), w: w}
+	p.t.Effort = e
 	p.begin(building)
 	p.t.Version = w.Libraries().Torch
 	p.t.TF32 = w.Precision == workload.TF32

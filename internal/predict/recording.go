@@ -1,9 +1,11 @@
 package predict
 
 import (
+	"fmt"
 	"slices"
 
 	"memorymark/internal/allocator"
+	"memorymark/internal/figure"
 	"memorymark/internal/trace"
 )
 
@@ -11,8 +13,11 @@ import (
 // allocator's traffic with the driver, and stacks. The stacks are short, since
 // no Python ran: the module of the model, and the part of the step, in frames
 // by which readers of recordings tell the parts apart.
-func (s *Simulation) Trace() *trace.Trace {
+func (s *Simulation) Trace() (*trace.Trace, error) {
 	p := s.Process
+	if n := p.eventsWithin(0, p.events()); n > mostRecorded {
+		return nil, fmt.Errorf("a recording of all %d passes of its steps would have %s events; accumulate fewer", p.w.Accumulate, figure.Count(n))
+	}
 	t := *p.Trace()
 	t.Tables = trace.NewTables()
 	t.Events = slices.Clone(t.Events)
@@ -32,16 +37,33 @@ func (s *Simulation) Trace() *trace.Trace {
 			}
 		}
 	}
-	placed, _ := allocator.Place(&t, s.options(s.Limit))
+	placed, _, err := allocator.Place(&t, s.options(s.Limit))
+	if err != nil {
+		return nil, err
+	}
 	s.setTimes(placed)
-	return placed
+	return placed, nil
+}
+
+// mostRecorded is how many events a recording may have, some hundred megabytes.
+const mostRecorded = 8 << 20
+
+// eventsWithin counts events from one to another, every round of loops.
+func (p *Process) eventsWithin(from, to int) int {
+	n := to - from
+	for _, l := range p.Trace().Loops {
+		if l.From >= from && l.To <= to {
+			n += (l.Times - 1) * (l.To - l.From)
+		}
+	}
+	return n
 }
 
 // setTimes spreads the events evenly, so that a step lasts as long as it is
 // predicted to. Files place marks by their times.
 func (s *Simulation) setTimes(t *trace.Trace) {
 	last := len(s.Process.Steps) - 1
-	events := s.Process.Steps[last] - append([]int{s.Process.InputEvents}, s.Process.Steps...)[last]
+	events := s.Process.eventsWithin(append([]int{s.Process.InputEvents}, s.Process.Steps...)[last], s.Process.Steps[last])
 	gap := max(int64(1e6*s.StepSeconds()/float64(max(events, 1))), 1)
 	for i := range t.Events {
 		t.Events[i].Time = int64(i+1) * gap

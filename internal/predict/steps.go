@@ -2,39 +2,41 @@ package predict
 
 import (
 	"memorymark/internal/allocator"
+	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
 )
 
 // SimulateSteps runs a number of steps, at least one, under the workload's
-// limit, or under what the card has.
-func SimulateSteps(w *workload.Workload, card *gpu.Card, n int) (s *Simulation, err error) {
+// limit, or under what the card has. A nil effort is without bound.
+func SimulateSteps(w *workload.Workload, card *gpu.Card, n int, e *effort.Effort) (s *Simulation, err error) {
 	defer recovered(w, &err)
-	p, err := Run(w, deviceOf(card), n)
+	p, err := run(w, deviceOf(card), n, e)
 	if err != nil {
 		return nil, err
 	}
-	s = &Simulation{Process: p, Card: card, Limit: Limit(w, card), runner: NewRunner(w, card)}
-	s.Course = s.play(s.Limit)
-	return s, nil
+	return NewRunner(w, card).Within(e).simulate(p)
 }
 
 // TraceAfter is Trace as a recording begun after so many steps would show it.
 // A process that ran out of memory before that is shown whole.
-func (s *Simulation) TraceAfter(warmup int) *trace.Trace {
-	t := s.Trace()
+func (s *Simulation) TraceAfter(warmup int) (*trace.Trace, error) {
+	t, err := s.Trace()
+	if err != nil {
+		return nil, err
+	}
 	passes := warmup * s.Process.w.Accumulate
 	for _, m := range t.Marks {
 		if m.Name != trace.ForwardMark || m.End {
 			continue
 		}
 		if passes == 0 {
-			return t.Since(m.Event)
+			return t.Since(m.Event), nil
 		}
 		passes--
 	}
-	return t
+	return t, nil
 }
 
 // Phase is what the allocator's statistics say of a part of the step.
@@ -45,22 +47,26 @@ type Phase struct {
 
 // PhasesAfter returns the peaks by phase over the steps after the first ones,
 // in the order of a step, whether they fit or not.
-func (s *Simulation) PhasesAfter(warmup int) []Phase {
+func (s *Simulation) PhasesAfter(warmup int) ([]Phase, error) {
+	stages, err := s.spanStages()
+	if err != nil {
+		return nil, err
+	}
 	var out []Phase
 	first := append([]int{s.Process.InputEvents}, s.Process.Steps...)[warmup]
-	for i, stage := range s.spanStages() {
+	for i, stage := range stages {
 		sp := s.Process.spans[i]
 		if name := marks[sp.phase]; sp.from >= first && name != "" {
 			out = addPhase(out, name, newStep(stage))
 		}
 	}
-	return out
+	return out, nil
 }
 
 // spanStages are the statistics of every span: under the limit, which makes the
 // allocator let go of what it has cached, or as if there were none if that is
 // too low.
-func (s *Simulation) spanStages() []allocator.Stage {
+func (s *Simulation) spanStages() ([]allocator.Stage, error) {
 	ends := make([]int, len(s.Process.spans))
 	for i := range ends {
 		ends[i] = s.Process.events()
@@ -72,7 +78,11 @@ func (s *Simulation) spanStages() []allocator.Stage {
 	if !s.Fits() {
 		limit = noLimit
 	}
-	return allocator.Play(s.Process.Trace(), s.options(limit), ends).Stages
+	course, err := allocator.Play(s.Process.Trace(), s.options(limit), ends)
+	if err != nil {
+		return nil, err
+	}
+	return course.Stages, nil
 }
 
 // addPhase takes the higher peaks of a phase that runs several times.

@@ -19,7 +19,7 @@ func simulateSteps(t *testing.T, data string, steps int) *Simulation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := SimulateSteps(w, card, steps)
+	s, err := SimulateSteps(w, card, steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,14 +38,14 @@ func TestPhasesAfter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := simulateSteps(t, data, 5)
 			var requested, allocated, reserved bytesize.Bytes
-			for _, p := range s.PhasesAfter(2) {
+			for _, p := range phasesAfter(t, s) {
 				requested, allocated, reserved = max(requested, p.PeakRequested), max(allocated, p.PeakAllocated), max(reserved, p.PeakReserved)
 			}
 			steps := s.Steps()[2:]
 			if want := steps[0]; requested != want.PeakRequested || allocated != want.PeakAllocated || reserved != want.PeakReserved {
 				t.Errorf("phases reach %v, %v, %v; steps %+v", requested, allocated, reserved, want)
 			}
-			tr := s.TraceAfter(2)
+			tr := traceAfter(t, s)
 			if err := tr.CheckValid(); err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestPhasesAfter(t *testing.T) {
 // who has only the recording comes to the same sums.
 func TestTraceAfterIsClassified(t *testing.T) {
 	s := simulateSteps(t, `{"model": "lm-small", "batch": 2, "config": {"num_layers": 2}}`, 4)
-	tr := s.TraceAfter(2)
+	tr := traceAfter(t, s)
 	known := tr.Lifetimes()
 	tr.Classify(known)
 	for i := range tr.Initial {
@@ -100,11 +100,29 @@ func TestTraceAfterIsClassified(t *testing.T) {
 // A process that fails in its first step has no later ones to show.
 func TestTraceAfterOutOfMemory(t *testing.T) {
 	s := simulateSteps(t, `{"model": "lm-small", "batch": 2, "limit_gib": 0.5}`, 3)
-	tr := s.TraceAfter(2)
+	tr := traceAfter(t, s)
 	if tr.Count(trace.OutOfMemory) != 1 || tr.Count(trace.Alloc) == 0 {
 		t.Errorf("the trace has %d failures and %d allocations", tr.Count(trace.OutOfMemory), tr.Count(trace.Alloc))
 	}
-	if len(s.PhasesAfter(2)) != 3 {
-		t.Errorf("phases %v", s.PhasesAfter(2))
+	if phases := phasesAfter(t, s); len(phases) != 3 {
+		t.Errorf("phases %v", phases)
 	}
+}
+
+func traceAfter(t *testing.T, s *Simulation) *trace.Trace {
+	t.Helper()
+	out, err := s.TraceAfter(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func phasesAfter(t *testing.T, s *Simulation) []Phase {
+	t.Helper()
+	out, err := s.PhasesAfter(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -193,7 +193,10 @@ func mutatedTrace(settings, program, changes []byte) *trace.Trace {
 	if len(settings) > 1 {
 		opts.Limit = int64(settings[1]) << 22
 	}
-	placed, _ := allocator.Place(requests, opts)
+	placed, _, err := allocator.Place(requests, opts)
+	if err != nil {
+		panic(err) // there is no bound that it could have passed
+	}
 	for ; len(changes) >= 3; changes = changes[3:] {
 		mutate(placed, changes[0], int(changes[1]), changes[2])
 	}

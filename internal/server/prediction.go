@@ -76,11 +76,15 @@ func (s *Server) writePrediction(w *workload.Workload, card *gpu.Card) (none sna
 	if err != nil {
 		return none, predicted(err)
 	}
+	t, err := sim.Trace()
+	if err != nil {
+		return none, predicted(err)
+	}
 	u, err := s.opts.Snapshots.Create()
 	if err != nil {
 		return none, err
 	}
-	if err := snapshot.Write(u, &snapshot.Snapshot{Devices: []*trace.Trace{sim.Trace()}}); err != nil {
+	if err := snapshot.Write(u, &snapshot.Snapshot{Devices: []*trace.Trace{t}}); err != nil {
 		u.Abort()
 		return none, err
 	}

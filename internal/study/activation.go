@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/models"
@@ -75,7 +76,7 @@ func NewActivation(w *workload.Workload, card *gpu.Card) (*Activation, error) {
 		return nil, fmt.Errorf("%s is not a plain language model; its activations are not derived", w.Name())
 	}
 	w = trainingInFP32(w)
-	s, err := predict.SimulateSteps(w, card, 2)
+	s, err := predict.SimulateSteps(w, card, 2, effort.New(effort.OfQuestion, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,10 @@ func NewActivation(w *workload.Workload, card *gpu.Card) (*Activation, error) {
 	sizes := a.name(lm, w)
 	a.Residual = sizes.product("B", "S", "D")
 	a.Scores = sizes.product("B", "H", "S", "S")
-	t := s.TraceAfter(1)
+	t, err := s.TraceAfter(1)
+	if err != nil {
+		return nil, err
+	}
 	end := lastForwardEvent(t)
 	if err := a.addBlock(sizes, blockTensors(t, end)); err != nil {
 		return nil, err
@@ -91,7 +95,11 @@ func NewActivation(w *workload.Workload, card *gpu.Card) (*Activation, error) {
 	a.Blocks = a.Saved * bytesize.Bytes(lm.Layers)
 	a.Kept = keptAt(t, end)
 	a.Outside = a.Kept - a.Blocks
-	for _, p := range s.PhasesAfter(1) {
+	phases, err := s.PhasesAfter(1)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range phases {
 		if p.Name != trace.OptimizerMark {
 			a.BackwardPeak = max(a.BackwardPeak, p.PeakAllocated)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/evidence"
 	"memorymark/internal/predict"
 	"memorymark/internal/trace"
@@ -23,16 +24,21 @@ func (Predictor) Engine() evidence.Engine { return evidence.Predicted }
 
 // Profile implements Profiler.
 func (Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
-	if err := ctx.Err(); err != nil {
+	warmup := min(c.Warmup, settled)
+	s, err := predict.SimulateSteps(c.Workload, c.Card, warmup+c.Steps, effort.New(effort.OfQuestion, ctx.Err))
+	if err != nil {
 		return nil, err
 	}
-	warmup := min(c.Warmup, settled)
-	s, err := predict.SimulateSteps(c.Workload, c.Card, warmup+c.Steps)
+	t, err := s.TraceAfter(warmup)
+	if err != nil {
+		return nil, err
+	}
+	phases, err := s.PhasesAfter(warmup)
 	if err != nil {
 		return nil, err
 	}
 	p := &Profile{
-		Trace: s.TraceAfter(warmup), Phases: s.PhasesAfter(warmup),
+		Trace: t, Phases: phases,
 		Provenance: Provenance{
 			GPU: c.Card.Name, GPUMemory: c.Card.Memory.Bytes, PyTorch: c.Workload.Libraries().Torch.String(), Settings: settingsOf(c.Workload),
 		},

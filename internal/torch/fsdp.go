@@ -113,7 +113,7 @@ func (t *Torch) FullyShard(how Sharding, homes []Home, build func()) error {
 func (t *Torch) shard(whole *Tensor, how Sharding) *shardedParam {
 	shape := slices.Clone(whole.Shape)
 	shape[0] = divUp(shape[0], how.Ranks)
-	shard := t.tensors.next()
+	shard := t.newTensor()
 	*shard = Tensor{Shape: shape, stride: contiguousStrides(shape), DType: whole.DType, refs: 1, requiresGrad: true}
 	shard.storage = t.storages.next()
 	shard.storage.id, shard.storage.refs = trace.None, 1

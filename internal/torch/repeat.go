@@ -32,6 +32,11 @@ func (t *Torch) Repeat(from, to int) bool {
 		t.trace.Events = append(t.trace.Events, e)
 	}
 	t.next += shift
+	for _, l := range t.trace.Loops {
+		if l.From >= from && l.To <= to {
+			t.trace.Loops = append(t.trace.Loops, trace.Loop{From: l.From + to - from, To: l.To + to - from, Times: l.Times})
+		}
+	}
 	for _, m := range t.trace.Marks {
 		if m.Event >= from && m.Event <= to && (m.Event > from || !m.End) {
 			m.Event += to - from
@@ -80,4 +85,51 @@ func (t *Torch) sizes() []int64 {
 		}
 	}
 	return out
+}
+
+// Loop makes the events from second on, which are the last ones, a loop of so
+// many rounds, if the events from first to second were alike: a round that does
+// the same as the one before, to what that one made, goes on doing so. It
+// reports whether they were.
+func (t *Torch) Loop(first, second, times int, round Work) bool {
+	end := len(t.trace.Events)
+	if !t.alike(t.trace.Events[first:second], t.trace.Events[second:end]) {
+		return false
+	}
+	t.trace.Loops = append(t.trace.Loops, trace.Loop{From: second, To: end, Times: times})
+	t.work = t.work.plus(round.times(times - 1))
+	return true
+}
+
+// alike reports whether the events b do again what the events a before them did:
+// they free what a made where a freed something older, and leave nothing of it.
+func (t *Torch) alike(a, b []trace.Event) bool {
+	if len(a) != len(b) || len(a) == 0 {
+		return false
+	}
+	made, freed := trace.ID(0), trace.ID(0)
+	for i := range a {
+		if a[i].Action == trace.Alloc {
+			made++
+		}
+	}
+	first := t.next - 2*made // of a
+	for i := range a {
+		x, y := a[i], b[i]
+		switch {
+		case x.ID >= first:
+			x.ID += made
+		case y.ID < first || y.ID >= first+made:
+			return false
+		default: // something older, and what a made in its place
+			x.ID = y.ID
+		}
+		if x != y {
+			return false
+		}
+		if y.Action == trace.FreeCompleted {
+			freed++
+		}
+	}
+	return freed == made
 }

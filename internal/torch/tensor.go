@@ -149,7 +149,7 @@ func (t *Torch) empty(dtype DType, shape ...int64) *Tensor {
 func (t *Torch) emptyStrided(dtype DType, shape, stride []int64) *Tensor {
 	bytes := product(shape) * dtype.Size()
 	t.wrote(bytes)
-	x := t.tensors.next()
+	x := t.newTensor()
 	*x = Tensor{Shape: shape, stride: stride, DType: dtype, refs: 1, storage: t.allocate(bytes)}
 	if t.category == trace.Parameter {
 		t.built = append(t.built, x)
@@ -214,7 +214,7 @@ func (t *Torch) alias(x *Tensor, shape, stride []int64) *Tensor {
 // detached makes another TensorImpl on the same storage that is no view.
 func (t *Torch) detached(x *Tensor) *Tensor {
 	x.storage.refs++
-	out := t.tensors.next()
+	out := t.newTensor()
 	*out = Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1, storage: x.storage}
 	return t.noted(out)
 }

@@ -16,7 +16,10 @@
 // comes from. Sizes are exact; rounding them is the allocator's business.
 package torch
 
-import "memorymark/internal/trace"
+import (
+	"memorymark/internal/effort"
+	"memorymark/internal/trace"
+)
 
 // Device is what operators need to know of the card.
 type Device struct {
@@ -34,6 +37,9 @@ type Torch struct {
 	// InputsRequireGrad is enable_input_require_grads(): what an input embedding
 	// returns needs a gradient, frozen or not (transformers/modeling_utils.py).
 	InputsRequireGrad bool
+	// Effort is what the process may take, nil without a bound. One that takes
+	// more is interrupted: it panics with an Interruption.
+	Effort *effort.Effort
 
 	trace      *trace.Trace
 	next       trace.ID       // of the next allocation
@@ -82,13 +88,21 @@ func New(d Device) *Torch {
 	return t
 }
 
+// Interruption is what a process panics with that is not to go on. It is a panic
+// because operators, like PyTorch's, have no errors to pass on; package predict
+// makes one of it.
+type Interruption struct{ Err error }
+
+// slabLength is how many values are made at a time.
+const slabLength = 100
+
 // slab hands out zeroed values a hundred at a time: a step makes tens of
 // thousands, and most of its time went into allocating them one by one.
 type slab[T any] struct{ rest []T }
 
 func (s *slab[T]) next() *T {
 	if len(s.rest) == 0 {
-		s.rest = make([]T, 100)
+		s.rest = make([]T, slabLength)
 	}
 	x := &s.rest[0]
 	s.rest = s.rest[1:]
@@ -104,6 +118,17 @@ func (t *Torch) As(c trace.Category, f func()) {
 	t.category = c
 	f()
 	t.category = old
+}
+
+// newTensor returns a tensor to be filled in. Whatever a process does makes
+// tensors, so this is where it asks whether to go on.
+func (t *Torch) newTensor() *Tensor {
+	if len(t.tensors.rest) == 0 {
+		if err := t.Effort.Spend(slabLength); err != nil {
+			panic(Interruption{err})
+		}
+	}
+	return t.tensors.next()
 }
 
 // storage is memory that tensors share.

@@ -25,6 +25,26 @@ func (w Work) Minus(before Work) Work {
 	}
 }
 
+func (o Operations) plus(other Operations) Operations {
+	return Operations{o.FP32 + other.FP32, o.TF32 + other.TF32, o.Half + other.Half}
+}
+
+func (o Operations) times(n float64) Operations {
+	return Operations{o.FP32 * n, o.TF32 * n, o.Half * n}
+}
+
+func (w Work) plus(other Work) Work {
+	return Work{
+		Products: w.Products.plus(other.Products), Convolutions: w.Convolutions.plus(other.Convolutions),
+		Bytes: w.Bytes + other.Bytes, Kernels: w.Kernels + other.Kernels,
+	}
+}
+
+func (w Work) times(n int) Work {
+	f := float64(n)
+	return Work{Products: w.Products.times(f), Convolutions: w.Convolutions.times(f), Bytes: w.Bytes * f, Kernels: w.Kernels * n}
+}
+
 // Work returns all work done so far.
 func (t *Torch) Work() Work { return t.work }
 

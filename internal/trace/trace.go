@@ -135,6 +135,16 @@ type Mark struct {
 	End   bool  // closes the latest open mark of that name
 }
 
+// Loop says that a stretch of events happens several times in a row, as the
+// passes of a step that accumulates gradients do. The events are those of its
+// first round. In each other round, what was there before the stretch and is
+// freed in it stands for what the round before made in its place: the ID that
+// is higher by the number of allocations of a round.
+type Loop struct {
+	From, To int // events
+	Times    int // at least 2
+}
+
 // The marks that MemoryMark's own recordings and predictions set around the
 // parts of a step.
 const (
@@ -175,6 +185,7 @@ type Trace struct {
 	Events   []Event   //
 	Final    []Segment // by address; nil if unknown
 	Marks    []Mark    // by event
+	Loops    []Loop    // in order; only predictions have some, until they are placed
 	Settings Settings
 	// Lost counts events that contradict the rest: a free of memory that is
 	// not live, an allocation over live memory. PyTorch can be told to skip

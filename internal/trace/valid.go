@@ -13,7 +13,7 @@ import "fmt"
 //     blocks tile them.
 //   - The blocks of Final that are in use are exactly the allocations that the
 //     events leave live.
-//   - Marks are in order and point into the trace.
+//   - Marks are in order and point into the trace, and so do loops.
 func (t *Trace) CheckValid() error {
 	if t.Lost > 0 {
 		return fmt.Errorf("%d events contradict the rest, as when kinds of events were left out of the recording", t.Lost)
@@ -31,6 +31,13 @@ func (t *Trace) CheckValid() error {
 			return fmt.Errorf("mark %d (%s): event %d is out of order", i, m.Name, m.Event)
 		}
 		last = m.Event
+	}
+	last = 0
+	for i, l := range t.Loops {
+		if l.From < last || l.To <= l.From || l.To > len(t.Events) || l.Times < 2 {
+			return fmt.Errorf("loop %d: %+v is out of order", i, l)
+		}
+		last = l.To
 	}
 	return nil
 }

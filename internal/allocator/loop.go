@@ -1,0 +1,112 @@
+package allocator
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"memorymark/internal/trace"
+)
+
+// This file plays the loops of a trace. Rounds ask for the same, but where they
+// get it depends on what the round before left free; so they are played one
+// after the other, until one ends as an earlier one did. From there on all is
+// as before, and the rounds in between need not be played again.
+
+// rounds is a loop that is being played.
+type rounds struct {
+	left int // rounds that are still to be played
+	// made is how many allocations a round makes. Of what was there before it,
+	// replaced are those that it frees: in the round after, each of them stands
+	// for the one that is made places further on.
+	made     trace.ID
+	replaced []trace.ID
+
+	played int
+	seen   map[string]int // how rounds ended, and which, since the driver was asked last
+	traffic
+}
+
+// traffic is what went to the driver and came back from it.
+type traffic struct{ taken, returned int64 }
+
+// again reports whether the loop that was just played to its end has another
+// round, and prepares it. It forgets a loop that has none.
+func (p *player) again() bool {
+	loop := p.loops[0]
+	if p.rounds == nil {
+		p.rounds = p.newRounds(loop)
+	}
+	r := p.rounds
+	if r.played++; r.left > 0 && p.writer == nil && !p.a.collectsGarbage() {
+		r.left -= p.skipped()
+	}
+	if r.left == 0 {
+		p.loops, p.rounds = p.loops[1:], nil
+		return false
+	}
+	r.left--
+	for _, id := range r.replaced {
+		p.live[id] = p.live[id+r.made]
+	}
+	if p.writer != nil {
+		p.writer.rewind(p.trace.Marks, loop.From)
+	}
+	return true
+}
+
+func (p *player) newRounds(loop trace.Loop) *rounds {
+	r := &rounds{left: loop.Times - 1, seen: make(map[string]int), traffic: p.traffic()}
+	first := trace.None
+	for i := loop.From; i < loop.To; i++ {
+		switch e := &p.trace.Events[i]; e.Action {
+		case trace.Alloc:
+			if r.made++; first == trace.None {
+				first = e.ID
+			}
+		case trace.FreeCompleted:
+			if first == trace.None || e.ID < first {
+				r.replaced = append(r.replaced, e.ID)
+			}
+		default:
+		}
+	}
+	return r
+}
+
+// skipped is how many rounds would change nothing. What the allocator does
+// depends on its segments and on what is where in them: free memory is what is
+// between, since free neighbours merge at once (R9). So if the driver was not
+// asked, and everything that rounds replace is where it was after an earlier
+// round, the state is that one's.
+func (p *player) skipped() int {
+	r := p.rounds
+	if now := p.traffic(); now != r.traffic {
+		r.traffic = now
+		clear(r.seen)
+	}
+	var state []byte
+	for _, id := range r.replaced {
+		b := p.a.blocks.at(p.live[id+r.made].block)
+		state = binary.LittleEndian.AppendUint64(state, b.addr)
+		state = binary.LittleEndian.AppendUint64(state, uint64(b.size))
+	}
+	before, known := r.seen[string(state)]
+	if !known {
+		r.seen[string(state)] = r.played
+		return 0
+	}
+	period := r.played - before
+	return r.left / period * period
+}
+
+func (p *player) traffic() traffic {
+	s := &p.a.stats.ReservedBytes[All]
+	return traffic{s.Allocated, s.Freed}
+}
+
+// rewind copies the marks from an event of the old trace on once more.
+func (w *placeWriter) rewind(marks []trace.Mark, from int) {
+	first, _ := slices.BinarySearchFunc(marks, from, func(m trace.Mark, event int) int { return cmp.Compare(m.Event, event) })
+	w.marks = marks[first:]
+}
