@@ -41,6 +41,8 @@ var families = map[string]string{
 	"resnet-basic":  `"image": 32, "config": {"model_type": "resnet", "layer_type": "basic", "embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}`,
 	"vit": `"image": 32, "config": {"model_type": "vit", "image_size": 32, "patch_size": 8, "hidden_size": 32, "num_hidden_layers": 2,
 		"num_attention_heads": 2, "intermediate_size": 64}`,
+	"dinov2": `"image": 32, "config": {"model_type": "dinov2", "image_size": 48, "patch_size": 8, "hidden_size": 32, "num_hidden_layers": 2,
+		"num_attention_heads": 2}`,
 	"t5": `"sequence": 16, "config": {"model_type": "t5", "d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "vocab_size": 500}`,
 	"bart": `"sequence": 16, "config": {"model_type": "bart", "d_model": 32, "encoder_layers": 2, "decoder_layers": 1, "encoder_attention_heads": 2,
 		"decoder_attention_heads": 4, "encoder_ffn_dim": 64, "decoder_ffn_dim": 32, "vocab_size": 500}`,

@@ -13,8 +13,33 @@ import (
 // families are the model types that are modelled, by name. A new one is a file
 // with its row, and a line here.
 var families = []*Family{
-	&bartFamily, &bertFamily, &distilBertFamily, &electraFamily, &gemmaFamily, &gemma2Family, &gemma3Family, &gpt2Family, &gptNeoXFamily, &llamaFamily, &lmFamily, &mistralFamily, &mixtralFamily, &modernBertFamily,
-	&olmo2Family, &optFamily, &phi3Family, &qwen2Family, &qwen3Family, &qwen3MoEFamily, &resnetFamily, &robertaFamily, &smolLM3Family, &t5Family, &vitFamily, &xlmRobertaFamily,
+	&bartFamily,
+	&bertFamily,
+	&dinov2Family,
+	&distilBertFamily,
+	&electraFamily,
+	&gemma2Family,
+	&gemma3Family,
+	&gemmaFamily,
+	&gpt2Family,
+	&gptNeoXFamily,
+	&llamaFamily,
+	&lmFamily,
+	&mistralFamily,
+	&mixtralFamily,
+	&modernBertFamily,
+	&olmo2Family,
+	&optFamily,
+	&phi3Family,
+	&qwen2Family,
+	&qwen3Family,
+	&qwen3MoEFamily,
+	&resnetFamily,
+	&robertaFamily,
+	&smolLM3Family,
+	&t5Family,
+	&vitFamily,
+	&xlmRobertaFamily,
 }
 
 // Family is a model type.
@@ -25,6 +50,8 @@ type Family struct {
 	// Experts says that a token goes to some of many experts, by numbers that nobody
 	// knows beforehand.
 	Experts bool
+	// AnyImage says that images need not be as large as image_size says.
+	AnyImage bool
 	// Versions are those beside Reference in which recordings are what is predicted.
 	Versions []Versions
 	Module   string // of the Python classes; "" is Transformers
@@ -159,6 +186,13 @@ func Check(c *hfconfig.Config, sequence int64) error {
 		}
 	}
 	return nil
+}
+
+// TakesAnyImage reports whether images may be larger or smaller than the model's
+// own.
+func TakesAnyImage(c *hfconfig.Config) bool {
+	f := familyOf(c.ModelType)
+	return f != nil && f.AnyImage
 }
 
 // TakesImages reports whether a batch of a model is images, not tokens.

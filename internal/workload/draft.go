@@ -124,7 +124,7 @@ func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 		err = w.settleUnmodelled(err)
 	}
 	wrong.Add(err)
-	if _, given := d["image"]; !given && w.Config != nil {
+	if _, given := d["image"]; !given && w.Config != nil && !models.TakesAnyImage(w.Config) {
 		_ = w.Config.Int("image_size", &w.Image) || w.Config.Within("vision_config").Int("image_size", &w.Image) // a ViT takes no other
 	}
 	if _, given := d["precision"]; !given && w.Quantize != NotQuantized {

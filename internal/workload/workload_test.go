@@ -61,7 +61,7 @@ func TestInvalid(t *testing.T) {
 		{"config key", `{` + bert + `,"window":4}}`, []string{`config: "window" of a bert is not modelled`}},
 		{"config value", `{` + bert + `,"hidden_size":"big"}}`, []string{`config: hidden_size is "big"; it must be a whole number`}},
 		{"config list", `{"config":[1]}`, []string{"config is [1]"}},
-		{"model type", `{"config":{"model_type":"mamba"}}`, []string{`model_type "mamba" is not modelled`, "bert, distilbert"}},
+		{"model type", `{"config":{"model_type":"mamba"}}`, []string{`model_type "mamba" is not modelled`, "it must be one of ", " bert, "}},
 		{"no type", `{"config":{}}`, []string{"config has no model_type"}},
 		{"architecture", `{"config":{"architectures":["MambaForCausalLM"]}}`, []string{`architecture "MambaForCausalLM" is not modelled`}},
 		{"activation", `{"model":"llama-2-7b","config":{"hidden_act":"gelu"}}`, []string{`hidden_act "gelu" of a llama is not modelled`}},

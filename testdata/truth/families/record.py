@@ -59,7 +59,7 @@ def batch(w, cfg, n):
 
 def run(line, folder):
     w = line["workload"]
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = w.get("precision") == "tf32"
     # Stacks of allocations alone: one taken at a free loses the exception that stops a recomputation.
     torch.cuda.memory._record_memory_history(max_entries=400000, stacks="python", context="alloc")
     model, cfg = build(w)
