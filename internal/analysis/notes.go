@@ -5,13 +5,15 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/figure"
 	"memorymark/internal/predict"
+	"memorymark/internal/workload"
 )
 
 // Note is a sentence of an answer, the same on the command line, in the API
 // and on the page.
 type Note struct {
-	About string `json:"about" enum:"engine,recommended,memory,limit,careful,changes,cost,full fine-tuning,card,accuracy"`
+	About string `json:"about" enum:"engine,recommended,memory,lengths,limit,careful,changes,cost,full fine-tuning,card,accuracy"`
 	Text  string `json:"text"`
 }
 
@@ -73,6 +75,14 @@ func (a *Answer) explainMemory() {
 		grows = fmt.Sprintf("; from batch %d on it is %v plus %v for each sample", l.From, l.Fixed, l.PerSample)
 	}
 	a.note("memory", "at batch %d the %s takes the most, %v%s", a.OptimalBatch, predict.PhaseName(a.PeakPhase), bytesize.Bytes(a.OptimalMemory), grows)
+}
+
+// explainLengths says what samples of different lengths mean for a batch.
+func (a *Answer) explainLengths(w *workload.Workload) {
+	if w.Varied() {
+		a.note("lengths", "%s samples of %d to %d tokens, padded to the longest of their batch: a batch that trains does so with the longest sample, and after batches of other lengths",
+			figure.Count(int(w.Lengths.Samples())), w.Lengths.Shortest(), w.Lengths.Longest())
+	}
 }
 
 // Worthwhile reports whether the recommended batch is about as fast as the

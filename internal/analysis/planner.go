@@ -149,6 +149,7 @@ func (p *planner) complete(a *Answer, largest int64) error {
 		}
 	}
 	a.explain(largest+p.unit(), predict.Caveats(p.w, p.Card))
+	a.explainLengths(p.w)
 	a.explainCost()
 	a.explainFull(p.unit())
 	if !a.CurrentFits {

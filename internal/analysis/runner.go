@@ -190,6 +190,8 @@ func (r *Runner) choose(ctx context.Context, asked evidence.Engine, q Request, u
 		return asked
 	case q.Workload.Parallel != nil:
 		return evidence.Predicted // one GPU alone cannot measure a rank of many
+	case q.Workload.Lengths != nil && predictable(q, user):
+		return evidence.Predicted // the prober's batches are all alike
 	case r.Device != AutoDevice, here && !predictable(q, user):
 		return evidence.Measured
 	case here:

@@ -125,7 +125,7 @@ func (b *bench) predictedKnee(largest int64) int64 {
 func (r *Request) throughput(batch int64, stepSeconds float64) Throughput {
 	s := Throughput{SamplesPerSecond: r.samplesPerSecond(batch, stepSeconds)}
 	if r.Workload.Config != nil && r.Workload.Unmodelled == "" && !r.Workload.TakesImages() {
-		s.TokensPerSecond = significant(s.SamplesPerSecond*float64(r.Workload.Sequence), 4)
+		s.TokensPerSecond = significant(s.SamplesPerSecond*r.Workload.MeanTokens(), 4)
 	}
 	return s
 }

@@ -176,7 +176,7 @@ func (e *env) readWorkloads(path string) ([]workload.Entry, error) {
 // config.json, or to a folder with one. Of what is not modelled it does so if
 // PyTorch is to run it, or may: a family that it does not know is no slip.
 func (e *env) finish(d workload.Draft, engine evidence.Engine) (*workload.Workload, error) {
-	if err := e.readConfig(d); err != nil {
+	if err := errors.Join(e.readConfig(d), e.readLengths(d)); err != nil {
 		return nil, err
 	}
 	w, err := d.Workload()
@@ -199,6 +199,26 @@ func (e *env) readConfig(d workload.Draft) error {
 				return badInput("", "%s: %w", path, err)
 			}
 		}
+	}
+	return nil
+}
+
+// readLengths reads the file that a draft's lengths are a path to, if they are.
+func (e *env) readLengths(d workload.Draft) error {
+	path := d.Text("lengths")
+	if path == "" {
+		return nil
+	}
+	data, err := e.readAll(path)
+	if err != nil {
+		return err
+	}
+	lengths, err := workload.ReadLengths(data)
+	if err == nil {
+		d["lengths"], err = json.Marshal(lengths)
+	}
+	if err != nil {
+		return badInput("write what len() gives for each sample, one number a line", "%s: %w", path, err)
 	}
 	return nil
 }

@@ -262,6 +262,9 @@ func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 	if w.Parallel != nil {
 		return nil, errors.New("one GPU of a job on many is predicted, not measured; memorymark run --gpus emulates your own program on many")
 	}
+	if w.Lengths != nil {
+		return nil, errors.New("samples of different lengths are predicted, not run; memorymark run emulates your own program with its loader")
+	}
 	if w.Quantize != workload.NotQuantized && user == nil {
 		return nil, errors.New("quantized weights are predicted, not run; a function of your own, train.py:make, can return a model that has them")
 	}

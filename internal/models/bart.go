@@ -203,7 +203,7 @@ func (m *bart) both(t *torch.Torch, batch *Batch, decoderIDs torch.Value, cache 
 	if ids.Tensor() == nil {
 		ids.Set(shiftTokensRight(t, batch.IDs))
 	}
-	padded := padding{mask: batch.Mask, ones: m.run.Mask == OnesMask}
+	padded := padding{mask: batch.Mask, ones: !batch.Padded}
 	last := f.Let(m.encode(t, batch, padded))
 	decoded := f.Let(m.decode(t, ids, last, padded, cache))
 	hidden, encoded = f.Keep(decoded), f.Keep(last)

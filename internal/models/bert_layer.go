@@ -10,7 +10,6 @@ type encoding struct {
 	train      bool
 	checkpoint bool
 	eager      bool
-	mask       Mask
 	act        activation
 	heads      int64
 	encoder    string // what the model calls it
@@ -22,13 +21,13 @@ func newEncoding(c *bertConfig, r Run) (*encoding, error) {
 	act, err := activationOf(c.HiddenAct)
 	return &encoding{
 		encoder: "encoder",
-		train:   r.Train, checkpoint: r.Checkpointing, eager: r.Eager, mask: r.Mask, act: act, heads: c.Heads,
+		train:   r.Train, checkpoint: r.Checkpointing, eager: r.Eager, act: act, heads: c.Heads,
 		attentionDropout: c.AttentionDropout, hiddenDropout: c.HiddenDropout,
 	}, err
 }
 
 func (e *encoding) padding(b *Batch) padding {
-	return padding{mask: b.Mask, ones: e.mask == OnesMask}
+	return padding{mask: b.Mask, ones: !b.Padded}
 }
 
 // layer is the forward function of an encoder's layer.

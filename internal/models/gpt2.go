@@ -206,7 +206,7 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) trunkOutput {
 	positioned := f.Let(t.In("wpe", func() torch.Value { return t.Embedding(positions, m.wpe) }))
 	hidden := f.Let(t.Add(embeds, positioned))
 	mask := f.Let(causalMask{
-		eager: m.run.Eager, padded: m.run.Mask == PaddedMask, cached: cache != nil,
+		eager: m.run.Eager, padded: batch.Padded, cached: cache != nil,
 	}.make(t, embeds, positions, batch.Mask))
 	hidden.Set(t.Dropout(hidden, m.cfg.EmbeddingDropout, m.train))
 	for i := range m.blocks {

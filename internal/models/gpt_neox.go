@@ -146,7 +146,7 @@ func (m *gptNeoX) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	positions := f.Let(torch.Value{})
 	embeds := f.Let(t.In("embed_in", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.embed) }))
 	positions.Set(t.Unsqueeze(t.Integers(t.Arange(batch.IDs.Dim(1))), 0))
-	causal := causalMask{eager: m.run.Eager, padded: m.run.Mask == PaddedMask, cached: cache != nil}
+	causal := causalMask{eager: m.run.Eager, padded: batch.Padded, cached: cache != nil}
 	mask := f.Let(causal.make(t, embeds, positions, batch.Mask))
 	hidden := f.Let(t.Dropout(embeds, m.cfg.HiddenDropout, m.run.Train))
 	c, s := m.rotary.angles(t, hidden, positions)

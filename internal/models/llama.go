@@ -150,10 +150,10 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 		f.Let(positions)
 	}
 	if m.cfg.MasksAll() {
-		full.Set(m.mask(0, cache).make(t, embeds, positions, batch.Mask))
+		full.Set(m.mask(0, batch, cache).make(t, embeds, positions, batch.Mask))
 	}
 	if m.cfg.MasksWindow() {
-		sliding.Set(m.mask(*m.cfg.SlidingWindow, cache).make(t, embeds, positions, batch.Mask))
+		sliding.Set(m.mask(*m.cfg.SlidingWindow, batch, cache).make(t, embeds, positions, batch.Mask))
 	}
 	hidden := f.Let(embeds)
 	sines, cosines := make([]*torch.Var, len(m.rotaries)), make([]*torch.Var, len(m.rotaries))
@@ -190,10 +190,10 @@ func (m *llama) checkpointed(t *torch.Torch, i int, hidden, mask, sin, cos, posi
 	return t.Checkpoint(layer, hidden, keywords...)
 }
 
-func (m *llama) mask(window int64, cache *dynamicCache) causalMask {
+func (m *llama) mask(window int64, batch *Batch, cache *dynamicCache) causalMask {
 	return causalMask{
 		window: window, eager: m.run.Eager,
-		padded: m.run.Mask == PaddedMask, cached: cache != nil,
+		padded: batch.Padded, cached: cache != nil,
 	}
 }
 

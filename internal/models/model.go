@@ -45,6 +45,7 @@ type Batch struct {
 	IDs, Mask, Pixels, Labels, DecoderIDs *torch.Tensor
 	Starts, Ends                          *torch.Tensor // of answers
 	Items                                 *torch.Tensor // num_items_in_batch: labels that count, in all passes of a step
+	Padded                                bool          // the mask has zeros
 }
 
 // Output is the object that a model returns: it keeps its tensors until it is

@@ -160,7 +160,7 @@ func (m *modernBert) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	}))
 	full, sliding := f.Let(torch.Value{}), f.Let(torch.Value{})
 	f.Let(hidden) // in mask_kwargs, which lives on
-	given := padding{mask: batch.Mask, ones: m.run.Mask == OnesMask}
+	given := padding{mask: batch.Mask, ones: !batch.Padded}
 	full.Set(bidirectionalMask(t, given, hidden, m.run.Eager))
 	sliding.Set(bidirectionalWindowMask(t, given, m.cfg.LocalAttention/2, hidden, m.run.Eager))
 	sines, cosines := make([]*torch.Var, len(m.rotaries)), make([]*torch.Var, len(m.rotaries))

@@ -167,7 +167,7 @@ func (m *opt) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	positions.Set(t.Cumsum(given))
 	positions.Set(t.To(t.Shift(t.Mul(positions, given)), torch.Int64))
 	positions.Set(t.Slice(positions, 1, 0, batch.IDs.Dim(1)))
-	causal := causalMask{eager: m.run.Eager, padded: m.run.Mask == PaddedMask, cached: cache != nil}
+	causal := causalMask{eager: m.run.Eager, padded: batch.Padded, cached: cache != nil}
 	mask := f.Let(causal.make(t, embeds, positions, given.Tensor()))
 	placed := f.Let(t.In("embed_positions", func() torch.Value { return t.Embedding(t.Integers(positions), m.position) }))
 	if m.projectIn != nil {

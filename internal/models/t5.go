@@ -104,7 +104,6 @@ type t5 struct {
 	cfg              *t5Config
 	train            bool
 	eager            bool
-	ones             bool // the mask of a batch masks nothing
 	checkpoints      bool
 	act              activation
 	shared           *torch.Embedding
@@ -120,7 +119,7 @@ func newT5Model(t *torch.Torch, c *t5Config, r Run, decoder bool, head func(m *t
 	if err != nil {
 		return nil, err
 	}
-	m := &t5{cfg: c, act: act, train: r.Train, eager: r.Eager, ones: r.Mask == OnesMask}
+	m := &t5{cfg: c, act: act, train: r.Train, eager: r.Eager}
 	m.checkpoints = r.Checkpointing && m.train
 	m.shared = t.NewEmbedding(c.VocabSize, c.ModelSize, r.DType).AsInput("shared")
 	tables := []*torch.Tensor{t.Buffer(r.DType, c.VocabSize, c.ModelSize)}
@@ -193,7 +192,7 @@ func newT5Stack(t *torch.Torch, c *t5Config, layers int64, decoder bool, dtype t
 func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	decoderIDs := f.Let(torch.Value{})
-	padded := padding{mask: batch.Mask, ones: m.ones}
+	padded := padding{mask: batch.Mask, ones: !batch.Padded}
 	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, encoderDecoderCache{}))
 	if batch.DecoderIDs != nil {
 		decoderIDs.Set(torch.Borrow(batch.DecoderIDs))

@@ -15,7 +15,7 @@ func newT5Alone(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 // both is T5Model.forward: encoder and decoder.
 func (m *t5) both(t *torch.Torch, batch *Batch) trunkOutput {
 	f := t.Enter()
-	padded := padding{mask: batch.Mask, ones: m.ones}
+	padded := padding{mask: batch.Mask, ones: !batch.Padded}
 	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, encoderDecoderCache{}))
 	cache := m.newCache()
 	decoded := f.Let(m.stack(t, &m.decoder, torch.Borrow(batch.DecoderIDs), encoded, padded, cache))
@@ -34,7 +34,7 @@ func newT5Encoder(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 
 // encode is T5EncoderModel.forward.
 func (m *t5) encode(t *torch.Torch, batch *Batch) trunkOutput {
-	padded := padding{mask: batch.Mask, ones: m.ones}
+	padded := padding{mask: batch.Mask, ones: !batch.Padded}
 	return trunkOutput{hidden: m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, encoderDecoderCache{})}
 }
 
@@ -76,7 +76,7 @@ func newT5Spans(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 func (m *t5Spans) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	decoderIDs := f.Let(shiftTokensRight(t, batch.IDs))
-	padded := padding{mask: batch.Mask, ones: m.ones}
+	padded := padding{mask: batch.Mask, ones: !batch.Padded}
 	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, encoderDecoderCache{}))
 	starts, ends := f.Let(torch.Value{}), f.Let(torch.Value{})
 	var cache encoderDecoderCache

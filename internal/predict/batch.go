@@ -10,14 +10,15 @@ import (
 // labels. Those of a language model are the ids themselves, or a copy where a
 // collator makes them.
 func (p *Process) makeBatch(collated bool) *models.Batch {
-	w, t, b := p.w, p.t, &models.Batch{}
+	w, t, shape := p.w, p.t, p.nextShape()
+	b := &models.Batch{Padded: shape.padded}
 	if w.TakesImages() {
 		b.Pixels = t.Input(w.Run().DType, w.Batch, 3, w.Image, w.Image)
 	} else {
-		b.IDs = t.Input(torch.Int64, w.Batch, w.Sequence)
+		b.IDs = t.Input(torch.Int64, w.Batch, shape.length)
 	}
 	if w.AttentionMask != workload.NoMask && b.IDs != nil {
-		b.Mask = t.Input(torch.Int64, w.Batch, w.Sequence)
+		b.Mask = t.Input(torch.Int64, w.Batch, shape.length)
 	}
 	if w.Loss == workload.MeanLogits {
 		if p.head.Decodes {
@@ -31,10 +32,10 @@ func (p *Process) makeBatch(collated bool) *models.Batch {
 	case models.Spans:
 		b.Starts, b.Ends = t.Input(torch.Int64, w.Batch), t.Input(torch.Int64, w.Batch)
 	case models.TargetIDs, models.TokenTags:
-		b.Labels = t.Input(torch.Int64, w.Batch, w.Sequence)
+		b.Labels = t.Input(torch.Int64, w.Batch, shape.length)
 	case models.SameIDs:
 		if b.Labels = b.IDs; collated {
-			b.Labels = t.Input(torch.Int64, w.Batch, w.Sequence)
+			b.Labels = t.Input(torch.Int64, w.Batch, shape.length)
 		}
 	case models.NoLabels:
 	}

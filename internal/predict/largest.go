@@ -43,7 +43,7 @@ func (r *Runner) process(batch int64) (p *Process, err error) {
 	defer recovered(r.w, &err)
 	at := *r.w
 	at.Batch = batch
-	if p, err = run(&at, deviceOf(r.card), steps, r.effort); err != nil {
+	if p, err = run(&at, deviceOf(r.card), stepsFor(r.w), r.effort); err != nil {
 		return nil, err
 	}
 	if r.events += p.events(); r.events > mostEvents {

@@ -36,13 +36,33 @@ type plainLoop struct {
 	*Process
 	does  workload.TrainingLoop
 	batch *models.Batch
+	fed   bool // the batch was used
 	f     *torch.Frame
 	out   models.Output // while its name stands for it
 	loss  *torch.Var
 }
 
 func newPlainLoop(p *Process) *plainLoop {
-	return &plainLoop{Process: p, does: p.w.Loop.OrPlain(), batch: p.makeBatch(false)}
+	return &plainLoop{Process: p, does: p.w.Loop.OrPlain(), batch: p.makeBatch(p.w.Varied())}
+}
+
+// feed fetches a batch. Where all are alike, there is one.
+func (l *plainLoop) feed() {
+	if l.w.Varied() && l.fed {
+		l.nextBatch()
+	}
+	l.fed = true
+}
+
+// nextBatch moves a batch of another length to the device. The name stands for
+// the last one until then:
+//
+//	batch = {key: value.cuda() for key, value in batch.items()}
+func (l *plainLoop) nextBatch() {
+	l.begin(feeding)
+	old := l.batch
+	l.batch = l.makeBatch(true)
+	l.dropBatch(old)
 }
 
 // step is a step. That of a loop without a name is in no function of its own,
@@ -63,16 +83,19 @@ func (l *plainLoop) step() {
 
 func (l *plainLoop) run() {
 	if l.w.Phase == workload.Infer {
+		l.feed()
 		l.begin(forward)
 		l.t.NoGrad(func() { l.t.Autocast(l.castType(), func() { l.call(l.batch).Drop(l.t) }) })
 		return
 	}
 	if l.w.Phase == workload.Forward {
+		l.feed()
 		l.zeroGrad(workload.ZeroBeforeForward, true)
 		l.forward(true)
 		return
 	}
 	l.passes(func(i int) {
+		l.feed()
 		l.zeroGrad(workload.ZeroBeforeForward, i == 0)
 		l.forward(i == 0)
 		l.zeroGrad(workload.ZeroBeforeBackward, i == 0)

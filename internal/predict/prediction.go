@@ -34,6 +34,7 @@ type Prediction struct {
 	// what belongs to none (the batch, workspaces) is not among them.
 	Modules    []ModuleBytes `json:"modules,omitempty" doc:"absent where steps were emulated"`
 	MemoryLine *Line         `json:"memory_line,omitempty"`
+	Lengths    *Range        `json:"lengths,omitempty" doc:"of samples of different lengths: the range of what steps take"`
 
 	StepSeconds      float64 `json:"step_seconds,omitempty" doc:"of a step once the process has settled; absent if it does not fit"`
 	SamplesPerSecond float64 `json:"samples_per_second,omitempty" doc:"absent if it does not fit"`
@@ -187,12 +188,15 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 		out.StepSeconds = s.StepSeconds()
 		out.SamplesPerSecond = float64(w.Batch*int64(w.Accumulate)) / out.StepSeconds
 		if !w.TakesImages() {
-			out.TokensPerSecond = out.SamplesPerSecond * float64(w.Sequence)
+			out.TokensPerSecond = out.SamplesPerSecond * w.MeanTokens()
 		}
 	}
 	course := s.unlimited
 	out.ModelAllocated = bytesize.Bytes(course.Stages[0].EndAllocated)
 	out.Steps = newSteps(course)
+	if out.Lengths, err = s.lengthRange(out.Steps); err != nil {
+		return nil, err
+	}
 	out.Breakdown = s.breakdown(course)
 	out.PeakPhase = s.Process.phaseAt(course.PeakEvent)
 	out.Modules = s.Process.modulesAt(course.PeakEvent)

@@ -26,13 +26,15 @@ type Process struct {
 	loop  loop
 	// scaler scales the loss, nil where nobody does.
 	scaler *torch.GradScaler
+	shapes []batchShape // of the batches to come, empty where all are alike
 
 	// ModelEvents and InputEvents are how many events there were once the
 	// model was built, and once the batch was there.
 	ModelEvents, InputEvents int
 	// Steps are the events at which each step ended.
 	Steps []int
-	// StepWork is what the last step asked of the card.
+	// StepWork is what the last step asked of the card, or the mean of those
+	// whose lengths were drawn.
 	StepWork torch.Work
 
 	parameters int64  // elements
@@ -70,13 +72,21 @@ func (p *Process) train(steps int) {
 		p.opt.Partition(w.Parallel.GPUs)
 	}
 	p.begin(feeding)
+	if p.shapes == nil {
+		p.shapes = shapesOf(w, steps)
+	}
+	p.everyPass = p.everyPass || w.Varied()
 	p.loop = newLoop(p)
 	p.InputEvents = p.events()
+	first := p.t.Work()
 	for i := range steps {
-		if i < 2 || !p.repeat() {
-			before := p.t.Work()
+		before := p.t.Work()
+		if i < 2 || w.Varied() || !p.repeat() {
 			p.loop.step()
 			p.StepWork = p.t.Work().Minus(before)
+		}
+		if w.Varied() && i > 0 && i == steps-1 { // the longest there can be, not one that was drawn
+			p.StepWork = torch.Work{}.Towards(before.Minus(first), 1/float64(i))
 		}
 		p.Steps = append(p.Steps, p.events())
 		if i == 0 { // the others are about as long

@@ -25,6 +25,12 @@ type requestedProcess struct {
 
 func readRequests(t *testing.T, path string) []requestedProcess {
 	t.Helper()
+	return readCompressed[requestedProcess](t, path)
+}
+
+// readCompressed reads a compressed file of JSON lines.
+func readCompressed[T any](t *testing.T, path string) []T {
+	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -34,9 +40,9 @@ func readRequests(t *testing.T, path string) []requestedProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []requestedProcess
+	var out []T
 	for lines := json.NewDecoder(r); lines.More(); {
-		var c requestedProcess
+		var c T
 		if err := lines.Decode(&c); err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,11 @@ func (p Prediction) Write(w io.Writer, width int) error {
 	paragraph(w, width, "", fmt.Sprintf("Predicted, for PyTorch %v and transformers %v, on %s of %v",
 		versions.Torch, versions.Transformers, deviceText(p.Card.Name), p.GPUTotal))
 	fmt.Fprintln(w)
-	writeSteps(w, width, p.Steps)
+	if p.Lengths != nil {
+		writeRange(w, width, p.Lengths)
+	} else {
+		writeSteps(w, width, p.Steps)
+	}
 	writeBreakdown(w, width, p.PeakPhase, &p.Breakdown)
 	if len(p.Modules) > 0 {
 		fmt.Fprintf(w, "\n%s\n", heading("By module"))
@@ -48,6 +52,9 @@ func (p Prediction) title() string {
 func (p Prediction) settings() string {
 	x := p.Workload
 	samples := fmt.Sprintf("batch %d × %d tokens", x.Batch, x.Sequence)
+	if x.Varied() {
+		samples = fmt.Sprintf("batch %d × up to %d tokens", x.Batch, x.Sequence)
+	}
 	if x.TakesImages() {
 		samples = fmt.Sprintf("batch %d × %d² pixels", x.Batch, x.Image)
 	}
@@ -63,7 +70,8 @@ func (p Prediction) settings() string {
 	add(x.Phase != workload.Train, string(x.Phase)+" only")
 	add(x.Loss != workload.Labels, "mean of the logits")
 	add(x.Attention != workload.SDPA, string(x.Attention)+" attention")
-	add(x.AttentionMask != workload.NoMask, "mask of "+string(x.AttentionMask))
+	add(x.Packing, "packed")
+	add(x.AttentionMask != workload.NoMask && !x.Varied(), "mask of "+string(x.AttentionMask))
 	add(x.Checkpointing, "checkpointing")
 	add(x.Mode != workload.Training, "evaluation mode")
 	add(x.Accumulate > 1, fmt.Sprintf("%d accumulated", x.Accumulate))

@@ -27,6 +27,10 @@ var kinds = map[workload.Kind]huma.Schema{
 	workload.Switch: {Type: "boolean"},
 	workload.Choice: {Type: "string"},
 	workload.Object: {Type: "object", AdditionalProperties: true},
+	workload.Counts: {AnyOf: []*huma.Schema{
+		{Type: "array", Items: &huma.Schema{Type: "integer"}},
+		{Type: "object", AdditionalProperties: &huma.Schema{Type: "integer"}},
+	}},
 }
 
 func keySchema(key workload.Key) *huma.Schema {

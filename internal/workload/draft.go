@@ -130,6 +130,7 @@ func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 	if _, given := d["precision"]; !given && w.Quantize != NotQuantized {
 		w.Precision = AMPBF16 // quantized weights are computed with in bfloat16
 	}
+	wrong.Add(w.settleLengths(d))
 	w.settleVersions(wrong, mayBeUnmodelled)
 	w.validate(wrong, d)
 	if err := wrong.OrNil(); err != nil {
@@ -157,6 +158,9 @@ func (d Draft) settings() (*Workload, *invalid.Error) {
 	w, wrong := Default(), &invalid.Error{}
 	for _, name := range slices.Sorted(maps.Keys(d)) {
 		key, ok := findKey(name)
+		if name == "sequence" && isLengths(d[name]) {
+			key, _ = findKey("lengths") // a list, or samples by length
+		}
 		switch {
 		case !ok:
 			wrong.Add(invalid.At(name, unknownKey(name)))

@@ -53,6 +53,7 @@ const (
 	Switch Kind = "switch"
 	Choice Kind = "choice"
 	Object Kind = "object"
+	Counts Kind = "counts" // a list of numbers, or how often each is there
 )
 
 // Part is a key of an object, and what it can be.
@@ -107,6 +108,15 @@ var keys = []Key{
 	{
 		Name: "sequence", Label: "Sequence", Kind: Whole, Unit: "tokens", Help: "Tokens in a sample", Default: int64(128),
 		Also: []string{"context-length"}, least: 1, most: maxSequence, field: func(w *Workload) any { return &w.Sequence },
+	},
+	{
+		Name: "lengths", Kind: Counts, Unit: "file", Else: "all have sequence tokens",
+		Help:  "Tokens of each sample, as a file with one number a line or as JSON; batches are padded to their longest sample",
+		field: func(w *Workload) any { return &w.Lengths },
+	},
+	{
+		Name: "packing", Kind: Switch, Default: false, Help: "Pack the samples of lengths into rows of sequence tokens instead of padding them",
+		field: func(w *Workload) any { return &w.Packing },
 	},
 	{
 		Name: "image", Label: "Image side", Kind: Whole, Unit: "pixels", Help: "Pixels of a side of an image", Default: int64(224),

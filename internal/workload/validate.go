@@ -30,7 +30,7 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	wrong.Add(w.Adapter.check(w))
 	wrong.Add(w.checkQuantize())
 	if w.Config != nil && w.Unmodelled == "" {
-		wrong.Add(models.Check(w.Config, w.Sequence))
+		wrong.Add(w.explainLengths(models.Check(w.Config, w.Sequence)))
 		wrong.Add(w.settleLoss(d))
 	}
 }

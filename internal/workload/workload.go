@@ -20,6 +20,8 @@ type Workload struct {
 	Config             *hfconfig.Config `json:"config"`          // a Hugging Face config.json
 	Batch              int64            `json:"batch"`
 	Sequence           int64            `json:"sequence,omitempty"`
+	Lengths            *Lengths         `json:"lengths,omitempty"` // nil: every sample has Sequence tokens
+	Packing            bool             `json:"packing,omitempty"`
 	Image              int64            `json:"image,omitempty"`
 	Precision          Precision        `json:"precision"`
 	Optimizer          Optimizer        `json:"optimizer"`

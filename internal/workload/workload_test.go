@@ -36,6 +36,13 @@ func TestInvalid(t *testing.T) {
 	}{
 		{"no model", `{}`, []string{"there is no model"}},
 		{"unknown model", `{"model":"brt"}`, []string{`model is "brt"`, "bert, ", "config.json"}},
+		{"lengths of nothing", `{"model":"bert","lengths":[]}`, []string{"lengths is []; there is no sample in it"}},
+		{"length 0", `{"model":"bert","lengths":[3,0]}`, []string{"a sample has 0 tokens; it must be 1 to "}},
+		{"lengths as text", `{"model":"bert","lengths":"a.txt"}`, []string{"lengths is \"a.txt\"; it must be a list of whole numbers, or an object"}},
+		{"too long a sample", `{"model":"bert","sequence":[3,700]}`, []string{"the longest sample is too long", "at most 512", "give such a sequence to cut"}},
+		{"no samples of a length", `{"model":"bert","lengths":{"4":0}}`, []string{"0 samples have 4 tokens; it must be 1 to "}},
+		{"packing without lengths", `{"model":"bert","packing":true}`, []string{"packing is true; it needs lengths"}},
+		{"lengths of images", `{"model":"vit","lengths":[3]}`, []string{"the model takes images"}},
 		{"batch 0", `{"model":"bert","batch":0}`, []string{"batch is 0; it must be at least 1"}},
 		{"batch negative", `{"model":"bert","batch":-3}`, []string{"batch is -3; it must be at least 1"}},
 		{"batch huge", `{"model":"bert","batch":9000000}`, []string{"batch is 9000000; it must be at most 1048576"}},

@@ -3,7 +3,7 @@ import keys from '../api/keys.json';
 import { codeOf, fields, first, more } from './fields';
 
 test('every key of a workload has a field, or a place of its own', () => {
-  const elsewhere = ['model', 'config', 'gpu', 'id', 'limit_gib', 'parallel'];
+  const elsewhere = ['model', 'config', 'gpu', 'id', 'limit_gib', 'lengths', 'packing', 'parallel'];
   expect([...Object.keys(fields), ...elsewhere].toSorted()).toEqual(Object.keys(keys).toSorted());
   expect([...first, ...more].toSorted()).toEqual(Object.keys(fields).toSorted());
 });
