@@ -93,5 +93,5 @@ func Replay(r io.Reader, change WhatIf) (*Replayed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	return recording.New(device).Replay(change)
+	return recording.New(device).Replay(change, nil)
 }

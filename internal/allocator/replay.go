@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"memorymark/internal/effort"
 	"memorymark/internal/trace"
 )
 
@@ -363,6 +364,7 @@ type Change struct {
 	Settings *trace.Settings
 	Limit    int64
 	Until    int // stop before this event, 0 for the end
+	Effort   *effort.Effort
 }
 
 // WhatIf runs the recorded requests under other settings or another limit. It
@@ -391,6 +393,12 @@ func (r *Replay) whatIf(c Change, budget *budget) *Outcome {
 		if budget.spent(p.a) {
 			p.out.Events, p.out.Stopped = i, ErrTooMuchWork
 			break
+		}
+		if i%eventsAtATime == 0 {
+			if p.out.Stopped = c.Effort.Spend(eventsAtATime); p.out.Stopped != nil {
+				p.out.Events = i
+				break
+			}
 		}
 		if len(emptied) > 0 && emptied[0] == i {
 			emptied = emptied[1:]

@@ -75,10 +75,12 @@ type OnCard struct {
 
 // CompareCards says how a workload does on each card, in the order given. A
 // price per hour of the request would be that of one card; it does not count.
-func CompareCards(ctx context.Context, r Request, cards []*gpu.Card) ([]OnCard, error) {
+// Each row is worked out by around, when and where it likes; nil does it at once,
+// on all cores.
+func CompareCards(ctx context.Context, r Request, cards []*gpu.Card, around Around) ([]OnCard, error) {
 	out := make([]OnCard, len(cards))
 	r.PricePerHour = 0
-	err := onAllCores(ctx, len(cards), func(i int) {
+	err := onAllCores(ctx, len(cards), around, func(i int) {
 		c := cards[i]
 		out[i] = OnCard{GPU: c.ID, Name: c.Name, Total: int64(c.Memory.Bytes)}
 		if c.Price != nil {
@@ -117,9 +119,9 @@ type WithSettings struct {
 
 // CompareSettings says how a workload does with every combination of settings:
 // precisions, in each the optimizers, in each without and with checkpointing.
-func CompareSettings(ctx context.Context, r Request, s Settings) ([]WithSettings, error) {
+func CompareSettings(ctx context.Context, r Request, s Settings, around Around) ([]WithSettings, error) {
 	cells := s.cells(r.Card)
-	err := onAllCores(ctx, len(cells), func(i int) {
+	err := onAllCores(ctx, len(cells), around, func(i int) {
 		w := *r.Workload
 		w.Precision, w.Optimizer, w.Checkpointing = cells[i].Precision, cells[i].Optimizer, cells[i].Checkpointing
 		at := r
@@ -128,6 +130,9 @@ func CompareSettings(ctx context.Context, r Request, s Settings) ([]WithSettings
 	})
 	return cells, err
 }
+
+// Size is how many combinations there are on a card.
+func (s Settings) Size(card *gpu.Card) int { return len(s.cells(card)) }
 
 func (s Settings) cells(card *gpu.Card) []WithSettings {
 	if len(s.Precisions) == 0 {
@@ -164,15 +169,25 @@ func precisionsOf(card *gpu.Card) []workload.Precision {
 	return out
 }
 
-// onAllCores calls do for 0 to n-1. When the context ends it does not begin
-// another.
-func onAllCores(ctx context.Context, n int, do func(i int)) error {
+// Around does some work, when and where it likes. Its error is that it did not.
+type Around func(ctx context.Context, work func() error) error
+
+// onAllCores calls do for 0 to n-1. When the context ends, or around fails, it
+// does not begin another.
+func onAllCores(ctx context.Context, n int, around Around, do func(i int)) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if around == nil {
+		around = func(_ context.Context, work func() error) error { return work() }
+	}
 	next := make(chan int)
 	var all sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), n) {
 		all.Go(func() {
 			for i := range next {
-				do(i)
+				if err := around(ctx, func() error { do(i); return nil }); err != nil {
+					stop(err)
+				}
 			}
 		})
 	}
@@ -186,5 +201,5 @@ func onAllCores(ctx context.Context, n int, do func(i int)) error {
 	}
 	close(next)
 	all.Wait()
-	return ctx.Err()
+	return context.Cause(ctx)
 }

@@ -16,7 +16,7 @@ func TestOutlookAgreesWithAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := CompareCards(context.Background(), r, []*gpu.Card{r.Card})
+	rows, err := CompareCards(context.Background(), r, []*gpu.Card{r.Card}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestCompareSettings(t *testing.T) {
 	r := request(t, "resnet-18", "t4")
 	cells, err := CompareSettings(context.Background(), r, Settings{
 		Precisions: []workload.Precision{workload.FP32, workload.AMPBF16}, Checkpointing: []bool{false},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestCompareSettings(t *testing.T) {
 		t.Errorf("half types do not make room: %+v, %+v", cells[0], cells[3])
 	}
 	// A ResNet cannot be checkpointed; its cell says so and spoils no other.
-	cells, err = CompareSettings(context.Background(), r, Settings{Precisions: []workload.Precision{workload.FP32}, Optimizers: []workload.Optimizer{workload.SGD}})
+	cells, err = CompareSettings(context.Background(), r, Settings{Precisions: []workload.Precision{workload.FP32}, Optimizers: []workload.Optimizer{workload.SGD}}, nil)
 	if err != nil || cells[0].OptimalBatch == 0 || cells[1].Error == "" {
 		t.Errorf("%+v, %v", cells, err)
 	}
@@ -70,7 +70,7 @@ func TestSettingsFollowTheCard(t *testing.T) {
 	for card, want := range map[string]int{"t4": 2, "a10": 5} {
 		cells, err := CompareSettings(context.Background(), request(t, "resnet-18", card), Settings{
 			Optimizers: []workload.Optimizer{workload.SGD}, Checkpointing: []bool{false},
-		})
+		}, nil)
 		if err != nil || len(cells) != want {
 			t.Errorf("%s: %+v, %v", card, cells, err)
 		}
@@ -79,13 +79,13 @@ func TestSettingsFollowTheCard(t *testing.T) {
 
 func TestCompareTooSmallAndCancelled(t *testing.T) {
 	r := request(t, "llama-3.2-3b", "a10")
-	rows, err := CompareCards(context.Background(), r, []*gpu.Card{r.Card})
+	rows, err := CompareCards(context.Background(), r, []*gpu.Card{r.Card}, nil)
 	if err != nil || rows[0].OptimalBatch != 0 || rows[0].Error == "" {
 		t.Errorf("%+v, %v", rows, err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	if _, err := CompareCards(ctx, r, gpu.All()); !errors.Is(err, context.Canceled) {
+	if _, err := CompareCards(ctx, r, gpu.All(), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

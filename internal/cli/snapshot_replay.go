@@ -55,7 +55,7 @@ func (f *replayFlags) run(ctx context.Context, e *env, c *cobra.Command, file st
 	if err != nil {
 		return err
 	}
-	answer, err := r.Replay(whatIf)
+	answer, err := r.Replay(whatIf, nil)
 	if err != nil {
 		return badInput("snapshot info and top still work on it", "%s: %w", file, err)
 	}

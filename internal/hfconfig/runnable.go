@@ -69,6 +69,21 @@ func checkValue(key string, value any, depth int) error {
 	return nil
 }
 
+// Layers is how many layers the model has, about: the sum of all keys that count
+// some.
+func (c *Config) Layers() int64 {
+	if c == nil {
+		return 0
+	}
+	var n, layers int64
+	for key := range c.keys {
+		if isLayers(key) && c.Int(key, &layers) {
+			n += max(layers, 0)
+		}
+	}
+	return n
+}
+
 // isLayers reports whether a key counts layers, by the words that
 // configurations have for it.
 func isLayers(key string) bool {

@@ -63,6 +63,15 @@ func (r *Runner) Simulate(batch int64) (*Simulation, error) {
 	return r.simulate(p)
 }
 
+// Predict says what a batch takes.
+func (r *Runner) Predict(batch int64) (*Prediction, error) {
+	s, err := r.Simulate(batch)
+	if err != nil {
+		return nil, err
+	}
+	return s.Prediction()
+}
+
 // FitsWithin reports whether a batch trains under a limit. One that cannot be
 // predicted does not.
 func (r *Runner) FitsWithin(batch int64, limit bytesize.Bytes) bool {

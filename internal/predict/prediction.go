@@ -127,11 +127,7 @@ const noLimit = 1 << 62
 
 // Predict runs three steps of a workload on a card.
 func Predict(w *workload.Workload, card *gpu.Card) (*Prediction, error) {
-	s, err := Simulate(w, card)
-	if err != nil {
-		return nil, err
-	}
-	return s.Prediction()
+	return NewRunner(w, card).Predict(w.Batch)
 }
 
 // Simulation is a process on a card's allocator.

@@ -142,12 +142,12 @@ func TestSegments(t *testing.T) {
 
 func TestReplay(t *testing.T) {
 	r := open(t)
-	recorded, err := r.Replay(WhatIf{})
+	recorded, err := r.Replay(WhatIf{}, nil)
 	if err != nil || !recorded.MatchesRecording {
 		t.Fatalf("%+v, %v", recorded, err)
 	}
 	half := bytesize.Bytes(recorded.PeakReserved / 2)
-	small, err := r.Replay(WhatIf{Limit: &half})
+	small, err := r.Replay(WhatIf{Limit: &half}, nil)
 	if err != nil || small.Fits || small.Failure == nil {
 		t.Errorf("with half of it: %+v, %v", small, err)
 	}
@@ -185,7 +185,7 @@ func TestReplayOddRecordings(t *testing.T) {
 			tr.Link()
 			r := New(tr)
 			for _, what := range []WhatIf{{}, {Limit: &limit}, {ExpandableSegments: &expandable}} {
-				if answer, err := r.Replay(what); err != nil {
+				if answer, err := r.Replay(what, nil); err != nil {
 					t.Log(err)
 				} else if tr == full && what.Limit != nil && answer.Fits {
 					t.Error("40 MiB fit into 20")

@@ -4,12 +4,14 @@ import (
 	"slices"
 
 	"memorymark/internal/allocator"
+	"memorymark/internal/effort"
 	"memorymark/internal/trace"
 )
 
 // Replay runs the recorded requests on the simulated allocator: as they were,
 // or with a change. What it must not be is a *WhatIfError.
-func (r *Recording) Replay(whatIf WhatIf) (*Replay, error) {
+// A nil effort is without bound.
+func (r *Recording) Replay(whatIf WhatIf, e *effort.Effort) (*Replay, error) {
 	change, err := whatIf.change(r.Settings)
 	if err != nil {
 		return nil, err
@@ -21,12 +23,16 @@ func (r *Recording) Replay(whatIf WhatIf) (*Replay, error) {
 	out, with := replay.Recorded(), allocator.Change{Settings: &r.Settings}
 	if change != nil {
 		with = *change
+		with.Effort = e
 		if out = replay.WhatIf(with); out.Stopped != nil {
 			return nil, out.Stopped
 		}
 	}
 	answer := newReplay(r.Trace, replay, out, with)
 	event, held := r.fragmentedState(replay, out, with)
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
 	answer.addFragmentation(r.Trace, event, allocator.Fragment(held))
 	return answer, nil
 }

@@ -130,7 +130,7 @@ func askAll(t *testing.T, tr *trace.Trace) {
 		{GCThreshold: &share, Limit: &limit},
 		{Roundup: &divisions},
 	} {
-		replay, err := r.Replay(what)
+		replay, err := r.Replay(what, nil)
 		show(t, err, func() writer { return Replay{replay} })
 	}
 	side := recording.CompareInput{File: "a", Trace: tr}

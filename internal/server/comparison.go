@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
@@ -51,8 +52,10 @@ func (s *Server) compareCards(ctx context.Context, q CardsQuestion) (*output[Car
 	for _, c := range cards {
 		key += " " + c.ID
 	}
-	rows, err := remembered(ctx, s.compute, key, func() ([]analysis.OnCard, error) {
-		return analysis.CompareCards(context.WithoutCancel(ctx), r, cards)
+	asked := question{key: key, cost: outlookCost * len(cards) * sizeOf(r.Workload), pieces: true}
+	rows, err := remembered(ctx, s.compute, asked, func(ctx context.Context) ([]analysis.OnCard, error) {
+		r.Effort = effort.New(effort.OfQuestion, ctx.Err)
+		return analysis.CompareCards(ctx, r, cards, s.compute.largePiece)
 	})
 	if err != nil {
 		return nil, s.problem(ctx, err)
@@ -104,8 +107,10 @@ func (s *Server) compareSettings(ctx context.Context, q SettingsQuestion) (*outp
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	rows, err := remembered(ctx, s.compute, "settings "+string(data)+requestKey(r), func() ([]analysis.WithSettings, error) {
-		return analysis.CompareSettings(context.WithoutCancel(ctx), r, settings)
+	asked := question{key: "settings " + string(data) + requestKey(r), cost: outlookCost * settings.Size(r.Card) * sizeOf(r.Workload), pieces: true}
+	rows, err := remembered(ctx, s.compute, asked, func(ctx context.Context) ([]analysis.WithSettings, error) {
+		r.Effort = effort.New(effort.OfQuestion, ctx.Err)
+		return analysis.CompareSettings(ctx, r, settings, s.compute.largePiece)
 	})
 	if err != nil {
 		return nil, s.problem(ctx, err)

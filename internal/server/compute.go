@@ -13,8 +13,9 @@ import (
 // errBusy says that too much is waiting to be computed.
 var errBusy = errors.New("too many predictions are waiting; try again in a second")
 
-// mostWaiting is how many computations may wait for a core. Beyond it a
-// refusal at once is worth more than an answer too late.
+// mostWaiting is how much may wait or be computed, in predictions of a model of
+// a dozen layers, and of that no client more than half. Beyond it a refusal at
+// once is worth more than an answer too late.
 const mostWaiting = 512
 
 // mostRemembered is how many answers are kept, some kilobytes each.
@@ -25,35 +26,56 @@ const mostRemembered = 4096
 // because the same workload always gets the same answer.
 type compute struct {
 	metrics *metrics
-	cores   chan struct{}
+	cores   *line
+	// large are questions that take long. They leave a core to the others, where
+	// there is more than one.
+	large *line
 
-	most int // that may wait
+	most int // that may wait, as mostWaiting
 
 	mu      sync.Mutex
 	answers *recent[*answer]
-	waiting int
-	studies int // being computed piece by piece
+	waiting int            // what waits or is computed
+	clients map[string]int // whose that is
+	studies int            // being computed piece by piece
 }
 
 // answer is one that is known or being computed.
 type answer struct {
-	key   string
+	question
 	done  chan struct{} // closed when value and err are set
 	value any
 	err   error
+
+	waiters int    // who wait for it
+	cancel  func() // ends the computing
 }
 
+// question is something to be computed.
+type question struct {
+	key    string // equal ones have equal keys
+	client string // who asked first
+	cost   int    // about, in predictions
+	large  bool   // it takes long
+	pieces bool   // it enters the line piece by piece, by itself
+}
+
+// largeCost is from where on a question is large.
+const largeCost = 8
+
 func newCompute(m *metrics) *compute {
+	cores := runtime.GOMAXPROCS(0)
 	return &compute{
-		metrics: m, most: mostWaiting, cores: make(chan struct{}, runtime.GOMAXPROCS(0)),
-		answers: newRecent[*answer](mostRemembered),
+		metrics: m, most: mostWaiting, cores: newLine(cores), large: newLine(max(cores-1, 1)),
+		answers: newRecent[*answer](mostRemembered), clients: make(map[string]int),
 	}
 }
 
 // answer returns what is remembered under a key, else computes it. The
-// computing goes on when the caller leaves: others may wait for the same.
-func (c *compute) answer(ctx context.Context, key string, do func() (any, error)) (any, error) {
-	a, err := c.find(key, do)
+// computing goes on when the caller leaves while others wait for the same, and
+// ends with the last of them.
+func (c *compute) answer(ctx context.Context, q question, do func(context.Context) (any, error)) (any, error) {
+	a, err := c.find(ctx, q, do)
 	if err != nil {
 		return nil, err
 	}
@@ -61,41 +83,83 @@ func (c *compute) answer(ctx context.Context, key string, do func() (any, error)
 	case <-a.done:
 		return a.value, a.err
 	case <-ctx.Done():
+		c.abandon(a)
 		return nil, ctx.Err()
 	}
 }
 
 // find returns the answer of a key; if there is none it begins to compute it.
-func (c *compute) find(key string, do func() (any, error)) (*answer, error) {
+func (c *compute) find(ctx context.Context, q question, do func(context.Context) (any, error)) (*answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if a, ok := c.answers.get(key); ok {
+	if a, ok := c.answers.get(q.key); ok {
 		c.metrics.answers.WithLabelValues("remembered").Inc()
+		a.waiters++
 		return a, nil
 	}
-	if c.waiting >= c.most {
+	q.client, q.large = callOf(ctx).client(), q.cost >= largeCost
+	q.cost = min(q.cost, max(c.most/4, 1)) // the largest one can be asked, too
+	if c.waiting+q.cost > c.most || c.clients[q.client]+q.cost > max(c.most/2, 1) {
 		c.metrics.answers.WithLabelValues("refused").Inc()
 		return nil, errBusy
 	}
 	c.metrics.answers.WithLabelValues("computed").Inc()
-	c.waiting++
-	a := &answer{key: key, done: make(chan struct{})}
-	c.answers.put(key, a, 1)
-	go c.run(a, do)
+	c.waiting += q.cost
+	c.clients[q.client] += q.cost
+	a := &answer{question: q, done: make(chan struct{}), waiters: 1}
+	ctx, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	c.answers.put(q.key, a, 1)
+	go c.run(ctx, a, do)
 	return a, nil
 }
 
-func (c *compute) run(a *answer, do func() (any, error)) {
-	c.cores <- struct{}{}
-	a.value, a.err = recovering(do)
-	<-c.cores
-	close(a.done)
+// abandon counts out somebody who waited.
+func (c *compute) abandon(a *answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting--
+	if a.waiters--; a.waiters == 0 {
+		a.cancel()
+		c.answers.removeValue(a.key, a) // who comes now begins anew
+	}
+}
+
+func (c *compute) run(ctx context.Context, a *answer, do func(context.Context) (any, error)) {
+	defer a.cancel()
+	if a.pieces {
+		a.value, a.err = recovering(func() (any, error) { return do(ctx) })
+	} else {
+		a.err = c.onCore(ctx, a.large, func() (err error) {
+			a.value, err = do(ctx)
+			return err
+		})
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(a.done)
+	c.waiting -= a.cost
+	if c.clients[a.client] -= a.cost; c.clients[a.client] == 0 {
+		delete(c.clients, a.client)
+	}
 	if a.err != nil {
 		c.answers.removeValue(a.key, a) // errors are cheap to find again, and may pass
 	}
+}
+
+// onCore waits for a core and computes something on it.
+func (c *compute) onCore(ctx context.Context, large bool, do func() error) error {
+	client := callOf(ctx).client()
+	if large {
+		if err := c.large.enter(ctx, client); err != nil {
+			return err
+		}
+		defer c.large.leave()
+	}
+	if err := c.cores.enter(ctx, client); err != nil {
+		return err
+	}
+	defer c.cores.leave()
+	_, err := recovering(func() (any, error) { return nil, do() })
+	return err
 }
 
 // mostStudies is how many requests may be computed piece by piece at a time;
@@ -118,17 +182,13 @@ func (c *compute) begin() (end func(), err error) {
 	}, nil
 }
 
-// piece waits for a core and computes something on it. Between the pieces of
-// one request others get their turn.
-func (c *compute) piece(ctx context.Context, do func() error) error {
-	select {
-	case c.cores <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-c.cores }()
-	_, err := recovering(func() (any, error) { return nil, do() })
-	return err
+// piece waits for a core and computes a part of something on it. Between the
+// pieces of one request others get their turn.
+func (c *compute) piece(ctx context.Context, do func() error) error { return c.onCore(ctx, false, do) }
+
+// largePiece is piece for one that takes long.
+func (c *compute) largePiece(ctx context.Context, do func() error) error {
+	return c.onCore(ctx, true, do)
 }
 
 // recovering makes an error of a panic: nobody above would catch it here.
@@ -149,8 +209,8 @@ func (c *compute) forget(key string) {
 }
 
 // remembered is compute.answer for a type.
-func remembered[T any](ctx context.Context, c *compute, key string, do func() (T, error)) (T, error) {
-	value, err := c.answer(ctx, key, func() (any, error) { return do() })
+func remembered[T any](ctx context.Context, c *compute, q question, do func(context.Context) (T, error)) (T, error) {
+	value, err := c.answer(ctx, q, func(ctx context.Context) (any, error) { return do(ctx) })
 	if err != nil {
 		var none T
 		return none, err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -16,9 +17,13 @@ type call struct {
 	id      string
 	pattern string // of the route, "" for none
 	who     string // the name of the token
+	from    string // the address
 	status  int
 	bytes   int64
 }
+
+// client is whom a request counts for: a token's owner, or an address.
+func (c *call) client() string { return cmp.Or(c.who, c.from) }
 
 type callKey struct{}
 
@@ -66,6 +71,7 @@ func (s *Server) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
 		c := &call{id: rand.Text()[:16]}
+		c.from, _ = remoteAddress(r) //nolint:errcheck // one without an address has none
 		w.Header().Set("X-Request-Id", c.id)
 		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 		defer func() {

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/effort"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
@@ -23,12 +24,12 @@ func (s *Server) predictionRoutes(api huma.API) {
 	huma.Register(api, post("predict-analysis", "/v1/predictions/analysis", "The largest batch, predicted",
 		"The answer of an analysis from predictions alone, in the request. With changes it says what each single change would do.", tagPredictions),
 		func(ctx context.Context, in *struct{ Body Question }) (*output[*analysis.Answer], error) {
-			return answered(ctx, s, "analysis", in.Body, analysis.Predict)
+			return answered(ctx, s, "analysis", analysisCost, in.Body, analysis.Predict)
 		})
 	huma.Register(api, post("predict-curve", "/v1/predictions/curve", "Memory and throughput against the batch",
 		"Simulated batches from 1 to a little beyond the largest that trains.", tagPredictions),
 		func(ctx context.Context, in *struct{ Body Question }) (*output[*analysis.Curve], error) {
-			return answered(ctx, s, "curve", in.Body, func(r analysis.Request) (*analysis.Curve, error) {
+			return answered(ctx, s, "curve", curveCost, in.Body, func(r analysis.Request) (*analysis.Curve, error) {
 				return analysis.PredictCurve(r, curvePoints)
 			})
 		})
@@ -56,23 +57,23 @@ func (s *Server) predictSnapshot(ctx context.Context, d draft) (*Snapshot, error
 	if err != nil {
 		return nil, err
 	}
-	key := "snapshot " + keyOf(w)
-	write := func() (snapshotstore.Entry, error) { return s.writePrediction(w, card) }
-	entry, err := remembered(ctx, s.compute, key, write)
+	q := question{key: "snapshot " + keyOf(w), cost: snapshotCost * sizeOf(w)}
+	write := func(ctx context.Context) (snapshotstore.Entry, error) { return s.writePrediction(ctx, w, card) }
+	entry, err := remembered(ctx, s.compute, q, write)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := s.opts.Snapshots.Get(entry.ID); err != nil {
-		s.compute.forget(key)
-		if entry, err = remembered(ctx, s.compute, key, write); err != nil {
+		s.compute.forget(q.key)
+		if entry, err = remembered(ctx, s.compute, q, write); err != nil {
 			return nil, err
 		}
 	}
 	return s.describeSnapshot(ctx, entry)
 }
 
-func (s *Server) writePrediction(w *workload.Workload, card *gpu.Card) (none snapshotstore.Entry, err error) {
-	sim, err := predict.Simulate(w, card)
+func (s *Server) writePrediction(ctx context.Context, w *workload.Workload, card *gpu.Card) (none snapshotstore.Entry, err error) {
+	sim, err := predict.NewRunner(w, card).Within(effort.New(effort.OfQuestion, ctx.Err)).Simulate(w.Batch)
 	if err != nil {
 		return none, predicted(err)
 	}
@@ -99,8 +100,9 @@ func (s *Server) simulate(ctx context.Context, w *workload.Workload, card *gpu.C
 	if problems != nil {
 		return nil, &badRequest{problems}
 	}
-	return remembered(ctx, s.compute, "prediction "+keyOf(w), func() (*analysis.Prediction, error) {
-		p, err := predict.Predict(w, card)
+	q := question{key: "prediction " + keyOf(w), cost: sizeOf(w)}
+	return remembered(ctx, s.compute, q, func(ctx context.Context) (*analysis.Prediction, error) {
+		p, err := predict.NewRunner(w, card).Within(effort.New(effort.OfQuestion, ctx.Err)).Predict(w.Batch)
 		if err != nil {
 			return nil, predicted(err)
 		}
@@ -131,6 +133,17 @@ func (s *Server) card(name, otherwise string) (*gpu.Card, error) {
 	return gpu.Find(otherwise)
 }
 
+// What questions cost, about, in predictions of the same model.
+const (
+	snapshotCost = 2
+	outlookCost  = 6 // of a row of a comparison
+	analysisCost = 10
+	curveCost    = 15
+)
+
+// sizeOf is what predicting a workload costs, in predictions of a dozen layers.
+func sizeOf(w *workload.Workload) int { return int(1 + w.Config.Layers()/12) }
+
 // keyOf names a workload: those that get the same answer have equal names.
 func keyOf(w *workload.Workload) string {
 	at := *w
@@ -156,8 +169,8 @@ func (s *Server) request(q Question) (analysis.Request, error) {
 }
 
 // answered answers a question from predictions, under a name for what is
-// asked.
-func answered[T any](ctx context.Context, s *Server, what string, q Question, do func(analysis.Request) (T, error)) (*output[T], error) {
+// asked and what it costs.
+func answered[T any](ctx context.Context, s *Server, what string, cost int, q Question, do func(analysis.Request) (T, error)) (*output[T], error) {
 	r, err := s.request(q)
 	if err == nil && q.Workload.problems != nil {
 		err = &badRequest{q.Workload.problems}
@@ -165,7 +178,9 @@ func answered[T any](ctx context.Context, s *Server, what string, q Question, do
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	value, err := remembered(ctx, s.compute, what+" "+requestKey(r), func() (T, error) {
+	asked := question{key: what + " " + requestKey(r), cost: cost * sizeOf(r.Workload)}
+	value, err := remembered(ctx, s.compute, asked, func(ctx context.Context) (T, error) {
+		r.Effort = effort.New(effort.OfQuestion, ctx.Err)
 		value, err := do(r)
 		return value, predicted(err)
 	})

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/recording"
 	"memorymark/internal/snapshotstore"
 	"memorymark/internal/timeline"
@@ -55,7 +57,7 @@ func (s *Server) describeSnapshot(ctx context.Context, e snapshotstore.Entry) (*
 	if err != nil {
 		return nil, err
 	}
-	devices, err := remembered(ctx, s.compute, "devices "+e.ID, func() ([]*recording.DeviceInfo, error) {
+	devices, err := remembered(ctx, s.compute, question{key: "devices " + e.ID, cost: 1}, func(context.Context) ([]*recording.DeviceInfo, error) {
 		out := []*recording.DeviceInfo{}
 		for _, t := range recording.Devices(b.file) {
 			info, err := b.devices[t.Device].Info()
@@ -128,6 +130,22 @@ type kept[T any] struct {
 
 const keptFor = "private, max-age=3600"
 
+// answerOf answers with what a function says of one device, worked out on a core
+// in its turn.
+func answerOf[T any](ctx context.Context, s *Server, id string, device int, do func(*recording.Recording) (T, error)) (*kept[T], error) {
+	return answerFrom(ctx, s, func() (value T, err error) {
+		r, err := s.library.device(ctx, id, device)
+		if err != nil {
+			return value, err
+		}
+		err = s.compute.largePiece(ctx, func() error {
+			value, err = do(r)
+			return err
+		})
+		return value, err
+	})
+}
+
 // answerFrom answers with what a function returns.
 func answerFrom[T any](ctx context.Context, s *Server, do func() (T, error)) (*kept[T], error) {
 	value, err := do()
@@ -153,11 +171,7 @@ type timelineInput struct {
 }
 
 func (s *Server) getTimeline(ctx context.Context, in *timelineInput) (*kept[*timeline.Wire], error) {
-	return answerFrom(ctx, s, func() (*timeline.Wire, error) {
-		r, err := s.library.device(ctx, in.ID, in.Device)
-		if err != nil {
-			return nil, err
-		}
+	return answerOf(ctx, s, in.ID, in.Device, func(r *recording.Recording) (*timeline.Wire, error) {
 		if in.From > len(r.Events) || in.To > len(r.Events) || in.To > 0 && in.From > in.To {
 			return nil, bad("query.from", "events %d to %d: there are %d", in.From, in.To, len(r.Events))
 		}
@@ -180,11 +194,7 @@ type topInput struct {
 }
 
 func (s *Server) getTop(ctx context.Context, in *topInput) (*kept[*recording.Top], error) {
-	return answerFrom(ctx, s, func() (*recording.Top, error) {
-		r, err := s.library.device(ctx, in.ID, in.Device)
-		if err != nil {
-			return nil, err
-		}
+	return answerOf(ctx, s, in.ID, in.Device, func(r *recording.Recording) (*recording.Top, error) {
 		top, err := r.Top(in.At, in.By, in.N)
 		if err != nil {
 			return nil, err
@@ -205,11 +215,7 @@ type replayInput struct {
 }
 
 func (s *Server) getReplay(ctx context.Context, in *replayInput) (*kept[*recording.Replay], error) {
-	return answerFrom(ctx, s, func() (*recording.Replay, error) {
-		r, err := s.library.device(ctx, in.ID, in.Device)
-		if err != nil {
-			return nil, err
-		}
+	return answerOf(ctx, s, in.ID, in.Device, func(r *recording.Recording) (*recording.Replay, error) {
 		whatIf := recording.WhatIf{
 			Limit: in.Limit.pointer(), MaxSplitSize: in.MaxSplit.pointer(), GCThreshold: in.GCThreshold.pointer(), Roundup: in.Roundup.pointer(),
 		}
@@ -217,7 +223,7 @@ func (s *Server) getReplay(ctx context.Context, in *replayInput) (*kept[*recordi
 			expandable := in.Expandable == "true"
 			whatIf.ExpandableSegments = &expandable
 		}
-		answer, err := r.Replay(whatIf)
+		answer, err := r.Replay(whatIf, effort.New(math.MaxInt64, ctx.Err))
 		var wrong *recording.WhatIfError
 		if errors.As(err, &wrong) {
 			return nil, bad("query."+replayKeys[wrong.Setting], "it is %s", wrong.Why)

@@ -28,11 +28,7 @@ type Events struct {
 }
 
 func (s *Server) getEvents(ctx context.Context, in *eventsQuery) (*kept[*Events], error) {
-	return answerFrom(ctx, s, func() (*Events, error) {
-		r, err := s.library.device(ctx, in.ID, in.Device)
-		if err != nil {
-			return nil, err
-		}
+	return answerOf(ctx, s, in.ID, in.Device, func(r *recording.Recording) (*Events, error) {
 		search := recording.Search{From: in.From, MinBytes: in.MinBytes, MaxBytes: in.MaxBytes, Address: in.Address, Frame: in.Frame}
 		if in.Allocation >= 0 {
 			id := trace.ID(in.Allocation)
@@ -61,11 +57,7 @@ type segmentsInput struct {
 }
 
 func (s *Server) getSegments(ctx context.Context, in *segmentsInput) (*kept[*recording.Segments], error) {
-	return answerFrom(ctx, s, func() (*recording.Segments, error) {
-		r, err := s.library.device(ctx, in.ID, in.Device)
-		if err != nil {
-			return nil, err
-		}
+	return answerOf(ctx, s, in.ID, in.Device, func(r *recording.Recording) (*recording.Segments, error) {
 		return r.Segments(in.At)
 	})
 }
@@ -78,13 +70,13 @@ type twoInput struct {
 	At     string `query:"at" default:"peak" enum:"peak,end,oom" doc:"for a diff: the moment to look at"`
 }
 
-// both returns two recordings.
-func (s *Server) both(ctx context.Context, in *twoInput) (a, b *recording.Recording, err error) {
-	if a, err = s.library.device(ctx, in.ID, in.Device); err != nil {
-		return nil, nil, err
+// answerOfBoth is answerOf for two recordings.
+func answerOfBoth[T any](ctx context.Context, s *Server, in *twoInput, do func(a, b *recording.Recording) (T, error)) (*kept[T], error) {
+	b, err := s.library.device(ctx, in.With, in.Device)
+	if err != nil {
+		return nil, s.problem(ctx, err)
 	}
-	b, err = s.library.device(ctx, in.With, in.Device)
-	return a, b, err
+	return answerOf(ctx, s, in.ID, in.Device, func(a *recording.Recording) (T, error) { return do(a, b) })
 }
 
 // around is how many requests are shown on either side of the first
@@ -92,22 +84,14 @@ func (s *Server) both(ctx context.Context, in *twoInput) (a, b *recording.Record
 const around = 4
 
 func (s *Server) getCompare(ctx context.Context, in *twoInput) (*kept[*recording.Compare], error) {
-	return answerFrom(ctx, s, func() (*recording.Compare, error) {
-		a, b, err := s.both(ctx, in)
-		if err != nil {
-			return nil, err
-		}
+	return answerOfBoth(ctx, s, in, func(a, b *recording.Recording) (*recording.Compare, error) {
 		return recording.NewCompare(recording.CompareInput{File: in.ID, Trace: a.Trace}, recording.CompareInput{File: in.With, Trace: b.Trace},
 			trace.Compare(a.Trace, b.Trace), in.N, around), nil
 	})
 }
 
 func (s *Server) getDiff(ctx context.Context, in *twoInput) (*kept[*recording.Diff], error) {
-	return answerFrom(ctx, s, func() (*recording.Diff, error) {
-		a, b, err := s.both(ctx, in)
-		if err != nil {
-			return nil, err
-		}
+	return answerOfBoth(ctx, s, in, func(a, b *recording.Recording) (*recording.Diff, error) {
 		d, err := recording.NewDiff(a, b, in.At, in.N)
 		if err != nil {
 			return nil, err

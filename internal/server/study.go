@@ -153,7 +153,8 @@ func (s *Server) activation(ctx context.Context, w *workload.Workload) (*study.A
 	if err != nil {
 		return nil, err
 	}
-	return remembered(ctx, s.compute, "activation "+card.ID+" "+keyOf(w), func() (*study.Activation, error) {
+	q := question{key: "activation " + card.ID + " " + keyOf(w), cost: sizeOf(w)}
+	return remembered(ctx, s.compute, q, func(context.Context) (*study.Activation, error) {
 		a, err := study.NewActivation(w, card)
 		return a, predicted(err)
 	})

@@ -68,9 +68,7 @@ func TestBadSweeps(t *testing.T) {
 // Nobody computes for a client that left.
 func TestSweepEndsWithItsClient(t *testing.T) {
 	s := newServer(t)
-	for range cap(s.compute.cores) {
-		s.compute.cores <- struct{}{} // so that it waits
-	}
+	s.compute.cores = newLine(0) // so that it waits
 	ctx, leave := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
