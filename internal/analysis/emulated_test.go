@@ -51,11 +51,13 @@ var small = map[string]string{
 	"xlm-roberta": `"config": {"model_type": "xlm-roberta", ` + blocks,
 	"opt":         `"config": {"model_type": "opt", "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 512, "vocab_size": 5000}`,
 	"modernbert":  `"config": {"model_type": "modernbert", "global_attn_every_n_layers": 1, "classifier_pooling": "mean", "pad_token_id": 0, ` + blocks,
-	"electra":     `"config": {"model_type": "electra", "embedding_size": 128, ` + blocks,
-	"resnet":      `"model": "resnet"`,                                       // whose convolutions were seen
-	"vit":         `"config": {"model_type": "vit", "num_hidden_layers": 2}`, // whose patches were, too
-	"dinov2":      `"config": {"model_type": "dinov2", "num_hidden_layers": 2, "image_size": 518}`,
-	"t5":          `"config": {"model_type": "t5", "d_model": 256, "d_kv": 64, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
+	"deberta-v2": `"config": {"model_type": "deberta-v2", "relative_attention": true, "position_buckets": 32, "norm_rel_ebd": "layer_norm", "share_att_key": true,
+		"pos_att_type": ["p2c", "c2p"], "position_biased_input": false, ` + blocks,
+	"electra": `"config": {"model_type": "electra", "embedding_size": 128, ` + blocks,
+	"resnet":  `"model": "resnet"`,                                       // whose convolutions were seen
+	"vit":     `"config": {"model_type": "vit", "num_hidden_layers": 2}`, // whose patches were, too
+	"dinov2":  `"config": {"model_type": "dinov2", "num_hidden_layers": 2, "image_size": 518}`,
+	"t5":      `"config": {"model_type": "t5", "d_model": 256, "d_kv": 64, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
 	"bart": `"config": {"model_type": "bart", "d_model": 256, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
 		"encoder_ffn_dim": 512, "decoder_ffn_dim": 512, "vocab_size": 5000}`,
 	"lm": `"config": {"model_type": "lm", "d_model": 256, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,

@@ -21,13 +21,15 @@ var mayBeZero = []string{"chunk_size_feed_forward", "type_vocab_size", "max_wind
 
 // layerKeys are the numbers of layers, divisions what must divide what.
 var (
-	layerKeys = []string{"num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers"}
+	layerKeys = []string{"num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers", "encoder_layers", "decoder_layers"}
 	divisions = [][2]string{
 		{"hidden_size", "num_attention_heads"},
 		{"n_embd", "n_head"},
 		{"dim", "n_heads"},
 		{"num_attention_heads", "num_key_value_heads"},
 		{"d_model", "num_heads"},
+		{"d_model", "encoder_attention_heads"},
+		{"d_model", "decoder_attention_heads"},
 	}
 )
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"memorymark/internal/hfconfig"
-	"memorymark/internal/invalid"
 	"memorymark/internal/torch"
 )
 
@@ -47,22 +46,13 @@ func readBART(c *hfconfig.Config) (*bartConfig, error) {
 	if b.Decoder {
 		return nil, errors.New("config: a bart as a decoder is not modelled")
 	}
-	return b, errors.Join(invalid.Positive("vocab_size", b.VocabSize), b.check())
+	return b, b.check()
 }
 
-// check reports layers that cannot be, or are not modelled.
+// check reports layers that are not modelled.
 func (c *seq2seqConfig) check() error {
 	if c.EncoderLayerDrop != 0 || c.DecoderLayerDrop != 0 {
 		return errors.New("config: layerdrop, which skips layers at random, is not modelled")
-	}
-	if err := errors.Join(
-		invalid.Positive("d_model", c.ModelSize), invalid.Positive("encoder_layers", c.EncoderLayers), invalid.Positive("decoder_layers", c.DecoderLayers),
-		invalid.Positive("encoder_attention_heads", c.EncoderHeads), invalid.Positive("decoder_attention_heads", c.DecoderHeads),
-		invalid.Positive("encoder_ffn_dim", c.EncoderFFN), invalid.Positive("decoder_ffn_dim", c.DecoderFFN)); err != nil {
-		return err
-	}
-	if c.ModelSize%c.EncoderHeads != 0 || c.ModelSize%c.DecoderHeads != 0 {
-		return errors.New("config: encoder_attention_heads and decoder_attention_heads must divide d_model")
 	}
 	_, err := activationOf(c.Activation)
 	return err
@@ -211,9 +201,15 @@ func (m *bart) both(t *torch.Torch, batch *Batch, decoderIDs torch.Value, cache 
 	return hidden, encoded, cache
 }
 
-// embedded is BartScaledWordEmbedding.forward, which multiplies by 1 too.
+// embedded is BartScaledWordEmbedding.forward, which multiplies by 1 too. Each
+// stack's table is an input embedding to enable_input_require_grads.
 func (s *bartStack) embedded(t *torch.Torch, ids torch.X) torch.Value {
-	return t.In("embed_tokens", func() torch.Value { return t.Scale(t.Embedding(ids, s.tokens)) })
+	f := t.Enter().In("embed_tokens")
+	out := f.Let(t.Scale(t.Embedding(ids, s.tokens)))
+	if t.InputsRequireGrad {
+		out.Tensor().RequireGrad()
+	}
+	return f.Return(out)
 }
 
 // placed is BartLearnedPositionalEmbedding.forward: the first two rows of the

@@ -10,7 +10,7 @@ import (
 // maskedLM is a model with a head over the vocabulary: BertOnlyMLMHead or
 // RobertaLMHead, which compute the same.
 type maskedLM struct {
-	*bertModel
+	trunk
 	head    string // what the model calls it
 	dense   *torch.Linear
 	act     activation
@@ -18,20 +18,34 @@ type maskedLM struct {
 	decoder *torch.Linear
 }
 
+// tying is how a head's layer shares a table and a bias, in the order of the
+// model's _tied_weights_keys.
+type tying func(t *torch.Torch, m *torch.Linear, word *torch.Embedding, bias *torch.Tensor)
+
+func tieWeightFirst(t *torch.Torch, m *torch.Linear, word *torch.Embedding, bias *torch.Tensor) {
+	t.TieBiased(m, word)
+	t.TieBias(m, bias)
+}
+
+func tieBiasFirst(t *torch.Torch, m *torch.Linear, word *torch.Embedding, bias *torch.Tensor) {
+	t.TieBias(m, bias)
+	t.TieBiased(m, word)
+}
+
 // newMaskedLM makes the head of a model.
-func newMaskedLM(t *torch.Torch, c *bertConfig, m *bertModel, head string, word *torch.Embedding, act activation, dtype torch.DType) *Model {
+func newMaskedLM(t *torch.Torch, c *bertConfig, below trunk, head string, word *torch.Embedding, tie tying, act activation, dtype torch.DType) *Model {
 	h := &maskedLM{
-		bertModel: m,
-		head:      head,
-		dense:     t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named(head + ".dense"),
-		act:       act,
-		norm:      t.NewLayerNorm(c.HiddenSize, dtype),
-		decoder:   t.NewLinear(c.HiddenSize, c.VocabSize, true, dtype).AsOutput(head + ".decoder"),
+		trunk:   below,
+		head:    head,
+		dense:   t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named(head + ".dense"),
+		act:     act,
+		norm:    t.NewLayerNorm(c.HiddenSize, dtype),
+		decoder: t.NewLinear(c.HiddenSize, c.VocabSize, true, dtype).AsOutput(head + ".decoder"),
 	}
 	bias := t.Parameter(dtype, c.VocabSize)
 	t.ListBefore(bias, h.dense.Weight)
 	if c.TieWordEmbeddings {
-		t.TieHead(h.decoder, word, bias)
+		tie(t, h.decoder, word, bias)
 	}
 	return &Model{Forward: h.forward}
 }
@@ -42,12 +56,12 @@ func newBertMaskedLM(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 		return nil, err
 	}
 	m, embeddings := newBertModel(t, c, e, r.DType, false)
-	return newMaskedLM(t, c, m, "cls.predictions", embeddings.word, e.act, r.DType), nil
+	return newMaskedLM(t, c, m.forward, "cls.predictions", embeddings.word, tieWeightFirst, e.act, r.DType), nil
 }
 
 func (m *maskedLM) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	hidden := m.bertModel.forward(t, batch).let(f)
+	hidden := m.trunk(t, batch).let(f)
 	scores := f.Let(m.predict(t, hidden))
 	loss := f.Let(torch.Value{})
 	if batch.Labels != nil {

@@ -15,6 +15,7 @@ import (
 var families = []*Family{
 	&bartFamily,
 	&bertFamily,
+	&debertaFamily,
 	&dinov2Family,
 	&distilBertFamily,
 	&electraFamily,

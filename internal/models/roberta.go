@@ -53,7 +53,7 @@ func newRobertaMaskedLM(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newMaskedLM(t, c, m, "lm_head", embeddings.word, (*torch.Torch).GELU, r.DType), nil
+	return newMaskedLM(t, c, m.forward, "lm_head", embeddings.word, tieWeightFirst, (*torch.Torch).GELU, r.DType), nil
 }
 
 func newRobertaTokens(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {

@@ -69,6 +69,7 @@ var smallModels = []string{
 	`"model":"gemma-3-270m","config":{"num_hidden_layers":7}`, `"model":"phi-3-mini","config":{"num_hidden_layers":1}`,
 	`"model":"pythia-160m","config":{"num_hidden_layers":2}`, `"model":"xlm-roberta-base","config":{"num_hidden_layers":2}`,
 	`"model":"electra-small","config":{"num_hidden_layers":2}`, `"model":"electra-base","config":{"num_hidden_layers":2}`,
+	`"model":"deberta-v3-small","config":{"num_hidden_layers":2}`, `"model":"deberta-v3-xsmall","config":{"num_hidden_layers":1,"position_biased_input":true,"share_att_key":false,"type_vocab_size":2}`,
 	`"model":"modernbert-base","config":{"num_hidden_layers":4}`, `"model":"opt-125m","config":{"num_hidden_layers":2}`, `"model":"opt-350m","config":{"num_hidden_layers":2}`,
 	`"model":"smollm3-3b","config":{"num_hidden_layers":4}`, `"model":"olmo-2-1b","config":{"num_hidden_layers":2}`,
 	`"model":"bart-base","config":{"encoder_layers":1,"decoder_layers":2}`,

@@ -75,3 +75,7 @@ func (d Device) uniqueByKey(n int64) int64 {
 	}
 	return cubScan(n, 320*14)
 }
+
+// selectPlaces is DeviceSelect of n places by a mask: a state of 8 bytes for each
+// tile.
+func selectPlaces(n int64) int64 { return cubScanStates(n, 128*5, 8) }

@@ -109,10 +109,3 @@ func (t *Torch) Mean(x X) Value {
 	t.done(x)
 	return Value{out}
 }
-
-// Gather is torch.gather along a dimension, of indices: it needs no gradient.
-func (t *Torch) Gather(x, index X) Value {
-	out := t.empty(read(x).DType, read(index).Shape...)
-	t.done(x, index)
-	return Value{out}
-}

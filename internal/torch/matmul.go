@@ -192,3 +192,13 @@ func (t *Torch) MatMul(a, b X) Value {
 	t.done(a, b)
 	return Value{out}
 }
+
+// Bmm is torch.bmm(a, b), likewise.
+func (t *Torch) Bmm(a, b X) Value {
+	right := t.lower(read(b))
+	left := t.lower(read(a))
+	out := t.bmm(left, right)
+	t.release(left, right)
+	t.done(a, b)
+	return Value{out}
+}

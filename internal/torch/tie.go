@@ -17,23 +17,20 @@ func (t *Torch) ListBefore(p, other *Tensor) {
 	t.parameters = slices.Insert(t.parameters, slices.Index(t.parameters, other), p)
 }
 
-// TieHead is tie_weights of a head whose layer shares its weight with an
-// embedding and its bias with a parameter of the head
-// (transformers/modeling_utils.py). After each of the two, _adjust_bias pads
-// the layer's bias to the size of the vocabulary, which copies it.
-func (t *Torch) TieHead(m *Linear, e *Embedding, bias *Tensor) {
+// TieBiased is Tie of a layer with a bias: _adjust_bias pads that to the size of
+// the vocabulary, which copies it (transformers/modeling_utils.py, tie_weights).
+func (t *Torch) TieBiased(m *Linear, e *Embedding) {
 	t.Tie(m, e)
 	t.padBias(m.Bias)
+}
+
+// TieBias has a parameter of a head stand for its layer's own bias, which is
+// padded, too.
+func (t *Torch) TieBias(m *Linear, bias *Tensor) {
 	own := m.Bias
 	m.Bias = bias
 	t.parameters = slices.DeleteFunc(t.parameters, func(p *Tensor) bool { return p == own })
 	t.release(own)
-	t.padBias(m.Bias)
-}
-
-// TieBiased is tie_weights of a layer that keeps its bias, which is padded, too.
-func (t *Torch) TieBiased(m *Linear, e *Embedding) {
-	t.Tie(m, e)
 	t.padBias(m.Bias)
 }
 

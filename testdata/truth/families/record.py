@@ -19,10 +19,15 @@ def build(w):
         model = cls(cfg)
         torch.set_default_dtype(old)
     model.to(dtype)
-    model.train(w.get("mode", "train") == "train")
     if w.get("checkpointing"):
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         if hasattr(model.config, "use_cache"): model.config.use_cache = False
+    if a := w.get("adapter"):
+        import peft
+        names = {"rank": "r", "targets": "target_modules", "dropout": "lora_dropout", "dora": "use_dora"}
+        config = peft.LoraConfig(**{names.get(k, k): v for k, v in a.items() if k != "kind"})
+        model = peft.get_peft_model(model, config, autocast_adapter_dtype=False)
+    model.train(w.get("mode", "train") == "train")
     return model, cfg
 
 def batch(w, cfg, n):
@@ -63,8 +68,8 @@ def run(line, folder):
     # Stacks of allocations alone: one taken at a free loses the exception that stops a recomputation.
     torch.cuda.memory._record_memory_history(max_entries=400000, stacks="python", context="alloc")
     model, cfg = build(w)
-    o = w.get("optimizer", "adamw")
-    opt = None if o == "none" else torch.optim.AdamW(model.parameters(), lr=1e-5) if o == "adamw" else torch.optim.SGD(model.parameters(), lr=1e-4)
+    o, trained = w.get("optimizer", "adamw"), [p for p in model.parameters() if p.requires_grad]
+    opt = None if o == "none" else torch.optim.AdamW(trained, lr=1e-5) if o == "adamw" else torch.optim.SGD(trained, lr=1e-4)
     b = batch(w, cfg, w["batch"])
     p = w.get("precision", "fp32")
     cast = lambda: torch.autocast("cuda", dtype=torch.bfloat16 if p == "amp-bf16" else torch.float16) if p.startswith("amp") else contextlib.nullcontext()
@@ -86,7 +91,7 @@ def run(line, folder):
             with cast(): loss = loss_of(model(**b))
             loss.backward()
         if opt is None: model.zero_grad(set_to_none=True); return
-        if w.get("clip_grad_norm"): torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if w.get("clip_grad_norm"): torch.nn.utils.clip_grad_norm_(trained, 1.0)
         opt.step(); opt.zero_grad(set_to_none=True)
     for _ in range(2):
         step(); torch.cuda.synchronize()

@@ -1,0 +1,55 @@
+package torch
+
+// Gather is torch.gather. It keeps the indices and what it gathered from; its
+// backward adds the gradients up in zeros (gather_backward,
+// torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) Gather(x, index X) Value {
+	in, at := read(x), read(index)
+	n := t.record("Gather", in)
+	if n != nil {
+		t.save(n, at)
+		self := t.save(n, in)
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, self.Shape...)} }
+	}
+	out := t.empty(in.DType, at.Shape...)
+	n.made(out)
+	t.done(x, index)
+	return Value{out}
+}
+
+// Tile is x.repeat(count, 1, ...). Its backward sums what came of each copy
+// (repeat_backward, torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) Tile(x X, count int64) Value {
+	in := read(x)
+	shape := append([]int64{count * in.Shape[0]}, in.Shape[1:]...)
+	out := t.empty(in.DType, shape...)
+	if n := t.record("Repeat", in); n != nil {
+		apart := append([]int64{count}, in.Shape...)
+		n.backward = func(g []*Tensor) []*Tensor {
+			if count == 1 {
+				return []*Tensor{t.retain(g[0])}
+			}
+			copies := t.reshaped(g[0], apart)
+			sum := t.sum(copies, []int{0}, false, copies.DType)
+			t.release(copies)
+			return []*Tensor{sum}
+		}
+		n.made(out)
+	}
+	t.done(x)
+	return Value{out}
+}
+
+// NonzeroAll is x.nonzero() of a row of booleans that are all true: CUB counts
+// them, then writes their places (aten/src/ATen/native/cuda/Nonzero.cu,
+// nonzero_cuda_out_impl). A count of so few takes one byte.
+func (t *Torch) NonzeroAll(x X) Value {
+	n := read(x).Numel()
+	count := t.empty(Int32, 1)
+	t.drop(t.allocate(1))
+	out := t.empty(Int64, n, 1)
+	t.drop(t.allocate(selectPlaces(n)))
+	t.release(count)
+	t.done(x)
+	return Value{out}
+}
