@@ -74,11 +74,16 @@ func (c *checkpoint) hold(n *node, x *Tensor) *Tensor {
 // stopRecomputation is _StopRecomputationError: all that was saved is there.
 type stopRecomputation struct{}
 
-// fill is the pack hook of the second run. After the last tensor nothing more
-// is needed of the block.
-func (c *checkpoint) fill(x *Tensor) *Tensor {
-	x.storage.refs++
-	c.holders[c.next].storage = x.storage
+// fill is the pack hook of the second run. What a node saved that is gone by now, the
+// node of this run keeps alone. After the last tensor nothing more is needed of the
+// block.
+func (c *checkpoint) fill(t *Torch, n *node, x *Tensor) *Tensor {
+	if holder := c.holders[c.next]; holder.refs > 0 {
+		x.storage.refs++
+		holder.storage = x.storage
+	} else {
+		n.saved = append(n.saved, t.detached(x))
+	}
 	if c.next++; c.next == len(c.holders) {
 		panic(stopRecomputation{})
 	}
@@ -226,6 +231,7 @@ func (t *Torch) unhook(n *node) {
 	c := n.checkpoint
 	n.checkpoint = nil
 	for _, x := range n.saved {
+		x.refs = 0
 		if x.storage != nil { // it was recomputed, and never asked for
 			t.drop(x.storage)
 		}

@@ -158,6 +158,13 @@ func (t *Torch) plainLinear(x X, m *Linear) Value {
 	return Value{out}
 }
 
+// LinearOf is torch.nn.functional.linear(x, weight) of a weight that is computed.
+func (t *Torch) LinearOf(x, weight X) Value {
+	out := t.plainLinear(x, &Linear{Weight: read(weight)})
+	t.done(weight)
+	return out
+}
+
 func (t *Torch) linear(in *Tensor, m *Linear) *Tensor {
 	last := len(in.Shape) - 1
 	shape := append(append([]int64{}, in.Shape[:last]...), m.Weight.Shape[0])

@@ -110,7 +110,7 @@ func (t *Torch) save(n *node, x *Tensor) *Tensor {
 	}
 	switch {
 	case t.second != nil:
-		return t.second.checkpoint.fill(x)
+		return t.second.checkpoint.fill(t, n, x)
 	case t.checkpoint != nil:
 		return t.checkpoint.hold(n, x)
 	}

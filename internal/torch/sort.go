@@ -1,5 +1,7 @@
 package torch
 
+import "slices"
+
 // This file holds what routes tokens to experts: the largest of a row, and
 // sorting by them.
 
@@ -9,16 +11,29 @@ package torch
 // torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) TopK(x X, k int64) (values, indices Value) {
 	in := read(x)
-	shape := append(append([]int64{}, in.Shape[:len(in.Shape)-1]...), k)
-	top, places := t.empty(in.DType, shape...), t.empty(Int64, shape...)
-	if n := t.record("Topk", in); n != nil {
+	top, places := t.largest(in, "Topk", append(slices.Clone(in.Shape[:len(in.Shape)-1]), k))
+	t.done(x)
+	return Value{top}, Value{places}
+}
+
+// MaxLast is x.max(dim=-1), likewise.
+func (t *Torch) MaxLast(x X) (values, indices Value) {
+	in := read(x)
+	top, places := t.largest(in, "Max", in.Shape[:len(in.Shape)-1])
+	t.done(x)
+	return Value{top}, Value{places}
+}
+
+// largest makes the largest of rows, and where they are.
+func (t *Torch) largest(in *Tensor, name string, shape []int64) (top, places *Tensor) {
+	top, places = t.empty(in.DType, shape...), t.empty(Int64, shape...)
+	if n := t.record(name, in); n != nil {
 		t.save(n, places)
 		full := in.Shape
 		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, full...)} }
 		n.made(top)
 	}
-	t.done(x)
-	return Value{top}, Value{places}
+	return top, places
 }
 
 // Sort is torch.sort of int64 numbers in one dimension: the numbers in their order,

@@ -6,12 +6,21 @@ import "slices"
 // the gradients, with zeros for a part that has none (split_backward,
 // torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) Split(x X, size int64, dim int) []Value {
+	sizes := make([]int64, read(x).Dim(dim)/size)
+	for i := range sizes {
+		sizes[i] = size
+	}
+	return t.SplitSizes(x, dim, sizes...)
+}
+
+// SplitSizes is x.split(sizes, dim), likewise.
+func (t *Torch) SplitSizes(x X, dim int, sizes ...int64) []Value {
 	in := read(x)
 	dim = (dim + len(in.Shape)) % len(in.Shape)
-	shape := slices.Clone(in.Shape)
-	shape[dim] = size
-	parts := make([]*Tensor, in.Shape[dim]/size)
-	for i := range parts {
+	parts := make([]*Tensor, len(sizes))
+	for i, size := range sizes {
+		shape := slices.Clone(in.Shape)
+		shape[dim] = size
 		parts[i] = t.alias(in, shape, in.stride)
 	}
 	if n := t.record("Split", in); n != nil {
@@ -22,7 +31,7 @@ func (t *Torch) Split(x X, size int64, dim int) []Value {
 				if g[i] != nil {
 					full[i] = t.retain(g[i])
 				} else {
-					full[i] = t.empty(dtype, shape...)
+					full[i] = t.empty(dtype, parts[i].Shape...)
 				}
 			}
 			out := t.cat(dim, full)

@@ -20,9 +20,10 @@ const (
 	Int32
 	Bool
 	Uint8
+	Complex64
 )
 
-var dtypeSizes = [...]int64{NoDType: 0, Float32: 4, BFloat16: 2, Float16: 2, Int64: 8, Int32: 4, Bool: 1, Uint8: 1}
+var dtypeSizes = [...]int64{NoDType: 0, Float32: 4, BFloat16: 2, Float16: 2, Int64: 8, Int32: 4, Bool: 1, Uint8: 1, Complex64: 8}
 
 // Size returns the bytes of an element.
 func (d DType) Size() int64 { return dtypeSizes[d] }
