@@ -37,6 +37,8 @@ var families = map[string]string{
 	"opt":           `"sequence": 16, "config": {"model_type": "opt", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "ffn_dim": 64, "vocab_size": 500}`,
 	"modernbert":    `"sequence": 16, "config": {"model_type": "modernbert", "local_attention": 8, "pad_token_id": 0, ` + blocks,
 	"electra":       `"sequence": 16, "config": {"model_type": "electra", "embedding_size": 16, ` + blocks,
+	"deepseek_v2": `"sequence": 16, "config": {"model_type": "deepseek_v2", "first_k_dense_replace": 1, "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
+		"kv_lora_rank": 16, "q_lora_rank": null, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16, ` + blocks,
 	"deberta-v3": `"sequence": 16, "config": {"model_type": "deberta-v2", "relative_attention": true, "position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": true,
 		"pos_att_type": ["p2c", "c2p"], "position_biased_input": false, ` + blocks,
 	"resnet":       `"image": 32, "config": {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}`,

@@ -17,7 +17,7 @@ var families = []*Family{
 	&bertFamily,
 	&debertaFamily,
 	&dinov2Family,
-	&distilBertFamily,
+	&deepseekV2Family, &distilBertFamily,
 	&electraFamily,
 	&gemma2Family,
 	&gemma3Family,

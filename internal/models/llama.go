@@ -40,6 +40,7 @@ type variant struct {
 	embedded func(t *torch.Torch, batch *Batch) torch.Value
 	normed   func(t *torch.Torch, x *torch.Var, m *torch.RMSNorm) torch.Value
 	layer    func(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value
+	attend   func(t *torch.Torch, i int, hidden, mask, cos, sin *torch.Var, cache *dynamicCache) (out, weights torch.Value)
 	project  func(t *torch.Torch, f *torch.Frame, i int, hidden *torch.Var) (q, k, v *torch.Var)
 	rotate   func(t *torch.Torch, i int, q, k, cos, sin *torch.Var)
 	feed     func(t *torch.Torch, i int, x *torch.Var) torch.Value // mlp
@@ -51,6 +52,7 @@ type variant struct {
 // newLlama makes LlamaModel, parameters in the order of its constructors.
 func newLlama(t *torch.Torch, c *llamaConfig, r Run) *llama {
 	m := newLlamaModel(c, r)
+	m.anglesLast = c.family == "mistral"
 	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
 	for i := range c.Layers {
 		var l llamaLayer
@@ -73,7 +75,7 @@ func newLlama(t *torch.Torch, c *llamaConfig, r Run) *llama {
 // Llama does.
 func newLlamaModel(c *llamaConfig, r Run) *llama {
 	m := &llama{cfg: c, run: r, name: "model"}
-	m.variant = variant{normed: rmsNorm, layer: m.llamaLayer, project: m.llamaProject, feed: m.llamaMLP}
+	m.variant = variant{normed: rmsNorm, layer: m.llamaLayer, attend: m.attention, project: m.llamaProject, feed: m.llamaMLP}
 	m.embedded = func(t *torch.Torch, batch *Batch) torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.embed) }
 	m.rotate = func(t *torch.Torch, _ int, q, k, cos, sin *torch.Var) { applyRotary(t, q, k, cos, sin) }
 	return m
@@ -214,7 +216,7 @@ func (m *llama) llamaLayer(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, 
 	hidden := f.Let(x)
 	residual := f.Let(hidden)
 	hidden.Set(m.normed(t, hidden, l.inputNorm))
-	attended, weights := m.attention(t, i, hidden, mask, cos, sin, cache)
+	attended, weights := m.attend(t, i, hidden, mask, cos, sin, cache)
 	hidden.Set(attended)
 	f.Let(weights) // hidden_states, _ = self.self_attn(...): a name like any other
 	hidden.Set(t.Add(residual, hidden))

@@ -71,9 +71,10 @@ const (
 	DefaultRope RopeType = "default"
 	LinearRope  RopeType = "linear"
 	Llama3Rope  RopeType = "llama3"
+	YarnRope    RopeType = "yarn"
 )
 
-var ropeTypes = []RopeType{DefaultRope, LinearRope, Llama3Rope}
+var ropeTypes = []RopeType{DefaultRope, LinearRope, Llama3Rope, YarnRope}
 
 // readLlama reads a configuration of the Llama, Mistral, Qwen2 or Qwen3 family.
 func readLlama(c *hfconfig.Config) (*llamaConfig, error) {
@@ -106,8 +107,14 @@ var decoderIgnored = []string{
 // decode reads a configuration into a struct that is l or holds it. The model
 // has one of some activations.
 func (l *llamaConfig) decode(c *hfconfig.Config, into any, activations ...string) error {
+	return l.decodeIgnoring(c, into, nil, activations...)
+}
+
+// decodeIgnoring is decode of a configuration with more keys that say nothing about
+// memory.
+func (l *llamaConfig) decodeIgnoring(c *hfconfig.Config, into any, ignored []string, activations ...string) error {
 	l.family = c.ModelType
-	if err := c.Decode(into, decoderIgnored...); err != nil {
+	if err := c.Decode(into, slices.Concat(decoderIgnored, ignored)...); err != nil {
 		return err
 	}
 	if !slices.Contains(activations, l.HiddenAct) {
@@ -121,7 +128,7 @@ func (l *llamaConfig) validate(family string) error {
 		return err
 	}
 	if rope := l.Rope(); !slices.Contains(ropeTypes, rope) {
-		return invalid.At("rope_scaling", fmt.Errorf("config: rope_type of a %s is %q; it must be one of %s", family, rope, "default, linear, llama3"))
+		return invalid.At("rope_scaling", fmt.Errorf("config: rope_type of a %s is %q; it must be one of %s", family, rope, "default, linear, llama3, yarn"))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ type rotary struct {
 	size              int64 // of a head
 	inFloat32         bool  // angles stay so
 	broadcasts        bool  // positions times frequencies is no matrix product
+	complex           bool  // cosines and sines are one tensor of complex numbers
 }
 
 // newRotary makes the module. _init_weights computes the frequencies again
@@ -61,6 +62,8 @@ func (r *rotary) frequencies(t *torch.Torch) torch.Value {
 	switch r.kind {
 	case Llama3Rope:
 		return llama3Frequencies(t, inverseFrequencies(t, t.Floats(t.Arange(r.size/2))))
+	case YarnRope:
+		return yarnFrequencies(t, powersOf(t, t.Floats(t.Arange(r.size/2))))
 	case LinearRope: // divides in place
 		return inverseFrequencies(t, t.Floats(t.Arange(r.size/2)))
 	default:
@@ -71,13 +74,19 @@ func (r *rotary) frequencies(t *torch.Torch) torch.Value {
 // inverseFrequencies is 1.0 / (base ** (steps / dim)): a number before / is
 // multiplied with the reciprocal, one before ** becomes a double on the device.
 func inverseFrequencies(t *torch.Torch, steps torch.Value) torch.Value {
+	powers := powersOf(t, steps)
+	inverse := divided(t, powers.Borrow())
+	t.Drop(powers)
+	return inverse
+}
+
+// powersOf is base ** (steps / dim).
+func powersOf(t *torch.Torch, steps torch.Value) torch.Value {
 	fractions := t.Floats(steps)
 	powers := t.Floats(fractions.Borrow())
 	t.Drop(t.Full(torch.Int64))
 	t.Drop(fractions)
-	inverse := divided(t, powers.Borrow())
-	t.Drop(powers)
-	return inverse
+	return powers
 }
 
 // divided is a number / x.
@@ -97,9 +106,32 @@ func llama3Frequencies(t *torch.Torch, inverse torch.Value) torch.Value {
 	return f.Return(scaled)
 }
 
+// yarnFrequencies is the rest of _compute_yarn_parameters: frequencies between those
+// that are kept and those that are scaled.
+func yarnFrequencies(t *torch.Torch, powers torch.Value) torch.Value {
+	f := t.Enter()
+	freqs := f.Let(powers)
+	kept := f.Let(divided(t, freqs))
+	longer := t.Floats(freqs)
+	scaled := f.Let(divided(t, longer.Borrow()))
+	t.Drop(longer)
+	share := f.Let(t.Floats(yarnRamp(t, freqs.Tensor().Dim(0))))
+	return f.Return(t.Floats(t.Floats(scaled, t.Floats(share)), t.Floats(kept, share)))
+}
+
+// yarnRamp is linear_ramp_factor.
+func yarnRamp(t *torch.Torch, n int64) torch.Value {
+	f := t.Enter()
+	line := f.Let(t.Floats(t.Floats(t.Full(torch.Float32, n))))
+	return f.Return(f.Let(t.Floats(line))) // clamp
+}
+
 // angles returns the cosines and sines of all positions, in the type of the
 // hidden states.
 func (r *rotary) angles(t *torch.Torch, hidden, positions *torch.Var) (cos, sin torch.Value) {
+	if r.complex {
+		return r.complexAngles(t, positions), torch.Value{}
+	}
 	dtype, n := hidden.Tensor().DType, positions.Tensor().Dim(1)
 	t.NoGrad(func() {
 		t.Autocast(torch.NoDType, func() {
@@ -117,6 +149,21 @@ func (r *rotary) angles(t *torch.Torch, hidden, positions *torch.Var) (cos, sin 
 		})
 	})
 	return cos, sin
+}
+
+// complexAngles is DeepseekV2RotaryEmbedding.forward: one complex number for both
+// (transformers/models/deepseek_v2/modeling_deepseek_v2.py).
+func (r *rotary) complexAngles(t *torch.Torch, positions *torch.Var) (cis torch.Value) {
+	t.NoGrad(func() {
+		t.Autocast(torch.NoDType, func() {
+			f := t.Enter()
+			freqs := f.Let(r.frequenciesAt(t, f, positions, positions.Tensor().Dim(1)))
+			angles := f.Let(t.Complexes(t.FullLike(freqs), freqs)) // polar
+			angles.Set(t.Complexes(angles))
+			cis = f.Return(angles)
+		})
+	})
+	return cis
 }
 
 // frequenciesAt are positions times frequencies.

@@ -74,6 +74,7 @@ var smallModels = []string{
 	`"model":"smollm3-3b","config":{"num_hidden_layers":4}`, `"model":"olmo-2-1b","config":{"num_hidden_layers":2}`,
 	`"model":"bart-base","config":{"encoder_layers":1,"decoder_layers":2}`,
 	`"model":"mixtral-8x7b","config":{"num_hidden_layers":1}`, `"model":"qwen3-30b-a3b","config":{"num_hidden_layers":2,"mlp_only_layers":[1]}`,
+	`"model":"deepseek-v2-lite","config":{"num_hidden_layers":2}`,
 	`"model":"flan-t5-small","config":{"num_layers":1}`, `"model":"lm-small","config":{"num_layers":2}`,
 }
 

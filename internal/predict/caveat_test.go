@@ -42,7 +42,7 @@ func TestEmulatedTypesAreSlow(t *testing.T) {
 // have them.
 func TestRoutingCaveat(t *testing.T) {
 	const said = "any other routing takes the same memory"
-	for model, has := range map[string]bool{"mixtral-8x7b": true, "qwen3-30b-a3b": true, "qwen3-0.6b": false} {
+	for model, has := range map[string]bool{"mixtral-8x7b": true, "qwen3-30b-a3b": true, "deepseek-v2-lite": true, "qwen3-0.6b": false} {
 		got := strings.Join(Caveats(parsed(t, `{"model":"`+model+`"}`), cardOf(t, "h200")), "; ")
 		if strings.Contains(got, said) != has {
 			t.Errorf("%s: caveats are %q", model, got)

@@ -72,7 +72,7 @@ func TestInvalid(t *testing.T) {
 		{"no type", `{"config":{}}`, []string{"config has no model_type"}},
 		{"architecture", `{"config":{"architectures":["MambaForCausalLM"]}}`, []string{`architecture "MambaForCausalLM" is not modelled`}},
 		{"activation", `{"model":"llama-2-7b","config":{"hidden_act":"gelu"}}`, []string{`hidden_act "gelu" of a llama is not modelled`}},
-		{"rotary positions", `{"model":"qwen2-7b","config":{"rope_scaling":{"type":"yarn"}}}`, []string{`rope_type of a qwen2 is "yarn"`, "default, linear, llama3"}},
+		{"rotary positions", `{"model":"qwen2-7b","config":{"rope_scaling":{"type":"longrope"}}}`, []string{`rope_type of a qwen2 is "longrope"`, "default, linear, llama3, yarn"}},
 		{"key heads", `{"model":"llama-2-7b","config":{"num_key_value_heads":5}}`, []string{"num_attention_heads is 32, which num_key_value_heads, 5, does not divide"}},
 		{"heads of lm", `{"model":"lm-small","config":{"num_heads":7}}`, []string{"d_model is 768, which num_heads, 7, does not divide"}},
 		{"not JSON", `{"model":`, []string{"not JSON, at byte"}},
