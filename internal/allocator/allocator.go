@@ -158,7 +158,7 @@ func (e *OutOfMemoryError) Error() string {
 	if e.Limit > 0 {
 		limit = fmt.Sprintf("the limit is %v", bytesize.Bytes(e.Limit))
 	}
-	return fmt.Sprintf("out of memory: asked for %v (a segment of %v) with %v reserved, of which %v is allocated; %s",
+	return fmt.Sprintf("out of memory: requested %v (a segment of %v) with %v reserved, of which %v is allocated; %s",
 		bytesize.Bytes(e.Requested), bytesize.Bytes(e.Segment), bytesize.Bytes(e.Reserved), bytesize.Bytes(e.Allocated), limit)
 }
 

@@ -5,7 +5,7 @@ import "errors"
 // ErrTooMuchWork says that a simulation was given up. PyTorch walks over its
 // free memory for some requests, and so does the simulation; a recording made
 // for it can turn that into hours.
-var ErrTooMuchWork = errors.New("the recording is too fragmented to be simulated: its free memory would have to be looked through again and again")
+var ErrTooMuchWork = errors.New("the recording is too fragmented to simulate: searching its free memory would take too long")
 
 // budget is how many blocks the walks of one question may look at. A run
 // without them costs as much for an event as a hundred of these.

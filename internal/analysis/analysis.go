@@ -127,7 +127,7 @@ type NothingLeftError struct {
 }
 
 func (e *NothingLeftError) Error() string {
-	return fmt.Sprintf("nothing is left to train in: of %v, %v are to be kept free", e.Has, e.Reserve)
+	return fmt.Sprintf("no memory is left for training: %[2]v of %[1]v must stay free", e.Has, e.Reserve)
 }
 
 // Predict answers from predictions alone.

@@ -17,7 +17,7 @@ type TooLongError struct {
 }
 
 func (e *TooLongError) Error() string {
-	return fmt.Sprintf("batch %d was not tried: %d steps of it would take about %.0f s, and a probe is killed after %v",
+	return fmt.Sprintf("batch %d was not tried: %d steps would take about %.0f s, and the timeout of a probe is %v",
 		e.Batch, confirmSteps, e.Seconds, e.Timeout)
 }
 

@@ -78,7 +78,7 @@ func TestTooLong(t *testing.T) {
 	if a.OptimalBatch != 400 || !a.Bounded {
 		t.Errorf("batch %d, bounded %v; tried %v", a.OptimalBatch, a.Bounded, confirmed(a))
 	}
-	if !noted(a, "batch 401 was not tried: 3 steps of it would take about 150 s, and a probe is killed after 5m0s") {
+	if !noted(a, "batch 401 was not tried: 3 steps would take about 150 s, and the timeout of a probe is 5m0s") {
 		t.Errorf("%+v", a.Notes)
 	}
 }

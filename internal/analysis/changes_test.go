@@ -50,7 +50,7 @@ func TestLeastSets(t *testing.T) {
 		t.Errorf("%+v does not train", small.Helps[0])
 	}
 	// Eight billion parameters in fp32 are more than a T4 has, whatever is changed.
-	if _, err := Predict(request(t, "llama-3.1-8b", "t4")); err == nil || !strings.Contains(err.Error(), "nor do all together") {
+	if _, err := Predict(request(t, "llama-3.1-8b", "t4")); err == nil || !strings.Contains(err.Error(), "alone or combined") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -180,7 +180,7 @@ func TestWhatDecidesThePeak(t *testing.T) {
 	for _, n := range append(large.Notes, small.Notes...) {
 		fmt.Fprintln(&notes, n.About+":", n.Text)
 	}
-	for _, want := range []string{"the optimizer step takes the most, and the batch hardly matters", "batch 33 fails: in the backward pass", "fitting is patchy"} {
+	for _, want := range []string{"the optimizer step sets the peak, and the batch hardly matters", "batch 33 fails: in the backward pass", "some smaller batches do not fit"} {
 		if !strings.Contains(notes.String(), want) {
 			t.Errorf("no note says %q:\n%s", want, notes.String())
 		}

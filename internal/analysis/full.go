@@ -57,7 +57,7 @@ func (a *Answer) explainFull(smallest int64) {
 	switch f := a.FullFineTuning; {
 	case f == nil:
 	case f.OptimalBatch == 0:
-		a.note(about, "does not fit: batch %d needs %v, and PyTorch may hold %v", smallest, bytesize.Bytes(f.Needs), bytesize.Bytes(a.Limit))
+		a.note(about, "does not fit: batch %d needs %v, and PyTorch may use %v", smallest, bytesize.Bytes(f.Needs), bytesize.Bytes(a.Limit))
 	case f.TokensPerSecond > 0:
 		a.note(about, "trains up to batch %d, %s tokens a second", f.OptimalBatch, figure.Count(int(f.TokensPerSecond)))
 	default:

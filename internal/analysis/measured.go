@@ -59,9 +59,9 @@ type UnfinishedError struct {
 
 func (e *UnfinishedError) Error() string {
 	if e.Survived == 0 {
-		return fmt.Sprintf("%v, before any batch was confirmed", e.Err)
+		return fmt.Sprintf("%v before any batch was confirmed", e.Err)
 	}
-	return fmt.Sprintf("%v; batch %d survived, larger ones may", e.Err, e.Survived)
+	return fmt.Sprintf("%v; batch %d trains, larger batches may too", e.Err, e.Survived)
 }
 
 func (e *UnfinishedError) Unwrap() error { return e.Err }
@@ -344,5 +344,5 @@ type NothingFitsError struct {
 }
 
 func (e *NothingFitsError) Error() string {
-	return fmt.Sprintf("not even a batch of %d trains on this %s: %s: %s", e.Batch, e.Device, e.Failure.Summary(), e.Failure.Message)
+	return fmt.Sprintf("not even batch %d trains on this %s: %s: %s", e.Batch, e.Device, e.Failure.Summary(), e.Failure.Message)
 }

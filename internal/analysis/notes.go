@@ -34,7 +34,7 @@ func (a *Answer) explain(next int64, caveats []string) {
 		a.note("limit", "batch %d fails: %s", next, o.Reason())
 	}
 	if len(a.FailsBelow) > 0 {
-		a.note("careful", "fitting is patchy: of the smaller batches, %s fail; batch %d fits with %v left",
+		a.note("careful", "some smaller batches do not fit: %s fail; batch %d fits with %v left",
 			enumerate(a.FailsBelow), a.OptimalBatch, a.left(a.OptimalBatch))
 	}
 	for _, c := range caveats {
@@ -50,13 +50,13 @@ func (a *Answer) explainRecommended() {
 	share := a.result(a.Recommended).SamplesPerSecond / a.result(a.OptimalBatch).SamplesPerSecond
 	switch batch := a.Recommended; {
 	case a.Tight:
-		a.note("recommended", "batch %d fits, with %v left; no batch fits with memory to spare", batch, a.left(batch))
+		a.note("recommended", "batch %d fits with %v left; no batch leaves memory to spare", batch, a.left(batch))
 	case batch == a.OptimalBatch:
 		a.note("recommended", "batch %d, the largest, with %v left", batch, a.left(batch))
 	case a.Worthwhile():
 		a.note("recommended", "batch %d is within 5 %% of the speed of batch %d", batch, a.OptimalBatch)
 	default:
-		a.note("recommended", "batch %d is safe, with %.0f %% of the speed of batch %d; larger ones fit by chance, or with little left",
+		a.note("recommended", "batch %d is safe, at %.0f %% of the speed of batch %d; larger ones fit only by chance or with little left",
 			batch, 100*share, a.OptimalBatch)
 	}
 }
@@ -64,7 +64,7 @@ func (a *Answer) explainRecommended() {
 // explainMemory says what decides the peak.
 func (a *Answer) explainMemory() {
 	if a.FlatTo > 0 {
-		a.note("memory", "up to batch %d the %s takes the most, and the batch hardly matters: %v with a single sample",
+		a.note("memory", "up to batch %d the %s sets the peak, and the batch hardly matters: it is %v with a single sample",
 			a.FlatTo, predict.PhaseName(a.FlatPhase), bytesize.Bytes(a.FlatPeak))
 	}
 	if a.PeakPhase == "" || a.FlatTo >= a.OptimalBatch {
@@ -72,9 +72,9 @@ func (a *Answer) explainMemory() {
 	}
 	grows := ""
 	if l := a.MemoryLine; l != nil {
-		grows = fmt.Sprintf("; from batch %d on it is %v plus %v for each sample", l.From, l.Fixed, l.PerSample)
+		grows = fmt.Sprintf("; from batch %d on it is %v plus %v per sample", l.From, l.Fixed, l.PerSample)
 	}
-	a.note("memory", "at batch %d the %s takes the most, %v%s", a.OptimalBatch, predict.PhaseName(a.PeakPhase), bytesize.Bytes(a.OptimalMemory), grows)
+	a.note("memory", "at batch %d the %s sets the peak, %v%s", a.OptimalBatch, predict.PhaseName(a.PeakPhase), bytesize.Bytes(a.OptimalMemory), grows)
 }
 
 // explainLengths says what samples of different lengths mean for a batch.

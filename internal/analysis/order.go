@@ -41,7 +41,7 @@ func ParseOrder(data []byte) (*Order, error) {
 		return nil, fmt.Errorf("read an order: %w", err)
 	}
 	if o.Engine == evidence.Auto || !slices.Contains(evidence.Choices, o.Engine) {
-		return nil, fmt.Errorf("read an order: this worker knows no engine %q", o.Engine)
+		return nil, fmt.Errorf("read the job: this worker does not know engine %q", o.Engine)
 	}
 	return &o, nil
 }

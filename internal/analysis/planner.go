@@ -47,7 +47,7 @@ func (p *planner) runner(w *workload.Workload) *predict.Runner {
 // unit is the step from a batch to the next.
 func (p *planner) unit() int64 { return max(p.MultipleOf, 1) }
 
-// limit is the most that PyTorch may hold.
+// limit is the most that PyTorch may use.
 func (p *planner) limit() bytesize.Bytes { return predict.Limit(p.w, p.Card) }
 
 // largest is the largest batch that trains while the next one does not. It is

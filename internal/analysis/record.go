@@ -67,7 +67,7 @@ func readRecording(path string) (*trace.Trace, error) {
 		return nil, fmt.Errorf("read the recording: %w", err)
 	}
 	if len(s.Devices) == 0 {
-		return nil, fmt.Errorf("the recording holds no device")
+		return nil, fmt.Errorf("the recording has no device")
 	}
 	return slices.MaxFunc(s.Devices, func(a, b *trace.Trace) int { return len(a.Events) - len(b.Events) }), nil
 }

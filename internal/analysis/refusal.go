@@ -25,14 +25,14 @@ type TooSmallError struct {
 func (e *TooSmallError) Error() string { return e.reason() + "; " + remedy("it", e.Helps) }
 
 func (e *TooSmallError) reason() string {
-	return fmt.Sprintf("not even a batch of %d trains on %s: it needs %v and PyTorch may hold %v; the most is %s, %v",
+	return fmt.Sprintf("not even batch %d trains on %s: it needs %v, and PyTorch may use %v; the largest part is %s, %v",
 		e.Batch, gpu.WithArticle(e.Card.Name), e.Needs, e.Limit, e.Largest.Name, e.Largest.Bytes)
 }
 
 // remedy says in a sentence which changes make something fit.
 func remedy(what string, helps []Change) string {
 	if len(helps) == 0 {
-		return fmt.Sprintf("no change of precision, optimizer, checkpointing or allocator makes %s fit, nor do all together", what)
+		return fmt.Sprintf("no change of precision, optimizer, checkpointing or allocator makes %s fit, alone or combined", what)
 	}
 	texts := make([]string, len(helps))
 	for i, c := range helps {

@@ -259,7 +259,7 @@ func (r *Runner) steps(ctx context.Context, engine evidence.Engine, q Request, m
 		}
 		return errPredict
 	case q.Workload.Unmodelled != "":
-		return &UnableError{fmt.Errorf("%s, so that PyTorch has to run it: %w", q.Workload.Unmodelled, err)}
+		return &UnableError{fmt.Errorf("%s, so PyTorch must run it: %w", q.Workload.Unmodelled, err)}
 	default:
 		return &UnableError{err}
 	}
@@ -277,7 +277,7 @@ func otherVersions(w *workload.Workload, found measure.Versions) error {
 	}{{"torch", found.Torch, want.Torch}, {"transformers", found.Transformers, want.Transformers}} {
 		has, err := torch.ParseVersion(library.found)
 		if library.found != "" && (err != nil || has != library.want) {
-			return fmt.Errorf("the workload is of %s %v, and this Python has %s: give one with that version by --python", library.name, library.want, library.found)
+			return fmt.Errorf("the workload asks for %s %v, and this Python has %s; choose one with that version by --python", library.name, library.want, library.found)
 		}
 	}
 	return nil

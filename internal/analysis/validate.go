@@ -129,7 +129,7 @@ func (c *BackwardCheck) judge() {
 	off := math.Abs(c.Ratio/c.Predicted - 1)
 	switch {
 	case c.Ratio < leastRatio:
-		c.Verdict, c.Why = Fail, fmt.Sprintf("backward takes hardly more than forward (less than %.1f ×): it did not run", leastRatio)
+		c.Verdict, c.Why = Fail, fmt.Sprintf("backward takes hardly more memory than forward (less than %.1f ×), so it did not run", leastRatio)
 	case c.Predicted == 0:
 		c.Verdict, c.Why = Warn, "backward ran, but there is no prediction to compare it with"
 	case off <= closeRatio:
@@ -190,7 +190,7 @@ func (c *CompileCheck) judge() {
 		c.Verdict, c.Why, c.PaysAfter = Pass, "compiling takes no time", 1
 	default:
 		c.PaysAfter = int64(math.Ceil(spent / saved))
-		c.Verdict, c.Why = Pass, fmt.Sprintf("compiling takes %.1f s and saves %.1f ms a step: it pays after %d steps", spent, 1e3*saved, c.PaysAfter)
+		c.Verdict, c.Why = Pass, fmt.Sprintf("compiling takes %.1f s and saves %.1f ms per step: it pays off after %d steps", spent, 1e3*saved, c.PaysAfter)
 	}
 }
 
@@ -206,10 +206,10 @@ type PredictionCheck struct {
 // recording is written to a path, unless that is empty.
 func ValidatePrediction(ctx context.Context, w *workload.Workload, m Measurement, path string) (*PredictionCheck, error) {
 	if m.User != nil {
-		return nil, fmt.Errorf("a model of your own is not predicted")
+		return nil, fmt.Errorf("your own model is not predicted")
 	}
 	if w.Unmodelled != "" {
-		return nil, fmt.Errorf("%s, so that there is no prediction", w.Unmodelled)
+		return nil, fmt.Errorf("%s, so there is no prediction", w.Unmodelled)
 	}
 	v := &validator{m, w}
 	c := &PredictionCheck{Check: v.check()}

@@ -53,7 +53,7 @@ func Read(data []byte) (*File, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&given); err != nil {
-		return nil, fmt.Errorf("not a file of budgets, with the keys workloads, baseline and allow: %w", err)
+		return nil, fmt.Errorf("not a budget file with the keys workloads, baseline and allow: %w", err)
 	}
 	f := &File{Baseline: given.Baseline}
 	if f.Allow, err = parseShare(given.Allow); err != nil {
@@ -66,7 +66,7 @@ func Read(data []byte) (*File, error) {
 			return nil, fmt.Errorf("workload %d: %w", i+1, err)
 		}
 		if names[item.Name] {
-			return nil, fmt.Errorf("workload %d: there is another one called %q; give each a name", i+1, item.Name)
+			return nil, fmt.Errorf("workload %d: another one is also called %q; give each its own name", i+1, item.Name)
 		}
 		names[item.Name] = true
 		f.Items = append(f.Items, item)
@@ -89,7 +89,7 @@ func newItem(keys map[string]json.RawMessage) (Item, error) {
 		case "max":
 			n, err := bytesize.Parse(text)
 			if err != nil || n <= 0 {
-				return item, fmt.Errorf("max is %s; it must be an amount of memory, as 22GiB", raw)
+				return item, fmt.Errorf("max is %s; it must be an amount of memory, such as 22GiB", raw)
 			}
 			item.Max = n
 		case "card":
@@ -100,7 +100,7 @@ func newItem(keys map[string]json.RawMessage) (Item, error) {
 		}
 	}
 	if _, both := keys["gpu"]; both && item.Fit {
-		return item, errors.New("card and gpu both name the card: give one of them")
+		return item, errors.New("card and gpu both name the GPU; give only one")
 	}
 	if item.Name == "" {
 		item.Name = d.Text("id")
@@ -122,7 +122,7 @@ func parseShare(text string) (float64, error) {
 	var share float64
 	number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
 	if err := json.Unmarshal([]byte(number), &share); err != nil || share < 0 || share > 1000 || math.IsNaN(share) {
-		return 0, fmt.Errorf("allow is %q; it must be a share, as 1%%", text)
+		return 0, fmt.Errorf("allow is %q; it must be a percentage, such as 1%%", text)
 	}
 	return share / 100, nil
 }

@@ -39,12 +39,12 @@ func TestReadRefuses(t *testing.T) {
 		"workloads: [{model: bert, max: lots}]":          "an amount of memory",
 		"workloads: [{model: bert, max: 0GiB}]":          "an amount of memory",
 		"workloads: [{model: bert, max: 22}]":            "an amount of memory",
-		"workloads: [{model: bert}, {model: bert}]":      "another one called",
+		"workloads: [{model: bert}, {model: bert}]":      "another one is also called",
 		"workloads: [{batch: 3}]":                        "no name",
-		"workloads: [{model: bert, card: a10, gpu: t4}]": "give one of them",
+		"workloads: [{model: bert, card: a10, gpu: t4}]": "give only one",
 		"allow: much\nworkloads: [{model: bert}]":        "allow is",
 		"allow: -1%\nworkloads: [{model: bert}]":         "allow is",
-		"- {model: bert}":                                "not a file of budgets",
+		"- {model: bert}":                                "not a budget file",
 	} {
 		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

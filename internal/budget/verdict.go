@@ -93,7 +93,7 @@ func Judge(item Item, taken Taken, base *Baseline, allow float64) Verdict {
 	case item.Max > 0 && taken.Reserved > item.Max:
 		v.Reason = "it takes " + taken.Reserved.String() + " of " + item.Max.String()
 	case item.Fit && !taken.Fits:
-		v.Reason = "it does not fit the card, of which PyTorch may hold " + taken.Limit.String()
+		v.Reason = "it does not fit on the card; PyTorch may use " + taken.Limit.String()
 	}
 	return v
 }

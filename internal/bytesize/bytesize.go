@@ -58,7 +58,7 @@ func Parse(s string) (Bytes, error) {
 	}
 	bytes := math.Round(n * float64(unit))
 	if bytes >= math.MaxInt64 {
-		return 0, fmt.Errorf("size %q: larger than any memory", s)
+		return 0, fmt.Errorf("size %q: too large", s)
 	}
 	return Bytes(bytes), nil
 }

@@ -11,11 +11,11 @@ import (
 func newActivation(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "activation",
-		Short: "How large the activations of a language model are, step by step",
-		Long: "Derives the size of one tensor of the residual stream, batch × context × d_model ×\n" +
-			"4 bytes, in symbols and in numbers, and the attention scores beside it; lists every\n" +
-			"tensor that a block makes in forward, and whether it is saved for backward; and holds\n" +
-			"all of it, times the layers, against the peak of a training step in fp32.",
+		Short: "Derive the activation memory of a language model, tensor by tensor",
+		Long: "Derives the size of one residual-stream tensor, batch × context × d_model × 4 bytes,\n" +
+			"in symbols and in numbers, and that of the attention scores. Lists every tensor that a\n" +
+			"block allocates in forward and whether it is saved for backward, and compares the sum\n" +
+			"over all layers with the peak of a training step in fp32.",
 		Example: "  memorymark activation\n" +
 			"  memorymark activation --model-size xl --context-length 1024 --batch-size 8\n" +
 			"  memorymark activation --model-size small --json",

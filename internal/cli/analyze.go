@@ -27,22 +27,21 @@ func newAnalyze(e *env) *cobra.Command {
 	var f analyzeFlags
 	c := &cobra.Command{
 		Use:   "analyze [MODEL]",
-		Short: "The largest batch that trains on a card, and what yours wastes",
-		Long: "Finds the largest batch that really trains on a card: forward, backward and optimizer,\n" +
-			"three steps in a fresh process, with the allocator's fragmentation. Says which batch is\n" +
-			"worth using, what the present one (--batch) wastes in memory, time and money, and with\n" +
-			"--sweep what each single change would do.\n\n" +
-			"Where there is a CUDA GPU and PyTorch it measures: real steps on that GPU, starting at the\n" +
-			"predicted edge, and the answer is what survived. Elsewhere, and for other cards, it\n" +
-			"predicts. A function of your own, or a config.json whose family is not modelled, is then\n" +
-			"emulated: on your own PyTorch, a CUDA build, with a card that is not there. It says which\n" +
-			"it did; --engine decides.\n\n" +
-			"MODEL is an id of memorymark models, a path to a Hugging Face config.json, or a function\n" +
-			"of your own, train.py:make, that returns a model, or a model and a function batch(n), and\n" +
-			"maybe a function that makes the optimizer of model.parameters().\n\n" +
-			"The exit code is 1 if no batch trains; of many workloads, if none does for one of them.\n\n" +
-			"With -f it answers many workloads, from a file of JSON objects, one a line, or of YAML;\n" +
-			"it writes a line of JSON for each, in order.",
+		Short: "Find the largest batch that trains on a GPU, and what yours wastes",
+		Long: "Finds the largest batch that really trains on a GPU: forward, backward and optimizer\n" +
+			"step, three times in a fresh process, including fragmentation. Recommends a batch, shows\n" +
+			"what your current one (--batch) wastes in memory, time and money, and with --sweep what\n" +
+			"each single change would do.\n\n" +
+			"On a machine with a CUDA GPU and PyTorch it measures: it runs real steps, starting at the\n" +
+			"predicted limit. On other machines, and for other GPUs, it predicts. Your own function, or\n" +
+			"a config.json of an unknown family, is emulated: your PyTorch (a CUDA build) runs on an\n" +
+			"emulated GPU. The answer says which engine was used; --engine chooses one.\n\n" +
+			"MODEL is an id from memorymark models, a path to a Hugging Face config.json, or your own\n" +
+			"function, train.py:make, that returns a model, optionally with a function batch(n) and a\n" +
+			"function that makes the optimizer from model.parameters().\n\n" +
+			"With -f it analyzes many workloads from a file, as JSON objects, one per line, or as YAML.\n" +
+			"It writes one line of JSON per workload, in order.\n\n" +
+			"The exit code is 1 if no batch trains; with -f, if that is so for any workload.",
 		Example: "  memorymark analyze bert --gpu a10\n" +
 			"  memorymark analyze gpt2 --gpu rtx-4090 --precision amp-bf16 --sweep\n" +
 			"  memorymark analyze train.py:make --gpu rtx-4090 --multiple-of 8\n" +
@@ -54,15 +53,16 @@ func newAnalyze(e *env) *cobra.Command {
 	f.workloadFlags = addWorkloadFlags(c)
 	f.engineFlags = addEngineFlags(c)
 	f.addDevice(c.Flags())
-	c.Flags().IntVar(&f.maxProbes, "max-probes", 0, fmt.Sprintf("try at most `N` batches when measuring (default %d)", analysis.DefaultProbes))
-	c.Flags().StringVarP(&f.file, "file", "f", "", "analyze the workloads of a `file`, - for standard input")
-	c.Flags().Int64Var(&f.GlobalBatch, "global-batch", 0, "split `N` samples for each update into batches that fit")
-	c.Flags().Int64Var(&f.MultipleOf, "multiple-of", 0, "only batches that are multiples of `N`")
-	c.Flags().StringVar(&f.reserve, "reserve", "", "`memory` to keep free beside the context, as 512MiB")
-	c.Flags().BoolVar(&f.Changes, "sweep", false, "say what each single change would do")
-	c.Flags().Float64Var(&f.HoursPerYear, "hours", analysis.DefaultHours, "`hours` of the card in a year")
-	c.Flags().Float64Var(&f.PricePerHour, "price", 0, "`dollars` for an hour of the card (default: the catalog's)")
-	c.Flags().BoolVar(&f.noTiming, "no-timing", false, "when measuring, find the largest batch and time nothing")
+	c.Flags().IntVar(&f.maxProbes, "max-probes", 0, fmt.Sprintf("maximum number of batches to try when measuring (default %d)", analysis.DefaultProbes))
+	showValueAs(c.Flags(), "max-probes", "N")
+	c.Flags().StringVarP(&f.file, "file", "f", "", "analyze the workloads in a `file`, - for standard input")
+	c.Flags().Int64Var(&f.GlobalBatch, "global-batch", 0, "split `N` samples per optimizer step into batches that fit")
+	c.Flags().Int64Var(&f.MultipleOf, "multiple-of", 0, "consider only multiples of `N`")
+	c.Flags().StringVar(&f.reserve, "reserve", "", "`memory` to keep free in addition to the CUDA context, such as 512MiB")
+	c.Flags().BoolVar(&f.Changes, "sweep", false, "show what each single change would do")
+	c.Flags().Float64Var(&f.HoursPerYear, "hours", analysis.DefaultHours, "`hours` per year that the GPU runs")
+	c.Flags().Float64Var(&f.PricePerHour, "price", 0, "price of the GPU in `dollars` per hour (default: the catalog's)")
+	c.Flags().BoolVar(&f.noTiming, "no-timing", false, "when measuring, find the largest batch but do not time steps")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		defer f.close()
 		if err := f.start(e); err != nil {
@@ -103,7 +103,7 @@ func (f *analyzeFlags) explain(e *env, err error) error {
 	)
 	switch {
 	case errors.As(err, &left):
-		return badInput("give a smaller --reserve or a larger card", "%w", err)
+		return badInput("use a smaller --reserve or a larger card", "%w", err)
 	case errors.As(err, &early):
 		if len(early.Probes) > 0 {
 			fmt.Fprintln(e.stderr)

@@ -11,9 +11,9 @@ import (
 func newModels(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "models",
-		Short: "The models that have a name here",
-		Long: "Lists the models of the catalog. A Hugging Face id of the list is taken wherever an id\n" +
-			"is; any other model of these families can be given by its config.json.",
+		Short: "List the models in the catalog",
+		Long: "Lists the models in the catalog. Wherever an id is accepted, so is the Hugging Face id\n" +
+			"shown in the list. Give any other model of these families by its config.json.",
 		Example: "  memorymark models\n" +
 			"  memorymark models --json",
 		Args: exactArgs(),
@@ -27,20 +27,16 @@ func newModels(e *env) *cobra.Command {
 func newGPUs(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "gpus",
-		Short: "The cards that have a name here, with their memory and price",
-		Long: "Lists the cards of the catalog: memory as PyTorch reports it, compute capability,\n" +
-			"bandwidth, dense peak rates and a price. Every figure has its source and date in the\n" +
-			"JSON.\n" +
-			"\n" +
-			"A card that is not in the list can be described in a file. It has the keys of that JSON,\n" +
-			"its name ends in .json, and every --gpu takes its path:\n" +
-			"\n" +
-			`  {"memory": "23.6 GiB", "compute_capability": "8.9", "multiprocessors": 66}` + "\n" +
-			"\n" +
-			"These three keys are needed. Give those of name, context, l2_bytes, clock_mhz,\n" +
-			"memory_clock_mhz, bus_bits, ecc, bandwidth_gb_per_s, dense_tflops and price that you know;\n" +
-			"the others follow from the compute capability, or are those of the card in the list that\n" +
-			"is most like yours.",
+		Short: "List the GPUs in the catalog, with their memory and price",
+		Long: "Lists the GPUs in the catalog: memory as PyTorch reports it, compute capability,\n" +
+			"bandwidth, dense peak rates and price. The JSON has the source and date of every figure.\n\n" +
+			"Describe any other GPU in a file with the same keys. Its name must end in .json, and every\n" +
+			"--gpu accepts its path:\n\n" +
+			"  {\"memory\": \"23.6 GiB\", \"compute_capability\": \"8.9\", \"multiprocessors\": 66}\n\n" +
+			"These three keys are required. name, context, l2_bytes, clock_mhz, memory_clock_mhz,\n" +
+			"bus_bits, ecc, bandwidth_gb_per_s, dense_tflops and price are optional; those that you\n" +
+			"leave out follow from the compute capability or are taken from the most similar GPU in\n" +
+			"the catalog.",
 		Example: "  memorymark gpus\n" +
 			"  memorymark gpus --json\n" +
 			"  memorymark predict gpt2 --gpu my-card.json",

@@ -31,18 +31,18 @@ func newCheck(e *env) *cobra.Command {
 	f := checkFlags{engineFlags: &engineFlags{device: analysis.AutoDevice, engine: evidence.Auto}}
 	c := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Whether workloads keep to their memory budgets, for CI",
-		Long: "Predicts or emulates the workloads of a file and compares what they take with their\n" +
-			"budgets and with a baseline, on a machine without a GPU. The exit code is 1 if one takes\n" +
-			"more than it may. What grew is listed by module, or by line of your own code.\n\n" +
+		Short: "Check workloads against their memory budgets, for CI",
+		Long: "Predicts or emulates the workloads in a file and compares them with their budgets and\n" +
+			"with a baseline, on a machine without a GPU. The exit code is 1 if one exceeds its budget.\n" +
+			"What grew is listed by module, or by line of your own code.\n\n" +
 			"The file is YAML:\n\n" +
-			"  baseline: memory.baseline.json   # what the workloads took before; --update writes it\n" +
-			"  allow: 1%                        # how much more than that they may take\n" +
+			"  baseline: memory.baseline.json   # earlier figures; --update writes them\n" +
+			"  allow: 1%                        # allowed growth\n" +
 			"  workloads:\n" +
-			"    - {name: fine-tuning, model: bert, batch: 32, card: a10}        # has to fit the card\n" +
-			"    - {name: ours, model: \"train.py:make\", batch: 8, max: 22GiB}    # may reserve so much\n\n" +
-			"The other keys of a workload are those of predict -f. A model of your own is emulated,\n" +
-			"which needs a CUDA build of PyTorch.",
+			"    - {name: fine-tuning, model: bert, batch: 32, card: a10}        # must fit this GPU\n" +
+			"    - {name: ours, model: \"train.py:make\", batch: 8, max: 22GiB}    # may reserve this much\n\n" +
+			"All other keys are those of predict -f. Your own model is emulated, which needs a CUDA\n" +
+			"build of PyTorch.",
 		Example: "  memorymark check memory.yaml\n" +
 			"  memorymark check memory.yaml --update\n" +
 			"  memorymark check memory.yaml --format markdown >> $GITHUB_STEP_SUMMARY",
@@ -53,9 +53,9 @@ func newCheck(e *env) *cobra.Command {
 		},
 	}
 	f.addPython(c.Flags())
-	c.Flags().BoolVar(&f.update, "update", false, "write what the workloads take to the baseline")
-	c.Flags().StringVar(&f.baseline, "baseline", "", "the baseline's `file`, instead of the one that FILE names")
-	c.Flags().StringVar(&f.format, "format", "text", "`format` on standard output: text or markdown")
+	c.Flags().BoolVar(&f.update, "update", false, "write the current figures to the baseline")
+	c.Flags().StringVar(&f.baseline, "baseline", "", "baseline `file` to use instead of the one named in FILE")
+	c.Flags().StringVar(&f.format, "format", "text", "output `format`: text or markdown")
 	return c
 }
 
@@ -135,7 +135,7 @@ func (f *checkFlags) readBaseline() (*budget.Baseline, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, base); err != nil {
-		return nil, badInput("memorymark check --update writes it anew", "%s is no baseline: %w", f.baseline, err)
+		return nil, badInput("memorymark check --update rewrites it", "%s is no baseline: %w", f.baseline, err)
 	}
 	return base, nil
 }

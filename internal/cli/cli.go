@@ -61,8 +61,8 @@ type env struct {
 func newRoot(e *env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "memorymark",
-		Short: "Where GPU memory goes when a network trains, and what to do about it",
-		Long: "MemoryMark tells where GPU memory goes when a neural network trains, and what to do\n" +
+		Short: "Find out where GPU memory goes in training, and what to do about it",
+		Long: "MemoryMark shows where GPU memory goes when a neural network trains, and what to do\n" +
 			"about it.",
 		Annotations: map[string]string{"footer": exitCodeHelp()},
 		Example: "  memorymark predict bert --batch 32 --gpu a10\n" +

@@ -26,9 +26,9 @@ func newCompletion() *cobra.Command {
 	names := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Teach a shell to complete commands, models, cards and values",
-		Long: "Prints a script for bash, zsh, fish or powershell. Once the shell has read it, the tab\n" +
-			"key completes commands and flags, ids of models and cards, and what a flag can be.",
+		Short: "Generate a shell completion script",
+		Long: "Prints a completion script for bash, zsh, fish or powershell. It completes commands,\n" +
+			"flags, ids of models and GPUs, and the values of flags.",
 		Example: "  memorymark completion bash > /etc/bash_completion.d/memorymark\n" +
 			"  memorymark completion zsh > ~/.zfunc/_memorymark\n" +
 			"  memorymark completion fish > ~/.config/fish/completions/memorymark.fish",

@@ -16,7 +16,7 @@ import (
 // MEMORYMARK_LISTEN. A flag counts before the environment, and that before the
 // file.
 func addConfigFlag(c *cobra.Command) {
-	c.Flags().String("config", "", "a TOML `file` with the flags in a table [COMMAND]; $MEMORYMARK_CONFIG")
+	c.Flags().String("config", "", "TOML `file` with the flags of each command in its own table (default: $MEMORYMARK_CONFIG)")
 	c.PreRunE = func(c *cobra.Command, _ []string) error { return configure(c, os.LookupEnv) }
 }
 
@@ -69,7 +69,7 @@ func readSettings(path string, c *cobra.Command) (map[string]any, error) {
 			return other.Name() == table && other.Flags().Lookup("config") != nil
 		})
 		if !known {
-			return nil, badInput("", "read settings %s: [%s] is no command that takes settings", path, table)
+			return nil, badInput("", "read settings %s: [%s] is not a command that has settings", path, table)
 		}
 	}
 	var known []string
@@ -80,7 +80,7 @@ func readSettings(path string, c *cobra.Command) (map[string]any, error) {
 	})
 	for key := range file[c.Name()] {
 		if !slices.Contains(known, key) {
-			return nil, badInput("the settings are "+strings.Join(known, ", "), "read settings %s: %q is no setting of %s", path, key, c.Name())
+			return nil, badInput("the settings are "+strings.Join(known, ", "), "read settings %s: %q is not a setting of %s", path, key, c.Name())
 		}
 	}
 	return file[c.Name()], nil

@@ -20,10 +20,10 @@ func newDoctor(e *env) *cobra.Command {
 	var python string
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "What this machine has to measure with, and what mends what is missing",
-		Long: "Looks for a GPU, Python, PyTorch and transformers, and says the exact command that mends\n" +
-			"what is missing. Names what the versions that were found are known to allocate\n" +
-			"differently from the predicted ones.\n\n" +
+		Short: "Check this machine's GPU, Python and PyTorch, and say how to fix problems",
+		Long: "Looks for a GPU, Python, PyTorch and transformers, and prints the exact command that\n" +
+			"fixes each problem. Also names known differences in memory between the versions found and\n" +
+			"the ones that are predicted.\n\n" +
 			"Python is --python, $MEMORYMARK_PYTHON, the active virtual environment, or python3.\n\n" +
 			"The exit code is 1 if something is missing.",
 		Example: "  memorymark doctor\n" +
@@ -40,7 +40,7 @@ func newDoctor(e *env) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&python, "python", "", "the Python to look at")
+	c.Flags().StringVar(&python, "python", "", "the `Python` to check")
 	return c
 }
 
@@ -126,10 +126,10 @@ func tried(torch string) string {
 	first, last := phantom.Minor(all[0].Torch), phantom.Minor(all[len(all)-1].Torch)
 	switch t, ok := phantom.FindTested(torch); {
 	case !ok:
-		return fmt.Sprintf("memorymark run was tried with PyTorch %s to %s, not with %s", first, last, phantom.Minor(torch))
+		return fmt.Sprintf("memorymark run has been tested with PyTorch %s to %s, not with %s", first, last, phantom.Minor(torch))
 	case t.OK():
 		return fmt.Sprintf("memorymark run works: all %d programs ran with PyTorch %s", t.Programs(), t.Torch)
 	default:
-		return fmt.Sprintf("memorymark run: %d of %d programs ran with PyTorch %s, not %s", len(t.Answered), t.Programs(), t.Torch, strings.Join(t.Failed, ", "))
+		return fmt.Sprintf("memorymark run: %d of %d programs ran with PyTorch %s; these failed: %s", len(t.Answered), t.Programs(), t.Torch, strings.Join(t.Failed, ", "))
 	}
 }

@@ -32,21 +32,21 @@ type engineFlags struct {
 // addEngineFlags adds the choice of engine and what measuring takes.
 func addEngineFlags(c *cobra.Command) *engineFlags {
 	f := &engineFlags{device: analysis.AutoDevice}
-	c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Auto), "`how`: predicted, emulated on a GPU that is not there, measured on this machine's, or auto: measured where that is possible")
+	c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Auto), "`engine`: predicted, emulated, measured on this machine's GPU, or auto, which measures where it can")
 	f.addPython(c.Flags())
 	return f
 }
 
 // addPython adds what every command that can measure takes.
 func (f *engineFlags) addPython(flags *pflag.FlagSet) {
-	flags.StringVar(&f.python, "python", "", "the `Python` with PyTorch (default: $MEMORYMARK_PYTHON, the virtual environment, python3)")
+	flags.StringVar(&f.python, "python", "", "`Python` that has PyTorch (default: $MEMORYMARK_PYTHON, the virtual environment, python3)")
 	flags.DurationVar(&f.timeout, "timeout", measure.DefaultTimeout, "`time` after which a probe is killed")
-	flags.StringVar(&f.transcript, "transcript", "", "write every line to and from PyTorch to a `file`")
+	flags.StringVar(&f.transcript, "transcript", "", "log every line to and from PyTorch to a `file`")
 }
 
 // addDevice adds where to measure, for commands that do not say it otherwise.
 func (f *engineFlags) addDevice(flags *pflag.FlagSet) {
-	flags.StringVar(&f.device, "device", analysis.AutoDevice, "`what` to measure on: cuda, cuda:1, mps, cpu or auto")
+	flags.StringVar(&f.device, "device", analysis.AutoDevice, "`device` to measure on: cuda, cuda:1, mps, cpu or auto")
 }
 
 // deviceName matches what PyTorch calls devices.
@@ -130,7 +130,7 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 		return w, nil, err
 	}
 	if f.engine == evidence.Predicted {
-		return nil, nil, badUsage("leave --engine out", "%s is a program: it can be emulated or measured, not predicted", match[1])
+		return nil, nil, badUsage("leave out --engine", "%s is your own program: it can be emulated or measured, not predicted", match[1])
 	}
 	user := &measure.UserModel{Path: match[1], Function: match[2]}
 	if user.Function == "" {

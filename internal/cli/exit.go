@@ -124,7 +124,7 @@ func (e *env) printErrorJSON(err error) {
 func interrupted(err error) error {
 	var early *analysis.UnfinishedError
 	if errors.As(err, &early) && early.Survived > 0 {
-		return fmt.Errorf("interrupted; batch %d survived, larger ones may", early.Survived)
+		return fmt.Errorf("interrupted; batch %d trains, larger batches may too", early.Survived)
 	}
 	return errors.New("interrupted")
 }

@@ -15,13 +15,13 @@ type logFlags struct {
 
 func (f *logFlags) addLog(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.json, "log-json", false, "write the log as JSON")
-	flags.StringVar(&f.level, "log-level", "info", "`level` of the log: debug, info, warn or error")
+	flags.StringVar(&f.level, "log-level", "info", "log `level`: debug, info, warn or error")
 }
 
 func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {
-		return nil, badUsage("it can be debug, info, warn or error", "--log-level: %q is no level", f.level)
+		return nil, badUsage("it can be debug, info, warn or error", "--log-level: %q is not a level", f.level)
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	if f.json {

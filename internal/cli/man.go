@@ -15,9 +15,9 @@ import (
 func newMan(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
-		Short: "Write a manual page for every command",
-		Long: "Writes memorymark.1, memorymark-analyze.1 and so on, one page for each command, into a\n" +
-			"folder, which is made if it is not there. They say what --help says.",
+		Short: "Write manual pages for all commands",
+		Long: "Writes memorymark.1, memorymark-analyze.1 and so on, one page per command, to a folder,\n" +
+			"which is created if necessary. They have the same text as --help.",
 		Example: "  memorymark man ~/.local/share/man/man1\n" +
 			"  memorymark man man && man man/memorymark-analyze.1",
 		Args: exactArgs("DIR"),

@@ -46,7 +46,7 @@ func answerEntries(c *cobra.Command, e *env, file string, entries []workload.Ent
 		return err
 	}
 	if wrong > 0 {
-		return badInput("", "%s: %d of %d workloads could not be answered; their lines say why", file, wrong, len(entries))
+		return badInput("", "%s: %d of %d workloads failed; their output lines say why", file, wrong, len(entries))
 	}
 	if no > 0 {
 		return errNo

@@ -27,19 +27,18 @@ func newPredict(e *env) *cobra.Command {
 	var f predictFlags
 	c := &cobra.Command{
 		Use:   "predict [MODEL]",
-		Short: "What a training step takes, without a GPU",
+		Short: "Predict the memory of a training step, without a GPU",
 		Long: "Runs three training steps on a symbolic PyTorch and a simulation of its caching\n" +
-			"allocator, and says what they take: the peaks of each step, and where the memory goes\n" +
-			"at the peak. Needs no GPU and no Python.\n\n" +
-			"With --engine emulated, your own PyTorch runs the steps on a card that is not there: a\n" +
-			"CUDA build, which needs no GPU. So it is for a function of your own, train.py:make, and\n" +
-			"for a config.json whose family is not modelled.\n\n" +
-			"MODEL is an id of memorymark models, a path to a Hugging Face config.json, or such a\n" +
+			"allocator, and reports the peaks of each step and what the memory is used for at the\n" +
+			"peak. Needs no GPU and no Python.\n\n" +
+			"With --engine emulated, your own PyTorch (a CUDA build) runs the steps on an emulated GPU.\n" +
+			"Use it for your own function, train.py:make, or for a config.json of an unknown family.\n\n" +
+			"MODEL is an id from memorymark models, a path to a Hugging Face config.json, or such a\n" +
 			"function.\n\n" +
-			"With -f it predicts many workloads, from a file of JSON objects, one a line, or of\n" +
-			"YAML; it writes a line of JSON for each, in order, and flags override what the file\n" +
-			"says. A workload that is wrong gets a line with its error, and the exit code is 2.\n\n" +
-			"The exit code is 1 if the steps do not fit the card; of many, if one does not.",
+			"With -f it predicts many workloads from a file, as JSON objects, one per line, or as YAML.\n" +
+			"It writes one line of JSON per workload, in order; flags override the file. An invalid\n" +
+			"workload gets a line with its error, and the exit code is 2.\n\n" +
+			"The exit code is 1 if the steps do not fit on the GPU; with -f, if any do not.",
 		Example: "  memorymark predict bert --batch 32 --gpu a10\n" +
 			"  memorymark predict gpt2 --precision amp-bf16 --sequence 512 --json\n" +
 			"  memorymark predict ./config.json --optimizer sgd --snapshot step.pickle\n" +
@@ -49,10 +48,10 @@ func newPredict(e *env) *cobra.Command {
 	}
 	f.workloadFlags = addWorkloadFlags(c)
 	f.engineFlags = &engineFlags{device: analysis.AutoDevice}
-	c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Auto), "`how`: predicted, emulated, or auto: predicted if the model is known")
+	c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Auto), "`engine`: predicted, emulated, or auto, which predicts known models and emulates others")
 	f.addPython(c.Flags())
-	c.Flags().StringVarP(&f.file, "file", "f", "", "predict the workloads of a `file`, - for standard input")
-	c.Flags().StringVar(&f.snapshot, "snapshot", "", "also write the predicted process to a `file`, as a snapshot of PyTorch's")
+	c.Flags().StringVarP(&f.file, "file", "f", "", "predict the workloads in a `file`, - for standard input")
+	c.Flags().StringVar(&f.snapshot, "snapshot", "", "also write the predicted process to a `file`, as a PyTorch memory snapshot")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		defer f.close()
 		if f.engine == evidence.Measured {

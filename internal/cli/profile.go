@@ -27,14 +27,14 @@ func newProfile(e *env) *cobra.Command {
 	var f profileFlags
 	c := &cobra.Command{
 		Use:   "profile [MODEL]",
-		Short: "The memory of a step by phase, as a snapshot and a summary",
-		Long: "Warms up, records some steps, and writes them as a snapshot in PyTorch's format, with\n" +
-			"forward, backward and optimizer marked. Prints the peak of each phase, what the highest\n" +
-			"is made of, how long a step takes, and the largest allocations with what made them.\n\n" +
+		Short: "Profile the memory of a step, phase by phase",
+		Long: "Warms up, records some steps, and writes them as a PyTorch memory snapshot with forward,\n" +
+			"backward and optimizer marked. Prints the peak of each phase, what the highest peak is\n" +
+			"made of, the time of a step, and the largest allocations with the code that made them.\n\n" +
 			"--profile-type forward keeps what backward would need, as in training; inference does\n" +
 			"not, as under torch.no_grad().\n\n" +
-			"Without a GPU the snapshot is a prediction, which is said. The exit code is 1 if the\n" +
-			"steps do not fit the card; then it says what would.",
+			"Without a GPU the snapshot is a prediction, and says so. The exit code is 1 if the steps\n" +
+			"do not fit on the GPU; the output then says what would.",
 		Example: "  memorymark profile --model-size 2.7B --context-length 512 --profile-type training\n" +
 			"  memorymark profile --model-size xl --use-mixed-precision --dtype bf16 --output xl.pickle\n" +
 			"  memorymark profile gpt2 --sequence 1024 --batch 8 --precision bf16 --profile-type forward",
@@ -51,11 +51,11 @@ func newProfile(e *env) *cobra.Command {
 	f.engineFlags = addEngineFlags(c)
 	f.stepFlags = addStepFlags(c, 5, 10)
 	flags := c.Flags()
-	flags.StringVar(&f.model, "model", "", "the model, as the argument MODEL: an `id` of memorymark models, or a path to a config.json, instead of --model-size")
-	flags.StringVar(&f.profileType, "profile-type", "training", "`part` of a step: forward, backward (and forward), training or inference")
-	flags.BoolVar(&f.mixed, "use-mixed-precision", false, "compute under autocast: --precision amp-bf16")
-	flags.StringVar(&f.dtype, "dtype", "bf16", "`type` of autocast: bf16 or fp16")
-	flags.StringVar(&f.output, "output", "", "the snapshot `file` to write, - for none (default: named after the profile)")
+	flags.StringVar(&f.model, "model", "", "the model, like the argument MODEL: an `id` from memorymark models, or a path to a config.json")
+	flags.StringVar(&f.profileType, "profile-type", "training", "`part` of a step to run: forward, backward (with forward), training or inference")
+	flags.BoolVar(&f.mixed, "use-mixed-precision", false, "run under autocast, like --precision amp-bf16")
+	flags.StringVar(&f.dtype, "dtype", "bf16", "autocast `type`: bf16 or fp16")
+	flags.StringVar(&f.output, "output", "", "snapshot `file` to write, - for none (default: named after the profile)")
 	return c
 }
 
@@ -103,11 +103,11 @@ func (f *profileFlags) cell(c *cobra.Command, e *env) (study.Cell, error) {
 	}
 	switch {
 	case f.mixed && c.Flags().Changed("precision"):
-		return study.Cell{}, badUsage("", "--use-mixed-precision and --precision both name the precision: give one of them")
+		return study.Cell{}, badUsage("", "--use-mixed-precision and --precision both set the precision; give only one")
 	case f.mixed:
 		d.Set("precision", "amp-"+f.dtype)
 	case c.Flags().Changed("dtype"):
-		return study.Cell{}, badUsage("add --use-mixed-precision", "--dtype %s: it is the type of mixed precision, which is off", f.dtype)
+		return study.Cell{}, badUsage("add --use-mixed-precision", "--dtype %s only applies to mixed precision, which is off", f.dtype)
 	}
 	return e.cell(c, d, f.engine, f.stepFlags)
 }

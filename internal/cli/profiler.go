@@ -15,7 +15,7 @@ func (f *engineFlags) profiler(ctx context.Context, e *env, first study.Cell) (s
 		f.device = analysis.AutoDevice // the usual one, wherever it is found
 	}
 	if f.engine == evidence.Predicted && (f.device == "cpu" || f.device == "mps") {
-		return nil, badUsage("leave --device out", "--device %s: predictions are of CUDA's allocator", f.device)
+		return nil, badUsage("leave --device out", "--device %s: predictions are for the CUDA allocator", f.device)
 	}
 	if err := f.start(e); err != nil {
 		return nil, err

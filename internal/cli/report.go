@@ -37,14 +37,13 @@ func newReport(e *env) *cobra.Command {
 	var f reportFlags
 	c := &cobra.Command{
 		Use:   "report",
-		Short: "The whole memory study of a language model, into a folder",
-		Long: "Profiles forward and training at several contexts, compares fp32 with mixed precision\n" +
-			"at the longest, derives the size of activations, and writes a folder: a snapshot and a\n" +
-			"picture for each profile, summaries as text, and index.html, which holds all of it in\n" +
-			"one file.\n\n" +
-			"Without a GPU all of it is predicted, which every file says. A study that was stopped\n" +
-			"goes on where it was when the same command runs again. The exit code is 1 if something\n" +
-			"does not fit the card; the rest is there, with what would fit.",
+		Short: "Write a full memory study of a language model to a folder",
+		Long: "Profiles forward and training at several context lengths, compares fp32 with mixed\n" +
+			"precision at the longest one, derives the size of activations, and writes a folder: a\n" +
+			"snapshot and a chart per profile, text summaries, and a self-contained index.html.\n\n" +
+			"Without a GPU everything is predicted, and every file says so. If it is interrupted, the\n" +
+			"same command resumes it. The exit code is 1 if something does not fit on the GPU; the rest\n" +
+			"is still written, with what would fit.",
 		Example: "  memorymark report\n" +
 			"  memorymark report --model-size small,xl --context-length 128,512 --gpu a100-80gb\n" +
 			"  memorymark report --output study --dtype fp16",
@@ -57,13 +56,14 @@ func newReport(e *env) *cobra.Command {
 	f.engineFlags = addEngineFlags(c)
 	f.stepFlags = addStepFlags(c, study.DefaultWarmup, study.DefaultSteps)
 	flags := c.Flags()
-	flags.StringVar(&f.sizes, "model-size", "2.7B", "`sizes` of the plain language model, with commas between")
+	flags.StringVar(&f.sizes, "model-size", "2.7B", "`sizes` of the reference language model, separated by commas")
 	takeKeyNames(c)
-	flags.StringVar(&f.contexts, "context-length", "128,256,512", "`lengths` of samples in tokens, with commas between; also --sequence")
-	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step; also --batch")
-	flags.StringVar(&f.dtype, "dtype", "bf16", "`type` of mixed precision: bf16 or fp16")
-	flags.StringVar(&f.gpu, "gpu", "", "an `id` of memorymark gpus, or a card.json of your own, to predict for (default: this machine's card, else "+study.DefaultCard+")")
-	flags.StringVar(&f.folder, "output", filepath.Join("results", "memory_profiling"), "the `folder` to write")
+	flags.StringVar(&f.contexts, "context-length", "128,256,512", "context `lengths` in tokens, separated by commas; also --sequence")
+	flags.StringVar(&f.batch, "batch-size", "4", "samples per step; also --batch")
+	flags.StringVar(&f.dtype, "dtype", "bf16", "mixed-precision `type`: bf16 or fp16")
+	flags.StringVar(&f.gpu, "gpu", "", "the GPU: an `id` from memorymark gpus, or your own card.json (default: this machine's card, else "+study.DefaultCard+")")
+	flags.StringVar(&f.folder, "output", filepath.Join("results", "memory_profiling"), "`folder` to write to")
+	showValueAs(flags, "batch-size", "N")
 	return c
 }
 
@@ -157,7 +157,7 @@ func makeFolder(path string) error {
 		}
 	}
 	if err != nil {
-		return &failure{code: exitFailure, hint: "give a folder that can be written with --output", err: fmt.Errorf("write the study: %w", err)}
+		return &failure{code: exitFailure, hint: "choose a writable folder with --output", err: fmt.Errorf("write the study: %w", err)}
 	}
 	return nil
 }

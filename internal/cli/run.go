@@ -31,37 +31,38 @@ func newRun(e *env) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run [flags] -- COMMAND...",
-		Short: "Run any PyTorch program on a GPU that is not there, and see what it takes",
-		Long: "Runs a command as it is, with an emulated GPU in the place of a real one: your own code\n" +
-			"on your own PyTorch, whatever its version. PyTorch's host code is real, so that it\n" +
-			"allocates what it would on that card; kernels do not run, so that no GPU is needed and\n" +
-			"a step takes little time. What the program computes means nothing.\n\n" +
-			"Output and exit code are the command's. What it took goes to stderr: peaks, whether it\n" +
-			"fits, where it ran out of memory, and every place where a value that a kernel would\n" +
-			"have computed was made up. Integers and masks that come from the host are right; a\n" +
+		Short: "Run any PyTorch program on an emulated GPU and report its memory",
+		Long: "Runs a command unchanged, with an emulated GPU in place of a real one: your own code on\n" +
+			"your own PyTorch, whatever its version. PyTorch's host code is real, so it allocates\n" +
+			"exactly what it would on that GPU. Kernels do not run, so no GPU is needed and a step is\n" +
+			"quick. What the program computes is meaningless.\n\n" +
+			"Output and exit code are those of the command. The report goes to stderr: peaks, whether\n" +
+			"it fits, where it ran out of memory, and every place where a value that a kernel would\n" +
+			"have computed was made up. Integers and masks that come from the host are correct; a\n" +
 			"float that is read is 0.\n\n" +
-			"With --gpus 8 there are eight cards: torchrun, accelerate launch and\n" +
-			"init_process_group work, and collectives return at once.",
+			"With --gpus 8 there are eight GPUs: torchrun, accelerate launch and init_process_group\n" +
+			"work, and collectives return at once.",
 		Example: "  memorymark run --gpu rtx-4090 -- python train.py --epochs 1\n" +
 			"  memorymark run --gpu a100-80gb --steps 3 --snapshot step.pickle -- python train.py\n" +
 			"  memorymark run --gpu h100 --gpus 2 -- torchrun --nproc-per-node 2 train.py",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return badUsage(seeHelp(c), "there is no command to run; it goes behind --")
+				return badUsage(seeHelp(c), "there is no command to run; write it after --")
 			}
 			return f.run(c, e, args)
 		},
 	}
 	flags := c.Flags()
 	flags.SetInterspersed(false) // the command's flags are the command's
-	flags.StringVar(&f.gpu, "gpu", "", "the `card` to emulate, an id of memorymark gpus or a card.json of your own (default: this machine's, else "+gpu.Default+")")
-	flags.IntVar(&f.gpus, "gpus", 1, "`how many` of them there are")
-	flags.StringVar(&f.limit, "limit", "", "the most `memory` that each card gives out, as 22GiB")
-	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on each card, as 512MiB")
-	flags.IntVar(&f.steps, "steps", 0, "end each process after `n` optimizer steps")
-	flags.IntVar(&f.oomAtStep, "oom-at-step", 0, "run out of memory in step `n`, to test how the program recovers")
-	flags.StringVar(&f.snapshot, "snapshot", "", "record every allocation and write it to a `file`, as a snapshot of PyTorch's")
-	flags.StringVar(&f.summary, "summary", "", "also write what it took to a `file`, as JSON")
+	flags.StringVar(&f.gpu, "gpu", "", "the `GPU` to emulate: an id from memorymark gpus, or your own card.json (default: this machine's, else "+gpu.Default+")")
+	flags.IntVar(&f.gpus, "gpus", 1, "number of GPUs")
+	showValueAs(flags, "gpus", "N")
+	flags.StringVar(&f.limit, "limit", "", "`memory` that each GPU has, such as 22GiB (default: that of the card)")
+	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on each GPU, such as 512MiB")
+	flags.IntVar(&f.steps, "steps", 0, "stop each process after `N` optimizer steps")
+	flags.IntVar(&f.oomAtStep, "oom-at-step", 0, "run out of memory in step `N`, to test how the program recovers")
+	flags.StringVar(&f.snapshot, "snapshot", "", "record every allocation to a `file`, as a PyTorch memory snapshot")
+	flags.StringVar(&f.summary, "summary", "", "also write the result to a `file`, as JSON")
 	return c
 }
 
@@ -73,7 +74,7 @@ func (f *runFlags) settings(c *cobra.Command, e *env) (phantom.Settings, error) 
 		return s, err
 	}
 	if f.gpus < 1 || f.gpus > phantom.MaxGPUs {
-		return s, badUsage("a program sees the cards of one machine; more ranks are processes elsewhere", "--gpus is %d; it must be from 1 to %d", f.gpus, phantom.MaxGPUs)
+		return s, badUsage("a program sees the GPUs of one machine; further ranks are processes on other machines", "--gpus is %d; it must be from 1 to %d", f.gpus, phantom.MaxGPUs)
 	}
 	if f.steps < 0 || f.oomAtStep < 0 {
 		return s, badUsage("", "--steps and --oom-at-step count from 1")

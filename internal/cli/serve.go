@@ -37,14 +37,15 @@ func newServe(e *env) *cobra.Command {
 	f := &serveFlags{}
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "The REST API and the page, for this machine or for many",
-		Long: "Serves the API and the page. On loopback, which is the default, nobody needs a token.\n" +
-			"Beyond it everybody does (memorymark token create NAME), and TLS is a good idea:\n" +
-			"--tls-cert and --tls-key.\n\n" +
-			"It predicts by itself, and measures on this machine's GPUs, if it has any, or on what\n" +
-			"--card and --device say. It emulates cards if its Python has a CUDA build of PyTorch,\n" +
-			"which needs no GPU. memorymark worker brings other machines.\n\n" +
-			"Flags can be given as MEMORYMARK_LISTEN and so on, and in the table [serve] of a file:\n\n" +
+		Short: "Serve the REST API and the web page",
+		Long: "Serves the API and the web page. By default it listens on loopback and needs no token.\n" +
+			"On any other address every request needs one (memorymark token create NAME); use TLS\n" +
+			"there: --tls-cert and --tls-key.\n\n" +
+			"The server predicts by itself, and measures on this machine's GPUs, if it has any, or on\n" +
+			"what --card and --device say. If its Python has a CUDA build of PyTorch, which needs no\n" +
+			"GPU, it also emulates. memorymark worker adds other machines.\n\n" +
+			"Every flag can also be set by an environment variable, such as MEMORYMARK_LISTEN, or in\n" +
+			"the [serve] table of a TOML file:\n\n" +
 			"  [serve]\n" +
 			"  listen = \"0.0.0.0:5001\"\n" +
 			"  allow_origin = [\"https://lab.example\"]",
@@ -54,19 +55,19 @@ func newServe(e *env) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), e) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:5001", "`address` to listen on; port 0 takes a free one")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:5001", "`address` to listen on; port 0 picks a free port")
 	addDataFlag(c, &f.data)
-	flags.StringSliceVar(&f.origins, "allow-origin", nil, "an `origin` whose pages may use the API, as https://lab.example, or *; may be repeated")
-	flags.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate, to serve by TLS")
-	flags.StringVar(&f.key, "tls-key", "", "`file` with its key")
-	flags.IntVar(&f.rate, "rate-limit", 0, "requests a minute of one address at most, `N`; 0 is 1200 beyond loopback and any number on it")
-	flags.StringVar(&f.nats, "nats", "", "`URL` of an outside NATS cluster to keep analyses in (default: an engine of its own, in the data folder)")
-	flags.StringVar(&f.natsCreds, "nats-credentials", "", "`file` with NATS credentials for it")
-	flags.StringVar(&f.maxUpload, "max-upload", "4GiB", "`size` of the largest snapshot that is taken")
-	flags.StringVar(&f.quota, "snapshot-quota", "20GiB", "`size` of all snapshots on the disk at most")
-	flags.DurationVar(&f.keep, "snapshot-age", 90*24*time.Hour, "`time` after which a snapshot is removed")
+	flags.StringSliceVar(&f.origins, "allow-origin", nil, "`origin` whose pages may use the API, such as https://lab.example, or *; may be repeated")
+	flags.StringVar(&f.cert, "tls-cert", "", "certificate `file` for TLS")
+	flags.StringVar(&f.key, "tls-key", "", "private key `file` for TLS")
+	flags.IntVar(&f.rate, "rate-limit", 0, "maximum requests per minute from one address, `N` (default: 1200, no limit on loopback)")
+	flags.StringVar(&f.nats, "nats", "", "`URL` of an external NATS cluster that keeps the analyses (default: an embedded one, in the data folder)")
+	flags.StringVar(&f.natsCreds, "nats-credentials", "", "credentials `file` for that cluster")
+	flags.StringVar(&f.maxUpload, "max-upload", "4GiB", "maximum `size` of an uploaded snapshot")
+	flags.StringVar(&f.quota, "snapshot-quota", "20GiB", "maximum `size` of all stored snapshots")
+	flags.DurationVar(&f.keep, "snapshot-age", 90*24*time.Hour, "`time` after which a stored snapshot is deleted")
 	f.addTo(flags)
-	flags.BoolVar(&f.noMeasuring, "no-measuring", false, "only predict: leave this machine's GPUs alone, and emulate none")
+	flags.BoolVar(&f.noMeasuring, "no-measuring", false, "only predict: do not use this machine's GPUs, and do not emulate any")
 	f.addLog(flags)
 	addConfigFlag(c)
 	return c
@@ -74,7 +75,7 @@ func newServe(e *env) *cobra.Command {
 
 // addDataFlag adds --data to a command that keeps something.
 func addDataFlag(c *cobra.Command, data *string) {
-	c.Flags().StringVar(data, "data", dataFolder(), "`folder` for what is kept: history, snapshots, tokens")
+	c.Flags().StringVar(data, "data", dataFolder(), "`folder` for history, snapshots and tokens")
 	c.Flags().Lookup("data").DefValue = "$XDG_DATA_HOME/memorymark"
 }
 
@@ -82,7 +83,7 @@ func addDataFlag(c *cobra.Command, data *string) {
 // run.
 func checkData(folder string) error {
 	if folder == "" {
-		return badUsage("give one, as --data /var/lib/memorymark", "there is no folder to keep things in: neither XDG_DATA_HOME nor HOME is set")
+		return badUsage("set one, such as --data /var/lib/memorymark", "there is no data folder: neither XDG_DATA_HOME nor HOME is set")
 	}
 	return nil
 }

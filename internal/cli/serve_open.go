@@ -34,7 +34,7 @@ func (f *serveFlags) snapshots() (*snapshotstore.Store, error) {
 		*size.into = int64(n)
 	}
 	if f.keep <= 0 {
-		return nil, badUsage("write it as --snapshot-age 720h", "--snapshot-age %v is no time", f.keep)
+		return nil, badUsage("write it as --snapshot-age 720h", "--snapshot-age %v is not a valid time", f.keep)
 	}
 	return snapshotstore.Open(filepath.Join(f.data, "snapshots"), opts)
 }
@@ -61,7 +61,7 @@ func (f *serveFlags) jobs(ctx context.Context, tokens *token.Keeper, log *slog.L
 // open listens, and returns where.
 func (f *serveFlags) open(ctx context.Context) (net.Listener, string, error) {
 	if (f.cert == "") != (f.key == "") {
-		return nil, "", badUsage("", "--tls-cert and --tls-key need each other")
+		return nil, "", badUsage("", "--tls-cert and --tls-key must be given together")
 	}
 	var config *tls.Config
 	if f.cert != "" {
@@ -73,7 +73,7 @@ func (f *serveFlags) open(ctx context.Context) (net.Listener, string, error) {
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, "", badUsage("take another, as --listen 127.0.0.1:5002", "--listen %s: something else listens there", f.listen)
+		return nil, "", badUsage("choose another, such as --listen 127.0.0.1:5002", "--listen %s: the address is already in use", f.listen)
 	}
 	if err != nil {
 		return nil, "", badUsage("write it as --listen 127.0.0.1:5001", "--listen: %w", err)
@@ -111,7 +111,7 @@ func (f *serveFlags) options(l net.Listener, log *slog.Logger) (server.Options, 
 		return opts, err
 	}
 	if n, err := tokens.Count(); err != nil || n == 0 {
-		return opts, errors.Join(err, badUsage("memorymark token create NAME makes one; --listen 127.0.0.1:5001 needs none",
+		return opts, errors.Join(err, badUsage("create one with memorymark token create NAME; --listen 127.0.0.1:5001 needs none",
 			"--listen %s is beyond loopback, where everybody needs a token, and there is none in %s", f.listen, f.data))
 	}
 	opts.Tokens = tokens

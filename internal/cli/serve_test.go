@@ -293,7 +293,7 @@ func TestSnapshotView(t *testing.T) {
 	}
 	var stderr bytes.Buffer
 	code := Run(context.Background(), []string{"snapshot", "view", "serve_test.go"}, strings.NewReader(""), io.Discard, &stderr)
-	if code != exitUsage || !strings.Contains(stderr.String(), "serve_test.go: not a snapshot") {
+	if code != exitUsage || !strings.Contains(stderr.String(), "serve_test.go: not a readable snapshot") {
 		t.Errorf("%d: %s", code, stderr.String())
 	}
 }

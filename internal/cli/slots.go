@@ -26,9 +26,9 @@ type slotFlags struct {
 }
 
 func (f *slotFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.cards, "card", nil, "measure for this card, an `ID` of memorymark gpus; may be repeated (default: the GPUs that PyTorch finds)")
-	flags.StringVar(&f.device, "device", "", "`what` to measure on with --card: cuda:1, mps or cpu (default: the first cards)")
-	flags.StringVar(&f.python, "python", "", "the `Python` with PyTorch (default: $MEMORYMARK_PYTHON, the virtual environment, python3)")
+	flags.StringSliceVar(&f.cards, "card", nil, "measure as this GPU, an `ID` from memorymark gpus; may be repeated (default: the GPUs that PyTorch finds)")
+	flags.StringVar(&f.device, "device", "", "`device` to measure on with --card: cuda:1, mps or cpu (default: the first GPUs)")
+	flags.StringVar(&f.python, "python", "", "`Python` that has PyTorch (default: $MEMORYMARK_PYTHON, the virtual environment, python3)")
 	flags.DurationVar(&f.probe, "timeout", measure.DefaultTimeout, "`time` after which a probe is killed")
 }
 
@@ -54,7 +54,7 @@ func (f *slotFlags) slots(ctx context.Context, upload *worker.Uploader) ([]worke
 		return f.namedSlots(o)
 	}
 	if f.device != "" {
-		return nil, badUsage("name the card that it stands for, as --card a10", "--device needs --card")
+		return nil, badUsage("name the GPU that it stands for, such as --card a10", "--device needs --card")
 	}
 	found, err := measure.Inspect(ctx, python)
 	if err != nil {
@@ -64,7 +64,7 @@ func (f *slotFlags) slots(ctx context.Context, upload *worker.Uploader) ([]worke
 	for i, c := range found.Cards {
 		card, err := gpu.Find(c.Name)
 		if err != nil {
-			return nil, badInput("name the card that it is like, as --card a10", "%w", err)
+			return nil, badInput("name the most similar GPU, such as --card a10", "%w", err)
 		}
 		slots = append(slots, newSlot(card, o, fmt.Sprintf("cuda:%d", i)))
 	}
@@ -73,11 +73,11 @@ func (f *slotFlags) slots(ctx context.Context, upload *worker.Uploader) ([]worke
 		if err == nil {
 			return []worker.Slot{emulator.slot()}, nil
 		}
-		return nil, badInput(mend(err), "nothing to measure on, and nothing to emulate with: %w", err)
+		return nil, badInput(mend(err), "this machine can neither measure nor emulate: %w", err)
 	}
 	if len(slots) == 0 {
 		reason := cmp.Or(found.CUDAError, found.TorchError, "PyTorch finds no GPU")
-		return nil, badInput("memorymark doctor says what is missing", "nothing to measure on: %s", reason)
+		return nil, badInput("memorymark doctor says what is missing", "this machine cannot measure: %s", reason)
 	}
 	return slots, nil
 }

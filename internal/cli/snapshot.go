@@ -5,10 +5,10 @@ import "github.com/spf13/cobra"
 func newSnapshot(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "snapshot",
-		Short: "Read a memory snapshot that PyTorch recorded",
-		Long: "Reads files of torch.cuda.memory._dump_snapshot, plain or compressed with gzip, zstd\n" +
-			"or xz. FILE may be - for standard input. Nothing in the file is executed.\n\n" +
-			"To record one, put this around the code in question:\n\n" +
+		Short: "Explain memory snapshots recorded by PyTorch",
+		Long: "Reads the files that torch.cuda.memory._dump_snapshot writes, uncompressed or compressed\n" +
+			"with gzip, zstd or xz. FILE may be - for standard input. Nothing in the file is executed.\n\n" +
+			"To record one, put this around your code:\n\n" +
 			"  torch.cuda.memory._record_memory_history()\n" +
 			"  ...\n" +
 			"  torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")",

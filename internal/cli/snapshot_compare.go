@@ -17,14 +17,13 @@ func newSnapshotCompare(e *env) *cobra.Command {
 	var f compareFlags
 	c := &cobra.Command{
 		Use:   "compare PREDICTED MEASURED",
-		Short: "Where two snapshots part, event by event",
-		Long: "Aligns the allocations and frees of two snapshots, a predicted and a recorded one or\n" +
-			"any two, and names the first place where they part: what each did, whose code did it,\n" +
-			"and what is around it. Goes on where they meet again, and lists what else differs.\n\n" +
-			"Sizes are what the program asked for; where the allocator put it does not count. Nor\n" +
-			"does the order within a run of frees: the allocator's state after it is the same. A\n" +
-			"snapshot that ends before the other is compared as far as it goes. The exit code is 1\n" +
-			"if anything differs.",
+		Short: "Find where two snapshots diverge, event by event",
+		Long: "Aligns the allocations and frees of two snapshots and shows the first place where they\n" +
+			"diverge: what each did, which code did it, and the events around it. Continues where they\n" +
+			"agree again, and lists the other differences.\n\n" +
+			"Sizes are those that the program requested; addresses are ignored, and so is the order\n" +
+			"within a run of frees, because the allocator ends in the same state. If one snapshot ends\n" +
+			"early, they are compared up to there. The exit code is 1 if anything differs.",
 		Example: "  memorymark predict gpt2 --batch 8 --gpu h200 --snapshot predicted.pickle\n" +
 			"  memorymark snapshot compare predicted.pickle recorded.pickle",
 		Args: exactArgs("PREDICTED", "MEASURED"),
@@ -47,8 +46,8 @@ func newSnapshotCompare(e *env) *cobra.Command {
 		},
 	}
 	addDeviceFlag(c, &f.device)
-	c.Flags().IntVarP(&f.n, "number", "n", 10, "list the first `N` stretches that differ; 0 lists all")
-	c.Flags().IntVar(&f.around, "around", 4, "show `N` allocations and frees on either side of the first difference")
-	c.Flags().IntVar(&f.frames, "frames", 0, "list the `N` innermost frames of the first difference; -1 lists all")
+	c.Flags().IntVarP(&f.n, "number", "n", 10, "list the first `N` differences; 0 lists all")
+	c.Flags().IntVar(&f.around, "around", 4, "show `N` events before and after the first difference")
+	c.Flags().IntVar(&f.frames, "frames", 0, "show the `N` innermost stack frames of the first difference; -1 shows all")
 	return c
 }

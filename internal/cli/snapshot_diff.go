@@ -19,10 +19,10 @@ func newSnapshotDiff(e *env) *cobra.Command {
 	var f diffFlags
 	c := &cobra.Command{
 		Use:   "diff BEFORE AFTER",
-		Short: "What grew and what shrank between two snapshots, by stack",
+		Short: "Show what grew and what shrank between two snapshots, by stack",
 		Long: "Compares what is live in two snapshots at their peaks, or at their ends, by stack and\n" +
-			"category. Stacks are the same if all their frames are. The exit code is 1 if\n" +
-			"anything differs.",
+			"category. Two stacks are equal if all their frames are. The exit code is 1 if anything\n" +
+			"differs.",
 		Example: "  memorymark snapshot diff monday.pickle today.pickle\n" +
 			"  memorymark snapshot diff monday.pickle today.pickle --at end",
 		Args: exactArgs("BEFORE", "AFTER"),
@@ -41,7 +41,7 @@ func newSnapshotDiff(e *env) *cobra.Command {
 	addDeviceFlag(c, &f.device)
 	c.Flags().StringVar(&f.at, "at", "peak", "`moment` to compare: peak, end or oom")
 	c.Flags().IntVarP(&f.n, "number", "n", 20, "list the `N` largest changes; 0 lists all")
-	c.Flags().IntVar(&f.frames, "frames", 0, "list the `N` innermost frames of each stack; -1 lists all")
+	c.Flags().IntVar(&f.frames, "frames", 0, "show the `N` innermost frames of each stack; -1 shows all")
 	return c
 }
 

@@ -10,12 +10,12 @@ import (
 func newSnapshotInfo(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "info FILE",
-		Short: "What a snapshot holds: devices, peaks, categories, failures, settings",
-		Long: "Prints what a snapshot holds: its devices and events, the peaks of requested,\n" +
-			"allocated and reserved memory, what the memory was for at the peak, and each\n" +
-			"out-of-memory error with what was live then.\n\n" +
+		Short: "Summarize a snapshot: devices, peaks, categories, failures, settings",
+		Long: "Prints the devices and events of a snapshot, the peaks of requested, allocated and\n" +
+			"reserved memory, what the memory was used for at the peak, and each out-of-memory error\n" +
+			"with what was live at that moment.\n\n" +
 			"Categories are inferred from stacks, optimizer steps and lifetimes; what cannot be\n" +
-			"told stays unknown.",
+			"inferred stays unknown.",
 		Example: "  memorymark snapshot info oom.pickle",
 		Args:    exactArgs("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -25,12 +25,12 @@ func newSnapshotReplay(e *env) *cobra.Command {
 	f := &replayFlags{}
 	c := &cobra.Command{
 		Use:   "replay FILE",
-		Short: "Would it have fitted another card or another allocator setting?",
-		Long: "Feeds the recorded requests to a simulation of PyTorch's caching allocator. Without\n" +
+		Short: "Replay a snapshot on a smaller GPU or with other allocator settings",
+		Long: "Replays the recorded requests on a simulation of PyTorch's caching allocator. Without\n" +
 			"flags it compares the simulation with the recording, address by address. With flags it\n" +
-			"answers what would have happened: whether it fits, what would have been reserved, and\n" +
-			"what is lost to fragmentation.\n\n" +
-			"The exit code is 1 if it does not fit, or if the simulation parts from the recording.",
+			"shows what would have happened: whether it fits, how much would have been reserved, and\n" +
+			"how much is lost to fragmentation.\n\n" +
+			"The exit code is 1 if it does not fit, or if the simulation differs from the recording.",
 		Example: "  memorymark snapshot replay snapshot.pickle\n" +
 			"  memorymark snapshot replay snapshot.pickle --limit 24GiB\n" +
 			"  memorymark snapshot replay snapshot.pickle --limit 8GiB --expandable-segments",
@@ -38,11 +38,11 @@ func newSnapshotReplay(e *env) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), e, c, args[0]) },
 	}
 	addDeviceFlag(c, &f.device)
-	c.Flags().StringVar(&f.limit, "limit", "", "the most the allocator may reserve, as 24GiB")
-	c.Flags().BoolVar(&f.expandable, "expandable-segments", false, "with expandable_segments:True (=false: without)")
-	c.Flags().StringVar(&f.maxSplit, "max-split-size", "", "with max_split_size_mb, as 128MiB; at least 20MiB")
-	c.Flags().Float64Var(&f.gcThreshold, "gc-threshold", 0, "with garbage_collection_threshold, between 0 and 1; needs --limit")
-	c.Flags().Int64Var(&f.roundup, "roundup", 0, "with roundup_power2_divisions, a power of two")
+	c.Flags().StringVar(&f.limit, "limit", "", "maximum reserved `memory`, such as 24GiB")
+	c.Flags().BoolVar(&f.expandable, "expandable-segments", false, "use expandable_segments:True (=false: do not use it)")
+	c.Flags().StringVar(&f.maxSplit, "max-split-size", "", "set max_split_size_mb to this much `memory`, such as 128MiB; at least 20MiB")
+	c.Flags().Float64Var(&f.gcThreshold, "gc-threshold", 0, "set garbage_collection_threshold to a `fraction` between 0 and 1; needs --limit")
+	c.Flags().Int64Var(&f.roundup, "roundup", 0, "set roundup_power2_divisions to `N`, a power of two")
 	return c
 }
 
@@ -57,7 +57,7 @@ func (f *replayFlags) run(ctx context.Context, e *env, c *cobra.Command, file st
 	}
 	answer, err := r.Replay(whatIf, nil)
 	if err != nil {
-		return badInput("snapshot info and top still work on it", "%s: %w", file, err)
+		return badInput("snapshot info and snapshot top still work", "%s: %w", file, err)
 	}
 	if err := e.print(answer, report.Replay{Replay: answer}.Write); err != nil {
 		return err

@@ -40,11 +40,11 @@ func newSnapshotTimeline(e *env) *cobra.Command {
 	var f timelineFlags
 	c := &cobra.Command{
 		Use:   "timeline FILE",
-		Short: "A picture of active memory over time: SVG, PNG or a page",
-		Long: "Draws what was live over the events of a snapshot, coloured by what it is for, with\n" +
-			"the peak, optimizer steps, out-of-memory errors and reserved memory.\n\n" +
-			"The picture is written beside you, named after the snapshot, unless -o says where;\n" +
-			"-o - is standard output. The format goes by the name of the file.",
+		Short: "Draw active memory over time, as SVG, PNG or HTML",
+		Long: "Draws what was live over the events of a snapshot, coloured by category, with the peak,\n" +
+			"optimizer steps, out-of-memory errors and reserved memory.\n\n" +
+			"The picture is written to the current folder and named after the snapshot; -o sets another\n" +
+			"file, and -o - writes to standard output. The file name determines the format.",
 		Example: "  memorymark snapshot timeline oom.pickle\n" +
 			"  memorymark snapshot timeline oom.pickle -o oom.html\n" +
 			"  memorymark snapshot timeline oom.pickle -o - --format png > oom.png",
@@ -53,15 +53,15 @@ func newSnapshotTimeline(e *env) *cobra.Command {
 	}
 	addDeviceFlag(c, &f.device)
 	flags := c.Flags()
-	flags.StringVarP(&f.output, "output", "o", "", "the `file` to write, - for standard output")
-	flags.StringVar(&f.format, "format", "", "`format`: svg, png or html (default: by the name of the file)")
-	flags.IntVar(&f.detail, "detail", 0, "draw the `N` largest allocations on their own, the rest as one band (default 2000)")
-	flags.IntVar(&f.from, "from", 0, "begin at event `N`")
+	flags.StringVarP(&f.output, "output", "o", "", "`file` to write, - for standard output")
+	flags.StringVar(&f.format, "format", "", "`format`: svg, png or html (default: from the file name)")
+	flags.IntVar(&f.detail, "detail", 0, "draw the `N` largest allocations individually and the rest as one band (default 2000)")
+	flags.IntVar(&f.from, "from", 0, "start at event `N`")
 	flags.IntVar(&f.to, "to", 0, "stop before event `N` (default: the end)")
-	flags.BoolVar(&f.byStack, "by-stack", false, "colour by the code that made it, not by what it is for")
-	flags.BoolVar(&f.style.Light, "light", false, "dark on white, for print")
-	flags.IntVar(&f.style.Width, "width", 0, "`pixels` across (default 1600)")
-	flags.IntVar(&f.style.Height, "height", 0, "`pixels` down (default 900)")
+	flags.BoolVar(&f.byStack, "by-stack", false, "colour by the code that allocated, not by category")
+	flags.BoolVar(&f.style.Light, "light", false, "use a white background, for print")
+	flags.IntVar(&f.style.Width, "width", 0, "width in `pixels` (default 1600)")
+	flags.IntVar(&f.style.Height, "height", 0, "height in `pixels` (default 900)")
 	return c
 }
 

@@ -19,9 +19,9 @@ func newSnapshotTop(e *env) *cobra.Command {
 	var f topFlags
 	c := &cobra.Command{
 		Use:   "top FILE",
-		Short: "What is largest at the peak, and which line made it",
-		Long: "Lists what was live at a moment, the largest first, and the line of code that made\n" +
-			"it: the innermost one outside PyTorch, and the line of yours that called it.",
+		Short: "List the largest allocations at the peak, and the lines that made them",
+		Long: "Lists what was live at a moment, largest first, with the line of code that allocated it:\n" +
+			"the innermost line outside PyTorch, and the line of your code that called it.",
 		Example: "  memorymark snapshot top oom.pickle\n" +
 			"  memorymark snapshot top oom.pickle --at oom --by category\n" +
 			"  memorymark snapshot top oom.pickle -n 5 --all-frames",
@@ -39,11 +39,11 @@ func newSnapshotTop(e *env) *cobra.Command {
 		},
 	}
 	addDeviceFlag(c, &f.device)
-	c.Flags().StringVar(&f.at, "at", "peak", "`moment`: peak, end, oom (the last failure) or the number of an event")
-	c.Flags().StringVar(&f.by, "by", recording.ByStack, "`what` to group by: stack, size or category")
+	c.Flags().StringVar(&f.at, "at", "peak", "`moment` to look at: peak, end, oom (the last failure) or an event number")
+	c.Flags().StringVar(&f.by, "by", recording.ByStack, "group by this `key`: stack, size or category")
 	c.Flags().IntVarP(&f.n, "number", "n", 20, "list the `N` largest groups; 0 lists all")
-	c.Flags().IntVar(&f.frames, "frames", 0, "list the `N` innermost Python frames of each stack")
-	c.Flags().BoolVar(&f.allFrames, "all-frames", false, "list whole stacks, C++ and calls of modules included")
+	c.Flags().IntVar(&f.frames, "frames", 0, "show the `N` innermost Python frames of each stack")
+	c.Flags().BoolVar(&f.allFrames, "all-frames", false, "show whole stacks, including C++ frames and module calls")
 	return c
 }
 

@@ -21,10 +21,10 @@ func newSnapshotView(e *env) *cobra.Command {
 	var quiet bool
 	c := &cobra.Command{
 		Use:   "view FILE [OTHER]",
-		Short: "Look at a snapshot in the browser, on this machine",
-		Long: "Serves the timeline of a snapshot to this machine's browser until it is interrupted:\n" +
-			"zoom, search, stacks, segments. With OTHER, both over each other. Nothing leaves the\n" +
-			"machine, and nothing is kept.",
+		Short: "Open a snapshot in the browser",
+		Long: "Serves the timeline of a snapshot to this machine's browser until you press Ctrl-C: zoom,\n" +
+			"search, stacks, segments. With OTHER it overlays both. Nothing leaves the machine, and\n" +
+			"nothing is kept.",
 		Example: "  memorymark snapshot view oom.pickle\n" +
 			"  memorymark snapshot view predicted.pickle measured.pickle",
 		Args: someArgs(1, "FILE", "OTHER"),
@@ -33,7 +33,7 @@ func newSnapshotView(e *env) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`address` to listen on")
-	c.Flags().BoolVar(&quiet, "no-browser", false, "only print the address")
+	c.Flags().BoolVar(&quiet, "no-browser", false, "print the address and do not open a browser")
 	return c
 }
 

@@ -33,11 +33,12 @@ func addStudyFlags(c *cobra.Command, keys ...string) *studyFlags {
 	f := &studyFlags{workloadFlags: addFlagsOf(c, append(keys, "gpu"))}
 	takeKeyNames(c)
 	flags := c.Flags()
-	flags.StringVar(&f.size, "model-size", "2.7B", "`size` of the plain language model: "+strings.Join(study.Sizes, ", "))
-	flags.StringVar(&f.context, "context-length", "512", "`N` tokens in a sample (default 512); also --sequence")
-	flags.StringVar(&f.batch, "batch-size", "4", "`N` samples in a step (default 4); also --batch")
+	flags.StringVar(&f.size, "model-size", "2.7B", "`size` of the reference language model: "+strings.Join(study.Sizes, ", "))
+	flags.StringVar(&f.context, "context-length", "512", "tokens per sample (default 512); also --sequence")
+	flags.StringVar(&f.batch, "batch-size", "4", "samples per step (default 4); also --batch")
 	for _, name := range []string{"context-length", "batch-size"} {
 		flags.Lookup(name).DefValue = "" // help would quote it
+		showValueAs(flags, name, "N")
 	}
 	return f
 }
@@ -55,7 +56,7 @@ func (f *studyFlags) takeModel(args []string) error {
 	switch {
 	case len(args) == 0:
 	case f.model != "" || f.set.Changed("model-size"):
-		return badUsage("", "%s, --model and --model-size name models: give one of them", args[0])
+		return badUsage("", "%s, --model and --model-size all name models; give only one", args[0])
 	default:
 		f.model = args[0]
 	}
@@ -106,8 +107,11 @@ type stepFlags struct {
 
 func addStepFlags(c *cobra.Command, warmup, steps int) *stepFlags {
 	f := &stepFlags{}
-	c.Flags().IntVar(&f.warmup, "warmup-steps", warmup, "`N` steps that run first and are not recorded")
-	c.Flags().IntVar(&f.steps, "measure-steps", steps, "`N` steps to record")
+	c.Flags().IntVar(&f.warmup, "warmup-steps", warmup, "warm-up steps, which are not recorded")
+	c.Flags().IntVar(&f.steps, "measure-steps", steps, "steps to record")
+	for _, name := range []string{"warmup-steps", "measure-steps"} {
+		showValueAs(c.Flags(), name, "N")
+	}
 	c.Flags().StringVar(&f.device, "device", "cuda", "`device` to measure on: cuda, cuda:1, mps, cpu or auto")
 	return f
 }

@@ -32,14 +32,14 @@ func newSweep(e *env) *cobra.Command {
 	var f sweepFlags
 	c := &cobra.Command{
 		Use:   "sweep [MODEL]",
-		Short: "The memory of a grid of workloads, as a table or a picture",
-		Long: "Profiles every combination of the values given: each key of a workload takes one value\n" +
-			"or several, with commas between. Predictions run on all cores, measurements one after\n" +
-			"the other. A cell that does not fit the card says so in its place, and the rest go on;\n" +
-			"the exit code is 1 then.\n\n" +
-			"The table goes to standard output. -o writes files too, as many as are named, each in\n" +
-			"the format of its name: .txt, .md, .csv, .json, .svg or .png. With --resume, finished\n" +
-			"cells are kept in a file, and the same command goes on where it was stopped.",
+		Short: "Profile a grid of workloads, as a table or a chart",
+		Long: "Profiles every combination of the given values: each key of a workload takes one value\n" +
+			"or several, separated by commas. Predictions use all cores; measurements run one after\n" +
+			"another. A cell that does not fit on the GPU says so and the others continue; the exit\n" +
+			"code is then 1.\n\n" +
+			"The table goes to standard output. -o also writes files, in the format that the file name\n" +
+			"says: .txt, .md, .csv, .json, .svg or .png. With --resume, finished cells are kept in a\n" +
+			"file, and the same command continues where it stopped.",
 		Example: "  memorymark sweep\n" +
 			"  memorymark sweep --model-size small,xl --context-length 128,256,512,1024 -o contexts.svg\n" +
 			"  memorymark sweep gpt2 --batch 1,2,4,8,16 --checkpointing false,true --format markdown",
@@ -56,40 +56,41 @@ func newSweep(e *env) *cobra.Command {
 	f.stepFlags = addStepFlags(c, study.DefaultWarmup, study.DefaultSteps)
 	f.addAxes(c)
 	flags := c.Flags()
-	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "a `file` to write; may be given several times")
-	flags.StringVar(&f.format, "format", "text", "`format` on standard output: text, markdown, csv, json, svg or png")
-	flags.StringVar(&f.resume, "resume", "", "keep finished cells in a `file`, and take those that are there")
-	flags.StringVar(&f.style.Title, "title", "", "`text` above a picture")
-	flags.BoolVar(&f.style.Light, "light", false, "pictures dark on white, for print")
-	flags.IntVar(&f.style.Width, "width", 0, "`pixels` across (default 1600)")
-	flags.IntVar(&f.style.Height, "height", 0, "`pixels` down (default 900)")
+	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "`file` to write; may be repeated")
+	flags.StringVar(&f.format, "format", "text", "output `format`: text, markdown, csv, json, svg or png")
+	flags.StringVar(&f.resume, "resume", "", "keep finished cells in a `file`, and reuse those already in it")
+	flags.StringVar(&f.style.Title, "title", "", "title `text` of charts")
+	flags.BoolVar(&f.style.Light, "light", false, "draw charts on a white background, for print")
+	flags.IntVar(&f.style.Width, "width", 0, "chart width in `pixels` (default 1600)")
+	flags.IntVar(&f.style.Height, "height", 0, "chart height in `pixels` (default 900)")
 	return c
 }
 
 // sweepAxes are the flags that have names of their own, in the order in which
 // tables show them, the key that each stands for, and its default.
 var sweepAxes = []struct{ flag, key, values, help string }{
-	{"model-size", "model", "small,medium,large,xl,2.7B", "`sizes` of the plain language model"},
-	{"context-length", "sequence", "128,256,512", "`lengths` of samples in tokens; also --sequence"},
-	{"profile-type", "phase", "forward,training", "`parts` of a step: forward, backward, training, inference"},
-	{"precision", "precision", "fp32,amp-bf16", "`types` to compute in: fp32, tf32, amp-bf16, amp-fp16, bf16"},
-	{"batch-size", "batch", "4", "`numbers` of samples in a step; also --batch"},
+	{"model-size", "model", "small,medium,large,xl,2.7B", "`sizes` of the reference language model"},
+	{"context-length", "sequence", "128,256,512", "context `lengths` in tokens; also --sequence"},
+	{"profile-type", "phase", "forward,training", "`parts` of a step to run: forward, backward, training, inference"},
+	{"precision", "precision", "fp32,amp-bf16", "`precisions`: fp32, tf32, amp-bf16, amp-fp16, bf16"},
+	{"batch-size", "batch", "4", "`batches`: samples per step; also --batch"},
 }
 
 func (f *sweepFlags) addAxes(c *cobra.Command) {
 	flags := c.Flags()
 	takeKeyNames(c)
-	flags.String("model", "", "the models, as the argument MODEL: `ids` of memorymark models, or paths to config.json, instead of --model-size")
+	flags.String("model", "", "the models, like the argument MODEL: `ids` from memorymark models, or paths to config.json")
 	for _, a := range sweepAxes {
 		flags.String(a.flag, "", a.help+" (default "+a.values+")")
 	}
 	for _, key := range workload.Keys() {
 		if name := flagName(key.Name); flags.Lookup(name) == nil && key.Name != "phase" && key.Name != "id" {
-			help := flagHelp(key)
+			flags.String(name, "", flagHelp(key))
+			word := key.Unit
 			if key.Kind == workload.Switch {
-				help = "`false,true`: " + help
+				word = "false,true"
 			}
-			flags.String(name, "", help)
+			showValueAs(flags, name, word)
 			takeAlso(c, key)
 		}
 	}
@@ -130,7 +131,7 @@ func (f *sweepFlags) run(c *cobra.Command, e *env) error {
 		return err
 	}
 	if wrong > 0 {
-		return badInput("", "%d of %d cells could not be profiled; their lines say why", wrong, len(cells))
+		return badInput("", "%d of %d cells failed; their lines say why", wrong, len(cells))
 	}
 	if slices.ContainsFunc(results, func(r *study.Result) bool { return r.OutOfMemory != nil }) {
 		return errNo
@@ -144,7 +145,7 @@ func (f *sweepFlags) takeModels(args []string) error {
 		return nil
 	}
 	if f.set.Changed("model") {
-		return badUsage("", "%s and --model both name models: give one of them", args[0])
+		return badUsage("", "%s and --model both name models; give only one", args[0])
 	}
 	return f.set.Set("model", args[0])
 }
@@ -192,7 +193,7 @@ func (e *env) onlyImages(names []string) bool {
 func (f *sweepFlags) valuesOf(flag, key, standard string) ([]string, error) {
 	if models := f.set.Lookup("model"); key == "model" && models.Changed {
 		if f.set.Changed(flag) {
-			return nil, badUsage("", "--model and --%s both name models: give one of them", flag)
+			return nil, badUsage("", "--model and --%s both name models; give only one", flag)
 		}
 		return split(models.Value.String()), nil
 	}

@@ -14,10 +14,10 @@ import (
 func newToken(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "token",
-		Short: "Who may use a server beyond loopback",
-		Long: "Makes, lists and deletes the tokens that memorymark serve asks for beyond loopback. A\n" +
-			"token is shown once, when it is made; the file in the data folder only holds its hash.\n" +
-			"A running server notices changes at once.",
+		Short: "Manage the access tokens of a server",
+		Long: "Creates, lists and deletes the tokens that memorymark serve requires on any address but\n" +
+			"loopback. A token is shown once, when it is created; only its hash is stored, in the data\n" +
+			"folder. A running server notices changes at once.",
 		Example: "  memorymark token create alice\n" +
 			"  memorymark token create gpu-7 --role worker",
 		Args: cobra.ArbitraryArgs,
@@ -31,7 +31,7 @@ func newTokenCreate(e *env) *cobra.Command {
 	var data, role string
 	c := &cobra.Command{
 		Use:     "create NAME",
-		Short:   "Make a token and show it, once",
+		Short:   "Create a token and show it once",
 		Example: "  memorymark token create alice",
 		Args:    exactArgs("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ func newTokenCreate(e *env) *cobra.Command {
 		},
 	}
 	addDataFlag(c, &data)
-	c.Flags().StringVar(&role, "role", string(token.User), "what it opens: user, everything; worker, what a worker needs")
+	c.Flags().StringVar(&role, "role", string(token.User), "`role`: user may do everything, worker only what a worker needs")
 	return c
 }
 
@@ -63,7 +63,7 @@ func newTokenList(e *env) *cobra.Command {
 	var data string
 	c := &cobra.Command{
 		Use:     "list",
-		Short:   "List the tokens by name",
+		Short:   "List the tokens",
 		Example: "  memorymark token list",
 		Args:    exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
@@ -83,7 +83,7 @@ func newTokenDelete(_ *env) *cobra.Command {
 	var data string
 	c := &cobra.Command{
 		Use:     "delete NAME",
-		Short:   "Delete a token; who has it is locked out at once",
+		Short:   "Delete a token; its holder loses access at once",
 		Example: "  memorymark token delete alice",
 		Args:    exactArgs("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {

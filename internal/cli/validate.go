@@ -21,9 +21,9 @@ type validateFlags struct {
 func newValidate(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate",
-		Short: "Check on this machine that training does what it should",
-		Long: "Runs real steps with this machine's PyTorch and checks them: that backward really runs,\n" +
-			"what torch.compile brings, and that every allocation is the predicted one.",
+		Short: "Check predictions, backward and torch.compile with real steps",
+		Long: "Runs real steps with this machine's PyTorch and checks that backward really runs, what\n" +
+			"torch.compile gains, and that every allocation is as predicted.",
 		Example: "  memorymark validate backward bert --batch 32\n" +
 			"  memorymark validate compile gpt2 --precision amp-bf16\n" +
 			"  memorymark validate prediction gpt2 --batch 8",
@@ -82,10 +82,10 @@ func validates(e *env, c *cobra.Command, where where, check func(context.Context
 func newValidateBackward(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backward MODEL",
-		Short: "That backward really runs: forward alone against forward and backward",
+		Short: "Check that backward really runs",
 		Long: "Measures the peak of a forward pass under no_grad and that of forward and backward. A\n" +
-			"ratio below 1.2 means that backward did not run: FAIL, exit code 1. Within 10 % of the\n" +
-			"ratio that is predicted for the workload it is PASS, else WARN.",
+			"ratio below 1.2 means that backward did not run: FAIL, exit code 1. It is PASS within 10 %\n" +
+			"of the predicted ratio, and WARN otherwise.",
 		Example: "  memorymark validate backward bert --batch 32\n" +
 			"  memorymark validate backward train.py:make",
 	}
@@ -101,9 +101,9 @@ func newValidateBackward(e *env) *cobra.Command {
 func newValidateCompile(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compile MODEL",
-		Short: "What torch.compile brings: speed, memory, and when it has paid",
+		Short: "Measure what torch.compile gains, and when it pays off",
 		Long: "Runs steps eagerly and with torch.compile, each in a fresh process, and compares the\n" +
-			"first step, the steady step and the peak. Says after how many steps compiling pays.",
+			"first step, later steps and the peak. Says after how many steps compiling pays off.",
 		Example: "  memorymark validate compile gpt2 --precision amp-bf16\n" +
 			"  memorymark validate compile train.py:make --timeout 20m",
 	}
@@ -121,21 +121,21 @@ func newValidatePrediction(e *env) *cobra.Command {
 	var frames int
 	c := &cobra.Command{
 		Use:   "prediction MODEL",
-		Short: "Predicted against measured or emulated, every allocation and free",
-		Long: "Records a whole process on this machine's GPU, the model built and three steps, predicts\n" +
-			"the same, and compares them event by event. Names the first place where they part, and\n" +
-			"whose code is behind it. The exit code is 1 if they do.\n\n" +
-			"With --engine emulated it needs no GPU: your PyTorch runs on a card that is not there.\n\n" +
-			"With --snapshot the recording is kept: snapshot info, top, timeline and replay read it.",
+		Short: "Compare a prediction with a real or emulated run, event by event",
+		Long: "Records a whole process on this machine's GPU, building the model and running three\n" +
+			"steps, predicts the same, and compares them event by event. Shows the first difference\n" +
+			"and the code behind it. The exit code is 1 if there is one.\n\n" +
+			"With --engine emulated it needs no GPU: your PyTorch runs on an emulated one.\n\n" +
+			"With --snapshot the recording is kept for snapshot info, top, timeline and replay.",
 		Example: "  memorymark validate prediction gpt2 --batch 8\n" +
 			"  memorymark validate prediction bert --engine emulated --gpu rtx-4090\n" +
 			"  memorymark validate prediction bert --precision amp-bf16 --snapshot measured.pickle",
 	}
-	c.Flags().StringVar(&path, "snapshot", "", "keep the recording in a `file`")
-	c.Flags().IntVar(&frames, "frames", 0, "list the `N` innermost frames of the first difference; -1 lists all")
+	c.Flags().StringVar(&path, "snapshot", "", "write the recording to a `file`")
+	c.Flags().IntVar(&frames, "frames", 0, "show the `N` innermost stack frames of the first difference; -1 shows all")
 	return validates(e, c, anyCard, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
 		if m.Session.Device.Type != "cuda" {
-			return "", badUsage("validate backward and compile run there; --engine emulated needs no GPU", "PyTorch records the memory of CUDA devices only, not of %s", m.Session.Device.Name)
+			return "", badUsage("validate backward and compile work there; --engine emulated needs no GPU", "PyTorch records memory only on CUDA devices, not on %s", m.Session.Device.Name)
 		}
 		found, err := analysis.ValidatePrediction(ctx, w, m, path)
 		if err != nil {

@@ -23,7 +23,7 @@ type versionInfo struct {
 func newVersion(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Version, commit, Go and platform",
+		Short:   "Print the version, commit, Go version and platform",
 		Example: "  memorymark version --json",
 		Args:    exactArgs(),
 		RunE: func(*cobra.Command, []string) error {

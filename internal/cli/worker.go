@@ -41,29 +41,30 @@ func newWorker(e *env) *cobra.Command {
 	f := &workerFlags{}
 	c := &cobra.Command{
 		Use:   "worker",
-		Short: "Measure on this machine's GPUs for a server",
-		Long: "Joins a server and measures for it, one job at a time on each GPU. Without a GPU, but\n" +
-			"with a CUDA build of PyTorch, it emulates: for any card, and only what was asked to be\n" +
-			"emulated. Its token, made by memorymark token create NAME --role worker, is in\n" +
-			"$" + tokenVariable + " or in a file.\n\n" +
-			"Told to end (Ctrl-C, SIGTERM), it takes no more jobs, lets those that run go on for\n" +
-			"--drain-timeout, and gives back what is left. If it is killed, its jobs go to others.\n\n" +
-			"Flags can be given as MEMORYMARK_JOIN and so on, and in the table [worker] of a file.",
+		Short: "Run jobs on this machine's GPUs for a server",
+		Long: "Joins a server and runs its jobs, one at a time on each GPU. Without a GPU but with a\n" +
+			"CUDA build of PyTorch it emulates any GPU, for jobs that ask for emulation. Its token,\n" +
+			"from memorymark token create NAME --role worker, is in $" + tokenVariable + " or in a file.\n\n" +
+			"When told to stop (Ctrl-C, SIGTERM) it takes no new jobs, gives running ones\n" +
+			"--drain-timeout to finish, and returns the rest. If it is killed, its jobs go to other\n" +
+			"workers.\n\n" +
+			"Every flag can also be set by an environment variable, such as MEMORYMARK_JOIN, or in the\n" +
+			"[worker] table of a TOML file.",
 		Example: "  memorymark worker --join http://server:5001\n" +
 			"  memorymark worker --join https://server --token-file /etc/memorymark/token --drain-timeout 10m",
 		Args: exactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), e) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.join, "join", "", "`URL` of the server, as http://server:5001; or of a NATS cluster, as nats://a:4222,nats://b:4222")
-	flags.StringVar(&f.tokenFile, "token-file", "", "`file` with the token (default: $"+tokenVariable+")")
-	flags.StringVar(&f.credentials, "nats-credentials", "", "`file` with NATS credentials, for a cluster")
-	flags.StringVar(&f.ca, "ca", "", "`file` with certificates to trust beside the machine's")
-	flags.StringVar(&f.server, "upload", "", "`URL` of the server to upload snapshots to, with --join nats://… (default: --join)")
+	flags.StringVar(&f.join, "join", "", "`URL` of the server, such as http://server:5001, or of a NATS cluster, such as nats://a:4222,nats://b:4222")
+	flags.StringVar(&f.tokenFile, "token-file", "", "token `file` (default: $"+tokenVariable+")")
+	flags.StringVar(&f.credentials, "nats-credentials", "", "credentials `file` for a NATS cluster")
+	flags.StringVar(&f.ca, "ca", "", "`file` with additional trusted certificates")
+	flags.StringVar(&f.server, "upload", "", "`URL` of the server to upload snapshots to, when --join is a NATS cluster (default: --join)")
 	f.addTo(flags)
-	flags.StringVar(&f.name, "name", "", "`name` of this machine on the page (default: its host name)")
-	flags.DurationVar(&f.limit, "job-timeout", worker.DefaultLimit, "`time` after which a job is stopped and has failed")
-	flags.DurationVar(&f.drain, "drain-timeout", 5*time.Minute, "`time` that running jobs may take when the worker is told to end")
+	flags.StringVar(&f.name, "name", "", "`name` that the page shows for this machine (default: its host name)")
+	flags.DurationVar(&f.limit, "job-timeout", worker.DefaultLimit, "`time` after which a job fails")
+	flags.DurationVar(&f.drain, "drain-timeout", 5*time.Minute, "`time` that running jobs get to finish when the worker is told to stop")
 	f.addLog(flags)
 	addConfigFlag(c)
 	return c
@@ -101,7 +102,7 @@ func (f *workerFlags) run(ctx context.Context, e *env) error {
 	}
 	link, err := job.Join(ctx, job.JoinConfig{URL: f.join, Token: token, Credentials: f.credentials, CA: f.ca, Log: log})
 	if err != nil {
-		return badInput("is the server there, and is the token one of memorymark token create NAME --role worker?", "%w", err)
+		return badInput("check the address, and that the token is from memorymark token create NAME --role worker", "%w", err)
 	}
 	defer link.Close()
 	told := joined{Worker: link.ID(), Server: f.join}

@@ -35,31 +35,43 @@ func addFlagsOf(c *cobra.Command, names []string) *workloadFlags {
 			continue
 		}
 		takeAlso(c, key)
-		addFlag(c, flagName(key.Name), key.Kind, flagHelp(key))
+		addFlag(c, flagName(key.Name), key)
 		for _, f := range key.Fields {
-			addFlag(c, f.Flag, f.Kind, flagHelp(workload.Key{Name: f.Name, Kind: f.Kind, Unit: f.Unit, Help: f.Help}))
+			addFlag(c, f.Flag, workload.Key{Name: f.Name, Kind: f.Kind, Unit: f.Unit, Help: f.Help})
 		}
 	}
 	return &workloadFlags{c.Flags()}
 }
 
-func addFlag(c *cobra.Command, name string, kind workload.Kind, help string) {
-	if kind == workload.Switch {
-		c.Flags().Bool(name, false, help)
+func addFlag(c *cobra.Command, name string, k workload.Key) {
+	if k.Kind == workload.Switch {
+		c.Flags().Bool(name, false, flagHelp(k))
 		return
 	}
-	c.Flags().String(name, "", help)
+	c.Flags().String(name, "", flagHelp(k))
+	showValueAs(c.Flags(), name, k.Unit)
 }
 
-// flagHelp is what the help says of a key: its meaning with the word in quotes
-// that stands for the value, what it can be, and its default.
+// namedValue is the value of a flag, and the word that stands for it in help.
+type namedValue struct {
+	pflag.Value
+	name string
+}
+
+func (v namedValue) Type() string { return v.name }
+
+// showValueAs has help write --batch N, if that is the word.
+func showValueAs(flags *pflag.FlagSet, flag, word string) {
+	f := flags.Lookup(flag)
+	f.Value = namedValue{f.Value, word}
+}
+
+// flagHelp is what the help says of a key: its meaning, what it can be, and
+// its default.
 func flagHelp(k workload.Key) string {
-	help := strings.ToLower(k.Help[:1]) + k.Help[1:]
-	if k.Kind != workload.Switch {
-		help = strings.Replace(help, k.Unit, "`"+k.Unit+"`", 1)
-	}
+	help := lowerFirst(k.Help)
 	if k.Name == "gpu" {
-		help += " or a card.json of your own"
+		help += ", or a path to your own card.json"
 	}
 	switch choices := workload.Choices(k.Name); {
 	case choices != nil:
@@ -77,6 +89,15 @@ func flagHelp(k workload.Key) string {
 		help += " 22GiB"
 	}
 	return help
+}
+
+// lowerFirst begins a sentence in lower case, unless its first word is a name.
+func lowerFirst(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	if word[1:] != strings.ToLower(word[1:]) { // as in PyTorch
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
 }
 
 // takeAlso lets the flag of a key go by its other names, too.
@@ -167,7 +188,7 @@ func (e *env) readWorkloads(path string) ([]workload.Entry, error) {
 		entries = workload.ReadJSON(data)
 	}
 	if len(entries) == 0 {
-		return nil, badInput("write one workload a line, as {\"model\": \"bert\", \"batch\": 8}", "%s: there is no workload in it", path)
+		return nil, badInput("write one workload per line, such as {\"model\": \"bert\", \"batch\": 8}", "%s: the file has no workload", path)
 	}
 	return entries, nil
 }
@@ -264,7 +285,7 @@ func (e *env) findCard(name string) (*gpu.Card, error) {
 		return card, nil
 	}
 	if !strings.EqualFold(filepath.Ext(name), ".json") {
-		return nil, badUsage("memorymark gpus lists them; memorymark gpus --help says how to describe another", "%w", err)
+		return nil, badUsage("memorymark gpus lists them; memorymark gpus --help explains how to describe another", "%w", err)
 	}
 	data, err := e.readAll(name)
 	if err != nil {
@@ -295,9 +316,9 @@ func badWorkload(c *cobra.Command, err error) error {
 	switch {
 	case !errors.As(err, &p):
 	case p.Key == "model":
-		hint = "memorymark models lists them; a config.json of those families will do, too"
+		hint = "memorymark models lists them; a config.json of one of their families works too"
 	case p.Key == "config" && strings.Contains(p.Error(), "not modelled"):
-		hint = "--engine emulated has your PyTorch run it, on a GPU that is not there"
+		hint = "--engine emulated runs it with your PyTorch on an emulated GPU"
 	}
 	return badUsage(hint, "%w", err)
 }

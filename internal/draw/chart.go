@@ -43,7 +43,7 @@ const MostPanels = 12
 
 // ErrTooMuch says that a chart has more series or panels than can be told
 // apart.
-var ErrTooMuch = errors.New("the grid varies too much for one picture: draw fewer values, or take a table")
+var ErrTooMuch = errors.New("the grid has too many dimensions for one chart; use fewer values, or a table")
 
 // SVG draws the chart as SVG.
 func (c *Chart) SVG(w io.Writer, style Style) error { return c.write(w, style, (*picture).writeSVG) }

@@ -105,7 +105,7 @@ func (p *plot) failures() {
 	for _, f := range p.tl.Failures {
 		x := math.Round(p.x(p.tl.X(f.Event))) + 0.5
 		p.add(line{points: []point{{x, p.y0 - 28}, {x, p.y1}}, stroke: p.theme.failure, width: 1.5})
-		label := fmt.Sprintf("out of memory: %s asked for", bytesize.Bytes(f.Size))
+		label := fmt.Sprintf("out of memory: %s requested", bytesize.Bytes(f.Size))
 		if f.Free > 0 {
 			label += fmt.Sprintf(", %s free on the device", bytesize.Bytes(f.Free))
 		}

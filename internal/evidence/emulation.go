@@ -26,27 +26,26 @@ type Held struct {
 
 // Emulations are the kinds of programs that were tried.
 var Emulations = []Held{
-	{"models as people bring them", 86, 76, "0.046 %", "0.72 %", 82},
+	{"user-written models", 86, 76, "0.046 %", "0.72 %", 82},
 	{"Hugging Face's Trainer, Lightning, Accelerate's loop", 22, 21, "0", "0.22 %", 22},
-	{"one rank of many", 51, 45, "0.12 %", "0.27 %", 46},
+	{"one rank of a multi-GPU job", 51, 45, "0.12 %", "0.27 %", 46},
 }
 
 // EmulationAccuracy says how far off emulations were, and in what a card or a
 // version is another than those that were tried.
 func EmulationAccuracy(card, pytorch string) []string {
 	h := Emulations[0]
-	out := []string{fmt.Sprintf("Emulated like this were %d processes of %s that were measured on an %s with PyTorch %s: allocated exact for %d, 95 %% within %s and at worst %s off, reserved exact for %d.",
+	out := []string{fmt.Sprintf("Emulation was checked against %d processes of %s, measured on an %s with PyTorch %s: allocated memory is exact for %d, within %s for 95 %% and at worst %s off; reserved memory is exact for %d.",
 		h.Processes, h.What, EmulatedGPU, EmulatedPyTorch, h.Exact, h.Most95, h.Worst, h.Reserved)}
-	var other []string
+	other := ""
 	if card != EmulatedGPU {
-		other = append(other, "the card here is the "+card)
+		other += " on the " + card
 	}
 	if pytorch != EmulatedPyTorch && !strings.HasPrefix(pytorch, EmulatedPyTorch+".") {
-		other = append(other, "PyTorch here is "+pytorch)
+		other += " with PyTorch " + pytorch
 	}
-	if len(other) > 0 {
-		text := strings.Join(other, ", and ")
-		out = append(out, strings.ToUpper(text[:1])+text[1:]+": how far off that is was not measured.")
+	if other != "" {
+		out = append(out, "Accuracy"+other+" has not been measured.")
 	}
 	return out
 }

@@ -27,7 +27,7 @@ func TestEmulationAccuracy(t *testing.T) {
 		t.Errorf("of what was tried: %q", got)
 	}
 	got := EmulationAccuracy("NVIDIA A10", "2.1.0")
-	if len(got) != 2 || got[1] != "The card here is the NVIDIA A10, and PyTorch here is 2.1.0: how far off that is was not measured." {
+	if len(got) != 2 || got[1] != "Accuracy on the NVIDIA A10 with PyTorch 2.1.0 has not been measured." {
 		t.Errorf("of another card and version: %q", got)
 	}
 }

@@ -158,5 +158,5 @@ func (e *UnknownError) Error() string {
 	if len(e.Near) == 0 {
 		return fmt.Sprintf("gpu %q is not in the catalog", e.ID)
 	}
-	return fmt.Sprintf("gpu %q is not in the catalog; near it: %s", e.ID, strings.Join(e.Near, ", "))
+	return fmt.Sprintf("gpu %q is not in the catalog; similar: %s", e.ID, strings.Join(e.Near, ", "))
 }

@@ -24,7 +24,7 @@ type Config struct {
 // UnmarshalJSON reads the object of a config.json.
 func (c *Config) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &c.keys); err != nil {
-		return errors.New("config must be a JSON object, as that of a config.json")
+		return errors.New("config must be a JSON object, like a config.json")
 	}
 	var head struct {
 		ModelType     string   `json:"model_type"`
@@ -118,7 +118,7 @@ func (c *Config) Decode(into any, alsoIgnored ...string) error {
 		case !ok && (slices.Contains(ignored, key) || slices.Contains(alsoIgnored, key)):
 		case !ok && slices.Contains(switches, key) && isOff(c.keys[key]):
 		case !ok:
-			wrong.Add(invalid.At(key, fmt.Errorf("config: %q of a %s is not modelled; take it out if it does not change the model", key, c.ModelType)))
+			wrong.Add(invalid.At(key, fmt.Errorf("config: %q of a %s is not modelled; remove it if it does not change the model", key, c.ModelType)))
 		default:
 			if err := json.Unmarshal(c.keys[key], field); err != nil {
 				wrong.Add(invalid.At(key, fmt.Errorf("config: %w", invalid.Kind(key, c.keys[key], field, err))))

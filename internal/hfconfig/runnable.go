@@ -26,9 +26,9 @@ const (
 func (c *Config) CheckRunnable() error {
 	switch {
 	case !modelType.MatchString(c.ModelType):
-		return fmt.Errorf("config: model_type is %.64q, which is no name of a model type", c.ModelType)
+		return fmt.Errorf("config: model_type is %.64q, which is not the name of a model type", c.ModelType)
 	case !architecture.MatchString(c.Architecture):
-		return fmt.Errorf("config: architecture is %.128q, which is no name of a class", c.Architecture)
+		return fmt.Errorf("config: architecture is %.128q, which is not the name of a class", c.Architecture)
 	}
 	var wrong invalid.Error
 	for key, raw := range c.keys {

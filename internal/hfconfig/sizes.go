@@ -48,7 +48,7 @@ func checkSizes(fields map[string]any, wrong *invalid.Error) {
 			for _, n := range (*v)[:min(len(*v), maxLayers+1)] {
 				sizes[key] += n // of depths the sum counts, and other lists are short
 				if n < 1 {
-					wrong.Add(invalid.At(key, fmt.Errorf("config: %s holds %d; it must be at least 1", key, n)))
+					wrong.Add(invalid.At(key, fmt.Errorf("config: %s contains %d; every number must be at least 1", key, n)))
 				}
 			}
 		}
@@ -83,7 +83,7 @@ func checkDivisions(sizes map[string]int64) error {
 			continue // the heads have a size of their own
 		}
 		if ok1 && ok2 && whole%parts != 0 {
-			all = append(all, fmt.Errorf("config: %s is %d, which %s, %d, does not divide", d[0], whole, d[1], parts))
+			all = append(all, fmt.Errorf("config: %s is %d, which is not divisible by %s, %d", d[0], whole, d[1], parts))
 		}
 	}
 	return errors.Join(all...)

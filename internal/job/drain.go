@@ -14,7 +14,7 @@ var (
 	// ErrNoWorker says that no worker with that id was heard of lately.
 	ErrNoWorker = errors.New("no such worker; it may have left")
 	// ErrUnheard says that a worker did not do as it was told.
-	ErrUnheard = errors.New("the worker does not answer: it may be ending, cut off or of an older version; it still drains when its own machine tells it to end")
+	ErrUnheard = errors.New("the worker does not answer: it may be stopping, disconnected or an older version; stopping it on its own machine still drains it")
 )
 
 const (

@@ -77,7 +77,7 @@ var (
 	// ErrNotFound says that there is no job with that id.
 	ErrNotFound = errors.New("no such job")
 	// ErrActive is returned by Delete for a job that has not ended.
-	ErrActive = errors.New("the job has not ended; cancel it first")
+	ErrActive = errors.New("the job is still running; cancel it first")
 	// ErrEnded is returned by Cancel for a job that has ended.
 	ErrEnded = errors.New("the job has ended already")
 	// ErrNoResult says that a job has no result, or none yet.

@@ -18,7 +18,7 @@ var (
 	// ErrCancelled says that the job was cancelled.
 	ErrCancelled = errors.New("the job was cancelled")
 	// ErrLost says that the job was given to somebody else or deleted.
-	ErrLost = errors.New("the job was taken away, because this worker was silent for too long")
+	ErrLost = errors.New("the job was taken away because this worker was silent for too long")
 )
 
 // Lease is one attempt at a job by one worker. Every change needs the record

@@ -90,7 +90,7 @@ func (c *JoinConfig) target() (string, []nats.Option, error) {
 		u.Scheme, u.Path = "ws"+strings.TrimPrefix(u.Scheme, "http"), ""
 		return u.String(), []nats.Option{nats.ProxyPath(path)}, nil
 	default:
-		return "", nil, fmt.Errorf("join %q: give the server as http://host:5001, or an engine as nats://host:4222", c.URL)
+		return "", nil, fmt.Errorf("join %q: write a server as http://host:5001, or a NATS cluster as nats://host:4222", c.URL)
 	}
 }
 

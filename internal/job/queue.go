@@ -187,7 +187,7 @@ func (q *Queue) Close() {
 func (q *Queue) Ready() error {
 	switch {
 	case !q.conn.IsConnected():
-		return fmt.Errorf("the queue has lost its engine (%v)", q.conn.Status())
+		return fmt.Errorf("the queue has lost its connection (%v)", q.conn.Status())
 	case !q.index.isLoaded():
 		return errors.New("the history is being loaded")
 	}

@@ -40,7 +40,7 @@ func encode(j Job) ([]byte, error) {
 }
 
 // errChanged says that somebody else changed a record first.
-var errChanged = errors.New("the record was changed by somebody else")
+var errChanged = errors.New("another writer changed the record")
 
 // change stores a record's next state, if nobody changed it since it was read.
 // The time of the transition is only known once it is read again.

@@ -72,7 +72,7 @@ func (j Job) taken(worker string) (Job, error) {
 // if that happened too often.
 func (j Job) silent() (Job, error) {
 	j.Deaths++
-	reason := fmt.Sprintf("worker %s fell silent in attempt %d", j.Worker, j.Attempt)
+	reason := fmt.Sprintf("worker %s stopped responding in attempt %d", j.Worker, j.Attempt)
 	if j.Deaths >= MaxDeaths {
 		return j.to(Failed, fmt.Sprintf("%s; %d workers died or lost their connection over this job, so it is not tried again", reason, j.Deaths))
 	}

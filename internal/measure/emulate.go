@@ -42,7 +42,7 @@ func Emulator(ctx context.Context, p Python) (Versions, error) {
 		CUDA string `json:"cuda"`
 	}
 	if err := json.Unmarshal(out, &found); err != nil {
-		return Versions{}, fmt.Errorf("run %s: it does not answer like a Python: %w", p.Path, err)
+		return Versions{}, fmt.Errorf("run %s: it does not behave like Python: %w", p.Path, err)
 	}
 	switch {
 	case found.Torch == "":

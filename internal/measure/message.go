@@ -85,9 +85,9 @@ func (r *Result) check(p Probe) error {
 		case o.Batch != p.Batches[i]:
 			return fmt.Errorf("the prober reports batch %d for batch %d", o.Batch, p.Batches[i])
 		case o.Failure == nil && len(o.Steps) != p.Steps:
-			return fmt.Errorf("batch %d: the prober ran %d of %d steps and names no failure", o.Batch, len(o.Steps), p.Steps)
+			return fmt.Errorf("batch %d: the prober ran %d of %d steps and reports no failure", o.Batch, len(o.Steps), p.Steps)
 		case o.Failure == nil && last && i < len(p.Batches)-1:
-			return fmt.Errorf("the prober reports %d of %d batches and names no failure", len(r.Outcomes), len(p.Batches))
+			return fmt.Errorf("the prober reports %d of %d batches and no failure", len(r.Outcomes), len(p.Batches))
 		}
 	}
 	return nil
@@ -260,7 +260,7 @@ type optimizerRecipe struct {
 // newRecipe is the recipe of a workload. A user's model has no head.
 func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 	if w.Parallel != nil {
-		return nil, errors.New("one GPU of a job on many is predicted, not measured; memorymark run --gpus emulates your own program on many")
+		return nil, errors.New("one GPU of a multi-GPU job is predicted, not measured; memorymark run --gpus emulates your own program on several GPUs")
 	}
 	if w.Lengths != nil {
 		return nil, errors.New("samples of different lengths are predicted, not run; memorymark run emulates your own program with its loader")

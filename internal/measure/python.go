@@ -94,7 +94,7 @@ func Inspect(ctx context.Context, p Python) (*Environment, error) {
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	var e Environment
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &e); err != nil {
-		return nil, fmt.Errorf("run %s: it does not answer like a Python: %w", p.Path, err)
+		return nil, fmt.Errorf("run %s: it does not behave like Python: %w", p.Path, err)
 	}
 	return &e, nil
 }

@@ -324,7 +324,7 @@ func (s *Session) listen() {
 		m := message{raw: line}
 		if err == nil {
 			if err = json.Unmarshal(line, &m.header); err != nil {
-				err = fmt.Errorf("the prober sent %.80q, which is no message", line)
+				err = fmt.Errorf("the prober sent %.80q, which is not a message", line)
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -438,7 +438,7 @@ func (s *Session) receive(ctx context.Context, from chan message, into any) erro
 func decode(m message, into any) error {
 	if m.Type == "failed" {
 		if m.Failure == nil {
-			return errors.New("the prober failed without a reason")
+			return errors.New("the prober failed without giving a reason")
 		}
 		return m.Failure
 	}

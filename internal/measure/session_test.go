@@ -305,7 +305,7 @@ func running(pid int) bool {
 func TestProberGone(t *testing.T) {
 	for _, c := range []struct{ name, script, want string }{
 		{"ends", `echo "ImportError: no module named site" >&2; exit 1`, "no module named site"},
-		{"babbles", `echo hello >&4; sleep 5`, "no message"},
+		{"babbles", `echo hello >&4; sleep 5`, "not a message"},
 		{"half a line", `printf '{"type":"hel' >&4; exit 0`, "middle of a line"},
 		{"another version", `echo '{"type":"hello","protocol":99}' >&4; sleep 5`, "protocol 99"},
 	} {

@@ -80,7 +80,7 @@ func addAdapter(t *torch.Torch, modelType string, a *Adapter, r Run) error {
 	}
 	c.Save = a.Save
 	if unknown := t.AddLoRA(c); len(unknown) > 0 {
-		return fmt.Errorf("adapter: a %s has no layer that is called %s", modelType, strings.Join(unknown, " or "))
+		return fmt.Errorf("adapter: a %s has no layer called %s", modelType, strings.Join(unknown, " or "))
 	}
 	return nil
 }

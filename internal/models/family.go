@@ -183,7 +183,7 @@ func Check(c *hfconfig.Config, sequence int64) error {
 	}
 	if table, ok := config.(interface{ positions() (int64, string) }); ok {
 		if most, key := table.positions(); sequence > most {
-			return invalid.At("sequence", fmt.Errorf("sequence is %d; it must be at most %d, what %s leaves", sequence, most, key))
+			return invalid.At("sequence", fmt.Errorf("sequence is %d; it must be at most %d because of %s", sequence, most, key))
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func readGPT2(c *hfconfig.Config) (*gpt2Config, error) {
 	case g.CrossAttention:
 		return nil, fmt.Errorf("config: add_cross_attention of a gpt2 is not modelled")
 	case g.HiddenSize%g.Heads != 0:
-		return nil, fmt.Errorf("config: n_embd is %d, which n_head, %d, does not divide", g.HiddenSize, g.Heads)
+		return nil, fmt.Errorf("config: n_embd is %d, which is not divisible by n_head, %d", g.HiddenSize, g.Heads)
 	}
 	return g, nil
 }

@@ -136,7 +136,7 @@ func (l *llamaConfig) validate(family string) error {
 // rotates checks that the size of a head can be rotated: it has two halves.
 func rotates(size int64) error {
 	if size < 2 || size%2 != 0 {
-		return fmt.Errorf("config: the heads are of size %d; rotary positions need an even one", size)
+		return fmt.Errorf("config: the head size is %d; rotary embeddings need an even one", size)
 	}
 	return nil
 }

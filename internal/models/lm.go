@@ -30,7 +30,7 @@ func ReadLM(c *hfconfig.Config) (*LMConfig, error) {
 		return nil, err
 	}
 	if l.Width%(2*l.Heads) != 0 { // rotary positions turn pairs
-		return nil, fmt.Errorf("config: d_model is %d, which num_heads, %d, does not divide into heads of an even size", l.Width, l.Heads)
+		return nil, fmt.Errorf("config: d_model is %d; num_heads, %d, must divide it into heads of an even size", l.Width, l.Heads)
 	}
 	return l, nil
 }
@@ -67,7 +67,7 @@ type lmBlock struct {
 // newLM makes the model, parameters in the order of its constructors.
 func newLM(t *torch.Torch, c *LMConfig, r Run) (*Model, error) {
 	if r.Mask != NoMask {
-		return nil, errors.New("attention_mask of the plain language model is not modelled: it takes none")
+		return nil, errors.New("the reference language model takes no attention_mask")
 	}
 	m := &lm{cfg: c, run: r, embed: t.NewEmbedding(c.VocabSize, c.Width, r.DType).AsInput("embed")}
 	linear := func(name string, in, out int64) *torch.Linear {

@@ -72,7 +72,7 @@ func readModernBert(c *hfconfig.Config) (*modernBertConfig, error) {
 		}
 	}
 	if int64(len(b.LayerTypes)) < b.Layers {
-		return nil, invalid.At("layer_types", errors.New("config: layer_types of a modernbert needs one for each layer"))
+		return nil, invalid.At("layer_types", errors.New("config: layer_types of a modernbert needs one entry per layer"))
 	}
 	if b.Pooling != poolFirst && b.Pooling != poolMean {
 		return nil, invalid.At("classifier_pooling", errors.New("config: classifier_pooling must be cls or mean"))

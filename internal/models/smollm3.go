@@ -33,7 +33,7 @@ func readSmolLM3(c *hfconfig.Config) (*smolLM3Config, error) {
 			l.RopeLayers = append(l.RopeLayers, int(min(1, (i+1)%l.RopeInterval)))
 		}
 	case n < l.Layers:
-		return nil, invalid.At("no_rope_layers", fmt.Errorf("config: no_rope_layers has %d numbers; it needs one for each of %d layers", n, l.Layers))
+		return nil, invalid.At("no_rope_layers", fmt.Errorf("config: no_rope_layers has %d entries; it needs one for each of the %d layers", n, l.Layers))
 	}
 	if l.LayerTypes == nil {
 		for i := range l.Layers {

@@ -56,7 +56,7 @@ func (v *vitConfig) validate() error {
 	}
 	switch {
 	case v.HiddenSize%v.Heads != 0:
-		return fmt.Errorf("config: hidden_size is %d, which num_attention_heads, %d, does not divide", v.HiddenSize, v.Heads)
+		return fmt.Errorf("config: hidden_size is %d, which is not divisible by num_attention_heads, %d", v.HiddenSize, v.Heads)
 	case v.PatchSize > v.ImageSize:
 		return fmt.Errorf("config: patch_size is %d, image_size %d", v.PatchSize, v.ImageSize)
 	case v.NumLabels < 2:

@@ -40,7 +40,7 @@ type Device struct {
 }
 
 // ErrUnsupported says that there is no phantom for this system.
-var ErrUnsupported = errors.New("emulation needs Linux on x86-64 or arm64, where CUDA builds of PyTorch run")
+var ErrUnsupported = errors.New("emulation needs Linux on x86-64 or arm64, like CUDA builds of PyTorch")
 
 // CompilerError says that the library could not be built.
 type CompilerError struct {

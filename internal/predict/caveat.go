@@ -18,13 +18,13 @@ var oldest = gpu.Capability{Major: 7, Minor: 5}
 func Caveats(w *workload.Workload, card *gpu.Card) []string {
 	var out []string
 	if c := card.ComputeCapability; c != (gpu.Capability{}) && (c.Major < oldest.Major || c.Major == oldest.Major && c.Minor < oldest.Minor) {
-		out = append(out, fmt.Sprintf("PyTorch %s has kernels for %s, compute capability %v, in its build for CUDA 12.6 only", PyTorchVersion, gpu.WithArticle(card.Name), c))
+		out = append(out, fmt.Sprintf("PyTorch %s supports %s, compute capability %v, only in its CUDA 12.6 build", PyTorchVersion, gpu.WithArticle(card.Name), c))
 	}
 	if usesBF16(w.Precision) && !card.HasBF16() {
-		out = append(out, fmt.Sprintf("%s has no bf16: PyTorch emulates it, slowly; amp-fp16 is what the card can do", gpu.WithArticle(card.Name)))
+		out = append(out, fmt.Sprintf("%s does not support bf16, so PyTorch emulates it slowly; use amp-fp16", gpu.WithArticle(card.Name)))
 	}
 	if w.Precision == workload.TF32 && !card.HasTF32() {
-		out = append(out, fmt.Sprintf("%s has no tf32: it computes in fp32", gpu.WithArticle(card.Name)))
+		out = append(out, fmt.Sprintf("%s does not support tf32, so it runs in fp32", gpu.WithArticle(card.Name)))
 	}
 	if models.RoutesTokens(w.Config) {
 		out = append(out, routing)

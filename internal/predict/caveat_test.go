@@ -9,10 +9,10 @@ func TestCaveats(t *testing.T) {
 	for _, c := range []struct{ card, precision, want string }{
 		{"t4", "fp32", ""},
 		{"t4", "amp-fp16", ""},
-		{"t4", "amp-bf16", "an NVIDIA Tesla T4 has no bf16"},
-		{"t4", "tf32", "has no tf32"},
-		{"v100", "fp32", "in its build for CUDA 12.6 only"},
-		{"v100", "bf16", "has no bf16"},
+		{"t4", "amp-bf16", "an NVIDIA Tesla T4 does not support bf16"},
+		{"t4", "tf32", "does not support tf32"},
+		{"v100", "fp32", "only in its CUDA 12.6 build"},
+		{"v100", "bf16", "does not support bf16"},
 		{"a10", "bf16", ""},
 		{"b200", "tf32", ""},
 	} {

@@ -32,7 +32,7 @@ func (p enginePeak) off(measured enginePeak) (allocated, reserved float64) {
 // The sets, in the order of the table.
 var engineSets = []struct{ name, title string }{
 	{"plain", "a plain loop on a model of the catalog"},
-	{"own", "models as people bring them"},
+	{"own", "user-written models"},
 	{"trainers", "Hugging Face's Trainer, Lightning, Accelerate's loop"},
 	{"gpus", "one rank of many GPUs"},
 }

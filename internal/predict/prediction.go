@@ -98,9 +98,9 @@ func (o *OutOfMemory) Reason() string {
 	}
 	free := o.Limit - o.Allocated
 	if free < o.Requested {
-		return fmt.Sprintf("%s it asks for %v, and of %v only %v is free", when, o.Requested, o.Limit, free)
+		return fmt.Sprintf("%s it requests %v, but only %[4]v of %[3]v is free", when, o.Requested, o.Limit, free)
 	}
-	return fmt.Sprintf("%s it asks for %v; %v of %v is free, but in pieces that are too small", when, o.Requested, free, o.Limit)
+	return fmt.Sprintf("%s it requests %v; %v of %v is free, but fragmented into smaller pieces", when, o.Requested, free, o.Limit)
 }
 
 // PhaseName is a part of a step in the words of a sentence.
@@ -148,7 +148,7 @@ func Simulate(w *workload.Workload, card *gpu.Card) (*Simulation, error) {
 }
 
 // ErrFault says that a prediction failed by no fault of the workload's.
-var ErrFault = errors.New("this is a fault of MemoryMark's, please report it")
+var ErrFault = errors.New("this is a bug in MemoryMark; please report it")
 
 // recovered makes an error of a panic: that of a process that was interrupted,
 // and of faults, since one strange workload must not take the others, or a

@@ -57,7 +57,7 @@ func run(w *workload.Workload, d torch.Device, steps int, e *effort.Effort) (*Pr
 		return nil, err
 	}
 	if p.parameters = p.t.ParameterCount(); p.parameters > maxParameters {
-		return nil, fmt.Errorf("the model has %.3g parameters; more than %.0g are not predicted for one card", float64(p.parameters), float64(maxParameters))
+		return nil, fmt.Errorf("the model has %.3g parameters; predictions for one card stop at %.0g", float64(p.parameters), float64(maxParameters))
 	}
 	p.train(steps)
 	return p, nil

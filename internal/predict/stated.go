@@ -31,10 +31,10 @@ func (s *Simulation) Stated() Stated {
 func (s Stated) OfPeaks() []string {
 	a := s.Accuracy
 	if a == nil {
-		return []string{fmt.Sprintf("No %s was measured: how far off this is, is not known.", s.Kind)}
+		return []string{fmt.Sprintf("Accuracy for %s is unknown: none has been measured.", s.Kind)}
 	}
 	return append([]string{
-		fmt.Sprintf("%s: allocated %s, reserved %s.", s.measured(a.Workloads, "workloads", &a.Allocated), a.Allocated.outcome(), a.Reserved.outcome()),
+		fmt.Sprintf("%s: allocated memory is %s; reserved memory is %s.", s.measured(a.Workloads, "workloads", &a.Allocated), a.Allocated.outcome(), a.Reserved.outcome()),
 	}, s.beyond(&a.Allocated)...)
 }
 
@@ -48,18 +48,18 @@ func (s Stated) OfBatches() []string {
 		out = append([]string{fmt.Sprintf("%s: %s.", s.measured(a.LargestBatch.Cases, "largest batches", a.LargestBatch), a.LargestBatch.outcome())},
 			s.beyond(a.LargestBatch)...)
 	} else {
-		out = append(out, "No largest batch of such models was measured.")
+		out = append(out, "Their largest batch has not been measured.")
 	}
 	if a.StepTime == nil {
-		return append(out, "No step of such models was timed: speeds are estimates.")
+		return append(out, "No steps of such models have been timed, so speeds are estimates.")
 	}
-	return append(out, fmt.Sprintf("Of %d steps of such models timed there, half are within %s of the time model.", a.StepTime.Cases, share(a.StepTime.Median)))
+	return append(out, fmt.Sprintf("Of %d timed steps of such models, half are within %s of the time model.", a.StepTime.Cases, share(a.StepTime.Median)))
 }
 
 // measured names the evidence.
 func (s Stated) measured(n int, what string, e *Errors) string {
-	return fmt.Sprintf("Measured on %s with %s were %d %s of %s, up to %s", gpu.WithArticle(s.Accuracy.GPU), s.Accuracy.versions(), n, what, s.Kind,
-		parametersText(e.MostParameters))
+	return fmt.Sprintf("Checked against %d %s of %s, up to %s, measured on %s with %s", n, what, s.Kind,
+		parametersText(e.MostParameters), gpu.WithArticle(s.Accuracy.GPU), s.Accuracy.versions())
 }
 
 // larger is how much larger than what was measured a model may be and still
@@ -70,19 +70,15 @@ const larger = 1.1
 func (s Stated) beyond(e *Errors) []string {
 	what := ""
 	if float64(s.Parameters) > larger*float64(e.MostParameters) {
-		what = "This model has " + parametersText(s.Parameters)
+		what += " with " + parametersText(s.Parameters)
 	}
 	if s.Card.Name != s.Accuracy.GPU {
-		if what != "" {
-			what += ", and the card is " + gpu.WithArticle(s.Card.Name)
-		} else {
-			what = "The card here is " + gpu.WithArticle(s.Card.Name)
-		}
+		what += " on " + gpu.WithArticle(s.Card.Name)
 	}
 	if what == "" {
 		return nil
 	}
-	return []string{what + ": how far off that is was not measured."}
+	return []string{"Accuracy" + what + " has not been measured."}
 }
 
 func (e Evidence) versions() string {
@@ -97,7 +93,7 @@ func (e *Errors) outcome() string {
 	if e.Exact == e.Cases {
 		return "exact for all"
 	}
-	return fmt.Sprintf("exact for %d of %d and at worst %s off", e.Exact, e.Cases, share(e.Worst))
+	return fmt.Sprintf("exact for %d of %d, at worst %s off", e.Exact, e.Cases, share(e.Worst))
 }
 
 // share writes a share with the digits that matter.

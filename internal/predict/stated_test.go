@@ -14,12 +14,12 @@ func TestStatedNamesItsEvidence(t *testing.T) {
 	}{
 		{`{"model":"llama-3.1-8b"}`, "a100-80gb", []string{
 			"NVIDIA H200", "PyTorch 2.11 and transformers 5.17", "LlamaForCausalLM, up to 1.2 billion parameters",
-			"8.0 billion parameters, and the card is an NVIDIA A100", "No largest batch", "No step",
+			"Accuracy with 8.0 billion parameters on an NVIDIA A100", "largest batch has not been measured", "No steps",
 		}, nil},
-		{`{"model":"bert"}`, "h200", []string{"largest batches of BertForSequenceClassification, up to 109 million", "steps of such models timed"}, []string{"not measured"}},
-		{`{"model":"bert-large"}`, "h200", []string{"This model has 335 million parameters: how far off that is was not measured"}, nil},
-		{`{"model":"bert"}`, "t4", []string{"The card here is an NVIDIA Tesla T4"}, nil},
-		{`{"model":"qwen3-0.6b"}`, "h200", []string{"No Qwen3ForCausalLM was measured"}, []string{"exact", "within"}},
+		{`{"model":"bert"}`, "h200", []string{"largest batches of BertForSequenceClassification, up to 109 million", "timed steps of such models"}, []string{"not been measured"}},
+		{`{"model":"bert-large"}`, "h200", []string{"Accuracy with 335 million parameters has not been measured"}, nil},
+		{`{"model":"bert"}`, "t4", []string{"Accuracy on an NVIDIA Tesla T4 has not been measured"}, nil},
+		{`{"model":"qwen3-0.6b"}`, "h200", []string{"Accuracy for Qwen3ForCausalLM is unknown"}, []string{"exact", "within"}},
 	} {
 		s, err := Simulate(parsed(t, c.workload), cardOf(t, c.card))
 		if err != nil {

@@ -69,7 +69,7 @@ func Memory(t *trace.Trace) int64 {
 const MostEvents = -1
 
 // ErrEmpty says that nothing was recorded.
-var ErrEmpty = errors.New("the snapshot is empty, nothing was recorded")
+var ErrEmpty = errors.New("the snapshot is empty: nothing was recorded")
 
 // NoDeviceError says that a snapshot has nothing of a device.
 type NoDeviceError struct {
@@ -170,7 +170,7 @@ func (r *Recording) Event(at string) (int, error) {
 		return 0, &MomentError{at, notAMoment}
 	}
 	if n < 0 || n >= len(r.Events) {
-		return 0, &MomentError{at, fmt.Sprintf("there are %d events on device %d, counted from 0", len(r.Events), r.Device)}
+		return 0, &MomentError{at, fmt.Sprintf("device %[2]d has %[1]d events, numbered from 0", len(r.Events), r.Device)}
 	}
 	return n, nil
 }

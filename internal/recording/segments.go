@@ -15,7 +15,7 @@ type Segments struct {
 
 // ErrNotReplayed says that only the end of a recording is known, because the
 // simulation does not follow it.
-var ErrNotReplayed = errors.New("the allocator's state is known only at the end: the simulation does not follow this recording")
+var ErrNotReplayed = errors.New("the allocator's state is known only at the end, because the simulation cannot follow this recording")
 
 // held returns what the allocator held after an event.
 func (r *Recording) held(event int) ([]trace.Segment, error) {

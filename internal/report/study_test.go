@@ -111,7 +111,7 @@ func TestStudyThatDoesNotFit(t *testing.T) {
 	if err := s.WriteHTML(&page, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"does not fit", "The largest that is predicted to fit is batch 1 at context 4096.", "is predicted to fit with --checkpointing", "nothing to compare"} {
+	for _, want := range []string{"does not fit", "The largest predicted to fit is batch 1 at context 4096.", "is predicted to fit with --checkpointing", "nothing to compare"} {
 		if !strings.Contains(texts.String(), want) {
 			t.Errorf("the texts lack %q", want)
 		}

@@ -194,7 +194,7 @@ func (s Sweep) find(want map[string]string, phase string) draw.Value {
 	return draw.Value{}
 }
 
-// limit is what PyTorch may hold, if all cells that did not fit agree.
+// limit is what PyTorch may use, if all cells that did not fit agree.
 func (s Sweep) limit() bytesize.Bytes {
 	var limit bytesize.Bytes
 	for i := range s.Cells {

@@ -57,7 +57,7 @@ func (a Analysis) evidence() string {
 	if a.Engine.RunsSteps() {
 		verb = "with"
 	}
-	return fmt.Sprintf("%s, %s, %s %s. PyTorch may hold %v of the %s's %v.",
+	return fmt.Sprintf("%s, %s, %s %s. PyTorch may use %v of the %s's %v.",
 		a.ModelName, a.Engine, verb, with, bytesize.Bytes(a.Limit), a.holder(), bytesize.Bytes(a.GPUTotal))
 }
 
@@ -95,7 +95,7 @@ func (a Analysis) writeForecast(w io.Writer) {
 // usage says how much of the card the present batch uses.
 func (a Analysis) usage() string {
 	if !a.CurrentFits {
-		return fmt.Sprintf("batch %d, which you use, does not", a.CurrentBatch)
+		return fmt.Sprintf("your batch of %d does not", a.CurrentBatch)
 	}
 	return fmt.Sprintf("with batch %d you use %.0f %% of it", a.CurrentBatch, 100-a.CurrentWastePercent)
 }
@@ -191,7 +191,7 @@ func (a Analysis) writeSpeed(w io.Writer, width int) {
 	switch {
 	case a.OptimalBatch == 0:
 	case !a.CurrentFits:
-		paragraph(w, width, "Speed", fmt.Sprintf("batch %d does not fit, so there is no speed to compare with", a.CurrentBatch))
+		paragraph(w, width, "Speed", fmt.Sprintf("batch %d does not fit, so there is no speed to compare", a.CurrentBatch))
 	case a.Speedup > 0:
 		how := string(a.SpeedupBasis)
 		switch a.SpeedupBasis {

@@ -51,7 +51,7 @@ func (c Budgets) Write(w io.Writer, width int) error {
 
 func (c Budgets) verdict() string {
 	if n := c.Failed(); n > 0 {
-		return fmt.Sprintf("%d of %s takes more memory than it may", n, plural(len(c.Verdicts), "workload"))
+		return fmt.Sprintf("%d of %s over budget", n, plural(len(c.Verdicts), "workload"))
 	}
 	return plural(len(c.Verdicts), "workload") + " within budget"
 }

@@ -39,7 +39,7 @@ func (e Emulation) Write(w io.Writer, width int) error {
 		paragraph(w, width, "Fits", fmt.Sprintf("%v of %v is left", e.Limit-e.PeakReserved(), e.Limit))
 	}
 	if e.StepSeconds > 0 {
-		paragraph(w, width, "Speed", fmt.Sprintf("about %s a step, %s (%s)", seconds(e.StepSeconds), perSecond(analysis.Throughput{SamplesPerSecond: e.SamplesPerSecond, TokensPerSecond: e.TokensPerSecond}), e.TimeAccuracy))
+		paragraph(w, width, "Speed", fmt.Sprintf("about %s per step, %s (%s)", seconds(e.StepSeconds), perSecond(analysis.Throughput{SamplesPerSecond: e.SamplesPerSecond, TokensPerSecond: e.TokensPerSecond}), e.TimeAccuracy))
 	}
 	writeAssumed(w, width, e.Assumed)
 	writeFaint(w, width, e.AccuracyNotes)

@@ -34,7 +34,7 @@ func writeExplanation(w io.Writer, width int, x *recording.Explanation) {
 	}
 	t.write(w, width)
 	fmt.Fprintln(w)
-	paragraph(w, width, "", fmt.Sprintf("With the settings as they were, a card or limit of %s would have met it.", exact(x.Remedies[0].Needs)))
+	paragraph(w, width, "", fmt.Sprintf("With the same settings, a card or limit of %s would have sufficed.", exact(x.Remedies[0].Needs)))
 }
 
 // exact prints an amount with what two decimals would hide: limits differ by

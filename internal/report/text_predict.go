@@ -33,7 +33,7 @@ func (p Prediction) Write(w io.Writer, width int) error {
 	}
 	if l := p.MemoryLine; l != nil {
 		fmt.Fprintln(w)
-		paragraph(w, width, "With the batch", fmt.Sprintf("from %d on, the peak is %v plus %v for each sample", l.From, l.Fixed, l.PerSample))
+		paragraph(w, width, "With the batch", fmt.Sprintf("from %d on, the peak is %v plus %v per sample", l.From, l.Fixed, l.PerSample))
 	}
 	p.writeVerdict(w, width)
 	p.writeAccuracy(w, width)

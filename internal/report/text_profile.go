@@ -117,9 +117,9 @@ func accuracy(r *study.Result) string {
 	case a == nil:
 		return "how far off such predictions are is not known"
 	case a.Allocated.Exact == a.Workloads:
-		return fmt.Sprintf("all %d such peaks that were measured on an %s were predicted to the byte", a.Workloads, a.GPU)
+		return fmt.Sprintf("all %d such peaks measured on an %s were predicted to the byte", a.Workloads, a.GPU)
 	default:
-		return fmt.Sprintf("of %d such peaks that were measured on an %s, the worst was predicted %.2g %% off", a.Workloads, a.GPU, 100*a.Allocated.Worst)
+		return fmt.Sprintf("of %d such peaks measured on an %s, the worst prediction was %.2g %% off", a.Workloads, a.GPU, 100*a.Allocated.Worst)
 	}
 }
 
@@ -137,7 +137,7 @@ func outOfMemory(oom *study.OutOfMemory) string {
 	}
 	switch {
 	case oom.Requested > 0:
-		s += fmt.Sprintf(": %v asked for with %v reserved", oom.Requested, oom.Reserved)
+		s += fmt.Sprintf(": %v requested with %v reserved", oom.Requested, oom.Reserved)
 	case oom.Reserved > 0:
 		s += fmt.Sprintf(" with %v reserved", oom.Reserved)
 	}
@@ -169,12 +169,12 @@ func fitSentences(x *workload.Workload, f *study.Fit) []string {
 		fits = append(fits, fmt.Sprintf("context %d at batch %d", f.Context, x.Batch))
 	}
 	if len(fits) > 0 {
-		out = append(out, fmt.Sprintf("The largest that is predicted to fit is %s.", strings.Join(fits, ", or ")))
+		out = append(out, fmt.Sprintf("The largest predicted to fit is %s.", strings.Join(fits, ", or ")))
 	} else {
 		out = append(out, "No batch and no context is predicted to fit: the card is too small for the model.")
 	}
 	if len(f.Changes) > 0 {
-		out = append(out, fmt.Sprintf("As it is, it is predicted to fit with %s.", strings.Join(f.Changes, ", or with ")))
+		out = append(out, fmt.Sprintf("Unchanged, it is predicted to fit with %s.", strings.Join(f.Changes, ", or with ")))
 	}
 	return out
 }

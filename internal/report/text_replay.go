@@ -71,10 +71,10 @@ func (a Replay) writeVerdict(w io.Writer, width int) {
 	fmt.Fprintln(w)
 	switch f := a.Failure; {
 	case f != nil && f.Requested == 0:
-		paragraph(w, width, "Does not fit", fmt.Sprintf("what was live when the recording began needs %s of segments, the limit is %s.",
+		paragraph(w, width, "Does not fit", fmt.Sprintf("what was live when the recording began needs %s of segments, and the limit is %s.",
 			size(f.Reserved), size(a.Limit)))
 	case f != nil:
-		paragraph(w, width, "Does not fit", fmt.Sprintf("event %d asks for %s with %s reserved, of which %s is allocated.",
+		paragraph(w, width, "Does not fit", fmt.Sprintf("event %d requests %s with %s reserved, of which %s is allocated.",
 			f.Event, size(f.Requested), size(f.Reserved), size(f.Allocated)))
 		fmt.Fprintln(w, "  "+cutLeft("asked for at "+madeBy(&f.Place), width-2))
 	case a.Fits && a.Limit > 0:
@@ -87,7 +87,7 @@ func (a Replay) writeVerdict(w io.Writer, width int) {
 }
 
 func writeFragmentation(w io.Writer, width int, f *recording.Fragmentation) {
-	text := fmt.Sprintf("after event %d: %s free in %d pieces, the largest %s; %s (%.1f %% of what is reserved) is stuck",
+	text := fmt.Sprintf("after event %d: %s free in %d pieces, the largest %s; %s (%.1f %% of reserved memory) is unusable",
 		f.Event, size(f.Free), f.Pieces, size(f.Largest), size(f.Stuck), 100*f.Score)
 	if len(f.Pins) > 0 {
 		text += " in segments that something in use keeps from being returned:"

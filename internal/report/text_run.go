@@ -44,7 +44,7 @@ func runHeading(s *phantom.Summary) string {
 	if len(s.Processes) > 0 {
 		torch = ", PyTorch " + s.Processes[0].Torch
 	}
-	return fmt.Sprintf("emulated: %s with %v to give%s", cards, s.Limit, torch)
+	return fmt.Sprintf("emulated: %s with %v available%s", cards, s.Limit, torch)
 }
 
 func writeProcess(b *strings.Builder, s *phantom.Summary, p *phantom.Process) {

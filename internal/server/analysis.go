@@ -239,7 +239,7 @@ func (e *endedError) Error() string {
 }
 
 // errStopping ends what would last longer than the server.
-var errStopping = errors.New("the server is stopping; ask again when it is back")
+var errStopping = errors.New("the server is stopping; try again when it is back")
 
 // untilStopping is a context that also ends when the server stops.
 func (s *Server) untilStopping(ctx context.Context) (context.Context, func()) {

@@ -41,7 +41,7 @@ func newLibrary(store *snapshotstore.Store, budget int64) *library {
 type badSnapshot struct{ err error }
 
 func (e *badSnapshot) Error() string {
-	return fmt.Sprintf("not a snapshot that can be read: %v", e.err)
+	return fmt.Sprintf("not a readable snapshot: %v", e.err)
 }
 func (e *badSnapshot) Unwrap() error { return e.err }
 

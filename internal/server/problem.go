@@ -110,7 +110,7 @@ func (s *Server) problem(ctx context.Context, err error) error {
 }
 
 func internalText(c *call) string {
-	return fmt.Sprintf("something failed that should not; the server's log has it as request %s", c.id)
+	return fmt.Sprintf("internal error; see request %s in the server's log", c.id)
 }
 
 // detailsOf lists what is wrong with a workload at a place, nested as its keys

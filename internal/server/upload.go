@@ -95,7 +95,7 @@ func (s *Server) receive(ctx context.Context, from io.Reader, name string, origi
 }
 
 // errUpload says that a client did not send what it began.
-var errUpload = errors.New("the upload broke off; send it again")
+var errUpload = errors.New("the upload was interrupted; send it again")
 
 // clientsFault tells a body that could not be read from a disk that could not
 // be written.

@@ -124,6 +124,6 @@ func foreign(head []byte) string {
 	case strings.HasPrefix(text, "<"):
 		return "this looks like HTML; " + want
 	default:
-		return "this is no pickle of protocol 2 or later; " + want
+		return "not a pickle of protocol 2 or later; " + want
 	}
 }

@@ -63,10 +63,10 @@ var otherOpcodes = map[opcode]string{
 // refusal says why an opcode that the machine does not run is refused.
 func (op opcode) refusal() string {
 	if name, ok := codeOpcodes[op]; ok {
-		return fmt.Sprintf("opcode %s is not allowed: a snapshot needs no code", name)
+		return fmt.Sprintf("opcode %s is not allowed: a snapshot must not contain code", name)
 	}
 	if name, ok := otherOpcodes[op]; ok {
-		return fmt.Sprintf("opcode %s is not allowed: no snapshot has it", name)
+		return fmt.Sprintf("opcode %s is not allowed: snapshots do not use it", name)
 	}
-	return fmt.Sprintf("%#02x is not a pickle opcode: the file is damaged or no pickle", byte(op))
+	return fmt.Sprintf("%#02x is not a pickle opcode: the file is damaged or not a pickle", byte(op))
 }

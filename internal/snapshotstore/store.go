@@ -39,8 +39,8 @@ func (o Options) withDefaults() Options {
 // Errors that callers tell apart.
 var (
 	ErrNotFound = errors.New("no such snapshot")
-	ErrTooLarge = errors.New("the file is larger than this server takes")
-	ErrFull     = errors.New("there is no room for more snapshots; delete some")
+	ErrTooLarge = errors.New("the file is larger than this server accepts")
+	ErrFull     = errors.New("the snapshot quota is full; delete some snapshots")
 )
 
 // Origin says how a snapshot came to be.

@@ -173,7 +173,7 @@ func (a *Activation) addBlock(sizes symbols, made []made) error {
 			continue
 		}
 		if next == len(made) || made[next].bytes != p.Bytes {
-			return fmt.Errorf("derive activations: %s should be allocation %d of a block, with %v, and is not; this is a fault of MemoryMark's, please report it",
+			return fmt.Errorf("derive activations: %s should be allocation %d of a block, with %v, and is not; this is a bug in MemoryMark; please report it",
 				v.what, next+1, p.Bytes)
 		}
 		out := BlockValue{What: v.what, Shape: strings.Join(v.shape, " × "), Bytes: p.Bytes, Saved: made[next].saved, Sizes: []int64{}}
@@ -190,7 +190,7 @@ func (a *Activation) addBlock(sizes symbols, made []made) error {
 		next++
 	}
 	if next < len(made) {
-		return fmt.Errorf("derive activations: a block allocates %d tensors, %d are known; this is a fault of MemoryMark's, please report it", len(made), next)
+		return fmt.Errorf("derive activations: a block allocates %d tensors, %d are known; this is a bug in MemoryMark; please report it", len(made), next)
 	}
 	return nil
 }

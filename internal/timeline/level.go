@@ -46,13 +46,13 @@ func activeOf(t *trace.Trace, lifetimes []trace.Lifetime) ([]int64, error) {
 			active[l.Gone+1] -= l.Size
 		}
 		if active[l.Alloc+1] > math.MaxInt64-l.Size {
-			return nil, fmt.Errorf("allocation %d: more memory than can be counted", l.ID)
+			return nil, fmt.Errorf("allocation %d: more memory than can be represented", l.ID)
 		}
 		active[l.Alloc+1] += l.Size
 	}
 	for i := 1; i < len(active); i++ {
 		if active[i] > 0 && active[i-1] > math.MaxInt64-active[i] {
-			return nil, fmt.Errorf("event %d: more memory than can be counted", i-1)
+			return nil, fmt.Errorf("event %d: more memory than can be represented", i-1)
 		}
 		active[i] += active[i-1]
 	}

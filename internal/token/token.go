@@ -68,7 +68,7 @@ func Open(path string) (*List, error) {
 // Create adds a token and returns its secret, which nothing can tell later.
 func (l *List) Create(name string, role Role, now time.Time) (secret string, err error) {
 	if name == "" || slices.ContainsFunc(l.Tokens, func(t Token) bool { return t.Name == name }) {
-		return "", fmt.Errorf("a token needs a name of its own, and %q is none", name)
+		return "", fmt.Errorf("%q is not a valid token name", name)
 	}
 	if !slices.Contains(Roles, role) {
 		return "", fmt.Errorf("role %q: it must be user or worker", role)

@@ -41,7 +41,7 @@ func (t *Torch) splitMatrices(ranks int64) error {
 		any = true
 		dim := int(m.split) - int(columns) // weights are [out, in]
 		if size := m.Weight.Shape[dim]; size%ranks != 0 {
-			return fmt.Errorf("%s has %d rows or columns, which %d GPUs cannot share evenly", m.name, size, ranks)
+			return fmt.Errorf("%s has %d rows or columns, which cannot be split evenly over %d GPUs", m.name, size, ranks)
 		}
 		t.cut(m.Weight, dim, ranks)
 		if m.Bias != nil && m.split == columns {
@@ -49,7 +49,7 @@ func (t *Torch) splitMatrices(ranks int64) error {
 		}
 	}
 	if !any {
-		return fmt.Errorf("tensor parallelism is modelled for layers like Llama's, with q_proj, o_proj, gate_proj and down_proj; %s has none", t.Name)
+		return fmt.Errorf("tensor parallelism is modelled for layers with q_proj, o_proj, gate_proj and down_proj, like Llama's; %s has none", t.Name)
 	}
 	return nil
 }

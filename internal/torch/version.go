@@ -15,11 +15,11 @@ func ParseVersion(s string) (Version, error) {
 	second, _, _ := strings.Cut(rest, ".")
 	major, err := strconv.ParseUint(first, 10, 16)
 	if err != nil {
-		return Version{}, fmt.Errorf("%q is not a version; it must be like 2.11", s)
+		return Version{}, fmt.Errorf("%q is not a version such as 2.11", s)
 	}
 	minor, err := strconv.ParseUint(second, 10, 16)
 	if err != nil {
-		return Version{}, fmt.Errorf("%q is not a version; it must be like 2.11", s)
+		return Version{}, fmt.Errorf("%q is not a version such as 2.11", s)
 	}
 	return Version{int(major), int(minor)}, nil
 }

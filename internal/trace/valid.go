@@ -16,7 +16,7 @@ import "fmt"
 //   - Marks are in order and point into the trace, and so do loops.
 func (t *Trace) CheckValid() error {
 	if t.Lost > 0 {
-		return fmt.Errorf("%d events contradict the rest, as when kinds of events were left out of the recording", t.Lost)
+		return fmt.Errorf("%d events contradict the others, as if some kinds of events had been left out of the recording", t.Lost)
 	}
 	live, err := t.checkEvents()
 	if err != nil {

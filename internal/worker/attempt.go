@@ -126,7 +126,7 @@ func (w *worker) conclude(running context.Context, lease *job.Lease, o outcome, 
 	case errors.Is(cause, errDraining):
 		err = lease.GiveBack(ctx, "worker "+w.link.ID()+" ("+w.Host+") was told to end")
 	case errors.Is(cause, errTooLong):
-		err = lease.Fail(ctx, fmt.Sprintf("stopped after %v, the longest that this worker lets a job take", w.Limit))
+		err = lease.Fail(ctx, fmt.Sprintf("stopped after %v, this worker's time limit for a job", w.Limit))
 	default:
 		err = lease.Fail(ctx, o.err.Error())
 	}

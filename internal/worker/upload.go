@@ -75,7 +75,7 @@ func (u *Uploader) try(ctx context.Context, path string) (id string, again bool,
 	}
 	if answer.StatusCode != http.StatusCreated {
 		again = answer.StatusCode >= 500 && answer.StatusCode != http.StatusInsufficientStorage || answer.StatusCode == http.StatusTooManyRequests
-		return "", again, fmt.Errorf("upload %s: the server says %s: %.500s", filepath.Base(path), answer.Status, body)
+		return "", again, fmt.Errorf("upload %s: the server answered %s: %.500s", filepath.Base(path), answer.Status, body)
 	}
 	return checkReceipt(body, hex.EncodeToString(sum.Sum(nil)))
 }

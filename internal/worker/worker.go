@@ -65,7 +65,7 @@ const reportTime = 2 * time.Minute
 type StuckError struct{ Job string }
 
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("job %s does not stop and still has its card; restart the worker", e.Job)
+	return fmt.Sprintf("job %s does not stop and still holds its GPU; restart the worker", e.Job)
 }
 
 // worker is one run of Run.
@@ -107,7 +107,7 @@ func newWorker(link *job.Link, c Config) *worker {
 
 func (w *worker) run(ctx context.Context) error {
 	if len(w.Slots) == 0 {
-		return errors.New("a worker needs a card; see memorymark doctor")
+		return errors.New("a worker needs a GPU; see memorymark doctor")
 	}
 	// A slot that is stuck ends the others, and so does the last that rests.
 	taking, stopTaking := context.WithCancel(ctx)

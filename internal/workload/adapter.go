@@ -131,13 +131,13 @@ func (a *Adapter) check(w *Workload) error {
 // adapter.
 func (w *Workload) checkQuantize() error {
 	if w.Quantize != NotQuantized && w.Adapter == nil && (w.Phase == Train || w.Phase == Backward) {
-		return invalid.At("quantize", fmt.Errorf("quantize is %q; such weights are not trained, so there must be an adapter", w.Quantize))
+		return invalid.At("quantize", fmt.Errorf("quantize is %q; quantized weights cannot be trained, so it needs an adapter", w.Quantize))
 	}
 	if w.Quantize != NotQuantized && w.Parallel != nil {
-		return invalid.At("quantize", fmt.Errorf("quantize is %q; on many GPUs it is not modelled", w.Quantize))
+		return invalid.At("quantize", fmt.Errorf("quantize is %q, which is not modelled on several GPUs", w.Quantize))
 	}
 	if w.Quantize != NotQuantized && w.Adapter != nil && w.Adapter.DoRA {
-		return invalid.At("quantize", fmt.Errorf("quantize is %q; with DoRA it is not modelled", w.Quantize))
+		return invalid.At("quantize", fmt.Errorf("quantize is %q, which is not modelled with DoRA", w.Quantize))
 	}
 	return nil
 }

@@ -39,9 +39,9 @@ func TestInvalidAdapter(t *testing.T) {
 		`"adapter":{"r":8}`:                                        `unknown field "r"`,
 		`"adapter":-8`:                                             "rank is -8; it must be from 1 to",
 		`"adapter":"lora"`:                                         "adapter",
-		`"quantize":"nf4"`:                                         "there must be an adapter",
+		`"quantize":"nf4"`:                                         "it needs an adapter",
 		`"quantize":"fp4","adapter":{}`:                            "none, nf4, nf4-double, int8",
-		`"quantize":"nf4","adapter":{"dora":true}`:                 "with DoRA it is not modelled",
+		`"quantize":"nf4","adapter":{"dora":true}`:                 "not modelled with DoRA",
 		`"adapter":{},"config":{"model_type":"vit"},"model":"vit"`: "PEFT has no targets of its own for a vit",
 	} {
 		if !strings.Contains(text, `"model"`) {

@@ -49,5 +49,5 @@ func FindModel(id string) (*Model, error) {
 	for _, m := range loadCatalog() {
 		ids = append(ids, m.ID)
 	}
-	return nil, fmt.Errorf("model is %q; it must be an id of the catalog, as %s, or a path to a config.json", id, strings.Join(ids, ", "))
+	return nil, fmt.Errorf("model is %q; it must be an id from the catalog, such as %s, or a path to a config.json", id, strings.Join(ids, ", "))
 }

@@ -144,7 +144,7 @@ func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 func (d Draft) WithoutModel() (*Workload, error) {
 	w, wrong := d.settings()
 	if w.Config != nil {
-		wrong.Add(errors.New("config cannot be given for a model of your own"))
+		wrong.Add(errors.New("config does not apply to your own model"))
 	}
 	w.validate(wrong, d)
 	if err := wrong.OrNil(); err != nil {
@@ -176,7 +176,7 @@ func (d Draft) settings() (*Workload, *invalid.Error) {
 func (w *Workload) resolveModel() error {
 	if w.Model == "" {
 		if w.Config == nil {
-			return invalid.At("model", errors.New("there is no model; give model, an id of the catalog, or config, the object of a config.json"))
+			return invalid.At("model", errors.New("the model is missing; give model, an id from the catalog, or config, the contents of a config.json"))
 		}
 		return invalid.At("config", settle(w.Config))
 	}

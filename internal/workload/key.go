@@ -22,7 +22,7 @@ type Key struct {
 	Label   string // in a form
 	Help    string // a sentence without its full stop
 	Kind    Kind
-	Unit    string   // of a number; of other keys the word of their help that stands for the value
+	Unit    string   // of a number; of other keys the word that stands for the value in help
 	Values  []Value  // of a choice, the default first
 	Default any      // nil if there is none
 	Else    string   // what an absent key means where that is no value
@@ -92,26 +92,26 @@ const (
 
 // keys are the rows, in the order in which they are explained.
 var keys = []Key{
-	{Name: "id", Kind: Text, Unit: "text", Help: "Text that the answer repeats", field: func(w *Workload) any { return &w.ID }},
+	{Name: "id", Kind: Text, Unit: "text", Help: "Any text; the answer repeats it", field: func(w *Workload) any { return &w.ID }},
 	{
-		Name: "model", Kind: Text, Unit: "id", Help: "An id of the catalog, or its Hugging Face id",
+		Name: "model", Kind: Text, Unit: "id", Help: "The model's id in the catalog, or its Hugging Face id",
 		field: func(w *Workload) any { return &w.Model },
 	},
 	{
-		Name: "config", Kind: Object, Unit: "JSON", Help: "Keys of the model's config.json to replace, as JSON. Without a model: all of a config.json",
+		Name: "config", Kind: Object, Unit: "JSON", Help: "Keys that replace those of the model's config.json, as JSON; without a model, a whole config.json",
 		field: func(w *Workload) any { return &w.Config },
 	},
 	{
-		Name: "batch", Label: "Batch today", Kind: Whole, Unit: "samples", Help: "Samples in a step", Default: int64(16),
+		Name: "batch", Label: "Batch today", Kind: Whole, Unit: "samples", Help: "Samples per step", Default: int64(16),
 		Also: []string{"batch-size"}, least: 1, most: maxBatch, field: func(w *Workload) any { return &w.Batch },
 	},
 	{
-		Name: "sequence", Label: "Sequence", Kind: Whole, Unit: "tokens", Help: "Tokens in a sample", Default: int64(128),
+		Name: "sequence", Label: "Sequence", Kind: Whole, Unit: "tokens", Help: "Tokens per sample", Default: int64(128),
 		Also: []string{"context-length"}, least: 1, most: maxSequence, field: func(w *Workload) any { return &w.Sequence },
 	},
 	{
 		Name: "lengths", Kind: Counts, Unit: "file", Else: "all have sequence tokens",
-		Help:  "Tokens of each sample, as a file with one number a line or as JSON; batches are padded to their longest sample",
+		Help:  "Tokens of each sample, as a file with one number per line or as JSON; batches are padded to their longest sample",
 		field: func(w *Workload) any { return &w.Lengths },
 	},
 	{
@@ -119,33 +119,33 @@ var keys = []Key{
 		field: func(w *Workload) any { return &w.Packing },
 	},
 	{
-		Name: "image", Label: "Image side", Kind: Whole, Unit: "pixels", Help: "Pixels of a side of an image", Default: int64(224),
+		Name: "image", Label: "Image side", Kind: Whole, Unit: "pixels", Help: "Width and height of an image in pixels", Default: int64(224),
 		least: 1, most: maxImage, field: func(w *Workload) any { return &w.Image },
 	},
 	{
-		Name: "precision", Label: "Precision", Kind: Choice, Unit: "type", Help: "Type that a step computes in",
+		Name: "precision", Label: "Precision", Kind: Choice, Unit: "precision", Help: "Precision of the step",
 		Values: values(FP32, "fp32", TF32, "tf32", AMPBF16, "bf16 autocast", AMPFP16, "fp16 autocast", BF16, "bf16, weights too"),
 		field:  func(w *Workload) any { return &w.Precision },
 	},
 	{
-		Name: "optimizer", Label: "Optimizer", Kind: Choice, Unit: "name", Help: "Name of the optimizer",
+		Name: "optimizer", Label: "Optimizer", Kind: Choice, Unit: "name", Help: "Optimizer",
 		Values: optimizers(), field: func(w *Workload) any { return &w.Optimizer },
 	},
 	{
-		Name: "optimizer_impl", Label: "Optimizer runs", Kind: Choice, Unit: "how", Help: "How the optimizer computes",
+		Name: "optimizer_impl", Label: "Optimizer runs", Kind: Choice, Unit: "implementation", Help: "Implementation of the optimizer",
 		Values: values(Foreach, "foreach", Fused, "fused", Loop, "one by one"), field: func(w *Workload) any { return &w.OptimizerImpl },
 	},
 	{
-		Name: "phase", Label: "Runs", Kind: Choice, Unit: "part", Help: "Part of a step that runs",
+		Name: "phase", Label: "Runs", Kind: Choice, Unit: "part", Help: "Part of the step to run",
 		Values: values(Train, "whole steps", Backward, "forward and backward", Forward, "forward", Infer, "forward without gradients"),
 		field:  func(w *Workload) any { return &w.Phase },
 	},
 	{
-		Name: "loss", Label: "Loss", Kind: Choice, Unit: "loss", Help: "Loss that backward starts from: the model's own, or the mean of its logits",
+		Name: "loss", Label: "Loss", Kind: Choice, Unit: "loss", Help: "Loss to run backward from: the model's own, or the mean of its logits",
 		Values: values(Labels, "of labels", MeanLogits, "mean of logits"), field: func(w *Workload) any { return &w.Loss },
 	},
 	{
-		Name: "attention", Label: "Attention", Kind: Choice, Unit: "how", Help: "How attention is computed",
+		Name: "attention", Label: "Attention", Kind: Choice, Unit: "implementation", Help: "Implementation of attention",
 		Values: values(SDPA, "sdpa", Eager, "eager"), field: func(w *Workload) any { return &w.Attention },
 	},
 	{
@@ -154,65 +154,65 @@ var keys = []Key{
 	},
 	{
 		Name: "checkpointing", Label: "Activation checkpointing", Kind: Switch, Default: false,
-		Help: "Compute activations again in backward instead of keeping them", field: func(w *Workload) any { return &w.Checkpointing },
+		Help: "Gradient checkpointing: recompute activations in backward instead of keeping them", field: func(w *Workload) any { return &w.Checkpointing },
 	},
 	{
-		Name: "mode", Label: "Mode", Kind: Choice, Unit: "mode", Help: "Mode of the model",
+		Name: "mode", Label: "Mode", Kind: Choice, Unit: "mode", Help: "Mode of the model: train() or eval()",
 		Values: values(Training, "train", Evaluation, "eval"), field: func(w *Workload) any { return &w.Mode },
 	},
 	{
-		Name: "accumulate", Label: "Accumulate", Kind: Whole, Unit: "passes", Help: "Forward and backward passes before each update",
+		Name: "accumulate", Label: "Accumulate", Kind: Whole, Unit: "passes", Help: "Gradient accumulation: forward and backward passes per optimizer step",
 		Default: int64(1), least: 1, most: maxAccumulate, field: func(w *Workload) any { return &w.Accumulate },
 	},
 	{
-		Name: "clip_grad_norm", Label: "Clip gradients", Kind: Switch, Default: false, Help: "Clip gradients by their norm",
+		Name: "clip_grad_norm", Label: "Clip gradients", Kind: Switch, Default: false, Help: "Clip the gradients by their total norm",
 		field: func(w *Workload) any { return &w.ClipGradNorm },
 	},
 	{
-		Name: "loop", Label: "Loop", Kind: Choice, Unit: "loop", Help: "Training loop that runs the steps, or an object that describes one",
+		Name: "loop", Label: "Loop", Kind: Choice, Unit: "loop", Help: "Training loop that runs the steps, or a JSON object that describes one",
 		Values: loopValues(), Parts: loopParts, field: func(w *Workload) any { return &w.Loop },
 	},
 	{
 		Name: "expandable_segments", Label: "Expandable segments", Kind: Switch, Default: false,
-		Help: "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", field: func(w *Workload) any { return &w.ExpandableSegments },
+		Help: "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", field: func(w *Workload) any { return &w.ExpandableSegments },
 	},
 	{
 		Name: "adapter", Label: "LoRA rank", Kind: Object, Unit: "JSON", Default: int64(0),
-		Help: "Adapter that is trained instead of the weights, as JSON; a number is the rank of one",
+		Help: "Adapter to train instead of the weights, as JSON; a number is its rank",
 		Fields: []Field{
-			{Name: "rank", Flag: "lora", Kind: Whole, Unit: "rank", Help: "Train LoRA adapters of that rank instead of the weights"},
-			{Name: "targets", Flag: "lora-targets", Kind: Text, Unit: "names", Help: "Layers that get an adapter: all-linear, or names with commas"},
-			{Name: "dropout", Flag: "lora-dropout", Kind: Number, Unit: "share", Help: "Share of an adapter's inputs that is dropped"},
-			{Name: "dora", Flag: "dora", Kind: Switch, Help: "Train the magnitude of each weight, too (DoRA)"},
+			{Name: "rank", Flag: "lora", Kind: Whole, Unit: "rank", Help: "Train LoRA adapters of this rank instead of the weights"},
+			{Name: "targets", Flag: "lora-targets", Kind: Text, Unit: "names", Help: "Layers that get an adapter: all-linear, or names separated by commas"},
+			{Name: "dropout", Flag: "lora-dropout", Kind: Number, Unit: "p", Help: "Dropout probability of the adapters"},
+			{Name: "dora", Flag: "dora", Kind: Switch, Help: "Use DoRA: also train the magnitude of each weight"},
 		},
 		field: func(w *Workload) any { return &w.Adapter },
 	},
 	{
-		Name: "quantize", Label: "Weights stored", Kind: Choice, Unit: "how", Help: "How bitsandbytes stores the weights that an adapter leaves as they are",
+		Name: "quantize", Label: "Weights stored", Kind: Choice, Unit: "format", Help: "How bitsandbytes stores the frozen weights",
 		Values: values(NotQuantized, "as they are", NF4, "4-bit (nf4)", NF4Double, "4-bit, quantized twice", Int8, "8-bit"),
 		field:  func(w *Workload) any { return &w.Quantize },
 	},
 	{
 		Name: "parallel", Kind: Object, Unit: "kind", Else: "one GPU",
-		Help:   "The kind of parallelism over several GPUs and its options, as in fsdp,mixed_precision=bf16; batch is that of one GPU",
-		Fields: []Field{{Name: "gpus", Flag: "gpus", Kind: Whole, Unit: "number", Help: "The number of GPUs, for --parallel"}},
+		Help:   "Parallelism over several GPUs and its options, as in fsdp,mixed_precision=bf16; the batch is then per GPU",
+		Fields: []Field{{Name: "gpus", Flag: "gpus", Kind: Whole, Unit: "N", Help: "Number of GPUs for --parallel"}},
 		field:  func(w *Workload) any { return &w.Parallel },
 	},
 	{
-		Name: "versions", Label: "Versions", Kind: Object, Unit: "JSON", Help: "Versions of the libraries that a step runs with, as JSON",
+		Name: "versions", Label: "Versions", Kind: Object, Unit: "JSON", Help: "Versions of the libraries, as JSON",
 		Fields: []Field{
-			{Name: "torch", Flag: "torch", Kind: Text, Unit: "version", Help: "The version of PyTorch, as " + models.Reference.Torch.String()},
-			{Name: "transformers", Flag: "transformers", Kind: Text, Unit: "version", Help: "The version of transformers, as " + models.Reference.Transformers.String()},
+			{Name: "torch", Flag: "torch", Kind: Text, Unit: "version", Help: "PyTorch version, such as " + models.Reference.Torch.String()},
+			{Name: "transformers", Flag: "transformers", Kind: Text, Unit: "version", Help: "Version of transformers, such as " + models.Reference.Transformers.String()},
 		},
 		field: func(w *Workload) any { return &w.Versions },
 	},
 	{
-		Name: "gpu", Kind: Text, Unit: "id", Help: "The card, an id of the catalog", Else: "this machine's card, else " + gpu.Default,
+		Name: "gpu", Kind: Text, Unit: "id", Help: "The GPU's id in the catalog", Else: "this machine's card, else " + gpu.Default,
 		field: func(w *Workload) any { return &w.GPU },
 	},
 	{
-		Name: "limit_gib", Kind: Number, Unit: "GiB", Help: "The most that the allocator may reserve, in GiB", Also: []string{"limit"},
-		Else: "the card's memory less the context", field: func(w *Workload) any { return &w.LimitGiB },
+		Name: "limit_gib", Kind: Number, Unit: "GiB", Help: "Maximum memory that the allocator may reserve, in GiB", Also: []string{"limit"},
+		Else: "the card's memory minus the CUDA context", field: func(w *Workload) any { return &w.LimitGiB },
 	},
 }
 

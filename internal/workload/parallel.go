@@ -118,12 +118,12 @@ func (p *Parallel) UnmarshalJSON(data []byte) error {
 	d.DisallowUnknownFields()
 	if err := d.Decode((*plain)(p)); err != nil {
 		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-			return fmt.Errorf("%s is no key of it; kind, gpus and the options of the kind are", name)
+			return fmt.Errorf("%s is not a key of parallel; it has kind, gpus and the options of the kind", name)
 		}
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is something after the object")
+		return errors.New("there is more text after the object")
 	}
 	return nil
 }
@@ -160,18 +160,18 @@ func (p *Parallel) check(w *Workload) error {
 		return nil
 	}
 	if w.Adapter != nil || w.Quantize != NotQuantized {
-		return invalid.At("parallel", errors.New("an adapter, or quantized weights, on several GPUs is not predicted; memorymark run --gpus emulates your own program"))
+		return invalid.At("parallel", errors.New("adapters and quantized weights on several GPUs are not predicted; memorymark run --gpus emulates your own program"))
 	}
 	options, ok := parallelOptions[p.Kind]
 	if !ok {
 		return invalid.At("parallel", invalid.OneOf("kind of parallel", string(p.Kind), ParallelKinds()))
 	}
 	if p.GPUs < 2 || p.GPUs > mostGPUs {
-		return invalid.At("parallel", fmt.Errorf("gpus of parallel is %d; it must be at least 2 and at most %d, and for one GPU leave parallel out", p.GPUs, mostGPUs))
+		return invalid.At("parallel", fmt.Errorf("gpus of parallel is %d; it must be from 2 to %d; leave out parallel for one GPU", p.GPUs, mostGPUs))
 	}
 	for _, name := range p.given() {
 		if !slices.Contains(options, name) {
-			return invalid.At("parallel", fmt.Errorf("parallel has %s, which %s does not take; beside gpus it takes %s", name, p.Kind, strings.Join(options, ", ")))
+			return invalid.At("parallel", fmt.Errorf("parallel has %s, which %s does not use; besides gpus it has %s", name, p.Kind, strings.Join(options, ", ")))
 		}
 	}
 	return invalid.At("parallel", p.checkValues(options))
@@ -188,9 +188,9 @@ func (w *Workload) settleParallel(d Draft) error {
 	_, given := d["optimizer_impl"]
 	switch {
 	case w.ClipGradNorm:
-		return invalid.At("clip_grad_norm", errors.New("clip_grad_norm_ does not take gradients of tp, of which some are shared and some are not"))
+		return invalid.At("clip_grad_norm", errors.New("clip_grad_norm_ does not work with tp, because only some gradients are sharded"))
 	case w.OptimizerImpl == Foreach && given:
-		return invalid.At("optimizer_impl", fmt.Errorf("optimizer_impl is %q, which does not take parameters of tp, of which some are shared and some are not; it must be %s or %s", Foreach, Fused, Loop))
+		return invalid.At("optimizer_impl", fmt.Errorf("optimizer_impl is %q, which does not work with tp, because only some parameters are sharded; it must be %s or %s", Foreach, Fused, Loop))
 	case w.OptimizerImpl == Foreach:
 		w.OptimizerImpl = Loop
 	}

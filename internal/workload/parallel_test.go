@@ -33,11 +33,11 @@ func TestParallelErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"fsdp+tp,gpus=8,tensor=3":           "tensor is 3; it must be",
 		"pipeline,gpus=8":                   `kind of parallel is "pipeline"; it must be one of`,
-		"fsdp":                              "gpus of parallel is 0; it must be at least 2",
-		"fsdp,gpus=8,ofload":                `"ofload" is no key of it`,
+		"fsdp":                              "gpus of parallel is 0; it must be from 2",
+		"fsdp,gpus=8,ofload":                `"ofload" is not a key of parallel`,
 		"hsdp,gpus=16":                      "shard is 0; it must be at least 2 and divide gpus, which is 16",
 		"hsdp,gpus=16,shard=5":              "shard is 5; it must be",
-		"fsdp,gpus=8,shard=4":               "parallel has shard, which fsdp does not take; beside gpus it takes mixed_precision",
+		"fsdp,gpus=8,shard=4":               "parallel has shard, which fsdp does not use; besides gpus it has mixed_precision",
 		"fsdp,gpus=8,mixed_precision=fp16":  `mixed_precision is "fp16"; it must be bf16`,
 		`{"kind": "fsdp", "gpus": "eight"}`: "parallel is",
 		`["fsdp"]`:                          "parallel is",
@@ -81,7 +81,7 @@ func TestTensorParallelOptimizer(t *testing.T) {
 	}
 	d.Set("optimizer_impl", "fused")
 	d.Set("clip_grad_norm", "true")
-	if _, err := d.Workload(); err == nil || !strings.Contains(err.Error(), "clip_grad_norm_ does not take") {
+	if _, err := d.Workload(); err == nil || !strings.Contains(err.Error(), "clip_grad_norm_ does not work with tp") {
 		t.Error(err)
 	}
 }

@@ -89,7 +89,7 @@ func draftOfYAML(n *yaml.Node) (Draft, error) {
 	for key, value := range keys {
 		raw, err := json.Marshal(value)
 		if err != nil {
-			return nil, fmt.Errorf("workload: %s has no meaning in JSON: %w", key, err)
+			return nil, fmt.Errorf("workload: %s cannot be written as JSON: %w", key, err)
 		}
 		d[key] = raw
 	}

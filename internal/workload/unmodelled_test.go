@@ -32,8 +32,8 @@ func TestRunnableErrors(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 20) + "1" + strings.Repeat("}", 20)
 	for text, want := range map[string]string{
 		`{"config":{"architectures":["BloomModel"]}}`:                            `architecture "BloomModel" is not modelled`,
-		`{"config":{"model_type":"../bloom"}}`:                                   "which is no name of a model type",
-		`{"config":{"model_type":"bloom","architectures":["os.system"]}}`:        "which is no name of a class",
+		`{"config":{"model_type":"../bloom"}}`:                                   "which is not the name of a model type",
+		`{"config":{"model_type":"bloom","architectures":["os.system"]}}`:        "which is not the name of a class",
 		`{"config":{"model_type":"bloom","num_hidden_layers":1000000}}`:          "num_hidden_layers is 1e+06; it must be from 0 to 1000",
 		`{"config":{"model_type":"clip","text_config":{"encoder_layers":1001}}}`: "encoder_layers is 1001",
 		`{"config":{"model_type":"swin","depths":[2,2000]}}`:                     "depths is 2000",

@@ -25,7 +25,7 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 		wrong.Add(invalid.At("limit_gib", fmt.Errorf("limit_gib is %v; it must be above 0 and at most %d", w.LimitGiB, maxLimitGiB)))
 	}
 	if _, given := d["optimizer_impl"]; given && w.OptimizerImpl == Fused && w.Optimizer != NoOptimizer && !w.HasFused() {
-		wrong.Add(invalid.At("optimizer_impl", fmt.Errorf("optimizer_impl is %q; there is no fused kernel of %s, so it must be %s or %s", Fused, w.Optimizer, Foreach, Loop)))
+		wrong.Add(invalid.At("optimizer_impl", fmt.Errorf("optimizer_impl is %q; %s has no fused kernel, so it must be %s or %s", Fused, w.Optimizer, Foreach, Loop)))
 	}
 	wrong.Add(w.Adapter.check(w))
 	wrong.Add(w.checkQuantize())
@@ -51,7 +51,7 @@ func (w *Workload) settleLoss(d Draft) error {
 	case head.Labels == models.NoLabels:
 		w.Loss = MeanLogits
 	case head.Labels == models.Spans && w.Loss == MeanLogits:
-		return invalid.At("loss", fmt.Errorf("loss is %q; a %s has the logits of both ends, so it must be %s", MeanLogits, head.Architecture, Labels))
+		return invalid.At("loss", fmt.Errorf("loss is %q; a %s has logits for both ends of a span, so it must be %s", MeanLogits, head.Architecture, Labels))
 	}
 	return nil
 }

@@ -1067,7 +1067,7 @@
 	}
 	function drawMarks(pen) {
 		const { ink, d } = pen;
-		for (const f of d.fine.failures.slice(0, 50)) drawMark(pen, f.event + 1, ink.failure, `out of memory: ${bytes$1(f.size)} asked for`, 11, 0);
+		for (const f of d.fine.failures.slice(0, 50)) drawMark(pen, f.event + 1, ink.failure, `out of memory: ${bytes$1(f.size)} requested`, 11, 0);
 		const { peak } = d.whole;
 		if (peak.bytes) drawMark(pen, peak.event + 1.5, ink.peak, `peak ${bytes$1(peak.bytes)} · ${formatMoment(peak.event)}`, 25, peak.bytes);
 		if (d.difference !== null) drawMark(pen, d.difference, ink.other, "first difference", 25, 0);
@@ -1838,7 +1838,7 @@
 		const under = around.selected ?? hovered;
 		if (under === described) return;
 		described = under;
-		at("details").replaceChildren(...under ? describe(under) : [node("p", "Point at an allocation; click to keep it here.")]);
+		at("details").replaceChildren(...under ? describe(under) : [node("p", "Point at an allocation; click to pin it.")]);
 	}
 	function describe(under) {
 		const rows = [["for", wire.groups[under.group].label]];

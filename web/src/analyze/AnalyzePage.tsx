@@ -56,8 +56,8 @@ export function AnalyzePage() {
         <MeasurePanel question={state.question} busy={run.busy} onBegin={(engine) => void run.begin(state.question, engine)} />
       </aside>
       <div className="flex min-w-0 flex-col gap-6">
-        {dropped && <ErrorBox problem={dropped} title="This file is no config.json" onDismiss={() => setDropped(undefined)} />}
-        {run.problem && <ErrorBox problem={run.problem} title="It did not begin" onDismiss={run.dismiss} />}
+        {dropped && <ErrorBox problem={dropped} title="This file is not a config.json" onDismiss={() => setDropped(undefined)} />}
+        {run.problem && <ErrorBox problem={run.problem} title="It could not be started" onDismiss={run.dismiss} />}
         {run.id && <Run id={run.id} watched={run.watched} onClose={run.close} kept={`/history/${run.id}`} />}
         {ran && <KeptResult answer={ran} workload={asAsked(run.watched.analysis?.workload ?? {}, models)} />}
         {problem && !ran && <h1 className="sr-only">{title}</h1>}
@@ -72,7 +72,7 @@ export function AnalyzePage() {
 function Refusal({ problem }: { problem: Problem }) {
   const [shown, setShown] = useState(true);
   if (!shown || problem.needsToken) return null;
-  const title = problem.details.length > 0 ? 'This workload cannot be' : problem.isLost ? 'The server is gone' : 'This does not train';
+  const title = problem.details.length > 0 ? 'Invalid workload' : problem.isLost ? 'The server does not answer' : 'This does not train';
   return <ErrorBox problem={problem} title={title} onDismiss={() => setShown(false)} />;
 }
 

@@ -60,10 +60,10 @@ export function Run({ id, watched: { analysis, lines, interrupted }, onClose, ke
       }
     >
       <Terminal lines={lines} busy={!over} />
-      {interrupted && !over && <p className="mt-2 text-xs text-warn-text">The connection broke; trying again.</p>}
+      {interrupted && !over && <p className="mt-2 text-xs text-warn-text">Connection lost; reconnecting.</p>}
       {problem && (
         <div className="mt-3">
-          <ErrorBox problem={problem} title="It was not cancelled" onDismiss={() => setProblem(undefined)} />
+          <ErrorBox problem={problem} title="Cancelling failed" onDismiss={() => setProblem(undefined)} />
         </div>
       )}
     </Panel>

@@ -71,7 +71,7 @@ export function stateLine(analysis: Schemas['Analysis']): TerminalLine {
   const again = analysis.attempt && analysis.attempt > 1 ? `, attempt ${analysis.attempt}` : '';
   const why = analysis.reason ? `: ${analysis.reason}` : '';
   const text = {
-    queued: `waits for a worker${why}`,
+    queued: `waiting for a worker${why}`,
     running: `running${who}${again}`,
     succeeded: 'done',
     failed: `failed${why}`,

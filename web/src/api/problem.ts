@@ -53,15 +53,15 @@ export class Problem extends Error {
   get advice(): string {
     switch (true) {
       case this.isLost:
-        return 'Start it again with "memorymark serve". This page goes on by itself as soon as it answers.';
+        return 'Start it with "memorymark serve". This page continues as soon as it answers.';
       case this.needsToken:
-        return 'Log in with a token; "memorymark token create NAME" makes one.';
+        return 'Log in with a token from "memorymark token create NAME".';
       case this.status === 404:
-        return 'It may have been deleted. The history shows what there is.';
+        return 'It may have been deleted. The history lists all analyses.';
       case this.status === 422 || this.status === 400:
         return this.details.length > 0
-          ? 'Change what is named and the answer comes by itself.'
-          : 'Choose another card or other settings and the answer comes by itself.';
+          ? 'Change it, and the answer updates.'
+          : 'Choose another card or other settings, and the answer updates.';
       case this.status === 429 || this.status === 503:
         return 'The server is busy. Wait a moment and try again.';
       default:

@@ -22,6 +22,6 @@ export class Crash extends Component<{ children: ReactNode }, { error?: unknown 
 
   override render() {
     if (this.state.error === undefined) return this.props.children;
-    return <ErrorBox problem={Problem.of(this.state.error)} title="This page broke" onDismiss={this.again} />;
+    return <ErrorBox problem={Problem.of(this.state.error)} title="This page crashed" onDismiss={this.again} />;
   }
 }

@@ -4,7 +4,7 @@ import { PageTitle } from '../ui/PageTitle';
 export function NotFound() {
   return (
     <>
-      <PageTitle title="There is no such page" />
+      <PageTitle title="Page not found" />
       <Link href="/" className="text-accent-text underline underline-offset-4">
         Analyze a model
       </Link>

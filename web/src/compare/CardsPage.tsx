@@ -61,7 +61,7 @@ export default function CardsPage() {
       accuracy={each.parts[0]?.accuracy}
     >
       <div className="sm:max-w-xs">
-        <TextInput label="Filter" placeholder="a name, as RTX" value={text} onChange={setText} />
+        <TextInput label="Filter" placeholder="a name, such as RTX" value={text} onChange={setText} />
       </div>
       {rows.length > 0 && (
         <div className="rounded-lg border border-line bg-surface px-4 py-2 sm:px-5">

@@ -33,7 +33,7 @@ export function ComparePage({ title, about, state, without, problem, missing, of
         </aside>
         <div className="flex min-w-0 flex-col gap-4">
           {problem && problem.message !== dismissed?.message && (
-            <ErrorBox problem={problem} title="This cannot be compared" onDismiss={() => setDismissed(problem)} />
+            <ErrorBox problem={problem} title="The comparison failed" onDismiss={() => setDismissed(problem)} />
           )}
           <Progress done={of - missing} of={of} accuracy={accuracy} />
           {children}
@@ -56,7 +56,7 @@ function Progress({ done, of, accuracy }: { done: number; of: number; accuracy?:
         </span>
       ) : (
         <>
-          <span>Each on a simulated allocator.</span>
+          <span>Each is simulated with PyTorch's allocator.</span>
           <span className="flex gap-2">
             Batches <Evidence engine="predicted" errors={accuracy?.largest_batch} />
           </span>

@@ -24,7 +24,7 @@ export default function HistoryPage() {
   const choose = (patch: Record<string, string>) => setFilter({ ...filter, ...mapEmpty(patch) });
   return (
     <>
-      <PageTitle title="History">Every analysis that was asked for, measured or kept, newest first.</PageTitle>
+      <PageTitle title="History">All analyses that were measured or saved, newest first.</PageTitle>
       <search className="mb-5 grid gap-4 grid-cols-2 sm:grid-cols-[minmax(0,1fr)_10rem_10rem] [&>:first-child]:col-span-2 sm:[&>:first-child]:col-span-1">
         <TextInput label="Find" placeholder="model, card, precision, optimizer" value={filter.q ?? ''} onChange={(q) => choose({ q })} />
         <SelectInput label="State" options={states} value={filter.state ?? ''} onChange={(state) => choose({ state })} />
@@ -57,8 +57,8 @@ export default function HistoryPage() {
 }
 
 function Nothing({ filtered }: { filtered: boolean }) {
-  if (filtered) return <Empty title="Nothing like that was asked" />;
-  return <Empty title="Nothing yet">Measure something, or keep a prediction, on the page Analyze; it appears here.</Empty>;
+  if (filtered) return <Empty title="No analysis matches" />;
+  return <Empty title="Nothing yet">Measure something or save a prediction on the Analyze page, and it appears here.</Empty>;
 }
 
 function mapEmpty(patch: Record<string, string>): HistoryFilter {

@@ -95,8 +95,8 @@ function Causes({ breakdown, oom }: { breakdown: Schemas['Breakdown']; oom?: Pre
       </table>
       {oom && (
         <p className="mt-3 text-sm text-bad-text">
-          This does not fit: {oom.step > 0 ? `in step ${oom.step}` : 'before the first step'} it asks for {bytes(oom.requested)} when {bytes(oom.allocated)} are allocated of the{' '}
-          {bytes(oom.limit)} that PyTorch may hold.
+          This does not fit: {oom.step > 0 ? `in step ${oom.step}` : 'before the first step'} it requests {bytes(oom.requested)} when {bytes(oom.allocated)} is allocated of the{' '}
+          {bytes(oom.limit)} that PyTorch may use.
         </p>
       )}
     </div>

@@ -17,9 +17,9 @@ export function MemoryChart({ answer, curve }: Props) {
   const points = pointsOf(answer, curve);
   const line = curve?.memory_line ?? answer.memory_line;
   return (
-    <Panel title="Memory against batch" aside={<Evidence engine={answer.engine} errors={answer.accuracy?.reserved} />}>
+    <Panel title="Memory by batch" aside={<Evidence engine={answer.engine} errors={answer.accuracy?.reserved} />}>
           <LineChart
-            summary={`Memory against batch: batch ${count(answer.optimal_batch_size)} is the largest below the limit of ${bytes(answer.limit_bytes)}.`}
+            summary={`Memory by batch: batch ${count(answer.optimal_batch_size)} is the largest below the limit of ${bytes(answer.limit_bytes)}.`}
             xLabel="batch"
             yLabel="GiB"
             formatY={String}
@@ -45,9 +45,9 @@ export function MemoryChart({ answer, curve }: Props) {
 export function SpeedChart({ answer, curve }: Props) {
   const points = pointsOf(answer, curve).filter((p) => p.success && p.samples_per_second);
   return (
-    <Panel title="Speed against batch" aside={<Evidence engine={answer.speedup_basis || answer.engine} errors={answer.accuracy?.step_time} />}>
+    <Panel title="Speed by batch" aside={<Evidence engine={answer.speedup_basis || answer.engine} errors={answer.accuracy?.step_time} />}>
           <LineChart
-            summary={`Samples a second against batch: beyond batch ${count(answer.recommended_batch_size ?? answer.optimal_batch_size)} little is gained.`}
+            summary={`Samples per second by batch: beyond batch ${count(answer.recommended_batch_size ?? answer.optimal_batch_size)} little is gained.`}
             xLabel="batch"
             yLabel="samples a second"
             formatY={rate}

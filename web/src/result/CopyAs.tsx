@@ -25,7 +25,7 @@ export function CopyAs({ question, answer, model }: { question: Question; answer
   };
   const text = texts[way]?.() ?? '';
   return (
-    <Panel title="Take it along" aside={<CopyButton text={text} />}>
+    <Panel title="Use it in your code" aside={<CopyButton text={text} />}>
       <Tabs label="Copy as" tabs={ways} value={way} onChange={setWay} />
       {/* A block that scrolls must be reachable by keyboard. */}
       <pre tabIndex={0} aria-label="To copy" className="mt-3 max-h-80 overflow-auto rounded border border-line bg-bg p-4 font-mono text-xs leading-relaxed">

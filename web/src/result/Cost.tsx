@@ -11,13 +11,13 @@ export function Cost({ answer, state: { question, ask } }: { answer: Answer; sta
     <Panel title="What it costs" aside={<Evidence engine={answer.speedup_basis} errors={answer.accuracy?.step_time} />}>
       <div className="grid grid-cols-2 gap-4">
         <NumberInput
-          label="GPU-hours in a year"
+          label="GPU hours per year"
           value={question.hours_per_year ?? answer.hours_per_year}
           step="any"
           onChange={(hours_per_year) => ask({ hours_per_year })}
         />
         <NumberInput
-          label="Dollars an hour"
+          label="Dollars per hour"
           value={question.price_per_hour ?? answer.price_per_hour}
           step="any"
           placeholder="not known"
@@ -31,7 +31,7 @@ export function Cost({ answer, state: { question, ask } }: { answer: Answer; sta
         {!answer.current_fits ? (
           <span className="text-muted">Batch {count(answer.current_batch_size)} does not fit, so there is nothing to compare with.</span>
         ) : answer.cost_savings_annual === undefined || !answer.speedup ? (
-          <span className="text-muted">Give a price to see what the largest batch would save.</span>
+          <span className="text-muted">Enter a price to see what the largest batch would save.</span>
         ) : (
           <>
             <span className="text-2xl font-semibold tracking-tight">{dollars(answer.cost_savings_annual)}</span>{' '}

@@ -110,7 +110,7 @@ function Figure({ name, value, evidence, children }: { name: string; value: stri
 
 /** usage says how much of the card today's batch uses, as the command line does. */
 export function usage(answer: Answer): string {
-  if (!answer.current_fits) return `batch ${count(answer.current_batch_size)}, which you use, does not.`;
+  if (!answer.current_fits) return `your batch of ${count(answer.current_batch_size)} does not.`;
   return `with batch ${count(answer.current_batch_size)} you use ${percent(100 - answer.current_waste_percent)} of it.`;
 }
 
@@ -118,6 +118,6 @@ function provenance({ device, engine, provenance: from, limit_bytes, gpu_total_b
   const versions = `PyTorch ${from.pytorch}${from.transformers ? ` and transformers ${from.transformers}` : ''}`;
   return (
     `${model_name}, ${engine} ${engine === 'predicted' ? 'for' : 'with'} ${versions}. ` +
-    `PyTorch may hold ${bytes(limit_bytes)} of the ${device === 'cuda' ? 'card' : 'machine'}'s ${bytes(gpu_total_bytes)}.`
+    `PyTorch may use ${bytes(limit_bytes)} of the ${device === 'cuda' ? 'card' : 'machine'}'s ${bytes(gpu_total_bytes)}.`
   );
 }

@@ -64,7 +64,7 @@ function Bar({ batch, answer, unused, timeline }: BarProps) {
       <p className="mt-1 flex flex-wrap justify-between gap-x-3 text-xs text-muted">
         <span>
           {batch.name === 'today' && !answer.current_fits
-            ? 'Does not train: it runs out of memory.'
+            ? 'Runs out of memory.'
             : unused && `${bytes(unused[0])} unused, ${percent(unused[1])} of the card`}
         </span>
         <Link href={timeline} className="rounded text-accent-text underline-offset-4 hover:underline" aria-label={`Batch ${count(batch.size)} over time, predicted`}>

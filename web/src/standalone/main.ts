@@ -50,7 +50,7 @@ function show() {
   const under = around.selected ?? hovered;
   if (under === described) return;
   described = under;
-  at('details').replaceChildren(...(under ? describe(under) : [node('p', 'Point at an allocation; click to keep it here.')]));
+  at('details').replaceChildren(...(under ? describe(under) : [node('p', 'Point at an allocation; click to pin it.')]));
 }
 
 function describe(under: Under): HTMLElement[] {

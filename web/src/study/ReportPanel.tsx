@@ -12,7 +12,7 @@ import { reportOf } from './sweep';
 
 const formats = {
   page: { accept: 'text/html', extension: 'html', button: 'Make the page', link: 'Open' },
-  folder: { accept: 'application/zip', extension: 'zip', button: 'Make the folder', link: 'Save' },
+  folder: { accept: 'application/zip', extension: 'zip', button: 'Create the folder', link: 'Save' },
 } as const;
 
 type Format = keyof typeof formats;
@@ -58,7 +58,7 @@ function Make({ format, size, grid }: { format: Format; size: string; grid: Grid
   if (make.isError) {
     return (
       <div className="basis-full">
-        <ErrorBox problem={Problem.of(make.error)} title="The report was not made" onDismiss={make.reset} />
+        <ErrorBox problem={Problem.of(make.error)} title="The report could not be created" onDismiss={make.reset} />
       </div>
     );
   }

@@ -68,9 +68,9 @@ export default function StudyPage() {
           <CardPicker card={card} cards={cards} workers={workers} onChoose={(gpu) => change({ gpu })} />
         </form>
         <div className="flex min-w-0 flex-col gap-6">
-          {each.problem && <ErrorBox problem={each.problem} title="A cell of the grid cannot be" />}
+          {each.problem && <ErrorBox problem={each.problem} title="Invalid cell in the grid" />}
           <Panel
-            title={shown === 'time' ? 'Time of a step' : `Peak of ${measure.name.toLowerCase()} memory`}
+            title={shown === 'time' ? 'Step time' : `Peak of ${measure.name.toLowerCase()} memory`}
             aside={
               each.missing > 0 ? (
                 <span role="status" className="text-xs text-muted">

@@ -14,5 +14,5 @@ export interface Measure {
 export const measures: Record<string, Measure> = {
   allocated: { name: 'Allocated', of: (cell) => cell.peak?.allocated, show: bytes, errors: (accuracy) => accuracy?.allocated },
   reserved: { name: 'Reserved', of: (cell) => cell.peak?.reserved, show: bytes, errors: (accuracy) => accuracy?.reserved },
-  time: { name: 'Time of a step', of: (cell) => cell.step_seconds, show: seconds, errors: (accuracy) => accuracy?.step_time },
+  time: { name: 'Step time', of: (cell) => cell.step_seconds, show: seconds, errors: (accuracy) => accuracy?.step_time },
 };

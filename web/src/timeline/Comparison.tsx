@@ -20,7 +20,7 @@ export function Comparison({ comparison, stage, address }: Props) {
   const { id, name, compare, problem, aligned, setAligned } = comparison;
   const close = () => address.set({ with: '' });
   if (!id) return null;
-  if (problem) return <ErrorBox problem={new Problem(-1, problem)} title="The two cannot be compared" onDismiss={close} />;
+  if (problem) return <ErrorBox problem={new Problem(-1, problem)} title="The snapshots cannot be compared" onDismiss={close} />;
   return (
     <section aria-label="Comparison" className="rounded-lg border border-warn/40 bg-surface px-4 py-3 text-sm">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
@@ -38,7 +38,7 @@ export function Comparison({ comparison, stage, address }: Props) {
             </Button>
           </>
         )}
-        <button type="button" onClick={close} aria-label="End the comparison" className="rounded p-1 text-muted hover:text-text">
+        <button type="button" onClick={close} aria-label="Close the comparison" className="rounded p-1 text-muted hover:text-text">
           <X size={16} aria-hidden />
         </button>
       </div>
@@ -49,8 +49,8 @@ export function Comparison({ comparison, stage, address }: Props) {
 
 function verdictOf(c: Compare): string {
   const peaks = `its peak is ${formatBytes(c.measured.peak_bytes)}, this one's ${formatBytes(c.predicted.peak_bytes)}`;
-  if (c.same) return `asks for the same, request by request (${formatCount(c.equal)}); ${peaks}.`;
-  return `asks for the same for ${formatCount(c.equal_before)} requests, then differs in ${formatCount(c.stretches)} places; ${peaks}.`;
+  if (c.same) return `makes the same requests (${formatCount(c.equal)}); ${peaks}.`;
+  return `makes the same first ${formatCount(c.equal_before)} requests, then differs in ${formatCount(c.stretches)} places; ${peaks}.`;
 }
 
 function Differences({ compare, stage }: { compare: Compare; stage: Stage }) {

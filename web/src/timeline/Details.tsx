@@ -32,8 +32,8 @@ export function Details({ recording, whole, under, stage, onClose }: Props) {
           <button
             type="button"
             onClick={onClose}
-            aria-label="Drop the selection"
-            title="Drop the selection (Esc)"
+            aria-label="Clear the selection"
+            title="Clear the selection (Esc)"
             className="rounded p-1 text-muted hover:text-text"
           >
             <X size={14} aria-hidden />

@@ -76,7 +76,7 @@ export function EventList({ recording, total, cursor, query, stage, onSelect }: 
         </div>
       </div>
       {page.isError && <p className="mt-3 text-sm text-bad-text">{Problem.of(page.error).message}</p>}
-      {page.data?.events.length === 0 && <p className="mt-3 text-sm text-muted">No such events.</p>}
+      {page.data?.events.length === 0 && <p className="mt-3 text-sm text-muted">No events match.</p>}
       <Rows rows={page.data?.events ?? []} cursor={cursor} onChoose={choose} faded={page.isPlaceholderData} />
     </section>
   );

@@ -77,7 +77,7 @@ function Peaks({ peak }: { peak: DeviceInfo['peak'] }) {
     ['reserved', peak.reserved_bytes],
   ] as const;
   return (
-    <dl className="flex gap-5" title="The most of each kind there ever was">
+    <dl className="flex gap-5" title="The peak of each kind">
       {kinds.map(([name, bytes]) => (
         <div key={name}>
           <dt className="text-xs text-muted">{name}</dt>
@@ -107,7 +107,7 @@ function CompareWith({ snapshot, address, onFile }: Pick<Props, 'snapshot' | 'ad
           data-own-keys
           className="z-40 w-80 max-w-[calc(100vw-2rem)] rounded-lg border border-line bg-surface p-3 shadow-xl"
         >
-          <p className="px-2 text-sm text-muted">Lay another recording over this one:</p>
+          <p className="px-2 text-sm text-muted">Overlay another recording:</p>
           <ul className="mt-2 max-h-60 overflow-y-auto">
             {others.map((entry) => (
               <li key={entry.id}>
@@ -120,7 +120,7 @@ function CompareWith({ snapshot, address, onFile }: Pick<Props, 'snapshot' | 'ad
                 </Popover.Close>
               </li>
             ))}
-            {others.length === 0 && <li className="px-2 py-1.5 text-sm text-muted">No other is kept yet.</li>}
+            {others.length === 0 && <li className="px-2 py-1.5 text-sm text-muted">There are no other recordings yet.</li>}
           </ul>
           <input
             ref={input}

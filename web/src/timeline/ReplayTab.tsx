@@ -112,8 +112,8 @@ function Verdict({ replay, onGo }: { replay: Replay; onGo(event: number): void }
       )}
       <p className={`mt-2 max-w-3xl ${parts ? 'text-warn-text' : 'text-muted'}`}>
         {parts
-          ? `As recorded, the simulation parts from the recording at event ${formatCount(parts.event)} (${parts.recorded}, simulated ${parts.simulated}): take this as an estimate.`
-          : 'As recorded, the simulation matches the recording: every address, every segment.'}
+          ? `With the recorded settings, the simulation differs from the recording at event ${formatCount(parts.event)} (${parts.recorded}, simulated ${parts.simulated}), so treat this as an estimate.`
+          : 'With the recorded settings, the simulation matches the recording: every address and every segment.'}
       </p>
     </div>
   );
@@ -124,7 +124,7 @@ function reasonOf({ event, requested_bytes, reserved_bytes, allocated_bytes, pla
   const at = place.user_frame ?? place.model_frame;
   const where = at ? `, at ${at.file}:${at.line} ${at.function}` : '';
   return (
-    `Event ${formatCount(event)} asks for ${formatBytes(requested_bytes)} with ${formatBytes(reserved_bytes)} reserved, ` +
+    `Event ${formatCount(event)} requests ${formatBytes(requested_bytes)} with ${formatBytes(reserved_bytes)} reserved, ` +
     `of which ${formatBytes(allocated_bytes)} is allocated${where}.`
   );
 }
@@ -161,7 +161,7 @@ function Figures({ replay }: { replay: Replay }) {
           </tr>
         ))}
         <tr className="border-t border-line">
-          <th scope="row" className="py-1 text-left font-normal text-muted" title="how often the allocator had to give memory back and try again">
+          <th scope="row" className="py-1 text-left font-normal text-muted" title="how often the allocator had to free cached memory and retry">
             retries
           </th>
           {recorded && <td className="py-1 pl-3 text-right font-mono text-xs">{formatCount(replay.retries)}</td>}

@@ -35,7 +35,7 @@ export function SegmentMap({ recording, event, selected, onSelect }: Props) {
       onSelect({ kind: 'shape', id: block.allocation, size: block.requested, group: -1, born: -1, freed: -1, frames: [] });
     }
   };
-  if (event < 0) return <p className="text-sm text-muted">Put the cursor on an event to see what the allocator held then.</p>;
+  if (event < 0) return <p className="text-sm text-muted">Move the cursor to an event to see the allocator's segments.</p>;
   if (answer.isError) return <p className="text-sm text-muted">{Problem.of(answer.error).message}</p>;
   if (!answer.data) return null;
   const { totals } = answer.data;
@@ -74,7 +74,7 @@ function Key({ color, name }: { color: string; name: string }) {
 function describe(b: Block, s: { address: number; bytes: number; small?: boolean; expandable?: boolean; private?: boolean }): string {
   const kind = [s.private && 'private', s.expandable && 'expandable', s.small && 'small'].filter(Boolean).join(' ');
   const where = `at ${formatAddress(s.address + b.offset)}, in a ${kind ? `${kind} ` : ''}segment of ${formatBytes(s.bytes)}`;
-  if (b.state === 'free') return `a hole of ${formatBytes(b.bytes)} ${where}`;
+  if (b.state === 'free') return `a gap of ${formatBytes(b.bytes)} ${where}`;
   const what = b.state === 'waiting' ? 'given back, waiting for another stream' : `${formatBytes(b.requested)} asked for`;
   return `${formatBytes(b.bytes)}, ${what}, ${where}`;
 }

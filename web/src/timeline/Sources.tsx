@@ -19,7 +19,7 @@ interface Props {
 export function Sources({ onOpen, onFile }: Props) {
   return (
     <>
-      <PageTitle title="Timeline">Every allocation of a run, over time: where the memory goes, what made the peak, and why it ran out.</PageTitle>
+      <PageTitle title="Timeline">Every allocation of a run over time: where the memory goes, what causes the peak, and why it ran out.</PageTitle>
       <FileDrop onFile={onFile} />
       <div className="grid gap-4 lg:grid-cols-2">
         <Predicted />
@@ -72,7 +72,7 @@ function Predicted() {
       <h2 id="predict-title" className="font-semibold">
         Predict one
       </h2>
-      <p className="mt-1 text-sm text-muted">The process as it would run: the model built, three training steps. No GPU is needed.</p>
+      <p className="mt-1 text-sm text-muted">Build the model and run three training steps, simulated. No GPU is needed.</p>
       <form onSubmit={submit} className="mt-4 grid grid-cols-1 gap-3 sm:grid-cols-[1fr_1fr_6rem]">
         <label className="flex min-w-0 flex-col gap-1.5 text-sm">
           <span className="text-muted">Model</span>
@@ -121,7 +121,7 @@ function Kept({ onOpen }: Pick<Props, 'onOpen'>) {
       </h2>
       {kept.isError && <p className="mt-2 text-sm text-bad-text">{Problem.of(kept.error).message}</p>}
       {kept.data?.snapshots.length === 0 && (
-        <p className="mt-2 text-sm text-muted">None yet. Measured runs, predictions and the files you drop are kept here.</p>
+        <p className="mt-2 text-sm text-muted">None yet. Measured runs, predictions and files that you drop here are listed here.</p>
       )}
       <ul className="mt-3 max-h-72 divide-y divide-line overflow-y-auto">
         {kept.data?.snapshots.map((entry) => (

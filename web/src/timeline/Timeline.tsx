@@ -33,7 +33,7 @@ interface Props {
 /** Timeline is a snapshot's page. */
 export function Timeline(props: Props) {
   const device = deviceOf(props.snapshot, props.address);
-  if (!device) return <ErrorBox problem={new Problem(-1, 'The snapshot is empty: nothing was recorded.')} title="There is nothing to show" />;
+  if (!device) return <ErrorBox problem={new Problem(-1, 'The snapshot is empty: nothing was recorded.')} title="Nothing to show" />;
   return <Staged key={device.device} {...props} device={device} />;
 }
 

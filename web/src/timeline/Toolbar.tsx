@@ -40,7 +40,7 @@ export function Toolbar({ stage, act, search, finds, detail, onDetail, byStack, 
       </label>
       <label
         className="flex items-center gap-2 text-muted"
-        title={`${formatCount(drawn)} of ${formatCount(all)} allocations are drawn one by one, the largest; the rest as bands`}
+        title={`${formatCount(drawn)} of ${formatCount(all)} allocations are drawn individually, the largest first; the rest are bands`}
       >
         Detail
         <input
@@ -49,7 +49,7 @@ export function Toolbar({ stage, act, search, finds, detail, onDetail, byStack, 
           min={0}
           max={details.length - 1}
           value={details.indexOf(detail)}
-          aria-valuetext={`${formatCount(detail)} allocations one by one`}
+          aria-valuetext={`${formatCount(detail)} individual allocations`}
           onChange={(event) => onDetail(details[Number(event.target.value)]!)}
         />
         <span className="min-w-24 text-xs">
@@ -66,7 +66,7 @@ export function Toolbar({ stage, act, search, finds, detail, onDetail, byStack, 
         <Tool label="Show all" hint="0" onClick={() => act('all')}>
           <Maximize2 size={16} aria-hidden />
         </Tool>
-        <Button size="small" onClick={() => act('fit')} title="Fit the bytes to what is seen (f)">
+        <Button size="small" onClick={() => act('fit')} title="Fit the scale to the visible range (f)">
           Fit
         </Button>
         <Button size="small" onClick={() => act('peak')} title="Go to the peak (p)">

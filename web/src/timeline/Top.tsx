@@ -6,7 +6,7 @@ import { type Recording, useTop } from './queries';
 /** Top lists what is largest at a moment, by the line that made it. */
 export function Top({ recording, event }: { recording: Recording; event: number | null }) {
   const top = useTop(recording, event, 'stack');
-  if (event === null || event < 0) return <p className="text-sm text-muted">Put the cursor on an event to see what was live then.</p>;
+  if (event === null || event < 0) return <p className="text-sm text-muted">Move the cursor to an event to see what was live.</p>;
   if (top.isError) return <p className="text-sm text-bad-text">{Problem.of(top.error).message}</p>;
   if (!top.data) return null;
   const { groups, rest, live_bytes, live_count } = top.data;
@@ -26,7 +26,7 @@ export function Top({ recording, event }: { recording: Recording; event: number 
               <th className="py-1 pr-4 text-right font-normal">Share</th>
               <th className="py-1 pr-4 text-right font-normal">Count</th>
               <th className="py-1 pr-4 font-normal">For</th>
-              <th className="w-full py-1 font-normal">Made by</th>
+              <th className="w-full py-1 font-normal">Allocated by</th>
             </tr>
           </thead>
           <tbody>

@@ -238,7 +238,7 @@ function drawTick({ ctx, ink, frame }: Pen, x: number, y: number, label: string)
 
 function drawMarks(pen: Pen) {
   const { ink, d } = pen;
-  for (const f of d.fine.failures.slice(0, 50)) drawMark(pen, f.event + 1, ink.failure, `out of memory: ${formatBytes(f.size)} asked for`, 11, 0);
+  for (const f of d.fine.failures.slice(0, 50)) drawMark(pen, f.event + 1, ink.failure, `out of memory: ${formatBytes(f.size)} requested`, 11, 0);
   const { peak } = d.whole;
   if (peak.bytes) drawMark(pen, peak.event + 1.5, ink.peak, `peak ${formatBytes(peak.bytes)} · ${formatMoment(peak.event)}`, 25, peak.bytes);
   if (d.difference !== null) drawMark(pen, d.difference, ink.other, 'first difference', 25, 0);

@@ -41,12 +41,12 @@ export function replayQuery(asked: WhatIf): ReplayQuery | { wrong: Flag; why: st
   const query: ReplayQuery = {};
   for (const [flag, key] of [['limit', 'limit_bytes'], ['max-split-size', 'max_split_size_bytes']] as const) {
     const amount = parseBytes(asked[flag]);
-    if (asked[flag] && amount === null) return { wrong: flag, why: 'Write an amount, as 24GiB or 512MiB.' };
+    if (asked[flag] && amount === null) return { wrong: flag, why: 'Enter an amount, such as 24GiB or 512MiB.' };
     if (amount !== null) query[key] = amount;
   }
   for (const [flag, key] of [['gc-threshold', 'gc_threshold'], ['roundup', 'roundup']] as const) {
     if (!asked[flag]) continue;
-    if (!Number.isFinite(Number(asked[flag]))) return { wrong: flag, why: 'Write a number.' };
+    if (!Number.isFinite(Number(asked[flag]))) return { wrong: flag, why: 'Enter a number.' };
     query[key] = Number(asked[flag]);
   }
   if (asked['expandable-segments']) query.expandable_segments = asked['expandable-segments'] === 'true' ? 'true' : 'false';

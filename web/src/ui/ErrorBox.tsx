@@ -10,7 +10,7 @@ interface Props {
 }
 
 /** ErrorBox says what happened and what to do, until it is dismissed. */
-export function ErrorBox({ problem, title = 'This did not work', onDismiss, children }: Props) {
+export function ErrorBox({ problem, title = 'Something went wrong', onDismiss, children }: Props) {
   return (
     <div role="alert" className="animate-appear rounded-lg border border-bad/50 bg-bad-soft p-4">
       <div className="flex items-start gap-3">

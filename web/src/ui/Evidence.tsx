@@ -13,14 +13,14 @@ interface Props {
 export function Evidence({ engine, errors }: Props) {
   if (engine === 'measured') {
     return (
-      <Tag dot="bg-accent" title="Real steps on a real card.">
+      <Tag dot="bg-accent" title="Real steps on a real GPU.">
         measured
       </Tag>
     );
   }
   if (engine === 'emulated') {
     return (
-      <Tag dot="bg-info" title="Steps of a real PyTorch on a card that is not there.">
+      <Tag dot="bg-info" title="Real PyTorch on an emulated GPU.">
         emulated
       </Tag>
     );
@@ -48,9 +48,9 @@ export function statedError(errors: Errors): string {
 }
 
 function detail(errors: Errors | undefined): string {
-  if (!errors) return 'Predicted. Nothing of this architecture was measured, so how far it is off is not known.';
+  if (!errors) return 'Predicted. This architecture has not been measured, so the accuracy is unknown.';
   return (
-    `Held against ${count(errors.cases)} measurements of this architecture, of models up to ${count(errors.most_parameters)} parameters: ` +
+    `Checked against ${count(errors.cases)} measurements of this architecture, with models of up to ${count(errors.most_parameters)} parameters: ` +
     `${count(errors.exact)} exact, ` +
     `half within ${share(errors.median)}, 95 % within ${share(errors.percentile_95)}, all from ${share(errors.lowest)} to ${share(errors.highest)}.`
   );

@@ -15,7 +15,7 @@ export function Terminal({ lines, busy }: { lines: TerminalLine[]; busy: boolean
     <div
       ref={box}
       role="log"
-      aria-label="What happens"
+      aria-label="Progress"
       tabIndex={0}
       onScroll={({ currentTarget: e }) => {
         atEnd.current = e.scrollHeight - e.scrollTop - e.clientHeight < 24;

@@ -20,7 +20,7 @@ export function Drain({ worker }: { worker: Schemas['Worker'] }) {
   if (tell.isError) {
     return (
       <div className="basis-full">
-        <ErrorBox problem={Problem.of(tell.error)} title="The worker was not told" onDismiss={tell.reset} />
+        <ErrorBox problem={Problem.of(tell.error)} title="The worker could not be reached" onDismiss={tell.reset} />
       </div>
     );
   }
@@ -40,7 +40,7 @@ export function Drain({ worker }: { worker: Schemas['Worker'] }) {
   }
   return (
     <div role="group" aria-label={`Drain ${worker.host}`} className="flex basis-full flex-wrap items-center justify-end gap-2 text-xs">
-      <span className="text-warn-text">{worker.resident ? 'Take no more until it is resumed?' : 'Take no more, end what it has, and leave?'}</span>
+      <span className="text-warn-text">{worker.resident ? 'Pause it: take no new jobs until it is resumed?' : 'Drain it: finish its jobs, take no new ones, and leave?'}</span>
       {/* Who pressed Drain by key goes on here. */}
       {/* oxlint-disable-next-line jsx-a11y/no-autofocus */}
       <Button size="small" autoFocus disabled={tell.isPending} onClick={() => setAsking(false)}>

@@ -11,10 +11,10 @@ export default function WorkersPage() {
   const fleet = useWorkers();
   return (
     <>
-      <PageTitle title="Workers">Machines that take analyses. A worker with a card measures on it; any worker predicts.</PageTitle>
+      <PageTitle title="Workers">Machines that run analyses. A worker with a GPU measures on it; any worker can predict.</PageTitle>
       {fleet.error && <ErrorBox problem={Problem.of(fleet.error)} />}
       {fleet.isPending && <Loading what="the workers" />}
-      {fleet.data?.workers?.length === 0 && <Empty title="No worker was heard of lately">The server itself predicts, as soon as it has started.</Empty>}
+      {fleet.data?.workers?.length === 0 && <Empty title="No workers">The server itself still predicts.</Empty>}
       <ul className="grid gap-4 lg:grid-cols-2">
         {fleet.data?.workers?.map((worker) => (
           <WorkerCard key={worker.id} worker={worker} lease={fleet.data.lease_seconds} now={fleet.dataUpdatedAt} />
@@ -22,7 +22,7 @@ export default function WorkersPage() {
       </ul>
       <section className="mt-8 rounded-lg border border-line bg-surface p-5 text-sm">
         <h2 className="font-semibold">Add a GPU host</h2>
-        <p className="mt-1 text-muted">On a machine with a card, PyTorch and this program:</p>
+        <p className="mt-1 text-muted">On a machine with a GPU, PyTorch and MemoryMark:</p>
         <pre className="mt-3 rounded border border-line bg-bg p-3 font-mono text-xs whitespace-pre-wrap">memorymark worker --join {location.origin}</pre>
         <p className="mt-3 text-muted">
           A worker that is drained takes no more, ends what it has, and leaves; the server's own stay and wait. On its machine, Ctrl-C or SIGTERM ends it sooner:

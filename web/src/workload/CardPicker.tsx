@@ -14,7 +14,7 @@ export function CardPicker({ card, cards, workers, onChoose }: Props) {
   const atWorkers = new Set(workers.flatMap((worker) => (worker.cards ?? []).map((c) => c.id)));
   const options = (cards?.gpus ?? []).map((each): Option & { rank: number } => {
     const [rank, group] =
-      each.id === cards?.this_machine ? [0, 'This machine'] : atWorkers.has(each.id) ? [1, 'At a worker: can be measured'] : [2, 'Catalog: predicted'];
+      each.id === cards?.this_machine ? [0, 'This machine'] : atWorkers.has(each.id) ? [1, 'On a worker: can be measured'] : [2, 'Catalog: predicted'];
     return { value: each.id, name: each.name, note: bytes(each.memory.bytes), also: each.aliases?.join(' '), group, rank };
   });
   return (

@@ -97,6 +97,6 @@ export function parseConfig(text: string): Config | string {
     return `This is not JSON: ${(error as Error).message}`;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'A config.json is one JSON object.';
-  if (!('model_type' in value)) return 'There is no model_type in it; is it the config.json of a model?';
+  if (!('model_type' in value)) return 'It has no model_type; is it the config.json of a model?';
   return value as Config;
 }

@@ -97,29 +97,29 @@ function Beside({ state: { question, change, ask }, problem }: Pick<Props, 'stat
     <div className="grid grid-cols-2 gap-4">
       <NumberInput
         label="Global batch"
-        help="Samples for each update, to be split into batches that fit."
+        help="Samples per optimizer step, split into batches that fit."
         value={question.global_batch}
         placeholder="any"
         onChange={(global_batch) => ask({ global_batch })}
       />
       <NumberInput
         label="Multiple of"
-        help="Only such batches count."
+        help="Consider only multiples of this number."
         value={question.multiple_of}
         placeholder="1"
         onChange={(multiple_of) => ask({ multiple_of })}
       />
       <NumberInput
         label="Keep free"
-        help="Memory to keep free beside the context."
+        help="Memory to keep free in addition to the CUDA context."
         value={question.reserve_bytes === undefined ? undefined : question.reserve_bytes / mebi}
         unit="MiB"
         placeholder="0"
         onChange={(mib) => ask({ reserve_bytes: mib === undefined ? undefined : Math.round(mib * mebi) })}
       />
       <NumberInput
-        label="PyTorch may hold"
-        help="The most that the allocator may reserve. Default: the card's memory less the context."
+        label="PyTorch may use"
+        help="Maximum memory that the allocator may reserve. Default: the card's memory minus the CUDA context."
         value={question.workload.limit_gib}
         unit="GiB"
         step="any"

@@ -121,10 +121,10 @@ test('a measured answer leads to its recording', async () => {
 test('hours and price change what is saved, and the server computes it', async () => {
   await page.goto(`${program.url}/?model=bert&gpu=a10`);
   const asked = page.waitForRequest((r) => r.url().endsWith('/v1/predictions/analysis') && r.postDataJSON().hours_per_year === 1000);
-  await page.getByLabel('GPU-hours in a year').fill('1000');
+  await page.getByLabel('GPU hours per year').fill('1000');
   await asked;
   await page.getByText('in 1,000 GPU-hours').waitFor();
-  await page.getByLabel('Dollars an hour').fill('2');
+  await page.getByLabel('Dollars per hour').fill('2');
   await page.getByText('Your own price.').waitFor();
 });
 
@@ -196,7 +196,7 @@ test('a measurement that nobody takes can be cancelled', async () => {
   const begun = await page.request.post(`${program.url}/v1/analyses`, { data: { workload: { model: 'bert', gpu: 'h100' }, engine: 'measured' } });
   const { id } = (await begun.json()) as { id: string };
   await page.goto(`${program.url}/history/${id}`);
-  await page.getByRole('log').getByText('waits for a worker').waitFor();
+  await page.getByRole('log').getByText('waiting for a worker').waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('log').getByText(/^cancelled/).waitFor();
 });

@@ -33,7 +33,7 @@ const paths: [path: string, sign: string | RegExp][] = [
   ['/study?sizes=small&contexts=128,256', /exact in|95 % within|predicted$/],
   ['/history', 'Nothing yet'],
   ['/workers', 'ready'],
-  ['/nowhere', 'There is no such page'],
+  ['/nowhere', 'Page not found'],
 ];
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -96,12 +96,12 @@ test('a study sweeps a grid and makes a report', async () => {
   const page = await open('/study?sizes=small&contexts=128,256&precisions=fp32&gpu=a10');
   const row = page.getByRole('row', { name: /^small/ });
   await expect.poll(() => row.getByRole('cell').allTextContents()).toEqual(Array(4).fill(expect.stringMatching(/GiB$/)));
-  await page.getByRole('radio', { name: 'Time of a step' }).click();
+  await page.getByRole('radio', { name: 'Step time' }).click();
   await expect.poll(() => row.getByRole('cell').allTextContents()).toEqual(Array(4).fill(expect.stringMatching(/ m?s$/)));
   await page.getByRole('button', { name: 'Make the page' }).click();
   const [report] = await Promise.all([page.context().waitForEvent('page', { timeout: 55_000 }), page.getByRole('link', { name: /^Open memory-study-small.html/ }).click()]);
   await report.getByRole('heading', { level: 1 }).waitFor();
-  await page.getByRole('button', { name: 'Make the folder' }).click();
+  await page.getByRole('button', { name: 'Create the folder' }).click();
   const [saved] = await Promise.all([page.waitForEvent('download', { timeout: 55_000 }), page.getByRole('link', { name: /^Save memory-study-small.zip/ }).click()]);
   expect(readFileSync(await saved.path()).subarray(0, 2).toString()).toBe('PK');
   await page.context().close();
@@ -118,7 +118,7 @@ test('the history is filtered, repeated and deleted from', async () => {
   await expect.poll(() => rows.count()).toBe(1);
   await rows.getByText('done').waitFor();
   await page.getByRole('button', { name: 'Delete ResNet-18' }).click();
-  await page.getByText('Nothing like that was asked').waitFor();
+  await page.getByText('No analysis matches').waitFor();
   await page.getByLabel('Find').fill('');
   await page.getByRole('link', { name: 'Repeat DistilBERT base' }).click();
   await page.waitForURL('**/?model=distilbert&precision=amp-bf16&gpu=t4');
@@ -149,7 +149,7 @@ test('a worker that is gone cannot be drained', async () => {
   await page.route('**/v1/workers/*/drain', (route) => route.continue({ url: `${program.url}/v1/workers/nobody/drain` }));
   await page.getByRole('button', { name: 'Drain', exact: true }).click();
   await page.getByRole('button', { name: 'Drain it' }).click();
-  await page.getByRole('alert').getByText('The worker was not told').waitFor();
+  await page.getByRole('alert').getByText('The worker could not be reached').waitFor();
   await page.getByRole('button', { name: 'Dismiss' }).click();
   await page.getByRole('button', { name: 'Drain', exact: true }).waitFor();
   await page.context().close();
@@ -180,7 +180,7 @@ test('everything can be reached and done with the keyboard alone', async () => {
   await page.keyboard.press('Enter');
   await page.waitForURL(/gpu=h200/);
   await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('H200');
-  const chart = page.getByRole('img', { name: /Memory against batch/ });
+  const chart = page.getByRole('img', { name: /Memory by batch/ });
   // Until the whole answer is there, the chart may be drawn anew and let go of the point.
   await expect
     .poll(async () => {
