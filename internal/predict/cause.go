@@ -150,6 +150,13 @@ type life struct {
 
 // lives returns the allocations of the process by ID.
 func (p *Process) lives() []life {
+	if p.allLives == nil {
+		p.allLives = p.findLives()
+	}
+	return p.allLives
+}
+
+func (p *Process) findLives() []life {
 	events := p.Trace().Events
 	out := make([]life, 0, len(events)/3+1)
 	for i := range events {

@@ -65,11 +65,21 @@ func (r *Runner) Simulate(batch int64) (*Simulation, error) {
 
 // Predict says what a batch takes.
 func (r *Runner) Predict(batch int64) (*Prediction, error) {
+	defer r.forget()
 	s, err := r.Simulate(batch)
 	if err != nil {
 		return nil, err
 	}
 	return s.Prediction()
+}
+
+// forget gives up what the runner keeps, so that the next one need not make it.
+func (r *Runner) forget() {
+	for _, p := range r.processes {
+		p.t.Forget()
+	}
+	clear(r.processes)
+	r.events = 0
 }
 
 // FitsWithin reports whether a batch trains under a limit. One that cannot be

@@ -101,20 +101,14 @@ func TestRepeatedStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Run(w, h200, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := stillRunning(t, w)
 			from := p.Steps[1]
 			if !p.repeat() {
 				t.Fatal("the second step cannot be repeated")
 			}
 			repeated := p.Trace().Requests()
 
-			ran, err := Run(w, h200, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ran := stillRunning(t, w)
 			ran.loop.step()
 			want := ran.Trace().Requests()
 			if len(repeated) != len(want) || p.events() == from {
@@ -127,4 +121,15 @@ func TestRepeatedStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stillRunning is a process after its second step.
+func stillRunning(t *testing.T, w *workload.Workload) *Process {
+	t.Helper()
+	p, err := newProcess(w, h200, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.train(2)
+	return p
 }

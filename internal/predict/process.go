@@ -40,6 +40,7 @@ type Process struct {
 	parameters int64  // elements
 	everyPass  bool   // none stands for others
 	spans      []span // what was going on, by event
+	allLives   []life // its allocations, once somebody asked
 	open       string // the mark that the latest span has begun, "" for none
 }
 
@@ -60,7 +61,14 @@ func run(w *workload.Workload, d torch.Device, steps int, e *effort.Effort) (*Pr
 		return nil, fmt.Errorf("the model has %.3g parameters; predictions for one card stop at %.0g", float64(p.parameters), float64(maxParameters))
 	}
 	p.train(steps)
+	p.end()
 	return p, nil
+}
+
+// end ends the process; what it asked for stays.
+func (p *Process) end() {
+	p.t.End()
+	p.model, p.opt, p.loop, p.scaler = nil, nil, nil, nil
 }
 
 // train runs steps of the model that was built.

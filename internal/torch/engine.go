@@ -19,7 +19,7 @@ func (t *Torch) runGraph(root *node, input int, grad *Tensor) {
 	countDependencies(root)
 	queue := &readyQueue{}
 	root.refs++
-	root.buffer = make([]*Tensor, root.outputs)
+	root.makeBuffer()
 	root.buffer[input] = t.retain(grad)
 	queue.push(root)
 	for len(*queue) > 0 {
@@ -114,7 +114,7 @@ func (t *Torch) evaluate(n *node, queue *readyQueue) {
 		if e.node.waiting == 0 {
 			e.node.refs++
 			if e.node.buffer == nil {
-				e.node.buffer = make([]*Tensor, e.node.outputs)
+				e.node.makeBuffer()
 			}
 			queue.push(e.node)
 		}
@@ -151,7 +151,7 @@ func (t *Torch) validate(n *node, out []*Tensor) {
 // the tensor it keeps (input_buffer.cpp, can_accumulate_inplace).
 func (t *Torch) deliver(e edge, grad *Tensor) {
 	if e.node.buffer == nil {
-		e.node.buffer = make([]*Tensor, e.node.outputs)
+		e.node.makeBuffer()
 	}
 	old := e.node.buffer[e.input]
 	if old == nil {

@@ -63,13 +63,19 @@ func (t *Torch) forBlas(x *Tensor) *Tensor {
 
 // flipped is a matrix transposed, outside the graph.
 func (t *Torch) flipped(x *Tensor) *Tensor {
-	return t.alias(x, []int64{x.Shape[1], x.Shape[0]}, []int64{x.stride[1], x.stride[0]})
+	return t.alias(x, t.reversed(x.Shape), t.reversed(x.stride))
+}
+
+// reversed are the sizes or strides of a matrix the other way round.
+func (t *Torch) reversed(of []int64) []int64 {
+	out := t.ints.take(2)
+	out[0], out[1] = of[1], of[0]
+	return out
 }
 
 // t2 is Tensor.t().
 func (t *Torch) t2(x *Tensor) *Tensor {
-	return t.viewed("T", x, []int64{x.Shape[1], x.Shape[0]}, []int64{x.stride[1], x.stride[0]},
-		func(g *Tensor) *Tensor { return t.flipped(g) })
+	return t.viewed("T", x, t.reversed(x.Shape), t.reversed(x.stride), t.flipped)
 }
 
 // addmm is bias + a·b for matrices.

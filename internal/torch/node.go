@@ -9,8 +9,9 @@ type node struct {
 	seq    int64
 	refs   int
 	next   []edge
-	saved  []*Tensor // in the order of their names, as PyTorch declares them
-	kept   []*Tensor // by a Python function's context, until the node goes
+	saved  []*Tensor  // in the order of their names, as PyTorch declares them
+	few    [2]*Tensor // what most nodes save
+	kept   []*Tensor  // by a Python function's context, until the node goes
 	// backward returns a gradient for each edge, nil for none. It borrows the
 	// incoming gradients, nil where there is none, and owns what it returns.
 	backward   func(grads []*Tensor) []*Tensor
@@ -22,7 +23,18 @@ type node struct {
 	// What the engine keeps of a node while it runs.
 	waiting int // gradients that are still to come
 	buffer  []*Tensor
+	single  [1]*Tensor // the buffer of most
 	visited bool
+}
+
+// makeBuffer makes room for the gradients of each output.
+func (n *node) makeBuffer() {
+	if n.outputs == len(n.single) {
+		n.single[0] = nil
+		n.buffer = n.single[:]
+		return
+	}
+	n.buffer = make([]*Tensor, n.outputs)
 }
 
 // edge leads to the function that a gradient goes to next, and says what the
@@ -48,7 +60,8 @@ func (t *Torch) edgeOf(x *Tensor) edge {
 		return edge{x.fn, x.output, x.Shape, x.DType}
 	case x.accumulate == nil:
 		t.retain(x) // for the node
-		x.accumulate = &node{name: "AccumulateGrad", seq: accumulateSequence, outputs: 1, variable: x, module: t.homes[x]}
+		x.accumulate = t.nodes.next()
+		*x.accumulate = node{name: "AccumulateGrad", seq: accumulateSequence, outputs: 1, variable: x, module: t.homes[x]}
 	}
 	x.accumulate.refs++
 	return edge{x.accumulate, 0, x.Shape, x.DType}
@@ -80,7 +93,7 @@ func (t *Torch) record(name string, inputs ...*Tensor) *node {
 	if t.second != nil {
 		t.second.nodes = append(t.second.nodes, n)
 	}
-	n.next = make([]edge, len(inputs))
+	n.next = t.edges.take(len(inputs))
 	for i, x := range inputs {
 		n.next[i] = t.edgeOf(x)
 	}
@@ -115,6 +128,9 @@ func (t *Torch) save(n *node, x *Tensor) *Tensor {
 		return t.checkpoint.hold(n, x)
 	}
 	kept := t.detached(x)
+	if n.saved == nil {
+		n.saved = n.few[:0]
+	}
 	n.saved = append(n.saved, kept)
 	return kept
 }

@@ -87,8 +87,9 @@ func product(sizes []int64) int64 {
 }
 
 // contiguousStrides are those of a dense tensor in row-major order.
-func contiguousStrides(shape []int64) []int64 {
-	strides := make([]int64, len(shape))
+func contiguousStrides(shape []int64) []int64 { return fillStrides(make([]int64, len(shape)), shape) }
+
+func fillStrides(strides, shape []int64) []int64 {
 	n := int64(1)
 	for i := len(shape) - 1; i >= 0; i-- {
 		strides[i] = n
@@ -144,7 +145,7 @@ func (x *Tensor) isDense() bool {
 
 // empty makes a dense tensor that nobody but the caller refers to.
 func (t *Torch) empty(dtype DType, shape ...int64) *Tensor {
-	return t.emptyStrided(dtype, shape, contiguousStrides(shape))
+	return t.emptyStrided(dtype, shape, fillStrides(t.ints.take(len(shape)), shape))
 }
 
 func (t *Torch) emptyStrided(dtype DType, shape, stride []int64) *Tensor {

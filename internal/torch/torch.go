@@ -67,9 +67,7 @@ type Torch struct {
 	parallel   wrapper             // around modules, nil for none
 	callbacks  []func()            // that run when backward ends
 
-	tensors  slab[Tensor]
-	storages slab[storage]
-	nodes    slab[node]
+	*heap
 }
 
 // threadState is what a thread has made for itself and keeps.
@@ -82,9 +80,12 @@ var Reference = Version{2, 11}
 
 // New returns a process that has allocated nothing.
 func New(d Device) *Torch {
-	t := &Torch{Device: d, Version: Reference, trace: trace.New(0, trace.NewTables()), root: &module{}, homes: make(map[*Tensor]*module)}
+	t := &Torch{
+		Device: d, Version: Reference, trace: trace.New(0, trace.NewTables()), root: &module{}, homes: make(map[*Tensor]*module),
+		heap: heaps.Get().(*heap),
+	}
 	t.module = t.root
-	t.trace.Events = make([]trace.Event, 0, 1<<12) // the smallest models have more
+	t.trace.Events = (*eventRooms.Get().(*[]trace.Event))[:0]
 	return t
 }
 
@@ -92,22 +93,6 @@ func New(d Device) *Torch {
 // because operators, like PyTorch's, have no errors to pass on; package predict
 // makes one of it.
 type Interruption struct{ Err error }
-
-// slabLength is how many values are made at a time.
-const slabLength = 100
-
-// slab hands out zeroed values a hundred at a time: a step makes tens of
-// thousands, and most of its time went into allocating them one by one.
-type slab[T any] struct{ rest []T }
-
-func (s *slab[T]) next() *T {
-	if len(s.rest) == 0 {
-		s.rest = make([]T, slabLength)
-	}
-	x := &s.rest[0]
-	s.rest = s.rest[1:]
-	return x
-}
 
 // Trace returns what has been allocated and freed so far.
 func (t *Torch) Trace() *trace.Trace { return t.trace }
@@ -118,17 +103,6 @@ func (t *Torch) As(c trace.Category, f func()) {
 	t.category = c
 	f()
 	t.category = old
-}
-
-// newTensor returns a tensor to be filled in. Whatever a process does makes
-// tensors, so this is where it asks whether to go on.
-func (t *Torch) newTensor() *Tensor {
-	if len(t.tensors.rest) == 0 {
-		if err := t.Effort.Spend(slabLength); err != nil {
-			panic(Interruption{err})
-		}
-	}
-	return t.tensors.next()
 }
 
 // storage is memory that tensors share.

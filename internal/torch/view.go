@@ -17,8 +17,8 @@ func (t *Torch) viewed(name string, x *Tensor, shape, stride []int64, backward f
 
 // viewStrides returns the strides of x seen in another shape, nil if that
 // takes a copy (at::detail::computeStride).
-func viewStrides(x *Tensor, shape []int64) []int64 {
-	out := make([]int64, len(shape))
+func (t *Torch) viewStrides(x *Tensor, shape []int64) []int64 {
+	out := t.ints.take(len(shape))
 	at := len(shape) - 1
 	chunk := int64(1) // elements of the run of old dimensions
 	base := int64(1)  // stride of its fastest one
@@ -50,8 +50,8 @@ func viewStrides(x *Tensor, shape []int64) []int64 {
 }
 
 // infer replaces the -1 of a shape.
-func infer(x *Tensor, shape []int64) []int64 {
-	shape = slices.Clone(shape)
+func (t *Torch) infer(x *Tensor, shape []int64) []int64 {
+	shape = append(t.ints.take(len(shape))[:0], shape...)
 	known, unknown := int64(1), -1
 	for i, s := range shape {
 		if s == -1 {
@@ -68,14 +68,14 @@ func infer(x *Tensor, shape []int64) []int64 {
 
 // view is Tensor.view.
 func (t *Torch) view(x *Tensor, shape ...int64) *Tensor {
-	shape = infer(x, shape)
+	shape = t.infer(x, shape)
 	old := x.Shape
-	return t.viewed("View", x, shape, viewStrides(x, shape), func(g *Tensor) *Tensor { return t.reshaped(g, old) })
+	return t.viewed("View", x, shape, t.viewStrides(x, shape), func(g *Tensor) *Tensor { return t.reshaped(g, old) })
 }
 
 // reshaped is reshape on a gradient: a view, or a copy.
 func (t *Torch) reshaped(x *Tensor, shape []int64) *Tensor {
-	if strides := viewStrides(x, shape); strides != nil {
+	if strides := t.viewStrides(x, shape); strides != nil {
 		return t.alias(x, shape, strides)
 	}
 	return t.empty(x.DType, shape...)
@@ -84,8 +84,8 @@ func (t *Torch) reshaped(x *Tensor, shape []int64) *Tensor {
 // reshape is Tensor.reshape: a view if it can be, else a contiguous clone seen
 // in the new shape.
 func (t *Torch) reshape(x *Tensor, shape ...int64) *Tensor {
-	shape = infer(x, shape)
-	if viewStrides(x, shape) != nil {
+	shape = t.infer(x, shape)
+	if t.viewStrides(x, shape) != nil {
 		return t.view(x, shape...)
 	}
 	copied := t.clone(x)
@@ -99,7 +99,7 @@ func (t *Torch) reshape(x *Tensor, shape ...int64) *Tensor {
 func (t *Torch) unsafeView(x *Tensor, shape []int64) *Tensor {
 	old := x.Shape
 	out := t.detached(x)
-	out.Shape, out.stride = shape, viewStrides(x, shape)
+	out.Shape, out.stride = shape, t.viewStrides(x, shape)
 	if n := t.record("UnsafeView", x); n != nil {
 		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.reshaped(g[0], old)} }
 		n.made(out)
@@ -159,7 +159,7 @@ func (t *Torch) pick(x *Tensor, dim int) *Tensor {
 
 // expand repeats dimensions of size 1 without memory; its backward sums.
 func (t *Torch) expand(x *Tensor, shape ...int64) *Tensor {
-	shape = slices.Clone(shape)
+	shape = append(t.ints.take(len(shape))[:0], shape...)
 	stride := make([]int64, len(shape))
 	lead := len(shape) - len(x.Shape)
 	for i := lead; i < len(shape); i++ {

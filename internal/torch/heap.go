@@ -1,0 +1,120 @@
+package torch
+
+import (
+	"sync"
+
+	"memorymark/internal/effort"
+	"memorymark/internal/trace"
+)
+
+// heap is what a process is made of. One that has ended leaves it to the
+// next: collecting it took as long as filling it.
+type heap struct {
+	tensors  slab[Tensor]
+	storages slab[storage]
+	nodes    slab[node]
+	edges    slab[edge]
+	ints     slab[int64]
+}
+
+var heaps = sync.Pool{New: func() any { return new(heap) }}
+
+const (
+	// slabLength is how many values are made at a time.
+	slabLength = 128
+	// keptSlabs is how many of them are kept for the next process: some megabytes.
+	keptSlabs = 400
+)
+
+// slab hands out zeroed values many at a time: a step makes tens of thousands,
+// and most of its time went into allocating them one by one.
+type slab[T any] struct {
+	rest []T   // of the latest
+	kept [][]T // for the next process, those in use first
+	used int
+}
+
+func (s *slab[T]) next() *T { return &s.take(1)[0] }
+
+// take returns so many values in a row.
+func (s *slab[T]) take(n int) []T {
+	if len(s.rest) < n || s.rest == nil {
+		s.more(n)
+	}
+	out := s.rest[:n:n]
+	s.rest = s.rest[n:]
+	return out
+}
+
+func (s *slab[T]) more(n int) {
+	switch {
+	case n > slabLength:
+		s.rest = make([]T, n)
+		return
+	case s.used < len(s.kept):
+		s.rest = s.kept[s.used]
+	default:
+		s.rest = make([]T, slabLength)
+		if len(s.kept) == keptSlabs {
+			return
+		}
+		s.kept = append(s.kept, s.rest)
+	}
+	s.used++
+}
+
+// reset takes all values back.
+func (s *slab[T]) reset() {
+	for _, values := range s.kept[:s.used] {
+		clear(values)
+	}
+	s.rest, s.used = nil, 0
+}
+
+// mostEvents is how many events a process may have: some hundred megabytes.
+const mostEvents = 6 << 20
+
+// newTensor returns a tensor to be filled in. Whatever a process does makes
+// tensors, so this is where it asks whether to go on.
+func (t *Torch) newTensor() *Tensor {
+	if len(t.tensors.rest) == 0 {
+		err := t.Effort.Spend(slabLength)
+		if err == nil && len(t.trace.Events) > mostEvents {
+			err = effort.ErrTooMuch
+		}
+		if err != nil {
+			panic(Interruption{err})
+		}
+	}
+	return t.tensors.next()
+}
+
+// eventRooms are what events were in that nobody looks at any more.
+var eventRooms = sync.Pool{New: func() any {
+	room := make([]trace.Event, 0, 1<<12) // the smallest models have more
+	return &room
+}}
+
+// mostRoom is how many events of room are worth keeping.
+const mostRoom = 1 << 17
+
+// Forget gives up the trace of a process that has ended: nobody may look at it
+// any more.
+func (t *Torch) Forget() {
+	if room := t.trace.Events; cap(room) <= mostRoom {
+		eventRooms.Put(&room)
+	}
+	t.trace = nil
+}
+
+// End ends the process. Only its trace may be looked at afterwards.
+func (t *Torch) End() {
+	w := t.heap
+	w.tensors.reset()
+	w.storages.reset()
+	w.nodes.reset()
+	w.edges.reset()
+	w.ints.reset()
+	*t = Torch{Device: t.Device, Version: t.Version, Name: t.Name, trace: t.trace, work: t.work}
+	heaps.Put(w)
+}
