@@ -13,7 +13,7 @@ import (
 // Note is a sentence of an answer, the same on the command line, in the API
 // and on the page.
 type Note struct {
-	About string `json:"about" enum:"engine,recommended,memory,lengths,limit,careful,changes,cost,full fine-tuning,card,accuracy"`
+	About string `json:"about" enum:"engine,recommended,memory,lengths,loop,limit,careful,changes,cost,full fine-tuning,card,accuracy"`
 	Text  string `json:"text"`
 }
 
@@ -83,6 +83,38 @@ func (a *Answer) explainLengths(w *workload.Workload) {
 		a.note("lengths", "%s samples of %d to %d tokens, padded to the longest of their batch: a batch that trains does so with the longest sample, and after batches of other lengths",
 			figure.Count(int(w.Lengths.Samples())), w.Lengths.Shortest(), w.Lengths.Longest())
 	}
+}
+
+// explainLoop says which training loop the answer is for, and in which others
+// the largest batch trains.
+func (a *Answer) explainLoop(r *predict.Runner, l workload.TrainingLoop) error {
+	others, err := r.OtherLoops(a.OptimalBatch)
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	in, not := []string{l.String()}, []string(nil)
+	for _, o := range others {
+		if o.Fits {
+			in = append(in, o.Loop.String())
+		} else {
+			not = append(not, o.Loop.String())
+		}
+	}
+	text := fmt.Sprintf("batch %d trains in %s", a.OptimalBatch, joined(in))
+	if len(not) > 0 {
+		text += fmt.Sprintf("; in %s it does not, so say which loop is yours", joined(not))
+	}
+	a.note("loop", "%s", text)
+	return nil
+}
+
+// joined is a list in a sentence.
+func joined(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // Worthwhile reports whether the recommended batch is about as fast as the

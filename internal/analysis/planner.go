@@ -150,6 +150,9 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	}
 	a.explain(largest+p.unit(), predict.Caveats(p.w, p.Card))
 	a.explainLengths(p.w)
+	if err := a.explainLoop(p.run, p.w.Loop); err != nil {
+		return err
+	}
 	a.explainCost()
 	a.explainFull(p.unit())
 	if !a.CurrentFits {

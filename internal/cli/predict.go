@@ -96,13 +96,18 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 	if err != nil {
 		return badInput("", "%w", err)
 	}
+	loops, err := s.OtherLoops()
+	if err != nil {
+		return badInput("", "%w", err)
+	}
 	if err := f.writeSnapshot(s); err != nil {
 		return err
 	}
+	write := report.Prediction{Prediction: p, Loops: loops}.Write
 	if !p.Fits {
-		return e.printNo(p, report.Prediction{Prediction: p}.Write)
+		return e.printNo(p, write)
 	}
-	return e.print(p, report.Prediction{Prediction: p}.Write)
+	return e.print(p, write)
 }
 
 // emulates reports whether a model is run rather than predicted.

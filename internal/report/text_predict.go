@@ -12,7 +12,10 @@ import (
 )
 
 // Prediction is what a workload takes on a card, for people.
-type Prediction struct{ *predict.Prediction }
+type Prediction struct {
+	*predict.Prediction
+	Loops []predict.LoopPeak // what other training loops take, where that is known
+}
 
 // Write writes the prediction.
 func (p Prediction) Write(w io.Writer, width int) error {
@@ -127,9 +130,21 @@ func (p Prediction) writeVerdict(w io.Writer, width int) {
 		paragraph(w, width, "Fits", fmt.Sprintf("%v of %v is left", total-p.Breakdown.Total, total))
 		paragraph(w, width, "Speed", perSecond(analysis.Throughput{SamplesPerSecond: p.SamplesPerSecond, TokensPerSecond: p.TokensPerSecond})+", by a time model")
 	}
+	if len(p.Loops) > 0 {
+		paragraph(w, width, "Loop", p.loops())
+	}
 	for _, c := range p.Caveats {
 		paragraph(w, width, "Card", c)
 	}
+}
+
+// loops says which loop the answer is for, and what it would be in others.
+func (p Prediction) loops() string {
+	others := make([]string, len(p.Loops))
+	for i, l := range p.Loops {
+		others[i] = fmt.Sprintf("%v in %v", l.PeakReserved, l.Loop)
+	}
+	return fmt.Sprintf("for %v, which reserves %v; it would be %s", p.Workload.Loop, p.PeakReserved(), list(others))
 }
 
 // perSecond is how fast steps are, in samples and, of text, in tokens.

@@ -185,7 +185,7 @@ func (w *Workload) settleLengths(d Draft) error {
 		w.Lengths = w.Lengths.cutTo(w.Sequence)
 		w.Sequence = w.Lengths.Longest()
 	}
-	if _, given := d["attention_mask"]; !given && !w.Packing && w.takesMask() {
+	if _, given := d["attention_mask"]; !given && !w.Packing && w.isTransformers() {
 		w.AttentionMask = Padded
 	}
 	return nil
@@ -200,9 +200,10 @@ func (w *Workload) explainLengths(err error) error {
 	return invalid.At("lengths", fmt.Errorf("the longest sample is too long for the model: %w; give such a sequence to cut samples to it", err))
 }
 
-// takesMask reports whether the model takes an attention mask: the plain
-// language model does not.
-func (w *Workload) takesMask() bool {
+// isTransformers reports whether the model is one of transformers, which takes
+// an attention mask and trains in every library's loop. The plain language
+// model does not.
+func (w *Workload) isTransformers() bool {
 	if w.Config == nil {
 		return false
 	}

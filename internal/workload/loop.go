@@ -135,10 +135,31 @@ func (l *TrainingLoop) check(k *Key) error {
 // IsLibrarys reports whether the loop is a library's, and not written by hand.
 func (l TrainingLoop) IsLibrarys() bool { return l.Name != PlainLoop && l.Name != "" }
 
+// OtherLoops is the workload in each of the other loops that have a name. There
+// are none where loops do not matter, for a model that libraries do not train,
+// and where they are not known: of batches that differ, it would take long.
+func (w *Workload) OtherLoops() []*Workload {
+	if w.Phase != Train || w.Loop.Name == "" || w.Parallel != nil || w.Versions != nil || w.Varied() || !w.isTransformers() {
+		return nil
+	}
+	var out []*Workload
+	for _, l := range loops {
+		if l.Name != w.Loop.Name {
+			in := *w
+			in.Loop = l
+			out = append(out, &in)
+		}
+	}
+	return out
+}
+
 // loopLabels are what loops are called.
 var loopLabels = map[LoopName]string{
 	PlainLoop: "a plain loop", TrainerLoop: "Hugging Face's Trainer", LightningLoop: "Lightning's Trainer", AccelerateLoop: "Accelerate's loop",
 }
+
+// String is what a loop is called.
+func (n LoopName) String() string { return loopLabels[n] }
 
 // String is what the loop is called, or what it does.
 func (l TrainingLoop) String() string {
