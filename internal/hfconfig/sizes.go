@@ -17,7 +17,7 @@ const (
 )
 
 // mayBeZero are sizes of which there may be none.
-var mayBeZero = []string{"chunk_size_feed_forward", "type_vocab_size", "max_window_layers", "num_decoder_layers", "sliding_window"}
+var mayBeZero = []string{"chunk_size_feed_forward", "type_vocab_size", "max_window_layers", "first_k_dense_replace", "num_decoder_layers", "sliding_window"}
 
 // layerKeys are the numbers of layers, divisions what must divide what.
 var (

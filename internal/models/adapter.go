@@ -73,6 +73,9 @@ func addAdapter(t *torch.Torch, modelType string, a *Adapter, r Run) error {
 	case slices.Equal(a.Targets, []string{"all-linear"}):
 		c.AllLinear, c.Targets = true, nil
 	}
+	if err := adaptExperts(&c, modelType); err != nil {
+		return err
+	}
 	for _, task := range taskHeads {
 		if task.name == a.TaskType {
 			c.Heads = task.heads

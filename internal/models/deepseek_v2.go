@@ -85,7 +85,7 @@ type deepseekV2 struct {
 // the layer's gate, up and down.
 type deepseekBlock struct {
 	experts *experts
-	gate    *torch.Tensor
+	gate    *torch.Stack
 }
 
 // newDeepseekV2 makes the model, parameters in the order of its constructors.
@@ -99,7 +99,7 @@ func newDeepseekV2(t *torch.Torch, c *deepseekV2Config, r Run) *llama {
 			l.gated(t, &c.llamaConfig, r)
 		} else {
 			m.blocks[i].experts = newExperts(t, c.Experts, c.HiddenSize, c.Inner, &c.llamaConfig, r)
-			m.blocks[i].gate = t.Parameter(r.DType, c.Experts, c.HiddenSize)
+			m.blocks[i].gate = newGate(t, c.Experts, c.HiddenSize, r)
 			l.shared(t, c, r)
 		}
 		l.inputNorm, l.attentionNorm = t.NewRMSNorm(c.HiddenSize, r.DType), t.NewRMSNorm(c.HiddenSize, r.DType)
@@ -138,10 +138,12 @@ func (m deepseekV2) mlp(t *torch.Torch, i int, x *torch.Var) torch.Value {
 }
 
 // route is DeepseekV2TopkRouter.forward, in float32.
-func (m deepseekV2) route(t *torch.Torch, gate *torch.Tensor, x *torch.Var) routed {
+func (m deepseekV2) route(t *torch.Torch, stack *torch.Stack, x *torch.Var) routed {
+	gate := t.Activate(stack)
+	defer gate.Leave()
 	f := t.Enter().In("gate")
 	hidden := f.Let(t.View(x, -1, m.cfg.HiddenSize))
-	logits := f.Let(t.LinearOf(t.To(hidden, torch.Float32), t.To(torch.Borrow(gate), torch.Float32)))
+	logits := f.Let(t.LinearOf(t.To(hidden, torch.Float32), t.To(gate.Weight(), torch.Float32)))
 	scores := f.Let(t.Softmax(logits, torch.Float32))
 	weights, index := f.Let(torch.Value{}), f.Let(torch.Value{})
 	if m.cfg.Method == groupLimited {

@@ -49,7 +49,7 @@ type mixtral struct {
 
 // mixtralBlock is MixtralSparseMoeBlock.
 type mixtralBlock struct {
-	gate    *torch.Linear // a parameter of its own, no nn.Linear
+	gate    *torch.Stack
 	experts *experts
 }
 
@@ -62,7 +62,7 @@ func newMixtral(t *torch.Torch, c *mixtralConfig, r Run) *llama {
 		l.projections(t, &c.llamaConfig, r)
 		l.sliding = c.Sliding(i)
 		m.blocks = append(m.blocks, mixtralBlock{
-			gate:    &torch.Linear{Weight: t.Parameter(r.DType, c.Experts, c.HiddenSize)},
+			gate:    newGate(t, c.Experts, c.HiddenSize, r),
 			experts: newExperts(t, c.Experts, c.HiddenSize, c.IntermediateSize, &c.llamaConfig, r),
 		})
 		l.inputNorm, l.attentionNorm = t.NewRMSNorm(c.HiddenSize, r.DType), t.NewRMSNorm(c.HiddenSize, r.DType)
@@ -91,10 +91,12 @@ func (m mixtral) sparse(t *torch.Torch, i int, x *torch.Var) torch.Value {
 }
 
 // route is MixtralTopKRouter.forward.
-func (m mixtral) route(t *torch.Torch, gate *torch.Linear, x *torch.Var) routed {
+func (m mixtral) route(t *torch.Torch, stack *torch.Stack, x *torch.Var) routed {
+	gate := t.Activate(stack)
+	defer gate.Leave()
 	f := t.Enter().In("gate")
 	hidden := f.Let(t.Reshape(x, -1, m.cfg.HiddenSize))
-	logits := f.Let(t.Linear(hidden, gate))
+	logits := f.Let(t.LinearOf(hidden, gate.Weight()))
 	probabilities := f.Let(t.Softmax(t.To(logits, torch.Float32), torch.NoDType))
 	top, places := t.TopK(probabilities, m.cfg.Chosen)
 	weights, index := f.Let(top), f.Let(places)

@@ -57,7 +57,7 @@ type qwen3MoEModel struct {
 // qwen3MoEBlock is Qwen3MoeSparseMoeBlock, empty in a layer with an MLP.
 type qwen3MoEBlock struct {
 	experts *experts
-	gate    *torch.Linear // a parameter of its own, no nn.Linear
+	gate    *torch.Stack
 }
 
 // newQwen3MoE makes the model, parameters in the order of its constructors.
@@ -71,7 +71,7 @@ func newQwen3MoE(t *torch.Torch, c *qwen3MoEConfig, r Run) *llama {
 		l.sliding = c.Sliding(i)
 		if c.sparse(i) {
 			m.blocks[i].experts = newExperts(t, c.Experts, c.HiddenSize, c.Inner, &c.llamaConfig, r)
-			m.blocks[i].gate = &torch.Linear{Weight: t.Parameter(r.DType, c.Experts, c.HiddenSize)}
+			m.blocks[i].gate = newGate(t, c.Experts, c.HiddenSize, r)
 		} else {
 			l.gated(t, &c.llamaConfig, r)
 		}
@@ -100,10 +100,12 @@ func (m qwen3MoEModel) mlp(t *torch.Torch, i int, x *torch.Var) torch.Value {
 }
 
 // route is Qwen3MoeTopKRouter.forward.
-func (m qwen3MoEModel) route(t *torch.Torch, gate *torch.Linear, x *torch.Var) routed {
+func (m qwen3MoEModel) route(t *torch.Torch, stack *torch.Stack, x *torch.Var) routed {
+	gate := t.Activate(stack)
+	defer gate.Leave()
 	f := t.Enter().In("gate")
 	hidden := f.Let(t.Reshape(x, -1, m.cfg.HiddenSize))
-	logits := f.Let(t.Linear(hidden, gate))
+	logits := f.Let(t.LinearOf(hidden, gate.Weight()))
 	probabilities := f.Let(t.Softmax(logits, torch.Float32))
 	top, places := t.TopK(probabilities, m.cfg.Chosen)
 	weights, index := f.Let(top), f.Let(places)

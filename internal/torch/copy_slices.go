@@ -20,7 +20,10 @@ func (t *Torch) CopyInto(x *Var, from, to int64, y X) {
 			if n.wants(0) {
 				zeros = t.empty(g[0].DType, part...)
 			}
-			if n.wants(1) && dtype != slice.DType {
+			switch {
+			case !n.wants(1):
+				slice = t.replaced(slice, nil)
+			case dtype != slice.DType:
 				slice = t.replaced(slice, t.emptyLike(slice, dtype))
 			}
 			t.release(zeros)

@@ -16,12 +16,16 @@ type LoRA struct {
 	Rank      int64
 	AllLinear bool     // "all-linear": every layer but the model's output
 	Targets   []string // else the ends of the names of the layers
-	Dropout   float64
-	DoRA      bool
-	Save      []string // modules_to_save
-	Heads     []string // of the task: trained whole, where the model has them
-	DType     DType    // of the adapters
-	Train     bool     // the mode of the model
+	Except    []string // ends of the names of layers that "all-linear" leaves alone
+	// Parameters are ends of the names of parameters that get an adapter by
+	// themselves (target_parameters).
+	Parameters []string
+	Dropout    float64
+	DoRA       bool
+	Save       []string // modules_to_save
+	Heads      []string // of the task: trained whole, where the model has them
+	DType      DType    // of the adapters
+	Train      bool     // the mode of the model
 }
 
 // lora is what PEFT has put around a layer.
@@ -44,10 +48,9 @@ func (t *Torch) AddLoRA(c LoRA) (unknown []string) {
 			t.wrap(m, c)
 		}
 	}
+	t.wrapStacks(&c)
 	t.saveModules(slices.Concat(c.Save, c.Heads), met)
-	for _, m := range t.linears {
-		t.castAdapter(m.lora, c.DType)
-	}
+	t.castAdapters(c.DType)
 	for _, name := range slices.Concat(c.Targets, c.Save) {
 		if !met[name] {
 			unknown = append(unknown, name)
@@ -64,7 +67,7 @@ func (c *LoRA) targets(m *Linear, met map[string]bool) bool {
 		return false
 	}
 	if c.AllLinear {
-		return !m.output
+		return !m.output && !slices.ContainsFunc(c.Except, func(name string) bool { return endsWith(m.name, name) })
 	}
 	found := false
 	for _, target := range c.Targets {
@@ -103,6 +106,25 @@ func (t *Torch) wrap(m *Linear, c LoRA) {
 	m.lora.b = &Linear{Weight: t.parameterAfter(m.lora.a.Weight, dtype, out, c.Rank)}
 	if c.DoRA {
 		t.initMagnitude(m)
+	}
+}
+
+// castAdapters brings all adapters to their own type, in the order of the model's
+// parameters.
+func (t *Torch) castAdapters(dtype DType) {
+	adapters := make(map[*Tensor]*lora)
+	for _, m := range t.linears {
+		if m.lora != nil {
+			adapters[m.lora.a.Weight] = m.lora
+		}
+	}
+	for _, m := range t.stacks {
+		if m.lora != nil {
+			adapters[m.lora.a.Weight] = m.lora
+		}
+	}
+	for _, p := range t.parameters {
+		t.castAdapter(adapters[p], dtype)
 	}
 }
 

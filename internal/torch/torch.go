@@ -51,6 +51,7 @@ type Torch struct {
 	threads    [2]threadState
 	parameters []*Tensor    // that the optimizer has on the card
 	linears    []*Linear    // in the order in which they were made
+	stacks     []*Stack     // likewise
 	embeddings []*Embedding // likewise
 	built      []*Tensor    // the model's tensors, alive or not
 	wholes     int64        // elements of all parameters, where this rank has parts

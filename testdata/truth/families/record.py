@@ -25,8 +25,8 @@ def build(w):
     if a := w.get("adapter"):
         import peft
         names = {"rank": "r", "targets": "target_modules", "dropout": "lora_dropout", "dora": "use_dora"}
-        config = peft.LoraConfig(**{names.get(k, k): v for k, v in a.items() if k != "kind"})
-        model = peft.get_peft_model(model, config, autocast_adapter_dtype=False)
+        config = peft.LoraConfig(**{names.get(k, k): v for k, v in a.items() if k not in ("kind", "autocast_adapter_dtype")})
+        model = peft.get_peft_model(model, config, autocast_adapter_dtype=a.get("autocast_adapter_dtype", False))
     model.train(w.get("mode", "train") == "train")
     return model, cfg
 
