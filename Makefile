@@ -134,7 +134,8 @@ run: ## Build, with the page where there is Node.js, and serve; ARGS='predict be
 	@$(MAKE) --no-print-directory build
 	$(BIN) $(ARGS)
 
-pictures: web build ## Take the README's picture of the page again
+pictures: web build ## Take the README's pictures of the page and the terminal again
+	$(GO) run ./scripts/terminal -memorymark $(BIN)
 	CHROMIUM='$(CHROMIUM)' MEMORYMARK_BIN='$(abspath $(BIN))' node web/test/readme.mjs
 
 wheel: web ## Build the Python wheels for Linux and macOS into build/wheels (needs gcc-aarch64-linux-gnu)

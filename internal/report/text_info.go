@@ -83,7 +83,7 @@ func writePeak(w io.Writer, p *recording.PeakInfo) {
 }
 
 func writeFailure(w io.Writer, width int, f *recording.FailureInfo) {
-	text := size(f.Asked) + " asked for by " + madeBy(&f.By)
+	text := size(f.Asked) + " requested by " + madeBy(&f.By)
 	if from := calledFrom(&f.By); from != "" {
 		text += ", called from " + from
 	}

@@ -26,7 +26,7 @@ func writeExplanation(w io.Writer, width int, x *recording.Explanation) {
 		return
 	}
 	fmt.Fprintln(w)
-	paragraph(w, width, "What would have met this request", "by replay; what the program would have asked for next is not in the recording.")
+	paragraph(w, width, "What would have avoided this", "by replay up to this request; the recording does not show what the program would have requested next.")
 	fmt.Fprintln(w)
 	t := table{columns: []column{{title: "PYTORCH_CUDA_ALLOC_CONF"}, {title: "NEEDS", right: true}, {title: "WOULD HELP"}}}
 	for _, r := range x.Remedies {
