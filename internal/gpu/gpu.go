@@ -66,6 +66,7 @@ type Rates struct {
 type Price struct {
 	USDPerHour float64 `json:"usd_per_hour"`
 	Provider   string  `json:"provider"`
+	Market     string  `json:"market,omitempty"` // list for a price that everybody gets, spot or marketplace for one that changes by the hour
 	Source     string  `json:"source"`
 	AsOf       string  `json:"as_of"`
 }
