@@ -140,6 +140,7 @@ func (d *ddp) accumulated(p *Tensor) {
 	if !d.rebuilt && !slices.Contains(d.ready, p) {
 		d.ready = append(d.ready, p)
 	}
+	d.t.work.Traffic.Summed += float64(p.bytes())
 	b := d.bucket[p]
 	if !d.how.BucketViews || b == nil || p.grad == nil || p.grad.storage == b.storage {
 		return

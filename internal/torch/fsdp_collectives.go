@@ -23,6 +23,7 @@ func (f *fsdp) unshard(g *shardGroup) {
 			total += p.padded
 		}
 		g.gathered = t.empty(g.params[0].whole.DType, total*f.how.Ranks)
+		t.sent(&t.work.Traffic.Gathered, g.gathered.bytes())
 		t.releaseList(inputs)
 	})
 }
@@ -107,6 +108,7 @@ func (f *fsdp) reduce(g *shardGroup, params []*shardedParam, grads []*Tensor) *T
 		chunks = append(chunks, p.padded*dtype.Size())
 	}
 	input := t.empty(dtype, total*f.how.Ranks)
+	t.sent(&t.work.Traffic.Scattered, input.bytes())
 	t.release(t.empty(Int64, chunkCat(chunks)))
 	last := t.retain(grads[len(grads)-1]) // unsharded_grad, the name of a loop that has ended
 	t.releaseList(grads)
@@ -116,6 +118,7 @@ func (f *fsdp) reduce(g *shardGroup, params []*shardedParam, grads []*Tensor) *T
 		t.on(f.reduces, func() { output = t.empty(dtype, total) })
 		if f.how.Copies {
 			stream, g.allReduced = f.allReduces, t.retain(output)
+			t.sent(&t.work.Traffic.Summed, output.bytes())
 		}
 		if own := params[0].shard.DType; own != dtype {
 			reduced := output

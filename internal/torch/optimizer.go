@@ -95,7 +95,8 @@ type Optimizer struct {
 	impl   Impl
 	groups [][]*Tensor // param_groups
 
-	trainers bool // it is as transformers' Trainer makes it
+	trainers    bool // it is as transformers' Trainer makes it
+	partitioned bool // it is a ZeroRedundancyOptimizer
 
 	adam    map[*Tensor]*adamState
 	sgd     map[*Tensor]*Tensor // momentum buffers, Lion's too
@@ -174,6 +175,9 @@ func (o *Optimizer) countWork() {
 	}
 	o.t.work.Kernels += launches
 	for _, p := range trained {
+		if o.partitioned {
+			o.t.sent(&o.t.work.Traffic.Broadcast, p.bytes())
+		}
 		o.t.work.Bytes += float64(int64(written) * p.Numel() * p.DType.Size())
 	}
 }

@@ -97,7 +97,7 @@ func (t *Torch) Loop(first, second, times int, round Work) bool {
 		return false
 	}
 	t.trace.Loops = append(t.trace.Loops, trace.Loop{From: second, To: end, Times: times})
-	t.work = t.work.plus(round.times(times - 1))
+	t.work = t.work.Plus(round.Times(float64(times - 1)))
 	return true
 }
 

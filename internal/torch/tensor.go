@@ -57,6 +57,8 @@ type Tensor struct {
 // Numel returns the number of elements.
 func (x *Tensor) Numel() int64 { return product(x.Shape) }
 
+func (x *Tensor) bytes() int64 { return x.Numel() * x.DType.Size() }
+
 // Dim returns a size; negative dimensions count from the end.
 func (x *Tensor) Dim(i int) int64 {
 	if i < 0 {

@@ -116,13 +116,17 @@ func (t *Torch) untie(p *Tensor) {
 // partial, and summed over ranks into a tensor of its own (_functional_collectives
 // all_reduce).
 func (t *Torch) sharedInput(x *Tensor) *Tensor {
-	return t.viewed("Redistribute", x, x.Shape, x.stride, func(g *Tensor) *Tensor { return t.emptyLike(g, g.DType) })
+	return t.viewed("Redistribute", x, x.Shape, x.stride, func(g *Tensor) *Tensor {
+		t.sent(&t.work.Traffic.TensorSummed, g.bytes())
+		return t.emptyLike(g, g.DType)
+	})
 }
 
 // summedOutput is what a layer of rows returns: the sum over ranks of what each
 // has computed.
 func (t *Torch) summedOutput(x *Tensor) *Tensor {
 	out := t.emptyLike(x, x.DType)
+	t.sent(&t.work.Traffic.TensorSummed, out.bytes())
 	if n := t.record("Redistribute", x); n != nil {
 		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.retain(g[0])} }
 		n.made(out)

@@ -7,6 +7,31 @@ type Work struct {
 	Convolutions Operations
 	Bytes        float64 // results written to memory
 	Kernels      int     // results computed: about the number of kernels launched
+	Traffic      Traffic
+}
+
+// Traffic is what the ranks of a job send each other: the bytes of the whole
+// tensor that each collective is about, by what it does with them.
+type Traffic struct {
+	Gathered     float64 // all-gathers of sharded parameters
+	Scattered    float64 // reduce-scatters of their gradients
+	Summed       float64 // all-reduces of gradients among copies of the model
+	TensorSummed float64 // all-reduces among ranks that share matrices
+	Broadcast    float64 // parameters, from the rank that updates them
+	Collectives  float64 // how many there are
+}
+
+func (t Traffic) combine(other Traffic, with func(a, b float64) float64) Traffic {
+	return Traffic{
+		with(t.Gathered, other.Gathered), with(t.Scattered, other.Scattered), with(t.Summed, other.Summed),
+		with(t.TensorSummed, other.TensorSummed), with(t.Broadcast, other.Broadcast), with(t.Collectives, other.Collectives),
+	}
+}
+
+// sent counts a collective in one of the sums.
+func (t *Torch) sent(sum *float64, bytes int64) {
+	*sum += float64(bytes)
+	t.work.Traffic.Collectives++
 }
 
 // Operations counts multiplications and additions by the unit that does them:
@@ -22,28 +47,15 @@ func (w Work) Minus(before Work) Work {
 	return Work{
 		Products: w.Products.minus(before.Products), Convolutions: w.Convolutions.minus(before.Convolutions),
 		Bytes: w.Bytes - before.Bytes, Kernels: w.Kernels - before.Kernels,
+		Traffic: w.Traffic.combine(before.Traffic, func(a, b float64) float64 { return a - b }),
 	}
 }
 
-func (o Operations) plus(other Operations) Operations {
-	return Operations{o.FP32 + other.FP32, o.TF32 + other.TF32, o.Half + other.Half}
-}
+// Plus is the work of two stretches.
+func (w Work) Plus(other Work) Work { return w.Minus(Work{}.Minus(other)) }
 
-func (o Operations) times(n float64) Operations {
-	return Operations{o.FP32 * n, o.TF32 * n, o.Half * n}
-}
-
-func (w Work) plus(other Work) Work {
-	return Work{
-		Products: w.Products.plus(other.Products), Convolutions: w.Convolutions.plus(other.Convolutions),
-		Bytes: w.Bytes + other.Bytes, Kernels: w.Kernels + other.Kernels,
-	}
-}
-
-func (w Work) times(n int) Work {
-	f := float64(n)
-	return Work{Products: w.Products.times(f), Convolutions: w.Convolutions.times(f), Bytes: w.Bytes * f, Kernels: w.Kernels * n}
-}
+// Times is the work of so many such stretches.
+func (w Work) Times(n float64) Work { return Work{}.Towards(w, n) }
 
 // Work returns all work done so far.
 func (t *Torch) Work() Work { return t.work }
@@ -85,5 +97,6 @@ func (w Work) Towards(other Work, share float64) Work {
 	return Work{
 		Products: operations(w.Products, other.Products), Convolutions: operations(w.Convolutions, other.Convolutions),
 		Bytes: between(w.Bytes, other.Bytes), Kernels: int(between(float64(w.Kernels), float64(other.Kernels))),
+		Traffic: w.Traffic.combine(other.Traffic, between),
 	}
 }

@@ -22,5 +22,5 @@ func (o *Optimizer) Partition(ranks int64) {
 			own = append(own, p)
 		}
 	}
-	o.groups = [][]*Tensor{own}
+	o.groups, o.partitioned = [][]*Tensor{own}, true
 }
