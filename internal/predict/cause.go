@@ -31,6 +31,7 @@ var marks = map[phase]string{
 
 // begin begins a phase, and its mark if it has one that is not yet begun.
 func (p *Process) begin(ph phase) {
+	p.countPart()
 	p.spans = append(p.spans, span{ph, p.events()})
 	if p.open == marks[ph] {
 		return

@@ -160,9 +160,12 @@ func (p *Process) passes(pass func(i int)) {
 		begins = append(begins, p.events())
 		before := p.t.Work()
 		pass(i)
+		p.countPart()
 		if rounds := n - 3; i == 2 && rounds > 1 && !p.everyPass && p.t.Loop(begins[1], begins[2], rounds, p.t.Work().Minus(before)) {
 			i = n - 2
 		}
+		p.began = p.t.Work()
+		p.parts.passes++
 	}
 }
 

@@ -36,12 +36,14 @@ type Process struct {
 	// StepWork is what the last step asked of the card, or the mean of those
 	// whose lengths were drawn.
 	StepWork torch.Work
+	parts    parts // of what the last step that ran asked of the card
 
-	parameters int64  // elements
-	everyPass  bool   // none stands for others
-	spans      []span // what was going on, by event
-	allLives   []life // its allocations, once somebody asked
-	open       string // the mark that the latest span has begun, "" for none
+	parameters int64      // elements
+	everyPass  bool       // none stands for others
+	spans      []span     // what was going on, by event
+	allLives   []life     // its allocations, once somebody asked
+	open       string     // the mark that the latest span has begun, "" for none
+	began      torch.Work // what had been done when the latest span began
 }
 
 // maxParameters is more than fits any card a hundred times over.
@@ -90,6 +92,7 @@ func (p *Process) train(steps int) {
 	for i := range steps {
 		before := p.t.Work()
 		if i < 2 || w.Varied() || !p.repeat() {
+			p.parts = parts{}
 			p.loop.step()
 			p.StepWork = p.t.Work().Minus(before)
 		}

@@ -1,0 +1,73 @@
+package predict
+
+import (
+	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+// Footprint is what a workload takes of a card as if there were no limit. It
+// answers for most limits whether it fits without another run, so that one
+// serves all cards that differ in their memory alone.
+type Footprint struct {
+	Allocated  bytesize.Bytes // at the peak
+	Reserved   bytesize.Bytes // at the most
+	Timing     Timing
+	simulation Simulation
+}
+
+// NewFootprint runs three steps of a workload, within an effort.
+func NewFootprint(w *workload.Workload, card *gpu.Card, e *effort.Effort) (f *Footprint, err error) {
+	defer recovered(w, &err)
+	p, err := run(w, deviceOf(card), stepsFor(w), e)
+	if err != nil {
+		return nil, err
+	}
+	f = &Footprint{Timing: p.Timing(), simulation: Simulation{Process: p, Card: card, runner: NewRunner(w, card).Within(e)}}
+	course, err := f.simulation.play(noLimit)
+	if err != nil {
+		return nil, err
+	}
+	f.Allocated = bytesize.Bytes(course.PeakAllocated)
+	for _, s := range course.Stages {
+		f.Reserved = max(f.Reserved, bytesize.Bytes(s.PeakReserved))
+	}
+	return f, nil
+}
+
+// FitsWithin reports whether the steps fit a limit. An allocator that never
+// needs more than the limit does not notice it; one that needs less than is
+// reserved may let go of cached memory in time.
+func (f *Footprint) FitsWithin(limit bytesize.Bytes) (bool, error) {
+	switch {
+	case f.Reserved <= limit:
+		return true, nil
+	case f.Allocated > limit:
+		return false, nil
+	}
+	course, err := f.simulation.play(limit)
+	return err == nil && course.Fits(), err
+}
+
+// Outline is a lower bound of what a workload takes of a card, and its work.
+type Outline struct {
+	Allocated  bytesize.Bytes // in the second step, at the peak
+	Parameters int64
+	Timing     Timing
+}
+
+// NewOutline runs two steps of a workload and counts what they ask for, without
+// an allocator.
+func NewOutline(w *workload.Workload, card *gpu.Card, e *effort.Effort) (o *Outline, err error) {
+	defer recovered(w, &err)
+	p, err := run(w, deviceOf(card), 2, e)
+	if err != nil {
+		return nil, err
+	}
+	return &Outline{Allocated: p.settledPeak().bytes, Parameters: p.parameters, Timing: p.Timing()}, nil
+}
+
+// Device is what a process asks of a card: two cards with the same ask for the
+// same memory.
+func Device(card *gpu.Card) any { return deviceOf(card) }
