@@ -49,6 +49,10 @@ var bans = []struct {
 		why: "imports run one way, from the edges to the core",
 	},
 	{
+		who: rooms("plan"), ban: append([]string{"log", "log/slog", "net", "net/http", "os", "os/exec", "io/fs"}, full(rooms("snapshot", "measure", "analysis", "study", "report", "draw", "job", "worker", "server"))...),
+		why: "a plan takes values and returns values; of the world outside it knows only that it may be told to stop",
+	},
+	{
 		who: rooms("timeline"), ban: []string{"html/template", "text/template", "image/...", "encoding/xml"},
 		why: "timeline says what to draw; how it looks is draw's and the page's",
 	},

@@ -1,0 +1,166 @@
+// Package plan answers what a model should be trained on, and how: over cards,
+// numbers of GPUs and ways to train, what fits, by dollars and by days. Every
+// answer that it hands out was simulated; bounds only decide what need not be.
+package plan
+
+import (
+	"context"
+	"time"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+// Question is what is to be planned.
+type Question struct {
+	// Draft is what is trained. A key that it has stays as it is; the others
+	// are the plan's to choose.
+	Draft workload.Draft
+	Cards []Holding
+	// MaxGPUs is how many GPUs may be used together; 0 is 64.
+	MaxGPUs int64
+	// GlobalBatch is the samples of an update; 0 is 64.
+	GlobalBatch int64
+	// Samples are how many there are to train on; 0 for Tokens, and of both 0 a
+	// billion tokens or a million images.
+	Samples, Tokens float64
+	// Full leaves adapters out.
+	Full bool
+	// Within leaves out what costs more or takes longer; 0 is no bound.
+	Within Budget
+	// Reserve is memory to keep free on every card.
+	Reserve bytesize.Bytes
+	// Prices are by card; nil are the catalog's.
+	Prices Prices
+}
+
+// Holding is a card and how many of them there are, 0 for as many as can be
+// rented.
+type Holding struct {
+	Card  *gpu.Card
+	Count int64
+}
+
+// Budget is what a plan may cost and take.
+type Budget struct {
+	Dollars float64 `json:"dollars,omitempty"`
+	Days    float64 `json:"days,omitempty"`
+}
+
+// Plan is the answer.
+type Plan struct {
+	Model       string  `json:"model"`
+	Parameters  int64   `json:"parameters"`
+	GlobalBatch int64   `json:"global_batch"`
+	Samples     float64 `json:"samples"`
+	Tokens      float64 `json:"tokens,omitempty"` // of text
+	// Cheapest, Fastest and Simplest are places of Options. Whole is the cheapest
+	// that trains all weights, where the cheapest does not.
+	Cheapest *Option `json:"cheapest,omitempty"`
+	Fastest  *Option `json:"fastest,omitempty"`
+	Simplest *Option `json:"simplest,omitempty"`
+	Whole    *Option `json:"cheapest_of_all_weights,omitempty"`
+	// Options are the fastest way to train that fits, for each card and number
+	// of GPUs, all weights or adapters; the cheapest first.
+	Options []*Option `json:"options"`
+	Misfits []Misfit  `json:"misfits"`
+	Notes   []string  `json:"notes,omitempty"`
+	// Considered are ways to train that were looked at, Simulated those of which
+	// steps were run; of the others a bound says that they do not fit or are
+	// slower than one that does.
+	Considered int     `json:"considered"`
+	Simulated  int     `json:"simulated"`
+	Seconds    float64 `json:"seconds"`
+}
+
+// Option is a way to train that fits. Its steps were simulated.
+type Option struct {
+	GPU      string             `json:"gpu"` // its id
+	GPUName  string             `json:"gpu_name"`
+	GPUs     int64              `json:"gpus"`
+	Setup    string             `json:"setup"`   // in a few words
+	Trains   Trains             `json:"trains"`  // all weights, or adapters
+	Changes  []string           `json:"changes"` // from what was asked about
+	Batch    int64              `json:"batch"`   // of one GPU
+	Passes   int64              `json:"accumulate"`
+	Peak     Memory             `json:"memory"`
+	Speed    Speed              `json:"speed"`
+	Days     float64            `json:"days"`
+	Dollars  *float64           `json:"dollars,omitempty"` // absent without a price
+	Price    *Price             `json:"price,omitempty"`
+	Command  string             `json:"command"` // that predicts it
+	Recipe   Recipe             `json:"recipe"`
+	Workload *workload.Workload `json:"workload"`
+	Card     *gpu.Card          `json:"-"`
+}
+
+// Memory is what the rank takes that needs the most.
+type Memory struct {
+	Allocated bytesize.Bytes `json:"allocated_bytes"`
+	Reserved  bytesize.Bytes `json:"reserved_bytes"`
+	Limit     bytesize.Bytes `json:"limit_bytes"` // what PyTorch may hold
+}
+
+// Speed is how fast an option is, by a time model.
+type Speed struct {
+	StepSeconds      float64 `json:"step_seconds"`    // of an update
+	WaitingSeconds   float64 `json:"waiting_seconds"` // of that, GPUs wait for each other
+	Efficiency       float64 `json:"scaling_efficiency"`
+	SamplesPerSecond float64 `json:"samples_per_second"` // of all GPUs together
+	TokensPerSecond  float64 `json:"tokens_per_second,omitempty"`
+}
+
+// Misfit is a card and a number of GPUs on which nothing fits.
+type Misfit struct {
+	GPU     string         `json:"gpu"`
+	GPUs    int64          `json:"gpus"`
+	Trains  Trains         `json:"trains"`
+	Needs   bytesize.Bytes `json:"needs_bytes"` // of the way that needs the least
+	Limit   bytesize.Bytes `json:"limit_bytes"`
+	Setup   string         `json:"setup"` // that needs the least
+	Days    float64        `json:"days"`  // and dollars it would take
+	Dollars *float64       `json:"dollars,omitempty"`
+	Reason  string         `json:"reason"`
+}
+
+// Trains says what is trained.
+type Trains string
+
+// What is trained.
+const (
+	AllWeights Trains = "all weights"
+	Adapters   Trains = "adapters"
+)
+
+// Defaults of a question.
+const (
+	DefaultMaxGPUs     = 64
+	DefaultGlobalBatch = 64
+	defaultTokens      = 1e9
+	defaultImages      = 1e6
+)
+
+// Make plans. Progress, which may be nil, hears how many of its parts are done.
+func Make(ctx context.Context, q Question, progress func(done, of int)) (*Plan, error) {
+	began := time.Now()
+	p, err := newPlanner(q)
+	if err != nil {
+		return nil, err
+	}
+	if progress != nil {
+		p.progress = progress
+	}
+	if err := p.estimate(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.simulate(ctx); err != nil {
+		return nil, err
+	}
+	out, err := p.answer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Seconds = time.Since(began).Seconds()
+	return out, nil
+}

@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
+	"memorymark/internal/workload"
+)
+
+// question is about a small model on some cards.
+func question(t *testing.T, draft, cards string) Question {
+	t.Helper()
+	d, err := workload.ParseDraft([]byte(draft))
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := ParseHoldings(cards, gpu.Find)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range held {
+		held[i].Count = 0 // as many as can be rented
+	}
+	return Question{Draft: d, Cards: held}
+}
+
+func make1(t *testing.T, q Question) *Plan {
+	t.Helper()
+	p, err := Make(context.Background(), q, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What a plan says of an option is what a prediction of the same workload says.
+func TestOptionsArePredictions(t *testing.T) {
+	q := question(t, `{"model": "gpt2", "sequence": 512}`, "t4, rtx-4090, h100")
+	q.MaxGPUs = 4
+	p := make1(t, q)
+	if len(p.Options) < 10 {
+		t.Fatalf("%d options", len(p.Options))
+	}
+	for _, o := range p.Options {
+		w := o.Workload.WithLimit(o.Peak.Limit)
+		w.Accumulate = min(w.Accumulate, settledPasses)
+		got, err := predict.Predict(w, o.Card)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !got.Fits || got.PeakReserved() != o.Peak.Reserved {
+			t.Errorf("%d × %s, %s: predicted %v (fits: %v), planned %v", o.GPUs, o.GPU, o.Setup, got.PeakReserved(), got.Fits, o.Peak.Reserved)
+		}
+		if o.Batch*o.Passes*dataWays(o.Workload) != p.GlobalBatch {
+			t.Errorf("%d × %s, %s: %d × %d is not the global batch", o.GPUs, o.GPU, o.Setup, o.Batch, o.Passes)
+		}
+	}
+}
+
+func dataWays(w *workload.Workload) int64 {
+	switch {
+	case w.Parallel == nil || w.Parallel.Kind == workload.TensorParallel:
+		return 1
+	case w.Parallel.Kind == workload.FSDPWithTensor:
+		return w.Parallel.GPUs / w.Parallel.Tensor
+	}
+	return w.Parallel.GPUs
+}
+
+// The bounds leave nothing out: whatever is faster than what was found does not
+// fit, and where nothing was found nothing does.
+func TestBoundsLeaveNothingOut(t *testing.T) {
+	q := question(t, `{"model": "gpt2", "sequence": 1024}`, "rtx-4060, t4")
+	q.MaxGPUs, q.GlobalBatch = 2, 32
+	p, err := newPlanner(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if err := errors.Join(p.estimate(ctx), p.simulate(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.sites {
+		for _, c := range p.candidates(s) {
+			if s.found != nil && c.class() >= s.found.class() {
+				continue
+			}
+			w, err := p.workload(c.setup, c.batch, min(c.passes, settledPasses))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if predict.NewRunner(w, s.card).FitsWithin(c.batch, s.limit) {
+				t.Errorf("%d × %s: %s with batch %d fits, but the plan has %+v", s.gpus, s.card.ID, c, c.batch, s.found)
+			}
+		}
+	}
+}
+
+// What a question says stays.
+func TestGivenStays(t *testing.T) {
+	q := question(t, `{"model": "gpt2", "precision": "tf32", "optimizer": "sgd"}`, "rtx-4090")
+	q.Full, q.MaxGPUs = true, 2
+	for _, o := range make1(t, q).Options {
+		if o.Workload.Precision != workload.TF32 || o.Workload.Optimizer != workload.SGD || o.Workload.Adapter != nil {
+			t.Errorf("%s is not what was asked for", o.Setup)
+		}
+	}
+}
+
+func TestPicks(t *testing.T) {
+	q := question(t, `{"model": "gpt2"}`, "t4, a10, h100")
+	p := make1(t, q)
+	if p.Simplest == nil || len(p.Simplest.Workload.Config.Architecture) == 0 || p.Simplest.Setup != "as it is" {
+		t.Errorf("the simplest is %+v; a T4 trains GPT-2 as it is", p.Simplest)
+	}
+	for _, o := range p.Options {
+		if *o.Dollars < *p.Cheapest.Dollars || o.Days < p.Fastest.Days {
+			t.Errorf("%s is cheaper than %s or faster than %s", o.Setup, p.Cheapest.Setup, p.Fastest.Setup)
+		}
+	}
+	q.Within = Budget{Days: p.Fastest.Days}
+	if within := make1(t, q); len(within.Options) != 1 || within.Options[0].GPU != p.Fastest.GPU {
+		t.Errorf("within the days of the fastest there are %d options", len(within.Options))
+	}
+}
+
+// A plan for what somebody has is not about money.
+func TestMine(t *testing.T) {
+	q := question(t, `{"model": "gpt2"}`, "rtx-4090")
+	q.Cards[0].Count = 2
+	p := make1(t, q)
+	for _, o := range p.Options {
+		if o.Dollars != nil || o.GPUs > 2 {
+			t.Errorf("%d × %s for %v dollars", o.GPUs, o.GPU, o.Dollars)
+		}
+	}
+	if p.Cheapest != nil || p.Fastest == nil || p.Fastest.GPUs != 2 {
+		t.Errorf("cheapest %v, fastest %+v", p.Cheapest, p.Fastest)
+	}
+}
+
+// What does not fit says why.
+func TestMisfits(t *testing.T) {
+	q := question(t, `{"model": "llama-3.1-8b"}`, "rtx-4060")
+	q.Full, q.MaxGPUs = true, 1
+	p := make1(t, q)
+	if len(p.Options) != 0 || len(p.Misfits) != 1 || !strings.Contains(p.Misfits[0].Reason, "needs at least") {
+		t.Errorf("options %v, misfits %+v", p.Options, p.Misfits)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	q := question(t, `{"model": "llama-3.1-8b", "sequence": 2048}`, "h100")
+	_, err := Make(ctx, q, func(done, _ int) {
+		if done == 2 {
+			cancel()
+		}
+		if done > 20 {
+			t.Error("it goes on")
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("err is %v", err)
+	}
+}
+
+// Prices that cannot be compared are not compared unless somebody names the
+// card, and then a note says so.
+func TestPricesAreComparable(t *testing.T) {
+	for _, h := range Cards() {
+		if h.Card.Price.Market != listPrice {
+			t.Errorf("%s has a price of %s", h.Card.ID, h.Card.Price.Market)
+		}
+	}
+	q := question(t, `{"model": "gpt2"}`, "rtx-3060, rtx-4090")
+	q.MaxGPUs = 1
+	if notes := strings.Join(make1(t, q).Notes, " "); !strings.Contains(notes, "Vast.ai (marketplace, 2025-10-27)") || !strings.Contains(notes, "different markets") {
+		t.Errorf("notes: %s", notes)
+	}
+}

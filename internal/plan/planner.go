@@ -1,0 +1,233 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
+	"memorymark/internal/workload"
+)
+
+// planner makes one plan. It goes in three steps. Ways to train are outlined:
+// two small batches of each on one card say how long any batch takes on any
+// card, and what memory it needs at least. Then, for every card and number of
+// GPUs, they are simulated from the fastest on until one fits. Of what fits the
+// cheapest, the fastest and the simplest are chosen.
+type planner struct {
+	q       Question
+	base    *workload.Workload // the question as it is
+	samples float64
+
+	counts   []int64    // of GPUs, 1 first
+	outlines []*outline // of setups that can be modelled
+	sites    []*site
+
+	simulated, considered atomic.Int64
+
+	telling     sync.Mutex
+	progress    func(done, of int)
+	done, parts int
+}
+
+// site is a card, so many of them, and what is trained on them.
+type site struct {
+	card   *gpu.Card
+	gpus   int64
+	trains Trains
+	limit  bytesize.Bytes
+	price  *Price
+
+	found  *candidate // the fastest that fits
+	print  *predict.Footprint
+	misfit *candidate // if nothing fits, what needs the least
+}
+
+// ErrNoCards says that a question names no cards.
+var ErrNoCards = errors.New("there are no cards to plan for: name some of memorymark gpus")
+
+func newPlanner(q Question) (*planner, error) {
+	if q.MaxGPUs == 0 {
+		q.MaxGPUs = DefaultMaxGPUs
+	}
+	if q.GlobalBatch == 0 {
+		q.GlobalBatch = DefaultGlobalBatch
+	}
+	if len(q.Cards) == 0 {
+		return nil, ErrNoCards
+	}
+	base, err := q.Draft.Workload()
+	if err != nil {
+		return nil, err
+	}
+	if base.Phase != workload.Train {
+		return nil, fmt.Errorf("phase is %q; a plan is for training, so it must be %s", base.Phase, workload.Train)
+	}
+	p := &planner{q: q, base: base, samples: q.samples(base), progress: func(int, int) {}}
+	for n := int64(1); n <= q.MaxGPUs && n <= p.mostUseful(); n *= 2 {
+		p.counts = append(p.counts, n)
+	}
+	p.findSites()
+	return p, nil
+}
+
+// mostUseful is the largest number of GPUs that the global batch has samples
+// for, where each has data of its own.
+func (p *planner) mostUseful() int64 { return max(p.q.GlobalBatch, gpu.MachineGPUs) }
+
+// samples are how many there are to train on.
+func (q *Question) samples(w *workload.Workload) float64 {
+	switch {
+	case q.Samples > 0:
+		return q.Samples
+	case w.TakesImages():
+		return defaultImages
+	case q.Tokens > 0:
+		return q.Tokens / float64(w.Sequence)
+	default:
+		return defaultTokens / float64(w.Sequence)
+	}
+}
+
+// ncclReserve is what NCCL takes of a card beside PyTorch's allocator: 585 MB
+// for one communicator on an H200.
+const ncclReserve = 585e6
+
+func (p *planner) findSites() {
+	for _, h := range p.q.Cards {
+		most := h.Card.MostGPUs()
+		if h.Count > 0 {
+			most = min(most, h.Count)
+		}
+		for _, n := range p.counts {
+			if n > most {
+				break
+			}
+			limit := predict.Limit(p.base, h.Card) - p.q.Reserve
+			if n > 1 {
+				limit -= ncclReserve
+			}
+			for _, t := range []Trains{AllWeights, Adapters} {
+				p.sites = append(p.sites, &site{card: h.Card, gpus: n, trains: t, limit: limit, price: p.q.priceOf(h)})
+			}
+		}
+	}
+}
+
+// outline is a setup with what bounds its batches.
+type outline struct {
+	*setup
+	one, two *predict.Outline // of a batch of one and of two, on the reference card
+}
+
+// needs is what a batch takes at least. The peak is the highest of several
+// lines in the batch, so the line through two points is below it beyond them.
+func (o *outline) needs(batch int64) bytesize.Bytes {
+	return o.one.Allocated + bytesize.Bytes(batch-1)*(o.two.Allocated-o.one.Allocated)
+}
+
+// seconds are how long an update takes on a card.
+func (o *outline) seconds(card *gpu.Card, batch, passes int64) predict.Seconds {
+	return o.one.Timing.Towards(o.two.Timing, float64(batch-1)).Seconds(card, o.parallel, passes)
+}
+
+// reference is the card that setups are outlined on. Its kernels ask for the
+// least scratch memory of all that have flash attention, so that a bound of it
+// is one for others, too.
+const reference = "a100-80gb"
+
+// estimate outlines all setups.
+func (p *planner) estimate(ctx context.Context) error {
+	card, err := gpu.Find(reference)
+	if err != nil {
+		return err
+	}
+	setups := p.distinctSetups()
+	p.parts += len(setups)
+	outlines, errs := make([]*outline, len(setups)), make([]error, len(setups))
+	err = inParallel(ctx, len(setups), func(i int) {
+		outlines[i], errs[i] = p.outline(setups[i], card)
+		p.step()
+	})
+	if err != nil {
+		return err
+	}
+	for _, o := range outlines {
+		if o != nil {
+			p.outlines = append(p.outlines, p.alike(o)...)
+		}
+	}
+	if len(p.outlines) == 0 { // the question itself cannot be predicted
+		return errors.Join(errs...)
+	}
+	return nil
+}
+
+// outline runs two small batches.
+func (p *planner) outline(s *setup, card *gpu.Card) (*outline, error) {
+	o := &outline{setup: s}
+	for batch, into := range map[int64]**predict.Outline{1: &o.one, 2: &o.two} {
+		w, err := p.workload(s, batch, 1)
+		if err != nil {
+			return nil, err
+		}
+		if *into, err = predict.NewOutline(w, card); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// distinctSetups are those that need an outline of their own, on as many GPUs
+// as there are sites for.
+func (p *planner) distinctSetups() []*setup {
+	var out []*setup
+	seen := make(map[string]bool)
+	for _, n := range p.counts {
+		if !slices.ContainsFunc(p.sites, func(s *site) bool { return s.gpus == n }) {
+			continue
+		}
+		for _, s := range p.setups(n) {
+			if !slices.ContainsFunc(p.q.Cards, func(h Holding) bool { return s.on(h.Card) }) {
+				continue
+			}
+			key := fmt.Sprint(s.String(), n)
+			if s.anyNumber() {
+				key = s.String()
+			}
+			if !seen[key] {
+				out = append(out, s)
+			}
+			seen[key] = true
+		}
+	}
+	return out
+}
+
+// alike are the outlines of a setup on as many GPUs as make no difference to
+// one of them.
+func (p *planner) alike(o *outline) []*outline {
+	out := []*outline{o}
+	for _, n := range p.counts {
+		if o.anyNumber() && n > o.gpus {
+			s, shared := *o.setup, *o.parallel
+			s.gpus, s.ways, shared.GPUs = n, n, n
+			s.parallel = &shared
+			out = append(out, &outline{&s, o.one, o.two})
+		}
+	}
+	return out
+}
+
+// step says that one of the parts is done.
+func (p *planner) step() {
+	p.telling.Lock()
+	defer p.telling.Unlock()
+	p.done++
+	p.progress(p.done, p.parts)
+}
