@@ -84,6 +84,8 @@ func newRoot(e *env) *cobra.Command {
 	root.AddCommand(
 		newAnalyze(e),
 		newPredict(e),
+		newPlan(e),
+		newFit(e),
 		newRun(e),
 		newProfile(e),
 		newSweep(e),

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/plan"
+	"memorymark/internal/report"
+	"memorymark/internal/workload"
+)
+
+func newFit(e *env) *cobra.Command {
+	var flags *workloadFlags
+	var reserve string
+	var full bool
+	c := &cobra.Command{
+		Use:   "fit MODEL",
+		Short: "The least changes that make a model train on a card",
+		Long: "Finds the fewest changes, alone or together, with which a model trains on a card: of\n" +
+			"precision, checkpointing, optimizer and adapters, and splitting the batch. The samples of\n" +
+			"an update (--batch, and --accumulate) stay as they are, and so does what flags say. Each\n" +
+			"set of changes was simulated.\n\n" +
+			"The exit code is 1 if nothing helps.",
+		Example: "  memorymark fit llama-3.1-8b --gpu rtx-4090 --sequence 2048\n" +
+			"  memorymark fit gpt2 --gpu t4 --batch 128 --full",
+		Args: exactArgs("MODEL"),
+	}
+	flags = addFlagsOf(c, append(slices.Clone(planKeys), "batch", "accumulate", "gpu", "limit_gib"))
+	c.Flags().StringVar(&reserve, "reserve", "", "`memory` to keep free beside the context, as 512MiB")
+	c.Flags().BoolVar(&full, "full", false, "train all weights: no adapters")
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		d := flags.draft(workload.Draft{}, args)
+		if err := e.readConfig(d); err != nil {
+			return err
+		}
+		card, err := e.namedCard(c.Context(), d.Text("gpu"))
+		if err != nil {
+			return err
+		}
+		var keep bytesize.Bytes
+		if reserve != "" {
+			if keep, err = bytesize.Parse(reserve); err != nil {
+				return badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
+			}
+		}
+		delete(d, "gpu") // which may be the path of a file
+		fit, err := plan.FitOn(c.Context(), d, card, keep, full)
+		switch {
+		case err != nil:
+			return planError(c, err)
+		case !fit.Fits && len(fit.Options) == 0:
+			return e.printNo(fit, report.Fit{Fit: fit}.Write)
+		}
+		return e.print(fit, report.Fit{Fit: fit}.Write)
+	}
+	return c
+}

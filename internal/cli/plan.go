@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/draw"
+	"memorymark/internal/gpu"
+	"memorymark/internal/plan"
+	"memorymark/internal/report"
+	"memorymark/internal/study"
+	"memorymark/internal/workload"
+)
+
+// planKeys are the keys of a workload that a plan takes; it chooses the others.
+var planKeys = []string{
+	"config", "sequence", "image", "precision", "optimizer", "optimizer_impl", "loss", "attention", "attention_mask",
+	"checkpointing", "mode", "clip_grad_norm", "loop", "expandable_segments", "adapter", "quantize", "versions",
+}
+
+type planFlags struct {
+	*workloadFlags
+	plan.Question
+	cards, mine, within    string
+	tokens, samples, price string
+	reserve                string
+	outputs                []string
+	all                    bool
+	style                  draw.Style
+}
+
+func newPlan(e *env) *cobra.Command {
+	var f planFlags
+	c := &cobra.Command{
+		Use:   "plan MODEL",
+		Short: "What to train a model on, and how: by dollars and by days",
+		Long: "Looks for what to train a model on, and how: over cards, numbers of GPUs, ways to share\n" +
+			"a step among them, precision, checkpointing, adapters, 8-bit optimizers and batches.\n" +
+			"Says the cheapest way, the fastest, and the one with the fewest changes, each with what\n" +
+			"to paste to run it.\n\n" +
+			"What flags say stays as it is; the rest is chosen. Every way that is shown was\n" +
+			"simulated: three steps of the rank that needs the most. Times and dollars are coarse:\n" +
+			"a time model of steps, bytes over links, and prices of the catalog.\n\n" +
+			"-o writes a picture of dollars against days (.svg or .png), or the plan (.json).\n\n" +
+			"The exit code is 1 if nothing fits.",
+		Example: "  memorymark plan llama-3.1-8b --sequence 2048 --tokens 1B\n" +
+			"  memorymark plan llama-3.1-8b --full --within '$500, 3 days' -o plan.png\n" +
+			"  memorymark plan bert --mine 'rtx-4090 x2, a100-80gb' --samples 10M\n" +
+			"  memorymark plan ./config.json --cards h100,h200 --max-gpus 16 --global-batch 256",
+		Args: exactArgs("MODEL"),
+	}
+	f.workloadFlags = addFlagsOf(c, planKeys)
+	flags := c.Flags()
+	flags.StringVar(&f.cards, "cards", "", "only these `cards`, with commas between (default: all of the catalog with a list price of this year)")
+	flags.StringVar(&f.mine, "mine", "", "the `cards` that you have, as 'rtx-4090 x2, a100-80gb', instead of renting")
+	flags.Int64Var(&f.MaxGPUs, "max-gpus", plan.DefaultMaxGPUs, "the most GPUs to use together, a `number`")
+	flags.Int64Var(&f.GlobalBatch, "global-batch", plan.DefaultGlobalBatch, "the `samples` of an update, over all GPUs")
+	flags.StringVar(&f.tokens, "tokens", "", "the `number` of tokens to train on, as 500M (default 1B)")
+	flags.StringVar(&f.samples, "samples", "", "the `number` of samples to train on, instead of tokens (default 1M images)")
+	flags.StringVar(&f.within, "within", "", "what it may cost and take: `bounds` as '$500, 3 days'")
+	flags.BoolVar(&f.Full, "full", false, "train all weights: no adapters")
+	flags.StringVar(&f.price, "prices", "", "a `file` of prices (CSV: gpu, usd_per_hour, provider, market, as_of) instead of the catalog's")
+	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on every card, as 512MiB")
+	flags.BoolVar(&f.all, "all", false, "show all that fits, and why the rest does not")
+	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "a `file` to write; may be given several times")
+	flags.StringVar(&f.style.Title, "title", "", "`text` above a picture")
+	flags.BoolVar(&f.style.Light, "light", false, "pictures dark on white, for print")
+	c.RunE = func(c *cobra.Command, args []string) error { return f.run(c, e, args) }
+	return c
+}
+
+func (f *planFlags) run(c *cobra.Command, e *env, args []string) error {
+	for _, o := range f.outputs {
+		if planFormats[formatOf(o)] == nil {
+			return badUsage("", "--output %s: the name must end in .txt, .json, .svg or .png", o)
+		}
+	}
+	f.Draft = f.draft(workload.Draft{}, args)
+	if err := f.read(e); err != nil {
+		return err
+	}
+	// Thousands of short-lived traces: collecting them less often takes a fifth
+	// of the time away.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	progress := e.newCellProgress()
+	p, err := plan.Make(c.Context(), f.Question, func(done, of int) { progress.tell(study.Progress{Done: done, Total: of}) })
+	progress.end(nil, "")
+	if err != nil {
+		return planError(c, err)
+	}
+	out := report.Plan{Plan: p, All: f.all}
+	for _, o := range f.outputs {
+		if err := writeFile(o, func(w io.Writer) error { return planFormats[formatOf(o)](out, w, f.style) }); err != nil {
+			return err
+		}
+	}
+	if len(p.Options) == 0 {
+		return e.printNo(p, out.Write)
+	}
+	return e.print(p, out.Write)
+}
+
+// planError says of what is wrong with a question that it is the command
+// line's.
+func planError(c *cobra.Command, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return badWorkload(c, err)
+}
+
+var planFormats = map[string]func(report.Plan, io.Writer, draw.Style) error{
+	"text": func(p report.Plan, w io.Writer, _ draw.Style) error { return report.WriteText(w, fileWidth, p.Write) },
+	"json": func(p report.Plan, w io.Writer, _ draw.Style) error { return writeJSON(w, p.Plan) },
+	"svg":  report.Plan.SVG,
+	"png":  report.Plan.PNG,
+}
+
+// read takes what flags say into the question.
+func (f *planFlags) read(e *env) (err error) {
+	if err := e.readConfig(f.Draft); err != nil {
+		return err
+	}
+	if f.MaxGPUs < 1 || f.GlobalBatch < 1 {
+		return badUsage("", "--max-gpus and --global-batch must be at least 1")
+	}
+	for _, number := range []struct {
+		flag, text string
+		into       *float64
+	}{{"--tokens", f.tokens, &f.Tokens}, {"--samples", f.samples, &f.Samples}} {
+		if number.text == "" {
+			continue
+		}
+		if *number.into, err = plan.ParseCount(number.text); err != nil {
+			return badUsage("", "%s: %w", number.flag, err)
+		}
+	}
+	if f.Tokens > 0 && f.Samples > 0 {
+		return badUsage("give one of them", "--tokens and --samples both say how much there is to train on")
+	}
+	if f.within != "" {
+		if f.Within, err = plan.ParseBudget(f.within); err != nil {
+			return badUsage("", "--within: %w", err)
+		}
+	}
+	if f.reserve != "" {
+		if f.Reserve, err = bytesize.Parse(f.reserve); err != nil {
+			return badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
+		}
+	}
+	if err := f.readPrices(e); err != nil {
+		return err
+	}
+	return f.readCards(e)
+}
+
+func (f *planFlags) readPrices(e *env) error {
+	if f.price == "" {
+		return nil
+	}
+	data, err := e.readAll(f.price)
+	if err != nil {
+		return err
+	}
+	if f.Prices, err = plan.ReadPrices(bytes.NewReader(data)); err != nil {
+		return badInput("the first row is gpu,usd_per_hour,provider,market,as_of", "%s: %w", f.price, err)
+	}
+	return nil
+}
+
+// readCards finds the cards: those that the user has, those that were named,
+// those of the table of prices, or those of the catalog with a price.
+func (f *planFlags) readCards(e *env) (err error) {
+	switch {
+	case f.mine != "" && f.cards != "":
+		return badUsage("give one of them", "--mine and --cards both name cards")
+	case f.mine != "":
+		if f.Cards, err = plan.ParseHoldings(f.mine, e.findCard); err != nil {
+			return badUsage("write it as --mine 'rtx-4090 x2, a100-80gb'", "--mine: %w", err)
+		}
+	case f.cards != "":
+		for name := range strings.SplitSeq(f.cards, ",") {
+			card, err := e.findCard(strings.TrimSpace(name))
+			if err != nil {
+				return err
+			}
+			f.Cards = append(f.Cards, plan.Holding{Card: card})
+		}
+	case f.Prices != nil:
+		for _, card := range gpu.All() {
+			if f.Prices[card.ID] != nil {
+				f.Cards = append(f.Cards, plan.Holding{Card: card})
+			}
+		}
+	default:
+		f.Cards = plan.Cards()
+	}
+	return nil
+}

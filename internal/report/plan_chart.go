@@ -1,0 +1,66 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"memorymark/internal/draw"
+	"memorymark/internal/plan"
+)
+
+// SVG draws the plan as SVG.
+func (p Plan) SVG(w io.Writer, style draw.Style) error { return p.scatter().SVG(w, p.titled(style)) }
+
+// PNG draws the plan as PNG.
+func (p Plan) PNG(w io.Writer, style draw.Style) error { return p.scatter().PNG(w, p.titled(style)) }
+
+func (p Plan) titled(style draw.Style) draw.Style {
+	if style.Title == "" {
+		style.Title = fmt.Sprintf("Training %s on %s", p.Model, p.amount())
+	}
+	return style
+}
+
+// scatter is dollars against days, of what has a price. Options that nothing
+// beats in both have their names.
+func (p Plan) scatter() *draw.Scatter {
+	s := &draw.Scatter{
+		Subtitle: fmt.Sprintf("%d samples for each update; the fastest way that fits, for each card and number of GPUs; memory predicted, times by a coarse model", p.GlobalBatch),
+		XName:    "days", YName: "dollars", YUnit: "$",
+		Series: []string{string(plan.AllWeights), string(plan.Adapters)},
+	}
+	for _, o := range p.Options {
+		if o.Dollars == nil {
+			continue
+		}
+		spot := draw.Spot{X: o.Days, Y: *o.Dollars, Series: seriesOf(o.Trains), Title: gpusText(o.GPU, o.GPUs) + ", " + o.Setup}
+		if !p.beaten(o) {
+			spot.Label = gpusText(o.GPU, o.GPUs)
+		}
+		s.Points = append(s.Points, spot)
+	}
+	for _, m := range p.Misfits {
+		if m.Dollars != nil {
+			s.Points = append(s.Points, draw.Spot{X: m.Days, Y: *m.Dollars, Series: seriesOf(m.Trains), Hollow: true, Title: gpusText(m.GPU, m.GPUs) + ": " + m.Reason})
+		}
+	}
+	return s
+}
+
+func seriesOf(t plan.Trains) int {
+	if t == plan.Adapters {
+		return 1
+	}
+	return 0
+}
+
+// beaten reports whether another option that trains the same is both cheaper
+// and faster.
+func (p Plan) beaten(o *plan.Option) bool {
+	for _, x := range p.Options {
+		if x.Trains == o.Trains && x.Dollars != nil && *x.Dollars < *o.Dollars && x.Days < o.Days {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,218 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"memorymark/internal/draw"
+	"memorymark/internal/figure"
+	"memorymark/internal/plan"
+	"memorymark/internal/predict"
+)
+
+// Plan is a plan, for people.
+type Plan struct {
+	*plan.Plan
+	All bool // options and misfits, not only the first ones
+}
+
+// Write writes the plan.
+func (p Plan) Write(w io.Writer, width int) error {
+	paragraph(w, width, fmt.Sprintf("%s, %s parameters", p.Model, figure.Count(int(p.Parameters))),
+		fmt.Sprintf("%d samples for each update, %s", p.GlobalBatch, p.amount()))
+	paragraph(w, width, "", fmt.Sprintf("Predicted, for PyTorch %s and transformers %s. %s looked at, %s simulated.",
+		predict.PyTorchVersion, predict.TransformersVersion, plural(p.Considered, "way to train", "ways to train"), figure.Count(p.Simulated)))
+	if len(p.Options) == 0 {
+		p.writeNothing(w, width)
+		return nil
+	}
+	fmt.Fprintln(w)
+	p.writePicks(w, width)
+	fmt.Fprintf(w, "\n%s\n", heading("What fits, the fastest way for each"))
+	p.writeOptions(w, width)
+	p.writeMisfits(w, width)
+	for _, pick := range p.picks() {
+		writeRecipe(w, fmt.Sprintf("%s: %s, %s", pick.name, gpusText(pick.option.GPU, pick.option.GPUs), pick.option.Setup), pick.option)
+	}
+	writeFaint(w, width, p.Notes)
+	return nil
+}
+
+// amount is what there is to train on.
+func (p Plan) amount() string {
+	if p.Tokens > 0 {
+		return short(p.Tokens) + " tokens"
+	}
+	return short(p.Samples) + " images"
+}
+
+// short writes a large number with a word for its size.
+func short(n float64) string {
+	for _, u := range []struct {
+		size float64
+		name string
+	}{{1e12, " trillion"}, {1e9, " billion"}, {1e6, " million"}} {
+		if n >= u.size {
+			return figure.Short(math.Round(n/u.size*100)/100) + u.name
+		}
+	}
+	return figure.Count(int(n))
+}
+
+// pick is an option that stands out.
+type pick struct {
+	name   string
+	option *plan.Option
+}
+
+func (p Plan) picks() []pick {
+	var out []pick
+	for _, x := range []pick{{"Cheapest", p.Cheapest}, {"Cheapest for all weights", p.Whole}, {"Fastest", p.Fastest}, {"Simplest", p.Simplest}} {
+		if x.option != nil {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func (p Plan) writePicks(w io.Writer, width int) {
+	for _, x := range p.picks() {
+		o := x.option
+		text := fmt.Sprintf("%s, %s, batch %d", gpusText(o.GPU, o.GPUs), o.Setup, o.Batch)
+		if o.Passes > 1 {
+			text += fmt.Sprintf(" accumulated %d times", o.Passes)
+		}
+		text += ": " + daysText(o.Days)
+		if o.Dollars != nil {
+			text += fmt.Sprintf(", %s at %s an hour for each GPU (%s, %s, %s)", dollarsText(*o.Dollars), price(o.Price.USDPerHour), o.Price.Provider, o.Price.Market, o.Price.AsOf)
+		}
+		paragraph(w, width, x.name, text)
+	}
+}
+
+func gpusText(id string, n int64) string {
+	if n == 1 {
+		return id
+	}
+	return fmt.Sprintf("%d × %s", n, id)
+}
+
+func daysText(days float64) string {
+	if days < 2 {
+		return figure.Short(significant(days*24)) + " hours"
+	}
+	return figure.Short(significant(days)) + " days"
+}
+
+func dollarsText(d float64) string {
+	if d >= 10 {
+		return "$" + figure.Count(int(math.Round(d)))
+	}
+	return fmt.Sprintf("$%.2f", d)
+}
+
+func price(d float64) string { return "$" + figure.Short(d) }
+
+// significant rounds to three digits.
+func significant(v float64) float64 {
+	if v <= 0 {
+		return 0
+	}
+	scale := math.Pow(10, 2-math.Floor(math.Log10(v)))
+	return math.Round(v*scale) / scale
+}
+
+// fewOptions is how many options a table shows that is not to show all.
+const fewOptions = 20
+
+func (p Plan) writeOptions(w io.Writer, width int) {
+	t := table{columns: []column{
+		{title: "GPUS"},
+		{title: "SETUP", wraps: true},
+		{title: "BATCH", right: true},
+		{title: "MEMORY", right: true},
+		{title: "OF", right: true, spare: 3},
+		{title: "TOKENS/S", right: true},
+		{title: "SAMPLES/S", right: true},
+		{title: "EFFICIENT", right: true, spare: 2},
+		{title: "TIME", right: true},
+		{title: "COST", right: true},
+	}}
+	shown := p.Options
+	if !p.All && len(shown) > fewOptions {
+		shown = shown[:fewOptions]
+	}
+	for _, o := range shown {
+		t.rows = append(t.rows, row{cells: optionCells(o)})
+	}
+	t.write(w, width)
+	if left := len(p.Options) - len(shown); left > 0 {
+		fmt.Fprintf(w, "  %s not shown; --all shows them\n", plural(left, "more option is", "more options are"))
+	}
+}
+
+func optionCells(o *plan.Option) []string {
+	cells := []string{
+		gpusText(o.GPU, o.GPUs), o.Setup, fmt.Sprintf("%d × %d", o.Batch, o.Passes), o.Peak.Reserved.String(), o.Peak.Limit.String(),
+		"", "", "", daysText(o.Days), "",
+	}
+	if o.Speed.TokensPerSecond > 0 {
+		cells[5] = figure.Count(int(o.Speed.TokensPerSecond))
+	} else {
+		cells[6] = figure.Count(int(o.Speed.SamplesPerSecond))
+	}
+	if o.GPUs > 1 {
+		cells[7] = fmt.Sprintf("%.0f %%", 100*o.Speed.Efficiency)
+	}
+	if o.Dollars != nil {
+		cells[9] = dollarsText(*o.Dollars)
+	}
+	return cells
+}
+
+// writeMisfits says why the others do not fit.
+func (p Plan) writeMisfits(w io.Writer, width int) {
+	if len(p.Misfits) == 0 {
+		return
+	}
+	if !p.All {
+		fmt.Fprintf(w, "\n%s\n", plural(len(p.Misfits), "choice of cards does not fit; --all says why", "choices of cards do not fit; --all says why each"))
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", heading("What does not fit"))
+	t := table{columns: []column{{title: "GPUS"}, {title: "TRAINS"}, {title: "WHY", wraps: true}}}
+	for _, m := range p.Misfits {
+		t.rows = append(t.rows, row{cells: []string{gpusText(m.GPU, m.GPUs), string(m.Trains), m.Reason}, color: draw.FailureColor()})
+	}
+	t.write(w, width)
+}
+
+// writeNothing says that nothing fits, and what comes nearest.
+func (p Plan) writeNothing(w io.Writer, width int) {
+	fmt.Fprintln(w)
+	paragraph(w, width, "Nothing fits", "no way to train on these cards is within what they have and what the plan may cost and take")
+	p.All = true
+	p.writeMisfits(w, width)
+}
+
+// writeRecipe writes what is to be pasted.
+func writeRecipe(w io.Writer, title string, o *plan.Option) {
+	fmt.Fprintf(w, "\n%s\n", heading(title))
+	fmt.Fprintf(w, "  $ %s\n  $ %s\n", o.Command, o.Recipe.Launch)
+	for _, part := range []struct{ title, text string }{
+		{"Model", o.Recipe.Model},
+		{"PyTorch", o.Recipe.PyTorch},
+		{"or transformers' Trainer", o.Recipe.TrainingArguments},
+		{"with accelerate's configuration", o.Recipe.Accelerate},
+	} {
+		if part.text == "" {
+			continue
+		}
+		fmt.Fprintf(w, "  %s\n", faint("# "+part.title))
+		for line := range strings.Lines(part.text) {
+			fmt.Fprint(w, "  ", line)
+		}
+	}
+}
