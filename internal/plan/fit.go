@@ -41,7 +41,7 @@ func FitOn(ctx context.Context, d workload.Draft, card *gpu.Card, reserve bytesi
 		return nil, fmt.Errorf("parallel is %s; a plan chooses it, so leave it out", base.Parallel.Kind)
 	}
 	p, err := newPlanner(Question{
-		Draft: d, Cards: []Holding{{Card: card}}, MaxGPUs: 1, Full: full, Reserve: reserve, GlobalBatch: base.Batch * int64(base.Accumulate),
+		Effort: unbounded(ctx), Draft: d, Cards: []Holding{{Card: card}}, MaxGPUs: 1, Full: full, Reserve: reserve, GlobalBatch: base.Batch * int64(base.Accumulate),
 	})
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func FitOn(ctx context.Context, d workload.Draft, card *gpu.Card, reserve bytesi
 // asItIs predicts the workload without a change.
 func (p *planner) asItIs(out *Fit, card *gpu.Card) error {
 	w := p.base.WithLimit(out.Limit)
-	s, err := predict.Simulate(w, card)
+	s, err := predict.NewRunner(w, card).Within(p.q.Effort).Simulate(w.Batch)
 	if err != nil {
 		return err
 	}

@@ -36,9 +36,7 @@ func TestFewestChanges(t *testing.T) {
 		if got := o.Batch * o.Passes; got != 16 {
 			t.Errorf("%v: %d samples for each update", o.Changes, got)
 		}
-		w := *o.Workload
-		w.Accumulate = min(w.Accumulate, settledPasses)
-		p, err := predict.Predict(&w, o.Card)
+		p, err := predict.Predict(o.Workload, o.Card)
 		if err != nil || !p.Fits {
 			t.Errorf("%v does not fit: %v", o.Changes, err)
 		}

@@ -5,9 +5,11 @@ package plan
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
 )
@@ -33,6 +35,8 @@ type Question struct {
 	Reserve bytesize.Bytes
 	// Prices are by card; nil are the catalog's.
 	Prices Prices
+	// Effort is what the plan may take; nil for no bound.
+	Effort *effort.Effort
 }
 
 // Holding is a card and how many of them there are, 0 for as many as can be
@@ -141,9 +145,15 @@ const (
 	defaultImages      = 1e6
 )
 
+// unbounded is an effort that ends only with the context.
+func unbounded(ctx context.Context) *effort.Effort { return effort.New(math.MaxInt64, ctx.Err) }
+
 // Make plans. Progress, which may be nil, hears how many of its parts are done.
 func Make(ctx context.Context, q Question, progress func(done, of int)) (*Plan, error) {
 	began := time.Now()
+	if q.Effort == nil {
+		q.Effort = unbounded(ctx)
+	}
 	p, err := newPlanner(q)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type planner struct {
 	sites    []*site
 
 	simulated, considered atomic.Int64
+	peaks                 sync.Map // of allocated memory, by kind of card and run
 
 	telling     sync.Mutex
 	progress    func(done, of int)
@@ -154,7 +156,7 @@ func (p *planner) estimate(ctx context.Context) error {
 		outlines[i], errs[i] = p.outline(setups[i], card)
 		p.step()
 	})
-	if err != nil {
+	if err = cmp.Or(err, p.q.Effort.Err()); err != nil {
 		return err
 	}
 	for _, o := range outlines {
@@ -176,7 +178,7 @@ func (p *planner) outline(s *setup, card *gpu.Card) (*outline, error) {
 		if err != nil {
 			return nil, err
 		}
-		if *into, err = predict.NewOutline(w, card); err != nil {
+		if *into, err = predict.NewOutline(w, card, p.q.Effort); err != nil {
 			return nil, err
 		}
 	}

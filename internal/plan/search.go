@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 )
 
@@ -146,33 +148,47 @@ func (p *planner) newSimulations() *simulations {
 	return &simulations{p: p, runs: make(map[run]*predict.Footprint)}
 }
 
-// settledPasses are as many accumulated passes as there are different ones: the
-// first makes the gradients, and the others add to them.
-const settledPasses = 3
-
 // fits returns what a candidate takes at a site if it fits, else nil. What
 // cannot fit is not run.
 func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
-	if float64(c.needs(c.batch)) > slack*float64(at.limit) {
+	key := run{c.outline, c.batch, c.passes}
+	if float64(s.p.atLeast(at.card, key)) > slack*float64(at.limit) {
 		return nil, nil //nolint:nilnil // it does not fit, and nothing is wrong
 	}
-	key := run{c.outline, c.batch, min(c.passes, settledPasses)}
 	print := s.runs[key]
 	if print == nil {
 		w, err := s.p.workload(c.setup, key.batch, key.passes)
 		if err != nil {
 			return nil, err
 		}
-		if print, err = predict.NewFootprint(w, at.card); err != nil {
+		if print, err = predict.NewFootprint(w, at.card, s.p.q.Effort); err != nil {
 			return nil, err
 		}
 		s.p.simulated.Add(1)
+		s.p.peaks.Store(seen{at.card.ComputeCapability, key}, print.Allocated)
 		s.runs[key] = print
 	}
-	if !print.FitsWithin(at.limit) {
-		return nil, nil //nolint:nilnil // as above
+	fits, err := print.FitsWithin(at.limit)
+	if err != nil || !fits {
+		return nil, err
 	}
 	return print, nil
+}
+
+// seen is a run on some card of a compute capability: its kernels are those of
+// others, and only their scratch memory differs.
+type seen struct {
+	on gpu.Capability
+	run
+}
+
+// atLeast is what a run takes on a card: what it was seen to take on another one
+// of its kind, or its outline.
+func (p *planner) atLeast(card *gpu.Card, r run) bytesize.Bytes {
+	if peak, ok := p.peaks.Load(seen{card.ComputeCapability, r}); ok {
+		return peak.(bytesize.Bytes)
+	}
+	return r.outline.needs(r.batch)
 }
 
 // option is what fits at a site.

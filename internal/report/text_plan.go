@@ -22,8 +22,8 @@ type Plan struct {
 func (p Plan) Write(w io.Writer, width int) error {
 	paragraph(w, width, fmt.Sprintf("%s, %s parameters", p.Model, figure.Count(int(p.Parameters))),
 		fmt.Sprintf("%d samples for each update, %s", p.GlobalBatch, p.amount()))
-	paragraph(w, width, "", fmt.Sprintf("Predicted, for PyTorch %s and transformers %s. %s looked at, %s simulated.",
-		predict.PyTorchVersion, predict.TransformersVersion, plural(p.Considered, "way to train", "ways to train"), figure.Count(p.Simulated)))
+	paragraph(w, width, "", fmt.Sprintf("Predicted, for PyTorch %s and transformers %s, out of %s",
+		predict.PyTorchVersion, predict.TransformersVersion, plural(p.Considered, "way to train", "ways to train")))
 	if len(p.Options) == 0 {
 		p.writeNothing(w, width)
 		return nil
