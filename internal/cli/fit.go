@@ -17,11 +17,11 @@ func newFit(e *env) *cobra.Command {
 	var full bool
 	c := &cobra.Command{
 		Use:   "fit MODEL",
-		Short: "The least changes that make a model train on a card",
-		Long: "Finds the fewest changes, alone or together, with which a model trains on a card: of\n" +
-			"precision, checkpointing, optimizer and adapters, and splitting the batch. The samples of\n" +
-			"an update (--batch, and --accumulate) stay as they are, and so does what flags say. Each\n" +
-			"set of changes was simulated.\n\n" +
+		Short: "Find the fewest changes that make a model fit a GPU",
+		Long: "Finds the fewest changes that make a model fit a GPU: precision, checkpointing, optimizer,\n" +
+			"adapters, and smaller batches with gradient accumulation. The batch of an update\n" +
+			"(--batch times --accumulate) stays, and so does what you set with flags. Every set of\n" +
+			"changes is simulated.\n\n" +
 			"The exit code is 1 if nothing helps.",
 		Example: "  memorymark fit llama-3.1-8b --gpu rtx-4090 --sequence 2048\n" +
 			"  memorymark fit gpt2 --gpu t4 --batch 128 --full",

@@ -40,15 +40,15 @@ func newPlan(e *env) *cobra.Command {
 	var f planFlags
 	c := &cobra.Command{
 		Use:   "plan MODEL",
-		Short: "What to train a model on, and how: by dollars and by days",
-		Long: "Looks for what to train a model on, and how: over cards, numbers of GPUs, ways to share\n" +
-			"a step among them, precision, checkpointing, adapters, 8-bit optimizers and batches.\n" +
-			"Says the cheapest way, the fastest, and the one with the fewest changes, each with what\n" +
-			"to paste to run it.\n\n" +
-			"What flags say stays as it is; the rest is chosen. Every way that is shown was\n" +
-			"simulated: three steps of the rank that needs the most. Times and dollars are coarse:\n" +
-			"a time model of steps, bytes over links, and prices of the catalog.\n\n" +
-			"-o writes a picture of dollars against days (.svg or .png), or the plan (.json).\n\n" +
+		Short: "Plan what to train a model on, and how, by cost and by time",
+		Long: "Plans what to train a model on, and how. It compares GPUs, how many of them, parallelism,\n" +
+			"precision, checkpointing, adapters, 8-bit optimizers and batch sizes. The answer is the\n" +
+			"cheapest setup, the fastest, and the one with the fewest changes, each with the\n" +
+			"configuration to paste.\n\n" +
+			"What you set with flags stays as it is; the plan chooses the rest. It simulates every\n" +
+			"setup that it shows: three steps of the rank that needs the most memory. Times and costs\n" +
+			"are coarse: a time model of the step, bytes over links, and the catalog's prices.\n\n" +
+			"-o writes a chart of cost against time (.svg or .png), or the plan (.json).\n\n" +
 			"The exit code is 1 if nothing fits.",
 		Example: "  memorymark plan llama-3.1-8b --sequence 2048 --tokens 1B\n" +
 			"  memorymark plan llama-3.1-8b --full --within '$500, 3 days' -o plan.png\n" +
