@@ -30,8 +30,11 @@ func (f Fit) Write(w io.Writer, width int) error {
 	paragraph(w, width, "As it is", f.Reason)
 	fmt.Fprintln(w)
 	t := table{columns: []column{
-		{title: "CHANGES", wraps: true}, {title: "BATCH", right: true}, {title: "MEMORY", right: true},
-		{title: "TOKENS/S", right: true}, {title: "SAMPLES/S", right: true},
+		{title: "CHANGES", wraps: true},
+		{title: "BATCH", right: true},
+		{title: "MEMORY", right: true},
+		{title: "TOKENS/S", right: true},
+		{title: "SAMPLES/S", right: true},
 	}}
 	for _, o := range f.Options {
 		cells := optionCells(o)
