@@ -19,6 +19,7 @@ var activations = map[string]activation{
 	"gelu":              (*torch.Torch).GELU,
 	"gelu_pytorch_tanh": (*torch.Torch).GELU,
 	"gelu_new":          geluNew,
+	"quick_gelu":        quickGELU,
 	"relu":              (*torch.Torch).ReLU,
 	"silu":              (*torch.Torch).SiLU,
 	"swish":             (*torch.Torch).SiLU,
@@ -42,4 +43,11 @@ func geluNew(t *torch.Torch, x torch.X) torch.Value {
 	half := t.Scale(input)
 	inner := t.Scale(t.Add(input, t.Scale(t.Pow(input))))
 	return f.Return(t.Mul(half, t.Shift(t.Tanh(inner))))
+}
+
+// quickGELU is QuickGELUActivation: input * torch.sigmoid(1.702 * input).
+func quickGELU(t *torch.Torch, x torch.X) torch.Value {
+	f := t.Enter()
+	input := f.Let(x)
+	return f.Return(t.Mul(input, t.Sigmoid(t.Scale(input))))
 }

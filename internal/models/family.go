@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	"memorymark/internal/hfconfig"
@@ -15,9 +16,11 @@ import (
 var families = []*Family{
 	&bartFamily,
 	&bertFamily,
+	&clipFamily,
 	&debertaFamily,
 	&dinov2Family,
-	&deepseekV2Family, &distilBertFamily,
+	&deepseekV2Family,
+	&distilBertFamily,
 	&electraFamily,
 	&gemma2Family,
 	&gemma3Family,
@@ -37,6 +40,7 @@ var families = []*Family{
 	&qwen3MoEFamily,
 	&resnetFamily,
 	&robertaFamily,
+	&siglipFamily,
 	&smolLM3Family,
 	&t5Family,
 	&vitFamily,
@@ -85,6 +89,7 @@ const (
 	Spans     Labels = "spans"      // the first and the last token of an answer
 	SameIDs   Labels = "ids"        // the ids themselves
 	TargetIDs Labels = "target_ids" // as many other ids
+	Pairs     Labels = "pairs"      // none: a text for each image, which belong together
 )
 
 // Transformers is the Python module that has the classes of most families.
@@ -170,6 +175,24 @@ func unmodelledType(name string) error {
 	return &UnmodelledError{"config", fmt.Sprintf("model_type %q", name), "; it must be one of " + familyNames()}
 }
 
+// positioned is a configuration that limits how long a text is.
+type positioned interface {
+	positions() (most int64, key string)
+}
+
+// MostTokens is how long a text of a model may be at most.
+func MostTokens(c *hfconfig.Config) int64 {
+	if f := familyOf(c.ModelType); f != nil {
+		if config, err := f.read(c); err == nil {
+			if table, ok := config.(positioned); ok {
+				most, _ := table.positions()
+				return most
+			}
+		}
+	}
+	return math.MaxInt64
+}
+
 // Check reports what is wrong with a configuration: its keys, and samples of
 // more tokens than it has positions for.
 func Check(c *hfconfig.Config, sequence int64) error {
@@ -181,7 +204,7 @@ func Check(c *hfconfig.Config, sequence int64) error {
 	if err != nil {
 		return invalid.At("config", err)
 	}
-	if table, ok := config.(interface{ positions() (int64, string) }); ok {
+	if table, ok := config.(positioned); ok {
 		if most, key := table.positions(); sequence > most {
 			return invalid.At("sequence", fmt.Errorf("sequence is %d; it must be at most %d because of %s", sequence, most, key))
 		}

@@ -12,6 +12,14 @@ import (
 func (p *Process) makeBatch(collated bool) *models.Batch {
 	w, t, shape := p.w, p.t, p.nextShape()
 	b := &models.Batch{Padded: shape.padded}
+	if p.head.Labels == models.Pairs {
+		b.IDs = t.Input(torch.Int64, w.Batch, shape.length)
+		if w.AttentionMask != workload.NoMask {
+			b.Mask = t.Input(torch.Int64, w.Batch, shape.length)
+		}
+		b.Pixels = t.Input(w.Run().DType, w.Batch, 3, w.Image, w.Image)
+		return b
+	}
 	if w.TakesImages() {
 		b.Pixels = t.Input(w.Run().DType, w.Batch, 3, w.Image, w.Image)
 	} else {
@@ -37,7 +45,7 @@ func (p *Process) makeBatch(collated bool) *models.Batch {
 		if b.Labels = b.IDs; collated {
 			b.Labels = t.Input(torch.Int64, w.Batch, shape.length)
 		}
-	case models.NoLabels:
+	case models.NoLabels, models.Pairs:
 	}
 	return b
 }

@@ -6,7 +6,7 @@ import "math/bits"
 // indices, both of the shape [n]. They are kept for backward.
 func (t *Torch) IndexRows(x, a, b X) Value {
 	out := t.indexed(read(x), 1, read(a), read(b))
-	t.done(x, a, b)
+	t.done(x, b, a) // a tuple lets go of its last element first
 	return Value{out}
 }
 

@@ -15,6 +15,7 @@ func (t *Torch) CrossEntropy(logits X, target X) Value {
 
 func (t *Torch) logSoftmax(in *Tensor) *Tensor {
 	out := t.empty(in.DType, in.Shape...)
+	t.release(t.contiguousPlain(in))
 	if n := t.record("LogSoftmax", in); n != nil {
 		t.save(n, out)
 		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(in.DType, in.Shape...)} }

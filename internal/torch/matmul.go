@@ -31,7 +31,7 @@ func (t *Torch) matmul(a, b *Tensor) *Tensor {
 // gradient, even though the left operand may have to be copied for it, else
 // if the leading dimensions of the left operand can be joined.
 func folds(a, b *Tensor) bool {
-	if b.requiresGrad {
+	if b.requiresGrad || b.base != nil && b.base.requiresGrad { // which a view made under no_grad has, too
 		return true
 	}
 	for i := range len(a.Shape) - 2 {
@@ -181,6 +181,16 @@ func (t *Torch) forBatchedBlas(x *Tensor) *Tensor {
 // swapped is a batch of matrices transposed, outside the graph.
 func (t *Torch) swapped(x *Tensor) *Tensor {
 	return t.alias(x, []int64{x.Shape[0], x.Shape[2], x.Shape[1]}, []int64{x.stride[0], x.stride[2], x.stride[1]})
+}
+
+// BMM is torch.bmm(a, b), likewise.
+func (t *Torch) BMM(a, b X) Value {
+	right := t.lower(read(b))
+	left := t.lower(read(a))
+	out := t.bmm(left, right)
+	t.release(left, right)
+	t.done(a, b)
+	return Value{out}
 }
 
 // MatMul is torch.matmul(a, b), which autocast computes in its type.

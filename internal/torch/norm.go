@@ -4,15 +4,17 @@ package torch
 // result, then mean and reciprocal deviation in float32
 // (aten/src/ATen/native/cuda/layer_norm_kernel.cu).
 func (t *Torch) LayerNorm(x X, m *LayerNorm) Value {
-	cast := t.upper(read(x)) // layer_norm is on autocast's fp32 list
-	in := t.contiguousInput(cast)
-	t.release(cast)
+	in := t.upper(read(x)) // layer_norm is on autocast's fp32 list
+	dense := t.contiguousPlain(in)
 	out := t.empty(in.DType, in.Shape...)
 	last := len(in.Shape) - 1
 	stats := append(append([]int64{}, in.Shape[:last]...), 1)
 	mean, rstd := t.empty(Float32, stats...), t.empty(Float32, stats...)
+	t.release(dense)
 	if n := t.record("NativeLayerNorm", in, m.Weight, m.Bias); n != nil {
-		for _, x := range []*Tensor{m.Bias, in, m.Weight, mean, rstd} {
+		t.save(n, m.Bias)
+		in := t.save(n, in)
+		for _, x := range []*Tensor{m.Weight, mean, rstd} {
 			t.save(n, x)
 		}
 		n.backward = func(g []*Tensor) []*Tensor { return t.layerNormBackward(n, g[0], in, m) }
@@ -33,7 +35,7 @@ func (t *Torch) contiguousInput(x *Tensor) *Tensor {
 }
 
 func (t *Torch) layerNormBackward(n *node, grad, in *Tensor, m *LayerNorm) []*Tensor {
-	dense := t.contiguousInput(grad)
+	input := t.contiguousPlain(in)
 	out := make([]*Tensor, 3)
 	if n.wants(0) {
 		out[0] = t.empty(in.DType, in.Shape...)
@@ -44,6 +46,6 @@ func (t *Torch) layerNormBackward(n *node, grad, in *Tensor, m *LayerNorm) []*Te
 	if n.wants(2) {
 		out[2] = t.empty(m.Bias.DType, m.Bias.Shape...)
 	}
-	t.release(dense)
+	t.release(t.contiguousPlain(grad), input)
 	return out
 }

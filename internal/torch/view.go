@@ -234,3 +234,28 @@ func (t *Torch) Alias(x X) Value {
 	t.done(x)
 	return Value{out}
 }
+
+// RepeatRows is x.repeat(n, 1, ...) of a tensor whose first dimension is 1: a
+// copy. Its backward sums (repeat_backward,
+// torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) RepeatRows(x X, n int64) Value {
+	in := read(x)
+	shape := slices.Clone(in.Shape)
+	shape[0] = n
+	out := t.empty(in.DType, shape...)
+	if node := t.record("Repeat", in); node != nil {
+		old := in.Shape
+		node.backward = func(g []*Tensor) []*Tensor {
+			if n == 1 {
+				return []*Tensor{t.reshaped(g[0], old)}
+			}
+			parts := t.reshaped(g[0], append([]int64{n}, old...))
+			sum := t.sum(parts, []int{0}, false, parts.DType)
+			t.release(parts)
+			return []*Tensor{sum}
+		}
+		node.made(out)
+	}
+	t.done(x)
+	return Value{out}
+}

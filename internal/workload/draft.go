@@ -127,6 +127,9 @@ func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 	if _, given := d["image"]; !given && w.Config != nil && !models.TakesAnyImage(w.Config) {
 		_ = w.Config.Int("image_size", &w.Image) || w.Config.Within("vision_config").Int("image_size", &w.Image) // a ViT takes no other
 	}
+	if _, given := d["sequence"]; !given && w.Config != nil && w.Unmodelled == "" {
+		w.Sequence = min(w.Sequence, models.MostTokens(w.Config)) // the texts of CLIP are short
+	}
 	if _, given := d["precision"]; !given && w.Quantize != NotQuantized {
 		w.Precision = AMPBF16 // quantized weights are computed with in bfloat16
 	}

@@ -50,6 +50,8 @@ func (w *Workload) settleLoss(d Draft) error {
 		return invalid.At("loss", fmt.Errorf("loss is %q; a %s has none of its own, so it must be %s", Labels, head.Architecture, MeanLogits))
 	case head.Labels == models.NoLabels:
 		w.Loss = MeanLogits
+	case head.Labels == models.Pairs && w.Loss == MeanLogits:
+		return invalid.At("loss", fmt.Errorf("loss is %q; a %s compares texts and images, so it must be %s", MeanLogits, head.Architecture, Labels))
 	case head.Labels == models.Spans && w.Loss == MeanLogits:
 		return invalid.At("loss", fmt.Errorf("loss is %q; a %s has logits for both ends of a span, so it must be %s", MeanLogits, head.Architecture, Labels))
 	}

@@ -32,9 +32,17 @@ def build(w):
 
 def batch(w, cfg, n):
     a = w["config"]["architectures"][0]; kind = w.get("labels")
+    if a in ("CLIPModel", "SiglipModel"): kind = "pairs"
     if kind is None:
         kind = "classes" if "SequenceClass" in a or "ImageClass" in a else "tags" if "TokenClass" in a else "spans" if "QuestionAns" in a else \
             "none" if a.endswith("Model") and not a.endswith("LMHeadModel") else "target_ids" if "Conditional" in a else "ids"
+    if kind == "pairs":
+        b = {"input_ids": torch.randint(0, cfg.text_config.vocab_size, (n, w["sequence"]), device="cuda")}
+        if w.get("attention_mask", "none") != "none":
+            b["attention_mask"] = torch.ones(n, w["sequence"], dtype=torch.long, device="cuda")
+            if w["attention_mask"] == "padded": b["attention_mask"][:, -(w["sequence"] // 4):] = 0
+        dt = torch.bfloat16 if w.get("precision") == "bf16" else torch.float32
+        return {**b, "pixel_values": torch.rand(n, 3, w["image"], w["image"], device="cuda", dtype=dt), "return_loss": True}
     if "image" in w:
         dt = torch.bfloat16 if w.get("precision") == "bf16" else torch.float32
         b = {"pixel_values": torch.rand(n, 3, w["image"], w["image"], device="cuda", dtype=dt)}

@@ -73,23 +73,29 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-def batch(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
-    """One batch: ids or pixels, a mask if asked for, labels."""
+def batch(w: Workload, config: Any, device: str, n: int) -> dict[str, Any]:
+    """One batch: ids or pixels or pairs of them, a mask if asked for, labels."""
     recipe = w["recipe"]
-    if recipe.get("images"):
-        dtype = torch.bfloat16 if w["precision"] == "bf16" else torch.float32
-        size = w["image"]
-        out = {"pixel_values": torch.rand(n, 3, size, size, device=device, dtype=dtype)}
-    else:
-        length = w["sequence"]
-        vocabulary = config["vocab_size"] if isinstance(config, dict) else config.vocab_size
-        out = {"input_ids": torch.randint(0, vocabulary, (n, length), device=device)}
-        if w.get("attention_mask", "none") != "none":
-            out["attention_mask"] = mask(w, n, device)
+    if recipe.get("labels") == "pairs":
+        return {**texts(w, config.text_config, device, n), **pixels(w, device, n), "return_loss": True}
+    out: dict[str, Any] = pixels(w, device, n) if recipe.get("images") else texts(w, config, device, n)
     if w["loss"] == "labels":
         out.update(labels(recipe.get("labels", ""), config, device, n, out.get("input_ids")))
     elif recipe.get("decodes"):
         out["decoder_input_ids"] = out["input_ids"]
+    return out
+
+
+def pixels(w: Workload, device: str, n: int) -> dict[str, Tensor]:
+    dtype = torch.bfloat16 if w["precision"] == "bf16" else torch.float32
+    return {"pixel_values": torch.rand(n, 3, w["image"], w["image"], device=device, dtype=dtype)}
+
+
+def texts(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
+    vocabulary = config["vocab_size"] if isinstance(config, dict) else config.vocab_size
+    out = {"input_ids": torch.randint(0, vocabulary, (n, w["sequence"]), device=device)}
+    if w.get("attention_mask", "none") != "none":
+        out["attention_mask"] = mask(w, n, device)
     return out
 
 
