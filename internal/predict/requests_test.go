@@ -9,6 +9,7 @@ import (
 
 	"github.com/ulikunitz/xz"
 
+	"memorymark/internal/gpu"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
 )
@@ -95,7 +96,15 @@ func (c *requestedProcess) difference() string {
 	if err != nil {
 		return err.Error()
 	}
-	p, err := Run(w, h200, 2)
+	card := h200
+	if w.GPU != "" && w.GPU != "h200" {
+		c, err := gpu.Find(w.GPU)
+		if err != nil {
+			return err.Error()
+		}
+		card = deviceOf(c)
+	}
+	p, err := Run(w, card, 2)
 	if err != nil {
 		return err.Error()
 	}

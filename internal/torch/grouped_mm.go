@@ -7,6 +7,11 @@ package torch
 // (_grouped_mm_mat2_backward, torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) GroupedMM(x, w, offsets X) Value {
 	a, b, offs := read(x), read(w), read(offsets)
+	if t.Device.Major < 8 {
+		out := t.groupedLoop(a, b, offs)
+		t.done(x, w, offsets)
+		return Value{out}
+	}
 	n := t.record("GroupedMm", a, b)
 	if n != nil {
 		var left, right *Tensor
@@ -38,26 +43,71 @@ func (t *Torch) GroupedMM(x, w, offsets X) Value {
 	return Value{out}
 }
 
-// groupedMM makes a product of groups. CUTLASS's kernel, of bfloat16 on cards of compute
-// capability 9.0 and 10, takes pointers, strides and sizes of each group, and a workspace of
-// four tensor maps for each multiprocessor (bf16bf16_grouped_gemm_impl_sm90_sm100,
-// aten/src/ATen/native/cuda/GroupMM.cu). Else each group is a product of its own,
-// into its part of the result (_grouped_mm_fallback, aten/src/ATen/native/GroupedMMUtils.h).
+// groupedMM makes a product of groups. CUTLASS's kernel, of bfloat16 on some cards, takes
+// pointers, strides and sizes of each group, and a workspace of tensor maps for each
+// multiprocessor (bf16bf16_grouped_gemm_impl_sm90_sm100, aten/src/ATen/native/cuda/GroupMM.cu).
+// Else each group is a product of its own, into its part of the result (_grouped_mm_fallback,
+// aten/src/ATen/native/GroupedMMUtils.h).
 func (t *Torch) groupedMM(dtype DType, multiplications, groups int64, shape ...int64) *Tensor {
 	out := t.empty(dtype, shape...)
 	t.multiplied(dtype, 2*multiplications)
-	if d := t.Device; dtype != BFloat16 || d.Major != 10 && (d.Major != 9 || d.Minor != 0) {
+	maps := t.Device.tensorMaps(groups, shape)
+	if dtype != BFloat16 || maps == 0 {
 		t.blas()
 		return out
 	}
 	const (
 		pointer, stride = 8, 8
-		shapes          = 3 * 4
+		sizes           = 3 * 4
 		tensorMap       = 128
 	)
-	arguments := t.allocate(divUp(groups, 2)*2*3*pointer + groups*(shapes+3*stride))
-	workspace := t.allocate(4 * tensorMap * int64(t.Device.SMs))
+	arguments := t.allocate(divUp(groups, 2)*2*3*pointer + groups*(sizes+3*stride))
+	workspace := t.allocate(maps * tensorMap * int64(t.Device.SMs))
 	t.drop(workspace)
 	t.drop(arguments)
+	return out
+}
+
+// tensorMaps are those of a multiprocessor, as CUTLASS asked for them: on compute
+// capability 9.0 one each for both operands, the result and what is added to it; on 10 as many
+// as tiles can be under way, by the size of the tiles, which is that of the matrices, were
+// all groups alike (dispatch_bf16_grouped_kernel_on_tile_size). None where it has no kernel.
+func (d Device) tensorMaps(groups int64, shape []int64) int64 {
+	rows, columns := shape[0]/groups, shape[1]
+	if len(shape) == 3 {
+		rows, columns = shape[1], shape[2]
+	}
+	switch {
+	case d.Major == 9 && d.Minor == 0:
+		return 4
+	case d.Major == 10 && (rows <= 128 || columns <= 128):
+		return 42
+	case d.Major == 10:
+		return 46
+	default:
+		return 0
+	}
+}
+
+// groupedLoop is grouped_mm_fallback, what transformers has for cards before compute
+// capability 8.0 (transformers/integrations/moe.py): a function in Python that multiplies
+// group by group into zeros. It keeps all it was given, and makes the gradient of x first.
+func (t *Torch) groupedLoop(a, b, offs *Tensor) *Tensor {
+	n := t.record("GroupedMmFallback", a, b)
+	out := t.empty(a.DType, a.Shape[0], b.Shape[2])
+	t.multiplied(a.DType, 2*a.Numel()*b.Shape[2])
+	t.blas()
+	if n == nil {
+		return out
+	}
+	left, right := t.save(n, a), t.save(n, b)
+	n.kept = append(n.kept, t.retain(offs))
+	n.backward = func(g []*Tensor) []*Tensor {
+		t.multiplied(left.DType, 4*left.Numel()*right.Shape[2])
+		ofLeft := t.empty(left.DType, left.Shape...)
+		ofRight := t.emptyLike(right, right.DType)
+		return []*Tensor{ofLeft, ofRight}
+	}
+	n.made(out)
 	return out
 }
