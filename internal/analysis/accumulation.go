@@ -1,5 +1,7 @@
 package analysis
 
+import "slices"
+
 // Accumulation is how a global batch is made of batches that fit.
 type Accumulation struct {
 	GlobalBatch int64 `json:"global_batch"`
@@ -18,12 +20,14 @@ func accumulate(global, largest int64, trains func(micro, steps int64) bool) *Ac
 		}
 		return &Accumulation{GlobalBatch: global, MicroBatch: micro, Steps: n}
 	}
+	parts := divisors(global)
 	for fewest := (global + largest - 1) / largest; fewest < global; fewest = 2*fewest + 1 {
-		for n := fewest; n <= min(2*fewest, global); n++ {
-			if global%n == 0 {
-				if a := split(n); a != nil {
-					return a
-				}
+		for _, n := range parts {
+			if n < fewest || n > 2*fewest {
+				continue
+			}
+			if a := split(n); a != nil {
+				return a
 			}
 		}
 		if a := split(fewest); a != nil {
@@ -31,6 +35,18 @@ func accumulate(global, largest int64, trains func(micro, steps int64) bool) *Ac
 		}
 	}
 	return split(global)
+}
+
+// divisors are the numbers that divide another, in order.
+func divisors(of int64) []int64 {
+	var out []int64
+	for n := int64(1); n <= of/n; n++ {
+		if of%n == 0 {
+			out = append(out, n, of/n)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // settledPasses are as many accumulated passes as there are different ones:

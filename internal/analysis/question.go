@@ -10,8 +10,8 @@ import (
 // Question is what people ask of a workload on a card. This is its one form in
 // JSON: a body of the API and an order for a worker embed it.
 type Question struct {
-	GlobalBatch  int64          `json:"global_batch,omitempty" minimum:"0" doc:"samples for each update, to be split into batches that fit"`
-	MultipleOf   int64          `json:"multiple_of,omitempty" minimum:"0" doc:"only such batches count"`
+	GlobalBatch  int64          `json:"global_batch,omitempty" minimum:"0" maximum:"1099511627776" doc:"samples for each update, to be split into batches that fit"`
+	MultipleOf   int64          `json:"multiple_of,omitempty" minimum:"0" maximum:"1048576" doc:"only such batches count"`
 	Reserve      bytesize.Bytes `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free beside the context"`
 	HoursPerYear float64        `json:"hours_per_year,omitempty" minimum:"0" doc:"of the card; 200 if absent"`
 	PricePerHour float64        `json:"price_per_hour,omitempty" minimum:"0" doc:"in dollars; the card's catalog price if absent"`

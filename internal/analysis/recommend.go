@@ -1,6 +1,11 @@
 package analysis
 
-import "memorymark/internal/bytesize"
+import (
+	"maps"
+	"slices"
+
+	"memorymark/internal/bytesize"
+)
 
 // Fitting is not monotonic: what earlier steps leave in the allocator's cache
 // makes some batches fail that are smaller than some that fit. A batch that
@@ -139,8 +144,8 @@ func (p *planner) failsBelow(largest int64) ([]Batches, error) {
 		}
 	}
 	var out []Batches
-	for batch := unit; batch < largest; batch += unit {
-		if r, known := p.looked[batch]; !known || r.Success {
+	for _, batch := range slices.Sorted(maps.Keys(p.looked)) {
+		if batch >= largest || p.looked[batch].Success {
 			continue
 		}
 		if n := len(out); n > 0 && out[n-1].To == batch-unit {

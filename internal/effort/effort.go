@@ -10,7 +10,7 @@ import (
 
 // OfQuestion is what the answer to one question may take: some seconds of a
 // core. Comparing a model of a hundred layers on every card takes less.
-const OfQuestion = 30_000_000
+const OfQuestion = 25_000_000
 
 // ErrTooMuch says that an answer takes more work than it may.
 var ErrTooMuch = errors.New("the question takes too much work to be answered; ask for fewer layers, passes, batches or rows at a time")

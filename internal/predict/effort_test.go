@@ -29,7 +29,7 @@ func deepRunner(t *testing.T, e *effort.Effort) *Runner {
 
 // TestManyPassesAreCheap: a step of 1,024 passes takes no more than one of a few.
 func TestManyPassesAreCheap(t *testing.T) {
-	s, err := deepRunner(t, effort.New(effort.OfQuestion/4, nil)).Simulate(1)
+	s, err := deepRunner(t, effort.New(effort.OfQuestion/3, nil)).Simulate(1)
 	if err != nil {
 		t.Fatal(err)
 	}

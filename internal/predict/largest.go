@@ -19,6 +19,7 @@ type Runner struct {
 	effort    *effort.Effort
 	processes map[int64]*Process
 	events    int // that the processes hold
+	latest    int // that the latest one holds
 }
 
 // NewRunner returns a runner without a bound on its effort. The workload's own
@@ -33,23 +34,25 @@ func (r *Runner) Within(e *effort.Effort) *Runner {
 	return r
 }
 
-// mostEvents bounds what a runner keeps, to some hundred megabytes.
-const mostEvents = 4 << 20
+// mostEvents bounds what a runner keeps, to a hundred megabytes.
+const mostEvents = 2 << 20
 
 func (r *Runner) process(batch int64) (p *Process, err error) {
 	if p = r.processes[batch]; p != nil {
 		return p, nil
 	}
 	defer recovered(r.w, &err)
+	if r.events+r.latest > mostEvents { // before there is another
+		clear(r.processes)
+		r.events = 0
+	}
 	at := *r.w
 	at.Batch = batch
 	if p, err = run(&at, deviceOf(r.card), stepsFor(r.w), r.effort); err != nil {
 		return nil, err
 	}
-	if r.events += p.events(); r.events > mostEvents {
-		clear(r.processes)
-		r.events = p.events()
-	}
+	r.latest = p.events()
+	r.events += r.latest
 	r.processes[batch] = p
 	return p, nil
 }

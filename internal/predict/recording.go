@@ -46,7 +46,7 @@ func (s *Simulation) Trace() (*trace.Trace, error) {
 }
 
 // mostRecorded is how many events a recording may have, some hundred megabytes.
-const mostRecorded = 8 << 20
+const mostRecorded = 4 << 20
 
 // eventsWithin counts events from one to another, every round of loops.
 func (p *Process) eventsWithin(from, to int) int {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
@@ -111,7 +112,9 @@ func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*study.Sweep, erro
 	points := grid.Points()
 	cells := make([]study.Cell, len(points))
 	for i, p := range points {
-		cells[i] = s.cell(p.Draft)
+		if cells[i] = s.cell(p.Draft); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 	}
 	if !slices.ContainsFunc(cells, func(c study.Cell) bool { return c.Err == nil }) {
 		return nil, &badRequest{detailsOf(cells[0].Err, "body.workload")}
@@ -121,7 +124,8 @@ func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*study.Sweep, erro
 		return nil, err
 	}
 	defer leave()
-	results, err := study.Run(ctx, study.Predictor{}, cells, study.Options{Around: s.compute.piece})
+	predictor := study.Predictor{Effort: effort.New(effort.OfQuestion, ctx.Err)}
+	results, err := study.Run(ctx, predictor, cells, study.Options{Around: s.compute.largePiece})
 	if err != nil {
 		return nil, err
 	}

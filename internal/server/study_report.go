@@ -95,7 +95,7 @@ func (s *Server) report(ctx context.Context, q ReportQuestion, asArchive bool) (
 	defer leave()
 	folder := newArchive(asArchive)
 	files := &report.StudyFiles{Plan: plan, Folder: folder, PageAlone: !asArchive}
-	results, err := study.Run(ctx, study.Predictor{}, cells, study.Options{Around: s.compute.piece, Keep: files.Keep})
+	results, err := study.Run(ctx, study.Predictor{}, cells, study.Options{Around: s.compute.largePiece, Keep: files.Keep})
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,11 @@ import (
 
 // Predictor profiles cells without a GPU. Its profiles depend on nothing but
 // the cell, so cells can be profiled at the same time.
-type Predictor struct{}
+type Predictor struct {
+	// Effort is what all cells may take together; without one, each may take what
+	// a question may.
+	Effort *effort.Effort
+}
 
 // settled is after how many steps a predicted process does the same for ever:
 // the first step makes the optimizer's state, and the second shows it.
@@ -23,9 +27,13 @@ const settled = 2
 func (Predictor) Engine() evidence.Engine { return evidence.Predicted }
 
 // Profile implements Profiler.
-func (Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
+func (p Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
 	warmup := min(c.Warmup, settled)
-	s, err := predict.SimulateSteps(c.Workload, c.Card, warmup+c.Steps, effort.New(effort.OfQuestion, ctx.Err))
+	e := p.Effort
+	if e == nil {
+		e = effort.New(effort.OfQuestion, ctx.Err)
+	}
+	s, err := predict.SimulateSteps(c.Workload, c.Card, warmup+c.Steps, e)
 	if err != nil {
 		return nil, err
 	}
@@ -37,25 +45,25 @@ func (Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Profile{
+	profile := &Profile{
 		Trace: t, Phases: phases,
 		Provenance: Provenance{
 			GPU: c.Card.Name, GPUMemory: c.Card.Memory.Bytes, PyTorch: c.Workload.Libraries().Torch.String(), Settings: settingsOf(c.Workload),
 		},
 	}
 	if a, ok := predict.StatedAccuracy(predict.EvidenceOf(c.Workload)); ok {
-		p.Provenance.Accuracy = &a
+		profile.Provenance.Accuracy = &a
 	}
 	if s.Fits() { // what does not train has no speed
-		p.StepSeconds = []float64{s.StepSeconds()}
+		profile.StepSeconds = []float64{s.StepSeconds()}
 	}
 	if failed := s.Course.Failed; failed != nil {
-		p.OutOfMemory = &OutOfMemory{
-			Phase: phaseAtEnd(p.Trace), Requested: bytesize.Bytes(failed.Requested), Reserved: bytesize.Bytes(failed.Reserved),
+		profile.OutOfMemory = &OutOfMemory{
+			Phase: phaseAtEnd(profile.Trace), Requested: bytesize.Bytes(failed.Requested), Reserved: bytesize.Bytes(failed.Reserved),
 			Limit: s.Limit, Needs: s.Peak().PeakReserved,
 		}
 	}
-	return p, nil
+	return profile, nil
 }
 
 func settingsOf(w *workload.Workload) string {

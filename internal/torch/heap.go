@@ -72,7 +72,7 @@ func (s *slab[T]) reset() {
 }
 
 // mostEvents is how many events a process may have: some hundred megabytes.
-const mostEvents = 6 << 20
+const mostEvents = 4 << 20
 
 // newTensor returns a tensor to be filled in. Whatever a process does makes
 // tensors, so this is where it asks whether to go on.

@@ -1,6 +1,10 @@
 package torch
 
-import "memorymark/internal/trace"
+import (
+	"slices"
+
+	"memorymark/internal/trace"
+)
 
 // Repeat asks for the same again as the events from one to another did, as a
 // step does that begins and ends in the same state: what it left behind is what
@@ -22,6 +26,7 @@ func (t *Torch) Repeat(from, to int) bool {
 		}
 	}
 	shift := t.next - first
+	t.trace.Events = slices.Grow(t.trace.Events, to-from)
 	for _, e := range t.trace.Events[from:to] {
 		switch {
 		case e.ID >= first:

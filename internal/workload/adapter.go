@@ -81,6 +81,7 @@ func (t Targets) MarshalJSON() ([]byte, error) {
 const (
 	defaultRank = 16
 	maxRank     = 1 << 16
+	maxNames    = 100 // each is held against every module
 )
 
 // UnmarshalJSON reads an adapter or its rank, and names a key that it does not
@@ -115,6 +116,8 @@ func (a *Adapter) check(w *Workload) error {
 		return wrong("adapter: kind is %q; it must be lora", a.Kind)
 	case a.Rank < 1 || a.Rank > maxRank:
 		return wrong("adapter: rank is %d; it must be from 1 to %d", a.Rank, maxRank)
+	case len(a.Targets) > maxNames || len(a.ModulesToSave) > maxNames:
+		return wrong("adapter: there are %d targets and %d modules_to_save; of each there may be %d", len(a.Targets), len(a.ModulesToSave), maxNames)
 	case a.Dropout < 0 || a.Dropout >= 1:
 		return wrong("adapter: dropout is %v; it must be at least 0 and below 1", a.Dropout)
 	case slices.Contains(a.Targets, AllLinear) && len(a.Targets) > 1:

@@ -31,6 +31,7 @@ func TestAdapter(t *testing.T) {
 // What is wrong with an adapter says what is allowed.
 func TestInvalidAdapter(t *testing.T) {
 	for text, want := range map[string]string{
+		`"adapter":{"targets":["a"` + strings.Repeat(`,"a"`, maxNames) + `]}`: "there are 101 targets and 0 modules_to_save",
 		`"adapter":{"rank":0}`:                                     "rank is 0; it must be from 1 to",
 		`"adapter":{"kind":"ia3"}`:                                 `kind is "ia3"; it must be lora`,
 		`"adapter":{"dropout":1}`:                                  "dropout is 1; it must be at least 0 and below 1",
