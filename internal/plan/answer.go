@@ -35,7 +35,11 @@ func (p *planner) answer(ctx context.Context) (*Plan, error) {
 		}
 		out.Options = append(out.Options, o)
 	}
-	simplest, err := p.simplest(ctx)
+	var simplest *Option
+	err := p.q.piece(ctx, func() (err error) {
+		simplest, err = p.simplest(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

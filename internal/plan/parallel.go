@@ -8,21 +8,35 @@ import (
 )
 
 // inParallel calls a function for each of so many numbers, on every core, until
-// the context ends.
-func inParallel(ctx context.Context, n int, do func(i int)) error {
+// the context ends or a piece does not get its turn.
+func (q *Question) inParallel(ctx context.Context, n int, do func(i int)) error {
 	var next atomic.Int64
+	var failed atomic.Pointer[error]
 	var wait sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), n) {
 		wait.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= n || ctx.Err() != nil {
+				if i >= n || ctx.Err() != nil || failed.Load() != nil {
 					return
 				}
-				do(i)
+				if err := q.piece(ctx, func() error { do(i); return nil }); err != nil {
+					failed.CompareAndSwap(nil, &err)
+				}
 			}
 		})
 	}
 	wait.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
 	return ctx.Err()
+}
+
+// piece runs a part when it is its turn.
+func (q *Question) piece(ctx context.Context, do func() error) error {
+	if q.Piece == nil {
+		return do()
+	}
+	return q.Piece(ctx, do)
 }

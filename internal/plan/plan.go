@@ -5,12 +5,14 @@ package plan
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
+	"memorymark/internal/invalid"
 	"memorymark/internal/workload"
 )
 
@@ -37,6 +39,8 @@ type Question struct {
 	Prices Prices
 	// Effort is what the plan may take; nil for no bound.
 	Effort *effort.Effort
+	// Piece runs a part of the plan when it is its turn; nil runs it at once.
+	Piece func(ctx context.Context, do func() error) error
 }
 
 // Holding is a card and how many of them there are, 0 for as many as can be
@@ -153,6 +157,11 @@ func Make(ctx context.Context, q Question, progress func(done, of int)) (*Plan, 
 	began := time.Now()
 	if q.Effort == nil {
 		q.Effort = unbounded(ctx)
+	}
+	for _, key := range []string{"batch", "accumulate", "parallel"} {
+		if _, given := q.Draft[key]; given {
+			return nil, invalid.At(key, fmt.Errorf("%s is the plan's to choose: leave it out, and give the global_batch of an update", key))
+		}
 	}
 	p, err := newPlanner(q)
 	if err != nil {

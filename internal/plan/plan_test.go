@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
@@ -165,6 +166,29 @@ func TestCancelled(t *testing.T) {
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("err is %v", err)
+	}
+}
+
+// A plan that takes more than it may ends with that, and pieces take turns.
+func TestEffort(t *testing.T) {
+	q := question(t, `{"model": "gpt2"}`, "t4, h100")
+	q.Effort = effort.New(200_000, nil)
+	if _, err := Make(context.Background(), q, nil); !errors.Is(err, effort.ErrTooMuch) {
+		t.Errorf("err is %v", err)
+	}
+	turns := errors.New("it is not your turn")
+	q.Effort, q.Piece = nil, func(context.Context, func() error) error { return turns }
+	if _, err := Make(context.Background(), q, nil); !errors.Is(err, turns) {
+		t.Errorf("err is %v", err)
+	}
+}
+
+// A plan is about what it chooses.
+func TestPlanChooses(t *testing.T) {
+	for _, draft := range []string{`{"model": "gpt2", "batch": 4}`, `{"model": "gpt2", "parallel": {"kind": "ddp", "gpus": 2}}`} {
+		if _, err := Make(context.Background(), question(t, draft, "t4"), nil); err == nil || !strings.Contains(err.Error(), "the plan's to choose") {
+			t.Errorf("%s: %v", draft, err)
+		}
 	}
 }
 

@@ -152,7 +152,7 @@ func (p *planner) estimate(ctx context.Context) error {
 	setups := p.distinctSetups()
 	p.parts += len(setups)
 	outlines, errs := make([]*outline, len(setups)), make([]error, len(setups))
-	err = inParallel(ctx, len(setups), func(i int) {
+	err = p.q.inParallel(ctx, len(setups), func(i int) {
 		outlines[i], errs[i] = p.outline(setups[i], card)
 		p.step()
 	})

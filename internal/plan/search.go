@@ -88,7 +88,7 @@ func (p *planner) simulate(ctx context.Context) error {
 	}
 	p.parts += len(kinds)
 	errs := make([]error, len(kinds))
-	err := inParallel(ctx, len(kinds), func(i int) {
+	err := p.q.inParallel(ctx, len(kinds), func(i int) {
 		sims := p.newSimulations()
 		for _, s := range groups[kinds[i]] {
 			if errs[i] = p.find(ctx, s, sims); errs[i] != nil {
@@ -165,7 +165,7 @@ func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
 			return nil, err
 		}
 		s.p.simulated.Add(1)
-		s.p.peaks.Store(seen{at.card.ComputeCapability, key}, print.Allocated)
+		s.p.peaks.Store(seen{at.card.ComputeCapability.Major, key}, print.Allocated)
 		s.runs[key] = print
 	}
 	fits, err := print.FitsWithin(at.limit)
@@ -175,17 +175,17 @@ func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
 	return print, nil
 }
 
-// seen is a run on some card of a compute capability: its kernels are those of
-// others, and only their scratch memory differs.
+// seen is a run on some card of a generation: its kernels are those of others,
+// and only their scratch memory differs.
 type seen struct {
-	on gpu.Capability
+	generation int // the first number of the compute capability
 	run
 }
 
 // atLeast is what a run takes on a card: what it was seen to take on another one
 // of its kind, or its outline.
 func (p *planner) atLeast(card *gpu.Card, r run) bytesize.Bytes {
-	if peak, ok := p.peaks.Load(seen{card.ComputeCapability, r}); ok {
+	if peak, ok := p.peaks.Load(seen{card.ComputeCapability.Major, r}); ok {
 		return peak.(bytesize.Bytes)
 	}
 	return r.outline.needs(r.batch)

@@ -19,6 +19,7 @@ func (s *Server) routes() http.Handler {
 	s.catalogRoutes(api)
 	s.predictionRoutes(api)
 	s.comparisonRoutes(api)
+	s.planRoutes(api)
 	s.studyRoutes(api)
 	s.analysisRoutes(api)
 	s.workerRoutes(api, mux)

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"memorymark/internal/effort"
+	"memorymark/internal/plan"
+)
+
+func (s *Server) planRoutes(api huma.API) {
+	huma.Register(api, post("plan", "/v1/plans", "What to train a model on, and how",
+		"Compares GPUs, how many of them, parallelism, precision, checkpointing, adapters, optimizers and batches: what fits, by cost and by time, and why the rest does not. "+
+			"Keys that the workload has stay as they are. Every option was simulated; times are coarse. It takes some seconds, and ends when the client leaves.", tagPredictions),
+		func(ctx context.Context, in *struct{ Body PlanQuestion }) (*output[*plan.Plan], error) {
+			p, err := s.makePlan(ctx, in.Body)
+			if err != nil {
+				return nil, s.problem(ctx, err)
+			}
+			return &output[*plan.Plan]{p}, nil
+		})
+}
+
+// PlanQuestion asks for a plan.
+type PlanQuestion struct {
+	Workload    draft       `json:"workload"`
+	GPUs        []string    `json:"gpus,omitempty" maxItems:"40" doc:"ids of cards; those with a list price of about the same time if absent"`
+	MaxGPUs     int64       `json:"max_gpus,omitempty" minimum:"0" maximum:"512" doc:"the most GPUs to use together; 64 if absent"`
+	GlobalBatch int64       `json:"global_batch,omitempty" minimum:"0" maximum:"65536" doc:"samples of an update, over all GPUs; 64 if absent"`
+	Tokens      float64     `json:"tokens,omitempty" minimum:"0" maximum:"1e18" doc:"to train on; a billion if absent"`
+	Samples     float64     `json:"samples,omitempty" minimum:"0" maximum:"1e18" doc:"to train on, instead of tokens"`
+	Full        bool        `json:"full,omitempty" doc:"train all weights: no adapters"`
+	Within      plan.Budget `json:"within,omitzero" doc:"what it may cost and take"`
+}
+
+// planEffort is what a plan may take. One of a model of 32 layers over the whole
+// catalog takes less.
+const planEffort = 4 * effort.OfQuestion
+
+// planCost is about what a card costs, in predictions of the same model.
+const planCost = 12
+
+func (s *Server) makePlan(ctx context.Context, in PlanQuestion) (*plan.Plan, error) {
+	q := plan.Question{
+		Draft: in.Workload.keys, MaxGPUs: in.MaxGPUs, GlobalBatch: in.GlobalBatch, Tokens: in.Tokens, Samples: in.Samples,
+		Full: in.Full, Within: in.Within, Cards: plan.Cards(),
+	}
+	if in.GPUs != nil {
+		cards, err := findCards(in.GPUs)
+		if err != nil {
+			return nil, err
+		}
+		q.Cards = nil
+		for _, c := range cards {
+			q.Cards = append(q.Cards, plan.Holding{Card: c})
+		}
+	}
+	key, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("write the question: %w", err)
+	}
+	asked := question{key: "plan " + string(key), cost: planCost * len(q.Cards) * sizeOf(in.Workload.workload), pieces: true}
+	return remembered(ctx, s.compute, asked, func(ctx context.Context) (*plan.Plan, error) {
+		q.Effort, q.Piece = effort.New(planEffort, ctx.Err), s.compute.largePiece
+		p, err := plan.Make(ctx, q, nil)
+		return p, predicted(err)
+	})
+}
