@@ -1,7 +1,7 @@
 // Package memorymark answers, for Go programs, what training a neural network
 // takes of a GPU's memory: what a workload takes, the largest batch that
-// trains on a card, and what a recorded run would have taken under other
-// settings. It needs no GPU and no Python.
+// trains on a card, what to train on and how, and what a recorded run would
+// have taken under other settings. It needs no GPU and no Python.
 //
 //	w, err := memorymark.ParseWorkload([]byte(`{"model": "gpt2", "batch": 8}`))
 //	card, err := memorymark.FindCard("a10")
@@ -16,11 +16,13 @@
 package memorymark
 
 import (
+	"context"
 	"fmt"
 	"io"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
+	"memorymark/internal/plan"
 	"memorymark/internal/predict"
 	"memorymark/internal/recording"
 	"memorymark/internal/search"
@@ -44,6 +46,21 @@ type (
 	WhatIf = recording.WhatIf
 	// Replayed is what a recorded run would have taken.
 	Replayed = recording.Replay
+
+	// Draft is a workload of which some keys are left open.
+	Draft = workload.Draft
+	// PlanQuestion is what is to be planned: a draft, on which cards, and how
+	// much there is to train on. What is zero takes the command line's default.
+	PlanQuestion = plan.Question
+	// TrainingPlan is what to train a model on, and how.
+	TrainingPlan = plan.Plan
+	// Holding is a card and how many of them there are, 0 for as many as can be
+	// rented.
+	Holding = plan.Holding
+	// Option is a way to train that fits.
+	Option = plan.Option
+	// FitAnswer is what it takes to make a workload fit a card.
+	FitAnswer = plan.Fit
 )
 
 // ParseWorkload reads a workload from a JSON object, fills in the defaults, and
@@ -76,6 +93,27 @@ func Largest(w *Workload, card *Card) (int64, error) {
 		return 0, err
 	}
 	return found.Largest, nil
+}
+
+// ParseDraft reads a JSON object with some keys of a workload.
+func ParseDraft(data []byte) (Draft, error) { return workload.ParseDraft(data) }
+
+// Plan finds what to train a model on, and how: what fits, by dollars and by
+// days. Keys that the draft has stay as they are. Without cards it compares
+// those of the catalog that have a list price. It takes seconds on every core,
+// and ends with the context.
+func Plan(ctx context.Context, q PlanQuestion) (*TrainingPlan, error) {
+	if len(q.Cards) == 0 {
+		q.Cards = plan.Cards()
+	}
+	return plan.Make(ctx, q, nil)
+}
+
+// Fit finds the fewest changes with which a workload trains on a card. Keys that
+// the draft has stay as they are, and so do the samples of an update: its batch
+// times what it accumulates.
+func Fit(ctx context.Context, d Draft, card *Card) (*FitAnswer, error) {
+	return plan.FitOn(ctx, d, card, 0, false)
 }
 
 // Replay plays a recorded run again, under the recorded or other settings of the

@@ -4,6 +4,7 @@
 
     memorymark.predict("bert", batch=8, gpu="a10")
     memorymark.largest_batch("train.py:make", gpu="rtx-4090")
+    memorymark.plan("llama-3.1-8b", sequence=2048, tokens="1B").cheapest
     with memorymark.record("oom.pickle"):
         train()
     memorymark.explain("oom.pickle")
@@ -17,8 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._program import MemoryMarkError
-from .answers import Analysis, Breakdown, Explanation, OutOfMemory, Prediction, Result, Step
-from .questions import explain, largest_batch, predict
+from .answers import Analysis, Breakdown, Explanation, Fit, Option, OutOfMemory, Plan, Prediction, Result, Step
+from .questions import explain, fit, largest_batch, plan, predict
 from .recording import record
 
 if TYPE_CHECKING:
@@ -29,15 +30,20 @@ __all__ = [
     "Analysis",
     "Breakdown",
     "Explanation",
+    "Fit",
     "LightningCallback",
     "MemoryMarkError",
+    "Option",
     "OutOfMemory",
+    "Plan",
     "Prediction",
     "Result",
     "Step",
     "TrainerCallback",
     "explain",
+    "fit",
     "largest_batch",
+    "plan",
     "predict",
     "record",
 ]

@@ -176,6 +176,94 @@ class Analysis:
 
 
 @dataclass(frozen=True)
+class Option:
+    """A way to train that fits."""
+
+    gpu: str
+    gpus: int
+    setup: str
+    batch: int
+    accumulate: int
+    days: float
+    changes: List[str]
+    command: str
+    recipe: Dict[str, str]
+    json: Dict[str, Any] = field(repr=False)
+    trains: str = ""
+    dollars: Optional[float] = None
+    workload: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, answer: Dict[str, Any]) -> Option:
+        return _made(cls, {**answer, "changes": answer.get("changes") or []}, json=answer)
+
+    def __str__(self) -> str:
+        cost = "" if self.dollars is None else f", ${self.dollars:,.2f}"
+        return f"{self.gpus} × {self.gpu}, {self.setup}, batch {self.batch} × {self.accumulate}: {self.days:.3g} days{cost}"
+
+
+def _option(answer: Optional[Dict[str, Any]]) -> Optional[Option]:
+    return Option.of(answer) if answer else None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to train a model on, and how."""
+
+    model: str
+    options: List[Option]
+    json: Dict[str, Any] = field(repr=False)
+    cheapest: Optional[Option] = None
+    cheapest_of_all_weights: Optional[Option] = None
+    fastest: Optional[Option] = None
+    simplest: Optional[Option] = None
+    misfits: List[Dict[str, Any]] = field(default_factory=list, repr=False)
+    notes: List[str] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(cls, answer: Dict[str, Any]) -> Plan:
+        picks = ("cheapest", "cheapest_of_all_weights", "fastest", "simplest")
+        return _made(
+            cls,
+            answer,
+            json=answer,
+            options=[Option.of(o) for o in answer.get("options") or []],
+            **{name: _option(answer.get(name)) for name in picks},
+        )
+
+    def __str__(self) -> str:
+        if not self.options:
+            return f"nothing fits {self.model}"
+        picks = {"cheapest": self.cheapest, "fastest": self.fastest, "simplest": self.simplest}
+        return "\n".join(f"{name}: {option}" for name, option in picks.items() if option)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What it takes to make a workload fit a card."""
+
+    model: str
+    gpu: str
+    fits: bool
+    options: List[Option]
+    json: Dict[str, Any] = field(repr=False)
+    needs_bytes: int = 0
+    limit_bytes: int = 0
+    reason: str = ""
+
+    @classmethod
+    def of(cls, answer: Dict[str, Any]) -> Fit:
+        return _made(cls, answer, json=answer, options=[Option.of(o) for o in answer.get("options") or []])
+
+    def __str__(self) -> str:
+        if self.fits:
+            return f"{self.model} fits {self.gpu} as it is"
+        if not self.options:
+            return f"no change makes {self.model} fit {self.gpu}"
+        return f"{self.model} fits {self.gpu} with " + ", or ".join(" + ".join(o.changes) for o in self.options)
+
+
+@dataclass(frozen=True)
 class Explanation:
     """What a snapshot holds: peaks, what was live, why memory ran out."""
 

@@ -10,7 +10,7 @@ import tempfile
 from typing import Any, Callable, Dict, List, Union
 
 from . import _program
-from .answers import Analysis, Explanation, Prediction
+from .answers import Analysis, Explanation, Fit, Plan, Prediction
 
 Model = Union[str, "os.PathLike[str]", Callable[..., Any]]
 
@@ -38,6 +38,21 @@ def largest_batch(model: Model, **keys: Any) -> Analysis:
     n; MemoryMark runs it in processes of its own.
     """
     return Analysis.of(_program.ask(["analyze", *_arguments(model, keys)]))
+
+
+def plan(model: Model, **keys: Any) -> Plan:
+    """What to train a model on, and how: by dollars and by days.
+
+    Keys are the flags of `memorymark plan`: cards, mine, max_gpus, global_batch,
+    tokens, samples, within, full, prices, and keys of a workload, which stay as
+    they are given.
+    """
+    return Plan.of(_program.ask(["plan", *_arguments(model, keys)]))
+
+
+def fit(model: Model, **keys: Any) -> Fit:
+    """The fewest changes with which a model trains on a card."""
+    return Fit.of(_program.ask(["fit", *_arguments(model, keys)]))
 
 
 def explain(path: Union[str, "os.PathLike[str]"]) -> Explanation:

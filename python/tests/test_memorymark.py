@@ -41,6 +41,22 @@ class Questions(unittest.TestCase):
         self.assertEqual(sum(vars(p.breakdown).values()) - p.breakdown.total, p.breakdown.total)
         self.assertIn("<svg", p._repr_html_())
 
+    def test_plan(self):
+        p = memorymark.plan("gpt2", mine="rtx-4090 x2", samples="1M")
+        self.assertIsNone(p.cheapest)
+        self.assertEqual(p.fastest.gpus, 2)
+        self.assertIn("TrainingArguments", p.fastest.recipe["training_arguments"])
+        self.assertIn("fastest: 2 × rtx-4090", str(p))
+        p = memorymark.plan("llama-3.1-8b", cards="rtx-4060", max_gpus=1, full=True)
+        self.assertEqual(p.options, [])
+        self.assertIn("needs at least", p.misfits[0]["reason"])
+
+    def test_fit(self):
+        self.assertTrue(memorymark.fit("gpt2", gpu="a10").fits)
+        f = memorymark.fit("gpt2", gpu="t4", batch=128)
+        self.assertFalse(f.fits)
+        self.assertEqual(f.options[0].batch * f.options[0].accumulate, 128)
+
     def test_what_does_not_fit_is_an_answer(self):
         p = memorymark.predict("llama-3.1-8b", gpu="t4", precision="amp-fp16", checkpointing=True)
         self.assertFalse(p.fits)
