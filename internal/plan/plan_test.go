@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -54,6 +55,9 @@ func TestOptionsArePredictions(t *testing.T) {
 		}
 		if !got.Fits || got.PeakReserved() != o.Peak.Reserved {
 			t.Errorf("%d × %s, %s: predicted %v (fits: %v), planned %v", o.GPUs, o.GPU, o.Setup, got.PeakReserved(), got.Fits, o.Peak.Reserved)
+		}
+		if math.Abs(got.StepSeconds/o.Speed.StepSeconds-1) > 0.01 {
+			t.Errorf("%d × %s, %s: predicted %g s, planned %g s", o.GPUs, o.GPU, o.Setup, got.StepSeconds, o.Speed.StepSeconds)
 		}
 		if o.Batch*o.Passes*dataWays(o.Workload) != p.GlobalBatch {
 			t.Errorf("%d × %s, %s: %d × %d is not the global batch", o.GPUs, o.GPU, o.Setup, o.Batch, o.Passes)

@@ -30,7 +30,7 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 		out = append(out, routing)
 	}
 	if w.Parallel != nil {
-		out = append(out, ncclBuffers)
+		out = append(out, ncclBuffers, communicated(card))
 		if k := w.Parallel.Kind; k == workload.DDP || k == workload.ZeRO1 {
 			out = append(out, ncclKeeps)
 		}
@@ -49,7 +49,15 @@ const routing = "experts are taken to get equal shares of the tokens; any other 
 // ncclBuffers is what NCCL takes for itself, with cudaMalloc and not from the
 // allocator: measured for one process with one communicator on an H200, by what
 // the card has in use beyond the context. More ranks take more channels.
-const ncclBuffers = "NCCL's own buffers are not counted: one communicator of one rank took 585 MB on an H200; speeds leave communication out"
+const ncclBuffers = "NCCL's own buffers are not counted: one communicator of one rank took 585 MB on an H200"
+
+// communicated says what speeds make of communication.
+func communicated(card *gpu.Card) string {
+	if card.Link() == nil {
+		return "speeds leave communication out: how such GPUs are linked is not known"
+	}
+	return "speeds include communication by a coarse model: bytes over " + card.Link().Name + ", overlapped with compute"
+}
 
 // ncclKeeps is what nobody can predict: NCCL lets go of a bucket at the next
 // collective after its watchdog has seen it done, and that looks every 100 ms

@@ -46,7 +46,6 @@ type Timing struct {
 
 // Timing splits the work of the last step.
 func (p *Process) Timing() Timing {
-	p.countPart()
 	share := 1 / float64(max(p.parts.passes, 1))
 	return Timing{p.parts.forward.Times(share), p.parts.backward.Times(share), p.parts.update, p.w.Precision}
 }
@@ -73,13 +72,18 @@ func (s Seconds) Efficiency() float64 { return s.Computing / s.Total() }
 // Seconds estimates how long an update of so many passes takes on cards that
 // share it so; nil is one card.
 func (t Timing) Seconds(card *gpu.Card, p *workload.Parallel, passes int64) Seconds {
-	n := float64(passes)
-	forward, backward, update := stepSeconds(t.Forward, card, t.in), stepSeconds(t.Backward, card, t.in), stepSeconds(t.Update, card, t.in)
-	out := Seconds{Computing: n*(forward+backward) + update}
-	if r, ok := ratesOf(p, card); ok {
-		out.Waiting = n*(r.waiting(t.Forward.Traffic, forward)+r.waiting(t.Backward.Traffic, backward)) + r.waiting(t.Update.Traffic, 0)
+	all := t.Forward.Plus(t.Backward).Times(float64(passes)).Plus(t.Update)
+	return Seconds{Computing: stepSeconds(all, card, t.in), Waiting: t.waiting(card, p, passes)}
+}
+
+// waiting is how long GPUs wait for each other in an update.
+func (t Timing) waiting(card *gpu.Card, p *workload.Parallel, passes int64) float64 {
+	r, ok := ratesOf(p, card)
+	if !ok {
+		return 0
 	}
-	return out
+	forward, backward := stepSeconds(t.Forward, card, t.in), stepSeconds(t.Backward, card, t.in)
+	return float64(passes)*(r.waiting(t.Forward.Traffic, forward)+r.waiting(t.Backward.Traffic, backward)) + r.waiting(t.Update.Traffic, 0)
 }
 
 // rates are how many bytes a second the ranks of a job exchange, by what they

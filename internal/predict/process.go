@@ -97,6 +97,7 @@ func (p *Process) train(steps int) {
 		if i < 2 || w.Varied() || !p.repeat() {
 			p.parts = parts{}
 			p.loop.step()
+			p.countPart()
 			p.StepWork = p.t.Work().Minus(before)
 		}
 		if w.Varied() && i > 0 && i == steps-1 { // the longest there can be, not one that was drawn

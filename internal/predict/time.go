@@ -30,9 +30,11 @@ const (
 	traffic = 4.2
 )
 
-// StepSeconds estimates how long a step takes once the process has settled.
+// StepSeconds estimates how long a step takes once the process has settled, with
+// what its GPU waits for others.
 func (s *Simulation) StepSeconds() float64 {
-	return stepSeconds(s.Process.StepWork, s.Card, s.Process.w.Precision)
+	w := s.Process.w
+	return stepSeconds(s.Process.StepWork, s.Card, w.Precision) + s.Process.Timing().waiting(s.Card, w.Parallel, int64(w.Accumulate))
 }
 
 func stepSeconds(w torch.Work, card *gpu.Card, in workload.Precision) float64 {
@@ -64,20 +66,26 @@ func reached(card *gpu.Card, t steptime.Type) float64 {
 // a line in the batch, so two of them say all.
 type Speed struct {
 	card        *gpu.Card
-	precision   workload.Precision
-	low, high   torch.Work
+	w           *workload.Workload
+	low, high   pace
 	small, wide int64
+}
+
+// pace is what the steps of a batch ask of the card.
+type pace struct {
+	work   torch.Work
+	timing Timing
 }
 
 // Speed looks at batches up to the given one.
 func (r *Runner) Speed(largest int64) (*Speed, error) {
-	s := &Speed{card: r.card, precision: r.w.Precision, small: 8, wide: max(largest, 9)}
-	for batch, work := range map[int64]*torch.Work{s.small: &s.low, s.wide: &s.high} {
+	s := &Speed{card: r.card, w: r.w, small: 8, wide: max(largest, 9)}
+	for batch, pace := range map[int64]*pace{s.small: &s.low, s.wide: &s.high} {
 		p, err := r.process(batch)
 		if err != nil {
 			return nil, err
 		}
-		*work = p.StepWork
+		pace.work, pace.timing = p.StepWork, p.Timing()
 	}
 	return s, nil
 }
@@ -85,5 +93,7 @@ func (r *Runner) Speed(largest int64) (*Speed, error) {
 // SamplesPerSecond estimates the throughput at a batch.
 func (s *Speed) SamplesPerSecond(batch int64) float64 {
 	share := float64(batch-s.small) / float64(s.wide-s.small)
-	return float64(batch) / stepSeconds(s.low.Towards(s.high, share), s.card, s.precision)
+	computing := stepSeconds(s.low.work.Towards(s.high.work, share), s.card, s.w.Precision)
+	waiting := s.low.timing.Towards(s.high.timing, share).waiting(s.card, s.w.Parallel, int64(s.w.Accumulate))
+	return float64(batch) / (computing + waiting)
 }
