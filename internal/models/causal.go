@@ -44,3 +44,17 @@ func languageModel(model trunk, head *torch.Linear) *Model {
 		return out
 	}}
 }
+
+// allOfSlices is x[:, slice(0, None), :]. Python's indexing makes another view of
+// all of it; PyTorch before 2.11 slices each dimension, so recordings of 2.6 and 2.8
+// have it, and backward puts each slice's gradient into zeros.
+func allOfSlices(t *torch.Torch, x *torch.Var) torch.Value {
+	if !t.Version.Before(2, 11) {
+		return t.Alias(x)
+	}
+	out := t.Slice(x, 0, 0, x.Tensor().Dim(0))
+	for d := 1; d < 3; d++ {
+		out = t.Slice(out, d, 0, x.Tensor().Dim(d))
+	}
+	return out
+}

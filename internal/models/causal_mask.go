@@ -10,10 +10,14 @@ type causalMask struct {
 	eager  bool  // a float to add to the scores, not a bool
 	padded bool  // the mask that the model is given has zeros
 	cached bool  // keys and values are cached
+	mapped bool  // by vmap, as transformers 4 makes it
 }
 
 // make returns the mask, nothing if the kernel's own causal masking will do.
 func (c causalMask) make(t *torch.Torch, embeds, positions *torch.Var, given *torch.Tensor) torch.Value {
+	if c.mapped {
+		return c.makeMapped(t, embeds, positions, given)
+	}
 	f := t.Enter()
 	// _preprocess_mask_arguments
 	var attention *torch.Var

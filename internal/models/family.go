@@ -59,6 +59,8 @@ type Family struct {
 	AnyImage bool
 	// Versions are those beside Reference in which recordings are what is predicted.
 	Versions []Versions
+	// NotEager are those of them in which eager attention is another, which is not modelled.
+	NotEager []Versions
 	Module   string // of the Python classes; "" is Transformers
 
 	read func(*hfconfig.Config) (any, error)

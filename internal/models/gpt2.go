@@ -5,10 +5,11 @@ import (
 
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
+	"memorymark/internal/trace"
 )
 
 var gpt2Family = Family{
-	Type: "gpt2", Versions: []Versions{newest}, read: reads(readGPT2),
+	Type: "gpt2", Versions: []Versions{newest, last4}, NotEager: []Versions{last4}, read: reads(readGPT2),
 	Heads: []Head{
 		head("GPT2LMHeadModel", SameIDs, newGPT2),
 		needs(head("GPT2ForSequenceClassification", Classes, newGPT2Classifier), "pad_token_id"),
@@ -109,8 +110,12 @@ func newGPT2Model(t *torch.Torch, c *gpt2Config, r Run) (*gpt2, error) {
 		inner = *c.Inner
 	}
 	for range c.Layers {
+		norm := t.NewLayerNorm(c.HiddenSize, r.DType)
+		if r.Versions.Transformers.Before(5, 0) {
+			m.maskBuffers(t)
+		}
 		m.blocks = append(m.blocks, gpt2Block{
-			ln1:        t.NewLayerNorm(c.HiddenSize, r.DType),
+			ln1:        norm,
 			attn:       t.NewConv1D(3*c.HiddenSize, c.HiddenSize, r.DType).Named("attn.c_attn"),
 			attnOutput: t.NewConv1D(c.HiddenSize, c.HiddenSize, r.DType).Named("attn.c_proj"),
 			ln2:        t.NewLayerNorm(c.HiddenSize, r.DType),
@@ -120,6 +125,16 @@ func newGPT2Model(t *torch.Torch, c *gpt2Config, r Run) (*gpt2, error) {
 	}
 	m.norm = t.NewLayerNorm(c.HiddenSize, r.DType)
 	return m, nil
+}
+
+// maskBuffers are those of GPT2Attention in transformers 4: the causal mask
+// torch.tril(torch.ones(…)) of all positions, and the number that stands for
+// what it masks.
+func (m *gpt2) maskBuffers(t *torch.Torch) {
+	t.As(trace.Parameter, func() {
+		t.Compare(t.Full(torch.Bool, m.cfg.MaxPositions, m.cfg.MaxPositions))
+		t.Full(m.run.DType)
+	})
 }
 
 func newGPT2(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
@@ -178,7 +193,7 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	o := m.transformer(t, batch)
 	h := f.Let(o.hidden)
-	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(h, m.head) }))
+	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(m.kept(t, h), m.head) }))
 	out := Output{}
 	if batch.Labels != nil {
 		loss := f.Let(causalLMLoss(t, logits, batch))
@@ -187,6 +202,14 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 	out.Logits, out.Cache = f.Keep(logits), o.rest
 	f.End()
 	return out
+}
+
+// kept is hidden_states[:, slice(0, None), :], of which transformers 5 makes nothing.
+func (m *gpt2) kept(t *torch.Torch, hidden *torch.Var) torch.X {
+	if m.run.Versions.Transformers.Before(5, 0) {
+		return allOfSlices(t, hidden)
+	}
+	return hidden
 }
 
 // transformer is GPT2Model.
@@ -201,12 +224,11 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) trunkOutput {
 	}
 	positions := f.Let(torch.Value{})
 	embeds := f.Let(t.In("wte", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.wte) }))
-	positions.Set(t.Integers(t.Arange(batch.IDs.Shape[1])))
-	positions.Set(t.Unsqueeze(positions, 0))
+	positions.Set(positionsOf(t, batch.IDs.Dim(1), m.run.Versions))
 	positioned := f.Let(t.In("wpe", func() torch.Value { return t.Embedding(positions, m.wpe) }))
 	hidden := f.Let(t.Add(embeds, positioned))
 	mask := f.Let(causalMask{
-		eager: m.run.Eager, padded: batch.Padded, cached: cache != nil,
+		eager: m.run.Eager, padded: batch.Padded, cached: cache != nil, mapped: m.run.Versions.mapsMasks(),
 	}.make(t, embeds, positions, batch.Mask))
 	hidden.Set(t.Dropout(hidden, m.cfg.EmbeddingDropout, m.train))
 	for i := range m.blocks {
@@ -218,6 +240,9 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) trunkOutput {
 		} else {
 			hidden.Set(m.block(t, i, hidden, mask, cache))
 		}
+	}
+	if m.run.Versions.Transformers.Before(5, 0) {
+		f.Let(hidden) // in outputs, what the last block returned
 	}
 	hidden.Set(t.In("ln_f", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	hidden.Set(t.View(hidden, hidden.Tensor().Shape...))

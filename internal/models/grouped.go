@@ -63,10 +63,11 @@ func groupedEager(t *torch.Torch, f *torch.Frame, repeats int64, q, keys, values
 	return f.Return(attended), weights
 }
 
-// repeatHeads is repeat_kv.
+// repeatHeads is repeat_kv: x[:, :, None, :, :], expanded.
 func repeatHeads(t *torch.Torch, x *torch.Var, n int64) torch.Value {
 	f := t.Enter()
 	b, h, s, d := x.Tensor().Dim(0), x.Tensor().Dim(1), x.Tensor().Dim(2), x.Tensor().Dim(3)
-	wide := f.Let(t.Expand(t.Unsqueeze(x, 2), b, h, n, s, d))
+	one := t.Unsqueeze(t.Slice(t.Slice(x, 0, 0, b), 1, 0, h), 2)
+	wide := f.Let(t.Expand(t.Slice(t.Slice(one, 3, 0, s), 4, 0, d), b, h, n, s, d))
 	return f.Return(t.Reshape(wide, b, h*n, s, d))
 }

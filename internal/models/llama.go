@@ -3,10 +3,10 @@ package models
 import "memorymark/internal/torch"
 
 var (
-	llamaFamily   = Family{Type: "llama", Versions: []Versions{newest}, read: reads(readLlama), Heads: decoderHeads("Llama", newLlama, allHeads...)}
-	mistralFamily = Family{Type: "mistral", Versions: []Versions{newest}, read: reads(readLlama), Heads: decoderHeads("Mistral", newLlama, allHeads...)}
-	qwen2Family   = Family{Type: "qwen2", Versions: []Versions{newest}, read: reads(readLlama), Heads: decoderHeads("Qwen2", newLlama, allHeads...)}
-	qwen3Family   = Family{Type: "qwen3", Versions: []Versions{newest}, read: reads(readLlama), Heads: decoderHeads("Qwen3", newLlama, allHeads...)}
+	llamaFamily   = Family{Type: "llama", Versions: []Versions{newest, last4}, read: reads(readLlama), Heads: decoderHeads("Llama", newLlama, allHeads...)}
+	mistralFamily = Family{Type: "mistral", Versions: []Versions{newest, last4}, read: reads(readLlama), Heads: decoderHeads("Mistral", newLlama, allHeads...)}
+	qwen2Family   = Family{Type: "qwen2", Versions: []Versions{newest, last4}, read: reads(readLlama), Heads: decoderHeads("Qwen2", newLlama, allHeads...)}
+	qwen3Family   = Family{Type: "qwen3", Versions: []Versions{newest, last4}, read: reads(readLlama), Heads: decoderHeads("Qwen3", newLlama, allHeads...)}
 )
 
 type llamaLayer struct {
@@ -100,6 +100,10 @@ func (l *llamaLayer) gated(t *torch.Torch, c *llamaConfig, r Run) {
 // finish makes what comes after the layers.
 func (m *llama) finish(t *torch.Torch) {
 	m.norm = t.NewRMSNorm(m.cfg.HiddenSize, m.run.DType)
+	if m.run.Versions.Transformers.Before(5, 0) {
+		m.rotaries = append(m.rotaries, newRotary4(t, m.cfg.Rope(), m.cfg.HeadSize()))
+		return
+	}
 	r := newRotary(t, m.cfg.Rope(), m.cfg.HeadSize()).of(m.run.Versions)
 	r.initWeights(t)
 	m.rotaries = append(m.rotaries, r)
@@ -117,7 +121,7 @@ func (m *llama) forward(t *torch.Torch, batch *Batch) Output {
 	cache := m.newCache()
 	hidden := f.Let(m.model(t, batch, cache))
 	// hidden_states[:, slice(0, None), :] is another view of all of it.
-	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(t.Alias(hidden), m.head) }))
+	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(allOfSlices(t, hidden), m.head) }))
 	if m.capsLogits { // counted with the head
 		logits.Set(t.In("lm_head", func() torch.Value { return t.Scale(logits) }))
 		logits.Set(t.In("lm_head", func() torch.Value { return t.Tanh(logits) }))
@@ -137,7 +141,11 @@ func (m *llama) newCache() *dynamicCache {
 	if !m.cfg.UseCache || m.run.Checkpointing || m.run.NoCache {
 		return nil
 	}
-	return &dynamicCache{sliding: m.cfg.Sliding}
+	cache := &dynamicCache{}
+	if !m.run.Versions.Transformers.Before(5, 0) { // before, the window is a number of Python's
+		cache.sliding = m.cfg.Sliding
+	}
+	return cache
 }
 
 // model is LlamaModel.forward.
@@ -145,7 +153,10 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 	f := enter(t, m.name)
 	positions := f.Let(torch.Value{})
 	embeds := f.Let(t.In("embed_tokens", func() torch.Value { return m.embedded(t, batch) }))
-	positions.Set(t.Unsqueeze(t.Integers(t.Arange(batch.IDs.Dim(1))), 0))
+	positions.Set(positionsOf(t, batch.IDs.Dim(1), m.run.Versions))
+	if m.run.Versions.Transformers.Before(5, 0) {
+		f.Let(positions) // as cache_position, which stands behind inputs_embeds
+	}
 	full, sliding := f.Let(torch.Value{}), f.Let(torch.Value{})
 	if m.cfg.MapsMasks() { // its mask_kwargs is a dictionary that lives on
 		f.Let(embeds)
@@ -195,7 +206,7 @@ func (m *llama) checkpointed(t *torch.Torch, i int, hidden, mask, sin, cos, posi
 func (m *llama) mask(window int64, batch *Batch, cache *dynamicCache) causalMask {
 	return causalMask{
 		window: window, eager: m.run.Eager,
-		padded: batch.Padded, cached: cache != nil,
+		padded: batch.Padded, cached: cache != nil, mapped: m.run.Versions.mapsMasks(),
 	}
 }
 

@@ -27,6 +27,21 @@ func newRotary(t *torch.Torch, kind RopeType, size int64) *rotary {
 	return r
 }
 
+// newRotary4 is the module in transformers 4: the frequencies are computed once,
+// from steps that are cast, and original_inv_freq is another name for them.
+func newRotary4(t *torch.Torch, kind RopeType, size int64) *rotary {
+	r := &rotary{kind: kind, size: size}
+	t.As(trace.Parameter, func() {
+		if kind == DefaultRope {
+			r.inverse = inverseFrequencies(t, t.Floats(t.Arange(size/2)))
+		} else {
+			r.inverse = r.frequencies(t)
+		}
+	})
+	t.Hold(r.inverse.Borrow()) // original_inv_freq, which is no buffer: casting leaves it as it is
+	return r
+}
+
 // of is the module in other versions: transformers 5.22 multiplies with
 // broadcasting instead of a matrix product.
 func (r *rotary) of(v Versions) *rotary {
@@ -52,7 +67,9 @@ func initRotaries(t *torch.Torch, rotaries []*rotary) {
 func (r *rotary) cast(t *torch.Torch, dtype torch.DType) {
 	t.As(trace.Parameter, func() {
 		r.inverse = t.CastBuffer(r.inverse, dtype)
-		r.original = t.CastBuffer(r.original, dtype)
+		if r.original != (torch.Value{}) {
+			r.original = t.CastBuffer(r.original, dtype)
+		}
 	})
 }
 

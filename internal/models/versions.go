@@ -22,8 +22,11 @@ func (v Versions) String() string {
 // holds in them; the others that it was held to are in its row.
 var Reference = Versions{torch.Reference, torch.Version{Major: 5, Minor: 17}}
 
-// newest are the newest that families were held to.
-var newest = Versions{torch.Version{Major: 2, Minor: 15}, torch.Version{Major: 5, Minor: 22}}
+// Those that families were held to beside it, the newest first.
+var (
+	newest = Versions{torch.Version{Major: 2, Minor: 15}, torch.Version{Major: 5, Minor: 22}}
+	last4  = Versions{torch.Version{Major: 2, Minor: 8}, torch.Version{Major: 4, Minor: 57}} // the last transformers 4
+)
 
 // CheckVersions reports versions in which a model is not known to take what is
 // predicted. Families are held to others than Reference in plain steps only:
@@ -43,4 +46,11 @@ func CheckVersions(c *hfconfig.Config, v Versions, more string) error {
 		known += ", " + v.String()
 	}
 	return &UnmodelledError{key: "versions", what: fmt.Sprintf("%s of %v", c.ModelType, v), known: "; these are: " + known}
+}
+
+// EagerDiffers reports versions in which a model's eager attention is not
+// modelled.
+func EagerDiffers(c *hfconfig.Config, v Versions) bool {
+	f := familyOf(c.ModelType)
+	return f != nil && slices.Contains(f.NotEager, v)
 }

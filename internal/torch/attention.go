@@ -67,7 +67,8 @@ func (t *Torch) countAttention(a *attention, out *Tensor) {
 // composed operators take what is left.
 func (t *Torch) chooseAttention(a *attention, mask *Tensor) func(*attention) *Tensor {
 	d := t.Device
-	preferred := (d.Major == 9 || d.Major == 10) && (d.Minor == 0 || d.Minor == 3)
+	preferred := (d.Major == 9 || d.Major == 10) && (d.Minor == 0 || d.Minor == 3) &&
+		!t.Version.Before(2, 11) // it comes last in recordings of 2.6 and 2.8
 	switch {
 	case preferred && t.canUseCuDNN(a, mask):
 		return t.cudnnAttention

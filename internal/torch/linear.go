@@ -1,5 +1,7 @@
 package torch
 
+import "memorymark/internal/trace"
+
 // This file holds matrix products and the workspaces of the libraries that
 // compute them.
 
@@ -28,6 +30,13 @@ func (t *Torch) blasLt() {
 	const size = 1 << 20
 	if t.workspacesPerCall() {
 		t.passingWorkspace(size)
+		return
+	}
+	if t.Version.Before(2, 11) { // for the call alone, as recordings of 2.6 and 2.8 have it
+		var own *Tensor
+		t.As(trace.Workspace, func() { own = t.empty(Bool, size) })
+		t.blas()
+		t.release(own)
 		return
 	}
 	t.blas()

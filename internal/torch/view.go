@@ -203,9 +203,10 @@ func (t *Torch) Transpose(x X, a, b int) Value {
 }
 
 // Slice is x[..., from:to, ...] of a dimension; all of it is an alias (applySlice,
-// aten/src/ATen/TensorIndexing.h).
+// aten/src/ATen/TensorIndexing.h), but a slice like others in recordings of 2.6
+// and 2.8.
 func (t *Torch) Slice(x X, dim int, from, to int64) Value {
-	if from == 0 && to == read(x).Dim(dim) {
+	if from == 0 && to == read(x).Dim(dim) && !t.Version.Before(2, 11) {
 		return t.Alias(x)
 	}
 	out := t.slice(read(x), dim, from, to)

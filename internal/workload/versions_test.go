@@ -24,7 +24,7 @@ func TestVersions(t *testing.T) {
 func TestVersionsUnmodelled(t *testing.T) {
 	const asked = `{"model": "gpt2", "versions": {"torch": "2.3"}}`
 	_, err := Parse([]byte(asked))
-	if want := "gpt2 of PyTorch 2.3 with transformers 5.17 is not modelled; these are: PyTorch 2.11 with transformers 5.17, PyTorch 2.15 with transformers 5.22"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "gpt2 of PyTorch 2.3 with transformers 5.17 is not modelled; these are: PyTorch 2.11 with transformers 5.17, PyTorch 2.15 with transformers 5.22, PyTorch 2.8 with transformers 4.57"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("it is predicted, or the error lacks %q: %v", want, err)
 	}
 	if w, err := ParseRunnable([]byte(asked)); err != nil || w.Unmodelled == "" {
@@ -33,6 +33,25 @@ func TestVersionsUnmodelled(t *testing.T) {
 	for _, bad := range []string{`{"model": "gpt2", "versions": {"torch": "new"}}`, `{"model": "gpt2", "versions": {"pytorch": "2.11"}}`} {
 		if _, err := Parse([]byte(bad)); err == nil {
 			t.Errorf("%s is taken", bad)
+		}
+	}
+}
+
+// What is held in some versions only without something is not predicted with it.
+func TestVersionsBeyondPlain(t *testing.T) {
+	const versions = `"versions": {"torch": "2.8", "transformers": "4.57"}`
+	for text, want := range map[string]string{
+		`{"model": "gpt2", ` + versions + `}`:                               "",
+		`{"model": "llama-3.2-1b", "attention": "eager", ` + versions + `}`: "",
+		`{"model": "gpt2", "attention": "eager", ` + versions + `}`:         "eager attention of PyTorch 2.8 with transformers 4.57 is not modelled",
+		`{"model": "gpt2", "loop": "trainer", ` + versions + `}`:            `loop "trainer" of PyTorch 2.8 with transformers 4.57 is not modelled`,
+		`{"model": "bert", ` + versions + `}`:                               "bert of PyTorch 2.8 with transformers 4.57 is not modelled; these are: PyTorch 2.11",
+	} {
+		switch _, err := Parse([]byte(text)); {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 }
