@@ -95,9 +95,9 @@ func (a *Answer) explainLoop(r *predict.Runner, l workload.TrainingLoop) error {
 	in, not := []string{l.String()}, []string(nil)
 	for _, o := range others {
 		if o.Fits {
-			in = append(in, o.Loop.String())
+			in = append(in, o.Loop.Label())
 		} else {
-			not = append(not, o.Loop.String())
+			not = append(not, o.Loop.Label())
 		}
 	}
 	text := fmt.Sprintf("batch %d trains in %s", a.OptimalBatch, joined(in))

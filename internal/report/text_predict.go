@@ -142,7 +142,7 @@ func (p Prediction) writeVerdict(w io.Writer, width int) {
 func (p Prediction) loops() string {
 	others := make([]string, len(p.Loops))
 	for i, l := range p.Loops {
-		others[i] = fmt.Sprintf("%v in %v", l.PeakReserved, l.Loop)
+		others[i] = fmt.Sprintf("%v in %s", l.PeakReserved, l.Loop.Label())
 	}
 	return fmt.Sprintf("for %v, which reserves %v; it would be %s", p.Workload.Loop, p.PeakReserved(), list(others))
 }

@@ -158,8 +158,8 @@ var loopLabels = map[LoopName]string{
 	PlainLoop: "a plain loop", TrainerLoop: "Hugging Face's Trainer", LightningLoop: "Lightning's Trainer", AccelerateLoop: "Accelerate's loop",
 }
 
-// String is what a loop is called.
-func (n LoopName) String() string { return loopLabels[n] }
+// Label is what a loop is called.
+func (n LoopName) Label() string { return loopLabels[n] }
 
 // String is what the loop is called, or what it does.
 func (l TrainingLoop) String() string {
