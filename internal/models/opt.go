@@ -80,12 +80,9 @@ type opt struct {
 
 // newOPTModel makes the model, parameters in the order of its constructors. The
 // table of positions has two rows more than there are positions.
-func newOPTModel(t *torch.Torch, c *optConfig, r Run) (*opt, error) {
-	if r.Checkpointing {
-		return nil, errors.New("checkpointing of an OPT is not modelled")
-	}
+func newOPTModel(t *torch.Torch, c *optConfig, r Run) *opt {
 	d := r.DType
-	m := &opt{cfg: c, run: r, name: "model", embed: t.NewEmbedding(c.VocabSize, *c.EmbeddingSize, d), position: t.NewEmbedding(c.MaxPositions+2, c.HiddenSize, d)}
+	m := &opt{cfg: c, run: r, name: "model", embed: t.NewEmbedding(c.VocabSize, *c.EmbeddingSize, d).AsInput("embed_tokens"), position: t.NewEmbedding(c.MaxPositions+2, c.HiddenSize, d)}
 	if *c.EmbeddingSize != c.HiddenSize {
 		m.projectOut = t.NewLinear(c.HiddenSize, *c.EmbeddingSize, false, d).Named("decoder.project_out")
 		m.projectIn = t.NewLinear(*c.EmbeddingSize, c.HiddenSize, false, d).Named("decoder.project_in")
@@ -105,14 +102,11 @@ func newOPTModel(t *torch.Torch, c *optConfig, r Run) (*opt, error) {
 			norm:          t.NewLayerNorm(c.HiddenSize, d),
 		})
 	}
-	return m, nil
+	return m
 }
 
 func newOPT(t *torch.Torch, c *optConfig, r Run) (*Model, error) {
-	m, err := newOPTModel(t, c, r)
-	if err != nil {
-		return nil, err
-	}
+	m := newOPTModel(t, c, r)
 	head := t.NewLinear(*c.EmbeddingSize, c.VocabSize, false, r.DType).AsOutput("lm_head")
 	if c.TieWordEmbeddings {
 		t.Tie(head, m.embed)
@@ -121,28 +115,19 @@ func newOPT(t *torch.Torch, c *optConfig, r Run) (*Model, error) {
 }
 
 func newOPTClassifier(t *torch.Torch, c *optConfig, r Run) (*Model, error) {
-	m, err := newOPTModel(t, c, r)
-	if err != nil {
-		return nil, err
-	}
+	m := newOPTModel(t, c, r)
 	h := &lastTokenClassifier{trunk: m.trunk, score: t.NewLinear(*c.EmbeddingSize, c.NumLabels, false, r.DType).Named("score")}
 	return &Model{Forward: h.forward}, nil
 }
 
 func newOPTSpans(t *torch.Torch, c *optConfig, r Run) (*Model, error) {
-	m, err := newOPTModel(t, c, r)
-	if err != nil {
-		return nil, err
-	}
+	m := newOPTModel(t, c, r)
 	h := &spanClassifier{trunk: m.trunk, classifier: t.NewLinear(*c.EmbeddingSize, 2, true, r.DType).Named("qa_outputs")}
 	return &Model{Forward: h.forward}, nil
 }
 
 func newOPTAlone(t *torch.Torch, c *optConfig, r Run) (*Model, error) {
-	m, err := newOPTModel(t, c, r)
-	if err != nil {
-		return nil, err
-	}
+	m := newOPTModel(t, c, r)
 	m.name = ""
 	return bare(m.trunk), nil
 }
@@ -153,7 +138,7 @@ func (m *opt) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	outer := enter(t, m.name)
 	f := t.Enter().In("decoder")
 	var cache *dynamicCache
-	if m.cfg.UseCache {
+	if m.cfg.UseCache && !m.run.Checkpointing && !m.run.NoCache {
 		cache = &dynamicCache{}
 	}
 	ids := f.Let(t.View(torch.Borrow(batch.IDs), -1, batch.IDs.Dim(1)))
@@ -175,7 +160,13 @@ func (m *opt) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	}
 	hidden := f.Let(t.Add(embeds, placed))
 	for i := range m.layers {
-		hidden.Set(m.layer(t, i, hidden, mask, cache))
+		g := t.Enter().In("layers", i)
+		if m.run.Checkpointing && m.run.Train {
+			block := func(x *torch.Var, keywords []*torch.Var) torch.Value { return m.layer(t, i, x, keywords[0], nil) }
+			hidden.Set(g.Return(t.Checkpoint(block, hidden, mask, positions)))
+		} else {
+			hidden.Set(g.Return(m.layer(t, i, hidden, mask, cache)))
+		}
 	}
 	if m.norm != nil {
 		hidden.Set(t.LayerNorm(hidden, m.norm))
@@ -190,7 +181,7 @@ func (m *opt) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 
 // layer is OPTDecoderLayer.forward.
 func (m *opt) layer(t *torch.Torch, i int, x, mask *torch.Var, cache *dynamicCache) torch.Value {
-	f, l := t.Enter().In("layers", i), &m.layers[i]
+	f, l := t.Enter(), &m.layers[i]
 	hidden := f.Let(x)
 	residual := f.Let(hidden)
 	if m.cfg.NormBefore {
