@@ -10,7 +10,7 @@ straight line holds:
     dtype c h k r stride padding forward dgrad wgrad
     bf16 64 56 64 3 1 1 1:876560+802816,10:8102035,11:8904720+802816 ...
 
-reads: 876560 bytes at batch 1 and 802816 more for each image after, up to 9.
+reads: 876560 bytes at batch 1 and 802816 more for each image after, up to 9. A side of 1x3000 is a convolution along one dimension.
 """
 import collections
 import sys
@@ -46,8 +46,9 @@ def main():
             continue
         f = line.strip().split(",")
         dtype, (n, c, h, w, k, r, stride, padding, *bytes_) = f[0], map(int, f[1:])
-        assert h == w
-        table[dtype, c, h, k, r, stride, padding][n] = bytes_
+        assert h in (w, 1)
+        side = w if h == w else f"1x{w}"
+        table[dtype, c, side, k, r, stride, padding][n] = bytes_
     print(head.strip())
     print("# dtype c h k r stride padding forward dgrad wgrad; written by scripts/cudnn_table.py, which says how to read it")
     for problem, batches in sorted(table.items()):

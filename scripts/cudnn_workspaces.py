@@ -1,6 +1,6 @@
-"""What cuDNN takes as workspace for the convolutions of ResNets and ViTs.
+"""What cuDNN takes as workspace for the convolutions of ResNets and ViTs, and of Whisper.
 
-Usage: cudnn_workspaces.py OUT_FOLDER [--seconds 480] [--workers 12] [--cases FILE | --few]
+Usage: cudnn_workspaces.py OUT_FOLDER [--seconds 480] [--workers 12] [--cases FILE | --few | --audio]
 
 The table of compute capability 9.0 was measured on an H200. Those of the others are what cuDNN plans for cards that
 are not there, of the problems that --few lists:
@@ -14,7 +14,8 @@ one line a problem:
     dtype,n,c,h,w,k,r,stride,padding,forward,dgrad,wgrad
 
 dtype is fp32 (TF32 off), tf32, bf16 or fp16; the last three are bytes, -1
-where that direction was not run (the gradient of pixels) or failed. The first
+where that direction was not run (the gradient of pixels) or failed. Whisper's convolutions (--audio) run along one
+dimension, w: their h is 1, which their kernel, stride and padding leave alone. The first
 line is a comment that says what measured it. Problems come in tiers, most
 wanted first, so a run that is cut short is useful too; --cases reads them from
 a file of JSON lines instead ({"dtype","n","c","h","w","k","r","stride","padding"}).
@@ -100,6 +101,16 @@ def few():
                 yield d, n, c, h, h, k, r, stride, padding
 
 
+def audio():
+    """The two convolutions of Whisper's encoder: 30 seconds of 80 or 128 bins, in the widths of its sizes."""
+    widths = [(80, w) for w in (384, 512, 768, 1024, 1280)] + [(128, 1280)]
+    shapes = {(bins, w, 1) for bins, w in widths} | {(w, w, 2) for _, w in widths}
+    for d in DTYPES:
+        for c, k, stride in sorted(shapes):
+            for n in sorted({*range(1, 65), *COARSE[:15]}):
+                yield d, n, c, 1, 3000, k, 3, stride, 1
+
+
 def from_file(path):
     for line in open(path):
         if line.strip():
@@ -135,16 +146,16 @@ class Meter:
         dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(d, torch.float32)
         torch.backends.cudnn.allow_tf32 = d == "tf32"
         x = torch.empty(n, c, h, w, dtype=dtype, device="cuda")
-        weight = torch.empty(k, c, r, r, dtype=dtype, device="cuda")
-        grad = torch.empty(n, k, out_size(h, r, stride, padding), out_size(w, r, stride, padding), dtype=dtype, device="cuda")
-        s, pad = (stride, stride), (padding, padding)
+        rows, s, pad = (r, (stride, stride), (padding, padding)) if h > 1 else (1, (1, stride), (0, padding))
+        weight = torch.empty(k, c, rows, r, dtype=dtype, device="cuda")
+        grad = torch.empty(n, k, out_size(h, rows, s[0], pad[0]), out_size(w, r, stride, padding), dtype=dtype, device="cuda")
 
         def backward(mask):
             return lambda: torch.ops.aten.convolution_backward(
                 grad, x, weight, None, s, pad, (1, 1), False, (0, 0), 1, mask)
         return (
             self.extra(lambda: (torch.ops.aten.convolution(x, weight, None, s, pad, (1, 1), False, (0, 0), 1),)),
-            self.extra(backward([True, False, False])) if c != 3 else -1,
+            -1 if c == 3 or h == 1 and c in (80, 128) else self.extra(backward([True, False, False])),
             self.extra(backward([False, True, False])),
         )
 
@@ -152,7 +163,8 @@ class Meter:
 def bytes_of(p):
     d, n, c, h, w, k, r, stride, padding = p
     size = 4 if d in ("fp32", "tf32") else 2
-    return size * n * (2 * c * h * w + 2 * k * out_size(h, r, stride, padding) * out_size(w, r, stride, padding))
+    rows = out_size(h, r, stride, padding) if h > 1 else 1
+    return size * n * (2 * c * h * w + 2 * k * rows * out_size(w, r, stride, padding))
 
 
 def work(part, parts, deadline, path, cases):
@@ -177,10 +189,11 @@ def main():
     a.add_argument("--workers", type=int, default=12)
     a.add_argument("--cases")
     a.add_argument("--few", action="store_true")
+    a.add_argument("--audio", action="store_true")
     a = a.parse_args()
     deadline = time.time() + a.seconds
     os.makedirs(a.out, exist_ok=True)
-    cases = list(few() if a.few else from_file(a.cases) if a.cases else problems())
+    cases = list(few() if a.few else audio() if a.audio else from_file(a.cases) if a.cases else problems())
     paths = [os.path.join(a.out, f"part{i}.csv") for i in range(a.workers)]
     children = []
     for i, path in enumerate(paths):

@@ -26,7 +26,7 @@ var unmodelled = map[string]struct{ keys, sample string }{
 		"decoder_attention_heads": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "vocab_size": 500}`, "BartForConditionalGeneration is input_ids of 16, labels of 16"},
 	"t5": {`"sequence": 16, "config": {"model_type": "t5", "architectures": ["T5ForSequenceClassification"], "d_model": 32, "d_ff": 64, "d_kv": 16, "num_heads": 2,
 		"num_layers": 1, "vocab_size": 500, "eos_token_id": 1, "decoder_start_token_id": 0, "pad_token_id": 0}`, "T5ForSequenceClassification is input_ids of 16, labels"},
-	"whisper": {`"sequence": 16, "config": {"model_type": "whisper", "architectures": ["WhisperForConditionalGeneration"], "d_model": 32, "encoder_layers": 1, "decoder_layers": 1,
+	"whisper": {`"sequence": 8, "config": {"model_type": "whisper", "architectures": ["WhisperForConditionalGeneration"], "d_model": 32, "encoder_layers": 1, "decoder_layers": 1,
 		"encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "max_source_positions": 20, "max_target_positions": 8}`, "input_features of 80 × 40, labels of 8"},
 	"wav2vec2": {`"sequence": 16, "config": {"model_type": "wav2vec2", "architectures": ["Wav2Vec2ForCTC"], "num_conv_pos_embedding_groups": 2, "mask_time_length": 2, ` + blocks, "input_values of 5120"},
 	"swin":     {`"config": {"model_type": "swin", "image_size": 32, "patch_size": 4, "window_size": 2, "embed_dim": 16, "depths": [1, 1], "num_heads": [1, 2]}`, "SwinForImageClassification is pixel_values of 3 × 32 × 32, labels"},

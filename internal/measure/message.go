@@ -245,6 +245,7 @@ type recipe struct {
 	Module    string           `json:"module,omitempty"` // of the model's class
 	Auto      bool             `json:"auto,omitempty"`   // not modelled: by transformers' auto mappings
 	Images    bool             `json:"images,omitempty"`
+	Features  []int64          `json:"features,omitempty"` // of a sound: bins and frames
 	Labels    models.Labels    `json:"labels,omitempty"`
 	Decodes   bool             `json:"decodes,omitempty"`
 	Needs     []string         `json:"needs,omitempty"` // token ids of the configuration
@@ -289,6 +290,9 @@ func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 		return nil, err
 	}
 	r.Module, r.Images = family.PythonModule(), family.Images
+	if bins, frames := models.Features(w.Config); bins > 0 {
+		r.Features = []int64{bins, frames}
+	}
 	r.Labels, r.Decodes, r.Needs = head.Labels, head.Decodes, head.Needs
 	return r, nil
 }

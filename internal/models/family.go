@@ -44,6 +44,7 @@ var families = []*Family{
 	&smolLM3Family,
 	&t5Family,
 	&vitFamily,
+	&whisperFamily,
 	&xlmRobertaFamily,
 }
 
@@ -231,6 +232,19 @@ func TakesImages(c *hfconfig.Config) bool {
 func RoutesTokens(c *hfconfig.Config) bool {
 	f := familyOf(c.ModelType)
 	return f != nil && f.Experts
+}
+
+// Features are what a sample of a model of sound is beside its labels: bins of a
+// spectrogram, and how many of them there are; none of other models.
+func Features(c *hfconfig.Config) (bins, frames int64) {
+	if f := familyOf(c.ModelType); f != nil {
+		if config, err := f.read(c); err == nil {
+			if sound, ok := config.(interface{ features() (bins, frames int64) }); ok {
+				return sound.features()
+			}
+		}
+	}
+	return 0, 0
 }
 
 func (f *Family) head(architecture string) *Head {

@@ -43,6 +43,7 @@ const (
 // Batch is what a model is called with; nil where there is nothing.
 type Batch struct {
 	IDs, Mask, Pixels, Labels, DecoderIDs *torch.Tensor
+	Features                              *torch.Tensor // of sounds, in the place of ids
 	Starts, Ends                          *torch.Tensor // of answers
 	Items                                 *torch.Tensor // num_items_in_batch: labels that count, in all passes of a step
 	Padded                                bool          // the mask has zeros

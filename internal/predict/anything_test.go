@@ -73,7 +73,7 @@ var smallModels = []string{
 	`"model":"deberta-v3-small","config":{"num_hidden_layers":2}`, `"model":"deberta-v3-xsmall","config":{"num_hidden_layers":1,"position_biased_input":true,"share_att_key":false,"type_vocab_size":2}`,
 	`"model":"modernbert-base","config":{"num_hidden_layers":4}`, `"model":"opt-125m","config":{"num_hidden_layers":2}`, `"model":"opt-350m","config":{"num_hidden_layers":2}`,
 	`"model":"smollm3-3b","config":{"num_hidden_layers":4}`, `"model":"olmo-2-1b","config":{"num_hidden_layers":2}`,
-	`"model":"bart-base","config":{"encoder_layers":1,"decoder_layers":2}`,
+	`"model":"whisper-tiny","config":{"encoder_layers":1,"decoder_layers":2,"max_target_positions":512}`, `"model":"bart-base","config":{"encoder_layers":1,"decoder_layers":2}`,
 	`"model":"mixtral-8x7b","config":{"num_hidden_layers":1}`, `"model":"qwen3-30b-a3b","config":{"num_hidden_layers":2,"mlp_only_layers":[1]}`,
 	`"model":"deepseek-v2-lite","config":{"num_hidden_layers":2}`,
 	`"model":"flan-t5-small","config":{"num_layers":1}`, `"model":"lm-small","config":{"num_layers":2}`,

@@ -6,7 +6,7 @@ import (
 	"memorymark/internal/workload"
 )
 
-// makeBatch makes a batch on the device: ids or pixels, a mask if asked,
+// makeBatch makes a batch on the device: ids, pixels or sounds, a mask if asked,
 // labels. Those of a language model are the ids themselves, or a copy where a
 // collator makes them.
 func (p *Process) makeBatch(collated bool) *models.Batch {
@@ -20,7 +20,9 @@ func (p *Process) makeBatch(collated bool) *models.Batch {
 		b.Pixels = t.Input(w.Run().DType, w.Batch, 3, w.Image, w.Image)
 		return b
 	}
-	if w.TakesImages() {
+	if bins, frames := w.Features(); bins > 0 {
+		b.Features = t.Input(w.Run().DType, w.Batch, bins, frames)
+	} else if w.TakesImages() {
 		b.Pixels = t.Input(w.Run().DType, w.Batch, 3, w.Image, w.Image)
 	} else {
 		b.IDs = t.Input(torch.Int64, w.Batch, shape.length)
@@ -29,7 +31,10 @@ func (p *Process) makeBatch(collated bool) *models.Batch {
 		b.Mask = t.Input(torch.Int64, w.Batch, shape.length)
 	}
 	if w.Loss == workload.MeanLogits {
-		if p.head.Decodes {
+		switch {
+		case p.head.Decodes && b.Features != nil:
+			b.DecoderIDs = t.Input(torch.Int64, w.Batch, shape.length)
+		case p.head.Decodes:
 			b.DecoderIDs = b.IDs
 		}
 		return b
@@ -55,7 +60,11 @@ func (p *Process) dropBatch(b *models.Batch) {
 	if b == nil {
 		return
 	}
-	for _, x := range []*torch.Tensor{b.IDs, b.Pixels, b.Mask, b.Labels, b.Starts, b.Ends} {
+	tensors := []*torch.Tensor{b.IDs, b.Pixels, b.Features, b.Mask, b.Labels, b.Starts, b.Ends}
+	if b.DecoderIDs != b.IDs {
+		tensors = append(tensors, b.DecoderIDs)
+	}
+	for _, x := range tensors {
 		if x != nil {
 			p.t.Release(x)
 		}

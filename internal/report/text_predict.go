@@ -58,6 +58,9 @@ func (p Prediction) settings() string {
 	if x.Varied() {
 		samples = fmt.Sprintf("batch %d × up to %d tokens", x.Batch, x.Sequence)
 	}
+	if _, frames := x.Features(); frames > 0 {
+		samples = fmt.Sprintf("batch %d × %d frames and %d tokens", x.Batch, frames, x.Sequence)
+	}
 	if x.TakesImages() {
 		samples = fmt.Sprintf("batch %d × %d² pixels", x.Batch, x.Image)
 	}

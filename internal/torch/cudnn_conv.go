@@ -17,7 +17,7 @@ import (
 // This file is the workspace of cuDNN's convolutions. Which kernel computes
 // one, and with it the workspace, is decided by heuristics in a closed library
 // (cudnn/Conv_v8.cpp asks it for a list and takes the first that runs), so the
-// sizes of ResNets and ViTs are in tables (cudnn_conv), one for each compute
+// sizes of ResNets, ViTs and Whisper are in tables (cudnn_conv), one for each compute
 // capability: measured on an H200, and for the others asked of the same
 // heuristics on emulated cards, which answer by capability. A convolution that
 // is not in a table is taken to be computed as the most similar ones are.
@@ -31,13 +31,24 @@ const (
 	convWeightGrad
 )
 
-// convShape is a convolution of square images, whatever the batch.
+// convShape is a convolution of square images, or along one dimension, whatever
+// the batch.
 type convShape struct {
 	dtype                   string // of a table: float32 is fp32 or tf32
 	c, h, k, r, stride, pad int64
+	line                    bool // along one dimension, of h places
 }
 
-func (s convShape) out() int64 { return slid(s.h, s.r, s.stride, s.pad) }
+// area is how many places there are where a side has so many.
+func (s convShape) area(side int64) int64 {
+	if s.line {
+		return side
+	}
+	return side * side
+}
+
+// out is how many places the result has.
+func (s convShape) out() int64 { return s.area(slid(s.h, s.r, s.stride, s.pad)) }
 
 // convLine says that from a batch on, a workspace is a straight line.
 type convLine struct{ from, bytes, slope int64 }
@@ -107,6 +118,7 @@ func parseConvTable(text string) (convTable, error) {
 			return nil, fmt.Errorf("%d fields in %.60q", len(fields), row)
 		}
 		s := convShape{dtype: fields[0]}
+		fields[2], s.line = strings.CutPrefix(fields[2], "1x")
 		for i, value := range []*int64{&s.c, &s.h, &s.k, &s.r, &s.stride, &s.pad} {
 			n, err := strconv.ParseInt(fields[1+i], 10, 64)
 			if err != nil {
@@ -152,9 +164,12 @@ func parseConvLines(column string) ([]convLine, error) {
 
 // convWorkspace takes what cuDNN asks for while it computes.
 func (t *Torch) convWorkspace(in *Tensor, m *Conv2d, d convDirection) {
-	s := convShape{
+	t.workspaceOf(in, convShape{
 		c: in.Shape[1], h: in.Shape[2], k: m.Weight.Shape[0], r: m.Weight.Shape[2], stride: m.Stride, pad: m.Padding,
-	}
+	}, d)
+}
+
+func (t *Torch) workspaceOf(in *Tensor, s convShape, d convDirection) {
 	switch {
 	case in.DType == BFloat16:
 		s.dtype = "bf16"
@@ -177,8 +192,8 @@ func (table convTable) workspace(s convShape, batch int64, d convDirection) int6
 	var guesses []int64 // the middle one is taken
 	for _, near := range table.nearest(s, d) {
 		// Heuristics look at how much there is to compute.
-		pixels := batch * s.out() * s.out()
-		nearBatch := max(1, (pixels+near.out()*near.out()/2)/(near.out()*near.out()))
+		places := batch * s.out()
+		nearBatch := max(1, (places+near.out()/2)/near.out())
 		guesses = append(guesses, carryOver(at(table[near][d], nearBatch), near, nearBatch, s, batch))
 	}
 	if len(guesses) == 0 {
@@ -205,7 +220,7 @@ func (table convTable) nearest(s convShape, d convDirection) []convShape {
 	var found []convShape
 	distances := make(map[convShape]float64)
 	for o, lines := range table {
-		if o.dtype == s.dtype && lines[d] != nil {
+		if o.dtype == s.dtype && o.line == s.line && lines[d] != nil {
 			found = append(found, o)
 			distances[o] = s.distance(o)
 		}
@@ -234,7 +249,7 @@ func (s convShape) copies(batch int64) [3]int64 {
 		size = 4
 	}
 	channels := divUp(s.c*size, 16) * 16
-	return [3]int64{batch * channels * s.h * s.h, batch * s.k * s.out() * s.out() * size, s.k * channels * s.r * s.r}
+	return [3]int64{batch * channels * s.area(s.h), batch * s.k * s.out() * size, s.k * channels * s.area(s.r)}
 }
 
 // carryOver finds the copies that a workspace is made of and adds up those of

@@ -12,11 +12,12 @@ func TestConvWorkspace(t *testing.T) {
 		direction convDirection
 		want      int64
 	}{
-		{convShape{"bf16", 64, 56, 64, 3, 1, 1}, 16, convForward, 12918800},
-		{convShape{"tf32", 64, 56, 64, 3, 1, 1}, 16, convInputGrad, 25837584},
-		{convShape{"bf16", 64, 56, 64, 3, 1, 1}, 16, convWeightGrad, 14836391},
-		{convShape{"fp32", 64, 56, 64, 3, 1, 1}, 16, convInputGrad, 35651584},
-		{convShape{"bf16", 64, 56, 64, 3, 1, 1}, 10, convForward, 8102035},
+		{convShape{"bf16", 64, 56, 64, 3, 1, 1, false}, 16, convForward, 12918800},
+		{convShape{"tf32", 64, 56, 64, 3, 1, 1, false}, 16, convInputGrad, 25837584},
+		{convShape{"bf16", 64, 56, 64, 3, 1, 1, false}, 16, convWeightGrad, 14836391},
+		{convShape{"fp32", 64, 56, 64, 3, 1, 1, false}, 16, convInputGrad, 35651584},
+		{convShape{"bf16", 64, 56, 64, 3, 1, 1, false}, 10, convForward, 8102035},
+		{convShape{"bf16", 384, 3000, 384, 3, 2, 1, true}, 4, convForward, 14708752},
 	} {
 		if got := table.workspace(c.shape, c.batch, c.direction); got != c.want {
 			t.Errorf("%v of %d, direction %d: %d bytes, want %d", c.shape, c.batch, c.direction, got, c.want)
@@ -24,8 +25,8 @@ func TestConvWorkspace(t *testing.T) {
 	}
 	// An image of 60 pixels was not measured; one of 56 is computed from
 	// channels-last copies of all three tensors, and so should this be.
-	copies := convShape{"bf16", 64, 60, 64, 3, 1, 1}.copies(16)
-	if got, want := table.workspace(convShape{"bf16", 64, 60, 64, 3, 1, 1}, 16, convForward), copies[0]+copies[1]+copies[2]; got < want || got > want+256 {
+	copies := convShape{"bf16", 64, 60, 64, 3, 1, 1, false}.copies(16)
+	if got, want := table.workspace(convShape{"bf16", 64, 60, 64, 3, 1, 1, false}, 16, convForward), copies[0]+copies[1]+copies[2]; got < want || got > want+256 {
 		t.Errorf("a convolution that was not measured: %d bytes, want about %d", got, want)
 	}
 }
@@ -33,7 +34,7 @@ func TestConvWorkspace(t *testing.T) {
 // TestConvCapabilities takes each card's own table, and has one for all of them.
 func TestConvCapabilities(t *testing.T) {
 	same := func(a, b Device) bool {
-		patches := convShape{"fp16", 3, 224, 768, 16, 16, 0}
+		patches := convShape{"fp16", 3, 224, 768, 16, 16, 0, false}
 		return a.convTable().workspace(patches, 64, convWeightGrad) == b.convTable().workspace(patches, 64, convWeightGrad)
 	}
 	for _, c := range convCapabilities {

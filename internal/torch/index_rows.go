@@ -1,6 +1,9 @@
 package torch
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // IndexRows is x[a, b] of a tensor of three dimensions: a row for each pair of
 // indices, both of the shape [n]. They are kept for backward.
@@ -10,8 +13,8 @@ func (t *Torch) IndexRows(x, a, b X) Value {
 	return Value{out}
 }
 
-// Rows is x[index] by an index of the shape [n]: a row, or a number of a vector,
-// for each. The index is kept for backward.
+// Rows is x[index]: a row, or a number of a vector, for each element of the
+// index. The index is kept for backward.
 func (t *Torch) Rows(x, index X) Value {
 	out := t.indexed(read(x), 0, read(index))
 	t.done(x, index)
@@ -34,7 +37,7 @@ func (t *Torch) indexed(in *Tensor, last int, index ...*Tensor) *Tensor {
 			return []*Tensor{grad}
 		}
 	}
-	out := t.empty(in.DType, append([]int64{index[0].Dim(0)}, in.Shape[last+1:]...)...)
+	out := t.empty(in.DType, slices.Concat(index[0].Shape, in.Shape[last+1:])...)
 	n.made(out)
 	return out
 }

@@ -27,6 +27,9 @@ func (t *Torch) Integers(operands ...X) Value { return t.elements(Int64, operand
 // with a number.
 func (t *Torch) Floats(operands ...X) Value { return t.elements(Float32, operands...) }
 
+// FloatsOf is Floats in another type.
+func (t *Torch) FloatsOf(dtype DType, operands ...X) Value { return t.elements(dtype, operands...) }
+
 func (t *Torch) elements(dtype DType, operands ...X) Value {
 	tensors := make([]*Tensor, len(operands))
 	for i, x := range operands {

@@ -92,6 +92,12 @@ func (m *Embedding) AsInput(name string) *Embedding {
 	return m
 }
 
+// Freeze is requires_grad_(False) of the table.
+func (m *Embedding) Freeze() *Embedding {
+	m.Weight.requiresGrad = false
+	return m
+}
+
 // Parameter makes an nn.Parameter. Modules list theirs in the order in which
 // they are made, unless ListBefore says otherwise.
 func (t *Torch) Parameter(dtype DType, shape ...int64) *Tensor { return t.parameter(dtype, shape...) }

@@ -64,6 +64,9 @@ func (w *Workload) HasFused() bool { return torch.OptimizerNamed(string(w.Optimi
 // TakesImages reports whether a batch is images, not tokens.
 func (w *Workload) TakesImages() bool { return models.TakesImages(w.Config) }
 
+// Features are the bins and frames of a sound, where a batch is of sounds.
+func (w *Workload) Features() (bins, frames int64) { return models.Features(w.Config) }
+
 // Run is how the workload's model runs. What a library trains adapters of in
 // bfloat16 is in bfloat16 itself, as from_pretrained loads it: nobody updates it
 // (transformers/modeling_utils.py, dtype="auto").

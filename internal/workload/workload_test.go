@@ -185,7 +185,7 @@ func TestCatalog(t *testing.T) {
 			t.Errorf("%q is there twice or not in lower case", m.ID)
 		}
 		seen[m.ID] = true
-		if m.Name == "" || m.Description == "" || m.Type != "nlp" && m.Type != "vision" {
+		if m.Name == "" || m.Description == "" || m.Type != "nlp" && m.Type != "vision" && m.Type != "speech" {
 			t.Errorf("%s is not described: %+v", m.ID, *m)
 		}
 		if _, err := Parse([]byte(`{"model":"` + m.ID + `"}`)); err != nil {

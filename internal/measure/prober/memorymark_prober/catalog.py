@@ -74,10 +74,12 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
 
 
 def batch(w: Workload, config: Any, device: str, n: int) -> dict[str, Any]:
-    """One batch: ids or pixels or pairs of them, a mask if asked for, labels."""
+    """One batch: ids, pixels, pairs of them or sounds, a mask if asked for, labels."""
     recipe = w["recipe"]
     if recipe.get("labels") == "pairs":
         return {**texts(w, config.text_config, device, n), **pixels(w, device, n), "return_loss": True}
+    if recipe.get("features"):
+        return sounds(w, config, device, n)
     out: dict[str, Any] = pixels(w, device, n) if recipe.get("images") else texts(w, config, device, n)
     if w["loss"] == "labels":
         out.update(labels(recipe.get("labels", ""), config, device, n, out.get("input_ids")))
@@ -97,6 +99,16 @@ def texts(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
     if w.get("attention_mask", "none") != "none":
         out["attention_mask"] = mask(w, n, device)
     return out
+
+
+def sounds(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
+    """Sounds, and the ids of what is said in them."""
+    dtype = torch.bfloat16 if w["precision"] == "bf16" else torch.float32
+    targets = "labels" if w["loss"] == "labels" else "decoder_input_ids"
+    return {
+        "input_features": torch.rand(n, *w["recipe"]["features"], device=device, dtype=dtype),
+        targets: torch.randint(0, config.vocab_size, (n, w["sequence"]), device=device),
+    }
 
 
 def mask(w: Workload, n: int, device: str) -> Tensor:
