@@ -140,6 +140,11 @@ func (f *serveFlags) serve(ctx context.Context, e *env, tell func(s *server.Serv
 		return err
 	}
 	defer func() { _ = l.Close() }() // Serve has closed it already if it got that far
+	lock, err := f.lockData(url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
 	opts, err := f.options(l, log)
 	if err != nil {
 		return err

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,12 +16,28 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/job"
+	"memorymark/internal/lockfile"
 	"memorymark/internal/measure"
 	"memorymark/internal/server"
 	"memorymark/internal/snapshotstore"
 	"memorymark/internal/token"
 	"memorymark/web"
 )
+
+// lockData makes the data folder this server's alone: two that write to one
+// would lose each other's analyses.
+func (f *serveFlags) lockData(url string) (*lockfile.Lock, error) {
+	path := filepath.Join(f.data, "lock")
+	lock, err := lockfile.Try(path)
+	if errors.Is(err, lockfile.ErrHeld) {
+		return nil, badUsage("use the server that runs, or give this one a folder of its own with --data",
+			"--data %s: another server uses this folder (%s)", f.data, cmp.Or(lockfile.Note(path), "it has not said who it is"))
+	}
+	if err != nil {
+		return nil, badInput("choose a writable folder with --data", "--data %s: %w", f.data, err)
+	}
+	return lock, lock.Note(fmt.Sprintf("process %d, %s", os.Getpid(), url))
+}
 
 // snapshots opens the folder of snapshots.
 func (f *serveFlags) snapshots() (*snapshotstore.Store, error) {
@@ -73,7 +92,7 @@ func (f *serveFlags) open(ctx context.Context) (net.Listener, string, error) {
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, "", badUsage("choose another, such as --listen 127.0.0.1:5002", "--listen %s: the address is already in use", f.listen)
+		return nil, "", badUsage("a server may run there already; a second one needs its own --listen and its own --data", "--listen %s: the address is already in use", f.listen)
 	}
 	if err != nil {
 		return nil, "", badUsage("write it as --listen 127.0.0.1:5001", "--listen: %w", err)

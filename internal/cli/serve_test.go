@@ -49,6 +49,21 @@ func address(t *testing.T, args ...string) string {
 	return said.URL
 }
 
+// TestDataFolderIsOneServers starts a second server on the folder of one that
+// runs, which is refused, and then one on a folder that was left.
+func TestDataFolderIsOneServers(t *testing.T) {
+	data := t.TempDir()
+	t.Run("two at once", func(t *testing.T) {
+		url := address(t, "serve", "--json", "--listen", "127.0.0.1:0", "--data", data, "--no-measuring")
+		var stderr bytes.Buffer
+		code := Run(t.Context(), []string{"serve", "--listen", "127.0.0.1:0", "--data", data}, strings.NewReader(""), io.Discard, &stderr)
+		if code != exitUsage || !strings.Contains(stderr.String(), "another server uses this folder (process ") || !strings.Contains(stderr.String(), url) {
+			t.Errorf("%d: %s", code, &stderr)
+		}
+	})
+	address(t, "serve", "--json", "--listen", "127.0.0.1:0", "--data", data, "--no-measuring")
+}
+
 // background runs a command that lasts, until the test ends, and reads what it
 // tells when it is ready. It returns what is closed when the command has ended.
 func background(t *testing.T, told any, args ...string) (ended <-chan struct{}) {

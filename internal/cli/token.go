@@ -29,6 +29,7 @@ func newToken(e *env) *cobra.Command {
 
 func newTokenCreate(e *env) *cobra.Command {
 	var data, role string
+	var lasts time.Duration
 	c := &cobra.Command{
 		Use:     "create NAME",
 		Short:   "Create a token and show it once",
@@ -39,7 +40,15 @@ func newTokenCreate(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			secret, err := l.Create(args[0], token.Role(role), time.Now())
+			now := time.Now()
+			var expires time.Time
+			switch {
+			case lasts < 0:
+				return badUsage("write it as --expires 720h", "--expires is %v; it must be a time from now on", lasts)
+			case lasts > 0:
+				expires = now.Add(lasts)
+			}
+			secret, err := l.Create(args[0], token.Role(role), now, expires)
 			if err != nil {
 				return badUsage("", "%w", err)
 			}
@@ -55,6 +64,7 @@ func newTokenCreate(e *env) *cobra.Command {
 		},
 	}
 	addDataFlag(c, &data)
+	c.Flags().DurationVar(&lasts, "expires", 0, "`time` after which the token stops working, such as 720h (default: never)")
 	c.Flags().StringVar(&role, "role", string(token.User), "`role`: user may do everything, worker only what a worker needs")
 	return c
 }

@@ -63,7 +63,7 @@ func guarded(t *testing.T, change ...func(*Options)) (c *client, user, worker st
 	}
 	secrets := make(map[token.Role]string)
 	for _, role := range token.Roles {
-		if secrets[role], err = list.Create(string(role), role, time.Now()); err != nil {
+		if secrets[role], err = list.Create(string(role), role, time.Now(), time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -39,7 +39,7 @@ func (k *Keeper) Find(secret string) (Token, bool, error) {
 	if err != nil {
 		return Token{}, false, err
 	}
-	t, ok := l.Find(secret)
+	t, ok := l.Find(secret, time.Now())
 	return t, ok, nil
 }
 

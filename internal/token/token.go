@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"memorymark/internal/lockfile"
 )
 
 // Role is what the holder of a token may do.
@@ -37,7 +39,11 @@ type Token struct {
 	Role    Role      `json:"role"`
 	Hash    string    `json:"sha256"` // of the secret, in hexadecimal digits
 	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero"` // zero: never
 }
+
+// expired reports whether a token opens nothing any more.
+func (t *Token) expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
 // prefix makes secrets easy to recognise where they should not be, as in logs
 // and repositories.
@@ -52,23 +58,29 @@ type List struct {
 // Open reads the tokens of a file; one that does not exist has none.
 func Open(path string) (*List, error) {
 	l := &List{path: path}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return l, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read tokens: %w", err)
-	}
-	if err := json.Unmarshal(data, l); err != nil {
-		return nil, fmt.Errorf("read tokens %s: %w", path, err)
-	}
-	return l, nil
+	return l, l.read()
 }
 
-// Create adds a token and returns its secret, which nothing can tell later.
-func (l *List) Create(name string, role Role, now time.Time) (secret string, err error) {
-	if name == "" || slices.ContainsFunc(l.Tokens, func(t Token) bool { return t.Name == name }) {
-		return "", fmt.Errorf("%q is not a valid token name", name)
+func (l *List) read() error {
+	l.Tokens = nil
+	data, err := os.ReadFile(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read tokens: %w", err)
+	}
+	if err := json.Unmarshal(data, l); err != nil {
+		return fmt.Errorf("read tokens %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// Create adds a token and returns its secret, which nothing can tell later. It
+// opens nothing after it has expired, if there is such a time.
+func (l *List) Create(name string, role Role, now, expires time.Time) (secret string, err error) {
+	if name == "" {
+		return "", errors.New("a token needs a name")
 	}
 	if !slices.Contains(Roles, role) {
 		return "", fmt.Errorf("role %q: it must be user or worker", role)
@@ -76,26 +88,51 @@ func (l *List) Create(name string, role Role, now time.Time) (secret string, err
 	random := make([]byte, 32)
 	_, _ = rand.Read(random) // never fails since Go 1.24
 	secret = prefix + hex.EncodeToString(random)
-	l.Tokens = append(l.Tokens, Token{Name: name, Role: role, Hash: hash(secret), Created: now.UTC().Truncate(time.Second)})
-	return secret, l.save()
+	made := Token{Name: name, Role: role, Hash: hash(secret), Created: now.UTC().Truncate(time.Second), Expires: expires.UTC().Truncate(time.Second)}
+	return secret, l.change(func() error {
+		if slices.ContainsFunc(l.Tokens, func(t Token) bool { return t.Name == name }) {
+			return fmt.Errorf("there is already a token %q", name)
+		}
+		l.Tokens = append(l.Tokens, made)
+		return nil
+	})
 }
 
 // Delete removes a token.
 func (l *List) Delete(name string) error {
-	before := len(l.Tokens)
-	l.Tokens = slices.DeleteFunc(l.Tokens, func(t Token) bool { return t.Name == name })
-	if len(l.Tokens) == before {
-		return fmt.Errorf("there is no token %q", name)
+	return l.change(func() error {
+		before := len(l.Tokens)
+		l.Tokens = slices.DeleteFunc(l.Tokens, func(t Token) bool { return t.Name == name })
+		if len(l.Tokens) == before {
+			return fmt.Errorf("there is no token %q", name)
+		}
+		return nil
+	})
+}
+
+// change changes the file as it is now, while nobody else can: of two who
+// create a token at once, neither loses it.
+func (l *List) change(edit func() error) error {
+	lock, err := lockfile.Wait(l.path + ".lock")
+	if err != nil {
+		return fmt.Errorf("change tokens: %w", err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := l.read(); err != nil {
+		return err
+	}
+	if err := edit(); err != nil {
+		return err
 	}
 	return l.save()
 }
 
-// Find returns the token of a secret. It looks at every token for as long, so
-// that how long it takes tells nothing.
-func (l *List) Find(secret string) (found Token, ok bool) {
+// Find returns the token of a secret, unless it has expired. It looks at every
+// token for as long, so that how long it takes tells nothing.
+func (l *List) Find(secret string, now time.Time) (found Token, ok bool) {
 	wanted := []byte(hash(secret))
 	for _, t := range l.Tokens {
-		if subtle.ConstantTimeCompare(wanted, []byte(strings.ToLower(t.Hash))) == 1 {
+		if subtle.ConstantTimeCompare(wanted, []byte(strings.ToLower(t.Hash))) == 1 && !t.expired(now) {
 			found, ok = t, true
 		}
 	}

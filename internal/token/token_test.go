@@ -1,9 +1,11 @@
 package token
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -14,38 +16,38 @@ func TestTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := l.Create("ci", User, time.Now())
+	secret, err := l.Create("ci", User, time.Now(), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := l.Create("gpu-1", Worker, time.Now())
+	other, err := l.Create("gpu-1", Worker, time.Now(), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Create("ci", User, time.Now()); err == nil {
+	if _, err := l.Create("ci", User, time.Now(), time.Time{}); err == nil {
 		t.Error("a name was given twice")
 	}
-	if _, err := l.Create("x", "root", time.Now()); err == nil {
+	if _, err := l.Create("x", "root", time.Now(), time.Time{}); err == nil {
 		t.Error("a role was made up")
 	}
 	if l, err = Open(path); err != nil {
 		t.Fatal(err)
 	}
-	if found, ok := l.Find(secret); !ok || found.Name != "ci" || found.Role != User {
+	if found, ok := l.Find(secret, time.Now()); !ok || found.Name != "ci" || found.Role != User {
 		t.Errorf("%+v, %v", found, ok)
 	}
-	if found, ok := l.Find(other); !ok || found.Role != Worker {
+	if found, ok := l.Find(other, time.Now()); !ok || found.Role != Worker {
 		t.Errorf("%+v, %v", found, ok)
 	}
 	for _, wrong := range []string{"", secret + "0", strings.ToUpper(secret), l.Tokens[0].Hash} {
-		if found, ok := l.Find(wrong); ok {
+		if found, ok := l.Find(wrong, time.Now()); ok {
 			t.Errorf("%q was taken for %+v", wrong, found)
 		}
 	}
 	if err := l.Delete("ci"); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := l.Find(secret); ok {
+	if _, ok := l.Find(secret, time.Now()); ok {
 		t.Error("a deleted token still opens")
 	}
 }
@@ -57,7 +59,7 @@ func TestAtRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := l.Create("ci", User, time.Now())
+	secret, err := l.Create("ci", User, time.Now(), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,5 +73,61 @@ func TestAtRest(t *testing.T) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v", info.Mode(), err)
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	l, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	secret, err := l.Create("for a day", User, now, now.Add(24*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err = Open(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := l.Find(secret, now.Add(23*time.Hour)); !ok {
+		t.Error("it does not open before it has expired")
+	}
+	if _, ok := l.Find(secret, now.Add(24*time.Hour)); ok {
+		t.Error("it opens after it has expired")
+	}
+}
+
+// TestCreateAtOnce has many create tokens at once, each with a list that it
+// read before the others wrote: all are there afterwards.
+func TestCreateAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	const many = 20
+	lists := make([]*List, many)
+	for i := range lists {
+		var err error
+		if lists[i], err = Open(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secrets := make([]string, many)
+	var all sync.WaitGroup
+	for i, l := range lists {
+		all.Go(func() {
+			var err error
+			if secrets[i], err = l.Create(fmt.Sprint("worker-", i), Worker, time.Now(), time.Time{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	l, err := Open(path)
+	if err != nil || len(l.Tokens) != many {
+		t.Fatalf("%d of %d tokens were stored, %v", len(l.Tokens), many, err)
+	}
+	for i, secret := range secrets {
+		if found, ok := l.Find(secret, time.Now()); !ok || found.Name != fmt.Sprint("worker-", i) {
+			t.Errorf("token %d is %+v, %v", i, found, ok)
+		}
 	}
 }
