@@ -73,10 +73,17 @@ func (s *Server) limited(next http.Handler) http.Handler {
 	if s.opts.Rate <= 0 {
 		return next
 	}
-	return httprate.LimitBy(s.opts.Rate, time.Minute, remoteAddress,
+	limit := httprate.LimitBy(s.opts.Rate, time.Minute, remoteAddress,
 		httprate.WithLimitHandler(func(w http.ResponseWriter, r *http.Request) {
 			s.fail(w, r, http.StatusTooManyRequests, "too many requests from this address; Retry-After says when to go on")
 		}))(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/health" || r.URL.Path == "/ready" { // whoever watches the server may share an address
+			next.ServeHTTP(w, r)
+			return
+		}
+		limit.ServeHTTP(w, r)
+	})
 }
 
 // remoteAddress is who the connection comes from. Behind a proxy that is the

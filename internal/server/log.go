@@ -18,6 +18,7 @@ type call struct {
 	pattern string // of the route, "" for none
 	who     string // the name of the token
 	from    string // the address
+	leave   func() // gives up the request's place among those that are worked on; nil if it has none
 	status  int
 	bytes   int64
 }
@@ -38,10 +39,21 @@ func callOf(ctx context.Context) *call {
 // recorder notes what a handler answers.
 type recorder struct {
 	http.ResponseWriter
-	call *call
+	call     *call
+	patience time.Duration // with who does not read
+}
+
+// sending begins to send something: the work is done, so others may begin with
+// theirs, and who does not read what comes is not waited for.
+func (w *recorder) sending() {
+	if w.call.leave != nil {
+		w.call.leave()
+	}
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.patience)) // a connection that cannot has none
 }
 
 func (w *recorder) WriteHeader(status int) {
+	w.sending()
 	if w.call.status == 0 {
 		w.call.status = status
 	}
@@ -49,6 +61,7 @@ func (w *recorder) WriteHeader(status int) {
 }
 
 func (w *recorder) Write(data []byte) (int, error) {
+	w.sending()
 	if w.call.status == 0 {
 		w.call.status = http.StatusOK
 	}
@@ -62,7 +75,10 @@ func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Flush sends what was written, for streams.
 func (w *recorder) Flush() {
-	_ = http.NewResponseController(w.ResponseWriter).Flush() // a stream notices by its next write
+	w.sending()
+	c := http.NewResponseController(w.ResponseWriter)
+	_ = c.Flush()                       // a stream notices by its next write
+	_ = c.SetWriteDeadline(time.Time{}) // all was sent; until there is more, a stream may wait
 }
 
 // observed numbers, logs and counts requests, and answers for handlers that
@@ -76,13 +92,14 @@ func (s *Server) observed(next http.Handler) http.Handler {
 		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 		defer func() {
 			if p := recover(); p != nil {
-				s.panicked(&recorder{w, c}, r, p)
+				s.panicked(&recorder{w, c, s.stall}, r, p)
 			}
 			s.finished(r, c, time.Since(begin))
 		}()
 		s.metrics.inFlight.Inc()
 		defer s.metrics.inFlight.Dec()
-		next.ServeHTTP(&recorder{w, c}, r)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // that of an answer before it is over
+		next.ServeHTTP(&recorder{w, c, s.stall}, r)
 	})
 }
 

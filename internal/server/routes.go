@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/klauspost/compress/gzhttp"
@@ -53,6 +54,7 @@ func (s *Server) orElse(mux *http.ServeMux) http.Handler {
 			s.fail(w, r, http.StatusServiceUnavailable, "too many requests are being answered; try again in a second")
 			return
 		}
+		callOf(r.Context()).leave = leave
 		defer leave()
 		switch {
 		case strings.HasPrefix(pattern, "GET /v1/snapshots/{id}/") || pattern == "POST /v1/sweeps":
@@ -82,19 +84,28 @@ const notFound = "Endpoint not found"
 // only take memory from each other.
 const mostInside = 1024
 
-// lasting are routes whose answers last, and that wait more than they work.
-var lasting = []string{"GET /v1/analyses/{id}/events", "GET " + job.WorkerPath, "POST /analyze"}
+// mostUploads is how many uploads may come at a time, beside the others: they take
+// as long as their senders.
+const mostUploads = 64
+
+// uncounted are routes whose answers last and that wait more than they work, and
+// those by which others see that the server is well.
+var uncounted = []string{"GET /v1/analyses/{id}/events", "GET " + job.WorkerPath, "POST /analyze", "GET /health", "GET /ready"}
 
 // enter counts a request in; ok is false if there are too many.
 func (s *Server) enter(pattern string) (leave func(), ok bool) {
-	if slices.Contains(lasting, pattern) {
+	inside, most := &s.inside, s.mostInside
+	switch {
+	case slices.Contains(uncounted, pattern):
 		return func() {}, true
+	case pattern == "POST /v1/snapshots":
+		inside, most = &s.uploads, mostUploads
 	}
-	if s.inside.Add(1) > s.mostInside {
-		s.inside.Add(-1)
+	if inside.Add(1) > most {
+		inside.Add(-1)
 		return nil, false
 	}
-	return func() { s.inside.Add(-1) }, true
+	return sync.OnceFunc(func() { inside.Add(-1) }), true
 }
 
 // refusalProbe takes what the mux says of a request without a route: only it

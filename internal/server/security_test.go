@@ -245,7 +245,7 @@ func TestBrowserHeaders(t *testing.T) {
 
 func TestConnectionLimits(t *testing.T) {
 	h := newServer(t).httpServer()
-	if h.ReadHeaderTimeout <= 0 || h.IdleTimeout <= 0 || h.MaxHeaderBytes <= 0 {
+	if h.ReadHeaderTimeout <= 0 || h.IdleTimeout <= 0 || h.MaxHeaderBytes <= 0 || h.HTTP2.MaxConcurrentStreams <= 0 || h.HTTP2.WriteByteTimeout <= 0 {
 		t.Errorf("%+v", h)
 	}
 	c := start(t)
@@ -265,14 +265,19 @@ func TestRateLimit(t *testing.T) {
 	c := start(t, func(o *Options) { o.Rate = 3 })
 	var last reply
 	for range 5 {
-		last = c.get("/health")
+		last = c.get("/v1/models")
 	}
 	if last.StatusCode != http.StatusTooManyRequests || last.Header.Get("Retry-After") == "" {
 		t.Errorf("%s: %v", last.Status, last.Header)
 	}
 	// Headers that anybody can write do not make somebody else of a client.
-	if r := c.get("/health", "X-Forwarded-For", "10.1.2.3", "X-Real-IP", "10.1.2.3"); r.StatusCode != http.StatusTooManyRequests {
+	if r := c.get("/v1/models", "X-Forwarded-For", "10.1.2.3", "X-Real-IP", "10.1.2.3"); r.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("with a made-up address: %s", r.Status)
+	}
+	for _, path := range []string{"/health", "/ready"} { // monitors are not kept out
+		if r := c.get(path); r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, r.Status)
+		}
 	}
 }
 
@@ -296,12 +301,17 @@ func TestRequestsAreBounded(t *testing.T) {
 	c := start(t)
 	a := c.begin(`{"workload":` + small + `}`)
 	c.s.mostInside = 0
-	if r := c.get("/health"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
+	if r := c.get("/v1/models"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
 		t.Errorf("one too many: %s", r.Status)
+	}
+	for _, path := range []string{"/health", "/ready"} { // by which others see that it is well
+		if r := c.get(path); r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, r.Status)
+		}
 	}
 	c.s.mostInside = 1
 	for range 3 { // those that ended do not count
-		if r := c.get("/health"); r.StatusCode != http.StatusOK {
+		if r := c.get("/v1/models"); r.StatusCode != http.StatusOK {
 			t.Errorf("the only one: %s", r.Status)
 		}
 	}
@@ -310,7 +320,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Body.Close()
-	if r := c.get("/health"); r.StatusCode != http.StatusOK {
+	if r := c.get("/v1/models"); r.StatusCode != http.StatusOK {
 		t.Errorf("beside a stream: %s", r.Status)
 	}
 }

@@ -74,8 +74,10 @@ type Server struct {
 	emulations *emulations
 
 	machine    func() (*gpu.Card, bool) // waits until the card was looked for
-	inside     atomic.Int64             // requests that are being answered
+	inside     atomic.Int64             // requests that are being worked on
+	uploads    atomic.Int64             // that are coming
 	mostInside int64
+	stall      time.Duration // how long a client may stand still
 
 	running context.Context // ends when streams should
 	stop    context.CancelFunc
@@ -84,7 +86,7 @@ type Server struct {
 // New returns a server that listens nowhere yet.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		opts: opts, log: opts.Log, metrics: newMetrics(), mostInside: mostInside, emulations: newEmulations(opts.Emulate),
+		opts: opts, log: opts.Log, metrics: newMetrics(), mostInside: mostInside, stall: stallTime, emulations: newEmulations(opts.Emulate),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.metrics.registry.MustRegister(jobMetrics{opts.Jobs}, &accuracyMetrics{server: s})
@@ -132,6 +134,9 @@ const (
 	headerTime  = 10 * time.Second
 	idleTime    = 2 * time.Minute
 	headerBytes = 64 << 10
+	// streams is how many requests one connection may have under way by HTTP/2: a
+	// browser has a dozen.
+	streams = 64
 	// stopTime is how long requests may go on after the server was told to stop.
 	stopTime = 15 * time.Second
 )
@@ -139,6 +144,7 @@ const (
 func (s *Server) httpServer() *http.Server {
 	return &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: streams, WriteByteTimeout: stallTime, SendPingTimeout: idleTime, PingTimeout: headerTime},
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // strangers' broken connections
 	}
 }

@@ -50,7 +50,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("origin") == string(snapshotstore.Measured) {
 		origin = snapshotstore.Measured
 	}
-	snap, err := s.receive(r.Context(), patient(w, r.Body), fileName(r.URL.Query().Get("name")), origin)
+	snap, err := s.receive(r.Context(), patient(w, r.Body, s.stall), fileName(r.URL.Query().Get("name")), origin)
 	if err != nil {
 		status, text := statusOf(err), err.Error()
 		if status == http.StatusInternalServerError {
@@ -110,23 +110,36 @@ func clientsFault(err error) error {
 	return err
 }
 
-// stallTime is how long an upload may stand still. It may take as long as it
-// needs.
+// stallTime is how long a client may stand still that sends or gets something. It
+// may take as long as it needs.
 const stallTime = 30 * time.Second
 
+// leastProgress is how many bytes of an upload must come in that time, unless
+// fewer are left.
+const leastProgress = 64 << 10
+
 // patient reads a body that may be long but must keep coming.
-func patient(w http.ResponseWriter, body io.Reader) io.Reader {
-	return &patientReader{http.NewResponseController(w), body}
+func patient(w http.ResponseWriter, body io.Reader, stall time.Duration) io.Reader {
+	return &patientReader{control: http.NewResponseController(w), body: body, stall: stall}
 }
 
 type patientReader struct {
 	control *http.ResponseController
 	body    io.Reader
+	stall   time.Duration
+	due     int // bytes until there is more time
 }
 
 func (p *patientReader) Read(data []byte) (int, error) {
-	_ = p.control.SetReadDeadline(time.Now().Add(stallTime)) // a connection that cannot has none
-	return p.body.Read(data)
+	if p.due <= 0 {
+		_ = p.control.SetReadDeadline(time.Now().Add(p.stall)) // a connection that cannot has none
+		p.due = leastProgress
+	}
+	n, err := p.body.Read(data)
+	if p.due -= n; err != nil {
+		_ = p.control.SetReadDeadline(time.Time{}) // what comes next is another request
+	}
+	return n, err
 }
 
 // fileName is the last part of a name, for people; it never names a file here.

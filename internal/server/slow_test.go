@@ -1,0 +1,110 @@
+package server
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// pipes is a listener whose connections hold nothing: what one side writes
+// waits until the other reads.
+type pipes struct{ ends chan net.Conn }
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p.ends; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (p pipes) Close() error   { close(p.ends); return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (p pipes) dial(t *testing.T) net.Conn {
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _ = ours.Close() })
+	p.ends <- theirs
+	return ours
+}
+
+// startOnPipes starts a server that waits little and answers one request at a
+// time.
+func startOnPipes(t *testing.T) pipes {
+	s := newServer(t)
+	s.stall, s.mostInside = 200*time.Millisecond, 1
+	p := pipes{make(chan net.Conn)}
+	h := s.httpServer()
+	go func() { _ = h.Serve(p) }()
+	t.Cleanup(func() { _ = h.Close() })
+	return p
+}
+
+func ask(t *testing.T, c net.Conn, path string) (*http.Response, error) {
+	t.Helper()
+	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
+		t.Fatal(err)
+	}
+	return http.ReadResponse(bufio.NewReader(c), nil)
+}
+
+// Clients that do not read keep nobody out, and are given up.
+func TestSlowReaders(t *testing.T) {
+	p := startOnPipes(t)
+	slow := p.dial(t)
+	if _, err := fmt.Fprint(slow, "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(slow, make([]byte, 8)); err != nil { // it answers, and then waits for us
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/gpus", "/health"} {
+		r, err := ask(t, p.dial(t), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.StatusCode != http.StatusOK {
+			t.Errorf("%s beside a client that does not read: %s", path, r.Status)
+		}
+	}
+	time.Sleep(500 * time.Millisecond) // longer than it is waited for
+	if rest, err := io.ReadAll(slow); err == nil && len(rest) > 1000 {
+		t.Errorf("after standing still, the slow one gets %d bytes more", len(rest))
+	}
+}
+
+// An upload must keep coming, by more than a byte now and then.
+func TestSlowUploads(t *testing.T) {
+	c := startOnPipes(t).dial(t)
+	if _, err := fmt.Fprint(c, "POST /v1/snapshots HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan *http.Response, 1)
+	go func() {
+		r, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- r
+	}()
+	for sent := 0; ; sent++ {
+		select {
+		case r := <-answered:
+			if r == nil || r.StatusCode != http.StatusBadRequest {
+				t.Errorf("%+v", r)
+			}
+			return
+		default:
+		}
+		if sent > 500 {
+			t.Fatal("it is waited for")
+		}
+		if _, err := c.Write([]byte{0}); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+			t.Error(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
