@@ -60,13 +60,22 @@ func modelCode(w *workload.Workload) string {
 		b.WriteString("model = prepare_model_for_kbit_training(model)\n")
 	}
 	if a := w.Adapter; a != nil {
-		targets := fmt.Sprintf("%q", []string(a.Targets))
-		if len(a.Targets) == 1 {
-			targets = fmt.Sprintf("%q", a.Targets[0])
-		}
-		fmt.Fprintf(&b, "model = get_peft_model(model, LoraConfig(r=%d, target_modules=%s))\n", a.Rank, strings.ReplaceAll(targets, `" "`, `", "`))
+		fmt.Fprintf(&b, "model = get_peft_model(model, LoraConfig(r=%d%s))\n", a.Rank, targetModules(a.Targets))
 	}
 	return b.String()
+}
+
+// targetModules is the argument for the layers that get an adapter, "" for PEFT's
+// own.
+func targetModules(targets workload.Targets) string {
+	switch {
+	case len(targets) == 0:
+		return ""
+	case targets[0] == workload.AllLinear:
+		return fmt.Sprintf(", target_modules=%q", workload.AllLinear)
+	default:
+		return fmt.Sprintf(`, target_modules=["%s"]`, strings.Join(targets, `", "`))
+	}
 }
 
 var quantizationArguments = map[workload.Quantize]string{
