@@ -115,7 +115,7 @@ func newBART(t *torch.Torch, c *bartConfig, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.logitsBias = t.Buffer(r.DType, 1, c.VocabSize)
+	m.logitsBias = t.Buffer(r.bufferDType(), 1, c.VocabSize)
 	m.head = t.NewLinear(c.ModelSize, c.VocabSize, false, r.DType).AsOutput("lm_head")
 	if c.TieWordEmbeddings {
 		t.Tie(m.head, m.shared)

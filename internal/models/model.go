@@ -30,6 +30,15 @@ type Run struct {
 	Versions      Versions
 }
 
+// bufferDType is the type of buffers: prepare_model_for_kbit_training casts
+// parameters alone (peft/utils/other.py).
+func (r Run) bufferDType() torch.DType {
+	if r.Quantize == torch.NotQuantized {
+		return r.DType
+	}
+	return r.Compute
+}
+
 // Mask is the attention mask that a model is given.
 type Mask int
 
