@@ -8,7 +8,7 @@ import (
 )
 
 var bertFamily = Family{
-	Type: "bert", Versions: []Versions{newest}, read: reads(readBert),
+	Type: "bert", Versions: []Versions{newest, last4}, Except: map[Versions][]string{last4: {EagerAttention, "BertForMaskedLM"}}, read: reads(readBert),
 	Heads: []Head{
 		head("BertForSequenceClassification", Classes, newBert),
 		head("BertForTokenClassification", TokenTags, newBertTokens),
@@ -94,6 +94,7 @@ type bertEmbeddings struct {
 	norm                      *torch.LayerNorm
 	positionIDs, tokenTypeIDs *torch.Tensor
 	dropout                   float64
+	of4                       bool // as transformers 4 adds them
 }
 
 func newBertEmbeddings(t *torch.Torch, c *bertConfig, dtype torch.DType) *bertEmbeddings {
@@ -119,14 +120,22 @@ func (e *bertEmbeddings) sum(t *torch.Torch, ids *torch.Tensor, positionIDs torc
 	types := f.Let(torch.Value{})
 	positions := f.Let(positionIDs)
 	inputs := f.Let(torch.Value{})
-	buffered := f.Let(t.Expand(torch.Borrow(e.tokenTypeIDs), positions.Tensor().Dim(0), -1))
-	buffered.Set(t.Gather(buffered, positions))
-	types.Set(t.Expand(buffered, ids.Dim(0), ids.Dim(1)))
+	if e.of4 {
+		types.Set(t.Expand(t.Slice(torch.Borrow(e.tokenTypeIDs), 1, 0, ids.Dim(1)), ids.Dim(0), -1))
+	} else {
+		buffered := f.Let(t.Expand(torch.Borrow(e.tokenTypeIDs), positions.Tensor().Dim(0), -1))
+		buffered.Set(t.Gather(buffered, positions))
+		types.Set(t.Expand(buffered, ids.Dim(0), ids.Dim(1)))
+	}
 	inputs.Set(t.Embedding(torch.Borrow(ids), e.word))
 	typed := f.Let(t.Embedding(types, e.tokenType))
 	sum := f.Let(t.Add(inputs, typed))
 	positioned := f.Let(t.Embedding(positions, e.position))
-	sum.Set(t.Add(sum, positioned))
+	if e.of4 {
+		t.AddInPlace(sum, positioned)
+	} else {
+		sum.Set(t.Add(sum, positioned))
+	}
 	sum.Set(t.LayerNorm(sum, e.norm))
 	sum.Set(t.Dropout(sum, e.dropout, train))
 	return f.Return(sum)
@@ -147,7 +156,8 @@ func newBertModel(t *torch.Torch, c *bertConfig, e *encoding, dtype torch.DType,
 	if pooler {
 		m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named("pooler.dense")
 	}
-	initPositions(t, c.MaxPositions)
+	e.initPositions(t, c.MaxPositions)
+	embeddings.of4 = e.isOf4()
 	return m, embeddings
 }
 
@@ -155,15 +165,30 @@ func newBertModel(t *torch.Torch, c *bertConfig, e *encoding, dtype torch.DType,
 // are copied over those that are there.
 func initPositions(t *torch.Torch, positions int64) { t.Release(t.Buffer(torch.Int64, positions)) }
 
+// initPositions does so in transformers 5.
+func (e *encoding) initPositions(t *torch.Torch, positions int64) {
+	if !e.isOf4() {
+		initPositions(t, positions)
+	}
+}
+
 func (m *bertModel) forward(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
-	mask := f.Let(torch.Value{})
+	given, mask := f.Let(torch.Value{}), f.Let(torch.Value{})
+	if m.isOf4() && batch.Mask == nil {
+		lookForPadding(t, batch.IDs)
+	}
 	embedded := f.Let(m.embed(t, batch.IDs, m.train))
-	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.eager))
+	if m.isOf4() {
+		given.Set(given4(t, batch))
+		mask.Set(sdpaMask4(t, given, batch, embedded.Tensor().DType))
+	} else {
+		mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.eager))
+	}
 	last := f.Let(m.encode(t, m.layers, embedded, mask))
 	first := f.Let(torch.Value{})
 	if m.pooler != nil {
-		first.Set(t.In("pooler", func() torch.Value { return t.Tanh(t.Linear(t.Select(last, 1), m.pooler)) }))
+		first.Set(t.In("pooler", func() torch.Value { return t.Tanh(t.Linear(firstToken(t, last), m.pooler)) }))
 	}
 	out := trunkOutput{hidden: f.Keep(last), pooled: f.Keep(first)}
 	f.End()

@@ -13,6 +13,7 @@ type encoding struct {
 	act        activation
 	heads      int64
 	encoder    string // what the model calls it
+	versions   Versions
 	// Probabilities of dropout, of attention weights and of what layers give.
 	attentionDropout, hiddenDropout float64
 }
@@ -20,8 +21,8 @@ type encoding struct {
 func newEncoding(c *bertConfig, r Run) (*encoding, error) {
 	act, err := activationOf(c.HiddenAct)
 	return &encoding{
-		encoder: "encoder",
-		train:   r.Train, checkpoint: r.Checkpointing, eager: r.Eager, act: act, heads: c.Heads,
+		encoder: "encoder", versions: r.Versions,
+		train: r.Train, checkpoint: r.Checkpointing, eager: r.Eager, act: act, heads: c.Heads,
 		attentionDropout: c.AttentionDropout, hiddenDropout: c.HiddenDropout,
 	}, err
 }

@@ -8,7 +8,7 @@ import (
 )
 
 var distilBertFamily = Family{
-	Type: "distilbert", Versions: []Versions{newest}, read: reads(readDistilBert),
+	Type: "distilbert", Versions: []Versions{newest, last4}, Except: map[Versions][]string{last4: {EagerAttention}}, read: reads(readDistilBert),
 	Heads: []Head{
 		head("DistilBertForSequenceClassification", Classes, newDistilBert),
 		head("DistilBertForTokenClassification", TokenTags, newDistilBertTokens),
@@ -110,7 +110,7 @@ func newDistilBertModel(t *torch.Torch, c *distilBertConfig, r Run) (*distilBert
 		}
 		m.layers = append(m.layers, l.forward)
 	}
-	initPositions(t, c.MaxPositions)
+	e.initPositions(t, c.MaxPositions)
 	return m, nil
 }
 
@@ -138,7 +138,7 @@ func newDistilBert(t *torch.Torch, c *distilBertConfig, r Run) (*Model, error) {
 func (m *distilBertClassifier) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	hidden := m.base(t, batch).let(f)
-	pooled := f.Let(t.Select(hidden, 1))
+	pooled := f.Let(firstToken(t, hidden))
 	pooled.Set(t.In("pre_classifier", func() torch.Value { return t.Linear(pooled, m.preClassifier) }))
 	pooled.Set(t.ReLU(pooled))
 	pooled.Set(t.Dropout(pooled, m.dropout, m.train))
@@ -221,8 +221,16 @@ func (m *distilBertMaskedLM) forward(t *torch.Torch, batch *Batch) Output {
 func (m *distilBert) base(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
 	mask := f.Let(torch.Value{})
+	if m.isOf4() && batch.Mask == nil {
+		lookForPadding(t, batch.IDs)
+	}
 	embedded := f.Let(m.embed(t, batch.IDs))
-	mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.eager))
+	if m.isOf4() {
+		mask.Set(given4(t, batch))
+		mask.Set(sdpaMask4(t, mask, batch, embedded.Tensor().DType))
+	} else {
+		mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.eager))
+	}
 	return trunkOutput{hidden: f.Return(m.encode(t, m.layers, embedded, mask))}
 }
 

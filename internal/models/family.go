@@ -60,9 +60,10 @@ type Family struct {
 	AnyImage bool
 	// Versions are those beside Reference in which recordings are what is predicted.
 	Versions []Versions
-	// NotEager are those of them in which eager attention is another, which is not modelled.
-	NotEager []Versions
-	Module   string // of the Python classes; "" is Transformers
+	// Except is what is another in some of them, and not modelled: EagerAttention, or
+	// architectures.
+	Except map[Versions][]string
+	Module string // of the Python classes; "" is Transformers
 
 	read func(*hfconfig.Config) (any, error)
 }

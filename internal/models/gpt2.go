@@ -9,7 +9,7 @@ import (
 )
 
 var gpt2Family = Family{
-	Type: "gpt2", Versions: []Versions{newest, last4}, NotEager: []Versions{last4}, read: reads(readGPT2),
+	Type: "gpt2", Versions: []Versions{newest, last4}, Except: map[Versions][]string{last4: {EagerAttention}}, read: reads(readGPT2),
 	Heads: []Head{
 		head("GPT2LMHeadModel", SameIDs, newGPT2),
 		needs(head("GPT2ForSequenceClassification", Classes, newGPT2Classifier), "pad_token_id"),

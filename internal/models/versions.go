@@ -36,6 +36,8 @@ func CheckVersions(c *hfconfig.Config, v Versions, more string) error {
 	switch {
 	case f == nil || v == Reference:
 		return nil
+	case more == "" && slices.Contains(f.Except[v], c.Architecture):
+		return &UnmodelledError{key: "versions", what: fmt.Sprintf("%s of %v", c.Architecture, v), known: "; it is of " + Reference.String()}
 	case more != "" && slices.Contains(f.Versions, v):
 		return &UnmodelledError{key: "versions", what: fmt.Sprintf("%s of %v", more, v), known: "; it is of " + Reference.String()}
 	case slices.Contains(f.Versions, v):
@@ -48,9 +50,12 @@ func CheckVersions(c *hfconfig.Config, v Versions, more string) error {
 	return &UnmodelledError{key: "versions", what: fmt.Sprintf("%s of %v", c.ModelType, v), known: "; these are: " + known}
 }
 
-// EagerDiffers reports versions in which a model's eager attention is not
-// modelled.
-func EagerDiffers(c *hfconfig.Config, v Versions) bool {
+// EagerAttention is what an exception of a family can be.
+const EagerAttention = "eager attention"
+
+// Excepts reports something that is not modelled in versions in which the model's
+// family is.
+func Excepts(c *hfconfig.Config, v Versions, what string) bool {
 	f := familyOf(c.ModelType)
-	return f != nil && slices.Contains(f.NotEager, v)
+	return f != nil && slices.Contains(f.Except[v], what)
 }

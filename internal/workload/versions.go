@@ -63,8 +63,8 @@ func (w *Workload) beyondPlain() string {
 		return fmt.Sprintf("loop %q", w.Loop.Name)
 	case !slices.Contains([]Optimizer{AdamW, Adam, SGD, SGDMomentum, NoOptimizer}, w.Optimizer):
 		return fmt.Sprintf("optimizer %q", w.Optimizer)
-	case w.Attention == Eager && models.EagerDiffers(w.Config, w.Libraries()):
-		return "eager attention"
+	case w.Attention == Eager && models.Excepts(w.Config, w.Libraries(), models.EagerAttention):
+		return models.EagerAttention
 	default:
 		return ""
 	}

@@ -41,11 +41,13 @@ func TestVersionsUnmodelled(t *testing.T) {
 func TestVersionsBeyondPlain(t *testing.T) {
 	const versions = `"versions": {"torch": "2.8", "transformers": "4.57"}`
 	for text, want := range map[string]string{
-		`{"model": "gpt2", ` + versions + `}`:                               "",
-		`{"model": "llama-3.2-1b", "attention": "eager", ` + versions + `}`: "",
-		`{"model": "gpt2", "attention": "eager", ` + versions + `}`:         "eager attention of PyTorch 2.8 with transformers 4.57 is not modelled",
-		`{"model": "gpt2", "loop": "trainer", ` + versions + `}`:            `loop "trainer" of PyTorch 2.8 with transformers 4.57 is not modelled`,
-		`{"model": "bert", ` + versions + `}`:                               "bert of PyTorch 2.8 with transformers 4.57 is not modelled; these are: PyTorch 2.11",
+		`{"model": "gpt2", ` + versions + `}`:                                                   "",
+		`{"model": "llama-3.2-1b", "attention": "eager", ` + versions + `}`:                     "",
+		`{"model": "gpt2", "attention": "eager", ` + versions + `}`:                             "eager attention of PyTorch 2.8 with transformers 4.57 is not modelled",
+		`{"model": "gpt2", "loop": "trainer", ` + versions + `}`:                                `loop "trainer" of PyTorch 2.8 with transformers 4.57 is not modelled`,
+		`{"model": "bert", ` + versions + `}`:                                                   "",
+		`{"model": "bert", "config": {"architectures": ["BertForMaskedLM"]}, ` + versions + `}`: "BertForMaskedLM of PyTorch 2.8 with transformers 4.57 is not modelled",
+		`{"model": "roberta", ` + versions + `}`:                                                "roberta of PyTorch 2.8 with transformers 4.57 is not modelled; these are: PyTorch 2.11",
 	} {
 		switch _, err := Parse([]byte(text)); {
 		case want == "" && err != nil:
