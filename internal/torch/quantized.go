@@ -123,17 +123,21 @@ func (t *Torch) quantize(m *Linear, kind Quantization) {
 		t.quantizationMap()
 		t.allocate(divUp(blocks, nestedSize) * Float32.Size())
 		t.allocate(blocks)
+		t.allocate(mapBytes) // code.to(A.device, copy=True): each weight has its own (quantize_blockwise)
 		t.drop(shifted)
 		t.drop(maxima)
 	}
 	t.drop(original)
 }
 
-// quantizationMap makes the code of 8-bit blocks once.
+// mapBytes is the code of 8-bit blocks: a float32 for each of 256.
+const mapBytes = 256 * 4
+
+// quantizationMap makes that code once, of which others are copies.
 func (t *Torch) quantizationMap() {
 	if !t.mapped8Bit {
 		t.mapped8Bit = true
-		t.allocate(256 * Float32.Size())
+		t.allocate(mapBytes)
 	}
 }
 
