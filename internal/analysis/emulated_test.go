@@ -3,12 +3,15 @@ package analysis_test
 import (
 	"math"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure/measuretest"
+	"memorymark/internal/predict"
 	"memorymark/internal/steptime"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
@@ -113,6 +116,73 @@ func TestEnginesAgree(t *testing.T) {
 // others those with convolutions, whose workspaces are the card's own.
 func asked(card, family string) bool {
 	return card == "h200" || card == "rtx-4090" || family == "resnet" || family == "vit" || family == "whisper"
+}
+
+// The same for adapters and the loops of libraries, which PEFT and the libraries
+// themselves make and run.
+func TestEnginesAgreeWithLibraries(t *testing.T) {
+	r := emulating(t)
+	for name, test := range map[string]struct{ family, keys, packages string }{
+		"LoRA":                 {"gpt2", `"adapter": {"rank": 8}`, "peft"},
+		"LoRA, checkpointing":  {"llama", `"adapter": {"rank": 8}, "precision": "bf16", "checkpointing": true`, "peft"},
+		"LoRA of a head":       {"bert", `"adapter": {"rank": 8, "targets": "all-linear", "dropout": 0.1, "task_type": "SEQ_CLS"}, "precision": "amp-bf16"`, "peft"},
+		"DoRA":                 {"llama", `"adapter": {"rank": 8, "targets": "all-linear", "dropout": 0.1, "dora": true}, "precision": "amp-bf16"`, "peft"},
+		"Trainer":              {"gpt2", `"loop": "trainer", "precision": "amp-bf16", "clip_grad_norm": true, "optimizer_impl": "fused"`, "accelerate"},
+		"Trainer, accumulates": {"bert", `"loop": "trainer", "accumulate": 2, "attention_mask": "padded"`, "accelerate"},
+		"Trainer, LoRA":        {"llama", `"loop": "trainer", "adapter": {"rank": 8}, "precision": "amp-bf16"`, "accelerate peft"},
+		"Trainer, Adafactor":   {"t5", `"loop": "trainer", "optimizer": "adafactor"`, "accelerate"},
+		"Accelerate":           {"llama", `"loop": "accelerate", "accumulate": 2, "precision": "amp-fp16", "clip_grad_norm": true`, "accelerate"},
+		"Lightning":            {"gpt2", `"loop": "lightning", "precision": "amp-bf16", "clip_grad_norm": true`, "lightning"},
+		"a loop of one's own":  {"bert", `"loop": {"outputs": "kept", "zero_grad": "before-backward", "build": "cpu"}, "accumulate": 2`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			needPackages(t, r, test.packages)
+			agree(t, r, "h200", `{`+small[test.family]+`, "batch": 4, `+test.keys+`}`)
+		})
+	}
+}
+
+// needPackages skips a test where the Python has not all of some packages.
+func needPackages(t *testing.T, r *analysis.Runner, packages string) {
+	t.Helper()
+	for _, p := range strings.Fields(packages) {
+		if err := exec.Command(r.Python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('"+p+"') is None)").Run(); err != nil {
+			t.Skipf("NOT TESTED: the Python has no %s", p)
+		}
+	}
+}
+
+// Weights that bitsandbytes stores are loaded in an order that means nothing;
+// what they take and what steps take is the same.
+func TestEnginesAgreeOnQuantized(t *testing.T) {
+	r := emulating(t)
+	needPackages(t, r, "peft bitsandbytes accelerate")
+	for _, test := range []struct{ family, keys string }{
+		{"llama", `"adapter": {"rank": 8}, "quantize": "nf4-double", "precision": "amp-bf16"`},
+		{"gpt2", `"adapter": {"rank": 8, "targets": "all-linear"}, "quantize": "nf4"`},
+		{"bert", `"adapter": {"rank": 8}, "quantize": "int8", "precision": "bf16"`},
+	} {
+		w, err := workload.Parse([]byte(`{` + small[test.family] + `, "batch": 4, ` + test.keys + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		card, err := gpu.Find("h200")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Emulate(t.Context(), analysis.Request{Workload: w, Card: card}, nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := predict.Predict(w, card)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Parameters != want.Parameters || got.ModelAllocated != want.ModelAllocated || !slices.Equal(got.Steps, want.Steps) {
+			t.Errorf("%s, %s: emulated %d %d %+v, predicted %d %d %+v", test.family, test.keys,
+				got.Parameters, got.ModelAllocated, got.Steps, want.Parameters, want.ModelAllocated, want.Steps)
+		}
+	}
 }
 
 func agree(t *testing.T, r *analysis.Runner, card, text string) {

@@ -227,7 +227,7 @@ func workloadMessage(w *workload.Workload, user *UserModel) (json.RawMessage, er
 	if err := numbers.Decode(&keys); err != nil {
 		return nil, err
 	}
-	for _, key := range []string{"id", "gpu", "limit_gib", "batch", "loop", "adapter", "quantize"} {
+	for _, key := range []string{"id", "gpu", "limit_gib", "batch"} {
 		delete(keys, key)
 	}
 	if user != nil {
@@ -256,6 +256,7 @@ type optimizerRecipe struct {
 	Module    string             `json:"module,omitempty"` // "" is torch.optim
 	Class     string             `json:"class"`
 	Arguments map[string]float64 `json:"arguments"`
+	Trainer   string             `json:"trainer"` // what transformers' TrainingArguments calls it
 }
 
 // newRecipe is the recipe of a workload. A user's model has no head.
@@ -266,18 +267,9 @@ func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 	if w.Lengths != nil {
 		return nil, errors.New("samples of different lengths are predicted, not run; memorymark run emulates your own program with its loader")
 	}
-	if w.Quantize != workload.NotQuantized && user == nil {
-		return nil, errors.New("quantized weights are predicted, not run; a function of your own, train.py:make, can return a model that has them")
-	}
-	if w.Adapter != nil && user == nil {
-		return nil, errors.New("an adapter is predicted, not run; a function of your own, train.py:make, can return a model that has one")
-	}
-	if w.Loop.Name != workload.PlainLoop {
-		return nil, fmt.Errorf("steps that really run are in a plain loop, not in %v: leave loop out, or ask for the predicted engine", w.Loop)
-	}
 	r := &recipe{}
 	if kind := torch.OptimizerNamed(string(w.Optimizer)); kind.Class != "" {
-		r.Optimizer = &optimizerRecipe{kind.Module, kind.Class, kind.Arguments}
+		r.Optimizer = &optimizerRecipe{kind.Module, kind.Class, kind.Arguments, kind.Trainer}
 	}
 	if user != nil {
 		return r, nil

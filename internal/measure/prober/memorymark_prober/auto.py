@@ -10,9 +10,9 @@ import inspect
 from typing import Any, Callable, Iterator
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from . import catalog, subject, user
+from . import adapters, catalog, subject, user
 from .failure import UserError
 from .subject import Subject, Workload
 
@@ -52,19 +52,14 @@ def make(w: Workload, device: str, notes: list[str]) -> Subject:
     kind = class_of(w["model_type"], w["architecture"])
     config = configuration(w["model_type"], w["config"], notes)
     config._attn_implementation = w.get("attention", "sdpa") if kind._supports_sdpa else "eager"
-    dtype = torch.bfloat16 if w["precision"] == "bf16" else torch.float32
-    torch.manual_seed(0)
-    with torch.device(device), catalog.default_dtype(dtype):
-        model: nn.Module = kind(config)
-    catalog.use_checkpointing(w, model, config)
-    model.to(device, dtype)  # torch.Tensor(n) heeds no torch.device, and some classes still write it
-    model.train(w["mode"] == "train")
+    model = catalog.construct(w, kind, config, device)
     labels = labels_of(w["model_type"], kind.__name__) if w["loss"] == "labels" else ""
-    sample = batches(w, model, config, labels, "meta", dtype)(1)  # which takes no memory
+    batch = batches(w, kind, config, labels)
+    sample = batch(1, "meta")  # which takes no memory
     notes.append(f"a sample of {kind.__name__} is {describe(sample)}")
     check_positions(sample, config, notes)
     loss = subject.mean_loss if w["loss"] == "mean" else user.loss
-    return Subject(model, batches(w, model, config, labels, device, dtype), subject.optimizer(w, model), loss)
+    return Subject(model, batch, subject.optimizer(w, model), loss)
 
 
 def check_positions(sample: dict[str, Any], config: Any, notes: list[str]) -> None:
@@ -180,16 +175,18 @@ def cleaned(value: Any) -> Any:
     return value
 
 
-def batches(w: Workload, model: Any, config: Any, labels: str, device: str, dtype: torch.dtype) -> Callable[[int], dict[str, Any]]:
-    """What a batch of n samples holds, by what the model's forward takes."""
-    takes = inspect.signature(model.forward).parameters
+def batches(w: Workload, kind: Any, config: Any, labels: str) -> Callable[[int, str], dict[str, Any]]:
+    """What a batch of n samples holds, by what the forward of the model's class
+    takes."""
+    takes = inspect.signature(kind.forward).parameters
+    dtype = adapters.dtype_of(w)
     text = config.get_text_config()
     vocabulary = getattr(text, "vocab_size", 0)
     length = min(w["sequence"], getattr(config, "max_target_positions", None) or w["sequence"])
 
     end = getattr(text, "eos_token_id", None) if labels == "classes" and config.is_encoder_decoder else None
 
-    def ids(n: int) -> Tensor:
+    def ids(n: int, device: str) -> Tensor:
         if not isinstance(end, int):
             return torch.randint(0, vocabulary, (n, length), device=device)
         # These classifiers look for the end of each text (T5ForSequenceClassification.forward): one, as tokenizers
@@ -199,11 +196,11 @@ def batches(w: Workload, model: Any, config: Any, labels: str, device: str, dtyp
         made[:, -1] = end
         return made.to(device)
 
-    def batch(n: int) -> dict[str, Any]:
+    def batch(n: int, device: str) -> dict[str, Any]:
         out: dict[str, Any] = {}
-        name = model.main_input_name
+        name = kind.main_input_name
         if name == "input_ids":
-            out[name] = ids(n)
+            out[name] = ids(n, device)
             if w.get("attention_mask", "none") != "none":
                 out["attention_mask"] = catalog.mask(w, n, device)
             if "return_loss" in takes and "pixel_values" in takes:  # pairs of texts and images
@@ -212,14 +209,14 @@ def batches(w: Workload, model: Any, config: Any, labels: str, device: str, dtyp
             out[name] = pixels(w, config, n, device, dtype)
         else:
             out[name] = torch.rand(n, *sound(name, w, config), device=device, dtype=dtype)
-        out.update(labels_for(labels, out, n))
+        out.update(labels_for(labels, out, n, device))
         if not labels and "decoder_input_ids" in takes:
-            out["decoder_input_ids"] = ids(n)
+            out["decoder_input_ids"] = ids(n, device)
         return out
 
-    def labels_for(kind: str, out: dict[str, Any], n: int) -> dict[str, Tensor]:
+    def labels_for(kind: str, out: dict[str, Any], n: int, device: str) -> dict[str, Tensor]:
         if kind == "target_ids":
-            return {"labels": ids(n)}
+            return {"labels": ids(n, device)}
         if kind == "pixels":
             return {"labels": torch.randint(0, config.num_labels, (n, w["image"], w["image"]), device=device)}
         return catalog.labels(kind, config, device, n, out.get("input_ids")) if kind else {}

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from typing import Any, Iterator, Optional
+from typing import Any, ContextManager, Iterator, Optional
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
-from . import subject
+from . import adapters, devices, loops, subject
 from .subject import Subject, Workload
 
 
@@ -22,42 +23,70 @@ def class_of(module: str, name: str) -> Any:
 def make(w: Workload, device: str) -> Subject:
     model, config = build(w, device)
     loss = subject.mean_loss if w["loss"] == "mean" else subject.own_loss
-    return Subject(model, lambda n: batch(w, config, device, n), subject.optimizer(w, model), loss)
+    return Subject(model, lambda n, home: batch(w, config, home, n), subject.optimizer(w, model), loss)
 
 
 def build(w: Workload, device: str) -> tuple[nn.Module, Any]:
     """The model, its parameters made on the device in the order of its
     constructors, and its configuration."""
     keys = {k: v for k, v in w["config"].items() if k not in ("model_type", "architectures")}
-    dtype = torch.bfloat16 if w["precision"] == "bf16" else torch.float32
-    torch.manual_seed(0)
-    with torch.device(device), default_dtype(dtype):
-        if w["recipe"]["module"] != "transformers":
-            if w.get("attention_mask", "none") != "none":
-                raise ValueError("the plain language model takes no attention_mask; leave it out")
-            model: nn.Module = class_of(w["recipe"]["module"], w["architecture"])(keys, w["checkpointing"])
-            config: Any = keys
-        else:
-            model, config = pretrained_class(w, keys)
-    model.to(dtype)
-    model.train(w["mode"] == "train")
-    return model, config
+    kind, config = class_of(w["recipe"]["module"], w["architecture"]), configuration(w, keys)
+    if w["recipe"]["module"] == "transformers":
+        return construct(w, kind, config, device), config
+    if w.get("attention_mask", "none") != "none":
+        raise ValueError("the plain language model takes no attention_mask; leave it out")
+    return construct(w, lambda keys: kind(keys, w["checkpointing"]), keys, device), keys
 
 
-def pretrained_class(w: Workload, keys: dict[str, Any]) -> tuple[nn.Module, Any]:
+def configuration(w: Workload, keys: dict[str, Any]) -> Any:
+    if w["recipe"]["module"] != "transformers":
+        return keys
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    architecture = class_of(w["recipe"]["module"], w["architecture"])
+    kind = class_of("transformers", w["architecture"])
     config = CONFIG_MAPPING[w["model_type"]](**{key: 0 for key in w["recipe"].get("needs", [])} | keys)
     # T5 has only eager attention before transformers 5.15, and a ResNet has none.
-    config._attn_implementation = w.get("attention") if architecture._supports_sdpa else "eager"
-    model = architecture(config)
-    use_checkpointing(w, model, config)
-    return model, config
+    config._attn_implementation = w.get("attention") if kind._supports_sdpa else "eager"
+    return config
+
+
+def construct(w: Workload, kind: Any, config: Any, device: str) -> nn.Module:
+    """A model as a workload has it: made where its loop makes it, in its type,
+    with its adapter, and then on the device."""
+    dtype = adapters.dtype_of(w)
+    torch.manual_seed(0)
+    if adapters.quantizes(w):
+        model = adapters.load(w, kind, config, device)
+    else:
+        home = loops.builds_on(w, device)
+        with torch.device(home), default_dtype(dtype), unwritten(home):
+            model = kind(config)
+        use_checkpointing(w, model, config)
+        # torch.Tensor(n) heeds no torch.device, and some classes still write it.
+        model.to(home, dtype)
+    model = adapters.add(w, model)
+    model.to(device)
+    model.train(w["mode"] == "train")
+    return model
+
+
+class Unwritten(TorchFunctionMode):
+    """Leaves out random weights, so that nobody writes the memory they are in."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function in (Tensor.normal_, Tensor.uniform_, Tensor.erfinv_):
+            return args[0]
+        return function(*args, **(kwargs or {}))
+
+
+def unwritten(home: str) -> ContextManager[Any]:
+    """An emulated card does not look at weights that come from the host: those
+    of a large model need not fit the host, nor take the time to draw them."""
+    return Unwritten() if devices.phantom and home == "cpu" else contextlib.nullcontext()
 
 
 def use_checkpointing(w: Workload, model: Any, config: Any) -> None:
-    if w["checkpointing"]:
+    if w["checkpointing"] and hasattr(model, "gradient_checkpointing_enable"):
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         if hasattr(config, "use_cache"):
             config.use_cache = False
@@ -89,7 +118,7 @@ def batch(w: Workload, config: Any, device: str, n: int) -> dict[str, Any]:
 
 
 def pixels(w: Workload, device: str, n: int) -> dict[str, Tensor]:
-    dtype = torch.bfloat16 if w["precision"] == "bf16" else torch.float32
+    dtype = adapters.dtype_of(w)
     return {"pixel_values": torch.rand(n, 3, w["image"], w["image"], device=device, dtype=dtype)}
 
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, ContextManager, Literal, Optional
 
 import torch
 
-from . import auto, catalog, devices, failure, user
+from . import adapters, auto, catalog, devices, failure, loops, user
 from .devices import Device
 from .subject import Subject, Workload
 
@@ -32,6 +32,9 @@ class Probe:
         )
         self.device_seconds = time.perf_counter() - began
         self.phase = "build"
+        self.at = 0  # the step that runs
+        self.began = 0.0  # when it did
+        self.loop: Optional[loops.Described] = None  # if it is no plain one
         self.peaks: dict[str, dict[str, int]] = {}  # by phase, of this step
 
     def run(self) -> dict[str, Any]:
@@ -78,7 +81,7 @@ class Probe:
             return None
         self.device.synchronize()
         report["build_seconds"] = round(time.perf_counter() - began, 3)
-        report["parameters"] = sum(p.numel() for p in subject.model.parameters())
+        report["parameters"] = sum(adapters.elements(p) for p in subject.model.parameters())
         report["model_allocated"] = self.device.allocated()
         return subject
 
@@ -95,35 +98,58 @@ class Probe:
     def batch(self, subject: Subject, n: int) -> dict[str, Any]:
         """Warms up, runs the steps that count, and times some more."""
         outcome: dict[str, Any] = {"batch_size": n, "steps": []}
-        step, inputs = 0, None
+        self.at, inputs = 0, None
         try:
             self.enter("inputs")
-            inputs = subject.batch(n)
-            for step in range(1, self.request.get("warmup_steps", 0) + 1):  # noqa: B007  a failure names it
+            if loops.librarys(self.w):
+                self.hand_over(subject, n, outcome)
+                return outcome
+            inputs = subject.batch(n, self.device.type)
+            self.loop = loops.Described(self.w, subject) if loops.described(self.w) else None
+            for step in range(1, self.request.get("warmup_steps", 0) + 1):
+                self.at = step
                 self.step(subject, inputs)
-            if self.records("steps"):
-                self.start_recording("all")
-            self.device.begin_work()
+            self.count_from_here()
             for step in range(1, self.request["steps"] + 1):
-                outcome["steps"].append(self.measured_step(subject, inputs, n, step))
-            if work := self.device.work():
-                outcome["work"] = work
-            self.write_recording(outcome)  # recorded steps are slower
+                self.at = step
+                self.begin_step()
+                self.step(subject, inputs)
+                if subject.optimizer is None or self.w["phase"] != "train":
+                    self.device.end_step()
+                outcome["steps"].append(self.end_step(n))
+            self.finish(outcome)
             if self.request.get("timed_steps"):
                 outcome["seconds_per_step"] = self.time(subject, inputs, outcome["steps"][-1]["seconds"])
         except Exception as error:
-            self.failed(outcome, error, step)
+            self.failed(outcome, error, self.at)
         return outcome
 
-    def measured_step(self, subject: Subject, inputs: Any, n: int, step: int) -> dict[str, Any]:
+    def hand_over(self, subject: Subject, n: int, outcome: dict[str, Any]) -> None:
+        """Has a library run the steps, and watches."""
+        watched = Watched(self, n, outcome)
+        loops.run(self.w, subject, self.device.type, n, watched.warmup + watched.steps + watched.timed, watched)
+
+    def count_from_here(self) -> None:
+        """What comes now is measured."""
+        if self.records("steps"):
+            self.start_recording("all")
+        self.device.begin_work()
+
+    def finish(self, outcome: dict[str, Any]) -> None:
+        """All measured steps ran."""
+        if work := self.device.work():
+            outcome["work"] = work
+        self.write_recording(outcome)  # recorded steps are slower
+
+    def begin_step(self) -> None:
         self.peaks = {}
         self.device.synchronize()
-        began = time.perf_counter()
-        self.step(subject, inputs)
+        self.began = time.perf_counter()
+
+    def end_step(self, n: int) -> dict[str, Any]:
+        """What a step took that has ended."""
         self.device.synchronize()
-        if subject.optimizer is None or self.w["phase"] != "train":
-            self.device.end_step()
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - self.began
         kinds = {kind for peak in self.peaks.values() for kind in peak}
         done: dict[str, Any] = {f"peak_{kind}": max(peak[kind] for peak in self.peaks.values()) for kind in sorted(kinds)}
         done.update(
@@ -131,11 +157,14 @@ class Probe:
             seconds=round(seconds, 6),
             phases=dict(self.peaks),
         )
-        self.emit({"type": "step", "batch_size": n, "step": step, **done})
+        self.emit({"type": "step", "batch_size": n, "step": self.at, **done})
         return done
 
     def step(self, subject: Subject, inputs: Any) -> None:
-        """One training step, as a plain loop writes it."""
+        """One training step, as a plain loop writes it, or as its own loop does."""
+        if self.loop and self.w["phase"] == "train":
+            self.loop.step(inputs, self.within, self.autocast, lambda: self.update(subject))
+            return
         if self.w["phase"] == "infer":
             with self.within("forward"), torch.no_grad(), self.autocast():
                 subject.call(inputs)
@@ -164,17 +193,24 @@ class Probe:
         if self.w["clip_grad_norm"]:
             torch.nn.utils.clip_grad_norm_(subject.model.parameters(), 1.0)
         subject.optimizer.step()
-        subject.optimizer.zero_grad(set_to_none=True)
+        if not self.loop:
+            subject.optimizer.zero_grad(set_to_none=True)
 
     @contextlib.contextmanager
     def within(self, phase: str) -> Any:
         """A part of a step: its peaks are its own, recordings are marked."""
         self.enter(phase)
-        mark = torch.profiler.record_function(phase) if self.request.get("record") else contextlib.nullcontext()
-        with mark:
+        with self.mark(phase):
             yield
-        peaks, before = self.device.peaks(), self.peaks.get(phase, {})
-        self.peaks[phase] = {kind: max(size, before.get(kind, 0)) for kind, size in peaks.items()}
+        self.leave()
+
+    def mark(self, phase: str) -> ContextManager[Any]:
+        return torch.profiler.record_function(phase) if self.request.get("record") else contextlib.nullcontext()
+
+    def leave(self) -> None:
+        """Takes down the peaks of a part of a step that is over."""
+        peaks, before = self.device.peaks(), self.peaks.get(self.phase, {})
+        self.peaks[self.phase] = {kind: max(size, before.get(kind, 0)) for kind, size in peaks.items()}
 
     def enter(self, phase: str) -> None:
         self.phase = phase
@@ -239,6 +275,51 @@ class Probe:
             torch.cuda.memory._dump_snapshot(record["path"])
             torch.cuda.memory._record_memory_history(enabled=None)
             outcome["recording"] = record["path"]
+
+
+class Watched:
+    """Steps that a library runs, measured in its callbacks."""
+
+    def __init__(self, probe: Probe, n: int, outcome: dict[str, Any]) -> None:
+        self.probe, self.n, self.outcome = probe, n, outcome
+        self.warmup: int = probe.request.get("warmup_steps", 0)
+        self.steps: int = probe.request["steps"]
+        self.timed: int = probe.request.get("timed_steps", 0)
+        self.done = 0
+        self.mark: Optional[ContextManager[Any]] = None
+        self.timing = 0.0  # when that began
+
+    def begin(self) -> None:
+        if self.done == self.warmup:
+            self.probe.count_from_here()
+        self.probe.at = self.done + 1 - (self.warmup if self.done >= self.warmup else 0)
+        self.probe.begin_step()
+        self.probe.enter("forward")
+
+    def switch(self, phase: str) -> None:
+        self.close()
+        self.probe.enter(phase)
+        self.mark = self.probe.mark(phase)
+        self.mark.__enter__()
+
+    def close(self) -> None:
+        if self.mark:
+            self.mark.__exit__(None, None, None)
+            self.mark = None
+            self.probe.leave()
+
+    def end(self) -> None:
+        self.close()
+        self.done += 1
+        counted = self.done - self.warmup
+        if 0 < counted <= self.steps:
+            self.outcome["steps"].append(self.probe.end_step(self.n))
+        if counted == self.steps:
+            self.probe.finish(self.outcome)
+            self.timing = time.perf_counter()
+        elif counted == self.steps + self.timed:
+            self.probe.device.synchronize()
+            self.outcome["seconds_per_step"] = round((time.perf_counter() - self.timing) / self.timed, 6)
 
 
 def made_up() -> list[dict[str, Any]]:

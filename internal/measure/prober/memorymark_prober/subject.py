@@ -15,7 +15,7 @@ Workload = dict[str, Any]  # all keys of a workload, and the recipe by which it 
 @dataclass
 class Subject:
     model: nn.Module
-    batch: Callable[[int], Any]  # a batch of n samples, on the device
+    batch: Callable[[int, str], Any]  # a batch of n samples, on a device
     optimizer: Optional[torch.optim.Optimizer]
     loss: Callable[[Any, Any], Tensor]  # of the model's output and the batch
 
@@ -45,12 +45,18 @@ def optimizer(w: Workload, model: nn.Module) -> Optional[torch.optim.Optimizer]:
     recipe = w["recipe"].get("optimizer")
     if recipe is None:
         return None
-    made: torch.optim.Optimizer
+    trained = [p for p in model.parameters() if p.requires_grad]
+    module = importlib.import_module(recipe.get("module", "torch.optim"))
+    made: torch.optim.Optimizer = getattr(module, recipe["class"])(trained, **optimizer_arguments(w))
+    return made
+
+
+def optimizer_arguments(w: Workload) -> dict[str, Any]:
+    """What the optimizer's class is called with beside the parameters."""
+    recipe = w["recipe"]["optimizer"]
     if "module" in recipe:  # another library's, which has one implementation
-        made = getattr(importlib.import_module(recipe["module"]), recipe["class"])(model.parameters(), **recipe["arguments"])
-        return made
+        return dict(recipe["arguments"])
     # PyTorch's own default is foreach on a GPU; it is named so that CPU and
     # GPU do the same.
     implementations: dict[str, dict[str, bool]] = {"foreach": {"foreach": True}, "fused": {"fused": True}, "loop": {"foreach": False}}
-    made = getattr(torch.optim, recipe["class"])(model.parameters(), **recipe["arguments"], **implementations[w.get("optimizer_impl") or "foreach"])
-    return made
+    return {**recipe["arguments"], **implementations[w.get("optimizer_impl") or "foreach"]}

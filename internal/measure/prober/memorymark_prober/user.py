@@ -20,7 +20,7 @@ from typing import Any, Callable, Mapping, Optional
 import torch
 from torch import Tensor, nn
 
-from . import subject
+from . import adapters, subject
 from .failure import UserError
 from .subject import Subject, Workload
 
@@ -57,13 +57,17 @@ def make(w: Workload, device: str) -> Subject:
     model = made["model"]
     if not isinstance(model, nn.Module):
         raise UserError(f"{w['user']['function']}() returned {type(model).__name__} where the model should be")
+    if adapters.quantizes(w):
+        raise UserError(f"quantize is {w['quantize']!r}; have {function}() load the model with such weights")
+    batch = batches(made.get("batch"), model, w)
+    model = adapters.add(w, model)
     model.to(device)
     if w["precision"] == "bf16":
         model.to(torch.bfloat16)
     model.train(w["mode"] == "train")
     factory = made.get("optimizer")
     opt = factory(model.parameters()) if factory else subject.optimizer(w, model)
-    return Subject(model, batches(made.get("batch"), model, w, device), opt, made.get("loss") or loss)
+    return Subject(model, batch, opt, made.get("loss") or loss)
 
 
 def parts(made: Any) -> dict[str, Any]:
@@ -80,17 +84,17 @@ def parts(made: Any) -> dict[str, Any]:
     return {"model": made}
 
 
-def batches(given: Any, model: nn.Module, w: Workload, device: str) -> Callable[[int], Any]:
+def batches(given: Any, model: nn.Module, w: Workload) -> Callable[[int, str], Any]:
     if given is None:
-        return own_inputs(model, w, device)
+        return own_inputs(model, w)
     if callable(given) and not isinstance(given, Tensor):
-        return lambda n: to_device(given(n), device)
+        return lambda n, device: to_device(given(n), device)
     if hasattr(given, "__getitem__") and hasattr(given, "__len__") and not isinstance(given, (Tensor, Mapping, tuple, str)):
-        return lambda n: to_device(collate([given[i % len(given)] for i in range(n)]), device)
+        return lambda n, device: to_device(collate([given[i % len(given)] for i in range(n)]), device)
     if hasattr(given, "__iter__") and not isinstance(given, (Tensor, Mapping, tuple, str)):
         samples = list(itertools.islice(given, 1))
-        return lambda n: to_device(collate(samples * n), device)
-    return lambda n: to_device(collate([given] * n), device)
+        return lambda n, device: to_device(collate(samples * n), device)
+    return lambda n, device: to_device(collate([given] * n), device)
 
 
 def collate(samples: list[Any]) -> Any:
@@ -109,17 +113,17 @@ def to_device(value: Any, device: str) -> Any:
     return value
 
 
-def own_inputs(model: nn.Module, w: Workload, device: str) -> Callable[[int], Any]:
+def own_inputs(model: nn.Module, w: Workload) -> Callable[[int, str], Any]:
     """The inputs that a transformers model says it takes."""
     name = getattr(model, "main_input_name", None)
     config: Any = getattr(model, "config", None)
     if name == "pixel_values":
         size = w["image"]
-        return lambda n: {name: torch.rand(n, 3, size, size, device=device)}
+        return lambda n, device: {name: torch.rand(n, 3, size, size, device=device)}
     if name == "input_ids" and hasattr(config, "vocab_size"):
         length = w["sequence"]
 
-        def ids(n: int) -> dict[str, Tensor]:
+        def ids(n: int, device: str) -> dict[str, Tensor]:
             tokens = torch.randint(0, config.vocab_size, (n, length), device=device)
             language = type(model).__name__.endswith(("LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForConditionalGeneration"))
             return {name: tokens, "labels": tokens} if language else {name: tokens}

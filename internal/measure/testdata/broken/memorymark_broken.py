@@ -1,0 +1,1 @@
+import memorymark_absent  # noqa: F401  which nobody has
