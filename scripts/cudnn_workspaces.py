@@ -8,6 +8,8 @@ are not there, of the problems that --few lists:
     memorymark run --gpu l40s -- python scripts/cudnn_workspaces.py OUT --few --seconds 600 --workers 1
     python scripts/cudnn_table.py OUT/workspaces.csv > internal/torch/cudnn_conv/8.9.txt
 
+The files that end in -patches are of --cases: the patches of other families, of 4 pixels in images of 224.
+
 Runs convolutions through PyTorch on a GPU and writes OUT_FOLDER/workspaces.csv,
 one line a problem:
 

@@ -61,6 +61,7 @@ var small = map[string]string{
 	"vit":     `"config": {"model_type": "vit", "num_hidden_layers": 2}`, // whose patches were, too
 	"dinov2":  `"config": {"model_type": "dinov2", "num_hidden_layers": 2, "image_size": 518}`,
 	"clip":    `"config": {"model_type": "clip", "vision_config": {"num_hidden_layers": 2}, "text_config": {"num_hidden_layers": 2}}`,
+	"swin":    `"config": {"model_type": "swin", "depths": [2, 2, 2, 2], "drop_path_rate": 0.1}`,
 	"siglip":  `"config": {"model_type": "siglip", "vision_config": {"num_hidden_layers": 2}, "text_config": {"num_hidden_layers": 2}}`,
 	"t5":      `"config": {"model_type": "t5", "d_model": 256, "d_kv": 64, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
 	"whisper": `"config": {"model_type": "whisper", "d_model": 384, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 6,

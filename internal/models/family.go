@@ -42,6 +42,7 @@ var families = []*Family{
 	&robertaFamily,
 	&siglipFamily,
 	&smolLM3Family,
+	&swinFamily,
 	&t5Family,
 	&vitFamily,
 	&whisperFamily,

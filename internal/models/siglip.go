@@ -164,7 +164,9 @@ func (m *siglipHead) attention(t *torch.Torch, probe, hidden *torch.Var) (out, w
 	scores.Set(t.Softmax(scores, torch.NoDType))
 	attended := f.Let(t.BMM(scores, v))
 	attended.Set(t.View(t.Contiguous(t.Transpose(attended, 0, 1)), b, size))
-	attended.Set(t.Linear(attended, m.out))
+	// The function takes the weights of out_proj, and not the module: adapters
+	// around it are not asked.
+	attended.Set(t.Linear(attended, &torch.Linear{Weight: m.out.Weight, Bias: m.out.Bias}))
 	attended.Set(t.View(attended, 1, b, size))
 	scores.Set(t.View(scores, b, heads, 1, length))
 	scores.Set(t.MeanOver(scores, 1))

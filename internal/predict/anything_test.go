@@ -62,7 +62,7 @@ var smallModels = []string{
 	`"model":"roberta","config":{"num_hidden_layers":2}`, `"model":"distilbert","config":{"n_layers":2}`,
 	`"model":"gpt2","config":{"n_layer":2}`, `"model":"resnet-18","config":{"depths":[1,1,1,1]}`,
 	`"model":"resnet","config":{"depths":[1,2,1,1]}`, `"model":"vit","config":{"num_hidden_layers":2}`,
-	`"model":"dinov2-small","config":{"num_hidden_layers":2}`, `"model":"dinov2-giant","config":{"num_hidden_layers":1}`,
+	`"model":"dinov2-small","config":{"num_hidden_layers":2}`, `"model":"dinov2-giant","config":{"num_hidden_layers":1}`, `"model":"swin-tiny","config":{"depths":[2,1,2,1]}`,
 	`"config":{"model_type":"clip","architectures":["CLIPForImageClassification"]}`, `"config":{"model_type":"siglip","architectures":["SiglipForImageClassification"]}`,
 	`"model":"llama-3.2-1b","config":{"num_hidden_layers":2}`, `"model":"mistral-7b","config":{"num_hidden_layers":2}`,
 	`"model":"qwen2-0.5b","config":{"num_hidden_layers":2}`, `"model":"qwen3-0.6b","config":{"num_hidden_layers":2}`, `"model":"t5-small","config":{"num_layers":2,"num_decoder_layers":1}`,

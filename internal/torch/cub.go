@@ -42,7 +42,11 @@ func (d Device) radixSortPairs(n int64, keyBits int) int64 {
 	sweeps := divUp(int64(keyBits), 8)
 	portions := divUp(n, portion)
 	tiles := divUp(min(n, portion), tile)
-	return cubBlock(portions*sweeps*digits*8, tiles*digits*lookback, n*8, n*8, portions*sweeps*lookback)
+	between := n * 8
+	if sweeps <= 1 {
+		between = 0 // the one sweep goes straight into the result
+	}
+	return cubBlock(portions*sweeps*digits*8, tiles*digits*lookback, between, between, portions*sweeps*lookback)
 }
 
 // cubScan is what the tiles of a scan know of each other: a state of 16 bytes

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -76,17 +77,23 @@ var convTables = func() map[capability]func() convTable {
 	return tables
 }()
 
+// loadConvTable reads the table of ResNets and ViTs, and that of the patches of
+// other families.
 func loadConvTable(c capability) convTable {
-	name := fmt.Sprintf("cudnn_conv/%d.%d.txt", c.major, c.minor)
-	text, err := convFiles.ReadFile(name)
-	if err != nil {
-		panic("torch: " + err.Error()) // it is part of the program
+	all := convTable{}
+	for _, of := range []string{"", "-patches"} {
+		name := fmt.Sprintf("cudnn_conv/%d.%d%s.txt", c.major, c.minor, of)
+		text, err := convFiles.ReadFile(name)
+		if err != nil {
+			panic("torch: " + err.Error()) // it is part of the program
+		}
+		table, err := parseConvTable(string(text))
+		if err != nil {
+			panic("torch: " + name + ": " + err.Error())
+		}
+		maps.Copy(all, table)
 	}
-	table, err := parseConvTable(string(text))
-	if err != nil {
-		panic("torch: " + name + ": " + err.Error())
-	}
-	return table
+	return all
 }
 
 // convTable is that of the card's compute capability, or of the next below it.

@@ -31,9 +31,9 @@ func (t *Torch) indexed(in *Tensor, last int, index ...*Tensor) *Tensor {
 			t.save(n, i)
 		}
 		rows, places := index[0].Numel(), product(in.Shape[:last+1])
-		n.backward = func([]*Tensor) []*Tensor {
+		n.backward = func(g []*Tensor) []*Tensor {
 			grad := t.empty(in.DType, in.Shape...)
-			t.indexPut(rows, places, len(index))
+			t.indexPut(g[0], rows, places, len(index))
 			return []*Tensor{grad}
 		}
 	}
@@ -45,7 +45,7 @@ func (t *Torch) indexed(in *Tensor, last int, index ...*Tensor) *Tensor {
 // indexPut is index_put_ that accumulates: the indices become one, among so many
 // places, by which the rows are sorted and then added
 // (aten/src/ATen/native/cuda/Indexing.cu, index_put_with_sort_kernel).
-func (t *Torch) indexPut(n, places int64, indices int) {
+func (t *Torch) indexPut(values *Tensor, n, places int64, indices int) {
 	wrapped := t.empty(Int64, n) // remainder
 	linear := t.empty(Int64, n)  // times the stride
 	t.release(wrapped)
@@ -54,9 +54,10 @@ func (t *Torch) indexPut(n, places int64, indices int) {
 		strided := t.empty(Int64, n)
 		t.release(wrapped, strided) // added in place
 	}
+	dense := t.contiguousPlain(values)
 	sorted, original := t.empty(Int64, n), t.empty(Int64, n)
 	t.scratchWith(t.Device.radixSortPairs(n, bits.Len64(uint64(places-1))), t.empty(Int64, n)) // arange
-	t.release(original, sorted, linear)
+	t.release(original, sorted, dense, linear)
 }
 
 // ArgMaxLast is x.argmax(-1) of int32, which keeps a value and its place while

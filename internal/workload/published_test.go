@@ -51,6 +51,11 @@ var published = map[string]string{
 	"siglip-base-patch16-224": `{"architectures":["SiglipModel"],"initializer_factor":1.0,"model_type":"siglip","text_config":{
 		"model_type":"siglip_text_model","vocab_size":32000},"torch_dtype":"float32","transformers_version":"4.37.0.dev0",
 		"vision_config":{"model_type":"siglip_vision_model","patch_size":16}}`,
+	"swin-tiny-patch4-window7-224": `{"architectures":["SwinForImageClassification"],"attention_probs_dropout_prob":0.0,
+		"depths":[2,2,6,2],"drop_path_rate":0.1,"embed_dim":96,"encoder_stride":32,"hidden_act":"gelu","hidden_dropout_prob":0.0,
+		"hidden_size":768,"id2label":{"0":"tench","1":"goldfish"},"image_size":224,"initializer_range":0.02,"layer_norm_eps":1e-05,
+		"mlp_ratio":4.0,"model_type":"swin","num_channels":3,"num_heads":[3,6,12,24],"num_layers":4,"patch_size":4,"path_norm":true,
+		"qkv_bias":true,"torch_dtype":"float32","transformers_version":"4.13.0.dev0","use_absolute_embeddings":false,"window_size":7}`,
 	"Llama-3.2-1B": `{"architectures":["LlamaForCausalLM"],"attention_bias":false,"attention_dropout":0.0,"bos_token_id":128000,
 		"eos_token_id":128001,"head_dim":64,"hidden_act":"silu","hidden_size":2048,"initializer_range":0.02,"intermediate_size":8192,
 		"max_position_embeddings":131072,"mlp_bias":false,"model_type":"llama","num_attention_heads":32,"num_hidden_layers":16,

@@ -36,7 +36,7 @@ func TestRunnableErrors(t *testing.T) {
 		`{"config":{"model_type":"bloom","architectures":["os.system"]}}`:                "which is not the name of a class",
 		`{"config":{"model_type":"bloom","num_hidden_layers":1000000}}`:                  "num_hidden_layers is 1e+06; it must be from 0 to 1000",
 		`{"config":{"model_type":"chinese_clip","text_config":{"encoder_layers":1001}}}`: "encoder_layers is 1001",
-		`{"config":{"model_type":"swin","depths":[2,2000]}}`:                             "depths is 2000",
+		`{"config":{"model_type":"swinv2","depths":[2,2000]}}`:                           "depths is 2000",
 		`{"config":{"model_type":"bloom","x":` + deep + `}}`:                             "too deep or too long",
 		`{"model":"bert","sequence":513,"config":{}}`:                                    "sequence is 513; it must be at most 512",
 		`{"config":{"model_type":"bloom"},"batch":0}`:                                    "batch is 0",
