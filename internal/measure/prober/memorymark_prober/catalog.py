@@ -132,7 +132,7 @@ def texts(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
 
 def sounds(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
     """Sounds, and the ids of what is said in them."""
-    dtype = torch.bfloat16 if w["precision"] == "bf16" else torch.float32
+    dtype = adapters.dtype_of(w)
     targets = "labels" if w["loss"] == "labels" else "decoder_input_ids"
     return {
         "input_features": torch.rand(n, *w["recipe"]["features"], device=device, dtype=dtype),
