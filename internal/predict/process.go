@@ -47,7 +47,7 @@ type Process struct {
 }
 
 // mostGrown is for how many events room is made ahead.
-const mostGrown = 1 << 18
+const mostGrown = 3 << 20
 
 // maxParameters is more than fits any card a hundred times over.
 const maxParameters = 1e12
@@ -104,9 +104,9 @@ func (p *Process) train(steps int) {
 			p.StepWork = torch.Work{}.Towards(before.Minus(first), 1/float64(i))
 		}
 		p.Steps = append(p.Steps, p.events())
-		if i == 0 { // the next one is about as long
+		if i == 0 { // the others are about as long
 			t := p.t.Trace()
-			t.Events = slices.Grow(t.Events, min(len(t.Events)-p.InputEvents, mostGrown))
+			t.Events = slices.Grow(t.Events, min((steps-1)*(len(t.Events)-p.InputEvents), mostGrown))
 		}
 	}
 }

@@ -66,6 +66,7 @@ func TestSlowReaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer r.Body.Close()
 		if r.StatusCode != http.StatusOK {
 			t.Errorf("%s beside a client that does not read: %s", path, r.Status)
 		}
@@ -87,6 +88,8 @@ func TestSlowUploads(t *testing.T) {
 		r, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			t.Error(err)
+		} else {
+			defer r.Body.Close()
 		}
 		answered <- r
 	}()

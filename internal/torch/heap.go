@@ -96,7 +96,7 @@ var eventRooms = sync.Pool{New: func() any {
 }}
 
 // mostRoom is how many events of room are worth keeping.
-const mostRoom = 1 << 17
+const mostRoom = 1 << 20
 
 // Forget gives up the trace of a process that has ended: nobody may look at it
 // any more.
