@@ -79,6 +79,7 @@ type Options struct {
 	Settings trace.Settings
 	Limit    int64          // most bytes it may reserve; 0 is no limit
 	Streams  []uint64       // stream handles by index; empty is the default stream alone
+	NCCL     bool           // the process has a communicator before its first segment
 	Effort   *effort.Effort // what playing a trace may take; nil is without bound
 }
 

@@ -19,6 +19,7 @@ const (
 	wideRegion  = 416 << 20
 	driverFirst = 2 << 20  // what it takes behind the first segment
 	driverOwn   = 26 << 20 // of its own region
+	ncclOwn     = 14 << 20 // what NCCL takes of the latest region
 )
 
 // ModelDriver stands for the CUDA driver where nothing was recorded: it places
@@ -61,10 +62,20 @@ func NewModelDriver(top uint64) *ModelDriver {
 	return d
 }
 
+// newNCCLDriver is the driver of a process that has a communicator of NCCL's
+// before its first segment. Kernels have run by then, so that the wide region is
+// gone, and NCCL has filled the others but for a part of one (six recorded
+// processes of DDP).
+func newNCCLDriver(top uint64) *ModelDriver {
+	d := &ModelDriver{latest: inNext, placed: make(map[uint64]span), next: top, rooms: top + roomBytes}
+	d.gaps.takeIn(d.addRegion(regionBytes).region, ncclOwn)
+	return d
+}
+
 // Malloc places a segment.
 func (d *ModelDriver) Malloc(size int64) (uint64, bool) {
 	var s span
-	if d.next == d.hole.addr {
+	if d.hole.addr != 0 && d.next == d.hole.addr {
 		s = d.first(size)
 	} else {
 		var ok bool

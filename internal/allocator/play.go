@@ -45,13 +45,20 @@ func (c *Course) Fits() bool { return c.Failed == nil }
 // hands them out, with room for every card below it.
 const predictionTop = 1 << 46
 
+func predictionDriver(opts Options) *ModelDriver {
+	if opts.NCCL {
+		return newNCCLDriver(predictionTop)
+	}
+	return NewModelDriver(predictionTop)
+}
+
 // Play runs the requests of a trace on a fresh allocator. Stages end before
 // the given events, in order; the last one should be the end of the trace. A
 // stage in a loop has the highest peaks of all rounds. The error is of the
 // effort; memory that runs out is part of the course.
 func Play(t *trace.Trace, opts Options, stages []int) (*Course, error) {
 	opts.Streams = t.Streams
-	p := &player{trace: t, effort: opts.Effort, a: New(NewModelDriver(predictionTop), opts)}
+	p := &player{trace: t, effort: opts.Effort, a: New(predictionDriver(opts), opts)}
 	return p.run(stages)
 }
 
@@ -63,7 +70,7 @@ func PlaySettled(t *trace.Trace, opts Options, stages []int, settled int) (*Cour
 	opts.Streams = t.Streams
 	limit := opts.Limit
 	opts.Limit = 0
-	p := &player{trace: t, effort: opts.Effort, a: New(NewModelDriver(predictionTop), opts)}
+	p := &player{trace: t, effort: opts.Effort, a: New(predictionDriver(opts), opts)}
 	p.settle = func(stage int) {
 		if stage == settled {
 			p.a.EmptyCache()
@@ -80,7 +87,7 @@ func PlaySettled(t *trace.Trace, opts Options, stages []int, settled int) (*Cour
 func Place(t *trace.Trace, opts Options) (*trace.Trace, *Course, error) {
 	opts.Streams = t.Streams
 	w := &placeWriter{
-		ModelDriver: *NewModelDriver(predictionTop),
+		ModelDriver: *predictionDriver(opts),
 		out:         &trace.Trace{Tables: t.Tables, Device: t.Device, Streams: t.Streams, Settings: opts.Settings},
 		marks:       t.Marks,
 	}

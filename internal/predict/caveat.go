@@ -31,9 +31,6 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 	}
 	if w.Parallel != nil {
 		out = append(out, ncclBuffers, communicated(card))
-		if k := w.Parallel.Kind; k == workload.DDP || k == workload.ZeRO1 {
-			out = append(out, ncclKeeps)
-		}
 		if w.Parallel.StaticGraph {
 			out = append(out, staticGraph)
 		}
@@ -58,13 +55,6 @@ func communicated(card *gpu.Card) string {
 	}
 	return "speeds include communication by a coarse model: bytes over " + card.Link().Name + ", overlapped with compute"
 }
-
-// ncclKeeps is what nobody can predict: NCCL lets go of a bucket at the next
-// collective after its watchdog has seen it done, and that looks every 100 ms
-// (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, shelvesToUnstash_,
-// kWatchdogThreadSleepMillis). DDP's first bucket holds all gradients, and is
-// let go at the beginning of the second step or in its backward.
-const ncclKeeps = "NCCL may keep DDP's first bucket, as large as all gradients, into the second step: the allocator may then reserve that much more"
 
 // staticGraph is what the first step of DDP's static_graph does otherwise than
 // those after it, which are as without (torch/nn/parallel/distributed.py,

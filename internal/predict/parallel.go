@@ -23,9 +23,9 @@ func (p *Process) build(d torch.Device) error {
 		build()
 		return err
 	}
-	if parallel.Kind == workload.DDP || parallel.Kind == workload.ZeRO1 {
+	if hasBuckets(parallel) {
 		if build(); err == nil {
-			p.t.Replicate(torch.Replication{Ranks: parallel.GPUs, BucketViews: parallel.GradientAsBucketView})
+			p.t.Replicate(torch.Replication{Ranks: parallel.GPUs, BucketViews: parallel.GradientAsBucketView, Late: p.late})
 		}
 		return err
 	}
@@ -38,6 +38,15 @@ func (p *Process) build(d torch.Device) error {
 	default:
 		return p.t.FullyShard(sharding(parallel), homes, build)
 	}
+}
+
+// beginsWithNCCL reports whether segments lie as in a process that has made its
+// communicator first. DDP was measured so. FSDP and tensor parallelism were
+// measured with a process group that is none (torch.testing's fake one): FSDP's
+// segments, which follow what its streams and kernels took, lie so all the same,
+// and those of tensor parallelism lie as on one card alone.
+func beginsWithNCCL(p *workload.Parallel) bool {
+	return p != nil && p.Kind != workload.TensorParallel
 }
 
 // sharding is how fully_shard is called.

@@ -24,8 +24,10 @@ type Prediction struct {
 	// OutOfMemory is set if the steps do not fit. All else then says what they
 	// would take if there were more memory; of emulated steps, what they took
 	// until then.
-	OutOfMemory    *OutOfMemory   `json:"out_of_memory,omitempty"`
-	Steps          []Step         `json:"steps"`
+	OutOfMemory *OutOfMemory `json:"out_of_memory,omitempty"`
+	Steps       []Step       `json:"steps"`
+	// Late is the other way that a race may end, nil where there is none.
+	Late           *Late          `json:"late,omitempty" doc:"what DDP takes if NCCL still holds the first buckets when they are rebuilt"`
 	Parameters     int64          `json:"parameters"` // elements
 	ModelAllocated bytesize.Bytes `json:"model_allocated"`
 	Breakdown      Breakdown      `json:"breakdown,omitzero" doc:"absent where emulated steps do not fit"`
@@ -61,9 +63,11 @@ func (p *Prediction) WithID(id string) *Prediction {
 
 // PeakReserved is the most that the allocator reserves, or would without a
 // limit.
-func (p *Prediction) PeakReserved() bytesize.Bytes {
+func (p *Prediction) PeakReserved() bytesize.Bytes { return peakReserved(p.Steps) }
+
+func peakReserved(steps []Step) bytesize.Bytes {
 	var most bytesize.Bytes
-	for _, s := range p.Steps {
+	for _, s := range steps {
 		most = max(most, s.PeakReserved)
 	}
 	return most
@@ -197,7 +201,8 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 	out.PeakPhase = s.Process.phaseAt(course.PeakEvent)
 	out.Modules = s.Process.modulesAt(course.PeakEvent)
 	out.Accuracy = s.Stated().Accuracy
-	return out, nil
+	out.Late, err = s.late()
+	return out, err
 }
 
 // OutOfMemory is the request that failed, nil if none did.
@@ -296,6 +301,7 @@ func (s *Simulation) options(limit bytesize.Bytes) allocator.Options {
 		Settings: trace.Settings{ExpandableSegments: s.Process.w.ExpandableSegments},
 		Limit:    int64(limit),
 		Effort:   s.runner.effort,
+		NCCL:     beginsWithNCCL(s.Process.w.Parallel),
 	}
 }
 

@@ -27,6 +27,7 @@ type Process struct {
 	// scaler scales the loss, nil where nobody does.
 	scaler *torch.GradScaler
 	shapes []batchShape // of the batches to come, empty where all are alike
+	late   bool         // NCCL's watchdog, when DDP rebuilds its buckets
 
 	// ModelEvents and InputEvents are how many events there were once the
 	// model was built, and once the batch was there.
@@ -58,8 +59,12 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 }
 
 func run(w *workload.Workload, d torch.Device, steps int, e *effort.Effort) (*Process, error) {
-	p, err := newProcess(w, d, e)
-	if err != nil {
+	return (&Process{w: w}).run(d, steps, e)
+}
+
+// run builds the model and runs steps of it, within an effort.
+func (p *Process) run(d torch.Device, steps int, e *effort.Effort) (*Process, error) {
+	if err := p.start(d, e); err != nil {
 		return nil, err
 	}
 	if p.parameters = p.t.ParameterCount(); p.parameters > maxParameters {
@@ -113,7 +118,13 @@ func (p *Process) train(steps int) {
 
 // newProcess starts a process and builds the model.
 func newProcess(w *workload.Workload, d torch.Device, e *effort.Effort) (*Process, error) {
-	p := &Process{t: torch.New(d), w: w}
+	p := &Process{w: w}
+	return p, p.start(d, e)
+}
+
+func (p *Process) start(d torch.Device, e *effort.Effort) error {
+	w := p.w
+	p.t = torch.New(d)
 	p.t.Effort = e
 	p.begin(building)
 	p.t.Version = w.Libraries().Torch
@@ -121,9 +132,9 @@ func newProcess(w *workload.Workload, d torch.Device, e *effort.Effort) (*Proces
 	p.t.Name = w.Config.Architecture
 	var err error
 	if _, p.head, err = models.Find(w.Config); err != nil {
-		return nil, err
+		return err
 	}
-	return p, p.build(d)
+	return p.build(d)
 }
 
 // repeat runs the last step again: from the second one on, all are alike.

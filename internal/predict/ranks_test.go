@@ -2,6 +2,7 @@ package predict
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -83,9 +84,17 @@ func TestRecordedRanks(t *testing.T) {
 			if w.Parallel.Kind == workload.DDP {
 				w.Parallel.GPUs = 1 // as it was recorded
 			}
-			compareRank(t, w, withoutImports(snapshottest.Trace(t, file)))
+			want := withoutImports(snapshottest.Trace(t, file))
+			compareRank(t, w, want, holdsBuckets(want, r.Measured.Parameters))
 		})
 	}
+}
+
+// holdsBuckets reports whether DDP's first bucket, as large as all parameters,
+// was let go later than when the next ones were made.
+func holdsBuckets(tr *trace.Trace, parameters int64) bool {
+	bucket := slices.IndexFunc(tr.Events, func(e trace.Event) bool { return e.Action == trace.FreeRequested && e.Size == 4*parameters })
+	return bucket >= 0 && !strings.Contains(caller(tr, bucket), "/parallel/distributed.py")
 }
 
 // TestEmulatedRanks does the same with ranks that nobody measured: other
@@ -98,15 +107,15 @@ func TestEmulatedRanks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareRank(t, w, snapshottest.Trace(t, dir+c.ID+".pickle.xz"))
+			compareRank(t, w, snapshottest.Trace(t, dir+c.ID+".pickle.xz"), false)
 		})
 	}
 }
 
 // compareRank predicts a rank and compares it with a recording.
-func compareRank(t *testing.T, w *workload.Workload, want *trace.Trace) {
+func compareRank(t *testing.T, w *workload.Workload, want *trace.Trace, late bool) {
 	t.Helper()
-	p, err := Run(w, h200, steps)
+	p, err := (&Process{w: w, late: late}).run(h200, steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,10 +173,48 @@ func streamsOf(tr *trace.Trace) []int {
 	return out
 }
 
+// TestLate holds both ways that the race for DDP's first bucket may end to what
+// was measured: every process went one of them. Two processes of Llama, measured
+// twice, have segments in another order from their first step on.
+func TestLate(t *testing.T) {
+	late := 0
+	for _, r := range ranks(t) {
+		w, err := workload.Parse(r.Workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Predict(w, h200Card(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Parallel.Kind != workload.DDP {
+			if hasBuckets(w.Parallel) != (p.Late != nil) {
+				t.Errorf("%s: late is %+v", r.ID, p.Late)
+			}
+			continue
+		}
+		const last = steps - 1
+		off := func(steps []Step) float64 {
+			reserved := worse(0, int64(steps[last].PeakReserved), r.Measured.PeakReserved[last])
+			return math.Abs(worse(reserved, int64(steps[1].PeakAllocated), r.Measured.PeakAllocated[1]))
+		}
+		inTime, tooLate := off(p.Steps), off(p.Late.Steps)
+		if tooLate < inTime {
+			late++
+		}
+		if best := min(inTime, tooLate); best > 0.004 || best > 0 && w.Config.ModelType != "llama" {
+			t.Errorf("%s: %.2g off in time, %.2g late", r.ID, inTime, tooLate)
+		}
+	}
+	if late != 4 {
+		t.Errorf("%d of 12 processes of DDP were late, want 4", late)
+	}
+}
+
 // TestPeaksOfRanks predicts every measured rank. Requests are the same where
 // they were recorded; where peaks are not, the driver put a segment elsewhere,
 // or NCCL's watchdog, which looks every 100 ms, kept DDP's first bucket into the
-// second step (ncclKeeps), which the last step has no more of.
+// second step (Late), which the last step has no more of.
 func TestPeaksOfRanks(t *testing.T) {
 	var f family
 	var settled lineErrors
@@ -182,13 +229,13 @@ func TestPeaksOfRanks(t *testing.T) {
 	for _, problem := range f.problems {
 		t.Error(problem)
 	}
-	if e := settled.sum(); e.Exact < f.lines-7 || e.Percentile95 > 0.0007 || e.Worst > 0.006 {
+	if e := settled.sum(); e.Exact < f.lines-3 || e.Percentile95 > 0.0007 || e.Worst > 0.006 {
 		t.Errorf("allocated in the last step is %+v, it was better; farthest are %s", e, settled.farthest())
 	}
-	if e := f.allocated.sum(); e.Exact < f.lines-9 || e.Worst > 0.13 {
+	if e := f.allocated.sum(); e.Exact < f.lines-4 || e.Worst > 0.13 {
 		t.Errorf("allocated is %+v, it was better; farthest are %s", e, f.allocated.farthest())
 	}
-	if e := f.reserved.sum(); e.Exact < f.lines-5 || e.Worst > 0.12 {
+	if e := f.reserved.sum(); e.Exact < f.lines-4 || e.Worst > 0.12 {
 		t.Errorf("reserved is %+v, it was better; farthest are %s", e, f.reserved.farthest())
 	}
 }

@@ -136,6 +136,9 @@ func (p Prediction) writeVerdict(w io.Writer, width int) {
 	if len(p.Loops) > 0 {
 		paragraph(w, width, "Loop", p.loops())
 	}
+	if l := p.Late; l != nil && l.PeakReserved() != p.PeakReserved() {
+		paragraph(w, width, "Or", lateText(p))
+	}
 	for _, c := range p.Caveats {
 		paragraph(w, width, "Card", c)
 	}
@@ -148,6 +151,16 @@ func (p Prediction) loops() string {
 		others[i] = fmt.Sprintf("%v in %s", l.PeakReserved, l.Loop.Label())
 	}
 	return fmt.Sprintf("for %v, which reserves %v; it would be %s", p.Workload.Loop, p.PeakReserved(), list(others))
+}
+
+// lateText is the other way that the race for DDP's first buckets may end.
+func lateText(p Prediction) string {
+	text := fmt.Sprintf("%v is reserved instead of %v if NCCL still holds DDP's first buckets when they are rebuilt, as in 17 of 77 processes on an H200",
+		p.Late.PeakReserved(), p.PeakReserved())
+	if p.Fits && !p.Late.Fits {
+		text += "; that does not fit"
+	}
+	return text
 }
 
 // perSecond is how fast steps are, in samples and, of text, in tokens.

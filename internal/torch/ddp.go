@@ -17,6 +17,12 @@ import (
 type Replication struct {
 	Ranks       int64
 	BucketViews bool // gradient_as_bucket_view
+	// Late says that ProcessGroupNCCL's watchdog has not yet seen the first
+	// step's all-reduce done when buckets are rebuilt. It looks every 100 ms
+	// (kWatchdogThreadSleepMillis), and until then the first buckets are held:
+	// the next collective lets go of them (ProcessGroupNCCL.cpp,
+	// shelvesToUnstash_ in workEnqueue), which is that of the first new bucket.
+	Late bool
 }
 
 // ddp is the wrapper and its Reducer.
@@ -28,6 +34,8 @@ type ddp struct {
 	bucket  map[*Tensor]*Tensor // of each parameter
 	ready   []*Tensor           // parameters in the order in which their gradients came
 	rebuilt bool
+	held    []*Tensor // the first buckets, if the watchdog is late
+	pending int       // gradients that the first bucket waits for
 }
 
 // The sizes of buckets: the first one is small, so that it is soon full
@@ -96,10 +104,14 @@ func (t *Torch) broadcast(tensors []*Tensor) {
 }
 
 // fill makes the memory of buckets (initialize_buckets); that of the old ones
-// goes first.
+// goes first, unless NCCL holds it.
 func (d *ddp) fill(buckets [][]*Tensor) {
-	d.t.release(d.buckets...)
-	d.buckets, d.bucket = nil, make(map[*Tensor]*Tensor)
+	if d.how.Late {
+		d.held = d.buckets
+	} else {
+		d.t.release(d.buckets...)
+	}
+	d.buckets, d.bucket, d.pending = nil, make(map[*Tensor]*Tensor), len(buckets[0])
 	d.t.As(trace.Gradient, func() {
 		for _, params := range buckets {
 			b := d.t.empty(params[0].DType, elements(params))
@@ -142,12 +154,25 @@ func (d *ddp) accumulated(p *Tensor) {
 	}
 	d.t.work.Traffic.Summed += float64(p.bytes())
 	b := d.bucket[p]
+	d.reduce(b)
 	if !d.how.BucketViews || b == nil || p.grad == nil || p.grad.storage == b.storage {
 		return
 	}
 	view := d.t.alias(b, p.Shape, p.stride)
 	d.t.release(p.grad)
 	p.grad = view
+}
+
+// reduce counts a gradient of a bucket. Buckets are reduced in their order, so
+// the first one that is full is the first collective after the buckets were made.
+func (d *ddp) reduce(b *Tensor) {
+	if !d.rebuilt || len(d.held) == 0 || b != d.buckets[0] {
+		return
+	}
+	if d.pending--; d.pending == 0 {
+		d.t.release(d.held...)
+		d.held = nil
+	}
 }
 
 // bucketBySize is compute_bucket_assignment_by_size: tensors of a type are

@@ -13,6 +13,7 @@
 //     the first kernel it allocates 2 MiB, exchanges local memory for more, and
 //     allocates 10 MiB.
 //   - The first handle of cuBLAS brings code and an allocation of 64 MiB.
+//   - The first communicator of NCCL fills these regions and begins another.
 //
 // Addresses are numbers here: nothing is mapped behind them, so whoever follows
 // a device pointer on the host is stopped at once, and they are the same on
@@ -207,6 +208,24 @@ void first_blas(void) {
 		v->blas = 1;
 		own(d, 352 * MIB, 352 * MIB);
 		allocate(d, 64 * MIB, 0);
+	}
+	unlock();
+}
+
+// NCCL's kernels take more code and local memory, and run before the first
+// segment of a program that begins with its process group. The six recorded
+// processes of DDP show what is left then: nothing of the first regions, and all
+// but 14 MiB of a new one. Of a program that has used the card before, nothing is
+// known.
+void first_communicator(void) {
+	int d = current_device();
+	struct device *v = lock(d);
+	if (!v->launched) {
+		v->launched = 1;
+		release(v->local);
+		own(d, 512 * MIB, 512 * MIB);
+		allocate(d, 24 * MIB, 0); // what was left of the region for code
+		own(d, 32 * MIB, 14 * MIB);
 	}
 	unlock();
 }

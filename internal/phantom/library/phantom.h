@@ -72,7 +72,8 @@ void *reserve_room(size_t bytes);   // address space for an expandable segment
 int take(int device, long bytes);   // physical memory; 0 if there is not so much
 long free_bytes(int device);
 void first_launch(void); // the driver allocates for itself with the first kernel,
-void first_blas(void);   // and with the first handle of cuBLAS
+void first_blas(void);   // with the first handle of cuBLAS
+void first_communicator(void); // and of NCCL
 
 // values.c
 void phantom_launched(void); // a kernel, which may have written anywhere
