@@ -1,6 +1,8 @@
 """Turns the measurements of cudnn_workspaces.py into the table that MemoryMark embeds.
 
-Usage: cudnn_table.py workspaces.csv > internal/torch/cudnn_conv/9.0.txt
+Usage: cudnn_table.py workspaces.csv [OLDER.txt] | gzip -9n > internal/torch/cudnn_conv/9.0.txt.gz
+
+Rows of an older table are kept: they have more batches.
 
 As a function of the batch, a workspace is a straight line as long as cuDNN's
 heuristics choose the same kernel, so a line of the table gives a convolution of
@@ -49,9 +51,14 @@ def main():
         assert h in (w, 1)
         side = w if h == w else f"1x{w}"
         table[dtype, c, side, k, r, stride, padding][n] = bytes_
+    older = {tuple(line.split()[:7]): line.strip() for line in open(sys.argv[2]) if line[0] != "#"} if len(sys.argv) > 2 else {}
     print(head.strip())
     print("# dtype c h k r stride padding forward dgrad wgrad; written by scripts/cudnn_table.py, which says how to read it")
+    for line in sorted(older.values()):
+        print(line)
     for problem, batches in sorted(table.items()):
+        if tuple(map(str, problem)) in older:
+            continue
         columns = []
         for direction in range(3):
             points = [(n, b[direction]) for n, b in sorted(batches.items()) if b[direction] >= 0]

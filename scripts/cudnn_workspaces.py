@@ -1,21 +1,19 @@
 """What cuDNN takes as workspace for the convolutions of ResNets and ViTs, and of Whisper.
 
-Usage: cudnn_workspaces.py OUT_FOLDER [--seconds 480] [--workers 12] [--cases FILE | --few | --audio]
+Usage: cudnn_workspaces.py OUT_FOLDER [--seconds 480] [--workers 12] [--cases FILE | --planned TYPES | --audio]
 
-The table of compute capability 9.0 was measured on an H200. Those of the others are what cuDNN plans for cards that
-are not there, of the problems that --few lists:
+The table of compute capability 9.0 was measured on an H200. Those of the others, and all of channels_last, are what
+cuDNN plans for cards that are not there, of the problems that --planned lists:
 
-    memorymark run --gpu l40s -- python scripts/cudnn_workspaces.py OUT --few --seconds 600 --workers 1
-    python scripts/cudnn_table.py OUT/workspaces.csv > internal/torch/cudnn_conv/8.9.txt
-
-The files that end in -patches are of --cases: the patches of other families, of 4 pixels in images of 224.
+    memorymark run --gpu l40s -- python scripts/cudnn_workspaces.py OUT --planned fp32,tf32,bf16 --seconds 3600 --workers 1
+    python scripts/cudnn_table.py OUT/workspaces.csv OLDER.txt | gzip -9n > internal/torch/cudnn_conv/8.9.txt.gz
 
 Runs convolutions through PyTorch on a GPU and writes OUT_FOLDER/workspaces.csv,
 one line a problem:
 
     dtype,n,c,h,w,k,r,stride,padding,forward,dgrad,wgrad
 
-dtype is fp32 (TF32 off), tf32, bf16 or fp16; the last three are bytes, -1
+dtype is fp32 (TF32 off), tf32, bf16 or fp16, with /last for channels_last; the last three are bytes, -1
 where that direction was not run (the gradient of pixels) or failed. Whisper's convolutions (--audio) run along one
 dimension, w: their h is 1, which their kernel, stride and padding leave alone. The first
 line is a comment that says what measured it. Problems come in tiers, most
@@ -33,6 +31,7 @@ import sys
 import time
 
 DTYPES = ("fp32", "tf32", "bf16", "fp16")
+LAST = "/last"  # after a type: image, weight and result in channels_last
 COARSE = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
@@ -91,16 +90,18 @@ def problems():
                 yield p
 
 
-def few():
-    """Problems of the image size that ResNets and ViTs are trained with: every batch up to 64 of the usual ones."""
-    usual = sorted(set(resnet(224))) + [(3, 224, hidden, patch, patch, 0) for patch, hidden in ((16, 768), (16, 384), (14, 1024), (32, 768))]
-    patches = [(3, 224, hidden, patch, patch, 0) for patch in (14, 16, 32) for hidden in (192, 384, 768, 1024)]
-    for d in DTYPES:
-        for shape in sorted({*usual, *patches}):
-            dense = range(1, 65) if shape in usual and d != "tf32" else ()
-            for n in sorted({*dense, *COARSE[:15]}):
-                c, h, k, r, stride, padding = shape
-                yield d, n, c, h, h, k, r, stride, padding
+def planned(types):
+    """Problems of the image sizes that people train with, in both layouts. Between two batches the table goes straight."""
+    sizes = (32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 384, 512)
+    shapes = {shape for image in sizes for shape in resnet(image)}
+    patches = {(3, image, hidden, patch, patch, 0) for image in (224, 256, 336, 384, 448, 512) for patch in (14, 16, 32) for hidden in (192, 384, 768, 1024, 1280)}
+    stems = {(3, image, hidden, 4, 4, 0) for image in (32, 224, 256, 384) for hidden in (96, 128, 192)}
+    halves = {(hidden << i, image >> (2 + i), hidden << (i + 1), 2, 2, 0) for image in (224, 256, 384) for hidden in (96, 128, 192) for i in range(3)}
+    for layout, batches in (("", (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)), (LAST, (1, 2, 4, 8, 16, 32, 64, 128))):
+        for d in types:
+            for c, h, k, r, stride, padding in sorted(shapes | patches | stems | halves):
+                for n in batches:
+                    yield d + layout, n, c, h, h, k, r, stride, padding
 
 
 def audio():
@@ -145,12 +146,13 @@ class Meter:
     def measure(self, p):
         torch = self.torch
         d, n, c, h, w, k, r, stride, padding = p
+        layout = torch.channels_last if d.endswith(LAST) else torch.contiguous_format
+        d = d.removesuffix(LAST)
         dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(d, torch.float32)
         torch.backends.cudnn.allow_tf32 = d == "tf32"
-        x = torch.empty(n, c, h, w, dtype=dtype, device="cuda")
         rows, s, pad = (r, (stride, stride), (padding, padding)) if h > 1 else (1, (1, stride), (0, padding))
-        weight = torch.empty(k, c, rows, r, dtype=dtype, device="cuda")
-        grad = torch.empty(n, k, out_size(h, rows, s[0], pad[0]), out_size(w, r, stride, padding), dtype=dtype, device="cuda")
+        x, weight, grad = (torch.empty(shape, dtype=dtype, device="cuda", memory_format=layout) for shape in (
+            (n, c, h, w), (k, c, rows, r), (n, k, out_size(h, rows, s[0], pad[0]), out_size(w, r, stride, padding))))
 
         def backward(mask):
             return lambda: torch.ops.aten.convolution_backward(
@@ -164,7 +166,7 @@ class Meter:
 
 def bytes_of(p):
     d, n, c, h, w, k, r, stride, padding = p
-    size = 4 if d in ("fp32", "tf32") else 2
+    size = 2 if "16" in d else 4
     rows = out_size(h, r, stride, padding) if h > 1 else 1
     return size * n * (2 * c * h * w + 2 * k * rows * out_size(w, r, stride, padding))
 
@@ -190,12 +192,12 @@ def main():
     a.add_argument("--seconds", type=float, default=480)
     a.add_argument("--workers", type=int, default=12)
     a.add_argument("--cases")
-    a.add_argument("--few", action="store_true")
+    a.add_argument("--planned", metavar="TYPES")
     a.add_argument("--audio", action="store_true")
     a = a.parse_args()
     deadline = time.time() + a.seconds
     os.makedirs(a.out, exist_ok=True)
-    cases = list(few() if a.few else audio() if a.audio else from_file(a.cases) if a.cases else problems())
+    cases = list(planned(a.planned.split(",")) if a.planned else audio() if a.audio else from_file(a.cases) if a.cases else problems())
     paths = [os.path.join(a.out, f"part{i}.csv") for i in range(a.workers)]
     children = []
     for i, path in enumerate(paths):

@@ -2,10 +2,11 @@ package torch
 
 import (
 	"cmp"
+	"compress/gzip"
 	"embed"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -18,10 +19,12 @@ import (
 // This file is the workspace of cuDNN's convolutions. Which kernel computes
 // one, and with it the workspace, is decided by heuristics in a closed library
 // (cudnn/Conv_v8.cpp asks it for a list and takes the first that runs), so the
-// sizes of ResNets, ViTs and Whisper are in tables (cudnn_conv), one for each compute
-// capability: measured on an H200, and for the others asked of the same
-// heuristics on emulated cards, which answer by capability. A convolution that
-// is not in a table is taken to be computed as the most similar ones are.
+// sizes of ResNets, ViTs and Whisper are in tables (cudnn_conv), one for each
+// compute capability: measured on an H200, and for the others, and for
+// channels_last, asked of the same heuristics on emulated cards, which answer by
+// capability. Images have the sides that people train with, from 32 to 512
+// pixels. A convolution that is not in a table is taken to be computed as the
+// most similar ones are.
 
 // convDirection is what of a convolution is computed.
 type convDirection int
@@ -35,7 +38,7 @@ const (
 // convShape is a convolution of square images, or along one dimension, whatever
 // the batch.
 type convShape struct {
-	dtype                   string // of a table: float32 is fp32 or tf32
+	dtype                   string // of a table: float32 is fp32 or tf32; channels_last has its own
 	c, h, k, r, stride, pad int64
 	line                    bool // along one dimension, of h places
 }
@@ -57,7 +60,10 @@ type convLine struct{ from, bytes, slope int64 }
 // convTable holds the lines of each convolution by direction.
 type convTable map[convShape][3][]convLine
 
-//go:embed cudnn_conv/*.txt
+// channelsLast marks the types of images in channels_last.
+const channelsLast = "/last"
+
+//go:embed cudnn_conv/*.txt.gz
 var convFiles embed.FS
 
 // convCapabilities are the compute capabilities that have a table, in order.
@@ -77,23 +83,30 @@ var convTables = func() map[capability]func() convTable {
 	return tables
 }()
 
-// loadConvTable reads the table of ResNets and ViTs, and that of the patches of
-// other families.
 func loadConvTable(c capability) convTable {
-	all := convTable{}
-	for _, of := range []string{"", "-patches"} {
-		name := fmt.Sprintf("cudnn_conv/%d.%d%s.txt", c.major, c.minor, of)
-		text, err := convFiles.ReadFile(name)
-		if err != nil {
-			panic("torch: " + err.Error()) // it is part of the program
-		}
-		table, err := parseConvTable(string(text))
-		if err != nil {
-			panic("torch: " + name + ": " + err.Error())
-		}
-		maps.Copy(all, table)
+	name := fmt.Sprintf("cudnn_conv/%d.%d.txt.gz", c.major, c.minor)
+	text, err := readConvFile(name)
+	var table convTable
+	if err == nil {
+		table, err = parseConvTable(text)
 	}
-	return all
+	if err != nil {
+		panic("torch: " + name + ": " + err.Error()) // it is part of the program
+	}
+	return table
+}
+
+func readConvFile(name string) (string, error) {
+	file, err := convFiles.Open(name)
+	if err != nil {
+		return "", err
+	}
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(unzipped)
+	return string(text), err
 }
 
 // convTable is that of the card's compute capability, or of the next below it.
@@ -187,6 +200,9 @@ func (t *Torch) workspaceOf(in *Tensor, s convShape, d convDirection) {
 	default:
 		s.dtype = "fp32"
 	}
+	if !s.line && in.looksChannelsLast() {
+		s.dtype += channelsLast
+	}
 	bytes := t.Device.convTable().workspace(s, in.Shape[0], d)
 	t.work.Bytes += float64(bytes) // mostly copies in another layout
 	t.As(trace.Workspace, func() { t.drop(t.allocate(bytes)) })
@@ -195,6 +211,13 @@ func (t *Torch) workspaceOf(in *Tensor, s convShape, d convDirection) {
 func (table convTable) workspace(s convShape, batch int64, d convDirection) int64 {
 	if lines := table[s][d]; lines != nil {
 		return at(lines, batch)
+	}
+	if rest, half := strings.CutPrefix(s.dtype, "fp16"); half { // planned as bf16, mostly
+		same := s
+		same.dtype = "bf16" + rest
+		if lines := table[same][d]; lines != nil {
+			return at(lines, batch)
+		}
 	}
 	var guesses []int64 // the middle one is taken
 	for _, near := range table.nearest(s, d) {
@@ -251,9 +274,9 @@ func (s convShape) fields() []int64 { return []int64{s.c, s.h, s.k, s.r, s.strid
 // copies are the bytes of image, result and weight in channels-last order,
 // which kernels for tensor cores want: channels are filled up to 16 bytes.
 func (s convShape) copies(batch int64) [3]int64 {
-	size := int64(2)
-	if s.dtype == "fp32" || s.dtype == "tf32" {
-		size = 4
+	size := int64(4)
+	if strings.Contains(s.dtype, "16") {
+		size = 2
 	}
 	channels := divUp(s.c*size, 16) * 16
 	return [3]int64{batch * channels * s.area(s.h), batch * s.k * s.out() * size, s.k * channels * s.area(s.r)}
