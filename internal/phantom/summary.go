@@ -42,7 +42,10 @@ type Process struct {
 	StepPeaks []StepPeak    `json:"step_peaks,omitempty"`
 	Devices   []DevicePeaks `json:"devices"`
 	OOMs      []OOM         `json:"out_of_memory,omitempty"`
-	Launches  int64         `json:"launches"`
+	// Late are DDP's first buckets. On a card they may be held until the second
+	// step's backward, and then up to that much more is reserved.
+	Late     bytesize.Bytes `json:"late_bytes,omitempty"`
+	Launches int64          `json:"launches"`
 	// StepSeconds estimates how long the largest step after the first takes on
 	// such a card, 0 if there was none.
 	StepSeconds float64      `json:"step_seconds,omitempty"`

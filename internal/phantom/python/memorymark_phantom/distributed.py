@@ -9,13 +9,14 @@ import functools
 import os
 import sys
 
-from . import hook, shadows
+from . import hook, library, report, shadows
 
 _LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "torch.distributed.run", "torch.distributed.launch")
 
 
 def begin(torch) -> None:
     hook.after_import("torch.distributed.distributed_c10d", _follow_collectives)
+    hook.after_import("torch.nn.parallel.distributed", _watch_buckets)
     world = int(os.environ.get("MEMORYMARK_PHANTOM_GPUS") or 1)
     if world < 2 or "RANK" in os.environ or _launches():
         return
@@ -47,6 +48,24 @@ def _without_gloo(c10d) -> None:
 
     c10d.ProcessGroupGloo = fake
     c10d._store_based_barrier = lambda *args, **kwargs: None
+
+
+def _watch_buckets(module) -> None:
+    """DDP rebuilds its buckets before the second step. Here the watchdog has seen
+    by then that the first ones are reduced (steps.settle); on a card it may be
+    late, and they are held beside the new ones."""
+    wrapper = module.DistributedDataParallel
+    pre_forward = wrapper._pre_forward
+
+    @functools.wraps(pre_forward)
+    def watched(self, *args, **kwargs):
+        before = getattr(self, "_has_rebuilt_buckets", True)
+        result = pre_forward(self, *args, **kwargs)
+        if not before and self._has_rebuilt_buckets and library.communicators():
+            report.late += sum(p.numel() * p.element_size() for p in self.parameters() if p.requires_grad)
+        return result
+
+    wrapper._pre_forward = watched
 
 
 def _follow_collectives(c10d) -> None:

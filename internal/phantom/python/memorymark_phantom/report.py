@@ -17,6 +17,7 @@ _peaks = {}  # device: the highest of peaks that the program has reset
 _steps = []  # peaks of each step
 _ooms = []
 _notes = []
+late = 0  # bytes of buckets that DDP has rebuilt
 _recording = False
 _written = None
 
@@ -41,9 +42,9 @@ def begin(torch) -> None:
 
 
 def _start_again() -> None:
-    global _recording, _written
+    global _recording, _written, late
     _peaks.clear(), _steps.clear(), _ooms.clear(), _notes.clear()
-    _recording, _written = False, None
+    _recording, _written, late = False, None, 0
     from . import shadows
 
     shadows.start_again()
@@ -180,6 +181,7 @@ def _write() -> None:
         "step_peaks": _steps,
         "devices": [{"device": d, **p, "driver": library.peak(d)} for d, p in sorted(_peaks.items()) if p["reserved"] or library.peak(d)],
         "out_of_memory": _ooms,
+        "late_bytes": late,
         "launches": library.launches(),
         "step_work": library.work(),
         "assumed": shadows.assumptions(),
