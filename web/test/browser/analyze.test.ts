@@ -135,7 +135,7 @@ test('a configuration can be pasted, and dropped', async () => {
   await page.getByRole('button', { name: 'Use a config.json' }).click();
   await page.getByRole('textbox', { name: 'config.json' }).fill('{"n_layer": 3}');
   await page.getByRole('button', { name: 'Use it' }).click();
-  await page.getByText('There is no model_type in it').waitFor();
+  await page.getByText('It has no model_type').waitFor();
   await page.getByRole('textbox', { name: 'config.json' }).fill(JSON.stringify(config));
   await page.getByRole('button', { name: 'Use it' }).click();
   await page.getByText('config.json (gpt2)').waitFor();
@@ -168,7 +168,7 @@ test('what cannot be is said in a box that can be dismissed, and beside the fiel
 
 test('a model that is too large is no mystery', async () => {
   await page.goto(`${program.url}/?model=llama-3.1-8b&gpu=a10`);
-  await page.getByText('Not even a batch of 1 trains on an NVIDIA A10').waitFor();
+  await page.getByText('Not even batch 1 trains on an NVIDIA A10').waitFor();
   await page.getByRole('row', { name: 'Optimizer state' }).waitFor();
 });
 
@@ -183,7 +183,7 @@ test('what is copied is what is asked', async () => {
 test('an analysis is watched live and kept', async () => {
   await page.goto(`${program.url}/?model=bert&gpu=a10`);
   await page.getByRole('button', { name: 'Keep this prediction in the history' }).click();
-  const log = page.getByRole('log', { name: 'What happens' });
+  const log = page.getByRole('log', { name: 'Progress' });
   await log.getByText('predicting bert on an NVIDIA A10').waitFor();
   await log.getByText('done', { exact: true }).waitFor();
   expect(await log.textContent()).toMatch(/batch \d+: trains/);

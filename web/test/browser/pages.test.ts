@@ -59,7 +59,7 @@ test.each(paths)('%s is accessible in both themes and fits a phone', async (path
 
 test('cards are sorted, filtered and opened', async () => {
   const page = await open('/cards?model=distilbert&sequence=64');
-  await page.getByText('on a simulated allocator').waitFor({ timeout: 55_000 });
+  await page.getByText('Each is simulated').waitFor({ timeout: 55_000 });
   const names = () => page.locator('tbody th a').allTextContents();
   await page.getByRole('button', { name: 'Largest batch' }).click();
   expect((await names())[0]).toBe('B200');
@@ -86,7 +86,7 @@ test('a combination of settings is taken to Analyze', async () => {
 
 test('the stated error is beside what is compared', async () => {
   const page = await open('/settings?model=bert&gpu=t4');
-  await page.getByText('on a simulated allocator').waitFor({ timeout: 55_000 });
+  await page.getByText('Each is simulated').waitFor({ timeout: 55_000 });
   await page.getByText(/^Batches *predicted, (exact in|95 % within)/).waitFor();
   await page.getByText(/^Speed and cost *predicted, 95 % within/).waitFor();
   await page.context().close();

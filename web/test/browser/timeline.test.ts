@@ -183,7 +183,7 @@ test('a replay says what cannot be', async () => {
   const replay = page.getByRole('region', { name: 'Replay' });
   await replay.getByLabel('limit').fill('a lot');
   await replay.getByRole('button', { name: 'Replay' }).click();
-  await replay.getByText('Write an amount, as 24GiB').waitFor();
+  await replay.getByText('Enter an amount, such as 24GiB').waitFor();
   await replay.getByLabel('limit').fill('');
   await replay.getByLabel('max-split-size').fill('1MiB');
   await replay.getByRole('button', { name: 'Replay' }).click();
@@ -201,7 +201,7 @@ test('a prediction has a timeline, and two of them can be laid over each other',
   ids.push(...snapshots.filter((s) => s.origin === 'predicted').map((s) => s.id));
   expect(ids).toHaveLength(2);
   await page.goto(`${program.url}/timeline?snapshot=${ids[0]}&with=${ids[1]}`);
-  await page.getByText(/asks for the same for [\d,]+ requests, then differs/).waitFor();
+  await page.getByText(/makes the same first [\d,]+ requests, then differs/).waitFor();
   const before = await status();
   await page.getByRole('button', { name: 'First difference' }).click();
   await expect.poll(status).not.toBe(before);
