@@ -22,7 +22,7 @@ func TestPlan(t *testing.T) {
 func TestBadPlans(t *testing.T) {
 	c := start(t)
 	for body, want := range map[string]string{
-		`{"workload": {"model": "gpt9"}}`:                             `it must be an id from the catalog`,
+		`{"workload": {"model": "gpt9"}}`:                             `is not in the catalog`,
 		`{"workload": {"model": "gpt2"}, "gpus": ["voodoo"]}`:         "body.gpus[0]",
 		`{"workload": {"model": "gpt2"}, "max_gpus": 100000}`:         "body.max_gpus",
 		`{"workload": {"model": "gpt2", "batch": 4}, "gpus": ["t4"]}`: "global_batch",

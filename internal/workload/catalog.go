@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"memorymark/internal/hfconfig"
+	"memorymark/internal/nearest"
 )
 
 // Model is a model of the catalog.
@@ -37,17 +38,34 @@ var loadCatalog = sync.OnceValue(func() []*Model {
 // Models returns the catalog, in its order.
 func Models() []*Model { return slices.Clone(loadCatalog()) }
 
-// FindModel returns the model of an id, or of a Hugging Face id, in whatever
-// case.
+// FindModel returns the model of an id, or of a Hugging Face id with or without
+// its owner, in whatever case.
 func FindModel(id string) (*Model, error) {
 	for _, m := range loadCatalog() {
-		if strings.EqualFold(m.ID, id) || m.HuggingFaceID != "" && strings.EqualFold(m.HuggingFaceID, id) {
+		if strings.EqualFold(m.ID, id) {
 			return m, nil
 		}
 	}
+	for _, m := range loadCatalog() {
+		if m.HuggingFaceID != "" && (strings.EqualFold(m.HuggingFaceID, id) || strings.EqualFold(withoutOwner(m.HuggingFaceID), id)) {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("model %q is not in the catalog%s; give an id from the catalog or a path to a config.json", id, similar(id))
+}
+
+// withoutOwner is what stands behind the last slash of a Hugging Face id.
+func withoutOwner(id string) string { return id[strings.LastIndex(id, "/")+1:] }
+
+// similar are ids of the catalog that look like one that is not in it.
+func similar(id string) string {
 	var ids []string
 	for _, m := range loadCatalog() {
 		ids = append(ids, m.ID)
 	}
-	return nil, fmt.Errorf("model is %q; it must be an id from the catalog, such as %s, or a path to a config.json", id, strings.Join(ids, ", "))
+	near := nearest.To(withoutOwner(id), ids)
+	if len(near) == 0 {
+		return ""
+	}
+	return "; similar: " + strings.Join(near, ", ")
 }

@@ -35,7 +35,7 @@ func TestInvalid(t *testing.T) {
 		want       []string // every one of them is in the message
 	}{
 		{"no model", `{}`, []string{"the model is missing"}},
-		{"unknown model", `{"model":"brt"}`, []string{`model is "brt"`, "bert, ", "config.json"}},
+		{"unknown model", `{"model":"brt"}`, []string{`model "brt" is not in the catalog`, "bert, ", "config.json"}},
 		{"lengths of nothing", `{"model":"bert","lengths":[]}`, []string{"lengths is []; there is no sample in it"}},
 		{"length 0", `{"model":"bert","lengths":[3,0]}`, []string{"a sample has 0 tokens; it must be 1 to "}},
 		{"lengths as text", `{"model":"bert","lengths":"a.txt"}`, []string{"lengths is \"a.txt\"; it must be a list of whole numbers, or an object"}},
