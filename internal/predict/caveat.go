@@ -26,7 +26,7 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 	if w.Precision == workload.TF32 && !card.HasTF32() {
 		out = append(out, fmt.Sprintf("%s does not support tf32, so it runs in fp32", gpu.WithArticle(card.Name)))
 	}
-	if models.RoutesTokens(w.Config) {
+	if w.Config != nil && models.RoutesTokens(w.Config) { // a model of the user's own has none
 		out = append(out, routing)
 	}
 	if w.Parallel != nil {

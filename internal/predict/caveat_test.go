@@ -3,6 +3,8 @@ package predict
 import (
 	"strings"
 	"testing"
+
+	"memorymark/internal/workload"
 )
 
 func TestCaveats(t *testing.T) {
@@ -47,5 +49,12 @@ func TestRoutingCaveat(t *testing.T) {
 		if strings.Contains(got, said) != has {
 			t.Errorf("%s: caveats are %q", model, got)
 		}
+	}
+}
+
+// A model of the user's own has no configuration.
+func TestCaveatsOfOwnModel(t *testing.T) {
+	if got := Caveats(&workload.Workload{Precision: workload.FP32}, cardOf(t, "a10")); len(got) != 0 {
+		t.Errorf("%q", got)
 	}
 }

@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"sync"
 
 	"memorymark/internal/measure"
+	"memorymark/internal/workload"
 )
 
 // Open opens a session that answers as a recorded one did. A request that was
@@ -128,6 +130,8 @@ func sameQuestion(a, b map[string]any) bool {
 		for key, value := range m {
 			switch key {
 			case "id", "look_id", "timeout_seconds", "record", "recipe", "module":
+			case "workload":
+				out[key] = withoutDefaults(value)
 			default:
 				out[key] = value
 			}
@@ -136,6 +140,22 @@ func sameQuestion(a, b map[string]any) bool {
 		return string(text)
 	}
 	return bare(a) == bare(b)
+}
+
+// withoutDefaults leaves the keys of a workload out that say what an absent one
+// means: a recording may be older than they are.
+func withoutDefaults(recorded any) any {
+	given, ok := recorded.(map[string]any)
+	if !ok {
+		return recorded
+	}
+	out := maps.Clone(given)
+	for _, key := range workload.Keys() {
+		if value, ok := out[key.Name]; ok && fmt.Sprint(value) == fmt.Sprint(key.Initial()) {
+			delete(out, key.Name)
+		}
+	}
+	return out
 }
 
 // renumber is the id under which an answer is expected now.
