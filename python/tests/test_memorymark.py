@@ -70,7 +70,7 @@ class Questions(unittest.TestCase):
         self.assertIn("<table>", a._repr_html_())
 
     def test_errors_are_the_programs(self):
-        with self.assertRaisesRegex(memorymark.MemoryMarkError, 'model is "brt"') as e:
+        with self.assertRaisesRegex(memorymark.MemoryMarkError, 'model "brt" is not in the catalog') as e:
             memorymark.predict("brt")
         self.assertIn("memorymark models", e.exception.hint)
         with self.assertRaisesRegex(memorymark.MemoryMarkError, "not a function of a file"):
@@ -106,7 +106,7 @@ class Recording(unittest.TestCase):
             print(memorymark.explain("oom.pickle"))
         """)
         self.assertIn("died", said)
-        self.assertRegex(said, r"Out of memory at event \d+  256.00 GiB asked for by")
+        self.assertRegex(said, r"Out of memory at event \d+  256.00 GiB requested by")
 
     def test_the_first_steps(self):
         said = emulated("""
