@@ -41,6 +41,14 @@ func (c causalMask) make(t *torch.Torch, embeds, positions *torch.Var, given *to
 // none (find_packed_sequence_indices).
 func findPackedSequences(t *torch.Torch, positions *torch.Var, batch int64) {
 	f := t.Enter()
+	packed := f.Let(packedIn(t, f, positions, batch))
+	t.Drop(t.All(t.Compare(t.Select(packed, 1)))) // (packed[:, -1] == 0).all()
+	f.End()
+}
+
+// packedIn counts the packed sequences up to each position, with the names that
+// the function around it keeps until it returns.
+func packedIn(t *torch.Torch, f *torch.Frame, positions *torch.Var, batch int64) torch.Value {
 	ids := f.Let(positions)
 	if ids.Tensor().Dim(0) != batch {
 		ids.Set(t.Expand(ids, batch, -1))
@@ -50,9 +58,7 @@ func findPackedSequences(t *torch.Torch, positions *torch.Var, batch int64) {
 	n := ids.Tensor().Dim(1)
 	diff := f.Let(t.Integers(t.Slice(joined.Borrow(), 1, 1, n+1), t.Slice(joined.Borrow(), 1, 0, n)))
 	t.Drop(joined)
-	packed := f.Let(t.CumsumLast(t.Compare(diff)))
-	t.Drop(t.All(t.Compare(t.Select(packed, 1)))) // (packed[:, -1] == 0).all()
-	f.End()
+	return t.CumsumLast(t.Compare(diff))
 }
 
 // sdpa is sdpa_mask, which may skip the mask (_ignore_causal_mask_sdpa).

@@ -52,16 +52,7 @@ func (c causalMask) makeMapped(t *torch.Torch, embeds, positions *torch.Var, giv
 // packedSequences is find_packed_sequence_indices.
 func packedSequences(t *torch.Torch, positions *torch.Var, batch int64) torch.Value {
 	f := t.Enter()
-	ids := f.Let(positions)
-	if ids.Tensor().Dim(0) != batch {
-		ids.Set(t.Expand(ids, batch, -1))
-	}
-	first := f.Let(t.Integers(t.Slice(ids, 1, 0, 1)))
-	joined := t.Cat(-1, first, ids) // torch.diff(position_ids, prepend=first)
-	n := ids.Tensor().Dim(1)
-	diff := f.Let(t.Integers(t.Slice(joined.Borrow(), 1, 1, n+1), t.Slice(joined.Borrow(), 1, 0, n)))
-	t.Drop(joined)
-	return f.Return(t.CumsumLast(t.Compare(diff)))
+	return f.Return(packedIn(t, f, positions, batch))
 }
 
 // map4 is sdpa_mask: _vmap_for_bhqkv of a function of one query and one key. Each

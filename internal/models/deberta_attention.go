@@ -54,7 +54,7 @@ func (m *deberta) selfAttention(t *torch.Torch, l *debertaLayer, hidden, given, 
 	v := f.Let(m.heads(t, t.Linear(hidden, l.value)))
 	bias := f.Let(torch.Value{})
 	// The scale is a tensor on the host.
-	scores := f.Let(t.Bmm(q, t.Scale(t.Transpose(k, -1, -2))))
+	scores := f.Let(t.BMM(q, t.Scale(t.Transpose(k, -1, -2))))
 	if m.relative != nil {
 		relative.Set(t.Dropout(relative, m.cfg.HiddenDropout, m.run.Train))
 		bias.Set(m.positionBias(t, l, q, k, distances, relative))
@@ -68,7 +68,7 @@ func (m *deberta) selfAttention(t *torch.Torch, l *debertaLayer, hidden, given, 
 	scores.Set(t.MaskedFill(scores, t.Compare(mask)))
 	weights := f.Let(t.Softmax(scores, torch.NoDType))
 	weights.Set(t.Dropout(weights, m.cfg.AttentionDropout, m.run.Train))
-	context := f.Let(t.Bmm(t.View(weights, -1, s, s), v))
+	context := f.Let(t.BMM(t.View(weights, -1, s, s), v))
 	context.Set(t.Contiguous(t.Permute(t.View(context, -1, m.cfg.Heads, s, m.cfg.HiddenSize/m.cfg.Heads), 0, 2, 1, 3)))
 	context.Set(t.View(context, -1, s, m.cfg.HiddenSize))
 	return f.Return(context)
@@ -104,7 +104,7 @@ func (m *deberta) positionBias(t *torch.Torch, l *debertaLayer, q, k, distances,
 	}
 	toPosition, toPositionAt := f.Let(torch.Value{}), f.Let(torch.Value{})
 	if m.cfg.attends("c2p") {
-		toPosition.Set(t.Bmm(q, t.Transpose(keys, -1, -2)))
+		toPosition.Set(t.BMM(q, t.Transpose(keys, -1, -2)))
 		toPositionAt.Set(t.Integers(t.Integers(distances))) // clamp(relative_pos + att_span)
 		toPosition.Set(m.gathered(t, toPosition, toPositionAt))
 		add(t.Scale(toPosition))
@@ -112,7 +112,7 @@ func (m *deberta) positionBias(t *torch.Torch, l *debertaLayer, q, k, distances,
 	toContentAt, toContent := f.Let(torch.Value{}), f.Let(torch.Value{})
 	if m.cfg.attends("p2c") {
 		toContentAt.Set(t.Integers(t.Integers(t.Integers(distances)))) // clamp(-r_pos + att_span)
-		toContent.Set(t.Bmm(k, t.Transpose(queries, -1, -2)))
+		toContent.Set(t.BMM(k, t.Transpose(queries, -1, -2)))
 		toContent.Set(t.Transpose(m.gathered(t, toContent, toContentAt), -1, -2))
 		add(t.Scale(toContent))
 	}

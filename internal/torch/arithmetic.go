@@ -183,7 +183,12 @@ func (t *Torch) Rsqrt(x X) Value {
 // gradient, which makes it a tensor of the full size (mean_backward,
 // torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) MeanLast(x X) Value {
-	in := read(x)
+	out := t.meanLast(read(x))
+	t.done(x)
+	return Value{out}
+}
+
+func (t *Torch) meanLast(in *Tensor) *Tensor {
 	out := t.sum(in, []int{-1}, true, in.DType)
 	if n := t.record("Mean", in); n != nil {
 		shape := in.Shape
@@ -195,8 +200,7 @@ func (t *Torch) MeanLast(x X) Value {
 		}
 		n.made(out)
 	}
-	t.done(x)
-	return Value{out}
+	return out
 }
 
 // Divide is a / b for a divisor that needs no gradient, which is kept.

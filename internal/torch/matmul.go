@@ -183,16 +183,6 @@ func (t *Torch) swapped(x *Tensor) *Tensor {
 	return t.alias(x, []int64{x.Shape[0], x.Shape[2], x.Shape[1]}, []int64{x.stride[0], x.stride[2], x.stride[1]})
 }
 
-// BMM is torch.bmm(a, b), likewise.
-func (t *Torch) BMM(a, b X) Value {
-	right := t.lower(read(b))
-	left := t.lower(read(a))
-	out := t.bmm(left, right)
-	t.release(left, right)
-	t.done(a, b)
-	return Value{out}
-}
-
 // MatMul is torch.matmul(a, b), which autocast computes in its type.
 func (t *Torch) MatMul(a, b X) Value {
 	right := t.lower(read(b))
@@ -203,8 +193,8 @@ func (t *Torch) MatMul(a, b X) Value {
 	return Value{out}
 }
 
-// Bmm is torch.bmm(a, b), likewise.
-func (t *Torch) Bmm(a, b X) Value {
+// BMM is torch.bmm(a, b), likewise.
+func (t *Torch) BMM(a, b X) Value {
 	right := t.lower(read(b))
 	left := t.lower(read(a))
 	out := t.bmm(left, right)

@@ -67,18 +67,7 @@ func (t *Torch) Every(x X, dim int, from, step int64) Value {
 // backward undoes in a copy (aten/src/ATen/native/AdaptiveAveragePooling.cpp,
 // as_strided_backward).
 func (t *Torch) MeanLastPool(x X) Value {
-	in := read(x)
-	out := t.sum(in, []int{-1}, true, in.DType)
-	if n := t.record("Mean", in); n != nil {
-		shape := in.Shape
-		n.backward = func(g []*Tensor) []*Tensor {
-			wide := t.expand(g[0], shape...)
-			out := t.pointwise(wide.DType, wide)
-			t.release(wide)
-			return []*Tensor{out}
-		}
-		n.made(out)
-	}
+	out := t.meanLast(read(x))
 	if n := t.record("AsStrided", out); n != nil { // as_strided_
 		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, g[0].Shape...)} }
 		t.remade(out, n)
