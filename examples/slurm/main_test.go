@@ -19,7 +19,7 @@ func TestCheck(t *testing.T) {
 		{script("a100-80gb", `{"model": "gpt2", "batch": 16}`), ""},
 		{script("t4", `{"model": "gpt2", "batch": 256}`), "it would fit with batch 32 accumulated 8 times"},
 		{script("t4", `{"model": "llama-3.1-8b"}`), "the job cannot fit"},
-		{script("t4", `{"model": "gpt9"}`), `model is "gpt9"`},
+		{script("t4", `{"model": "gpt9"}`), `model "gpt9" is not in the catalog`},
 		{script("our-own-name", `{"model": "llama-3.1-8b"}`), ""},
 		{"#!/bin/bash\n#SBATCH --gres=gpu:t4:1\nsrun hostname\n", ""},
 	} {
