@@ -16,11 +16,14 @@ export class Problem extends Error {
   override name = 'Problem';
   readonly status: number;
   readonly details: Detail[];
+  private readonly advised?: string;
 
-  constructor(status: number, message: string, details: Detail[] = []) {
+  /** The advice is what the status says of requests in general, unless somebody knows better. */
+  constructor(status: number, message: string, details: Detail[] = [], advice?: string) {
     super(message);
     this.status = status;
     this.details = details;
+    this.advised = advice;
   }
 
   static lost(): Problem {
@@ -52,6 +55,8 @@ export class Problem extends Error {
   /** What to do about it. */
   get advice(): string {
     switch (true) {
+      case this.advised !== undefined:
+        return this.advised;
       case this.isLost:
         return 'Start it with "memorymark serve". This page continues as soon as it answers.';
       case this.needsToken:

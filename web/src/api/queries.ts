@@ -1,19 +1,17 @@
 // What the page asks of the server, as queries. Predictions never change for
 // the same workload, so they are kept for as long as the page is open.
 import { keepPreviousData, QueryCache, QueryClient, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { access } from './access';
 import { type Analysis, answer, api, type Schemas, type Workload } from './client';
 import { Problem } from './problem';
 
 type Question = Schemas['Question'];
 
-/** tokenWanted is whether the server asked for a token. */
-export const tokenWanted = store(false);
-
 export function newQueryClient(): QueryClient {
   return new QueryClient({
     queryCache: new QueryCache({
       onError: (error) => {
-        if (Problem.of(error).needsToken) tokenWanted.set(true);
+        if (Problem.of(error).needsToken) access.refused();
       },
     }),
     defaultOptions: {
@@ -116,19 +114,4 @@ export function useHistory({ state, ...filter }: HistoryFilter) {
     placeholderData: keepPreviousData,
     refetchInterval: 5000,
   });
-}
-
-function store<T>(value: T) {
-  const listeners = new Set<() => void>();
-  return {
-    get: () => value,
-    set: (next: T) => {
-      value = next;
-      for (const listener of listeners) listener();
-    },
-    subscribe: (listener: () => void) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-  };
 }

@@ -1,7 +1,7 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { Suspense } from 'react';
-import { Route, Switch } from 'wouter';
-import { newQueryClient } from '../api/queries';
+import { Route, Switch, useLocation } from 'wouter';
+import { newQueryClient, useHealth } from '../api/queries';
 import { Crash } from './Crash';
 import { Header } from './Header';
 import { LogIn } from './LogIn';
@@ -25,17 +25,25 @@ export function App() {
       <ServerNotice />
       <LogIn />
       <main id="content" tabIndex={-1} className="mx-auto w-full max-w-[1440px] px-4 py-6 outline-none sm:px-6 sm:py-8">
-        <Crash>
-          <Suspense fallback={<Loading what="the page" />}>
-            <Switch>
-              {pages.map(({ path, Page }) => (
-                <Route key={path} path={path} component={Page} />
-              ))}
-              <Route component={NotFound} />
-            </Switch>
-          </Suspense>
-        </Crash>
+        <Pages />
       </main>
     </QueryClientProvider>
+  );
+}
+
+function Pages() {
+  const [location] = useLocation();
+  const lost = useHealth().isError;
+  return (
+    <Crash at={`${location} ${lost}`}>
+      <Suspense fallback={<Loading what="the page" />}>
+        <Switch>
+          {pages.map(({ path, Page }) => (
+            <Route key={path} path={path} component={Page} />
+          ))}
+          <Route component={NotFound} />
+        </Switch>
+      </Suspense>
+    </Crash>
   );
 }

@@ -1,27 +1,50 @@
 import { Component, type ReactNode } from 'react';
 import { Problem } from '../api/problem';
+import { Button } from '../ui/Button';
 import { ErrorBox } from '../ui/ErrorBox';
+import { NotLoaded } from './fetched';
 
-/** Crash shows what broke in a page instead of nothing; leaving the page or dismissing the box tries again. */
-export class Crash extends Component<{ children: ReactNode }, { error?: unknown }> {
+const notLoaded = 'The other pages go on. This one is loaded again when you come back to it, or when the server answers again.';
+
+interface Props {
+  /** another place, or a server that is back, is a reason to try again */
+  at: string;
+  children: ReactNode;
+}
+
+/** Crash shows what broke in a page instead of nothing; the rest of the page stays, and another place begins anew. */
+export class Crash extends Component<Props, { error?: unknown }> {
   override state: { error?: unknown } = {};
 
   static getDerivedStateFromError(error: unknown) {
     return { error };
   }
 
-  private readonly again = () => this.setState({ error: undefined });
+  private readonly again = () => {
+    if (this.state.error instanceof NotLoaded) this.state.error.forget();
+    this.setState({ error: undefined });
+  };
 
-  override componentDidMount() {
-    window.addEventListener('popstate', this.again);
-  }
-
-  override componentWillUnmount() {
-    window.removeEventListener('popstate', this.again);
+  override componentDidUpdate({ at }: Props) {
+    if (at !== this.props.at && this.state.error !== undefined) this.again();
   }
 
   override render() {
-    if (this.state.error === undefined) return this.props.children;
-    return <ErrorBox problem={Problem.of(this.state.error)} title="This page crashed" onDismiss={this.again} />;
+    const { error } = this.state;
+    if (error === undefined) return this.props.children;
+    if (!(error instanceof NotLoaded)) return <ErrorBox problem={Problem.of(error)} title="This page crashed" onDismiss={this.again} />;
+    return (
+      <ErrorBox problem={new Problem(-1, error.message, [], notLoaded)} title="This page could not be loaded">
+        <div className="flex gap-2">
+          <Button size="small" onClick={this.again}>
+            Try again
+          </Button>
+          {/* A newer program has other files than the page that is open. */}
+          <Button size="small" look="quiet" onClick={() => location.reload()}>
+            Reload everything
+          </Button>
+        </div>
+      </ErrorBox>
+    );
   }
 }

@@ -2,6 +2,7 @@ import { Menu, Moon, Sun, X } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
 import { addressOf, workloadIn } from '../workload/address';
+import { LogOutButton } from './LogIn';
 import { MachineChip } from './MachineChip';
 import { pages } from './pages';
 import { setTheme, useTheme } from './theme';
@@ -18,6 +19,7 @@ export function Header() {
         <Navigation className="ml-6 hidden gap-1 lg:flex" />
         <div className="ml-auto flex items-center gap-1">
           <MachineChip />
+          <LogOutButton />
           <ThemeButton />
           <button
             type="button"

@@ -1,7 +1,8 @@
 // The pages and their addresses. Each is loaded when it is first looked at;
 // only Analyze, where people arrive, comes with the start.
-import { type ComponentType, lazy } from 'react';
+import type { ComponentType } from 'react';
 import { AnalyzePage } from '../analyze/AnalyzePage';
+import { fetched } from './fetched';
 
 interface PageEntry {
   path: string;
@@ -14,11 +15,11 @@ interface PageEntry {
 
 export const pages: PageEntry[] = [
   { path: '/', name: 'Analyze', Page: AnalyzePage, aboutWorkload: true },
-  { path: '/cards', name: 'Cards', Page: lazy(() => import('../compare/CardsPage')), aboutWorkload: true },
-  { path: '/settings', name: 'Settings', Page: lazy(() => import('../compare/SettingsPage')), aboutWorkload: true },
-  { path: '/timeline', name: 'Timeline', Page: lazy(() => import('../timeline')) },
-  { path: '/study', name: 'Study', Page: lazy(() => import('../study/StudyPage')), aboutWorkload: true },
-  { path: '/history', name: 'History', Page: lazy(() => import('../history/HistoryPage')) },
-  { path: '/history/:id', name: 'Analysis', Page: lazy(() => import('../history/AnalysisPage')), hidden: true },
-  { path: '/workers', name: 'Workers', Page: lazy(() => import('../workers/WorkersPage')) },
+  { path: '/cards', name: 'Cards', Page: fetched(() => import('../compare/CardsPage')), aboutWorkload: true },
+  { path: '/settings', name: 'Settings', Page: fetched(() => import('../compare/SettingsPage')), aboutWorkload: true },
+  { path: '/timeline', name: 'Timeline', Page: fetched(() => import('../timeline')) },
+  { path: '/study', name: 'Study', Page: fetched(() => import('../study/StudyPage')), aboutWorkload: true },
+  { path: '/history', name: 'History', Page: fetched(() => import('../history/HistoryPage')) },
+  { path: '/history/:id', name: 'Analysis', Page: fetched(() => import('../history/AnalysisPage')), hidden: true },
+  { path: '/workers', name: 'Workers', Page: fetched(() => import('../workers/WorkersPage')) },
 ];

@@ -49,11 +49,31 @@ test('a wrong token is refused, the right one opens the page and stays', async (
   expect(await page.evaluate(() => document.cookie)).toBe(''); // scripts cannot read it
 });
 
-test('who is locked out is asked again', async () => {
+test('who logs out sees nothing until they log in again', async () => {
+  await page.goto(`${url}/history`);
+  await page.getByText('Nothing yet').waitFor();
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByText('people with a token').waitFor();
+  expect(await page.getByText('Nothing yet').count()).toBe(0);
+  expect(await page.context().cookies()).toEqual([]);
+  expect(await page.getByRole('button', { name: 'Log out' }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await dialog().getByLabel('Token').fill(token);
+  await page.keyboard.press('Enter');
+  await page.getByText('Nothing yet').waitFor();
+});
+
+test('who is locked out is asked once, and can say no and come back', async () => {
   await page.goto(`${url}/history`);
   await page.getByText('Nothing yet').waitFor();
   await page.context().clearCookies();
   await dialog().waitFor(); // the history is asked for every few seconds
+  await dialog().getByRole('button', { name: 'Not now' }).click();
+  await dialog().waitFor({ state: 'detached' });
+  await page.waitForResponse((response) => response.url().includes('/v1/analyses') && response.status() === 401);
+  expect(await dialog().count()).toBe(0);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await dialog().waitFor();
   await page.keyboard.press('Escape');
   await dialog().waitFor({ state: 'detached' });
 });

@@ -44,8 +44,13 @@ test.skipIf(!python)('a measurement is cancelled', { timeout: patience }, async 
   await page.getByRole('log').getByText(/^cancelled/).waitFor();
 });
 
-test.skipIf(!python)('a measurement is watched to its end', { timeout: patience }, async () => {
+test.skipIf(!python)('a measurement is watched to its end, also by a page that is loaded anew or left meanwhile', { timeout: patience }, async () => {
   await measure();
+  await page.reload();
+  await page.getByRole('log').getByText(/^CPU, PyTorch 2/).waitFor(); // from its beginning
+  await page.getByRole('link', { name: 'Workers' }).click();
+  await page.getByRole('heading', { name: 'Workers', level: 1 }).waitFor();
+  await page.goBack();
   const log = page.getByRole('log');
   await log.getByText(/^batch \d+: trains, /).first().waitFor({ timeout: patience });
   await log.getByText('done', { exact: true }).waitFor({ timeout: patience });

@@ -33,3 +33,30 @@ test('the theme can be changed and stays', async () => {
   await page.reload();
   expect(await page.locator('html').getAttribute('data-theme')).toBe('light');
 });
+
+const link = (name: string) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true });
+
+test('a page whose code does not arrive leaves the rest alive, and is fetched again when one goes there again', async () => {
+  await page.goto(program.url);
+  await page.route('**/assets/CardsPage*', (route) => route.abort());
+  await link('Cards').click();
+  await page.getByRole('alert').getByText('This page could not be loaded').waitFor();
+  await link('Workers').click();
+  await page.getByRole('heading', { name: 'Workers', level: 1 }).waitFor();
+  await page.unroute('**/assets/CardsPage*');
+  await link('Cards').click();
+  await page.getByRole('heading', { name: 'Cards', level: 1 }).waitFor();
+});
+
+test('a page that was looked for while the server was away comes when it is back', async () => {
+  await page.goto(program.url);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.route('**', (route) => route.abort());
+  await link('Settings').click();
+  await page.getByRole('alert').getByText('This page could not be loaded').waitFor();
+  await page.getByText('The server does not answer. Start it again').waitFor();
+  await page.unroute('**');
+  await page.locator('nav a[aria-current=page]', { hasText: 'Settings' }).waitFor();
+  await expect.poll(() => page.getByRole('alert').count()).toBe(0);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+});

@@ -1,0 +1,27 @@
+import { type ComponentType, use } from 'react';
+
+type Load = () => Promise<{ default: ComponentType }>;
+
+/** NotLoaded says that the code of a page did not arrive. Once forgotten, looking at the page fetches it again. */
+export class NotLoaded extends Error {
+  override name = 'NotLoaded';
+
+  constructor(
+    readonly forget: () => void,
+    cause: unknown,
+  ) {
+    super('Its code did not arrive from the server.', { cause });
+  }
+}
+
+/** fetched is a page whose code is loaded when it is first looked at. React's lazy would remember a failure for good. */
+export function fetched(load: Load): ComponentType {
+  let coming: ReturnType<Load> | undefined;
+  return function Fetched() {
+    coming ??= load().catch((cause: unknown) => {
+      throw new NotLoaded(() => (coming = undefined), cause);
+    });
+    const { default: Page } = use(coming);
+    return <Page />;
+  };
+}
