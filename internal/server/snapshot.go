@@ -84,10 +84,11 @@ type Snapshots struct {
 	Snapshots []snapshotstore.Entry `json:"snapshots"`
 	Stored    int64                 `json:"stored_bytes"`
 	Quota     int64                 `json:"quota_bytes"`
+	MaxUpload int64                 `json:"max_upload_bytes" doc:"the largest file that is accepted, as it is sent"`
 }
 
 func (s *Server) listSnapshots(context.Context, *struct{}) (*output[Snapshots], error) {
-	out := Snapshots{Snapshots: s.opts.Snapshots.List()}
+	out := Snapshots{Snapshots: s.opts.Snapshots.List(), MaxUpload: s.opts.Snapshots.MaxUpload()}
 	out.Stored, out.Quota = s.opts.Snapshots.Usage()
 	return &output[Snapshots]{out}, nil
 }

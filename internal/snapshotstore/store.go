@@ -152,6 +152,9 @@ func (s *Store) Usage() (stored, quota int64) {
 	return s.stored, s.opts.Quota
 }
 
+// MaxUpload is how many bytes a file may have, as it is uploaded.
+func (s *Store) MaxUpload() int64 { return s.opts.MaxBytes }
+
 // maxDecoder bounds what decompressing may take; our own encoder needs less.
 const maxDecoder = 64 << 20
 

@@ -9,6 +9,7 @@ import { NotFound } from './NotFound';
 import { pages } from './pages';
 import { ServerNotice } from './ServerNotice';
 import { Loading } from '../ui/Loading';
+import { Uploads } from '../uploads/Uploads';
 
 const queries = newQueryClient();
 
@@ -24,6 +25,7 @@ export function App() {
       <Header />
       <ServerNotice />
       <LogIn />
+      <Uploads />
       <main id="content" tabIndex={-1} className="mx-auto w-full max-w-[1440px] px-4 py-6 outline-none sm:px-6 sm:py-8">
         <Pages />
       </main>

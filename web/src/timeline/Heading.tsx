@@ -3,6 +3,7 @@ import { Popover } from 'radix-ui';
 import { useRef } from 'react';
 import { Link } from 'wouter';
 import { Button, buttonLook } from '../ui/Button';
+import { uploads } from '../uploads/uploads';
 import { useTitle } from '../ui/useTitle';
 import { addressOf } from '../workload/address';
 import { formatBytes, formatCount, formatMicros } from './format';
@@ -14,11 +15,10 @@ interface Props {
   snapshot: Snapshot;
   device: DeviceInfo;
   address: Address;
-  onFile(file: File, as?: 'snapshot' | 'with'): void;
 }
 
 /** Heading says what is looked at. */
-export function Heading({ snapshot, device, address, onFile }: Props) {
+export function Heading({ snapshot, device, address }: Props) {
   useTitle(nameOf(snapshot));
   return (
     <header className="flex flex-wrap items-start gap-x-4 gap-y-3">
@@ -60,7 +60,7 @@ export function Heading({ snapshot, device, address, onFile }: Props) {
             <Gauge size={14} aria-hidden /> Analyze
           </Link>
         )}
-        <CompareWith snapshot={snapshot} address={address} onFile={onFile} />
+        <CompareWith snapshot={snapshot} address={address} />
         <Button size="small" onClick={() => address.set({ snapshot: '' })}>
           <ArrowLeft size={14} aria-hidden /> Another
         </Button>
@@ -88,7 +88,7 @@ function Peaks({ peak }: { peak: DeviceInfo['peak'] }) {
   );
 }
 
-function CompareWith({ snapshot, address, onFile }: Pick<Props, 'snapshot' | 'address' | 'onFile'>) {
+function CompareWith({ snapshot, address }: Pick<Props, 'snapshot' | 'address'>) {
   const kept = useSnapshots();
   const input = useRef<HTMLInputElement>(null);
   const others = kept.data?.snapshots.filter((s) => s.id !== snapshot.id) ?? [];
@@ -130,7 +130,7 @@ function CompareWith({ snapshot, address, onFile }: Pick<Props, 'snapshot' | 'ad
             aria-label="Snapshot to compare with"
             onChange={(event) => {
               const file = event.target.files?.[0];
-              if (file) onFile(file, 'with');
+              if (file) void uploads.send(file, 'with');
             }}
           />
           <Button size="small" className="mt-2 w-full" onClick={() => input.current?.click()}>

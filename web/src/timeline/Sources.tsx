@@ -6,21 +6,21 @@ import { Problem } from '../api/problem';
 import { useCards, useModels } from '../api/queries';
 import { Button } from '../ui/Button';
 import { PageTitle } from '../ui/PageTitle';
+import { uploads } from '../uploads/uploads';
 import { timelineOf } from '../workload/address';
 import { formatBytes } from './format';
 import { type Entry, type Snapshot, useSnapshots } from './queries';
 
 interface Props {
   onOpen(snapshot: Pick<Snapshot, 'id'>): void;
-  onFile(file: File): void;
 }
 
 /** Sources is where a timeline can come from: a file, what is kept, or a prediction. */
-export function Sources({ onOpen, onFile }: Props) {
+export function Sources({ onOpen }: Props) {
   return (
     <>
       <PageTitle title="Timeline">Every allocation of a run over time: where the memory goes, what causes the peak, and why it ran out.</PageTitle>
-      <FileDrop onFile={onFile} />
+      <FileDrop />
       <div className="grid gap-4 lg:grid-cols-2">
         <Predicted />
         <Kept onOpen={onOpen} />
@@ -29,15 +29,16 @@ export function Sources({ onOpen, onFile }: Props) {
   );
 }
 
-function FileDrop({ onFile }: Pick<Props, 'onFile'>) {
+function FileDrop() {
+  const limit = useSnapshots().data?.max_upload_bytes;
   const input = useRef<HTMLInputElement>(null);
   return (
     <div className="rounded-xl border border-dashed border-line-strong bg-surface px-6 py-12 text-center">
       <FileUp size={28} aria-hidden className="mx-auto text-accent-text" />
       <p className="mt-3 font-medium">Drop a snapshot here</p>
       <p className="mx-auto mt-1 max-w-prose text-sm text-muted">
-        A file of <code className="font-mono">torch.cuda.memory._dump_snapshot()</code>, plain or compressed with gzip, zstd or xz. It goes to your MemoryMark
-        and nowhere else.
+        A file of <code className="font-mono">torch.cuda.memory._dump_snapshot()</code>, plain or compressed with gzip, zstd or xz
+        {limit !== undefined && <>, up to {formatBytes(limit)}</>}. It goes to your MemoryMark and nowhere else.
       </p>
       <input
         ref={input}
@@ -46,7 +47,7 @@ function FileDrop({ onFile }: Pick<Props, 'onFile'>) {
         aria-label="Snapshot file"
         onChange={(event) => {
           const file = event.target.files?.[0];
-          if (file) onFile(file);
+          if (file) void uploads.send(file);
         }}
       />
       <Button look="primary" className="mt-5" onClick={() => input.current?.click()}>

@@ -27,7 +27,6 @@ import { useNewStage, useStage } from './useStage';
 interface Props {
   snapshot: Snapshot;
   address: Address;
-  onFile(file: File, as?: 'snapshot' | 'with'): void;
 }
 
 /** Timeline is a snapshot's page. */
@@ -47,7 +46,7 @@ const initialDetail = 8000;
 
 type Device = Snapshot['devices'][number];
 
-function Staged({ snapshot, address, onFile, device }: Props & { device: Device }) {
+function Staged({ snapshot, address, device }: Props & { device: Device }) {
   const stage = useNewStage();
   const recording: Recording = useMemo(() => ({ id: snapshot.id, device: device.device }), [snapshot.id, device.device]);
   const [detail, setDetail] = useState(initialDetail);
@@ -85,7 +84,7 @@ function Staged({ snapshot, address, onFile, device }: Props & { device: Device 
 
   return (
     <>
-      <Heading snapshot={snapshot} device={device} address={address} onFile={onFile} />
+      <Heading snapshot={snapshot} device={device} address={address} />
       {failure && <FailureBox failure={failure} onGo={(event) => stage.goTo(event, 1 / 8)} />}
       {problem && <ErrorBox problem={new Problem(-1, problem)} title="The timeline could not be drawn" />}
       <Comparison comparison={comparison} stage={stage} address={address} />

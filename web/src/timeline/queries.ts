@@ -1,7 +1,6 @@
 // What the timeline asks of the server. A snapshot is named by its contents, so answers about one stay true.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { answer, api, type Schemas, type Workload } from '../api/client';
-import { Problem, type ProblemDocument } from '../api/problem';
 import type { Query } from './query';
 import type { ReplayQuery } from './replay';
 import type { Window } from './window';
@@ -32,23 +31,6 @@ export function useSnapshot(id: string) {
     queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}', { params: { path: { id } }, signal })),
     enabled: id !== '',
     ...forever,
-  });
-}
-
-/** upload sends a file and tells how much of it is there; fetch cannot. */
-export function upload(file: File, onProgress: (share: number) => void): Promise<Snapshot> {
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest();
-    request.open('POST', `/v1/snapshots?name=${encodeURIComponent(file.name)}`);
-    request.setRequestHeader('Content-Type', 'application/octet-stream');
-    request.responseType = 'json';
-    request.upload.addEventListener('progress', ({ loaded, total }) => onProgress(total ? loaded / total : 0));
-    request.addEventListener('error', () => reject(Problem.lost()));
-    request.addEventListener('load', () => {
-      if (request.status === 201) resolve(request.response as Snapshot);
-      else reject(Problem.from(request.status, (request.response ?? undefined) as ProblemDocument | undefined));
-    });
-    request.send(file);
   });
 }
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 
 const binary = resolve(process.env.MEMORYMARK_BIN ?? join(import.meta.dirname, '../../../build/memorymark'));
 
@@ -15,9 +15,9 @@ export interface Program {
 }
 
 /** serve starts memorymark serve with a data folder of its own. */
-export async function serve(options: { listen?: string; data?: string } = {}): Promise<Program> {
+export async function serve(options: { listen?: string; data?: string; args?: string[] } = {}): Promise<Program> {
   const data = options.data ?? mkdtempSync(join(tmpdir(), 'memorymark-page-'));
-  const { child, line } = await start(['serve', '--listen', options.listen ?? '127.0.0.1:0', '--data', data]);
+  const { child, line } = await start(['serve', '--listen', options.listen ?? '127.0.0.1:0', '--data', data, ...(options.args ?? [])]);
   const url = /https?:\S+/.exec(line)?.[0]; // MemoryMark is at http://…
   if (!url) throw new Error(`no address in ${line}`);
   return {
@@ -81,4 +81,17 @@ export function openBrowser(): Promise<Browser> {
 /** run runs a command of the binary to its end. */
 export function run(args: string[]) {
   execFileSync(binary, args);
+}
+
+/** drop drops a file on something that is on the page, as a person does. */
+export async function drop(page: Page, on: Locator, name: string, bytes: Buffer) {
+  const transfer = await page.evaluateHandle(
+    ([fileName, data]) => {
+      const made = new DataTransfer();
+      made.items.add(new File([Uint8Array.from(atob(data!), (c) => c.charCodeAt(0))], fileName!));
+      return made;
+    },
+    [name, bytes.toString('base64')],
+  );
+  await on.dispatchEvent('drop', { dataTransfer: transfer });
 }
