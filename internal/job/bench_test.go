@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -182,12 +183,12 @@ func fill(b *testing.B, dir string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := startEngine(c)
+	e, err := startEngine(c, "a secret", func(string) {})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer e.stop()
-	conn, err := e.connect()
+	conn, err := nats.Connect("", nats.InProcessServer(e.server), nats.UserInfo(ownerName, e.secret))
 	if err != nil {
 		b.Fatal(err)
 	}

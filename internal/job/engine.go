@@ -2,11 +2,11 @@ package job
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -16,25 +16,27 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 )
 
 // engine is a NATS server in this process.
 type engine struct {
 	server *server.Server
 	secret string // lets this process in, and nobody else
+	listen string // where workers reach it directly, "" if they do not
 }
 
 // startTime is how long a server may take to read its files.
 const startTime = time.Minute
 
-func startEngine(c Config) (*engine, error) {
-	e := &engine{secret: rand.Text()}
+func startEngine(c Config, secret string, heard func(text string)) (*engine, error) {
+	e := &engine{secret: secret}
 	options := &server.Options{
 		ServerName: "memorymark", JetStream: true, StoreDir: c.Dir,
 		SyncAlways: !c.unsynced, // what is acknowledged survives a power failure
 		MaxPayload: MaxPayload + MaxPayload/2,
-		NoLog:      true, NoSigs: true, DisableJetStreamBanner: true,
+		// What is there of the disk is looked at when something is stored, not once.
+		JetStreamMaxStore: math.MaxInt64 / 2,
+		NoLog:             true, NoSigs: true, DisableJetStreamBanner: true,
 		DontListen: c.Listen == "",
 		// A loopback listener of websockets, which Handler passes workers on to.
 		// A page in this machine's browser could find it; workers send no origin.
@@ -64,7 +66,7 @@ func startEngine(c Config) (*engine, error) {
 	if e.server, err = server.NewServer(options); err != nil {
 		return nil, err
 	}
-	e.server.SetLoggerV2(&engineLog{c.Log}, false, false, false)
+	e.server.SetLoggerV2(&engineLog{c.Log, heard}, false, false, false)
 	e.server.Start()
 	if !e.server.ReadyForConnections(startTime) {
 		e.stop()
@@ -74,11 +76,10 @@ func startEngine(c Config) (*engine, error) {
 		e.stop()
 		return nil, fmt.Errorf("the engine cannot use %s; see the log", c.Dir)
 	}
+	if c.Listen != "" {
+		e.listen = e.server.Addr().String()
+	}
 	return e, nil
-}
-
-func (e *engine) connect(options ...nats.Option) (*nats.Conn, error) {
-	return nats.Connect("", append(options, nats.InProcessServer(e.server), nats.UserInfo(ownerName, e.secret))...)
 }
 
 func (e *engine) stop() {
@@ -89,29 +90,25 @@ func (e *engine) stop() {
 // ListenAddr returns where workers reach the embedded engine directly, nil if
 // they do not.
 func (q *Queue) ListenAddr() net.Addr {
-	if q.engine == nil || q.config.Listen == "" {
+	if q.config.Listen == "" {
 		return nil
 	}
-	return q.engine.server.Addr()
+	return q.engine.Load().server.Addr()
 }
 
 // Handler passes workers that come by HTTP on to the embedded engine, so that
 // one port is enough. It answers 404 if there is no embedded engine or nobody
 // may join it. Workers are let in by their token, which the engine asks for.
 func (q *Queue) Handler() http.Handler {
-	if q.engine == nil || q.config.Authorize == nil {
+	if q.engine.Load() == nil || q.config.Authorize == nil {
 		return http.NotFoundHandler()
 	}
-	target, err := url.Parse(q.engine.server.WebsocketURL())
-	if err != nil {
-		return http.NotFoundHandler()
-	}
-	target.Scheme = "http"
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
+			address := strings.TrimPrefix(q.engine.Load().server.WebsocketURL(), "ws://")
+			r.SetURL(&url.URL{Scheme: "http", Host: address})
 			r.Out.URL.Path = "/"
-			r.Out.Host = target.Host
+			r.Out.Host = address
 			r.Out.Header.Del("Origin")
 		},
 	}
@@ -188,12 +185,18 @@ func WorkerRights(worker string) (publish, subscribe []string) {
 func inboxOf(worker string) string { return "_INBOX." + worker }
 
 // engineLog passes the engine's warnings on.
-type engineLog struct{ log *slog.Logger }
+type engineLog struct {
+	log   *slog.Logger
+	heard func(text string) // gets every warning and error
+}
 
 func (l *engineLog) say(level slog.Level, format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
 	if strings.HasPrefix(text, "Websocket not configured with TLS") {
 		return // it is on loopback, behind Handler; who worries is told by --tls-cert
+	}
+	if level >= slog.LevelWarn {
+		l.heard(text)
 	}
 	l.log.Log(context.Background(), level, text, "from", "engine")
 }

@@ -108,7 +108,7 @@ func (q *Queue) followWorkers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.background(func() {
+	q.following.Go(func() {
 		for entry := range watcher.Updates() {
 			if entry != nil {
 				q.hear(ctx, entry)

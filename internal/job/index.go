@@ -24,6 +24,7 @@ type index struct {
 	labels labelSets
 	cards  interned
 	loaded chan struct{} // closed when everything stored before Open is there
+	load   sync.Once
 }
 
 // row is what is known of a job, in 40 bytes.
@@ -134,19 +135,19 @@ func (q *Queue) followRecords(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.background(func() {
+	q.following.Go(func() {
 		for entry := range watcher.Updates() {
 			if entry == nil {
-				close(q.index.loaded)
+				q.index.load.Do(func() { close(q.index.loaded) })
 				continue
 			}
-			q.follow(entry)
+			q.changed(entry)
 		}
 	})
 	return nil
 }
 
-func (q *Queue) follow(entry jetstream.KeyValueEntry) {
+func (q *Queue) changed(entry jetstream.KeyValueEntry) {
 	defer q.bell.ring(entry.Key())
 	if entry.Operation() != jetstream.KeyValuePut {
 		q.index.remove(entry.Key())

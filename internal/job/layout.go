@@ -20,6 +20,8 @@ const (
 	eventSubject  = "memorymark.events." // and job
 	cancelSubject = "memorymark.cancel." // and job
 	drainSubject  = "memorymark.drain."  // and worker
+	proofStream   = "memorymark_proof"
+	proofSubject  = "memorymark.proof"
 )
 
 const (
@@ -61,6 +63,12 @@ func createLayout(ctx context.Context, js jetstream.JetStream, replicas int, lea
 		Subjects: []string{eventSubject + "*"},
 		Storage:  jetstream.FileStorage, Replicas: replicas,
 		MaxMsgsPerSubject: maxEvents, MaxAge: maxEventAge,
+	}); err != nil {
+		return l, err
+	}
+	if _, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: proofStream, Description: "MemoryMark: when a write was last tried", Subjects: []string{proofSubject},
+		Storage: jetstream.FileStorage, Replicas: replicas, MaxMsgs: 1,
 	}); err != nil {
 		return l, err
 	}

@@ -15,7 +15,7 @@ func TestEngineRefusesPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer q.Close()
-	url := "http" + strings.TrimPrefix(q.engine.server.WebsocketURL(), "ws")
+	url := "http" + strings.TrimPrefix(q.engine.Load().server.WebsocketURL(), "ws")
 	for origin, want := range map[string]int{
 		"": http.StatusSwitchingProtocols, "https://evil.example": http.StatusForbidden, url: http.StatusForbidden, "null": http.StatusForbidden,
 	} {

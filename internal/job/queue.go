@@ -2,11 +2,14 @@ package job
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -73,10 +76,11 @@ func (c Config) withDefaults() (Config, error) {
 
 // Queue is the server's side. Its methods may be called at the same time.
 type Queue struct {
-	config Config
-	engine *engine // nil with an outside cluster
-	conn   *nats.Conn
-	js     jetstream.JetStream
+	config  Config
+	engine  atomic.Pointer[engine] // nil with an outside cluster
+	storage *storage
+	conn    *nats.Conn
+	js      jetstream.JetStream
 	layout
 
 	index *index
@@ -87,7 +91,10 @@ type Queue struct {
 
 	stop    context.CancelFunc
 	closing <-chan struct{}
-	running sync.WaitGroup
+	running sync.WaitGroup // what lasts until Close
+
+	stopFollowing context.CancelFunc
+	following     sync.WaitGroup // what lasts as long as the engine
 }
 
 // Open starts the embedded engine or connects to a cluster, creates what is
@@ -97,7 +104,9 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 	if c, err = c.withDefaults(); err != nil {
 		return nil, err
 	}
-	q = &Queue{config: c, index: newIndex(), bell: newBell(), now: time.Now}
+	q = &Queue{config: c, storage: newStorage(c.Dir), index: newIndex(), bell: newBell(), fleet: newFleet(c.Lease), now: time.Now}
+	background, stop := context.WithCancel(context.Background())
+	q.stop, q.closing = stop, background.Done()
 	defer func() {
 		if err != nil {
 			q.Close()
@@ -110,23 +119,47 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 	if q.js, err = jetstream.New(q.conn); err != nil {
 		return q, fmt.Errorf("open queue: %w", err)
 	}
-	err = untilPeersAreThere(ctx, func() (err error) {
-		q.layout, err = createLayout(ctx, q.js, q.replicas(), c.Lease)
-		return err
-	})
-	if err != nil {
+	if err = q.follow(ctx); err != nil {
 		return q, fmt.Errorf("open queue: %w", err)
 	}
-	background, stop := context.WithCancel(context.Background())
-	q.stop, q.closing = stop, background.Done()
-	q.fleet = newFleet(c.Lease)
+	if c.Dir != "" {
+		q.running.Go(func() { q.keepEngine(background) })
+	}
+	return q, nil
+}
+
+// follow creates what the engine lacks, and then listens to it and mends it
+// until unfollow.
+func (q *Queue) follow(ctx context.Context) error {
+	var l layout
+	err := q.whileStorable(ctx, func(ctx context.Context) error {
+		return untilPeersAreThere(ctx, func() (err error) {
+			l, err = createLayout(ctx, q.js, q.replicas(), q.config.Lease)
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if q.queue == nil { // those of an engine before know their names, not the engine
+		q.layout = l
+	}
+	following, stop := context.WithCancel(context.Background())
+	q.stopFollowing = stop
 	for _, start := range []func(context.Context) error{q.followRecords, q.followEvents, q.followWorkers} {
-		if err = start(background); err != nil {
-			return q, fmt.Errorf("open queue: %w", err)
+		if err := start(following); err != nil {
+			return err
 		}
 	}
-	q.background(func() { q.repairs(background) })
-	return q, nil
+	q.following.Go(func() { q.repairs(following) })
+	return nil
+}
+
+func (q *Queue) unfollow() {
+	if q.stopFollowing != nil {
+		q.stopFollowing()
+	}
+	q.following.Wait()
 }
 
 func (q *Queue) connect() (err error) {
@@ -135,10 +168,13 @@ func (q *Queue) connect() (err error) {
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { q.config.Log.Warn("queue", "error", err) }),
 	}
 	if q.config.URL == "" {
-		if q.engine, err = startEngine(q.config); err != nil {
+		e, err := startEngine(q.config, rand.Text(), q.storage.heard)
+		if err != nil {
 			return err
 		}
-		q.conn, err = q.engine.connect(options...)
+		q.engine.Store(e)
+		q.config.Listen = e.listen // the next one is found where this one was
+		q.conn, err = nats.Connect("", append(options, nats.InProcessServer(q), nats.UserInfo(ownerName, e.secret))...)
 		return err
 	}
 	if q.config.Credentials != "" {
@@ -159,37 +195,34 @@ func (q *Queue) replicas() int {
 	}
 }
 
-// background runs a function until Close.
-func (q *Queue) background(f func()) {
-	q.running.Add(1)
-	go func() {
-		defer q.running.Done()
-		f()
-	}()
-}
+// InProcessConn connects this process to the engine that is there now.
+func (q *Queue) InProcessConn() (net.Conn, error) { return q.engine.Load().server.InProcessConn() }
 
 // Close stops the embedded engine or leaves the cluster. Jobs stay where they
 // are; workers find them when the queue is open again.
 func (q *Queue) Close() {
-	if q.stop != nil {
-		q.stop()
-	}
+	q.stop()
 	q.running.Wait()
+	q.unfollow()
 	if q.conn != nil {
 		q.conn.Close()
 	}
-	if q.engine != nil {
-		q.engine.stop()
+	if e := q.engine.Load(); e != nil {
+		e.stop()
 	}
 }
 
-// Ready reports whether the engine can be reached and the history is loaded.
-func (q *Queue) Ready() error {
+// Ready reports whether the engine can be reached and stores what it is given,
+// and whether the history is loaded.
+func (q *Queue) Ready(ctx context.Context) error {
+	if err := q.storage.check(); err != nil {
+		return err
+	}
 	switch {
 	case !q.conn.IsConnected():
 		return fmt.Errorf("the queue has lost its connection (%v)", q.conn.Status())
 	case !q.index.isLoaded():
 		return errors.New("the history is being loaded")
 	}
-	return nil
+	return q.proveWrite(ctx)
 }

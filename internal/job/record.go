@@ -146,7 +146,7 @@ func (q *Queue) Result(ctx context.Context, id string) (json.RawMessage, error) 
 // function returns the next state of the job or an error, which ends it.
 func (q *Queue) mutate(ctx context.Context, id string, f func(Job) (Job, error)) (r record, err error) {
 	var next Job
-	err = answer(ctx, func(ctx context.Context) error {
+	err = q.answerStored(ctx, func(ctx context.Context) error {
 		if r, err = q.get(ctx, id); err != nil {
 			return err
 		}

@@ -26,6 +26,17 @@ func (q *Queue) Submit(ctx context.Context, r Request) (j *Job, joined bool, err
 		return nil, false, &InvalidError{"payload", err.Error()}
 	}
 	r.Payload = payload.Bytes()
+	if err := q.storage.check(); err != nil {
+		return nil, false, err
+	}
+	err = q.whileStorable(ctx, func(ctx context.Context) error {
+		j, joined, err = q.submit(ctx, r)
+		return err
+	})
+	return j, joined, err
+}
+
+func (q *Queue) submit(ctx context.Context, r Request) (j *Job, joined bool, err error) {
 	if err := q.openCard(ctx, r.Card); err != nil {
 		return nil, false, err
 	}

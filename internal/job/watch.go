@@ -179,7 +179,7 @@ func (q *Queue) followEvents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.background(func() {
+	q.following.Go(func() {
 		<-ctx.Done()
 		consuming.Stop()
 	})

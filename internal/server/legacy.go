@@ -145,10 +145,10 @@ func legacyQuestion(body io.Reader) (q Question, text string) {
 	return q, ""
 }
 
-// ready says whether requests can be answered now; /health only says that the
-// process is well.
+// ready says whether requests can be answered now and what is stored stays;
+// /health only says that the process is well.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	err := s.opts.Jobs.Ready()
+	err := s.opts.Jobs.Ready(r.Context())
 	if s.running.Err() != nil {
 		err = errStopping
 	}

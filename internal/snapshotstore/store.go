@@ -41,6 +41,7 @@ var (
 	ErrNotFound = errors.New("no such snapshot")
 	ErrTooLarge = errors.New("the file is larger than this server accepts")
 	ErrFull     = errors.New("the snapshot quota is full; delete some snapshots")
+	ErrNoSpace  = errors.New("the server's disk is full")
 )
 
 // Origin says how a snapshot came to be.

@@ -9,6 +9,7 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -31,7 +32,7 @@ type Upload struct {
 func (s *Store) Create() (*Upload, error) {
 	f, err := os.CreateTemp(s.dir, temporary+"*")
 	if err != nil {
-		return nil, fmt.Errorf("store a snapshot: %w", err)
+		return nil, wrap(err)
 	}
 	u := &Upload{store: s, file: f, hash: sha256.New()}
 	// The default level packs snapshots to a fifth, faster than they come in.
@@ -48,7 +49,11 @@ func (u *Upload) Write(data []byte) (int, error) {
 		return 0, ErrTooLarge
 	}
 	u.hash.Write(data)
-	return u.zstd.Write(data)
+	n, err := u.zstd.Write(data)
+	if err != nil {
+		err = wrap(err)
+	}
+	return n, err
 }
 
 // quotaWriter writes what was compressed, as far as there is room.
@@ -122,8 +127,11 @@ func (u *Upload) Commit(name string, origin Origin) (Entry, error) {
 
 // wrap says what was being done, but for the errors that callers know.
 func wrap(err error) error {
-	if errors.Is(err, ErrFull) || errors.Is(err, ErrTooLarge) {
+	switch {
+	case errors.Is(err, ErrFull) || errors.Is(err, ErrTooLarge):
 		return err
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w; the snapshot was not stored", ErrNoSpace)
 	}
 	return fmt.Errorf("store a snapshot: %w", err)
 }

@@ -1,0 +1,149 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fullVariable tells the test's program that it is the process with a disk of
+// its own.
+const fullVariable = "MEMORYMARK_TEST_FULL"
+
+// TestDiskFull fills the disk of a queue and makes room again, three times.
+func TestDiskFull(t *testing.T) {
+	dir := os.Getenv(fullVariable)
+	if dir == "" {
+		runWithOwnDisk(t)
+		return
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=80m"); err != nil {
+		t.Skip(noDisk, err)
+	}
+	if err := fillAndEmpty(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+const noDisk = "cannot mount"
+
+func fillAndEmpty(dir string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	q, err := Open(ctx, Config{Dir: filepath.Join(dir, "jobs"), Log: slog.New(slog.NewTextHandler(os.Stdout, nil))})
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	var accepted []string
+	submit := func(n int) error {
+		begin := time.Now()
+		j, _, err := q.Submit(ctx, Request{Card: "t4", Payload: json.RawMessage(fmt.Sprint(n))})
+		if err == nil {
+			accepted = append(accepted, j.ID)
+		}
+		if took := time.Since(begin); took > 3*time.Second {
+			return fmt.Errorf("submitting took %v", took)
+		}
+		return err
+	}
+	l, err := q.Link(ctx)
+	if err := errors.Join(err, submit(0), submit(1)); err != nil {
+		return err
+	}
+	lease, err := l.Take(ctx, "t4")
+	if err != nil || lease == nil {
+		return fmt.Errorf("took %v, %w", lease, err)
+	}
+	fat := filepath.Join(dir, "fat")
+	for n := 2; n < 8; n += 2 {
+		if err := fillDisk(fat, 60<<20); err != nil {
+			return err
+		}
+		// Little is left, and nothing new is accepted.
+		if err := submit(n); !errors.Is(err, ErrNoSpace) || q.Ready(ctx) == nil {
+			return fmt.Errorf("a submission to a nearly full disk: %w", err)
+		}
+		if err := fillDisk(fat, 80<<20); err != nil {
+			return err
+		}
+		// Nothing is left, and what the engine tries to write fails.
+		_ = lease.Progress(json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`))
+		time.Sleep(500 * time.Millisecond)
+		if err := submit(n); !errors.Is(err, ErrNoSpace) {
+			return fmt.Errorf("a submission to a full disk: %w", err)
+		}
+		if err := os.Remove(fat); err != nil {
+			return err
+		}
+		for q.Ready(ctx) != nil {
+			if ctx.Err() != nil {
+				return fmt.Errorf("it does not recover: %w", q.Ready(context.Background()))
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if err := errors.Join(submit(n), submit(n+1)); err != nil {
+			return fmt.Errorf("a submission after there was room again: %w", err)
+		}
+	}
+	if err := lease.Succeed(ctx, json.RawMessage("1")); err != nil {
+		return fmt.Errorf("the job that ran all the time: %w", err)
+	}
+	for _, id := range accepted {
+		if _, err := q.Get(ctx, id); err != nil {
+			return fmt.Errorf("job %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// fillDisk makes a file as large as asked for, or as there is room.
+func fillDisk(path string, bytes int) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	piece := make([]byte, 4096)
+	for range bytes / len(piece) {
+		if _, err = f.Write(piece); err != nil {
+			break
+		}
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+// runWithOwnDisk runs a test in a process that may mount.
+func runWithOwnDisk(t *testing.T) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v")
+	c.Env = append(os.Environ(), fullVariable+"="+t.TempDir())
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || strings.Contains(string(out), noDisk) {
+		t.Skipf("NOT TESTED: this machine does not give a test a disk of its own: %v %s", err, out)
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
