@@ -113,7 +113,7 @@ func Plan(ctx context.Context, q PlanQuestion) (*TrainingPlan, error) {
 // the draft has stay as they are, and so do the samples of an update: its batch
 // times what it accumulates.
 func Fit(ctx context.Context, d Draft, card *Card) (*FitAnswer, error) {
-	return plan.FitOn(ctx, d, card, 0, false)
+	return plan.MakeFit(ctx, plan.FitQuestion{Draft: d, Card: card})
 }
 
 // Replay plays a recorded run again, under the recorded or other settings of the

@@ -44,8 +44,9 @@ type Answer struct {
 	SpeedupBasis evidence.Engine `json:"speedup_basis"`
 	Savings      *float64        `json:"cost_savings_annual,omitempty"` // in dollars; absent without a price
 	HoursPerYear float64         `json:"hours_per_year"`
-	PricePerHour *float64        `json:"price_per_hour,omitempty"`
-	PriceSource  string          `json:"price_source,omitempty"`
+	Price
+	// Bill is absent where nothing was timed.
+	Bill *Bill `json:"bill,omitempty"`
 
 	Growth
 	Accumulation *Accumulation `json:"accumulation,omitempty"`

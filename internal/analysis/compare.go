@@ -12,12 +12,13 @@ import (
 // Outlook is how a workload does on a card, in short. Its parts are absent
 // where no batch trains; Error then says why.
 type Outlook struct {
-	OptimalBatch     int64   `json:"optimal_batch_size"` // 0 if not even a batch of 1 trains
-	Recommended      int64   `json:"recommended_batch_size,omitempty"`
-	Memory           int64   `json:"memory_bytes,omitempty"`       // at the optimal batch
-	SamplesPerSecond float64 `json:"samples_per_second,omitempty"` // at the recommended batch
-	PricePerMillion  float64 `json:"usd_per_million_samples,omitempty"`
-	Error            string  `json:"error,omitempty"`
+	OptimalBatch      int64    `json:"optimal_batch_size"` // 0 if not even a batch of 1 trains
+	Recommended       int64    `json:"recommended_batch_size,omitempty"`
+	Memory            int64    `json:"memory_bytes,omitempty"` // at the optimal batch
+	Throughput                 // at the recommended batch
+	PerMillionSamples *float64 `json:"usd_per_million_samples,omitempty"`
+	PerMillionTokens  *float64 `json:"usd_per_million_tokens,omitempty"` // of text
+	Error             string   `json:"error,omitempty"`
 }
 
 // outlook answers in short.
@@ -52,24 +53,19 @@ func (p *planner) fill(o *Outlook) (err error) {
 	if err != nil {
 		return err
 	}
-	o.SamplesPerSecond = recommended.SamplesPerSecond
-	price := p.PricePerHour
-	if price == 0 && p.Card.Price != nil {
-		price = p.Card.Price.USDPerHour
-	}
-	if o.SamplesPerSecond > 0 {
-		o.PricePerMillion = round(price/3600*1e6/o.SamplesPerSecond, 4)
-	}
+	o.Throughput = recommended.Throughput
+	var price Price
+	price.setPrice(p.PricePerHour, p.Card)
+	o.PerMillionSamples, o.PerMillionTokens = price.perMillion(o.SamplesPerSecond), price.perMillion(o.TokensPerSecond)
 	return nil
 }
 
 // OnCard is how a workload does on one of several cards.
 type OnCard struct {
-	GPU          string   `json:"gpu"` // its id
-	Name         string   `json:"gpu_name"`
-	Total        int64    `json:"gpu_total_bytes"`
-	PricePerHour *float64 `json:"price_per_hour,omitempty"`
-	PriceSource  string   `json:"price_source,omitempty"`
+	GPU   string `json:"gpu"` // its id
+	Name  string `json:"gpu_name"`
+	Total int64  `json:"gpu_total_bytes"`
+	Price
 	Outlook
 }
 
@@ -79,13 +75,11 @@ type OnCard struct {
 // on all cores.
 func CompareCards(ctx context.Context, r Request, cards []*gpu.Card, around Around) ([]OnCard, error) {
 	out := make([]OnCard, len(cards))
-	r.PricePerHour = 0
+	r.PricePerHour = nil
 	err := onAllCores(ctx, len(cards), around, func(i int) {
 		c := cards[i]
 		out[i] = OnCard{GPU: c.ID, Name: c.Name, Total: int64(c.Memory.Bytes)}
-		if c.Price != nil {
-			out[i].PricePerHour, out[i].PriceSource = &c.Price.USDPerHour, c.Price.Provider+", "+c.Price.AsOf
-		}
+		out[i].setPrice(nil, c)
 		at := r
 		at.Card = c
 		out[i].Outlook = outlookOf(at)

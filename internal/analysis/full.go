@@ -39,14 +39,13 @@ func (p *planner) fullFineTuning() (*FullFineTuning, error) {
 // explainCost says what training an adapter takes and costs at the batch that is
 // recommended.
 func (a *Answer) explainCost() {
-	speed := a.result(a.Recommended).TokensPerSecond
-	if a.FullFineTuning == nil || speed == 0 {
+	if a.FullFineTuning == nil || a.Bill == nil || a.Bill.TokensPerSecond == 0 {
 		return
 	}
 	const million = 1e6
-	text := fmt.Sprintf("a million tokens take %s at batch %d", figure.About(int64(million/speed*million)), a.Recommended)
-	if a.PricePerHour != nil {
-		text += fmt.Sprintf(", and $%.2f at $%.2f an hour", million/speed/3600**a.PricePerHour, *a.PricePerHour)
+	text := fmt.Sprintf("a million tokens take %s at batch %d", figure.About(int64(million/a.Bill.TokensPerSecond*million)), a.Bill.Batch)
+	if cost := a.Bill.PerMillionTokens; cost != nil {
+		text += fmt.Sprintf(", and $%.2f at $%.2f an hour", *cost, *a.PricePerHour)
 	}
 	a.note("cost", "%s", text)
 }

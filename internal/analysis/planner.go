@@ -86,17 +86,6 @@ func (p *planner) answer(largest int64) *Answer {
 	return a
 }
 
-// setPrice takes the price that was given, or the catalog's.
-func (a *Answer) setPrice(given float64, card *gpu.Card) {
-	switch {
-	case given > 0:
-		a.PricePerHour = &given
-	case card.Price != nil:
-		a.PricePerHour = &card.Price.USDPerHour
-		a.PriceSource = card.Price.Provider + ", " + card.Price.AsOf
-	}
-}
-
 // look simulates a batch, once.
 func (p *planner) look(batch int64) (Result, error) {
 	if r, ok := p.looked[batch]; ok {
@@ -153,6 +142,7 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	if err := a.explainLoop(p.run, p.w.Loop); err != nil {
 		return err
 	}
+	a.setBill(p.Question, p.w)
 	a.explainCost()
 	a.explainFull(p.unit())
 	if !a.CurrentFits {

@@ -146,7 +146,7 @@ func TestTimedTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	a, err := analysis.Measure(context.Background(), analysis.Request{Workload: w, Question: analysis.Question{GlobalBatch: 512, PricePerHour: 2}}, analysis.Measurement{Session: s})
+	a, err := analysis.Measure(context.Background(), analysis.Request{Workload: w, Question: analysis.Question{GlobalBatch: 512, PricePerHour: new(2.0)}}, analysis.Measurement{Session: s})
 	if err != nil {
 		t.Fatal(err)
 	}

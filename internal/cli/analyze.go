@@ -18,6 +18,7 @@ type analyzeFlags struct {
 	*engineFlags
 	analysis.Question
 	reserve   string
+	price     float64
 	maxProbes int
 	noTiming  bool
 	file      string
@@ -61,10 +62,13 @@ func newAnalyze(e *env) *cobra.Command {
 	c.Flags().StringVar(&f.reserve, "reserve", "", "`memory` to keep free in addition to the CUDA context, such as 512MiB")
 	c.Flags().BoolVar(&f.Changes, "sweep", false, "show what each single change would do")
 	c.Flags().Float64Var(&f.HoursPerYear, "hours", analysis.DefaultHours, "`hours` per year that the GPU runs")
-	c.Flags().Float64Var(&f.PricePerHour, "price", 0, "price of the GPU in `dollars` per hour (default: the catalog's)")
+	c.Flags().Float64Var(&f.price, "price", 0, "price of the GPU in `dollars` per hour (default: the catalog's)")
 	c.Flags().BoolVar(&f.noTiming, "no-timing", false, "when measuring, find the largest batch but do not time steps")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		defer f.close()
+		if c.Flags().Changed("price") {
+			f.PricePerHour = &f.price
+		}
 		if err := f.start(e); err != nil {
 			return err
 		}
@@ -149,7 +153,7 @@ func (f *analyzeFlags) question() (q analysis.Question, err error) {
 		{"--global-batch", q.GlobalBatch < 0},
 		{"--multiple-of", q.MultipleOf < 0},
 		{"--hours", q.HoursPerYear < 0},
-		{"--price", q.PricePerHour < 0},
+		{"--price", f.price < 0},
 		{"--max-probes", f.maxProbes < 0},
 	} {
 		if flag.bad {

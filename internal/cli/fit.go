@@ -46,7 +46,7 @@ func newFit(e *env) *cobra.Command {
 			}
 		}
 		delete(d, "gpu") // which may be the path of a file
-		fit, err := plan.FitOn(c.Context(), d, card, keep, full)
+		fit, err := plan.MakeFit(c.Context(), plan.FitQuestion{Draft: d, Card: card, Reserve: keep, Full: full})
 		switch {
 		case err != nil:
 			return planError(c, err)

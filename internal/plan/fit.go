@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
@@ -29,23 +30,36 @@ type Fit struct {
 	Least *Misfit `json:"least,omitempty"`
 }
 
-// FitOn finds the smallest sets of changes with which a workload fits a card:
+// FitQuestion asks how to make a workload fit a card.
+type FitQuestion struct {
+	Draft   workload.Draft
+	Card    *gpu.Card
+	Reserve bytesize.Bytes // memory to keep free beside the context
+	Full    bool           // train all weights: no adapters
+	Effort  *effort.Effort // what it may take; nil is without bound
+}
+
+// MakeFit finds the smallest sets of changes with which a workload fits a card:
 // those of its precision, checkpointing, optimizer and adapters, and splitting
-// its batch. The batch of an update stays. Full leaves adapters out.
-func FitOn(ctx context.Context, d workload.Draft, card *gpu.Card, reserve bytesize.Bytes, full bool) (*Fit, error) {
-	base, err := d.Workload()
+// its batch. The batch of an update stays.
+func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
+	base, err := q.Draft.Workload()
 	if err != nil {
 		return nil, err
 	}
 	if base.Parallel != nil {
 		return nil, fmt.Errorf("parallel is %s; a plan chooses it, so leave it out", base.Parallel.Kind)
 	}
+	if q.Effort == nil {
+		q.Effort = unbounded(ctx)
+	}
 	p, err := newPlanner(Question{
-		Effort: unbounded(ctx), Draft: d, Cards: []Holding{{Card: card}}, MaxGPUs: 1, Full: full, Reserve: reserve, GlobalBatch: base.Batch * int64(base.Accumulate),
+		Effort: q.Effort, Draft: q.Draft, Cards: []Holding{{Card: q.Card}}, MaxGPUs: 1, Full: q.Full, Reserve: q.Reserve, GlobalBatch: base.Batch * int64(base.Accumulate),
 	})
 	if err != nil {
 		return nil, err
 	}
+	card := q.Card
 	out := &Fit{Model: base.Name(), GPU: card.ID, GPUName: card.Name, Batch: p.q.GlobalBatch, Limit: p.sites[0].limit, Options: []*Option{}}
 	if err := p.asItIs(out, card); err != nil || out.Fits {
 		return out, err

@@ -10,7 +10,7 @@ import (
 func fitOn(t *testing.T, draft, card string) *Fit {
 	t.Helper()
 	q := question(t, draft, card)
-	f, err := FitOn(context.Background(), q.Draft, q.Cards[0].Card, 0, false)
+	f, err := MakeFit(context.Background(), FitQuestion{Draft: q.Draft, Card: q.Cards[0].Card})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestNothingHelps(t *testing.T) {
 
 func TestFitChoosesParallel(t *testing.T) {
 	q := question(t, `{"model": "gpt2", "parallel": {"kind": "ddp", "gpus": 2}}`, "t4")
-	if _, err := FitOn(context.Background(), q.Draft, q.Cards[0].Card, 0, false); err == nil {
+	if _, err := MakeFit(context.Background(), FitQuestion{Draft: q.Draft, Card: q.Cards[0].Card}); err == nil {
 		t.Error("a workload on two GPUs was fitted to one")
 	}
 }

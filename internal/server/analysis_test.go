@@ -435,3 +435,17 @@ func TestEmulation(t *testing.T) {
 		}
 	}
 }
+
+// A list of runs has their answers if one asks for them.
+func TestHistoryWithAnswers(t *testing.T) {
+	c := start(t)
+	c.work(1)
+	id := c.begin(`{"workload": {"model": "distilbert", "gpu": "t4"}, "engine": "predicted"}`).ID
+	c.events("/v1/analyses/" + id + "/events") // to its end
+	for query, answered := range map[string]bool{"": false, "?answers=true": true} {
+		kept := into[History](t, c.get("/v1/analyses"+query), http.StatusOK)
+		if len(kept.Analyses) != 1 || kept.Analyses[0].Answer != nil != answered {
+			t.Errorf("%q: %+v", query, kept.Analyses)
+		}
+	}
+}

@@ -9,19 +9,20 @@ import (
 
 // listInput filters the history.
 type listInput struct {
-	State  []string  `query:"state" enum:"queued,running,succeeded,failed,cancelled" doc:"any of these"`
-	GPU    string    `query:"gpu" maxLength:"100" doc:"id of the card"`
-	Model  string    `query:"model" maxLength:"200"`
-	Engine string    `query:"engine" enum:"predicted,emulated,measured"`
-	ID     string    `query:"id" maxLength:"200" doc:"id of the workload"`
-	Text   string    `query:"q" maxLength:"200" doc:"somewhere in model, card, engine, precision, optimizer or id"`
-	Since  time.Time `query:"since" doc:"asked then or later"`
-	Until  time.Time `query:"until" doc:"asked before"`
-	After  string    `query:"after" maxLength:"100" doc:"next of the page before"`
-	Limit  int       `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	State   []string  `query:"state" enum:"queued,running,succeeded,failed,cancelled" doc:"any of these"`
+	GPU     string    `query:"gpu" maxLength:"100" doc:"id of the card"`
+	Model   string    `query:"model" maxLength:"200"`
+	Engine  string    `query:"engine" enum:"predicted,emulated,measured"`
+	ID      string    `query:"id" maxLength:"200" doc:"id of the workload"`
+	Text    string    `query:"q" maxLength:"200" doc:"somewhere in model, card, engine, precision, optimizer or id"`
+	Since   time.Time `query:"since" doc:"asked then or later"`
+	Until   time.Time `query:"until" doc:"asked before"`
+	After   string    `query:"after" maxLength:"100" doc:"next of the page before"`
+	Answers bool      `query:"answers" doc:"with the answers of those that have succeeded"`
+	Limit   int       `query:"limit" minimum:"1" maximum:"500" default:"50"`
 }
 
-// History is a page of analyses, without their answers.
+// History is a page of analyses.
 type History struct {
 	Analyses []*Analysis `json:"analyses"`
 	Total    int         `json:"total" doc:"on all pages"`
@@ -45,6 +46,9 @@ func (s *Server) listAnalyses(ctx context.Context, in *listInput) (*output[Histo
 	out := History{Analyses: []*Analysis{}, Total: page.Total, Next: page.Next}
 	for i := range page.Jobs {
 		a, err := newAnalysis(&page.Jobs[i])
+		if in.Answers && err == nil {
+			a, err = s.describe(ctx, &page.Jobs[i])
+		}
 		if err != nil {
 			// One that another version wrote must not hide the others.
 			s.log.WarnContext(ctx, "an analysis cannot be read", "id", page.Jobs[i].ID, "error", err)

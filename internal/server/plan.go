@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"memorymark/internal/bytesize"
 	"memorymark/internal/effort"
 	"memorymark/internal/plan"
 )
@@ -22,6 +24,16 @@ func (s *Server) planRoutes(api huma.API) {
 			}
 			return &output[*plan.Plan]{p}, nil
 		})
+	huma.Register(api, post("fit", "/v1/fits", "The fewest changes that make a workload fit a card",
+		"Looks at single changes of precision, checkpointing, optimizer, adapters and the split of the batch, then at two together, and so on until some fit. "+
+			"Keys that the workload has stay as they are, and so does the batch of an update.", tagPredictions),
+		func(ctx context.Context, in *struct{ Body FitQuestion }) (*output[*plan.Fit], error) {
+			f, err := s.makeFit(ctx, in.Body)
+			if err != nil {
+				return nil, s.problem(ctx, err)
+			}
+			return &output[*plan.Fit]{f}, nil
+		})
 }
 
 // PlanQuestion asks for a plan.
@@ -34,6 +46,13 @@ type PlanQuestion struct {
 	Samples     float64     `json:"samples,omitempty" minimum:"0" maximum:"1e18" doc:"to train on, instead of tokens"`
 	Full        bool        `json:"full,omitempty" doc:"train all weights: no adapters"`
 	Within      plan.Budget `json:"within,omitzero" doc:"what it may cost and take"`
+}
+
+// FitQuestion asks how to make a workload fit its card.
+type FitQuestion struct {
+	Workload draft          `json:"workload"`
+	Reserve  bytesize.Bytes `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free beside the context"`
+	Full     bool           `json:"full,omitempty" doc:"train all weights: no adapters"`
 }
 
 // planEffort is what a plan may take. One of a model of 32 layers over the whole
@@ -67,5 +86,23 @@ func (s *Server) makePlan(ctx context.Context, in PlanQuestion) (*plan.Plan, err
 		q.Effort, q.Piece = effort.New(planEffort, ctx.Err), s.compute.largePiece
 		p, err := plan.Make(ctx, q, nil)
 		return p, predicted(err)
+	})
+}
+
+func (s *Server) makeFit(ctx context.Context, in FitQuestion) (*plan.Fit, error) {
+	_, card, err := s.onCard(in.Workload.workload)
+	if err != nil {
+		return nil, err
+	}
+	keys := maps.Clone(in.Workload.keys)
+	delete(keys, "gpu")
+	key, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("write the question: %w", err)
+	}
+	asked := question{key: "fit " + card.ID + string(key), cost: planCost * sizeOf(in.Workload.workload)}
+	return remembered(ctx, s.compute, asked, func(ctx context.Context) (*plan.Fit, error) {
+		f, err := plan.MakeFit(ctx, plan.FitQuestion{Draft: keys, Card: card, Reserve: in.Reserve, Full: in.Full, Effort: effort.New(planEffort, ctx.Err)})
+		return f, predicted(err)
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"memorymark/internal/plan"
 )
 
@@ -31,4 +33,16 @@ func TestBadPlans(t *testing.T) {
 			t.Errorf("%s: %d %s", body, r.StatusCode, r.text)
 		}
 	}
+}
+
+func TestFit(t *testing.T) {
+	c := start(t)
+	got := into[plan.Fit](t, c.post("/v1/fits", `{"workload": {"model": "gpt2", "gpu": "t4", "batch": 64, "sequence": 512}}`), http.StatusOK)
+	if got.Fits || got.GPU != "t4" || len(got.Options) == 0 || len(got.Options[0].Changes) == 0 || got.Reason == "" {
+		t.Errorf("%+v", got)
+	}
+	if got := into[plan.Fit](t, c.post("/v1/fits", `{"workload": {"model": "gpt2", "gpu": "h200"}}`), http.StatusOK); !got.Fits || len(got.Options) != 0 {
+		t.Errorf("%+v", got)
+	}
+	into[huma.ErrorModel](t, c.post("/v1/fits", `{"workload": {"model": "gpt9"}}`), http.StatusUnprocessableEntity)
 }

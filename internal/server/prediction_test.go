@@ -167,3 +167,19 @@ func FuzzRequests(f *testing.F) {
 		}
 	})
 }
+
+// A price of 0 is a price: of a card that one has.
+func TestBill(t *testing.T) {
+	c := start(t)
+	ask := func(price string) *analysis.Answer {
+		a := into[analysis.Answer](t, c.post("/v1/predictions/analysis", `{"workload": {"model": "gpt2", "gpu": "a10"}, "run_tokens": 1e9`+price+`}`), http.StatusOK)
+		return &a
+	}
+	usual, free := ask(""), ask(`, "price_per_hour": 0`)
+	if b := usual.Bill; b == nil || *b.PerMillionTokens <= 0 || *b.Run.Dollars <= 0 || b.Run.Tokens != 1e9 {
+		t.Errorf("%+v", b)
+	}
+	if b := free.Bill; *free.PricePerHour != 0 || *free.Savings != 0 || *b.PerMillionTokens != 0 || *b.Run.Dollars != 0 || b.Run.Hours != usual.Bill.Run.Hours {
+		t.Errorf("%+v", b)
+	}
+}
