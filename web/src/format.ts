@@ -76,3 +76,16 @@ export function moment(time: string, now = new Date()): string {
 export function article(name: string): string {
   return name === 'CPU' ? 'this CPU' : `an ${name}`;
 }
+
+/** price is what little of something costs: below a dollar it has three figures, as $0.0213. */
+export function price(n: number): string {
+  if (n === 0 || n >= 1) return dollars(n);
+  return `$${Number(n.toPrecision(3))}`;
+}
+
+/** duration is a long time, given in hours, as 40 min, 25.4 h or 12.3 days. */
+export function duration(hours: number): string {
+  if (hours < 1) return `${Number((hours * 60).toPrecision(2))} min`;
+  if (hours < 100) return `${Number(hours.toPrecision(3))} h`;
+  return `${Number((hours / 24).toPrecision(3))} days`;
+}

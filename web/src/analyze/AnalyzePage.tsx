@@ -9,11 +9,13 @@ import { Cost } from '../result/Cost';
 import { Headline } from '../result/Headline';
 import { MemoryBars } from '../result/MemoryBars';
 import { ResultTable } from '../result/ResultTable';
+import { WaysToFit } from '../result/WaysToFit';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Skeleton } from '../ui/Loading';
 import { useTitle } from '../ui/useTitle';
 import { asAsked, titleOf } from '../workload/subject';
 import { parseConfig } from '../workload/ConfigDialog';
+import { FormPanel } from '../workload/FormPanel';
 import { type QuestionState, useQuestion } from '../workload/useQuestion';
 import { WorkloadForm } from '../workload/WorkloadForm';
 import { KeptResult } from '../result/KeptResult';
@@ -51,10 +53,10 @@ export function AnalyzePage() {
       onDragOver={(event) => event.preventDefault()}
       onDrop={drop}
     >
-      <aside className="self-start rounded-lg border border-line bg-surface p-5 lg:sticky lg:top-20 lg:max-h-[calc(100vh-6rem)] lg:overflow-y-auto">
+      <FormPanel state={state}>
         <WorkloadForm state={state} problem={problem} />
         <MeasurePanel question={state.question} busy={run.busy} onBegin={(engine) => void run.begin(state.question, engine)} />
-      </aside>
+      </FormPanel>
       <div className="flex min-w-0 flex-col gap-6">
         {dropped && <ErrorBox problem={dropped} title="This file is not a config.json" onDismiss={() => setDropped(undefined)} />}
         {run.problem && <ErrorBox problem={run.problem} title="It could not be started" onDismiss={run.dismiss} />}
@@ -62,6 +64,7 @@ export function AnalyzePage() {
         {ran && <KeptResult answer={ran} workload={asAsked(run.watched.analysis?.workload ?? {}, models)} />}
         {problem && !ran && <h1 className="sr-only">{title}</h1>}
         {problem && !ran && <Refusal key={problem.message} problem={problem} />}
+        {problem?.isTooLarge && !ran && <WaysToFit question={settled} onApply={state.replace} />}
         {problem && !ran && prediction.data && !prediction.isPlaceholderData && <Breakdown workload={settled.workload} />}
         {!problem && !ran && <Result state={state} />}
       </div>
@@ -79,13 +82,14 @@ function Refusal({ problem }: { problem: Problem }) {
 function Result({ state }: { state: QuestionState }) {
   const { settled, change } = state;
   const { data: answer, isPlaceholderData } = usePredictedAnalysis(settled);
-  const { hours_per_year: _, price_per_hour: __, ...aboutMemory } = settled;
+  const { hours_per_year: _, price_per_hour: __, run_tokens: ___, run_samples: ____, ...aboutMemory } = settled;
   const { data: curve } = useCurve(aboutMemory, answer !== undefined); // what is read first is asked first
   const models = useModels().data?.models;
   if (!answer) return <Waiting state={state} />;
   return (
     <div className={`flex flex-col gap-6 transition-opacity ${isPlaceholderData ? 'opacity-60' : ''}`} aria-busy={isPlaceholderData}>
       <Headline answer={answer} />
+      {!answer.current_fits && <WaysToFit question={settled} onApply={state.replace} />}
       <div className="grid gap-6 xl:grid-cols-2">
         <div className="flex min-w-0 flex-col gap-6">
           <MemoryBars answer={answer} workload={settled.workload} />

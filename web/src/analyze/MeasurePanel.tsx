@@ -1,4 +1,4 @@
-import { Cpu, Gauge } from 'lucide-react';
+import { Cpu, Gauge, type LucideIcon, Play } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { useCards, useWorkers } from '../api/queries';
 import { Button } from '../ui/Button';
@@ -13,47 +13,62 @@ interface Props {
   onBegin(engine: Engine): void;
 }
 
-/** MeasurePanel begins an analysis: measured by a worker that has the card, emulated by one that needs none, or predicted and kept. */
+/** MeasurePanel begins an analysis that is kept: measured by a worker that has the card, predicted by any, or emulated by one that needs no GPU. */
 export function MeasurePanel({ question, busy, onBegin }: Props) {
   const card = cardOf(question.workload, useCards().data);
   const workers = useWorkers().data?.workers ?? [];
   const measuring = card ? ableTo(workers, card.id).length : 0;
   const emulating = ableTo(workers, emulation).length;
-  return (
-    <div className="mt-5 flex flex-col gap-2 border-t border-line pt-5">
-      <Button look="primary" disabled={busy || measuring === 0} onClick={() => onBegin('measured')}>
-        <Gauge size={15} aria-hidden /> Measure
-      </Button>
-      <Help>
-        {measuring > 0 ? (
-          `Real steps on ${measuring === 1 ? 'the' : 'one of'} ${measuring} worker${measuring === 1 ? '' : 's'} with this card.`
-        ) : (
-          <>
-            No worker has this card. <Command>memorymark worker --join</Command> on a machine with one changes that.
-          </>
-        )}
-      </Help>
-      <Button disabled={busy || emulating === 0} onClick={() => onBegin('emulated')}>
-        <Cpu size={15} aria-hidden /> Emulate
-      </Button>
-      <Help>
-        {emulating > 0 ? (
-          'A real PyTorch on a card that is not there: for what is not modelled, and to check a prediction.'
-        ) : (
-          <>
-            No worker emulates. <Command>memorymark worker --join</Command> on a machine with a CUDA build of PyTorch, and no GPU, changes that.
-          </>
-        )}
-      </Help>
-      <Button look="quiet" size="small" disabled={busy} onClick={() => onBegin('predicted')}>
-        Keep this prediction in the history
-      </Button>
-    </div>
+  const analyze = (
+    <Action key="analyze" name="Analyze" Icon={Play} first={measuring === 0} disabled={busy} onClick={() => onBegin('predicted')}>
+      Predicts it and keeps the answer in the history.
+    </Action>
   );
+  const measure = (
+    <Action key="measure" name="Measure" Icon={Gauge} first={measuring > 0} disabled={busy || measuring === 0} onClick={() => onBegin('measured')}>
+      {measuring > 0 ? (
+        `Real steps on ${measuring === 1 ? 'the' : 'one of'} ${measuring} worker${measuring === 1 ? '' : 's'} with this card.`
+      ) : (
+        <>
+          No worker has this card. <Command>memorymark worker --join</Command> on a machine with one changes that.
+        </>
+      )}
+    </Action>
+  );
+  const emulate = (
+    <Action key="emulate" name="Emulate" Icon={Cpu} disabled={busy || emulating === 0} onClick={() => onBegin('emulated')}>
+      {emulating > 0 ? (
+        'A real PyTorch on a card that is not there: for what is not modelled, and to check a prediction.'
+      ) : (
+        <>
+          No worker emulates. <Command>memorymark worker --join</Command> on a machine with a CUDA build of PyTorch, and no GPU, changes that.
+        </>
+      )}
+    </Action>
+  );
+  // What works here comes first.
+  return <div className="mt-5 flex flex-col gap-2">{measuring > 0 ? [measure, analyze, emulate] : [analyze, emulate, measure]}</div>;
 }
 
-function Help({ children }: { children: ReactNode }) {
-  return <p className="text-xs text-muted">{children}</p>;
+interface ActionProps {
+  name: string;
+  Icon: LucideIcon;
+  first?: boolean;
+  disabled: boolean;
+  onClick(): void;
+  /** what it does, or why it cannot */
+  children: ReactNode;
+}
+
+function Action({ name, Icon, first = false, disabled, onClick, children }: ActionProps) {
+  return (
+    <>
+      <Button look={first ? 'primary' : 'plain'} disabled={disabled} onClick={onClick}>
+        <Icon size={15} aria-hidden /> {name}
+      </Button>
+      <p className="mb-1 text-xs text-muted">{children}</p>
+    </>
+  );
 }
 
 function Command({ children }: { children: string }) {

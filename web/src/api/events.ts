@@ -53,7 +53,7 @@ export function lineOf(id: string, { time, data }: Schemas['Progress']): Termina
 
 function memory({ memory_bytes: allocated, reserved_bytes: reserved }: Told): string {
   if (!allocated) return '';
-  return `${bytes(allocated)}${reserved ? ` of ${bytes(reserved)} held` : ''}`;
+  return `${bytes(allocated)}${reserved ? `, ${bytes(reserved)} reserved` : ''}`;
 }
 
 function speed({ samples_per_second: samples }: Told): string {

@@ -48,6 +48,11 @@ export class Problem extends Error {
     return this.status === 0;
   }
 
+  /** nothing is wrong with what was asked, but it does not fit */
+  get isTooLarge(): boolean {
+    return this.status === 422 && this.details.length === 0;
+  }
+
   get needsToken(): boolean {
     return this.status === 401;
   }

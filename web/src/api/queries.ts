@@ -97,6 +97,16 @@ export function useCurve(question: Question, enabled = true) {
   });
 }
 
+/** useFit asks for the fewest changes that make a workload fit. */
+export function useFit(question: Schemas['FitQuestion'], enabled = true) {
+  return useQuery({
+    queryKey: ['fit', question],
+    queryFn: ({ signal }) => answer(api.POST('/v1/fits', { body: question, signal })),
+    enabled,
+    ...forever,
+  });
+}
+
 export interface HistoryFilter {
   q?: string;
   state?: Analysis['state'];

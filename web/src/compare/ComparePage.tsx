@@ -4,15 +4,16 @@ import type { Problem } from '../api/problem';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Evidence } from '../ui/Evidence';
 import { PageTitle } from '../ui/PageTitle';
-import type { FieldKey } from '../workload/fields';
+
+import { FormPanel } from '../workload/FormPanel';
 import type { QuestionState } from '../workload/useQuestion';
-import { WorkloadForm } from '../workload/WorkloadForm';
+import { type Varied, WorkloadForm } from '../workload/WorkloadForm';
 
 interface Props {
   title: string;
   about: string;
   state: QuestionState;
-  without: (FieldKey | 'gpu')[];
+  without: Varied[];
   problem?: Problem;
   missing: number;
   of: number;
@@ -28,9 +29,9 @@ export function ComparePage({ title, about, state, without, problem, missing, of
     <>
       <PageTitle title={title}>{about}</PageTitle>
       <div className="grid gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10">
-        <aside className="self-start rounded-lg border border-line bg-surface p-5 lg:sticky lg:top-20">
+        <FormPanel state={state}>
           <WorkloadForm state={state} problem={problem ?? null} without={without} />
-        </aside>
+        </FormPanel>
         <div className="flex min-w-0 flex-col gap-4">
           {problem && problem.message !== dismissed?.message && (
             <ErrorBox problem={problem} title="The comparison failed" onDismiss={() => setDismissed(problem)} />

@@ -35,7 +35,7 @@ export function Breakdown({ workload, answer }: { workload: Workload; answer?: A
   const shown = batch ? { ...workload, batch } : workload;
   const { data } = usePrediction(shown);
   return (
-    <Panel title="Where the memory goes at the peak" aside={<Evidence engine="predicted" errors={data?.accuracy?.allocated} />}>
+    <Panel title="Where the memory goes at the peak" aside={<Evidence engine="predicted" />}>
       {batches.length > 1 && (
         <Tabs
           label="Batch"

@@ -20,7 +20,7 @@ export function Changes({ question, answer, onApply }: Props) {
   const changes = query.data?.changes;
   const now = answer.results?.find((result) => result.batch_size === answer.optimal_batch_size);
   return (
-    <Panel title="What one change would do" aside={<Evidence engine="predicted" errors={query.data?.accuracy?.largest_batch} />}>
+    <Panel title="What one change would do" aside={<Evidence engine="predicted" />}>
       {changes ? (
         <div className={query.isPlaceholderData ? 'opacity-60' : ''}>
           <table className="w-full text-sm">
@@ -82,17 +82,26 @@ function Row({ change, base, speed, onApply }: RowProps) {
         {change.samples_per_second ? rate(change.samples_per_second) : ''}
       </td>
       <td className="py-2 pl-3 text-right">
-        <Button size="small" disabled={Boolean(change.error)} aria-label={`Apply ${name}`} onClick={() => onApply(patchOf(change.change))}>
-          Apply
-        </Button>
+        {isWorth(change, base, speed) && (
+          <Button size="small" aria-label={`Apply ${name}`} onClick={() => onApply(patchOf(change.change))}>
+            Apply
+          </Button>
+        )}
       </td>
     </tr>
   );
 }
 
+/** isWorth reports whether a change gains something: a larger batch, or more speed. */
+export function isWorth(change: Schemas['Change'], base: number, speed = 0): boolean {
+  return !change.error && (isMore(change.optimal_batch_size, base) || isMore(change.samples_per_second ?? 0, speed));
+}
+
+const isMore = (value: number, base: number) => value > base * 1.02;
+
 // tone is green for what is clearly more, red for what is clearly less.
 function tone(value: number, base: number): string {
-  if (value > base * 1.02) return 'text-accent-text';
+  if (isMore(value, base)) return 'text-accent-text';
   if (value < base * 0.98) return 'text-bad-text';
   return '';
 }

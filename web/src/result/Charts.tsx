@@ -17,7 +17,7 @@ export function MemoryChart({ answer, curve }: Props) {
   const points = pointsOf(answer, curve);
   const line = curve?.memory_line ?? answer.memory_line;
   return (
-    <Panel title="Memory by batch" aside={<Evidence engine={answer.engine} errors={answer.accuracy?.reserved} />}>
+    <Panel title="Memory by batch" aside={<Evidence engine={answer.engine} />}>
           <LineChart
             summary={`Memory by batch: batch ${count(answer.optimal_batch_size)} is the largest below the limit of ${bytes(answer.limit_bytes)}.`}
             xLabel="batch"
@@ -25,7 +25,7 @@ export function MemoryChart({ answer, curve }: Props) {
             formatY={String}
             lines={[
               { name: 'allocated, GiB', color: 'var(--accent)', points: points.map((p) => [p.batch_size, gib(p.memory_bytes)]) },
-              { name: 'held by PyTorch, GiB', color: 'var(--muted)', thin: true, points: points.map((p) => [p.batch_size, gib(p.reserved_bytes)]) },
+              { name: 'reserved, GiB', color: 'var(--muted)', thin: true, points: points.map((p) => [p.batch_size, gib(p.reserved_bytes)]) },
             ]}
             rules={[{ y: gib(answer.limit_bytes), name: `limit ${bytes(answer.limit_bytes)}`, color: 'var(--bad-text)' }]}
             marks={marksOf(answer, points, (p) => gib(p.memory_bytes))}
@@ -45,7 +45,7 @@ export function MemoryChart({ answer, curve }: Props) {
 export function SpeedChart({ answer, curve }: Props) {
   const points = pointsOf(answer, curve).filter((p) => p.success && p.samples_per_second);
   return (
-    <Panel title="Speed by batch" aside={<Evidence engine={answer.speedup_basis || answer.engine} errors={answer.accuracy?.step_time} />}>
+    <Panel title="Speed by batch" aside={<Evidence engine={answer.speedup_basis || answer.engine} />}>
           <LineChart
             summary={`Samples per second by batch: beyond batch ${count(answer.recommended_batch_size ?? answer.optimal_batch_size)} little is gained.`}
             xLabel="batch"
@@ -80,7 +80,7 @@ function tip(points: Found[], x: number) {
   const rows: [string, string][] = p
     ? [
         ['allocated', bytes(p.memory_bytes)],
-        ['held', bytes(p.reserved_bytes)],
+        ['reserved', bytes(p.reserved_bytes)],
         ...(p.samples_per_second ? [['samples/s', rate(p.samples_per_second)] as [string, string]] : []),
         ...(p.tokens_per_second ? [['tokens/s', rate(p.tokens_per_second)] as [string, string]] : []),
         ['trains', p.success ? 'yes' : 'no: out of memory'],

@@ -1,44 +1,95 @@
-import type { Answer } from '../api/client';
-import { count, dollars, factor } from '../format';
-import { Evidence } from '../ui/Evidence';
+import type { ReactNode } from 'react';
+import type { Answer, Schemas } from '../api/client';
+import { count, dollars, duration, factor, price, rate } from '../format';
 import { NumberInput } from '../ui/Inputs';
 import { Panel } from '../ui/Panel';
 import type { QuestionState } from '../workload/useQuestion';
 
-/** Cost says what the faster batch saves in a year; hours and price can be changed, the server computes. */
-export function Cost({ answer, state: { question, ask } }: { answer: Answer; state: QuestionState }) {
+interface Props {
+  answer: Answer;
+  state: QuestionState;
+}
+
+/** Cost says how fast training is, what it costs, and what the faster batch saves. The server computes. */
+export function Cost({ answer, state: { question, ask } }: Props) {
+  const { bill } = answer;
+  const text = bill?.tokens_per_second !== undefined;
   return (
-    <Panel title="What it costs" aside={<Evidence engine={answer.speedup_basis} errors={answer.accuracy?.step_time} />}>
-      <div className="grid grid-cols-2 gap-4">
-        <NumberInput
-          label="GPU hours per year"
-          value={question.hours_per_year ?? answer.hours_per_year}
-          step="any"
-          onChange={(hours_per_year) => ask({ hours_per_year })}
-        />
+    <Panel title="Speed and cost">
+      {bill && <Bill bill={bill} />}
+      <div className="mt-5 grid grid-cols-2 gap-4">
         <NumberInput
           label="Dollars per hour"
           value={question.price_per_hour ?? answer.price_per_hour}
           step="any"
+          least={0}
           placeholder="not known"
           onChange={(price_per_hour) => ask({ price_per_hour })}
         />
-      </div>
-      <p className="mt-3 text-xs text-muted">
-        {question.price_per_hour === undefined && answer.price_source ? `Price: ${answer.price_source}.` : 'Your own price.'}
-      </p>
-      <p className="mt-5 text-sm" aria-live="polite">
-        {!answer.current_fits ? (
-          <span className="text-muted">Batch {count(answer.current_batch_size)} does not fit, so there is nothing to compare with.</span>
-        ) : answer.cost_savings_annual === undefined || !answer.speedup ? (
-          <span className="text-muted">Enter a price to see what the largest batch would save.</span>
+        <NumberInput
+          label="GPU hours per year"
+          value={question.hours_per_year ?? answer.hours_per_year}
+          step="any"
+          least={0}
+          onChange={(hours_per_year) => ask({ hours_per_year })}
+        />
+        {text ? (
+          <NumberInput label="Tokens of a run" value={question.run_tokens} step="any" least={0} placeholder="such as 1e9" onChange={(run_tokens) => ask({ run_tokens })} />
         ) : (
-          <>
-            <span className="text-2xl font-semibold tracking-tight">{dollars(answer.cost_savings_annual)}</span>{' '}
-            <span className="text-muted">less in a year for the same samples, at {factor(answer.speedup)} the speed.</span>
-          </>
+          <NumberInput label="Samples of a run" value={question.run_samples} step="any" least={0} placeholder="such as 1e6" onChange={(run_samples) => ask({ run_samples })} />
         )}
+      </div>
+      <p className="mt-3 text-xs text-muted">{priceSource(question.price_per_hour, answer)}</p>
+      <p className="mt-5 text-sm" aria-live="polite">
+        <Saved answer={answer} />
       </p>
     </Panel>
+  );
+}
+
+function priceSource(own: number | undefined, { price_source: source, price_per_hour: known }: Answer): string {
+  if (own !== undefined) return 'Your own price.';
+  return known !== undefined && source ? `Price: ${source}.` : 'No price of this card is known; enter yours to see costs.';
+}
+
+function Saved({ answer }: { answer: Answer }) {
+  if (!answer.current_fits) {
+    return <span className="text-muted">Batch {count(answer.current_batch_size)} does not fit, so there is nothing to compare with.</span>;
+  }
+  if (answer.cost_savings_annual === undefined || !answer.speedup) return null;
+  return (
+    <>
+      <span className="text-2xl font-semibold tracking-tight">{dollars(answer.cost_savings_annual)}</span>{' '}
+      <span className="text-muted">less in a year for the same samples, at {factor(answer.speedup)} the speed.</span>
+    </>
+  );
+}
+
+function Bill({ bill }: { bill: Schemas['Bill'] }) {
+  const { tokens_per_second: tokens, samples_per_second: samples = 0, usd_per_million_tokens: perTokens, usd_per_million_samples: perSamples, run } = bill;
+  const million = tokens === undefined ? perSamples : perTokens;
+  const what = tokens === undefined ? 'samples' : 'tokens';
+  return (
+    <dl className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-4 gap-y-2 text-sm">
+      <Line name={`At batch ${count(bill.batch_size)}`}>
+        {tokens === undefined ? `${rate(samples)} samples/s` : `${rate(tokens)} tokens/s`}
+      </Line>
+      {million !== undefined && <Line name={`A million ${what}`}>{price(million)}</Line>}
+      {run && (
+        <Line name={`A run of ${count(run.tokens ?? run.samples ?? 0)} ${what}`}>
+          {duration(run.hours)}
+          {run.dollars !== undefined && `, ${dollars(run.dollars)}`}
+        </Line>
+      )}
+    </dl>
+  );
+}
+
+function Line({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <>
+      <dt className="text-muted">{name}</dt>
+      <dd className="text-right font-medium">{children}</dd>
+    </>
   );
 }

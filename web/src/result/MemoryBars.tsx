@@ -18,8 +18,10 @@ export function MemoryBars({ answer, workload }: Props) {
     today: [answer.current_waste_bytes, answer.current_waste_percent],
     largest: [answer.waste_bytes, answer.waste_percent],
   };
+  const flat = flatNote(answer);
   return (
-    <Panel title="How full the card is" aside={<Evidence engine={answer.engine} errors={answer.accuracy?.allocated} />}>
+    <Panel title="How full the card is" aside={<Evidence engine={answer.engine} />}>
+      {flat && <p className="mb-4 text-sm">{flat}</p>}
       <ul className="flex flex-col gap-5">
         {batchesOf(answer)
           .filter((batch) => batch.found || batch.name !== 'worth using')
@@ -28,10 +30,19 @@ export function MemoryBars({ answer, workload }: Props) {
           ))}
       </ul>
       <p className="mt-5 text-xs text-muted">
-        Solid is allocated, faint what PyTorch holds beside it; the line is where PyTorch's share of the card ends.
+        Solid is allocated, faint what PyTorch has reserved beyond it; the line is the most that PyTorch may use.
       </p>
     </Panel>
   );
+}
+
+/** flatNote says why bars are as long as each other: below some batch another part of the step than the batch's decides. */
+export function flatNote(answer: Answer): string {
+  const { flat_to_batch: to = 0, flat_phase: phase } = answer;
+  const equal = batchesOf(answer).filter(({ size }) => size <= to);
+  if (equal.length < 2) return '';
+  const what = phase === 'optimizer' ? 'the optimizer step' : `the ${phase} pass`;
+  return `Up to batch ${count(to)}, ${what} sets the peak and not the batch: these bars are about equal.`;
 }
 
 interface BarProps {

@@ -10,7 +10,7 @@ export function ResultTable({ points }: { points: NonNullable<Curve['points']> }
       <table className="mt-4 w-full">
         <thead className="text-xs text-muted">
           <tr>
-            {['Batch', 'Allocated', 'Held', 'Samples/s', ...(text ? ['Tokens/s'] : []), 'Trains'].map((title, index) => (
+            {['Batch', 'Allocated', 'Reserved', 'Samples/s', ...(text ? ['Tokens/s'] : []), 'Trains'].map((title, index) => (
               <th key={title} scope="col" className={`pb-2 text-right font-normal ${index === 2 ? 'hidden sm:table-cell' : ''}`}>
                 {title}
               </th>

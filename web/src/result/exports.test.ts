@@ -74,3 +74,16 @@ test('trainer arguments follow the plan for a global batch', () => {
   expect(text).toContain('per_device_train_batch_size=250,\n    gradient_accumulation_steps=4,\n    bf16=True,');
   expect(text).toContain('optim="sgd",\n    optim_args="momentum=0.9",');
 });
+
+test('adapters, quantization and parallelism are said as flags and as code', () => {
+  const workload = { model: 'bert', adapter: 16, quantize: 'nf4' as const };
+  expect(commandLine({ workload: { ...workload, adapter: { kind: 'lora', rank: 8 } } })).toBe(
+    `memorymark analyze bert --quantize nf4 --adapter '{"kind":"lora","rank":8}'`,
+  );
+  expect(commandLine({ workload: { model: 'bert', parallel: { kind: 'fsdp', gpus: 8, mixed_precision: 'bf16' } } })).toBe(
+    'memorymark analyze bert --parallel fsdp,gpus=8,mixed_precision=bf16',
+  );
+  const code = python({ workload }, answer, bert);
+  expect(code).toContain('quantization_config=quantization');
+  expect(code).toContain('model = get_peft_model(model, LoraConfig(r=16))');
+});

@@ -1,6 +1,7 @@
 // A question and its answer in the words of other tools, ready to be copied.
 import type { Answer, Model, Workload } from '../api/client';
 import { addressOf, type Question, questionOf } from '../workload/address';
+import { describeParallel, rankOf } from '../workload/describe';
 import { codeOf } from '../workload/fields';
 
 /** plain is a workload without what is usual, in the order of the address. */
@@ -15,7 +16,7 @@ export function commandLine({ workload, ...rest }: Question): string {
   if (model) words.push(quote(model));
   for (const [key, value] of Object.entries(keys)) {
     const flag = `--${key.replaceAll('_', '-')}`;
-    words.push(...(value === true ? [flag] : [flag, quote(String(value))]));
+    words.push(...(value === true ? [flag] : [flag, quote(flagText(key, value))]));
   }
   if (model && config) words.push('--config', quote(JSON.stringify(config)));
   if (rest.global_batch) words.push('--global-batch', String(rest.global_batch));
@@ -25,6 +26,14 @@ export function commandLine({ workload, ...rest }: Question): string {
   if (rest.price_per_hour !== undefined) words.push('--price', String(rest.price_per_hour));
   if (model || !config) return words.join(' ');
   return `cat > config.json <<'END'\n${JSON.stringify(config, null, 2)}\nEND\n${words.slice(0, 2).join(' ')} ./config.json ${words.slice(2).join(' ')}`.trim();
+}
+
+// flagText is a value as a flag takes it. Parallelism has a form of its own there: fsdp,gpus=8,offload=true.
+function flagText(key: string, value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (key !== 'parallel') return JSON.stringify(value);
+  const { kind, ...options } = value as { kind: string };
+  return [kind, ...Object.entries(options).map(([name, option]) => `${name}=${String(option)}`)].join(',');
 }
 
 /** json is the workload as memorymark predict -f and POST /v1/predictions take it. */
@@ -45,6 +54,8 @@ export function python({ workload }: Question, answer: Answer, model: Model | un
     loading(workload, model),
     precision === 'bf16' && 'model = model.to(torch.bfloat16)',
     checkpointing && 'model.gradient_checkpointing_enable()',
+    ...adapterLines(workload),
+    workload.parallel && `# ${describeParallel(workload)}: the Plan page has what to launch, and the configuration of accelerate.`,
     optimizer(workload),
     `loader = torch.utils.data.DataLoader(dataset, batch_size=${batch}, drop_last=True)`,
     '',
@@ -75,11 +86,37 @@ function classOf({ config }: Workload, model: Model | undefined): string {
   return Array.isArray(named) && typeof named[0] === 'string' ? named[0] : 'AutoModel';
 }
 
-function loading({ config, attention }: Workload, model: Model | undefined): string {
+function loading({ config, attention, quantize }: Workload, model: Model | undefined): string {
   const name = classOf({ config }, model);
   const eager = attention === 'eager' ? ', attn_implementation="eager"' : '';
   if (config || !model?.huggingface_id) return `model = ${name}._from_config(config${eager}).cuda()  # config: of the model's config.json`;
-  return `model = ${name}.from_pretrained("${model.huggingface_id}"${eager}).cuda()`;
+  const stored = quantize && quantize !== 'none' ? ', quantization_config=quantization' : '';
+  return `${quantization(quantize)}model = ${name}.from_pretrained("${model.huggingface_id}"${eager}${stored}).cuda()`;
+}
+
+// quantization is how bitsandbytes is told to store the weights.
+function quantization(quantize: Workload['quantize']): string {
+  if (!quantize || quantize === 'none') return '';
+  const bits = {
+    int8: 'load_in_8bit=True',
+    nf4: 'load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16',
+    'nf4-double': 'load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16',
+  }[quantize];
+  return `from transformers import BitsAndBytesConfig\nquantization = BitsAndBytesConfig(${bits})\n`;
+}
+
+// adapterLines put PEFT's adapters over the model.
+function adapterLines(workload: Workload): string[] {
+  const rank = rankOf(workload);
+  if (rank === 0) return [];
+  const { targets } = (typeof workload.adapter === 'object' ? workload.adapter : {}) as { targets?: string | string[] };
+  const chosen = targets ? `, target_modules=${JSON.stringify(targets)}` : '';
+  const kbit = workload.quantize && workload.quantize !== 'none';
+  return [
+    `from peft import LoraConfig, get_peft_model${kbit ? ', prepare_model_for_kbit_training' : ''}`,
+    ...(kbit ? ['model = prepare_model_for_kbit_training(model)'] : []),
+    `model = get_peft_model(model, LoraConfig(r=${rank}${chosen}))`,
+  ];
 }
 
 function optimizer({ optimizer: name = 'adamw', optimizer_impl: how = 'foreach', precision }: Workload): string | false {

@@ -21,10 +21,12 @@ interface Props {
   /** what is shown for the value */
   shown: string;
   onChoose(value: string): void;
+  /** what choosing the text of the search itself is called; nothing if it cannot be chosen */
+  free?(text: string): string | undefined;
   children?: ReactNode;
 }
 
-export function Combobox({ label, options, value, shown, onChoose, children }: Props) {
+export function Combobox({ label, options, value, shown, onChoose, free, children }: Props) {
   const [open, setOpen] = useState(false);
   const id = useId();
   return (
@@ -54,6 +56,7 @@ export function Combobox({ label, options, value, shown, onChoose, children }: P
               label={label}
               options={options}
               value={value}
+              free={free}
               onChoose={(chosen) => {
                 setOpen(false);
                 onChoose(chosen);
@@ -72,9 +75,11 @@ export function Combobox({ label, options, value, shown, onChoose, children }: P
   );
 }
 
-function Choices({ label, options, value, onChoose }: Pick<Props, 'label' | 'options' | 'value' | 'onChoose'>) {
+function Choices({ label, options, value, onChoose, free }: Pick<Props, 'label' | 'options' | 'value' | 'onChoose' | 'free'>) {
   const [text, setText] = useState('');
+  const own = free?.(text.trim());
   const found = options.filter((option) => matches(option, text));
+  if (own && !found.some((option) => option.value === text.trim())) found.push({ value: text.trim(), name: own, group: 'Not in the list' });
   const [at, setAt] = useState(() => Math.max(0, options.findIndex((option) => option.value === value)));
   const list = useRef<HTMLUListElement>(null);
   const id = useId();

@@ -1,3 +1,5 @@
+import { Popover } from 'radix-ui';
+import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import { count, share } from '../format';
 
@@ -5,38 +7,42 @@ type Errors = Schemas['Errors'];
 
 interface Props {
   engine: string;
-  /** how far predictions of this were off */
+  /** how far predictions of this were off, where that is said here and not elsewhere on the page */
   errors?: Errors;
 }
 
-/** Evidence says whether a figure was predicted, emulated or measured, and how far such predictions were off. */
+const dots: Record<string, string> = { measured: 'bg-accent', emulated: 'bg-info' };
+
+/** Evidence says whether a figure was predicted, emulated or measured. With errors, a click tells how far such predictions were off. */
 export function Evidence({ engine, errors }: Props) {
-  if (engine === 'measured') {
-    return (
-      <Tag dot="bg-accent" title="Real steps on a real GPU.">
-        measured
-      </Tag>
-    );
-  }
-  if (engine === 'emulated') {
-    return (
-      <Tag dot="bg-info" title="Real PyTorch on an emulated GPU.">
-        emulated
-      </Tag>
-    );
-  }
+  const dot = dots[engine] ?? 'border border-info';
+  if (!errors) return <Tag dot={dot}>{engine || 'predicted'}</Tag>;
   return (
-    <Tag dot="border border-info" title={detail(errors)}>
-      predicted{errors ? `, ${statedError(errors)}` : ''}
-    </Tag>
+    <Popover.Root>
+      <Popover.Trigger className="inline-flex min-h-6 items-center rounded underline decoration-dotted underline-offset-4 hover:text-text">
+        <Tag dot={dot}>
+          {engine}, {statedError(errors)}
+        </Tag>
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content
+          sideOffset={6}
+          collisionPadding={16}
+          aria-label="How far off such predictions were"
+          className="z-40 max-w-80 rounded-lg border border-line-strong bg-surface p-4 text-xs shadow-2xl shadow-black/50"
+        >
+          {detail(errors)}
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
   );
 }
 
-function Tag({ dot, title, children }: { dot: string; title: string; children: React.ReactNode }) {
+function Tag({ dot, children }: { dot: string; children: ReactNode }) {
   return (
-    <span title={title} className="inline-flex items-baseline gap-1.5 text-xs text-muted">
+    <span className="inline-flex items-baseline gap-1.5 text-xs text-muted">
       <span aria-hidden className={`size-1.5 shrink-0 -translate-y-px rounded-full ${dot}`} />
-      {children}
+      <span>{children}</span>
     </span>
   );
 }
@@ -47,8 +53,7 @@ export function statedError(errors: Errors): string {
   return `95 % within ${share(errors.percentile_95)}`;
 }
 
-function detail(errors: Errors | undefined): string {
-  if (!errors) return 'Predicted. This architecture has not been measured, so the accuracy is unknown.';
+function detail(errors: Errors): string {
   return (
     `Checked against ${count(errors.cases)} measurements of this architecture, with models of up to ${count(errors.most_parameters)} parameters: ` +
     `${count(errors.exact)} exact, ` +

@@ -64,15 +64,19 @@ interface NumberProps extends Common {
   placeholder?: string;
   step?: number | 'any';
   min?: number;
+  /** a number below this is wrong, and not handed on */
+  least?: number;
   /** undefined when the field is empty */
   onChange(value: number | undefined): void;
 }
 
 /** NumberInput hands on every number as it is typed. What is no number yet stays in the field. */
-export function NumberInput({ value, unit, placeholder, step = 1, min = 0, onChange, ...common }: NumberProps) {
+export function NumberInput({ value, unit, placeholder, step = 1, min = 0, least, onChange, ...given }: NumberProps) {
   const id = useId();
   const [text, setText] = useState(String(value ?? ''));
   const input = useRef<HTMLInputElement>(null);
+  const tooSmall = least !== undefined && text !== '' && Number(text) < least;
+  const common = { ...given, wrong: tooSmall ? `It must be at least ${least}.` : given.wrong };
   useEffect(() => {
     setText((now) => {
       const writing = now === '' && document.activeElement === input.current; // it was emptied to write another
@@ -97,7 +101,7 @@ export function NumberInput({ value, unit, placeholder, step = 1, min = 0, onCha
             setText(event.target.value);
             const number = Number(event.target.value);
             if (event.target.value === '') onChange(undefined);
-            else if (Number.isFinite(number)) onChange(number);
+            else if (Number.isFinite(number) && !(least !== undefined && number < least)) onChange(number);
           }}
           className={`${box} ${edge(common.wrong)} [appearance:textfield] placeholder:text-faint ${unit ? 'pr-16' : ''} [&::-webkit-inner-spin-button]:appearance-none`}
         />

@@ -11,7 +11,7 @@ interface Props {
   onChange(patch: Partial<Workload>): void;
 }
 
-/** ModelPicker chooses a model of the catalog, or takes the config.json of another. */
+/** ModelPicker chooses a model of the catalog, by its name or that on the hub, or takes the config.json of another. */
 export function ModelPicker({ workload, models, onChange }: Props) {
   const [pasting, setPasting] = useState(false);
   const options: Option[] = models.map((model) => ({
@@ -30,6 +30,7 @@ export function ModelPicker({ workload, models, onChange }: Props) {
         value={workload.model}
         shown={titleOf(workload, models)}
         onChoose={(model) => onChange({ model, config: undefined })}
+        free={(text) => (/^[\w.-]+\/[\w.-]+$/.test(text) ? `${text}, by its name on the hub` : undefined)}
       >
         <Button look="quiet" className="w-full" onClick={() => setPasting(true)}>
           {own ? 'Change the config.json' : 'Use a config.json'}

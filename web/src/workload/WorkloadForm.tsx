@@ -1,20 +1,28 @@
-import { ChevronRight } from 'lucide-react';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import type { Workload } from '../api/client';
 import type { Problem } from '../api/problem';
 import { useCards, useModels, useWorkers } from '../api/queries';
-import { NumberInput, SelectInput, SwitchInput } from '../ui/Inputs';
+import { NumberInput } from '../ui/Inputs';
+import { Section } from '../ui/Section';
 import { CardPicker } from './CardPicker';
-import { type FieldKey, fields, first, more } from './fields';
+import { describeKeys, describeParallel } from './describe';
+import { FieldInput } from './FieldInput';
+import { adapters, type FieldKey, first, more, training } from './fields';
+import { describeLengths } from './lengths';
+import { LengthsFields } from './LengthsFields';
 import { ModelPicker } from './ModelPicker';
+import { ParallelFields } from './ParallelFields';
+import { Presets } from './Presets';
 import { cardOf, samplesOf } from './subject';
 import type { QuestionState } from './useQuestion';
+
+/** Varied is what a page varies by itself. */
+export type Varied = FieldKey | 'gpu' | 'parallel' | 'presets';
 
 interface Props {
   state: QuestionState;
   problem: Problem | null;
-  /** keys that the page varies by itself */
-  without?: (FieldKey | 'gpu')[];
+  without?: Varied[];
 }
 
 /** WorkloadForm says what is trained and on which card. */
@@ -23,72 +31,50 @@ export function WorkloadForm({ state, problem, without = [] }: Props) {
   const { workload } = question;
   const models = useModels().data?.models ?? [];
   const cards = useCards().data;
+  const card = cardOf(workload, cards);
   const workers = useWorkers().data?.workers ?? [];
-  const left = samplesOf(workload, models) === 'vision' ? ['sequence', 'attention_mask'] : ['image'];
+  const images = samplesOf(workload, models) === 'vision';
+  const left = images ? ['sequence', 'attention_mask'] : ['image'];
   const shown = (keys: FieldKey[]) => keys.filter((key) => !left.includes(key) && !without.includes(key));
+  const wrong = (key: string) => wrongOf(problem, key);
+  const section = (title: string, all: FieldKey[], children?: ReactNode, also = '') => {
+    const keys = shown(all);
+    if (keys.length === 0) return null;
+    return (
+      <Section title={title} set={[describeKeys(workload, keys), also].filter(Boolean).join(', ')} wrong={keys.some(wrong)}>
+        <div className="grid grid-cols-2 gap-4 [&>:has([role=switch])]:col-span-2">{keys.map(input)}</div>
+        {children}
+      </Section>
+    );
+  };
   const input = (key: FieldKey) => (
-    <FieldInput key={key} name={key} workload={workload} wrong={wrongOf(problem, key)} onChange={change} />
+    <FieldInput key={key} name={key} workload={workload} card={card} wrong={wrong(key)} onChange={change} />
   );
   return (
     <form aria-label="Workload" onSubmit={(event) => event.preventDefault()} className="flex flex-col gap-5">
       <ModelPicker workload={workload} models={models} onChange={change} />
       {!without.includes('gpu') && (
-        <CardPicker card={cardOf(workload, cards)} cards={cards} workers={workers} onChoose={(gpu) => change({ gpu })} />
+        <CardPicker card={card} cards={cards} workers={workers} onChoose={(gpu) => change({ gpu })} />
       )}
+      {!without.includes('presets') && <Presets workload={workload} card={card} onChange={change} />}
       <div className="grid grid-cols-2 gap-4 [&>:has([role=switch])]:col-span-2">{shown(first).map(input)}</div>
-      <More changed={changedKeys(workload, shown(more)) + besideCount(question)}>
-        <div className="grid grid-cols-2 gap-4 [&>:has([role=switch])]:col-span-2">{shown(more).map(input)}</div>
-        <Beside state={state} problem={problem} />
-      </More>
+      <div className="border-b border-line">
+        {section('Adapters and 4-bit', adapters)}
+        {section('Optimizer and loop', training)}
+        {!without.includes('parallel') && (
+          <Section title="Several GPUs" set={describeParallel(workload)} wrong={Boolean(wrong('parallel'))}>
+            <ParallelFields workload={workload} wrong={wrong('parallel')} onChange={change} />
+          </Section>
+        )}
+        {!images && (
+          <Section title="Lengths of samples" set={workload.lengths ? describeLengths(workload.lengths) : ''} wrong={Boolean(wrong('lengths') || wrong('packing'))}>
+            <LengthsFields workload={workload} wrong={wrong('lengths') ?? wrong('packing')} onChange={change} />
+          </Section>
+        )}
+        {section('More settings', more, <Beside state={state} problem={problem} />, besideText(question))}
+      </div>
     </form>
   );
-}
-
-function More({ changed, children }: { changed: number; children: ReactNode }) {
-  const [open, setOpen] = useState(changed > 0);
-  return (
-    <div className="border-t border-line pt-4">
-      <button
-        type="button"
-        aria-expanded={open}
-        aria-controls="more"
-        onClick={() => setOpen(!open)}
-        className="flex w-full items-center gap-1.5 rounded text-sm text-muted hover:text-text"
-      >
-        <ChevronRight size={14} aria-hidden className={`transition-transform ${open ? 'rotate-90' : ''}`} />
-        More settings
-        {changed > 0 && <span className="ml-auto text-xs text-accent-text">{changed} changed</span>}
-      </button>
-      {open && (
-        <div id="more" className="mt-4 flex animate-appear flex-col gap-4">
-          {children}
-        </div>
-      )}
-    </div>
-  );
-}
-
-interface FieldInputProps {
-  name: FieldKey;
-  workload: Workload;
-  wrong: string | undefined;
-  onChange: QuestionState['change'];
-}
-
-function FieldInput({ name, workload, wrong, onChange }: FieldInputProps) {
-  const field = fields[name];
-  const value = workload[name] ?? field.initial;
-  const common = { label: field.label, help: field.help, wrong };
-  switch (field.kind) {
-    case 'choice':
-      return <SelectInput {...common} value={String(value)} options={field.options} onChange={(next) => onChange({ [name]: next })} />;
-    case 'switch':
-      return <SwitchInput {...common} value={value === true} onChange={(next) => onChange({ [name]: next })} />;
-    default:
-      return (
-        <NumberInput {...common} value={Number(value)} unit={field.unit} min={1} onChange={(next) => onChange({ [name]: next }, 'typing')} />
-      );
-  }
 }
 
 // What is asked beside the workload: how a batch must be, and what must stay free.
@@ -133,12 +119,14 @@ function Beside({ state: { question, change, ask }, problem }: Pick<Props, 'stat
 
 const mebi = 2 ** 20;
 
-function changedKeys(workload: Workload, keys: FieldKey[]): number {
-  return keys.filter((key) => workload[key] !== undefined && workload[key] !== fields[key].initial).length;
-}
-
-function besideCount({ workload, global_batch, multiple_of, reserve_bytes }: QuestionState['question']): number {
-  return [workload.limit_gib, global_batch, multiple_of, reserve_bytes].filter((value) => value !== undefined).length;
+function besideText({ workload, global_batch, multiple_of, reserve_bytes }: QuestionState['question']): string {
+  const said: [Workload['limit_gib'], string][] = [
+    [global_batch, `global batch ${global_batch}`],
+    [multiple_of, `multiples of ${multiple_of}`],
+    [reserve_bytes, 'memory kept free'],
+    [workload.limit_gib, `${workload.limit_gib} GiB`],
+  ];
+  return said.flatMap(([value, text]) => (value === undefined ? [] : text)).join(', ');
 }
 
 function wrongOf(problem: Problem | null, key: string): string | undefined {

@@ -39,3 +39,20 @@ test('an address may be about something else than a workload', () => {
 test('keys can be left open', () => {
   expect(without({ workload: { model: 'bert', gpu: 'a10', batch: 4 }, multiple_of: 8 }, 'gpu', 'batch')).toEqual({ workload: { model: 'bert' }, multiple_of: 8 });
 });
+
+test('adapters, parallelism and lengths travel too', () => {
+  const workload = {
+    model: 'llama-3.1-8b',
+    adapter: { kind: 'lora', rank: 8, targets: 'all-linear' },
+    parallel: { kind: 'fsdp', gpus: 8, mixed_precision: 'bf16' },
+    lengths: { 100: 5, 900: 1 },
+    packing: true,
+  };
+  expect(questionOf(addressOf({ workload })).workload).toEqual(workload);
+  expect(addressOf({ workload: { model: 'bert', adapter: 16, packing: false } })).toBe('model=bert&adapter=16');
+});
+
+test('a price may be 0, and is never negative', () => {
+  expect(questionOf('model=bert&price_per_hour=0').price_per_hour).toBe(0);
+  expect(questionOf('model=bert&price_per_hour=-1').price_per_hour).toBeUndefined();
+});

@@ -6,10 +6,13 @@ import { fields } from './fields';
 /** Question is what is asked of a workload. */
 export type Question = Pick<
   Schemas['Question'],
-  'workload' | 'global_batch' | 'multiple_of' | 'reserve_bytes' | 'hours_per_year' | 'price_per_hour'
+  'workload' | 'global_batch' | 'multiple_of' | 'reserve_bytes' | 'hours_per_year' | 'price_per_hour' | 'run_tokens' | 'run_samples'
 >;
 
-const beside = ['global_batch', 'multiple_of', 'reserve_bytes', 'hours_per_year', 'price_per_hour'] as const;
+const beside = ['global_batch', 'multiple_of', 'reserve_bytes', 'hours_per_year', 'price_per_hour', 'run_tokens', 'run_samples'] as const;
+
+/** Keys whose values may be objects, which an address has as JSON. */
+const objects = ['config', 'adapter', 'loop', 'parallel', 'lengths', 'versions'] as const;
 
 /** modelOfArrival is what people who bring no question look at first. */
 const modelOfArrival = 'bert';
@@ -21,9 +24,7 @@ export function questionOf(search: string): Question {
   for (const key of ['model', 'gpu', 'id']) {
     if (from.get(key)) workload[key] = from.get(key);
   }
-  const config = jsonObject(from.get('config'));
-  if (config) workload.config = config;
-  if (!workload.model && !config) workload.model = modelOfArrival;
+  if (from.get('packing') === 'true') workload.packing = true;
   if (isNumber(from.get('limit_gib'))) workload.limit_gib = Number(from.get('limit_gib'));
   for (const [key, field] of Object.entries(fields)) {
     const text = from.get(key);
@@ -33,9 +34,15 @@ export function questionOf(search: string): Question {
     else if (isNumber(text)) workload[key] = Number(text);
     if (workload[key] === field.initial) delete workload[key];
   }
+  for (const key of objects) {
+    const value = jsonObject(from.get(key));
+    if (value) workload[key] = value;
+  }
+  if (!workload.model && !workload.config) workload.model = modelOfArrival;
   const question: Question = { workload: workload as Workload };
   for (const key of beside) {
-    if (isNumber(from.get(key))) question[key] = Number(from.get(key));
+    const number = Number(from.get(key));
+    if (isNumber(from.get(key)) && number >= 0) question[key] = number;
   }
   return question;
 }
@@ -55,17 +62,21 @@ export function without({ workload, ...rest }: Question, ...keys: (keyof Workloa
 export function addressOf({ workload, ...rest }: Question): string {
   const to = new URLSearchParams();
   const { config, ...plain } = workload;
-  for (const [key, value] of Object.entries({ ...plain, ...rest })) {
-    if (value === undefined || value === '' || value === fields[key as keyof typeof fields]?.initial) continue;
-    to.set(key, String(value));
+  for (const [key, value] of Object.entries({ ...plain, ...rest, config })) {
+    if (value === undefined || value === '' || isUsual(key, value)) continue;
+    to.set(key, typeof value === 'object' ? JSON.stringify(value) : String(value));
   }
-  if (config) to.set('config', JSON.stringify(config));
   return to.toString();
 }
 
 /** timelineOf is where the process of a workload is shown over time, at its own batch or another. */
 export function timelineOf(workload: Workload, batch = workload.batch): string {
   return `/timeline?${addressOf({ workload: { ...workload, batch } })}`;
+}
+
+// isUsual reports whether a value is as it is without being said.
+function isUsual(key: string, value: unknown): boolean {
+  return key === 'packing' ? value === false : value === fields[key as keyof typeof fields]?.initial;
 }
 
 function isNumber(text: string | null): text is string {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import keys from '../api/keys.json';
-import { codeOf, fields, first, more } from './fields';
+import { adapters, codeOf, fields, first, more, training } from './fields';
 
 test('every key of a workload has a field, or a place of its own', () => {
-  const elsewhere = ['model', 'config', 'gpu', 'id', 'limit_gib', 'lengths', 'packing', 'parallel'];
+  const elsewhere = ['model', 'config', 'gpu', 'id', 'limit_gib', 'lengths', 'packing', 'parallel', 'versions'];
   expect([...Object.keys(fields), ...elsewhere].toSorted()).toEqual(Object.keys(keys).toSorted());
-  expect([...first, ...more].toSorted()).toEqual(Object.keys(fields).toSorted());
+  expect([...first, ...adapters, ...training, ...more].toSorted()).toEqual(Object.keys(fields).toSorted());
 });
 
 test('fields are as the API has the keys', () => {

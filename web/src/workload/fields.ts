@@ -3,7 +3,9 @@
 import type { Workload } from '../api/client';
 import keys from '../api/keys.json';
 
-type Key = Exclude<keyof Workload, 'model' | 'config' | 'gpu' | 'id' | 'limit_gib' | 'parallel'>;
+/** Elsewhere are the keys with a place of their own. */
+type Elsewhere = 'model' | 'config' | 'gpu' | 'id' | 'limit_gib' | 'parallel' | 'lengths' | 'packing' | 'versions';
+type Key = Exclude<keyof Workload, Elsewhere>;
 
 interface Described {
   label: string;
@@ -58,12 +60,17 @@ function fieldOf({ description: help, default: initial, ...key }: Property): Fie
   return { kind: 'number', label, help, initial: Number(initial), unit: key['x-unit'] ?? '' };
 }
 
-/** What is asked most; the rest is behind "more". */
+/** What is asked most. */
 export const first: Key[] = ['precision', 'optimizer', 'batch', 'sequence', 'image', 'checkpointing'];
-export const more = Object.keys(properties).filter((key) => properties[key]?.['x-label'] && !first.includes(key as Key)) as Key[];
+
+/** What is folded away, by what it is about. */
+export const adapters: Key[] = ['adapter', 'quantize'];
+export const training: Key[] = ['optimizer_impl', 'accumulate', 'clip_grad_norm', 'loop'];
+const placed = [...first, ...adapters, ...training, 'versions'];
+export const more = Object.keys(properties).filter((key) => properties[key]?.['x-label'] && !placed.includes(key)) as Key[];
 
 /** fields are the keys with a label; the others have places of their own. */
-export const fields = Object.fromEntries([...first, ...more].map((key) => [key, fieldOf(properties[key]!)])) as Record<Key, Field>;
+export const fields = Object.fromEntries([...first, ...adapters, ...training, ...more].map((key) => [key, fieldOf(properties[key]!)])) as Record<Key, Field>;
 
 export type FieldKey = Key;
 

@@ -9,6 +9,8 @@ export interface QuestionState {
   settled: Question;
   /** changes keys of the workload; undefined takes the default */
   change(patch: Partial<Workload>, step?: Step): void;
+  /** takes another workload in the place of this one */
+  replace(workload: Workload): void;
   /** changes what is beside the workload */
   ask(patch: Partial<Omit<Question, 'workload'>>): void;
 }
@@ -29,8 +31,9 @@ export function useQuestion(): QuestionState {
     (patch: Partial<Workload>, step: Step = 'step') => go({ ...question, workload: { ...question.workload, ...patch } }, step),
     [go, question],
   );
+  const replace = useCallback((workload: Workload) => go({ ...question, workload }, 'step'), [go, question]);
   const ask = useCallback((patch: Partial<Omit<Question, 'workload'>>) => go({ ...question, ...patch }, 'typing'), [go, question]);
-  return { question, settled: useSettled(question, 150), change, ask };
+  return { question, settled: useSettled(question, 150), change, replace, ask };
 }
 
 function useSettled<T>(value: T, milliseconds: number): T {

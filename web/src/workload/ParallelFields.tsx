@@ -1,0 +1,62 @@
+import type { Workload } from '../api/client';
+import { NumberInput, SelectInput, SwitchInput } from '../ui/Inputs';
+import { type Parallel, parallelKinds, parallelOf } from './describe';
+import type { QuestionState } from './useQuestion';
+
+const usual = 8;
+const sharded = ['fsdp', 'hsdp', 'fsdp+tp'];
+const replicated = ['ddp', 'zero1'];
+
+interface Props {
+  workload: Workload;
+  wrong?: string;
+  onChange: QuestionState['change'];
+}
+
+/** ParallelFields say how a step is shared among GPUs. The batch is then that of each of them. */
+export function ParallelFields({ workload, wrong, onChange }: Props) {
+  const parallel = parallelOf(workload);
+  const set = (next: Parallel | undefined) => onChange({ parallel: next as Workload['parallel'] });
+  const choose = (kind: string) => set(kind === '' ? undefined : fresh(kind, parallel?.gpus ?? usual));
+  const option = (name: 'offload' | 'gradient_as_bucket_view' | 'static_graph', label: string, help: string) => (
+    <SwitchInput label={label} help={help} value={parallel?.[name] === true} onChange={(on) => set({ ...parallel!, [name]: on || undefined })} />
+  );
+  return (
+    <>
+      <div className="grid grid-cols-2 gap-4">
+        <SelectInput label="Parallelism" wrong={wrong} value={parallel?.kind ?? ''} options={{ '': 'one GPU', ...parallelKinds }} onChange={choose} />
+        {parallel && <NumberInput label="GPUs" min={2} value={parallel.gpus} onChange={(gpus) => gpus && set({ ...parallel, gpus })} />}
+        {parallel?.kind === 'hsdp' && (
+          <NumberInput label="Shards over" unit="GPUs" value={parallel.shard} onChange={(shard) => set({ ...parallel, shard })} />
+        )}
+        {parallel?.kind === 'fsdp+tp' && (
+          <NumberInput label="Matrices over" unit="GPUs" value={parallel.tensor} onChange={(tensor) => set({ ...parallel, tensor })} />
+        )}
+      </div>
+      {parallel && sharded.includes(parallel.kind) && (
+        <>
+          <SwitchInput
+            label="Parameters in bf16"
+            help="FSDP's mixed precision: parameters in bf16, gradients reduced in fp32."
+            value={parallel.mixed_precision === 'bf16'}
+            onChange={(on) => set({ ...parallel, mixed_precision: on ? 'bf16' : undefined })}
+          />
+          {option('offload', 'Offload to the CPU', "FSDP's CPUOffloadPolicy.")}
+        </>
+      )}
+      {parallel && replicated.includes(parallel.kind) && (
+        <>
+          {option('gradient_as_bucket_view', 'Gradients in buckets', "DDP's gradient_as_bucket_view.")}
+          {option('static_graph', 'Static graph', "DDP's static_graph.")}
+        </>
+      )}
+      {parallel && <p className="text-xs text-muted">The batch is that of each GPU. Memory and speed are those of one of them.</p>}
+    </>
+  );
+}
+
+// fresh is a kind of parallelism with the options that it cannot do without.
+function fresh(kind: string, gpus: number): Parallel {
+  const half = Math.max(2, gpus / 2);
+  return { kind, gpus, ...(kind === 'hsdp' ? { shard: half } : {}), ...(kind === 'fsdp+tp' ? { tensor: 2 } : {}) };
+}
