@@ -94,7 +94,7 @@ export const shots: Shot[] = [
     path: '/?model=bert&gpu=a10',
     onlyWindow: true,
     ready: async (page) => {
-      await page.getByRole('button', { name: 'Keep this prediction in the history' }).click();
+      await page.getByRole('button', { name: 'Analyze' }).click();
       await page.getByRole('log').getByText('done', { exact: true }).waitFor();
       await page.getByRole('heading', { level: 1 }).waitFor();
     },

@@ -1,0 +1,110 @@
+// What people train now: adapters, 4-bit weights, several GPUs, samples of
+// different lengths, what a run costs, and ways to make it fit.
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openBrowser, type Program, serve } from './program';
+
+let program: Program;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  [program, browser] = await Promise.all([serve(), openBrowser()]);
+});
+
+beforeEach(async () => {
+  await page?.context().close();
+  page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await program?.stop();
+});
+
+const headline = () => page.getByRole('heading', { level: 1 });
+const search = () => new URL(page.url()).searchParams;
+
+test('presets set what they are called, and one replaces another', async () => {
+  await page.goto(`${program.url}/?model=gpt2&gpu=a10`);
+  const preset = (name: string) => page.getByRole('button', { name, exact: true });
+  await preset('QLoRA').click();
+  await expect.poll(() => preset('QLoRA').getAttribute('aria-pressed')).toBe('true');
+  expect(Object.fromEntries(search())).toEqual({
+    model: 'gpt2', gpu: 'a10', precision: 'bf16', adapter: '16', quantize: 'nf4-double', optimizer: 'paged-adamw-8bit', checkpointing: 'true',
+  });
+  await page.getByRole('button', { name: 'Adapters and 4-bit LoRA rank 16, 4-bit, quantized twice' }).click();
+  expect(await page.getByLabel('LoRA rank').inputValue()).toBe('16');
+  await page.getByText('trains up to batch', { exact: false }).waitFor(); // full fine-tuning, beside it
+  await preset('Pre-training on 8 GPUs').click();
+  await page.getByRole('button', { name: 'Several GPUs FSDP2, 8 GPUs' }).waitFor();
+  expect(search().get('adapter')).toBeNull();
+  await page.getByText('speeds include communication', { exact: false }).waitFor();
+  await page.goBack();
+  await expect.poll(() => preset('QLoRA').getAttribute('aria-pressed')).toBe('true');
+});
+
+test('a card without bf16 is offered fp16', async () => {
+  await page.goto(`${program.url}/?model=gpt2&gpu=t4`);
+  await headline().waitFor();
+  expect(await page.getByLabel('Precision', { exact: true }).getByRole('option').allTextContents()).toEqual(['fp32', 'fp16 autocast']);
+  await page.getByRole('button', { name: 'Apply Precision: fp16 autocast' }).waitFor();
+  await page.getByRole('button', { name: 'LoRA fine-tuning' }).click();
+  await expect.poll(() => search().get('precision')).toBe('amp-fp16');
+});
+
+test('what a run takes and costs is said by the server', async () => {
+  await page.goto(`${program.url}/?model=gpt2&gpu=a10`);
+  const panel = page.getByRole('region', { name: 'Speed and cost' });
+  await panel.getByText(/^[\d,]+ tokens\/s$/).waitFor();
+  await panel.getByLabel('Tokens of a run').fill('1e9');
+  await panel.getByText('A run of 1,000,000,000 tokens').waitFor();
+  await panel.getByText(/ h, \$[\d.]+$/).waitFor();
+  expect(search().get('run_tokens')).toBe('1000000000');
+  await panel.getByLabel('Dollars per hour').fill('0');
+  await panel.getByText(/ h, \$0\.00$/).waitFor();
+  expect(await panel.getByLabel('Dollars per hour').inputValue()).toBe('0');
+});
+
+test('samples of different lengths are pasted', async () => {
+  await page.goto(`${program.url}/?model=gpt2&gpu=a10`);
+  await page.getByRole('button', { name: 'Lengths of samples' }).click();
+  await page.getByLabel('Tokens of each sample').fill('100\nmany');
+  await page.getByRole('button', { name: 'Use these' }).click();
+  await page.getByText('“many” is not a number of tokens.').waitFor();
+  await page.getByLabel('Tokens of each sample').fill('100\n400\n400\n');
+  await page.getByRole('button', { name: 'Use these' }).click();
+  await page.getByText('3 samples of 100 to 400 tokens', { exact: true }).waitFor();
+  await page.getByText('padded to the longest of their batch', { exact: false }).waitFor();
+});
+
+test('what does not fit is made to fit, by changes together', async () => {
+  await page.goto(`${program.url}/?model=llama-3.1-8b&gpu=a10&batch=4`);
+  const ways = page.getByRole('list', { name: 'Ways to make it fit' });
+  await page.getByText('each line is what it takes together').waitFor();
+  expect(await ways.getByRole('listitem').count()).toBeGreaterThan(1);
+  await ways.getByRole('button', { name: /^Apply .*QLoRA/ }).first().click();
+  await expect.poll(() => headline().textContent()).toMatch(/^Batch \d+ trains on an NVIDIA A10/);
+  expect(search().get('quantize')).toBe('nf4-double');
+  expect(search().get('config')).toBeNull(); // the catalog has it
+  await page.goBack();
+  await ways.waitFor();
+});
+
+test('what fits with a smaller batch alone says each way', async () => {
+  await page.goto(`${program.url}/?model=gpt2&gpu=a10&batch=64&sequence=512`);
+  await page.getByText('Each of these alone is enough').waitFor();
+  await expect.poll(() => headline().textContent()).toContain('your batch of 64 does not');
+});
+
+test('a model is asked for by its name on the hub', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  await page.getByRole('button', { name: /^Model/ }).click();
+  await page.getByRole('combobox', { name: 'Search: Model' }).fill('openai-community/gpt2');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => search().get('model')).toBe('gpt2');
+  await page.getByRole('button', { name: /^Model/ }).click();
+  await page.getByRole('combobox', { name: 'Search: Model' }).fill('someone/else-7b');
+  await page.getByRole('option', { name: 'someone/else-7b, by its name on the hub' }).click();
+  await page.getByRole('alert').getByText('is not in the catalog', { exact: false }).waitFor();
+});
