@@ -319,6 +319,8 @@ func badWorkload(c *cobra.Command, err error) error {
 		hint = "memorymark models lists them; a config.json of one of their families works too"
 	case p.Key == "config" && strings.Contains(p.Error(), "not modelled"):
 		hint = "--engine emulated runs it with your PyTorch on an emulated GPU"
+	case p.Key == "versions" && workload.Unmodelled(err):
+		hint = "--engine emulated runs it on an emulated GPU, with a Python that has these versions (--python)"
 	}
 	return badUsage(hint, "%w", err)
 }

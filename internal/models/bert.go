@@ -8,7 +8,7 @@ import (
 )
 
 var bertFamily = Family{
-	Type: "bert", Versions: []Versions{newest, last4}, Except: map[Versions][]string{last4: {EagerAttention, "BertForMaskedLM"}}, read: reads(readBert),
+	Type: "bert", Versions: []Versions{newest, last4, older4}, Except: map[Versions][]string{last4: {EagerAttention}}, read: reads(readBert),
 	Heads: []Head{
 		head("BertForSequenceClassification", Classes, newBert),
 		head("BertForTokenClassification", TokenTags, newBertTokens),
@@ -172,19 +172,32 @@ func (e *encoding) initPositions(t *torch.Torch, positions int64) {
 	}
 }
 
+// mask makes what layers take of the mask that the model is given.
+func (m *bertModel) mask(t *torch.Torch, given *torch.Var, batch *Batch, embedded *torch.Var) torch.Value {
+	dtype := embedded.Tensor().DType
+	switch {
+	case !m.isOf4():
+		return bidirectionalMask(t, m.padding(batch), embedded, m.eager)
+	case m.eager:
+		return extendedMask4(t, given, batch, dtype)
+	default:
+		return sdpaMask4(t, given, batch, dtype)
+	}
+}
+
 func (m *bertModel) forward(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
-	given, mask := f.Let(torch.Value{}), f.Let(torch.Value{})
+	given := f.Let(torch.Value{})
 	if m.isOf4() && batch.Mask == nil {
 		lookForPadding(t, batch.IDs)
 	}
 	embedded := f.Let(m.embed(t, batch.IDs, m.train))
+	mask := given
 	if m.isOf4() {
+		mask = f.Let(torch.Value{}) // extended_attention_mask
 		given.Set(given4(t, batch))
-		mask.Set(sdpaMask4(t, given, batch, embedded.Tensor().DType))
-	} else {
-		mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.eager))
 	}
+	mask.Set(m.mask(t, given, batch, embedded))
 	last := f.Let(m.encode(t, m.layers, embedded, mask))
 	first := f.Let(torch.Value{})
 	if m.pooler != nil {

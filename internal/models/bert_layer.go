@@ -14,17 +14,22 @@ type encoding struct {
 	heads      int64
 	encoder    string // what the model calls it
 	versions   Versions
+	eagerly    eager4 // nil since transformers 5
 	// Probabilities of dropout, of attention weights and of what layers give.
 	attentionDropout, hiddenDropout float64
 }
 
 func newEncoding(c *bertConfig, r Run) (*encoding, error) {
 	act, err := activationOf(c.HiddenAct)
-	return &encoding{
+	e := &encoding{
 		encoder: "encoder", versions: r.Versions,
 		train: r.Train, checkpoint: r.Checkpointing, eager: r.Eager, act: act, heads: c.Heads,
 		attentionDropout: c.AttentionDropout, hiddenDropout: c.HiddenDropout,
-	}, err
+	}
+	if e.eager && e.isOf4() {
+		e.eagerly = e.eagerBert4
+	}
+	return e, err
 }
 
 func (e *encoding) padding(b *Batch) padding {
@@ -58,13 +63,15 @@ func (e *encoding) call(t *torch.Torch, l layer, hidden, mask *torch.Var) torch.
 // in the caller's frame. It returns the result and the weights, nothing for
 // sdpa.
 func (e *encoding) attend(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) (out *torch.Var, weights torch.Value) {
-	b, s, d := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1), query.Weight.Dim(0)/e.heads
-	split := func(x torch.Value) *torch.Var {
-		return f.Let(t.Transpose(t.View(x, b, s, -1, d), 1, 2))
+	b, s := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1)
+	if e.eagerly != nil {
+		out = e.eagerly(t, f, hidden, mask, query, key, value)
+		out.Set(t.View(out, b, s, -1))
+		return out, torch.Value{}
 	}
-	q := split(t.Linear(hidden, query))
-	k := split(t.Linear(hidden, key))
-	v := split(t.Linear(hidden, value))
+	q := e.projected(t, f, hidden, query)
+	k := e.projected(t, f, hidden, key)
+	v := e.projected(t, f, hidden, value)
 	p := e.attentionDropout
 	if !e.train {
 		p = 0
@@ -82,6 +89,17 @@ func (e *encoding) attend(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Va
 	joined := f.Let(context)
 	joined.Set(t.Contiguous(t.Reshape(joined, b, s, -1)))
 	return joined, weights
+}
+
+// projected names a projection of hidden states by its heads.
+func (e *encoding) projected(t *torch.Torch, f *torch.Frame, hidden *torch.Var, m *torch.Linear) *torch.Var {
+	return f.Let(e.split(t, t.Linear(hidden, m), hidden, m))
+}
+
+// split is a projection of hidden states by its heads.
+func (e *encoding) split(t *torch.Torch, projection torch.X, hidden *torch.Var, m *torch.Linear) torch.Value {
+	b, s, size := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1), m.Weight.Dim(0)/e.heads
+	return t.Transpose(t.View(projection, b, s, -1, size), 1, 2)
 }
 
 // bertLayer is BertLayer.

@@ -10,43 +10,62 @@ import (
 // maskedLM is a model with a head over the vocabulary: BertOnlyMLMHead or
 // RobertaLMHead, which compute the same.
 type maskedLM struct {
+	vocabularyHead
 	trunk
-	head    string // what the model calls it
 	dense   *torch.Linear
-	act     activation
 	norm    *torch.LayerNorm
 	decoder *torch.Linear
 }
 
-// tying is how a head's layer shares a table and a bias, in the order of the
-// model's _tied_weights_keys.
+// vocabularyHead is what such heads differ in.
+type vocabularyHead struct {
+	name    string // what the model calls it
+	act     activation
+	tie     tying
+	ownBias bool // the decoder is made with a bias, which is not the one that it has in the end
+}
+
+// tying is how a head's layer shares a bias and, unless it is nil, a table, in the
+// order of the model's _tied_weights_keys.
 type tying func(t *torch.Torch, m *torch.Linear, word *torch.Embedding, bias *torch.Tensor)
 
 func tieWeightFirst(t *torch.Torch, m *torch.Linear, word *torch.Embedding, bias *torch.Tensor) {
-	t.TieBiased(m, word)
-	t.TieBias(m, bias)
+	if word != nil {
+		t.TieBiased(m, word)
+		t.TieBias(m, bias)
+	}
 }
 
 func tieBiasFirst(t *torch.Torch, m *torch.Linear, word *torch.Embedding, bias *torch.Tensor) {
-	t.TieBias(m, bias)
-	t.TieBiased(m, word)
+	if word != nil {
+		t.TieBias(m, bias)
+		t.TieBiased(m, word)
+	}
+}
+
+// tieFrom4 shares the bias in any case, when the layer is made: transformers 4.
+func tieFrom4(t *torch.Torch, m *torch.Linear, word *torch.Embedding, bias *torch.Tensor) {
+	t.ShareBias(m, bias)
+	if word != nil {
+		t.TieBiased(m, word)
+	}
 }
 
 // newMaskedLM makes the head of a model.
-func newMaskedLM(t *torch.Torch, c *bertConfig, below trunk, head string, word *torch.Embedding, tie tying, act activation, dtype torch.DType) *Model {
+func newMaskedLM(t *torch.Torch, c *bertConfig, below trunk, head vocabularyHead, word *torch.Embedding, dtype torch.DType) *Model {
 	h := &maskedLM{
-		trunk:   below,
-		head:    head,
-		dense:   t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named(head + ".dense"),
-		act:     act,
-		norm:    t.NewLayerNorm(c.HiddenSize, dtype),
-		decoder: t.NewLinear(c.HiddenSize, c.VocabSize, true, dtype).AsOutput(head + ".decoder"),
+		vocabularyHead: head,
+		trunk:          below,
+		dense:          t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named(head.name + ".dense"),
+		norm:           t.NewLayerNorm(c.HiddenSize, dtype),
+		decoder:        t.NewLinear(c.HiddenSize, c.VocabSize, head.ownBias, dtype).AsOutput(head.name + ".decoder"),
 	}
 	bias := t.Parameter(dtype, c.VocabSize)
 	t.ListBefore(bias, h.dense.Weight)
-	if c.TieWordEmbeddings {
-		tie(t, h.decoder, word, bias)
+	if !c.TieWordEmbeddings {
+		word = nil
 	}
+	head.tie(t, h.decoder, word, bias)
 	return &Model{Forward: h.forward}
 }
 
@@ -56,7 +75,11 @@ func newBertMaskedLM(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 		return nil, err
 	}
 	m, embeddings := newBertModel(t, c, e, r.DType, false)
-	return newMaskedLM(t, c, m.forward, "cls.predictions", embeddings.word, tieWeightFirst, e.act, r.DType), nil
+	head := vocabularyHead{name: "cls.predictions", act: e.act, tie: tieWeightFirst, ownBias: true}
+	if e.isOf4() {
+		head.tie, head.ownBias = tieFrom4, false
+	}
+	return newMaskedLM(t, c, m.forward, head, embeddings.word, r.DType), nil
 }
 
 func (m *maskedLM) forward(t *torch.Torch, batch *Batch) Output {
@@ -76,7 +99,7 @@ func (m *maskedLM) forward(t *torch.Torch, batch *Batch) Output {
 
 // predict is the head's forward function.
 func (m *maskedLM) predict(t *torch.Torch, hidden *torch.Var) torch.Value {
-	f := t.Enter().In(m.head)
+	f := t.Enter().In(m.name)
 	x := f.Let(t.Linear(hidden, m.dense))
 	x.Set(m.act(t, x))
 	x.Set(t.LayerNorm(x, m.norm))

@@ -13,7 +13,19 @@ type dynamicCache struct {
 	layers []cachedLayer
 	// sliding says which layers keep no more than a window; nil for none.
 	sliding func(layer int64) bool
+	form    cacheForm
 }
+
+// cacheForm is how a cache holds what a layer gives it.
+type cacheForm int
+
+// The forms. All but the first are of transformers 4.51, which keeps what a new
+// layer is given as it is.
+const (
+	copied cacheForm = iota // behind what was there, which is nothing
+	listed                  // in a list of keys and one of values
+	paired                  // in a tuple of a tuple for each layer
+)
 
 type cachedLayer struct{ keys, values, window torch.Value }
 
@@ -21,6 +33,10 @@ type cachedLayer struct{ keys, values, window torch.Value }
 // and the names then stand for the copies.
 func (c *dynamicCache) update(t *torch.Torch, keys, values *torch.Var) {
 	if c == nil {
+		return
+	}
+	if c.form != copied {
+		c.layers = append(c.layers, cachedLayer{keys: t.Hold(keys), values: t.Hold(values)})
 		return
 	}
 	var l cachedLayer
@@ -37,17 +53,24 @@ func (c *dynamicCache) update(t *torch.Torch, keys, values *torch.Var) {
 	values.Set(l.values.Borrow())
 }
 
-// tensors are those of the cache in the order in which they die: a Python list
-// drops its last element first.
+// tensors are those of the cache in the order in which they die: Python's lists and
+// tuples drop their last element first.
 func (c *dynamicCache) tensors() []torch.Value {
 	if c == nil {
 		return nil
 	}
-	var out []torch.Value
+	var out, last []torch.Value
 	for _, l := range slices.Backward(c.layers) {
-		out = append(out, l.keys, l.values, l.window)
+		switch c.form {
+		case copied:
+			out = append(out, l.keys, l.values, l.window)
+		case listed:
+			out, last = append(out, l.keys), append(last, l.values)
+		case paired:
+			out = append(out, l.values, l.keys)
+		}
 	}
-	return out
+	return append(out, last...)
 }
 
 // encoderDecoderCache is EncoderDecoderCache; that of an encoder is empty.

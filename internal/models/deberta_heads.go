@@ -86,7 +86,8 @@ func newDebertaMaskedLM(t *torch.Torch, c *debertaConfig, r Run) (*Model, error)
 		return nil, err
 	}
 	keys := &bertConfig{HiddenSize: c.HiddenSize, VocabSize: c.VocabSize, TieWordEmbeddings: c.TieWordEmbeddings}
-	return newMaskedLM(t, keys, m.forward, "cls.predictions", m.word, tieBiasFirst, m.act, r.DType), nil
+	head := vocabularyHead{name: "cls.predictions", act: m.act, tie: tieBiasFirst, ownBias: true}
+	return newMaskedLM(t, keys, m.forward, head, m.word, r.DType), nil
 }
 
 func newDebertaAlone(t *torch.Torch, c *debertaConfig, r Run) (*Model, error) {

@@ -8,7 +8,7 @@ import (
 )
 
 var distilBertFamily = Family{
-	Type: "distilbert", Versions: []Versions{newest, last4}, Except: map[Versions][]string{last4: {EagerAttention}}, read: reads(readDistilBert),
+	Type: "distilbert", Versions: []Versions{newest, last4, older4}, read: reads(readDistilBert),
 	Heads: []Head{
 		head("DistilBertForSequenceClassification", Classes, newDistilBert),
 		head("DistilBertForTokenClassification", TokenTags, newDistilBertTokens),
@@ -88,6 +88,9 @@ func newDistilBertModel(t *torch.Torch, c *distilBertConfig, r Run) (*distilBert
 		return nil, err
 	}
 	e.encoder = "transformer"
+	if e.eagerly != nil {
+		e.eagerly = e.eagerDistilBert4
+	}
 	m := &distilBert{
 		encoding:    e,
 		name:        "distilbert",
@@ -227,7 +230,9 @@ func (m *distilBert) base(t *torch.Torch, batch *Batch) trunkOutput {
 	embedded := f.Let(m.embed(t, batch.IDs))
 	if m.isOf4() {
 		mask.Set(given4(t, batch))
-		mask.Set(sdpaMask4(t, mask, batch, embedded.Tensor().DType))
+		if !m.eager {
+			mask.Set(sdpaMask4(t, mask, batch, embedded.Tensor().DType))
+		}
 	} else {
 		mask.Set(bidirectionalMask(t, m.padding(batch), embedded, m.eager))
 	}

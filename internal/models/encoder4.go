@@ -23,14 +23,57 @@ func sdpaMask4(t *torch.Torch, given *torch.Var, batch *Batch, dtype torch.DType
 	if !batch.Padded || batch.Mask == nil {
 		return torch.Value{}
 	}
-	b, s := batch.IDs.Dim(0), batch.IDs.Dim(1)
+	return expandMask(t, given, batch.IDs.Dim(0), batch.IDs.Dim(1), dtype)
+}
+
+// extendedMask4 is get_extended_attention_mask (transformers/modeling_utils.py), for
+// eager attention.
+func extendedMask4(t *torch.Torch, given torch.X, batch *Batch, dtype torch.DType) torch.Value {
 	f := t.Enter()
-	expanded := f.Let(t.To(t.Expand(t.View(given, b, 1, 1, s), b, 1, s, s), dtype))
-	inverted := f.Let(t.Scale(expanded)) // 1.0 - expanded_mask
-	masked := t.Compare(inverted)
-	filled := t.Scale(inverted) // inverted_mask.masked_fill
-	t.Drop(masked)
-	return f.Return(filled)
+	mask := f.Let(t.View(given, batch.IDs.Dim(0), 1, 1, batch.IDs.Dim(1)))
+	mask.Set(t.To(mask, dtype))
+	mask.Set(t.Scale(t.Scale(mask))) // (1.0 - mask) * min
+	return f.Return(mask)
+}
+
+// eager4 is a self attention's forward function with eager attention of
+// transformers 4, up to the context.
+type eager4 func(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) (context *torch.Var)
+
+// eagerBert4 is BertSelfAttention.forward of transformers 4.51, where queries have
+// two names, and scores and their softmax have names of their own.
+func (e *encoding) eagerBert4(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) *torch.Var {
+	mixed := f.Let(t.Linear(hidden, query))
+	k := e.projected(t, f, hidden, key)
+	v := e.projected(t, f, hidden, value)
+	q := f.Let(e.split(t, mixed, hidden, query))
+	scores := f.Let(t.MatMul(q, t.Transpose(k, -1, -2)))
+	scores.Set(t.Scale(scores))
+	scores.Set(t.Add(scores, mask))
+	return e.weigh4(t, f, scores, v)
+}
+
+// eagerDistilBert4 is DistilBERT's MultiHeadSelfAttention.forward, which divides
+// queries, and fills scores by the mask that the model is given.
+func (e *encoding) eagerDistilBert4(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) *torch.Var {
+	q := e.projected(t, f, hidden, query)
+	k := e.projected(t, f, hidden, key)
+	v := e.projected(t, f, hidden, value)
+	q.Set(t.Scale(q))
+	scores := f.Let(t.MatMul(q, t.Transpose(k, 2, 3)))
+	b, s := mask.Tensor().Dim(0), mask.Tensor().Dim(1)
+	masked := f.Let(t.Expand(t.View(t.Compare(mask), b, 1, 1, s), scores.Tensor().Shape...))
+	scores.Set(t.MaskedFill(scores, masked))
+	return e.weigh4(t, f, scores, v)
+}
+
+// weigh4 is the softmax of scores, with dropout, times values.
+func (e *encoding) weigh4(t *torch.Torch, f *torch.Frame, scores, v *torch.Var) *torch.Var {
+	weights := f.Let(t.Softmax(scores, torch.NoDType))
+	weights.Set(t.Dropout(weights, e.attentionDropout, e.train))
+	context := f.Let(t.MatMul(weights, v))
+	context.Set(t.Contiguous(t.Transpose(context, 1, 2)))
+	return context
 }
 
 // firstToken is x[:, 0], where PyTorch before 2.11 slices the batch first (see
@@ -40,4 +83,12 @@ func firstToken(t *torch.Torch, x *torch.Var) torch.Value {
 		return t.Select(t.Slice(x, 0, 0, x.Tensor().Dim(0)), 1)
 	}
 	return t.Select(x, 1)
+}
+
+// firstTokenOnly is x[:, 0, :], which slices the rest, too.
+func firstTokenOnly(t *torch.Torch, x *torch.Var) torch.Value {
+	if t.Version.Before(2, 11) {
+		return t.Slice(firstToken(t, x), 1, 0, x.Tensor().Dim(2))
+	}
+	return firstToken(t, x)
 }

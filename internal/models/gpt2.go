@@ -5,11 +5,10 @@ import (
 
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
-	"memorymark/internal/trace"
 )
 
 var gpt2Family = Family{
-	Type: "gpt2", Versions: []Versions{newest, last4}, Except: map[Versions][]string{last4: {EagerAttention}}, read: reads(readGPT2),
+	Type: "gpt2", Versions: []Versions{newest, last4, older4}, read: reads(readGPT2),
 	Heads: []Head{
 		head("GPT2LMHeadModel", SameIDs, newGPT2),
 		needs(head("GPT2ForSequenceClassification", Classes, newGPT2Classifier), "pad_token_id"),
@@ -73,6 +72,7 @@ func readGPT2(c *hfconfig.Config) (*gpt2Config, error) {
 
 type gpt2Block struct {
 	ln1              *torch.LayerNorm
+	causal           torch.Value // the causal mask of all positions in transformers 4
 	attn, attnOutput *torch.Conv1D
 	ln2              *torch.LayerNorm
 	fc, proj         *torch.Conv1D
@@ -111,11 +111,13 @@ func newGPT2Model(t *torch.Torch, c *gpt2Config, r Run) (*gpt2, error) {
 	}
 	for range c.Layers {
 		norm := t.NewLayerNorm(c.HiddenSize, r.DType)
+		var causal torch.Value
 		if r.Versions.Transformers.Before(5, 0) {
-			m.maskBuffers(t)
+			causal = m.maskBuffers(t)
 		}
 		m.blocks = append(m.blocks, gpt2Block{
 			ln1:        norm,
+			causal:     causal,
 			attn:       t.NewConv1D(3*c.HiddenSize, c.HiddenSize, r.DType).Named("attn.c_attn"),
 			attnOutput: t.NewConv1D(c.HiddenSize, c.HiddenSize, r.DType).Named("attn.c_proj"),
 			ln2:        t.NewLayerNorm(c.HiddenSize, r.DType),
@@ -125,16 +127,6 @@ func newGPT2Model(t *torch.Torch, c *gpt2Config, r Run) (*gpt2, error) {
 	}
 	m.norm = t.NewLayerNorm(c.HiddenSize, r.DType)
 	return m, nil
-}
-
-// maskBuffers are those of GPT2Attention in transformers 4: the causal mask
-// torch.tril(torch.ones(…)) of all positions, and the number that stands for
-// what it masks.
-func (m *gpt2) maskBuffers(t *torch.Torch) {
-	t.As(trace.Parameter, func() {
-		t.Compare(t.Full(torch.Bool, m.cfg.MaxPositions, m.cfg.MaxPositions))
-		t.Full(m.run.DType)
-	})
 }
 
 func newGPT2(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
@@ -204,9 +196,10 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 	return out
 }
 
-// kept is hidden_states[:, slice(0, None), :], of which transformers 5 makes nothing.
+// kept is hidden_states[:, slice(0, None), :], of which transformers 5 makes nothing,
+// and which 4.51 does not have.
 func (m *gpt2) kept(t *torch.Torch, hidden *torch.Var) torch.X {
-	if m.run.Versions.Transformers.Before(5, 0) {
+	if v := m.run.Versions.Transformers; v.Before(5, 0) && !v.Before(4, 57) {
 		return allOfSlices(t, hidden)
 	}
 	return hidden
@@ -218,25 +211,26 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) trunkOutput {
 	var cache *dynamicCache
 	if m.cfg.UseCache && !m.run.Checkpointing && !m.run.NoCache {
 		cache = &dynamicCache{}
+		if m.run.Versions.Transformers.Before(4, 57) {
+			cache.form = paired
+		}
 	}
 	if m.looksForPadding && batch.Mask == nil {
 		lookForPadding(t, batch.IDs)
 	}
-	positions := f.Let(torch.Value{})
-	embeds := f.Let(t.In("wte", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.wte) }))
-	positions.Set(positionsOf(t, batch.IDs.Dim(1), m.run.Versions))
+	given := f.Let(torch.Value{})
+	positions, embeds := m.embeddings(t, f, batch)
 	positioned := f.Let(t.In("wpe", func() torch.Value { return t.Embedding(positions, m.wpe) }))
 	hidden := f.Let(t.Add(embeds, positioned))
-	mask := f.Let(causalMask{
-		eager: m.run.Eager, padded: batch.Padded, cached: cache != nil, mapped: m.run.Versions.mapsMasks(),
-	}.make(t, embeds, positions, batch.Mask))
+	mask := f.Let(torch.Value{})
+	if m.run.Versions.convertsMasks() {
+		mask = given
+	}
+	mask.Set(m.mask(t, embeds, positions, batch, cache))
 	hidden.Set(t.Dropout(hidden, m.cfg.EmbeddingDropout, m.train))
 	for i := range m.blocks {
 		if m.run.Checkpointing && m.train {
-			block := func(x *torch.Var, kept []*torch.Var) torch.Value {
-				return m.block(t, i, x, kept[0], nil)
-			}
-			hidden.Set(t.Checkpoint(block, hidden, mask, positions))
+			hidden.Set(m.checkpointed(t, i, hidden, mask, positions))
 		} else {
 			hidden.Set(m.block(t, i, hidden, mask, cache))
 		}
@@ -247,6 +241,31 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) trunkOutput {
 	hidden.Set(t.In("ln_f", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	hidden.Set(t.View(hidden, hidden.Tensor().Shape...))
 	return trunkOutput{hidden: f.Return(hidden), rest: cache.tensors()}
+}
+
+func (m *gpt2) mask(t *torch.Torch, embeds, positions *torch.Var, batch *Batch, cache *dynamicCache) torch.Value {
+	switch {
+	case !m.run.Versions.convertsMasks():
+		return causalMask{
+			eager: m.run.Eager, padded: batch.Padded, cached: cache != nil, mapped: m.run.Versions.mapsMasks(),
+		}.make(t, embeds, positions, batch.Mask)
+	case !m.run.Eager:
+		return legacyMask{padded: batch.Padded}.forSDPA(t, embeds, batch.Mask)
+	case batch.Mask != nil:
+		return extendedMask4(t, torch.Borrow(batch.Mask), batch, m.run.DType)
+	default: // module.bias is all it takes
+		return torch.Value{}
+	}
+}
+
+// checkpointed is a block's call under checkpointing. In transformers 4.51 its
+// arguments have no names.
+func (m *gpt2) checkpointed(t *torch.Torch, i int, hidden, mask, positions *torch.Var) torch.Value {
+	if m.run.Versions.Transformers.Before(4, 57) {
+		return t.CheckpointInputs(func(in []*torch.Var) torch.Value { return m.block(t, i, in[0], in[1], nil) }, hidden, mask)
+	}
+	block := func(x *torch.Var, kept []*torch.Var) torch.Value { return m.block(t, i, x, kept[0], nil) }
+	return t.Checkpoint(block, hidden, mask, positions)
 }
 
 // lookForPadding is warn_if_padding_and_no_attention_mask: pad_token_id in
@@ -281,13 +300,17 @@ func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *
 	shape := []int64{hidden.Tensor().Shape[0], hidden.Tensor().Shape[1], -1, m.cfg.HiddenSize / m.cfg.Heads}
 	parts := t.Split(t.Conv1D(hidden, b.attn), m.cfg.HiddenSize, 2)
 	query, key, value := f.Let(parts[0]), f.Let(parts[1]), f.Let(parts[2])
-	for _, x := range []*torch.Var{key, value, query} {
+	order := []*torch.Var{key, value, query}
+	if m.run.Versions.Transformers.Before(4, 57) {
+		order = []*torch.Var{query, key, value}
+	}
+	for _, x := range order {
 		x.Set(t.Transpose(t.View(x, shape...), 1, 2))
 	}
 	cache.update(t, key, value)
 	var attended, kept torch.Value
 	if m.run.Eager {
-		attended, kept = m.eager(t, query, key, value, mask)
+		attended, kept = m.eager(t, b, query, key, value, mask)
 	} else {
 		attended = m.sdpa(t, query, key, value, mask)
 	}
@@ -301,6 +324,14 @@ func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *
 
 // sdpa is sdpa_attention_forward (transformers/integrations/sdpa_attention.py).
 func (m *gpt2) sdpa(t *torch.Torch, q, k, v, mask *torch.Var) torch.Value {
+	if m.run.Versions.copiesHeads() {
+		f := t.Enter()
+		return f.Return(m.attended(t, f.Let(t.Contiguous(q)), f.Let(t.Contiguous(k)), f.Let(t.Contiguous(v)), mask))
+	}
+	return m.attended(t, q, k, v, mask)
+}
+
+func (m *gpt2) attended(t *torch.Torch, q, k, v, mask *torch.Var) torch.Value {
 	p := m.cfg.AttentionDropout
 	if !m.train {
 		p = 0
@@ -313,9 +344,14 @@ func (m *gpt2) sdpa(t *torch.Torch, q, k, v, mask *torch.Var) torch.Value {
 }
 
 // eager is eager_attention_forward, which returns the weights too.
-func (m *gpt2) eager(t *torch.Torch, q, k, v, mask *torch.Var) (out, weights torch.Value) {
+func (m *gpt2) eager(t *torch.Torch, b *gpt2Block, q, k, v, mask *torch.Var) (out, weights torch.Value) {
 	f := t.Enter()
-	w := f.Let(t.Scale(t.MatMul(q, t.Transpose(k, -1, -2))))
+	w := f.Let(t.MatMul(q, t.Transpose(k, -1, -2)))
+	if m.run.Versions.Transformers.Before(5, 0) {
+		m.maskScores(t, f, b, w)
+	} else {
+		w.Set(t.Scale(w))
+	}
 	if mask.Tensor() != nil {
 		w.Set(t.Add(w, mask))
 	}

@@ -3,10 +3,13 @@ package models
 import "memorymark/internal/torch"
 
 var (
-	llamaFamily   = Family{Type: "llama", Versions: []Versions{newest, last4}, read: reads(readLlama), Heads: decoderHeads("Llama", newLlama, allHeads...)}
-	mistralFamily = Family{Type: "mistral", Versions: []Versions{newest, last4}, read: reads(readLlama), Heads: decoderHeads("Mistral", newLlama, allHeads...)}
-	qwen2Family   = Family{Type: "qwen2", Versions: []Versions{newest, last4}, read: reads(readLlama), Heads: decoderHeads("Qwen2", newLlama, allHeads...)}
-	qwen3Family   = Family{Type: "qwen3", Versions: []Versions{newest, last4}, read: reads(readLlama), Heads: decoderHeads("Qwen3", newLlama, allHeads...)}
+	llamaFamily   = Family{Type: "llama", Versions: []Versions{newest, last4, older4}, read: reads(readLlama), Heads: decoderHeads("Llama", newLlama, allHeads...)}
+	mistralFamily = Family{
+		Type: "mistral", Versions: []Versions{newest, last4, older4}, Except: map[Versions][]string{older4: {"MistralForQuestionAnswering"}},
+		read: reads(readLlama), Heads: decoderHeads("Mistral", newLlama, allHeads...),
+	}
+	qwen2Family = Family{Type: "qwen2", Versions: []Versions{newest, last4, older4}, read: reads(readLlama), Heads: decoderHeads("Qwen2", newLlama, allHeads...)}
+	qwen3Family = Family{Type: "qwen3", Versions: []Versions{newest, last4, older4}, read: reads(readLlama), Heads: decoderHeads("Qwen3", newLlama, allHeads...)}
 )
 
 type llamaLayer struct {
@@ -142,6 +145,9 @@ func (m *llama) newCache() *dynamicCache {
 		return nil
 	}
 	cache := &dynamicCache{}
+	if m.run.Versions.Transformers.Before(4, 57) {
+		cache.form = listed
+	}
 	if !m.run.Versions.Transformers.Before(5, 0) { // before, the window is a number of Python's
 		cache.sliding = m.cfg.Sliding
 	}
@@ -158,16 +164,11 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 		f.Let(positions) // as cache_position, which stands behind inputs_embeds
 	}
 	full, sliding := f.Let(torch.Value{}), f.Let(torch.Value{})
-	if m.cfg.MapsMasks() { // its mask_kwargs is a dictionary that lives on
+	if m.cfg.MapsMasks() && !m.run.Versions.convertsMasks() { // its mask_kwargs is a dictionary that lives on
 		f.Let(embeds)
 		f.Let(positions)
 	}
-	if m.cfg.MasksAll() {
-		full.Set(m.mask(0, batch, cache).make(t, embeds, positions, batch.Mask))
-	}
-	if m.cfg.MasksWindow() {
-		sliding.Set(m.mask(*m.cfg.SlidingWindow, batch, cache).make(t, embeds, positions, batch.Mask))
-	}
+	m.masks(t, batch, cache, embeds, positions, full, sliding)
 	hidden := f.Let(embeds)
 	sines, cosines := make([]*torch.Var, len(m.rotaries)), make([]*torch.Var, len(m.rotaries))
 	for i, r := range m.rotaries {
@@ -186,6 +187,9 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 			hidden.Set(m.layer(t, i, hidden, mask, cos, sin, cache))
 		}
 	}
+	if m.run.Versions.Transformers.Before(4, 57) {
+		f.Let(hidden) // in layer_outputs, what the last layer returned
+	}
 	hidden.Set(t.In("norm", func() torch.Value { return m.normed(t, hidden, m.norm) }))
 	return f.Return(hidden)
 }
@@ -193,6 +197,10 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 // checkpointed is a layer's call under checkpointing, without a cache. Its
 // keywords die in the order in which they are given.
 func (m *llama) checkpointed(t *torch.Torch, i int, hidden, mask, sin, cos, positions *torch.Var) torch.Value {
+	if m.run.Versions.Transformers.Before(4, 57) { // which has arguments without names
+		layer := func(in []*torch.Var) torch.Value { return m.layer(t, i, in[0], in[1], in[4], in[3], nil) }
+		return t.CheckpointInputs(layer, hidden, mask, positions, sin, cos)
+	}
 	keywords, angles := []torch.X{mask, sin, cos, positions}, 1
 	if m.anglesLast {
 		keywords, angles = []torch.X{mask, positions, sin, cos}, 2
@@ -201,6 +209,26 @@ func (m *llama) checkpointed(t *torch.Torch, i int, hidden, mask, sin, cos, posi
 		return m.layer(t, i, x, k[0], k[angles+1], k[angles], nil)
 	}
 	return t.Checkpoint(layer, hidden, keywords...)
+}
+
+// masks makes the masks that layers take. Transformers 4.51 has one for all of
+// them, of the window that the configuration has.
+func (m *llama) masks(t *torch.Torch, batch *Batch, cache *dynamicCache, embeds, positions, full, sliding *torch.Var) {
+	if m.run.Versions.convertsMasks() {
+		mask := legacyMask{padded: batch.Padded}
+		if m.cfg.family != "llama" && m.cfg.SlidingWindow != nil {
+			mask.window = *m.cfg.SlidingWindow
+		}
+		full.Set(mask.update(t, embeds, positions, batch.Mask, m.run.Eager, m.cfg.family == "llama"))
+		sliding.Set(full)
+		return
+	}
+	if m.cfg.MasksAll() {
+		full.Set(m.mask(0, batch, cache).make(t, embeds, positions, batch.Mask))
+	}
+	if m.cfg.MasksWindow() {
+		sliding.Set(m.mask(*m.cfg.SlidingWindow, batch, cache).make(t, embeds, positions, batch.Mask))
+	}
 }
 
 func (m *llama) mask(window int64, batch *Batch, cache *dynamicCache) causalMask {
@@ -249,7 +277,7 @@ func (m *llama) attention(t *torch.Torch, i int, hidden, mask, cos, sin *torch.V
 	if !m.run.Train {
 		dropout = 0
 	}
-	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, capped: m.capsScores, dropout: dropout}, q, k, v, mask)
+	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, capped: m.capsScores, copies: m.run.Versions.copiesHeads(), dropout: dropout}, q, k, v, mask)
 	o := f.Let(attended)
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))
 	o.Set(t.Linear(o, m.layers[i].output))

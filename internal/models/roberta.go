@@ -5,7 +5,7 @@ import (
 )
 
 var robertaFamily = Family{
-	Type: "roberta", Versions: []Versions{newest}, read: reads(readRoberta),
+	Type: "roberta", Versions: []Versions{newest, last4, older4}, Except: map[Versions][]string{last4: {EagerAttention}}, read: reads(readRoberta),
 	Heads: []Head{
 		head("RobertaForMaskedLM", SameIDs, newRobertaMaskedLM),
 		head("RobertaForSequenceClassification", Classes, newRoberta),
@@ -20,15 +20,25 @@ var robertaFamily = Family{
 // are counted from the ids, parameters in another order, and a head that knows
 // no activation but GELU.
 
-func newRobertaEmbeddings(t *torch.Torch, c *bertConfig, dtype torch.DType) *bertEmbeddings {
+func newRobertaEmbeddings(t *torch.Torch, c *bertConfig, of4 bool, dtype torch.DType) *bertEmbeddings {
+	word := t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype).AsInput("word_embeddings")
+	var first *torch.Embedding // a table of positions in transformers 4, in whose place the other comes
+	if of4 {
+		first = t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype)
+	}
 	e := &bertEmbeddings{
-		word:         t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype).AsInput("word_embeddings"),
+		word:         word,
 		tokenType:    t.NewEmbedding(c.TypeVocabSize, c.HiddenSize, dtype),
 		norm:         t.NewLayerNorm(c.HiddenSize, dtype),
 		positionIDs:  t.Buffer(torch.Int64, 1, c.MaxPositions),
 		tokenTypeIDs: t.Buffer(torch.Int64, 1, c.MaxPositions),
 		position:     t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype),
 		dropout:      c.HiddenDropout,
+		of4:          of4,
+	}
+	if of4 {
+		t.ListBefore(e.position.Weight, e.tokenType.Weight)
+		t.TieTable(first, e.position)
 	}
 	t.OwnAfterParts(e.positionIDs, e.tokenTypeIDs)
 	return e
@@ -39,12 +49,12 @@ func newRobertaModel(t *torch.Torch, c *bertConfig, r Run, pooler bool) (*bertMo
 	if err != nil {
 		return nil, nil, err
 	}
-	embeddings := newRobertaEmbeddings(t, c, r.DType)
+	embeddings := newRobertaEmbeddings(t, c, e.isOf4(), r.DType)
 	m := &bertModel{encoding: e, name: "roberta", embed: embeddings.forwardRoberta, layers: newBertLayers(t, c, e, r.DType)}
 	if pooler {
 		m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, r.DType).Named("pooler.dense")
 	}
-	initPositions(t, c.MaxPositions)
+	e.initPositions(t, c.MaxPositions)
 	return m, embeddings, nil
 }
 
@@ -53,7 +63,11 @@ func newRobertaMaskedLM(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newMaskedLM(t, c, m.forward, "lm_head", embeddings.word, tieWeightFirst, (*torch.Torch).GELU, r.DType), nil
+	head := vocabularyHead{name: "lm_head", act: (*torch.Torch).GELU, tie: tieWeightFirst, ownBias: true}
+	if m.isOf4() {
+		head.tie = tieFrom4
+	}
+	return newMaskedLM(t, c, m.forward, head, embeddings.word, r.DType), nil
 }
 
 func newRobertaTokens(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
@@ -119,7 +133,7 @@ func (m *robertaClassifier) forward(t *torch.Torch, batch *Batch) Output {
 // classify is RobertaClassificationHead.
 func (m *robertaClassifier) classify(t *torch.Torch, features *torch.Var) torch.Value {
 	f := t.Enter(features).In("classifier")
-	x := f.Let(t.Select(features, 1))
+	x := f.Let(firstTokenOnly(t, features))
 	x.Set(t.Dropout(x, m.dropout, m.train))
 	x.Set(t.Linear(x, m.dense))
 	x.Set(m.act(t, x))

@@ -26,6 +26,7 @@ var Reference = Versions{torch.Reference, torch.Version{Major: 5, Minor: 17}}
 var (
 	newest = Versions{torch.Version{Major: 2, Minor: 15}, torch.Version{Major: 5, Minor: 22}}
 	last4  = Versions{torch.Version{Major: 2, Minor: 8}, torch.Version{Major: 4, Minor: 57}} // the last transformers 4
+	older4 = Versions{torch.Version{Major: 2, Minor: 6}, torch.Version{Major: 4, Minor: 51}} // without masking_utils.py
 )
 
 // CheckVersions reports versions in which a model is not known to take what is

@@ -32,22 +32,34 @@ func (t *Torch) flashForward(a *attention) *Tensor {
 		splitSums = t.empty(Float32, n, b, h, s)
 		splitOut = t.empty(Float32, n, b, h, s, flashSize(a.q.Dim(3)))
 	}
-	state, unused := t.empty(Int64, 2), t.empty(Int64)
-	if a.dropout > 0 {
-		state = t.replaced(state, t.empty(Int64, 2))
-	}
+	state, unused := t.flashState(a.dropout)
 	t.release(splitSums, splitOut)
 	if n := t.record("ScaledDotProductFlashAttention", a.q, a.k, a.v); n != nil {
 		k, q, v := t.save(n, a.k), t.save(n, a.q), t.save(n, a.v)
 		t.save(n, sums)
 		o := t.save(n, out)
-		t.save(n, state)
-		t.save(n, unused)
+		if state != nil {
+			t.save(n, state)
+			t.save(n, unused)
+		}
 		n.backward = func(g []*Tensor) []*Tensor { return t.flashBackward(g[0], q, k, v, o) }
 		n.made(out)
 	}
 	t.release(sums, state, unused)
 	return out
+}
+
+// flashState is the state of the random numbers, which 2.6 keeps on the CPU, as
+// its recordings have it.
+func (t *Torch) flashState(dropout float64) (state, unused *Tensor) {
+	if t.Version.Before(2, 8) {
+		return nil, nil
+	}
+	state, unused = t.empty(Int64, 2), t.empty(Int64)
+	if dropout > 0 {
+		state = t.replaced(state, t.empty(Int64, 2))
+	}
+	return state, unused
 }
 
 // flashSize is head_size_rounded.

@@ -7,13 +7,26 @@ import "slices"
 
 // All is x.all() of a mask, a reduction to one bool.
 func (t *Torch) All(x X) Value {
-	in := read(x)
-	reduced := make([]bool, len(in.Shape))
+	reduced := make([]bool, len(read(x).Shape))
 	for i := range reduced {
 		reduced[i] = true
 	}
-	out := t.empty(Bool)
-	if buffer, semaphores := t.reduceScratch(in, reduced, Bool.Size()); buffer != 0 {
+	return t.all(x, reduced, nil)
+}
+
+// AllLast is x.all(-1, keepdim=True) of a mask.
+func (t *Torch) AllLast(x X) Value {
+	shape := slices.Clone(read(x).Shape)
+	last := len(shape) - 1
+	shape[last] = 1
+	reduced := make([]bool, len(shape))
+	reduced[last] = true
+	return t.all(x, reduced, shape)
+}
+
+func (t *Torch) all(x X, reduced []bool, shape []int64) Value {
+	out := t.empty(Bool, shape...)
+	if buffer, semaphores := t.reduceScratch(read(x), reduced, Bool.Size()); buffer != 0 {
 		b, s := t.allocate(buffer), t.allocate(semaphores)
 		t.drop(s)
 		t.drop(b)

@@ -27,11 +27,18 @@ func (t *Torch) TieBiased(m *Linear, e *Embedding) {
 // TieBias has a parameter of a head stand for its layer's own bias, which is
 // padded, too.
 func (t *Torch) TieBias(m *Linear, bias *Tensor) {
+	t.ShareBias(m, bias)
+	t.padBias(m.Bias)
+}
+
+// ShareBias has a parameter stand for a layer's own bias, if it has one.
+func (t *Torch) ShareBias(m *Linear, bias *Tensor) {
 	own := m.Bias
 	m.Bias = bias
-	t.parameters = slices.DeleteFunc(t.parameters, func(p *Tensor) bool { return p == own })
-	t.release(own)
-	t.padBias(m.Bias)
+	if own != nil {
+		t.parameters = slices.DeleteFunc(t.parameters, func(p *Tensor) bool { return p == own })
+		t.release(own)
+	}
 }
 
 // padBias is bias.data = pad(bias.data, ...): the parameter stays, its memory

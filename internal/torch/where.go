@@ -4,16 +4,20 @@ package torch
 // tensor of one element on the device for the call
 // (aten/src/ATen/native/TensorCompare.cpp, where with a Scalar).
 func (t *Torch) WhereScalar(condition, x X) Value {
+	number := Value{t.empty(read(x).DType)}
+	return t.Where(condition, x, number)
+}
+
+// Where is torch.where(condition, x, y) of a y that needs no gradient.
+func (t *Torch) Where(condition, x, y X) Value {
 	c, in := read(condition), read(x)
-	number := t.empty(in.DType)
-	out := t.pointwise(in.DType, c, in, number)
+	out := t.pointwise(in.DType, c, in, read(y))
 	if n := t.record("Where", in); n != nil {
 		c := t.save(n, c)
 		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.whereGrad(c, g[0])} }
 		n.made(out)
 	}
-	t.release(number)
-	t.done(condition, x)
+	t.done(y, condition, x)
 	return Value{out}
 }
 

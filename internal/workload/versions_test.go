@@ -24,7 +24,7 @@ func TestVersions(t *testing.T) {
 func TestVersionsUnmodelled(t *testing.T) {
 	const asked = `{"model": "gpt2", "versions": {"torch": "2.3"}}`
 	_, err := Parse([]byte(asked))
-	if want := "gpt2 of PyTorch 2.3 with transformers 5.17 is not modelled; these are: PyTorch 2.11 with transformers 5.17, PyTorch 2.15 with transformers 5.22, PyTorch 2.8 with transformers 4.57"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "gpt2 of PyTorch 2.3 with transformers 5.17 is not modelled; these are: PyTorch 2.11 with transformers 5.17, PyTorch 2.15 with transformers 5.22, PyTorch 2.8 with transformers 4.57, PyTorch 2.6 with transformers 4.51"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("it is predicted, or the error lacks %q: %v", want, err)
 	}
 	if w, err := ParseRunnable([]byte(asked)); err != nil || w.Unmodelled == "" {
@@ -39,15 +39,19 @@ func TestVersionsUnmodelled(t *testing.T) {
 
 // What is held in some versions only without something is not predicted with it.
 func TestVersionsBeyondPlain(t *testing.T) {
-	const versions = `"versions": {"torch": "2.8", "transformers": "4.57"}`
+	const (
+		of457 = `"versions": {"torch": "2.8", "transformers": "4.57"}`
+		of451 = `"versions": {"torch": "2.6", "transformers": "4.51"}`
+	)
 	for text, want := range map[string]string{
-		`{"model": "gpt2", ` + versions + `}`:                                                   "",
-		`{"model": "llama-3.2-1b", "attention": "eager", ` + versions + `}`:                     "",
-		`{"model": "gpt2", "attention": "eager", ` + versions + `}`:                             "eager attention of PyTorch 2.8 with transformers 4.57 is not modelled",
-		`{"model": "gpt2", "loop": "trainer", ` + versions + `}`:                                `loop "trainer" of PyTorch 2.8 with transformers 4.57 is not modelled`,
-		`{"model": "bert", ` + versions + `}`:                                                   "",
-		`{"model": "bert", "config": {"architectures": ["BertForMaskedLM"]}, ` + versions + `}`: "BertForMaskedLM of PyTorch 2.8 with transformers 4.57 is not modelled",
-		`{"model": "roberta", ` + versions + `}`:                                                "roberta of PyTorch 2.8 with transformers 4.57 is not modelled; these are: PyTorch 2.11",
+		`{"model": "gpt2", ` + of457 + `}`:                                                                     "",
+		`{"model": "gpt2", "attention": "eager", ` + of457 + `}`:                                               "",
+		`{"model": "bert", "attention": "eager", ` + of451 + `}`:                                               "",
+		`{"model": "bert", "attention": "eager", ` + of457 + `}`:                                               "eager attention of PyTorch 2.8 with transformers 4.57 is not modelled",
+		`{"model": "gpt2", "loop": "trainer", ` + of457 + `}`:                                                  `loop "trainer" of PyTorch 2.8 with transformers 4.57 is not modelled`,
+		`{"model": "gpt2", "optimizer": "lion", ` + of451 + `}`:                                                `optimizer "lion" of PyTorch 2.6 with transformers 4.51 is not modelled`,
+		`{"model": "mistral-7b", "config": {"architectures": ["MistralForQuestionAnswering"]}, ` + of451 + `}`: "MistralForQuestionAnswering of PyTorch 2.6 with transformers 4.51 is not modelled",
+		`{"model": "vit", ` + of451 + `}`:                                                                      "vit of PyTorch 2.6 with transformers 4.51 is not modelled; these are: PyTorch 2.11",
 	} {
 		switch _, err := Parse([]byte(text)); {
 		case want == "" && err != nil:
