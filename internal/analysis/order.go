@@ -3,6 +3,7 @@ package analysis
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,7 @@ type Order struct {
 	Engine   evidence.Engine `json:"engine"` // Predicted, Emulated or Measured
 	Workload json.RawMessage `json:"workload"`
 	GPU      string          `json:"gpu"` // an id of the catalog
+	Code     *Code           `json:"code,omitempty"`
 	Question
 }
 
@@ -43,12 +45,22 @@ func ParseOrder(data []byte) (*Order, error) {
 	if o.Engine == evidence.Auto || !slices.Contains(evidence.Choices, o.Engine) {
 		return nil, fmt.Errorf("read the job: this worker does not know engine %q", o.Engine)
 	}
+	if o.Code != nil && o.Engine != evidence.Emulated {
+		return nil, errors.New("read the job: code is emulated, and nothing else")
+	}
 	return &o, nil
 }
 
 // ParseWorkload reads the workload, which need not be modelled where PyTorch
-// runs it.
+// runs it, and has no model where there is code.
 func (o *Order) ParseWorkload() (*workload.Workload, error) {
+	if o.Code != nil {
+		d, err := workload.ParseDraft(o.Workload)
+		if err != nil {
+			return nil, err
+		}
+		return d.WithoutModel()
+	}
 	if o.Engine.RunsSteps() {
 		return workload.ParseRunnable(o.Workload)
 	}

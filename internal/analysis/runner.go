@@ -34,6 +34,10 @@ type RunnerOptions struct {
 	Importing  func(python string, emulated *gpu.Card)
 	Predicting func(why error) // called where Auto finds that nothing can be measured; may be nil
 
+	// CodeMemory is how much of this machine's memory the code of an order may
+	// hold; 0 if orders with code are not run here.
+	CodeMemory int64
+
 	// Upload keeps a recording of what was found for an order, and returns its
 	// id. It may be nil.
 	Upload func(ctx context.Context, path string) (id string, err error)
@@ -48,6 +52,7 @@ type RunnerOptions struct {
 // at a time: two would take each other's memory.
 type Runner struct {
 	RunnerOptions
+	confinement *measure.Confinement // of the sessions, nil if what runs in them is trusted
 
 	naming  sync.Once
 	name    string // of this machine's card, as its driver has it
@@ -239,7 +244,7 @@ func (r *Runner) steps(ctx context.Context, engine evidence.Engine, q Request, m
 	if mayPredict && r.unable != nil {
 		return errPredict
 	}
-	o := measure.Options{Device: r.Device, Timeout: r.Timeout, Workload: q.Workload, User: m.User, Spares: spares, Transcript: r.Transcript}
+	o := measure.Options{Device: r.Device, Timeout: r.Timeout, Workload: q.Workload, User: m.User, Spares: spares, Transcript: r.Transcript, Confinement: r.confinement}
 	if engine == evidence.Emulated {
 		o.Device, o.Card = "cuda", q.Card
 	}

@@ -33,6 +33,8 @@ func (r *Runner) RunOrder(ctx context.Context, payload json.RawMessage, progress
 	}
 	var a *Answer
 	switch {
+	case order.Code != nil:
+		a, err = r.codeOrder(ctx, order.Code, q, tell)
 	case order.Engine == evidence.Predicted:
 		a, err = predictAloud(q, tell)
 	case order.Engine == evidence.Emulated:

@@ -23,10 +23,12 @@ import (
 
 	"memorymark/internal/gpu"
 	"memorymark/internal/report"
+	"memorymark/internal/sandbox"
 )
 
 // Run runs one command line and returns the exit code of the process.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	sandbox.Enter() // and do not come back, if this process is to be one
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A read from a pipe cannot be interrupted, so the second Ctrl-C must kill.

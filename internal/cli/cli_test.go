@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/sandbox"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/trace"
 )
@@ -24,6 +25,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata/script")
 
 func TestMain(m *testing.M) {
+	sandbox.Enter() // which testscript would not know
 	testscript.Main(m, map[string]func(){
 		"memorymark": func() {
 			os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

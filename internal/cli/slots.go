@@ -131,6 +131,21 @@ func (e *emulator) slot() worker.Slot {
 	return worker.Slot{Card: job.Card{ID: analysis.EmulationQueue, Name: name}, Run: e.RunOrder}
 }
 
+// codeSlot takes jobs that carry code, which runs in a sandbox. It returns why
+// there can be none on this machine.
+func (e *emulator) codeSlot(ctx context.Context, python measure.Python, memory int64) (worker.Slot, error) {
+	trial, err := measure.NewConfinement(memory)
+	if err != nil {
+		return worker.Slot{}, err
+	}
+	defer func() { _ = trial.Remove() }() // what is left in a temporary folder is no reason to end
+	if err := trial.Check(ctx, python); err != nil {
+		return worker.Slot{}, err
+	}
+	run := analysis.NewRunner(analysis.RunnerOptions{Python: python.Path, Timeout: e.Timeout, CodeMemory: memory}).RunOrder
+	return worker.Slot{Card: job.Card{ID: analysis.CodeQueue, Name: "your own code, in a sandbox, on any card, emulated with PyTorch " + e.with.Torch}, Run: run}, nil
+}
+
 // predictionTime is more than a predicted analysis takes.
 const predictionTime = 10 * time.Second
 

@@ -15,7 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/bytesize"
 	"memorymark/internal/job"
+	"memorymark/internal/measure"
 	"memorymark/internal/worker"
 )
 
@@ -28,9 +30,11 @@ type workerFlags struct {
 	ca          string
 	server      string
 	slotFlags
-	name  string
-	limit time.Duration
-	drain time.Duration
+	allowCode  bool
+	codeMemory string
+	name       string
+	limit      time.Duration
+	drain      time.Duration
 }
 
 // tokenVariable holds a worker's token. There is no flag for it: every user of
@@ -45,6 +49,9 @@ func newWorker(e *env) *cobra.Command {
 		Long: "Joins a server and runs its jobs, one at a time on each GPU. Without a GPU but with a\n" +
 			"CUDA build of PyTorch it emulates any GPU, for jobs that ask for emulation. Its token,\n" +
 			"from memorymark token create NAME --role worker, is in $" + tokenVariable + " or in a file.\n\n" +
+			"With --allow-code it also runs Python code that users send with their analyses, on\n" +
+			"emulated GPUs: as a user of its own, without network, without this machine's files, and\n" +
+			"within --code-memory and --timeout.\n\n" +
 			"When told to stop (Ctrl-C, SIGTERM) it takes no new jobs, gives running ones\n" +
 			"--drain-timeout to finish, and returns the rest. If it is killed, its jobs go to other\n" +
 			"workers.\n\n" +
@@ -62,6 +69,8 @@ func newWorker(e *env) *cobra.Command {
 	flags.StringVar(&f.ca, "ca", "", "`file` with additional trusted certificates")
 	flags.StringVar(&f.server, "upload", "", "`URL` of the server to upload snapshots to, when --join is a NATS cluster (default: --join)")
 	f.addTo(flags)
+	flags.BoolVar(&f.allowCode, "allow-code", false, "also run code that users send with their analyses, in a sandbox without network or files of this machine (Linux)")
+	flags.StringVar(&f.codeMemory, "code-memory", "16GiB", "`memory` of this machine that such code may take")
 	flags.StringVar(&f.name, "name", "", "`name` that the page shows for this machine (default: its host name)")
 	flags.DurationVar(&f.limit, "job-timeout", worker.DefaultLimit, "`time` after which a job fails")
 	flags.DurationVar(&f.drain, "drain-timeout", 5*time.Minute, "`time` that running jobs get to finish when the worker is told to stop")
@@ -100,6 +109,13 @@ func (f *workerFlags) run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	if f.allowCode {
+		slot, err := f.codeSlot(ctx)
+		if err != nil {
+			return err
+		}
+		slots = append(slots, slot)
+	}
 	link, err := job.Join(ctx, job.JoinConfig{URL: f.join, Token: token, Credentials: f.credentials, CA: f.ca, Log: log})
 	if err != nil {
 		return badInput("check the address, and that the token is from memorymark token create NAME --role worker", "%w", err)
@@ -115,6 +131,27 @@ func (f *workerFlags) run(ctx context.Context, e *env) error {
 	return worker.Run(ctx, link, worker.Config{
 		Slots: slots, Host: f.name, Version: currentVersion().Version, Limit: f.limit, Drain: f.drain, Log: log,
 	})
+}
+
+// codeSlot is for jobs that carry code.
+func (f *workerFlags) codeSlot(ctx context.Context) (none worker.Slot, err error) {
+	memory, err := bytesize.Parse(f.codeMemory)
+	if err != nil || memory < bytesize.GiB {
+		return none, badUsage("write it as --code-memory 16GiB", "--code-memory is %q; it must be an amount of memory, at least 1 GiB", f.codeMemory)
+	}
+	python, err := measure.FindPython(f.python, os.Getenv)
+	if err != nil {
+		return none, badInput("memorymark doctor says what is missing", "--allow-code: %w", err)
+	}
+	emulator, err := f.emulator(ctx)
+	if err != nil {
+		return none, badInput(mend(err), "--allow-code: %w", err)
+	}
+	slot, err := emulator.codeSlot(ctx, python, int64(memory))
+	if err != nil {
+		return none, badInput(mend(err), "--allow-code: %w", err)
+	}
+	return slot, nil
 }
 
 func (j joined) write(w io.Writer, _ int) error {

@@ -46,16 +46,24 @@ func startWorker(t *testing.T, args ...string) colleague {
 }
 
 // measured has a workload measured and returns the analysis when it has ended.
-func measured(t *testing.T, url, question string) (a struct {
+func measured(t *testing.T, url, question string) outcome {
+	t.Helper()
+	return analysed(t, url+"/v1/analyses", url, question)
+}
+
+// outcome is an analysis that has ended.
+type outcome struct {
 	ID, State, Reason, Worker string
 	Answer                    struct {
 		Engine string
 		Batch  int64 `json:"optimal_batch_size"`
 	}
-},
-) {
+}
+
+// analysed begins an analysis by a route and waits for it.
+func analysed(t *testing.T, route, url, question string) (a outcome) {
 	t.Helper()
-	r, err := http.Post(url+"/v1/analyses", "application/json", strings.NewReader(question))
+	r, err := http.Post(route, "application/json", strings.NewReader(question))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,5 +169,28 @@ func TestWorkerEmulates(t *testing.T) {
 		if a.State != "succeeded" || a.Answer.Engine != engine || a.Answer.Batch == 0 || engine == "emulated" && a.Worker != w.Worker {
 			t.Errorf("%s: %+v", question, a)
 		}
+	}
+}
+
+// A worker that was started for it runs code that came with an analysis, in a
+// sandbox that is this program once more.
+func TestWorkerRunsCode(t *testing.T) {
+	python := measuretest.Python(t)
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("NOT TESTED: it needs a C compiler")
+	}
+	data := t.TempDir()
+	url := serve(t, "--data", data, "--no-measuring")
+	w := startWorker(t, "--join", url, "--token-file", workerToken(t, data), "--python", python, "--allow-code", "--code-memory", "4GiB")
+	if last := w.Cards[len(w.Cards)-1]; last.ID != "emulated-code" {
+		t.Fatalf("joined as %+v", w)
+	}
+	for !strings.Contains(fetch(t, url+"/v1/workers"), "emulated-code") { // it has joined, and says next what it takes
+		time.Sleep(10 * time.Millisecond)
+	}
+	a := analysed(t, url+"/v1/analyses/code", url, `{"multiple_of":512,"workload":{"gpu":"t4"},"code":{"file":"train.py","function":"make","files":{"train.py":
+		"import torch\ndef make():\n    return torch.nn.Sequential(torch.nn.Embedding(9, 4096), torch.nn.Linear(4096, 4096)), lambda n: torch.zeros(n, 128, dtype=torch.long)"}}}`)
+	if a.State != "succeeded" || a.Answer.Engine != "emulated" || a.Answer.Batch == 0 || a.Worker != w.Worker {
+		t.Errorf("%+v", a)
 	}
 }

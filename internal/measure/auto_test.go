@@ -130,6 +130,16 @@ func TestNothingFetched(t *testing.T) {
 			t.Errorf("%s: %v, %+v", key, err, r)
 		}
 	}
+	// Of families that are modelled, too, where they are ignored.
+	w, err := workload.ParseRunnable([]byte(`{"sequence": 8, "config": {"model_type": "bert", "attn_implementation": "somebody/kernels",
+		"torch_dtype": "somebody/kernels", "auto_map": {"AutoModel": "somebody/code"}, "_name_or_path": "somebody/weights", ` + blocks + `}`))
+	if err != nil || w.Unmodelled != "" {
+		t.Fatalf("%v, %+v", err, w)
+	}
+	r, err := s.Probe(context.Background(), Probe{Workload: w, Batches: []int64{1}, Steps: 1}, nil)
+	if err != nil || r.Outcomes[0].Failure != nil {
+		t.Errorf("%v, %+v", err, r)
+	}
 	for _, config := range []string{
 		`"model_type": "detr", "use_timm_backbone": false, "use_pretrained_backbone": true, "backbone": "somebody/backbone"`,
 		`"model_type": "dpt", "backbone": "somebody/backbone", "use_pretrained_backbone": true, "backbone_config": null`,

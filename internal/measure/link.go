@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"memorymark/internal/sandbox"
 )
 
 // Link carries lines to and from a prober: a process, or the recording of one.
@@ -32,6 +34,7 @@ type process struct {
 	stdout   tail
 	stderr   tail
 	ended    chan struct{}
+	stopped  chan error // why its sandbox was ended, nil if it was not; nil without one
 }
 
 // MaxLine is the longest line that a prober may send.
@@ -41,9 +44,23 @@ const MaxLine = 16 << 20
 // inspect.py would hide Python's own.
 const startProber = "import sys; sys.path[0] = sys.argv[1]; from " + proberModule + ".__main__ import main; main(sys.argv[2:])"
 
+// command is the prober, whose files are in a folder, to be run as we are.
+func command(p Python, folder string, env []string) *exec.Cmd {
+	// Not CommandContext: the session ends the prober itself, group and all.
+	c := exec.Command(p.Path, proberArguments(folder)...) //nolint:noctx // see above
+	c.Env = append(os.Environ(), env...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
+	return c
+}
+
+func proberArguments(folder string) []string {
+	return []string{"-u", "-c", startProber, folder, "3", "4"}
+}
+
 // startProcess runs the prober with pipes of its own, so that whatever user
-// code prints cannot be taken for an answer.
-func startProcess(p Python, folder string, env []string) (*process, error) {
+// code prints cannot be taken for an answer. It may hold so many bytes of this
+// machine's memory, 0 for any number.
+func startProcess(c *exec.Cmd, memory int64) (*process, error) {
 	theirRequests, requests, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -52,24 +69,40 @@ func startProcess(p Python, folder string, env []string) (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, theirRequests.Close(), requests.Close())
 	}
-	w := &process{requests: requests, answers: answers, lines: bufio.NewReaderSize(answers, 1<<16), ended: make(chan struct{})}
-	// Not CommandContext: the session ends the prober itself, group and all.
-	w.cmd = exec.Command(p.Path, "-u", "-c", startProber, folder, "3", "4") //nolint:noctx // see above
-	w.cmd.Env = append(os.Environ(), env...)
+	w := &process{cmd: c, requests: requests, answers: answers, lines: bufio.NewReaderSize(answers, 1<<16), ended: make(chan struct{})}
 	w.cmd.ExtraFiles = []*os.File{theirRequests, theirAnswers}
 	w.cmd.Stdout, w.cmd.Stderr = &w.stdout, &w.stderr
-	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
-	w.cmd.WaitDelay = 2 * time.Second                       // for output that something else holds open
+	w.cmd.WaitDelay = 2 * time.Second // for output that something else holds open
 	err = w.cmd.Start()
 	err = errors.Join(err, theirRequests.Close(), theirAnswers.Close())
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", p.Path, err), requests.Close(), answers.Close())
+		return nil, errors.Join(fmt.Errorf("start %s: %w", c.Path, err), requests.Close(), answers.Close())
+	}
+	watching, stop := context.WithCancel(context.Background())
+	if memory > 0 {
+		w.stopped = make(chan error, 1)
+		go func() { w.stopped <- sandbox.Watch(watching, c.Process.Pid, memory) }()
 	}
 	go func() {
+		defer stop()
 		_ = w.cmd.Wait() // its lines say more than its status
 		close(w.ended)
 	}()
 	return w, nil
+}
+
+// end is why no more lines come. All that the prober printed has arrived then.
+func (w *process) end() error {
+	if w.stopped == nil {
+		w.endsWithin(killGrace)
+		return io.EOF
+	}
+	if w.endsWithin(emptyGrace) {
+		if err := <-w.stopped; err != nil {
+			return err
+		}
+	}
+	return io.EOF
 }
 
 // Send implements Link.
@@ -85,7 +118,7 @@ func (w *process) Receive() ([]byte, error) {
 		part, err := w.lines.ReadSlice('\n')
 		line = append(line, part...)
 		if errors.Is(err, io.EOF) {
-			w.endsWithin(killGrace) // until all that it printed has arrived
+			err = w.end()
 		}
 		switch {
 		case err == nil:
@@ -113,6 +146,8 @@ func (w *process) Output() string {
 const (
 	endGrace  = 3 * time.Second
 	killGrace = 2 * time.Second
+	// emptyGrace is for a sandbox, whose memory the kernel gives back first.
+	emptyGrace = 30 * time.Second
 )
 
 // Close implements Link.

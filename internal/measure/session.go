@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,10 @@ type Options struct {
 
 	// Env is what the prober's environment has beside ours, as "NAME=value".
 	Env []string
+
+	// Confinement keeps the prober apart from this machine, with the user's model
+	// that it imports; nil if that is trusted.
+	Confinement *Confinement
 
 	// Spares are processes that open the device while PyTorch is imported, for
 	// the first probes. Each takes a context's memory until then.
@@ -80,15 +85,7 @@ type message struct {
 // Start starts a prober, has it import what the model needs, and looks at the
 // device. The session must be closed.
 func Start(ctx context.Context, o Options) (*Session, error) {
-	folder, err := installProber(unpack.Cache())
-	if err != nil {
-		return nil, err
-	}
-	env, err := o.environment(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p, err := startProcess(o.Python, folder, env)
+	p, err := o.start(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +94,22 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 		l = &transcribed{Link: p, to: o.Transcript}
 	}
 	return OpenLink(ctx, l, o)
+}
+
+// start starts the prober, as we are or in a sandbox.
+func (o *Options) start(ctx context.Context) (*process, error) {
+	if o.Confinement != nil {
+		return o.Confinement.start(ctx, o)
+	}
+	folder, err := installProber(unpack.Cache())
+	if err != nil {
+		return nil, err
+	}
+	env, err := o.environment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return startProcess(command(o.Python, folder, env), 0)
 }
 
 // OpenLink greets the prober at the other end of a link and prepares it.
@@ -402,8 +415,18 @@ func (s *Session) send(r request) error {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.link.Send(line)
+	err = s.link.Send(line)
+	s.mu.Unlock()
+	if err == nil {
+		return nil
+	}
+	// The prober is gone, and why is worth more than that its pipe is closed.
+	select {
+	case <-s.done:
+		return cmp.Or(s.Err(), err)
+	case <-time.After(killGrace):
+		return err
+	}
 }
 
 // wait returns the next message for a request.

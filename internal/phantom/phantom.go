@@ -60,6 +60,12 @@ func Install(ctx context.Context) (*Device, error) {
 	return installIn(ctx, unpack.Cache())
 }
 
+// CopyTo is the device in another folder, for who cannot read the cache.
+func (d *Device) CopyTo(folder string) (*Device, error) {
+	out := &Device{library: filepath.Join(folder, "phantom"), python: filepath.Join(folder, "phantom-python")}
+	return out, errors.Join(os.CopyFS(out.library, os.DirFS(d.library)), os.CopyFS(out.python, os.DirFS(d.python)))
+}
+
 // Supported reports whether there is a phantom for this system.
 func Supported() bool {
 	return runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64")

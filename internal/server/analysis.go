@@ -23,6 +23,7 @@ func (s *Server) analysisRoutes(api huma.API) {
 			"A question that is being answered already is not asked twice; then joined is true.", tagAnalyses)
 	begin.DefaultStatus = http.StatusAccepted
 	huma.Register(api, begin, s.beginAnalysis)
+	s.registerCode(api)
 	huma.Register(api, get("get-analysis", "/v1/analyses/{id}", "An analysis and, when it has succeeded, its answer",
 		"", tagAnalyses, http.StatusNotFound), s.getAnalysis)
 	huma.Register(api, get("list-analyses", "/v1/analyses", "The history, newest first",

@@ -36,6 +36,7 @@ var statuses = []struct {
 	{isA[*badRequest], http.StatusUnprocessableEntity},
 	{isA[*endedError], http.StatusUnprocessableEntity},
 	{isA[*CannotEmulateError], http.StatusNotImplemented},
+	{isA[*NoCodeError], http.StatusNotImplemented},
 	{isA[*job.InvalidError], http.StatusUnprocessableEntity},
 	{is(job.ErrNotFound), http.StatusNotFound},
 	{is(job.ErrActive), http.StatusConflict},

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from . import adapters, catalog, subject, user
 from .failure import UserError
+from .keys import NEVER, harmless
 from .subject import Subject, Workload
 
 # What a class of an auto mapping is trained on, by the mapping's name between
@@ -35,13 +36,6 @@ LABELS = {
     "SEMANTIC_SEGMENTATION": "pixels",
 }
 
-# Keys by which a configuration would choose kernels, weights or code, and those
-# that the workload decides.
-NEVER = frozenset(
-    """attn_implementation _attn_implementation _attn_implementation_internal experts_implementation _experts_implementation
-    _experts_implementation_internal auto_map custom_pipelines name_or_path _name_or_path _commit_hash per_layer_config dtype torch_dtype
-    transformers_weights transformers_version architectures model_type use_pretrained_backbone""".split()
-)
 COMMON = """num_labels id2label label2id is_encoder_decoder is_decoder pad_token_id bos_token_id eos_token_id decoder_start_token_id
     tie_word_embeddings""".split()  # of every configuration
 REFUSED = ("quantization_config", "compression_config")
@@ -133,7 +127,7 @@ def known_keys(kind: Any, keys: dict[str, Any], left_out: list[str]) -> dict[str
             if "model_type" in value:
                 out[key]["model_type"] = value["model_type"]
         else:
-            out[key] = cleaned(value)
+            out[key] = harmless(value)
     return out
 
 
@@ -164,15 +158,6 @@ def own_keys(kind: Any) -> set[str]:
     if "rope_parameters" in names:
         names.update(("rope_scaling", "rope_theta", "partial_rotary_factor"))
     return names - {"self", "kwargs", "args"}
-
-
-def cleaned(value: Any) -> Any:
-    """Data, without the keys that choose kernels, weights or code."""
-    if isinstance(value, dict):
-        return {k: cleaned(v) for k, v in value.items() if k not in NEVER or k == "model_type"}
-    if isinstance(value, list):
-        return [cleaned(v) for v in value]
-    return value
 
 
 def batches(w: Workload, kind: Any, config: Any, labels: str) -> Callable[[int, str], dict[str, Any]]:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from . import adapters, devices, loops, subject
+from .keys import harmless
 from .subject import Subject, Workload
 
 
@@ -44,7 +45,8 @@ def configuration(w: Workload, keys: dict[str, Any]) -> Any:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     kind = class_of("transformers", w["architecture"])
-    config = CONFIG_MAPPING[w["model_type"]](**{key: 0 for key in w["recipe"].get("needs", [])} | keys)
+    # MemoryMark has checked that the family has these keys; what it ignores may name kernels, weights and code.
+    config = CONFIG_MAPPING[w["model_type"]](**{key: 0 for key in w["recipe"].get("needs", [])} | harmless(keys))
     # T5 has only eager attention before transformers 5.15, and a ResNet has none.
     config._attn_implementation = w.get("attention") if kind._supports_sdpa else "eager"
     return config

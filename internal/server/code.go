@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
+	"memorymark/internal/gpu"
+	"memorymark/internal/job"
+	"memorymark/internal/workload"
+)
+
+func (s *Server) registerCode(api huma.API) {
+	o := post("begin-code-analysis", "/v1/analyses/code", "Begin an analysis of your own code",
+		"Like an analysis, of a model that your own Python function makes: the server hands the files to a worker that was started with --allow-code, "+
+			"which runs them with its PyTorch on a card that is not there. The code has a user of its own, no network, none of the worker's files, "+
+			"and limits of time and memory. Where there is no such worker, nothing is queued.", tagAnalyses)
+	o.DefaultStatus = http.StatusAccepted
+	o.Errors = append(o.Errors, http.StatusNotImplemented)
+	huma.Register(api, o, func(ctx context.Context, in *struct{ Body CodeQuestion }) (*begun, error) {
+		j, joined, err := s.submitCode(ctx, in.Body)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		a, err := newAnalysis(j)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		a.Joined = joined
+		return &begun{"/v1/analyses/" + j.ID, a}, nil
+	})
+}
+
+// CodeQuestion is what is asked of a user's own code.
+type CodeQuestion struct {
+	Code     analysis.Code `json:"code"`
+	Workload settings      `json:"workload"`
+	analysis.Question
+}
+
+// settings are a workload without a model.
+type settings struct {
+	partial
+	workload *workload.Workload // set by Resolve
+}
+
+// Resolve implements huma.ResolverWithPath.
+func (d *settings) Resolve(_ huma.Context, prefix *huma.PathBuffer) []error {
+	if _, named := d.keys["model"]; named {
+		return []error{&huma.ErrorDetail{Location: prefix.String() + ".model", Message: "the model is the code's; leave it out"}}
+	}
+	w, err := d.keys.WithoutModel()
+	if err == nil && w.GPU != "" {
+		_, err = gpu.Find(w.GPU)
+	}
+	if err != nil {
+		return detailsOf(err, prefix.String())
+	}
+	d.workload = w
+	return nil
+}
+
+// NoCodeError says that nobody here runs other people's code.
+type NoCodeError struct{}
+
+func (e *NoCodeError) Error() string {
+	return "nobody here runs your code: start memorymark worker --allow-code on a Linux machine that has a CUDA build of PyTorch, which needs no GPU; " +
+		"or run memorymark analyze train.py:make on your own machine"
+}
+
+// submitCode queues code, if there is a worker for it.
+func (s *Server) submitCode(ctx context.Context, q CodeQuestion) (*job.Job, bool, error) {
+	if err := q.Code.Check(); err != nil {
+		return nil, false, bad("body.code", "%v", err)
+	}
+	if !s.hasWorker(analysis.CodeQueue) {
+		return nil, false, &NoCodeError{}
+	}
+	w, card, err := s.onCard(q.Workload.workload)
+	if err != nil {
+		return nil, false, err
+	}
+	id := w.ID
+	w.ID = "" // a name does not make a question another
+	order, err := analysis.NewOrder(analysis.Request{Workload: w, Card: card, Question: q.Question}, evidence.Emulated)
+	if err != nil {
+		return nil, false, err
+	}
+	order.Code = &q.Code
+	payload, err := json.Marshal(order)
+	if err != nil {
+		return nil, false, err
+	}
+	labels := map[string]string{
+		"model": q.Code.Name(), "gpu": card.ID, "engine": string(evidence.Emulated),
+		"precision": string(w.Precision), "optimizer": string(w.Optimizer),
+	}
+	if id != "" {
+		labels["id"] = id
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime)
+	defer cancel()
+	return s.opts.Jobs.Submit(ctx, job.Request{Card: analysis.CodeQueue, Payload: payload, Labels: labels})
+}
