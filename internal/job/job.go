@@ -82,6 +82,8 @@ var (
 	ErrEnded = errors.New("the job has ended already")
 	// ErrNoResult says that a job has no result, or none yet.
 	ErrNoResult = errors.New("the job has no result")
+	// ErrDamaged says that a result cannot be read any more.
+	ErrDamaged = errors.New("the result was damaged on the disk; ask again")
 	// ErrFull is returned by Submit when the queue holds as much as it may.
 	ErrFull = errors.New("the queue is full; try again later")
 )

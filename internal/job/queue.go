@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,6 +90,10 @@ type Queue struct {
 	cards sync.Map // cards that have their consumer
 	now   func() time.Time
 
+	repairing   sync.Mutex      // guards the next two
+	short       map[string]bool // cards whose consumers had too few messages last time
+	lostRecords bool            // some were lost on the disk, and it is not known whose
+
 	stop    context.CancelFunc
 	closing <-chan struct{}
 	running sync.WaitGroup // what lasts until Close
@@ -113,6 +118,9 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 			q = nil
 		}
 	}()
+	if err = q.mend(); err != nil {
+		return q, fmt.Errorf("open queue: %w", err)
+	}
 	if err = q.connect(); err != nil {
 		return q, fmt.Errorf("open queue: %w", err)
 	}
@@ -160,6 +168,19 @@ func (q *Queue) unfollow() {
 		q.stopFollowing()
 	}
 	q.following.Wait()
+}
+
+// mend repairs what is damaged in the engine's files, before it reads them.
+func (q *Queue) mend() (err error) {
+	if q.config.Dir == "" {
+		return nil
+	}
+	found, lost, err := mend(q.config.Dir)
+	q.lostRecords = lost
+	for _, d := range found.Damages {
+		q.config.Log.Error("the history was damaged on the disk", "what", d.String(), "as_found_in", filepath.Join(q.config.Dir, damagedDir))
+	}
+	return err
 }
 
 func (q *Queue) connect() (err error) {

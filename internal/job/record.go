@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -138,6 +139,9 @@ func (q *Queue) Result(ctx context.Context, id string) (json.RawMessage, error) 
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(bytes.TrimSpace(m.Data)) == 0 { // see check.substitute
+		return nil, ErrDamaged
 	}
 	return m.Data, nil
 }

@@ -33,6 +33,8 @@ func (q *Queue) repairs(ctx context.Context) {
 // repair restores the package's first rule, that a job has a message exactly
 // as long as it has not ended, and takes jobs from workers that fell silent.
 func (q *Queue) repair(ctx context.Context) error {
+	q.repairing.Lock()
+	defer q.repairing.Unlock()
 	info, err := q.queue.Info(ctx, jetstream.WithSubjectFilter(queueSubject+">"))
 	if err != nil {
 		return fmt.Errorf("list the queue: %w", err)
@@ -49,14 +51,51 @@ func (q *Queue) repair(ctx context.Context) error {
 			err = errors.Join(err, q.takeAway(ctx, r))
 		}
 	}
+	cards := make(map[string]uint64)
 	for subject := range messages {
+		card, key, _ := strings.Cut(strings.TrimPrefix(subject, queueSubject), ".")
+		cards[card]++
 		if !wanted[subject] {
-			card, key, _ := strings.Cut(strings.TrimPrefix(subject, queueSubject), ".")
 			_, e := q.equal(ctx, card, key)
 			err = errors.Join(err, e)
 		}
 	}
-	return err
+	if err == nil {
+		q.lostRecords = false // whose they were has been found out
+	}
+	return errors.Join(err, q.repairConsumers(ctx, cards))
+}
+
+// repairConsumers makes those anew that have lost messages: a consumer whose
+// stored state was damaged may take them for delivered. Messages come and go
+// while it looks, so it looks twice.
+func (q *Queue) repairConsumers(ctx context.Context, messages map[string]uint64) error {
+	short := make(map[string]bool)
+	var failed error
+	for card, n := range messages {
+		c, err := q.js.Consumer(ctx, queueStream, consumerName(card))
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			q.cards.Delete(card)
+			failed = errors.Join(failed, q.openCard(ctx, card))
+			continue
+		}
+		if err != nil {
+			return errors.Join(failed, fmt.Errorf("look at the queue of %s: %w", card, err))
+		}
+		info := c.CachedInfo()
+		if info.NumPending+uint64(info.NumAckPending) >= n {
+			continue
+		}
+		if short[card] = true; !q.short[card] {
+			continue
+		}
+		q.config.Log.Error("the queue of a card has lost its place; its jobs are offered again", "card", card)
+		delete(short, card)
+		q.cards.Delete(card)
+		failed = errors.Join(failed, q.js.DeleteConsumer(ctx, queueStream, consumerName(card)), q.openCard(ctx, card))
+	}
+	q.short = short
+	return failed
 }
 
 // requeue publishes the message of a job that lacks one.
@@ -66,6 +105,12 @@ func (q *Queue) requeue(ctx context.Context, id string) error {
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	if q.lostRecords {
+		// It is the job's last record that was lost: this one is from before its
+		// message was taken out, that is, before the job ended.
+		_, err = q.mutate(ctx, id, func(j Job) (Job, error) { return j.to(Failed, reasonDamaged) })
 		return err
 	}
 	if err := q.openCard(ctx, r.Card); err != nil {

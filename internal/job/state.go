@@ -32,6 +32,7 @@ type Transition struct {
 var Transitions = []Transition{
 	{Queued, Running, "a worker takes it"},
 	{Queued, Cancelled, "somebody cancels it"},
+	{Queued, Failed, "its record was damaged on the disk"},
 	{Running, Queued, "its worker drains, or fell silent"},
 	{Running, Succeeded, "its result is stored"},
 	{Running, Failed, "its worker says why, or the third one fell silent"},
