@@ -100,6 +100,8 @@ func newRoot(e *env) *cobra.Command {
 		newServe(e),
 		newWorker(e),
 		newToken(e),
+		newBackup(e),
+		newRestore(e),
 		newValidate(e),
 		newDoctor(e),
 		newCompletion(),

@@ -31,6 +31,7 @@ type serveFlags struct {
 	maxUpload   string
 	quota       string
 	keep        time.Duration
+	verify      bool
 	logFlags
 }
 
@@ -53,7 +54,12 @@ func newServe(e *env) *cobra.Command {
 		Example: "  memorymark serve\n" +
 			"  memorymark serve --listen 0.0.0.0:5001 --tls-cert cert.pem --tls-key key.pem",
 		Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), e) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.verify {
+				return f.verifyData(e)
+			}
+			return f.run(c.Context(), e)
+		},
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:5001", "`address` to listen on; port 0 picks a free port")
@@ -67,6 +73,7 @@ func newServe(e *env) *cobra.Command {
 	flags.StringVar(&f.maxUpload, "max-upload", "4GiB", "maximum `size` of an uploaded snapshot")
 	flags.StringVar(&f.quota, "snapshot-quota", "20GiB", "maximum `size` of all stored snapshots")
 	flags.DurationVar(&f.keep, "snapshot-age", 90*24*time.Hour, "`time` after which a stored snapshot is deleted")
+	flags.BoolVar(&f.verify, "verify", false, "check everything in the data folder against its checksums and exit, without serving")
 	f.addTo(flags)
 	flags.BoolVar(&f.noMeasuring, "no-measuring", false, "only predict: do not use this machine's GPUs, and do not emulate any")
 	f.addLog(flags)
@@ -151,7 +158,7 @@ func (f *serveFlags) serve(ctx context.Context, e *env, tell func(s *server.Serv
 	}
 	here := f.emulation(ctx)
 	opts.Emulate = here.answer()
-	if opts.Snapshots, err = f.snapshots(); err != nil {
+	if opts.Snapshots, err = f.snapshots(log); err != nil {
 		return err
 	}
 	if opts.Jobs, err = f.jobs(ctx, opts.Tokens, log); err != nil {

@@ -40,7 +40,7 @@ func (f *serveFlags) lockData(url string) (*lockfile.Lock, error) {
 }
 
 // snapshots opens the folder of snapshots.
-func (f *serveFlags) snapshots() (*snapshotstore.Store, error) {
+func (f *serveFlags) snapshots(log *slog.Logger) (*snapshotstore.Store, error) {
 	opts := snapshotstore.Options{Age: f.keep}
 	for _, size := range []struct {
 		flag, text string
@@ -55,7 +55,14 @@ func (f *serveFlags) snapshots() (*snapshotstore.Store, error) {
 	if f.keep <= 0 {
 		return nil, badUsage("write it as --snapshot-age 720h", "--snapshot-age %v is not a valid time", f.keep)
 	}
-	return snapshotstore.Open(filepath.Join(f.data, "snapshots"), opts)
+	s, err := snapshotstore.Open(filepath.Join(f.data, "snapshots"), opts)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range s.Damages() {
+		log.Error("a snapshot was damaged on the disk", "what", d.String())
+	}
+	return s, nil
 }
 
 // jobs opens the engine that keeps the analyses.

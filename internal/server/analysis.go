@@ -130,6 +130,9 @@ func (s *Server) hasWorker(card string) bool {
 }
 
 func newAnalysis(j *job.Job) (*Analysis, error) {
+	if len(j.Payload) == 0 { // it was lost with the disk; what became of the analysis was not
+		return &Analysis{ID: j.ID, State: j.State, GPU: j.Card, Reason: j.Reason, Queued: j.Queued, Ended: known(j.Ended)}, nil
+	}
 	order, err := analysis.ParseOrder(j.Payload)
 	if err != nil {
 		return nil, err
@@ -159,6 +162,10 @@ func (s *Server) describe(ctx context.Context, j *job.Job) (*Analysis, error) {
 		return a, err
 	}
 	a.Answer, err = s.result(ctx, j.ID)
+	if errors.Is(err, job.ErrDamaged) || errors.Is(err, job.ErrNoResult) {
+		a.Reason = job.ErrDamaged.Error()
+		return a, nil
+	}
 	return a, err
 }
 

@@ -8,7 +8,6 @@ package snapshotstore
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -72,6 +71,7 @@ type Store struct {
 	mu      sync.Mutex
 	entries map[string]Entry
 	stored  int64 // of all entries and of what is being written
+	damages []Damage
 }
 
 // Open opens a folder, made if need be, and removes what crashes left in it.
@@ -98,18 +98,12 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// load reads an entry if it is whole.
+// load takes in an entry. One without its bytes, or with a description that
+// does not fit them, is not what a crash leaves: the description comes last.
 func (s *Store) load(id string) {
-	data, err := os.ReadFile(s.path(id, ".json"))
+	e, err := s.read(id)
 	if err != nil {
-		return
-	}
-	info, err := os.Stat(s.path(id, ".zst"))
-	if err != nil {
-		return
-	}
-	var e Entry
-	if json.Unmarshal(data, &e) != nil || e.ID != id || e.Stored != info.Size() {
+		s.rescue(id)
 		return
 	}
 	s.entries[id] = e

@@ -149,18 +149,11 @@ func TestCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut, err := put(t, s, noise(2000), Uploaded)
-	if err != nil {
-		t.Fatal(err)
-	}
 	u, err := s.Create() // never committed
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := u.Write(noise(5 << 20)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(filepath.Join(dir, cut.ID+".zst"), 100); err != nil {
 		t.Fatal(err)
 	}
 	lonely := hex.EncodeToString(make([]byte, 32))
@@ -176,5 +169,59 @@ func TestCrash(t *testing.T) {
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) != 2 {
 		t.Errorf("left: %v, %v", files, err)
+	}
+}
+
+// TestDamage damages what was whole: it is named, restored if its bytes are
+// there, and never removed.
+func TestDamage(t *testing.T) {
+	for name, c := range map[string]struct {
+		ending   string
+		damage   func([]byte) []byte
+		restored bool
+	}{
+		"a flipped bit of the bytes":       {".zst", func(data []byte) []byte { data[len(data)/2] ^= 4; return data }, false},
+		"bytes that are cut off":           {".zst", func(data []byte) []byte { return data[:100] }, false},
+		"a description that is no JSON":    {".json", func(data []byte) []byte { data[0] ^= 1; return data }, true},
+		"a description of something else":  {".json", func(data []byte) []byte { return bytes.Replace(data, []byte(`"id":"`), []byte(`"id":"0`), 1) }, true},
+		"a description that is cut to two": {".json", func(data []byte) []byte { return data[:2] }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s, err := Open(dir, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := put(t, s, noise(5000), Measured)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, e.ID+c.ending)
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, c.damage(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			count, found, err := Verify(dir)
+			if err != nil || count != 1 || len(found) != 1 || found[0].ID != e.ID || found[0].Restored != c.restored {
+				t.Errorf("found %d, %+v, %v", count, found, err)
+			}
+			if s, err = Open(dir, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Get(e.ID); c.restored && err != nil {
+				t.Errorf("it is not restored: %v", err)
+			}
+			if name != "a flipped bit of the bytes" && len(s.Damages()) != 1 { // which is noticed when it is read
+				t.Errorf("damages: %+v", s.Damages())
+			}
+			again, _ := filepath.Glob(filepath.Join(dir, "*", e.ID+".zst"))
+			here, _ := filepath.Glob(filepath.Join(dir, e.ID+".zst"))
+			if len(again)+len(here) != 1 {
+				t.Errorf("the bytes are in %v and %v", again, here)
+			}
+		})
 	}
 }
