@@ -1,7 +1,7 @@
 import { Menu, Moon, Sun, X } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
-import { addressOf, workloadIn } from '../workload/address';
+import { carriedFrom, useCarried } from '../workload/carried';
 import { LogOutButton } from './LogIn';
 import { MachineChip } from './MachineChip';
 import { pages } from './pages';
@@ -44,7 +44,7 @@ export function Header() {
 
 function Navigation({ className, onGo }: { className: string; onGo?: () => void }) {
   const [location] = useLocation();
-  const carried = workloadOf(location, useSearch());
+  const carried = carriedFrom(useSearch(), useCarried());
   return (
     <nav aria-label="Pages" className={className}>
       {pages
@@ -65,13 +65,6 @@ function Navigation({ className, onGo }: { className: string; onGo?: () => void 
         })}
     </nav>
   );
-}
-
-/** workloadOf is what pages about a workload take over from the address of this one. A timeline may be of a recording. */
-function workloadOf(location: string, search: string): string {
-  if (!location.startsWith('/timeline')) return search;
-  const workload = workloadIn(search);
-  return workload ? addressOf({ workload }) : '';
 }
 
 function ThemeButton() {

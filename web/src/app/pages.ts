@@ -17,6 +17,7 @@ export const pages: PageEntry[] = [
   { path: '/', name: 'Analyze', Page: AnalyzePage, aboutWorkload: true },
   { path: '/cards', name: 'Cards', Page: fetched(() => import('../compare/CardsPage')), aboutWorkload: true },
   { path: '/settings', name: 'Settings', Page: fetched(() => import('../compare/SettingsPage')), aboutWorkload: true },
+  { path: '/plan', name: 'Plan', Page: fetched(() => import('../plan/PlanPage')), aboutWorkload: true },
   { path: '/timeline', name: 'Timeline', Page: fetched(() => import('../timeline')) },
   { path: '/study', name: 'Study', Page: fetched(() => import('../study/StudyPage')), aboutWorkload: true },
   { path: '/history', name: 'History', Page: fetched(() => import('../history/HistoryPage')) },

@@ -29,7 +29,7 @@ export function ComparePage({ title, about, state, without, problem, missing, of
     <>
       <PageTitle title={title}>{about}</PageTitle>
       <div className="grid gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10">
-        <FormPanel state={state}>
+        <FormPanel state={state} without={without}>
           <WorkloadForm state={state} problem={problem ?? null} without={without} />
         </FormPanel>
         <div className="flex min-w-0 flex-col gap-4">

@@ -1,7 +1,6 @@
-import { Check, Copy } from 'lucide-react';
 import { useState } from 'react';
 import type { Answer, Model } from '../api/client';
-import { Button } from '../ui/Button';
+import { CopyButton } from '../ui/CopyButton';
 import { Panel } from '../ui/Panel';
 import { Tabs } from '../ui/Tabs';
 import type { Question } from '../workload/address';
@@ -32,22 +31,5 @@ export function CopyAs({ question, answer, model }: { question: Question; answer
         {text}
       </pre>
     </Panel>
-  );
-}
-
-function CopyButton({ text }: { text: string }) {
-  const [copied, setCopied] = useState('');
-  const done = copied === text;
-  return (
-    <Button
-      size="small"
-      onClick={async () => {
-        await navigator.clipboard.writeText(text);
-        setCopied(text);
-      }}
-    >
-      {done ? <Check size={13} aria-hidden /> : <Copy size={13} aria-hidden />}
-      <span aria-live="polite">{done ? 'Copied' : 'Copy'}</span>
-    </Button>
   );
 }

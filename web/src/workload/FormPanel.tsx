@@ -4,9 +4,12 @@ import { useCards, useModels } from '../api/queries';
 import { describe } from './describe';
 import { cardOf, titleOf } from './subject';
 import type { QuestionState } from './useQuestion';
+import type { Varied } from './WorkloadForm';
 
 interface Props {
   state: QuestionState;
+  /** what the page varies by itself, and so is not said */
+  without?: Varied[];
   children: ReactNode;
 }
 
@@ -14,7 +17,7 @@ interface Props {
  * FormPanel holds a form beside what it is about. Where there is no room beside
  * it, it is one line that says what is asked, so that the answer comes first.
  */
-export function FormPanel({ state: { question }, children }: Props) {
+export function FormPanel({ state: { question }, without = [], children }: Props) {
   const [open, setOpen] = useState(false);
   const models = useModels().data?.models ?? [];
   const card = cardOf(question.workload, useCards().data);
@@ -31,9 +34,9 @@ export function FormPanel({ state: { question }, children }: Props) {
         <span className="min-w-0 flex-1">
           <span className="block truncate font-medium">
             {titleOf(question.workload, models)}
-            {card && <span className="font-normal text-muted"> on {card.name}</span>}
+            {card && !without.includes('gpu') && <span className="font-normal text-muted"> on {card.name}</span>}
           </span>
-          <span className="block truncate text-xs text-muted">{describe(question.workload)}</span>
+          <span className="block truncate text-xs text-muted">{describe(question.workload, without)}</span>
         </span>
         <span className="flex shrink-0 items-center gap-1.5 text-xs text-accent-text">
           <SlidersHorizontal size={14} aria-hidden /> {open ? 'Close' : 'Change'}

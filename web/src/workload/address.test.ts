@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressOf, type Question, questionOf, timelineOf, without, workloadIn } from './address';
+import { addressOf, othersIn, type Question, questionOf, timelineOf, without, workloadIn } from './address';
 
 test('without a question there is one to look at', () => {
   expect(questionOf('')).toEqual({ workload: { model: 'bert' } });
@@ -55,4 +55,8 @@ test('adapters, parallelism and lengths travel too', () => {
 test('a price may be 0, and is never negative', () => {
   expect(questionOf('model=bert&price_per_hour=0').price_per_hour).toBe(0);
   expect(questionOf('model=bert&price_per_hour=-1').price_per_hour).toBeUndefined();
+});
+
+test('what is a page\'s own stays', () => {
+  expect(othersIn('model=gpt2&batch=4&max_gpus=8&config={}')).toBe('max_gpus=8');
 });

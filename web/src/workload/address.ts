@@ -47,6 +47,12 @@ export function questionOf(search: string): Question {
   return question;
 }
 
+/** othersIn is what an address says that is no part of a question: a page's own. */
+export function othersIn(search: string): string {
+  const known: readonly string[] = ['model', 'gpu', 'id', 'limit_gib', 'packing', ...Object.keys(fields), ...objects, ...beside];
+  return new URLSearchParams([...new URLSearchParams(search)].filter(([key]) => !known.includes(key))).toString();
+}
+
 /** workloadIn is the workload of an address that may be about something else, null if it names none. */
 export function workloadIn(search: string): Workload | null {
   return /(^|&)(model|config)=/.test(search) ? questionOf(search).workload : null;

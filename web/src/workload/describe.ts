@@ -56,13 +56,13 @@ export function describeParallel(workload: Workload): string {
   return parallel ? `${parallelKinds[parallel.kind] ?? parallel.kind}, ${parallel.gpus} GPUs` : '';
 }
 
-/** describe is all that is special about a workload. */
-export function describe(workload: Workload): string {
-  const keys = Object.keys(fields) as FieldKey[];
+/** describe is all that is special about a workload, but for some keys. */
+export function describe(workload: Workload, without: string[] = []): string {
+  const keys = (Object.keys(fields) as FieldKey[]).filter((key) => key !== 'batch' && !without.includes(key));
   return [
-    `batch ${workload.batch ?? fields.batch.initial}`,
-    describeKeys(workload, keys.filter((key) => key !== 'batch')),
-    describeParallel(workload),
+    without.includes('batch') ? '' : `batch ${workload.batch ?? fields.batch.initial}`,
+    describeKeys(workload, keys),
+    without.includes('parallel') ? '' : describeParallel(workload),
     workload.lengths ? describeLengths(workload.lengths) : '',
   ]
     .filter(Boolean)

@@ -1,7 +1,8 @@
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import { useLocation, useSearch } from 'wouter';
 import type { Workload } from '../api/client';
-import { addressOf, type Question, questionOf } from './address';
+import { addressOf, othersIn, type Question, questionOf } from './address';
+import { carry } from './carried';
 
 export interface QuestionState {
   question: Question;
@@ -23,9 +24,11 @@ export function useQuestion(): QuestionState {
   const search = useSearch();
   const [path, navigate] = useLocation();
   const question = useMemo(() => questionOf(search), [search]);
+  const others = useMemo(() => othersIn(search), [search]);
+  useEffect(() => carry(question), [question]);
   const go = useCallback(
-    (next: Question, step: Step) => navigate(`${path}?${addressOf(next)}`, { replace: step === 'typing' }),
-    [navigate, path],
+    (next: Question, step: Step) => navigate(`${path}?${[addressOf(next), others].filter(Boolean).join('&')}`, { replace: step === 'typing' }),
+    [navigate, path, others],
   );
   const change = useCallback(
     (patch: Partial<Workload>, step: Step = 'step') => go({ ...question, workload: { ...question.workload, ...patch } }, step),

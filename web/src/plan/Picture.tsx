@@ -1,0 +1,229 @@
+// Dollars against days, each on a scale of factors: what fits is filled, what
+// does not is hollow. Pointer, touch and arrow keys tell about a point.
+import { scaleLog } from 'd3-scale';
+import { type KeyboardEvent, type PointerEvent, useId, useState } from 'react';
+import type { Schemas } from '../api/client';
+import { useWidth } from '../charts/useWidth';
+import { count, dollars, duration } from '../format';
+import type { BestWay } from './PlanResult';
+
+interface Point {
+  dollars: number;
+  days: number;
+  title: string;
+  text: string;
+  fits: boolean;
+  adapters: boolean;
+  /** what it is best in */
+  name?: string;
+}
+
+const margin = { top: 24, right: 20, bottom: 44, left: 56 };
+const height = 360;
+const near = 28;
+
+/** pointsOf are what has a price, by dollars. */
+export function pointsOf({ options, misfits }: Pick<Schemas['Plan'], 'options' | 'misfits'>, best: BestWay[]): Point[] {
+  const drawn = [...(options ?? []), ...best.flatMap(({ option }) => (options?.some((each) => isSame(each, option)) ? [] : option))];
+  const ways = drawn.flatMap((option): Point[] =>
+    option.dollars
+      ? [
+          {
+            dollars: option.dollars,
+            days: option.days,
+            title: `${count(option.gpus)} × ${option.gpu_name}`,
+            text: option.changes?.join(', ') || option.setup,
+            fits: true,
+            adapters: option.trains === 'adapters',
+            name: best.find((way) => isSame(way.option, option))?.names.join(' and '),
+          },
+        ]
+      : [],
+  );
+  const hollow = (misfits ?? []).flatMap((misfit): Point[] =>
+    misfit.dollars
+      ? [
+          {
+            dollars: misfit.dollars,
+            days: misfit.days,
+            title: `${count(misfit.gpus)} × ${misfit.gpu}`,
+            text: `Does not fit: ${misfit.reason}.`,
+            fits: false,
+            adapters: misfit.trains === 'adapters',
+          },
+        ]
+      : [],
+  );
+  return [...hollow, ...ways].toSorted((a, b) => a.dollars - b.dollars);
+}
+
+function isSame(a: Schemas['Option'], b: Schemas['Option']): boolean {
+  return a.command === b.command && a.gpus === b.gpus;
+}
+
+export function Picture({ plan, best }: { plan: Schemas['Plan']; best: BestWay[] }) {
+  const [box, width] = useWidth<HTMLDivElement>();
+  const [at, setAt] = useState<number>();
+  const hint = useId();
+  const points = pointsOf(plan, best);
+  if (points.length === 0) return <p className="text-sm text-muted">None of these has a price.</p>;
+  const x = scaleLog(extent(points.map((p) => p.dollars)), [margin.left, Math.max(margin.left + 1, width - margin.right)]);
+  const y = scaleLog(extent(points.map((p) => p.days)), [height - margin.bottom, margin.top]);
+  const chosen = at === undefined ? undefined : points[at];
+
+  function point(event: PointerEvent<SVGSVGElement>) {
+    const frame = event.currentTarget.getBoundingClientRect();
+    const away = points.map((p) => Math.hypot(x(p.dollars) - (event.clientX - frame.left), y(p.days) - (event.clientY - frame.top)));
+    const closest = away.indexOf(Math.min(...away));
+    setAt(away[closest]! < near ? closest : undefined);
+  }
+
+  function walk(event: KeyboardEvent) {
+    const to = { ArrowRight: (at ?? -1) + 1, ArrowLeft: (at ?? points.length) - 1, Home: 0, End: points.length - 1 }[event.key];
+    if (event.key === 'Escape') setAt(undefined);
+    if (to === undefined) return;
+    event.preventDefault();
+    setAt(Math.min(points.length - 1, Math.max(0, to)));
+  }
+
+  return (
+    <div ref={box} className="relative">
+      <svg
+        width={width}
+        height={height}
+        role="img"
+        aria-label={summary(points)}
+        aria-describedby={hint}
+        tabIndex={0}
+        onPointerMove={point}
+        onPointerDown={point}
+        onPointerLeave={() => setAt(undefined)}
+        onBlur={() => setAt(undefined)}
+        onKeyDown={walk}
+        className="block touch-pan-y rounded text-[11px]"
+      >
+        <Axes x={x} y={y} width={width} />
+        {points.map((p) => (
+          <Dot key={`${p.title} ${p.text}`} point={p} cx={x(p.dollars)} cy={y(p.days)} chosen={p === chosen} />
+        ))}
+        {points.map((p) => p.name && <Name key={p.name} point={p} x={x(p.dollars)} y={y(p.days)} width={width} />)}
+      </svg>
+      <p id={hint} className="sr-only">
+        Arrow keys walk from point to point, the cheapest first.
+      </p>
+      <Legend />
+      {chosen && <Tip point={chosen} left={x(chosen.dollars)} top={y(chosen.days)} width={width} />}
+    </div>
+  );
+}
+
+const colorOf = ({ adapters }: Pick<Point, 'adapters'>) => (adapters ? 'var(--info)' : 'var(--accent)');
+
+function Dot({ point, cx, cy, chosen }: { point: Point; cx: number; cy: number; chosen: boolean }) {
+  const color = colorOf(point);
+  return (
+    <circle
+      cx={cx}
+      cy={cy}
+      r={chosen ? 7 : point.name ? 6 : 4}
+      fill={point.fits ? color : 'var(--surface)'}
+      stroke={point.fits ? 'var(--surface)' : color}
+      strokeWidth={point.fits ? 1 : 1.5}
+    />
+  );
+}
+
+// A name stands on the side of its point that has room.
+function Name({ point, x, y, width }: { point: Point; x: number; y: number; width: number }) {
+  const right = x < width * 0.6;
+  return (
+    <text x={x + (right ? 10 : -10)} y={y - 8} textAnchor={right ? 'start' : 'end'} className="fill-text stroke-surface font-medium" strokeWidth="3" paintOrder="stroke">
+      {point.name}
+    </text>
+  );
+}
+
+type Scale = ReturnType<typeof scaleLog<number, number>>;
+
+function Axes({ x, y, width }: { x: Scale; y: Scale; width: number }) {
+  return (
+    <g aria-hidden className="fill-faint">
+      {ticksOf(y, 5).map((tick) => (
+        <g key={tick}>
+          <line x1={margin.left} x2={width - margin.right} y1={y(tick)} y2={y(tick)} className="stroke-line" />
+          <text x={margin.left - 8} y={y(tick) + 4} textAnchor="end">
+            {Number(tick.toPrecision(2))}
+          </text>
+        </g>
+      ))}
+      {ticksOf(x, width < 480 ? 3 : 6).map((tick) => (
+        <text key={tick} x={x(tick)} y={height - margin.bottom + 18} textAnchor="middle">
+          ${count(tick) === '0' ? tick : count(tick)}
+        </text>
+      ))}
+      <text x={width - margin.right} y={height - 8} textAnchor="end">
+        dollars
+      </text>
+      <text x={margin.left - 8} y={margin.top - 10} textAnchor="end">
+        days
+      </text>
+    </g>
+  );
+}
+
+/** ticksOf are the round numbers of a scale of factors: 1, 2 and 5, of each ten, thinned to about as many as are wanted. */
+export function ticksOf(scale: Scale, wanted: number): number[] {
+  const round = scale.ticks().filter((tick) => /^[125]/.test(tick.toExponential()));
+  const tens = round.filter((tick) => tick.toExponential().startsWith('1'));
+  if (round.length <= wanted * 1.5) return round;
+  return tens.length >= 2 ? tens : round.filter((_, index) => index % Math.ceil(round.length / wanted) === 0);
+}
+
+// extent leaves some room at both ends.
+function extent(values: number[]): [number, number] {
+  return [Math.min(...values) / 1.3, Math.max(...values) * 1.3];
+}
+
+function Legend() {
+  const kinds: [string, boolean, boolean][] = [
+    ['all weights', true, false],
+    ['adapters', true, true],
+    ['does not fit', false, false],
+  ];
+  return (
+    <ul className="mt-2 flex flex-wrap gap-x-5 gap-y-1 text-xs text-muted">
+      {kinds.map(([name, fits, adapters]) => (
+        <li key={name} className="flex items-center gap-2">
+          <svg width="12" height="12" aria-hidden>
+            <circle cx="6" cy="6" r="4" fill={fits ? colorOf({ adapters }) : 'none'} stroke={fits ? 'none' : 'var(--muted)'} strokeWidth="1.5" />
+          </svg>
+          {name}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Tip({ point, left, top, width }: { point: Point; left: number; top: number; width: number }) {
+  const side = left > width / 2 ? { right: width - left + 14 } : { left: left + 14 };
+  return (
+    <div
+      role="status"
+      style={{ ...side, top: Math.max(0, Math.min(top - 20, height - 140)) }}
+      className="pointer-events-none absolute max-w-[min(18rem,45%)] rounded border border-line-strong bg-raised px-3 py-2 text-xs shadow-lg"
+    >
+      <p className="font-semibold">{point.title}</p>
+      <p className="mt-0.5">
+        {dollars(point.dollars)}, {duration(point.days * 24)}
+      </p>
+      <p className={`mt-0.5 ${point.fits ? 'text-muted' : 'text-bad-text'}`}>{point.text}</p>
+    </div>
+  );
+}
+
+function summary(points: Point[]): string {
+  const fitting = points.filter((p) => p.fits);
+  const cheapest = fitting[0];
+  const said = cheapest ? ` The cheapest is ${cheapest.title}: ${dollars(cheapest.dollars)}, ${duration(cheapest.days * 24)}.` : '';
+  return `${count(fitting.length)} ways that fit and ${count(points.length - fitting.length)} that do not, by dollars and days.${said}`;
+}

@@ -1,0 +1,145 @@
+import { X } from 'lucide-react';
+import { useLocation, useSearch } from 'wouter';
+import { useModels } from '../api/queries';
+import { Button } from '../ui/Button';
+import { Empty } from '../ui/Empty';
+import { ErrorBox } from '../ui/ErrorBox';
+import { NumberInput, SwitchInput } from '../ui/Inputs';
+import { PageTitle } from '../ui/PageTitle';
+import { describeKeys } from '../workload/describe';
+import { type FieldKey, fields } from '../workload/fields';
+import { FormPanel } from '../workload/FormPanel';
+import { ModelPicker } from '../workload/ModelPicker';
+import { samplesOf, titleOf } from '../workload/subject';
+import { type QuestionState, useQuestion } from '../workload/useQuestion';
+import { PlanResult } from './PlanResult';
+import { planQuestion, type Terms, termsOf, withTerms } from './terms';
+import { type PlanState, usePlan } from './usePlan';
+
+/** PlanPage says what to train a model on, and how. */
+export default function PlanPage() {
+  const state = useQuestion();
+  const search = useSearch();
+  const [, navigate] = useLocation();
+  const terms = termsOf(search);
+  const made = usePlan(planQuestion(state.settled, terms));
+  return (
+    <>
+      <PageTitle title="Plan a run">
+        GPUs, how many of them, parallelism, precision, adapters and batches, compared by what they cost and how long they take.
+      </PageTitle>
+      <div className="grid gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10">
+        <FormPanel state={state} without={['gpu', 'batch', 'accumulate', 'parallel']}>
+          <PlanForm state={state} terms={terms} onTerms={(next) => navigate(`/plan?${withTerms(search, next)}`, { replace: true })} />
+          <PlanButton made={made} />
+        </FormPanel>
+        <div className="flex min-w-0 flex-col gap-6">
+          {made.problem && <ErrorBox problem={made.problem} title="There is no plan" />}
+          {made.waited !== undefined && <Waiting made={made} />}
+          {made.plan && made.waited === undefined && <PlanResult plan={made.plan} />}
+          {!made.plan && !made.problem && made.waited === undefined && <Teaching state={state} onBegin={made.begin} />}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function PlanButton({ made }: { made: PlanState }) {
+  return (
+    <Button look="primary" className="mt-5 w-full" disabled={made.waited !== undefined} onClick={made.begin}>
+      {made.plan ? 'Plan again' : 'Plan'}
+    </Button>
+  );
+}
+
+function Teaching({ state, onBegin }: { state: QuestionState; onBegin(): void }) {
+  const models = useModels().data?.models ?? [];
+  return (
+    <Empty title={`What should ${titleOf(state.question.workload, models)} be trained on?`}>
+      <p>
+        Say how much it is trained on, and what it may cost or take. Some hundred ways are then simulated: the cheapest, the fastest and the simplest
+        come with what to paste.
+      </p>
+      <Button className="mt-4" onClick={onBegin}>
+        Plan it
+      </Button>
+    </Empty>
+  );
+}
+
+function Waiting({ made: { waited = 0, cancel } }: { made: PlanState }) {
+  return (
+    <div role="status" className="flex flex-wrap items-center gap-4 rounded-lg border border-line bg-surface p-5 text-sm">
+      <span aria-hidden className="size-4 animate-spin rounded-full border-2 border-line-strong border-t-accent-text motion-reduce:animate-none" />
+      <span className="min-w-0 flex-1">
+        Simulating ways to train it on every card that has a price, which takes some seconds. <span className="text-muted">{waited} s so far.</span>
+      </span>
+      <Button look="danger" size="small" onClick={cancel}>
+        Cancel
+      </Button>
+    </div>
+  );
+}
+
+interface FormProps {
+  state: QuestionState;
+  terms: Terms;
+  onTerms(terms: Terms): void;
+}
+
+function PlanForm({ state: { question, change, ask }, terms, onTerms }: FormProps) {
+  const { workload } = question;
+  const models = useModels().data?.models ?? [];
+  const images = samplesOf(workload, models) === 'vision';
+  return (
+    <form aria-label="Plan" onSubmit={(event) => event.preventDefault()} className="flex flex-col gap-5">
+      <ModelPicker workload={workload} models={models} onChange={change} />
+      <div className="grid grid-cols-2 gap-4">
+        {images ? (
+          <NumberInput label="Images" value={question.run_samples} placeholder="1e6" step="any" least={0} onChange={(run_samples) => ask({ run_samples })} />
+        ) : (
+          <>
+            <NumberInput label="Tokens" value={question.run_tokens} placeholder="1e9" step="any" least={0} onChange={(run_tokens) => ask({ run_tokens })} />
+            <NumberInput label="Sequence" unit="tokens" value={workload.sequence ?? Number(fields.sequence.initial)} onChange={(sequence) => change({ sequence }, 'typing')} />
+          </>
+        )}
+        <NumberInput label="Batch of an update" value={question.global_batch} placeholder="64" onChange={(global_batch) => ask({ global_batch })} />
+        <NumberInput label="GPUs at most" value={terms.max_gpus} placeholder="64" least={1} onChange={(max_gpus) => onTerms({ ...terms, max_gpus })} />
+        <NumberInput label="Dollars at most" value={terms.dollars} placeholder="any" step="any" least={0} onChange={(dollars) => onTerms({ ...terms, dollars })} />
+        <NumberInput label="Days at most" value={terms.days} placeholder="any" step="any" least={0} onChange={(days) => onTerms({ ...terms, days })} />
+      </div>
+      <SwitchInput label="Train all weights" help="No adapters." value={terms.full === true} onChange={(on) => onTerms({ ...terms, full: on || undefined })} />
+      <Fixed workload={workload} onChange={change} />
+    </form>
+  );
+}
+
+// The keys that were set elsewhere: the plan keeps to them, unless they are left to it.
+const fixable: FieldKey[] = ['precision', 'optimizer', 'checkpointing', 'adapter', 'quantize', 'loop', 'attention', 'clip_grad_norm', 'expandable_segments'];
+
+function Fixed({ workload, onChange }: Pick<FormProps['state']['question'], 'workload'> & { onChange: QuestionState['change'] }) {
+  const set = fixable.flatMap((key) => {
+    const text = describeKeys(workload, [key]);
+    return text ? [{ key, text }] : [];
+  });
+  if (set.length === 0) return <p className="text-xs text-muted">Precision, optimizer, checkpointing and adapters are the plan's to choose.</p>;
+  return (
+    <div>
+      <p className="text-xs text-muted">The plan keeps to what was set:</p>
+      <ul className="mt-2 flex flex-wrap gap-1.5">
+        {set.map(({ key, text }) => (
+          <li key={key}>
+            <button
+              type="button"
+              aria-label={`Leave ${fields[key].label} to the plan`}
+              onClick={() => onChange({ [key]: undefined })}
+              className="inline-flex min-h-7 items-center gap-1.5 rounded-full border border-line-strong px-2.5 text-xs hover:bg-raised"
+            >
+              {text} <X size={12} aria-hidden />
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

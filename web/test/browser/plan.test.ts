@@ -1,0 +1,68 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openBrowser, type Program, serve } from './program';
+
+let program: Program;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  [program, browser] = await Promise.all([serve(), openBrowser()]);
+});
+
+beforeEach(async () => {
+  await page?.context().close();
+  page = await (await browser.newContext({ viewport: { width: 1280, height: 900 }, permissions: ['clipboard-read', 'clipboard-write'] })).newPage();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await program?.stop();
+});
+
+const patience = { timeout: 110_000 };
+
+test('a plan has its best ways, its picture and what to paste', { timeout: 120_000 }, async () => {
+  await page.goto(`${program.url}/plan?model=gpt2&run_tokens=1000000000&max_gpus=2`);
+  await page.getByRole('button', { name: 'Plan', exact: true }).click();
+  const cheapest = page.getByRole('region', { name: /^Cheapest/ }).first();
+  await cheapest.waitFor(patience);
+  await cheapest.getByRole('button', { name: 'Copy command' }).click();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^memorymark predict gpt2 --gpu/);
+  await cheapest.getByText('What to paste').click();
+  await cheapest.getByRole('radio', { name: 'Trainer' }).click();
+  await cheapest.getByText('per_device_train_batch_size', { exact: false }).waitFor();
+  const picture = page.getByRole('img', { name: /ways that fit .* by dollars and days/ });
+  await picture.focus();
+  await page.keyboard.press('Home');
+  await page.getByRole('status').getByText(/^\$[\d.]+, [\d.]+ (min|h|days)$/).waitFor();
+  await cheapest.getByRole('link', { name: 'Open in Analyze' }).click();
+  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toMatch(/^Batch \d+ trains on an NVIDIA/);
+  await page.goBack();
+  await cheapest.waitFor(); // it was kept
+});
+
+test('what does not fit is hollow and says why', { timeout: 120_000 }, async () => {
+  await page.goto(`${program.url}/plan?model=llama-3.1-8b&max_gpus=1&full=true&days=1000`);
+  await page.getByRole('button', { name: 'Plan it' }).click();
+  await page.getByText('do not fit, and why').click(patience);
+  await page.getByText(/needs at least [\d.]+ GiB of each GPU/).first().waitFor();
+});
+
+test('a plan is cancelled, and the server stops', async () => {
+  await page.goto(`${program.url}/plan?model=llama-2-7b&sequence=1024`);
+  const left = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/v1/plans'));
+  await page.getByRole('button', { name: 'Plan', exact: true }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await left;
+  await page.getByRole('button', { name: 'Plan it' }).waitFor();
+});
+
+test('a plan keeps to what was set, until it is left to it', async () => {
+  await page.goto(`${program.url}/?model=gpt2&gpu=a10&precision=bf16&batch=4`);
+  await page.getByRole('link', { name: 'Plan', exact: true }).click();
+  await page.getByRole('button', { name: 'Leave Precision to the plan' }).click();
+  await page.getByText("are the plan's to choose").waitFor();
+  await page.goBack();
+  await page.getByRole('button', { name: 'Leave Precision to the plan' }).waitFor();
+});
