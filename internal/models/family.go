@@ -54,6 +54,8 @@ type Family struct {
 	Type   string // model_type
 	Heads  []Head // the first one is meant where a configuration names none
 	Images bool   // a batch is pixels, not ids
+	// ChannelsLast says that images and weights in channels_last are modelled.
+	ChannelsLast bool
 	// Experts says that a token goes to some of many experts, by numbers that nobody
 	// knows beforehand.
 	Experts bool

@@ -4,6 +4,8 @@
 package models
 
 import (
+	"fmt"
+
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
 )
@@ -22,6 +24,7 @@ type Run struct {
 	Eager         bool // attention; else sdpa
 	Mask          Mask
 	NoCache       bool // use_cache of the configuration is set to false
+	ChannelsLast  bool // model.to(memory_format=torch.channels_last)
 	Sequence      int64
 	Image         int64
 	Adapter       *Adapter // nil for none
@@ -76,9 +79,18 @@ func New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.ChannelsLast && !family.ChannelsLast {
+		return nil, fmt.Errorf("channels_last of a %s is not modelled", family.Type)
+	}
 	m, err := load(t, cfg, head, r)
-	if err != nil || r.Adapter == nil {
-		return m, err
+	if err != nil {
+		return nil, err
+	}
+	if r.ChannelsLast {
+		t.ToChannelsLast()
+	}
+	if r.Adapter == nil {
+		return m, nil
 	}
 	// gradient_checkpointing_enable() of a model that takes ids
 	// (transformers/modeling_utils.py).

@@ -11,7 +11,7 @@ import (
 )
 
 var resnetFamily = Family{
-	Type: "resnet", Images: true, read: reads(readResNet),
+	Type: "resnet", Images: true, ChannelsLast: true, read: reads(readResNet),
 	Heads: []Head{
 		head("ResNetForImageClassification", Classes, newResNet),
 		head("ResNetModel", NoLabels, newResNetAlone),
@@ -136,14 +136,7 @@ func newResNetAlone(t *torch.Torch, c *resnetConfig, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bare(func(t *torch.Torch, batch *Batch) trunkOutput {
-		f := t.Enter()
-		last := f.Let(m.encode(t, batch.Pixels))
-		pooled := f.Let(t.GlobalAvgPool2d(last))
-		out := trunkOutput{hidden: f.Keep(last), pooled: f.Keep(pooled)}
-		f.End()
-		return out
-	}), nil
+	return bare(m.encode), nil
 }
 
 func (mk *resnetMaker) conv(in, out, kernel, stride int64, act activation) *convLayer {
@@ -177,21 +170,25 @@ func (mk *resnetMaker) layer(in, out, stride int64, early bool) *resnetLayer {
 
 func (m *resnet) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	last := f.Let(m.encode(t, batch.Pixels)) // the output object keeps both
-	pooled := f.Let(t.GlobalAvgPool2d(last))
+	o := m.encode(t, batch)
+	f.Let(o.hidden) // the output object keeps both
+	pooled := f.Let(o.pooled)
 	scores := t.In("classifier", func() torch.Value { return t.Linear(t.Flatten(pooled, 1), m.classifier) })
 	return classified(t, f, scores, batch)
 }
 
-// encode is ResNetModel up to its pooler.
-func (m *resnet) encode(t *torch.Torch, pixels *torch.Tensor) torch.Value {
+// encode is ResNetModel.forward.
+func (m *resnet) encode(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
-	embedded := f.Let(m.embed(t, pixels))
+	embedded := f.Let(m.embed(t, batch.Pixels))
 	hidden := f.Let(embedded)
 	for i := range m.stages {
 		hidden.Set(m.stage(t, i, hidden))
 	}
-	return f.Return(hidden)
+	pooled := f.Let(t.GlobalAvgPool2d(hidden))
+	out := trunkOutput{hidden: f.Keep(hidden), pooled: f.Keep(pooled)}
+	f.End()
+	return out
 }
 
 // embed is ResNetEmbeddings.

@@ -65,12 +65,14 @@ func StatedAccuracy(kind string) (a Accuracy, ok bool) {
 }
 
 // EvidenceOf names the kind of workload that a prediction is held against: the
-// architecture, the adapter and the weights under it, or the kind of
-// parallelism.
+// architecture and the layout of its images, the adapter and the weights under it,
+// or the kind of parallelism.
 func EvidenceOf(w *workload.Workload) string {
 	switch {
 	case w.Parallel != nil:
 		return w.Parallel.Kind.Label()
+	case w.ChannelsLast:
+		return w.Config.Architecture + " in channels_last"
 	case w.Adapter == nil:
 		return w.Config.Architecture
 	case w.Adapter.DoRA:

@@ -17,13 +17,13 @@ func (p *Process) makeBatch(collated bool) *models.Batch {
 		if w.AttentionMask != workload.NoMask {
 			b.Mask = t.Input(torch.Int64, w.Batch, shape.length)
 		}
-		b.Pixels = t.Input(w.Run().DType, w.Batch, 3, w.Image, w.Image)
+		b.Pixels = t.Images(w.Run().DType, w.ChannelsLast, w.Batch, 3, w.Image, w.Image)
 		return b
 	}
 	if bins, frames := w.Features(); bins > 0 {
 		b.Features = t.Input(w.Run().DType, w.Batch, bins, frames)
 	} else if w.TakesImages() {
-		b.Pixels = t.Input(w.Run().DType, w.Batch, 3, w.Image, w.Image)
+		b.Pixels = t.Images(w.Run().DType, w.ChannelsLast, w.Batch, 3, w.Image, w.Image)
 	} else {
 		b.IDs = t.Input(torch.Int64, w.Batch, shape.length)
 	}

@@ -79,6 +79,7 @@ func (p Prediction) settings() string {
 	add(x.Packing, "packed")
 	add(x.AttentionMask != workload.NoMask && !x.Varied(), "mask of "+string(x.AttentionMask))
 	add(x.Checkpointing, "checkpointing")
+	add(x.ChannelsLast, "channels_last")
 	add(x.Mode != workload.Training, "evaluation mode")
 	add(x.Accumulate > 1, fmt.Sprintf("%d accumulated", x.Accumulate))
 	add(x.ClipGradNorm, "clipping")

@@ -20,13 +20,14 @@ func (t *Torch) NewBatchNorm2d(size int64, dtype DType) *BatchNorm2d {
 
 // BatchNorm is torch.nn.functional.batch_norm of an image. The statistics of
 // the batch come in the type of the weight from cuDNN, and in float32 from
-// PyTorch's own kernel; cuDNN takes no workspace for images that are not
-// channels-last, and in evaluation it leaves no statistics
+// PyTorch's own kernel; in evaluation cuDNN leaves none
 // (aten/src/ATen/native/cudnn/BatchNorm.cpp, native/cuda/Normalization.cu).
 func (t *Torch) BatchNorm(x X, m *BatchNorm2d, training bool) Value {
-	in := t.contiguousInput(read(x))
+	given := read(x)
+	last := given.looksChannelsLast()
+	in := t.contiguousImage(given, last)
 	cudnn := batchNormByCuDNN(in, m)
-	out := t.empty(in.DType, in.Shape...)
+	out := t.emptyImage(in.DType, last, in.Shape...)
 	channels, stats := in.Shape[1], Float32
 	switch {
 	case cudnn && training:
@@ -35,8 +36,14 @@ func (t *Torch) BatchNorm(x X, m *BatchNorm2d, training bool) Value {
 		channels = 0
 	}
 	mean, deviation := t.empty(stats, channels), t.empty(stats, channels)
-	if n := t.record("BatchNorm", in, m.Weight, m.Bias); n != nil {
-		in := t.save(n, in)
+	switch {
+	case cudnn && training && last:
+		t.passingWorkspace(persistentNormForward(in))
+	case !cudnn && training && in.takesLastKernels():
+		t.partialSums(in, 4)
+	}
+	if n := t.record("BatchNorm", given, m.Weight, m.Bias); n != nil {
+		in := t.save(n, given)
 		for _, x := range []*Tensor{m.Mean, m.Var, m.Weight} {
 			t.save(n, x)
 		}
@@ -58,30 +65,22 @@ func batchNormByCuDNN(in *Tensor, m *BatchNorm2d) bool {
 }
 
 // batchNormBackward makes the three gradients in one kernel, cuDNN's or
-// PyTorch's. cuDNN has none for evaluation. PyTorch's takes images of one
-// pixel for channels-last, and sums over the batch in a kernel of its own
-// (batch_norm_backward_reduce_cuda).
+// PyTorch's. cuDNN has none for evaluation.
 func (t *Torch) batchNormBackward(n *node, grad, in, mean *Tensor, m *BatchNorm2d, training bool) []*Tensor {
-	out := make([]*Tensor, 3)
 	native := !training || !batchNormByCuDNN(in, m)
-	if native && in.Shape[2]*in.Shape[3] == 1 {
-		var deviation *Tensor
-		if mean.Numel() == 0 { // cuDNN left none
-			deviation = t.empty(Float32, in.Shape[1])
-		}
-		sum, product := t.empty(Float32, in.Shape[1]), t.empty(Float32, in.Shape[1])
-		out[1] = t.empty(m.Weight.DType, m.Weight.Shape...)
-		out[2] = t.empty(m.Weight.DType, m.Weight.Shape...)
-		out[0] = t.empty(in.DType, in.Shape...)
-		t.release(product, sum, deviation)
-		return out
+	if native && in.takesLastKernels() {
+		return t.batchNormBackwardLast(n, in, mean, m, training)
 	}
-	dense := t.contiguousInput(grad)
+	out, last := make([]*Tensor, 3), in.looksChannelsLast()
+	dense := t.contiguousImage(grad, last)
 	if n.wants(0) {
-		out[0] = t.empty(in.DType, in.Shape...)
+		out[0] = t.emptyImage(in.DType, last, in.Shape...)
 	}
 	out[1] = t.empty(m.Weight.DType, m.Weight.Shape...)
 	out[2] = t.empty(m.Weight.DType, m.Weight.Shape...)
+	if last {
+		t.passingWorkspace(persistentNormBackward(in))
+	}
 	t.release(dense)
 	return out
 }

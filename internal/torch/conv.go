@@ -32,16 +32,25 @@ func (t *Torch) Conv2d(x X, m *Conv2d) Value {
 	return Value{out}
 }
 
+// inChannelsLast is cudnn_conv_suggest_memory_format (aten/src/ATen/native/ConvUtils.h):
+// one of image and weight is enough.
+func (m *Conv2d) inChannelsLast(in *Tensor) bool {
+	return in.looksChannelsLast() || m.Weight.looksChannelsLast()
+}
+
 // convolution takes the result, then the workspace; a bias is added in place.
+// What is in another order is copied.
 func (t *Torch) convolution(in *Tensor, m *Conv2d) *Tensor {
-	dense := t.contiguousInput(in)
+	last := m.inChannelsLast(in)
+	dense := t.contiguousImage(in, last)
 	kernel := m.Weight.Shape[2]
-	out := t.empty(in.DType, in.Shape[0], m.Weight.Shape[0],
+	out := t.emptyImage(in.DType, last, in.Shape[0], m.Weight.Shape[0],
 		slid(in.Shape[2], kernel, m.Stride, m.Padding), slid(in.Shape[3], kernel, m.Stride, m.Padding))
+	weight := t.contiguousImage(m.Weight, last)
 	operations := 2 * out.Numel() * product(m.Weight.Shape[1:])
 	t.convolved(in.DType, operations)
 	t.convWorkspace(in, m, convForward)
-	t.release(dense)
+	t.release(weight, dense)
 	if n := t.record("Convolution", in, m.Weight, m.Bias); n != nil {
 		in, weight := t.save(n, in), t.save(n, m.Weight)
 		kept := &Conv2d{weight, m.Bias, m.Stride, m.Padding}
@@ -58,20 +67,27 @@ func (t *Torch) convolution(in *Tensor, m *Conv2d) *Tensor {
 	return out
 }
 
-// convolutionBackward is convolution_backward: cuDNN takes a dense gradient
-// for its two, the gradient of the bias is summed from the one that came in.
+// convolutionBackward is convolution_backward: cuDNN takes the gradient in the
+// order of the image for its two (ConvShared.cpp, cudnn_convolution_backward), the
+// gradient of the bias is summed from the one that came in.
 func (t *Torch) convolutionBackward(n *node, grad, in *Tensor, m *Conv2d) []*Tensor {
 	out := make([]*Tensor, 3)
-	dense := t.contiguousInput(grad)
+	ordered := t.inOrderOf(grad, in)
 	if n.wants(0) {
-		out[0] = t.empty(in.DType, in.Shape...)
+		last := m.inChannelsLast(ordered)
+		out[0] = t.emptyImage(in.DType, last, in.Shape...)
+		weight, dense := t.contiguousImage(m.Weight, last), t.contiguousImage(ordered, last)
 		t.convWorkspace(in, m, convInputGrad)
+		t.release(dense, weight)
 	}
 	if n.wants(1) {
-		out[1] = t.empty(m.Weight.DType, m.Weight.Shape...)
+		last := in.looksChannelsLast() || ordered.looksChannelsLast()
+		dense, image := t.contiguousImage(ordered, last), t.contiguousImage(in, last)
+		out[1] = t.emptyImage(m.Weight.DType, last, m.Weight.Shape...)
 		t.convWorkspace(in, m, convWeightGrad)
+		t.release(image, dense)
 	}
-	t.release(dense)
+	t.release(ordered)
 	if m.Bias != nil && n.wants(2) {
 		out[2] = t.sum(grad, []int{0, 2, 3}, false, grad.DType)
 	}

@@ -48,7 +48,7 @@ func (t *Torch) convolutionLine(in *Tensor, m *Conv1d) *Tensor {
 	out := t.empty(in.DType, in.Shape[0], s.k, s.out())
 	operations := 2 * out.Numel() * product(m.Weight.Shape[1:])
 	t.convolved(in.DType, operations)
-	t.workspaceOf(in, s, convForward)
+	t.workspaceOf(in, s, "", convForward)
 	t.release(dense)
 	if n := t.record("Convolution", in, m.Weight, m.Bias); n != nil {
 		in, weight := t.save(n, in), t.save(n, m.Weight)
@@ -66,7 +66,7 @@ func (t *Torch) convolutionLineBackward(n *node, grad, in, weight *Tensor, s con
 		if n.wants(i) {
 			t.convolved(in.DType, operations)
 			out[i] = t.empty(of.DType, of.Shape...)
-			t.workspaceOf(in, s, []convDirection{convInputGrad, convWeightGrad}[i])
+			t.workspaceOf(in, s, "", []convDirection{convInputGrad, convWeightGrad}[i])
 		}
 	}
 	t.release(dense)

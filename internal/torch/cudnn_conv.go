@@ -60,7 +60,7 @@ type convLine struct{ from, bytes, slope int64 }
 // convTable holds the lines of each convolution by direction.
 type convTable map[convShape][3][]convLine
 
-// channelsLast marks the types of images in channels_last.
+// channelsLast marks the types of images in channels_last, a layout.
 const channelsLast = "/last"
 
 //go:embed cudnn_conv/*.txt.gz
@@ -184,12 +184,16 @@ func parseConvLines(column string) ([]convLine, error) {
 
 // convWorkspace takes what cuDNN asks for while it computes.
 func (t *Torch) convWorkspace(in *Tensor, m *Conv2d, d convDirection) {
+	layout := ""
+	if m.inChannelsLast(in) {
+		layout = channelsLast
+	}
 	t.workspaceOf(in, convShape{
 		c: in.Shape[1], h: in.Shape[2], k: m.Weight.Shape[0], r: m.Weight.Shape[2], stride: m.Stride, pad: m.Padding,
-	}, d)
+	}, layout, d)
 }
 
-func (t *Torch) workspaceOf(in *Tensor, s convShape, d convDirection) {
+func (t *Torch) workspaceOf(in *Tensor, s convShape, layout string, d convDirection) {
 	switch {
 	case in.DType == BFloat16:
 		s.dtype = "bf16"
@@ -200,9 +204,7 @@ func (t *Torch) workspaceOf(in *Tensor, s convShape, d convDirection) {
 	default:
 		s.dtype = "fp32"
 	}
-	if !s.line && in.looksChannelsLast() {
-		s.dtype += channelsLast
-	}
+	s.dtype += layout
 	bytes := t.Device.convTable().workspace(s, in.Shape[0], d)
 	t.work.Bytes += float64(bytes) // mostly copies in another layout
 	t.As(trace.Workspace, func() { t.drop(t.allocate(bytes)) })

@@ -26,8 +26,34 @@ func (t *Torch) GELU(x X) Value { return t.unary("Gelu", x, false) }
 // SiLU saves its input.
 func (t *Torch) SiLU(x X) Value { return t.unary("Silu", x, false) }
 
-// ReLU saves its result.
-func (t *Torch) ReLU(x X) Value { return t.unary("Relu", x, true) }
+// ReLU saves its result, whose layout its gradient has
+// (aten/src/ATen/native/Activation.cpp, threshold_backward).
+func (t *Torch) ReLU(x X) Value {
+	in := read(x)
+	out := t.pointwise(in.DType, in)
+	if n := t.relu(in, out); n != nil {
+		n.made(out)
+	}
+	t.done(x)
+	return Value{out}
+}
+
+// ReLUInPlace is nn.ReLU(inplace=True): the tensor stays, and becomes the result
+// of a new node.
+func (t *Torch) ReLUInPlace(x *Var) {
+	if n := t.relu(x.tensor, x.tensor); n != nil {
+		t.remade(x.tensor, n)
+	}
+}
+
+func (t *Torch) relu(in, out *Tensor) *node {
+	n := t.record("Relu", in)
+	if n != nil {
+		result := t.save(n, out)
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(g[0].DType, result, g[0])} }
+	}
+	return n
+}
 
 // Tanh saves its result.
 func (t *Torch) Tanh(x X) Value { return t.unary("Tanh", x, true) }

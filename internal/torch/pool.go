@@ -5,15 +5,16 @@ package torch
 // (aten/src/ATen/native/cuda/DilatedMaxPool2d.cu).
 func (t *Torch) MaxPool2d(x X, kernel, stride, padding int64) Value {
 	in := read(x)
+	last := in.looksChannelsLast()
 	shape := []int64{in.Shape[0], in.Shape[1], slid(in.Shape[2], kernel, stride, padding), slid(in.Shape[3], kernel, stride, padding)}
-	out := t.empty(in.DType, shape...)
-	indices := t.empty(Int64, shape...)
+	out := t.emptyImage(in.DType, last, shape...)
+	indices := t.emptyImage(Int64, last, shape...)
 	if n := t.record("MaxPool2DWithIndices", in); n != nil {
 		in := t.save(n, in)
 		t.save(n, indices)
 		n.backward = func(g []*Tensor) []*Tensor {
-			zeros := t.empty(in.DType, in.Shape...)
-			dense := t.contiguousInput(g[0])
+			zeros := t.emptyImage(in.DType, last, in.Shape...)
+			dense := t.contiguousImage(g[0], last)
 			t.release(dense)
 			return []*Tensor{zeros}
 		}
@@ -25,8 +26,10 @@ func (t *Torch) MaxPool2d(x X, kernel, stride, padding int64) Value {
 }
 
 // GlobalAvgPool2d is adaptive_avg_pool2d to one pixel, which is a mean over
-// the image; its backward makes a tensor of the full size
-// (aten/src/ATen/native/AdaptiveAveragePooling.cpp, mean_backward).
+// the image; its backward makes a tensor of the full size. The mean of an image in
+// channels_last is put in that order, which backward undoes in a copy
+// (aten/src/ATen/native/AdaptiveAveragePooling.cpp, mean_backward,
+// as_strided_backward).
 func (t *Torch) GlobalAvgPool2d(x X) Value {
 	in := read(x)
 	out := t.sum(in, []int{2, 3}, true, in.DType)
@@ -35,8 +38,20 @@ func (t *Torch) GlobalAvgPool2d(x X) Value {
 		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, shape...)} }
 		n.made(out)
 	}
+	if in.looksChannelsLast() {
+		out.stride = channelsLastStrides(out.Shape)
+		t.stridedInPlace(out)
+	}
 	t.done(x)
 	return Value{out}
+}
+
+// stridedInPlace is x.as_strided_(…) of all its elements.
+func (t *Torch) stridedInPlace(x *Tensor) {
+	if n := t.record("AsStrided", x); n != nil {
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, g[0].Shape...)} }
+		t.remade(x, n)
+	}
 }
 
 // Flatten is x.flatten(from) of a contiguous tensor, a view.

@@ -68,10 +68,7 @@ func (t *Torch) Every(x X, dim int, from, step int64) Value {
 // as_strided_backward).
 func (t *Torch) MeanLastPool(x X) Value {
 	out := t.meanLast(read(x))
-	if n := t.record("AsStrided", out); n != nil { // as_strided_
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, g[0].Shape...)} }
-		t.remade(out, n)
-	}
+	t.stridedInPlace(out)
 	t.done(x)
 	return Value{out}
 }

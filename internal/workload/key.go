@@ -199,6 +199,10 @@ var keys = []Key{
 		field:  func(w *Workload) any { return &w.Parallel },
 	},
 	{
+		Name: "channels_last", Kind: Switch, Default: false,
+		Help: "Keep images and the weights of convolutions in torch.channels_last", field: func(w *Workload) any { return &w.ChannelsLast },
+	},
+	{
 		Name: "versions", Label: "Versions", Kind: Object, Unit: "JSON", Help: "Versions of the libraries, as JSON",
 		Fields: []Field{
 			{Name: "torch", Flag: "torch", Kind: Text, Unit: "version", Help: "PyTorch version, such as " + models.Reference.Torch.String()},

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"memorymark/internal/invalid"
@@ -29,9 +30,25 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	}
 	wrong.Add(w.Adapter.check(w))
 	wrong.Add(w.checkQuantize())
+	wrong.Add(w.checkChannelsLast())
 	if w.Config != nil && w.Unmodelled == "" {
 		wrong.Add(w.explainLengths(models.Check(w.Config, w.Sequence)))
 		wrong.Add(w.settleLoss(d))
+	}
+}
+
+// checkChannelsLast reports channels_last where there are no images, or several
+// GPUs, of which it is not modelled.
+func (w *Workload) checkChannelsLast() error {
+	switch {
+	case !w.ChannelsLast || w.Config == nil || w.Unmodelled != "":
+		return nil
+	case !w.TakesImages():
+		return invalid.At("channels_last", fmt.Errorf("channels_last is true; a %s takes no images, so it must be false", w.Config.ModelType))
+	case w.Parallel != nil:
+		return invalid.At("channels_last", errors.New("channels_last on several GPUs is not modelled; leave parallel out"))
+	default:
+		return nil
 	}
 }
 
@@ -74,7 +91,7 @@ func (w *Workload) Run() models.Run {
 	r := models.Run{
 		DType: torch.Float32, Train: w.Mode == Training, Checkpointing: w.Checkpointing, Eager: w.Attention == Eager,
 		Mask: masks[w.AttentionMask], NoCache: w.Loop.Name == TrainerLoop, Sequence: w.Sequence, Image: w.Image,
-		Versions: w.Libraries(),
+		ChannelsLast: w.ChannelsLast, Versions: w.Libraries(),
 	}
 	if w.Precision == BF16 || w.Precision == AMPBF16 && w.Adapter != nil && w.Loop.IsLibrarys() {
 		r.DType = torch.BFloat16

@@ -39,6 +39,7 @@ type Workload struct {
 	Adapter            *Adapter         `json:"adapter,omitempty"`
 	Quantize           Quantize         `json:"quantize,omitempty"`
 	Parallel           *Parallel        `json:"parallel,omitempty"`
+	ChannelsLast       bool             `json:"channels_last,omitempty"`
 	Versions           *Versions        `json:"versions,omitempty"` // nil: those that are predicted anyway
 	GPU                string           `json:"gpu,omitempty"`
 	LimitGiB           float64          `json:"limit_gib,omitempty"`

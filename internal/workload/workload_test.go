@@ -53,6 +53,8 @@ func TestInvalid(t *testing.T) {
 		{"precision", `{"model":"bert","precision":"fp8"}`, []string{`precision is "fp8"`, "fp32, tf32, amp-bf16, amp-fp16, bf16"}},
 		{"precision empty", `{"model":"bert","precision":""}`, []string{`precision is ""`}},
 		{"bool", `{"model":"bert","checkpointing":"yes"}`, []string{`checkpointing is "yes"; it must be true or false`}},
+		{"channels_last of text", `{"model":"bert","channels_last":true}`, []string{"channels_last is true; a bert takes no images, so it must be false"}},
+		{"channels_last on GPUs", `{"model":"resnet","channels_last":true,"parallel":{"kind":"ddp","gpus":2}}`, []string{"channels_last on several GPUs is not modelled"}},
 		{"limit", `{"model":"bert","limit_gib":0}`, []string{"limit_gib is 0; it must be above 0"}},
 		{"accumulate", `{"model":"bert","accumulate":0}`, []string{"accumulate is 0"}},
 		{"typing error", `{"model":"bert","bacth":8}`, []string{`"bacth" is not a key; did you mean batch?`}},

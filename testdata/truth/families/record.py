@@ -19,6 +19,7 @@ def build(w):
         model = cls(cfg)
         torch.set_default_dtype(old)
     model.to(dtype)
+    if w.get("channels_last"): model.to(memory_format=torch.channels_last)
     if w.get("checkpointing"):
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         if hasattr(model.config, "use_cache"): model.config.use_cache = False
@@ -45,7 +46,8 @@ def batch(w, cfg, n):
         return {**b, "pixel_values": torch.rand(n, 3, w["image"], w["image"], device="cuda", dtype=dt), "return_loss": True}
     if "image" in w:
         dt = torch.bfloat16 if w.get("precision") == "bf16" else torch.float32
-        b = {"pixel_values": torch.rand(n, 3, w["image"], w["image"], device="cuda", dtype=dt)}
+        layout = torch.channels_last if w.get("channels_last") else torch.contiguous_format
+        b = {"pixel_values": torch.empty(n, 3, w["image"], w["image"], device="cuda", dtype=dt, memory_format=layout).uniform_()}
         if w.get("loss", "labels") == "labels" and kind == "classes": b["labels"] = torch.randint(0, cfg.num_labels, (n,), device="cuda")
         return b
     s = w.get("sequence", 128)
@@ -77,7 +79,9 @@ def run(line, folder):
     torch.cuda.memory._record_memory_history(max_entries=400000, stacks="python", context="alloc")
     model, cfg = build(w)
     o, trained = w.get("optimizer", "adamw"), [p for p in model.parameters() if p.requires_grad]
-    opt = None if o == "none" else torch.optim.AdamW(trained, lr=1e-5) if o == "adamw" else torch.optim.SGD(trained, lr=1e-4)
+    kind, arguments = {"adamw": ("AdamW", {}), "adam": ("Adam", {}), "sgd": ("SGD", {}), "sgd-momentum": ("SGD", {"momentum": 0.9}), "rmsprop": ("RMSprop", {}), "none": ("", {})}[o]
+    impl = {"foreach": {"foreach": True}, "fused": {"fused": True}, "loop": {"foreach": False}}[w.get("optimizer_impl", "foreach")]
+    opt = None if o == "none" else getattr(torch.optim, kind)(trained, lr=1e-5, **arguments, **impl)
     b = batch(w, cfg, w["batch"])
     p = w.get("precision", "fp32")
     cast = lambda: torch.autocast("cuda", dtype=torch.bfloat16 if p == "amp-bf16" else torch.float16) if p.startswith("amp") else contextlib.nullcontext()

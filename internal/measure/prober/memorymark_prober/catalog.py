@@ -66,6 +66,8 @@ def construct(w: Workload, kind: Any, config: Any, device: str) -> nn.Module:
         use_checkpointing(w, model, config)
         # torch.Tensor(n) heeds no torch.device, and some classes still write it.
         model.to(home, dtype)
+    if w.get("channels_last"):
+        model.to(memory_format=torch.channels_last)
     model = adapters.add(w, model)
     model.to(device)
     model.train(w["mode"] == "train")
@@ -120,8 +122,9 @@ def batch(w: Workload, config: Any, device: str, n: int) -> dict[str, Any]:
 
 
 def pixels(w: Workload, device: str, n: int) -> dict[str, Tensor]:
-    dtype = adapters.dtype_of(w)
-    return {"pixel_values": torch.rand(n, 3, w["image"], w["image"], device=device, dtype=dtype)}
+    layout = torch.channels_last if w.get("channels_last") else torch.contiguous_format
+    out = torch.empty(n, 3, w["image"], w["image"], device=device, dtype=adapters.dtype_of(w), memory_format=layout)
+    return {"pixel_values": out.uniform_()}
 
 
 def texts(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
