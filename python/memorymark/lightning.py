@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 try:
     from lightning.pytorch import Callback
@@ -11,8 +11,11 @@ except ImportError:
 
 from .recording import never_breaking
 from .watching import Watch, say
+from .workload import NotDescribed, Workload, of_precision
 
-PRECISIONS = {"bf16-mixed": "amp-bf16", "16-mixed": "amp-fp16", "bf16-true": "bf16"}
+# What Lightning calls a precision, and what it casts to.
+AUTOCAST = {"bf16-mixed": "bf16", "16-mixed": "fp16", "bf16-true": None, "32-true": None}
+OPTIMIZERS = {"AdamW": "adamw", "Adam": "adam", "SGD": "sgd", "RMSprop": "rmsprop"}
 
 
 class LightningCallback(Callback):
@@ -28,7 +31,8 @@ class LightningCallback(Callback):
 
     @never_breaking
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        self.watch.begin(getattr(pl_module, "model", pl_module), workload_of(trainer))
+        model = getattr(pl_module, "model", pl_module)
+        self.watch.begin(model, lambda: workload_of(trainer, model))
 
     @never_breaking
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
@@ -49,11 +53,34 @@ class LightningCallback(Callback):
         self.watch.end()
 
 
-def workload_of(trainer: Any) -> Dict[str, Any]:
+def workload_of(trainer: Any, model: Any) -> Workload:
     """The workload that a trainer describes."""
-    return {
+    optimizers = trainer.optimizers
+    if len(optimizers) != 1 or type(optimizers[0]).__name__ not in OPTIMIZERS:
+        raise NotDescribed(f"optimizers {', '.join(type(o).__name__ for o in optimizers)} are not modelled in Lightning; one of {', '.join(OPTIMIZERS)} is")
+    precision = str(trainer.precision)
+    if precision not in AUTOCAST:
+        raise NotDescribed(f"the precision {precision} is not modelled in Lightning")
+    described: Workload = {
         "loop": "lightning",
         "accumulate": trainer.accumulate_grad_batches,
         "clip_grad_norm": bool(trainer.gradient_clip_val),
-        "precision": PRECISIONS.get(str(trainer.precision), "fp32"),
+        "checkpointing": bool(getattr(model, "is_gradient_checkpointing", False)),
+        "optimizer": OPTIMIZERS[type(optimizers[0]).__name__],
+        "optimizer_impl": implementation(optimizers[0]),
+        "precision": of_precision(model, AUTOCAST[precision]),
     }
+    if described["optimizer"] == "sgd" and optimizers[0].defaults.get("momentum"):
+        described["optimizer"] = "sgd-momentum"
+    if trainer.world_size > 1:
+        if type(trainer.strategy).__name__ != "DDPStrategy":
+            raise NotDescribed(f"{type(trainer.strategy).__name__} is not modelled; memorymark run --gpus emulates it")
+        described["parallel"] = {"kind": "ddp", "gpus": trainer.world_size}
+    return described
+
+
+def implementation(optimizer: Any) -> str:
+    """The form that torch.optim takes: foreach on a GPU unless it is told otherwise."""
+    if optimizer.defaults.get("fused"):
+        return "fused"
+    return "loop" if optimizer.defaults.get("foreach") is False else "foreach"

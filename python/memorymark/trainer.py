@@ -9,6 +9,7 @@ import transformers
 
 from .recording import never_breaking
 from .watching import Watch, say
+from .workload import NotDescribed, Workload, of_precision
 
 # Names of TrainingArguments.optim, and what a workload calls them.
 OPTIMIZERS = {
@@ -38,7 +39,7 @@ class TrainerCallback(transformers.TrainerCallback):
 
     @never_breaking
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
-        self.watch.begin(model, workload_of(args))
+        self.watch.begin(model, lambda: workload_of(args, model))
 
     @never_breaking
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -54,21 +55,27 @@ class TrainerCallback(transformers.TrainerCallback):
             say(self.watch.line())
 
 
-def workload_of(args: Any) -> Dict[str, Any]:
+def workload_of(args: Any, model: Any) -> Workload:
     """The workload that TrainingArguments describe."""
-    optimizer, impl = OPTIMIZERS.get(getattr(args.optim, "value", args.optim), ("adamw", None))
-    workload: Dict[str, Any] = {
+    optim = getattr(args.optim, "value", args.optim)
+    if optim not in OPTIMIZERS:
+        raise NotDescribed(f"the optimizer {optim} is not modelled")
+    optimizer, impl = OPTIMIZERS[optim]
+    described: Workload = {
         "loop": "trainer",
-        "batch": args.per_device_train_batch_size,
         "accumulate": args.gradient_accumulation_steps,
         "checkpointing": bool(args.gradient_checkpointing),
         "clip_grad_norm": bool(args.max_grad_norm),
         "optimizer": optimizer,
-        "precision": "amp-bf16" if args.bf16 else "amp-fp16" if args.fp16 else "tf32" if getattr(args, "tf32", None) else "fp32",
+        "precision": of_precision(model, "bf16" if args.bf16 else "fp16" if args.fp16 else None),
     }
     if impl:
-        workload["optimizer_impl"] = impl
-    return workload
+        described["optimizer_impl"] = impl
+    if getattr(args, "fsdp", None) or getattr(args, "deepspeed", None):
+        raise NotDescribed("FSDP and DeepSpeed in a Trainer are not modelled; memorymark run --gpus emulates them")
+    if getattr(args, "world_size", 1) > 1:
+        described["parallel"] = {"kind": "ddp", "gpus": args.world_size}
+    return described
 
 
 def log(args: Any, metrics: Dict[str, float], step: int) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from . import _program
+from . import _program, workload
 from .answers import Prediction, gib
 from .recording import Recorder
+from .workload import Workload
 
 
 class Watch:
@@ -22,36 +24,40 @@ class Watch:
         self.peaks: List[int] = []
         self._recorder = Recorder(snapshot, steps=steps) if snapshot else None
         self._hook: Any = None
+        self._workload: Workload = {}
+        self._foreseen: Workload = {}  # the batch that the prediction is of
+        self._largest: Workload = {}
+        self._note = ""
 
-    def begin(self, model: Any, workload: Dict[str, Any]) -> None:
+    def begin(self, model: Any, describe: Callable[[], Workload]) -> None:
         """Begins to record, and foresees the step once the first batch is seen."""
         if self._recorder is not None:
             self._recorder.start()
-        config = getattr(model, "config", None)
-        if config is None or not hasattr(config, "to_dict"):
-            return  # not a model of Transformers: it would have to be emulated
+        try:
+            self._workload = {**workload.of_model(model), **describe(), **workload.of_device(model, self.gpu)}
+        except workload.NotDescribed as why:
+            say(f"not foreseen: {why}")
+            return
+        self._hook = model.register_forward_pre_hook(self._given, with_kwargs=True)
 
-        def seen(_: Any, args: Any, kwargs: Any) -> None:
-            self._hook.remove()
-            try:
-                self.foresee(config.to_dict(), {**workload, **shape_of(args, kwargs)})
-            except Exception as failure:
-                say(f"not foreseen: {failure}")
+    def _given(self, _: Any, args: Any, kwargs: Any) -> None:
+        """Keeps the largest batch: what is measured is its peak."""
+        try:
+            batch = workload.of_inputs(args, kwargs)
+            if workload.size(batch) > workload.size(self._largest):
+                self._largest = batch
+            if not self._foreseen:
+                self._foreseen = batch
+                self.foresee()
+        except Exception as failure:
+            say(f"not foreseen: {failure}")
+            self._forget()
 
-        self._hook = model.register_forward_pre_hook(seen, with_kwargs=True)
-
-    def foresee(self, config: Dict[str, Any], workload: Dict[str, Any]) -> None:
-        """Asks for a prediction, and warns if the step will not fit."""
-        import json
-
-        workload = {"config": config, **workload, **({"gpu": self.gpu} if self.gpu else {})}
-        with tempfile.TemporaryDirectory() as folder:
-            file = os.path.join(folder, "workload.json")
-            with open(file, "w", encoding="utf-8") as f:
-                json.dump(workload, f, default=str)
-            self.prediction = Prediction.of(_program.ask(["predict", "-f", file, "--engine", "predicted"]))
+    def foresee(self) -> None:
+        """Asks for a prediction of the batch, and warns if it will not fit."""
+        self.prediction, self._note = predicted({**self._workload, **self._foreseen})
         if not self.prediction.fits:
-            say(f"this will run out of memory: {self.prediction}")
+            say(f"this will run out of memory: {self.prediction}{self._note}")
 
     def stepped(self) -> None:
         """Reads the allocator's own statistics after one of the first steps."""
@@ -61,12 +67,26 @@ class Watch:
 
         if torch.cuda.is_available():
             self.peaks.append(torch.cuda.max_memory_allocated())
+        if len(self.peaks) == self.steps:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Ends watching batches. If a later one was larger, the peak is its."""
+        self._forget()
+        if self.prediction is not None and self._largest != self._foreseen:
+            self._foreseen = self._largest
+            self.foresee()
+
+    def _forget(self) -> None:
+        if self._hook is not None:
+            self._hook.remove()
+            self._hook = None
 
     def end(self) -> None:
         if self._recorder is not None:
             self._recorder.stop()
         if self._hook is not None:
-            self._hook.remove()
+            self._settle()
 
     def metrics(self) -> Dict[str, float]:
         """What goes to the trainer's logger."""
@@ -84,21 +104,38 @@ class Watch:
             return took
         foreseen = f"{gib(self.prediction.peak_allocated)} was predicted"
         if not self.peaks:
-            return f"{foreseen}; {took}"
+            return f"{foreseen}{self._note}; {took}"
         off = 100 * (self.prediction.peak_allocated / max(self.peaks) - 1)
-        return f"{took}, {foreseen} ({off:+.2f} %)"
+        return f"{took}, {foreseen} ({off:+.2f} %){self._note}"
 
 
-def shape_of(args: Any, kwargs: Dict[str, Any]) -> Dict[str, Any]:
-    """The batch and the length, or the size of images, of what a model is given."""
-    values = [kwargs.get(name) for name in ("input_ids", "pixel_values")] + list(args)
-    for value in values:
-        shape = getattr(value, "shape", None)
-        if shape is not None and len(shape) == 2:
-            return {"batch": int(shape[0]), "sequence": int(shape[1])}
-        if shape is not None and len(shape) == 4:
-            return {"batch": int(shape[0]), "image": int(shape[-1])}
-    return {}
+def predicted(asked: Workload) -> Tuple[Prediction, str]:
+    """The prediction for the libraries that run here, or for others and a note
+    that says so."""
+    import torch
+    import transformers
+
+    here = {"torch": release(torch.__version__), "transformers": release(transformers.__version__)}
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "workload.json")
+
+        def ask(more: Workload) -> Prediction:
+            with open(file, "w", encoding="utf-8") as f:
+                json.dump({**asked, **more}, f, default=str)
+            return Prediction.of(_program.ask(["predict", "-f", file, "--engine", "predicted"]))
+
+        try:
+            return ask({"versions": here}), ""
+        except _program.MemoryMarkError as failure:
+            if not str(failure).startswith("versions:"):
+                raise
+        answer = ask({})
+        return answer, f"; predicted for other versions than PyTorch {here['torch']} and transformers {here['transformers']}"
+
+
+def release(version: str) -> str:
+    """The first two numbers of a version."""
+    return ".".join(version.split(".")[:2])
 
 
 def say(text: str, write: Callable[[str], Any] = sys.stderr.write) -> None:

@@ -15,13 +15,13 @@ from memorymark import _program
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-def emulated(program: str, gpu: str = "t4") -> str:
+def emulated(program: str, gpu: str = "t4", files=None) -> str:
     """What a program prints, on standard output and standard error, on a GPU
-    that is not there."""
+    that is not there, with files beside it."""
     with tempfile.TemporaryDirectory() as folder:
+        for name, text in {**(files or {}), "program.py": textwrap.dedent(program)}.items():
+            (pathlib.Path(folder) / name).write_text(text, encoding="utf-8")
         file = os.path.join(folder, "program.py")
-        with open(file, "w") as f:
-            f.write(textwrap.dedent(program))
         env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
         done = subprocess.run(
             [_program.path(), "run", "--gpu", gpu, "--", sys.executable, file],
@@ -124,34 +124,58 @@ class Recording(unittest.TestCase):
 
 
 class Callbacks(unittest.TestCase):
+    """In a real Trainer, on an emulated GPU."""
+
     PROGRAM = """
-        import types, torch, transformers, memorymark
-        config = transformers.GPT2Config(n_layer=1, n_embd=64, n_head=2, vocab_size=128)
-        model = transformers.GPT2LMHeadModel(config).cuda()
-        args = types.SimpleNamespace(optim="adamw_torch", per_device_train_batch_size=4, gradient_accumulation_steps=1, max_grad_norm=0,
-            gradient_checkpointing=False, bf16=False, fp16=False, tf32=False, report_to=[])
-        state = types.SimpleNamespace(global_step=0, is_world_process_zero=True)
-        callback = memorymark.TrainerCallback({arguments})
-        callback.on_train_begin(args, state, None, model=model)
-        optimizer = torch.optim.AdamW(model.parameters())
-        for _ in range(3):
-            ids = torch.ones(4, 32, dtype=torch.long, device="cuda")
-            model(input_ids=ids, labels=ids).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            callback.on_step_end(args, state, None)
-        callback.on_train_end(args, state, None)
+        import torch, transformers, memorymark
+        from transformers import Trainer, TrainingArguments
+
+        config = transformers.BertConfig(num_hidden_layers=2, num_labels=3)
+        model = transformers.BertForSequenceClassification(config)
+        lengths = [128] * 64
+        PREPARE
+
+        class Samples(torch.utils.data.Dataset):
+            def __len__(self):
+                return len(lengths)
+
+            def __getitem__(self, i):
+                return {"input_ids": torch.ones(lengths[i], dtype=torch.long), "labels": 0}
+
+        class InOrder(Trainer):
+            def _get_train_sampler(self, *_):
+                return torch.utils.data.SequentialSampler(self.train_dataset)
+
+        args = TrainingArguments("out", per_device_train_batch_size=8, max_steps=4, bf16=True, report_to=[], disable_tqdm=True, save_strategy="no")
+        callback = memorymark.TrainerCallback(ARGUMENTS)
+        InOrder(model, args, train_dataset=Samples(), callbacks=[callback]).train()
         print(callback.watch.metrics())
     """
 
-    def test_what_was_foreseen_and_what_happened(self):
-        said = emulated(self.PROGRAM.replace("{arguments}", 'snapshot="first.pickle", steps=2, gpu="t4"'))
-        self.assertRegex(said, r"memorymark: the first 2 steps took \d+\.\d+ MiB, \d+\.\d+ MiB was predicted \([+-]\d+\.\d+ %\)")
+    def run_with(self, arguments: str = "", prepare: str = "", gpu: str = "a10") -> str:
+        return emulated(self.PROGRAM.replace("PREPARE", prepare).replace("ARGUMENTS", arguments), gpu)
+
+    def test_what_was_foreseen_is_what_happened(self):
+        said = self.run_with('snapshot="first.pickle", steps=2')
+        self.assertRegex(said, r"memorymark: the first 2 steps took \d+\.\d+ MiB, \d+\.\d+ MiB was predicted \([+-]0\.0\d %\)")
         self.assertIn("memorymark/predicted_allocated_gib", said)
         self.assertNotIn("not foreseen", said)
 
+    def test_adapters(self):
+        lora = 'import peft; model = peft.get_peft_model(model.bfloat16(), peft.LoraConfig(r=8, target_modules=["query", "value"], task_type="SEQ_CLS"))'
+        self.assertRegex(self.run_with(prepare=lora), r"was predicted \([+-]0\.\d\d %\)")
+
+    def test_the_largest_batch_is_foreseen(self):
+        said = self.run_with(prepare="lengths = [64] * 8 + [256] * 24")
+        self.assertRegex(said, r"was predicted \([+-]0\.\d\d %\)")
+
+    def test_it_warns_on_the_card_that_is_here(self):
+        filler = "filler = torch.empty(21 << 30, dtype=torch.uint8, device='cuda'); lengths = [512] * 64"
+        with self.assertRaisesRegex(AssertionError, "this will run out of memory: does not fit a10(?s:.)*OutOfMemoryError"):
+            self.run_with(prepare=filler)
+
     def test_it_never_breaks_a_run(self):
-        said = emulated(self.PROGRAM.replace("{arguments}", 'snapshot="/nowhere/first.pickle", gpu="no-such-card"'))
+        said = self.run_with('snapshot="/nowhere/first.pickle", gpu="no-such-card"')
         self.assertIn("not foreseen", said)
         self.assertIn("could not be written", said)
 

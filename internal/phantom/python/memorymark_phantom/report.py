@@ -10,6 +10,7 @@ import traceback
 from . import library
 
 _folder = os.environ.get("MEMORYMARK_PHANTOM_FOLDER")
+_started_in = os.path.join(os.getcwd(), "")  # files in it are named from there, as compilers do
 _record = bool(os.environ.get("MEMORYMARK_PHANTOM_RECORD"))
 
 _torch = None
@@ -129,7 +130,8 @@ def user_frame(frame) -> str:
     first = None
     while frame is not None:
         name = frame.f_code.co_filename
-        where = f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
+        shown = name[len(_started_in) :] if name.startswith(_started_in) else name
+        where = f"{shown}:{frame.f_lineno} in {frame.f_code.co_name}"
         if not _is_ours(name):
             first = first or where
             if "site-packages" not in name and "dist-packages" not in name and not name.startswith("<") and os.sep + "lib" + os.sep + "python" not in name:
