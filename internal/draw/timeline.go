@@ -109,16 +109,14 @@ func (p *plot) title(title string) {
 // lost where areas thinner than a pixel meet.
 func (p *plot) shapes() {
 	p.add(p.between(make([]int64, len(p.tl.Moments)), p.tl.Active.Max, p.theme.of(timeline.ColorOther)))
-	top := slices.Clone(p.tl.Active.Max)
-	for _, b := range slices.Backward(p.tl.Bands) {
-		bottom := slices.Clone(top)
+	for _, b := range p.tl.Bands {
+		top := slices.Clone(b.Bottoms)
 		for c, h := range b.Heights {
-			bottom[c] -= h
+			top[c] += h
 		}
-		band := p.between(bottom, top, shade(p.theme.of(p.tl.Groups[b.Group].Color), -2))
+		band := p.between(b.Bottoms, top, shade(p.theme.of(p.tl.Groups[b.Group].Color), -2))
 		band.title = tail(p.tl.Groups[b.Group].Label, 120) + ", " + smaller(b)
 		p.add(band)
-		top = bottom
 	}
 	for i := range p.tl.Shapes {
 		s := &p.tl.Shapes[i]

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
@@ -50,12 +51,20 @@ func checkInvariants(t testing.TB, tr *trace.Trace, tl *Timeline) {
 	}
 }
 
+// span is what one shape or band takes of a column.
+type span struct {
+	bottom, top int64
+	layer       int
+}
+
 // checkStack checks that each column is a gapless pile as high as what was
-// active at its moment, the highest of its run.
+// active at its moment, the highest of its run, and in the order of the
+// categories.
 func checkStack(t testing.TB, tl *Timeline, active []int64) {
 	t.Helper()
-	top := make([]int64, len(tl.Moments))
+	piles := make([][]span, len(tl.Moments))
 	for _, s := range tl.Shapes {
+		layer := layerOf(&trace.Lifetime{Alloc: s.Born, For: s.For})
 		for i, step := range s.Steps {
 			end := s.End
 			if i+1 < len(s.Steps) {
@@ -65,10 +74,7 @@ func checkStack(t testing.TB, tl *Timeline, active []int64) {
 				t.Fatalf("shape %d has an empty step: %+v", s.ID, s)
 			}
 			for c := step.Column; c < end; c++ {
-				if top[c] != step.Offset {
-					t.Fatalf("shape %d stands at %d in column %d, on a pile of %d", s.ID, step.Offset, c, top[c])
-				}
-				top[c] += s.Size
+				piles[c] = append(piles[c], span{step.Offset, step.Offset + s.Size, layer})
 			}
 		}
 	}
@@ -77,7 +83,24 @@ func checkStack(t testing.TB, tl *Timeline, active []int64) {
 			if h < 0 {
 				t.Fatalf("band of group %d is %d high in column %d", b.Group, h, c)
 			}
-			top[c] += h
+			piles[c] = append(piles[c], span{b.Bottoms[c], b.Bottoms[c] + h, b.layer})
+		}
+	}
+	top := make([]int64, len(tl.Moments))
+	for c, pile := range piles {
+		slices.SortFunc(pile, func(a, b span) int { return cmp.Or(cmp.Compare(a.bottom, b.bottom), cmp.Compare(a.top, b.top)) })
+		layer := -1
+		for _, s := range pile {
+			if s.bottom != top[c] {
+				t.Fatalf("something stands at %d in column %d, on a pile of %d", s.bottom, c, top[c])
+			}
+			if top[c] = s.top; s.top == s.bottom {
+				continue
+			}
+			if s.layer < layer {
+				t.Fatalf("column %d has layer %d above layer %d", c, s.layer, layer)
+			}
+			layer = s.layer
 		}
 	}
 	for c, moment := range tl.Moments {

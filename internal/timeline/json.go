@@ -39,6 +39,7 @@ type WireBand struct {
 	Group   int     `json:"group"`
 	Count   int     `json:"count"`
 	Largest int64   `json:"largest"`
+	Bottoms []int64 `json:"bottoms"` // differences
 	Heights []int64 `json:"heights"` // differences
 }
 
@@ -59,7 +60,7 @@ func (tl *Timeline) Wire() *Wire {
 		w.Shapes = append(w.Shapes, tl.Shapes[i].wire(stacks.add(tl.Stacks, tl.Shapes[i].Stack)))
 	}
 	for _, b := range tl.Bands {
-		w.Bands = append(w.Bands, WireBand{b.Group, b.Count, b.Largest, differences(b.Heights)})
+		w.Bands = append(w.Bands, WireBand{b.Group, b.Count, b.Largest, differences(b.Bottoms), differences(b.Heights)})
 	}
 	return w
 }

@@ -31,12 +31,15 @@ type Step struct {
 }
 
 // Band is the sum of the allocations of a group that are too small to be
-// shapes.
+// shapes. It lies on the shapes of its category, below those of the next: the
+// order of the stack does not depend on how many shapes there are.
 type Band struct {
 	Group   int
+	Bottoms []int64 // by column
 	Heights []int64 // by column
 	Count   int     // allocations
 	Largest int64
+	layer   int
 }
 
 // piece is an allocation that at least one column shows.
@@ -44,6 +47,7 @@ type piece struct {
 	*trace.Lifetime
 	first, end int // columns
 	group      int
+	layer      int // its place in the stack, from the bottom
 }
 
 // pieces returns what the columns show. What was live before the first event
@@ -64,13 +68,13 @@ func (tl *Timeline) pieces(lifetimes []trace.Lifetime) []piece {
 		first, _ := slices.BinarySearch(tl.Moments, l.Alloc)
 		end, _ := slices.BinarySearch(tl.Moments, l.Gone)
 		if first < end && l.Size > 0 {
-			pieces = append(pieces, piece{Lifetime: l, first: first, end: end})
+			pieces = append(pieces, piece{Lifetime: l, first: first, end: end, layer: layerOf(l)})
 		}
 	}
 	for category, size := range before {
 		if size > 0 {
 			l := &trace.Lifetime{ID: trace.None, Size: size, Alloc: -1, Gone: tl.Events, For: trace.Category(category)}
-			pieces = append(pieces, piece{Lifetime: l, end: len(tl.Moments)})
+			pieces = append(pieces, piece{Lifetime: l, end: len(tl.Moments), layer: layerOf(l)})
 		}
 	}
 	return pieces
@@ -82,41 +86,77 @@ func (tl *Timeline) pieces(lifetimes []trace.Lifetime) []piece {
 // lifetime: a short giant is what makes a peak, and it must not vanish among
 // the small ones.
 func (tl *Timeline) stack(pieces []piece, opts Options) {
-	slices.SortFunc(pieces, func(a, b piece) int {
-		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.ID, b.ID))
-	})
+	largestFirst(pieces, opts.Detail)
 	for detail := min(opts.Detail, len(pieces)); ; detail = detail * 3 / 4 {
 		largest := slices.Clone(pieces[:detail])
 		slices.SortFunc(largest, func(a, b piece) int {
-			return cmp.Or(cmp.Compare(layer(a, opts), layer(b, opts)), cmp.Compare(a.ID, b.ID))
+			return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.ID, b.ID))
 		})
-		shapes, ok := tl.pile(largest, opts.Steps)
+		bands := tl.bands(pieces[detail:])
+		shapes, ok := tl.pile(largest, bands, opts.Steps)
 		if ok {
-			tl.Shapes = shapes
-			tl.Bands = tl.bands(pieces[detail:])
+			tl.Shapes, tl.Bands = shapes, bands
 			return
 		}
 	}
 }
 
-// layer orders the stack: what was there before and is not known comes first,
-// then categories as trace.Categories orders them. Without categories it is the
-// order of birth, which IDs have.
-func layer(p piece, opts Options) int {
-	if opts.ByStack || p.Alloc < 0 && p.For == trace.Unknown {
-		return -1
+// largestFirst sorts the n largest pieces to the front, the largest first. Of
+// millions the others stay as they are: sorting them all would take longer than
+// the rest of the picture.
+func largestFirst(pieces []piece, n int) {
+	larger := func(a, b piece) int { return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.ID, b.ID)) }
+	from, to := 0, len(pieces)
+	for from < n && n < to {
+		pivot := pieces[from+(to-from)/2]
+		i, j := from, to-1
+		for i <= j {
+			for larger(pieces[i], pivot) < 0 {
+				i++
+			}
+			for larger(pieces[j], pivot) > 0 {
+				j--
+			}
+			if i <= j {
+				pieces[i], pieces[j] = pieces[j], pieces[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case n <= j:
+			to = j + 1
+		case n > i:
+			from = i
+		default: // all before n are larger than all after it
+			from = n
+		}
 	}
-	return slices.Index(trace.Categories, p.For)
+	slices.SortFunc(pieces[:min(n, len(pieces))], larger)
 }
 
-// pile puts pieces on top of each other; ok is false if that took more than
-// the given number of steps. It costs pieces × columns and not, as replaying
-// the frees would, frees × pieces.
-func (tl *Timeline) pile(pieces []piece, most int) (shapes []Shape, ok bool) {
+// layerOf orders the stack, whatever its colours mean: what was there before and
+// is not known comes first, then categories as trace.Categories orders them.
+// Within a category it is the order of birth, which IDs have.
+func layerOf(l *trace.Lifetime) int {
+	if l.Alloc < 0 && l.For == trace.Unknown {
+		return -1
+	}
+	return slices.Index(trace.Categories, l.For)
+}
+
+// pile puts pieces on top of each other, and on those of a layer its bands; ok
+// is false if that took more than the given number of steps. It costs pieces ×
+// columns and not, as replaying the frees would, frees × pieces.
+func (tl *Timeline) pile(pieces []piece, bands []Band, most int) (shapes []Shape, ok bool) {
 	top := make([]int64, len(tl.Moments))
 	shapes = make([]Shape, len(pieces))
 	var flat []Step // of all shapes, so that one slice grows and not thousands
 	for i, p := range pieces {
+		for len(bands) > 0 && bands[0].layer < p.layer {
+			bands[0].lieOn(top)
+			bands = bands[1:]
+		}
 		start := len(flat)
 		for c := p.first; c < p.end; c++ {
 			if len(flat) == start || flat[len(flat)-1].Offset != top[c] {
@@ -129,7 +169,17 @@ func (tl *Timeline) pile(pieces []piece, most int) (shapes []Shape, ok bool) {
 		}
 		shapes[i] = tl.shape(p, flat[start:len(flat):len(flat)])
 	}
+	for i := range bands {
+		bands[i].lieOn(top)
+	}
 	return shapes, true
+}
+
+func (b *Band) lieOn(top []int64) {
+	b.Bottoms = slices.Clone(top)
+	for c, h := range b.Heights {
+		top[c] += h
+	}
 }
 
 func (tl *Timeline) shape(p piece, steps []Step) Shape {
@@ -143,21 +193,27 @@ func (tl *Timeline) shape(p piece, steps []Step) Shape {
 	return s
 }
 
-// bands sums pieces by group, in the order of the groups.
+// bands sums pieces by layer and group, from the bottom to the top.
 func (tl *Timeline) bands(pieces []piece) []Band {
 	columns := len(tl.Moments)
-	sums := make([]Band, len(tl.Groups))
-	for _, p := range pieces {
-		b := &sums[p.group]
-		if b.Heights == nil {
-			b.Group, b.Heights = p.group, make([]int64, columns+1)
+	type key struct{ layer, group int }
+	index := make(map[key]int)
+	var sums []Band
+	for i := range pieces {
+		p := &pieces[i]
+		k := key{p.layer, p.group}
+		at, ok := index[k]
+		if !ok {
+			at = len(sums)
+			index[k] = at
+			sums = append(sums, Band{Group: k.group, layer: k.layer, Heights: make([]int64, columns+1)})
 		}
+		b := &sums[at]
 		b.Heights[p.first] += p.Size // changes first, heights below
 		b.Heights[p.end] -= p.Size
 		b.Count++
 		b.Largest = max(b.Largest, p.Size)
 	}
-	sums = slices.DeleteFunc(sums, func(b Band) bool { return b.Count == 0 })
 	for i := range sums {
 		heights := sums[i].Heights[:columns]
 		for c := 1; c < columns; c++ {
@@ -165,5 +221,8 @@ func (tl *Timeline) bands(pieces []piece) []Band {
 		}
 		sums[i].Heights = heights
 	}
+	slices.SortFunc(sums, func(a, b Band) int {
+		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.Group, b.Group))
+	})
 	return sums
 }

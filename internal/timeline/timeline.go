@@ -70,7 +70,7 @@ type Timeline struct {
 	Moments  []int     // the one each column shows
 	Elapsed  []int64   // microseconds from the first event to the start of each column, and to the end; nil if not recorded
 	Shapes   []Shape   // from the bottom to the top
-	Bands    []Band    // on top of the shapes: the smaller allocations, by group
+	Bands    []Band    // the smaller allocations by group, each on the shapes of its category
 	Groups   []Group   // what the colours mean
 	Active   Line      // requested bytes in use
 	Peak     Peak      // of Active

@@ -3,6 +3,8 @@ package timeline
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,6 +175,47 @@ func TestCategoriesAreLayers(t *testing.T) {
 	wantLabels := []string{"parameter 400", "optimizer state 40", "gradient 20", "activation 10", "temporary 5"}
 	if diff := cmp.Diff(wantLabels, labels); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+}
+
+// The order does not depend on how much is drawn one by one: what is too small
+// stays in its layer.
+func TestSmallParametersStayAtTheBottom(t *testing.T) {
+	tr := parse(t, "alloc w 400\nalloc v 40\nalloc act 100\nalloc grad 20\nfree act")
+	lifetimes := tr.Lifetimes()
+	for i, c := range []trace.Category{trace.Parameter, trace.Parameter, trace.Activation, trace.Gradient} {
+		lifetimes[i].For = c
+	}
+	for _, byStack := range []bool{false, true} {
+		tl, err := Build(tr, lifetimes, Levels{}, Options{Detail: 2, ByStack: byStack})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := outline(tl)[:2], []string{"0: 400 at 1@0 to 7", "2: 100 at 3@440 4@460 to 6"}; !cmp.Equal(got, want) {
+			t.Errorf("shapes %q, want %q", got, want)
+		}
+		if got, want := tl.Bands[0].Bottoms, []int64{0, 400, 400, 400, 400, 400, 400}; !cmp.Equal(got, want) {
+			t.Errorf("the small parameter stands at %d, want %d", got, want)
+		}
+	}
+}
+
+func TestLargestFirst(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		pieces := make([]piece, rng.IntN(60))
+		for i := range pieces {
+			pieces[i].Lifetime = &trace.Lifetime{ID: trace.ID(i), Size: rng.Int64N(20)}
+		}
+		want := slices.Clone(pieces)
+		slices.SortStableFunc(want, func(a, b piece) int { return int(b.Size - a.Size) })
+		n := rng.IntN(70)
+		largestFirst(pieces, n)
+		for i := range min(n, len(pieces)) {
+			if pieces[i].ID != want[i].ID {
+				t.Fatalf("of %d the %d largest: piece %d is %d, want %d", len(pieces), n, i, pieces[i].ID, want[i].ID)
+			}
+		}
 	}
 }
 

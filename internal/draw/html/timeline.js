@@ -188,7 +188,7 @@
 			lines,
 			shapes: decodeShapes(wire.shapes),
 			boxes: decodeBoxes(wire.shapes),
-			bands: decodeBands(wire.bands, lines.active),
+			bands: decodeBands(wire.bands),
 			stacks: wire.stacks,
 			frames: wire.frames
 		};
@@ -262,21 +262,18 @@
 		});
 		return b;
 	}
-	/** Bands lie on top of the shapes, so the last one ends at the active line. */
-	function decodeBands(bands, active) {
-		let top = active;
-		return bands.toReversed().map(({ group, count, largest, heights }) => {
+	function decodeBands(bands) {
+		return bands.map(({ group, count, largest, bottoms, heights }) => {
+			const bottom = sums(bottoms);
 			const height = sums(heights);
-			const band = {
+			return {
 				group,
 				count,
 				largest,
-				top,
-				bottom: top.map((v, c) => v - height[c])
+				bottom,
+				top: bottom.map((v, c) => v + height[c])
 			};
-			top = band.bottom;
-			return band;
-		}).toReversed();
+		});
 	}
 	/** columnAt is Timeline.X in Go: where on the columns of a window a moment's place on the x axis is. */
 	function columnAt(t, x) {
@@ -712,7 +709,7 @@
 			};
 			this.travelled += Math.hypot(now.x - last.x, now.y - last.y);
 			if (this.down.size === 2) this.pinch(event.pointerId, last, now);
-			else if (this.travelled > 4) this.stage.show(move(this.stage.world, this.stage.view, (last.x - now.x) / frame.width, (now.y - last.y) / frame.height));
+			else if (this.travelled > slack(event)) this.stage.show(move(this.stage.world, this.stage.view, (last.x - now.x) / frame.width, (now.y - last.y) / frame.height));
 			this.down.set(event.pointerId, now);
 		}
 		pinch(moving, last, now) {
@@ -724,14 +721,21 @@
 			this.stage.show(zoomX(this.stage.world, this.stage.view, factor, to.place(other.x)));
 		}
 		lift(event) {
-			const clicked = this.down.size === 1 && this.travelled <= 4;
+			const clicked = this.down.size === 1 && this.travelled <= slack(event);
 			this.down.delete(event.pointerId);
 			if (!clicked) return;
 			const to = this.stage.scale();
 			if (to) this.stage.setCursor(Math.floor(to.place(event.offsetX)) - 1);
-			this.onClick();
+			this.stage.pick({
+				x: event.offsetX,
+				y: event.offsetY
+			}).then(this.onClick);
 		}
 	};
+	/** slack is how many pixels a press may move and still be a click: a finger rolls. */
+	function slack({ pointerType }) {
+		return pointerType === "mouse" ? 4 : 12;
+	}
 	/** brush moves the window of the overview, by its ends, by its middle, or draws it anew; a click centres it. */
 	function brush(stage, overview, down) {
 		const frame = stage.overviewFrame();
@@ -1200,6 +1204,7 @@
 			pointer: null,
 			found: -1,
 			cursor: null,
+			rested: null,
 			drawn: 0,
 			present: 0
 		};
@@ -1237,6 +1242,7 @@
 		frameRequest = 0;
 		pointRequest = 0;
 		restTimer = 0;
+		begin = null;
 		calm = matchMedia("(prefers-reduced-motion: reduce)");
 		/** start makes the stage draw; it can be closed and started again. */
 		start(drawerFor) {
@@ -1287,6 +1293,10 @@
 				this.plot = this.overview = null;
 			};
 		}
+		/** beginAt says what the first timeline is shown at; without it that is all of it, with the cursor at the peak. */
+		beginAt(moment) {
+			this.begin = moment;
+		}
 		/** open shows a timeline; the view stays if it is of the same recording in other colours or detail. */
 		open(source, events, keepView) {
 			this.source = source;
@@ -1311,16 +1321,25 @@
 					x: summary.events + 1,
 					y: mostOf(summary, this.marks.overlay)
 				};
-				if (first) this.view = whole$1(this.world);
+				if (first) this.view = within(this.world, {
+					...whole$1(this.world),
+					...this.begin?.view
+				});
+				const cursor = this.state.cursor ?? this.begin?.cursor ?? summary.peak.event;
 				this.set({
 					whole: summary,
 					problem: "",
-					cursor: this.state.cursor ?? summary.peak.event
+					cursor: Math.min(Math.max(-1, cursor), summary.events - 1),
+					...first && { rested: this.seen() }
 				});
 				this.rest();
 			}
 			this.count();
 			this.invalidate();
+		}
+		/** seen is the view, null if that is all there is. */
+		seen() {
+			return same(this.view, whole$1(this.world)) ? null : this.view;
 		}
 		/** count says how much of what is seen is drawn one by one. */
 		count() {
@@ -1423,6 +1442,11 @@
 				if (look) this.drawer?.look(look);
 			});
 		}
+		/** pick is what is at a place of the plot, in CSS pixels. */
+		async pick(at) {
+			const look = this.look(at);
+			return look && this.drawer ? this.drawer.pick(look) : null;
+		}
 		/** liveAtCursor lists the allocations at the cursor, from the top to the bottom. */
 		async liveAtCursor() {
 			const look = this.look();
@@ -1448,13 +1472,13 @@
 		current() {
 			return this.fine && covers(this.fine, this.view, this.world) ? this.fine : this.state.whole;
 		}
-		look() {
+		look(at = this.pointer) {
 			const frame = this.frame();
 			if (!frame) return null;
 			const ratio = pixelRatio();
-			const pointer = this.pointer && {
-				x: (this.pointer.x - frame.left) * ratio,
-				y: (this.pointer.y - frame.top) * ratio
+			const pointer = at && {
+				x: (at.x - frame.left) * ratio,
+				y: (at.y - frame.top) * ratio
 			};
 			return {
 				view: this.view,
@@ -1470,6 +1494,7 @@
 			clearTimeout(this.restTimer);
 			this.restTimer = window.setTimeout(() => {
 				this.count();
+				this.set({ rested: this.seen() });
 				const wanted = windowFor(this.world, this.view, this.pixels());
 				if (!wanted || sameWindow(wanted, this.wanted)) return;
 				this.wanted = wanted;
@@ -1695,6 +1720,13 @@
 				found: this.found
 			};
 		}
+		/** pick says what is at the pointer of a look and leaves the picture as it is. */
+		pick(look) {
+			const t = this.timelineFor(look);
+			if (!t || !look.pointer) return null;
+			const { view, width, height, pointer } = look;
+			return describe$1(t, idAt(raster(t, view, width, height, new Uint32Array(width * height)), pointer.x, pointer.y));
+		}
 		timelineFor(look) {
 			return this.window && covers(this.window, look.view, look.world) ? this.window : this.whole;
 		}
@@ -1792,6 +1824,9 @@
 				this.on.shot();
 			}
 			this.on.under(under, found);
+		}
+		async pick(look) {
+			return this.scene.pick(look);
 		}
 		async liveAt(look, x) {
 			return this.scene.liveAt(look, x);
@@ -1897,7 +1932,7 @@
 		fillFacts(stage.state.whole);
 		fillLegend(stage.state.whole);
 		show();
-		listen(stage, plot, overview, () => around.select(stage.state.hovered));
+		listen(stage, plot, overview, (under) => around.select(under));
 		at("search").addEventListener("input", (event) => stage.setEmphasis({ query: event.target.value }));
 		for (const act of [
 			"in",

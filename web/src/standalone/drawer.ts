@@ -32,6 +32,10 @@ export class LocalDrawer implements Drawer {
     this.on.under(under, found);
   }
 
+  async pick(look: Look): Promise<Under | null> {
+    return this.scene.pick(look);
+  }
+
   async liveAt(look: Look, x: number): Promise<Under[]> {
     return this.scene.liveAt(look, x);
   }

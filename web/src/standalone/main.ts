@@ -115,7 +115,7 @@ function start() {
   fillFacts(stage.state.whole!);
   fillLegend(stage.state.whole!);
   show();
-  listen(stage, plot, overview, () => around.select(stage.state.hovered));
+  listen(stage, plot, overview, (under) => around.select(under));
   at('search').addEventListener('input', (event) => stage.setEmphasis({ query: (event.target as HTMLInputElement).value }));
   for (const act of ['in', 'out', 'all', 'peak'] as const) at(act).addEventListener('click', () => perform(stage, around, act));
   document.addEventListener('keydown', (event) => {

@@ -8,6 +8,7 @@ import { formatAddress, formatBytes, formatCount, formatMicros, formatMoment } f
 import { frameText } from './frame';
 import { type EventRow, type Recording, useEvents } from './queries';
 import type { Under } from './scene';
+import { Stack } from './Stack';
 import type { Stage } from './stage';
 
 interface Props {
@@ -88,18 +89,7 @@ function Allocation({ recording, shape, label, stage }: { recording: Recording; 
         </Button>
       </div>
       <h3 className="mt-4 text-xs text-muted">Stack, innermost first</h3>
-      {frames.length === 0 && <p className="mt-1 text-xs text-muted">No stack was recorded.</p>}
-      {/* What scrolls must be reached by keys. */}
-      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <ol className="mt-1 max-h-60 overflow-y-auto font-mono text-xs" tabIndex={frames.length > 0 ? 0 : undefined} aria-label="Stack">
-        {frames.map((frame, i) => (
-          // A frame may be there twice; the order is fixed.
-          // oxlint-disable-next-line react/no-array-index-key
-          <li key={i} className="border-b border-line/60 py-1 break-all last:border-0">
-            <Frame text={frame} />
-          </li>
-        ))}
-      </ol>
+      <Stack frames={frames} />
     </>
   );
 }
@@ -108,21 +98,7 @@ function Row({ name, children }: { name: string; children: ReactNode }) {
   return (
     <>
       <dt className="text-muted">{name}</dt>
-      <dd className="min-w-0 font-mono text-xs leading-5 break-all">{children}</dd>
-    </>
-  );
-}
-
-/** Frame writes "file:line function" with the function first: that is what people look for. */
-function Frame({ text }: { text: string }) {
-  const match = /^(.*):(\d+) (.*)$/.exec(text);
-  if (!match) return <>{text}</>;
-  return (
-    <>
-      <span className="text-text">{match[3]}</span>{' '}
-      <span className="text-faint">
-        {match[1]}:{match[2]}
-      </span>
+      <dd className="min-w-0 font-mono text-xs leading-5 break-words">{children}</dd>
     </>
   );
 }

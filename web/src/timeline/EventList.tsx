@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { Problem } from '../api/problem';
 import { Button } from '../ui/Button';
 import { formatAddress, formatBytes, formatCount, formatMicros } from './format';
-import { frameText, placeText } from './frame';
+import { allocationOf, placeText } from './frame';
 import { type EventAction, type EventRow, type Recording, useEvents } from './queries';
 import type { Query } from './query';
 import type { Under } from './scene';
@@ -48,7 +48,7 @@ export function EventList({ recording, total, cursor, query, stage, onSelect }: 
   const back = () => setPaged({ place, starts: filtered ? starts.slice(0, -1) : [before!] });
   const choose = (row: EventRow) => {
     stage.goTo(row.event);
-    onSelect(shapeOf(row));
+    onSelect(allocationOf(row));
   };
   return (
     <section aria-label="Events">
@@ -168,11 +168,4 @@ function Rows({ rows, cursor, faded, onChoose }: RowsProps) {
 function keepInSight(list: HTMLElement, row: HTMLElement) {
   const { offsetTop: top, offsetHeight: height } = row;
   if (top < list.scrollTop || top + height > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
-}
-
-/** shapeOf is the allocation of an event, as the plot knows it; null if it belongs to none. */
-function shapeOf(row: EventRow): Under | null {
-  if (row.allocation === undefined) return null;
-  const frames = row.frames?.map(frameText) ?? [];
-  return { kind: 'shape', id: row.allocation, size: row.bytes, group: -1, born: row.born ?? -1, freed: row.freed ?? -1, frames };
 }

@@ -23,7 +23,7 @@ export function Plot({ stage, name, onSelect }: Props) {
   const cursor = useStage(stage, 'cursor');
   useEffect(() => stage.attach(plot.current!, overview.current!), [stage]);
   useEffect(() => stage.setTheme(theme), [stage, theme]);
-  usePlotGestures(stage, { plot, overview, onClick: () => onSelect(stage.state.hovered) });
+  usePlotGestures(stage, { plot, overview, onClick: onSelect });
   return (
     <div className="relative">
       <canvas

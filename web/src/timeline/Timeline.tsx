@@ -22,6 +22,7 @@ import { Top } from './Top';
 import { nameOf } from './Sources';
 import { useComparison } from './useComparison';
 import { useFinds } from './useFinds';
+import { useMoment } from './useMoment';
 import { useNewStage, useStage } from './useStage';
 
 interface Props {
@@ -58,7 +59,8 @@ function Staged({ snapshot, address, device }: Props & { device: Device }) {
   const problem = useStage(stage, 'problem');
   const whole = useStage(stage, 'whole');
   const cursor = useStage(stage, 'cursor');
-  const finds = useFinds(stage, recording, device.events);
+  const finds = useFinds(stage, recording, device.events, address.get('find'), setSelected);
+  useMoment(stage, address, finds.settled);
   const comparison = useComparison(stage, recording, address.get('with'));
   // Of several, the first one is explained best: the rest happened in a process that had failed before.
   const failure = device.out_of_memory?.find((f) => f.explanation?.remedies) ?? device.out_of_memory?.at(-1);

@@ -11,8 +11,8 @@ const t = timelineOf(
   {
     active: differences([4, 7, 3, 1, 1]),
     bands: [
-      { group: 0, count: 2, largest: 1, heights: differences([0, 1, 1, 0, 0]) },
-      { group: 0, count: 1, largest: 1, heights: differences([0, 1, 1, 0, 0]) },
+      { group: 0, count: 2, largest: 1, bottoms: differences([4, 5, 1, 1, 1]), heights: differences([0, 1, 1, 0, 0]) },
+      { group: 0, count: 1, largest: 1, bottoms: differences([4, 6, 2, 1, 1]), heights: differences([0, 1, 1, 0, 0]) },
     ],
   },
 );
@@ -27,7 +27,7 @@ test('shapes become boxes', () => {
   expect([...t.shapes.freed]).toEqual([1, -1]);
 });
 
-test('bands stand on each other and end at the active line', () => {
+test('bands go from their bottoms as high as they are', () => {
   expect([...t.bands[1]!.top]).toEqual([4, 7, 3, 1, 1]);
   expect([...t.bands[1]!.bottom]).toEqual([...t.bands[0]!.top]);
   expect([...t.bands[0]!.bottom]).toEqual([4, 5, 1, 1, 1]);

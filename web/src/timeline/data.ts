@@ -98,7 +98,7 @@ export function decode(wire: Wire): Timeline {
     lines,
     shapes: decodeShapes(wire.shapes),
     boxes: decodeBoxes(wire.shapes),
-    bands: decodeBands(wire.bands, lines.active),
+    bands: decodeBands(wire.bands),
     stacks: wire.stacks,
     frames: wire.frames,
   };
@@ -165,18 +165,12 @@ function decodeBoxes(rows: number[][]): Boxes {
   return b;
 }
 
-/** Bands lie on top of the shapes, so the last one ends at the active line. */
-function decodeBands(bands: Wire['bands'], active: Float64Array): Band[] {
-  let top = active;
-  return bands
-    .toReversed()
-    .map(({ group, count, largest, heights }) => {
-      const height = sums(heights);
-      const band = { group, count, largest, top, bottom: top.map((v, c) => v - height[c]!) };
-      top = band.bottom;
-      return band;
-    })
-    .toReversed();
+function decodeBands(bands: Wire['bands']): Band[] {
+  return bands.map(({ group, count, largest, bottoms, heights }) => {
+    const bottom = sums(bottoms);
+    const height = sums(heights);
+    return { group, count, largest, bottom, top: bottom.map((v, c) => v + height[c]!) };
+  });
 }
 
 /** columnAt is Timeline.X in Go: where on the columns of a window a moment's place on the x axis is. */

@@ -23,6 +23,8 @@ export interface Drawer {
   load(slot: Slot, url: string): void;
   dropWindow(): void;
   look(look: Look): void;
+  /** pick asks what is at the pointer of a look, for a press that was too short to hover. */
+  pick(look: Look): Promise<Under | null>;
   /** liveAt asks what lies on top of each other at a place, from the top to the bottom. */
   liveAt(look: Look, x: number): Promise<Under[]>;
   close(): void;

@@ -1,5 +1,6 @@
-// Lines of stacks as text.
+// Lines of stacks as text, and the allocations of events.
 import type { Schemas } from '../api/client';
+import type { Under } from './scene';
 
 type Frame = Schemas['Frame'];
 
@@ -11,4 +12,68 @@ export function placeText(f: Frame): string {
 /** frameText is a frame as a timeline has it. */
 export function frameText(f: Frame): string {
   return `${placeText(f)} ${f.function}`;
+}
+
+/** allocationOf is the allocation of an event, as the plot knows it; null if it belongs to none. */
+export function allocationOf(row: Schemas['Event']): Under | null {
+  if (row.allocation === undefined) return null;
+  const frames = row.frames?.map(frameText) ?? [];
+  return { kind: 'shape', id: row.allocation, size: row.bytes, group: -1, born: row.born ?? -1, freed: row.freed ?? -1, frames };
+}
+
+// The rules of internal/trace/origin.go: directories of code that people use and do not write, files that the
+// interpreter made up, and C++.
+const directories = new RegExp(
+  String.raw`(^|[\/])(torch\w*|functorch|triton|transformers|accelerate|peft|trl|diffusers|timm|datasets|lightning\w*|pytorch_lightning|deepspeed|megatron|apex|transformer_engine|flash_attn|xformers|bitsandbytes|composer|fairscale|site-packages|dist-packages|importlib|multiprocessing|concurrent|memorymark_\w+|lib[\/]python3[^\/]*)[\/]`,
+);
+const madeUp = /^(<(?!ipython-input)|\?\?|$)/;
+const native = /\.(cpp|cc|cxx|c|h|hpp|cu|cuh|so|S)(\.|$)/;
+
+/** Place is a frame taken apart. */
+export interface Place {
+  name: string; // of the function
+  file: string;
+  line: string; // empty where it is not known
+  library: boolean; // not written by the user
+}
+
+/** placeOf takes a frame of a timeline apart. */
+export function placeOf(text: string): Place {
+  const [, file = '', line = '', name = ''] = /^(.*?):(\d+) (.*)$/.exec(text) ?? /^(\S+)() (.*)$/.exec(text) ?? [];
+  if (!name) return { name: text, file: '', line: '', library: false };
+  const library = directories.test(file) || madeUp.test(file) || native.test(file) || name.includes('::');
+  return { name, file, line, library };
+}
+
+/** packageOf is the library that a file belongs to, as people call it. */
+export function packageOf(file: string): string {
+  const path = file.replaceAll('\\', '/');
+  const installed = /(?:site|dist)-packages\/([^/]+)/.exec(path)?.[1];
+  if (installed) return installed.replace(/\.py$/, '');
+  if (/\/lib\/python3/.test(path)) return 'Python';
+  return directories.exec(path)?.[2] ?? 'C++';
+}
+
+/** shortFile is a file without where libraries are installed. */
+export function shortFile(file: string): string {
+  return file.replace(/^.*[\\/](?:site|dist)-packages[\\/]/, '');
+}
+
+export type Run = { kind: 'frame'; place: Place } | { kind: 'folded'; places: Place[] };
+
+/**
+ * runsOf folds a stack: of libraries only the innermost frame outside PyTorch is kept, which says what part of a model
+ * asked for the memory. A single frame is not worth a fold.
+ */
+export function runsOf(frames: string[]): Run[] {
+  const places = frames.map(placeOf);
+  const model = places.findIndex(({ file, library }) => !library || !/^(torch|functorch|C\+\+|memorymark_\w+|Python)$/.test(packageOf(file)));
+  const runs: Run[] = [];
+  for (const [i, place] of places.entries()) {
+    const last = runs.at(-1);
+    if (!place.library || i === model) runs.push({ kind: 'frame', place });
+    else if (last?.kind === 'folded') last.places.push(place);
+    else runs.push({ kind: 'folded', places: [place] });
+  }
+  return runs.map((run) => (run.kind === 'folded' && run.places.length === 1 ? { kind: 'frame', place: run.places[0]! } : run));
 }

@@ -1,11 +1,12 @@
 /** How wheel, mouse, pen and fingers move a stage. */
 
 import { drag, type Grip, gripAt } from './brush';
+import type { Under } from './scene';
 import type { Stage } from './stage';
 import { move, type View, zoomX, zoomY } from './view';
 
 /** listen moves a stage by what is done on its plot and its overview; it returns how to stop that. */
-export function listen(stage: Stage, plot: HTMLCanvasElement, overview: HTMLCanvasElement, onClick: () => void): () => void {
+export function listen(stage: Stage, plot: HTMLCanvasElement, overview: HTMLCanvasElement, onClick: (under: Under | null) => void): () => void {
   const abort = new AbortController();
   const on = { signal: abort.signal };
   plot.addEventListener('wheel', (event) => wheel(stage, event), { passive: false, ...on });
@@ -39,7 +40,7 @@ class Fingers {
   constructor(
     private readonly stage: Stage,
     private readonly plot: HTMLCanvasElement,
-    private readonly onClick: () => void,
+    private readonly onClick: (under: Under | null) => void,
   ) {}
 
   listen(on: { signal: AbortSignal }) {
@@ -64,7 +65,7 @@ class Fingers {
     const now = { x: event.offsetX, y: event.offsetY };
     this.travelled += Math.hypot(now.x - last.x, now.y - last.y);
     if (this.down.size === 2) this.pinch(event.pointerId, last, now);
-    else if (this.travelled > 4) {
+    else if (this.travelled > slack(event)) {
       this.stage.show(move(this.stage.world, this.stage.view, (last.x - now.x) / frame.width, (now.y - last.y) / frame.height));
     }
     this.down.set(event.pointerId, now);
@@ -80,13 +81,18 @@ class Fingers {
   }
 
   private lift(event: PointerEvent) {
-    const clicked = this.down.size === 1 && this.travelled <= 4;
+    const clicked = this.down.size === 1 && this.travelled <= slack(event);
     this.down.delete(event.pointerId);
     if (!clicked) return;
     const to = this.stage.scale();
     if (to) this.stage.setCursor(Math.floor(to.place(event.offsetX)) - 1);
-    this.onClick();
+    void this.stage.pick({ x: event.offsetX, y: event.offsetY }).then(this.onClick);
   }
+}
+
+/** slack is how many pixels a press may move and still be a click: a finger rolls. */
+function slack({ pointerType }: PointerEvent): number {
+  return pointerType === 'mouse' ? 4 : 12;
 }
 
 /** brush moves the window of the overview, by its ends, by its middle, or draws it anew; a click centres it. */

@@ -54,10 +54,10 @@ describe('raster', () => {
     expect(drawn(stack, { x0: -2, x1: 4, y0: 0, y1: 1 }, 6, 1)).toEqual(['..aaaa']);
   });
 
-  test('puts bands between the shapes and the active line', () => {
+  test('puts bands where they stand', () => {
     const t = timelineOf(4, [{ size: 1, from: 0, to: 4 }], {
       active: differences([2, 3, 3, 1]),
-      bands: [{ group: 0, count: 9, largest: 1, heights: differences([1, 2, 2, 0]) }],
+      bands: [{ group: 0, count: 9, largest: 1, bottoms: differences([1, 1, 1, 1]), heights: differences([1, 2, 2, 0]) }],
     });
     expect(drawn(t, { x0: 0, x1: 4, y0: 0, y1: 3 }, 4, 3)).toEqual(['.bb.', 'bbb.', 'aaaa']);
   });

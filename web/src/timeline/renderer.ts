@@ -15,6 +15,7 @@ export class Renderer implements Drawer {
   private serial = 0;
   private readonly latest = { whole: 0, window: 0 };
   private readonly asked = new Map<number, (shapes: Under[]) => void>();
+  private readonly picking = new Map<number, (under: Under | null) => void>();
 
   constructor(private readonly on: DrawerEvents) {
     this.worker.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => this.receive(data));
@@ -46,6 +47,14 @@ export class Renderer implements Drawer {
     this.post({ kind: 'look', look });
   }
 
+  pick(look: Look): Promise<Under | null> {
+    return new Promise((resolve) => {
+      const serial = ++this.serial;
+      this.picking.set(serial, resolve);
+      this.post({ kind: 'pick', look, serial });
+    });
+  }
+
   liveAt(look: Look, x: number): Promise<Under[]> {
     return new Promise((resolve) => {
       const serial = ++this.serial;
@@ -66,6 +75,10 @@ export class Renderer implements Drawer {
       case 'live':
         this.asked.get(data.serial)?.(data.shapes);
         this.asked.delete(data.serial);
+        break;
+      case 'picked':
+        this.picking.get(data.serial)?.(data.under);
+        this.picking.delete(data.serial);
         break;
       case 'loaded':
         if (data.serial === this.latest[data.slot]) this.on.loaded(data.slot, data.summary);

@@ -80,6 +80,14 @@ export class Scene {
     return { pixels: changed ? this.pixels : null, under: describe(t, hovered), found: this.found };
   }
 
+  /** pick says what is at the pointer of a look and leaves the picture as it is. */
+  pick(look: Look): Under | null {
+    const t = this.timelineFor(look);
+    if (!t || !look.pointer) return null;
+    const { view, width, height, pointer } = look;
+    return describe(t, idAt(raster(t, view, width, height, new Uint32Array(width * height)), pointer.x, pointer.y));
+  }
+
   private timelineFor(look: Look): Timeline | null {
     return this.window && covers(this.window, look.view, look.world) ? this.window : this.whole;
   }

@@ -9,12 +9,14 @@ export type ToWorker =
   | { kind: 'load'; slot: Slot; url: string; serial: number }
   | { kind: 'drop window' }
   | { kind: 'look'; look: Look }
+  | { kind: 'pick'; look: Look; serial: number }
   | { kind: 'live'; look: Look; x: number; serial: number };
 
 export type FromWorker =
   | { kind: 'loaded'; slot: Slot; serial: number; summary: Summary }
   | { kind: 'failed'; slot: Slot; serial: number; problem: string }
   | { kind: 'picture'; bitmap: ImageBitmap | null; view: View; under: Under | null; found: number }
+  | { kind: 'picked'; serial: number; under: Under | null }
   | { kind: 'live'; serial: number; shapes: Under[] };
 
 const scene = new Scene();
@@ -35,6 +37,9 @@ self.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
       break;
     case 'look':
       draw(data.look);
+      break;
+    case 'pick':
+      post({ kind: 'picked', serial: data.serial, under: scene.pick(data.look) });
       break;
     case 'live':
       post({ kind: 'live', serial: data.serial, shapes: scene.liveAt(data.look, data.x) });

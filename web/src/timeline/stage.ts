@@ -22,15 +22,22 @@ export interface StageState {
   pointer: { x: number; y: number; width: number } | null; // where it was when that was found, in CSS pixels of a plot so wide
   found: number; // of what is drawn one by one, -1 without a search
   cursor: number | null; // an event, -1 for before the first
+  rested: View | null; // the view, once it does not move; null as long as all is seen
   drawn: number; // allocations drawn one by one
   present: number; // allocations that there are in the same window
+}
+
+/** Moment is where one looks: a part of the view may be left open. */
+export interface Moment {
+  view: Partial<View> | null;
+  cursor: number | null;
 }
 
 const restMillis = 120; // a view that did not move for so long is worth a finer window
 const glideMillis = 180;
 
 export class Stage {
-  state: StageState = { whole: null, problem: '', hovered: null, pointer: null, found: -1, cursor: null, drawn: 0, present: 0 };
+  state: StageState = { whole: null, problem: '', hovered: null, pointer: null, found: -1, cursor: null, rested: null, drawn: 0, present: 0 };
   view: View = { x0: 0, x1: 1, y0: 0, y1: 1 };
   world: World = { x: 1, y: 1 };
 
@@ -49,6 +56,7 @@ export class Stage {
   private frameRequest = 0;
   private pointRequest = 0;
   private restTimer = 0;
+  private begin: Moment | null = null;
   private readonly calm = matchMedia('(prefers-reduced-motion: reduce)');
 
   /** start makes the stage draw; it can be closed and started again. */
@@ -96,6 +104,11 @@ export class Stage {
     };
   }
 
+  /** beginAt says what the first timeline is shown at; without it that is all of it, with the cursor at the peak. */
+  beginAt(moment: Moment) {
+    this.begin = moment;
+  }
+
   /** open shows a timeline; the view stays if it is of the same recording in other colours or detail. */
   open(source: Source, events: number, keepView: boolean) {
     this.source = source;
@@ -116,12 +129,18 @@ export class Stage {
     } else {
       const first = !this.state.whole;
       this.world = { x: summary.events + 1, y: mostOf(summary, this.marks.overlay) };
-      if (first) this.view = whole(this.world);
-      this.set({ whole: summary, problem: '', cursor: this.state.cursor ?? summary.peak.event });
+      if (first) this.view = within(this.world, { ...whole(this.world), ...this.begin?.view });
+      const cursor = this.state.cursor ?? this.begin?.cursor ?? summary.peak.event;
+      this.set({ whole: summary, problem: '', cursor: Math.min(Math.max(-1, cursor), summary.events - 1), ...(first && { rested: this.seen() }) });
       this.rest();
     }
     this.count();
     this.invalidate();
+  }
+
+  /** seen is the view, null if that is all there is. */
+  private seen(): View | null {
+    return same(this.view, whole(this.world)) ? null : this.view;
   }
 
   /** count says how much of what is seen is drawn one by one. */
@@ -214,6 +233,12 @@ export class Stage {
     });
   }
 
+  /** pick is what is at a place of the plot, in CSS pixels. */
+  async pick(at: { x: number; y: number }): Promise<Under | null> {
+    const look = this.look(at);
+    return look && this.drawer ? this.drawer.pick(look) : null;
+  }
+
   /** liveAtCursor lists the allocations at the cursor, from the top to the bottom. */
   async liveAtCursor(): Promise<Under[]> {
     const look = this.look();
@@ -240,11 +265,11 @@ export class Stage {
     return this.fine && covers(this.fine, this.view, this.world) ? this.fine : this.state.whole;
   }
 
-  private look(): Look | null {
+  private look(at = this.pointer): Look | null {
     const frame = this.frame();
     if (!frame) return null;
     const ratio = pixelRatio();
-    const pointer = this.pointer && { x: (this.pointer.x - frame.left) * ratio, y: (this.pointer.y - frame.top) * ratio };
+    const pointer = at && { x: (at.x - frame.left) * ratio, y: (at.y - frame.top) * ratio };
     return {
       view: this.view,
       world: this.world,
@@ -260,6 +285,7 @@ export class Stage {
     clearTimeout(this.restTimer);
     this.restTimer = window.setTimeout(() => {
       this.count();
+      this.set({ rested: this.seen() });
       const wanted = windowFor(this.world, this.view, this.pixels());
       if (!wanted || sameWindow(wanted, this.wanted)) return;
       this.wanted = wanted;

@@ -1,13 +1,16 @@
 import { useEffect, useMemo, useState } from 'react';
 import { Problem } from '../api/problem';
+import { allocationOf } from './frame';
 import { type EventRow, type Recording, useEvents } from './queries';
 import { parseQuery, type Query } from './query';
+import type { Under } from './scene';
 import type { Stage } from './stage';
 
 /** Finds is a search: what was typed, the allocations that the server found, and which of them is looked at. */
 export interface Finds {
   text: string;
   setText(text: string): void;
+  settled: string; // what was typed, once typing has paused
   query: Query | null;
   rows: EventRow[];
   more: boolean; // there are more than were fetched
@@ -19,9 +22,9 @@ export interface Finds {
 const most = 1000;
 const typingMillis = 150;
 
-/** useFinds searches while one types, and marks what it found on the stage. */
-export function useFinds(stage: Stage, recording: Recording, events: number): Finds {
-  const [text, setText] = useState('');
+/** useFinds searches while one types, marks what it found on the stage, and selects what one goes to. */
+export function useFinds(stage: Stage, recording: Recording, events: number, searched: string, onSelect: (under: Under | null) => void): Finds {
+  const [text, setText] = useState(searched);
   const settled = useSettled(text, typingMillis);
   const query = useMemo(() => parseQuery(settled), [settled]);
   const [looked, setLooked] = useState<{ query: Query | null; at: number }>({ query: null, at: -1 });
@@ -42,8 +45,9 @@ export function useFinds(stage: Stage, recording: Recording, events: number): Fi
     const next = at < 0 ? nearest(rows, stage.state.cursor ?? 0, by) : (at + by + rows.length) % rows.length;
     setLooked({ query, at: next });
     stage.goTo(rows[next]!.event);
+    onSelect(allocationOf(rows[next]!));
   };
-  return { text, setText, query, rows, more, at, go, problem: answer.isError ? Problem.of(answer.error).message : '' };
+  return { text, setText, settled, query, rows, more, at, go, problem: answer.isError ? Problem.of(answer.error).message : '' };
 }
 
 /** nearest is the first match from an event on, or the last before it. */

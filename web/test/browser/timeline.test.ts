@@ -48,6 +48,13 @@ async function colors(): Promise<number> {
   });
 }
 
+const selected = () => page.getByRole('region', { name: 'Selection' });
+
+/** sizeOf is a size in MiB. */
+function sizeOf(text: string | null): number {
+  return Number.parseFloat(text ?? '') * (text?.endsWith('GiB') ? 1024 : 1);
+}
+
 test('a dropped snapshot is shown with its peak and why it died', async () => {
   await open();
   await page.getByRole('heading', { name: 'gpt2_oom.pickle.xz' }).waitFor();
@@ -96,12 +103,87 @@ test('search finds by size, frame and address, and goes from match to match', as
   await toolbar.getByText(/^[1-9]\d* found$/).waitFor();
   await search.press('Enter');
   await toolbar.getByText(/^\d+ of \d+$/).waitFor();
+  await expect.poll(async () => sizeOf(await selected().getByRole('heading').first().textContent())).toBeGreaterThanOrEqual(400); // what it went to is selected
   await search.fill('fixed_cross_entropy');
   await toolbar.getByText(/^[1-9]\d* found$/).waitFor();
   await search.fill('no such frame');
   await toolbar.getByText('nothing found').waitFor();
   await search.fill('0x7f9ab15ee800');
   await toolbar.getByText(/^[1-9]\d* found$/).waitFor();
+});
+
+test('a stack shows the lines of the program, and folds those of libraries', async () => {
+  await open();
+  await page.keyboard.press('/');
+  await page.keyboard.type('transformers/activations.py');
+  await page.getByRole('toolbar', { name: 'Timeline' }).getByText('756 found').waitFor();
+  await page.keyboard.press('Enter');
+  const stack = selected().getByRole('list', { name: 'Stack' });
+  await stack.getByText('train.py').first().waitFor();
+  const weights = await stack.locator('p', { hasText: 'train.py' }).locator('span').evaluateAll((spans) => spans.map((s) => getComputedStyle(s).fontWeight));
+  expect(weights[0]).toBe('700');
+  await stack.getByText(/^\d+ frames of torch/).first().click();
+  await stack.getByText('torch/nn/modules/module.py').first().waitFor();
+  const broken = await stack
+    .locator('span.whitespace-nowrap')
+    .evaluateAll((numbers) => numbers.filter((n) => new Set([...n.getClientRects()].map(({ top }) => top)).size > 1).length); // lines that one takes
+  expect(broken).toBe(0);
+});
+
+test('a link shows the same moment to somebody else', async () => {
+  await open();
+  await page.getByLabel('Search by size, address or frame').fill('>400MiB');
+  await page.getByRole('toolbar', { name: 'Timeline' }).getByText(/found$/).waitFor();
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Zoom in' }).click();
+  await page.getByRole('button', { name: 'Zoom in' }).click();
+  await page.waitForURL(/view=\d+\.\.\d+/);
+  await page.waitForURL(/find=%3E400MiB/);
+  await page.waitForURL(/at=\d+/);
+  const before = await status();
+  const link = page.url();
+  const other = await page.context().newPage();
+  await other.goto(link);
+  await expect.poll(() => other.getByText(/^Cursor at/).textContent()).toBe(before);
+  expect(await other.getByLabel('Search by size, address or frame').inputValue()).toBe('>400MiB');
+  await other.waitForTimeout(1000);
+  expect(other.url()).toBe(link); // and it stays what it was
+  await other.getByRole('button', { name: 'Show all' }).click();
+  await other.waitForURL((url) => !url.searchParams.has('view'));
+  await other.close();
+});
+
+test('a tap selects, as a click does', async () => {
+  const context = await browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  const phone = await context.newPage();
+  await phone.goto(address);
+  await phone.getByText(/^Cursor at/).waitFor({ state: 'attached' });
+  await phone.getByTestId('plot').scrollIntoViewIfNeeded();
+  const box = (await phone.getByTestId('plot').boundingBox())!;
+  await phone.touchscreen.tap(box.x + box.width * 0.85, box.y + box.height * 0.6);
+  await phone.getByRole('region', { name: 'Selection' }).getByText(/^event/).first().waitFor();
+  await context.close();
+});
+
+/** atTheEnd is where a band stands in the last column; it is sent as differences. */
+function atTheEnd({ bottoms }: { bottoms: number[] }): number {
+  return bottoms.reduce((sum, change) => sum + change);
+}
+
+test('parameters are at the bottom, however little is drawn one by one', async () => {
+  const id = new URL(address).searchParams.get('snapshot');
+  const timeline = async (detail: number) =>
+    (await (await fetch(`${program.url}/v1/snapshots/${id}/timeline?detail=${detail}&columns=100`)).json()) as {
+      groups: { label: string }[];
+      bands: { group: number; bottoms: number[] }[];
+    };
+  const { groups, bands } = await timeline(1);
+  const lowest = bands.toSorted((a, b) => atTheEnd(a) - atTheEnd(b))[0]!;
+  expect(groups[lowest.group]!.label).toBe('parameter');
+  await open();
+  await page.getByRole('slider').press('Home'); // as little as there is
+  await expect.poll(colors).toBeGreaterThan(3);
 });
 
 test('everything can be done with the keys', async () => {
