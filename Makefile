@@ -25,8 +25,12 @@ MEMORYMARK_TEST_PYTHON ?= $(abspath $(VENV)/bin/python)
 WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.json))
 CHROMIUM ?= /usr/bin/chromium
 
+# The key that signs a release, and the version of the scanner for holes.
+KEY         ?=
+GOVULNCHECK := v1.9.0
+
 .DEFAULT_GOAL := help
-.PHONY: help build web check test unit page browser venv lint vet fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean wheel
+.PHONY: help build web check test unit page browser venv lint vet fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean wheel requirements vulnerabilities
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,10 +76,18 @@ endif
 
 $(VENV_MADE):
 	$(PYTHON) -m venv --clear '$(VENV)'
-	'$(VENV)/bin/python' -m pip install --quiet --no-deps -r $(REQUIREMENTS)
+	'$(VENV)/bin/python' -m pip install --quiet --no-deps --require-hashes -r $(REQUIREMENTS)
 	'$(VENV)/bin/python' -m pip check
 	'$(VENV)/bin/python' -c 'import torch, transformers'
 	touch $@
+
+requirements: ## Write the hashes of the tests' Python packages again (needs uv)
+	uv pip compile $(REQUIREMENTS:.txt=.in) --quiet --generate-hashes --no-deps --universal --python-version 3.11 --no-header --no-annotate -o build/requirements
+	{ head -2 $(REQUIREMENTS); cat build/requirements; } > build/requirements.txt && mv build/requirements.txt $(REQUIREMENTS)
+
+vulnerabilities: ## Look for known holes in what the program and its page are made of (needs the internet)
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...
+	cd web && $(NPM) audit --omit=dev --audit-level=moderate
 
 # These rooms' tests take minutes, or need Python.
 SLOW := analysis|job|measure|phantom|server|study
@@ -141,8 +153,8 @@ pictures: web build ## Take the README's pictures of the page and the terminal a
 wheel: web ## Build the Python wheels for Linux and macOS into build/wheels (needs gcc-aarch64-linux-gnu)
 	$(GO) run ./scripts/release -wheels -version '$(VERSION)' -commit '$(COMMIT)' -out build/wheels
 
-release: web ## Build the archives for Linux and macOS into build/release, with checksums and bills of materials (needs gcc-aarch64-linux-gnu)
-	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release
+release: web ## Build the archives for Linux and macOS into build/release, with checksums, bills of materials and, with KEY, a signature (needs gcc-aarch64-linux-gnu)
+	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release -key '$(KEY)'
 
 clean: ## Remove what was built
 	rm -rf build web/node_modules web/dist/*

@@ -5,11 +5,12 @@ import (
 	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
-// The parts of CycloneDX 1.6 that are filled in. Licences are not: nothing in a
-// binary says them.
+// The parts of CycloneDX 1.6 that are filled in. Licences of modules are not:
+// nothing in a binary says them, and the archive has their texts.
 type (
 	bill struct {
 		Format      string      `json:"bomFormat"`
@@ -28,11 +29,15 @@ type (
 		Version    string     `json:"version"`
 		URL        string     `json:"purl,omitempty"`
 		Hashes     []hash     `json:"hashes,omitempty"`
+		Licenses   []license  `json:"licenses,omitempty"`
 		Properties []property `json:"properties,omitempty"`
 	}
 	hash struct {
 		Algorithm string `json:"alg"`
 		Content   string `json:"content"`
+	}
+	license struct {
+		Expression string `json:"expression"` // of SPDX
 	}
 	property struct {
 		Name  string `json:"name"`
@@ -41,7 +46,7 @@ type (
 )
 
 // bill lists the modules that are linked into a binary, as the binary itself
-// says, with the sums that go.sum holds for them.
+// says, with the sums that go.sum holds for them, and the packages of its page.
 func (r *release) bill(file string, data []byte) ([]byte, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -62,6 +67,16 @@ func (r *release) bill(file string, data []byte) ([]byte, error) {
 		b.Components = append(b.Components, component{
 			Type: "library", Name: m.Path, Version: m.Version, URL: "pkg:golang/" + m.Path + "@" + m.Version,
 			Properties: []property{{"go.sum", m.Sum}},
+		})
+	}
+	packages, err := bundledPackages("web")
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range packages {
+		b.Components = append(b.Components, component{
+			Type: "library", Name: p.name, Version: p.version, URL: "pkg:npm/" + strings.Replace(p.name, "@", "%40", 1) + "@" + p.version,
+			Licenses: []license{{p.license}},
 		})
 	}
 	out, err := json.MarshalIndent(b, "", "  ")

@@ -1,9 +1,9 @@
 // Command release builds what is handed out: for each platform an archive with
 // the static binary, manual pages and completions, a bill of materials made of
 // what is linked into it, a Python wheel with the binary, and SHA256SUMS over
-// all of them. The same commit gives the same bytes.
+// all of them, which is signed. The same commit gives the same bytes.
 //
-//	go run ./scripts/release -version v0.1.0 -commit 0123abcd -out build/release
+//	go run ./scripts/release -version v0.1.0 -commit 0123abcd -out build/release -key ~/.ssh/release_ed25519
 package main
 
 import (
@@ -44,6 +44,8 @@ type release struct {
 	date            time.Time // of the commit: that of every file in an archive
 	out             string
 	onlyWheels      bool
+	key             string // that signs it, "" for none
+	licenses        []byte // of what it holds of others
 }
 
 func main() {
@@ -52,6 +54,7 @@ func main() {
 	flag.StringVar(&r.commit, "commit", "", "the commit")
 	flag.StringVar(&r.out, "out", "build/release", "the folder to write")
 	flag.BoolVar(&r.onlyWheels, "wheels", false, "build the Python wheels alone")
+	flag.StringVar(&r.key, "key", "", "the private key that signs it, as ssh-keygen makes one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := r.run(ctx)
@@ -83,6 +86,9 @@ func (r *release) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.licenses, err = licenses(ctx); err != nil {
+		return err
+	}
 	var papers []entry
 	if !r.onlyWheels {
 		if papers, err = r.papers(ctx, work); err != nil {
@@ -97,7 +103,10 @@ func (r *release) run(ctx context.Context) error {
 		}
 		written = append(written, names...)
 	}
-	return r.writeSums(written)
+	if err := r.writeSums(written); err != nil {
+		return err
+	}
+	return r.sign(ctx)
 }
 
 // build builds the binary of a platform and holds it to the budget.
@@ -124,7 +133,7 @@ func (r *release) papers(ctx context.Context, work string) ([]entry, error) {
 	if err := r.build(ctx, platform{runtime.GOOS, runtime.GOARCH}, here); err != nil {
 		return nil, err
 	}
-	var out []entry
+	out := []entry{{licensesName, 0o644, r.licenses}}
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 		data, err := os.ReadFile(name)
 		if err != nil {
@@ -209,7 +218,7 @@ func (r *release) writeSums(names []string) error {
 		}
 		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(data), name)
 	}
-	return writeFile(filepath.Join(r.out, "SHA256SUMS"), []byte(b.String()))
+	return writeFile(filepath.Join(r.out, sumsName), []byte(b.String()))
 }
 
 func writeFile(path string, data []byte) error {

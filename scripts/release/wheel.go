@@ -50,6 +50,7 @@ func (r *release) wheel(p platform, binary []byte) (string, error) {
 		entries,
 		entry{"memorymark-" + version + ".data/scripts/memorymark", 0o755, binary},
 		entry{info + "licenses/LICENSE", 0o644, license},
+		entry{info + "licenses/" + licensesName, 0o644, r.licenses},
 		entry{info + "METADATA", 0o644, []byte(wheelMetadata(version) + "\n" + string(readme))},
 		entry{info + "WHEEL", 0o644, []byte("Wheel-Version: 1.0\nGenerator: memorymark\nRoot-Is-Purelib: false\nTag: " + tag + "\n")},
 	)
