@@ -54,6 +54,9 @@ func modelCode(w *workload.Workload) string {
 	if w.Quantize != workload.NotQuantized && w.Quantize != "" {
 		fmt.Fprintf(&b, "quantization = BitsAndBytesConfig(%s)\n", quantizationArguments[w.Quantize])
 		quantized, dtype = ", quantization_config=quantization", "torch.bfloat16"
+		if w.Parallel != nil { // each process loads its own
+			quantized += `, device_map={"": local_rank}`
+		}
 	}
 	fmt.Fprintf(&b, "model = %s.from_pretrained(%q, dtype=%s%s)\n", w.Config.Architecture, name, dtype, quantized)
 	if quantized != "" {
@@ -171,7 +174,7 @@ func parallelCode(w *workload.Workload) string {
 		return device + "model = DistributedDataParallel(model, device_ids=[local_rank])\n"
 	case workload.ZeRO1:
 		return device + "model = DistributedDataParallel(model, device_ids=[local_rank])\n" +
-			"optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW)\n"
+			"optimizer = ZeroRedundancyOptimizer([p for p in model.parameters() if p.requires_grad], optimizer_class=torch.optim.AdamW)\n"
 	case workload.TensorParallel:
 		return device + fmt.Sprintf("mesh = init_device_mesh(\"cuda\", (%d,))\n", p.GPUs) + tensorPlan + parallelizeLayers("mesh")
 	case workload.HSDP:

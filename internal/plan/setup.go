@@ -51,17 +51,19 @@ var axes = []axis{
 		{text: "8-bit AdamW", keys: map[string]string{"optimizer": `"adamw-8bit"`}, kinds: unsharded, trains: AllWeights},
 	}},
 	{keys: []string{"adapter", "quantize"}, open: takesAdapters, choices: []choice{
-		{text: "LoRA of rank 16", keys: map[string]string{"adapter": lora}, kinds: alone, trains: Adapters},
-		{text: "QLoRA of rank 16", keys: map[string]string{"adapter": lora, "quantize": `"nf4-double"`}, on: (*gpu.Card).HasBF16, kinds: alone, trains: Adapters},
+		{text: "LoRA of rank 16", keys: map[string]string{"adapter": lora}, kinds: adapted, trains: Adapters},
+		{text: "QLoRA of rank 16", keys: map[string]string{"adapter": lora, "quantize": `"nf4-double"`}, on: (*gpu.Card).HasBF16, kinds: unsharded, trains: Adapters},
 	}},
 }
 
 const lora = `{"kind":"lora","rank":16,"targets":"all-linear"}`
 
 var (
-	alone     = []workload.ParallelKind{""}
 	unsharded = []workload.ParallelKind{"", workload.DDP} // bitsandbytes and GradScaler know no DTensor
-	sharded   = []workload.ParallelKind{workload.FSDP, workload.HSDP, workload.FSDPWithTensor}
+	// An adapter's optimizer has next to nothing that ZeRO-1 could share, and tensor
+	// parallelism does not split PEFT's layers.
+	adapted = []workload.ParallelKind{"", workload.DDP, workload.FSDP, workload.HSDP}
+	sharded = []workload.ParallelKind{workload.FSDP, workload.HSDP, workload.FSDPWithTensor}
 )
 
 func hasNoBF16(c *gpu.Card) bool { return !c.HasBF16() }

@@ -129,6 +129,9 @@ func (p *Process) start(d torch.Device, e *effort.Effort) error {
 	p.begin(building)
 	p.t.Version = w.Libraries().Torch
 	p.t.TF32 = w.Precision == workload.TF32
+	if w.Parallel != nil {
+		p.t.Ranks = w.Parallel.GPUs
+	}
 	p.t.Name = w.Config.Architecture
 	var err error
 	if _, p.head, err = models.Find(w.Config); err != nil {
@@ -137,8 +140,12 @@ func (p *Process) start(d torch.Device, e *effort.Effort) error {
 	return p.build(d)
 }
 
-// repeat runs the last step again: from the second one on, all are alike.
+// repeat runs the last step again: from the second one on, all are alike. DDP
+// rebuilds its buckets in the second one, even if they come out as they were.
 func (p *Process) repeat() bool {
+	if len(p.Steps) == 2 && p.w.Parallel != nil && hasBuckets(p.w.Parallel) {
+		return false
+	}
 	from, to := p.Steps[len(p.Steps)-2], p.Steps[len(p.Steps)-1]
 	if !p.t.Repeat(from, to) {
 		return false

@@ -15,12 +15,15 @@ type Stated struct {
 	Kind       string // of workload, as EvidenceOf names it
 	Parameters int64  // of the model asked about
 	Card       *gpu.Card
-	Accuracy   *Accuracy // nil if no such model was measured
+	// Adapted says that ranks train adapters, of which none was measured.
+	Adapted  bool
+	Accuracy *Accuracy // nil if no such model was measured
 }
 
 // Stated is what can be said of a simulation.
 func (s *Simulation) Stated() Stated {
-	out := Stated{Kind: EvidenceOf(s.Process.w), Parameters: s.Parameters(), Card: s.Card}
+	w := s.Process.w
+	out := Stated{Kind: EvidenceOf(w), Parameters: s.Parameters(), Card: s.Card, Adapted: w.Parallel != nil && w.Adapter != nil}
 	if a, ok := StatedAccuracy(out.Kind); ok {
 		out.Accuracy = &a
 	}
@@ -69,7 +72,13 @@ const larger = 1.1
 // beyond says in what the model or the card is not one that was measured.
 func (s Stated) beyond(e *Errors) []string {
 	what := ""
+	if s.Adapted {
+		what += " with adapters"
+	}
 	if float64(s.Parameters) > larger*float64(e.MostParameters) {
+		if what != "" {
+			what += " and"
+		}
 		what += " with " + parametersText(s.Parameters)
 	}
 	if s.Card.Name != s.Accuracy.GPU {

@@ -19,6 +19,7 @@ func TestStatedNamesItsEvidence(t *testing.T) {
 		{`{"model":"bert"}`, "h200", []string{"largest batches of BertForSequenceClassification, up to 109 million", "timed steps of such models"}, []string{"not been measured"}},
 		{`{"model":"bert-large"}`, "h200", []string{"Accuracy with 335 million parameters has not been measured"}, nil},
 		{`{"model":"bert"}`, "t4", []string{"Accuracy on an NVIDIA Tesla T4 has not been measured"}, nil},
+		{`{"model":"gpt2","adapter":16,"parallel":{"kind":"ddp","gpus":2}}`, "h200", []string{"Accuracy with adapters has not been measured"}, nil},
 		{`{"model":"qwen3-0.6b"}`, "h200", []string{"Accuracy for Qwen3ForCausalLM is unknown"}, []string{"exact", "within"}},
 	} {
 		s, err := Simulate(parsed(t, c.workload), cardOf(t, c.card))

@@ -50,12 +50,18 @@ const (
 // Replicate wraps the model that was built.
 func (t *Torch) Replicate(how Replication) {
 	d := &ddp{t: t, how: how, buffers: t.modelBuffers()}
-	t.verifyShapes(how.Ranks)
-	t.broadcast(append(slices.Clone(t.parameters), d.buffers...))
+	learned := t.learned()
+	t.verifyShapes(learned, how.Ranks)
+	t.broadcast(append(slices.Clone(t.parameters), d.buffers...)) // _sync_module_states: frozen ones, too
 	// Without unused parameters everything is in one bucket until it is known
 	// in which order gradients come (_ddp_init_helper).
-	d.fill(bucketBySize(t.parameters, math.MaxInt64))
+	d.fill(bucketBySize(learned, math.MaxInt64))
 	t.parallel = d
+}
+
+// learned are the parameters that are not frozen (_build_params_for_reducer).
+func (t *Torch) learned() []*Tensor {
+	return slices.DeleteFunc(slices.Clone(t.parameters), func(p *Tensor) bool { return !p.requiresGrad })
 }
 
 // modelBuffers are the model's tensors that are no parameters.
@@ -65,10 +71,10 @@ func (t *Torch) modelBuffers() []*Tensor {
 	})
 }
 
-// verifyShapes is _verify_param_shape_across_processes: how many parameters
+// verifyShapes is _verify_param_shape_across_processes: how many of the parameters
 // every rank has, gathered, and this one's sizes and strides
 // (torch/csrc/distributed/c10d/reducer.cpp, verify_params_across_processes).
-func (t *Torch) verifyShapes(ranks int64) {
+func (t *Torch) verifyShapes(parameters []*Tensor, ranks int64) {
 	own := t.empty(Int64)
 	var others []*Tensor
 	for range ranks {
@@ -76,7 +82,7 @@ func (t *Torch) verifyShapes(ranks int64) {
 	}
 	t.release(t.empty(Int64, ranks)) // NCCL gathers into one tensor
 	numbers := int64(0)
-	for _, p := range t.parameters {
+	for _, p := range parameters {
 		numbers += 2 * int64(len(p.Shape))
 	}
 	t.release(t.empty(Int64, numbers))
@@ -96,7 +102,7 @@ func (t *Torch) broadcast(tensors []*Tensor) {
 		}
 		var flat *Tensor
 		if len(bucket) > 1 {
-			flat = t.empty(bucket[0].DType, elements(bucket))
+			flat = t.empty(bucket[0].DType, stored(bucket))
 		}
 		flying = append(flying, flat)
 	}
@@ -114,7 +120,7 @@ func (d *ddp) fill(buckets [][]*Tensor) {
 	d.buckets, d.bucket, d.pending = nil, make(map[*Tensor]*Tensor), len(buckets[0])
 	d.t.As(trace.Gradient, func() {
 		for _, params := range buckets {
-			b := d.t.empty(params[0].DType, elements(params))
+			b := d.t.empty(params[0].DType, stored(params))
 			d.buckets = append(d.buckets, b)
 			for _, p := range params {
 				d.bucket[p] = b
@@ -147,15 +153,19 @@ func (d *ddp) postForward(*module, ...*Tensor) {}
 func (d *ddp) beforeNode(*node) {}
 
 // accumulated is Reducer::autograd_hook: the gradient is copied into its
-// bucket, and becomes a view of it if that was asked for.
+// bucket, and becomes a view of it if that was asked for. A leaf that is no
+// parameter, as checkpointing makes an input one, has no hook.
 func (d *ddp) accumulated(p *Tensor) {
+	b := d.bucket[p]
+	if b == nil {
+		return
+	}
 	if !d.rebuilt && !slices.Contains(d.ready, p) {
 		d.ready = append(d.ready, p)
 	}
 	d.t.work.Traffic.Summed += float64(p.bytes())
-	b := d.bucket[p]
 	d.reduce(b)
-	if !d.how.BucketViews || b == nil || p.grad == nil || p.grad.storage == b.storage {
+	if !d.how.BucketViews || p.grad == nil || p.grad.storage == b.storage {
 		return
 	}
 	view := d.t.alias(b, p.Shape, p.stride)
@@ -194,7 +204,7 @@ func bucketBySize(tensors []*Tensor, limits ...int64) [][]*Tensor {
 			open[x.DType] = f
 			types = append(types, x.DType)
 		}
-		f.tensors, f.bytes = append(f.tensors, x), f.bytes+x.Numel()*x.DType.Size()
+		f.tensors, f.bytes = append(f.tensors, x), f.bytes+x.bytes()
 		if f.bytes >= limits[f.limit] {
 			full = append(full, f.tensors)
 			f.tensors, f.bytes, f.limit = nil, 0, min(f.limit+1, len(limits)-1)
@@ -208,9 +218,10 @@ func bucketBySize(tensors []*Tensor, limits ...int64) [][]*Tensor {
 	return full
 }
 
-func elements(tensors []*Tensor) (n int64) {
+// stored is how many elements tensors of a type have in memory.
+func stored(tensors []*Tensor) (n int64) {
 	for _, x := range tensors {
-		n += x.Numel()
+		n += x.bytes() / x.DType.Size()
 	}
 	return n
 }

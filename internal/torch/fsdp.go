@@ -114,7 +114,7 @@ func (t *Torch) shard(whole *Tensor, how Sharding) *shardedParam {
 	shape := slices.Clone(whole.Shape)
 	shape[0] = divUp(shape[0], how.Ranks)
 	shard := t.newTensor()
-	*shard = Tensor{Shape: shape, stride: contiguousStrides(shape), DType: whole.DType, refs: 1, requiresGrad: true}
+	*shard = Tensor{Shape: shape, stride: contiguousStrides(shape), DType: whole.DType, refs: 1, requiresGrad: whole.requiresGrad}
 	shard.storage = t.storages.next()
 	shard.storage.id, shard.storage.refs = trace.None, 1
 	t.homes[shard] = t.homes[whole]
@@ -228,8 +228,9 @@ func (f *fsdp) preBackward(g *shardGroup) {
 // began after the node was made: it is an identity on a module's inputs, so it
 // runs when all of the module's backward has, and before what comes next.
 func (f *fsdp) beforeNode(n *node) {
+	input := n.variable != nil && f.t.homes[n.variable] == nil // a leaf that is no parameter is the first layer's
 	for _, g := range f.groups {
-		if g.state == preBackward && g.path != "" && n.seq < g.began {
+		if g.state == preBackward && g.path != "" && (input || n.seq < g.began) {
 			f.postBackward(g)
 		}
 	}

@@ -18,35 +18,40 @@ func (f *fsdp) unshard(g *shardGroup) {
 	t := f.t
 	t.on(f.gathers, func() {
 		inputs := f.gatherInputs(g)
-		total := int64(0)
+		dtype := g.params[0].whole.DType
+		total := int64(0) // bytes of this rank's parts
 		for _, p := range g.params {
-			total += p.padded
+			total += p.padded * p.whole.DType.Size()
+			if p.whole.DType != dtype {
+				dtype = Uint8 // of several types, bytes are gathered (_get_all_gather_input_metadatas)
+			}
 		}
-		g.gathered = t.empty(g.params[0].whole.DType, total*f.how.Ranks)
+		g.gathered = t.empty(dtype, total/dtype.Size()*f.how.Ranks)
 		t.sent(&t.work.Traffic.Gathered, g.gathered.bytes())
 		t.releaseList(inputs)
 	})
 }
 
-// gatherInputs is _get_param_all_gather_inputs: the parts themselves, or in
-// another type all of them in one tensor, or each copied from the processor.
+// gatherInputs is _get_param_all_gather_inputs: the parts themselves, or those
+// that are gathered in another type in one tensor, or each copied from the
+// processor.
 func (f *fsdp) gatherInputs(g *shardGroup) []*Tensor {
-	t, total := f.t, int64(0)
+	t, cast := f.t, int64(0)
 	var copies []*Tensor
 	for _, p := range g.params {
-		total += p.padded
-		if f.how.Offload {
+		switch casts := p.whole.DType != p.shard.DType; {
+		case f.how.Offload:
 			x := t.empty(p.shard.DType, p.padded)
-			if p.whole.DType != p.shard.DType {
-				cast := t.empty(p.whole.DType, p.padded)
-				t.release(x)
-				x = cast
+			if casts {
+				x = t.replaced(x, t.empty(p.whole.DType, p.padded))
 			}
 			copies = append(copies, x)
+		case casts:
+			cast += p.padded
 		}
 	}
-	if first := g.params[0]; !f.how.Offload && first.whole.DType != first.shard.DType {
-		copies = append(copies, t.empty(first.whole.DType, total))
+	if cast > 0 {
+		copies = append(copies, t.empty(f.how.Gather, cast))
 	}
 	return copies
 }

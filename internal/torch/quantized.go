@@ -1,6 +1,10 @@
 package torch
 
-import "memorymark/internal/trace"
+import (
+	"slices"
+
+	"memorymark/internal/trace"
+)
 
 // This file is weights as bitsandbytes 0.50 stores them, and what transformers
 // and PEFT do to load them.
@@ -70,17 +74,37 @@ func (t *Torch) load(kind Quantization, loaded DType) {
 // once.
 func (t *Torch) warmUp(layers map[*Tensor]*Linear, kind Quantization, loaded DType) {
 	total := int64(0)
+	shared := t.planned()
 	for _, p := range t.parameters {
+		bytes := p.Numel() * loaded.Size()
 		switch {
 		case layers[p] == nil:
-			total += p.Numel() * loaded.Size()
 		case kind == Int8:
-			total += p.Numel()
+			bytes = p.Numel()
 		default:
-			total += p.Numel() / 2
+			bytes = p.Numel() / 2
 		}
+		if shared[p] {
+			bytes /= t.Ranks
+		}
+		total += bytes
 	}
 	t.drop(t.allocate(total))
+}
+
+// planned are the weights that transformers has a plan of tensor parallelism for.
+// Once there is a process group it counts a rank's part of them, though the whole
+// is loaded (get_total_byte_count, transformers/modeling_utils.py; base_model_tp_plan
+// and _tp_plan of Llama and the families like it).
+func (t *Torch) planned() map[*Tensor]bool {
+	out := make(map[*Tensor]bool)
+	if t.Ranks < 2 || !slices.ContainsFunc(t.linears, func(m *Linear) bool { return splits[m.name] == rows }) {
+		return out
+	}
+	for _, m := range t.linears {
+		out[m.Weight] = m.output || splits[m.name] != unsplit
+	}
+	return out
 }
 
 // isQuantized reports whether transformers converts a layer: not the output
@@ -115,7 +139,8 @@ func (t *Torch) quantize(m *Linear, kind Quantization) {
 	}
 	blocks := divUp(elements, blockSize)
 	maxima := t.allocate(blocks * Float32.Size())
-	p.storage, p.DType = t.allocate((elements+1)/2), Uint8
+	p.DType, p.packed = Uint8, true
+	p.storage = t.allocate(p.bytes())
 	t.allocate(16 * Float32.Size()) // the code: a value for each of 16
 	if kind == NF4Double {
 		t.allocate(Float32.Size()) // offset

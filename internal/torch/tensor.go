@@ -48,6 +48,7 @@ type Tensor struct {
 	unread       bool  // a parameter that no operator has read yet
 	split        bool  // a parameter that other ranks have other parts of
 	oddDecay     bool  // a vector that is decayed, or a matrix that is not
+	packed       bool  // two elements to a byte, as bitsandbytes' of four bits are
 	fn           *node // what made it, nil for a leaf
 	output       int   // which output of fn it is
 	grad         *Tensor
@@ -57,7 +58,12 @@ type Tensor struct {
 // Numel returns the number of elements.
 func (x *Tensor) Numel() int64 { return product(x.Shape) }
 
-func (x *Tensor) bytes() int64 { return x.Numel() * x.DType.Size() }
+func (x *Tensor) bytes() int64 {
+	if x.packed {
+		return (x.Numel() + 1) / 2
+	}
+	return x.Numel() * x.DType.Size()
+}
 
 // Dim returns a size; negative dimensions count from the end.
 func (x *Tensor) Dim(i int) int64 {

@@ -34,6 +34,7 @@ type Torch struct {
 	Version Version // of PyTorch
 	Name    string  // of the model, for the stacks of the trace
 	TF32    bool    // allow_tf32: float32 may be computed with ten bits of mantissa
+	Ranks   int64   // of the process group, 0 for none
 	// InputsRequireGrad is enable_input_require_grads(): what an input embedding
 	// returns needs a gradient, frozen or not (transformers/modeling_utils.py).
 	InputsRequireGrad bool

@@ -45,11 +45,16 @@ func (t *Torch) Call(forward func() []Value) {
 // none.
 type Home struct{ Module, Layer string }
 
-// Homes returns the module of each parameter, that which read it first.
+// Homes returns the module of each parameter, that which read it first. A frozen
+// one that nobody reads is beside the copy that is trained in its place.
 func (t *Torch) Homes() []Home {
 	out := make([]Home, len(t.parameters))
 	for i, p := range t.parameters {
-		if m := t.homes[p]; m != nil {
+		m := t.homes[p]
+		if m == nil && !p.requiresGrad && i+1 < len(t.parameters) {
+			m = t.homes[t.parameters[i+1]]
+		}
+		if m != nil {
 			out[i] = Home{m.path, m.layer}
 		}
 	}

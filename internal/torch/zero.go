@@ -12,7 +12,7 @@ import (
 // (torch/distributed/optim/zero_redundancy_optimizer.py, _partition_parameters).
 // Updated parameters are broadcast one by one, in place.
 func (o *Optimizer) Partition(ranks int64) {
-	bySize := slices.SortedStableFunc(slices.Values(o.t.parameters), func(a, b *Tensor) int { return cmp.Compare(b.Numel(), a.Numel()) })
+	bySize := slices.SortedStableFunc(slices.Values(o.t.learned()), func(a, b *Tensor) int { return cmp.Compare(b.Numel(), a.Numel()) })
 	sizes := make([]int64, ranks)
 	var own []*Tensor
 	for _, p := range bySize {

@@ -136,9 +136,6 @@ func (w *Workload) checkQuantize() error {
 	if w.Quantize != NotQuantized && w.Adapter == nil && (w.Phase == Train || w.Phase == Backward) {
 		return invalid.At("quantize", fmt.Errorf("quantize is %q; quantized weights cannot be trained, so it needs an adapter", w.Quantize))
 	}
-	if w.Quantize != NotQuantized && w.Parallel != nil {
-		return invalid.At("quantize", fmt.Errorf("quantize is %q, which is not modelled on several GPUs", w.Quantize))
-	}
 	if w.Quantize != NotQuantized && w.Adapter != nil && w.Adapter.DoRA {
 		return invalid.At("quantize", fmt.Errorf("quantize is %q, which is not modelled with DoRA", w.Quantize))
 	}

@@ -159,9 +159,6 @@ func (p *Parallel) check(w *Workload) error {
 	if p == nil {
 		return nil
 	}
-	if w.Adapter != nil || w.Quantize != NotQuantized {
-		return invalid.At("parallel", errors.New("adapters and quantized weights on several GPUs are not predicted; memorymark run --gpus emulates your own program"))
-	}
 	options, ok := parallelOptions[p.Kind]
 	if !ok {
 		return invalid.At("parallel", invalid.OneOf("kind of parallel", string(p.Kind), ParallelKinds()))
@@ -174,7 +171,28 @@ func (p *Parallel) check(w *Workload) error {
 			return invalid.At("parallel", fmt.Errorf("parallel has %s, which %s does not use; besides gpus it has %s", name, p.Kind, strings.Join(options, ", ")))
 		}
 	}
-	return invalid.At("parallel", p.checkValues(options))
+	if err := p.checkValues(options); err != nil {
+		return invalid.At("parallel", err)
+	}
+	return invalid.At("parallel", p.checkAdapter(w))
+}
+
+// checkAdapter reports what PyTorch does not do to an adapter or to bitsandbytes'
+// weights.
+func (p *Parallel) checkAdapter(w *Workload) error {
+	whole := p.Kind == DDP || p.Kind == ZeRO1
+	switch {
+	case w.Adapter != nil && (p.Kind == TensorParallel || p.Kind == FSDPWithTensor):
+		// torch/distributed/tensor/parallel/style.py, ColwiseParallel._apply
+		return fmt.Errorf("kind is %s, which splits nn.Linear and not PEFT's layers; with an adapter it must be ddp, zero1, fsdp or hsdp", p.Kind)
+	case w.Quantize != NotQuantized && !whole:
+		// torch/distributed/fsdp/_fully_shard/_fsdp_param.py, _init_sharded_param: nn.Parameter of a
+		// uint8 tensor; accelerate leaves such weights whole (fsdp2_prepare_model).
+		return fmt.Errorf("kind is %s, and fully_shard does not shard weights in integers; with quantize it must be ddp or zero1", p.Kind)
+	case w.Adapter != nil && w.Adapter.DoRA && !whole:
+		return fmt.Errorf("kind is %s, which is not modelled with DoRA; it must be ddp or zero1", p.Kind)
+	}
+	return nil
 }
 
 // settleParallel makes the optimizer one that takes what tensor parallelism

@@ -51,6 +51,39 @@ func TestParallelErrors(t *testing.T) {
 	}
 }
 
+// TestParallelAdapters: what PyTorch does to PEFT's layers and to weights in
+// integers is predicted, and the rest says what to take instead.
+func TestParallelAdapters(t *testing.T) {
+	for _, c := range []struct {
+		parallel string
+		more     map[string]string
+		want     string
+	}{
+		{"ddp,gpus=8", map[string]string{"quantize": "nf4"}, ""},
+		{"zero1,gpus=8", map[string]string{"quantize": "int8"}, ""},
+		{"fsdp,gpus=8", nil, ""},
+		{"hsdp,gpus=16,shard=8", nil, ""},
+		{"tp,gpus=8", nil, "with an adapter it must be ddp, zero1, fsdp or hsdp"},
+		{"fsdp+tp,gpus=8,tensor=2", nil, "with an adapter it must be"},
+		{"fsdp,gpus=8", map[string]string{"quantize": "nf4"}, "with quantize it must be ddp or zero1"},
+		{"fsdp,gpus=8", map[string]string{"adapter": `{"kind": "lora", "dora": true}`}, "not modelled with DoRA; it must be ddp or zero1"},
+	} {
+		d := Draft{}
+		d.Set("model", "llama-3.2-1b")
+		d.Set("parallel", c.parallel)
+		d.Set("adapter", `{"kind": "lora"}`)
+		for key, value := range c.more {
+			d.Set(key, value)
+		}
+		switch _, err := d.Workload(); {
+		case c.want == "" && err != nil:
+			t.Errorf("%s %v: %v", c.parallel, c.more, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s %v: %v, want it to say %q", c.parallel, c.more, err, c.want)
+		}
+	}
+}
+
 func TestGPUs(t *testing.T) {
 	d := Draft{}
 	d.Set("model", "gpt2")
