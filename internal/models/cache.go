@@ -77,5 +77,13 @@ func (c *dynamicCache) tensors() []torch.Value {
 type encoderDecoderCache struct{ self, cross *dynamicCache }
 
 func (c encoderDecoderCache) tensors() []torch.Value {
-	return slices.Concat(c.self.tensors(), c.cross.tensors())
+	if c.self == nil || c.self.form != paired {
+		return slices.Concat(c.self.tensors(), c.cross.tensors())
+	}
+	var out []torch.Value // to_legacy_cache: a tuple of four for each layer
+	for i, own := range slices.Backward(c.self.layers) {
+		cross := c.cross.layers[i]
+		out = append(out, cross.values, cross.keys, own.values, own.keys)
+	}
+	return out
 }

@@ -30,9 +30,16 @@ func sdpaMask4(t *torch.Torch, given *torch.Var, batch *Batch, dtype torch.DType
 // eager attention.
 func extendedMask4(t *torch.Torch, given torch.X, batch *Batch, dtype torch.DType) torch.Value {
 	f := t.Enter()
-	mask := f.Let(t.View(given, batch.IDs.Dim(0), 1, 1, batch.IDs.Dim(1)))
+	return f.Return(invertedMask4(t, f.Let(given), dtype))
+}
+
+// invertedMask4 is (1.0 - mask[:, None, None, :]) * min, as invert_attention_mask
+// makes it, too.
+func invertedMask4(t *torch.Torch, given *torch.Var, dtype torch.DType) torch.Value {
+	f := t.Enter()
+	mask := f.Let(t.View(given, given.Tensor().Dim(0), 1, 1, given.Tensor().Dim(1)))
 	mask.Set(t.To(mask, dtype))
-	mask.Set(t.Scale(t.Scale(mask))) // (1.0 - mask) * min
+	mask.Set(t.Scale(t.Scale(mask)))
 	return f.Return(mask)
 }
 

@@ -111,6 +111,9 @@ func (c legacyMask) withPositions(t *torch.Torch, positions *torch.Var, given *t
 	if given != nil {
 		mask.Set(t.Clone(mask))
 		row := t.View(torch.Borrow(given), batch, 1, 1, length)
+		if given.DType == torch.Float32 {
+			dtype = torch.Float32
+		}
 		padding := f.Let(t.FloatsOf(dtype, mask, row))
 		padding.Set(t.Compare(padding))
 		t.Drop(t.MaskedFill(mask, padding))

@@ -55,7 +55,7 @@ type variant struct {
 // newLlama makes LlamaModel, parameters in the order of its constructors.
 func newLlama(t *torch.Torch, c *llamaConfig, r Run) *llama {
 	m := newLlamaModel(c, r)
-	m.anglesLast = c.family == "mistral"
+	m.anglesLast = c.family == "mistral" || r.Versions.Transformers.Before(5, 0)
 	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
 	for i := range c.Layers {
 		var l llamaLayer

@@ -49,37 +49,47 @@ func (d Device) radixSortPairs(n int64, keyBits int) int64 {
 	return cubBlock(portions*sweeps*digits*8, tiles*digits*lookback, between, between, portions*sweeps*lookback)
 }
 
-// cubScan is what the tiles of a scan know of each other: a state of 16 bytes
-// for each, and for a warp before the first (ScanTileState,
-// cub/agent/single_pass_scan_operators.cuh). The states align themselves, so
-// they are aligned twice.
-func cubScan(n, tile int64) int64 { return cubScanStates(n, tile, 16) }
-
-func cubScanStates(n, tile, state int64) int64 {
-	return cubBlock(cubBlock((divUp(n, tile) + 32) * state))
+// cubScan is what the tiles of a scan know of each other: a state for each, and for
+// a warp before the first (ScanTileState, cub/agent/single_pass_scan_operators.cuh).
+// The states align themselves, so they are aligned twice; not by the CUDA 12
+// toolkits, as emulated 2.6 and 2.8 have it.
+func (t *Torch) cubScan(n, tile, state int64) int64 {
+	states := (divUp(n, tile) + 32) * state
+	if t.Version.Before(2, 11) {
+		return cubBlock(states)
+	}
+	return cubBlock(cubBlock(states))
 }
 
 // exclusiveSum is DeviceScan::ExclusiveScan of int64 with an operator of
 // PyTorch's own, which CUB has no tuning for.
-func exclusiveSum(n int64) int64 { return cubScan(n, 128*7) }
+func (t *Torch) exclusiveSum(n int64) int64 { return t.cubScan(n, 128*7, 16) }
 
 // inclusiveSum is DeviceScan::InclusiveScan of int64, likewise.
-func inclusiveSum(n int64) int64 { return exclusiveSum(n) }
+func (t *Torch) inclusiveSum(n int64) int64 { return t.exclusiveSum(n) }
 
 // inclusiveSum32 is that of float32 or int32, of which a thread takes 15, and whose states
 // are half as large.
-func inclusiveSum32(n int64) int64 { return cubScanStates(n, 128*15, 8) }
+func (t *Torch) inclusiveSum32(n int64) int64 { return t.cubScan(n, 128*15, 8) }
 
-// uniqueByKey is DeviceSelect::UniqueByKey of int64 keys with int32 values. For
-// cards before 9.0 CUB has no tuning of it, and takes 64 threads with half of 11
-// items (cub/device/dispatch/tuning/tuning_unique_by_key.cuh).
-func (d Device) uniqueByKey(n int64) int64 {
-	if d.Major < 9 {
-		return cubScan(n, 64*5)
+// uniqueByKey is DeviceSelect::UniqueByKey of int64 keys with int32 values, whose
+// places 2.6 counts in 32 bits. CUB has tunings of it for compute capability 9.0 and
+// 8.0; for others it takes 64 threads with half of 11 items
+// (cub/device/dispatch/tuning/tuning_unique_by_key.cuh).
+func (t *Torch) uniqueByKey(n int64) int64 {
+	tile, state := int64(64*5), int64(16)
+	switch {
+	case t.Device.Major >= 9:
+		tile = 320 * 14
+	case t.Device.Major == 8 && t.Device.Minor == 0:
+		tile = 128 * 14
 	}
-	return cubScan(n, 320*14)
+	if t.Version.Before(2, 8) {
+		state = 8
+	}
+	return t.cubScan(n, tile, state)
 }
 
 // selectPlaces is DeviceSelect of n places by a mask: a state of 8 bytes for each
 // tile.
-func selectPlaces(n int64) int64 { return cubScanStates(n, 128*5, 8) }
+func (t *Torch) selectPlaces(n int64) int64 { return t.cubScan(n, 128*5, 8) }

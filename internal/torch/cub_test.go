@@ -42,7 +42,7 @@ func TestEmbeddingBackward(t *testing.T) {
 // TestUniqueByKey holds the temporary memory to where it was seen to grow.
 func TestUniqueByKey(t *testing.T) {
 	for n, want := range map[int64]int64{71680: 1279, 71681: 1535, 143360: 1535, 143361: 1791, 1000000: 4607} {
-		if got := (Device{Major: 9}).uniqueByKey(n); got != want {
+		if got := New(Device{Major: 9}).uniqueByKey(n); got != want {
 			t.Errorf("%d keys: %d bytes, measured %d", n, got, want)
 		}
 	}
@@ -52,15 +52,44 @@ func TestUniqueByKey(t *testing.T) {
 // and 8.9 to what PyTorch asks for there on an emulated card.
 func TestEarlierCUB(t *testing.T) {
 	d := Device{Major: 8, Minor: 9}
+	torch := New(d)
 	for n, want := range map[int64][2]int64{
 		5000: {99327, 1279}, 16384: {284159, 2047}, 71680: {1183231, 4607}, 100000: {1644543, 6143}, 300000: {4897791, 16127},
 	} {
-		if got := [2]int64{d.radixSortPairs(n, 64), d.uniqueByKey(n)}; got != want {
+		if got := [2]int64{d.radixSortPairs(n, 64), torch.uniqueByKey(n)}; got != want {
 			t.Errorf("%d keys: %d bytes to sort and select, emulated %d", n, got, want)
 		}
 	}
 	if got := (Device{Major: 7, Minor: 5}).radixSortPairs(300000, 64); got != 4926463 {
 		t.Errorf("on a T4, 300000 keys take %d bytes to sort, emulated 4926463", got)
+	}
+}
+
+// TestCUBVersions holds the temporary memory to what PyTorch 2.6, 2.8 and 2.11 ask
+// for on emulated cards.
+func TestCUBVersions(t *testing.T) {
+	for _, test := range []struct {
+		version      Version
+		major, minor int
+		unique       [2]int64 // of 71,681 and of 300,000
+		sums         [2]int64 // of 71,681 numbers of 8 and of 4 bytes
+	}{
+		{Version{2, 6}, 9, 0, [2]int64{767, 1279}, [2]int64{2303, 1023}},
+		{Version{2, 6}, 8, 6, [2]int64{2559, 8191}, [2]int64{2303, 1023}},
+		{Version{2, 6}, 8, 0, [2]int64{1023, 2047}, [2]int64{2303, 1023}},
+		{Version{2, 8}, 9, 0, [2]int64{1279, 2047}, [2]int64{2303, 1023}},
+		{Version{2, 8}, 8, 6, [2]int64{4607, 15871}, [2]int64{2303, 1023}},
+		{Version{2, 8}, 8, 0, [2]int64{1535, 3583}, [2]int64{2303, 1023}},
+		{Version{2, 11}, 8, 0, [2]int64{1791, 3839}, [2]int64{2559, 1279}},
+	} {
+		torch := New(Device{Major: test.major, Minor: test.minor})
+		torch.Version = test.version
+		if got := [2]int64{torch.uniqueByKey(71681), torch.uniqueByKey(300000)}; got != test.unique {
+			t.Errorf("%v on %d.%d: unique keys take %d bytes, emulated %d", test.version, test.major, test.minor, got, test.unique)
+		}
+		if got := [2]int64{torch.exclusiveSum(71681), torch.inclusiveSum32(71681)}; got != test.sums {
+			t.Errorf("%v on %d.%d: sums take %d bytes, emulated %d", test.version, test.major, test.minor, got, test.sums)
+		}
 	}
 }
 

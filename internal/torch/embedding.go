@@ -61,10 +61,10 @@ func (t *Torch) embeddingSegments(grad *Tensor, n int64, weight *Tensor) *Tensor
 	const rowsPerPart = 10
 	out := t.empty(grad.DType, weight.Shape...)
 	offsets, count := t.empty(Int64, n), t.empty(Int64)
-	t.scratchWith(t.Device.uniqueByKey(n), t.empty(Int64, n)) // the keys are not wanted
+	t.scratchWith(t.uniqueByKey(n), t.empty(Int64, n)) // the keys are not wanted
 	segments := min(n, weight.Shape[0])
 	parts, partOffsets := t.empty(Int64, segments), t.empty(Int64, segments)
-	t.scratchWith(exclusiveSum(segments))
+	t.scratchWith(t.exclusiveSum(segments))
 	partCount := t.empty(Int64)
 	most := n/rowsPerPart + segments
 	starts := t.empty(Int64, most)
@@ -82,7 +82,8 @@ func (t *Torch) embeddingSegments(grad *Tensor, n int64, weight *Tensor) *Tensor
 }
 
 // sumsAtomically reports whether parts are added to the table's gradient right
-// away: where segments are too few to keep the card busy.
+// away: where segments are too few to keep the card busy. Recordings of 2.6 and 2.8
+// never do.
 func (t *Torch) sumsAtomically(segments, parts, size int64) bool {
 	const (
 		warp        = 32
@@ -91,5 +92,5 @@ func (t *Torch) sumsAtomically(segments, parts, size int64) bool {
 	)
 	row := divUp(size, warp) * warp
 	grid := divUp(segments*row, min(row, maxBlock))
-	return grid < int64(t.Device.SMs)*blocksPerSM && parts > grid*4
+	return grid < int64(t.Device.SMs)*blocksPerSM && parts > grid*4 && !t.Version.Before(2, 11)
 }

@@ -48,7 +48,7 @@ func (t *Torch) NonzeroAll(x X) Value {
 	count := t.empty(Int32, 1)
 	t.drop(t.allocate(1))
 	out := t.empty(Int64, n, 1)
-	t.drop(t.allocate(selectPlaces(n)))
+	t.drop(t.allocate(t.selectPlaces(n)))
 	t.release(count)
 	t.done(x)
 	return Value{out}

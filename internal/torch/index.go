@@ -63,7 +63,7 @@ func (t *Torch) CumsumLast(x X) Value {
 	out := t.empty(Int64, in.Shape...)
 	cast := t.emptyLike(in, Int64)
 	if n := in.Numel(); n == in.Dim(-1) {
-		t.drop(t.allocate(inclusiveSum(n)))
+		t.drop(t.allocate(t.inclusiveSum(n)))
 	}
 	t.release(cast)
 	t.done(x)
@@ -76,9 +76,9 @@ func (t *Torch) Cumsum(x X) Value {
 	in := read(x)
 	out := t.emptyLike(in, in.DType)
 	if n := in.Numel(); n == in.Dim(-1) {
-		scratch := inclusiveSum(n)
+		scratch := t.inclusiveSum(n)
 		if in.DType.Size() == 4 {
-			scratch = inclusiveSum32(n)
+			scratch = t.inclusiveSum32(n)
 		}
 		t.drop(t.allocate(scratch))
 	}
