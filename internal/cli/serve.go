@@ -30,6 +30,7 @@ type serveFlags struct {
 	natsCreds   string
 	maxUpload   string
 	quota       string
+	history     string
 	keep        time.Duration
 	verify      bool
 	logFlags
@@ -71,6 +72,7 @@ func newServe(e *env) *cobra.Command {
 	flags.StringVar(&f.nats, "nats", "", "`URL` of an external NATS cluster that keeps the analyses (default: an embedded one, in the data folder)")
 	flags.StringVar(&f.natsCreds, "nats-credentials", "", "credentials `file` for that cluster")
 	flags.StringVar(&f.maxUpload, "max-upload", "4GiB", "maximum `size` of an uploaded snapshot")
+	flags.StringVar(&f.history, "history-quota", "10GiB", "maximum `size` of the history; the oldest analyses are forgotten")
 	flags.StringVar(&f.quota, "snapshot-quota", "20GiB", "maximum `size` of all stored snapshots")
 	flags.DurationVar(&f.keep, "snapshot-age", 90*24*time.Hour, "`time` after which a stored snapshot is deleted")
 	flags.BoolVar(&f.verify, "verify", false, "check everything in the data folder against its checksums and exit, without serving")

@@ -42,15 +42,12 @@ func (f *serveFlags) lockData(url string) (*lockfile.Lock, error) {
 // snapshots opens the folder of snapshots.
 func (f *serveFlags) snapshots(log *slog.Logger) (*snapshotstore.Store, error) {
 	opts := snapshotstore.Options{Age: f.keep}
-	for _, size := range []struct {
-		flag, text string
-		into       *int64
-	}{{"--max-upload", f.maxUpload, &opts.MaxBytes}, {"--snapshot-quota", f.quota, &opts.Quota}} {
-		n, err := bytesize.Parse(size.text)
-		if err != nil || n <= 0 {
-			return nil, badUsage("write it as "+size.flag+" 4GiB", "%s %q is not a size", size.flag, size.text)
-		}
-		*size.into = int64(n)
+	var err error
+	if opts.MaxBytes, err = parseSize("--max-upload", f.maxUpload); err != nil {
+		return nil, err
+	}
+	if opts.Quota, err = parseSize("--snapshot-quota", f.quota); err != nil {
+		return nil, err
 	}
 	if f.keep <= 0 {
 		return nil, badUsage("write it as --snapshot-age 720h", "--snapshot-age %v is not a valid time", f.keep)
@@ -65,6 +62,14 @@ func (f *serveFlags) snapshots(log *slog.Logger) (*snapshotstore.Store, error) {
 	return s, nil
 }
 
+func parseSize(flag, text string) (int64, error) {
+	n, err := bytesize.Parse(text)
+	if err != nil || n <= 0 {
+		return 0, badUsage("write it as "+flag+" 4GiB", "%s %q is not a size", flag, text)
+	}
+	return int64(n), nil
+}
+
 // jobs opens the engine that keeps the analyses.
 func (f *serveFlags) jobs(ctx context.Context, tokens *token.Keeper, log *slog.Logger) (*job.Queue, error) {
 	c := job.Config{URL: f.nats, Credentials: f.natsCreds, Log: log, Authorize: func(secret string) bool {
@@ -74,6 +79,10 @@ func (f *serveFlags) jobs(ctx context.Context, tokens *token.Keeper, log *slog.L
 		t, ok, err := tokens.Find(secret)
 		return err == nil && ok && t.Role == token.Worker
 	}}
+	var err error
+	if c.HistoryBytes, err = parseSize("--history-quota", f.history); err != nil {
+		return nil, err
+	}
 	if f.nats == "" {
 		c.Dir = filepath.Join(f.data, "jobs")
 	}

@@ -44,7 +44,7 @@ func viewSnapshots(ctx context.Context, e *env, paths []string, listen string, q
 		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }() // the system removes it sooner or later
-	f := &serveFlags{noMeasuring: true, listen: listen, data: folder, maxUpload: "1TiB", quota: "1TiB", keep: 10 * 365 * 24 * time.Hour, logFlags: logFlags{level: "warn"}}
+	f := &serveFlags{noMeasuring: true, listen: listen, data: folder, maxUpload: "1TiB", quota: "1TiB", history: "1TiB", keep: 10 * 365 * 24 * time.Hour, logFlags: logFlags{level: "warn"}}
 	return f.serve(ctx, e, func(s *server.Server, base string) error {
 		query := make(url.Values)
 		for i, path := range paths {

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -23,13 +24,15 @@ type engine struct {
 	server *server.Server
 	secret string // lets this process in, and nobody else
 	listen string // where workers reach it directly, "" if they do not
+	door   *doorkeeper
 }
 
 // startTime is how long a server may take to read its files.
 const startTime = time.Minute
 
 func startEngine(c Config, secret string, heard func(text string)) (*engine, error) {
-	e := &engine{secret: secret}
+	door := &doorkeeper{secret: secret, authorize: c.Authorize, guests: make(map[uint64]string)}
+	e := &engine{secret: secret, door: door}
 	options := &server.Options{
 		ServerName: "memorymark", JetStream: true, StoreDir: c.Dir,
 		SyncAlways: !c.unsynced, // what is acknowledged survives a power failure
@@ -43,7 +46,7 @@ func startEngine(c Config, secret string, heard func(text string)) (*engine, err
 		Websocket: server.WebsocketOpts{
 			Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true, AllowedOrigins: []string{"https://nobody.invalid"},
 		},
-		CustomClientAuthentication: &doorkeeper{secret: e.secret, authorize: c.Authorize},
+		CustomClientAuthentication: door,
 	}
 	if c.Authorize == nil {
 		options.Websocket = server.WebsocketOpts{}
@@ -124,6 +127,9 @@ const (
 type doorkeeper struct {
 	secret    string
 	authorize func(token string) bool
+
+	mu     sync.Mutex
+	guests map[uint64]string // the tokens of workers that were let in, by their connections
 }
 
 // Check implements server.Authentication.
@@ -136,12 +142,48 @@ func (d *doorkeeper) Check(c server.ClientAuthentication) bool {
 	if err != nil || d.authorize == nil || !d.authorize(o.Password) {
 		return false
 	}
+	d.mu.Lock()
+	d.guests[c.GetID()] = o.Password
+	d.mu.Unlock()
 	publish, subscribe := WorkerRights(worker)
 	c.RegisterUser(&server.User{Username: o.Username, Permissions: &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: publish},
 		Subscribe: &server.SubjectPermission{Allow: subscribe},
 	}})
 	return true
+}
+
+// evictEvery is how long a token that was revoked may still be of use.
+const evictEvery = 250 * time.Millisecond
+
+// evict ends the connections of workers whose tokens were revoked.
+func (e *engine) evict() {
+	d := e.door
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for connection, token := range d.guests {
+		switch {
+		case e.server.GetClient(connection) == nil:
+			delete(d.guests, connection)
+		case !d.authorize(token):
+			_ = e.server.DisconnectClientByID(connection) // one that is gone is gone
+			delete(d.guests, connection)
+		}
+	}
+}
+
+// evicting does so until the context ends.
+func (q *Queue) evicting(ctx context.Context) {
+	every := time.NewTicker(evictEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+			q.engine.Load().evict()
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 var errWorkerName = errors.New("not a worker's name")

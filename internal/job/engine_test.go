@@ -246,3 +246,36 @@ func hear(l *Link, subject string) error {
 	_, err := l.conn.Subscribe(subject, func(*nats.Msg) {})
 	return err
 }
+
+// TestRevokedWorkersLeave takes a worker's token away: its connection ends
+// within a second and does not come back, and another's stays.
+func TestRevokedWorkersLeave(t *testing.T) {
+	var revoked atomic.Bool
+	q := openEmbedded(t, func(c *Config) {
+		c.Listen = "127.0.0.1:0"
+		c.Authorize = func(token string) bool { return token == testToken || token == "other" && !revoked.Load() }
+	})
+	join := func(token string) *Link {
+		l, err := Join(t.Context(), JoinConfig{URL: "nats://" + q.ListenAddr().String(), Token: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(l.Close)
+		return l
+	}
+	stays, goes := join(testToken), join("other")
+	time.Sleep(2 * evictEvery)
+	if !goes.conn.IsConnected() {
+		t.Error("it leaves by itself")
+	}
+	revoked.Store(true)
+	for begin := time.Now(); goes.conn.IsConnected(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begin) > time.Second {
+			t.Fatal("a second later it is still there")
+		}
+	}
+	time.Sleep(time.Second) // it tries to come back
+	if goes.conn.IsConnected() || !stays.conn.IsConnected() {
+		t.Errorf("back: %v, the other there: %v", goes.conn.IsConnected(), stays.conn.IsConnected())
+	}
+}

@@ -77,7 +77,7 @@ func fillAndEmpty(dir string) error {
 			return err
 		}
 		// Nothing is left, and what the engine tries to write fails.
-		_ = lease.Progress(json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`))
+		_ = lease.Progress(json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`))
 		time.Sleep(500 * time.Millisecond)
 		if err := submit(n); !errors.Is(err, ErrNoSpace) {
 			return fmt.Errorf("a submission to a full disk: %w", err)

@@ -93,7 +93,7 @@ type InvalidError struct{ Field, Problem string }
 
 func (e *InvalidError) Error() string { return fmt.Sprintf("%s %s", e.Field, e.Problem) }
 
-// MaxPayload is the most bytes that a payload, an event or a result may have.
+// MaxPayload is the most bytes that a payload or a result may have.
 const MaxPayload = 4 << 20
 
 const (

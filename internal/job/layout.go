@@ -62,7 +62,7 @@ func createLayout(ctx context.Context, js jetstream.JetStream, replicas int, lea
 		Name: eventStream, Description: "MemoryMark: progress of jobs",
 		Subjects: []string{eventSubject + "*"},
 		Storage:  jetstream.FileStorage, Replicas: replicas,
-		MaxMsgsPerSubject: maxEvents, MaxAge: maxEventAge,
+		MaxMsgsPerSubject: maxEvents, MaxAge: maxEventAge, MaxBytes: maxEventBytes, MaxMsgSize: MaxEvent + 1024,
 	}); err != nil {
 		return l, err
 	}

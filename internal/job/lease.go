@@ -95,8 +95,8 @@ func (l *Lease) Cancelled() (_ <-chan struct{}, stop func(), err error) {
 // Progress says something about the work. It does not wait for the engine;
 // Succeed and Fail do.
 func (l *Lease) Progress(data json.RawMessage) error {
-	if len(data) > MaxPayload || !json.Valid(data) {
-		return &InvalidError{"progress", fmt.Sprintf("of %d bytes is not JSON or has more than %d", len(data), MaxPayload)}
+	if len(data) > MaxEvent || !json.Valid(data) {
+		return &InvalidError{"progress", fmt.Sprintf("of %d bytes is not JSON or has more than %d", len(data), MaxEvent)}
 	}
 	m := nats.NewMsg(eventSubject + l.record.ID)
 	m.Header.Set(headerAttempt, strconv.Itoa(l.record.Attempt))

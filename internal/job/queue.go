@@ -44,6 +44,9 @@ type Config struct {
 	// Lease is how long a worker may be silent before its job is given to
 	// another; 0 means DefaultLease.
 	Lease time.Duration
+	// HistoryBytes is how much records and results may take; then the jobs that
+	// ended longest ago are forgotten. 0 means DefaultHistoryBytes.
+	HistoryBytes int64
 	// Log is told what goes wrong in the background; nil means nobody.
 	Log *slog.Logger
 
@@ -69,6 +72,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Lease == 0 {
 		c.Lease = DefaultLease
 	}
+	if c.HistoryBytes == 0 {
+		c.HistoryBytes = DefaultHistoryBytes
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -90,6 +96,8 @@ type Queue struct {
 	cards sync.Map // cards that have their consumer
 	now   func() time.Time
 
+	maxHistory uint64
+
 	repairing   sync.Mutex      // guards the next two
 	short       map[string]bool // cards whose consumers had too few messages last time
 	lostRecords bool            // some were lost on the disk, and it is not known whose
@@ -109,7 +117,7 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 	if c, err = c.withDefaults(); err != nil {
 		return nil, err
 	}
-	q = &Queue{config: c, storage: newStorage(c.Dir), index: newIndex(), bell: newBell(), fleet: newFleet(c.Lease), now: time.Now}
+	q = &Queue{config: c, storage: newStorage(c.Dir), index: newIndex(), bell: newBell(), fleet: newFleet(c.Lease), maxHistory: maxHistory, now: time.Now}
 	background, stop := context.WithCancel(context.Background())
 	q.stop, q.closing = stop, background.Done()
 	defer func() {
@@ -132,6 +140,9 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 	}
 	if c.Dir != "" {
 		q.running.Go(func() { q.keepEngine(background) })
+	}
+	if c.Authorize != nil {
+		q.running.Go(func() { q.evicting(background) })
 	}
 	return q, nil
 }

@@ -22,6 +22,9 @@ func (q *Queue) repairs(ctx context.Context) {
 		if err := q.repair(ctx); err != nil && ctx.Err() == nil {
 			q.config.Log.Warn("repair the queue", "error", err)
 		}
+		if err := q.trim(ctx); err != nil && ctx.Err() == nil {
+			q.config.Log.Warn("forget the oldest analyses", "error", err)
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -141,12 +141,25 @@ func (w *watch) state(ctx context.Context, r record) {
 
 func (w *watch) events(ctx context.Context) error {
 	for ctx.Err() == nil {
-		m, err := w.q.events.GetMsg(ctx, w.seq+1, jetstream.WithGetMsgSubject(eventSubject+w.id))
+		e, err := w.next(ctx)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read events of job %s: %w", w.id, err)
+			return err
+		}
+		w.send(ctx, e)
+	}
+	return ctx.Err()
+}
+
+// next returns the next event, or jetstream.ErrMsgNotFound. Those of an attempt
+// that was given up do not come after those of the next.
+func (w *watch) next(ctx context.Context) (Event, error) {
+	for {
+		m, err := w.q.events.GetMsg(ctx, w.seq+1, jetstream.WithGetMsgSubject(eventSubject+w.id))
+		if err != nil {
+			return Event{}, fmt.Errorf("read events of job %s: %w", w.id, err)
 		}
 		w.seq = m.Sequence
 		attempt, err := strconv.Atoi(m.Header.Get(headerAttempt))
@@ -154,9 +167,8 @@ func (w *watch) events(ctx context.Context) error {
 			continue
 		}
 		w.attempt = attempt
-		w.send(ctx, Event{Seq: m.Sequence, Time: m.Time, Attempt: attempt, Data: m.Data})
+		return Event{Seq: m.Sequence, Time: m.Time, Attempt: attempt, Data: m.Data}, nil
 	}
-	return ctx.Err()
 }
 
 func (w *watch) send(ctx context.Context, e Event) {

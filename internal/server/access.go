@@ -1,14 +1,12 @@
 package server
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/httprate"
 
 	"memorymark/internal/job"
@@ -27,14 +25,13 @@ var open = []string{
 // forWorkers are the routes that a worker's token opens.
 var forWorkers = []string{"POST /v1/snapshots"}
 
-// allowed reports whether a request may have its route; if not it has
-// answered.
-func (s *Server) allowed(w http.ResponseWriter, r *http.Request, pattern string) bool {
+// allowed returns the request if it may have its route, which then lasts no
+// longer than its token; if it may not, it has answered.
+func (s *Server) allowed(w http.ResponseWriter, r *http.Request, pattern string) (_ *http.Request, done func(), ok bool) {
 	if s.opts.Tokens == nil || slices.Contains(open, pattern) {
-		return true
+		return r, func() {}, true
 	}
-	secret := secretOf(r)
-	t, ok, err := s.opts.Tokens.Find(secret)
+	t, shown, ok, err := s.tokenOf(r)
 	switch {
 	case err != nil:
 		s.log.ErrorContext(r.Context(), "tokens cannot be read", "error", err)
@@ -42,7 +39,7 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request, pattern string)
 	case !ok:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="MemoryMark"`)
 		wrong := "a token is required: send Authorization: Bearer TOKEN; memorymark token create makes one"
-		if secret != "" {
+		if shown {
 			wrong = "this token is not known here; memorymark token list on the server names those that are"
 		}
 		s.fail(w, r, http.StatusUnauthorized, wrong)
@@ -50,22 +47,31 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request, pattern string)
 		s.fail(w, r, http.StatusForbidden, "this token is a worker's; it only opens what workers need")
 	default:
 		callOf(r.Context()).who = t.Name
-		return true
+		r, done = s.guests.enter(w, r, func() bool {
+			_, _, ok, err := s.tokenOf(r)
+			return ok || err != nil // a file that is being replaced is no reason
+		})
+		return r, done, true
 	}
-	return false
+	return nil, nil, false
 }
 
-// sessionCookie holds a token for the page, out of reach of its scripts.
-const sessionCookie = "memorymark_token"
-
-func secretOf(r *http.Request) string {
-	if secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		return strings.TrimSpace(secret)
+// tokenOf returns the token that a request shows, or that its session was begun
+// with. shown says whether it has one at all.
+func (s *Server) tokenOf(r *http.Request) (t token.Token, shown, ok bool, err error) {
+	if secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); bearer {
+		t, ok, err = s.opts.Tokens.Find(strings.TrimSpace(secret))
+		return t, true, ok, err
 	}
-	if c, err := r.Cookie(sessionCookie); err == nil {
-		return c.Value
+	cookie, err := r.Cookie(sessionCookie)
+	if err != nil {
+		return t, false, false, nil //nolint:nilerr // there is none
 	}
-	return ""
+	if t, ok = s.sessions.find(cookie.Value); !ok {
+		return t, false, false, nil // it has ended; who had it needs a token
+	}
+	ok, err = s.opts.Tokens.Holds(t)
+	return t, true, ok, err
 }
 
 // limited refuses addresses that ask too often.
@@ -91,49 +97,4 @@ func (s *Server) limited(next http.Handler) http.Handler {
 func remoteAddress(r *http.Request) (string, error) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	return httprate.CanonicalizeIP(host), err
-}
-
-// sessionSeconds is how long the page stays logged in.
-const sessionSeconds = 30 * 24 * 3600
-
-func (s *Server) sessionRoutes(api huma.API) {
-	in := post("log-in", "/v1/session", "Log the page in",
-		"Keeps a token in a cookie that scripts cannot read, for pages of this server.", tagAccess)
-	in.DefaultStatus, in.Errors = http.StatusNoContent, []int{http.StatusUnauthorized, http.StatusUnprocessableEntity}
-	huma.Register(api, in, func(ctx context.Context, in *struct{ Body LogIn }) (*session, error) {
-		if s.opts.Tokens == nil {
-			return &session{}, nil // nobody needs one
-		}
-		t, ok, err := s.opts.Tokens.Find(in.Body.Token)
-		if err != nil {
-			return nil, s.problem(ctx, err)
-		}
-		if !ok || t.Role != token.User {
-			return nil, huma.Error401Unauthorized("there is no such token for people")
-		}
-		return &session{SetCookie: s.cookie(in.Body.Token, sessionSeconds)}, nil
-	})
-	out := huma.Operation{
-		OperationID: "log-out", Method: http.MethodDelete, Path: "/v1/session", Summary: "Log the page out",
-		Tags: tagAccess, DefaultStatus: http.StatusNoContent,
-	}
-	huma.Register(api, out, func(context.Context, *struct{}) (*session, error) {
-		return &session{SetCookie: s.cookie("", -1)}, nil
-	})
-}
-
-// LogIn is a token to log in with.
-type LogIn struct {
-	Token string `json:"token" minLength:"1" maxLength:"200"`
-}
-
-type session struct {
-	SetCookie http.Cookie `header:"Set-Cookie"`
-}
-
-func (s *Server) cookie(secret string, age int) http.Cookie {
-	return http.Cookie{
-		Name: sessionCookie, Value: secret, Path: "/", MaxAge: age,
-		HttpOnly: true, Secure: s.opts.TLS, SameSite: http.SameSiteStrictMode,
-	}
 }

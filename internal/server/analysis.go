@@ -22,6 +22,7 @@ func (s *Server) analysisRoutes(api huma.API) {
 		"Finds the largest batch that trains and what follows from it. The answer comes later: look at the address in Location, or at its events. "+
 			"A question that is being answered already is not asked twice; then joined is true.", tagAnalyses)
 	begin.DefaultStatus = http.StatusAccepted
+	begin.Errors = append(begin.Errors, http.StatusInsufficientStorage)
 	huma.Register(api, begin, s.beginAnalysis)
 	s.registerCode(api)
 	huma.Register(api, get("get-analysis", "/v1/analyses/{id}", "An analysis and, when it has succeeded, its answer",

@@ -76,9 +76,9 @@ func predictJob(ctx context.Context, lease *job.Lease) error {
 const small = `{"model":"resnet-18","gpu":"t4","config":{"depths":[1,1,1,1]}}`
 
 // begin asks for an analysis.
-func (c *client) begin(body string) Analysis {
+func (c *client) begin(body string, header ...string) Analysis {
 	c.t.Helper()
-	r := c.post("/v1/analyses", body)
+	r := c.post("/v1/analyses", body, header...)
 	a := into[Analysis](c.t, r, http.StatusAccepted)
 	if r.Header.Get("Location") != "/v1/analyses/"+a.ID {
 		c.t.Errorf("Location: %s", r.Header.Get("Location"))

@@ -39,7 +39,33 @@ func (s *Server) eventRoutes(api huma.API) {
 			"with an id to go on from; alive, when there is nothing to say. The stream ends with the analysis.", tagAnalyses)
 	op.Errors = []int{http.StatusNotFound}
 	op.Middlewares = huma.Middlewares{s.onlyExisting(api)}
+	page := get("list-progress", "/v1/analyses/{id}/progress", "What its workers said, page by page",
+		"The oldest first, as far as it is kept: the last 2,000 lines, for 30 days. A page ends with next, to be given as after.", tagAnalyses, http.StatusNotFound)
+	huma.Register(api, page, s.listProgress)
 	sse.Register(api, op, map[string]any{"analysis": &Analysis{}, "progress": Progress{}, "alive": Alive{}}, s.watchAnalysis)
+}
+
+// ProgressPage is a page of what the workers of an analysis said.
+type ProgressPage struct {
+	Progress []Progress `json:"progress"`
+	Next     uint64     `json:"next,omitempty" doc:"for after; absent on the last page"`
+}
+
+func (s *Server) listProgress(ctx context.Context, in *struct {
+	ID    string `path:"id" maxLength:"100"`
+	After uint64 `query:"after" doc:"next of the page before"`
+	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+},
+) (*output[ProgressPage], error) {
+	page, err := s.opts.Jobs.Events(ctx, in.ID, in.After, in.Limit)
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	out := ProgressPage{Progress: []Progress{}, Next: page.Next}
+	for _, e := range page.Events {
+		out.Progress = append(out.Progress, Progress{e.Time, e.Attempt, e.Data})
+	}
+	return &output[ProgressPage]{out}, nil
 }
 
 // onlyExisting answers for analyses that there are not; a stream has answered

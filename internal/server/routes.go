@@ -45,9 +45,11 @@ func (s *Server) orElse(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)
 		callOf(r.Context()).pattern = pattern
-		if !s.allowed(w, r, pattern) {
+		r, done, ok := s.allowed(w, r, pattern)
+		if !ok {
 			return
 		}
+		defer done()
 		leave, ok := s.enter(pattern)
 		if !ok {
 			w.Header().Set("Retry-After", "1")

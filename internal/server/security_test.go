@@ -76,6 +76,7 @@ func guarded(t *testing.T, change ...func(*Options)) (c *client, user, worker st
 		t.Fatal(err)
 	}
 	c = start(t, append(change, func(o *Options) { o.Tokens = keeper })...)
+	c.tokens = path
 	return c, secrets[token.User], secrets[token.Worker]
 }
 
@@ -105,7 +106,7 @@ func TestEveryRouteNeedsAToken(t *testing.T) {
 		if route[1] == "/v1/session" {
 			continue // where a token is shown
 		}
-		for _, header := range [][]string{nil, {"Authorization", "Bearer mm_wrong"}, {"Authorization", user}, {"Cookie", "memorymark_token=x"}} {
+		for _, header := range [][]string{nil, {"Authorization", "Bearer mm_wrong"}, {"Authorization", user}, {"Cookie", "memorymark_session=x"}, {"Cookie", "memorymark_session=" + user}} {
 			r := c.do(route[0], route[1], "{}", header...)
 			if r.StatusCode != http.StatusUnauthorized || r.Header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s %s with %q: %s", route[0], route[1], header, r.Status)
@@ -166,7 +167,7 @@ func TestSecretsAreNotLogged(t *testing.T) {
 	})
 	c.get("/v1/models", "Authorization", "Bearer "+user)
 	c.post("/v1/session", `{"token":"`+user+`"}`)
-	c.get("/v1/models", "Cookie", "memorymark_token="+user)
+	c.get("/v1/models", "Cookie", "memorymark_session="+user)
 	c.get("/v1/models%0Aforged=line")
 	c.close()
 	if text := log.String(); strings.Contains(text, user) || !strings.Contains(text, `"token":"user"`) || strings.Contains(text, "\nforged") {

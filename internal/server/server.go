@@ -72,6 +72,8 @@ type Server struct {
 	handler http.Handler
 
 	emulations *emulations
+	sessions   *sessions
+	guests     *guests
 
 	machine    func() (*gpu.Card, bool) // waits until the card was looked for
 	inside     atomic.Int64             // requests that are being worked on
@@ -87,6 +89,7 @@ type Server struct {
 func New(opts Options) (*Server, error) {
 	s := &Server{
 		opts: opts, log: opts.Log, metrics: newMetrics(), mostInside: mostInside, stall: stallTime, emulations: newEmulations(opts.Emulate),
+		sessions: newSessions(), guests: newGuests(),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.metrics.registry.MustRegister(jobMetrics{opts.Jobs}, &accuracyMetrics{server: s})
@@ -99,6 +102,9 @@ func New(opts Options) (*Server, error) {
 		}
 		return opts.Card(context.Background())
 	})
+	if opts.Tokens != nil {
+		go s.dismissing()
+	}
 	go s.machine() // nvidia-smi may take a second; nobody should wait for it
 	for _, origin := range opts.Origins {
 		if err := http.NewCrossOriginProtection().AddTrustedOrigin(origin); origin != "*" && err != nil {

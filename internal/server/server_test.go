@@ -32,6 +32,8 @@ type client struct {
 	http *http.Client
 	s    *Server
 
+	tokens string // the file of tokens, of a server that asks for them
+
 	close func() // returns when every request was answered and logged
 }
 
@@ -45,7 +47,7 @@ func start(t *testing.T, change ...func(*Options)) *client {
 		h.Close()
 	})
 	t.Cleanup(shut)
-	return &client{t, h.URL, &http.Client{Timeout: 5 * time.Minute}, s, shut}
+	return &client{t: t, base: h.URL, http: &http.Client{Timeout: 5 * time.Minute}, s: s, close: shut}
 }
 
 // newServer makes a server with a queue and nobody to work on it.
@@ -186,7 +188,7 @@ func TestServeStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- s.Serve(ctx, l) }()
-	c := &client{t, "http://" + l.Addr().String(), http.DefaultClient, s, nil}
+	c := &client{t: t, base: "http://" + l.Addr().String(), http: http.DefaultClient, s: s}
 	for c.get("/ready").StatusCode != http.StatusOK { // the history is loaded in the background
 		time.Sleep(time.Millisecond)
 	}

@@ -2,6 +2,7 @@ package token
 
 import (
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -41,6 +42,17 @@ func (k *Keeper) Find(secret string) (Token, bool, error) {
 	}
 	t, ok := l.Find(secret, time.Now())
 	return t, ok, nil
+}
+
+// Holds reports whether a token that was found is still there and has not
+// expired.
+func (k *Keeper) Holds(t Token) (bool, error) {
+	l, err := k.current()
+	if err != nil {
+		return false, err
+	}
+	now := time.Now()
+	return slices.ContainsFunc(l.Tokens, func(other Token) bool { return other.Hash == t.Hash && other.Role == t.Role && !other.expired(now) }), nil
 }
 
 // current is the list, read again if the file has changed.

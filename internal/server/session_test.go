@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"memorymark/internal/token"
+)
+
+// logIn begins a session and returns its cookie.
+func logIn(t *testing.T, c *client, secret string) string {
+	t.Helper()
+	r := c.post("/v1/session", `{"token":"`+secret+`"}`)
+	if r.StatusCode != http.StatusNoContent || len(r.Cookies()) != 1 {
+		t.Fatalf("%s: %v", r.Status, r.Cookies())
+	}
+	return r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
+}
+
+// The cookie is a session's: it does not tell the token, and who copied it has
+// nothing after it has ended.
+func TestSessions(t *testing.T) {
+	c, user, _ := guarded(t)
+	cookie, other := logIn(t, c, user), logIn(t, c, user)
+	if strings.Contains(cookie, user) || strings.Contains(cookie, strings.TrimPrefix(user, "mm_")) || cookie == other {
+		t.Errorf("the cookies are %s and %s", cookie, other)
+	}
+	status := func(cookie string) int { return c.get("/v1/models", "Cookie", cookie).StatusCode }
+	if status(cookie) != http.StatusOK || status(other) != http.StatusOK {
+		t.Error("a session does not open")
+	}
+	c.do(http.MethodDelete, "/v1/session", "", "Cookie", cookie)
+	if status(cookie) != http.StatusUnauthorized || status(other) != http.StatusOK {
+		t.Errorf("after logging out it is %d, and another %d", status(cookie), status(other))
+	}
+	c.s.sessions.now = func() time.Time { return time.Now().Add(sessionTime) }
+	if status(other) != http.StatusUnauthorized {
+		t.Errorf("after it has expired: %d", status(other))
+	}
+}
+
+// One token has so many sessions and no more; the oldest goes.
+func TestSessionsAreBounded(t *testing.T) {
+	s := newSessions()
+	now := time.Now()
+	s.now = func() time.Time { return now }
+	bystander := s.begin(token.Token{Hash: "b"})
+	first := s.begin(token.Token{Hash: "a"})
+	for range mostSessionsEach {
+		now = now.Add(time.Second)
+		s.begin(token.Token{Hash: "a"})
+	}
+	_, oldest := s.find(first)
+	_, others := s.find(bystander)
+	if oldest || !others || len(s.byID) != mostSessionsEach+1 {
+		t.Errorf("of %d sessions, the oldest is there: %v, another's: %v", len(s.byID), oldest, others)
+	}
+}
+
+// What a token let in ends within a second after it was deleted: streams,
+// answers that are waited for, uploads. So does what a session let in.
+func TestRevokedTokensConnectionsEnd(t *testing.T) {
+	const soon = time.Second
+	for name, begin := range map[string]func(c *client, header ...string) error{
+		"a stream of events": func(c *client, header ...string) error {
+			id := c.begin(`{"workload":`+small+`}`, header...).ID
+			return lasting(c, http.MethodGet, "/v1/analyses/"+id+"/events", nil, header...)
+		},
+		"an answer that is waited for": func(c *client, header ...string) error {
+			return lasting(c, http.MethodPost, "/analyze", strings.NewReader(`{"model_name":"bert"}`), header...)
+		},
+		"an upload": func(c *client, header ...string) error {
+			body, _ := io.Pipe() // from which nothing ever comes
+			return lasting(c, http.MethodPost, "/v1/snapshots", body, header...)
+		},
+	} {
+		for _, how := range []string{"token", "session"} {
+			t.Run(name+" by "+how, func(t *testing.T) {
+				c, user, _ := guarded(t)
+				c.t = t
+				header := []string{"Authorization", "Bearer " + user}
+				if how == "session" {
+					header = []string{"Cookie", logIn(t, c, user)}
+				}
+				ended := make(chan error, 1)
+				go func() { ended <- begin(c, header...) }()
+				select {
+				case err := <-ended:
+					t.Fatalf("it ended by itself: %v", err)
+				case <-time.After(700 * time.Millisecond):
+				}
+				if how == "session" {
+					c.do(http.MethodDelete, "/v1/session", "", header...)
+				} else {
+					list, err := token.Open(c.tokens)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := list.Delete(string(token.User)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				select {
+				case <-ended:
+				case <-time.After(soon):
+					t.Error("a second later it goes on")
+				}
+			})
+		}
+	}
+}
+
+// lasting asks for something and reads until it ends.
+func lasting(c *client, method, path string, body io.Reader, header ...string) error {
+	r, err := http.NewRequestWithContext(context.Background(), method, c.base+path, body)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	_, err = io.Copy(io.Discard, answer.Body)
+	return err
+}
