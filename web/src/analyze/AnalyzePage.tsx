@@ -14,6 +14,7 @@ import { ErrorBox } from '../ui/ErrorBox';
 import { Skeleton } from '../ui/Loading';
 import { useTitle } from '../ui/useTitle';
 import { asAsked, titleOf } from '../workload/subject';
+import { CodeDialog, type Files, readPython } from '../workload/CodeDialog';
 import { parseConfig } from '../workload/ConfigDialog';
 import { FormPanel } from '../workload/FormPanel';
 import { type QuestionState, useQuestion } from '../workload/useQuestion';
@@ -32,6 +33,7 @@ export function AnalyzePage() {
   const problem = analysis.error ? Problem.of(analysis.error) : null;
   const run = useRun();
   const [dropped, setDropped] = useState<Problem>();
+  const [code, setCode] = useState<Files>();
   const models = useModels().data?.models ?? [];
   const ran = run.watched.analysis && run.watched.analysis.engine !== 'predicted' ? run.watched.analysis.answer : undefined;
   const title = titleOf(state.question.workload, models);
@@ -41,18 +43,20 @@ export function AnalyzePage() {
     const file = event.dataTransfer.files[0];
     if (!file) return;
     event.preventDefault();
+    if (file.name.endsWith('.py')) return setCode(await readPython(event.dataTransfer.files));
     const config = parseConfig(await file.text());
     if (typeof config === 'string') setDropped(new Problem(-1, `${file.name}: ${config}`));
     else change({ model: undefined, config });
   }
 
   return (
-    // A config.json can be dropped anywhere; the form has a button that does the same.
+    // A config.json or a train.py can be dropped anywhere; the form has buttons that do the same.
     <div
       className="grid gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10"
       onDragOver={(event) => event.preventDefault()}
       onDrop={drop}
     >
+      <CodeDialog open={code !== undefined} files={code} workload={state.question.workload} onClose={() => setCode(undefined)} />
       <FormPanel state={state}>
         <WorkloadForm state={state} problem={problem} />
         <MeasurePanel question={state.question} busy={run.busy} onBegin={(engine) => void run.begin(state.question, engine)} />

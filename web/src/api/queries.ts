@@ -118,7 +118,7 @@ export function useHistory({ state, ...filter }: HistoryFilter) {
   return useInfiniteQuery({
     queryKey: ['history', state, filter],
     queryFn: ({ signal, pageParam }) =>
-      answer(api.GET('/v1/analyses', { params: { query: { ...filter, state: state && [state], after: pageParam, limit: 50 } }, signal })),
+      answer(api.GET('/v1/analyses', { params: { query: { ...filter, state: state && [state], after: pageParam, limit: 50, answers: true } }, signal })),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next,
     placeholderData: keepPreviousData,

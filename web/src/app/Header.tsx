@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
 import { carriedFrom, useCarried } from '../workload/carried';
 import { LogOutButton } from './LogIn';
+import { RunningChip } from '../history/RunningChip';
 import { MachineChip } from './MachineChip';
 import { pages } from './pages';
 import { setTheme, useTheme } from './theme';
@@ -18,6 +19,7 @@ export function Header() {
         </Link>
         <Navigation className="ml-6 hidden gap-1 lg:flex" />
         <div className="ml-auto flex items-center gap-1">
+          <RunningChip />
           <MachineChip />
           <LogOutButton />
           <ThemeButton />

@@ -21,6 +21,7 @@ export const pages: PageEntry[] = [
   { path: '/timeline', name: 'Timeline', Page: fetched(() => import('../timeline')) },
   { path: '/study', name: 'Study', Page: fetched(() => import('../study/StudyPage')), aboutWorkload: true },
   { path: '/history', name: 'History', Page: fetched(() => import('../history/HistoryPage')) },
+  { path: '/history/compare', name: 'Side by side', Page: fetched(() => import('../history/ComparePage')), hidden: true },
   { path: '/history/:id', name: 'Analysis', Page: fetched(() => import('../history/AnalysisPage')), hidden: true },
   { path: '/workers', name: 'Workers', Page: fetched(() => import('../workers/WorkersPage')) },
 ];

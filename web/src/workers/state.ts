@@ -14,6 +14,9 @@ export function stateOf(worker: Schemas['Worker'], leaseSeconds: number, now: nu
 /** emulation has the place of a card's id at workers that emulate every card. */
 export const emulation = 'emulated';
 
+/** code has the place of a card's id at workers that run other people's code. */
+export const code = 'emulated-code';
+
 /** ableTo are the workers that take jobs of a card, or of emulation. */
 export function ableTo(workers: Schemas['Worker'][], card: string): Schemas['Worker'][] {
   return workers.filter((worker) => !worker.draining && worker.cards?.some(({ id }) => id === card));

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { Model, Workload } from '../api/client';
 import { Button } from '../ui/Button';
 import { Combobox, type Option } from '../ui/Combobox';
+import { CodeDialog } from './CodeDialog';
 import { ConfigDialog } from './ConfigDialog';
 import { titleOf } from './subject';
 
@@ -14,6 +15,7 @@ interface Props {
 /** ModelPicker chooses a model of the catalog, by its name or that on the hub, or takes the config.json of another. */
 export function ModelPicker({ workload, models, onChange }: Props) {
   const [pasting, setPasting] = useState(false);
+  const [coding, setCoding] = useState(false);
   const options: Option[] = models.map((model) => ({
     value: model.id,
     name: model.name,
@@ -32,9 +34,14 @@ export function ModelPicker({ workload, models, onChange }: Props) {
         onChoose={(model) => onChange({ model, config: undefined })}
         free={(text) => (/^[\w.-]+\/[\w.-]+$/.test(text) ? `${text}, by its name on the hub` : undefined)}
       >
-        <Button look="quiet" className="w-full" onClick={() => setPasting(true)}>
-          {own ? 'Change the config.json' : 'Use a config.json'}
-        </Button>
+        <div className="grid grid-cols-2 gap-1">
+          <Button look="quiet" onClick={() => setPasting(true)}>
+            {own ? 'Change the config.json' : 'Use a config.json'}
+          </Button>
+          <Button look="quiet" onClick={() => setCoding(true)}>
+            Use your own code
+          </Button>
+        </div>
       </Combobox>
       <ConfigDialog
         open={pasting}
@@ -42,6 +49,7 @@ export function ModelPicker({ workload, models, onChange }: Props) {
         onClose={() => setPasting(false)}
         onUse={(config) => onChange({ model: undefined, config })}
       />
+      <CodeDialog open={coding} workload={workload} onClose={() => setCoding(false)} />
     </>
   );
 }

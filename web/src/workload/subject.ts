@@ -5,7 +5,8 @@ import type { Card, Model, Workload } from '../api/client';
 export function titleOf({ model, config }: Workload, models: Model[]): string {
   const known = models.find((m) => m.id === model);
   if (model) return (known?.name ?? model) + (config ? ', changed' : '');
-  const name = config?._name_or_path;
+  if (!config) return 'Your own code';
+  const name = config._name_or_path;
   return typeof name === 'string' && name ? name : `config.json (${String(config?.model_type ?? 'no model_type')})`;
 }
 

@@ -107,21 +107,97 @@ test('a study sweeps a grid and makes a report', async () => {
   await page.context().close();
 });
 
-test('the history is filtered, repeated and deleted from', async () => {
+test('the history is a table with answers: filtered, repeated, deleted with a way back', async () => {
   const page = await open('/history');
-  for (const workload of [{ model: 'distilbert', gpu: 't4', precision: 'amp-bf16' }, { model: 'resnet-18', gpu: 't4' }]) {
+  for (const workload of [{ model: 'distilbert', gpu: 't4', precision: 'amp-fp16' }, { model: 'resnet-18', gpu: 't4' }]) {
     await page.request.post(`${program.url}/v1/analyses`, { data: { workload, engine: 'predicted' } });
   }
-  const rows = page.getByRole('main').getByRole('listitem');
+  const rows = page.locator('tbody').getByRole('row');
   await expect.poll(() => rows.count()).toBe(2);
   await page.getByLabel('Find').fill('resnet');
   await expect.poll(() => rows.count()).toBe(1);
   await rows.getByText('done').waitFor();
+  await rows.getByText(/samples\/s$/).waitFor(); // its answer
   await page.getByRole('button', { name: 'Delete ResNet-18' }).click();
   await page.getByText('No analysis matches').waitFor();
-  await page.getByLabel('Find').fill('');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await rows.getByText('ResNet-18').waitFor();
+  await page.getByRole('button', { name: 'Delete ResNet-18' }).click();
+  await page.getByText('No analysis matches').waitFor();
+  await page.getByRole('link', { name: 'Workers', exact: true }).click(); // leaving carries it out
+  await expect.poll(async () => ((await (await page.request.get(`${program.url}/v1/analyses`)).json()) as { total: number }).total).toBe(1);
+  await page.goBack();
   await page.getByRole('link', { name: 'Repeat DistilBERT base' }).click();
-  await page.waitForURL('**/?model=distilbert&precision=amp-bf16&gpu=t4');
+  await page.waitForURL('**/?model=distilbert&precision=amp-fp16&gpu=t4');
+  await page.context().close();
+});
+
+test('two analyses are set side by side', async () => {
+  const page = await open('/history');
+  for (const batch of [8, 16]) {
+    await page.request.post(`${program.url}/v1/analyses`, { data: { workload: { model: 'gpt2', gpu: 'h100', batch }, engine: 'predicted' } });
+  }
+  await page.getByLabel('Find').fill('h100');
+  const boxes = page.getByRole('checkbox', { name: /^Compare GPT-2.* on H100/ });
+  await expect.poll(() => boxes.and(page.locator(':enabled')).count()).toBe(2);
+  await boxes.first().check();
+  await boxes.last().check();
+  await page.getByRole('link', { name: 'Compare the two' }).click();
+  await page.getByRole('heading', { name: 'Side by side' }).waitFor();
+  const row = (name: string) => page.getByRole('row', { name: new RegExp(`^${name}`) });
+  expect(await row('Batch today').getAttribute('data-differs')).toBe('true');
+  expect(await row('Largest batch').getAttribute('data-differs')).toBe('false');
+  await page.context().close();
+});
+
+test('recordings that are kept are dated, opened and deleted', async () => {
+  const page = await open('/history?show=recordings');
+  await page.getByText('No recordings yet').waitFor();
+  await page.request.post(`${program.url}/v1/predictions/snapshot`, { data: { model: 'distilbert', gpu: 't4', batch: 4 } });
+  await page.reload();
+  const row = page.locator('tbody').getByRole('row').filter({ hasText: 'distilbert, batch 4' });
+  await row.getByText('predicted').waitFor();
+  await row.locator('time').waitFor();
+  await row.getByRole('link').click();
+  await page.getByTestId('plot').waitFor();
+  await page.goBack();
+  await row.getByRole('button', { name: /^Delete distilbert/ }).click();
+  await page.getByText('No recordings yet').waitFor();
+  await expect.poll(async () => (await page.request.get(`${program.url}/v1/snapshots`)).text(), { timeout: 15_000 }).toContain('"snapshots":[]');
+  await page.context().close();
+});
+
+test('the workload travels over every page, and Back works', async () => {
+  const page = await open('/?model=gpt2&gpu=t4&sequence=64');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  const go = (name: string) => page.getByRole('link', { name, exact: true }).click();
+  const model = () => new URL(page.url()).searchParams.get('model');
+  for (const name of ['Cards', 'Settings', 'Plan']) {
+    await go(name);
+    expect([model(), new URL(page.url()).searchParams.get('sequence')], name).toEqual(['gpt2', '64']);
+  }
+  await go('History');
+  await go('Workers');
+  await go('Analyze');
+  await page.waitForURL('**/?model=gpt2&gpu=t4&sequence=64');
+  await page.goBack();
+  await page.waitForURL('**/workers');
+  await page.goBack();
+  await page.goBack();
+  await page.waitForURL('**/plan?model=gpt2&gpu=t4&sequence=64');
+  await page.context().close();
+});
+
+test('what is running is opened from anywhere', async () => {
+  const page = await open('/workers');
+  // Nobody has this card, so it waits.
+  const begun = await page.request.post(`${program.url}/v1/analyses`, { data: { workload: { model: 'bert', gpu: 'h200' }, engine: 'measured' } });
+  const { id } = (await begun.json()) as { id: string };
+  await page.getByRole('link', { name: '1 waiting' }).click();
+  await page.waitForURL(`**/history/${id}`);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('log').getByText(/^cancelled/).waitFor();
+  await expect.poll(() => page.getByRole('link', { name: '1 waiting' }).count()).toBe(0);
   await page.context().close();
 });
 

@@ -108,3 +108,17 @@ test('a model is asked for by its name on the hub', async () => {
   await page.getByRole('option', { name: 'someone/else-7b, by its name on the hub' }).click();
   await page.getByRole('alert').getByText('is not in the catalog', { exact: false }).waitFor();
 });
+
+test('a program of one\'s own is dropped, and who would run it is said', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  const transfer = await page.evaluateHandle(() => {
+    const data = new DataTransfer();
+    data.items.add(new File(['def make():\n    ...\n'], 'train.py', { type: 'text/x-python' }));
+    return data;
+  });
+  await page.getByRole('form', { name: 'Workload' }).dispatchEvent('drop', { dataTransfer: transfer });
+  const dialog = page.getByRole('dialog', { name: 'Your own code' });
+  expect(await dialog.getByLabel('train.py').inputValue()).toContain('def make');
+  await dialog.getByText('memorymark worker --allow-code --join').waitFor();
+  expect(await dialog.getByRole('button', { name: 'Emulate it' }).isDisabled()).toBe(true);
+});
