@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
@@ -28,6 +29,7 @@ type Check struct {
 	Model   string           `json:"model_name"`
 	Batch   int64            `json:"batch_size"`
 	Device  measure.Device   `json:"device"`
+	Engine  evidence.Engine  `json:"engine"`
 	With    measure.Versions `json:"versions"`
 	Verdict Verdict          `json:"verdict"`
 	Why     string           `json:"why"`
@@ -40,7 +42,7 @@ type validator struct {
 }
 
 func (v *validator) check() Check {
-	return Check{Model: v.nameOf(v.w), Batch: v.w.Batch, Device: v.Session.Device, With: v.Session.Versions}
+	return Check{Model: v.nameOf(v.w), Batch: v.w.Batch, Device: v.Session.Device, Engine: v.Session.Engine(), With: v.Session.Versions}
 }
 
 // probe runs the workload once. Every failure is an error: a check compares

@@ -41,8 +41,8 @@ func newCheck(e *env) *cobra.Command {
 			"  workloads:\n" +
 			"    - {name: fine-tuning, model: bert, batch: 32, card: a10}        # must fit this GPU\n" +
 			"    - {name: ours, model: \"train.py:make\", batch: 8, max: 22GiB}    # may reserve this much\n\n" +
-			"All other keys are those of predict -f. Your own model is emulated, which needs a CUDA\n" +
-			"build of PyTorch.",
+			"All other keys are those of predict -f. Your own model is emulated, and so is a config.json\n" +
+			"of an unknown family; both need a CUDA build of PyTorch.",
 		Example: "  memorymark check memory.yaml\n" +
 			"  memorymark check memory.yaml --update\n" +
 			"  memorymark check memory.yaml --format markdown >> $GITHUB_STEP_SUMMARY",
@@ -156,7 +156,7 @@ func (f *checkFlags) take(ctx context.Context, e *env, folder string, item budge
 	if err != nil {
 		return nil, err
 	}
-	if user != nil {
+	if f.emulates(w, user) {
 		return f.emulate(ctx, e, analysis.Request{Workload: w, Card: card}, user)
 	}
 	s, err := predict.Simulate(w, card)
@@ -174,7 +174,7 @@ func (f *checkFlags) take(ctx context.Context, e *env, folder string, item budge
 	}, err
 }
 
-// emulate runs a model of the user's own, and reads what it recorded.
+// emulate runs a model, and reads what it recorded.
 func (f *checkFlags) emulate(ctx context.Context, e *env, q analysis.Request, user *measure.UserModel) (*budget.Taken, error) {
 	folder, err := os.MkdirTemp("", "memorymark-check-")
 	if err != nil {

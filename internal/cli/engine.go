@@ -142,3 +142,9 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 	w, err := d.WithoutModel()
 	return w, user, err
 }
+
+// emulates reports whether a model is run on an emulated card where no card is
+// asked for: what is asked to be, and what cannot be predicted.
+func (f *engineFlags) emulates(w *workload.Workload, user *measure.UserModel) bool {
+	return f.engine == evidence.Emulated || user != nil || w.Unmodelled != ""
+}

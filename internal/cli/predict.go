@@ -8,7 +8,6 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/evidence"
-	"memorymark/internal/measure"
 	"memorymark/internal/predict"
 	"memorymark/internal/report"
 	"memorymark/internal/snapshot"
@@ -108,11 +107,6 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 		return e.printNo(p, write)
 	}
 	return e.print(p, write)
-}
-
-// emulates reports whether a model is run rather than predicted.
-func (f *predictFlags) emulates(w *workload.Workload, user *measure.UserModel) bool {
-	return f.engine == evidence.Emulated || user != nil || w.Unmodelled != ""
 }
 
 func (f *predictFlags) writeSnapshot(s *predict.Simulation) error {

@@ -64,5 +64,5 @@ var verdictColors = map[analysis.Verdict]color.RGBA{
 
 func writeVerdict(w io.Writer, c analysis.Check) {
 	fmt.Fprintf(w, "%s  %s\n", lipgloss.NewStyle().Bold(true).Foreground(verdictColors[c.Verdict]).Render(string(c.Verdict)), c.Why)
-	fmt.Fprintf(w, "%s, batch %d, measured on %s with PyTorch %s.\n\n", c.Model, c.Batch, deviceText(c.Device.Name), c.With.Torch)
+	fmt.Fprintf(w, "%s, batch %d, %s on %s with PyTorch %s.\n\n", c.Model, c.Batch, c.Engine, deviceText(c.Device.Name), c.With.Torch)
 }
