@@ -32,8 +32,34 @@ var unmodelled = map[string]struct{ keys, sample string }{
 	"swin":     {`"config": {"model_type": "swin", "image_size": 32, "patch_size": 4, "window_size": 2, "embed_dim": 16, "depths": [1, 1], "num_heads": [1, 2]}`, "SwinForImageClassification is pixel_values of 3 × 32 × 32, labels"},
 	"clip": {`"sequence": 16, "config": {"model_type": "clip", "architectures": ["CLIPModel"], "projection_dim": 32, "text_config": {` + blocks + `, "vision_config": {
 		"image_size": 32, "patch_size": 8, "attn_implementation": "somebody/kernels", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}}`, "input_ids of 16, pixel_values of 3 × 32 × 32"},
-	"bert": {`"sequence": 16, "config": {"model_type": "bert", "window": 4, ` + blocks, "BertForSequenceClassification is input_ids of 16, labels"}, // with a key that is not modelled
+	"multiple choice":    {`"sequence": 16, "attention_mask": "padded", ` + bert + `"architectures": ["BertForMultipleChoice"]}`, "input_ids of 4 × 16, attention_mask of 4 × 16, labels"},
+	"its mean":           {`"sequence": 16, "loss": "mean", ` + bert + `"architectures": ["BertForMultipleChoice"]}`, "BertForMultipleChoice is input_ids of 4 × 16"},
+	"next sentence":      {`"sequence": 16, ` + bert + `"architectures": ["BertForNextSentencePrediction"]}`, "input_ids of 16, labels"},
+	"pretraining":        {`"sequence": 16, ` + bert + `"architectures": ["BertForPreTraining"]}`, "input_ids of 16, labels of 16, next_sentence_label"},
+	"replaced tokens":    {`"sequence": 16, "config": {"model_type": "electra", "embedding_size": 16, "architectures": ["ElectraForPreTraining"], ` + blocks, "input_ids of 16, labels of 16"},
+	"table":              {`"sequence": 16, "config": {"model_type": "tapas", "architectures": ["TapasForQuestionAnswering"], ` + blocks, "input_ids of 16, labels of 16"},
+	"document":           {`"sequence": 16, "config": {"model_type": "layoutlm", "architectures": ["LayoutLMForQuestionAnswering"], ` + blocks, "input_ids of 16, start_positions, end_positions"},
+	"question of images": {`"sequence": 16, "config": {"model_type": "vilt", "architectures": ["ViltForQuestionAnswering"], "image_size": 32, "patch_size": 8, ` + blocks, "input_ids of 16, pixel_values of 3 × 32 × 32, labels of 2"},
+	"masked patches":     {`"config": {"model_type": "vit", "architectures": ["ViTForMaskedImageModeling"], "image_size": 32, "patch_size": 8, "encoder_stride": 8, ` + blocks, "pixel_values of 3 × 32 × 32, bool_masked_pos of 16"},
+	"masked frames": {`"config": {"model_type": "videomae", "architectures": ["VideoMAEForPreTraining"], "image_size": 32, "patch_size": 8, "num_frames": 4, "decoder_num_hidden_layers": 1,
+		"decoder_hidden_size": 32, "decoder_intermediate_size": 64, "decoder_num_attention_heads": 2, ` + blocks, "pixel_values of 4 × 3 × 32 × 32, bool_masked_pos of 32"},
+	"depth": {
+		`"image": 32, "config": {"model_type": "glpn", "depths": [1, 1, 1, 1], "hidden_sizes": [8, 8, 16, 16], "num_attention_heads": [1, 1, 2, 2], "decoder_hidden_size": 16}`,
+		"GLPNForDepthEstimation is pixel_values of 3 × 32 × 32, labels of 32 × 32",
+	},
+	"backbone": {`"image": 64, "loss": "mean", "config": {"model_type": "detr", "architectures": ["DetrForObjectDetection"], "use_timm_backbone": false, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1,
+		"encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "backbone_config": {"model_type": "resnet", "depths": [1, 1],
+		"hidden_sizes": [8, 16], "embedding_size": 8, "out_features": ["stage2"]}}`, "pixel_values of 3 × 64 × 64"}, // which has no sdpa
+	"frames of sound": {`"sequence": 16, ` + wav2vec2 + `"architectures": ["Wav2Vec2ForAudioFrameClassification"]}`, "input_values of 5120, labels of 15 × 2"},
+	"speakers":        {`"sequence": 32, ` + wav2vec2 + `"architectures": ["Wav2Vec2ForXVector"]}`, "input_values of 10240, labels"},
+	"series":          {`"config": {"model_type": "patchtst", "architectures": ["PatchTSTForClassification"], "num_input_channels": 3, "num_targets": 4}`, "past_values of 32 × 3, target_values"},
+	"bert":            {`"sequence": 16, "config": {"model_type": "bert", "window": 4, ` + blocks, "BertForSequenceClassification is input_ids of 16, labels"}, // with a key that is not modelled
 }
+
+const (
+	bert     = `"config": {"model_type": "bert", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 500, `
+	wav2vec2 = `"config": {"model_type": "wav2vec2", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64, "num_conv_pos_embedding_groups": 2, "mask_time_length": 2, `
+)
 
 func runnable(t *testing.T, keys string) *workload.Workload {
 	t.Helper()

@@ -7,34 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator, Optional
 
-import torch
-from torch import Tensor
-
-from . import adapters, catalog, subject, user
+from . import catalog, subject, user
+from .batches import LABELS, Batches, Labels, describe
 from .failure import UserError
 from .keys import NEVER, harmless
 from .subject import Subject, Workload
-
-# What a class of an auto mapping is trained on, by the mapping's name between
-# MODEL_FOR_ and _MAPPING_NAMES. Where a configuration names no class, the first
-# mapping that knows its model type decides.
-LABELS = {
-    "SEQ_TO_SEQ_CAUSAL_LM": "target_ids",
-    "SPEECH_SEQ_2_SEQ": "target_ids",
-    "CTC": "target_ids",
-    "MASKED_LM": "ids",
-    "CAUSAL_LM": "ids",
-    "IMAGE_CLASSIFICATION": "classes",
-    "VIDEO_CLASSIFICATION": "classes",
-    "AUDIO_CLASSIFICATION": "classes",
-    "IMAGE_TEXT_TO_TEXT": "ids",
-    "SEQUENCE_CLASSIFICATION": "classes",
-    "TOKEN_CLASSIFICATION": "token_tags",
-    "QUESTION_ANSWERING": "spans",
-    "SEMANTIC_SEGMENTATION": "pixels",
-}
 
 COMMON = """num_labels id2label label2id is_encoder_decoder is_decoder pad_token_id bos_token_id eos_token_id decoder_start_token_id
     tie_word_embeddings""".split()  # of every configuration
@@ -45,22 +24,37 @@ def make(w: Workload, device: str, notes: list[str]) -> Subject:
     go_offline()
     kind = class_of(w["model_type"], w["architecture"])
     config = configuration(w["model_type"], w["config"], notes)
-    config._attn_implementation = w.get("attention", "sdpa") if kind._supports_sdpa else "eager"
+    choose_attention(config, kind, w.get("attention", "sdpa"))
     model = catalog.construct(w, kind, config, device)
-    labels = labels_of(w["model_type"], kind.__name__) if w["loss"] == "labels" else ""
-    batch = batches(w, kind, config, labels)
+    labels = labels_of(w["model_type"], kind.__name__)
+    batch = Batches(w, kind, config, labels)
     sample = batch(1, "meta")  # which takes no memory
     notes.append(f"a sample of {kind.__name__} is {describe(sample)}")
+    if w["loss"] == "labels" and not labels and "return_loss" not in sample:
+        notes.append(f"what {kind.__name__} is trained on is not known: its loss is its own if it has one, else the mean of its output")
     check_positions(sample, config, notes)
     loss = subject.mean_loss if w["loss"] == "mean" else user.loss
     return Subject(model, batch, subject.optimizer(w, model), loss)
+
+
+def choose_attention(config: Any, kind: Any, wanted: str) -> None:
+    """A class that has no sdpa refuses it, and so does a backbone within (transformers' _sdpa_can_dispatch), to which a
+    configuration hands its choice on."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_BACKBONE_MAPPING_NAMES as BACKBONES
+
+    config._attn_implementation = wanted if kind._supports_sdpa else "eager"
+    for name in getattr(config, "sub_configs", None) or {}:
+        part = getattr(config, name, None)
+        backbone = BACKBONES.get(getattr(part, "model_type", None))
+        if backbone and not catalog.class_of("transformers", backbone)._supports_sdpa:
+            part._attn_implementation = "eager"
 
 
 def check_positions(sample: dict[str, Any], config: Any, notes: list[str]) -> None:
     """Kernels do not run on an emulated card, so nothing there notices an index
     beyond a table of positions. A model with rotary positions has none."""
     most = getattr(config.get_text_config(), "max_position_embeddings", None)
-    if "input_ids" in sample and isinstance(most, int) and sample["input_ids"].shape[1] > most:
+    if "input_ids" in sample and isinstance(most, int) and sample["input_ids"].shape[-1] > most:
         notes.append(f"a sample has more tokens than max_position_embeddings, {most}: a model with a table of positions fails on a real card")
 
 
@@ -97,8 +91,8 @@ def class_of(model_type: str, architecture: str) -> Any:
     return catalog.class_of("transformers", architecture)
 
 
-def labels_of(model_type: str, architecture: str) -> str:
-    return next((LABELS.get(name, "") for name, known in mappings(model_type) if known == architecture), "")
+def labels_of(model_type: str, architecture: str) -> Optional[Labels]:
+    return next((LABELS.get(name) for name, known in mappings(model_type) if known == architecture), None)
 
 
 def configuration(model_type: str, keys: dict[str, Any], notes: list[str]) -> Any:
@@ -158,81 +152,3 @@ def own_keys(kind: Any) -> set[str]:
     if "rope_parameters" in names:
         names.update(("rope_scaling", "rope_theta", "partial_rotary_factor"))
     return names - {"self", "kwargs", "args"}
-
-
-def batches(w: Workload, kind: Any, config: Any, labels: str) -> Callable[[int, str], dict[str, Any]]:
-    """What a batch of n samples holds, by what the forward of the model's class
-    takes."""
-    takes = inspect.signature(kind.forward).parameters
-    dtype = adapters.dtype_of(w)
-    text = config.get_text_config()
-    vocabulary = getattr(text, "vocab_size", 0)
-    length = min(w["sequence"], getattr(config, "max_target_positions", None) or w["sequence"])
-
-    end = getattr(text, "eos_token_id", None) if labels == "classes" and config.is_encoder_decoder else None
-
-    def ids(n: int, device: str) -> Tensor:
-        if not isinstance(end, int):
-            return torch.randint(0, vocabulary, (n, length), device=device)
-        # These classifiers look for the end of each text (T5ForSequenceClassification.forward): one, as tokenizers
-        # make it, and made on the host, so that an emulated card knows where it is.
-        made = torch.randint(0, vocabulary, (n, length))
-        made[made == end] = (end + 1) % vocabulary
-        made[:, -1] = end
-        return made.to(device)
-
-    def batch(n: int, device: str) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        name = kind.main_input_name
-        if name == "input_ids":
-            out[name] = ids(n, device)
-            if w.get("attention_mask", "none") != "none":
-                out["attention_mask"] = catalog.mask(w, n, device)
-            if "return_loss" in takes and "pixel_values" in takes:  # pairs of texts and images
-                out.update(pixel_values=pixels(w, config, n, device, dtype), return_loss=True)
-        elif name == "pixel_values":
-            out[name] = pixels(w, config, n, device, dtype)
-        else:
-            out[name] = torch.rand(n, *sound(name, w, config), device=device, dtype=dtype)
-        out.update(labels_for(labels, out, n, device))
-        if not labels and "decoder_input_ids" in takes:
-            out["decoder_input_ids"] = ids(n, device)
-        return out
-
-    def labels_for(kind: str, out: dict[str, Any], n: int, device: str) -> dict[str, Tensor]:
-        if kind == "target_ids":
-            return {"labels": ids(n, device)}
-        if kind == "pixels":
-            return {"labels": torch.randint(0, config.num_labels, (n, w["image"], w["image"]), device=device)}
-        return catalog.labels(kind, config, device, n, out.get("input_ids")) if kind else {}
-
-    return batch
-
-
-def pixels(w: Workload, config: Any, n: int, device: str, dtype: torch.dtype) -> Tensor:
-    vision = getattr(config, "vision_config", config)
-    frames = [vision.num_frames] if hasattr(vision, "num_frames") else []
-    return torch.rand(n, *frames, getattr(vision, "num_channels", 3), w["image"], w["image"], device=device, dtype=dtype)
-
-
-def sound(name: str, w: Workload, config: Any) -> tuple[int, ...]:
-    """The shape of a sample of sound. Where it may have any length, an encoder
-    sees as many frames as a text has tokens."""
-    if name == "input_features" and hasattr(config, "max_source_positions") and hasattr(config, "num_mel_bins"):
-        return config.num_mel_bins, 2 * config.max_source_positions  # whisper: a convolution of stride 2
-    if name == "input_features" and hasattr(config, "input_feat_per_channel"):
-        return 4 * w["sequence"], config.input_feat_per_channel  # speech_to_text: two of stride 2
-    if name == "input_values" and hasattr(config, "num_mel_bins") and hasattr(config, "max_length"):
-        return config.max_length, config.num_mel_bins  # audio spectrogram transformers
-    if name == "input_values" and hasattr(config, "inputs_to_logits_ratio"):
-        return (w["sequence"] * config.inputs_to_logits_ratio,)  # wav2vec2 and its kin, from the wave
-    raise UserError(
-        f"{type(config).__name__} takes {name}, of which no batch can be made up; "
-        "write a function of your own, train.py:make, that returns the model and a function batch(n)"
-    )
-
-
-def describe(batch: dict[str, Any]) -> str:
-    """A sample in words: input_ids of 128, pixel_values of 3 × 224 × 224."""
-    shapes = [(name, tuple(v.shape[1:])) for name, v in batch.items() if isinstance(v, Tensor)]
-    return ", ".join(name + (" of " + " × ".join(map(str, shape)) if shape else "") for name, shape in shapes)

@@ -35,8 +35,8 @@ def own_loss(output: Any, _: Any) -> Tensor:
 
 
 def mean_loss(output: Any, _: Any) -> Tensor:
-    """The mean of the logits, or of the last hidden states of a model without a head."""
-    logits: Tensor = output.logits if hasattr(output, "logits") else output.last_hidden_state
+    """The mean of the logits, or of what a model without such a head returns first, as its last hidden states."""
+    logits: Tensor = output.logits if hasattr(output, "logits") else output[0]
     return logits.mean()
 
 
