@@ -27,6 +27,13 @@ type engine struct {
 	door   *doorkeeper
 }
 
+// The limits of workers. One has a connection, and a few subscriptions for each
+// card.
+const (
+	maxConnections   = 4096
+	maxSubscriptions = 1024
+)
+
 // startTime is how long a server may take to read its files.
 const startTime = time.Minute
 
@@ -41,6 +48,7 @@ func startEngine(c Config, secret string, heard func(text string)) (*engine, err
 		JetStreamMaxStore: math.MaxInt64 / 2,
 		NoLog:             true, NoSigs: true, DisableJetStreamBanner: true,
 		DontListen: c.Listen == "",
+		MaxConn:    maxConnections, MaxSubs: maxSubscriptions,
 		// A loopback listener of websockets, which Handler passes workers on to.
 		// A page in this machine's browser could find it; workers send no origin.
 		Websocket: server.WebsocketOpts{
@@ -139,7 +147,7 @@ func (d *doorkeeper) Check(c server.ClientAuthentication) bool {
 		return subtle.ConstantTimeCompare([]byte(o.Password), []byte(d.secret)) == 1
 	}
 	worker, err := workerID(o.Username)
-	if err != nil || d.authorize == nil || !d.authorize(o.Password) {
+	if err != nil || d.authorize == nil || !d.authorize(o.Password) || !ownWorkerID(worker, o.Password) {
 		return false
 	}
 	d.mu.Lock()
@@ -201,25 +209,24 @@ func workerID(user string) (string, error) {
 }
 
 // WorkerRights returns the subjects that a worker may publish and subscribe
-// to: take jobs and acknowledge them, read and change a record whose id it
-// knows, store results and events, and say that it is there. It cannot submit,
-// list, watch or delete jobs, nor change what the engine holds them in, nor
-// drain other workers or hear what they hear.
+// to: take jobs and acknowledge them, read a record whose id it was given, say
+// what happens, report, and say that it is there. It writes no record and no
+// result: a server does, if a report is the worker's to make. It cannot submit,
+// list, watch or delete jobs, nor change what the engine holds them in, nor speak
+// for other workers, drain them or hear what they hear.
 func WorkerRights(worker string) (publish, subscribe []string) {
 	publish = []string{
 		"$JS.API.CONSUMER.INFO." + queueStream + ".*",
 		"$JS.API.CONSUMER.MSG.NEXT." + queueStream + ".*",
 		"$JS.ACK." + queueStream + ".>",
 		eventSubject + "*",
-	}
-	for _, bucket := range []string{recordBucket, resultBucket, workerBucket} {
-		publish = append(publish, "$JS.API.STREAM.INFO.KV_"+bucket)
+		reportSubject + worker,
 	}
 	for _, bucket := range []string{recordBucket, workerBucket} {
-		publish = append(publish, "$JS.API.DIRECT.GET.KV_"+bucket+".$KV."+bucket+".*")
+		publish = append(publish, "$JS.API.STREAM.INFO.KV_"+bucket, "$JS.API.DIRECT.GET.KV_"+bucket+".$KV."+bucket+".*")
 	}
-	publish = append(publish, "$KV."+recordBucket+".*", "$KV."+resultBucket+".*.*", "$KV."+workerBucket+"."+worker)
-	subscribe = []string{inboxOf(worker) + ".>", queueSubject + ">", cancelSubject + "*", drainSubject + worker}
+	publish = append(publish, "$KV."+workerBucket+"."+worker)
+	subscribe = []string{inboxOf(worker) + ".>", offerSubject + "*", cancelSubject + worker, drainSubject + worker}
 	return publish, subscribe
 }
 

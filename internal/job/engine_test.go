@@ -211,16 +211,33 @@ func TestWorkerRights(t *testing.T) {
 			return err
 		}),
 		"read a result": brief(func(ctx context.Context) error {
-			_, err := l.results.Get(ctx, resultKey(j.ID, 1))
+			_, err := l.conn.RequestWithContext(ctx, "$JS.API.DIRECT.GET.KV_"+resultBucket+".$KV."+resultBucket+"."+resultKey(j.ID, 1), nil)
 			return err
 		}),
 		"read events": brief(func(ctx context.Context) error {
 			_, err := l.js.OrderedConsumer(ctx, eventStream, jetstream.OrderedConsumerConfig{})
 			return err
 		}),
+		"submit a job by its record": brief(func(ctx context.Context) error {
+			_, err := l.records.Create(ctx, other, []byte(`{"id":"`+other+`","card":"t4","key":"k","payload":{},"state":"queued"}`))
+			return err
+		}),
+		"change a record": brief(func(ctx context.Context) error { _, err := l.records.PutString(ctx, j.ID, `{}`); return err }),
+		"delete a job":    brief(func(ctx context.Context) error { return l.records.Purge(ctx, j.ID) }),
+		"store a result": brief(func(ctx context.Context) error {
+			_, err := l.js.Publish(ctx, "$KV."+resultBucket+"."+resultKey(j.ID, 1), []byte("1"))
+			return err
+		}),
+		"report for another worker": brief(func(ctx context.Context) error {
+			_, err := l.conn.RequestWithContext(ctx, reportSubject+other, []byte(`{}`))
+			return err
+		}),
+		"hear of every job":         func() error { return hear(l, queueSubject+">") },
+		"hear others cancelled":     func() error { return hear(l, cancelSubject+"*") },
+		"hear others' reports":      func() error { return hear(l, reportSubject+"*") },
 		"make a consumer":           brief(func(ctx context.Context) error { return createConsumer(ctx, l.js, "l4", testLease) }),
 		"speak for another worker":  brief(func(ctx context.Context) error { _, err := l.workers.PutString(ctx, other, "{}"); return err }),
-		"cancel a job by message":   brief(func(ctx context.Context) error { return l.conn.Publish(cancelSubject+j.ID, nil) }),
+		"cancel a job by message":   brief(func(ctx context.Context) error { return l.conn.Publish(cancelSubject+other, []byte(j.ID)) }),
 		"drain another worker":      brief(func(ctx context.Context) error { return l.conn.Publish(drainSubject+other, []byte(drainWord)) }),
 		"hear others drained":       func() error { return hear(l, drainSubject+"*") },
 		"hear others' answers":      func() error { return hear(l, inboxOf(other)+".>") },
@@ -278,4 +295,123 @@ func TestRevokedWorkersLeave(t *testing.T) {
 	if goes.conn.IsConnected() || !stays.conn.IsConnected() {
 		t.Errorf("back: %v, the other there: %v", goes.conn.IsConnected(), stays.conn.IsConnected())
 	}
+}
+
+// TestWorkersReportOnlyTheirOwn has a worker report what is not its to report.
+func TestWorkersReportOnlyTheirOwn(t *testing.T) {
+	q := openForWorkers(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	b := &bench{T: t, ctx: ctx, q: q, card: "t4"}
+	join := func() *Link {
+		l, err := Join(ctx, JoinConfig{URL: "nats://" + q.ListenAddr().String(), Token: testToken})
+		b.must(err)
+		t.Cleanup(l.Close)
+		return l
+	}
+	honest, other := join(), join()
+	j := b.submit(`1`)
+	lease := b.take(honest)
+	b.must(honest.Announce(ctx, Worker{Jobs: []string{j.ID}}))
+	b.eventually("it is heard of", func() bool { return q.fleet.holds(honest.ID(), j.ID) })
+	running, err := q.get(ctx, j.ID)
+	b.must(err)
+	for _, p := range []report{
+		{Act: succeeds, Result: json.RawMessage("2")},
+		{Act: fails, Reason: "no"},
+		{Act: givesBack},
+		{Act: takes},
+		{Act: overdue},
+		{Act: "cancel"},
+		{Act: ""},
+		{Act: succeeds, Result: json.RawMessage("no JSON")},
+	} {
+		p.Job, p.Revision = j.ID, running.revision
+		if _, err := other.report(ctx, p); err == nil {
+			t.Errorf("another worker can %s", p.Act)
+		}
+	}
+	if _, err := other.report(ctx, report{Job: newID(time.Now()).String(), Act: takes}); err == nil {
+		t.Error("a job was made up")
+	}
+	if got := b.get(j.ID); got.State != Running || got.Worker != honest.ID() {
+		t.Errorf("%+v", got)
+	}
+	b.must(lease.Succeed(ctx, json.RawMessage("1")))
+	if result, err := q.Result(ctx, j.ID); err != nil || string(result) != "1" {
+		t.Errorf("%s, %v", result, err)
+	}
+	if _, err := honest.report(ctx, report{Job: j.ID, Revision: b.revision(j.ID), Act: succeeds, Result: json.RawMessage("3")}); err == nil {
+		t.Error("a result can be changed after the end")
+	}
+}
+
+func (b *bench) revision(id string) uint64 {
+	b.Helper()
+	r, err := b.q.get(b.ctx, id)
+	b.must(err)
+	return r.revision
+}
+
+// TestNobodyPassesForAnother has the holder of one token come with the name of a
+// worker that has another.
+func TestNobodyPassesForAnother(t *testing.T) {
+	q := openEmbedded(t, func(c *Config) {
+		c.Listen = "127.0.0.1:0"
+		c.Authorize = func(token string) bool { return token == testToken || token == "other" }
+	})
+	address := "nats://" + q.ListenAddr().String()
+	l, err := Join(t.Context(), JoinConfig{URL: address, Token: testToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if conn, err := nats.Connect(address, nats.UserInfo(workerName+l.ID(), "other")); err == nil {
+		conn.Close()
+		t.Error("it came in by another's name")
+	}
+	if conn, err := nats.Connect(address, nats.UserInfo(workerName+l.ID(), testToken)); err != nil {
+		t.Errorf("it cannot come in by its own: %v", err)
+	} else {
+		conn.Close()
+	}
+}
+
+// TestWorkersFlood has a worker say far more than a job has to: what is kept
+// stays within its bounds, and others are served.
+func TestWorkersFlood(t *testing.T) {
+	q := openForWorkers(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	b := &bench{T: t, ctx: ctx, q: q, card: "t4"}
+	l, err := Join(ctx, JoinConfig{URL: "nats://" + q.ListenAddr().String(), Token: testToken})
+	b.must(err)
+	defer l.Close()
+	j := b.submit(`1`)
+	for i := range 3 * maxEvents {
+		b.must(l.conn.Publish(eventSubject+j.ID, []byte("1")))
+		if i%100 == 0 {
+			b.must(l.conn.PublishMsg(&nats.Msg{Subject: eventSubject + j.ID, Data: make([]byte, 2*MaxEvent)}))
+		}
+	}
+	b.must(l.conn.FlushWithContext(ctx))
+	begin := time.Now()
+	b.submit(`2`)
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("another waits for %v", took)
+	}
+	info, err := q.events.Info(ctx)
+	b.must(err)
+	if info.State.Msgs > maxEvents || info.State.Bytes > 200*maxEvents {
+		t.Errorf("%d events of %d bytes are kept", info.State.Msgs, info.State.Bytes)
+	}
+	for i := range 2 * maxSubscriptions { // more than any worker needs
+		if _, err := l.conn.Subscribe(fmt.Sprintf("%s.%d", inboxOf(l.ID()), i), func(*nats.Msg) {}); err != nil {
+			return
+		}
+	}
+	b.must(l.conn.FlushWithContext(ctx))
+	b.eventually("subscriptions are bounded", func() bool {
+		return errors.Is(l.conn.LastError(), nats.ErrMaxSubscriptionsExceeded) || l.conn.LastError() != nil
+	})
 }

@@ -86,6 +86,12 @@ func (f *fleet) silent(r record) bool {
 	return time.Since(last) > 2*f.lease
 }
 
+// holds reports whether a worker said lately that it works on a job.
+func (f *fleet) holds(worker, job string) bool {
+	w, ok := f.find(worker)
+	return ok && time.Since(w.Seen) < f.lease && slices.Contains(w.Jobs, job)
+}
+
 // Workers returns the workers that were heard of lately, by host. One that
 // has been silent for a lease is listed with its old Seen for a while.
 func (q *Queue) Workers() []Worker {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
@@ -21,6 +22,29 @@ func newID(now time.Time) id {
 	binary.BigEndian.PutUint64(out[:8], uint64(now.UnixMilli())<<16)
 	rand.Read(out[6:]) //nolint:errcheck // it never fails, see its documentation
 	return out
+}
+
+// workerMark is how many bytes of a worker's id bind it to its token.
+const workerMark = 6
+
+// newWorkerID returns an id that only this token can use: no worker passes for
+// one with another token.
+func newWorkerID(now time.Time, token string) id {
+	out := newID(now)
+	copy(out[len(out)-workerMark:], markOf(out, token))
+	return out
+}
+
+func markOf(i id, token string) []byte {
+	h := hmac.New(sha256.New, []byte(token))
+	h.Write(i[:len(i)-workerMark])
+	return h.Sum(nil)[:workerMark]
+}
+
+// ownWorkerID reports whether an id was made for a token.
+func ownWorkerID(worker, token string) bool {
+	i, ok := parseID(worker)
+	return ok && hmac.Equal(i[len(i)-workerMark:], markOf(i, token))
 }
 
 func (i id) String() string { return letters.EncodeToString(i[:]) }

@@ -18,7 +18,9 @@ const (
 	workerBucket  = "memorymark_workers"
 	queueSubject  = "memorymark.jobs."   // and card, and key
 	eventSubject  = "memorymark.events." // and job
-	cancelSubject = "memorymark.cancel." // and job
+	offerSubject  = "memorymark.offers." // and card
+	cancelSubject = "memorymark.cancel." // and worker
+	reportSubject = "memorymark.report." // and worker
 	drainSubject  = "memorymark.drain."  // and worker
 	proofStream   = "memorymark_proof"
 	proofSubject  = "memorymark.proof"

@@ -80,7 +80,10 @@ var errBehind = errors.New("the engine's replica is behind")
 // that a worker need not wait for its next beat.
 func (l *Lease) Cancelled() (_ <-chan struct{}, stop func(), err error) {
 	c := make(chan struct{}, 1)
-	s, err := l.link.conn.Subscribe(cancelSubject+l.record.ID, func(*nats.Msg) {
+	s, err := l.link.conn.Subscribe(cancelSubject+l.link.id, func(m *nats.Msg) {
+		if string(m.Data) != l.record.ID {
+			return
+		}
 		select {
 		case c <- struct{}{}:
 		default:
@@ -125,29 +128,18 @@ func (l *Lease) Succeed(ctx context.Context, result json.RawMessage) error {
 	if len(result) > MaxPayload || !json.Valid(result) {
 		return l.Fail(ctx, fmt.Sprintf("the result of %d bytes is not JSON or has more than %d", len(result), MaxPayload))
 	}
-	key := resultKey(l.record.ID, l.record.Attempt)
-	err := insist(ctx, func(ctx context.Context) error {
-		_, err := l.link.results.Put(ctx, key, result)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("store result of job %s: %w", l.record.ID, err)
-	}
-	err = l.end(ctx, Succeeded, "")
-	if errors.Is(err, ErrLost) || errors.Is(err, ErrCancelled) {
-		// Nothing refers to it; if this fails too, it goes with the job.
-		err = errors.Join(err, l.link.results.Purge(ctx, key, jetstream.PurgeTTL(deletedTrace)))
-	}
-	return err
+	return l.end(ctx, report{Act: succeeds, Result: result})
 }
 
 // Fail ends the job with the reason.
-func (l *Lease) Fail(ctx context.Context, reason string) error { return l.end(ctx, Failed, reason) }
+func (l *Lease) Fail(ctx context.Context, reason string) error {
+	return l.end(ctx, report{Act: fails, Reason: reason})
+}
 
 // GiveBack returns the job to the queue, for another worker to take at once.
 // It does not count as a death.
 func (l *Lease) GiveBack(ctx context.Context, reason string) error {
-	if err := l.settle(ctx, Queued, reason); err != nil {
+	if err := l.settle(ctx, report{Act: givesBack, Reason: reason}); err != nil {
 		return err
 	}
 	return l.message.Nak()
@@ -157,9 +149,9 @@ func (l *Lease) GiveBack(ctx context.Context, reason string) error {
 // that was lost has no say in its message any more.
 func (l *Lease) Drop() error { return l.message.Ack() }
 
-func (l *Lease) end(ctx context.Context, s State, reason string) error {
+func (l *Lease) end(ctx context.Context, p report) error {
 	l.pending.Wait()
-	if err := l.settle(ctx, s, reason); err != nil {
+	if err := l.settle(ctx, p); err != nil {
 		return err
 	}
 	// If this gets lost, the message comes back and is found to be of a job
@@ -167,9 +159,10 @@ func (l *Lease) end(ctx context.Context, s State, reason string) error {
 	return l.message.Ack()
 }
 
-// settle changes the record, until it is known that it was or cannot be.
-func (l *Lease) settle(ctx context.Context, s State, reason string) error {
-	next, err := l.record.to(s, reason)
+// settle reports the end of the attempt, until it is known that it counts or
+// cannot.
+func (l *Lease) settle(ctx context.Context, p report) error {
+	next, err := l.record.after(p, l.link.id)
 	if err != nil {
 		return err
 	}
@@ -182,8 +175,8 @@ func (l *Lease) settle(ctx context.Context, s State, reason string) error {
 		if err != nil {
 			return err
 		}
-		next.Started = r.Started // which only the engine knows
-		_, err = change(ctx, l.link.records, r, next)
+		p.Job, p.Revision = r.ID, r.revision
+		_, err = l.link.report(ctx, p)
 		return err
 	})
 }

@@ -42,8 +42,8 @@ type Link struct {
 	owned   bool // Close closes the connection
 	js      jetstream.JetStream
 	records jetstream.KeyValue
-	results jetstream.KeyValue
 	workers jetstream.KeyValue
+	server  *Queue // of this process, nil if the worker has one of its own
 	lease   time.Duration
 
 	mu        sync.Mutex
@@ -61,7 +61,7 @@ func Join(ctx context.Context, c JoinConfig) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := newLink()
+	l := newLink(c.Token)
 	if l.conn, err = nats.Connect(target, append(l.options(c), where...)...); err != nil {
 		return nil, fmt.Errorf("join %s: %w", c.URL, err)
 	}
@@ -118,17 +118,17 @@ func (l *Link) options(c JoinConfig) []nats.Option {
 
 // Link returns the link of a worker in the server's own process.
 func (q *Queue) Link(ctx context.Context) (*Link, error) {
-	l := newLink()
-	l.conn = q.conn
+	l := newLink("")
+	l.conn, l.server = q.conn, q
 	if err := l.open(ctx); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-func newLink() *Link {
+func newLink(token string) *Link {
 	return &Link{
-		id: newID(time.Now()).String(), consumers: make(map[string]jetstream.Consumer),
+		id: newWorkerID(time.Now(), token).String(), consumers: make(map[string]jetstream.Consumer),
 		held: make(map[string]int), back: make(chan struct{}, 1),
 	}
 }
@@ -143,7 +143,7 @@ func (l *Link) open(ctx context.Context) (err error) {
 
 // find looks up what the engine holds.
 func (l *Link) find(ctx context.Context) (err error) {
-	for name, bucket := range map[string]*jetstream.KeyValue{recordBucket: &l.records, resultBucket: &l.results, workerBucket: &l.workers} {
+	for name, bucket := range map[string]*jetstream.KeyValue{recordBucket: &l.records, workerBucket: &l.workers} {
 		if *bucket, err = l.js.KeyValue(ctx, name); err != nil {
 			return fmt.Errorf("%w (has a server opened this queue?)", err)
 		}
@@ -211,7 +211,7 @@ func (l *Link) Offers(card string) (_ <-chan struct{}, stop func(), err error) {
 		}
 	}
 	for _, c := range []string{card, Any} {
-		s, err := l.conn.Subscribe(subjectOf(c, "*"), func(*nats.Msg) {
+		s, err := l.conn.Subscribe(offerSubject+c, func(*nats.Msg) {
 			select {
 			case offers <- struct{}{}:
 			default:
@@ -315,16 +315,12 @@ func (l *Link) accept(ctx context.Context, m jetstream.Msg) (*Lease, error) {
 		return nil, m.NakWithDelay(l.lease / 2)
 	}
 	if r.State == Running {
-		end := Job.silent
-		if r.Worker == l.id { // it was taken here, but the engine's answer got lost
-			end = func(j Job) (Job, error) { return j.to(Queued, "taking it was not confirmed") }
-		}
-		if r, err = l.step(ctx, r, end); err == nil && r.State.Ended() {
+		if r, err = l.step(ctx, r, overdue); err == nil && r.State.Ended() {
 			return nil, m.Ack()
 		}
 	}
 	if err == nil {
-		r, err = l.step(ctx, r, func(j Job) (Job, error) { return j.taken(l.id) })
+		r, err = l.step(ctx, r, takes)
 	}
 	if errors.Is(err, errChanged) {
 		return nil, m.NakWithDelay(100 * time.Millisecond)
@@ -336,12 +332,14 @@ func (l *Link) accept(ctx context.Context, m jetstream.Msg) (*Lease, error) {
 }
 
 // step changes a record once.
-func (l *Link) step(ctx context.Context, r record, f func(Job) (Job, error)) (record, error) {
-	next, err := f(r.Job)
+func (l *Link) step(ctx context.Context, r record, what act) (record, error) {
+	p := report{Job: r.ID, Revision: r.revision, Act: what}
+	next, err := r.after(p, l.id)
 	if err != nil {
 		return r, err
 	}
-	return change(ctx, l.records, r, next)
+	revision, err := l.report(ctx, p)
+	return record{Job: next, revision: revision}, err
 }
 
 func (l *Link) get(ctx context.Context, id string) (record, error) {

@@ -165,7 +165,7 @@ func (q *Queue) follow(ctx context.Context) error {
 	}
 	following, stop := context.WithCancel(context.Background())
 	q.stopFollowing = stop
-	for _, start := range []func(context.Context) error{q.followRecords, q.followEvents, q.followWorkers} {
+	for _, start := range []func(context.Context) error{q.followRecords, q.followEvents, q.followWorkers, q.followReports} {
 		if err := start(following); err != nil {
 			return err
 		}

@@ -196,7 +196,7 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (*Job, error) {
 // its worker. Both are for speed: a worker looks at the record while it works
 // and before it starts, and repair takes out what is left.
 func (q *Queue) settle(ctx context.Context, j Job) {
-	if err := q.conn.Publish(cancelSubject+j.ID, nil); err != nil {
+	if err := q.conn.Publish(cancelSubject+j.Worker, []byte(j.ID)); j.Worker != "" && err != nil {
 		q.config.Log.Warn("tell worker", "job", j.ID, "error", err)
 	}
 	if err := q.unqueue(ctx, j); err != nil {

@@ -110,6 +110,9 @@ func (q *Queue) enqueue(ctx context.Context, j Job) error {
 	subject := subjectOf(j.Card, j.Key)
 	return answer(ctx, func(ctx context.Context) error {
 		_, err := q.js.Publish(ctx, subject, []byte(j.ID))
+		if err == nil {
+			err = q.conn.Publish(offerSubject+j.Card, nil) // for who waits
+		}
 		var api *jetstream.APIError
 		switch {
 		case err == nil || !errors.As(err, &api) || api.ErrorCode != errCodeStoreFailed:
