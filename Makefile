@@ -107,8 +107,8 @@ vet:
 fmt: ## Format all Go files
 	$(TOOL) gofumpt -w .
 
-endurance: ## Kill a server 50 times under load and compare what it accepted with what is there
-	MEMORYMARK_KILLS=50 $(GO) test ./internal/job -run '^TestKill$$' -v -count 1 -timeout 30m
+endurance: ## Kill a server 50 times under load, crash it after every operation on its disk and let each fail: all that it accepted is there
+	MEMORYMARK_KILLS=50 MEMORYMARK_CRASHES=1000 $(GO) test ./internal/job -run '^(TestKill|TestCrashAnywhere|TestFailingWrites)$$' -v -count 1 -timeout 60m
 
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

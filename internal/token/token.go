@@ -173,5 +173,16 @@ func (l *List) save() (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), l.path)
+	if err := os.Rename(f.Name(), l.path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(l.path)) // a secret that was shown stays good when the power fails
+}
+
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }

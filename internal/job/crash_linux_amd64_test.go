@@ -1,0 +1,197 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// lifeVariable makes the test's program live a few jobs' lives in a folder, and
+// stepsVariable says at how many places of it a test looks: all, or so many.
+const (
+	lifeVariable     = "MEMORYMARK_TEST_LIFE"
+	unsyncedVariable = "MEMORYMARK_TEST_UNSYNCED"
+	stepsVariable    = "MEMORYMARK_CRASHES"
+)
+
+// TestLives is the process that others watch. It prints what was acknowledged:
+// the word, and the job.
+func TestLives(t *testing.T) {
+	dir := os.Getenv(lifeVariable)
+	if dir == "" {
+		t.Skip("it is run by others")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	q, err := Open(ctx, Config{Dir: dir, unsynced: os.Getenv(unsyncedVariable) != ""})
+	if err != nil {
+		fmt.Println("not opened", err)
+		os.Exit(0)
+	}
+	said := func(word, id string, err error) {
+		if err == nil {
+			fmt.Println("ack", word, id)
+		}
+	}
+	l, err := q.Link(ctx)
+	for i := 0; err == nil && i < 3; i++ {
+		j, _, err := q.Submit(ctx, Request{Card: "t4", Payload: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))})
+		if err != nil {
+			continue
+		}
+		said("submitted", j.ID, nil)
+		if i == 0 { // cancelled before anybody takes it
+			_, err := q.Cancel(ctx, j.ID, "")
+			said("cancelled", j.ID, err)
+			continue
+		}
+		lease, err := l.Take(ctx, "t4")
+		if err != nil || lease == nil {
+			continue
+		}
+		_ = lease.Progress(json.RawMessage(`1`))
+		brief, stop := context.WithTimeout(ctx, 3*time.Second)
+		said("succeeded", lease.Job().ID, lease.Succeed(brief, json.RawMessage(`{"largest":1}`)))
+		stop()
+	}
+	fmt.Println("lived")
+	os.Exit(0) // as a crash: nothing is put in order
+}
+
+// live watches the process.
+func live(t *testing.T, dir string, fault func(operation) syscall.Errno) []operation {
+	t.Helper()
+	c := self(t, lifeVariable+"="+dir)
+	c.Args = append(c.Args, "-test.run=^TestLives$")
+	out, err := os.CreateTemp(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	c.Stdout, c.Stderr = out, nil
+	return watchDisk(t, c, dir, fault)
+}
+
+// acknowledged checks that a folder has all that was said.
+func acknowledged(t *testing.T, dir string, said []string) (err error) {
+	t.Helper()
+	q, err := Open(t.Context(), Config{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	lost := func(format string, args ...any) { err = errors.Join(err, fmt.Errorf(format, args...)) }
+	for _, line := range said {
+		words := strings.Fields(line)
+		if len(words) != 3 || words[0] != "ack" {
+			continue
+		}
+		j, getErr := q.Get(t.Context(), words[2])
+		switch {
+		case getErr != nil:
+			lost("%s: %w", line, getErr)
+		case words[1] != "submitted" && string(j.State) != words[1]:
+			lost("%s: it is %+v", line, j)
+		case words[1] == "succeeded":
+			if _, resultErr := q.Result(t.Context(), j.ID); resultErr != nil {
+				lost("%s: %w", line, resultErr)
+			}
+		}
+	}
+	return errors.Join(err, q.index.wait(t.Context()), q.repair(t.Context()))
+}
+
+// steps picks so many of n places, or all if a variable says so.
+func steps(t *testing.T, n, few int) []int {
+	t.Helper()
+	if v := os.Getenv(stepsVariable); v != "" {
+		var err error
+		if few, err = strconv.Atoi(v); err != nil {
+			t.Fatalf("%s: %v", stepsVariable, err)
+		}
+	}
+	picked := rand.Perm(n)
+	return picked[:min(few, n)]
+}
+
+// TestCrashAnywhere ends a server after any of the operations by which its disk
+// changes, in the midst of jobs' lives, with the power on and with the power
+// failing: what was not synced is gone then. All that was acknowledged is there.
+func TestCrashAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	log := live(t, dir, nil)
+	last := log[len(log)-1]
+	if last.call != "say" || !strings.Contains(string(last.data), "lived") {
+		t.Fatalf("of %d operations the last is %+v", len(log), last)
+	}
+	t.Logf("%d operations", len(log))
+	for _, n := range steps(t, len(log), 25) {
+		d := newDisk()
+		for _, o := range log[:n+1] {
+			d.do(o)
+		}
+		for what, powerFailed := range map[string]bool{"crash": false, "power failure": true} {
+			t.Run(fmt.Sprintf("%s after operation %d, %s", what, n, log[n].call), func(t *testing.T) {
+				t.Parallel()
+				image := t.TempDir()
+				d.write(t, dir, image, powerFailed)
+				if err := acknowledged(t, image, d.said); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestFailingWrites lets any one operation fail, as a disk that is full or broken
+// does. What is acknowledged all the same is there.
+func TestFailingWrites(t *testing.T) {
+	total := 0
+	live(t, t.TempDir(), func(operation) syscall.Errno { total++; return 0 })
+	for _, n := range steps(t, total, 8) {
+		for _, e := range []syscall.Errno{syscall.EIO, syscall.ENOSPC} {
+			t.Run(fmt.Sprintf("operation %d: %v", n, e), func(t *testing.T) {
+				dir := t.TempDir()
+				count := 0
+				failed := operation{}
+				log := live(t, dir, func(o operation) syscall.Errno {
+					if count++; count == n+1 {
+						failed = o
+						return e
+					}
+					return 0
+				})
+				d := newDisk()
+				for _, o := range log {
+					d.do(o)
+				}
+				if err := acknowledged(t, dir, d.said); err != nil {
+					t.Errorf("after %s of %s: %v", failed.call, failed.path, err)
+				}
+			})
+		}
+	}
+}
+
+// TestPowerFailureIsFelt holds TestCrashAnywhere to its word: of an engine that
+// does not sync, it finds what is lost.
+func TestPowerFailureIsFelt(t *testing.T) {
+	t.Setenv(unsyncedVariable, "yes")
+	dir, image := t.TempDir(), t.TempDir()
+	d := newDisk()
+	for _, o := range live(t, dir, nil) {
+		d.do(o)
+	}
+	d.write(t, dir, image, true)
+	if err := acknowledged(t, image, d.said); err == nil {
+		t.Errorf("nothing is lost of %q", d.said)
+	}
+}
