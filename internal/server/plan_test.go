@@ -1,9 +1,12 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -18,6 +21,47 @@ func TestPlan(t *testing.T) {
 	}
 	if within := into[plan.Plan](t, c.post("/v1/plans", `{"workload": {"model": "gpt2"}, "gpus": ["t4"], "max_gpus": 1, "within": {"days": 0.001}}`), http.StatusOK); len(within.Options) != 0 {
 		t.Errorf("%d options within 1.4 minutes", len(within.Options))
+	}
+}
+
+// What nobody waits for ends: of a plan that takes many seconds of a core, the next
+// event that is counted sees that its client has left.
+func TestPlanLeaving(t *testing.T) {
+	c := start(t)
+	ctx, leave := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/plans", strings.NewReader(`{"workload": {"model": "llama-3.1-8b", "sequence": 4096}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	left := make(chan error)
+	go func() {
+		answer, err := c.http.Do(r)
+		if err == nil {
+			answer.Body.Close()
+		}
+		left <- err
+	}()
+	for !c.s.compute.busy() {
+		time.Sleep(time.Millisecond)
+	}
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Fatalf("it was answered before anybody could leave: %v", err)
+	}
+	for began := time.Now(); c.s.compute.busy(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("it is still computed")
+		}
+	}
+}
+
+// A plan takes no more work than it may.
+func TestPlanWithinItsEffort(t *testing.T) {
+	c := start(t)
+	c.s.planEffort = 1000
+	if r := c.post("/v1/plans", `{"workload": {"model": "gpt2"}, "gpus": ["t4"]}`); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(r.text, "too much work") {
+		t.Errorf("%d %s", r.StatusCode, r.text)
 	}
 }
 

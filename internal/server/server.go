@@ -80,6 +80,7 @@ type Server struct {
 	uploads    atomic.Int64             // that are coming
 	mostInside int64
 	stall      time.Duration // how long a client may stand still
+	planEffort int64         // what a plan may take
 
 	running context.Context // ends when streams should
 	stop    context.CancelFunc
@@ -88,7 +89,7 @@ type Server struct {
 // New returns a server that listens nowhere yet.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		opts: opts, log: opts.Log, metrics: newMetrics(), mostInside: mostInside, stall: stallTime, emulations: newEmulations(opts.Emulate),
+		opts: opts, log: opts.Log, metrics: newMetrics(), mostInside: mostInside, stall: stallTime, planEffort: planEffort, emulations: newEmulations(opts.Emulate),
 		sessions: newSessions(), guests: newGuests(),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())

@@ -133,6 +133,14 @@ def materialize(p, model):
             b.data = b.data.cuda()
 
 
+def sharing(p):
+    """The mesh of those that share parameters."""
+    n = p["gpus"]
+    if p["kind"] == "fsdp":
+        return init_device_mesh("cuda", (n,))
+    return init_device_mesh("cuda", (n // p["shard"], p["shard"]), mesh_dim_names=("replicate", "shard"))
+
+
 def distribute(p, model):
     n, kind = p["gpus"], p["kind"]
     if kind in ("ddp", "zero1"):
@@ -145,10 +153,8 @@ def distribute(p, model):
                 return f
             wrapped.register_comm_hook(None, same)
         return wrapped
-    if kind == "fsdp":
-        mesh = init_device_mesh("cuda", (n,))
-    elif kind == "hsdp":
-        mesh = init_device_mesh("cuda", (n // p["shard"], p["shard"]), mesh_dim_names=("replicate", "shard"))
+    if kind in ("fsdp", "hsdp"):
+        mesh = sharing(p)
     else:
         tensor = p.get("tensor", n)
         both = init_device_mesh("cuda", (n // tensor, tensor), mesh_dim_names=("dp", "tp"))
@@ -170,7 +176,27 @@ def optimizer(w, trained):
     return torch.optim.AdamW(trained, **how)
 
 
-def run(c, path):
+def batch(w, cfg):
+    ids = torch.randint(0, cfg.vocab_size, (w["batch"], w["sequence"]), device="cuda")
+    short = "ForSequence" in w["config"]["architectures"][0]
+    return {"input_ids": ids, "labels": torch.zeros(w["batch"], dtype=torch.long, device="cuda") if short else ids}
+
+
+def step(w, model, inputs, trained, opt):
+    cast = CASTS.get(w["precision"])
+    with torch.autocast("cuda", dtype=cast) if cast else contextlib.nullcontext():
+        out = model(**inputs)
+        loss = out.loss
+    del out
+    loss.backward()
+    if w.get("clip_grad_norm"):
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
+    opt.step()
+    opt.zero_grad(set_to_none=True)
+
+
+def steps(c):
+    """Builds what a case says, and yields after each of three steps."""
     w = c["workload"]
     p = w["parallel"]
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
@@ -180,21 +206,16 @@ def run(c, path):
     model = distribute(p, plain)
     trained = [q for q in plain.parameters() if q.requires_grad]
     opt = optimizer(w, trained)
-    ids = torch.randint(0, cfg.vocab_size, (w["batch"], w["sequence"]), device="cuda")
-    short = "ForSequence" in w["config"]["architectures"][0]
-    batch = {"input_ids": ids, "labels": torch.zeros(w["batch"], dtype=torch.long, device="cuda") if short else ids}
-    cast = CASTS.get(w["precision"])
+    inputs = batch(w, cfg)
     for _ in range(3):
-        with torch.autocast("cuda", dtype=cast) if cast else contextlib.nullcontext():
-            out = model(**batch)
-            loss = out.loss
-        del out
-        loss.backward()
-        if w.get("clip_grad_norm"):
-            torch.nn.utils.clip_grad_norm_(trained, 1.0)
-        opt.step()
-        opt.zero_grad(set_to_none=True)
+        step(w, model, inputs, trained, opt)
+        yield
     torch.cuda.synchronize()
+
+
+def run(c, path):
+    for _ in steps(c):
+        pass
     dump(path)
 
 
@@ -224,4 +245,5 @@ def main():
         print(c["id"], os.path.exists(path), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
