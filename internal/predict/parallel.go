@@ -36,7 +36,9 @@ func (p *Process) build(d torch.Device) error {
 	case parallel.Kind == workload.TensorParallel:
 		return p.t.SplitMatrices(parallel.GPUs, homes, build)
 	default:
-		return p.t.FullyShard(sharding(parallel), homes, build)
+		how := sharding(parallel)
+		how.Rank = p.rank
+		return p.t.FullyShard(how, homes, build)
 	}
 }
 

@@ -27,7 +27,10 @@ type Prediction struct {
 	OutOfMemory *OutOfMemory `json:"out_of_memory,omitempty"`
 	Steps       []Step       `json:"steps"`
 	// Late is the other way that a race may end, nil where there is none.
-	Late           *Late          `json:"late,omitempty" doc:"what DDP takes if NCCL still holds the first buckets when they are rebuilt"`
+	Late *Late `json:"late,omitempty" doc:"what DDP takes if NCCL still holds the first buckets when they are rebuilt"`
+	// Ranks are what ranks take whose parts are not of one size; the steps and all
+	// else are those of rank 0.
+	Ranks          []Rank         `json:"ranks,omitempty" doc:"what each kind of rank takes, where parts are uneven; absent where all ranks take the same"`
 	Parameters     int64          `json:"parameters"` // elements
 	ModelAllocated bytesize.Bytes `json:"model_allocated"`
 	Breakdown      Breakdown      `json:"breakdown,omitzero" doc:"absent where emulated steps do not fit"`
@@ -183,6 +186,13 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 		MemoryLine: line,
 		Workload:   &w, GPU: s.Card.ID, GPUTotal: s.Card.Memory.Bytes, Limit: s.Limit, Card: s.Card,
 		Caveats: Caveats(&w, s.Card),
+	}
+	var failed *OutOfMemory
+	if out.Ranks, failed, err = s.ranks(); err != nil {
+		return nil, err
+	}
+	if out.Fits && failed != nil {
+		out.Fits, out.OutOfMemory = false, failed
 	}
 	if out.Fits {
 		out.StepSeconds = s.StepSeconds()

@@ -28,6 +28,7 @@ type Process struct {
 	scaler *torch.GradScaler
 	shapes []batchShape // of the batches to come, empty where all are alike
 	late   bool         // NCCL's watchdog, when DDP rebuilds its buckets
+	rank   int64        // which of those that share parameters this is
 
 	// ModelEvents and InputEvents are how many events there were once the
 	// model was built, and once the batch was there.
@@ -38,6 +39,8 @@ type Process struct {
 	// whose lengths were drawn.
 	StepWork torch.Work
 	parts    parts // of what the last step that ran asked of the card
+
+	rankKinds []torch.RankKind // of those that share parameters, nil if all are alike
 
 	parameters int64      // elements
 	everyPass  bool       // none stands for others
@@ -87,7 +90,10 @@ func (p *Process) train(steps int) {
 	p.ModelEvents = p.events()
 	p.opt = p.t.NewOptimizer(torch.OptimizerNamed(string(w.Optimizer)), impls[w.OptimizerImpl])
 	if w.Parallel != nil && w.Parallel.Kind == workload.ZeRO1 {
-		p.opt.Partition(w.Parallel.GPUs)
+		p.opt.Partition(w.Parallel.GPUs, p.rank)
+		p.rankKinds = p.opt.RankKinds()
+	} else if w.Parallel != nil {
+		p.rankKinds = p.t.RankKinds()
 	}
 	p.begin(feeding)
 	if p.shapes == nil {

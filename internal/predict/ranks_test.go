@@ -85,7 +85,7 @@ func TestRecordedRanks(t *testing.T) {
 				w.Parallel.GPUs = 1 // as it was recorded
 			}
 			want := withoutImports(snapshottest.Trace(t, file))
-			compareRank(t, w, want, holdsBuckets(want, r.Measured.Parameters))
+			compareRank(t, &Process{w: w, late: holdsBuckets(want, r.Measured.Parameters)}, want)
 		})
 	}
 }
@@ -107,15 +107,16 @@ func TestEmulatedRanks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareRank(t, w, snapshottest.Trace(t, dir+c.ID+".pickle.xz"), false)
+			compareRank(t, &Process{w: w, rank: c.Rank}, snapshottest.Trace(t, dir+c.ID+".pickle.xz"))
 		})
 	}
 }
 
 // compareRank predicts a rank and compares it with a recording.
-func compareRank(t *testing.T, w *workload.Workload, want *trace.Trace, late bool) {
+func compareRank(t *testing.T, p *Process, want *trace.Trace) {
 	t.Helper()
-	p, err := (&Process{w: w, late: late}).run(h200, steps, nil)
+	w := p.w
+	p, err := p.run(h200, steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,5 +262,35 @@ func TestPeaksOfRanks(t *testing.T) {
 	}
 	if e := f.reserved.sum(); e.Exact < f.lines-4 || e.Worst > 0.12 {
 		t.Errorf("reserved is %+v, it was better; farthest are %s", e, f.reserved.farthest())
+	}
+}
+
+// TestKindsOfRanks: parts that are not of one size make kinds of ranks, and what
+// each takes is what it takes alone.
+func TestKindsOfRanks(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{"model": "gpt2", "batch": 1, "parallel": {"kind": "fsdp", "gpus": 8}}`:  {"0-6", "7"}, // 50257 rows of 8
+		`{"model": "gpt2", "batch": 1, "parallel": {"kind": "ddp", "gpus": 8}}`:   nil,
+		`{"model": "bert", "batch": 1, "parallel": {"kind": "zero1", "gpus": 2}}`: {"0", "1"},
+	} {
+		p, err := Predict(parsed(t, text), h200Card(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		decides := 0
+		for _, r := range p.Ranks {
+			got = append(got, r.Ranks)
+			if r.Decides {
+				decides++
+			}
+			if strings.HasPrefix(r.Ranks, "0") && r.PeakReserved != p.PeakReserved() {
+				t.Errorf("%s: rank 0 takes %v, not %v", text, r.PeakReserved, p.PeakReserved())
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) || len(want) > 0 && decides != 1 {
+			t.Errorf("%s: ranks are %+v", text, p.Ranks)
+		}
 	}
 }

@@ -45,6 +45,7 @@ func readLines[T any](t *testing.T, file string) []T {
 // recordedProcess is a line of recorded.jsonl.
 type recordedProcess struct {
 	ID       string
+	Rank     int64 // 0 where there is one
 	Workload json.RawMessage
 }
 

@@ -137,6 +137,9 @@ func (p Prediction) writeVerdict(w io.Writer, width int) {
 	if len(p.Loops) > 0 {
 		paragraph(w, width, "Loop", p.loops())
 	}
+	if len(p.Ranks) > 0 {
+		paragraph(w, width, "Ranks", ranksText(p.Ranks))
+	}
 	if l := p.Late; l != nil && l.PeakReserved() != p.PeakReserved() {
 		paragraph(w, width, "Or", lateText(p))
 	}
@@ -152,6 +155,26 @@ func (p Prediction) loops() string {
 		others[i] = fmt.Sprintf("%v in %s", l.PeakReserved, l.Loop.Label())
 	}
 	return fmt.Sprintf("for %v, which reserves %v; it would be %s", p.Workload.Loop, p.PeakReserved(), list(others))
+}
+
+// ranksText says which ranks decide, and what the others take.
+func ranksText(ranks []predict.Rank) string {
+	name := func(r predict.Rank) string {
+		if strings.ContainsAny(r.Ranks, "-,") {
+			return "ranks " + r.Ranks
+		}
+		return "rank " + r.Ranks
+	}
+	var most string
+	var others []string
+	for _, r := range ranks {
+		if r.Decides {
+			most = fmt.Sprintf("%s reserved by %s", r.PeakReserved, name(r))
+		} else {
+			others = append(others, fmt.Sprintf("%v by %s", r.PeakReserved, name(r)))
+		}
+	}
+	return fmt.Sprintf("their parts are uneven: at most %s, then %s", most, list(others))
 }
 
 // lateText is the other way that the race for DDP's first buckets may end.

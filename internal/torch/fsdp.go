@@ -16,6 +16,7 @@ import (
 // Sharding is how fully_shard is called.
 type Sharding struct {
 	Ranks   int64 // that share the parameters
+	Rank    int64 // which of them this is
 	Gather  DType // MixedPrecisionPolicy.param_dtype, none to keep the parameters'
 	Reduce  DType // MixedPrecisionPolicy.reduce_dtype, none for the gradients'
 	Keep    bool  // reshard_after_forward=False
@@ -108,11 +109,17 @@ func (t *Torch) FullyShard(how Sharding, homes []Home, build func()) error {
 	return nil
 }
 
-// shard splits a parameter along its first dimension, as torch.chunk does: the
-// first rank's part, which is the largest (_init_sharded_param).
+// rows are how many of a first dimension a rank has, as torch.chunk splits it:
+// the first rank has the most, and the last ones may have none.
+func (s Sharding) rows(of int64) int64 {
+	chunk := divUp(of, s.Ranks)
+	return max(0, min(chunk, of-s.Rank*chunk))
+}
+
+// shard splits a parameter along its first dimension (_init_sharded_param).
 func (t *Torch) shard(whole *Tensor, how Sharding) *shardedParam {
 	shape := slices.Clone(whole.Shape)
-	shape[0] = divUp(shape[0], how.Ranks)
+	shape[0] = how.rows(shape[0])
 	shard := t.newTensor()
 	*shard = Tensor{Shape: shape, stride: contiguousStrides(shape), DType: whole.DType, refs: 1, requiresGrad: whole.requiresGrad}
 	shard.storage = t.storages.next()
@@ -121,30 +128,65 @@ func (t *Torch) shard(whole *Tensor, how Sharding) *shardedParam {
 	if how.Gather != NoDType {
 		whole.DType = how.Gather
 	}
-	return &shardedParam{whole: whole, shard: shard, padded: shard.Numel()}
+	return &shardedParam{whole: whole, shard: shard, padded: divUp(whole.Shape[0], how.Ranks) * product(shape[1:])}
 }
 
 // toEmpty is model.to_empty(): every module's parameters and buffers get
 // memory, a tied parameter once for each module that has it, where the last
-// one stays (Module._apply). Offloaded, only the buffers are on the card.
+// one stays (Module._apply). Offloaded, only the buffers are on the card. What
+// is uneven is padded when its group's module is done (FSDPModule._apply).
 func (f *fsdp) toEmpty(meta *metaDevice, parts map[*storage]*shardedParam) {
 	t := f.t
 	if !f.how.Offload {
 		t.fakeContext()
 	}
+	groups := make(map[*shardedParam]*shardGroup)
+	for _, g := range f.groups {
+		for _, p := range g.params {
+			groups[p] = g
+		}
+	}
+	var layer *shardGroup // that is not done yet
 	t.As(trace.Parameter, func() {
 		for _, s := range meta.held {
 			p := parts[s]
+			if g := groups[p]; layer != nil && g != layer {
+				f.pad(layer)
+				layer = nil
+			}
 			switch {
 			case p == nil:
 				t.fill(s, meta.bytes[s])
 			case !f.how.Offload:
-				old := p.shard.storage
-				t.inModule(t.homes[p.shard], func() { p.shard.storage = t.allocate(p.shard.Numel() * p.shard.DType.Size()) })
-				t.drop(old)
+				if g := groups[p]; g.path != "" {
+					layer = g
+				}
+				f.hold(p, p.shard.Numel())
 			}
 		}
+		f.pad(layer)
+		f.pad(f.groups[0])
 	})
+}
+
+// hold gives a part new memory.
+func (f *fsdp) hold(p *shardedParam, elements int64) {
+	old := p.shard.storage
+	f.t.inModule(f.t.homes[p.shard], func() { p.shard.storage = f.t.allocate(elements * p.shard.DType.Size()) })
+	f.t.drop(old)
+}
+
+// pad is FSDPParam.reset_sharded_param: to_empty has made parts of uneven sizes,
+// and all-gathers want them as large as the first rank's.
+func (f *fsdp) pad(g *shardGroup) {
+	if g == nil || f.how.Offload {
+		return
+	}
+	for _, p := range g.params {
+		if p.shard.Numel() != p.padded {
+			f.hold(p, p.padded)
+		}
+	}
 }
 
 // fakeContext is what the first operators on DTensors do, whose sharding is

@@ -95,8 +95,9 @@ type Optimizer struct {
 	impl   Impl
 	groups [][]*Tensor // param_groups
 
-	trainers    bool // it is as transformers' Trainer makes it
-	partitioned bool // it is a ZeroRedundancyOptimizer
+	trainers    bool        // it is as transformers' Trainer makes it
+	partitioned bool        // it is a ZeroRedundancyOptimizer
+	parts       [][]*Tensor // of each rank then
 
 	adam    map[*Tensor]*adamState
 	sgd     map[*Tensor]*Tensor // momentum buffers, Lion's too
