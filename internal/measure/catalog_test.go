@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
 	"memorymark/internal/gpu"
@@ -32,7 +34,11 @@ func TestCatalogParameters(t *testing.T) {
 	}
 	var predicted []int64
 	var lines bytes.Buffer
-	for _, m := range workload.Models() {
+	torchvision := hasTorchvision(t)
+	models := slices.DeleteFunc(workload.Models(), func(m *workload.Model) bool {
+		return m.Config.ModelType == "torchvision_resnet" && !torchvision
+	})
+	for _, m := range models {
 		w, err := workload.Parse([]byte(`{"model": "` + m.ID + `", "batch": 1, "precision": "bf16", "optimizer": "sgd"}`))
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +62,7 @@ func TestCatalogParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	built := json.NewDecoder(bytes.NewReader(out))
-	for i, m := range workload.Models() {
+	for i, m := range models {
 		var parameters int64
 		if err := built.Decode(&parameters); err != nil {
 			t.Fatalf("%s: %v", m.ID, err)
@@ -65,6 +71,32 @@ func TestCatalogParameters(t *testing.T) {
 			t.Errorf("%s: %d parameters are predicted, the model has %d", m.ID, predicted[i], parameters)
 		}
 		t.Logf("%s: %d", m.ID, parameters)
+	}
+}
+
+// hasTorchvision reports whether torchvision is there, which transformers does
+// not need.
+func hasTorchvision(t *testing.T) bool {
+	t.Helper()
+	cmd := exec.Command(measuretest.Python(t), "-c", "import torchvision")
+	cmd.Dir = "prober"
+	return cmd.Run() == nil
+}
+
+// TestTorchvision trains a small ResNet of torchvision in both layouts.
+func TestTorchvision(t *testing.T) {
+	if !hasTorchvision(t) {
+		t.Skip("torchvision is not installed")
+	}
+	s := start(t, Options{})
+	for _, keys := range []string{`"batch": 2`, `"channels_last": true`, `"precision": "bf16", "loss": "mean"`} {
+		r, o := trained(t, s, "torchvision", keys)
+		if o.Failure != nil || len(o.Steps) != 2 || r.Parameters != 4_910_922 {
+			t.Errorf("%s: %v, %d parameters", keys, o.Failure, r.Parameters)
+		}
+	}
+	if _, o := trained(t, s, "torchvision", `"checkpointing": true`); o.Failure == nil || !strings.Contains(o.Failure.Message, "does not support gradient checkpointing") {
+		t.Errorf("checkpointing: %v", o.Failure)
 	}
 }
 

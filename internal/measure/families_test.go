@@ -63,10 +63,17 @@ var families = map[string]string{
 
 const blocks = `"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 500}`
 
+// torchvision is a small ResNet of a library that not everybody has.
+const torchvision = `"image": 32, "config": {"model_type": "torchvision_resnet", "block": "BasicBlock", "layers": [1, 1, 1, 1], "num_classes": 10}`
+
 // small is a family's workload with some keys more.
 func small(t *testing.T, family string, keys ...string) *workload.Workload {
 	t.Helper()
-	text := "{" + strings.Join(append([]string{families[family]}, keys...), ", ") + "}"
+	described := families[family]
+	if family == "torchvision" {
+		described = torchvision
+	}
+	text := "{" + strings.Join(append([]string{described}, keys...), ", ") + "}"
 	w, err := workload.Parse([]byte(text))
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)

@@ -44,6 +44,7 @@ var families = []*Family{
 	&smolLM3Family,
 	&swinFamily,
 	&t5Family,
+	&torchvisionResNetFamily,
 	&vitFamily,
 	&whisperFamily,
 	&xlmRobertaFamily,

@@ -67,6 +67,7 @@ type Output struct {
 	Loss, Logits torch.Value
 	Cache        []torch.Value // keys and values, in an object of their own
 	Rest         []torch.Value // other tensors
+	Tuple        bool          // a loss and logits alone, whose last goes first (CPython's tuple_dealloc)
 }
 
 // New makes the model of a configuration on the device.
@@ -109,8 +110,12 @@ func load(t *torch.Torch, cfg any, head *Head, r Run) (m *Model, err error) {
 
 // Drop drops the output.
 func (o Output) Drop(t *torch.Torch) {
-	t.Drop(o.Loss)
-	t.Drop(o.Logits)
+	first, second := o.Loss, o.Logits
+	if o.Tuple {
+		first, second = second, first
+	}
+	t.Drop(first)
+	t.Drop(second)
 	for _, v := range o.Cache {
 		t.Drop(v)
 	}

@@ -1,12 +1,29 @@
 """record.py CASES.jsonl FOLDER: trains two steps of each workload in a process of its own, on whatever card there is, and records it.
 A line of CASES is {"id", "workload"}. PYTHONHASHSEED=0: Gemma 3 makes its rotary positions in the order of a set of names."""
-import json, os, sys, traceback, contextlib, importlib
+import json, os, sys, types, traceback, contextlib, importlib
 import torch, transformers
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 
+def build_torchvision(w):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../internal/measure/prober"))
+    from memorymark_prober.vision import TorchvisionClassifier
+    keys = {k: v for k, v in w["config"].items() if k not in ("model_type", "architectures")}
+    dtype = torch.bfloat16 if w.get("precision") == "bf16" else torch.float32
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        old = torch.get_default_dtype(); torch.set_default_dtype(dtype)
+        model = TorchvisionClassifier(keys, False)
+        torch.set_default_dtype(old)
+    model.to(dtype)
+    if w.get("channels_last"): model.to(memory_format=torch.channels_last)
+    model.train(w.get("mode", "train") == "train")
+    return model, types.SimpleNamespace(num_labels=keys.get("num_classes", 1000), model_type=w["config"]["model_type"])
+
+
 def build(w):
     c = w["config"]
+    if c["model_type"] == "torchvision_resnet": return build_torchvision(w)
     keys = {k: v for k, v in c.items() if k not in ("model_type", "architectures")}
     dtype = torch.bfloat16 if w.get("precision") == "bf16" else torch.float32
     cls = getattr(transformers, c["architectures"][0])
@@ -35,7 +52,7 @@ def batch(w, cfg, n):
     a = w["config"]["architectures"][0]; kind = w.get("labels")
     if a in ("CLIPModel", "SiglipModel"): kind = "pairs"
     if kind is None:
-        kind = "classes" if "SequenceClass" in a or "ImageClass" in a else "tags" if "TokenClass" in a else "spans" if "QuestionAns" in a else \
+        kind = "classes" if "SequenceClass" in a or "Classifier" in a or "ImageClass" in a else "tags" if "TokenClass" in a else "spans" if "QuestionAns" in a else \
             "none" if a.endswith("Model") and not a.endswith("LMHeadModel") else "target_ids" if "Conditional" in a else "ids"
     if kind == "pairs":
         b = {"input_ids": torch.randint(0, cfg.text_config.vocab_size, (n, w["sequence"]), device="cuda")}
@@ -114,7 +131,7 @@ for l in open(sys.argv[1]):
     if not os.path.exists(os.path.join(sys.argv[2], line["id"] + ".pickle")):
         # import before forking
         c = line["workload"]["config"]
-        getattr(transformers, c["architectures"][0])
+        if c["model_type"] != "torchvision_resnet": getattr(transformers, c["architectures"][0])
         pid = os.fork()
         if pid == 0:
             try: run(line, sys.argv[2])

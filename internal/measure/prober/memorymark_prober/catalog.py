@@ -1,5 +1,5 @@
 """The subjects that a workload names: transformers' models, built from their
-configurations with random weights, and the plain language model."""
+configurations with random weights, torchvision's ResNets, and the plain language model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def build(w: Workload, device: str) -> tuple[nn.Module, Any]:
     kind, config = class_of(w["recipe"]["module"], w["architecture"]), configuration(w, keys)
     if w["recipe"]["module"] == "transformers":
         return construct(w, kind, config, device), config
-    if w.get("attention_mask", "none") != "none":
+    if w.get("attention_mask", "none") != "none" and not w["recipe"].get("images"):
         raise ValueError("the plain language model takes no attention_mask; leave it out")
     return construct(w, lambda keys: kind(keys, w["checkpointing"]), keys, device), keys
 
@@ -157,7 +157,8 @@ def mask(w: Workload, n: int, device: str) -> Tensor:
 def labels(kind: str, config: Any, device: str, n: int, ids: Optional[Tensor]) -> dict[str, Tensor]:
     """What a batch holds for the model's own loss."""
     if kind == "classes":
-        return {"labels": torch.randint(0, config.num_labels, (n,), device=device)}
+        classes = config.get("num_classes", 1000) if isinstance(config, dict) else config.num_labels
+        return {"labels": torch.randint(0, classes, (n,), device=device)}
     assert ids is not None
     if kind == "token_tags":
         return {"labels": torch.randint(0, config.num_labels, tuple(ids.shape), device=device)}

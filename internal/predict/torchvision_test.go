@@ -1,0 +1,32 @@
+package predict
+
+import (
+	"testing"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+// TestTorchvisionParameters holds torchvision's ResNets to the numbers that it
+// publishes with their weights (ResNet50_Weights.IMAGENET1K_V1.meta["num_params"]).
+func TestTorchvisionParameters(t *testing.T) {
+	card, err := gpu.Find("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]int64{
+		"resnet18": 11_689_512, "resnet34": 21_797_672, "resnet50": 25_557_032, "resnet101": 44_549_160, "resnet152": 60_192_808,
+	} {
+		w, err := workload.Parse([]byte(`{"model": "` + id + `", "batch": 1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Predict(w, card)
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		if p.Parameters != want {
+			t.Errorf("%s has %d parameters, %d are published", id, p.Parameters, want)
+		}
+	}
+}
