@@ -13,7 +13,8 @@ one line a problem:
 
     dtype,n,c,h,w,k,r,stride,padding,forward,dgrad,wgrad
 
-dtype is fp32 (TF32 off), tf32, bf16 or fp16, with /last for channels_last; the last three are bytes, -1
+dtype is fp32 (TF32 off), tf32, bf16 or fp16, with /last for channels_last and /last/each for that with a kernel for each
+channel; the last three are bytes, -1
 where that direction was not run (the gradient of pixels) or failed. Whisper's convolutions (--audio) run along one
 dimension, w: their h is 1, which their kernel, stride and padding leave alone. The first
 line is a comment that says what measured it. Problems come in tiers, most
@@ -32,6 +33,7 @@ import time
 
 DTYPES = ("fp32", "tf32", "bf16", "fp16")
 LAST = "/last"  # after a type: image, weight and result in channels_last
+EACH = "/each"  # after that: a kernel for each channel (groups=c)
 COARSE = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
@@ -146,19 +148,21 @@ class Meter:
     def measure(self, p):
         torch = self.torch
         d, n, c, h, w, k, r, stride, padding = p
+        groups = c if d.endswith(EACH) else 1
+        d = d.removesuffix(EACH)
         layout = torch.channels_last if d.endswith(LAST) else torch.contiguous_format
         d = d.removesuffix(LAST)
         dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(d, torch.float32)
         torch.backends.cudnn.allow_tf32 = d == "tf32"
         rows, s, pad = (r, (stride, stride), (padding, padding)) if h > 1 else (1, (1, stride), (0, padding))
         x, weight, grad = (torch.empty(shape, dtype=dtype, device="cuda", memory_format=layout) for shape in (
-            (n, c, h, w), (k, c, rows, r), (n, k, out_size(h, rows, s[0], pad[0]), out_size(w, r, stride, padding))))
+            (n, c, h, w), (k, c // groups, rows, r), (n, k, out_size(h, rows, s[0], pad[0]), out_size(w, r, stride, padding))))
 
         def backward(mask):
             return lambda: torch.ops.aten.convolution_backward(
-                grad, x, weight, None, s, pad, (1, 1), False, (0, 0), 1, mask)
+                grad, x, weight, None, s, pad, (1, 1), False, (0, 0), groups, mask)
         return (
-            self.extra(lambda: (torch.ops.aten.convolution(x, weight, None, s, pad, (1, 1), False, (0, 0), 1),)),
+            self.extra(lambda: (torch.ops.aten.convolution(x, weight, None, s, pad, (1, 1), False, (0, 0), groups),)),
             -1 if c == 3 or h == 1 and c in (80, 128) else self.extra(backward([True, False, False])),
             self.extra(backward([False, True, False])),
         )

@@ -51,8 +51,9 @@ var families = map[string]string{
 		"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}}`,
 	"siglip": `"image": 32, "config": {"model_type": "siglip", "architectures": ["SiglipForImageClassification"], "vision_config": {"vision_use_head": false, "image_size": 32, "patch_size": 8,
 		"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}}`,
-	"swin": `"image": 32, "config": {"model_type": "swin", "image_size": 32, "patch_size": 4, "window_size": 2, "embed_dim": 16, "depths": [2, 1], "num_heads": [1, 2]}`,
-	"t5":   `"sequence": 16, "config": {"model_type": "t5", "d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "vocab_size": 500}`,
+	"swin":     `"image": 32, "config": {"model_type": "swin", "image_size": 32, "patch_size": 4, "window_size": 2, "embed_dim": 16, "depths": [2, 1], "num_heads": [1, 2]}`,
+	"convnext": `"image": 32, "config": {"model_type": "convnext", "hidden_sizes": [8, 16], "depths": [1, 1], "num_stages": 2, "drop_path_rate": 0.1}`,
+	"t5":       `"sequence": 16, "config": {"model_type": "t5", "d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "vocab_size": 500}`,
 	"whisper": `"sequence": 16, "config": {"model_type": "whisper", "d_model": 32, "encoder_layers": 2, "decoder_layers": 1, "encoder_attention_heads": 2,
 		"decoder_attention_heads": 4, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "vocab_size": 500, "max_source_positions": 60, "max_target_positions": 128,
 		"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}`,
@@ -118,7 +119,7 @@ func TestFamilies(t *testing.T) {
 
 func testFamily(t *testing.T, s *Session, family string) {
 	switches := []string{`"precision": "amp-bf16"`, `"attention": "eager"`, `"accumulate": 2`, `"clip_grad_norm": true`}
-	if !strings.HasPrefix(family, "resnet") {
+	if !strings.HasPrefix(family, "resnet") && !strings.HasPrefix(family, "convnext") {
 		switches = append(switches, `"checkpointing": true`)
 	} else if _, o := trained(t, s, family, `"checkpointing": true`); o.Failure == nil || !strings.Contains(o.Failure.Message, "does not support gradient checkpointing") {
 		t.Errorf("checkpointing: %v", o.Failure)

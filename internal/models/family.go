@@ -17,6 +17,7 @@ var families = []*Family{
 	&bartFamily,
 	&bertFamily,
 	&clipFamily,
+	&convNextFamily,
 	&debertaFamily,
 	&dinov2Family,
 	&deepseekV2Family,

@@ -170,17 +170,17 @@ func (m *torchvisionResNet) scores(t *torch.Torch, pixels *torch.Tensor) torch.V
 
 // layer is layer1 to layer4, each an nn.Sequential.
 func (m *torchvisionResNet) layer(t *torch.Torch, i int, input *torch.Var) torch.Value {
-	f := t.Enter(input).In(fmt.Sprintf("layer%d", i+1))
+	f := t.Enter(input)
 	x := f.Let(input)
 	for j := range m.stage[i] {
-		x.Set(m.block(t, m.stage[i][j], j, x))
+		x.Set(m.block(t, i, j, x))
 	}
 	return f.Return(x)
 }
 
 // block is BasicBlock.forward or Bottleneck.forward.
-func (m *torchvisionResNet) block(t *torch.Torch, b *resnetLayer, i int, input *torch.Var) torch.Value {
-	f := t.Enter(input).In("blocks", i)
+func (m *torchvisionResNet) block(t *torch.Torch, i, j int, input *torch.Var) torch.Value {
+	f, b := t.Enter(input).In(fmt.Sprintf("layer%d", i+1), j), m.stage[i][j]
 	x := f.Let(input)
 	identity := f.Let(x)
 	out := f.Let(x)

@@ -4,10 +4,12 @@ package torch
 // (aten/src/ATen/native/Convolution.cpp, cudnn/ConvShared.cpp). What cuDNN
 // takes beside is in cudnn_conv.go.
 
-// Conv2d is nn.Conv2d with square kernels, without groups or dilation.
+// Conv2d is nn.Conv2d with square kernels, without dilation, and without groups or
+// with one for each channel.
 type Conv2d struct {
 	Weight, Bias    *Tensor
 	Stride, Padding int64
+	depthwise       bool
 }
 
 // NewConv2d makes a layer; its weight first.
@@ -19,6 +21,13 @@ func (t *Torch) NewConv2d(in, out, kernel, stride, padding int64, bias bool, dty
 	return m
 }
 
+// NewDepthwiseConv2d makes a layer that has a kernel and a bias for each channel.
+func (t *Torch) NewDepthwiseConv2d(channels, kernel, padding int64, dtype DType) *Conv2d {
+	m := t.NewConv2d(1, channels, kernel, 1, padding, true, dtype)
+	m.depthwise = true
+	return m
+}
+
 // slid is the size of an image's side after a window has slid over it.
 func slid(size, window, stride, padding int64) int64 { return (size+2*padding-window)/stride + 1 }
 
@@ -26,7 +35,7 @@ func slid(size, window, stride, padding int64) int64 { return (size+2*padding-wi
 func (t *Torch) Conv2d(x X, m *Conv2d) Value {
 	bias, weight := t.lower(m.Bias), t.lower(m.Weight)
 	in := t.lower(read(x))
-	out := t.convolution(in, &Conv2d{weight, bias, m.Stride, m.Padding})
+	out := t.convolution(in, &Conv2d{weight, bias, m.Stride, m.Padding, m.depthwise})
 	t.release(in, weight, bias)
 	t.done(x)
 	return Value{out}
@@ -53,7 +62,7 @@ func (t *Torch) convolution(in *Tensor, m *Conv2d) *Tensor {
 	t.release(weight, dense)
 	if n := t.record("Convolution", in, m.Weight, m.Bias); n != nil {
 		in, weight := t.save(n, in), t.save(n, m.Weight)
-		kept := &Conv2d{weight, m.Bias, m.Stride, m.Padding}
+		kept := &Conv2d{weight, m.Bias, m.Stride, m.Padding, m.depthwise}
 		n.backward = func(g []*Tensor) []*Tensor {
 			for _, wanted := range []bool{n.wants(0), n.wants(1)} {
 				if wanted {

@@ -60,8 +60,12 @@ type convLine struct{ from, bytes, slope int64 }
 // convTable holds the lines of each convolution by direction.
 type convTable map[convShape][3][]convLine
 
-// channelsLast marks the types of images in channels_last, a layout.
-const channelsLast = "/last"
+// These mark the types of images in channels_last, and of those whose channels
+// each have a kernel.
+const (
+	channelsLast = "/last"
+	eachChannel  = "/each"
+)
 
 //go:embed cudnn_conv/*.txt.gz
 var convFiles embed.FS
@@ -182,10 +186,17 @@ func parseConvLines(column string) ([]convLine, error) {
 	return lines, nil
 }
 
-// convWorkspace takes what cuDNN asks for while it computes.
+// convWorkspace takes what cuDNN asks for while it computes. Where each channel has
+// a kernel of its own, images that are not in channels_last are PyTorch's, which
+// takes nothing (Convolution.cpp, use_cudnn_depthwise).
 func (t *Torch) convWorkspace(in *Tensor, m *Conv2d, d convDirection) {
-	layout := ""
-	if m.inChannelsLast(in) {
+	layout, last := "", m.inChannelsLast(in)
+	switch {
+	case m.depthwise && !last:
+		return
+	case m.depthwise:
+		layout = channelsLast + eachChannel
+	case last:
 		layout = channelsLast
 	}
 	t.workspaceOf(in, convShape{

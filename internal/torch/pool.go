@@ -54,6 +54,19 @@ func (t *Torch) stridedInPlace(x *Tensor) {
 	}
 }
 
+// MeanOfImages is x.mean([-2, -1]) of images.
+func (t *Torch) MeanOfImages(x X) Value {
+	in := read(x)
+	out := t.sum(in, []int{2, 3}, false, in.DType)
+	if n := t.record("Mean", in); n != nil {
+		shape := in.Shape
+		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, shape...)} }
+		n.made(out)
+	}
+	t.done(x)
+	return Value{out}
+}
+
 // Flatten is x.flatten(from) of a contiguous tensor, a view.
 func (t *Torch) Flatten(x X, from int) Value {
 	in := read(x)
