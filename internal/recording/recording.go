@@ -113,6 +113,34 @@ func Choose(s *snapshot.Snapshot, device int) (*trace.Trace, error) {
 	}
 }
 
+// The ways in which a recording can have come to be, as far as it shows.
+const (
+	Recorded  = "recorded"
+	Emulated  = "emulated"
+	Predicted = "predicted"
+)
+
+// KindOf says how a recording came to be: stacks of an emulated card have
+// frames of what stands in for it, and those of a prediction name modules
+// without lines.
+func KindOf(t *trace.Trace) string {
+	modules, lines := false, false
+	for i := range t.Stacks.Len() {
+		for _, id := range t.Stacks.IDs(trace.StackID(i)) {
+			f := t.Stacks.Frame(id)
+			if f.IsEmulation() {
+				return Emulated
+			}
+			modules = modules || f.Line == 0 && !f.IsNative()
+			lines = lines || f.Line != 0 || f.IsNative()
+		}
+	}
+	if modules && !lines {
+		return Predicted
+	}
+	return Recorded
+}
+
 // Lifetimes returns the allocations and what they are for.
 func (r *Recording) Lifetimes() []trace.Lifetime { return r.lifetimes() }
 

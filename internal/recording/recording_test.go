@@ -213,6 +213,29 @@ func TestLabel(t *testing.T) {
 	}
 }
 
+func TestKindOf(t *testing.T) {
+	linear := trace.Frame{File: "/x/site-packages/torch/nn/modules/linear.py", Line: 134, Name: "forward"}
+	tests := map[string][]trace.Frame{
+		Recorded:  {linear, {File: "train.py", Line: 9, Name: "main"}},
+		Emulated:  {{File: "/root/.cache/memorymark/phantom-python-3e65/memorymark_phantom/shadows.py", Line: 171, Name: "call"}, linear},
+		Predicted: {{File: "GPT2LMHeadModel", Name: "transformer.h.0.attn"}},
+	}
+	for want, frames := range tests {
+		tr := trace.New(0, trace.NewTables())
+		var ids []trace.FrameID
+		for _, f := range frames {
+			ids = append(ids, tr.Stacks.AddFrame(f))
+		}
+		tr.Stacks.Add(ids)
+		if got := KindOf(tr); got != want {
+			t.Errorf("%v: %s, want %s", frames, got, want)
+		}
+	}
+	if got := KindOf(trace.New(0, trace.NewTables())); got != Recorded {
+		t.Errorf("without stacks: %s", got)
+	}
+}
+
 // A snapshot from anywhere has no marks but the optimizer's; its stacks tell
 // the passes.
 func TestPhases(t *testing.T) {

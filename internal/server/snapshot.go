@@ -13,6 +13,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/effort"
 	"memorymark/internal/recording"
+	"memorymark/internal/snapshot"
 	"memorymark/internal/snapshotstore"
 	"memorymark/internal/timeline"
 )
@@ -34,6 +35,9 @@ func (s *Server) snapshotRoutes(api huma.API, mux *http.ServeMux) {
 	huma.Register(api, of("get-timeline", "/timeline", "Active memory over the events, ready to draw",
 		"A window of it, at the detail that a screen has. docs/timeline-format.md explains the columns."), s.getTimeline)
 	huma.Register(api, of("get-top", "/top", "What is largest at a moment, and which line made it", ""), s.getTop)
+	huma.Register(api, of("get-flame", "/flame", "What is live at a moment, by who called whom", "A tree from the outermost caller to what the memory is for."), s.getFlame)
+	huma.Register(api, of("get-stretch", "/stretch", "What happens between two events, by line, module and category",
+		"What is made, freed and kept there, and what is live when it is highest."), s.getStretch)
 	huma.Register(api, of("get-replay", "/replay", "Would it have fitted another card or another setting?",
 		"Without a change it compares the simulated allocator with the recording."), s.getReplay)
 	huma.Register(api, of("get-events", "/events", "The events, in pages, searched", ""), s.getEvents)
@@ -45,6 +49,7 @@ func (s *Server) snapshotRoutes(api huma.API, mux *http.ServeMux) {
 // Snapshot is a file and what it holds.
 type Snapshot struct {
 	snapshotstore.Entry
+	Kind     string                  `json:"kind" enum:"recorded,emulated,predicted,measured" doc:"what is known of how it came to be; a file tells emulation and prediction by its stacks"`
 	Protocol int                     `json:"pickle_protocol"`
 	Encoding string                  `json:"encoding" doc:"how it was packed"`
 	Unknown  []string                `json:"unknown_keys,omitempty"`
@@ -71,7 +76,20 @@ func (s *Server) describeSnapshot(ctx context.Context, e snapshotstore.Entry) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{Entry: e, Protocol: b.file.Protocol, Encoding: b.file.Encoding, Unknown: b.file.Unknown, Devices: devices}, nil
+	return &Snapshot{Entry: e, Kind: kindOf(e, b.file), Protocol: b.file.Protocol, Encoding: b.file.Encoding, Unknown: b.file.Unknown, Devices: devices}, nil
+}
+
+// kindOf says how a snapshot came to be.
+func kindOf(e snapshotstore.Entry, file *snapshot.Snapshot) string {
+	if e.Origin != snapshotstore.Uploaded {
+		return string(e.Origin)
+	}
+	for _, t := range recording.Devices(file) {
+		if kind := recording.KindOf(t); kind != recording.Recorded {
+			return kind
+		}
+	}
+	return recording.Recorded
 }
 
 // snapshotInput names a snapshot.

@@ -62,6 +62,32 @@ func (s *Server) getSegments(ctx context.Context, in *segmentsInput) (*kept[*rec
 	})
 }
 
+type flameInput struct {
+	ID     string `path:"id" pattern:"^[0-9a-f]{64}$"`
+	Device int    `query:"device" default:"-1"`
+	At     string `query:"at" default:"peak" maxLength:"20" doc:"peak, end, oom (the last failure) or the number of an event"`
+}
+
+func (s *Server) getFlame(ctx context.Context, in *flameInput) (*kept[*recording.Flame], error) {
+	return answerOf(ctx, s, in.ID, in.Device, func(r *recording.Recording) (*recording.Flame, error) {
+		return r.Flame(in.At)
+	})
+}
+
+type stretchInput struct {
+	ID     string `path:"id" pattern:"^[0-9a-f]{64}$"`
+	Device int    `query:"device" default:"-1"`
+	From   int    `query:"from" minimum:"0" doc:"first event"`
+	To     int    `query:"to" minimum:"0" doc:"event to stop before"`
+	N      int    `query:"n" minimum:"1" maximum:"1000" default:"20" doc:"how many groups of each kind"`
+}
+
+func (s *Server) getStretch(ctx context.Context, in *stretchInput) (*kept[*recording.Stretch], error) {
+	return answerOf(ctx, s, in.ID, in.Device, func(r *recording.Recording) (*recording.Stretch, error) {
+		return r.Stretch(in.From, in.To, in.N)
+	})
+}
+
 type twoInput struct {
 	ID     string `path:"id" pattern:"^[0-9a-f]{64}$"`
 	With   string `query:"with" required:"true" pattern:"^[0-9a-f]{64}$" doc:"the other snapshot"`

@@ -32,8 +32,12 @@ func (f Frame) IsNative() bool {
 // IsTorch reports whether a frame is PyTorch's own, or of what stands between
 // PyTorch and an emulated card.
 func (f Frame) IsTorch() bool {
-	return f.IsNative() || f.in("torch") || f.in("functorch") || f.in("memorymark_phantom") || isSynthetic(f.File) || isCompiled(f.File)
+	return f.IsNative() || f.in("torch") || f.in("functorch") || f.IsEmulation() || isSynthetic(f.File) || isCompiled(f.File)
 }
+
+// IsEmulation reports whether a frame is of what stands between PyTorch and an
+// emulated card.
+func (f Frame) IsEmulation() bool { return f.in("memorymark_phantom") }
 
 // IsProber reports whether a frame is of the program that runs the steps which
 // MemoryMark measures. Older recordings have it by its former name.

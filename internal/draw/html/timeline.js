@@ -136,6 +136,7 @@
 				return;
 			case "next match": return around.finds.go(1);
 			case "previous match": return around.finds.go(-1);
+			case "range": return around.takeRange();
 			case "search": return around.focusSearch();
 			case "help": return around.help();
 			case "clear": return around.select(null);
@@ -636,10 +637,19 @@
 	function clamp(x, world) {
 		return Math.min(Math.max(0, x), world.x);
 	}
+	// src/timeline/range.ts
+	/** rangeBetween is the events between two places on the x axis, at least one; place p shows the moment after event p - 1. */
+	function rangeBetween(a, b, events) {
+		const from = Math.min(Math.max(0, Math.floor(Math.min(a, b)) - 1), events - 1);
+		return {
+			from,
+			to: Math.min(Math.max(from + 1, Math.ceil(Math.max(a, b)) - 1), events)
+		};
+	}
 	// src/timeline/gestures.ts
 	/** How wheel, mouse, pen and fingers move a stage. */
 	/** listen moves a stage by what is done on its plot and its overview; it returns how to stop that. */
-	function listen(stage, plot, overview, onClick) {
+	function listen(stage, plot, overview, done) {
 		const abort = new AbortController();
 		const on = { signal: abort.signal };
 		plot.addEventListener("wheel", (event) => wheel(stage, event), {
@@ -651,7 +661,7 @@
 			x: event.offsetX,
 			y: event.offsetY
 		}), on);
-		new Fingers(stage, plot, onClick).listen(on);
+		new Fingers(stage, plot, done).listen(on);
 		overview.addEventListener("pointerdown", (event) => brush(stage, overview, event), on);
 		return () => abort.abort();
 	}
@@ -672,13 +682,14 @@
 	var Fingers = class {
 		stage;
 		plot;
-		onClick;
+		done;
 		down = /* @__PURE__ */ new Map();
 		travelled = 0;
-		constructor(stage, plot, onClick) {
+		drawnFrom = null;
+		constructor(stage, plot, done) {
 			this.stage = stage;
 			this.plot = plot;
-			this.onClick = onClick;
+			this.done = done;
 		}
 		listen(on) {
 			this.plot.addEventListener("pointerdown", (event) => this.press(event), on);
@@ -689,7 +700,11 @@
 		press(event) {
 			if (event.button !== 0) return;
 			this.plot.setPointerCapture(event.pointerId);
-			if (this.down.size === 0) this.travelled = 0;
+			if (this.down.size === 0) {
+				this.travelled = 0;
+				const draws = this.done.range && (event.shiftKey || this.done.drawsRanges?.());
+				this.drawnFrom = draws ? this.stage.scale()?.place(event.offsetX) ?? null : null;
+			}
 			this.down.set(event.pointerId, {
 				x: event.offsetX,
 				y: event.offsetY
@@ -709,7 +724,9 @@
 			};
 			this.travelled += Math.hypot(now.x - last.x, now.y - last.y);
 			if (this.down.size === 2) this.pinch(event.pointerId, last, now);
-			else if (this.travelled > slack(event)) this.stage.show(move(this.stage.world, this.stage.view, (last.x - now.x) / frame.width, (now.y - last.y) / frame.height));
+			else if (this.drawnFrom !== null) {
+				if (this.travelled > slack(event)) this.draw(event, false);
+			} else if (this.travelled > slack(event)) this.stage.show(move(this.stage.world, this.stage.view, (last.x - now.x) / frame.width, (now.y - last.y) / frame.height));
 			this.down.set(event.pointerId, now);
 		}
 		pinch(moving, last, now) {
@@ -720,16 +737,23 @@
 			const factor = Math.max(12, Math.abs(last.x - other.x)) / Math.max(12, Math.abs(now.x - other.x));
 			this.stage.show(zoomX(this.stage.world, this.stage.view, factor, to.place(other.x)));
 		}
+		draw(event, ended) {
+			const to = this.stage.scale();
+			const { whole } = this.stage.state;
+			if (to && whole && this.drawnFrom !== null) this.done.range?.(rangeBetween(this.drawnFrom, to.place(event.offsetX), whole.events), ended);
+		}
 		lift(event) {
 			const clicked = this.down.size === 1 && this.travelled <= slack(event);
 			this.down.delete(event.pointerId);
+			if (!clicked && this.drawnFrom !== null) this.draw(event, true);
+			this.drawnFrom = null;
 			if (!clicked) return;
 			const to = this.stage.scale();
 			if (to) this.stage.setCursor(Math.floor(to.place(event.offsetX)) - 1);
 			this.stage.pick({
 				x: event.offsetX,
 				y: event.offsetY
-			}).then(this.onClick);
+			}).then((under) => this.done.click(under));
 		}
 	};
 	/** slack is how many pixels a press may move and still be a click: a finger rolls. */
@@ -778,6 +802,7 @@
 		"]": "next event",
 		k: "above",
 		j: "below",
+		r: "range",
 		n: "next match",
 		N: "previous match",
 		"/": "search",
@@ -958,6 +983,7 @@
 		drawLine(pen, d.fine, d.fine.lines.allocated, pen.ink.allocated);
 		drawLine(pen, d.fine, d.fine.lines.reserved, pen.ink.reserved);
 		if (d.overlay) drawOverlay(pen, d.overlay);
+		if (d.range) drawRange(pen, d.range);
 		drawFound(pen);
 		ctx.restore();
 		drawSpans(pen);
@@ -1009,6 +1035,17 @@
 	function drawOverlay(pen, { summary, shift }) {
 		drawLine(pen, summary, summary.lines.active, pen.ink.plate, shift);
 		drawLine(pen, summary, summary.lines.active, pen.ink.other, shift);
+	}
+	/** drawRange dims what is outside of a range. */
+	function drawRange({ ctx, ink, frame, to }, { from, to: end }) {
+		const [x0, x1] = [to.x(from + 1), to.x(end + 1)].map((x) => Math.min(Math.max(x, frame.left), frame.left + frame.width));
+		ctx.fillStyle = ink.plate;
+		ctx.globalAlpha = .6;
+		ctx.fillRect(frame.left, frame.top, x0 - frame.left, frame.height);
+		ctx.fillRect(x1, frame.top, frame.left + frame.width - x1, frame.height);
+		ctx.globalAlpha = 1;
+		ctx.fillStyle = ink.cursor;
+		for (const x of [x0, x1]) ctx.fillRect(Math.round(x), frame.top, 1, frame.height);
 	}
 	/** drawFound marks where what a search found begins; many in one pixel are one. */
 	function drawFound({ ctx, ink, frame, to, d }) {
@@ -1235,7 +1272,8 @@
 		marks = {
 			found: [],
 			overlay: null,
-			difference: null
+			difference: null,
+			range: null
 		};
 		pointer = null;
 		backdrop = null;
@@ -1853,6 +1891,7 @@
 		},
 		selected: null,
 		finds: { go() {} },
+		takeRange() {},
 		focusSearch: () => at("search").focus(),
 		help: () => at("plot").focus(),
 		failures: wire.failures
@@ -1932,7 +1971,7 @@
 		fillFacts(stage.state.whole);
 		fillLegend(stage.state.whole);
 		show();
-		listen(stage, plot, overview, (under) => around.select(under));
+		listen(stage, plot, overview, { click: (under) => around.select(under) });
 		at("search").addEventListener("input", (event) => stage.setEmphasis({ query: event.target.value }));
 		for (const act of [
 			"in",

@@ -27,6 +27,7 @@ const around: Around = {
   },
   selected: null,
   finds: { go() {} },
+  takeRange() {},
   focusSearch: () => at('search').focus(),
   help: () => at('plot').focus(),
   failures: wire.failures,
@@ -115,7 +116,7 @@ function start() {
   fillFacts(stage.state.whole!);
   fillLegend(stage.state.whole!);
   show();
-  listen(stage, plot, overview, (under) => around.select(under));
+  listen(stage, plot, overview, { click: (under) => around.select(under) });
   at('search').addEventListener('input', (event) => stage.setEmphasis({ query: (event.target as HTMLInputElement).value }));
   for (const act of ['in', 'out', 'all', 'peak'] as const) at(act).addEventListener('click', () => perform(stage, around, act));
   document.addEventListener('keydown', (event) => {

@@ -33,6 +33,9 @@ export function Comparison({ comparison, stage, address }: Props) {
               <input type="checkbox" className="accent-accent-text" checked={aligned} onChange={(event) => setAligned(event.target.checked)} />
               align there
             </label>
+            <Button size="small" onClick={() => address.set({ tab: 'grew' })}>
+              What grew
+            </Button>
             <Button size="small" onClick={() => stage.goTo(compare.differences[0]!.predicted.event, 1 / 16)}>
               First difference
             </Button>

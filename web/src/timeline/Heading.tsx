@@ -27,7 +27,7 @@ export function Heading({ snapshot, device, address }: Props) {
           {nameOf(snapshot)}
         </h1>
         <p className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted">
-          <span className="rounded-full border border-line-strong px-2 text-xs">{originNames[snapshot.origin] ?? snapshot.origin}</span>
+          <Kind kind={snapshot.kind} />
           {snapshot.devices.length > 1 ? (
             <label>
               <span className="sr-only">Device</span>
@@ -69,16 +69,33 @@ export function Heading({ snapshot, device, address }: Props) {
   );
 }
 
+const kinds: Record<Snapshot['kind'], [look: string, what: string]> = {
+  recorded: ['border-line-strong', 'Recorded by PyTorch while a program ran'],
+  measured: ['border-line-strong', 'Recorded on the GPU of a worker'],
+  emulated: ['border-warn text-warn-text', 'Recorded by a real PyTorch on a card that is not there: the allocations are PyTorch\'s, the times are not the card\'s'],
+  predicted: ['border-warn text-warn-text', 'Simulated by MemoryMark: no PyTorch ran, and times are estimates'],
+};
+
+/** Kind labels how the recording came to be; what no GPU made stands out. */
+function Kind({ kind }: { kind: Snapshot['kind'] }) {
+  const [look, what] = kinds[kind];
+  return (
+    <span className={`rounded-full border px-2 text-xs ${look}`} title={what}>
+      {kind}
+    </span>
+  );
+}
+
 /** Peaks goes from what was asked for to what was taken from the card. */
 function Peaks({ peak }: { peak: DeviceInfo['peak'] }) {
-  const kinds = [
+  const amounts = [
     ['requested', peak.requested_bytes],
     ['allocated', peak.allocated_bytes],
     ['reserved', peak.reserved_bytes],
   ] as const;
   return (
     <dl className="flex gap-5" title="The peak of each kind">
-      {kinds.map(([name, bytes]) => (
+      {amounts.map(([name, bytes]) => (
         <div key={name}>
           <dt className="text-xs text-muted">{name}</dt>
           <dd className={`font-mono text-sm ${name === 'requested' ? 'text-accent-text' : ''}`}>{bytes === undefined ? 'unknown' : formatBytes(bytes)}</dd>

@@ -3,7 +3,7 @@ import { useTheme } from '../app/theme';
 import { colorOf, css } from './colors';
 import type { Summary } from './data';
 import { formatBytes, formatCount, formatMoment } from './format';
-import type { Under } from './scene';
+import type { Done } from './gestures';
 import type { Stage } from './stage';
 import { usePlotGestures } from './usePlotGestures';
 import { useStage } from './useStage';
@@ -11,11 +11,11 @@ import { useStage } from './useStage';
 interface Props {
   stage: Stage;
   name: string;
-  onSelect(under: Under | null): void;
+  done: Required<Done>;
 }
 
 /** Plot is the stack of active memory and the overview below it. */
-export function Plot({ stage, name, onSelect }: Props) {
+export function Plot({ stage, name, done }: Props) {
   const plot = useRef<HTMLCanvasElement>(null);
   const overview = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
@@ -23,7 +23,7 @@ export function Plot({ stage, name, onSelect }: Props) {
   const cursor = useStage(stage, 'cursor');
   useEffect(() => stage.attach(plot.current!, overview.current!), [stage]);
   useEffect(() => stage.setTheme(theme), [stage, theme]);
-  usePlotGestures(stage, { plot, overview, onClick: onSelect });
+  usePlotGestures(stage, { plot, overview, done });
   return (
     <div className="relative">
       <canvas

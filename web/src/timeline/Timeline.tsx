@@ -1,11 +1,10 @@
-import { Tabs } from 'radix-ui';
 import { useEffect, useEffectEvent, useMemo, useRef, useState } from 'react';
 import { Problem } from '../api/problem';
 import { ErrorBox } from '../ui/ErrorBox';
 import { type Around, perform } from './acts';
+import { Answers } from './Answers';
 import { Comparison } from './Comparison';
 import { Details } from './Details';
-import { EventList } from './EventList';
 import { FailureBox } from './FailureBox';
 import { Heading } from './Heading';
 import type { Address } from './index';
@@ -14,11 +13,9 @@ import { type Act, actOf } from './keys';
 import { Legend } from './Legend';
 import { Plot } from './Plot';
 import { type Recording, type Snapshot, timelineUrl } from './queries';
-import { ReplayTab } from './ReplayTab';
-import { SegmentMap } from './SegmentMap';
+import { type Range, rangeOf, rangeSeen, rangeText } from './range';
 import type { Under } from './scene';
 import { Toolbar } from './Toolbar';
-import { Top } from './Top';
 import { nameOf } from './Sources';
 import { useComparison } from './useComparison';
 import { useFinds } from './useFinds';
@@ -58,25 +55,32 @@ function Staged({ snapshot, address, device }: Props & { device: Device }) {
   const search = useRef<HTMLInputElement>(null);
   const problem = useStage(stage, 'problem');
   const whole = useStage(stage, 'whole');
-  const cursor = useStage(stage, 'cursor');
   const finds = useFinds(stage, recording, device.events, address.get('find'), setSelected);
   useMoment(stage, address, finds.settled);
   const comparison = useComparison(stage, recording, address.get('with'));
   // Of several, the first one is explained best: the rest happened in a process that had failed before.
   const failure = device.out_of_memory?.find((f) => f.explanation?.remedies) ?? device.out_of_memory?.at(-1);
-  const tab = address.get('tab') || 'stack';
+  const [drawing, setDrawing] = useState(false);
+  const rangeAddress = address.get('range');
+  const range = useMemo(() => rangeOf(rangeAddress), [rangeAddress]);
+  const takeRange = (next: Range) => {
+    setDrawing(false);
+    address.set({ range: rangeText(next), tab: 'range' });
+  };
 
   const opened = useRef(false);
   useEffect(() => {
     stage.open((w) => timelineUrl(recording, w, detail, byStack), device.events, opened.current);
     opened.current = true;
   }, [stage, recording, device.events, detail, byStack]);
+  useEffect(() => stage.setMarks({ range }), [stage, range]);
   useEffect(() => stage.setEmphasis({ selected: selected?.kind === 'shape' ? selected.id : -1, group }), [stage, selected, group]);
 
   const around: Around = {
     select: setSelected,
     selected,
     finds,
+    takeRange: () => takeRange(rangeSeen(stage.view, device.events)),
     focusSearch: () => search.current?.focus(),
     help: () => setHelping(true),
     failures: device.out_of_memory ?? [],
@@ -97,6 +101,8 @@ function Staged({ snapshot, address, device }: Props & { device: Device }) {
         finds={finds}
         detail={detail}
         onDetail={setDetail}
+        drawing={drawing}
+        onDrawing={setDrawing}
         byStack={byStack}
         onByStack={(next) => {
           setGroup(-1);
@@ -105,27 +111,27 @@ function Staged({ snapshot, address, device }: Props & { device: Device }) {
       />
       <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_21rem]">
         <div className="min-w-0">
-          <Plot stage={stage} name={nameOf(snapshot)} onSelect={setSelected} />
-          <Tabs.Root value={tab} onValueChange={(next) => address.set({ tab: next === 'stack' ? '' : next })} className="mt-4">
-            <Tabs.List aria-label="More about this moment" className="flex gap-1 overflow-x-auto border-b border-line">
-              <Tab value="stack">At the cursor</Tab>
-              <Tab value="segments">Segments</Tab>
-              <Tab value="events">Events</Tab>
-              <Tab value="replay">Replay</Tab>
-            </Tabs.List>
-            <Tabs.Content value="stack" className="pt-3">
-              <Top recording={recording} event={cursor} />
-            </Tabs.Content>
-            <Tabs.Content value="segments" className="pt-3">
-              <SegmentMap recording={recording} event={cursor ?? device.events - 1} stage={stage} onSelect={setSelected} selected={selected} />
-            </Tabs.Content>
-            <Tabs.Content value="events" className="pt-3">
-              <EventList recording={recording} total={device.events} cursor={cursor ?? 0} query={finds.query} stage={stage} onSelect={setSelected} />
-            </Tabs.Content>
-            <Tabs.Content value="replay" className="pt-3">
-              <ReplayTab recording={recording} address={address} onGo={(event) => stage.goTo(event, 1 / 8)} />
-            </Tabs.Content>
-          </Tabs.Root>
+          <Plot
+            stage={stage}
+            name={nameOf(snapshot)}
+            done={{
+              click: setSelected,
+              range: (drawn, ended) => (ended ? takeRange(drawn) : stage.setMarks({ range: drawn })),
+              drawsRanges: () => drawing,
+            }}
+          />
+          <Answers
+            recording={recording}
+            events={device.events}
+            address={address}
+            stage={stage}
+            finds={finds}
+            comparison={comparison}
+            selected={selected}
+            onSelect={setSelected}
+            range={range}
+            onSeen={around.takeRange}
+          />
         </div>
         <aside aria-label="Details" className="flex min-w-0 flex-col gap-4">
           <Details recording={recording} whole={whole} under={selected} stage={stage} onClose={() => setSelected(null)} />
@@ -151,15 +157,4 @@ function usePlotKeys(act: (wanted: Act) => void) {
     document.addEventListener('keydown', listen);
     return () => document.removeEventListener('keydown', listen);
   }, []);
-}
-
-function Tab({ value, children }: { value: string; children: string }) {
-  return (
-    <Tabs.Trigger
-      value={value}
-      className="-mb-px rounded-t border-b-2 border-transparent px-3 py-2 text-sm whitespace-nowrap text-muted hover:text-text data-[state=active]:border-accent data-[state=active]:text-text"
-    >
-      {children}
-    </Tabs.Trigger>
-  );
 }

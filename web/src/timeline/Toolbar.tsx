@@ -1,4 +1,4 @@
-import { ChevronLeft, ChevronRight, Keyboard, Maximize2, Search, ZoomIn, ZoomOut } from 'lucide-react';
+import { BoxSelect, ChevronLeft, ChevronRight, Keyboard, Maximize2, Search, ZoomIn, ZoomOut } from 'lucide-react';
 import type { ReactNode, RefObject } from 'react';
 import { Button } from '../ui/Button';
 import { formatCount } from './format';
@@ -16,12 +16,14 @@ interface Props {
   onDetail(detail: number): void;
   byStack: boolean;
   onByStack(byStack: boolean): void;
+  drawing: boolean; // dragging draws a range
+  onDrawing(drawing: boolean): void;
 }
 
 /** Details that the slider offers, up to what the server gives. */
 const details = [250, 1000, 4000, 8000, 30_000, 100_000];
 
-export function Toolbar({ stage, act, search, finds, detail, onDetail, byStack, onByStack }: Props) {
+export function Toolbar({ stage, act, search, finds, detail, onDetail, byStack, onByStack, drawing, onDrawing }: Props) {
   const drawn = useStage(stage, 'drawn');
   const all = useStage(stage, 'present');
   return (
@@ -57,6 +59,17 @@ export function Toolbar({ stage, act, search, finds, detail, onDetail, byStack, 
         </span>
       </label>
       <div className="ml-auto flex items-center gap-1">
+        <Button
+          size="small"
+          look={drawing ? 'plain' : 'quiet'}
+          aria-pressed={drawing}
+          aria-label="Draw a range"
+          title="Draw a range of events to sum up (Shift and drag)"
+          onClick={() => onDrawing(!drawing)}
+          className="px-2"
+        >
+          <BoxSelect size={16} aria-hidden />
+        </Button>
         <Tool label="Zoom in" hint="+" onClick={() => act('in')}>
           <ZoomIn size={16} aria-hidden />
         </Tool>

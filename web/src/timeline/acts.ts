@@ -8,6 +8,7 @@ export interface Around {
   select(under: Under | null): void;
   selected: Under | null;
   finds: { go(by: number): void }; // to the next match
+  takeRange(): void; // sums up what is seen
   focusSearch(): void;
   help(): void;
   failures: { event: number }[];
@@ -55,6 +56,8 @@ export function perform(stage: Stage, around: Around, act: Act) {
       return around.finds.go(1);
     case 'previous match':
       return around.finds.go(-1);
+    case 'range':
+      return around.takeRange();
     case 'search':
       return around.focusSearch();
     case 'help':

@@ -1,18 +1,28 @@
 /** How wheel, mouse, pen and fingers move a stage. */
 
 import { drag, type Grip, gripAt } from './brush';
+import { type Range, rangeBetween } from './range';
 import type { Under } from './scene';
 import type { Stage } from './stage';
 import { move, type View, zoomX, zoomY } from './view';
 
+/** Done is what a gesture comes to. */
+export interface Done {
+  click(under: Under | null): void;
+  /** a range was drawn, to its end or not yet */
+  range?(range: Range, ended: boolean): void;
+  /** whether dragging draws a range without Shift */
+  drawsRanges?(): boolean;
+}
+
 /** listen moves a stage by what is done on its plot and its overview; it returns how to stop that. */
-export function listen(stage: Stage, plot: HTMLCanvasElement, overview: HTMLCanvasElement, onClick: (under: Under | null) => void): () => void {
+export function listen(stage: Stage, plot: HTMLCanvasElement, overview: HTMLCanvasElement, done: Done): () => void {
   const abort = new AbortController();
   const on = { signal: abort.signal };
   plot.addEventListener('wheel', (event) => wheel(stage, event), { passive: false, ...on });
   plot.addEventListener('pointerleave', () => stage.point(null), on);
   plot.addEventListener('pointermove', (event) => stage.point({ x: event.offsetX, y: event.offsetY }), on);
-  new Fingers(stage, plot, onClick).listen(on);
+  new Fingers(stage, plot, done).listen(on);
   overview.addEventListener('pointerdown', (event) => brush(stage, overview, event), on);
   return () => abort.abort();
 }
@@ -36,11 +46,12 @@ function wheel(stage: Stage, event: WheelEvent) {
 class Fingers {
   private readonly down = new Map<number, { x: number; y: number }>();
   private travelled = 0;
+  private drawnFrom: number | null = null; // a place on the x axis, while a range is drawn
 
   constructor(
     private readonly stage: Stage,
     private readonly plot: HTMLCanvasElement,
-    private readonly onClick: (under: Under | null) => void,
+    private readonly done: Done,
   ) {}
 
   listen(on: { signal: AbortSignal }) {
@@ -53,7 +64,11 @@ class Fingers {
   private press(event: PointerEvent) {
     if (event.button !== 0) return;
     this.plot.setPointerCapture(event.pointerId);
-    if (this.down.size === 0) this.travelled = 0;
+    if (this.down.size === 0) {
+      this.travelled = 0;
+      const draws = this.done.range && (event.shiftKey || this.done.drawsRanges?.());
+      this.drawnFrom = draws ? (this.stage.scale()?.place(event.offsetX) ?? null) : null;
+    }
     this.down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
     this.stage.point({ x: event.offsetX, y: event.offsetY });
   }
@@ -65,7 +80,9 @@ class Fingers {
     const now = { x: event.offsetX, y: event.offsetY };
     this.travelled += Math.hypot(now.x - last.x, now.y - last.y);
     if (this.down.size === 2) this.pinch(event.pointerId, last, now);
-    else if (this.travelled > slack(event)) {
+    else if (this.drawnFrom !== null) {
+      if (this.travelled > slack(event)) this.draw(event, false);
+    } else if (this.travelled > slack(event)) {
       this.stage.show(move(this.stage.world, this.stage.view, (last.x - now.x) / frame.width, (now.y - last.y) / frame.height));
     }
     this.down.set(event.pointerId, now);
@@ -80,13 +97,21 @@ class Fingers {
     this.stage.show(zoomX(this.stage.world, this.stage.view, factor, to.place(other.x)));
   }
 
+  private draw(event: PointerEvent, ended: boolean) {
+    const to = this.stage.scale();
+    const { whole } = this.stage.state;
+    if (to && whole && this.drawnFrom !== null) this.done.range?.(rangeBetween(this.drawnFrom, to.place(event.offsetX), whole.events), ended);
+  }
+
   private lift(event: PointerEvent) {
     const clicked = this.down.size === 1 && this.travelled <= slack(event);
     this.down.delete(event.pointerId);
+    if (!clicked && this.drawnFrom !== null) this.draw(event, true);
+    this.drawnFrom = null;
     if (!clicked) return;
     const to = this.stage.scale();
     if (to) this.stage.setCursor(Math.floor(to.place(event.offsetX)) - 1);
-    void this.stage.pick({ x: event.offsetX, y: event.offsetY }).then(this.onClick);
+    void this.stage.pick({ x: event.offsetX, y: event.offsetY }).then((under) => this.done.click(under));
   }
 }
 

@@ -19,6 +19,7 @@ export type Act =
   | 'below'
   | 'next match'
   | 'previous match'
+  | 'range'
   | 'search'
   | 'help'
   | 'clear';
@@ -42,6 +43,7 @@ const byKey: Record<string, Act> = {
   ']': 'next event',
   k: 'above',
   j: 'below',
+  r: 'range',
   n: 'next match',
   N: 'previous match',
   '/': 'search',
@@ -67,6 +69,7 @@ export const help: [string, string][] = [
   ['o', 'go to the next out-of-memory error'],
   ['[ ]', 'cursor to the event before, after'],
   ['k j', 'select the allocation above, below at the cursor'],
+  ['r', 'sum up the range that is seen; Shift and drag draws one'],
   ['/', 'search'],
   ['n N', 'next, previous match'],
   ['Esc', 'drop the selection'],

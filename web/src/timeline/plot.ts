@@ -8,6 +8,7 @@ import { columnAt, highest, placeOf, type Span, type Summary } from './data';
 import type { Shot } from './drawer';
 import { formatBytes, formatMicros, formatMoment } from './format';
 import { byteTicks, eventTicks, timeTicks } from './ticks';
+import type { Range } from './range';
 import { type Frame, type Scale, scale, type View } from './view';
 
 /** Ink is the colours of what is drawn over the picture. */
@@ -75,6 +76,7 @@ export interface Drawing {
   found: number[]; // places on the x axis that a search found
   overlay: Overlay | null;
   difference: number | null; // place at which the overlay begins to differ
+  range: Range | null; // selected
 }
 
 const font = '11px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
@@ -112,6 +114,7 @@ export function drawPlot(ctx: CanvasRenderingContext2D, frame: Frame, d: Drawing
   drawLine(pen, d.fine, d.fine.lines.allocated, pen.ink.allocated);
   drawLine(pen, d.fine, d.fine.lines.reserved, pen.ink.reserved);
   if (d.overlay) drawOverlay(pen, d.overlay);
+  if (d.range) drawRange(pen, d.range);
   drawFound(pen);
   ctx.restore();
   drawSpans(pen);
@@ -167,6 +170,18 @@ function drawLine({ ctx, frame, d }: Pen, s: Summary, values: Float64Array | nul
 function drawOverlay(pen: Pen, { summary, shift }: Overlay) {
   drawLine(pen, summary, summary.lines.active, pen.ink.plate, shift);
   drawLine(pen, summary, summary.lines.active, pen.ink.other, shift);
+}
+
+/** drawRange dims what is outside of a range. */
+function drawRange({ ctx, ink, frame, to }: Pen, { from, to: end }: Range) {
+  const [x0, x1] = [to.x(from + 1), to.x(end + 1)].map((x) => Math.min(Math.max(x, frame.left), frame.left + frame.width));
+  ctx.fillStyle = ink.plate;
+  ctx.globalAlpha = 0.6;
+  ctx.fillRect(frame.left, frame.top, x0! - frame.left, frame.height);
+  ctx.fillRect(x1!, frame.top, frame.left + frame.width - x1!, frame.height);
+  ctx.globalAlpha = 1;
+  ctx.fillStyle = ink.cursor;
+  for (const x of [x0!, x1!]) ctx.fillRect(Math.round(x), frame.top, 1, frame.height);
 }
 
 /** drawFound marks where what a search found begins; many in one pixel are one. */

@@ -2,6 +2,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { answer, api, type Schemas, type Workload } from '../api/client';
 import type { Query } from './query';
+import type { Range } from './range';
 import type { ReplayQuery } from './replay';
 import type { Window } from './window';
 
@@ -11,6 +12,9 @@ export type EventRow = Schemas['Event'];
 export type SegmentRow = Schemas['Segment'];
 export type Compare = Schemas['Compare'];
 export type Replay = Schemas['Replay'];
+export type Stretch = Schemas['Stretch'];
+export type FlameRow = Schemas['FlameRow'];
+export type Diff = Schemas['Diff'];
 export type Entry = Schemas['StoredSnapshot'];
 
 /** Recording is one device of a snapshot. */
@@ -120,6 +124,35 @@ export function useCompare({ id, device }: Recording, other: string) {
     queryKey: ['compare', id, device, other],
     queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}/compare', { params: { path: { id }, query: { with: other, device, n: 50 } }, signal })),
     enabled: other !== '',
+    ...forever,
+  });
+}
+
+export function useFlame({ id, device }: Recording, at: string) {
+  return useQuery({
+    queryKey: ['flame', id, device, at],
+    queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}/flame', { params: { path: { id }, query: { device, at } }, signal })),
+    placeholderData: keepPreviousData,
+    ...forever,
+  });
+}
+
+export function useStretch({ id, device }: Recording, range: Range | null) {
+  return useQuery({
+    queryKey: ['stretch', id, device, range],
+    queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}/stretch', { params: { path: { id }, query: { device, ...range } }, signal })),
+    enabled: range !== null,
+    placeholderData: keepPreviousData,
+    ...forever,
+  });
+}
+
+export function useDiff({ id, device }: Recording, other: string, at: 'peak' | 'end') {
+  return useQuery({
+    queryKey: ['diff', id, device, other, at],
+    queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}/diff', { params: { path: { id }, query: { device, with: other, at, n: 40 } }, signal })),
+    enabled: other !== '',
+    placeholderData: keepPreviousData,
     ...forever,
   });
 }

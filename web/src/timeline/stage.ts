@@ -7,6 +7,7 @@ import type { Theme } from './colors';
 import { highest, type Summary } from './data';
 import type { Drawer, DrawerEvents } from './drawer';
 import { drawBackdrop, drawOverview, drawPlot, frameIn, type Drawing, type Overlay } from './plot';
+import type { Range } from './range';
 import type { Look, Under } from './scene';
 import { around, between, type Frame, same, scale, type Scale, type View, whole, within, type World } from './view';
 import { covers, sameWindow, type Window, windowFor, wholeWindow } from './window';
@@ -50,7 +51,7 @@ export class Stage {
   private fine: Summary | null = null;
   private theme: Theme = 'dark';
   private emphasis = { query: '', atAddress: [] as number[], selected: -1, group: -1 };
-  private marks = { found: [] as number[], overlay: null as Overlay | null, difference: null as number | null };
+  private marks = { found: [] as number[], overlay: null as Overlay | null, difference: null as number | null, range: null as Range | null };
   private pointer: { x: number; y: number } | null = null;
   private backdrop: { canvas: HTMLCanvasElement; whole: Summary; theme: Theme } | null = null;
   private frameRequest = 0;

@@ -1,18 +1,24 @@
 import { type RefObject, useEffect, useEffectEvent } from 'react';
-import { listen } from './gestures';
-import type { Under } from './scene';
+import { type Done, listen } from './gestures';
 import type { Stage } from './stage';
 
 interface Gestures {
   plot: RefObject<HTMLCanvasElement | null>;
   overview: RefObject<HTMLCanvasElement | null>;
-  onClick(under: Under | null): void;
+  done: Required<Done>;
 }
 
 /** usePlotGestures moves a stage by wheel, mouse, pen and fingers. */
-export function usePlotGestures(stage: Stage, { plot, overview, onClick }: Gestures) {
-  const click = useEffectEvent(onClick);
+export function usePlotGestures(stage: Stage, { plot, overview, done }: Gestures) {
+  const click = useEffectEvent(done.click);
+  const range = useEffectEvent(done.range);
+  const drawsRanges = useEffectEvent(done.drawsRanges);
   useEffect(() => {
-    if (plot.current && overview.current) return listen(stage, plot.current, overview.current, (under) => click(under));
+    if (!plot.current || !overview.current) return;
+    return listen(stage, plot.current, overview.current, {
+      click: (under) => click(under),
+      range: (drawn, ended) => range(drawn, ended),
+      drawsRanges: () => drawsRanges(),
+    });
   }, [stage, plot, overview]);
 }

@@ -135,7 +135,8 @@ test('a link shows the same moment to somebody else', async () => {
   await page.getByLabel('Search by size, address or frame').fill('>400MiB');
   await page.getByRole('toolbar', { name: 'Timeline' }).getByText(/found$/).waitFor();
   await page.keyboard.press('Enter');
-  await page.keyboard.press('Enter');
+  await page.getByRole('toolbar', { name: 'Timeline' }).getByText(/^\d+ of \d+$/).waitFor();
+  await page.keyboard.press('Enter'); // past the peak, which needs no address
   await page.getByRole('button', { name: 'Zoom in' }).click();
   await page.getByRole('button', { name: 'Zoom in' }).click();
   await page.waitForURL(/view=\d+\.\.\d+/);
@@ -186,6 +187,72 @@ test('parameters are at the bottom, however little is drawn one by one', async (
   await expect.poll(colors).toBeGreaterThan(3);
 });
 
+test('a range that is drawn is summed up by line, module and category', async () => {
+  await open();
+  const box = (await page.getByTestId('plot').boundingBox())!;
+  const at = (share: number) => [box.x + box.width * share, box.y + box.height / 2] as const;
+  await page.keyboard.down('Shift');
+  await page.mouse.move(...at(0.3));
+  await page.mouse.down();
+  await page.mouse.move(...at(0.4), { steps: 3 });
+  await page.mouse.move(...at(0.5), { steps: 3 });
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  const range = page.getByRole('region', { name: 'Range' });
+  await range.getByText(/^Events [\d,]+ to [\d,]+, .* made in [\d,]+ allocations/).waitFor();
+  await range.getByRole('cell', { name: /modeling_gpt2\.py:\d+ forward/ }).first().waitFor();
+  await range.getByRole('combobox', { name: 'By' }).selectOption('category');
+  await range.getByRole('cell', { name: 'activation', exact: true }).waitFor();
+  await range.getByRole('combobox', { name: 'By' }).selectOption('module');
+  await range.getByRole('cell', { name: 'transformers/activations' }).waitFor();
+  const drawn = await range.getByText(/^Events/).textContent();
+  await page.reload(); // the address has it
+  await expect.poll(() => range.getByText(/^Events/).textContent()).toBe(drawn);
+  await range.getByRole('button', { name: 'Clear' }).click();
+  await page.keyboard.press('r'); // what is seen, which is all
+  await range.getByText('Events 0 to 26,978').waitFor();
+});
+
+test('a finger draws a range after the button for it', async () => {
+  await open();
+  await page.getByRole('button', { name: 'Draw a range' }).click();
+  const box = (await page.getByTestId('plot').boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 200);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 200, { steps: 4 });
+  await page.mouse.up();
+  await page.getByRole('region', { name: 'Range' }).getByText(/^Events/).waitFor();
+  expect(await page.getByRole('button', { name: 'Draw a range' }).getAttribute('aria-pressed')).toBe('false');
+});
+
+test('a flame graph shows who made what is live, at the cursor and at the peak', async () => {
+  await page.goto(`${address}&tab=flame&at=100`);
+  const flame = page.getByRole('region', { name: 'Flame graph' });
+  await flame.getByText('after event 100').first().waitFor();
+  await flame.getByRole('combobox', { name: 'At' }).selectOption('the peak');
+  await flame.getByText('after event 22,054').first().waitFor();
+  const step = flame.getByRole('button', { name: /^step train\.py:119: [\d.]+ GiB, [\d.]+ %/ }).first();
+  const before = (await step.boundingBox())!.width;
+  await step.click();
+  await expect.poll(async () => (await step.boundingBox())!.width).toBeGreaterThan(before);
+  expect(await step.evaluate((row) => getComputedStyle(row).fontWeight)).toBe('700');
+  await flame.getByRole('button', { name: 'Show all rows' }).click();
+  await expect.poll(async () => (await step.boundingBox())!.width).toBeCloseTo(before, 0);
+});
+
+test('a recording that no GPU made is labelled', async () => {
+  const id = new URL(address).searchParams.get('snapshot');
+  await page.route(`**/v1/snapshots/${id}`, async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), kind: 'emulated' } });
+  });
+  await page.goto(address);
+  await page.getByText('emulated', { exact: true }).waitFor();
+  await page.unroute(`**/v1/snapshots/${id}`);
+  await page.goto(address);
+  await page.getByText('recorded', { exact: true }).waitFor();
+});
+
 test('everything can be done with the keys', async () => {
   await open();
   await page.keyboard.press('o');
@@ -204,7 +271,7 @@ test('everything can be done with the keys', async () => {
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keys' }).waitFor();
   await page.keyboard.press('Escape');
-  await page.getByRole('tab', { name: 'At the cursor' }).focus();
+  await page.getByRole('tab', { name: 'Range' }).focus();
   await page.keyboard.press('ArrowRight');
   await page.getByText(/in \d+ segments/).waitFor();
   await page.getByTestId('segments').focus();
@@ -276,6 +343,10 @@ test('a prediction has a timeline, and two of them can be laid over each other',
   const before = await status();
   await page.getByRole('button', { name: 'First difference' }).click();
   await expect.poll(status).not.toBe(before);
+  await page.getByRole('button', { name: 'What grew' }).click();
+  const grew = page.getByRole('region', { name: 'What grew' });
+  await grew.getByText(/KiB (more|less)\.$/).waitFor(); // the optimizer decides the peak: only the batch itself is larger
+  expect(await grew.getByRole('listitem').allTextContents()).toEqual([expect.stringMatching(/^[+−]1\.01 KiB.*input/)]);
 });
 
 test('other pages take over the workload of a timeline, and nothing of a recording', async () => {
@@ -286,7 +357,7 @@ test('other pages take over the workload of a timeline, and nothing of a recordi
   expect(await cards.getAttribute('href')).toBe('/cards');
 });
 
-test.each(['stack', 'segments', 'events', 'replay'])('it is accessible in both themes and fits a phone: %s', async (tab) => {
+test.each(['stack', 'flame', 'range&range=9000..12000', 'segments', 'events', 'replay'])('it is accessible in both themes and fits a phone: %s', async (tab) => {
   await page.goto(`${address}&tab=${tab}`);
   await page.getByText(/of 8,\d{3}$/).waitFor();
   await page.keyboard.press('j');
