@@ -72,7 +72,7 @@ func readGPT2(c *hfconfig.Config) (*gpt2Config, error) {
 
 type gpt2Block struct {
 	ln1              *torch.LayerNorm
-	causal           torch.Value // the causal mask of all positions in transformers 4
+	causal           *torch.Tensor // the causal mask of all positions in transformers 4
 	attn, attnOutput *torch.Conv1D
 	ln2              *torch.LayerNorm
 	fc, proj         *torch.Conv1D
@@ -110,23 +110,29 @@ func newGPT2Model(t *torch.Torch, c *gpt2Config, r Run) (*gpt2, error) {
 		inner = *c.Inner
 	}
 	for range c.Layers {
-		norm := t.NewLayerNorm(c.HiddenSize, r.DType)
-		var causal torch.Value
-		if r.Versions.Transformers.Before(5, 0) {
-			causal = m.maskBuffers(t)
-		}
-		m.blocks = append(m.blocks, gpt2Block{
-			ln1:        norm,
-			causal:     causal,
-			attn:       t.NewConv1D(3*c.HiddenSize, c.HiddenSize, r.DType).Named("attn.c_attn"),
-			attnOutput: t.NewConv1D(c.HiddenSize, c.HiddenSize, r.DType).Named("attn.c_proj"),
-			ln2:        t.NewLayerNorm(c.HiddenSize, r.DType),
-			fc:         t.NewConv1D(inner, c.HiddenSize, r.DType).Named("mlp.c_fc"),
-			proj:       t.NewConv1D(c.HiddenSize, inner, r.DType).Named("mlp.c_proj"),
-		})
+		m.blocks = append(m.blocks, m.newBlock(t, inner))
 	}
 	m.norm = t.NewLayerNorm(c.HiddenSize, r.DType)
 	return m, nil
+}
+
+// newBlock makes a GPT2Block.
+func (m *gpt2) newBlock(t *torch.Torch, inner int64) gpt2Block {
+	size, dtype := m.cfg.HiddenSize, m.run.DType
+	b := gpt2Block{ln1: t.NewLayerNorm(size, dtype)}
+	var number *torch.Tensor
+	if m.run.Versions.Transformers.Before(5, 0) {
+		b.causal, number = m.maskBuffers(t)
+	}
+	b.attn = t.NewConv1D(3*size, size, dtype).Named("attn.c_attn")
+	b.attnOutput = t.NewConv1D(size, size, dtype).Named("attn.c_proj")
+	if b.causal != nil {
+		t.OwnAfterParts(b.causal, number)
+	}
+	b.ln2 = t.NewLayerNorm(size, dtype)
+	b.fc = t.NewConv1D(inner, size, dtype).Named("mlp.c_fc")
+	b.proj = t.NewConv1D(size, inner, dtype).Named("mlp.c_proj")
+	return b
 }
 
 func newGPT2(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {

@@ -1,22 +1,18 @@
 package models
 
-import (
-	"memorymark/internal/torch"
-	"memorymark/internal/trace"
-)
+import "memorymark/internal/torch"
 
 // This file is what GPT-2 does otherwise in transformers 4.
 
 // maskBuffers are those of GPT2Attention in transformers 4: the causal mask
 // torch.tril(torch.ones(…)) of all positions, and the number that stands for
 // what it masks.
-func (m *gpt2) maskBuffers(t *torch.Torch) (causal torch.Value) {
+func (m *gpt2) maskBuffers(t *torch.Torch) (causal, number *torch.Tensor) {
 	n := m.cfg.MaxPositions
-	t.As(trace.Parameter, func() {
-		causal = t.Compare(t.Full(torch.Bool, 1, 1, n, n))
-		t.Full(m.run.DType)
-	})
-	return causal
+	ones := t.Buffer(torch.Bool, n, n)
+	causal = t.Buffer(torch.Bool, 1, 1, n, n)
+	t.Release(ones)
+	return causal, t.Buffer(m.run.DType)
 }
 
 // embeddings are the positions and the embeddings of tokens, as names of the
@@ -39,7 +35,7 @@ func (m *gpt2) embeddings(t *torch.Torch, f *torch.Frame, batch *Batch) (positio
 func (m *gpt2) maskScores(t *torch.Torch, f *torch.Frame, b *gpt2Block, scores *torch.Var) {
 	scores.Set(t.Div(scores, t.Full(scores.Tensor().DType)))
 	s := scores.Tensor().Dim(2)
-	causal := f.Let(t.Slice(t.Slice(b.causal.Borrow(), 2, 0, s), 3, 0, s))
+	causal := f.Let(t.Slice(t.Slice(torch.Borrow(b.causal), 2, 0, s), 3, 0, s))
 	value := f.Let(t.Full(scores.Tensor().DType))
 	scores.Set(t.Where(causal, scores, value))
 }

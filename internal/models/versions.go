@@ -30,7 +30,7 @@ var (
 )
 
 // CheckVersions reports versions in which a model is not known to take what is
-// predicted. Families are held to others than Reference in plain steps only:
+// predicted. Families are held to others than Reference in loops written by hand only:
 // more is what else there is to a step, "" for nothing.
 func CheckVersions(c *hfconfig.Config, v Versions, more string) error {
 	f := familyOf(c.ModelType)

@@ -15,6 +15,7 @@ func (f *figures) document() []byte {
 	f.writeLimits(&b)
 	f.writeSummary(&b)
 	f.writeEngines(&b)
+	f.writeCards(&b)
 	f.writePeaks(&b)
 	f.writeLargest(&b)
 	f.writeEvents(&b)

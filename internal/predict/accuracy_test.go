@@ -43,6 +43,7 @@ type figures struct {
 	heldAllocated, heldReserved        lineErrors
 	studied                            family // the memory study
 	studiedTime                        lineErrors
+	cardsAllocated, cardsReserved      lineErrors // other versions on other cards, emulated
 	batches                            []largestBatch
 	edges                              []measuredEdge
 	engines                            []engineLine
@@ -79,6 +80,7 @@ func newFigures(t *testing.T) *figures {
 	}
 	f.heldAllocated, f.heldReserved = heldOut(t)
 	f.studied, f.studiedTime = studied(t)
+	f.cardsAllocated, f.cardsReserved = otherCards(t)
 	f.byArchitecture["TransformerLM"] = Accuracy{
 		Evidence:  Evidence{GPU: h200Card(t).Name, PyTorch: PyTorchVersion},
 		Workloads: f.studied.lines, Allocated: f.studied.allocated.sum(), Reserved: f.studied.reserved.sum(), StepTime: sumIfAny(f.studiedTime),

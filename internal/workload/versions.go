@@ -49,8 +49,8 @@ func (w *Workload) settleVersions(wrong *invalid.Error, mayBeUnmodelled bool) {
 	wrong.Add(invalid.At("versions", err))
 }
 
-// beyondPlain names what a workload has beyond plain steps on one GPU, "" for
-// nothing.
+// beyondPlain names what a workload has beyond steps in a loop written by hand on
+// one GPU, "" for nothing.
 func (w *Workload) beyondPlain() string {
 	switch {
 	case w.Adapter != nil:
@@ -59,13 +59,22 @@ func (w *Workload) beyondPlain() string {
 		return fmt.Sprintf("quantize %q", w.Quantize)
 	case w.Parallel != nil:
 		return "training on several GPUs"
-	case w.Loop.Name != PlainLoop:
+	case w.Loop.IsLibrarys():
 		return fmt.Sprintf("loop %q", w.Loop.Name)
-	case !slices.Contains([]Optimizer{AdamW, Adam, SGD, SGDMomentum, NoOptimizer}, w.Optimizer):
+	case !slices.Contains(w.heldOptimizers(), w.Optimizer):
 		return fmt.Sprintf("optimizer %q", w.Optimizer)
 	case w.Attention == Eager && models.Excepts(w.Config, w.Libraries(), models.EagerAttention):
 		return models.EagerAttention
 	default:
 		return ""
 	}
+}
+
+// heldOptimizers are those that recordings of other versions have.
+func (w *Workload) heldOptimizers() []Optimizer {
+	held := []Optimizer{AdamW, Adam, SGD, SGDMomentum, NoOptimizer}
+	if w.Libraries().Torch.Before(2, 11) {
+		held = append(held, "rmsprop", "adafactor")
+	}
+	return held
 }

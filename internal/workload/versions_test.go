@@ -51,6 +51,9 @@ func TestVersionsBeyondPlain(t *testing.T) {
 		`{"model": "gpt2", "loop": "trainer", ` + of457 + `}`:                                                  `loop "trainer" of PyTorch 2.8 with transformers 4.57 is not modelled`,
 		`{"model": "gpt2", "optimizer": "lion", ` + of451 + `}`:                                                `optimizer "lion" of PyTorch 2.6 with transformers 4.51 is not modelled`,
 		`{"model": "mistral-7b", "config": {"architectures": ["MistralForQuestionAnswering"]}, ` + of451 + `}`: "MistralForQuestionAnswering of PyTorch 2.6 with transformers 4.51 is not modelled",
+		`{"model": "gpt2", "optimizer": "adafactor", ` + of451 + `}`:                                           "",
+		`{"model": "gpt2", "optimizer": "adafactor", "versions": {"torch": "2.15", "transformers": "5.22"}}`:   `optimizer "adafactor" of PyTorch 2.15`,
+		`{"model": "gpt2", "loop": {"outputs": "kept"}, ` + of451 + `}`:                                        "",
 		`{"model": "vit", ` + of451 + `}`:                                                                      "vit of PyTorch 2.6 with transformers 4.51 is not modelled; these are: PyTorch 2.11",
 	} {
 		switch _, err := Parse([]byte(text)); {
