@@ -9,6 +9,9 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 LDFLAGS := -s -w -X memorymark/internal/cli.version=$(VERSION) -X memorymark/internal/cli.commit=$(COMMIT)
 ARGS    ?= serve
 FUZZTIME ?= 30s
+ENDURANCE ?= 10m
+KILLS   ?= 50
+CRASHES ?= 1000
 ONLY    ?=
 NPM     ?= npm
 
@@ -107,8 +110,9 @@ vet:
 fmt: ## Format all Go files
 	$(TOOL) gofumpt -w .
 
-endurance: ## Kill a server 50 times under load, crash it after every operation on its disk and let each fail: all that it accepted is there
-	MEMORYMARK_KILLS=50 MEMORYMARK_CRASHES=1000 $(GO) test ./internal/job -run '^(TestKill|TestCrashAnywhere|TestFailingWrites)$$' -v -count 1 -timeout 60m
+endurance: ## Kill, crash, stop, cut off and mistreat servers, let their disks fail, for ENDURANCE (10m) and a while; print what was tried and what held
+	MEMORYMARK_KILLS=$(KILLS) MEMORYMARK_CRASHES=$(CRASHES) MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/job -run '^(TestKill|TestCrashAnywhere|TestFailingWrites|TestHistory)$$' -v -count 1 -timeout 0
+	MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/cli -run '^TestEndurance$$' -v -count 1 -timeout 0
 
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

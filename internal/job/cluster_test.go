@@ -44,7 +44,9 @@ type node struct {
 	Dir    string
 	Port   int
 	Route  int
-	Routes []string
+	Routes []string // none: it stands alone
+	// Where it says that clients and other nodes reach it, "" for where it listens.
+	ForClients, ForNodes string
 
 	process *exec.Cmd
 }
@@ -57,8 +59,10 @@ func beNode(config string) {
 	}
 	o := &server.Options{
 		ServerName: n.Name, Host: "127.0.0.1", Port: n.Port, JetStream: true, StoreDir: n.Dir, SyncAlways: true,
-		MaxPayload: 8 << 20, NoLog: true,
-		Cluster: server.ClusterOpts{Name: "memorymark-test", Host: "127.0.0.1", Port: n.Route},
+		MaxPayload: 8 << 20, NoLog: true, ClientAdvertise: n.ForClients,
+	}
+	if len(n.Routes) > 0 {
+		o.Cluster = server.ClusterOpts{Name: "memorymark-test", Host: "127.0.0.1", Port: n.Route, Advertise: n.ForNodes}
 	}
 	for _, r := range n.Routes {
 		u, err := url.Parse(r)
