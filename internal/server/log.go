@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -19,6 +21,7 @@ type call struct {
 	who     string // the name of the token
 	from    string // the address
 	leave   func() // gives up the request's place among those that are worked on; nil if it has none
+	left    bool   // the client left before it had sent all
 	status  int
 	bytes   int64
 }
@@ -27,6 +30,19 @@ type call struct {
 func (c *call) client() string { return cmp.Or(c.who, c.from) }
 
 type callKey struct{}
+
+// sent is a request's body. It notes a client that left in the midst of it,
+// which is no failure of the server's.
+type sent struct {
+	io.ReadCloser
+	call *call
+}
+
+func (b *sent) Read(data []byte) (int, error) {
+	n, err := b.ReadCloser.Read(data)
+	b.call.left = b.call.left || errors.Is(err, io.ErrUnexpectedEOF)
+	return n, err
+}
 
 // callOf returns the call of a context; one outside any is empty.
 func callOf(ctx context.Context) *call {
@@ -96,6 +112,7 @@ func (s *Server) observed(next http.Handler) http.Handler {
 			}
 			s.finished(r, c, time.Since(begin))
 		}()
+		r.Body = &sent{r.Body, c}
 		s.metrics.inFlight.Inc()
 		defer s.metrics.inFlight.Dec()
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // that of an answer before it is over
@@ -117,6 +134,9 @@ func (s *Server) finished(r *http.Request, c *call, took time.Duration) {
 	pattern := c.pattern
 	if pattern == "" {
 		pattern = "none"
+	}
+	if c.left && c.status >= http.StatusInternalServerError {
+		c.status = statusClientGone
 	}
 	s.metrics.requests.WithLabelValues(pattern, strconv.Itoa(c.status)).Inc()
 	s.metrics.seconds.WithLabelValues(pattern).Observe(took.Seconds())

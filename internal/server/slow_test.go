@@ -2,11 +2,14 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -109,5 +112,27 @@ func TestSlowUploads(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// A client that leaves in the midst of its request is no error of the server's:
+// nobody can fill the log with those.
+func TestClientLeaves(t *testing.T) {
+	var log bytes.Buffer
+	c := start(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(c.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprint(conn, "POST /v1/predictions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	for !strings.Contains(c.get("/metrics").text, `status="499"`) && !strings.Contains(c.get("/metrics").text, `status="500"`) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.close() // which is when the log is whole
+	if text := log.String(); !strings.Contains(text, "status=499") || strings.Contains(text, "level=ERROR") {
+		t.Error(text)
 	}
 }
