@@ -70,15 +70,15 @@ func TestRecipesAreTaken(t *testing.T) {
 // A recipe says what the workload says.
 func TestRecipes(t *testing.T) {
 	for keys, want := range map[string][]string{
-		"fused":    {`optim="adamw_torch_fused"`, "tf32=True", "gradient_accumulation_steps=4"},
-		"8bit":     {`optim="adamw_bnb_8bit"`, "bf16=True", "gradient_checkpointing=True", "mixed_precision: bf16"},
-		"nf4":      {`bnb_4bit_use_double_quant=True`, "prepare_model_for_kbit_training", "LoraConfig(r=16))"},
-		"q_proj":   {`target_modules=["q_proj", "v_proj"]`, "r=8", "dtype=torch.bfloat16"},
-		"zero1":    {"ZeroRedundancyOptimizer", "--nnodes 2"},
-		`"int8", `: {`device_map={"": local_rank}`, "DistributedDataParallel"},
-		"hsdp":     {`mesh_dim_names=("replicate", "shard")`, "dp_replicate_size: 2", "dp_shard_size: 8"},
-		"offload":  {"CPUOffloadPolicy()", "reshard_after_forward=False", "fsdp_offload_params: true"},
-		"fsdp+tp":  {"ColwiseParallel()", `mesh["dp"]`, "tp_size: 8"},
+		"fused":              {`optim="adamw_torch_fused"`, "tf32=True", "gradient_accumulation_steps=4"},
+		"8bit":               {`optim="adamw_bnb_8bit"`, "bf16=True", "gradient_checkpointing=True", "mixed_precision: bf16"},
+		"nf4":                {`bnb_4bit_use_double_quant=True`, "prepare_model_for_kbit_training", "LoraConfig(r=16))"},
+		"q_proj":             {`target_modules=["q_proj", "v_proj"]`, "r=8", "dtype=torch.bfloat16"},
+		"zero1":              {"ZeroRedundancyOptimizer", "--nnodes 2"},
+		`"int8", "parallel"`: {`device_map={"": local_rank}`, "DistributedDataParallel"},
+		"hsdp":               {`mesh_dim_names=("replicate", "shard")`, "dp_replicate_size: 2", "dp_shard_size: 8"},
+		"offload":            {"CPUOffloadPolicy()", "reshard_after_forward=False", "fsdp_offload_params: true"},
+		"fsdp+tp":            {"ColwiseParallel()", `mesh["dp"]`, "tp_size: 8"},
 	} {
 		for given, r := range recipesOf(t) {
 			if !strings.Contains(given, keys) {
