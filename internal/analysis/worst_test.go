@@ -84,7 +84,7 @@ func TestWorstQuestions(t *testing.T) {
 	const events, bytesPerEvent = 100_000, 2000
 	r := rand.New(rand.NewPCG(18, 1))
 	asked, answered, refused := 0, 0, 0
-	for tries := 0; asked < 40; tries++ {
+	for tries := 0; asked < 60; tries++ {
 		if tries > 20_000 {
 			t.Fatalf("only %d questions can be asked", asked)
 		}
