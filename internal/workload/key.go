@@ -199,7 +199,7 @@ var keys = []Key{
 		field:  func(w *Workload) any { return &w.Parallel },
 	},
 	{
-		Name: "channels_last", Kind: Switch, Default: false,
+		Name: "channels_last", Label: "Channels last", Kind: Switch, Default: false,
 		Help: "Keep images and the weights of convolutions in torch.channels_last", field: func(w *Workload) any { return &w.ChannelsLast },
 	},
 	{

@@ -1,6 +1,9 @@
-// Runs before the first paint, so that the chosen theme never flashes.
+// Runs before the first paint, so that no other theme flashes: the one that was
+// chosen, else the system's.
+let theme;
 try {
-  if (localStorage.getItem('memorymark.theme') === 'light') document.documentElement.dataset.theme = 'light';
+  theme = localStorage.getItem('memorymark.theme');
 } catch {
-  // No storage: dark it is.
+  // No storage: the system's it is.
 }
+document.documentElement.dataset.theme = theme === 'light' || theme === 'dark' ? theme : matchMedia('(prefers-color-scheme: light)').matches ? 'light' : 'dark';

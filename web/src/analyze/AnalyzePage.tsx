@@ -52,7 +52,7 @@ export function AnalyzePage() {
   return (
     // A config.json or a train.py can be dropped anywhere; the form has buttons that do the same.
     <div
-      className="grid gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10"
+      className="grid grid-cols-1 gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10"
       onDragOver={(event) => event.preventDefault()}
       onDrop={drop}
     >

@@ -2,6 +2,7 @@ import { Menu, Moon, Sun, X } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
 import { carriedFrom, useCarried } from '../workload/carried';
+import { guideTo } from '../guide/topic';
 import { LogOutButton } from './LogIn';
 import { RunningChip } from '../history/RunningChip';
 import { MachineChip } from './MachineChip';
@@ -17,10 +18,12 @@ export function Header() {
           <Mark />
           <span>MemoryMark</span>
         </Link>
-        <Navigation className="ml-6 hidden gap-1 lg:flex" />
+        <Navigation className="ml-4 hidden gap-0.5 lg:flex xl:ml-6 xl:gap-1" />
         <div className="ml-auto flex items-center gap-1">
           <RunningChip />
-          <MachineChip />
+          <span className="hidden xl:block">
+            <MachineChip />
+          </span>
           <LogOutButton />
           <ThemeButton />
           <button
@@ -59,12 +62,20 @@ function Navigation({ className, onGo }: { className: string; onGo?: () => void 
               href={aboutWorkload && carried ? `${path}?${carried}` : path}
               onClick={onGo}
               aria-current={here ? 'page' : undefined}
-              className={`rounded px-3 py-2 text-sm transition-colors lg:py-1.5 ${here ? 'bg-raised text-text' : 'text-muted hover:text-text'}`}
+              className={`rounded px-2.5 py-2 text-sm transition-colors lg:py-1.5 ${here ? 'bg-raised text-text' : 'text-muted hover:text-text'}`}
             >
               {name}
             </Link>
           );
         })}
+      <Link
+        href={guideTo(location)}
+        onClick={onGo}
+        aria-current={location.startsWith('/guide') ? 'page' : undefined}
+        className={`rounded px-2.5 py-2 text-sm transition-colors lg:py-1.5 ${location.startsWith('/guide') ? 'bg-raised text-text' : 'text-muted hover:text-text'}`}
+      >
+        Guide
+      </Link>
     </nav>
   );
 }

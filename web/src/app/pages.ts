@@ -24,4 +24,6 @@ export const pages: PageEntry[] = [
   { path: '/history/compare', name: 'Side by side', Page: fetched(() => import('../history/ComparePage')), hidden: true },
   { path: '/history/:id', name: 'Analysis', Page: fetched(() => import('../history/AnalysisPage')), hidden: true },
   { path: '/workers', name: 'Workers', Page: fetched(() => import('../workers/WorkersPage')) },
+  { path: '/guide', name: 'Guide', Page: fetched(() => import('../guide/GuidePage')), hidden: true },
+  { path: '/guide/:topic', name: 'Guide', Page: fetched(() => import('../guide/GuidePage')), hidden: true },
 ];

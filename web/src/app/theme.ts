@@ -20,6 +20,23 @@ export function setTheme(theme: Theme) {
   for (const listener of listeners) listener();
 }
 
+/** followSystem changes the theme with the system's, unless one was chosen here. */
+export function followSystem() {
+  matchMedia('(prefers-color-scheme: light)').addEventListener('change', ({ matches }) => {
+    if (chosen()) return;
+    document.documentElement.dataset.theme = matches ? 'light' : 'dark';
+    for (const listener of listeners) listener();
+  });
+}
+
+function chosen(): boolean {
+  try {
+    return localStorage.getItem(key) !== null;
+  } catch {
+    return false;
+  }
+}
+
 export function useTheme(): Theme {
   return useSyncExternalStore((listener) => {
     listeners.add(listener);

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { answer, api, type Schemas } from '../api/client';
 import { useCards } from '../api/queries';
-import { bytes, count, dollars, rate } from '../format';
+import { bytes, count, dollars, price, rate } from '../format';
 import { Empty } from '../ui/Empty';
 import { TextInput } from '../ui/Inputs';
 import { addressOf, without } from '../workload/address';
@@ -30,8 +30,10 @@ const columns: Column[] = [
   { key: 'optimal_batch_size', title: 'Largest batch', show: (r) => (r.error ? '' : count(r.optimal_batch_size)), more: true },
   { key: 'recommended_batch_size', title: 'Worth using', show: (r) => (r.recommended_batch_size ? count(r.recommended_batch_size) : ''), wide: true },
   { key: 'samples_per_second', title: 'Samples/s', show: (r) => (r.samples_per_second ? rate(r.samples_per_second) : ''), more: true },
+  { key: 'tokens_per_second', title: 'Tokens/s', show: (r) => (r.tokens_per_second ? rate(r.tokens_per_second) : ''), wide: true, more: true },
   { key: 'price_per_hour', title: '$ an hour', show: (r) => money(r.price_per_hour), wide: true },
-  { key: 'usd_per_million_samples', title: '$ a million', show: (r) => money(r.usd_per_million_samples) },
+  { key: 'usd_per_million_samples', title: '$ a million samples', show: (r) => money(r.usd_per_million_samples) },
+  { key: 'usd_per_million_tokens', title: '$ a million tokens', show: (r) => (r.usd_per_million_tokens === undefined ? '' : price(r.usd_per_million_tokens)), wide: true },
 ];
 
 /** CardsPage is a workload on every card of the catalog. */
@@ -47,7 +49,10 @@ export default function CardsPage() {
     (id, signal) => answer(api.POST('/v1/comparisons/cards', { body: { ...question, gpus: [id] }, signal })),
   );
   const all = each.parts.flatMap(({ cards }) => cards ?? []);
-  const rows = sorted(all.filter((row) => row.gpu_name.toLowerCase().includes(text.toLowerCase())), order);
+  const found = all.filter((row) => row.gpu_name.toLowerCase().includes(text.toLowerCase()));
+  const small = found.filter(isTooSmall);
+  const rows = sorted(found.filter((row) => !isTooSmall(row)), order);
+  const shown = columns.filter(({ show }) => all.some((row) => show(row) !== ''));
   const best = Math.max(...all.map((row) => row.samples_per_second ?? 0));
   return (
     <ComparePage
@@ -69,25 +74,46 @@ export default function CardsPage() {
             <thead className="text-xs text-muted">
               <tr>
                 <SortHeader title="Card" name="gpu_name" order={order} onSort={setOrder} />
-                {columns.map((column) => (
+                {shown.map((column) => (
                   <SortHeader key={column.key} title={column.title} name={column.key} more={column.more} wide={column.wide} right order={order} onSort={setOrder} />
                 ))}
               </tr>
             </thead>
             <tbody>
               {rows.map((row) => (
-                <CardRow key={row.gpu} row={row} best={best} href={`/?${addressOf({ ...state.question, workload: { ...state.question.workload, gpu: row.gpu } })}`} />
+                <CardRow key={row.gpu} row={row} columns={shown} best={best} href={`/?${addressOf({ ...state.question, workload: { ...state.question.workload, gpu: row.gpu } })}`} />
               ))}
             </tbody>
           </table>
         </div>
       )}
-      {rows.length === 0 && each.missing === 0 && ids.length > 0 && !each.problem && <Empty title={`No card has “${text}” in its name`} />}
+      <TooSmall rows={small} />
+      {found.length === 0 && each.missing === 0 && ids.length > 0 && !each.problem && <Empty title={`No card has “${text}” in its name`} />}
     </ComparePage>
   );
 }
 
-function CardRow({ row, best, href }: { row: Row; best: number; href: string }) {
+// The server says of a card that is too small that not even the smallest batch trains.
+const isTooSmall = ({ error }: Row) => error?.startsWith('not even') ?? false;
+
+/** TooSmall is one line for all cards on which nothing trains; what each lacks is behind it. */
+function TooSmall({ rows }: { rows: Row[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <details className="rounded-lg border border-line bg-surface px-4 py-3 text-sm sm:px-5">
+      <summary className="min-h-6 text-muted hover:text-text">{rows.length === 1 ? '1 card is too small' : `${rows.length} cards are too small`}</summary>
+      <ul className="mt-3 divide-y divide-line">
+        {rows.map((row) => (
+          <li key={row.gpu} className="py-1.5">
+            <span className="font-medium">{row.gpu_name.replace(/^NVIDIA /, '')}</span> <span className="text-xs text-muted">{row.error}</span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function CardRow({ row, columns: shown, best, href }: { row: Row; columns: Column[]; best: number; href: string }) {
   return (
     <tr className="border-t border-line">
       <th scope="row" className="py-2 pr-2 text-left font-normal">
@@ -97,7 +123,7 @@ function CardRow({ row, best, href }: { row: Row; best: number; href: string }) 
         {row.error && <span className="block text-xs text-muted">{row.error}</span>}
         <span aria-hidden className="mt-1 block h-0.5 rounded-full bg-accent" style={{ width: `${((row.samples_per_second ?? 0) / (best || 1)) * 100}%` }} />
       </th>
-      {columns.map((column) => (
+      {shown.map((column) => (
         <td key={column.key} title={column.key === 'price_per_hour' ? row.price_source : undefined} className={`py-2 pl-2 text-right ${column.wide ? 'hidden md:table-cell' : ''}`}>
           {column.show(row)}
         </td>

@@ -28,7 +28,7 @@ export function ComparePage({ title, about, state, without, problem, missing, of
   return (
     <>
       <PageTitle title={title}>{about}</PageTitle>
-      <div className="grid gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10">
+      <div className="grid grid-cols-1 gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10">
         <FormPanel state={state} without={without}>
           <WorkloadForm state={state} problem={problem ?? null} without={without} />
         </FormPanel>

@@ -9,6 +9,7 @@ import { CopyAs } from '../result/CopyAs';
 import { KeptResult } from '../result/KeptResult';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Loading } from '../ui/Loading';
+import { PageTitle } from '../ui/PageTitle';
 import { addressOf } from '../workload/address';
 import { asAsked } from '../workload/subject';
 
@@ -23,7 +24,14 @@ export default function AnalysisPage() {
   const watched = useWatch(kept.data ? id : undefined);
   const models = useModels().data?.models ?? [];
   const analysis = watched.analysis ?? kept.data;
-  if (kept.error) return <ErrorBox problem={Problem.of(kept.error)} title="This analysis cannot be shown" />;
+  if (kept.error) {
+    return (
+      <>
+        <PageTitle title="Analysis" />
+        <ErrorBox problem={Problem.of(kept.error)} title="This analysis cannot be shown" />
+      </>
+    );
+  }
   if (!analysis) return <Loading what="the analysis" />;
   const workload = asAsked(analysis.workload ?? {}, models);
   return (

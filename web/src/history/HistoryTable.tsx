@@ -36,7 +36,7 @@ export function HistoryTable({ analyses, chosen, onChoose, onRemove }: Props) {
             <th scope="col" className="w-8 py-2">
               <span className="sr-only">Compare</span>
             </th>
-            <th scope="col" className="py-2 text-left font-normal">
+            <th scope="col" className="py-2 pl-3 text-left font-normal">
               Analysis
             </th>
             {columns.map(([title, look]) => (
@@ -87,7 +87,7 @@ function Row({ analysis, chosen, onToggle, onRemove }: RowProps) {
           className="mt-0.5 block size-6 p-1 accent-(--accent)"
         />
       </td>
-      <th scope="row" className="max-w-0 py-2.5 pl-1 text-left font-normal">
+      <th scope="row" className="w-full max-w-0 py-2.5 pl-3 text-left font-normal">
         <Link href={`/history/${analysis.id}`} className="block rounded hover:text-accent-text">
           <span className="block truncate font-medium">
             {title} <span className="font-normal text-muted">on {on}</span>
@@ -95,6 +95,7 @@ function Row({ analysis, chosen, onToggle, onRemove }: RowProps) {
           <span className="block truncate text-xs text-muted">
             {analysis.engine}, {describe(workload)}
           </span>
+          {analysis.state === 'failed' && <span className="block truncate text-xs text-bad-text">{analysis.reason}</span>}
         </Link>
       </th>
       {columns.map(([name, look, show]) => (

@@ -54,7 +54,7 @@ export function Recordings() {
                   const name = entry.name || `snapshot ${entry.id.slice(0, 12)}`;
                   return (
                     <tr key={entry.id} className="border-t border-line">
-                      <th scope="row" className="max-w-0 py-2 text-left font-normal">
+                      <th scope="row" className="w-full max-w-0 py-2 text-left font-normal">
                         <Link href={`/timeline?snapshot=${entry.id}`} className="block min-h-6 truncate rounded font-medium hover:text-accent-text">
                           {name}
                         </Link>

@@ -1,7 +1,6 @@
-import { scaleLog } from 'd3-scale';
 import { expect, test } from 'vitest';
 import type { Schemas } from '../api/client';
-import { pointsOf, ticksOf } from './Picture';
+import { pointsOf, scaleOfFactors, ticksOf } from './Picture';
 
 test('what has a price is a point, and what does not fit says why', () => {
   const option = { dollars: 50, days: 2, gpus: 1, gpu_name: 'NVIDIA A10', changes: ['LoRA of rank 16'], trains: 'adapters', command: 'a' } as Schemas['Option'];
@@ -14,6 +13,7 @@ test('what has a price is a point, and what does not fit says why', () => {
 });
 
 test('a scale of factors has round numbers', () => {
-  expect(ticksOf(scaleLog([8, 90], [0, 1]), 5)).toEqual([10, 20, 50]);
-  expect(ticksOf(scaleLog([1, 1e6], [0, 1]), 5)).toEqual([1, 10, 100, 1000, 10000, 100000, 1000000]);
+  expect(scaleOfFactors([1, 100], [0, 200])(10)).toBe(100);
+  expect(ticksOf(scaleOfFactors([8, 90], [0, 1]), 5)).toEqual([10, 20, 50]);
+  expect(ticksOf(scaleOfFactors([1, 1e6], [0, 1]), 5)).toEqual([1, 10, 100, 1000, 10000, 100000, 1000000]);
 });

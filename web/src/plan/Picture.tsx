@@ -1,6 +1,6 @@
 // Dollars against days, each on a scale of factors: what fits is filled, what
 // does not is hollow. Pointer, touch and arrow keys tell about a point.
-import { scaleLog } from 'd3-scale';
+import { scaleLinear } from 'd3-scale';
 import { type KeyboardEvent, type PointerEvent, useId, useState } from 'react';
 import type { Schemas } from '../api/client';
 import { useWidth } from '../charts/useWidth';
@@ -67,8 +67,8 @@ export function Picture({ plan, best }: { plan: Schemas['Plan']; best: BestWay[]
   const hint = useId();
   const points = pointsOf(plan, best);
   if (points.length === 0) return <p className="text-sm text-muted">None of these has a price.</p>;
-  const x = scaleLog(extent(points.map((p) => p.dollars)), [margin.left, Math.max(margin.left + 1, width - margin.right)]);
-  const y = scaleLog(extent(points.map((p) => p.days)), [height - margin.bottom, margin.top]);
+  const x = scaleOfFactors(extent(points.map((p) => p.dollars)), [margin.left, Math.max(margin.left + 1, width - margin.right)]);
+  const y = scaleOfFactors(extent(points.map((p) => p.days)), [height - margin.bottom, margin.top]);
   const chosen = at === undefined ? undefined : points[at];
 
   function point(event: PointerEvent<SVGSVGElement>) {
@@ -143,7 +143,16 @@ function Name({ point, x, y, width }: { point: Point; x: number; y: number; widt
   );
 }
 
-type Scale = ReturnType<typeof scaleLog<number, number>>;
+interface Scale {
+  (value: number): number;
+  ends: [number, number];
+}
+
+/** scaleOfFactors has as much room from 1 to 10 as from 10 to 100. */
+export function scaleOfFactors(ends: [number, number], places: [number, number]): Scale {
+  const place = scaleLinear(ends.map(Math.log10), places);
+  return Object.assign((value: number) => place(Math.log10(value)), { ends });
+}
 
 function Axes({ x, y, width }: { x: Scale; y: Scale; width: number }) {
   return (
@@ -171,12 +180,13 @@ function Axes({ x, y, width }: { x: Scale; y: Scale; width: number }) {
   );
 }
 
-/** ticksOf are the round numbers of a scale of factors: 1, 2 and 5, of each ten, thinned to about as many as are wanted. */
-export function ticksOf(scale: Scale, wanted: number): number[] {
-  const round = scale.ticks().filter((tick) => /^[125]/.test(tick.toExponential()));
-  const tens = round.filter((tick) => tick.toExponential().startsWith('1'));
-  if (round.length <= wanted * 1.5) return round;
-  return tens.length >= 2 ? tens : round.filter((_, index) => index % Math.ceil(round.length / wanted) === 0);
+/** ticksOf are the round numbers of a scale of factors: 1, 2 and 5 of each ten, or the tens alone where those are many. */
+export function ticksOf({ ends: [from, to] }: Scale, wanted: number): number[] {
+  const tens: number[] = [];
+  for (let power = Math.floor(Math.log10(from)); power <= Math.log10(to); power++) tens.push(Number(`1e${power}`));
+  const within = (tick: number) => tick >= from && tick <= to;
+  const round = tens.flatMap((ten) => [ten, 2 * ten, 5 * ten]).filter(within);
+  return round.length <= wanted * 1.5 ? round : tens.filter(within);
 }
 
 // extent leaves some room at both ends.

@@ -28,7 +28,7 @@ export default function PlanPage() {
       <PageTitle title="Plan a run">
         GPUs, how many of them, parallelism, precision, adapters and batches, compared by what they cost and how long they take.
       </PageTitle>
-      <div className="grid gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10">
+      <div className="grid grid-cols-1 gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10">
         <FormPanel state={state} without={['gpu', 'batch', 'accumulate', 'parallel']}>
           <PlanForm state={state} terms={terms} onTerms={(next) => navigate(`/plan?${withTerms(search, next)}`, { replace: true })} />
           <PlanButton made={made} />
@@ -131,7 +131,7 @@ function Fixed({ workload, onChange }: Pick<FormProps['state']['question'], 'wor
           <li key={key}>
             <button
               type="button"
-              aria-label={`Leave ${fields[key].label} to the plan`}
+              aria-label={`${text}: leave ${fields[key].label} to the plan`}
               onClick={() => onChange({ [key]: undefined })}
               className="inline-flex min-h-7 items-center gap-1.5 rounded-full border border-line-strong px-2.5 text-xs hover:bg-raised"
             >

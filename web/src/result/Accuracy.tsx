@@ -22,7 +22,7 @@ export function Accuracy({ answer: { notes, accuracy } }: { answer: Answer }) {
             <table className="w-full max-w-2xl">
               <thead>
                 <tr>
-                  {['', 'Checked', 'Exact', 'Half within', '95 % within', 'From', 'To'].map((title) => (
+                  {['Of', 'Checked', 'Exact', 'Half within', '95 % within', 'From', 'To'].map((title) => (
                     <th key={title} scope="col" className="py-1 pr-3 text-right font-normal first:text-left">
                       {title}
                     </th>

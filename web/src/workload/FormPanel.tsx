@@ -23,7 +23,7 @@ export function FormPanel({ state: { question }, without = [], children }: Props
   const card = cardOf(question.workload, useCards().data);
   const id = useId();
   return (
-    <aside className="self-start rounded-lg border border-line bg-surface lg:sticky lg:top-20 lg:max-h-[calc(100vh-6rem)] lg:overflow-y-auto">
+    <aside className="min-w-0 self-start rounded-lg border border-line bg-surface lg:sticky lg:top-20 lg:max-h-[calc(100vh-6rem)] lg:overflow-y-auto">
       <button
         type="button"
         aria-expanded={open}

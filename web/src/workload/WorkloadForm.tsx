@@ -34,7 +34,7 @@ export function WorkloadForm({ state, problem, without = [] }: Props) {
   const card = cardOf(workload, cards);
   const workers = useWorkers().data?.workers ?? [];
   const images = samplesOf(workload, models) === 'vision';
-  const left = images ? ['sequence', 'attention_mask'] : ['image'];
+  const left = images ? ['sequence', 'attention_mask'] : ['image', 'channels_last'];
   const shown = (keys: FieldKey[]) => keys.filter((key) => !left.includes(key) && !without.includes(key));
   const wrong = (key: string) => wrongOf(problem, key);
   const section = (title: string, all: FieldKey[], children?: ReactNode, also = '') => {

@@ -1,7 +1,7 @@
 // The question that one takes along from page to page, also over pages that are
 // about something else. It lasts as long as the browser's tab.
 import { useSyncExternalStore } from 'react';
-import { addressOf, type Question, workloadIn } from './address';
+import { addressOf, type Question, questionOf, workloadIn } from './address';
 
 const key = 'memorymark.question';
 const listeners = new Set<() => void>();
@@ -41,6 +41,5 @@ export function useCarried(): string {
 
 /** carriedFrom is what a page's own address says, if it is about a workload, else what was asked last. */
 export function carriedFrom(search: string, asked: string): string {
-  const workload = workloadIn(search);
-  return asked || (workload ? addressOf({ workload }) : '');
+  return workloadIn(search) ? addressOf(questionOf(search)) : asked;
 }

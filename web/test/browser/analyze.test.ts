@@ -42,11 +42,25 @@ test('the first prediction is on the screen soon', async () => {
 test('the page is small', () => {
   const assets = join(import.meta.dirname, '../../dist/assets');
   const sizes = readdirSync(assets)
-    .filter((name) => !/^(timeline|scene)/.test(name) && statSync(join(assets, name)).isFile())
+    .filter((name) => !/^(timeline|scene|GuidePage)/.test(name) && statSync(join(assets, name)).isFile())
     .map((name) => gzipSync(readFileSync(join(assets, name))).length);
   const total = sizes.reduce((a, b) => a + b, 0);
-  console.log(`${(total / 1000).toFixed(1)} kB gzipped, all pages but the timeline`);
+  console.log(`${(total / 1000).toFixed(1)} kB gzipped, all pages but the timeline and the guide, which is text`);
   expect(total).toBeLessThan(200_000);
+});
+
+test('the first load is small', async () => {
+  const sizes: number[] = [];
+  page.on('response', async (response) => {
+    const { responseBodySize } = await response.request().sizes();
+    if (!response.url().includes('/v1/')) sizes.push(responseBodySize);
+  });
+  await page.goto(`${program.url}/?model=distilbert&gpu=t4`);
+  await headline().waitFor();
+  const total = sizes.reduce((a, b) => a + b, 0);
+  console.log(`first load ${(total / 1000).toFixed(1)} kB`);
+  expect(total).toBeGreaterThan(0);
+  expect(total).toBeLessThanOrEqual(250_000);
 });
 
 test('the answer follows the inputs and the address follows too', async () => {
@@ -201,4 +215,59 @@ test('a measurement that nobody takes can be cancelled', async () => {
   await page.getByRole('log').getByText('waiting for a worker').waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('log').getByText(/^cancelled/).waitFor();
+});
+
+test('a negative price is an error at its field, and the rest stays', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  const price = page.getByLabel('Dollars per hour');
+  await price.fill('-2');
+  await page.getByText('It must be at least 0.').waitFor();
+  expect(await price.getAttribute('aria-invalid')).toBe('true');
+  await expect.poll(() => headline().textContent()).toMatch(/^Batch \d+ trains/);
+  await price.fill('2');
+  await page.getByText('Your own price.').waitFor();
+  expect(await price.getAttribute('aria-invalid')).toBeNull();
+});
+
+test('a price of 0 is 0', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10&price_per_hour=0`);
+  await page.getByText('A million tokens').waitFor();
+  const tiles = page.getByRole('region', { name: 'The answer' });
+  await tiles.getByText('$0.00').waitFor();
+});
+
+test('a card without a price leaves no empty tile', async () => {
+  await page.goto(program.url);
+  const { gpus } = (await (await page.request.get(`${program.url}/v1/gpus`)).json()) as { gpus: { id: string; price?: object }[] };
+  const free = gpus.find((gpu) => !gpu.price);
+  await page.goto(`${program.url}/?model=bert&gpu=${free!.id}`);
+  await page.getByText('No price of this card is known').waitFor();
+  const list = page.getByRole('region', { name: 'The answer' }).locator('dl');
+  const boxes = await Promise.all((await list.locator('> div').all()).map((tile) => tile.boundingBox()));
+  const outer = (await list.boundingBox())!;
+  const last = boxes.at(-1)!;
+  expect(boxes).toHaveLength(3);
+  expect(last.x + last.width).toBeCloseTo(outer.x + outer.width, -1); // the row is full
+});
+
+test('equal bars are explained, and why the next batch fails', async () => {
+  await page.goto(`${program.url}/?model=llama-3.2-1b&gpu=a10&precision=bf16&batch=1`);
+  const notes = page.getByRole('list', { name: 'What it means' });
+  await notes.getByText(/^batch \d+ fails: in the/).waitFor();
+  expect(await notes.getByText(/^batch \d+ fails/).count()).toBe(1);
+});
+
+test('a change that gains nothing is not offered', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  await page.getByRole('button', { name: 'Apply Activation checkpointing' }).waitFor();
+  await page.getByRole('row', { name: /^Optimizer runs: fused/ }).waitFor();
+  expect(await page.getByRole('button', { name: 'Apply Optimizer runs: fused' }).count()).toBe(0);
+});
+
+test('accuracy is said once, and its figures are reached by touch', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  await headline().waitFor();
+  expect(await page.getByText(/95 % within|exact in/).filter({ visible: true }).count()).toBe(0);
+  await page.getByText('How far off such answers were, in figures').click();
+  await page.getByRole('row', { name: /^Largest batch \d/ }).waitFor();
 });

@@ -23,29 +23,60 @@ async function open(path: string, options: BrowserContextOptions = {}): Promise<
   return page;
 }
 
-// What each page shows when it has something to show.
-const paths: [path: string, sign: string | RegExp][] = [
+// What each page shows when it has something to show, and what is done to bring it into a state of its own.
+const paths: [path: string, sign: string | RegExp, act?: (page: Page) => Promise<unknown>][] = [
   ['/?model=distilbert&gpu=t4', 'What one change would do'],
-  ['/?model=llama-3.1-8b&gpu=a10', 'This does not train'],
+  ['/?model=llama-3.1-8b&gpu=a10', 'Ways to make it fit'],
+  ['/?model=gpt2&gpu=a10&batch=0', 'Invalid workload'],
+  ['/?model=gpt2&gpu=rtx-4090&adapter=16&precision=bf16&checkpointing=true&batch=8&sequence=512', 'Full fine-tuning', openAll],
+  ['/?model=gpt2&gpu=h100&parallel={"kind":"fsdp","gpus":8}&lengths={"100":5,"400":2}', 'How full the card is', openAll],
+  ['/?model=bert&gpu=a10', 'How full the card is', (page) => page.getByRole('button', { name: /^Model/ }).click()],
+  ['/?model=bert&gpu=a10&batch=4', 'How full the card is', openCode],
   ['/cards?model=distilbert', /predicted [1-9]\d* of|on a simulated/],
   ['/settings?model=distilbert&gpu=t4', /predicted [1-9]\d* of|on a simulated/],
+  ['/plan?model=distilbert', 'be trained on'],
+  ['/plan?model=distilbert&max_gpus=1&precision=bf16', 'be trained on', plan],
   ['/timeline', 'Drop a snapshot here'],
   ['/study?sizes=small&contexts=128,256', /exact in|95 % within|predicted$/],
   ['/history', 'Nothing yet'],
+  ['/history?show=recordings', 'No recordings yet'],
+  ['/history/compare', 'Choose two'],
+  ['/history/nothing', 'cannot be shown'],
   ['/workers', 'ready'],
+  ['/guide', 'Three ways to get an answer'],
+  ['/guide/which-batch', 'Which batch'],
   ['/nowhere', 'Page not found'],
 ];
 
+async function openAll(page: Page) {
+  const folded = page.locator('form button[aria-expanded=false]:not([aria-haspopup])');
+  while ((await folded.count()) > 0) await folded.first().click();
+  for (const summary of await page.locator('summary').all()) await summary.click();
+}
+
+async function openCode(page: Page) {
+  await page.getByRole('button', { name: /^Model/ }).click();
+  await page.getByRole('button', { name: 'Use your own code' }).click();
+  await page.getByRole('dialog').waitFor();
+}
+
+async function plan(page: Page) {
+  await page.getByRole('button', { name: 'Plan', exact: true }).click();
+  await page.getByText('ways simulated').waitFor({ timeout: 55_000 });
+  for (const summary of await page.locator('summary').all()) await summary.click();
+}
+
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-test.each(paths)('%s is accessible in both themes and fits a phone', async (path, sign) => {
+test.each(paths)('%s is accessible in both themes and fits a phone', { timeout: 120_000 }, async (path, sign, act) => {
   const page = await open(path, { reducedMotion: 'reduce' }); // colours change at once
-  await page.getByText(sign).first().waitFor();
+  await page.getByText(sign).filter({ visible: true }).first().waitFor();
+  await act?.(page);
   await page.evaluate(axe);
   for (const theme of ['dark', 'light']) {
     await page.evaluate((value) => document.documentElement.setAttribute('data-theme', value), theme);
     const found = await page.evaluate(async () => {
-      const { violations } = await (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> } }).axe.run();
+      const { violations } = await (globalThis as unknown as { axe: { run(options: object): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> } }).axe.run({ rules: { 'target-size': { enabled: true } } }); // 24 px
       return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary ?? ''}`));
     });
     expect(found, theme).toEqual([]);
@@ -296,5 +327,51 @@ test('who wants no motion gets none', async () => {
     ),
   );
   expect(longest).toBeLessThan(1);
+  await page.context().close();
+});
+
+test('the page is as light or dark as the system, until one chooses', async () => {
+  const page = await open('/workers', { colorScheme: 'light' });
+  const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+  await page.getByRole('heading', { name: 'Workers' }).waitFor();
+  expect(await theme()).toBe('light');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await expect.poll(theme).toBe('dark');
+  await page.getByRole('button', { name: 'Use the light theme' }).click();
+  await page.reload();
+  expect(await theme()).toBe('light');
+  await page.context().close();
+});
+
+test('on a phone the answer comes before the form', async () => {
+  const page = await open('/?model=bert&gpu=a10', { viewport: { width: 390, height: 844 } });
+  const answer = page.getByRole('heading', { level: 1 });
+  await answer.waitFor();
+  expect(await page.getByLabel('Precision', { exact: true }).isVisible()).toBe(false);
+  expect((await answer.boundingBox())!.y).toBeLessThan(300);
+  await page.getByRole('button', { name: /BERT base on NVIDIA A10/ }).click();
+  await page.getByLabel('Precision', { exact: true }).selectOption('bf16');
+  await page.getByRole('button', { name: /^BERT base on NVIDIA A10.*bf16, weights too/ }).click();
+  expect(await page.getByLabel('Precision', { exact: true }).isVisible()).toBe(false);
+  await page.context().close();
+});
+
+test('cards that are too small are one line', { timeout: 120_000 }, async () => {
+  const page = await open('/cards?model=llama-3.1-8b');
+  await page.getByText('Each is simulated').waitFor({ timeout: 110_000 });
+  await page.getByText(/^\d+ cards are too small$/).click();
+  await page.getByText('not even batch 1 trains', { exact: false }).first().waitFor();
+  expect(await page.locator('tbody').getByText('not even').count()).toBe(0);
+  await page.context().close();
+});
+
+test('each page leads to what the guide says about it', async () => {
+  const page = await open('/plan');
+  await page.getByRole('link', { name: 'Guide' }).click();
+  await page.waitForURL('**/guide/what-to-train-on');
+  await page.getByRole('heading', { level: 1, name: 'What to train on' }).waitFor();
+  await page.getByRole('main').getByRole('link', { name: 'Guide', exact: true }).click();
+  await page.getByRole('link', { name: 'My run died' }).click();
+  await page.getByRole('heading', { level: 1, name: 'My run died' }).waitFor();
   await page.context().close();
 });
