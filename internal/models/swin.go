@@ -1,7 +1,6 @@
 package models
 
 import (
-	"errors"
 	"fmt"
 
 	"memorymark/internal/hfconfig"
@@ -106,9 +105,6 @@ type swin struct {
 func newSwinModel(t *torch.Torch, c *swinConfig, r Run) (*swin, error) {
 	if r.Image != c.ImageSize {
 		return nil, fmt.Errorf("image is %d, but the model's image_size is %d", r.Image, c.ImageSize)
-	}
-	if r.Checkpointing {
-		return nil, errors.New("checkpointing of a swin is not modelled: its stages are checkpointed, and their layers within them")
 	}
 	act, err := activationOf(c.HiddenAct)
 	if err != nil {
@@ -223,11 +219,12 @@ func (m *swin) encode(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
 	embedded := f.Let(m.embed(t, batch.Pixels))
 	g := t.Enter()
-	hidden, reshaped := g.Let(embedded), g.Let(torch.Value{})
+	hidden, weights, reshaped := g.Let(embedded), g.Let(torch.Value{}), g.Let(torch.Value{}) // "_" is an older name than the image
 	for i := range m.stages {
-		states, image := m.stage(t, i, hidden)
+		states, rest := m.checkpointed(t, hidden, func(x *torch.Var) (torch.Value, []torch.Value) { return m.stage(t, i, x) })
 		hidden.Set(states)
-		reshaped.Set(image)
+		reshaped.Set(rest[0])
+		weights.Set(rest[1]) // in "_", until the next stage is done
 	}
 	sequence := f.Let(g.Return(hidden))
 	f.Let(sequence) // encoder_outputs
@@ -251,15 +248,36 @@ func (m *swin) embed(t *torch.Torch, pixels *torch.Tensor) torch.Value {
 	return f.Return(embeddings)
 }
 
+// checkpointed calls a module that is a GradientCheckpointingLayer, and returns
+// several tensors: stages are, and the layers within them.
+func (m *swin) checkpointed(t *torch.Torch, x *torch.Var, module func(*torch.Var) (torch.Value, []torch.Value)) (states torch.Value, rest []torch.Value) {
+	if !m.run.Checkpointing || !m.run.Train {
+		return module(x)
+	}
+	again := false
+	states = t.CheckpointInputs(func(inputs []*torch.Var) torch.Value {
+		out, other := module(inputs[0])
+		if again {
+			for _, v := range other {
+				t.Drop(v)
+			}
+		} else {
+			again, rest = true, other
+		}
+		return out
+	}, x)
+	return states, rest
+}
+
 // stage is SwinStage: its layers, what joins four patches to one, and an image
 // of the result, which is made whether anybody asks for it or not.
-func (m *swin) stage(t *torch.Torch, i int, input *torch.Var) (states, image torch.Value) {
+func (m *swin) stage(t *torch.Torch, i int, input *torch.Var) (states torch.Value, imageAndWeights []torch.Value) {
 	f, s := t.Enter(input).In("encoder.layers", i), &m.stages[i]
 	hidden, weights := f.Let(input), f.Let(torch.Value{})
 	for j := range s.layers {
-		out, w := m.layer(t, s, j, hidden)
+		out, rest := m.checkpointed(t, hidden, func(x *torch.Var) (torch.Value, []torch.Value) { return m.layer(t, s, j, x) })
 		hidden.Set(out)
-		weights.Set(w)
+		weights.Set(rest[0])
 	}
 	f.Let(hidden) // hidden_states_before_downsampling
 	side := s.side
@@ -269,9 +287,9 @@ func (m *swin) stage(t *torch.Torch, i int, input *torch.Var) (states, image tor
 	}
 	x := hidden.Tensor()
 	reshaped := f.Let(t.Contiguous(t.Permute(t.View(hidden, x.Dim(0), side, side, x.Dim(2)), 0, 3, 1, 2)))
-	states, image = f.Keep(hidden), f.Keep(reshaped)
+	states, imageAndWeights = f.Keep(hidden), []torch.Value{f.Keep(reshaped), f.Keep(weights)}
 	f.End()
-	return states, image
+	return states, imageAndWeights
 }
 
 // merge is SwinPatchMerging.
@@ -296,7 +314,7 @@ func (m *swin) merge(t *torch.Torch, s *swinStage, input *torch.Var) torch.Value
 }
 
 // layer is SwinLayer: attention within windows, which every other layer shifts.
-func (m *swin) layer(t *torch.Torch, s *swinStage, i int, input *torch.Var) (states, weights torch.Value) {
+func (m *swin) layer(t *torch.Torch, s *swinStage, i int, input *torch.Var) (states torch.Value, weights []torch.Value) {
 	f, l := t.Enter(input).In("blocks", i), &s.layers[i]
 	window := m.cfg.Window
 	hidden := f.Let(input)
@@ -334,7 +352,7 @@ func (m *swin) layer(t *torch.Torch, s *swinStage, i int, input *torch.Var) (sta
 	hidden.Set(t.LayerNorm(hidden, l.normAfter))
 	hidden.Set(m.feedForward(t, l, hidden))
 	hidden.Set(t.Add(t.Dropout(hidden, m.cfg.HiddenDropout, m.run.Train), residual))
-	states, weights = f.Keep(hidden), f.Keep(w)
+	states, weights = f.Keep(hidden), []torch.Value{f.Keep(w)}
 	f.End()
 	return states, weights
 }

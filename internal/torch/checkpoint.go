@@ -9,7 +9,8 @@ import "slices"
 // checkpoint is a block that was run so: _CheckpointFrame.
 type checkpoint struct {
 	inputs []*Var // what the block was called with, in the order in which it dies
-	block  func() Value
+	saver  *node  // that has them in the place of inputs, of a block within a block
+	block  func(inputs []*Var) Value
 	cast   DType   // of the autocast region around it
 	module *module // that called it
 	// holders stand for the tensors that the block saved, in the order in
@@ -34,27 +35,65 @@ func (t *Torch) Checkpoint(block func(x *Var, keywords []*Var) Value, x X, keywo
 // CheckpointInputs is Checkpoint of a block that is called with all its
 // tensors, which die in their order.
 func (t *Torch) CheckpointInputs(block func(inputs []*Var) Value, inputs ...X) Value {
-	c := &checkpoint{cast: t.castType(), module: t.module}
+	c := &checkpoint{cast: t.castType(), module: t.module, block: block}
 	for _, x := range inputs {
 		c.inputs = append(c.inputs, &Var{t: t, tensor: t.own(x)})
 	}
-	c.block = func() Value { return block(c.inputs) }
 	if t.noGrad {
-		out := c.block()
+		out := block(c.inputs)
 		t.dropInputs(c)
 		return out
 	}
+	given := c.inputs
+	if t.checkpoint != nil || t.second != nil {
+		c.inputs = nil
+		t.saveInputs(c, given)
+	}
 	outer := t.checkpoint
 	t.checkpoint = c
-	out := c.block()
+	out := block(given)
 	t.checkpoint = outer
+	if c.saver != nil {
+		for _, v := range given {
+			v.Del()
+		}
+	}
 	if c.hooks == 0 {
 		t.dropInputs(c)
 	}
 	return out
 }
 
+// saveInputs is _NoopSaveInputs of a block within another: that one's hooks take
+// its inputs, which have no memory until the outer block has run again.
+func (t *Torch) saveInputs(c *checkpoint, inputs []*Var) {
+	c.saver = &node{}
+	for _, v := range inputs {
+		holder := t.save(c.saver, v.tensor)
+		holder.requiresGrad = v.tensor.requiresGrad
+	}
+}
+
+// unpackInputs are the inputs for the second run of a block. Those that an outer
+// block has are the caller's to drop.
+func (t *Torch) unpackInputs(c *checkpoint) (inputs []*Var, own bool) {
+	if c.saver == nil {
+		return c.inputs, false
+	}
+	t.recompute(c.saver.checkpoint)
+	for _, holder := range c.saver.saved {
+		x := t.newTensor()
+		*x = Tensor{Shape: holder.Shape, stride: holder.stride, DType: holder.DType, refs: 1, storage: holder.storage, requiresGrad: holder.requiresGrad}
+		holder.storage = nil
+		inputs = append(inputs, &Var{t: t, tensor: x})
+	}
+	return inputs, true
+}
+
 func (t *Torch) dropInputs(c *checkpoint) {
+	if c.saver != nil {
+		t.releaseSaved(c.saver)
+	}
 	for _, v := range c.inputs {
 		v.Del()
 	}
@@ -96,6 +135,7 @@ func (t *Torch) recompute(c *checkpoint) {
 		return
 	}
 	c.recomputed = true
+	inputs, own := t.unpackInputs(c)
 	second := &secondRun{checkpoint: c, made: make(map[*Tensor]bool), frames: len(t.frames)}
 	outer, grad, cast, module := t.second, t.noGrad, t.autocast, t.module
 	t.second, t.noGrad, t.module = second, false, c.module
@@ -107,12 +147,17 @@ func (t *Torch) recompute(c *checkpoint) {
 				}
 			}
 		}()
-		t.Autocast(c.cast, func() { t.Drop(c.block()) })
+		t.Autocast(c.cast, func() { t.Drop(c.block(inputs)) })
 	}()
 	inner := t.autocast
 	t.second, t.noGrad, t.autocast = outer, grad, cast
 	t.unwind(second, inner)
 	t.module = module
+	if own {
+		for _, v := range inputs {
+			v.Del()
+		}
+	}
 }
 
 // secondRun is what the second run of a block made, all of which goes when it
@@ -173,8 +218,8 @@ func (t *Torch) unwind(s *secondRun, cast *autocast) {
 	t.cutGraph(s)
 }
 
-// refers are the tensors that a function refers to: its names, then the
-// temporaries it was called with, which outlive their names.
+// refers are the tensors that a function refers to: its names, of which the last
+// one counts, then the temporaries it was called with, which outlive their names.
 func (f *Frame) refers() []*Tensor {
 	var args, out []*Tensor
 	for _, x := range f.args {
@@ -182,8 +227,9 @@ func (f *Frame) refers() []*Tensor {
 			args = append(args, tensor)
 		}
 	}
-	for _, v := range f.locals {
-		if v.tensor != nil && !slices.Contains(args, v.tensor) {
+	for i, v := range f.locals {
+		again := slices.ContainsFunc(f.locals[i+1:], func(later *Var) bool { return later.tensor == v.tensor })
+		if v.tensor != nil && !again && !slices.Contains(args, v.tensor) {
 			out = append(out, v.tensor)
 		}
 	}

@@ -121,11 +121,11 @@ func (t *Torch) save(n *node, x *Tensor) *Tensor {
 	if x == nil {
 		return nil
 	}
-	switch {
-	case t.second != nil:
-		return t.second.checkpoint.fill(t, n, x)
+	switch { // a block within a second run comes before that
 	case t.checkpoint != nil:
 		return t.checkpoint.hold(n, x)
+	case t.second != nil:
+		return t.second.checkpoint.fill(t, n, x)
 	}
 	kept := t.detached(x)
 	if n.saved == nil {
