@@ -179,7 +179,7 @@ func (m *bertModel) mask(t *torch.Torch, given *torch.Var, batch *Batch, embedde
 	case !m.isOf4():
 		return bidirectionalMask(t, m.padding(batch), embedded, m.eager)
 	case m.eager:
-		return extendedMask4(t, given, batch, dtype)
+		return extendedMask4(t, given, dtype)
 	default:
 		return sdpaMask4(t, given, batch, dtype)
 	}

@@ -28,7 +28,7 @@ func sdpaMask4(t *torch.Torch, given *torch.Var, batch *Batch, dtype torch.DType
 
 // extendedMask4 is get_extended_attention_mask (transformers/modeling_utils.py), for
 // eager attention.
-func extendedMask4(t *torch.Torch, given torch.X, batch *Batch, dtype torch.DType) torch.Value {
+func extendedMask4(t *torch.Torch, given torch.X, dtype torch.DType) torch.Value {
 	f := t.Enter()
 	return f.Return(invertedMask4(t, f.Let(given), dtype))
 }

@@ -258,7 +258,7 @@ func (m *gpt2) mask(t *torch.Torch, embeds, positions *torch.Var, batch *Batch, 
 	case !m.run.Eager:
 		return legacyMask{padded: batch.Padded}.forSDPA(t, embeds, batch.Mask)
 	case batch.Mask != nil:
-		return extendedMask4(t, torch.Borrow(batch.Mask), batch, m.run.DType)
+		return extendedMask4(t, torch.Borrow(batch.Mask), m.run.DType)
 	default: // module.bias is all it takes
 		return torch.Value{}
 	}
