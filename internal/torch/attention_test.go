@@ -180,3 +180,30 @@ func TestAttentionChoice(t *testing.T) {
 		}
 	}
 }
+
+// TestBlackwellWorkspaces are what cuDNN 9.19 plans for a B200 that is only
+// described, forward and backward; for an H200 its plans are what was measured.
+func TestBlackwellWorkspaces(t *testing.T) {
+	for _, c := range []struct {
+		b, h, shared, s, sk, size int64
+		dropout                   float64
+		forward, backward         int64
+	}{
+		{2, 4, 4, 8, 8, 64, 0, 0, 33152},
+		{2, 4, 4, 8, 8, 64, 0.1, 16512, 33152},
+		{4, 6, 6, 128, 1500, 64, 0, 0, 1585280},
+		{4, 12, 12, 128, 128, 64, 0.1, 98432, 1695872},
+		{2, 4, 4, 129, 129, 64, 0, 0, 268320},
+		{2, 4, 4, 300, 300, 64, 0.1, 147584, 771584},
+		{4, 12, 12, 197, 197, 64, 0, 0, 2458560},
+		{2, 8, 2, 512, 512, 128, 0, 0, 8421504},
+		{2, 16, 4, 33, 47, 128, 0, 0, 1970432},
+	} {
+		torch := New(Device{SMs: 148, Major: 10})
+		a := &attention{q: torch.heads(c.b, c.h, c.s, c.size, BFloat16), k: torch.heads(c.b, c.shared, c.sk, c.size, BFloat16), dropout: c.dropout}
+		a.v = a.k
+		if f, b := torch.cudnnForwardWorkspace(a), torch.cudnnBackwardWorkspace(a); f != c.forward || b != c.backward {
+			t.Errorf("%+v: %d forward, %d backward", c, f, b)
+		}
+	}
+}
