@@ -1,19 +1,22 @@
-"""Three ways to know a training step's memory without a GPU, on models as people write them, in one run.
+"""Four ways to know a training step's memory without a GPU, on models as people write them, in one run.
 
-    python bench/emulated.py --memorymark build/memorymark [--fakegpu CHECKOUT] [--every 4] [--precision fp32]
+    python bench/emulated.py --memorymark build/memorymark [--fakegpu CHECKOUT [--runtime]] [--every 4] [--precision fp32]
 
 Each workload of testdata/truth/own runs in a process of its own for each tool: MemoryMark's emulated engine (`memorymark
-run`), FakeGPU's static estimator (`fakegpu.estimate_module_memory`, from a checkout of github.com/FanBB2333/FakeGPU), and
-PyTorch's MemTracker. What they say is held to the third step's peak on an H200. Prints a table in Markdown; what failed and
-why goes to stderr. Needs PyTorch's CUDA build, transformers, torchvision, timm and peft, and half a minute a workload.
+run`), FakeGPU's static estimator (`fakegpu.estimate_module_memory`, from a checkout of github.com/FanBB2333/FakeGPU), its fake
+CUDA runtime if that is asked for, which computes on the CPU and counts tensors, and PyTorch's MemTracker. What they say is held
+to the third step's peak on an H200. Prints two tables in Markdown; what failed and why goes to stderr. Needs PyTorch's CUDA
+build, transformers, torchvision, timm and peft, and half a minute a workload; minutes with the runtime.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -23,6 +26,8 @@ from typing import Any
 
 TRUTH = Path(__file__).parents[1] / "testdata" / "truth" / "own"
 AUTOCAST = {"amp-bf16": "bfloat16", "amp-fp16": "float16"}
+
+PEAK = re.compile(r"^peak: (\d+)$", re.MULTILINE)  # FakeGPU prints a report of its own after it
 
 Case = dict[str, Any]
 
@@ -105,14 +110,39 @@ def estimated(case: Case) -> int:
     return report["estimated_peak_bytes"]
 
 
-TOOLS = {"MemoryMark, emulated": emulated, "FakeGPU's static estimator": estimated, "PyTorch's `MemTracker`": tracked}
+def faked(case: Case) -> int:
+    """The program that runs emulated, on FakeGPU's runtime."""
+    import fakegpu
+
+    fakegpu.init(runtime="fakecuda", profile="h200", device_count=1)
+    return emulated(case)
+
+
+TOOLS = {
+    "MemoryMark, emulated": emulated,
+    "FakeGPU's static estimator": estimated,
+    "FakeGPU's fake CUDA runtime": faked,
+    "PyTorch's `MemTracker`": tracked,
+}
 
 
 # --- the comparison
 
 
-def ask(tool: str, case: Case, options: argparse.Namespace) -> tuple[int | None, float]:
-    """The peak that a tool says, and the seconds of the whole process."""
+@dataclasses.dataclass
+class Answer:
+    """What a tool says of a case."""
+
+    case: Case
+    peak: int | None
+    seconds: float  # of the whole process
+
+    @property
+    def off(self) -> float | None:
+        return None if self.peak is None else self.peak / self.case["measured"]["peak_allocated"][-1] - 1
+
+
+def ask(tool: str, case: Case, options: argparse.Namespace) -> Answer:
     command = [sys.executable, __file__, "--one", tool, case["id"]]
     env = {**os.environ, "PYTHONWARNINGS": "ignore", "HF_HUB_OFFLINE": "1"}
     if tool.startswith("MemoryMark"):
@@ -122,33 +152,42 @@ def ask(tool: str, case: Case, options: argparse.Namespace) -> tuple[int | None,
     began = time.perf_counter()
     process = subprocess.run(command, env=env, capture_output=True, text=True)
     seconds = time.perf_counter() - began
-    last = (process.stdout.strip().splitlines() or [""])[-1]
-    if process.returncode or not last.isdigit():
-        print(f"{tool}: {case['id']}: {(process.stderr.strip().splitlines() or ['no answer'])[-1][:200]}", file=sys.stderr)
-        return None, seconds
-    print(f"{tool}: {case['id']}: {int(last) / peak(case) - 1:+.3%}, {seconds:.1f} s", file=sys.stderr)
-    return int(last), seconds
+    said = PEAK.findall(process.stdout)
+    answer = Answer(case, int(said[-1]) if said and not process.returncode else None, seconds)
+    why = f"{answer.off:+.3%}" if answer.off is not None else (process.stderr.strip().splitlines() or ["no answer"])[-1][:200]
+    print(f"{tool}: {case['id']}: {why}, {seconds:.1f} s", file=sys.stderr, flush=True)
+    return answer
 
 
-def peak(case: Case) -> int:
-    return case["measured"]["peak_allocated"][-1]
-
-
-def row(tool: str, cases: list[Case], options: argparse.Namespace) -> str:
-    answers = [(case, *ask(tool, case, options)) for case in cases]
-    off = [answer / peak(case) - 1 for case, answer, _ in answers if answer is not None]
+def summary(tool: str, answers: list[Answer]) -> str:
+    off = [a.off for a in answers if a.off is not None]
     if not off:
-        return f"| {tool} | 0 of {len(cases)} | | | | | |"
+        return f"| {tool} | 0 of {len(answers)} | | | | | |"
     return (
-        f"| {tool} | {len(off)} of {len(cases)} | {sum(x == 0 for x in off)} | {statistics.median(map(abs, off)):.2%} | {max(map(abs, off)):.2%} "
-        f"| {sum(x < 0 for x in off)} | {statistics.median(seconds for *_, seconds in answers):.1f} |"
+        f"| {tool} | {len(off)} of {len(answers)} | {sum(x == 0 for x in off)} | {statistics.median(map(abs, off)):.2%} | {max(map(abs, off)):.2%} "
+        f"| {sum(x < 0 for x in off)} | {statistics.median(a.seconds for a in answers):.1f} |"
     )
+
+
+def report(answers: dict[str, list[Answer]]) -> None:
+    print("| | answered | exact | median off | worst | too low | seconds each |\n|---|--:|--:|--:|--:|--:|--:|")
+    for tool, given in answers.items():
+        print(summary(tool, given))
+    print(f"\n| | {' | '.join(answers)} |\n|---|{'--:|' * len(answers)}")
+    for given in zip(*answers.values()):
+        cells = ("none" if a.off is None else "0" if a.off == 0 else f"{a.off:+.2%}" for a in given)
+        print(f"| `{given[0].case['id']}` | {' | '.join(cells)} |")
+
+
+def asked(tool: str, options: argparse.Namespace) -> bool:
+    return not tool.startswith("FakeGPU") or bool(options.fakegpu) and (TOOLS[tool] is not faked or options.runtime)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memorymark", default="build/memorymark")
     parser.add_argument("--fakegpu", help="a checkout of FakeGPU; without it FakeGPU is left out")
+    parser.add_argument("--runtime", action="store_true", help="ask FakeGPU's fake CUDA runtime, too")
     parser.add_argument("--every", type=int, default=4, help="take each one so many further on")
     parser.add_argument("--precision", default="fp32", help="fp32 is the only one that FakeGPU's estimator has")
     parser.add_argument("--one", nargs=2, metavar=("TOOL", "ID"), help=argparse.SUPPRESS)
@@ -156,12 +195,14 @@ def main() -> None:
     cases = [json.loads(line) for line in (TRUTH / "peaks.jsonl").read_text().splitlines()]
     if options.one:
         tool, name = options.one
-        print(TOOLS[tool](next(case for case in cases if case["id"] == name)))
+        print("peak:", TOOLS[tool](next(case for case in cases if case["id"] == name)))
         return
     cases = [case for case in cases if case["precision"] == options.precision][:: options.every]
-    rows = [row(tool, cases, options) for tool in TOOLS if options.fakegpu or not tool.startswith("FakeGPU")]
-    print("| | answered | exact | median off | worst | too low | seconds each |\n|---|--:|--:|--:|--:|--:|--:|")
-    print("\n".join(rows))
+    answers: dict[str, list[Answer]] = {tool: [] for tool in TOOLS if asked(tool, options)}
+    for case in cases:  # all tools on one after the other, so that the machine's load is the same for all
+        for tool, given in answers.items():
+            given.append(ask(tool, case, options))
+    report(answers)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from torch.distributed._tools.mem_tracker import MemTracker
 
 transformers.logging.set_verbosity_error()
 warnings.filterwarnings("ignore", "Module is None")  # the tracker's own, for each module of each step
-torch.nn.Module.to = lambda self, *_: self  # fake parameters cannot be converted, and need not be: they are of the right type
+torch.nn.Module.to = lambda self, *_, **__: self  # fake parameters cannot be converted, and need not be: they are of the right type
 
 
 # A CPU has no fused dropout: it would keep floats where a GPU keeps a mask of bytes, and for sdpa all of the scores.
