@@ -112,7 +112,7 @@ func Read(from io.Reader, dir string) (s Summary, err error) {
 	if err != nil {
 		return s, err
 	}
-	defer os.RemoveAll(fresh)
+	defer func() { _ = os.RemoveAll(fresh) }() // after a success it is not there
 	if s, err = unpack(from, fresh); err != nil {
 		return s, err
 	}

@@ -178,7 +178,7 @@ func (b *block) replace(g gap, data []byte) {
 }
 
 // room is how long the data of a record in a gap's place can be.
-func (g gap) room() int { return g.length - recordHeader - recordChecksum - len(g.stored.subject) }
+func (g gap) room() int { return g.length - recordHeader - recordChecksum - len(g.subject) }
 
 // erase puts a record in a gap's place that says that there is none. A gap may
 // be shorter than any record; then nothing can be done.

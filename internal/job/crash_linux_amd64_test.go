@@ -30,7 +30,7 @@ func TestLives(t *testing.T) {
 		t.Skip("it is run by others")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
+	t.Cleanup(cancel)
 	q, err := Open(ctx, Config{Dir: dir, unsynced: os.Getenv(unsyncedVariable) != ""})
 	if err != nil {
 		fmt.Println("not opened", err)

@@ -51,7 +51,6 @@ func watchDisk(t *testing.T, c *exec.Cmd, dir string, fault func(operation) sysc
 type diskWatcher struct {
 	dir     string
 	fault   func(operation) syscall.Errno
-	out     *os.File
 	threads map[int]*thread
 	log     []operation
 }

@@ -78,17 +78,17 @@ func (s *storage) heal() {
 	}
 }
 
-// state returns why the engine cannot write, and a channel that is closed when
-// it cannot.
-func (s *storage) state() (error, <-chan struct{}) { //nolint:revive // the error is no failure of this function
+// state returns a channel that is closed when the engine cannot write, and why it
+// cannot.
+func (s *storage) state() (failed <-chan struct{}, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.failure, s.failed
+	return s.failed, s.failure
 }
 
 // check reports whether a new job can be stored.
 func (s *storage) check() error {
-	if err, _ := s.state(); err != nil || s.dir == "" {
+	if _, err := s.state(); err != nil || s.dir == "" {
 		return err
 	}
 	var disk syscall.Statfs_t
@@ -119,7 +119,7 @@ func (s *storage) writable() bool {
 // whileStorable runs something that stores, and ends it with ErrNoSpace as soon
 // as the engine cannot write any more: it would never answer.
 func (q *Queue) whileStorable(ctx context.Context, do func(context.Context) error) error {
-	err, failed := q.storage.state()
+	failed, err := q.storage.state()
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (q *Queue) whileStorable(ctx context.Context, do func(context.Context) erro
 	go func() {
 		select {
 		case <-failed:
-			err, _ := q.storage.state()
+			_, err := q.storage.state()
 			cancel(cmp.Or(err, errDiskFailing)) // which may just be over
 		case <-ctx.Done():
 		}
@@ -179,13 +179,13 @@ const reviveEvery = 250 * time.Millisecond
 // be written again, until the context ends.
 func (q *Queue) keepEngine(ctx context.Context) {
 	for {
-		_, failed := q.storage.state()
+		failed, _ := q.storage.state()
 		select {
 		case <-failed:
 		case <-ctx.Done():
 			return
 		}
-		err, _ := q.storage.state()
+		_, err := q.storage.state()
 		q.config.Log.Error("the disk cannot be written; analyses are refused until it can", "error", err, "data", q.config.Dir)
 		for !q.storage.writable() || q.restart(ctx) != nil {
 			select {

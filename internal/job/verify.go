@@ -169,10 +169,10 @@ func (c *check) settle(b *block, g gap, d *Damage, folder string, lastBlock bool
 
 // substitute is what stands in the place of a record that cannot be read.
 func (c *check) substitute(folder string, g gap) []byte {
-	switch stream := filepath.Base(folder); {
-	case stream == "KV_"+recordBucket:
+	switch filepath.Base(folder) {
+	case "KV_" + recordBucket:
 		return failedRecord(c.earlier(folder, g), jobOf(g.subject), g.room())
-	case stream == eventStream:
+	case eventStream:
 		return []byte("0")
 	default:
 		return nil // blank: see Result, and repair for the queue

@@ -82,11 +82,11 @@ func progressReadable(consumer string) bool {
 	data = data[2:]
 	numbers := func(count uint64) (last uint64, ok bool) {
 		for range count {
-			n := 0
-			if last, n = binary.Uvarint(data); n <= 0 {
+			value, n := binary.Uvarint(data)
+			if n <= 0 {
 				return 0, false
 			}
-			data = data[n:]
+			last, data = value, data[n:]
 		}
 		return last, true
 	}
@@ -115,7 +115,7 @@ func settingsSum(name string, data []byte) string {
 	if err != nil {
 		panic(fmt.Sprintf("a key of 32 bytes: %v", err))
 	}
-	sum.Write(data)
+	_, _ = sum.Write(data) // a hash takes all
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
