@@ -13,6 +13,10 @@ type OptimizerKind struct {
 	Arguments map[string]float64 // beside the parameters
 	Trainer   string             // what transformers' TrainingArguments calls it
 
+	// OneByOne is true of a class that goes from parameter to parameter unless
+	// foreach is asked for.
+	OneByOne bool
+
 	step func(o *Optimizer, group []*Tensor) // parameters with gradients
 	// How often a step goes over the parameters in kernels of their own, and
 	// how many tensors the fused kernel writes.
@@ -39,7 +43,8 @@ var Optimizers = []OptimizerKind{
 	},
 	{
 		Name: "adafactor", Label: "Adafactor", Class: "Adafactor", Arguments: map[string]float64{"lr": 1e-3}, Trainer: "adafactor",
-		step: (*Optimizer).stepAdafactor, passes: 8,
+		OneByOne: true, // torch/optim/_adafactor.py, adafactor: foreach=None is False
+		step:     (*Optimizer).stepAdafactor, passes: 8,
 	},
 	{
 		Name: "rmsprop", Label: "RMSprop", Class: "RMSprop", Arguments: map[string]float64{"lr": 1e-3}, Trainer: "rmsprop",

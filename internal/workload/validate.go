@@ -25,7 +25,11 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	if json.Unmarshal(d["limit_gib"], &limit) == nil && limit != nil && (!(*limit > 0) || *limit > maxLimitGiB) {
 		wrong.Add(invalid.At("limit_gib", fmt.Errorf("limit_gib is %v; it must be above 0 and at most %d", w.LimitGiB, maxLimitGiB)))
 	}
-	if _, given := d["optimizer_impl"]; given && w.OptimizerImpl == Fused && w.Optimizer != NoOptimizer && !w.HasFused() {
+	_, given := d["optimizer_impl"]
+	if !given && torch.OptimizerNamed(string(w.Optimizer)).OneByOne {
+		w.OptimizerImpl = Loop
+	}
+	if given && w.OptimizerImpl == Fused && w.Optimizer != NoOptimizer && !w.HasFused() {
 		wrong.Add(invalid.At("optimizer_impl", fmt.Errorf("optimizer_impl is %q; %s has no fused kernel, so it must be %s or %s", Fused, w.Optimizer, Foreach, Loop)))
 	}
 	wrong.Add(w.Adapter.check(w))

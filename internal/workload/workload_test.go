@@ -339,3 +339,19 @@ func TestFusedKernel(t *testing.T) {
 		}
 	}
 }
+
+// Adafactor of PyTorch goes from parameter to parameter unless it is told
+// otherwise; other optimizers take all at once.
+func TestImplementationByDefault(t *testing.T) {
+	for keys, want := range map[string]Impl{
+		`"optimizer": "adafactor"`:                              Loop,
+		`"optimizer": "adafactor", "optimizer_impl": "foreach"`: Foreach,
+		`"optimizer": "adamw"`:                                  Foreach,
+		`"optimizer": "rmsprop"`:                                Foreach,
+	} {
+		w, err := Parse([]byte(`{"model": "bert", ` + keys + `}`))
+		if err != nil || w.OptimizerImpl != want {
+			t.Errorf("%s: %v, %v", keys, w, err)
+		}
+	}
+}
