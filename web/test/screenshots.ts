@@ -1,6 +1,5 @@
 // Pictures of every page, to be looked at: wide and as narrow as a phone, dark
-// and light. Those that the documentation keeps go there. PAGES chooses some by
-// name.
+// and light, in build/screenshots. PAGES chooses some by name.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Browser } from 'playwright-core';
@@ -8,9 +7,7 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { openBrowser, type Program, serve } from './browser/program';
 import { shots } from './shots';
 
-const root = resolve(import.meta.dirname, '../..');
-const kept = ['analyze-dark', 'analyze-light', 'analyze-phone', 'cards-dark', 'settings-dark', 'timeline-dark', 'segments-dark'];
-const folderOf = (picture: string) => join(root, kept.includes(picture) ? 'docs/images' : 'build/screenshots');
+const folder = resolve(import.meta.dirname, '../../build/screenshots');
 const chosen = process.env.PAGES?.split(',');
 const looks = [
   { name: 'dark', theme: 'dark', width: 1440, height: 1000 },
@@ -23,7 +20,7 @@ let program: Program;
 let browser: Browser;
 
 beforeAll(async () => {
-  mkdirSync(join(root, 'build/screenshots'), { recursive: true });
+  mkdirSync(folder, { recursive: true });
   [program, browser] = await Promise.all([serve(), openBrowser()]);
 });
 
@@ -40,7 +37,7 @@ for (const shot of shots.filter(({ name }) => !chosen || chosen.includes(name)))
     await page.goto(program.url + shot.path);
     await shot.ready(page, program.url);
     const picture = `${shot.name}-${name}`;
-    await page.screenshot({ path: join(folderOf(picture), `page-${picture}.png`), fullPage: !shot.onlyWindow });
+    await page.screenshot({ path: join(folder, `page-${picture}.png`), fullPage: !shot.onlyWindow });
     await context.close();
   });
 }
