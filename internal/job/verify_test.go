@@ -165,7 +165,9 @@ func TestFlippedBit(t *testing.T) {
 }
 
 // TestLostSector blanks a part of a block that no search for a bit brings back.
-// What it held is named, none of it is done again, and all else is there.
+// What it held is named, none of it is done again, and all else is there. The
+// last record is spared: one that is not whole may have been in the midst of
+// being written when the power failed, and nobody was told that it is stored.
 func TestLostSector(t *testing.T) {
 	h := makeHistory(t)
 	for _, c := range []struct {
@@ -174,8 +176,9 @@ func TestLostSector(t *testing.T) {
 	}{{"KV_" + recordBucket, 40}, {"KV_" + recordBucket, 700}, {"KV_" + resultBucket, 30}, {queueStream, 20}, {eventStream, 20}} {
 		name := h.block(t, c.stream)
 		data := h.files[name]
+		last := lastRecord(t, c.stream, name, data)
 		for range 6 {
-			place := rand.IntN(max(len(data)-c.length, 1))
+			place := rand.IntN(max(last-c.length, 1))
 			t.Run(fmt.Sprintf("%s/%d+%d", c.stream, place, c.length), func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
@@ -186,8 +189,7 @@ func TestLostSector(t *testing.T) {
 					t.Fatal(err)
 				}
 				q, log := h.open(t, dir)
-				// What was being written last may have been so when the power failed.
-				if place+c.length < lastRecord(t, c.stream, name, data) && !strings.Contains(log.String(), c.stream) {
+				if !strings.Contains(log.String(), c.stream) {
 					t.Errorf("the log says %q", log)
 				}
 				h.checkAfterLoss(t, q, log.String())
