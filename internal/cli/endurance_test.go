@@ -133,7 +133,9 @@ func (v *victim) start() {
 		v.t.Errorf("the server does not start: %v", err)
 		return
 	}
-	v.url, v.listen = said.URL, strings.TrimPrefix(said.URL, "http://")
+	if v.url == "" { // it keeps its port, and clients read this all the time
+		v.url, v.listen = said.URL, strings.TrimPrefix(said.URL, "http://")
+	}
 }
 
 // kill kills the server, after a look at its memory.

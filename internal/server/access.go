@@ -47,11 +47,11 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request, pattern string)
 		s.fail(w, r, http.StatusForbidden, "this token is a worker's; it only opens what workers need")
 	default:
 		callOf(r.Context()).who = t.Name
-		r, done = s.guests.enter(w, r, func() bool {
+		entered, done := s.guests.enter(w, r, func() bool {
 			_, _, ok, err := s.tokenOf(r)
 			return ok || err != nil // a file that is being replaced is no reason
 		})
-		return r, done, true
+		return entered, done, true
 	}
 	return nil, nil, false
 }
