@@ -47,14 +47,15 @@ func (g *guests) enter(w http.ResponseWriter, r *http.Request, welcome func() bo
 	}
 }
 
-// dismiss ends the requests of those who are not welcome any more.
+// dismiss ends the requests of those who are not welcome any more. They are told
+// each time until they have gone: whoever reads a body slowly gets a new deadline
+// with every piece of it, also after the first word.
 func (g *guests) dismiss() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for one := range g.there {
 		if !one.welcome() {
 			one.leave()
-			delete(g.there, one)
 		}
 	}
 }

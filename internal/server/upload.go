@@ -136,8 +136,10 @@ func (p *patientReader) Read(data []byte) (int, error) {
 		p.due = leastProgress
 	}
 	n, err := p.body.Read(data)
-	if p.due -= n; err != nil {
-		_ = p.control.SetReadDeadline(time.Time{}) // what comes next is another request
+	// At the end, what comes next is another request. After anything else nothing
+	// does, and the rest of the body must not be waited for.
+	if p.due -= n; errors.Is(err, io.EOF) {
+		_ = p.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
