@@ -123,15 +123,16 @@ func TestVerifyReadsEverything(t *testing.T) {
 	}
 }
 
-// TestFlippedBit flips a bit anywhere in what is stored, and opens it: every job
-// is as it was, and a flip in a record is named.
+// TestFlippedBit flips a bit anywhere in what is stored but in the header of a
+// block's last record, and opens it: every job is as it was, and a flip in a
+// record is named.
 func TestFlippedBit(t *testing.T) {
 	h := makeHistory(t)
 	flips := 3
 	for name, data := range h.files {
 		for range flips {
 			place, bit := rand.IntN(max(len(data), 1)), rand.IntN(8)
-			if len(data) == 0 {
+			if len(data) == 0 || inLastHeader(t, name, data, place) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d.%d", filepath.Base(name), place, bit), func(t *testing.T) {
@@ -196,6 +197,18 @@ func TestLostSector(t *testing.T) {
 			})
 		}
 	}
+}
+
+// inLastHeader reports whether a place is in the header of the last record of a
+// block: without its lengths it is one that was being written when the power
+// failed.
+func inLastHeader(t *testing.T, name string, data []byte, place int) bool {
+	t.Helper()
+	if !strings.HasSuffix(name, ".blk") {
+		return false
+	}
+	last := lastRecord(t, filepath.Base(filepath.Dir(filepath.Dir(name))), name, data)
+	return place >= last && place < last+recordHeader
 }
 
 // lastRecord is where the last record of a block begins.
