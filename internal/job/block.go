@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
+	"regexp"
 
 	"github.com/minio/highwayhash"
 )
@@ -40,6 +41,7 @@ type stored struct {
 	at, length int
 	number     uint64 // as it is written, with its marks
 	subject    string
+	headers    []byte // nil: none
 	data       []byte
 }
 
@@ -54,8 +56,29 @@ type gap struct {
 
 // block is a file of records.
 type block struct {
-	bytes []byte
-	sum   hash.Hash
+	bytes    []byte
+	sum      hash.Hash
+	subjects *regexp.Regexp // of its stream; nil: any
+}
+
+// subjects are those that a stream has. The checksum of a record leaves out the
+// lengths of its subject and its headers: a flipped bit there makes others, which
+// only their look gives away.
+var subjects = map[string]*regexp.Regexp{
+	"KV_" + recordBucket: regexp.MustCompile(`^\$KV\.` + recordBucket + `\.[0-9a-z]{26}$`),
+	"KV_" + resultBucket: regexp.MustCompile(`^\$KV\.` + resultBucket + `\.[0-9a-z]{26}\.[0-9]+$`),
+	eventStream:          regexp.MustCompile(`^` + regexp.QuoteMeta(eventSubject) + `[0-9a-z]{26}$`),
+	queueStream:          regexp.MustCompile(`^` + regexp.QuoteMeta(queueSubject) + `[^.]+\.[0-9a-f]{32}$`),
+	proofStream:          regexp.MustCompile(`^` + regexp.QuoteMeta(proofSubject) + `$`),
+}
+
+// takes reports whether a record's subject is one of the stream's, and its headers
+// are whole. What is erased or deleted may have none.
+func (b *block) takes(r stored) bool {
+	if r.headers != nil && (!bytes.HasPrefix(r.headers, []byte("NATS/1.0")) || !bytes.HasSuffix(r.headers, []byte("\r\n\r\n"))) {
+		return false
+	}
+	return b.subjects == nil || r.number&(erased|tombstone) != 0 || b.subjects.MatchString(r.subject)
 }
 
 // newBlock reads a block. Its checksums depend on its stream and its number, so
@@ -63,7 +86,7 @@ type block struct {
 func newBlock(stream string, number int, data []byte) (*block, error) {
 	key := sha256.Sum256(fmt.Appendf(nil, "%s-%d", stream, number))
 	sum, err := highwayhash.NewDigest64(key[:])
-	return &block{data, sum}, err
+	return &block{data, sum, subjects[stream]}, err
 }
 
 // frame is a record's parts, which fit each other; its checksum may be wrong.
@@ -88,7 +111,7 @@ func (b *block) frame(at int) (r stored, hashed [][]byte, ok bool) {
 		if headers > len(body) {
 			return r, nil, false
 		}
-		r.data = body[headers:]
+		r.headers, r.data = body[:headers], body[headers:]
 	}
 	return r, [][]byte{rest[4:20], rest[recordHeader : recordHeader+subject], body}, true
 }
@@ -104,7 +127,7 @@ func (b *block) record(at int) (stored, bool) {
 		b.sum.Write(part)
 	}
 	end := at + r.length
-	return r, bytes.Equal(b.sum.Sum(nil), b.bytes[end-recordChecksum:end])
+	return r, bytes.Equal(b.sum.Sum(nil), b.bytes[end-recordChecksum:end]) && b.takes(r)
 }
 
 // each calls a function for every record, and another for every gap. The second

@@ -156,7 +156,7 @@ func (c *check) settle(b *block, g gap, d *Damage, folder string, lastBlock bool
 		return true, true
 	case g.last && lastBlock && !g.readable:
 		return false, true // it was being written when everything stopped; nobody was told of it
-	case g.readable && g.room() > 0 && (d.Job != "" || !records) && isSubject(g.subject):
+	case g.readable && g.room() > 0 && (d.Job != "" || !records) && b.takes(g.stored):
 		b.replace(g, c.substitute(folder, g))
 		d.Outcome = "it cannot be read any more; its place says so"
 		return true, true
@@ -165,12 +165,6 @@ func (c *check) settle(b *block, g gap, d *Damage, folder string, lastBlock bool
 	d.Outcome = fmt.Sprintf("%d bytes cannot be read any more and are left out", g.length)
 	c.lost = c.lost || records
 	return b.erase(g), false
-}
-
-// isSubject reports whether the engine takes a subject: one that was damaged may
-// have anything in it.
-func isSubject(subject string) bool {
-	return subject != "" && !strings.ContainsFunc(subject, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // substitute is what stands in the place of a record that cannot be read.
