@@ -287,8 +287,8 @@ func TestRevokedWorkersLeave(t *testing.T) {
 	}
 	revoked.Store(true)
 	for begin := time.Now(); goes.conn.IsConnected(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(begin) > patience { // of a busy machine; evictEvery is the promise
-			t.Fatal("it is still there")
+		if time.Since(begin) > time.Second {
+			t.Fatal("a second later it is still there")
 		}
 	}
 	time.Sleep(time.Second) // it tries to come back

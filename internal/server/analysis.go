@@ -61,6 +61,11 @@ type begun struct {
 
 func (s *Server) beginAnalysis(ctx context.Context, in *struct{ Body Question }) (*begun, error) {
 	j, joined, err := s.submit(ctx, in.Body)
+	return s.begun(ctx, j, joined, err)
+}
+
+// begun answers with what was submitted, or why it was not.
+func (s *Server) begun(ctx context.Context, j *job.Job, joined bool, err error) (*begun, error) {
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}

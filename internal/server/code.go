@@ -23,15 +23,7 @@ func (s *Server) registerCode(api huma.API) {
 	o.Errors = append(o.Errors, http.StatusNotImplemented)
 	huma.Register(api, o, func(ctx context.Context, in *struct{ Body CodeQuestion }) (*begun, error) {
 		j, joined, err := s.submitCode(ctx, in.Body)
-		if err != nil {
-			return nil, s.problem(ctx, err)
-		}
-		a, err := newAnalysis(j)
-		if err != nil {
-			return nil, s.problem(ctx, err)
-		}
-		a.Joined = joined
-		return &begun{"/v1/analyses/" + j.ID, a}, nil
+		return s.begun(ctx, j, joined, err)
 	})
 }
 

@@ -65,10 +65,7 @@ func TestSessionsAreBounded(t *testing.T) {
 // What a token let in ends within a second after it was deleted: streams,
 // answers that are waited for, uploads. So does what a session let in.
 func TestRevokedTokensConnectionsEnd(t *testing.T) {
-	if dismissEvery > time.Second/2 {
-		t.Errorf("tokens are looked at every %v, so not everything ends within a second", dismissEvery)
-	}
-	const patience = 10 * time.Second // of a busy machine; what ends by itself takes longer
+	const soon = time.Second
 	for name, begin := range map[string]func(c *client, header ...string) error{
 		"a stream of events": func(c *client, header ...string) error {
 			id := c.begin(`{"workload":`+small+`}`, header...).ID
@@ -107,8 +104,8 @@ func TestRevokedTokensConnectionsEnd(t *testing.T) {
 				}
 				select {
 				case <-ended:
-				case <-time.After(patience):
-					t.Error("it goes on")
+				case <-time.After(soon):
+					t.Error("a second later it goes on")
 				}
 			})
 		}
