@@ -32,6 +32,7 @@ var conformance = []struct {
 	{"a silent worker's job goes to another", silentWorker},
 	{"the third silent worker fails the job", thirdDeath},
 	{"an attempt that was given up changes nothing", fencing},
+	{"a result that is reported twice at once stays", reportAtOnce},
 	{"a queued job is cancelled", cancelQueued},
 	{"a running job is cancelled", cancelRunning},
 	{"many cancel a job at the same time", cancelAtOnce},

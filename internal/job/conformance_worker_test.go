@@ -65,6 +65,35 @@ func fencing(b *bench) {
 	}
 }
 
+// reportAtOnce is a worker that got no answer in time and reports again, while
+// its first report is still under way.
+func reportAtOnce(b *bench) {
+	for range 5 {
+		j := b.submit(`{}`)
+		lease := b.take(b.link())
+		p := report{Job: j.ID, Revision: lease.record.revision, Act: succeeds, Result: json.RawMessage(`"mine"`)}
+		var counted atomic.Int32
+		var reports sync.WaitGroup
+		for range 8 {
+			reports.Go(func() {
+				if _, err := b.q.receive(b.ctx, lease.link.id, p); err == nil {
+					counted.Add(1)
+				} else if !errors.Is(err, errChanged) {
+					b.Error(err)
+				}
+			})
+		}
+		reports.Wait()
+		b.must(lease.Drop())
+		if n := counted.Load(); n != 1 {
+			b.Errorf("it counted %d times", n)
+		}
+		if r, err := b.q.Result(b.ctx, j.ID); err != nil || string(r) != `"mine"` {
+			b.Errorf("result %s, %v", r, err)
+		}
+	}
+}
+
 func cancelQueued(b *bench) {
 	j := b.submit(`{}`)
 	got, err := b.q.Cancel(b.ctx, j.ID, "not needed")

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // A worker does not write records and results itself: it reports to a server what
@@ -79,20 +78,18 @@ func (q *Queue) receive(ctx context.Context, worker string, p report) (revision 
 	if err != nil {
 		return 0, &InvalidError{"report", err.Error()}
 	}
-	key := resultKey(r.ID, r.Attempt)
 	if p.Act == succeeds {
 		if len(p.Result) > MaxPayload || !json.Valid(p.Result) {
 			return 0, &InvalidError{"result", "is not JSON, or too large"}
 		}
-		if _, err := q.results.Put(ctx, key, p.Result); err != nil {
+		if _, err := q.results.Put(ctx, resultKey(r.ID, r.Attempt), p.Result); err != nil {
 			return 0, fmt.Errorf("store result of job %s: %w", r.ID, err)
 		}
 	}
+	// If another changed the record first, the result stays until the job goes:
+	// a worker that got no answer reports again, and while both reports are under
+	// way the one that comes too late must not take the other's result away.
 	r, err = change(ctx, q.records, r, next)
-	if errors.Is(err, errChanged) && p.Act == succeeds {
-		// Nothing refers to it; if this fails too, it goes with the job.
-		err = errors.Join(err, q.results.Purge(ctx, key, jetstream.PurgeTTL(deletedTrace)))
-	}
 	return r.revision, err
 }
 
