@@ -2,7 +2,6 @@ package models
 
 import (
 	"fmt"
-	"math"
 
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
@@ -19,21 +18,13 @@ var clipFamily = Family{
 // clipConfig is transformers' CLIPConfig.
 type clipConfig struct {
 	ProjectionDim int64 `json:"projection_dim"`
-	NumLabels     int64 `json:"num_labels"`
-
-	text  textConfig
-	image imageConfig
-	pairs bool // the head takes texts, too
+	pairConfig
 }
-
-// ofPairs are the keys of a configuration with two towers that are read apart,
-// or say nothing about memory.
-var ofPairs = []string{"text_config", "vision_config", "text_config_dict", "vision_config_dict", "logit_scale_init_value"}
 
 // readCLIP reads a CLIP configuration.
 func readCLIP(c *hfconfig.Config) (*clipConfig, error) {
-	m := &clipConfig{
-		ProjectionDim: 512, NumLabels: 2, pairs: c.Architecture == "CLIPModel",
+	m := &clipConfig{ProjectionDim: 512, pairConfig: pairConfig{
+		NumLabels: 2, pairs: c.Architecture == "CLIPModel",
 		text: textConfig{
 			towerConfig: towerConfig{HiddenSize: 512, IntermediateSize: 2048, Layers: 12, Heads: 8, HiddenAct: "quick_gelu"},
 			VocabSize:   49408, MaxPositions: 77, EndOfText: 49407,
@@ -42,22 +33,8 @@ func readCLIP(c *hfconfig.Config) (*clipConfig, error) {
 			towerConfig: towerConfig{HiddenSize: 768, IntermediateSize: 3072, Layers: 12, Heads: 12, HiddenAct: "quick_gelu"},
 			ImageSize:   224, PatchSize: 32, Channels: 3,
 		},
-	}
-	if err := c.Decode(m, ofPairs...); err != nil {
-		return nil, err
-	}
-	if m.NumLabels < 2 {
-		return nil, fmt.Errorf("config: num_labels %d of a clip is not modelled", m.NumLabels)
-	}
-	return m, readTowers(c, &m.text, &m.image)
-}
-
-// positions are those that a text may have.
-func (c *clipConfig) positions() (most int64, key string) {
-	if !c.pairs {
-		return math.MaxInt64, ""
-	}
-	return c.text.MaxPositions, "max_position_embeddings"
+	}}
+	return readPair(c, m, &m.pairConfig)
 }
 
 // clipVision is CLIPVisionModel.

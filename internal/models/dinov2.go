@@ -274,10 +274,7 @@ func (m *dinov2) selfAttention(t *torch.Torch, l *dinov2Layer, hidden *torch.Var
 		return f.Let(t.Transpose(t.View(t.Linear(hidden, p), b, s, m.cfg.Heads, -1), 1, 2))
 	}
 	k, v, q := split(l.key), split(l.value), split(l.query)
-	p := m.cfg.AttentionDropout
-	if !m.run.Train {
-		p = 0
-	}
+	p := m.run.dropout(m.cfg.AttentionDropout)
 	var attended torch.Value
 	if m.run.Eager {
 		attended, weights = eagerAttention(t, q, k, v, nil, p)

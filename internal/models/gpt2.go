@@ -85,7 +85,6 @@ type gpt2 struct {
 	name string // what the head calls the model, "" without one
 
 	looksForPadding bool
-	train           bool
 	act             activation
 	wte, wpe        *torch.Embedding
 	blocks          []gpt2Block
@@ -102,7 +101,7 @@ func newGPT2Model(t *torch.Torch, c *gpt2Config, r Run) (*gpt2, error) {
 	if c.ReorderAndUpcast && r.Eager { // sdpa ignores it
 		return nil, fmt.Errorf("config: reorder_and_upcast_attn of a gpt2 is not modelled")
 	}
-	m := &gpt2{cfg: c, run: r, name: "transformer", train: r.Train, act: act, looksForPadding: c.PadToken != nil}
+	m := &gpt2{cfg: c, run: r, name: "transformer", act: act, looksForPadding: c.PadToken != nil}
 	m.wte = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("wte")
 	m.wpe = t.NewEmbedding(c.MaxPositions, c.HiddenSize, r.DType)
 	inner := 4 * c.HiddenSize
@@ -233,9 +232,9 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) trunkOutput {
 		mask = given
 	}
 	mask.Set(m.mask(t, embeds, positions, batch, cache))
-	hidden.Set(t.Dropout(hidden, m.cfg.EmbeddingDropout, m.train))
+	hidden.Set(t.Dropout(hidden, m.cfg.EmbeddingDropout, m.run.Train))
 	for i := range m.blocks {
-		if m.run.Checkpointing && m.train {
+		if m.run.Checkpointing && m.run.Train {
 			hidden.Set(m.checkpointed(t, i, hidden, mask, positions))
 		} else {
 			hidden.Set(m.block(t, i, hidden, mask, cache))
@@ -324,7 +323,7 @@ func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *
 	f.Let(kept)
 	out.Set(t.Contiguous(t.Reshape(out, shape[0], shape[1], -1)))
 	out.Set(t.Conv1D(out, b.attnOutput))
-	out.Set(t.Dropout(out, m.cfg.ResidualDropout, m.train))
+	out.Set(t.Dropout(out, m.cfg.ResidualDropout, m.run.Train))
 	return f.Return(out)
 }
 
@@ -338,10 +337,7 @@ func (m *gpt2) sdpa(t *torch.Torch, q, k, v, mask *torch.Var) torch.Value {
 }
 
 func (m *gpt2) attended(t *torch.Torch, q, k, v, mask *torch.Var) torch.Value {
-	p := m.cfg.AttentionDropout
-	if !m.train {
-		p = 0
-	}
+	p := m.run.dropout(m.cfg.AttentionDropout)
 	if mask.Tensor() == nil {
 		causal := q.Tensor().Dim(2) > 1
 		return t.Contiguous(t.Transpose(t.Attention(q, k, v, nil, p, causal, false), 1, 2))
@@ -363,7 +359,7 @@ func (m *gpt2) eager(t *torch.Torch, b *gpt2Block, q, k, v, mask *torch.Var) (ou
 	}
 	w.Set(t.Softmax(w, torch.NoDType))
 	w.Set(t.To(w, v.Tensor().DType))
-	w.Set(t.Dropout(w, m.cfg.AttentionDropout, m.train))
+	w.Set(t.Dropout(w, m.cfg.AttentionDropout, m.run.Train))
 	o := f.Let(t.Transpose(t.MatMul(w, v), 1, 2))
 	weights = f.Keep(w)
 	return f.Return(o), weights
@@ -374,6 +370,6 @@ func (m *gpt2) mlp(t *torch.Torch, b *gpt2Block, x *torch.Var) torch.Value {
 	hidden := f.Let(t.Conv1D(x, b.fc))
 	hidden.Set(m.act(t, hidden))
 	hidden.Set(t.Conv1D(hidden, b.proj))
-	hidden.Set(t.Dropout(hidden, m.cfg.ResidualDropout, m.train))
+	hidden.Set(t.Dropout(hidden, m.cfg.ResidualDropout, m.run.Train))
 	return f.Return(hidden)
 }

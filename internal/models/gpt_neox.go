@@ -194,10 +194,7 @@ func (m *gptNeoX) attention(t *torch.Torch, l *gptNeoXLayer, x torch.Value, mask
 	q, k, v := f.Let(parts[0]), f.Let(parts[1]), f.Let(parts[2])
 	rotateFirst(t, q, k, cos, sin)
 	cache.update(t, k, v)
-	dropout := m.cfg.AttentionDropout
-	if !m.run.Train {
-		dropout = 0
-	}
+	dropout := m.run.dropout(m.cfg.AttentionDropout)
 	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, dropout: dropout}, q, k, v, mask)
 	o := f.Let(attended)
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))

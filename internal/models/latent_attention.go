@@ -54,10 +54,7 @@ func (m deepseekV2) latent(t *torch.Torch, i int, hidden, mask, cis, _ *torch.Va
 	cache.update(t, key, turnedKey)
 	queries := f.Let(t.Cat(-1, plain, turned))
 	keys, values := a.expand(t, f, key, turnedKey)
-	dropout := m.cfg.AttentionDropout
-	if !m.run.Train {
-		dropout = 0
-	}
+	dropout := m.run.dropout(m.cfg.AttentionDropout)
 	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, dropout: dropout}, queries, keys, values, mask)
 	o := f.Let(attended)
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))

@@ -273,10 +273,7 @@ func (m *llama) attention(t *torch.Torch, i int, hidden, mask, cos, sin *torch.V
 	q, k, v := m.project(t, f, i, hidden)
 	m.rotate(t, i, q, k, cos, sin)
 	cache.update(t, k, v)
-	dropout := m.cfg.AttentionDropout
-	if !m.run.Train {
-		dropout = 0
-	}
+	dropout := m.run.dropout(m.cfg.AttentionDropout)
 	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, capped: m.capsScores, copies: m.run.Versions.copiesHeads(), dropout: dropout}, q, k, v, mask)
 	o := f.Let(attended)
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))

@@ -33,6 +33,15 @@ type Run struct {
 	Versions      Versions
 }
 
+// dropout is the probability that attention is called with: a model in evaluation
+// drops nothing.
+func (r Run) dropout(p float64) float64 {
+	if !r.Train {
+		return 0
+	}
+	return p
+}
+
 // bufferDType is the type of buffers: prepare_model_for_kbit_training casts
 // parameters alone (peft/utils/other.py).
 func (r Run) bufferDType() torch.DType {

@@ -215,10 +215,7 @@ func (m *modernBert) attention(t *torch.Torch, l *modernBertLayer, x torch.Value
 		x.Set(t.Transpose(x, 1, 2))
 	}
 	rotateInFloat32(t, q, k, cos, sin)
-	dropout := m.cfg.AttentionDropout
-	if !m.run.Train {
-		dropout = 0
-	}
+	dropout := m.run.dropout(m.cfg.AttentionDropout)
 	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, everywhere: true, dropout: dropout}, q, k, v, mask)
 	o := f.Let(attended)
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))

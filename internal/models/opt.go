@@ -226,10 +226,7 @@ func (m *opt) attention(t *torch.Torch, l *optLayer, hidden, mask *torch.Var, ca
 	split(k)
 	split(v)
 	cache.update(t, k, v)
-	dropout := m.cfg.AttentionDropout
-	if !m.run.Train {
-		dropout = 0
-	}
+	dropout := m.run.dropout(m.cfg.AttentionDropout)
 	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, dropout: dropout}, q, k, v, mask)
 	o := f.Let(attended)
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))

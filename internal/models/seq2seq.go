@@ -196,10 +196,7 @@ func (m *seq2seq) attention(t *torch.Torch, a *seq2seqAttention, hidden, encoded
 
 // attend is the attention function of the chosen kind.
 func (m *seq2seq) attend(t *torch.Torch, a *seq2seqAttention, q, k, v, mask *torch.Var) (out, weights torch.Value) {
-	dropout := m.cfg.AttentionDropout
-	if !m.run.Train {
-		dropout = 0
-	}
+	dropout := m.run.dropout(m.cfg.AttentionDropout)
 	if !m.run.Eager {
 		return groupedAttention(t, groupedOptions{everywhere: !a.causal, dropout: dropout}, q, k, v, mask)
 	}

@@ -3,7 +3,6 @@ package models
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
@@ -17,38 +16,15 @@ var siglipFamily = Family{
 	},
 }
 
-// siglipConfig is transformers' SiglipConfig.
-type siglipConfig struct {
-	NumLabels int64 `json:"num_labels"`
-
-	text  textConfig
-	image imageConfig
-	pairs bool // the head takes texts, too
-}
-
-// readSigLIP reads a SigLIP configuration.
-func readSigLIP(c *hfconfig.Config) (*siglipConfig, error) {
+// readSigLIP reads transformers' SiglipConfig.
+func readSigLIP(c *hfconfig.Config) (*pairConfig, error) {
 	tower := towerConfig{HiddenSize: 768, IntermediateSize: 3072, Layers: 12, Heads: 12, HiddenAct: "gelu_pytorch_tanh"}
-	m := &siglipConfig{
+	m := &pairConfig{
 		NumLabels: 2, pairs: c.Architecture == "SiglipModel",
 		text:  textConfig{towerConfig: tower, VocabSize: 32000, MaxPositions: 64},
 		image: imageConfig{towerConfig: tower, ImageSize: 224, PatchSize: 16, Channels: 3, UseHead: true},
 	}
-	if err := c.Decode(m, ofPairs...); err != nil {
-		return nil, err
-	}
-	if m.NumLabels < 2 {
-		return nil, fmt.Errorf("config: num_labels %d of a siglip is not modelled", m.NumLabels)
-	}
-	return m, readTowers(c, &m.text, &m.image)
-}
-
-// positions are those that a text may have.
-func (c *siglipConfig) positions() (most int64, key string) {
-	if !c.pairs {
-		return math.MaxInt64, ""
-	}
-	return c.text.MaxPositions, "max_position_embeddings"
+	return readPair(c, m, m)
 }
 
 // siglipVision is SiglipVisionModel.
@@ -203,7 +179,7 @@ type siglip struct {
 	scale, bias *torch.Tensor // logit_scale, logit_bias
 }
 
-func newSigLIP(t *torch.Torch, c *siglipConfig, r Run) (*Model, error) {
+func newSigLIP(t *torch.Torch, c *pairConfig, r Run) (*Model, error) {
 	m := &siglip{}
 	var err error
 	if m.text, err = newTextTower(t, &c.text, r, true); err != nil {
@@ -259,7 +235,7 @@ func (m *siglip) forward(t *torch.Torch, batch *Batch) Output {
 	return out
 }
 
-func newSigLIPClassifier(t *torch.Torch, c *siglipConfig, r Run) (*Model, error) {
+func newSigLIPClassifier(t *torch.Torch, c *pairConfig, r Run) (*Model, error) {
 	vision, err := newSigLIPVision(t, &c.image, r)
 	if err != nil {
 		return nil, err

@@ -419,10 +419,7 @@ func (m *swin) attention(t *torch.Torch, l *swinLayer, heads int64, hidden, give
 		mask.Set(t.Reshape(wide, -1, 1, s, s))
 		combined.Set(t.Add(bias, mask))
 	}
-	p := m.cfg.AttentionDropout
-	if !m.run.Train {
-		p = 0
-	}
+	p := m.run.dropout(m.cfg.AttentionDropout)
 	var attended torch.Value
 	if m.run.Eager {
 		attended, weights = eagerAttention32(t, q, k, v, combined, p)

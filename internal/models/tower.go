@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
@@ -48,19 +49,48 @@ var ofGeneration = []string{
 	"projection_dim", "remove_invalid_values", "return_dict_in_generate", "suppress_tokens", "tf_legacy_loss", "tie_word_embeddings", "typical_p",
 }
 
-// readTowers reads text_config and vision_config over their defaults.
-func readTowers(c *hfconfig.Config, text *textConfig, image *imageConfig) error {
+// pairConfig is what CLIPConfig and SiglipConfig have in common.
+type pairConfig struct {
+	NumLabels int64 `json:"num_labels"`
+
+	text  textConfig
+	image imageConfig
+	pairs bool // the head takes texts, too
+}
+
+// positions are those that a text may have.
+func (p *pairConfig) positions() (most int64, key string) {
+	if !p.pairs {
+		return math.MaxInt64, ""
+	}
+	return p.text.MaxPositions, "max_position_embeddings"
+}
+
+// ofPairs are the keys of a configuration with two towers that are read apart,
+// or say nothing about memory.
+var ofPairs = []string{"text_config", "vision_config", "text_config_dict", "vision_config_dict", "logit_scale_init_value"}
+
+// readPair reads a configuration and the two within it, text_config and
+// vision_config, over their defaults. The pair is a part of the whole.
+func readPair[C any](c *hfconfig.Config, whole *C, pair *pairConfig) (*C, error) {
+	if err := c.Decode(whole, ofPairs...); err != nil {
+		return nil, err
+	}
+	if pair.NumLabels < 2 {
+		return nil, fmt.Errorf("config: num_labels %d of a %s is not modelled", pair.NumLabels, c.ModelType)
+	}
+	text, image := &pair.text, &pair.image
 	for key, into := range map[string]any{"text_config": text, "vision_config": image} {
 		within := c.Within(key)
 		within.ModelType = cmp.Or(within.ModelType, c.ModelType)
 		if err := within.Decode(into, ofGeneration...); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	if image.PatchSize > image.ImageSize {
-		return fmt.Errorf("config: patch_size is %d, image_size %d", image.PatchSize, image.ImageSize)
+		return nil, fmt.Errorf("config: patch_size is %d, image_size %d", image.PatchSize, image.ImageSize)
 	}
-	return checkEncoder(2, 0, text.AttentionDropout, image.AttentionDropout)
+	return whole, checkEncoder(2, 0, text.AttentionDropout, image.AttentionDropout)
 }
 
 type towerLayer struct {
@@ -163,10 +193,7 @@ func (m *tower) attention(t *torch.Torch, l *towerLayer, hidden, mask *torch.Var
 		}
 	}
 	q, k, v := states[0], states[1], states[2]
-	p := m.cfg.AttentionDropout
-	if !m.run.Train {
-		p = 0
-	}
+	p := m.run.dropout(m.cfg.AttentionDropout)
 	var bias torch.X
 	if mask.Tensor() != nil {
 		bias = mask

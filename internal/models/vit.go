@@ -74,9 +74,7 @@ type vitLayer struct {
 // vit is ViTModel, and ViTForImageClassification with a classifier (transformers/models/vit/modeling_vit.py).
 type vit struct {
 	cfg        *vitConfig
-	train      bool
-	eager      bool
-	checkpoint bool // gradient_checkpointing, which evaluation does without
+	run        Run
 	act        activation
 	class      *torch.Tensor // cls_token
 	position   *torch.Tensor // position_embeddings
@@ -98,8 +96,7 @@ func newViTModel(t *torch.Torch, c *vitConfig, r Run) (*vit, error) {
 	if err != nil {
 		return nil, err
 	}
-	train := r.Train
-	m := &vit{cfg: c, train: train, eager: r.Eager, checkpoint: r.Checkpointing && train, act: act}
+	m := &vit{cfg: c, run: r, act: act}
 	h, side := c.HiddenSize, c.ImageSize/c.PatchSize
 	m.class = t.Parameter(r.DType, 1, 1, h)
 	m.projection = t.NewConv2d(c.Channels, h, c.PatchSize, c.PatchSize, 0, true, r.DType)
@@ -163,7 +160,7 @@ func (m *vit) encode(t *torch.Torch, batch *Batch) trunkOutput {
 	hidden := f.Let(embedded)
 	for i := range m.layers {
 		layer := func(x *torch.Var, _ []*torch.Var) torch.Value { return m.layer(t, i, x) }
-		if m.checkpoint {
+		if m.run.Checkpointing && m.run.Train {
 			hidden.Set(t.Checkpoint(layer, hidden))
 		} else {
 			hidden.Set(layer(hidden, nil))
@@ -185,7 +182,7 @@ func (m *vit) embed(t *torch.Torch, pixels *torch.Tensor) torch.Value {
 	class := f.Let(t.Expand(torch.Borrow(m.class), pixels.Shape[0], -1, -1))
 	patches.Set(t.Cat(1, class, patches))
 	patches.Set(t.Add(patches, torch.Borrow(m.position)))
-	patches.Set(t.Dropout(patches, m.cfg.HiddenDropout, m.train))
+	patches.Set(t.Dropout(patches, m.cfg.HiddenDropout, m.run.Train))
 	return f.Return(patches)
 }
 
@@ -197,13 +194,13 @@ func (m *vit) layer(t *torch.Torch, i int, input *torch.Var) torch.Value {
 	output, weights := m.attention(t, l, hidden)
 	f.Let(weights) // hidden_states, _ = ...
 	hidden.Set(output)
-	hidden.Set(t.Dropout(hidden, m.cfg.HiddenDropout, m.train))
+	hidden.Set(t.Dropout(hidden, m.cfg.HiddenDropout, m.run.Train))
 	hidden.Set(t.Add(hidden, residual))
 
 	residual.Set(hidden)
 	hidden.Set(t.LayerNorm(hidden, l.normAfter))
 	hidden.Set(m.mlp(t, l, hidden))
-	hidden.Set(t.Dropout(hidden, m.cfg.HiddenDropout, m.train))
+	hidden.Set(t.Dropout(hidden, m.cfg.HiddenDropout, m.run.Train))
 	hidden.Set(t.Add(hidden, residual))
 	return f.Return(hidden)
 }
@@ -218,13 +215,10 @@ func (m *vit) attention(t *torch.Torch, l *vitLayer, hidden *torch.Var) (output,
 	q := split(t.Linear(hidden, l.query))
 	k := split(t.Linear(hidden, l.key))
 	v := split(t.Linear(hidden, l.value))
-	p := m.cfg.AttentionDropout
-	if !m.train {
-		p = 0
-	}
+	p := m.run.dropout(m.cfg.AttentionDropout)
 	var attended torch.Value
-	if m.eager {
-		attended, weights = m.eagerAttention(t, q, k, v, p)
+	if m.run.Eager {
+		attended, weights = eagerAttention32(t, q, k, v, nil, p)
 	} else {
 		attended = t.Contiguous(t.Transpose(t.Attention(q, k, v, nil, p, false, false), 1, 2))
 	}
@@ -232,19 +226,6 @@ func (m *vit) attention(t *torch.Torch, l *vitLayer, hidden *torch.Var) (output,
 	out.Set(t.Contiguous(t.Reshape(out, b, s, -1)))
 	out.Set(t.Linear(out, l.output))
 	return f.Return(out), weights
-}
-
-// eagerAttention is eager_attention_forward: softmax in float32.
-func (m *vit) eagerAttention(t *torch.Torch, q, k, v *torch.Var, dropout float64) (output, weights torch.Value) {
-	f := t.Enter()
-	w := f.Let(t.Scale(t.MatMul(q, t.Transpose(k, 2, 3))))
-	w.Set(t.To(t.Softmax(w, torch.Float32), q.Tensor().DType))
-	w.Set(t.Dropout(w, dropout, m.train))
-	out := f.Let(t.MatMul(w, v))
-	out.Set(t.Contiguous(t.Transpose(out, 1, 2)))
-	output, weights = f.Keep(out), f.Keep(w)
-	f.End()
-	return output, weights
 }
 
 func (m *vit) mlp(t *torch.Torch, l *vitLayer, x *torch.Var) torch.Value {
