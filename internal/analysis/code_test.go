@@ -93,6 +93,7 @@ func TestCode(t *testing.T) {
 		t.Skip("NOT TESTED: it needs a C compiler")
 	}
 	needSandbox(t, python)
+	t.Setenv("TMPDIR", t.TempDir()) // where others leave nothing, either
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("mm_secret"), 0o600); err != nil {
 		t.Fatal(err)
