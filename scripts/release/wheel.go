@@ -81,11 +81,13 @@ func packageFiles() ([]entry, error) {
 }
 
 func wheelMetadata(version string) string {
-	return "Metadata-Version: 2.1\n" +
+	return "Metadata-Version: 2.4\n" +
 		"Name: memorymark\n" +
 		"Version: " + version + "\n" +
 		"Summary: Will it fit? The GPU memory of a PyTorch training step, to the byte, with no GPU\n" +
-		"License: MIT\n" +
+		"License-Expression: MIT\n" +
+		"License-File: LICENSE\n" +
+		"License-File: " + licensesName + "\n" +
 		"Requires-Python: >=3.9\n" +
 		"Keywords: pytorch,gpu,memory,cuda,profiler,out-of-memory\n" +
 		"Classifier: Environment :: Console\n" +

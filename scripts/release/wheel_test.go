@@ -1,6 +1,11 @@
 package main
 
 import (
+	"archive/zip"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,10 +30,19 @@ func checkWheel(t *testing.T, p platform, binary []byte) {
 	if want := "memorymark-1.2.3-py3-none-manylinux_2_17_x86_64.whl"; name != want {
 		t.Errorf("the wheel is called %s, want %s", name, want)
 	}
+	file := filepath.Join(r.out, name)
+	checkRecord(t, file)
 	env := filepath.Join(t.TempDir(), "env")
 	run(t, "python3", "-m", "venv", env)
 	python := filepath.Join(env, "bin", "python")
-	run(t, python, "-m", "pip", "install", "--quiet", "--no-index", filepath.Join(r.out, name))
+	// Beside an environment, as uvx and pipx use it: the program is found beside the package.
+	beside := filepath.Join(t.TempDir(), "beside")
+	run(t, python, "-m", "pip", "install", "--quiet", "--no-index", "--target", beside, file)
+	asked := "import sys; sys.path.insert(0, sys.argv[1]); import memorymark as m; print(m._program.path(), m.predict('bert', gpu='a10'))"
+	if got := run(t, python, "-c", asked, beside); !strings.HasPrefix(got, beside) || !strings.Contains(got, "fits a10") {
+		t.Errorf("installed into a folder, it says %q", got)
+	}
+	run(t, python, "-m", "pip", "install", "--quiet", "--no-index", file)
 	for _, use := range []struct {
 		command []string
 		says    string
@@ -43,6 +57,47 @@ func checkWheel(t *testing.T, p platform, binary []byte) {
 			t.Errorf("%q says %q, want %q", use.command[1:], got, use.says)
 		}
 	}
+}
+
+// checkRecord compares every file of a wheel with what RECORD says of it.
+func checkRecord(t *testing.T, wheel string) {
+	t.Helper()
+	archive, err := zip.OpenReader(wheel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	var want strings.Builder
+	for _, f := range archive.File {
+		if strings.HasSuffix(f.Name, "/RECORD") {
+			fmt.Fprintf(&want, "%s,,\n", f.Name)
+			continue
+		}
+		data := read(t, archive, f.Name)
+		sum := sha256.Sum256(data)
+		fmt.Fprintf(&want, "%s,sha256=%s,%d\n", f.Name, base64.RawURLEncoding.EncodeToString(sum[:]), len(data))
+		if executable := f.Mode()&0o111 != 0; executable != strings.HasSuffix(f.Name, "/scripts/memorymark") {
+			t.Errorf("%s has mode %s", f.Name, f.Mode())
+		}
+	}
+	info := "memorymark-1.2.3.dist-info/"
+	if got := string(read(t, archive, info+"RECORD")); got != want.String() {
+		t.Errorf("RECORD is\n%s\nwant\n%s", got, want.String())
+	}
+	for line := range strings.Lines(string(read(t, archive, info+"METADATA"))) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "License-File: "); ok {
+			read(t, archive, info+"licenses/"+name)
+		}
+	}
+}
+
+func read(t *testing.T, files fs.FS, name string) []byte {
+	t.Helper()
+	data, err := fs.ReadFile(files, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 func run(t *testing.T, name string, args ...string) string {
