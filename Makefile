@@ -73,8 +73,8 @@ ifeq ($(origin MEMORYMARK_TEST_PYTHON),file)
 venv: $(VENV_MADE) ## Set up the Python of the tests in VENV, if that was not done
 else
 venv:
-	@'$(MEMORYMARK_TEST_PYTHON)' -c 'import torch, transformers' || \
-		{ echo 'MEMORYMARK_TEST_PYTHON cannot be used. Unset it, and make sets up a Python of its own.'; exit 1; }
+	@'$(MEMORYMARK_TEST_PYTHON)' -c 'import peft, pytorch_lightning, torch, transformers' || \
+		{ echo 'MEMORYMARK_TEST_PYTHON lacks packages of $(REQUIREMENTS). Unset it, and make sets up a Python of its own.'; exit 1; }
 endif
 
 $(VENV_MADE):
