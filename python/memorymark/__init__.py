@@ -1,4 +1,4 @@
-"""How much GPU memory training takes, before it runs, and where it goes.
+"""How much GPU memory a training run needs, before it runs, and where it goes.
 
     import memorymark
 
@@ -9,8 +9,8 @@
         train()
     memorymark.explain("oom.pickle")
 
-The program that answers comes with the package; nothing here imports PyTorch
-until it is needed.
+The package contains the memorymark program. PyTorch is imported only when it is
+needed.
 """
 
 from __future__ import annotations

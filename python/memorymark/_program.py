@@ -1,4 +1,4 @@
-"""Finds the program that answers, and asks it."""
+"""Finds the memorymark program and runs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 
 class MemoryMarkError(Exception):
-    """What MemoryMark says is wrong; `hint` is what to do about it."""
+    """An error that MemoryMark reports. `hint` says what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message if not hint else f"{message}\nhint: {hint}")
@@ -24,7 +24,7 @@ def path() -> str:
     named = os.environ.get("MEMORYMARK_BINARY")
     if named:
         if not os.path.isfile(named):
-            raise MemoryMarkError(f"MEMORYMARK_BINARY is {named!r}, which is no file")
+            raise MemoryMarkError(f"MEMORYMARK_BINARY is {named!r}, which is not a file")
         return named
     for folder in _folders():
         found = os.path.join(folder, "memorymark")
@@ -47,21 +47,21 @@ def _folders() -> List[str]:
 
 
 def ask(arguments: Sequence[str]) -> Dict[str, Any]:
-    """Asks for JSON. "It does not fit" is an answer, too."""
+    """Runs a command with --json. "It does not fit" is an answer, not an error."""
     done = subprocess.run([path(), *arguments, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         answer: Optional[Any] = json.loads(done.stdout)
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise MemoryMarkError(done.stderr.strip() or f"memorymark ended with code {done.returncode} and said nothing")
+        raise MemoryMarkError(done.stderr.strip() or f"memorymark exited with status {done.returncode} and no message")
     if "error" in answer:
         raise MemoryMarkError(str(answer["error"]), str(answer.get("hint", "")))
     return answer
 
 
 def text(arguments: Sequence[str]) -> str:
-    """Asks for what the command line prints."""
+    """Runs a command and returns what it prints."""
     done = subprocess.run([path(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode > 1:
         raise MemoryMarkError(done.stderr.strip())

@@ -1,5 +1,5 @@
-"""The answers. Their fields have the names of the command line's JSON, which
-`json` holds whole. Memory is in bytes."""
+"""The answers. Their fields are named as in the command line's JSON, and `json`
+holds all of it. Memory is in bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gib(n: float) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """What PyTorch's allocator says of one step."""
+    """The counters of PyTorch's allocator for one step."""
 
     peak_requested: int
     peak_allocated: int
@@ -67,7 +67,7 @@ class OutOfMemory:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What three steps of a workload take."""
+    """The memory of three steps of a workload."""
 
     fits: bool
     steps: List[Step]
@@ -116,7 +116,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Result:
-    """A batch that was looked at."""
+    """One batch size that was tried."""
 
     batch_size: int
     success: bool
@@ -233,14 +233,14 @@ class Plan:
 
     def __str__(self) -> str:
         if not self.options:
-            return f"nothing fits {self.model}"
+            return f"no way to train {self.model} was found"
         picks = {"cheapest": self.cheapest, "fastest": self.fastest, "simplest": self.simplest}
         return "\n".join(f"{name}: {option}" for name, option in picks.items() if option)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What it takes to make a workload fit a card."""
+    """What to change so that a workload fits a card."""
 
     model: str
     gpu: str
@@ -265,7 +265,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a snapshot holds: peaks, what was live, why memory ran out."""
+    """What a snapshot shows: peaks, live memory, why memory ran out."""
 
     json: Dict[str, Any] = field(repr=False)
     text: str = field(repr=False)

@@ -19,23 +19,29 @@ OPTIMIZERS = {"AdamW": "adamw", "Adam": "adam", "SGD": "sgd", "RMSprop": "rmspro
 
 
 class LightningCallback(Callback):
-    """Foresees what a run takes, records its first steps, and compares.
+    """Predicts the memory of a run, records its first steps, and compares the two.
 
         Trainer(..., callbacks=[memorymark.LightningCallback(snapshot="first.pickle")])
 
-    Foresees only models of Transformers that the module holds as `model`.
+    It predicts Transformers models that the module holds as `model`. Other runs
+    are measured and recorded, without a prediction. It never breaks a run.
     """
 
     def __init__(self, snapshot: Optional[str] = None, steps: int = 3, gpu: Optional[str] = None) -> None:
         self.watch = Watch(gpu, snapshot, steps)
+        self._steps_seen = 0
 
     @never_breaking
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        self._steps_seen = trainer.global_step  # a resumed run does not begin at 0
         model = getattr(pl_module, "model", pl_module)
         self.watch.begin(model, lambda: workload_of(trainer, model))
 
     @never_breaking
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
+        if trainer.global_step == self._steps_seen:
+            return  # its gradients are accumulated; the optimizer has not stepped
+        self._steps_seen = trainer.global_step
         before = len(self.watch.peaks)
         self.watch.stepped()
         if before < len(self.watch.peaks) == self.watch.steps:
@@ -57,10 +63,10 @@ def workload_of(trainer: Any, model: Any) -> Workload:
     """The workload that a trainer describes."""
     optimizers = trainer.optimizers
     if len(optimizers) != 1 or type(optimizers[0]).__name__ not in OPTIMIZERS:
-        raise NotDescribed(f"optimizers {', '.join(type(o).__name__ for o in optimizers)} are not modelled in Lightning; one of {', '.join(OPTIMIZERS)} is")
+        raise NotDescribed(f"{' and '.join(type(o).__name__ for o in optimizers)} is not modelled in Lightning; one optimizer of {', '.join(OPTIMIZERS)} is")
     precision = str(trainer.precision)
     if precision not in AUTOCAST:
-        raise NotDescribed(f"the precision {precision} is not modelled in Lightning")
+        raise NotDescribed(f"precision {precision} is not modelled in Lightning")
     described: Workload = {
         "loop": "lightning",
         "accumulate": trainer.accumulate_grad_batches,

@@ -1,4 +1,4 @@
-"""The questions: what the command line answers, as functions."""
+"""The commands as functions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Model = Union[str, "os.PathLike[str]", Callable[..., Any]]
 
 
 def predict(model: Model, *, picture: bool = False, **keys: Any) -> Prediction:
-    """What three steps of a workload take.
+    """Predicts the memory of three training steps.
 
-    The model is an id of `memorymark models`, a name on the hub, the path of a
-    config.json, a function of yours, or "train.py:make". Keys are those of a
-    workload, as on the command line: batch, sequence, precision, optimizer,
-    checkpointing, gpu and so on. With picture the answer has a timeline of its
-    memory, which a notebook shows.
+    The model is an id from `memorymark models`, a name on the hub, the path of a
+    config.json, a function of yours, or "train.py:make". Keyword arguments are
+    named like the flags of `memorymark predict`: batch, sequence, precision,
+    optimizer, checkpointing, gpu and so on. With picture=True a notebook shows a
+    timeline of the memory.
     """
     with tempfile.TemporaryDirectory() as folder:
         snapshot = os.path.join(folder, "predicted.pickle")
@@ -32,31 +32,31 @@ def predict(model: Model, *, picture: bool = False, **keys: Any) -> Prediction:
 
 
 def largest_batch(model: Model, **keys: Any) -> Analysis:
-    """The largest batch that trains, and the one worth using.
+    """Finds the largest batch that trains, and the batch worth using.
 
-    A function returns a model, or a model and a function that makes a batch of
-    n; MemoryMark runs it in processes of its own.
+    A function of yours returns a model, or a model and a function that makes a
+    batch of n samples. MemoryMark calls it in separate processes.
     """
     return Analysis.of(_program.ask(["analyze", *_arguments(model, keys)]))
 
 
 def plan(model: Model, **keys: Any) -> Plan:
-    """What to train a model on, and how: by dollars and by days.
+    """Finds what to train a model on and how, by cost and by time.
 
-    Keys are the flags of `memorymark plan`: cards, mine, max_gpus, global_batch,
-    tokens, samples, within, full, prices, and keys of a workload, which stay as
-    they are given.
+    Keyword arguments are the flags of `memorymark plan`: cards, mine, max_gpus,
+    global_batch, tokens, samples, within, full and prices. Those of `predict`
+    fix a part of the workload.
     """
     return Plan.of(_program.ask(["plan", *_arguments(model, keys)]))
 
 
 def fit(model: Model, **keys: Any) -> Fit:
-    """The fewest changes with which a model trains on a card."""
+    """Finds the fewest changes that make a model train on a card."""
     return Fit.of(_program.ask(["fit", *_arguments(model, keys)]))
 
 
 def explain(path: Union[str, "os.PathLike[str]"]) -> Explanation:
-    """What a snapshot holds: its peaks, what was live, why memory ran out."""
+    """Explains a snapshot: its peaks, live memory, why memory ran out."""
     file = os.fspath(path)
     answer = _program.ask(["snapshot", "info", file])
     return Explanation(answer, _program.text(["snapshot", "info", file]), _timeline(file))
@@ -97,7 +97,7 @@ def _name(model: Model) -> str:
     name = getattr(model, "__qualname__", "")
     if not file or not os.path.isfile(file) or not name.isidentifier():
         raise _program.MemoryMarkError(
-            f"{name or model!r} is not a function of a file, so no other process can call it",
-            "write it at the top level of a file, as make in train.py, and pass it or 'train.py:make'",
+            f"{name or model!r} is not a top-level function in a file, so another process cannot import it",
+            "move it to the top level of a file, such as make in train.py, and pass it or 'train.py:make'",
         )
     return f"{file}:{name}"

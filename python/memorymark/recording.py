@@ -1,4 +1,4 @@
-"""Recording a snapshot that is there also when the run dies."""
+"""Recording a snapshot that is written even if the run dies."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ def record(
 ) -> Iterator[None]:
     """Records what the block allocates, and writes it as a snapshot.
 
-    The file is written when the block ends, however it ends: a run that dies of
-    out of memory leaves it behind. With steps the recording ends after so many
-    steps of an optimizer. `memorymark.explain(path)` reads it, and so does
-    PyTorch's own viewer.
+    The file is written when the block ends, even if it ends in an out-of-memory
+    error. With `steps`, the recording ends after that many optimizer steps. Both
+    `memorymark.explain(path)` and PyTorch's own viewer read the file.
     """
     recorder = Recorder(path, steps=steps, max_entries=max_entries)
     recorder.start()
@@ -34,7 +33,7 @@ def record(
 
 
 class Recorder:
-    """A recording with a beginning and an end of one's own."""
+    """A recording that is started and stopped by hand."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, steps: Optional[int] = None, max_entries: int = MOST_EVENTS) -> None:
         self.path = os.fspath(path)
@@ -53,8 +52,8 @@ class Recorder:
             return
         torch.cuda.memory._record_memory_history(max_entries=self.max_entries)
         self._running = True
-        # Some trainers tell nobody that a run died: what happened until then is
-        # written there and then.
+        # Some trainers do not tell their callbacks that a run died, so the file is
+        # written at the moment it does.
         torch._C._cuda_attach_out_of_memory_observer(self._ran_out)
         if self.steps is not None:
             self._hook = register_optimizer_step_post_hook(self._stepped)

@@ -25,12 +25,12 @@ OPTIMIZERS = {
 
 
 class TrainerCallback(transformers.TrainerCallback):
-    """Foresees what a run takes, records its first steps, and compares.
+    """Predicts the memory of a run, records its first steps, and compares the two.
 
         trainer = Trainer(..., callbacks=[memorymark.TrainerCallback(snapshot="first.pickle")])
 
-    Before the first step it warns if memory will run out. It writes one line at
-    the end, logs to TensorBoard or Weights & Biases if the Trainer does, and
+    It warns before the first step if memory will run out, and prints one line at
+    the end. It logs to TensorBoard or Weights & Biases if the Trainer does. It
     never breaks a run.
     """
 
@@ -59,7 +59,7 @@ def workload_of(args: Any, model: Any) -> Workload:
     """The workload that TrainingArguments describe."""
     optim = getattr(args.optim, "value", args.optim)
     if optim not in OPTIMIZERS:
-        raise NotDescribed(f"the optimizer {optim} is not modelled")
+        raise NotDescribed(f"optimizer {optim} is not modelled")
     optimizer, impl = OPTIMIZERS[optim]
     described: Workload = {
         "loop": "trainer",

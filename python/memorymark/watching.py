@@ -1,4 +1,4 @@
-"""What the callbacks of trainers share: foresee, record, compare, say it."""
+"""What the trainers' callbacks share: predict, record, compare, print."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ class Watch:
         self._recorder = Recorder(snapshot, steps=steps) if snapshot else None
         self._hook: Any = None
         self._workload: Workload = {}
-        self._foreseen: Workload = {}  # the batch that the prediction is of
+        self._predicted_batch: Workload = {}  # what the prediction is for
         self._largest: Workload = {}
         self._note = ""
 
     def begin(self, model: Any, describe: Callable[[], Workload]) -> None:
-        """Begins to record, and foresees the step once the first batch is seen."""
+        """Starts to record, and predicts the step once the first batch is seen."""
         if self._recorder is not None:
             self._recorder.start()
         try:
             self._workload = {**workload.of_model(model), **describe(), **workload.of_device(model, self.gpu)}
         except workload.NotDescribed as why:
-            say(f"not foreseen: {why}")
+            say(f"no prediction: {why}")
             return
         self._hook = model.register_forward_pre_hook(self._given, with_kwargs=True)
 
     def _given(self, _: Any, args: Any, kwargs: Any) -> None:
-        """Keeps the largest batch: what is measured is its peak."""
+        """Keeps the largest batch: the measured peak is its peak."""
         try:
             batch = workload.of_inputs(args, kwargs)
             if workload.size(batch) > workload.size(self._largest):
                 self._largest = batch
-            if not self._foreseen:
-                self._foreseen = batch
-                self.foresee()
+            if not self._predicted_batch:
+                self._predicted_batch = batch
+                self.predict()
         except Exception as failure:
-            say(f"not foreseen: {failure}")
+            say(f"no prediction: {failure}")
             self._forget()
 
-    def foresee(self) -> None:
+    def predict(self) -> None:
         """Asks for a prediction of the batch, and warns if it will not fit."""
-        self.prediction, self._note = predicted({**self._workload, **self._foreseen})
+        self.prediction, self._note = predicted({**self._workload, **self._predicted_batch})
         if not self.prediction.fits:
             say(f"this will run out of memory: {self.prediction}{self._note}")
 
@@ -71,11 +71,11 @@ class Watch:
             self._settle()
 
     def _settle(self) -> None:
-        """Ends watching batches. If a later one was larger, the peak is its."""
+        """Stops watching batches. If a later one was larger, the peak is from that one."""
         self._forget()
-        if self.prediction is not None and self._largest != self._foreseen:
-            self._foreseen = self._largest
-            self.foresee()
+        if self.prediction is not None and self._largest != self._predicted_batch:
+            self._predicted_batch = self._largest
+            self.predict()
 
     def _forget(self) -> None:
         if self._hook is not None:
@@ -99,14 +99,17 @@ class Watch:
 
     def line(self) -> str:
         """What happened, in one line."""
-        took = f"the first {len(self.peaks)} steps took {gib(max(self.peaks))}" if self.peaks else "nothing was measured: no CUDA device"
+        took = "nothing was measured: no CUDA device"
+        if self.peaks:
+            first = "step" if len(self.peaks) == 1 else f"{len(self.peaks)} steps"
+            took = f"the first {first} took {gib(max(self.peaks))}"
         if self.prediction is None:
             return took
-        foreseen = f"{gib(self.prediction.peak_allocated)} was predicted"
+        expected = f"{gib(self.prediction.peak_allocated)} was predicted"
         if not self.peaks:
-            return f"{foreseen}{self._note}; {took}"
+            return f"{expected}{self._note}; {took}"
         off = 100 * (self.prediction.peak_allocated / max(self.peaks) - 1)
-        return f"{took}, {foreseen} ({off:+.2f} %){self._note}"
+        return f"{took}, {expected} ({off:+.2f} %){self._note}"
 
 
 def predicted(asked: Workload) -> Tuple[Prediction, str]:
@@ -130,7 +133,7 @@ def predicted(asked: Workload) -> Tuple[Prediction, str]:
             if not str(failure).startswith("versions:"):
                 raise
         answer = ask({})
-        return answer, f"; predicted for other versions than PyTorch {here['torch']} and transformers {here['transformers']}"
+        return answer, f"; PyTorch {here['torch']} with transformers {here['transformers']} is not modelled, so other versions were predicted"
 
 
 def release(version: str) -> str:

@@ -38,9 +38,9 @@ def _quantized(quantization: Any) -> str:
     values = quantization if isinstance(quantization, dict) else quantization.to_dict()
     if values.get("load_in_8bit"):
         return "int8"
-    kind = QUANTIZED.get((values.get("bnb_4bit_quant_type"), bool(values.get("bnb_4bit_use_double_quant"))))
+    kind = QUANTIZED.get((str(values.get("bnb_4bit_quant_type")), bool(values.get("bnb_4bit_use_double_quant"))))
     if not values.get("load_in_4bit") or kind is None:
-        raise NotDescribed("weights are quantized in a way that is not modelled; bitsandbytes' nf4 and int8 are")
+        raise NotDescribed("this quantization is not modelled; bitsandbytes' nf4 and int8 are")
     return kind
 
 
@@ -84,7 +84,7 @@ def of_precision(model: Any, autocast: Optional[str]) -> str:
             return "bf16"
         if weights == {torch.float32}:
             return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "fp32"
-        raise NotDescribed("weights of several types without autocast are not modelled")
+        raise NotDescribed("weights of several dtypes without autocast are not modelled")
     # What a workload calls amp-bf16 has an adapter over weights in bfloat16, as
     # from_pretrained loads them, and otherwise weights in float32.
     # prepare_model_for_kbit_training casts what is not quantized to float32.
@@ -99,7 +99,7 @@ def of_inputs(args: Any, kwargs: Dict[str, Any]) -> Workload:
     """The batch and the length, or the size of images, of what a model is given."""
     workload: Workload = {}
     for value in [kwargs.get(name) for name in ("input_ids", "pixel_values")] + list(args):
-        shape = getattr(value, "shape", ())
+        shape: Any = getattr(value, "shape", ())
         if len(shape) == 2:
             workload = {"batch": int(shape[0]), "sequence": int(shape[1])}
             break
@@ -131,4 +131,5 @@ def of_device(model: Any, gpu: Optional[str]) -> Workload:
 
 def size(workload: Workload) -> int:
     """How many tokens, or pixels of an edge, a batch has in all."""
-    return int(workload.get("batch", 0)) * int(workload.get("sequence", workload.get("image", 0)))
+    per_sample = workload.get("sequence") or workload.get("image") or 0
+    return int(workload.get("batch", 0)) * int(per_sample)

@@ -73,7 +73,7 @@ class Questions(unittest.TestCase):
         with self.assertRaisesRegex(memorymark.MemoryMarkError, 'model "brt" is not in the catalog') as e:
             memorymark.predict("brt")
         self.assertIn("memorymark models", e.exception.hint)
-        with self.assertRaisesRegex(memorymark.MemoryMarkError, "not a function of a file"):
+        with self.assertRaisesRegex(memorymark.MemoryMarkError, "not a top-level function in a file"):
             memorymark.largest_batch(lambda: None)
 
     def test_explain(self):
@@ -85,7 +85,7 @@ class Questions(unittest.TestCase):
         before = os.environ.get("MEMORYMARK_BINARY")
         os.environ["MEMORYMARK_BINARY"] = "/nowhere/memorymark"
         try:
-            with self.assertRaisesRegex(memorymark.MemoryMarkError, "which is no file"):
+            with self.assertRaisesRegex(memorymark.MemoryMarkError, "which is not a file"):
                 memorymark.predict("bert")
         finally:
             del os.environ["MEMORYMARK_BINARY"]
@@ -155,17 +155,17 @@ class Callbacks(unittest.TestCase):
     def run_with(self, arguments: str = "", prepare: str = "", gpu: str = "a10") -> str:
         return emulated(self.PROGRAM.replace("PREPARE", prepare).replace("ARGUMENTS", arguments), gpu)
 
-    def test_what_was_foreseen_is_what_happened(self):
+    def test_prediction_and_outcome_agree(self):
         said = self.run_with('snapshot="first.pickle", steps=2')
         self.assertRegex(said, r"memorymark: the first 2 steps took \d+\.\d+ MiB, \d+\.\d+ MiB was predicted \([+-]0\.0\d %\)")
         self.assertIn("memorymark/predicted_allocated_gib", said)
-        self.assertNotIn("not foreseen", said)
+        self.assertNotIn("no prediction", said)
 
     def test_adapters(self):
         lora = 'import peft; model = peft.get_peft_model(model.bfloat16(), peft.LoraConfig(r=8, target_modules=["query", "value"], task_type="SEQ_CLS"))'
         self.assertRegex(self.run_with(prepare=lora), r"was predicted \([+-]0\.\d\d %\)")
 
-    def test_the_largest_batch_is_foreseen(self):
+    def test_the_largest_batch_is_predicted(self):
         said = self.run_with(prepare="lengths = [64] * 8 + [256] * 24")
         self.assertRegex(said, r"was predicted \([+-]0\.\d\d %\)")
 
@@ -176,8 +176,84 @@ class Callbacks(unittest.TestCase):
 
     def test_it_never_breaks_a_run(self):
         said = self.run_with('snapshot="/nowhere/first.pickle", gpu="no-such-card"')
-        self.assertIn("not foreseen", said)
+        self.assertIn("no prediction", said)
         self.assertIn("could not be written", said)
+
+
+class Lightning(unittest.TestCase):
+    """In Lightning's real Trainer, on an emulated GPU."""
+
+    PROGRAM = """
+        import torch, transformers, memorymark
+        import pytorch_lightning as pl
+        from pytorch_lightning.loggers import CSVLogger
+
+        class Classifier(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                config = transformers.BertConfig(num_hidden_layers=2, num_labels=3)
+                self.model = transformers.BertForSequenceClassification(config)
+
+            def training_step(self, batch, i):
+                return self.model(input_ids=batch, labels=batch[:, 0]).loss
+
+            def configure_optimizers(self):
+                return OPTIMIZER
+
+        data = torch.utils.data.DataLoader(torch.ones(64, SEQUENCE, dtype=torch.long), batch_size=8)
+        callback = memorymark.LightningCallback(CALLBACK)
+        trainer = pl.Trainer(
+            accelerator="gpu", devices=1, callbacks=[callback], logger=CSVLogger("logs"), log_every_n_steps=1,
+            enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False, TRAINER
+        )
+        module = Classifier()
+        PREPARE
+        trainer.fit(module, data)
+        trainer.logger.save()
+        print(open(trainer.logger.log_dir + "/metrics.csv").read())
+        SUFFIX
+    """
+
+    def run_with(self, trainer="max_steps=4", gpu="a10", **parts: str) -> str:
+        parts = {
+            "TRAINER": trainer, "CALLBACK": "", "PREPARE": "", "SUFFIX": "", "SEQUENCE": "128",
+            "OPTIMIZER": "torch.optim.AdamW(self.parameters())", **parts,
+        }
+        program = self.PROGRAM
+        for name, code in parts.items():
+            program = program.replace(name, code)
+        return emulated(program, gpu)
+
+    def test_prediction_and_outcome_agree(self):
+        said = self.run_with(
+            'max_steps=4, precision="bf16-mixed", gradient_clip_val=1.0',
+            CALLBACK='snapshot="first.pickle", steps=2',
+            SUFFIX='print(memorymark.explain("first.pickle"))',
+        )
+        self.assertRegex(said, r"memorymark: the first 2 steps took \d+\.\d+ MiB, \d+\.\d+ MiB was predicted \([+-]0\.0\d %\)")
+        self.assertIn("memorymark/predicted_allocated_gib", said)
+        self.assertIn("2 optimizer steps", said)
+
+    def test_optimizers(self):
+        for optimizer in ("SGD(self.parameters(), lr=0.1, momentum=0.9)", "Adam(self.parameters(), foreach=False)"):
+            with self.subTest(optimizer):
+                said = self.run_with(OPTIMIZER=f"torch.optim.{optimizer}")
+                self.assertRegex(said, r"was predicted \([+-]0\.0\d %\)")
+
+    def test_accumulated_batches_are_one_step(self):
+        said = self.run_with("max_steps=3, accumulate_grad_batches=2", CALLBACK="steps=2")  # four batches
+        self.assertRegex(said, r"the first 2 steps took .* was predicted \([+-]0\.0\d %\)")
+
+    def test_it_warns_on_the_card_that_is_here(self):
+        filler = "filler = torch.empty(21 << 30, dtype=torch.uint8, device='cuda')"
+        with self.assertRaisesRegex(AssertionError, "this will run out of memory: does not fit a10(?s:.)*OutOfMemoryError"):
+            self.run_with(PREPARE=filler, SEQUENCE="512")
+
+    def test_it_never_breaks_a_run(self):
+        said = self.run_with(CALLBACK='snapshot="/nowhere/first.pickle"', OPTIMIZER="torch.optim.Adagrad(self.parameters())")
+        self.assertIn("Adagrad is not modelled in Lightning", said)
+        self.assertIn("could not be written", said)
+        self.assertIn("memorymark: the first 3 steps took", said)
 
 
 if __name__ == "__main__":
