@@ -25,13 +25,13 @@ func (f *figures) document() []byte {
 	return b.Bytes()
 }
 
-const docOpening = `# How far predictions are off
+const docOpening = `# Accuracy
 
 <!-- Written by make accuracy from testdata/truth; a test fails when it is out of date. -->
 
-Every figure here comes from running the predictions again and holding them against what real training steps did on a real
-GPU. The binary carries the same figures by architecture (` + "`internal/predict/accuracy.json`" + `) and states them beside its predictions.
-Errors are shares of what was measured: + is predicted too high. A workload is exact if all its steps are, to the byte.
+Every figure here comes from running the predictions again and comparing them with real training steps on a real GPU. The binary
+contains the same figures by architecture (` + "`internal/predict/accuracy.json`" + `) and prints them with its predictions. Errors are relative to
+the measured value: + means that the prediction is too high. A workload is exact if all its steps are exact to the byte.
 `
 
 // writeLimits says what the figures do not cover, before any of them.
@@ -40,14 +40,14 @@ func (f *figures) writeLimits(b *bytes.Buffer) {
 	fmt.Fprintf(b, `
 ## What was not measured
 
-* **Other cards.** Everything was measured on one NVIDIA H200; smaller cards are that one with its allocator capped. What differs
-  elsewhere is modelled from PyTorch's source: workspaces, the number of blocks a kernel takes, the attention kernel chosen.
-* **Other versions.** PyTorch %s and transformers %s were measured, and no others. Where a family is predicted for others, it is held
-  to an emulated H200, event by event ([how-prediction-works.md](how-prediction-works.md#versions)).
-* **Larger models.** The table has the largest model of each architecture. An answer about a larger one says so.
-* **Speed of most models.** Steps of %d architectures were timed. The time model is off by up to %s there.
-* **Reserved memory by chance.** Allocated memory is nearly always exact. Reserved memory depends on where the driver puts
-  segments: of %d workloads held out, the farthest are %s and %s off.
+* **Other cards.** Everything was measured on one NVIDIA H200. For smaller cards, its allocator was capped. What differs on other
+  cards is modelled from PyTorch's source: workspaces, the number of blocks of a kernel, the choice of the attention kernel.
+* **Other versions.** Only PyTorch %s and transformers %s were measured. Predictions for other versions are compared with an
+  emulated H200, event by event ([how-prediction-works.md](how-prediction-works.md#versions)).
+* **Larger models.** The table lists the largest model of each architecture. An answer about a larger model says so.
+* **The speed of most models.** Steps of %d architectures were timed. The time model is off by up to %s there.
+* **Chance in reserved memory.** Allocated memory is nearly always exact. Reserved memory depends on where the driver places
+  segments. Of %d held-out workloads, the worst are off by %s and %s.
 
 | architecture | largest model: peaks | largest batches | step times |
 |---|--:|--:|--:|
@@ -77,7 +77,7 @@ func largestModel(e *Errors) string {
 }
 
 const docOthers = `
-What PyTorch's own tracker reaches on some of the same workloads is in [benchmarks.md](benchmarks.md).
+[benchmarks.md](benchmarks.md) compares PyTorch's own tracker on some of the same workloads.
 `
 
 func (f *figures) writeSummary(b *bytes.Buffer) {
@@ -110,7 +110,7 @@ func (f *figures) writePeaks(b *bytes.Buffer) {
 				percent(e.Median), percent(e.Percentile95), signedPercent(e.Lowest), signedPercent(e.Highest))
 		}
 	}
-	b.WriteString("\n`peaks.jsonl` (chosen) and `peaks-random.jsonl` (drawn at random), three steps each, some two. A workload's error is that of the\nstep that is farthest off. `peaks-heldout.jsonl` was drawn at random and measured after the models were written, so nothing could\nhave been fitted to it; two of its workloads are more than 3 % off in reserved memory, with the allocated exact, and why is not settled.\nTransformerLM is the plain language model of the memory study; its workloads were measured after the model was written, too, and\n[study.md](study.md) has them one by one.\n")
+	b.WriteString("\nThe workloads of `peaks.jsonl` were chosen, those of `peaks-random.jsonl` were drawn at random. Most have three steps, some two. The\nerror of a workload is the error of its worst step. `peaks-heldout.jsonl` was drawn at random and measured after the models were\nwritten, so nothing could be fitted to it. Two of its workloads are more than 3 % off in reserved memory, although allocated memory is\nexact; the reason is not known. TransformerLM is the plain language model of the memory study. Its workloads were also measured after\nthe model was written, and [study.md](study.md) lists them.\n")
 }
 
 func (f *figures) writeLargest(b *bytes.Buffer) {
@@ -121,8 +121,8 @@ func (f *figures) writeLargest(b *bytes.Buffer) {
 			above++
 		}
 	}
-	fmt.Fprintf(b, "\n## Largest batch\n\nOn an H200 whose allocator was capped, the largest batch that survives three full steps in a fresh process\n"+
-		"(`largest-batch.jsonl`): %d of %d exact, from %s to %s, %d above the truth.\n", e.Exact, e.Cases,
+	fmt.Fprintf(b, "\n## Largest batch\n\nThe largest batch that survives three full steps in a fresh process, on an H200 with a capped allocator\n"+
+		"(`largest-batch.jsonl`): %d of %d are exact. Errors range from %s to %s; %d were predicted too high.\n", e.Exact, e.Cases,
 		signedPercent(e.Lowest), signedPercent(e.Highest), above)
 	b.WriteString("\n| not exact | limit | predicted | measured | error |\n|---|--:|--:|--:|--:|\n")
 	for i := range f.batches {
@@ -135,15 +135,15 @@ func (f *figures) writeLargest(b *bytes.Buffer) {
 	for _, x := range f.edges {
 		tried, wrong = tried+len(x.Survived), wrong+len(x.wrong)
 	}
-	fmt.Fprintf(b, "\nFitting is not monotonic: some batches fail that are smaller than some that fit. Of %d batches tried on the GPU around\n"+
-		"%d edges (`edges.jsonl`), the simulation is right about %d.\n", tried, len(f.edges), tried-wrong)
+	fmt.Fprintf(b, "\nA batch can fail although a larger one fits. Of %d batches tried on the GPU around %d such edges\n"+
+		"(`edges.jsonl`), the simulation is right about %d.\n", tried, len(f.edges), tried-wrong)
 }
 
 func (f *figures) writeEvents(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\n## Events\n\nEvery allocation and every free, of the same size and the same memory, in the same order, from before the model is built\n"+
-		"to the end of the second step: %d of %d recorded processes (`recorded/`), and %d of %d of which the requests alone were kept\n"+
-		"(`requests.jsonl.xz`). Where autocast drops its cached casts the order of frees is that of a hash map of addresses on the CPU,\n"+
-		"so there they are compared as a set. `memorymark snapshot compare` does the same for any two files.\n",
+	fmt.Fprintf(b, "\n## Events\n\nFrom before the model is built to the end of the second step, every allocation and free is compared: its size, its memory\n"+
+		"and its place in the order. All agree in %d of %d recorded processes (`recorded/`), and in %d of %d for which only the requests were\n"+
+		"kept (`requests.jsonl.xz`). There is one exception: autocast frees its cached casts in the order of a hash map of CPU addresses, so these\n"+
+		"are compared as a set. `memorymark snapshot compare` does the same for any two files.\n",
 		f.recordedExact, f.recorded, f.requestsExact, f.requests)
 }
 
@@ -158,17 +158,17 @@ func (f *figures) writeTime(b *bytes.Buffer) {
 				percent(e.Median), percent(e.Percentile95), signedPercent(e.Lowest), signedPercent(e.Highest))
 		}
 	}
-	b.WriteString("\nThe constants of the time model were fitted to these steps (`throughput.jsonl`) but those of TransformerLM, so this is how well it\nfits, not how well it foresees: with one of the architectures held out, the median error on it is 9 to 12 %.\n")
+	b.WriteString("\nThe constants of the time model were fitted to these steps (`throughput.jsonl`), except those of TransformerLM. So the table shows how\nwell the model fits, not how well it predicts. If one architecture is held out, the median error on it is 9 to 12 %.\n")
 }
 
 const docReasons = `
-* **Ties.** PyTorch takes the smallest free block that is large enough and, of equals, the one with the lowest address. Where
-  the driver puts segments is modelled after what it was seen to do, and is closed; so of two free blocks of one size the simulation
-  may take the other. What is left of it differs then, and a remainder of up to 1 MiB stays on the block and counts as allocated.
-  Reserved memory, and with it the largest batch, can differ by whole segments.
-* **Convolutions.** cuDNN chooses its algorithm, and so its workspace, by closed heuristics. MemoryMark has a table made of
-  181,411 measured convolutions (` + "`operators/cudnn_convolutions.csv.xz`" + `) and lets the nearest ones vote on any other. A workspace that is off moves
-  peaks of ResNet and of ViT, whose patches are a convolution.
+* **Ties.** PyTorch takes the smallest free block that is large enough. Among blocks of the same size it takes the one with the lowest
+  address. The addresses come from the driver, whose source is closed; they are modelled on its observed behaviour. So the
+  simulation may take the other of two equal blocks. Then a different remainder is left: up to 1 MiB stays with the block and
+  counts as allocated. Reserved memory, and with it the largest batch, can differ by whole segments.
+* **Convolutions.** cuDNN chooses its algorithm, and so its workspace, by closed heuristics. MemoryMark has a table of 181,411
+  measured convolutions (` + "`operators/cudnn_convolutions.csv.xz`" + `); for any other, the nearest entries vote. A wrong workspace shifts
+  the peaks of ResNet, and of ViT, whose patch embedding is a convolution.
 `
 
 // writeInexact lists what is not exact.
@@ -183,11 +183,12 @@ func (f *figures) writeInexact(b *bytes.Buffer) {
 }
 
 const docClosing = `
-## How it was obtained
+## How it was measured
 
-One NVIDIA H200 (139.8 GiB), driver 580, PyTorch 2.11.0+cu130 (cuDNN 9.19), transformers 5.17.0, Python 3.12; a fresh process
-for each workload; amounts are the allocator's own statistics; largest batches under ` + "`set_per_process_memory_fraction`" + `. What was measured
-is in ` + "`testdata/truth`" + `. Two runs of a workload give the same bytes. To run the predictions again and rewrite this page:
+On one NVIDIA H200 (139.8 GiB) with driver 580, PyTorch 2.11.0+cu130 (cuDNN 9.19), transformers 5.17.0 and Python 3.12. Each workload
+ran in a fresh process. Amounts are the allocator's own statistics. The largest batches were found under
+` + "`set_per_process_memory_fraction`" + `. The measurements are in ` + "`testdata/truth`" + `. Two runs of a workload give the same
+bytes. To run the predictions again and rewrite this page:
 
     make accuracy
 `

@@ -55,9 +55,9 @@ func otherCards(t *testing.T) (allocated, reserved lineErrors) {
 const docCards = `
 ## Other versions on other cards
 
-Models of the sizes that people fine-tune (GPT-2, DistilGPT-2, Cerebras-GPT, T5, BERT, DistilRoBERTa, SmolLM, Qwen2.5), with PyTorch 2.6 and
-transformers 4.51, in loops that keep the output and drop gradients before the next pass, with four optimizers. Nobody measured them: what
-is predicted is held to what PyTorch itself takes on an emulated RTX 3060, RTX 4060 and A100 (` + "`emulated-cards.jsonl`" + `), three steps each.
+These are models of the sizes that people fine-tune (GPT-2, DistilGPT-2, Cerebras-GPT, T5, BERT, DistilRoBERTa, SmolLM, Qwen2.5), with PyTorch
+2.6 and transformers 4.51, in loops that keep the output and drop gradients before the next pass, with four optimizers. They were not measured on
+real cards. The predictions are compared with PyTorch on an emulated RTX 3060, RTX 4060 and A100 (` + "`emulated-cards.jsonl`" + `), three steps each.
 
 | what | emulated | exact | median | 95 % within | from | to |
 |---|--:|--:|--:|--:|--:|--:|

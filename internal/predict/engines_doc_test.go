@@ -58,33 +58,36 @@ func engineLines(t *testing.T) []engineLine {
 const docEngines = `
 ## The three engines side by side
 
-*Predicted* needs no PyTorch, *emulated* runs your PyTorch on a card that is not there, *measured* runs it on a real card. The last is
-what the others are held to: two runs of it give the same bytes. Peaks of the third step, on an H200:
+*Predicted* needs no PyTorch. *Emulated* runs your PyTorch on an emulated card. *Measured* runs it on a real card; two such runs give the
+same bytes, and the other engines are compared with it. The table shows peaks of the third step on an H200:
 
 | | engine | answered | allocated: exact | 95 % within | from | to | reserved: exact | 95 % within |
 |---|---|--:|--:|--:|--:|--:|--:|--:|
 `
 
 const docEmulatedReasons = `
-What is not exact when emulated. *Host* means that a real process has host memory mapped among the driver's regions, above all what a
-model leaves on the CPU when it moves to the GPU, so that of two free blocks of one size the other is taken ([ties](#what-is-not-exact-and-why)).
-The emulated addresses are the same in every run.
+These emulated processes are not exact. *Host* means that a real process has host memory mapped between the driver's regions, mostly what a
+model leaves on the CPU when it moves to the GPU. So it takes the other of two free blocks of the same size
+([ties](#what-is-not-exact-and-why)). Emulated addresses are the same in every run.
 
 | process | allocated | reserved | cause |
 |---|--:|--:|---|
 `
 
 const docEnginesRun = `
-Emulated is the program that was measured, as it is, through ` + "`memorymark run --gpu h200 -- python measure.py …`" + ` on two cores without a GPU. Of the
-plain loop all of ` + "`peaks.jsonl`" + ` and ` + "`peaks-random.jsonl`" + ` were run. Process by process it is in ` + "`testdata/truth/engines.jsonl`" + `. Models as people bring them are not predicted.
+For the emulated rows, the measured program ran unchanged in ` + "`memorymark run --gpu h200 -- python measure.py …`" + ` on two cores
+without a GPU. The plain loop covers all of ` + "`peaks.jsonl`" + ` and ` + "`peaks-random.jsonl`" + `. ` + "`testdata/truth/engines.jsonl`" + ` has every process.
+User-written models cannot be predicted.
 
-The 40 processes of ` + "`recorded.jsonl`" + `, small models of every family with every switch, were run the same way: all answered, allocated peaks and what is left after
-each of the two steps exact for 37, reserved for 39. The other four (` + "`llama_3l_b4_s256`" + ` in fp32 −0.10 %, and in amp-bf16 by 2 MiB reserved in the first step only,
-` + "`mistral_3l_b2_s512_bf16`" + ` +0.08 %, ` + "`vit_3l_b8_i224_amp-bf16`" + ` −0.12 %) ask for the same bytes in the same order as their recordings, event by event: ties.
+The 40 processes of ` + "`recorded.jsonl`" + `, small models of every family with every option, ran the same way, and all were answered. For 37 of them, the allocated
+peaks and what is left after each of the two steps are exact; for 39, reserved memory is. The other four (` + "`llama_3l_b4_s256`" + ` in fp32 −0.10 %, and in
+amp-bf16 2 MiB of reserved memory in the first step only, ` + "`mistral_3l_b2_s512_bf16`" + ` +0.08 %, ` + "`vit_3l_b8_i224_amp-bf16`" + ` −0.12 %) request the same bytes in the
+same order as their recordings, so these are ties.
 
-The two engines are compared with each other, every allocation and every free, for every family on an H200 and an RTX 4090 and for those with
-convolutions on four other cards (` + "`TestEnginesAgree`" + `). They part in one place that is known: ResNet under autocast in bf16 on an H200. cuDNN hands 1 × 1
-convolutions to cuBLASLt there, and about half of its plans for a described device lack 512 bytes of workspace that the card took. The predicted engine has them.
+The two engines are also compared with each other, allocation by allocation and free by free: for every family on an H200 and an RTX 4090, and for
+families with convolutions on four other cards (` + "`TestEnginesAgree`" + `). One difference is known: ResNet under autocast in bf16 on an H200. There cuDNN
+passes 1 × 1 convolutions to cuBLASLt, and about half of its plans for an emulated device lack 512 bytes of workspace that the real card used.
+The predicted engine includes them.
 `
 
 // writeEngines compares the engines.

@@ -64,18 +64,19 @@ const pageOpening = `# The memory study, measured
 
 <!-- Written by make golden from testdata/truth/study; a test fails when it is out of date. -->
 
-The plain language model in its five sizes (pre-norm blocks of RMSNorm, rotary positions, explicit attention scores and
-SwiGLU, a vocabulary of 10,000; its code is in [` + "`lm.py`](../internal/measure/prober/memorymark_prober/lm.py)" + `), forward alone and
-whole training steps with AdamW, run on a real GPU, and held against what is predicted without one:
+This study runs a plain language model in five sizes on a real GPU, as forward passes and as whole training steps with AdamW, and
+compares the results with predictions made without a GPU. The model has pre-norm blocks with RMSNorm, rotary positions, explicit
+attention scores and SwiGLU, and a vocabulary of 10,000; its code is in
+[` + "`lm.py`](../internal/measure/prober/memorymark_prober/lm.py)" + `.
 
     memorymark report --engine measured --warmup-steps 2
     memorymark sweep --engine measured --warmup-steps 2 --context-length 128,256,512 --precision fp32
 
-The machine: one NVIDIA H200 (139.80 GiB), driver 580, PyTorch 2.11.0+cu130, CUDA 13.0, Python 3.12.3, 2026-11-15. A fresh
-process a cell, two steps to warm up, one recorded; times are of steps after that. Peaks are the allocator's own statistics,
-reset at the beginning of each part of the step. Training xl at context 512 in fp32 is missing: the time on the machine was
-over before it. The results are in [` + "`testdata/truth/study`](../testdata/truth/study)" + `, with the recordings of 2.7B, whose tables and
-lists below are worked out of them again by every run of the tests.
+It ran on 2026-11-15 on one NVIDIA H200 (139.80 GiB) with driver 580, PyTorch 2.11.0+cu130, CUDA 13.0 and Python 3.12.3. Each cell ran in
+a fresh process: two warm-up steps, one recorded step, then the timed steps. Peaks are the allocator's own statistics, reset at the
+start of each part of the step. Training xl at context 512 in fp32 is missing, because the time on the machine ran out. The results
+are in [` + "`testdata/truth/study`](../testdata/truth/study)" + `, with the recordings of 2.7B. Every test run computes the tables and lists below
+from them again.
 `
 
 func (p *page) document() []byte {
@@ -86,11 +87,11 @@ func (p *page) document() []byte {
 	if err := p.sweep().WriteMarkdown(&b); err != nil {
 		p.t.Fatal(err)
 	}
-	fmt.Fprintf(&b, "\n![peak against context, a panel a size](%s)\n", contextsImage)
+	fmt.Fprintf(&b, "\n![peak memory against context length, one panel for each size](%s)\n", contextsImage)
 	s := p.study()
-	fmt.Fprintf(&b, "\n## 2.7B in detail\n\nWhat `memorymark report` says of it:\n\n")
+	fmt.Fprintf(&b, "\n## 2.7B in detail\n\nThis is the output of `memorymark report`:\n\n")
 	p.writeText(&b, s.WritePeaks)
-	fmt.Fprintf(&b, "\nThe recorded training step at context 512, by what the memory is for:\n\n![timeline of the step](%s)\n", timelineImage)
+	fmt.Fprintf(&b, "\nThe recorded training step at context 512, by category of memory:\n\n![timeline of the step](%s)\n", timelineImage)
 	fmt.Fprintf(&b, "\n## Mixed precision\n\n")
 	p.writeText(&b, s.WriteMixed)
 	p.writeLargest(&b)
@@ -110,15 +111,15 @@ func (p *page) writeText(b *bytes.Buffer, write func(w io.Writer, width int) err
 
 // writeAgreement says how predictions compare.
 func (p *page) writeAgreement(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\n## How predictions compare\n\n%d cells were measured. Errors are shares of what was measured: + is predicted too high.\n\n", len(p.all))
+	fmt.Fprintf(b, "\n## How predictions compare\n\n%d cells were measured. Errors are relative to the measured value: + means that the prediction is too high.\n\n", len(p.all))
 	fmt.Fprintf(b, "| what | compared | the same | median | from | to |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, kind := range []struct {
 		what string
 		of   func(study.Peak) bytesize.Bytes
 	}{
-		{"peak requested, of each part of the step", func(p study.Peak) bytesize.Bytes { return p.Requested }},
-		{"peak allocated, of each part of the step", func(p study.Peak) bytesize.Bytes { return p.Allocated }},
-		{"peak reserved, of each part of the step", func(p study.Peak) bytesize.Bytes { return p.Reserved }},
+		{"peak requested memory of each part of the step", func(p study.Peak) bytesize.Bytes { return p.Requested }},
+		{"peak allocated memory of each part of the step", func(p study.Peak) bytesize.Bytes { return p.Allocated }},
+		{"peak reserved memory of each part of the step", func(p study.Peak) bytesize.Bytes { return p.Reserved }},
 	} {
 		var errors []float64
 		for _, m := range p.all {
@@ -143,9 +144,9 @@ func (p *page) writeAgreement(b *bytes.Buffer) {
 }
 
 const pageAgreement = `
-A list of the largest allocations has sizes, purposes and how many there are at once; it is the same if all of that is, in
-the same order. Times come from a model of the card, fitted to other models, and not from a simulation: farthest off is
-%s, which took %.1f ms where %.1f ms were predicted. [accuracy.md](accuracy.md) has how other models compare.
+A list of the largest allocations contains their sizes, their purposes and how many are live at once. Two lists are the same if all
+of that agrees, in the same order. Step times do not come from a simulation, but from a model of the card that was fitted to other models. The
+worst is %s: it took %.1f ms, and %.1f ms were predicted. [accuracy.md](accuracy.md) has the figures for other models.
 `
 
 func (m *measurement) timeError() float64 {
@@ -174,7 +175,7 @@ func (p *page) writeRecordedAgreement(b *bytes.Buffer) {
 			}
 		}
 	}
-	fmt.Fprintf(b, "| what the peaks of 2.7B are made of, by purpose | %d | %d | | | |\n", parts, sameParts)
+	fmt.Fprintf(b, "| breakdown of the peaks of 2.7B, by purpose | %d | %d | | | |\n", parts, sameParts)
 	fmt.Fprintf(b, "| list of the largest allocations | %d | %d | | | |\n", len(p.all), sameLists)
 }
 
@@ -205,7 +206,7 @@ func percent(share float64) string {
 // writeLargest sets the list of one cell beside what is predicted.
 func (p *page) writeLargest(b *bytes.Buffer) {
 	m := p.at(study.Sizes[len(study.Sizes)-1], 512, workload.Train, workload.FP32)
-	fmt.Fprintf(b, "\n## Largest allocations\n\nOf %s.\nCount is how many of a size and purpose are live at the same time, at most. The prediction has the same list, and knows\nmodules where the recording knows lines:\n\n", report.CellTitle(m.measured))
+	fmt.Fprintf(b, "\n## Largest allocations\n\nThe cell is %s.\nCount is the largest number of allocations of one size and purpose that are live at the same time. The prediction has the same list. It\nnames modules where the recording names lines:\n\n", report.CellTitle(m.measured))
 	fmt.Fprintf(b, "| size | count | what | made by, recorded | made by, predicted |\n|--:|--:|---|---|---|\n")
 	for i, a := range m.measured.Largest {
 		fmt.Fprintf(b, "| %v | %d | %s | %s | %s |\n", a.Bytes, a.Count, a.Category, origins(a), origins(m.predicted.Largest[i]))
