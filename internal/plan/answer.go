@@ -18,7 +18,7 @@ import (
 // answer puts together what was found.
 func (p *planner) answer(ctx context.Context) (*Plan, error) {
 	out := &Plan{
-		Model: p.base.Name(), Parameters: p.outlines[0].one.Parameters, GlobalBatch: p.q.GlobalBatch, Samples: p.samples,
+		Model: p.base.Name(), Parameters: p.outlines[0].Parameters, GlobalBatch: p.q.GlobalBatch, Samples: p.samples,
 		Options: []*Option{}, Misfits: []Misfit{},
 	}
 	if !p.base.TakesImages() {
@@ -92,7 +92,7 @@ func (p *planner) misfitsAt(s *site) []Misfit {
 	if c == nil {
 		return nil
 	}
-	m := Misfit{GPU: s.card.ID, GPUs: s.gpus, Trains: s.trains, Needs: c.needs(c.batch), Limit: s.limit, Setup: c.String()}
+	m := Misfit{GPU: s.card.ID, GPUs: s.gpus, Trains: s.trains, Needs: c.Needs(c.batch), Limit: s.limit, Setup: c.String()}
 	m.Days, m.Dollars = p.bill(s, c.seconds)
 	m.Reason = fmt.Sprintf("%s with batch %d needs at least %v of each GPU, and PyTorch may hold %v", c, c.batch, m.Needs, s.limit)
 	if m.Needs <= s.limit {

@@ -122,7 +122,7 @@ func (p *planner) leastChanges(ctx context.Context, out *Fit) error {
 	}
 	slices.SortStableFunc(out.Options, func(a, b *Option) int { return cmp.Compare(a.Speed.StepSeconds, b.Speed.StepSeconds) })
 	if len(out.Options) == 0 && len(tries) > 0 {
-		least := slices.MinFunc(tries, func(a, b placed) int { return cmp.Compare(a.needs(a.batch), b.needs(b.batch)) })
+		least := slices.MinFunc(tries, func(a, b placed) int { return cmp.Compare(a.Needs(a.batch), b.Needs(b.batch)) })
 		least.site.misfit = least.candidate
 		out.Least = &p.misfitsAt(least.site)[0]
 	}

@@ -121,21 +121,15 @@ func (p *planner) findSites() {
 	}
 }
 
-// outline is a setup with what bounds its batches.
+// outline is a setup with what bounds its batches, on the reference card.
 type outline struct {
 	*setup
-	one, two *predict.Outline // of a batch of one and of two, on the reference card
-}
-
-// needs is what a batch takes at least. The peak is the highest of several
-// lines in the batch, so the line through two points is below it beyond them.
-func (o *outline) needs(batch int64) bytesize.Bytes {
-	return o.one.Allocated + bytesize.Bytes(batch-1)*(o.two.Allocated-o.one.Allocated)
+	*predict.Outline
 }
 
 // seconds are how long an update takes on a card.
 func (o *outline) seconds(card *gpu.Card, batch, passes int64) predict.Seconds {
-	return o.one.Timing.Towards(o.two.Timing, float64(batch-1)).Seconds(card, o.parallel, passes)
+	return o.Timing(batch).Seconds(card, o.parallel, passes)
 }
 
 // reference is the card that setups are outlined on. Its kernels ask for the
@@ -170,19 +164,16 @@ func (p *planner) estimate(ctx context.Context) error {
 	return nil
 }
 
-// outline runs two small batches.
 func (p *planner) outline(s *setup, card *gpu.Card) (*outline, error) {
-	o := &outline{setup: s}
-	for batch, into := range map[int64]**predict.Outline{1: &o.one, 2: &o.two} {
-		w, err := p.workload(s, batch, 1)
-		if err != nil {
-			return nil, err
-		}
-		if *into, err = predict.NewOutline(w, card, p.q.Effort); err != nil {
-			return nil, err
-		}
+	w, err := p.workload(s, 1, 1)
+	if err != nil {
+		return nil, err
 	}
-	return o, nil
+	o, err := predict.NewOutline(w, card, p.q.Effort)
+	if err != nil {
+		return nil, err
+	}
+	return &outline{s, o}, nil
 }
 
 // distinctSetups are those that need an outline of their own, on as many GPUs
@@ -220,7 +211,7 @@ func (p *planner) alike(o *outline) []*outline {
 			s, shared := *o.setup, *o.parallel
 			s.gpus, s.ways, shared.GPUs = n, n, n
 			s.parallel = &shared
-			out = append(out, &outline{&s, o.one, o.two})
+			out = append(out, &outline{&s, o.Outline})
 		}
 	}
 	return out

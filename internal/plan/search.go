@@ -95,6 +95,7 @@ func (p *planner) simulate(ctx context.Context) error {
 				return
 			}
 		}
+		sims.forget()
 		p.step()
 	})
 	return cmp.Or(err, firstOf(errs))
@@ -114,7 +115,7 @@ func (p *planner) find(ctx context.Context, s *site, sims *simulations) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if s.misfit == nil || c.needs(c.batch) < s.misfit.needs(s.misfit.batch) {
+		if s.misfit == nil || c.Needs(c.batch) < s.misfit.Needs(s.misfit.batch) {
 			s.misfit = c
 		}
 		print, err := sims.fits(c, s)
@@ -175,6 +176,13 @@ func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
 	return print, nil
 }
 
+// forget gives up the steps that were run.
+func (s *simulations) forget() {
+	for _, print := range s.runs {
+		print.Forget()
+	}
+}
+
 // seen is a run on some card of a generation: its kernels are those of others,
 // and only their scratch memory differs.
 type seen struct {
@@ -188,7 +196,7 @@ func (p *planner) atLeast(card *gpu.Card, r run) bytesize.Bytes {
 	if peak, ok := p.peaks.Load(seen{card.ComputeCapability.Major, r}); ok {
 		return peak.(bytesize.Bytes)
 	}
-	return r.outline.needs(r.batch)
+	return r.outline.NeedsWith(r.batch, r.passes)
 }
 
 // option is what fits at a site.

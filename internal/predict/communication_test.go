@@ -47,7 +47,7 @@ func tokensPerSecond(t *testing.T, card *gpu.Card, gpus int64, model string, bat
 	if err != nil {
 		t.Fatal(err)
 	}
-	return float64(batch*w.Sequence) / o.Timing.Seconds(card, w.Parallel, 1).Total()
+	return float64(batch*w.Sequence) / o.Timing(batch).Seconds(card, w.Parallel, 1).Total()
 }
 
 func TestPublishedSpeeds(t *testing.T) {
@@ -96,7 +96,7 @@ func TestWaiting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return o.Timing
+		return o.Timing(w.Batch)
 	}
 	seconds := func(timing Timing, card string, p workload.Parallel) Seconds {
 		c, err := gpu.Find(card)

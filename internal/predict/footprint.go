@@ -50,23 +50,8 @@ func (f *Footprint) FitsWithin(limit bytesize.Bytes) (bool, error) {
 	return err == nil && course.Fits(), err
 }
 
-// Outline is a lower bound of what a workload takes of a card, and its work.
-type Outline struct {
-	Allocated  bytesize.Bytes // in the second step, at the peak
-	Parameters int64
-	Timing     Timing
-}
-
-// NewOutline runs two steps of a workload and counts what they ask for, without
-// an allocator.
-func NewOutline(w *workload.Workload, card *gpu.Card, e *effort.Effort) (o *Outline, err error) {
-	defer recovered(w, &err)
-	p, err := run(w, deviceOf(card), 2, e)
-	if err != nil {
-		return nil, err
-	}
-	return &Outline{Allocated: p.settledPeak().bytes, Parameters: p.parameters, Timing: p.Timing()}, nil
-}
+// Forget gives up the steps: only the figures may be looked at afterwards.
+func (f *Footprint) Forget() { f.simulation.Process.t.Forget() }
 
 // Device is what a process asks of a card: two cards with the same ask for the
 // same memory.

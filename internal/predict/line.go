@@ -80,19 +80,16 @@ func (r *Runner) settledPeak(batch int64) (settledPeak, error) {
 	return p.settledPeak(), nil
 }
 
-// settledPeak looks at the last step. Sizes are rounded as the allocator does
-// (kMinBlockSize, c10/core/AllocatorConfig.h); where it hands out a larger block
-// is left aside.
+// settledPeak looks at the last step.
 func (p *Process) settledPeak() settledPeak {
-	const unit = 512
-	var live, peak int64
+	var live, peak bytesize.Bytes
 	at, last := 0, p.Steps[len(p.Steps)-2]
 	events := p.Trace().Events
-	sizes := make([]int64, 0, len(events)/3+1)
+	sizes := make([]bytesize.Bytes, 0, len(events)/3+1)
 	for i := range events {
 		switch e := &events[i]; e.Action {
 		case trace.Alloc:
-			size := (e.Size + unit - 1) / unit * unit
+			size := roundedSize(e.Size)
 			sizes = append(sizes, size)
 			live = min(live+size, noLimit+1)
 		case trace.FreeCompleted:
@@ -104,7 +101,7 @@ func (p *Process) settledPeak() settledPeak {
 		}
 	}
 	phase, _ := p.spanOf(at)
-	out := settledPeak{bytes: bytesize.Bytes(peak), place: place{phase: phase}}
+	out := settledPeak{bytes: peak, place: place{phase: phase}}
 	if frames := p.Trace().Stacks.Frames(events[at].Stack); len(frames) > 0 {
 		out.place.module = frames[0].Name
 	}

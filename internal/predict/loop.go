@@ -151,8 +151,9 @@ func (l *plainLoop) zeroGrad(here workload.ZeroGrad, now bool) {
 }
 
 // passes runs the passes whose gradients a step accumulates. The first one makes
-// the gradients, the last one may end the step, and those between are alike: two
-// are run, and where they were, the second stands for all others.
+// the gradients, the last one may end the step, and those between are alike, but
+// for DDP's second one, which rebuilds the buckets: once two were, the latter
+// stands for all others.
 func (p *Process) passes(pass func(i int)) {
 	n := p.w.Accumulate
 	var begins []int
@@ -161,7 +162,7 @@ func (p *Process) passes(pass func(i int)) {
 		before := p.t.Work()
 		pass(i)
 		p.countPart()
-		if rounds := n - 3; i == 2 && rounds > 1 && !p.everyPass && p.t.Loop(begins[1], begins[2], rounds, p.t.Work().Minus(before)) {
+		if rounds := n - 1 - i; i > 1 && rounds > 1 && !p.everyPass && p.t.Loop(begins[i-1], begins[i], rounds, p.t.Work().Minus(before)) {
 			i = n - 2
 		}
 		p.began = p.t.Work()

@@ -29,17 +29,17 @@ func (p *Process) build(d torch.Device) error {
 		}
 		return err
 	}
-	homes, err := homesOf(p.w, d, p.t.Effort)
-	switch {
-	case err != nil:
-		return err
-	case parallel.Kind == workload.TensorParallel:
-		return p.t.SplitMatrices(parallel.GPUs, homes, build)
-	default:
-		how := sharding(parallel)
-		how.Rank = p.rank
-		return p.t.FullyShard(how, homes, build)
+	if p.homes == nil {
+		if p.homes, err = homesOf(p.w, d, p.t.Effort); err != nil {
+			return err
+		}
 	}
+	if parallel.Kind == workload.TensorParallel {
+		return p.t.SplitMatrices(parallel.GPUs, p.homes, build)
+	}
+	how := sharding(parallel)
+	how.Rank = p.rank
+	return p.t.FullyShard(how, p.homes, build)
 }
 
 // beginsWithNCCL reports whether segments lie as in a process that has made its

@@ -49,8 +49,9 @@ func comparePasses(t *testing.T, w *workload.Workload) {
 		t.Fatal(err)
 	}
 	short, whole := trained(t, w, card, false), trained(t, w, card, true)
-	if looped := len(short.Trace().Loops) > 0; looped != (w.Accumulate > 4) {
-		t.Fatalf("%d passes: loops %v", w.Accumulate, short.Trace().Loops)
+	loops := short.Trace().Loops
+	if looped := len(loops) > 0; looped != (w.Accumulate > 4) || w.Accumulate > 5 && len(loops) != steps {
+		t.Fatalf("%d passes: loops %v", w.Accumulate, loops)
 	}
 	if n := short.eventsWithin(0, short.events()); n != whole.events() {
 		t.Fatalf("%d passes: %d events, and %d if all are run", w.Accumulate, n, whole.events())

@@ -1,0 +1,158 @@
+package predict
+
+import (
+	"slices"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
+	"memorymark/internal/gpu"
+	"memorymark/internal/torch"
+	"memorymark/internal/trace"
+	"memorymark/internal/workload"
+)
+
+// Outline says of every batch what a workload takes at least, and how long, from
+// two steps of a batch of one and of two.
+type Outline struct {
+	Parameters int64
+	one, two   sketch
+}
+
+// sketch is a batch of an outline.
+type sketch struct {
+	peak   bytesize.Bytes // of the second step
+	parts  []partPeak     // of the second step
+	timing Timing
+}
+
+// partPeak is the most that is allocated in a part of a step.
+type partPeak struct {
+	once bytesize.Bytes
+	// again is the same in a later pass of a step that accumulates gradients, 0
+	// in what comes after the passes.
+	again bytesize.Bytes
+}
+
+// NewOutline runs two small batches of a workload, of one pass, and counts what
+// they ask for, without an allocator.
+func NewOutline(w *workload.Workload, card *gpu.Card, e *effort.Effort) (o *Outline, err error) {
+	defer recovered(w, &err)
+	o = &Outline{}
+	var homes []torch.Home
+	for i, into := range []*sketch{&o.one, &o.two} {
+		at := *w
+		at.Batch, at.Accumulate = int64(i+1), 1
+		p, err := (&Process{w: &at, homes: homes}).run(deviceOf(card), 2, e)
+		if err != nil {
+			return nil, err
+		}
+		*into = sketch{parts: p.partPeaks(), timing: p.Timing()}
+		for _, part := range into.parts {
+			into.peak = max(into.peak, part.once)
+		}
+		o.Parameters, homes = p.parameters, p.homes
+		p.t.Forget()
+	}
+	return o, nil
+}
+
+// Needs is what a batch takes at least, however many passes there are. The peak is
+// the highest of several lines in the batch, so the line through two points is below
+// it beyond them.
+func (o *Outline) Needs(batch int64) bytesize.Bytes { return beyond(o.one.peak, o.two.peak, batch) }
+
+// NeedsWith is that of a batch and so many passes, by the parts of the step: each has
+// a peak of its own, and in later passes there are gradients besides.
+func (o *Outline) NeedsWith(batch, passes int64) bytesize.Bytes {
+	most := o.Needs(batch)
+	if len(o.one.parts) != len(o.two.parts) {
+		return most
+	}
+	for i, a := range o.one.parts {
+		b := o.two.parts[i]
+		most = max(most, beyond(a.once, b.once, batch))
+		if passes > 1 {
+			most = max(most, beyond(a.again, b.again, batch))
+		}
+	}
+	return most
+}
+
+// beyond is where the line through a batch of one and of two is at another.
+func beyond(one, two bytesize.Bytes, batch int64) bytesize.Bytes {
+	return one + bytesize.Bytes(batch-1)*(two-one)
+}
+
+// Timing is the work of a batch.
+func (o *Outline) Timing(batch int64) Timing {
+	return o.one.timing.Towards(o.two.timing, float64(batch-1))
+}
+
+// partPeaks looks at the parts of the last step, which has one pass. The gradients
+// that its backward leaves are there already in a later pass, whose own are added
+// to them.
+func (p *Process) partPeaks() []partPeak {
+	count := liveCount{events: p.Trace().Events, lives: p.lives()}
+	first := slices.IndexFunc(p.spans, func(s span) bool { return s.from >= p.Steps[len(p.Steps)-2] })
+	count.until(p.spans[first].from)
+	parts, passes := make([]partPeak, len(p.spans)-first), 0 // parts of the pass
+	before, gradients := count.bytes, bytesize.Bytes(0)
+	for i, s := range p.spans[first:] {
+		to := p.events()
+		if first+i+1 < len(p.spans) {
+			to = p.spans[first+i+1].from
+		}
+		peak, without := count.until(to)
+		parts[i] = partPeak{once: peak, again: peak}
+		if s.phase == backward {
+			parts[i].again, gradients, passes = without, count.bytes-before, i+1
+		}
+	}
+	for i := range parts {
+		if i < passes {
+			parts[i].again += gradients
+		} else {
+			parts[i].again = 0
+		}
+	}
+	return parts
+}
+
+// liveCount goes through the events of a process and counts what is allocated.
+type liveCount struct {
+	events []trace.Event
+	lives  []life
+	at     int
+	bytes  bytesize.Bytes
+}
+
+// until goes on to an event. It returns the most that is allocated on the way, and
+// the most without what is made there and left.
+func (c *liveCount) until(event int) (peak, without bytesize.Bytes) {
+	var left bytesize.Bytes
+	peak, without = c.bytes, c.bytes
+	for ; c.at < event; c.at++ {
+		e := &c.events[c.at]
+		switch e.Action {
+		case trace.Alloc:
+			size := roundedSize(e.Size)
+			c.bytes = min(c.bytes+size, noLimit+1)
+			if int(c.lives[e.ID].died) >= event {
+				left += size
+			}
+			peak, without = max(peak, c.bytes), max(without, c.bytes-left)
+		case trace.FreeCompleted:
+			c.bytes -= roundedSize(c.lives[e.ID].size)
+		default:
+		}
+	}
+	return peak, without
+}
+
+// roundedSize is the size of the block that an allocation gets (kMinBlockSize,
+// c10/core/AllocatorConfig.h); where the allocator hands out a larger one is left
+// aside.
+func roundedSize(size int64) bytesize.Bytes {
+	const unit = 512
+	return bytesize.Bytes((size + unit - 1) / unit * unit)
+}

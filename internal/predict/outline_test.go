@@ -1,0 +1,53 @@
+package predict
+
+import (
+	"fmt"
+	"testing"
+
+	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
+)
+
+// What an outline says is needed is below what is taken, and not far below.
+func TestOutline(t *testing.T) {
+	const far = 0.7 // a part may peak elsewhere with a larger batch
+	card, err := gpu.Find("a100-80gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, keys := range map[string]string{
+		"plain":        `"model": "gpt2", "sequence": 256`,
+		"autocast":     `"model": "bert", "precision": "amp-bf16"`,
+		"outputs kept": `"model": "gpt2", "loop": {"outputs": "kept"}, "precision": "amp-bf16"`,
+		"8-bit":        `"model": "smollm2-135m", "optimizer": "adamw-8bit", "checkpointing": true`,
+		"adapter":      `"model": "smollm2-135m", "adapter": {"targets": "all-linear"}, "precision": "bf16", "sequence": 1024`,
+		"sharded":      `"model": "gpt2", "parallel": {"kind": "fsdp", "gpus": 4, "mixed_precision": "bf16"}`,
+		"buckets":      `"model": "gpt2", "parallel": {"kind": "ddp", "gpus": 4, "gradient_as_bucket_view": true}`,
+		"matrices":     `"model": "smollm2-135m", "parallel": {"kind": "tp", "gpus": 3}`,
+		"images":       `"model": "vit"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o *Outline
+			for _, batch := range []int64{1, 2, 4, 16, 64} {
+				for _, passes := range []int64{1, 2, 6} {
+					w, err := workload.Parse(fmt.Appendf(nil, `{%s, "batch": %d, "accumulate": %d}`, keys, batch, passes))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if o == nil {
+						if o, err = NewOutline(w, card, nil); err != nil {
+							t.Fatal(err)
+						}
+					}
+					print, err := NewFootprint(w, card, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if share := float64(o.NeedsWith(batch, passes)) / float64(print.Allocated); share > 1.02 || share < far {
+						t.Errorf("batch %d, %d passes: needs at least %v, takes %v", batch, passes, o.NeedsWith(batch, passes), print.Allocated)
+					}
+				}
+			}
+		})
+	}
+}
