@@ -21,7 +21,7 @@ type Replay struct {
 	recorded *Outcome
 }
 
-// Levels are byte counts after each event of a trace.
+// Levels are byte counts after each event of a trace; nil where nobody asks.
 type Levels struct{ Allocated, Reserved []int64 }
 
 // Outcome is what a replay came to.
@@ -54,6 +54,12 @@ func (o *Outcome) Fits() bool { return o.Failed == nil && o.Stopped == nil }
 // A recording does not say what limit was set. Everything follows without it
 // but garbage collection (R14), for which the caller may know; 0 is unknown.
 func NewReplay(t *trace.Trace, limit int64) (*Replay, error) {
+	return NewReplayWithLevels(t, limit, Levels{})
+}
+
+// NewReplayWithLevels is NewReplay, and fills in what was held after each event
+// on the way.
+func NewReplayWithLevels(t *trace.Trace, limit int64, levels Levels) (*Replay, error) {
 	if err := t.CheckValid(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
@@ -62,7 +68,7 @@ func NewReplay(t *trace.Trace, limit int64) (*Replay, error) {
 	if r.initial, r.private, err = initialState(t); err != nil {
 		return nil, fmt.Errorf("replay: reconstruct the beginning: %w", err)
 	}
-	d, p := r.runRecorded(len(t.Events), nil)
+	d, p := r.runRecorded(len(t.Events), levels)
 	if p.out.Stopped != nil {
 		return nil, fmt.Errorf("replay: %w", p.out.Stopped)
 	}
@@ -79,17 +85,8 @@ func NewReplay(t *trace.Trace, limit int64) (*Replay, error) {
 
 // HeldAfter returns what the allocator held after an event of the recorded run.
 func (r *Replay) HeldAfter(event int) []trace.Segment {
-	_, p := r.runRecorded(event+1, nil)
+	_, p := r.runRecorded(event+1, Levels{})
 	return p.out.Final
-}
-
-// Levels returns what the recorded run held after each event. It runs anew:
-// few ask, and for millions of events this is much to keep.
-func (r *Replay) Levels() Levels {
-	n := len(r.trace.Events)
-	l := &Levels{Allocated: make([]int64, n), Reserved: make([]int64, n)}
-	r.runRecorded(n, l)
-	return *l
 }
 
 // Recorded returns the outcome under the recorded settings.
@@ -102,8 +99,8 @@ type run struct {
 	handles []Handle // by allocation
 	emptied []int    // where the recording shows that the program emptied the cache
 	out     *Outcome
-	fullest int64   // what was held after out.Fullest
-	levels  *Levels // nil if nobody asks
+	fullest int64 // what was held after out.Fullest
+	levels  Levels
 	// The ends of the runs of completed frees and of segment events that were
 	// looked through last.
 	completions, segments int
@@ -201,11 +198,10 @@ func (r *run) note(from, to int) {
 	if held := s.ReservedBytes[All].Current; held > r.fullest && from < to {
 		r.fullest, r.out.Fullest = held, from
 	}
-	if r.levels == nil {
-		return
-	}
-	for i := from; i < to; i++ {
+	for i := from; i < to && r.levels.Allocated != nil; i++ {
 		r.levels.Allocated[i] = s.AllocatedBytes[All].Current
+	}
+	for i := from; i < to && r.levels.Reserved != nil; i++ {
 		r.levels.Reserved[i] = s.ReservedBytes[All].Current
 	}
 }
@@ -217,8 +213,8 @@ func (r *run) finish() *Outcome {
 }
 
 // runRecorded replays the trace, up to an event, with the driver's recorded
-// answers, and fills in the levels if they are not nil.
-func (r *Replay) runRecorded(until int, levels *Levels) (*recordedDriver, *run) {
+// answers, and fills in the levels.
+func (r *Replay) runRecorded(until int, levels Levels) (*recordedDriver, *run) {
 	d := &recordedDriver{events: r.trace.Events, model: NewModelDriver(lowestAddress(r.trace))}
 	p := r.newRun(New(d, Options{Settings: r.trace.Settings, Limit: r.limit, Streams: r.trace.Streams}))
 	p.a.refuses = d.refuses

@@ -103,12 +103,10 @@ type recordedCase struct {
 func (c *recordedCase) check(t *testing.T) {
 	m := &c.Measured
 	tr := snapshottest.Trace(t, filepath.Join(truthDir, "recorded", c.ID+".pickle.xz"))
-	r, err := allocator.NewReplay(tr, 0)
-	if err != nil {
+	allocated, reserved := make([]int64, len(tr.Events)), make([]int64, len(tr.Events))
+	if _, err := allocator.NewReplayWithLevels(tr, 0, allocator.Levels{Allocated: allocated, Reserved: reserved}); err != nil {
 		t.Fatal(err)
 	}
-	levels := r.Levels()
-	allocated, reserved := levels.Allocated, levels.Reserved
 	begin := slices.Index(allocated, m.ModelAllocated+m.InputAllocated)
 	if begin < 0 {
 		t.Fatalf("allocated bytes never were %d, as after the batch was made", m.ModelAllocated+m.InputAllocated)

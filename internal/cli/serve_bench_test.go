@@ -78,13 +78,17 @@ func startProgram(b *testing.B) *program {
 }
 
 // resident is how much memory the program has, in megabytes.
-func (p *program) resident() float64 {
+func (p *program) resident() float64 { return p.memory("VmRSS:") }
+
+// memory is a line of what the system says of the program's memory, in
+// megabytes.
+func (p *program) memory(line string) float64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	if err != nil {
 		p.b.Skip("NOT MEASURED: memory is read from /proc")
 	}
-	for line := range strings.Lines(string(data)) {
-		if text, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+	for text := range strings.Lines(string(data)) {
+		if text, ok := strings.CutPrefix(text, line); ok {
 			kb, err := strconv.ParseFloat(strings.Fields(text)[0], 64)
 			if err != nil {
 				p.b.Fatal(err)

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"slices"
 	"strings"
 
 	"memorymark/internal/allocator"
@@ -82,16 +81,16 @@ func newDeviceInfo(t *trace.Trace, lifetimes []trace.Lifetime) (*DeviceInfo, err
 	d := &DeviceInfo{
 		Device: t.Device, Events: len(t.Events), Actions: make(map[string]int), Lost: t.Lost,
 		Micros: recordedMicros(t), Steps: optimizerSteps(t),
-		Peak: PeakInfo{
-			Event: peak.Event, Requested: peak.Bytes,
-			Reserved: highest(timeline.Reserved(t)),
-		},
+		Peak:     PeakInfo{Event: peak.Event, Requested: peak.Bytes},
 		AtPeak:   top.Groups,
 		Segments: newSegmentsInfo(t.Final),
 		Settings: SettingsInfo{
 			Raw: t.Settings.Raw, ExpandableSegments: t.Settings.ExpandableSegments,
 			MaxSplitSize: t.Settings.MaxSplitSize, GCThreshold: t.Settings.GCThreshold,
 		},
+	}
+	if reserved, ok := timeline.PeakReserved(t); ok {
+		d.Peak.Reserved = &reserved
 	}
 	failures := d.countActions(t)
 	for _, event := range failures[max(len(failures)-maxFailures, 0):] {
@@ -169,13 +168,4 @@ func optimizerSteps(t *trace.Trace) int {
 		}
 	}
 	return n
-}
-
-// highest returns the peak of a level, nil if the level is not known.
-func highest(level []int64) *int64 {
-	if len(level) == 0 {
-		return nil
-	}
-	peak := slices.Max(level)
-	return &peak
 }

@@ -31,18 +31,21 @@ type Recording struct {
 // New opens a trace for questions. It must not change any more.
 func New(t *trace.Trace) *Recording {
 	r := &Recording{Trace: t}
+	var allocated []int64 // after each event, once replay has run
 	r.lifetimes = sync.OnceValue(func() []trace.Lifetime {
 		lifetimes := t.Lifetimes()
 		t.Classify(lifetimes)
 		return lifetimes
 	})
-	r.replay = sync.OnceValues(func() (*allocator.Replay, error) { return allocator.NewReplay(t, 0) })
+	r.replay = sync.OnceValues(func() (*allocator.Replay, error) {
+		allocated = make([]int64, len(t.Events))
+		return allocator.NewReplayWithLevels(t, 0, allocator.Levels{Allocated: allocated})
+	})
 	r.levels = sync.OnceValue(func() timeline.Levels {
-		l := timeline.Levels{Reserved: timeline.Reserved(t)}
-		if replay := r.faithful(); replay != nil {
-			l.Allocated = replay.Levels().Allocated
+		if r.faithful() == nil {
+			allocated = nil
 		}
-		return l
+		return timeline.Levels{Allocated: allocated, Reserved: timeline.Reserved(t)}
 	})
 	r.marks = sync.OnceValue(t.PhaseMarks)
 	return r

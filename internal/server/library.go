@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"runtime/debug"
 	"sync"
+	"time"
 
 	"memorymark/internal/recording"
 	"memorymark/internal/snapshot"
@@ -13,15 +16,21 @@ import (
 
 // library keeps the snapshots that were looked at lately in memory. Reading
 // one takes seconds and about as much memory as the file has; so one is read at
-// a time, and the least recent ones go when they are too many.
+// a time, and one more as it arrives. The least recent ones go when they are too
+// many, and those that nobody looks at any more.
 type library struct {
-	store   *snapshotstore.Store
-	budget  int64 // bytes of memory, about
-	reading chan struct{}
+	store     *snapshotstore.Store
+	budget    int64 // bytes of memory, about
+	unseen    time.Duration
+	reading   chan struct{}
+	receiving chan struct{}
 
 	mu    sync.Mutex
 	books *recent[*book]
 }
+
+// unseenTime is how long a snapshot stays in memory after the last look at it.
+const unseenTime = 10 * time.Minute
 
 // book is a snapshot that is in memory or being read.
 type book struct {
@@ -31,10 +40,14 @@ type book struct {
 	file    *snapshot.Snapshot
 	devices map[int]*recording.Recording
 	cost    int64
+	used    time.Time // the last time that somebody asked for it
 }
 
 func newLibrary(store *snapshotstore.Store, budget int64) *library {
-	return &library{store: store, budget: budget, reading: make(chan struct{}, 1), books: newRecent[*book](budget)}
+	return &library{
+		store: store, budget: budget, unseen: unseenTime, books: newRecent[*book](budget),
+		reading: make(chan struct{}, 1), receiving: make(chan struct{}, 1),
+	}
 }
 
 // badSnapshot is a file that is no snapshot.
@@ -77,9 +90,10 @@ func (l *library) find(id string) *book {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b, ok := l.books.get(id); ok {
+		b.used = time.Now()
 		return b
 	}
-	b := &book{id: id, done: make(chan struct{})}
+	b := &book{id: id, done: make(chan struct{}), used: time.Now()}
 	l.books.put(id, b, 0)
 	go l.read(b)
 	return b
@@ -88,7 +102,7 @@ func (l *library) find(id string) *book {
 func (l *library) read(b *book) {
 	l.reading <- struct{}{}
 	defer func() { <-l.reading }()
-	b.err = b.load(l.store, l.budget)
+	b.err = b.fetch(l.store, l.budget)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	close(b.done)
@@ -106,18 +120,39 @@ func (l *library) forget(id string) {
 	l.books.remove(id)
 }
 
-func (b *book) load(store *snapshotstore.Store, memory int64) (err error) {
+// letGo drops the snapshots that nobody looked at for a while, and gives their
+// memory back to the machine.
+func (l *library) letGo(now time.Time) (count int) {
+	l.mu.Lock()
+	for b, ok := l.books.oldest(); ok && b.cost > 0 && now.Sub(b.used) > l.unseen; b, ok = l.books.oldest() {
+		l.books.remove(b.id)
+		count++
+	}
+	l.mu.Unlock()
+	if count > 0 {
+		debug.FreeOSMemory()
+	}
+	return count
+}
+
+// fetch reads a snapshot from the store.
+func (b *book) fetch(store *snapshotstore.Store, memory int64) error {
+	r, err := store.Open(b.id)
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.load(r, memory), r.Close())
+}
+
+// load reads a snapshot.
+func (b *book) load(r io.Reader, memory int64) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("read snapshot %s: %v", b.id, p)
 		}
 	}()
-	r, err := store.Open(b.id)
-	if err != nil {
-		return err
-	}
 	s, err := snapshot.Read(r, snapshot.Limits{Memory: memory})
-	if err := errors.Join(err, r.Close()); err != nil {
+	if err != nil {
 		return &badSnapshot{err}
 	}
 	b.devices, b.cost = make(map[int]*recording.Recording), 1

@@ -46,6 +46,15 @@ func (r *recent[V]) put(key string, value V, cost int64) {
 	}
 }
 
+// oldest returns the value that was not asked for for longest.
+func (r *recent[V]) oldest() (value V, ok bool) {
+	e := r.order.Back()
+	if e == nil {
+		return value, false
+	}
+	return e.Value.(*entry[V]).value, true
+}
+
 // remove drops a key.
 func (r *recent[V]) remove(key string) {
 	e, ok := r.entries[key]

@@ -119,6 +119,22 @@ func New(opts Options) (*Server, error) {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
+// letGo gives the memory of snapshots back that nobody looks at.
+func (s *Server) letGo(ctx context.Context) {
+	every := time.NewTicker(time.Minute)
+	defer every.Stop()
+	for {
+		select {
+		case now := <-every.C:
+			if n := s.library.letGo(now); n > 0 {
+				s.log.Info("snapshots let go from memory", "count", n)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // expire removes old snapshots while the server runs.
 func (s *Server) expire(ctx context.Context) {
 	every := time.NewTicker(time.Hour)
@@ -161,6 +177,7 @@ func (s *Server) httpServer() *http.Server {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := s.httpServer()
 	go s.expire(ctx)
+	go s.letGo(ctx)
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(l) }()
 	select {

@@ -50,7 +50,8 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("origin") == string(snapshotstore.Measured) {
 		origin = snapshotstore.Measured
 	}
-	snap, err := s.receive(r.Context(), patient(w, r.Body, s.stall), fileName(r.URL.Query().Get("name")), origin)
+	body := sized{patient(w, r.Body, s.stall), r.ContentLength}
+	snap, err := s.receive(r.Context(), body, fileName(r.URL.Query().Get("name")), origin)
 	if err != nil {
 		status, text := statusOf(err), err.Error()
 		if status == http.StatusInternalServerError {
@@ -66,20 +67,23 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 
 // Keep keeps a snapshot as if it had been uploaded, and returns its id.
 func (s *Server) Keep(ctx context.Context, from io.Reader, name string) (string, error) {
-	snap, err := s.receive(ctx, from, fileName(name), snapshotstore.Uploaded)
+	snap, err := s.receive(ctx, sized{from, -1}, fileName(name), snapshotstore.Uploaded)
 	if err != nil {
 		return "", err
 	}
 	return snap.ID, nil
 }
 
-// receive keeps a file if it is a snapshot.
-func (s *Server) receive(ctx context.Context, from io.Reader, name string, origin snapshotstore.Origin) (*Snapshot, error) {
+// receive keeps a file if it is a snapshot. It is read on its way to the disk.
+func (s *Server) receive(ctx context.Context, from sized, name string, origin snapshotstore.Origin) (*Snapshot, error) {
 	u, err := s.opts.Snapshots.Create()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.Copy(u, from); err != nil {
+	a := s.library.arrive(from.size)
+	_, err = io.CopyBuffer(io.MultiWriter(u, a), from, make([]byte, pieceBytes))
+	a.end(err)
+	if err != nil {
 		u.Abort()
 		return nil, clientsFault(err)
 	}
@@ -87,12 +91,17 @@ func (s *Server) receive(ctx context.Context, from io.Reader, name string, origi
 	if err != nil {
 		return nil, err
 	}
+	a.keep(ctx, entry.ID)
 	snap, err := s.describeSnapshot(ctx, entry)
 	if isA[*badSnapshot](err) {
 		return nil, errors.Join(err, s.opts.Snapshots.Delete(entry.ID))
 	}
 	return snap, err
 }
+
+// pieceBytes is how much of a file is received at once: packing and reading it
+// take turns less often than with less.
+const pieceBytes = 256 << 10
 
 // errUpload says that a client did not send what it began.
 var errUpload = errors.New("the upload was interrupted; send it again")

@@ -31,6 +31,8 @@ func newSource(r io.Reader) *source {
 	switch r := r.(type) {
 	case interface{ Len() int }: // bytes.Reader, strings.Reader, bytes.Buffer
 		s.size = int64(r.Len())
+	case interface{ Size() int64 }: // what somebody says
+		s.size = r.Size()
 	case interface{ Stat() (fs.FileInfo, error) }: // os.File, fs.File
 		if info, err := r.Stat(); err == nil && info.Mode().IsRegular() {
 			s.size = info.Size()

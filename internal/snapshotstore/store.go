@@ -153,9 +153,11 @@ func (s *Store) MaxUpload() int64 { return s.opts.MaxBytes }
 // maxDecoder bounds what decompressing may take; our own encoder needs less.
 const maxDecoder = 64 << 20
 
-// Open returns the bytes of a file as they were uploaded.
+// Open returns the bytes of a file as they were uploaded. What it returns says
+// how many there are, by Size.
 func (s *Store) Open(id string) (io.ReadCloser, error) {
-	if _, err := s.Get(id); err != nil {
+	e, err := s.Get(id)
+	if err != nil {
 		return nil, err
 	}
 	f, err := os.Open(s.path(id, ".zst"))
@@ -167,13 +169,16 @@ func (s *Store) Open(id string) (io.ReadCloser, error) {
 		f.Close()
 		return nil, fmt.Errorf("open snapshot: %w", err)
 	}
-	return &opened{d, f}, nil
+	return &opened{d, f, e.Bytes}, nil
 }
 
 type opened struct {
 	*zstd.Decoder
-	f *os.File
+	f    *os.File
+	size int64
 }
+
+func (o *opened) Size() int64 { return o.size }
 
 func (o *opened) Close() error {
 	o.Decoder.Close()

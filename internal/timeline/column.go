@@ -32,20 +32,32 @@ func (tl *Timeline) bounds(column int) (start, end int) {
 	return first + column*n/columns, first + (column+1)*n/columns
 }
 
-// reduce returns a line's range in each column. The index of level is a moment
-// plus 1.
-func (tl *Timeline) reduce(level []int64) Line {
-	if level == nil {
-		return Line{}
-	}
+// reduce returns a line's range in each column, from its value before the first
+// event and after each.
+func (tl *Timeline) reduce(level []int64, before int64) Line {
 	columns := len(tl.Moments)
 	line := Line{Min: make([]int64, columns), Max: make([]int64, columns)}
 	for c := range columns {
 		start, end := tl.bounds(c)
-		within := level[start+1 : end+1]
-		line.Min[c], line.Max[c] = slices.Min(within), slices.Max(within)
+		low, high := before, before
+		if start >= 0 {
+			low, high = level[start], level[start]
+		}
+		for _, n := range level[max(start, 0):end] {
+			low, high = min(low, n), max(high, n)
+		}
+		line.Min[c], line.Max[c] = low, high
 	}
 	return line
+}
+
+// reduceLevel is reduce for a level that is not known before the first event:
+// one event is less than a picture shows. Nothing is known of an empty one.
+func (tl *Timeline) reduceLevel(level []int64) Line {
+	if len(level) == 0 {
+		return Line{}
+	}
+	return tl.reduce(level, level[0])
 }
 
 // longest is how long a recording may be before its times are not believed.

@@ -23,15 +23,6 @@ func (l Levels) check(t *trace.Trace) error {
 	return nil
 }
 
-// withBefore puts a value for the moment before the first event in front of a
-// level. It is not known; one event is less than a picture shows.
-func withBefore(level []int64) []int64 {
-	if len(level) == 0 {
-		return nil
-	}
-	return append(append(make([]int64, 0, len(level)+1), level[0]), level...)
-}
-
 // activeOf returns the bytes that the program had asked for and that were not
 // yet free again, before the first event and after each. As in PyTorch's
 // viewer, memory that was given back but waits for another stream counts.
@@ -59,23 +50,43 @@ func activeOf(t *trace.Trace, lifetimes []trace.Lifetime) ([]int64, error) {
 	return active, nil
 }
 
-// Reserved returns what the allocator held of the device after each event. It
-// walks back from the final segments, so it is exact without a simulation. It
-// returns nil where these are not known or contradict the events.
+// Reserved returns what the allocator held of the device after each event, nil
+// where that is not known.
 func Reserved(t *trace.Trace) []int64 {
 	if t.Final == nil {
 		return nil
 	}
+	reserved := make([]int64, len(t.Events))
+	if !walkReserved(t, func(event int, held int64) { reserved[event] = held }) {
+		return nil
+	}
+	return reserved
+}
+
+// PeakReserved returns the most that the allocator held of the device after an
+// event; ok is false where that is not known.
+func PeakReserved(t *trace.Trace) (peak int64, ok bool) {
+	known := walkReserved(t, func(_ int, held int64) { peak = max(peak, held) })
+	return peak, known && len(t.Events) > 0
+}
+
+// walkReserved visits the events, the last first, with what the allocator held
+// of the device after each. It walks back from the final segments, so it is
+// exact without a simulation. It reports false where these are not known or
+// contradict the events.
+func walkReserved(t *trace.Trace, visit func(event int, held int64)) bool {
+	if t.Final == nil {
+		return false
+	}
 	var held int64
 	for i := range t.Final {
 		if t.Final[i].Size < 0 || held > math.MaxInt64-t.Final[i].Size {
-			return nil
+			return false
 		}
 		held += t.Final[i].Size
 	}
-	reserved := make([]int64, len(t.Events))
 	for i := len(t.Events) - 1; i >= 0; i-- {
-		reserved[i] = held
+		visit(i, held)
 		e := &t.Events[i]
 		if !e.Action.IsSegment() {
 			continue
@@ -88,8 +99,8 @@ func Reserved(t *trace.Trace) []int64 {
 			held += e.Size
 		}
 		if held < 0 || e.Size < 0 {
-			return nil
+			return false
 		}
 	}
-	return reserved
+	return true
 }

@@ -54,7 +54,14 @@ type piece struct {
 // and outlives the window is one piece for each category: nothing that happens
 // in the window tells its parts apart.
 func (tl *Timeline) pieces(lifetimes []trace.Lifetime) []piece {
-	var pieces []piece
+	within := func(l *trace.Lifetime) bool { return l.Gone > tl.Moments[0] && l.Alloc < tl.To }
+	n := 0 // of millions, most are outside a small window
+	for i := range lifetimes {
+		if within(&lifetimes[i]) {
+			n++
+		}
+	}
+	pieces := make([]piece, 0, n)
 	var before [256]int64 // by category
 	for i := range lifetimes {
 		l := &lifetimes[i]
@@ -62,8 +69,8 @@ func (tl *Timeline) pieces(lifetimes []trace.Lifetime) []piece {
 			before[l.For] += l.Size
 			continue
 		}
-		if l.Gone <= tl.Moments[0] || l.Alloc >= tl.To {
-			continue // of millions, most are outside a small window
+		if !within(l) {
+			continue
 		}
 		first, _ := slices.BinarySearch(tl.Moments, l.Alloc)
 		end, _ := slices.BinarySearch(tl.Moments, l.Gone)

@@ -120,9 +120,9 @@ func Build(t *trace.Trace, lifetimes []trace.Lifetime, levels Levels, opts Optio
 	}
 	tl.findMoments(active, opts.Columns)
 	tl.clock(t)
-	tl.Active = tl.reduce(active)
-	tl.Allocated = tl.reduce(withBefore(levels.Allocated))
-	tl.Reserved = tl.reduce(withBefore(levels.Reserved))
+	tl.Active = tl.reduce(active[1:], active[0])
+	tl.Allocated = tl.reduceLevel(levels.Allocated)
+	tl.Reserved = tl.reduceLevel(levels.Reserved)
 	tl.Spans = tl.spans(opts.Marks, active)
 	tl.Failures = tl.failures(t)
 	pieces := tl.pieces(lifetimes)

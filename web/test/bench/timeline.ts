@@ -1,6 +1,6 @@
 // How smoothly the timeline moves at 100,000 and at a million allocations, without a graphics card. It prints and
 // judges nothing: frames depend on what else the machine does, so those of a page that stands still are beside them.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, CDPSession, Page } from 'playwright-core';
@@ -31,10 +31,14 @@ test.each([100_000, 1_000_000])('%d allocations', async (allocations) => {
   await page.addInitScript(timeDrawing);
   await page.goto(`${program.url}/timeline`);
   const start = Date.now();
+  const busy = processorSeconds();
   await page.getByLabel('Snapshot file').setInputFiles(file);
   const drawn = page.getByText(/^[1-9][\d,]* of [\d,]+$/);
   await drawn.waitFor({ timeout: 240_000 });
-  console.log(`${allocations.toLocaleString('en-US')} allocations: first picture after ${Date.now() - start} ms`);
+  console.log(
+    `${allocations.toLocaleString('en-US')} allocations, ${megabytes(statSync(file).size)}: first picture after ${Date.now() - start} ms; ` +
+      `the server worked ${(processorSeconds() - busy).toFixed(2)} s and has had ${megabytes(mostMemory())}`,
+  );
   const cdp = await page.context().newCDPSession(page);
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' });
   for (const most of [false, true]) {
@@ -50,6 +54,19 @@ test.each([100_000, 1_000_000])('%d allocations', async (allocations) => {
   }
   await page.close();
 });
+
+const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;
+
+/** processorSeconds is how long the server has kept cores busy, by /proc. */
+function processorSeconds(): number {
+  const fields = readFileSync(`/proc/${program.pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+/** mostMemory is the most that the server has had resident, in bytes. */
+function mostMemory(): number {
+  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${program.pid}/status`, 'utf8'))![1]) * 1024;
+}
 
 async function measure(page: Page, cdp: CDPSession, move: string): Promise<string> {
   const before = await threadSeconds(cdp);

@@ -11,6 +11,7 @@ const binary = resolve(process.env.MEMORYMARK_BIN ?? join(import.meta.dirname, '
 /** Program is a running command of the binary that serves the page. */
 export interface Program {
   url: string;
+  pid: number;
   stop(): Promise<void>;
 }
 
@@ -22,6 +23,7 @@ export async function serve(options: { listen?: string; data?: string; args?: st
   if (!url) throw new Error(`no address in ${line}`);
   return {
     url,
+    pid: child.pid!,
     stop: async () => {
       await stop(child);
       if (!options.data) rmSync(data, { recursive: true, force: true });
