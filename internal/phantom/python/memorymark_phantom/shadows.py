@@ -20,13 +20,16 @@ import sys
 from typing import Any, Optional
 
 from . import hook, library, report
+from .constants import Constants, Elements, Kept
+from .functions import Functions
 
 _mode: Any = None
 _assumed: dict[tuple[str, str, str], int] = {}
 _calls = 0  # of PyTorch's functions, since they were last asked for
 
-# Larger tensors have no shadow: computing them would take time and tell
-# little. Masks are as large as what they select from.
+# Of larger tensors it is only known whether they hold one value throughout
+# (constants.py): computing them would take time and tell little. Masks are as
+# large as what they select from.
 MAX_INTEGERS = 1 << 18
 MAX_MASK = 1 << 22
 MAX_FLOATS = 1 << 12
@@ -65,6 +68,7 @@ def exchanged(outputs: list[Any], source: Any) -> None:
         for t in outputs:
             if not t.is_cuda:
                 continue
+            _mode.constants.lose(t)
             times, rest = divmod(t.numel(), known.numel()) if known is not None and known.numel() else (0, 1)
             if rest == 0 and t.dtype == known.dtype:
                 _mode.shadows[t] = known.reshape(-1).repeat(times).reshape(t.shape)
@@ -133,10 +137,9 @@ def _spare_compiled(module: Any) -> None:
 
 def _make_mode(torch: Any) -> Any:
     from torch.overrides import TorchFunctionMode
-    from torch.utils.weak import WeakIdKeyDictionary
 
     Tensor = torch.Tensor
-    functions = _Functions(torch)
+    functions = Functions(torch)
 
     def small(t: Any) -> bool:
         if t.dtype == torch.bool:
@@ -146,14 +149,17 @@ def _make_mode(torch: Any) -> Any:
     class Shadows(TorchFunctionMode):
         def __init__(self) -> None:
             super().__init__()
-            self.shadows = WeakIdKeyDictionary()
-            self.finite = WeakIdKeyDictionary()  # masks of isfinite, too large for a shadow
+            self.constants = Constants(torch)
+            self.shadows = Kept(self.constants, small)
+            self.exposed: list[Any] = []
 
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             global _calls
             _calls += 1
             kwargs = kwargs or {}
             if function in functions.harmless:
+                if function in self.constants.escapes:
+                    self.constants.lose(args[0])
                 return function(*args, **kwargs)
             inputs: list[Any] = []
             _collect(Tensor, args, inputs)
@@ -172,10 +178,16 @@ def _make_mode(torch: Any) -> Any:
             finally:
                 if inputs:
                     library.forget()
-            if library.unanswered() != before:
+                    self.exposed = []
+            made_up = library.unanswered() != before
+            if isinstance(result, (bool, int, float)) and inputs and known and function not in functions.reads:
+                got = self.repeat(function, args, kwargs)
+                if type(got) is type(result):
+                    return got
+            if made_up:
                 assume(function, "0", sys._getframe(1))
             if isinstance(result, (bool, int, float)):
-                return self.answered(function, args, kwargs, inputs, known, result)
+                return result
             if function is Tensor.__getitem__:
                 self.answer_backward(result, args[1])
             elif function is Tensor.__setitem__:
@@ -192,17 +204,34 @@ def _make_mode(torch: Any) -> Any:
                 elif function in functions.counting:
                     for count in functions.counting[function](*_swap(torch, self.shadows, args)):
                         library.answer(count.to_bytes(8, "little", signed=True))
+            elif function in functions.reads or function is Tensor.to and _to_cpu(torch, args, kwargs):
+                whole = self.constants.whole(inputs[0])
+                if whole is not None:
+                    self.answer(whole)
+            elif function in functions.nonzero and len(inputs) == 1:
+                count = self.nonzeros(inputs[0])
+                if count is not None:
+                    library.answer(count.to_bytes(8, "little"))
             if function in (Tensor.__getitem__, Tensor.__setitem__):
                 for count in self.masked(args[1]):
                     library.answer(count)
-            elif function in functions.selecting and inputs[-1] in self.shadows:  # by a mask that may be smaller
-                mask, shape = self.shadows[inputs[-1]], torch.broadcast_shapes(*(t.shape for t in inputs))
-                library.answer((int(mask.count_nonzero()) * (math.prod(shape) // max(mask.numel(), 1))).to_bytes(8, "little"))
+            elif function in functions.selecting:  # by a mask that may be smaller
+                mask, shape = inputs[-1], torch.broadcast_shapes(*(t.shape for t in inputs))
+                count = self.nonzeros(mask)
+                if count is not None:
+                    library.answer((count * (math.prod(shape) // max(mask.numel(), 1))).to_bytes(8, "little"))
 
         def masked(self, index: Any) -> list[bytes]:
             """How many elements the masks of an index select, as nonzero reads it."""
             masks = [m for m in (index if isinstance(index, tuple) else (index,)) if isinstance(m, Tensor) and m.is_cuda and m.dtype in (torch.bool, torch.uint8)]
-            return [int(self.shadows[m].count_nonzero()).to_bytes(8, "little") for m in masks if m in self.shadows]
+            counts = [self.nonzeros(m) for m in masks]
+            return [n.to_bytes(8, "little") for n in counts if n is not None]
+
+        def nonzeros(self, mask: Any) -> Optional[int]:
+            if mask in self.shadows:
+                return int(self.shadows[mask].count_nonzero())
+            value = self.constants.get(mask)
+            return None if value is None else mask.numel() * bool(value)
 
         def answer_backward(self, result: Any, index: Any) -> None:
             """The gradient goes where the masks were, or comes from there (IndexBackward0 calls index_put with them,
@@ -224,8 +253,8 @@ def _make_mode(torch: Any) -> Any:
             if len(inputs) > 16:
                 return
             with torch._C.DisableTorchFunction():
-                for t in inputs:
-                    s = self.shadows.get(t)
+                self.exposed = [(t, self.shadows.get(t)) for t in inputs]  # alive during the call
+                for t, s in self.exposed:
                     if s is not None and t.is_contiguous() and s.is_contiguous() and s.numel() == t.numel() and s.dtype == t.dtype and s.numel():
                         library.known(t.data_ptr(), s.data_ptr(), s.numel() * s.element_size())
 
@@ -236,13 +265,6 @@ def _make_mode(torch: Any) -> Any:
                     library.answer(bytes(data.view(torch.uint8).tolist()) if data.numel() < 4096 else data.view(torch.uint8).numpy().tobytes())
 
         # --- after a call: what its results are
-        def answered(self, function: Any, args: Any, kwargs: Any, inputs: list[Any], known: bool, result: Any) -> Any:
-            """A Python value: the CPU's, if it can tell."""
-            if not inputs or not known or function in functions.reads:
-                return result
-            got = self.repeat(function, args, kwargs)
-            return got if type(got) is type(result) else result
-
         def follow(self, function: Any, args: Any, kwargs: Any, inputs: list[Any], known: bool, result: Any) -> None:
             results: list[Any] = []
             if function is Tensor.__setitem__:
@@ -253,15 +275,7 @@ def _make_mode(torch: Any) -> Any:
             if not results:
                 return
             if function in functions.finite:  # a check that nothing went wrong: nothing did
-                for t in results:
-                    if small(t):
-                        self.keep(t, self.ones(t))
-                    else:
-                        self.finite[t] = True
-                return
-            if function in functions.all and inputs and inputs[0] in self.finite:
-                for t in results:
-                    self.keep(t, self.ones(t))
+                self.keep_constant(results, torch.ones((), dtype=torch.bool, device="cpu"))
                 return
             if function in functions.shaping and args[0] in self.shadows and small(results[0]):
                 with torch._C.DisableTorchFunction():
@@ -269,6 +283,8 @@ def _make_mode(torch: Any) -> Any:
                 return
             if not known or not all(small(t) for t in results):
                 self.lose(function, results)
+                if self.follow_constant(function, args, kwargs, inputs, results):
+                    return
                 if function in functions.choosing and isinstance(args[0] if args else None, Tensor):
                     self.choose(function, args[0], results)
                 return
@@ -283,13 +299,27 @@ def _make_mode(torch: Any) -> Any:
                 if t.shape == s.shape and t.dtype == s.dtype and s.device.type == "cpu":
                     self.keep(t, s)
 
-        def repeat(self, function: Any, args: Any, kwargs: Any) -> Any:
+        def follow_constant(self, function: Any, args: Any, kwargs: Any, inputs: list[Any], results: list[Any]) -> bool:
+            """Results that hold one value throughout, because what they are made of does."""
+            rule = self.constants.rules.get(function)
+            if rule is None or _is_parameter(torch, args):
+                return False
+            elements = Elements(self.shadows, self.constants)
+            if function not in self.constants.whatever and any(elements.value(t) is None for t in inputs):
+                return False
+            with torch._C.DisableTorchFunction(), torch.no_grad():
+                value = rule(args, kwargs, elements.value, lambda: self.repeat(function, args, kwargs, elements), results[0])
+                if value is not None:
+                    self.keep_constant(results, value)
+            return value is not None
+
+        def repeat(self, function: Any, args: Any, kwargs: Any, shadows: Any = None) -> Any:
             """The same call with shadows, which must not be noticed."""
             random = function in functions.random
             state = torch.random.default_generator.get_state() if random else None
             try:
                 with torch._C.DisableTorchFunction(), torch.no_grad():
-                    own, options = _swap(torch, self.shadows, (args, kwargs))
+                    own, options = _swap(torch, shadows or self.shadows, (args, kwargs))
                     if function is Tensor.cuda:
                         return own[0].clone()
                     if function is Tensor.to and len(own) > 1 and isinstance(own[1], int):
@@ -309,9 +339,13 @@ def _make_mode(torch: Any) -> Any:
         def keep(self, t: Any, shadow: Any) -> None:
             self.shadows[t] = shadow
 
-        def ones(self, t: Any) -> Any:
+        def keep_constant(self, results: list[Any], value: Any) -> None:
             with torch._C.DisableTorchFunction():
-                return torch.ones(t.shape, dtype=t.dtype, device="cpu")
+                for t in results:
+                    if t.numel() <= MAX_FLOATS and t._base is None:
+                        self.keep(t, value.expand(t.shape).clone())
+                    else:
+                        self.constants.keep(t, value)
 
         def lose(self, function: Any, results: list[Any]) -> None:
             name = getattr(function, "__name__", "")
@@ -332,57 +366,6 @@ def _make_mode(torch: Any) -> Any:
                     assume(function, f"indices in turn over {n}", sys._getframe(3))
 
     return Shadows()
-
-
-class _Functions:
-    """The functions that need more than to be repeated."""
-
-    def __init__(self, torch: Any) -> None:
-        Tensor = torch.Tensor
-
-        def both(*names: str) -> set[Any]:
-            found = set()
-            for name in names:
-                for owner in (torch, Tensor):
-                    f = getattr(owner, name, None)
-                    if f is not None:
-                        found.add(f)
-            return found
-
-        properties = ("device", "dtype", "shape", "requires_grad", "is_cuda", "grad_fn", "grad", "layout", "ndim", "data", "is_leaf", "is_sparse", "is_quantized", "is_meta", "itemsize", "nbytes", "names")
-        self.harmless = {getattr(Tensor, p).__get__ for p in properties if hasattr(getattr(Tensor, p, None), "__get__")}
-        self.harmless |= both(
-            "size", "dim", "stride", "numel", "backward", "is_floating_point", "is_complex", "is_contiguous", "element_size", "data_ptr",
-            "storage_offset", "untyped_storage", "requires_grad_", "register_hook", "retain_grad", "get_device", "is_pinned", "is_shared", "__hash__", "__len__",
-        )
-        self.reads = both("item", "tolist", "cpu", "numpy") | {Tensor.__bool__, Tensor.__int__, Tensor.__float__, Tensor.__index__}
-        self.overwriting = {Tensor.copy_, Tensor.zero_, Tensor.fill_, torch.zero_, torch.fill_}
-        self.unset = both("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
-        self.random = both("rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "bernoulli", "bernoulli_", "multinomial", "normal", "normal_", "uniform_", "random_")
-        self.finite = both("isfinite")
-        self.all = both("all")
-        self.choosing = both("topk", "argmax", "argmin", "sort", "argsort", "multinomial", "max", "min", "kthvalue")
-        # Functions that take no more than the shape or the type of their second tensor.
-        self.shaping = {
-            Tensor.expand_as: lambda t, like: t.expand(like.shape),
-            Tensor.view_as: lambda t, like: t.reshape(like.shape),
-            Tensor.reshape_as: lambda t, like: t.reshape(like.shape),
-            Tensor.type_as: lambda t, like: t.to(like.dtype),
-        }
-        # Functions that read how large their result is, and what they read.
-        self.counting = {}
-
-        def counts(names: tuple[str, ...], count: Any) -> None:
-            for f in both(*names):
-                self.counting[f] = count
-
-        self.selecting = both("masked_select")
-        counts(("nonzero", "argwhere"), lambda *a: [int(a[-1].count_nonzero())])
-        counts(("unique", "unique_consecutive"), lambda *a: [a[0].unique().numel()])
-        counts(("bincount",), lambda *a: [int(a[0].min()), int(a[0].max())] if a[0].numel() else [])
-        # How long the result is, and that nothing is negative (repeat_interleave_common).
-        counts(("repeat_interleave",), lambda *a: [int(a[-1].sum()), 1] if isinstance(a[-1], Tensor) else [])
-        self.counting[torch.where] = lambda *a: [int(a[0].count_nonzero())] if len(a) == 1 else []
 
 
 def _collect(Tensor: Any, value: Any, into: list[Any]) -> None:
