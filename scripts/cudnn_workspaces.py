@@ -1,9 +1,9 @@
 """What cuDNN takes as workspace for the convolutions of ResNets and ViTs, and of Whisper.
 
-Usage: cudnn_workspaces.py OUT_FOLDER [--seconds 480] [--workers 12] [--cases FILE | --planned TYPES | --audio]
+Usage: cudnn_workspaces.py OUT_FOLDER [--seconds 480] [--workers 12] [--cases FILE | --planned TYPES | --each TYPES | --audio]
 
 The table of compute capability 9.0 was measured on an H200. Those of the others, and all of channels_last, are what
-cuDNN plans for cards that are not there, of the problems that --planned lists:
+cuDNN plans for cards that are not there, of the problems that --planned lists, and --each for a kernel for each channel:
 
     memorymark run --gpu l40s -- python scripts/cudnn_workspaces.py OUT --planned fp32,tf32,bf16 --seconds 3600 --workers 1
     python scripts/cudnn_table.py OUT/workspaces.csv OLDER.txt | gzip -9n > internal/torch/cudnn_conv/8.9.txt.gz
@@ -106,6 +106,15 @@ def planned(types):
                     yield d + layout, n, c, h, h, k, r, stride, padding
 
 
+def each(types):
+    """The convolutions of ConvNeXts with a kernel for each channel, of every batch up to 16."""
+    stages = {(width << i, image >> (2 + i)) for image, widths in ((224, (40, 48, 64, 80, 96, 128, 192, 256, 352)), (384, (96, 128, 192, 256)), (256, (96, 128, 192))) for width in widths for i in range(4)}
+    for d in types:
+        for c, h in sorted(stages):
+            for n in (*range(1, 17), 24, 32, 48, 64, 96, 128, 256):
+                yield d + LAST + EACH, n, c, h, h, c, 7, 1, 3
+
+
 def audio():
     """The two convolutions of Whisper's encoder: 30 seconds of 80 or 128 bins, in the widths of its sizes."""
     widths = [(80, w) for w in (384, 512, 768, 1024, 1280)] + [(128, 1280)]
@@ -197,11 +206,12 @@ def main():
     a.add_argument("--workers", type=int, default=12)
     a.add_argument("--cases")
     a.add_argument("--planned", metavar="TYPES")
+    a.add_argument("--each", metavar="TYPES")
     a.add_argument("--audio", action="store_true")
     a = a.parse_args()
     deadline = time.time() + a.seconds
     os.makedirs(a.out, exist_ok=True)
-    cases = list(planned(a.planned.split(",")) if a.planned else audio() if a.audio else from_file(a.cases) if a.cases else problems())
+    cases = list(planned(a.planned.split(",")) if a.planned else each(a.each.split(",")) if a.each else audio() if a.audio else from_file(a.cases) if a.cases else problems())
     paths = [os.path.join(a.out, f"part{i}.csv") for i in range(a.workers)]
     children = []
     for i, path in enumerate(paths):

@@ -31,6 +31,9 @@ class Functions:
         self.unset = both("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
         self.random = both("rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "bernoulli", "bernoulli_", "multinomial", "normal", "normal_", "uniform_", "random_")
         self.finite = both("isfinite")
+        self.none = both("isnan", "isinf")
+        self.ordering = both("lt", "le", "gt", "ge", "__lt__", "__le__", "__gt__", "__ge__")
+        self.all = both("all")
         self.choosing = both("topk", "argmax", "argmin", "sort", "argsort", "multinomial", "max", "min", "kthvalue")
         # Functions that take no more than the shape or the type of their second tensor.
         self.shaping = {
