@@ -145,12 +145,12 @@ def compare(program: str, count: int) -> str:
 
 
 COMPARED = """Of the {truth} workloads of [the truth](../testdata/truth/README.md) ({files}, in that order)
-that are whole steps of transformers' models without accumulation, the first and then each one {every} further on: the
-largest `peak_allocated` of its steps on an H200 against what each says without a GPU. The tracker
-([`bench/tracker.py`](../bench/tracker.py)) knows tensors, neither the workspaces of kernels nor what the allocator rounds
-and reserves. Without a GPU it runs on fake CPU tensors, with dropout as on a GPU; but `sdpa` has other kernels on a CPU, and
-autocast another list of operators. *Same operators* are the workloads with neither. Its seconds are the median, without
-importing PyTorch; MemoryMark's are the whole run's, with starting the process, over the number of workloads.
+that are whole steps of transformers models without accumulation, every {every}th was taken, starting with the first. The table
+compares the largest `peak_allocated` of its steps on an H200 with the answer of each tool without a GPU. The tracker
+([`bench/tracker.py`](../bench/tracker.py)) sees tensors. It does not see the workspaces of kernels, or what the allocator rounds
+and reserves. Without a GPU it runs on fake CPU tensors, with dropout as on a GPU. But `sdpa` uses other kernels on a CPU, and
+autocast has another list of operators; *same operators* are the workloads with neither. The tracker's seconds are the median, without
+the import of PyTorch. MemoryMark's are those of the whole run, process start included, divided by the number of workloads.
 
 | | predicted | failed | exact | median off | 95 % within | worst | too low | seconds each |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|"""
@@ -160,7 +160,7 @@ def snapshots() -> str:
     """What the benchmark of reading prints: a title for each file, then a line for each reader."""
     say("reading snapshots of 12 and 300 MB, nine and three times with each reader")
     out = output("go", "test", "-run", "^$", "-bench", "AgainstPython", "-benchtime", "1x", "./internal/snapshot", cwd=ROOT)
-    rows = ["| file | reader | seconds | peak memory | times MemoryMark's time |", "|---|---|--:|--:|--:|"]
+    rows = ["| file | reader | seconds | peak memory | times as slow as MemoryMark |", "|---|---|--:|--:|--:|"]
     file = ""
     for line in out.splitlines():
         if ".pickle, " in line:
@@ -192,19 +192,19 @@ def measures(out: str) -> dict[str, str]:
 
 # The benchmarks of the server, how often each runs, and what its units mean.
 SERVING = {
-    "ServeStart": ("5x", {"MB": "MB that an idle server takes", "cpu-ms": "ms of processor time until it answers"}),
-    "ServeDistinct": ("300x", {"predictions/s": "predictions a second, none asked for before, on two connections", "cpu-ms/prediction": "ms of processor time for one"}),
+    "ServeStart": ("5x", {"MB": "memory of an idle server, MB", "cpu-ms": "CPU time until it answers, ms"}),
+    "ServeDistinct": ("300x", {"predictions/s": "new predictions a second, on two connections", "cpu-ms/prediction": "CPU time of one, ms"}),
     "ServePredictions": (
         "1x",
         {
-            "answers/s": "answers a second at 1,000 requests a second for ten seconds, one of 20 new",
-            "failed": "of them failed",
-            "p50-ms": "ms for half of the answers, from when they were due",
-            "p99-ms": "ms for 99 %",
-            "max-ms": "ms for the slowest",
-            "cores": "cores that the server kept busy",
-            "MB-before": "MB that it took before",
-            "MB-after": "MB after",
+            "answers/s": "answers a second at 1,000 requests a second for ten seconds, one in 20 new",
+            "failed": "failed answers",
+            "p50-ms": "median latency from the scheduled time, ms",
+            "p99-ms": "99th percentile, ms",
+            "max-ms": "slowest, ms",
+            "cores": "cores used by the server",
+            "MB-before": "memory before, MB",
+            "MB-after": "memory after, MB",
         },
     ),
 }
@@ -223,7 +223,7 @@ def serving() -> str:
 def machine() -> str:
     model = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), platform.processor())
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    return f"{os.cpu_count()} cores of an {model}, {memory:.0f} GiB, {platform.system()}; the load of other programs was {os.getloadavg()[0]:.1f} at the start"
+    return f"{os.cpu_count()} cores of an {model}, {memory:.0f} GiB, {platform.system()}; the load was {os.getloadavg()[0]:.1f} at the start"
 
 
 def document(program: str, count: int) -> str:
@@ -234,20 +234,20 @@ def document(program: str, count: int) -> str:
             f"{datetime.date.today()}, {version}, {versions}.",
             f"{machine()}.",
             "",
-            "## Predicting, beside PyTorch's tracker",
+            "## Predictions, compared with PyTorch's tracker",
             "",
             compare(program, count),
             "",
-            "## Reading snapshots, beside CPython's pickle",
+            "## Reading snapshots, compared with CPython's pickle",
             "",
-            "Medians of nine and of three, each time in a new process. The second table is of the whole command, which also",
-            "replays the recording, and counts starting the processes.",
+            "Medians of nine and of three runs, each in a new process. The second table measures the whole command, which also",
+            "replays the recording, and includes process start.",
             "",
             snapshots(),
             "",
             "## The API under load",
             "",
-            "A server and its client, both on this machine.",
+            "The server and its client ran on the same machine.",
             "",
             serving(),
             "",
