@@ -81,6 +81,10 @@ type Options struct {
 	Streams  []uint64       // stream handles by index; empty is the default stream alone
 	NCCL     bool           // the process has a communicator before its first segment
 	Effort   *effort.Effort // what playing a trace may take; nil is without bound
+	// Alike is a stage of what is played that asks for what the one before it
+	// did and, as that one, gives back all of that and nothing else; and so do
+	// the stages after it. 0 is none.
+	Alike int
 }
 
 // Driver is where segments come from: the CUDA driver, or what stands for it.

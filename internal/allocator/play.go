@@ -29,7 +29,9 @@ type Course struct {
 	// failed.
 	Events int
 	Failed *OutOfMemoryError // nil if every request was met
-	Stats  Stats
+	// Stats are those of the events that were played: sums lack stages that go
+	// as others did.
+	Stats Stats
 	// The first event at which the most was allocated, from the second stage
 	// on (the first one usually only builds the model), and what was asked for
 	// and allocated then.
@@ -58,7 +60,9 @@ func predictionDriver(opts Options) *ModelDriver {
 // effort; memory that runs out is part of the course.
 func Play(t *trace.Trace, opts Options, stages []int) (*Course, error) {
 	opts.Streams = t.Streams
-	p := &player{trace: t, effort: opts.Effort, a: New(predictionDriver(opts), opts)}
+	p := &player{trace: t, effort: opts.Effort, a: New(predictionDriver(opts), opts), alike: opts.Alike}
+	p.occupy()
+	defer p.vacate()
 	return p.run(stages)
 }
 
@@ -77,6 +81,8 @@ func PlaySettled(t *trace.Trace, opts Options, stages []int, settled int) (*Cour
 			p.a.limit = limit
 		}
 	}
+	p.occupy()
+	defer p.vacate()
 	return p.run(stages)
 }
 
@@ -106,11 +112,14 @@ type player struct {
 	trace  *trace.Trace
 	a      *Allocator
 	effort *effort.Effort
+	room   *playRoom   // that is left to the next player, nil for none
 	live   []placement // by allocation
 	writer *placeWriter
 	settle func(stage int) // called before each stage, nil for nothing
 	loops  []trace.Loop    // that are still to come
 	rounds *rounds         // of the loop that is being played, nil before its second round
+	alike  int             // see Options
+	begun  traffic         // what had gone to the driver when the latest stage began
 	course Course
 }
 
@@ -125,7 +134,7 @@ type placement struct {
 const eventsAtATime = 4096
 
 func (p *player) run(stages []int) (*Course, error) {
-	p.live = make([]placement, 0, len(p.trace.Events)/3+1)
+	p.live = slices.Grow(p.live, len(p.trace.Events)/3+1)
 	p.loops = p.trace.Loops
 	for at, stage := 0, 0; stage < len(stages); {
 		p.open(stage)
@@ -152,13 +161,18 @@ func (p *player) run(stages []int) (*Course, error) {
 		}
 		if at == stages[stage] {
 			p.note(stage)
-			if stage++; stage < len(stages) {
+			if stage++; p.isAlike(stage) {
+				p.skipAlike(stages)
+				break
+			}
+			if stage < len(stages) {
 				p.a.stats.ResetPeaks() // also of one that was open before
 			}
 		}
 	}
 	p.course.Stats = p.a.stats
-	return &p.course, nil
+	course := p.course // alone: a pointer into the player would keep all of it
+	return &course, nil
 }
 
 // stageOf is the stage that an event is in.
@@ -177,6 +191,27 @@ func (p *player) open(stage int) {
 	}
 	p.a.stats.ResetPeaks()
 	p.course.Stages = append(p.course.Stages, Stage{})
+	p.begun = p.traffic()
+}
+
+// isAlike reports whether a stage and all after it go as the one before did. They
+// do if they ask for the same and begin in the same state. The state is the
+// segments, which no traffic with the driver has changed, and the blocks in them
+// that are handed out, which are the same: free blocks are what lies between
+// those, since neighbours are merged (R9). Ages of free blocks (R14) would be
+// another part of it.
+func (p *player) isAlike(stage int) bool {
+	return p.alike > 0 && stage == p.alike && p.traffic() == p.begun &&
+		len(p.trace.Loops) == 0 && p.writer == nil && !p.a.collectsGarbage()
+}
+
+// skipAlike notes stages that go as the latest one did, up to the last one.
+func (p *player) skipAlike(stages []int) {
+	latest := p.course.Stages[len(p.course.Stages)-1]
+	for len(p.course.Stages) < len(stages) {
+		p.course.Stages = append(p.course.Stages, latest)
+	}
+	p.course.Events = stages[len(stages)-1]
 }
 
 // note takes down the statistics of a stage, which may have had rounds before.

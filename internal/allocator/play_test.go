@@ -1,6 +1,7 @@
 package allocator_test
 
 import (
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -103,4 +104,76 @@ func TestPlayStages(t *testing.T) {
 	if err := placed.CheckValid(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestAlikeStages: a stage that asks for the same again goes as the one before
+// did, whether it is played or not. Programs are random, and some of them take
+// memory from the driver until their last stage.
+func TestAlikeStages(t *testing.T) {
+	skipped := 0
+	for seed := range uint64(300) {
+		tr, stages := repeatedSteps(rand.New(rand.NewPCG(seed, 1)))
+		opts := allocator.Options{Limit: []int64{0, 64 << 20}[seed%2]}
+		played, err := allocator.Play(tr, opts, stages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Alike = 2
+		short, err := allocator.Play(tr, opts, stages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if short.Stats.Allocations[allocator.All].Allocated < played.Stats.Allocations[allocator.All].Allocated {
+			skipped++
+		}
+		if !slices.Equal(played.Stages, short.Stages) || played.Events != short.Events || played.PeakEvent != short.PeakEvent {
+			t.Fatalf("seed %d: %+v is not %+v", seed, short, played)
+		}
+	}
+	if skipped < 30 || skipped > 270 {
+		t.Errorf("%d of 300 programs had stages that were not played", skipped)
+	}
+}
+
+// repeatedSteps is a program that builds something and then does the same four
+// times, after which all of it is free again.
+func repeatedSteps(r *rand.Rand) (*trace.Trace, []int) {
+	tr := trace.New(0, trace.NewTables())
+	next := trace.ID(0)
+	alloc := func(size int64) trace.ID {
+		tr.Events = append(tr.Events, trace.Event{Action: trace.Alloc, ID: next, Size: size})
+		next++
+		return next - 1
+	}
+	free := func(id trace.ID) {
+		tr.Events = append(tr.Events, trace.Event{Action: trace.FreeRequested, ID: id}, trace.Event{Action: trace.FreeCompleted, ID: id})
+	}
+	var holes []trace.ID
+	for range r.IntN(20) {
+		if id := alloc(1 + r.Int64N(3<<20)); r.IntN(2) == 0 {
+			holes = append(holes, id)
+		}
+	}
+	for _, id := range holes {
+		free(id)
+	}
+	step := r.Uint64()
+	stages := []int{len(tr.Events)}
+	for range 4 {
+		s := rand.New(rand.NewPCG(step, 2))
+		var live []trace.ID
+		for range 40 {
+			if i := s.IntN(len(live) + 2); i < len(live) {
+				free(live[i])
+				live = slices.Delete(live, i, i+1)
+			} else {
+				live = append(live, alloc(1+s.Int64N(2<<uint(s.IntN(22)))))
+			}
+		}
+		for _, id := range live {
+			free(id)
+		}
+		stages = append(stages, len(tr.Events))
+	}
+	return tr, stages
 }

@@ -88,33 +88,33 @@ func (a *Allocator) poolOf(id trace.PoolID, small bool) *pool {
 
 // search takes the free block that suits best out of its set (R4–R6).
 func (a *Allocator) search(p *pool, stream uint16, size int64) Handle {
-	h := a.bestFit(p, stream, size)
-	if h != none {
-		a.removeFree(h)
+	set := &p.of(stream).free
+	at, ok := a.bestFit(set, size)
+	if !ok {
+		return none
 	}
+	h := set.get(at).block
+	set.remove(at)
+	a.notReturnable(h)
 	return h
 }
 
-// bestFit returns the free block that suits best.
-func (a *Allocator) bestFit(p *pool, stream uint16, size int64) Handle {
-	set := &p.of(stream).free
-	at := set.lowerBound(size, 0)
+// bestFit finds the free block that suits best.
+func (a *Allocator) bestFit(set *freeSet, size int64) (at place, ok bool) {
+	at = set.lowerBound(size, 0)
 	if !set.has(at) {
-		return none
+		return at, false
 	}
 	if a.blocks.at(set.get(at).block).room != nil {
 		if at = a.settleExpandable(set, at); !set.has(at) {
-			return none
+			return at, false
 		}
 	}
 	key := set.get(at)
-	if size < a.maxSplit && key.size >= a.maxSplit {
-		return none
+	if size < a.maxSplit {
+		return at, key.size < a.maxSplit
 	}
-	if size >= a.maxSplit && key.size >= size+nonSplitRound {
-		return none
-	}
-	return key.block
+	return at, key.size < size+nonSplitRound
 }
 
 // settleExpandable moves from the first block that fits to the one to use
@@ -166,6 +166,13 @@ func (a *Allocator) removeFree(h Handle) {
 	b := a.blocks.at(h)
 	set := &b.pool.of(b.stream).free
 	set.remove(set.lowerBound(b.size, b.addr))
+	a.notReturnable(h)
+}
+
+// notReturnable takes a block that is no longer free from the returnable ones,
+// if it was one.
+func (a *Allocator) notReturnable(h Handle) {
+	b := a.blocks.at(h)
 	if b.isReturnable() {
 		whole := b.pool.whole
 		last := whole[len(whole)-1]

@@ -326,7 +326,7 @@ func (r *run) emptiesCache(d *recordedDriver) bool {
 	}
 	size := roundSize(request.Size, &r.trace.Settings)
 	pool := r.a.poolFor(r.poolAt(d.end), size)
-	if r.a.bestFit(pool, request.Stream, size) != none {
+	if _, ok := r.a.bestFit(&pool.of(request.Stream).free, size); ok {
 		return true
 	}
 	first := r.a.firstRelease(pool, request.Stream, size)
