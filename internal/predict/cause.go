@@ -1,6 +1,9 @@
 package predict
 
 import (
+	"slices"
+	"sync"
+
 	"memorymark/internal/bytesize"
 	"memorymark/internal/trace"
 )
@@ -157,9 +160,22 @@ func (p *Process) lives() []life {
 	return p.allLives
 }
 
+// lifeRooms are what allocations were in that nobody looks at any more.
+var lifeRooms = sync.Pool{New: func() any { return new([]life) }}
+
+// forget gives up the trace of a process that has ended, and what was found in
+// it.
+func (p *Process) forget() {
+	p.t.Forget()
+	if room := p.allLives; room != nil {
+		lifeRooms.Put(&room)
+	}
+	p.allLives = nil
+}
+
 func (p *Process) findLives() []life {
 	events := p.Trace().Events
-	out := make([]life, 0, len(events)/3+1)
+	out := slices.Grow((*lifeRooms.Get().(*[]life))[:0], len(events)/3+1)
 	for i := range events {
 		switch e := &events[i]; e.Action {
 		case trace.Alloc:

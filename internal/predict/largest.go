@@ -18,8 +18,9 @@ type Runner struct {
 	card      *gpu.Card
 	effort    *effort.Effort
 	processes map[int64]*Process
-	events    int // that the processes hold
-	latest    int // that the latest one holds
+	events    int  // that the processes hold
+	latest    int  // that the latest one holds
+	forgetful bool // it answers once, and what it keeps is given up then
 }
 
 // NewRunner returns a runner without a bound on its effort. The workload's own
@@ -68,6 +69,7 @@ func (r *Runner) Simulate(batch int64) (*Simulation, error) {
 
 // Predict says what a batch takes.
 func (r *Runner) Predict(batch int64) (*Prediction, error) {
+	r.forgetful = true
 	defer r.forget()
 	s, err := r.Simulate(batch)
 	if err != nil {
@@ -79,7 +81,7 @@ func (r *Runner) Predict(batch int64) (*Prediction, error) {
 // forget gives up what the runner keeps, so that the next one need not make it.
 func (r *Runner) forget() {
 	for _, p := range r.processes {
-		p.t.Forget()
+		p.forget()
 	}
 	clear(r.processes)
 	r.events = 0

@@ -1,6 +1,9 @@
 package predict
 
 import (
+	"slices"
+	"sync"
+
 	"memorymark/internal/bytesize"
 	"memorymark/internal/trace"
 )
@@ -72,7 +75,11 @@ type place struct {
 	module string
 }
 
+// settledPeak runs a batch, unless it ran before.
 func (r *Runner) settledPeak(batch int64) (settledPeak, error) {
+	if r.forgetful && r.processes[batch] == nil {
+		return r.brieflySettledPeak(batch)
+	}
 	p, err := r.process(batch)
 	if err != nil {
 		return settledPeak{}, err
@@ -80,12 +87,30 @@ func (r *Runner) settledPeak(batch int64) (settledPeak, error) {
 	return p.settledPeak(), nil
 }
 
+// brieflySettledPeak runs a batch that nobody asks for anything else, as far as it
+// takes to know.
+func (r *Runner) brieflySettledPeak(batch int64) (peak settledPeak, err error) {
+	defer recovered(r.w, &err)
+	at := *r.w
+	at.Batch = batch
+	p := &Process{w: &at, brief: true}
+	if _, err = p.run(deviceOf(r.card), stepsFor(r.w), r.effort); err != nil {
+		return settledPeak{}, err
+	}
+	defer p.forget()
+	return p.settledPeak(), nil
+}
+
+// sizeRooms are what sizes of allocations were in.
+var sizeRooms = sync.Pool{New: func() any { return new([]bytesize.Bytes) }}
+
 // settledPeak looks at the last step.
 func (p *Process) settledPeak() settledPeak {
 	var live, peak bytesize.Bytes
 	at, last := 0, p.Steps[len(p.Steps)-2]
 	events := p.Trace().Events
-	sizes := make([]bytesize.Bytes, 0, len(events)/3+1)
+	room := sizeRooms.Get().(*[]bytesize.Bytes)
+	sizes := slices.Grow((*room)[:0], len(events)/3+1)
 	for i := range events {
 		switch e := &events[i]; e.Action {
 		case trace.Alloc:
@@ -100,6 +125,8 @@ func (p *Process) settledPeak() settledPeak {
 			peak, at = live, i
 		}
 	}
+	*room = sizes
+	sizeRooms.Put(room)
 	phase, _ := p.spanOf(at)
 	out := settledPeak{bytes: peak, place: place{phase: phase}}
 	if frames := p.Trace().Stacks.Frames(events[at].Stack); len(frames) > 0 {

@@ -298,7 +298,11 @@ func (r *Runner) simulate(p *Process) (s *Simulation, err error) {
 }
 
 func (s *Simulation) play(limit bytesize.Bytes) (*allocator.Course, error) {
-	return allocator.Play(s.Process.Trace(), s.options(limit), s.stages())
+	opts := s.options(limit)
+	if s.Process.alike > 0 {
+		opts.Alike = stepStage + s.Process.alike
+	}
+	return allocator.Play(s.Process.Trace(), opts, s.stages())
 }
 
 // stages are where the model, the batch and each step end.

@@ -36,6 +36,9 @@ type Process struct {
 	ModelEvents, InputEvents int
 	// Steps are the events at which each step ended.
 	Steps []int
+	// alike is the first step, counted from 0, that asks for and frees exactly what
+	// the one before did, as all after it do; 0 for none.
+	alike int
 	// StepWork is what the last step asked of the card, or the mean of those
 	// whose lengths were drawn.
 	StepWork torch.Work
@@ -45,6 +48,7 @@ type Process struct {
 
 	parameters int64      // elements
 	everyPass  bool       // none stands for others
+	brief      bool       // it ends before a step that would ask for the same as the one before
 	spans      []span     // what was going on, by event
 	allLives   []life     // its allocations, once somebody asked
 	open       string     // the mark that the latest span has begun, "" for none
@@ -106,6 +110,9 @@ func (p *Process) train(steps int) {
 	first := p.t.Work()
 	for i := range steps {
 		before := p.t.Work()
+		if i == 2 && p.brief && p.settled() {
+			break
+		}
 		if i < 2 || w.Varied() || !p.repeat() {
 			p.parts = parts{}
 			p.loop.step()
@@ -147,15 +154,29 @@ func (p *Process) start(d torch.Device, e *effort.Effort) error {
 	return p.build(d)
 }
 
-// repeat runs the last step again: from the second one on, all are alike. DDP
-// rebuilds its buckets in the second one, even if they come out as they were.
+// rebuilds reports whether the second step is not yet as all after it are: DDP
+// rebuilds its buckets in it, even if they come out as they were.
+func (p *Process) rebuilds() bool {
+	return len(p.Steps) == 2 && p.w.Parallel != nil && hasBuckets(p.w.Parallel)
+}
+
+// settled reports whether the next step would be the last one again.
+func (p *Process) settled() bool {
+	return !p.rebuilds() && !p.w.Varied() && p.t.Repeatable(p.Steps[len(p.Steps)-2], p.Steps[len(p.Steps)-1])
+}
+
+// repeat runs the last step again: from the second one on, all are alike.
 func (p *Process) repeat() bool {
-	if len(p.Steps) == 2 && p.w.Parallel != nil && hasBuckets(p.w.Parallel) {
+	if p.rebuilds() {
 		return false
 	}
 	from, to := p.Steps[len(p.Steps)-2], p.Steps[len(p.Steps)-1]
-	if !p.t.Repeat(from, to) {
+	ok, closed := p.t.Repeat(from, to)
+	if !ok {
 		return false
+	}
+	if closed && p.alike == 0 {
+		p.alike = len(p.Steps)
 	}
 	for _, s := range p.spans {
 		if s.from >= from && s.from < to {

@@ -18,7 +18,7 @@ func (t *Torch) Mul(a, b X) Value {
 			self = t.save(n, x)
 		}
 		n.backward = func(g []*Tensor) []*Tensor {
-			out := make([]*Tensor, 2)
+			out := t.lists.take(2)
 			if n.wants(1) {
 				out[1] = t.pointwise(promoted(g[0], self), g[0], self)
 			}
@@ -53,7 +53,7 @@ func (t *Torch) Div(a, b X) Value {
 	out := t.pointwise(promoted(x, y), x, y)
 	if n := t.record("Div", x); n != nil {
 		other := t.save(n, y)
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(promoted(g[0], other), g[0], other)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(promoted(g, other), g, other) }
 		n.made(out)
 	}
 	t.done(a, b)
@@ -88,7 +88,7 @@ func (t *Torch) MulInPlace(a *Var, b X) {
 	x, y := a.tensor, read(b)
 	if n := t.record("Mul", x); n != nil {
 		other := t.save(n, y)
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(promoted(g[0], other), g[0], other)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(promoted(g, other), g, other) }
 		t.remade(x, n)
 	}
 	t.done(b)
@@ -104,7 +104,7 @@ func (t *Torch) Scale(x X) Value {
 func (t *Torch) ScaleInPlace(x *Var) {
 	in := x.tensor
 	if n := t.record("Mul", in); n != nil {
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(g[0].DType, g[0])} }
+		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(g.DType, g) }
 		old := in.fn
 		n.made(in)
 		if old != nil {
@@ -129,7 +129,7 @@ func (t *Torch) mapped(name string, x X, backward func(grad *Tensor) *Tensor) Va
 	in := read(x)
 	out := t.pointwise(in.DType, in)
 	if n := t.record(name, in); n != nil {
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{backward(g[0])} }
+		n.gradient = backward
 		n.made(out)
 	}
 	t.done(x)

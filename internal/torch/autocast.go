@@ -99,7 +99,7 @@ func (t *Torch) to(x *Tensor, dtype DType) *Tensor {
 	out := t.emptyLike(x, dtype)
 	if n := t.record("ToCopy", x); n != nil {
 		from := x.DType
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.emptyLike(g[0], from)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.emptyLike(g, from) }
 		n.made(out)
 	}
 	return out

@@ -71,7 +71,7 @@ func (t *Torch) batchNormBackward(n *node, grad, in, mean *Tensor, m *BatchNorm2
 	if native && in.takesLastKernels() {
 		return t.batchNormBackwardLast(n, in, mean, m, training)
 	}
-	out, last := make([]*Tensor, 3), in.looksChannelsLast()
+	out, last := t.lists.take(3), in.looksChannelsLast()
 	dense := t.contiguousImage(grad, last)
 	if n.wants(0) {
 		out[0] = t.emptyImage(in.DType, last, in.Shape...)

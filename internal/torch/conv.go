@@ -80,7 +80,7 @@ func (t *Torch) convolution(in *Tensor, m *Conv2d) *Tensor {
 // order of the image for its two (ConvShared.cpp, cudnn_convolution_backward), the
 // gradient of the bias is summed from the one that came in.
 func (t *Torch) convolutionBackward(n *node, grad, in *Tensor, m *Conv2d) []*Tensor {
-	out := make([]*Tensor, 3)
+	out := t.lists.take(3)
 	ordered := t.inOrderOf(grad, in)
 	if n.wants(0) {
 		last := m.inChannelsLast(ordered)

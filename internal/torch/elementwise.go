@@ -13,7 +13,7 @@ func (t *Torch) unary(name string, x X, saveResult bool) Value {
 			saved = out
 		}
 		saved = t.save(n, saved)
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(g[0].DType, g[0], saved)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(g.DType, g, saved) }
 		n.made(out)
 	}
 	t.done(x)
@@ -50,7 +50,7 @@ func (t *Torch) relu(in, out *Tensor) *node {
 	n := t.record("Relu", in)
 	if n != nil {
 		result := t.save(n, out)
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(g[0].DType, result, g[0])} }
+		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(g.DType, result, g) }
 	}
 	return n
 }
@@ -110,7 +110,7 @@ func (t *Torch) Dropout(x X, p float64, training bool) Value {
 	out := t.emptyLike(in, in.DType)
 	if n := t.record("NativeDropout", in); n != nil {
 		mask := t.save(n, mask)
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.pointwise(g[0].DType, g[0], mask)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(g.DType, g, mask) }
 		n.made(out)
 	}
 	t.release(mask)
@@ -129,7 +129,7 @@ func (t *Torch) Mean(x X) Value {
 	out := t.sum(in, dims, false, in.DType)
 	if n := t.record("Mean", in); n != nil {
 		shape := in.Shape
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, shape...)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, shape...) }
 		n.made(out)
 	}
 	t.done(x)

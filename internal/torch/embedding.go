@@ -12,7 +12,7 @@ func (t *Torch) Embedding(indices X, m *Embedding) Value {
 	t.release(flat)
 	if n := t.record("Embedding", m.Weight); n != nil {
 		index := t.save(n, index)
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.embeddingBackward(g[0], index, m.Weight)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.embeddingBackward(g, index, m.Weight) }
 		n.made(out)
 	}
 	if m.input && t.InputsRequireGrad {

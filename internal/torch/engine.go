@@ -16,7 +16,7 @@ func (t *Torch) Backward(loss X) {
 func (t *Torch) runGraph(root *node, input int, grad *Tensor) {
 	thread, noGrad, cast := t.thread, t.noGrad, t.autocast
 	t.thread, t.noGrad, t.autocast = 1, true, nil
-	countDependencies(root)
+	t.countDependencies(root)
 	queue := &readyQueue{}
 	root.refs++
 	root.makeBuffer()
@@ -48,9 +48,9 @@ func (t *Torch) callBack() {
 
 // countDependencies counts, for every node behind root, the gradients that
 // will come to it.
-func countDependencies(root *node) {
-	stack := []*node{root}
-	seen := []*node{root}
+func (t *Torch) countDependencies(root *node) {
+	stack := append(t.path[:0], root)
+	seen := append(t.seen[:0], root)
 	root.visited = true
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
@@ -70,6 +70,7 @@ func countDependencies(root *node) {
 	for _, n := range seen {
 		n.visited = false
 	}
+	t.path, t.seen = stack, seen
 }
 
 // evaluate runs a node: its incoming gradients die when it has run, then what
@@ -95,7 +96,12 @@ func (t *Torch) evaluate(n *node, queue *readyQueue) {
 		if n.checkpoint != nil {
 			t.recompute(n.checkpoint)
 		}
-		out = n.backward(grads)
+		if n.gradient != nil {
+			out = t.lists.take(1)
+			out[0] = n.gradient(grads[0])
+		} else {
+			out = n.backward(grads)
+		}
 		if n.checkpoint != nil {
 			t.dropRecomputed(n)
 		}

@@ -124,7 +124,7 @@ func (t *Torch) shard(whole *Tensor, how Sharding) *shardedParam {
 	*shard = Tensor{Shape: shape, stride: contiguousStrides(shape), DType: whole.DType, refs: 1, requiresGrad: whole.requiresGrad}
 	shard.storage = t.storages.next()
 	shard.storage.id, shard.storage.refs = trace.None, 1
-	t.homes[shard] = t.homes[whole]
+	shard.home = whole.home
 	if how.Gather != NoDType {
 		whole.DType = how.Gather
 	}
@@ -172,7 +172,7 @@ func (f *fsdp) toEmpty(meta *metaDevice, parts map[*storage]*shardedParam) {
 // hold gives a part new memory.
 func (f *fsdp) hold(p *shardedParam, elements int64) {
 	old := p.shard.storage
-	f.t.inModule(f.t.homes[p.shard], func() { p.shard.storage = f.t.allocate(elements * p.shard.DType.Size()) })
+	f.t.inModule(p.shard.home, func() { p.shard.storage = f.t.allocate(elements * p.shard.DType.Size()) })
 	f.t.drop(old)
 }
 
@@ -270,7 +270,7 @@ func (f *fsdp) preBackward(g *shardGroup) {
 // began after the node was made: it is an identity on a module's inputs, so it
 // runs when all of the module's backward has, and before what comes next.
 func (f *fsdp) beforeNode(n *node) {
-	input := n.variable != nil && f.t.homes[n.variable] == nil // a leaf that is no parameter is the first layer's
+	input := n.variable != nil && n.variable.home == nil // a leaf that is no parameter is the first layer's
 	for _, g := range f.groups {
 		if g.state == preBackward && g.path != "" && (input || n.seq < g.began) {
 			f.postBackward(g)

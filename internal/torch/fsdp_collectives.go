@@ -72,7 +72,7 @@ func (f *fsdp) waitForUnshard(g *shardGroup, forward bool) {
 	for _, p := range g.params {
 		bytes := p.padded * p.whole.DType.Size()
 		chunks = append(chunks, bytes)
-		t.As(trace.Parameter, func() { t.inModule(t.homes[p.whole], func() { t.fill(p.whole.storage, bytes*f.how.Ranks) }) })
+		t.As(trace.Parameter, func() { t.inModule(p.whole.home, func() { t.fill(p.whole.storage, bytes*f.how.Ranks) }) })
 	}
 	t.release(t.empty(Int64, t.Device.splitWithSizesCopy(chunks, f.how.Ranks)))
 	g.unsharded = true

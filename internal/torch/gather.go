@@ -9,7 +9,7 @@ func (t *Torch) Gather(x, index X) Value {
 	if n != nil {
 		t.save(n, at)
 		self := t.save(n, in)
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, self.Shape...)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, self.Shape...) }
 	}
 	out := t.empty(in.DType, at.Shape...)
 	n.made(out)

@@ -15,6 +15,11 @@ type heap struct {
 	nodes    slab[node]
 	edges    slab[edge]
 	ints     slab[int64]
+	vars     slab[Var]
+	calls    slab[Frame]
+	lists    slab[*Tensor]
+	path     []*node // through the graph, while dependencies are counted
+	seen     []*node // likewise
 }
 
 var heaps = sync.Pool{New: func() any { return new(heap) }}
@@ -115,6 +120,11 @@ func (t *Torch) End() {
 	w.nodes.reset()
 	w.edges.reset()
 	w.ints.reset()
+	w.vars.reset()
+	w.calls.reset()
+	w.lists.reset()
+	clear(w.path[:cap(w.path)])
+	clear(w.seen[:cap(w.seen)])
 	*t = Torch{Device: t.Device, Version: t.Version, Name: t.Name, trace: t.trace, work: t.work}
 	heaps.Put(w)
 }

@@ -84,15 +84,25 @@ func order(shape []int64, reduced []bool, operands ...[]int64) []int {
 
 // resultStrides are those of a result that a pointwise kernel allocates.
 func resultStrides(shape []int64, operands ...*Tensor) []int64 {
-	if slices.ContainsFunc(operands, func(x *Tensor) bool { return !slices.Equal(x.Shape, shape) || !x.isContiguous() }) {
-		if first := operands[0]; first.isDense() && !slices.ContainsFunc(operands, func(x *Tensor) bool {
-			return !slices.Equal(x.Shape, shape) || !slices.Equal(x.stride, first.stride)
-		}) {
-			return slices.Clone(first.stride) // FastSetupType::NON_OVERLAPPING_DENSE
-		}
-		return stridesInOrder(shape, operands)
+	if allContiguous(shape, operands) {
+		return contiguousStrides(shape)
 	}
-	return contiguousStrides(shape)
+	if first := operands[0]; first.isDense() && !slices.ContainsFunc(operands, func(x *Tensor) bool {
+		return !slices.Equal(x.Shape, shape) || !slices.Equal(x.stride, first.stride)
+	}) {
+		return slices.Clone(first.stride) // FastSetupType::NON_OVERLAPPING_DENSE
+	}
+	return stridesInOrder(shape, operands)
+}
+
+// allContiguous reports whether the operands are contiguous tensors of a shape.
+func allContiguous(shape []int64, operands []*Tensor) bool {
+	for _, x := range operands {
+		if !slices.Equal(x.Shape, shape) || !x.isContiguous() {
+			return false
+		}
+	}
+	return true
 }
 
 func stridesInOrder(shape []int64, operands []*Tensor) []int64 {
@@ -112,6 +122,9 @@ func stridesInOrder(shape []int64, operands []*Tensor) []int64 {
 // pointwise allocates the result of a kernel that computes elements from
 // elements.
 func (t *Torch) pointwise(dtype DType, operands ...*Tensor) *Tensor {
+	if shape := operands[0].Shape; allContiguous(shape, operands) { // mostly
+		return t.empty(dtype, shape...)
+	}
 	shape := broadcast(operands...)
 	return t.emptyStrided(dtype, shape, resultStrides(shape, operands...))
 }

@@ -100,7 +100,7 @@ func (t *Torch) addmm(bias, a, b *Tensor) *Tensor {
 			right = t.save(n, b)
 		}
 		n.backward = func(g []*Tensor) []*Tensor {
-			out := make([]*Tensor, 3)
+			out := t.lists.take(3)
 			if n.wants(1) {
 				out[1] = t.gradLeft(g[0], right)
 			}
@@ -182,7 +182,8 @@ func (t *Torch) LinearOf(x, weight X) Value {
 
 func (t *Torch) linear(in *Tensor, m *Linear) *Tensor {
 	last := len(in.Shape) - 1
-	shape := append(append([]int64{}, in.Shape[:last]...), m.Weight.Shape[0])
+	shape := t.copied(in.Shape)
+	shape[last] = m.Weight.Shape[0]
 	switch {
 	case m.Bias != nil && last == 1:
 		w := t.t2(m.Weight)

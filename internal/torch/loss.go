@@ -18,7 +18,7 @@ func (t *Torch) logSoftmax(in *Tensor) *Tensor {
 	t.release(t.contiguousPlain(in))
 	if n := t.record("LogSoftmax", in); n != nil {
 		t.save(n, out)
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(in.DType, in.Shape...)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.empty(in.DType, in.Shape...) }
 		n.made(out)
 	}
 	return out
@@ -30,7 +30,7 @@ func (t *Torch) nllLoss(logp, labels *Tensor) *Tensor {
 		t.save(n, logp)
 		t.save(n, labels)
 		t.save(n, weight)
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(logp.DType, logp.Shape...)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.empty(logp.DType, logp.Shape...) }
 		n.made(loss)
 	}
 	t.release(weight)

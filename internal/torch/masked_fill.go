@@ -24,7 +24,7 @@ func (t *Torch) maskedFill(in, mask *Tensor) *node {
 	n := t.record("MaskedFill", in)
 	if n != nil {
 		t.save(n, mask)
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, g[0].Shape...)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, g.Shape...) }
 	}
 	return n
 }

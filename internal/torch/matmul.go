@@ -77,7 +77,7 @@ func (t *Torch) mmRecorded(a, b *Tensor) *Tensor {
 			left = t.save(n, a)
 		}
 		n.backward = func(g []*Tensor) []*Tensor {
-			out := make([]*Tensor, 2)
+			out := t.lists.take(2)
 			if n.wants(1) {
 				out[1] = t.gradOfRight(g[0], left, columns)
 			}
@@ -132,7 +132,7 @@ func (t *Torch) bmm(a, b *Tensor) *Tensor {
 			left = t.save(n, a)
 		}
 		n.backward = func(g []*Tensor) []*Tensor {
-			out := make([]*Tensor, 2)
+			out := t.lists.take(2)
 			if n.wants(1) {
 				at := t.swapped(left)
 				out[1] = t.bmmPlain(at, g[0])
@@ -180,7 +180,10 @@ func (t *Torch) forBatchedBlas(x *Tensor) *Tensor {
 
 // swapped is a batch of matrices transposed, outside the graph.
 func (t *Torch) swapped(x *Tensor) *Tensor {
-	return t.alias(x, []int64{x.Shape[0], x.Shape[2], x.Shape[1]}, []int64{x.stride[0], x.stride[2], x.stride[1]})
+	shape, stride := t.copied(x.Shape), t.copied(x.stride)
+	shape[1], shape[2] = shape[2], shape[1]
+	stride[1], stride[2] = stride[2], stride[1]
+	return t.alias(x, shape, stride)
 }
 
 // MatMul is torch.matmul(a, b), which autocast computes in its type.

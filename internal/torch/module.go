@@ -95,7 +95,7 @@ func (t *Torch) claim(inputs []*Tensor) {
 	for _, x := range inputs {
 		if x != nil && x.unread {
 			x.unread = false
-			t.homes[x] = t.module
+			x.home = t.module
 			if x.storage.id != trace.None {
 				t.trace.Events[x.storage.event].Stack = t.module.stack
 			}

@@ -14,7 +14,9 @@ type node struct {
 	kept   []*Tensor  // by a Python function's context, until the node goes
 	// backward returns a gradient for each edge, nil for none. It borrows the
 	// incoming gradients, nil where there is none, and owns what it returns.
-	backward   func(grads []*Tensor) []*Tensor
+	backward func(grads []*Tensor) []*Tensor
+	// gradient is the backward of a function of one tensor that returns one.
+	gradient   func(grad *Tensor) *Tensor
 	checkpoint *checkpoint // the block that has what is saved, nil for none
 	outputs    int         // of the forward function: the gradients that come in
 	variable   *Tensor     // of AccumulateGrad
@@ -61,7 +63,7 @@ func (t *Torch) edgeOf(x *Tensor) edge {
 	case x.accumulate == nil:
 		t.retain(x) // for the node
 		x.accumulate = t.nodes.next()
-		*x.accumulate = node{name: "AccumulateGrad", seq: accumulateSequence, outputs: 1, variable: x, module: t.homes[x]}
+		*x.accumulate = node{name: "AccumulateGrad", seq: accumulateSequence, outputs: 1, variable: x, module: x.home}
 	}
 	x.accumulate.refs++
 	return edge{x.accumulate, 0, x.Shape, x.DType}
@@ -105,7 +107,7 @@ func (n *node) wants(input int) bool { return n.next[input].node != nil }
 
 // handOn gives the gradient of a sum to those of its inputs that need one.
 func (t *Torch) handOn(n *node, grad *Tensor) []*Tensor {
-	out := make([]*Tensor, len(n.next))
+	out := t.lists.take(len(n.next))
 	for i := range out {
 		if n.wants(i) {
 			out[i] = t.retain(grad)
@@ -130,6 +132,9 @@ func (t *Torch) save(n *node, x *Tensor) *Tensor {
 	kept := t.detached(x)
 	if n.saved == nil {
 		n.saved = n.few[:0]
+	}
+	if len(n.saved) == cap(n.saved) {
+		n.saved = append(t.lists.take(2 * cap(n.saved))[:0], n.saved...)
 	}
 	n.saved = append(n.saved, kept)
 	return kept

@@ -7,8 +7,8 @@ func (t *Torch) LayerNorm(x X, m *LayerNorm) Value {
 	in := t.upper(read(x)) // layer_norm is on autocast's fp32 list
 	dense := t.contiguousPlain(in)
 	out := t.empty(in.DType, in.Shape...)
-	last := len(in.Shape) - 1
-	stats := append(append([]int64{}, in.Shape[:last]...), 1)
+	stats := t.copied(in.Shape)
+	stats[len(stats)-1] = 1
 	mean, rstd := t.empty(Float32, stats...), t.empty(Float32, stats...)
 	t.release(dense)
 	if n := t.record("NativeLayerNorm", in, m.Weight, m.Bias); n != nil {
@@ -36,7 +36,7 @@ func (t *Torch) contiguousInput(x *Tensor) *Tensor {
 
 func (t *Torch) layerNormBackward(n *node, grad, in *Tensor, m *LayerNorm) []*Tensor {
 	input := t.contiguousPlain(in)
-	out := make([]*Tensor, 3)
+	out := t.lists.take(3)
 	if n.wants(0) {
 		out[0] = t.empty(in.DType, in.Shape...)
 	}

@@ -1,6 +1,10 @@
 package torch
 
-import "memorymark/internal/trace"
+import (
+	"slices"
+
+	"memorymark/internal/trace"
+)
 
 // OptimizerKind is a class of optimizers and how it is called: one row for
 // each that a workload can name. A new one is a row here and a file with its
@@ -104,7 +108,7 @@ type Optimizer struct {
 	partitioned bool        // it is a ZeroRedundancyOptimizer
 	parts       [][]*Tensor // of each rank then
 
-	adam    map[*Tensor]*adamState
+	adam    map[*Tensor]adamState
 	sgd     map[*Tensor]*Tensor // momentum buffers, Lion's too
 	squares map[*Tensor]*Tensor // RMSprop's averages
 	factors map[*Tensor]*factors
@@ -116,7 +120,7 @@ type Optimizer struct {
 func (t *Torch) NewOptimizer(kind OptimizerKind, impl Impl) *Optimizer {
 	return &Optimizer{
 		t: t, kind: kind, impl: impl, groups: [][]*Tensor{t.parameters},
-		adam: map[*Tensor]*adamState{}, sgd: map[*Tensor]*Tensor{}, squares: map[*Tensor]*Tensor{},
+		adam: make(map[*Tensor]adamState, len(t.parameters)), sgd: map[*Tensor]*Tensor{}, squares: map[*Tensor]*Tensor{},
 		factors: map[*Tensor]*factors{}, bits8: map[*Tensor]*state8Bit{},
 	}
 }
@@ -204,7 +208,7 @@ func (o *Optimizer) ZeroGrad() {
 func (t *Torch) trained() []*Tensor { return withGradients(t.parameters) }
 
 func withGradients(parameters []*Tensor) []*Tensor {
-	var out []*Tensor
+	out := make([]*Tensor, 0, len(parameters))
 	for _, p := range parameters {
 		if p.grad != nil {
 			out = append(out, p)
@@ -217,13 +221,11 @@ func withGradients(parameters []*Tensor) []*Tensor {
 // (_group_tensors_by_device_and_dtype), in the order of first appearance.
 func byDType(tensors []*Tensor) [][]*Tensor {
 	var groups [][]*Tensor
-	at := map[DType]int{}
 	for _, x := range tensors {
-		i, ok := at[x.DType]
-		if !ok {
+		i := slices.IndexFunc(groups, func(group []*Tensor) bool { return group[0].DType == x.DType })
+		if i < 0 {
 			i = len(groups)
-			at[x.DType] = i
-			groups = append(groups, nil)
+			groups = append(groups, make([]*Tensor, 0, len(tensors)))
 		}
 		groups[i] = append(groups[i], x)
 	}

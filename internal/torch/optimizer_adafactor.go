@@ -20,7 +20,7 @@ func (o *Optimizer) initFactors(p *Tensor, dtype DType, keep bool) *factors {
 	}
 	s := &factors{}
 	o.factors[p] = s
-	o.t.inModule(o.t.homes[p], func() {
+	o.t.inModule(p.home, func() {
 		o.t.As(trace.OptimizerState, func() {
 			if len(p.Shape) < 2 {
 				s.row = o.t.emptyLike(p.grad, dtype)

@@ -27,11 +27,11 @@ func (o *Optimizer) stepAdam(params []*Tensor) {
 
 // initAdam makes the state of a parameter once (_init_group).
 func (o *Optimizer) initAdam(p *Tensor) {
-	if o.adam[p] != nil {
+	if _, ok := o.adam[p]; ok {
 		return
 	}
-	s := &adamState{}
-	o.t.inModule(o.t.homes[p], func() {
+	var s adamState
+	o.t.inModule(p.home, func() {
 		o.t.As(trace.OptimizerState, func() {
 			if o.impl == Fused {
 				s.step = o.t.empty(Float32)
@@ -49,9 +49,9 @@ func (o *Optimizer) foreachAdam(params []*Tensor) {
 	var roots []*Tensor
 	for _, group := range byDType(params) {
 		old := roots
-		roots = nil
+		roots = o.t.lists.take(len(group))[:0]
 		for _, p := range group {
-			o.t.inModule(o.t.homes[p], func() { roots = append(roots, o.t.emptyLike(o.adam[p].square, p.DType)) })
+			o.t.inModule(p.home, func() { roots = append(roots, o.t.emptyLike(o.adam[p].square, p.DType)) })
 		}
 		o.t.releaseList(old)
 	}

@@ -28,7 +28,7 @@ func (o *Optimizer) step8Bit(params []*Tensor, paged bool) {
 		if o.bits8[p] != nil {
 			continue
 		}
-		o.t.inModule(o.t.homes[p], func() {
+		o.t.inModule(p.home, func() {
 			o.t.As(trace.OptimizerState, func() { o.bits8[p] = o.init8Bit(p, paged) })
 		})
 	}
@@ -65,7 +65,7 @@ func (o *Optimizer) stepLion(params []*Tensor) {
 		if o.sgd[p] != nil {
 			continue
 		}
-		o.t.inModule(o.t.homes[p], func() {
+		o.t.inModule(p.home, func() {
 			o.t.As(trace.OptimizerState, func() { o.sgd[p] = o.t.emptyLike(p, Float32) })
 		})
 	}

@@ -11,7 +11,7 @@ func (t *Torch) padLast(x *Tensor, n int64) *Tensor {
 	out := t.empty(x.DType, shape...)
 	if node := t.record("ConstantPadNd", x); node != nil {
 		old := x.Shape
-		node.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, old...)} }
+		node.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, old...) }
 		node.made(out)
 	}
 	return out

@@ -35,7 +35,7 @@ func (t *Torch) GlobalAvgPool2d(x X) Value {
 	out := t.sum(in, []int{2, 3}, true, in.DType)
 	if n := t.record("Mean", in); n != nil {
 		shape := in.Shape
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, shape...)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, shape...) }
 		n.made(out)
 	}
 	if in.looksChannelsLast() {
@@ -49,7 +49,7 @@ func (t *Torch) GlobalAvgPool2d(x X) Value {
 // stridedInPlace is x.as_strided_(…) of all its elements.
 func (t *Torch) stridedInPlace(x *Tensor) {
 	if n := t.record("AsStrided", x); n != nil {
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, g[0].Shape...)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, g.Shape...) }
 		t.remade(x, n)
 	}
 }
@@ -60,7 +60,7 @@ func (t *Torch) MeanOfImages(x X) Value {
 	out := t.sum(in, []int{2, 3}, false, in.DType)
 	if n := t.record("Mean", in); n != nil {
 		shape := in.Shape
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, shape...)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, shape...) }
 		n.made(out)
 	}
 	t.done(x)

@@ -88,19 +88,25 @@ type Frame struct {
 	locals []*Var
 	outer  *module // that ran before, nil if it still does
 	layer  *module // whose hooks run around the function, nil for none
+
+	fewArgs   [2]X // what most have
+	fewLocals [6]*Var
 }
 
 // Enter begins a function. Temporaries among its arguments live until it has
 // returned: nn.Module.__call__ holds them in a tuple all the while.
 func (t *Torch) Enter(args ...X) *Frame {
-	f := &Frame{t: t, args: args}
+	f := t.calls.next()
+	f.t = t
+	f.args, f.locals = append(f.fewArgs[:0], args...), f.fewLocals[:0]
 	t.frames = append(t.frames, f)
 	return f
 }
 
 // Let makes a name.
 func (f *Frame) Let(x X) *Var {
-	v := &Var{t: f.t, tensor: f.t.own(x)}
+	v := f.t.vars.next()
+	v.t, v.tensor = f.t, f.t.own(x)
 	f.locals = append(f.locals, v)
 	return v
 }

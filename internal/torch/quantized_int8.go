@@ -27,7 +27,7 @@ func (t *Torch) linear8Bit(x X, m *Linear) Value {
 	})
 	if n != nil {
 		shape := in.Shape
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.backward8Bit(g[0], m.quantized, shape, in.DType)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.backward8Bit(g, m.quantized, shape, in.DType) }
 		n.made(out)
 	}
 	t.done(x)

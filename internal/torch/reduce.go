@@ -16,8 +16,9 @@ type reduction struct {
 }
 
 // newReduction is TensorIterator's reordering and coalescing.
-func newReduction(x *Tensor, reduced []bool) reduction {
-	out := make([]int64, len(x.Shape)) // strides of the output decide too
+func (t *Torch) newReduction(x *Tensor, reduced []bool) reduction {
+	dims := len(x.Shape)
+	out := t.ints.take(dims) // strides of the output decide too
 	n := int64(1)
 	for i := len(x.Shape) - 1; i >= 0; i-- {
 		if !reduced[i] {
@@ -25,8 +26,8 @@ func newReduction(x *Tensor, reduced []bool) reduction {
 			n *= x.Shape[i]
 		}
 	}
-	var r reduction
-	var outStride []int64
+	r := reduction{shape: t.ints.take(dims)[:0], stride: t.ints.take(dims)[:0]}
+	outStride := t.ints.take(dims)[:0]
 	for _, d := range order(x.Shape, reduced, out, x.stride) {
 		last := len(r.shape) - 1
 		switch {
@@ -52,7 +53,7 @@ const inputVector = 4
 // reduceScratch returns the bytes of partial results and of semaphores that a
 // reduction needs, 0 if it needs none. acc is the size of an accumulator.
 func (t *Torch) reduceScratch(x *Tensor, reduced []bool, acc int64) (buffer, semaphores int64) {
-	r := newReduction(x, reduced)
+	r := t.newReduction(x, reduced)
 	outputs, inputs := int64(1), int64(1)
 	for i, s := range r.shape {
 		if i < r.reduced {
@@ -168,7 +169,7 @@ func (t *Torch) sum(x *Tensor, dims []int, keep bool, dtype DType) *Tensor {
 	for _, d := range dims {
 		reduced[(d+len(x.Shape))%len(x.Shape)] = true
 	}
-	var shape []int64
+	shape := t.ints.take(len(x.Shape))[:0]
 	for i, s := range x.Shape {
 		switch {
 		case !reduced[i]:
@@ -209,7 +210,7 @@ func (t *Torch) sumTo(grad *Tensor, shape []int64) *Tensor {
 	if leading == 0 {
 		return out
 	}
-	view := t.alias(out, shape, contiguousStrides(shape)) // which nothing is added to in place
+	view := t.alias(out, shape, fillStrides(t.ints.take(len(shape)), shape)) // which nothing is added to in place
 	t.release(out)
 	return view
 }

@@ -9,21 +9,12 @@ import (
 // Repeat asks for the same again as the events from one to another did, as a
 // step does that begins and ends in the same state: what it left behind is what
 // it freed that was older, in number and sizes. It reports false, and does
-// nothing, if the states differ.
-func (t *Torch) Repeat(from, to int) bool {
-	first, older, left := t.turnover(from, to)
-	if first < 0 || len(older) != len(left) {
-		return false
-	}
-	heir := make(map[trace.ID]trace.ID, len(older))
-	if len(older) > 0 {
-		sizes := t.sizes()
-		for i, id := range older {
-			if sizes[id] != sizes[left[i]] {
-				return false
-			}
-			heir[id] = left[i]
-		}
+// nothing, if the states differ. The step is closed if it left nothing behind
+// and freed nothing that was older.
+func (t *Torch) Repeat(from, to int) (ok, closed bool) {
+	first, heir, ok := t.heirs(from, to)
+	if !ok {
+		return false, false
 	}
 	shift := t.next - first
 	t.trace.Events = slices.Grow(t.trace.Events, to-from)
@@ -48,7 +39,35 @@ func (t *Torch) Repeat(from, to int) bool {
 			t.trace.Marks = append(t.trace.Marks, m)
 		}
 	}
-	return true
+	return true, len(heir) == 0
+}
+
+// Repeatable reports whether Repeat would do something.
+func (t *Torch) Repeatable(from, to int) bool {
+	_, _, ok := t.heirs(from, to)
+	return ok
+}
+
+// heirs is the first allocation of a stretch of events, which are the last ones,
+// and for each older one that it freed the one that it left in its place; ok is
+// false if these are not alike.
+func (t *Torch) heirs(from, to int) (first trace.ID, heir map[trace.ID]trace.ID, ok bool) {
+	first, older, left := t.turnover(from, to)
+	if first < 0 || len(older) != len(left) {
+		return first, nil, false
+	}
+	if len(older) == 0 {
+		return first, nil, true
+	}
+	heir = make(map[trace.ID]trace.ID, len(older))
+	sizes := t.sizes()
+	for i, id := range older {
+		if sizes[id] != sizes[left[i]] {
+			return first, nil, false
+		}
+		heir[id] = left[i]
+	}
+	return first, heir, true
 }
 
 // turnover is what happened to memory in a stretch of events, which are the

@@ -9,7 +9,7 @@ func (t *Torch) Roll(x X, dims int) Value {
 	in := read(x)
 	out := t.rolled(in, dims)
 	if n := t.record("Roll", in); n != nil {
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.rolled(g[0], dims)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.rolled(g, dims) }
 		n.made(out)
 	}
 	t.done(x)
@@ -43,7 +43,7 @@ func (t *Torch) PadImage(x X, n int64) Value {
 	out := t.empty(in.DType, shape...)
 	if node := t.record("ConstantPadNd", in); node != nil {
 		old := in.Shape
-		node.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, old...)} }
+		node.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, old...) }
 		node.made(out)
 	}
 	t.done(x)

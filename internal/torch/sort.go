@@ -30,7 +30,7 @@ func (t *Torch) largest(in *Tensor, name string, shape []int64) (top, places *Te
 	if n := t.record(name, in); n != nil {
 		t.save(n, places)
 		full := in.Shape
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.empty(g[0].DType, full...)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, full...) }
 		n.made(top)
 	}
 	return top, places

@@ -44,7 +44,7 @@ func (t *Torch) SumLast(x X) Value {
 	out := t.sum(in, []int{-1}, true, in.DType)
 	if n := t.record("Sum", in); n != nil {
 		shape := in.Shape
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.expand(g[0], shape...)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.expand(g, shape...) }
 		n.made(out)
 	}
 	t.release(in)

@@ -52,7 +52,8 @@ type Tensor struct {
 	fn           *node // what made it, nil for a leaf
 	output       int   // which output of fn it is
 	grad         *Tensor
-	accumulate   *node // of a leaf, while the graph refers to it
+	accumulate   *node   // of a leaf, while the graph refers to it
+	home         *module // of a parameter
 }
 
 // Numel returns the number of elements.
@@ -124,6 +125,9 @@ func (x *Tensor) isContiguous() bool {
 // isDense reports whether the elements fill a range of memory without overlap,
 // in whatever order (TensorImpl::compute_non_overlapping_and_dense).
 func (x *Tensor) isDense() bool {
+	if x.isContiguous() {
+		return true
+	}
 	order := make([]int, len(x.Shape))
 	for i := range order {
 		order[i] = i
@@ -153,7 +157,8 @@ func (x *Tensor) isDense() bool {
 
 // empty makes a dense tensor that nobody but the caller refers to.
 func (t *Torch) empty(dtype DType, shape ...int64) *Tensor {
-	return t.emptyStrided(dtype, shape, fillStrides(t.ints.take(len(shape)), shape))
+	own := t.copied(shape) // so that a list of arguments need not be on Go's heap
+	return t.emptyStrided(dtype, own, fillStrides(t.ints.take(len(own)), own))
 }
 
 func (t *Torch) emptyStrided(dtype DType, shape, stride []int64) *Tensor {

@@ -128,7 +128,7 @@ func (t *Torch) summedOutput(x *Tensor) *Tensor {
 	out := t.emptyLike(x, x.DType)
 	t.sent(&t.work.Traffic.TensorSummed, out.bytes())
 	if n := t.record("Redistribute", x); n != nil {
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.retain(g[0])} }
+		n.gradient = func(g *Tensor) *Tensor { return t.retain(g) }
 		n.made(out)
 	}
 	return out

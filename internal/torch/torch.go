@@ -59,15 +59,14 @@ type Torch struct {
 	work       Work
 	thread     int // 0 is Python's, 1 is the engine's for the device
 	frames     []*Frame
-	module     *module             // that now runs
-	root       *module             // the model, and what is outside it
-	homes      map[*Tensor]*module // of parameters
-	checkpoint *checkpoint         // the block that runs for the first time
-	second     *secondRun          // the block that runs again
-	stream     Stream              // the current one
-	meta       *metaDevice         // the current device, nil for the card
-	parallel   wrapper             // around modules, nil for none
-	callbacks  []func()            // that run when backward ends
+	module     *module     // that now runs
+	root       *module     // the model, and what is outside it
+	checkpoint *checkpoint // the block that runs for the first time
+	second     *secondRun  // the block that runs again
+	stream     Stream      // the current one
+	meta       *metaDevice // the current device, nil for the card
+	parallel   wrapper     // around modules, nil for none
+	callbacks  []func()    // that run when backward ends
 
 	*heap
 }
@@ -83,7 +82,7 @@ var Reference = Version{2, 11}
 // New returns a process that has allocated nothing.
 func New(d Device) *Torch {
 	t := &Torch{
-		Device: d, Version: Reference, trace: trace.New(0, trace.NewTables()), root: &module{}, homes: make(map[*Tensor]*module),
+		Device: d, Version: Reference, trace: trace.New(0, trace.NewTables()), root: &module{},
 		heap: heaps.Get().(*heap),
 	}
 	t.module = t.root

@@ -9,7 +9,7 @@ import "slices"
 func (t *Torch) viewed(name string, x *Tensor, shape, stride []int64, backward func(grad *Tensor) *Tensor) *Tensor {
 	out := t.alias(x, shape, stride)
 	if n := t.record(name, x); n != nil {
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{backward(g[0])} }
+		n.gradient = backward
 		n.made(out)
 	}
 	return out
@@ -50,8 +50,8 @@ func (t *Torch) viewStrides(x *Tensor, shape []int64) []int64 {
 }
 
 // infer replaces the -1 of a shape.
-func (t *Torch) infer(x *Tensor, shape []int64) []int64 {
-	shape = append(t.ints.take(len(shape))[:0], shape...)
+func (t *Torch) infer(x *Tensor, given []int64) []int64 {
+	shape := t.copied(given)
 	known, unknown := int64(1), -1
 	for i, s := range shape {
 		if s == -1 {
@@ -67,8 +67,8 @@ func (t *Torch) infer(x *Tensor, shape []int64) []int64 {
 }
 
 // view is Tensor.view.
-func (t *Torch) view(x *Tensor, shape ...int64) *Tensor {
-	shape = t.infer(x, shape)
+func (t *Torch) view(x *Tensor, given ...int64) *Tensor {
+	shape := t.infer(x, given)
 	old := x.Shape
 	return t.viewed("View", x, shape, t.viewStrides(x, shape), func(g *Tensor) *Tensor { return t.reshaped(g, old) })
 }
@@ -83,8 +83,8 @@ func (t *Torch) reshaped(x *Tensor, shape []int64) *Tensor {
 
 // reshape is Tensor.reshape: a view if it can be, else a contiguous clone seen
 // in the new shape.
-func (t *Torch) reshape(x *Tensor, shape ...int64) *Tensor {
-	shape = t.infer(x, shape)
+func (t *Torch) reshape(x *Tensor, given ...int64) *Tensor {
+	shape := t.infer(x, given)
 	if t.viewStrides(x, shape) != nil {
 		return t.view(x, shape...)
 	}
@@ -101,7 +101,7 @@ func (t *Torch) unsafeView(x *Tensor, shape []int64) *Tensor {
 	out := t.detached(x)
 	out.Shape, out.stride = shape, t.viewStrides(x, shape)
 	if n := t.record("UnsafeView", x); n != nil {
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.reshaped(g[0], old)} }
+		n.gradient = func(g *Tensor) *Tensor { return t.reshaped(g, old) }
 		n.made(out)
 	}
 	return out
@@ -111,7 +111,7 @@ func (t *Torch) unsafeView(x *Tensor, shape []int64) *Tensor {
 func (t *Torch) clone(x *Tensor) *Tensor {
 	out := t.empty(x.DType, x.Shape...)
 	if n := t.record("Clone", x); n != nil {
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.retain(g[0])} }
+		n.gradient = func(g *Tensor) *Tensor { return t.retain(g) }
 		n.made(out)
 	}
 	return out
@@ -126,10 +126,17 @@ func (t *Torch) contiguous(x *Tensor) *Tensor {
 	return t.clone(x)
 }
 
+// copied is a copy of sizes or strides.
+func (t *Torch) copied(of []int64) []int64 {
+	out := t.ints.take(len(of))
+	copy(out, of)
+	return out
+}
+
 func (t *Torch) transpose(x *Tensor, a, b int) *Tensor {
 	a, b = (a+len(x.Shape))%len(x.Shape), (b+len(x.Shape))%len(x.Shape)
 	swap := func(list []int64) []int64 {
-		list = slices.Clone(list)
+		list = t.copied(list)
 		list[a], list[b] = list[b], list[a]
 		return list
 	}
@@ -142,7 +149,7 @@ func (t *Torch) transpose(x *Tensor, a, b int) *Tensor {
 // zeros (slice_backward).
 func (t *Torch) slice(x *Tensor, dim int, from, to int64) *Tensor {
 	dim = (dim + len(x.Shape)) % len(x.Shape)
-	shape := slices.Clone(x.Shape)
+	shape := t.copied(x.Shape)
 	shape[dim] = to - from
 	full := x.Shape
 	return t.viewed("Slice", x, shape, x.stride, func(g *Tensor) *Tensor { return t.empty(g.DType, full...) })
@@ -158,9 +165,9 @@ func (t *Torch) pick(x *Tensor, dim int) *Tensor {
 }
 
 // expand repeats dimensions of size 1 without memory; its backward sums.
-func (t *Torch) expand(x *Tensor, shape ...int64) *Tensor {
-	shape = append(t.ints.take(len(shape))[:0], shape...)
-	stride := make([]int64, len(shape))
+func (t *Torch) expand(x *Tensor, given ...int64) *Tensor {
+	shape := t.copied(given)
+	stride := t.ints.take(len(shape))
 	lead := len(shape) - len(x.Shape)
 	for i := lead; i < len(shape); i++ {
 		if shape[i] == -1 {

@@ -14,7 +14,7 @@ func (t *Torch) Where(condition, x, y X) Value {
 	out := t.pointwise(in.DType, c, in, read(y))
 	if n := t.record("Where", in); n != nil {
 		c := t.save(n, c)
-		n.backward = func(g []*Tensor) []*Tensor { return []*Tensor{t.whereGrad(c, g[0])} }
+		n.gradient = func(g *Tensor) *Tensor { return t.whereGrad(c, g) }
 		n.made(out)
 	}
 	t.done(y, condition, x)

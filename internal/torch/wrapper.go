@@ -50,9 +50,9 @@ type Home struct{ Module, Layer string }
 func (t *Torch) Homes() []Home {
 	out := make([]Home, len(t.parameters))
 	for i, p := range t.parameters {
-		m := t.homes[p]
+		m := p.home
 		if m == nil && !p.requiresGrad && i+1 < len(t.parameters) {
-			m = t.homes[t.parameters[i+1]]
+			m = t.parameters[i+1].home
 		}
 		if m != nil {
 			out[i] = Home{m.path, m.layer}
@@ -64,9 +64,9 @@ func (t *Torch) Homes() []Home {
 // settle gives a parameter its home before anything reads it.
 func (t *Torch) settle(p *Tensor, h Home) {
 	p.unread = false
-	t.homes[p] = t.root
+	p.home = t.root
 	if h.Module != "" {
 		stacks := t.trace.Stacks
-		t.homes[p] = &module{path: h.Module, layer: h.Layer, stack: stacks.Add([]trace.FrameID{stacks.AddFrame(trace.Frame{File: t.Name, Name: h.Module})})}
+		p.home = &module{path: h.Module, layer: h.Layer, stack: stacks.Add([]trace.FrameID{stacks.AddFrame(trace.Frame{File: t.Name, Name: h.Module})})}
 	}
 }
