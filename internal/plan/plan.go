@@ -152,7 +152,8 @@ const (
 // unbounded is an effort that ends only with the context.
 func unbounded(ctx context.Context) *effort.Effort { return effort.New(math.MaxInt64, ctx.Err) }
 
-// Make plans. Progress, which may be nil, hears how many of its parts are done.
+// Make plans. Progress, which may be nil, hears how many of its parts are done,
+// of a number that stays the same.
 func Make(ctx context.Context, q Question, progress func(done, of int)) (*Plan, error) {
 	began := time.Now()
 	if q.Effort == nil {

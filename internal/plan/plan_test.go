@@ -210,3 +210,18 @@ func TestPricesAreComparable(t *testing.T) {
 		t.Errorf("notes: %s", notes)
 	}
 }
+
+// Progress is a share of all: the number of parts is known from the beginning,
+// and all are done in the end.
+func TestProgress(t *testing.T) {
+	var parts, last int
+	_, err := Make(t.Context(), question(t, `{"model": "gpt2"}`, "t4, h100"), func(done, of int) {
+		if done != last+1 || parts > 0 && of != parts {
+			t.Errorf("%d of %d after %d of %d", done, of, last, parts)
+		}
+		last, parts = done, of
+	})
+	if err != nil || last == 0 || last != parts {
+		t.Errorf("%d of %d parts are done, %v", last, parts, err)
+	}
+}

@@ -28,6 +28,7 @@ type planner struct {
 	counts   []int64    // of GPUs, 1 first
 	outlines []*outline // of setups that can be modelled
 	sites    []*site
+	groups   [][]*site // that are looked at together
 
 	simulated, considered atomic.Int64
 	peaks                 sync.Map // of allocated memory, by kind of card and run
@@ -75,6 +76,7 @@ func newPlanner(q Question) (*planner, error) {
 		p.counts = append(p.counts, n)
 	}
 	p.findSites()
+	p.groupSites()
 	return p, nil
 }
 
@@ -144,7 +146,7 @@ func (p *planner) estimate(ctx context.Context) error {
 		return err
 	}
 	setups := p.distinctSetups()
-	p.parts += len(setups)
+	p.parts = len(setups) + len(p.groups)
 	outlines, errs := make([]*outline, len(setups)), make([]error, len(setups))
 	err = p.q.inParallel(ctx, len(setups), func(i int) {
 		outlines[i], errs[i] = p.outline(setups[i], card)

@@ -69,28 +69,33 @@ func batches(global, ways int64) []int64 {
 	return append(out, share)
 }
 
-// simulate finds what fits at every site. Cards that differ only in their memory
-// and their speed ask for the same memory, so they are looked at together.
-func (p *planner) simulate(ctx context.Context) error {
+// groupSites puts cards together that differ only in their memory and their
+// speed: they ask for the same memory, so they are looked at together.
+func (p *planner) groupSites() {
 	type kind struct {
 		device any
 		gpus   int64
 		trains Trains
 	}
-	var kinds []kind
-	groups := make(map[kind][]*site)
+	at := make(map[kind]int)
 	for _, s := range p.sites {
 		k := kind{predict.Device(s.card), s.gpus, s.trains}
-		if groups[k] == nil {
-			kinds = append(kinds, k)
+		i, ok := at[k]
+		if !ok {
+			i = len(p.groups)
+			at[k] = i
+			p.groups = append(p.groups, nil)
 		}
-		groups[k] = append(groups[k], s)
+		p.groups[i] = append(p.groups[i], s)
 	}
-	p.parts += len(kinds)
-	errs := make([]error, len(kinds))
-	err := p.q.inParallel(ctx, len(kinds), func(i int) {
+}
+
+// simulate finds what fits at every site.
+func (p *planner) simulate(ctx context.Context) error {
+	errs := make([]error, len(p.groups))
+	err := p.q.inParallel(ctx, len(p.groups), func(i int) {
 		sims := p.newSimulations()
-		for _, s := range groups[kinds[i]] {
+		for _, s := range p.groups[i] {
 			if errs[i] = p.find(ctx, s, sims); errs[i] != nil {
 				return
 			}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"memorymark/internal/predict"
 )
@@ -58,6 +60,16 @@ type question struct {
 	cost   int    // about, in predictions
 	large  bool   // it takes long
 	pieces bool   // it enters the line piece by piece, by itself
+
+	progress *progress // how far it is, nil if that is not known
+}
+
+// progress is how many of so many parts are done.
+type progress struct{ done, of atomic.Int64 }
+
+func (p *progress) tell(done, of int) {
+	p.done.Store(int64(done))
+	p.of.Store(int64(of))
 }
 
 // largeCost is from where on a question is large.
@@ -75,16 +87,25 @@ func newCompute(m *metrics) *compute {
 // computing goes on when the caller leaves while others wait for the same, and
 // ends with the last of them.
 func (c *compute) answer(ctx context.Context, q question, do func(context.Context) (any, error)) (any, error) {
+	return c.follow(ctx, q, do, nil, nil)
+}
+
+// follow is answer, and says how far it is whenever it is asked to.
+func (c *compute) follow(ctx context.Context, q question, do func(context.Context) (any, error), asked <-chan time.Time, say func(*progress)) (any, error) {
 	a, err := c.find(ctx, q, do)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-a.done:
-		return a.value, a.err
-	case <-ctx.Done():
-		c.abandon(a)
-		return nil, ctx.Err()
+	for {
+		select {
+		case <-a.done:
+			return a.value, a.err
+		case <-asked:
+			say(a.progress)
+		case <-ctx.Done():
+			c.abandon(a)
+			return nil, ctx.Err()
+		}
 	}
 }
 

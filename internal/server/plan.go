@@ -24,6 +24,7 @@ func (s *Server) planRoutes(api huma.API) {
 			}
 			return &output[*plan.Plan]{p}, nil
 		})
+	s.planEvents(api)
 	huma.Register(api, post("fit", "/v1/fits", "The fewest changes that make a workload fit a card",
 		"Looks at single changes of precision, checkpointing, optimizer, adapters and the split of the batch, then at two together, and so on until some fit. "+
 			"Keys that the workload has stay as they are, and so does the batch of an update.", tagPredictions),
@@ -63,6 +64,15 @@ const planEffort = 6 * effort.OfQuestion
 const planCost = 12
 
 func (s *Server) makePlan(ctx context.Context, in PlanQuestion) (*plan.Plan, error) {
+	asked, do, err := s.planWork(in)
+	if err != nil {
+		return nil, err
+	}
+	return remembered(ctx, s.compute, asked, do)
+}
+
+// planWork is what a plan takes to be made.
+func (s *Server) planWork(in PlanQuestion) (question, func(context.Context) (*plan.Plan, error), error) {
 	q := plan.Question{
 		Draft: in.Workload.keys, MaxGPUs: in.MaxGPUs, GlobalBatch: in.GlobalBatch, Tokens: in.Tokens, Samples: in.Samples,
 		Full: in.Full, Within: in.Within, Cards: plan.Cards(),
@@ -70,7 +80,7 @@ func (s *Server) makePlan(ctx context.Context, in PlanQuestion) (*plan.Plan, err
 	if in.GPUs != nil {
 		cards, err := findCards(in.GPUs)
 		if err != nil {
-			return nil, err
+			return question{}, nil, err
 		}
 		q.Cards = nil
 		for _, c := range cards {
@@ -79,14 +89,16 @@ func (s *Server) makePlan(ctx context.Context, in PlanQuestion) (*plan.Plan, err
 	}
 	key, err := json.Marshal(in)
 	if err != nil {
-		return nil, fmt.Errorf("write the question: %w", err)
+		return question{}, nil, fmt.Errorf("write the question: %w", err)
 	}
-	asked := question{key: "plan " + string(key), cost: planCost * len(q.Cards) * sizeOf(in.Workload.workload), pieces: true}
-	return remembered(ctx, s.compute, asked, func(ctx context.Context) (*plan.Plan, error) {
+	asked := question{
+		key: "plan " + string(key), cost: planCost * len(q.Cards) * sizeOf(in.Workload.workload), pieces: true, progress: new(progress),
+	}
+	return asked, func(ctx context.Context) (*plan.Plan, error) {
 		q.Effort, q.Piece = effort.New(s.planEffort, ctx.Err), s.compute.largePiece
-		p, err := plan.Make(ctx, q, nil)
+		p, err := plan.Make(ctx, q, asked.progress.tell)
 		return p, predicted(err)
-	})
+	}, nil
 }
 
 func (s *Server) makeFit(ctx context.Context, in FitQuestion) (*plan.Fit, error) {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -21,6 +22,43 @@ func TestPlan(t *testing.T) {
 	}
 	if within := into[plan.Plan](t, c.post("/v1/plans", `{"workload": {"model": "gpt2"}, "gpus": ["t4"], "max_gpus": 1, "within": {"days": 0.001}}`), http.StatusOK); len(within.Options) != 0 {
 		t.Errorf("%d options within 1.4 minutes", len(within.Options))
+	}
+}
+
+// A plan that is watched says how much of it is made, of a number that stays,
+// and ends with what the plain question answers.
+func TestWatchPlan(t *testing.T) {
+	c := start(t)
+	body := `{"workload": {"model": "gpt2"}, "gpus": ["t4", "h100"], "max_gpus": 8}`
+	r := c.post("/v1/plans/events", body)
+	if r.StatusCode != http.StatusOK || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream") {
+		t.Fatalf("%d %s", r.StatusCode, r.text)
+	}
+	var last PlanProgress
+	events := strings.Split(strings.TrimSpace(r.text), "\n\n")
+	for _, e := range events[:len(events)-1] {
+		var now PlanProgress
+		data, ok := strings.CutPrefix(e, "event: progress\ndata: ")
+		if err := json.Unmarshal([]byte(data), &now); !ok || err != nil {
+			t.Fatalf("%s: %v", e, err)
+		}
+		if now.Done < last.Done || now.Done > now.Of || last.Of > 0 && now.Of != last.Of {
+			t.Errorf("%+v after %+v", now, last)
+		}
+		last = now
+	}
+	var got plan.Plan
+	data, ok := strings.CutPrefix(events[len(events)-1], "event: plan\ndata: ")
+	if err := json.Unmarshal([]byte(data), &got); !ok || err != nil {
+		t.Fatalf("%.200s: %v", events[len(events)-1], err)
+	}
+	plain := into[plan.Plan](t, c.post("/v1/plans", body), http.StatusOK)
+	if *got.Cheapest.Dollars != *plain.Cheapest.Dollars || len(got.Options) != len(plain.Options) {
+		t.Errorf("%+v, want %+v", got, plain)
+	}
+	wrong := c.post("/v1/plans/events", `{"workload": {"model": "gpt2"}, "gpus": ["voodoo"]}`)
+	if !strings.HasPrefix(wrong.text, "event: problem\n") || !strings.Contains(wrong.text, "voodoo") {
+		t.Errorf("%d %s", wrong.StatusCode, wrong.text)
 	}
 }
 

@@ -6,6 +6,7 @@ import { Empty } from '../ui/Empty';
 import { ErrorBox } from '../ui/ErrorBox';
 import { NumberInput, SwitchInput } from '../ui/Inputs';
 import { PageTitle } from '../ui/PageTitle';
+import { ProgressBar } from '../ui/ProgressBar';
 import { describeKeys } from '../workload/describe';
 import { type FieldKey, fields } from '../workload/fields';
 import { FormPanel } from '../workload/FormPanel';
@@ -14,7 +15,7 @@ import { samplesOf, titleOf } from '../workload/subject';
 import { type QuestionState, useQuestion } from '../workload/useQuestion';
 import { PlanResult } from './PlanResult';
 import { planQuestion, type Terms, termsOf, withTerms } from './terms';
-import { type PlanState, usePlan } from './usePlan';
+import { type PlanProgress, type PlanState, usePlan } from './usePlan';
 
 /** PlanPage says what to train a model on, and how. */
 export default function PlanPage() {
@@ -35,9 +36,9 @@ export default function PlanPage() {
         </FormPanel>
         <div className="flex min-w-0 flex-col gap-6">
           {made.problem && <ErrorBox problem={made.problem} title="There is no plan" />}
-          {made.waited !== undefined && <Waiting made={made} />}
-          {made.plan && made.waited === undefined && <PlanResult plan={made.plan} />}
-          {!made.plan && !made.problem && made.waited === undefined && <Teaching state={state} onBegin={made.begin} />}
+          {made.progress && <Waiting progress={made.progress} onCancel={made.cancel} />}
+          {made.plan && !made.progress && <PlanResult plan={made.plan} />}
+          {!made.plan && !made.problem && !made.progress && <Teaching state={state} onBegin={made.begin} />}
         </div>
       </div>
     </>
@@ -46,7 +47,7 @@ export default function PlanPage() {
 
 function PlanButton({ made }: { made: PlanState }) {
   return (
-    <Button look="primary" className="mt-5 w-full" disabled={made.waited !== undefined} onClick={made.begin}>
+    <Button look="primary" className="mt-5 w-full" disabled={made.progress !== undefined} onClick={made.begin}>
       {made.plan ? 'Plan again' : 'Plan'}
     </Button>
   );
@@ -67,17 +68,21 @@ function Teaching({ state, onBegin }: { state: QuestionState; onBegin(): void })
   );
 }
 
-function Waiting({ made: { waited = 0, cancel } }: { made: PlanState }) {
+function Waiting({ progress: { done, of }, onCancel }: { progress: PlanProgress; onCancel(): void }) {
+  const percent = of > 0 ? Math.floor((100 * done) / of) : 0;
   return (
-    <div role="status" className="flex flex-wrap items-center gap-4 rounded-lg border border-line bg-surface p-5 text-sm">
-      <span aria-hidden className="size-4 animate-spin rounded-full border-2 border-line-strong border-t-accent-text motion-reduce:animate-none" />
-      <span className="min-w-0 flex-1">
-        Simulating ways to train it on every card that has a price, which takes some seconds. <span className="text-muted">{waited} s so far.</span>
-      </span>
-      <Button look="danger" size="small" onClick={cancel}>
+    <section aria-label="Progress" className="flex items-center gap-4 rounded-lg border border-line bg-surface p-4 text-sm">
+      <div className="min-w-0 flex-1">
+        <p className="mb-2 flex flex-wrap justify-between gap-x-4">
+          <span role="status">Simulating ways to train it on every card that has a price…</span>
+          <span className="font-mono text-xs text-muted">{percent} %</span>
+        </p>
+        <ProgressBar label="How much of the plan is made" value={of > 0 ? done : undefined} max={of} />
+      </div>
+      <Button look="danger" size="small" onClick={onCancel}>
         Cancel
       </Button>
-    </div>
+    </section>
   );
 }
 

@@ -1,48 +1,53 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { answer, api, type Schemas } from '../api/client';
 import { Problem } from '../api/problem';
+import { events } from '../api/stream';
+
+export type PlanProgress = Schemas['PlanProgress'];
 
 export interface PlanState {
   plan?: Schemas['Plan'];
   problem?: Problem;
-  /** seconds since it was begun, undefined when none is under way */
-  waited?: number;
+  /** how much of it is made, undefined when none is under way */
+  progress?: PlanProgress;
   begin(): void;
   cancel(): void;
 }
 
+const begun: PlanProgress = { done: 0, of: 0 };
+
 /** usePlan makes the plan of a question once it is asked for. One that was made before is there at once. */
 export function usePlan(question: Schemas['PlanQuestion']): PlanState {
   const queries = useQueryClient();
+  const [progress, setProgress] = useState(begun);
   const key = ['plan', question];
   const made = useQuery({
     queryKey: key,
-    queryFn: ({ signal }) => answer(api.POST('/v1/plans', { body: question, signal })),
+    queryFn: ({ signal }) => {
+      setProgress(begun);
+      return makePlan(question, signal, setProgress);
+    },
     enabled: false,
     staleTime: Infinity,
     gcTime: 10 * 60_000,
   });
-  const waited = useSeconds(made.isFetching);
   return {
     plan: made.data,
     problem: made.error && !made.isFetching ? Problem.of(made.error) : undefined,
-    waited: made.isFetching ? waited : undefined,
+    progress: made.isFetching ? progress : undefined,
     begin: () => void made.refetch(),
     cancel: () => void queries.cancelQueries({ queryKey: key }), // the server stops when nobody waits
   };
 }
 
-// useSeconds counts while something runs.
-function useSeconds(running: boolean): number {
-  const [seconds, setSeconds] = useState(0);
-  useEffect(() => {
-    if (!running) return;
-    const timer = setInterval(() => setSeconds((now) => now + 1), 1000);
-    return () => {
-      clearInterval(timer);
-      setSeconds(0);
-    };
-  }, [running]);
-  return seconds;
+/** makePlan asks for a plan and tells how much of it is made. */
+async function makePlan(question: Schemas['PlanQuestion'], signal: AbortSignal, tell: (progress: PlanProgress) => void): Promise<Schemas['Plan']> {
+  const stream = await answer(api.POST('/v1/plans/events', { body: question, signal, parseAs: 'stream' }));
+  for await (const { name, data } of events(stream as ReadableStream<Uint8Array>)) {
+    if (name === 'progress') tell(data as PlanProgress);
+    if (name === 'plan') return data as Schemas['Plan'];
+    if (name === 'problem') throw Problem.from((data as Schemas['ErrorModel']).status ?? 500, data as Schemas['ErrorModel']);
+  }
+  throw Problem.lost();
 }

@@ -4,6 +4,7 @@ import { useLocation } from 'wouter';
 import { bytes } from '../format';
 import { Button } from '../ui/Button';
 import { ErrorBox } from '../ui/ErrorBox';
+import { ProgressBar } from '../ui/ProgressBar';
 import { namedAsSnapshot } from './snapshotFile';
 import { type As, type Snapshot, uploads, useUploads } from './uploads';
 
@@ -38,12 +39,7 @@ function Progress({ file, sent }: { file: File; sent: number }) {
             </span>
           )}
         </p>
-        <progress
-          className="block h-1.5 w-full accent-accent-text"
-          aria-label={`How much of ${file.name} is sent`}
-          value={arrived ? undefined : sent}
-          max={file.size}
-        />
+        <ProgressBar label={`How much of ${file.name} is sent`} value={arrived ? undefined : sent} max={file.size} />
       </div>
       <Button size="small" onClick={uploads.cancel}>
         Cancel

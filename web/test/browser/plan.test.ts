@@ -49,10 +49,17 @@ test('what does not fit is hollow and says why', { timeout: 120_000 }, async () 
   await page.getByText(/needs at least [\d.]+ GiB of each GPU/).first().waitFor();
 });
 
-test('a plan is cancelled, and the server stops', async () => {
+test('a plan says how much of it is made; it is cancelled, and the server stops', { timeout: 120_000 }, async () => {
   await page.goto(`${program.url}/plan?model=llama-2-7b&sequence=1024`);
-  const left = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/v1/plans'));
+  const left = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/v1/plans/events'));
   await page.getByRole('button', { name: 'Plan', exact: true }).click();
+  // The bar fills: what it says is a share of all, and grows.
+  const bar = page.getByRole('progressbar', { name: 'How much of the plan is made' });
+  const share = () => bar.evaluate((found: HTMLProgressElement) => found.position);
+  await expect.poll(share, { timeout: 60_000 }).toBeGreaterThan(0);
+  const early = await share();
+  await expect.poll(share, { timeout: 60_000 }).toBeGreaterThan(early);
+  await page.getByRole('region', { name: 'Progress' }).getByText(/^\d+ %$/).waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
   await left;
   await page.getByRole('button', { name: 'Plan it' }).waitFor();
