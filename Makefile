@@ -140,7 +140,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s)
 	done
 
 golden: ## Rewrite the expected outputs of the tests; read the diff
-	$(GO) test ./internal/cli ./internal/report ./internal/server ./internal/study -update
+	$(GO) test ./internal/cli ./internal/draw ./internal/server ./internal/study -update
 
 accuracy: ## Predict the truth again and rewrite docs/accuracy.md and what the binary states
 	$(GO) test ./internal/predict -run '^TestAccuracy$$' -update

@@ -344,5 +344,5 @@ type NothingFitsError struct {
 }
 
 func (e *NothingFitsError) Error() string {
-	return fmt.Sprintf("not even batch %d trains on this %s: %s: %s", e.Batch, e.Device, e.Failure.Summary(), e.Failure.Message)
+	return fmt.Sprintf("batch %d, the smallest, does not train on this %s: %s: %s", e.Batch, e.Device, e.Failure.Summary(), e.Failure.Message)
 }

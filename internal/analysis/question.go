@@ -12,7 +12,7 @@ import (
 type Question struct {
 	GlobalBatch  int64          `json:"global_batch,omitempty" minimum:"0" maximum:"1099511627776" doc:"samples for each update, to be split into batches that fit"`
 	MultipleOf   int64          `json:"multiple_of,omitempty" minimum:"0" maximum:"1048576" doc:"only such batches count"`
-	Reserve      bytesize.Bytes `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free beside the context"`
+	Reserve      bytesize.Bytes `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free in addition to the CUDA context"`
 	HoursPerYear float64        `json:"hours_per_year,omitempty" minimum:"0" doc:"of the card; 200 if absent"`
 	PricePerHour *float64       `json:"price_per_hour,omitempty" minimum:"0" doc:"in dollars; the card's catalog price if absent"`
 	RunTokens    float64        `json:"run_tokens,omitempty" minimum:"0" maximum:"1e18" doc:"tokens of a run, to say what it takes and costs"`

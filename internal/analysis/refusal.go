@@ -25,7 +25,7 @@ type TooSmallError struct {
 func (e *TooSmallError) Error() string { return e.reason() + "; " + remedy("it", e.Helps) }
 
 func (e *TooSmallError) reason() string {
-	return fmt.Sprintf("not even batch %d trains on %s: it needs %v, and PyTorch may use %v; the largest part is %s, %v",
+	return fmt.Sprintf("batch %d, the smallest, does not train on %s: it needs %v, and PyTorch may use %v; the largest part is %s, %v",
 		e.Batch, gpu.WithArticle(e.Card.Name), e.Needs, e.Limit, e.Largest.Name, e.Largest.Bytes)
 }
 

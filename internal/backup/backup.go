@@ -159,14 +159,14 @@ func unpack(from io.Reader, dir string) (s Summary, err error) {
 		return s, err
 	}
 	if !bytes.Equal(data, got) {
-		return s, fmt.Errorf("%w: its files do not fit their sums", ErrDamaged)
+		return s, fmt.Errorf("%w: its files do not match their checksums", ErrDamaged)
 	}
 	return s, nil
 }
 
 func extract(archive *tar.Reader, head *tar.Header, dir string) (n int64, sum string, err error) {
 	if head.Typeflag != tar.TypeReg || !filepath.IsLocal(head.Name) || strings.Contains(head.Name, `\`) {
-		return 0, "", errors.New("a backup has only files of its own folder")
+		return 0, "", errors.New("a backup may contain only files of its own folder")
 	}
 	path := filepath.Join(dir, filepath.FromSlash(head.Name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

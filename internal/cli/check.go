@@ -130,12 +130,12 @@ func (f *checkFlags) readBaseline() (*budget.Baseline, error) {
 	case errors.Is(err, fs.ErrNotExist) && f.update:
 		return base, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, badInput("memorymark check --update writes it; commit it", "the baseline %s is not there", f.baseline)
+		return nil, badInput("memorymark check --update writes it; commit it", "the baseline %s does not exist", f.baseline)
 	case err != nil:
 		return nil, err
 	}
 	if err := json.Unmarshal(data, base); err != nil {
-		return nil, badInput("memorymark check --update rewrites it", "%s is no baseline: %w", f.baseline, err)
+		return nil, badInput("memorymark check --update rewrites it", "%s is not a baseline: %w", f.baseline, err)
 	}
 	return base, nil
 }

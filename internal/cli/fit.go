@@ -28,7 +28,7 @@ func newFit(e *env) *cobra.Command {
 		Args: exactArgs("MODEL"),
 	}
 	flags = addFlagsOf(c, append(slices.Clone(planKeys), "batch", "accumulate", "gpu", "limit_gib"))
-	c.Flags().StringVar(&reserve, "reserve", "", "`memory` to keep free beside the context, as 512MiB")
+	c.Flags().StringVar(&reserve, "reserve", "", "`memory` to keep free in addition to the CUDA context, such as 512MiB")
 	c.Flags().BoolVar(&full, "full", false, "train all weights: no adapters")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		d := flags.draft(workload.Draft{}, args)

@@ -58,20 +58,20 @@ func newPlan(e *env) *cobra.Command {
 	}
 	f.workloadFlags = addFlagsOf(c, planKeys)
 	flags := c.Flags()
-	flags.StringVar(&f.cards, "cards", "", "only these `cards`, with commas between (default: all of the catalog with a list price of this year)")
-	flags.StringVar(&f.mine, "mine", "", "the `cards` that you have, as 'rtx-4090 x2, a100-80gb', instead of renting")
-	flags.Int64Var(&f.MaxGPUs, "max-gpus", plan.DefaultMaxGPUs, "the most GPUs to use together, a `number`")
+	flags.StringVar(&f.cards, "cards", "", "use only these `cards`, separated by commas (default: all in the catalog with a list price from this year)")
+	flags.StringVar(&f.mine, "mine", "", "plan for the `cards` that you have, such as 'rtx-4090 x2, a100-80gb', instead of rented ones")
+	flags.Int64Var(&f.MaxGPUs, "max-gpus", plan.DefaultMaxGPUs, "maximum `number` of GPUs")
 	flags.Int64Var(&f.GlobalBatch, "global-batch", plan.DefaultGlobalBatch, "the `samples` of an update, over all GPUs")
-	flags.StringVar(&f.tokens, "tokens", "", "the `number` of tokens to train on, as 500M (default 1B)")
+	flags.StringVar(&f.tokens, "tokens", "", "`number` of tokens to train on, such as 500M (default 1B)")
 	flags.StringVar(&f.samples, "samples", "", "the `number` of samples to train on, instead of tokens (default 1M images)")
-	flags.StringVar(&f.within, "within", "", "what it may cost and take: `bounds` as '$500, 3 days'")
+	flags.StringVar(&f.within, "within", "", "maximum cost, time or both: `bounds` such as '$500, 3 days'")
 	flags.BoolVar(&f.Full, "full", false, "train all weights: no adapters")
 	flags.StringVar(&f.price, "prices", "", "a `file` of prices (CSV: gpu, usd_per_hour, provider, market, as_of) instead of the catalog's")
-	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on every card, as 512MiB")
+	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on every card, such as 512MiB")
 	flags.BoolVar(&f.all, "all", false, "show all that fits, and why the rest does not")
-	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "a `file` to write; may be given several times")
+	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "`file` to write; may be repeated")
 	flags.StringVar(&f.style.Title, "title", "", "`text` above a picture")
-	flags.BoolVar(&f.style.Light, "light", false, "pictures dark on white, for print")
+	flags.BoolVar(&f.style.Light, "light", false, "draw charts on a white background, for print")
 	c.RunE = func(c *cobra.Command, args []string) error { return f.run(c, e, args) }
 	return c
 }

@@ -88,7 +88,7 @@ func TestPoison(t *testing.T) {
 		t.Run(fmt.Sprintf("restart %d", i+1), func(t *testing.T) {
 			url := address(t, "serve", "--json", "--listen", "127.0.0.1:0", "--data", data, "--no-measuring")
 			a := until(t, url, id, func(a analysisState) bool { return a.State != "queued" && a.State != "running" })
-			if a.State != "failed" || !strings.Contains(a.Reason, "too much work") {
+			if a.State != "failed" || !strings.Contains(a.Reason, "too much computation") {
 				t.Errorf("%+v", a)
 			}
 			if i == 0 {

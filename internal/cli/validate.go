@@ -46,7 +46,7 @@ const (
 func validates(e *env, c *cobra.Command, where where, check func(context.Context, *workload.Workload, analysis.Measurement) (analysis.Verdict, error)) *cobra.Command {
 	f := validateFlags{workloadFlags: addWorkloadFlags(c), engineFlags: &engineFlags{engine: evidence.Measured}}
 	if where == anyCard {
-		c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Measured), "`how`: measured on this machine's GPU, or emulated on one that is not there")
+		c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Measured), "`engine`: measured on this machine's GPU, or emulated")
 	}
 	f.addDevice(c.Flags())
 	f.addPython(c.Flags())

@@ -50,7 +50,7 @@ func newWorker(e *env) *cobra.Command {
 			"CUDA build of PyTorch it emulates any GPU, for jobs that ask for emulation. Its token,\n" +
 			"from memorymark token create NAME --role worker, is in $" + tokenVariable + " or in a file.\n\n" +
 			"With --allow-code it also runs Python code that users send with their analyses, on\n" +
-			"emulated GPUs: as a user of its own, without network, without this machine's files, and\n" +
+			"emulated GPUs: as an unprivileged user, without network, without this machine's files, and\n" +
 			"within --code-memory and --timeout.\n\n" +
 			"When told to stop (Ctrl-C, SIGTERM) it takes no new jobs, gives running ones\n" +
 			"--drain-timeout to finish, and returns the rest. If it is killed, its jobs go to other\n" +

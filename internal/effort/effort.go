@@ -13,7 +13,7 @@ import (
 const OfQuestion = 25_000_000
 
 // ErrTooMuch says that an answer takes more work than it may.
-var ErrTooMuch = errors.New("the question takes too much work to be answered; ask for fewer layers, passes, batches or rows at a time")
+var ErrTooMuch = errors.New("this question needs too much computation; use fewer layers, passes, batches or rows")
 
 // Effort is what the parts of one answer may take together. They may run at the
 // same time. A nil effort has no bound.

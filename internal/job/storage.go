@@ -19,8 +19,8 @@ import (
 var ErrNoSpace = errors.New("the server cannot store anything now")
 
 var (
-	errDiskFull    = fmt.Errorf("%w: its disk is full; it goes on by itself when there is room", ErrNoSpace)
-	errDiskFailing = fmt.Errorf("%w: its disk refuses writes; it goes on by itself when writing works, and its log has the error", ErrNoSpace)
+	errDiskFull    = fmt.Errorf("%w: its disk is full; it continues by itself when there is space", ErrNoSpace)
+	errDiskFailing = fmt.Errorf("%w: its disk refuses writes; it continues by itself when writes succeed, and its log has the error", ErrNoSpace)
 )
 
 // spareBytes must be free for a job to be accepted. They are for the results of

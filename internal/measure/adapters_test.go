@@ -12,7 +12,7 @@ import (
 // there but broken is not.
 func TestNeededPackage(t *testing.T) {
 	for script, want := range map[string]string{
-		"sys.modules['peft'] = None; adapters.need('peft', 'an adapter')":                            "an adapter needs peft, which is not there: /",
+		"sys.modules['peft'] = None; adapters.need('peft', 'an adapter')":                            "an adapter needs peft, which is not installed: /",
 		"sys.path.insert(0, '../testdata/broken'); adapters.need('memorymark_broken', 'an adapter')": "No module named 'memorymark_absent'",
 	} {
 		run := exec.Command(measuretest.Python(t), "-c", "import sys; from memorymark_prober import adapters; "+script)

@@ -46,7 +46,7 @@ func Emulator(ctx context.Context, p Python) (Versions, error) {
 	}
 	switch {
 	case found.Torch == "":
-		return Versions{}, &RequirementError{Package: "torch", Detail: "it is not there", Mend: p.Path + " -m pip install torch"}
+		return Versions{}, &RequirementError{Package: "torch", Detail: "it is not installed", Mend: p.Path + " -m pip install torch"}
 	case found.CUDA == "":
 		return Versions{}, &BuildError{Torch: found.Torch, python: p}
 	}

@@ -20,7 +20,7 @@ type mixtralConfig struct {
 }
 
 // errRouterLogits says that a model with its auxiliary loss is not modelled.
-var errRouterLogits = invalid.At("output_router_logits", errors.New("config: output_router_logits is not modelled; take it out, or set it to false"))
+var errRouterLogits = invalid.At("output_router_logits", errors.New("config: output_router_logits is not modelled; remove it, or set it to false"))
 
 // readMixtral reads a configuration.
 func readMixtral(c *hfconfig.Config) (*mixtralConfig, error) {

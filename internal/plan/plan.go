@@ -161,7 +161,7 @@ func Make(ctx context.Context, q Question, progress func(done, of int)) (*Plan, 
 	}
 	for _, key := range []string{"batch", "accumulate", "parallel"} {
 		if _, given := q.Draft[key]; given {
-			return nil, invalid.At(key, fmt.Errorf("%s is the plan's to choose: leave it out, and give the global_batch of an update", key))
+			return nil, invalid.At(key, fmt.Errorf("a plan chooses %s; leave it out, and set global_batch, the samples per optimizer step", key))
 		}
 	}
 	p, err := newPlanner(q)

@@ -190,7 +190,7 @@ func TestEffort(t *testing.T) {
 // A plan is about what it chooses.
 func TestPlanChooses(t *testing.T) {
 	for _, draft := range []string{`{"model": "gpt2", "batch": 4}`, `{"model": "gpt2", "parallel": {"kind": "ddp", "gpus": 2}}`} {
-		if _, err := Make(context.Background(), question(t, draft, "t4"), nil); err == nil || !strings.Contains(err.Error(), "the plan's to choose") {
+		if _, err := Make(context.Background(), question(t, draft, "t4"), nil); err == nil || !strings.Contains(err.Error(), "a plan chooses") {
 			t.Errorf("%s: %v", draft, err)
 		}
 	}

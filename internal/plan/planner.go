@@ -52,7 +52,7 @@ type site struct {
 }
 
 // ErrNoCards says that a question names no cards.
-var ErrNoCards = errors.New("there are no cards to plan for: name some of memorymark gpus")
+var ErrNoCards = errors.New("there are no cards to plan for; name some from memorymark gpus")
 
 func newPlanner(q Question) (*planner, error) {
 	if q.MaxGPUs == 0 {

@@ -131,7 +131,7 @@ func (p Prices) add(column map[string]int, row []string) error {
 	}
 	if day := text("as_of"); day != "" {
 		if _, err := time.Parse(time.DateOnly, day); err != nil {
-			return fmt.Errorf("as_of is %q; it must be a day as 2026-11-15", day)
+			return fmt.Errorf("as_of is %q; it must be a date such as 2026-11-15", day)
 		}
 	}
 	if p[card.ID] != nil {

@@ -56,7 +56,7 @@ func ParseBudget(text string) (b Budget, err error) {
 		}
 		n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 		if err != nil || !(n > 0) {
-			return b, fmt.Errorf("%q is no amount above 0; write $500, 3 days", part)
+			return b, fmt.Errorf("%q is not an amount above 0; write $500, 3 days", part)
 		}
 		*into = n * scale
 	}
@@ -84,7 +84,7 @@ func ParseCount(text string) (float64, error) {
 	}
 	n, err := strconv.ParseFloat(strings.ReplaceAll(digits, "_", ""), 64)
 	if err != nil || !(n > 0) || n*scale > 1e18 {
-		return 0, fmt.Errorf("%q is no number above 0; write 1B, 500M or 20k", text)
+		return 0, fmt.Errorf("%q is not a number above 0; write 1B, 500M or 20k", text)
 	}
 	return n * scale, nil
 }

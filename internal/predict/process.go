@@ -76,7 +76,7 @@ func (p *Process) run(d torch.Device, steps int, e *effort.Effort) (*Process, er
 		return nil, err
 	}
 	if p.parameters = p.t.ParameterCount(); p.parameters > maxParameters {
-		return nil, fmt.Errorf("the model has %.3g parameters; predictions for one card stop at %.0g", float64(p.parameters), float64(maxParameters))
+		return nil, fmt.Errorf("the model has %.3g parameters; the limit for one card is %.0g", float64(p.parameters), float64(maxParameters))
 	}
 	p.train(steps)
 	p.end()

@@ -44,7 +44,7 @@ func enter(data []byte) error {
 		}
 	}
 	err := unix.Exec(e.Program[0], e.Program, os.Environ())
-	return fmt.Errorf("run %s: %w; its folder may be closed to other users: run the worker as a user of its own", e.Program[0], err)
+	return fmt.Errorf("run %s: %w; other users may have no access to its folder; run the worker as a dedicated user", e.Program[0], err)
 }
 
 // system is what programs need of a system: its libraries, and how these are

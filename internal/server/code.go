@@ -17,8 +17,8 @@ import (
 func (s *Server) registerCode(api huma.API) {
 	o := post("begin-code-analysis", "/v1/analyses/code", "Begin an analysis of your own code",
 		"Like an analysis, of a model that your own Python function makes: the server hands the files to a worker that was started with --allow-code, "+
-			"which runs them with its PyTorch on a card that is not there. The code has a user of its own, no network, none of the worker's files, "+
-			"and limits of time and memory. Where there is no such worker, nothing is queued.", tagAnalyses)
+			"which runs them with its PyTorch on an emulated card. The code runs as an unprivileged user, without network or the worker's files, "+
+			"and with limits on time and memory. Without such a worker, nothing is queued.", tagAnalyses)
 	o.DefaultStatus = http.StatusAccepted
 	o.Errors = append(o.Errors, http.StatusNotImplemented)
 	huma.Register(api, o, func(ctx context.Context, in *struct{ Body CodeQuestion }) (*begun, error) {
@@ -60,7 +60,7 @@ func (d *settings) Resolve(_ huma.Context, prefix *huma.PathBuffer) []error {
 type NoCodeError struct{}
 
 func (e *NoCodeError) Error() string {
-	return "nobody here runs your code: start memorymark worker --allow-code on a Linux machine that has a CUDA build of PyTorch, which needs no GPU; " +
+	return "no worker here runs user code: start memorymark worker --allow-code on a Linux machine that has a CUDA build of PyTorch, which needs no GPU; " +
 		"or run memorymark analyze train.py:make on your own machine"
 }
 

@@ -134,7 +134,7 @@ type predictionInput struct {
 func (s *Server) registerPredict(api huma.API) {
 	o := post("predict", "/v1/predictions", "What a workload takes",
 		"Three steps on a simulated allocator: peaks of each, and where the memory goes at the peak, by cause and by module. "+
-			"An answer takes milliseconds. With engine=emulated, PyTorch runs the steps on a card that is not there, which takes seconds; "+
+			"An answer takes milliseconds. With engine=emulated, PyTorch runs the steps on an emulated card, which takes seconds; "+
 			"the answer then names every value that was made up.", tagPredictions)
 	o.Errors = append(o.Errors, http.StatusNotImplemented, http.StatusGatewayTimeout)
 	huma.Register(api, o, func(ctx context.Context, in *predictionInput) (*output[analysis.Prediction], error) {

@@ -29,7 +29,7 @@ const aliveEvery = 20 * time.Second
 // eventsInput says from where on events are wanted.
 type eventsInput struct {
 	ID          string `path:"id" maxLength:"100"`
-	LastEventID string `header:"Last-Event-ID" maxLength:"20" doc:"only what came after; browsers send it when they connect again"`
+	LastEventID string `header:"Last-Event-ID" maxLength:"20" doc:"return only later events; browsers send it when they reconnect"`
 	After       uint64 `query:"after" doc:"the same, for clients that cannot set headers"`
 }
 

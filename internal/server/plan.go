@@ -52,7 +52,7 @@ type PlanQuestion struct {
 // FitQuestion asks how to make a workload fit its card.
 type FitQuestion struct {
 	Workload draft          `json:"workload"`
-	Reserve  bytesize.Bytes `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free beside the context"`
+	Reserve  bytesize.Bytes `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free in addition to the CUDA context"`
 	Full     bool           `json:"full,omitempty" doc:"train all weights: no adapters"`
 }
 

@@ -98,7 +98,7 @@ func TestPlanLeaving(t *testing.T) {
 func TestPlanWithinItsEffort(t *testing.T) {
 	c := start(t)
 	c.s.planEffort = 1000
-	if r := c.post("/v1/plans", `{"workload": {"model": "gpt2"}, "gpus": ["t4"]}`); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(r.text, "too much work") {
+	if r := c.post("/v1/plans", `{"workload": {"model": "gpt2"}, "gpus": ["t4"]}`); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(r.text, "too much computation") {
 		t.Errorf("%d %s", r.StatusCode, r.text)
 	}
 }

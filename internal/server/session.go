@@ -94,7 +94,7 @@ func (s *Server) sessionRoutes(api huma.API) {
 			return nil, s.problem(ctx, err)
 		}
 		if !ok || t.Role != token.User {
-			return nil, huma.Error401Unauthorized("there is no such token for people")
+			return nil, huma.Error401Unauthorized("this is not the token of a user")
 		}
 		return &sessionAnswer{SetCookie: s.cookie(s.sessions.begin(t), int(sessionTime.Seconds()))}, nil
 	})

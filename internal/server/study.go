@@ -46,7 +46,7 @@ const mostSweepCells = 500
 // those that are the same for all.
 type SweepQuestion struct {
 	Workload partial     `json:"workload,omitempty" doc:"the keys that are the same for all cells"`
-	Axes     []SweepAxis `json:"axes" minItems:"1" maxItems:"20" doc:"the last changes fastest; no more than 500 cells in all"`
+	Axes     []SweepAxis `json:"axes" minItems:"1" maxItems:"20" doc:"the last axis changes fastest; at most 500 cells in total"`
 }
 
 // SweepAxis is a key of a workload and the values that it takes.

@@ -35,7 +35,7 @@ func (s *Server) workerRoutes(api huma.API, mux *http.ServeMux) {
 	drain.Errors = []int{http.StatusNotFound, http.StatusGatewayTimeout}
 	resume := drain
 	resume.OperationID, resume.Method, resume.Summary = "resume-worker", http.MethodDelete, "Let a worker that drains go on"
-	resume.Description = "It takes analyses again, if it has not left. One that its own machine told to end does not."
+	resume.Description = "It takes analyses again, unless it has already left. A worker that is being stopped on its own machine does not."
 	huma.Register(api, drain, s.tellWorker(s.opts.Jobs.Drain))
 	huma.Register(api, resume, s.tellWorker(s.opts.Jobs.Resume))
 	mux.Handle("GET "+job.WorkerPath, s.notFromPages(s.opts.Jobs.Handler()))

@@ -68,7 +68,7 @@ func (s *Store) sum(id string) (bytes int64, err error) {
 		return 0, err
 	}
 	if hex.EncodeToString(h.Sum(nil)) != id {
-		return 0, errors.New("its SHA-256 is another")
+		return 0, errors.New("its SHA-256 does not match")
 	}
 	return bytes, nil
 }
@@ -118,7 +118,7 @@ func (s *Store) read(id string) (e Entry, err error) {
 		return e, err
 	}
 	if e.ID != id || e.Stored != info.Size() {
-		return e, errors.New("it does not fit its file")
+		return e, errors.New("it does not match its file")
 	}
 	return e, nil
 }

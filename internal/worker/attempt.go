@@ -15,7 +15,7 @@ import (
 // Why an attempt is stopped, beside job.ErrCancelled and job.ErrLost.
 var (
 	errTooLong  = errors.New("the job took too long")
-	errDraining = errors.New("the worker was told to end")
+	errDraining = errors.New("the worker was told to stop")
 )
 
 // outcome is what a Runner returned.
@@ -124,7 +124,7 @@ func (w *worker) conclude(running context.Context, lease *job.Lease, o outcome, 
 	case errors.Is(cause, job.ErrLost):
 		err = cause
 	case errors.Is(cause, errDraining):
-		err = lease.GiveBack(ctx, "worker "+w.link.ID()+" ("+w.Host+") was told to end")
+		err = lease.GiveBack(ctx, "worker "+w.link.ID()+" ("+w.Host+") was told to stop")
 	case errors.Is(cause, errTooLong):
 		err = lease.Fail(ctx, fmt.Sprintf("stopped after %v, this worker's time limit for a job", w.Limit))
 	default:

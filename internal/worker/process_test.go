@@ -147,7 +147,7 @@ func TestWorkerTerminated(t *testing.T) {
 	if err := first.Wait(); err != nil {
 		t.Errorf("the worker ended with %v", err)
 	}
-	if j := l.reach(id, job.Queued); j.Deaths != 0 || !strings.Contains(j.Reason, "told to end") {
+	if j := l.reach(id, job.Queued); j.Deaths != 0 || !strings.Contains(j.Reason, "told to stop") {
 		t.Errorf("given back as %+v", j)
 	}
 }

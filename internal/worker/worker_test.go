@@ -336,7 +336,7 @@ func TestDrainGivesBack(t *testing.T) {
 		t.Error(err)
 	}
 	j := l.reach(id, job.Queued)
-	if j.Deaths != 0 || j.Attempt != 1 || !strings.Contains(j.Reason, "told to end") {
+	if j.Deaths != 0 || j.Attempt != 1 || !strings.Contains(j.Reason, "told to stop") {
 		t.Errorf("given back as %+v", j)
 	}
 	for len(l.q.Workers()) != 0 { // it took leave, so nobody waits for its silence

@@ -127,7 +127,7 @@ func (a *Adapter) check(w *Workload) error {
 	case a.DoRA && w.Loop.Build == BuildOnCPU:
 		return wrong("adapter: dora is not modelled where the model is built on the CPU, as in %s; use the plain loop, or emulate your program with memorymark run", w.Loop)
 	case len(a.Targets) == 0 && w.Config != nil && models.LoRATargets(w.Config.ModelType) == nil:
-		return wrong("adapter: PEFT has no targets of its own for a %s; give targets, as %s", w.Config.ModelType, AllLinear)
+		return wrong("adapter: PEFT has no default targets for a %s; give targets, such as %s", w.Config.ModelType, AllLinear)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestInvalidAdapter(t *testing.T) {
 		`"quantize":"fp4","adapter":{}`:                            "none, nf4, nf4-double, int8",
 		`"quantize":"nf4","adapter":{"dora":true}`:                 "not modelled with DoRA",
 		`"loop":"trainer","adapter":{"dora":true}`:                 "dora is not modelled where the model is built on the CPU, as in Hugging Face's Trainer",
-		`"adapter":{},"config":{"model_type":"vit"},"model":"vit"`: "PEFT has no targets of its own for a vit",
+		`"adapter":{},"config":{"model_type":"vit"},"model":"vit"`: "PEFT has no default targets for a vit",
 	} {
 		if !strings.Contains(text, `"model"`) {
 			text = `"model":"llama-3.2-1b",` + text

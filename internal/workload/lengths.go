@@ -41,7 +41,7 @@ func newLengths(samples map[int64]int64) (*Lengths, error) {
 		l.counts = append(l.counts, lengthCount{length, n})
 	}
 	if len(l.counts) == 0 {
-		return nil, errors.New("there is no sample in it")
+		return nil, errors.New("it contains no samples")
 	}
 	slices.SortFunc(l.counts, func(a, b lengthCount) int { return cmp.Compare(a.length, b.length) })
 	for i := range l.counts[1:] {
@@ -197,7 +197,7 @@ func (w *Workload) explainLengths(err error) error {
 	if w.Lengths == nil || !errors.As(err, &p) || p.Key != "sequence" {
 		return err
 	}
-	return invalid.At("lengths", fmt.Errorf("the longest sample is too long for the model: %w; give such a sequence to cut samples to it", err))
+	return invalid.At("lengths", fmt.Errorf("the longest sample is too long for the model: %w; set sequence to that, to cut longer samples", err))
 }
 
 // isTransformers reports whether the model is one of transformers, which takes

@@ -36,10 +36,10 @@ func TestInvalid(t *testing.T) {
 	}{
 		{"no model", `{}`, []string{"the model is missing"}},
 		{"unknown model", `{"model":"brt"}`, []string{`model "brt" is not in the catalog`, "bert, ", "config.json"}},
-		{"lengths of nothing", `{"model":"bert","lengths":[]}`, []string{"lengths is []; there is no sample in it"}},
+		{"lengths of nothing", `{"model":"bert","lengths":[]}`, []string{"lengths is []; it contains no samples"}},
 		{"length 0", `{"model":"bert","lengths":[3,0]}`, []string{"a sample has 0 tokens; it must be 1 to "}},
 		{"lengths as text", `{"model":"bert","lengths":"a.txt"}`, []string{"lengths is \"a.txt\"; it must be a list of whole numbers, or an object"}},
-		{"too long a sample", `{"model":"bert","sequence":[3,700]}`, []string{"the longest sample is too long", "at most 512", "give such a sequence to cut"}},
+		{"too long a sample", `{"model":"bert","sequence":[3,700]}`, []string{"the longest sample is too long", "at most 512", "set sequence to that, to cut longer samples"}},
 		{"no samples of a length", `{"model":"bert","lengths":{"4":0}}`, []string{"0 samples have 4 tokens; it must be 1 to "}},
 		{"packing without lengths", `{"model":"bert","packing":true}`, []string{"packing is true; it needs lengths"}},
 		{"lengths of images", `{"model":"vit","lengths":[3]}`, []string{"the model takes images"}},

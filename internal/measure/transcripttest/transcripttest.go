@@ -53,7 +53,7 @@ func (r *replay) read(transcript io.Reader) error {
 		direction, line, ok := bytes.Cut(scanner.Bytes(), []byte(" "))
 		var m map[string]any
 		if !ok || json.Unmarshal(line, &m) != nil {
-			return fmt.Errorf("line %d is no message", n)
+			return fmt.Errorf("line %d is not a message", n)
 		}
 		id, _ := m["id"].(float64)
 		switch {

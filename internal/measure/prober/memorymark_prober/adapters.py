@@ -35,7 +35,7 @@ def need(package: str, what: str) -> Any:
         name = error.name or package
         if name.partition(".")[0] != package:
             raise  # it is there, and needs another one
-        raise ImportError(f"{what} needs {package}, which is not there: {sys.executable} -m pip install {package}", name=package) from error
+        raise ImportError(f"{what} needs {package}, which is not installed: {sys.executable} -m pip install {package}", name=package) from error
 
 
 def quantizes(w: Workload) -> bool:
