@@ -106,13 +106,22 @@ def planned(types):
                     yield d + layout, n, c, h, h, k, r, stride, padding
 
 
-def each(types):
-    """The convolutions of ConvNeXts with a kernel for each channel, of every batch up to 16."""
-    stages = {(width << i, image >> (2 + i)) for image, widths in ((224, (40, 48, 64, 80, 96, 128, 192, 256, 352)), (384, (96, 128, 192, 256)), (256, (96, 128, 192))) for width in widths for i in range(4)}
+def each(meter, types):
+    """The convolutions of ConvNeXts with a kernel for each channel. They take a workspace for the gradient of the weight alone, from some batch on,
+    which is searched for: planning one takes a second."""
+    stages = {(width << i, 56 >> i) for width in (96, 128, 192) for i in range(4)}
     for d in types:
         for c, h in sorted(stages):
-            for n in (*range(1, 17), 24, 32, 48, 64, 96, 128, 256):
-                yield d + LAST + EACH, n, c, h, h, c, 7, 1, 3
+            problem = lambda n: (d + LAST + EACH, n, c, h, h, c, 7, 1, 3)
+            assert all(meter.measure(problem(n))[:2] == (0, 0) for n in (4, 64)), problem(4)
+            known = {n: meter.measure(problem(n), (2,))[2] for n in (1, 64, 128)}
+            low, high = 1, 64
+            while high - low > 1 and known[low] == 0 and known[high] > 0:
+                n = min(2 * low, (low + high) // 2) if high == 64 else (low + high) // 2
+                known[n] = meter.measure(problem(n), (2,))[2]
+                low, high = (n, high) if known[n] == 0 else (low, n)
+            for n in sorted(known):
+                yield problem(n) + (0, 0, known[n])
 
 
 def audio():
@@ -154,7 +163,7 @@ class Meter:
         kept = sum(x.numel() * x.element_size() for x in result if x is not None)
         return after["peak"] - before - kept
 
-    def measure(self, p):
+    def measure(self, p, directions=(0, 1, 2)):
         torch = self.torch
         d, n, c, h, w, k, r, stride, padding = p
         groups = c if d.endswith(EACH) else 1
@@ -170,11 +179,12 @@ class Meter:
         def backward(mask):
             return lambda: torch.ops.aten.convolution_backward(
                 grad, x, weight, None, s, pad, (1, 1), False, (0, 0), groups, mask)
-        return (
-            self.extra(lambda: (torch.ops.aten.convolution(x, weight, None, s, pad, (1, 1), False, (0, 0), groups),)),
-            -1 if c == 3 or h == 1 and c in (80, 128) else self.extra(backward([True, False, False])),
-            self.extra(backward([False, True, False])),
+        calls = (
+            lambda: (torch.ops.aten.convolution(x, weight, None, s, pad, (1, 1), False, (0, 0), groups),),
+            None if c == 3 or h == 1 and c in (80, 128) else backward([True, False, False]),
+            backward([False, True, False]),
         )
+        return tuple(self.extra(call) if call and i in directions else -1 for i, call in enumerate(calls))
 
 
 def bytes_of(p):
@@ -199,6 +209,13 @@ def work(part, parts, deadline, path, cases):
         meter.torch.cuda.synchronize()
 
 
+def save(folder, lines):
+    import torch
+    with open(os.path.join(folder, "workspaces.csv"), "w") as out:
+        out.write(f"# {torch.cuda.get_device_name(0)}, cuDNN {torch.backends.cudnn.version()}, PyTorch {torch.__version__}\n")
+        out.writelines(lines)
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("out")
@@ -211,7 +228,9 @@ def main():
     a = a.parse_args()
     deadline = time.time() + a.seconds
     os.makedirs(a.out, exist_ok=True)
-    cases = list(planned(a.planned.split(",")) if a.planned else each(a.each.split(",")) if a.each else audio() if a.audio else from_file(a.cases) if a.cases else problems())
+    if a.each:
+        return save(a.out, [",".join(map(str, row)) + "\n" for row in each(Meter(), a.each.split(","))])
+    cases = list(planned(a.planned.split(",")) if a.planned else audio() if a.audio else from_file(a.cases) if a.cases else problems())
     paths = [os.path.join(a.out, f"part{i}.csv") for i in range(a.workers)]
     children = []
     for i, path in enumerate(paths):
@@ -221,11 +240,8 @@ def main():
             os._exit(0)
         children.append(pid)
     failed = sum(os.waitpid(pid, 0)[1] != 0 for pid in children)
-    import torch
     lines = sorted(line for path in paths for line in open(path))
-    with open(os.path.join(a.out, "workspaces.csv"), "w") as out:
-        out.write(f"# {torch.cuda.get_device_name(0)}, cuDNN {torch.backends.cudnn.version()}, PyTorch {torch.__version__}\n")
-        out.writelines(lines)
+    save(a.out, lines)
     for path in paths:
         os.remove(path)
     print(f"{len(lines)} of {len(cases)} problems, {failed} of {a.workers} workers failed", file=sys.stderr)

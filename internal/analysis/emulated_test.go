@@ -84,8 +84,6 @@ const blocks = `"hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads
 func apart(card, family, precision string) string {
 	switch {
 	case precision == "fp32":
-	case card != "h200" && family == "convnext":
-		return "depthwise convolutions in bfloat16 have the workspaces that an H200 takes"
 	case card == "h200" && family == "resnet":
 		return "1 × 1 convolutions that cuDNN hands to cuBLASLt on an H200 take other workspaces than it plans for without a device"
 	}

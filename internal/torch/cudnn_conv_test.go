@@ -103,3 +103,19 @@ func TestPlannedConvolutions(t *testing.T) {
 		t.Errorf("%d of %d are right to a block, and %d of %d bytes in all", right, all, predicted, planned)
 	}
 }
+
+// TestDepthwiseWorkspaces takes those of the card's capability where they were asked
+// for, and an H200's where they were not.
+func TestDepthwiseWorkspaces(t *testing.T) {
+	h200, ada := Device{Major: 9}.convTable(), Device{Major: 8, Minor: 9}.convTable()
+	last := convShape{"bf16/last/each", 768, 7, 768, 7, 1, 3, false} // of a ConvNeXt's stages
+	if got := h200.workspace(last, 4, convWeightGrad); got != 0 {
+		t.Errorf("on an H200: %d bytes", got)
+	}
+	if got := ada.workspace(last, 4, convWeightGrad); got != 8*4*768*7*7*4 { // eight sums a sample, in float32
+		t.Errorf("on an RTX 4090: %d bytes", got)
+	}
+	if !ada.has("bf16/last/each") || !ada.has("fp16/last/each") || ada.has("tf32/last/each") || !h200.has("tf32/last/each") {
+		t.Error("the tables have other types than were asked for")
+	}
+}
