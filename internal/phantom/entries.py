@@ -18,13 +18,9 @@ def declared(folders, header, pattern):
     return sorted(names)
 
 
-def with_handle(folders):
-    """cuDNN's functions whose first parameters include a handle."""
-    names = set()
-    for folder in folders:
-        for path in pathlib.Path(folder).glob("nvidia/cudnn/include/cudnn*.h"):
-            names |= set(re.findall(r"\b(cudnn\w+)\s*\([^;{}]*?cudnnHandle_t\s+handle", path.read_text(errors="replace")))
-    return sorted(names)
+def with_handle(folders, header, library):
+    """A library's functions whose first parameters include a handle."""
+    return declared(folders, header, rf"\b({library}\w+)\s*\([^;{{}}]*?{library}Handle_t\s+handle")
 
 
 def write(macro, names, meaning):
@@ -48,7 +44,15 @@ def main(folders):
     write("DRIVER_ENTRIES", sorted(set(driver)), "The CUDA driver.")
     runtime = declared(folders, "cuda_runtime_api.h", r"extern\s+__host__[^;]*?cudaError_t\s+CUDARTAPI\s+(cuda[A-Z]\w+)\s*\(")
     write("RUNTIME_ENTRIES", runtime, "The CUDA runtime.")
-    write("DNN_ENTRIES", with_handle(folders), "cuDNN, as far as a handle is needed.")
+    fft = declared(folders, "cufft*.h", r"CUFFTAPI\s+(cufft[A-Z]\w+)\s*\(")
+    write("FFT_ENTRIES", [name for name in fft if not name.startswith("cufftXtMem")], "cuFFT.")
+    solver = declared(folders, "cusolverDn.h", r"CUSOLVERAPI\s+(cusolverDn\w+)\s*\(")
+    sizes = [name for name in solver if name.endswith("_bufferSize")]
+    write("SOLVER_ENTRIES", sorted(set(solver) - set(sizes)), "cuSOLVER for dense matrices,")
+    write("SOLVER_SIZES", sizes, "and the work areas of its functions.")
+    sparse = with_handle(folders, "cusparse.h", "cusparse")
+    write("SPARSE_ENTRIES", sorted(set(sparse) | {"cusparseCreate"}), "cuSPARSE, as far as a handle is needed.")
+    write("DNN_ENTRIES", with_handle(folders, "cudnn*.h", "cudnn"), "cuDNN, as far as a handle is needed.")
 
 
 if __name__ == "__main__":

@@ -74,6 +74,16 @@ EXPORT int cublasLtMatmul(handle h, struct description *op, const void *alpha, c
 	return product(a_layout->type, op->compute, d_layout->rows, d_layout->columns, op->transpose ? a_layout->rows : a_layout->columns, d_layout->count);
 }
 
+// --- factorizations of batches, whose info on the host says that all arguments are good
+#define BATCHED(T) \
+	EXPORT int cublas##T##geqrfBatched(handle h, int m, int n, void *a, int lda, void *tau, int *info, int count) { return *info = 0, 0; } \
+	EXPORT int cublas##T##getrsBatched(handle h, int flip, int n, int columns, void *a, int lda, const int *pivots, void *b, int ldb, int *info, int count) { return *info = 0, 0; } \
+	EXPORT int cublas##T##gelsBatched(handle h, int flip, int m, int n, int columns, void *a, int lda, void *c, int ldc, int *info, int *each, int count) { return *info = 0, 0; }
+BATCHED(S)
+BATCHED(D)
+BATCHED(C)
+BATCHED(Z)
+
 // --- handles
 // Making a handle loads kernels, which takes a real card some tenths of a second.
 // Where there are collectives, PyTorch's watchdog uses that time to let go of

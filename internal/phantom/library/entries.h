@@ -348,6 +348,206 @@
 	F(cudaUserObjectRetain) F(cudaWaitExternalSemaphoresAsync) F(cudaWaitExternalSemaphoresAsync_ptsz) \
 	F(cudaWaitExternalSemaphoresAsync_v2)
 
+// cuFFT.
+#define FFT_ENTRIES(F) \
+	F(cufftCreate) F(cufftDestroy) F(cufftEstimate1d) F(cufftEstimate2d) F(cufftEstimate3d) F(cufftEstimateMany) F(cufftExecC2C) \
+	F(cufftExecC2R) F(cufftExecD2Z) F(cufftExecR2C) F(cufftExecZ2D) F(cufftExecZ2Z) F(cufftGetPlanPropertyInt64) F(cufftGetProperty) \
+	F(cufftGetSize) F(cufftGetSize1d) F(cufftGetSize2d) F(cufftGetSize3d) F(cufftGetSizeMany) F(cufftGetSizeMany64) \
+	F(cufftGetVersion) F(cufftMakePlan1d) F(cufftMakePlan2d) F(cufftMakePlan3d) F(cufftMakePlanMany) F(cufftMakePlanMany64) \
+	F(cufftPlan1d) F(cufftPlan2d) F(cufftPlan3d) F(cufftPlanMany) F(cufftResetPlanProperty) F(cufftSetAutoAllocation) \
+	F(cufftSetPlanPropertyInt64) F(cufftSetStream) F(cufftSetWorkArea) F(cufftXtClearCallback) F(cufftXtExec) \
+	F(cufftXtExecDescriptor) F(cufftXtExecDescriptorC2C) F(cufftXtExecDescriptorC2R) F(cufftXtExecDescriptorD2Z) \
+	F(cufftXtExecDescriptorR2C) F(cufftXtExecDescriptorZ2D) F(cufftXtExecDescriptorZ2Z) F(cufftXtFree) F(cufftXtGetSizeMany) \
+	F(cufftXtMakePlanMany) F(cufftXtMalloc) F(cufftXtQueryPlan) F(cufftXtSetCallback) F(cufftXtSetCallbackSharedSize) \
+	F(cufftXtSetGPUs) F(cufftXtSetJITCallback) F(cufftXtSetWorkArea) F(cufftXtSetWorkAreaPolicy)
+
+// cuSOLVER for dense matrices,
+#define SOLVER_ENTRIES(F) \
+	F(cusolverDnCCgels) F(cusolverDnCCgesv) F(cusolverDnCEgels) F(cusolverDnCEgesv) F(cusolverDnCKgels) F(cusolverDnCKgesv) \
+	F(cusolverDnCYgels) F(cusolverDnCYgesv) F(cusolverDnCgebrd) F(cusolverDnCgeqrf) F(cusolverDnCgesvd) \
+	F(cusolverDnCgesvdaStridedBatched) F(cusolverDnCgesvdj) F(cusolverDnCgesvdjBatched) F(cusolverDnCgetrf) F(cusolverDnCgetrs) \
+	F(cusolverDnCheevd) F(cusolverDnCheevdx) F(cusolverDnCheevj) F(cusolverDnCheevjBatched) F(cusolverDnChegvd) F(cusolverDnChegvdx) \
+	F(cusolverDnChegvj) F(cusolverDnChetrd) F(cusolverDnClaswp) F(cusolverDnClauum) F(cusolverDnCpotrf) F(cusolverDnCpotrfBatched) \
+	F(cusolverDnCpotri) F(cusolverDnCpotrs) F(cusolverDnCpotrsBatched) F(cusolverDnCreate) F(cusolverDnCreateGesvdjInfo) \
+	F(cusolverDnCreateParams) F(cusolverDnCreateSyevjInfo) F(cusolverDnCsytrf) F(cusolverDnCsytri) F(cusolverDnCungbr) \
+	F(cusolverDnCungqr) F(cusolverDnCungtr) F(cusolverDnCunmqr) F(cusolverDnCunmtr) F(cusolverDnDBgels) F(cusolverDnDBgesv) \
+	F(cusolverDnDDgels) F(cusolverDnDDgesv) F(cusolverDnDHgels) F(cusolverDnDHgesv) F(cusolverDnDSgels) F(cusolverDnDSgesv) \
+	F(cusolverDnDXgels) F(cusolverDnDXgesv) F(cusolverDnDestroy) F(cusolverDnDestroyGesvdjInfo) F(cusolverDnDestroyParams) \
+	F(cusolverDnDestroySyevjInfo) F(cusolverDnDgebrd) F(cusolverDnDgeqrf) F(cusolverDnDgesvd) F(cusolverDnDgesvdaStridedBatched) \
+	F(cusolverDnDgesvdj) F(cusolverDnDgesvdjBatched) F(cusolverDnDgetrf) F(cusolverDnDgetrs) F(cusolverDnDlaswp) F(cusolverDnDlauum) \
+	F(cusolverDnDorgbr) F(cusolverDnDorgqr) F(cusolverDnDorgtr) F(cusolverDnDormqr) F(cusolverDnDormtr) F(cusolverDnDpotrf) \
+	F(cusolverDnDpotrfBatched) F(cusolverDnDpotri) F(cusolverDnDpotrs) F(cusolverDnDpotrsBatched) F(cusolverDnDsyevd) \
+	F(cusolverDnDsyevdx) F(cusolverDnDsyevj) F(cusolverDnDsyevjBatched) F(cusolverDnDsygvd) F(cusolverDnDsygvdx) F(cusolverDnDsygvj) \
+	F(cusolverDnDsytrd) F(cusolverDnDsytrf) F(cusolverDnDsytri) F(cusolverDnGetDeterministicMode) F(cusolverDnGetEmulationStrategy) \
+	F(cusolverDnGetMathMode) F(cusolverDnGetStream) F(cusolverDnIRSInfosCreate) F(cusolverDnIRSInfosDestroy) \
+	F(cusolverDnIRSInfosGetMaxIters) F(cusolverDnIRSInfosGetNiters) F(cusolverDnIRSInfosGetOuterNiters) \
+	F(cusolverDnIRSInfosGetResidualHistory) F(cusolverDnIRSInfosRequestResidual) F(cusolverDnIRSParamsCreate) \
+	F(cusolverDnIRSParamsDestroy) F(cusolverDnIRSParamsDisableFallback) F(cusolverDnIRSParamsEnableFallback) \
+	F(cusolverDnIRSParamsGetMaxIters) F(cusolverDnIRSParamsSetMaxIters) F(cusolverDnIRSParamsSetMaxItersInner) \
+	F(cusolverDnIRSParamsSetRefinementSolver) F(cusolverDnIRSParamsSetSolverLowestPrecision) \
+	F(cusolverDnIRSParamsSetSolverMainPrecision) F(cusolverDnIRSParamsSetSolverPrecisions) F(cusolverDnIRSParamsSetTol) \
+	F(cusolverDnIRSParamsSetTolInner) F(cusolverDnIRSXgels) F(cusolverDnIRSXgesv) F(cusolverDnLoggerForceDisable) \
+	F(cusolverDnLoggerOpenFile) F(cusolverDnLoggerSetCallback) F(cusolverDnLoggerSetFile) F(cusolverDnLoggerSetLevel) \
+	F(cusolverDnLoggerSetMask) F(cusolverDnSBgels) F(cusolverDnSBgesv) F(cusolverDnSHgels) F(cusolverDnSHgesv) F(cusolverDnSSgels) \
+	F(cusolverDnSSgesv) F(cusolverDnSXgels) F(cusolverDnSXgesv) F(cusolverDnSetAdvOptions) F(cusolverDnSetDeterministicMode) \
+	F(cusolverDnSetEmulationStrategy) F(cusolverDnSetMathMode) F(cusolverDnSetStream) F(cusolverDnSgebrd) F(cusolverDnSgeqrf) \
+	F(cusolverDnSgesvd) F(cusolverDnSgesvdaStridedBatched) F(cusolverDnSgesvdj) F(cusolverDnSgesvdjBatched) F(cusolverDnSgetrf) \
+	F(cusolverDnSgetrs) F(cusolverDnSlaswp) F(cusolverDnSlauum) F(cusolverDnSorgbr) F(cusolverDnSorgqr) F(cusolverDnSorgtr) \
+	F(cusolverDnSormqr) F(cusolverDnSormtr) F(cusolverDnSpotrf) F(cusolverDnSpotrfBatched) F(cusolverDnSpotri) F(cusolverDnSpotrs) \
+	F(cusolverDnSpotrsBatched) F(cusolverDnSsyevd) F(cusolverDnSsyevdx) F(cusolverDnSsyevj) F(cusolverDnSsyevjBatched) \
+	F(cusolverDnSsygvd) F(cusolverDnSsygvdx) F(cusolverDnSsygvj) F(cusolverDnSsytrd) F(cusolverDnSsytrf) F(cusolverDnSsytri) \
+	F(cusolverDnXgeev) F(cusolverDnXgeqrf) F(cusolverDnXgesvd) F(cusolverDnXgesvdjGetResidual) F(cusolverDnXgesvdjGetSweeps) \
+	F(cusolverDnXgesvdjSetMaxSweeps) F(cusolverDnXgesvdjSetSortEig) F(cusolverDnXgesvdjSetTolerance) F(cusolverDnXgesvdp) \
+	F(cusolverDnXgesvdr) F(cusolverDnXgetrf) F(cusolverDnXgetrs) F(cusolverDnXlarft) F(cusolverDnXpotrf) F(cusolverDnXpotrs) \
+	F(cusolverDnXsyevBatched) F(cusolverDnXsyevd) F(cusolverDnXsyevdx) F(cusolverDnXsyevjGetResidual) F(cusolverDnXsyevjGetSweeps) \
+	F(cusolverDnXsyevjSetMaxSweeps) F(cusolverDnXsyevjSetSortEig) F(cusolverDnXsyevjSetTolerance) F(cusolverDnXsytrs) \
+	F(cusolverDnXtrtri) F(cusolverDnZCgels) F(cusolverDnZCgesv) F(cusolverDnZEgels) F(cusolverDnZEgesv) F(cusolverDnZKgels) \
+	F(cusolverDnZKgesv) F(cusolverDnZYgels) F(cusolverDnZYgesv) F(cusolverDnZZgels) F(cusolverDnZZgesv) F(cusolverDnZgebrd) \
+	F(cusolverDnZgeqrf) F(cusolverDnZgesvd) F(cusolverDnZgesvdaStridedBatched) F(cusolverDnZgesvdj) F(cusolverDnZgesvdjBatched) \
+	F(cusolverDnZgetrf) F(cusolverDnZgetrs) F(cusolverDnZheevd) F(cusolverDnZheevdx) F(cusolverDnZheevj) F(cusolverDnZheevjBatched) \
+	F(cusolverDnZhegvd) F(cusolverDnZhegvdx) F(cusolverDnZhegvj) F(cusolverDnZhetrd) F(cusolverDnZlaswp) F(cusolverDnZlauum) \
+	F(cusolverDnZpotrf) F(cusolverDnZpotrfBatched) F(cusolverDnZpotri) F(cusolverDnZpotrs) F(cusolverDnZpotrsBatched) \
+	F(cusolverDnZsytrf) F(cusolverDnZsytri) F(cusolverDnZungbr) F(cusolverDnZungqr) F(cusolverDnZungtr) F(cusolverDnZunmqr) \
+	F(cusolverDnZunmtr)
+
+// and the work areas of its functions.
+#define SOLVER_SIZES(F) \
+	F(cusolverDnCCgels_bufferSize) F(cusolverDnCCgesv_bufferSize) F(cusolverDnCEgels_bufferSize) F(cusolverDnCEgesv_bufferSize) \
+	F(cusolverDnCKgels_bufferSize) F(cusolverDnCKgesv_bufferSize) F(cusolverDnCYgels_bufferSize) F(cusolverDnCYgesv_bufferSize) \
+	F(cusolverDnCgebrd_bufferSize) F(cusolverDnCgeqrf_bufferSize) F(cusolverDnCgesvd_bufferSize) \
+	F(cusolverDnCgesvdaStridedBatched_bufferSize) F(cusolverDnCgesvdjBatched_bufferSize) F(cusolverDnCgesvdj_bufferSize) \
+	F(cusolverDnCgetrf_bufferSize) F(cusolverDnCheevd_bufferSize) F(cusolverDnCheevdx_bufferSize) \
+	F(cusolverDnCheevjBatched_bufferSize) F(cusolverDnCheevj_bufferSize) F(cusolverDnChegvd_bufferSize) \
+	F(cusolverDnChegvdx_bufferSize) F(cusolverDnChegvj_bufferSize) F(cusolverDnChetrd_bufferSize) F(cusolverDnClauum_bufferSize) \
+	F(cusolverDnCpotrf_bufferSize) F(cusolverDnCpotri_bufferSize) F(cusolverDnCsytrf_bufferSize) F(cusolverDnCsytri_bufferSize) \
+	F(cusolverDnCungbr_bufferSize) F(cusolverDnCungqr_bufferSize) F(cusolverDnCungtr_bufferSize) F(cusolverDnCunmqr_bufferSize) \
+	F(cusolverDnCunmtr_bufferSize) F(cusolverDnDBgels_bufferSize) F(cusolverDnDBgesv_bufferSize) F(cusolverDnDDgels_bufferSize) \
+	F(cusolverDnDDgesv_bufferSize) F(cusolverDnDHgels_bufferSize) F(cusolverDnDHgesv_bufferSize) F(cusolverDnDSgels_bufferSize) \
+	F(cusolverDnDSgesv_bufferSize) F(cusolverDnDXgels_bufferSize) F(cusolverDnDXgesv_bufferSize) F(cusolverDnDgebrd_bufferSize) \
+	F(cusolverDnDgeqrf_bufferSize) F(cusolverDnDgesvd_bufferSize) F(cusolverDnDgesvdaStridedBatched_bufferSize) \
+	F(cusolverDnDgesvdjBatched_bufferSize) F(cusolverDnDgesvdj_bufferSize) F(cusolverDnDgetrf_bufferSize) \
+	F(cusolverDnDlauum_bufferSize) F(cusolverDnDorgbr_bufferSize) F(cusolverDnDorgqr_bufferSize) F(cusolverDnDorgtr_bufferSize) \
+	F(cusolverDnDormqr_bufferSize) F(cusolverDnDormtr_bufferSize) F(cusolverDnDpotrf_bufferSize) F(cusolverDnDpotri_bufferSize) \
+	F(cusolverDnDsyevd_bufferSize) F(cusolverDnDsyevdx_bufferSize) F(cusolverDnDsyevjBatched_bufferSize) \
+	F(cusolverDnDsyevj_bufferSize) F(cusolverDnDsygvd_bufferSize) F(cusolverDnDsygvdx_bufferSize) F(cusolverDnDsygvj_bufferSize) \
+	F(cusolverDnDsytrd_bufferSize) F(cusolverDnDsytrf_bufferSize) F(cusolverDnDsytri_bufferSize) F(cusolverDnIRSXgels_bufferSize) \
+	F(cusolverDnIRSXgesv_bufferSize) F(cusolverDnSBgels_bufferSize) F(cusolverDnSBgesv_bufferSize) F(cusolverDnSHgels_bufferSize) \
+	F(cusolverDnSHgesv_bufferSize) F(cusolverDnSSgels_bufferSize) F(cusolverDnSSgesv_bufferSize) F(cusolverDnSXgels_bufferSize) \
+	F(cusolverDnSXgesv_bufferSize) F(cusolverDnSgebrd_bufferSize) F(cusolverDnSgeqrf_bufferSize) F(cusolverDnSgesvd_bufferSize) \
+	F(cusolverDnSgesvdaStridedBatched_bufferSize) F(cusolverDnSgesvdjBatched_bufferSize) F(cusolverDnSgesvdj_bufferSize) \
+	F(cusolverDnSgetrf_bufferSize) F(cusolverDnSlauum_bufferSize) F(cusolverDnSorgbr_bufferSize) F(cusolverDnSorgqr_bufferSize) \
+	F(cusolverDnSorgtr_bufferSize) F(cusolverDnSormqr_bufferSize) F(cusolverDnSormtr_bufferSize) F(cusolverDnSpotrf_bufferSize) \
+	F(cusolverDnSpotri_bufferSize) F(cusolverDnSsyevd_bufferSize) F(cusolverDnSsyevdx_bufferSize) \
+	F(cusolverDnSsyevjBatched_bufferSize) F(cusolverDnSsyevj_bufferSize) F(cusolverDnSsygvd_bufferSize) \
+	F(cusolverDnSsygvdx_bufferSize) F(cusolverDnSsygvj_bufferSize) F(cusolverDnSsytrd_bufferSize) F(cusolverDnSsytrf_bufferSize) \
+	F(cusolverDnSsytri_bufferSize) F(cusolverDnXgeev_bufferSize) F(cusolverDnXgeqrf_bufferSize) F(cusolverDnXgesvd_bufferSize) \
+	F(cusolverDnXgesvdp_bufferSize) F(cusolverDnXgesvdr_bufferSize) F(cusolverDnXgetrf_bufferSize) F(cusolverDnXlarft_bufferSize) \
+	F(cusolverDnXpotrf_bufferSize) F(cusolverDnXsyevBatched_bufferSize) F(cusolverDnXsyevd_bufferSize) \
+	F(cusolverDnXsyevdx_bufferSize) F(cusolverDnXsytrs_bufferSize) F(cusolverDnXtrtri_bufferSize) F(cusolverDnZCgels_bufferSize) \
+	F(cusolverDnZCgesv_bufferSize) F(cusolverDnZEgels_bufferSize) F(cusolverDnZEgesv_bufferSize) F(cusolverDnZKgels_bufferSize) \
+	F(cusolverDnZKgesv_bufferSize) F(cusolverDnZYgels_bufferSize) F(cusolverDnZYgesv_bufferSize) F(cusolverDnZZgels_bufferSize) \
+	F(cusolverDnZZgesv_bufferSize) F(cusolverDnZgebrd_bufferSize) F(cusolverDnZgeqrf_bufferSize) F(cusolverDnZgesvd_bufferSize) \
+	F(cusolverDnZgesvdaStridedBatched_bufferSize) F(cusolverDnZgesvdjBatched_bufferSize) F(cusolverDnZgesvdj_bufferSize) \
+	F(cusolverDnZgetrf_bufferSize) F(cusolverDnZheevd_bufferSize) F(cusolverDnZheevdx_bufferSize) \
+	F(cusolverDnZheevjBatched_bufferSize) F(cusolverDnZheevj_bufferSize) F(cusolverDnZhegvd_bufferSize) \
+	F(cusolverDnZhegvdx_bufferSize) F(cusolverDnZhegvj_bufferSize) F(cusolverDnZhetrd_bufferSize) F(cusolverDnZlauum_bufferSize) \
+	F(cusolverDnZpotrf_bufferSize) F(cusolverDnZpotri_bufferSize) F(cusolverDnZsytrf_bufferSize) F(cusolverDnZsytri_bufferSize) \
+	F(cusolverDnZungbr_bufferSize) F(cusolverDnZungqr_bufferSize) F(cusolverDnZungtr_bufferSize) F(cusolverDnZunmqr_bufferSize) \
+	F(cusolverDnZunmtr_bufferSize)
+
+// cuSPARSE, as far as a handle is needed.
+#define SPARSE_ENTRIES(F) \
+	F(cusparseAxpby) F(cusparseCbsr2csr) F(cusparseCbsric02) F(cusparseCbsric02_analysis) F(cusparseCbsric02_bufferSize) \
+	F(cusparseCbsric02_bufferSizeExt) F(cusparseCbsrilu02) F(cusparseCbsrilu02_analysis) F(cusparseCbsrilu02_bufferSize) \
+	F(cusparseCbsrilu02_bufferSizeExt) F(cusparseCbsrilu02_numericBoost) F(cusparseCbsrmm) F(cusparseCbsrmv) \
+	F(cusparseCbsrsm2_analysis) F(cusparseCbsrsm2_bufferSize) F(cusparseCbsrsm2_bufferSizeExt) F(cusparseCbsrsm2_solve) \
+	F(cusparseCbsrsv2_analysis) F(cusparseCbsrsv2_bufferSize) F(cusparseCbsrsv2_bufferSizeExt) F(cusparseCbsrsv2_solve) \
+	F(cusparseCbsrxmv) F(cusparseCcsr2bsr) F(cusparseCcsr2csr_compress) F(cusparseCcsr2csru) F(cusparseCcsr2gebsr) \
+	F(cusparseCcsr2gebsr_bufferSize) F(cusparseCcsr2gebsr_bufferSizeExt) F(cusparseCcsrcolor) F(cusparseCcsrgeam2) \
+	F(cusparseCcsrgeam2_bufferSizeExt) F(cusparseCcsric02) F(cusparseCcsric02_analysis) F(cusparseCcsric02_bufferSize) \
+	F(cusparseCcsric02_bufferSizeExt) F(cusparseCcsrilu02) F(cusparseCcsrilu02_analysis) F(cusparseCcsrilu02_bufferSize) \
+	F(cusparseCcsrilu02_bufferSizeExt) F(cusparseCcsrilu02_numericBoost) F(cusparseCcsru2csr) F(cusparseCcsru2csr_bufferSizeExt) \
+	F(cusparseCgebsr2csr) F(cusparseCgebsr2gebsc) F(cusparseCgebsr2gebsc_bufferSize) F(cusparseCgebsr2gebsc_bufferSizeExt) \
+	F(cusparseCgebsr2gebsr) F(cusparseCgebsr2gebsr_bufferSize) F(cusparseCgebsr2gebsr_bufferSizeExt) F(cusparseCgemvi) \
+	F(cusparseCgemvi_bufferSize) F(cusparseCgpsvInterleavedBatch) F(cusparseCgpsvInterleavedBatch_bufferSizeExt) F(cusparseCgtsv2) \
+	F(cusparseCgtsv2StridedBatch) F(cusparseCgtsv2StridedBatch_bufferSizeExt) F(cusparseCgtsv2_bufferSizeExt) \
+	F(cusparseCgtsv2_nopivot) F(cusparseCgtsv2_nopivot_bufferSizeExt) F(cusparseCgtsvInterleavedBatch) \
+	F(cusparseCgtsvInterleavedBatch_bufferSizeExt) F(cusparseCnnz) F(cusparseCnnz_compress) F(cusparseCreate) \
+	F(cusparseCreateIdentityPermutation) F(cusparseCsr2cscEx2) F(cusparseCsr2cscEx2_bufferSize) F(cusparseDbsr2csr) \
+	F(cusparseDbsric02) F(cusparseDbsric02_analysis) F(cusparseDbsric02_bufferSize) F(cusparseDbsric02_bufferSizeExt) \
+	F(cusparseDbsrilu02) F(cusparseDbsrilu02_analysis) F(cusparseDbsrilu02_bufferSize) F(cusparseDbsrilu02_bufferSizeExt) \
+	F(cusparseDbsrilu02_numericBoost) F(cusparseDbsrmm) F(cusparseDbsrmv) F(cusparseDbsrsm2_analysis) F(cusparseDbsrsm2_bufferSize) \
+	F(cusparseDbsrsm2_bufferSizeExt) F(cusparseDbsrsm2_solve) F(cusparseDbsrsv2_analysis) F(cusparseDbsrsv2_bufferSize) \
+	F(cusparseDbsrsv2_bufferSizeExt) F(cusparseDbsrsv2_solve) F(cusparseDbsrxmv) F(cusparseDcsr2bsr) F(cusparseDcsr2csr_compress) \
+	F(cusparseDcsr2csru) F(cusparseDcsr2gebsr) F(cusparseDcsr2gebsr_bufferSize) F(cusparseDcsr2gebsr_bufferSizeExt) \
+	F(cusparseDcsrcolor) F(cusparseDcsrgeam2) F(cusparseDcsrgeam2_bufferSizeExt) F(cusparseDcsric02) F(cusparseDcsric02_analysis) \
+	F(cusparseDcsric02_bufferSize) F(cusparseDcsric02_bufferSizeExt) F(cusparseDcsrilu02) F(cusparseDcsrilu02_analysis) \
+	F(cusparseDcsrilu02_bufferSize) F(cusparseDcsrilu02_bufferSizeExt) F(cusparseDcsrilu02_numericBoost) F(cusparseDcsru2csr) \
+	F(cusparseDcsru2csr_bufferSizeExt) F(cusparseDenseToSparse_analysis) F(cusparseDenseToSparse_bufferSize) \
+	F(cusparseDenseToSparse_convert) F(cusparseDestroy) F(cusparseDgebsr2csr) F(cusparseDgebsr2gebsc) \
+	F(cusparseDgebsr2gebsc_bufferSize) F(cusparseDgebsr2gebsc_bufferSizeExt) F(cusparseDgebsr2gebsr) \
+	F(cusparseDgebsr2gebsr_bufferSize) F(cusparseDgebsr2gebsr_bufferSizeExt) F(cusparseDgemvi) F(cusparseDgemvi_bufferSize) \
+	F(cusparseDgpsvInterleavedBatch) F(cusparseDgpsvInterleavedBatch_bufferSizeExt) F(cusparseDgtsv2) F(cusparseDgtsv2StridedBatch) \
+	F(cusparseDgtsv2StridedBatch_bufferSizeExt) F(cusparseDgtsv2_bufferSizeExt) F(cusparseDgtsv2_nopivot) \
+	F(cusparseDgtsv2_nopivot_bufferSizeExt) F(cusparseDgtsvInterleavedBatch) F(cusparseDgtsvInterleavedBatch_bufferSizeExt) \
+	F(cusparseDnnz) F(cusparseDnnz_compress) F(cusparseDpruneCsr2csr) F(cusparseDpruneCsr2csrByPercentage) \
+	F(cusparseDpruneCsr2csrByPercentage_bufferSizeExt) F(cusparseDpruneCsr2csrNnz) F(cusparseDpruneCsr2csrNnzByPercentage) \
+	F(cusparseDpruneCsr2csr_bufferSizeExt) F(cusparseDpruneDense2csr) F(cusparseDpruneDense2csrByPercentage) \
+	F(cusparseDpruneDense2csrByPercentage_bufferSizeExt) F(cusparseDpruneDense2csrNnz) F(cusparseDpruneDense2csrNnzByPercentage) \
+	F(cusparseDpruneDense2csr_bufferSizeExt) F(cusparseGather) F(cusparseGetPointerMode) F(cusparseGetStream) F(cusparseGetVersion) \
+	F(cusparseHpruneCsr2csr) F(cusparseHpruneCsr2csrByPercentage) F(cusparseHpruneCsr2csrByPercentage_bufferSizeExt) \
+	F(cusparseHpruneCsr2csrNnz) F(cusparseHpruneCsr2csrNnzByPercentage) F(cusparseHpruneCsr2csr_bufferSizeExt) \
+	F(cusparseHpruneDense2csr) F(cusparseHpruneDense2csrByPercentage) F(cusparseHpruneDense2csrByPercentage_bufferSizeExt) \
+	F(cusparseHpruneDense2csrNnz) F(cusparseHpruneDense2csrNnzByPercentage) F(cusparseHpruneDense2csr_bufferSizeExt) F(cusparseRot) \
+	F(cusparseSDDMM) F(cusparseSDDMM_bufferSize) F(cusparseSDDMM_preprocess) F(cusparseSbsr2csr) F(cusparseSbsric02) \
+	F(cusparseSbsric02_analysis) F(cusparseSbsric02_bufferSize) F(cusparseSbsric02_bufferSizeExt) F(cusparseSbsrilu02) \
+	F(cusparseSbsrilu02_analysis) F(cusparseSbsrilu02_bufferSize) F(cusparseSbsrilu02_bufferSizeExt) \
+	F(cusparseSbsrilu02_numericBoost) F(cusparseSbsrmm) F(cusparseSbsrmv) F(cusparseSbsrsm2_analysis) F(cusparseSbsrsm2_bufferSize) \
+	F(cusparseSbsrsm2_bufferSizeExt) F(cusparseSbsrsm2_solve) F(cusparseSbsrsv2_analysis) F(cusparseSbsrsv2_bufferSize) \
+	F(cusparseSbsrsv2_bufferSizeExt) F(cusparseSbsrsv2_solve) F(cusparseSbsrxmv) F(cusparseScatter) F(cusparseScsr2bsr) \
+	F(cusparseScsr2csr_compress) F(cusparseScsr2csru) F(cusparseScsr2gebsr) F(cusparseScsr2gebsr_bufferSize) \
+	F(cusparseScsr2gebsr_bufferSizeExt) F(cusparseScsrcolor) F(cusparseScsrgeam2) F(cusparseScsrgeam2_bufferSizeExt) \
+	F(cusparseScsric02) F(cusparseScsric02_analysis) F(cusparseScsric02_bufferSize) F(cusparseScsric02_bufferSizeExt) \
+	F(cusparseScsrilu02) F(cusparseScsrilu02_analysis) F(cusparseScsrilu02_bufferSize) F(cusparseScsrilu02_bufferSizeExt) \
+	F(cusparseScsrilu02_numericBoost) F(cusparseScsru2csr) F(cusparseScsru2csr_bufferSizeExt) F(cusparseSetPointerMode) \
+	F(cusparseSetStream) F(cusparseSgebsr2csr) F(cusparseSgebsr2gebsc) F(cusparseSgebsr2gebsc_bufferSize) \
+	F(cusparseSgebsr2gebsc_bufferSizeExt) F(cusparseSgebsr2gebsr) F(cusparseSgebsr2gebsr_bufferSize) \
+	F(cusparseSgebsr2gebsr_bufferSizeExt) F(cusparseSgemvi) F(cusparseSgemvi_bufferSize) F(cusparseSgpsvInterleavedBatch) \
+	F(cusparseSgpsvInterleavedBatch_bufferSizeExt) F(cusparseSgtsv2) F(cusparseSgtsv2StridedBatch) \
+	F(cusparseSgtsv2StridedBatch_bufferSizeExt) F(cusparseSgtsv2_bufferSizeExt) F(cusparseSgtsv2_nopivot) \
+	F(cusparseSgtsv2_nopivot_bufferSizeExt) F(cusparseSgtsvInterleavedBatch) F(cusparseSgtsvInterleavedBatch_bufferSizeExt) \
+	F(cusparseSnnz) F(cusparseSnnz_compress) F(cusparseSpGEMM_compute) F(cusparseSpGEMM_copy) F(cusparseSpGEMM_estimateMemory) \
+	F(cusparseSpGEMM_workEstimation) F(cusparseSpGEMMreuse_compute) F(cusparseSpGEMMreuse_copy) F(cusparseSpGEMMreuse_nnz) \
+	F(cusparseSpGEMMreuse_workEstimation) F(cusparseSpMM) F(cusparseSpMMOp_createPlan) F(cusparseSpMM_bufferSize) \
+	F(cusparseSpMM_preprocess) F(cusparseSpMV) F(cusparseSpMV_bufferSize) F(cusparseSpMV_preprocess) F(cusparseSpSM_analysis) \
+	F(cusparseSpSM_bufferSize) F(cusparseSpSM_solve) F(cusparseSpSM_updateMatrix) F(cusparseSpSV_analysis) \
+	F(cusparseSpSV_bufferSize) F(cusparseSpSV_solve) F(cusparseSpSV_updateMatrix) F(cusparseSpVV) F(cusparseSpVV_bufferSize) \
+	F(cusparseSparseToDense) F(cusparseSparseToDense_bufferSize) F(cusparseSpruneCsr2csr) F(cusparseSpruneCsr2csrByPercentage) \
+	F(cusparseSpruneCsr2csrByPercentage_bufferSizeExt) F(cusparseSpruneCsr2csrNnz) F(cusparseSpruneCsr2csrNnzByPercentage) \
+	F(cusparseSpruneCsr2csr_bufferSizeExt) F(cusparseSpruneDense2csr) F(cusparseSpruneDense2csrByPercentage) \
+	F(cusparseSpruneDense2csrByPercentage_bufferSizeExt) F(cusparseSpruneDense2csrNnz) F(cusparseSpruneDense2csrNnzByPercentage) \
+	F(cusparseSpruneDense2csr_bufferSizeExt) F(cusparseXbsric02_zeroPivot) F(cusparseXbsrilu02_zeroPivot) \
+	F(cusparseXbsrsm2_zeroPivot) F(cusparseXbsrsv2_zeroPivot) F(cusparseXcoo2csr) F(cusparseXcoosortByColumn) \
+	F(cusparseXcoosortByRow) F(cusparseXcoosort_bufferSizeExt) F(cusparseXcscsort) F(cusparseXcscsort_bufferSizeExt) \
+	F(cusparseXcsr2bsrNnz) F(cusparseXcsr2coo) F(cusparseXcsr2gebsrNnz) F(cusparseXcsrgeam2Nnz) F(cusparseXcsric02_zeroPivot) \
+	F(cusparseXcsrilu02_zeroPivot) F(cusparseXcsrsort) F(cusparseXcsrsort_bufferSizeExt) F(cusparseXgebsr2csr) \
+	F(cusparseXgebsr2gebsrNnz) F(cusparseZbsr2csr) F(cusparseZbsric02) F(cusparseZbsric02_analysis) F(cusparseZbsric02_bufferSize) \
+	F(cusparseZbsric02_bufferSizeExt) F(cusparseZbsrilu02) F(cusparseZbsrilu02_analysis) F(cusparseZbsrilu02_bufferSize) \
+	F(cusparseZbsrilu02_bufferSizeExt) F(cusparseZbsrilu02_numericBoost) F(cusparseZbsrmm) F(cusparseZbsrmv) \
+	F(cusparseZbsrsm2_analysis) F(cusparseZbsrsm2_bufferSize) F(cusparseZbsrsm2_bufferSizeExt) F(cusparseZbsrsm2_solve) \
+	F(cusparseZbsrsv2_analysis) F(cusparseZbsrsv2_bufferSize) F(cusparseZbsrsv2_bufferSizeExt) F(cusparseZbsrsv2_solve) \
+	F(cusparseZbsrxmv) F(cusparseZcsr2bsr) F(cusparseZcsr2csr_compress) F(cusparseZcsr2csru) F(cusparseZcsr2gebsr) \
+	F(cusparseZcsr2gebsr_bufferSize) F(cusparseZcsr2gebsr_bufferSizeExt) F(cusparseZcsrcolor) F(cusparseZcsrgeam2) \
+	F(cusparseZcsrgeam2_bufferSizeExt) F(cusparseZcsric02) F(cusparseZcsric02_analysis) F(cusparseZcsric02_bufferSize) \
+	F(cusparseZcsric02_bufferSizeExt) F(cusparseZcsrilu02) F(cusparseZcsrilu02_analysis) F(cusparseZcsrilu02_bufferSize) \
+	F(cusparseZcsrilu02_bufferSizeExt) F(cusparseZcsrilu02_numericBoost) F(cusparseZcsru2csr) F(cusparseZcsru2csr_bufferSizeExt) \
+	F(cusparseZgebsr2csr) F(cusparseZgebsr2gebsc) F(cusparseZgebsr2gebsc_bufferSize) F(cusparseZgebsr2gebsc_bufferSizeExt) \
+	F(cusparseZgebsr2gebsr) F(cusparseZgebsr2gebsr_bufferSize) F(cusparseZgebsr2gebsr_bufferSizeExt) F(cusparseZgemvi) \
+	F(cusparseZgemvi_bufferSize) F(cusparseZgpsvInterleavedBatch) F(cusparseZgpsvInterleavedBatch_bufferSizeExt) F(cusparseZgtsv2) \
+	F(cusparseZgtsv2StridedBatch) F(cusparseZgtsv2StridedBatch_bufferSizeExt) F(cusparseZgtsv2_bufferSizeExt) \
+	F(cusparseZgtsv2_nopivot) F(cusparseZgtsv2_nopivot_bufferSizeExt) F(cusparseZgtsvInterleavedBatch) \
+	F(cusparseZgtsvInterleavedBatch_bufferSizeExt) F(cusparseZnnz) F(cusparseZnnz_compress)
+
 // cuDNN, as far as a handle is needed.
 #define DNN_ENTRIES(F) \
 	F(cudnnActivationBackward) F(cudnnActivationForward) F(cudnnAddTensor) F(cudnnBackendExecute) F(cudnnBackendPopulateCudaGraph) \

@@ -37,11 +37,20 @@ void *next_symbol(const char *name) {
 	return found;
 }
 
+// loaded_symbol is one of a library that the program has loaded, under the newer
+// name or the older, or 0.
+static void *loaded_symbol(void **library, const char *newer, const char *older, const char *name) {
+	if (!*library) *library = dlopen(newer, RTLD_LAZY | RTLD_NOLOAD);
+	if (!*library) *library = dlopen(older, RTLD_LAZY | RTLD_NOLOAD);
+	if (!*library) return 0;
+	if (!real_dlsym) find_dlsym();
+	return real_dlsym(*library, name);
+}
 void *cudnn_symbol(const char *name) {
 	static void *library;
-	if (!library) library = dlopen("libcudnn.so.9", RTLD_LAZY | RTLD_NOLOAD);
-	if (!library) library = dlopen("libcudnn.so.8", RTLD_LAZY | RTLD_NOLOAD);
-	if (!library) return 0;
-	if (!real_dlsym) find_dlsym();
-	return real_dlsym(library, name);
+	return loaded_symbol(&library, "libcudnn.so.9", "libcudnn.so.8", name);
+}
+void *cusparse_symbol(const char *name) {
+	static void *library;
+	return loaded_symbol(&library, "libcusparse.so.12", "libcusparse.so.11", name);
 }

@@ -93,5 +93,6 @@ int phantom_communicators(void); // how many there are
 // loader.c
 void *next_symbol(const char *name);  // the real one behind one of ours
 void *cudnn_symbol(const char *name); // cuDNN's own, or 0
+void *cusparse_symbol(const char *name); // cuSPARSE's own, or 0
 
 #endif
