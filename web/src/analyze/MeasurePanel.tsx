@@ -38,7 +38,7 @@ export function MeasurePanel({ question, busy, onBegin }: Props) {
   const emulate = (
     <Action key="emulate" name="Emulate" Icon={Cpu} disabled={busy || emulating === 0} onClick={() => onBegin('emulated')}>
       {emulating > 0 ? (
-        'A real PyTorch on a card that is not there: for what is not modelled, and to check a prediction.'
+        'A real PyTorch on an emulated card: for models that cannot be predicted, and to check a prediction.'
       ) : (
         <>
           No worker emulates. <Command>memorymark worker --join</Command> on a machine with a CUDA build of PyTorch, and no GPU, changes that.

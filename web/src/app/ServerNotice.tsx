@@ -16,7 +16,7 @@ export function ServerNotice() {
     <div role="status" aria-live="polite">
       {lost && (
         <p className="border-b border-warn/40 bg-warn-soft px-4 py-2 text-center text-sm text-warn-text">
-          The server does not answer. Start it again with <code className="font-mono">memorymark serve</code>; this page goes on by itself.
+          The server does not answer. Start it again with <code className="font-mono">memorymark serve</code>; this page reconnects by itself.
         </p>
       )}
     </div>

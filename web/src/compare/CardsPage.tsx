@@ -93,8 +93,8 @@ export default function CardsPage() {
   );
 }
 
-// The server says of a card that is too small that not even the smallest batch trains.
-const isTooSmall = ({ error }: Row) => error?.startsWith('not even') ?? false;
+// What the server says about a card that is too small.
+const isTooSmall = ({ error }: Row) => /^batch \d+, the smallest, does not train/.test(error ?? '');
 
 /** TooSmall is one line for all cards on which nothing trains; what each lacks is behind it. */
 function TooSmall({ rows }: { rows: Row[] }) {

@@ -31,9 +31,9 @@ export default function ComparePage() {
           History
         </Link>
       </p>
-      <PageTitle title="Side by side">What differs is marked.</PageTitle>
+      <PageTitle title="Side by side">Differences are marked.</PageTitle>
       {failed && <ErrorBox problem={Problem.of(failed.error)} title="One of them cannot be shown" />}
-      {!failed && ids.length < 2 && <Empty title="Choose two">The history has a box at each analysis; two that are ticked are set side by side.</Empty>}
+      {!failed && ids.length < 2 && <Empty title="Choose two">Select two analyses in the history to compare them.</Empty>}
       {!failed && ids.length === 2 && (both.length === 2 ? <Table both={both} /> : <Loading what="both" />)}
     </>
   );

@@ -85,8 +85,8 @@ function Analyses() {
 function Chosen({ ids, onClear }: { ids: string[]; onClear(): void }) {
   return (
     <div className="mb-3 flex min-h-8 flex-wrap items-center gap-3 text-sm">
-      {ids.length === 0 && <span className="text-xs text-muted">Choose two to see them side by side.</span>}
-      {ids.length === 1 && <span className="text-xs text-muted">One is chosen; choose another to compare it with.</span>}
+      {ids.length === 0 && <span className="text-xs text-muted">Select two to compare them.</span>}
+      {ids.length === 1 && <span className="text-xs text-muted">Select another one to compare with.</span>}
       {ids.length === 2 && (
         <Link href={`/history/compare?a=${ids[0]}&b=${ids[1]}`} className={buttonLook('primary', 'small')}>
           Compare the two
@@ -102,10 +102,10 @@ function Chosen({ ids, onClear }: { ids: string[]; onClear(): void }) {
 }
 
 function Nothing({ filtered }: { filtered: boolean }) {
-  if (filtered) return <Empty title="No analysis matches">Other words find others; so does “any”.</Empty>;
+  if (filtered) return <Empty title="No analysis matches">Try other words, or “any”.</Empty>;
   return (
     <Empty title="Nothing yet">
-      <p>Each analysis that you begin on the Analyze page is kept here with its answer, to be opened, compared and repeated.</p>
+      <p>Analyses that you start on the Analyze page are kept here with their answers. You can open, compare and repeat them.</p>
       <Link href="/" className={`mt-4 ${buttonLook('primary', 'normal')}`}>
         Analyze a model
       </Link>

@@ -127,10 +127,10 @@ function Fixed({ workload, onChange }: Pick<FormProps['state']['question'], 'wor
     const text = describeKeys(workload, [key]);
     return text ? [{ key, text }] : [];
   });
-  if (set.length === 0) return <p className="text-xs text-muted">Precision, optimizer, checkpointing and adapters are the plan's to choose.</p>;
+  if (set.length === 0) return <p className="text-xs text-muted">The plan chooses precision, optimizer, checkpointing and adapters.</p>;
   return (
     <div>
-      <p className="text-xs text-muted">The plan keeps to what was set:</p>
+      <p className="text-xs text-muted">The plan keeps these settings:</p>
       <ul className="mt-2 flex flex-wrap gap-1.5">
         {set.map(({ key, text }) => (
           <li key={key}>

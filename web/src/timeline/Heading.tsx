@@ -72,7 +72,7 @@ export function Heading({ snapshot, device, address }: Props) {
 const kinds: Record<Snapshot['kind'], [look: string, what: string]> = {
   recorded: ['border-line-strong', 'Recorded by PyTorch while a program ran'],
   measured: ['border-line-strong', 'Recorded on the GPU of a worker'],
-  emulated: ['border-warn text-warn-text', 'Recorded by a real PyTorch on a card that is not there: the allocations are PyTorch\'s, the times are not the card\'s'],
+  emulated: ['border-warn text-warn-text', 'Recorded by a real PyTorch on an emulated card: the allocations are real, the times are not'],
   predicted: ['border-warn text-warn-text', 'Simulated by MemoryMark: no PyTorch ran, and times are estimates'],
 };
 

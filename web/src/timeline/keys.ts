@@ -69,7 +69,7 @@ export const help: [string, string][] = [
   ['o', 'go to the next out-of-memory error'],
   ['[ ]', 'cursor to the event before, after'],
   ['k j', 'select the allocation above, below at the cursor'],
-  ['r', 'sum up the range that is seen; Shift and drag draws one'],
+  ['r', 'summarize the visible range; drag with Shift to select one'],
   ['/', 'search'],
   ['n N', 'next, previous match'],
   ['Esc', 'drop the selection'],

@@ -28,7 +28,7 @@ export function CodeDialog({ open, onClose, ...rest }: Props) {
         <Dialog.Content className="fixed top-[8vh] left-1/2 z-50 flex max-h-[84vh] w-[min(44rem,calc(100vw-2rem))] -translate-x-1/2 flex-col overflow-y-auto rounded-lg border border-line-strong bg-surface p-6">
           <Dialog.Title className="text-lg font-semibold">Your own code</Dialog.Title>
           <Dialog.Description className="mt-1 text-sm text-muted">
-            A function without arguments that returns a model and a function batch(n). A worker runs it with its PyTorch on a card that is not there, in a
+            A function without arguments that returns a model and a function batch(n). A worker runs it with its PyTorch on an emulated card, in a
             sandbox without network.
           </Dialog.Description>
           <CodeForm onClose={onClose} {...rest} />

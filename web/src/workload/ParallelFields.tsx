@@ -50,7 +50,7 @@ export function ParallelFields({ workload, wrong, onChange }: Props) {
           {option('static_graph', 'Static graph', "DDP's static_graph.")}
         </>
       )}
-      {parallel && <p className="text-xs text-muted">The batch is that of each GPU. Memory and speed are those of one of them.</p>}
+      {parallel && <p className="text-xs text-muted">Batch, memory and speed are per GPU.</p>}
     </>
   );
 }

@@ -5,7 +5,7 @@ test.each([
   ['128\n512\n128\n', { 128: 2, 512: 1 }],
   ['[128, 512]', { 128: 1, 512: 1 }],
   ['{"128": 900}', { 128: 900 }],
-  ['', 'There is no number in it.'],
+  ['', 'It contains no numbers.'],
   ['12\nabc', '“abc” is not a number of tokens.'],
   ['{"a": 1}', 'It must say how many samples each length has, as {"128": 900, "512": 40}.'],
 ])('%s', (text, lengths) => {

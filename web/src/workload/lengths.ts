@@ -8,7 +8,7 @@ export function parseLengths(text: string): Record<string, number> | string {
   const trimmed = text.trim();
   if (trimmed.startsWith('{')) return parseCounts(trimmed);
   const words = trimmed.replace(/^\[|\]$/g, '').split(/[\s,]+/).filter(Boolean);
-  if (words.length === 0) return 'There is no number in it.';
+  if (words.length === 0) return 'It contains no numbers.';
   const counts: Record<string, number> = {};
   for (const word of words) {
     if (!/^\d+$/.test(word)) return `“${word.slice(0, 20)}” is not a number of tokens.`;

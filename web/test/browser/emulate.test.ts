@@ -35,7 +35,7 @@ afterAll(async () => {
 test.skipIf(!python)('what is not modelled is emulated', { timeout: patience }, async () => {
   await page.goto(program.url + address);
   await page.getByText('model_type "biogpt" is not modelled', { exact: false }).first().waitFor();
-  await page.getByText('A real PyTorch on a card that is not there').waitFor();
+  await page.getByText('A real PyTorch on an emulated card').waitFor();
   await page.getByRole('button', { name: 'Emulate' }).click();
   await page.getByRole('heading', { name: 'Emulating' }).waitFor();
   const log = page.getByRole('log');

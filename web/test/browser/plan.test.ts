@@ -69,7 +69,7 @@ test('a plan keeps to what was set, until it is left to it', async () => {
   await page.goto(`${program.url}/?model=gpt2&gpu=a10&precision=bf16&batch=4`);
   await page.getByRole('link', { name: 'Plan', exact: true }).click();
   await page.getByRole('button', { name: /leave Precision to the plan/ }).click();
-  await page.getByText("are the plan's to choose").waitFor();
+  await page.getByText("The plan chooses precision").waitFor();
   await page.goBack();
   await page.getByRole('button', { name: /leave Precision to the plan/ }).waitFor();
 });
