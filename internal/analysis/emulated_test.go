@@ -60,15 +60,16 @@ var small = map[string]string{
 	"modernbert":  `"config": {"model_type": "modernbert", "global_attn_every_n_layers": 1, "classifier_pooling": "mean", "pad_token_id": 0, ` + blocks,
 	"deberta-v2": `"config": {"model_type": "deberta-v2", "relative_attention": true, "position_buckets": 32, "norm_rel_ebd": "layer_norm", "share_att_key": true,
 		"pos_att_type": ["p2c", "c2p"], "position_biased_input": false, ` + blocks,
-	"electra":  `"config": {"model_type": "electra", "embedding_size": 128, ` + blocks,
-	"resnet":   `"model": "resnet"`,                                       // whose convolutions were seen
-	"vit":      `"config": {"model_type": "vit", "num_hidden_layers": 2}`, // whose patches were, too
-	"convnext": `"config": {"model_type": "convnext", "depths": [1, 1, 1, 1]}`,
-	"dinov2":   `"config": {"model_type": "dinov2", "num_hidden_layers": 2, "image_size": 518}`,
-	"clip":     `"config": {"model_type": "clip", "vision_config": {"num_hidden_layers": 2}, "text_config": {"num_hidden_layers": 2}}`,
-	"swin":     `"config": {"model_type": "swin", "depths": [2, 2, 2, 2], "drop_path_rate": 0.1}`,
-	"siglip":   `"config": {"model_type": "siglip", "vision_config": {"num_hidden_layers": 2}, "text_config": {"num_hidden_layers": 2}}`,
-	"t5":       `"config": {"model_type": "t5", "d_model": 256, "d_kv": 64, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
+	"electra":    `"config": {"model_type": "electra", "embedding_size": 128, ` + blocks,
+	"resnet":     `"model": "resnet"`,                                       // whose convolutions were seen
+	"vit":        `"config": {"model_type": "vit", "num_hidden_layers": 2}`, // whose patches were, too
+	"convnext":   `"config": {"model_type": "convnext", "depths": [1, 1, 1, 1]}`,
+	"convnextv2": `"config": {"model_type": "convnextv2", "depths": [1, 1, 1, 1]}`,
+	"dinov2":     `"config": {"model_type": "dinov2", "num_hidden_layers": 2, "image_size": 518}`,
+	"clip":       `"config": {"model_type": "clip", "vision_config": {"num_hidden_layers": 2}, "text_config": {"num_hidden_layers": 2}}`,
+	"swin":       `"config": {"model_type": "swin", "depths": [2, 2, 2, 2], "drop_path_rate": 0.1}`,
+	"siglip":     `"config": {"model_type": "siglip", "vision_config": {"num_hidden_layers": 2}, "text_config": {"num_hidden_layers": 2}}`,
+	"t5":         `"config": {"model_type": "t5", "d_model": 256, "d_kv": 64, "d_ff": 512, "num_layers": 2, "num_heads": 4, "vocab_size": 5000}`,
 	"whisper": `"config": {"model_type": "whisper", "d_model": 384, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 6,
 		"decoder_attention_heads": 6, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "vocab_size": 500, "max_source_positions": 1500, "max_target_positions": 128,
 		"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}`,

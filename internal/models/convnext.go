@@ -18,7 +18,17 @@ var convNextFamily = Family{
 	},
 }
 
-// convNextConfig is transformers' ConvNextConfig.
+var convNextV2Family = Family{
+	Type: convNextV2, Images: true, AnyImage: true, ChannelsLast: true, read: reads(readConvNext),
+	Heads: []Head{
+		head("ConvNextV2ForImageClassification", Classes, newConvNext),
+		head("ConvNextV2Model", NoLabels, newConvNextAlone),
+	},
+}
+
+const convNextV2 = "convnextv2"
+
+// convNextConfig is transformers' ConvNextConfig, or ConvNextV2Config.
 type convNextConfig struct {
 	Channels    int64   `json:"num_channels"`
 	PatchSize   int64   `json:"patch_size"`
@@ -29,16 +39,21 @@ type convNextConfig struct {
 	LayerScale  float64 `json:"layer_scale_init_value"`
 	DropPath    float64 `json:"drop_path_rate"`
 	NumLabels   int64   `json:"num_labels"`
+
+	second bool // of ConvNeXt V2
 }
 
 // readConvNext reads a ConvNeXt configuration.
 func readConvNext(c *hfconfig.Config) (*convNextConfig, error) {
 	n := &convNextConfig{
 		Channels: 3, PatchSize: 4, Stages: 4, HiddenSizes: []int64{96, 192, 384, 768}, Depths: []int64{3, 3, 9, 3},
-		HiddenAct: "gelu", LayerScale: 1e-6, NumLabels: 2,
+		HiddenAct: "gelu", LayerScale: 1e-6, NumLabels: 2, second: c.ModelType == convNextV2,
 	}
 	if err := c.Decode(n, "layer_norm_eps", "image_size", "out_features", "out_indices", "stage_names"); err != nil {
 		return nil, err
+	}
+	if n.second {
+		n.LayerScale = 0 // published configurations have it, and ConvNeXt V2 does not read it
 	}
 	return n, n.validate()
 }
@@ -61,6 +76,7 @@ type convNextLayer struct {
 	dwconv   *torch.Conv2d
 	norm     *torch.LayerNorm
 	pwconv1  *torch.Linear
+	response *responseNorm // of ConvNeXt V2, else nil
 	pwconv2  *torch.Linear
 	scale    *torch.Tensor // layer_scale_parameter, nil without
 	dropPath float64
@@ -73,7 +89,8 @@ type convNextStage struct {
 }
 
 // convNext is ConvNextModel, and ConvNextForImageClassification with a classifier
-// (transformers/models/convnext/modeling_convnext.py). Its images are in
+// (transformers/models/convnext/modeling_convnext.py), or those of ConvNeXt V2
+// (transformers/models/convnextv2/modeling_convnextv2.py). Its images are in
 // channels_last from the first norm on, whatever channels_last says: a norm makes
 // them so, and convolutions keep it.
 type convNext struct {
@@ -126,8 +143,12 @@ func (m *convNext) newLayer(t *torch.Torch, c *convNextConfig, width int64) conv
 	dtype := m.run.DType
 	l := convNextLayer{
 		dwconv: t.NewDepthwiseConv2d(width, 7, 3, dtype), norm: t.NewLayerNorm(width, dtype),
-		pwconv1: t.NewLinear(width, 4*width, true, dtype).Named("pwconv1"), pwconv2: t.NewLinear(4*width, width, true, dtype).Named("pwconv2"),
+		pwconv1: t.NewLinear(width, 4*width, true, dtype).Named("pwconv1"),
 	}
+	if c.second {
+		l.response = newResponseNorm(t, 4*width, dtype)
+	}
+	l.pwconv2 = t.NewLinear(4*width, width, true, dtype).Named("pwconv2")
 	if c.LayerScale > 0 { // layer_scale_init_value * torch.ones(dim)
 		ones := t.Full(dtype, width)
 		l.scale = t.Parameter(dtype, width)
@@ -143,7 +164,9 @@ func newConvNext(t *torch.Torch, c *convNextConfig, r Run) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.name = "convnext"
+	if m.name = "convnext"; c.second {
+		m.name = convNextV2
+	}
 	m.classifier = t.NewLinear(c.HiddenSizes[len(c.HiddenSizes)-1], c.NumLabels, true, r.DType).Named("classifier")
 	return &Model{Forward: m.forward}, nil
 }
@@ -218,6 +241,9 @@ func (m *convNext) layer(t *torch.Torch, l *convNextLayer, i int, input *torch.V
 	features.Set(t.LayerNorm(features, l.norm))
 	features.Set(t.Linear(features, l.pwconv1))
 	features.Set(m.act(t, features))
+	if l.response != nil {
+		features.Set(l.response.forward(t, features))
+	}
 	features.Set(t.Linear(features, l.pwconv2))
 	if l.scale != nil {
 		features.Set(t.Mul(torch.Borrow(l.scale), features))

@@ -18,6 +18,7 @@ var families = []*Family{
 	&bertFamily,
 	&clipFamily,
 	&convNextFamily,
+	&convNextV2Family,
 	&debertaFamily,
 	&dinov2Family,
 	&deepseekV2Family,

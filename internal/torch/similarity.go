@@ -46,16 +46,20 @@ func (t *Torch) Quotient(a, b X) Value {
 	return Value{out}
 }
 
-// NormLast is x.norm(p=2, dim=-1, keepdim=True), of which autocast wants a
-// result in float32 (autocast_mode.h, fp32_set_opt_dtype). Its backward is grad * (self / norm).masked_fill_(norm == 0, 0)
-// (linalg_vector_norm_backward, torch/csrc/autograd/FunctionsManual.cpp).
-func (t *Torch) NormLast(x X) Value {
+// NormLast is x.norm(p=2, dim=-1, keepdim=True).
+func (t *Torch) NormLast(x X) Value { return t.NormOver(x, -1) }
+
+// NormOver is torch.linalg.vector_norm(x, dim=dims, keepdim=True), of which autocast
+// wants a result in float32 (autocast_mode.h, fp32_set_opt_dtype). Its backward is
+// grad * (self / norm).masked_fill_(norm == 0, 0) (linalg_vector_norm_backward,
+// torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) NormOver(x X, dims ...int) Value {
 	in := read(x)
 	dtype := in.DType
 	if t.autocast != nil {
 		dtype = Float32
 	}
-	out := t.sum(in, []int{-1}, true, dtype)
+	out := t.sum(in, dims, true, dtype)
 	if n := t.record("LinalgVectorNorm", in); n != nil {
 		self, result := t.save(n, in), t.save(n, out)
 		n.backward = func(g []*Tensor) []*Tensor {
