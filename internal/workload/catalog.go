@@ -14,12 +14,15 @@ import (
 
 // Model is a model of the catalog.
 type Model struct {
-	ID            string           `json:"id"`
-	Name          string           `json:"name"`
-	Description   string           `json:"description"`
-	Type          string           `json:"type"` // nlp or vision
-	HuggingFaceID string           `json:"huggingface_id,omitempty"`
-	Config        *hfconfig.Config `json:"config"`
+	ID            string `json:"id"`
+	Name          string `json:"name"`
+	Description   string `json:"description"`
+	Type          string `json:"type"` // nlp or vision
+	HuggingFaceID string `json:"huggingface_id,omitempty"`
+	// Same are other models there that take the same memory: those tuned to chat,
+	// and the like.
+	Same   []string         `json:"same,omitempty" doc:"other models of Hugging Face that take the same memory"`
+	Config *hfconfig.Config `json:"config"`
 }
 
 //go:embed catalog.json
@@ -47,11 +50,16 @@ func FindModel(id string) (*Model, error) {
 		}
 	}
 	for _, m := range loadCatalog() {
-		if m.HuggingFaceID != "" && (strings.EqualFold(m.HuggingFaceID, id) || strings.EqualFold(withoutOwner(m.HuggingFaceID), id)) {
+		if slices.ContainsFunc(append([]string{m.HuggingFaceID}, m.Same...), func(name string) bool { return isCalled(name, id) }) {
 			return m, nil
 		}
 	}
 	return nil, fmt.Errorf("model %q is not in the catalog%s; give an id from the catalog or a path to a config.json", id, similar(id))
+}
+
+// isCalled reports whether a model that Hugging Face has as name is meant by an id.
+func isCalled(name, id string) bool {
+	return name != "" && (strings.EqualFold(name, id) || strings.EqualFold(withoutOwner(name), id))
 }
 
 // withoutOwner is what stands behind the last slash of a Hugging Face id.

@@ -20,7 +20,7 @@ export function ModelPicker({ workload, models, onChange }: Props) {
     value: model.id,
     name: model.name,
     note: model.id,
-    also: `${model.huggingface_id ?? ''} ${model.description}`,
+    also: [model.huggingface_id, ...(model.same ?? []), model.description].join(' '),
     group: model.type === 'vision' ? 'Images' : 'Text',
   }));
   const own = !workload.model && workload.config;
