@@ -65,8 +65,9 @@ function CodeForm({ workload, files: given, onClose }: Omit<Props, 'open'>) {
     const read = await readPython(list);
     if (Object.keys(read).length === 0) return;
     const kept = Object.fromEntries(Object.entries(files).filter(([, text]) => text.trim() !== ''));
-    setFiles({ ...kept, ...read });
-    setFile(mainOf(read));
+    const all = { ...kept, ...read };
+    setFiles(all);
+    if (!kept[file]) setFile(mainOf(all)); // what comes beside a program is not the program
   }
 
   function drop(event: DragEvent) {

@@ -250,7 +250,20 @@ test('a card without a price leaves no empty tile', async () => {
   expect(last.x + last.width).toBeCloseTo(outer.x + outer.width, -1); // the row is full
 });
 
-test('equal bars are explained, and why the next batch fails', async () => {
+test('three equal bars say that the optimizer decides, and bars that differ do not', async () => {
+  const card = page.getByRole('region', { name: 'How full the card is' });
+  const sums = async () => (await card.getByText(/^[\d.]+ GiB of [\d.]+ GiB$/).allTextContents()).map((text) => Number.parseFloat(text));
+  await page.goto(`${program.url}/?model=llama-3.2-1b&gpu=a100-80gb&batch=1&limit_gib=23.6`);
+  await card.getByText('Up to batch 8, the optimizer step sets the peak and not the batch: these bars are about equal.').waitFor();
+  const equal = await sums();
+  expect(equal).toHaveLength(3);
+  expect(Math.max(...equal) / Math.min(...equal)).toBeLessThan(1.001);
+  await page.goto(`${program.url}/?model=bert&gpu=a10&batch=4`);
+  await expect.poll(async () => new Set(await sums()).size).toBe(3);
+  expect(await card.getByText('about equal', { exact: false }).count()).toBe(0);
+});
+
+test('why the next batch fails is said once', async () => {
   await page.goto(`${program.url}/?model=llama-3.2-1b&gpu=a10&precision=bf16&batch=1`);
   const notes = page.getByRole('list', { name: 'What it means' });
   await notes.getByText(/^batch \d+ fails: in the/).waitFor();
