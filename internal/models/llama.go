@@ -101,15 +101,20 @@ func (l *llamaLayer) gated(t *torch.Torch, c *llamaConfig, r Run) {
 }
 
 // finish makes what comes after the layers.
-func (m *llama) finish(t *torch.Torch) {
+func (m *llama) finish(t *torch.Torch) { m.finishRotating(t, m.cfg.Rope(), m.cfg.HeadSize()) }
+
+// finishRotating is finish of a model that rotates so much of a head.
+func (m *llama) finishRotating(t *torch.Torch, kind RopeType, size int64) *rotary {
 	m.norm = t.NewRMSNorm(m.cfg.HiddenSize, m.run.DType)
+	var r *rotary
 	if m.run.Versions.Transformers.Before(5, 0) {
-		m.rotaries = append(m.rotaries, newRotary4(t, m.cfg.Rope(), m.cfg.HeadSize()))
-		return
+		r = newRotary4(t, kind, size)
+	} else {
+		r = newRotary(t, kind, size).of(m.run.Versions)
+		r.initWeights(t)
 	}
-	r := newRotary(t, m.cfg.Rope(), m.cfg.HeadSize()).of(m.run.Versions)
-	r.initWeights(t)
 	m.rotaries = append(m.rotaries, r)
+	return r
 }
 
 // trunk is LlamaModel for a head.

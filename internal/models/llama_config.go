@@ -48,6 +48,7 @@ const (
 	gemma2   = "gemma2"
 	gemma3   = "gemma3_text"
 	smolLM3  = "smollm3"
+	phi3Type = "phi3"
 )
 
 // The kinds of layers in layer_types.
@@ -61,6 +62,10 @@ const (
 type RopeParameters struct {
 	Type    RopeType `json:"rope_type"`
 	OldType RopeType `json:"type"`
+
+	// Of Phi-3, which has them here or beside.
+	RotaryFactor      *float64 `json:"partial_rotary_factor"`
+	OriginalPositions *int64   `json:"original_max_position_embeddings"`
 }
 
 // RopeType is a key of ROPE_INIT_FUNCTIONS.
@@ -72,6 +77,7 @@ const (
 	LinearRope  RopeType = "linear"
 	Llama3Rope  RopeType = "llama3"
 	YarnRope    RopeType = "yarn"
+	LongRope    RopeType = "longrope" // of Phi-3 alone
 )
 
 var ropeTypes = []RopeType{DefaultRope, LinearRope, Llama3Rope, YarnRope}
@@ -127,7 +133,7 @@ func (l *llamaConfig) validate(family string) error {
 	if err := rotates(l.HeadSize()); err != nil {
 		return err
 	}
-	if rope := l.Rope(); !slices.Contains(ropeTypes, rope) {
+	if rope := l.Rope(); !slices.Contains(ropeTypes, rope) && family != phi3Type { // which has its own
 		return invalid.At("rope_scaling", fmt.Errorf("config: rope_type of a %s is %q; it must be one of %s", family, rope, "default, linear, llama3, yarn"))
 	}
 	return nil

@@ -1,20 +1,22 @@
 package models
 
 import (
-	"errors"
+	"cmp"
+	"fmt"
 
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/invalid"
 	"memorymark/internal/torch"
 )
 
-var phi3Family = Family{Type: "phi3", read: reads(readPhi3), Heads: decoderHeads("Phi3", newPhi3, withoutSpans...)}
+var phi3Family = Family{Type: phi3Type, read: reads(readPhi3), Heads: decoderHeads("Phi3", newPhi3, withoutSpans...)}
 
 // phi3Config is transformers' Phi3Config, of Phi-3 and Phi-4.
 type phi3Config struct {
 	llamaConfig
-	ResidualDropout float64  `json:"resid_pdrop"`
-	RotaryFactor    *float64 `json:"partial_rotary_factor"`
+	ResidualDropout   float64  `json:"resid_pdrop"`
+	RotaryFactor      *float64 `json:"partial_rotary_factor"`
+	OriginalPositions int64    `json:"original_max_position_embeddings"`
 }
 
 // readPhi3 reads a configuration of Phi-3 or Phi-4.
@@ -22,17 +24,42 @@ func readPhi3(c *hfconfig.Config) (*phi3Config, error) {
 	p := &phi3Config{llamaConfig: llamaConfig{
 		VocabSize: 32064, HiddenSize: 3072, IntermediateSize: 8192, Layers: 32, Heads: 32, MaxPositions: 4096,
 		HiddenAct: "silu", UseCache: true, NumLabels: 2,
-	}}
+	}, OriginalPositions: 4096}
 	if err := p.decode(c, p, "silu"); err != nil {
 		return nil, err
 	}
-	switch {
-	case p.Rope() != DefaultRope:
-		return nil, invalid.At("rope_scaling", errors.New("config: rope_scaling of a phi3 is not modelled"))
-	case p.RotaryFactor != nil && *p.RotaryFactor != 1:
-		return nil, invalid.At("partial_rotary_factor", errors.New("config: partial_rotary_factor of a phi3 is not modelled"))
+	for _, r := range []*RopeParameters{p.RopeParameters, p.RopeScaling} {
+		if r != nil {
+			p.RotaryFactor = cmp.Or(r.RotaryFactor, p.RotaryFactor)
+			p.OriginalPositions = *cmp.Or(r.OriginalPositions, &p.OriginalPositions)
+		}
 	}
-	return p, nil
+	if rope := p.Rope(); rope != DefaultRope && rope != LongRope {
+		return nil, invalid.At("rope_scaling", fmt.Errorf("config: rope_type of a phi3 is %q; it must be one of default, longrope", rope))
+	}
+	if f := p.RotaryFactor; f != nil && (*f <= 0 || *f > 1) {
+		return nil, invalid.At("partial_rotary_factor", fmt.Errorf("config: partial_rotary_factor is %v; it must be above 0 and at most 1", *f))
+	}
+	return p, rotates(p.rotarySize())
+}
+
+// Rope is the type of the rotary positions: "su" and "yarn" are old names
+// (transformers/models/phi3/configuration_phi3.py, convert_rope_params_to_dict).
+func (c *phi3Config) Rope() RopeType {
+	switch rope := c.llamaConfig.Rope(); rope {
+	case "su", YarnRope:
+		return LongRope
+	default:
+		return rope
+	}
+}
+
+// rotarySize is how much of a head is rotated.
+func (c *phi3Config) rotarySize() int64 {
+	if c.RotaryFactor == nil {
+		return c.HeadSize()
+	}
+	return int64(float64(c.HeadSize()) * *c.RotaryFactor)
 }
 
 // phi3 is what Phi3Model has in other ways than Llama: one product for queries,
@@ -62,7 +89,7 @@ func newPhi3(t *torch.Torch, c *phi3Config, r Run) *llama {
 			sliding:       c.Sliding(i),
 		})
 	}
-	m.finish(t)
+	m.finishRotating(t, c.Rope(), c.rotarySize()).longFrom = c.OriginalPositions
 	return m.llama
 }
 

@@ -10,10 +10,12 @@ import (
 type rotary struct {
 	kind              RopeType
 	inverse, original torch.Value
-	size              int64 // of a head
-	inFloat32         bool  // angles stay so
-	broadcasts        bool  // positions times frequencies is no matrix product
-	complex           bool  // cosines and sines are one tensor of complex numbers
+	long              torch.Value // frequencies of long sequences, once there was one
+	longFrom          int64       // how long a sequence is before it is one
+	size              int64       // of what is rotated of a head
+	inFloat32         bool        // angles stay so
+	broadcasts        bool        // positions times frequencies is no matrix product
+	complex           bool        // cosines and sines are one tensor of complex numbers
 }
 
 // newRotary makes the module. _init_weights computes the frequencies again
@@ -81,6 +83,8 @@ func (r *rotary) frequencies(t *torch.Torch) torch.Value {
 		return llama3Frequencies(t, inverseFrequencies(t, t.Floats(t.Arange(r.size/2))))
 	case YarnRope:
 		return yarnFrequencies(t, powersOf(t, t.Floats(t.Arange(r.size/2))))
+	case LongRope:
+		return longFrequencies(t, r.size/2)
 	case LinearRope: // divides in place
 		return inverseFrequencies(t, t.Floats(t.Arange(r.size/2)))
 	default:
@@ -136,6 +140,40 @@ func yarnFrequencies(t *torch.Torch, powers torch.Value) torch.Value {
 	return f.Return(t.Floats(t.Floats(scaled, t.Floats(share)), t.Floats(kept, share)))
 }
 
+// longFrequencies is _compute_longrope_parameters.
+func longFrequencies(t *torch.Torch, n int64) torch.Value {
+	f := t.Enter()
+	factors := f.Let(t.Full(torch.Float32, n))
+	steps := f.Let(t.Floats(t.Floats(t.Arange(n))))
+	powers := t.Floats(steps)
+	t.Drop(t.Full(torch.Int64))
+	scaled := t.Floats(factors, powers)
+	inverse := divided(t, scaled.Borrow())
+	t.Drop(scaled)
+	return f.Return(inverse)
+}
+
+// chooseLong is longrope_frequency_update, which runs before each forward pass: it
+// computes the frequencies of a long sequence each time, since it looks for those
+// that it has under another name.
+func (r *rotary) chooseLong(t *torch.Torch, positions *torch.Var) {
+	f := t.Enter()
+	f.Let(t.Integers(t.MaxOf(positions)))
+	t.Drop(t.Full(torch.Bool)) // whether it is a long one
+	chosen := t.Hold(r.original.Borrow())
+	if positions.Tensor().Dim(1) > r.longFrom {
+		t.Drop(chosen)
+		chosen = r.frequencies(t)
+	}
+	t.Drop(r.inverse)
+	r.inverse = chosen
+	if positions.Tensor().Dim(1) > r.longFrom {
+		t.Drop(r.long)
+		r.long = t.Hold(chosen.Borrow())
+	}
+	f.End()
+}
+
 // yarnRamp is linear_ramp_factor.
 func yarnRamp(t *torch.Torch, n int64) torch.Value {
 	f := t.Enter()
@@ -151,6 +189,9 @@ func (r *rotary) angles(t *torch.Torch, hidden, positions *torch.Var) (cos, sin 
 	}
 	dtype, n := hidden.Tensor().DType, positions.Tensor().Dim(1)
 	t.NoGrad(func() {
+		if r.kind == LongRope {
+			r.chooseLong(t, positions)
+		}
 		t.Autocast(torch.NoDType, func() {
 			f := t.Enter()
 			freqs := f.Let(r.frequenciesAt(t, f, positions, n))

@@ -21,6 +21,23 @@ func (t *Torch) SumBools(x X) Value {
 	return Value{out}
 }
 
+// MaxOf is torch.max(x) of all elements.
+func (t *Torch) MaxOf(x X) Value {
+	in := read(x)
+	out := t.empty(in.DType)
+	all := make([]bool, len(in.Shape))
+	for i := range all {
+		all[i] = true
+	}
+	if buffer, semaphores := t.reduceScratch(in, all, in.DType.Size()); buffer > 0 {
+		b, s := t.allocate(buffer), t.allocate(semaphores)
+		t.drop(s)
+		t.drop(b)
+	}
+	t.done(x)
+	return Value{out}
+}
+
 // Sum is x.sum(dim) of floats. Its backward expands the gradient, a view.
 func (t *Torch) Sum(x X, dim int) Value {
 	in := t.upper(read(x)) // sum is on autocast's fp32 list

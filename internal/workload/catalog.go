@@ -12,7 +12,9 @@ import (
 	"memorymark/internal/nearest"
 )
 
-// Model is a model of the catalog.
+// Model is a model of the catalog. Its configuration has the published keys that
+// matter for memory; numbers that do not, such as the factors of longrope, need not
+// be the published ones.
 type Model struct {
 	ID            string `json:"id"`
 	Name          string `json:"name"`
