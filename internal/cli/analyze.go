@@ -17,6 +17,7 @@ type analyzeFlags struct {
 	*workloadFlags
 	*engineFlags
 	analysis.Question
+	amount    amountFlags
 	reserve   string
 	price     float64
 	maxProbes int
@@ -48,6 +49,7 @@ func newAnalyze(e *env) *cobra.Command {
 			"  memorymark analyze train.py:make --gpu rtx-4090 --multiple-of 8\n" +
 			"  memorymark analyze bert --engine measured --limit 22GiB\n" +
 			"  memorymark analyze ./config.json --gpu a100-80gb --global-batch 512\n" +
+			"  memorymark analyze llama-3.2-1b --gpu h100 --tokens 1B\n" +
 			"  memorymark analyze -f workloads.jsonl > answers.jsonl",
 		Args: someArgs(0, "MODEL"),
 	}
@@ -63,6 +65,8 @@ func newAnalyze(e *env) *cobra.Command {
 	c.Flags().BoolVar(&f.Changes, "sweep", false, "show what each single change would do")
 	c.Flags().Float64Var(&f.HoursPerYear, "hours", analysis.DefaultHours, "`hours` per year that the GPU runs")
 	c.Flags().Float64Var(&f.price, "price", 0, "price of the GPU in `dollars` per hour (default: the catalog's)")
+	f.amount.add(c.Flags(), "show the time and cost of a run over this `number` of tokens, such as 1B",
+		"show the time and cost of a run over this `number` of samples, instead of tokens")
 	c.Flags().BoolVar(&f.noTiming, "no-timing", false, "when measuring, find the largest batch but do not time steps")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		defer f.close()
@@ -130,6 +134,9 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 	if r.Question, err = f.question(); err != nil {
 		return nil, err
 	}
+	if r.RunTokens > 0 && w.TakesImages() {
+		return nil, badUsage("give the number of images, as --samples 1M", "--tokens: %s trains on images", w.Name())
+	}
 	if r.Card, err = e.cardOf(ctx, w); err != nil {
 		return nil, err
 	}
@@ -145,6 +152,9 @@ func (f *analyzeFlags) question() (q analysis.Question, err error) {
 		if q.Reserve, err = bytesize.Parse(f.reserve); err != nil {
 			return q, badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
 		}
+	}
+	if err := f.amount.read(&q.RunTokens, &q.RunSamples); err != nil {
+		return q, err
 	}
 	for _, flag := range []struct {
 		name string

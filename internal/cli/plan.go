@@ -28,12 +28,13 @@ var planKeys = []string{
 type planFlags struct {
 	*workloadFlags
 	plan.Question
-	cards, mine, within    string
-	tokens, samples, price string
-	reserve                string
-	outputs                []string
-	all                    bool
-	style                  draw.Style
+	cards, mine, within string
+	amount              amountFlags
+	price               string
+	reserve             string
+	outputs             []string
+	all                 bool
+	style               draw.Style
 }
 
 func newPlan(e *env) *cobra.Command {
@@ -62,8 +63,8 @@ func newPlan(e *env) *cobra.Command {
 	flags.StringVar(&f.mine, "mine", "", "plan for the `cards` that you have, such as 'rtx-4090 x2, a100-80gb', instead of rented ones")
 	flags.Int64Var(&f.MaxGPUs, "max-gpus", plan.DefaultMaxGPUs, "maximum `number` of GPUs")
 	flags.Int64Var(&f.GlobalBatch, "global-batch", plan.DefaultGlobalBatch, "the `samples` of an update, over all GPUs")
-	flags.StringVar(&f.tokens, "tokens", "", "`number` of tokens to train on, such as 500M (default 1B)")
-	flags.StringVar(&f.samples, "samples", "", "the `number` of samples to train on, instead of tokens (default 1M images)")
+	f.amount.add(flags, "`number` of tokens to train on, such as 500M (default 1B)",
+		"the `number` of samples to train on, instead of tokens (default 1M images)")
 	flags.StringVar(&f.within, "within", "", "maximum cost, time or both: `bounds` such as '$500, 3 days'")
 	flags.BoolVar(&f.Full, "full", false, "train all weights: no adapters")
 	flags.StringVar(&f.price, "prices", "", "a `file` of prices (CSV: gpu, usd_per_hour, provider, market, as_of) instead of the catalog's")
@@ -131,19 +132,8 @@ func (f *planFlags) read(e *env) (err error) {
 	if f.MaxGPUs < 1 || f.GlobalBatch < 1 {
 		return badUsage("", "--max-gpus and --global-batch must be at least 1")
 	}
-	for _, number := range []struct {
-		flag, text string
-		into       *float64
-	}{{"--tokens", f.tokens, &f.Tokens}, {"--samples", f.samples, &f.Samples}} {
-		if number.text == "" {
-			continue
-		}
-		if *number.into, err = plan.ParseCount(number.text); err != nil {
-			return badUsage("", "%s: %w", number.flag, err)
-		}
-	}
-	if f.Tokens > 0 && f.Samples > 0 {
-		return badUsage("give one of them", "--tokens and --samples both say how much there is to train on")
+	if err := f.amount.read(&f.Tokens, &f.Samples); err != nil {
+		return err
 	}
 	if f.within != "" {
 		if f.Within, err = plan.ParseBudget(f.within); err != nil {

@@ -28,6 +28,7 @@ func (a Analysis) Write(w io.Writer, width int) error {
 	fmt.Fprintln(w)
 	a.writeResults(w, width)
 	a.writeSpeed(w, width)
+	a.writeRun(w, width)
 	a.writeNotes(w, width)
 	writeAssumed(w, width, a.Assumed)
 	if g := a.Accumulation; g != nil {
@@ -210,6 +211,23 @@ func (a Analysis) writeSpeed(w io.Writer, width int) {
 		}
 		paragraph(w, width, "Saves", fmt.Sprintf("$%.2f a year for %.0f hours at $%.2f%s", *a.Savings, a.HoursPerYear, *a.PricePerHour, from))
 	}
+}
+
+// writeRun writes what a whole run takes, if it was asked for.
+func (a Analysis) writeRun(w io.Writer, width int) {
+	if a.Bill == nil || a.Bill.Run == nil {
+		return
+	}
+	run := a.Bill.Run
+	text := short(run.Samples) + " samples"
+	if run.Tokens > 0 {
+		text = short(run.Tokens) + " tokens"
+	}
+	text += fmt.Sprintf(" take %s with batch %d", daysText(run.Hours/24), a.Bill.Batch)
+	if run.Dollars != nil {
+		text += fmt.Sprintf(" and cost $%.2f at $%.2f per hour and GPU", *run.Dollars, *a.PricePerHour)
+	}
+	paragraph(w, width, "Run", text)
 }
 
 // writeNotes writes what there is to say besides, by what it is about.

@@ -24,6 +24,7 @@ test('the command line asks the same question', () => {
   expect(commandLine({ workload: { model: 'bert', config: { num_hidden_layers: 6 } } })).toBe(
     `memorymark analyze bert --config '{"num_hidden_layers":6}'`,
   );
+  expect(commandLine({ workload: { model: 'gpt2' }, run_tokens: 1e9 })).toBe('memorymark analyze gpt2 --tokens 1000000000');
   expect(commandLine({ workload: { model: "it's" } })).toBe(`memorymark analyze 'it'\\''s'`);
 });
 

@@ -24,6 +24,8 @@ export function commandLine({ workload, ...rest }: Question): string {
   if (rest.reserve_bytes) words.push('--reserve', `${rest.reserve_bytes}B`);
   if (rest.hours_per_year !== undefined) words.push('--hours', String(rest.hours_per_year));
   if (rest.price_per_hour !== undefined) words.push('--price', String(rest.price_per_hour));
+  if (rest.run_tokens) words.push('--tokens', String(rest.run_tokens));
+  if (rest.run_samples) words.push('--samples', String(rest.run_samples));
   if (model || !config) return words.join(' ');
   return `cat > config.json <<'END'\n${JSON.stringify(config, null, 2)}\nEND\n${words.slice(0, 2).join(' ')} ./config.json ${words.slice(2).join(' ')}`.trim();
 }
