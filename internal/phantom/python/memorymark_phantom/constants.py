@@ -165,6 +165,7 @@ def _rules(torch: Any) -> dict[Any, Rule]:
     add(filled(1, "value"), "fill_")
     add(same, "view reshape expand expand_as view_as reshape_as unsqueeze squeeze flatten unflatten transpose permute t swapaxes movedim contiguous clone detach alias "
         "narrow select repeat tile broadcast_to index_select gather take roll flip chunk split unbind diagonal unfold cat concat stack hstack vstack __getitem__")
+    add(same, "interpolate", (torch.nn.functional,))
     for name in ("T", "mT"):
         rules[getattr(Tensor, name).__get__] = same
     add(each, "add sub subtract rsub mul multiply div divide true_divide floor_divide remainder pow neg abs sign sqrt rsqrt exp log reciprocal clamp clamp_min clamp_max minimum maximum "

@@ -20,8 +20,10 @@ class Functions:
                         found.add(f)
             return found
 
-        properties = ("device", "dtype", "shape", "requires_grad", "is_cuda", "grad_fn", "grad", "layout", "ndim", "data", "is_leaf", "is_sparse", "is_quantized", "is_meta", "itemsize", "nbytes", "names")
-        self.harmless = {getattr(Tensor, p).__get__ for p in properties if hasattr(getattr(Tensor, p, None), "__get__")}
+        # Properties say nothing of values, and of the CPU's copy the wrong thing (is_cpu), but for those that are views.
+        views = {"H", "T", "mH", "mT", "real", "imag"}
+        properties = (getattr(Tensor, name) for name in set(dir(Tensor)) - views)
+        self.harmless = {p.__get__ for p in properties if type(p).__name__ in ("getset_descriptor", "property")}
         self.harmless |= both(
             "size", "dim", "stride", "numel", "backward", "is_floating_point", "is_complex", "is_contiguous", "element_size", "data_ptr",
             "storage_offset", "untyped_storage", "requires_grad_", "register_hook", "retain_grad", "get_device", "is_pinned", "is_shared", "__hash__", "__len__",

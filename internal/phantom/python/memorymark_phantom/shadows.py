@@ -199,8 +199,9 @@ def _make_mode(torch: Any) -> Any:
 
         # --- before a call: lay out what it will read
         def prepare(self, function: Any, args: Any, kwargs: Any, inputs: list[Any], known: bool) -> None:
+            # Lengths, for example, are read beside numbers that nobody knows (ctc_loss).
+            self.expose(inputs if known else [t for t in inputs if not t.dtype.is_floating_point and t in self.shadows])
             if known:
-                self.expose(inputs)
                 if function in functions.reads or function is Tensor.to and _to_cpu(torch, args, kwargs):
                     self.answer(self.shadows[inputs[0]])
                 elif function in functions.counting:
