@@ -13,6 +13,7 @@ ENDURANCE ?= 10m
 KILLS   ?= 50
 CRASHES ?= 1000
 ONLY    ?=
+PLATFORM ?= all
 NPM     ?= npm
 
 # The tests run the prober with this Python: one with PyTorch and transformers
@@ -154,8 +155,8 @@ pictures: web build ## Take the README's pictures of the page and the terminal a
 	$(GO) run ./scripts/terminal -memorymark $(BIN)
 	CHROMIUM='$(CHROMIUM)' MEMORYMARK_BIN='$(abspath $(BIN))' node web/test/readme.mjs
 
-wheel: web ## Build the Python wheels for Linux and macOS into build/wheels (needs gcc-aarch64-linux-gnu)
-	$(GO) run ./scripts/release -wheels -version '$(VERSION)' -commit '$(COMMIT)' -out build/wheels
+wheel: web ## Build the Python wheels for Linux and macOS into build/wheels (needs gcc-aarch64-linux-gnu), or PLATFORM=here
+	$(GO) run ./scripts/release -wheels -platform '$(PLATFORM)' -version '$(VERSION)' -commit '$(COMMIT)' -out build/wheels
 
 release: web ## Build the archives for Linux and macOS into build/release, with checksums, bills of materials and, with KEY, a signature (needs gcc-aarch64-linux-gnu)
 	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release -key '$(KEY)'

@@ -35,6 +35,22 @@ type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "-" + p.arch }
 
+// chosen are the platforms that a name stands for: all, here, or one such as
+// linux-amd64.
+func chosen(name string) ([]platform, error) {
+	if name == "all" {
+		return platforms, nil
+	}
+	if name == "here" {
+		name = platform{runtime.GOOS, runtime.GOARCH}.String()
+	}
+	i := slices.IndexFunc(platforms, func(p platform) bool { return p.String() == name })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no release for %s; the platforms are %v", name, platforms)
+	}
+	return platforms[i : i+1], nil
+}
+
 // budget is the most that a binary may take. The embedded queue is half of it.
 const budget = 40 << 20
 
@@ -44,6 +60,7 @@ type release struct {
 	date            time.Time // of the commit: that of every file in an archive
 	out             string
 	onlyWheels      bool
+	platforms       []platform
 	key             string // that signs it, "" for none
 	licenses        []byte // of what it holds of others
 }
@@ -54,10 +71,14 @@ func main() {
 	flag.StringVar(&r.commit, "commit", "", "the commit")
 	flag.StringVar(&r.out, "out", "build/release", "the folder to write")
 	flag.BoolVar(&r.onlyWheels, "wheels", false, "build the Python wheels alone")
+	of := flag.String("platform", "all", "the platform to build for, such as linux-amd64; here is this machine's")
 	flag.StringVar(&r.key, "key", "", "the private key that signs it, as ssh-keygen makes one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := r.run(ctx)
+	var err error
+	if r.platforms, err = chosen(*of); err == nil {
+		err = r.run(ctx)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -81,7 +102,7 @@ func (r *release) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(work) }()
-	removePhantom, err := buildPhantom(ctx)
+	removePhantom, err := buildPhantom(ctx, r.platforms)
 	defer removePhantom()
 	if err != nil {
 		return err
@@ -96,7 +117,7 @@ func (r *release) run(ctx context.Context) error {
 		}
 	}
 	var written []string
-	for _, p := range platforms {
+	for _, p := range r.platforms {
 		names, err := r.platform(ctx, p, work, papers)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p, err)

@@ -18,16 +18,20 @@ const builtFolder = "internal/phantom/built"
 // crossCompilers are Debian's names, by architecture.
 var crossCompilers = map[string]string{"amd64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"}
 
-// buildPhantom builds the library that emulates a GPU for every architecture,
-// so that who gets a release needs no compiler. What it returns removes them.
-func buildPhantom(ctx context.Context) (remove func(), err error) {
+// buildPhantom builds the library that emulates a GPU for the Linux platforms, so
+// that users need no compiler. What it returns removes them.
+func buildPhantom(ctx context.Context, platforms []platform) (remove func(), err error) {
 	var files []string
 	remove = func() {
 		for _, file := range files {
 			_ = os.Remove(file) // they are ignored by git, and made again
 		}
 	}
-	for arch, compiler := range crossCompilers {
+	for _, p := range platforms {
+		if p.os != "linux" {
+			continue
+		}
+		arch, compiler := p.arch, crossCompilers[p.arch]
 		if arch == runtime.GOARCH && runtime.GOOS == "linux" {
 			compiler = "cc"
 		}

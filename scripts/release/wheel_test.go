@@ -111,6 +111,21 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
+func TestChosen(t *testing.T) {
+	if all, err := chosen("all"); err != nil || len(all) != len(wheelTags) {
+		t.Errorf("all: %v, %v", all, err)
+	}
+	if one, err := chosen("linux-arm64"); err != nil || len(one) != 1 || one[0] != (platform{"linux", "arm64"}) {
+		t.Errorf("linux-arm64: %v, %v", one, err)
+	}
+	if here, err := chosen("here"); err != nil || here[0].os != runtime.GOOS || here[0].arch != runtime.GOARCH {
+		t.Errorf("here: %v, %v", here, err)
+	}
+	if _, err := chosen("plan9-mips"); err == nil || !strings.Contains(err.Error(), "the platforms are [linux-amd64 ") {
+		t.Errorf("plan9-mips: %v", err)
+	}
+}
+
 func TestPythonVersion(t *testing.T) {
 	for version, want := range map[string]string{
 		"v1.2.3": "1.2.3", "1.2.3": "1.2.3", "v1.2.3-4-g0123abc": "1.2.3.post4+g0123abc",
