@@ -52,8 +52,8 @@ func TestExpertsAreChecked(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"model_type":"mixtral","num_local_experts":2,"num_experts_per_tok":3}`:                                    "num_experts_per_tok is 3",
 		`{"model_type":"mixtral","intermediate_size":1001}`:                                                         "multiple of 8",
-		`{"model_type":"mixtral","output_router_logits":true}`:                                                      "output_router_logits is not modelled",
-		`{"model_type":"qwen3_moe","output_router_logits":true}`:                                                    "output_router_logits is not modelled",
+		`{"model_type":"mixtral","architectures":["MixtralForTokenClassification"],"output_router_logits":true}`:    "output_router_logits of MixtralForTokenClassification",
+		`{"model_type":"qwen3_moe","architectures":["Qwen3MoeModel"],"output_router_logits":true}`:                  "output_router_logits of Qwen3MoeModel",
 		`{"model_type":"qwen3_moe","moe_intermediate_size":7}`:                                                      "multiple of 8",
 		`{"model_type":"deepseek_v2","moe_intermediate_size":1408}`:                                                 "needs num_experts_per_tok",
 		`{"model_type":"deepseek_v2","num_experts_per_tok":2}`:                                                      "moe_intermediate_size is 1407",

@@ -107,7 +107,7 @@ func readLlama(c *hfconfig.Config) (*llamaConfig, error) {
 var decoderIgnored = []string{
 	"rms_norm_eps", "rope_theta", "pretraining_tp", "gradient_checkpointing", "query_pre_attn_scalar", "rope_local_base_freq",
 	"cache_implementation", "_sliding_window_pattern", "embd_pdrop", "original_max_position_embeddings",
-	"router_aux_loss_coef", // as long as output_router_logits is off
+	"router_aux_loss_coef",
 }
 
 // decode reads a configuration into a struct that is l or holds it. The model

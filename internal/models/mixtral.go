@@ -1,10 +1,7 @@
 package models
 
 import (
-	"errors"
-
 	"memorymark/internal/hfconfig"
-	"memorymark/internal/invalid"
 	"memorymark/internal/torch"
 )
 
@@ -19,9 +16,6 @@ type mixtralConfig struct {
 	RouterLogits bool    `json:"output_router_logits"`
 }
 
-// errRouterLogits says that a model with its auxiliary loss is not modelled.
-var errRouterLogits = invalid.At("output_router_logits", errors.New("config: output_router_logits is not modelled; remove it, or set it to false"))
-
 // readMixtral reads a configuration.
 func readMixtral(c *hfconfig.Config) (*mixtralConfig, error) {
 	groups := int64(8)
@@ -32,8 +26,8 @@ func readMixtral(c *hfconfig.Config) (*mixtralConfig, error) {
 	if err := l.decode(c, l, "silu"); err != nil {
 		return nil, err
 	}
-	if l.RouterLogits {
-		return nil, errRouterLogits
+	if err := checkRouterLogits(l.RouterLogits, c.Architecture); err != nil {
+		return nil, err
 	}
 	l.AttentionBias, l.MLPBias, l.LayerTypes = false, false, nil // MixtralConfig has no such keys
 	return l, checkExperts(l.HiddenSize, l.IntermediateSize, "intermediate_size", l.Experts, l.Chosen, "num_experts_per_tok")
@@ -68,7 +62,7 @@ func newMixtral(t *torch.Torch, c *mixtralConfig, r Run) *llama {
 		l.inputNorm, l.attentionNorm = t.NewRMSNorm(c.HiddenSize, r.DType), t.NewRMSNorm(c.HiddenSize, r.DType)
 		m.layers = append(m.layers, l)
 	}
-	m.feed, m.anglesLast = m.sparse, true
+	m.feed, m.anglesLast, m.balance = m.sparse, true, newBalancer(c.RouterLogits, c.Experts, c.Chosen)
 	m.finish(t)
 	return m.llama
 }
@@ -83,7 +77,7 @@ func (m mixtral) sparse(t *torch.Torch, i int, x *torch.Var) torch.Value {
 	}
 	hidden.Set(t.View(hidden, -1, m.cfg.HiddenSize))
 	r := m.route(t, m.blocks[i].gate, hidden)
-	f.Let(r.logits)
+	m.balance.collect(t, f.Let(r.logits))
 	weights, index := f.Let(r.weights), f.Let(r.index)
 	hidden.Set(m.blocks[i].experts.forward(t, hidden, index, weights))
 	hidden.Set(t.Reshape(hidden, b, s, m.cfg.HiddenSize))

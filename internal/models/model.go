@@ -74,6 +74,7 @@ type Batch struct {
 // dropped, in the order of its fields.
 type Output struct {
 	Loss, Logits torch.Value
+	Balance      torch.Value   // aux_loss, which stands between these two
 	Cache        []torch.Value // keys and values, in an object of their own
 	Rest         []torch.Value // other tensors
 	Tuple        bool          // a loss and logits alone, whose last goes first (CPython's tuple_dealloc)
@@ -124,6 +125,7 @@ func (o Output) Drop(t *torch.Torch) {
 		first, second = second, first
 	}
 	t.Drop(first)
+	t.Drop(o.Balance)
 	t.Drop(second)
 	for _, v := range o.Cache {
 		t.Drop(v)
@@ -143,7 +145,7 @@ func (o Output) InFloat32(t *torch.Torch) Output {
 		}
 		return t.To(v.Borrow(), torch.Float32)
 	}
-	out := Output{Loss: cast(o.Loss), Logits: cast(o.Logits)}
+	out := Output{Loss: cast(o.Loss), Balance: cast(o.Balance), Logits: cast(o.Logits)}
 	for _, v := range o.Cache {
 		out.Cache = append(out.Cache, t.Hold(v.Borrow()))
 	}

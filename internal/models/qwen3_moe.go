@@ -31,8 +31,8 @@ func readQwen3MoE(c *hfconfig.Config) (*qwen3MoEConfig, error) {
 	if err := l.decode(c, l, "silu"); err != nil {
 		return nil, err
 	}
-	if l.RouterLogits {
-		return nil, errRouterLogits
+	if err := checkRouterLogits(l.RouterLogits, c.Architecture); err != nil {
+		return nil, err
 	}
 	if !l.UseSlidingWindow {
 		l.SlidingWindow = nil
@@ -44,6 +44,16 @@ func readQwen3MoE(c *hfconfig.Config) (*qwen3MoEConfig, error) {
 // sparse reports whether a layer has experts.
 func (c *qwen3MoEConfig) sparse(layer int64) bool {
 	return !slices.Contains(c.Dense, int(layer)) && (layer+1)%c.Step == 0
+}
+
+// anySparse reports whether there is a layer with experts.
+func (c *qwen3MoEConfig) anySparse() bool {
+	for i := range c.Layers {
+		if c.sparse(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // qwen3MoEModel is Qwen3MoeModel: Qwen3, in some layers of which an MLP is a block
@@ -78,7 +88,7 @@ func newQwen3MoE(t *torch.Torch, c *qwen3MoEConfig, r Run) *llama {
 		l.inputNorm, l.attentionNorm = t.NewRMSNorm(c.HiddenSize, r.DType), t.NewRMSNorm(c.HiddenSize, r.DType)
 		m.layers = append(m.layers, l)
 	}
-	m.feed, m.anglesLast = m.mlp, true
+	m.feed, m.anglesLast, m.balance = m.mlp, true, newBalancer(c.RouterLogits && c.anySparse(), c.Experts, c.Chosen)
 	m.finish(t)
 	return m.llama
 }
@@ -93,7 +103,7 @@ func (m qwen3MoEModel) mlp(t *torch.Torch, i int, x *torch.Var) torch.Value {
 	b, s := x.Tensor().Dim(0), x.Tensor().Dim(1)
 	hidden := f.Let(t.View(x, -1, m.cfg.HiddenSize))
 	r := m.route(t, block.gate, hidden)
-	f.Let(r.logits)
+	m.balance.collect(t, f.Let(r.logits))
 	weights, index := f.Let(r.weights), f.Let(r.index)
 	final := f.Let(block.experts.forward(t, hidden, index, weights))
 	return f.Return(t.Reshape(final, b, s, m.cfg.HiddenSize))

@@ -32,6 +32,9 @@ func (t *Torch) Checkpoint(block func(x *Var, keywords []*Var) Value, x X, keywo
 	return t.CheckpointInputs(bound, append(slices.Clone(keywords), x)...)
 }
 
+// RunsAgain reports whether a block under checkpointing runs for the second time.
+func (t *Torch) RunsAgain() bool { return t.second != nil }
+
 // CheckpointInputs is Checkpoint of a block that is called with all its
 // tensors, which die in their order.
 func (t *Torch) CheckpointInputs(block func(inputs []*Var) Value, inputs ...X) Value {

@@ -9,6 +9,16 @@ func (t *Torch) Arange(n int64) Value { return Value{t.empty(Int64, n)} }
 // Full is torch.zeros, ones or full of a shape.
 func (t *Torch) Full(dtype DType, shape ...int64) Value { return Value{t.empty(dtype, shape...)} }
 
+// Bincount is torch.bincount(x, minlength=bins) of numbers below bins, which it
+// checks first (aten/src/ATen/native/cuda/SummaryOps.cu, _bincount_cuda_template).
+func (t *Torch) Bincount(x X, bins int64) Value {
+	t.Drop(t.MaxOf(Borrow(read(x)))) // min
+	t.Drop(t.MaxOf(Borrow(read(x))))
+	out := t.Full(Int64, bins)
+	t.done(x)
+	return out
+}
+
 // FullLike is torch.zeros_like or full_like.
 func (t *Torch) FullLike(x X) Value {
 	in := read(x)

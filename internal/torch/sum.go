@@ -55,6 +55,24 @@ func (t *Torch) Sum(x X, dim int) Value {
 	return Value{out}
 }
 
+// SumAll is torch.sum(x) of floats, likewise.
+func (t *Torch) SumAll(x X) Value {
+	in := t.upper(read(x))
+	dims := make([]int, len(in.Shape))
+	for i := range dims {
+		dims[i] = i
+	}
+	out := t.sum(in, dims, false, in.DType)
+	if n := t.record("Sum", in); n != nil {
+		shape := in.Shape
+		n.gradient = func(g *Tensor) *Tensor { return t.expand(g, shape...) }
+		n.made(out)
+	}
+	t.release(in)
+	t.done(x)
+	return Value{out}
+}
+
 // SumLast is x.sum(-1, keepdim=True) of floats, likewise.
 func (t *Torch) SumLast(x X) Value {
 	in := t.upper(read(x))
