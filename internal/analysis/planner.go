@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
+	"memorymark/internal/invalid"
 	"memorymark/internal/predict"
 	"memorymark/internal/search"
 	"memorymark/internal/workload"
@@ -22,6 +24,9 @@ type planner struct {
 }
 
 func newPlanner(r Request) (*planner, error) {
+	if p := r.Workload.Parallel; p != nil && p.Kind == workload.Pipeline {
+		return nil, invalid.At("parallel", errors.New("the largest batch of a pipeline is not looked for; memorymark predict says what each stage takes at a batch"))
+	}
 	limit := predict.Limit(r.Workload, r.Card) - r.Reserve
 	if limit <= 0 {
 		return nil, &NothingLeftError{Has: limit + r.Reserve, Reserve: r.Reserve}

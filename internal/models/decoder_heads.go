@@ -43,7 +43,13 @@ func decoderHeads[C any](name string, model func(*torch.Torch, *C, Run) *llama, 
 }
 
 func causalLM(t *torch.Torch, m *llama) *Model {
+	if !m.run.Stage.last() {
+		return &Model{Forward: m.stage, Width: m.cfg.HiddenSize}
+	}
 	m.head = t.NewLinear(m.cfg.HiddenSize, m.cfg.VocabSize, false, m.run.DType).AsOutput("lm_head")
+	if m.run.Stage != nil { // the embedding that it would share is another rank's
+		return &Model{Forward: m.stage, Loss: m.lossOf, Width: m.cfg.HiddenSize}
+	}
 	if m.cfg.TieWordEmbeddings {
 		t.Tie(m.head, m.embed)
 	}

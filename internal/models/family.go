@@ -71,7 +71,8 @@ type Family struct {
 	Except map[Versions][]string
 	Module string // of the Python classes; "" is Transformers
 
-	read func(*hfconfig.Config) (any, error)
+	stages bool // of a pipeline are modelled
+	read   func(*hfconfig.Config) (any, error)
 }
 
 // Head is an architecture of a family: its Python class, and what it is

@@ -3,13 +3,13 @@ package models
 import "memorymark/internal/torch"
 
 var (
-	llamaFamily   = Family{Type: "llama", Versions: []Versions{newest, last4, older4}, read: reads(readLlama), Heads: decoderHeads("Llama", newLlama, allHeads...)}
+	llamaFamily   = Family{Type: "llama", stages: true, Versions: []Versions{newest, last4, older4}, read: reads(readLlama), Heads: decoderHeads("Llama", newLlama, allHeads...)}
 	mistralFamily = Family{
-		Type: "mistral", Versions: []Versions{newest, last4, older4}, Except: map[Versions][]string{older4: {"MistralForQuestionAnswering"}},
+		Type: "mistral", stages: true, Versions: []Versions{newest, last4, older4}, Except: map[Versions][]string{older4: {"MistralForQuestionAnswering"}},
 		read: reads(readLlama), Heads: decoderHeads("Mistral", newLlama, allHeads...),
 	}
-	qwen2Family = Family{Type: "qwen2", Versions: []Versions{newest, last4, older4}, read: reads(readLlama), Heads: decoderHeads("Qwen2", newLlama, allHeads...)}
-	qwen3Family = Family{Type: "qwen3", Versions: []Versions{newest, last4, older4}, read: reads(readLlama), Heads: decoderHeads("Qwen3", newLlama, allHeads...)}
+	qwen2Family = Family{Type: "qwen2", stages: true, Versions: []Versions{newest, last4, older4}, read: reads(readLlama), Heads: decoderHeads("Qwen2", newLlama, allHeads...)}
+	qwen3Family = Family{Type: "qwen3", stages: true, Versions: []Versions{newest, last4, older4}, read: reads(readLlama), Heads: decoderHeads("Qwen3", newLlama, allHeads...)}
 )
 
 type llamaLayer struct {
@@ -57,8 +57,13 @@ type variant struct {
 func newLlama(t *torch.Torch, c *llamaConfig, r Run) *llama {
 	m := newLlamaModel(c, r)
 	m.anglesLast = c.family == "mistral" || r.Versions.Transformers.Before(5, 0)
-	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
+	if r.Stage.first() {
+		m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
+	}
 	for i := range c.Layers {
+		if !r.Stage.has(i) {
+			continue
+		}
 		var l llamaLayer
 		l.projections(t, c, r)
 		l.sliding = c.Sliding(i)
@@ -88,9 +93,9 @@ func newLlamaModel(c *llamaConfig, r Run) *llama {
 // projections makes what LlamaAttention has.
 func (l *llamaLayer) projections(t *torch.Torch, c *llamaConfig, r Run) {
 	width, groups := c.Heads*c.HeadSize(), c.Groups()*c.HeadSize()
-	l.query = t.NewLinear(c.HiddenSize, width, c.QKVBias(), r.DType).Named("self_attn.q_proj")
-	l.key = t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType).Named("self_attn.k_proj")
-	l.value = t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType).Named("self_attn.v_proj")
+	l.query = t.NewLinear(c.HiddenSize, width, c.QKVBias(), r.DType).Named("self_attn.q_proj").InHeads(c.HeadSize())
+	l.key = t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType).Named("self_attn.k_proj").InHeads(c.HeadSize())
+	l.value = t.NewLinear(c.HiddenSize, groups, c.QKVBias(), r.DType).Named("self_attn.v_proj").InHeads(c.HeadSize())
 	l.output = t.NewLinear(width, c.HiddenSize, c.AttentionBias, r.DType).Named("self_attn.o_proj")
 }
 
@@ -106,7 +111,9 @@ func (m *llama) finish(t *torch.Torch) { m.finishRotating(t, m.cfg.Rope(), m.cfg
 
 // finishRotating is finish of a model that rotates so much of a head.
 func (m *llama) finishRotating(t *torch.Torch, kind RopeType, size int64) *rotary {
-	m.norm = t.NewRMSNorm(m.cfg.HiddenSize, m.run.DType)
+	if m.run.Stage.last() {
+		m.norm = t.NewRMSNorm(m.cfg.HiddenSize, m.run.DType)
+	}
 	var r *rotary
 	if m.run.Versions.Transformers.Before(5, 0) {
 		r = newRotary4(t, kind, size)
@@ -170,8 +177,13 @@ func (m *llama) newCache() *dynamicCache {
 func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.Value {
 	f := enter(t, m.name)
 	positions := f.Let(torch.Value{})
-	embeds := f.Let(t.In("embed_tokens", func() torch.Value { return m.embedded(t, batch) }))
-	positions.Set(positionsOf(t, batch.IDs.Dim(1), m.run.Versions))
+	embeds := f.Let(torch.Value{})
+	if batch.Hidden != nil {
+		embeds.Set(torch.Borrow(batch.Hidden))
+	} else {
+		embeds.Set(t.In("embed_tokens", func() torch.Value { return m.embedded(t, batch) }))
+	}
+	positions.Set(positionsOf(t, embeds.Tensor().Dim(1), m.run.Versions))
 	if m.run.Versions.Transformers.Before(5, 0) {
 		f.Let(positions) // as cache_position, which stands behind inputs_embeds
 	}
@@ -202,7 +214,9 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 	if m.run.Versions.Transformers.Before(4, 57) {
 		f.Let(hidden) // in layer_outputs, what the last layer returned
 	}
-	hidden.Set(t.In("norm", func() torch.Value { return m.normed(t, hidden, m.norm) }))
+	if m.norm != nil {
+		hidden.Set(t.In("norm", func() torch.Value { return m.normed(t, hidden, m.norm) }))
+	}
 	return f.Return(hidden)
 }
 
@@ -263,7 +277,7 @@ func rmsNorm(t *torch.Torch, x *torch.Var, m *torch.RMSNorm) torch.Value {
 
 // llamaLayer is LlamaDecoderLayer.forward.
 func (m *llama) llamaLayer(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value {
-	f, l := t.Enter().In("layers", i), &m.layers[i]
+	f, l := t.Enter().In("layers", i+m.run.Stage.before()), &m.layers[i]
 	hidden := f.Let(x)
 	residual := f.Let(hidden)
 	hidden.Set(m.normed(t, hidden, l.inputNorm))

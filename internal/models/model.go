@@ -14,6 +14,10 @@ import (
 type Model struct {
 	// Forward calls the model on a batch.
 	Forward func(t *torch.Torch, b *Batch) Output
+	// Loss is the loss of logits, for the last stage of a pipeline; nil where the
+	// model computes its own.
+	Loss  func(t *torch.Torch, logits *torch.Var, labels *torch.Tensor) torch.Value
+	Width int64 // of what stages of a pipeline exchange
 }
 
 // Run is how a model runs: what a workload says beside the configuration.
@@ -31,6 +35,7 @@ type Run struct {
 	Quantize      torch.Quantization
 	Compute       torch.DType // of quantized weights
 	Versions      Versions
+	Stage         *Stage // of a pipeline, nil for the whole model
 }
 
 // dropout is the probability that attention is called with: a model in evaluation
@@ -65,6 +70,7 @@ const (
 type Batch struct {
 	IDs, Mask, Pixels, Labels, DecoderIDs *torch.Tensor
 	Features                              *torch.Tensor // of sounds, in the place of ids
+	Hidden                                *torch.Tensor // what the stage before returned, in the place of ids
 	Starts, Ends                          *torch.Tensor // of answers
 	Items                                 *torch.Tensor // num_items_in_batch: labels that count, in all passes of a step
 	Padded                                bool          // the mask has zeros

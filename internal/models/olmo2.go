@@ -34,6 +34,8 @@ func newOlmo2(t *torch.Torch, c *llamaConfig, r Run) *llama {
 	for range c.Layers {
 		var l llamaLayer
 		l.projections(t, c, r)
+		l.query.NormedWhole()
+		l.key.NormedWhole()
 		l.queryNorm = t.NewRMSNorm(c.Heads*c.HeadSize(), r.DType)
 		l.keyNorm = t.NewRMSNorm(c.Groups()*c.HeadSize(), r.DType)
 		l.gated(t, c, r)

@@ -83,6 +83,9 @@ func (t Timing) waiting(card *gpu.Card, p *workload.Parallel, passes int64) floa
 		return 0
 	}
 	forward, backward := stepSeconds(t.Forward, card, t.in), stepSeconds(t.Backward, card, t.in)
+	if p.Kind == workload.Pipeline {
+		return bubble(p, forward+backward)
+	}
 	return float64(passes)*(r.waiting(t.Forward.Traffic, forward)+r.waiting(t.Backward.Traffic, backward)) + r.waiting(t.Update.Traffic, 0)
 }
 

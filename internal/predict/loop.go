@@ -14,6 +14,9 @@ type loop interface {
 }
 
 func newLoop(p *Process) loop {
+	if p.w.Parallel != nil && p.w.Parallel.Kind == workload.Pipeline {
+		return newPipelineLoop(p)
+	}
 	if p.w.Phase == workload.Train {
 		if p.w.Precision == workload.AMPFP16 && p.w.Loop.IsLibrarys() {
 			p.scaler = p.t.NewGradScaler()

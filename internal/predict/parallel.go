@@ -10,10 +10,14 @@ import (
 // build makes the model, as this rank has it.
 func (p *Process) build(d torch.Device) error {
 	var err error
-	build := func() { p.model, err = models.New(p.t, p.w.Config, p.w.Run()) }
-	parallel := p.w.Parallel
+	how, parallel := p.w.Run(), p.w.Parallel
+	build := func() { p.model, err = models.New(p.t, p.w.Config, how) }
+	pipeline := parallel != nil && parallel.Kind == workload.Pipeline
+	if pipeline {
+		how.Stage, how.NoCache = parallel.Stage(p.rank), true
+	}
 	switch {
-	case parallel == nil && p.w.Loop.Build == workload.BuildOnCPU && p.w.Quantize == workload.NotQuantized:
+	case pipeline, parallel == nil && p.w.Loop.Build == workload.BuildOnCPU && p.w.Quantize == workload.NotQuantized:
 		toDevice := p.t.BuildOnHost(build)
 		if err == nil {
 			toDevice()
@@ -37,9 +41,9 @@ func (p *Process) build(d torch.Device) error {
 	if parallel.Kind == workload.TensorParallel {
 		return p.t.SplitMatrices(parallel.GPUs, p.homes, build)
 	}
-	how := sharding(parallel)
-	how.Rank = p.rank
-	return p.t.FullyShard(how, p.homes, build)
+	shards := sharding(parallel)
+	shards.Rank = p.rank
+	return p.t.FullyShard(shards, p.homes, build)
 }
 
 // beginsWithNCCL reports whether segments lie as in a process that has made its

@@ -66,7 +66,12 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	return run(w, d, steps, nil)
 }
 
+// run runs the first rank, or the one that needs the most where each is another part
+// of the model.
 func run(w *workload.Workload, d torch.Device, steps int, e *effort.Effort) (*Process, error) {
+	if isPipeline(w) {
+		return heaviestStage(w, d, steps, e)
+	}
 	return (&Process{w: w}).run(d, steps, e)
 }
 
@@ -97,6 +102,8 @@ func (p *Process) train(steps int) {
 	if w.Parallel != nil && w.Parallel.Kind == workload.ZeRO1 {
 		p.opt.Partition(w.Parallel.GPUs, p.rank)
 		p.rankKinds = p.opt.RankKinds()
+	} else if isPipeline(w) {
+		p.rankKinds = stageKinds(w.Parallel)
 	} else if w.Parallel != nil {
 		p.rankKinds = p.t.RankKinds()
 	}

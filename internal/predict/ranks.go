@@ -20,17 +20,20 @@ type Rank struct {
 const mostRankKinds = 6
 
 // ranks are what kinds of ranks take, the one that decides first; nil where all
-// are alike. If it is another than the first rank and does not fit, its failure is
+// are alike. If it is another than the rank that was run and does not fit, its failure is
 // the prediction's.
 func (s *Simulation) ranks() (out []Rank, failed *OutOfMemory, err error) {
 	kinds := s.Process.rankKinds
 	if len(kinds) < 2 {
 		return nil, nil, nil
 	}
-	decides := 0
-	for i, kind := range kinds[:min(mostRankKinds, len(kinds))] {
+	decides, most := 0, mostRankKinds
+	if isPipeline(s.Process.w) {
+		most = len(kinds)
+	}
+	for i, kind := range kinds[:min(most, len(kinds))] {
 		sim := s
-		if kind.Ranks[0] != 0 {
+		if kind.Ranks[0] != s.Process.rank {
 			if sim, err = s.asRank(kind.Ranks[0]); err != nil {
 				return nil, nil, err
 			}

@@ -18,6 +18,8 @@ type Linear struct {
 	conv1D bool   // its weight is [in, out]
 	lora   *lora  // nil for none
 	split  split  // over ranks
+	head   int64  // size of the heads that its result is viewed as, 0 for none
+	whole  bool   // its result is normalized as one
 
 	quantized   *quantized // nil for a weight as it is
 	keepFloat32 bool       // _keep_in_fp32_modules names it
@@ -39,6 +41,15 @@ func (m *Linear) Named(name string) *Linear {
 	m.name = name
 	return m
 }
+
+// InHeads says that the layer's result is viewed as heads of a size.
+func (m *Linear) InHeads(size int64) *Linear {
+	m.head = size
+	return m
+}
+
+// NormedWhole says that a norm takes all of the layer's result.
+func (m *Linear) NormedWhole() { m.whole = true }
 
 // AsOutput says that the layer is the model's output embedding
 // (get_output_embeddings), and what it is called.

@@ -6,7 +6,8 @@ package torch
 //
 // No block here is freed on another stream than its own (record_stream): FSDP
 // keeps a reference until the other stream's event has passed, and so does
-// NCCL's work object (ProcessGroupNCCL.cpp, stashed_for_allocator_safety_).
+// NCCL's work object (ProcessGroupNCCL.cpp, stashed_for_allocator_safety_). What
+// stages of a pipeline send is taken to have arrived when it is freed.
 // The first one, 0, is the default stream, which everything runs on that does
 // not say otherwise.
 type Stream uint16

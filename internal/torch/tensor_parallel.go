@@ -33,23 +33,44 @@ var splits = map[string]split{
 // splitMatrices splits the layers of a model on the meta device: this rank has
 // the first part of each.
 func (t *Torch) splitMatrices(ranks int64) error {
-	any := false
+	of := make(map[string]int) // layers by name
 	for _, m := range t.linears {
 		if m.split = splits[m.name]; m.split == unsplit {
 			continue
 		}
-		any = true
+		of[m.name]++
 		dim := int(m.split) - int(columns) // weights are [out, in]
-		if size := m.Weight.Shape[dim]; size%ranks != 0 {
-			return fmt.Errorf("%s has %d rows or columns, which cannot be split evenly over %d GPUs", m.name, size, ranks)
+		if err := m.checkSplit(m.Weight.Shape[dim], ranks); err != nil {
+			return err
 		}
 		t.cut(m.Weight, dim, ranks)
 		if m.Bias != nil && m.split == columns {
 			t.cut(m.Bias, 0, ranks)
 		}
 	}
-	if !any {
-		return fmt.Errorf("tensor parallelism is modelled for layers with q_proj, o_proj, gate_proj and down_proj, like Llama's; %s has none", t.Name)
+	// What is split by columns must come together in rows again.
+	attention := of["self_attn.q_proj"] == of["self_attn.o_proj"] && of["self_attn.k_proj"] == of["self_attn.o_proj"]
+	if len(of) == 0 || !attention || of["mlp.gate_proj"] != of["mlp.down_proj"] {
+		return fmt.Errorf("tensor parallelism is modelled for layers with q_proj, k_proj, o_proj, gate_proj and down_proj, like Llama's; %s has others", t.Name)
+	}
+	return nil
+}
+
+// checkSplit reports why PyTorch fails with parts that are uneven. DTensor splits as
+// torch.chunk does, but attention views its part as whole heads, and RowwiseParallel
+// takes all parts of its input for as large as this rank's
+// (torch/distributed/tensor/parallel/style.py, DTensor.from_local).
+func (m *Linear) checkSplit(size, ranks int64) error {
+	part := divUp(size, ranks)
+	switch {
+	case m.head > 0 && size/m.head%ranks != 0:
+		return fmt.Errorf("%s has %d heads, which %d GPUs cannot share: PyTorch fails to view %d columns as heads of %d (\"shape is invalid for input\"); gpus must divide %d",
+			m.name, size/m.head, ranks, part, m.head, size/m.head)
+	case m.whole:
+		return fmt.Errorf("%s has a norm of %d columns behind it, which tp does not split: PyTorch fails to multiply its weight by %d columns (\"size of tensor a must match\")", m.name, size, part)
+	case size%ranks != 0:
+		return fmt.Errorf("%s has %d rows or columns, which %d GPUs cannot share evenly: PyTorch fails to multiply %d by %d (\"must have same reduction dim\"); gpus must divide %d",
+			m.name, size, ranks, part*ranks, size, size)
 	}
 	return nil
 }

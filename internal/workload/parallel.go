@@ -30,6 +30,11 @@ type Parallel struct {
 	// GradientAsBucketView and StaticGraph are DDP's.
 	GradientAsBucketView bool `json:"gradient_as_bucket_view,omitempty"`
 	StaticGraph          bool `json:"static_graph,omitempty"`
+	// Stages are how many layers of a pipeline each GPU has, Schedule is when it runs
+	// what, and Microbatches is into how many parts a batch is split.
+	Stages       []int64  `json:"stages,omitempty"`
+	Schedule     Schedule `json:"schedule,omitempty"`
+	Microbatches int64    `json:"microbatches,omitempty"`
 }
 
 // ParallelKind is a kind of parallelism.
@@ -43,6 +48,7 @@ const (
 	HSDP           ParallelKind = "hsdp"
 	TensorParallel ParallelKind = "tp"
 	FSDPWithTensor ParallelKind = "fsdp+tp"
+	Pipeline       ParallelKind = "pipeline"
 )
 
 // Label is what people call the kind.
@@ -56,6 +62,8 @@ func (k ParallelKind) Label() string {
 		return "tensor parallelism"
 	case FSDPWithTensor:
 		return "FSDP2 with tensor parallelism"
+	case Pipeline:
+		return "pipeline"
 	default:
 		return strings.ToUpper(string(k))
 	}
@@ -69,12 +77,13 @@ var parallelOptions = map[ParallelKind][]string{
 	HSDP:           {"shard", "mixed_precision", "reshard_after_forward", "offload"},
 	TensorParallel: {},
 	FSDPWithTensor: {"tensor", "mixed_precision", "reshard_after_forward", "offload"},
+	Pipeline:       {"stages", "schedule", "microbatches"},
 }
 
 // ParallelKinds are the kinds, those that most people use first.
 func ParallelKinds() []string {
 	var out []string
-	for _, k := range []ParallelKind{DDP, FSDP, HSDP, ZeRO1, TensorParallel, FSDPWithTensor} {
+	for _, k := range []ParallelKind{DDP, FSDP, HSDP, ZeRO1, TensorParallel, FSDPWithTensor, Pipeline} {
 		if _, ok := parallelOptions[k]; ok {
 			out = append(out, string(k))
 		}
@@ -103,6 +112,7 @@ func (p *Parallel) Text() string {
 		{p.Offload, "offloaded"},
 		{p.GradientAsBucketView, "gradients in buckets"},
 		{p.StaticGraph, "static graph"},
+		{p.Kind == Pipeline, p.pipelineText()},
 	} {
 		if o.when {
 			text += ", " + o.text
@@ -129,7 +139,8 @@ func (p *Parallel) UnmarshalJSON(data []byte) error {
 }
 
 // parallelText is the JSON of how people write it on a command line: the kind,
-// then options, as in fsdp,gpus=8,mixed_precision=bf16,offload.
+// then options, as in fsdp,gpus=8,mixed_precision=bf16,offload or
+// pipeline,stages=8/8/8/8,microbatches=16.
 func parallelText(text string) json.RawMessage {
 	kind, rest, more := strings.Cut(text, ",")
 	object := map[string]any{"kind": kind}
@@ -140,8 +151,10 @@ func parallelText(text string) json.RawMessage {
 			switch {
 			case !given:
 				object[name] = true
-			case json.Valid([]byte(value)):
+			case json.Valid([]byte(value)) && name != "stages":
 				object[name] = json.RawMessage(value)
+			case name == "stages" && json.Valid(stagesText(value)):
+				object[name] = json.RawMessage(stagesText(value))
 			default:
 				object[name] = value
 			}
@@ -163,6 +176,12 @@ func (p *Parallel) check(w *Workload) error {
 	if !ok {
 		return invalid.At("parallel", invalid.OneOf("kind of parallel", string(p.Kind), ParallelKinds()))
 	}
+	if p.Kind == Pipeline {
+		if len(p.Stages) == 0 {
+			return invalid.At("parallel", errors.New("a pipeline needs stages: how many layers each GPU has, as in pipeline,stages=8/8/8/8"))
+		}
+		p.settlePipeline()
+	}
 	if p.GPUs < 2 || p.GPUs > mostGPUs {
 		return invalid.At("parallel", fmt.Errorf("gpus of parallel is %d; it must be from 2 to %d; leave out parallel for one GPU", p.GPUs, mostGPUs))
 	}
@@ -173,6 +192,9 @@ func (p *Parallel) check(w *Workload) error {
 	}
 	if err := p.checkValues(options); err != nil {
 		return invalid.At("parallel", err)
+	}
+	if p.Kind == Pipeline {
+		return p.checkPipeline(w)
 	}
 	return invalid.At("parallel", p.checkAdapter(w))
 }
@@ -229,6 +251,9 @@ func (p *Parallel) given() []string {
 		{"offload", p.Offload},
 		{"gradient_as_bucket_view", p.GradientAsBucketView},
 		{"static_graph", p.StaticGraph},
+		{"stages", p.Stages != nil},
+		{"schedule", p.Schedule != ""},
+		{"microbatches", p.Microbatches != 0},
 	} {
 		if o.set {
 			out = append(out, o.name)

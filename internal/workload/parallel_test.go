@@ -32,7 +32,7 @@ func TestParallel(t *testing.T) {
 func TestParallelErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"fsdp+tp,gpus=8,tensor=3":           "tensor is 3; it must be",
-		"pipeline,gpus=8":                   `kind of parallel is "pipeline"; it must be one of`,
+		"pipelines,gpus=8":                  `kind of parallel is "pipelines"; it must be one of`,
 		"fsdp":                              "gpus of parallel is 0; it must be from 2",
 		"fsdp,gpus=8,ofload":                `"ofload" is not a key of parallel`,
 		"hsdp,gpus=16":                      "shard is 0; it must be at least 2 and divide gpus, which is 16",

@@ -1,0 +1,60 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// The answer about a pipeline is that of the stage that needs the most, with what the
+// others take; each takes what it takes alone.
+func TestStages(t *testing.T) {
+	const text = `{"model": "smollm2-135m", "batch": 8, "precision": "bf16", "parallel": {"kind": "pipeline", "stages": [%s], "schedule": "%s", "microbatches": 4}}`
+	peaks := make(map[string][]Rank)
+	for _, schedule := range []string{"1f1b", "gpipe"} {
+		w := parsed(t, fmt.Sprintf(text, "20, 6, 4", schedule))
+		p, err := Predict(w, h200Card(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Ranks) != 3 {
+			t.Fatalf("%s: ranks are %+v", schedule, p.Ranks)
+		}
+		peaks[schedule] = p.Ranks
+		for i, r := range p.Ranks {
+			alone, err := (&Process{w: w, rank: int64(i)}).run(h200, steps, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := NewRunner(w, h200Card(t)).simulate(alone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.PeakReserved != s.Peak().PeakReserved || r.Decides != (r.PeakReserved == p.PeakReserved()) || r.PeakReserved > p.PeakReserved() {
+				t.Errorf("%s: rank %s is %+v, alone it reserves %v; the answer is %v", schedule, r.Ranks, r, s.Peak().PeakReserved, p.PeakReserved())
+			}
+		}
+	}
+	// All microbatches are under way in GPipe, one in the last stage of 1F1B.
+	for i, r := range peaks["1f1b"] {
+		if i > 0 && r.PeakAllocated >= peaks["gpipe"][i].PeakAllocated {
+			t.Errorf("rank %d takes %v with 1F1B, %v with GPipe", i, r.PeakAllocated, peaks["gpipe"][i].PeakAllocated)
+		}
+	}
+}
+
+// A pipeline waits while it fills and drains: one microbatch for every other stage.
+func TestBubble(t *testing.T) {
+	for _, microbatches := range []int64{2, 8} {
+		w := parsed(t, fmt.Sprintf(`{"model": "smollm2-135m", "batch": 8, "parallel": {"kind": "pipeline", "stages": [15, 15], "microbatches": %d}}`, microbatches))
+		p, err := Run(w, h200, steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		timing := p.Timing()
+		passes := stepSeconds(timing.Forward, h200Card(t), w.Precision) + stepSeconds(timing.Backward, h200Card(t), w.Precision)
+		if got, want := timing.Seconds(h200Card(t), w.Parallel, 1).Waiting, passes/float64(microbatches); math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("%d microbatches: waits %g s, want %g", microbatches, got, want)
+		}
+	}
+}
