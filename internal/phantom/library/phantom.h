@@ -87,6 +87,10 @@ int nothing(void);  // succeeds at it
 // Anything that is not emulated says so once, by name, and fails.
 int not_emulated(const char *name, int status);
 
+// graph.c: which streams a capture is on
+void capture_records(handle event, handle stream);
+void capture_waits(handle stream, handle event);
+
 // nccl.c
 int phantom_communicators(void); // how many there are
 

@@ -230,7 +230,7 @@ EXPORT int cudaStreamCreateWithPriority(handle *s, unsigned flags, int priority)
 EXPORT int cudaStreamDestroy(handle s) { return 0; }
 EXPORT int cudaStreamQuery(handle s) { return 0; }
 EXPORT int cudaStreamSynchronize(handle s) { return work_bytes(WORK_WAIT, 0), 0; }
-EXPORT int cudaStreamWaitEvent(handle s, handle event, unsigned flags) { return 0; }
+EXPORT int cudaStreamWaitEvent(handle s, handle event, unsigned flags) { return capture_waits(s, event), 0; }
 EXPORT int cudaStreamGetPriority(handle s, int *priority) { return *priority = 0, 0; }
 EXPORT int cudaStreamGetFlags(handle s, unsigned *flags) { return *flags = 0, 0; }
 EXPORT int cudaStreamGetDevice(handle s, int *d) { return *d = device, 0; }
@@ -240,30 +240,14 @@ EXPORT int cudaLaunchHostFunc(handle s, void (*f)(void *), void *data) { return 
 EXPORT int cudaEventCreate(handle *e) { return *e = fresh(), 0; }
 EXPORT int cudaEventCreateWithFlags(handle *e, unsigned flags) { return *e = fresh(), 0; }
 EXPORT int cudaEventDestroy(handle e) { return 0; }
-EXPORT int cudaEventRecord(handle e, handle s) { return 0; }
-EXPORT int cudaEventRecordWithFlags(handle e, handle s, unsigned flags) { return 0; }
+EXPORT int cudaEventRecord(handle e, handle s) { return capture_records(e, s), 0; }
+EXPORT int cudaEventRecordWithFlags(handle e, handle s, unsigned flags) { return capture_records(e, s), 0; }
 EXPORT int cudaEventQuery(handle e) { return 0; }
 EXPORT int cudaEventSynchronize(handle e) { return work_bytes(WORK_WAIT, 0), 0; }
 EXPORT int cudaEventElapsedTime(float *ms, handle from, handle to) { return *ms = 1, 0; }
 EXPORT int cudaEventElapsedTime_v2(float *ms, handle from, handle to) { return *ms = 1, 0; }
 EXPORT int cudaProfilerStart(void) { return 0; }
 EXPORT int cudaProfilerStop(void) { return 0; }
-
-// --- graphs are not captured
-EXPORT int cudaStreamIsCapturing(handle s, int *status) { return *status = 0, 0; }
-EXPORT int cudaStreamGetCaptureInfo(handle s, int *status) { return *status = 0, 0; }
-EXPORT int cudaStreamGetCaptureInfo_v2(handle s, int *status) { return *status = 0, 0; }
-EXPORT int cudaStreamGetCaptureInfo_v3(handle s, int *status) { return *status = 0, 0; }
-EXPORT int cudaThreadExchangeStreamCaptureMode(int *mode) { return 0; }
-EXPORT int cudaStreamBeginCapture(handle s, int mode) { return fail(not_emulated("cudaStreamBeginCapture", CUDA_NOT_SUPPORTED)); }
-EXPORT int cudaStreamEndCapture(handle s, handle *graph) { return fail(not_emulated("cudaStreamEndCapture", CUDA_NOT_SUPPORTED)); }
-EXPORT int cudaGraphInstantiateWithFlags(handle *e, handle g, unsigned long long flags) { return fail(not_emulated("cudaGraphInstantiateWithFlags", CUDA_NOT_SUPPORTED)); }
-EXPORT int cudaGraphLaunch(handle e, handle s) { return fail(not_emulated("cudaGraphLaunch", CUDA_NOT_SUPPORTED)); }
-EXPORT int cudaGraphDestroy(handle g) { return 0; }
-EXPORT int cudaGraphExecDestroy(handle e) { return 0; }
-EXPORT int cudaGraphGetNodes(handle g, handle *nodes, size_t *n) { return *n = 0, 0; }
-EXPORT int cudaGraphNodeGetDependencies(handle node, handle *on, size_t *n) { return *n = 0, 0; }
-EXPORT int cudaGraphDebugDotPrint(handle g, const char *path, unsigned flags) { return 0; }
 
 // --- kernels
 // Kernels are known by the address of their stub, and by the name that it was
