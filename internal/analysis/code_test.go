@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"memorymark/internal/evidence"
-	"memorymark/internal/measure"
 	"memorymark/internal/measure/measuretest"
+	"memorymark/internal/measure/sandboxtest"
 	"memorymark/internal/sandbox"
 	"memorymark/internal/workload"
 )
@@ -70,21 +70,6 @@ func codeOrder(t *testing.T, code Code) json.RawMessage {
 	return data
 }
 
-// needSandbox skips where this system has no sandboxes; that they are sound is
-// tested in their own room.
-func needSandbox(t *testing.T, python string) {
-	t.Helper()
-	place, err := measure.NewConfinement(1 << 30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer place.Remove()
-	var unsupported *sandbox.UnsupportedError
-	if err := place.Check(t.Context(), measure.Python{Path: python}); errors.As(err, &unsupported) {
-		t.Skipf("NOT TESTED: %v", err)
-	}
-}
-
 // TestCode has a worker answer orders that carry code, with code that tries what
 // it should not.
 func TestCode(t *testing.T) {
@@ -92,7 +77,7 @@ func TestCode(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("NOT TESTED: it needs a C compiler")
 	}
-	needSandbox(t, python)
+	sandboxtest.Need(t, python)
 	t.Setenv("TMPDIR", t.TempDir()) // where others leave nothing, either
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("mm_secret"), 0o600); err != nil {

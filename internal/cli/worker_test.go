@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,7 +14,7 @@ import (
 
 	"memorymark/internal/measure"
 	"memorymark/internal/measure/measuretest"
-	"memorymark/internal/sandbox"
+	"memorymark/internal/measure/sandboxtest"
 )
 
 // workerToken makes a worker's token in a data folder and returns a file with it.
@@ -174,21 +173,6 @@ func TestWorkerEmulates(t *testing.T) {
 	}
 }
 
-// needSandbox skips where this system has no sandboxes; that they are sound is
-// tested in their own room.
-func needSandbox(t *testing.T, python string) {
-	t.Helper()
-	place, err := measure.NewConfinement(1 << 30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer place.Remove()
-	var unsupported *sandbox.UnsupportedError
-	if err := place.Check(t.Context(), measure.Python{Path: python}); errors.As(err, &unsupported) {
-		t.Skipf("NOT TESTED: %v", err)
-	}
-}
-
 // A worker that was started for it runs code that came with an analysis, in a
 // sandbox that is this program once more.
 func TestWorkerRunsCode(t *testing.T) {
@@ -196,7 +180,7 @@ func TestWorkerRunsCode(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("NOT TESTED: it needs a C compiler")
 	}
-	needSandbox(t, python)
+	sandboxtest.Need(t, python)
 	data := t.TempDir()
 	url := serve(t, "--data", data, "--no-measuring")
 	w := startWorker(t, "--join", url, "--token-file", workerToken(t, data), "--python", python, "--allow-code", "--code-memory", "4GiB")

@@ -7,34 +7,25 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-)
 
-// fullVariable tells the test's program that it is the process with a disk of
-// its own.
-const fullVariable = "MEMORYMARK_TEST_FULL"
+	"memorymark/internal/disktest"
+)
 
 // TestDiskFull fills the disk of a queue and makes room again, three times.
 func TestDiskFull(t *testing.T) {
-	dir := os.Getenv(fullVariable)
-	if dir == "" {
-		runWithOwnDisk(t)
+	disk, ok := disktest.Own(t, "80m")
+	if !ok {
 		return
 	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=80m"); err != nil {
-		t.Skip(noDisk, err)
-	}
-	if err := fillAndEmpty(dir); err != nil {
+	if err := fillAndEmpty(disk.Folder); err != nil {
 		t.Error(err)
 	}
 }
-
-const noDisk = "cannot mount"
 
 func fillAndEmpty(dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -122,28 +113,4 @@ func fillDisk(path string, bytes int) error {
 		err = nil
 	}
 	return errors.Join(err, f.Close())
-}
-
-// runWithOwnDisk runs a test in a process that may mount.
-func runWithOwnDisk(t *testing.T) {
-	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v")
-	c.Env = append(os.Environ(), fullVariable+"="+t.TempDir())
-	c.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	out, err := c.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) || strings.Contains(string(out), noDisk) {
-		t.Skipf("NOT TESTED: this machine does not give a test a disk of its own: %v %s", err, out)
-	}
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
 }

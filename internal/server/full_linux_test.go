@@ -2,34 +2,24 @@ package server
 
 import (
 	"crypto/rand"
-	"errors"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"memorymark/internal/disktest"
 	"memorymark/internal/job"
 	"memorymark/internal/snapshotstore"
 )
 
-// fullVariable tells the test's program that it is the process with a disk of
-// its own.
-const fullVariable = "MEMORYMARK_TEST_FULL"
-
 // TestDiskFull asks a server on a disk that is too small, and again after it
 // has grown: it refuses at once, says why, and goes on by itself.
 func TestDiskFull(t *testing.T) {
-	dir := os.Getenv(fullVariable)
-	if dir == "" {
-		runWithOwnDisk(t)
+	disk, ok := disktest.Own(t, "100m")
+	if !ok {
 		return
 	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=100m"); err != nil {
-		t.Skip(noDisk, err)
-	}
+	dir := disk.Folder
 	q, err := job.Open(t.Context(), job.Config{Dir: dir + "/jobs"})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +33,7 @@ func TestDiskFull(t *testing.T) {
 	waitReady(t, c)
 	resize := func(size string) {
 		t.Helper()
-		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size="+size); err != nil {
+		if err := disk.Resize(size); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,8 +59,6 @@ func TestDiskFull(t *testing.T) {
 	c.begin(`{"workload":` + small + `}`)
 }
 
-const noDisk = "cannot mount"
-
 func waitReady(t *testing.T, c *client) {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -81,30 +69,6 @@ func waitReady(t *testing.T, c *client) {
 		if time.Since(begin) > 30*time.Second {
 			t.Fatalf("it does not become ready: %s", got.text)
 		}
-	}
-}
-
-// runWithOwnDisk runs a test in a process that may mount.
-func runWithOwnDisk(t *testing.T) {
-	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v")
-	c.Env = append(os.Environ(), fullVariable+"="+t.TempDir())
-	c.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	out, err := c.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) || strings.Contains(string(out), noDisk) {
-		t.Skipf("NOT TESTED: this machine does not give a test a disk of its own: %v %s", err, out)
-	}
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
 
