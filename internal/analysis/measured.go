@@ -24,8 +24,12 @@ type Measurement struct {
 	Progress  func(Event)        // called as it goes, never twice at once; may be nil
 }
 
-// DefaultProbes is enough for a search without any prediction.
-const DefaultProbes = 20
+// DefaultProbes is enough for a search up to mostMeasured, whatever is guessed: to
+// double to a power of two, and to bisect from there. Most searches take a few.
+const DefaultProbes = 44
+
+// mostMeasured is the largest batch that is tried.
+const mostMeasured = 1 << 20
 
 // confirmSteps are the full steps that a batch must survive in a fresh process.
 // The optimizer's state comes with the first one, and what it leaves between
@@ -204,7 +208,7 @@ func (b *bench) together() bool {
 func (b *bench) largest(ctx context.Context) (largest int64, bounded bool, err error) {
 	try := func(batches []int64) ([]bool, error) { return b.tryAll(ctx, batches) }
 	guess := func(fits, fails int64) int64 { return b.guide.guess(ctx, fits, fails) }
-	o := search.Options{MultipleOf: b.MultipleOf, MaxProbes: b.MaxProbes, Most: 1 << 20}
+	o := search.Options{MultipleOf: b.MultipleOf, MaxProbes: b.MaxProbes, Most: mostMeasured}
 	found, err := search.Edge(try, guess, b.together(), o)
 	if errors.As(err, &b.tooLong) && found.Largest > 0 {
 		return found.Largest, true, nil

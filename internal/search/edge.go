@@ -100,8 +100,9 @@ func (e *edge) learn(units []int64, fits []bool) {
 	for i, n := range units {
 		switch {
 		case fits[i] && n > e.fits:
+			// A guess that is just above what is known each time is as wrong as one below.
+			up, down = n > e.guessed || n == e.fits+1, false
 			e.fits = n
-			up, down = n > e.guessed, false
 			if e.fails <= n {
 				e.fails = e.most + 1
 			}

@@ -81,3 +81,27 @@ func TestEdgeHoles(t *testing.T) {
 		}
 	}
 }
+
+// TestEdgeEnds: whatever is guessed, doubling and bisecting take about twice as many
+// probes as the largest batch has bits.
+func TestEdgeEnds(t *testing.T) {
+	const bits, most = 20, 1 << 20
+	for name, guess := range map[string]Guess{
+		"one":              always(1),
+		"most":             always(most),
+		"what fits":        func(fits, _ int64) int64 { return fits },
+		"one more":         func(fits, _ int64) int64 { return fits + 1 },
+		"what fails":       func(_, fails int64) int64 { return fails },
+		"one less":         func(_, fails int64) int64 { return fails - 1 },
+		"one or the other": func(fits, fails int64) int64 { return (fits*7919+fails*104729)%most + 1 },
+	} {
+		for edge := int64(1); edge <= most; edge += edge/50 + 1 {
+			for _, together := range []bool{false, true} {
+				r, err := Edge(edgeAt(edge), guess, together, Options{Most: most, MaxProbes: 2*bits + 4})
+				if err != nil || r.Largest != edge {
+					t.Fatalf("%s, together %v: %d of %d after %d probes, %v", name, together, r.Largest, edge, len(r.Order), err)
+				}
+			}
+		}
+	}
+}
