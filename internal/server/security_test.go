@@ -26,7 +26,7 @@ func TestThreatModelIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`([a-z]+)\\.(Test[A-Za-z]+)`").FindAllStringSubmatch(string(doc), -1)
+	named := regexp.MustCompile("`([a-z]+)\\.((?:Test|Fuzz)[A-Za-z0-9]+)`").FindAllStringSubmatch(string(doc), -1)
 	if len(named) < 20 {
 		t.Errorf("only %d tests are named", len(named))
 	}
