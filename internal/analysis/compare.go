@@ -2,10 +2,10 @@ package analysis
 
 import (
 	"context"
-	"runtime"
 	"sync"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
 
@@ -72,11 +72,11 @@ type OnCard struct {
 // CompareCards says how a workload does on each card, in the order given. A
 // price per hour of the request would be that of one card; it does not count.
 // Each row is worked out by around, when and where it likes; nil does it at once,
-// on all cores.
+// on as many cores as memory allows.
 func CompareCards(ctx context.Context, r Request, cards []*gpu.Card, around Around) ([]OnCard, error) {
 	out := make([]OnCard, len(cards))
 	r.PricePerHour = nil
-	err := onAllCores(ctx, len(cards), around, func(i int) {
+	err := onCores(ctx, predict.AtOnce(r.Workload), len(cards), around, func(i int) {
 		c := cards[i]
 		out[i] = OnCard{GPU: c.ID, Name: c.Name, Total: int64(c.Memory.Bytes)}
 		out[i].setPrice(nil, c)
@@ -115,7 +115,7 @@ type WithSettings struct {
 // precisions, in each the optimizers, in each without and with checkpointing.
 func CompareSettings(ctx context.Context, r Request, s Settings, around Around) ([]WithSettings, error) {
 	cells := s.cells(r.Card)
-	err := onAllCores(ctx, len(cells), around, func(i int) {
+	err := onCores(ctx, predict.AtOnce(r.Workload), len(cells), around, func(i int) {
 		w := *r.Workload
 		w.Precision, w.Optimizer, w.Checkpointing = cells[i].Precision, cells[i].Optimizer, cells[i].Checkpointing
 		at := r
@@ -166,9 +166,9 @@ func precisionsOf(card *gpu.Card) []workload.Precision {
 // Around does some work, when and where it likes. Its error is that it did not.
 type Around func(ctx context.Context, work func() error) error
 
-// onAllCores calls do for 0 to n-1. When the context ends, or around fails, it
-// does not begin another.
-func onAllCores(ctx context.Context, n int, around Around, do func(i int)) error {
+// onCores calls do for 0 to n-1, so many at the same time. When the context ends, or
+// around fails, it does not begin another.
+func onCores(ctx context.Context, atOnce, n int, around Around, do func(i int)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if around == nil {
@@ -176,7 +176,7 @@ func onAllCores(ctx context.Context, n int, around Around, do func(i int)) error
 	}
 	next := make(chan int)
 	var all sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
+	for range min(atOnce, n) {
 		all.Go(func() {
 			for i := range next {
 				if err := around(ctx, func() error { do(i); return nil }); err != nil {

@@ -8,9 +8,11 @@ import (
 	"sync"
 )
 
-// OfQuestion is what the answer to one question may take: some seconds of a
-// core. Comparing a model of a hundred layers on every card takes less.
-const OfQuestion = 25_000_000
+// OfQuestion is what the answer to one question may take, in events that an
+// allocator plays: a tenth of a microsecond each, so some seconds of a core. What
+// takes longer than an event spends as many as it takes. Comparing a model of a
+// hundred layers on every card takes less.
+const OfQuestion = 55_000_000
 
 // ErrTooMuch says that an answer takes more work than it may.
 var ErrTooMuch = errors.New("this question needs too much computation; use fewer layers, passes, batches or rows")
@@ -25,8 +27,8 @@ type Effort struct {
 	err  error // why it ended, nil while it goes on
 }
 
-// New returns an effort of so many events, simulated or replayed. Stop says why
-// to give up, nil to go on, as a context's Err does; it may be nil.
+// New returns an effort of so many events, played or replayed. Stop says why to
+// give up, nil to go on, as a context's Err does; it may be nil.
 func New(events int64, stop func() error) *Effort { return &Effort{left: events, stop: stop} }
 
 // Spend takes from the effort what is about to be done. Once it has failed it

@@ -56,3 +56,14 @@ func TestStop(t *testing.T) {
 		t.Errorf("it begins again: %v", err)
 	}
 }
+
+// BenchmarkSpend is what asking costs. A process asks once for 128 tensors, which
+// take some 50 µs, and an allocator once for 4,096 events, which take some 400 µs.
+func BenchmarkSpend(b *testing.B) {
+	e := effort.New(1<<62, b.Context().Err)
+	for b.Loop() {
+		if err := e.Spend(512); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -2,18 +2,17 @@ package plan
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
 )
 
-// inParallel calls a function for each of so many numbers, on every core, until
-// the context ends or a piece does not get its turn.
-func (q *Question) inParallel(ctx context.Context, n int, do func(i int)) error {
+// inParallel calls a function for each of so many numbers, so many at the same
+// time, until the context ends or a piece does not get its turn.
+func (q *Question) inParallel(ctx context.Context, atOnce, n int, do func(i int)) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
+	for range min(atOnce, n) {
 		wait.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1

@@ -148,7 +148,7 @@ func (p *planner) estimate(ctx context.Context) error {
 	setups := p.distinctSetups()
 	p.parts = len(setups) + len(p.groups)
 	outlines, errs := make([]*outline, len(setups)), make([]error, len(setups))
-	err = p.q.inParallel(ctx, len(setups), func(i int) {
+	err = p.q.inParallel(ctx, predict.AtOnce(p.base), len(setups), func(i int) {
 		outlines[i], errs[i] = p.outline(setups[i], card)
 		p.step()
 	})

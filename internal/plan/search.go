@@ -93,7 +93,7 @@ func (p *planner) groupSites() {
 // simulate finds what fits at every site.
 func (p *planner) simulate(ctx context.Context) error {
 	errs := make([]error, len(p.groups))
-	err := p.q.inParallel(ctx, len(p.groups), func(i int) {
+	err := p.q.inParallel(ctx, predict.AtOnce(p.base), len(p.groups), func(i int) {
 		sims := p.newSimulations()
 		for _, s := range p.groups[i] {
 			if errs[i] = p.find(ctx, s, sims); errs[i] != nil {

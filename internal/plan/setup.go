@@ -208,7 +208,7 @@ func (s *setup) String() string {
 
 // workload is the setup with a batch for each GPU.
 func (p *planner) workload(s *setup, batch, passes int64) (*workload.Workload, error) {
-	return p.draft(s, batch, passes).Workload()
+	return p.draft(s, batch, passes).WorkloadWithin(p.q.Effort)
 }
 
 func (p *planner) draft(s *setup, batch, passes int64) workload.Draft {

@@ -56,7 +56,7 @@ type Process struct {
 }
 
 // mostGrown is for how many events room is made ahead.
-const mostGrown = 3 << 20
+const mostGrown = 2 << 20
 
 // maxParameters is more than fits any card a hundred times over.
 const maxParameters = 1e12
@@ -109,6 +109,9 @@ func (p *Process) train(steps int) {
 	}
 	p.begin(feeding)
 	if p.shapes == nil {
+		if w.Varied() { // every sample is drawn
+			p.t.Spend(steps * w.Accumulate * int(w.Batch))
+		}
 		p.shapes = shapesOf(w, steps)
 	}
 	p.everyPass = p.everyPass || w.Varied()

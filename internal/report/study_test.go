@@ -38,7 +38,7 @@ func predictedStudy(t *testing.T, cardID string, contexts ...int64) *Study {
 	for i, c := range cells {
 		all = append(all, StudyCell{study.Finding{Cell: c, Result: results[i]}, []byte("png")})
 	}
-	a, err := study.NewActivation(cells[0].Workload, card)
+	a, err := study.NewActivation(cells[0].Workload, card, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,6 @@ import (
 	"memorymark/internal/workload"
 )
 
-// comparisonEffort is what a comparison may take. It simulates many runs at the
-// same time, which takes more memory and time for an event than one does.
-const comparisonEffort = effort.OfQuestion / 2
-
 func (s *Server) comparisonRoutes(api huma.API) {
 	huma.Register(api, post("compare-cards", "/v1/comparisons/cards", "A workload on every card",
 		"The largest and the recommended batch, throughput and price per million samples, predicted for each card.", tagComparisons),
@@ -58,7 +54,7 @@ func (s *Server) compareCards(ctx context.Context, q CardsQuestion) (*output[Car
 	}
 	asked := question{key: key, cost: outlookCost * len(cards) * sizeOf(r.Workload), pieces: true}
 	rows, err := remembered(ctx, s.compute, asked, func(ctx context.Context) ([]analysis.OnCard, error) {
-		r.Effort = effort.New(comparisonEffort, ctx.Err)
+		r.Effort = effort.New(effort.OfQuestion, ctx.Err)
 		return analysis.CompareCards(ctx, r, cards, s.compute.largePiece)
 	})
 	if err != nil {
@@ -113,7 +109,7 @@ func (s *Server) compareSettings(ctx context.Context, q SettingsQuestion) (*outp
 	}
 	asked := question{key: "settings " + string(data) + requestKey(r), cost: outlookCost * settings.Size(r.Card) * sizeOf(r.Workload), pieces: true}
 	rows, err := remembered(ctx, s.compute, asked, func(ctx context.Context) ([]analysis.WithSettings, error) {
-		r.Effort = effort.New(comparisonEffort, ctx.Err)
+		r.Effort = effort.New(effort.OfQuestion, ctx.Err)
 		return analysis.CompareSettings(ctx, r, settings, s.compute.largePiece)
 	})
 	if err != nil {

@@ -111,9 +111,11 @@ func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*study.Sweep, erro
 	}
 	points := grid.Points()
 	cells := make([]study.Cell, len(points))
+	work := effort.New(effort.OfQuestion, ctx.Err)
 	for i, p := range points {
-		if cells[i] = s.cell(p.Draft); ctx.Err() != nil {
-			return nil, ctx.Err()
+		cells[i] = s.cell(p.Draft, work)
+		if err := work.Err(); err != nil {
+			return nil, predicted(err)
 		}
 	}
 	if !slices.ContainsFunc(cells, func(c study.Cell) bool { return c.Err == nil }) {
@@ -124,7 +126,7 @@ func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*study.Sweep, erro
 		return nil, err
 	}
 	defer leave()
-	predictor := study.Predictor{Effort: effort.New(effort.OfQuestion, ctx.Err)}
+	predictor := study.Predictor{Effort: work}
 	results, err := study.Run(ctx, predictor, cells, study.Options{Around: s.compute.largePiece})
 	if err != nil {
 		return nil, err
@@ -138,8 +140,8 @@ func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*study.Sweep, erro
 
 // cell makes a cell of a draft, with the precision that its card has. One that
 // cannot be says why.
-func (s *Server) cell(d workload.Draft) study.Cell {
-	w, err := d.Workload()
+func (s *Server) cell(d workload.Draft, work *effort.Effort) study.Cell {
+	w, err := d.WorkloadWithin(work)
 	if err != nil {
 		return study.Cell{Err: err}
 	}
@@ -158,8 +160,8 @@ func (s *Server) activation(ctx context.Context, w *workload.Workload) (*study.A
 		return nil, err
 	}
 	q := question{key: "activation " + card.ID + " " + keyOf(w), cost: sizeOf(w)}
-	return remembered(ctx, s.compute, q, func(context.Context) (*study.Activation, error) {
-		a, err := study.NewActivation(w, card)
+	return remembered(ctx, s.compute, q, func(ctx context.Context) (*study.Activation, error) {
+		a, err := study.NewActivation(w, card, effort.New(effort.OfQuestion, ctx.Err))
 		return a, predicted(err)
 	})
 }

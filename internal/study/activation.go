@@ -69,14 +69,14 @@ type BlockValue struct {
 const elementBytes = 4
 
 // NewActivation derives the activations of a plain language model that trains
-// in fp32.
-func NewActivation(w *workload.Workload, card *gpu.Card) (*Activation, error) {
+// in fp32, within an effort.
+func NewActivation(w *workload.Workload, card *gpu.Card, e *effort.Effort) (*Activation, error) {
 	lm, err := models.ReadLM(w.Config)
 	if err != nil || w.Config.Architecture != "TransformerLM" {
 		return nil, fmt.Errorf("%s is not a plain language model; its activations are not derived", w.Name())
 	}
 	w = trainingInFP32(w)
-	s, err := predict.SimulateSteps(w, card, 2, effort.New(effort.OfQuestion, nil))
+	s, err := predict.SimulateSteps(w, card, 2, e)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func card(t *testing.T, id string) *gpu.Card {
 }
 
 func TestActivation(t *testing.T) {
-	a, err := NewActivation(parse(t, `{"model": "lm-2.7b", "batch": 4, "sequence": 512, "precision": "amp-bf16", "phase": "forward"}`), card(t, "a10"))
+	a, err := NewActivation(parse(t, `{"model": "lm-2.7b", "batch": 4, "sequence": 512, "precision": "amp-bf16", "phase": "forward"}`), card(t, "a10"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestActivationNamesWhatIsAllocated(t *testing.T) {
 		for _, batch := range []int{1, 2, 5} {
 			for _, context := range []int{1, 2, 33, 256} {
 				w := parse(t, `{"model": %q, "batch": %d, "sequence": %d, "config": {"num_layers": 2}}`, model, batch, context)
-				if _, err := NewActivation(w, card(t, "h200")); err != nil {
+				if _, err := NewActivation(w, card(t, "h200"), nil); err != nil {
 					t.Errorf("%s, batch %d, context %d: %v", size, batch, context, err)
 				}
 			}
@@ -63,7 +63,7 @@ func TestActivationNamesWhatIsAllocated(t *testing.T) {
 }
 
 func TestActivationOfAnotherModel(t *testing.T) {
-	if a, err := NewActivation(parse(t, `{"model": "gpt2"}`), card(t, "h200")); err == nil {
+	if a, err := NewActivation(parse(t, `{"model": "gpt2"}`), card(t, "h200"), nil); err == nil {
 		t.Errorf("derived %+v", a)
 	}
 }

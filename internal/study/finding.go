@@ -37,7 +37,7 @@ func (p *Plan) Activations() ([]*Activation, error) {
 			return nil, err
 		}
 		w.Batch, w.Sequence = p.Batch, p.Longest()
-		a, err := NewActivation(w, p.Card)
+		a, err := NewActivation(w, p.Card, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memorymark/internal/evidence"
+	"memorymark/internal/predict"
 )
 
 // Options say what happens around the profiling of cells. The zero value only
@@ -48,7 +49,7 @@ func Run(ctx context.Context, p Profiler, cells []Cell, o Options) ([]*Result, e
 	defer stop(nil)
 	todo := make(chan int)
 	var running sync.WaitGroup
-	for range min(atOnce(p), max(len(cells), 1)) {
+	for range min(atOnce(p, cells), max(len(cells), 1)) {
 		running.Go(func() {
 			for i := range todo {
 				if err := r.one(ctx, i); err != nil {
@@ -68,11 +69,17 @@ func Run(ctx context.Context, p Profiler, cells []Cell, o Options) ([]*Result, e
 	return r.results, context.Cause(ctx)
 }
 
-func atOnce(p Profiler) int {
-	if p.Engine() == evidence.Predicted {
-		return runtime.GOMAXPROCS(0)
+func atOnce(p Profiler, cells []Cell) int {
+	if p.Engine() != evidence.Predicted {
+		return 1
 	}
-	return 1
+	least := runtime.GOMAXPROCS(0)
+	for _, c := range cells {
+		if c.Workload != nil {
+			least = min(least, predict.AtOnce(c.Workload))
+		}
+	}
+	return least
 }
 
 type runner struct {

@@ -66,8 +66,12 @@ func (t *Torch) learned() []*Tensor {
 
 // modelBuffers are the model's tensors that are no parameters.
 func (t *Torch) modelBuffers() []*Tensor {
+	listed := make(map[*Tensor]bool, len(t.parameters))
+	for _, p := range t.parameters {
+		listed[p] = true
+	}
 	return slices.DeleteFunc(slices.Clone(t.built), func(x *Tensor) bool {
-		return x.refs <= 0 || x.storage.id == trace.None || slices.Contains(t.parameters, x)
+		return x.refs <= 0 || x.storage.id == trace.None || listed[x]
 	})
 }
 
@@ -160,7 +164,7 @@ func (d *ddp) accumulated(p *Tensor) {
 	if b == nil {
 		return
 	}
-	if !d.rebuilt && !slices.Contains(d.ready, p) {
+	if !d.rebuilt && indexIn(d.t, d.ready, p) < 0 {
 		d.ready = append(d.ready, p)
 	}
 	d.t.work.Traffic.Summed += float64(p.bytes())

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"slices"
 	"sync"
 
 	"memorymark/internal/effort"
@@ -76,22 +77,55 @@ func (s *slab[T]) reset() {
 	s.rest, s.used = nil, 0
 }
 
-// mostEvents is how many events a process may have: some hundred megabytes.
-const mostEvents = 4 << 20
+// mostEvents is how many events a process may have: a hundred and fifty megabytes,
+// beside what it holds of tensors and their graph.
+const mostEvents = 3 << 20
+
+// tensorEffort is what a tensor takes, in events that an allocator plays: the
+// operator that makes it, its node of the graph, and what is collected of both. In
+// a process of many events it takes half as much again: what it needs is in no cache.
+const (
+	tensorEffort = 4
+	manyEvents   = 1 << 17
+)
 
 // newTensor returns a tensor to be filled in. Whatever a process does makes
 // tensors, so this is where it asks whether to go on.
 func (t *Torch) newTensor() *Tensor {
 	if len(t.tensors.rest) == 0 {
-		err := t.Effort.Spend(slabLength)
-		if err == nil && len(t.trace.Events) > mostEvents {
-			err = effort.ErrTooMuch
+		t.Spend(slabLength * tensorEffort)
+		if len(t.trace.Events) > manyEvents {
+			t.Spend(slabLength * tensorEffort / 2)
 		}
-		if err != nil {
-			panic(Interruption{err})
+		if len(t.trace.Events) > mostEvents {
+			panic(Interruption{effort.ErrTooMuch})
 		}
 	}
 	return t.tensors.next()
+}
+
+// Spend takes from the effort of the process what is about to be done, in events
+// that are played, and interrupts the process if that is too much.
+func (t *Torch) Spend(events int) {
+	if err := t.Effort.Spend(events); err != nil {
+		panic(Interruption{err})
+	}
+}
+
+// searchedPerEvent is how many values are compared in the time that an event takes.
+const searchedPerEvent = 256
+
+// indexIn is slices.Index, counted: the lists of a deep model are long.
+func indexIn[T comparable](t *Torch, list []T, value T) int {
+	t.Spend(len(list) / searchedPerEvent)
+	return slices.Index(list, value)
+}
+
+// unlist takes a parameter off the list.
+func (t *Torch) unlist(p *Tensor) {
+	if i := indexIn(t, t.parameters, p); i >= 0 {
+		t.parameters = slices.Delete(t.parameters, i, i+1)
+	}
 }
 
 // eventRooms are what events were in that nobody looks at any more.

@@ -164,7 +164,7 @@ func (t *Torch) parameterAfter(other *Tensor, dtype DType, shape ...int64) *Tens
 }
 
 func (t *Torch) listAfter(p, other *Tensor) {
-	t.parameters = slices.Insert(t.parameters, slices.Index(t.parameters, other)+1, p)
+	t.parameters = slices.Insert(t.parameters, indexIn(t, t.parameters, other)+1, p)
 	if t.meta != nil {
 		t.meta.put(p.storage, other.storage, false)
 	}

@@ -14,11 +14,12 @@ type metaDevice struct {
 	// modules made them; a tied parameter is there once for each module.
 	held  []*storage
 	bytes map[*storage]int64
+	t     *Torch
 }
 
 // onMeta runs f under torch.device("meta"), and returns what it made there.
 func (t *Torch) onMeta(f func()) *metaDevice {
-	d := &metaDevice{bytes: make(map[*storage]int64)}
+	d := &metaDevice{t: t, bytes: make(map[*storage]int64)}
 	t.meta = d
 	f()
 	t.meta = nil
@@ -33,12 +34,15 @@ func (d *metaDevice) made(t *Torch, s *storage, bytes int64) {
 }
 
 func (d *metaDevice) gone(s *storage) {
+	if indexIn(d.t, d.held, s) < 0 {
+		return
+	}
 	d.held = slices.DeleteFunc(d.held, func(h *storage) bool { return h == s })
 }
 
 // tied says that a module has another's parameter in place of its own.
 func (d *metaDevice) tied(own, other *storage) {
-	if i := slices.Index(d.held, own); i >= 0 {
+	if i := indexIn(d.t, d.held, own); i >= 0 {
 		d.held[i] = other
 	}
 }
@@ -46,7 +50,7 @@ func (d *metaDevice) tied(own, other *storage) {
 // put puts a storage behind another one, or in its place.
 func (d *metaDevice) put(s, other *storage, replace bool) {
 	d.gone(s)
-	at := slices.Index(d.held, other)
+	at := indexIn(d.t, d.held, other)
 	if replace {
 		d.held[at] = s
 		return
@@ -57,7 +61,7 @@ func (d *metaDevice) put(s, other *storage, replace bool) {
 // cast says that a buffer is there in another type, in the place of the old
 // one: Module.to(dtype).
 func (d *metaDevice) cast(old, cast *storage) {
-	if i := slices.Index(d.held, old); i >= 0 {
+	if i := indexIn(d.t, d.held, old); i >= 0 {
 		d.gone(cast)
 		d.held = slices.Insert(d.held, i, cast)
 	}

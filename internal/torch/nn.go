@@ -1,8 +1,6 @@
 package torch
 
 import (
-	"slices"
-
 	"memorymark/internal/trace"
 )
 
@@ -127,7 +125,7 @@ func (t *Torch) tie(own **Tensor, shared *Tensor) {
 	if t.meta != nil {
 		t.meta.tied(old.storage, shared.storage)
 	}
-	t.parameters = slices.DeleteFunc(t.parameters, func(p *Tensor) bool { return p == old })
+	t.unlist(old)
 	t.release(old)
 }
 

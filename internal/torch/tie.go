@@ -13,8 +13,8 @@ import (
 // before those of the modules in it, whenever they were made
 // (Module.named_parameters).
 func (t *Torch) ListBefore(p, other *Tensor) {
-	t.parameters = slices.DeleteFunc(t.parameters, func(q *Tensor) bool { return p == q })
-	t.parameters = slices.Insert(t.parameters, slices.Index(t.parameters, other), p)
+	t.unlist(p)
+	t.parameters = slices.Insert(t.parameters, indexIn(t, t.parameters, other), p)
 }
 
 // TieBiased is Tie of a layer with a bias: _adjust_bias pads that to the size of
@@ -36,7 +36,7 @@ func (t *Torch) ShareBias(m *Linear, bias *Tensor) {
 	own := m.Bias
 	m.Bias = bias
 	if own != nil {
-		t.parameters = slices.DeleteFunc(t.parameters, func(p *Tensor) bool { return p == own })
+		t.unlist(own)
 		t.release(own)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/invalid"
 	"memorymark/internal/models"
@@ -116,6 +117,20 @@ func (d Draft) UseConfig(data []byte) error {
 // Workload fills in defaults, finds the model, and validates. The error, an
 // *invalid.Error, names everything that is wrong.
 func (d Draft) Workload() (*Workload, error) { return d.workload(false) }
+
+// WorkloadWithin is Workload for one of many drafts of a question: long ones, with
+// the length of every sample, take from its effort.
+func (d Draft) WorkloadWithin(e *effort.Effort) (*Workload, error) {
+	const bytesPerEvent = 2
+	size := 0
+	for _, value := range d {
+		size += len(value)
+	}
+	if err := e.Spend(size / bytesPerEvent); err != nil {
+		return nil, err
+	}
+	return d.Workload()
+}
 
 func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 	w, wrong := d.settings()

@@ -1,0 +1,30 @@
+package predict
+
+import (
+	"runtime"
+	"testing"
+
+	"memorymark/internal/workload"
+)
+
+// TestAtOnce: as many small models as there are cores, and one that is as deep as
+// can be.
+func TestAtOnce(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	for text, want := range map[string]int{
+		`{"model": "bert"}`: 8,
+		`{"model": "bert", "config": {"num_hidden_layers": 100}}`:       5,
+		`{"model": "bert", "config": {"num_hidden_layers": 1000}}`:      1,
+		`{"model": "bert", "lengths": [17, 512]}`:                       4,
+		`{"model": "whisper-tiny", "config": {"decoder_layers": 1000}}`: 1,
+		`{"model": "resnet50"}`:                                         8,
+	} {
+		w, err := workload.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := AtOnce(w); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+}

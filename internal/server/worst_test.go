@@ -1,0 +1,349 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"runtime/debug"
+	runtimemetrics "runtime/metrics"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"memorymark/internal/analysis"
+	"memorymark/internal/evidence"
+	"memorymark/internal/predict"
+	"memorymark/internal/workload"
+)
+
+// What a question of at most a megabyte may take. A plan simulates hundreds of ways
+// to train, and may take more.
+const (
+	mostCPU    = 10 * time.Second
+	mostOfPlan = 30 * time.Second
+	mostMemory = 1 << 30
+	mostBody   = 1 << 20
+)
+
+// searchCPU is how long TestWorstQuestions searches, in processor time; "make
+// endurance" says by enduranceVariable how long it does.
+const (
+	searchCPU         = 30 * time.Second
+	enduranceVariable = "MEMORYMARK_ENDURANCE"
+)
+
+// manyNames and manyNumbers fill most of a question.
+var (
+	manyNames   = strings.Repeat(`"q","k",`, 60_000) + `"v"`
+	manyNumbers = strings.Repeat("511,17,", 60_000) + "3"
+)
+
+// edges are values of keys that are neither choices nor switches: those that cost
+// most, and ordinary ones.
+var edges = map[string][]string{
+	"id":         {`"mine"`},
+	"model":      modelNames(),
+	"config":     depths(),
+	"batch":      {"1", "8", "1048576"},
+	"sequence":   {"1", "64", "2048"},
+	"lengths":    {"[1,512,3]", "[" + manyNumbers + "]", `{"64":1000000,"512":1}`},
+	"image":      {"32", "224"},
+	"accumulate": {"1", "3", "1024"},
+	"adapter": {
+		`{"targets":"all-linear"}`, `{"targets":"all-linear","dora":true}`, `{"targets":[` + manyNames + `]}`,
+		`{"targets":"all-linear","modules_to_save":[` + manyNames + `]}`,
+	},
+	"parallel": {
+		`{"kind":"ddp","gpus":1048576}`, `{"kind":"fsdp","gpus":8}`, `{"kind":"hsdp","gpus":8,"shard":4}`, `{"kind":"zero1","gpus":8}`,
+		`{"kind":"tp","gpus":2}`, `{"kind":"fsdp+tp","gpus":8,"tensor":2}`,
+	},
+	"versions":  {`{"torch":"2.4"}`, `{"torch":"2.8"}`},
+	"gpu":       {`"t4"`, `"h200"`},
+	"limit_gib": {"0.001", "16", "1000"},
+}
+
+func modelNames() (names []string) {
+	for _, m := range workload.Models() {
+		names = append(names, strconv.Quote(m.ID))
+	}
+	return names
+}
+
+// depths are models as deep as can be, by the names that families have for it.
+func depths() (configs []string) {
+	for _, key := range []string{"num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers", "decoder_layers", "num_decoder_layers"} {
+		for _, layers := range []int{1, 100, 1000} {
+			configs = append(configs, fmt.Sprintf("{%q:%d}", key, layers))
+		}
+	}
+	return append(configs, `{"num_hidden_layers":1000,"mlp_only_layers":[`+manyNumbers+`]}`)
+}
+
+// valuesOf are the values that a key is tried with.
+func valuesOf(t *testing.T, key workload.Key) (values []string) {
+	t.Helper()
+	switch key.Kind {
+	case workload.Choice:
+		for _, v := range key.Values {
+			values = append(values, strconv.Quote(v.Name))
+		}
+		return values
+	case workload.Switch:
+		return []string{"true", "false"}
+	default:
+		if values = edges[key.Name]; values == nil {
+			t.Fatalf("the key %s is not searched; say which of its values cost most", key.Name)
+		}
+		return values
+	}
+}
+
+// byWorker stands for the route of an analysis, with the worker that takes it.
+const byWorker = "/v1/analyses"
+
+// hardRoutes are those that compute, and what is asked around the workload.
+var hardRoutes = []struct{ path, before, after string }{
+	{"/v1/predictions", "", ""},
+	{"/v1/predictions/snapshot", "", ""},
+	{"/v1/activations", "", ""},
+	{"/v1/predictions/curve", `{"workload":`, "}"},
+	{"/v1/predictions/analysis", `{"changes":true,"global_batch":720720,"workload":`, "}"},
+	{"/v1/comparisons/cards", `{"gpus":["t4"` + strings.Repeat(`,"h200"`, 99) + `],"workload":`, "}"},
+	{"/v1/comparisons/cards", `{"workload":`, "}"},
+	{"/v1/comparisons/settings", `{"workload":`, "}"},
+	{"/v1/sweeps", `{"axes":[{"key":"limit_gib","values":[1` + manyLimits() + `]}],"workload":`, "}"},
+	{"/v1/fits", `{"workload":`, "}"},
+	{"/v1/plans", `{"max_gpus":512,"global_batch":65536,"workload":`, "}"},
+	{"/v1/plans", `{"workload":`, "}"},
+	{byWorker, "", ""},
+}
+
+func manyLimits() (text string) {
+	for n := 2; n <= mostSweepCells; n++ {
+		text += "," + strconv.Itoa(n)
+	}
+	return text
+}
+
+// hardQuestion is a workload, and where it is sent.
+type hardQuestion struct {
+	route int
+	keys  workload.Draft
+}
+
+func (q hardQuestion) String() string {
+	return fmt.Sprintf("%s %.1000s", hardRoutes[q.route].path, q.body())
+}
+
+func (q hardQuestion) body() string {
+	data, err := json.Marshal(q.keys)
+	if err != nil {
+		panic(err) // it is made of JSON
+	}
+	return hardRoutes[q.route].before + string(data) + hardRoutes[q.route].after
+}
+
+// changed is a question with another value of a key, or sent elsewhere. Values
+// that the others do not go with are left out again.
+func (q hardQuestion) changed(t *testing.T, r *rand.Rand) hardQuestion {
+	t.Helper()
+	if r.IntN(4) == 0 {
+		return hardQuestion{r.IntN(len(hardRoutes)), q.keys}
+	}
+	known := workload.Keys()
+	key := known[r.IntN(len(known))]
+	values, keys := valuesOf(t, key), maps.Clone(q.keys)
+	keys[key.Name] = json.RawMessage(values[r.IntN(len(values))])
+	if _, err := keys.Workload(); err != nil {
+		return q
+	}
+	if next := (hardQuestion{q.route, keys}); len(next.body()) <= mostBody {
+		return next
+	}
+	return q
+}
+
+// randomQuestion is a question with some values of some keys.
+func randomQuestion(t *testing.T, r *rand.Rand) hardQuestion {
+	t.Helper()
+	names := modelNames()
+	q := hardQuestion{r.IntN(len(hardRoutes)), workload.Draft{"model": json.RawMessage(names[r.IntN(len(names))])}}
+	for range 20 {
+		q = q.changed(t, r)
+	}
+	return q
+}
+
+// knownQuestions took too much, each for a reason of its own.
+func knownQuestions() (questions []hardQuestion) {
+	for _, known := range [][2]string{
+		{"/v1/predictions/analysis", `{"model":"modernbert-base","config":{"num_hidden_layers":1000}}`},
+		{"/v1/comparisons/cards", `{"model":"whisper-tiny","config":{"encoder_layers":1000},"adapter":{"targets":"all-linear","dora":true}}`},
+		{"/v1/plans", `{"model":"xlm-roberta-large","config":{"num_hidden_layers":1000},"expandable_segments":true,"lengths":[1,512,3],"precision":"bf16"}`},
+		{"/v1/predictions", `{"model":"bert","config":{"num_hidden_layers":1},"phase":"infer","accumulate":1024,"batch":1048576,"sequence":512,"lengths":[1,512,3]}`},
+		{"/v1/sweeps", `{"model":"bert","lengths":[` + manyNumbers + `]}`},
+		{"/v1/predictions", `{"model":"llama-3.2-1b","config":{"num_hidden_layers":1000},"adapter":{"targets":"all-linear","modules_to_save":[` + manyNames + `]}}`},
+	} {
+		route := slices.IndexFunc(hardRoutes, func(r struct{ path, before, after string }) bool { return r.path == known[0] })
+		keys, err := workload.ParseDraft([]byte(known[1]))
+		if err != nil || route < 0 {
+			panic(fmt.Sprint(known[0], err))
+		}
+		questions = append(questions, hardQuestion{route, keys})
+	}
+	return questions
+}
+
+// TestWorstQuestions searches for the question that takes most, over all keys and
+// all routes that compute, with the limits of a real server: what took much is
+// changed further. No question takes more than 10 s of processor time, of a plan 30 s,
+// or 1 GiB, and none finds a fault.
+func TestWorstQuestions(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector takes ten times the time and the memory")
+	}
+	goOn := func(used, _ time.Duration) bool { return used < searchCPU }
+	seed := uint64(18)
+	if text := os.Getenv(enduranceVariable); text != "" {
+		most, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatalf("%s: %v", enduranceVariable, err)
+		}
+		goOn = func(_, took time.Duration) bool { return took < most }
+		seed = rand.Uint64()
+	}
+	s := newServer(t)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(mostMemory)) // garbage does not count, if it can be collected in time
+	r := rand.New(rand.NewPCG(seed, 1))
+	begin, first := time.Now(), cpuTime(t)
+	codes, worst := make(map[int]int), taken{}
+	var question hardQuestion
+	questions := knownQuestions()
+	for len(questions) > 0 || goOn(cpuTime(t)-first, time.Since(begin)) {
+		var next hardQuestion
+		switch {
+		case len(questions) > 0:
+			next, questions = questions[0], questions[1:]
+		case question.keys == nil || r.IntN(2) == 0:
+			next = randomQuestion(t, r)
+		default:
+			next = question.changed(t, r)
+		}
+		took := take(t, s, next)
+		codes[took.code]++
+		if took.share > worst.share {
+			worst, question = took, next
+		}
+		if took.share > 1 || took.code >= http.StatusInternalServerError {
+			t.Errorf("%d after %v and %d MB (seed %d): %v", took.code, took.cpu, took.memory>>20, seed, next)
+		}
+	}
+	t.Logf("answers %v; the worst took %v and %d MB: %v", codes, worst.cpu, worst.memory>>20, question)
+	if codes[http.StatusOK] == 0 || codes[http.StatusUnprocessableEntity] == 0 {
+		t.Errorf("answers %v: some questions should be answered, and some refused", codes)
+	}
+}
+
+// taken is what a question took.
+type taken struct {
+	code   int
+	cpu    time.Duration
+	memory uint64
+	share  float64 // of what it may take
+}
+
+// take asks a server that has nothing else to do.
+func take(t *testing.T, s *Server, q hardQuestion) (took taken) {
+	t.Helper()
+	runtime.GC() // so that the garbage of others does not count
+	begin, memory := cpuTime(t), watchMemory()
+	if hardRoutes[q.route].path == byWorker {
+		took.code = work(t, q)
+	} else {
+		answer := httptest.NewRecorder()
+		request := httptest.NewRequest(http.MethodPost, hardRoutes[q.route].path, strings.NewReader(q.body()))
+		request.Header.Set("Content-Type", "application/json")
+		s.ServeHTTP(answer, request)
+		if took.code = answer.Code; strings.Contains(answer.Body.String(), predict.ErrFault.Error()) {
+			took.code = http.StatusInternalServerError // in a row
+		}
+	}
+	took.cpu, took.memory = cpuTime(t)-begin, memory()
+	most := mostCPU
+	if hardRoutes[q.route].path == "/v1/plans" {
+		most = mostOfPlan
+	}
+	took.share = max(float64(took.cpu)/float64(most), float64(took.memory)/mostMemory)
+	return took
+}
+
+// work does what a worker does with an analysis, and says what a server would.
+func work(t *testing.T, q hardQuestion) (code int) {
+	t.Helper()
+	w, err := q.keys.Workload()
+	if err != nil {
+		return http.StatusUnprocessableEntity
+	}
+	data, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order, err := json.Marshal(analysis.Order{Engine: evidence.Predicted, Workload: data, GPU: "a10", Question: analysis.Question{Changes: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = analysis.NewRunner(analysis.RunnerOptions{}).RunOrder(t.Context(), order, func(json.RawMessage) {})
+	switch {
+	case err == nil:
+		return http.StatusOK
+	case errors.Is(err, predict.ErrFault):
+		return http.StatusInternalServerError
+	default:
+		return http.StatusUnprocessableEntity
+	}
+}
+
+// cpuTime is what this process has used.
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// watchMemory returns a function that says by how much the heap grew at most, with
+// what was not collected yet.
+func watchMemory() func() uint64 {
+	heap := func() uint64 {
+		sample := []runtimemetrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		runtimemetrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	before, stop, most := heap(), make(chan struct{}), make(chan uint64)
+	go func() {
+		largest := before
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				largest = max(largest, heap())
+			case <-stop:
+				most <- largest - before
+				return
+			}
+		}
+	}()
+	return func() uint64 { close(stop); return <-most }
+}
