@@ -9,11 +9,11 @@ import (
 )
 
 // emulated are the names that belong to libraries whose place the emulated GPU
-// takes. Of cuDNN, what fills descriptors and describes itself needs no device
-// and stays cuDNN's own, as does cuFile.
+// takes. Of cuDNN and cuSPARSE, what fills descriptors and describes itself needs
+// no device and stays their own, as do cuFile and cuSPARSELt.
 var (
-	emulated = regexp.MustCompile(`^(__cuda[A-Z]|cuda[A-Z]|cu[A-Z]|cublas|cudnn|nccl[A-Z]|nvml)`)
-	itself   = regexp.MustCompile(`^cuFile|^cudnn\w+(Descriptor(Ex|_v\d)?|Version|Property|String|GroupCount|MathType)$`)
+	emulated = regexp.MustCompile(`^(__cuda[A-Z]|cuda[A-Z]|cu[A-Z]|cublas|cudnn|cufft|cusolver|cusparse|nccl[A-Z]|nvml)`)
+	itself   = regexp.MustCompile(`^cuFile|^cudnn\w+(Descriptor(Ex|_v\d)?|Version|Property|String|GroupCount|MathType)$|^cusparse(Lt\w+|\w*([Cc]reate|[Dd]estroy|Set|Get)\w*)$`)
 )
 
 // missingEntries are the entry points that PyTorch's libraries link with and
