@@ -9,6 +9,7 @@ import (
 
 var bartFamily = Family{Type: "bart", read: reads(readBART), Heads: []Head{
 	decodes(head("BartForConditionalGeneration", TargetIDs, newBART)),
+	readsEnds(head("BartForSequenceClassification", Classes, newBARTClassifier)),
 	head("BartForQuestionAnswering", Spans, newBARTSpans),
 	head("BartModel", NoLabels, newBARTAlone),
 }}
@@ -20,6 +21,8 @@ type bartConfig struct {
 	MaxPositions int64 `json:"max_position_embeddings"`
 	Decoder      bool  `json:"is_decoder"`
 	Labels       int64 `json:"num_labels"`
+	// Of BartForSequenceClassification.
+	ClassifierDropout float64 `json:"classifier_dropout"`
 }
 
 // seq2seqNames are the names that transformers takes for BART's and Whisper's own
@@ -37,7 +40,7 @@ func readBART(c *hfconfig.Config) (*bartConfig, error) {
 			Dropout: 0.1, Activation: "gelu", UseCache: true, TieWordEmbeddings: true,
 		},
 	}
-	err := c.Renamed(seq2seqNames).Decode(b, "init_std", "classifier_dropout", "classif_dropout", "scale_embedding", "is_encoder_decoder",
+	err := c.Renamed(seq2seqNames).Decode(b, "init_std", "classif_dropout", "scale_embedding", "is_encoder_decoder",
 		"decoder_start_token_id", "forced_eos_token_id", "forced_bos_token_id", "add_bias_logits", "add_final_layer_norm", "normalize_before",
 		"normalize_embedding", "gradient_checkpointing", "static_position_embeddings", "extra_pos_embeddings")
 	if err != nil {
@@ -121,6 +124,29 @@ func newBART(t *torch.Torch, c *bartConfig, r Run) (*Model, error) {
 		t.Tie(m.head, m.shared)
 	}
 	return &Model{Forward: m.forward}, nil
+}
+
+// bartClassifier is BartForSequenceClassification.
+type bartClassifier struct {
+	*bart
+	*endClassifier
+}
+
+func newBARTClassifier(t *torch.Torch, c *bartConfig, r Run) (*Model, error) {
+	m, err := newBARTModel(t, c, r)
+	if err != nil {
+		return nil, err
+	}
+	h := bartClassifier{m, newEndClassifier(t, c.ModelSize, c.Labels, c.ClassifierDropout, r)}
+	return &Model{Forward: h.forward}, nil
+}
+
+func (m bartClassifier) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	decoded, encoded, cache := m.both(t, batch, torch.Value{}, m.newCache(batch.Labels != nil))
+	out := m.classify(t, f, f.Let(decoded), batch)
+	out.Rest = append(cache.tensors(), encoded)
+	return out
 }
 
 func newBARTSpans(t *torch.Torch, c *bartConfig, r Run) (*Model, error) {

@@ -81,6 +81,7 @@ type Head struct {
 	Architecture string
 	Labels       Labels
 	Decodes      bool // takes ids for a decoder where there are no labels to make them of
+	ReadsEnds    bool // classifies what is at the end of each text, which it looks for
 	// Needs are token ids of the configuration that the Python class cannot do
 	// without. Not every configuration has them; they change no memory.
 	Needs []string
@@ -125,6 +126,12 @@ func head[C any](architecture string, labels Labels, make func(*torch.Torch, *C,
 // decodes is a head with a decoder.
 func decodes(h Head) Head {
 	h.Decodes = true
+	return h
+}
+
+// readsEnds is a head that looks for the ends of texts.
+func readsEnds(h Head) Head {
+	h.ReadsEnds = true
 	return h
 }
 
@@ -234,6 +241,12 @@ func TakesAnyImage(c *hfconfig.Config) bool {
 func TakesImages(c *hfconfig.Config) bool {
 	f := familyOf(c.ModelType)
 	return f != nil && f.Images
+}
+
+// ReadsEnds reports whether a model classifies what is at the end of each text.
+func ReadsEnds(c *hfconfig.Config) bool {
+	_, head, err := Find(c)
+	return err == nil && head.ReadsEnds
 }
 
 // RoutesTokens reports whether a model has experts.

@@ -14,8 +14,10 @@ var t5Tokens = []string{"pad_token_id", "decoder_start_token_id"}
 
 var t5Family = Family{
 	Type: "t5", Versions: []Versions{last4, older4}, read: reads(readT5),
+	Except: map[Versions][]string{last4: {"T5ForSequenceClassification"}, older4: {"T5ForSequenceClassification"}},
 	Heads: []Head{
 		decodes(needs(head("T5ForConditionalGeneration", TargetIDs, newT5), t5Tokens...)),
+		readsEnds(needs(head("T5ForSequenceClassification", Classes, newT5Classifier), t5Tokens...)),
 		head("T5ForTokenClassification", TokenTags, newT5Tokens),
 		needs(head("T5ForQuestionAnswering", Spans, newT5Spans), t5Tokens...),
 		decodes(needs(head("T5Model", NoLabels, newT5Alone), t5Tokens...)),

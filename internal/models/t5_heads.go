@@ -54,6 +54,47 @@ func newT5Tokens(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 	return &Model{Forward: h.forward}, nil
 }
 
+// t5Classifier is T5ForSequenceClassification: the decoder reads what the encoder
+// did, one place later.
+type t5Classifier struct {
+	*t5
+	*endClassifier
+}
+
+func newT5Classifier(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
+	m, err := newT5Model(t, c, r, true, nil)
+	if err != nil {
+		return nil, err
+	}
+	h := t5Classifier{m, newEndClassifier(t, c.ModelSize, c.NumLabels, c.ClassifierDropout, r)}
+	return &Model{Forward: h.forward}, nil
+}
+
+func (m t5Classifier) forward(t *torch.Torch, batch *Batch) Output {
+	f := t.Enter()
+	ids := f.Let(shiftTokensRight(t, batch.IDs))
+	o := m.transform(t, batch, ids, batch.Labels == nil)
+	out := m.classify(t, f, f.Let(o.hidden), batch)
+	out.Rest = o.rest
+	return out
+}
+
+// transform is T5Model.forward under a head, which says whether keys and values are
+// kept.
+func (m t5Classifier) transform(t *torch.Torch, batch *Batch, ids *torch.Var, caches bool) trunkOutput {
+	f := enter(t, "transformer")
+	padded := padding{mask: batch.Mask, ones: !batch.Padded}
+	encoded := f.Let(m.stack(t, &m.encoder, torch.Borrow(batch.IDs), nil, padded, encoderDecoderCache{}))
+	var cache encoderDecoderCache
+	if caches {
+		cache = m.newCache()
+	}
+	decoded := f.Let(m.stack(t, &m.decoder, ids, encoded, padded, cache))
+	out := trunkOutput{hidden: f.Keep(decoded), rest: append(cache.tensors(), f.Keep(encoded))}
+	f.End()
+	return out
+}
+
 // t5Spans is T5ForQuestionAnswering: the decoder reads what the encoder did, one
 // place later.
 type t5Spans struct {

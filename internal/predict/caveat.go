@@ -29,6 +29,9 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 	if w.Config != nil && models.RoutesTokens(w.Config) { // a model of the user's own has none
 		out = append(out, routing)
 	}
+	if w.Config != nil && models.ReadsEnds(w.Config) {
+		out = append(out, oneEnd)
+	}
 	if w.Parallel != nil {
 		out = append(out, ncclBuffers, communicated(card))
 		if w.Parallel.StaticGraph {
@@ -42,6 +45,9 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 // in one tensor, sorted by expert, and every expert's weights and gradients are there
 // whether a token comes or not (transformers/integrations/moe.py, grouped_mm_experts_forward).
 const routing = "experts are taken to get equal shares of the tokens; any other routing takes the same memory, down to the byte: all tokens are sorted into one tensor and multiplied in groups (grouped_mm)"
+
+// oneEnd is what is assumed of texts that are classified by their end.
+const oneEnd = "each sample is taken to have one end-of-text token, as tokenizers write it; the classifier selects the states there, and more of them take more memory"
 
 // ncclBuffers is what NCCL takes for itself, with cudaMalloc and not from the
 // allocator: measured for one process with one communicator on an H200, by what

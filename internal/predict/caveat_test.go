@@ -58,3 +58,14 @@ func TestCaveatsOfOwnModel(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestOneEndIsSaid wants the assumption stated where a classifier looks for the ends
+// of texts, and only there.
+func TestOneEndIsSaid(t *testing.T) {
+	for model, want := range map[string]bool{"bart-large-mnli": true, "bart-large-cnn": false, "bert": false} {
+		got := strings.Join(Caveats(parsed(t, `{"model":"`+model+`"}`), cardOf(t, "h200")), "; ")
+		if strings.Contains(got, "one end-of-text token") != want {
+			t.Errorf("%s: caveats are %q", model, got)
+		}
+	}
+}

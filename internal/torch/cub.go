@@ -91,5 +91,29 @@ func (t *Torch) uniqueByKey(n int64) int64 {
 }
 
 // selectPlaces is DeviceSelect of n places by a mask: a state of 8 bytes for each
-// tile.
-func (t *Torch) selectPlaces(n int64) int64 { return t.cubScan(n, 128*5, 8) }
+// tile. CUB has tunings of it for some cards, as emulated ones have it
+// (cub/device/dispatch/tuning/tuning_select_if.cuh).
+func (t *Torch) selectPlaces(n int64) int64 {
+	tile := int64(128 * 5)
+	switch {
+	case t.Device.Major >= 10:
+		tile = 3520
+	case t.Device.Major == 9:
+		tile = 4224
+	case t.Device.Major == 8 && t.Device.Minor == 0:
+		tile = 2304
+	}
+	return t.cubScan(n, tile, 8)
+}
+
+// countPlaces is DeviceReduce::Sum of a mask of n places: within one tile of 256
+// threads with 16 items, which needs nothing, or by five blocks for each of those
+// that the card runs at once, each with a sum of four bytes
+// (cub/device/dispatch/dispatch_reduce.cuh).
+func (d Device) countPlaces(n int64) int64 {
+	const threads, single, blocks, sum = 256, 256 * 16, 5, 4
+	if n <= single {
+		return 1
+	}
+	return cubBlock(int64(d.SMs*(d.ThreadsPerSM/threads)) * blocks * sum)
+}

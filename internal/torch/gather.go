@@ -40,16 +40,21 @@ func (t *Torch) Tile(x X, count int64) Value {
 	return Value{out}
 }
 
-// NonzeroAll is x.nonzero() of a row of booleans that are all true: CUB counts
-// them, then writes their places (aten/src/ATen/native/cuda/Nonzero.cu,
-// nonzero_cuda_out_impl). A count of so few takes one byte.
+// NonzeroAll is x.nonzero() of a row of booleans that are all true.
 func (t *Torch) NonzeroAll(x X) Value {
-	n := read(x).Numel()
-	count := t.empty(Int32, 1)
-	t.drop(t.allocate(1))
-	out := t.empty(Int64, n, 1)
-	t.drop(t.allocate(t.selectPlaces(n)))
-	t.release(count)
+	in := read(x)
+	out := t.nonzero(in, in.Numel())
 	t.done(x)
 	return Value{out}
+}
+
+// nonzero is x.nonzero() of booleans of which some are true: CUB counts them, then
+// writes their places (aten/src/ATen/native/cuda/Nonzero.cu, nonzero_cuda_out_impl).
+func (t *Torch) nonzero(x *Tensor, some int64) *Tensor {
+	count := t.empty(Int32, 1)
+	t.drop(t.allocate(t.Device.countPlaces(x.Numel())))
+	out := t.empty(Int64, some, int64(len(x.Shape)))
+	t.drop(t.allocate(t.selectPlaces(x.Numel())))
+	t.release(count)
+	return out
 }

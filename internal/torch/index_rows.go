@@ -33,7 +33,7 @@ func (t *Torch) indexed(in *Tensor, last int, index ...*Tensor) *Tensor {
 		rows, places := index[0].Numel(), product(in.Shape[:last+1])
 		n.backward = func(g []*Tensor) []*Tensor {
 			grad := t.empty(in.DType, in.Shape...)
-			t.indexPut(g[0], rows, places, len(index))
+			t.indexPut(g[0], rows, places, len(index), nil)
 			return []*Tensor{grad}
 		}
 	}
@@ -42,10 +42,46 @@ func (t *Torch) indexed(in *Tensor, last int, index ...*Tensor) *Tensor {
 	return out
 }
 
+// IndexMask is x[mask] of a tensor of three dimensions: a row for each of so many
+// true elements of a mask of the first two. The mask is kept for backward, which
+// looks for them again.
+func (t *Torch) IndexMask(x, mask X, rows int64) Value {
+	in, at := read(x), read(mask)
+	n := t.record("Index", in)
+	if n != nil {
+		kept := t.save(n, at)
+		n.gradient = func(g *Tensor) *Tensor {
+			grad := t.empty(in.DType, in.Shape...)
+			t.indexPut(g, rows, product(kept.Shape), len(kept.Shape), t.nonzero(kept, rows))
+			return grad
+		}
+	}
+	places := t.nonzero(at, rows)
+	out := t.empty(in.DType, rows, in.Dim(-1))
+	t.release(places)
+	n.made(out)
+	t.done(x, mask)
+	return Value{out}
+}
+
+// UniqueConsecutive is torch.unique_consecutive of a vector: what it writes has room
+// for all, and its length is a number on the device
+// (aten/src/ATen/native/cuda/UniqueCub.cu).
+func (t *Torch) UniqueConsecutive(x X) Value {
+	in := read(x)
+	out := t.empty(in.DType, in.Shape...)
+	length := t.empty(Int64)
+	t.drop(t.allocate(t.selectPlaces(in.Numel())))
+	t.release(length)
+	t.done(x)
+	return Value{out}
+}
+
 // indexPut is index_put_ that accumulates: the indices become one, among so many
 // places, by which the rows are sorted and then added
-// (aten/src/ATen/native/cuda/Indexing.cu, index_put_with_sort_kernel).
-func (t *Torch) indexPut(values *Tensor, n, places int64, indices int) {
+// (aten/src/ATen/native/cuda/Indexing.cu, index_put_with_sort_kernel). Indices that
+// were made for the call go once they are one.
+func (t *Torch) indexPut(values *Tensor, n, places int64, indices int, made *Tensor) {
 	wrapped := t.empty(Int64, n) // remainder
 	linear := t.empty(Int64, n)  // times the stride
 	t.release(wrapped)
@@ -54,6 +90,7 @@ func (t *Torch) indexPut(values *Tensor, n, places int64, indices int) {
 		strided := t.empty(Int64, n)
 		t.release(wrapped, strided) // added in place
 	}
+	t.release(made)
 	dense := t.contiguousPlain(values)
 	sorted, original := t.empty(Int64, n), t.empty(Int64, n)
 	t.scratchWith(t.Device.radixSortPairs(n, bits.Len64(uint64(places-1))), t.empty(Int64, n)) // arange

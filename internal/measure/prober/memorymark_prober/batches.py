@@ -60,12 +60,7 @@ class Batches:
     def ids(self, n: int, device: str) -> Tensor:
         if not isinstance(self.end, int):
             return torch.randint(0, self.vocabulary, (n, self.length), device=device)
-        # These classifiers look for the end of each text (T5ForSequenceClassification.forward): one, as tokenizers
-        # make it, and made on the host, so that an emulated card knows where it is.
-        made = torch.randint(0, self.vocabulary, (n, self.length))
-        made[made == self.end] = (self.end + 1) % self.vocabulary
-        made[:, -1] = self.end
-        return made.to(device)
+        return catalog.ended(n, self.length, self.vocabulary, self.end, device)
 
     def pixels(self, n: int, device: str) -> Tensor:
         vision = getattr(self.config, "vision_config", self.config)

@@ -129,10 +129,22 @@ def pixels(w: Workload, device: str, n: int) -> dict[str, Tensor]:
 
 def texts(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
     vocabulary = config["vocab_size"] if isinstance(config, dict) else config.vocab_size
-    out = {"input_ids": torch.randint(0, vocabulary, (n, w["sequence"]), device=device)}
+    if w["recipe"].get("labels") == "classes" and getattr(config, "is_encoder_decoder", False):
+        out = {"input_ids": ended(n, w["sequence"], vocabulary, config.eos_token_id, device)}
+    else:
+        out = {"input_ids": torch.randint(0, vocabulary, (n, w["sequence"]), device=device)}
     if w.get("attention_mask", "none") != "none":
         out["attention_mask"] = mask(w, n, device)
     return out
+
+
+def ended(n: int, length: int, vocabulary: int, end: int, device: str) -> Tensor:
+    """Texts for classifiers that look for the end of each (T5ForSequenceClassification.forward): one, as tokenizers
+    make it, and made on the host, so that an emulated card knows where it is."""
+    made = torch.randint(0, vocabulary, (n, length))
+    made[made == end] = (end + 1) % vocabulary
+    made[:, -1] = end
+    return made.to(device)
 
 
 def sounds(w: Workload, config: Any, device: str, n: int) -> dict[str, Tensor]:
