@@ -7,8 +7,8 @@ Holds what each says of the ranks of testdata/truth/gpus to the largest peak of 
 * MemoryMark, predicted: `memorymark predict -f`.
 * MemoryMark, emulated: a plain program (internal/predict/testdata/ranks/record.py) under `memorymark run`.
 * PyTorch's FSDPMemTracker (torch.distributed._tools), on fake tensors of an emulated card, because it asks for CUDA.
-* DeepSpeed's estimate_zero3_model_states_mem_needs, by its published formula, for what is sharded: 4 bytes for each parameter of
-  the largest layer and 18 for each of this rank's part; with offloading, the largest layer alone.
+* DeepSpeed's estimate_zero3_model_states_mem_needs, for what is sharded: DeepSpeed's own function. It needs no build: its source
+  distribution and hjson, py-cpuinfo, msgpack and einops on PYTHONPATH are enough.
 * Accelerate's estimate-memory: its own functions on the model; it knows neither batches nor several GPUs.
 * The formulas of EleutherAI's calc_transformer_mem.py (github.com/EleutherAI/cookbook), with its defaults where a job says nothing.
 
@@ -68,12 +68,15 @@ def deepspeed(w: Case) -> int:
     p = w["parallel"]
     if p["kind"] not in ("fsdp", "hsdp"):
         raise ValueError("it is for parameters that are sharded")
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")  # it looks for a GPU when it is imported
+    from deepspeed.runtime.zero.stage3 import estimate_zero3_model_states_mem_needs
+
     model, _ = built(w)
     total = sum(x.numel() for x in model.parameters())
     largest = max(sum(x.numel() for x in m.parameters(recurse=False)) for m in model.modules())
-    if p.get("offload"):
-        return 4 * largest
-    return 4 * largest + 18 * total // p.get("shard", p["gpus"])
+    sharing, offload = p.get("shard", p["gpus"]), p.get("offload", False)
+    on_machine = min(sharing, 8)
+    return estimate_zero3_model_states_mem_needs(total, largest, on_machine, sharing // on_machine, offload, offload)[1]
 
 
 def accelerate(w: Case) -> int:
@@ -162,7 +165,7 @@ NAMES = {
     "predicted": "MemoryMark, predicted",
     "emulated": "MemoryMark, emulated",
     "tracked": "PyTorch's `FSDPMemTracker`",
-    "deepspeed": "DeepSpeed's ZeRO-3 formula",
+    "deepspeed": "DeepSpeed's `estimate_zero3_model_states_mem_needs`",
     "accelerate": "Accelerate's `estimate-memory`",
     "eleuther": "EleutherAI's calculator",
 }
@@ -195,7 +198,7 @@ def ask(o: argparse.Namespace, tool: str, todo: list[Case]) -> dict[str, Case]:
             began = time.time()
             try:
                 out[c["id"]] = {"bytes": FORMULAS[tool](c["workload"]), "seconds": time.time() - began}
-            except ValueError as e:
+            except (ImportError, ValueError) as e:
                 out[c["id"]] = {"error": str(e)}
         return out
     lines = "".join(json.dumps({"id": c["id"], "workload": c["workload"]}) + "\n" for c in todo)

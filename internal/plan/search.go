@@ -167,7 +167,7 @@ func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
 		if err != nil {
 			return nil, err
 		}
-		if print, err = predict.NewFootprint(w, at.card, s.p.q.Effort); err != nil {
+		if print, err = c.Footprint(w, at.card, s.p.q.Effort); err != nil {
 			return nil, err
 		}
 		s.p.simulated.Add(1)

@@ -17,10 +17,11 @@ type Footprint struct {
 	simulation Simulation
 }
 
-// NewFootprint runs three steps of a workload, within an effort.
-func NewFootprint(w *workload.Workload, card *gpu.Card, e *effort.Effort) (f *Footprint, err error) {
+// Footprint runs three steps of the workload that was outlined, with another batch or
+// number of passes, within an effort.
+func (o *Outline) Footprint(w *workload.Workload, card *gpu.Card, e *effort.Effort) (f *Footprint, err error) {
 	defer recovered(w, &err)
-	p, err := run(w, deviceOf(card), stepsFor(w), e)
+	p, err := (&Process{w: w, homes: o.homes}).run(deviceOf(card), stepsFor(w), e)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 type Outline struct {
 	Parameters int64
 	one, two   sketch
+	homes      []torch.Home // of parameters that ranks share
 }
 
 // sketch is a batch of an outline.
@@ -38,11 +39,10 @@ type partPeak struct {
 func NewOutline(w *workload.Workload, card *gpu.Card, e *effort.Effort) (o *Outline, err error) {
 	defer recovered(w, &err)
 	o = &Outline{}
-	var homes []torch.Home
 	for i, into := range []*sketch{&o.one, &o.two} {
 		at := *w
 		at.Batch, at.Accumulate = int64(i+1), 1
-		p, err := (&Process{w: &at, homes: homes}).run(deviceOf(card), 2, e)
+		p, err := (&Process{w: &at, homes: o.homes}).run(deviceOf(card), 2, e)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func NewOutline(w *workload.Workload, card *gpu.Card, e *effort.Effort) (o *Outl
 		for _, part := range into.parts {
 			into.peak = max(into.peak, part.once)
 		}
-		o.Parameters, homes = p.parameters, p.homes
+		o.Parameters, o.homes = p.parameters, p.homes
 		p.t.Forget()
 	}
 	return o, nil

@@ -39,7 +39,7 @@ func TestOutline(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					print, err := NewFootprint(w, card, nil)
+					print, err := o.Footprint(w, card, nil)
 					if err != nil {
 						t.Fatal(err)
 					}

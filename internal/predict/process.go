@@ -99,12 +99,14 @@ func (p *Process) train(steps int) {
 	w := p.w
 	p.ModelEvents = p.events()
 	p.opt = p.t.NewOptimizer(torch.OptimizerNamed(string(w.Optimizer)), impls[w.OptimizerImpl])
-	if w.Parallel != nil && w.Parallel.Kind == workload.ZeRO1 {
+	switch {
+	case w.Parallel == nil:
+	case w.Parallel.Kind == workload.ZeRO1:
 		p.opt.Partition(w.Parallel.GPUs, p.rank)
 		p.rankKinds = p.opt.RankKinds()
-	} else if isPipeline(w) {
+	case isPipeline(w):
 		p.rankKinds = stageKinds(w.Parallel)
-	} else if w.Parallel != nil {
+	default:
 		p.rankKinds = p.t.RankKinds()
 	}
 	p.begin(feeding)
