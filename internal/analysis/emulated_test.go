@@ -125,7 +125,7 @@ func TestEnginesAgree(t *testing.T) {
 // heads that share keys for Llama.
 func asked(card, family string) bool {
 	return card == "h200" || card == "rtx-4090" || family == "resnet" || family == "vit" || family == "whisper" ||
-		card == "b200" && (family == "bert" || family == "llama")
+		card == "b200" && (family == "bert" || family == "llama") || card == "a100-80gb" && family == "convnext"
 }
 
 // The same for adapters and the loops of libraries, which PEFT and the libraries
