@@ -24,12 +24,12 @@ export const shots: Shot[] = [
   {
     name: 'cards',
     path: '/cards?model=gpt2&precision=amp-bf16',
-    ready: (page) => page.getByText('on a simulated allocator').waitFor({ timeout: 120_000 }),
+    ready: (page) => page.getByText("Each is simulated with PyTorch's allocator").waitFor({ timeout: 120_000 }),
   },
   {
     name: 'settings',
     path: '/settings?model=gpt2&gpu=rtx-4090',
-    ready: (page) => page.getByText('on a simulated allocator').waitFor({ timeout: 120_000 }),
+    ready: (page) => page.getByText("Each is simulated with PyTorch's allocator").waitFor({ timeout: 120_000 }),
   },
   { name: 'sources', path: '/timeline', ready: (page) => page.getByText('Drop a snapshot here').waitFor() },
   {

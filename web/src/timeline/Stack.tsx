@@ -1,4 +1,4 @@
-import { Fragment } from 'react';
+import { Breakable } from './Breakable';
 import { formatCount } from './format';
 import { packageOf, type Place, runsOf, shortFile } from './frame';
 
@@ -41,18 +41,11 @@ function Folded({ places }: { places: Place[] }) {
 
 /** Frame has the function first: that is what people look for. A line breaks after a slash, never in a number. */
 function Frame({ place: { name, file, line, library } }: { place: Place }) {
-  const parts = shortFile(file).split(/(?<=[\\/])/);
   return (
     <p title={line ? `${file}:${line}` : file} className="[overflow-wrap:anywhere]">
       <span className={library ? 'text-text' : 'font-bold text-text'}>{name}</span>{' '}
       <span className="text-faint">
-        {parts.map((part, i) => (
-          // oxlint-disable-next-line react/no-array-index-key
-          <Fragment key={i}>
-            {part}
-            <wbr />
-          </Fragment>
-        ))}
+        <Breakable path={shortFile(file)} />
         {line && <span className="whitespace-nowrap">:{line}</span>}
       </span>
     </p>

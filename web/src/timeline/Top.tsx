@@ -1,4 +1,5 @@
 import { Problem } from '../api/problem';
+import { Breakable } from './Breakable';
 import { formatBytes, formatCount, formatMoment } from './format';
 import { frameText } from './frame';
 import { type Recording, useTop } from './queries';
@@ -19,12 +20,12 @@ export function Top({ recording, event }: { recording: Recording; event: number 
       {/* What scrolls must be reached by keys. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
       <div className="mt-2 overflow-x-auto" tabIndex={0} role="group" aria-label="Table of the largest, scrollable">
-        <table className="w-full min-w-[34rem] text-left text-xs">
+        <table className="w-full text-left text-xs sm:min-w-[34rem]">
           <thead className="text-muted">
             <tr>
               <th className="py-1 pr-4 text-right font-normal">Size</th>
-              <th className="py-1 pr-4 text-right font-normal">Share</th>
-              <th className="py-1 pr-4 text-right font-normal">Count</th>
+              <th className="py-1 pr-4 text-right font-normal max-sm:hidden">Share</th>
+              <th className="py-1 pr-4 text-right font-normal max-sm:hidden">Count</th>
               <th className="py-1 pr-4 font-normal">For</th>
               <th className="w-full py-1 font-normal">Allocated by</th>
             </tr>
@@ -35,17 +36,19 @@ export function Top({ recording, event }: { recording: Recording; event: number 
               // oxlint-disable-next-line react/no-array-index-key
               <tr key={i} className="border-t border-line align-top">
                 <td className="py-1.5 pr-4 text-right font-mono whitespace-nowrap">{formatBytes(g.total_bytes)}</td>
-                <td className="py-1.5 pr-4 text-right font-mono whitespace-nowrap">{(g.share * 100).toFixed(1)} %</td>
-                <td className="py-1.5 pr-4 text-right font-mono">{formatCount(g.count)}</td>
-                <td className="py-1.5 pr-4 whitespace-nowrap">{g.before_recording ? 'before recording' : (g.category ?? 'unknown')}</td>
-                <td className="py-1.5 font-mono break-all text-muted">{g.model_frame ? frameText(g.model_frame) : (g.backward_node ?? 'no Python frame')}</td>
+                <td className="py-1.5 pr-4 text-right font-mono whitespace-nowrap max-sm:hidden">{(g.share * 100).toFixed(1)} %</td>
+                <td className="py-1.5 pr-4 text-right font-mono max-sm:hidden">{formatCount(g.count)}</td>
+                <td className="py-1.5 pr-4 sm:whitespace-nowrap">{g.before_recording ? 'before recording' : (g.category ?? 'unknown')}</td>
+                <td className="py-1.5 font-mono break-words text-muted">
+                  <Breakable path={g.model_frame ? frameText(g.model_frame) : (g.backward_node ?? 'no Python frame')} />
+                </td>
               </tr>
             ))}
             {rest && (
               <tr className="border-t border-line text-muted">
                 <td className="py-1.5 pr-4 text-right font-mono whitespace-nowrap">{formatBytes(rest.total_bytes)}</td>
-                <td className="py-1.5 pr-4 text-right font-mono whitespace-nowrap">{(rest.share * 100).toFixed(1)} %</td>
-                <td className="py-1.5 pr-4 text-right font-mono">{formatCount(rest.count)}</td>
+                <td className="py-1.5 pr-4 text-right font-mono whitespace-nowrap max-sm:hidden">{(rest.share * 100).toFixed(1)} %</td>
+                <td className="py-1.5 pr-4 text-right font-mono max-sm:hidden">{formatCount(rest.count)}</td>
                 <td colSpan={2}>the rest</td>
               </tr>
             )}

@@ -57,6 +57,7 @@ test('a plan says how much of it is made; it is cancelled, and the server stops'
   const bar = page.getByRole('progressbar', { name: 'How much of the plan is made' });
   const share = () => bar.evaluate((found: HTMLProgressElement) => found.position);
   await expect.poll(share, { timeout: 60_000 }).toBeGreaterThan(0);
+  expect(await bar.evaluate((found) => getComputedStyle(found).appearance)).toBe('none'); // drawn in the page's colours
   const early = await share();
   await expect.poll(share, { timeout: 60_000 }).toBeGreaterThan(early);
   await page.getByRole('region', { name: 'Progress' }).getByText(/^\d+ %$/).waitFor();

@@ -155,6 +155,30 @@ test('a link shows the same moment to somebody else', async () => {
   await other.close();
 });
 
+test('what is largest fits a phone, and no line number is broken', async () => {
+  const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+  const phone = await context.newPage();
+  await phone.goto(address);
+  const table = phone.getByRole('group', { name: 'Table of the largest, scrollable' });
+  await table.getByText(/\.py:\d+ /).first().waitFor();
+  expect(await table.evaluate((found) => found.scrollWidth - found.clientWidth)).toBe(0);
+  // Each word and each number stands on one line: its box is as high as a line.
+  const broken = await table.evaluate((found) =>
+    [...found.querySelectorAll('td:last-child')].flatMap((cell) =>
+      [...cell.childNodes].flatMap((node) => {
+        const number = /:\d+/.exec(node.textContent ?? '');
+        if (!number) return [];
+        const range = document.createRange();
+        range.setStart(node, number.index);
+        range.setEnd(node, number.index + number[0].length);
+        return range.getClientRects().length > 1 ? [node.textContent] : [];
+      }),
+    ),
+  );
+  expect(broken).toEqual([]);
+  await context.close();
+});
+
 test('a tap selects, as a click does', async () => {
   const context = await browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   const phone = await context.newPage();
