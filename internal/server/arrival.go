@@ -34,7 +34,7 @@ func (l *library) arrive(size int64) *arrival {
 		defer func() { <-l.receiving }()
 		defer close(a.book.done)
 		a.book.err = a.book.load(sized{from, size}, l.budget/arrivalShare)
-		from.Close() // what is still written is thrown away
+		_ = from.Close() // what is still written is thrown away
 	}()
 	return a
 }
