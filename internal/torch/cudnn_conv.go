@@ -25,7 +25,8 @@ import (
 // capability. Images have the sides that people train with, from 32 to 512
 // pixels. A convolution that is not in a table is taken to be computed as the
 // most similar ones are. With a kernel for each channel, float32 takes nothing on
-// any card that was asked; TF32 was measured on an H200 alone and is taken from there.
+// any card that was asked. Half precision was asked of an A100, an RTX 3060 and an RTX 4090; all else was
+// measured on an H200 alone and is taken from there.
 
 // convDirection is what of a convolution is computed.
 type convDirection int
