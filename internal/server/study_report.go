@@ -101,7 +101,7 @@ func (s *Server) report(ctx context.Context, q ReportQuestion, asArchive bool) (
 	}
 	if err := s.compute.piece(ctx, func() error {
 		_, _, err := files.Finish(cells, results)
-		return err
+		return predicted(err)
 	}); err != nil {
 		return nil, err
 	}

@@ -117,3 +117,16 @@ func TestReport(t *testing.T) {
 		}
 	}
 }
+
+// A study of steps that take more than a petabyte is refused, and is no fault.
+func TestHugeStudies(t *testing.T) {
+	c := start(t)
+	for path, body := range map[string]string{
+		"/v1/reports":     `{"models": ["lm-small"], "sequences": [1048576], "batch": 2000}`,
+		"/v1/activations": `{"model": "lm-small", "sequence": 1048576, "batch": 2000}`,
+	} {
+		if r := c.post(path, body); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(r.text, "more than 1 PiB of memory") {
+			t.Errorf("%s: %s: %s", path, r.Status, r.text)
+		}
+	}
+}

@@ -80,6 +80,9 @@ func NewActivation(w *workload.Workload, card *gpu.Card, e *effort.Effort) (*Act
 	if err != nil {
 		return nil, err
 	}
+	if !s.Fits() {
+		return nil, fmt.Errorf("%s takes more than 1 PiB of memory with batch %d of %d tokens; use a smaller batch or context", w.Name(), w.Batch, w.Sequence)
+	}
 	a := &Activation{Model: w.Name(), Engine: evidence.Predicted, GPU: card.Name}
 	sizes := a.name(lm, w)
 	a.Residual = sizes.product("B", "S", "D")
