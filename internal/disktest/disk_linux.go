@@ -50,7 +50,7 @@ func runAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v")
+	c := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$", "-test.v")
 	c.Env = append(os.Environ(), folderVariable+"="+t.TempDir())
 	c.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,

@@ -18,7 +18,7 @@ func Need(t *testing.T, python string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer place.Remove()
+	defer func() { _ = place.Remove() }()
 	var unsupported *sandbox.UnsupportedError
 	if err := place.Check(t.Context(), measure.Python{Path: python}); errors.As(err, &unsupported) {
 		t.Skipf("NOT TESTED: %v", err)
