@@ -8,23 +8,13 @@ export interface ServerEvent {
 /** events reads server-sent events with JSON in them, until the answer ends. */
 export async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
   const reader = body.pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array, string>).getReader();
-  let text = '';
-  try {
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      text += value;
-      const whole = text.split('\n\n');
-      text = whole.pop()!;
-      for (const event of whole) yield parse(event);
-    }
-  } finally {
-    void reader.cancel();
+  for (let text = ''; ; ) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const whole = (text + value).split('\n\n');
+    text = whole.pop()!;
+    for (const event of whole) yield { name: field(event, 'event'), data: JSON.parse(field(event, 'data')) };
   }
 }
 
-function parse(event: string): ServerEvent {
-  const lines = event.split('\n');
-  const field = (name: string) => lines.flatMap((line) => (line.startsWith(`${name}: `) ? [line.slice(name.length + 2)] : []));
-  return { name: field('event')[0] ?? 'message', data: JSON.parse(field('data').join('\n')) };
-}
+const field = (event: string, name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(event)![1]!;

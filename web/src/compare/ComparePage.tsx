@@ -4,6 +4,7 @@ import type { Problem } from '../api/problem';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Evidence } from '../ui/Evidence';
 import { PageTitle } from '../ui/PageTitle';
+import { ProgressBar } from '../ui/ProgressBar';
 
 import { FormPanel } from '../workload/FormPanel';
 import type { QuestionState } from '../workload/useQuestion';
@@ -50,8 +51,8 @@ function Progress({ done, of, accuracy }: { done: number; of: number; accuracy?:
     <div className="flex min-h-4 flex-wrap items-center gap-x-6 gap-y-1 text-xs text-muted" role="status">
       {busy ? (
         <span className="flex items-center gap-3">
-          <span className="h-1 w-32 overflow-hidden rounded-full bg-raised">
-            <span className="block h-full bg-accent transition-[width]" style={{ width: `${(done / (of || 1)) * 100}%` }} />
+          <span className="w-32">
+            <ProgressBar label="How many are predicted" value={done} max={of} />
           </span>
           predicted {done} of {of || 'all'}
         </span>

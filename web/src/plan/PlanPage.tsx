@@ -74,7 +74,7 @@ function Waiting({ progress: { done, of }, onCancel }: { progress: PlanProgress;
     <section aria-label="Progress" className="flex items-center gap-4 rounded-lg border border-line bg-surface p-4 text-sm">
       <div className="min-w-0 flex-1">
         <p className="mb-2 flex flex-wrap justify-between gap-x-4">
-          <span role="status">Simulating ways to train it on every card that has a price…</span>
+          <span role="status">Simulating ways to train it…</span>
           <span className="font-mono text-xs text-muted">{percent} %</span>
         </p>
         <ProgressBar label="How much of the plan is made" value={of > 0 ? done : undefined} max={of} />

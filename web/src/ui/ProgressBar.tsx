@@ -9,7 +9,7 @@ interface Props {
 export function ProgressBar({ label, value, max }: Props) {
   return (
     <progress
-      className="block h-1.5 w-full appearance-none overflow-hidden rounded-full border-0 bg-line-strong indeterminate:animate-pulse motion-reduce:animate-none [&::-moz-progress-bar]:bg-accent [&::-webkit-progress-bar]:bg-line-strong [&::-webkit-progress-value]:bg-accent"
+      className="progress block h-1.5 w-full overflow-hidden rounded-full bg-line-strong"
       aria-label={label}
       value={value}
       max={max || 1}

@@ -39,16 +39,10 @@ export function CodeDialog({ open, onClose, ...rest }: Props) {
 }
 
 const example = `import torch
-from torch import nn
 
 
 def make():
-    model = nn.Sequential(nn.Linear(1024, 4096), nn.GELU(), nn.Linear(4096, 1024))
-
-    def batch(n):
-        return torch.randn(n, 1024)
-
-    return model, batch
+    return torch.nn.Linear(1024, 1024), lambda n: torch.randn(n, 1024)
 `;
 
 function CodeForm({ workload, files: given, onClose }: Omit<Props, 'open'>) {

@@ -184,7 +184,7 @@ test('what cannot be is said in a box that can be dismissed, and beside the fiel
 
 test('a model that is too large is no mystery', async () => {
   await page.goto(`${program.url}/?model=llama-3.1-8b&gpu=a10`);
-  await page.getByText('Not even batch 1 trains on an NVIDIA A10').waitFor();
+  await page.getByText('batch 1, the smallest, does not train on an NVIDIA A10').waitFor();
   await page.getByRole('row', { name: 'Optimizer state' }).waitFor();
 });
 
