@@ -52,7 +52,7 @@ function Progress({ done, of, accuracy }: { done: number; of: number; accuracy?:
       {busy ? (
         <span className="flex items-center gap-3">
           <span className="w-32">
-            <ProgressBar label="How many are predicted" value={done} max={of} />
+            <ProgressBar label="Progress" value={done} max={of} />
           </span>
           predicted {done} of {of || 'all'}
         </span>

@@ -58,8 +58,7 @@ function Teaching({ state, onBegin }: { state: QuestionState; onBegin(): void })
   return (
     <Empty title={`What should ${titleOf(state.question.workload, models)} be trained on?`}>
       <p>
-        Say how much it is trained on, and what it may cost or take. Some hundred ways are then simulated: the cheapest, the fastest and the simplest
-        come with what to paste.
+        Say how much it is trained on. The cheapest, the fastest and the simplest of some hundred ways come with what to paste.
       </p>
       <Button className="mt-4" onClick={onBegin}>
         Plan it

@@ -42,7 +42,7 @@ const example = `import torch
 
 
 def make():
-    return torch.nn.Linear(1024, 1024), lambda n: torch.randn(n, 1024)
+    return torch.nn.Linear(64, 64), lambda n: torch.randn(n, 64)
 `;
 
 function CodeForm({ workload, files: given, onClose }: Omit<Props, 'open'>) {
