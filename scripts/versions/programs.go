@@ -37,7 +37,7 @@ var programs = []program{
 }
 
 // refused is what one of them needs and the emulated GPU does not do.
-const refused = "cudaStreamBeginCapture"
+const refused = "cudaIpcOpenMemHandle"
 
 var notEmulated = regexp.MustCompile(`(?m)^phantom: (\w+) is not emulated`)
 
