@@ -122,11 +122,7 @@ func (t *Torch) Dropout(x X, p float64, training bool) Value {
 // size, not an expanded one.
 func (t *Torch) Mean(x X) Value {
 	in := read(x)
-	dims := make([]int, len(in.Shape))
-	for i := range dims {
-		dims[i] = i
-	}
-	out := t.sum(in, dims, false, in.DType)
+	out := t.sum(in, allDims(in), false, in.DType)
 	if n := t.record("Mean", in); n != nil {
 		shape := in.Shape
 		n.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, shape...) }

@@ -48,13 +48,7 @@ func without(shape []int64, dim int, keep bool) []int64 {
 }
 
 // norm is x.norm(2), a scalar.
-func (t *Torch) norm(x *Tensor) *Tensor {
-	dims := make([]int, len(x.Shape))
-	for i := range dims {
-		dims[i] = i
-	}
-	return t.sum(x, dims, false, x.DType)
-}
+func (t *Torch) norm(x *Tensor) *Tensor { return t.sum(x, allDims(x), false, x.DType) }
 
 func (o *Optimizer) stepAdafactor(params []*Tensor) {
 	for _, p := range params {

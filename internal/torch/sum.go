@@ -56,13 +56,15 @@ func (t *Torch) Sum(x X, dim int) Value {
 }
 
 // SumAll is torch.sum(x) of floats, likewise.
-func (t *Torch) SumAll(x X) Value {
+func (t *Torch) SumAll(x X) Value { return t.sumExpanded(x, allDims(read(x)), false) }
+
+// SumLast is x.sum(-1, keepdim=True) of floats, likewise.
+func (t *Torch) SumLast(x X) Value { return t.sumExpanded(x, []int{-1}, true) }
+
+// sumExpanded is a sum whose gradient can be expanded as it is.
+func (t *Torch) sumExpanded(x X, dims []int, keep bool) Value {
 	in := t.upper(read(x))
-	dims := make([]int, len(in.Shape))
-	for i := range dims {
-		dims[i] = i
-	}
-	out := t.sum(in, dims, false, in.DType)
+	out := t.sum(in, dims, keep, in.DType)
 	if n := t.record("Sum", in); n != nil {
 		shape := in.Shape
 		n.gradient = func(g *Tensor) *Tensor { return t.expand(g, shape...) }
@@ -73,18 +75,13 @@ func (t *Torch) SumAll(x X) Value {
 	return Value{out}
 }
 
-// SumLast is x.sum(-1, keepdim=True) of floats, likewise.
-func (t *Torch) SumLast(x X) Value {
-	in := t.upper(read(x))
-	out := t.sum(in, []int{-1}, true, in.DType)
-	if n := t.record("Sum", in); n != nil {
-		shape := in.Shape
-		n.gradient = func(g *Tensor) *Tensor { return t.expand(g, shape...) }
-		n.made(out)
+// allDims are those of a tensor, for a reduction to one element.
+func allDims(x *Tensor) []int {
+	dims := make([]int, len(x.Shape))
+	for i := range dims {
+		dims[i] = i
 	}
-	t.release(in)
-	t.done(x)
-	return Value{out}
+	return dims
 }
 
 // CountLast is x.sum(-1, keepdim=True) of a mask, in int64, to which booleans are
