@@ -90,7 +90,7 @@ func (f *planFlags) run(c *cobra.Command, e *env, args []string) error {
 	// Thousands of short-lived traces: collecting them less often takes a fifth
 	// of the time away.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	progress := e.newCellProgress()
+	progress := e.newPartProgress("parts")
 	p, err := plan.Make(c.Context(), f.Question, func(done, of int) { progress.tell(study.Progress{Done: done, Total: of}) })
 	progress.end(nil, "")
 	if err != nil {

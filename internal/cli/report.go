@@ -169,7 +169,7 @@ func (f *reportFlags) profile(ctx context.Context, e *env, p study.Profiler, fil
 		return nil, err
 	}
 	defer journal.Close()
-	progress := e.newCellProgress()
+	progress := e.newPartProgress("cells")
 	results, err := study.Run(ctx, p, cells, study.Options{
 		Journal: journal, Progress: progress.tell,
 		Keep: files.Keep,

@@ -260,7 +260,7 @@ func (f *sweepFlags) cells(c *cobra.Command, e *env, points []study.Point) ([]st
 
 // profile runs the cells.
 func (f *sweepFlags) profile(c *cobra.Command, e *env, p study.Profiler, cells []study.Cell) ([]*study.Result, error) {
-	progress := e.newCellProgress()
+	progress := e.newPartProgress("cells")
 	options := study.Options{Progress: progress.tell}
 	again := "with --resume FILE it would go on there"
 	if f.resume != "" {

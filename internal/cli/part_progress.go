@@ -11,11 +11,12 @@ import (
 	"memorymark/internal/study"
 )
 
-// cellProgress tells on stderr how far a study has come: as a bar where that
+// partProgress tells on stderr how far a study or a plan has come: as a bar where that
 // is a terminal, else as a line now and then, so that logs of long runs show
 // it and short ones stay quiet.
-type cellProgress struct {
+type partProgress struct {
 	e        *env
+	parts    string // what is counted: cells of a study, parts of a plan
 	terminal bool
 	next     time.Time // when to tell
 	drawn    bool
@@ -25,8 +26,8 @@ type cellProgress struct {
 // logEvery is how often a log hears of progress.
 const logEvery = 15 * time.Second
 
-func (e *env) newCellProgress() *cellProgress {
-	p := &cellProgress{e: e, next: time.Now().Add(progressDelay)}
+func (e *env) newPartProgress(parts string) *partProgress {
+	p := &partProgress{e: e, parts: parts, next: time.Now().Add(progressDelay)}
 	if f, ok := e.stderr.(*os.File); ok {
 		p.terminal = term.IsTerminal(int(f.Fd()))
 	}
@@ -36,24 +37,24 @@ func (e *env) newCellProgress() *cellProgress {
 	return p
 }
 
-// tell is called after each cell.
-func (p *cellProgress) tell(now study.Progress) {
+// tell is called after each part.
+func (p *partProgress) tell(now study.Progress) {
 	p.last = now
 	if time.Now().Before(p.next) {
 		return
 	}
 	if p.terminal {
 		p.next, p.drawn = time.Now().Add(progressEvery), true
-		fmt.Fprint(p.e.stderr, "\r"+progressLine(now)+"\x1b[K")
+		fmt.Fprint(p.e.stderr, "\r"+progressLine(now, p.parts)+"\x1b[K")
 		return
 	}
 	p.next = time.Now().Add(logEvery)
-	fmt.Fprintln(p.e.stderr, progressLine(now))
+	fmt.Fprintln(p.e.stderr, progressLine(now, p.parts))
 }
 
-func progressLine(p study.Progress) string {
+func progressLine(p study.Progress, parts string) string {
 	done := p.Done * progressWidth / max(p.Total, 1)
-	s := fmt.Sprintf("[%s%s] %d of %d cells", strings.Repeat("#", done), strings.Repeat(".", progressWidth-done), p.Done, p.Total)
+	s := fmt.Sprintf("[%s%s] %d of %d %s", strings.Repeat("#", done), strings.Repeat(".", progressWidth-done), p.Done, p.Total, parts)
 	if p.Left > 0 {
 		s += fmt.Sprintf(", about %v left", p.Left.Round(time.Second))
 	}
@@ -61,11 +62,11 @@ func progressLine(p study.Progress) string {
 }
 
 // end removes the bar, and says what an interrupted run has done.
-func (p *cellProgress) end(err error, resume string) {
+func (p *partProgress) end(err error, resume string) {
 	if p.drawn {
 		fmt.Fprint(p.e.stderr, "\r\x1b[K")
 	}
 	if err != nil && p.last.Done > 0 && p.last.Done < p.last.Total {
-		p.e.say("%d of %d cells are done; %s", p.last.Done, p.last.Total, resume)
+		p.e.say("%d of %d %s are done; %s", p.last.Done, p.last.Total, p.parts, resume)
 	}
 }
