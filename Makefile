@@ -57,7 +57,7 @@ test: lint unit page ## Check everything: format, vet, lint, go.mod, tests with 
 unit: venv build ## Run the tests alone, with the race detector
 	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race -timeout 30m ./...
 	$(GO) test ./internal/analysis -run '^TestAnswersAgreeWithPredictions$$'
-	$(GO) test ./internal/server -run '^TestWorstQuestions$$'
+	$(GO) test ./internal/server -run '^Test(WorstQuestions|LargePlan)$$'
 	cd bench/gpu && '$(MEMORYMARK_TEST_PYTHON)' -m unittest --quiet
 	cd python && MEMORYMARK_BINARY='$(abspath $(BIN))' '$(MEMORYMARK_TEST_PYTHON)' -m unittest discover --quiet tests
 
@@ -115,7 +115,7 @@ fmt: ## Format all Go files
 endurance: ## Kill, crash, stop, cut off and mistreat servers, let their disks fail, search the question that takes most, for ENDURANCE (10m) and a while; print what was tried and what held
 	MEMORYMARK_KILLS=$(KILLS) MEMORYMARK_CRASHES=$(CRASHES) MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/job -run '^(TestKill|TestCrashAnywhere|TestFailingWrites|TestHistory)$$' -v -count 1 -timeout 0
 	MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/cli -run '^TestEndurance$$' -v -count 1 -timeout 0
-	MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/server -run '^TestWorstQuestions$$' -v -count 1 -timeout 0
+	MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/server -run '^Test(WorstQuestions|LargePlan)$$' -v -count 1 -timeout 0
 
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
