@@ -63,16 +63,16 @@ static int info(handle s, int *status, unsigned long long *id) {
 	if (id && *status) *id = captures;
 	return 0;
 }
-static int nodes_of(handle s, handle *of, const handle **nodes, size_t *n) {
+static int nodes_of(handle *of, const handle **nodes, size_t *n) {
 	if (of) *of = graph;
 	if (nodes) *nodes = 0;
 	if (n) *n = 0;
 	return 0;
 }
-EXPORT int cudaStreamGetCaptureInfo_v2(handle s, int *status, unsigned long long *id, handle *of, const handle **nodes, size_t *n) { return info(s, status, id), nodes_of(s, of, nodes, n); }
+EXPORT int cudaStreamGetCaptureInfo_v2(handle s, int *status, unsigned long long *id, handle *of, const handle **nodes, size_t *n) { return info(s, status, id), nodes_of(of, nodes, n); }
 EXPORT int cudaStreamGetCaptureInfo_v3(handle s, int *status, unsigned long long *id, handle *of, const handle **nodes, const void **edges, size_t *n) {
 	if (edges) *edges = 0;
-	return info(s, status, id), nodes_of(s, of, nodes, n);
+	return info(s, status, id), nodes_of(of, nodes, n);
 }
 // CUDA 13 has the third version under the name of the first.
 EXPORT int cudaStreamGetCaptureInfo(handle s, int *status, unsigned long long *id, handle *of, const handle **nodes, const void **edges, size_t *n) {
