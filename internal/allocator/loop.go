@@ -33,11 +33,7 @@ type traffic struct{ taken, returned int64 }
 // again reports whether the loop that was just played to its end has another
 // round, and prepares it. It forgets a loop that has none.
 func (p *player) again() bool {
-	loop := p.loops[0]
-	if p.rounds == nil {
-		p.rounds = p.newRounds(loop)
-	}
-	r := p.rounds
+	loop, r := p.loops[0], p.rounds
 	if r.played++; r.left > 0 && p.writer == nil && !p.a.collectsGarbage() {
 		r.left -= p.skipped()
 	}
@@ -53,6 +49,19 @@ func (p *player) again() bool {
 		p.writer.rewind(p.trace.Marks, loop.From)
 	}
 	return true
+}
+
+// nextOfLoop is where the next loop begins or, in it, ends.
+func (p *player) nextOfLoop(at int) int {
+	loop := p.loops[0]
+	if at < loop.From {
+		return loop.From
+	}
+	if p.rounds == nil {
+		p.rounds = p.newRounds(loop)
+		p.rounds.seen[p.state(0)] = 0
+	}
+	return loop.To
 }
 
 func (p *player) newRounds(loop trace.Loop) *rounds {
@@ -85,19 +94,26 @@ func (p *player) skipped() int {
 		r.traffic = now
 		clear(r.seen)
 	}
-	var state []byte
-	for _, id := range r.replaced {
-		b := p.a.blocks.at(p.live[id+r.made].block)
-		state = binary.LittleEndian.AppendUint64(state, b.addr)
-		state = binary.LittleEndian.AppendUint64(state, uint64(b.size))
-	}
-	before, known := r.seen[string(state)]
+	state := p.state(r.made)
+	before, known := r.seen[state]
 	if !known {
-		r.seen[string(state)] = r.played
+		r.seen[state] = r.played
 		return 0
 	}
 	period := r.played - before
 	return r.left / period * period
+}
+
+// state is where everything is that rounds replace: that of before the first round,
+// or so many allocations further on.
+func (p *player) state(further trace.ID) string {
+	var state []byte
+	for _, id := range p.rounds.replaced {
+		b := p.a.blocks.at(p.live[id+further].block)
+		state = binary.LittleEndian.AppendUint64(state, b.addr)
+		state = binary.LittleEndian.AppendUint64(state, uint64(b.size))
+	}
+	return string(state)
 }
 
 func (p *player) traffic() traffic {

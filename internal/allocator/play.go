@@ -117,7 +117,7 @@ type player struct {
 	writer *placeWriter
 	settle func(stage int) // called before each stage, nil for nothing
 	loops  []trace.Loop    // that are still to come
-	rounds *rounds         // of the loop that is being played, nil before its second round
+	rounds *rounds         // of the loop that is being played, nil outside of loops
 	alike  int             // see Options
 	begun  traffic         // what had gone to the driver when the latest stage began
 	course Course
@@ -140,7 +140,7 @@ func (p *player) run(stages []int) (*Course, error) {
 		p.open(stage)
 		end := min(stages[stage], at+eventsAtATime)
 		if len(p.loops) > 0 {
-			end = min(end, p.loops[0].To)
+			end = min(end, p.nextOfLoop(at))
 		}
 		if err := p.effort.Spend(end - at); err != nil {
 			return nil, err

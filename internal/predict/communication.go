@@ -37,6 +37,15 @@ func (p *Process) countPart() {
 	p.began = now
 }
 
+// countAgain counts what came since once more: a pass whose like ends the step
+// counts for that one, too.
+func (p *parts) countAgain(since parts) {
+	p.forward = p.forward.Plus(p.forward.Minus(since.forward))
+	p.backward = p.backward.Plus(p.backward.Minus(since.backward))
+	p.update = p.update.Plus(p.update.Minus(since.update))
+	p.passes += p.passes - since.passes
+}
+
 // Timing is the work of an update by its parts.
 type Timing struct {
 	Forward, Backward torch.Work // of one pass

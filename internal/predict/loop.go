@@ -154,22 +154,26 @@ func (l *plainLoop) zeroGrad(here workload.ZeroGrad, now bool) {
 }
 
 // passes runs the passes whose gradients a step accumulates. The first one makes
-// the gradients, the last one may end the step, and those between are alike, but
-// for DDP's second one, which rebuilds the buckets: once two were, the latter
-// stands for all others.
-func (p *Process) passes(pass func(i int)) {
-	n := p.w.Accumulate
+// the gradients, and the others are alike, but for DDP's second one, which rebuilds
+// the buckets: once two were, the latter stands for all others.
+func (p *Process) passes(pass func(i int)) { p.passesUntil(p.w.Accumulate, pass) }
+
+// passesUntil is passes where those up to so many are alike, and the rest is not.
+func (p *Process) passesUntil(alike int, pass func(i int)) {
 	var begins []int
-	for i := 0; i < n; i++ {
+	for i := 0; i < p.w.Accumulate; i++ {
 		begins = append(begins, p.events())
-		before := p.t.Work()
+		work, counted := p.t.Work(), p.parts
 		pass(i)
 		p.countPart()
-		if rounds := n - 1 - i; i > 1 && rounds > 1 && !p.everyPass && p.t.Loop(begins[i-1], begins[i], rounds, p.t.Work().Minus(before)) {
-			i = n - 2
+		p.parts.passes++
+		if rounds := alike - i; i > 1 && rounds > 1 && !p.everyPass && p.t.Loop(begins[i-1], begins[i], rounds, p.t.Work().Minus(work)) {
+			i = alike - 1
+			if i == p.w.Accumulate-1 {
+				p.parts.countAgain(counted)
+			}
 		}
 		p.began = p.t.Work()
-		p.parts.passes++
 	}
 }
 

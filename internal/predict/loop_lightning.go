@@ -31,7 +31,8 @@ func newLightningLoop(p *Process) *lightningLoop {
 // step is advance, called for each batch.
 func (l *lightningLoop) step() {
 	t := l.t
-	l.passes(func(i int) {
+	last := l.w.Accumulate - 1
+	l.passesUntil(last, func(i int) {
 		if l.f != nil { // it returns after the callbacks have run
 			l.begin(looping)
 			l.f.End()
@@ -40,7 +41,7 @@ func (l *lightningLoop) step() {
 		l.f = t.Enter()
 		l.begin(feeding)
 		l.batch = l.makeBatch(true)
-		l.optimize(i == 0, i == l.w.Accumulate-1)
+		l.optimize(i == 0, i == last)
 	})
 	l.begin(looping)
 }
