@@ -286,10 +286,13 @@ func TestRevokedWorkersLeave(t *testing.T) {
 		t.Error("it leaves by itself")
 	}
 	revoked.Store(true)
-	for begin := time.Now(); goes.conn.IsConnected(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(begin) > time.Second {
+	tick := time.NewTicker(evictEvery) // which is late on a busy machine, as the queue's own is
+	defer tick.Stop()
+	for left := time.Second; goes.conn.IsConnected(); left -= evictEvery {
+		if left <= 0 {
 			t.Fatal("a second later it is still there")
 		}
+		<-tick.C
 	}
 	time.Sleep(time.Second) // it tries to come back
 	if goes.conn.IsConnected() || !stays.conn.IsConnected() {
@@ -397,7 +400,7 @@ func TestWorkersFlood(t *testing.T) {
 	b.must(l.conn.FlushWithContext(ctx))
 	begin := time.Now()
 	b.submit(`2`)
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > answerTime {
 		t.Errorf("another waits for %v", took)
 	}
 	info, err := q.events.Info(ctx)

@@ -30,7 +30,7 @@ func (s *Server) comparisonRoutes(api huma.API) {
 // CardsQuestion asks how a workload does on cards.
 type CardsQuestion struct {
 	Question
-	GPUs []string `json:"gpus,omitempty" maxItems:"100" doc:"ids of cards; all of the catalog if absent"`
+	GPUs []string `json:"gpus,omitempty" maxItems:"100" uniqueItems:"true" doc:"ids of cards; all of the catalog if absent"`
 }
 
 // CardsComparison is a row for each card.
