@@ -118,6 +118,10 @@ func CompareSettings(ctx context.Context, r Request, s Settings, around Around) 
 	err := onCores(ctx, predict.AtOnce(r.Workload), len(cells), around, func(i int) {
 		w := *r.Workload
 		w.Precision, w.Optimizer, w.Checkpointing = cells[i].Precision, cells[i].Optimizer, cells[i].Checkpointing
+		if err := w.CheckOptimizer(); err != nil {
+			cells[i].Error = err.Error()
+			return
+		}
 		at := r
 		at.Workload = &w
 		cells[i].Outlook = outlookOf(at)

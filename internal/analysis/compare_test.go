@@ -3,6 +3,7 @@ package analysis
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"memorymark/internal/gpu"
@@ -61,6 +62,12 @@ func TestCompareSettings(t *testing.T) {
 	// A ResNet cannot be checkpointed; its cell says so and spoils no other.
 	cells, err = CompareSettings(context.Background(), r, Settings{Precisions: []workload.Precision{workload.FP32}, Optimizers: []workload.Optimizer{workload.SGD}}, nil)
 	if err != nil || cells[0].OptimalBatch == 0 || cells[1].Error == "" {
+		t.Errorf("%+v, %v", cells, err)
+	}
+	// Nor can Trainer step two optimizers.
+	r.Workload.Loop = workload.TrainingLoop{Name: workload.TrainerLoop}
+	cells, err = CompareSettings(context.Background(), r, Settings{Precisions: []workload.Precision{workload.FP32}, Optimizers: []workload.Optimizer{"muon"}}, nil)
+	if err != nil || !strings.Contains(cells[0].Error, "loop must be plain") {
 		t.Errorf("%+v, %v", cells, err)
 	}
 }

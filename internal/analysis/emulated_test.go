@@ -143,6 +143,8 @@ func TestEnginesAgreeWithLibraries(t *testing.T) {
 		"Trainer, Adafactor":   {"t5", `"loop": "trainer", "optimizer": "adafactor"`, "accelerate"},
 		"Accelerate":           {"llama", `"loop": "accelerate", "accumulate": 2, "precision": "amp-fp16", "clip_grad_norm": true`, "accelerate"},
 		"Lightning":            {"gpt2", `"loop": "lightning", "precision": "amp-bf16", "clip_grad_norm": true`, "lightning"},
+		"Muon":                 {"t5", `"optimizer": "muon", "optimizer_impl": "fused", "precision": "amp-bf16", "clip_grad_norm": true`, ""},
+		"Muon, LoRA":           {"llama", `"optimizer": "muon", "adapter": {"rank": 8}`, "peft"},
 		"a loop of one's own":  {"bert", `"loop": {"outputs": "kept", "zero_grad": "before-backward", "build": "cpu"}, "accumulate": 2`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

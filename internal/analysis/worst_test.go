@@ -20,7 +20,7 @@ var extremes = map[string][]string{
 	"batch":               {"1", "8", "1048576"},
 	"sequence":            {"1", "64", "512"},
 	"precision":           {`"fp32"`, `"amp-bf16"`, `"amp-fp16"`, `"bf16"`},
-	"optimizer":           {`"adamw"`, `"adafactor"`, `"rmsprop"`, `"adamw-8bit"`, `"lion"`, `"none"`},
+	"optimizer":           {`"adamw"`, `"adafactor"`, `"rmsprop"`, `"adamw-8bit"`, `"lion"`, `"muon"`, `"none"`},
 	"optimizer_impl":      {`"foreach"`, `"fused"`, `"loop"`},
 	"attention":           {`"sdpa"`, `"eager"`},
 	"attention_mask":      {`"none"`, `"padded"`},

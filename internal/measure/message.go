@@ -256,7 +256,16 @@ type optimizerRecipe struct {
 	Module    string             `json:"module,omitempty"` // "" is torch.optim
 	Class     string             `json:"class"`
 	Arguments map[string]float64 `json:"arguments"`
-	Trainer   string             `json:"trainer"` // what transformers' TrainingArguments calls it
+	Trainer   string             `json:"trainer"`          // what transformers' TrainingArguments calls it
+	Beside    *optimizerRecipe   `json:"beside,omitempty"` // of what is no matrix of a hidden layer, where this one takes only these
+}
+
+func newOptimizerRecipe(kind torch.OptimizerKind) *optimizerRecipe {
+	r := &optimizerRecipe{Module: kind.Module, Class: kind.Class, Arguments: kind.Arguments, Trainer: kind.Trainer}
+	if kind.Beside != "" {
+		r.Beside = newOptimizerRecipe(torch.OptimizerNamed(kind.Beside))
+	}
+	return r
 }
 
 // newRecipe is the recipe of a workload. A user's model has no head.
@@ -269,7 +278,7 @@ func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 	}
 	r := &recipe{}
 	if kind := torch.OptimizerNamed(string(w.Optimizer)); kind.Class != "" {
-		r.Optimizer = &optimizerRecipe{kind.Module, kind.Class, kind.Arguments, kind.Trainer}
+		r.Optimizer = newOptimizerRecipe(kind)
 	}
 	if user != nil {
 		return r, nil

@@ -14,15 +14,15 @@ import (
 type Recipe struct {
 	Launch            string `json:"launch"`               // a command line
 	Model             string `json:"model"`                // Python that loads the model
-	TrainingArguments string `json:"training_arguments"`   // Python, for transformers' Trainer
+	TrainingArguments string `json:"training_arguments"`   // Python, for transformers' Trainer; empty for an optimizer that it does not have
 	Accelerate        string `json:"accelerate,omitempty"` // YAML of accelerate config; empty for what it cannot do
-	PyTorch           string `json:"pytorch,omitempty"`    // Python that shares the step among GPUs
+	PyTorch           string `json:"pytorch,omitempty"`    // Python that shares the step among GPUs, and makes what Trainer cannot
 }
 
 func newRecipe(w *workload.Workload) Recipe {
 	return Recipe{
 		Launch: launch(w.Parallel), Model: modelCode(w), TrainingArguments: trainingArguments(w),
-		Accelerate: accelerateConfig(w), PyTorch: parallelCode(w),
+		Accelerate: accelerateConfig(w), PyTorch: optimizerCode(w) + parallelCode(w),
 	}
 }
 
@@ -87,13 +87,17 @@ var quantizationArguments = map[workload.Quantize]string{
 	workload.Int8:      `load_in_8bit=True`,
 }
 
-// trainingArguments are those of transformers' Trainer. bf16 as FSDP's policy
-// comes from the same argument.
+// trainingArguments are those of transformers' Trainer, "" where it has no such
+// optimizer. bf16 as FSDP's policy comes from the same argument.
 func trainingArguments(w *workload.Workload) string {
+	optimizer := trainerOptimizer(w)
+	if optimizer == "" {
+		return ""
+	}
 	arguments := []string{
 		fmt.Sprintf("per_device_train_batch_size=%d", w.Batch),
 		fmt.Sprintf("gradient_accumulation_steps=%d", w.Accumulate),
-		fmt.Sprintf("optim=%q", trainerOptimizer(w)),
+		fmt.Sprintf("optim=%q", optimizer),
 	}
 	switch {
 	case w.Precision == workload.AMPBF16 || w.Parallel != nil && w.Parallel.MixedPrecision != "":
@@ -114,14 +118,29 @@ func trainerOptimizer(w *workload.Workload) string {
 	if w.Optimizer == workload.AdamW && w.OptimizerImpl == workload.Fused {
 		return "adamw_torch_fused"
 	}
-	for _, k := range workload.Keys() {
-		for _, v := range k.Values {
-			if k.Name == "optimizer" && v.Name == string(w.Optimizer) && v.Code != nil {
-				return v.Code.Trainer
-			}
-		}
+	if code := w.Optimizer.Code(); code != nil {
+		return code.Trainer
 	}
 	return string(w.Optimizer)
+}
+
+// optimizerCode makes two optimizers where one takes only matrices, of what is
+// trained: adapters have nothing else. It is "" for others, which people know.
+func optimizerCode(w *workload.Workload) string {
+	code := w.Optimizer.Code()
+	if code == nil || code.Beside == nil {
+		return ""
+	}
+	impl := map[workload.Impl]string{workload.Fused: ", fused=True", workload.Loop: ", foreach=False"}[w.OptimizerImpl]
+	return fmt.Sprintf(`trained = [p for p in model.parameters() if p.requires_grad]
+head = model.get_output_embeddings()
+tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding) or m is head}
+matrices = [p for p in trained if p.ndim == 2 and id(p) not in tables]
+others = [p for p in trained if p.ndim != 2 or id(p) in tables]
+optimizers = [torch.optim.%s(matrices)]
+if others:
+    optimizers.append(torch.optim.%s(others%s))
+`, code.Class, code.Beside.Class, impl)
 }
 
 // accelerateConfig is the file that accelerate config writes (accelerate 1.15,

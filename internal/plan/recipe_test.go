@@ -24,6 +24,7 @@ func recipesOf(t *testing.T) map[string]Recipe {
 		`"adapter": 16, "quantize": "int8"`,
 		`"parallel": {"kind": "ddp", "gpus": 8}`,
 		`"adapter": 16, "quantize": "int8", "parallel": {"kind": "ddp", "gpus": 8}`,
+		`"optimizer": "muon", "optimizer_impl": "fused", "parallel": {"kind": "ddp", "gpus": 8}`,
 		`"parallel": {"kind": "zero1", "gpus": 16}`,
 		`"parallel": {"kind": "fsdp", "gpus": 16, "mixed_precision": "bf16", "reshard_after_forward": false, "offload": true}`,
 		`"parallel": {"kind": "hsdp", "gpus": 16, "shard": 8, "mixed_precision": "bf16"}`,
@@ -70,7 +71,7 @@ func TestRecipesAreTaken(t *testing.T) {
 // A recipe says what the workload says.
 func TestRecipes(t *testing.T) {
 	for keys, want := range map[string][]string{
-		"fused":              {`optim="adamw_torch_fused"`, "tf32=True", "gradient_accumulation_steps=4"},
+		"tf32":               {`optim="adamw_torch_fused"`, "tf32=True", "gradient_accumulation_steps=4"},
 		"8bit":               {`optim="adamw_bnb_8bit"`, "bf16=True", "gradient_checkpointing=True", "mixed_precision: bf16"},
 		"nf4":                {`bnb_4bit_use_double_quant=True`, "prepare_model_for_kbit_training", "LoraConfig(r=16))"},
 		"q_proj":             {`target_modules=["q_proj", "v_proj"]`, "r=8", "dtype=torch.bfloat16"},
@@ -78,6 +79,7 @@ func TestRecipes(t *testing.T) {
 		`"int8", "parallel"`: {`device_map={"": local_rank}`, "DistributedDataParallel"},
 		"hsdp":               {`mesh_dim_names=("replicate", "shard")`, "dp_replicate_size: 2", "dp_shard_size: 8"},
 		"offload":            {"CPUOffloadPolicy()", "reshard_after_forward=False", "fsdp_offload_params: true"},
+		"muon":               {"torch.optim.Muon(matrices)", "torch.optim.AdamW(others, fused=True)", "DistributedDataParallel"},
 		"fsdp+tp":            {"ColwiseParallel()", `mesh["dp"]`, "tp_size: 8"},
 	} {
 		for given, r := range recipesOf(t) {

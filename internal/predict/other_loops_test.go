@@ -32,6 +32,7 @@ func TestNoOtherLoops(t *testing.T) {
 		`{"model": "bert", "phase": "infer"}`,
 		`{"model": "bert", "loop": {"outputs": "kept"}}`,
 		`{"model": "lm-small"}`,
+		`{"model": "bert", "optimizer": "muon"}`, // is two, which libraries do not step
 		`{"model": "bert", "parallel": {"kind": "ddp", "gpus": 2}}`,
 		`{"model": "bert", "versions": {"torch": "2.15", "transformers": "5.22"}}`,
 	} {

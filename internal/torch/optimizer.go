@@ -21,6 +21,11 @@ type OptimizerKind struct {
 	// foreach is asked for.
 	OneByOne bool
 
+	// Beside names the one that takes the parameters that this one does not.
+	Beside string
+
+	Since Version // of PyTorch that has it; 0 for all that are modelled
+
 	step func(o *Optimizer, group []*Tensor) // parameters with gradients
 	// How often a step goes over the parameters in kernels of their own, and
 	// how many tensors the fused kernel writes.
@@ -66,13 +71,20 @@ var Optimizers = []OptimizerKind{
 		Name: "lion", Label: "Lion", Class: "Lion", Module: bitsandbytes, Arguments: map[string]float64{"lr": 1e-5}, Trainer: "lion_32bit",
 		step: (*Optimizer).stepLion, passes: 1,
 	},
+	{
+		Name: "muon", Label: "Muon and AdamW", Class: "Muon", Arguments: map[string]float64{"lr": 1e-3}, Beside: "adamw", Since: Version{2, 9},
+		step: (*Optimizer).stepMuon, passes: 4,
+	},
 	{Name: "none", Label: "none"},
 }
 
 const bitsandbytes = "bitsandbytes.optim"
 
-// HasFused reports whether there is a fused kernel of it.
-func (k OptimizerKind) HasFused() bool { return k.fusedWrites > 0 }
+// HasFused reports whether there is a fused kernel of it, or of the one beside
+// it, whose implementation it is then that a workload names.
+func (k OptimizerKind) HasFused() bool {
+	return k.fusedWrites > 0 || k.Beside != "" && OptimizerNamed(k.Beside).HasFused()
+}
 
 // OptimizerNamed returns the row of a name, that of no optimizer if there is
 // none.
@@ -96,17 +108,20 @@ const (
 	Loop
 )
 
-// Optimizer is a torch.optim optimizer of all parameters. Its state appears in
+// Optimizer is a torch.optim optimizer, of all parameters but for Muon's. Its state appears in
 // its first step, for each parameter that has a gradient.
 type Optimizer struct {
-	t      *Torch
-	kind   OptimizerKind
-	impl   Impl
-	groups [][]*Tensor // param_groups
+	t          *Torch
+	kind       OptimizerKind
+	impl       Impl
+	parameters []*Tensor
+	groups     [][]*Tensor // param_groups
 
 	trainers    bool        // it is as transformers' Trainer makes it
 	partitioned bool        // it is a ZeroRedundancyOptimizer
 	parts       [][]*Tensor // of each rank then
+
+	beside *Optimizer // of the parameters that this one does not take, nil if it takes all
 
 	adam    map[*Tensor]adamState
 	sgd     map[*Tensor]*Tensor // momentum buffers, Lion's too
@@ -118,11 +133,15 @@ type Optimizer struct {
 
 // NewOptimizer makes an optimizer, which allocates nothing.
 func (t *Torch) NewOptimizer(kind OptimizerKind, impl Impl) *Optimizer {
-	return &Optimizer{
-		t: t, kind: kind, impl: impl, groups: [][]*Tensor{t.parameters},
+	o := &Optimizer{
+		t: t, kind: kind, impl: impl, parameters: t.parameters, groups: [][]*Tensor{t.parameters},
 		adam: make(map[*Tensor]adamState, len(t.parameters)), sgd: map[*Tensor]*Tensor{}, squares: map[*Tensor]*Tensor{},
 		factors: map[*Tensor]*factors{}, bits8: map[*Tensor]*state8Bit{},
 	}
+	if kind.Beside != "" {
+		o.splitMatrices()
+	}
+	return o
 }
 
 // AsTrainerMakes makes it what transformers' Trainer makes: two groups of the
@@ -166,6 +185,9 @@ func (o *Optimizer) Step() {
 	})
 	o.countWork()
 	o.t.Mark(name, true)
+	if o.beside != nil {
+		o.beside.Step()
+	}
 }
 
 // countWork counts what a step writes in place: Adam goes over its tensors in
@@ -178,7 +200,7 @@ func (o *Optimizer) countWork() {
 		passes, written = 1, o.kind.fusedWrites
 	}
 	const atOnce = 100
-	trained := o.t.trained()
+	trained := withGradients(o.parameters)
 	launches := passes * (1 + len(trained)/atOnce)
 	if o.impl == Loop {
 		launches = passes * len(trained)
@@ -200,8 +222,11 @@ func (o *Optimizer) ZeroGrad() {
 	}
 	name := "Optimizer.zero_grad#" + o.kind.Class + ".zero_grad"
 	o.t.Mark(name, false)
-	o.t.ZeroGrad()
+	o.t.zeroGrad(o.parameters)
 	o.t.Mark(name, true)
+	if o.beside != nil {
+		o.beside.ZeroGrad()
+	}
 }
 
 // trained are the parameters that have gradients.
@@ -241,8 +266,10 @@ func (t *Torch) releaseList(list []*Tensor) {
 
 // ZeroGrad is zero_grad(set_to_none=True): gradients go in the order of the
 // parameters.
-func (t *Torch) ZeroGrad() {
-	for _, p := range t.parameters {
+func (t *Torch) ZeroGrad() { t.zeroGrad(t.parameters) }
+
+func (t *Torch) zeroGrad(parameters []*Tensor) {
+	for _, p := range parameters {
 		if p.grad != nil {
 			t.release(p.grad)
 			p.grad = nil

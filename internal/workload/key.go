@@ -77,6 +77,8 @@ type Code struct {
 	Class     string             `json:"class"`
 	Arguments map[string]float64 `json:"arguments"`
 	Trainer   string             `json:"trainer,omitempty"`
+	// Beside is the one that takes the parameters that this one does not.
+	Beside *Code `json:"beside,omitempty"`
 }
 
 // The bounds of a workload. They are far beyond every card, and keep what is
@@ -233,12 +235,25 @@ func values(pairs ...any) []Value {
 func optimizers() []Value {
 	out := make([]Value, len(torch.Optimizers))
 	for i, o := range torch.Optimizers {
-		out[i] = Value{Name: o.Name, Label: o.Label}
-		if o.Class != "" {
-			out[i].Code = &Code{o.Module, o.Class, o.Arguments, o.Trainer}
-		}
+		out[i] = Value{Name: o.Name, Label: o.Label, Code: Optimizer(o.Name).Code()}
 	}
 	return out
+}
+
+// Code is how PyTorch spells the optimizer, nil for none.
+func (o Optimizer) Code() *Code {
+	if kind := torch.OptimizerNamed(string(o)); kind.Class != "" {
+		return codeOf(kind)
+	}
+	return nil
+}
+
+func codeOf(o torch.OptimizerKind) *Code {
+	c := &Code{Module: o.Module, Class: o.Class, Arguments: o.Arguments, Trainer: o.Trainer}
+	if o.Beside != "" {
+		c.Beside = codeOf(torch.OptimizerNamed(o.Beside))
+	}
+	return c
 }
 
 // Keys returns the keys that a workload can have.

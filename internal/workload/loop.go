@@ -144,9 +144,9 @@ func (w *Workload) OtherLoops() []*Workload {
 	}
 	var out []*Workload
 	for _, l := range loops {
-		if l.Name != w.Loop.Name {
-			in := *w
-			in.Loop = l
+		in := *w
+		in.Loop = l
+		if l.Name != w.Loop.Name && in.CheckOptimizer() == nil {
 			out = append(out, &in)
 		}
 	}

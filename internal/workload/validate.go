@@ -25,13 +25,7 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	if json.Unmarshal(d["limit_gib"], &limit) == nil && limit != nil && (!(*limit > 0) || *limit > maxLimitGiB) {
 		wrong.Add(invalid.At("limit_gib", fmt.Errorf("limit_gib is %v; it must be above 0 and at most %d", w.LimitGiB, maxLimitGiB)))
 	}
-	_, given := d["optimizer_impl"]
-	if !given && torch.OptimizerNamed(string(w.Optimizer)).OneByOne {
-		w.OptimizerImpl = Loop
-	}
-	if given && w.OptimizerImpl == Fused && w.Optimizer != NoOptimizer && !w.HasFused() {
-		wrong.Add(invalid.At("optimizer_impl", fmt.Errorf("optimizer_impl is %q; %s has no fused kernel, so it must be %s or %s", Fused, w.Optimizer, Foreach, Loop)))
-	}
+	wrong.Add(w.settleOptimizer(d))
 	wrong.Add(w.Adapter.check(w))
 	wrong.Add(w.checkQuantize())
 	wrong.Add(w.checkChannelsLast())
@@ -78,9 +72,6 @@ func (w *Workload) settleLoss(d Draft) error {
 	}
 	return nil
 }
-
-// HasFused reports whether there is a fused kernel of the optimizer.
-func (w *Workload) HasFused() bool { return torch.OptimizerNamed(string(w.Optimizer)).HasFused() }
 
 // TakesImages reports whether a batch is images, not tokens.
 func (w *Workload) TakesImages() bool { return models.TakesImages(w.Config) }

@@ -69,12 +69,3 @@ func (w *Workload) beyondPlain() string {
 		return ""
 	}
 }
-
-// heldOptimizers are those that recordings of other versions have.
-func (w *Workload) heldOptimizers() []Optimizer {
-	held := []Optimizer{AdamW, Adam, SGD, SGDMomentum, NoOptimizer}
-	if w.Libraries().Torch.Before(2, 11) {
-		held = append(held, "rmsprop", "adafactor")
-	}
-	return held
-}

@@ -332,7 +332,7 @@ func TestLoop(t *testing.T) {
 }
 
 func TestFusedKernel(t *testing.T) {
-	for optimizer, has := range map[string]bool{"adamw": true, "sgd": true, "adafactor": false, "rmsprop": false, "adamw-8bit": false} {
+	for optimizer, has := range map[string]bool{"adamw": true, "sgd": true, "muon": true, "adafactor": false, "rmsprop": false, "adamw-8bit": false} {
 		_, err := Parse([]byte(`{"model": "bert", "optimizer_impl": "fused", "optimizer": "` + optimizer + `"}`))
 		if has != (err == nil) {
 			t.Errorf("%s, fused: %v", optimizer, err)

@@ -96,9 +96,18 @@ def run(line, folder):
     torch.cuda.memory._record_memory_history(max_entries=400000, stacks="python", context="alloc")
     model, cfg = build(w)
     o, trained = w.get("optimizer", "adamw"), [p for p in model.parameters() if p.requires_grad]
-    kind, arguments = {"adamw": ("AdamW", {}), "adam": ("Adam", {}), "sgd": ("SGD", {}), "sgd-momentum": ("SGD", {"momentum": 0.9}), "rmsprop": ("RMSprop", {}), "none": ("", {})}[o]
+    kind, arguments = {"adamw": ("AdamW", {}), "adam": ("Adam", {}), "sgd": ("SGD", {}), "sgd-momentum": ("SGD", {"momentum": 0.9}), "rmsprop": ("RMSprop", {}), "muon": ("AdamW", {}), "none": ("", {})}[o]
     impl = {"foreach": {"foreach": True}, "fused": {"fused": True}, "loop": {"foreach": False}}[w.get("optimizer_impl", "foreach")]
-    opt = None if o == "none" else getattr(torch.optim, kind)(trained, lr=1e-5, **arguments, **impl)
+    muon = None
+    if o == "muon":  # matrices of hidden layers; AdamW takes the others
+        tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)}
+        if model.get_output_embeddings() is not None: tables.add(id(model.get_output_embeddings().weight))
+        matrices = [p for p in trained if p.ndim == 2 and id(p) not in tables]
+        muon = torch.optim.Muon(matrices)
+        taken = {id(p) for p in matrices}
+        opt = torch.optim.AdamW([p for p in trained if id(p) not in taken], lr=1e-5, **impl)
+    else:
+        opt = None if o == "none" else getattr(torch.optim, kind)(trained, lr=1e-5, **arguments, **impl)
     b = batch(w, cfg, w["batch"])
     p = w.get("precision", "fp32")
     cast = lambda: torch.autocast("cuda", dtype=torch.bfloat16 if p == "amp-bf16" else torch.float16) if p.startswith("amp") else contextlib.nullcontext()
@@ -121,7 +130,10 @@ def run(line, folder):
             loss.backward()
         if opt is None: model.zero_grad(set_to_none=True); return
         if w.get("clip_grad_norm"): torch.nn.utils.clip_grad_norm_(trained, 1.0)
-        opt.step(); opt.zero_grad(set_to_none=True)
+        if muon is not None: muon.step()
+        opt.step()
+        if muon is not None: muon.zero_grad(set_to_none=True)
+        opt.zero_grad(set_to_none=True)
     for _ in range(2):
         step(); torch.cuda.synchronize()
     torch.cuda.memory._dump_snapshot(os.path.join(folder, line["id"] + ".pickle"))

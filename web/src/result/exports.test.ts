@@ -69,6 +69,14 @@ test('Python knows autocast, scaling, clipping and accumulation', () => {
   ]);
 });
 
+test('Muon has an optimizer beside it', () => {
+  const question = { workload: { model: 'bert', optimizer: 'muon' as const, optimizer_impl: 'fused' as const } };
+  const code = python(question, answer, bert);
+  expect(code).toContain('optimizers = [torch.optim.Muon(matrices, lr=1e-3)]\nif others:\n    optimizers.append(torch.optim.AdamW(others, lr=5e-5, fused=True))');
+  expect(code.split('\n').slice(-2)).toEqual(['    for optimizer in optimizers: optimizer.step()', '    for optimizer in optimizers: optimizer.zero_grad()']);
+  expect(trainerArguments(question, answer)).toContain('use the Python loop');
+});
+
 test('trainer arguments follow the plan for a global batch', () => {
   const planned = { ...answer, accumulation: { global_batch: 1000, micro_batch: 250, steps: 4 } };
   const text = trainerArguments({ workload: { model: 'bert', precision: 'amp-bf16', optimizer: 'sgd-momentum' } }, planned);

@@ -2,7 +2,7 @@
 import type { Answer, Model, Workload } from '../api/client';
 import { addressOf, type Question, questionOf } from '../workload/address';
 import { describeParallel, rankOf } from '../workload/describe';
-import { codeOf } from '../workload/fields';
+import { type Code, codeOf } from '../workload/fields';
 
 /** plain is a workload without what is usual, in the order of the address. */
 function plain(workload: Workload): Workload {
@@ -46,7 +46,7 @@ export function json({ workload }: Question): string {
 /** python is a training step with these settings and the batch worth using. */
 export function python({ workload }: Question, answer: Answer, model: Model | undefined): string {
   const batch = answer.recommended_batch_size ?? answer.optimal_batch_size;
-  const { precision = 'fp32', checkpointing, expandable_segments, clip_grad_norm, accumulate = 1 } = workload;
+  const { precision = 'fp32', checkpointing, expandable_segments } = workload;
   const lines = [
     expandable_segments && 'import os\n\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"  # before torch\n',
     'import torch',
@@ -62,13 +62,16 @@ export function python({ workload }: Question, answer: Answer, model: Model | un
     `loader = torch.utils.data.DataLoader(dataset, batch_size=${batch}, drop_last=True)`,
     '',
     'for step, batch in enumerate(loader):',
-    ...body(precision, accumulate, Boolean(clip_grad_norm), workload.optimizer !== 'none'),
+    ...body(workload),
   ];
   return lines.filter((line) => line !== false && line !== undefined).join('\n');
 }
 
-function body(precision: string, accumulate: number, clip: boolean, steps: boolean): string[] {
-  const autocast = { 'amp-bf16': 'bfloat16', 'amp-fp16': 'float16' }[precision];
+function body({ precision = 'fp32', accumulate = 1, clip_grad_norm: clip, optimizer: name = 'adamw' }: Workload): string[] {
+  const steps = name !== 'none';
+  const each = codeOf(name)?.beside ? 'for optimizer in optimizers: ' : '';
+  const types: Partial<Record<string, string>> = { 'amp-bf16': 'bfloat16', 'amp-fp16': 'float16' };
+  const autocast = types[precision];
   const scaled = precision === 'amp-fp16';
   const loss = 'loss = model(**batch).loss' + (accumulate > 1 ? ` / ${accumulate}` : '');
   const inside = accumulate > 1 ? '        ' : '    ';
@@ -76,10 +79,10 @@ function body(precision: string, accumulate: number, clip: boolean, steps: boole
     ...(autocast ? [`    with torch.autocast("cuda", torch.${autocast}):`, `        ${loss}`] : [`    ${loss}`]),
     scaled ? '    scaler.scale(loss).backward()' : '    loss.backward()',
     ...(steps && accumulate > 1 ? [`    if (step + 1) % ${accumulate} == 0:`] : []),
-    ...(clip && scaled && steps ? [`${inside}scaler.unscale_(optimizer)`] : []),
+    ...(clip && scaled && steps ? [`${inside}${each}scaler.unscale_(optimizer)`] : []),
     ...(clip ? [`${inside}torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`] : []),
-    ...(steps ? (scaled ? [`${inside}scaler.step(optimizer)`, `${inside}scaler.update()`] : [`${inside}optimizer.step()`]) : []),
-    ...(steps ? [`${inside}optimizer.zero_grad()`] : ['    model.zero_grad()']),
+    ...(steps ? (scaled ? [`${inside}${each}scaler.step(optimizer)`, `${inside}scaler.update()`] : [`${inside}${each}optimizer.step()`]) : []),
+    ...(steps ? [`${inside}${each}optimizer.zero_grad()`] : ['    model.zero_grad()']),
   ];
 }
 
@@ -124,17 +127,36 @@ function adapterLines(workload: Workload): string[] {
 function optimizer({ optimizer: name = 'adamw', optimizer_impl: how = 'foreach', precision }: Workload): string | false {
   const code = codeOf(name);
   if (!code) return false;
-  const given = Object.entries(code.arguments).map(([key, value]) => `${key}=${value < 0.01 ? value.toExponential() : value}`);
-  if (how !== 'foreach' && !code.module) given.push(how === 'fused' ? 'fused=True' : 'foreach=False');
-  const made = `${code.class}(${['model.parameters()', ...given].join(', ')})`;
   const imported = code.module ? `import ${code.module}\n` : '';
-  return `${imported}optimizer = ${code.module ?? 'torch.optim'}.${made}${precision === 'amp-fp16' ? '\nscaler = torch.amp.GradScaler()' : ''}`;
+  const impl = how === 'foreach' || code.module ? [] : [how === 'fused' ? 'fused=True' : 'foreach=False'];
+  const made = code.beside ? both(code, code.beside, impl) : `optimizer = ${call(code, 'model.parameters()', impl)}`;
+  return imported + made + (precision === 'amp-fp16' ? '\nscaler = torch.amp.GradScaler()' : '');
+}
+
+function call(code: Code, parameters: string, impl: string[]): string {
+  const given = Object.entries(code.arguments).map(([key, value]) => `${key}=${value < 0.01 ? value.toExponential() : value}`);
+  return `${code.module ?? 'torch.optim'}.${code.class}(${[parameters, ...given, ...impl].join(', ')})`;
+}
+
+// both makes an optimizer of matrices, and one of the rest, if there is any.
+function both(code: Code, beside: Code, impl: string[]): string {
+  return [
+    'trained = [p for p in model.parameters() if p.requires_grad]',
+    'head = model.get_output_embeddings()',
+    'tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding) or m is head}',
+    'matrices = [p for p in trained if p.ndim == 2 and id(p) not in tables]',
+    'others = [p for p in trained if p.ndim != 2 or id(p) in tables]',
+    `optimizers = [${call(code, 'matrices', [])}]`,
+    'if others:',
+    `    optimizers.append(${call(beside, 'others', impl)})`,
+  ].join('\n');
 }
 
 /** trainerArguments is the same for transformers' Trainer. */
 export function trainerArguments({ workload }: Question, answer: Answer): string {
   const { precision = 'fp32', optimizer: name = 'adamw', optimizer_impl: how = 'foreach' } = workload;
   const code = codeOf(name);
+  if (code?.beside) return `# Trainer steps one optimizer. ${code.class} needs another one beside it: use the Python loop.`;
   const extra = Object.entries(code?.arguments ?? {}).filter(([key]) => key !== 'lr').map(([key, value]) => `${key}=${value}`).join(',');
   const planned = answer.accumulation;
   const settings: [string, string | number | false][] = [

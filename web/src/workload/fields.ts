@@ -36,7 +36,16 @@ export type Field = ChoiceField | NumberField | SwitchField;
 interface Value {
   name: string;
   label: string;
-  code?: { module?: string; class: string; arguments: Record<string, number>; trainer?: string };
+  code?: Code;
+}
+
+/** Code is a class of optimizers, and the one beside it that takes what it does not. */
+export interface Code {
+  module?: string;
+  class: string;
+  arguments: Record<string, number>;
+  trainer?: string;
+  beside?: Code;
 }
 
 /** Property is a key in the document. */
@@ -75,6 +84,6 @@ export const fields = Object.fromEntries([...first, ...adapters, ...training, ..
 export type FieldKey = Key;
 
 /** codeOf is how programs write an optimizer; undefined for none. */
-export function codeOf(optimizer: string): Value['code'] {
+export function codeOf(optimizer: string): Code | undefined {
   return properties.optimizer?.['x-values']?.find((value) => value.name === optimizer)?.code;
 }

@@ -168,13 +168,33 @@ def distribute(p, model):
     return model
 
 
-def optimizer(w, trained):
+def optimizer(w, plain, trained):
     kind = w["parallel"]["kind"]
     how = dict(lr=1e-5, **({"fused": True} if w.get("optimizer_impl") == "fused" else {"foreach": kind != "tp"}))
     if kind == "zero1":
         from torch.distributed.optim import ZeroRedundancyOptimizer
         return ZeroRedundancyOptimizer(trained, optimizer_class=torch.optim.AdamW, **how)
+    if w.get("optimizer") == "muon":
+        return Both(plain, trained, how)
     return torch.optim.AdamW(trained, **how)
+
+
+class Both:
+    """Muon for matrices of hidden layers, AdamW for the rest."""
+
+    def __init__(self, model, trained, how):
+        tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)} | {id(model.get_output_embeddings().weight)}
+        matrices = [q for q in trained if q.ndim == 2 and id(q) not in tables]
+        taken = {id(q) for q in matrices}
+        self.both = torch.optim.Muon(matrices), torch.optim.AdamW([q for q in trained if id(q) not in taken], **how)
+
+    def step(self):
+        for one in self.both:
+            one.step()
+
+    def zero_grad(self, set_to_none):
+        for one in self.both:
+            one.zero_grad(set_to_none)
 
 
 def batch(w, cfg):
@@ -193,7 +213,7 @@ def steps(c):
     plain, cfg = build(w, p["kind"] not in ("ddp", "zero1"))
     model = distribute(p, plain)
     trained = [q for q in plain.parameters() if q.requires_grad]
-    opt = optimizer(w, trained)
+    opt = optimizer(w, plain, trained)
     yield from train(w, model, batch(w, cfg), trained, opt)
 
 
