@@ -258,16 +258,18 @@ def _make_mode(torch: Any) -> Any:
             if len(inputs) > 16:
                 return
             with torch._C.DisableTorchFunction():
-                self.exposed = [(t, self.shadows.get(t)) for t in inputs]  # alive during the call
+                known = [(t, s) for t in inputs if (s := self.shadows.get(t)) is not None and s.layout == t.layout]
+                self.exposed = [pair for t, s in known for pair in zip(_parts(torch, t), _parts(torch, s))]  # alive during the call
                 for t, s in self.exposed:
-                    if s is not None and t.is_contiguous() and s.is_contiguous() and s.numel() == t.numel() and s.dtype == t.dtype and s.numel():
+                    if t.is_contiguous() and s.is_contiguous() and s.numel() == t.numel() and s.dtype == t.dtype and s.numel():
                         library.known(t.data_ptr(), s.data_ptr(), s.numel() * s.element_size())
 
         def answer(self, shadow: Any) -> None:
             with torch._C.DisableTorchFunction():
-                data = shadow.detach().contiguous().reshape(-1)
-                if data.numel():
-                    library.answer(bytes(data.view(torch.uint8).tolist()) if data.numel() < 4096 else data.view(torch.uint8).numpy().tobytes())
+                for part in _parts(torch, shadow):
+                    data = part.detach().contiguous().reshape(-1)
+                    if data.numel():
+                        library.answer(bytes(data.view(torch.uint8).tolist()) if data.numel() < 4096 else data.view(torch.uint8).numpy().tobytes())
 
         # --- after a call: what its results are
         def follow(self, function: Any, args: Any, kwargs: Any, inputs: list[Any], known: bool, result: Any) -> None:
@@ -396,6 +398,17 @@ def _collect(Tensor: Any, value: Any, into: list[Any]) -> None:
     elif isinstance(value, dict):
         for v in value.values():
             _collect(Tensor, v, into)
+
+
+def _parts(torch: Any, t: Any) -> list[Any]:
+    """The tensors with memory that a tensor is made of: of a sparse one its indices and values, in the order in which it is copied."""
+    if t.layout is torch.strided:
+        return [t]
+    if t.layout is torch.sparse_coo:
+        return [t._indices(), t._values()]
+    if t.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [t.crow_indices(), t.col_indices(), t.values()]
+    return [t.ccol_indices(), t.row_indices(), t.values()]
 
 
 def _swap(torch: Any, shadows: Any, value: Any) -> Any:
