@@ -17,7 +17,7 @@ type Runner struct {
 	w         *workload.Workload
 	card      *gpu.Card
 	effort    *effort.Effort
-	processes map[int64]*Process
+	processes map[way]*Process
 	events    int  // that the processes hold
 	latest    int  // that the latest one holds
 	forgetful bool // it answers once, and what it keeps is given up then
@@ -26,7 +26,7 @@ type Runner struct {
 // NewRunner returns a runner without a bound on its effort. The workload's own
 // batch does not matter.
 func NewRunner(w *workload.Workload, card *gpu.Card) *Runner {
-	return &Runner{w: w, card: card, processes: make(map[int64]*Process)}
+	return &Runner{w: w, card: card, processes: make(map[way]*Process)}
 }
 
 // Within bounds what the runner may take, from now on.
@@ -38,8 +38,16 @@ func (r *Runner) Within(e *effort.Effort) *Runner {
 // mostEvents bounds what a runner keeps, to a hundred megabytes.
 const mostEvents = 2 << 20
 
-func (r *Runner) process(batch int64) (p *Process, err error) {
-	if p = r.processes[batch]; p != nil {
+// way is a batch, and how a race ends that its process has (Late).
+type way struct {
+	batch int64
+	late  bool
+}
+
+func (r *Runner) process(batch int64) (*Process, error) { return r.processOf(way{batch: batch}) }
+
+func (r *Runner) processOf(which way) (p *Process, err error) {
+	if p = r.processes[which]; p != nil {
 		return p, nil
 	}
 	defer recovered(r.w, &err)
@@ -48,13 +56,13 @@ func (r *Runner) process(batch int64) (p *Process, err error) {
 		r.events = 0
 	}
 	at := *r.w
-	at.Batch = batch
-	if p, err = run(&at, deviceOf(r.card), stepsFor(r.w), r.effort); err != nil {
+	at.Batch = which.batch
+	if p, err = run(&at, which.late, deviceOf(r.card), stepsFor(r.w), r.effort); err != nil {
 		return nil, err
 	}
 	r.latest = p.events()
 	r.events += r.latest
-	r.processes[batch] = p
+	r.processes[which] = p
 	return p, nil
 }
 
@@ -64,7 +72,11 @@ func (r *Runner) Simulate(batch int64) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.simulate(p)
+	s, err := r.simulate(p)
+	if err == nil && s.Fits() && hasBuckets(r.w) {
+		s.late, err = r.simulateLate(batch)
+	}
+	return s, err
 }
 
 // Predict says what a batch takes.
@@ -90,13 +102,23 @@ func (r *Runner) forget() {
 // FitsWithin reports whether a batch trains under a limit. One that cannot be
 // predicted does not.
 func (r *Runner) FitsWithin(batch int64, limit bytesize.Bytes) bool {
-	course, err := r.play(batch, limit)
-	return err == nil && course.Fits()
+	fits, err := r.fits(batch, limit)
+	return err == nil && fits
+}
+
+// fits reports whether a batch trains under a limit, whichever way a race ends.
+func (r *Runner) fits(batch int64, limit bytesize.Bytes) (bool, error) {
+	course, err := r.play(way{batch: batch}, limit)
+	if err != nil || !course.Fits() || !hasBuckets(r.w) {
+		return err == nil && course.Fits(), err
+	}
+	course, err = r.play(way{batch, true}, limit)
+	return err == nil && course.Fits(), err
 }
 
 // play plays a batch under a limit.
-func (r *Runner) play(batch int64, limit bytesize.Bytes) (*allocator.Course, error) {
-	p, err := r.process(batch)
+func (r *Runner) play(which way, limit bytesize.Bytes) (*allocator.Course, error) {
+	p, err := r.processOf(which)
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +145,7 @@ func (r *Runner) Largest(o search.Options) (*search.Result, error) {
 		}
 		o.Start = max(settled, 1)
 	}
-	return search.NearestBelow(func(batch int64) (bool, error) {
-		course, err := r.play(batch, Limit(r.w, r.card))
-		return err == nil && course.Fits(), err
-	}, o)
+	return search.NearestBelow(func(batch int64) (bool, error) { return r.fits(batch, Limit(r.w, r.card)) }, o)
 }
 
 // settledEdge is the largest batch whose steps fit once the process has
@@ -214,7 +233,7 @@ func (r *Runner) line() (peakLine, error) {
 
 // allocated is the peak of allocated memory at a batch, without a limit.
 func (r *Runner) allocated(batch int64) (float64, error) {
-	course, err := r.play(batch, noLimit)
+	course, err := r.play(way{batch: batch}, noLimit)
 	if err != nil {
 		return 0, err
 	}

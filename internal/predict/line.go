@@ -77,7 +77,7 @@ type place struct {
 
 // settledPeak runs a batch, unless it ran before.
 func (r *Runner) settledPeak(batch int64) (settledPeak, error) {
-	if r.forgetful && r.processes[batch] == nil {
+	if r.forgetful && r.processes[way{batch: batch}] == nil {
 		return r.brieflySettledPeak(batch)
 	}
 	p, err := r.process(batch)

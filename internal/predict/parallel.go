@@ -27,7 +27,7 @@ func (p *Process) build(d torch.Device) error {
 		build()
 		return err
 	}
-	if hasBuckets(parallel) {
+	if hasBuckets(p.w) {
 		if build(); err == nil {
 			p.t.Replicate(torch.Replication{Ranks: parallel.GPUs, BucketViews: parallel.GradientAsBucketView, Late: p.late})
 		}

@@ -145,7 +145,8 @@ type Simulation struct {
 	Course  *allocator.Course // stages: the model, the batch, each step
 	// unlimited is the course, or what it would have been if it did not fit.
 	unlimited *allocator.Course
-	runner    *Runner // runs the same workload at other batches
+	late      *Simulation // the other way that a race may end; nil where there is none, or this one does not fit
+	runner    *Runner     // runs the same workload at other batches
 }
 
 // Simulate runs three steps under the workload's limit, or under what the card
@@ -170,8 +171,8 @@ func recovered(w *workload.Workload, err *error) {
 	}
 }
 
-// Fits reports whether every request was met.
-func (s *Simulation) Fits() bool { return s.Course.Failed == nil }
+// Fits reports whether every request was met, whichever way a race ends.
+func (s *Simulation) Fits() bool { return s.Course.Failed == nil && (s.late == nil || s.late.Fits()) }
 
 // Prediction says what the simulation came to.
 func (s *Simulation) Prediction() (*Prediction, error) {
@@ -211,13 +212,16 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 	out.PeakPhase = s.Process.phaseAt(course.PeakEvent)
 	out.Modules = s.Process.modulesAt(course.PeakEvent)
 	out.Accuracy = s.Stated().Accuracy
-	out.Late, err = s.late()
+	out.Late, err = s.otherWay()
 	return out, err
 }
 
 // OutOfMemory is the request that failed, nil if none did.
 func (s *Simulation) OutOfMemory() *OutOfMemory {
 	failed := s.Course.Failed
+	if failed == nil && s.late != nil {
+		return s.late.OutOfMemory()
+	}
 	if failed == nil {
 		return nil
 	}

@@ -63,16 +63,16 @@ const maxParameters = 1e12
 
 // Run builds the model of a workload and runs steps of it.
 func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
-	return run(w, d, steps, nil)
+	return run(w, false, d, steps, nil)
 }
 
 // run runs the first rank, or the one that needs the most where each is another part
 // of the model.
-func run(w *workload.Workload, d torch.Device, steps int, e *effort.Effort) (*Process, error) {
+func run(w *workload.Workload, late bool, d torch.Device, steps int, e *effort.Effort) (*Process, error) {
 	if isPipeline(w) {
 		return heaviestStage(w, d, steps, e)
 	}
-	return (&Process{w: w}).run(d, steps, e)
+	return (&Process{w: w, late: late}).run(d, steps, e)
 }
 
 // run builds the model and runs steps of it, within an effort.
@@ -169,7 +169,7 @@ func (p *Process) start(d torch.Device, e *effort.Effort) error {
 // rebuilds reports whether the second step is not yet as all after it are: DDP
 // rebuilds its buckets in it, even if they come out as they were.
 func (p *Process) rebuilds() bool {
-	return len(p.Steps) == 2 && p.w.Parallel != nil && hasBuckets(p.w.Parallel)
+	return len(p.Steps) == 2 && hasBuckets(p.w)
 }
 
 // settled reports whether the next step would be the last one again.

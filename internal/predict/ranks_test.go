@@ -213,7 +213,7 @@ func TestLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		if w.Parallel.Kind != workload.DDP {
-			if hasBuckets(w.Parallel) != (p.Late != nil) {
+			if hasBuckets(w) != (p.Late != nil) {
 				t.Errorf("%s: late is %+v", r.ID, p.Late)
 			}
 			continue

@@ -12,7 +12,7 @@ import (
 // limit, or under what the card has. A nil effort is without bound.
 func SimulateSteps(w *workload.Workload, card *gpu.Card, n int, e *effort.Effort) (s *Simulation, err error) {
 	defer recovered(w, &err)
-	p, err := run(w, deviceOf(card), n, e)
+	p, err := run(w, false, deviceOf(card), n, e)
 	if err != nil {
 		return nil, err
 	}

@@ -181,8 +181,8 @@ func ranksText(ranks []predict.Rank) string {
 func lateText(p Prediction) string {
 	text := fmt.Sprintf("%v is reserved instead of %v if NCCL still holds DDP's first buckets when they are rebuilt, as in 17 of 77 processes on an H200",
 		p.Late.PeakReserved(), p.PeakReserved())
-	if p.Fits && !p.Late.Fits {
-		text += "; that does not fit"
+	if !p.Late.Fits && p.PeakReserved() <= p.Limit {
+		text += "; only then it does not fit"
 	}
 	return text
 }

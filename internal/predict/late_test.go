@@ -1,0 +1,59 @@
+package predict
+
+import (
+	"testing"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/search"
+	"memorymark/internal/workload"
+)
+
+// A batch that trains only if NCCL's watchdog is in time does not fit: not for a
+// prediction, not as the largest batch, and not in a plan.
+func TestFitsEitherWay(t *testing.T) {
+	w, err := workload.Parse([]byte(`{"config": {"model_type": "gpt2", "n_layer": 2}, "sequence": 128, "parallel": {"kind": "ddp", "gpus": 2}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := 2 * bytesize.GiB
+	w, card := w.WithLimit(limit), h200Card(t)
+	r := NewRunner(w, card)
+	found, err := r.Largest(search.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trains := func(batch int64, late bool) bool {
+		course, err := r.play(way{batch, late}, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return course.Fits()
+	}
+	for _, c := range []struct {
+		batch        int64
+		inTime, late bool
+	}{{found.Largest, true, true}, {found.Largest + 1, true, false}} {
+		if inTime, late := trains(c.batch, false), trains(c.batch, true); inTime != c.inTime || late != c.late {
+			t.Fatalf("batch %d trains in time: %t, late: %t", c.batch, inTime, late)
+		}
+		w.Batch = c.batch
+		p, err := r.Predict(c.batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Fits != c.late || p.Late.Fits != c.late || (p.OutOfMemory == nil) != c.late {
+			t.Errorf("batch %d is predicted to fit: %t, late: %t, out of memory: %+v", c.batch, p.Fits, p.Late.Fits, p.OutOfMemory)
+		}
+		o, err := NewOutline(w, card, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		print, err := o.Footprint(w, card, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fits, err := print.FitsWithin(limit); fits != c.late || err != nil {
+			t.Errorf("batch %d fits in a plan: %t, %v", c.batch, fits, err)
+		}
+	}
+}
