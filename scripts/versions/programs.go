@@ -33,6 +33,10 @@ var programs = []program{
 	{name: "ddp", steps: 3},
 	{name: "fsdp2", steps: 3},
 	{name: "out_of_memory", steps: 3, oom: true},
+	{name: "fourier", steps: 3},
+	{name: "linear_algebra"},
+	{name: "sparse"},
+	{name: "graphed", steps: 3},
 	{name: "graph"},
 }
 

@@ -135,6 +135,59 @@ def out_of_memory():
     sys.exit("there was room for 8 GiB")
 
 
+def fourier():
+    """cuFFT's plans: real and complex, of one and two dimensions, there and back."""
+
+    class Mixer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(8, 33, dtype=torch.complex64))
+
+        def forward(self, x):
+            along = torch.fft.irfft(torch.fft.rfft(x) * self.weight, n=64)
+            return torch.fft.ifft2(torch.fft.fft2(along)).real + torch.fft.rfft(x, n=1001).abs().mean()
+
+    train(Mixer().cuda(), torch.randn(16, 8, 64).cuda(), lambda out: out.pow(2).mean())
+
+
+def linear_algebra():
+    """cuSOLVER's factorizations, of one matrix and of a batch, and what is built on them."""
+    for matrix in (torch.randn(96, 64), torch.randn(4, 48, 32), torch.randn(40, 40, dtype=torch.complex128)):
+        a = matrix.cuda().requires_grad_()
+        square = a.mH @ a + torch.eye(a.shape[-1], device="cuda", dtype=a.dtype)
+        lu, pivots = torch.linalg.lu_factor(square)
+        results = [
+            torch.linalg.cholesky(square), torch.linalg.qr(a).R, torch.linalg.inv(square), torch.linalg.det(square), lu,
+            torch.linalg.solve(square, a.mH), torch.linalg.eigvalsh(square), torch.linalg.svdvals(a), torch.linalg.lu_solve(lu, pivots, a.mH),
+        ]  # fmt: skip
+        sum(r.abs().sum() for r in results).backward()
+        with torch.no_grad():
+            torch.linalg.svd(a, full_matrices=False), torch.linalg.eigh(square), torch.linalg.pinv(a), torch.linalg.lstsq(a, a)
+            torch.cholesky_solve(a.mH, results[0]), torch.linalg.ldl_factor(square)
+
+
+def sparse():
+    """cuSPARSE's products of a sparse matrix in each layout, and their gradients."""
+    weight = torch.randn(64, 32).cuda().requires_grad_()
+    coordinates = torch.eye(64).to_sparse_coo().cuda()
+    rows = torch.eye(64).to_sparse_csr().cuda()
+    (torch.sparse.mm(coordinates, weight) + rows @ weight).sum().backward()
+    rows @ weight[:, 0].detach()
+
+
+def graphed():
+    """Layers as CUDA graphs, which have pools of memory of their own, and a whole step as one."""
+    model = nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.Linear(512, 256)).cuda()
+    x = torch.randn(32, 256).cuda()
+    layers = torch.cuda.make_graphed_callables(model, (x.clone().requires_grad_(),))
+    train(layers, x.requires_grad_(), lambda out: out.pow(2).mean())
+    step, optimizer = torch.cuda.CUDAGraph(), torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer.zero_grad(set_to_none=True)
+    with torch.cuda.graph(step):
+        model[0](x).pow(2).mean().backward()
+    step.replay()
+
+
 def graph():
     """A CUDA graph is captured and launched. What is not emulated, memory of
     another process, fails as an error of PyTorch's."""
