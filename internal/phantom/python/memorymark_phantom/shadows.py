@@ -401,9 +401,10 @@ def _collect(Tensor: Any, value: Any, into: list[Any]) -> None:
 
 
 def _parts(torch: Any, t: Any) -> list[Any]:
-    """The tensors with memory that a tensor is made of: of a sparse one its indices and values, in the order in which it is copied."""
+    """The tensors with memory that a tensor is made of: of a sparse one its indices and values, in the order in which it is copied.
+    A function under vmap gets tensors that have none."""
     if t.layout is torch.strided:
-        return [t]
+        return [t] if torch._C._has_storage(t) else []
     if t.layout is torch.sparse_coo:
         return [t._indices(), t._values()]
     if t.layout in (torch.sparse_csr, torch.sparse_bsr):
