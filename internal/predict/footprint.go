@@ -26,7 +26,7 @@ func (o *Outline) Footprint(w *workload.Workload, card *gpu.Card, e *effort.Effo
 		return nil, err
 	}
 	f.Timing = f.ways[0].Process.Timing()
-	if hasBuckets(w) {
+	if races(w) {
 		err = f.add(&Process{w: w, homes: o.homes, late: true}, card, e)
 	}
 	return f, err

@@ -73,7 +73,7 @@ func (r *Runner) Simulate(batch int64) (*Simulation, error) {
 		return nil, err
 	}
 	s, err := r.simulate(p)
-	if err == nil && s.Fits() && hasBuckets(r.w) {
+	if err == nil && s.Fits() && races(r.w) {
 		s.late, err = r.simulateLate(batch)
 	}
 	return s, err
@@ -109,7 +109,7 @@ func (r *Runner) FitsWithin(batch int64, limit bytesize.Bytes) bool {
 // fits reports whether a batch trains under a limit, whichever way a race ends.
 func (r *Runner) fits(batch int64, limit bytesize.Bytes) (bool, error) {
 	course, err := r.play(way{batch: batch}, limit)
-	if err != nil || !course.Fits() || !hasBuckets(r.w) {
+	if err != nil || !course.Fits() || !races(r.w) {
 		return err == nil && course.Fits(), err
 	}
 	course, err = r.play(way{batch, true}, limit)

@@ -29,7 +29,7 @@ func (p *Process) build(d torch.Device) error {
 	}
 	if hasBuckets(p.w) {
 		if build(); err == nil {
-			p.t.Replicate(torch.Replication{Ranks: parallel.GPUs, BucketViews: parallel.GradientAsBucketView, Late: p.late})
+			p.t.Replicate(torch.Replication{Ranks: parallel.GPUs, BucketViews: parallel.GradientAsBucketView, Late: p.late || alwaysLate(p.w)})
 		}
 		return err
 	}
