@@ -4,23 +4,28 @@ package torch
 // result, then mean and reciprocal deviation in float32
 // (aten/src/ATen/native/cuda/layer_norm_kernel.cu).
 func (t *Torch) LayerNorm(x X, m *LayerNorm) Value {
-	in := t.upper(read(x)) // layer_norm is on autocast's fp32 list
+	// layer_norm is on autocast's fp32 list, with its weights: a model in bfloat16
+	// has them cast at every use.
+	bias := t.upper(m.Bias)
+	weight := t.upper(m.Weight)
+	in := t.upper(read(x))
 	dense := t.contiguousPlain(in)
 	out := t.empty(in.DType, in.Shape...)
 	stats := t.copied(in.Shape)
 	stats[len(stats)-1] = 1
 	mean, rstd := t.empty(Float32, stats...), t.empty(Float32, stats...)
 	t.release(dense)
-	if n := t.record("NativeLayerNorm", in, m.Weight, m.Bias); n != nil {
-		t.save(n, m.Bias)
+	if n := t.record("NativeLayerNorm", in, weight, bias); n != nil {
+		bias := t.save(n, bias)
 		in := t.save(n, in)
-		for _, x := range []*Tensor{m.Weight, mean, rstd} {
+		weight := t.save(n, weight)
+		for _, x := range []*Tensor{mean, rstd} {
 			t.save(n, x)
 		}
-		n.backward = func(g []*Tensor) []*Tensor { return t.layerNormBackward(n, g[0], in, m) }
+		n.backward = func(g []*Tensor) []*Tensor { return t.layerNormBackward(n, g[0], in, weight, bias) }
 		n.made(out)
 	}
-	t.release(mean, rstd, in)
+	t.release(mean, rstd, in, weight, bias)
 	t.done(x)
 	return Value{out}
 }
@@ -34,17 +39,17 @@ func (t *Torch) contiguousInput(x *Tensor) *Tensor {
 	return t.clone(x)
 }
 
-func (t *Torch) layerNormBackward(n *node, grad, in *Tensor, m *LayerNorm) []*Tensor {
+func (t *Torch) layerNormBackward(n *node, grad, in, weight, bias *Tensor) []*Tensor {
 	input := t.contiguousPlain(in)
 	out := t.lists.take(3)
 	if n.wants(0) {
 		out[0] = t.empty(in.DType, in.Shape...)
 	}
 	if n.wants(1) {
-		out[1] = t.empty(m.Weight.DType, m.Weight.Shape...)
+		out[1] = t.empty(weight.DType, weight.Shape...)
 	}
 	if n.wants(2) {
-		out[2] = t.empty(m.Bias.DType, m.Bias.Shape...)
+		out[2] = t.empty(bias.DType, bias.Shape...)
 	}
 	t.release(t.contiguousPlain(grad), input)
 	return out
