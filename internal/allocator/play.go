@@ -109,18 +109,19 @@ func Place(t *trace.Trace, opts Options) (*trace.Trace, *Course, error) {
 }
 
 type player struct {
-	trace  *trace.Trace
-	a      *Allocator
-	effort *effort.Effort
-	room   *playRoom   // that is left to the next player, nil for none
-	live   []placement // by allocation
-	writer *placeWriter
-	settle func(stage int) // called before each stage, nil for nothing
-	loops  []trace.Loop    // that are still to come
-	rounds *rounds         // of the loop that is being played, nil outside of loops
-	alike  int             // see Options
-	begun  traffic         // what had gone to the driver when the latest stage began
-	course Course
+	trace   *trace.Trace
+	a       *Allocator
+	effort  *effort.Effort
+	room    *playRoom   // that is left to the next player, nil for none
+	live    []placement // by allocation
+	writer  *placeWriter
+	settle  func(stage int) // called before each stage, nil for nothing
+	loops   []trace.Loop    // that are still to come
+	emptied []int           // likewise
+	rounds  *rounds         // of the loop that is being played, nil outside of loops
+	alike   int             // see Options
+	begun   traffic         // what had gone to the driver when the latest stage began
+	course  Course
 }
 
 // placement is where an allocation is.
@@ -135,10 +136,17 @@ const eventsAtATime = 4096
 
 func (p *player) run(stages []int) (*Course, error) {
 	p.live = slices.Grow(p.live, len(p.trace.Events)/3+1)
-	p.loops = p.trace.Loops
+	p.loops, p.emptied = p.trace.Loops, p.trace.Emptied
 	for at, stage := 0, 0; stage < len(stages); {
 		p.open(stage)
 		end := min(stages[stage], at+eventsAtATime)
+		for len(p.emptied) > 0 && p.emptied[0] == at {
+			p.emptied = p.emptied[1:]
+			p.a.EmptyCache()
+		}
+		if len(p.emptied) > 0 {
+			end = min(end, p.emptied[0])
+		}
 		if len(p.loops) > 0 {
 			end = min(end, p.nextOfLoop(at))
 		}

@@ -60,7 +60,7 @@ func newMaskedLM(t *torch.Torch, c *bertConfig, below trunk, head vocabularyHead
 		norm:           t.NewLayerNorm(c.HiddenSize, dtype),
 		decoder:        t.NewLinear(c.HiddenSize, c.VocabSize, head.ownBias, dtype).AsOutput(head.name + ".decoder"),
 	}
-	bias := t.Parameter(dtype, c.VocabSize)
+	bias := t.Parameter(dtype, c.VocabSize).Named("bias")
 	t.ListBefore(bias, h.dense.Weight)
 	if !c.TieWordEmbeddings {
 		word = nil

@@ -151,7 +151,7 @@ func (m *convNext) newLayer(t *torch.Torch, c *convNextConfig, width int64) conv
 	l.pwconv2 = t.NewLinear(4*width, width, true, dtype).Named("pwconv2")
 	if c.LayerScale > 0 { // layer_scale_init_value * torch.ones(dim)
 		ones := t.Full(dtype, width)
-		l.scale = t.Parameter(dtype, width)
+		l.scale = t.Parameter(dtype, width).Named("layer_scale_parameter")
 		t.Drop(ones)
 		t.ListBefore(l.scale, l.dwconv.Weight)
 		t.OwnAfterParts(l.scale)

@@ -7,7 +7,7 @@ import "memorymark/internal/torch"
 type responseNorm struct{ weight, bias *torch.Tensor }
 
 func newResponseNorm(t *torch.Torch, width int64, dtype torch.DType) *responseNorm {
-	n := &responseNorm{t.Parameter(dtype, 1, 1, 1, width), t.Parameter(dtype, 1, 1, 1, width)}
+	n := &responseNorm{t.Parameter(dtype, 1, 1, 1, width), t.Parameter(dtype, 1, 1, 1, width).Named("bias")}
 	n.bias.OddDecay()
 	return n
 }

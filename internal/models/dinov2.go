@@ -102,12 +102,12 @@ func newDINOv2Model(t *torch.Torch, c *dinov2Config, r Run) (*dinov2, error) {
 	}
 	m := &dinov2{cfg: c, run: r, act: act}
 	h, side := c.HiddenSize, c.ImageSize/c.PatchSize
-	own := []*torch.Tensor{t.Parameter(r.DType, 1, 1, h)}
+	own := []*torch.Tensor{t.Parameter(r.DType, 1, 1, h).Named("cls_token")}
 	if m.class = own[0]; c.MaskToken {
-		own = append(own, t.Parameter(r.DType, 1, h)) // which only pre-training reads
+		own = append(own, t.Parameter(r.DType, 1, h).Named("mask_token")) // which only pre-training reads
 	}
 	m.projection = t.NewConv2d(c.Channels, h, c.PatchSize, c.PatchSize, 0, true, r.DType)
-	m.position = t.Parameter(r.DType, 1, side*side+1, h)
+	m.position = t.Parameter(r.DType, 1, side*side+1, h).Named("position_embeddings")
 	t.ListBefore(m.position, m.projection.Weight)
 	t.OwnAfterParts(append(own, m.position)...)
 	for range c.Layers {
@@ -122,7 +122,7 @@ func newDINOv2Layer(t *torch.Torch, c *dinov2Config, r Run) dinov2Layer {
 	// layerscale_value * torch.ones(hidden_size)
 	scale := func() *torch.Tensor {
 		ones := t.Full(r.DType, h)
-		lambda := t.Parameter(r.DType, h)
+		lambda := t.Parameter(r.DType, h).Named("lambda1")
 		t.Drop(ones)
 		return lambda
 	}

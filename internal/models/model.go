@@ -33,7 +33,8 @@ type Run struct {
 	Image         int64
 	Adapter       *Adapter // nil for none
 	Quantize      torch.Quantization
-	Compute       torch.DType // of quantized weights
+	Compute       torch.DType  // of quantized weights
+	Homes         []torch.Home // of the parameters, where weights are quantized
 	Versions      Versions
 	Stage         *Stage // of a pipeline, nil for the whole model
 }
@@ -112,7 +113,11 @@ func New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
 	// gradient_checkpointing_enable() of a model that takes ids
 	// (transformers/modeling_utils.py).
 	t.InputsRequireGrad = r.Checkpointing
-	return m, addAdapter(t, c.ModelType, r.Adapter, r)
+	err = addAdapter(t, c.ModelType, r.Adapter, r)
+	if r.Quantize != torch.NotQuantized {
+		t.ToType(r.DType)
+	}
+	return m, err
 }
 
 // load builds a model, or has bitsandbytes' weights loaded into it.
@@ -120,7 +125,7 @@ func load(t *torch.Torch, cfg any, head *Head, r Run) (m *Model, err error) {
 	if r.Quantize == torch.NotQuantized {
 		return head.make(t, cfg, r)
 	}
-	t.BuildQuantized(func() { m, err = head.make(t, cfg, r) }, r.Quantize, r.Compute)
+	t.BuildQuantized(func() { m, err = head.make(t, cfg, r) }, r.Quantize, r.Compute, r.Homes)
 	return m, err
 }
 

@@ -95,8 +95,8 @@ type siglipHead struct {
 
 func newSigLIPHead(t *torch.Torch, m *tower) *siglipHead {
 	h, dtype := m.cfg.HiddenSize, m.run.DType
-	head := &siglipHead{tower: m, probe: t.Parameter(dtype, 1, 1, h)}
-	head.in = &torch.Linear{Weight: t.Parameter(dtype, 3*h, h), Bias: t.Parameter(dtype, 3*h)}
+	head := &siglipHead{tower: m, probe: t.Parameter(dtype, 1, 1, h).Named("probe")}
+	head.in = &torch.Linear{Weight: t.Parameter(dtype, 3*h, h).Named("in_proj_weight"), Bias: t.Parameter(dtype, 3*h).Named("in_proj_bias")}
 	head.out = t.NewLinear(h, h, true, dtype).Named("head.attention.out_proj")
 	t.OwnAfterParts(head.in.Weight, head.in.Bias)
 	head.norm = t.NewLayerNorm(h, dtype)
@@ -194,7 +194,7 @@ func newSigLIP(t *torch.Torch, c *pairConfig, r Run) (*Model, error) {
 	if m.vision.head == nil || *size != c.image.HiddenSize {
 		return nil, fmt.Errorf("config: texts become %d numbers and images %d; they must be as many", *size, c.image.HiddenSize)
 	}
-	m.scale, m.bias = t.Parameter(r.DType, 1), t.Parameter(r.DType, 1)
+	m.scale, m.bias = t.Parameter(r.DType, 1).Named("logit_scale"), t.Parameter(r.DType, 1).Named("logit_bias")
 	t.ListBefore(m.scale, m.text.embed.Weight)
 	t.ListBefore(m.bias, m.text.embed.Weight)
 	return &Model{Forward: m.forward}, nil

@@ -113,7 +113,7 @@ func newSwinModel(t *torch.Torch, c *swinConfig, r Run) (*swin, error) {
 	m := &swin{cfg: c, run: r, act: act, patches: t.NewConv2d(c.Channels, c.EmbedDim, c.PatchSize, c.PatchSize, 0, true, r.DType)}
 	side := c.ImageSize / c.PatchSize
 	if c.Absolute {
-		m.position = t.Parameter(r.DType, 1, side*side, c.EmbedDim)
+		m.position = t.Parameter(r.DType, 1, side*side, c.EmbedDim).Named("position_embeddings")
 		t.ListBefore(m.position, m.patches.Weight)
 	}
 	m.embedNorm = t.NewLayerNorm(c.EmbedDim, r.DType)
@@ -166,7 +166,7 @@ func (m *swin) newLayer(t *torch.Torch, width, heads int64) swinLayer {
 		query: linear("attention.q_proj", width, width, c.QKVBias), key: linear("attention.k_proj", width, width, c.QKVBias),
 		value: linear("attention.v_proj", width, width, c.QKVBias), output: linear("attention.o_proj", width, width, true),
 	}
-	l.table = t.Parameter(dtype, (2*c.Window-1)*(2*c.Window-1), heads)
+	l.table = t.Parameter(dtype, (2*c.Window-1)*(2*c.Window-1), heads).Named("relative_position_bias_table")
 	m.relativePositions(t, func() { l.index = t.Buffer(torch.Int64, c.Window*c.Window*c.Window*c.Window) })
 	l.normBefore, l.normAfter = t.NewLayerNorm(width, dtype), t.NewLayerNorm(width, dtype)
 	inner := int64(c.MLPRatio * float64(width))

@@ -98,9 +98,9 @@ func newViTModel(t *torch.Torch, c *vitConfig, r Run) (*vit, error) {
 	}
 	m := &vit{cfg: c, run: r, act: act}
 	h, side := c.HiddenSize, c.ImageSize/c.PatchSize
-	m.class = t.Parameter(r.DType, 1, 1, h)
+	m.class = t.Parameter(r.DType, 1, 1, h).Named("cls_token")
 	m.projection = t.NewConv2d(c.Channels, h, c.PatchSize, c.PatchSize, 0, true, r.DType)
-	m.position = t.Parameter(r.DType, 1, side*side+1, h)
+	m.position = t.Parameter(r.DType, 1, side*side+1, h).Named("position_embeddings")
 	t.ListBefore(m.position, m.projection.Weight)
 	t.OwnAfterParts(m.class, m.position)
 	for range c.Layers {

@@ -13,11 +13,13 @@ type lightningLoop struct {
 	f     *torch.Frame // advance of the training epoch loop, nil before the first
 }
 
-// newLightningLoop is what fit does before the first batch: it asks twice
+// newLightningLoop is what fit does before the first batch: it empties the cache
+// (trainer/connectors/checkpoint_connector.py, resume_end), and asks twice
 // whether the loader has a length on all ranks (fit_loop.py, setup_data;
 // utilities/data.py, has_len_all_ranks).
 func newLightningLoop(p *Process) *lightningLoop {
 	t := p.t
+	t.EmptyCache()
 	for range 2 {
 		f := t.Enter()
 		length := f.Let(t.Full(torch.Int64))

@@ -20,6 +20,7 @@ type trainerLoop struct {
 
 func newTrainerLoop(p *Process) *trainerLoop {
 	p.opt.AsTrainerMakes()
+	p.t.EmptyCache()         // _inner_training_loop: self.accelerator.free_memory()
 	p.t.Input(torch.Float32) // self._tr_loss, which stays
 	f := p.t.Enter()         // _run_epoch
 	name := func() *torch.Var { return f.Let(torch.Value{}) }
@@ -98,7 +99,8 @@ func (l *trainerLoop) countItems(samples []*models.Batch) torch.Value {
 	return f.Return(total)
 }
 
-// trainingStep is training_step. It returns loss.detach().
+// trainingStep is training_step. What it returns is apart from the graph, which
+// then goes, with what its leaves are: embeddings that were made to need gradients.
 func (l *trainerLoop) trainingStep(inputs *models.Batch) torch.Value {
 	t := l.t
 	f := t.Enter()
@@ -109,7 +111,7 @@ func (l *trainerLoop) trainingStep(inputs *models.Batch) torch.Value {
 	}
 	l.begin(backward)
 	l.accelerateBackward(loss)
-	return f.Return(loss)
+	return f.Return(t.Detach(loss))
 }
 
 // computeLoss is compute_loss, which drops the output when it returns.

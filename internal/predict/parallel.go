@@ -12,6 +12,12 @@ func (p *Process) build(d torch.Device) error {
 	var err error
 	how, parallel := p.w.Run(), p.w.Parallel
 	build := func() { p.model, err = models.New(p.t, p.w.Config, how) }
+	if p.w.Quantize != workload.NotQuantized {
+		if err := p.settleHomes(d); err != nil {
+			return err
+		}
+		how.Homes = p.homes
+	}
 	pipeline := parallel != nil && parallel.Kind == workload.Pipeline
 	if pipeline {
 		how.Stage, how.NoCache = parallel.Stage(p.rank), true
@@ -33,10 +39,8 @@ func (p *Process) build(d torch.Device) error {
 		}
 		return err
 	}
-	if p.homes == nil {
-		if p.homes, err = homesOf(p.w, d, p.t.Effort); err != nil {
-			return err
-		}
+	if err := p.settleHomes(d); err != nil {
+		return err
 	}
 	if parallel.Kind == workload.TensorParallel {
 		return p.t.SplitMatrices(parallel.GPUs, p.homes, build)
@@ -70,11 +74,22 @@ func sharding(p *workload.Parallel) torch.Sharding {
 	return s
 }
 
+// settleHomes finds out in which modules the parameters are, if nobody has yet.
+func (p *Process) settleHomes(d torch.Device) (err error) {
+	if p.homes == nil {
+		p.homes, err = homesOf(p.w, d, p.t.Effort)
+	}
+	return err
+}
+
 // homesOf returns the module of each parameter: that which reads it in a
-// forward pass.
+// forward pass. Quantized weights are loaded before there is an adapter.
 func homesOf(w *workload.Workload, d torch.Device, e *effort.Effort) ([]torch.Home, error) {
 	alone := *w
 	alone.Parallel, alone.Batch = nil, 1
+	if alone.Quantize != workload.NotQuantized {
+		alone.Quantize, alone.Adapter = workload.NotQuantized, nil
+	}
 	p, err := newProcess(&alone, d, e)
 	if err != nil {
 		return nil, err

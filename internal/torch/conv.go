@@ -16,7 +16,7 @@ type Conv2d struct {
 func (t *Torch) NewConv2d(in, out, kernel, stride, padding int64, bias bool, dtype DType) *Conv2d {
 	m := &Conv2d{Weight: t.parameter(dtype, out, in, kernel, kernel), Stride: stride, Padding: padding}
 	if bias {
-		m.Bias = t.parameter(dtype, out)
+		m.Bias = t.bias(dtype, out)
 	}
 	return m
 }

@@ -6,7 +6,7 @@ type Conv1D struct{ *Linear }
 
 // NewConv1D makes a layer; its weight first.
 func (t *Torch) NewConv1D(out, in int64, dtype DType) *Conv1D {
-	m := &Linear{Weight: t.parameter(dtype, in, out), Bias: t.parameter(dtype, out), conv1D: true}
+	m := &Linear{Weight: t.parameter(dtype, in, out), Bias: t.bias(dtype, out), conv1D: true}
 	t.linears = append(t.linears, m)
 	return &Conv1D{m}
 }

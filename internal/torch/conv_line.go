@@ -12,7 +12,7 @@ type Conv1d struct {
 
 // NewConv1d makes a layer; its weight first.
 func (t *Torch) NewConv1d(in, out, kernel, stride, padding int64, dtype DType) *Conv1d {
-	return &Conv1d{Weight: t.parameter(dtype, out, in, kernel), Bias: t.parameter(dtype, out), Stride: stride, Padding: padding}
+	return &Conv1d{Weight: t.parameter(dtype, out, in, kernel), Bias: t.bias(dtype, out), Stride: stride, Padding: padding}
 }
 
 // AsInput says that the layer is the model's input embedding

@@ -19,6 +19,11 @@ func (t *Torch) BuildOnHost(build func()) (toDevice func()) {
 	}
 }
 
+// EmptyCache is torch.cuda.empty_cache().
+func (t *Torch) EmptyCache() {
+	t.trace.Emptied = append(t.trace.Emptied, len(t.trace.Events))
+}
+
 // OwnAfterParts says that these are parameters or buffers of a module which has
 // modules in it, all of them made by now: Module._apply comes to those first.
 func (t *Torch) OwnAfterParts(own ...*Tensor) {

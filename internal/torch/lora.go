@@ -98,8 +98,12 @@ func (t *Torch) wrap(m *Linear, c LoRA) {
 		last = m.Bias
 	}
 	dtype := m.Weight.DType
-	if m.quantized != nil {
+	switch {
+	case m.quantized == nil:
+	case m.quantized.kind == Int8:
 		dtype = Float32 // integers are no type for an adapter
+	default:
+		dtype = m.quantized.compute // compute_dtype of a Linear4bit
 	}
 	m.lora = &lora{dropout: c.Dropout, train: c.Train}
 	m.lora.a = &Linear{Weight: t.parameterAfter(last, dtype, c.Rank, in)}

@@ -16,7 +16,7 @@ type Stack struct {
 
 // NewStack makes a parameter.
 func (t *Torch) NewStack(name string, dtype DType, shape ...int64) *Stack {
-	m := &Stack{Weight: t.parameter(dtype, shape...), name: name, fused: 1}
+	m := &Stack{Weight: t.parameter(dtype, shape...).Named(name), name: name, fused: 1}
 	m.last = m.Weight
 	t.stacks = append(t.stacks, m)
 	return m

@@ -27,7 +27,7 @@ type Linear struct {
 func (t *Torch) NewLinear(in, out int64, bias bool, dtype DType) *Linear {
 	m := &Linear{Weight: t.parameter(dtype, out, in)}
 	if bias {
-		m.Bias = t.parameter(dtype, out)
+		m.Bias = t.bias(dtype, out)
 	}
 	t.linears = append(t.linears, m)
 	return m
@@ -67,7 +67,7 @@ type LayerNorm struct{ Weight, Bias *Tensor }
 
 // NewLayerNorm makes a layer.
 func (t *Torch) NewLayerNorm(size int64, dtype DType) *LayerNorm {
-	return &LayerNorm{Weight: t.parameter(dtype, size), Bias: t.parameter(dtype, size)}
+	return &LayerNorm{Weight: t.parameter(dtype, size), Bias: t.bias(dtype, size)}
 }
 
 // RMSNorm is the weight of a norm by the root of the mean square, which models
@@ -110,6 +110,14 @@ func (m *Embedding) Freeze() *Embedding {
 // Parameter makes an nn.Parameter. Modules list theirs in the order in which
 // they are made, unless ListBefore says otherwise.
 func (t *Torch) Parameter(dtype DType, shape ...int64) *Tensor { return t.parameter(dtype, shape...) }
+
+// Named says what its module calls a parameter that is no weight.
+func (x *Tensor) Named(name string) *Tensor {
+	x.name = name
+	return x
+}
+
+func (t *Torch) bias(dtype DType, size int64) *Tensor { return t.parameter(dtype, size).Named("bias") }
 
 // Tie makes a layer's weight an embedding's table, as post_init does for heads
 // that share it: the weight of the layer's own goes, from memory and from the

@@ -30,21 +30,10 @@ type quantized struct {
 }
 
 // BuildQuantized builds a model on the meta device and loads weights of a type
-// into it, as from_pretrained does. What is not quantized is then brought to its
-// own type, as peft.prepare_model_for_kbit_training does.
-func (t *Torch) BuildQuantized(build func(), kind Quantization, loaded DType) {
+// into it, as from_pretrained does, and prepares it for training. The homes are
+// those of the parameters, of which their names follow.
+func (t *Torch) BuildQuantized(build func(), kind Quantization, loaded DType, homes []Home) {
 	meta := t.onMeta(build)
-	t.load(kind, loaded)
-	t.As(trace.Parameter, func() {
-		for _, s := range meta.held { // buffers
-			if s.id == trace.None && s.refs > 0 {
-				t.fill(s, meta.bytes[s])
-			}
-		}
-	})
-}
-
-func (t *Torch) load(kind Quantization, loaded DType) {
 	layers := make(map[*Tensor]*Linear)
 	for _, m := range t.linears {
 		if t.isQuantized(m) {
@@ -52,19 +41,43 @@ func (t *Torch) load(kind Quantization, loaded DType) {
 		}
 	}
 	t.warmUp(layers, kind, loaded)
-	types := make([]DType, len(t.parameters))
-	for i, p := range t.parameters {
-		types[i], p.DType = p.DType, loaded
-		t.As(trace.Parameter, func() {
+	for _, p := range t.parameters {
+		p.DType = loaded
+	}
+	t.As(trace.Parameter, func() {
+		for _, p := range t.inLoadingOrder(homes) {
 			t.fill(p.storage, p.Numel()*loaded.Size())
 			if m := layers[p]; m != nil {
 				t.quantize(m, kind)
 			}
-		})
+		}
+		// Buffers that no checkpoint has (_move_missing_keys_from_meta_to_device,
+		// transformers/modeling_utils.py).
+		for _, s := range meta.held {
+			if s.id == trace.None && s.refs > 0 {
+				t.fill(s, meta.bytes[s])
+			}
+		}
+	})
+	t.prepareForTraining()
+}
+
+// prepareForTraining is peft.prepare_model_for_kbit_training: what is in a half type
+// is brought to float32, and the cache is emptied (peft/utils/other.py).
+func (t *Torch) prepareForTraining() {
+	for _, p := range t.parameters {
+		if p.DType.IsHalf() {
+			t.castData(p, Float32)
+		}
 	}
-	for i, p := range t.parameters {
-		if layers[p] == nil {
-			t.castData(p, types[i])
+	t.EmptyCache()
+}
+
+// ToType is model.to(dtype), which leaves integers as they are.
+func (t *Torch) ToType(dtype DType) {
+	for _, p := range t.parameters {
+		if p.DType.IsFloat() {
+			t.castData(p, dtype)
 		}
 	}
 }
@@ -141,7 +154,7 @@ func (t *Torch) quantize(m *Linear, kind Quantization) {
 	maxima := t.allocate(blocks * Float32.Size())
 	p.DType, p.packed = Uint8, true
 	p.storage = t.allocate(p.bytes())
-	t.allocate(16 * Float32.Size()) // the code: a value for each of 16
+	t.quantizationCode()
 	if kind == NF4Double {
 		t.allocate(Float32.Size()) // offset
 		shifted := t.allocate(blocks * Float32.Size())
@@ -153,6 +166,17 @@ func (t *Torch) quantize(m *Linear, kind Quantization) {
 		t.drop(maxima)
 	}
 	t.drop(original)
+}
+
+// quantizationCode is get_4bit_type: a value for each of 16, divided by the largest
+// of their sizes.
+func (t *Torch) quantizationCode() {
+	code := 16 * Float32.Size()
+	t.allocate(code)
+	sizes := t.allocate(code)
+	largest := t.allocate(Float32.Size())
+	t.drop(sizes)
+	t.drop(largest)
 }
 
 // mapBytes is the code of 8-bit blocks: a float32 for each of 256.

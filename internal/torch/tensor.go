@@ -54,6 +54,7 @@ type Tensor struct {
 	grad         *Tensor
 	accumulate   *node   // of a leaf, while the graph refers to it
 	home         *module // of a parameter
+	name         string  // of a parameter in its module, "" for weight
 }
 
 // Numel returns the number of elements.
@@ -232,6 +233,13 @@ func (t *Torch) detached(x *Tensor) *Tensor {
 	out := t.newTensor()
 	*out = Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1, storage: x.storage}
 	return t.noted(out)
+}
+
+// Detach is x.detach(): the same memory, apart from the graph.
+func (t *Torch) Detach(x X) Value {
+	out := Value{t.detached(read(x))}
+	t.done(x)
+	return out
 }
 
 func (t *Torch) retain(x *Tensor) *Tensor {

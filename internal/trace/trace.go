@@ -179,13 +179,16 @@ func NewTables() *Tables { return &Tables{Stacks: NewStacks(), Notes: make([]Not
 // Trace is the history of one device.
 type Trace struct {
 	*Tables
-	Device   int
-	Streams  []uint64  // stream handles; index 0 is always the default stream, handle 0
-	Initial  []Block   // live before the first event; Initial[i].ID == ID(i)
-	Events   []Event   //
-	Final    []Segment // by address; nil if unknown
-	Marks    []Mark    // by event
-	Loops    []Loop    // in order; only predictions have some, until they are placed
+	Device  int
+	Streams []uint64  // stream handles; index 0 is always the default stream, handle 0
+	Initial []Block   // live before the first event; Initial[i].ID == ID(i)
+	Events  []Event   //
+	Final   []Segment // by address; nil if unknown
+	Marks   []Mark    // by event
+	Loops   []Loop    // in order; only predictions have some, until they are placed
+	// Emptied are events before which the program called torch.cuda.empty_cache(),
+	// in order. Only predictions have some: a recording has what was released.
+	Emptied  []int
 	Settings Settings
 	// Lost counts events that contradict the rest: a free of memory that is
 	// not live, an allocation over live memory. PyTorch can be told to skip

@@ -1,0 +1,87 @@
+package torch
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// inLoadingOrder returns the parameters in the order in which from_pretrained
+// loads weights that it quantizes: one by one, by their names
+// (transformers/core_model_loading.py, convert_and_load_state_dict_in_model; no
+// threads where has_on_the_fly_quantization). Of norms only the module around them is
+// known; they are small, and so it does not matter where among its parts they come.
+func (t *Torch) inLoadingOrder(homes []Home) []*Tensor {
+	modules := make(map[*Tensor]string, len(t.parameters))
+	for i, p := range t.parameters {
+		if i < len(homes) {
+			modules[p] = homes[i].Module
+		}
+	}
+	for _, m := range t.linears {
+		path := joined(modules[m.Weight], m.name)
+		modules[m.Weight] = path
+		if m.Bias != nil {
+			modules[m.Bias] = path
+		}
+	}
+	for _, e := range t.embeddings {
+		if e.name == sharedTable {
+			modules[e.Weight] = sharedTable
+		}
+	}
+	keys := make(map[*Tensor][]namePart, len(t.parameters))
+	for _, p := range t.parameters {
+		keys[p] = naturalKey(modules[p] + "." + cmp.Or(p.name, "weight"))
+	}
+	out := slices.Clone(t.parameters)
+	slices.SortStableFunc(out, func(a, b *Tensor) int { return slices.CompareFunc(keys[a], keys[b], namePart.compare) })
+	return out
+}
+
+// sharedTable is what encoder-decoders call the embeddings that both read.
+const sharedTable = "shared"
+
+// joined is the path of a layer that a module, or one around it, reads: the name
+// is the end of it, of which the path of the module may have a part.
+func joined(module, name string) string {
+	for rest := name; rest != ""; {
+		if module == rest || strings.HasSuffix(module, "."+rest) {
+			return module + strings.TrimPrefix(name, rest)
+		}
+		at := max(strings.LastIndexByte(rest, '.'), 0)
+		rest = rest[:at]
+	}
+	if module == "" || name == "" {
+		return module + name
+	}
+	return module + "." + name
+}
+
+// namePart is what stands between the dots of a name: a word, a number, or a word
+// and the number at its end.
+type namePart struct {
+	word   string
+	number int // -1 for none
+}
+
+// naturalKey is dot_natural_key.
+func naturalKey(name string) []namePart {
+	parts := strings.Split(name, ".")
+	out := make([]namePart, len(parts))
+	for i, part := range parts {
+		word := strings.TrimRight(part, "0123456789")
+		number, err := strconv.Atoi(part[len(word):])
+		if err != nil {
+			number = -1
+		}
+		out[i] = namePart{word, number}
+	}
+	return out
+}
+
+// compare puts numbers before words.
+func (p namePart) compare(q namePart) int {
+	return cmp.Or(strings.Compare(p.word, q.word), cmp.Compare(p.number, q.number))
+}
