@@ -140,7 +140,7 @@ func newGPTNeoXAlone(t *torch.Torch, c *gptNeoXConfig, r Run) (*Model, error) {
 func (m *gptNeoX) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
 	var cache *dynamicCache
-	if m.cfg.UseCache && !m.run.Checkpointing {
+	if m.cfg.UseCache && !m.run.Checkpointing && !m.run.NoCache {
 		cache = &dynamicCache{}
 	}
 	positions := f.Let(torch.Value{})
