@@ -81,22 +81,20 @@ func (w *Workload) Features() (bins, frames int64) { return models.Features(w.Co
 
 // Run is how the workload's model runs. What a library trains adapters of in
 // bfloat16 is in bfloat16 itself, as from_pretrained loads it: nobody updates it
-// (transformers/modeling_utils.py, dtype="auto").
+// (transformers/modeling_utils.py, dtype="auto"). Of a quantized model
+// prepare_model_for_kbit_training has brought the rest to float32.
 func (w *Workload) Run() models.Run {
 	r := models.Run{
-		DType: torch.Float32, Train: w.Mode == Training, Checkpointing: w.Checkpointing, Eager: w.Attention == Eager,
+		// Trainer's training_step calls model.train() (transformers/trainer.py).
+		DType: torch.Float32, Train: w.Mode == Training || w.Loop.Name == TrainerLoop, Checkpointing: w.Checkpointing, Eager: w.Attention == Eager,
 		Mask: masks[w.AttentionMask], NoCache: w.Loop.Name == TrainerLoop, Sequence: w.Sequence, Image: w.Image,
 		ChannelsLast: w.ChannelsLast, Versions: w.Libraries(),
 	}
-	if w.Precision == BF16 || w.Precision == AMPBF16 && w.Adapter != nil && w.Loop.IsLibrarys() {
+	frozen := w.Adapter != nil && w.Quantize == NotQuantized
+	if w.Precision == BF16 || w.Precision == AMPBF16 && frozen && w.Loop.IsLibrarys() {
 		r.DType = torch.BFloat16
 	}
 	if a := w.Adapter; a != nil {
-		// Trainer with bf16=True trains adapters of a model that is in bfloat16, as
-		// transformers 5 loads checkpoints of that type.
-		if w.Loop.Name == TrainerLoop && w.Precision == AMPBF16 && w.Quantize == NotQuantized {
-			r.DType = torch.BFloat16
-		}
 		r.Adapter = &models.Adapter{
 			Rank: a.Rank, Targets: a.Targets, Dropout: a.Dropout, DoRA: a.DoRA, Save: a.ModulesToSave,
 			TaskType: string(a.TaskType), Float32: a.AutocastAdapterDType,
