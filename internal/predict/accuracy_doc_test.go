@@ -76,6 +76,15 @@ func largestModel(e *Errors) string {
 	return strings.TrimSuffix(parametersText(e.MostParameters), " parameters")
 }
 
+const docDrawn = `
+"Any keys" are 312 workloads of ` + "`peaks-drawn.jsonl`" + `, drawn at random in November 2026 from all models of the catalog and every key: heads, loops,
+precisions, optimizers, adapters, quantized weights, checkpointing and kinds of parallelism, in odd sizes. When they were measured, 242 were exact
+in allocated memory and 267 in reserved memory, ten were more than 1 % too low, and the worst of those, LoRA over 4-bit weights in a library's
+loop under bf16 autocast, was 44 % too low. The causes that were found were mended, so these figures are no longer those of workloads that
+nobody has looked at. What is far off now: a gradient scaler that skips the first step, as an overflow in fp16 makes it (its memory
+comes a step later than predicted).
+`
+
 const docOthers = `
 [benchmarks.md](benchmarks.md) compares PyTorch's own tracker on some of the same workloads.
 `
@@ -85,12 +94,13 @@ func (f *figures) writeSummary(b *bytes.Buffer) {
 	for _, line := range []struct {
 		what string
 		e    lineErrors
-	}{{"peak allocated", f.allocated}, {"peak reserved", f.reserved}, {"peak allocated, held out", f.heldAllocated}, {"peak reserved, held out", f.heldReserved}, {"peak allocated, memory study", f.studied.allocated}, {"peak reserved, memory study", f.studied.reserved}, {"largest batch", f.largest}, {"step time", f.time}, {"step time, memory study", f.studiedTime}} {
+	}{{"peak allocated", f.allocated}, {"peak reserved", f.reserved}, {"peak allocated, held out", f.heldAllocated}, {"peak reserved, held out", f.heldReserved}, {"peak allocated, any keys", f.drawnAllocated}, {"peak reserved, any keys", f.drawnReserved}, {"peak allocated, memory study", f.studied.allocated}, {"peak reserved, memory study", f.studied.reserved}, {"largest batch", f.largest}, {"step time", f.time}, {"step time, memory study", f.studiedTime}} {
 		e := line.e.sum()
 		fmt.Fprintf(b, "| %s | %d | %d | %s | %s | %s | %s |\n", line.what, e.Cases, e.Exact,
 			percent(e.Median), percent(e.Percentile95), signedPercent(e.Lowest), signedPercent(e.Highest))
 	}
 	fmt.Fprintf(b, "| every allocation and free, in order | %d processes | %d | | | | |\n", f.recorded+f.requests, f.recordedExact+f.requestsExact)
+	b.WriteString(docDrawn)
 	b.WriteString(docOthers)
 }
 

@@ -41,6 +41,7 @@ type figures struct {
 
 	allocated, reserved, largest, time lineErrors // of all architectures
 	heldAllocated, heldReserved        lineErrors
+	drawnAllocated, drawnReserved      lineErrors
 	studied                            family // the memory study
 	studiedTime                        lineErrors
 	cardsAllocated, cardsReserved      lineErrors // other versions on other cards, emulated
@@ -79,6 +80,7 @@ func newFigures(t *testing.T) *figures {
 		}
 	}
 	f.heldAllocated, f.heldReserved = heldOut(t)
+	f.drawnAllocated, f.drawnReserved = drawn(t)
 	f.studied, f.studiedTime = studied(t)
 	f.cardsAllocated, f.cardsReserved = otherCards(t)
 	f.byArchitecture["TransformerLM"] = Accuracy{
