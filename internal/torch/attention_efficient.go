@@ -135,6 +135,7 @@ func (t *Torch) efficientKernel(a *attention) efficientBlocks {
 	size, half := max(a.q.Dim(3), a.v.Dim(3)), a.q.DType.IsHalf()
 	d := t.Device
 	large := d.Major == 8 && (d.Minor == 0 || d.Minor == 7) || d.Major == 9 || d.Major == 10
+	t4 := d.Major == 7 && d.Minor == 5
 	switch {
 	case size <= 64:
 		return efficientBlocks{64, 64, false}
@@ -142,7 +143,9 @@ func (t *Torch) efficientKernel(a *attention) efficientBlocks {
 		return efficientBlocks{128, 64, false}
 	case size <= 128 && half && large:
 		return efficientBlocks{128, 128, false}
-	case large:
+	case size <= 128 && half && t4:
+		return efficientBlocks{128, 64, false}
+	case large || size > 128 && half && (d.Major > 7 || t4):
 		return efficientBlocks{128, 64, half}
 	default:
 		return efficientBlocks{64, 64, half}

@@ -33,6 +33,9 @@ func (t *Torch) flashForward(a *attention) *Tensor {
 		splitOut = t.empty(Float32, n, b, h, s, flashSize(a.q.Dim(3)))
 	}
 	state, unused := t.flashState(a.dropout)
+	if t.Version.Before(2, 8) { // so recordings of 2.6 have it
+		splitSums, splitOut = splitOut, splitSums
+	}
 	t.release(splitSums, splitOut)
 	if n := t.record("ScaledDotProductFlashAttention", a.q, a.k, a.v); n != nil {
 		k, q, v := t.save(n, a.k), t.save(n, a.q), t.save(n, a.v)

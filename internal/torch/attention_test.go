@@ -181,6 +181,39 @@ func TestAttentionChoice(t *testing.T) {
 	}
 }
 
+// TestEfficientKernels are those of efficient attention's backward that PyTorch 2.11
+// took on cards that were emulated, by the size of a head (kernels/cutlassB.h). A
+// workspace is as large as its blocks.
+func TestEfficientKernels(t *testing.T) {
+	small, large, staged := efficientBlocks{64, 64, false}, efficientBlocks{128, 128, false}, efficientBlocks{128, 64, true}
+	t4, a100 := Device{SMs: 40, Major: 7, Minor: 5}, Device{SMs: 108, Major: 8}
+	rtx3060, rtx5090 := Device{SMs: 28, Major: 8, Minor: 6}, Device{SMs: 170, Major: 12}
+	for _, c := range []struct {
+		name  string
+		card  Device
+		dtype DType
+		size  int64
+		want  efficientBlocks
+	}{
+		{"A100 bf16", a100, BFloat16, 128, large},
+		{"A100 bf16 size 256", a100, BFloat16, 256, staged},
+		{"RTX 3060 bf16", rtx3060, BFloat16, 128, efficientBlocks{64, 64, true}},
+		{"RTX 3060 bf16 size 160", rtx3060, BFloat16, 160, staged},
+		{"RTX 3060 fp16 size 256", rtx3060, Float16, 256, staged},
+		{"RTX 3060 fp32 size 256", rtx3060, Float32, 256, small},
+		{"RTX 5090 bf16 size 256", rtx5090, BFloat16, 256, staged},
+		{"T4 fp16", t4, Float16, 128, efficientBlocks{128, 64, false}},
+		{"T4 fp16 size 256", t4, Float16, 256, staged},
+		{"T4 fp32", t4, Float32, 128, small},
+	} {
+		torch := New(c.card)
+		x := torch.heads(2, 8, 32, c.size, c.dtype)
+		if got := torch.efficientKernel(&attention{q: x, k: x, v: x}); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
 // TestBlackwellWorkspaces are what cuDNN 9.19 plans for a B200 that is only
 // described, forward and backward; for an H200 its plans are what was measured.
 func TestBlackwellWorkspaces(t *testing.T) {
