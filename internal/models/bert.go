@@ -8,7 +8,7 @@ import (
 )
 
 var bertFamily = Family{
-	Type: "bert", Versions: []Versions{newest, last4, older4}, Except: map[Versions][]string{last4: {EagerAttention}}, read: reads(readBert),
+	Type: "bert", Versions: []Versions{newest, last4, older4}, read: reads(readBert),
 	Heads: []Head{
 		head("BertForSequenceClassification", Classes, newBert),
 		head("BertForTokenClassification", TokenTags, newBertTokens),

@@ -15,6 +15,9 @@ type encoding struct {
 	encoder    string // what the model calls it
 	versions   Versions
 	eagerly    eager4 // nil since transformers 5
+	// Layers of transformers 4.57 return the weights of eager attention, the last ones here.
+	returnsWeights bool
+	weights        torch.Value
 	// Probabilities of dropout, of attention weights and of what layers give.
 	attentionDropout, hiddenDropout float64
 }
@@ -27,7 +30,7 @@ func newEncoding(c *bertConfig, r Run) (*encoding, error) {
 		attentionDropout: c.AttentionDropout, hiddenDropout: c.HiddenDropout,
 	}
 	if e.eager && e.isOf4() {
-		e.eagerly = e.eagerBert4
+		e.eagerly, e.returnsWeights = e.eagerBert4, !r.Versions.Transformers.Before(4, 57)
 	}
 	return e, err
 }
@@ -42,10 +45,13 @@ type layer func(t *torch.Torch, hidden, mask *torch.Var) torch.Value
 // encode runs the layers one after the other: BertEncoder.forward.
 func (e *encoding) encode(t *torch.Torch, layers []layer, embedded, mask *torch.Var) torch.Value {
 	f := t.Enter().In(e.encoder)
-	hidden := f.Let(embedded)
+	hidden, weights := f.Let(embedded), f.Let(torch.Value{})
 	for i, l := range layers {
 		g := t.Enter().In("layer", i)
-		hidden.Set(g.Return(e.call(t, l, hidden, mask)))
+		output := g.Return(e.call(t, l, hidden, mask))
+		weights.Set(e.weights)
+		e.weights = torch.Value{}
+		hidden.Set(output)
 	}
 	return f.Return(hidden)
 }
@@ -65,9 +71,9 @@ func (e *encoding) call(t *torch.Torch, l layer, hidden, mask *torch.Var) torch.
 func (e *encoding) attend(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) (out *torch.Var, weights torch.Value) {
 	b, s := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1)
 	if e.eagerly != nil {
-		out = e.eagerly(t, f, hidden, mask, query, key, value)
+		out, weights = e.eagerly(t, f, hidden, mask, query, key, value)
 		out.Set(t.View(out, b, s, -1))
-		return out, torch.Value{}
+		return out, weights
 	}
 	q := e.projected(t, f, hidden, query)
 	k := e.projected(t, f, hidden, key)
@@ -133,9 +139,10 @@ func newBertLayers(t *torch.Torch, c *bertConfig, e *encoding, dtype torch.DType
 func (l *bertLayer) forward(t *torch.Torch, hidden, mask *torch.Var) torch.Value {
 	f := t.Enter(hidden)
 	output, weights := l.selfAttention(t, hidden, mask)
-	f.Let(weights) // self_attention_output, _ = ...
+	kept := f.Let(weights) // self_attention_output, _ = ...
 	attended := f.Let(output)
 	out := f.Let(l.feedForward(t, attended))
+	l.keepWeights(t, f, kept)
 	return f.Return(out)
 }
 

@@ -11,16 +11,17 @@ type decoderHead struct {
 	suffix string
 	labels Labels
 	needs  []string
+	since  torch.Version // of transformers, takes any keyword
 	make   func(t *torch.Torch, m *llama) *Model
 }
 
 // The heads, in the order of their classes.
 var (
-	causalHead   = decoderHead{"ForCausalLM", SameIDs, nil, causalLM}
-	classesHead  = decoderHead{"ForSequenceClassification", Classes, []string{"pad_token_id"}, sequenceClassifier}
-	tagsHead     = decoderHead{"ForTokenClassification", TokenTags, nil, tagger}
-	spansHead    = decoderHead{"ForQuestionAnswering", Spans, nil, answerer}
-	noHead       = decoderHead{"Model", NoLabels, nil, alone}
+	causalHead   = decoderHead{"ForCausalLM", SameIDs, nil, older4.Transformers, causalLM}
+	classesHead  = decoderHead{"ForSequenceClassification", Classes, []string{"pad_token_id"}, last4.Transformers, sequenceClassifier}
+	tagsHead     = decoderHead{"ForTokenClassification", TokenTags, nil, last4.Transformers, tagger}
+	spansHead    = decoderHead{"ForQuestionAnswering", Spans, nil, older4.Transformers, answerer}
+	noHead       = decoderHead{"Model", NoLabels, nil, older4.Transformers, alone}
 	withoutSpans = []decoderHead{causalHead, classesHead, tagsHead, noHead}
 	allHeads     = []decoderHead{causalHead, classesHead, tagsHead, spansHead, noHead}
 )
@@ -30,14 +31,15 @@ var (
 func decoderHeads[C any](name string, model func(*torch.Torch, *C, Run) *llama, heads ...decoderHead) []Head {
 	var out []Head
 	for _, h := range heads {
-		out = append(out, needs(head(name+h.suffix, h.labels, func(t *torch.Torch, c *C, r Run) (*Model, error) {
+		row := needs(head(name+h.suffix, h.labels, func(t *torch.Torch, c *C, r Run) (*Model, error) {
 			m := model(t, c, r)
 			made := h.make(t, m)
 			for _, r := range m.rotaries {
 				r.cast(t, m.run.DType)
 			}
 			return made, nil
-		}), h.needs...))
+		}), h.needs...)
+		out = append(out, takesKeywords(row, h.since))
 	}
 	return out
 }

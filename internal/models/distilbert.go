@@ -89,7 +89,7 @@ func newDistilBertModel(t *torch.Torch, c *distilBertConfig, r Run) (*distilBert
 	}
 	e.encoder = "transformer"
 	if e.eagerly != nil {
-		e.eagerly = e.eagerDistilBert4
+		e.eagerly, e.returnsWeights = e.eagerDistilBert4, false
 	}
 	m := &distilBert{
 		encoding:    e,

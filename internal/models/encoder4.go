@@ -44,16 +44,22 @@ func invertedMask4(t *torch.Torch, given *torch.Var, dtype torch.DType) torch.Va
 }
 
 // eager4 is a self attention's forward function with eager attention of
-// transformers 4, up to the context.
-type eager4 func(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) (context *torch.Var)
+// transformers 4, up to the context, and the weights if it returns them.
+type eager4 func(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) (context *torch.Var, weights torch.Value)
 
-// eagerBert4 is BertSelfAttention.forward of transformers 4.51, where queries have
-// two names, and scores and their softmax have names of their own.
-func (e *encoding) eagerBert4(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) *torch.Var {
-	mixed := f.Let(t.Linear(hidden, query))
+// eagerBert4 is BertSelfAttention.forward, where scores and their softmax have names
+// of their own. In transformers 4.51 queries have two.
+func (e *encoding) eagerBert4(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) (*torch.Var, torch.Value) {
+	first := f.Let(t.Linear(hidden, query))
+	q := first
+	if !e.versions.Transformers.Before(4, 57) {
+		q.Set(e.split(t, q, hidden, query))
+	}
 	k := e.projected(t, f, hidden, key)
 	v := e.projected(t, f, hidden, value)
-	q := f.Let(e.split(t, mixed, hidden, query))
+	if e.versions.Transformers.Before(4, 57) {
+		q = f.Let(e.split(t, first, hidden, query))
+	}
 	scores := f.Let(t.MatMul(q, t.Transpose(k, -1, -2)))
 	scores.Set(t.Scale(scores))
 	scores.Set(t.Add(scores, mask))
@@ -62,7 +68,7 @@ func (e *encoding) eagerBert4(t *torch.Torch, f *torch.Frame, hidden, mask *torc
 
 // eagerDistilBert4 is DistilBERT's MultiHeadSelfAttention.forward, which divides
 // queries, and fills scores by the mask that the model is given.
-func (e *encoding) eagerDistilBert4(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) *torch.Var {
+func (e *encoding) eagerDistilBert4(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) (*torch.Var, torch.Value) {
 	q := e.projected(t, f, hidden, query)
 	k := e.projected(t, f, hidden, key)
 	v := e.projected(t, f, hidden, value)
@@ -75,12 +81,23 @@ func (e *encoding) eagerDistilBert4(t *torch.Torch, f *torch.Frame, hidden, mask
 }
 
 // weigh4 is the softmax of scores, with dropout, times values.
-func (e *encoding) weigh4(t *torch.Torch, f *torch.Frame, scores, v *torch.Var) *torch.Var {
+func (e *encoding) weigh4(t *torch.Torch, f *torch.Frame, scores, v *torch.Var) (context *torch.Var, kept torch.Value) {
 	weights := f.Let(t.Softmax(scores, torch.NoDType))
 	weights.Set(t.Dropout(weights, e.attentionDropout, e.train))
-	context := f.Let(t.MatMul(weights, v))
+	context = f.Let(t.MatMul(weights, v))
 	context.Set(t.Contiguous(t.Transpose(context, 1, 2)))
-	return context
+	if e.returnsWeights {
+		kept = f.Keep(weights)
+	}
+	return context, kept
+}
+
+// keepWeights has the encoder keep what a layer returned beside its output, in
+// layer_outputs, until the next one has returned. Recomputed ones are not kept.
+func (e *encoding) keepWeights(t *torch.Torch, f *torch.Frame, weights *torch.Var) {
+	if e.returnsWeights && !t.RunsAgain() {
+		e.weights = f.Keep(weights)
+	}
 }
 
 // firstToken is x[:, 0], where PyTorch before 2.11 slices the batch first (see

@@ -66,7 +66,7 @@ type Family struct {
 	AnyImage bool
 	// Versions are those beside Reference in which recordings are what is predicted.
 	Versions []Versions
-	// Except is what is another in some of them, and not modelled: EagerAttention, or
+	// Except is what is another in some of them, and not modelled: Evaluation, or
 	// architectures.
 	Except map[Versions][]string
 	Module string // of the Python classes; "" is Transformers
@@ -85,6 +85,9 @@ type Head struct {
 	// Needs are token ids of the configuration that the Python class cannot do
 	// without. Not every configuration has them; they change no memory.
 	Needs []string
+	// keywords is since which transformers the class takes any keyword, among them
+	// num_items_in_batch; 5.0 if it is nothing.
+	keywords torch.Version
 
 	make func(t *torch.Torch, config any, r Run) (*Model, error)
 }
@@ -139,6 +142,19 @@ func readsEnds(h Head) Head {
 func needs(h Head, keys ...string) Head {
 	h.Needs = keys
 	return h
+}
+
+// takesKeywords is a head that takes any keyword in a transformers 4.
+func takesKeywords(h Head, since torch.Version) Head {
+	h.keywords = since
+	return h
+}
+
+// TakesKeywords reports whether the head is called with num_items_in_batch
+// (transformers/trainer.py, model_accepts_loss_kwargs).
+func (h *Head) TakesKeywords(v Versions) bool {
+	since := cmp.Or(h.keywords, torch.Version{Major: 5})
+	return !v.Transformers.Before(since.Major, since.Minor)
 }
 
 // UnmodelledError says that a family or an architecture is not modelled, so that

@@ -9,10 +9,16 @@ import (
 )
 
 var (
-	gemmaFamily  = Family{Type: "gemma", read: reads(readGemma), Heads: decoderHeads("Gemma", newGemma, withoutSpans...)}
-	gemma2Family = Family{Type: gemma2, read: reads(readGemma), Heads: decoderHeads("Gemma2", newGemma, withoutSpans...)}
-	gemma3Family = Family{Type: gemma3, read: reads(readGemma), Heads: append(
-		decoderHeads("Gemma3", newGemma, causalHead), decoderHeads("Gemma3Text", newGemma, classesHead, noHead)...)}
+	gemmaFamily  = Family{Type: "gemma", Versions: []Versions{last4, older4}, read: reads(readGemma), Heads: decoderHeads("Gemma", newGemma, withoutSpans...)}
+	gemma2Family = Family{
+		Type: gemma2, Versions: []Versions{last4, older4}, read: reads(readGemma), Heads: decoderHeads("Gemma2", newGemma, withoutSpans...),
+		Except: map[Versions][]string{older4: {Evaluation}}, // whose cache is a HybridCache
+	}
+	gemma3Family = Family{
+		Type: gemma3, Versions: []Versions{last4, older4}, read: reads(readGemma),
+		Heads:  append(decoderHeads("Gemma3", newGemma, causalHead), decoderHeads("Gemma3Text", newGemma, classesHead, noHead)...),
+		Except: map[Versions][]string{older4: {Evaluation, "Gemma3TextForSequenceClassification"}}, // which it does not have
+	}
 )
 
 // gemmaConfig is transformers' GemmaConfig, Gemma2Config or Gemma3TextConfig.
@@ -94,10 +100,12 @@ type gemma struct {
 func newGemma(t *torch.Torch, g *gemmaConfig, r Run) *llama {
 	c := &g.llamaConfig
 	m := &gemma{llama: newLlamaModel(c, r)}
-	m.embedded, m.normed, m.anglesLast = m.scaled, gemmaNorm, c.family == "gemma"
+	m.normed, m.angles = gemmaNorm, gemmaAngles(c.family, r.Versions)
 	m.capsScores, m.capsLogits = g.CapScores != nil && c.family == gemma2, g.CapLogits != nil && c.IsGemma()
 	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
-	m.scale = t.Buffer(r.DType)
+	if m.scalesLate = c.family != gemma3 && r.Versions.Transformers.Before(5, 0); !m.scalesLate {
+		m.embedded, m.scale = m.scaled, t.Buffer(r.DType)
+	}
 	norm := func(size int64) *torch.RMSNorm { return t.NewRMSNorm(size, r.DType) }
 	for i := range c.Layers {
 		var l llamaLayer
@@ -129,6 +137,10 @@ func newGemma(t *torch.Torch, g *gemmaConfig, r Run) *llama {
 // of attention.
 func (m *gemma) finishGemma3(t *torch.Torch, g *gemmaConfig) {
 	m.norm = t.NewRMSNorm(m.cfg.HiddenSize, m.run.DType)
+	if m.run.Versions.Transformers.Before(5, 0) {
+		m.rotaries4(t, g)
+		return
+	}
 	sliding := m.cfg.countSliding()
 	if sliding < m.cfg.Layers {
 		m.rotaries = append(m.rotaries, newRotary(t, g.rope(), m.cfg.HeadSize()))
@@ -168,6 +180,9 @@ func gemmaNormed(t *torch.Torch, input torch.Value) torch.Value {
 func (m *gemma) gemmaLayer(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value {
 	f, l := t.Enter().In("layers", i), &m.layers[i]
 	hidden := f.Let(x)
+	if l.sliding && m.run.Versions.convertsMasks() {
+		mask = windowed(t, f, mask)
+	}
 	residual := f.Let(hidden)
 	hidden.Set(m.normed(t, hidden, l.inputNorm))
 	attended, weights := m.attention(t, i, hidden, mask, cos, sin, cache)

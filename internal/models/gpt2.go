@@ -10,7 +10,7 @@ import (
 var gpt2Family = Family{
 	Type: "gpt2", Versions: []Versions{newest, last4, older4}, read: reads(readGPT2),
 	Heads: []Head{
-		head("GPT2LMHeadModel", SameIDs, newGPT2),
+		takesKeywords(head("GPT2LMHeadModel", SameIDs, newGPT2), older4.Transformers),
 		needs(head("GPT2ForSequenceClassification", Classes, newGPT2Classifier), "pad_token_id"),
 		head("GPT2ForTokenClassification", TokenTags, newGPT2Tokens),
 		head("GPT2ForQuestionAnswering", Spans, newGPT2Spans),
@@ -263,11 +263,14 @@ func (m *gpt2) mask(t *torch.Torch, embeds, positions *torch.Var, batch *Batch, 
 	}
 }
 
-// checkpointed is a block's call under checkpointing. In transformers 4.51 its
-// arguments have no names.
+// checkpointed is a block's call under checkpointing. In transformers 4 its arguments
+// have no names.
 func (m *gpt2) checkpointed(t *torch.Torch, i int, hidden, mask, positions *torch.Var) torch.Value {
-	if m.run.Versions.Transformers.Before(4, 57) {
+	switch v := m.run.Versions.Transformers; {
+	case v.Before(4, 57):
 		return t.CheckpointInputs(func(in []*torch.Var) torch.Value { return m.block(t, i, in[0], in[1], nil) }, hidden, mask)
+	case v.Before(5, 0):
+		return t.CheckpointInputs(func(in []*torch.Var) torch.Value { return m.block(t, i, in[0], in[2], nil) }, hidden, positions, mask)
 	}
 	block := func(x *torch.Var, kept []*torch.Var) torch.Value { return m.block(t, i, x, kept[0], nil) }
 	return t.Checkpoint(block, hidden, mask, positions)

@@ -11,8 +11,11 @@ func (v Versions) convertsMasks() bool { return v.Transformers.Before(4, 57) }
 
 // legacyMask is a causal mask of a batch, before there was causalMask.
 type legacyMask struct {
-	window int64 // of sliding attention, 0 for none
-	padded bool  // the mask that the model is given has zeros
+	window   int64 // of sliding attention, 0 for none
+	padded   bool  // the mask that the model is given has zeros
+	eager    bool  // is the attention
+	triangle bool  // is made first
+	always   bool  // is made, whatever the attention, and no query is let see everything
 }
 
 // ignored is _ignore_causal_mask_sdpa: the kernel's own causal masking will do.
@@ -73,31 +76,31 @@ func unmaskUnattended(t *torch.Torch, mask *torch.Var) torch.Value {
 }
 
 // update is _update_causal_mask of Llama's line
-// (transformers/models/llama/modeling_llama.py, and qwen2). Llama makes a triangle
-// first; others know a window, and name the positions to look at.
-func (c legacyMask) update(t *torch.Torch, embeds, positions *torch.Var, given *torch.Tensor, eager, triangle bool) torch.Value {
+// (transformers/models/llama/modeling_llama.py, and gemma2, qwen2). Llama and Gemma
+// make a triangle first; others know a window, and name the positions to look at.
+func (c legacyMask) update(t *torch.Torch, embeds, positions *torch.Var, given *torch.Tensor) torch.Value {
 	b, length, dtype := embeds.Tensor().Dim(0), embeds.Tensor().Dim(1), embeds.Tensor().DType
-	if !eager && c.ignored(t, given, length) {
+	if !c.eager && !c.always && c.ignored(t, given, length) {
 		return torch.Value{}
 	}
 	width := length + 1
-	if given != nil {
+	if given != nil || c.always {
 		width = length
 	}
 	f := t.Enter()
-	mask := f.Let(c.withPositions(t, positions, given, b, length, width, dtype, triangle))
-	if !eager && given != nil {
+	mask := f.Let(c.withPositions(t, positions, given, b, length, width, dtype))
+	if !c.eager && !c.always && given != nil {
 		mask.Set(unmaskUnattended(t, mask))
 	}
 	return f.Return(mask)
 }
 
 // withPositions is _prepare_4d_causal_attention_mask_with_cache_position.
-func (c legacyMask) withPositions(t *torch.Torch, positions *torch.Var, given *torch.Tensor, batch, length, width int64, dtype torch.DType, triangle bool) torch.Value {
+func (c legacyMask) withPositions(t *torch.Torch, positions *torch.Var, given *torch.Tensor, batch, length, width int64, dtype torch.DType) torch.Value {
 	f := t.Enter()
 	mask := f.Let(t.Full(dtype, length, width))
 	column := func() torch.Value { return t.View(positions, length, 1) }
-	if triangle {
+	if c.triangle {
 		mask.Set(t.Scale(mask)) // triu
 		t.MulInPlace(mask, t.Compare(t.Arange(width), column()))
 	} else {

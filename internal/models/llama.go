@@ -49,14 +49,17 @@ type variant struct {
 	feed     func(t *torch.Torch, i int, x *torch.Var) torch.Value // mlp
 
 	capsScores, capsLogits bool      // through a tanh; of attention only if it is eager
-	anglesLast             bool      // among the keywords that a layer is called with
+	angles                 keyword   // where they are among the keywords that a layer is called with
+	scalesLate             bool      // embeddings, behind the rotary positions
 	balance                *balancer // the loss of routers, nil without
 }
 
 // newLlama makes LlamaModel, parameters in the order of its constructors.
 func newLlama(t *torch.Torch, c *llamaConfig, r Run) *llama {
 	m := newLlamaModel(c, r)
-	m.anglesLast = c.family == "mistral" || r.Versions.Transformers.Before(5, 0)
+	if c.family == "mistral" || r.Versions.Transformers.Before(5, 0) {
+		m.angles = last
+	}
 	if r.Stage.first() {
 		m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
 	}
@@ -160,7 +163,7 @@ func (m *llama) forward(t *torch.Torch, batch *Batch) Output {
 
 // newCache is DynamicCache(config), which checkpointing does without.
 func (m *llama) newCache() *dynamicCache {
-	if !m.cfg.UseCache || m.run.Checkpointing || m.run.NoCache {
+	if !m.cfg.UseCache || m.run.Checkpointing || m.run.NoCache || m.trainsWithoutCache() {
 		return nil
 	}
 	cache := &dynamicCache{}
@@ -194,24 +197,27 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 	}
 	m.masks(t, batch, cache, embeds, positions, full, sliding)
 	hidden := f.Let(embeds)
-	sines, cosines := make([]*torch.Var, len(m.rotaries)), make([]*torch.Var, len(m.rotaries))
-	for i, r := range m.rotaries {
+	angles := make([]*torch.Var, 0, 2*len(m.rotaries))
+	for _, r := range m.rotaries {
 		c, s := r.angles(t, hidden, positions)
-		sines[i], cosines[i] = f.Let(s), f.Let(c) // a tuple drops its last element first
+		angles = append(angles, f.Let(s), f.Let(c)) // a tuple drops its last element first
+	}
+	if m.scalesLate {
+		hidden.Set(t.Scale(hidden))
 	}
 	for i := range m.layers {
-		sin, cos := sines[m.layers[i].rotary], cosines[m.layers[i].rotary]
 		mask := full
 		if m.layers[i].sliding {
 			mask = sliding
 		}
 		if m.run.Checkpointing && m.run.Train {
-			hidden.Set(m.checkpointed(t, i, hidden, mask, sin, cos, positions))
+			hidden.Set(m.checkpointed(t, i, hidden, mask, angles, positions))
 		} else {
+			sin, cos := m.rotating(i, angles)
 			hidden.Set(m.layer(t, i, hidden, mask, cos, sin, cache))
 		}
 	}
-	if m.run.Versions.Transformers.Before(4, 57) {
+	if m.returnsTuples() {
 		f.Let(hidden) // in layer_outputs, what the last layer returned
 	}
 	if m.norm != nil {
@@ -220,32 +226,70 @@ func (m *llama) model(t *torch.Torch, batch *Batch, cache *dynamicCache) torch.V
 	return f.Return(hidden)
 }
 
+// rotating are the sine and the cosine that a layer rotates by.
+func (m *llama) rotating(i int, angles []*torch.Var) (sin, cos *torch.Var) {
+	at := 2 * m.layers[i].rotary
+	return angles[at], angles[at+1]
+}
+
+// keyword is where an argument is among those that a layer is called with.
+type keyword int
+
+// The places of the angles.
+const (
+	behindMask keyword = iota
+	last
+	first // those of all layers, whatever this one rotates by
+)
+
 // checkpointed is a layer's call under checkpointing, without a cache. Its
 // keywords die in the order in which they are given.
-func (m *llama) checkpointed(t *torch.Torch, i int, hidden, mask, sin, cos, positions *torch.Var) torch.Value {
-	if m.run.Versions.Transformers.Before(4, 57) { // which has arguments without names
-		layer := func(in []*torch.Var) torch.Value { return m.layer(t, i, in[0], in[1], in[4], in[3], nil) }
-		return t.CheckpointInputs(layer, hidden, mask, positions, sin, cos)
+func (m *llama) checkpointed(t *torch.Torch, i int, hidden, mask *torch.Var, angles []*torch.Var, positions *torch.Var) torch.Value {
+	if m.run.Versions.Transformers.Before(4, 57) {
+		return m.checkpointed4(t, i, hidden, mask, angles, positions)
 	}
-	keywords, angles := []torch.X{mask, sin, cos, positions}, 1
-	if m.anglesLast {
-		keywords, angles = []torch.X{mask, positions, sin, cos}, 2
+	sin, cos := m.rotating(i, angles)
+	keywords, maskAt, sinAt := []torch.X{mask, sin, cos, positions}, 0, 1
+	switch m.angles {
+	case last:
+		keywords, sinAt = []torch.X{mask, positions, sin, cos}, 2
+	case first:
+		keywords, maskAt, sinAt = append(asInputs(angles), mask, positions), len(angles), 2*m.layers[i].rotary
 	}
 	layer := func(x *torch.Var, k []*torch.Var) torch.Value {
-		return m.layer(t, i, x, k[0], k[angles+1], k[angles], nil)
+		return m.layer(t, i, x, k[maskAt], k[sinAt+1], k[sinAt], nil)
 	}
 	return t.Checkpoint(layer, hidden, keywords...)
+}
+
+// checkpointed4 is checkpointed in transformers 4.51, where arguments have no names:
+// tensors die before those in tuples, the last of which dies first (_NoopSaveInputs,
+// torch/utils/checkpoint.py, keeps them in a list).
+func (m *llama) checkpointed4(t *torch.Torch, i int, hidden, mask *torch.Var, angles []*torch.Var, positions *torch.Var) torch.Value {
+	inputs := []torch.X{hidden, mask, positions}
+	for at := len(angles) - 2; at >= 0; at -= 2 {
+		inputs = append(inputs, angles[at], angles[at+1])
+	}
+	layer := func(in []*torch.Var) torch.Value {
+		at := len(in) - 2 - 2*m.layers[i].rotary
+		return m.layer(t, i, in[0], in[1], in[at+1], in[at], nil)
+	}
+	return t.CheckpointInputs(layer, inputs...)
+}
+
+func asInputs(vars []*torch.Var) []torch.X {
+	inputs := make([]torch.X, len(vars))
+	for i, v := range vars {
+		inputs[i] = v
+	}
+	return inputs
 }
 
 // masks makes the masks that layers take. Transformers 4.51 has one for all of
 // them, of the window that the configuration has.
 func (m *llama) masks(t *torch.Torch, batch *Batch, cache *dynamicCache, embeds, positions, full, sliding *torch.Var) {
 	if m.run.Versions.convertsMasks() {
-		mask := legacyMask{padded: batch.Padded}
-		if m.cfg.family != "llama" && m.cfg.SlidingWindow != nil {
-			mask.window = *m.cfg.SlidingWindow
-		}
-		full.Set(mask.update(t, embeds, positions, batch.Mask, m.run.Eager, m.cfg.family == "llama"))
+		full.Set(m.legacyMask(batch).update(t, embeds, positions, batch.Mask))
 		sliding.Set(full)
 		return
 	}
@@ -255,6 +299,17 @@ func (m *llama) masks(t *torch.Torch, batch *Batch, cache *dynamicCache, embeds,
 	if m.cfg.MasksWindow() {
 		sliding.Set(m.mask(*m.cfg.SlidingWindow, batch, cache).make(t, embeds, positions, batch.Mask))
 	}
+}
+
+// legacyMask is the mask of transformers 4.51. Layers of Gemma 2 and 3 put the window
+// into it themselves.
+func (m *llama) legacyMask(batch *Batch) legacyMask {
+	mask := legacyMask{padded: batch.Padded, eager: m.run.Eager, always: m.cfg.IsGemma()}
+	mask.triangle = m.cfg.family == "llama" || m.cfg.family == "gemma" || m.cfg.IsGemma()
+	if !mask.triangle && m.cfg.SlidingWindow != nil {
+		mask.window = *m.cfg.SlidingWindow
+	}
+	return mask
 }
 
 func (m *llama) mask(window int64, batch *Batch, cache *dynamicCache) causalMask {

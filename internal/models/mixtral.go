@@ -62,7 +62,7 @@ func newMixtral(t *torch.Torch, c *mixtralConfig, r Run) *llama {
 		l.inputNorm, l.attentionNorm = t.NewRMSNorm(c.HiddenSize, r.DType), t.NewRMSNorm(c.HiddenSize, r.DType)
 		m.layers = append(m.layers, l)
 	}
-	m.feed, m.anglesLast, m.balance = m.sparse, true, newBalancer(c.RouterLogits, c.Experts, c.Chosen)
+	m.feed, m.angles, m.balance = m.sparse, last, newBalancer(c.RouterLogits, c.Experts, c.Chosen)
 	m.finish(t)
 	return m.llama
 }

@@ -74,7 +74,7 @@ type phi3 struct {
 // joined products stand where Llama has queries and the gate.
 func newPhi3(t *torch.Torch, c *phi3Config, r Run) *llama {
 	m := &phi3{llama: newLlamaModel(&c.llamaConfig, r), dropout: c.ResidualDropout}
-	m.layer, m.project, m.feed, m.anglesLast = m.phi3Layer, m.phi3Project, m.phi3MLP, true
+	m.layer, m.project, m.feed, m.angles = m.phi3Layer, m.phi3Project, m.phi3MLP, last
 	m.rotate = func(t *torch.Torch, _ int, q, k, cos, sin *torch.Var) { rotatePart(t, q, k, cos, sin) }
 	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
 	width, groups := c.Heads*c.HeadSize(), c.Groups()*c.HeadSize()

@@ -88,7 +88,7 @@ func newQwen3MoE(t *torch.Torch, c *qwen3MoEConfig, r Run) *llama {
 		l.inputNorm, l.attentionNorm = t.NewRMSNorm(c.HiddenSize, r.DType), t.NewRMSNorm(c.HiddenSize, r.DType)
 		m.layers = append(m.layers, l)
 	}
-	m.feed, m.anglesLast, m.balance = m.mlp, true, newBalancer(c.RouterLogits && c.anySparse(), c.Experts, c.Chosen)
+	m.feed, m.angles, m.balance = m.mlp, last, newBalancer(c.RouterLogits && c.anySparse(), c.Experts, c.Chosen)
 	m.finish(t)
 	return m.llama
 }

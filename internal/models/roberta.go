@@ -5,7 +5,7 @@ import (
 )
 
 var robertaFamily = Family{
-	Type: "roberta", Versions: []Versions{newest, last4, older4}, Except: map[Versions][]string{last4: {EagerAttention}}, read: reads(readRoberta),
+	Type: "roberta", Versions: []Versions{newest, last4, older4}, read: reads(readRoberta),
 	Heads: []Head{
 		head("RobertaForMaskedLM", SameIDs, newRobertaMaskedLM),
 		head("RobertaForSequenceClassification", Classes, newRoberta),

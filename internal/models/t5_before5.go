@@ -24,7 +24,7 @@ func (m *t5) stack4(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var,
 	if encoded == nil {
 		masks.self.Set(invertedMask4(t, given, dtype))
 	} else {
-		masks.self.Set(legacyMask{}.update(t, inputs, positions, given.Tensor(), true, true))
+		masks.self.Set(legacyMask{eager: true, triangle: true}.update(t, inputs, positions, given.Tensor()))
 		if p.mask != nil {
 			encoderMask.Set(torch.Borrow(p.mask))
 		} else {

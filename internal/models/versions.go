@@ -29,34 +29,42 @@ var (
 	older4 = Versions{torch.Version{Major: 2, Minor: 6}, torch.Version{Major: 4, Minor: 51}} // without masking_utils.py
 )
 
-// CheckVersions reports versions in which a model is not known to take what is
-// predicted. Families are held to others than Reference in loops written by hand only:
-// more is what else there is to a step, "" for nothing.
-func CheckVersions(c *hfconfig.Config, v Versions, more string) error {
-	f := familyOf(c.ModelType)
-	switch {
-	case f == nil || v == Reference:
-		return nil
-	case more == "" && slices.Contains(f.Except[v], c.Architecture):
-		return &UnmodelledError{key: "versions", what: fmt.Sprintf("%s of %v", c.Architecture, v), known: "; it is of " + Reference.String()}
-	case more != "" && slices.Contains(f.Versions, v):
-		return &UnmodelledError{key: "versions", what: fmt.Sprintf("%s of %v", more, v), known: "; it is of " + Reference.String()}
-	case slices.Contains(f.Versions, v):
-		return nil
-	}
-	known := Reference.String()
-	for _, v := range f.Versions {
-		known += ", " + v.String()
-	}
-	return &UnmodelledError{key: "versions", what: fmt.Sprintf("%s of %v", c.ModelType, v), known: "; these are: " + known}
+// What a step can have beyond a model and a loop written by hand, beside what is
+// named by its own words.
+const (
+	Adapters   = "an adapter"
+	Evaluation = "evaluation" // which can only be an exception
+)
+
+// beyond are the families that were held to recordings with more than a model and a
+// loop written by hand: adapters of the PEFT, and loops of the Accelerate, that were
+// new with a transformers (0.18 and 1.12 with 4.57).
+var beyond = map[Versions]map[string][]string{
+	last4: {
+		Adapters:            {"bert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3"},
+		`loop "trainer"`:    {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
+		`loop "accelerate"`: {"bert", "gpt2", "llama", "qwen2"},
+	},
 }
 
-// EagerAttention is what an exception of a family can be.
-const EagerAttention = "eager attention"
-
-// Excepts reports something that is not modelled in versions in which the model's
-// family is.
-func Excepts(c *hfconfig.Config, v Versions, what string) bool {
+// CheckVersions reports versions in which a model is not known to take what is
+// predicted. More is what there is beyond the model and a loop written by hand.
+func CheckVersions(c *hfconfig.Config, v Versions, more []string) error {
 	f := familyOf(c.ModelType)
-	return f != nil && slices.Contains(f.Except[v], what)
+	if f == nil || v == Reference {
+		return nil
+	}
+	if !slices.Contains(f.Versions, v) {
+		known := Reference.String()
+		for _, v := range f.Versions {
+			known += ", " + v.String()
+		}
+		return &UnmodelledError{key: "versions", what: fmt.Sprintf("%s of %v", c.ModelType, v), known: "; these are: " + known}
+	}
+	for _, what := range append(more, c.Architecture) {
+		if slices.Contains(f.Except[v], what) || what != c.Architecture && what != Evaluation && !slices.Contains(beyond[v][what], f.Type) {
+			return &UnmodelledError{key: "versions", what: fmt.Sprintf("%s of %v", what, v), known: "; it is of " + Reference.String()}
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"slices"
 	"strings"
 
 	"memorymark/internal/models"
@@ -16,15 +17,21 @@ type trainerLoop struct {
 	items      *torch.Var      // num_items_in_batch
 	trLossStep *torch.Var
 	gradNorm   *torch.Var
+	trLoss     *torch.Var // of transformers 4; later ones add to self._tr_loss
 }
 
 func newTrainerLoop(p *Process) *trainerLoop {
 	p.opt.AsTrainerMakes()
-	p.t.EmptyCache()         // _inner_training_loop: self.accelerator.free_memory()
-	p.t.Input(torch.Float32) // self._tr_loss, which stays
-	f := p.t.Enter()         // _run_epoch
+	p.t.EmptyCache()                   // _inner_training_loop: self.accelerator.free_memory()
+	trLoss := p.t.Input(torch.Float32) // self._tr_loss, which stays
+	f := p.t.Enter()                   // _run_epoch
 	name := func() *torch.Var { return f.Let(torch.Value{}) }
-	return &trainerLoop{Process: p, items: name(), trLossStep: name(), gradNorm: name()}
+	l := &trainerLoop{Process: p, items: name(), trLossStep: name(), gradNorm: name(), trLoss: name()}
+	if l.isOf4() {
+		l.trLoss.Set(torch.Borrow(trLoss))
+		p.t.Release(trLoss)
+	}
+	return l
 }
 
 // step is an iteration of the outer loop.
@@ -37,17 +44,35 @@ func (l *trainerLoop) step() {
 		l.trLossStep.Set(loss)
 		t.Drop(t.Compare(l.trLossStep))           // torch.isnan
 		t.Drop(t.Compare(t.Floats(l.trLossStep))) // torch.isinf: abs(x) == inf
+		if l.isOf4() {
+			l.trLoss.Set(t.Add(l.trLoss, l.trLossStep))
+		}
 	})
 	l.begin(updating)
-	// _clip_grad_norm; without max_grad_norm, _get_grad_norm computes the norm
-	// all the same.
-	l.gradNorm.Del()
-	l.gradNorm.Set(l.clip())
+	l.clipGradNorm()
 	l.update()
 	l.begin(clearing)
 	t.ZeroGrad() // model.zero_grad()
 	l.begin(looping)
 }
+
+// clipGradNorm is _clip_grad_norm; without max_grad_norm, _get_grad_norm computes the
+// norm all the same. Transformers 4 does not, and keeps the last norm meanwhile.
+func (l *trainerLoop) clipGradNorm() {
+	if !l.isOf4() {
+		l.gradNorm.Del()
+	} else if !l.w.ClipGradNorm {
+		return
+	}
+	l.gradNorm.Set(l.clip())
+}
+
+// isOf4 reports whether the Trainer is that of a transformers 4.
+func (l *trainerLoop) isOf4() bool { return l.w.Libraries().Transformers.Before(5, 0) }
+
+// averages reports whether average_tokens_across_devices is true, which it is unless
+// one says otherwise since transformers 4.57 (transformers/training_args.py).
+func (l *trainerLoop) averages() bool { return !l.w.Libraries().Transformers.Before(4, 57) }
 
 // getBatchSamples is get_batch_samples: all batches of the step are on the
 // device before the first one is used, and the last one of the step before is
@@ -73,30 +98,52 @@ func (l *trainerLoop) getBatchSamples() {
 }
 
 // countItems is _get_num_items_in_batch: sum(labels.ne(-100).sum() for labels
-// in …), which begins with 0. The loss of a causal language model does not
-// count the first label.
+// in …), which begins with 0.
 func (l *trainerLoop) countItems(samples []*models.Batch) torch.Value {
 	t := l.t
-	if samples[0].Labels == nil {
+	if samples[0].Labels == nil || !l.head.TakesKeywords(l.w.Libraries()) {
 		return torch.Value{}
 	}
 	f := t.Enter()
 	total := f.Let(torch.Value{})
-	for _, b := range samples {
-		labels := f.Let(torch.Borrow(b.Labels))
-		if strings.HasSuffix(l.head.Architecture, "ForCausalLM") {
-			labels.Set(t.Slice(labels, -1, 1, b.Labels.Dim(-1)))
+	items := make([]*torch.Var, len(samples))
+	for i, b := range samples {
+		items[i] = f.Let(l.countLabels(b))
+		if l.averages() { // since when it is a generator, not a list
+			addItem(t, total, items[i])
+			items[i].Del()
 		}
-		item := f.Let(t.SumBools(t.Compare(labels)))
-		labels.Del()
-		if total.Tensor() == nil {
-			total.Set(t.Integers(item))
-		} else {
-			total.Set(t.Integers(total, item))
+	}
+	if !l.averages() {
+		for _, item := range items {
+			addItem(t, total, item)
 		}
-		item.Del()
+		for _, item := range slices.Backward(items) {
+			item.Del()
+		}
+	} else if l.isOf4() {
+		total.Set(t.Integers(total)) // gather(…).sum(), which later ones leave out on one GPU
 	}
 	return f.Return(total)
+}
+
+func addItem(t *torch.Torch, total, item *torch.Var) {
+	if total.Tensor() == nil {
+		total.Set(t.Integers(item)) // 0 + item
+	} else {
+		total.Set(t.Integers(total, item))
+	}
+}
+
+// countLabels is labels.ne(-100).sum(). Since transformers 5, the first label of a
+// causal language model does not count.
+func (l *trainerLoop) countLabels(b *models.Batch) torch.Value {
+	f := l.t.Enter()
+	labels := f.Let(torch.Borrow(b.Labels))
+	if strings.HasSuffix(l.head.Architecture, "ForCausalLM") && !l.isOf4() {
+		labels.Set(l.t.Slice(labels, -1, 1, b.Labels.Dim(-1)))
+	}
+	return f.Return(l.t.SumBools(l.t.Compare(labels)))
 }
 
 // trainingStep is training_step. What it returns is apart from the graph, which
@@ -106,7 +153,7 @@ func (l *trainerLoop) trainingStep(inputs *models.Batch) torch.Value {
 	f := t.Enter()
 	l.begin(forward)
 	loss := f.Let(l.computeLoss(inputs))
-	if inputs.Items == nil {
+	if inputs.Items == nil && (l.averages() || !l.head.TakesKeywords(l.w.Libraries())) {
 		loss.Set(t.Scale(loss)) // loss / current_gradient_accumulation_steps
 	}
 	l.begin(backward)
@@ -120,7 +167,7 @@ func (l *trainerLoop) computeLoss(inputs *models.Batch) torch.Value {
 	f := t.Enter()
 	out := l.callPrepared(inputs)
 	loss := f.Let(l.lossOf(out))
-	if inputs.Items != nil {
+	if inputs.Items != nil && l.averages() {
 		t.ScaleInPlace(loss) // average_tokens_across_devices: loss *= num_processes
 	}
 	out.Drop(t)

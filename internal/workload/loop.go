@@ -135,6 +135,12 @@ func (l *TrainingLoop) check(k *Key) error {
 // IsLibrarys reports whether the loop is a library's, and not written by hand.
 func (l TrainingLoop) IsLibrarys() bool { return l.Name != PlainLoop && l.Name != "" }
 
+// trainerDropsCache reports whether Hugging Face's Trainer sets use_cache to false, as
+// it does since transformers 5.
+func (w *Workload) trainerDropsCache() bool {
+	return w.Loop.Name == TrainerLoop && !w.Libraries().Transformers.Before(5, 0)
+}
+
 // OtherLoops is the workload in each of the other loops that have a name. There
 // are none where loops do not matter, for a model that libraries do not train,
 // and where they are not known: of batches that differ, it would take long.

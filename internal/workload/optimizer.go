@@ -51,10 +51,11 @@ func (w *Workload) checkTwoOptimizers(kind torch.OptimizerKind) error {
 // HasFused reports whether there is a fused kernel of the optimizer.
 func (w *Workload) HasFused() bool { return torch.OptimizerNamed(string(w.Optimizer)).HasFused() }
 
-// heldOptimizers are those that recordings of other versions have.
+// heldOptimizers are those that recordings of other versions have. The Adafactor of
+// Hugging Face's Trainer is one of its own.
 func (w *Workload) heldOptimizers() []Optimizer {
 	held := []Optimizer{AdamW, Adam, SGD, SGDMomentum, NoOptimizer}
-	if w.Libraries().Torch.Before(2, 11) {
+	if w.Libraries().Torch.Before(2, 11) && !w.Loop.IsLibrarys() {
 		held = append(held, "rmsprop", "adafactor")
 	}
 	return held

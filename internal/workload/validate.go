@@ -87,7 +87,7 @@ func (w *Workload) Run() models.Run {
 	r := models.Run{
 		// Trainer's training_step calls model.train() (transformers/trainer.py).
 		DType: torch.Float32, Train: w.Mode == Training || w.Loop.Name == TrainerLoop, Checkpointing: w.Checkpointing, Eager: w.Attention == Eager,
-		Mask: masks[w.AttentionMask], NoCache: w.Loop.Name == TrainerLoop, Sequence: w.Sequence, Image: w.Image,
+		Mask: masks[w.AttentionMask], NoCache: w.trainerDropsCache(), Sequence: w.Sequence, Image: w.Image,
 		ChannelsLast: w.ChannelsLast, Versions: w.Libraries(),
 	}
 	frozen := w.Adapter != nil && w.Quantize == NotQuantized

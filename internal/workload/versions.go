@@ -50,22 +50,19 @@ func (w *Workload) settleVersions(wrong *invalid.Error, mayBeUnmodelled bool) {
 }
 
 // beyondPlain names what a workload has beyond steps in a loop written by hand on
-// one GPU, "" for nothing.
-func (w *Workload) beyondPlain() string {
-	switch {
-	case w.Adapter != nil:
-		return "an adapter"
-	case w.Quantize != NotQuantized:
-		return fmt.Sprintf("quantize %q", w.Quantize)
-	case w.Parallel != nil:
-		return "training on several GPUs"
-	case w.Loop.IsLibrarys():
-		return fmt.Sprintf("loop %q", w.Loop.Name)
-	case !slices.Contains(w.heldOptimizers(), w.Optimizer):
-		return fmt.Sprintf("optimizer %q", w.Optimizer)
-	case w.Attention == Eager && models.Excepts(w.Config, w.Libraries(), models.EagerAttention):
-		return models.EagerAttention
-	default:
-		return ""
+// one GPU.
+func (w *Workload) beyondPlain() (more []string) {
+	add := func(has bool, what string) {
+		if has {
+			more = append(more, what)
+		}
 	}
+	add(w.Adapter != nil, models.Adapters)
+	add(w.Adapter != nil && w.Adapter.DoRA, "DoRA")
+	add(w.Quantize != NotQuantized, fmt.Sprintf("quantize %q", w.Quantize))
+	add(w.Parallel != nil, "training on several GPUs")
+	add(w.Loop.IsLibrarys(), fmt.Sprintf("loop %q", w.Loop.Name))
+	add(!slices.Contains(w.heldOptimizers(), w.Optimizer), fmt.Sprintf("optimizer %q", w.Optimizer))
+	add(w.Mode == Evaluation, models.Evaluation)
+	return more
 }
