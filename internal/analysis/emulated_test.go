@@ -140,6 +140,7 @@ func TestEnginesAgreeWithLibraries(t *testing.T) {
 		"Trainer":              {"gpt2", `"loop": "trainer", "precision": "amp-bf16", "clip_grad_norm": true, "optimizer_impl": "fused"`, "accelerate"},
 		"Trainer, accumulates": {"bert", `"loop": "trainer", "accumulate": 2, "attention_mask": "padded"`, "accelerate"},
 		"Trainer, LoRA":        {"llama", `"loop": "trainer", "adapter": {"rank": 8}, "precision": "amp-bf16"`, "accelerate peft"},
+		"Trainer, DoRA":        {"gpt2", `"loop": "trainer", "adapter": {"rank": 8, "targets": "all-linear", "dropout": 0.1, "dora": true}, "precision": "amp-bf16"`, "accelerate peft"},
 		"Trainer, Adafactor":   {"t5", `"loop": "trainer", "optimizer": "adafactor"`, "accelerate"},
 		"Accelerate":           {"llama", `"loop": "accelerate", "accumulate": 2, "precision": "amp-fp16", "clip_grad_norm": true`, "accelerate"},
 		"Lightning":            {"gpt2", `"loop": "lightning", "precision": "amp-bf16", "clip_grad_norm": true`, "lightning"},

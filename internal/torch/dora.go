@@ -7,13 +7,20 @@ import "memorymark/internal/trace"
 
 // initMagnitude makes the magnitudes of a layer: the norms of the rows of its
 // weight with the adapter's product (DoraLinearLayer.update_layer). The graph
-// behind them keeps the sum until the function ends.
+// behind them keeps the sum until the function ends. Where the model is built on
+// the CPU, so is all of this: the device is asked for nothing, not even for
+// cuBLAS's workspace.
 func (t *Torch) initMagnitude(m *Linear) {
+	if t.meta != nil {
+		m.lora.magnitude = t.parameterAfter(m.lora.b.Weight, promote(m.Weight.DType, m.lora.b.Weight.DType), m.lora.b.Weight.Shape[0])
+		m.lora.magnitude.OddDecay() // lora_magnitude_vector is no name of a norm
+		return
+	}
 	f := t.Enter()
 	product := f.Let(t.MatMul(Borrow(m.lora.b.Weight), Borrow(m.lora.a.Weight)))
 	norm := f.Let(t.weightNorm(m, f.Let(Borrow(m.Weight)), product))
 	p := t.detached(norm.tensor)
-	p.requiresGrad, p.unread = true, true
+	p.requiresGrad, p.unread, p.oddDecay = true, true, true
 	t.trace.Events[p.storage.event].For = trace.Parameter
 	t.listAfter(p, m.lora.b.Weight)
 	m.lora.magnitude = p
@@ -25,25 +32,29 @@ func (t *Torch) weightNorm(m *Linear, weight, product X) Value {
 	f := t.Enter(product)
 	w := f.Let(Borrow(read(weight)))
 	if m.conv1D {
-		w.Set(t.Transpose(w, 0, 1))
+		w.Set(t.turned(w.tensor, m))
 	}
 	w.Set(t.Add(w, t.Scale(Borrow(read(product)))))
-	norm := f.Let(t.rowNorms(w))
+	norm := f.Let(t.To(t.rowNorms(w), w.tensor.DType))
 	return f.Return(norm)
 }
 
 // rowNorms is torch.linalg.norm(x, dim=1), of which no gradient is taken here;
-// the graph keeps x and the norms all the same. Autocast computes it in
-// float32.
+// the graph keeps x and the norms all the same. Autocast has it return float32,
+// and does not cast what it takes (aten/src/ATen/autocast_mode.h,
+// AT_FORALL_FP32_SET_OPT_DTYPE).
 func (t *Torch) rowNorms(x X) Value {
-	in := t.upper(read(x))
-	out := t.sum(in, []int{1}, false, in.DType)
+	in := read(x)
+	dtype := in.DType
+	if t.castType() != NoDType && dtype.IsHalf() {
+		dtype = Float32
+	}
+	out := t.sum(in, []int{1}, false, dtype)
 	if n := t.record("LinalgVectorNorm", in); n != nil {
 		t.save(n, in)
 		t.save(n, out)
 		n.made(out)
 	}
-	t.release(in)
 	t.done(x)
 	return Value{out}
 }
@@ -76,15 +87,26 @@ func (t *Torch) scaledRows(x, base *Var, m *Linear) Value {
 	case result.tensor == nil: // F.linear(x, weight)
 		w := &Linear{Weight: weight.tensor}
 		if m.conv1D {
-			turned := f.Let(t.Transpose(weight, 0, 1))
-			w.Weight = turned.tensor
+			w.Weight = t.turned(weight.tensor, m).tensor
 		}
 		result.Set(t.plainLinear(in, w))
+		if m.conv1D {
+			t.release(w.Weight)
+		}
 	case m.Bias != nil:
 		result.Set(t.Add(result, Borrow(m.Bias))) // result - bias, which is frozen
 	}
 	out := f.Let(t.Add(t.Mul(t.Shift(scale), result), t.Scale(t.Mul(scale, low))))
 	return f.Return(out)
+}
+
+// turned is transpose of peft/utils/other.py. Of the parameter itself it makes a
+// new parameter, which gets a gradient though the weight is frozen; both stay as
+// long as the graph.
+func (t *Torch) turned(weight *Tensor, m *Linear) Value {
+	out := t.flipped(weight)
+	out.requiresGrad = weight == m.Weight
+	return Value{out}
 }
 
 // loraWeight is get_lora_weight: the product of the adapter's matrices,

@@ -124,8 +124,6 @@ func (a *Adapter) check(w *Workload) error {
 		return wrong("adapter: targets has %s beside names; it must be that alone, or names", AllLinear)
 	case !slices.Contains(models.TaskTypes(), string(a.TaskType)):
 		return wrong("adapter: task_type is %q; it must be one of %s", a.TaskType, strings.Join(models.TaskTypes()[1:], ", "))
-	case a.DoRA && w.Loop.Build == BuildOnCPU:
-		return wrong("adapter: dora is not modelled where the model is built on the CPU, as in %s; use the plain loop, or emulate your program with memorymark run", w.Loop)
 	case len(a.Targets) == 0 && w.Config != nil && models.LoRATargets(w.Config.ModelType) == nil:
 		return wrong("adapter: PEFT has no default targets for a %s; give targets, such as %s", w.Config.ModelType, AllLinear)
 	}
