@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/gpu"
-	"memorymark/internal/predict"
 )
 
 // answer puts together what was found.
@@ -110,7 +108,8 @@ func (p *planner) simplest(ctx context.Context) (*Option, error) {
 			byChanges[c.changes()] = append(byChanges[c.changes()], placed{s, c})
 		}
 	}
-	runs := make(map[any]*simulations)
+	sims := p.newSimulations()
+	defer sims.forget()
 	for _, n := range slices.Sorted(maps.Keys(byChanges)) {
 		tries := byChanges[n]
 		slices.SortStableFunc(tries, func(a, b placed) int {
@@ -120,7 +119,7 @@ func (p *planner) simplest(ctx context.Context) (*Option, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			print, err := p.simulationsOn(t.site.card, runs).fits(t.candidate, t.site)
+			print, err := sims.fits(t.candidate, t.site)
 			if err != nil {
 				return nil, err
 			}
@@ -149,14 +148,6 @@ func (p *planner) cost(t placed) float64 {
 		return *dollars
 	}
 	return 1e9 + days
-}
-
-func (p *planner) simulationsOn(card *gpu.Card, runs map[any]*simulations) *simulations {
-	key := predict.Device(card)
-	if runs[key] == nil {
-		runs[key] = p.newSimulations()
-	}
-	return runs[key]
 }
 
 // notes say what a reader of the plan must know.

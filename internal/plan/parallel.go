@@ -7,8 +7,8 @@ import (
 )
 
 // inParallel calls a function for each of so many numbers, so many at the same
-// time, until the context ends or a piece does not get its turn.
-func (q *Question) inParallel(ctx context.Context, atOnce, n int, do func(i int)) error {
+// time, until the context ends or one fails.
+func inParallel(ctx context.Context, atOnce, n int, do func(i int) error) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	var wait sync.WaitGroup
@@ -19,7 +19,7 @@ func (q *Question) inParallel(ctx context.Context, atOnce, n int, do func(i int)
 				if i >= n || ctx.Err() != nil || failed.Load() != nil {
 					return
 				}
-				if err := q.piece(ctx, func() error { do(i); return nil }); err != nil {
+				if err := do(i); err != nil {
 					failed.CompareAndSwap(nil, &err)
 				}
 			}

@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -223,5 +226,51 @@ func TestProgress(t *testing.T) {
 	})
 	if err != nil || last == 0 || last != parts {
 		t.Errorf("%d of %d parts are done, %v", last, parts, err)
+	}
+}
+
+// A plan for many cards is what the plans for each of them are together, though
+// they share what is simulated.
+func TestManyCardsAreEachCard(t *testing.T) {
+	for name, draft := range map[string]string{
+		"language model": `{"model": "smollm2-135m", "config": {"num_hidden_layers": 3}, "sequence": 2048}`,
+		"heads capped":   `{"model": "gemma-2-2b", "config": {"num_hidden_layers": 2}, "sequence": 512, "precision": "bf16"}`,
+		"encoder":        `{"model": "bert", "config": {"num_hidden_layers": 2}, "sequence": 512}`,
+		"images":         `{"model": "resnet"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			together := question(t, draft, "t4, rtx-3060, rtx-4060, rtx-4090, l4, a10, a100, h100, h200, b200, rtx-5090")
+			together.GlobalBatch, together.MaxGPUs = 32, 4
+			plan := make1(t, together)
+			if len(plan.Options) < 20 {
+				t.Fatalf("%d options", len(plan.Options))
+			}
+			simulated := 0
+			for _, h := range together.Cards {
+				alone := together
+				alone.Cards = []Holding{h}
+				one := make1(t, alone)
+				simulated += one.Simulated
+				of := func(id string) bool { return id == h.Card.ID }
+				sameJSON(t, "options on "+h.Card.ID, kept(plan.Options, func(o *Option) bool { return of(o.GPU) }), one.Options)
+				sameJSON(t, "misfits on "+h.Card.ID, kept(plan.Misfits, func(m Misfit) bool { return of(m.GPU) }), one.Misfits)
+			}
+			if plan.Simulated >= simulated {
+				t.Errorf("%d ways are simulated, and %d for each card: nothing is shared", plan.Simulated, simulated)
+			}
+		})
+	}
+}
+
+func kept[T any](from []T, keep func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(from), func(x T) bool { return !keep(x) })
+}
+
+func sameJSON(t *testing.T, what string, a, b any) {
+	t.Helper()
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	if errX != nil || errY != nil || !bytes.Equal(x, y) {
+		t.Errorf("%s: %s\nand alone: %s (%v, %v)", what, x, y, errX, errY)
 	}
 }

@@ -28,7 +28,7 @@ type planner struct {
 	counts   []int64    // of GPUs, 1 first
 	outlines []*outline // of setups that can be modelled
 	sites    []*site
-	groups   [][]*site // that are looked at together
+	groups   [][][]*site // with as many GPUs that train the same, by kinds of cards
 
 	simulated, considered atomic.Int64
 	peaks                 sync.Map // of allocated memory, by kind of card and run
@@ -146,11 +146,17 @@ func (p *planner) estimate(ctx context.Context) error {
 		return err
 	}
 	setups := p.distinctSetups()
-	p.parts = len(setups) + len(p.groups)
+	p.parts = len(setups)
+	for _, group := range p.groups {
+		p.parts += len(group)
+	}
 	outlines, errs := make([]*outline, len(setups)), make([]error, len(setups))
-	err = p.q.inParallel(ctx, predict.AtOnce(p.base), len(setups), func(i int) {
-		outlines[i], errs[i] = p.outline(setups[i], card)
-		p.step()
+	err = inParallel(ctx, predict.AtOnce(p.base), len(setups), func(i int) error {
+		return p.q.piece(ctx, func() error {
+			outlines[i], errs[i] = p.outline(setups[i], card)
+			p.step()
+			return nil
+		})
 	})
 	if err = cmp.Or(err, p.q.Effort.Err()); err != nil {
 		return err

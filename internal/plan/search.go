@@ -69,49 +69,60 @@ func batches(global, ways int64) []int64 {
 	return append(out, share)
 }
 
-// groupSites puts cards together that differ only in their memory and their
-// speed: they ask for the same memory, so they are looked at together.
+// groupSites puts sites together whose steps are alike, which are those with as many
+// GPUs that train the same, and among them those whose cards differ only in memory
+// and speed.
 func (p *planner) groupSites() {
-	type kind struct {
-		device any
+	type group struct {
 		gpus   int64
 		trains Trains
 	}
-	at := make(map[kind]int)
+	type kind struct {
+		group
+		device any
+	}
+	groups, kinds := make(map[group]int), make(map[kind]int)
 	for _, s := range p.sites {
-		k := kind{predict.Device(s.card), s.gpus, s.trains}
-		i, ok := at[k]
+		g := group{s.gpus, s.trains}
+		at, ok := groups[g]
 		if !ok {
-			i = len(p.groups)
-			at[k] = i
+			at = len(p.groups)
+			groups[g] = at
 			p.groups = append(p.groups, nil)
 		}
-		p.groups[i] = append(p.groups[i], s)
+		k := kind{g, predict.Device(s.card)}
+		i, ok := kinds[k]
+		if !ok {
+			i = len(p.groups[at])
+			kinds[k] = i
+			p.groups[at] = append(p.groups[at], nil)
+		}
+		p.groups[at][i] = append(p.groups[at][i], s)
 	}
 }
 
 // simulate finds what fits at every site.
 func (p *planner) simulate(ctx context.Context) error {
-	errs := make([]error, len(p.groups))
-	err := p.q.inParallel(ctx, predict.AtOnce(p.base), len(p.groups), func(i int) {
+	return inParallel(ctx, predict.AtOnce(p.base), len(p.groups), func(i int) error {
 		sims := p.newSimulations()
-		for _, s := range p.groups[i] {
-			if errs[i] = p.find(ctx, s, sims); errs[i] != nil {
-				return
+		defer sims.forget()
+		for _, kind := range p.groups[i] {
+			if err := p.q.piece(ctx, func() error { return p.findAll(ctx, kind, sims) }); err != nil {
+				return err
 			}
+			p.step()
 		}
-		sims.forget()
-		p.step()
+		return nil
 	})
-	return cmp.Or(err, firstOf(errs))
 }
 
-func firstOf(errs []error) error {
-	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-	if i < 0 {
-		return nil
+func (p *planner) findAll(ctx context.Context, sites []*site, sims *simulations) error {
+	for _, s := range sites {
+		if err := p.find(ctx, s, sims); err != nil {
+			return err
+		}
 	}
-	return errs[i]
+	return nil
 }
 
 // find looks for the fastest candidate that fits a site.
@@ -139,10 +150,12 @@ func (p *planner) find(ctx context.Context, s *site, sims *simulations) error {
 // needs.
 const slack = 1.02
 
-// simulations runs candidates of one kind of card, each once.
+// simulations runs candidates, each once for cards that are asked for the same
+// memory.
 type simulations struct {
-	p    *planner
-	runs map[run]*predict.Footprint
+	p      *planner
+	runs   map[run]*predict.Footprints
+	latest []run // those whose steps are held, the one that was asked about last at the end
 }
 
 type run struct {
@@ -151,7 +164,7 @@ type run struct {
 }
 
 func (p *planner) newSimulations() *simulations {
-	return &simulations{p: p, runs: make(map[run]*predict.Footprint)}
+	return &simulations{p: p, runs: make(map[run]*predict.Footprints)}
 }
 
 // fits returns what a candidate takes at a site if it fits, else nil. What
@@ -161,19 +174,17 @@ func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
 	if float64(s.p.atLeast(at.card, key)) > slack*float64(at.limit) {
 		return nil, nil //nolint:nilnil // it does not fit, and nothing is wrong
 	}
-	print := s.runs[key]
-	if print == nil {
-		w, err := s.p.workload(c.setup, key.batch, key.passes)
-		if err != nil {
-			return nil, err
-		}
-		if print, err = c.Footprint(w, at.card, s.p.q.Effort); err != nil {
-			return nil, err
-		}
-		s.p.simulated.Add(1)
-		s.p.peaks.Store(seen{at.card.ComputeCapability.Major, key}, print.Allocated)
-		s.runs[key] = print
+	prints, err := s.of(key)
+	if err != nil {
+		return nil, err
 	}
+	before := prints.Played()
+	print, err := prints.On(at.card)
+	if err != nil {
+		return nil, err
+	}
+	s.p.simulated.Add(int64(prints.Played() - before))
+	s.p.peaks.Store(seen{at.card.ComputeCapability.Major, key}, print.Allocated)
 	fits, err := print.FitsWithin(at.limit)
 	if err != nil || !fits {
 		return nil, err
@@ -181,10 +192,49 @@ func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
 	return print, nil
 }
 
+// of returns the footprints of a run.
+func (s *simulations) of(key run) (*predict.Footprints, error) {
+	prints := s.runs[key]
+	if prints == nil {
+		w, err := s.p.workload(key.outline.setup, key.batch, key.passes)
+		if err != nil {
+			return nil, err
+		}
+		prints = key.outline.Footprints(w, s.p.q.Effort)
+		s.runs[key] = prints
+	}
+	if i := slices.Index(s.latest, key); i >= 0 {
+		s.latest = slices.Delete(s.latest, i, i+1)
+	}
+	s.makeRoom()
+	s.latest = append(s.latest, key)
+	return prints, nil
+}
+
+// mostHeld is how many events of steps are held: a hundred megabytes.
+const mostHeld = 2 << 20
+
+// makeRoom forgets the runs that nobody has asked about for the longest time, if too
+// many are held.
+func (s *simulations) makeRoom() {
+	held := 0
+	for i, key := range slices.Backward(s.latest) {
+		if held += s.runs[key].Events(); held <= mostHeld {
+			continue
+		}
+		for _, old := range s.latest[:i+1] {
+			s.runs[old].Forget()
+			delete(s.runs, old)
+		}
+		s.latest = s.latest[i+1:]
+		return
+	}
+}
+
 // forget gives up the steps that were run.
 func (s *simulations) forget() {
-	for _, print := range s.runs {
-		print.Forget()
+	for _, prints := range s.runs {
+		prints.Forget()
 	}
 }
 

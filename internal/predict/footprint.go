@@ -1,11 +1,31 @@
 package predict
 
 import (
+	"slices"
+
+	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
+	"memorymark/internal/torch"
 	"memorymark/internal/workload"
 )
+
+// Footprints are what one workload takes of any card. Its steps are run once for
+// cards that they do the same on, and played once for those that are asked for the
+// same memory.
+type Footprints struct {
+	w       *workload.Workload
+	outline *Outline
+	effort  *effort.Effort
+	runs    []*runOnCards
+}
+
+// runOnCards is a process on cards that decide nothing differently in it.
+type runOnCards struct {
+	ways   []*Process   // one, or two where a race may end in two ways (Late)
+	prints []*Footprint // by what the cards decide of sizes
+}
 
 // Footprint is what a workload takes of a card as if there were no limit. It
 // answers for most limits whether it fits without another run, so that one
@@ -14,41 +34,115 @@ type Footprint struct {
 	Allocated bytesize.Bytes // at the peak
 	Reserved  bytesize.Bytes // at the most
 	Timing    Timing
-	ways      []*Simulation // one, or two where a race may end in two ways (Late)
+	ways      []*Simulation
+	sizes     [][]int64 // of scratch memory, in each way
 }
 
-// Footprint runs three steps of the workload that was outlined, with another batch or
+// Footprints are those of the workload that was outlined, with another batch or
 // number of passes, within an effort.
-func (o *Outline) Footprint(w *workload.Workload, card *gpu.Card, e *effort.Effort) (f *Footprint, err error) {
-	defer recovered(w, &err)
-	f = &Footprint{}
-	if err := f.add(&Process{w: w, homes: o.homes}, card, e); err != nil {
+func (o *Outline) Footprints(w *workload.Workload, e *effort.Effort) *Footprints {
+	return &Footprints{w: w, outline: o, effort: e}
+}
+
+// On returns what three steps take of a card.
+func (f *Footprints) On(card *gpu.Card) (print *Footprint, err error) {
+	defer recovered(f.w, &err)
+	run, sizes, err := f.run(deviceOf(card))
+	if err != nil {
 		return nil, err
 	}
-	f.Timing = f.ways[0].Process.Timing()
-	if races(w) {
-		err = f.add(&Process{w: w, homes: o.homes, late: true}, card, e)
+	for _, p := range run.prints {
+		if slices.EqualFunc(p.sizes, sizes, slices.Equal) {
+			return p, nil
+		}
 	}
-	return f, err
+	print = &Footprint{Timing: run.ways[0].Timing(), sizes: sizes}
+	for i, p := range run.ways {
+		print.ways = append(print.ways, &Simulation{Process: p, Card: card, runner: NewRunner(f.w, card).Within(f.effort)})
+		course, err := print.play(i, noLimit)
+		if err != nil {
+			return nil, err
+		}
+		print.Allocated = max(print.Allocated, bytesize.Bytes(course.PeakAllocated))
+		for _, s := range course.Stages {
+			print.Reserved = max(print.Reserved, bytesize.Bytes(s.PeakReserved))
+		}
+	}
+	run.prints = append(run.prints, print)
+	return print, nil
 }
 
-// add runs a process.
-func (f *Footprint) add(p *Process, card *gpu.Card, e *effort.Effort) error {
-	p, err := p.run(deviceOf(card), stepsFor(p.w), e)
-	if err != nil {
-		return err
+// run returns processes that do what they would on a card, and the sizes that the
+// card decides.
+func (f *Footprints) run(d torch.Device) (*runOnCards, [][]int64, error) {
+	for _, r := range f.runs {
+		if sizes, ok := r.sizesOn(d); ok {
+			return r, sizes, nil
+		}
 	}
-	s := &Simulation{Process: p, Card: card, runner: NewRunner(p.w, card).Within(e)}
-	course, err := s.play(noLimit)
-	if err != nil {
-		return err
+	r := &runOnCards{}
+	for _, late := range []bool{false, true} {
+		if late && !races(f.w) {
+			break
+		}
+		p := &Process{w: f.w, homes: f.outline.homes, late: late, manyCards: true}
+		if _, err := p.run(d, stepsFor(f.w), f.effort); err != nil {
+			return nil, nil, err
+		}
+		r.ways = append(r.ways, p)
 	}
-	f.ways = append(f.ways, s)
-	f.Allocated = max(f.Allocated, bytesize.Bytes(course.PeakAllocated))
-	for _, stage := range course.Stages {
-		f.Reserved = max(f.Reserved, bytesize.Bytes(stage.PeakReserved))
+	f.runs = append(f.runs, r)
+	sizes, _ := r.sizesOn(d)
+	return r, sizes, nil
+}
+
+// sizesOn are the sizes that a card decides. It reports false for a card on which the
+// processes may do something else.
+func (r *runOnCards) sizesOn(d torch.Device) (sizes [][]int64, ok bool) {
+	for _, p := range r.ways {
+		of, ok := p.t.SizesOn(d)
+		if !ok {
+			return nil, false
+		}
+		sizes = append(sizes, of)
 	}
-	return nil
+	return sizes, true
+}
+
+// Played is how many footprints there are.
+func (f *Footprints) Played() int {
+	n := 0
+	for _, r := range f.runs {
+		n += len(r.prints)
+	}
+	return n
+}
+
+// Events are how many events are held.
+func (f *Footprints) Events() int {
+	n := 0
+	for _, r := range f.runs {
+		for _, p := range r.ways {
+			n += p.events()
+		}
+	}
+	return n
+}
+
+// Forget gives up the steps: only the figures may be looked at afterwards.
+func (f *Footprints) Forget() {
+	for _, r := range f.runs {
+		for _, p := range r.ways {
+			p.t.Forget()
+		}
+	}
+}
+
+// play plays the steps of a way with the sizes of the card.
+func (f *Footprint) play(way int, limit bytesize.Bytes) (*allocator.Course, error) {
+	s := f.ways[way]
+	s.Process.t.SetSizes(f.sizes[way])
+	return s.play(limit)
 }
 
 // FitsWithin reports whether the steps fit a limit. An allocator that never
@@ -61,19 +155,12 @@ func (f *Footprint) FitsWithin(limit bytesize.Bytes) (bool, error) {
 	case f.Allocated > limit:
 		return false, nil
 	}
-	for _, s := range f.ways {
-		if course, err := s.play(limit); err != nil || !course.Fits() {
+	for way := range f.ways {
+		if course, err := f.play(way, limit); err != nil || !course.Fits() {
 			return false, err
 		}
 	}
 	return true, nil
-}
-
-// Forget gives up the steps: only the figures may be looked at afterwards.
-func (f *Footprint) Forget() {
-	for _, s := range f.ways {
-		s.Process.t.Forget()
-	}
 }
 
 // Device is what a process asks of a card: two cards with the same ask for the

@@ -48,7 +48,7 @@ func TestFitsEitherWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		print, err := o.Footprint(w, card, nil)
+		print, err := o.Footprints(w, nil).On(card)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func TestOutline(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					print, err := o.Footprint(w, card, nil)
+					print, err := o.Footprints(w, nil).On(card)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -25,11 +25,12 @@ type Process struct {
 	opt   *torch.Optimizer
 	loop  loop
 	// scaler scales the loss, nil where nobody does.
-	scaler *torch.GradScaler
-	shapes []batchShape // of the batches to come, empty where all are alike
-	late   bool         // NCCL's watchdog, when DDP rebuilds its buckets
-	rank   int64        // which of those that share parameters this is
-	homes  []torch.Home // of the parameters that ranks share; nil if they are not known yet
+	scaler    *torch.GradScaler
+	shapes    []batchShape // of the batches to come, empty where all are alike
+	manyCards bool         // it tells of other cards, too
+	late      bool         // NCCL's watchdog, when DDP rebuilds its buckets
+	rank      int64        // which of those that share parameters this is
+	homes     []torch.Home // of the parameters that ranks share; nil if they are not known yet
 
 	// ModelEvents and InputEvents are how many events there were once the
 	// model was built, and once the batch was there.
@@ -152,6 +153,9 @@ func (p *Process) start(d torch.Device, e *effort.Effort) error {
 	w := p.w
 	p.t = torch.New(d)
 	p.t.Effort = e
+	if p.manyCards {
+		p.t.KeepQuestions()
+	}
 	p.begin(building)
 	p.t.Version = w.Libraries().Torch
 	p.t.TF32 = w.Precision == workload.TF32

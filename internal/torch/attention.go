@@ -66,9 +66,8 @@ func (t *Torch) countAttention(a *attention, out *Tensor) {
 // center Blackwell and not at all elsewhere, then flash, then efficient; the
 // composed operators take what is left.
 func (t *Torch) chooseAttention(a *attention, mask *Tensor) func(*attention) *Tensor {
-	d := t.Device
-	preferred := (d.Major == 9 || d.Major == 10) && (d.Minor == 0 || d.Minor == 3) &&
-		!t.Version.Before(2, 11) // it comes last in recordings of 2.6 and 2.8
+	preferred := !t.Version.Before(2, 11) && // it comes last in recordings of 2.6 and 2.8
+		t.is(func(d Device) bool { return (d.Major == 9 || d.Major == 10) && (d.Minor == 0 || d.Minor == 3) })
 	switch {
 	case preferred && t.canUseCuDNN(a, mask):
 		return t.cudnnAttention
@@ -85,10 +84,10 @@ func (t *Torch) chooseAttention(a *attention, mask *Tensor) func(*attention) *Te
 func (t *Torch) canUseCuDNN(a *attention, mask *Tensor) bool {
 	size := max(a.q.Dim(3), a.v.Dim(3))
 	limit := int64(128)
-	if t.Device.Major == 9 && t.Device.Minor == 0 {
+	if t.is(Device.isHopper) {
 		limit = 256
 	}
-	if t.Device.Major == 10 && a.q.Dim(3) == 192 && a.v.Dim(3) == 128 {
+	if a.q.Dim(3) == 192 && a.v.Dim(3) == 128 && t.is(Device.isBlackwell) {
 		limit = 192
 	}
 	return t.halfKernels(a.q.DType) &&
@@ -103,10 +102,9 @@ func (t *Torch) canUseCuDNN(a *attention, mask *Tensor) bool {
 // padded.
 func (t *Torch) canUseFlash(a *attention, mask *Tensor) bool {
 	size := a.q.Dim(3)
-	d := t.Device
-	small := d.Major == 8 && d.Minor >= 6 || d.Major == 12 // sm86 to sm89, sm120
-	tooLarge := t.needsGrad(a.q, a.k, a.v) && small && size > 192 && (size <= 224 || a.dropout > 0)
-	return d.Major >= 8 && t.halfKernels(a.q.DType) && mask == nil &&
+	tooLarge := t.needsGrad(a.q, a.k, a.v) && size > 192 && (size <= 224 || a.dropout > 0) &&
+		t.is(func(d Device) bool { return d.Major == 8 && d.Minor >= 6 || d.Major == 12 }) // sm86 to sm89, sm120
+	return t.is(Device.isAmpere) && t.halfKernels(a.q.DType) && mask == nil &&
 		size == a.k.Dim(3) && size == a.v.Dim(3) && size <= 256 && !tooLarge &&
 		(!a.causal || a.q.Dim(2) == a.k.Dim(2)) &&
 		a.sameHeads(a.gqa) && lastStrideIs1(a.q, a.k, a.v)
@@ -116,19 +114,19 @@ func (t *Torch) canUseFlash(a *attention, mask *Tensor) bool {
 func (t *Torch) canUseEfficient(a *attention, mask *Tensor) bool {
 	align := int64(1) // minimum_gemm_alignment
 	switch {
-	case a.q.DType.IsHalf() && t.Device.Major >= 7:
+	case a.q.DType.IsHalf() && t.is(Device.isVolta):
 		align = 8
-	case t.Device.Major >= 8:
+	case t.is(Device.isAmpere):
 		align = 4
 	}
-	return (a.q.DType != BFloat16 || t.Device.Major >= 8) &&
+	return (a.q.DType != BFloat16 || t.is(Device.isAmpere)) &&
 		a.q.Dim(3) == a.k.Dim(3) && a.q.Dim(3)%align == 0 && a.v.Dim(3)%align == 0 &&
 		a.sameHeads(a.gqa && !t.Version.Before(2, 15)) && lastStrideIs1(a.q, a.k, a.v) && (mask == nil || lastStrideIs1(mask))
 }
 
 // halfKernels is check_dtypes_low_precision.
 func (t *Torch) halfKernels(d DType) bool {
-	return d == Float16 || d == BFloat16 && t.Device.Major >= 8
+	return d == Float16 || d == BFloat16 && t.is(Device.isAmpere)
 }
 
 // sameHeads is check_batch_size_and_num_heads_dense.

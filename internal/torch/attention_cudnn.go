@@ -48,7 +48,7 @@ func (t *Torch) likeQueries(q *Tensor, size int64) *Tensor {
 // every score that dropout may drop.
 func (t *Torch) cudnnForwardWorkspace(a *attention) int64 {
 	switch {
-	case t.Device.Major == 10:
+	case t.is(Device.isBlackwell):
 		return a.droppedBits()
 	case a.q.Dim(2) > 1:
 		return 256
@@ -91,7 +91,7 @@ func (t *Torch) cudnnBackwardWorkspace(a *attention) int64 {
 		size += a.k.DType.Size() * b * h * a.k.Dim(2) * (a.k.Dim(3) + a.v.Dim(3))
 	}
 	switch {
-	case t.Device.Major != 10:
+	case !t.is(Device.isBlackwell):
 		return size + 256
 	case a.dropout > 0:
 		return size + a.droppedBits()

@@ -108,8 +108,8 @@ func (t *Torch) efficientBackward(n *node, grad *Tensor, a *attention) []*Tensor
 // for float32 it takes a product of full size.
 func (t *Torch) efficientDelta(grad, q *Tensor, kernel efficientBlocks) *Tensor {
 	b, h, s := q.Dim(0), q.Dim(1), q.Dim(2)
-	v100 := t.Device.Major == 7 && t.Device.Minor == 0
-	if q.DType.IsHalf() && (!v100 || !kernel.staged) {
+	v100 := func(d Device) bool { return d.Major == 7 && d.Minor == 0 }
+	if q.DType.IsHalf() && (!kernel.staged || !t.is(v100)) {
 		return t.empty(Float32, b, h, s)
 	}
 	product := t.empty(Float32, grad.Shape...)
@@ -133,19 +133,22 @@ type efficientBlocks struct {
 // have.
 func (t *Torch) efficientKernel(a *attention) efficientBlocks {
 	size, half := max(a.q.Dim(3), a.v.Dim(3)), a.q.DType.IsHalf()
-	d := t.Device
-	large := d.Major == 8 && (d.Minor == 0 || d.Minor == 7) || d.Major == 9 || d.Major == 10
-	t4 := d.Major == 7 && d.Minor == 5
+	small := func(d Device) bool { return d.Major == 8 && (d.Minor == 6 || d.Minor == 9) }
+	large := func(d Device) bool {
+		return d.Major == 8 && (d.Minor == 0 || d.Minor == 7) || d.Major == 9 || d.Major == 10
+	}
+	t4 := func(d Device) bool { return d.Major == 7 && d.Minor == 5 }
+	sinceT4 := func(d Device) bool { return d.Major > 7 || t4(d) }
 	switch {
 	case size <= 64:
 		return efficientBlocks{64, 64, false}
-	case size <= 96 && half && d.Major == 8 && (d.Minor == 6 || d.Minor == 9) && a.dropout == 0:
+	case size <= 96 && half && a.dropout == 0 && t.is(small):
 		return efficientBlocks{128, 64, false}
-	case size <= 128 && half && large:
+	case size <= 128 && half && t.is(large):
 		return efficientBlocks{128, 128, false}
-	case size <= 128 && half && t4:
+	case size <= 128 && half && t.is(t4):
 		return efficientBlocks{128, 64, false}
-	case large || size > 128 && half && (d.Major > 7 || t4):
+	case t.is(large) || size > 128 && half && t.is(sinceT4):
 		return efficientBlocks{128, 64, half}
 	default:
 		return efficientBlocks{64, 64, half}

@@ -88,7 +88,12 @@ func (t *Torch) flashSplits(a *attention) int64 {
 	}
 	columns := divUp(a.k.Dim(2), block)
 	rows := a.q.Dim(0) * a.q.Dim(1) * divUp(a.q.Dim(2), 64)
-	sms := int64(t.Device.SMs) * 2
+	return t.ask(func(d Device) int64 { return d.flashSplits(rows, columns) })
+}
+
+// flashSplits is how many blocks share the keys of so many rows.
+func (d Device) flashSplits(rows, columns int64) int64 {
+	sms := int64(d.SMs) * 2
 	if float32(rows) >= 0.8*float32(sms) {
 		return 1
 	}

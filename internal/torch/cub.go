@@ -49,13 +49,18 @@ func (d Device) radixSortPairs(n int64, keyBits int) int64 {
 	return cubBlock(portions*sweeps*digits*8, tiles*digits*lookback, between, between, portions*sweeps*lookback)
 }
 
+// radixSortPairs is that on any card.
+func radixSortPairs(n int64, keyBits int) func(Device) int64 {
+	return func(d Device) int64 { return d.radixSortPairs(n, keyBits) }
+}
+
 // cubScan is what the tiles of a scan know of each other: a state for each, and for
 // a warp before the first (ScanTileState, cub/agent/single_pass_scan_operators.cuh).
 // The states align themselves, so they are aligned twice; not by the CUDA 12
 // toolkits, as emulated 2.6 and 2.8 have it.
-func (t *Torch) cubScan(n, tile, state int64) int64 {
+func (v Version) cubScan(n, tile, state int64) int64 {
 	states := (divUp(n, tile) + 32) * state
-	if t.Version.Before(2, 11) {
+	if v.Before(2, 11) {
 		return cubBlock(states)
 	}
 	return cubBlock(cubBlock(states))
@@ -63,47 +68,47 @@ func (t *Torch) cubScan(n, tile, state int64) int64 {
 
 // exclusiveSum is DeviceScan::ExclusiveScan of int64 with an operator of
 // PyTorch's own, which CUB has no tuning for.
-func (t *Torch) exclusiveSum(n int64) int64 { return t.cubScan(n, 128*7, 16) }
+func (t *Torch) exclusiveSum(n int64) int64 { return t.Version.cubScan(n, 128*7, 16) }
 
 // inclusiveSum is DeviceScan::InclusiveScan of int64, likewise.
 func (t *Torch) inclusiveSum(n int64) int64 { return t.exclusiveSum(n) }
 
 // inclusiveSum32 is that of float32 or int32, of which a thread takes 15, and whose states
 // are half as large.
-func (t *Torch) inclusiveSum32(n int64) int64 { return t.cubScan(n, 128*15, 8) }
+func (t *Torch) inclusiveSum32(n int64) int64 { return t.Version.cubScan(n, 128*15, 8) }
 
 // uniqueByKey is DeviceSelect::UniqueByKey of int64 keys with int32 values, whose
 // places 2.6 counts in 32 bits. CUB has tunings of it for compute capability 9.0 and
 // 8.0; for others it takes 64 threads with half of 11 items
 // (cub/device/dispatch/tuning/tuning_unique_by_key.cuh).
-func (t *Torch) uniqueByKey(n int64) int64 {
+func (d Device) uniqueByKey(v Version, n int64) int64 {
 	tile, state := int64(64*5), int64(16)
 	switch {
-	case t.Device.Major >= 9:
+	case d.Major >= 9:
 		tile = 320 * 14
-	case t.Device.Major == 8 && t.Device.Minor == 0:
+	case d.Major == 8 && d.Minor == 0:
 		tile = 128 * 14
 	}
-	if t.Version.Before(2, 8) {
+	if v.Before(2, 8) {
 		state = 8
 	}
-	return t.cubScan(n, tile, state)
+	return v.cubScan(n, tile, state)
 }
 
 // selectPlaces is DeviceSelect of n places by a mask: a state of 8 bytes for each
 // tile. CUB has tunings of it for some cards, as emulated ones have it
 // (cub/device/dispatch/tuning/tuning_select_if.cuh).
-func (t *Torch) selectPlaces(n int64) int64 {
+func (d Device) selectPlaces(v Version, n int64) int64 {
 	tile := int64(128 * 5)
 	switch {
-	case t.Device.Major >= 10:
+	case d.Major >= 10:
 		tile = 3520
-	case t.Device.Major == 9:
+	case d.Major == 9:
 		tile = 4224
-	case t.Device.Major == 8 && t.Device.Minor == 0:
+	case d.Major == 8 && d.Minor == 0:
 		tile = 2304
 	}
-	return t.cubScan(n, tile, 8)
+	return v.cubScan(n, tile, 8)
 }
 
 // countPlaces is DeviceReduce::Sum of a mask of n places: within one tile of 256

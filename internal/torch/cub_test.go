@@ -42,7 +42,7 @@ func TestEmbeddingBackward(t *testing.T) {
 // TestUniqueByKey holds the temporary memory to where it was seen to grow.
 func TestUniqueByKey(t *testing.T) {
 	for n, want := range map[int64]int64{71680: 1279, 71681: 1535, 143360: 1535, 143361: 1791, 1000000: 4607} {
-		if got := New(Device{Major: 9}).uniqueByKey(n); got != want {
+		if got := (Device{Major: 9}).uniqueByKey(Reference, n); got != want {
 			t.Errorf("%d keys: %d bytes, measured %d", n, got, want)
 		}
 	}
@@ -52,11 +52,10 @@ func TestUniqueByKey(t *testing.T) {
 // and 8.9 to what PyTorch asks for there on an emulated card.
 func TestEarlierCUB(t *testing.T) {
 	d := Device{Major: 8, Minor: 9}
-	torch := New(d)
 	for n, want := range map[int64][2]int64{
 		5000: {99327, 1279}, 16384: {284159, 2047}, 71680: {1183231, 4607}, 100000: {1644543, 6143}, 300000: {4897791, 16127},
 	} {
-		if got := [2]int64{d.radixSortPairs(n, 64), torch.uniqueByKey(n)}; got != want {
+		if got := [2]int64{d.radixSortPairs(n, 64), d.uniqueByKey(Reference, n)}; got != want {
 			t.Errorf("%d keys: %d bytes to sort and select, emulated %d", n, got, want)
 		}
 	}
@@ -82,9 +81,10 @@ func TestCUBVersions(t *testing.T) {
 		{Version{2, 8}, 8, 0, [2]int64{1535, 3583}, [2]int64{2303, 1023}},
 		{Version{2, 11}, 8, 0, [2]int64{1791, 3839}, [2]int64{2559, 1279}},
 	} {
-		torch := New(Device{Major: test.major, Minor: test.minor})
+		d := Device{Major: test.major, Minor: test.minor}
+		torch := New(d)
 		torch.Version = test.version
-		if got := [2]int64{torch.uniqueByKey(71681), torch.uniqueByKey(300000)}; got != test.unique {
+		if got := [2]int64{d.uniqueByKey(test.version, 71681), d.uniqueByKey(test.version, 300000)}; got != test.unique {
 			t.Errorf("%v on %d.%d: unique keys take %d bytes, emulated %d", test.version, test.major, test.minor, got, test.unique)
 		}
 		if got := [2]int64{torch.exclusiveSum(71681), torch.inclusiveSum32(71681)}; got != test.sums {

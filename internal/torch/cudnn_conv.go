@@ -118,18 +118,21 @@ func readConvFile(name string) (string, error) {
 // convTable is that of the card's compute capability, or of the next below it.
 // Before 7.5, for which PyTorch 2.11's cuDNN plans nothing, it is that of 7.5. A
 // card that does not say which it has is taken for an H200.
-func (d Device) convTable() convTable {
+func (d Device) convTable() convTable { return convTables[convCapabilities[d.convCapability()]]() }
+
+// convCapability is the place of that among those that have a table.
+func (d Device) convCapability() int64 {
 	of := capability{d.Major, d.Minor}
 	if of.major == 0 {
 		of = capability{9, 0}
 	}
-	best := convCapabilities[0]
-	for _, c := range convCapabilities {
+	best := 0
+	for i, c := range convCapabilities {
 		if c.compare(of) <= 0 {
-			best = c
+			best = i
 		}
 	}
-	return convTables[best]()
+	return int64(best)
 }
 
 // parseConvTable reads the table; scripts/cudnn_table.py says what is in it.
@@ -212,13 +215,13 @@ func (t *Torch) workspaceOf(in *Tensor, s convShape, layout string, d convDirect
 		s.dtype = "bf16"
 	case in.DType == Float16:
 		s.dtype = "fp16"
-	case t.TF32 && (t.Device.Major == 0 || t.Device.Major >= 8): // earlier tensor cores do not take float32
+	case t.TF32 && t.is(func(d Device) bool { return d.Major == 0 || d.isAmpere() }): // earlier tensor cores do not take float32
 		s.dtype = "tf32"
 	default:
 		s.dtype = "fp32"
 	}
 	s.dtype += layout
-	table := t.Device.convTable()
+	table := convTables[convCapabilities[t.ask(Device.convCapability)]]()
 	if strings.HasSuffix(layout, eachChannel) && !table.has(s.dtype) {
 		table = convTables[capability{9, 0}]()
 	}

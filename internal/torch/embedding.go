@@ -42,7 +42,7 @@ func (t *Torch) embeddingBackward(grad, index, weight *Tensor) *Tensor {
 func (t *Torch) embeddingSorted(grad, indices, weight *Tensor) *Tensor {
 	n := indices.Numel()
 	sorted, places := t.empty(indices.DType, n), t.empty(indices.DType, n)
-	t.scratchWith(t.Device.radixSortPairs(n, 64), t.empty(indices.DType, n)) // arange
+	t.scratchSized(radixSortPairs(n, 64), t.empty(indices.DType, n)) // arange
 	out := t.embeddingSegments(grad, n, weight)
 	t.release(places, sorted)
 	return out
@@ -54,6 +54,12 @@ func (t *Torch) scratchWith(bytes int64, used ...*Tensor) {
 	t.release(used...)
 }
 
+// scratchSized is scratchWith of as much as the card's kernels take.
+func (t *Torch) scratchSized(size func(Device) int64, used ...*Tensor) {
+	t.drop(t.allocateSized(size))
+	t.release(used...)
+}
+
 // embeddingSegments is embedding_backward_cuda_kernel: rows of one index are a
 // segment, of which parts of 10 rows are summed first
 // (aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu).
@@ -61,7 +67,8 @@ func (t *Torch) embeddingSegments(grad *Tensor, n int64, weight *Tensor) *Tensor
 	const rowsPerPart = 10
 	out := t.empty(grad.DType, weight.Shape...)
 	offsets, count := t.empty(Int64, n), t.empty(Int64)
-	t.scratchWith(t.uniqueByKey(n), t.empty(Int64, n)) // the keys are not wanted
+	v := t.Version
+	t.scratchSized(func(d Device) int64 { return d.uniqueByKey(v, n) }, t.empty(Int64, n)) // the keys are not wanted
 	segments := min(n, weight.Shape[0])
 	parts, partOffsets := t.empty(Int64, segments), t.empty(Int64, segments)
 	t.scratchWith(t.exclusiveSum(segments))
@@ -92,5 +99,6 @@ func (t *Torch) sumsAtomically(segments, parts, size int64) bool {
 	)
 	row := divUp(size, warp) * warp
 	grid := divUp(segments*row, min(row, maxBlock))
-	return grid < int64(t.Device.SMs)*blocksPerSM && parts > grid*4 && !t.Version.Before(2, 11)
+	return parts > grid*4 && !t.Version.Before(2, 11) &&
+		t.is(func(d Device) bool { return grid < int64(d.SMs)*blocksPerSM })
 }

@@ -74,7 +74,9 @@ func (f *fsdp) waitForUnshard(g *shardGroup, forward bool) {
 		chunks = append(chunks, bytes)
 		t.As(trace.Parameter, func() { t.inModule(p.whole.home, func() { t.fill(p.whole.storage, bytes*f.how.Ranks) }) })
 	}
-	t.release(t.empty(Int64, t.Device.splitWithSizesCopy(chunks, f.how.Ranks)))
+	ranks := f.how.Ranks
+	t.wrote(0)
+	t.scratchSized(func(d Device) int64 { return d.splitWithSizesCopy(chunks, ranks) * Int64.Size() })
 	g.unsharded = true
 	if forward {
 		f.result = g.gathered

@@ -52,9 +52,10 @@ func (t *Torch) NonzeroAll(x X) Value {
 // writes their places (aten/src/ATen/native/cuda/Nonzero.cu, nonzero_cuda_out_impl).
 func (t *Torch) nonzero(x *Tensor, some int64) *Tensor {
 	count := t.empty(Int32, 1)
-	t.drop(t.allocate(t.Device.countPlaces(x.Numel())))
+	n, v := x.Numel(), t.Version
+	t.scratchSized(func(d Device) int64 { return d.countPlaces(n) })
 	out := t.empty(Int64, some, int64(len(x.Shape)))
-	t.drop(t.allocate(t.selectPlaces(x.Numel())))
+	t.scratchSized(func(d Device) int64 { return d.selectPlaces(v, n) })
 	t.release(count)
 	return out
 }

@@ -7,7 +7,7 @@ package torch
 // (_grouped_mm_mat2_backward, torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) GroupedMM(x, w, offsets X) Value {
 	a, b, offs := read(x), read(w), read(offsets)
-	if t.Device.Major < 8 {
+	if !t.is(Device.isAmpere) {
 		out := t.groupedLoop(a, b, offs)
 		t.done(x, w, offsets)
 		return Value{out}
@@ -51,8 +51,15 @@ func (t *Torch) GroupedMM(x, w, offsets X) Value {
 func (t *Torch) groupedMM(dtype DType, multiplications, groups int64, shape ...int64) *Tensor {
 	out := t.empty(dtype, shape...)
 	t.multiplied(dtype, 2*multiplications)
-	maps := t.Device.tensorMaps(groups, shape)
-	if dtype != BFloat16 || maps == 0 {
+	maps := int64(0)
+	if dtype == BFloat16 {
+		rows, columns := shape[len(shape)-2], shape[len(shape)-1]
+		if len(shape) == 2 {
+			rows /= groups
+		}
+		maps = t.ask(func(d Device) int64 { return d.tensorMaps(rows, columns) })
+	}
+	if maps == 0 {
 		t.blas()
 		return out
 	}
@@ -62,7 +69,7 @@ func (t *Torch) groupedMM(dtype DType, multiplications, groups int64, shape ...i
 		tensorMap       = 128
 	)
 	arguments := t.allocate(divUp(groups, 2)*2*3*pointer + groups*(sizes+3*stride))
-	workspace := t.allocate(maps * tensorMap * int64(t.Device.SMs))
+	workspace := t.allocateSized(func(d Device) int64 { return maps * tensorMap * int64(d.SMs) })
 	t.drop(workspace)
 	t.drop(arguments)
 	return out
@@ -72,13 +79,9 @@ func (t *Torch) groupedMM(dtype DType, multiplications, groups int64, shape ...i
 // capability 9.0 one each for both operands, the result and what is added to it; on 10 as many
 // as tiles can be under way, by the size of the tiles, which is that of the matrices, were
 // all groups alike (dispatch_bf16_grouped_kernel_on_tile_size). None where it has no kernel.
-func (d Device) tensorMaps(groups int64, shape []int64) int64 {
-	rows, columns := shape[0]/groups, shape[1]
-	if len(shape) == 3 {
-		rows, columns = shape[1], shape[2]
-	}
+func (d Device) tensorMaps(rows, columns int64) int64 {
 	switch {
-	case d.Major == 9 && d.Minor == 0:
+	case d.isHopper():
 		return 4
 	case d.Major == 10 && (rows <= 128 || columns <= 128):
 		return 42

@@ -143,7 +143,7 @@ func (t *Torch) Forget() {
 	if room := t.trace.Events; cap(room) <= mostRoom {
 		eventRooms.Put(&room)
 	}
-	t.trace = nil
+	t.trace, t.questions = nil, nil
 }
 
 // End ends the process. Only its trace may be looked at afterwards.
@@ -159,6 +159,6 @@ func (t *Torch) End() {
 	w.lists.reset()
 	clear(w.path[:cap(w.path)])
 	clear(w.seen[:cap(w.seen)])
-	*t = Torch{Device: t.Device, Version: t.Version, Name: t.Name, trace: t.trace, work: t.work}
+	*t = Torch{device: t.device, questions: t.questions, Version: t.Version, Name: t.Name, trace: t.trace, work: t.work}
 	heaps.Put(w)
 }

@@ -26,11 +26,7 @@ func (t *Torch) AllLast(x X) Value {
 
 func (t *Torch) all(x X, reduced []bool, shape []int64) Value {
 	out := t.empty(Bool, shape...)
-	if buffer, semaphores := t.reduceScratch(read(x), reduced, Bool.Size()); buffer != 0 {
-		b, s := t.allocate(buffer), t.allocate(semaphores)
-		t.drop(s)
-		t.drop(b)
-	}
+	t.reduceScratch(read(x), reduced, Bool.Size())
 	t.done(x)
 	return Value{out}
 }

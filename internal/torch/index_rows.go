@@ -71,7 +71,8 @@ func (t *Torch) UniqueConsecutive(x X) Value {
 	in := read(x)
 	out := t.empty(in.DType, in.Shape...)
 	length := t.empty(Int64)
-	t.drop(t.allocate(t.selectPlaces(in.Numel())))
+	n, v := in.Numel(), t.Version
+	t.scratchSized(func(d Device) int64 { return d.selectPlaces(v, n) })
 	t.release(length)
 	t.done(x)
 	return Value{out}
@@ -93,7 +94,7 @@ func (t *Torch) indexPut(values *Tensor, n, places int64, indices int, made *Ten
 	t.release(made)
 	dense := t.contiguousPlain(values)
 	sorted, original := t.empty(Int64, n), t.empty(Int64, n)
-	t.scratchWith(t.Device.radixSortPairs(n, bits.Len64(uint64(places-1))), t.empty(Int64, n)) // arange
+	t.scratchSized(radixSortPairs(n, bits.Len64(uint64(places-1))), t.empty(Int64, n)) // arange
 	t.release(original, sorted, dense, linear)
 }
 
@@ -105,11 +106,7 @@ func (t *Torch) ArgMaxLast(x X) Value {
 	reduced := make([]bool, len(in.Shape))
 	reduced[len(reduced)-1] = true
 	const accumulator = 16
-	if buffer, semaphores := t.reduceScratch(in, reduced, accumulator); buffer != 0 {
-		b, s := t.allocate(buffer), t.allocate(semaphores)
-		t.drop(s)
-		t.drop(b)
-	}
+	t.reduceScratch(in, reduced, accumulator)
 	t.done(x)
 	return Value{out}
 }

@@ -10,18 +10,21 @@ import "memorymark/internal/trace"
 // getChosenWorkspaceSize): 32 MiB on compute capability 9.0, else 8 MiB and a
 // bit.
 func (t *Torch) blas() {
-	size := int64(4096*1024*2 + 16*1024*8)
-	if t.Device.Major == 9 && t.Device.Minor == 0 {
-		size = 4096 * 8 * 1024
-	}
 	if t.workspacesPerCall() {
-		t.passingWorkspace(size)
+		t.As(trace.Workspace, func() { t.scratchSized(Device.cublasWorkspace) })
 		return
 	}
 	if !t.threads[t.thread].cublas {
 		t.threads[t.thread].cublas = true
-		t.workspace(size)
+		t.inModule(t.root, func() { t.As(trace.Workspace, func() { t.allocateSized(Device.cublasWorkspace) }) })
 	}
+}
+
+func (d Device) cublasWorkspace() int64 {
+	if d.isHopper() {
+		return 4096 * 8 * 1024
+	}
+	return 4096*1024*2 + 16*1024*8
 }
 
 // blasLt takes the thread's cuBLASLt workspace too, 1 MiB, which products with

@@ -50,9 +50,21 @@ func (t *Torch) newReduction(x *Tensor, reduced []bool) reduction {
 // inputVector is how many inputs a thread loads at once (vt0 of sum and mean).
 const inputVector = 4
 
-// reduceScratch returns the bytes of partial results and of semaphores that a
-// reduction needs, 0 if it needs none. acc is the size of an accumulator.
-func (t *Torch) reduceScratch(x *Tensor, reduced []bool, acc int64) (buffer, semaphores int64) {
+// reduceScratch takes partial results and semaphores for a reduction that needs
+// some. acc is the size of an accumulator.
+func (t *Torch) reduceScratch(x *Tensor, reduced []bool, acc int64) {
+	b := t.reduceBlocks(x, reduced, acc)
+	buffer := func(d Device) int64 { bytes, _ := b.split(d); return bytes }
+	if !t.is(func(d Device) bool { return buffer(d) > 0 }) {
+		return
+	}
+	partial, semaphores := t.allocateSized(buffer), t.allocateSized(func(d Device) int64 { _, bytes := b.split(d); return bytes })
+	t.drop(semaphores)
+	t.drop(partial)
+}
+
+// reduceBlocks is the first half of setReduceConfig, which no card decides.
+func (t *Torch) reduceBlocks(x *Tensor, reduced []bool, acc int64) blockShape {
 	r := t.newReduction(x, reduced)
 	outputs, inputs := int64(1), int64(1)
 	for i, s := range r.shape {
@@ -83,7 +95,7 @@ func (t *Torch) reduceScratch(x *Tensor, reduced []bool, acc int64) (buffer, sem
 			}
 		}
 	}
-	return t.splitBlocks(blockShape{dim0, dim1, vector, onFastest}, outputs, inputs, acc)
+	return blockShape{dim0, dim1, vector, onFastest, outputs, inputs, acc}
 }
 
 // outputVector is get_output_vec_size: how many outputs a thread handles. The
@@ -108,10 +120,14 @@ type blockShape struct {
 	dim0, dim1 int64
 	vector     int64
 	onFastest  bool
+	outputs    int64
+	inputs     int64
+	acc        int64 // bytes of an accumulator
 }
 
-// splitBlocks is the second half of setReduceConfig.
-func (t *Torch) splitBlocks(b blockShape, outputs, inputs, acc int64) (buffer, semaphores int64) {
+// split is the second half of setReduceConfig: the bytes of partial results and of
+// semaphores.
+func (b blockShape) split(d Device) (buffer, semaphores int64) {
 	const (
 		maxThreads   = 512
 		warp         = 32
@@ -130,15 +146,15 @@ func (t *Torch) splitBlocks(b blockShape, outputs, inputs, acc int64) (buffer, s
 	} else {
 		stepOutput *= width
 	}
-	perThread := func() int64 { return divUp(inputs, stepInput) }
+	perThread := func() int64 { return divUp(b.inputs, stepInput) }
 	acrossWarps := perThread() >= min(height*16, maxPerThread)
 	if acrossWarps {
 		stepInput *= height
 	} else {
 		stepOutput *= height
 	}
-	target := int64(t.Device.SMs) * (int64(t.Device.ThreadsPerSM) / (width * height))
-	grid := divUp(outputs/b.vector, stepOutput)
+	target := int64(d.SMs) * (int64(d.ThreadsPerSM) / (width * height))
+	grid := divUp(b.outputs/b.vector, stepOutput)
 	if !acrossWarps || perThread() < maxPerThread || grid > target {
 		return 0, 0
 	}
@@ -146,7 +162,7 @@ func (t *Torch) splitBlocks(b blockShape, outputs, inputs, acc int64) (buffer, s
 	if ctas <= 1 {
 		return 0, 0
 	}
-	buffer = acc * outputs * ctas
+	buffer = b.acc * b.outputs * ctas
 	if !b.onFastest {
 		buffer *= width * b.vector
 	}
@@ -179,18 +195,8 @@ func (t *Torch) sum(x *Tensor, dims []int, keep bool, dtype DType) *Tensor {
 		}
 	}
 	out := t.empty(dtype, shape...)
-	t.scratch(x, reduced)
+	t.reduceScratch(x, reduced, 4)
 	return out
-}
-
-func (t *Torch) scratch(x *Tensor, reduced []bool) {
-	buffer, semaphores := t.reduceScratch(x, reduced, 4)
-	if buffer == 0 {
-		return
-	}
-	b, s := t.allocate(buffer), t.allocate(semaphores)
-	t.drop(s)
-	t.drop(b)
 }
 
 // sumTo reduces a gradient to the shape of a tensor that was broadcast

@@ -24,7 +24,7 @@ func TestReduceScratch(t *testing.T) {
 		{"over the batch 8x512x768", []int64{8, 512, 768}, []bool{true, false, false}, 0, 0},
 	} {
 		x := torch.empty(Float32, c.shape...)
-		buffer, semaphores := torch.reduceScratch(x, c.reduced, 4)
+		buffer, semaphores := torch.reduceBlocks(x, c.reduced, 4).split(h200)
 		if buffer != c.buffer || semaphores != c.semaphores {
 			t.Errorf("%s: %d and %d bytes, want %d and %d", c.name, buffer, semaphores, c.buffer, c.semaphores)
 		}

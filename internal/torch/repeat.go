@@ -28,6 +28,7 @@ func (t *Torch) Repeat(from, to int) (ok, closed bool) {
 		t.trace.Events = append(t.trace.Events, e)
 	}
 	t.next += shift
+	t.questions.repeat(from, to, to-from)
 	for _, l := range t.trace.Loops {
 		if l.From >= from && l.To <= to {
 			t.trace.Loops = append(t.trace.Loops, trace.Loop{From: l.From + to - from, To: l.To + to - from, Times: l.Times})

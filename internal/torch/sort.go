@@ -44,7 +44,7 @@ func (t *Torch) Sort(x X) (sorted, places Value) {
 	n := read(x).Numel()
 	values, indices, arange := t.empty(Int64, n), t.empty(Int64, n), t.empty(Int64, n)
 	if n > inPlace {
-		t.scratchWith(t.Device.radixSortPairs(n, 64))
+		t.scratchSized(radixSortPairs(n, 64))
 	}
 	t.release(arange)
 	t.done(x)

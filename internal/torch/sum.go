@@ -11,11 +11,7 @@ func (t *Torch) SumBools(x X) Value {
 	for i := range all {
 		all[i] = true
 	}
-	if buffer, semaphores := t.reduceScratch(wide, all, Int64.Size()); buffer > 0 {
-		b, s := t.allocate(buffer), t.allocate(semaphores)
-		t.drop(s)
-		t.drop(b)
-	}
+	t.reduceScratch(wide, all, Int64.Size())
 	t.release(wide)
 	t.done(x)
 	return Value{out}
@@ -29,11 +25,7 @@ func (t *Torch) MaxOf(x X) Value {
 	for i := range all {
 		all[i] = true
 	}
-	if buffer, semaphores := t.reduceScratch(in, all, in.DType.Size()); buffer > 0 {
-		b, s := t.allocate(buffer), t.allocate(semaphores)
-		t.drop(s)
-		t.drop(b)
-	}
+	t.reduceScratch(in, all, in.DType.Size())
 	t.done(x)
 	return Value{out}
 }
@@ -96,11 +88,7 @@ func (t *Torch) CountLast(x X) Value {
 	}
 	reduced := make([]bool, len(in.Shape))
 	reduced[len(reduced)-1] = true
-	if buffer, semaphores := t.reduceScratch(in, reduced, Int64.Size()); buffer > 0 {
-		b, s := t.allocate(buffer), t.allocate(semaphores)
-		t.drop(s)
-		t.drop(b)
-	}
+	t.reduceScratch(in, reduced, Int64.Size())
 	t.release(in)
 	t.done(x)
 	return Value{out}

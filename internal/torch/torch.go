@@ -21,16 +21,8 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Device is what operators need to know of the card.
-type Device struct {
-	SMs          int // multiprocessors
-	ThreadsPerSM int // resident threads of each
-	Major, Minor int // compute capability
-}
-
 // Torch is a process: its allocations so far, and the state of its threads.
 type Torch struct {
-	Device  Device
 	Version Version // of PyTorch
 	Name    string  // of the model, for the stacks of the trace
 	TF32    bool    // allow_tf32: float32 may be computed with ten bits of mantissa
@@ -42,6 +34,8 @@ type Torch struct {
 	// more is interrupted: it panics with an Interruption.
 	Effort *effort.Effort
 
+	device     Device
+	questions  *questions // about the device, nil if they are not kept
 	trace      *trace.Trace
 	next       trace.ID       // of the next allocation
 	category   trace.Category // what new memory is for
@@ -82,7 +76,7 @@ var Reference = Version{2, 11}
 // New returns a process that has allocated nothing.
 func New(d Device) *Torch {
 	t := &Torch{
-		Device: d, Version: Reference, trace: trace.New(0, trace.NewTables()), root: &module{},
+		device: d, Version: Reference, trace: trace.New(0, trace.NewTables()), root: &module{},
 		heap: heaps.Get().(*heap),
 	}
 	t.module = t.root
