@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,6 +33,7 @@ type planner struct {
 
 	simulated, considered atomic.Int64
 	peaks                 sync.Map // of allocated memory, by kind of card and run
+	homes                 sync.Map // of parameters, by workload
 
 	telling     sync.Mutex
 	progress    func(done, of int)
@@ -177,11 +179,35 @@ func (p *planner) outline(s *setup, card *gpu.Card) (*outline, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := predict.NewOutline(w, card, p.q.Effort)
+	var homes predict.Homes
+	if s.sharesParameters() || w.Quantize != workload.NotQuantized {
+		if homes, err = p.homesOf(s, card); err != nil {
+			return nil, err
+		}
+	}
+	o, err := predict.NewOutline(w, card, homes, p.q.Effort)
 	if err != nil {
 		return nil, err
 	}
 	return &outline{s, o}, nil
+}
+
+// homesOf finds the homes of a setup's parameters, once for all numbers of GPUs.
+func (p *planner) homesOf(s *setup, card *gpu.Card) (predict.Homes, error) {
+	d := p.draft(s, 1, 1)
+	delete(d, "parallel")
+	key, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("write a workload: %w", err)
+	}
+	find, _ := p.homes.LoadOrStore(string(key), sync.OnceValues(func() (predict.Homes, error) {
+		w, err := d.WorkloadWithin(p.q.Effort)
+		if err != nil {
+			return nil, err
+		}
+		return predict.FindHomes(w, card, p.q.Effort)
+	}))
+	return find.(func() (predict.Homes, error))()
 }
 
 // distinctSetups are those that need an outline of their own, on as many GPUs

@@ -160,6 +160,11 @@ func (s *setup) kind() workload.ParallelKind {
 // has a whole model, or shares it with those of its machine.
 func (s *setup) anyNumber() bool { return s.kind() == workload.DDP || s.kind() == workload.HSDP }
 
+// sharesParameters reports whether each GPU has a part of the parameters.
+func (s *setup) sharesParameters() bool {
+	return s.kind() == workload.TensorParallel || slices.Contains(sharded, s.kind())
+}
+
 // changes is how many keys are not as they were asked about.
 func (s *setup) changes() int {
 	n := 0

@@ -43,7 +43,7 @@ func tokensPerSecond(t *testing.T, card *gpu.Card, gpus int64, model string, bat
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := NewOutline(w, card, nil)
+	o, err := NewOutline(w, card, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestWaiting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := NewOutline(w, card, nil)
+		o, err := NewOutline(w, card, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

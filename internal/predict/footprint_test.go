@@ -54,7 +54,7 @@ func footprintsOf(t *testing.T, w *workload.Workload) *Footprints {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := NewOutline(w, card, nil)
+	o, err := NewOutline(w, card, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

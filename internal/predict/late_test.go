@@ -44,7 +44,7 @@ func TestFitsEitherWay(t *testing.T) {
 		if p.Fits != c.late || p.Late.Fits != c.late || (p.OutOfMemory == nil) != c.late {
 			t.Errorf("batch %d is predicted to fit: %t, late: %t, out of memory: %+v", c.batch, p.Fits, p.Late.Fits, p.OutOfMemory)
 		}
-		o, err := NewOutline(w, card, nil)
+		o, err := NewOutline(w, card, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
-	"memorymark/internal/torch"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
 )
@@ -16,7 +15,7 @@ import (
 type Outline struct {
 	Parameters int64
 	one, two   sketch
-	homes      []torch.Home // of parameters that ranks share
+	homes      Homes // of parameters that ranks share
 }
 
 // sketch is a batch of an outline.
@@ -35,10 +34,11 @@ type partPeak struct {
 }
 
 // NewOutline runs two small batches of a workload, of one pass, and counts what
-// they ask for, without an allocator.
-func NewOutline(w *workload.Workload, card *gpu.Card, e *effort.Effort) (o *Outline, err error) {
+// they ask for, without an allocator. Homes are those of its parameters, nil if they
+// are not known.
+func NewOutline(w *workload.Workload, card *gpu.Card, homes Homes, e *effort.Effort) (o *Outline, err error) {
 	defer recovered(w, &err)
-	o = &Outline{}
+	o = &Outline{homes: homes}
 	for i, into := range []*sketch{&o.one, &o.two} {
 		at := *w
 		at.Batch, at.Accumulate = int64(i+1), 1
@@ -51,7 +51,7 @@ func NewOutline(w *workload.Workload, card *gpu.Card, e *effort.Effort) (o *Outl
 			into.peak = max(into.peak, part.once)
 		}
 		o.Parameters, o.homes = p.parameters, p.homes
-		p.t.Forget()
+		p.forget()
 	}
 	return o, nil
 }

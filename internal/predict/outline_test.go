@@ -35,7 +35,7 @@ func TestOutline(t *testing.T) {
 						t.Fatal(err)
 					}
 					if o == nil {
-						if o, err = NewOutline(w, card, nil); err != nil {
+						if o, err = NewOutline(w, card, nil, nil); err != nil {
 							t.Fatal(err)
 						}
 					}

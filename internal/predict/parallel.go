@@ -2,6 +2,7 @@ package predict
 
 import (
 	"memorymark/internal/effort"
+	"memorymark/internal/gpu"
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
 	"memorymark/internal/workload"
@@ -74,6 +75,16 @@ func sharding(p *workload.Parallel) torch.Sharding {
 	return s
 }
 
+// Homes are the modules of parameters, each the one that reads it in a forward
+// pass. They do not depend on the ranks.
+type Homes []torch.Home
+
+// FindHomes finds the homes of a workload's parameters.
+func FindHomes(w *workload.Workload, card *gpu.Card, e *effort.Effort) (homes Homes, err error) {
+	defer recovered(w, &err)
+	return homesOf(w, deviceOf(card), e)
+}
+
 // settleHomes finds out in which modules the parameters are, if nobody has yet.
 func (p *Process) settleHomes(d torch.Device) (err error) {
 	if p.homes == nil {
@@ -82,9 +93,8 @@ func (p *Process) settleHomes(d torch.Device) (err error) {
 	return err
 }
 
-// homesOf returns the module of each parameter: that which reads it in a
-// forward pass. Quantized weights are loaded before there is an adapter.
-func homesOf(w *workload.Workload, d torch.Device, e *effort.Effort) ([]torch.Home, error) {
+// homesOf finds homes. Quantized weights are loaded before there is an adapter.
+func homesOf(w *workload.Workload, d torch.Device, e *effort.Effort) (Homes, error) {
 	alone := *w
 	alone.Parallel, alone.Batch = nil, 1
 	if alone.Quantize != workload.NotQuantized {

@@ -30,7 +30,7 @@ type Process struct {
 	manyCards bool         // it tells of other cards, too
 	late      bool         // NCCL's watchdog, when DDP rebuilds its buckets
 	rank      int64        // which of those that share parameters this is
-	homes     []torch.Home // of the parameters that ranks share; nil if they are not known yet
+	homes     Homes        // of the parameters that ranks share; nil if they are not known yet
 
 	// ModelEvents and InputEvents are how many events there were once the
 	// model was built, and once the batch was there.

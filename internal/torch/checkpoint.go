@@ -104,8 +104,9 @@ func (t *Torch) dropInputs(c *checkpoint) {
 
 // hold is the pack hook of the first run: it keeps nothing of a tensor but
 // what it looks like.
-func (c *checkpoint) hold(n *node, x *Tensor) *Tensor {
-	holder := &Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1}
+func (c *checkpoint) hold(t *Torch, n *node, x *Tensor) *Tensor {
+	holder := t.newTensor()
+	*holder = Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1}
 	c.holders = append(c.holders, holder)
 	c.hooks++
 	n.saved = append(n.saved, holder)
@@ -139,7 +140,7 @@ func (t *Torch) recompute(c *checkpoint) {
 	}
 	c.recomputed = true
 	inputs, own := t.unpackInputs(c)
-	second := &secondRun{checkpoint: c, made: make(map[*Tensor]bool), frames: len(t.frames)}
+	second := &secondRun{checkpoint: c, frames: len(t.frames)}
 	outer, grad, cast, module := t.second, t.noGrad, t.autocast, t.module
 	t.second, t.noGrad, t.module = second, false, c.module
 	func() {
@@ -168,15 +169,17 @@ func (t *Torch) recompute(c *checkpoint) {
 type secondRun struct {
 	checkpoint *checkpoint
 	tensors    []*Tensor
-	made       map[*Tensor]bool
 	nodes      []*node
 	frames     int // that ran when it began
 }
 
 func (s *secondRun) add(x *Tensor) {
 	s.tensors = append(s.tensors, x)
-	s.made[x] = true
+	x.second = s
 }
+
+// made reports whether a tensor is of the run.
+func (s *secondRun) made(x *Tensor) bool { return x != nil && x.second == s }
 
 // unwind is what the exception does that stops the second run: temporaries go
 // at once, the casts of autocast when its region is left, and the names of the
@@ -207,12 +210,12 @@ func (t *Torch) unwind(s *secondRun, cast *autocast) {
 	}
 	for _, f := range slices.Backward(frames) {
 		for _, x := range f.refers() {
-			if s.made[x] && outermost[x] == f {
+			if s.made(x) && outermost[x] == f {
 				t.kill(s, x)
 			}
 		}
 		for _, v := range f.locals {
-			if !s.made[v.tensor] {
+			if !s.made(v.tensor) {
 				v.Del()
 			}
 		}
@@ -245,7 +248,7 @@ func (t *Torch) kill(s *secondRun, x *Tensor) {
 		return
 	}
 	x.refs = 0
-	if x.base != nil && !s.made[x.base] {
+	if x.base != nil && !s.made(x.base) {
 		t.release(x.base)
 	}
 	t.drop(x.storage)
@@ -256,7 +259,7 @@ func (t *Torch) kill(s *secondRun, x *Tensor) {
 func (t *Torch) cutGraph(s *secondRun) {
 	for _, n := range s.nodes {
 		for _, e := range n.next {
-			if e.node != nil && !slices.Contains(s.nodes, e.node) && !s.made[e.node.variable] {
+			if e.node != nil && e.node.second != s && !s.made(e.node.variable) {
 				t.releaseNode(e.node)
 			}
 		}

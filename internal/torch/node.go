@@ -18,6 +18,7 @@ type node struct {
 	// gradient is the backward of a function of one tensor that returns one.
 	gradient   func(grad *Tensor) *Tensor
 	checkpoint *checkpoint // the block that has what is saved, nil for none
+	second     *secondRun  // that made it, nil for none
 	outputs    int         // of the forward function: the gradients that come in
 	variable   *Tensor     // of AccumulateGrad
 	hooks      []func()    // that run before it: Tensor.register_hook of an output
@@ -93,6 +94,7 @@ func (t *Torch) record(name string, inputs ...*Tensor) *node {
 	n.name, n.module, n.seq = name, t.module, t.sequence
 	t.sequence++
 	if t.second != nil {
+		n.second = t.second
 		t.second.nodes = append(t.second.nodes, n)
 	}
 	n.next = t.edges.take(len(inputs))
@@ -125,7 +127,7 @@ func (t *Torch) save(n *node, x *Tensor) *Tensor {
 	}
 	switch { // a block within a second run comes before that
 	case t.checkpoint != nil:
-		return t.checkpoint.hold(n, x)
+		return t.checkpoint.hold(t, n, x)
 	case t.second != nil:
 		return t.second.checkpoint.fill(t, n, x)
 	}

@@ -52,9 +52,10 @@ type Tensor struct {
 	fn           *node // what made it, nil for a leaf
 	output       int   // which output of fn it is
 	grad         *Tensor
-	accumulate   *node   // of a leaf, while the graph refers to it
-	home         *module // of a parameter
-	name         string  // of a parameter in its module, "" for weight
+	accumulate   *node      // of a leaf, while the graph refers to it
+	home         *module    // of a parameter
+	name         string     // of a parameter in its module, "" for weight
+	second       *secondRun // that made it, nil for none
 }
 
 // Numel returns the number of elements.
