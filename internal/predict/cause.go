@@ -167,6 +167,10 @@ var lifeRooms = sync.Pool{New: func() any { return new([]life) }}
 // it.
 func (p *Process) forget() {
 	p.t.Forget()
+	p.forgetLives()
+}
+
+func (p *Process) forgetLives() {
 	if room := p.allLives; room != nil {
 		lifeRooms.Put(&room)
 	}

@@ -39,21 +39,75 @@ type partPeak struct {
 func NewOutline(w *workload.Workload, card *gpu.Card, homes Homes, e *effort.Effort) (o *Outline, err error) {
 	defer recovered(w, &err)
 	o = &Outline{homes: homes}
-	for i, into := range []*sketch{&o.one, &o.two} {
-		at := *w
-		at.Batch, at.Accumulate = int64(i+1), 1
-		p, err := (&Process{w: &at, homes: o.homes}).run(deviceOf(card), 2, e)
-		if err != nil {
+	p, err := o.process(w, 1, card, e)
+	if err != nil {
+		return nil, err
+	}
+	o.Parameters, o.homes, o.one = p.parameters, p.homes, p.sketch()
+	if p.takesOtherBatches() {
+		p.stepWith(2)
+	} else {
+		p.leave()
+		if p, err = o.process(w, 2, card, e); err != nil {
 			return nil, err
 		}
-		*into = sketch{parts: p.partPeaks(), timing: p.Timing()}
-		for _, part := range into.parts {
-			into.peak = max(into.peak, part.once)
-		}
-		o.Parameters, o.homes = p.parameters, p.homes
-		p.forget()
 	}
+	o.two = p.sketch()
+	p.leave()
 	return o, nil
+}
+
+// process runs two steps of a batch.
+func (o *Outline) process(w *workload.Workload, batch int64, card *gpu.Card, e *effort.Effort) (*Process, error) {
+	at := *w
+	at.Batch, at.Accumulate = batch, 1
+	return (&Process{w: &at, homes: o.homes}).goOn(deviceOf(card), 2, e)
+}
+
+// takesOtherBatches reports whether a step with another batch is what it would be in
+// a process that never had this one: nothing is left of the batch but its loss, and
+// the next step is no other than the last.
+func (p *Process) takesOtherBatches() bool {
+	l, plain := p.loop.(*plainLoop)
+	return plain && l.does.Outputs != workload.OutputsKept && !p.w.Varied() && !p.rebuilds()
+}
+
+// stepWith goes on with another batch, for a step.
+func (p *Process) stepWith(batch int64) {
+	l := p.loop.(*plainLoop)
+	at := *p.w
+	at.Batch = batch
+	p.w = &at
+	l.begin(feeding)
+	if l.batch.Labels == l.batch.IDs {
+		l.batch.Labels = nil
+	}
+	l.dropBatch(l.batch)
+	l.batch = l.makeBatch(false)
+	if l.f != nil { // the function goes on, and so does what it did last
+		l.begin(looping)
+	}
+	p.Steps = append(p.Steps, p.events())
+	p.parts, p.began = parts{}, p.t.Work()
+	l.step()
+	p.countPart()
+	p.Steps = append(p.Steps, p.events())
+}
+
+// leave ends the process, of which nothing is wanted any more.
+func (p *Process) leave() {
+	p.end()
+	p.forget()
+}
+
+// sketch is what the last step takes.
+func (p *Process) sketch() sketch {
+	out := sketch{parts: p.partPeaks(), timing: p.Timing()}
+	for _, part := range out.parts {
+		out.peak = max(out.peak, part.once)
+	}
+	p.forgetLives()
+	return out
 }
 
 // Needs is what a batch takes at least, however many passes there are. The peak is

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"memorymark/internal/gpu"
@@ -49,5 +50,51 @@ func TestOutline(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOutlineInOneProcess holds an outline whose two batches are in one process to
+// two processes.
+func TestOutlineInOneProcess(t *testing.T) {
+	card, err := gpu.Find("a100-80gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ways := []string{
+		`"precision": "amp-bf16"`, `"checkpointing": true`, `"precision": "bf16", "optimizer": "adamw-8bit", "checkpointing": true`,
+		`"parallel": {"kind": "fsdp", "gpus": 4, "mixed_precision": "bf16"}`, `"parallel": {"kind": "ddp", "gpus": 4}`,
+		`"precision": "bf16", "adapter": {"targets": "all-linear"}, "parallel": {"kind": "hsdp", "gpus": 16, "shard": 8}`,
+		`"loop": {"outputs": "kept"}`, `"loop": "trainer"`,
+	}
+	joint := 0
+	for i, model := range smallModels {
+		for j, way := range ways {
+			if (i+j)%2 > 0 && j > 0 {
+				continue
+			}
+			w, err := workload.Parse(fmt.Appendf(nil, `{%s, %s}`, model, way))
+			if err != nil {
+				continue // not every model has every way
+			}
+			o, err := NewOutline(w, card, nil, nil)
+			if err != nil {
+				continue
+			}
+			for k, got := range []sketch{o.one, o.two} {
+				p, err := o.process(w, int64(k+1), card, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.takesOtherBatches() {
+					joint++
+				}
+				if want := p.sketch(); !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, %s, batch %d: %+v, in a process of its own %+v", model, way, k+1, got, want)
+				}
+			}
+		}
+	}
+	if joint < 100 {
+		t.Errorf("only %d batches shared a process", joint)
 	}
 }

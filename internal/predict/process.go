@@ -78,6 +78,15 @@ func run(w *workload.Workload, late bool, d torch.Device, steps int, e *effort.E
 
 // run builds the model and runs steps of it, within an effort.
 func (p *Process) run(d torch.Device, steps int, e *effort.Effort) (*Process, error) {
+	if _, err := p.goOn(d, steps, e); err != nil {
+		return nil, err
+	}
+	p.end()
+	return p, nil
+}
+
+// goOn is run of a process that may go on.
+func (p *Process) goOn(d torch.Device, steps int, e *effort.Effort) (*Process, error) {
 	if err := p.start(d, e); err != nil {
 		return nil, err
 	}
@@ -85,7 +94,6 @@ func (p *Process) run(d torch.Device, steps int, e *effort.Effort) (*Process, er
 		return nil, fmt.Errorf("the model has %.3g parameters; the limit for one card is %.0g", float64(p.parameters), float64(maxParameters))
 	}
 	p.train(steps)
-	p.end()
 	return p, nil
 }
 
