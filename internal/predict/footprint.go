@@ -85,7 +85,7 @@ func (f *Footprints) run(d torch.Device) (*runOnCards, [][]int64, error) {
 		if late && !races(f.w) {
 			break
 		}
-		p := &Process{w: f.w, homes: f.outline.homes, late: late, manyCards: true}
+		p := &Process{w: f.w, homes: f.outline.homes, late: late, manyCards: true, expected: f.expected()}
 		if _, err := p.run(d, stepsFor(f.w), f.effort); err != nil {
 			return nil, nil, err
 		}
@@ -107,6 +107,12 @@ func (r *runOnCards) sizesOn(d torch.Device) (sizes [][]int64, ok bool) {
 		sizes = append(sizes, of)
 	}
 	return sizes, true
+}
+
+// expected is about how many events a process has: of passes that are alike, a third
+// stands for the rest.
+func (f *Footprints) expected() int {
+	return f.outline.events[0] + stepsFor(f.w)*min(f.w.Accumulate, 3)*f.outline.events[1]
 }
 
 // Played is how many footprints there are.

@@ -15,7 +15,8 @@ import (
 type Outline struct {
 	Parameters int64
 	one, two   sketch
-	homes      Homes // of parameters that ranks share
+	homes      Homes  // of parameters that ranks share
+	events     [2]int // before the steps, and of a step
 }
 
 // sketch is a batch of an outline.
@@ -44,6 +45,7 @@ func NewOutline(w *workload.Workload, card *gpu.Card, homes Homes, e *effort.Eff
 		return nil, err
 	}
 	o.Parameters, o.homes, o.one = p.parameters, p.homes, p.sketch()
+	o.events = [2]int{p.InputEvents, p.Steps[1] - p.Steps[0]}
 	if p.takesOtherBatches() {
 		p.stepWith(2)
 	} else {

@@ -27,6 +27,7 @@ type Process struct {
 	// scaler scales the loss, nil where nobody does.
 	scaler    *torch.GradScaler
 	shapes    []batchShape // of the batches to come, empty where all are alike
+	expected  int          // events, about; 0 if it is not known
 	manyCards bool         // it tells of other cards, too
 	late      bool         // NCCL's watchdog, when DDP rebuilds its buckets
 	rank      int64        // which of those that share parameters this is
@@ -164,6 +165,7 @@ func (p *Process) start(d torch.Device, e *effort.Effort) error {
 	if p.manyCards {
 		p.t.KeepQuestions()
 	}
+	p.t.Expect(min(p.expected, mostGrown))
 	p.begin(building)
 	p.t.Version = w.Libraries().Torch
 	p.t.TF32 = w.Precision == workload.TF32

@@ -75,7 +75,7 @@ func (f *fsdp) waitForUnshard(g *shardGroup, forward bool) {
 		t.As(trace.Parameter, func() { t.inModule(p.whole.home, func() { t.fill(p.whole.storage, bytes*f.how.Ranks) }) })
 	}
 	ranks := f.how.Ranks
-	t.wrote(0)
+	t.wrote(0) // the numbers for the kernel come from the host
 	t.scratchSized(func(d Device) int64 { return d.splitWithSizesCopy(chunks, ranks) * Int64.Size() })
 	g.unsharded = true
 	if forward {

@@ -28,8 +28,8 @@ var heaps = sync.Pool{New: func() any { return new(heap) }}
 const (
 	// slabLength is how many values are made at a time.
 	slabLength = 128
-	// keptSlabs is how many of them are kept for the next process: some megabytes.
-	keptSlabs = 400
+	// keptSlabs is how many of them are kept for the next process: some tens of megabytes.
+	keptSlabs = 2000
 )
 
 // slab hands out zeroed values many at a time: a step makes tens of thousands,
@@ -136,6 +136,9 @@ var eventRooms = sync.Pool{New: func() any {
 
 // mostRoom is how many events of room are worth keeping.
 const mostRoom = 1 << 20
+
+// Expect makes room for so many events.
+func (t *Torch) Expect(events int) { t.trace.Events = slices.Grow(t.trace.Events, events) }
 
 // Forget gives up the trace of a process that has ended: nobody may look at it
 // any more.
