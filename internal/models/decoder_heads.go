@@ -33,6 +33,7 @@ func decoderHeads[C any](name string, model func(*torch.Torch, *C, Run) *llama, 
 	for _, h := range heads {
 		row := needs(head(name+h.suffix, h.labels, func(t *torch.Torch, c *C, r Run) (*Model, error) {
 			m := model(t, c, r)
+			m.decayNorms()
 			made := h.make(t, m)
 			for _, r := range m.rotaries {
 				r.cast(t, m.run.DType)

@@ -72,6 +72,7 @@ type Family struct {
 	Module string // of the Python classes; "" is Transformers
 
 	stages bool // of a pipeline are modelled
+	tuples bool // are what transformers 4.51 returns caches as
 	read   func(*hfconfig.Config) (any, error)
 }
 
@@ -251,6 +252,12 @@ func Check(c *hfconfig.Config, sequence int64) error {
 func TakesAnyImage(c *hfconfig.Config) bool {
 	f := familyOf(c.ModelType)
 	return f != nil && f.AnyImage
+}
+
+// CachesTuples reports whether a model returns its cache as tuples of tensors.
+func CachesTuples(c *hfconfig.Config, v Versions) bool {
+	f := familyOf(c.ModelType)
+	return f != nil && f.tuples && v.Transformers.Before(4, 57)
 }
 
 // TakesImages reports whether a batch of a model is images, not tokens.

@@ -8,7 +8,7 @@ import (
 )
 
 var gpt2Family = Family{
-	Type: "gpt2", Versions: []Versions{newest, last4, older4}, read: reads(readGPT2),
+	Type: "gpt2", tuples: true, Versions: []Versions{newest, last4, older4}, read: reads(readGPT2),
 	Heads: []Head{
 		takesKeywords(head("GPT2LMHeadModel", SameIDs, newGPT2), older4.Transformers),
 		needs(head("GPT2ForSequenceClassification", Classes, newGPT2Classifier), "pad_token_id"),

@@ -109,6 +109,24 @@ func (l *llamaLayer) gated(t *torch.Torch, c *llamaConfig, r Run) {
 	l.down = t.NewLinear(c.IntermediateSize, c.HiddenSize, c.MLPBias, r.DType).Named("mlp.down_proj")
 }
 
+// decayNorms has Hugging Face's Trainer decay norms, as that of transformers 4.51 does:
+// it knows them by names that end in layernorm, and Llama's by their class
+// (transformers/trainer.py, get_decay_parameter_names).
+func (m *llama) decayNorms() {
+	if m.cfg.family == "llama" || !m.run.Versions.Transformers.Before(4, 57) {
+		return
+	}
+	norms := []*torch.RMSNorm{m.norm}
+	for i := range m.layers {
+		norms = append(norms, m.layers[i].queryNorm, m.layers[i].keyNorm)
+	}
+	for _, n := range norms {
+		if n != nil {
+			n.Weight.OddDecay()
+		}
+	}
+}
+
 // finish makes what comes after the layers.
 func (m *llama) finish(t *torch.Torch) { m.finishRotating(t, m.cfg.Rope(), m.cfg.HeadSize()) }
 

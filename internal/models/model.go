@@ -147,9 +147,9 @@ func (o Output) Drop(t *torch.Torch) {
 }
 
 // InFloat32 is convert_outputs_to_fp32, which Accelerate puts around a model
-// under autocast: tensors of half types are cast, those of a cache are not
-// (accelerate/utils/operations.py). The old output goes when all are cast.
-func (o Output) InFloat32(t *torch.Torch) Output {
+// under autocast: tensors of half types are cast, those of a cache only if it is made
+// of tuples (accelerate/utils/operations.py). The old output goes when all are cast.
+func (o Output) InFloat32(t *torch.Torch, tuples bool) Output {
 	cast := func(v torch.Value) torch.Value {
 		if v == (torch.Value{}) {
 			return v
@@ -158,7 +158,11 @@ func (o Output) InFloat32(t *torch.Torch) Output {
 	}
 	out := Output{Loss: cast(o.Loss), Balance: cast(o.Balance), Logits: cast(o.Logits)}
 	for _, v := range o.Cache {
-		out.Cache = append(out.Cache, t.Hold(v.Borrow()))
+		if tuples {
+			out.Cache = append(out.Cache, cast(v))
+		} else {
+			out.Cache = append(out.Cache, t.Hold(v.Borrow()))
+		}
 	}
 	for _, v := range o.Rest {
 		out.Rest = append(out.Rest, cast(v))

@@ -13,7 +13,7 @@ import (
 var t5Tokens = []string{"pad_token_id", "decoder_start_token_id"}
 
 var t5Family = Family{
-	Type: "t5", Versions: []Versions{last4, older4}, read: reads(readT5),
+	Type: "t5", tuples: true, Versions: []Versions{last4, older4}, read: reads(readT5),
 	Except: map[Versions][]string{last4: {"T5ForSequenceClassification"}, older4: {"T5ForSequenceClassification"}},
 	Heads: []Head{
 		decodes(needs(head("T5ForConditionalGeneration", TargetIDs, newT5), t5Tokens...)),

@@ -32,18 +32,25 @@ var (
 // What a step can have beyond a model and a loop written by hand, beside what is
 // named by its own words.
 const (
-	Adapters   = "an adapter"
-	Evaluation = "evaluation" // which can only be an exception
+	Adapters     = "an adapter"
+	SavedModules = "modules_to_save"
+	Evaluation   = "evaluation" // which can only be an exception
 )
 
 // beyond are the families that were held to recordings with more than a model and a
 // loop written by hand: adapters of the PEFT, and loops of the Accelerate, that were
-// new with a transformers (0.18 and 1.12 with 4.57).
+// new with a transformers (0.18 and 1.12 with 4.57, 0.15 and 1.6 with 4.51).
 var beyond = map[Versions]map[string][]string{
 	last4: {
 		Adapters:            {"bert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3"},
+		SavedModules:        {"llama"},
 		`loop "trainer"`:    {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
 		`loop "accelerate"`: {"bert", "gpt2", "llama", "qwen2"},
+	},
+	older4: {
+		Adapters:            {"bert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3"},
+		`loop "trainer"`:    {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
+		`loop "accelerate"`: {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
 	},
 }
 

@@ -3,7 +3,7 @@ package models
 import "memorymark/internal/torch"
 
 var xlmRobertaFamily = Family{
-	Type: "xlm-roberta", read: reads(readXLMRoberta),
+	Type: "xlm-roberta", Versions: []Versions{older4}, read: reads(readXLMRoberta),
 	Heads: []Head{
 		head("XLMRobertaForSequenceClassification", Classes, newXLMRoberta),
 		head("XLMRobertaForTokenClassification", TokenTags, newXLMRobertaTokens),
@@ -30,11 +30,17 @@ func newXLMRobertaSpans(t *torch.Torch, c *bertConfig, r Run) (*Model, error) {
 	return headFirst(t, c, r, func(below trunk) *Model { return newSpanClassifier(t, c, below, r) })
 }
 
-// headFirst makes a head, and then the model that it is on.
-func headFirst(t *torch.Torch, c *bertConfig, r Run, head func(below trunk) *Model) (*Model, error) {
+// headFirst makes a head, and then the model that it is on; in transformers 4, the
+// model comes first.
+func headFirst(t *torch.Torch, c *bertConfig, r Run, head func(below trunk) *Model) (made *Model, err error) {
 	var m *bertModel
-	made := head(func(t *torch.Torch, batch *Batch) trunkOutput { return m.forward(t, batch) })
-	var err error
-	m, _, err = newRobertaModel(t, c, r, false)
+	model := func() { m, _, err = newRobertaModel(t, c, r, false) }
+	if r.Versions.Transformers.Before(5, 0) {
+		model()
+	}
+	made = head(func(t *torch.Torch, batch *Batch) trunkOutput { return m.forward(t, batch) })
+	if m == nil {
+		model()
+	}
 	return made, err
 }

@@ -182,7 +182,7 @@ func (p *Process) callPrepared(batch *models.Batch) models.Output {
 	if p.castType() == torch.NoDType {
 		return out
 	}
-	return out.InFloat32(p.t)
+	return out.InFloat32(p.t, models.CachesTuples(p.w.Config, p.w.Libraries()))
 }
 
 // accelerateBackward is Accelerator.backward.
