@@ -22,7 +22,7 @@ import (
 // planKeys are the keys of a workload that a plan takes; it chooses the others.
 var planKeys = []string{
 	"config", "sequence", "image", "precision", "optimizer", "optimizer_impl", "loss", "attention", "attention_mask",
-	"checkpointing", "mode", "clip_grad_norm", "loop", "expandable_segments", "adapter", "quantize", "versions",
+	"checkpointing", "channels_last", "mode", "clip_grad_norm", "loop", "expandable_segments", "adapter", "quantize", "versions",
 }
 
 type planFlags struct {

@@ -46,7 +46,7 @@ func addStudyFlags(c *cobra.Command, keys ...string) *studyFlags {
 // profileKeys are the keys of a workload that a profile can set beside those
 // that have flags of their own.
 var profileKeys = []string{
-	"precision", "image", "optimizer", "optimizer_impl", "loss", "attention", "checkpointing", "accumulate", "clip_grad_norm",
+	"precision", "image", "optimizer", "optimizer_impl", "loss", "attention", "checkpointing", "channels_last", "accumulate", "clip_grad_norm",
 	"expandable_segments", "limit_gib", "config",
 }
 

@@ -59,6 +59,9 @@ func modelCode(w *workload.Workload) string {
 		}
 	}
 	fmt.Fprintf(&b, "model = %s.from_pretrained(%q, dtype=%s%s)\n", w.Config.Architecture, name, dtype, quantized)
+	if w.ChannelsLast { // and so must images be
+		b.WriteString("model = model.to(memory_format=torch.channels_last)\n")
+	}
 	if quantized != "" {
 		b.WriteString("model = prepare_model_for_kbit_training(model)\n")
 	}

@@ -68,6 +68,7 @@ func describe(x *workload.Workload) string {
 		add(x.OptimizerImpl != workload.Foreach && x.Optimizer != workload.NoOptimizer, string(x.OptimizerImpl))
 	}
 	add(x.Checkpointing, "checkpointing")
+	add(x.ChannelsLast, "channels_last")
 	add(x.Accumulate > 1, fmt.Sprintf("%d accumulated", x.Accumulate))
 	add(x.ExpandableSegments, "expandable segments")
 	return strings.Join(parts, ", ")

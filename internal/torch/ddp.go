@@ -96,7 +96,6 @@ func (t *Torch) verifyShapes(parameters []*Tensor, ranks int64) {
 
 // broadcast is broadcast_coalesced: tensors are copied together, and at most
 // two such copies are there at once (torch/csrc/distributed/c10d/comm.cpp).
-// One tensor alone is not copied (flatten_dense_tensors).
 func (t *Torch) broadcast(tensors []*Tensor) {
 	var flying []*Tensor
 	for _, bucket := range bucketBySize(tensors, broadcastBucket) {
@@ -104,13 +103,21 @@ func (t *Torch) broadcast(tensors []*Tensor) {
 			t.release(flying[0])
 			flying = flying[1:]
 		}
-		var flat *Tensor
-		if len(bucket) > 1 {
-			flat = t.empty(bucket[0].DType, stored(bucket))
-		}
-		flying = append(flying, flat)
+		flying = append(flying, t.flattened(bucket))
 	}
 	t.release(flying...)
+}
+
+// flattened is flatten_dense_tensors: what is not contiguous is copied first
+// (torch/csrc/utils/tensor_flatten.h).
+func (t *Torch) flattened(tensors []*Tensor) *Tensor {
+	dense := mapTensors(tensors, t.contiguousPlain)
+	if len(dense) == 1 {
+		return dense[0]
+	}
+	flat := t.empty(dense[0].DType, stored(dense))
+	t.release(dense...)
+	return flat
 }
 
 // fill makes the memory of buckets (initialize_buckets); that of the old ones

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"memorymark/internal/invalid"
@@ -35,16 +34,16 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	}
 }
 
-// checkChannelsLast reports channels_last where there are no images, or several
-// GPUs, of which it is not modelled.
+// checkChannelsLast reports channels_last where there are no images, or where
+// GPUs share more than gradients, of which it is not modelled.
 func (w *Workload) checkChannelsLast() error {
 	switch {
 	case !w.ChannelsLast || w.Config == nil || w.Unmodelled != "":
 		return nil
 	case !w.TakesImages():
 		return invalid.At("channels_last", fmt.Errorf("channels_last is true; a %s takes no images, so it must be false", w.Config.ModelType))
-	case w.Parallel != nil:
-		return invalid.At("channels_last", errors.New("channels_last on several GPUs is not modelled; leave parallel out"))
+	case w.Parallel != nil && w.Parallel.Kind != DDP:
+		return invalid.At("channels_last", fmt.Errorf("channels_last is not modelled with parallel %s; use ddp, or leave parallel out", w.Parallel.Kind))
 	default:
 		return nil
 	}

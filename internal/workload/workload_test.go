@@ -54,7 +54,7 @@ func TestInvalid(t *testing.T) {
 		{"precision empty", `{"model":"bert","precision":""}`, []string{`precision is ""`}},
 		{"bool", `{"model":"bert","checkpointing":"yes"}`, []string{`checkpointing is "yes"; it must be true or false`}},
 		{"channels_last of text", `{"model":"bert","channels_last":true}`, []string{"channels_last is true; a bert takes no images, so it must be false"}},
-		{"channels_last on GPUs", `{"model":"resnet","channels_last":true,"parallel":{"kind":"ddp","gpus":2}}`, []string{"channels_last on several GPUs is not modelled"}},
+		{"channels_last on GPUs", `{"model":"resnet","channels_last":true,"parallel":{"kind":"fsdp","gpus":2}}`, []string{"channels_last is not modelled with parallel fsdp; use ddp, or leave parallel out"}},
 		{"limit", `{"model":"bert","limit_gib":0}`, []string{"limit_gib is 0; it must be above 0"}},
 		{"accumulate", `{"model":"bert","accumulate":0}`, []string{"accumulate is 0"}},
 		{"typing error", `{"model":"bert","bacth":8}`, []string{`"bacth" is not a key; did you mean batch?`}},

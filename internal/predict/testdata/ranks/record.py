@@ -84,7 +84,7 @@ def build(w, meta):
     config = dict(w["config"])
     cls = getattr(transformers, config.pop("architectures")[0])
     cfg = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
-    cfg._attn_implementation = "sdpa"
+    cfg._attn_implementation = "sdpa" if cls._supports_sdpa else "eager"
     dtype = torch.bfloat16 if w["precision"] == "bf16" else torch.float32
     if w.get("quantize"):
         model = quantized(w, cls, cfg, CASTS.get(w["precision"], dtype))
@@ -97,6 +97,8 @@ def build(w, meta):
             model = cls(cfg)
         torch.set_default_dtype(torch.float32)
         model.to(dtype)
+        if w.get("channels_last"):
+            model.to(memory_format=torch.channels_last)
         checkpointed(w, model)
         with torch.device("meta") if meta else contextlib.nullcontext():
             model = adapted(w, model)
@@ -198,6 +200,11 @@ class Both:
 
 
 def batch(w, cfg):
+    if "image" in w:
+        layout = torch.channels_last if w.get("channels_last") else torch.contiguous_format
+        dtype = torch.bfloat16 if w["precision"] == "bf16" else torch.float32
+        pixels = torch.empty(w["batch"], 3, w["image"], w["image"], device="cuda", dtype=dtype, memory_format=layout)
+        return {"pixel_values": pixels, "labels": torch.zeros(w["batch"], dtype=torch.long, device="cuda")}
     ids = torch.randint(0, cfg.vocab_size, (w["batch"], w["sequence"]), device="cuda")
     short = "ForSequence" in w["config"]["architectures"][0]
     return {"input_ids": ids, "labels": torch.zeros(w["batch"], dtype=torch.long, device="cuda") if short else ids}
