@@ -294,7 +294,9 @@ func (m *gpt2) block(t *torch.Torch, i int, x *torch.Var, mask *torch.Var, cache
 	hidden := f.Let(x)
 	residual := f.Let(x)
 	hidden.Set(t.LayerNorm(hidden, b.ln1))
-	attended := f.Let(m.attention(t, b, hidden, mask, cache))
+	output, weights := m.attention(t, b, hidden, mask, cache)
+	attended := f.Let(output)
+	f.Let(weights) // attn_output, _ = self.attn(...)
 	hidden.Set(t.Add(attended, residual))
 	residual.Set(hidden)
 	hidden.Set(t.LayerNorm(hidden, b.ln2))
@@ -303,7 +305,7 @@ func (m *gpt2) block(t *torch.Torch, i int, x *torch.Var, mask *torch.Var, cache
 	return f.Return(hidden)
 }
 
-func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *torch.Var, cache *dynamicCache) torch.Value {
+func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *torch.Var, cache *dynamicCache) (output, weights torch.Value) {
 	f := t.Enter(hidden).In("attn")
 	shape := []int64{hidden.Tensor().Shape[0], hidden.Tensor().Shape[1], -1, m.cfg.HiddenSize / m.cfg.Heads}
 	parts := t.Split(t.Conv1D(hidden, b.attn), m.cfg.HiddenSize, 2)
@@ -316,18 +318,18 @@ func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *
 		x.Set(t.Transpose(t.View(x, shape...), 1, 2))
 	}
 	cache.update(t, key, value)
-	var attended, kept torch.Value
+	var attended torch.Value
 	if m.run.Eager {
-		attended, kept = m.eager(t, b, query, key, value, mask)
+		attended, weights = m.eager(t, b, query, key, value, mask)
 	} else {
 		attended = m.sdpa(t, query, key, value, mask)
 	}
-	out := f.Let(attended)
-	f.Let(kept)
+	out, kept := f.Let(attended), f.Let(weights)
 	out.Set(t.Contiguous(t.Reshape(out, shape[0], shape[1], -1)))
 	out.Set(t.Conv1D(out, b.attnOutput))
 	out.Set(t.Dropout(out, m.cfg.ResidualDropout, m.run.Train))
-	return f.Return(out)
+	weights = f.Keep(kept)
+	return f.Return(out), weights
 }
 
 // sdpa is sdpa_attention_forward (transformers/integrations/sdpa_attention.py).

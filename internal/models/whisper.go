@@ -75,6 +75,7 @@ func newWhisper(t *torch.Torch, c *whisperConfig, r Run) (*Model, error) {
 	m.conv1 = t.NewConv1d(c.Bins, c.ModelSize, 3, 1, 1, d).AsInput()
 	m.conv2 = t.NewConv1d(c.ModelSize, c.ModelSize, 3, 2, 1, d)
 	m.sourcePosition = t.NewEmbedding(c.SourcePositions, c.ModelSize, d).Freeze()
+	m.sourcePosition.Weight.Named("embed_positions.weight")
 	m.encoderLayers = m.newLayers(t, false)
 	m.encoderNorm = t.NewLayerNorm(c.ModelSize, d)
 	initSinusoids(t, c.SourcePositions, c.ModelSize, d)

@@ -19,7 +19,14 @@ func (t *Torch) inLoadingOrder(homes []Home) []*Tensor {
 			modules[p] = homes[i].Module
 		}
 	}
+	tables := make(map[*Tensor]bool, len(t.embeddings))
+	for _, e := range t.embeddings {
+		tables[e.Weight] = true
+	}
 	for _, m := range t.linears {
+		if tables[m.Weight] { // tied to it
+			continue
+		}
 		path := joined(modules[m.Weight], m.name)
 		modules[m.Weight] = path
 		if m.Bias != nil {

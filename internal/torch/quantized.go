@@ -144,9 +144,7 @@ func (t *Torch) quantize(m *Linear, kind Quantization) {
 	}
 	elements, original := p.Numel(), p.storage
 	if kind == Int8 {
-		t.drop(t.allocate(elements * Float16.Size()))
-		t.allocate(m.quantized.out * Float32.Size())
-		p.storage, p.DType = t.allocate(elements), Uint8
+		t.quantizeRows(m)
 		t.drop(original)
 		return
 	}
@@ -166,6 +164,29 @@ func (t *Torch) quantize(m *Linear, kind Quantization) {
 		t.drop(maxima)
 	}
 	t.drop(original)
+}
+
+// quantizeRows is Int8Params._quantize: the weight in float16, the largest element
+// of each row, and the weight in eight bits (bitsandbytes/nn/modules.py). That of
+// a Conv1D is transposed, and made contiguous before.
+func (t *Torch) quantizeRows(m *Linear) {
+	p := m.Weight
+	var half *storage
+	if m.conv1D {
+		half = t.allocate(p.bytes())
+	}
+	if p.DType != Float16 {
+		dense := half
+		half = t.allocate(p.Numel() * Float16.Size())
+		if dense != nil {
+			t.drop(dense)
+		}
+	}
+	t.allocate(m.quantized.out * Float32.Size())
+	p.storage, p.DType = t.allocate(p.Numel()), Uint8
+	if half != nil {
+		t.drop(half)
+	}
 }
 
 // quantizationCode is get_4bit_type: a value for each of 16, divided by the largest
