@@ -110,9 +110,12 @@ func New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
 	if r.Adapter == nil {
 		return m, nil
 	}
-	// gradient_checkpointing_enable() of a model that takes ids
-	// (transformers/modeling_utils.py).
-	t.InputsRequireGrad = r.Checkpointing
+	// gradient_checkpointing_enable() of a model whose main_input_name is input_ids
+	// (transformers/modeling_utils.py), and PEFT of any that is not quantized
+	// (peft/peft_model.py, _prepare_model_for_gradient_checkpointing).
+	bins, _ := Features(c)
+	takesIDs := head.Labels == Pairs || !family.Images && bins == 0
+	t.InputsRequireGrad = r.Checkpointing && family.PythonModule() == Transformers && (takesIDs || r.Quantize == torch.NotQuantized)
 	err = addAdapter(t, c.ModelType, r.Adapter, r)
 	if r.Quantize != torch.NotQuantized {
 		t.ToType(r.DType)

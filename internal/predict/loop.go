@@ -106,7 +106,7 @@ func (l *plainLoop) run() {
 		l.t.Backward(l.loss)
 	})
 	l.begin(updating)
-	if l.w.Optimizer != workload.NoOptimizer {
+	if l.w.Optimizer != workload.NoOptimizer && l.w.Phase == workload.Train {
 		if l.w.ClipGradNorm {
 			l.t.Drop(l.t.ClipGradNorm())
 		}

@@ -69,6 +69,11 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
+// TestCombined holds keys that meet in one workload to processes of MemoryMark's
+// prober on an emulated H200, likewise: loops of libraries with adapters, parts of
+// a step.
+func TestCombined(t *testing.T) { testRequests(t, truthDir+"/combined.jsonl.xz") }
+
 // TestVersions holds families to processes of other versions, likewise.
 func TestVersions(t *testing.T) {
 	paths, err := filepath.Glob(truthDir + "/versions/*.jsonl.xz")
