@@ -158,7 +158,7 @@ func (m *gemma) finishGemma3(t *torch.Torch, g *gemmaConfig) {
 
 // scaled is GemmaTextScaledWordEmbedding.forward.
 func (m *gemma) scaled(t *torch.Torch, batch *Batch) torch.Value {
-	return t.Mul(t.Embedding(torch.Borrow(batch.IDs), m.embed), torch.Borrow(m.scale))
+	return t.ScaledEmbedding(torch.Borrow(batch.IDs), m.embed, torch.Borrow(m.scale))
 }
 
 // gemmaNorm is GemmaRMSNorm.

@@ -2,7 +2,9 @@ package torch
 
 // Embedding is torch.nn.functional.embedding: a row of the table for each
 // index; it saves the indices.
-func (t *Torch) Embedding(indices X, m *Embedding) Value {
+func (t *Torch) Embedding(indices X, m *Embedding) Value { return t.hooked(m, t.rows(indices, m)) }
+
+func (t *Torch) rows(indices X, m *Embedding) Value {
 	index := read(indices)
 	shape := append(append([]int64{}, index.Shape...), m.Weight.Shape[1])
 	// embedding is weight.index_select(0, indices.reshape(-1)).view(...): an
@@ -15,11 +17,23 @@ func (t *Torch) Embedding(indices X, m *Embedding) Value {
 		n.gradient = func(g *Tensor) *Tensor { return t.embeddingBackward(g, index, m.Weight) }
 		n.made(out)
 	}
-	if m.input && t.InputsRequireGrad {
-		out.requiresGrad = true // output.requires_grad_(True), of a forward hook
-	}
 	t.done(indices)
 	return Value{out}
+}
+
+// hooked is what an embedding returns once its forward hook ran, if it has one:
+// output.requires_grad_(True).
+func (t *Torch) hooked(m *Embedding, out Value) Value {
+	if m.input && t.InputsRequireGrad {
+		out.tensor.requiresGrad = true
+	}
+	return out
+}
+
+// ScaledEmbedding is the forward function of Gemma's embeddings, a product behind the
+// table's rows (GemmaTextScaledWordEmbedding, transformers/models/gemma/modeling_gemma.py).
+func (t *Torch) ScaledEmbedding(indices X, m *Embedding, scale X) Value {
+	return t.hooked(m, t.Mul(t.rows(indices, m), scale))
 }
 
 // embeddingBackward is embedding_dense_backward: up to 3072 indices are
