@@ -42,15 +42,15 @@ const (
 // new with a transformers (0.18 and 1.12 with 4.57, 0.15 and 1.6 with 4.51).
 var beyond = map[Versions]map[string][]string{
 	last4: {
-		Adapters:            {"bert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3"},
+		Adapters:            {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
 		SavedModules:        {"llama"},
 		`loop "trainer"`:    {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
-		`loop "accelerate"`: {"bert", "gpt2", "llama", "qwen2"},
+		`loop "accelerate"`: {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
 	},
 	older4: {
-		Adapters:            {"bert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3"},
-		`loop "trainer"`:    {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
-		`loop "accelerate"`: {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
+		Adapters:            {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
+		`loop "trainer"`:    {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5", "xlm-roberta"},
+		`loop "accelerate"`: {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5", "xlm-roberta"},
 	},
 }
 

@@ -34,7 +34,7 @@ def build(w):
     config = dict(w["config"])
     cls = getattr(transformers, config.pop("architectures")[0])
     cfg = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
-    cfg._attn_implementation = w.get("attention", "sdpa")
+    cfg._attn_implementation = w.get("attention", "sdpa") if cls._supports_sdpa else "eager"
     precision = w.get("precision", "fp32")
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     if w.get("quantize"):
