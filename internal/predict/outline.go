@@ -66,12 +66,16 @@ func (o *Outline) process(w *workload.Workload, batch int64, card *gpu.Card, e *
 	return (&Process{w: &at, homes: o.homes}).goOn(deviceOf(card), 2, e)
 }
 
+// mostGoesOn is how many events a process may have that goes on with another batch.
+const mostGoesOn = 1 << 18
+
 // takesOtherBatches reports whether a step with another batch is what it would be in
 // a process that never had this one: nothing is left of the batch but its loss, and
-// the next step is no other than the last.
+// the next step is no other than the last. A deep model would hold the tensors of too
+// many steps.
 func (p *Process) takesOtherBatches() bool {
 	l, plain := p.loop.(*plainLoop)
-	return plain && l.does.Outputs != workload.OutputsKept && !p.w.Varied() && !p.rebuilds()
+	return plain && p.events() < mostGoesOn && l.does.Outputs != workload.OutputsKept && !p.w.Varied() && !p.rebuilds()
 }
 
 // stepWith goes on with another batch, for a step.

@@ -222,6 +222,7 @@ func (t *Torch) unwind(s *secondRun, cast *autocast) {
 	}
 	t.frames = t.frames[:s.frames]
 	t.cutGraph(s)
+	s.tensors, s.nodes = nil, nil // tensors that are left refer to the run
 }
 
 // refers are the tensors that a function refers to: its names, of which the last

@@ -29,7 +29,7 @@ const (
 	// slabLength is how many values are made at a time.
 	slabLength = 128
 	// keptSlabs is how many of them are kept for the next process: some tens of megabytes.
-	keptSlabs = 2000
+	keptSlabs = 1000
 )
 
 // slab hands out zeroed values many at a time: a step makes tens of thousands,
