@@ -28,8 +28,8 @@ var heaps = sync.Pool{New: func() any { return new(heap) }}
 const (
 	// slabLength is how many values are made at a time.
 	slabLength = 128
-	// keptSlabs is how many of them are kept for the next process: some tens of megabytes.
-	keptSlabs = 1000
+	// keptSlabs is how many of them are kept for the next process: some megabytes.
+	keptSlabs = 400
 )
 
 // slab hands out zeroed values many at a time: a step makes tens of thousands,
