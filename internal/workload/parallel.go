@@ -222,6 +222,10 @@ func (p *Parallel) checkAdapter(w *Workload) error {
 // foreach functions do not mix (torch/optim/optimizer.py,
 // _default_to_fused_or_foreach falls back to one by one).
 func (w *Workload) settleParallel(d Draft) error {
+	if w.Parallel != nil && w.Parallel.Kind == FSDPWithTensor && w.ClipGradNorm {
+		// torch.stack of the norms: "All operands in aten.stack.default must have the same mesh"
+		return invalid.At("clip_grad_norm", errors.New("clip_grad_norm_ does not work with fsdp+tp, because gradients are sharded over different meshes"))
+	}
 	if w.Parallel == nil || w.Parallel.Kind != TensorParallel {
 		return nil
 	}

@@ -117,4 +117,8 @@ func TestTensorParallelOptimizer(t *testing.T) {
 	if _, err := d.Workload(); err == nil || !strings.Contains(err.Error(), "clip_grad_norm_ does not work with tp") {
 		t.Error(err)
 	}
+	d.Set("parallel", "fsdp+tp,gpus=8,tensor=2")
+	if _, err := d.Workload(); err == nil || !strings.Contains(err.Error(), "clip_grad_norm_ does not work with fsdp+tp") {
+		t.Error(err)
+	}
 }
