@@ -12,7 +12,7 @@ import (
 // allocator plays: a tenth of a microsecond each, so some seconds of a core. What
 // takes longer than an event spends as many as it takes. Comparing a model of a
 // hundred layers on every card takes less.
-const OfQuestion = 55_000_000
+const OfQuestion = 50_000_000
 
 // ErrTooMuch says that an answer takes more work than it may.
 var ErrTooMuch = errors.New("this question needs too much computation; use fewer layers, passes, batches or rows")
