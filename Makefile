@@ -54,8 +54,9 @@ $(WEB_MADE): web/package-lock.json
 
 test: lint unit page ## Check everything: format, vet, lint, go.mod, tests with -race, build, the page in a browser
 
-unit: venv build ## Run the tests alone, with the race detector
-	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race -timeout 30m ./...
+unit: venv build ## Run the tests alone, with the race detector but for some that compute for minutes under it
+	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race -skip '^TestAccuracy$$' -timeout 30m ./...
+	$(GO) test ./internal/predict -run '^TestAccuracy$$'
 	$(GO) test ./internal/analysis -run '^TestAnswersAgreeWithPredictions$$'
 	$(GO) test ./internal/server -run '^Test(WorstQuestions|LargePlan)$$'
 	cd bench/gpu && '$(MEMORYMARK_TEST_PYTHON)' -m unittest --quiet
