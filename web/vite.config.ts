@@ -12,6 +12,8 @@ export default defineConfig({
     emptyOutDir: false,
     target: 'es2023',
     modulePreload: { polyfill: false },
+    // What several pages share is one file: it compresses better than twenty small ones.
+    rolldownOptions: { output: { advancedChunks: { groups: [{ name: 'shared', minShareCount: 2 }] } } },
   },
   server: { proxy: Object.fromEntries(['/v1', '/health', '/ready', '/openapi.json'].map((path) => [path, server])) },
   test: {
