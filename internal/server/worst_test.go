@@ -311,7 +311,7 @@ func take(t *testing.T, s *Server, q hardQuestion) (took taken) {
 }
 
 // usualYardstick is what yardstickTime is on an idle machine of two cores.
-const usualYardstick = 100 * time.Millisecond
+const usualYardstick = 130 * time.Millisecond
 
 // yardstickTime is the processor time of work that is alike everywhere, and as a
 // simulation is: it makes many small values and leaves them to the collector. Machines
