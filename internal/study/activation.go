@@ -75,6 +75,9 @@ func NewActivation(w *workload.Workload, card *gpu.Card, e *effort.Effort) (*Act
 	if err != nil || w.Config.Architecture != "TransformerLM" {
 		return nil, fmt.Errorf("%s is not a plain language model; its activations are not derived", w.Name())
 	}
+	if w.Parallel != nil {
+		return nil, fmt.Errorf("the activations of %s are derived on one GPU; leave out parallel", w.Name())
+	}
 	w = trainingInFP32(w)
 	s, err := predict.SimulateSteps(w, card, 2, e)
 	if err != nil {

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"memorymark/internal/bytesize"
@@ -80,5 +81,13 @@ func TestSizes(t *testing.T) {
 	}
 	if _, err := ModelOf("huge"); err == nil || err.Error() != `model-size is "huge"; it must be one of small, medium, large, xl, 2.7B` {
 		t.Errorf("huge: %v", err)
+	}
+}
+
+// A rank's buffers lie between the tensors of a block.
+func TestActivationsOfOneGPU(t *testing.T) {
+	w := parse(t, `{"model": "lm-small", "parallel": {"kind": "fsdp", "gpus": 8}}`)
+	if _, err := NewActivation(w, gpu.All()[0], nil); err == nil || !strings.Contains(err.Error(), "leave out parallel") {
+		t.Error(err)
 	}
 }
