@@ -400,7 +400,7 @@ func TestWorkersFlood(t *testing.T) {
 	b.must(l.conn.FlushWithContext(ctx))
 	begin := time.Now()
 	b.submit(`2`)
-	if took := time.Since(begin); took > answerTime {
+	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("another waits for %v", took)
 	}
 	info, err := q.events.Info(ctx)
