@@ -88,15 +88,7 @@ func TestWaiting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		card, err := gpu.Find("a100-80gb")
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := NewOutline(w, card, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o.Timing(w.Batch)
+		return outlineOf(t, w).Timing(w.Batch)
 	}
 	seconds := func(timing Timing, card string, p workload.Parallel) Seconds {
 		c, err := gpu.Find(card)

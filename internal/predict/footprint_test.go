@@ -50,15 +50,7 @@ func TestOneRunForManyCards(t *testing.T) {
 
 func footprintsOf(t *testing.T, w *workload.Workload) *Footprints {
 	t.Helper()
-	card, err := gpu.Find("a100-80gb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := NewOutline(w, card, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o.Footprints(w, nil)
+	return outlineOf(t, w).Footprints(w, nil)
 }
 
 func compareFootprints(t *testing.T, card *gpu.Card, together, alone *Footprints) {

@@ -98,3 +98,13 @@ func TestOutlineInOneProcess(t *testing.T) {
 		t.Errorf("only %d batches shared a process", joint)
 	}
 }
+
+// outlineOf outlines a workload on an A100.
+func outlineOf(t *testing.T, w *workload.Workload) *Outline {
+	t.Helper()
+	o, err := NewOutline(w, cardOf(t, "a100-80gb"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
