@@ -63,7 +63,7 @@ func TaskTypes() []string {
 
 // addAdapter is get_peft_model.
 func addAdapter(t *torch.Torch, modelType string, a *Adapter, r Run) error {
-	c := torch.LoRA{Rank: a.Rank, Targets: a.Targets, Dropout: a.Dropout, DoRA: a.DoRA, DType: r.DType, Train: r.Train}
+	c := torch.LoRA{Rank: a.Rank, Targets: a.Targets, Dropout: a.Dropout, DoRA: a.DoRA, DType: r.DType, Train: r.Train, PEFT: r.Versions.peft()}
 	if a.Float32 || r.Quantize != torch.NotQuantized {
 		c.DType = torch.Float32 // autocast_adapter_dtype
 	}

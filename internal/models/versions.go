@@ -29,10 +29,22 @@ var (
 	older4 = Versions{torch.Version{Major: 2, Minor: 6}, torch.Version{Major: 4, Minor: 51}} // without masking_utils.py
 )
 
+// peft is the PEFT that was new with a transformers.
+func (v Versions) peft() torch.Version {
+	switch {
+	case v.Transformers.Before(4, 57):
+		return torch.Version{Minor: 15}
+	case v.Transformers.Before(5, 0):
+		return torch.Version{Minor: 18}
+	}
+	return torch.Version{Minor: 21}
+}
+
 // What a step can have beyond a model and a loop written by hand, beside what is
 // named by its own words.
 const (
 	Adapters     = "an adapter"
+	DoRA         = "DoRA"
 	SavedModules = "modules_to_save"
 	Evaluation   = "evaluation" // which can only be an exception
 )
@@ -42,13 +54,15 @@ const (
 // new with a transformers (0.18 and 1.12 with 4.57, 0.15 and 1.6 with 4.51).
 var beyond = map[Versions]map[string][]string{
 	last4: {
-		Adapters:            {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
+		Adapters:            {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
+		DoRA:                {"bert", "gpt2", "llama"},
 		SavedModules:        {"llama"},
-		`loop "trainer"`:    {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
-		`loop "accelerate"`: {"bert", "distilbert", gemma2, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
+		`loop "trainer"`:    {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5", "xlm-roberta"},
+		`loop "accelerate"`: {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5", "xlm-roberta"},
 	},
 	older4: {
 		Adapters:            {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
+		DoRA:                {"bert", "gpt2", "llama"},
 		`loop "trainer"`:    {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5", "xlm-roberta"},
 		`loop "accelerate"`: {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5", "xlm-roberta"},
 	},

@@ -61,23 +61,34 @@ func (t *Torch) rowNorms(x X) Value {
 
 // withMagnitude is DoraLinearVariant.forward, which ends lora.Linear's.
 func (t *Torch) withMagnitude(x, result *Var, m *Linear) Value {
-	f, l := t.Enter(), m.lora
-	in := f.Let(x)
-	base := f.Let(Value{})
+	f := t.Enter()
+	return f.Return(t.addScaledRows(f, f.Let(x), result, m))
+}
+
+// addScaledRows is what lora.Linear.forward of PEFT 0.15 does itself, with names of its
+// own for what is scaled.
+func (t *Torch) addScaledRows(f *Frame, in, result *Var, m *Linear) Value {
+	l, base := m.lora, f.Let(Value{})
 	if l.dropout == 0 || !l.train {
 		base.Set(result)
 	} else {
 		in.Set(t.Dropout(in, l.dropout, l.train))
 	}
-	return f.Return(t.Add(result, t.scaledRows(in, base, m)))
+	return t.Add(result, t.scaledRows(in, base, m))
 }
 
 // scaledRows is DoraLinearLayer.forward.
 func (t *Torch) scaledRows(x, base *Var, m *Linear) Value {
 	f, l := t.Enter(), m.lora
 	in, result := f.Let(x), f.Let(base)
-	product := f.Let(t.loraWeight(l))
-	product.Set(t.To(product, in.tensor.DType))
+	eye, product := f.Let(Value{}), f.Let(Value{})
+	if l.peft.Before(0, 21) { // so recordings of 0.15 and 0.18 have it: x_eye is a name of this function
+		eye.Set(t.identity(in.tensor.DType, l))
+		product.Set(t.loraOf(eye, l))
+	} else {
+		product.Set(t.loraWeight(l))
+		product.Set(t.To(product, in.tensor.DType))
+	}
 	weight := f.Let(t.To(Borrow(m.Weight), in.tensor.DType))
 	norm := f.Let(t.weightNorm(m, weight, Value{t.detached(product.tensor)}))
 	norm.Set(Value{t.detached(norm.tensor)})
@@ -113,8 +124,18 @@ func (t *Torch) turned(weight *Tensor, m *Linear) Value {
 // computed by calling it on the identity.
 func (t *Torch) loraWeight(l *lora) Value {
 	f := t.Enter()
-	in := l.a.Weight.Shape[1]
-	eye := f.Let(t.Full(l.a.Weight.DType, in, in))
-	weight := f.Let(t.Transpose(t.Linear(t.Linear(eye, l.a), l.b), 0, 1))
+	eye := f.Let(t.identity(l.a.Weight.DType, l))
+	weight := f.Let(t.loraOf(eye, l))
 	return f.Return(weight)
+}
+
+// identity is torch.eye of as many rows as an adapter takes.
+func (t *Torch) identity(dtype DType, l *lora) Value {
+	in := l.a.Weight.Shape[1]
+	return t.Full(dtype, in, in)
+}
+
+// loraOf is lora_B(lora_A(x)).T.
+func (t *Torch) loraOf(x *Var, l *lora) Value {
+	return t.Transpose(t.Linear(t.Linear(x, l.a), l.b), 0, 1)
 }

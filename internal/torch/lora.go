@@ -22,6 +22,7 @@ type LoRA struct {
 	Parameters []string
 	Dropout    float64
 	DoRA       bool
+	PEFT       Version
 	Save       []string // modules_to_save
 	Heads      []string // of the task: trained whole, where the model has them
 	DType      DType    // of the adapters
@@ -34,6 +35,7 @@ type lora struct {
 	magnitude *Tensor // of the rows of the weight, for DoRA; else nil
 	dropout   float64
 	train     bool
+	peft      Version
 }
 
 // AddLoRA is peft.get_peft_model. It returns the names of targets and of
@@ -105,7 +107,7 @@ func (t *Torch) wrap(m *Linear, c LoRA) {
 	default:
 		dtype = m.quantized.compute // compute_dtype of a Linear4bit
 	}
-	m.lora = &lora{dropout: c.Dropout, train: c.Train}
+	m.lora = &lora{dropout: c.Dropout, train: c.Train, peft: c.PEFT}
 	m.lora.a = &Linear{Weight: t.parameterAfter(last, dtype, c.Rank, in)}
 	m.lora.b = &Linear{Weight: t.parameterAfter(m.lora.a.Weight, dtype, out, c.Rank)}
 	if c.DoRA {
@@ -230,9 +232,12 @@ func (t *Torch) adapted(x X, m *Linear) Value {
 	result := f.Let(t.base(in, m))
 	dtype := result.tensor.DType
 	in.Set(t.To(in, l.a.Weight.DType)) // _cast_input_dtype
-	if l.magnitude == nil {
+	switch {
+	case l.magnitude == nil:
 		result.Set(t.Add(result, t.Scale(t.Linear(t.Linear(t.Dropout(in, l.dropout, l.train), l.a), l.b))))
-	} else {
+	case l.peft.Before(0, 18):
+		result.Set(t.addScaledRows(f, in, result, m))
+	default:
 		result.Set(t.withMagnitude(in, result, m))
 	}
 	result.Set(t.To(result, dtype))

@@ -58,7 +58,7 @@ func (w *Workload) beyondPlain() (more []string) {
 		}
 	}
 	add(w.Adapter != nil, models.Adapters)
-	add(w.Adapter != nil && w.Adapter.DoRA, "DoRA")
+	add(w.Adapter != nil && w.Adapter.DoRA, models.DoRA)
 	add(w.Adapter != nil && len(w.Adapter.ModulesToSave) > 0, models.SavedModules)
 	add(w.Quantize != NotQuantized, fmt.Sprintf("quantize %q", w.Quantize))
 	add(w.Parallel != nil, "training on several GPUs")
