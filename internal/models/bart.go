@@ -7,7 +7,7 @@ import (
 	"memorymark/internal/torch"
 )
 
-var bartFamily = Family{Type: "bart", read: reads(readBART), Heads: []Head{
+var bartFamily = Family{Type: "bart", Versions: []Versions{newest}, Except: map[Versions][]string{newest: {"BartForSequenceClassification"}}, read: reads(readBART), Heads: []Head{
 	decodes(head("BartForConditionalGeneration", TargetIDs, newBART)),
 	readsEnds(head("BartForSequenceClassification", Classes, newBARTClassifier)),
 	head("BartForQuestionAnswering", Spans, newBARTSpans),

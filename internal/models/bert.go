@@ -148,6 +148,9 @@ type bertModel struct {
 	embed  func(t *torch.Torch, ids *torch.Tensor, train bool) torch.Value
 	layers []layer
 	pooler *torch.Linear // nil without one
+	// masksFirst says that the mask comes before the embeddings, as ELECTRA's of
+	// transformers 4 does.
+	masksFirst bool
 }
 
 func newBertModel(t *torch.Torch, c *bertConfig, e *encoding, dtype torch.DType, pooler bool) (*bertModel, *bertEmbeddings) {
@@ -156,19 +159,16 @@ func newBertModel(t *torch.Torch, c *bertConfig, e *encoding, dtype torch.DType,
 	if pooler {
 		m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, dtype).Named("pooler.dense")
 	}
-	e.initPositions(t, c.MaxPositions)
+	e.versions.initPositions(t, c.MaxPositions)
 	embeddings.of4 = e.isOf4()
 	return m, embeddings
 }
 
-// initPositions is the one allocation of _init_weights: position ids, which
-// are copied over those that are there.
-func initPositions(t *torch.Torch, positions int64) { t.Release(t.Buffer(torch.Int64, positions)) }
-
-// initPositions does so in transformers 5.
-func (e *encoding) initPositions(t *torch.Torch, positions int64) {
-	if !e.isOf4() {
-		initPositions(t, positions)
+// initPositions is the one allocation of _init_weights in transformers 5: position
+// ids, which are copied over those that are there.
+func (v Versions) initPositions(t *torch.Torch, positions int64) {
+	if !v.Transformers.Before(5, 0) {
+		t.Release(t.Buffer(torch.Int64, positions))
 	}
 }
 
@@ -190,6 +190,9 @@ func (m *bertModel) forward(t *torch.Torch, batch *Batch) trunkOutput {
 	given := f.Let(torch.Value{})
 	if m.isOf4() && batch.Mask == nil {
 		lookForPadding(t, batch.IDs)
+	}
+	if m.masksFirst {
+		return m.forwardMasked4(t, f, given, batch)
 	}
 	embedded := f.Let(m.embed(t, batch.IDs, m.train))
 	mask := given

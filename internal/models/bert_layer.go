@@ -14,6 +14,7 @@ type encoding struct {
 	heads      int64
 	encoder    string // what the model calls it
 	versions   Versions
+	dtype      torch.DType
 	eagerly    eager4 // nil since transformers 5
 	// Layers of transformers 4.57 return the weights of eager attention, the last ones here.
 	returnsWeights bool
@@ -25,7 +26,7 @@ type encoding struct {
 func newEncoding(c *bertConfig, r Run) (*encoding, error) {
 	act, err := activationOf(c.HiddenAct)
 	e := &encoding{
-		encoder: "encoder", versions: r.Versions,
+		encoder: "encoder", versions: r.Versions, dtype: r.DType,
 		train: r.Train, checkpoint: r.Checkpointing, eager: r.Eager, act: act, heads: c.Heads,
 		attentionDropout: c.AttentionDropout, hiddenDropout: c.HiddenDropout,
 	}

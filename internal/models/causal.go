@@ -27,14 +27,13 @@ func fixedCrossEntropy(t *torch.Torch, logits, labels torch.X, batch *Batch) tor
 }
 
 // languageModel is a decoder that predicts the next token: logits of its last
-// hidden states, and their loss.
-func languageModel(model trunk, head *torch.Linear) *Model {
+// hidden states, all of which it takes in its own way, and their loss.
+func languageModel(model trunk, head *torch.Linear, all func(*torch.Torch, *torch.Var) torch.Value) *Model {
 	return &Model{Forward: func(t *torch.Torch, batch *Batch) Output {
 		f := t.Enter()
 		o := model(t, batch)
 		hidden := f.Let(o.hidden)
-		// hidden_states[:, slice(0, None), :] is another view of all of it.
-		logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(t.Alias(hidden), head) }))
+		logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(all(t, hidden), head) }))
 		var loss torch.Value
 		if batch.Labels != nil {
 			loss = f.Keep(f.Let(causalLMLoss(t, logits, batch)))
@@ -44,6 +43,9 @@ func languageModel(model trunk, head *torch.Linear) *Model {
 		return out
 	}}
 }
+
+// allAtOnce is x itself, or another view of it.
+func allAtOnce(t *torch.Torch, x *torch.Var) torch.Value { return t.Alias(x) }
 
 // allOfSlices is x[:, slice(0, None), :]. Python's indexing makes another view of
 // all of it; PyTorch before 2.11 slices each dimension, so recordings of 2.6 and 2.8

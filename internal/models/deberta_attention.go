@@ -78,7 +78,7 @@ func (m *deberta) selfAttention(t *torch.Torch, l *debertaLayer, hidden, given, 
 // those of all samples, so they are repeated.
 func (m *deberta) positionBias(t *torch.Torch, l *debertaLayer, q, k, distances, relative *torch.Var) torch.Value {
 	f := t.Enter()
-	relative = f.Let(t.Unsqueeze(t.Alias(relative), 0)) // rel_embeddings[0 : att_span * 2, :]
+	relative = f.Let(t.Unsqueeze(t.Slice(relative, 1, 0, relative.Tensor().Dim(1)), 0)) // rel_embeddings[0 : att_span * 2, :]
 	batch := q.Tensor().Dim(0) / m.cfg.Heads
 	repeated := func(w *torch.Linear) torch.Value { return t.Tile(m.heads(t, t.Linear(relative, w)), batch) }
 	queries, keys := f.Let(torch.Value{}), f.Let(torch.Value{})

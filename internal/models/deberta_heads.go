@@ -43,7 +43,7 @@ func (m *debertaClassifier) forward(t *torch.Torch, batch *Batch) Output {
 // pool is ContextPooler: the first token.
 func (m *debertaClassifier) pool(t *torch.Torch, hidden *torch.Var) torch.Value {
 	f := t.Enter().In("pooler")
-	token := f.Let(t.Select(hidden, 1))
+	token := f.Let(firstToken(t, hidden))
 	token.Set(t.Dropout(token, m.cfg.PoolerDropout, m.run.Train))
 	pooled := f.Let(t.Linear(token, m.pooler))
 	pooled.Set(m.poolerAct(t, pooled))

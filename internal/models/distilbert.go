@@ -113,7 +113,7 @@ func newDistilBertModel(t *torch.Torch, c *distilBertConfig, r Run) (*distilBert
 		}
 		m.layers = append(m.layers, l.forward)
 	}
-	e.initPositions(t, c.MaxPositions)
+	e.versions.initPositions(t, c.MaxPositions)
 	return m, nil
 }
 

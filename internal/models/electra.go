@@ -5,7 +5,7 @@ import (
 	"memorymark/internal/torch"
 )
 
-var electraFamily = Family{Type: "electra", read: reads(readElectra), Heads: []Head{
+var electraFamily = Family{Type: "electra", Versions: []Versions{newest, last4, older4}, read: reads(readElectra), Heads: []Head{
 	head("ElectraForSequenceClassification", Classes, newElectra),
 	head("ElectraForTokenClassification", TokenTags, newElectraTokens),
 	head("ElectraForQuestionAnswering", Spans, newElectraSpans),
@@ -30,6 +30,8 @@ func readElectra(c *hfconfig.Config) (*electraConfig, error) {
 // newElectraModel makes ElectraModel: BERT without a pooler, whose embeddings may
 // have a size of their own (transformers/models/electra/modeling_electra.py).
 func newElectraModel(t *torch.Torch, c *electraConfig, r Run) (*bertModel, error) {
+	of4 := r.Versions.Transformers.Before(5, 0)
+	r.Eager = r.Eager || of4 // transformers 4 has no other attention for it
 	e, err := newEncoding(&c.bertConfig, r)
 	if err != nil {
 		return nil, err
@@ -37,7 +39,8 @@ func newElectraModel(t *torch.Torch, c *electraConfig, r Run) (*bertModel, error
 	narrow := c.bertConfig
 	narrow.HiddenSize = c.EmbeddingSize
 	embeddings := newBertEmbeddings(t, &narrow, r.DType)
-	m := &bertModel{encoding: e, name: "electra", embed: embeddings.forward}
+	embeddings.of4 = of4
+	m := &bertModel{encoding: e, name: "electra", embed: embeddings.forward, masksFirst: of4}
 	if c.EmbeddingSize != c.HiddenSize {
 		projection := t.NewLinear(c.EmbeddingSize, c.HiddenSize, true, r.DType).Named("embeddings_project")
 		m.embed = func(t *torch.Torch, ids *torch.Tensor, train bool) torch.Value {
@@ -48,7 +51,7 @@ func newElectraModel(t *torch.Torch, c *electraConfig, r Run) (*bertModel, error
 		}
 	}
 	m.layers = newBertLayers(t, &c.bertConfig, e, r.DType)
-	initPositions(t, c.MaxPositions)
+	e.versions.initPositions(t, c.MaxPositions)
 	return m, nil
 }
 

@@ -43,6 +43,18 @@ func invertedMask4(t *torch.Torch, given *torch.Var, dtype torch.DType) torch.Va
 	return f.Return(mask)
 }
 
+// forwardMasked4 is the rest of ElectraModel.forward
+// (transformers/models/electra/modeling_electra.py), where the mask comes first.
+func (m *bertModel) forwardMasked4(t *torch.Torch, f *torch.Frame, given *torch.Var, batch *Batch) trunkOutput {
+	given.Set(given4(t, batch))
+	mask := f.Let(extendedMask4(t, given, m.dtype))
+	hidden := f.Let(m.embed(t, batch.IDs, m.train))
+	hidden.Set(m.encode(t, m.layers, hidden, mask))
+	out := trunkOutput{hidden: f.Keep(hidden)}
+	f.End()
+	return out
+}
+
 // eager4 is a self attention's forward function with eager attention of
 // transformers 4, up to the context, and the weights if it returns them.
 type eager4 func(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) (context *torch.Var, weights torch.Value)

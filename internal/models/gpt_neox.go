@@ -8,7 +8,7 @@ import (
 	"memorymark/internal/torch"
 )
 
-var gptNeoXFamily = Family{Type: "gpt_neox", read: reads(readGPTNeoX), Heads: []Head{
+var gptNeoXFamily = Family{Type: "gpt_neox", Versions: []Versions{newest, last4}, read: reads(readGPTNeoX), Heads: []Head{
 	head("GPTNeoXForCausalLM", SameIDs, newGPTNeoX),
 	needs(head("GPTNeoXForSequenceClassification", Classes, newGPTNeoXClassifier), "pad_token_id"),
 	head("GPTNeoXForTokenClassification", TokenTags, newGPTNeoXTokens),
@@ -90,8 +90,12 @@ func newGPTNeoXModel(t *torch.Torch, c *gptNeoXConfig, r Run) *gptNeoX {
 		})
 	}
 	m.norm = t.NewLayerNorm(c.HiddenSize, r.DType)
-	m.rotary = newRotary(t, DefaultRope, c.rotarySize())
-	m.rotary.initWeights(t)
+	if m.isOf4() {
+		m.rotary = newRotary4(t, DefaultRope, c.rotarySize())
+	} else {
+		m.rotary = newRotary(t, DefaultRope, c.rotarySize()).of(r.Versions)
+		m.rotary.initWeights(t)
+	}
 	return m
 }
 
@@ -102,7 +106,7 @@ func newGPTNeoX(t *torch.Torch, c *gptNeoXConfig, r Run) (*Model, error) {
 		t.Tie(head, m.embed)
 	}
 	m.rotary.cast(t, r.DType)
-	return languageModel(m.trunk, head), nil
+	return languageModel(m.trunk, head, allOfSlices), nil
 }
 
 func newGPTNeoXClassifier(t *torch.Torch, c *gptNeoXConfig, r Run) (*Model, error) {
@@ -145,8 +149,11 @@ func (m *gptNeoX) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	}
 	positions := f.Let(torch.Value{})
 	embeds := f.Let(t.In("embed_in", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.embed) }))
-	positions.Set(t.Unsqueeze(t.Integers(t.Arange(batch.IDs.Dim(1))), 0))
-	causal := causalMask{eager: m.run.Eager, padded: batch.Padded, cached: cache != nil}
+	positions.Set(positionsOf(t, batch.IDs.Dim(1), m.run.Versions))
+	if m.isOf4() {
+		f.Let(positions) // as cache_position
+	}
+	causal := causalMask{eager: m.run.Eager, padded: batch.Padded, cached: cache != nil, mapped: m.run.Versions.mapsMasks()}
 	mask := f.Let(causal.make(t, embeds, positions, batch.Mask))
 	hidden := f.Let(t.Dropout(embeds, m.cfg.HiddenDropout, m.run.Train))
 	c, s := m.rotary.angles(t, hidden, positions)
@@ -159,9 +166,15 @@ func (m *gptNeoX) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 			hidden.Set(m.layer(t, i, hidden, mask, cos, sin, cache))
 		}
 	}
+	if m.isOf4() {
+		f.Let(hidden) // in outputs, what the last layer returned
+	}
 	hidden.Set(t.In("final_layer_norm", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	return trunkOutput{hidden: f.Return(hidden), rest: cache.tensors()}
 }
+
+// isOf4 reports whether the model is one of transformers 4.
+func (m *gptNeoX) isOf4() bool { return m.run.Versions.Transformers.Before(5, 0) }
 
 // layer is GPTNeoXLayer.forward.
 func (m *gptNeoX) layer(t *torch.Torch, i int, x, mask, cos, sin *torch.Var, cache *dynamicCache) torch.Value {

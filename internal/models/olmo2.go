@@ -5,7 +5,10 @@ import (
 	"memorymark/internal/torch"
 )
 
-var olmo2Family = Family{Type: "olmo2", read: reads(readOlmo2), Heads: decoderHeads("Olmo2", newOlmo2, causalHead, classesHead, noHead)}
+var olmo2Family = Family{
+	Type: "olmo2", Versions: []Versions{newest, last4}, Except: map[Versions][]string{last4: {"Olmo2ForSequenceClassification"}},
+	read: reads(readOlmo2), Heads: decoderHeads("Olmo2", newOlmo2, causalHead, classesHead, noHead),
+}
 
 // readOlmo2 reads a configuration of OLMo 2, transformers' Olmo2Config.
 func readOlmo2(c *hfconfig.Config) (*llamaConfig, error) {

@@ -7,7 +7,7 @@ import (
 	"memorymark/internal/torch"
 )
 
-var optFamily = Family{Type: "opt", read: reads(readOPT), Heads: []Head{
+var optFamily = Family{Type: "opt", Versions: []Versions{newest, last4}, read: reads(readOPT), Heads: []Head{
 	head("OPTForCausalLM", SameIDs, newOPT),
 	head("OPTForSequenceClassification", Classes, newOPTClassifier),
 	head("OPTForQuestionAnswering", Spans, newOPTSpans),
@@ -111,7 +111,7 @@ func newOPT(t *torch.Torch, c *optConfig, r Run) (*Model, error) {
 	if c.TieWordEmbeddings {
 		t.Tie(head, m.embed)
 	}
-	return languageModel(m.trunk, head), nil
+	return languageModel(m.trunk, head, allAtOnce), nil
 }
 
 func newOPTClassifier(t *torch.Torch, c *optConfig, r Run) (*Model, error) {
@@ -142,18 +142,10 @@ func (m *opt) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 		cache = &dynamicCache{}
 	}
 	ids := f.Let(t.View(torch.Borrow(batch.IDs), -1, batch.IDs.Dim(1)))
-	given, embeds, positions := f.Let(torch.Value{}), f.Let(torch.Value{}), f.Let(torch.Value{})
+	v := m.newNames(f)
+	embeds, positions := v.embeds, v.positions
 	embeds.Set(t.In("embed_tokens", func() torch.Value { return t.Embedding(ids, m.embed) }))
-	if batch.Mask != nil {
-		given.Set(torch.Borrow(batch.Mask))
-	} else {
-		given.Set(t.Full(torch.Float32, batch.IDs.Dim(0), batch.IDs.Dim(1)))
-	}
-	positions.Set(t.Cumsum(given))
-	positions.Set(t.To(t.Shift(t.Mul(positions, given)), torch.Int64))
-	positions.Set(t.Slice(positions, 1, 0, batch.IDs.Dim(1)))
-	causal := causalMask{eager: m.run.Eager, padded: batch.Padded, cached: cache != nil}
-	mask := f.Let(causal.make(t, embeds, positions, given.Tensor()))
+	m.see(t, v, batch, cache)
 	placed := f.Let(t.In("embed_positions", func() torch.Value { return t.Embedding(t.Integers(positions), m.position) }))
 	if m.projectIn != nil {
 		embeds.Set(t.Linear(embeds, m.projectIn))
@@ -163,10 +155,13 @@ func (m *opt) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 		g := t.Enter().In("layers", i)
 		if m.run.Checkpointing && m.run.Train {
 			block := func(x *torch.Var, keywords []*torch.Var) torch.Value { return m.layer(t, i, x, keywords[0], nil) }
-			hidden.Set(g.Return(t.Checkpoint(block, hidden, mask, positions)))
+			hidden.Set(g.Return(t.Checkpoint(block, hidden, v.mask, positions, v.cached)))
 		} else {
-			hidden.Set(g.Return(m.layer(t, i, hidden, mask, cache)))
+			hidden.Set(g.Return(m.layer(t, i, hidden, v.mask, cache)))
 		}
+	}
+	if m.isOf4() {
+		f.Let(hidden) // in layer_outputs, what the last layer returned
 	}
 	if m.norm != nil {
 		hidden.Set(t.LayerNorm(hidden, m.norm))
@@ -178,6 +173,62 @@ func (m *opt) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	outer.End()
 	return trunkOutput{hidden: out, rest: cache.tensors()}
 }
+
+// optNames are what OPTDecoder.forward calls its tensors, apart from hidden states.
+type optNames struct{ given, embeds, positions, cached, mask *torch.Var }
+
+// newNames makes them in the order in which they die. Since transformers 5.22 ones that
+// stand for a mask that is not given have a name of their own.
+func (m *opt) newNames(f *torch.Frame) (v optNames) {
+	name := func() *torch.Var { return f.Let(torch.Value{}) }
+	if !m.hidesOnes() {
+		v.given = name()
+	}
+	v.embeds, v.positions = name(), name()
+	v.cached = name() // cache_position of transformers 4
+	if m.hidesOnes() {
+		v.given = name()
+	}
+	v.mask = name()
+	return v
+}
+
+// see makes positions and the mask: transformers 4 makes the mask first, and without
+// masking_utils.py.
+func (m *opt) see(t *torch.Torch, v optNames, batch *Batch, cache *dynamicCache) {
+	length := batch.IDs.Dim(1)
+	if m.isOf4() {
+		v.cached.Set(t.Arange(length))
+	}
+	if batch.Mask != nil {
+		v.given.Set(torch.Borrow(batch.Mask))
+	} else {
+		v.given.Set(t.Full(torch.Float32, batch.IDs.Dim(0), length))
+	}
+	if m.isOf4() {
+		legacy := legacyMask{padded: batch.Padded, eager: m.run.Eager, triangle: true}
+		v.mask.Set(legacy.update(t, v.embeds, v.cached, v.given.Tensor()))
+	}
+	v.positions.Set(t.Cumsum(v.given))
+	v.positions.Set(t.To(t.Shift(t.Mul(v.positions, v.given)), torch.Int64))
+	v.positions.Set(t.Slice(v.positions, 1, 0, length))
+	if m.isOf4() {
+		return
+	}
+	shown := v.given.Tensor()
+	if m.hidesOnes() {
+		shown = batch.Mask
+	}
+	causal := causalMask{eager: m.run.Eager, padded: batch.Padded, cached: cache != nil}
+	v.mask.Set(causal.make(t, v.embeds, v.positions, shown))
+}
+
+// hidesOnes reports whether the mask is made without the ones that positions are
+// counted by where no mask is given.
+func (m *opt) hidesOnes() bool { return !m.run.Versions.Transformers.Before(5, 22) }
+
+// isOf4 reports whether the model is one of transformers 4.
+func (m *opt) isOf4() bool { return m.run.Versions.Transformers.Before(5, 0) }
 
 // layer is OPTDecoderLayer.forward.
 func (m *opt) layer(t *torch.Torch, i int, x, mask *torch.Var, cache *dynamicCache) torch.Value {

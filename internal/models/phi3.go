@@ -9,7 +9,7 @@ import (
 	"memorymark/internal/torch"
 )
 
-var phi3Family = Family{Type: phi3Type, read: reads(readPhi3), Heads: decoderHeads("Phi3", newPhi3, withoutSpans...)}
+var phi3Family = Family{Type: phi3Type, Versions: []Versions{newest, last4}, read: reads(readPhi3), Heads: decoderHeads("Phi3", newPhi3, withoutSpans...)}
 
 // phi3Config is transformers' Phi3Config, of Phi-3 and Phi-4.
 type phi3Config struct {
@@ -142,7 +142,7 @@ func rotatePart(t *torch.Torch, q, k, cosines, sines *torch.Var) {
 	cos, sin := f.Let(t.Unsqueeze(cosines, 1)), f.Let(t.Unsqueeze(sines, 1))
 	n := cos.Tensor().Dim(-1)
 	part := func(x *torch.Var) (turning, rest *torch.Var) {
-		return f.Let(t.Slice(x, -1, 0, n)), f.Let(t.Slice(x, -1, n, x.Tensor().Dim(-1)))
+		return f.Let(t.SliceTo(x, -1, n)), f.Let(t.Slice(x, -1, n, x.Tensor().Dim(-1)))
 	}
 	turningQ, restQ := part(q)
 	turningK, restK := part(k)

@@ -54,7 +54,7 @@ func newRobertaModel(t *torch.Torch, c *bertConfig, r Run, pooler bool) (*bertMo
 	if pooler {
 		m.pooler = t.NewLinear(c.HiddenSize, c.HiddenSize, true, r.DType).Named("pooler.dense")
 	}
-	e.initPositions(t, c.MaxPositions)
+	e.versions.initPositions(t, c.MaxPositions)
 	return m, embeddings, nil
 }
 

@@ -12,6 +12,7 @@ type rotary struct {
 	inverse, original torch.Value
 	long              torch.Value // frequencies of long sequences, once there was one
 	longFrom          int64       // how long a sequence is before it is one
+	of4               bool        // as transformers 4 has it
 	size              int64       // of what is rotated of a head
 	inFloat32         bool        // angles stay so
 	broadcasts        bool        // positions times frequencies is no matrix product
@@ -32,7 +33,7 @@ func newRotary(t *torch.Torch, kind RopeType, size int64) *rotary {
 // newRotary4 is the module in transformers 4: the frequencies are computed once,
 // from steps that are cast, and original_inv_freq is another name for them.
 func newRotary4(t *torch.Torch, kind RopeType, size int64) *rotary {
-	r := &rotary{kind: kind, size: size}
+	r := &rotary{kind: kind, size: size, of4: true}
 	t.As(trace.Parameter, func() {
 		if kind == DefaultRope {
 			r.inverse = inverseFrequencies(t, t.Floats(t.Arange(size/2)))
@@ -40,7 +41,7 @@ func newRotary4(t *torch.Torch, kind RopeType, size int64) *rotary {
 			r.inverse = r.frequencies(t)
 		}
 	})
-	t.Hold(r.inverse.Borrow()) // original_inv_freq, which is no buffer: casting leaves it as it is
+	r.original = t.Hold(r.inverse.Borrow()) // which is no buffer: casting leaves it as it is
 	return r
 }
 
@@ -69,7 +70,7 @@ func initRotaries(t *torch.Torch, rotaries []*rotary) {
 func (r *rotary) cast(t *torch.Torch, dtype torch.DType) {
 	t.As(trace.Parameter, func() {
 		r.inverse = t.CastBuffer(r.inverse, dtype)
-		if r.original != (torch.Value{}) {
+		if !r.of4 && r.original != (torch.Value{}) {
 			r.original = t.CastBuffer(r.original, dtype)
 		}
 	})
@@ -155,22 +156,41 @@ func longFrequencies(t *torch.Torch, n int64) torch.Value {
 
 // chooseLong is longrope_frequency_update, which runs before each forward pass: it
 // computes the frequencies of a long sequence each time, since it looks for those
-// that it has under another name.
+// that it has under another name, which it does not in transformers 4.
 func (r *rotary) chooseLong(t *torch.Torch, positions *torch.Var) {
 	f := t.Enter()
 	f.Let(t.Integers(t.MaxOf(positions)))
 	t.Drop(t.Full(torch.Bool)) // whether it is a long one
 	chosen := t.Hold(r.original.Borrow())
-	if positions.Tensor().Dim(1) > r.longFrom {
+	isLong := positions.Tensor().Dim(1) > r.longFrom
+	if isLong {
 		t.Drop(chosen)
-		chosen = r.frequencies(t)
+		if r.of4 && r.long != (torch.Value{}) {
+			chosen = t.Hold(r.long.Borrow())
+		} else {
+			chosen = r.frequencies(t)
+		}
 	}
 	t.Drop(r.inverse)
 	r.inverse = chosen
-	if positions.Tensor().Dim(1) > r.longFrom {
+	if isLong {
 		t.Drop(r.long)
 		r.long = t.Hold(chosen.Borrow())
 	}
+	f.End()
+}
+
+// selectLong is longrope_frequency_update of transformers 5.22, which keeps the
+// frequencies of long sequences, and selects by torch.where.
+func (r *rotary) selectLong(t *torch.Torch, positions *torch.Var) {
+	f := t.Enter()
+	length := f.Let(t.Integers(t.MaxOf(positions)))
+	if r.long == (torch.Value{}) {
+		r.long = r.frequencies(t)
+	}
+	inverse := f.Let(t.Where(t.Compare(length), r.long.Borrow(), r.original.Borrow()))
+	t.Drop(r.inverse)
+	r.inverse = f.Keep(inverse)
 	f.End()
 }
 
@@ -189,7 +209,10 @@ func (r *rotary) angles(t *torch.Torch, hidden, positions *torch.Var) (cos, sin 
 	}
 	dtype, n := hidden.Tensor().DType, positions.Tensor().Dim(1)
 	t.NoGrad(func() {
-		if r.kind == LongRope {
+		switch {
+		case r.kind == LongRope && r.broadcasts:
+			r.selectLong(t, positions)
+		case r.kind == LongRope:
 			r.chooseLong(t, positions)
 		}
 		t.Autocast(torch.NoDType, func() {

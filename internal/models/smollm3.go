@@ -8,7 +8,7 @@ import (
 	"memorymark/internal/torch"
 )
 
-var smolLM3Family = Family{Type: smolLM3, read: reads(readSmolLM3), Heads: decoderHeads("SmolLM3", newSmolLM3, allHeads...)}
+var smolLM3Family = Family{Type: smolLM3, Versions: []Versions{newest, last4}, read: reads(readSmolLM3), Heads: decoderHeads("SmolLM3", newSmolLM3, allHeads...)}
 
 // smolLM3Config is transformers' SmolLM3Config.
 type smolLM3Config struct {

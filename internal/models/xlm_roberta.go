@@ -3,7 +3,7 @@ package models
 import "memorymark/internal/torch"
 
 var xlmRobertaFamily = Family{
-	Type: "xlm-roberta", Versions: []Versions{last4, older4}, read: reads(readXLMRoberta),
+	Type: "xlm-roberta", Versions: []Versions{newest, last4, older4}, read: reads(readXLMRoberta),
 	Heads: []Head{
 		head("XLMRobertaForSequenceClassification", Classes, newXLMRoberta),
 		head("XLMRobertaForTokenClassification", TokenTags, newXLMRobertaTokens),

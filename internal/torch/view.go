@@ -209,9 +209,9 @@ func (t *Torch) Transpose(x X, a, b int) Value {
 	return Value{out}
 }
 
-// Slice is x[..., from:to, ...] of a dimension; all of it is an alias (applySlice,
-// aten/src/ATen/TensorIndexing.h), but a slice like others in recordings of 2.6
-// and 2.8.
+// Slice is x[..., from:to, ...] of a dimension; all of it, x[:], is an alias (applySlice,
+// aten/src/ATen/TensorIndexing.h). Before 2.11 it is a slice like others: it has no
+// end, which is then the largest number there is, and not the size.
 func (t *Torch) Slice(x X, dim int, from, to int64) Value {
 	if from == 0 && to == read(x).Dim(dim) && !t.Version.Before(2, 11) {
 		return t.Alias(x)
@@ -219,6 +219,15 @@ func (t *Torch) Slice(x X, dim int, from, to int64) Value {
 	out := t.slice(read(x), dim, from, to)
 	t.done(x)
 	return Value{out}
+}
+
+// SliceTo is x[..., :to] of a dimension. Where that is its size, it is an alias in
+// every version.
+func (t *Torch) SliceTo(x X, dim int, to int64) Value {
+	if to == read(x).Dim(dim) {
+		return t.Alias(x)
+	}
+	return t.Slice(x, dim, 0, to)
 }
 
 // Select is x[..., i, ...] of a dimension.
