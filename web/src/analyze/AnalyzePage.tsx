@@ -9,10 +9,12 @@ import { Cost } from '../result/Cost';
 import { Headline } from '../result/Headline';
 import { MemoryBars } from '../result/MemoryBars';
 import { ResultTable } from '../result/ResultTable';
+import { Stages } from '../result/Stages';
 import { WaysToFit } from '../result/WaysToFit';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Skeleton } from '../ui/Loading';
 import { useTitle } from '../ui/useTitle';
+import { parallelOf } from '../workload/describe';
 import { asAsked, titleOf } from '../workload/subject';
 import { CodeDialog, type Files, readPython } from '../workload/CodeDialog';
 import { parseConfig } from '../workload/ConfigDialog';
@@ -28,9 +30,11 @@ import { useRun } from './useRun';
 export function AnalyzePage() {
   const state = useQuestion();
   const { settled, change } = state;
-  const analysis = usePredictedAnalysis(settled);
+  const pipeline = parallelOf(settled.workload)?.kind === 'pipeline'; // of which only today's batch is looked at
+  const analysis = usePredictedAnalysis(settled, !pipeline);
   const prediction = usePrediction(settled.workload);
-  const problem = analysis.error ? Problem.of(analysis.error) : null;
+  const failed = pipeline ? prediction.error : analysis.error;
+  const problem = failed ? Problem.of(failed) : null;
   const run = useRun();
   const [dropped, setDropped] = useState<Problem>();
   const [code, setCode] = useState<Files>();
@@ -70,7 +74,7 @@ export function AnalyzePage() {
         {problem && !ran && <Refusal key={problem.message} problem={problem} />}
         {problem?.isTooLarge && !ran && <WaysToFit question={settled} onApply={state.replace} />}
         {problem && !ran && prediction.data && !prediction.isPlaceholderData && <Breakdown workload={settled.workload} />}
-        {!problem && !ran && <Result state={state} />}
+        {!problem && !ran && (pipeline ? <Stages workload={settled.workload} /> : <Result state={state} />)}
       </div>
     </div>
   );

@@ -92,6 +92,9 @@ test('adapters, quantization and parallelism are said as flags and as code', () 
   expect(commandLine({ workload: { model: 'bert', parallel: { kind: 'fsdp', gpus: 8, mixed_precision: 'bf16' } } })).toBe(
     'memorymark analyze bert --parallel fsdp,gpus=8,mixed_precision=bf16',
   );
+  expect(commandLine({ workload: { model: 'llama-3.2-1b', parallel: { kind: 'pipeline', gpus: 3, stages: [8, 4, 4] } } })).toBe(
+    'memorymark analyze llama-3.2-1b --parallel pipeline,gpus=3,stages=8/4/4',
+  );
   const code = python({ workload }, answer, bert);
   expect(code).toContain('quantization_config=quantization');
   expect(code).toContain('model = get_peft_model(model, LoraConfig(r=16))');

@@ -35,7 +35,7 @@ function flagText(key: string, value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   if (key !== 'parallel') return JSON.stringify(value);
   const { kind, ...options } = value as { kind: string };
-  return [kind, ...Object.entries(options).map(([name, option]) => `${name}=${String(option)}`)].join(',');
+  return [kind, ...Object.entries(options).map(([name, option]) => `${name}=${Array.isArray(option) ? option.join('/') : String(option)}`)].join(',');
 }
 
 /** json is the workload as memorymark predict -f and POST /v1/predictions take it. */

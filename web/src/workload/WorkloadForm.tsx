@@ -63,7 +63,7 @@ export function WorkloadForm({ state, problem, without = [] }: Props) {
         {section('Optimizer and loop', training)}
         {!without.includes('parallel') && (
           <Section title="Several GPUs" set={describeParallel(workload)} wrong={Boolean(wrong('parallel'))}>
-            <ParallelFields workload={workload} wrong={wrong('parallel')} onChange={change} />
+            <ParallelFields workload={workload} models={models} wrong={wrong('parallel')} onChange={change} />
           </Section>
         )}
         {!images && (

@@ -13,6 +13,9 @@ export interface Parallel {
   offload?: boolean;
   gradient_as_bucket_view?: boolean;
   static_graph?: boolean;
+  stages?: number[];
+  schedule?: string;
+  microbatches?: number;
 }
 
 /** The kinds of parallelism, those that most people use first. */
@@ -23,6 +26,7 @@ export const parallelKinds: Record<string, string> = {
   zero1: 'ZeRO-1',
   tp: 'tensor parallelism',
   'fsdp+tp': 'FSDP2 with tensor parallelism',
+  pipeline: 'pipeline',
 };
 
 /** parallelOf is the parallelism of a workload, undefined on one GPU. */

@@ -66,6 +66,24 @@ test('what a run takes and costs is said by the server', async () => {
   expect(await panel.getByLabel('Dollars per hour').inputValue()).toBe('0');
 });
 
+test('the layers of a pipeline are given by hand, and each GPU has its own peak', async () => {
+  await page.goto(`${program.url}/?model=llama-3.2-1b&gpu=a100-80gb&precision=bf16&batch=8&sequence=256`);
+  await page.getByRole('button', { name: /^Several GPUs/ }).click();
+  await page.getByLabel('Parallelism').selectOption('pipeline');
+  await page.getByLabel('GPUs', { exact: true }).fill('3');
+  await expect.poll(() => page.getByLabel('Layers of each GPU').inputValue()).toBe('6/5/5');
+  await page.getByLabel('Microbatches').fill('4');
+  const table = page.getByRole('region', { name: 'What each GPU takes' });
+  await page.getByRole('heading', { name: 'Batch 8 trains in a pipeline of 3 GPUs' }).waitFor();
+  await page.getByLabel('Layers of each GPU').fill('8/4/4');
+  await table.getByRole('row', { name: /^0 8 [\d.]+ GiB [\d.]+ GiB$/ }).waitFor();
+  expect(JSON.parse(search().get('parallel')!)).toEqual({ kind: 'pipeline', gpus: 3, stages: [8, 4, 4], microbatches: 4 });
+  await page.getByLabel('Layers of each GPU').fill('8/8/4');
+  await page.getByText('stages have 20 layers in all; the model has 16').first().waitFor();
+  await page.getByLabel('Parallelism').selectOption('');
+  await page.getByText('Largest batch', { exact: true }).first().waitFor();
+});
+
 test('samples of different lengths are pasted', async () => {
   await page.goto(`${program.url}/?model=gpt2&gpu=a10`);
   await page.getByRole('button', { name: 'Lengths of samples' }).click();
