@@ -16,11 +16,9 @@ import (
 // rounds is a loop that is being played.
 type rounds struct {
 	left int // rounds that are still to be played
-	// made is how many allocations a round makes. Of what was there before it,
-	// replaced are those that it frees: in the round after, each of them stands
-	// for the one that is made places further on.
-	made     trace.ID
-	replaced []trace.ID
+	// In the round after, each of those that a round frees and that were there
+	// before stands for the one that it left in its place.
+	turnover trace.Turnover
 
 	played int
 	seen   map[string]int // how rounds ended, and which, since the driver was asked last
@@ -42,8 +40,8 @@ func (p *player) again() bool {
 		return false
 	}
 	r.left--
-	for _, id := range r.replaced {
-		p.live[id] = p.live[id+r.made]
+	for i, id := range r.turnover.Older {
+		p.live[id] = p.live[r.turnover.Left[i]]
 	}
 	if p.writer != nil {
 		p.writer.rewind(p.trace.Marks, loop.From)
@@ -59,28 +57,16 @@ func (p *player) nextOfLoop(at int) int {
 	}
 	if p.rounds == nil {
 		p.rounds = p.newRounds(loop)
-		p.rounds.seen[p.state(0)] = 0
+		p.rounds.seen[p.state(p.rounds.turnover.Older)] = 0
 	}
 	return loop.To
 }
 
 func (p *player) newRounds(loop trace.Loop) *rounds {
-	r := &rounds{left: loop.Times - 1, seen: make(map[string]int), traffic: p.traffic()}
-	first := trace.None
-	for i := loop.From; i < loop.To; i++ {
-		switch e := &p.trace.Events[i]; e.Action {
-		case trace.Alloc:
-			if r.made++; first == trace.None {
-				first = e.ID
-			}
-		case trace.FreeCompleted:
-			if first == trace.None || e.ID < first {
-				r.replaced = append(r.replaced, e.ID)
-			}
-		default:
-		}
+	return &rounds{
+		left: loop.Times - 1, turnover: trace.TurnoverOf(p.trace.Events[loop.From:loop.To]),
+		seen: make(map[string]int), traffic: p.traffic(),
 	}
-	return r
 }
 
 // skipped is how many rounds would change nothing. What the allocator does
@@ -94,7 +80,7 @@ func (p *player) skipped() int {
 		r.traffic = now
 		clear(r.seen)
 	}
-	state := p.state(r.made)
+	state := p.state(r.turnover.Left)
 	before, known := r.seen[state]
 	if !known {
 		r.seen[state] = r.played
@@ -104,12 +90,12 @@ func (p *player) skipped() int {
 	return r.left / period * period
 }
 
-// state is where everything is that rounds replace: that of before the first round,
-// or so many allocations further on.
-func (p *player) state(further trace.ID) string {
+// state is where everything is that rounds replace: what was there before the first
+// round, or what the latest one left.
+func (p *player) state(ids []trace.ID) string {
 	var state []byte
-	for _, id := range p.rounds.replaced {
-		b := p.a.blocks.at(p.live[id+further].block)
+	for _, id := range ids {
+		b := p.a.blocks.at(p.live[id].block)
 		state = binary.LittleEndian.AppendUint64(state, b.addr)
 		state = binary.LittleEndian.AppendUint64(state, uint64(b.size))
 	}

@@ -37,13 +37,18 @@ func (p *Process) countPart() {
 	p.began = now
 }
 
-// countAgain counts what came since once more: a pass whose like ends the step
-// counts for that one, too.
-func (p *parts) countAgain(since parts) {
-	p.forward = p.forward.Plus(p.forward.Minus(since.forward))
-	p.backward = p.backward.Plus(p.backward.Minus(since.backward))
-	p.update = p.update.Plus(p.update.Minus(since.update))
-	p.passes += p.passes - since.passes
+// meanPasses is how many passes of a step the work of one is the mean of: the first
+// one, which makes the gradients, and others, which add to them.
+const meanPasses = 4
+
+// countAgain counts what came since so many times more: a pass counts for those that
+// it stands for, too.
+func (p *parts) countAgain(since parts, times int) {
+	n := float64(max(times, 0))
+	p.forward = p.forward.Plus(p.forward.Minus(since.forward).Times(n))
+	p.backward = p.backward.Plus(p.backward.Minus(since.backward).Times(n))
+	p.update = p.update.Plus(p.update.Minus(since.update).Times(n))
+	p.passes += max(times, 0)
 }
 
 // Timing is the work of an update by its parts.

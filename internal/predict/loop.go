@@ -154,24 +154,22 @@ func (l *plainLoop) zeroGrad(here workload.ZeroGrad, now bool) {
 }
 
 // passes runs the passes whose gradients a step accumulates. The first one makes
-// the gradients, and the others are alike, but for DDP's second one, which rebuilds
-// the buckets: once two were, the latter stands for all others.
+// the gradients, and the others are alike, but for one that rebuilds DDP's buckets:
+// the first of them that ends in the state it began in stands for the rest.
 func (p *Process) passes(pass func(i int)) { p.passesUntil(p.w.Accumulate, pass) }
 
 // passesUntil is passes where those up to so many are alike, and the rest is not.
 func (p *Process) passesUntil(alike int, pass func(i int)) {
-	var begins []int
 	for i := 0; i < p.w.Accumulate; i++ {
-		begins = append(begins, p.events())
+		from, rebuilt := p.events(), p.t.BucketsRebuilt()
 		work, counted := p.t.Work(), p.parts
 		pass(i)
 		p.countPart()
 		p.parts.passes++
-		if rounds := alike - i; i > 1 && rounds > 1 && !p.everyPass && p.t.Loop(begins[i-1], begins[i], rounds, p.t.Work().Minus(work)) {
+		rounds, settled := alike-i, i > 0 && rebuilt == p.t.BucketsRebuilt()
+		if settled && rounds > 1 && !p.everyPass && p.t.Loop(from, rounds, p.t.Work().Minus(work)) {
 			i = alike - 1
-			if i == p.w.Accumulate-1 {
-				p.parts.countAgain(counted)
-			}
+			p.parts.countAgain(counted, min(p.w.Accumulate, meanPasses)-p.parts.passes-(p.w.Accumulate-alike))
 		}
 		p.began = p.t.Work()
 	}

@@ -50,6 +50,7 @@ type Process struct {
 
 	parameters int64      // elements
 	everyPass  bool       // none stands for others
+	rebuilt    bool       // DDP's buckets, if there are any, before the last step that ran
 	brief      bool       // it ends before a step that would ask for the same as the one before
 	spans      []span     // what was going on, by event
 	allLives   []life     // its allocations, once somebody asked
@@ -136,7 +137,7 @@ func (p *Process) train(steps int) {
 			break
 		}
 		if i < 2 || w.Varied() || !p.repeat() {
-			p.parts = parts{}
+			p.parts, p.rebuilt = parts{}, p.t.BucketsRebuilt()
 			p.loop.step()
 			p.countPart()
 			p.StepWork = p.t.Work().Minus(before)
@@ -180,11 +181,9 @@ func (p *Process) start(d torch.Device, e *effort.Effort) error {
 	return p.build(d)
 }
 
-// rebuilds reports whether the second step is not yet as all after it are: DDP
-// rebuilds its buckets in it, even if they come out as they were.
-func (p *Process) rebuilds() bool {
-	return len(p.Steps) == 2 && hasBuckets(p.w)
-}
+// rebuilds reports whether the last step is not yet as all after it are: DDP
+// rebuilt its buckets in it, even if they came out as they were.
+func (p *Process) rebuilds() bool { return p.rebuilt != p.t.BucketsRebuilt() }
 
 // settled reports whether the next step would be the last one again.
 func (p *Process) settled() bool {

@@ -159,6 +159,12 @@ func (d *ddp) preForward(m *module) {
 	d.t.broadcast(d.buffers)
 }
 
+// BucketsRebuilt reports whether DDP has made its buckets anew, which it does once.
+func (t *Torch) BucketsRebuilt() bool {
+	d, ok := t.parallel.(*ddp)
+	return ok && d.rebuilt
+}
+
 func (d *ddp) postForward(*module, ...*Tensor) {}
 
 func (d *ddp) beforeNode(*node) {}

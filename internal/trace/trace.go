@@ -138,8 +138,7 @@ type Mark struct {
 // Loop says that a stretch of events happens several times in a row, as the
 // passes of a step that accumulates gradients do. The events are those of its
 // first round. In each other round, what was there before the stretch and is
-// freed in it stands for what the round before made in its place: the ID that
-// is higher by the number of allocations of a round.
+// freed in it stands for what the round before left in its place (Turnover).
 type Loop struct {
 	From, To int // events
 	Times    int // at least 2
