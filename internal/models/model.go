@@ -150,25 +150,36 @@ func (o Output) Drop(t *torch.Torch) {
 }
 
 // InFloat32 is convert_outputs_to_fp32, which Accelerate puts around a model
-// under autocast: tensors of half types are cast, those of a cache only if it is made
-// of tuples (accelerate/utils/operations.py). The old output goes when all are cast.
+// under autocast: tensors of half types are cast (accelerate/utils/operations.py).
 func (o Output) InFloat32(t *torch.Torch, tuples bool) Output {
-	cast := func(v torch.Value) torch.Value {
+	return o.through(t, tuples, func(v torch.X) torch.Value { return t.To(v, torch.Float32) })
+}
+
+// Sunk is what DistributedDataParallel hands on if it looks for unused parameters: a
+// copy of every tensor of the output (torch/nn/parallel/distributed.py, _DDPSink).
+func (o Output) Sunk(t *torch.Torch, tuples bool) Output {
+	return o.through(t, tuples, t.CloneWithGrad)
+}
+
+// through makes another output of one, tensor by tensor, those of a cache only if it is
+// made of tuples. The old output goes when all are made.
+func (o Output) through(t *torch.Torch, tuples bool, each func(torch.X) torch.Value) Output {
+	another := func(v torch.Value) torch.Value {
 		if v == (torch.Value{}) {
 			return v
 		}
-		return t.To(v.Borrow(), torch.Float32)
+		return each(v.Borrow())
 	}
-	out := Output{Loss: cast(o.Loss), Balance: cast(o.Balance), Logits: cast(o.Logits)}
+	out := Output{Loss: another(o.Loss), Balance: another(o.Balance), Logits: another(o.Logits), Tuple: o.Tuple}
 	for _, v := range o.Cache {
 		if tuples {
-			out.Cache = append(out.Cache, cast(v))
+			out.Cache = append(out.Cache, another(v))
 		} else {
 			out.Cache = append(out.Cache, t.Hold(v.Borrow()))
 		}
 	}
 	for _, v := range o.Rest {
-		out.Rest = append(out.Rest, cast(v))
+		out.Rest = append(out.Rest, another(v))
 	}
 	o.Drop(t)
 	return out

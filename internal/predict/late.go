@@ -56,7 +56,8 @@ func Races(w *workload.Workload) []string {
 }
 
 // races reports whether it is left to chance when NCCL lets go of DDP's first buckets.
-func races(w *workload.Workload) bool { return hasBuckets(w) && !alwaysLate(w) }
+// Where DDP looks for unused parameters, it never rebuilds them.
+func races(w *workload.Workload) bool { return hasBuckets(w) && !alwaysLate(w) && !findsUnused(w) }
 
 // alwaysLate reports whether buckets are rebuilt between two passes of the first
 // step, as where a loop accumulates gradients and reduces them after every pass.

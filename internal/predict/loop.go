@@ -175,6 +175,23 @@ func (p *Process) passesUntil(alike int, pass func(i int)) {
 	}
 }
 
+// passesAlone is passes of a loop with what it has of Accelerate: only the last one
+// reduces gradients (accelerate/accelerator.py, no_sync), so it differs then.
+func (p *Process) passesAlone(pass func(i int)) {
+	last := p.w.Accumulate - 1
+	alike := p.w.Accumulate
+	if p.w.Parallel != nil {
+		alike = last
+	}
+	p.passesUntil(alike, func(i int) {
+		if i == last {
+			pass(i)
+			return
+		}
+		p.t.NoSync(func() { pass(i) })
+	})
+}
+
 // backward is loss.backward(), of a scaled loss if there is a scaler.
 func (p *Process) backward(loss torch.X) {
 	if p.scaler != nil {

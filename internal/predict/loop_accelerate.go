@@ -28,7 +28,7 @@ func newAccelerateLoop(p *Process) *accelerateLoop {
 }
 
 func (l *accelerateLoop) step() {
-	l.passes(func(i int) {
+	l.passesAlone(func(i int) {
 		l.begin(feeding)
 		l.nextBatch()
 		if i == 0 {

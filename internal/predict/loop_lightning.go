@@ -20,9 +20,11 @@ type lightningLoop struct {
 func newLightningLoop(p *Process) *lightningLoop {
 	t := p.t
 	t.EmptyCache()
+	p.barriers(3) // resume_end, _run_stage, setup_data
 	for range 2 {
 		f := t.Enter()
 		length := f.Let(t.Full(torch.Int64))
+		p.barriers(1) // of the sum over all ranks (lightning/fabric/utilities/distributed.py, _sync_ddp)
 		t.Drop(t.Compare(length))
 		t.Drop(t.Compare(length))
 		f.End()
@@ -43,7 +45,11 @@ func (l *lightningLoop) step() {
 		l.f = t.Enter()
 		l.begin(feeding)
 		l.batch = l.makeBatch(true)
-		l.optimize(i == 0, i == last)
+		if i == last {
+			l.optimize(i == 0, true)
+			return
+		}
+		t.NoSync(func() { l.optimize(i == 0, false) }) // DDPStrategy.block_backward_sync
 	})
 	l.begin(looping)
 }
@@ -82,9 +88,12 @@ func (l *lightningLoop) optimize(first, last bool) {
 func (l *lightningLoop) trainingStep() torch.Value {
 	var loss torch.Value
 	l.t.AutocastUncached(l.castType(), func() {
-		out := l.model.Forward(l.t, l.batch)
-		loss = l.t.Hold(l.lossOf(out))
-		out.Drop(l.t)
+		l.t.Call(func() []torch.Value { // around training_step, not around the model
+			out := l.model.Forward(l.t, l.batch)
+			loss = l.t.Hold(l.lossOf(out))
+			out.Drop(l.t)
+			return []torch.Value{loss}
+		})
 	})
 	return loss
 }

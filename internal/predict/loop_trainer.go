@@ -6,6 +6,7 @@ import (
 
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
+	"memorymark/internal/workload"
 )
 
 // trainerLoop is Hugging Face's Trainer (transformers/trainer.py), with what it
@@ -21,7 +22,9 @@ type trainerLoop struct {
 }
 
 func newTrainerLoop(p *Process) *trainerLoop {
-	p.opt.AsTrainerMakes()
+	if p.w.Parallel == nil || p.w.Parallel.Kind != workload.ZeRO1 { // which one hands over ready-made
+		p.opt.AsTrainerMakes()
+	}
 	p.t.EmptyCache()                   // _inner_training_loop: self.accelerator.free_memory()
 	trLoss := p.t.Input(torch.Float32) // self._tr_loss, which stays
 	f := p.t.Enter()                   // _run_epoch
@@ -39,7 +42,7 @@ func (l *trainerLoop) step() {
 	t := l.t
 	l.begin(feeding)
 	l.getBatchSamples()
-	l.passes(func(i int) {
+	l.passesAlone(func(i int) {
 		loss := l.trainingStep(l.samples[i])
 		l.trLossStep.Set(loss)
 		t.Drop(t.Compare(l.trLossStep))           // torch.isnan
@@ -123,6 +126,8 @@ func (l *trainerLoop) countItems(samples []*models.Batch) torch.Value {
 		}
 	} else if l.isOf4() {
 		total.Set(t.Integers(total)) // gather(…).sum(), which later ones leave out on one GPU
+	} else if t.Ranks > 1 {
+		total.Set(t.SumOverRanks(total))
 	}
 	return f.Return(total)
 }
@@ -177,12 +182,13 @@ func (l *trainerLoop) computeLoss(inputs *models.Batch) torch.Value {
 // callPrepared calls a model that Accelerator.prepare has put autocast and
 // convert_outputs_to_fp32 around (accelerate/accelerator.py, prepare_model).
 func (p *Process) callPrepared(batch *models.Batch) models.Output {
-	var out models.Output
-	p.t.Autocast(p.castType(), func() { out = p.model.Forward(p.t, batch) })
-	if p.castType() == torch.NoDType {
-		return out
-	}
-	return out.InFloat32(p.t, models.CachesTuples(p.w.Config, p.w.Libraries()))
+	return p.wrapped(func() (out models.Output) {
+		p.t.Autocast(p.castType(), func() { out = p.model.Forward(p.t, batch) })
+		if p.castType() == torch.NoDType {
+			return out
+		}
+		return out.InFloat32(p.t, p.cachesTuples())
+	})
 }
 
 // accelerateBackward is Accelerator.backward.

@@ -35,8 +35,16 @@ func (p *Process) build(d torch.Device) error {
 		return err
 	}
 	if hasBuckets(p.w) {
-		if build(); err == nil {
-			p.t.Replicate(torch.Replication{Ranks: parallel.GPUs, BucketViews: parallel.GradientAsBucketView, Late: p.late || alwaysLate(p.w)})
+		toDevice := func() {}
+		if p.w.Loop.IsLibrarys() && p.w.Quantize == workload.NotQuantized {
+			toDevice = p.t.BuildOnHost(build)
+		} else {
+			build()
+		}
+		if err == nil {
+			toDevice()
+			p.barriers(2) // around the setup hook (lightning/pytorch/trainer/call.py)
+			p.t.Replicate(p.replication())
 		}
 		return err
 	}
@@ -49,6 +57,32 @@ func (p *Process) build(d torch.Device) error {
 	shards := sharding(parallel)
 	shards.Rank = p.rank
 	return p.t.FullyShard(shards, p.homes, build)
+}
+
+// barriers are those of Lightning's DDPStrategy.
+func (p *Process) barriers(n int) {
+	if !hasBuckets(p.w) || p.w.Loop.Name != workload.LightningLoop {
+		return
+	}
+	for range n {
+		p.t.Barrier()
+	}
+}
+
+// replication is how DistributedDataParallel is called, in the loop of a library by
+// the library.
+func (p *Process) replication() torch.Replication {
+	return torch.Replication{
+		Ranks: p.w.Parallel.GPUs, BucketViews: p.w.Parallel.GradientAsBucketView, FindUnused: findsUnused(p.w), Static: p.w.Parallel.StaticGraph,
+		SideStream: p.w.Loop.Name == workload.LightningLoop, Late: p.late || alwaysLate(p.w),
+	}
+}
+
+// findsUnused reports whether DistributedDataParallel looks for parameters that a pass
+// does not use: Trainer asks for it, but for transformers' own models under
+// checkpointing (transformers/trainer.py, _build_accelerator_args).
+func findsUnused(w *workload.Workload) bool {
+	return hasBuckets(w) && w.Loop.Name == workload.TrainerLoop && (w.Adapter != nil || !w.Checkpointing)
 }
 
 // beginsWithNCCL reports whether segments lie as in a process that has made its

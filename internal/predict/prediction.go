@@ -8,6 +8,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
+	"memorymark/internal/invalid"
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
 	"memorymark/internal/trace"
@@ -166,6 +167,9 @@ func recovered(w *workload.Workload, err *error) {
 	case nil:
 	case torch.Interruption:
 		*err = r.Err
+		if unused := new(torch.UnusedError); errors.As(r.Err, &unused) {
+			*err = invalid.At("parallel", unused)
+		}
 	default:
 		*err = fmt.Errorf("predict %s: %v; %w", w.Config.Architecture, r, ErrFault)
 	}

@@ -221,13 +221,23 @@ var impls = map[workload.Impl]torch.Impl{
 }
 
 // call calls the model.
-func (p *Process) call(batch *models.Batch) (out models.Output) {
+func (p *Process) call(batch *models.Batch) models.Output {
+	return p.wrapped(func() models.Output { return p.model.Forward(p.t, batch) })
+}
+
+// wrapped calls a model that parallelism is wrapped around.
+func (p *Process) wrapped(forward func() models.Output) (out models.Output) {
 	p.t.Call(func() []torch.Value {
-		out = p.model.Forward(p.t, batch)
+		out = forward()
 		return []torch.Value{out.Loss, out.Logits}
 	})
+	if findsUnused(p.w) {
+		return out.Sunk(p.t, p.cachesTuples())
+	}
 	return out
 }
+
+func (p *Process) cachesTuples() bool { return models.CachesTuples(p.w.Config, p.w.Libraries()) }
 
 // lossOf is the model's own loss, or the mean of its logits.
 func (p *Process) lossOf(out models.Output) torch.X {

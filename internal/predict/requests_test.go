@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ type requestedProcess struct {
 	ID       string
 	Workload json.RawMessage
 	Requests []int64
+	Steps    int // 2 if it is not said
 }
 
 func readRequests(t *testing.T, path string) []requestedProcess {
@@ -74,6 +76,10 @@ func TestFamilies(t *testing.T) {
 // a step.
 func TestCombined(t *testing.T) { testRequests(t, truthDir+"/combined.jsonl.xz") }
 
+// TestRanksInLoops does so with ranks of DDP in the loops of libraries, which wrap the
+// model themselves and reduce gradients after the last pass of a step only.
+func TestRanksInLoops(t *testing.T) { testRequests(t, truthDir+"/ranks-in-loops.jsonl.xz") }
+
 // TestVersions holds families to processes of other versions, likewise.
 func TestVersions(t *testing.T) {
 	paths, err := filepath.Glob(truthDir + "/versions/*.jsonl.xz")
@@ -109,7 +115,7 @@ func (c *requestedProcess) difference() string {
 		}
 		card = deviceOf(c)
 	}
-	p, err := Run(w, card, 2)
+	p, err := Run(w, card, cmp.Or(c.Steps, 2))
 	if err != nil {
 		return err.Error()
 	}

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -17,6 +18,11 @@ import (
 type Replication struct {
 	Ranks       int64
 	BucketViews bool // gradient_as_bucket_view
+	FindUnused  bool // find_unused_parameters
+	Static      bool // static_graph
+	// SideStream says that the wrapper is made on a stream of its own, as
+	// Lightning does (lightning/pytorch/strategies/ddp.py, _setup_model).
+	SideStream bool
 	// Late says that ProcessGroupNCCL's watchdog has not yet seen the first
 	// step's all-reduce done when buckets are rebuilt. It looks every 100 ms
 	// (kWatchdogThreadSleepMillis), and until then the first buckets are held:
@@ -33,9 +39,14 @@ type ddp struct {
 	buckets []*Tensor
 	bucket  map[*Tensor]*Tensor // of each parameter
 	ready   []*Tensor           // parameters in the order in which their gradients came
-	rebuilt bool
-	held    []*Tensor // the first buckets, if the watchdog is late
-	pending int       // gradients that the first bucket waits for
+	rebuilt bool                // never, where unused parameters are looked for (should_rebuild_buckets)
+	used    *Tensor             // local_used_map_dev_
+	held    []*Tensor           // the first buckets, if the watchdog is late
+	pending int                 // gradients that the first bucket waits for
+	alone   bool                // in no_sync
+	// quiet says that buffers are not sent before the next pass, since the last one was
+	// in no_sync (require_forward_param_sync).
+	quiet bool
 }
 
 // The sizes of buckets: the first one is small, so that it is soon full
@@ -49,14 +60,51 @@ const (
 
 // Replicate wraps the model that was built.
 func (t *Torch) Replicate(how Replication) {
+	stream := t.stream
+	if how.SideStream {
+		stream = t.newStream()
+	}
+	t.on(stream, func() { t.parallel = t.replicated(how) })
+}
+
+func (t *Torch) replicated(how Replication) *ddp {
 	d := &ddp{t: t, how: how, buffers: t.modelBuffers()}
 	learned := t.learned()
 	t.verifyShapes(learned, how.Ranks)
 	t.broadcast(append(slices.Clone(t.parameters), d.buffers...)) // _sync_module_states: frozen ones, too
+	if how.FindUnused {
+		buckets := bucketBySize(learned, firstBucket, nextBuckets)
+		slices.Reverse(buckets) // about as backward makes gradients
+		d.fill(buckets)
+		d.used = t.empty(Int32, int64(len(learned)))
+		return d
+	}
 	// Without unused parameters everything is in one bucket until it is known
 	// in which order gradients come (_ddp_init_helper).
 	d.fill(bucketBySize(learned, math.MaxInt64))
-	t.parallel = d
+	return d
+}
+
+// Barrier is torch.distributed.barrier(): a tensor is all-reduced, which the work
+// object holds until the next one (ProcessGroupNCCL.cpp, barrier), and another is
+// there meanwhile.
+func (t *Torch) Barrier() {
+	old := t.barrier
+	t.barrier = t.empty(Bool, 1)
+	t.release(old)
+	t.release(t.empty(Float32, 1))
+}
+
+// SumOverRanks is Accelerator.gather(x).sum() of a number
+// (accelerate/utils/operations.py, _gpu_gather_one).
+func (t *Torch) SumOverRanks(x X) Value {
+	own := t.emptyLike(read(x), read(x).DType)
+	all := t.empty(own.DType, t.Ranks)
+	t.release(own)
+	sum := t.empty(own.DType)
+	t.release(all)
+	t.done(x)
+	return Value{sum}
 }
 
 // learned are the parameters that are not frozen (_build_params_for_reducer).
@@ -147,6 +195,7 @@ func (d *ddp) preForward(m *module) {
 		return
 	}
 	if !d.rebuilt && len(d.ready) > 0 && !d.t.noGrad {
+		d.checkUsed()
 		d.rebuilt = true
 		buckets := bucketBySize(d.ready, firstBucket, nextBuckets)
 		// Rank 0 tells which parameters are in which bucket, and how many
@@ -156,7 +205,9 @@ func (d *ddp) preForward(m *module) {
 		d.t.release(sizes, indices)
 		d.fill(buckets)
 	}
-	d.t.broadcast(d.buffers)
+	if !d.quiet {
+		d.t.broadcast(d.buffers)
+	}
 }
 
 // BucketsRebuilt reports whether DDP has made its buckets anew, which it does once.
@@ -165,7 +216,30 @@ func (t *Torch) BucketsRebuilt() bool {
 	return ok && d.rebuilt
 }
 
-func (d *ddp) postForward(*module, ...*Tensor) {}
+// UnusedError says that the loss does not depend on so many parameters, such as those
+// of a pooler.
+type UnusedError struct{ Parameters int }
+
+func (e *UnusedError) Error() string {
+	return fmt.Sprintf("DistributedDataParallel stops in the second pass, because the loss does not depend on %d of the parameters; set static_graph of parallel, or use a head that needs all of them", e.Parameters)
+}
+
+// checkUsed is ensure_prior_reduction_finished: a bucket that waits for the gradient
+// of a parameter that the loss does not depend on is never reduced. A static graph
+// knows of them.
+func (d *ddp) checkUsed() {
+	if missing := len(d.bucket) - len(d.ready); missing > 0 && !d.how.Static {
+		panic(Interruption{&UnusedError{missing}})
+	}
+}
+
+func (d *ddp) postForward(m *module, _ ...*Tensor) {
+	if m == d.t.root {
+		d.quiet = d.alone
+	}
+}
+
+func (d *ddp) keepGradients(keep bool) { d.alone = keep }
 
 func (d *ddp) beforeNode(*node) {}
 
@@ -174,10 +248,10 @@ func (d *ddp) beforeNode(*node) {}
 // parameter, as checkpointing makes an input one, has no hook.
 func (d *ddp) accumulated(p *Tensor) {
 	b := d.bucket[p]
-	if b == nil {
+	if b == nil || d.alone {
 		return
 	}
-	if !d.rebuilt && indexIn(d.t, d.ready, p) < 0 {
+	if !d.rebuilt && !d.how.FindUnused && indexIn(d.t, d.ready, p) < 0 {
 		d.ready = append(d.ready, p)
 	}
 	d.t.work.Traffic.Summed += float64(p.bytes())

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"slices"
 
 	"memorymark/internal/trace"
@@ -36,6 +37,7 @@ type fsdp struct {
 	result                       *Tensor       // of the latest all-gather in forward
 	reduceInput                  *Tensor       // of the latest reduce-scatter
 	finishing                    bool          // the final callback is queued
+	keeps                        bool          // gradients are not reduced (reduce_grads)
 }
 
 // shardGroup is the parameters that a module gathers together (FSDPParamGroup).
@@ -64,6 +66,9 @@ type shardedParam struct {
 	whole  *Tensor // the unsharded parameter, which the graph refers to
 	shard  *Tensor // this rank's part, which the optimizer updates
 	padded int64   // elements of a part, as many on every rank
+	// kept is the sum of gradients that were not reduced, in the type in which they
+	// will be, if it is another (unsharded_accumulated_grad).
+	kept *Tensor
 }
 
 // FullyShard builds a model on the meta device, shards it, and gives this
@@ -280,6 +285,8 @@ func (f *fsdp) beforeNode(n *node) {
 
 func (f *fsdp) accumulated(*Tensor) {}
 
+func (f *fsdp) keepGradients(keep bool) { f.keeps = keep }
+
 // finish is _root_post_backward_final_callback: the root's inputs need no
 // gradient, so its own backward ends here.
 func (f *fsdp) finish() {
@@ -301,12 +308,23 @@ func (f *fsdp) finish() {
 // postBackward is FSDPParamGroup.post_backward.
 func (f *fsdp) postBackward(g *shardGroup) {
 	g.state = postBackward
+	for _, p := range g.params { // accumulate_unsharded_grad_if_needed
+		if p.kept != nil && p.whole.grad != nil {
+			f.t.release(p.whole.grad)
+			p.whole.grad = nil
+		}
+	}
+	if f.keeps {
+		f.reshard(g)
+		f.keep(g)
+		return
+	}
 	var params []*shardedParam
 	var grads []*Tensor
 	for _, p := range g.params {
-		if p.whole.grad != nil {
-			params, grads = append(params, p), append(grads, p.whole.grad)
-			p.whole.grad = nil
+		if grad := cmp.Or(p.kept, p.whole.grad); grad != nil {
+			params, grads = append(params, p), append(grads, grad)
+			p.kept, p.whole.grad = nil, nil
 		}
 	}
 	f.reshard(g)
@@ -316,4 +334,18 @@ func (f *fsdp) postBackward(g *shardGroup) {
 	f.t.release(f.reduceInput, g.allReduced)
 	f.reduceInput, g.allReduced = nil, nil
 	f.reduceInput = f.reduce(g, params, grads)
+}
+
+// keep is to_accumulated_grad_if_needed of a group's parameters: their gradients
+// stay whole, in the type in which they will be reduced.
+func (f *fsdp) keep(g *shardGroup) {
+	for _, p := range g.params {
+		grad := p.whole.grad
+		if grad == nil || f.how.Reduce == NoDType || grad.DType == f.how.Reduce {
+			continue
+		}
+		f.t.As(trace.Gradient, func() { p.kept = f.t.emptyLike(grad, f.how.Reduce) })
+		f.t.release(grad)
+		p.whole.grad = nil
+	}
 }

@@ -162,3 +162,4 @@ func (tensorParallel) preForward(*module)              {}
 func (tensorParallel) postForward(*module, ...*Tensor) {}
 func (tensorParallel) beforeNode(*node)                {}
 func (tensorParallel) accumulated(*Tensor)             {}
+func (tensorParallel) keepGradients(bool)              {}

@@ -60,6 +60,7 @@ type Torch struct {
 	stream     Stream      // the current one
 	meta       *metaDevice // the current device, nil for the card
 	parallel   wrapper     // around modules, nil for none
+	barrier    *Tensor     // of the latest barrier
 	callbacks  []func()    // that run when backward ends
 
 	*heap

@@ -202,6 +202,13 @@ func (t *Torch) Contiguous(x X) Value {
 	return Value{out}
 }
 
+// CloneWithGrad is x.clone(), through which gradients go.
+func (t *Torch) CloneWithGrad(x X) Value {
+	out := t.clone(read(x))
+	t.done(x)
+	return Value{out}
+}
+
 // Transpose is x.transpose(a, b).
 func (t *Torch) Transpose(x X, a, b int) Value {
 	out := t.transpose(read(x), a, b)

@@ -13,6 +13,8 @@ type wrapper interface {
 	beforeNode(n *node)
 	// accumulated runs once a leaf has its gradient.
 	accumulated(leaf *Tensor)
+	// keepGradients has this rank keep its gradients to itself from now on, or not.
+	keepGradients(keep bool)
 }
 
 // isLayer reports whether a module is one that parallelism is applied to by
@@ -39,6 +41,18 @@ func (t *Torch) Call(forward func() []Value) {
 		outputs[i] = v.tensor
 	}
 	t.parallel.postForward(t.root, outputs...)
+}
+
+// NoSync runs a pass whose gradients are not reduced: no_sync of
+// DistributedDataParallel, set_requires_gradient_sync of fully_shard's modules.
+func (t *Torch) NoSync(pass func()) {
+	if t.parallel == nil {
+		pass()
+		return
+	}
+	t.parallel.keepGradients(true)
+	pass()
+	t.parallel.keepGradients(false)
 }
 
 // Home is where a parameter is: its module, and the layer that is in, "" for
