@@ -169,7 +169,11 @@ func (p *Process) passesUntil(alike int, pass func(i int)) {
 		rounds, settled := alike-i, i > 0 && rebuilt == p.t.BucketsRebuilt()
 		if settled && rounds > 1 && !p.everyPass && p.t.Loop(from, rounds, p.t.Work().Minus(work)) {
 			i = alike - 1
-			p.parts.countAgain(counted, min(p.w.Accumulate, meanPasses)-p.parts.passes-(p.w.Accumulate-alike))
+			again := rounds - 1
+			if alike == p.w.Accumulate { // else the last pass, which reduces gradients, has its share of the mean
+				again = min(p.w.Accumulate, meanPasses) - p.parts.passes
+			}
+			p.parts.countAgain(counted, again)
 		}
 		p.began = p.t.Work()
 	}

@@ -35,6 +35,7 @@ func TestPassesRepeat(t *testing.T) {
 		"shared state": `"model": "gpt2", "config": {"n_layer": 2}, "batch": 3, "parallel": {"kind": "zero1", "gpus": 4}, "loop": "trainer"`,
 		"bucket views": `"model": "gpt2", "config": {"n_layer": 2}, "batch": 3, "parallel": {"kind": "ddp", "gpus": 4, "gradient_as_bucket_view": true}, "loop": "accelerate"`,
 		"few buckets":  `"model": "smollm2-135m", "config": {"num_hidden_layers": 2}, "batch": 2, "adapter": {"targets": "all-linear", "rank": 2}, "parallel": {"kind": "ddp", "gpus": 4}`,
+		"whole shards": `"model": "gpt2", "config": {"n_layer": 2}, "batch": 3, "parallel": {"kind": "fsdp", "gpus": 4, "mixed_precision": "bf16"}, "loop": "accelerate"`,
 		"buckets":      `"model": "gpt2", "config": {"n_layer": 2}, "batch": 3, "parallel": {"kind": "ddp", "gpus": 4}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +59,8 @@ func comparePasses(t *testing.T, w *workload.Workload) {
 	}
 	short, whole := trained(t, w, card, false), trained(t, w, card, true)
 	loops, fewest := short.Trace().Loops, 3
-	if w.Loop.Name == workload.LightningLoop || hasBuckets(w) && !w.Loop.IsLibrarys() { // whose last pass updates, or whose second one rebuilds
+	// The last pass updates, or it reduces gradients, or the second one rebuilds buckets.
+	if w.Loop.Name == workload.LightningLoop || hasBuckets(w) || w.Parallel != nil && w.Loop.IsLibrarys() {
 		fewest = 4
 	}
 	if w.Accumulate >= fewest != (len(loops) == steps) {
