@@ -8,6 +8,8 @@ cuDNN plans for cards that are not there, of the problems that --planned lists, 
     memorymark run --gpu l40s -- python scripts/cudnn_workspaces.py OUT --planned fp32,tf32,bf16 --seconds 3600 --workers 1
     python scripts/cudnn_table.py OUT/workspaces.csv OLDER.txt | gzip -9n > internal/torch/cudnn_conv/8.9.txt.gz
 
+Tables of another PyTorch are in a folder of its version: those of 2.8 were planned there, for the patches of ViTs (--cases).
+
 Runs convolutions through PyTorch on a GPU and writes OUT_FOLDER/workspaces.csv,
 one line a problem:
 

@@ -29,6 +29,14 @@ const (
 
 type cachedLayer struct{ keys, values, window torch.Value }
 
+// newDynamicCache is DynamicCache().
+func newDynamicCache(v Versions) *dynamicCache {
+	if v.Transformers.Before(4, 57) {
+		return &dynamicCache{form: listed}
+	}
+	return &dynamicCache{}
+}
+
 // update is update: keys and values are copied behind what the layer holds,
 // and the names then stand for the copies.
 func (c *dynamicCache) update(t *torch.Torch, keys, values *torch.Var) {

@@ -13,7 +13,7 @@ import (
 )
 
 // debertaFamily is DeBERTa-v2 and v3, which differ in their configurations.
-var debertaFamily = Family{Type: "deberta-v2", Versions: []Versions{last4}, Except: map[Versions][]string{last4: {"DebertaV2ForQuestionAnswering", "DebertaV2ForMaskedLM"}}, read: reads(readDeberta), Heads: []Head{
+var debertaFamily = Family{Type: "deberta-v2", Versions: []Versions{last4}, read: reads(readDeberta), Heads: []Head{
 	head("DebertaV2ForSequenceClassification", Classes, newDeberta),
 	head("DebertaV2ForTokenClassification", TokenTags, newDebertaTokens),
 	head("DebertaV2ForQuestionAnswering", Spans, newDebertaSpans),

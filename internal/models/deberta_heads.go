@@ -87,6 +87,9 @@ func newDebertaMaskedLM(t *torch.Torch, c *debertaConfig, r Run) (*Model, error)
 	}
 	keys := &bertConfig{HiddenSize: c.HiddenSize, VocabSize: c.VocabSize, TieWordEmbeddings: c.TieWordEmbeddings}
 	head := vocabularyHead{name: "cls.predictions", act: m.act, tie: tieBiasFirst, ownBias: true}
+	if r.Versions.Transformers.Before(5, 0) {
+		head.tie, head.ownBias = tieFrom4, false
+	}
 	return newMaskedLM(t, keys, m.forward, head, m.word, r.DType), nil
 }
 

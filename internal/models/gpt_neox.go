@@ -8,7 +8,7 @@ import (
 	"memorymark/internal/torch"
 )
 
-var gptNeoXFamily = Family{Type: "gpt_neox", Versions: []Versions{newest, last4}, read: reads(readGPTNeoX), Heads: []Head{
+var gptNeoXFamily = Family{Type: "gpt_neox", Versions: []Versions{newest, last4, older4}, read: reads(readGPTNeoX), Heads: []Head{
 	head("GPTNeoXForCausalLM", SameIDs, newGPTNeoX),
 	needs(head("GPTNeoXForSequenceClassification", Classes, newGPTNeoXClassifier), "pad_token_id"),
 	head("GPTNeoXForTokenClassification", TokenTags, newGPTNeoXTokens),
@@ -145,7 +145,7 @@ func (m *gptNeoX) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
 	var cache *dynamicCache
 	if m.cfg.UseCache && !m.run.Checkpointing && !m.run.NoCache {
-		cache = &dynamicCache{}
+		cache = newDynamicCache(m.run.Versions)
 	}
 	positions := f.Let(torch.Value{})
 	embeds := f.Let(t.In("embed_in", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.embed) }))
@@ -153,15 +153,13 @@ func (m *gptNeoX) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	if m.isOf4() {
 		f.Let(positions) // as cache_position
 	}
-	causal := causalMask{eager: m.run.Eager, padded: batch.Padded, cached: cache != nil, mapped: m.run.Versions.mapsMasks()}
-	mask := f.Let(causal.make(t, embeds, positions, batch.Mask))
+	mask := f.Let(m.mask(t, batch, cache, embeds, positions))
 	hidden := f.Let(t.Dropout(embeds, m.cfg.HiddenDropout, m.run.Train))
 	c, s := m.rotary.angles(t, hidden, positions)
 	sin, cos := f.Let(s), f.Let(c) // a tuple drops its last element first
 	for i := range m.layers {
 		if m.run.Checkpointing && m.run.Train {
-			layer := func(x *torch.Var, k []*torch.Var) torch.Value { return m.layer(t, i, x, k[0], k[3], k[2], nil) }
-			hidden.Set(t.Checkpoint(layer, hidden, mask, positions, sin, cos))
+			hidden.Set(m.checkpointed(t, i, hidden, mask, positions, cos, sin))
 		} else {
 			hidden.Set(m.layer(t, i, hidden, mask, cos, sin, cache))
 		}
@@ -171,6 +169,26 @@ func (m *gptNeoX) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	}
 	hidden.Set(t.In("final_layer_norm", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	return trunkOutput{hidden: f.Return(hidden), rest: cache.tensors()}
+}
+
+// mask is the causal mask of a batch.
+func (m *gptNeoX) mask(t *torch.Torch, batch *Batch, cache *dynamicCache, embeds, positions *torch.Var) torch.Value {
+	if m.run.Versions.convertsMasks() {
+		return legacyMask{padded: batch.Padded, eager: m.run.Eager, triangle: true}.update(t, embeds, positions, batch.Mask)
+	}
+	causal := causalMask{eager: m.run.Eager, padded: batch.Padded, cached: cache != nil, mapped: m.run.Versions.mapsMasks()}
+	return causal.make(t, embeds, positions, batch.Mask)
+}
+
+// checkpointed is a layer's call under checkpointing; in transformers 4.51 its arguments
+// have no names (see llama.checkpointed4).
+func (m *gptNeoX) checkpointed(t *torch.Torch, i int, hidden, mask, positions, cos, sin *torch.Var) torch.Value {
+	if m.run.Versions.Transformers.Before(4, 57) {
+		layer := func(in []*torch.Var) torch.Value { return m.layer(t, i, in[0], in[1], in[4], in[3], nil) }
+		return t.CheckpointInputs(layer, hidden, mask, positions, sin, cos)
+	}
+	layer := func(x *torch.Var, k []*torch.Var) torch.Value { return m.layer(t, i, x, k[0], k[3], k[2], nil) }
+	return t.Checkpoint(layer, hidden, mask, positions, sin, cos)
 }
 
 // isOf4 reports whether the model is one of transformers 4.
@@ -208,7 +226,7 @@ func (m *gptNeoX) attention(t *torch.Torch, l *gptNeoXLayer, x torch.Value, mask
 	rotateFirst(t, q, k, cos, sin)
 	cache.update(t, k, v)
 	dropout := m.run.dropout(m.cfg.AttentionDropout)
-	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, dropout: dropout}, q, k, v, mask)
+	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, copies: m.run.Versions.copiesHeads(), dropout: dropout}, q, k, v, mask)
 	o := f.Let(attended)
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))
 	o.Set(t.Linear(o, l.dense))
@@ -232,7 +250,7 @@ func rotateFirst(t *torch.Torch, q, k, cosines, sines *torch.Var) {
 	cos, sin := f.Let(t.Unsqueeze(cosines, 1)), f.Let(t.Unsqueeze(sines, 1))
 	n := cos.Tensor().Dim(-1)
 	part := func(x *torch.Var) (turning, rest *torch.Var) {
-		return f.Let(t.Slice(x, -1, 0, n)), f.Let(t.Slice(x, -1, n, x.Tensor().Dim(-1)))
+		return f.Let(t.SliceTo(x, -1, n)), f.Let(t.Slice(x, -1, n, x.Tensor().Dim(-1)))
 	}
 	turningQ, restQ := part(q)
 	turningK, restK := part(k)

@@ -33,7 +33,7 @@ func groupedAttention(t *torch.Torch, o groupedOptions, q, k, v, mask *torch.Var
 	}
 	var bias torch.X
 	if masked {
-		bias = mask
+		bias = forKeys(t, mask, keys)
 	}
 	if o.copies {
 		query.Set(t.Contiguous(query))

@@ -1,6 +1,10 @@
 package models
 
-import "memorymark/internal/torch"
+import (
+	"slices"
+
+	"memorymark/internal/torch"
+)
 
 var (
 	llamaFamily   = Family{Type: "llama", stages: true, Versions: []Versions{newest, last4, older4}, read: reads(readLlama), Heads: decoderHeads("Llama", newLlama, allHeads...)}
@@ -184,10 +188,7 @@ func (m *llama) newCache() *dynamicCache {
 	if !m.cfg.UseCache || m.run.Checkpointing || m.run.NoCache || m.trainsWithoutCache() {
 		return nil
 	}
-	cache := &dynamicCache{}
-	if m.run.Versions.Transformers.Before(4, 57) {
-		cache.form = listed
-	}
+	cache := newDynamicCache(m.run.Versions)
 	if !m.run.Versions.Transformers.Before(5, 0) { // before, the window is a number of Python's
 		cache.sliding = m.cfg.Sliding
 	}
@@ -323,7 +324,7 @@ func (m *llama) masks(t *torch.Torch, batch *Batch, cache *dynamicCache, embeds,
 // into it themselves.
 func (m *llama) legacyMask(batch *Batch) legacyMask {
 	mask := legacyMask{padded: batch.Padded, eager: m.run.Eager, always: m.cfg.IsGemma()}
-	mask.triangle = m.cfg.family == "llama" || m.cfg.family == "gemma" || m.cfg.IsGemma()
+	mask.triangle = slices.Contains([]string{"llama", "gemma", "olmo2"}, m.cfg.family) || m.cfg.IsGemma()
 	if !mask.triangle && m.cfg.SlidingWindow != nil {
 		mask.window = *m.cfg.SlidingWindow
 	}

@@ -6,8 +6,9 @@ import (
 )
 
 var olmo2Family = Family{
-	Type: "olmo2", Versions: []Versions{newest, last4}, Except: map[Versions][]string{last4: {"Olmo2ForSequenceClassification"}},
-	read: reads(readOlmo2), Heads: decoderHeads("Olmo2", newOlmo2, causalHead, classesHead, noHead),
+	Type: "olmo2", Versions: []Versions{newest, last4, older4},
+	Except: map[Versions][]string{last4: {"Olmo2ForSequenceClassification"}, older4: {"Olmo2ForSequenceClassification"}}, // which they lack
+	read:   reads(readOlmo2), Heads: decoderHeads("Olmo2", newOlmo2, causalHead, classesHead, noHead),
 }
 
 // readOlmo2 reads a configuration of OLMo 2, transformers' Olmo2Config.
@@ -31,8 +32,15 @@ type olmo2 struct{ *llama }
 // newOlmo2 makes the model, parameters in the order of its constructors.
 func newOlmo2(t *torch.Torch, c *llamaConfig, r Run) *llama {
 	m := olmo2{newLlamaModel(c, r)}
-	m.normed, m.layer, m.project = olmo2Norm, m.olmo2Layer, m.olmo2Project
-	m.rotate = func(t *torch.Torch, _ int, q, k, cos, sin *torch.Var) { rotateWide(t, q, k, cos, sin) }
+	m.layer, m.project = m.olmo2Layer, m.olmo2Project
+	inFloat32 := !r.Versions.Transformers.Before(4, 57) // before, it norms and rotates as Llama does
+	if inFloat32 {
+		m.normed = olmo2Norm
+		m.rotate = func(t *torch.Torch, _ int, q, k, cos, sin *torch.Var) { rotateWide(t, q, k, cos, sin) }
+	}
+	if r.Versions.Transformers.Before(5, 0) {
+		m.angles = last
+	}
 	m.embed = t.NewEmbedding(c.VocabSize, c.HiddenSize, r.DType).AsInput("embed_tokens")
 	for range c.Layers {
 		var l llamaLayer
@@ -47,7 +55,7 @@ func newOlmo2(t *torch.Torch, c *llamaConfig, r Run) *llama {
 		m.layers = append(m.layers, l)
 	}
 	m.finish(t)
-	m.rotaries[0].inFloat32 = true
+	m.rotaries[0].inFloat32 = inFloat32
 	return m.llama
 }
 

@@ -9,7 +9,7 @@ import (
 	"memorymark/internal/torch"
 )
 
-var phi3Family = Family{Type: phi3Type, Versions: []Versions{newest, last4}, read: reads(readPhi3), Heads: decoderHeads("Phi3", newPhi3, withoutSpans...)}
+var phi3Family = Family{Type: phi3Type, Versions: []Versions{newest, last4, older4}, read: reads(readPhi3), Heads: decoderHeads("Phi3", newPhi3, withoutSpans...)}
 
 // phi3Config is transformers' Phi3Config, of Phi-3 and Phi-4.
 type phi3Config struct {

@@ -10,7 +10,7 @@ import (
 )
 
 var vitFamily = Family{
-	Type: "vit", Images: true, read: reads(readViT),
+	Type: "vit", Images: true, Versions: []Versions{last4}, read: reads(readViT),
 	Heads: []Head{
 		head("ViTForImageClassification", Classes, newViT),
 		head("ViTModel", NoLabels, newViTAlone),
@@ -104,19 +104,27 @@ func newViTModel(t *torch.Torch, c *vitConfig, r Run) (*vit, error) {
 	t.ListBefore(m.position, m.projection.Weight)
 	t.OwnAfterParts(m.class, m.position)
 	for range c.Layers {
-		m.layers = append(m.layers, vitLayer{
-			query:      t.NewLinear(h, h, c.QKVBias, r.DType).Named("attention.q_proj"),
-			key:        t.NewLinear(h, h, c.QKVBias, r.DType).Named("attention.k_proj"),
-			value:      t.NewLinear(h, h, c.QKVBias, r.DType).Named("attention.v_proj"),
-			output:     t.NewLinear(h, h, true, r.DType).Named("attention.o_proj"),
-			normBefore: t.NewLayerNorm(h, r.DType),
-			normAfter:  t.NewLayerNorm(h, r.DType),
-			fc1:        t.NewLinear(h, c.IntermediateSize, true, r.DType).Named("mlp.fc1"),
-			fc2:        t.NewLinear(c.IntermediateSize, h, true, r.DType).Named("mlp.fc2"),
-		})
+		m.layers = append(m.layers, m.newLayer(t))
 	}
 	m.norm = t.NewLayerNorm(h, r.DType)
 	return m, nil
+}
+
+func (m *vit) newLayer(t *torch.Torch) vitLayer {
+	if m.isOf4() {
+		return m.newLayer4(t)
+	}
+	c, h, dtype := m.cfg, m.cfg.HiddenSize, m.run.DType
+	return vitLayer{
+		query:      t.NewLinear(h, h, c.QKVBias, dtype).Named("attention.q_proj"),
+		key:        t.NewLinear(h, h, c.QKVBias, dtype).Named("attention.k_proj"),
+		value:      t.NewLinear(h, h, c.QKVBias, dtype).Named("attention.v_proj"),
+		output:     t.NewLinear(h, h, true, dtype).Named("attention.o_proj"),
+		normBefore: t.NewLayerNorm(h, dtype),
+		normAfter:  t.NewLayerNorm(h, dtype),
+		fc1:        t.NewLinear(h, c.IntermediateSize, true, dtype).Named("mlp.fc1"),
+		fc2:        t.NewLinear(c.IntermediateSize, h, true, dtype).Named("mlp.fc2"),
+	}
 }
 
 func newViT(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
@@ -125,7 +133,9 @@ func newViT(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
 		return nil, err
 	}
 	m.name = "vit"
+	m.initWeights(t)
 	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType).Named("classifier")
+	m.initWeight(t, m.classifier.Weight)
 	return &Model{Forward: m.forward}, nil
 }
 
@@ -142,13 +152,14 @@ func newViTAlone(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
 	if m.poolerAct, err = activationOf(c.PoolerAct); err != nil {
 		return nil, err
 	}
+	m.initWeights(t)
 	return bare(m.encode), nil
 }
 
 func (m *vit) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	sequence := m.encode(t, batch).let(f)
-	pooled := f.Let(t.Select(sequence, 1))
+	pooled := f.Let(firstTokenOnly(t, sequence))
 	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
 	return classifiedBy(func(logits, labels torch.X) torch.Value { return fixedCrossEntropy(t, logits, labels, batch) }, t, f, scores, batch)
 }
@@ -158,8 +169,12 @@ func (m *vit) encode(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
 	embedded := f.Let(m.embed(t, batch.Pixels))
 	hidden := f.Let(embedded)
+	forward := m.layer
+	if m.isOf4() {
+		forward = m.layer4
+	}
 	for i := range m.layers {
-		layer := func(x *torch.Var, _ []*torch.Var) torch.Value { return m.layer(t, i, x) }
+		layer := func(x *torch.Var, _ []*torch.Var) torch.Value { return forward(t, i, x) }
 		if m.run.Checkpointing && m.run.Train {
 			hidden.Set(t.Checkpoint(layer, hidden))
 		} else {
@@ -169,7 +184,7 @@ func (m *vit) encode(t *torch.Torch, batch *Batch) trunkOutput {
 	sequence := f.Let(t.In("layernorm", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	pooled := f.Let(torch.Value{})
 	if m.pooler != nil {
-		pooled.Set(t.In("pooler", func() torch.Value { return m.poolerAct(t, t.Linear(t.Select(sequence, 1), m.pooler)) }))
+		pooled.Set(t.In("pooler", func() torch.Value { return m.poolerAct(t, t.Linear(firstToken(t, sequence), m.pooler)) }))
 	}
 	out := trunkOutput{hidden: f.Keep(sequence), pooled: f.Keep(pooled)}
 	f.End()

@@ -69,11 +69,29 @@ const (
 	eachChannel  = "/each"
 )
 
-//go:embed cudnn_conv/*.txt.gz
+//go:embed cudnn_conv/*.txt.gz cudnn_conv/2.8/*.txt.gz
 var convFiles embed.FS
 
-// convCapabilities are the compute capabilities that have a table, in order.
-var convCapabilities = []capability{{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {10, 0}, {12, 0}}
+// convRelease is a cuDNN that PyTorch comes with.
+type convRelease struct {
+	folder       string       // of its tables
+	capabilities []capability // those that have one, in order
+}
+
+// The releases: cuDNN 9.19 of PyTorch 2.11, and 9.10 of 2.8, which was asked for the
+// convolutions of ViTs alone. Earlier ones plan nothing without a card.
+var (
+	cudnn919 = convRelease{"cudnn_conv", []capability{{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {10, 0}, {12, 0}}}
+	cudnn910 = convRelease{"cudnn_conv/2.8", []capability{{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {12, 0}}} // it fails for a B200
+)
+
+// cudnn is the release of a PyTorch.
+func (t *Torch) cudnn() convRelease {
+	if t.Version.Before(2, 11) {
+		return cudnn910
+	}
+	return cudnn919
+}
 
 type capability struct{ major, minor int }
 
@@ -81,16 +99,26 @@ func (c capability) compare(o capability) int {
 	return cmp.Or(cmp.Compare(c.major, o.major), cmp.Compare(c.minor, o.minor))
 }
 
-var convTables = func() map[capability]func() convTable {
-	tables := make(map[capability]func() convTable)
-	for _, c := range convCapabilities {
-		tables[c] = sync.OnceValue(func() convTable { return loadConvTable(c) })
+// convTables are by the names of their files.
+var convTables = func() map[string]func() convTable {
+	tables := make(map[string]func() convTable)
+	for _, r := range []convRelease{cudnn919, cudnn910} {
+		for _, c := range r.capabilities {
+			name := r.file(c)
+			tables[name] = sync.OnceValue(func() convTable { return loadConvTable(name) })
+		}
 	}
 	return tables
 }()
 
-func loadConvTable(c capability) convTable {
-	name := fmt.Sprintf("cudnn_conv/%d.%d.txt.gz", c.major, c.minor)
+func (r convRelease) file(c capability) string {
+	return fmt.Sprintf("%s/%d.%d.txt.gz", r.folder, c.major, c.minor)
+}
+
+// table is that of a capability by its place.
+func (r convRelease) table(place int64) convTable { return convTables[r.file(r.capabilities[place])]() }
+
+func loadConvTable(name string) convTable {
 	text, err := readConvFile(name)
 	var table convTable
 	if err == nil {
@@ -115,19 +143,17 @@ func readConvFile(name string) (string, error) {
 	return string(text), err
 }
 
-// convTable is that of the card's compute capability, or of the next below it.
-// Before 7.5, for which PyTorch 2.11's cuDNN plans nothing, it is that of 7.5. A
-// card that does not say which it has is taken for an H200.
-func (d Device) convTable() convTable { return convTables[convCapabilities[d.convCapability()]]() }
-
-// convCapability is the place of that among those that have a table.
-func (d Device) convCapability() int64 {
+// place is the one, among those that have a table, of the card's compute
+// capability, or of the next below it. Before 7.5, for which PyTorch 2.11's cuDNN plans
+// nothing, it is that of 7.5. A card that does not say which it has is taken for an
+// H200.
+func (r convRelease) place(d Device) int64 {
 	of := capability{d.Major, d.Minor}
 	if of.major == 0 {
 		of = capability{9, 0}
 	}
 	best := 0
-	for i, c := range convCapabilities {
+	for i, c := range r.capabilities {
 		if c.compare(of) <= 0 {
 			best = i
 		}
@@ -221,9 +247,10 @@ func (t *Torch) workspaceOf(in *Tensor, s convShape, layout string, d convDirect
 		s.dtype = "fp32"
 	}
 	s.dtype += layout
-	table := convTables[convCapabilities[t.ask(Device.convCapability)]]()
+	cudnn := t.cudnn()
+	table := cudnn.table(t.ask(cudnn.place))
 	if strings.HasSuffix(layout, eachChannel) && !table.has(s.dtype) {
-		table = convTables[capability{9, 0}]()
+		table = cudnn.table(cudnn.place(Device{Major: 9}))
 	}
 	bytes := table.workspace(s, in.Shape[0], d)
 	t.work.Bytes += float64(bytes) // mostly copies in another layout

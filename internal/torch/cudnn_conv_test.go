@@ -11,7 +11,7 @@ import (
 // TestConvWorkspace holds the table to measurements that it was made from, and
 // the guess for what is not in it to ones that it was not.
 func TestConvWorkspace(t *testing.T) {
-	table := loadConvTable(capability{9, 0})
+	table := tableOf(Device{Major: 9})
 	for _, c := range []struct {
 		shape     convShape
 		batch     int64
@@ -37,15 +37,29 @@ func TestConvWorkspace(t *testing.T) {
 	}
 }
 
+// tableOf is the table of a card in PyTorch 2.11.
+func tableOf(d Device) convTable { return cudnn919.table(cudnn919.place(d)) }
+
+// TestConvReleases takes the table of the cuDNN that a PyTorch comes with.
+func TestConvReleases(t *testing.T) {
+	patches := convShape{"bf16", 3, 224, 768, 16, 16, 0, false} // of a ViT
+	for version, want := range map[Version]int64{{2, 8}: 3072, {2, 11}: 4249616 + 7*1103872, {2, 15}: 4249616 + 7*1103872} {
+		cudnn := (&Torch{Version: version}).cudnn()
+		if got := cudnn.table(cudnn.place(Device{Major: 9})).workspace(patches, 8, convForward); got != want {
+			t.Errorf("PyTorch %v: %d bytes forward, want %d", version, got, want)
+		}
+	}
+}
+
 // TestConvCapabilities takes each card's own table, and has one for all of them.
 func TestConvCapabilities(t *testing.T) {
 	same := func(a, b Device) bool {
 		patches := convShape{"fp16", 3, 224, 768, 16, 16, 0, false}
-		return a.convTable().workspace(patches, 64, convWeightGrad) == b.convTable().workspace(patches, 64, convWeightGrad)
+		return tableOf(a).workspace(patches, 64, convWeightGrad) == tableOf(b).workspace(patches, 64, convWeightGrad)
 	}
-	for _, c := range convCapabilities {
-		if len(loadConvTable(c)) == 0 {
-			t.Errorf("the table of %v is empty", c)
+	for name, load := range convTables {
+		if len(load()) == 0 {
+			t.Errorf("the table %s is empty", name)
 		}
 	}
 	if t4, a100 := (Device{Major: 7, Minor: 5}), (Device{Major: 8}); same(t4, a100) {
@@ -77,7 +91,7 @@ func TestPlannedConvolutions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := loadConvTable(capability{8, 9})
+	table := tableOf(Device{Major: 8, Minor: 9})
 	var all, right, planned, predicted int64
 	for _, row := range rows {
 		var n [11]int64 // batch, channels, height, width, filters, side, stride, padding, and what each direction takes
@@ -107,7 +121,7 @@ func TestPlannedConvolutions(t *testing.T) {
 // TestDepthwiseWorkspaces takes those of the card's capability where they were asked
 // for, and an H200's where they were not.
 func TestDepthwiseWorkspaces(t *testing.T) {
-	h200, ada := Device{Major: 9}.convTable(), Device{Major: 8, Minor: 9}.convTable()
+	h200, ada := tableOf(Device{Major: 9}), tableOf(Device{Major: 8, Minor: 9})
 	last := convShape{"bf16/last/each", 768, 7, 768, 7, 1, 3, false} // of a ConvNeXt's stages
 	if got := h200.workspace(last, 4, convWeightGrad); got != 0 {
 		t.Errorf("on an H200: %d bytes", got)

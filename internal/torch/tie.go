@@ -48,3 +48,19 @@ func (t *Torch) padBias(p *Tensor) {
 	t.As(trace.Parameter, func() { p.storage = t.allocate(p.Numel() * p.DType.Size()) })
 	t.drop(old)
 }
+
+// InitializeIn is p.data = f(p.data.to(dtype)).to(p.dtype): a parameter of another type
+// stays, its memory is new.
+func (t *Torch) InitializeIn(dtype DType, p *Tensor) {
+	if p.DType == dtype {
+		return
+	}
+	cast := t.allocate(p.Numel() * dtype.Size())
+	old := p.storage
+	t.As(trace.Parameter, func() { p.storage = t.allocate(p.Numel() * p.DType.Size()) })
+	if t.meta != nil {
+		t.meta.put(p.storage, old, true)
+	}
+	t.drop(cast)
+	t.drop(old)
+}

@@ -60,6 +60,7 @@ func TestVersionsBeyondPlain(t *testing.T) {
 		`{"model": "qwen2.5-0.5b", "adapter": {"kind": "lora", "rank": 8}, ` + of457 + `}`:                                 "",
 		`{"model": "qwen2.5-0.5b", "adapter": {"kind": "lora", "rank": 8, "dora": true}, ` + of457 + `}`:                   "DoRA of PyTorch 2.8 with transformers 4.57 is not modelled",
 		`{"model": "llama-3.2-1b", "adapter": {"kind": "lora", "rank": 8, "dora": true}, ` + of451 + `}`:                   "",
+		`{"model": "vit", ` + of457 + `}`:                                                                                  "",
 		`{"model": "pythia-160m", "versions": {"torch": "2.15", "transformers": "5.22"}}`:                                  "",
 		`{"model": "opt-125m", "loop": "trainer", ` + of457 + `}`:                                                          `loop "trainer" of PyTorch 2.8 with transformers 4.57 is not modelled`,
 		`{"model": "xlm-roberta-base", "loop": "trainer", ` + of457 + `}`:                                                  "",
