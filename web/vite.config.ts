@@ -1,6 +1,7 @@
 import react from '@vitejs/plugin-react';
 import tailwindcss from '@tailwindcss/vite';
 import { defineConfig } from 'vitest/config';
+import { patience } from './test/browser/patience.ts';
 
 // The server that npm run dev sends API requests to.
 const server = process.env.MEMORYMARK_URL ?? 'http://127.0.0.1:5001';
@@ -18,15 +19,15 @@ export default defineConfig({
   server: { proxy: Object.fromEntries(['/v1', '/health', '/ready', '/openapi.json'].map((path) => [path, server])) },
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', include: ['src/**/*.test.{ts,tsx}'] } },
+      { extends: true, test: { name: 'unit', include: ['src/**/*.test.{ts,tsx}'], testTimeout: patience } },
       {
         test: {
           name: 'browser',
           include: ['test/browser/*.test.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 2 * patience, // so that what was waited for is told, and not only that time is up
+          hookTimeout: 2 * patience,
           fileParallelism: false,
-          expect: { poll: { timeout: 20_000 } },
+          expect: { poll: { timeout: patience } },
         },
       },
       { test: { name: 'bench', include: ['test/bench/timeline.ts'], testTimeout: 600_000, hookTimeout: 60_000 } },

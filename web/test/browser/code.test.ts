@@ -6,8 +6,6 @@ import { drop, openBrowser, type Program, serve, work } from './program';
 const python = process.env.MEMORYMARK_TEST_PYTHON;
 if (!python) console.warn("NOT TESTED: code of one's own on the page; MEMORYMARK_TEST_PYTHON names no Python with PyTorch");
 
-const patience = 300_000; // importing PyTorch alone takes 20 s on a busy machine
-
 const train = `import torch
 from helper import width
 
@@ -34,7 +32,7 @@ beforeAll(async () => {
     if (!noSandbox.includes('no sandbox')) throw error;
     console.warn(`NOT TESTED: ${noSandbox}`);
   }
-}, patience);
+});
 
 afterAll(async () => {
   await browser?.close();
@@ -42,30 +40,30 @@ afterAll(async () => {
   await program?.stop();
 });
 
-test.skipIf(!python)("a program of one's own is dropped, emulated and answered", { timeout: patience }, async ({ skip }) => {
+test.skipIf(!python)("a program of one's own is dropped, emulated and answered", async ({ skip }) => {
   if (noSandbox) skip(noSandbox);
   await page.goto(`${program.url}/?model=bert&gpu=t4&batch=64&limit_gib=0.5`);
   await drop(page, page.getByRole('form', { name: 'Workload' }), 'train.py', Buffer.from(train));
   const dialog = page.getByRole('dialog', { name: 'Your own code' });
-  expect(await dialog.getByLabel('train.py').inputValue()).toBe(train);
+  await expect.poll(() => dialog.getByLabel('train.py').inputValue()).toBe(train);
   await dialog.locator('input[type=file]').setInputFiles({ name: 'helper.py', mimeType: 'text/x-python', buffer: Buffer.from('width = 2048\n') });
   await dialog.getByText('With helper.py.').waitFor();
   const emulate = dialog.getByRole('button', { name: 'Emulate it' });
-  await expect.poll(() => emulate.isEnabled(), { timeout: patience }).toBe(true); // a worker has joined
+  await expect.poll(() => emulate.isEnabled()).toBe(true); // a worker has joined
   await emulate.click();
   const log = page.getByRole('log');
-  await log.getByText(/^batch [\d,]+: trains, /).first().waitFor({ timeout: patience });
-  await page.getByRole('heading', { level: 1, name: /^Batch [\d,]+ trains on an NVIDIA/ }).waitFor({ timeout: patience });
+  await log.getByText(/^batch [\d,]+: trains, /).first().waitFor();
+  await page.getByRole('heading', { level: 1, name: /^Batch [\d,]+ trains on an NVIDIA/ }).waitFor();
   await page.getByText('emulated', { exact: true }).first().waitFor();
   await page.goto(`${program.url}/history`);
   await page.getByRole('row', { name: /train\.py:make/ }).getByText('emulated').waitFor();
 });
 
-test.skipIf(!python)('what is wrong with the code is said where it is', { timeout: patience }, async ({ skip }) => {
+test.skipIf(!python)('what is wrong with the code is said where it is', async ({ skip }) => {
   if (noSandbox) skip(noSandbox);
   await page.goto(`${program.url}/?model=bert&gpu=t4&batch=64&limit_gib=0.5`);
   await drop(page, page.getByRole('form', { name: 'Workload' }), 'train.py', Buffer.from('def make():\n    raise ValueError("no data here")\n'));
   await page.getByRole('dialog').getByRole('button', { name: 'Emulate it' }).click();
-  await page.getByText('ValueError: no data here', { exact: false }).first().waitFor({ timeout: patience });
+  await page.getByText('ValueError: no data here', { exact: false }).first().waitFor();
   await page.getByText(/train\.py/).first().waitFor();
 });

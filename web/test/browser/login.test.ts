@@ -31,7 +31,7 @@ const dialog = () => page.getByRole('dialog', { name: 'Log in' });
 test('a wrong token is refused, the right one opens the page and stays', async () => {
   await page.goto(`${url}/?model=distilbert&gpu=t4`);
   await dialog().getByText('memorymark token create NAME').waitFor();
-  expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('token');
+  await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('token');
   await dialog().getByLabel('Token').fill('wrong');
   await page.keyboard.press('Enter');
   await dialog().getByRole('alert').waitFor();
@@ -54,9 +54,9 @@ test('who logs out sees nothing until they log in again', async () => {
   await page.getByText('Nothing yet').waitFor();
   await page.getByRole('button', { name: 'Log out' }).click();
   await page.getByText('people with a token').waitFor();
-  expect(await page.getByText('Nothing yet').count()).toBe(0);
+  await expect.poll(() => page.getByText('Nothing yet').count()).toBe(0);
   expect(await page.context().cookies()).toEqual([]);
-  expect(await page.getByRole('button', { name: 'Log out' }).count()).toBe(0);
+  await expect.poll(() => page.getByRole('button', { name: 'Log out' }).count()).toBe(0);
   await page.getByRole('button', { name: 'Log in' }).click();
   await dialog().getByLabel('Token').fill(token);
   await page.keyboard.press('Enter');

@@ -62,13 +62,13 @@ async function openCode(page: Page) {
 
 async function plan(page: Page) {
   await page.getByRole('button', { name: 'Plan', exact: true }).click();
-  await page.getByText('ways simulated').waitFor({ timeout: 55_000 });
+  await page.getByText('ways simulated').waitFor();
   for (const summary of await page.locator('summary').all()) await summary.click();
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-test.each(paths)('%s is accessible in both themes and fits a phone', { timeout: 120_000 }, async (path, sign, act) => {
+test.each(paths)('%s is accessible in both themes and fits a phone', async (path, sign, act) => {
   const page = await open(path, { reducedMotion: 'reduce' }); // colours change at once
   await page.getByText(sign).filter({ visible: true }).first().waitFor();
   await act?.(page);
@@ -83,26 +83,25 @@ test.each(paths)('%s is accessible in both themes and fits a phone', { timeout: 
   }
   for (const width of [320, 390, 768, 1024]) {
     await page.setViewportSize({ width, height: 844 });
-    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), { message: `${path}, ${width} wide`, timeout: 5000 }).toBeLessThanOrEqual(width);
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), { message: `${path}, ${width} wide` }).toBeLessThanOrEqual(width);
   }
   await page.context().close();
 });
 
 test('cards are sorted, filtered and opened', async () => {
   const page = await open('/cards?model=distilbert&sequence=64');
-  await page.getByText('Each is simulated').waitFor({ timeout: 55_000 });
+  await page.getByText('Each is simulated').waitFor();
   const names = () => page.locator('tbody th a').allTextContents();
   await page.getByRole('button', { name: 'Largest batch' }).click();
-  expect((await names())[0]).toBe('B200');
+  await expect.poll(async () => (await names())[0]).toBe('B200');
   await page.getByRole('button', { name: 'Largest batch' }).click();
-  expect((await names())[0]).toMatch(/3070|4060$/); // those with 8 GB
+  await expect.poll(async () => (await names())[0]).toMatch(/3070|4060$/); // those with 8 GB
   await page.getByLabel('Filter').fill('rtx 40');
-  const filtered = await names();
-  expect(filtered).toContain('GeForce RTX 4070');
-  expect(filtered.filter((name) => !name.startsWith('GeForce RTX 40'))).toEqual([]);
+  await expect.poll(async () => (await names()).filter((name) => !name.startsWith('GeForce RTX 40'))).toEqual([]);
+  expect(await names()).toContain('GeForce RTX 4070');
   await page.getByRole('link', { name: 'GeForce RTX 4090' }).click();
   await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('RTX 4090');
-  expect(page.url()).toContain('sequence=64');
+  await page.waitForURL(/sequence=64/);
   await page.context().close();
 });
 
@@ -117,7 +116,7 @@ test('a combination of settings is taken to Analyze', async () => {
 
 test('the stated error is beside what is compared', async () => {
   const page = await open('/settings?model=bert&gpu=t4');
-  await page.getByText('Each is simulated').waitFor({ timeout: 55_000 });
+  await page.getByText('Each is simulated').waitFor();
   await page.getByText(/^Batches *predicted, (exact in|95 % within)/).waitFor();
   await page.getByText(/^Speed and cost *predicted, 95 % within/).waitFor();
   await page.context().close();
@@ -130,16 +129,17 @@ test('a study sweeps a grid and makes a report', async () => {
   await page.getByRole('radio', { name: 'Step time' }).click();
   await expect.poll(() => row.getByRole('cell').allTextContents()).toEqual(Array(4).fill(expect.stringMatching(/ m?s$/)));
   await page.getByRole('button', { name: 'Make the page' }).click();
-  const [report] = await Promise.all([page.context().waitForEvent('page', { timeout: 55_000 }), page.getByRole('link', { name: /^Open memory-study-small.html/ }).click()]);
+  const [report] = await Promise.all([page.context().waitForEvent('page'), page.getByRole('link', { name: /^Open memory-study-small.html/ }).click()]);
   await report.getByRole('heading', { level: 1 }).waitFor();
   await page.getByRole('button', { name: 'Create the folder' }).click();
-  const [saved] = await Promise.all([page.waitForEvent('download', { timeout: 55_000 }), page.getByRole('link', { name: /^Save memory-study-small.zip/ }).click()]);
+  const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: /^Save memory-study-small.zip/ }).click()]);
   expect(readFileSync(await saved.path()).subarray(0, 2).toString()).toBe('PK');
   await page.context().close();
 });
 
 test('the history is a table with answers: filtered, repeated, deleted with a way back', async () => {
   const page = await open('/history');
+  await page.clock.install();
   for (const workload of [{ model: 'distilbert', gpu: 't4', precision: 'amp-fp16' }, { model: 'resnet-18', gpu: 't4' }]) {
     await page.request.post(`${program.url}/v1/analyses`, { data: { workload, engine: 'predicted' } });
   }
@@ -149,10 +149,12 @@ test('the history is a table with answers: filtered, repeated, deleted with a wa
   await expect.poll(() => rows.count()).toBe(1);
   await rows.getByText('done').waitFor();
   await rows.getByText(/samples\/s$/).waitFor(); // its answer
+  await page.clock.pauseAt(Date.now() + 60_000); // the way back is there for seconds
   await page.getByRole('button', { name: 'Delete ResNet-18' }).click();
   await page.getByText('No analysis matches').waitFor();
   await page.getByRole('button', { name: 'Undo' }).click();
   await rows.getByText('ResNet-18').waitFor();
+  await page.clock.resume();
   await page.getByRole('button', { name: 'Delete ResNet-18' }).click();
   await page.getByText('No analysis matches').waitFor();
   await page.getByRole('link', { name: 'Workers', exact: true }).click(); // leaving carries it out
@@ -176,8 +178,8 @@ test('two analyses are set side by side', async () => {
   await page.getByRole('link', { name: 'Compare the two' }).click();
   await page.getByRole('heading', { name: 'Side by side' }).waitFor();
   const row = (name: string) => page.getByRole('row', { name: new RegExp(`^${name}`) });
-  expect(await row('Batch today').getAttribute('data-differs')).toBe('true');
-  expect(await row('Largest batch').getAttribute('data-differs')).toBe('false');
+  await expect.poll(() => row('Batch today').getAttribute('data-differs')).toBe('true');
+  await expect.poll(() => row('Largest batch').getAttribute('data-differs')).toBe('false');
   await page.context().close();
 });
 
@@ -194,7 +196,7 @@ test('recordings that are kept are dated, opened and deleted', async () => {
   await page.goBack();
   await row.getByRole('button', { name: /^Delete distilbert/ }).click();
   await page.getByText('No recordings yet').waitFor();
-  await expect.poll(async () => (await page.request.get(`${program.url}/v1/snapshots`)).text(), { timeout: 15_000 }).toContain('"snapshots":[]');
+  await expect.poll(async () => (await page.request.get(`${program.url}/v1/snapshots`)).text()).toContain('"snapshots":[]');
   await page.context().close();
 });
 
@@ -202,10 +204,9 @@ test('the workload travels over every page, and Back works', async () => {
   const page = await open('/?model=gpt2&gpu=t4&sequence=64');
   await page.getByRole('heading', { level: 1 }).waitFor();
   const go = (name: string) => page.getByRole('link', { name, exact: true }).click();
-  const model = () => new URL(page.url()).searchParams.get('model');
   for (const name of ['Cards', 'Settings', 'Plan']) {
     await go(name);
-    expect([model(), new URL(page.url()).searchParams.get('sequence')], name).toEqual(['gpt2', '64']);
+    await page.waitForURL(({ pathname, searchParams }) => pathname === `/${name.toLowerCase()}` && searchParams.get('model') === 'gpt2' && searchParams.get('sequence') === '64');
   }
   await go('History');
   await go('Workers');
@@ -265,9 +266,11 @@ test('a worker that is gone cannot be drained', async () => {
 test('everything can be reached and done with the keyboard alone', async () => {
   const page = await open('/?model=bert&gpu=a10');
   await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Model BERT base' }).waitFor(); // the catalog is there
   await page.keyboard.press('Tab');
-  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content');
+  await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content');
   await page.keyboard.press('Enter');
+  await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('content');
   await page.keyboard.press('Tab');
   const focused = (role: 'combobox' | 'button', name: RegExp) =>
     expect.poll(() => page.getByRole(role, { name }).evaluate((element) => element === document.activeElement)).toBe(true);
@@ -275,6 +278,7 @@ test('everything can be reached and done with the keyboard alone', async () => {
   await page.keyboard.press('Enter');
   await focused('combobox', /Model/);
   await page.keyboard.type('gpt-2 xl');
+  await page.getByRole('option', { name: /^GPT-2 XL/ }).waitFor();
   await page.keyboard.press('Enter');
   await page.waitForURL(/model=gpt2-xl/);
   await focused('button', /^Model/); // where one was
@@ -282,6 +286,7 @@ test('everything can be reached and done with the keyboard alone', async () => {
   await page.keyboard.press('Enter');
   await focused('combobox', /Card/);
   await page.keyboard.type('h200');
+  await page.getByRole('option', { name: /H200/ }).first().waitFor();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowUp');
   await page.keyboard.press('Enter');
@@ -307,9 +312,9 @@ test('a lost server is noticed and recovered from', async () => {
   await server.stop();
   await page.getByLabel('Batch today').fill('8');
   await page.getByRole('alert').getByText('The server does not answer.').waitFor();
-  await page.getByRole('status').getByText('The server does not answer.').waitFor({ timeout: 30_000 });
+  await page.getByRole('status').getByText('The server does not answer.').waitFor();
   const again = await serve({ listen: new URL(server.url).host });
-  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent(), { timeout: 30_000 }).toContain('with batch 8');
+  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('with batch 8');
   await expect.poll(() => page.getByText('The server does not answer.').count()).toBe(0);
   await again.stop();
   await page.close();
@@ -334,12 +339,12 @@ test('the page is as light or dark as the system, until one chooses', async () =
   const page = await open('/workers', { colorScheme: 'light' });
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
   await page.getByRole('heading', { name: 'Workers' }).waitFor();
-  expect(await theme()).toBe('light');
+  await expect.poll(theme).toBe('light');
   await page.emulateMedia({ colorScheme: 'dark' });
   await expect.poll(theme).toBe('dark');
   await page.getByRole('button', { name: 'Use the light theme' }).click();
   await page.reload();
-  expect(await theme()).toBe('light');
+  await expect.poll(theme).toBe('light');
   await page.context().close();
 });
 
@@ -347,18 +352,18 @@ test('on a phone the answer comes before the form', async () => {
   const page = await open('/?model=bert&gpu=a10', { viewport: { width: 390, height: 844 } });
   const answer = page.getByRole('heading', { level: 1 });
   await answer.waitFor();
-  expect(await page.getByLabel('Precision', { exact: true }).isVisible()).toBe(false);
-  expect((await answer.boundingBox())!.y).toBeLessThan(300);
+  await page.getByLabel('Precision', { exact: true }).waitFor({ state: 'hidden' });
+  await expect.poll(async () => (await answer.boundingBox())!.y).toBeLessThan(300);
   await page.getByRole('button', { name: /BERT base on NVIDIA A10/ }).click();
   await page.getByLabel('Precision', { exact: true }).selectOption('bf16');
   await page.getByRole('button', { name: /^BERT base on NVIDIA A10.*bf16, weights too/ }).click();
-  expect(await page.getByLabel('Precision', { exact: true }).isVisible()).toBe(false);
+  await page.getByLabel('Precision', { exact: true }).waitFor({ state: 'hidden' });
   await page.context().close();
 });
 
-test('cards that are too small are one line', { timeout: 120_000 }, async () => {
+test('cards that are too small are one line', async () => {
   const page = await open('/cards?model=llama-3.1-8b');
-  await page.getByText('Each is simulated').waitFor({ timeout: 110_000 });
+  await page.getByText('Each is simulated').waitFor();
   await page.getByText(/^\d+ cards are too small$/).click();
   await page.getByText('batch 1, the smallest, does not train', { exact: false }).first().waitFor();
   expect(await page.locator('tbody').getByText('the smallest, does not train').count()).toBe(0);

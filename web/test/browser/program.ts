@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import { patience } from './patience';
 
 const binary = resolve(process.env.MEMORYMARK_BIN ?? join(import.meta.dirname, '../../../build/memorymark'));
 
@@ -65,9 +66,10 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 /** openBrowser starts Chromium without a window, with a profile of its own and without its errands. */
-export function openBrowser(): Promise<Browser> {
-  return chromium.launch({
+export async function openBrowser(): Promise<Browser> {
+  const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    timeout: patience,
     args: [
       '--no-sandbox',
       '--disable-gpu',
@@ -78,6 +80,8 @@ export function openBrowser(): Promise<Browser> {
       '--disable-sync',
     ],
   });
+  browser.on('context', (context) => context.setDefaultTimeout(patience));
+  return browser;
 }
 
 /** run runs a command of the binary to its end. */

@@ -29,10 +29,10 @@ test('every page opens by its address and by its link', async () => {
 test('the theme can be changed and stays', async () => {
   await page.emulateMedia({ colorScheme: 'dark' });
   await page.goto(program.url);
-  expect(await page.locator('html').getAttribute('data-theme')).toBe('dark');
+  await expect.poll(() => page.locator('html').getAttribute('data-theme')).toBe('dark');
   await page.getByRole('button', { name: 'Use the light theme' }).click();
   await page.reload();
-  expect(await page.locator('html').getAttribute('data-theme')).toBe('light');
+  await expect.poll(() => page.locator('html').getAttribute('data-theme')).toBe('light');
 });
 
 const link = (name: string) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true });

@@ -40,9 +40,9 @@ function colors(): Promise<number> {
 
 test('it draws, and says what it draws', async () => {
   await expect.poll(colors).toBeGreaterThan(5);
-  expect(await page.locator('#facts').textContent()).toMatch(/^device 0 · [\d,]+ events · /);
-  expect(await page.locator('#groups').textContent()).toContain('optimizer state');
-  expect(await page.locator('#phases').textContent()).toContain('backward');
+  await expect.poll(() => page.locator('#facts').textContent()).toMatch(/^device 0 · [\d,]+ events · /);
+  await expect.poll(() => page.locator('#groups').textContent()).toContain('optimizer state');
+  await expect.poll(() => page.locator('#phases').textContent()).toContain('backward');
 });
 
 test('a search counts what it finds', async () => {

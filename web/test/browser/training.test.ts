@@ -30,15 +30,15 @@ test('presets set what they are called, and one replaces another', async () => {
   const preset = (name: string) => page.getByRole('button', { name, exact: true });
   await preset('QLoRA').click();
   await expect.poll(() => preset('QLoRA').getAttribute('aria-pressed')).toBe('true');
-  expect(Object.fromEntries(search())).toEqual({
+  await expect.poll(() => Object.fromEntries(search())).toEqual({
     model: 'gpt2', gpu: 'a10', precision: 'bf16', adapter: '16', quantize: 'nf4-double', optimizer: 'paged-adamw-8bit', checkpointing: 'true',
   });
   await page.getByRole('button', { name: 'Adapters and 4-bit LoRA rank 16, 4-bit, quantized twice' }).click();
-  expect(await page.getByLabel('LoRA rank').inputValue()).toBe('16');
+  await expect.poll(() => page.getByLabel('LoRA rank').inputValue()).toBe('16');
   await page.getByText('trains up to batch', { exact: false }).waitFor(); // full fine-tuning, beside it
   await preset('Pre-training on 8 GPUs').click();
   await page.getByRole('button', { name: 'Several GPUs FSDP2, 8 GPUs' }).waitFor();
-  expect(search().get('adapter')).toBeNull();
+  await expect.poll(() => search().get('adapter')).toBeNull();
   await page.getByText('speeds include communication', { exact: false }).waitFor();
   await page.goBack();
   await expect.poll(() => preset('QLoRA').getAttribute('aria-pressed')).toBe('true');
@@ -47,7 +47,7 @@ test('presets set what they are called, and one replaces another', async () => {
 test('a card without bf16 is offered fp16', async () => {
   await page.goto(`${program.url}/?model=gpt2&gpu=t4`);
   await headline().waitFor();
-  expect(await page.getByLabel('Precision', { exact: true }).getByRole('option').allTextContents()).toEqual(['fp32', 'fp16 autocast']);
+  await expect.poll(() => page.getByLabel('Precision', { exact: true }).getByRole('option').allTextContents()).toEqual(['fp32', 'fp16 autocast']);
   await page.getByRole('button', { name: 'Apply Precision: fp16 autocast' }).waitFor();
   await page.getByRole('button', { name: 'LoRA fine-tuning' }).click();
   await expect.poll(() => search().get('precision')).toBe('amp-fp16');
@@ -60,10 +60,10 @@ test('what a run takes and costs is said by the server', async () => {
   await panel.getByLabel('Tokens of a run').fill('1e9');
   await panel.getByText('A run of 1,000,000,000 tokens').waitFor();
   await panel.getByText(/ h, \$[\d.]+$/).waitFor();
-  expect(search().get('run_tokens')).toBe('1000000000');
+  await expect.poll(() => search().get('run_tokens')).toBe('1000000000');
   await panel.getByLabel('Dollars per hour').fill('0');
   await panel.getByText(/ h, \$0\.00$/).waitFor();
-  expect(await panel.getByLabel('Dollars per hour').inputValue()).toBe('0');
+  await expect.poll(() => panel.getByLabel('Dollars per hour').inputValue()).toBe('0');
 });
 
 test('the layers of a pipeline are given by hand, and each GPU has its own peak', async () => {
@@ -100,10 +100,10 @@ test('what does not fit is made to fit, by changes together', async () => {
   await page.goto(`${program.url}/?model=llama-3.1-8b&gpu=a10&batch=4`);
   const ways = page.getByRole('list', { name: 'Ways to make it fit' });
   await page.getByText('each line is what it takes together').waitFor();
-  expect(await ways.getByRole('listitem').count()).toBeGreaterThan(1);
+  await expect.poll(() => ways.getByRole('listitem').count()).toBeGreaterThan(1);
   await ways.getByRole('button', { name: /^Apply .*QLoRA/ }).first().click();
   await expect.poll(() => headline().textContent()).toMatch(/^Batch \d+ trains on an NVIDIA A10/);
-  expect(search().get('quantize')).toBe('nf4-double');
+  await expect.poll(() => search().get('quantize')).toBe('nf4-double');
   expect(search().get('config')).toBeNull(); // the catalog has it
   await page.goBack();
   await ways.waitFor();
@@ -136,7 +136,7 @@ test('a program of one\'s own is dropped, and who would run it is said', async (
   });
   await page.getByRole('form', { name: 'Workload' }).dispatchEvent('drop', { dataTransfer: transfer });
   const dialog = page.getByRole('dialog', { name: 'Your own code' });
-  expect(await dialog.getByLabel('train.py').inputValue()).toContain('def make');
+  await expect.poll(() => dialog.getByLabel('train.py').inputValue()).toContain('def make');
   await dialog.getByText('memorymark worker --allow-code --join').waitFor();
-  expect(await dialog.getByRole('button', { name: 'Emulate it' }).isDisabled()).toBe(true);
+  await expect.poll(() => dialog.getByRole('button', { name: 'Emulate it' }).isDisabled()).toBe(true);
 });

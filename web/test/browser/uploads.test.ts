@@ -49,6 +49,7 @@ test.each([
   ['other.pickle', Buffer.from([0x80, 4, 0x7d, 0x2e]), 'the file holds a dict without segments', 1],
 ])('a wrong file gets an error about files, wherever it is dropped: %s', async (name, bytes, why, requests) => {
   await page.goto(`${program.url}/workers`);
+  await page.getByRole('heading', { level: 1 }).waitFor(); // it listens for files
   await drop(page, main(), name, bytes);
   await alert().getByText('This file could not be opened').waitFor();
   await alert().getByText(why).waitFor();
@@ -77,15 +78,16 @@ test('a config.json that is dropped on Analyze is still a model', async () => {
 test('an upload is watched, goes on while one looks at another page, and can be cancelled', async () => {
   await page.goto(`${program.url}/timeline`);
   const network = await page.context().newCDPSession(page);
-  const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 20_000 };
+  const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 2000 }; // eight minutes for it all
   await network.send('Network.enable');
   await network.send('Network.emulateNetworkConditions', slow);
-  await drop(page, main(), 'slow.pickle.xz', example);
+  await page.getByText('up to 1.00 MiB').waitFor();
+  await drop(page, main(), 'slow.pickle.xz', Buffer.concat([example, Buffer.alloc((1 << 20) - example.length)]));
   const upload = page.getByRole('region', { name: 'Upload' });
   await upload.getByText('Sending slow.pickle.xz').waitFor();
   await expect.poll(() => upload.getByRole('progressbar').evaluate((bar: HTMLProgressElement) => bar.position)).toBeGreaterThan(0);
   await page.getByRole('link', { name: 'Workers', exact: true }).click();
-  await upload.getByText(/^[\d.]+ KiB of [\d.]+ KiB$/).waitFor();
+  await upload.getByText(/^[\d.]+ KiB of 1\.00 MiB$/).waitFor();
   await upload.getByRole('button', { name: 'Cancel' }).click();
   await upload.waitFor({ state: 'detached' });
   await network.send('Network.emulateNetworkConditions', { ...slow, uploadThroughput: -1 });
