@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net"
 	"net/url"
@@ -34,6 +35,9 @@ func TestMain(m *testing.M) {
 		beNode(os.Getenv(nodeVariable))
 	case os.Getenv(serverVariable) != "":
 		beServer(os.Getenv(serverVariable))
+	}
+	if err := flag.Set("test.parallel", "4"); err != nil { // they wait more than they work
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -161,8 +165,8 @@ func (c cluster) wait(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for {
-		if err := c.healthy(ctx); err == nil {
+	for wait := time.Second; ; wait *= 2 { // a slow node needs more, and a dead one never answers
+		if err := c.healthy(ctx, wait); err == nil {
 			return
 		} else if ctx.Err() != nil {
 			t.Fatalf("the cluster does not get well: %v", err)
@@ -171,7 +175,8 @@ func (c cluster) wait(t testing.TB) {
 	}
 }
 
-func (c cluster) healthy(ctx context.Context) error {
+// healthy asks each node, and waits so long for it.
+func (c cluster) healthy(ctx context.Context, wait time.Duration) error {
 	for _, n := range c {
 		conn, err := nats.Connect(fmt.Sprintf("nats://127.0.0.1:%d", n.Port))
 		if err != nil {
@@ -182,7 +187,7 @@ func (c cluster) healthy(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		once, cancel := context.WithTimeout(ctx, time.Second)
+		once, cancel := context.WithTimeout(ctx, wait)
 		defer cancel()
 		if _, err := js.AccountInfo(once); err != nil {
 			return err
@@ -205,9 +210,9 @@ func (c cluster) healthy(ctx context.Context) error {
 	return nil
 }
 
-func openCluster(t testing.TB, c cluster) *Queue {
+func openCluster(t testing.TB, c cluster, lease time.Duration) *Queue {
 	t.Helper()
-	q, err := Open(t.Context(), Config{URL: c.url(), Lease: testLease})
+	q, err := Open(t.Context(), Config{URL: c.url(), Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +221,7 @@ func openCluster(t testing.TB, c cluster) *Queue {
 }
 
 func TestConformanceCluster(t *testing.T) {
-	q := openCluster(t, newCluster(t))
+	q := openCluster(t, newCluster(t), testLease)
 	info, err := q.queue.Info(t.Context())
 	if err != nil || info.Config.Replicas != clusterReplicas {
 		t.Fatalf("the queue has %d replicas, %v", info.Config.Replicas, err)
@@ -228,8 +233,8 @@ func TestConformanceCluster(t *testing.T) {
 // was acknowledged with what is there.
 func TestClusterLosesANode(t *testing.T) {
 	c := newCluster(t)
-	q := openCluster(t, c)
-	ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
+	q := openCluster(t, c, briefLease)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	load := startLoad(ctx, t, q)
 	for _, how := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {

@@ -34,7 +34,7 @@ const (
 	maxSubscriptions = 1024
 )
 
-// startTime is how long a server may take to read its files.
+// startTime is how long a server may take to read its files, or to make them.
 const startTime = time.Minute
 
 func startEngine(c Config, secret string, heard func(text string)) (*engine, error) {

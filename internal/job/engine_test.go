@@ -264,8 +264,9 @@ func hear(l *Link, subject string) error {
 	return err
 }
 
-// TestRevokedWorkersLeave takes a worker's token away: its connection ends
-// within a second and does not come back, and another's stays.
+// TestRevokedWorkersLeave takes a worker's token away: its connection ends, which
+// is looked after several times in a second, and does not come back, and
+// another's stays.
 func TestRevokedWorkersLeave(t *testing.T) {
 	var revoked atomic.Bool
 	q := openEmbedded(t, func(c *Config) {
@@ -286,13 +287,13 @@ func TestRevokedWorkersLeave(t *testing.T) {
 		t.Error("it leaves by itself")
 	}
 	revoked.Store(true)
-	tick := time.NewTicker(evictEvery) // which is late on a busy machine, as the queue's own is
-	defer tick.Stop()
-	for left := time.Second; goes.conn.IsConnected(); left -= evictEvery {
-		if left <= 0 {
-			t.Fatal("a second later it is still there")
+	for begin := time.Now(); goes.conn.IsConnected(); time.Sleep(evictEvery) {
+		if time.Since(begin) > patience {
+			t.Fatal("it is still there")
 		}
-		<-tick.C
+	}
+	if evictEvery > time.Second/2 {
+		t.Errorf("a token can be of use for %v", evictEvery)
 	}
 	time.Sleep(time.Second) // it tries to come back
 	if goes.conn.IsConnected() || !stays.conn.IsConnected() {
@@ -398,11 +399,7 @@ func TestWorkersFlood(t *testing.T) {
 		}
 	}
 	b.must(l.conn.FlushWithContext(ctx))
-	begin := time.Now()
-	b.submit(`2`)
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("another waits for %v", took)
-	}
+	b.submit(`2`) // which is refused after answerTime
 	info, err := q.events.Info(ctx)
 	b.must(err)
 	if info.State.Msgs > maxEvents || info.State.Bytes > 200*maxEvents {

@@ -165,7 +165,7 @@ type chronicle struct {
 // server opens a queue and follows all its records.
 func (h *chronicle) server(t *testing.T, url string) *Queue {
 	t.Helper()
-	q, err := Open(t.Context(), Config{URL: url, Lease: testLease})
+	q, err := Open(t.Context(), Config{URL: url, Lease: briefLease})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const killsVariable = "MEMORYMARK_KILLS"
 func beServer(config string) {
 	dir, address, _ := strings.Cut(config, " ")
 	q, err := Open(context.Background(), Config{
-		Dir: dir, Listen: address, Lease: testLease,
+		Dir: dir, Listen: address, Lease: briefLease,
 		Authorize: func(token string) bool { return token == testToken },
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func TestKill(t *testing.T) {
 	}
 
 	q := openEmbedded(t, func(c *Config) {
-		c.Dir, c.Listen, c.Authorize = dir, address, func(token string) bool { return token == testToken }
+		c.Dir, c.Listen, c.Lease, c.Authorize = dir, address, briefLease, func(token string) bool { return token == testToken }
 	})
 	for _, id := range accepted {
 		mustSucceed(t, q, id)

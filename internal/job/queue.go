@@ -151,7 +151,9 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 // until unfollow.
 func (q *Queue) follow(ctx context.Context) error {
 	var l layout
-	err := q.whileStorable(ctx, func(ctx context.Context) error {
+	creating, cancel := context.WithTimeout(ctx, startTime) // by itself, the client gives up after 5 s
+	defer cancel()
+	err := q.whileStorable(creating, func(ctx context.Context) error {
 		return untilPeersAreThere(ctx, func() (err error) {
 			l, err = createLayout(ctx, q.js, q.replicas(), q.config.Lease)
 			return err

@@ -2,10 +2,12 @@ package worker
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +27,9 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if err := flag.Set("test.parallel", "8"); err != nil { // they wait more than they work
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -70,7 +75,7 @@ func TestWorkerKilled(t *testing.T) {
 	}
 	l.spawn()
 	for {
-		if j := l.reach(id, job.Running); j.Attempt == 2 {
+		if j := l.reach(id, job.Running); j.Attempt > 1 {
 			if j.Deaths != 1 || j.Worker == old.Worker {
 				t.Errorf("taken again as %+v", j)
 			}
@@ -84,9 +89,13 @@ func TestWorkerKilled(t *testing.T) {
 func TestWorkerStopped(t *testing.T) {
 	l := newLab(t)
 	first := l.spawn()
-	id := l.submit(task{Do: "nap", Input: 4}).ID
+	end := filepath.Join(t.TempDir(), "end")
+	id := l.submit(task{Do: "follow", Input: 4, File: end}).ID
 	stopped := l.reach(id, job.Running).Worker
 	if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(end, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	l.spawn()
@@ -104,7 +113,7 @@ func TestWorkerStopped(t *testing.T) {
 }
 
 func TestJobKillsWorkers(t *testing.T) {
-	l := newLab(t)
+	l := newLabFor(t, briefLease)
 	for range job.MaxDeaths + 1 {
 		l.spawn()
 	}
@@ -118,7 +127,7 @@ func TestJobKillsWorkers(t *testing.T) {
 // If the job killed the last worker, there is nobody to find that out but the
 // server.
 func TestJobKillsLastWorker(t *testing.T) {
-	l := newLab(t)
+	l := newLabFor(t, briefLease)
 	id := l.submit(task{Do: "die"}).ID
 	for attempt := 1; attempt <= job.MaxDeaths; attempt++ {
 		l.spawn()

@@ -19,15 +19,17 @@ import (
 )
 
 const (
-	testLease = time.Second
-	testToken = "let me in"
-	patience  = 30 * time.Second // after which a test that waits has failed
+	testLease  = 5 * time.Second // longer than a busy machine stands still: tests count attempts
+	briefLease = time.Second     // for jobs whose workers die at once
+	testToken  = "let me in"
+	patience   = 5 * time.Minute // after which a test that waits has failed
 )
 
 // task is the payload of tests, which say what should happen to them.
 type task struct {
-	Do    string `json:"do"` // succeed, fail, die, nap, ignore, wait or panic
+	Do    string `json:"do"` // succeed, fail, die, follow, ignore, wait or panic
 	Input int    `json:"input"`
+	File  string `json:"file,omitempty"`
 }
 
 // perform is the Runner of tests.
@@ -47,8 +49,10 @@ func perform(ctx context.Context, payload json.RawMessage, progress func(json.Ra
 	case "wait": // until it is told to stop
 		<-ctx.Done()
 		return nil, ctx.Err()
-	case "nap": // long enough to be stopped meanwhile
-		time.Sleep(testLease / 2)
+	case "follow": // ends when there is a file
+		for _, err := os.Stat(p.File); err != nil; _, err = os.Stat(p.File) {
+			time.Sleep(10 * time.Millisecond)
+		}
 	case "ignore": // that it is told to stop
 		time.Sleep(10 * patience)
 	}
@@ -75,13 +79,15 @@ type lab struct {
 	url string
 }
 
-func newLab(t *testing.T) *lab {
+func newLab(t *testing.T) *lab { return newLabFor(t, testLease) }
+
+func newLabFor(t *testing.T, lease time.Duration) *lab {
 	t.Helper()
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	q, err := job.Open(ctx, job.Config{
-		Dir: t.TempDir(), Lease: testLease, Listen: "127.0.0.1:0",
+		Dir: t.TempDir(), Lease: lease, Listen: "127.0.0.1:0",
 		Authorize: func(token string) bool { return token == testToken },
 	})
 	if err != nil {
@@ -124,7 +130,6 @@ func (l *lab) start(url string, c Config) (stop func() error) {
 	}
 	c.Log = slog.New(slog.NewTextHandler(l.Output(), nil))
 	w := newWorker(l.link(url), c)
-	w.stop = testLease / 2
 	ctx, cancel := context.WithCancel(l.ctx)
 	done := make(chan error, 1)
 	go func() { done <- w.run(ctx) }()
