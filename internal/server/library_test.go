@@ -14,7 +14,7 @@ import (
 func TestReadOnArrival(t *testing.T) {
 	c := start(t)
 	c.s.library.reading <- struct{}{} // whoever wants to read from the store waits
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/snapshots", strings.NewReader(string(recorded(t))))
 	if err != nil {

@@ -25,6 +25,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/openapi.json")
 
+// patience is after how long a test that waits has failed.
+const patience = 5 * time.Minute
+
 // client talks to a server over a real connection.
 type client struct {
 	t    *testing.T
@@ -47,7 +50,7 @@ func start(t *testing.T, change ...func(*Options)) *client {
 		h.Close()
 	})
 	t.Cleanup(shut)
-	return &client{t: t, base: h.URL, http: &http.Client{Timeout: 5 * time.Minute}, s: s, close: shut}
+	return &client{t: t, base: h.URL, http: &http.Client{Timeout: patience}, s: s, close: shut}
 }
 
 // newServer makes a server with a queue and nobody to work on it.
