@@ -1,27 +1,31 @@
 """What one rank of a job on many GPUs takes, as six tools say it without a GPU, in one run.
 
-    python bench/gpus.py --memorymark build/memorymark [--every 4] [--kind fsdp]
+    python bench/gpus.py --memorymark build/memorymark [--every 4] [--kind fsdp] [--limit 300]
 
 Holds what each says of the ranks of testdata/truth/gpus to the largest peak of their three steps on an H200:
 
 * MemoryMark, predicted: `memorymark predict -f`.
-* MemoryMark, emulated: a plain program (internal/predict/testdata/ranks/record.py) under `memorymark run`.
-* PyTorch's FSDPMemTracker (torch.distributed._tools), on fake tensors of an emulated card, because it asks for CUDA.
+* MemoryMark, emulated: the measured program (internal/predict/testdata/ranks/record.py has it in functions) under `memorymark run`.
+* PyTorch's trackers (torch.distributed._tools: FSDPMemTracker where there is FSDP, and MemTracker), on fake tensors. They run on
+  an emulated card, because FSDP asks for CUDA; the card counts nothing for them.
 * DeepSpeed's estimate_zero3_model_states_mem_needs, for what is sharded: DeepSpeed's own function. It needs no build: its source
   distribution and hjson, py-cpuinfo, msgpack and einops on PYTHONPATH are enough.
 * Accelerate's estimate-memory: its own functions on the model; it knows neither batches nor several GPUs.
 * The formulas of EleutherAI's calc_transformer_mem.py (github.com/EleutherAI/cookbook), with its defaults where a job says nothing.
 
-Prints a table in Markdown; what failed and why goes to stderr. Needs PyTorch's CUDA build, transformers and Accelerate,
-and half a minute a rank.
+Prints a table in Markdown; what failed and why goes to stderr. Needs PyTorch's CUDA build, transformers and Accelerate, and some ten
+seconds a rank on an idle core.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
+import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -114,10 +118,8 @@ def eleuther(w: Case) -> int:
 
 def emulated(c: Case) -> int:
     """An ordinary program, which runs on the card that is not there."""
-    import torch
-
-    sys.path.insert(0, str(PROGRAM))
     import record
+    import torch
 
     record.record = lambda _: None
     peaks = []
@@ -128,29 +130,33 @@ def emulated(c: Case) -> int:
 
 
 def tracked(c: Case) -> int:
-    """PyTorch's tracker of FSDP, on fake tensors."""
-    import torch
+    """PyTorch's trackers, on fake tensors: two steps, as in their documentation."""
+    import record
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
-
-    sys.path.insert(0, str(PROGRAM))
-    import record
+    from torch.distributed._tools.mem_tracker import MemTracker
 
     w = c["workload"]
-    if w["parallel"]["kind"] not in ("fsdp", "hsdp"):
-        raise ValueError("it is for FSDP")
-    record.join(w["parallel"], 0)
-    mesh = record.sharing(w["parallel"])
-    with FakeTensorMode():
+    p = w["parallel"]
+    record.STEPS, record.materialize = 2, lambda *_: None
+    record.CPUOffloadPolicy = functools.partial(record.CPUOffloadPolicy, pin_memory=False)  # fake tensors cannot be pinned
+    record.join({**p, "kind": "fake"}, 0)
+    fake = FakeTensorMode()
+    with fake:
         model, cfg = built(w, "cuda")
-        record.checkpointed(w, model)
-        record.shard(w["parallel"], model.train(), mesh)
-        optimizer = record.optimizer(w, list(model.parameters()))
-        batch = record.batch(w, cfg)
-        tracker = FSDPMemTracker(model, optimizer)
-        tracker.track_inputs(tuple(batch.values()))
+    record.checkpointed(w, model)
+    wrapped = record.distribute(p, model.train())  # a mesh reads its ranks, so they cannot be fake
+    parameters = list(model.parameters())
+    with fake:
+        optimizer, batch = record.optimizer(w, model, parameters), record.batch(w, cfg)
+        if p["kind"] in ("fsdp", "hsdp", "fsdp+tp"):
+            tracker = FSDPMemTracker(model, optimizer)
+            tracker.track_inputs(tuple(batch.values()))
+        else:
+            tracker = MemTracker()
+            tracker.track_external(model, optimizer, *batch.values())
         with tracker:
-            for _ in record.train(w, model, batch, list(model.parameters()), optimizer):
+            for _ in record.train(w, wrapped, batch, parameters, optimizer):
                 tracker.reset_mod_stats()
         return max(kinds["Total"] for kinds in named(tracker.get_tracker_snapshot("peak")))
 
@@ -164,19 +170,25 @@ FORMULAS: dict[str, Callable[[Case], int]] = {"deepspeed": deepspeed, "accelerat
 NAMES = {
     "predicted": "MemoryMark, predicted",
     "emulated": "MemoryMark, emulated",
-    "tracked": "PyTorch's `FSDPMemTracker`",
+    "tracked": "PyTorch's `FSDPMemTracker` and `MemTracker`",
     "deepspeed": "DeepSpeed's `estimate_zero3_model_states_mem_needs`",
     "accelerate": "Accelerate's `estimate-memory`",
     "eleuther": "EleutherAI's calculator",
 }
 
 
-def inside(tool: str) -> None:
+def inside(tool: str, limit: int) -> None:
     """Runs a tool on cases from stdin, each in a forked child, and prints a line for each."""
+    sys.path.insert(0, str(PROGRAM))
+    import record  # noqa: F401  # with PyTorch, which takes longer to import than most ranks take to run
+
+    if tool == "tracked":
+        import torch.distributed._tools  # noqa: F401
     for line in sys.stdin:
         c, began = json.loads(line), time.time()
         reader, writer = os.pipe()
-        if os.fork() == 0:
+        child = os.fork()
+        if child == 0:
             try:
                 with contextlib.redirect_stdout(sys.stderr):
                     said: Case = {"bytes": PROGRAMS[tool](c)}
@@ -185,9 +197,13 @@ def inside(tool: str) -> None:
             os.write(writer, json.dumps(said).encode())
             os._exit(0)
         os.close(writer)
-        text = os.fdopen(reader).read()
+        if select.select([reader], [], [], limit)[0]:
+            said = json.loads(os.fdopen(reader).read() or '{"error": "died"}')
+        else:
+            said = {"error": f"no answer within {limit} s"}
+            os.kill(child, signal.SIGKILL)
         os.wait()
-        print(json.dumps({"id": c["id"], "seconds": time.time() - began, **json.loads(text or '{"error": "died"}')}), flush=True)
+        print(json.dumps({"id": c["id"], "seconds": time.time() - began, **said}), flush=True)
 
 
 def ask(o: argparse.Namespace, tool: str, todo: list[Case]) -> dict[str, Case]:
@@ -212,7 +228,7 @@ def ask(o: argparse.Namespace, tool: str, todo: list[Case]) -> dict[str, Case]:
             said = json.loads(line)
             out[said["id"]] = {"bytes": max(s["peak_allocated"] for s in said["steps"]), "seconds": (time.time() - began) / len(todo)}
         return out
-    command = [o.memorymark, "run", "--gpu", "h200", "--gpus", "8", "--", sys.executable, __file__, "--inside", tool]
+    command = [o.memorymark, "run", "--gpu", "h200", "--gpus", "8", "--", sys.executable, __file__, "--inside", tool, "--limit", str(o.limit)]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, input=lines, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
     for line in done.stdout.splitlines():
@@ -246,10 +262,11 @@ def main() -> None:
     a.add_argument("--every", type=int, default=1)
     a.add_argument("--kind", default="", help="ranks whose kind has this in its name")
     a.add_argument("--tools", default=",".join(NAMES))
+    a.add_argument("--limit", type=int, default=300, help="seconds that a program may take for a rank")
     a.add_argument("--inside", help=argparse.SUPPRESS)
     o = a.parse_args()
     if o.inside:
-        inside(o.inside)
+        inside(o.inside, o.limit)
         return
     todo = cases(o.every, o.kind)
     print("| | answered | exact | median off | 95 % within | worst | too low | seconds each |\n|---|--:|--:|--:|--:|--:|--:|--:|")
