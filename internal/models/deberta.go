@@ -132,7 +132,6 @@ type deberta struct {
 	layers                    []debertaLayer
 	relative                  *torch.Embedding // nil without relative_attention
 	relativeNorm              *torch.LayerNorm // nil without
-	bucketed                  bool             // make_log_bucket_position was called, so it is compiled
 }
 
 type debertaLayer struct {

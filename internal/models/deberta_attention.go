@@ -132,12 +132,11 @@ func (m *deberta) distances(t *torch.Torch, length int64) torch.Value {
 	queries, keys := f.Let(t.Arange(length)), f.Let(t.Arange(length))
 	ids := f.Let(t.Integers(t.Unsqueeze(queries, 1), t.Unsqueeze(keys, 0)))
 	if m.cfg.Buckets > 0 {
-		if m.bucketed {
+		if t.RunScript("make_log_bucket_position") {
 			ids.Set(compiledLogBuckets(t, ids))
 		} else {
 			ids.Set(logBuckets(t, ids))
 		}
-		m.bucketed = true
 	}
 	ids.Set(t.To(ids, torch.Int64))
 	return f.Return(t.Unsqueeze(t.Unsqueeze(ids, 0), 1))

@@ -68,20 +68,41 @@ func (l *plainLoop) nextBatch() {
 	l.dropBatch(old)
 }
 
-// step is a step. That of a loop without a name is in no function of its own,
-// and neither is that of a job on many GPUs, so names stay until they are bound
-// anew.
+// step is a step.
 func (l *plainLoop) step() {
+	l.enterStep()
+	l.run()
+	l.leaveStep()
+}
+
+// enterStep and leaveStep are around a step. That of a loop without a name is in no
+// function of its own, and neither is that of a job on many GPUs, so names stay
+// until they are bound anew.
+func (l *plainLoop) enterStep() {
 	if l.f == nil {
 		l.f = l.t.Enter()
 		l.loss = l.f.Let(torch.Value{})
 	}
-	l.run()
+}
+
+func (l *plainLoop) leaveStep() {
 	l.begin(looping)
 	if l.does.Name != "" && l.w.Parallel == nil {
 		l.f.End()
 		l.f = nil
 	}
+}
+
+// prime leaves of a first step what the next one finds: the optimizer's state, and
+// the loss. The gradients come from nowhere.
+func (l *plainLoop) prime() {
+	l.enterStep()
+	loss := l.t.Input(torch.Float32)
+	l.loss.Set(torch.Borrow(loss))
+	l.t.Release(loss)
+	l.t.MakeGradients()
+	l.updateAll()
+	l.leaveStep()
 }
 
 func (l *plainLoop) run() {
@@ -105,7 +126,13 @@ func (l *plainLoop) run() {
 		l.begin(backward)
 		l.t.Backward(l.loss)
 	})
+	l.updateAll()
+}
+
+// updateAll is what comes after the passes.
+func (l *plainLoop) updateAll() {
 	l.begin(updating)
+	l.trained = l.t.Gradients()
 	if l.w.Optimizer != workload.NoOptimizer && l.w.Phase == workload.Train {
 		if l.w.ClipGradNorm {
 			l.t.Drop(l.t.ClipGradNorm())

@@ -44,8 +44,9 @@ func NewOutline(w *workload.Workload, card *gpu.Card, homes Homes, e *effort.Eff
 	if err != nil {
 		return nil, err
 	}
+	last := len(p.Steps) - 1
 	o.Parameters, o.homes, o.one = p.parameters, p.homes, p.sketch()
-	o.events = [2]int{p.InputEvents, p.Steps[1] - p.Steps[0]}
+	o.events = [2]int{p.InputEvents, p.Steps[last] - p.Steps[last-1]}
 	if p.takesOtherBatches() {
 		p.stepWith(2)
 	} else {
@@ -59,11 +60,42 @@ func NewOutline(w *workload.Workload, card *gpu.Card, homes Homes, e *effort.Eff
 	return o, nil
 }
 
-// process runs two steps of a batch.
+// process runs steps of a batch until one is as all after it are: the second one, or
+// the first of a process whose optimizer has its state already.
 func (o *Outline) process(w *workload.Workload, batch int64, card *gpu.Card, e *effort.Effort) (*Process, error) {
 	at := *w
 	at.Batch, at.Accumulate = batch, 1
+	if primes(w) {
+		p, err := (&Process{w: &at, homes: o.homes, primed: true}).goOn(deviceOf(card), 1, e)
+		if err != nil || p.trained == p.t.Learning() {
+			return p, err
+		}
+		p.leave() // it has state of parameters that get no gradients
+	}
 	return (&Process{w: &at, homes: o.homes}).goOn(deviceOf(card), 2, e)
+}
+
+// primes reports whether what a first step leaves is known without it: gradients are
+// gone when a step ends, and nothing is rebuilt in the second one.
+func primes(w *workload.Workload) bool {
+	return w.Phase == workload.Train && !isPipeline(w) && !w.Loop.IsLibrarys() &&
+		w.Loop.OrPlain().ZeroGrad == workload.ZeroAfterStep && !hasBuckets(w) && !w.Varied()
+}
+
+// startPrimed does without a first step. The next one runs once more if it did something
+// that later ones do not: it left something for good that a model computes, or ran a
+// function that was not compiled yet.
+func (p *Process) startPrimed() {
+	p.loop.(*plainLoop).prime()
+	p.Steps = append(p.Steps, p.events())
+	from := p.events()
+	p.step()
+	turnover, lives := trace.TurnoverOf(p.Trace().Events[from:]), p.lives()
+	left := slices.DeleteFunc(turnover.Left, func(id trace.ID) bool { return lives[id].cause == trace.Workspace })
+	p.forgetLives()
+	if len(left) != len(turnover.Older) || p.t.RanScripts() {
+		p.step()
+	}
 }
 
 // mostGoesOn is how many events a process may have that goes on with another batch.
@@ -94,10 +126,8 @@ func (p *Process) stepWith(batch int64) {
 		l.begin(looping)
 	}
 	p.Steps = append(p.Steps, p.events())
-	p.parts, p.began = parts{}, p.t.Work()
-	l.step()
-	p.countPart()
-	p.Steps = append(p.Steps, p.events())
+	p.began = p.t.Work()
+	p.step()
 }
 
 // leave ends the process, of which nothing is wanted any more.
@@ -152,17 +182,18 @@ func (o *Outline) Timing(batch int64) Timing {
 // that its backward leaves are there already in a later pass, whose own are added
 // to them.
 func (p *Process) partPeaks() []partPeak {
-	count := liveCount{events: p.Trace().Events, lives: p.lives()}
-	first := slices.IndexFunc(p.spans, func(s span) bool { return s.from >= p.Steps[len(p.Steps)-2] })
-	count.until(p.spans[first].from)
-	parts, passes := make([]partPeak, len(p.spans)-first), 0 // parts of the pass
+	from := p.Steps[len(p.Steps)-2]
+	count := newLiveCount(p, from)
+	spans := p.spans[slices.IndexFunc(p.spans, func(s span) bool { return s.from >= from }):]
+	count.until(spans[0].from)
+	parts, passes := make([]partPeak, len(spans)), 0 // parts of the pass
 	before, gradients := count.bytes, bytesize.Bytes(0)
-	for i, s := range p.spans[first:] {
-		to := p.events()
-		if first+i+1 < len(p.spans) {
-			to = p.spans[first+i+1].from
+	for i, s := range spans {
+		end := p.events()
+		if i+1 < len(spans) {
+			end = spans[i+1].from
 		}
-		peak, without := count.until(to)
+		peak, without := count.until(end)
 		parts[i] = partPeak{once: peak, again: peak}
 		if s.phase == backward {
 			parts[i].again, gradients, passes = without, count.bytes-before, i+1
@@ -182,8 +213,26 @@ func (p *Process) partPeaks() []partPeak {
 type liveCount struct {
 	events []trace.Event
 	lives  []life
+	from   int // the first event of a step
 	at     int
 	bytes  bytesize.Bytes
+}
+
+// newLiveCount counts the workspaces that a step leaves, which libraries keep, from the
+// beginning: they are there before it in a process that had one like it.
+func newLiveCount(p *Process, from int) *liveCount {
+	c := &liveCount{events: p.Trace().Events, lives: p.lives(), from: from}
+	for i := range c.lives {
+		if l := &c.lives[i]; c.keeps(l) {
+			c.bytes += roundedSize(l.size)
+		}
+	}
+	return c
+}
+
+// keeps reports whether the step made a workspace that stays.
+func (c *liveCount) keeps(l *life) bool {
+	return l.cause == trace.Workspace && int(l.born) >= c.from && int(l.died) == len(c.events)
 }
 
 // until goes on to an event. It returns the most that is allocated on the way, and
@@ -195,6 +244,9 @@ func (c *liveCount) until(event int) (peak, without bytesize.Bytes) {
 		e := &c.events[c.at]
 		switch e.Action {
 		case trace.Alloc:
+			if c.keeps(&c.lives[e.ID]) {
+				continue
+			}
 			size := roundedSize(e.Size)
 			c.bytes = min(c.bytes+size, noLimit+1)
 			if int(c.lives[e.ID].died) >= event {

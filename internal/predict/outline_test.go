@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -53,8 +54,8 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// TestOutlineInOneProcess holds an outline whose two batches are in one process to
-// two processes.
+// TestOutlineInOneProcess holds an outline whose two batches are in one process,
+// primed or not, to two processes of two steps.
 func TestOutlineInOneProcess(t *testing.T) {
 	card, err := gpu.Find("a100-80gb")
 	if err != nil {
@@ -66,7 +67,7 @@ func TestOutlineInOneProcess(t *testing.T) {
 		`"precision": "bf16", "adapter": {"targets": "all-linear"}, "parallel": {"kind": "hsdp", "gpus": 16, "shard": 8}`,
 		`"loop": {"outputs": "kept"}`, `"loop": "trainer"`,
 	}
-	joint := 0
+	joint, primed := 0, 0
 	for i, model := range smallModels {
 		for j, way := range ways {
 			if (i+j)%2 > 0 && j > 0 {
@@ -77,11 +78,19 @@ func TestOutlineInOneProcess(t *testing.T) {
 				continue // not every model has every way
 			}
 			o, err := NewOutline(w, card, nil, nil)
+			if errors.Is(err, ErrFault) {
+				t.Fatal(err)
+			}
 			if err != nil {
 				continue
 			}
+			if p, err := o.process(w, 1, card, nil); err == nil && p.primed && len(p.Steps) == 2 {
+				primed++
+			}
 			for k, got := range []sketch{o.one, o.two} {
-				p, err := o.process(w, int64(k+1), card, nil)
+				at := *w
+				at.Batch, at.Accumulate = int64(k+1), 1
+				p, err := (&Process{w: &at}).goOn(deviceOf(card), 2, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -94,8 +103,8 @@ func TestOutlineInOneProcess(t *testing.T) {
 			}
 		}
 	}
-	if joint < 100 {
-		t.Errorf("only %d batches shared a process", joint)
+	if joint < 100 || primed < 100 {
+		t.Errorf("only %d batches shared a process, and %d processes were primed", joint, primed)
 	}
 }
 

@@ -49,6 +49,8 @@ type Process struct {
 	rankKinds []torch.RankKind // of those that share parameters, nil if all are alike
 
 	parameters int64      // elements
+	primed     bool       // there is no first step, only what it would leave
+	trained    int        // parameters that had gradients in the latest step of a plain loop
 	everyPass  bool       // none stands for others
 	rebuilt    bool       // DDP's buckets, if there are any, before the last step that ran
 	brief      bool       // it ends before a step that would ask for the same as the one before
@@ -130,6 +132,10 @@ func (p *Process) train(steps int) {
 	p.everyPass = p.everyPass || w.Varied()
 	p.loop = newLoop(p)
 	p.InputEvents = p.events()
+	if p.primed {
+		p.startPrimed()
+		return
+	}
 	first := p.t.Work()
 	for i := range steps {
 		before := p.t.Work()
@@ -137,20 +143,27 @@ func (p *Process) train(steps int) {
 			break
 		}
 		if i < 2 || w.Varied() || !p.repeat() {
-			p.parts, p.rebuilt = parts{}, p.t.BucketsRebuilt()
-			p.loop.step()
-			p.countPart()
+			p.step()
 			p.StepWork = p.t.Work().Minus(before)
+		} else {
+			p.Steps = append(p.Steps, p.events())
 		}
 		if w.Varied() && i > 0 && i == steps-1 { // the longest there can be, not one that was drawn
 			p.StepWork = torch.Work{}.Towards(before.Minus(first), 1/float64(i))
 		}
-		p.Steps = append(p.Steps, p.events())
 		if i == 0 { // the others are about as long
 			t := p.t.Trace()
 			t.Events = slices.Grow(t.Events, min((steps-1)*(len(t.Events)-p.InputEvents), mostGrown))
 		}
 	}
+}
+
+// step runs a step.
+func (p *Process) step() {
+	p.parts, p.rebuilt = parts{}, p.t.BucketsRebuilt()
+	p.loop.step()
+	p.countPart()
+	p.Steps = append(p.Steps, p.events())
 }
 
 // newProcess starts a process and builds the model.

@@ -242,6 +242,25 @@ func withGradients(parameters []*Tensor) []*Tensor {
 	return out
 }
 
+// MakeGradients gives every parameter that learns a gradient, as if a backward pass
+// had reached all of them. One that nobody has read yet is in no module but the model.
+func (t *Torch) MakeGradients() {
+	for _, p := range t.parameters {
+		if p.home == nil {
+			p.home = t.root
+		}
+		if p.requiresGrad && p.grad == nil {
+			p.grad = t.emptyStrided(p.DType, p.Shape, p.stride)
+		}
+	}
+}
+
+// Learning is how many parameters are not frozen.
+func (t *Torch) Learning() int { return len(t.learned()) }
+
+// Gradients is how many parameters have gradients.
+func (t *Torch) Gradients() int { return len(t.trained()) }
+
 // byDType groups tensors as the foreach functions do
 // (_group_tensors_by_device_and_dtype), in the order of first appearance.
 func byDType(tensors []*Tensor) [][]*Tensor {

@@ -53,15 +53,16 @@ type Torch struct {
 	work       Work
 	thread     int // 0 is Python's, 1 is the engine's for the device
 	frames     []*Frame
-	module     *module     // that now runs
-	root       *module     // the model, and what is outside it
-	checkpoint *checkpoint // the block that runs for the first time
-	second     *secondRun  // the block that runs again
-	stream     Stream      // the current one
-	meta       *metaDevice // the current device, nil for the card
-	parallel   wrapper     // around modules, nil for none
-	barrier    *Tensor     // of the latest barrier
-	callbacks  []func()    // that run when backward ends
+	module     *module         // that now runs
+	root       *module         // the model, and what is outside it
+	checkpoint *checkpoint     // the block that runs for the first time
+	second     *secondRun      // the block that runs again
+	stream     Stream          // the current one
+	meta       *metaDevice     // the current device, nil for the card
+	parallel   wrapper         // around modules, nil for none
+	barrier    *Tensor         // of the latest barrier
+	callbacks  []func()        // that run when backward ends
+	scripts    map[string]bool // functions of TorchScript that ran
 
 	*heap
 }
