@@ -9,7 +9,7 @@ import (
 )
 
 var gptNeoXFamily = Family{Type: "gpt_neox", Versions: []Versions{newest, last4, older4}, read: reads(readGPTNeoX), Heads: []Head{
-	head("GPTNeoXForCausalLM", SameIDs, newGPTNeoX),
+	takesKeywords(head("GPTNeoXForCausalLM", SameIDs, newGPTNeoX), older4.Transformers),
 	needs(head("GPTNeoXForSequenceClassification", Classes, newGPTNeoXClassifier), "pad_token_id"),
 	head("GPTNeoXForTokenClassification", TokenTags, newGPTNeoXTokens),
 	head("GPTNeoXForQuestionAnswering", Spans, newGPTNeoXSpans),

@@ -7,8 +7,8 @@ import (
 	"memorymark/internal/torch"
 )
 
-var optFamily = Family{Type: "opt", Versions: []Versions{newest, last4}, read: reads(readOPT), Heads: []Head{
-	head("OPTForCausalLM", SameIDs, newOPT),
+var optFamily = Family{Type: "opt", tuples: true, Versions: []Versions{newest, last4, older4}, read: reads(readOPT), Heads: []Head{
+	takesKeywords(head("OPTForCausalLM", SameIDs, newOPT), older4.Transformers),
 	head("OPTForSequenceClassification", Classes, newOPTClassifier),
 	head("OPTForQuestionAnswering", Spans, newOPTSpans),
 	head("OPTModel", NoLabels, newOPTAlone),
@@ -140,6 +140,9 @@ func (m *opt) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	var cache *dynamicCache
 	if m.cfg.UseCache && !m.run.Checkpointing && !m.run.NoCache {
 		cache = &dynamicCache{}
+		if m.isOf451() {
+			cache.form = paired
+		}
 	}
 	ids := f.Let(t.View(torch.Borrow(batch.IDs), -1, batch.IDs.Dim(1)))
 	v := m.newNames(f)
@@ -154,8 +157,7 @@ func (m *opt) trunk(t *torch.Torch, batch *Batch) trunkOutput {
 	for i := range m.layers {
 		g := t.Enter().In("layers", i)
 		if m.run.Checkpointing && m.run.Train {
-			block := func(x *torch.Var, keywords []*torch.Var) torch.Value { return m.layer(t, i, x, keywords[0], nil) }
-			hidden.Set(g.Return(t.Checkpoint(block, hidden, v.mask, positions, v.cached)))
+			hidden.Set(g.Return(m.checkpointed(t, i, hidden, v)))
 		} else {
 			hidden.Set(g.Return(m.layer(t, i, hidden, v.mask, cache)))
 		}
@@ -227,8 +229,22 @@ func (m *opt) see(t *torch.Torch, v optNames, batch *Batch, cache *dynamicCache)
 // counted by where no mask is given.
 func (m *opt) hidesOnes() bool { return !m.run.Versions.Transformers.Before(5, 22) }
 
+// checkpointed is a layer's call under checkpointing; in transformers 4.51 its arguments
+// have no names.
+func (m *opt) checkpointed(t *torch.Torch, i int, hidden *torch.Var, v optNames) torch.Value {
+	if m.isOf451() {
+		layer := func(in []*torch.Var) torch.Value { return m.layer(t, i, in[0], in[1], nil) }
+		return t.CheckpointInputs(layer, hidden, v.mask, v.positions, v.cached)
+	}
+	layer := func(x *torch.Var, keywords []*torch.Var) torch.Value { return m.layer(t, i, x, keywords[0], nil) }
+	return t.Checkpoint(layer, hidden, v.mask, v.positions, v.cached)
+}
+
 // isOf4 reports whether the model is one of transformers 4.
 func (m *opt) isOf4() bool { return m.run.Versions.Transformers.Before(5, 0) }
+
+// isOf451 reports whether it is one that has attention and caches of its own.
+func (m *opt) isOf451() bool { return m.run.Versions.Transformers.Before(4, 57) }
 
 // layer is OPTDecoderLayer.forward.
 func (m *opt) layer(t *torch.Torch, i int, x, mask *torch.Var, cache *dynamicCache) torch.Value {
@@ -270,7 +286,10 @@ func (m *opt) attention(t *torch.Torch, l *optLayer, hidden, mask *torch.Var, ca
 	split := func(x *torch.Var) {
 		x.Set(t.Transpose(t.View(x, b, -1, m.cfg.Heads, m.cfg.HiddenSize/m.cfg.Heads), 1, 2))
 	}
-	q := f.Let(t.Scale(t.Linear(hidden, l.query)))
+	q := f.Let(t.Linear(hidden, l.query))
+	if m.run.Eager || !m.isOf451() {
+		q.Set(t.Scale(q))
+	}
 	split(q)
 	k := f.Let(t.Linear(hidden, l.key))
 	v := f.Let(t.Linear(hidden, l.value))
@@ -278,9 +297,37 @@ func (m *opt) attention(t *torch.Torch, l *optLayer, hidden, mask *torch.Var, ca
 	split(v)
 	cache.update(t, k, v)
 	dropout := m.run.dropout(m.cfg.AttentionDropout)
-	attended, weights := groupedAttention(t, groupedOptions{eager: m.run.Eager, dropout: dropout}, q, k, v, mask)
-	o := f.Let(attended)
+	var o *torch.Var
+	if m.isOf451() {
+		o, weights = m.attend451(t, f, dropout, q, k, v, mask)
+	} else {
+		var attended torch.Value
+		attended, weights = groupedAttention(t, groupedOptions{eager: m.run.Eager, dropout: dropout}, q, k, v, mask)
+		o = f.Let(attended)
+	}
 	o.Set(t.Contiguous(t.Reshape(o, b, s, -1)))
 	o.Set(t.Linear(o, l.output))
 	return f.Return(o), weights
+}
+
+// attend451 is what OPTAttention.forward and OPTSdpaAttention.forward of transformers
+// 4.51 do with queries, keys and values. Weights have one name, and another after their
+// dropout.
+func (m *opt) attend451(t *torch.Torch, f *torch.Frame, dropout float64, q, k, v, mask *torch.Var) (out *torch.Var, weights torch.Value) {
+	if !m.run.Eager {
+		var bias torch.X
+		if mask.Tensor() != nil {
+			bias = mask
+		}
+		out = f.Let(t.Attention(q, k, v, bias, dropout, bias == nil, false))
+		out.Set(t.Contiguous(t.Transpose(out, 1, 2)))
+		return out, torch.Value{}
+	}
+	scores := f.Let(t.MatMul(q, t.Transpose(k, 3, 2)))
+	scores.Set(t.Add(scores, mask))
+	scores.Set(t.To(t.Softmax(scores, torch.Float32), q.Tensor().DType))
+	dropped := f.Let(t.Dropout(scores, dropout, true))
+	out = f.Let(t.MatMul(dropped, v))
+	out.Set(t.Contiguous(t.Transpose(out, 1, 2)))
+	return out, f.Keep(dropped)
 }

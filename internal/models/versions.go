@@ -49,16 +49,24 @@ const (
 	Evaluation   = "evaluation" // which can only be an exception
 )
 
+// with457 are the families whose adapters and loops were recorded with transformers 4.57.
+var with457 = []string{
+	"bert", "deberta-v2", "distilbert", "electra", "gemma", gemma2, gemma3, "gpt2", "gpt_neox", "llama", "mistral", "olmo2", "opt", phi3Type,
+	"qwen2", "qwen3", "roberta", smolLM3, "t5", "vit", "xlm-roberta",
+}
+
 // beyond are the families that were held to recordings with more than a model and a
-// loop written by hand: adapters of the PEFT, and loops of the Accelerate, that were
-// new with a transformers (0.18 and 1.12 with 4.57, 0.15 and 1.6 with 4.51).
+// loop written by hand: adapters of the PEFT, and loops of the Accelerate and the
+// Lightning, that were new with a transformers (0.18, 1.12 and 2.6 with 4.57, 0.15 and
+// 1.6 with 4.51).
 var beyond = map[Versions]map[string][]string{
 	last4: {
-		Adapters:            {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
-		DoRA:                {"bert", "gpt2", "llama"},
+		Adapters:            with457,
+		DoRA:                with457,
 		SavedModules:        {"llama"},
-		`loop "trainer"`:    {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5", "xlm-roberta"},
-		`loop "accelerate"`: {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5", "xlm-roberta"},
+		`loop "trainer"`:    with457,
+		`loop "accelerate"`: with457,
+		`loop "lightning"`:  with457,
 	},
 	older4: {
 		Adapters:            {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},

@@ -12,7 +12,7 @@ import (
 var vitFamily = Family{
 	Type: "vit", Images: true, Versions: []Versions{last4}, read: reads(readViT),
 	Heads: []Head{
-		head("ViTForImageClassification", Classes, newViT),
+		takesKeywords(head("ViTForImageClassification", Classes, newViT), last4.Transformers),
 		head("ViTModel", NoLabels, newViTAlone),
 	},
 }
@@ -194,6 +194,9 @@ func (m *vit) encode(t *torch.Torch, batch *Batch) trunkOutput {
 func (m *vit) embed(t *torch.Torch, pixels *torch.Tensor) torch.Value {
 	f := t.Enter().In("embeddings")
 	patches := f.Let(t.Transpose(t.Flatten(t.Conv2d(torch.Borrow(pixels), m.projection), 2), 1, 2))
+	if t.InputsRequireGrad { // patch_embeddings are its input embeddings
+		patches.Tensor().RequireGrad()
+	}
 	class := f.Let(t.Expand(torch.Borrow(m.class), pixels.Shape[0], -1, -1))
 	patches.Set(t.Cat(1, class, patches))
 	patches.Set(t.Add(patches, torch.Borrow(m.position)))
