@@ -43,7 +43,7 @@ type figures struct {
 	heldAllocated, heldReserved        lineErrors
 	drawnAllocated, drawnReserved      lineErrors
 	studied                            family // the memory study
-	studiedTime                        lineErrors
+	studiedTime, largeTime             lineErrors
 	cardsAllocated, cardsReserved      lineErrors // other versions on other cards, emulated
 	batches                            []largestBatch
 	edges                              []measuredEdge
@@ -55,7 +55,7 @@ type figures struct {
 func newFigures(t *testing.T) *figures {
 	t.Helper()
 	f := &figures{byArchitecture: make(map[string]Accuracy), batches: largestBatches(t), edges: measuredEdges(t), engines: engineLines(t)}
-	families, times, largest := predictedFamilies(t), timedSteps(t), make(map[string]lineErrors)
+	families, times, largest := predictedFamilies(t), timedSteps(t, "throughput.jsonl"), make(map[string]lineErrors)
 	for i := range f.batches {
 		b := &f.batches[i]
 		name := b.workload.Config.Architecture
@@ -82,6 +82,7 @@ func newFigures(t *testing.T) *figures {
 	f.heldAllocated, f.heldReserved = heldOut(t)
 	f.drawnAllocated, f.drawnReserved = drawn(t)
 	f.studied, f.studiedTime = studied(t)
+	f.largeTime = largeSteps(t)
 	f.cardsAllocated, f.cardsReserved = otherCards(t)
 	f.byArchitecture["TransformerLM"] = Accuracy{
 		Evidence:  Evidence{GPU: h200Card(t).Name, PyTorch: PyTorchVersion},

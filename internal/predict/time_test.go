@@ -7,9 +7,9 @@ import (
 	"memorymark/internal/workload"
 )
 
-// timedSteps returns how far off the estimated time of each timed step is, by
-// architecture.
-func timedSteps(t *testing.T) map[string]lineErrors {
+// timedSteps returns how far off the estimated time of each timed step of a file
+// is, by architecture.
+func timedSteps(t *testing.T, file string) map[string]lineErrors {
 	t.Helper()
 	out := make(map[string]lineErrors)
 	for _, c := range readLines[struct {
@@ -18,7 +18,7 @@ func timedSteps(t *testing.T) map[string]lineErrors {
 		Measured struct {
 			StepMS float64 `json:"step_ms"`
 		}
-	}](t, "throughput.jsonl") {
+	}](t, file) {
 		w, err := workload.Parse(c.Workload)
 		if err != nil {
 			t.Fatal(err)
@@ -36,7 +36,7 @@ func timedSteps(t *testing.T) map[string]lineErrors {
 // TestStepSeconds compares estimated with timed steps.
 func TestStepSeconds(t *testing.T) {
 	var all lineErrors
-	for _, e := range timedSteps(t) {
+	for _, e := range timedSteps(t, "throughput.jsonl") {
 		all = append(all, e...)
 	}
 	e := all.sum()
@@ -45,4 +45,19 @@ func TestStepSeconds(t *testing.T) {
 	if e.Cases != 78 || e.Median > 0.08 || e.Percentile95 > 0.3 {
 		t.Error("it was better")
 	}
+}
+
+// TestLargeSteps compares steps with large products in bf16, which no constant was
+// fitted to: Llamas as wide as those of 1, 8 and 70 billion parameters.
+func TestLargeSteps(t *testing.T) {
+	e := largeSteps(t).sum()
+	t.Logf("%d steps: median error %.1f %%, worst %.1f %%", e.Cases, 100*e.Median, 100*e.Worst)
+	if e.Cases != 10 || e.Median > 0.09 || e.Worst > 0.14 {
+		t.Error("it was better")
+	}
+}
+
+func largeSteps(t *testing.T) lineErrors {
+	t.Helper()
+	return timedSteps(t, "throughput-large.jsonl")["LlamaForCausalLM"]
 }
