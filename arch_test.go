@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -213,6 +214,54 @@ func TestPackageNames(t *testing.T) {
 			t.Errorf("%s: package %s is not called as its folder", dir, p.name)
 		}
 	}
+}
+
+// TestCoreStartsNoGoroutines holds for what make tests without the race detector.
+func TestCoreStartsNoGoroutines(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`COMPUTING := \$\(addprefix \./internal/,(.*)\)`).FindSubmatch(makefile)
+	if found == nil {
+		t.Fatal("the Makefile does not say what is tested without the race detector")
+	}
+	for _, room := range rooms(strings.Fields(string(found[1]))...) {
+		if !slices.Contains(core, room) {
+			t.Errorf("%s is no room of the core: test it with the race detector", room)
+		}
+	}
+	for _, room := range core {
+		files, err := filepath.Glob(room + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no files: %v", room, err)
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") && startsGoroutines(t, file) {
+				t.Errorf("%s starts a goroutine: the core computes, and others decide what runs at the same time", file)
+			}
+		}
+	}
+}
+
+// startsGoroutines looks for go statements, and for calls of a method Go, as wait
+// groups have.
+func startsGoroutines(t *testing.T, file string) (found bool) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = true
+		case *ast.SelectorExpr:
+			found = found || n.Sel.Name == "Go"
+		}
+		return !found
+	})
+	return found
 }
 
 func TestModule(t *testing.T) {
