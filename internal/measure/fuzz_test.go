@@ -70,7 +70,7 @@ func (s *scripted) Close() error {
 // probeOnce opens a session and probes. Nobody is silent here, so that it ends
 // long before the context does.
 func probeOnce(t *testing.T, l Link) {
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer stop()
 	w := tiny(t)
 	s, err := OpenLink(ctx, l, Options{Device: "cpu", Workload: w})

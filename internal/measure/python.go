@@ -76,8 +76,8 @@ type Found struct {
 }
 
 // inspectTime is how long looking may take: the first import of PyTorch from a
-// slow disk takes half a minute.
-const inspectTime = 90 * time.Second
+// slow disk takes half a minute, and minutes beside other work.
+const inspectTime = 10 * time.Minute
 
 //go:embed inspect.py
 var inspectScript string

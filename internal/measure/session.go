@@ -46,8 +46,8 @@ type Options struct {
 // DefaultTimeout is how long a probe may take: compiling a large model does.
 const DefaultTimeout = 5 * time.Minute
 
-// prepareTimeout is how long imports may take, from a slow disk.
-const prepareTimeout = 3 * time.Minute
+// prepareTimeout is how long imports may take, from a slow disk and beside other work.
+const prepareTimeout = 10 * time.Minute
 
 // answerGrace is how much longer than its timeout a probe may be silent: the
 // prober kills it and says so, unless it hangs itself.

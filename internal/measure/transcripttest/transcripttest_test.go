@@ -67,7 +67,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(recorded)
 	f.Add([]byte("< {\"type\":\"hello\",\"protocol\":1}\n> {\"type\":\"prepare\",\"id\":1,\"look_id\":1}\n< {\"id\":1}\n"))
 	f.Fuzz(func(t *testing.T, transcript []byte) {
-		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+		ctx, stop := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer stop()
 		w := tiny(t)
 		s, err := Open(ctx, bytes.NewReader(transcript), measure.Options{Device: "cpu", Workload: w})
