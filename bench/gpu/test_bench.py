@@ -22,6 +22,8 @@ import workload
 from finding import find
 from process import Fresh, Result
 
+PATIENCE = 600  # seconds after which a test that waits has failed
+
 
 class Probes:
     """Counts what is probed of a made-up card."""
@@ -63,12 +65,12 @@ class FreshTest(unittest.TestCase):
             return {}
 
         def hang() -> Result:
-            time.sleep(60)
+            time.sleep(PATIENCE)
             return {}
 
-        self.assertEqual(Fresh(lambda: {"a": 1}, 20).result(), {"a": 1})
-        self.assertIn("ValueError: no", Fresh(fail, 20).result()["error"])
-        self.assertEqual(Fresh(die, 20).result(), {"error": "died with exit code -11"})
+        self.assertEqual(Fresh(lambda: {"a": 1}, PATIENCE).result(), {"a": 1})
+        self.assertIn("ValueError: no", Fresh(fail, PATIENCE).result()["error"])
+        self.assertEqual(Fresh(die, PATIENCE).result(), {"error": "died with exit code -11"})
         self.assertEqual(Fresh(hang, 0.2).result(), {"error": "took too long"})
 
 
@@ -77,13 +79,13 @@ class TrainTest(unittest.TestCase):
 
     def test_every_model(self) -> None:
         for case in workload.load(["bert", "gpt2", "resnet"], [0.0625], "cpu"):
-            results = truth.train_all(case, [2, 20_000], parallel=2, timeout=60)
+            results = truth.train_all(case, [2, 20_000], parallel=2, timeout=PATIENCE)
             self.assertEqual([r.get("survived") for r in results], [True, False], results)
             self.assertEqual(results[0]["steps"], truth.STEPS)
 
     def test_scan(self) -> None:
         [case] = workload.load(["gpt2"], [0.03], "cpu")
-        found = Fresh(lambda: find(case, scan.scan), 60).result()
+        found = Fresh(lambda: find(case, scan.scan), PATIENCE).result()
         self.assertGreater(found.get("answer", 0), 0, found)
         self.assertEqual(found["tried"], list(range(8, found["answer"] + 9, 8)))
 
@@ -95,7 +97,7 @@ class MemoryMarkTest(unittest.TestCase):
             program.write_text(f"#!/bin/sh\n{script}\n")
             program.chmod(0o755)
             [case] = workload.load(["bert"], [22.1], "cuda")
-            return memorymark.find(str(program), case, timeout=10)
+            return memorymark.find(str(program), case, timeout=PATIENCE)
 
     def test_answer(self) -> None:
         confirm = {"purpose": "confirm", "wall_seconds": 2.5}
@@ -113,7 +115,7 @@ class MemoryMarkTest(unittest.TestCase):
         program = Path(__file__).parents[2] / "build" / "memorymark"
         self.assertTrue(program.is_file(), "make build makes it")
         [case] = workload.load(["gpt2"], [0.01], "cpu")
-        found = memorymark.find(str(program), case, timeout=600)
+        found = memorymark.find(str(program), case, timeout=PATIENCE)
         self.assertNotIn("error", found)
         self.assertIn(found["answer"], found["tried"])
         self.assertGreater(found["seconds"], 0)

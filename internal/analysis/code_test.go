@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// patience is after how long a test that waits has failed.
+const patience = 5 * time.Minute
+
 const ownModel = `import torch
 
 def make():
@@ -93,14 +96,14 @@ func TestCode(t *testing.T) {
 		does, fails string
 		timeout     time.Duration
 	}{
-		"trains":           {"import helper; helper.fine()", "", time.Minute},
-		"attacks":          {fmt.Sprintf(tries, l.Addr(), token), "ValueError: it can do nothing", time.Minute},
-		"takes all memory": {"x = [bytearray(1 << 28) for _ in range(1000)]", "it held more than 2 GiB of the worker's own memory", time.Minute},
+		"trains":           {"import helper; helper.fine()", "", patience},
+		"attacks":          {fmt.Sprintf(tries, l.Addr(), token), "ValueError: it can do nothing", patience},
+		"takes all memory": {"x = [bytearray(1 << 28) for _ in range(1000)]", "it held more than 2 GiB of the worker's own memory", patience},
 		"never returns":    {"import time; time.sleep(1000)", "took too long and was killed", 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code := Code{Files: map[string]string{"train.py": fmt.Sprintf(ownModel, c.does), "helper.py": "def fine(): pass\n"}, File: "train.py", Function: "make"}
-			ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
+			ctx, stop := context.WithTimeout(t.Context(), 2*patience)
 			defer stop()
 			r := NewRunner(RunnerOptions{Python: python, Timeout: c.timeout, CodeMemory: 2 << 30})
 			result, err := r.RunOrder(ctx, codeOrder(t, code), func(json.RawMessage) {})

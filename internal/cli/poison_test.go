@@ -46,7 +46,7 @@ func ask(t *testing.T, method, url, body string) (a analysisState, status int) {
 // until waits for a state of an analysis.
 func until(t *testing.T, url, id string, right func(analysisState) bool) (a analysisState) {
 	t.Helper()
-	for begin := time.Now(); time.Since(begin) < 3*time.Minute; time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(20 * time.Millisecond) {
 		if a, _ = ask(t, http.MethodGet, url+"/v1/analyses/"+id, ""); right(a) {
 			return a
 		}

@@ -72,7 +72,7 @@ func analysed(t *testing.T, route, url, question string) (a outcome) {
 	if err := json.NewDecoder(r.Body).Decode(&a); err != nil || r.StatusCode != http.StatusAccepted {
 		t.Fatalf("%s: %+v, %v", r.Status, a, err)
 	}
-	for deadline := time.Now().Add(5 * time.Minute); a.State == "queued" || a.State == "running"; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); a.State == "queued" || a.State == "running"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never ended: %+v", a)
 		}
@@ -113,7 +113,7 @@ func TestWorker(t *testing.T) {
 	}
 	select {
 	case <-w.ended:
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Error("the drained worker does not end")
 	}
 }
