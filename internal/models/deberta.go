@@ -13,7 +13,7 @@ import (
 )
 
 // debertaFamily is DeBERTa-v2 and v3, which differ in their configurations.
-var debertaFamily = Family{Type: "deberta-v2", Versions: []Versions{last4}, read: reads(readDeberta), Heads: []Head{
+var debertaFamily = Family{Type: "deberta-v2", Versions: []Versions{last4, older4}, read: reads(readDeberta), Heads: []Head{
 	head("DebertaV2ForSequenceClassification", Classes, newDeberta),
 	head("DebertaV2ForTokenClassification", TokenTags, newDebertaTokens),
 	head("DebertaV2ForQuestionAnswering", Spans, newDebertaSpans),
@@ -276,16 +276,24 @@ func (m *deberta) encode(t *torch.Torch, embedded, given *torch.Var) []torch.Val
 	hidden := f.Let(embedded)
 	for i := range m.layers {
 		g, l := t.Enter().In("layer", i), &m.layers[i]
-		// The distances and their embeddings are bound by keywords, which die first.
-		block := func(in []*torch.Var) torch.Value { return m.layer(t, l, in[2], in[3], in[0], in[1]) }
-		inputs := []*torch.Var{distances, relative, hidden, mask}
 		if m.checkpoint {
-			hidden.Set(g.Return(t.CheckpointInputs(block, distances, relative, hidden, mask)))
+			hidden.Set(g.Return(m.checkpointed(t, l, hidden, mask, distances, relative)))
 		} else {
-			hidden.Set(g.Return(block(inputs)))
+			hidden.Set(g.Return(m.layer(t, l, hidden, mask, distances, relative)))
 		}
 		states = append(states, t.Hold(hidden))
 	}
 	f.End()
 	return states
+}
+
+// checkpointed is a layer's call under checkpointing. The distances and their embeddings
+// are bound by keywords, which die first; in transformers 4.51 no argument is.
+func (m *deberta) checkpointed(t *torch.Torch, l *debertaLayer, hidden, mask, distances, relative *torch.Var) torch.Value {
+	if m.run.Versions.Transformers.Before(4, 57) {
+		layer := func(in []*torch.Var) torch.Value { return m.layer(t, l, in[0], in[1], in[2], in[3]) }
+		return t.CheckpointInputs(layer, hidden, mask, distances, relative)
+	}
+	layer := func(in []*torch.Var) torch.Value { return m.layer(t, l, in[2], in[3], in[0], in[1]) }
+	return t.CheckpointInputs(layer, distances, relative, hidden, mask)
 }

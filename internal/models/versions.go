@@ -49,16 +49,22 @@ const (
 	Evaluation   = "evaluation" // which can only be an exception
 )
 
-// with457 are the families whose adapters and loops were recorded with transformers 4.57.
-var with457 = []string{
-	"bert", "deberta-v2", "distilbert", "electra", "gemma", gemma2, gemma3, "gpt2", "gpt_neox", "llama", "mistral", "olmo2", "opt", phi3Type,
-	"qwen2", "qwen3", "roberta", smolLM3, "t5", "vit", "xlm-roberta",
-}
+// The families whose adapters and loops were recorded with transformers 4.57, and 4.51.
+var (
+	with457 = []string{
+		"bert", "deberta-v2", "distilbert", "electra", "gemma", gemma2, gemma3, "gpt2", "gpt_neox", "llama", "mistral", "olmo2", "opt", phi3Type,
+		"qwen2", "qwen3", "roberta", smolLM3, "t5", "vit", "xlm-roberta",
+	}
+	with451 = []string{
+		"bert", "distilbert", "electra", "gemma", gemma2, gemma3, "gpt2", "gpt_neox", "llama", "mistral", "olmo2", phi3Type,
+		"qwen2", "qwen3", "roberta", "t5", "xlm-roberta",
+	}
+)
 
 // beyond are the families that were held to recordings with more than a model and a
 // loop written by hand: adapters of the PEFT, and loops of the Accelerate and the
-// Lightning, that were new with a transformers (0.18, 1.12 and 2.6 with 4.57, 0.15 and
-// 1.6 with 4.51).
+// Lightning, that were new with a transformers (0.18, 1.12 and 2.6 with 4.57; 0.15, 1.6
+// and 2.5 with 4.51).
 var beyond = map[Versions]map[string][]string{
 	last4: {
 		Adapters:            with457,
@@ -69,10 +75,11 @@ var beyond = map[Versions]map[string][]string{
 		`loop "lightning"`:  with457,
 	},
 	older4: {
-		Adapters:            {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5"},
-		DoRA:                {"bert", "gpt2", "llama"},
-		`loop "trainer"`:    {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5", "xlm-roberta"},
-		`loop "accelerate"`: {"bert", "distilbert", "gemma", gemma2, gemma3, "gpt2", "llama", "mistral", "qwen2", "qwen3", "roberta", "t5", "xlm-roberta"},
+		Adapters:            with451,
+		DoRA:                with451,
+		`loop "trainer"`:    with451,
+		`loop "accelerate"`: with451,
+		`loop "lightning"`:  with451,
 	},
 }
 

@@ -83,11 +83,15 @@ func (l *lightningLoop) optimize(first, last bool) {
 	f.End()
 }
 
-// trainingStep is training_step under the plugin's autocast, which keeps no
+// trainingStep is training_step under the plugin's autocast, which since Lightning 2.6 keeps no
 // casts (plugins/precision/amp.py, cache_enabled=False).
 func (l *lightningLoop) trainingStep() torch.Value {
 	var loss torch.Value
-	l.t.AutocastUncached(l.castType(), func() {
+	autocast := l.t.AutocastUncached
+	if l.w.Libraries().Transformers.Before(4, 57) { // with which Lightning 2.5 was new
+		autocast = l.t.Autocast
+	}
+	autocast(l.castType(), func() {
 		l.t.Call(func() []torch.Value { // around training_step, not around the model
 			out := l.model.Forward(l.t, l.batch)
 			loss = l.t.Hold(l.lossOf(out))
