@@ -97,7 +97,8 @@ func Place(t *trace.Trace, opts Options) (*trace.Trace, *Course, error) {
 		out:         &trace.Trace{Tables: t.Tables, Device: t.Device, Streams: t.Streams, Settings: opts.Settings},
 		marks:       t.Marks,
 	}
-	w.out.Events = make([]trace.Event, 0, len(t.Events)+len(t.Events)/8)
+	events := t.EventsWithin(0, len(t.Events)) // room for all: growing would hold them twice
+	w.out.Events = make([]trace.Event, 0, events+events/8)
 	p := &player{trace: t, effort: opts.Effort, a: New(w, opts), writer: w}
 	course, err := p.run([]int{len(t.Events)})
 	if err != nil {

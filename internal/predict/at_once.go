@@ -13,8 +13,15 @@ const layersAtOnce = 500
 // AtOnce is how many predictions of a workload may run at the same time: as many as
 // there are cores, and fewer of deep models, so that one question stays within a
 // gigabyte on every machine.
-func AtOnce(w *workload.Workload) int {
-	layers := max(w.Config.Layers(), 1)
+func AtOnce(w *workload.Workload) int { return atOnce(w, 1) }
+
+// RecordedAtOnce is AtOnce of predictions that are recorded. Every pass is written
+// down, though one was simulated for all.
+func RecordedAtOnce(w *workload.Workload) int { return atOnce(w, int64(max(w.Accumulate, 1))) }
+
+// atOnce is how many may run of which so many passes of a step are held.
+func atOnce(w *workload.Workload, passes int64) int {
+	layers := max(w.Config.Layers(), 1) * passes
 	if w.Varied() { // none of its steps repeats another
 		layers *= drawnSteps / steps
 	}

@@ -27,4 +27,11 @@ func TestAtOnce(t *testing.T) {
 			t.Errorf("%s: %d, want %d", text, got, want)
 		}
 	}
+	w, err := workload.Parse([]byte(`{"model": "bert", "accumulate": 20}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, recorded := AtOnce(w), RecordedAtOnce(w); all != 8 || recorded != 2 {
+		t.Errorf("20 passes of 12 layers: %d at once, and %d that are recorded", all, recorded)
+	}
 }

@@ -66,7 +66,7 @@ func comparePasses(t *testing.T, w *workload.Workload) {
 	if w.Accumulate >= fewest != (len(loops) == steps) {
 		t.Fatalf("%d passes: loops %v", w.Accumulate, loops)
 	}
-	if n := short.eventsWithin(0, short.events()); n != whole.events() {
+	if n := short.Trace().EventsWithin(0, short.events()); n != whole.events() {
 		t.Fatalf("%d passes: %d events, and %d if all are run", w.Accumulate, n, whole.events())
 	}
 	full, err := NewRunner(w, card).simulate(whole)

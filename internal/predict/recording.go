@@ -15,7 +15,7 @@ import (
 // by which readers of recordings tell the parts apart.
 func (s *Simulation) Trace() (*trace.Trace, error) {
 	p := s.Process
-	if n := p.eventsWithin(0, p.events()); n > mostRecorded {
+	if n := p.Trace().EventsWithin(0, p.events()); n > mostRecorded {
 		return nil, fmt.Errorf("a recording of all %d passes of its steps would have %s events; accumulate fewer", p.w.Accumulate, figure.Count(n))
 	}
 	t := *p.Trace()
@@ -48,22 +48,11 @@ func (s *Simulation) Trace() (*trace.Trace, error) {
 // mostRecorded is how many events a recording may have, some hundred megabytes.
 const mostRecorded = 4 << 20
 
-// eventsWithin counts events from one to another, every round of loops.
-func (p *Process) eventsWithin(from, to int) int {
-	n := to - from
-	for _, l := range p.Trace().Loops {
-		if l.From >= from && l.To <= to {
-			n += (l.Times - 1) * (l.To - l.From)
-		}
-	}
-	return n
-}
-
 // setTimes spreads the events evenly, so that a step lasts as long as it is
 // predicted to. Files place marks by their times.
 func (s *Simulation) setTimes(t *trace.Trace) {
 	last := len(s.Process.Steps) - 1
-	events := s.Process.eventsWithin(append([]int{s.Process.InputEvents}, s.Process.Steps...)[last], s.Process.Steps[last])
+	events := s.Process.Trace().EventsWithin(append([]int{s.Process.InputEvents}, s.Process.Steps...)[last], s.Process.Steps[last])
 	gap := max(int64(1e6*s.StepSeconds()/float64(max(events, 1))), 1)
 	for i := range t.Events {
 		t.Events[i].Time = int64(i+1) * gap

@@ -57,9 +57,9 @@ type FitQuestion struct {
 }
 
 // planEffort is what a plan may take: it simulates hundreds of ways to train. Over
-// the whole catalog, Llama 3.1 8B takes 105 million events, Qwen3 8B 171 million, Gemma
-// 2 9B 209 million and Llama 3.1 70B 220 million.
-const planEffort = 9 * effort.OfQuestion / 2
+// the whole catalog, Llama 3.1 8B takes 86 million events, Qwen3 8B 138 million, Gemma
+// 2 9B 160 million and Llama 3.1 70B 178 million.
+const planEffort = 19 * effort.OfQuestion / 5
 
 // planCost is about what a card costs, in predictions of the same model.
 const planCost = 12

@@ -117,7 +117,8 @@ func lastAlloc(t *trace.Trace, s span) int {
 
 // NewResult works out what a profile says.
 func NewResult(c Cell, engine evidence.Engine, p *Profile) *Result {
-	r := &Result{Workload: c.Workload, Engine: engine, OutOfMemory: p.OutOfMemory, Provenance: &p.Provenance}
+	provenance := p.Provenance // alone: a pointer into the profile would keep its trace
+	r := &Result{Workload: c.Workload, Engine: engine, OutOfMemory: p.OutOfMemory, Provenance: &provenance}
 	if seconds, ok := median(p.StepSeconds); ok {
 		r.StepSeconds = &seconds
 	}

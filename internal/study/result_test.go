@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"testing"
+	"weak"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
@@ -210,4 +212,16 @@ func TestCellName(t *testing.T) {
 			t.Errorf("%s is %s, want %s", data, got, want)
 		}
 	}
+}
+
+// TestResultLeavesItsProfile: a result of some kilobytes does not keep a trace of
+// megabytes.
+func TestResultLeavesItsProfile(t *testing.T) {
+	p, r := profile(t, Cell{Workload: parse(t, `{"model": "lm-small", "batch": 2}`), Card: card(t, "h200"), Warmup: 5, Steps: 2})
+	made := weak.Make(p.Trace)
+	runtime.GC()
+	if made.Value() != nil {
+		t.Error("the trace of a profile is still there, though only its result is")
+	}
+	runtime.KeepAlive(r)
 }

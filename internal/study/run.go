@@ -76,7 +76,7 @@ func atOnce(p Profiler, cells []Cell) int {
 	least := runtime.GOMAXPROCS(0)
 	for _, c := range cells {
 		if c.Workload != nil {
-			least = min(least, predict.AtOnce(c.Workload))
+			least = min(least, predict.RecordedAtOnce(c.Workload))
 		}
 	}
 	return least

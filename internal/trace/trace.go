@@ -144,6 +144,17 @@ type Loop struct {
 	Times    int // at least 2
 }
 
+// EventsWithin counts the events from one to another, every round of loops.
+func (t *Trace) EventsWithin(from, to int) int {
+	n := to - from
+	for _, l := range t.Loops {
+		if l.From >= from && l.To <= to {
+			n += (l.Times - 1) * (l.To - l.From)
+		}
+	}
+	return n
+}
+
 // The marks that MemoryMark's own recordings and predictions set around the
 // parts of a step.
 const (
