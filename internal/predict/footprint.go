@@ -109,10 +109,10 @@ func (r *runOnCards) sizesOn(d torch.Device) (sizes [][]int64, ok bool) {
 	return sizes, true
 }
 
-// expected is about how many events a process has: of passes that are alike, a third
+// expected is about how many events a process has: of the passes of a step, the second
 // stands for the rest.
 func (f *Footprints) expected() int {
-	return f.outline.events[0] + stepsFor(f.w)*min(f.w.Accumulate, 3)*f.outline.events[1]
+	return f.outline.events[0] + stepsFor(f.w)*min(f.w.Accumulate, 2)*f.outline.events[1]
 }
 
 // Played is how many footprints there are.
