@@ -97,7 +97,7 @@ func newSigLIPHead(t *torch.Torch, m *tower) *siglipHead {
 	h, dtype := m.cfg.HiddenSize, m.run.DType
 	head := &siglipHead{tower: m, probe: t.Parameter(dtype, 1, 1, h).Named("probe")}
 	head.in = &torch.Linear{Weight: t.Parameter(dtype, 3*h, h).Named("in_proj_weight"), Bias: t.Parameter(dtype, 3*h).Named("in_proj_bias")}
-	head.out = t.NewLinear(h, h, true, dtype).Named("head.attention.out_proj")
+	head.out = t.NewLinear(h, h, true, dtype).Named("head.attention.out_proj").Derived()
 	t.OwnAfterParts(head.in.Weight, head.in.Bias)
 	head.norm = t.NewLayerNorm(h, dtype)
 	head.fc1 = t.NewLinear(h, m.cfg.IntermediateSize, true, dtype).Named("head.mlp.fc1")

@@ -12,6 +12,7 @@ type checkpoint struct {
 	saver  *node  // that has them in the place of inputs, of a block within a block
 	block  func(inputs []*Var) Value
 	cast   DType   // of the autocast region around it
+	fresh  bool    // which keeps no casts (cache_enabled of _get_autocast_kwargs)
 	module *module // that called it
 	// holders stand for the tensors that the block saved, in the order in
 	// which it saved them. They have no memory until the block has run again.
@@ -38,7 +39,7 @@ func (t *Torch) RunsAgain() bool { return t.second != nil }
 // CheckpointInputs is Checkpoint of a block that is called with all its
 // tensors, which die in their order.
 func (t *Torch) CheckpointInputs(block func(inputs []*Var) Value, inputs ...X) Value {
-	c := &checkpoint{cast: t.castType(), module: t.module, block: block}
+	c := &checkpoint{cast: t.castType(), fresh: t.autocast != nil && t.autocast.cache == nil, module: t.module, block: block}
 	for _, x := range inputs {
 		c.inputs = append(c.inputs, &Var{t: t, tensor: t.own(x)})
 	}
@@ -151,7 +152,11 @@ func (t *Torch) recompute(c *checkpoint) {
 				}
 			}
 		}()
-		t.Autocast(c.cast, func() { t.Drop(c.block(inputs)) })
+		region := t.Autocast
+		if c.fresh {
+			region = t.AutocastUncached
+		}
+		region(c.cast, func() { t.Drop(c.block(inputs)) })
 	}()
 	inner := t.autocast
 	t.second, t.noGrad, t.autocast = outer, grad, cast
@@ -194,7 +199,7 @@ func (t *Torch) unwind(s *secondRun, cast *autocast) {
 		}
 	}
 	var casts []*Tensor
-	if cast != nil {
+	if cast != nil && cast.cache != nil {
 		for _, leaf := range cast.cache.order {
 			casts = append(casts, cast.cache.casts[leaf])
 			named[cast.cache.casts[leaf]] = true

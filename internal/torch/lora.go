@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ type LoRA struct {
 	PEFT       Version
 	Save       []string // modules_to_save
 	Heads      []string // of the task: trained whole, where the model has them
+	LateHeads  bool     // which PEFT looks for once adapters are there
 	DType      DType    // of the adapters
 	Train      bool     // the mode of the model
 }
@@ -59,6 +61,24 @@ func (t *Torch) AddLoRA(c LoRA) (unknown []string) {
 		}
 	}
 	return unknown
+}
+
+// CheckLoRA says why PEFT fails to add an adapter.
+func (t *Torch) CheckLoRA(c LoRA) error {
+	early := c
+	early.Heads = nil
+	for _, m := range t.linears {
+		in := func(name string) bool { return within(m.name, name) }
+		switch whole := slices.Concat(c.Save, c.Heads); {
+		case m.quantized != nil && slices.ContainsFunc(whole, in):
+			// _set_layer_requires_grad of the copy (peft/utils/other.py)
+			return fmt.Errorf("adapter: %s is to be trained whole, but its weight is quantized, and PEFT fails: integers have no gradient; leave out task_type and modules_to_save, or quantize", m.name)
+		case c.LateHeads && slices.ContainsFunc(c.Heads, in) && early.targets(m, make(map[string]bool)):
+			// ModulesToSaveWrapper.check_module (peft/utils/other.py)
+			return fmt.Errorf("adapter: %s is a target, and task_type has PEFT train it whole, which fails; leave task_type out, or name other targets", m.name)
+		}
+	}
+	return nil
 }
 
 // targets reports whether a layer gets an adapter, and notes the name that it

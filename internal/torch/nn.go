@@ -21,6 +21,7 @@ type Linear struct {
 
 	quantized   *quantized // nil for a weight as it is
 	keepFloat32 bool       // _keep_in_fp32_modules names it
+	derived     bool       // its class is derived from torch.nn.Linear
 }
 
 // NewLinear makes a layer; its weight first.
@@ -37,6 +38,13 @@ func (t *Torch) NewLinear(in, out int64, bias bool, dtype DType) *Linear {
 // named_modules(), from where it is told from all others.
 func (m *Linear) Named(name string) *Linear {
 	m.name = name
+	return m
+}
+
+// Derived says that the class of the layer is derived from torch.nn.Linear, as that of a
+// torch.nn.MultiheadAttention's out_proj is.
+func (m *Linear) Derived() *Linear {
+	m.derived = true
 	return m
 }
 

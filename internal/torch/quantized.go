@@ -122,9 +122,10 @@ func (t *Torch) planned() map[*Tensor]bool {
 
 // isQuantized reports whether transformers converts a layer: not the output
 // embedding, and not one whose weight is the last parameter
-// (get_keys_to_not_convert, transformers/quantizers/base.py).
+// (get_keys_to_not_convert, transformers/quantizers/base.py), and none of a class
+// derived from Linear (replace_with_bnb_linear, transformers/integrations/bitsandbytes.py).
 func (t *Torch) isQuantized(m *Linear) bool {
-	return !m.output && !m.keepFloat32 && m.Weight != t.parameters[len(t.parameters)-1]
+	return !m.output && !m.keepFloat32 && !m.derived && m.Weight != t.parameters[len(t.parameters)-1]
 }
 
 // blockSize is how many elements share a maximum, and nestedSize how many of
@@ -147,6 +148,11 @@ func (t *Torch) quantize(m *Linear, kind Quantization) {
 		t.quantizeRows(m)
 		t.drop(original)
 		return
+	}
+	if m.conv1D { // is transposed, and made contiguous (Params4bit._quantize, bitsandbytes/nn/modules.py)
+		dense := t.allocate(p.bytes())
+		defer t.drop(original)
+		original = dense
 	}
 	blocks := divUp(elements, blockSize)
 	maxima := t.allocate(blocks * Float32.Size())

@@ -126,6 +126,8 @@ func (a *Adapter) check(w *Workload) error {
 		return wrong("adapter: task_type is %q; it must be one of %s", a.TaskType, strings.Join(models.TaskTypes()[1:], ", "))
 	case len(a.Targets) == 0 && w.Config != nil && models.LoRATargets(w.Config.ModelType) == nil:
 		return wrong("adapter: PEFT has no default targets for a %s; give targets, such as %s", w.Config.ModelType, AllLinear)
+	case w.Config != nil:
+		return invalid.At("adapter", models.CheckTask(w.Config.ModelType, w.Config.Architecture, string(a.TaskType)))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"memorymark/internal/invalid"
@@ -28,6 +29,7 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	wrong.Add(w.Adapter.check(w))
 	wrong.Add(w.checkQuantize())
 	wrong.Add(w.checkChannelsLast())
+	wrong.Add(w.checkLightningClips())
 	if w.Config != nil && w.Unmodelled == "" {
 		wrong.Add(w.explainLengths(models.Check(w.Config, w.Sequence)))
 		wrong.Add(w.settleLoss(d))
@@ -47,6 +49,17 @@ func (w *Workload) checkChannelsLast() error {
 	default:
 		return nil
 	}
+}
+
+// checkLightningClips reports what Lightning refuses: to clip gradients under autocast
+// where the optimizer unscales them itself, as fused ones do
+// (lightning/pytorch/plugins/precision/amp.py, clip_gradients).
+func (w *Workload) checkLightningClips() error {
+	autocast := w.Precision == AMPBF16 || w.Precision == AMPFP16
+	if w.Loop.Name != LightningLoop || !w.ClipGradNorm || !autocast || w.OptimizerImpl != Fused {
+		return nil
+	}
+	return invalid.At("optimizer_impl", errors.New("Lightning does not clip gradients under autocast where the optimizer is fused; set optimizer_impl to foreach, or clip_grad_norm to false"))
 }
 
 // settleLoss makes the loss one that the model's head has. Without a head there

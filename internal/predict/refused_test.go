@@ -1,0 +1,38 @@
+package predict
+
+import (
+	"strings"
+	"testing"
+
+	"memorymark/internal/workload"
+)
+
+// TestRefused: what the libraries refuse is refused, with what to do, and what is
+// nearest to it is not. Every first one was tried on an H200.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct{ keys, why string }{
+		{`"model": "electra-base", "adapter": {"targets": "all-linear", "task_type": "SEQ_CLS"}, "quantize": "int8"`, "integers have no gradient"},
+		{`"model": "deberta-v3-small", "precision": "bf16", "adapter": {"targets": "all-linear", "modules_to_save": ["classifier"]}, "quantize": "nf4-double"`, "integers have no gradient"},
+		{`"model": "electra-base", "adapter": {"targets": "all-linear", "task_type": "SEQ_CLS"}`, ""},
+		{`"model": "llama-3.2-1b", "config": {"num_hidden_layers": 1, "architectures": ["LlamaForSequenceClassification"]}, "adapter": {"task_type": "SEQ_CLS"}, "quantize": "nf4"`, ""}, // its head has no bias, so it stays as it is
+		{`"model": "xlm-roberta-base", "config": {"architectures": ["XLMRobertaForTokenClassification"]}, "adapter": {"targets": "all-linear", "task_type": "TOKEN_CLS"}`, "train it whole"},
+		{`"model": "xlm-roberta-base", "config": {"architectures": ["XLMRobertaForTokenClassification"]}, "adapter": {"task_type": "TOKEN_CLS"}`, ""},
+		{`"model": "mixtral-8x22b", "config": {"num_hidden_layers": 1}, "adapter": {}`, "no default targets"},
+		{`"model": "whisper-base", "adapter": {"targets": "all-linear", "task_type": "FEATURE_EXTRACTION"}`, "leave task_type out"},
+		{`"model": "dinov2-small", "adapter": {"targets": "all-linear", "task_type": "FEATURE_EXTRACTION"}`, ""},
+		{`"model": "opt-125m", "config": {"architectures": ["OPTForQuestionAnswering"]}, "adapter": {"task_type": "CAUSAL_LM"}`, "does not generate text"},
+		{`"model": "opt-125m", "adapter": {"task_type": "CAUSAL_LM"}`, ""},
+		{`"model": "deberta-v3-small", "precision": "amp-bf16", "adapter": {}, "quantize": "int8"`, "fails under autocast"},
+		{`"model": "deberta-v3-small", "precision": "bf16", "adapter": {}, "quantize": "int8"`, ""},
+		{`"model": "gpt2", "precision": "amp-bf16", "loop": "lightning", "optimizer_impl": "fused", "clip_grad_norm": true`, "does not clip"},
+		{`"model": "gpt2", "precision": "bf16", "loop": "lightning", "optimizer_impl": "fused", "clip_grad_norm": true`, ""},
+	} {
+		w, err := workload.Parse([]byte(`{"batch": 1, ` + c.keys + `}`))
+		if err == nil {
+			_, err = Predict(w, h200Card(t))
+		}
+		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s: %v", c.keys, err)
+		}
+	}
+}
