@@ -33,6 +33,7 @@ type ModelDriver struct {
 	next   uint64          // end of the next region, growing downwards
 	hole   span            // where the wide region was, if it is gone
 	rooms  uint64          // end of the reserved room, growing upwards
+	late   bool            // no kernel runs before the first segment
 }
 
 // span is a part of a region. The latest region has the highest number, and of
@@ -78,11 +79,7 @@ func (d *ModelDriver) Malloc(size int64) (uint64, bool) {
 	if d.hole.addr != 0 && d.next == d.hole.addr {
 		s = d.first(size)
 	} else {
-		var ok bool
-		if s, ok = d.gaps.take(size); !ok {
-			d.newRegion(size)
-			s, _ = d.gaps.take(size)
-		}
+		s = d.take(size)
 	}
 	d.placed[s.addr] = s
 	return s.addr, true

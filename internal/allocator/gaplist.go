@@ -27,6 +27,29 @@ func (l *gapList) take(size int64) (s span, ok bool) {
 	return span{}, false
 }
 
+// takeGap takes all of the first gap that holds size bytes.
+func (l *gapList) takeGap(size int64) (s span, ok bool) {
+	for r, most := range l.largest {
+		if most >= size {
+			i := slices.IndexFunc(l.runs[r], func(g span) bool { return g.size >= size })
+			s = l.runs[r][i]
+			l.remove(r, i)
+			return s, true
+		}
+	}
+	return span{}, false
+}
+
+// remains takes a gap out of the list if it is there as a whole.
+func (l *gapList) remains(whole span) bool {
+	r, i := l.find(whole.region, whole.addr)
+	if r == len(l.runs) || l.runs[r][i] != whole {
+		return false
+	}
+	l.remove(r, i)
+	return true
+}
+
 // takeIn cuts size bytes off the first gap of a region, which holds them.
 func (l *gapList) takeIn(region int, size int64) span {
 	if size == 0 {

@@ -47,11 +47,15 @@ func (c *Course) Fits() bool { return c.Failed == nil }
 // hands them out, with room for every card below it.
 const predictionTop = 1 << 46
 
-func predictionDriver(opts Options) *ModelDriver {
-	if opts.NCCL {
+func predictionDriver(t *trace.Trace, opts Options) *ModelDriver {
+	switch {
+	case opts.NCCL:
 		return newNCCLDriver(predictionTop)
+	case t.Launched > 0:
+		return newLateDriver(predictionTop)
+	default:
+		return NewModelDriver(predictionTop)
 	}
-	return NewModelDriver(predictionTop)
 }
 
 // Play runs the requests of a trace on a fresh allocator. Stages end before
@@ -60,7 +64,8 @@ func predictionDriver(opts Options) *ModelDriver {
 // effort; memory that runs out is part of the course.
 func Play(t *trace.Trace, opts Options, stages []int) (*Course, error) {
 	opts.Streams = t.Streams
-	p := &player{trace: t, effort: opts.Effort, a: New(predictionDriver(opts), opts), alike: opts.Alike}
+	driver := predictionDriver(t, opts)
+	p := &player{trace: t, effort: opts.Effort, a: New(driver, opts), driver: driver, alike: opts.Alike}
 	p.occupy()
 	defer p.vacate()
 	return p.run(stages)
@@ -74,7 +79,8 @@ func PlaySettled(t *trace.Trace, opts Options, stages []int, settled int) (*Cour
 	opts.Streams = t.Streams
 	limit := opts.Limit
 	opts.Limit = 0
-	p := &player{trace: t, effort: opts.Effort, a: New(predictionDriver(opts), opts)}
+	driver := predictionDriver(t, opts)
+	p := &player{trace: t, effort: opts.Effort, a: New(driver, opts), driver: driver}
 	p.settle = func(stage int) {
 		if stage == settled {
 			p.a.EmptyCache()
@@ -93,13 +99,13 @@ func PlaySettled(t *trace.Trace, opts Options, stages []int, settled int) (*Cour
 func Place(t *trace.Trace, opts Options) (*trace.Trace, *Course, error) {
 	opts.Streams = t.Streams
 	w := &placeWriter{
-		ModelDriver: *predictionDriver(opts),
+		ModelDriver: *predictionDriver(t, opts),
 		out:         &trace.Trace{Tables: t.Tables, Device: t.Device, Streams: t.Streams, Settings: opts.Settings},
 		marks:       t.Marks,
 	}
 	events := t.EventsWithin(0, len(t.Events)) // room for all: growing would hold them twice
 	w.out.Events = make([]trace.Event, 0, events+events/8)
-	p := &player{trace: t, effort: opts.Effort, a: New(w, opts), writer: w}
+	p := &player{trace: t, effort: opts.Effort, a: New(w, opts), driver: &w.ModelDriver, writer: w}
 	course, err := p.run([]int{len(t.Events)})
 	if err != nil {
 		return nil, nil, err
@@ -112,6 +118,7 @@ func Place(t *trace.Trace, opts Options) (*trace.Trace, *Course, error) {
 type player struct {
 	trace   *trace.Trace
 	a       *Allocator
+	driver  *ModelDriver
 	effort  *effort.Effort
 	room    *playRoom   // that is left to the next player, nil for none
 	live    []placement // by allocation
@@ -119,6 +126,7 @@ type player struct {
 	settle  func(stage int) // called before each stage, nil for nothing
 	loops   []trace.Loop    // that are still to come
 	emptied []int           // likewise
+	coming  []use           // likewise
 	rounds  *rounds         // of the loop that is being played, nil outside of loops
 	alike   int             // see Options
 	begun   traffic         // what had gone to the driver when the latest stage began
@@ -132,12 +140,41 @@ type placement struct {
 	size  int64    // likewise
 }
 
+// use is something that makes the driver take memory for itself.
+type use struct {
+	event int // before which it is
+	takes func()
+}
+
+// uses are those of a late process.
+func (p *player) uses() []use {
+	if p.trace.Launched == 0 || !p.driver.late {
+		return nil
+	}
+	out := []use{{p.trace.Launched, func() { p.driver.launch(predictionTop) }}}
+	if p.trace.Multiplied > 0 {
+		out = append(out, use{p.trace.Multiplied, p.driver.multiply})
+	}
+	return out
+}
+
+// useDriver does what comes before an event, and returns where to stop for the next.
+func (p *player) useDriver(at, end int) int {
+	for ; len(p.coming) > 0; p.coming = p.coming[1:] {
+		if next := p.coming[0]; next.event > at {
+			return min(end, next.event)
+		}
+		p.coming[0].takes()
+	}
+	return end
+}
+
 // eventsAtATime is how many events are played before the effort is asked.
 const eventsAtATime = 4096
 
 func (p *player) run(stages []int) (*Course, error) {
 	p.live = slices.Grow(p.live, len(p.trace.Events)/3+1)
-	p.loops, p.emptied = p.trace.Loops, p.trace.Emptied
+	p.loops, p.emptied, p.coming = p.trace.Loops, p.trace.Emptied, p.uses()
 	for at, stage := 0, 0; stage < len(stages); {
 		p.open(stage)
 		end := min(stages[stage], at+eventsAtATime)
@@ -148,6 +185,7 @@ func (p *player) run(stages []int) (*Course, error) {
 		if len(p.emptied) > 0 {
 			end = min(end, p.emptied[0])
 		}
+		end = p.useDriver(at, end)
 		if len(p.loops) > 0 {
 			end = min(end, p.nextOfLoop(at))
 		}

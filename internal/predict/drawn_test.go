@@ -54,10 +54,10 @@ func TestDrawn(t *testing.T) {
 	allocated, reserved := drawn(t)
 	t.Logf("%s | %s", header("allocated"), header("reserved"))
 	t.Logf("%v | %v", &allocated, &reserved)
-	if e := allocated.sum(); e.Cases != 558 || e.Exact < 487 || e.Percentile95 > 0.0007 {
+	if e := allocated.sum(); e.Cases != 798 || e.Exact < 715 || e.Percentile95 > 0.0006 {
 		t.Errorf("allocated is %+v, it was better; farthest are %s", e, allocated.farthest())
 	}
-	if e := reserved.sum(); e.Exact < 511 || e.Percentile95 > 0.0043 {
+	if e := reserved.sum(); e.Exact < 742 || e.Percentile95 > 0.0017 {
 		t.Errorf("reserved is %+v, it was better; farthest are %s", e, reserved.farthest())
 	}
 }

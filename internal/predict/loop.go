@@ -46,7 +46,9 @@ type plainLoop struct {
 }
 
 func newPlainLoop(p *Process) *plainLoop {
-	return &plainLoop{Process: p, does: p.w.Loop.OrPlain(), batch: p.makeBatch(p.w.Varied())}
+	l := &plainLoop{Process: p, does: p.w.Loop.OrPlain(), batch: p.makeBatch(p.w.Varied())}
+	p.t.Launch() // the batch is drawn on the device
+	return l
 }
 
 // feed fetches a batch. Where all are alike, there is one.

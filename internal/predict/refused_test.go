@@ -24,6 +24,8 @@ func TestRefused(t *testing.T) {
 		{`"model": "opt-125m", "adapter": {"task_type": "CAUSAL_LM"}`, ""},
 		{`"model": "deberta-v3-small", "precision": "amp-bf16", "adapter": {}, "quantize": "int8"`, "fails under autocast"},
 		{`"model": "deberta-v3-small", "precision": "bf16", "adapter": {}, "quantize": "int8"`, ""},
+		{`"model": "electra-small", "config": {"architectures": ["ElectraModel"]}, "loop": "trainer"`, "trains on the loss"},
+		{`"model": "electra-small", "config": {"architectures": ["ElectraModel"]}, "loop": "lightning"`, ""},
 		{`"model": "gpt2", "precision": "amp-bf16", "loop": "lightning", "optimizer_impl": "fused", "clip_grad_norm": true`, "does not clip"},
 		{`"model": "gpt2", "precision": "bf16", "loop": "lightning", "optimizer_impl": "fused", "clip_grad_norm": true`, ""},
 	} {

@@ -9,6 +9,7 @@ import "memorymark/internal/trace"
 func (t *Torch) BuildOnHost(build func()) (toDevice func()) {
 	host := t.onMeta(build)
 	return func() {
+		t.unlaunched = true // copies are no kernels
 		t.As(trace.Parameter, func() {
 			for _, s := range host.held {
 				if s.id == trace.None {
@@ -16,6 +17,13 @@ func (t *Torch) BuildOnHost(build func()) (toDevice func()) {
 				}
 			}
 		})
+	}
+}
+
+// Launch says that a kernel runs, which is the first one of a model from the host.
+func (t *Torch) Launch() {
+	if t.unlaunched {
+		t.unlaunched, t.trace.Launched = false, len(t.trace.Events)
 	}
 }
 

@@ -10,6 +10,9 @@ import "memorymark/internal/trace"
 // getChosenWorkspaceSize): 32 MiB on compute capability 9.0, else 8 MiB and a
 // bit.
 func (t *Torch) blas() {
+	if t.trace.Launched > 0 && t.trace.Multiplied == 0 {
+		t.trace.Multiplied = len(t.trace.Events)
+	}
 	if t.workspacesPerCall() {
 		t.As(trace.Workspace, func() { t.scratchSized(Device.cublasWorkspace) })
 		return

@@ -61,6 +61,7 @@ type Torch struct {
 	meta       *metaDevice     // the current device, nil for the card
 	parallel   wrapper         // around modules, nil for none
 	barrier    *Tensor         // of the latest barrier
+	unlaunched bool            // no kernel has run
 	callbacks  []func()        // that run when backward ends
 	scripts    map[string]bool // functions of TorchScript that ran
 
@@ -131,6 +132,9 @@ func (t *Torch) fill(s *storage, bytes int64) {
 	t.trace.Events = append(t.trace.Events, trace.Event{
 		Action: trace.Alloc, Size: bytes, ID: s.id, For: t.category, Stack: t.module.stack, Stream: uint16(s.stream),
 	})
+	if t.unlaunched && t.category != trace.Parameter && t.category != trace.Input {
+		t.Launch()
+	}
 }
 
 func (t *Torch) drop(s *storage) {

@@ -198,7 +198,12 @@ type Trace struct {
 	Loops   []Loop    // in order; only predictions have some, until they are placed
 	// Emptied are events before which the program called torch.cuda.empty_cache(),
 	// in order. Only predictions have some: a recording has what was released.
-	Emptied  []int
+	Emptied []int
+	// Launched and Multiplied are the events before which the first kernel ran, and the
+	// first handle of cuBLAS was made, of a prediction whose model comes from the host;
+	// else 0.
+	Launched, Multiplied int
+
 	Settings Settings
 	// Lost counts events that contradict the rest: a free of memory that is
 	// not live, an allocation over live memory. PyTorch can be told to skip

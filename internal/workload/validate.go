@@ -73,6 +73,9 @@ func (w *Workload) settleLoss(d Draft) error {
 	}
 	_, given := d["loss"]
 	switch {
+	case w.Loop.Name == TrainerLoop && w.Phase == Train && (head.Labels == models.NoLabels || w.Loss == MeanLogits):
+		// compute_loss (transformers/trainer.py)
+		return invalid.At("loop", fmt.Errorf("loop is %q; it trains on the loss that a model returns, and there is none of %s here; use another loop, or a head with labels", TrainerLoop, head.Architecture))
 	case head.Labels == models.NoLabels && w.Loss == Labels && given:
 		return invalid.At("loss", fmt.Errorf("loss is %q; a %s has none of its own, so it must be %s", Labels, head.Architecture, MeanLogits))
 	case head.Labels == models.NoLabels:

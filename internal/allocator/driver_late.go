@@ -1,0 +1,79 @@
+package allocator
+
+// A process whose model comes from the host runs its first kernel only when the model
+// is there: copies are none. So the driver has more to place later, and its rules are
+// told apart: these are those of the emulated driver, which was compared with its calls
+// of mmap and with addresses of recorded processes (internal/phantom/library/memory.c).
+const (
+	codeRegion  = 96 << 20 // comes with the context
+	codeBytes   = 72 << 20
+	localRegion = 416 << 20 // local memory, which the first kernel exchanges for more
+	localBytes  = 414 << 20
+	moreRegion  = 512 << 20
+	moreBytes   = 506 << 20
+	printed     = 10 << 20  // for what assertions print, at the end of its gap
+	blasRegion  = 352 << 20 // code that the first handle of cuBLAS brings
+	blasBytes   = 64 << 20  // and what it allocates
+)
+
+// The regions of a context.
+const (
+	inCode = iota
+	inLocal
+)
+
+// newLateDriver is the driver of a process in which no kernel has run.
+func newLateDriver(top uint64) *ModelDriver {
+	d := &ModelDriver{latest: inLocal, placed: make(map[uint64]span), next: top - codeRegion - localRegion, rooms: top + roomBytes, late: true}
+	d.gaps.add(span{inCode, top - codeRegion + codeBytes, codeRegion - codeBytes})
+	d.gaps.add(span{inLocal, d.next + localBytes, localRegion - localBytes})
+	return d
+}
+
+// launch is the first kernel of a process that began without.
+func (d *ModelDriver) launch(top uint64) {
+	local := span{inLocal, top - codeRegion - localRegion, localBytes}
+	d.take(driverFirst)
+	d.gaps.add(local)
+	if d.gaps.remains(span{inLocal, local.addr, localRegion}) { // nothing else is in it
+		if d.next == local.addr {
+			d.next += localRegion
+		} else {
+			d.hole = span{inLocal, local.addr, localRegion - regionBytes} // of which a part stays
+			d.hole.addr += regionBytes
+		}
+	}
+	d.newRegion(moreRegion)
+	d.gaps.takeIn(d.latest, moreBytes)
+	d.takeAtEnd(printed)
+}
+
+// multiply is the first handle of cuBLAS.
+func (d *ModelDriver) multiply() {
+	d.newRegion(blasRegion)
+	d.gaps.takeIn(d.latest, blasRegion)
+	d.take(blasBytes)
+}
+
+// take gives the driver memory for itself.
+func (d *ModelDriver) take(size int64) span {
+	s, ok := d.gaps.take(size)
+	if !ok {
+		d.newRegion(size)
+		s, _ = d.gaps.take(size)
+	}
+	return s
+}
+
+// takeAtEnd is take of the end of the gap.
+func (d *ModelDriver) takeAtEnd(size int64) {
+	g, ok := d.gaps.takeGap(size)
+	if !ok {
+		d.newRegion(size)
+		g, _ = d.gaps.takeGap(size)
+	}
+	if g.size > size {
+		g.size -= size
+		d.gaps.add(g)
+	}
+}
