@@ -117,16 +117,17 @@ func (l *trainerLoop) countItems(samples []*models.Batch) torch.Value {
 			items[i].Del()
 		}
 	}
-	if !l.averages() {
+	switch {
+	case !l.averages():
 		for _, item := range items {
 			addItem(t, total, item)
 		}
 		for _, item := range slices.Backward(items) {
 			item.Del()
 		}
-	} else if l.isOf4() {
+	case l.isOf4():
 		total.Set(t.Integers(total)) // gather(…).sum(), which later ones leave out on one GPU
-	} else if t.Ranks > 1 {
+	case t.Ranks > 1:
 		total.Set(t.SumOverRanks(total))
 	}
 	return f.Return(total)

@@ -59,7 +59,7 @@ func (w *Workload) checkLightningClips() error {
 	if w.Loop.Name != LightningLoop || !w.ClipGradNorm || !autocast || w.OptimizerImpl != Fused {
 		return nil
 	}
-	return invalid.At("optimizer_impl", errors.New("Lightning does not clip gradients under autocast where the optimizer is fused; set optimizer_impl to foreach, or clip_grad_norm to false"))
+	return invalid.At("optimizer_impl", errors.New("loop lightning does not clip gradients under autocast where the optimizer is fused; set optimizer_impl to foreach, or clip_grad_norm to false"))
 }
 
 // settleLoss makes the loss one that the model's head has. Without a head there
