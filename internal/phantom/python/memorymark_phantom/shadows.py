@@ -205,14 +205,14 @@ def _make_mode(torch: Any) -> Any:
             self.expose(inputs if known else [t for t in inputs if not t.dtype.is_floating_point and t in self.shadows])
             if known:
                 if function in functions.reads or function is Tensor.to and _to_cpu(torch, args, kwargs):
-                    self.answer(self.shadows[inputs[0]])
+                    self.answer(inputs[0], self.shadows[inputs[0]])
                 elif function in functions.counting:
                     for count in functions.counting[function](*_swap(torch, self.shadows, args)):
                         library.answer(count.to_bytes(8, "little", signed=True))
             elif function in functions.reads or function is Tensor.to and _to_cpu(torch, args, kwargs):
                 whole = self.constants.whole(inputs[0])
                 if whole is not None:
-                    self.answer(whole)
+                    self.answer(inputs[0], whole)
             elif function in functions.nonzero and len(inputs) == 1:
                 count = self.nonzeros(inputs[0])
                 if count is not None:
@@ -264,10 +264,10 @@ def _make_mode(torch: Any) -> Any:
                     if t.is_contiguous() and s.is_contiguous() and s.numel() == t.numel() and s.dtype == t.dtype and s.numel():
                         library.known(t.data_ptr(), s.data_ptr(), s.numel() * s.element_size())
 
-        def answer(self, shadow: Any) -> None:
+        def answer(self, read: Any, shadow: Any) -> None:
             with torch._C.DisableTorchFunction():
-                for part in _parts(torch, shadow):
-                    data = part.detach().contiguous().reshape(-1)
+                for t, s in zip(_parts(torch, read), _parts(torch, shadow)):
+                    data = _as_stored(t, s.detach()).clone(memory_format=torch.contiguous_format).reshape(-1)  # contiguous() leaves one element its stride
                     if data.numel():
                         library.answer(bytes(data.view(torch.uint8).tolist()) if data.numel() < 4096 else data.view(torch.uint8).numpy().tobytes())
 
@@ -410,6 +410,17 @@ def _parts(torch: Any, t: Any) -> list[Any]:
     if t.layout in (torch.sparse_csr, torch.sparse_bsr):
         return [t.crow_indices(), t.col_indices(), t.values()]
     return [t.ccol_indices(), t.row_indices(), t.values()]
+
+
+def _as_stored(t: Any, s: Any) -> Any:
+    """The elements of s in the order in which they leave the card: as t has them in memory if nothing is between them
+    (nonzero's are column by column), else by their indices, of which a copy is made first (aten/src/ATen/native/cuda/Copy.cu)."""
+    order, step = sorted(range(t.dim()), key=t.stride, reverse=True), 1
+    for dim in reversed(order):
+        if t.size(dim) != 1 and t.stride(dim) != step:
+            return s
+        step *= t.size(dim)
+    return s.permute(order)
 
 
 def _swap(torch: Any, shadows: Any, value: Any) -> Any:
