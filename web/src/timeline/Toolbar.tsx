@@ -135,7 +135,8 @@ function SearchBox({ search, finds, act }: Pick<Props, 'search' | 'finds' | 'act
   );
 }
 
-function matches({ query, rows, more, at }: Finds): string {
+function matches({ query, rows, more, at, searching }: Finds): string {
+  if (searching) return 'searching…';
   if (!query) return '';
   const count = `${more ? 'more than ' : ''}${formatCount(rows.length)}`;
   if (rows.length === 0) return 'nothing found';

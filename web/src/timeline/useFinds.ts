@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'react';
+import { useEffect, useEffectEvent, useMemo, useRef, useState } from 'react';
 import { Problem } from '../api/problem';
 import { allocationOf } from './frame';
 import { type EventRow, type Recording, useEvents } from './queries';
@@ -15,6 +15,8 @@ export interface Finds {
   rows: EventRow[];
   more: boolean; // there are more than were fetched
   at: number; // index into rows, -1 before the first
+  searching: boolean; // rows are not yet those of the text
+  /** go goes to the next match or the one before, once the search has ended. */
   go(by: number): void;
   problem: string;
 }
@@ -33,6 +35,8 @@ export function useFinds(stage: Stage, recording: Recording, events: number, sea
   const rows = useMemo(() => (query && !answer.isPlaceholderData ? (answer.data?.events ?? []) : []), [query, answer.data, answer.isPlaceholderData]);
 
   const more = answer.data?.next !== undefined;
+  const searching = text !== settled || (query !== null && events > 0 && (answer.isPending || answer.isPlaceholderData));
+  const wanted = useRef(0); // where to go when the search has ended
 
   useEffect(() => {
     const ids = query?.kind === 'address' ? rows.flatMap((row) => row.allocation ?? []) : [];
@@ -41,13 +45,18 @@ export function useFinds(stage: Stage, recording: Recording, events: number, sea
   }, [stage, settled, query, rows, more]);
 
   const go = (by: number) => {
-    if (rows.length === 0) return;
+    wanted.current = searching ? by : 0;
+    if (searching || rows.length === 0) return;
     const next = at < 0 ? nearest(rows, stage.state.cursor ?? 0, by) : (at + by + rows.length) % rows.length;
     setLooked({ query, at: next });
     stage.goTo(rows[next]!.event);
     onSelect(allocationOf(rows[next]!));
   };
-  return { text, setText, settled, query, rows, more, at, go, problem: answer.isError ? Problem.of(answer.error).message : '' };
+  const ended = useEffectEvent(() => wanted.current && go(wanted.current));
+  useEffect(() => {
+    if (!searching) ended();
+  }, [searching]);
+  return { text, setText, settled, query, rows, more, at, searching, go, problem: answer.isError ? Problem.of(answer.error).message : '' };
 }
 
 /** nearest is the first match from an event on, or the last before it. */

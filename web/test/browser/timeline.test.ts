@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { drop, openBrowser, type Program, serve } from './program';
 
@@ -115,6 +115,21 @@ test('search finds by size, frame and address, and goes from match to match', as
   await toolbar.getByText('nothing found').waitFor();
   await search.fill('0x7f9ab15ee800');
   await toolbar.getByText(/^[1-9]\d* found$/).waitFor();
+});
+
+test('Enter goes to the first match also while the search is under way', async () => {
+  await open();
+  const search = page.getByLabel('Search by size, address or frame');
+  const toolbar = page.getByRole('toolbar', { name: 'Timeline' });
+  const held: Route[] = [];
+  await page.route(/\/events\?/, (route) => void held.push(route));
+  await search.fill('>400MiB');
+  await search.press('Enter');
+  await expect.poll(() => held.length).toBeGreaterThan(0);
+  expect(await toolbar.getByRole('status').textContent()).toBe('searching…');
+  await page.unroute(/\/events\?/); // which lets go of those that are held
+  await toolbar.getByText(/^\d+ of \d+$/).waitFor();
+  await expect.poll(async () => sizeOf(await selected().getByRole('heading').first().textContent())).toBeGreaterThanOrEqual(400);
 });
 
 test('a stack shows the lines of the program, and folds those of libraries', async () => {
