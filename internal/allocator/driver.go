@@ -85,6 +85,16 @@ func (d *ModelDriver) Malloc(size int64) (uint64, bool) {
 	return s.addr, true
 }
 
+// take takes memory out of the gaps, or out of a new region if it fits none.
+func (d *ModelDriver) take(size int64) span {
+	s, ok := d.gaps.take(size)
+	if !ok {
+		d.newRegion(size)
+		s, _ = d.gaps.take(size)
+	}
+	return s
+}
+
 // first places the first segment and what the driver itself then takes.
 func (d *ModelDriver) first(size int64) (s span) {
 	wide := d.hole

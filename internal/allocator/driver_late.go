@@ -1,9 +1,8 @@
 package allocator
 
-// A process whose model comes from the host runs its first kernel only when the model
-// is there: copies are none. So the driver has more to place later, and its rules are
-// told apart: these are those of the emulated driver, which was compared with its calls
-// of mmap and with addresses of recorded processes (internal/phantom/library/memory.c).
+// A process whose model comes from the host copies it before it runs a kernel. So what
+// the driver takes for the first kernel lies behind the model's segments. The sizes are
+// those of the emulated driver (internal/phantom/library/memory.c).
 const (
 	codeRegion  = 96 << 20 // comes with the context
 	codeBytes   = 72 << 20
@@ -53,16 +52,6 @@ func (d *ModelDriver) multiply() {
 	d.newRegion(blasRegion)
 	d.gaps.takeIn(d.latest, blasRegion)
 	d.take(blasBytes)
-}
-
-// take gives the driver memory for itself.
-func (d *ModelDriver) take(size int64) span {
-	s, ok := d.gaps.take(size)
-	if !ok {
-		d.newRegion(size)
-		s, _ = d.gaps.take(size)
-	}
-	return s
 }
 
 // takeAtEnd is take of the end of the gap.

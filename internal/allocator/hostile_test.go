@@ -3,10 +3,10 @@ package allocator
 import (
 	"errors"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
+	"memorymark/internal/processortest"
 	"memorymark/internal/trace"
 	"memorymark/internal/trace/tracetest"
 )
@@ -37,21 +37,11 @@ func TestHostileRecordings(t *testing.T) {
 
 func replayTime(t *testing.T, tr *trace.Trace) time.Duration {
 	t.Helper()
-	start := processorTime(t)
+	start := processortest.Time(t)
 	if _, err := NewReplay(tr, 0); err != nil {
 		t.Log(err) // some are not whole; that must be found out quickly, too
 	}
-	return processorTime(t) - start
-}
-
-// processorTime is what this process has used. What else the machine does is not in it.
-func processorTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	return processortest.Time(t) - start
 }
 
 // TestTooMuchWork gives up where PyTorch itself would take long: expandable

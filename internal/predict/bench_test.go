@@ -4,11 +4,10 @@ package predict
 
 import (
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/processortest"
 	"memorymark/internal/workload"
 )
 
@@ -29,25 +28,13 @@ func BenchmarkPredict(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
-			before := processorTime(b)
+			before := processortest.Time(b)
 			for b.Loop() {
 				if _, err := Predict(w, card); err != nil {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric((processorTime(b)-before).Seconds()*1000/float64(b.N), "cpu-ms/op")
+			b.ReportMetric((processortest.Time(b)-before).Seconds()*1000/float64(b.N), "cpu-ms/op")
 		})
 	}
-}
-
-// processorTime is how much time of the processor the process has had, the
-// collector's too. Unlike the time on the clock it does not depend on what else
-// the machine does.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 	"unicode"
@@ -15,6 +14,7 @@ import (
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/draw"
+	"memorymark/internal/processortest"
 	"memorymark/internal/recording"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/timeline"
@@ -94,26 +94,16 @@ func FuzzRecording(f *testing.F) {
 func watch(t *testing.T) (done func()) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := processorTime(t)
+	start := processortest.Time(t)
 	return func() {
 		runtime.ReadMemStats(&after)
-		if took := processorTime(t) - start; took > fuzzTime {
+		if took := processortest.Time(t) - start; took > fuzzTime {
 			t.Errorf("it took %v", took)
 		}
 		if bytes := after.TotalAlloc - before.TotalAlloc; bytes > fuzzMemory {
 			t.Errorf("%d MiB were allocated", bytes>>20)
 		}
 	}
-}
-
-// processorTime is what this process has used. What else the machine does is not in it.
-func processorTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // askAll asks what the commands ask, and writes what they write.

@@ -15,13 +15,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/evidence"
 	"memorymark/internal/predict"
+	"memorymark/internal/processortest"
 	"memorymark/internal/workload"
 )
 
@@ -294,7 +294,7 @@ func take(t *testing.T, s *Server, q hardQuestion) (took taken) {
 	t.Helper()
 	runtime.GC() // so that the garbage of others does not count
 	yardstick := yardstickTime(t)
-	begin, memory := cpuTime(t), watchMemory()
+	begin, memory := processortest.Time(t), watchMemory()
 	if hardRoutes[q.route].path == byWorker {
 		took.code = work(t, q)
 	} else {
@@ -306,7 +306,7 @@ func take(t *testing.T, s *Server, q hardQuestion) (took taken) {
 			took.code = http.StatusInternalServerError // in a row
 		}
 	}
-	took.cpu, took.memory = cpuTime(t)-begin, memory()
+	took.cpu, took.memory = processortest.Time(t)-begin, memory()
 	most := mostCPU
 	if hardRoutes[q.route].path == "/v1/plans" {
 		most = mostOfPlan
@@ -325,14 +325,14 @@ const usualYardstick = 130 * time.Millisecond
 func yardstickTime(t *testing.T) time.Duration {
 	t.Helper()
 	numbers := []byte("[" + strings.Repeat(`{"size":[1,2,3],"name":"a"},`, 5_000) + "{}]")
-	begin := cpuTime(t)
+	begin := processortest.Time(t)
 	for range 25 {
 		var into any
 		if err := json.Unmarshal(numbers, &into); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return cpuTime(t) - begin
+	return processortest.Time(t) - begin
 }
 
 // work does what a worker does with an analysis, and says what a server would.
@@ -359,16 +359,6 @@ func work(t *testing.T, q hardQuestion) (code int) {
 	default:
 		return http.StatusUnprocessableEntity
 	}
-}
-
-// cpuTime is what this process has used.
-func cpuTime(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // watchMemory returns a function that says by how much the heap grew at most, with

@@ -9,10 +9,11 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"memorymark/internal/processortest"
 )
 
 const head = "\x80\x04"
@@ -246,22 +247,12 @@ func readStreams(t *testing.T, n int) (*Snapshot, time.Duration) {
 		b.WriteString("e")
 	}
 	b.WriteString("eu.")
-	start := processorTime(t)
+	start := processortest.Time(t)
 	s, err := Read(&b, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, processorTime(t) - start
-}
-
-// processorTime is what this process has used. What else the machine does is not in it.
-func processorTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	return s, processortest.Time(t) - start
 }
 
 func TestReadEventLimit(t *testing.T) {
