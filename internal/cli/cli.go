@@ -77,8 +77,8 @@ func newRoot(e *env) *cobra.Command {
 	root.SetIn(e.stdin)
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
-	root.SetHelpTemplate(helpTemplate)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return badUsage(seeHelp(c), "%w", err) })
+	setHelp(root, e.width(0))
+	root.SetFlagErrorFunc(badFlag)
 	root.Version = currentVersion().String()
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -112,26 +112,6 @@ func newRoot(e *env) *cobra.Command {
 	return root
 }
 
-// helpTemplate shows what a command is for and an example before the rest:
-// most people who ask for help want a line to copy.
-const helpTemplate = `{{with or .Long .Short}}{{trim .}}
-
-{{end}}{{if .HasExample}}Examples:
-{{.Example}}
-
-{{end}}Usage:
-  {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}
-{{if .HasAvailableSubCommands}}
-Commands:
-{{- range .Commands}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
-{{end}}{{if .HasAvailableLocalFlags}}
-Flags:
-{{.LocalFlags.FlagUsages}}{{end}}{{if .HasAvailableInheritedFlags}}
-Flags of every command:
-{{.InheritedFlags.FlagUsages}}{{end}}{{with .Annotations.footer}}
-{{.}}{{end}}`
-
 // runGroup is the RunE of a command that only holds others: alone it prints
 // help, with an argument that argument is a command that does not exist.
 func runGroup(c *cobra.Command, args []string) error {
@@ -156,15 +136,13 @@ func someArgs(needed int, names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) < needed:
-			return badUsage(seeHelp(c), "%s: missing %s", c.CommandPath(), strings.Join(names[len(args):needed], " and "))
+			return badUsage(seeHelp(c), "missing %s", strings.Join(names[len(args):needed], " and "))
 		case len(args) > len(names):
-			return badUsage(seeHelp(c), "%s: unexpected argument %q", c.CommandPath(), args[len(names)])
+			return badUsage(seeHelp(c), "unexpected argument %q", args[len(names)])
 		}
 		return nil
 	}
 }
-
-func seeHelp(c *cobra.Command) string { return fmt.Sprintf("%s --help", c.CommandPath()) }
 
 // print writes a result: as JSON if the user asked for it, else as the text
 // that the function writes. Colours vanish where stdout is not a terminal.

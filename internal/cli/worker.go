@@ -93,7 +93,7 @@ func (f *workerFlags) run(ctx context.Context, e *env) error {
 	}
 	switch scheme, _, _ := strings.Cut(f.join, "://"); {
 	case f.join == "":
-		return badUsage("as --join http://server:5001", "memorymark worker: missing --join")
+		return badUsage("as --join http://server:5001", "missing --join")
 	case !slices.Contains(job.Schemes, scheme):
 		return badUsage("write it as --join http://server:5001, or nats://server:4222 for an engine", "--join is %q; it must be an address", f.join)
 	}

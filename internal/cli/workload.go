@@ -315,8 +315,12 @@ func badWorkload(c *cobra.Command, err error) error {
 	var p *invalid.Problem
 	switch {
 	case !errors.As(err, &p):
+	case errors.Is(p, workload.ErrNoModel):
+		return badUsage(fmt.Sprintf("give one, such as %s bert; memorymark models lists them, and a path to a config.json works too", c.CommandPath()), "missing MODEL")
 	case p.Key == "model":
 		hint = "memorymark models lists them; a config.json of one of their families works too"
+	case p.Key == "batch":
+		hint = "give one batch as a number; memorymark analyze finds the largest one that trains"
 	case p.Key == "config" && strings.Contains(p.Error(), "not modelled"):
 		hint = "--engine emulated runs it with your PyTorch on an emulated GPU"
 	case p.Key == "versions" && workload.Unmodelled(err):

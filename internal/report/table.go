@@ -131,7 +131,7 @@ func (t *table) wrap(cells []string, widths []int) [][]string {
 		if !c.wraps || lipgloss.Width(cells[i]) <= widths[i] {
 			continue
 		}
-		for n, text := range fill(cells[i], widths[i]) {
+		for n, text := range Fill(cells[i], widths[i]) {
 			if n == len(out) {
 				out = append(out, make([]string, len(cells)))
 			}
@@ -147,8 +147,8 @@ func (t *table) wrap(cells []string, widths []int) [][]string {
 // beforeUnit is the space between a number and its unit, which stay together.
 var beforeUnit = regexp.MustCompile(`([0-9]) (B|[KMGT]iB|%)`)
 
-// fill breaks text into lines at spaces.
-func fill(text string, width int) []string {
+// Fill breaks text into lines at spaces.
+func Fill(text string, width int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(beforeUnit.ReplaceAllString(text, "$1\x00$2")) {
@@ -173,11 +173,11 @@ const mostText = 100
 func paragraph(w io.Writer, width int, about, text string) {
 	width = min(width, mostText)
 	if about == "" {
-		fmt.Fprintln(w, strings.Join(fill(text, width), "\n"))
+		fmt.Fprintln(w, strings.Join(Fill(text, width), "\n"))
 		return
 	}
 	room := width - len(columnGap) // the first line is shorter by the word
-	lines := fill(strings.Repeat("x", lipgloss.Width(about))+" "+text, room)
+	lines := Fill(strings.Repeat("x", lipgloss.Width(about))+" "+text, room)
 	_, lines[0], _ = strings.Cut(lines[0], " ")
 	fmt.Fprintln(w, heading(about)+columnGap+strings.Join(lines, "\n"+columnGap))
 }

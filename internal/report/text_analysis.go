@@ -277,7 +277,7 @@ func writeFaint(w io.Writer, width int, sentences []string) {
 		return
 	}
 	fmt.Fprintln(w)
-	for _, line := range fill(strings.Join(sentences, " "), min(width, mostText)) {
+	for _, line := range Fill(strings.Join(sentences, " "), min(width, mostText)) {
 		fmt.Fprintln(w, faint(line))
 	}
 }

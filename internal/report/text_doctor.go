@@ -41,7 +41,7 @@ func (d *Doctor) Write(w io.Writer, width int) error {
 			r.cells[0] = "--"
 			r.color = color.RGBA{0xff, 0xb0, 0x40, 0xff}
 			if c.Mend != "" {
-				r.below = []string{"to mend it: " + c.Mend}
+				r.below = []string{"to fix it: " + c.Mend}
 			}
 		}
 		t.rows = append(t.rows, r)

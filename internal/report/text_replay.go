@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"memorymark/internal/figure"
 	"memorymark/internal/recording"
 )
 
@@ -12,7 +13,7 @@ type Replay struct{ *recording.Replay }
 
 // Write prints the answer.
 func (a Replay) Write(w io.Writer, width int) error {
-	fmt.Fprintf(w, "%s %d events on device %d, settings %s\n", heading("replay"), a.Events, a.Device, a.Settings)
+	fmt.Fprintf(w, "%s  %s events on device %d, settings %s\n", heading("Replay"), figure.Count(a.Events), a.Device, a.Settings)
 	if a.MatchesRecording {
 		paragraph(w, width, "", "The simulation matches the recording: every address, every segment, every block at the end.")
 	} else {
@@ -28,7 +29,7 @@ func (a Replay) Write(w io.Writer, width int) error {
 }
 
 func writeDifference(w io.Writer, width int, d *recording.Difference) {
-	fmt.Fprintf(w, "  The simulation parts from the recording at event %d:\n", d.Event)
+	fmt.Fprintf(w, "  The simulation differs from the recording at event %s:\n", figure.Count(d.Event))
 	fmt.Fprintf(w, "    recorded   %s\n    simulated  %s\n", d.Recorded, d.Simulated)
 	for _, f := range d.Frames {
 		fmt.Fprintln(w, faint("        "+cutLeft(f.String(), width-8)))
@@ -36,7 +37,7 @@ func writeDifference(w io.Writer, width int, d *recording.Difference) {
 }
 
 func (a Replay) writePeaks(w io.Writer, width int) {
-	t := table{columns: []column{{title: ""}, {title: "this run", right: true}}}
+	t := table{columns: []column{{title: ""}, {title: "REPLAYED", right: true}}}
 	rows := []struct {
 		name string
 		of   func(*recording.ReplayPeaks) int64
@@ -45,10 +46,10 @@ func (a Replay) writePeaks(w io.Writer, width int) {
 		{"peak allocated", func(p *recording.ReplayPeaks) int64 { return p.PeakAllocated }},
 		{"peak reserved", func(p *recording.ReplayPeaks) int64 { return p.PeakReserved }},
 		{"reserved at the end", func(p *recording.ReplayPeaks) int64 { return p.EndReserved }},
-		{"segments asked for", func(p *recording.ReplayPeaks) int64 { return p.SegmentsRequested }},
+		{"segments added", func(p *recording.ReplayPeaks) int64 { return p.SegmentsRequested }},
 	}
 	if a.Recorded != nil {
-		t.columns = append(t.columns, column{title: "as recorded", right: true}, column{title: "change", right: true})
+		t.columns = append(t.columns, column{title: "RECORDED", right: true}, column{title: "CHANGE", right: true})
 	}
 	for _, r := range rows {
 		cells := []string{r.name, size(r.of(&a.ReplayPeaks))}
@@ -74,9 +75,9 @@ func (a Replay) writeVerdict(w io.Writer, width int) {
 		paragraph(w, width, "Does not fit", fmt.Sprintf("what was live when the recording began needs %s of segments, and the limit is %s.",
 			size(f.Reserved), size(a.Limit)))
 	case f != nil:
-		paragraph(w, width, "Does not fit", fmt.Sprintf("event %d requests %s with %s reserved, of which %s is allocated.",
-			f.Event, size(f.Requested), size(f.Reserved), size(f.Allocated)))
-		fmt.Fprintln(w, "  "+cutLeft("asked for at "+madeBy(&f.Place), width-2))
+		paragraph(w, width, "Does not fit", fmt.Sprintf("event %s requests %s; %s is reserved, and %s of that is allocated.",
+			figure.Count(f.Event), size(f.Requested), size(f.Reserved), size(f.Allocated)))
+		fmt.Fprintln(w, "  "+cutLeft("requested by "+madeBy(&f.Place), width-2))
 	case a.Fits && a.Limit > 0:
 		paragraph(w, width, "Fits", fmt.Sprintf("into %s, with %s to spare and %d retries.", size(a.Limit), size(a.Limit-a.PeakReserved), a.Retries))
 	case a.Fits:
@@ -87,10 +88,10 @@ func (a Replay) writeVerdict(w io.Writer, width int) {
 }
 
 func writeFragmentation(w io.Writer, width int, f *recording.Fragmentation) {
-	text := fmt.Sprintf("after event %d: %s free in %d pieces, the largest %s; %s (%.1f %% of reserved memory) is unusable",
-		f.Event, size(f.Free), f.Pieces, size(f.Largest), size(f.Stuck), 100*f.Score)
+	text := fmt.Sprintf("after event %s: %s free in %d pieces, the largest %s; %s (%.1f %% of reserved memory) is unusable",
+		figure.Count(f.Event), size(f.Free), f.Pieces, size(f.Largest), size(f.Stuck), 100*f.Score)
 	if len(f.Pins) > 0 {
-		text += " in segments that something in use keeps from being returned:"
+		text += " in segments that are still partly in use:"
 	}
 	fmt.Fprintln(w)
 	paragraph(w, width, "Fragmentation", text)
@@ -98,11 +99,11 @@ func writeFragmentation(w io.Writer, width int, f *recording.Fragmentation) {
 		return
 	}
 	t := table{columns: []column{
-		{title: "segment", right: true},
-		{title: "stuck", right: true},
-		{title: "in use", right: true},
-		{title: "blocks", right: true},
-		{title: "smallest block in use made by", stretch: true},
+		{title: "SEGMENT", right: true},
+		{title: "STUCK", right: true},
+		{title: "IN USE", right: true},
+		{title: "BLOCKS", right: true},
+		{title: "SMALLEST BLOCK IN USE MADE BY", stretch: true},
 	}}
 	for i := range f.Pins {
 		p := &f.Pins[i]

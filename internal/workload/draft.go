@@ -189,12 +189,15 @@ func (d Draft) settings() (*Workload, *invalid.Error) {
 	return w, wrong
 }
 
+// ErrNoModel is what is wrong with a workload that does not say what is trained.
+var ErrNoModel = errors.New("the model is missing; set model to an id from the catalog, or config to the contents of a config.json")
+
 // resolveModel puts the configuration of the catalog behind the workload's own
 // keys.
 func (w *Workload) resolveModel() error {
 	if w.Model == "" {
 		if w.Config == nil {
-			return invalid.At("model", errors.New("the model is missing; give model, an id from the catalog, or config, the contents of a config.json"))
+			return invalid.At("model", ErrNoModel)
 		}
 		return invalid.At("config", settle(w.Config))
 	}

@@ -134,7 +134,7 @@ const figures = [
   ['peak allocated', 'peak_allocated'],
   ['peak reserved', 'peak_reserved'],
   ['reserved at the end', 'end_reserved'],
-  ['segments asked for', 'segments_requested_bytes'],
+  ['segments added', 'segments_requested_bytes'],
 ] as const;
 
 /** Figures puts the replay beside the recording; without another setting there is only the recording. */
