@@ -51,8 +51,8 @@ func modelCode(w *workload.Workload) string {
 	}
 	var b strings.Builder
 	quantized := ""
-	if w.Quantize != workload.NotQuantized && w.Quantize != "" {
-		fmt.Fprintf(&b, "quantization = BitsAndBytesConfig(%s)\n", quantizationArguments[w.Quantize])
+	if arguments := w.Quantize.Arguments(); arguments != "" {
+		fmt.Fprintf(&b, "quantization = BitsAndBytesConfig(%s)\n", arguments)
 		quantized, dtype = ", quantization_config=quantization", "torch.bfloat16"
 		if w.Parallel != nil { // each process loads its own
 			quantized += `, device_map={"": local_rank}`
@@ -82,12 +82,6 @@ func targetModules(targets workload.Targets) string {
 	default:
 		return fmt.Sprintf(`, target_modules=["%s"]`, strings.Join(targets, `", "`))
 	}
-}
-
-var quantizationArguments = map[workload.Quantize]string{
-	workload.NF4:       `load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16`,
-	workload.NF4Double: `load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16`,
-	workload.Int8:      `load_in_8bit=True`,
 }
 
 // trainingArguments are those of transformers' Trainer, "" where it has no such
@@ -135,12 +129,7 @@ func optimizerCode(w *workload.Workload) string {
 		return ""
 	}
 	impl := map[workload.Impl]string{workload.Fused: ", fused=True", workload.Loop: ", foreach=False"}[w.OptimizerImpl]
-	return fmt.Sprintf(`trained = [p for p in model.parameters() if p.requires_grad]
-head = model.get_output_embeddings()
-tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding) or m is head}
-matrices = [p for p in trained if p.ndim == 2 and id(p) not in tables]
-others = [p for p in trained if p.ndim != 2 or id(p) in tables]
-optimizers = [torch.optim.%s(matrices)]
+	return code.Split + fmt.Sprintf(`optimizers = [torch.optim.%s(matrices)]
 if others:
     optimizers.append(torch.optim.%s(others%s))
 `, code.Class, code.Beside.Class, impl)

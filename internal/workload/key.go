@@ -12,7 +12,6 @@ import (
 	"memorymark/internal/invalid"
 	"memorymark/internal/models"
 	"memorymark/internal/nearest"
-	"memorymark/internal/torch"
 )
 
 // Key is a key of a workload: one row, of which flags, the API's schema, the
@@ -66,19 +65,10 @@ type Part struct {
 type Value struct {
 	Name  string `json:"name"`
 	Label string `json:"label"`
-	// Code is how PyTorch spells it, where the page writes a program.
+	// Code is how a program makes such an optimizer.
 	Code *Code `json:"code,omitempty"`
-}
-
-// Code is a class of optimizers and its arguments, and the name that
-// transformers' TrainingArguments has for it.
-type Code struct {
-	Module    string             `json:"module,omitempty"` // "" is torch.optim
-	Class     string             `json:"class"`
-	Arguments map[string]float64 `json:"arguments"`
-	Trainer   string             `json:"trainer,omitempty"`
-	// Beside is the one that takes the parameters that this one does not.
-	Beside *Code `json:"beside,omitempty"`
+	// Arguments are what a program gives BitsAndBytesConfig for such weights.
+	Arguments string `json:"arguments,omitempty"`
 }
 
 // The bounds of a workload. They are far beyond every card, and keep what is
@@ -191,7 +181,7 @@ var keys = []Key{
 	},
 	{
 		Name: "quantize", Label: "Weights stored", Kind: Choice, Unit: "format", Help: "How bitsandbytes stores the frozen weights",
-		Values: values(NotQuantized, "as they are", NF4, "4-bit (nf4)", NF4Double, "4-bit, quantized twice", Int8, "8-bit"),
+		Values: quantizedAs(values(NotQuantized, "as they are", NF4, "4-bit (nf4)", NF4Double, "4-bit, quantized twice", Int8, "8-bit")),
 		field:  func(w *Workload) any { return &w.Quantize },
 	},
 	{
@@ -229,31 +219,6 @@ func values(pairs ...any) []Value {
 		out = append(out, Value{Name: fmt.Sprint(pair[0]), Label: fmt.Sprint(pair[1])})
 	}
 	return out
-}
-
-// optimizers are those that PyTorch's side knows.
-func optimizers() []Value {
-	out := make([]Value, len(torch.Optimizers))
-	for i, o := range torch.Optimizers {
-		out[i] = Value{Name: o.Name, Label: o.Label, Code: Optimizer(o.Name).Code()}
-	}
-	return out
-}
-
-// Code is how PyTorch spells the optimizer, nil for none.
-func (o Optimizer) Code() *Code {
-	if kind := torch.OptimizerNamed(string(o)); kind.Class != "" {
-		return codeOf(kind)
-	}
-	return nil
-}
-
-func codeOf(o torch.OptimizerKind) *Code {
-	c := &Code{Module: o.Module, Class: o.Class, Arguments: o.Arguments, Trainer: o.Trainer}
-	if o.Beside != "" {
-		c.Beside = codeOf(torch.OptimizerNamed(o.Beside))
-	}
-	return c
 }
 
 // Keys returns the keys that a workload can have.

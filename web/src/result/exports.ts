@@ -2,7 +2,7 @@
 import type { Answer, Model, Workload } from '../api/client';
 import { addressOf, type Question, questionOf } from '../workload/address';
 import { describeParallel, rankOf } from '../workload/describe';
-import { type Code, codeOf } from '../workload/fields';
+import { type Code, codeOf, quantizationArguments } from '../workload/fields';
 
 /** plain is a workload without what is usual, in the order of the address. */
 function plain(workload: Workload): Workload {
@@ -95,19 +95,10 @@ function loading({ config, attention, quantize }: Workload, model: Model | undef
   const name = classOf({ config }, model);
   const eager = attention === 'eager' ? ', attn_implementation="eager"' : '';
   if (config || !model?.huggingface_id) return `model = ${name}._from_config(config${eager}).cuda()  # config: of the model's config.json`;
-  const stored = quantize && quantize !== 'none' ? ', quantization_config=quantization' : '';
-  return `${quantization(quantize)}model = ${name}.from_pretrained("${model.huggingface_id}"${eager}${stored}).cuda()`;
-}
-
-// quantization is how bitsandbytes is told to store the weights.
-function quantization(quantize: Workload['quantize']): string {
-  if (!quantize || quantize === 'none') return '';
-  const bits = {
-    int8: 'load_in_8bit=True',
-    nf4: 'load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16',
-    'nf4-double': 'load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16',
-  }[quantize];
-  return `from transformers import BitsAndBytesConfig\nquantization = BitsAndBytesConfig(${bits})\n`;
+  const bits = quantizationArguments(quantize);
+  const configured = bits ? `from transformers import BitsAndBytesConfig\nquantization = BitsAndBytesConfig(${bits})\n` : '';
+  const stored = bits ? ', quantization_config=quantization' : '';
+  return `${configured}model = ${name}.from_pretrained("${model.huggingface_id}"${eager}${stored}).cuda()`;
 }
 
 // adapterLines put PEFT's adapters over the model.
@@ -116,7 +107,7 @@ function adapterLines(workload: Workload): string[] {
   if (rank === 0) return [];
   const { targets } = (typeof workload.adapter === 'object' ? workload.adapter : {}) as { targets?: string | string[] };
   const chosen = targets ? `, target_modules=${JSON.stringify(targets)}` : '';
-  const kbit = workload.quantize && workload.quantize !== 'none';
+  const kbit = quantizationArguments(workload.quantize);
   return [
     `from peft import LoraConfig, get_peft_model${kbit ? ', prepare_model_for_kbit_training' : ''}`,
     ...(kbit ? ['model = prepare_model_for_kbit_training(model)'] : []),
@@ -140,16 +131,8 @@ function call(code: Code, parameters: string, impl: string[]): string {
 
 // both makes an optimizer of matrices, and one of the rest, if there is any.
 function both(code: Code, beside: Code, impl: string[]): string {
-  return [
-    'trained = [p for p in model.parameters() if p.requires_grad]',
-    'head = model.get_output_embeddings()',
-    'tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding) or m is head}',
-    'matrices = [p for p in trained if p.ndim == 2 and id(p) not in tables]',
-    'others = [p for p in trained if p.ndim != 2 or id(p) in tables]',
-    `optimizers = [${call(code, 'matrices', [])}]`,
-    'if others:',
-    `    optimizers.append(${call(beside, 'others', impl)})`,
-  ].join('\n');
+  const made = [`optimizers = [${call(code, 'matrices', [])}]`, 'if others:', `    optimizers.append(${call(beside, 'others', impl)})`];
+  return code.split + made.join('\n');
 }
 
 /** trainerArguments is the same for transformers' Trainer. */

@@ -32,11 +32,12 @@ export interface SwitchField extends Described {
 
 export type Field = ChoiceField | NumberField | SwitchField;
 
-/** Value is a value of a choice: what it is called, and of an optimizer how programs write it. */
+/** Value is a value of a choice: what it is called, and how programs write it. */
 interface Value {
   name: string;
   label: string;
   code?: Code;
+  arguments?: string;
 }
 
 /** Code is a class of optimizers, and the one beside it that takes what it does not. */
@@ -46,6 +47,8 @@ export interface Code {
   arguments: Record<string, number>;
   trainer?: string;
   beside?: Code;
+  /** Python that makes matrices, and others for the one beside it, of a model's parameters */
+  split?: string;
 }
 
 /** Property is a key in the document. */
@@ -83,7 +86,16 @@ export const fields = Object.fromEntries([...first, ...adapters, ...training, ..
 
 export type FieldKey = Key;
 
-/** codeOf is how programs write an optimizer; undefined for none. */
+function valueOf(key: Key, name: string): Value | undefined {
+  return properties[key]?.['x-values']?.find((value) => value.name === name);
+}
+
+/** codeOf is how programs make an optimizer; undefined for none. */
 export function codeOf(optimizer: string): Code | undefined {
-  return properties.optimizer?.['x-values']?.find((value) => value.name === optimizer)?.code;
+  return valueOf('optimizer', optimizer)?.code;
+}
+
+/** quantizationArguments are what programs give BitsAndBytesConfig; undefined for weights that are not quantized. */
+export function quantizationArguments(quantize: string | undefined): string | undefined {
+  return quantize && valueOf('quantize', quantize)?.arguments;
 }
