@@ -29,12 +29,13 @@ MEMORYMARK_TEST_PYTHON ?= $(abspath $(VENV)/bin/python)
 WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.json))
 CHROMIUM ?= /usr/bin/chromium
 
-# The key that signs a release, and the version of the scanner for holes.
+# The key that signs a release (never in quotes, so that ~ means the same in every shell), and the versions of the scanners for holes.
 KEY         ?=
-GOVULNCHECK := v1.9.0
+GOVULNCHECK := v1.8.0
+PIP_AUDIT   := 2.10.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build web check test unit page browser venv lint vet fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean wheel requirements vulnerabilities
+.PHONY: help build web check test unit page browser venv lint vet fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean wheel requirements vulnerabilities holes-go holes-npm holes-pip release-key
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,9 +99,20 @@ requirements: ## Write the hashes of the tests' Python packages again (needs uv)
 	uv pip compile $(REQUIREMENTS:.txt=.in) --quiet --generate-hashes --no-deps --universal --python-version 3.11 --no-header --no-annotate -o build/requirements
 	{ head -2 $(REQUIREMENTS); cat build/requirements; } > build/requirements.txt && mv build/requirements.txt $(REQUIREMENTS)
 
-vulnerabilities: ## Look for known holes in what the program and its page are made of (needs the internet)
+# Each looks also when another has found something. Without --strict, pip-audit takes what it cannot look up for sound.
+vulnerabilities: ## Look for known holes in what the program, its page and its tests are made of (needs the internet)
+	$(MAKE) --no-print-directory --keep-going holes-go holes-npm holes-pip
+
+holes-go:
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...
+
+holes-npm:
 	cd web && $(NPM) audit --omit=dev --audit-level=moderate
+
+holes-pip:
+	$(PYTHON) -m venv --clear build/audit
+	build/audit/bin/python -m pip install --quiet pip-audit==$(PIP_AUDIT)
+	build/audit/bin/pip-audit --strict --require-hashes --disable-pip -r $(REQUIREMENTS)
 
 # These rooms' tests take minutes, or need Python.
 SLOW := analysis|job|measure|phantom|server|study
@@ -169,7 +181,11 @@ wheel: web ## Build the Python wheels for Linux and macOS into build/wheels (nee
 	$(GO) run ./scripts/release -wheels -platform '$(PLATFORM)' -version '$(VERSION)' -commit '$(COMMIT)' -out build/wheels
 
 release: web ## Build the archives for Linux and macOS into build/release, with checksums, bills of materials and, with KEY, a signature (needs gcc-aarch64-linux-gnu)
-	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release -key '$(KEY)'
+	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release $(if $(KEY),-key $(KEY))
+
+release-key: ## Make the key that signs releases, once; KEY names its file. Commit allowed_signers then
+	@test -n '$(KEY)' || { echo 'KEY names the file for the private key: make release-key KEY=~/.ssh/release_ed25519'; exit 1; }
+	$(GO) run ./scripts/release -make-key -key $(KEY)
 
 clean: ## Remove what was built
 	rm -rf build web/node_modules web/dist/*

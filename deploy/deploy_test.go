@@ -5,6 +5,7 @@ package deploy_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -25,8 +26,15 @@ func read(t *testing.T, name string) string {
 	return string(data)
 }
 
+type pod struct {
+	Automount *bool          `yaml:"automountServiceAccountToken"`
+	Security  map[string]any `yaml:"securityContext"`
+	Init      []container    `yaml:"initContainers"`
+	Main      []container    `yaml:"containers"`
+}
+
 type container struct {
-	Name          string
+	Name, Image   string
 	Command, Args []string
 	Resources     struct{ Limits map[string]string }
 	Security      map[string]any `yaml:"securityContext"`
@@ -38,29 +46,32 @@ type probe struct {
 	HTTP struct{ Path, Scheme string } `yaml:"httpGet"`
 }
 
-// containers are those of kubernetes.yaml.
-func containers(t *testing.T) (out []container) {
+// pods are those of kubernetes.yaml.
+func pods(t *testing.T) (out []pod) {
 	t.Helper()
 	d := yaml.NewDecoder(strings.NewReader(read(t, "kubernetes.yaml")))
 	for {
 		var object struct {
-			Spec struct {
-				Template struct {
-					Spec struct {
-						Init []container `yaml:"initContainers"`
-						Main []container `yaml:"containers"`
-					}
-				}
-			}
+			Spec struct{ Template struct{ Spec pod } }
 		}
 		if err := d.Decode(&object); errors.Is(err, io.EOF) {
 			return out
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		pod := object.Spec.Template.Spec
-		out = slices.Concat(out, pod.Init, pod.Main)
+		if p := object.Spec.Template.Spec; p.Main != nil {
+			out = append(out, p)
+		}
 	}
+}
+
+// containers are those of kubernetes.yaml.
+func containers(t *testing.T) (out []container) {
+	t.Helper()
+	for _, p := range pods(t) {
+		out = slices.Concat(out, p.Init, p.Main)
+	}
+	return out
 }
 
 // TestEncrypted keeps tokens from crossing a network in the clear: what listens
@@ -124,6 +135,59 @@ func TestMemoryIsLimited(t *testing.T) {
 	}
 }
 
+// TestPodsAreRestricted holds pods to the Pod Security Standard "restricted", with
+// read-only files, and without a token for the cluster.
+func TestPodsAreRestricted(t *testing.T) {
+	for _, p := range pods(t) {
+		seccomp, _ := p.Security["seccompProfile"].(map[string]any)
+		if p.Security["runAsNonRoot"] != true || p.Security["runAsUser"] == 0 || seccomp["type"] != "RuntimeDefault" {
+			t.Errorf("%s: %v", p.Main[0].Name, p.Security)
+		}
+		if p.Automount == nil || *p.Automount {
+			t.Errorf("%s gets a token for the cluster", p.Main[0].Name)
+		}
+		for _, c := range slices.Concat(p.Init, p.Main) {
+			drop, _ := c.Security["capabilities"].(map[string]any)
+			if c.Security["allowPrivilegeEscalation"] != false || c.Security["readOnlyRootFilesystem"] != true || fmt.Sprint(drop["drop"]) != "[ALL]" {
+				t.Errorf("%s: %v", c.Name, c.Security)
+			}
+		}
+	}
+}
+
+// TestImages has every image of kubernetes.yaml built by a file beside it, from
+// what an archive holds, for the user that the pod runs as.
+func TestImages(t *testing.T) {
+	for _, p := range pods(t) {
+		for _, c := range slices.Concat(p.Init, p.Main) {
+			text, found := "", ""
+			for _, name := range []string{"Containerfile", "worker.Containerfile"} {
+				if text = read(t, name); strings.Contains(text, " -t "+c.Image+" .\n") {
+					found = name
+					break
+				}
+			}
+			if found == "" {
+				t.Errorf("nothing builds %s", c.Image)
+				continue
+			}
+			if user := fmt.Sprintf("\nUSER %v:%v\n", p.Security["runAsUser"], p.Security["runAsGroup"]); !strings.Contains(text, user) {
+				t.Errorf("%s has another user than the pod: %s", found, user)
+			}
+			for _, copied := range regexp.MustCompile(`(?m)^COPY (.*) \S+$`).FindAllStringSubmatch(text, -1) {
+				for _, file := range strings.Fields(copied[1]) {
+					if !slices.Contains([]string{"memorymark", "LICENSE", "THIRD-PARTY-LICENSES"}, file) {
+						t.Errorf("%s copies %s, which no archive has", found, file)
+					}
+				}
+			}
+			if regexp.MustCompile(`(?m)^FROM [^$\s:]+(:latest)?$`).MatchString(text) || strings.HasSuffix(c.Image, ":latest") {
+				t.Errorf("%s or its base is another one every day", c.Image)
+			}
+		}
+	}
+}
+
 // TestNoSecretsInLogs keeps tokens out of what everybody with the right to read
 // logs can read.
 func TestNoSecretsInLogs(t *testing.T) {
@@ -181,8 +245,8 @@ func TestPublicCI(t *testing.T) {
 	for _, job := range workflow.Jobs {
 		for _, s := range job.Steps {
 			runs = append(runs, s.Run)
-			if s.Uses != "" && !regexp.MustCompile(`^actions/checkout@v\d+$`).MatchString(s.Uses) {
-				t.Errorf("it runs somebody else's code: %s", s.Uses)
+			if s.Uses != "" && !regexp.MustCompile(`^actions/checkout@[0-9a-f]{40}$`).MatchString(s.Uses) {
+				t.Errorf("it runs somebody else's code, or code that may change: %s", s.Uses)
 			}
 		}
 	}
@@ -198,7 +262,7 @@ func TestPublicCI(t *testing.T) {
 		t.Error("holes become known between changes, and nobody looks then")
 	}
 	makefile := read(t, "../Makefile")
-	for _, want := range []string{"govulncheck@", "audit --omit=dev", "--require-hashes"} {
+	for _, want := range []string{"govulncheck@$(GOVULNCHECK)", "audit --omit=dev", "pip-audit --strict --require-hashes", "pip install --quiet --no-deps --require-hashes"} {
 		if !strings.Contains(makefile, want) {
 			t.Errorf("the Makefile has no %s", want)
 		}

@@ -28,23 +28,30 @@ var licenseFile = regexp.MustCompile(`(?i)^(un)?(licen[sc]e|copying|notice)s?([.
 type part struct {
 	name, version, folder string
 	license               string // its name, where it is stated; "" else
+	integrity             string // of a package, as the lock file has it
 }
 
-// licenses is one text with the licences of Go, of the modules that are linked,
-// and of the packages that the page is bundled from.
-func licenses(ctx context.Context) ([]byte, error) {
+// builders are packages that leave code of their own in what they build: the
+// style sheet's base, and what loads the page's pieces.
+var builders = []string{"tailwindcss", "vite", "rolldown"}
+
+// ofOthers are Go, the modules that are linked, and the packages that the page is
+// bundled from.
+func ofOthers(ctx context.Context) ([]part, error) {
 	modules, err := linkedModules(ctx)
 	if err != nil {
 		return nil, err
 	}
 	packages, err := bundledPackages("web")
-	if err != nil {
-		return nil, err
-	}
+	return slices.Concat(modules, packages), err
+}
+
+// licenses is one text with the licences of all parts.
+func licenses(parts []part) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, "MemoryMark contains the works below, under the licences that follow each.")
 	var missing []error
-	for _, p := range slices.Concat(modules, packages) {
+	for _, p := range parts {
 		texts, err := p.texts()
 		if err != nil {
 			return nil, err
@@ -53,14 +60,83 @@ func licenses(ctx context.Context) ([]byte, error) {
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
 			fmt.Fprintf(&b, "\n%s:\n\n%s\n", name, bytes.TrimSpace(texts[name]))
 		}
-		switch {
-		case len(texts) == 0 && p.license == "":
-			missing = append(missing, fmt.Errorf("%s %s says nothing of its licence", p.name, p.version))
-		case len(texts) == 0:
-			fmt.Fprintf(&b, "\nIts package states the licence %s and has no text of it.\n", p.license)
+		if len(texts) == 0 {
+			text, err := p.statedLicense()
+			if err != nil {
+				missing = append(missing, err)
+			}
+			fmt.Fprintf(&b, "\n%s\n", text)
 		}
 	}
 	return b.Bytes(), errors.Join(missing...)
+}
+
+// statedLicense is the licence of a package that only names it. MIT asks for its
+// text beside every copy; its terms are those of LICENSE. The Unlicense asks for
+// nothing.
+func (p part) statedLicense() (string, error) {
+	switch p.license {
+	case "MIT":
+		author, err := p.author()
+		if err != nil {
+			return "", err
+		}
+		ours, err := os.ReadFile("LICENSE")
+		if err != nil {
+			return "", err
+		}
+		_, terms, found := strings.Cut(string(ours), "\nPermission is hereby granted")
+		if !found {
+			return "", errors.New("LICENSE is not the MIT licence any more: give the terms for " + p.name)
+		}
+		return "MIT License\n\nCopyright (c) " + author + "\n\nPermission is hereby granted" + strings.TrimRight(terms, "\n"), nil
+	case "Unlicense":
+		return "Its authors dedicated it to the public domain: https://unlicense.org", nil
+	}
+	return "", fmt.Errorf("%s %s has no text of its licence, %q: add what that licence asks for", p.name, p.version, p.license)
+}
+
+// author is who a package says wrote it.
+func (p part) author() (string, error) {
+	data, err := os.ReadFile(filepath.Join(p.folder, "package.json"))
+	if err != nil {
+		return "", err
+	}
+	var stated struct{ Author string }
+	if err := json.Unmarshal(data, &stated); err != nil || stated.Author == "" {
+		return "", fmt.Errorf("%s/package.json does not say who wrote it", p.folder)
+	}
+	return stated.Author, nil
+}
+
+// expression names the licences of a module by their terms, as SPDX does: no file
+// of a module names them.
+func (p part) expression() (string, error) {
+	if p.license != "" {
+		return p.license, nil
+	}
+	texts, err := p.texts()
+	if err != nil {
+		return "", err
+	}
+	found := make(map[string]bool)
+	for _, text := range texts {
+		words := strings.Join(strings.Fields(string(text)), " ")
+		found["Apache-2.0"] = found["Apache-2.0"] || strings.Contains(words, "Apache License")
+		found["MIT"] = found["MIT"] || strings.Contains(words, "Permission is hereby granted, free of charge")
+		if strings.Contains(words, "Redistribution and use in source and binary forms") {
+			if strings.Contains(words, "endorse or promote products") {
+				found["BSD-3-Clause"] = true
+			} else {
+				found["BSD-2-Clause"] = true
+			}
+		}
+	}
+	maps.DeleteFunc(found, func(_ string, is bool) bool { return !is })
+	if len(found) == 0 {
+		return "", fmt.Errorf("%s %s has a licence that is not known here", p.name, p.version)
+	}
+	return strings.Join(slices.Sorted(maps.Keys(found)), " AND "), nil
 }
 
 // texts are the licences of a part, by their paths in it: some parts hold parts
@@ -95,7 +171,7 @@ func linkedModules(ctx context.Context) ([]part, error) {
 	}
 	// Only what is at the top of Go's own tree: below are tools that are not linked.
 	license := filepath.Join(strings.TrimSpace(string(root)), "LICENSE")
-	found := map[string]part{"": {"Go", runtime.Version(), license, ""}}
+	found := map[string]part{"": {name: "Go", version: runtime.Version(), folder: license}}
 	for _, p := range platforms {
 		c := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", "memorymark/cmd/memorymark")
 		c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch)
@@ -105,15 +181,15 @@ func linkedModules(ctx context.Context) ([]part, error) {
 		}
 		for line := range strings.Lines(string(out)) {
 			if fields := strings.Split(strings.TrimSpace(line), "\t"); len(fields) == 3 {
-				found[fields[0]] = part{fields[0], fields[1], fields[2], ""}
+				found[fields[0]] = part{name: fields[0], version: fields[1], folder: fields[2]}
 			}
 		}
 	}
 	return sorted(found), nil
 }
 
-// bundledPackages are the packages that the page is bundled from, as the lock
-// file has them; they are installed beside it.
+// bundledPackages are the packages that the page is bundled from and built by, as
+// the lock file has them; they are installed beside it.
 func bundledPackages(web string) ([]part, error) {
 	data, err := os.ReadFile(filepath.Join(web, "package-lock.json"))
 	if err != nil {
@@ -121,8 +197,8 @@ func bundledPackages(web string) ([]part, error) {
 	}
 	var lock struct {
 		Packages map[string]struct {
-			Version, License string
-			Dev, DevOptional bool
+			Version, License, Integrity string
+			Dev, DevOptional            bool
 		}
 	}
 	if err := json.Unmarshal(data, &lock); err != nil {
@@ -130,9 +206,10 @@ func bundledPackages(web string) ([]part, error) {
 	}
 	found := make(map[string]part)
 	for path, p := range lock.Packages {
-		if path != "" && !p.Dev && !p.DevOptional {
-			_, name, _ := strings.Cut(path, "node_modules/")
-			found[path] = part{name, p.Version, filepath.Join(web, path), p.License}
+		folders := strings.Split(path, "node_modules/")
+		name := folders[len(folders)-1]
+		if path != "" && (!p.Dev && !p.DevOptional || slices.Contains(builders, name)) {
+			found[path] = part{name, p.Version, filepath.Join(web, path), p.License, p.Integrity}
 		}
 	}
 	return sorted(found), nil

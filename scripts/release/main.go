@@ -4,6 +4,7 @@
 // all of them, which is signed. The same commit gives the same bytes.
 //
 //	go run ./scripts/release -version v0.1.0 -commit 0123abcd -out build/release -key ~/.ssh/release_ed25519
+//	go run ./scripts/release -make-key -key ~/.ssh/release_ed25519
 package main
 
 import (
@@ -62,7 +63,8 @@ type release struct {
 	onlyWheels      bool
 	platforms       []platform
 	key             string // that signs it, "" for none
-	licenses        []byte // of what it holds of others
+	parts           []part // that it holds of others
+	licenses        []byte // of these
 }
 
 func main() {
@@ -73,10 +75,13 @@ func main() {
 	flag.BoolVar(&r.onlyWheels, "wheels", false, "build the Python wheels alone")
 	of := flag.String("platform", "all", "the platform to build for, such as linux-amd64; here is this machine's")
 	flag.StringVar(&r.key, "key", "", "the private key that signs it, as ssh-keygen makes one")
+	making := flag.Bool("make-key", false, "make that key, and nothing else")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	var err error
-	if r.platforms, err = chosen(*of); err == nil {
+	if *making {
+		err = makeKey(ctx, r.key)
+	} else if r.platforms, err = chosen(*of); err == nil {
 		err = r.run(ctx)
 	}
 	stop()
@@ -90,7 +95,10 @@ func (r *release) run(ctx context.Context) error {
 	if _, err := os.Stat("web/dist/index.html"); err != nil {
 		return fmt.Errorf("the page is not built, and a release has one: run make web")
 	}
-	var err error
+	err := r.checkKey()
+	if err != nil {
+		return err
+	}
 	if r.date, err = commitDate(ctx); err != nil {
 		return err
 	}
@@ -107,7 +115,10 @@ func (r *release) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.licenses, err = licenses(ctx); err != nil {
+	if r.parts, err = ofOthers(ctx); err != nil {
+		return err
+	}
+	if r.licenses, err = licenses(r.parts); err != nil {
 		return err
 	}
 	var papers []entry
@@ -148,19 +159,31 @@ func (r *release) build(ctx context.Context, p platform, file string) error {
 	return nil
 }
 
+// paperNames are the files of the repository that every archive holds; docs/fleet.md
+// installs those of deploy.
+func paperNames() ([]string, error) {
+	names, err := filepath.Glob("deploy/*")
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, ".go") })
+	return append([]string{"LICENSE", "README.md", "CHANGELOG.md"}, names...), err
+}
+
 // papers returns what every archive holds beside the binary.
 func (r *release) papers(ctx context.Context, work string) ([]entry, error) {
 	here := filepath.Join(work, "here")
 	if err := r.build(ctx, platform{runtime.GOOS, runtime.GOARCH}, here); err != nil {
 		return nil, err
 	}
+	names, err := paperNames()
+	if err != nil {
+		return nil, err
+	}
 	out := []entry{{licensesName, 0o644, r.licenses}}
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
+	for _, name := range names {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, entry{name, 0o644, data})
+		out = append(out, entry{filepath.ToSlash(name), 0o644, data})
 	}
 	for shell, name := range map[string]string{"bash": "memorymark.bash", "zsh": "_memorymark", "fish": "memorymark.fish", "powershell": "memorymark.ps1"} {
 		script, err := exec.CommandContext(ctx, here, "completion", shell).Output()
@@ -203,13 +226,13 @@ func (r *release) platform(ctx context.Context, p platform, work string, papers 
 	if err != nil {
 		return nil, err
 	}
-	wheel, err := r.wheel(p, data)
-	if err != nil || r.onlyWheels {
-		return []string{wheel}, err
-	}
 	bill, err := r.bill(binary, data)
 	if err != nil {
 		return nil, err
+	}
+	wheel, err := r.wheel(p, data, bill)
+	if err != nil || r.onlyWheels {
+		return []string{wheel}, err
 	}
 	name := "memorymark-" + strings.TrimPrefix(r.version, "v") + "-" + p.String()
 	var archive bytes.Buffer

@@ -7,6 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,13 +42,18 @@ func TestBuild(t *testing.T) {
 	if !bytes.Contains(data, []byte("v1.2.3")) || !bytes.Contains(data, []byte("0123456789ab")) {
 		t.Error("it does not know its version and commit")
 	}
-	checkBill(t, file, data)
-	checkWheel(t, p, data)
+	r := *tested
+	if r.parts, err = ofOthers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkWheel(t, &r, p, data, checkBill(t, &r, file, data))
 }
 
-func checkBill(t *testing.T, file string, data []byte) {
+// checkBill holds a bill to what CycloneDX and purls ask for, and to what is
+// linked.
+func checkBill(t *testing.T, r *release, file string, data []byte) []byte {
 	t.Helper()
-	text, err := tested.bill(file, data)
+	text, err := r.bill(file, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,12 +61,29 @@ func checkBill(t *testing.T, file string, data []byte) {
 	if err := json.Unmarshal(text, &b); err != nil {
 		t.Fatal(err)
 	}
-	listed := make(map[string]string)
-	if !strings.Contains(string(text), `"pkg:npm/%40tanstack/react-query@`) {
-		t.Error("the bill does not have the page's packages")
+	if !regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(b.SerialNumber) {
+		t.Errorf("its number is %s", b.SerialNumber)
 	}
+	listed, urls := make(map[string]string), make(map[string]bool)
 	for _, c := range b.Components {
-		listed[c.Name] = c.Version
+		if urls[c.URL] || c.Ref != c.URL || !slices.Contains(b.Dependencies[0].DependsOn, c.Ref) {
+			t.Errorf("%+v is there twice, or nothing depends on it", c)
+		}
+		if !regexp.MustCompile(`^pkg:(golang/[\w./~-]+|npm/(%40[\w.-]+/)?[\w.-]+)@v?\d[\w.+-]*$`).MatchString(c.URL) {
+			t.Errorf("%s has the purl %q", c.Name, c.URL)
+		}
+		if !regexp.MustCompile(`^[\w.-]+( (AND|OR) [\w.-]+)*$`).MatchString(c.Licenses[0].Expression) {
+			t.Errorf("%s has the licence %q", c.Name, c.Licenses[0].Expression)
+		}
+		listed[c.Name], urls[c.URL] = c.Version, true
+	}
+	if want := strings.TrimPrefix(runtime.Version(), "go"); listed["stdlib"] != want {
+		t.Errorf("it has Go's library %q, want %s", listed["stdlib"], want)
+	}
+	for _, name := range []string{"@tanstack/react-query", "tailwindcss", "rolldown"} {
+		if listed[name] == "" {
+			t.Errorf("it does not have the page's %s", name)
+		}
 	}
 	wanted, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "memorymark/cmd/memorymark").Output()
 	if err != nil {
@@ -68,6 +93,31 @@ func checkBill(t *testing.T, file string, data []byte) {
 		if path, version, ok := strings.Cut(strings.TrimSpace(line), " "); ok && listed[path] != version {
 			t.Errorf("the bill has %s %q, what is linked is %s", path, listed[path], version)
 		}
+	}
+	return text
+}
+
+// Terms name a licence where nothing else does; those that are not known end a
+// release.
+func TestExpression(t *testing.T) {
+	for text, want := range map[string]string{
+		"Apache License\nVersion 2.0":                                                     "Apache-2.0",
+		"Permission is hereby granted, free of\ncharge, to any person":                    "MIT",
+		"Redistribution and use in source and binary forms … endorse or promote products": "BSD-3-Clause",
+		"Redistribution and use in source\n and binary forms …":                           "BSD-2-Clause",
+		"Permission is hereby granted, free of charge. The rest: Apache License":          "Apache-2.0 AND MIT",
+		"All rights reserved": "",
+	} {
+		folder := t.TempDir()
+		if err := os.WriteFile(filepath.Join(folder, "LICENSE"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := (part{name: "a module", folder: folder}).expression(); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q, %v; want %q", text, got, err, want)
+		}
+	}
+	if text, err := (part{name: "a package", license: "GPL-3.0-only"}).statedLicense(); err == nil {
+		t.Errorf("a package without the text of its licence has %q", text)
 	}
 }
 
@@ -99,54 +149,83 @@ func TestLicenses(t *testing.T) {
 	if _, err := os.Stat("web/node_modules"); err != nil {
 		t.Skip("NOT TESTED further: the page's packages are not installed")
 	}
-	text, err := licenses(t.Context())
+	text, err := licenses(slices.Concat(modules, packages))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Copyright 2009 The Go Authors", "github.com/nats-io/nats-server/v2", "Apache License", "react-dom 19", "Copyright (c) Meta Platforms"} {
+	works := strings.Split(string(text), strings.Repeat("=", 80)+"\n")[1:]
+	if len(works) != len(modules)+len(packages) {
+		t.Errorf("%d works, want %d", len(works), len(modules)+len(packages))
+	}
+	for i, p := range slices.Concat(modules, packages) {
+		if !strings.HasPrefix(works[i], p.name+" "+p.version+"\n") || p.license == "MIT" && !strings.Contains(works[i], "Permission is hereby granted") {
+			t.Errorf("%s: %s", p.name, works[i])
+		}
+	}
+	for _, want := range []string{
+		"Copyright 2009 The Go Authors", "github.com/nats-io/nats-server/v2", "Apache License", "react-dom 19", "Copyright (c) Meta Platforms",
+		"Copyright (c) Tailwind Labs", "Copyright (c) Anton Korzunov <thekashey@gmail.com>\n\nPermission is hereby granted",
+	} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("it does not contain %q", want)
 		}
 	}
 }
 
-// A release that was signed is checked as docs/releases.md says, and one that
-// was changed is found out.
+// A release that was signed with the key of the repository is checked as
+// docs/releases.md says, and one that was changed, or signed with another key, is
+// found out.
 func TestSignature(t *testing.T) {
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
 		t.Skip("NOT TESTED: it needs ssh-keygen")
 	}
-	doc, err := os.ReadFile("../../docs/releases.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(doc), "```sh\nssh-keygen -Y verify")
-	check, _, found := strings.Cut(rest, "```")
-	if !found {
-		t.Fatal("docs/releases.md does not say how to check a signature")
-	}
+	commands := verification(t)
+	t.Chdir(t.TempDir())
+	keys := t.TempDir()
 	r := *tested
-	r.out, r.key = t.TempDir(), filepath.Join(t.TempDir(), "key")
-	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", r.key)
-	public, err := os.ReadFile(r.key + ".pub")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(r.out, name), []byte(text), 0o600); err != nil {
+	r.out, r.key = t.TempDir(), filepath.Join(keys, "key")
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("allowed_signers", "release@memorymark "+string(public))
-	write("memorymark.tar.gz", "an archive")
-	if err := r.writeSums([]string{"memorymark.tar.gz"}); err != nil {
+	if err := r.checkKey(); err == nil || !strings.Contains(err.Error(), "make release-key") {
+		t.Errorf("without a public key: %v", err)
+	}
+	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", r.key)
+	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(keys, "other"))
+	if err := allow(r.key); err != nil {
 		t.Fatal(err)
+	}
+	if err := r.checkKey(); err != nil {
+		t.Error(err)
+	}
+	archive := filepath.Join(r.out, "memorymark.tar.gz")
+	write(archive, "an archive")
+	sums := func() {
+		if err := r.writeSums([]string{"memorymark.tar.gz"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sums()
+	other := r
+	other.key = filepath.Join(keys, "other")
+	if err := other.sign(t.Context()); err == nil || !strings.Contains(err.Error(), "is not the one in allowed_signers") {
+		t.Errorf("signed with another key: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(r.out, sumsName+".sig")); err == nil {
+		t.Error("a signature that nobody takes is left")
 	}
 	if err := r.sign(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	signers, err := os.ReadFile(signersName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join(r.out, signersName), string(signers))
 	verify := func() error {
-		c := exec.CommandContext(t.Context(), "sh", "-ec", "ssh-keygen -Y verify"+check)
+		c := exec.CommandContext(t.Context(), "sh", "-ec", commands)
 		c.Dir = r.out
 		out, err := c.CombinedOutput()
 		t.Logf("%s", out)
@@ -155,15 +234,40 @@ func TestSignature(t *testing.T) {
 	if err := verify(); err != nil {
 		t.Errorf("it is not taken: %v", err)
 	}
-	write("memorymark.tar.gz", "another one")
+	write(archive, "another one")
 	if verify() == nil {
 		t.Error("a changed archive is taken")
 	}
-	if err := r.writeSums([]string{"memorymark.tar.gz"}); err != nil {
-		t.Fatal(err)
-	}
+	sums()
 	if verify() == nil {
 		t.Error("changed sums are taken")
+	}
+}
+
+// verification is what docs/releases.md tells users to run.
+func verification(t *testing.T) string {
+	t.Helper()
+	doc, err := os.ReadFile("../../docs/releases.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```sh\nssh-keygen -Y verify")
+	commands, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("docs/releases.md does not say how to check a signature")
+	}
+	return "ssh-keygen -Y verify" + commands
+}
+
+// What nobody could build again is not signed.
+func TestNothingUncommittedIsSigned(t *testing.T) {
+	r := *tested
+	r.version, r.key = "v1.2.3-4-g0123abc-dirty", "key"
+	if err := r.checkKey(); err == nil || !strings.Contains(err.Error(), "commit them") {
+		t.Error(err)
+	}
+	if r.key = ""; r.checkKey() != nil {
+		t.Error("unsigned, it may be built from anything")
 	}
 }
 

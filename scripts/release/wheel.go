@@ -31,7 +31,7 @@ const pythonFolder = "python/memorymark"
 
 // wheel writes the wheel of a platform and returns its name: the package, and
 // the binary as one of the scripts that pip installs.
-func (r *release) wheel(p platform, binary []byte) (string, error) {
+func (r *release) wheel(p platform, binary, bill []byte) (string, error) {
 	version := pythonVersion(r.version)
 	entries, err := packageFiles()
 	if err != nil {
@@ -51,6 +51,7 @@ func (r *release) wheel(p platform, binary []byte) (string, error) {
 		entry{"memorymark-" + version + ".data/scripts/memorymark", 0o755, binary},
 		entry{info + "licenses/LICENSE", 0o644, license},
 		entry{info + "licenses/" + licensesName, 0o644, r.licenses},
+		entry{info + "sboms/memorymark.cdx.json", 0o644, bill}, // where PEP 770 has it
 		entry{info + "METADATA", 0o644, []byte(wheelMetadata(version) + "\n" + string(readme))},
 		entry{info + "WHEEL", 0o644, []byte("Wheel-Version: 1.0\nGenerator: memorymark\nRoot-Is-Purelib: false\nTag: " + tag + "\n")},
 	)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/zip"
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -16,14 +17,13 @@ import (
 
 // checkWheel installs the wheel with pip into an environment of its own, and
 // uses what is in it: the command, the module, the package.
-func checkWheel(t *testing.T, p platform, binary []byte) {
+func checkWheel(t *testing.T, r *release, p platform, binary, bill []byte) {
 	t.Helper()
 	if runtime.GOOS != p.os || runtime.GOARCH != p.arch {
 		t.Skipf("pip installs no wheel for %s on %s-%s", p, runtime.GOOS, runtime.GOARCH)
 	}
-	r := *tested
 	r.out = t.TempDir()
-	name, err := r.wheel(p, binary)
+	name, err := r.wheel(p, binary, bill)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +83,9 @@ func checkRecord(t *testing.T, wheel string) {
 	info := "memorymark-1.2.3.dist-info/"
 	if got := string(read(t, archive, info+"RECORD")); got != want.String() {
 		t.Errorf("RECORD is\n%s\nwant\n%s", got, want.String())
+	}
+	if bill := read(t, archive, info+"sboms/memorymark.cdx.json"); !bytes.Contains(bill, []byte(`"bomFormat": "CycloneDX"`)) {
+		t.Errorf("its bill of materials is %s", bill)
 	}
 	for line := range strings.Lines(string(read(t, archive, info+"METADATA"))) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "License-File: "); ok {
