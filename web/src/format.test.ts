@@ -14,7 +14,7 @@ test('numbers have the digits that say something', () => {
   expect(count(109483778)).toBe('109,483,778');
   expect([rate(0.4283), rate(217.83), rate(12345.6)]).toEqual(['0.4283', '217.8', '12,346']);
   expect([dollars(77.78), dollars(12345)]).toEqual(['$77.78', '$12,345']);
-  expect([price(0), price(0.02134), price(1.5)]).toEqual(['$0.00', '$0.0213', '$1.50']);
+  expect([price(0), price(0.02134), price(0.01), price(0.43), price(1.5)]).toEqual(['$0.00', '$0.0213', '$0.0100', '$0.43', '$1.50']);
   expect([duration(0.5), duration(25.44), duration(300)]).toEqual(['30 min', '25.4 h', '12.5 days']);
   expect([percent(11.2), share(0.007126), share(0)]).toEqual(['11 %', '0.71 %', '0 %']);
   expect([seconds(0.09996), seconds(2.334)]).toEqual(['100 ms', '2.33 s']);

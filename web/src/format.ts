@@ -77,10 +77,9 @@ export function article(name: string): string {
   return name === 'CPU' ? 'this CPU' : `an ${name}`;
 }
 
-/** price is what little of something costs: below a dollar it has three figures, as $0.0213. */
+/** price is what little of something costs: below ten cents it has the four decimals that the API rounds to, as $0.0210. */
 export function price(n: number): string {
-  if (n === 0 || n >= 1) return dollars(n);
-  return `$${Number(n.toPrecision(3))}`;
+  return n === 0 || n >= 0.1 ? dollars(n) : `$${n.toFixed(4)}`;
 }
 
 /** duration is a long time, given in hours, as 40 min, 25.4 h or 12.3 days. */

@@ -30,7 +30,7 @@ export function MeasurePanel({ question, busy, onBegin }: Props) {
         `Real steps on ${measuring === 1 ? 'the' : 'one of'} ${measuring} worker${measuring === 1 ? '' : 's'} with this card.`
       ) : (
         <>
-          No worker has this card. <Command>memorymark worker --join</Command> on a machine with one changes that.
+          No worker has this card. Start <Command>memorymark worker --join</Command> on a machine that has one.
         </>
       )}
     </Action>
@@ -41,7 +41,7 @@ export function MeasurePanel({ question, busy, onBegin }: Props) {
         'A real PyTorch on an emulated card: for models that cannot be predicted, and to check a prediction.'
       ) : (
         <>
-          No worker emulates. <Command>memorymark worker --join</Command> on a machine with a CUDA build of PyTorch, and no GPU, changes that.
+          No worker can emulate. Start <Command>memorymark worker --join</Command> on a machine with a CUDA build of PyTorch; it needs no GPU.
         </>
       )}
     </Action>

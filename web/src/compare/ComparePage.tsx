@@ -59,10 +59,10 @@ function Progress({ done, of, accuracy }: { done: number; of: number; accuracy?:
       ) : (
         <>
           <span>Each is simulated with PyTorch's allocator.</span>
-          <span className="flex gap-2">
+          <span className="flex items-center gap-2">
             Batches <Evidence engine="predicted" errors={accuracy?.largest_batch} />
           </span>
-          <span className="flex gap-2">
+          <span className="flex items-center gap-2">
             Speed and cost <Evidence engine="predicted" errors={accuracy?.step_time} />
           </span>
         </>

@@ -27,7 +27,7 @@ export default function PlanPage() {
   return (
     <>
       <PageTitle title="Plan a run">
-        GPUs, how many of them, parallelism, precision, adapters and batches, compared by what they cost and how long they take.
+        Compares GPUs, their number, parallelism, precision, adapters and batches by cost and by time.
       </PageTitle>
       <div className="grid grid-cols-1 gap-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:gap-10">
         <FormPanel state={state} without={['gpu', 'batch', 'accumulate', 'parallel']}>
@@ -58,7 +58,7 @@ function Teaching({ state, onBegin }: { state: QuestionState; onBegin(): void })
   return (
     <Empty title={`What should ${titleOf(state.question.workload, models)} be trained on?`}>
       <p>
-        Say how much it is trained on. The cheapest, the fastest and the simplest of some hundred ways come with what to paste.
+        Enter how much you train on. You get the cheapest, the fastest and the simplest way of thousands, with code to paste.
       </p>
       <Button className="mt-4" onClick={onBegin}>
         Plan it
@@ -107,10 +107,10 @@ function PlanForm({ state: { question, change, ask }, terms, onTerms }: FormProp
             <NumberInput label="Sequence" unit="tokens" value={workload.sequence ?? Number(fields.sequence.initial)} onChange={(sequence) => change({ sequence }, 'typing')} />
           </>
         )}
-        <NumberInput label="Batch of an update" value={question.global_batch} placeholder="64" onChange={(global_batch) => ask({ global_batch })} />
-        <NumberInput label="GPUs at most" value={terms.max_gpus} placeholder="64" least={1} onChange={(max_gpus) => onTerms({ ...terms, max_gpus })} />
-        <NumberInput label="Dollars at most" value={terms.dollars} placeholder="any" step="any" least={0} onChange={(dollars) => onTerms({ ...terms, dollars })} />
-        <NumberInput label="Days at most" value={terms.days} placeholder="any" step="any" least={0} onChange={(days) => onTerms({ ...terms, days })} />
+        <NumberInput label="Samples per update" value={question.global_batch} placeholder="64" onChange={(global_batch) => ask({ global_batch })} />
+        <NumberInput label="Max GPUs" value={terms.max_gpus} placeholder="64" least={1} onChange={(max_gpus) => onTerms({ ...terms, max_gpus })} />
+        <NumberInput label="Max dollars" value={terms.dollars} placeholder="any" step="any" least={0} onChange={(dollars) => onTerms({ ...terms, dollars })} />
+        <NumberInput label="Max days" value={terms.days} placeholder="any" step="any" least={0} onChange={(days) => onTerms({ ...terms, days })} />
       </div>
       <SwitchInput label="Train all weights" help="No adapters." value={terms.full === true} onChange={(on) => onTerms({ ...terms, full: on || undefined })} />
       <Fixed workload={workload} onChange={change} />

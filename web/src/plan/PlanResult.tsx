@@ -24,7 +24,7 @@ export function PlanResult({ plan }: { plan: Plan }) {
           <Best key={names.join()} names={names} option={option} />
         ))}
       </div>
-      <Panel title="Dollars and days" aside={<span className="text-xs text-muted">{count(plan.simulated)} ways simulated</span>}>
+      <Panel title="Dollars and days" aside={<span className="text-xs text-muted">{count(plan.considered)} ways compared</span>}>
         <Picture plan={plan} best={best} />
       </Panel>
       <Ways options={plan.options ?? []} />

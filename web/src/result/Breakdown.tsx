@@ -87,7 +87,7 @@ function Causes({ breakdown, oom }: { breakdown: Schemas['Breakdown']; oom?: Pre
             ))}
           <tr className="border-t border-line">
             <th scope="row" className="pt-2 text-left font-semibold">
-              All of it
+              Total
             </th>
             <td className="pt-2 text-right font-semibold">{bytes(breakdown.total)}</td>
           </tr>
@@ -95,8 +95,8 @@ function Causes({ breakdown, oom }: { breakdown: Schemas['Breakdown']; oom?: Pre
       </table>
       {oom && (
         <p className="mt-3 text-sm text-bad-text">
-          This does not fit: {oom.step > 0 ? `in step ${oom.step}` : 'before the first step'} it requests {bytes(oom.requested)} when {bytes(oom.allocated)} is allocated of the{' '}
-          {bytes(oom.limit)} that PyTorch may use.
+          This does not fit: {oom.step > 0 ? `in step ${oom.step}` : 'before the first step'} it requests {bytes(oom.requested)}; {bytes(oom.allocated)} of the{' '}
+          {bytes(oom.limit)} that PyTorch may use is already allocated.
         </p>
       )}
     </div>

@@ -6,7 +6,7 @@ export function ResultTable({ points }: { points: NonNullable<Curve['points']> }
   const text = points.some((p) => p.tokens_per_second);
   return (
     <details className="rounded-lg border border-line bg-surface px-5 py-4 text-sm sm:px-6">
-      <summary className="text-muted hover:text-text">Every batch that was looked at, {points.length} of them</summary>
+      <summary className="text-muted hover:text-text">All {points.length} batches that were tried</summary>
       <table className="mt-4 w-full">
         <thead className="text-xs text-muted">
           <tr>

@@ -25,8 +25,8 @@ export default function WorkersPage() {
         <p className="mt-1 text-muted">On a machine with a GPU, PyTorch and MemoryMark:</p>
         <pre className="mt-3 rounded border border-line bg-bg p-3 font-mono text-xs whitespace-pre-wrap">memorymark worker --join {location.origin}</pre>
         <p className="mt-3 text-muted">
-          A worker that is drained takes no more, ends what it has, and leaves; the server's own stay and wait. On its machine, Ctrl-C or SIGTERM ends it sooner:
-          what runs goes on for a while, and the rest is given back.
+          A drained worker finishes what it runs, takes no new jobs and leaves. The server's own workers stay, and wait until you resume them. To stop a worker
+          sooner, press Ctrl-C on its machine or send it SIGTERM: its job may run for a while longer, and then goes to another worker.
         </p>
       </section>
     </>
