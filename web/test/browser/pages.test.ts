@@ -62,7 +62,7 @@ async function openCode(page: Page) {
 
 async function plan(page: Page) {
   await page.getByRole('button', { name: 'Plan', exact: true }).click();
-  await page.getByText('ways simulated').waitFor();
+  await page.getByText('ways compared').waitFor();
   for (const summary of await page.locator('summary').all()) await summary.click();
 }
 
