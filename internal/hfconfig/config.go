@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"memorymark/internal/invalid"
@@ -85,6 +86,14 @@ func (c *Config) Int(key string, into *int64) bool {
 	}
 	*into = n
 	return true
+}
+
+// WithInt returns the configuration with another whole number under a key.
+func (c *Config) WithInt(key string, n int64) *Config {
+	out := *c
+	out.keys = maps.Clone(c.keys)
+	out.keys[key] = json.RawMessage(strconv.FormatInt(n, 10))
+	return &out
 }
 
 // ignored are keys of every configuration that say nothing about memory: names

@@ -47,6 +47,10 @@ func (c *bertConfig) positions() (most int64, key string) {
 	return c.MaxPositions - c.reserved, "max_position_embeddings"
 }
 
+func (c *bertConfig) depth() (layers int64, key string) { return c.Layers, "num_hidden_layers" }
+
+func (c *bertConfig) kindOf(int64) any { return nil }
+
 // classifierDropout is what classifiers drop.
 func (c *bertConfig) classifierDropout() float64 {
 	if c.ClassifierDropout != nil {

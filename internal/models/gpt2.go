@@ -51,6 +51,10 @@ var gpt2Names = map[string]string{
 
 func (c *gpt2Config) positions() (most int64, key string) { return c.MaxPositions, "n_positions" }
 
+func (c *gpt2Config) depth() (layers int64, key string) { return c.Layers, "n_layer" }
+
+func (c *gpt2Config) kindOf(int64) any { return nil }
+
 // readGPT2 reads a GPT-2 configuration.
 func readGPT2(c *hfconfig.Config) (*gpt2Config, error) {
 	g := &gpt2Config{

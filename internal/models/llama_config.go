@@ -210,6 +210,10 @@ func (l *llamaConfig) Sliding(layer int64) bool {
 	}
 }
 
+func (l *llamaConfig) depth() (layers int64, key string) { return l.Layers, "num_hidden_layers" }
+
+func (l *llamaConfig) kindOf(layer int64) any { return l.Sliding(layer) }
+
 // MasksWindow reports whether the model makes the mask of sliding attention.
 func (l *llamaConfig) MasksWindow() bool { return l.IsGemma() || l.countSliding() > 0 }
 

@@ -53,6 +53,10 @@ var modernBertIgnored = []string{
 	"repad_logits_with_grad", "position_embedding_type", "unpad_inputs", "sentence_transformers",
 }
 
+func (c *modernBertConfig) depth() (layers int64, key string) { return c.Layers, "num_hidden_layers" }
+
+func (c *modernBertConfig) kindOf(layer int64) any { return c.LayerTypes[layer] }
+
 // readModernBert reads a configuration, and completes it as __post_init__ does.
 func readModernBert(c *hfconfig.Config) (*modernBertConfig, error) {
 	b := &modernBertConfig{

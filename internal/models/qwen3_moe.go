@@ -46,6 +46,10 @@ func (c *qwen3MoEConfig) sparse(layer int64) bool {
 	return !slices.Contains(c.Dense, int(layer)) && (layer+1)%c.Step == 0
 }
 
+func (c *qwen3MoEConfig) kindOf(layer int64) any {
+	return [2]bool{c.Sliding(layer), c.sparse(layer)}
+}
+
 // anySparse reports whether there is a layer with experts.
 func (c *qwen3MoEConfig) anySparse() bool {
 	for i := range c.Layers {

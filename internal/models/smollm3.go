@@ -47,6 +47,10 @@ func readSmolLM3(c *hfconfig.Config) (*smolLM3Config, error) {
 	return l, nil
 }
 
+func (l *smolLM3Config) kindOf(layer int64) any {
+	return [2]any{l.Sliding(layer), l.RopeLayers[layer]}
+}
+
 // newSmolLM3 makes SmolLM3Model: Llama, some of whose layers rotate nothing
 // (transformers/models/smollm3/modeling_smollm3.py).
 func newSmolLM3(t *torch.Torch, c *smolLM3Config, r Run) *llama {

@@ -179,22 +179,20 @@ func (p *planner) outline(s *setup, card *gpu.Card) (*outline, error) {
 	if err != nil {
 		return nil, err
 	}
-	var homes predict.Homes
-	if s.sharesParameters() || w.Quantize != workload.NotQuantized {
-		if homes, err = p.homesOf(s, card); err != nil {
-			return nil, err
-		}
-	}
-	o, err := predict.NewOutline(w, card, homes, p.q.Effort)
+	o, err := predict.NewOutline(w, card, p.q.Effort)
 	if err != nil {
 		return nil, err
 	}
 	return &outline{s, o}, nil
 }
 
-// homesOf finds the homes of a setup's parameters, once for all numbers of GPUs.
+// homesOf finds the homes of a setup's parameters, once for all numbers of GPUs and
+// batches; none if nobody asks for them.
 func (p *planner) homesOf(s *setup, card *gpu.Card) (predict.Homes, error) {
 	d := p.draft(s, 1, 1)
+	if _, quantized := d["quantize"]; !quantized && !s.sharesParameters() {
+		return nil, nil
+	}
 	delete(d, "parallel")
 	key, err := json.Marshal(d)
 	if err != nil {

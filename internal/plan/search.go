@@ -174,7 +174,7 @@ func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
 	if float64(s.p.atLeast(at.card, key)) > slack*float64(at.limit) {
 		return nil, nil //nolint:nilnil // it does not fit, and nothing is wrong
 	}
-	prints, err := s.of(key)
+	prints, err := s.of(key, at.card)
 	if err != nil {
 		return nil, err
 	}
@@ -192,15 +192,19 @@ func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
 	return print, nil
 }
 
-// of returns the footprints of a run.
-func (s *simulations) of(key run) (*predict.Footprints, error) {
+// of returns the footprints of a run, which a card is asked about.
+func (s *simulations) of(key run, card *gpu.Card) (*predict.Footprints, error) {
 	prints := s.runs[key]
 	if prints == nil {
 		w, err := s.p.workload(key.outline.setup, key.batch, key.passes)
 		if err != nil {
 			return nil, err
 		}
-		prints = key.outline.Footprints(w, s.p.q.Effort)
+		homes, err := s.p.homesOf(key.outline.setup, card)
+		if err != nil {
+			return nil, err
+		}
+		prints = key.outline.Footprints(w, homes, s.p.q.Effort)
 		s.runs[key] = prints
 	}
 	if i := slices.Index(s.latest, key); i >= 0 {

@@ -44,7 +44,7 @@ func tokensPerSecond(t *testing.T, card *gpu.Card, gpus int64, model string, bat
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := NewOutline(w, card, nil, nil)
+	o, err := NewOutline(w, card, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

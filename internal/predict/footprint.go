@@ -17,6 +17,7 @@ import (
 type Footprints struct {
 	w       *workload.Workload
 	outline *Outline
+	homes   Homes // of parameters that ranks share, nil if they are not known
 	effort  *effort.Effort
 	runs    []*runOnCards
 }
@@ -39,9 +40,10 @@ type Footprint struct {
 }
 
 // Footprints are those of the workload that was outlined, with another batch or
-// number of passes, within an effort.
-func (o *Outline) Footprints(w *workload.Workload, e *effort.Effort) *Footprints {
-	return &Footprints{w: w, outline: o, effort: e}
+// number of passes, within an effort. Homes are those of its parameters, nil if they
+// are not known.
+func (o *Outline) Footprints(w *workload.Workload, homes Homes, e *effort.Effort) *Footprints {
+	return &Footprints{w: w, outline: o, homes: homes, effort: e}
 }
 
 // On returns what three steps take of a card.
@@ -85,7 +87,7 @@ func (f *Footprints) run(d torch.Device) (*runOnCards, [][]int64, error) {
 		if late && !races(f.w) {
 			break
 		}
-		p := &Process{w: f.w, homes: f.outline.homes, late: late, manyCards: true, expected: f.expected()}
+		p := &Process{w: f.w, homes: f.homes, late: late, manyCards: true, expected: f.expected()}
 		if _, err := p.run(d, stepsFor(f.w), f.effort); err != nil {
 			return nil, nil, err
 		}

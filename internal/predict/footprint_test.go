@@ -50,7 +50,7 @@ func TestOneRunForManyCards(t *testing.T) {
 
 func footprintsOf(t *testing.T, w *workload.Workload) *Footprints {
 	t.Helper()
-	return outlineOf(t, w).Footprints(w, nil)
+	return outlineOf(t, w).Footprints(w, nil, nil)
 }
 
 func compareFootprints(t *testing.T, card *gpu.Card, together, alone *Footprints) {

@@ -44,11 +44,11 @@ func TestFitsEitherWay(t *testing.T) {
 		if p.Fits != c.late || p.Late.Fits != c.late || (p.OutOfMemory == nil) != c.late {
 			t.Errorf("batch %d is predicted to fit: %t, late: %t, out of memory: %+v", c.batch, p.Fits, p.Late.Fits, p.OutOfMemory)
 		}
-		o, err := NewOutline(w, card, nil, nil)
+		o, err := NewOutline(w, card, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		print, err := o.Footprints(w, nil).On(card)
+		print, err := o.Footprints(w, nil, nil).On(card)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
+	"memorymark/internal/models"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
 )
@@ -15,7 +16,8 @@ import (
 type Outline struct {
 	Parameters int64
 	one, two   sketch
-	homes      Homes  // of parameters that ranks share
+	homes      Homes  // of parameters that ranks share, in the model that was run
+	lengths    []int  // of the parts of a step, in the first model that was run
 	events     [2]int // before the steps, and of a step
 }
 
@@ -26,26 +28,77 @@ type sketch struct {
 	timing Timing
 }
 
-// partPeak is the most that is allocated in a part of a step.
-type partPeak struct {
-	once bytesize.Bytes
-	// again is the same in a later pass of a step that accumulates gradients, 0
-	// in what comes after the passes.
-	again bytesize.Bytes
+// NewOutline runs two small batches of a workload, of one pass, and counts what
+// they ask for, without an allocator. If the model's layers repeat, it runs two models
+// with fewer of them: every layer adds the same.
+func NewOutline(w *workload.Workload, card *gpu.Card, e *effort.Effort) (*Outline, error) {
+	first, second, periods, ok := models.Shallow(w.Config)
+	if !ok || sharesState(w) {
+		return wholeOutline(w, nil, card, e)
+	}
+	shallow := *w
+	shallow.Config = first
+	o, err := wholeOutline(&shallow, nil, card, e)
+	if err != nil {
+		return nil, err
+	}
+	shallow.Config = second
+	deeper, err := wholeOutline(&shallow, o.lengths, card, e)
+	if err != nil {
+		return nil, err
+	}
+	return o.towards(deeper, periods), nil
 }
 
-// NewOutline runs two small batches of a workload, of one pass, and counts what
-// they ask for, without an allocator. Homes are those of its parameters, nil if they
-// are not known.
-func NewOutline(w *workload.Workload, card *gpu.Card, homes Homes, e *effort.Effort) (o *Outline, err error) {
+// sharesState reports whether ranks divide the optimizer's state among them by whole
+// parameters (ZeroRedundancyOptimizer): what a layer adds to a rank is not what the
+// next one adds.
+func sharesState(w *workload.Workload) bool {
+	return w.Parallel != nil && w.Parallel.Kind == workload.ZeRO1
+}
+
+// towards is the outline of a model with so many periods of layers more, of which
+// another one has one. A peak is the highest of several lines in the layers, as it is
+// in the batch, so that it is no lower than this.
+func (o *Outline) towards(deeper *Outline, periods int64) *Outline {
+	return &Outline{
+		Parameters: o.Parameters + periods*(deeper.Parameters-o.Parameters),
+		one:        o.one.towards(deeper.one, periods), two: o.two.towards(deeper.two, periods),
+		events: [2]int{
+			o.events[0] + int(periods)*(deeper.events[0]-o.events[0]),
+			o.events[1] + int(periods)*(deeper.events[1]-o.events[1]),
+		},
+	}
+}
+
+func (s sketch) towards(deeper sketch, periods int64) sketch {
+	out := sketch{peak: beyond(s.peak, deeper.peak, 1+periods), timing: s.timing.Towards(deeper.timing, float64(periods))}
+	if len(s.parts) != len(deeper.parts) {
+		return out
+	}
+	for i, a := range s.parts {
+		b := deeper.parts[i]
+		part := partPeak{once: beyond(a.once, b.once, 1+periods), again: beyond(a.again, b.again, 1+periods)}
+		out.parts = append(out.parts, part)
+		out.peak = max(out.peak, part.once)
+	}
+	return out
+}
+
+// wholeOutline is the outline of a model with all of its layers. Lengths are those of
+// partPeaks.
+func wholeOutline(w *workload.Workload, lengths []int, card *gpu.Card, e *effort.Effort) (o *Outline, err error) {
 	defer recovered(w, &err)
-	o = &Outline{homes: homes}
+	o = &Outline{lengths: lengths}
 	p, err := o.process(w, 1, card, e)
 	if err != nil {
 		return nil, err
 	}
 	last := len(p.Steps) - 1
-	o.Parameters, o.homes, o.one = p.parameters, p.homes, p.sketch()
+	if lengths == nil {
+		o.lengths = p.lengths()
+	}
+	o.Parameters, o.homes, o.one = p.parameters, p.homes, p.sketch(o.lengths)
 	o.events = [2]int{p.InputEvents, p.Steps[last] - p.Steps[last-1]}
 	if p.takesOtherBatches() {
 		p.stepWith(2)
@@ -55,7 +108,7 @@ func NewOutline(w *workload.Workload, card *gpu.Card, homes Homes, e *effort.Eff
 			return nil, err
 		}
 	}
-	o.two = p.sketch()
+	o.two = p.sketch(o.lengths)
 	p.leave()
 	return o, nil
 }
@@ -136,9 +189,9 @@ func (p *Process) leave() {
 	p.forget()
 }
 
-// sketch is what the last step takes.
-func (p *Process) sketch() sketch {
-	out := sketch{parts: p.partPeaks(), timing: p.Timing()}
+// sketch is what the last step takes. Lengths are those of partPeaks.
+func (p *Process) sketch(lengths []int) sketch {
+	out := sketch{parts: p.partPeaks(lengths), timing: p.Timing()}
 	for _, part := range out.parts {
 		out.peak = max(out.peak, part.once)
 	}
@@ -146,15 +199,15 @@ func (p *Process) sketch() sketch {
 	return out
 }
 
-// Needs is what a batch takes at least, however many passes there are. The peak is
-// the highest of several lines in the batch, so the line through two points is below
-// it beyond them.
-func (o *Outline) Needs(batch int64) bytesize.Bytes { return beyond(o.one.peak, o.two.peak, batch) }
+// Needs is what a batch takes at least, however many passes there are.
+func (o *Outline) Needs(batch int64) bytesize.Bytes { return o.NeedsWith(batch, 1) }
 
 // NeedsWith is that of a batch and so many passes, by the parts of the step: each has
-// a peak of its own, and in later passes there are gradients besides.
+// a peak of its own, and in later passes there are gradients besides. A peak is the
+// highest of several lines in the batch, so the line through two points is below it
+// beyond them.
 func (o *Outline) NeedsWith(batch, passes int64) bytesize.Bytes {
-	most := o.Needs(batch)
+	most := max(o.one.peak, beyond(o.one.peak, o.two.peak, batch))
 	if len(o.one.parts) != len(o.two.parts) {
 		return most
 	}
@@ -176,95 +229,4 @@ func beyond(one, two bytesize.Bytes, batch int64) bytesize.Bytes {
 // Timing is the work of a batch.
 func (o *Outline) Timing(batch int64) Timing {
 	return o.one.timing.Towards(o.two.timing, float64(batch-1))
-}
-
-// partPeaks looks at the parts of the last step, which has one pass. The gradients
-// that its backward leaves are there already in a later pass, whose own are added
-// to them.
-func (p *Process) partPeaks() []partPeak {
-	from := p.Steps[len(p.Steps)-2]
-	count := newLiveCount(p, from)
-	spans := p.spans[slices.IndexFunc(p.spans, func(s span) bool { return s.from >= from }):]
-	count.until(spans[0].from)
-	parts, passes := make([]partPeak, len(spans)), 0 // parts of the pass
-	before, gradients := count.bytes, bytesize.Bytes(0)
-	for i, s := range spans {
-		end := p.events()
-		if i+1 < len(spans) {
-			end = spans[i+1].from
-		}
-		peak, without := count.until(end)
-		parts[i] = partPeak{once: peak, again: peak}
-		if s.phase == backward {
-			parts[i].again, gradients, passes = without, count.bytes-before, i+1
-		}
-	}
-	for i := range parts {
-		if i < passes {
-			parts[i].again += gradients
-		} else {
-			parts[i].again = 0
-		}
-	}
-	return parts
-}
-
-// liveCount goes through the events of a process and counts what is allocated.
-type liveCount struct {
-	events []trace.Event
-	lives  []life
-	from   int // the first event of a step
-	at     int
-	bytes  bytesize.Bytes
-}
-
-// newLiveCount counts the workspaces that a step leaves, which libraries keep, from the
-// beginning: they are there before it in a process that had one like it.
-func newLiveCount(p *Process, from int) *liveCount {
-	c := &liveCount{events: p.Trace().Events, lives: p.lives(), from: from}
-	for i := range c.lives {
-		if l := &c.lives[i]; c.keeps(l) {
-			c.bytes += roundedSize(l.size)
-		}
-	}
-	return c
-}
-
-// keeps reports whether the step made a workspace that stays.
-func (c *liveCount) keeps(l *life) bool {
-	return l.cause == trace.Workspace && int(l.born) >= c.from && int(l.died) == len(c.events)
-}
-
-// until goes on to an event. It returns the most that is allocated on the way, and
-// the most without what is made there and left.
-func (c *liveCount) until(event int) (peak, without bytesize.Bytes) {
-	var left bytesize.Bytes
-	peak, without = c.bytes, c.bytes
-	for ; c.at < event; c.at++ {
-		e := &c.events[c.at]
-		switch e.Action {
-		case trace.Alloc:
-			if c.keeps(&c.lives[e.ID]) {
-				continue
-			}
-			size := roundedSize(e.Size)
-			c.bytes = min(c.bytes+size, noLimit+1)
-			if int(c.lives[e.ID].died) >= event {
-				left += size
-			}
-			peak, without = max(peak, c.bytes), max(without, c.bytes-left)
-		case trace.FreeCompleted:
-			c.bytes -= roundedSize(c.lives[e.ID].size)
-		default:
-		}
-	}
-	return peak, without
-}
-
-// roundedSize is the size of the block that an allocation gets (kMinBlockSize,
-// c10/core/AllocatorConfig.h); where the allocator hands out a larger one is left
-// aside.
-func roundedSize(size int64) bytesize.Bytes {
-	const unit = 512
-	return bytesize.Bytes((size + unit - 1) / unit * unit)
 }
