@@ -1,6 +1,150 @@
 package allocator
 
-import "memorymark/internal/trace"
+import (
+	"errors"
+	"fmt"
+
+	"memorymark/internal/effort"
+	"memorymark/internal/trace"
+)
+
+// Change is what a what-if run changes. Nil and zero leave things as they were.
+type Change struct {
+	Settings *trace.Settings
+	Limit    int64
+	Until    int // stop before this event, 0 for the end
+	Effort   *effort.Effort
+}
+
+// WhatIf runs the recorded requests under other settings or another limit. It
+// stops at the first request that cannot be met; and at a recorded
+// out-of-memory error, after trying its request, since the program went
+// another way from there.
+func (r *Replay) WhatIf(c Change) *Outcome { return r.whatIf(c, newBudget(len(r.trace.Events))) }
+
+func (r *Replay) whatIf(c Change, budget *budget) *Outcome {
+	settings := r.trace.Settings
+	if c.Settings != nil {
+		settings = *c.Settings
+	}
+	d := &countingDriver{ModelDriver: *NewModelDriver(lowestAddress(r.trace))}
+	p := r.newRun(New(d, Options{Settings: settings, Limit: c.Limit, Streams: r.trace.Streams}))
+	defer budget.charge(p.a)
+	if err := p.begin(c); err != nil {
+		return p.fail(0, err, d)
+	}
+	emptied := r.emptied
+	for i := range r.trace.Events {
+		if c.Until > 0 && i >= c.Until {
+			p.out.Events = i
+			break
+		}
+		if budget.spent(p.a) {
+			p.out.Events, p.out.Stopped = i, ErrTooMuchWork
+			break
+		}
+		if i%eventsAtATime == 0 {
+			if p.out.Stopped = c.Effort.Spend(eventsAtATime); p.out.Stopped != nil {
+				p.out.Events = i
+				break
+			}
+		}
+		if len(emptied) > 0 && emptied[0] == i {
+			emptied = emptied[1:]
+			p.a.EmptyCache()
+		}
+		if err := p.step(i); err != nil {
+			return p.fail(i, err, d)
+		}
+		p.note(i, i+1)
+		if r.trace.Events[i].Action == trace.OutOfMemory {
+			p.out.Events = i + 1
+			break
+		}
+	}
+	out := p.finish()
+	out.SegmentBytes = d.asked
+	return out
+}
+
+// begin puts the allocator into the state in which the recording began. Where
+// placement itself would have been different, what was live is allocated anew,
+// in the order of its addresses: a recording does not show the real order.
+func (r *run) begin(c Change) error {
+	if c.Settings == nil || placesAlike(c.Settings, &r.trace.Settings) {
+		r.seed(r.initial)
+		if c.Limit > 0 && r.a.stats.ReservedBytes[All].Current > c.Limit {
+			r.a.EmptyCache()
+		}
+		if held := r.a.stats.ReservedBytes[All].Current; c.Limit > 0 && held > c.Limit {
+			return &OutOfMemoryError{Allocated: r.a.stats.AllocatedBytes[All].Current, Reserved: held, Limit: c.Limit}
+		}
+		return nil
+	}
+	for _, s := range r.initial {
+		for _, b := range s.Blocks {
+			if b.State == trace.Inactive {
+				continue
+			}
+			h, err := r.a.Malloc(Request{Size: b.Requested, Stream: s.Stream, Pool: s.Pool, ID: b.ID, Stack: b.Stack})
+			if err != nil {
+				return err
+			}
+			r.handles[b.ID] = h
+			if b.State == trace.PendingFree {
+				r.a.FreeRequested(h)
+			}
+		}
+	}
+	return nil
+}
+
+// placesAlike reports whether two settings hand out the same addresses as long
+// as memory lasts.
+func placesAlike(a, b *trace.Settings) bool {
+	return a.MaxSplitSize == b.MaxSplitSize && a.ExpandableSegments == b.ExpandableSegments &&
+		a.RoundupDivisions == b.RoundupDivisions
+}
+
+func (r *run) fail(event int, err error, d *countingDriver) *Outcome {
+	if !errors.As(err, &r.out.Failed) {
+		panic(fmt.Sprintf("allocator: %v is not an out-of-memory error", err))
+	}
+	r.out.Events = event
+	out := r.finish()
+	out.SegmentBytes = d.asked
+	return out
+}
+
+// countingDriver adds up what it is asked for.
+type countingDriver struct {
+	ModelDriver
+	asked int64
+}
+
+func (d *countingDriver) Malloc(size int64) (uint64, bool) {
+	d.asked += size
+	return d.ModelDriver.Malloc(size)
+}
+
+func (d *countingDriver) Map(addr uint64, size int64) bool {
+	d.asked += size
+	return d.ModelDriver.Map(addr, size)
+}
+
+// lowestAddress returns an address below everything a trace names.
+func lowestAddress(t *trace.Trace) uint64 {
+	low := uint64(1) << 46
+	for _, s := range t.Final {
+		low = min(low, s.Addr)
+	}
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Action.IsSegment() {
+			low = min(low, e.Addr)
+		}
+	}
+	return low &^ (regionBytes - 1)
+}
 
 // Trial is one what-if: a change of settings and what it would have taken.
 type Trial struct {

@@ -39,9 +39,6 @@ func (b Bytes) String() string {
 // GiB returns the amount in GiB, rounded to two places as reports show it.
 func (b Bytes) GiB() float64 { return math.Round(float64(b)/float64(GiB)*100) / 100 }
 
-// RoundUp returns the smallest multiple of unit that is not below b.
-func (b Bytes) RoundUp(unit Bytes) Bytes { return (b + unit - 1) / unit * unit }
-
 // Parse reads an amount as people write it: "24GiB", "1.5 MiB", "512", "20mb".
 // A unit without the i means the same power of two, as PyTorch's own messages
 // and settings do; a number without a unit is bytes.

@@ -52,10 +52,11 @@ func (d *dinov2Config) validate() error {
 	switch {
 	case d.MLPRatio <= 0 || d.MLPRatio > 1<<10:
 		return fmt.Errorf("config: mlp_ratio is %g; it must be above 0 and at most 1024", d.MLPRatio)
-	case d.PatchSize > d.ImageSize:
-		return fmt.Errorf("config: patch_size is %d, image_size %d", d.PatchSize, d.ImageSize)
 	case d.NumLabels < 2:
 		return fmt.Errorf("config: num_labels %d of a dinov2 is not modelled", d.NumLabels)
+	}
+	if err := checkPatches(d.PatchSize, d.ImageSize); err != nil {
+		return err
 	}
 	return invalid.At("config", checkEncoder(d.NumLabels, 0, d.HiddenDropout, d.AttentionDropout, d.DropPath))
 }
@@ -172,7 +173,7 @@ func (m *dinov2) forward(t *torch.Torch, batch *Batch) Output {
 	patches := f.Let(t.Slice(sequence, 1, 1, sequence.Tensor().Dim(1)))
 	input := f.Let(t.Cat(1, class, t.MeanOver(patches, 1)))
 	scores := t.In("classifier", func() torch.Value { return t.Linear(input, m.classifier) })
-	return classifiedBy(func(logits, labels torch.X) torch.Value { return fixedCrossEntropy(t, logits, labels, batch) }, t, f, scores, batch)
+	return classifiedByLossFunction(t, f, scores, batch)
 }
 
 // encode is Dinov2Model.forward.
@@ -180,14 +181,7 @@ func (m *dinov2) encode(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
 	embedded := f.Let(m.embed(t, batch.Pixels))
 	hidden := f.Let(embedded)
-	for i := range m.layers {
-		layer := func(x *torch.Var, _ []*torch.Var) torch.Value { return m.layer(t, i, x) }
-		if m.run.Checkpointing && m.run.Train {
-			hidden.Set(t.Checkpoint(layer, hidden))
-		} else {
-			hidden.Set(layer(hidden, nil))
-		}
-	}
+	callLayers(t, m.run, len(m.layers), hidden, m.layer)
 	sequence := f.Let(t.In("layernorm", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	pooled := f.Let(t.Select(sequence, 1))
 	out := trunkOutput{hidden: f.Keep(sequence), pooled: f.Keep(pooled)}

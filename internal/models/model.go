@@ -191,7 +191,12 @@ func classified(t *torch.Torch, f *torch.Frame, scores torch.Value, batch *Batch
 	return classifiedBy(func(logits, labels torch.X) torch.Value { return t.CrossEntropy(logits, labels) }, t, f, scores, batch)
 }
 
-// classifiedBy is classified with another loss function.
+// classifiedByLossFunction is classified for a model that calls self.loss_function
+// (transformers/loss/loss_utils.py) instead of nn.CrossEntropyLoss.
+func classifiedByLossFunction(t *torch.Torch, f *torch.Frame, scores torch.Value, batch *Batch) Output {
+	return classifiedBy(func(logits, labels torch.X) torch.Value { return fixedCrossEntropy(t, logits, labels, batch) }, t, f, scores, batch)
+}
+
 func classifiedBy(lossFunction func(logits, labels torch.X) torch.Value, t *torch.Torch, f *torch.Frame, scores torch.Value, batch *Batch) Output {
 	logits := f.Let(scores)
 	loss := f.Let(torch.Value{})

@@ -87,8 +87,8 @@ func readPair[C any](c *hfconfig.Config, whole *C, pair *pairConfig) (*C, error)
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	if image.PatchSize > image.ImageSize {
-		return nil, fmt.Errorf("config: patch_size is %d, image_size %d", image.PatchSize, image.ImageSize)
+	if err := checkPatches(image.PatchSize, image.ImageSize); err != nil {
+		return nil, err
 	}
 	return whole, checkEncoder(2, 0, text.AttentionDropout, image.AttentionDropout)
 }

@@ -57,10 +57,16 @@ func (v *vitConfig) validate() error {
 	switch {
 	case v.HiddenSize%v.Heads != 0:
 		return fmt.Errorf("config: hidden_size is %d, which is not divisible by num_attention_heads, %d", v.HiddenSize, v.Heads)
-	case v.PatchSize > v.ImageSize:
-		return fmt.Errorf("config: patch_size is %d, image_size %d", v.PatchSize, v.ImageSize)
 	case v.NumLabels < 2:
 		return fmt.Errorf("config: num_labels %d of a vit is not modelled", v.NumLabels)
+	}
+	return checkPatches(v.PatchSize, v.ImageSize)
+}
+
+// checkPatches reports patches that are larger than the image.
+func checkPatches(patch, image int64) error {
+	if patch > image {
+		return fmt.Errorf("config: patch_size is %d; it must be at most image_size, which is %d", patch, image)
 	}
 	return nil
 }
@@ -161,7 +167,7 @@ func (m *vit) forward(t *torch.Torch, batch *Batch) Output {
 	sequence := m.encode(t, batch).let(f)
 	pooled := f.Let(firstTokenOnly(t, sequence))
 	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
-	return classifiedBy(func(logits, labels torch.X) torch.Value { return fixedCrossEntropy(t, logits, labels, batch) }, t, f, scores, batch)
+	return classifiedByLossFunction(t, f, scores, batch)
 }
 
 // encode is ViTModel.forward.
@@ -173,14 +179,7 @@ func (m *vit) encode(t *torch.Torch, batch *Batch) trunkOutput {
 	if m.isOf4() {
 		forward = m.layer4
 	}
-	for i := range m.layers {
-		layer := func(x *torch.Var, _ []*torch.Var) torch.Value { return forward(t, i, x) }
-		if m.run.Checkpointing && m.run.Train {
-			hidden.Set(t.Checkpoint(layer, hidden))
-		} else {
-			hidden.Set(layer(hidden, nil))
-		}
-	}
+	callLayers(t, m.run, len(m.layers), hidden, forward)
 	sequence := f.Let(t.In("layernorm", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	pooled := f.Let(torch.Value{})
 	if m.pooler != nil {
@@ -189,6 +188,19 @@ func (m *vit) encode(t *torch.Torch, batch *Batch) trunkOutput {
 	out := trunkOutput{hidden: f.Keep(sequence), pooled: f.Keep(pooled)}
 	f.End()
 	return out
+}
+
+// callLayers calls GradientCheckpointingLayers that take nothing but hidden
+// states, one after the other.
+func callLayers(t *torch.Torch, r Run, n int, hidden *torch.Var, forward func(t *torch.Torch, i int, x *torch.Var) torch.Value) {
+	for i := range n {
+		layer := func(x *torch.Var, _ []*torch.Var) torch.Value { return forward(t, i, x) }
+		if r.Checkpointing && r.Train {
+			hidden.Set(t.Checkpoint(layer, hidden))
+		} else {
+			hidden.Set(layer(hidden, nil))
+		}
+	}
 }
 
 func (m *vit) embed(t *torch.Torch, pixels *torch.Tensor) torch.Value {

@@ -32,13 +32,6 @@ func To(word string, known []string) []string {
 	return out
 }
 
-// IsTypo reports whether a word is another one misspelt: it has the same letters,
-// or one in six is wrong.
-func IsTypo(word, of string) bool {
-	rank, far := compare(word, of)
-	return rank == same || far <= max(len(word)/6, 1)
-}
-
 // How like two words are.
 const (
 	same   = iota

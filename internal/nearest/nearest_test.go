@@ -1,9 +1,6 @@
 package nearest
 
-import (
-	"slices"
-	"testing"
-)
+import "testing"
 
 func TestTo(t *testing.T) {
 	known := []string{"batch", "sequence", "precision", "optimizer", "optimizer-impl", "checkpointing", "attention-mask"}
@@ -18,15 +15,5 @@ func TestTo(t *testing.T) {
 	}
 	if near := To("bert", []string{"bert-a", "bert-b", "bert-c", "bert-d", "bert-e"}); len(near) != 4 {
 		t.Errorf("%v: want no more than four", near)
-	}
-}
-
-func TestIsTypo(t *testing.T) {
-	for word, want := range map[string]bool{
-		"num_hiden_layers": true, "num_layers_hidden": true, "unsloth_fixed": false, "is_llama_config": false, "hidden_size": false,
-	} {
-		if got := slices.ContainsFunc([]string{"num_hidden_layers", "hidden_act"}, func(k string) bool { return IsTypo(word, k) }); got != want {
-			t.Errorf("%s: %v", word, got)
-		}
 	}
 }

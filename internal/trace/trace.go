@@ -10,8 +10,6 @@
 // from 0; those below len(Initial) were live before the first event.
 package trace
 
-import "math"
-
 // Action is what an event says happened. The names are PyTorch's
 // (torch/csrc/cuda/Module.cpp, action_to_str).
 type Action uint8
@@ -225,21 +223,6 @@ func (t *Trace) Allocations() int {
 		}
 	}
 	return len(t.Initial)
-}
-
-// StreamIndex returns the index of a stream handle, adding it if it is new; ok
-// is false when a trace has more streams than an event can name.
-func (t *Trace) StreamIndex(handle uint64) (index uint16, ok bool) {
-	for i, h := range t.Streams {
-		if h == handle {
-			return uint16(i), true
-		}
-	}
-	if len(t.Streams) > math.MaxUint16 {
-		return 0, false
-	}
-	t.Streams = append(t.Streams, handle)
-	return uint16(len(t.Streams) - 1), true
 }
 
 // AddNote stores a note and returns its index. The caller keeps equal notes

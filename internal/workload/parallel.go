@@ -80,16 +80,8 @@ var parallelOptions = map[ParallelKind][]string{
 	Pipeline:       {"stages", "schedule", "microbatches"},
 }
 
-// ParallelKinds are the kinds, those that most people use first.
-func ParallelKinds() []string {
-	var out []string
-	for _, k := range []ParallelKind{DDP, FSDP, HSDP, ZeRO1, TensorParallel, FSDPWithTensor, Pipeline} {
-		if _, ok := parallelOptions[k]; ok {
-			out = append(out, string(k))
-		}
-	}
-	return out
-}
+// parallelKinds are the kinds, those that most people use first.
+var parallelKinds = []string{string(DDP), string(FSDP), string(HSDP), string(ZeRO1), string(TensorParallel), string(FSDPWithTensor), string(Pipeline)}
 
 // mostGPUs is more than any job has.
 const mostGPUs = 1 << 20
@@ -174,7 +166,7 @@ func (p *Parallel) check(w *Workload) error {
 	}
 	options, ok := parallelOptions[p.Kind]
 	if !ok {
-		return invalid.At("parallel", invalid.OneOf("kind of parallel", string(p.Kind), ParallelKinds()))
+		return invalid.At("parallel", invalid.OneOf("kind of parallel", string(p.Kind), parallelKinds))
 	}
 	if p.Kind == Pipeline {
 		if len(p.Stages) == 0 {

@@ -6,7 +6,7 @@ const key = 'memorymark.theme';
 const listeners = new Set<() => void>();
 
 /** currentTheme is the theme of the document; public/theme.js has set it before the first paint. */
-export function currentTheme(): Theme {
+function currentTheme(): Theme {
   return document.documentElement.dataset.theme === 'light' ? 'light' : 'dark';
 }
 

@@ -59,7 +59,7 @@ function itemsOf(lines: string[]): string[] {
 }
 
 /** idOf is what links to a heading call it. */
-export function idOf(heading: string): string {
+function idOf(heading: string): string {
   return heading
     .toLowerCase()
     .replace(/[^\w\s-]/g, '')

@@ -40,7 +40,7 @@ export interface BestWay {
 }
 
 /** bestOf are the ways that are best in some respect, each once with all that it is best in. */
-export function bestOf({ cheapest, fastest, simplest, cheapest_of_all_weights: whole }: Plan): BestWay[] {
+function bestOf({ cheapest, fastest, simplest, cheapest_of_all_weights: whole }: Plan): BestWay[] {
   const named: [string, Option | undefined][] = [
     ['Cheapest', cheapest],
     ['Fastest', fastest],

@@ -100,7 +100,7 @@ function Figure({ name, value, children }: { name: string; value: string; childr
 }
 
 /** usage says how much of the card today's batch uses, as the command line does. */
-export function usage(answer: Answer): string {
+function usage(answer: Answer): string {
   if (!answer.current_fits) return `your batch of ${count(answer.current_batch_size)} does not.`;
   return `with batch ${count(answer.current_batch_size)} you use ${percent(100 - answer.current_waste_percent)} of it.`;
 }

@@ -11,7 +11,7 @@ export interface Swept {
 }
 
 /** modelOf is the id of a size in the catalog. */
-export function modelOf(size: string): string {
+function modelOf(size: string): string {
   return `lm-${size.toLowerCase()}`;
 }
 

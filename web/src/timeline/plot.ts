@@ -213,7 +213,7 @@ function drawSpans({ ctx, ink, frame, to, d }: Pen) {
 }
 
 /** spanLabel is the short form of a name: PyTorch puts the kind before a "#". */
-export function spanLabel(span: Span): string {
+function spanLabel(span: Span): string {
   return span.name.slice(span.name.lastIndexOf('#') + 1);
 }
 

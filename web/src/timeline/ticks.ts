@@ -74,7 +74,7 @@ function roundSteps(most: number): number[] {
   return steps;
 }
 
-export function lowerBound(values: ArrayLike<number>, wanted: number): number {
+function lowerBound(values: ArrayLike<number>, wanted: number): number {
   let low = 0;
   let high = values.length - 1;
   while (low < high) {
