@@ -34,8 +34,14 @@ class Functions:
         self.random = both("rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "bernoulli", "bernoulli_", "multinomial", "normal", "normal_", "uniform_", "random_")
         self.finite = both("isfinite")
         self.none = both("isnan", "isinf")
-        self.ordering = both("lt", "le", "gt", "ge", "__lt__", "__le__", "__gt__", "__ge__")
+        self.ordering = both("lt", "le", "gt", "ge", "__lt__", "__le__", "__gt__", "__ge__", "isclose")
+        self.equal = both("eq", "__eq__")
+        self.both = both("logical_and", "bitwise_and", "__and__")
         self.all = both("all")
+        # What torch.distributions asks of arguments and samples (distribution.py, _validate_sample).
+        self.asserted = both("_is_all_true")
+        # Host code that reads whether an argument is valid: no standard deviation is negative (aten/src/ATen/native/DistributionTemplates.h, CHECK_NORMAL_TENSOR_STD).
+        self.validating = {torch.normal}
         self.choosing = both("topk", "argmax", "argmin", "sort", "argsort", "multinomial", "max", "min", "kthvalue")
         # Functions that take no more than the shape or the type of their second tensor.
         self.shaping = {

@@ -165,6 +165,8 @@ def _make_mode(torch: Any) -> Any:
                 if function in self.constants.escapes:
                     self.constants.lose(args[0])
                 return function(*args, **kwargs)
+            if function is Tensor.__deepcopy__:
+                return self.copied(args[0], function(*args, **kwargs))
             inputs: list[Any] = []
             _collect(Tensor, args, inputs)
             _collect(Tensor, kwargs, inputs)
@@ -199,6 +201,15 @@ def _make_mode(torch: Any) -> Any:
             self.follow(function, args, kwargs, inputs, known, result)
             return result
 
+        def copied(self, t: Any, copy: Any) -> Any:
+            """A deep copy, which has its tensor's values whatever else was copied with it: that is in the memo among the arguments."""
+            with torch._C.DisableTorchFunction():
+                if t.is_cuda and t in self.shadows:
+                    self.keep(copy, self.shadows[t].clone())
+                elif t.is_cuda and (value := self.constants.get(t)) is not None:
+                    self.constants.keep(copy, value)
+            return copy
+
         # --- before a call: lay out what it will read
         def prepare(self, function: Any, args: Any, kwargs: Any, inputs: list[Any], known: bool) -> None:
             # Lengths, for example, are read beside numbers that nobody knows (ctc_loss).
@@ -217,7 +228,9 @@ def _make_mode(torch: Any) -> Any:
                 count = self.nonzeros(inputs[0])
                 if count is not None:
                     library.answer(count.to_bytes(8, "little"))
-            if function in (Tensor.__getitem__, Tensor.__setitem__):
+            if function in functions.validating:
+                library.answer(b"\1")
+            elif function in (Tensor.__getitem__, Tensor.__setitem__):
                 for count in self.masked(args[1]):
                     library.answer(count)
             elif function in functions.selecting:  # by a mask that may be smaller
@@ -297,6 +310,9 @@ def _make_mode(torch: Any) -> Any:
                 return
             if function in functions.unset or not inputs and all(t.dtype.is_floating_point for t in results) and (function in functions.random or _is_parameter(torch, args)):
                 return
+            if function in functions.overwriting and results[0] not in self.shadows:
+                with torch._C.DisableTorchFunction():
+                    self.keep(results[0], torch.empty(results[0].shape, dtype=results[0].dtype, device="cpu"))
             got = self.repeat(function, args, kwargs)
             if function is Tensor.__setitem__ or got is None:
                 return
@@ -325,14 +341,24 @@ def _make_mode(torch: Any) -> Any:
             if function in functions.none:
                 self.keep_constant(results, torch.zeros((), dtype=torch.bool, device="cpu"))
                 return True
-            if function in functions.ordering:
+            if function in functions.equal and len(inputs) == 2 and inputs[0] is inputs[1]:  # how torch.distributions looks for NaN (constraints.py, _Real)
+                self.keep_constant(results, torch.ones((), dtype=torch.bool, device="cpu"))
+                return True
+            if function in functions.ordering or function in functions.both and all(self.passes(t) for t in inputs):
                 for t in results:
                     self.checks[t] = True
-            elif function in functions.all and inputs and inputs[0] in self.checks:
+            elif function in functions.asserted or function in functions.all and inputs and inputs[0] in self.checks:
                 self.keep_constant(results, torch.ones((), dtype=results[0].dtype, device="cpu"))
                 assume(function, "true", sys._getframe(3))
                 return True
             return False
+
+        def passes(self, t: Any) -> bool:
+            """Whether a mask is a check, or known to be true throughout."""
+            if t in self.checks:
+                return True
+            value = self.constants.get(t) if t not in self.shadows else self.shadows[t].all()
+            return value is not None and bool(value)
 
         def repeat(self, function: Any, args: Any, kwargs: Any, shadows: Any = None) -> Any:
             """The same call with shadows, which must not be noticed."""
