@@ -64,3 +64,51 @@ func TestReadmeCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestReadmeAccuracy holds the README's figures to docs/accuracy.md, which is
+// written from the recordings.
+func TestReadmeAccuracy(t *testing.T) {
+	figures := accuracyFigures(t)
+	allocated, reserved := figures["peak allocated"], figures["peak reserved"]
+	heldOutAllocated, heldOutReserved := figures["peak allocated, held out"], figures["peak reserved, held out"]
+	batch, step, events := figures["largest batch"], figures["step time"], figures["every allocation and free, in order"]
+	text := readReadme(t)
+	for _, row := range []string{
+		"| predicted: peak allocated memory | " + allocated.measured + " workloads | " + allocated.exact + " to the byte |",
+		"| predicted: peak reserved memory | " + reserved.measured + " workloads | " + reserved.exact + " to the byte |",
+		"| the same, measured after the models were written | " + heldOutAllocated.measured + " workloads | " + heldOutAllocated.exact + " and " + heldOutReserved.exact + " |",
+		"| predicted: largest batch under a limit | " + batch.measured + " | " + batch.exact + " |",
+		"| predicted: every allocation and free, in order | " + events.measured + " | " + events.exact + " |",
+		"| predicted: step time | " + step.measured + " steps | | half within " + step.median + " |",
+	} {
+		if !strings.Contains(text, row) {
+			t.Errorf("the README lacks %s", row)
+		}
+	}
+}
+
+type accuracyRow struct{ measured, exact, median string }
+
+// accuracyFigures are the rows of the table in short of docs/accuracy.md, by what
+// they are about.
+func accuracyFigures(t *testing.T) map[string]accuracyRow {
+	t.Helper()
+	data, err := os.ReadFile("../../docs/accuracy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(data), "## In short")
+	if !found {
+		t.Fatal("docs/accuracy.md has no table in short")
+	}
+	rows := map[string]accuracyRow{}
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, "## ") {
+			break
+		}
+		if cells := strings.Split(strings.TrimSpace(line), " | "); len(cells) > 3 {
+			rows[strings.TrimPrefix(cells[0], "| ")] = accuracyRow{cells[1], cells[2], cells[3]}
+		}
+	}
+	return rows
+}
