@@ -46,19 +46,19 @@ func newDoctor(e *env) *cobra.Command {
 
 func diagnose(ctx context.Context, named string) *report.Doctor {
 	d := &report.Doctor{}
-	driver := report.Check{Name: "NVIDIA driver", Mend: "install the driver of the card, then run nvidia-smi"}
+	driver := report.Check{Name: "NVIDIA driver", Fix: "install the driver of the card, then run nvidia-smi"}
 	if card, ok := measure.ThisCard(ctx); ok {
-		driver.OK, driver.Found, driver.Mend = true, card.Name, ""
+		driver.OK, driver.Found, driver.Fix = true, card.Name, ""
 	}
 	d.Checks = append(d.Checks, driver)
 	p, err := measure.FindPython(named, os.Getenv)
 	if err != nil {
-		d.Checks = append(d.Checks, report.Check{Name: "Python", Found: err.Error(), Mend: "install Python 3.10 or later, or give --python"})
+		d.Checks = append(d.Checks, report.Check{Name: "Python", Found: err.Error(), Fix: "install Python 3.10 or later, or give --python"})
 		return d
 	}
 	found, err := measure.Inspect(ctx, p)
 	if err != nil {
-		d.Checks = append(d.Checks, report.Check{Name: "Python", Found: err.Error(), Mend: "give another one with --python"})
+		d.Checks = append(d.Checks, report.Check{Name: "Python", Found: err.Error(), Fix: "give another one with --python"})
 		return d
 	}
 	d.Checks = append(d.Checks,
@@ -76,9 +76,9 @@ func diagnose(ctx context.Context, named string) *report.Doctor {
 func packageCheck(name, version, failure, oldest, install string) report.Check {
 	switch {
 	case version == "":
-		return report.Check{Name: name, Found: failure, Mend: install}
+		return report.Check{Name: name, Found: failure, Fix: install}
 	case measure.Older(version, oldest):
-		return report.Check{Name: name, Found: fmt.Sprintf("%s; %s or later is needed", version, oldest), Mend: install + " --upgrade"}
+		return report.Check{Name: name, Found: fmt.Sprintf("%s; %s or later is needed", version, oldest), Fix: install + " --upgrade"}
 	default:
 		return report.Check{Name: name, Found: version, OK: true}
 	}
@@ -95,9 +95,9 @@ func deviceCheck(found *measure.Environment, python string) report.Check {
 	case found.MPS:
 		c.OK, c.Found = true, "Apple GPU (mps)"
 	case found.CUDA == "":
-		c.Found, c.Mend = "this PyTorch was built without CUDA", python+" -m pip install --force-reinstall torch=="+predict.PyTorchVersion+".*"
+		c.Found, c.Fix = "this PyTorch was built without CUDA", python+" -m pip install --force-reinstall torch=="+predict.PyTorchVersion+".*"
 	default:
-		c.Found, c.Mend = found.CUDAError, "run nvidia-smi: the driver must be there and new enough for CUDA "+found.CUDA
+		c.Found, c.Fix = found.CUDAError, "run nvidia-smi: the driver must be there and new enough for CUDA "+found.CUDA
 	}
 	return c
 }
@@ -109,11 +109,11 @@ func emulationCheck(ctx context.Context, found *measure.Environment, python stri
 	var compiler *phantom.CompilerError
 	switch {
 	case err == nil && found.CUDA == "":
-		c.Found, c.Mend = "this PyTorch was built without CUDA", python+" -m pip install --force-reinstall torch"
+		c.Found, c.Fix = "this PyTorch was built without CUDA", python+" -m pip install --force-reinstall torch"
 	case err == nil:
 		c.OK, c.Found = true, tried(found.Torch)
 	case errors.As(err, &compiler):
-		c.Found, c.Mend = err.Error(), compiler.Mend()
+		c.Found, c.Fix = err.Error(), compiler.Fix()
 	default:
 		c.Found = err.Error()
 	}

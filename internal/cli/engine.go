@@ -71,7 +71,7 @@ func (f *engineFlags) start(e *env) (err error) {
 		},
 		Predicting: func(why error) {
 			e.say("predicting, because %v", why)
-			e.say("hint: %s", mend(why))
+			e.say("hint: %s", fixOf(why))
 		},
 	}
 	if f.transcript != "" {
@@ -93,15 +93,15 @@ func (f *engineFlags) close() {
 	}
 }
 
-// mend says what to do where nothing can be measured.
-func mend(err error) string {
+// fixOf says what to do where nothing can be measured.
+func fixOf(err error) string {
 	var old *measure.RequirementError
-	var mends interface{ Mend() string }
+	var fixable interface{ Fix() string }
 	switch {
-	case errors.As(err, &mends):
-		return mends.Mend()
+	case errors.As(err, &fixable):
+		return fixable.Fix()
 	case errors.As(err, &old):
-		return old.Mend
+		return old.Fix
 	case errors.Is(err, analysis.ErrNoGPU):
 		return "--device cpu measures live tensors on the CPU; memorymark doctor says what is missing"
 	default:
@@ -113,7 +113,7 @@ func mend(err error) string {
 func explainUnable(err error) error {
 	var unable *analysis.UnableError
 	if errors.As(err, &unable) {
-		return &failure{code: exitFailure, hint: mend(err), err: err}
+		return &failure{code: exitFailure, hint: fixOf(err), err: err}
 	}
 	return err
 }

@@ -172,7 +172,7 @@ func moveFile(from, to string) error {
 func phantomFailure(err error) error {
 	var compiler *phantom.CompilerError
 	if errors.As(err, &compiler) {
-		return &failure{code: exitFailure, hint: compiler.Mend(), err: err}
+		return &failure{code: exitFailure, hint: compiler.Fix(), err: err}
 	}
 	return &failure{code: exitFailure, err: err}
 }

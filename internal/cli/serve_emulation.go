@@ -62,5 +62,5 @@ func (find findEmulator) answer() server.Emulate {
 
 // cannotEmulate adds what to do to the reason.
 func cannotEmulate(err error) error {
-	return &server.CannotEmulateError{Reason: fmt.Sprintf("%v (%s)", err, mend(err))}
+	return &server.CannotEmulateError{Reason: fmt.Sprintf("%v (%s)", err, fixOf(err))}
 }

@@ -73,7 +73,7 @@ func (f *slotFlags) slots(ctx context.Context, upload *worker.Uploader) ([]worke
 		if err == nil {
 			return []worker.Slot{emulator.slot()}, nil
 		}
-		return nil, badInput(mend(err), "this machine can neither measure nor emulate: %w", err)
+		return nil, badInput(fixOf(err), "this machine can neither measure nor emulate: %w", err)
 	}
 	if len(slots) == 0 {
 		reason := cmp.Or(found.CUDAError, found.TorchError, "PyTorch finds no GPU")

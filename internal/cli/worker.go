@@ -145,11 +145,11 @@ func (f *workerFlags) codeSlot(ctx context.Context) (none worker.Slot, err error
 	}
 	emulator, err := f.emulator(ctx)
 	if err != nil {
-		return none, badInput(mend(err), "--allow-code: %w", err)
+		return none, badInput(fixOf(err), "--allow-code: %w", err)
 	}
 	slot, err := emulator.codeSlot(ctx, python, int64(memory))
 	if err != nil {
-		return none, badInput(mend(err), "--allow-code: %w", err)
+		return none, badInput(fixOf(err), "--allow-code: %w", err)
 	}
 	return slot, nil
 }

@@ -25,7 +25,7 @@ func TestNoSandbox(t *testing.T) {
 	}
 	err = c.Check(t.Context(), Python{Path: python})
 	var unsupported *sandbox.UnsupportedError
-	if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), "/nowhere") || !strings.Contains(unsupported.Mend(), "--allow-code") {
+	if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), "/nowhere") || !strings.Contains(unsupported.Fix(), "--allow-code") {
 		t.Errorf("%v", err)
 	}
 }

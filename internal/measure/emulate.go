@@ -46,7 +46,7 @@ func Emulator(ctx context.Context, p Python) (Versions, error) {
 	}
 	switch {
 	case found.Torch == "":
-		return Versions{}, &RequirementError{Package: "torch", Detail: "it is not installed", Mend: p.Path + " -m pip install torch"}
+		return Versions{}, &RequirementError{Package: "torch", Detail: "it is not installed", Fix: p.Path + " -m pip install torch"}
 	case found.CUDA == "":
 		return Versions{}, &BuildError{Torch: found.Torch, python: p}
 	}
@@ -67,7 +67,7 @@ func (e *BuildError) Error() string {
 	return fmt.Sprintf("PyTorch %s is built without CUDA, so it cannot run on an emulated GPU", e.Torch)
 }
 
-// Mend is what helps.
-func (e *BuildError) Mend() string {
+// Fix says what to do about it.
+func (e *BuildError) Fix() string {
 	return "install a CUDA build, which needs no GPU: " + e.python.Path + " -m pip install --force-reinstall torch"
 }

@@ -10,7 +10,7 @@ type RequirementError struct {
 	Package string
 	Found   string // its version, "" if it is missing
 	Needs   string // the oldest version that will do
-	Mend    string // the command that mends it
+	Fix     string // the command that fixes it
 	Detail  string // what Python said
 }
 
@@ -27,7 +27,7 @@ func missing(p Python, err error) error {
 	if !errors.As(err, &f) || f.Class != Missing || f.Package == "" {
 		return err
 	}
-	return &RequirementError{Package: f.Package, Detail: f.Message, Mend: p.Path + " -m pip install " + f.Package}
+	return &RequirementError{Package: f.Package, Detail: f.Message, Fix: p.Path + " -m pip install " + f.Package}
 }
 
 // checkVersions reports what is too old.
@@ -37,7 +37,7 @@ func checkVersions(p Python, v Versions) error {
 		{"transformers", v.Transformers, OldestTransformers},
 	} {
 		if c.found != "" && Older(c.found, c.oldest) {
-			return &RequirementError{Package: c.name, Found: c.found, Needs: c.oldest, Mend: p.Path + " -m pip install --upgrade " + c.name}
+			return &RequirementError{Package: c.name, Found: c.found, Needs: c.oldest, Fix: p.Path + " -m pip install --upgrade " + c.name}
 		}
 	}
 	return nil

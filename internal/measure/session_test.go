@@ -328,7 +328,7 @@ func TestMissingPackage(t *testing.T) {
 		python := fakePython(t, t.TempDir(), hello+"echo '"+c.answer+"' >&4; sleep 5")
 		_, err := Start(context.Background(), Options{Python: Python{Path: python}, Device: "cpu"})
 		var missing *RequirementError
-		if !errors.As(err, &missing) || !strings.Contains(missing.Mend, c.want) {
+		if !errors.As(err, &missing) || !strings.Contains(missing.Fix, c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

@@ -49,8 +49,8 @@ type CompilerError struct {
 
 func (e *CompilerError) Error() string { return "build the emulated GPU's library: " + e.Detail }
 
-// Mend is what helps.
-func (e *CompilerError) Mend() string {
+// Fix says what to do about it.
+func (e *CompilerError) Fix() string {
 	return "install a C compiler (apt-get install gcc libc6-dev), or use a release of MemoryMark, which brings the library built"
 }
 

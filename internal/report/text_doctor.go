@@ -19,7 +19,7 @@ type Check struct {
 	Name  string `json:"name"`
 	Found string `json:"found,omitempty"`
 	OK    bool   `json:"ok"`
-	Mend  string `json:"mend,omitempty"` // the command that mends it
+	Fix   string `json:"fix,omitempty"` // the command that fixes it
 }
 
 // OK reports whether nothing is missing.
@@ -40,8 +40,8 @@ func (d *Doctor) Write(w io.Writer, width int) error {
 		if !c.OK {
 			r.cells[0] = "--"
 			r.color = color.RGBA{0xff, 0xb0, 0x40, 0xff}
-			if c.Mend != "" {
-				r.below = []string{"to fix it: " + c.Mend}
+			if c.Fix != "" {
+				r.below = []string{"to fix it: " + c.Fix}
 			}
 		}
 		t.rows = append(t.rows, r)

@@ -53,8 +53,8 @@ func (e *UnsupportedError) Error() string {
 
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
-// Mend is what helps.
-func (e *UnsupportedError) Mend() string {
+// Fix says what to do about it.
+func (e *UnsupportedError) Fix() string {
 	return "leave out --allow-code, or let this user make namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, " +
 		"kernel.unprivileged_userns_clone=1 on older Debian; in a container, its runtime must allow them and an unmasked /proc"
 }
