@@ -1,8 +1,8 @@
 // The memory of recurrent layers. cuDNN asks the device before it answers, so
 // that these rules stand in for it. They were found from 34,800 answers of cuDNN
-// 9.19 on an H200 and reproduce all of them; what dropout adds was read from three
-// recorded LSTMs of two layers. What the buffers are for is inferred from their
-// sizes.
+// 9.19 on an H200 and reproduce all of them; what dropout adds was read from four
+// recorded LSTMs of two layers, one of them in both directions. What the buffers are
+// for is inferred from their sizes.
 #include "rnn.h"
 
 enum {
@@ -128,8 +128,8 @@ static size_t common(const struct rnn *r, struct shapes s) {
 		n += buffer(r, is_persistent(r) ? s.cell : 2 * s.cell);
 	if (is_projected(r))
 		n += buffer(r, r->directions * s.layer); // the output before it is projected
-	if (drops_out(r))
-		n += buffer(r, r->directions * s.layer); // a layer's input
+	if (drops_out(r) && r->directions == 1)
+		n += buffer(r, s.layer); // a layer's input, for which both directions have room
 	if (r->padded) // cuDNN works on packed sequences: two arrays of indices, x and y without padding, cx and cy in their order
 		n += 2 * up(sizeof(int) * r->batch, 16) + buffer(r, s.input) + buffer(r, s.output) + (r->mode == RNN_LSTM ? 2 * buffer(r, s.cell) : 0);
 	return n;
@@ -177,8 +177,10 @@ static size_t kept(const struct rnn *r, struct shapes s) {
 		n += buffer(r, all);
 	if (is_projected(r))
 		n += buffer(r, all) + buffer(r, r->layers * s.output);
-	if (drops_out(r))
-		n += up((r->layers - 1) * layer / 8, 32); // a bit for each value: kept or dropped
+	if (drops_out(r)) { // a bit for each value: kept or dropped, of padded sequences, each direction's input
+		size_t padded = (size_t)r->batch * r->steps * r->hidden;
+		n += up((r->layers - 1) * r->directions * r->directions * padded / 8, 32);
+	}
 	return n;
 }
 

@@ -1,4 +1,4 @@
-// rules_test rnn|bn|conv < ROWS: prints the rows that a rule misses, and how many it has right.
+// rules_test rnn|dropout|bn|conv < ROWS: prints the rows that a rule misses, and how many it has right.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,21 @@ static int rnn_row(void) {
 	return status == want_status && (status || !memcmp(got, want, sizeof got));
 }
 
+static int dropout_row(void) {
+	struct rnn r = {.dropout = 1, .training = 1};
+	int packed, at = 0, n, lengths[64];
+	size_t weights, want[2], got[2];
+	sscanf(line, "%d %15s %d %d %d %d %d %n", &r.mode, type, &r.input, &r.hidden, &r.layers, &r.directions, &packed, &at);
+	for (; sscanf(line + at, "%d%n", &lengths[r.batch], &n) == 1; at += n, r.batch++)
+		if (lengths[r.batch] > r.steps) r.steps = lengths[r.batch];
+	sscanf(line + at, " | %zu %zu", want, want + 1);
+	r.data_type = type_of();
+	r.projection = r.hidden;
+	r.padded = !packed;
+	r.lengths = packed ? lengths : 0;
+	return rnn_sizes(&r, &weights, got, got + 1) == RNN_SUCCESS && !memcmp(got, want, sizeof got);
+}
+
 static int bn_row(void) {
 	int channels_last, mode, n, c, size, status[3];
 	size_t want[3];
@@ -44,7 +59,10 @@ static int conv_row(void) {
 }
 
 int main(int argc, char **argv) {
-	int (*row)(void) = !strcmp(argv[argc - 1], "rnn") ? rnn_row : !strcmp(argv[argc - 1], "bn") ? bn_row : conv_row;
+	static const struct { const char *name; int (*row)(void); } rules[] = {{"rnn", rnn_row}, {"dropout", dropout_row}, {"bn", bn_row}, {"conv", conv_row}};
+	int (*row)(void) = 0;
+	for (int i = 0; i < 4; i++)
+		if (!strcmp(argv[argc - 1], rules[i].name)) row = rules[i].row;
 	int all = 0, right = 0;
 	while (fgets(line, sizeof line, stdin)) {
 		int ok = row();
