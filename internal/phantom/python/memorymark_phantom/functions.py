@@ -57,6 +57,7 @@ class Functions:
             for f in both(*names):
                 self.counting[f] = count
 
+        self.coalescing = {Tensor.coalesce}
         self.selecting = both("masked_select")
         self.nonzero = both("nonzero", "argwhere") | {torch.where}
         counts(("nonzero", "argwhere"), lambda *a: [int(a[-1].count_nonzero())])
