@@ -2,8 +2,11 @@ package cli
 
 import (
 	"html"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -44,4 +47,31 @@ func TestTerminalPicture(t *testing.T) {
 			t.Errorf("%s prints\n%s\nthe picture shows\n%s\nmake pictures draws it again", command, got, shown)
 		}
 	}
+}
+
+// TestTimelinePicture holds the README's picture of a timeline to what the
+// program draws.
+func TestTimelinePicture(t *testing.T) {
+	folder := t.TempDir()
+	copyExamples(t, folder)
+	shown := decodePNG(t, filepath.Join(root, "docs/images/timeline.png"))
+	t.Chdir(folder)
+	printed(t, "memorymark snapshot timeline examples/gpt2_oom.pickle.xz -o timeline.png")
+	if !reflect.DeepEqual(decodePNG(t, "timeline.png"), shown) {
+		t.Error("docs/images/timeline.png is not what the program draws; make pictures draws it again")
+	}
+}
+
+func decodePNG(t *testing.T, path string) image.Image {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	picture, err := png.Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return picture
 }
