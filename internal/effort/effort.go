@@ -20,7 +20,9 @@ var ErrTooMuch = errors.New("this question needs too much computation; use fewer
 // Effort is what the parts of one answer may take together. They may run at the
 // same time. A nil effort has no bound.
 type Effort struct {
-	stop func() error
+	stop  func() error
+	whole *Effort // that this one spends from, nil if it is one itself
+	spare int64   // what it leaves of that
 
 	mu   sync.Mutex
 	left int64
@@ -34,15 +36,35 @@ func New(events int64, stop func() error) *Effort { return &Effort{left: events,
 // Spend takes from the effort what is about to be done. Once it has failed it
 // fails for ever: what was computed in part is no answer.
 func (e *Effort) Spend(events int) error {
-	if e == nil {
+	switch {
+	case e == nil:
 		return nil
+	case e.whole == nil:
+		return e.spend(int64(events), 0)
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err == nil {
+		e.err = e.whole.spend(int64(events), e.spare)
+	}
+	return e.err
+}
+
+// Sparing returns an effort that spends from this one, and leaves so many events of it
+// to others. If it ends because that is all there is, this one goes on.
+func (e *Effort) Sparing(events int64) *Effort { return &Effort{whole: e, spare: events} }
+
+// spend takes events if some are left to spare.
+func (e *Effort) spend(events, spare int64) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.err == nil && e.stop != nil {
 		e.err = e.stop()
 	}
-	if e.left -= int64(events); e.err == nil && e.left < 0 {
+	if e.err == nil && spare > 0 && e.left-events < spare {
+		return ErrTooMuch
+	}
+	if e.left -= events; e.err == nil && e.left < 0 {
 		e.err = ErrTooMuch
 	}
 	return e.err

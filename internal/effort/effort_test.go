@@ -57,6 +57,27 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// TestSparing has an effort end before the one that it spends from, and with it.
+func TestSparing(t *testing.T) {
+	e := effort.New(100, nil)
+	part := e.Sparing(30)
+	if err := part.Spend(70); err != nil {
+		t.Errorf("what is there cannot be spent: %v", err)
+	}
+	for range 2 {
+		if err := part.Spend(1); !errors.Is(err, effort.ErrTooMuch) {
+			t.Errorf("%v for what is to be left", err)
+		}
+	}
+	if err := e.Spend(30); err != nil {
+		t.Errorf("what was left cannot be spent: %v", err)
+	}
+	left := errors.New("the client left")
+	if err := effort.New(100, func() error { return left }).Sparing(1).Spend(1); !errors.Is(err, left) {
+		t.Errorf("%v", err)
+	}
+}
+
 // BenchmarkSpend is what asking costs. A process asks once for 128 tensors, which
 // take some 50 µs, and an allocator once for 4,096 events, which take some 400 µs.
 func BenchmarkSpend(b *testing.B) {

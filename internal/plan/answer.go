@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -14,7 +13,7 @@ import (
 )
 
 // answer puts together what was found.
-func (p *planner) answer(ctx context.Context) (*Plan, error) {
+func (p *planner) answer() (*Plan, error) {
 	out := &Plan{
 		Model: p.base.Name(), Parameters: p.outlines[0].Parameters, GlobalBatch: p.q.GlobalBatch, Samples: p.samples,
 		Options: []*Option{}, Misfits: []Misfit{},
@@ -23,6 +22,7 @@ func (p *planner) answer(ctx context.Context) (*Plan, error) {
 		out.Tokens = p.samples * float64(p.base.Sequence)
 	}
 	for _, s := range p.sites {
+		out.Considered += len(s.candidates)
 		if s.found == nil {
 			out.Misfits = append(out.Misfits, p.misfitsAt(s)...)
 			continue
@@ -33,37 +33,49 @@ func (p *planner) answer(ctx context.Context) (*Plan, error) {
 		}
 		out.Options = append(out.Options, o)
 	}
-	var simplest *Option
-	err := p.q.piece(ctx, func() (err error) {
-		simplest, err = p.simplest(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
+	if len(out.Options) > 0 && simulated(out.Options) == 0 {
+		return nil, p.effort.Err()
 	}
-	p.choose(out, simplest)
-	out.Considered, out.Simulated = int(p.considered.Load()), int(p.simulated.Load())
+	p.choose(out)
+	out.Simulated = int(p.simulated.Load())
 	out.Notes = p.notes(out)
 	return out, nil
 }
 
-// choose orders the options that are within the budget, and takes the best.
-func (p *planner) choose(out *Plan, simplest *Option) {
-	out.Options = slices.DeleteFunc(out.Options, func(o *Option) bool { return !p.q.Within.holds(o) })
-	slices.SortStableFunc(out.Options, byDollars)
-	if len(out.Options) == 0 {
-		return
-	}
-	out.Fastest = slices.MinFunc(out.Options, func(a, b *Option) int { return cmp.Compare(a.Days, b.Days) })
-	if out.Options[0].Dollars != nil {
-		out.Cheapest = out.Options[0]
-		whole := slices.IndexFunc(out.Options, func(o *Option) bool { return o.Trains == AllWeights && o.Dollars != nil })
-		if whole > 0 {
-			out.Whole = out.Options[whole]
+// simulated counts the options of which steps were simulated.
+func simulated(options []*Option) (n int) {
+	for _, o := range options {
+		if o.Simulated {
+			n++
 		}
 	}
-	if simplest != nil && p.q.Within.holds(simplest) {
-		out.Simplest = simplest
+	return n
+}
+
+// choose orders the options that are within the budget, and takes the best of those
+// that were simulated.
+func (p *planner) choose(out *Plan) {
+	out.Options = slices.DeleteFunc(out.Options, func(o *Option) bool { return !p.q.Within.holds(o) })
+	slices.SortStableFunc(out.Options, byDollars)
+	for _, o := range out.Options {
+		if !o.Simulated {
+			continue
+		}
+		if out.Fastest == nil || o.Days < out.Fastest.Days {
+			out.Fastest = o
+		}
+		if o.Dollars != nil && out.Cheapest == nil {
+			out.Cheapest = o
+		}
+		if o.Dollars != nil && out.Whole == nil && o.Trains == AllWeights {
+			out.Whole = o
+		}
+	}
+	if out.Whole == out.Cheapest {
+		out.Whole = nil
+	}
+	if p.simplest != nil && p.q.Within.holds(p.simplest) {
+		out.Simplest = p.simplest
 	}
 }
 
@@ -99,61 +111,15 @@ func (p *planner) misfitsAt(s *site) []Misfit {
 	return []Misfit{m}
 }
 
-// simplest is the option with the fewest changes; of those the cheapest, or the
-// fastest where nothing has a price.
-func (p *planner) simplest(ctx context.Context) (*Option, error) {
-	byChanges := make(map[int][]placed)
-	for _, s := range p.sites {
-		for _, c := range p.candidates(s) {
-			byChanges[c.changes()] = append(byChanges[c.changes()], placed{s, c})
-		}
-	}
-	sims := p.newSimulations()
-	defer sims.forget()
-	for _, n := range slices.Sorted(maps.Keys(byChanges)) {
-		tries := byChanges[n]
-		slices.SortStableFunc(tries, func(a, b placed) int {
-			return cmp.Compare(p.cost(a), p.cost(b))
-		})
-		for _, t := range tries {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			print, err := sims.fits(t.candidate, t.site)
-			if err != nil {
-				return nil, err
-			}
-			if print != nil {
-				return p.option(t.site, t.candidate, print)
-			}
-		}
-	}
-	return nil, nil //nolint:nilnil // nothing fits, and nothing is wrong
-}
-
-// placed is a candidate at a site.
-type placed struct {
-	site *site
-	*candidate
-}
-
-// cost is what a candidate costs, or how long it takes where nothing has a
-// price; those without one come last.
-func (p *planner) cost(t placed) float64 {
-	days, dollars := p.bill(t.site, t.seconds)
-	if t.lastResort() {
-		return math.Inf(1)
-	}
-	if dollars != nil {
-		return *dollars
-	}
-	return 1e9 + days
-}
-
 // notes say what a reader of the plan must know.
 func (p *planner) notes(out *Plan) []string {
+	memory := "Memory is predicted, and every option was simulated."
+	if n := simulated(out.Options); n < len(out.Options) {
+		memory = fmt.Sprintf("Memory is predicted. %d of %d options were simulated, the best first: all of them take too long for one question to a server. "+
+			"The others may not fit, and their memory is a lower bound. On your own machine, memorymark plan simulates every option.", n, len(out.Options))
+	}
 	notes := []string{
-		"Memory is predicted, and every option was simulated. Times are coarse: a time model of steps, and bytes over links for communication.",
+		memory + " Times are coarse: a time model of steps, and bytes over links for communication.",
 		fmt.Sprintf("On several GPUs, %v of each are kept free for NCCL's own buffers, as measured on an H200.", bytesize.Bytes(ncclReserve)),
 	}
 	return append(notes, priceNotes(out.Options)...)

@@ -90,7 +90,7 @@ func (p *planner) leastChanges(ctx context.Context, out *Fit) error {
 	var tries []placed
 	most := 0
 	for _, s := range p.sites {
-		for _, c := range p.candidates(s) {
+		for _, c := range s.candidates {
 			tries = append(tries, placed{s, c})
 			most = max(most, c.changesInAll())
 		}

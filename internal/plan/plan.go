@@ -1,6 +1,8 @@
 // Package plan answers what a model should be trained on, and how: over cards,
 // numbers of GPUs and ways to train, what fits, by dollars and by days. Every
-// answer that it hands out was simulated; bounds only decide what need not be.
+// answer that it hands out was simulated; bounds only decide what need not be. If a
+// plan may take only so much effort, the best are simulated first, and what was not is
+// marked.
 package plan
 
 import (
@@ -82,8 +84,12 @@ type Plan struct {
 	Seconds    float64 `json:"seconds"`
 }
 
-// Option is a way to train that fits. Its steps were simulated.
+// Option is a way to train that fits.
 type Option struct {
+	// Simulated says that its steps were simulated, as all are if there is effort for
+	// it. Otherwise it may fit: the memory is a lower bound.
+	Simulated bool `json:"simulated"`
+
 	GPU      string             `json:"gpu"` // its id
 	GPUName  string             `json:"gpu_name"`
 	GPUs     int64              `json:"gpus"`
@@ -177,7 +183,7 @@ func Make(ctx context.Context, q Question, progress func(done, of int)) (*Plan, 
 	if err := p.simulate(ctx); err != nil {
 		return nil, err
 	}
-	out, err := p.answer(ctx)
+	out, err := p.answer()
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -92,7 +93,7 @@ func TestBoundsLeaveNothingOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range p.sites {
-		for _, c := range p.candidates(s) {
+		for _, c := range s.candidates {
 			if s.found != nil && c.class() >= s.found.class() {
 				continue
 			}
@@ -132,6 +133,60 @@ func TestPicks(t *testing.T) {
 	q.Within = Budget{Days: p.Fastest.Days}
 	if within := make1(t, q); len(within.Options) != 1 || within.Options[0].GPU != p.Fastest.GPU {
 		t.Errorf("within the days of the fastest there are %d options", len(within.Options))
+	}
+}
+
+// Where there is no effort for simulating every option, the best ones are simulated all
+// the same, and the others are there and marked.
+func TestBestFirst(t *testing.T) {
+	q := question(t, `{"model": "gpt2", "sequence": 1024}`, "t4, l4, a10, rtx-4090, a100-80gb, h100, h200")
+	q.MaxGPUs = 8
+	whole := make1(t, q)
+	if n := simulated(whole.Options); n != len(whole.Options) {
+		t.Fatalf("%d of %d options were simulated without a bound", n, len(whole.Options))
+	}
+	some := false // of the options were simulated, and the best among them
+	for events := int64(5e6); ; events += events / 5 {
+		q.Effort = effort.New(events, nil)
+		p, err := Make(context.Background(), q, nil)
+		if errors.Is(err, effort.ErrTooMuch) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareOptions(t, p, whole)
+		n := simulated(p.Options)
+		if n == len(p.Options) {
+			break
+		}
+		if !strings.Contains(p.Notes[0], "the best first") {
+			t.Errorf("the notes do not say that %d of %d options were simulated: %s", n, len(p.Options), p.Notes[0])
+		}
+		some = some || 4*n < 3*len(p.Options) && reflect.DeepEqual(
+			[]*Option{p.Cheapest, p.Fastest, p.Whole, p.Simplest}, []*Option{whole.Cheapest, whole.Fastest, whole.Whole, whole.Simplest})
+	}
+	if !some {
+		t.Error("no effort was enough for the best options, and not for the others")
+	}
+}
+
+// compareOptions compares options with those that were all simulated.
+func compareOptions(t *testing.T, p, whole *Plan) {
+	t.Helper()
+	for _, o := range p.Options {
+		i := slices.IndexFunc(whole.Options, func(w *Option) bool { return w.GPU == o.GPU && w.GPUs == o.GPUs && w.Trains == o.Trains })
+		if o.Simulated && (i < 0 || !reflect.DeepEqual(o, whole.Options[i])) {
+			t.Errorf("%d × %s, %s is another option than without a bound", o.GPUs, o.GPU, o.Setup)
+		}
+		if !o.Simulated && o.Peak.Reserved > o.Peak.Limit*11/10 {
+			t.Errorf("%d × %s, %s needs %v of %v", o.GPUs, o.GPU, o.Setup, o.Peak.Reserved, o.Peak.Limit)
+		}
+	}
+	for _, o := range []*Option{p.Cheapest, p.Fastest, p.Whole, p.Simplest} {
+		if o != nil && !o.Simulated {
+			t.Errorf("%d × %s, %s is one of the best, and was not simulated", o.GPUs, o.GPU, o.Setup)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
@@ -20,7 +21,8 @@ import (
 // two small batches of each on one card say how long any batch takes on any
 // card, and what memory it needs at least. Then, for every card and number of
 // GPUs, they are simulated from the fastest on until one fits. Of what fits the
-// cheapest, the fastest and the simplest are chosen.
+// cheapest, the fastest and the simplest are chosen; these are looked for first, so
+// that they are simulated even if there is no effort left for the others.
 type planner struct {
 	q       Question
 	base    *workload.Workload // the question as it is
@@ -30,10 +32,12 @@ type planner struct {
 	outlines []*outline // of setups that can be modelled
 	sites    []*site
 	groups   [][][]*site // with as many GPUs that train the same, by kinds of cards
+	simplest *Option     // nil if nothing fits
 
-	simulated, considered atomic.Int64
-	peaks                 sync.Map // of allocated memory, by kind of card and run
-	homes                 sync.Map // of parameters, by workload
+	effort    *effort.Effort // of simulations
+	simulated atomic.Int64
+	peaks     sync.Map // of allocated memory, by kind of card and run
+	homes     sync.Map // of parameters, by workload
 
 	telling     sync.Mutex
 	progress    func(done, of int)
@@ -48,9 +52,11 @@ type site struct {
 	limit  bytesize.Bytes
 	price  *Price
 
-	found  *candidate // the fastest that fits
-	print  *predict.Footprint
-	misfit *candidate // if nothing fits, what needs the least
+	candidates []*candidate // the fastest first
+	searched   bool
+	found      *candidate         // the fastest that fits
+	print      *predict.Footprint // nil if there was no effort left for simulating it
+	misfit     *candidate         // if nothing fits, what needs the least
 }
 
 // ErrNoCards says that a question names no cards.
@@ -73,7 +79,7 @@ func newPlanner(q Question) (*planner, error) {
 	if base.Phase != workload.Train {
 		return nil, fmt.Errorf("phase is %q; a plan is for training, so it must be %s", base.Phase, workload.Train)
 	}
-	p := &planner{q: q, base: base, samples: q.samples(base), progress: func(int, int) {}}
+	p := &planner{q: q, base: base, samples: q.samples(base), effort: q.Effort, progress: func(int, int) {}}
 	for n := int64(1); n <= q.MaxGPUs && n <= p.mostUseful(); n *= 2 {
 		p.counts = append(p.counts, n)
 	}
@@ -148,7 +154,7 @@ func (p *planner) estimate(ctx context.Context) error {
 		return err
 	}
 	setups := p.distinctSetups()
-	p.parts = len(setups)
+	p.parts = len(setups) + bestWays
 	for _, group := range p.groups {
 		p.parts += len(group)
 	}
@@ -170,6 +176,9 @@ func (p *planner) estimate(ctx context.Context) error {
 	}
 	if len(p.outlines) == 0 { // the question itself cannot be predicted
 		return errors.Join(errs...)
+	}
+	for _, s := range p.sites {
+		s.candidates = p.candidatesAt(s)
 	}
 	return nil
 }

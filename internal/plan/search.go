@@ -3,10 +3,12 @@ package plan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 )
@@ -22,9 +24,9 @@ type candidate struct {
 // changes, as a share.
 const alike = 0.03
 
-// candidates are the ways to train at a site, the fastest first; of those about
+// candidatesAt are the ways to train at a site, the fastest first; of those about
 // as fast, the ones with fewer changes.
-func (p *planner) candidates(s *site) []*candidate {
+func (p *planner) candidatesAt(s *site) []*candidate {
 	var out []*candidate
 	for _, o := range p.outlines {
 		if o.gpus != s.gpus || o.trains != s.trains || !o.on(s.card) {
@@ -38,7 +40,6 @@ func (p *planner) candidates(s *site) []*candidate {
 	slices.SortStableFunc(out, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(a.class(), b.class()), a.changes()-b.changes(), cmp.Compare(a.passes, b.passes))
 	})
-	p.considered.Add(int64(len(out)))
 	return out
 }
 
@@ -101,8 +102,15 @@ func (p *planner) groupSites() {
 	}
 }
 
-// simulate finds what fits at every site.
+// spared is what simulations leave of a bounded effort, for putting the answer together.
+const spared = effort.OfQuestion / 20
+
+// simulate finds what fits at every site: first where it may be best, then everywhere.
 func (p *planner) simulate(ctx context.Context) error {
+	p.effort = p.q.Effort.Sparing(spared)
+	if err := p.findBest(ctx); err != nil {
+		return err
+	}
 	return inParallel(ctx, predict.AtOnce(p.base), len(p.groups), func(i int) error {
 		sims := p.newSimulations()
 		defer sims.forget()
@@ -125,9 +133,13 @@ func (p *planner) findAll(ctx context.Context, sites []*site, sims *simulations)
 	return nil
 }
 
-// find looks for the fastest candidate that fits a site.
+// find looks for the fastest candidate that fits a site, unless somebody has. The first
+// one that there is no effort left for may fit.
 func (p *planner) find(ctx context.Context, s *site, sims *simulations) error {
-	for _, c := range p.candidates(s) {
+	if s.searched {
+		return nil
+	}
+	for _, c := range s.candidates {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -135,14 +147,16 @@ func (p *planner) find(ctx context.Context, s *site, sims *simulations) error {
 			s.misfit = c
 		}
 		print, err := sims.fits(c, s)
-		if err != nil {
+		tooMuch := errors.Is(err, effort.ErrTooMuch)
+		if err != nil && !tooMuch {
 			return err
 		}
-		if print != nil {
+		if print != nil || tooMuch {
 			s.found, s.print, s.misfit = c, print, nil
-			return nil
+			break
 		}
 	}
+	s.searched = true
 	return nil
 }
 
@@ -163,6 +177,8 @@ type run struct {
 	batch, passes int64
 }
 
+func (c *candidate) run() run { return run{c.outline, c.batch, c.passes} }
+
 func (p *planner) newSimulations() *simulations {
 	return &simulations{p: p, runs: make(map[run]*predict.Footprints)}
 }
@@ -170,8 +186,8 @@ func (p *planner) newSimulations() *simulations {
 // fits returns what a candidate takes at a site if it fits, else nil. What
 // cannot fit is not run.
 func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
-	key := run{c.outline, c.batch, c.passes}
-	if float64(s.p.atLeast(at.card, key)) > slack*float64(at.limit) {
+	key := c.run()
+	if !s.p.mayFit(c, at) {
 		return nil, nil //nolint:nilnil // it does not fit, and nothing is wrong
 	}
 	prints, err := s.of(key, at.card)
@@ -196,7 +212,7 @@ func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
 func (s *simulations) of(key run, card *gpu.Card) (*predict.Footprints, error) {
 	prints := s.runs[key]
 	if prints == nil {
-		w, err := s.p.workload(key.outline.setup, key.batch, key.passes)
+		w, err := s.p.draft(key.outline.setup, key.batch, key.passes).WorkloadWithin(s.p.effort)
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +220,7 @@ func (s *simulations) of(key run, card *gpu.Card) (*predict.Footprints, error) {
 		if err != nil {
 			return nil, err
 		}
-		prints = key.outline.Footprints(w, homes, s.p.q.Effort)
+		prints = key.outline.Footprints(w, homes, s.p.effort)
 		s.runs[key] = prints
 	}
 	if i := slices.Index(s.latest, key); i >= 0 {
@@ -249,6 +265,11 @@ type seen struct {
 	run
 }
 
+// mayFit reports whether no bound says that a candidate does not fit a site.
+func (p *planner) mayFit(c *candidate, at *site) bool {
+	return float64(p.atLeast(at.card, c.run())) <= slack*float64(at.limit)
+}
+
 // atLeast is what a run takes on a card: what it was seen to take on another one
 // of its kind, or its outline.
 func (p *planner) atLeast(card *gpu.Card, r run) bytesize.Bytes {
@@ -258,20 +279,22 @@ func (p *planner) atLeast(card *gpu.Card, r run) bytesize.Bytes {
 	return r.outline.NeedsWith(r.batch, r.passes)
 }
 
-// option is what fits at a site.
+// option is what fits at a site; without a footprint, what may fit.
 func (p *planner) option(s *site, c *candidate, print *predict.Footprint) (*Option, error) {
 	w, err := p.workload(c.setup, c.batch, c.passes)
 	if err != nil {
 		return nil, err
 	}
 	w.GPU = s.card.ID
-	seconds := print.Timing.Seconds(s.card, c.parallel, c.passes)
+	needs := c.NeedsWith(c.batch, c.passes)
+	peak, seconds := Memory{needs, needs, s.limit}, c.seconds
+	if print != nil {
+		peak, seconds = Memory{print.Allocated, min(print.Reserved, s.limit), s.limit}, print.Timing.Seconds(s.card, c.parallel, c.passes)
+	}
 	o := &Option{
-		GPU: s.card.ID, GPUName: s.card.Name, GPUs: s.gpus, Card: s.card, Workload: w,
+		GPU: s.card.ID, GPUName: s.card.Name, GPUs: s.gpus, Card: s.card, Workload: w, Simulated: print != nil,
 		Setup: c.String(), Trains: c.trains, Changes: c.allNames(), Batch: c.batch, Passes: c.passes,
-		Peak:  Memory{print.Allocated, min(print.Reserved, s.limit), s.limit},
-		Speed: p.speed(seconds),
-		Price: s.price, Command: p.command(c, s.card), Recipe: newRecipe(w),
+		Peak: peak, Speed: p.speed(seconds), Price: s.price, Command: p.command(c, s.card), Recipe: newRecipe(w),
 	}
 	o.Days, o.Dollars = p.bill(s, seconds)
 	return o, nil

@@ -158,6 +158,9 @@ func optionCells(o *plan.Option) []string {
 		gpusText(o.GPU, o.GPUs), o.Setup, fmt.Sprintf("%d × %d", o.Batch, o.Passes), o.Peak.Reserved.String(), o.Peak.Limit.String(),
 		"", "", "", daysText(o.Days), "",
 	}
+	if !o.Simulated {
+		cells[3] = "≥ " + cells[3]
+	}
 	if o.Speed.TokensPerSecond > 0 {
 		cells[5] = figure.Count(int(o.Speed.TokensPerSecond))
 	} else {

@@ -16,7 +16,8 @@ import (
 func (s *Server) planRoutes(api huma.API) {
 	huma.Register(api, post("plan", "/v1/plans", "What to train a model on, and how",
 		"Compares GPUs, how many of them, parallelism, precision, checkpointing, adapters, optimizers and batches: what fits, by cost and by time, and why the rest does not. "+
-			"Keys that the workload has stay as they are. Every option was simulated; times are coarse. It takes some seconds, and ends when the client leaves.", tagPredictions),
+			"Keys that the workload has stay as they are. Options are simulated, the best first; those of a large model that there is no time for say so. "+
+			"Times are coarse. It takes some seconds, and ends when the client leaves.", tagPredictions),
 		func(ctx context.Context, in *struct{ Body PlanQuestion }) (*output[*plan.Plan], error) {
 			p, err := s.makePlan(ctx, in.Body)
 			if err != nil {
@@ -55,11 +56,6 @@ type FitQuestion struct {
 	Reserve  bytesize.Bytes `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free in addition to the CUDA context"`
 	Full     bool           `json:"full,omitempty" doc:"train all weights: no adapters"`
 }
-
-// planEffort is what a plan may take: it simulates hundreds of ways to train. Over
-// the whole catalog, Llama 3.1 8B takes 86 million events, Qwen3 8B 138 million, Gemma
-// 2 9B 160 million and Llama 3.1 70B 178 million.
-const planEffort = 19 * effort.OfQuestion / 5
 
 // planCost is about what a card costs, in predictions of the same model.
 const planCost = 12

@@ -26,10 +26,9 @@ import (
 )
 
 // What a question of at most a megabyte may take, on a machine that takes usualYardstick
-// for the yardstick. A plan simulates hundreds of ways to train, and may take more.
+// for the yardstick.
 const (
 	mostCPU    = 10 * time.Second
-	mostOfPlan = 40 * time.Second
 	mostMemory = 1 << 30
 	mostBody   = 1 << 20
 )
@@ -209,8 +208,8 @@ func knownQuestions() (questions []hardQuestion) {
 
 // TestWorstQuestions asks for what took most until now and for what is drawn from all
 // keys and all routes that compute, with the limits of a real server. Told how long, it
-// searches for the question that takes most: what took much is changed further. No question takes more than 10 s of processor time, of a plan 40 s,
-// or 1 GiB, and none finds a fault. What seems to take more is asked once more: what
+// searches for the question that takes most: what took much is changed further. No
+// question takes more than 10 s of processor time or 1 GiB, and none finds a fault. What seems to take more is asked once more: what
 // else the machine does only adds to it.
 func TestWorstQuestions(t *testing.T) {
 	if raceDetector {
@@ -307,12 +306,8 @@ func take(t *testing.T, s *Server, q hardQuestion) (took taken) {
 		}
 	}
 	took.cpu, took.memory = processortest.Time(t)-begin, memory()
-	most := mostCPU
-	if hardRoutes[q.route].path == "/v1/plans" {
-		most = mostOfPlan
-	}
 	slower := max(1, float64(yardstick)/float64(usualYardstick))
-	took.share = max(float64(took.cpu)/(float64(most)*slower), float64(took.memory)/mostMemory)
+	took.share = max(float64(took.cpu)/(float64(mostCPU)*slower), float64(took.memory)/mostMemory)
 	return took
 }
 

@@ -32,7 +32,7 @@ export function pointsOf({ options, misfits }: Pick<Schemas['Plan'], 'options' |
             dollars: option.dollars,
             days: option.days,
             title: `${count(option.gpus)} × ${option.gpu_name}`,
-            text: option.changes?.join(', ') || option.setup,
+            text: (option.changes?.join(', ') || option.setup) + (option.simulated ? '' : ' (not simulated, may not fit)'),
             fits: true,
             adapters: option.trains === 'adapters',
             name: best.find((way) => isSame(way.option, option))?.names.join(' and '),

@@ -125,7 +125,10 @@ function Ways({ options }: { options: Option[] }) {
                 <th scope="row" className="py-1.5 text-left font-normal whitespace-nowrap">
                   {count(option.gpus)} × {option.gpu_name.replace(/^NVIDIA /, '')}
                 </th>
-                <td className="py-1.5 pl-3">{option.setup}</td>
+                <td className="py-1.5 pl-3">
+                  {option.setup}
+                  {!option.simulated && <span className="text-muted"> (not simulated)</span>}
+                </td>
                 <td className={cell}>
                   {count(option.batch)}
                   {option.accumulate > 1 && ` × ${count(option.accumulate)}`}
