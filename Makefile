@@ -176,6 +176,7 @@ run: ## Build, with the page where there is Node.js, and serve; ARGS='predict be
 pictures: web build ## Take the README's pictures of the page and the terminal again
 	$(GO) run ./scripts/terminal -memorymark $(BIN)
 	$(BIN) snapshot timeline examples/gpt2_oom.pickle.xz -o docs/images/timeline.png
+	$(BIN) plan llama-3.1-8b --sequence 2048 -o docs/images/plan.png >/dev/null
 	CHROMIUM='$(CHROMIUM)' MEMORYMARK_BIN='$(abspath $(BIN))' node web/test/readme.mjs
 
 wheel: web ## Build the Python wheels for Linux and macOS into build/wheels (needs gcc-aarch64-linux-gnu), or PLATFORM=here

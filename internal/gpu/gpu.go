@@ -120,8 +120,9 @@ func All() []*Card { return slices.Clone(load()) }
 // an unknown one names those that look like it.
 func Find(id string) (*Card, error) {
 	name := strings.ToLower(strings.TrimSpace(id))
+	dashed := strings.ReplaceAll(name, " ", "-") // as of "RTX 4090"
 	for _, c := range load() {
-		if c.ID == name || strings.ToLower(c.Name) == name || slices.Contains(c.Aliases, name) {
+		if c.ID == dashed || strings.ToLower(c.Name) == name || slices.Contains(c.Aliases, name) || slices.Contains(c.Aliases, dashed) {
 			return c, nil
 		}
 	}

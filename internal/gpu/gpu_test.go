@@ -91,6 +91,8 @@ func TestFind(t *testing.T) {
 		{"a100", "a100-80gb"},
 		{"NVIDIA H100 80GB HBM3", "h100"},
 		{"RTX4090", "rtx-4090"},
+		{"RTX 4090", "rtx-4090"},
+		{"A100 80GB", "a100-80gb"},
 		{"NVIDIA GeForce RTX 3060 12 GB", "rtx-3060"},
 	} {
 		got, err := Find(c.name)

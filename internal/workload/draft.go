@@ -39,12 +39,17 @@ func ParseDraft(data []byte) (Draft, error) {
 }
 
 // Set gives a key a value as people write it on a command line: text as it is,
-// numbers, true and false, memory with its unit. Of config it takes JSON, of
-// parallel a kind and its options, too.
+// numbers, true and false, memory with its unit, choices in whatever case. Of
+// config it takes JSON, of parallel a kind and its options, too.
 func (d Draft) Set(key, text string) {
 	k, ok := findKey(key)
 	if size, err := bytesize.Parse(text); err == nil && k.Unit == "GiB" && !json.Valid([]byte(text)) {
 		text = strconv.FormatFloat(float64(size)/float64(bytesize.GiB), 'g', -1, 64)
+	}
+	for _, name := range k.names() {
+		if strings.EqualFold(name, text) {
+			text = name
+		}
 	}
 	if ok && k.takesJSON(text) && json.Valid([]byte(text)) {
 		d[key] = json.RawMessage(text)

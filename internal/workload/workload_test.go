@@ -146,14 +146,14 @@ func intOf(c *hfconfig.Config, key string) (n int64) {
 
 func TestDraft(t *testing.T) {
 	d := Draft{}
-	for key, text := range map[string]string{"model": "bert", "batch": "8", "checkpointing": "true", "id": "7", "precision": "bf16", "config": `{"num_hidden_layers":2}`} {
+	for key, text := range map[string]string{"model": "bert", "batch": "8", "checkpointing": "true", "id": "7", "precision": "bf16", "optimizer": "AdamW", "config": `{"num_hidden_layers":2}`} {
 		d.Set(key, text)
 	}
 	w, err := d.Workload()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Batch != 8 || !w.Checkpointing || w.ID != "7" || w.Precision != BF16 {
+	if w.Batch != 8 || !w.Checkpointing || w.ID != "7" || w.Precision != BF16 || w.Optimizer != AdamW {
 		t.Errorf("%+v", *w)
 	}
 	if n := intOf(w.Config, "num_hidden_layers"); n != 2 {
