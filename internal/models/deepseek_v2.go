@@ -41,7 +41,7 @@ var deepseekIgnored = []string{
 	"aux_loss_alpha", "ep_size", "moe_layer_freq", "norm_topk_prob", "num_nextn_predict_layers", "routed_scaling_factor", "scoring_func", "seq_aux",
 }
 
-func (c *deepseekV2Config) kindOf(layer int64) any { return layer < c.Dense }
+func (l *deepseekV2Config) kindOf(layer int64) any { return layer < l.Dense }
 
 // readDeepseekV2 reads a configuration, and completes it as __post_init__ does.
 func readDeepseekV2(c *hfconfig.Config) (*deepseekV2Config, error) {

@@ -37,9 +37,9 @@ type gptNeoXConfig struct {
 	NumLabels         int64           `json:"num_labels"`
 }
 
-func (c *gptNeoXConfig) depth() (layers int64, key string) { return c.Layers, "num_hidden_layers" }
+func (g *gptNeoXConfig) depth() (layers int64, key string) { return g.Layers, "num_hidden_layers" }
 
-func (c *gptNeoXConfig) kindOf(int64) any { return nil }
+func (g *gptNeoXConfig) kindOf(int64) any { return nil }
 
 // readGPTNeoX reads a configuration.
 func readGPTNeoX(c *hfconfig.Config) (*gptNeoXConfig, error) {

@@ -36,9 +36,9 @@ type optConfig struct {
 	NumLabels         int64   `json:"num_labels"`
 }
 
-func (c *optConfig) depth() (layers int64, key string) { return c.Layers, "num_hidden_layers" }
+func (o *optConfig) depth() (layers int64, key string) { return o.Layers, "num_hidden_layers" }
 
-func (c *optConfig) kindOf(int64) any { return nil }
+func (o *optConfig) kindOf(int64) any { return nil }
 
 // readOPT reads a configuration.
 func readOPT(c *hfconfig.Config) (*optConfig, error) {
