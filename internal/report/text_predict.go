@@ -107,7 +107,7 @@ func writeBreakdown(w io.Writer, width int, phase string, b *predict.Breakdown) 
 			color: categoryColor(partCategory[part.Name]),
 		})
 	}
-	t.rows = append(t.rows, row{cells: []string{b.Total.String(), percent(1), "in all"}})
+	t.rows = append(t.rows, row{cells: []string{b.Total.String(), percent(1), "total"}})
 	t.write(w, width)
 }
 

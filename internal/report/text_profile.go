@@ -218,7 +218,7 @@ func (p Profile) writePeak(w io.Writer, width int) {
 // come from.
 func largestTable(largest []study.Allocation, places int) *table {
 	t := &table{columns: []column{
-		{title: "SIZE", right: true}, {title: "COUNT", right: true}, {title: "IN ALL", right: true}, {title: "WHAT"}, {title: "MADE BY", stretch: true},
+		{title: "SIZE", right: true}, {title: "COUNT", right: true}, {title: "TOTAL", right: true}, {title: "WHAT"}, {title: "MADE BY", stretch: true},
 	}}
 	for _, a := range largest {
 		t.rows = append(t.rows, row{
