@@ -54,7 +54,7 @@ func newCLIPVision(t *torch.Torch, c *imageConfig, r Run) (*clipVision, error) {
 		return nil, fmt.Errorf("image is %d, but the model's image_size is %d", r.Image, c.ImageSize)
 	}
 	h, side := c.HiddenSize, c.ImageSize/c.PatchSize
-	m := &clipVision{cfg: c, class: t.Parameter(r.DType, h).Named("class_embedding")}
+	m := &clipVision{cfg: c, class: t.Parameter(r.DType, h).Named("class_embedding").OddDecay()}
 	m.patches = t.NewConv2d(c.Channels, h, c.PatchSize, c.PatchSize, 0, false, r.DType)
 	m.position = t.NewEmbedding(side*side+1, h, r.DType)
 	m.positions = t.Buffer(torch.Int64, 1, side*side+1)
@@ -115,7 +115,7 @@ func newCLIP(t *torch.Torch, c *clipConfig, r Run) (*Model, error) {
 	}
 	m.visualProjection = t.NewLinear(c.image.HiddenSize, c.ProjectionDim, false, r.DType).Named("visual_projection")
 	m.textProjection = t.NewLinear(c.text.HiddenSize, c.ProjectionDim, false, r.DType).Named("text_projection")
-	m.scale = t.Parameter(r.DType).Named("logit_scale")
+	m.scale = t.Parameter(r.DType).Named("logit_scale").OddDecay()
 	t.ListBefore(m.scale, m.text.embed.Weight)
 	return &Model{Forward: m.forward}, nil
 }

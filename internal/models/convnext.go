@@ -13,7 +13,7 @@ import (
 var convNextFamily = Family{
 	Type: "convnext", Images: true, AnyImage: true, ChannelsLast: true, read: reads(readConvNext),
 	Heads: []Head{
-		head("ConvNextForImageClassification", Classes, newConvNext),
+		takesNoKeywords(head("ConvNextForImageClassification", Classes, newConvNext)),
 		head("ConvNextModel", NoLabels, newConvNextAlone),
 	},
 }
@@ -21,7 +21,7 @@ var convNextFamily = Family{
 var convNextV2Family = Family{
 	Type: convNextV2, Images: true, AnyImage: true, ChannelsLast: true, read: reads(readConvNext),
 	Heads: []Head{
-		head("ConvNextV2ForImageClassification", Classes, newConvNext),
+		takesNoKeywords(head("ConvNextV2ForImageClassification", Classes, newConvNext)),
 		head("ConvNextV2Model", NoLabels, newConvNextAlone),
 	},
 }
@@ -151,7 +151,7 @@ func (m *convNext) newLayer(t *torch.Torch, c *convNextConfig, width int64) conv
 	l.pwconv2 = t.NewLinear(4*width, width, true, dtype).Named("pwconv2")
 	if c.LayerScale > 0 { // layer_scale_init_value * torch.ones(dim)
 		ones := t.Full(dtype, width)
-		l.scale = t.Parameter(dtype, width).Named("layer_scale_parameter")
+		l.scale = t.Parameter(dtype, width).Named("layer_scale_parameter").OddDecay()
 		t.Drop(ones)
 		t.ListBefore(l.scale, l.dwconv.Weight)
 		t.OwnAfterParts(l.scale)

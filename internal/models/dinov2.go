@@ -123,7 +123,7 @@ func newDINOv2Layer(t *torch.Torch, c *dinov2Config, r Run) dinov2Layer {
 	// layerscale_value * torch.ones(hidden_size)
 	scale := func() *torch.Tensor {
 		ones := t.Full(r.DType, h)
-		lambda := t.Parameter(r.DType, h).Named("lambda1")
+		lambda := t.Parameter(r.DType, h).Named("lambda1").OddDecay()
 		t.Drop(ones)
 		return lambda
 	}

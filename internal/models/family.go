@@ -89,6 +89,8 @@ type Head struct {
 	// keywords is since which transformers the class takes any keyword, among them
 	// num_items_in_batch; 5.0 if it is nothing.
 	keywords torch.Version
+	// noKeywords is that of a class that is never called with num_items_in_batch.
+	noKeywords bool
 
 	make func(t *torch.Torch, config any, r Run) (*Model, error)
 }
@@ -151,11 +153,18 @@ func takesKeywords(h Head, since torch.Version) Head {
 	return h
 }
 
+// takesNoKeywords is a head whose forward has no **kwargs, or whose class says accepts_loss_kwargs = False
+// (transformers/models/convnext/modeling_convnext.py).
+func takesNoKeywords(h Head) Head {
+	h.noKeywords = true
+	return h
+}
+
 // TakesKeywords reports whether the head is called with num_items_in_batch
 // (transformers/trainer.py, model_accepts_loss_kwargs).
 func (h *Head) TakesKeywords(v Versions) bool {
 	since := cmp.Or(h.keywords, torch.Version{Major: 5})
-	return !v.Transformers.Before(since.Major, since.Minor)
+	return !h.noKeywords && !v.Transformers.Before(since.Major, since.Minor)
 }
 
 // UnmodelledError says that a family or an architecture is not modelled, so that

@@ -10,7 +10,7 @@ import (
 
 var lmFamily = Family{
 	Type: "lm", read: reads(ReadLM), Module: "memorymark_prober.lm",
-	Heads: []Head{head("TransformerLM", SameIDs, newLM)},
+	Heads: []Head{takesNoKeywords(head("TransformerLM", SameIDs, newLM))},
 }
 
 // LMConfig is the configuration of the plain transformer language model, whose code
@@ -73,12 +73,17 @@ func newLM(t *torch.Torch, c *LMConfig, r Run) (*Model, error) {
 	linear := func(name string, in, out int64) *torch.Linear {
 		return t.NewLinear(in, out, false, r.DType).Named(name)
 	}
+	norm := func() *torch.RMSNorm { // norm1 and norm2, which Trainer takes for no norms
+		n := t.NewRMSNorm(c.Width, r.DType)
+		n.Weight.OddDecay()
+		return n
+	}
 	for range c.Layers {
 		m.blocks = append(m.blocks, lmBlock{
-			norm1: t.NewRMSNorm(c.Width, r.DType),
+			norm1: norm(),
 			q:     linear("q", c.Width, c.Width), k: linear("k", c.Width, c.Width),
 			v: linear("v", c.Width, c.Width), o: linear("o", c.Width, c.Width),
-			norm2: t.NewRMSNorm(c.Width, r.DType),
+			norm2: norm(),
 			gate:  linear("gate", c.Width, c.Inner), up: linear("up", c.Width, c.Inner), down: linear("down", c.Inner, c.Width),
 		})
 	}

@@ -166,7 +166,7 @@ func (m *swin) newLayer(t *torch.Torch, width, heads int64) swinLayer {
 		query: linear("attention.q_proj", width, width, c.QKVBias), key: linear("attention.k_proj", width, width, c.QKVBias),
 		value: linear("attention.v_proj", width, width, c.QKVBias), output: linear("attention.o_proj", width, width, true),
 	}
-	l.table = t.Parameter(dtype, (2*c.Window-1)*(2*c.Window-1), heads).Named("relative_position_bias_table")
+	l.table = t.Parameter(dtype, (2*c.Window-1)*(2*c.Window-1), heads).Named("relative_position_bias_table").OddDecay()
 	m.relativePositions(t, func() { l.index = t.Buffer(torch.Int64, c.Window*c.Window*c.Window*c.Window) })
 	l.normBefore, l.normAfter = t.NewLayerNorm(width, dtype), t.NewLayerNorm(width, dtype)
 	inner := int64(c.MLPRatio * float64(width))

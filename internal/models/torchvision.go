@@ -12,7 +12,7 @@ import (
 
 var torchvisionResNetFamily = Family{
 	Type: "torchvision_resnet", Images: true, ChannelsLast: true, read: reads(readTorchvisionResNet), Module: "memorymark_prober.vision",
-	Heads: []Head{head("TorchvisionClassifier", Classes, newTorchvisionResNet)},
+	Heads: []Head{takesNoKeywords(head("TorchvisionClassifier", Classes, newTorchvisionResNet))},
 }
 
 // torchvisionResNetConfig is what torchvision's ResNet is constructed with.

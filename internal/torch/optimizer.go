@@ -164,7 +164,10 @@ func (o *Optimizer) AsTrainerMakes() {
 
 // OddDecay marks a parameter that is decayed though it is a vector, or is not
 // though it has more dimensions: its name decides.
-func (x *Tensor) OddDecay() { x.oddDecay = true }
+func (x *Tensor) OddDecay() *Tensor {
+	x.oddDecay = true
+	return x
+}
 
 // Step is optimizer.step(), annotated as PyTorch does it
 // (torch/optim/optimizer.py, profile_hook_step).
