@@ -110,8 +110,8 @@ func (a *Allocator) mapPages(h Handle, size int64, stack trace.StackID) Handle {
 	return h
 }
 
-// unmap takes the memory from behind the whole pages of a free block, of which
-// there are some; what is left of the block at either end stays free.
+// unmap takes the memory from behind the whole pages of a free block, which must
+// have some. What is left of the block at either end stays free.
 func (a *Allocator) unmap(h Handle) {
 	b := a.blocks.at(h)
 	first, end := b.pages()

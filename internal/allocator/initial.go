@@ -239,7 +239,7 @@ func fillSegment(s *trace.Segment, live []trace.Block, settings *trace.Settings)
 	return nil
 }
 
-// initialSize is the size of a block of which only the request is known. In
+// initialSize is the size of a block if only the request is known. In
 // the large pool no free block is as small as 1 MiB (R7), so a gap up to that
 // belongs to the block before it; and segments from max_split_size on are
 // always one block (R6, R7).

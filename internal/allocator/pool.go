@@ -182,9 +182,9 @@ func (a *Allocator) notReturnable(h Handle) {
 	}
 }
 
-// returnable returns the free blocks of a pool of which something can be
-// returned to the driver, in the order in which PyTorch walks over all free
-// blocks: by stream, size and address.
+// returnable returns the free blocks of a pool that can be returned to the driver,
+// in whole or in part, in the order in which PyTorch walks over all free blocks:
+// by stream, size and address.
 func (a *Allocator) returnable(p *pool) []Handle {
 	out := slices.Clone(p.whole)
 	a.work += int64(len(out))

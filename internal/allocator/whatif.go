@@ -68,7 +68,7 @@ func (r *Replay) whatIf(c Change, budget *budget) *Outcome {
 }
 
 // begin puts the allocator into the state in which the recording began. Where
-// placement itself would have been different, what was live is allocated anew,
+// placement itself would have been different, what was live is allocated again,
 // in the order of its addresses: a recording does not show the real order.
 func (r *run) begin(c Change) error {
 	if c.Settings == nil || placesAlike(c.Settings, &r.trace.Settings) {

@@ -116,8 +116,8 @@ func (r *Runner) Check(ctx context.Context, engine evidence.Engine, q Request, m
 	return r.steps(ctx, engine, q, m, 0, check)
 }
 
-// Profiler returns who profiles the cells of a study, of which one is given:
-// this machine's device, an emulated card, or a prediction.
+// Profiler returns what profiles the cells of a study: this machine's device, an
+// emulated card, or a prediction. The first cell decides.
 func (r *Runner) Profiler(ctx context.Context, engine evidence.Engine, first study.Cell) (study.Profiler, error) {
 	q := Request{Workload: first.Workload, Card: first.Card}
 	engine = r.choose(ctx, engine, q, nil)

@@ -52,8 +52,8 @@ func engineNames() []string {
 	return out
 }
 
-// flagChoices are what flags can be, by their names, where that is no matter of
-// a workload. Help says the same; a test holds the two together.
+// flagChoices are the values of flags that are not keys of a workload. Help lists
+// the same values; a test compares the two.
 var flagChoices = map[string][]string{
 	"at":           {"peak", "end", "oom"},
 	"by":           {recording.ByStack, recording.BySize, recording.ByCategory},

@@ -143,8 +143,8 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 	return w, user, err
 }
 
-// emulates reports whether a model is run on an emulated card where no card is
-// asked for: what is asked to be, and what cannot be predicted.
+// emulates reports whether a model runs on an emulated card if no card is named:
+// if the user says so, and if it cannot be predicted.
 func (f *engineFlags) emulates(w *workload.Workload, user *measure.UserModel) bool {
 	return f.engine == evidence.Emulated || user != nil || w.Unmodelled != ""
 }

@@ -47,7 +47,7 @@ func setHelp(root *cobra.Command, width int) {
 	})
 }
 
-// refill breaks the lines of paragraphs anew. Paragraphs that are indented are
+// refill breaks paragraphs into lines of another width. Indented paragraphs are
 // code and stay.
 func refill(text string, width int) string {
 	paragraphs := strings.Split(text, "\n\n")

@@ -193,9 +193,9 @@ func (e *env) readWorkloads(path string) ([]workload.Entry, error) {
 	return entries, nil
 }
 
-// finish makes a workload of a draft whose model may be a path to a
-// config.json, or to a folder with one. Of what is not modelled it does so if
-// PyTorch is to run it, or may: a family that it does not know is no slip.
+// finish makes a workload of a draft. Its model may be a path to a config.json, or
+// to a folder with one. A family that is not modelled is an error only if PyTorch
+// may not run it.
 func (e *env) finish(d workload.Draft, engine evidence.Engine) (*workload.Workload, error) {
 	if err := errors.Join(e.readConfig(d), e.readLengths(d)); err != nil {
 		return nil, err

@@ -293,7 +293,7 @@ func (r *reading) check() {
 	r.checkBus()
 }
 
-// checkBus compares three figures of which one follows from the others.
+// checkBus compares three figures; each follows from the two others.
 func (r *reading) checkBus() {
 	c := r.card
 	if !r.has("bandwidth_gb_per_s") || !r.has("memory_clock_mhz") || !r.has("bus_bits") {

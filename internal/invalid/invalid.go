@@ -80,7 +80,7 @@ func Within(key string, value, least, most int64) error {
 	}
 }
 
-// Positive checks a whole number of which there must be one at least.
+// Positive checks a whole number that must be at least 1.
 func Positive(key string, value int64) error { return Within(key, value, 1, math.MaxInt64) }
 
 // Kind explains a value that the field of a key cannot hold.

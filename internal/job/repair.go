@@ -69,8 +69,8 @@ func (q *Queue) repair(ctx context.Context) error {
 	return errors.Join(err, q.repairConsumers(ctx, cards))
 }
 
-// repairConsumers makes those anew that have lost messages: a consumer whose
-// stored state was damaged may take them for delivered. Messages come and go
+// repairConsumers makes consumers again that have lost messages: one whose stored
+// state was damaged may believe that they were delivered. Messages come and go
 // while it looks, so it looks twice.
 func (q *Queue) repairConsumers(ctx context.Context, messages map[string]uint64) error {
 	short := make(map[string]bool)

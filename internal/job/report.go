@@ -26,7 +26,7 @@ const (
 	givesBack act = "give back" // with a reason
 )
 
-// report is what a worker says of a job, and of which record.
+// report is what a worker says about a job, and the record that it refers to.
 type report struct {
 	Job      string          `json:"job"`
 	Revision uint64          `json:"revision"`

@@ -28,8 +28,8 @@ var (
 const spareBytes = 32 << 20
 
 // storage is what is known of the disk of the embedded engine. A stream of the
-// engine that failed to write once never writes again, and does not even answer:
-// then the engine has to be started anew, once its disk can be written.
+// engine that failed to write once never writes again, and does not even answer.
+// The engine must then be restarted, as soon as its disk can be written.
 type storage struct {
 	dir string // "" with an outside cluster
 
@@ -175,8 +175,8 @@ func (q *Queue) proveWrite(ctx context.Context) error {
 // reviveEvery is how often a disk that failed is tried again.
 const reviveEvery = 250 * time.Millisecond
 
-// keepEngine starts the embedded engine anew after its disk has failed and can
-// be written again, until the context ends.
+// keepEngine restarts the embedded engine whenever its disk has failed and can be
+// written again, until the context ends.
 func (q *Queue) keepEngine(ctx context.Context) {
 	for {
 		failed, _ := q.storage.state()

@@ -47,8 +47,8 @@ func Verify(dir string) (Checked, error) {
 	return c.Checked, err
 }
 
-// mend is Verify, and repairs. lost says that records of jobs are gone of which
-// it is not known whose they were.
+// mend is Verify, and repairs. lost says that records are gone, and that nobody
+// knows which jobs they belonged to.
 func mend(dir string) (found Checked, lost bool, err error) {
 	c := &check{dir: dir, repair: true}
 	err = c.run()
@@ -182,8 +182,8 @@ func (c *check) substitute(folder string, g gap) []byte {
 // reasonDamaged is why a job has failed whose record cannot be read.
 const reasonDamaged = "its record was damaged on the disk; ask again"
 
-// failedRecord is the record of a job of which the last one cannot be read: that
-// it has failed, and as much of an earlier one as there is room for.
+// failedRecord is the record of a job whose last record cannot be read. It says
+// that the job has failed, and as much of an earlier record as there is room for.
 func failedRecord(j Job, id string, room int) []byte {
 	j.ID, j.State, j.Reason = id, Failed, reasonDamaged
 	for _, shorten := range []func(){func() {}, func() { j.Reason = "damaged" }, func() { j.Labels = nil }, func() { j.Payload = nil }, func() { j.Key = "" }} {

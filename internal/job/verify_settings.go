@@ -43,8 +43,8 @@ func (c *check) settings(folder string) error {
 	return writeWhole(filepath.Join(folder, sumFile), []byte(settingsSum(name, data)))
 }
 
-// consumers checks those of a stream. One that is damaged is removed: it is made
-// anew, and begins with the first job that has not ended.
+// consumers checks those of a stream. A damaged one is removed. It is made again,
+// and begins with the first job that has not ended.
 func (c *check) consumers(folder string) error {
 	paths, err := filepath.Glob(filepath.Join(folder, "obs", "*"))
 	if err != nil {

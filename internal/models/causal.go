@@ -26,8 +26,8 @@ func fixedCrossEntropy(t *torch.Torch, logits, labels torch.X, batch *Batch) tor
 	return f.Return(loss)
 }
 
-// languageModel is a decoder that predicts the next token: logits of its last
-// hidden states, all of which it takes in its own way, and their loss.
+// languageModel is a decoder that predicts the next token: the logits of its last
+// hidden states, and their loss. Models differ in how they take all hidden states.
 func languageModel(model trunk, head *torch.Linear, all func(*torch.Torch, *torch.Var) torch.Value) *Model {
 	return &Model{Forward: func(t *torch.Torch, batch *Batch) Output {
 		f := t.Enter()

@@ -205,8 +205,8 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 	return out
 }
 
-// kept is hidden_states[:, slice(0, None), :], of which transformers 5 makes nothing,
-// and which 4.51 does not have.
+// kept is hidden_states[:, slice(0, None), :] of transformers 4.57. Transformers 5
+// makes no new tensor there, and 4.51 does not have it.
 func (m *gpt2) kept(t *torch.Torch, hidden *torch.Var) torch.X {
 	if v := m.run.Versions.Transformers; v.Before(5, 0) && !v.Before(4, 57) {
 		return allOfSlices(t, hidden)

@@ -36,8 +36,8 @@ func enter(t *torch.Torch, name string) *torch.Frame {
 	return f
 }
 
-// bare is a model that is its trunk. The mean of its last hidden states stands
-// for a loss, of which it has none.
+// bare is a model without a head. It has no loss, so the mean of its last hidden
+// states stands for one.
 func bare(forward trunk) *Model {
 	return &Model{Forward: func(t *torch.Torch, batch *Batch) Output {
 		o := forward(t, batch)

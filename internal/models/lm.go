@@ -45,7 +45,7 @@ func ReadLM(c *hfconfig.Config) (*LMConfig, error) {
 //   - The attention scores are explicit whatever "attention" says; they are
 //     divided, masked by torch.where and softmaxed as tensors of their own.
 //   - RMSNorm computes in fp32 and casts back before its weight.
-//   - Cosines, sines and mask are made anew in every forward, without gradients.
+//   - Cosines, sines and mask are made again in every forward, without gradients.
 //   - Under checkpointing a block is one torch.utils.checkpoint.checkpoint with
 //     use_reentrant=False.
 type lm struct {

@@ -60,8 +60,8 @@ func (c *qwen3MoEConfig) anySparse() bool {
 	return false
 }
 
-// qwen3MoEModel is Qwen3MoeModel: Qwen3, in some layers of which an MLP is a block
-// of experts (transformers/models/qwen3_moe/modeling_qwen3_moe.py).
+// qwen3MoEModel is Qwen3MoeModel: Qwen3 with blocks of experts instead of the MLPs
+// of some layers (transformers/models/qwen3_moe/modeling_qwen3_moe.py).
 type qwen3MoEModel struct {
 	*llama
 	cfg    *qwen3MoEConfig

@@ -141,7 +141,7 @@ func (m *t5) attention4(t *torch.Torch, a *t5Attention, hidden, encoded, mask, b
 	return f.Return(attended)
 }
 
-// makeBias4 makes the position bias, of which some names stay until attention
+// makeBias4 makes the position bias. Some names on the way stay until attention
 // returns.
 func (m *t5) makeBias4(t *torch.Torch, f *torch.Frame, a *t5Attention, scores, mask, bias, positions *torch.Var) {
 	length, keys := scores.Tensor().Dim(2), scores.Tensor().Dim(3)

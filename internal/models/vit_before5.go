@@ -4,7 +4,7 @@ import "memorymark/internal/torch"
 
 // This file is ViT as transformers 4.57 has it: keys and values are projected before
 // queries, norms come last among a layer's parameters, and initializing weights of 16
-// bits makes them anew.
+// bits allocates them again.
 
 // isOf4 reports whether the model is one of transformers 4.
 func (m *vit) isOf4() bool { return m.run.Versions.Transformers.Before(5, 0) }

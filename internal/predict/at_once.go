@@ -19,7 +19,8 @@ func AtOnce(w *workload.Workload) int { return atOnce(w, 1) }
 // down, though one was simulated for all.
 func RecordedAtOnce(w *workload.Workload) int { return atOnce(w, int64(max(w.Accumulate, 1))) }
 
-// atOnce is how many may run of which so many passes of a step are held.
+// atOnce is how many predictions may run at once if each holds so many passes of a
+// step.
 func atOnce(w *workload.Workload, passes int64) int {
 	layers := max(w.Config.Layers(), 1) * passes
 	if w.Varied() { // none of its steps repeats another

@@ -199,7 +199,7 @@ func (l peakLine) reaches(bytes float64) int64 {
 
 // line draws the line near where memory runs out. Allocated memory is nearly a
 // line in the batch, but only beyond the batches at which the optimizer's step
-// is the peak, so it is drawn anew through where the first one ended.
+// is the peak, so it is drawn again through where the first one ended.
 func (r *Runner) line() (peakLine, error) {
 	limit := float64(Limit(r.w, r.card))
 	small, large := int64(8), int64(64)

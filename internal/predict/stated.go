@@ -15,7 +15,7 @@ type Stated struct {
 	Kind       string // of workload, as EvidenceOf names it
 	Parameters int64  // of the model asked about
 	Card       *gpu.Card
-	// Adapted says that ranks train adapters, of which none was measured.
+	// Adapted says that ranks train adapters. None of those was measured.
 	Adapted  bool
 	Accuracy *Accuracy // nil if no such model was measured
 }

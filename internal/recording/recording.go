@@ -88,7 +88,7 @@ func (e *NoDeviceError) Error() string {
 	return fmt.Sprintf("there is no device %d, only %s", e.Device, strings.Join(known, ", "))
 }
 
-// Devices returns the devices of which a snapshot says something: it names all
+// Devices returns the devices that a snapshot says something about. It names all
 // that the machine has.
 func Devices(s *snapshot.Snapshot) []*trace.Trace {
 	return slices.DeleteFunc(slices.Clone(s.Devices), func(t *trace.Trace) bool {

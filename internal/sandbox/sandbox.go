@@ -1,6 +1,6 @@
-// Package sandbox runs a program that nobody vouches for: with a user, a file
-// system, processes and a network of its own, of which the last is empty, and
-// with limits. It is made of Linux's namespaces and needs no privileges.
+// Package sandbox runs a program that nobody vouches for. The program has its own
+// user, file system and processes, no network, and limits. The sandbox is made of
+// Linux's namespaces and needs no privileges.
 //
 // The program is started through this one: Command runs ourselves once more, and
 // Enter, which the main function calls first, furnishes the namespaces from

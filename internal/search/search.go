@@ -30,8 +30,8 @@ type Result struct {
 // ErrProbes is returned with the best answer so far when MaxProbes ran out.
 var ErrProbes = fmt.Errorf("out of probes")
 
-// Bisect looks for an edge between two powers of two, the lower of which fits
-// and the higher of which does not. Start says where to look for them.
+// Bisect looks for an edge between two powers of two: the lower one fits, the
+// higher one does not. Start says where to look for them.
 func Bisect(probe Prober, o Options) (*Result, error) {
 	s, start, err := newSearcher(probe, o)
 	if err != nil {
@@ -46,8 +46,8 @@ func Bisect(probe Prober, o Options) (*Result, error) {
 	return s.result, err
 }
 
-// powers finds two powers of two of which one fits (0 if none does) and the
-// next does not (one beyond the bound if all do).
+// powers finds two neighbouring powers of two: one that fits (0 if none does), and
+// the next, which does not (one beyond the bound if all do).
 func (s *searcher) powers(n int64) (fits, fails int64, err error) {
 	ok, err := s.try(n)
 	for ok && err == nil {

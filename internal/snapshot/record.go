@@ -120,9 +120,8 @@ func (m *machine) setRecord(dict *value, items []value) {
 	}
 }
 
-// makeRecord makes a dict the record that its fields say it is, or adds the
-// fields to the record it is already. It reports false for a dict of which the
-// keys do not say what it is.
+// makeRecord turns a dict into the record that its fields belong to, or adds the
+// fields if it is one already. It reports false if the keys belong to no record.
 func (m *machine) makeRecord(dict *value, f *fields) bool {
 	fresh := dict.kind == kDict
 	f.of = dict.kind

@@ -102,7 +102,7 @@ func (g *xzGuard) next() error {
 	return nil
 }
 
-// chunk passes over a chunk of which the size follows, less one.
+// chunk skips a chunk; its header holds the size minus one.
 func (g *xzGuard) chunk(size []byte) {
 	g.skip = int(binary.BigEndian.Uint16(size)) + 1
 	g.size += len(g.part) + g.skip

@@ -3,7 +3,7 @@ package steptime
 // model has the constants of an estimate.
 type model struct {
 	// Seconds of the host: for a launch by Python, for one by autograd, and for
-	// each call of PyTorch by Python, of which many launch nothing.
+	// each call of PyTorch by Python; many calls launch nothing.
 	launch, backward, call float64
 	// Seconds of the card for a launch, besides its work, and for a step of a
 	// recurrent layer.

@@ -39,8 +39,8 @@ func (t *Torch) weightNorm(m *Linear, weight, product X) Value {
 	return f.Return(norm)
 }
 
-// rowNorms is torch.linalg.norm(x, dim=1), of which no gradient is taken here;
-// the graph keeps x and the norms all the same. Autocast has it return float32,
+// rowNorms is torch.linalg.norm(x, dim=1). No gradient is taken of it here, but the
+// graph keeps x and the norms all the same. Autocast has it return float32,
 // and does not cast what it takes (aten/src/ATen/autocast_mode.h,
 // AT_FORALL_FP32_SET_OPT_DTYPE).
 func (t *Torch) rowNorms(x X) Value {

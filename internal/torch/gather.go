@@ -48,7 +48,7 @@ func (t *Torch) NonzeroAll(x X) Value {
 	return Value{out}
 }
 
-// nonzero is x.nonzero() of booleans of which some are true: CUB counts them, then
+// nonzero is x.nonzero() of booleans, some of them true: CUB counts those, then
 // writes their places (aten/src/ATen/native/cuda/Nonzero.cu, nonzero_cuda_out_impl).
 func (t *Torch) nonzero(x *Tensor, some int64) *Tensor {
 	count := t.empty(Int32, 1)

@@ -144,9 +144,9 @@ func (t *Torch) NewOptimizer(kind OptimizerKind, impl Impl) *Optimizer {
 	return o
 }
 
-// AsTrainerMakes makes it what transformers' Trainer makes: two groups of the
-// parameters, of which the second one has no weight decay, and for some names
-// another class. Biases and the weights of norms are not decayed; they are
+// AsTrainerMakes makes it what transformers' Trainer makes: two groups of
+// parameters, the second one without weight decay, and for some names another
+// class. Biases and the weights of norms are not decayed; they are
 // vectors, and others rarely are (transformers/trainer.py, create_optimizer,
 // get_decay_parameter_names).
 func (o *Optimizer) AsTrainerMakes() {

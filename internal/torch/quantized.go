@@ -30,8 +30,8 @@ type quantized struct {
 }
 
 // BuildQuantized builds a model on the meta device and loads weights of a type
-// into it, as from_pretrained does, and prepares it for training. The homes are
-// those of the parameters, of which their names follow.
+// into it, as from_pretrained does, and prepares it for training. The homes of
+// the parameters give their names, which decide the order of loading.
 func (t *Torch) BuildQuantized(build func(), kind Quantization, loaded DType, homes []Home) {
 	meta := t.onMeta(build)
 	layers := make(map[*Tensor]*Linear)
@@ -209,7 +209,7 @@ func (t *Torch) quantizationCode() {
 // mapBytes is the code of 8-bit blocks: a float32 for each of 256.
 const mapBytes = 256 * 4
 
-// quantizationMap makes that code once, of which others are copies.
+// quantizationMap makes that code once; others are copies of it.
 func (t *Torch) quantizationMap() {
 	if !t.mapped8Bit {
 		t.mapped8Bit = true

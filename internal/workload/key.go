@@ -14,8 +14,8 @@ import (
 	"memorymark/internal/nearest"
 )
 
-// Key is a key of a workload: one row, of which flags, the API's schema, the
-// page's form and the texts of errors are made.
+// Key is a key of a workload. Flags, the API's schema, the page's form and error
+// messages are all made from this one row.
 type Key struct {
 	Name    string
 	Label   string // in a form

@@ -209,9 +209,9 @@ func (p *Parallel) checkAdapter(w *Workload) error {
 	return nil
 }
 
-// settleParallel makes the optimizer one that takes what tensor parallelism
-// leaves: tensors of which ranks have parts beside tensors that all have, which
-// foreach functions do not mix (torch/optim/optimizer.py,
+// settleParallel chooses an optimizer that can handle tensor parallelism. It leaves
+// some tensors split among the ranks and some whole, and foreach functions do not
+// mix the two (torch/optim/optimizer.py,
 // _default_to_fused_or_foreach falls back to one by one).
 func (w *Workload) settleParallel(d Draft) error {
 	if w.Parallel != nil && w.Parallel.Kind == FSDPWithTensor && w.ClipGradNorm {

@@ -36,8 +36,8 @@ func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	}
 }
 
-// checkChannelsLast reports channels_last where there are no images, or where
-// GPUs share more than gradients, of which it is not modelled.
+// checkChannelsLast reports channels_last without images, and where GPUs share more
+// than gradients, because that is not modelled.
 func (w *Workload) checkChannelsLast() error {
 	switch {
 	case !w.ChannelsLast || w.Config == nil || w.Unmodelled != "":
@@ -62,10 +62,10 @@ func (w *Workload) checkLightningClips() error {
 	return invalid.At("optimizer_impl", errors.New("loop lightning does not clip gradients under autocast where the optimizer is fused; set optimizer_impl to foreach, or clip_grad_norm to false"))
 }
 
-// settleLoss makes the loss one that the model's head has. Without a head there
-// is no loss of its own; where nothing else was asked for, the mean of the last
-// hidden states stands for it. A head for question answering has two logits,
-// of which no mean is taken.
+// settleLoss chooses a loss that the model's head has. A model without a head has
+// no loss of its own; unless the user says otherwise, the mean of the last hidden
+// states stands for it. A head for question answering has two logits, so there is
+// no mean to take.
 func (w *Workload) settleLoss(d Draft) error {
 	_, head, err := models.Find(w.Config)
 	if err != nil {

@@ -16,10 +16,10 @@ export function FailureBox({ failure, onGo }: Props) {
       <div className="flex flex-wrap items-baseline gap-x-4 gap-y-1">
         <h2 className="font-semibold text-bad-text">Out of memory at event {formatCount(failure.event)}</h2>
         <p className="min-w-0 flex-1 basis-72">
-          {formatBytes(failure.asked_bytes)} were asked for while {formatBytes(failure.live_bytes)} were in use
+          {formatBytes(failure.asked_bytes)} was requested with {formatBytes(failure.live_bytes)} in use
           {why && (
             <>
-              ; {formatBytes(why.reserved_bytes)} were reserved, {formatBytes(why.free_bytes)} of it free in {formatCount(why.free_pieces)} pieces, the largest{' '}
+              ; {formatBytes(why.reserved_bytes)} was reserved, {formatBytes(why.free_bytes)} of it free in {formatCount(why.free_pieces)} pieces, the largest{' '}
               {formatBytes(why.largest_free_bytes)}
             </>
           )}
