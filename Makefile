@@ -132,10 +132,13 @@ vet:
 fmt: ## Format all Go files
 	$(TOOL) gofumpt -w .
 
+# Of what the tests say, only what was tried and what held, and what failed; without an ok they have failed.
+HELD := awk '!/^(=== |PASS| *--- PASS)/ { sub(/^ *[a-z0-9_]+_test.go:[0-9]+: /, "  "); print; fflush() } /^ok / { ok = 1 } END { exit !ok }'
+
 endurance: ## Kill, crash, stop, cut off and mistreat servers, let their disks fail, search the question that takes most, for ENDURANCE (10m) and a while; print what was tried and what held
-	MEMORYMARK_KILLS=$(KILLS) MEMORYMARK_CRASHES=$(CRASHES) MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/job -run '^(TestKill|TestCrashAnywhere|TestFailingWrites|TestHistory)$$' -v -count 1 -timeout 0
-	MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/cli -run '^TestEndurance$$' -v -count 1 -timeout 0
-	MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/server -run '^Test(WorstQuestions|LargePlan)$$' -v -count 1 -timeout 0
+	@MEMORYMARK_KILLS=$(KILLS) MEMORYMARK_CRASHES=$(CRASHES) MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/job -run '^(TestKill|TestCrashAnywhere|TestFailingWrites|TestHistory)$$' -v -count 1 -timeout 0 | $(HELD)
+	@MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/cli -run '^TestEndurance$$' -v -count 1 -timeout 0 | $(HELD)
+	@MEMORYMARK_ENDURANCE=$(ENDURANCE) $(GO) test ./internal/server -run '^Test(WorstQuestions|LargePlan)$$' -v -count 1 -timeout 0 | $(HELD)
 
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -84,8 +84,10 @@ func TestEndurance(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(v.tried)) {
 		t.Logf("%6d × %s", v.tried[what], what)
 	}
-	t.Logf("held for %v: /health was answered within %v; the server took %d MiB at most; all %d analyses that were accepted have an answer",
-		length, v.slowest.Round(time.Millisecond), v.memory>>20, len(v.accepted))
+	if !t.Failed() {
+		t.Logf("all this in %v: /health was answered within %v, the server took %d MiB at most, and all %d accepted analyses have an answer",
+			length, v.slowest.Round(time.Millisecond), v.memory>>20, len(v.accepted))
+	}
 }
 
 func wait(ctx context.Context, d time.Duration) bool {

@@ -140,8 +140,13 @@ func TestCrashAnywhere(t *testing.T) {
 	if !slices.ContainsFunc(log, func(o operation) bool { return o.call == "say" && strings.Contains(string(o.data), "lived") }) {
 		t.Fatalf("of %d operations none says that all has happened; the last is %+v", len(log), log[len(log)-1])
 	}
-	t.Logf("%d operations", len(log))
-	for _, n := range steps(t, len(log), 25) {
+	after := steps(t, len(log), 25)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			t.Logf("crashes and power failures after %d of %d operations on the disk: everything acknowledged was there", len(after), len(log))
+		}
+	})
+	for _, n := range after {
 		d := newDisk()
 		for _, o := range log[:n+1] {
 			d.do(o)
@@ -164,7 +169,8 @@ func TestCrashAnywhere(t *testing.T) {
 func TestFailingWrites(t *testing.T) {
 	total := 0
 	live(t, t.TempDir(), func(operation) syscall.Errno { total++; return 0 })
-	for _, n := range steps(t, total, 8) {
+	failing := steps(t, total, 8)
+	for _, n := range failing {
 		for _, e := range []syscall.Errno{syscall.EIO, syscall.ENOSPC} {
 			t.Run(fmt.Sprintf("operation %d: %v", n, e), func(t *testing.T) {
 				dir := t.TempDir()
@@ -186,6 +192,9 @@ func TestFailingWrites(t *testing.T) {
 				}
 			})
 		}
+	}
+	if !t.Failed() {
+		t.Logf("%d of %d operations on the disk failed, with an I/O error and with a full disk: everything acknowledged was there", len(failing), total)
 	}
 }
 

@@ -209,8 +209,9 @@ func knownQuestions() (questions []hardQuestion) {
 // TestWorstQuestions asks for what took most until now and for what is drawn from all
 // keys and all routes that compute, with the limits of a real server. Told how long, it
 // searches for the question that takes most: what took much is changed further. No
-// question takes more than 10 s of processor time or 1 GiB, and none finds a fault. What seems to take more is asked once more: what
-// else the machine does only adds to it.
+// question takes more than 10 s of processor time or 1 GiB, and none finds a fault.
+// What seems to take more is asked once more: what else the machine does only adds to
+// it.
 func TestWorstQuestions(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes ten times the time and the memory")
@@ -257,7 +258,12 @@ func TestWorstQuestions(t *testing.T) {
 			ask(randomQuestion(t, r))
 		}
 	}
-	t.Logf("answers %v; the worst took %v and %d MB, %.0f %% of what it may: %v", codes, worst.cpu, worst.memory>>20, 100*worst.share, question)
+	asked := 0
+	for _, n := range codes {
+		asked += n
+	}
+	t.Logf("%d questions were asked (by status: %v). The worst took %v of processor time and %d MB, %.0f %% of its limit: %v",
+		asked, codes, worst.cpu.Round(time.Millisecond), worst.memory>>20, 100*worst.share, question)
 	if codes[http.StatusOK] == 0 || codes[http.StatusUnprocessableEntity] == 0 {
 		t.Errorf("answers %v: some questions should be answered, and some refused", codes)
 	}
@@ -275,9 +281,11 @@ func TestLargePlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := take(t, newServer(t), hardQuestion{route, keys}); took.code != http.StatusOK || took.share > 1 {
+	took := take(t, newServer(t), hardQuestion{route, keys})
+	if took.code != http.StatusOK || took.share > 1 {
 		t.Errorf("%d after %v and %d MB", took.code, took.cpu, took.memory>>20)
 	}
+	t.Logf("a plan of Llama 3.1 8B took %v of processor time and %d MB, %.0f %% of its limit", took.cpu.Round(time.Millisecond), took.memory>>20, 100*took.share)
 }
 
 // taken is what a question took.
