@@ -14,6 +14,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -210,6 +211,25 @@ func send(t *testing.T, url, accept, body string) []byte {
 }
 
 // Beyond loopback the server asks for a token, and does not start without one.
+// Beyond loopback an address may not ask as often as it likes.
+func TestStrangersAreLimited(t *testing.T) {
+	data := t.TempDir()
+	if code := Run(context.Background(), []string{"token", "create", "me", "--data", data}, strings.NewReader(""), io.Discard, io.Discard); code != exitOK {
+		t.Fatal(code)
+	}
+	for listen, want := range map[string]int{"127.0.0.1:0": 0, "0.0.0.0:0": 1200} {
+		l, err := net.Listen("tcp", listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		o, err := (&serveFlags{listen: listen, data: data}).options(l, slog.New(slog.DiscardHandler))
+		if err != nil || o.Rate != want {
+			t.Errorf("%s: %d a minute, %v; want %d", listen, o.Rate, err, want)
+		}
+	}
+}
+
 func TestServeNeedsTokens(t *testing.T) {
 	data := t.TempDir()
 	var stderr bytes.Buffer

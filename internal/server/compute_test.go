@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"memorymark/internal/predict"
 )
 
 // as is a context of a client's request.
@@ -132,6 +134,21 @@ func (c *compute) busy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.waiting != 0 || len(c.clients) != 0
+}
+
+// What panics while it computes, where no request is above it, fails alone.
+func TestComputingPanics(t *testing.T) {
+	c := newCompute(newMetrics())
+	ctx, leave := as(t, "")
+	defer leave()
+	_, err := c.answer(ctx, question{key: "a bug", cost: 1}, func(context.Context) (any, error) { panic("oh") })
+	if !errors.Is(err, predict.ErrFault) {
+		t.Errorf("a bug: %v", err)
+	}
+	got, err := c.answer(ctx, question{key: "another", cost: 1}, func(context.Context) (any, error) { return 7, nil })
+	if got != 7 || err != nil {
+		t.Errorf("after it: %v, %v", got, err)
+	}
 }
 
 // A client can fill no more than half of the line, in what it costs, and what

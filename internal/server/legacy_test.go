@@ -107,6 +107,10 @@ func TestPanic(t *testing.T) {
 	if r.Code != http.StatusInternalServerError || strings.Contains(r.Body.String(), "secret") || !strings.Contains(r.Body.String(), r.Header().Get("X-Request-Id")) {
 		t.Errorf("%d: %s", r.Code, r.Body)
 	}
+	after := httptest.NewRecorder()
+	if s.handler.ServeHTTP(after, httptest.NewRequest(http.MethodGet, "/v1/models", nil)); after.Code != http.StatusOK {
+		t.Errorf("the next request: %d", after.Code)
+	}
 }
 
 func TestRoot(t *testing.T) {

@@ -1,6 +1,8 @@
 package token
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,6 +25,11 @@ func TestTokens(t *testing.T) {
 	other, err := l.Create("gpu-1", Worker, time.Now(), time.Time{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, s := range []string{secret, other} {
+		if random, err := hex.DecodeString(strings.TrimPrefix(s, prefix)); err != nil || len(random) != 32 || secret == other {
+			t.Errorf("%d random bytes, %v", len(random), err)
+		}
 	}
 	if _, err := l.Create("ci", User, time.Now(), time.Time{}); err == nil {
 		t.Error("a name was given twice")
@@ -69,6 +76,9 @@ func TestAtRest(t *testing.T) {
 	}
 	if strings.Contains(string(data), secret) || strings.Contains(string(data), strings.TrimPrefix(secret, prefix)) {
 		t.Error("the file holds the secret")
+	}
+	if want := fmt.Sprintf("%x", sha256.Sum256([]byte(secret))); !strings.EqualFold(l.Tokens[0].Hash, want) {
+		t.Errorf("the file holds %s, want %s", l.Tokens[0].Hash, want)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
