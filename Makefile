@@ -35,7 +35,7 @@ GOVULNCHECK := v1.8.0
 PIP_AUDIT   := 2.10.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build web check test unit page browser venv lint vet fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean wheel requirements vulnerabilities holes-go holes-npm holes-pip release-key
+.PHONY: help build web check test unit unit-plain unit-python page browser venv lint vet fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean wheel requirements vulnerabilities holes-go holes-npm holes-pip release-key
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,18 +55,25 @@ $(WEB_MADE): web/package-lock.json
 
 test: lint unit page ## Check everything: format, vet, lint, go.mod, tests with -race, build, the page in a browser
 
-# Rooms of the core start no goroutines (TestCoreStartsNoGoroutines): the race detector finds nothing there, and makes
-# their tests several times as long. So it does with the scripts of the command line; what runs at the same time in a
-# command has tests of its own, with the detector. LIMIT only ends what hangs: a disturbed machine takes its time.
-COMPUTING := $(addprefix ./internal/,allocator predict steptime timeline torch)
-LIMIT     := -timeout 80m
+# The race detector makes computing several times as long. Rooms of the core start no goroutines (TestCoreStartsNoGoroutines),
+# so it finds nothing there. PLAIN are tests of other rooms that compute, or run one command after the other; what runs at the
+# same time has tests of its own, with the detector. What is left out of one run is in another (TestPlainTestsAreRun).
+# LIMIT only ends what hangs: a disturbed machine takes its time.
+COMPUTING   := $(addprefix ./internal/,allocator predict steptime timeline torch)
+PLAIN       := ^Test(APIGuide|AdaptersProposed|ChangesFollowTheCard|Console|HostileAnswers|LeastSets|ManyCardsAreEachCard|OptionsArePredictions|PatchyFitting|Poison|PoisonedOrderFails|Predict|ReadProportionate|ReadmeCommands|Scripts|TerminalPicture|WhatDecidesThePeak)$$
+PLAIN_ROOMS := $(addprefix ./internal/,cli analysis plan snapshot report)
+LIMIT       := -timeout 80m
 
 unit: venv build ## Run the tests alone, with the race detector but for those that only compute
-	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race -skip '^TestScripts$$' $(LIMIT) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(COMPUTING))")
-	$(GO) test $(LIMIT) $(COMPUTING)
-	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(GO) test $(LIMIT) ./internal/cli -run '^TestScripts$$'
-	$(GO) test $(LIMIT) ./internal/analysis -run '^TestAnswersAgreeWithPredictions$$'
+	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race -skip '$(PLAIN)' $(LIMIT) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(COMPUTING))")
+	$(MAKE) --no-print-directory -j2 --output-sync=target unit-plain unit-python
 	$(GO) test $(LIMIT) ./internal/server -run '^Test(WorstQuestions|LargePlan)$$'
+
+unit-plain:
+	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(GO) test $(LIMIT) $(PLAIN_ROOMS) -run '$(PLAIN)|^TestAnswersAgreeWithPredictions$$'
+	$(GO) test $(LIMIT) $(COMPUTING)
+
+unit-python:
 	cd bench/gpu && '$(MEMORYMARK_TEST_PYTHON)' -m unittest --quiet
 	cd python && MEMORYMARK_BINARY='$(abspath $(BIN))' '$(MEMORYMARK_TEST_PYTHON)' -m unittest discover --quiet tests
 

@@ -222,7 +222,7 @@ func TestCoreStartsNoGoroutines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`COMPUTING := \$\(addprefix \./internal/,(.*)\)`).FindSubmatch(makefile)
+	found := regexp.MustCompile(`COMPUTING +:= \$\(addprefix \./internal/,(.*)\)`).FindSubmatch(makefile)
 	if found == nil {
 		t.Fatal("the Makefile does not say what is tested without the race detector")
 	}
@@ -241,6 +241,44 @@ func TestCoreStartsNoGoroutines(t *testing.T) {
 				t.Errorf("%s starts a goroutine: the core computes, and others decide what runs at the same time", file)
 			}
 		}
+	}
+}
+
+// TestPlainTestsAreRun: a test that make leaves out of the run with the race
+// detector, by its name, is in a room whose tests of that name run without it.
+func TestPlainTestsAreRun(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	variable := func(pattern string) []string {
+		found := regexp.MustCompile(pattern).FindSubmatch(makefile)
+		if found == nil {
+			t.Fatalf("the Makefile has no %s", pattern)
+		}
+		return strings.FieldsFunc(string(found[1]), func(r rune) bool { return r == ' ' || r == '|' })
+	}
+	names := variable(`PLAIN +:= \^Test\((.*)\)\$\$\n`)
+	run := rooms(append(variable(`PLAIN_ROOMS := \$\(addprefix \./internal/,(.*)\)`), variable(`COMPUTING +:= \$\(addprefix \./internal/,(.*)\)`)...)...)
+	found := make(map[string]bool)
+	for _, file := range goFiles(t, "_test.go") {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range regexp.MustCompile(`(?m)^func Test(\w+)\(`).FindAllSubmatch(source, -1) {
+			name := string(test[1])
+			if !slices.Contains(names, name) {
+				continue
+			}
+			found[name] = true
+			if room := path.Dir(file); !slices.Contains(run, room) {
+				t.Errorf("Test%s of %s is run nowhere: rename it, or add the room to PLAIN_ROOMS", name, room)
+			}
+		}
+	}
+	if len(found) != len(names) {
+		t.Errorf("of the tests %v there are only %v", names, found)
 	}
 }
 
@@ -289,22 +327,33 @@ type pkg struct {
 func packages(t *testing.T) map[string]*pkg {
 	t.Helper()
 	out := make(map[string]*pkg)
+	for _, file := range goFiles(t, ".go") {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		if err := addFile(out, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// goFiles are the files of the module that end so.
+func goFiles(t *testing.T, end string) (out []string) {
+	t.Helper()
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {
 		case err != nil:
 			return err
 		case d.IsDir() && file != "." && (strings.ContainsAny(name[:1], "._") || slices.Contains([]string{"testdata", "node_modules", "build"}, name)):
 			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
-			return nil
+		case !d.IsDir() && strings.HasSuffix(name, end):
+			out = append(out, filepath.ToSlash(file))
 		}
-		return addFile(out, filepath.ToSlash(file))
+		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out) == 0 {
-		t.Fatal("no packages found")
+	if err != nil || len(out) == 0 {
+		t.Fatalf("%d files found: %v", len(out), err)
 	}
 	return out
 }

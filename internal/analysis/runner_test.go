@@ -66,7 +66,8 @@ func TestRunnerAtOnce(t *testing.T) {
 	r := analysis.NewRunner(analysis.RunnerOptions{Python: python, Device: "cuda"})
 	var all sync.WaitGroup
 	for i := range 8 {
-		q := requestOf(t, fmt.Sprintf(`{"model": %q, "limit_gib": 64, "accumulate": %d}`, []string{"bert", "gpt2", "lm-small"}[i%3], i+1))
+		model := []string{`"bert", "sequence": 512, "config": {"num_hidden_layers": 2}`, `"gpt2", "config": {"n_layer": 1}`, `"lm-small", "config": {"num_layers": 1}`}[i%3]
+		q := requestOf(t, fmt.Sprintf(`{"model": %s, "limit_gib": 64, "accumulate": %d}`, model, i+1))
 		all.Go(func() {
 			a, err := r.Answer(t.Context(), evidence.Measured, q, analysis.Measurement{NoTiming: true})
 			if err != nil || a.OptimalBatch != 40 || a.Engine != evidence.Measured {
