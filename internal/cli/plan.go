@@ -88,8 +88,9 @@ func (f *planFlags) run(c *cobra.Command, e *env, args []string) error {
 		return err
 	}
 	// Thousands of short-lived traces: collecting them less often takes a fifth
-	// of the time away.
+	// of the time away, as long as they take no more than a gigabyte.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), 1<<30)))
 	progress := e.newPartProgress("parts")
 	p, err := plan.Make(c.Context(), f.Question, func(done, of int) { progress.tell(study.Progress{Done: done, Total: of}) })
 	progress.end(nil, "")

@@ -159,15 +159,23 @@ func (p *planner) estimate(ctx context.Context) error {
 		p.parts += len(group)
 	}
 	outlines, errs := make([]*outline, len(setups)), make([]error, len(setups))
-	err = inParallel(ctx, predict.AtOnce(p.base), len(setups), func(i int) error {
-		return p.q.piece(ctx, func() error {
-			outlines[i], errs[i] = p.outline(setups[i], card)
-			p.step()
-			return nil
+	others, sharing := p.bySharing(setups)
+	for _, which := range [][]int{others, sharing} {
+		known := slices.Clone(outlines)
+		err = inParallel(ctx, predict.AtOnce(p.base), len(which), func(n int) error {
+			defer p.step()
+			i := which[n]
+			if p.fitsNowhere(setups[i], known) {
+				return nil
+			}
+			return p.q.piece(ctx, func() error {
+				outlines[i], errs[i] = p.outline(setups[i], card)
+				return nil
+			})
 		})
-	})
-	if err = cmp.Or(err, p.q.Effort.Err()); err != nil {
-		return err
+		if err = cmp.Or(err, p.q.Effort.Err()); err != nil {
+			return err
+		}
 	}
 	for _, o := range outlines {
 		if o != nil {
@@ -181,6 +189,33 @@ func (p *planner) estimate(ctx context.Context) error {
 		s.candidates = p.candidatesAt(s)
 	}
 	return nil
+}
+
+// bySharing are the places of setups in which each GPU has the whole state of the
+// optimizer or shares it with its parameters, and of those that share the state alone.
+func (p *planner) bySharing(setups []*setup) (others, sharing []int) {
+	for i, s := range setups {
+		if s.kind() == workload.ZeRO1 {
+			sharing = append(sharing, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return others, sharing
+}
+
+// fitsNowhere reports whether a setup that shares the optimizer's state among GPUs
+// needs more than any of them has for the rest, by the outline of the one that shares
+// nothing.
+func (p *planner) fitsNowhere(s *setup, known []*outline) bool {
+	i := slices.IndexFunc(known, func(o *outline) bool {
+		return o != nil && o.kind() == workload.DDP && slices.EqualFunc(o.chosen, s.chosen, func(a, b choice) bool { return a.text == b.text })
+	})
+	if i < 0 || s.kind() != workload.ZeRO1 {
+		return false
+	}
+	needs := float64(known[i].NeedsWithoutState())
+	return !slices.ContainsFunc(p.sites, func(at *site) bool { return at.gpus == s.gpus && s.on(at.card) && needs <= slack*float64(at.limit) })
 }
 
 func (p *planner) outline(s *setup, card *gpu.Card) (*outline, error) {

@@ -25,6 +25,7 @@ type Outline struct {
 type sketch struct {
 	peak   bytesize.Bytes // of the second step
 	parts  []partPeak     // of the second step
+	state  bytesize.Bytes // of the optimizer
 	timing Timing
 }
 
@@ -72,7 +73,10 @@ func (o *Outline) towards(deeper *Outline, periods int64) *Outline {
 }
 
 func (s sketch) towards(deeper sketch, periods int64) sketch {
-	out := sketch{peak: beyond(s.peak, deeper.peak, 1+periods), timing: s.timing.Towards(deeper.timing, float64(periods))}
+	out := sketch{
+		peak: beyond(s.peak, deeper.peak, 1+periods), state: beyond(s.state, deeper.state, 1+periods),
+		timing: s.timing.Towards(deeper.timing, float64(periods)),
+	}
 	if len(s.parts) != len(deeper.parts) {
 		return out
 	}
@@ -191,7 +195,7 @@ func (p *Process) leave() {
 
 // sketch is what the last step takes. Lengths are those of partPeaks.
 func (p *Process) sketch(lengths []int) sketch {
-	out := sketch{parts: p.partPeaks(lengths), timing: p.Timing()}
+	out := sketch{parts: p.partPeaks(lengths), state: p.optimizerState(), timing: p.Timing()}
 	for _, part := range out.parts {
 		out.peak = max(out.peak, part.once)
 	}
@@ -220,6 +224,9 @@ func (o *Outline) NeedsWith(batch, passes int64) bytesize.Bytes {
 	}
 	return most
 }
+
+// NeedsWithoutState is what a batch of one takes at least beside the optimizer's state.
+func (o *Outline) NeedsWithoutState() bytesize.Bytes { return o.Needs(1) - o.one.state }
 
 // beyond is where the line through a batch of one and of two is at another.
 func beyond(one, two bytesize.Bytes, batch int64) bytesize.Bytes {

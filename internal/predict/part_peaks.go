@@ -82,6 +82,16 @@ func (p *Process) lengths() (lengths []int) {
 	return lengths
 }
 
+// optimizerState is what the optimizer keeps.
+func (p *Process) optimizerState() (bytes bytesize.Bytes) {
+	for _, l := range p.lives() {
+		if l.cause == trace.OptimizerState && int(l.died) == p.events() {
+			bytes += roundedSize(l.size)
+		}
+	}
+	return bytes
+}
+
 // liveCount goes through the events of a process and counts what is allocated.
 type liveCount struct {
 	events []trace.Event
