@@ -5,6 +5,7 @@ drops kernels. This package, imported into the program by sitecustomize, adds
 what only Python can see:
 
   hook         what happens when torch is imported, and when the process ends
+  descent      what L-BFGS reads of numbers that nobody knows
   shadows      small tensors whose values follow from the host, kept on the CPU too
   distributed  one rank of many, alone
   steps        optimizer steps: where to stop, where to run out of memory

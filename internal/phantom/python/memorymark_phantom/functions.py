@@ -35,6 +35,7 @@ class Functions:
         self.finite = both("isfinite")
         self.none = both("isnan", "isinf")
         self.ordering = both("lt", "le", "gt", "ge", "__lt__", "__le__", "__gt__", "__ge__", "isclose")
+        self.greater, self.at_most = both("gt", "__gt__"), both("le", "__le__")
         self.equal = both("eq", "__eq__")
         self.both = both("logical_and", "bitwise_and", "__and__")
         self.all = both("all")

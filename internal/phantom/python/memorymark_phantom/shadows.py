@@ -21,6 +21,7 @@ from typing import Any, Optional
 
 from . import hook, library, report
 from .constants import Constants, Elements, Kept
+from .descent import Descent
 from .functions import Functions
 
 _mode: Any = None
@@ -80,6 +81,7 @@ def begin(torch: Any) -> None:
     global _mode
     _mode = _make_mode(torch)
     _mode.__enter__()
+    hook.after_import("torch.optim.lbfgs", _mode.descent.watch)
     # Dynamo would trace into the mode. What it compiles runs without.
     hook.after_import("torch._dynamo.eval_frame", _spare_compiled)
 
@@ -152,6 +154,7 @@ def _make_mode(torch: Any) -> Any:
             super().__init__()
             self.constants = Constants(torch)
             self.shadows = Kept(self.constants, small)
+            self.descent = Descent(torch, functions)
             self.exposed: list[Any] = []
             self.checks = WeakIdKeyDictionary()  # comparisons of numbers that nobody knows
 
@@ -222,6 +225,8 @@ def _make_mode(torch: Any) -> Any:
                         library.answer(count.to_bytes(8, "little", signed=True))
             elif function in functions.reads or function is Tensor.to and _to_cpu(torch, args, kwargs):
                 whole = self.constants.whole(inputs[0])
+                if whole is None and (whole := self.descent.read(inputs[0])) is not None:
+                    assume(function, "a descent that goes well", sys._getframe(2))
                 if whole is not None:
                     self.answer(inputs[0], whole)
             elif function in functions.nonzero and len(inputs) == 1:
@@ -315,6 +320,7 @@ def _make_mode(torch: Any) -> Any:
                 return
             if not known or not all(small(t) for t in results):
                 self.lose(function, results)
+                self.descent.compare(function, args, results)
                 if self.follow_constant(function, args, kwargs, inputs, results) or self.follow_check(function, inputs, results):
                     return
                 if function in functions.choosing and isinstance(args[0] if args else None, Tensor):
