@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 
 	"memorymark/internal/allocator"
@@ -45,16 +44,11 @@ type Emulation struct {
 // Emulate runs three steps of a workload's batch on a card that is not there.
 // The whole process is recorded to a path, unless that is empty.
 func (r *Runner) Emulate(ctx context.Context, q Request, user *measure.UserModel, path string) (p *Prediction, err error) {
-	record, remove, err := scratchRecord(measure.WholeProcess, "snapshot.pickle", studyEntries)
+	record, remove, err := processRecord(path)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
-	if path != "" {
-		if record.Path, err = filepath.Abs(path); err != nil {
-			return nil, err
-		}
-	}
 	probe := measure.Probe{
 		Workload: q.Workload, User: user, Batches: []int64{q.Workload.Batch}, Steps: confirmSteps, Limit: int64(q.Workload.Limit()), Record: record,
 	}

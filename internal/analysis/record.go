@@ -30,6 +30,18 @@ func scratchRecord(scope, name string, entries int) (r *measure.Record, remove f
 	return r, func() { _ = os.RemoveAll(folder) }, nil
 }
 
+// processRecord is a recording of a whole process: to a path, or to a file that is
+// gone once remove was called if the path is empty.
+func processRecord(path string) (r *measure.Record, remove func(), err error) {
+	if path == "" {
+		return scratchRecord(measure.WholeProcess, "snapshot.pickle", studyEntries)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, nil, err
+	}
+	return &measure.Record{Path: path, Scope: measure.WholeProcess, MaxEntries: studyEntries}, func() {}, nil
+}
+
 // sentSteps are enough to see what the first step leaves to the second.
 const sentSteps = 2
 

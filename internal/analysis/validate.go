@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
@@ -215,16 +214,11 @@ func ValidatePrediction(ctx context.Context, w *workload.Workload, m Measurement
 	}
 	v := &validator{m, w}
 	c := &PredictionCheck{Check: v.check()}
-	record, remove, err := scratchRecord(measure.WholeProcess, "snapshot.pickle", studyEntries)
+	record, remove, err := processRecord(path)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
-	if path != "" {
-		if record.Path, err = filepath.Abs(path); err != nil {
-			return nil, err
-		}
-	}
 	if _, err := v.probe(ctx, w, measure.Probe{Steps: confirmSteps, Record: record}); err != nil {
 		return nil, err
 	}

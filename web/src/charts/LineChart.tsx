@@ -1,8 +1,9 @@
 // Lines over numbers, as SVG. It draws what it is given; every number comes from
 // the server. Pointer and arrow keys walk from point to point.
 import { scaleLinear } from 'd3-scale';
-import { type KeyboardEvent, type PointerEvent, useId, useState } from 'react';
+import { type PointerEvent, useId, useState } from 'react';
 import { useWidth } from './useWidth';
+import { walk } from './walk';
 
 export interface Line {
   name: string;
@@ -51,14 +52,6 @@ export function LineChart({ summary, xLabel, yLabel, formatY, lines, rules = [],
     setAt(nearest(xs, x.invert(left)));
   }
 
-  function walk(event: KeyboardEvent) {
-    const to = { ArrowRight: (at ?? -1) + 1, ArrowLeft: (at ?? xs.length) - 1, Home: 0, End: xs.length - 1 }[event.key];
-    if (event.key === 'Escape') setAt(undefined);
-    if (to === undefined) return;
-    event.preventDefault();
-    setAt(Math.min(xs.length - 1, Math.max(0, to)));
-  }
-
   return (
     <div ref={box} className="relative">
       <svg
@@ -71,7 +64,7 @@ export function LineChart({ summary, xLabel, yLabel, formatY, lines, rules = [],
         onPointerMove={point}
         onPointerLeave={() => setAt(undefined)}
         onBlur={() => setAt(undefined)}
-        onKeyDown={walk}
+        onKeyDown={(event) => walk(event, xs.length, at, setAt)}
         className="block touch-pan-y rounded text-[11px]"
       >
         <Axes x={x} y={y} width={width} xLabel={xLabel} yLabel={yLabel} formatY={formatY} />

@@ -1,9 +1,10 @@
 // Dollars against days, each on a scale of factors: what fits is filled, what
 // does not is hollow. Pointer, touch and arrow keys tell about a point.
 import { scaleLinear } from 'd3-scale';
-import { type KeyboardEvent, type PointerEvent, useId, useState } from 'react';
+import { type PointerEvent, useId, useState } from 'react';
 import type { Schemas } from '../api/client';
 import { useWidth } from '../charts/useWidth';
+import { walk } from '../charts/walk';
 import { count, dollars, duration } from '../format';
 import type { BestWay } from './PlanResult';
 
@@ -78,14 +79,6 @@ export function Picture({ plan, best }: { plan: Schemas['Plan']; best: BestWay[]
     setAt(away[closest]! < near ? closest : undefined);
   }
 
-  function walk(event: KeyboardEvent) {
-    const to = { ArrowRight: (at ?? -1) + 1, ArrowLeft: (at ?? points.length) - 1, Home: 0, End: points.length - 1 }[event.key];
-    if (event.key === 'Escape') setAt(undefined);
-    if (to === undefined) return;
-    event.preventDefault();
-    setAt(Math.min(points.length - 1, Math.max(0, to)));
-  }
-
   return (
     <div ref={box} className="relative">
       <svg
@@ -99,7 +92,7 @@ export function Picture({ plan, best }: { plan: Schemas['Plan']; best: BestWay[]
         onPointerDown={point}
         onPointerLeave={() => setAt(undefined)}
         onBlur={() => setAt(undefined)}
-        onKeyDown={walk}
+        onKeyDown={(event) => walk(event, points.length, at, setAt)}
         className="block touch-pan-y rounded text-[11px]"
       >
         <Axes x={x} y={y} width={width} />
