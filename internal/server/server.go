@@ -21,7 +21,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/job"
 	"memorymark/internal/snapshotstore"
@@ -90,7 +89,7 @@ type Server struct {
 // New returns a server that listens nowhere yet.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		opts: opts, log: opts.Log, metrics: newMetrics(), mostInside: mostInside, stall: stallTime, planEffort: effort.OfQuestion, emulations: newEmulations(opts.Emulate),
+		opts: opts, log: opts.Log, metrics: newMetrics(), mostInside: mostInside, stall: stallTime, planEffort: planEffort, emulations: newEmulations(opts.Emulate),
 		sessions: newSessions(), guests: newGuests(),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
