@@ -122,6 +122,9 @@ func (c *Config) Decode(into any, alsoIgnored ...string) error {
 	known := fieldNames(into)
 	var wrong invalid.Error
 	for _, key := range slices.Sorted(maps.Keys(c.keys)) {
+		if wrong.Enough() {
+			break
+		}
 		field, ok := known[key]
 		switch {
 		case !ok && (slices.Contains(ignored, key) || slices.Contains(alsoIgnored, key)):

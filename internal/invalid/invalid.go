@@ -32,6 +32,9 @@ func (e *Error) Add(err error) {
 	}
 }
 
+// Enough reports whether so much is wrong that nobody reads on.
+func (e *Error) Enough() bool { return len(e.Problems) >= 100 }
+
 // OrNil is the error, nil if nothing is wrong.
 func (e *Error) OrNil() error {
 	if len(e.Problems) == 0 {

@@ -41,7 +41,14 @@ const (
 	unlike
 )
 
+// longestWord is longer than any name. What is longer is not compared, letter by
+// letter, with all of them.
+const longestWord = 200
+
 func compare(a, b string) (rank, far int) {
+	if len(a) > longestWord {
+		return unlike, len(a)
+	}
 	x, y := letters(a), letters(b)
 	far = edits(x, y)
 	switch {

@@ -1,6 +1,9 @@
 package nearest
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestTo(t *testing.T) {
 	known := []string{"batch", "sequence", "precision", "optimizer", "optimizer-impl", "checkpointing", "attention-mask"}
@@ -15,5 +18,13 @@ func TestTo(t *testing.T) {
 	}
 	if near := To("bert", []string{"bert-a", "bert-b", "bert-c", "bert-d", "bert-e"}); len(near) != 4 {
 		t.Errorf("%v: want no more than four", near)
+	}
+}
+
+// A question of a megabyte would be compared for seconds.
+func TestLongWords(t *testing.T) {
+	long := "batch" + strings.Repeat("h", longestWord)
+	if near := To(long, []string{"batch", long + "h"}); near != nil {
+		t.Errorf("near to a word of %d letters: %.20v", len(long), near)
 	}
 }

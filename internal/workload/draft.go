@@ -180,6 +180,9 @@ func (d Draft) WithoutModel() (*Workload, error) {
 func (d Draft) settings() (*Workload, *invalid.Error) {
 	w, wrong := Default(), &invalid.Error{}
 	for _, name := range slices.Sorted(maps.Keys(d)) {
+		if wrong.Enough() {
+			break
+		}
 		key, ok := findKey(name)
 		if name == "sequence" && isLengths(d[name]) {
 			key, _ = findKey("lengths") // a list, or samples by length
