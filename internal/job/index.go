@@ -115,7 +115,23 @@ func (x *index) remove(id string) {
 	if x.gone > len(x.rows)/4 {
 		x.rows = slices.DeleteFunc(x.rows, func(r row) bool { return r.state == deleted })
 		x.gone = 0
+		x.forgetLabels()
 	}
+}
+
+// forgetLabels drops the sets of labels that no job has any more. Clients name
+// their jobs as they like, so there may be as many as there were jobs.
+func (x *index) forgetLabels() {
+	var kept labelSets
+	numbers := make(map[uint32]uint32, len(x.labels.asMap))
+	for i := range x.rows {
+		old := x.rows[i].labels
+		if _, ok := numbers[old]; !ok {
+			numbers[old] = kept.number(x.labels.asMap[old])
+		}
+		x.rows[i].labels = numbers[old]
+	}
+	x.labels = kept
 }
 
 func (x *index) find(key id) (int, bool) {
@@ -180,7 +196,7 @@ func (n *interned) number(s string) int {
 	return i
 }
 
-// labelSets numbers sets of labels. Jobs have few different ones.
+// labelSets numbers sets of labels. Most jobs have few different ones.
 type labelSets struct {
 	sets  interned
 	asMap []map[string]string

@@ -22,10 +22,12 @@ type Filter struct {
 	Limit int    // at most so many, 0 for DefaultLimit
 }
 
-// DefaultLimit and MaxLimit are how many jobs a page has.
+// DefaultLimit and MaxLimit are how many jobs a page has. One whose payloads have
+// more than maxPageBytes ends earlier.
 const (
 	DefaultLimit = 50
 	MaxLimit     = 500
+	maxPageBytes = 4 << 20
 )
 
 // Page is a part of a list.
@@ -50,8 +52,9 @@ func (q *Queue) List(ctx context.Context, f Filter) (*Page, error) {
 	}
 	ids, total := q.index.scan(f, after)
 	p := &Page{Jobs: make([]Job, 0, min(len(ids), f.Limit)), Total: total}
+	held := 0
 	for i, id := range ids {
-		if i == f.Limit {
+		if i == f.Limit || held > maxPageBytes {
 			p.Next = ids[i-1].String()
 			break
 		}
@@ -64,6 +67,7 @@ func (q *Queue) List(ctx context.Context, f Filter) (*Page, error) {
 			return nil, err
 		}
 		p.Jobs = append(p.Jobs, *j)
+		held += len(j.Payload)
 	}
 	return p, nil
 }
