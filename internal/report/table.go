@@ -40,6 +40,7 @@ const columnGap = "  "
 // write prints the table, indented by two, in at most width columns. Columns
 // that are empty are left out.
 func (t *table) write(w io.Writer, width int) {
+	t.join()
 	t.dropEmpty()
 	t.dropSpare(width - len(columnGap))
 	widths := t.widths(width - len(columnGap))
@@ -58,6 +59,19 @@ func (t *table) write(w io.Writer, width int) {
 		}
 		for _, b := range r.below {
 			fmt.Fprintln(w, faint("        "+cutLeft(b, width-8)))
+		}
+	}
+}
+
+// join makes one line of each cell. A file can name its functions so that they
+// look like other rows.
+func (t *table) join() {
+	onOneLine := strings.NewReplacer("\n", " ", "\t", " ")
+	for _, r := range t.rows {
+		for _, texts := range [][]string{r.cells, r.below} {
+			for i, text := range texts {
+				texts[i] = onOneLine.Replace(text)
+			}
 		}
 	}
 }

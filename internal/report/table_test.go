@@ -124,3 +124,15 @@ func TestSpeedsDiffer(t *testing.T) {
 		}
 	}
 }
+
+// What is in a cell is on its row.
+func TestTableRows(t *testing.T) {
+	tab := table{columns: []column{{title: "SIZE"}, {title: "MADE BY", stretch: true}}, rows: []row{
+		{cells: []string{"1 B", "a.py\n9 GiB  b.py\t1"}, below: []string{"called by\n9 GiB  c.py"}},
+	}}
+	var b strings.Builder
+	tab.write(&b, 80)
+	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 3 {
+		t.Errorf("%d lines of a title, a row and what is below it:\n%s", len(lines), b.String())
+	}
+}

@@ -266,13 +266,18 @@ func (m *machine) pushString(n int64) {
 
 // printable replaces what is no text: Python can pickle file names that are no
 // UTF-8, and a file can name its functions so that they clear the screen of
-// whoever looks. What is shown and written from here on can do neither.
+// whoever looks, or turn the text around. What is shown and written from here on
+// can do none of it. Lines stay: the tracebacks of forward_frames have them.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029':
 			return utf8.RuneError
+		default:
+			return r
 		}
-		return r
 	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
 
