@@ -23,7 +23,7 @@ var open = []string{
 }
 
 // forWorkers are the routes that a worker's token opens.
-var forWorkers = []string{"POST /v1/snapshots"}
+var forWorkers = []string{uploadPattern}
 
 // allowed returns the request if it may have its route, which then lasts no
 // longer than its token; if it may not, it has answered.

@@ -109,6 +109,7 @@ func (s *Server) submit(ctx context.Context, q Question) (*job.Job, bool, error)
 	if id != "" {
 		labels["id"] = id
 	}
+	callOf(ctx).read()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime)
 	defer cancel()
 	return s.opts.Jobs.Submit(ctx, job.Request{Card: queue, Payload: payload, Labels: labels})

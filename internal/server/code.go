@@ -94,6 +94,7 @@ func (s *Server) submitCode(ctx context.Context, q CodeQuestion) (*job.Job, bool
 	if id != "" {
 		labels["id"] = id
 	}
+	callOf(ctx).read()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime)
 	defer cancel()
 	return s.opts.Jobs.Submit(ctx, job.Request{Card: analysis.CodeQueue, Payload: payload, Labels: labels})

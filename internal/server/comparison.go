@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -30,7 +32,7 @@ func (s *Server) comparisonRoutes(api huma.API) {
 // CardsQuestion asks how a workload does on cards.
 type CardsQuestion struct {
 	Question
-	GPUs []string `json:"gpus,omitempty" maxItems:"100" uniqueItems:"true" doc:"ids of cards; all of the catalog if absent"`
+	GPUs []string `json:"gpus,omitempty" maxItems:"100" doc:"ids of cards; all of the catalog if absent"`
 }
 
 // CardsComparison is a row for each card.
@@ -72,6 +74,9 @@ func statedAccuracy(r analysis.Request) *predict.Accuracy {
 }
 
 func findCards(ids []string) ([]*gpu.Card, error) {
+	if err := once("body.gpus", ids); err != nil {
+		return nil, err
+	}
 	out := []*gpu.Card{}
 	for i, id := range ids {
 		card, err := gpu.Find(id)
@@ -83,12 +88,23 @@ func findCards(ids []string) ([]*gpu.Card, error) {
 	return out, nil
 }
 
+// once checks that nothing is in a list twice. A schema could say so, but then
+// huma panics on a list of lists, and repeats the whole list for every item.
+func once[T comparable](place string, list []T) error {
+	for i, v := range list {
+		if slices.Contains(list[:i], v) {
+			return bad(fmt.Sprintf("%s[%d]", place, i), "%v is given twice", v)
+		}
+	}
+	return nil
+}
+
 // SettingsQuestion asks how a workload does with other settings.
 type SettingsQuestion struct {
 	Question
-	Precisions    []precisionName `json:"precisions,omitempty" uniqueItems:"true" doc:"all that the card has in hardware if absent"`
-	Optimizers    []optimizerName `json:"optimizers,omitempty" uniqueItems:"true" doc:"adamw, sgd-momentum and sgd if absent"`
-	Checkpointing []bool          `json:"checkpointing,omitempty" uniqueItems:"true" doc:"without and with if absent"`
+	Precisions    []precisionName `json:"precisions,omitempty" maxItems:"100" doc:"all that the card has in hardware if absent"`
+	Optimizers    []optimizerName `json:"optimizers,omitempty" maxItems:"100" doc:"adamw, sgd-momentum and sgd if absent"`
+	Checkpointing []bool          `json:"checkpointing,omitempty" maxItems:"2" doc:"without and with if absent"`
 }
 
 // SettingsComparison is a row for each combination.
@@ -99,6 +115,7 @@ type SettingsComparison struct {
 
 func (s *Server) compareSettings(ctx context.Context, q SettingsQuestion) (*output[SettingsComparison], error) {
 	r, err := s.request(q.Question)
+	err = errors.Join(err, once("body.precisions", q.Precisions), once("body.optimizers", q.Optimizers), once("body.checkpointing", q.Checkpointing))
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -20,8 +21,9 @@ var errBusy = errors.New("too many predictions are waiting; try again in a secon
 // once is worth more than an answer too late.
 const mostWaiting = 512
 
-// mostRemembered is how many answers are kept, some kilobytes each.
-const mostRemembered = 4096
+// rememberedBytes is about what the answers that are kept may take, with their
+// questions: thousands of usual ones, of some kilobytes each.
+const rememberedBytes = 128 << 20
 
 // compute runs what keeps a core busy: no more at a time than there are cores,
 // equal requests once, and with the latest answers at hand. That is honest
@@ -39,7 +41,7 @@ type compute struct {
 	answers *recent[*answer]
 	waiting int            // what waits or is computed
 	clients map[string]int // whose that is
-	studies int            // being computed piece by piece
+	studies map[string]int // being computed piece by piece, and whose they are
 }
 
 // answer is one that is known or being computed.
@@ -79,7 +81,7 @@ func newCompute(m *metrics) *compute {
 	cores := runtime.GOMAXPROCS(0)
 	return &compute{
 		metrics: m, most: mostWaiting, cores: newLine(cores), large: newLine(max(cores-1, 1)),
-		answers: newRecent[*answer](mostRemembered), clients: make(map[string]int),
+		answers: newRecent[*answer](rememberedBytes), clients: make(map[string]int), studies: make(map[string]int),
 	}
 }
 
@@ -111,6 +113,7 @@ func (c *compute) follow(ctx context.Context, q question, do func(context.Contex
 
 // find returns the answer of a key; if there is none it begins to compute it.
 func (c *compute) find(ctx context.Context, q question, do func(context.Context) (any, error)) (*answer, error) {
+	callOf(ctx).read()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a, ok := c.answers.get(q.key); ok {
@@ -129,7 +132,7 @@ func (c *compute) find(ctx context.Context, q question, do func(context.Context)
 	c.clients[q.client] += q.cost
 	a := &answer{question: q, done: make(chan struct{}), waiters: 1}
 	ctx, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	c.answers.put(q.key, a, 1)
+	c.answers.put(q.key, a, int64(len(q.key)))
 	go c.run(ctx, a, do)
 	return a, nil
 }
@@ -154,6 +157,7 @@ func (c *compute) run(ctx context.Context, a *answer, do func(context.Context) (
 			return err
 		})
 	}
+	size := a.size()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(a.done)
@@ -163,7 +167,20 @@ func (c *compute) run(ctx context.Context, a *answer, do func(context.Context) (
 	}
 	if a.err != nil {
 		c.answers.removeValue(a.key, a) // errors are cheap to find again, and may pass
+	} else if now, ok := c.answers.get(a.key); ok && now == a { // it was not forgotten meanwhile
+		c.answers.put(a.key, a, size)
 	}
+}
+
+// size is about how many bytes an answer takes with its question. What is a
+// megabyte as JSON is some in memory.
+func (a *answer) size() int64 {
+	const inMemory = 3
+	text, err := json.Marshal(a.value)
+	if err != nil {
+		return rememberedBytes // which is not kept
+	}
+	return int64(len(a.key) + inMemory*len(text))
 }
 
 // onCore waits for a core and computes something on it.
@@ -183,23 +200,31 @@ func (c *compute) onCore(ctx context.Context, large bool, do func() error) error
 	return err
 }
 
-// mostStudies is how many requests may be computed piece by piece at a time;
-// each holds what it has so far.
+// mostStudies is how many requests may be computed piece by piece at a time, and
+// of those no client's more than half; each holds what it has so far.
 const mostStudies = 8
 
 // begin counts in a request that is computed piece by piece.
-func (c *compute) begin() (end func(), err error) {
+func (c *compute) begin(ctx context.Context) (end func(), err error) {
+	callOf(ctx).read()
+	client := callOf(ctx).client()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.studies >= mostStudies || c.waiting >= c.most {
+	all := 0
+	for _, n := range c.studies {
+		all += n
+	}
+	if all >= mostStudies || c.studies[client] >= mostStudies/2 || c.waiting >= c.most {
 		c.metrics.answers.WithLabelValues("refused").Inc()
 		return nil, errBusy
 	}
-	c.studies++
+	c.studies[client]++
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.studies--
+		if c.studies[client]--; c.studies[client] == 0 {
+			delete(c.studies, client)
+		}
 	}, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,13 +64,8 @@ func TestLine(t *testing.T) {
 }
 
 func (l *line) length() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := 0
-	for _, places := range l.waiting {
-		n += len(places)
-	}
-	return n
+	_, all := l.lengths("")
+	return all
 }
 
 // What nobody waits for any more ends, and is not handed to who comes later.
@@ -192,4 +189,56 @@ func (c *compute) held(client string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.clients[client]
+}
+
+// What is remembered is bounded in bytes, of questions and of answers.
+func TestRememberedBytes(t *testing.T) {
+	const size, asked = 1 << 20, 3 * rememberedBytes >> 20
+	for name, one := range map[string]struct{ question, answer int }{"questions": {size, 1}, "answers": {1, size}} {
+		c := newCompute(newMetrics())
+		ctx, _ := as(t, "")
+		for i := range asked {
+			q := question{key: strconv.Itoa(i) + strings.Repeat("q", one.question), cost: 1}
+			if _, err := remembered(ctx, c, q, func(context.Context) (string, error) { return strings.Repeat("a", one.answer), nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var held int
+		c.mu.Lock()
+		for key, e := range c.answers.entries {
+			if a := e.Value.(*entry[*answer]).value; a.value != nil {
+				held += len(key) + len(a.value.(string))
+			}
+		}
+		c.mu.Unlock()
+		if held > rememberedBytes || held < size {
+			t.Errorf("%s: %d bytes are held, of at most %d", name, held, rememberedBytes)
+		}
+	}
+}
+
+// One client's studies leave room for others'.
+func TestStudiesShare(t *testing.T) {
+	c := newCompute(newMetrics())
+	greedy, _ := as(t, "greedy")
+	modest, _ := as(t, "modest")
+	var ends []func()
+	for {
+		end, err := c.begin(greedy)
+		if err != nil {
+			break
+		}
+		ends = append(ends, end)
+	}
+	end, err := c.begin(modest)
+	if err != nil || len(ends) == 0 {
+		t.Fatalf("after %d of a greedy client's: %v", len(ends), err)
+	}
+	end()
+	for _, end := range ends {
+		end()
+	}
+	if len(c.studies) != 0 {
+		t.Errorf("afterwards %v", c.studies)
+	}
 }

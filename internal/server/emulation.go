@@ -168,6 +168,7 @@ func (s *Server) predict(ctx context.Context, in *predictionInput) (p *analysis.
 // emulate emulates what may be unknown to predictions. Where that cannot be
 // done, what is wrong with such a workload says more.
 func (s *Server) emulate(ctx context.Context, r analysis.Request, problems []error) (*analysis.Prediction, error) {
+	callOf(ctx).read()
 	ctx, leave := s.untilStopping(ctx)
 	defer leave()
 	p, err := s.emulations.answer(ctx, r)

@@ -39,6 +39,11 @@ func (s *Server) listAnalyses(ctx context.Context, in *listInput) (*output[Histo
 			f.Labels[label] = value
 		}
 	}
+	// Pages of long analyses take much memory, as long questions do.
+	if err := s.reading.enter(ctx, callOf(ctx).client()); err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	defer s.reading.leave()
 	page, err := s.opts.Jobs.List(ctx, f)
 	if err != nil {
 		return nil, s.problem(ctx, err)

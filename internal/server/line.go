@@ -51,6 +51,16 @@ func (l *line) queue(client string) chan struct{} {
 	return mine
 }
 
+// lengths is how many of a client's requests wait, and of all clients'.
+func (l *line) lengths(client string) (own, all int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, waiting := range l.waiting {
+		all += len(waiting)
+	}
+	return len(l.waiting[client]), all
+}
+
 // withdraw leaves the line; it is false if the turn has come.
 func (l *line) withdraw(client string, mine chan struct{}) bool {
 	l.mu.Lock()

@@ -21,13 +21,22 @@ type call struct {
 	who     string // the name of the token
 	from    string // the address
 	leave   func() // gives up the request's place among those that are worked on; nil if it has none
-	left    bool   // the client left before it had sent all
-	status  int
-	bytes   int64
+	// understood gives up the request's turn to be read; nil if it has none.
+	understood func()
+	left       bool // the client left before it had sent all
+	status     int
+	bytes      int64
 }
 
 // client is whom a request counts for: a token's owner, or an address.
 func (c *call) client() string { return cmp.Or(c.who, c.from) }
+
+// read says that the request was read, and that its work begins.
+func (c *call) read() {
+	if c.understood != nil {
+		c.understood()
+	}
+}
 
 type callKey struct{}
 
@@ -62,6 +71,7 @@ type recorder struct {
 // sending begins to send something: the work is done, so others may begin with
 // theirs, and who does not read what comes is not waited for.
 func (w *recorder) sending() {
+	w.call.read()
 	if w.call.leave != nil {
 		w.call.leave()
 	}

@@ -88,7 +88,7 @@ func TestProblems(t *testing.T) {
 		{"/v1/predictions/analysis", `{"workload":{"model":"resnet-18","gpu":"t4","limit_gib":0.1}}`, 422, nil},
 		{"/v1/predictions/analysis", `{}`, 422, []string{"body"}},
 		{"/v1/comparisons/cards", `{"workload":{"model":"bert"},"gpus":["t4","a11"]}`, 422, []string{"body.gpus[1]"}},
-		{"/v1/comparisons/cards", `{"workload":{"model":"bert"},"gpus":["t4","t4"]}`, 422, []string{"body.gpus"}},
+		{"/v1/comparisons/cards", `{"workload":{"model":"bert"},"gpus":["t4","t4"]}`, 422, []string{"body.gpus[1]"}},
 		{"/v1/comparisons/settings", `{"workload":{"model":"bert"},"precisions":["fp8"]}`, 422, []string{"body.precisions[0]"}},
 	} {
 		r := c.post(test.path, test.body)

@@ -79,6 +79,54 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
+// What an error's answer holds at most. A question of a megabyte can be wrong in
+// a hundred thousand places, and huma repeats for each of them what is there.
+const (
+	mostDetails = 100
+	mostText    = 4 << 10 // bytes; the names of all models have half
+)
+
+func init() {
+	whole := huma.NewError
+	huma.NewError = func(status int, text string, details ...error) huma.StatusError {
+		more := len(details) - mostDetails
+		details = details[:min(len(details), mostDetails)]
+		short := make([]error, 0, len(details)+1)
+		for _, d := range details {
+			short = append(short, shortDetail(d))
+		}
+		if more > 0 {
+			short = append(short, fmt.Errorf("and %d more", more))
+		}
+		return whole(status, shortText(text), short...)
+	}
+}
+
+// shortDetail is what is wrong with one field, without what is long in it. What a
+// list or an object holds, the client knows.
+func shortDetail(err error) error {
+	d := huma.ErrorDetail{Message: err.Error()}
+	if given, ok := err.(huma.ErrorDetailer); ok { //nolint:errorlint // as huma looks at them
+		d = *given.ErrorDetail()
+	}
+	switch v := d.Value.(type) {
+	case string:
+		d.Value = shortText(v)
+	case bool, float64:
+	default:
+		d.Value = nil
+	}
+	d.Message, d.Location = shortText(d.Message), shortText(d.Location)
+	return &d
+}
+
+func shortText(text string) string {
+	if len(text) <= mostText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostText], "") + "…"
+}
+
 // badRequest is a request that cannot be answered, by its own fault.
 type badRequest struct{ details []error }
 
@@ -147,6 +195,7 @@ func predicted(err error) error {
 // fail answers with an error outside huma, as the path's clients expect it:
 // RFC 9457 under /v1, else as the endpoints that were there before.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, text string) {
+	text = shortText(text)
 	if strings.HasPrefix(r.URL.Path, "/v1/") {
 		writeJSON(w, status, "application/problem+json", &huma.ErrorModel{Status: status, Title: http.StatusText(status), Detail: text})
 		return

@@ -58,6 +58,10 @@ func (s *Server) orElse(mux *http.ServeMux) http.Handler {
 		}
 		callOf(r.Context()).leave = leave
 		defer leave()
+		if pattern != uploadPattern && !s.read(w, r) {
+			return
+		}
+		defer callOf(r.Context()).read()
 		switch {
 		case strings.HasPrefix(pattern, "GET /v1/snapshots/{id}/") || pattern == "POST /v1/sweeps":
 			packed.ServeHTTP(w, r) // rows of numbers, which shrink to a fifth
@@ -90,6 +94,9 @@ const mostInside = 1024
 // as long as their senders.
 const mostUploads = 64
 
+// uploadPattern is the route of what is too large to be held.
+const uploadPattern = "POST /v1/snapshots"
+
 // uncounted are routes whose answers last and that wait more than they work, and
 // those by which others see that the server is well.
 var uncounted = []string{"GET /v1/analyses/{id}/events", "GET " + job.WorkerPath, "POST /analyze", "GET /health", "GET /ready"}
@@ -100,7 +107,7 @@ func (s *Server) enter(pattern string) (leave func(), ok bool) {
 	switch {
 	case slices.Contains(uncounted, pattern):
 		return func() {}, true
-	case pattern == "POST /v1/snapshots":
+	case pattern == uploadPattern:
 		inside, most = &s.uploads, mostUploads
 	}
 	if inside.Add(1) > most {

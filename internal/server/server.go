@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,7 @@ type Server struct {
 	log     *slog.Logger
 	metrics *metrics
 	compute *compute
+	reading *line // long questions are read in turn
 	library *library
 	handler http.Handler
 
@@ -96,6 +98,7 @@ func New(opts Options) (*Server, error) {
 	s.metrics.registry.MustRegister(jobMetrics{opts.Jobs}, &accuracyMetrics{server: s})
 	s.metrics.registry.MustRegister(s.storeMetrics()...)
 	s.compute = newCompute(s.metrics)
+	s.reading = newLine(runtime.GOMAXPROCS(0))
 	s.library = newLibrary(opts.Snapshots, cmp.Or(opts.SnapshotMemory, 4<<30))
 	s.machine = sync.OnceValues(func() (*gpu.Card, bool) {
 		if opts.Card == nil {

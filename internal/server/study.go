@@ -109,23 +109,20 @@ func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*study.Sweep, erro
 	if err != nil {
 		return nil, err
 	}
-	points := grid.Points()
-	cells := make([]study.Cell, len(points))
-	work := effort.New(effort.OfQuestion, ctx.Err)
-	for i, p := range points {
-		cells[i] = s.cell(p.Draft, work)
-		if err := work.Err(); err != nil {
-			return nil, predicted(err)
-		}
-	}
-	if !slices.ContainsFunc(cells, func(c study.Cell) bool { return c.Err == nil }) {
-		return nil, &badRequest{detailsOf(cells[0].Err, "body.workload")}
-	}
-	leave, err := s.compute.begin()
+	leave, err := s.compute.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	points := grid.Points()
+	work := effort.New(effort.OfQuestion, ctx.Err)
+	var cells []study.Cell
+	if err := s.compute.largePiece(ctx, func() (err error) {
+		cells, err = s.cells(points, work)
+		return err
+	}); err != nil {
+		return nil, err
+	}
 	predictor := study.Predictor{Effort: work}
 	results, err := study.Run(ctx, predictor, cells, study.Options{Around: s.compute.largePiece})
 	if err != nil {
@@ -136,6 +133,22 @@ func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*study.Sweep, erro
 		sweep.Cells = append(sweep.Cells, study.SweepCell{Values: points[i].Values, Result: r})
 	}
 	return sweep, nil
+}
+
+// cells makes the cells of a grid, of which at least one must be possible. Each
+// reads the whole workload, which takes as long as a prediction if that is long.
+func (s *Server) cells(points []study.Point, work *effort.Effort) ([]study.Cell, error) {
+	cells := make([]study.Cell, len(points))
+	for i, p := range points {
+		cells[i] = s.cell(p.Draft, work)
+		if err := work.Err(); err != nil {
+			return nil, predicted(err)
+		}
+	}
+	if !slices.ContainsFunc(cells, func(c study.Cell) bool { return c.Err == nil }) {
+		return nil, &badRequest{detailsOf(cells[0].Err, "body.workload")}
+	}
+	return cells, nil
 }
 
 // cell makes a cell of a draft, with the precision that its card has. One that

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"strings"
@@ -52,8 +53,8 @@ type reportOutput struct {
 
 // ReportQuestion is what a study is of. Everything has a default.
 type ReportQuestion struct {
-	Models    []string           `json:"models,omitempty" enum:"lm-small,lm-medium,lm-large,lm-xl,lm-2.7b" uniqueItems:"true" doc:"lm-2.7b if absent"`
-	Sequences []int64            `json:"sequences,omitempty" minimum:"1" maxItems:"6" uniqueItems:"true" doc:"contexts, in tokens; 128, 256 and 512 if absent"`
+	Models    []string           `json:"models,omitempty" enum:"lm-small,lm-medium,lm-large,lm-xl,lm-2.7b" maxItems:"5" doc:"lm-2.7b if absent"`
+	Sequences []int64            `json:"sequences,omitempty" minimum:"1" maxItems:"6" doc:"contexts, in tokens; 128, 256 and 512 if absent"`
 	Batch     int64              `json:"batch,omitempty" minimum:"1" default:"4"`
 	Precision workload.Precision `json:"precision,omitempty" enum:"amp-bf16,amp-fp16" default:"amp-bf16" doc:"what fp32 is compared with; amp-fp16 on a card without bf16"`
 	GPU       string             `json:"gpu,omitempty" doc:"an id of /v1/gpus; this machine's card if absent, else h200"`
@@ -64,6 +65,9 @@ func (s *Server) plan(q ReportQuestion) (*study.Plan, error) {
 	card, err := s.card(q.GPU, study.DefaultCard)
 	if err != nil {
 		return nil, bad("body.gpu", "%v", err)
+	}
+	if err := errors.Join(once("body.models", q.Models), once("body.sequences", q.Sequences)); err != nil {
+		return nil, err
 	}
 	p := &study.Plan{
 		Models: q.Models, Contexts: q.Sequences, Batch: q.Batch, GPU: q.GPU, Card: card,
@@ -88,7 +92,7 @@ func (s *Server) report(ctx context.Context, q ReportQuestion, asArchive bool) (
 	if err != nil {
 		return nil, &badRequest{detailsOf(err, "body")}
 	}
-	leave, err := s.compute.begin()
+	leave, err := s.compute.begin(ctx)
 	if err != nil {
 		return nil, err
 	}

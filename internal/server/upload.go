@@ -17,7 +17,7 @@ import (
 
 // uploadRoutes takes files. Not by huma: it would hold them in memory.
 func (s *Server) uploadRoutes(api huma.API, mux *http.ServeMux) {
-	mux.HandleFunc("POST /v1/snapshots", s.upload)
+	mux.HandleFunc(uploadPattern, s.upload)
 	registry := api.OpenAPI().Components.Schemas
 	schema := huma.SchemaFromType(registry, typeOf[Snapshot]())
 	registry.Map()["Snapshot"] = schema
