@@ -85,7 +85,7 @@ func TestClosedWindows(t *testing.T) {
 func serveHTTP2(t *testing.T, stall time.Duration, begun, ended *atomic.Int64) *client {
 	t.Helper()
 	s := newServer(t)
-	s.stall, s.mostInside = stall, 8
+	s.stall, s.inside.most = stall, 8
 	h := s.httpServer()
 	h.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun.Add(1)

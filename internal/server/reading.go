@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -19,33 +20,23 @@ const (
 	bodyTime = 5 * time.Second
 )
 
-// read receives the body of a long question and waits for its turn to take it
-// apart, which takes up to a hundred times its size in memory, and up to half a
-// second. As many are taken apart at a time as there are cores, and clients take
-// turns; a client that sends slowly is not among them. It is false if there is
+// read receives the body of a question, so that only its sender waits for it, and
+// if it is long waits for its turn to take it apart. That takes up to a hundred
+// times its size in memory, and up to half a second; so as many are taken apart at
+// a time as there are cores, and clients take turns. It is false if there is
 // nothing more to do.
 func (s *Server) read(w http.ResponseWriter, r *http.Request) bool {
-	if r.Method != http.MethodPost || r.ContentLength >= 0 && r.ContentLength < longBody {
+	if r.Method != http.MethodPost || r.ContentLength == 0 {
 		return true
 	}
 	c := callOf(r.Context())
-	if own, all := s.reading.lengths(c.client()); own >= mostLong/2 || all >= mostLong {
+	mayBeLong := r.ContentLength < 0 || r.ContentLength >= longBody
+	if own, all := s.reading.lengths(c.client()); mayBeLong && (own >= mostLong/2 || all >= mostLong) {
 		w.Header().Set("Retry-After", "1")
 		s.fail(w, r, http.StatusServiceUnavailable, "too many long questions are waiting; try again in a second")
 		return false
 	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a connection that cannot has none
-	var body bytes.Buffer
-	_, err := io.CopyN(&body, r.Body, maxSmallBody)
-	_ = control.SetReadDeadline(time.Time{})
-	// Whoever takes the body apart meets what is wrong with it, and says it.
-	rest := io.Reader(r.Body)
-	if err != nil {
-		rest = failing{err}
-	}
-	r.Body = &wholeBody{io.MultiReader(&body, rest), r.Body}
-	if body.Len() < longBody {
+	if receive(w, r, min(bodyTime, s.stall)) < longBody {
 		return true
 	}
 	if s.reading.enter(r.Context(), c.client()) != nil {
@@ -53,6 +44,25 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) bool {
 	}
 	c.understood = sync.OnceFunc(s.reading.leave)
 	return true
+}
+
+// receive holds a body in memory, as far as it is not too large, and returns how
+// many bytes it has. Whoever takes it apart meets what is wrong with it, and says it.
+func receive(w http.ResponseWriter, r *http.Request, patience time.Duration) int {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(patience)) // a connection that cannot has none
+	var body bytes.Buffer
+	_, err := io.CopyN(&body, r.Body, maxSmallBody)
+	rest := io.Reader(r.Body)
+	if err == nil || errors.Is(err, io.EOF) {
+		_ = control.SetReadDeadline(time.Time{})
+	}
+	if err != nil {
+		rest = failing{err}
+	}
+	size := body.Len()
+	r.Body = &wholeBody{io.MultiReader(&body, rest), r.Body}
+	return size
 }
 
 // wholeBody is a body that has been received.

@@ -71,6 +71,31 @@ func TestLongQuestionsAreBounded(t *testing.T) {
 	into[map[string]any](t, c.post("/v1/predictions", small), http.StatusOK)
 }
 
+// Requests under way leave places for other clients' ones.
+func TestPlacesAreShared(t *testing.T) {
+	p := newPlaces(8)
+	var leave []func()
+	for {
+		l, ok := p.enter("greedy")
+		if !ok {
+			break
+		}
+		leave = append(leave, l)
+	}
+	other, ok := p.enter("other")
+	if len(leave) != 4 || !ok {
+		t.Fatalf("a greedy client has %d of 8 places, another has one: %v", len(leave), ok)
+	}
+	other()
+	for _, l := range leave {
+		l()
+		l() // once is enough
+	}
+	if p.all != 0 || len(p.taken) != 0 {
+		t.Errorf("afterwards %+v", p)
+	}
+}
+
 // What is wrong in thousands of places is not answered with as many copies of the
 // question.
 func TestErrorsAreShort(t *testing.T) {

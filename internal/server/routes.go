@@ -50,7 +50,7 @@ func (s *Server) orElse(mux *http.ServeMux) http.Handler {
 			return
 		}
 		defer done()
-		leave, ok := s.enter(pattern)
+		leave, ok := s.enter(pattern, callOf(r.Context()).client())
 		if !ok {
 			w.Header().Set("Retry-After", "1")
 			s.fail(w, r, http.StatusServiceUnavailable, "too many requests are being answered; try again in a second")
@@ -94,6 +94,38 @@ const mostInside = 1024
 // as long as their senders.
 const mostUploads = 64
 
+// places are those of requests under way. No client has more than half of them,
+// so that one that sends slowly cannot keep all others out.
+type places struct {
+	mu    sync.Mutex
+	most  int
+	taken map[string]int // by client
+	all   int
+}
+
+func newPlaces(most int) *places { return &places{most: most, taken: make(map[string]int)} }
+
+// enter takes a place; ok is false if there is none.
+func (p *places) enter(client string) (leave func(), ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all >= p.most || p.taken[client] >= max(p.most/2, 1) {
+		return nil, false
+	}
+	p.all++
+	p.taken[client]++
+	return sync.OnceFunc(func() { p.leave(client) }), true
+}
+
+func (p *places) leave(client string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all--
+	if p.taken[client]--; p.taken[client] == 0 {
+		delete(p.taken, client)
+	}
+}
+
 // uploadPattern is the route of what is too large to be held.
 const uploadPattern = "POST /v1/snapshots"
 
@@ -102,19 +134,15 @@ const uploadPattern = "POST /v1/snapshots"
 var uncounted = []string{"GET /v1/analyses/{id}/events", "GET " + job.WorkerPath, "POST /analyze", "GET /health", "GET /ready"}
 
 // enter counts a request in; ok is false if there are too many.
-func (s *Server) enter(pattern string) (leave func(), ok bool) {
-	inside, most := &s.inside, s.mostInside
+func (s *Server) enter(pattern, client string) (leave func(), ok bool) {
 	switch {
 	case slices.Contains(uncounted, pattern):
 		return func() {}, true
 	case pattern == uploadPattern:
-		inside, most = &s.uploads, mostUploads
+		return s.uploads.enter(client)
+	default:
+		return s.inside.enter(client)
 	}
-	if inside.Add(1) > most {
-		inside.Add(-1)
-		return nil, false
-	}
-	return sync.OnceFunc(func() { inside.Add(-1) }), true
 }
 
 // refusalProbe takes what the mux says of a request without a route: only it

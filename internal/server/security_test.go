@@ -307,7 +307,7 @@ func TestComputingIsBounded(t *testing.T) {
 func TestRequestsAreBounded(t *testing.T) {
 	c := start(t)
 	a := c.begin(`{"workload":` + small + `}`)
-	c.s.mostInside = 0
+	c.s.inside.most = 0
 	if r := c.get("/v1/models"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
 		t.Errorf("one too many: %s", r.Status)
 	}
@@ -316,7 +316,7 @@ func TestRequestsAreBounded(t *testing.T) {
 			t.Errorf("%s: %s", path, r.Status)
 		}
 	}
-	c.s.mostInside = 1
+	c.s.inside.most = 1
 	for range 3 { // those that ended do not count
 		if r := c.get("/v1/models"); r.StatusCode != http.StatusOK {
 			t.Errorf("the only one: %s", r.Status)

@@ -19,7 +19,6 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"memorymark/internal/gpu"
@@ -78,11 +77,10 @@ type Server struct {
 	guests     *guests
 
 	machine    func() (*gpu.Card, bool) // waits until the card was looked for
-	inside     atomic.Int64             // requests that are being worked on
-	uploads    atomic.Int64             // that are coming
-	mostInside int64
-	stall      time.Duration // how long a client may stand still
-	planEffort int64         // what a plan may take
+	inside     *places                  // of requests that are being worked on
+	uploads    *places                  // of those that are coming
+	stall      time.Duration            // how long a client may stand still
+	planEffort int64                    // what a plan may take
 
 	running context.Context // ends when streams should
 	stop    context.CancelFunc
@@ -91,7 +89,7 @@ type Server struct {
 // New returns a server that listens nowhere yet.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		opts: opts, log: opts.Log, metrics: newMetrics(), mostInside: mostInside, stall: stallTime, planEffort: planEffort, emulations: newEmulations(opts.Emulate),
+		opts: opts, log: opts.Log, metrics: newMetrics(), inside: newPlaces(mostInside), uploads: newPlaces(mostUploads), stall: stallTime, planEffort: planEffort, emulations: newEmulations(opts.Emulate),
 		sessions: newSessions(), guests: newGuests(),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())

@@ -38,7 +38,7 @@ func (p pipes) dial(t *testing.T) net.Conn {
 // and answers one request at a time. It says when it closes a connection.
 func startOnPipes(t *testing.T, stall time.Duration) (p pipes, closed <-chan struct{}) {
 	s := newServer(t)
-	s.stall, s.mostInside = stall, 1
+	s.stall, s.inside.most = stall, 1
 	p = pipes{make(chan net.Conn)}
 	h := s.httpServer()
 	closing := make(chan struct{}, 10)
@@ -134,6 +134,27 @@ func TestSlowUploads(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// A question must come, also where its answer lasts.
+func TestSlowQuestions(t *testing.T) {
+	for _, path := range []string{"/analyze", "/v1/predictions", "/v1/analyses"} {
+		p, closed := startOnPipes(t, 200*time.Millisecond)
+		c := p.dial(t)
+		if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", path); err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(path, ": ", err)
+		}
+		_ = r.Body.Close()
+		if r.StatusCode < 400 || r.StatusCode >= 500 {
+			t.Errorf("%s: %s", path, r.Status)
+		}
+		_ = c.Close()
+		<-closed
 	}
 }
 
