@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net"
@@ -122,7 +123,28 @@ func (q *Queue) Handler() http.Handler {
 			r.Out.Host = address
 			r.Out.Header.Del("Origin")
 		},
+		ModifyResponse: func(r *http.Response) error {
+			if both, ok := r.Body.(io.ReadWriteCloser); ok {
+				r.Body = &enginesEnd{both}
+			}
+			return nil
+		},
 	}
+}
+
+// enginesEnd is the engine's end of a worker's connection. When the engine closes
+// it, as it does with who shows no token in time, the worker's end is closed too:
+// after a mere end of file the proxy would wait until the other closes it.
+type enginesEnd struct{ io.ReadWriteCloser }
+
+var errEngineClosed = errors.New("the engine closed the connection")
+
+func (e *enginesEnd) Read(data []byte) (int, error) {
+	n, err := e.ReadWriteCloser.Read(data)
+	if errors.Is(err, io.EOF) {
+		err = errEngineClosed
+	}
+	return n, err
 }
 
 const (

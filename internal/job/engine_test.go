@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -414,4 +416,34 @@ func TestWorkersFlood(t *testing.T) {
 	b.eventually("subscriptions are bounded", func() bool {
 		return errors.Is(l.conn.LastError(), nats.ErrMaxSubscriptionsExceeded) || l.conn.LastError() != nil
 	})
+}
+
+// Who comes as a worker and shows no token does not keep a connection, also by
+// saying nothing more.
+func TestStrangersAreSentAway(t *testing.T) {
+	q := openForWorkers(t)
+	gone := make(chan struct{})
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(gone)
+		q.Handler().ServeHTTP(w, r)
+	}))
+	defer h.Close()
+	c, err := net.Dial("tcp", h.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(c); err != nil || !strings.Contains(string(answer), "101 Switching Protocols") { // until the engine has had enough
+		t.Fatalf("%q, %v", answer, err)
+	}
+	select {
+	case <-gone:
+	case <-time.After(30 * time.Second):
+		t.Error("its connection stays")
+	}
 }
