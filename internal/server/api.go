@@ -158,6 +158,9 @@ func post(id, path, summary, description string, tags []string) huma.Operation {
 	return huma.Operation{
 		OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, Description: description, Tags: tags,
 		Errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+		// The body is there (reading.go). A deadline for it would end the request while
+		// it is being answered.
+		BodyReadTimeout: -1,
 	}
 }
 

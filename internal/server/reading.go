@@ -36,7 +36,15 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) bool {
 		s.fail(w, r, http.StatusServiceUnavailable, "too many long questions are waiting; try again in a second")
 		return false
 	}
-	if receive(w, r, min(bodyTime, s.stall)) < longBody {
+	size, err := receive(w, r, min(bodyTime, s.stall))
+	switch {
+	case c.left:
+		c.status = statusClientGone
+		return false
+	case err != nil:
+		s.fail(w, r, http.StatusRequestTimeout, "the question did not arrive in time; send it again")
+		return false
+	case size < longBody:
 		return true
 	}
 	if s.reading.enter(r.Context(), c.client()) != nil {
@@ -47,22 +55,18 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // receive holds a body in memory, as far as it is not too large, and returns how
-// many bytes it has. Whoever takes it apart meets what is wrong with it, and says it.
-func receive(w http.ResponseWriter, r *http.Request, patience time.Duration) int {
+// many bytes it has.
+func receive(w http.ResponseWriter, r *http.Request, patience time.Duration) (size int, err error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(patience)) // a connection that cannot has none
 	var body bytes.Buffer
-	_, err := io.CopyN(&body, r.Body, maxSmallBody)
-	rest := io.Reader(r.Body)
-	if err == nil || errors.Is(err, io.EOF) {
-		_ = control.SetReadDeadline(time.Time{})
+	if _, err := io.CopyN(&body, r.Body, maxSmallBody); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err // the deadline stays: nobody waits for the rest
 	}
-	if err != nil {
-		rest = failing{err}
-	}
-	size := body.Len()
-	r.Body = &wholeBody{io.MultiReader(&body, rest), r.Body}
-	return size
+	_ = control.SetReadDeadline(time.Time{})
+	size = body.Len()
+	r.Body = &wholeBody{io.MultiReader(&body, r.Body), r.Body}
+	return size, nil
 }
 
 // wholeBody is a body that has been received.
@@ -70,8 +74,3 @@ type wholeBody struct {
 	io.Reader
 	io.Closer
 }
-
-// failing is what comes after the last byte.
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -124,5 +125,31 @@ func TestErrorsAreShort(t *testing.T) {
 	got := into[huma.ErrorModel](t, c.post("/v1/predictions", `{`+many(func(i int) string { return fmt.Sprintf(`"k%d":1`, i) })+`}`), http.StatusUnprocessableEntity)
 	if n := len(got.Errors); n != mostDetails+1 || !slices.ContainsFunc(got.Errors, func(d *huma.ErrorDetail) bool { return strings.HasPrefix(d.Message, "and ") }) {
 		t.Errorf("%d errors, the last %+v", n, got.Errors[n-1])
+	}
+}
+
+// deadlines notes the last deadline for reading that a request was given.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	last time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.last = t
+	return nil
+}
+
+// The time within which a question must arrive does not count while it is
+// answered: a deadline that is left would end the request in the midst of that.
+func TestAnswersHaveTime(t *testing.T) {
+	s := newServer(t)
+	for _, path := range []string{"/v1/predictions", "/v1/comparisons/cards", "/v1/fits", "/v1/sweeps", "/v1/reports", "/v1/analyses", "/analyze"} {
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder(), last: time.Now()}
+		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(`{"nothing":1}`))
+		r.Header.Set("Content-Type", "application/json")
+		s.ServeHTTP(w, r)
+		if !w.last.IsZero() {
+			t.Errorf("%s: a deadline is left", path)
+		}
 	}
 }
