@@ -2,6 +2,8 @@ package predict
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -50,14 +52,29 @@ func (m *measuredPeaks) stepErrors(steps []Step) (allocated, reserved float64) {
 	return allocated, reserved
 }
 
+// latestDrawn is in the ids of those that were drawn last: most of the seeds.
+const latestDrawn = "27182"
+
 func TestDrawn(t *testing.T) {
 	allocated, reserved := drawn(t)
 	t.Logf("%s | %s", header("allocated"), header("reserved"))
 	t.Logf("%v | %v", &allocated, &reserved)
-	if e := allocated.sum(); e.Cases != 957 || e.Exact < 876 || e.Percentile95 > 0.00063 {
-		t.Errorf("allocated is %+v, it was better; farthest are %s", e, allocated.farthest())
-	}
-	if e := reserved.sum(); e.Exact < 886 || e.Percentile95 > 0.0041 {
-		t.Errorf("reserved is %+v, it was better; farthest are %s", e, reserved.farthest())
+	latest := func(e lineError) bool { return strings.Contains(e.id, latestDrawn) }
+	earlier := func(e lineError) bool { return !latest(e) }
+	for _, part := range []struct {
+		without                          func(lineError) bool
+		cases, exact, exactReserved      int
+		percentile95, reservedPercentile float64
+	}{
+		{latest, 798, 731, 742, 0.0006, 0.0017},
+		{earlier, 159, 145, 144, 0.0021, 0.022},
+	} {
+		allocated, reserved := slices.DeleteFunc(slices.Clone(allocated), part.without), slices.DeleteFunc(slices.Clone(reserved), part.without)
+		if e := allocated.sum(); e.Cases != part.cases || e.Exact < part.exact || e.Percentile95 > part.percentile95 {
+			t.Errorf("allocated is %+v, it was better; farthest are %s", e, allocated.farthest())
+		}
+		if e := reserved.sum(); e.Exact < part.exactReserved || e.Percentile95 > part.reservedPercentile {
+			t.Errorf("reserved is %+v, it was better; farthest are %s", e, reserved.farthest())
+		}
 	}
 }
