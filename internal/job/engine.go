@@ -122,10 +122,11 @@ func (q *Queue) Handler() http.Handler {
 			r.Out.URL.Path = "/"
 			r.Out.Host = address
 			r.Out.Header.Del("Origin")
+			r.Out.Header.Del("Sec-Websocket-Extensions") // what is compressed cannot be followed
 		},
 		ModifyResponse: func(r *http.Response) error {
 			if both, ok := r.Body.(io.ReadWriteCloser); ok {
-				r.Body = &enginesEnd{both}
+				r.Body = &enginesEnd{ReadWriteCloser: both}
 			}
 			return nil
 		},
@@ -134,8 +135,12 @@ func (q *Queue) Handler() http.Handler {
 
 // enginesEnd is the engine's end of a worker's connection. When the engine closes
 // it, as it does with who shows no token in time, the worker's end is closed too:
-// after a mere end of file the proxy would wait until the other closes it.
-type enginesEnd struct{ io.ReadWriteCloser }
+// after a mere end of file the proxy would wait until the other closes it. So it is when
+// the worker sends what is not a worker's to send.
+type enginesEnd struct {
+	io.ReadWriteCloser
+	wire wire
+}
 
 var errEngineClosed = errors.New("the engine closed the connection")
 
@@ -145,6 +150,13 @@ func (e *enginesEnd) Read(data []byte) (int, error) {
 		err = errEngineClosed
 	}
 	return n, err
+}
+
+func (e *enginesEnd) Write(data []byte) (int, error) {
+	if err := e.wire.follow(data); err != nil {
+		return 0, err
+	}
+	return e.ReadWriteCloser.Write(data)
 }
 
 const (
@@ -245,7 +257,7 @@ func WorkerRights(worker string) (publish, subscribe []string) {
 		reportSubject + worker,
 	}
 	for _, bucket := range []string{recordBucket, workerBucket} {
-		publish = append(publish, "$JS.API.STREAM.INFO.KV_"+bucket, "$JS.API.DIRECT.GET.KV_"+bucket+".$KV."+bucket+".*")
+		publish = append(publish, streamInfo+"KV_"+bucket, "$JS.API.DIRECT.GET.KV_"+bucket+".$KV."+bucket+".*")
 	}
 	publish = append(publish, "$KV."+workerBucket+"."+worker)
 	subscribe = []string{inboxOf(worker) + ".>", offerSubject + "*", cancelSubject + worker, drainSubject + worker}

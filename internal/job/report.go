@@ -117,15 +117,16 @@ func (q *Queue) followReports(ctx context.Context) error {
 }
 
 func (q *Queue) answerReport(ctx context.Context, m *nats.Msg) {
+	worker := strings.TrimPrefix(m.Subject, reportSubject)
 	var p report
-	if json.Unmarshal(m.Data, &p) != nil {
-		return
+	if json.Unmarshal(m.Data, &p) != nil || !strings.HasPrefix(m.Reply, inboxOf(worker)+".") {
+		return // an answer elsewhere would be stored as whatever is there
 	}
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	var v verdict
 	var err error
-	v.Revision, err = q.receive(ctx, strings.TrimPrefix(m.Subject, reportSubject), p)
+	v.Revision, err = q.receive(ctx, worker, p)
 	var invalid *InvalidError
 	switch {
 	case errors.Is(err, errChanged):

@@ -11,6 +11,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/effort"
 	"memorymark/internal/plan"
+	"memorymark/internal/workload"
 )
 
 func (s *Server) planRoutes(api huma.API) {
@@ -63,6 +64,18 @@ type FitQuestion struct {
 // of the last two, the best are simulated.
 const planEffort = 3 * effort.OfQuestion / 2
 
+// deep is from how many layers on events take longer: what a process holds is then too
+// much for the processor's caches.
+const deep = 200
+
+// effortOf is what a plan of a workload may take.
+func (s *Server) effortOf(w *workload.Workload) int64 {
+	if w.Config.Layers() >= deep {
+		return min(s.planEffort, effort.OfQuestion)
+	}
+	return s.planEffort
+}
+
 // planCost is about what a card costs, in predictions of the same model.
 const planCost = 12
 
@@ -98,7 +111,7 @@ func (s *Server) planWork(in PlanQuestion) (question, func(context.Context) (*pl
 		key: "plan " + string(key), cost: planCost * len(q.Cards) * sizeOf(in.Workload.workload), pieces: true, progress: new(progress),
 	}
 	return asked, func(ctx context.Context) (*plan.Plan, error) {
-		q.Effort, q.Piece = effort.New(s.planEffort, ctx.Err), s.compute.largePiece
+		q.Effort, q.Piece = effort.New(s.effortOf(in.Workload.workload), ctx.Err), s.compute.largePiece
 		p, err := plan.Make(ctx, q, asked.progress.tell)
 		return p, predicted(err)
 	}, nil
