@@ -61,7 +61,7 @@ func messageTypes(t *testing.T) map[string]bool {
 	t.Helper()
 	types := make(map[string]bool)
 	for pattern, written := range map[string]*regexp.Regexp{
-		"session.go":                       regexp.MustCompile(`\bType: "([a-z]+)"`),
+		"session*.go":                      regexp.MustCompile(`\bType: "([a-z]+)"`),
 		"prober/" + proberModule + "/*.py": regexp.MustCompile(`"type": "([a-z]+)"`),
 	} {
 		files, err := filepath.Glob(pattern)
