@@ -166,7 +166,7 @@ func unpack(from io.Reader, dir string) (s Summary, err error) {
 
 func extract(archive *tar.Reader, head *tar.Header, dir string) (n int64, sum string, err error) {
 	if head.Typeflag != tar.TypeReg || !filepath.IsLocal(head.Name) || strings.Contains(head.Name, `\`) {
-		return 0, "", errors.New("a backup may contain only files of its own folder")
+		return 0, "", fmt.Errorf("%w: it may contain only files of its own folder", ErrDamaged)
 	}
 	path := filepath.Join(dir, filepath.FromSlash(head.Name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -177,7 +177,19 @@ func extract(archive *tar.Reader, head *tar.Header, dir string) (n int64, sum st
 		return 0, "", err
 	}
 	h := sha256.New()
-	n, err = io.Copy(io.MultiWriter(f, h), archive)
+	n, err = io.Copy(io.MultiWriter(f, h), &checked{archive})
 	err = errors.Join(err, f.Sync(), f.Close(), os.Chtimes(path, time.Time{}, head.ModTime))
 	return n, hex.EncodeToString(h.Sum(nil)), err
+}
+
+// checked tells what is wrong with a backup from what is wrong with the disk that it is
+// restored to.
+type checked struct{ io.Reader }
+
+func (c *checked) Read(data []byte) (int, error) {
+	n, err := c.Reader.Read(data)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = errors.Join(ErrDamaged, err)
+	}
+	return n, err
 }

@@ -73,6 +73,9 @@ func TestDamagedBackup(t *testing.T) {
 		_, err := Read(bytes.NewReader(flipped), filepath.Join(parent, "data"))
 		switch {
 		case err != nil:
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("a bit of byte %d of %d was flipped: %v", at, len(whole), err)
+			}
 			mustBeEmpty(t, parent)
 		case !maps.Equal(contents(t, filepath.Join(parent, "data")), want):
 			t.Errorf("a bit of byte %d of %d was flipped, and other files were restored", at, len(whole))
@@ -80,8 +83,8 @@ func TestDamagedBackup(t *testing.T) {
 			harmless++
 		}
 		parent = t.TempDir()
-		if _, err := Read(bytes.NewReader(whole[:at]), filepath.Join(parent, "data")); err == nil {
-			t.Errorf("cut at byte %d of %d, and restored", at, len(whole))
+		if _, err := Read(bytes.NewReader(whole[:at]), filepath.Join(parent, "data")); !errors.Is(err, ErrDamaged) {
+			t.Errorf("cut at byte %d of %d: %v", at, len(whole), err)
 		}
 		mustBeEmpty(t, parent)
 	}
