@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,6 +91,24 @@ func TestDamagedBackup(t *testing.T) {
 	}
 	if harmless > flips/8 {
 		t.Errorf("of %d flipped bits %d were not seen", flips, harmless)
+	}
+}
+
+// TestDamagedInAFile damages a backup in the middle of a file that is already being
+// restored.
+func TestDamagedInAFile(t *testing.T) {
+	dir, data := t.TempDir(), make([]byte, 4<<20)
+	rand.NewChaCha8([32]byte{}).Read(data)
+	if err := os.WriteFile(filepath.Join(dir, "snapshot"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if _, err := Write(&file, dir); err != nil {
+		t.Fatal(err)
+	}
+	cut := file.Bytes()[:file.Len()/2]
+	if _, err := Read(bytes.NewReader(cut), filepath.Join(t.TempDir(), "data")); !errors.Is(err, ErrDamaged) {
+		t.Errorf("cut in a file: %v", err)
 	}
 }
 
