@@ -192,6 +192,7 @@ func knownQuestions() (questions []hardQuestion) {
 		{"/v1/comparisons/cards", `{"model":"whisper-tiny","config":{"encoder_layers":1000},"adapter":{"targets":"all-linear","dora":true}}`},
 		{"/v1/plans", `{"model":"xlm-roberta-large","config":{"num_hidden_layers":1000},"expandable_segments":true,"lengths":[1,512,3],"precision":"bf16"}`},
 		{"/v1/predictions", `{"model":"bert","config":{"num_hidden_layers":1},"phase":"infer","accumulate":1024,"batch":1048576,"sequence":512,"lengths":[1,512,3]}`},
+		{"/v1/predictions", `{"accumulate":3,"adapter":{"targets":"all-linear","dora":true},"config":{"encoder_layers":1000},"model":"whisper-tiny"}`},
 		{"/v1/sweeps", `{"model":"bert","lengths":[` + manyNumbers + `]}`},
 		{"/v1/sweeps", `{"model":"bert","config":{"num_hidden_layers":1},"accumulate":1024}`},
 		{"/v1/predictions", `{"model":"llama-3.2-1b","config":{"num_hidden_layers":1000},"adapter":{"targets":"all-linear","modules_to_save":[` + manyNames + `]}}`},

@@ -77,9 +77,9 @@ func (s *slab[T]) reset() {
 	s.rest, s.used = nil, 0
 }
 
-// mostEvents is how many events a process may have: a hundred and fifty megabytes,
-// beside what it holds of tensors and their graph.
-const mostEvents = 3 << 20
+// mostEvents is how many events a process may have: a hundred megabytes, beside six
+// times as much that it holds of tensors and their graph.
+const mostEvents = 2 << 20
 
 // tensorEffort is what a tensor takes, in events that an allocator plays: the
 // operator that makes it, its node of the graph, and what is collected of both. In
