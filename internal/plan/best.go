@@ -51,7 +51,8 @@ func (p *planner) findBestOf(ctx context.Context, trains Trains, sims *simulatio
 }
 
 // findLeast looks for what fits at the site where it costs the least. Sites come in the
-// order of what may fit, which costs no more than what does, until none can be better.
+// order of what may fit, which costs about as much as what does or less, until none can
+// be better.
 func (p *planner) findLeast(ctx context.Context, trains Trains, cost func(placed) float64, sims *simulations) error {
 	var hopes []placed
 	for _, s := range p.sites {

@@ -243,11 +243,11 @@ func (p *planner) homesOf(s *setup, card *gpu.Card) (predict.Homes, error) {
 		return nil, fmt.Errorf("write a workload: %w", err)
 	}
 	find, _ := p.homes.LoadOrStore(string(key), sync.OnceValues(func() (predict.Homes, error) {
-		w, err := d.WorkloadWithin(p.q.Effort)
+		w, err := d.WorkloadWithin(p.effort)
 		if err != nil {
 			return nil, err
 		}
-		return predict.FindHomes(w, card, p.q.Effort)
+		return predict.FindHomes(w, card, p.effort)
 	}))
 	return find.(func() (predict.Homes, error))()
 }

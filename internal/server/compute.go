@@ -41,7 +41,7 @@ type compute struct {
 	answers *recent[*answer]
 	waiting int            // what waits or is computed
 	clients map[string]int // whose that is
-	studies map[string]int // being computed piece by piece, and whose they are
+	studies *places        // of what is computed piece by piece
 }
 
 // answer is one that is known or being computed.
@@ -81,7 +81,7 @@ func newCompute(m *metrics) *compute {
 	cores := runtime.GOMAXPROCS(0)
 	return &compute{
 		metrics: m, most: mostWaiting, cores: newLine(cores), large: newLine(max(cores-1, 1)),
-		answers: newRecent[*answer](rememberedBytes), clients: make(map[string]int), studies: make(map[string]int),
+		answers: newRecent[*answer](rememberedBytes), clients: make(map[string]int), studies: newPlaces(mostStudies),
 	}
 }
 
@@ -206,26 +206,18 @@ const mostStudies = 8
 
 // begin counts in a request that is computed piece by piece.
 func (c *compute) begin(ctx context.Context) (end func(), err error) {
-	callOf(ctx).read()
-	client := callOf(ctx).client()
+	call := callOf(ctx)
+	call.read()
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := 0
-	for _, n := range c.studies {
-		all += n
-	}
-	if all >= mostStudies || c.studies[client] >= mostStudies/2 || c.waiting >= c.most {
-		c.metrics.answers.WithLabelValues("refused").Inc()
-		return nil, errBusy
-	}
-	c.studies[client]++
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.studies[client]--; c.studies[client] == 0 {
-			delete(c.studies, client)
+	full := c.waiting >= c.most
+	c.mu.Unlock()
+	if !full {
+		if end, ok := c.studies.enter(call.client()); ok {
+			return end, nil
 		}
-	}, nil
+	}
+	c.metrics.answers.WithLabelValues("refused").Inc()
+	return nil, errBusy
 }
 
 // piece waits for a core and computes a part of something on it. Between the

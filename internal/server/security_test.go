@@ -298,7 +298,7 @@ func TestComputingIsBounded(t *testing.T) {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
-	c.s.compute.most, c.s.compute.studies = mostWaiting, map[string]int{"others": mostStudies}
+	c.s.compute.most, c.s.compute.studies = mostWaiting, newPlaces(0)
 	into[huma.ErrorModel](t, c.post("/v1/reports", `{}`), http.StatusServiceUnavailable)
 	// A grid is read within its study: each of its cells reads the whole workload.
 	into[huma.ErrorModel](t, c.post("/v1/sweeps", `{"axes":[{"key":"model","values":["unknown"]}]}`), http.StatusServiceUnavailable)
