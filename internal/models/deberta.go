@@ -148,7 +148,7 @@ func newDebertaModel(t *torch.Torch, c *debertaConfig, r Run) (*deberta, error) 
 	if err != nil {
 		return nil, err
 	}
-	if r.Quantize != torch.NotQuantized && r.Compute != r.DType {
+	if r.Quantize != torch.NotQuantized && r.Autocast {
 		// Scores, which are products and in half precision, are filled with the least number of
 		// the queries' type, which is float32 (DisentangledSelfAttention.forward, modeling_deberta_v2.py).
 		return nil, errors.New("a DeBERTa with quantized weights fails under autocast: a number of float32 does not fit its scores; set precision to bf16")

@@ -34,6 +34,7 @@ type Run struct {
 	Adapter       *Adapter // nil for none
 	Quantize      torch.Quantization
 	Compute       torch.DType  // of quantized weights
+	Autocast      bool         // forward runs under autocast
 	Homes         []torch.Home // of the parameters, where weights are quantized
 	Versions      Versions
 	Stage         *Stage // of a pipeline, nil for the whole model

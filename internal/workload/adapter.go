@@ -22,10 +22,26 @@ type Adapter struct {
 	DoRA          bool        `json:"dora,omitempty"`
 	ModulesToSave []string    `json:"modules_to_save,omitempty"`
 	TaskType      TaskType    `json:"task_type,omitempty"`
-	// AutocastAdapterDType is PEFT's argument of that name over a model that is
-	// in bfloat16 when it gets its adapters: they are in float32. Without it,
-	// the model is cast with its adapters.
-	AutocastAdapterDType bool `json:"autocast_adapter_dtype,omitempty"`
+	// AutocastAdapterDType is get_peft_model's argument of that name: adapters are in
+	// float32 over a model in bfloat16. False keeps them in bfloat16; a quantized
+	// model is cast to bfloat16 after it got its adapters. Nil is PEFT's default, true,
+	// but for weights in bfloat16 under a library's autocast.
+	AutocastAdapterDType *bool `json:"autocast_adapter_dtype,omitempty"`
+}
+
+// Float32Adapters reports whether adapters are in float32 whatever the model's type.
+func (w *Workload) Float32Adapters() bool {
+	if given := w.Adapter.AutocastAdapterDType; given != nil {
+		return *given
+	}
+	return !w.loadedInBF16()
+}
+
+// loadedInBF16 reports whether frozen weights are in bfloat16 under autocast, as
+// from_pretrained loads them (transformers/modeling_utils.py, dtype="auto"): what a
+// library trains adapters of is, since nobody updates it.
+func (w *Workload) loadedInBF16() bool {
+	return w.Precision == AMPBF16 && w.Adapter != nil && w.Quantize == NotQuantized && w.Loop.IsLibrarys()
 }
 
 // AdapterKind is a method of PEFT.

@@ -94,10 +94,9 @@ func (w *Workload) TakesImages() bool { return models.TakesImages(w.Config) }
 // Features are the bins and frames of a sound, where a batch is of sounds.
 func (w *Workload) Features() (bins, frames int64) { return models.Features(w.Config) }
 
-// Run is how the workload's model runs. What a library trains adapters of in
-// bfloat16 is in bfloat16 itself, as from_pretrained loads it: nobody updates it
-// (transformers/modeling_utils.py, dtype="auto"). Of a quantized model
-// prepare_model_for_kbit_training has brought the rest to float32.
+// Run is how the workload's model runs. Of a quantized model
+// prepare_model_for_kbit_training has brought what is not quantized to float32, and
+// only a cast of the whole model brings that back to bfloat16.
 func (w *Workload) Run() models.Run {
 	r := models.Run{
 		// Trainer's training_step calls model.train() (transformers/trainer.py).
@@ -105,17 +104,18 @@ func (w *Workload) Run() models.Run {
 		Mask: masks[w.AttentionMask], NoCache: w.trainerDropsCache(), Sequence: w.Sequence, Image: w.Image,
 		ChannelsLast: w.ChannelsLast, Versions: w.Libraries(),
 	}
-	frozen := w.Adapter != nil && w.Quantize == NotQuantized
-	if w.Precision == BF16 || w.Precision == AMPBF16 && frozen && w.Loop.IsLibrarys() {
+	prepared := w.Quantize != NotQuantized && w.Adapter != nil && w.Float32Adapters()
+	if w.Precision == BF16 && !prepared || w.loadedInBF16() {
 		r.DType = torch.BFloat16
 	}
 	if a := w.Adapter; a != nil {
 		r.Adapter = &models.Adapter{
 			Rank: a.Rank, Targets: a.Targets, Dropout: a.Dropout, DoRA: a.DoRA, Save: a.ModulesToSave,
-			TaskType: string(a.TaskType), Float32: a.AutocastAdapterDType,
+			TaskType: string(a.TaskType), Float32: w.Float32Adapters(),
 		}
 	}
 	r.Quantize, r.Compute = quantizations[w.Quantize], computeTypes[w.Precision]
+	r.Autocast = w.Precision == AMPBF16 || w.Precision == AMPFP16
 	return r
 }
 

@@ -64,10 +64,9 @@ def _adapter(model: Any) -> Workload:
         # For a task PEFT lists the names that heads have anywhere.
         "modules_to_save": sorted(n for n in peft.modules_to_save or [] if n in modules),
     }
-    # Modules that are trained whole keep their type; adapters get PEFT's.
-    types = {(p.requires_grad, p.dtype) for p in model.parameters()}
-    if {(False, torch.bfloat16), (True, torch.float32)} <= types:
-        adapter["autocast_adapter_dtype"] = True
+    # Modules that are trained whole keep their type; adapters are in float32 unless PEFT was told otherwise.
+    if all(p.dtype == torch.bfloat16 for p in model.parameters() if p.requires_grad):
+        adapter["autocast_adapter_dtype"] = False
     if peft.task_type:
         adapter["task_type"] = getattr(peft.task_type, "value", peft.task_type)
     return adapter
@@ -80,7 +79,7 @@ def of_precision(model: Any, autocast: Optional[str]) -> str:
     weights = {p.dtype for p in model.parameters() if p.is_floating_point()}
     frozen = {p.dtype for p in model.parameters() if p.is_floating_point() and not p.requires_grad}
     if autocast is None:
-        if weights == {torch.bfloat16}:
+        if (frozen or weights) == {torch.bfloat16}:  # adapters over them may be in float32
             return "bf16"
         if weights == {torch.float32}:
             return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "fp32"

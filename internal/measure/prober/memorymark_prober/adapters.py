@@ -43,11 +43,21 @@ def quantizes(w: Workload) -> bool:
 
 
 def dtype_of(w: Workload) -> torch.dtype:
-    """The type of a model's own weights. What a library trains adapters of in
-    bfloat16 is in bfloat16 itself, as from_pretrained loads it."""
+    """The type of a model's own weights. Of a quantized model
+    prepare_model_for_kbit_training has cast the rest to float32."""
+    prepared = quantizes(w) and float32_adapters(w)
+    return torch.bfloat16 if w["precision"] == "bf16" and not prepared or loaded_in_bf16(w) else torch.float32
+
+
+def loaded_in_bf16(w: Workload) -> bool:
+    """Whether frozen weights are in bfloat16 under the autocast of a library."""
     librarys = isinstance(w.get("loop"), str) and w["loop"] != "plain"
-    frozen = bool(w.get("adapter")) and librarys and w["precision"] == "amp-bf16" and not quantizes(w)
-    return torch.bfloat16 if w["precision"] == "bf16" or frozen else torch.float32
+    return bool(w.get("adapter")) and librarys and w["precision"] == "amp-bf16" and not quantizes(w)
+
+
+def float32_adapters(w: Workload) -> bool:
+    """Whether adapters are in float32 whatever the model's type: PEFT's default."""
+    return bool((w.get("adapter") or {}).get("autocast_adapter_dtype", not loaded_in_bf16(w)))
 
 
 def add(w: Workload, model: nn.Module) -> nn.Module:
@@ -57,9 +67,9 @@ def add(w: Workload, model: nn.Module) -> nn.Module:
         return model
     peft = need("peft", "an adapter")
     keys = {_PEFT.get(key, key): value for key, value in given.items() if key not in ("kind", "autocast_adapter_dtype")}
-    float32 = given.get("autocast_adapter_dtype", quantizes(w))
-    model = peft.get_peft_model(model, peft.LoraConfig(**keys), autocast_adapter_dtype=float32)
-    if quantizes(w) and w["precision"] == "bf16":
+    float32 = float32_adapters(w)
+    model = peft.get_peft_model(model, peft.LoraConfig(**keys), autocast_adapter_dtype=float32 or quantizes(w))
+    if quantizes(w) and w["precision"] == "bf16" and not float32:
         model.to(torch.bfloat16)
     return model
 
@@ -74,7 +84,7 @@ def load(w: Workload, kind: Any, config: Any, device: str) -> nn.Module:
     peft = need("peft", f"quantize {w['quantize']}")
     import transformers
 
-    compute = CASTS.get(w["precision"], dtype_of(w))
+    compute = torch.bfloat16 if w["precision"] == "bf16" else CASTS.get(w["precision"], torch.float32)
     more = {} if w["quantize"] == "int8" else {"bnb_4bit_compute_dtype": compute}
     os.environ["HF_DEACTIVATE_ASYNC_LOAD"] = "1"  # threads would load weights in any order
     model: nn.Module = kind.from_pretrained(
