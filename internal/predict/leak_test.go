@@ -17,6 +17,7 @@ func TestStepsLeaveNothing(t *testing.T) {
 		"llama eager":           `{"config": {"model_type": "llama", LLAMA}, "attention": "eager", "attention_mask": "padded"}`,
 		"llama checkpointed":    `{"config": {"model_type": "llama", LLAMA}, "checkpointing": true}`,
 		"llama amp checkpoints": `{"config": {"model_type": "llama", LLAMA}, "checkpointing": true, "precision": "amp-bf16"}`,
+		"swin checkpointed":     `{"config": {"model_type": "swin", "depths": [1, 1], "num_heads": [3, 6]}, "checkpointing": true}`,
 		"llama accumulated":     `{"config": {"model_type": "llama", LLAMA}, "accumulate": 3, "checkpointing": true}`,
 		"llama forward":         `{"config": {"model_type": "llama", LLAMA}, "phase": "forward", "checkpointing": true}`,
 		"llama inference":       `{"config": {"model_type": "llama", LLAMA}, "phase": "infer", "checkpointing": true}`,

@@ -69,13 +69,18 @@ func (t *Torch) CheckpointInputs(block func(inputs []*Var) Value, inputs ...X) V
 }
 
 // saveInputs is _NoopSaveInputs of a block within another: that one's hooks take
-// its inputs, which have no memory until the outer block has run again.
+// its inputs, which have no memory until the outer block has run again. That run
+// may end here: then its inputs go with the other names.
 func (t *Torch) saveInputs(c *checkpoint, inputs []*Var) {
+	f := t.Enter()
+	f.locals = inputs
 	c.saver = &node{}
 	for _, v := range inputs {
 		holder := t.save(c.saver, v.tensor)
 		holder.requiresGrad = v.tensor.requiresGrad
 	}
+	f.locals = nil // they are the block's from here on
+	f.End()
 }
 
 // unpackInputs are the inputs for the second run of a block. Those that an outer
