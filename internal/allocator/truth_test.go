@@ -170,8 +170,8 @@ func TestTruthOutOfMemory(t *testing.T) {
 // remembers whose request is part of the rules (R8, R9).
 func TestStacks(t *testing.T) {
 	files, err := filepath.Glob(truthDir + "/recorded/*.pickle.xz")
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no recordings", err)
 	}
 	for _, file := range files {
 		tr := snapshottest.Trace(t, file)

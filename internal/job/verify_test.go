@@ -167,7 +167,7 @@ func TestFlippedBit(t *testing.T) {
 // TestFlippedSubjectLength flips each bit of the length of each subject, which no
 // checksum covers.
 func TestFlippedSubjectLength(t *testing.T) {
-	h := makeHistory(t)
+	h, blocks := makeHistory(t), 0
 	for name, data := range h.files {
 		stream := filepath.Base(filepath.Dir(filepath.Dir(name)))
 		if !strings.HasSuffix(name, ".blk") {
@@ -177,6 +177,7 @@ func TestFlippedSubjectLength(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		blocks++
 		var places []int
 		whole, err := newBlock(stream, number, data)
 		if err != nil {
@@ -197,6 +198,9 @@ func TestFlippedSubjectLength(t *testing.T) {
 				}
 			}
 		}
+	}
+	if blocks == 0 {
+		t.Error("there are no blocks")
 	}
 }
 

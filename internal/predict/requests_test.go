@@ -51,6 +51,9 @@ func readCompressed[T any](t *testing.T, path string) []T {
 		}
 		out = append(out, c)
 	}
+	if len(out) == 0 {
+		t.Fatalf("%s is empty", path)
+	}
 	return out
 }
 

@@ -39,6 +39,9 @@ func readLines[T any](t *testing.T, file string) []T {
 		}
 		out = append(out, line)
 	}
+	if err := lines.Err(); err != nil || len(out) == 0 {
+		t.Fatalf("%s: %d lines, %v", file, len(out), err)
+	}
 	return out
 }
 

@@ -29,6 +29,7 @@ func TestAttention(t *testing.T) {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
+	compared := 0
 	for lines.Scan() {
 		head, want, ok := strings.Cut(lines.Text(), " | ")
 		if !ok {
@@ -44,6 +45,10 @@ func TestAttention(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
+		compared++
+	}
+	if err := lines.Err(); err != nil || compared == 0 {
+		t.Errorf("%d cases, %v", compared, err)
 	}
 }
 
