@@ -2,9 +2,11 @@ package memorymark_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"log"
 	"os"
+	"slices"
 
 	"memorymark"
 )
@@ -65,4 +67,55 @@ func ExampleReplay() {
 	}
 	fmt.Println(answer.Fits, answer.MatchesRecording)
 	// Output: true true
+}
+
+// Amounts are exact, and print as people read them.
+func ExampleParseBytes() {
+	limit, err := memorymark.ParseBytes("22.5 GiB")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(int64(limit), limit)
+	// Output: 24159191040 22.50 GiB
+}
+
+// Which models of a family train on a card.
+func ExampleModels() {
+	card, err := memorymark.FindCard("t4")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range memorymark.Models() {
+		if m.Config.ModelType != "gpt2" {
+			continue
+		}
+		w, err := memorymark.ParseWorkload(fmt.Appendf(nil, `{"model": %q, "batch": 8}`, m.ID))
+		if err != nil {
+			log.Fatal(err)
+		}
+		p, err := memorymark.Predict(w, card)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(m.ID, p.Fits)
+	}
+	// Output:
+	// distilgpt2 true
+	// gpt2 true
+	// gpt2-medium true
+	// gpt2-large false
+	// gpt2-xl false
+}
+
+// The cards of the catalog, those with the most memory first.
+func ExampleCards() {
+	cards := memorymark.Cards()
+	slices.SortFunc(cards, func(a, b *memorymark.Card) int { return cmp.Compare(b.Memory.Bytes, a.Memory.Bytes) })
+	for _, c := range cards[:3] {
+		fmt.Println(c.ID, c.Memory.Bytes)
+	}
+	// Output:
+	// b200 178.36 GiB
+	// h200 139.80 GiB
+	// h20 95.00 GiB
 }
