@@ -13,12 +13,18 @@ type Question struct {
 	GlobalBatch  int64          `json:"global_batch,omitempty" minimum:"0" maximum:"1099511627776" doc:"samples for each update, to be split into batches that fit"`
 	MultipleOf   int64          `json:"multiple_of,omitempty" minimum:"0" maximum:"1048576" doc:"only such batches count"`
 	Reserve      bytesize.Bytes `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free in addition to the CUDA context"`
-	HoursPerYear float64        `json:"hours_per_year,omitempty" minimum:"0" doc:"of the card; 200 if absent"`
-	PricePerHour *float64       `json:"price_per_hour,omitempty" minimum:"0" doc:"in dollars; the card's catalog price if absent"`
+	HoursPerYear float64        `json:"hours_per_year,omitempty" minimum:"0" maximum:"8784" doc:"of the card; 200 if absent"`
+	PricePerHour *float64       `json:"price_per_hour,omitempty" minimum:"0" maximum:"1000000" doc:"in dollars; the card's catalog price if absent"`
 	RunTokens    float64        `json:"run_tokens,omitempty" minimum:"0" maximum:"1e18" doc:"tokens of a run, to say what it takes and costs"`
 	RunSamples   float64        `json:"run_samples,omitempty" minimum:"0" maximum:"1e18" doc:"samples of a run, instead of tokens"`
 	Changes      bool           `json:"changes,omitempty" doc:"say what each single change would do"`
 }
+
+// What a card may cost for an hour, and how long it may run in a year.
+const (
+	MaxPrice = 1_000_000
+	MaxHours = 366 * 24
+)
 
 // Request is a question with what it is about. The workload's batch is what the
 // user runs today.

@@ -162,12 +162,21 @@ func (f *analyzeFlags) question() (q analysis.Question, err error) {
 	}{
 		{"--global-batch", q.GlobalBatch < 0},
 		{"--multiple-of", q.MultipleOf < 0},
-		{"--hours", q.HoursPerYear < 0},
-		{"--price", f.price < 0},
 		{"--max-probes", f.maxProbes < 0},
 	} {
 		if flag.bad {
 			return q, badUsage("", "%s must not be negative", flag.name)
+		}
+	}
+	for _, flag := range []struct {
+		name       string
+		value, max float64
+	}{
+		{"--hours", q.HoursPerYear, analysis.MaxHours},
+		{"--price", f.price, analysis.MaxPrice},
+	} {
+		if !(flag.value >= 0 && flag.value <= flag.max) { // NaN is neither
+			return q, badUsage("", "%s is %g; it must be from 0 to %.0f", flag.name, flag.value, flag.max)
 		}
 	}
 	return q, nil

@@ -245,13 +245,13 @@ func (e *env) readLengths(d workload.Draft) error {
 }
 
 // configFile returns the configuration that a model's name means, if it is one
-// of a file that exists or could only be a file's.
+// of a file that exists or could only be a file's, or - for standard input.
 func configFile(name string) (string, bool) {
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
 		return filepath.Join(name, "config.json"), true
-	case err == nil, strings.HasSuffix(name, ".json"):
+	case err == nil, name == "-", strings.HasSuffix(name, ".json"):
 		return name, true
 	default:
 		return "", false

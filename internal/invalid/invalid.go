@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"memorymark/internal/nearest"
 )
 
 // Error is everything that is wrong with what was read.
@@ -63,12 +65,16 @@ func At(key string, err error) error {
 	return &Problem{key, err}
 }
 
-// OneOf checks a choice between names.
+// OneOf checks a choice between names. The error names the one that was probably meant.
 func OneOf(key, value string, allowed []string) error {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return At(key, fmt.Errorf("%s is %q; it must be one of %s", key, value, strings.Join(allowed, ", ")))
+	meant := ""
+	if near := nearest.Meant(value, allowed); near != "" {
+		meant = fmt.Sprintf("; did you mean %s?", near)
+	}
+	return At(key, fmt.Errorf("%s is %q; it must be one of %s%s", key, value, strings.Join(allowed, ", "), meant))
 }
 
 // Within checks a whole number.

@@ -1,8 +1,6 @@
 package models
 
 import (
-	"fmt"
-
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/torch"
 )
@@ -50,8 +48,8 @@ type clipVision struct {
 }
 
 func newCLIPVision(t *torch.Torch, c *imageConfig, r Run) (*clipVision, error) {
-	if r.Image != c.ImageSize {
-		return nil, fmt.Errorf("image is %d, but the model's image_size is %d", r.Image, c.ImageSize)
+	if err := r.checkImage(c.ImageSize, `{"vision_config": {"image_size": %d}}`); err != nil {
+		return nil, err
 	}
 	h, side := c.HiddenSize, c.ImageSize/c.PatchSize
 	m := &clipVision{cfg: c, class: t.Parameter(r.DType, h).Named("class_embedding").OddDecay()}

@@ -39,8 +39,8 @@ type siglipVision struct {
 }
 
 func newSigLIPVision(t *torch.Torch, c *imageConfig, r Run) (*siglipVision, error) {
-	if r.Image != c.ImageSize {
-		return nil, fmt.Errorf("image is %d, but the model's image_size is %d", r.Image, c.ImageSize)
+	if err := r.checkImage(c.ImageSize, `{"vision_config": {"image_size": %d}}`); err != nil {
+		return nil, err
 	}
 	h, side := c.HiddenSize, c.ImageSize/c.PatchSize
 	m := &siglipVision{cfg: c, patches: t.NewConv2d(c.Channels, h, c.PatchSize, c.PatchSize, 0, true, r.DType)}

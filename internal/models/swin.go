@@ -103,8 +103,8 @@ type swin struct {
 
 // newSwinModel makes SwinModel, parameters in the order of its constructors.
 func newSwinModel(t *torch.Torch, c *swinConfig, r Run) (*swin, error) {
-	if r.Image != c.ImageSize {
-		return nil, fmt.Errorf("image is %d, but the model's image_size is %d", r.Image, c.ImageSize)
+	if err := r.checkImage(c.ImageSize, `{"image_size": %d}`); err != nil {
+		return nil, err
 	}
 	act, err := activationOf(c.HiddenAct)
 	if err != nil {

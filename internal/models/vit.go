@@ -93,10 +93,20 @@ type vit struct {
 	poolerAct  activation
 }
 
+// checkImage refuses images of another size than that of the model, which has a
+// position for each patch. The configuration is one that changes the model's.
+func (r Run) checkImage(size int64, config string) error {
+	if r.Image == size {
+		return nil
+	}
+	changed := fmt.Sprintf(config, r.Image)
+	return invalid.At("image", fmt.Errorf("image is %d, but the model's image_size is %d; leave image out, or set config to %s as well", r.Image, size, changed))
+}
+
 // newViTModel makes ViTModel, parameters in the order of its constructors.
 func newViTModel(t *torch.Torch, c *vitConfig, r Run) (*vit, error) {
-	if r.Image != c.ImageSize {
-		return nil, fmt.Errorf("image is %d, but the model's image_size is %d", r.Image, c.ImageSize)
+	if err := r.checkImage(c.ImageSize, `{"image_size": %d}`); err != nil {
+		return nil, err
 	}
 	act, err := activationOf(c.HiddenAct)
 	if err != nil {

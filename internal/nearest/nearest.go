@@ -32,6 +32,20 @@ func To(word string, known []string) []string {
 	return out
 }
 
+// Meant returns the known word that was written in another way, "" if there is
+// none: To is for lists, in which a word may be that is only somewhat like it.
+func Meant(word string, known []string) string {
+	near := To(word, known)
+	if len(near) == 0 {
+		return ""
+	}
+	rank, far := compare(word, near[0])
+	if rank > misspelt || rank == misspelt && far > 1 && far*3 > len(letters(word)) {
+		return ""
+	}
+	return near[0]
+}
+
 // How like two words are.
 const (
 	same   = iota
@@ -52,6 +66,8 @@ func compare(a, b string) (rank, far int) {
 	x, y := letters(a), letters(b)
 	far = edits(x, y)
 	switch {
+	case x == "":
+		return unlike, far
 	case sorted(x) == sorted(y):
 		return same, far
 	case strings.HasPrefix(x, y), strings.HasPrefix(y, x):

@@ -21,6 +21,19 @@ func TestTo(t *testing.T) {
 	}
 }
 
+// Of a choice, the value that was meant is named, and none that is only like it.
+func TestMeant(t *testing.T) {
+	known := []string{"fp32", "amp-bf16", "adamw", "adamw-8bit", "paged-adamw-8bit", "sgd"}
+	for word, want := range map[string]string{
+		"adamw8bit": "adamw-8bit", "ADAMW_8bit": "adamw-8bit", "paged_adamw_8bit": "paged-adamw-8bit", "AMP_BF16": "amp-bf16",
+		"sdg": "sgd", "f32": "fp32", "fp8": "", "lamb": "", "": "",
+	} {
+		if got := Meant(word, known); got != want {
+			t.Errorf("%q is taken for %q, want %q", word, got, want)
+		}
+	}
+}
+
 // A question of a megabyte would be compared for seconds.
 func TestLongWords(t *testing.T) {
 	long := "batch" + strings.Repeat("h", longestWord)

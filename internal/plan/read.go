@@ -55,7 +55,7 @@ func ParseBudget(text string) (b Budget, err error) {
 			return b, fmt.Errorf("%q is neither money nor time; write $500, 3 days", part)
 		}
 		n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-		if err != nil || !(n > 0) {
+		if err != nil || !(n > 0) || n > 1e18 {
 			return b, fmt.Errorf("%q is not an amount above 0; write $500, 3 days", part)
 		}
 		*into = n * scale

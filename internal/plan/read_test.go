@@ -27,7 +27,7 @@ func TestParseBudget(t *testing.T) {
 			t.Errorf("%q is %+v, %v", text, got, err)
 		}
 	}
-	for _, bad := range []string{"", "500", "$0", "-3 days", "$NaN"} {
+	for _, bad := range []string{"", "500", "$0", "-3 days", "$NaN", "$inf", "inf days"} {
 		if _, err := ParseBudget(bad); err == nil {
 			t.Errorf("%q was read", bad)
 		}

@@ -53,7 +53,7 @@ func (w *WhatIf) Check() error {
 		return wrong(LimitSetting, "%v; it must be at least %v", *w.Limit, leastLimit)
 	case w.MaxSplitSize != nil && *w.MaxSplitSize < leastSplit:
 		return wrong(MaxSplitSizeSetting, "%v; PyTorch takes no less than %v", *w.MaxSplitSize, leastSplit)
-	case w.GCThreshold != nil && (*w.GCThreshold <= 0 || *w.GCThreshold >= 1):
+	case w.GCThreshold != nil && !(*w.GCThreshold > 0 && *w.GCThreshold < 1):
 		return wrong(GCThresholdSetting, "%g; it must be between 0 and 1, both excluded", *w.GCThreshold)
 	case w.GCThreshold != nil && w.Limit == nil:
 		return wrong(GCThresholdSetting, "%g, a share of the limit, and no limit is given", *w.GCThreshold)

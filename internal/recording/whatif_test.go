@@ -2,6 +2,7 @@ package recording
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"memorymark/internal/bytesize"
@@ -22,6 +23,7 @@ func TestWhatIf(t *testing.T) {
 		{WhatIf{MaxSplitSize: pointer(19 * bytesize.MiB)}, MaxSplitSizeSetting},
 		{WhatIf{Limit: limit, GCThreshold: pointer(0.0)}, GCThresholdSetting},
 		{WhatIf{Limit: limit, GCThreshold: pointer(1.0)}, GCThresholdSetting},
+		{WhatIf{Limit: limit, GCThreshold: pointer(math.NaN())}, GCThresholdSetting},
 		{WhatIf{GCThreshold: pointer(0.8)}, GCThresholdSetting},
 		{WhatIf{Roundup: pointer[int64](0)}, RoundupSetting},
 		{WhatIf{Roundup: pointer[int64](1)}, RoundupSetting},

@@ -114,11 +114,17 @@ func (a *Adapter) UnmarshalJSON(data []byte) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&read); err != nil {
-		return err
-	}
+	err := d.Decode(&read)
 	*a = Adapter(read.plain)
-	return nil
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &mistyped):
+		return err
+	case mistyped.Field == "":
+		return errors.New("it must be a rank, or an object with one")
+	default:
+		return fmt.Errorf("its %s must not be a %s", mistyped.Field[strings.LastIndex(mistyped.Field, ".")+1:], mistyped.Value)
+	}
 }
 
 // check reports what is wrong with an adapter.

@@ -320,7 +320,7 @@ func TestLoop(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`"trainr"`:            `loop is "trainr"; it must be one of plain, trainer, lightning, accelerate`,
+		`"trainr"`:            `loop is "trainr"; it must be one of plain, trainer, lightning, accelerate; did you mean trainer?`,
 		`{"outputs": "lost"}`: `loop.outputs is "lost"; it must be one of dropped, kept`,
 		`{"output": "kept"}`:  `it must be a name, or an object with outputs, zero_grad and build`,
 		`3`:                   `it must be a name, or an object with outputs, zero_grad and build`,
