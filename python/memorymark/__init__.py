@@ -15,7 +15,7 @@ needed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, List
 
 from ._program import MemoryMarkError
 from .answers import Analysis, Breakdown, Explanation, Fit, Option, OutOfMemory, Plan, Prediction, Result, Step
@@ -47,6 +47,11 @@ __all__ = [
     "predict",
     "record",
 ]
+
+
+def __dir__() -> List[str]:
+    # What is for users, callbacks that are not imported yet among it.
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

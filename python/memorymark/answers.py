@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import html
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Type, TypeVar
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Type, TypeVar
 
 T = TypeVar("T")
 
@@ -23,6 +23,26 @@ def gib(n: float) -> str:
         if abs(n) >= size:
             return f"{n / size:.2f} {unit}"
     return f"{int(n)} B"
+
+
+class Answer:
+    """How answers show themselves: str() is for print, repr() is one line, and
+    notebooks show a table or a picture."""
+
+    def __repr__(self) -> str:
+        first, _, more = str(self).partition("\n")
+        return f"<{type(self).__name__}: {first}{' …' if more else ''}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{html.escape(str(self))}</b></p>"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag} style='text-align:left'>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
+
+    return f"<table>{line(head, 'th')}{''.join(line(r, 'td') for r in rows)}</table>"
 
 
 @dataclass(frozen=True)
@@ -65,13 +85,13 @@ class OutOfMemory:
     phase: str = ""
 
 
-@dataclass(frozen=True)
-class Prediction:
+@dataclass(frozen=True, repr=False)
+class Prediction(Answer):
     """The memory of three steps of a workload."""
 
     fits: bool
     steps: List[Step]
-    json: Dict[str, Any] = field(repr=False)
+    json: Dict[str, Any]
     gpu: str = ""
     parameters: int = 0
     model_allocated: int = 0
@@ -83,7 +103,7 @@ class Prediction:
     tokens_per_second: Optional[float] = None
     gpu_total: int = 0
     limit: int = 0
-    picture: str = field(default="", repr=False)  # SVG
+    picture: str = ""  # SVG
 
     @classmethod
     def of(cls, answer: Dict[str, Any], picture: str = "") -> Prediction:
@@ -108,10 +128,16 @@ class Prediction:
 
     def __str__(self) -> str:
         verdict = "fits" if self.fits else "does not fit"
+        if self.out_of_memory:
+            failed = self.out_of_memory
+            return f"{verdict} {self.gpu}: {gib(failed.requested)} requested with {gib(failed.reserved)} reserved of {gib(self.limit)}"
         return f"{verdict} {self.gpu}: {gib(self.peak_allocated)} allocated, {gib(self.peak_reserved)} reserved of {gib(self.limit)}"
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{html.escape(str(self))}</b></p>{self.picture}"
+        parts = vars(self.breakdown) if self.breakdown else {}
+        shown = {name: n for name, n in parts.items() if n and name != "total"}
+        rows = [[name.replace("_", " "), gib(n)] for name, n in sorted(shown.items(), key=lambda part: -part[1])]
+        return super()._repr_html_() + self.picture + (_table(["at the peak", ""], rows) if rows else "")
 
 
 @dataclass(frozen=True)
@@ -126,14 +152,14 @@ class Result:
     tokens_per_second: Optional[float] = None
 
 
-@dataclass(frozen=True)
-class Analysis:
+@dataclass(frozen=True, repr=False)
+class Analysis(Answer):
     """The largest batch that trains, and the one worth using."""
 
     optimal_batch_size: int
     recommended_batch_size: int
     results: List[Result]
-    json: Dict[str, Any] = field(repr=False)
+    json: Dict[str, Any]
     model_name: str = ""
     engine: str = ""
     gpu_name: str = ""
@@ -175,50 +201,86 @@ class Analysis:
         return f"<p><b>{html.escape(str(self))}</b></p><table>{head}{rows}</table>"
 
 
-@dataclass(frozen=True)
-class Option:
-    """A way to train that fits."""
+@dataclass(frozen=True, repr=False)
+class Option(Answer):
+    """A way to train that fits: `changes` say what is changed, in words, and
+    `patch` has the keys of the workload that do it."""
 
-    gpu: str
-    gpus: int
-    setup: str
-    batch: int
-    accumulate: int
-    days: float
     changes: List[str]
-    command: str
-    recipe: Dict[str, str]
-    json: Dict[str, Any] = field(repr=False)
+    patch: Dict[str, Any]
+    json: Dict[str, Any]
+    gpu: str = ""
+    gpus: int = 1
+    setup: str = ""
+    batch: int = 0
+    accumulate: int = 1
+    days: Optional[float] = None
+    command: str = ""
+    recipe: Dict[str, str] = field(default_factory=dict)
     trains: str = ""
     dollars: Optional[float] = None
-    workload: Dict[str, Any] = field(default_factory=dict, repr=False)
+    workload: Dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, answer: Dict[str, Any]) -> Option:
-        return _made(cls, {**answer, "changes": answer.get("changes") or []}, json=answer)
+        labels, patch = _changes(answer.get("changes") or [])
+        return _made(cls, {**answer, "changes": labels, "patch": patch}, json=answer)
 
     def __str__(self) -> str:
-        cost = "" if self.dollars is None else f", ${self.dollars:,.2f}"
-        return f"{self.gpus} × {self.gpu}, {self.setup}, batch {self.batch} × {self.accumulate}: {self.days:.3g} days{cost}"
+        what = self.setup or " + ".join(self.changes) or "as it is"
+        batch = f", batch {self.batch} × {self.accumulate}" if self.batch else ""
+        return f"{self._where()}{what}{batch}{self._effort(': ')}"
+
+    def _repr_html_(self) -> str:
+        code = "".join(f"<pre>{html.escape(text)}</pre>" for text in self.recipe.values() if text)
+        return super()._repr_html_() + code
+
+    def _where(self) -> str:
+        return f"{self.gpus} × {self.gpu}, " if self.gpu else ""
+
+    def _effort(self, before: str) -> str:
+        known = [] if self.days is None else [f"{self.days:.3g} days"]
+        known += [] if self.dollars is None else [f"${self.dollars:,.2f}"]
+        return before + ", ".join(known) if known else ""
+
+
+def _changes(given: Iterable[Any]) -> Tuple[List[str], Dict[str, Any]]:
+    """The labels of changes and the keys that they set, all together. A change is
+    a label alone, or an object with one."""
+    labels: List[str] = []
+    patch: Dict[str, Any] = {}
+    for change in given:
+        if isinstance(change, dict):
+            labels.append(str(change.get("label", "")))
+            patch.update(change.get("patch") or {})
+        else:
+            labels.append(str(change))
+    return labels, patch
+
+
+def _options(options: Iterable[Option]) -> str:
+    rows = [[f"{o.gpus} × {o.gpu}", o.setup or " + ".join(o.changes), f"{o.batch} × {o.accumulate}", o._effort("")] for o in options]
+    return _table(["cards", "how", "batch", ""], rows) if rows else ""
+
 
 
 def _option(answer: Optional[Dict[str, Any]]) -> Optional[Option]:
     return Option.of(answer) if answer else None
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Answer):
     """What to train a model on, and how."""
 
     model: str
     options: List[Option]
-    json: Dict[str, Any] = field(repr=False)
+    json: Dict[str, Any]
     cheapest: Optional[Option] = None
     cheapest_of_all_weights: Optional[Option] = None
     fastest: Optional[Option] = None
     simplest: Optional[Option] = None
-    misfits: List[Dict[str, Any]] = field(default_factory=list, repr=False)
-    notes: List[str] = field(default_factory=list, repr=False)
+    misfits: List[Dict[str, Any]] = field(default_factory=list)
+    notes: List[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, answer: Dict[str, Any]) -> Plan:
@@ -237,16 +299,21 @@ class Plan:
         picks = {"cheapest": self.cheapest, "fastest": self.fastest, "simplest": self.simplest}
         return "\n".join(f"{name}: {option}" for name, option in picks.items() if option)
 
+    def _repr_html_(self) -> str:
+        lines = "<br>".join(html.escape(line) for line in str(self).splitlines())
+        return f"<p><b>{html.escape(self.model)}</b></p><p>{lines}</p>{_options(self.options)}"
 
-@dataclass(frozen=True)
-class Fit:
-    """What to change so that a workload fits a card."""
+
+@dataclass(frozen=True, repr=False)
+class Fit(Answer):
+    """What to change so that a workload fits a card. `fits` says whether it does as
+    it is; the options are those that fit."""
 
     model: str
     gpu: str
-    fits: bool
     options: List[Option]
-    json: Dict[str, Any] = field(repr=False)
+    json: Dict[str, Any]
+    fits: bool = False
     needs_bytes: int = 0
     limit_bytes: int = 0
     reason: str = ""
@@ -259,22 +326,22 @@ class Fit:
         if self.fits:
             return f"{self.model} fits {self.gpu} as it is"
         if not self.options:
-            return f"no change makes {self.model} fit {self.gpu}"
-        return f"{self.model} fits {self.gpu} with " + ", or ".join(" + ".join(o.changes) for o in self.options)
+            return f"{self.model} does not fit {self.gpu}, and no change makes it fit"
+        return f"{self.model} does not fit {self.gpu} as it is; it does with " + ", or with ".join(" + ".join(o.changes) for o in self.options)
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() + _options(self.options)
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Answer):
     """What a snapshot shows: peaks, live memory, why memory ran out."""
 
-    json: Dict[str, Any] = field(repr=False)
-    text: str = field(repr=False)
-    picture: str = field(default="", repr=False)  # SVG
+    json: Dict[str, Any]
+    text: str
+    picture: str = ""  # SVG
 
     def __str__(self) -> str:
-        return self.text
-
-    def __repr__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:

@@ -56,12 +56,45 @@ class Questions(unittest.TestCase):
         f = memorymark.fit("gpt2", gpu="t4", batch=128)
         self.assertFalse(f.fits)
         self.assertEqual(f.options[0].batch * f.options[0].accumulate, 128)
+        self.assertIn("gpt2 does not fit t4 as it is; it does with ", str(f))
+        self.assertIn(" + ".join(f.options[0].changes), str(f))
+        f = memorymark.fit("llama-3.1-8b", gpu="rtx-4060", full=True)
+        self.assertEqual(str(f), "llama-3.1-8b does not fit rtx-4060, and no change makes it fit")
+
+    def test_changes_are_labels_or_objects(self):
+        answer = {"model": "gpt2", "gpu": "t4", "fits": False, "verdict": "x", "options": [
+            {"changes": [{"label": "half the batch", "patch": {"batch": 64}}, {"label": "checkpointing", "patch": {"checkpointing": True}}]},
+            {"changes": ["checkpointing", "8-bit AdamW"]},
+        ]}
+        f = memorymark.Fit.of(answer)
+        self.assertEqual([o.changes for o in f.options], [["half the batch", "checkpointing"], ["checkpointing", "8-bit AdamW"]])
+        self.assertEqual([o.patch for o in f.options], [{"batch": 64, "checkpointing": True}, {}])
+        self.assertEqual(str(f), "gpt2 does not fit t4 as it is; it does with half the batch + checkpointing, or with checkpointing + 8-bit AdamW")
+        self.assertEqual(repr(f.options[0]), "<Option: half the batch + checkpointing>")
+
+    def test_answers_show_themselves(self):
+        plan = memorymark.plan("gpt2", mine="rtx-4090", samples="1M")
+        fit = memorymark.fit("gpt2", gpu="t4", batch=128)
+        explained = memorymark.explain(ROOT / "examples" / "gpt2_oom.pickle.xz")
+        for answer in (
+            memorymark.predict("bert", gpu="a10"), memorymark.predict("llama-3.1-8b", gpu="t4"),
+            memorymark.largest_batch("bert", gpu="a10"), plan, plan.options[0], fit, fit.options[0], explained,
+        ):
+            self.assertRegex(repr(answer), rf"^<{type(answer).__name__}: .{{10,250}}>$")
+            self.assertIn("<", answer._repr_html_())
+            self.assertNotIn("\n", repr(answer))
+        self.assertIn("<td style='text-align:left'>1 × rtx-4090</td>", plan._repr_html_())
+        self.assertIn("TrainingArguments", plan.fastest._repr_html_())
+
+    def test_dir_lists_what_is_for_users(self):
+        self.assertEqual(dir(memorymark), sorted(memorymark.__all__))
+        self.assertIn("TrainerCallback", dir(memorymark))
 
     def test_what_does_not_fit_is_an_answer(self):
         p = memorymark.predict("llama-3.1-8b", gpu="t4", precision="amp-fp16", checkpointing=True)
         self.assertFalse(p.fits)
         self.assertEqual(p.out_of_memory.limit, p.limit)
-        self.assertIn("does not fit t4", str(p))
+        self.assertRegex(str(p), r"^does not fit t4: \d+\.\d\d MiB requested with 1\d\.\d\d GiB reserved of 14.42 GiB$")
 
     def test_largest_batch(self):
         a = memorymark.largest_batch("gpt2", gpu="rtx-4090", precision="amp-bf16", config={"n_layer": 2})
