@@ -115,7 +115,7 @@ func (f *analyzeFlags) explain(e *env, err error) error {
 	case errors.As(err, &early):
 		if len(early.Probes) > 0 {
 			fmt.Fprintln(e.stderr)
-			_ = report.WriteText(e.stderr, e.width(pipeWidth), report.Probes(early.Probes).Write)
+			_ = writeText(e.stderr, e.width(pipeWidth), report.Probes(early.Probes).Write)
 			fmt.Fprintln(e.stderr)
 		}
 		return &failure{code: exitFailure, err: err}

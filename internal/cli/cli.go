@@ -160,7 +160,16 @@ func (e *env) printIn(width int, result any, text func(w io.Writer, width int) e
 	if e.json {
 		return writeJSON(e.stdout, result)
 	}
-	return report.WriteText(e.stdout, width, text)
+	return writeText(e.stdout, width, text)
+}
+
+// writeText writes text that may go to a terminal. Colours and bold type vanish
+// where it does not, or where NO_COLOR has a value (no-color.org).
+func writeText(w io.Writer, width int, text func(w io.Writer, width int) error) error {
+	if os.Getenv("NO_COLOR") != "" {
+		w = struct{ io.Writer }{w} // which has no descriptor that could be a terminal's
+	}
+	return report.WriteText(w, width, text)
 }
 
 // printNo prints an answer that is no.

@@ -8,10 +8,12 @@ func newSnapshot(e *env) *cobra.Command {
 		Short: "Explain memory snapshots recorded by PyTorch",
 		Long: "Reads the files that torch.cuda.memory._dump_snapshot writes, uncompressed or compressed\n" +
 			"with gzip, zstd or xz. FILE may be - for standard input. Nothing in the file is executed.\n\n" +
-			"To record one, put this around your code:\n\n" +
+			"To record one, put this around your code. It is written even if memory runs out:\n\n" +
 			"  torch.cuda.memory._record_memory_history()\n" +
-			"  ...\n" +
-			"  torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")",
+			"  try:\n" +
+			"      ...\n" +
+			"  finally:\n" +
+			"      torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")",
 		Example: "  memorymark snapshot info snapshot.pickle\n" +
 			"  memorymark snapshot top snapshot.pickle --at oom",
 		Args: cobra.ArbitraryArgs,

@@ -259,6 +259,16 @@ func verification(t *testing.T) string {
 	return "ssh-keygen -Y verify" + commands
 }
 
+// A wheel to install here is nothing to be alarmed about.
+func TestUnsigned(t *testing.T) {
+	for _, wheels := range []bool{true, false} {
+		r := release{onlyWheels: wheels, out: "build/wheels"}
+		if said := r.unsigned(); strings.Contains(said, "UNSIGNED") == wheels {
+			t.Errorf("only wheels: %v: %q", wheels, said)
+		}
+	}
+}
+
 // What nobody could build again is not signed.
 func TestNothingUncommittedIsSigned(t *testing.T) {
 	r := *tested

@@ -63,11 +63,20 @@ func (r *release) checkKey() error {
 	return nil
 }
 
+// unsigned is what to know of what was built without a key. Wheels alone are for
+// this machine.
+func (r *release) unsigned() string {
+	if r.onlyWheels {
+		return "the wheels are in " + r.out
+	}
+	return "UNSIGNED: do not publish this release. make release KEY=… signs it."
+}
+
 // sign signs the sums with a key of OpenSSH's, into SHA256SUMS.sig, and verifies
 // that as docs/releases.md does.
 func (r *release) sign(ctx context.Context) error {
 	if r.key == "" {
-		fmt.Println("UNSIGNED: do not publish this release. make release KEY=… signs it.")
+		fmt.Println(r.unsigned())
 		return nil
 	}
 	sums := filepath.Join(r.out, sumsName)
