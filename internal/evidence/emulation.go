@@ -9,7 +9,8 @@ import (
 // again on an emulated one (docs/how-emulation-works.md, whose table a test
 // holds to these).
 const (
-	EmulatedGPU     = "NVIDIA H200"
+	// EmulatedGPU is called as in the catalog of cards.
+	EmulatedGPU     = "NVIDIA H200 SXM"
 	EmulatedPyTorch = "2.11"
 )
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"memorymark/internal/gpu"
 )
 
 // TestEmulations holds what is stated to the table of the documentation.
@@ -23,7 +25,11 @@ func TestEmulations(t *testing.T) {
 
 // TestEmulationAccuracy says more of a card and a version than was tried.
 func TestEmulationAccuracy(t *testing.T) {
-	if got := EmulationAccuracy(EmulatedGPU, "2.11.0+cu130"); len(got) != 1 {
+	card, err := gpu.Find("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := EmulationAccuracy(card.Name, "2.11.0+cu130"); len(got) != 1 {
 		t.Errorf("of what was tried: %q", got)
 	}
 	got := EmulationAccuracy("NVIDIA A10", "2.1.0")
