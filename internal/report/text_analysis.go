@@ -188,9 +188,17 @@ func bar(n, of int64) string {
 	return string(out)
 }
 
+// asFast compares speeds.
+func asFast(factor float64) string {
+	if s := fmt.Sprintf("%.2f", factor); s != "1.00" {
+		return s + " × as fast as"
+	}
+	return "as fast as"
+}
+
 func (a Analysis) writeSpeed(w io.Writer, width int) {
 	switch {
-	case a.OptimalBatch == 0:
+	case a.OptimalBatch == 0, a.OptimalBatch == a.CurrentBatch:
 	case !a.CurrentFits:
 		paragraph(w, width, "Speed", fmt.Sprintf("batch %d does not fit, so there is no speed to compare", a.CurrentBatch))
 	case a.Speedup > 0:
@@ -201,7 +209,7 @@ func (a Analysis) writeSpeed(w io.Writer, width int) {
 		case evidence.Emulated:
 			how = steptime.Stated.String()
 		}
-		paragraph(w, width, "Speed", fmt.Sprintf("batch %d is %.2f × as fast as batch %d (%s)", a.OptimalBatch, a.Speedup, a.CurrentBatch, how))
+		paragraph(w, width, "Speed", fmt.Sprintf("batch %d is %s batch %d (%s)", a.OptimalBatch, asFast(a.Speedup), a.CurrentBatch, how))
 	}
 	// What is saved with a batch that fits by chance is not said.
 	if a.Savings != nil && *a.Savings > 0 && a.Worthwhile() {

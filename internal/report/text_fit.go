@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"memorymark/internal/plan"
@@ -25,8 +26,7 @@ func (f Fit) Write(w io.Writer, width int) error {
 		}
 		return nil
 	}
-	n := len(f.Options[0].Changes)
-	paragraph(w, width, fmt.Sprintf("Fits with %s", plural(n, "change")), fmt.Sprintf("%s needs %v with batch %d, and PyTorch may hold %v of %s", f.Model, f.Needs, f.Batch, f.Limit, deviceText(f.GPUName)))
+	paragraph(w, width, "Fits with "+f.countChanges(), fmt.Sprintf("%s needs %v with batch %d, and PyTorch may hold %v of %s", f.Model, f.Needs, f.Batch, f.Limit, deviceText(f.GPUName)))
 	paragraph(w, width, "As it is", f.Reason)
 	fmt.Fprintln(w)
 	t := table{columns: []column{
@@ -43,4 +43,18 @@ func (f Fit) Write(w io.Writer, width int) error {
 	t.write(w, width)
 	writeRecipe(w, "The fastest: "+strings.Join(f.Options[0].Changes, " + "), f.Options[0])
 	return nil
+}
+
+// countChanges is how many changes the options take: some combine what others do
+// at once.
+func (f Fit) countChanges() string {
+	var counts []int
+	for _, o := range f.Options {
+		counts = append(counts, len(o.Changes))
+	}
+	least, most := slices.Min(counts), slices.Max(counts)
+	if least == most {
+		return plural(most, "change")
+	}
+	return fmt.Sprintf("%d to %s", least, plural(most, "change"))
 }

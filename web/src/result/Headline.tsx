@@ -24,7 +24,7 @@ export function Headline({ answer }: { answer: Answer }) {
             {noteAbout(answer, 'recommended')}
           </Figure>
         )}
-        {answer.speedup && (
+        {answer.speedup && answer.optimal_batch_size !== answer.current_batch_size && (
           <Figure name="Speed to gain" value={factor(answer.speedup)}>
             largest against today's batch
           </Figure>
