@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,10 +41,24 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	printError(stderr, err)
-	if e.json || slices.Contains(args, "--json") { // a flag that is wrong may stand before it
+	if e.json || asksForJSON(args) {
 		e.printErrorJSON(err)
 	}
 	return exitCode(err)
+}
+
+// asksForJSON looks for the flag behind one that is wrong, where nobody read
+// it. What follows -- is another program's.
+func asksForJSON(args []string) bool {
+	for _, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "--json":
+			return true
+		}
+	}
+	return false
 }
 
 // env is what every command gets: where to read and write, and the flags that

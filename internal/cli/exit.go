@@ -109,7 +109,8 @@ type errorAnswer struct {
 // printErrorJSON writes an error where a result would have been: a program that
 // asked for JSON gets JSON.
 func (e *env) printErrorJSON(err error) {
-	if err == nil || e.printed || errors.Is(err, errNo) {
+	var theirs exitStatus
+	if err == nil || e.printed || errors.Is(err, errNo) || errors.As(err, &theirs) {
 		return
 	}
 	out := errorAnswer{Error: err.Error()}

@@ -37,9 +37,10 @@ func newRun(e *env) *cobra.Command {
 			"exactly what it would on that GPU. Kernels do not run, so no GPU is needed and a step is\n" +
 			"quick. What the program computes is meaningless.\n\n" +
 			"Output and exit code are those of the command. The report goes to stderr: peaks, whether\n" +
-			"it fits, where it ran out of memory, and every place where a value that a kernel would\n" +
-			"have computed was made up. Integers and masks that come from the host are correct; a\n" +
-			"float that is read is 0.\n\n" +
+			"it fits, where it ran out of memory, how it failed, and every place where a value that a\n" +
+			"kernel would have computed was made up. Integers and masks that come from the host are\n" +
+			"correct; a float that is read is 0. With --json the report is the last line of stdout,\n" +
+			"after what the command wrote there; --summary writes it to a file.\n\n" +
 			"With --gpus 8 there are eight GPUs: torchrun, accelerate launch and init_process_group\n" +
 			"work, and collectives return at once.",
 		Example: "  memorymark run --gpu rtx-4090 -- python train.py --epochs 1\n" +
@@ -118,13 +119,24 @@ func (f *runFlags) run(c *cobra.Command, e *env, args []string) error {
 		data, _ := json.MarshalIndent(sum, "", "  ")                               // of plain data
 		err = errors.Join(err, os.WriteFile(f.summary, append(data, '\n'), 0o644)) //nolint:gosec // for everybody who may read the folder
 	}
-	if writeErr := report.WriteRun(e.stderr, sum); writeErr != nil {
-		err = errors.Join(err, writeErr)
-	}
+	err = errors.Join(err, e.printRun(sum))
 	if err == nil && sum.ExitCode != 0 {
 		return exitAs(sum.ExitCode)
 	}
 	return err
+}
+
+// printRun writes the report: as text beside the command's output, as JSON in a
+// line of its own behind it, even if the command left its last line open.
+func (e *env) printRun(sum *phantom.Summary) error {
+	if !e.json {
+		return report.WriteRun(e.stderr, sum)
+	}
+	e.printed = true
+	fmt.Fprintln(e.stdout)
+	line := json.NewEncoder(e.stdout)
+	line.SetEscapeHTML(false)
+	return line.Encode(sum)
 }
 
 // keepSnapshots moves recordings to where they were asked for: that of the
@@ -151,7 +163,7 @@ func (f *runFlags) keepSnapshots(e *env, sum *phantom.Summary) error {
 		kept++
 	}
 	if kept == 0 {
-		e.say("no process used the GPU, so there is no snapshot to write to %s", f.snapshot)
+		e.say("no process that used the GPU ended in a way that let it write a snapshot to %s", f.snapshot)
 	}
 	return failed
 }

@@ -42,10 +42,10 @@ func (d *Device) Run(ctx context.Context, s Settings, c Command) (*Summary, erro
 		return nil, fmt.Errorf("start %s: %w", c.Args[0], err)
 	}
 	err := wait(ctx, cmd)
-	sweep(s.Folder)
-	sum, readErr := summarize(s, s.Folder)
+	end := &ending{pid: cmd.Process.Pid, code: exitCode(cmd.ProcessState, err), left: sweep(s.Folder)}
+	sum, readErr := summarize(s, end)
 	if sum != nil {
-		sum.ExitCode, sum.Seconds = exitCode(cmd, err), time.Since(began).Seconds()
+		sum.Seconds = time.Since(began).Seconds()
 	}
 	if ctx.Err() != nil {
 		return sum, context.Cause(ctx)
@@ -78,13 +78,14 @@ func wait(ctx context.Context, cmd *exec.Cmd) error {
 	return errors.New("the command does not end")
 }
 
-// sweep kills what a command left behind: whoever has the run's folder in its
-// environment was started by it.
-func sweep(folder string) {
+// sweep kills what a command left behind, and says which processes that were:
+// whoever has the run's folder in its environment was started by it.
+func sweep(folder string) map[int]bool {
+	left := make(map[int]bool)
 	mark := []byte("MEMORYMARK_PHANTOM_FOLDER=" + folder + "\x00")
 	names, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
-		return
+		return left
 	}
 	for _, name := range names {
 		data, err := os.ReadFile(name)
@@ -92,21 +93,8 @@ func sweep(folder string) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil && pid != os.Getpid() {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			left[pid] = syscall.Kill(pid, syscall.SIGKILL) == nil
 		}
 	}
-}
-
-// exitCode is a command's, as a shell has it: 128 and the signal that killed it.
-func exitCode(cmd *exec.Cmd, err error) int {
-	if cmd.ProcessState == nil {
-		return 1
-	}
-	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	if err != nil && cmd.ProcessState.ExitCode() == 0 {
-		return 1
-	}
-	return cmd.ProcessState.ExitCode()
+	return left
 }

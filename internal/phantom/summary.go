@@ -16,14 +16,17 @@ import (
 
 // Summary is what a command took on the emulated device.
 type Summary struct {
-	Engine   evidence.Engine `json:"engine"`
-	GPU      string          `json:"gpu"`
-	GPUName  string          `json:"gpu_name"`
-	GPUs     int             `json:"gpus"`
-	Limit    bytesize.Bytes  `json:"limit_bytes"` // what each card had to give
-	Fits     bool            `json:"fits"`        // no process ran out of memory
-	ExitCode int             `json:"exit_code"`   // of the command
-	Seconds  float64         `json:"seconds"`
+	Engine  evidence.Engine `json:"engine"`
+	GPU     string          `json:"gpu"`
+	GPUName string          `json:"gpu_name"`
+	GPUs    int             `json:"gpus"`
+	Limit   bytesize.Bytes  `json:"limit_bytes"` // what each card had to give
+	// Fits says whether each process had the memory it needed. It is absent if
+	// that is not known: nothing used the GPU, or the program failed.
+	Fits     *bool    `json:"fits,omitempty"`
+	ExitCode int      `json:"exit_code"`         // of the command
+	Failure  *Failure `json:"failure,omitempty"` // of the command, absent if it ended well
+	Seconds  float64  `json:"seconds"`
 	// Accuracy is how far off estimated times of steps were where they could be checked.
 	Accuracy  *steptime.Accuracy `json:"step_seconds_accuracy,omitempty"`
 	Processes []Process          `json:"processes"` // that used the device, the largest first
@@ -37,6 +40,12 @@ type Process struct {
 	Rank    string   `json:"rank,omitempty"` // of a job on several GPUs
 	Torch   string   `json:"torch"`
 	CUDA    string   `json:"cuda"`
+
+	Fits    *bool    `json:"fits,omitempty"`    // as in Summary
+	Failure *Failure `json:"failure,omitempty"` // absent if it ended well
+	// Sampled peaks are what was seen of a process that could not report at its
+	// end: they may have been higher.
+	Sampled bool `json:"sampled,omitempty"`
 
 	Steps     int64         `json:"steps"` // of optimizers
 	StepPeaks []StepPeak    `json:"step_peaks,omitempty"`
@@ -102,29 +111,34 @@ func (p *Process) Peak() DevicePeaks {
 	return most
 }
 
-// summarize reads what processes left in a folder.
-func summarize(s Settings, folder string) (*Summary, error) {
+// summarize reads what processes left in the folder of a run.
+func summarize(s Settings, end *ending) (*Summary, error) {
 	sum := &Summary{
 		Engine: evidence.Emulated, GPU: s.Card.ID, GPUName: s.Card.Name, GPUs: max(s.GPUs, 1),
-		Limit: available(s.Card, s.Limit), Fits: true,
+		Limit: available(s.Card, s.Limit), ExitCode: end.code, Failure: end.failure(), Processes: []Process{},
 	}
-	names, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	names, err := filepath.Glob(filepath.Join(s.Folder, "*.json"))
 	if err != nil {
 		return nil, err
 	}
 	var failed error
 	for _, name := range names {
-		p, err := readProcess(name, s.Card)
+		p, err := readProcess(name, s.Card, end)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		sum.Fits = sum.Fits && len(p.OOMs) == 0
+		if p.PID == end.pid {
+			sum.Failure = p.Failure
+		}
 		if p.StepSeconds > 0 {
 			sum.Accuracy = &steptime.Stated
 		}
-		sum.Processes = append(sum.Processes, *p)
+		if p.used() {
+			sum.Processes = append(sum.Processes, *p)
+		}
 	}
+	sum.judge()
 	slices.SortFunc(sum.Processes, func(a, b Process) int {
 		if x, y := a.Peak().Reserved, b.Peak().Reserved; x != y {
 			return int(min(max(y-x, -1), 1))
@@ -134,7 +148,24 @@ func summarize(s Settings, folder string) (*Summary, error) {
 	return sum, failed
 }
 
-func readProcess(name string, card *gpu.Card) (*Process, error) {
+// judge says of each process whether it fits, and of all of them.
+func (s *Summary) judge() {
+	fit, unknown := true, len(s.Processes) == 0
+	for i := range s.Processes {
+		p := &s.Processes[i]
+		p.Fits = p.fits(s.Failure)
+		if p.Fits == nil {
+			unknown = true
+		} else {
+			fit = fit && *p.Fits
+		}
+	}
+	if !fit || !unknown {
+		s.Fits = &fit
+	}
+}
+
+func readProcess(name string, card *gpu.Card, end *ending) (*Process, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -142,12 +173,14 @@ func readProcess(name string, card *gpu.Card) (*Process, error) {
 	var left struct {
 		Process
 		StepWork *steptime.Work `json:"step_work"`
+		Running  bool           `json:"running"`
 	}
 	if err := json.Unmarshal(data, &left); err != nil {
 		return nil, err
 	}
 	p := &left.Process
 	p.StepSeconds = left.StepWork.Seconds(card)
+	end.conclude(p, left.Running)
 	recording := strings.TrimSuffix(name, ".json") + ".pickle"
 	if _, err := os.Stat(recording); err == nil {
 		p.Snapshot = recording

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"memorymark/internal/bytesize"
@@ -23,6 +24,9 @@ func WriteRun(w io.Writer, s *phantom.Summary) error {
 	b.WriteString("\n" + runHeading(s) + "\n")
 	if len(s.Processes) == 0 {
 		b.WriteString("  no process used the GPU through PyTorch\n")
+	}
+	if s.Failure != nil && !named(s) {
+		fmt.Fprintf(&b, "  the command %v\n", s.Failure)
 	}
 	for i, p := range s.Processes {
 		if i == maxProcesses {
@@ -47,17 +51,24 @@ func runHeading(s *phantom.Summary) string {
 	return fmt.Sprintf("emulated: %s with %v available%s", cards, s.Limit, torch)
 }
 
+// named reports whether a process of the list says how the command ended.
+func named(s *phantom.Summary) bool {
+	return slices.ContainsFunc(s.Processes, func(p phantom.Process) bool { return p.Failure != nil && !p.Failure.LeftRunning })
+}
+
 func writeProcess(b *strings.Builder, s *phantom.Summary, p *phantom.Process) {
-	peak := p.Peak()
-	fmt.Fprintf(b, "  %s: peak %v allocated, %v reserved", processName(p), peak.Allocated, peak.Reserved)
+	peak, least := p.Peak(), ""
+	if p.Sampled {
+		least = "at least "
+	}
+	fmt.Fprintf(b, "  %s: peak %s%v allocated, %v reserved", processName(p), least, peak.Allocated, peak.Reserved)
 	if p.Steps > 0 {
 		fmt.Fprintf(b, " over %s", plural(int(p.Steps), "optimizer step"))
 	}
-	switch {
-	case len(p.OOMs) > 0:
-		b.WriteString(": does not fit\n")
-	default:
-		fmt.Fprintf(b, ": fits, %v left\n", max(s.Limit-peak.Reserved, bytesize.Bytes(0)))
+	fmt.Fprintf(b, "%s\n", verdictOf(s, p))
+	dead := p.Failure != nil && p.Fits == nil // else memory is why, which is said below
+	if dead {
+		fmt.Fprintf(b, "    %v\n", p.Failure)
 	}
 	if p.StepSeconds > 0 {
 		fmt.Fprintf(b, "    about %s a step on such a card (%s)\n", seconds(p.StepSeconds), steptime.Stated)
@@ -67,6 +78,12 @@ func writeProcess(b *strings.Builder, s *phantom.Summary, p *phantom.Process) {
 	}
 	for _, o := range p.OOMs {
 		fmt.Fprintf(b, "    out of memory in step %d at %s: %v wanted, %v free\n", o.Step, o.Where, o.Requested, o.Free)
+	}
+	switch {
+	case dead && len(p.Assumed) > 0:
+		b.WriteString("    before that it read values that no kernel had computed, which may be why:\n")
+	case dead:
+		b.WriteString("    before that it read no value that was made up\n")
 	}
 	for i, a := range p.Assumed {
 		if i == maxAssumptions {
@@ -80,6 +97,24 @@ func writeProcess(b *strings.Builder, s *phantom.Summary, p *phantom.Process) {
 	}
 	if p.Snapshot != "" {
 		fmt.Fprintf(b, "    snapshot: %s\n", p.Snapshot)
+	}
+}
+
+// verdictOf says whether a process fits, or why that is not known.
+func verdictOf(s *phantom.Summary, p *phantom.Process) string {
+	switch {
+	case p.Fits != nil && !*p.Fits:
+		return ": does not fit"
+	case p.Fits != nil && len(p.OOMs) > 0:
+		return fmt.Sprintf(": fits, after %s that it caught", plural(len(p.OOMs), "out-of-memory error"))
+	case p.Fits != nil:
+		return fmt.Sprintf(": fits, %v left", max(s.Limit-p.Peak().Reserved, bytesize.Bytes(0)))
+	case p.Failure != nil:
+		return " until it failed; whether it fits is not known"
+	case len(p.OOMs) > 0:
+		return "; it caught an out-of-memory error and finished no step after that, so whether it fits is not known"
+	default:
+		return "; the command failed, so whether it fits is not known"
 	}
 }
 

@@ -68,7 +68,7 @@ def _before_exit(write: Callable) -> None:
 
     def _exit(status):
         try:
-            write()
+            write(status)
         finally:
             leave(status)
 

@@ -1,11 +1,17 @@
-"""What a process took, written for MemoryMark when the process ends."""
+"""What a process took, written for MemoryMark while it runs and when it ends.
+
+What is written last is exact. A process that a signal kills cannot write any
+more: what it had written by then is all there is (`running` in the file).
+"""
 
 import inspect
 import json
 import os
 import sys
 import threading
+import time
 import traceback
+from typing import Optional
 
 from . import library
 
@@ -21,6 +27,9 @@ _notes = []
 late = 0  # bytes of buckets that DDP has rebuilt
 _recording = False
 _written = None
+_lock = threading.RLock()  # the peaks and the file, of the program's threads and the one that looks after them
+
+EVERY = 0.25  # seconds between two looks at a process that takes no steps
 
 
 def note(text: str) -> None:
@@ -43,9 +52,10 @@ def begin(torch) -> None:
 
 
 def _start_again() -> None:
-    global _recording, _written, late
+    global _recording, _written, _lock, late
     _peaks.clear(), _steps.clear(), _ooms.clear(), _notes.clear()
     _recording, _written, late = False, None, 0
+    _lock = threading.RLock()  # a thread that is not in this process may have held the other
     from . import shadows
 
     shadows.start_again()
@@ -57,6 +67,26 @@ def _initialized() -> None:
     torch._C._cuda_attach_out_of_memory_observer(_out_of_memory)
     if _record:
         _start_recording()
+    if _folder:
+        threading.Thread(target=_keep_written, name="memorymark", daemon=True).start()
+
+
+def _keep_written() -> None:
+    pid = os.getpid()
+    while _written is None and os.getpid() == pid:
+        _write_progress()
+        time.sleep(EVERY)
+
+
+def _write_progress() -> None:
+    """What is known of a process that goes on, should it be killed."""
+    try:
+        with _lock:
+            if _folder and _written is None and _torch.cuda.is_initialized():
+                _remember()
+                _put({**_taken(), "running": True})
+    except Exception:  # the next time, or at the end
+        pass
 
 
 def _start_recording() -> None:
@@ -98,11 +128,12 @@ def _remember() -> None:
     torch = _torch
     if torch is None or not torch.cuda.is_initialized():
         return
-    for device in range(torch.cuda.device_count()):
-        stats = torch.cuda.memory_stats(device)
-        seen = _peaks.setdefault(device, {"allocated": 0, "reserved": 0, "requested": 0})
-        for kind in seen:
-            seen[kind] = max(seen[kind], stats.get(f"{kind}_bytes.all.peak", 0))
+    with _lock:
+        for device in range(torch.cuda.device_count()):
+            stats = torch.cuda.memory_stats(device)
+            seen = _peaks.setdefault(device, {"allocated": 0, "reserved": 0, "requested": 0})
+            for kind in seen:
+                seen[kind] = max(seen[kind], stats.get(f"{kind}_bytes.all.peak", 0))
 
 
 def stepped(torch, number: int) -> None:
@@ -110,6 +141,7 @@ def stepped(torch, number: int) -> None:
         device = torch.cuda.current_device()
         stats = torch.cuda.memory_stats(device)
         _steps.append({"step": number, "peak_allocated": stats["allocated_bytes.all.peak"], "peak_reserved": stats["reserved_bytes.all.peak"]})
+    _write_progress()
 
 
 def _out_of_memory(device, requested, total, free) -> None:
@@ -126,17 +158,21 @@ def _out_of_memory(device, requested, total, free) -> None:
 
 
 def user_frame(frame) -> str:
-    """The innermost line that is not a library's."""
+    """The innermost line of a running function that is not a library's."""
+    return _user_line(traceback.walk_stack(frame))
+
+
+def _user_line(lines) -> str:
+    """The first of frames with their lines, innermost first, that is not a library's."""
     first = None
-    while frame is not None:
+    for frame, number in lines:
         name = frame.f_code.co_filename
         shown = name[len(_started_in) :] if name.startswith(_started_in) else name
-        where = f"{shown}:{frame.f_lineno} in {frame.f_code.co_name}"
+        where = f"{shown}:{number} in {frame.f_code.co_name}"
         if not _is_ours(name):
             first = first or where
             if "site-packages" not in name and "dist-packages" not in name and not name.startswith("<") and os.sep + "lib" + os.sep + "python" not in name:
                 return where
-        frame = frame.f_back
     return first or ""
 
 
@@ -150,29 +186,43 @@ def _dump() -> None:
         _torch.cuda.memory._dump_snapshot(os.path.join(_folder, f"{os.getpid()}.pickle"))
 
 
-def write() -> None:
-    """Once a process that used the device, whatever ends it."""
+def write(status: int = 0) -> None:
+    """Once a process that used the device or failed, whatever ends it."""
     global _written
     torch = _torch
     if _folder is None or torch is None or _written == os.getpid():
         return
-    if not torch.cuda.is_initialized() and not _notes:
+    failure = _failure(status)
+    if not torch.cuda.is_initialized() and not _notes and not failure:
         return
-    _written = os.getpid()
     try:
-        _write()
+        with _lock:
+            _written = os.getpid()
+            _remember()
+            if _recording and not _ooms:
+                _dump()
+            _put({**_taken(), "step_peaks": _steps, "step_work": library.work(), "failure": failure})
     except Exception:  # never break the program that is measured
         traceback.print_exc()
 
 
-def _write() -> None:
+def _failure(status: int) -> Optional[dict]:
+    """The error that the interpreter ends by, which it keeps for a debugger, or the status that a child leaves with."""
+    error = getattr(sys, "last_value", None)
+    if error is None:
+        return {"exit_code": status} if status else None
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    message = str(error).strip().split("\n")[0][:200]
+    lines = list(traceback.walk_tb(error.__traceback__))
+    return {"exception": f"{name}: {message}" if message else name, "where": _user_line(reversed(lines))}
+
+
+def _taken() -> dict:
     from . import shadows, steps
 
     torch = _torch
-    _remember()
-    if _recording and not _ooms:
-        _dump()
-    answer = {
+    return {
         "pid": os.getpid(),
         "parent": os.getppid(),
         "command": sys.argv,
@@ -180,15 +230,16 @@ def _write() -> None:
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
         "steps": steps.count,
-        "step_peaks": _steps,
         "devices": [{"device": d, **p, "driver": library.peak(d)} for d, p in sorted(_peaks.items()) if p["reserved"] or library.peak(d)],
         "out_of_memory": _ooms,
         "late_bytes": late,
         "launches": library.launches(),
-        "step_work": library.work(),
         "assumed": shadows.assumptions(),
         "notes": _notes,
     }
+
+
+def _put(answer: dict) -> None:
     path = os.path.join(_folder, f"{os.getpid()}.json")
     with open(path + ".part", "w") as f:
         json.dump(answer, f)

@@ -1,0 +1,52 @@
+package phantom
+
+import "testing"
+
+// TestFits has every way in which a process of a command can end.
+func TestFits(t *testing.T) {
+	yes, no := true, false
+	raised := &Failure{Exception: "ValueError"}
+	for _, test := range []struct {
+		name  string
+		steps int64
+		ooms  []OOM
+		said  *Failure // by the process at its end
+		other bool     // it is not the command itself
+		code  int      // of the command
+		runs  bool     // it was never at its end
+		want  *bool
+		text  string
+	}{
+		{name: "ended well", steps: 3, want: &yes},
+		{name: "raised", steps: 3, said: raised, code: 1, text: "ended with ValueError"},
+		{name: "left with a code", steps: 3, code: 3, text: "ended with exit code 3"},
+		{name: "killed", steps: 3, code: 137, runs: true, text: "killed by SIGKILL"},
+		{name: "killed below a shell", steps: 3, code: 143, runs: true, other: true, text: "killed by SIGTERM"},
+		{name: "killed, and nobody minded", steps: 3, runs: true, other: true, text: "killed, or crashed"},
+		{name: "replaced by another program", steps: 3, runs: true, want: &yes},
+		{name: "showed an error to a debugger", steps: 3, said: raised, want: &yes},
+		{name: "ended well below what failed", steps: 3, other: true, code: 2},
+		{name: "out of memory", steps: 1, ooms: []OOM{{Step: 2}}, said: raised, code: 1, want: &no, text: "ended with ValueError"},
+		{name: "caught it and trained on", steps: 2, ooms: []OOM{{Step: 1}, {Step: 2}}, want: &yes},
+		{name: "caught it and failed later", steps: 2, ooms: []OOM{{Step: 2}}, said: raised, code: 1, text: "ended with ValueError"},
+		{name: "caught it and ended", steps: 1, ooms: []OOM{{Step: 2}}},
+	} {
+		p := &Process{PID: 7, Steps: test.steps, OOMs: test.ooms, Failure: test.said}
+		end := &ending{pid: 7, code: test.code}
+		if test.other {
+			end.pid = 8
+		}
+		end.conclude(p, test.runs)
+		got := p.fits(end.failure())
+		if (got == nil) != (test.want == nil) || got != nil && *got != *test.want {
+			t.Errorf("%s: fits is %v, want %v", test.name, got, test.want)
+		}
+		text := ""
+		if p.Failure != nil {
+			text = p.Failure.String()
+		}
+		if text != test.text {
+			t.Errorf("%s: %q, want %q", test.name, text, test.text)
+		}
+	}
+}
