@@ -56,7 +56,7 @@ func engineNames() []string {
 // the same values; a test compares the two.
 var flagChoices = map[string][]string{
 	"at":           {"peak", "end", "oom"},
-	"by":           {recording.ByStack, recording.BySize, recording.ByCategory},
+	"by":           {recording.ByLine, recording.ByStack, recording.BySize, recording.ByCategory},
 	"device":       {"cuda", "mps", "cpu", "auto"},
 	"dtype":        {"bf16", "fp16"},
 	"engine":       engineNames(),

@@ -21,7 +21,8 @@ func newSnapshotTop(e *env) *cobra.Command {
 		Use:   "top FILE",
 		Short: "List the largest allocations at the peak, and the lines that made them",
 		Long: "Lists what was live at a moment, largest first, with the line of code that allocated it:\n" +
-			"the innermost line outside PyTorch, and the line of your code that called it.",
+			"the innermost line of a library or of yours, of torch.nn where you call that, and the line\n" +
+			"of your code that called it. --by stack lists each stack of a line.",
 		Example: "  memorymark snapshot top oom.pickle\n" +
 			"  memorymark snapshot top oom.pickle --at oom --by category\n" +
 			"  memorymark snapshot top oom.pickle -n 5 --all-frames",
@@ -40,9 +41,9 @@ func newSnapshotTop(e *env) *cobra.Command {
 	}
 	addDeviceFlag(c, &f.device)
 	c.Flags().StringVar(&f.at, "at", "peak", "`moment` to look at: peak, end, oom (the last failure) or an event number")
-	c.Flags().StringVar(&f.by, "by", recording.ByStack, "group by this `key`: stack, size or category")
+	c.Flags().StringVar(&f.by, "by", recording.ByLine, "group by this `key`: line, stack, size or category")
 	c.Flags().IntVarP(&f.n, "number", "n", 20, "list the `N` largest groups; 0 lists all")
-	c.Flags().IntVar(&f.frames, "frames", 0, "show the `N` innermost Python frames of each stack")
+	c.Flags().IntVar(&f.frames, "frames", 0, "show the `N` innermost Python frames of each group, or of its largest stack")
 	c.Flags().BoolVar(&f.allFrames, "all-frames", false, "show whole stacks, including C++ frames and module calls")
 	return c
 }

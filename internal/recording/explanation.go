@@ -5,8 +5,8 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Explanation says why an allocation failed and what would have helped. All of
-// it comes from replaying the recording.
+// Explanation says why an allocation failed and what gets past it. All of it
+// comes from replaying the recording, which does not know later requests.
 type Explanation struct {
 	Segment     int64    `json:"segment_bytes"` // what the allocator asked the driver for
 	Reserved    int64    `json:"reserved_bytes"`
@@ -25,7 +25,9 @@ type Explanation struct {
 type Remedy struct {
 	Settings string `json:"settings"`
 	Needs    int64  `json:"needs_bytes"`
-	Helps    string `json:"helps"` // yes, no, or maybe: the recording only bounds the limit
+	// Helps says whether that request is met: yes, no, or maybe, since the
+	// recording only bounds the limit. The whole run may need more.
+	Helps string `json:"helps"`
 }
 
 // explain examines a recorded out-of-memory error. Only the first one of a

@@ -82,7 +82,7 @@ func flamePath(frames []trace.Frame, site trace.Site) []flameKey {
 
 // placeName names a frame by its function, and where that is.
 func placeName(f trace.Frame) string {
-	return fmt.Sprintf("%s %s:%d", f.Name, installed(f.File), f.Line)
+	return fmt.Sprintf("%s %s:%d", f.Name, f.Short().File, f.Line)
 }
 
 // flameNode is a row that is being summed up.

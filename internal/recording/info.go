@@ -138,7 +138,7 @@ func (d *DeviceInfo) addSimulated(t *trace.Trace, replay *allocator.Replay) {
 const maxFailures = 5
 
 func newFailureInfo(t *trace.Trace, lifetimes []trace.Lifetime, event int) (*FailureInfo, error) {
-	top, err := newTop(t, lifetimes, event, ByStack, 5)
+	top, err := newTop(t, lifetimes, event, ByLine, 5)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ type Place struct {
 	Category string `json:"category,omitempty"` // what the memory is for, absent if unknown
 	// BeforeRecording is set for what was live before the first event.
 	BeforeRecording bool `json:"before_recording,omitempty"`
-	// ModelFrame is the innermost frame outside PyTorch, UserFrame the
-	// innermost one outside any library.
+	// ModelFrame is the innermost frame of a library or the user, or inside the
+	// user's that of torch.nn. UserFrame is the innermost one outside any library.
 	ModelFrame *trace.Frame `json:"model_frame,omitempty"`
 	UserFrame  *trace.Frame `json:"user_frame,omitempty"`
 	// BackwardNode is the operator whose backward made it, if C++ stacks tell.
@@ -26,7 +26,7 @@ func newPlace(frames []trace.Frame, what trace.Category, before bool) Place {
 		Category: CategoryName(what), BeforeRecording: before,
 		BackwardNode: trace.BackwardNode(frames), Frames: frames,
 	}
-	if f, ok := trace.InnermostModel(frames); ok {
+	if f, ok := trace.Maker(frames); ok {
 		p.ModelFrame = &f
 	}
 	if f, ok := trace.InnermostUser(frames); ok {

@@ -63,15 +63,14 @@ func (r *Recording) stacksWith(text string) []bool {
 		return nil
 	}
 	text = strings.ToLower(text)
-	frames := make(map[trace.FrameID]bool)
+	frames := make(map[trace.Frame]bool)
 	out := make([]bool, r.Stacks.Len())
 	for i := range out {
-		for _, id := range r.Stacks.IDs(trace.StackID(i)) {
-			found, known := frames[id]
+		for _, f := range r.Stacks.Frames(trace.StackID(i)) {
+			found, known := frames[f]
 			if !known {
-				f := r.Stacks.Frame(id)
 				found = strings.Contains(strings.ToLower(f.File+" "+f.Name), text)
-				frames[id] = found
+				frames[f] = found
 			}
 			if found {
 				out[i] = true

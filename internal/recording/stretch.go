@@ -151,17 +151,7 @@ func moduleOf(frames []trace.Frame) string {
 	case frame.Line == 0:
 		return trace.AnyLayer(frame.Name)
 	}
-	return strings.TrimSuffix(installed(frame.File), ".py")
-}
-
-// installed is a file without the place where Python's packages are.
-func installed(file string) string {
-	const packages = "site-packages/"
-	file = strings.ReplaceAll(file, `\`, "/")
-	if at := strings.LastIndex(file, packages); at >= 0 {
-		return file[at+len(packages):]
-	}
-	return file
+	return strings.TrimSuffix(frame.Short().File, ".py")
 }
 
 // tally sums up by label.

@@ -1,13 +1,16 @@
 package recording
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"memorymark/internal/trace"
 )
 
 // The ways to group what is live.
 const (
+	ByLine     = "line"
 	ByStack    = "stack"
 	BySize     = "size"
 	ByCategory = "category"
@@ -31,6 +34,9 @@ type Top struct {
 type TopGroup struct {
 	Amount
 	EachBytes *int64 `json:"each_bytes,omitempty"`
+	// Stacks is how many stacks a group by line has; Frames are those of the
+	// one with the most bytes.
+	Stacks int `json:"stacks,omitempty"`
 	Place
 }
 
@@ -40,10 +46,13 @@ func newTop(t *trace.Trace, lifetimes []trace.Lifetime, event int, by string, n 
 	level := trace.At(live, event)
 	top := &Top{Device: t.Device, Event: event, LiveBytes: level.Bytes, LiveCount: level.Count, By: by}
 	switch by {
-	case ByStack:
+	case ByLine, ByStack:
 		top.Groups = topGroups(trace.GroupBy(live, trace.BySite), level.Bytes, func(g *TopGroup, s trace.Site) {
 			g.Place = newPlace(t.Stacks.Frames(s.Stack), s.For, s.Before)
 		})
+		if by == ByLine {
+			top.mergeLines()
+		}
 	case BySize:
 		top.Groups = topGroups(trace.GroupBy(live, trace.BySize), level.Bytes, func(g *TopGroup, each int64) {
 			g.EachBytes = &each
@@ -53,7 +62,7 @@ func newTop(t *trace.Trace, lifetimes []trace.Lifetime, event int, by string, n 
 			g.Category = CategoryName(c)
 		})
 	default:
-		return nil, fmt.Errorf("group by %q: it can be %s, %s or %s", by, ByStack, BySize, ByCategory)
+		return nil, fmt.Errorf("group by %q: it can be %s, %s, %s or %s", by, ByLine, ByStack, BySize, ByCategory)
 	}
 	top.keep(n)
 	return top, nil
@@ -66,6 +75,45 @@ func topGroups[K comparable](groups []trace.Group[K], total int64, set func(*Top
 		set(&out[i], g.Key)
 	}
 	return out
+}
+
+// lineKey is what a group by line has in common.
+type lineKey struct {
+	category, node string
+	before         bool
+	model, user    trace.Frame
+}
+
+func lineOf(p *Place) lineKey {
+	line := func(f *trace.Frame) trace.Frame {
+		if f == nil {
+			return trace.Frame{}
+		}
+		return trace.Frame{File: f.File, Line: f.Line, Name: f.Name} // whatever node of a compiled graph
+	}
+	return lineKey{p.Category, p.BackwardNode, p.BeforeRecording, line(p.ModelFrame), line(p.UserFrame)}
+}
+
+// mergeLines makes one group of those whose stacks meet in the same lines.
+func (t *Top) mergeLines() {
+	index := make(map[lineKey]int)
+	merged := t.Groups[:0]
+	for _, g := range t.Groups {
+		key := lineOf(&g.Place)
+		i, ok := index[key]
+		if !ok {
+			i = len(merged)
+			index[key] = i
+			merged = append(merged, TopGroup{Place: g.Place})
+		}
+		m := &merged[i]
+		m.Amount = newAmount(m.Bytes+g.Bytes, m.Count+g.Count, t.LiveBytes)
+		m.Stacks++
+	}
+	slices.SortStableFunc(merged, func(a, b TopGroup) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Count, a.Count))
+	})
+	t.Groups = merged
 }
 
 // keep leaves n groups and sums up the others.

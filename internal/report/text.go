@@ -16,9 +16,9 @@ import (
 func madeBy(p *recording.Place) string {
 	switch {
 	case p.ModelFrame != nil && p.BackwardNode != "":
-		return p.ModelFrame.String() + ", " + p.BackwardNode
+		return p.ModelFrame.Short().String() + ", " + p.BackwardNode
 	case p.ModelFrame != nil:
-		return p.ModelFrame.String()
+		return p.ModelFrame.Short().String()
 	case p.BackwardNode != "":
 		return "backward, " + p.BackwardNode
 	case p.BeforeRecording:
@@ -33,7 +33,25 @@ func calledFrom(p *recording.Place) string {
 	if p.UserFrame == nil || p.ModelFrame != nil && *p.UserFrame == *p.ModelFrame {
 		return ""
 	}
-	return p.UserFrame.String()
+	return p.UserFrame.Short().String()
+}
+
+// madeByFrom is both.
+func madeByFrom(p *recording.Place) string {
+	text := madeBy(p)
+	if from := calledFrom(p); from != "" {
+		text += ", called from " + from
+	}
+	return text
+}
+
+// madeIn is for where there is one column: the user's line is added where a
+// layer of PyTorch's says nothing of the model.
+func madeIn(p *recording.Place) string {
+	if p.ModelFrame != nil && p.ModelFrame.IsLayer() {
+		return madeByFrom(p)
+	}
+	return madeBy(p)
 }
 
 // below returns the first n frames, without C++ and the plumbing of module
@@ -42,7 +60,7 @@ func below(p *recording.Place, n int) []string {
 	var out []string
 	for _, f := range p.Frames {
 		if n < 0 || len(out) < n && !isPlumbing(f) {
-			out = append(out, f.String())
+			out = append(out, f.Short().String())
 		}
 	}
 	return out

@@ -105,7 +105,7 @@ func compareRow(r *recording.CompareRow) row {
 		}
 		out.cells[1+2*side], out.cells[2+2*side] = figure.Count(q.Event), requestText(q)
 		if out.cells[5] == "" || len(q.Frames) > 0 {
-			out.cells[5] = madeBy(&q.Place)
+			out.cells[5] = madeIn(&q.Place)
 		}
 	}
 	return out
@@ -162,7 +162,7 @@ func (c Compare) writeList(w io.Writer, width int) {
 			}
 			cells = append(cells, figure.Count(r.Event), plural(r.Count, "request"), signed(r.Bytes))
 		}
-		t.rows = append(t.rows, row{cells: append(cells, madeBy(&d.Place))})
+		t.rows = append(t.rows, row{cells: append(cells, madeIn(&d.Place))})
 	}
 	t.write(w, width)
 	if c.Left > 0 {

@@ -83,17 +83,14 @@ func writePeak(w io.Writer, p *recording.PeakInfo) {
 }
 
 func writeFailure(w io.Writer, width int, f *recording.FailureInfo) {
-	text := size(f.Asked) + " requested by " + madeBy(&f.By)
-	if from := calledFrom(&f.By); from != "" {
-		text += ", called from " + from
-	}
+	text := size(f.Asked) + " requested by " + madeByFrom(&f.By)
 	if f.DeviceFree != nil {
 		text += fmt.Sprintf("; %s was free on the device", size(*f.DeviceFree))
 	}
 	fmt.Fprintln(w)
 	paragraph(w, width, "Out of memory at event "+figure.Count(f.Event), fmt.Sprintf("%s; %s was live", text, size(f.LiveBytes)))
 	fmt.Fprintln(w)
-	Top{Top: &recording.Top{By: recording.ByStack, Groups: f.Top}}.table().write(w, width)
+	Top{Top: &recording.Top{By: recording.ByLine, Groups: f.Top}}.table().write(w, width)
 	if f.Why != nil {
 		writeExplanation(w, width, f.Why)
 	}

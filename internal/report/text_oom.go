@@ -8,7 +8,7 @@ import (
 	"memorymark/internal/recording"
 )
 
-// writeExplanation says why an allocation failed and what would have helped.
+// writeExplanation says why an allocation failed and what gets past it.
 func writeExplanation(w io.Writer, width int, x *recording.Explanation) {
 	fmt.Fprintln(w)
 	paragraph(w, width, "Reserved", fmt.Sprintf("%s: %s in use and %s free, in %s of which the largest is %s. "+
@@ -26,15 +26,15 @@ func writeExplanation(w io.Writer, width int, x *recording.Explanation) {
 		return
 	}
 	fmt.Fprintln(w)
-	paragraph(w, width, "What would have avoided this", "by replay up to this request; the recording does not show what the program would have requested next.")
+	paragraph(w, width, "What gets past this request", "by replay up to it; the recording does not show what the program would have requested next, so the whole run may need more.")
 	fmt.Fprintln(w)
-	t := table{columns: []column{{title: "PYTORCH_CUDA_ALLOC_CONF"}, {title: "NEEDS", right: true}, {title: "WOULD HELP"}}}
+	t := table{columns: []column{{title: "PYTORCH_CUDA_ALLOC_CONF"}, {title: "NEEDS", right: true}, {title: "GETS PAST IT"}}}
 	for _, r := range x.Remedies {
 		t.rows = append(t.rows, row{cells: []string{r.Settings, exact(r.Needs), r.Helps}})
 	}
 	t.write(w, width)
 	fmt.Fprintln(w)
-	paragraph(w, width, "", fmt.Sprintf("With the same settings, a card or limit of %s would have sufficed.", exact(x.Remedies[0].Needs)))
+	paragraph(w, width, "", fmt.Sprintf("With the same settings, a card or limit of %s gets past it.", exact(x.Remedies[0].Needs)))
 }
 
 // exact prints an amount with what two decimals would hide: limits differ by

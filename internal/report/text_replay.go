@@ -77,7 +77,7 @@ func (a Replay) writeVerdict(w io.Writer, width int) {
 	case f != nil:
 		paragraph(w, width, "Does not fit", fmt.Sprintf("event %s requests %s; %s is reserved, and %s of that is allocated.",
 			figure.Count(f.Event), size(f.Requested), size(f.Reserved), size(f.Allocated)))
-		fmt.Fprintln(w, "  "+cutLeft("requested by "+madeBy(&f.Place), width-2))
+		fmt.Fprintln(w, "  "+cutLeft("requested by "+madeIn(&f.Place), width-2))
 	case a.Fits && a.Limit > 0:
 		paragraph(w, width, "Fits", fmt.Sprintf("into %s, with %s to spare and %d retries.", size(a.Limit), size(a.Limit-a.PeakReserved), a.Retries))
 	case a.Fits:
@@ -108,7 +108,7 @@ func writeFragmentation(w io.Writer, width int, f *recording.Fragmentation) {
 	for i := range f.Pins {
 		p := &f.Pins[i]
 		t.rows = append(t.rows, row{cells: []string{
-			size(p.Size), size(p.Stuck), size(p.InUse), fmt.Sprint(p.Blocks), madeBy(&p.Place),
+			size(p.Size), size(p.Stuck), size(p.InUse), fmt.Sprint(p.Blocks), madeIn(&p.Place),
 		}})
 	}
 	t.write(w, width)

@@ -208,7 +208,7 @@ type topInput struct {
 	ID     string `path:"id" pattern:"^[0-9a-f]{64}$"`
 	Device int    `query:"device" default:"-1"`
 	At     string `query:"at" default:"peak" maxLength:"20" doc:"peak, end, oom (the last failure) or the number of an event"`
-	By     string `query:"by" enum:"stack,size,category" default:"stack"`
+	By     string `query:"by" enum:"line,stack,size,category" default:"line" doc:"by line, stacks that meet in the same lines of a library and the user are one group"`
 	N      int    `query:"n" minimum:"1" maximum:"1000" default:"20" doc:"how many groups"`
 }
 

@@ -84,7 +84,7 @@ func origins(t *trace.Trace, live []trace.Lifetime) []Origin {
 		i := slices.IndexFunc(out, func(o Origin) bool { return o.Place == place })
 		if i < 0 {
 			i = len(out)
-			out = append(out, Origin{Place: place, Frames: framesOf(frames)})
+			out = append(out, Origin{Place: place, Frames: frames})
 		}
 		out[i].Count += g.Count
 	}
@@ -106,18 +106,3 @@ func placeOf(frames []trace.Frame, s trace.Site) string {
 		return "backward"
 	}
 }
-
-// framesOf leaves out how MemoryMark's own prober came to call the model: it
-// is the same for every allocation, and nothing of the reader's.
-func framesOf(frames []trace.Frame) []trace.Frame {
-	for i, f := range frames {
-		if i > 0 && ofProber(f) {
-			return frames[:i]
-		}
-	}
-	return frames
-}
-
-// ofProber reports whether a frame is of the program that measures, and not of
-// the language model that it brings.
-func ofProber(f trace.Frame) bool { return f.IsProber() && !strings.HasSuffix(f.File, "/lm.py") }

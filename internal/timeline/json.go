@@ -55,7 +55,7 @@ func (tl *Timeline) Wire() *Wire {
 		Groups: orEmpty(tl.Groups), Spans: orEmpty(tl.Spans), Failures: orEmpty(tl.Failures),
 		Shapes: []WireShape{}, Bands: []WireBand{}, Stacks: [][]int{{}}, Frames: []string{},
 	}
-	stacks := stackTable{Wire: w, stacks: map[trace.StackID]int{0: 0}, frames: make(map[trace.FrameID]int)}
+	stacks := stackTable{Wire: w, stacks: map[trace.StackID]int{0: 0}, frames: make(map[trace.Frame]int)}
 	for i := range tl.Shapes {
 		w.Shapes = append(w.Shapes, tl.Shapes[i].wire(stacks.add(tl.Stacks, tl.Shapes[i].Stack)))
 	}
@@ -101,7 +101,7 @@ func differences[T int | int64](values []T) []int64 {
 type stackTable struct {
 	*Wire
 	stacks map[trace.StackID]int
-	frames map[trace.FrameID]int
+	frames map[trace.Frame]int
 }
 
 func (t *stackTable) add(table *trace.Stacks, id trace.StackID) int {
@@ -109,12 +109,12 @@ func (t *stackTable) add(table *trace.Stacks, id trace.StackID) int {
 		return at
 	}
 	var stack []int
-	for _, f := range table.IDs(id) {
+	for _, f := range table.Frames(id) {
 		at, ok := t.frames[f]
 		if !ok {
 			at = len(t.Frames)
 			t.frames[f] = at
-			t.Frames = append(t.Frames, table.Frame(f).String())
+			t.Frames = append(t.Frames, f.String())
 		}
 		stack = append(stack, at)
 	}

@@ -12,6 +12,9 @@ var libraries = []string{
 	"site-packages", "dist-packages", "importlib", "multiprocessing", "concurrent",
 }
 
+// trainers are the libraries that run models and have none.
+var trainers = []string{"accelerate", "lightning", "lightning_fabric", "pytorch_lightning", "deepspeed", "composer"}
+
 // IsNative reports whether a frame is C++ and not Python.
 func (f Frame) IsNative() bool {
 	if f.File == "" || f.File == "??" || strings.Contains(f.Name, "::") {
@@ -40,13 +43,39 @@ func (f Frame) IsTorch() bool {
 func (f Frame) IsEmulation() bool { return f.in("memorymark_phantom") }
 
 // IsProber reports whether a frame is of the program that runs the steps which
-// MemoryMark measures. Older recordings have it by its former name.
-func (f Frame) IsProber() bool { return f.in("memorymark_prober") || f.in("memorymark_worker") }
+// MemoryMark measures, and not of the language model that it brings. Older
+// recordings have it by its former name.
+func (f Frame) IsProber() bool {
+	return (f.in("memorymark_prober") || f.in("memorymark_worker")) && !strings.HasSuffix(f.File, "/lm.py")
+}
+
+// isOwn reports whether a frame is MemoryMark's, be it a model that it brings.
+func (f Frame) isOwn() bool {
+	return f.in("memorymark_prober") || f.in("memorymark_worker") || f == ownStep || f == ownCard
+}
+
+// runsModels reports whether a frame is of code that runs other people's models
+// and has none: a line of it says nothing about what it ran.
+func (f Frame) runsModels() bool {
+	for _, name := range trainers {
+		if f.in(name) {
+			return true
+		}
+	}
+	return f == ownStep
+}
+
+// IsLayer reports whether a frame is of a layer or function of torch.nn, and not
+// of how modules are called, moved and put together.
+func (f Frame) IsLayer() bool {
+	return strings.Contains(f.File, "torch/nn/") &&
+		!strings.HasSuffix(f.File, "/modules/module.py") && !strings.HasSuffix(f.File, "/modules/container.py")
+}
 
 // IsLibrary reports whether a frame is code that the user did not write:
 // PyTorch, a library, the interpreter.
 func (f Frame) IsLibrary() bool {
-	if f.IsTorch() || f.IsProber() || strings.HasSuffix(f.File, "/_ops.py") || f.inPythonLib() {
+	if f.IsTorch() || f.isOwn() || strings.HasSuffix(f.File, "/_ops.py") || f.inPythonLib() {
 		return true
 	}
 	for _, name := range libraries {
@@ -102,7 +131,39 @@ func InnermostUser(frames []Frame) (f Frame, ok bool) { return innermost(frames,
 // or a library's: which line of the model made an allocation. For what an
 // optimizer makes it is the optimizer's, because that is who decided to.
 func InnermostModel(frames []Frame) (f Frame, ok bool) {
-	return innermost(frames, func(f Frame) bool { return f.IsTorch() && !strings.Contains(f.File, "torch/optim/") })
+	return innermost(frames, func(f Frame) bool {
+		return f.IsTorch() && !strings.Contains(f.File, "torch/optim/") || f.IsProber()
+	})
+}
+
+// Maker returns the frame that says best what made an allocation: the innermost
+// one of a library or the user. What the user makes of PyTorch's own layers is
+// known by the layer: a single line of theirs may call a whole
+// nn.TransformerEncoder.
+func Maker(frames []Frame) (f Frame, ok bool) {
+	model, ok := InnermostModel(frames)
+	if ok && model.IsLibrary() && !model.runsModels() {
+		return model, true
+	}
+	for _, f := range frames {
+		if f.IsLayer() {
+			return f, true
+		}
+		if ok && f == model {
+			break
+		}
+	}
+	return model, ok
+}
+
+// Short returns the frame without the folder that Python's packages are in.
+func (f Frame) Short() Frame {
+	const packages = "site-packages/"
+	f.File = strings.ReplaceAll(f.File, `\`, "/")
+	if at := strings.LastIndex(f.File, packages); at >= 0 {
+		f.File = f.File[at+len(packages):]
+	}
+	return f
 }
 
 // BackwardNode returns the operator whose backward made an allocation, as

@@ -121,12 +121,13 @@ func (s *Stacks) IDs(id StackID) []FrameID { return s.flat[s.bounds[id]:s.bounds
 // Frame returns a frame.
 func (s *Stacks) Frame(id FrameID) Frame { return s.frames[id] }
 
-// Frames returns a copy of a stack's frames, innermost first.
+// Frames returns a copy of a stack's frames, innermost first, without those of
+// MemoryMark itself.
 func (s *Stacks) Frames(id StackID) []Frame {
 	ids := s.IDs(id)
 	out := make([]Frame, len(ids))
 	for i, f := range ids {
 		out[i] = s.frames[f]
 	}
-	return out
+	return withoutOwn(out)
 }

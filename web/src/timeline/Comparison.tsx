@@ -3,7 +3,7 @@ import { Problem } from '../api/problem';
 import { Button } from '../ui/Button';
 import { ErrorBox } from '../ui/ErrorBox';
 import { formatBytes, formatCount } from './format';
-import { placeText } from './frame';
+import { madeBy } from './frame';
 import type { Address } from './index';
 import type { Compare } from './queries';
 import type { Stage } from './stage';
@@ -72,7 +72,7 @@ function Differences({ compare, stage }: { compare: Compare; stage: Stage }) {
               <span>here {firstOf(d.predicted)}</span>
               <span className="text-warn-text">there {firstOf(d.measured)}</span>
               <span className="truncate font-mono text-muted">
-                {d.model_frame ? `${d.model_frame.function} ${placeText(d.model_frame)}` : ''}
+                {madeBy(d)}
               </span>
             </button>
           </li>

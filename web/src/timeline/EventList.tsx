@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { Problem } from '../api/problem';
 import { Button } from '../ui/Button';
 import { formatAddress, formatBytes, formatCount, formatMicros } from './format';
-import { allocationOf, placeText } from './frame';
+import { allocationOf, madeBy } from './frame';
 import { type EventAction, type EventRow, type Recording, useEvents } from './queries';
 import type { Query } from './query';
 import type { Under } from './scene';
@@ -156,7 +156,7 @@ function Rows({ rows, cursor, faded, onChoose }: RowsProps) {
           <span className="text-right font-mono text-muted">{row.elapsed_us === undefined ? '' : formatMicros(row.elapsed_us)}</span>
           <span className="font-mono text-muted">{row.address === undefined ? '' : formatAddress(row.address)}</span>
           <span className="truncate font-mono text-muted">
-            {row.model_frame ? `${row.model_frame.function} ${placeText(row.model_frame)}` : (row.backward_node ?? '')}
+            {madeBy(row)}
           </span>
         </div>
       ))}

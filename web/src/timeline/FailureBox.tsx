@@ -7,7 +7,7 @@ interface Props {
   onGo(event: number): void;
 }
 
-/** FailureBox says why memory ran out, and what would have helped. */
+/** FailureBox says why memory ran out, and what gets past it. */
 export function FailureBox({ failure, onGo }: Props) {
   const why = failure.explanation;
   const place = failure.made_by.user_frame ?? failure.made_by.model_frame;
@@ -39,12 +39,12 @@ export function FailureBox({ failure, onGo }: Props) {
   );
 }
 
-const verdicts: Record<string, string> = { yes: 'would have fitted', no: 'would not have fitted', maybe: 'might have fitted' };
+const verdicts: Record<string, string> = { yes: 'gets past this request', no: 'does not get past it', maybe: 'may get past it' };
 
-/** Remedies says what the same requests need with other settings of the allocator; the first are the recorded ones. */
+/** Remedies says what the requests up to this one need with other settings of the allocator; the first are the recorded ones. */
 function Remedies({ remedies }: { remedies: Schemas['Remedy'][] }) {
   return (
-    <ul aria-label="What other settings would have needed" className="mt-2 flex flex-wrap gap-x-6 gap-y-1 text-xs">
+    <ul aria-label="What other settings need up to this request" className="mt-2 flex flex-wrap gap-x-6 gap-y-1 text-xs">
       {remedies.map((r) => (
         <li key={r.settings}>
           <code className="font-mono">{r.settings}</code>{' '}
@@ -53,6 +53,7 @@ function Remedies({ remedies }: { remedies: Schemas['Remedy'][] }) {
           </span>
         </li>
       ))}
+      <li className="basis-full text-muted">The whole run may need more: what it would have requested next is not recorded.</li>
     </ul>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Problem } from '../api/problem';
 import { formatBytes, formatCount } from './format';
-import { frameText } from './frame';
+import { madeBy } from './frame';
 import { type Diff, type Recording, useDiff } from './queries';
 
 interface Props {
@@ -64,7 +64,7 @@ function signed(bytes: number): string {
 function Change({ change, most }: { change: Diff['changes'][number]; most: number }) {
   const share = (50 * Math.abs(change.change_bytes)) / most;
   const grew = change.change_bytes > 0;
-  const from = change.before_recording ? 'from before the recording' : (change.backward_node ?? 'no Python frame');
+  const from = change.before_recording ? 'from before the recording' : 'no Python frame';
   return (
     <li className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-1 py-2 sm:grid-cols-[14rem_7rem_13rem_minmax(0,1fr)]">
       <span aria-hidden className="relative h-3 rounded-sm bg-raised">
@@ -83,7 +83,7 @@ function Change({ change, most }: { change: Diff['changes'][number]; most: numbe
       </span>
       <span className="col-span-2 min-w-0 sm:col-span-1">
         <span className="mr-2">{change.category ?? 'unknown'}</span>
-        <span className="font-mono [overflow-wrap:anywhere] text-muted">{change.model_frame ? frameText(change.model_frame) : from}</span>
+        <span className="font-mono [overflow-wrap:anywhere] text-muted">{madeBy(change) || from}</span>
       </span>
     </li>
   );

@@ -1,12 +1,12 @@
 import { Problem } from '../api/problem';
 import { Breakable } from './Breakable';
 import { formatBytes, formatCount, formatMoment } from './format';
-import { frameText } from './frame';
+import { madeBy } from './frame';
 import { type Recording, useTop } from './queries';
 
 /** Top lists what is largest at a moment, by the line that made it. */
 export function Top({ recording, event }: { recording: Recording; event: number | null }) {
-  const top = useTop(recording, event, 'stack');
+  const top = useTop(recording, event, 'line');
   if (event === null || event < 0) return <p className="text-sm text-muted">Move the cursor to an event to see what was live.</p>;
   if (top.isError) return <p className="text-sm text-bad-text">{Problem.of(top.error).message}</p>;
   if (!top.data) return null;
@@ -40,7 +40,7 @@ export function Top({ recording, event }: { recording: Recording; event: number 
                 <td className="py-1.5 pr-4 text-right font-mono max-sm:hidden">{formatCount(g.count)}</td>
                 <td className="py-1.5 pr-4 sm:whitespace-nowrap">{g.before_recording ? 'before recording' : (g.category ?? 'unknown')}</td>
                 <td className="py-1.5 font-mono break-words text-muted">
-                  <Breakable path={g.model_frame ? frameText(g.model_frame) : (g.backward_node ?? 'no Python frame')} />
+                  <Breakable path={madeBy(g) || 'no Python frame'} />
                 </td>
               </tr>
             ))}

@@ -14,6 +14,13 @@ export function frameText(f: Frame): string {
   return `${placeText(f)} ${f.function}`;
 }
 
+/** madeBy names the line that made an allocation, and the user's that called it, if that is another one. */
+export function madeBy({ model_frame: made, user_frame: user, backward_node }: Pick<Schemas['Place'], 'model_frame' | 'user_frame' | 'backward_node'>): string {
+  if (!made) return backward_node ?? '';
+  const same = !user || frameText(user) === frameText(made);
+  return shortFile(frameText(made)) + (same ? '' : `, called from ${shortFile(frameText(user))}`);
+}
+
 /** allocationOf is the allocation of an event, as the plot knows it; null if it belongs to none. */
 export function allocationOf(row: Schemas['Event']): Under | null {
   if (row.allocation === undefined) return null;
@@ -61,17 +68,29 @@ export function shortFile(file: string): string {
 
 export type Run = { kind: 'frame'; place: Place } | { kind: 'folded'; places: Place[] };
 
+const layer = /torch\/nn\/(?!modules\/(module|container)\.py)/;
+const trainer = /^(accelerate|lightning\w*|pytorch_lightning|deepspeed|composer)$/;
+
+/** makerOf is the position of the frame that says best what made an allocation (trace.Maker). */
+function makerOf(places: Place[]): number {
+  const model = places.findIndex(({ file, library }) => !library || !/^(torch|functorch|C\+\+|memorymark_\w+|Python)$/.test(packageOf(file)));
+  const at = places[model];
+  if (at?.library && !trainer.test(packageOf(at.file))) return model;
+  const inner = places.findIndex(({ file }) => layer.test(file.replaceAll('\\', '/')));
+  return inner >= 0 && (model < 0 || inner < model) ? inner : model;
+}
+
 /**
- * runsOf folds a stack: of libraries only the innermost frame outside PyTorch is kept, which says what part of a model
- * asked for the memory. A single frame is not worth a fold.
+ * runsOf folds a stack: of libraries only the frame that says what part of a model asked for the memory is kept. A
+ * single frame is not worth a fold.
  */
 export function runsOf(frames: string[]): Run[] {
   const places = frames.map(placeOf);
-  const model = places.findIndex(({ file, library }) => !library || !/^(torch|functorch|C\+\+|memorymark_\w+|Python)$/.test(packageOf(file)));
+  const maker = makerOf(places);
   const runs: Run[] = [];
   for (const [i, place] of places.entries()) {
     const last = runs.at(-1);
-    if (!place.library || i === model) runs.push({ kind: 'frame', place });
+    if (!place.library || i === maker) runs.push({ kind: 'frame', place });
     else if (last?.kind === 'folded') last.places.push(place);
     else runs.push({ kind: 'folded', places: [place] });
   }

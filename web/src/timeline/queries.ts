@@ -157,7 +157,7 @@ export function useDiff({ id, device }: Recording, other: string, at: 'peak' | '
   });
 }
 
-export function useTop({ id, device }: Recording, event: number | null, by: 'stack' | 'size' | 'category') {
+export function useTop({ id, device }: Recording, event: number | null, by: 'line' | 'stack' | 'size' | 'category') {
   return useQuery({
     queryKey: ['top', id, device, event, by],
     queryFn: ({ signal }) => answer(api.GET('/v1/snapshots/{id}/top', { params: { path: { id }, query: { device, at: String(event), by, n: 12 } }, signal })),

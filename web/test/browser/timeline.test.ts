@@ -60,7 +60,7 @@ test('a dropped snapshot is shown with its peak and why it died', async () => {
   await page.getByRole('heading', { name: 'gpt2_oom.pickle.xz' }).waitFor();
   await page.getByText('26,979 events').waitFor();
   await page.getByRole('heading', { name: 'Out of memory at event 26,238' }).waitFor();
-  await page.getByText('needs 7.50 GiB, would have fitted').waitFor();
+  await page.getByText('needs 7.50 GiB, gets past this request').waitFor();
   await expect.poll(status).toContain('event 22,054'); // the peak
   await expect.poll(colors).toBeGreaterThan(5);
 });
