@@ -14,6 +14,10 @@ import (
 // hundred layers on every card takes less.
 const OfQuestion = 50_000_000
 
+// OfCommand is what a question may take that a user asks of a machine of their own,
+// and waits for: some minutes of a core.
+const OfCommand = 40 * OfQuestion
+
 // ErrTooMuch says that an answer takes more work than it may.
 var ErrTooMuch = errors.New("this question needs too much computation; use fewer layers, passes, batches or rows")
 
@@ -24,6 +28,7 @@ type Effort struct {
 	whole *Effort // that this one spends from, nil if it is one itself
 	spare int64   // what it leaves of that
 
+	all  int64 // that there was
 	mu   sync.Mutex
 	left int64
 	err  error // why it ended, nil while it goes on
@@ -31,7 +36,9 @@ type Effort struct {
 
 // New returns an effort of so many events, played or replayed. Stop says why to
 // give up, nil to go on, as a context's Err does; it may be nil.
-func New(events int64, stop func() error) *Effort { return &Effort{left: events, stop: stop} }
+func New(events int64, stop func() error) *Effort {
+	return &Effort{all: events, left: events, stop: stop}
+}
 
 // Spend takes from the effort what is about to be done. Once it has failed it
 // fails for ever: what was computed in part is no answer.
@@ -68,6 +75,13 @@ func (e *Effort) spend(events, spare int64) error {
 		e.err = ErrTooMuch
 	}
 	return e.err
+}
+
+// Spent is how many events were spent by now.
+func (e *Effort) Spent() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all - e.left
 }
 
 // Err is why the effort ended, nil if there is some left. An answer counts only

@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"math"
+
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/effort"
@@ -179,63 +181,95 @@ func (r *Runner) settledEdge(o search.Options) (int64, error) {
 	return found.Largest, nil
 }
 
+// batchPeak is the peak of allocated memory at a batch.
+type batchPeak struct {
+	batch int64
+	bytes float64
+}
+
 // peakLine is the peak of allocated memory against the batch, through two of
 // them.
 type peakLine struct {
-	batch int64
-	bytes float64
+	batchPeak
 	slope float64
+}
+
+func lineThrough(small, large batchPeak) peakLine {
+	return peakLine{large, (large.bytes - small.bytes) / float64(large.batch-small.batch)}
 }
 
 func (l peakLine) at(batch int64) float64 { return l.bytes + l.slope*float64(batch-l.batch) }
 
 // reaches is the batch at which the line reaches an amount, at least 1.
 func (l peakLine) reaches(bytes float64) int64 {
-	if l.slope <= 0 {
+	switch {
+	case l.slope > 0:
+		return int64(min(max((bytes-l.bytes)/l.slope+float64(l.batch), 1), mostBatch))
+	case l.bytes > bytes:
+		return 1
+	default:
 		return mostBatch
 	}
-	return int64(min(max((bytes-l.bytes)/l.slope+float64(l.batch), 1), mostBatch))
 }
+
+const (
+	// nearby is how far from where memory runs out a line may be drawn, as a share.
+	nearby = 0.2
+	// mostLonger is how many times as large as the last one the next batch may be.
+	mostLonger = 16
+)
 
 // line draws the line near where memory runs out. Allocated memory is nearly a
 // line in the batch, but only beyond the batches at which the optimizer's step
-// is the peak, so it is drawn again through where the first one ended.
+// is the peak, which does not know the batch. So the line is drawn through a
+// batch that is below the limit and one that is above it, until they are close.
+// Where the optimizer's step takes nearly all there is, lines end far below
+// where memory runs out; then it is halved between the two.
 func (r *Runner) line() (peakLine, error) {
 	limit := float64(Limit(r.w, r.card))
-	small, large := int64(8), int64(64)
-	low, err := r.allocated(small)
-	var l peakLine
-	for range 4 {
-		if err != nil {
-			return l, err
-		}
-		var high float64
-		if high, err = r.allocated(large); err != nil {
-			return l, err
-		}
-		l = peakLine{large, high, (high - low) / float64(large-small)}
-		next := l.reaches(limit)
+	small, err := r.allocated(8)
+	if err != nil {
+		return peakLine{}, err
+	}
+	large, err := r.allocated(64)
+	for halve := false; err == nil; halve = !halve {
+		l := lineThrough(small, large)
+		runsOut := l.reaches(limit)
 		switch {
-		case l.slope <= 0:
-			small, low, large = large, high, large*4
-		case float64(next) > 0.8*float64(large) && float64(next) < 1.25*float64(large):
+		case l.slope > 0 && isNear(runsOut, large.batch), small.bytes > limit && large.bytes > limit, large.batch == mostBatch:
 			return l, nil
-		case next < large:
-			if large = max(next, small+1); next <= small {
-				return l, nil
-			}
-		default:
-			small, low, large = large, high, next
+		case large.bytes <= limit: // further on
+			small = large
+			large, err = r.allocated(min(above(runsOut), mostLonger*large.batch, mostBatch))
+			continue
+		}
+		between := above(runsOut)
+		if halve {
+			between = int64(math.Sqrt(float64(small.batch) * float64(large.batch)))
+		}
+		var next batchPeak
+		if next, err = r.allocated(min(max(between, small.batch+1), large.batch-1)); next.bytes > limit {
+			large = next
+		} else {
+			small = next
 		}
 	}
-	return l, nil
+	return peakLine{}, err
 }
 
+// isNear reports whether two batches differ little.
+func isNear(a, b int64) bool {
+	return float64(a) >= (1-nearby)*float64(b) && float64(b) >= (1-nearby)*float64(a)
+}
+
+// above is a batch that is near another and a little larger.
+func above(batch int64) int64 { return batch + max(batch/10, 1) }
+
 // allocated is the peak of allocated memory at a batch, without a limit.
-func (r *Runner) allocated(batch int64) (float64, error) {
+func (r *Runner) allocated(batch int64) (batchPeak, error) {
 	course, err := r.play(way{batch: batch}, noLimit)
 	if err != nil {
-		return 0, err
+		return batchPeak{}, err
 	}
-	return float64(course.PeakAllocated), nil
+	return batchPeak{batch, float64(course.PeakAllocated)}, nil
 }

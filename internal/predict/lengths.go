@@ -22,20 +22,18 @@ const (
 	drawnSteps = 30
 	// drawnBy is the seed of the drawing.
 	drawnBy = 1
+	// drawnAtATime is how many samples are drawn before the effort is asked.
+	drawnAtATime = 1 << 16
 )
 
 // shapesOf draws the batches of a process, each sample from all of the
 // dataset's. The last step is of the longest sample beside shorter ones: it
-// takes the most, and finds what all others have left in the allocator. It is
-// nil where all batches are alike.
-func shapesOf(w *workload.Workload, steps int) []batchShape {
-	if !w.Varied() {
-		return nil
-	}
+// takes the most, and finds what all others have left in the allocator.
+func shapesOf(w *workload.Workload, steps int, spend func(samples int)) []batchShape {
 	source := rand.New(rand.NewPCG(drawnBy, 0)) //nolint:gosec // the same process each time
 	out := make([]batchShape, 0, steps*w.Accumulate)
 	for range (steps - 1) * w.Accumulate {
-		out = append(out, drawShape(w, source))
+		out = append(out, drawShape(w, source, spend))
 	}
 	for range w.Accumulate {
 		out = append(out, batchShape{length: w.Sequence, padded: w.Batch > 1 && w.AttentionMask == workload.Padded})
@@ -43,10 +41,13 @@ func shapesOf(w *workload.Workload, steps int) []batchShape {
 	return out
 }
 
-func drawShape(w *workload.Workload, source *rand.Rand) batchShape {
+func drawShape(w *workload.Workload, source *rand.Rand, spend func(samples int)) batchShape {
 	var s batchShape
 	shortest := w.Sequence
-	for range w.Batch {
+	for i := range w.Batch {
+		if i%drawnAtATime == 0 {
+			spend(int(min(w.Batch-i, drawnAtATime)))
+		}
 		n := w.Lengths.At(source.Int64N(w.Lengths.Samples()))
 		s.length, shortest = max(s.length, n), min(shortest, n)
 		s.tokens += n
@@ -57,12 +58,11 @@ func drawShape(w *workload.Workload, source *rand.Rand) batchShape {
 
 // nextShape is the shape of the next batch.
 func (p *Process) nextShape() batchShape {
-	if len(p.shapes) == 0 {
+	if p.fed == len(p.shapes) {
 		return batchShape{length: p.w.Sequence, padded: p.w.AttentionMask == workload.Padded}
 	}
-	s := p.shapes[0]
-	p.shapes = p.shapes[1:]
-	return s
+	p.fed++
+	return p.shapes[p.fed-1]
 }
 
 // Range is what steps take whose batches differ in length. Steps are drawn with
@@ -111,7 +111,7 @@ func (s *Simulation) lengthRange(all []Step) (*Range, error) {
 	if !w.Varied() || len(all) < 2 {
 		return nil, nil //nolint:nilnil // no range, and nothing wrong
 	}
-	ranged := rangeSteps(w, all)
+	ranged := s.Process.rangeSteps(all)
 	drawn := slices.Clone(ranged[:len(ranged)-1])
 	if len(drawn) > 1 {
 		drawn = drawn[1:] // the first one makes the optimizer's state
@@ -127,7 +127,7 @@ func (s *Simulation) lengthRange(all []Step) (*Range, error) {
 	}
 	return &Range{
 		Samples: w.Lengths.Samples(), Shortest: w.Lengths.Shortest(), Mean: w.Lengths.Mean(), Longest: w.Lengths.Longest(),
-		Padding: paddingShare(w, len(all)), Drawn: len(all) - 1, Seed: drawnBy,
+		Padding: s.Process.paddingShare(), Drawn: len(all) - 1, Seed: drawnBy,
 		Least: drawn[0], Typical: drawn[len(drawn)/2], Most: ranged[len(ranged)-1],
 		Decides: slices.MaxFunc(ranged, func(a, b RangeStep) int { return cmp.Compare(a.PeakReserved, b.PeakReserved) }),
 		Fixed:   fixed.Peak().PeakReserved, Expandable: expandable,
@@ -154,12 +154,12 @@ func (s *Simulation) expandable() (bytesize.Bytes, error) {
 }
 
 // rangeSteps are the steps with the longest sample of each.
-func rangeSteps(w *workload.Workload, all []Step) []RangeStep {
-	shapes := shapesOf(w, len(all))
+func (p *Process) rangeSteps(all []Step) []RangeStep {
+	passes := p.w.Accumulate
 	out := make([]RangeStep, len(all))
 	for i, s := range all {
 		out[i] = RangeStep{Step: i + 1, PeakAllocated: s.PeakAllocated, PeakReserved: s.PeakReserved}
-		for _, shape := range shapes[i*w.Accumulate : (i+1)*w.Accumulate] {
+		for _, shape := range p.shapes[i*passes : (i+1)*passes] {
 			out[i].Sequence = max(out[i].Sequence, shape.length)
 		}
 	}
@@ -167,11 +167,11 @@ func rangeSteps(w *workload.Workload, all []Step) []RangeStep {
 }
 
 // paddingShare is how much of the drawn batches is padding.
-func paddingShare(w *workload.Workload, steps int) float64 {
+func (p *Process) paddingShare() float64 {
 	tokens, places := int64(0), int64(0)
-	for _, s := range shapesOf(w, steps)[:(steps-1)*w.Accumulate] {
+	for _, s := range p.shapes[:len(p.shapes)-p.w.Accumulate] {
 		tokens += s.tokens
-		places += w.Batch * s.length
+		places += p.w.Batch * s.length
 	}
 	return 1 - float64(tokens)/float64(places)
 }

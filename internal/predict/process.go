@@ -26,7 +26,8 @@ type Process struct {
 	loop  loop
 	// scaler scales the loss, nil where nobody does.
 	scaler    *torch.GradScaler
-	shapes    []batchShape // of the batches to come, empty where all are alike
+	shapes    []batchShape // of all batches, empty where all are alike
+	fed       int          // how many of those there were
 	expected  int          // events, about; 0 if it is not known
 	manyCards bool         // it tells of other cards, too
 	late      bool         // NCCL's watchdog, when DDP rebuilds its buckets
@@ -123,11 +124,8 @@ func (p *Process) train(steps int) {
 		p.rankKinds = p.t.RankKinds()
 	}
 	p.begin(feeding)
-	if p.shapes == nil {
-		if w.Varied() { // every sample is drawn
-			p.t.Spend(steps * w.Accumulate * int(w.Batch))
-		}
-		p.shapes = shapesOf(w, steps)
+	if w.Varied() && p.shapes == nil {
+		p.shapes = shapesOf(w, steps, p.t.Spend)
 	}
 	p.everyPass = p.everyPass || w.Varied()
 	p.loop = newLoop(p)

@@ -70,8 +70,8 @@ func (s *searcher) powers(n int64) (fits, fails int64, err error) {
 	return n, 2 * n, err
 }
 
-// NearestBelow looks for the edge next to Start: downwards for a size that
-// fits, at first one by one, or upwards while the next one does. It suits a
+// NearestBelow looks for the edge next to Start, at first one by one: downwards
+// for a size that fits, or upwards while the next one does. It suits a
 // start that is known to be close, where fitting is not monotonic and
 // bisecting would jump over edges.
 func NearestBelow(probe Prober, o Options) (*Result, error) {
@@ -106,11 +106,24 @@ func (s *searcher) walk(n int64) (int64, error) {
 	case fails > n+1:
 		return s.bisect(n, fails)
 	}
-	for n < s.most {
-		if ok, err = s.try(n + 1); err != nil || !ok {
-			return n, err
+	return s.climb(n)
+}
+
+// climb goes up from a size that fits, until one does not.
+func (s *searcher) climb(n int64) (int64, error) {
+	for step, tried := int64(1), 1; n < s.most; tried++ {
+		if tried > walkSteps {
+			step *= 2
 		}
-		n++
+		next := min(n+step, s.most)
+		ok, err := s.try(next)
+		switch {
+		case err != nil:
+			return n, err
+		case !ok:
+			return s.bisect(n, next)
+		}
+		n = next
 	}
 	return n, nil
 }

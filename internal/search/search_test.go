@@ -43,7 +43,7 @@ func TestFailures(t *testing.T) {
 func TestNearestBelow(t *testing.T) {
 	// Fits up to 50, then only multiples of 3 up to 80.
 	odd := func(n int64) (bool, error) { return n <= 50 || n <= 80 && n%3 == 0, nil }
-	for start, want := range map[int64]int64{79: 78, 78: 78, 77: 75, 100: 78, 49: 51, 51: 51, 1: 51} {
+	for start, want := range map[int64]int64{79: 78, 78: 78, 77: 75, 100: 78, 49: 51, 51: 51, 1: 63} {
 		r, err := NearestBelow(odd, Options{Start: start})
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +52,11 @@ func TestNearestBelow(t *testing.T) {
 			t.Errorf("from %d: %d, want %d (%v)", start, r.Largest, want, r.Order)
 		}
 	}
-	r, err := NearestBelow(upTo(0), Options{Start: 3})
+	r, err := NearestBelow(upTo(1<<30), Options{Start: 1, MaxProbes: 2*30 + walkSteps})
+	if err != nil || r.Largest != 1<<30 {
+		t.Errorf("far above the start: %d after %d probes, %v", r.Largest, len(r.Order), err)
+	}
+	r, err = NearestBelow(upTo(0), Options{Start: 3})
 	if err != nil || r.Largest != 0 {
 		t.Errorf("nothing fits: %+v, %v", r, err)
 	}
