@@ -34,6 +34,10 @@ type RunnerOptions struct {
 	Importing  func(python string, emulated *gpu.Card)
 	Predicting func(why error) // called where Auto finds that nothing can be measured; may be nil
 
+	// Hurry is closed when this process is told to end: then nothing waits for
+	// PyTorch any more. It may be nil.
+	Hurry <-chan struct{}
+
 	// CodeMemory is how much of this machine's memory the code of an order may
 	// hold; 0 if orders with code are not run here.
 	CodeMemory int64
@@ -244,7 +248,7 @@ func (r *Runner) steps(ctx context.Context, engine evidence.Engine, q Request, m
 	if mayPredict && r.unable != nil {
 		return errPredict
 	}
-	o := measure.Options{Device: r.Device, Timeout: r.Timeout, Workload: q.Workload, User: m.User, Spares: spares, Transcript: r.Transcript, Confinement: r.confinement}
+	o := measure.Options{Device: r.Device, Timeout: r.Timeout, Workload: q.Workload, User: m.User, Spares: spares, Transcript: r.Transcript, Hurry: r.Hurry, Confinement: r.confinement}
 	if engine == evidence.Emulated {
 		o.Device, o.Card = "cuda", q.Card
 	}

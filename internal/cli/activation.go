@@ -35,7 +35,7 @@ func newActivation(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a, err := study.NewActivation(w, card, nil)
+		a, err := study.NewActivation(w, card, effortOf(c.Context()))
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ func newAnalyze(e *env) *cobra.Command {
 		if c.Flags().Changed("price") {
 			f.PricePerHour = &f.price
 		}
-		if err := f.start(e); err != nil {
+		if err := f.start(c.Context(), e); err != nil {
 			return err
 		}
 		if f.file != "" {
@@ -130,7 +130,10 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 	if err != nil {
 		return nil, err
 	}
-	r := analysis.Request{Workload: w}
+	r := analysis.Request{Workload: w, Effort: effortOf(ctx)}
+	if f.file == "" && user == nil {
+		defer e.showWork(r.Effort, "predicting "+w.Name())()
+	}
 	if r.Question, err = f.question(); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"memorymark/internal/budget"
 	"memorymark/internal/evidence"
 	"memorymark/internal/measure"
-	"memorymark/internal/predict"
 	"memorymark/internal/recording"
 	"memorymark/internal/report"
 )
@@ -81,7 +80,7 @@ func (f *checkFlags) run(c *cobra.Command, e *env, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.start(e); err != nil {
+	if err := f.start(c.Context(), e); err != nil {
 		return err
 	}
 	answer := report.Budgets{Verdicts: []budget.Verdict{}}
@@ -159,7 +158,7 @@ func (f *checkFlags) take(ctx context.Context, e *env, folder string, item budge
 	if f.emulates(w, user) {
 		return f.emulate(ctx, e, analysis.Request{Workload: w, Card: card}, user)
 	}
-	s, err := predict.Simulate(w, card)
+	s, err := simulate(w, card, effortOf(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -11,11 +11,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -28,18 +27,15 @@ import (
 // Run runs one command line and returns the exit code of the process.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	sandbox.Enter() // and do not come back, if this process is to be one
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// A read from a pipe cannot be interrupted, so the second Ctrl-C must kill.
-	context.AfterFunc(ctx, stop)
-
 	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
+	ctx, stop := e.untilSignal(ctx)
+	defer stop()
 	root := newRoot(e)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		unquoteHelp(root)
 	}
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := endedBy(ctx, root.ExecuteContext(ctx))
 	printError(stderr, err)
 	if e.json || asksForJSON(args) {
 		e.printErrorJSON(err)
@@ -67,7 +63,11 @@ type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	json           bool
-	printed        bool // a result
+	printed        bool        // a result
+	endsItself     atomic.Bool // when it is told to, and may take longer than endTime
+
+	liveOnce sync.Once
+	liveLine *liveLine
 
 	machine sync.Once // asks for this machine's card,
 	card    *gpu.Card // nil if it has none

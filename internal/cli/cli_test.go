@@ -166,7 +166,7 @@ func TestProgressBar(t *testing.T) {
 }
 
 func TestExitCodesAreDocumented(t *testing.T) {
-	codes := []int{exitOK, exitNo, exitUsage, exitFailure, exitInterrupted}
+	codes := []int{exitOK, exitNo, exitUsage, exitFailure, exitInterrupted, exitTerminated}
 	for _, c := range codes {
 		if !slices.ContainsFunc(exitCodes, func(e exitMeaning) bool { return e.code == c }) {
 			t.Errorf("exit code %d is not in the table", c)

@@ -31,6 +31,9 @@ func newDoctor(e *env) *cobra.Command {
 		Args: exactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			d := diagnose(c.Context(), python)
+			if err := c.Context().Err(); err != nil {
+				return err // what was found by then is not what there is
+			}
 			if err := e.print(d, d.Write); err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"os"
 	"regexp"
@@ -53,7 +54,7 @@ func (f *engineFlags) addDevice(flags *pflag.FlagSet) {
 var deviceName = regexp.MustCompile(`^(auto|cuda(:[0-9]+)?|mps|cpu)$`)
 
 // start checks the flags and makes the runner, which close ends.
-func (f *engineFlags) start(e *env) (err error) {
+func (f *engineFlags) start(ctx context.Context, e *env) (err error) {
 	switch {
 	case !slices.Contains(evidence.Choices, f.engine):
 		return badUsage("", "--engine is %q; it must be predicted, emulated, measured or auto", f.engine)
@@ -61,7 +62,7 @@ func (f *engineFlags) start(e *env) (err error) {
 		return badUsage("", "--device is %q; it must be cuda, cuda:1, mps, cpu or auto", f.device)
 	}
 	o := analysis.RunnerOptions{
-		Python: f.python, Device: f.device, Timeout: f.timeout,
+		Python: f.python, Device: f.device, Timeout: f.timeout, Hurry: ctx.Done(),
 		Importing: func(python string, emulated *gpu.Card) {
 			if emulated != nil {
 				e.say("importing PyTorch with %s, on an emulated %s", python, emulated.Name)

@@ -17,6 +17,7 @@ const (
 	exitUsage       = 2
 	exitFailure     = 3
 	exitInterrupted = 130
+	exitTerminated  = 143
 )
 
 type exitMeaning struct {
@@ -30,7 +31,8 @@ var exitCodes = []exitMeaning{
 	{exitNo, "it worked, and the answer is no: does not fit, differs, not valid"},
 	{exitUsage, "the command line or an input file is wrong"},
 	{exitFailure, "something else failed: a disk, a network, MemoryMark itself"},
-	{exitInterrupted, "it was interrupted"},
+	{exitInterrupted, "it was interrupted (SIGINT)"},
+	{exitTerminated, "it was terminated (SIGTERM)"},
 }
 
 func exitCodeHelp() string {

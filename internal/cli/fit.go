@@ -46,7 +46,9 @@ func newFit(e *env) *cobra.Command {
 			}
 		}
 		delete(d, "gpu") // which may be the path of a file
-		fit, err := plan.MakeFit(c.Context(), plan.FitQuestion{Draft: d, Card: card, Reserve: keep, Full: full})
+		work := effortOf(c.Context())
+		defer e.showWork(work, "looking for changes with which "+d.Text("model")+" fits")()
+		fit, err := plan.MakeFit(c.Context(), plan.FitQuestion{Draft: d, Card: card, Reserve: keep, Full: full, Effort: work})
 		switch {
 		case err != nil:
 			return planError(c, err)

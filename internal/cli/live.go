@@ -5,27 +5,70 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/effort"
 )
 
 // say prints a line of progress.
 func (e *env) say(format string, args ...any) {
-	fmt.Fprintf(e.stderr, format+"\n", args...)
+	e.live().print(fmt.Sprintf(format, args...))
+}
+
+// live is the line of stderr that all progress of a command shares.
+func (e *env) live() *liveLine {
+	e.liveOnce.Do(func() { e.liveLine = &liveLine{w: e.stderr, terminal: isTerminal(e.stderr)} })
+	return e.liveLine
+}
+
+// workEvery is how often a line says that work goes on.
+const workEvery = time.Second
+
+// showWork shows on a terminal that work goes on, while some of it is spent:
+// other lines say what else goes on.
+func (e *env) showWork(work *effort.Effort, what string) (stop func()) {
+	l := e.live()
+	if !l.terminal {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var shown sync.WaitGroup
+	shown.Go(func() {
+		began, spent := time.Now(), work.Spent()
+		tick := time.NewTicker(workEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				l.clear()
+				return
+			case now := <-tick.C:
+				if s := work.Spent(); s != spent {
+					spent = s
+					l.replace(fmt.Sprintf("%s, %v", what, now.Sub(began).Round(time.Second)))
+				}
+			}
+		}
+	})
+	return func() {
+		close(done)
+		shown.Wait()
+	}
 }
 
 // liveEvents prints what an analysis does as it happens: on a terminal steps
 // overwrite each other, elsewhere only whole probes are lines.
 func (e *env) liveEvents() func(analysis.Event) {
-	l := &liveLine{w: e.stderr, terminal: isTerminal(e.stderr)}
+	l := e.live()
 	return func(ev analysis.Event) {
 		switch ev.Kind {
 		case analysis.Trying, analysis.StepDone:
 			l.replace(ev.String())
 		default:
-			l.print(ev.String())
+			l.print("  " + ev.String())
 		}
 	}
 }
@@ -59,9 +102,20 @@ func (l *liveLine) replace(text string) {
 func (l *liveLine) print(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.erase()
+	fmt.Fprintln(l.w, text)
+}
+
+// clear leaves nothing behind.
+func (l *liveLine) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.erase()
+}
+
+func (l *liveLine) erase() {
 	if l.shown {
 		fmt.Fprint(l.w, eraseLine)
 		l.shown = false
 	}
-	fmt.Fprintf(l.w, "  %s\n", text)
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/effort"
 	"memorymark/internal/evidence"
+	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/report"
 	"memorymark/internal/snapshot"
@@ -56,7 +58,7 @@ func newPredict(e *env) *cobra.Command {
 		if f.engine == evidence.Measured {
 			return badUsage("memorymark analyze and profile measure", "--engine is %q; it must be predicted, emulated or auto", f.engine)
 		}
-		if err := f.start(e); err != nil {
+		if err := f.start(c.Context(), e); err != nil {
 			return err
 		}
 		if f.file != "" {
@@ -87,7 +89,9 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 		}
 		return e.print(found, report.Emulation{Prediction: found}.Write)
 	}
-	s, err := predict.Simulate(w, card)
+	work := effortOf(c.Context())
+	defer e.showWork(work, "predicting "+w.Name())()
+	s, err := simulate(w, card, work)
 	if err != nil {
 		return badInput("", "%w", err)
 	}
@@ -107,6 +111,11 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 		return e.printNo(p, write)
 	}
 	return e.print(p, write)
+}
+
+// simulate is predict.Simulate within an effort.
+func simulate(w *workload.Workload, card *gpu.Card, work *effort.Effort) (*predict.Simulation, error) {
+	return predict.NewRunner(w, card).Within(work).Simulate(w.Batch)
 }
 
 func (f *predictFlags) writeSnapshot(s *predict.Simulation) error {
@@ -153,7 +162,7 @@ func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.
 		}
 		return found, explainUnable(err)
 	}
-	s, err := predict.Simulate(w, card)
+	s, err := simulate(w, card, effortOf(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func (f *engineFlags) profiler(ctx context.Context, e *env, first study.Cell) (s
 	if f.engine == evidence.Predicted && (f.device == "cpu" || f.device == "mps") {
 		return nil, badUsage("leave --device out", "--device %s: predictions are for the CUDA allocator", f.device)
 	}
-	if err := f.start(e); err != nil {
+	if err := f.start(ctx, e); err != nil {
 		return nil, err
 	}
 	p, err := f.runner.Profiler(ctx, f.engine, first)

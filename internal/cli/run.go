@@ -98,6 +98,7 @@ func (f *runFlags) settings(c *cobra.Command, e *env) (phantom.Settings, error) 
 }
 
 func (f *runFlags) run(c *cobra.Command, e *env, args []string) error {
+	e.endsItself.Store(true)
 	s, err := f.settings(c, e)
 	if err != nil {
 		return err

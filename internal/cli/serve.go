@@ -136,6 +136,7 @@ const ballastBytes = 64 << 20
 // serve opens everything, tells that it is there, and answers until the
 // context ends.
 func (f *serveFlags) serve(ctx context.Context, e *env, tell func(s *server.Server, url string) error) error {
+	e.endsItself.Store(true)
 	defer runtime.KeepAlive(make([]byte, ballastBytes))
 	if err := checkData(f.data); err != nil {
 		return err

@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/effort"
 	"memorymark/internal/recording"
 	"memorymark/internal/report"
 )
@@ -55,7 +57,7 @@ func (f *replayFlags) run(ctx context.Context, e *env, c *cobra.Command, file st
 	if err != nil {
 		return err
 	}
-	answer, err := r.Replay(whatIf, nil)
+	answer, err := r.Replay(whatIf, effort.New(math.MaxInt64, ctx.Err))
 	if err != nil {
 		return badInput("snapshot info and snapshot top still work", "%s: %w", file, err)
 	}

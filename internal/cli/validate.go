@@ -56,7 +56,7 @@ func validates(e *env, c *cobra.Command, where where, check func(context.Context
 		if !f.engine.RunsSteps() {
 			return badUsage("", "--engine is %q; it must be measured or emulated", f.engine)
 		}
-		if err := f.start(e); err != nil {
+		if err := f.start(c.Context(), e); err != nil {
 			return err
 		}
 		w, user, err := f.subject(e, f.draft(workload.Draft{}, args))

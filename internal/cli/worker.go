@@ -87,6 +87,7 @@ type joined struct {
 }
 
 func (f *workerFlags) run(ctx context.Context, e *env) error {
+	e.endsItself.Store(true)
 	log, err := f.logger(e.stderr)
 	if err != nil {
 		return err

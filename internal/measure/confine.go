@@ -110,7 +110,7 @@ func (c *Confinement) start(ctx context.Context, o *Options) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startProcess(cmd, c.Memory)
+	return startProcess(cmd, c.Memory, o.Hurry)
 }
 
 func (c *Confinement) box(home *pythonHome, env []string) *sandbox.Box {

@@ -35,6 +35,7 @@ type process struct {
 	stderr   tail
 	ended    chan struct{}
 	stopped  chan error // why its sandbox was ended, nil if it was not; nil without one
+	hurry    <-chan struct{}
 }
 
 // MaxLine is the longest line that a prober may send.
@@ -59,8 +60,8 @@ func proberArguments(folder string) []string {
 
 // startProcess runs the prober with pipes of its own, so that whatever user
 // code prints cannot be taken for an answer. It may hold so many bytes of this
-// machine's memory, 0 for any number.
-func startProcess(c *exec.Cmd, memory int64) (*process, error) {
+// machine's memory, 0 for any number. Once hurry is closed it is not waited for.
+func startProcess(c *exec.Cmd, memory int64, hurry <-chan struct{}) (*process, error) {
 	theirRequests, requests, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func startProcess(c *exec.Cmd, memory int64) (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, theirRequests.Close(), requests.Close())
 	}
-	w := &process{cmd: c, requests: requests, answers: answers, lines: bufio.NewReaderSize(answers, 1<<16), ended: make(chan struct{})}
+	w := &process{cmd: c, requests: requests, answers: answers, lines: bufio.NewReaderSize(answers, 1<<16), ended: make(chan struct{}), hurry: hurry}
 	w.cmd.ExtraFiles = []*os.File{theirRequests, theirAnswers}
 	w.cmd.Stdout, w.cmd.Stderr = &w.stdout, &w.stderr
 	w.cmd.WaitDelay = 2 * time.Second // for output that something else holds open
@@ -148,6 +149,8 @@ const (
 	killGrace = 2 * time.Second
 	// emptyGrace is for a sandbox, whose memory the kernel gives back first.
 	emptyGrace = 30 * time.Second
+	// hurryGrace is instead of each of them where this process is told to end.
+	hurryGrace = 150 * time.Millisecond
 )
 
 // Close implements Link.
@@ -164,12 +167,17 @@ func (w *process) Close() error {
 }
 
 func (w *process) endsWithin(d time.Duration) bool {
-	ctx, stop := context.WithTimeout(context.Background(), d)
-	defer stop()
 	select {
 	case <-w.ended:
 		return true
-	case <-ctx.Done():
+	case <-time.After(d):
+		return false
+	case <-w.hurry:
+	}
+	select {
+	case <-w.ended:
+		return true
+	case <-time.After(min(d, hurryGrace)):
 		return false
 	}
 }

@@ -87,7 +87,9 @@ var inspectScript string
 func Inspect(ctx context.Context, p Python) (*Environment, error) {
 	ctx, stop := context.WithTimeout(ctx, inspectTime)
 	defer stop()
-	out, err := exec.CommandContext(ctx, p.Path, "-c", inspectScript).Output()
+	c := exec.CommandContext(ctx, p.Path, "-c", inspectScript)
+	c.WaitDelay = killGrace // for output that something else holds open
+	out, err := c.Output()
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w%s", p.Path, err, lastLine(err))
 	}

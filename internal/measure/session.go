@@ -40,6 +40,10 @@ type Options struct {
 	// Transcript, if not nil, gets every line of the protocol: "> " before what
 	// was sent, "< " before what came back.
 	Transcript io.Writer
+
+	// Hurry is closed when this process is told to end: then nothing waits for the
+	// prober any more. It may be nil.
+	Hurry <-chan struct{}
 }
 
 // DefaultTimeout is how long a probe may take: compiling a large model does.
@@ -65,6 +69,7 @@ type Session struct {
 	python  Python
 	device  string // as PyTorch names it
 	timeout time.Duration
+	hurry   <-chan struct{}
 
 	ready map[imports]bool // what is imported
 
@@ -108,13 +113,13 @@ func (o *Options) start(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startProcess(command(o.Python, folder, env), 0)
+	return startProcess(command(o.Python, folder, env), 0, o.Hurry)
 }
 
 // OpenLink greets the prober at the other end of a link and prepares it.
 func OpenLink(ctx context.Context, l Link, o Options) (*Session, error) {
 	s := &Session{
-		Card: o.Card, link: l, python: o.Python, timeout: o.Timeout, nextID: 1,
+		Card: o.Card, link: l, python: o.Python, timeout: o.Timeout, hurry: o.Hurry, nextID: 1,
 		ready: make(map[imports]bool), waiting: make(map[int64]chan message), done: make(chan struct{}),
 	}
 	if s.timeout == 0 {

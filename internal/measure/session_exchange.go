@@ -159,6 +159,13 @@ func (s *Session) cancel(id int64, answers chan message) {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), killGrace)
 	defer stop()
+	go func() {
+		select {
+		case <-s.hurry: // closing the session kills it
+			stop()
+		case <-ctx.Done():
+		}
+	}()
 	for {
 		if m, err := s.wait(ctx, answers); err != nil || m.Type == "result" || m.Type == "failed" {
 			return

@@ -21,11 +21,13 @@ type Command struct {
 	Stdout, Stderr io.Writer
 }
 
-// Grace periods for a command that is interrupted: it got the same Ctrl-C as
-// we did, and may want to save something.
 const (
-	interruptGrace = 10 * time.Second
-	killGrace      = 3 * time.Second
+	// interruptGrace is how long a command that is interrupted may go on: Python
+	// takes a few tenths of a second to end, and writes down the peaks by then.
+	interruptGrace = 700 * time.Millisecond
+	// recordedGrace is for one whose recording was asked for, which it writes then.
+	recordedGrace = 10 * time.Second
+	killGrace     = 3 * time.Second
 )
 
 // Run runs a command with the device in the place of a GPU, and says what it
@@ -41,7 +43,7 @@ func (d *Device) Run(ctx context.Context, s Settings, c Command) (*Summary, erro
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Args[0], err)
 	}
-	err := wait(ctx, cmd)
+	err := wait(ctx, cmd, s)
 	end := &ending{pid: cmd.Process.Pid, code: exitCode(cmd.ProcessState, err), left: sweep(s.Folder)}
 	sum, readErr := summarize(s, end)
 	if sum != nil {
@@ -53,8 +55,9 @@ func (d *Device) Run(ctx context.Context, s Settings, c Command) (*Summary, erro
 	return sum, readErr
 }
 
-// wait waits for a command, and ends it if the context does.
-func wait(ctx context.Context, cmd *exec.Cmd) error {
+// wait waits for a command, and ends it with all that it started if the context
+// ends.
+func wait(ctx context.Context, cmd *exec.Cmd, s Settings) error {
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	select {
@@ -62,20 +65,24 @@ func wait(ctx context.Context, cmd *exec.Cmd) error {
 		return err
 	case <-ctx.Done():
 	}
-	for _, next := range []struct {
-		signal os.Signal
-		grace  time.Duration
-	}{{syscall.SIGINT, interruptGrace}, {syscall.SIGTERM, killGrace}, {syscall.SIGKILL, killGrace}} {
-		_ = cmd.Process.Signal(next.signal)
-		timer := time.NewTimer(next.grace)
-		select {
-		case err := <-done:
-			timer.Stop()
-			return err
-		case <-timer.C:
-		}
+	grace := interruptGrace
+	if s.Record {
+		grace = recordedGrace
 	}
-	return errors.New("the command does not end")
+	_ = cmd.Process.Signal(syscall.SIGINT)
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(grace):
+	}
+	sweep(s.Folder)
+	_ = cmd.Process.Kill() // where there is no /proc
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(killGrace):
+		return errors.New("the command does not end")
+	}
 }
 
 // sweep kills what a command left behind, and says which processes that were:
