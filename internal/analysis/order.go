@@ -26,9 +26,11 @@ type Order struct {
 // the place of a card's id: no card is called that.
 const EmulationQueue = "emulated"
 
-// NewOrder makes an order of a request.
+// NewOrder makes an order of a request. A name does not make a workload another.
 func NewOrder(r Request, engine evidence.Engine) (*Order, error) {
-	w, err := json.Marshal(r.Workload)
+	at := *r.Workload
+	at.ID = ""
+	w, err := json.Marshal(&at)
 	if err != nil {
 		return nil, fmt.Errorf("write the workload: %w", err)
 	}

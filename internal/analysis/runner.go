@@ -189,29 +189,19 @@ func (r *Runner) keep(s *measure.Session, card string) {
 	r.sessions = append(r.sessions, openSession{s, card})
 }
 
-// choose decides between the engines. Auto measures on a device that was named
-// and on this machine's card, unless another one is asked about. What is not
-// modelled is emulated where there is no such card. It leaves Auto where the
-// answer is predicted if it turns out that nothing can be measured.
+// choose decides between the engines. It leaves Auto where the answer is predicted
+// if it turns out that nothing can be measured on this machine's card.
 func (r *Runner) choose(ctx context.Context, asked evidence.Engine, q Request, user *measure.UserModel) evidence.Engine {
-	switch here := asked == evidence.Auto && r.isHere(ctx, q); {
-	case asked != evidence.Auto:
-		return asked
-	case q.Workload.Parallel != nil:
-		return evidence.Predicted // one GPU alone cannot measure a rank of many
-	case q.Workload.Lengths != nil && predictable(q, user):
-		return evidence.Predicted // the prober's batches are all alike
-	case r.Device != AutoDevice, here && !predictable(q, user):
-		return evidence.Measured
-	case here:
-		return evidence.Auto
-	case predictable(q, user):
-		return evidence.Predicted
-	case !phantom.Supported():
-		return evidence.Measured // on what a machine without CUDA has, as a Mac's GPU
-	default:
-		return evidence.Emulated
+	named, modelled := r.Device != AutoDevice, predictable(q, user)
+	has := Means{Emulation: phantom.Supported(), Device: true}
+	if asked == evidence.Auto {
+		has.Card = named || r.isHere(ctx, q)
 	}
+	engine := Choose(asked, q.Workload, modelled, has)
+	if asked == evidence.Auto && engine == evidence.Measured && modelled && !named {
+		return evidence.Auto
+	}
+	return engine
 }
 
 // predictable reports whether what a question is about is modelled.

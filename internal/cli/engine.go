@@ -144,8 +144,8 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 	return w, user, err
 }
 
-// emulates reports whether a model runs on an emulated card if no card is named:
-// if the user says so, and if it cannot be predicted.
+// emulates reports whether the steps of one batch, which nothing measures, run on
+// an emulated card.
 func (f *engineFlags) emulates(w *workload.Workload, user *measure.UserModel) bool {
-	return f.engine == evidence.Emulated || user != nil || w.Unmodelled != ""
+	return analysis.Choose(f.engine, w, user == nil && w.Unmodelled == "", analysis.Means{Emulation: true}) == evidence.Emulated
 }

@@ -126,12 +126,8 @@ func (f *reportFlags) plan(ctx context.Context, e *env) (*study.Plan, error) {
 	if f.dtype != "bf16" && f.dtype != "fp16" {
 		return nil, badUsage("", "--dtype is %q; it must be bf16 or fp16", f.dtype)
 	}
-	id := f.gpu
-	if id == "" && e.machineCard(ctx) == nil {
-		id = study.DefaultCard
-	}
 	var err error
-	if p.Card, err = e.namedCard(ctx, id); err != nil {
+	if p.Card, err = e.cardOr(ctx, f.gpu, study.DefaultCard); err != nil {
 		return nil, err
 	}
 	p.Mixed = e.mixedOn(p.Card, workload.Precision("amp-"+f.dtype))

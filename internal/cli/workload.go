@@ -267,11 +267,13 @@ func (e *env) cardOf(ctx context.Context, w *workload.Workload) (*gpu.Card, erro
 // namedCard returns the card of an id, this machine's if there is none, or the
 // default.
 func (e *env) namedCard(ctx context.Context, id string) (*gpu.Card, error) {
+	return e.cardOr(ctx, id, gpu.Default)
+}
+
+// cardOr is namedCard with a default of its own.
+func (e *env) cardOr(ctx context.Context, id, otherwise string) (*gpu.Card, error) {
 	if id == "" {
-		if card := e.machineCard(ctx); card != nil {
-			return card, nil
-		}
-		id = gpu.Default
+		return gpu.Unnamed(e.machineCard(ctx), otherwise)
 	}
 	return e.findCard(id)
 }

@@ -132,6 +132,15 @@ func Find(id string) (*Card, error) {
 // Default is the id of the card that people who have none mostly ask about.
 const Default = "a10"
 
+// Unnamed is the card of a question that names none: this machine's, or another if
+// it has none.
+func Unnamed(here *Card, otherwise string) (*Card, error) {
+	if here != nil {
+		return here, nil
+	}
+	return Find(otherwise)
+}
+
 // near are the ids of cards whose id or alias is near to a name.
 func near(name string) []string {
 	ids := make(map[string]string)

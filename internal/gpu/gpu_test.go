@@ -127,3 +127,19 @@ func TestA10(t *testing.T) {
 		t.Errorf("an A10 has %v GiB", got)
 	}
 }
+
+// TestUnnamed: a question that names no card is about this machine's, else a default.
+func TestUnnamed(t *testing.T) {
+	here, err := Find("t4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		here *Card
+		want string
+	}{{here, "t4"}, {nil, Default}} {
+		if card, err := Unnamed(c.here, Default); err != nil || card.ID != c.want {
+			t.Errorf("%v, %v; want %s", card, err, c.want)
+		}
+	}
+}

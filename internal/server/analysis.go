@@ -92,8 +92,6 @@ func (s *Server) submit(ctx context.Context, q Question) (*job.Job, bool, error)
 	if engine == evidence.Predicted && q.Workload.problems != nil {
 		return nil, false, &badRequest{q.Workload.problems}
 	}
-	id := r.Workload.ID
-	r.Workload.ID = "" // a name does not make a question another
 	order, err := analysis.NewOrder(r, engine)
 	if err != nil {
 		return nil, false, err
@@ -106,7 +104,7 @@ func (s *Server) submit(ctx context.Context, q Question) (*job.Job, bool, error)
 		"model": r.Workload.Name(), "gpu": r.Card.ID, "engine": string(engine),
 		"precision": string(r.Workload.Precision), "optimizer": string(r.Workload.Optimizer),
 	}
-	if id != "" {
+	if id := r.Workload.ID; id != "" {
 		labels["id"] = id
 	}
 	callOf(ctx).read()
@@ -115,17 +113,17 @@ func (s *Server) submit(ctx context.Context, q Question) (*job.Job, bool, error)
 	return s.opts.Jobs.Submit(ctx, job.Request{Card: queue, Payload: payload, Labels: labels})
 }
 
-// engine decides who answers: auto measures where a worker has the card, else
-// it predicts, and what is not modelled is emulated where a worker can. Any
-// worker can predict.
+// engine decides which engine answers, by what the workers have, and in which queue
+// it is waited for. Any worker can predict.
 func (s *Server) engine(asked evidence.Engine, r analysis.Request) (engine evidence.Engine, queue string) {
-	switch auto := asked == evidence.Auto || asked == ""; {
-	case asked == evidence.Measured, auto && s.hasWorker(r.Card.ID):
-		return evidence.Measured, r.Card.ID
-	case asked == evidence.Emulated, auto && r.Workload.Unmodelled != "" && s.hasWorker(analysis.EmulationQueue):
-		return evidence.Emulated, analysis.EmulationQueue
+	has := analysis.Means{Card: s.hasWorker(r.Card.ID), Emulation: s.hasWorker(analysis.EmulationQueue)}
+	switch engine = analysis.Choose(asked, r.Workload, r.Workload.Unmodelled == "", has); engine {
+	case evidence.Measured:
+		return engine, r.Card.ID
+	case evidence.Emulated:
+		return engine, analysis.EmulationQueue
 	default:
-		return evidence.Predicted, job.Any
+		return engine, job.Any
 	}
 }
 

@@ -364,6 +364,12 @@ func TestWorkers(t *testing.T) {
 	if a := c.begin(`{"workload":` + small + `,"engine":"predicted"}`); a.Engine != evidence.Predicted {
 		t.Errorf("%+v", a)
 	}
+	// What no worker can run is predicted all the same, as by the command line.
+	for _, keys := range []string{`"parallel":{"kind":"ddp","gpus":2}`, `"lengths":{"64":10,"128":2}`} {
+		if a := c.begin(`{"workload":{"model":"gpt2","gpu":"t4",` + keys + `}}`); a.Engine != evidence.Predicted {
+			t.Errorf("%s: %+v", keys, a)
+		}
+	}
 }
 
 // How far predictions are off is known where both were done.

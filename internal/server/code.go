@@ -76,8 +76,6 @@ func (s *Server) submitCode(ctx context.Context, q CodeQuestion) (*job.Job, bool
 	if err != nil {
 		return nil, false, err
 	}
-	id := w.ID
-	w.ID = "" // a name does not make a question another
 	order, err := analysis.NewOrder(analysis.Request{Workload: w, Card: card, Question: q.Question}, evidence.Emulated)
 	if err != nil {
 		return nil, false, err
@@ -91,8 +89,8 @@ func (s *Server) submitCode(ctx context.Context, q CodeQuestion) (*job.Job, bool
 		"model": q.Code.Name(), "gpu": card.ID, "engine": string(evidence.Emulated),
 		"precision": string(w.Precision), "optimizer": string(w.Optimizer),
 	}
-	if id != "" {
-		labels["id"] = id
+	if w.ID != "" {
+		labels["id"] = w.ID
 	}
 	callOf(ctx).read()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime)

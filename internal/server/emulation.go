@@ -154,7 +154,7 @@ func (s *Server) predict(ctx context.Context, in *predictionInput) (p *analysis.
 	}
 	id := w.ID
 	w.ID = "" // a name does not make a workload another
-	if in.Engine == evidence.Emulated || in.Engine == evidence.Auto && in.Body.problems != nil {
+	if analysis.Choose(in.Engine, w, in.Body.problems == nil, analysis.Means{Emulation: true}) == evidence.Emulated {
 		p, err = s.emulate(ctx, analysis.Request{Workload: w, Card: card}, in.Body.problems)
 	} else {
 		p, err = s.simulate(ctx, w, card, in.Body.problems)

@@ -123,7 +123,8 @@ func (s *Server) makeFit(ctx context.Context, in FitQuestion) (*plan.Fit, error)
 		return nil, err
 	}
 	keys := maps.Clone(in.Workload.keys)
-	delete(keys, "gpu")
+	delete(keys, "gpu") // which the card stands for, however it was named
+	in.Workload.keys = keys
 	key, err := json.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("write the question: %w", err)

@@ -127,10 +127,8 @@ func (s *Server) card(name, otherwise string) (*gpu.Card, error) {
 	if name != "" {
 		return gpu.Find(name)
 	}
-	if card, ok := s.machine(); ok {
-		return card, nil
-	}
-	return gpu.Find(otherwise)
+	here, _ := s.machine()
+	return gpu.Unnamed(here, otherwise)
 }
 
 // What questions cost, about, in predictions of the same model.

@@ -168,11 +168,11 @@ func (s *Server) cell(d workload.Draft, work *effort.Effort) study.Cell {
 
 // activation derives the activations of a workload.
 func (s *Server) activation(ctx context.Context, w *workload.Workload) (*study.Activation, error) {
-	card, err := s.card(w.GPU, gpu.Default)
+	named, card, err := s.onCard(w)
 	if err != nil {
 		return nil, err
 	}
-	q := question{key: "activation " + card.ID + " " + keyOf(w), cost: sizeOf(w)}
+	q := question{key: "activation " + keyOf(named), cost: sizeOf(w)}
 	return remembered(ctx, s.compute, q, func(ctx context.Context) (*study.Activation, error) {
 		a, err := study.NewActivation(w, card, effort.New(effort.OfQuestion, ctx.Err))
 		return a, predicted(err)
