@@ -31,8 +31,6 @@ type Item struct {
 	Name  string
 	Draft workload.Draft
 	Max   bytesize.Bytes // of what PyTorch reserves; 0 for what the card has
-	// Fit says that it has to fit its card, which was named as such.
-	Fit bool
 }
 
 // Read reads a file of budgets.
@@ -94,12 +92,11 @@ func newItem(keys map[string]json.RawMessage) (Item, error) {
 			item.Max = n
 		case "card":
 			d["gpu"] = raw
-			item.Fit = true
 		default:
 			d[key] = raw
 		}
 	}
-	if _, both := keys["gpu"]; both && item.Fit {
+	if keys["card"] != nil && keys["gpu"] != nil {
 		return item, errors.New("card and gpu both name the GPU; give only one")
 	}
 	if item.Name == "" {

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -23,10 +24,10 @@ func TestRead(t *testing.T) {
 	if f.Baseline != "memory.baseline.json" || f.Allow != 0.01 || len(f.Items) != 2 {
 		t.Errorf("%+v", f)
 	}
-	if fits := f.Items[0]; fits.Name != "fits" || !fits.Fit || fits.Max != 0 || fits.Draft.Text("gpu") != "a10" {
+	if fits := f.Items[0]; fits.Name != "fits" || fits.Max != 0 || fits.Draft.Text("gpu") != "a10" {
 		t.Errorf("%+v", fits)
 	}
-	if named := f.Items[1]; named.Name != "gpt2" || named.Fit || named.Max != 22*bytesize.GiB {
+	if named := f.Items[1]; named.Name != "gpt2" || named.Max != 22*bytesize.GiB {
 		t.Errorf("%+v", named)
 	}
 }
@@ -54,7 +55,7 @@ func TestReadRefuses(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	base := &Baseline{Workloads: map[string]Taken{"w": {Allocated: 1000, Places: []Place{{"activation", "a", 600}, {"parameter", "b", 400}}}}}
-	grew := Taken{Allocated: 1020, Reserved: 2000, Fits: true, Places: []Place{{"activation", "a", 700}, {"gradient", "c", 320}}}
+	grew := Taken{Allocated: 1020, Reserved: 2000, Places: []Place{{"activation", "a", 700}, {"gradient", "c", 320}}}
 	for _, test := range []struct {
 		name  string
 		item  Item
@@ -67,8 +68,7 @@ func TestJudge(t *testing.T) {
 		{"is new", Item{Name: "new"}, grew, 0, false},
 		{"takes more than it may", Item{Name: "new", Max: 1999}, grew, 0, true},
 		{"takes all it may", Item{Name: "new", Max: 2000}, grew, 0, false},
-		{"has to fit", Item{Name: "new", Fit: true}, Taken{}, 0, true},
-		{"need not fit", Item{Name: "new"}, Taken{}, 0, false},
+		{"does not fit", Item{Name: "w"}, Taken{TooLarge: "it requests 2 GiB"}, 0, true},
 	} {
 		if v := Judge(test.item, test.taken, base, test.allow); (v.Reason != "") != test.fails {
 			t.Errorf("%s: %q", test.name, v.Reason)
@@ -83,6 +83,19 @@ func TestJudge(t *testing.T) {
 		if got[i] != want[i] {
 			t.Errorf("%+v, want %+v", got[i], want[i])
 		}
+	}
+}
+
+// TestJudgeOfWhatDoesNotFit compares nothing: there is no peak.
+func TestJudgeOfWhatDoesNotFit(t *testing.T) {
+	base := &Baseline{Workloads: map[string]Taken{"w": {Allocated: 1000, Places: []Place{{"activation", "a", 600}}}}}
+	v := Judge(Item{Name: "w", Max: 10}, Taken{TooLarge: "it requests 2 GiB, but only 1 GiB is free"}, base, 0)
+	if v.Fits || v.Before != nil || v.Grown != nil || v.Reason != "it does not fit on the card: it requests 2 GiB, but only 1 GiB is free" {
+		t.Errorf("%+v", v)
+	}
+	data, err := json.Marshal(v)
+	if err != nil || strings.Contains(string(data), "peak_") {
+		t.Errorf("%s, %v", data, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package budget
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
@@ -10,15 +11,16 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Taken is what a workload takes.
+// Taken is what a workload takes. One that does not fit has no peak.
 type Taken struct {
 	Engine    evidence.Engine `json:"engine"`
-	Allocated bytesize.Bytes  `json:"peak_allocated"`
-	Reserved  bytesize.Bytes  `json:"peak_reserved"`
-	Places    []Place         `json:"places"` // what is live at the peak, largest first
+	Allocated bytesize.Bytes  `json:"peak_allocated,omitempty"`
+	Reserved  bytesize.Bytes  `json:"peak_reserved,omitempty"`
+	Places    []Place         `json:"places,omitempty"` // what is live at the peak, largest first
 	// Limit is the most that PyTorch may reserve on the card.
 	Limit bytesize.Bytes `json:"-"`
-	Fits  bool           `json:"-"`
+	// TooLarge says why it does not fit on the card, empty if it does.
+	TooLarge string `json:"-"`
 }
 
 // Place is where memory comes from: a module of a predicted model, a line of an
@@ -30,8 +32,10 @@ type Place struct {
 }
 
 // PlacesOf groups what is live at the peak of a recording, whatever the layer.
-func PlacesOf(r *recording.Recording) ([]Place, error) {
-	top, err := r.Top("peak", recording.ByStack, 0)
+// Files are named from a folder, where they are in it, and from where packages
+// are installed: a baseline is compared on other machines.
+func PlacesOf(r *recording.Recording, folder string) ([]Place, error) {
+	top, err := r.Top("peak", recording.ByLine, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +46,9 @@ func PlacesOf(r *recording.Recording) ([]Place, error) {
 		where := "backward"
 		switch {
 		case g.UserFrame != nil:
-			where = g.UserFrame.String()
+			where = strings.TrimPrefix(g.UserFrame.Short().String(), folder+"/")
 		case g.ModelFrame != nil:
-			where = g.ModelFrame.String()
+			where = g.ModelFrame.Short().String()
 		}
 		sums[key{g.Category, trace.AnyLayer(where)}] += bytesize.Bytes(g.Bytes)
 	}
@@ -63,10 +67,30 @@ type Baseline struct {
 	Workloads map[string]Taken `json:"workloads"`
 }
 
+// For is what a baseline has of the workloads of a file.
+func (b *Baseline) For(f *File) *Baseline {
+	out := &Baseline{Workloads: make(map[string]Taken)}
+	for _, item := range f.Items {
+		if before, ok := b.Workloads[item.Name]; ok {
+			out.Workloads[item.Name] = before
+		}
+	}
+	return out
+}
+
+// Set writes what a workload takes now. What does not fit takes nothing that
+// could be compared: the baseline keeps what it had.
+func (b *Baseline) Set(item Item, taken *Taken) {
+	if taken.TooLarge == "" {
+		b.Workloads[item.Name] = *taken
+	}
+}
+
 // Verdict is whether a workload keeps to its budget.
 type Verdict struct {
 	Name string `json:"name"`
 	Taken
+	Fits   bool            `json:"fits"`
 	Max    bytesize.Bytes  `json:"max,omitempty"`
 	Before *bytesize.Bytes `json:"before,omitempty"` // peak_allocated of the baseline
 	Reason string          `json:"reason,omitempty"` // why it fails; empty if it does not
@@ -79,9 +103,14 @@ type Growth struct {
 	By bytesize.Bytes `json:"by"`
 }
 
-// Judge compares what a workload takes with its budget and its baseline.
+// Judge compares what a workload takes with its budget and its baseline. There
+// is nothing to compare of one that does not fit.
 func Judge(item Item, taken Taken, base *Baseline, allow float64) Verdict {
-	v := Verdict{Name: item.Name, Taken: taken, Max: item.Max}
+	v := Verdict{Name: item.Name, Taken: taken, Fits: taken.TooLarge == "", Max: item.Max}
+	if !v.Fits {
+		v.Reason = "it does not fit on the card: " + taken.TooLarge
+		return v
+	}
 	if before, ok := base.Workloads[item.Name]; ok {
 		v.Before = &before.Allocated
 		v.Grown = grown(before.Places, taken.Places)
@@ -89,11 +118,8 @@ func Judge(item Item, taken Taken, base *Baseline, allow float64) Verdict {
 			v.Reason = "it grew by " + (taken.Allocated - before.Allocated).String()
 		}
 	}
-	switch {
-	case item.Max > 0 && taken.Reserved > item.Max:
+	if item.Max > 0 && taken.Reserved > item.Max {
 		v.Reason = "it takes " + taken.Reserved.String() + " of " + item.Max.String()
-	case item.Fit && !taken.Fits:
-		v.Reason = "it does not fit on the card; PyTorch may use " + taken.Limit.String()
 	}
 	return v
 }

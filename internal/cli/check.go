@@ -32,8 +32,9 @@ func newCheck(e *env) *cobra.Command {
 		Use:   "check FILE",
 		Short: "Check workloads against their memory budgets, for CI",
 		Long: "Predicts or emulates the workloads in a file and compares them with their budgets and\n" +
-			"with a baseline, on a machine without a GPU. The exit code is 1 if one exceeds its budget.\n" +
-			"What grew is listed by module, or by line of your own code.\n\n" +
+			"with a baseline, on a machine without a GPU. The exit code is 1 if one exceeds its budget\n" +
+			"or does not fit its GPU; then it has no peak that could be compared. What grew is listed\n" +
+			"by module, or by line of your own code.\n\n" +
 			"The file is YAML:\n\n" +
 			"  baseline: memory.baseline.json   # earlier figures; --update writes them\n" +
 			"  allow: 1%                        # allowed growth\n" +
@@ -84,14 +85,14 @@ func (f *checkFlags) run(c *cobra.Command, e *env, path string) error {
 		return err
 	}
 	answer := report.Budgets{Verdicts: []budget.Verdict{}}
-	now := &budget.Baseline{Workloads: make(map[string]budget.Taken)}
+	now := base.For(file)
 	for _, item := range file.Items {
 		taken, err := f.take(c.Context(), e, filepath.Dir(path), item)
 		if err != nil {
 			return badInput("", "%s: %s: %w", path, item.Name, err)
 		}
-		now.Workloads[item.Name] = *taken
 		if f.update {
+			now.Set(item, taken)
 			base = now
 		}
 		answer.Verdicts = append(answer.Verdicts, budget.Judge(item, *taken, base, file.Allow))
@@ -156,25 +157,28 @@ func (f *checkFlags) take(ctx context.Context, e *env, folder string, item budge
 		return nil, err
 	}
 	if f.emulates(w, user) {
-		return f.emulate(ctx, e, analysis.Request{Workload: w, Card: card}, user)
+		return f.emulate(ctx, e, folder, analysis.Request{Workload: w, Card: card}, user)
 	}
 	s, err := simulate(w, card, effortOf(ctx))
 	if err != nil {
 		return nil, err
 	}
-	peak := s.Peak()
+	taken := &budget.Taken{Engine: evidence.Predicted, Limit: s.Limit}
+	if !s.Fits() {
+		taken.TooLarge = s.OutOfMemory().Reason()
+		return taken, nil
+	}
+	taken.Allocated, taken.Reserved = s.Peak().PeakAllocated, s.Peak().PeakReserved
 	t, err := s.Trace()
 	if err != nil {
 		return nil, err
 	}
-	places, err := budget.PlacesOf(recording.New(t))
-	return &budget.Taken{
-		Engine: evidence.Predicted, Allocated: peak.PeakAllocated, Reserved: peak.PeakReserved, Places: places, Limit: s.Limit, Fits: s.Fits(),
-	}, err
+	taken.Places, err = budget.PlacesOf(recording.New(t), folder)
+	return taken, err
 }
 
 // emulate runs a model, and reads what it recorded.
-func (f *checkFlags) emulate(ctx context.Context, e *env, q analysis.Request, user *measure.UserModel) (*budget.Taken, error) {
+func (f *checkFlags) emulate(ctx context.Context, e *env, root string, q analysis.Request, user *measure.UserModel) (*budget.Taken, error) {
 	folder, err := os.MkdirTemp("", "memorymark-check-")
 	if err != nil {
 		return nil, err
@@ -185,17 +189,26 @@ func (f *checkFlags) emulate(ctx context.Context, e *env, q analysis.Request, us
 	if err != nil {
 		return nil, explainUnable(err)
 	}
-	taken := &budget.Taken{Engine: evidence.Emulated, Limit: found.Limit, Fits: found.Fits, Reserved: found.PeakReserved()}
+	taken := &budget.Taken{Engine: evidence.Emulated, Limit: found.Limit}
+	switch {
+	case !found.Fits && found.OutOfMemory != nil:
+		taken.TooLarge = found.OutOfMemory.Reason()
+		return taken, nil
+	case !found.Fits:
+		taken.TooLarge = found.Failure.Summary()
+		return taken, nil
+	}
+	taken.Reserved = found.PeakReserved()
 	for _, s := range found.Steps {
 		taken.Allocated = max(taken.Allocated, s.PeakAllocated)
-	}
-	if !found.Fits {
-		return taken, nil
 	}
 	r, err := e.openRecording(ctx, file, recording.MostEvents)
 	if err != nil {
 		return nil, err
 	}
-	taken.Places, err = budget.PlacesOf(r)
+	if root, err = filepath.Abs(root); err != nil {
+		return nil, err
+	}
+	taken.Places, err = budget.PlacesOf(r, root)
 	return taken, err
 }

@@ -69,7 +69,11 @@ func cellsOf(v *budget.Verdict) []string {
 	if v.Reason != "" {
 		verdict = v.Reason
 	}
-	return []string{v.Name, string(v.Engine), v.Allocated.String(), before, v.Reserved.String(), most, verdict}
+	allocated, reserved := "", ""
+	if v.Fits {
+		allocated, reserved = v.Allocated.String(), v.Reserved.String()
+	}
+	return []string{v.Name, string(v.Engine), allocated, before, reserved, most, verdict}
 }
 
 func writeGrown(w io.Writer, width int, v *budget.Verdict) {
