@@ -17,6 +17,7 @@ import (
 	"memorymark/internal/measure"
 	"memorymark/internal/recording"
 	"memorymark/internal/report"
+	"memorymark/internal/study"
 )
 
 type checkFlags struct {
@@ -84,18 +85,20 @@ func (f *checkFlags) run(c *cobra.Command, e *env, path string) error {
 	if err := f.start(c.Context(), e); err != nil {
 		return err
 	}
-	answer := report.Budgets{Verdicts: []budget.Verdict{}}
+	taken, err := f.takeAll(c.Context(), e, path, file)
+	if err != nil {
+		return err
+	}
 	now := base.For(file)
-	for _, item := range file.Items {
-		taken, err := f.take(c.Context(), e, filepath.Dir(path), item)
-		if err != nil {
-			return badInput("", "%s: %s: %w", path, item.Name, err)
+	if f.update {
+		for i, item := range file.Items {
+			now.Set(item, taken[i])
 		}
-		if f.update {
-			now.Set(item, taken)
-			base = now
-		}
-		answer.Verdicts = append(answer.Verdicts, budget.Judge(item, *taken, base, file.Allow))
+		base = now
+	}
+	answer := report.Budgets{Verdicts: []budget.Verdict{}}
+	for i, item := range file.Items {
+		answer.Verdicts = append(answer.Verdicts, budget.Judge(item, *taken[i], base, file.Allow))
 	}
 	if f.update {
 		if err := writeFile(f.baseline, func(w io.Writer) error { return writeJSON(w, now) }); err != nil {
@@ -138,6 +141,22 @@ func (f *checkFlags) readBaseline() (*budget.Baseline, error) {
 		return nil, badInput("memorymark check --update rewrites it", "%s is not a baseline: %w", f.baseline, err)
 	}
 	return base, nil
+}
+
+// takeAll finds out what every workload takes, in the file's order.
+func (f *checkFlags) takeAll(ctx context.Context, e *env, path string, file *budget.File) ([]*budget.Taken, error) {
+	var out []*budget.Taken
+	progress := e.newPartProgress("workloads")
+	defer progress.end(nil, "")
+	for i, item := range file.Items {
+		progress.tell(study.Progress{Done: i, Total: len(file.Items)})
+		taken, err := f.take(ctx, e, filepath.Dir(path), item)
+		if err != nil {
+			return nil, badInput("", "%s: %s: %w", path, item.Name, err)
+		}
+		out = append(out, taken)
+	}
+	return out, nil
 }
 
 // take finds out what a workload takes: by prediction, or by running it on a

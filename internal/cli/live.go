@@ -66,7 +66,7 @@ func (e *env) liveEvents() func(analysis.Event) {
 	return func(ev analysis.Event) {
 		switch ev.Kind {
 		case analysis.Trying, analysis.StepDone:
-			l.replace(ev.String())
+			l.replace("  " + ev.String())
 		default:
 			l.print("  " + ev.String())
 		}
@@ -93,7 +93,7 @@ func (l *liveLine) replace(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.terminal {
-		fmt.Fprint(l.w, eraseLine, "  ", text)
+		fmt.Fprint(l.w, eraseLine, text)
 		l.shown = true
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/study"
 	"memorymark/internal/workload"
 )
 
@@ -26,6 +27,10 @@ func answerEntries(c *cobra.Command, e *env, file string, entries []workload.Ent
 	out := bufio.NewWriter(e.stdout)
 	e.printed = true
 	wrong, no := 0, 0
+	progress := e.newPartProgress("workloads")
+	if isTerminal(e.stdout) { // where every line shows it
+		progress = nil
+	}
 	err := inOrder(c.Context(), len(entries), func(ctx context.Context, i int) (any, error) {
 		if entries[i].Err != nil {
 			return nil, entries[i].Err
@@ -40,8 +45,10 @@ func answerEntries(c *cobra.Command, e *env, file string, entries []workload.Ent
 			answer = entryError{ID: entries[i].Draft.Text("id"), Line: entries[i].Line, Error: err.Error()}
 		}
 		_, err = out.Write(line(answer))
+		progress.tell(study.Progress{Done: i + 1, Total: len(entries)})
 		return err
 	})
+	progress.end(nil, "")
 	if err := errors.Join(err, out.Flush()); err != nil {
 		return err
 	}

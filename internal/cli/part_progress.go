@@ -2,24 +2,20 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"memorymark/internal/study"
 )
 
-// partProgress tells on stderr how far a study or a plan has come: as a bar where that
-// is a terminal, else as a line now and then, so that logs of long runs show
-// it and short ones stay quiet.
+// partProgress tells on stderr how far a study, a plan or a file of workloads has
+// come: as a bar where that is a terminal, else as a line now and then, so that logs
+// of long runs show it and short ones stay quiet.
 type partProgress struct {
 	e        *env
-	parts    string // what is counted: cells of a study, parts of a plan
+	parts    string // what is counted: cells of a study, parts of a plan, workloads
 	terminal bool
 	next     time.Time // when to tell
-	drawn    bool
 	last     study.Progress
 }
 
@@ -27,25 +23,25 @@ type partProgress struct {
 const logEvery = 15 * time.Second
 
 func (e *env) newPartProgress(parts string) *partProgress {
-	p := &partProgress{e: e, parts: parts, next: time.Now().Add(progressDelay)}
-	if f, ok := e.stderr.(*os.File); ok {
-		p.terminal = term.IsTerminal(int(f.Fd()))
-	}
+	p := &partProgress{e: e, parts: parts, terminal: isTerminal(e.stderr), next: time.Now().Add(progressDelay)}
 	if !p.terminal {
 		p.next = time.Now().Add(logEvery)
 	}
 	return p
 }
 
-// tell is called after each part.
+// tell is called after each part. One that is nil tells nothing.
 func (p *partProgress) tell(now study.Progress) {
+	if p == nil {
+		return
+	}
 	p.last = now
 	if time.Now().Before(p.next) {
 		return
 	}
 	if p.terminal {
-		p.next, p.drawn = time.Now().Add(progressEvery), true
-		fmt.Fprint(p.e.stderr, "\r"+progressLine(now, p.parts)+"\x1b[K")
+		p.next = time.Now().Add(progressEvery)
+		p.e.live().replace(progressLine(now, p.parts))
 		return
 	}
 	p.next = time.Now().Add(logEvery)
@@ -63,9 +59,10 @@ func progressLine(p study.Progress, parts string) string {
 
 // end removes the bar, and says what an interrupted run has done.
 func (p *partProgress) end(err error, resume string) {
-	if p.drawn {
-		fmt.Fprint(p.e.stderr, "\r\x1b[K")
+	if p == nil {
+		return
 	}
+	p.e.live().clear()
 	if err != nil && p.last.Done > 0 && p.last.Done < p.last.Total {
 		p.e.say("%d of %d %s are done; %s", p.last.Done, p.last.Total, p.parts, resume)
 	}

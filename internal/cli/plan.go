@@ -92,6 +92,7 @@ func (f *planFlags) run(c *cobra.Command, e *env, args []string) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), 1<<30)))
 	progress := e.newPartProgress("parts")
+	f.Effort = effortOf(c.Context())
 	p, err := plan.Make(c.Context(), f.Question, func(done, of int) { progress.tell(study.Progress{Done: done, Total: of}) })
 	progress.end(nil, "")
 	if err != nil {
