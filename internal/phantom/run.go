@@ -55,8 +55,7 @@ func (d *Device) Run(ctx context.Context, s Settings, c Command) (*Summary, erro
 	return sum, readErr
 }
 
-// wait waits for a command, and ends it with all that it started if the context
-// ends.
+// wait waits for a command, and ends it if the context ends.
 func wait(ctx context.Context, cmd *exec.Cmd, s Settings) error {
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
@@ -75,8 +74,7 @@ func wait(ctx context.Context, cmd *exec.Cmd, s Settings) error {
 		return err
 	case <-time.After(grace):
 	}
-	sweep(s.Folder)
-	_ = cmd.Process.Kill() // where there is no /proc
+	_ = cmd.Process.Kill()
 	select {
 	case err := <-done:
 		return err
