@@ -32,8 +32,8 @@ type Prediction struct {
 	// Ranks are what ranks take whose parts are not of one size; the steps and all
 	// else are those of rank 0.
 	Ranks          []Rank         `json:"ranks,omitempty" doc:"what each kind of rank takes, where parts are uneven; absent where all ranks take the same"`
-	Parameters     int64          `json:"parameters"` // elements
-	ModelAllocated bytesize.Bytes `json:"model_allocated"`
+	Parameters     int64          `json:"parameters,omitempty" doc:"elements; absent where emulated, and the model does not fit"`
+	ModelAllocated bytesize.Bytes `json:"model_allocated,omitempty" doc:"once the model is built; absent where it does not fit"`
 	Breakdown      Breakdown      `json:"breakdown,omitzero" doc:"absent where emulated steps do not fit"`
 	PeakPhase      string         `json:"peak_phase,omitempty" doc:"the part of the step that takes the most: forward, backward or optimizer"`
 	// Modules are the same bytes by module of the model, the largest first;

@@ -15,7 +15,11 @@ type Emulation struct{ *analysis.Prediction }
 
 // Write writes the steps and whether they fit.
 func (e Emulation) Write(w io.Writer, width int) error {
-	paragraph(w, width, fmt.Sprintf("%s, %s parameters", e.ModelName, figure.Count(int(e.Parameters))), fmt.Sprintf("batch %d", e.Workload.Batch))
+	title := e.ModelName
+	if e.Parameters > 0 { // unknown of a model that was not built
+		title += fmt.Sprintf(", %s parameters", figure.Count(int(e.Parameters)))
+	}
+	paragraph(w, width, title, fmt.Sprintf("batch %d", e.Workload.Batch))
 	with := "PyTorch " + e.Versions.Torch
 	if e.Versions.Transformers != "" {
 		with += " and transformers " + e.Versions.Transformers
@@ -27,8 +31,10 @@ func (e Emulation) Write(w io.Writer, width int) error {
 	for _, note := range e.Notes {
 		paragraph(w, width, "Note", note)
 	}
-	fmt.Fprintln(w)
-	writeSteps(w, width, e.Steps)
+	if len(e.Steps) > 0 {
+		fmt.Fprintln(w)
+		writeSteps(w, width, e.Steps)
+	}
 	if e.Breakdown.Total > 0 {
 		writeBreakdown(w, width, e.PeakPhase, &e.Breakdown)
 	}
