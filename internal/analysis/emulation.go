@@ -101,6 +101,7 @@ func newPrediction(q Request, m Measurement, found *measure.Result) (*Prediction
 		p.StepSeconds, p.SamplesPerSecond, p.TokensPerSecond = o.SecondsPerStep, speed.SamplesPerSecond, speed.TokensPerSecond
 		p.TimeAccuracy = &steptime.Stated
 	}
+	p.Judge()
 	return p, nil
 }
 

@@ -19,9 +19,11 @@ import (
 // on the command line, for each workload of a file, in the API and on the page,
 // and the same whether it was predicted or emulated.
 type Prediction struct {
-	ID     string          `json:"id,omitempty"`
-	Fits   bool            `json:"fits" doc:"whether all steps fit the limit"`
-	Engine evidence.Engine `json:"engine" enum:"predicted,emulated"`
+	ID   string `json:"id,omitempty"`
+	Fits bool   `json:"fits" doc:"whether all steps fit the limit"`
+	// Verdict says besides whether they fit by enough to rely on.
+	Verdict Verdict         `json:"verdict" enum:"fits,tight,does not fit" doc:"tight: all steps fit, and less than the margin is left"`
+	Engine  evidence.Engine `json:"engine" enum:"predicted,emulated"`
 	// OutOfMemory is set if the steps do not fit. All else then says what they
 	// would take if there were more memory; of emulated steps, what they took
 	// until then.
@@ -50,6 +52,7 @@ type Prediction struct {
 	GPU      string             `json:"gpu"` // its id
 	GPUTotal bytesize.Bytes     `json:"gpu_total"`
 	Limit    bytesize.Bytes     `json:"limit"` // the most the allocator may reserve
+	Margin   bytesize.Bytes     `json:"margin" doc:"what must be left of the limit for fits: 2 % of the card, and at least 300 MiB"`
 	Caveats  []string           `json:"caveats,omitempty" doc:"what the card cannot do as asked"`
 	// Accuracy is how far off such predictions were, nil if that is not known.
 	Accuracy *Accuracy `json:"accuracy,omitempty"`
@@ -216,8 +219,11 @@ func (s *Simulation) Prediction() (*Prediction, error) {
 	out.PeakPhase = s.Process.phaseAt(course.PeakEvent)
 	out.Modules = s.Process.modulesAt(course.PeakEvent)
 	out.Accuracy = s.Stated().Accuracy
-	out.Late, err = s.otherWay()
-	return out, err
+	if out.Late, err = s.otherWay(); err != nil {
+		return nil, err
+	}
+	out.Judge()
+	return out, nil
 }
 
 // OutOfMemory is the request that failed, nil if none did.

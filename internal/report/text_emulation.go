@@ -42,7 +42,7 @@ func (e Emulation) Write(w io.Writer, width int) error {
 	if f := e.Failure; f != nil {
 		paragraph(w, width, "Does not fit", f.Summary()+": "+f.Message)
 	} else {
-		paragraph(w, width, "Fits", fmt.Sprintf("%v of %v is left", e.Limit-e.PeakReserved(), e.Limit))
+		writeLeft(w, width, &e.Prediction.Prediction, e.Limit)
 	}
 	if e.StepSeconds > 0 {
 		paragraph(w, width, "Speed", fmt.Sprintf("about %s per step, %s (%s)", seconds(e.StepSeconds), perSecond(analysis.Throughput{SamplesPerSecond: e.SamplesPerSecond, TokensPerSecond: e.TokensPerSecond}), e.TimeAccuracy))

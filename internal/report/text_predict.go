@@ -128,10 +128,9 @@ var partCategory = map[string]string{
 func (p Prediction) writeVerdict(w io.Writer, width int) {
 	fmt.Fprintln(w)
 	if oom := p.OutOfMemory; oom != nil {
-		paragraph(w, width, "Does not fit", oom.Reason())
+		paragraph(w, width, verdictTitle(p.Verdict), oom.Reason())
 	} else {
-		total := p.Limit + p.Breakdown.Context
-		paragraph(w, width, "Fits", fmt.Sprintf("%v of %v is left", total-p.Breakdown.Total, total))
+		writeLeft(w, width, p.Prediction, p.Limit+p.Breakdown.Context)
 		paragraph(w, width, "Speed", perSecond(analysis.Throughput{SamplesPerSecond: p.SamplesPerSecond, TokensPerSecond: p.TokensPerSecond})+", by a time model")
 	}
 	if len(p.Loops) > 0 {
