@@ -21,7 +21,7 @@ const module = "memorymark"
 
 // core is where the thinking happens: the same input gives the same output, on
 // any machine, in any test.
-var core = rooms("bytesize", "invalid", "nearest", "hfconfig", "evidence", "figure", "effort", "workload", "gpu", "trace", "torch", "models", "allocator", "steptime", "predict", "timeline", "search")
+var core = rooms("bytesize", "invalid", "nearest", "hfconfig", "evidence", "figure", "effort", "workload", "gpu", "trace", "torch", "models", "allocator", "steptime", "predict", "change", "timeline", "search")
 
 // bans says who must not import what, and why: neither itself nor through
 // other rooms. A path that ends in /... stands for everything below it.

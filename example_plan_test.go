@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"strings"
 
 	"memorymark"
 )
@@ -24,9 +23,12 @@ func ExampleFit() {
 		log.Fatal(err)
 	}
 	for _, o := range fit.Options {
-		fmt.Println(strings.Join(o.Changes, ", "))
+		for _, c := range o.Changes {
+			fmt.Print(o.Verdict, " with ", c.Label)
+		}
+		fmt.Println()
 	}
-	// Output: batch 32 accumulated 4 times
+	// Output: fits with batch 32 accumulated 4 times
 }
 
 // How to train on the cards that a cluster has.

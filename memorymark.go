@@ -21,6 +21,7 @@ import (
 	"io"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/change"
 	"memorymark/internal/gpu"
 	"memorymark/internal/plan"
 	"memorymark/internal/predict"
@@ -59,6 +60,11 @@ type (
 	Holding = plan.Holding
 	// Option is a way to train that fits.
 	Option = plan.Option
+	// Change is one thing to change: what people call it, and the keys of a workload
+	// that it sets.
+	Change = change.Change
+	// Verdict says whether what was predicted fits, and whether by a margin.
+	Verdict = predict.Verdict
 	// FitAnswer is what it takes to make a workload fit a card.
 	FitAnswer = plan.Fit
 )

@@ -73,7 +73,11 @@ func advice(ctx context.Context, text string, card *memorymark.Card) string {
 	case len(fit.Options) == 0:
 		return "no change makes it fit"
 	default:
-		return "it would fit with " + strings.Join(fit.Options[0].Changes, ", ")
+		var labels []string
+		for _, c := range fit.Options[0].Changes {
+			labels = append(labels, c.Label)
+		}
+		return "it would fit with " + strings.Join(labels, ", ")
 	}
 }
 

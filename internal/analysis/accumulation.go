@@ -1,6 +1,10 @@
 package analysis
 
-import "slices"
+import (
+	"slices"
+
+	"memorymark/internal/predict"
+)
 
 // Accumulation is how a global batch is made of batches that fit.
 type Accumulation struct {
@@ -58,5 +62,5 @@ const settledPasses = 3
 func (p *planner) trainsAccumulated(micro, passes int64) bool {
 	w := *p.w
 	w.Batch, w.Accumulate = micro, int(min(passes, settledPasses))
-	return p.runner(&w).FitsWithin(micro, p.limit())
+	return predict.NewRunner(&w, p.Card).Within(p.Effort).FitsWithin(micro, p.limit())
 }

@@ -31,6 +31,7 @@ type Answer struct {
 	GPUTotal     int64           `json:"gpu_total_bytes"`
 	LimitGB      float64         `json:"limit_gb"` // the most that PyTorch may reserve
 	Limit        int64           `json:"limit_bytes"`
+	Margin       int64           `json:"margin_bytes" doc:"what must be left of the limit for a verdict of fits: 2 % of the card, and at least 300 MiB"`
 	OptimalBatch int64           `json:"optimal_batch_size"`
 	Bounded      bool            `json:"bounded,omitempty"` // larger batches were not looked at
 	Memory                       // at the optimal batch
@@ -51,7 +52,7 @@ type Answer struct {
 	Growth
 	Accumulation *Accumulation `json:"accumulation,omitempty"`
 	Results      []Result      `json:"results"`
-	Changes      []Change      `json:"changes,omitempty"`
+	Changes      []Effect      `json:"changes,omitempty"`
 	// What only a measured answer has: what was predicted of it, everything that
 	// was run, and where the time went.
 	Predicted *Forecast `json:"predicted,omitempty"`
@@ -64,8 +65,8 @@ type Answer struct {
 	// uploaded.
 	Snapshot string `json:"snapshot_id,omitempty"`
 	// ToFit are the smallest sets of changes with which the present batch trains
-	// where it does not, or with which any does where none does.
-	ToFit []Change `json:"to_fit,omitempty"`
+	// where it does not, the preferred first.
+	ToFit []ChangeSet `json:"to_fit,omitempty"`
 	// FullFineTuning is the same without the adapter.
 	FullFineTuning *FullFineTuning `json:"full_fine_tuning,omitempty"`
 
@@ -101,7 +102,8 @@ type Result struct {
 	ReservedGB float64 `json:"reserved_gb"` // peak of what PyTorch holds
 	Reserved   int64   `json:"reserved_bytes"`
 	Throughput
-	Success bool `json:"success"`
+	Success bool            `json:"success"`
+	Verdict predict.Verdict `json:"verdict" enum:"fits,tight,does not fit" doc:"tight: it trains, and less than the margin is left of the limit"`
 }
 
 // Throughput is how fast steps are, absent where nothing was timed or nothing trains.
@@ -159,7 +161,7 @@ func predictAnswer(r Request) (*Answer, error) {
 	if a.FailsBelow, err = p.failsBelow(largest); err != nil {
 		return nil, err
 	}
-	for _, batch := range append(between(min(p.w.Batch, largest), largest), p.w.Batch, a.Recommended, largest) {
+	for _, batch := range append(between(min(p.w.Batch, largest), largest), p.w.Batch, a.Recommended, p.fastest, largest) {
 		result, err := p.look(batch)
 		if err != nil {
 			return nil, err

@@ -70,6 +70,7 @@ func checkAnswer(t *testing.T, r Request) {
 		return err == nil && s.Fits()
 	})
 	checkSpeeds(t, a)
+	checkRecommended(t, a)
 	checkGrowth(t, a)
 	if g := a.Accumulation; g != nil && (!trains(r, g.MicroBatch, g.Steps) || g.MicroBatch*g.Steps < r.GlobalBatch) {
 		t.Errorf("%d × %d accumulated for %d does not train", g.MicroBatch, g.Steps, r.GlobalBatch)

@@ -2,7 +2,10 @@ package analysis
 
 import (
 	"errors"
+	"slices"
 	"testing"
+
+	"memorymark/internal/change"
 
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
@@ -50,11 +53,12 @@ func TestAdaptersProposed(t *testing.T) {
 	if !errors.As(err, &small) || len(small.Helps) == 0 {
 		t.Fatalf("%v", err)
 	}
-	if name := small.Helps[0].Name; name != "lora 16 + quantize nf4-double" {
-		t.Errorf("%s is proposed", name)
+	i := slices.IndexFunc(small.Helps, func(r ChangeSet) bool { return change.Labels(r.Changes) == "QLoRA of rank 16" })
+	if i < 0 {
+		t.Fatalf("%+v is proposed", small.Helps)
 	}
 	a, err := Predict(requestOf(t, "rtx-4090", `{"model":"llama-3.1-8b","sequence":512,"batch":1,"adapter":{"targets":"all-linear"},"quantize":"nf4-double"}`))
-	if err != nil || a.OptimalBatch != small.Helps[0].OptimalBatch || a.FullFineTuning.Needs < a.Limit {
+	if err != nil || a.CurrentMemory != small.Helps[i].Memory || a.FullFineTuning.Needs < a.Limit {
 		t.Errorf("%+v, %v", a, err)
 	}
 }

@@ -31,7 +31,7 @@ func (b *bench) found(largest int64) *Answer {
 	d, v := b.Session.Device, b.Session.Versions
 	a := &Answer{
 		ID: b.Workload.ID, ModelName: b.nameOf(b.Workload), Device: d.Type, Engine: b.Session.Engine(),
-		GPUName: d.Name, GPUTotal: d.Total, GPUTotalGB: gib(d.Total), Limit: b.expect, LimitGB: gib(b.expect),
+		GPUName: d.Name, GPUTotal: d.Total, GPUTotalGB: gib(d.Total), Limit: b.expect, LimitGB: gib(b.expect), Margin: int64(predict.MarginOf(b.Workload, b.card)),
 		OptimalBatch: largest, CurrentBatch: b.Workload.Batch, SpeedupBasis: b.Session.Engine(), HoursPerYear: b.HoursPerYear,
 		Provenance: Provenance{
 			PyTorch: v.Torch, Transformers: v.Transformers, Python: v.Python, CUDA: d.CUDA, CuDNN: d.CuDNN,
@@ -44,6 +44,10 @@ func (b *bench) found(largest int64) *Answer {
 	b.explainEngine(a)
 	results := b.results()
 	a.Results = sortedResults(slices.Collect(maps.Values(results)))
+	for i := range a.Results {
+		r := &a.Results[i]
+		r.Verdict = predict.VerdictOf(r.Success, bytesize.Bytes(r.Reserved), bytesize.Bytes(a.Limit), bytesize.Bytes(a.Margin))
+	}
 	a.compare(results[b.Workload.Batch], results[largest])
 	return a
 }

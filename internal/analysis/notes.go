@@ -42,23 +42,56 @@ func (a *Answer) explain(next int64, caveats []string) {
 	}
 }
 
-// explainRecommended says why the recommended batch is recommended.
+// explainRecommended says why the recommended batch is recommended, and where the
+// present one is faster, why not that.
 func (a *Answer) explainRecommended() {
 	if a.Recommended == 0 {
 		return
 	}
-	share := a.result(a.Recommended).SamplesPerSecond / a.result(a.OptimalBatch).SamplesPerSecond
-	switch batch := a.Recommended; {
+	batch, fastest, margin := a.Recommended, a.fastest(), bytesize.Bytes(a.Margin)
+	var text string
+	switch share := a.result(batch).SamplesPerSecond / fastest.SamplesPerSecond; {
 	case a.Tight:
-		a.note("recommended", "batch %d fits with %v left; no batch leaves memory to spare", batch, a.left(batch))
+		text = fmt.Sprintf("batch %d fits with %v left; no batch is safe: each leaves less than %v, or its neighbours fail", batch, a.left(batch), margin)
 	case batch == a.OptimalBatch:
-		a.note("recommended", "batch %d, the largest, with %v left", batch, a.left(batch))
+		text = fmt.Sprintf("batch %d, the largest, with %v left", batch, a.left(batch))
+	case batch == fastest.Batch:
+		text = fmt.Sprintf("batch %d is the fastest, with %v left", batch, a.left(batch))
 	case a.Worthwhile():
-		a.note("recommended", "batch %d is within 5 %% of the speed of batch %d", batch, a.OptimalBatch)
+		text = fmt.Sprintf("batch %d is within 5 %% of the speed of batch %d", batch, fastest.Batch)
 	default:
-		a.note("recommended", "batch %d is safe, at %.0f %% of the speed of batch %d; larger ones fit only by chance or with little left",
-			batch, 100*share, a.OptimalBatch)
+		text = fmt.Sprintf("batch %d is safe, at %.0f %% of the speed of batch %d; larger ones fit only by chance or leave less than %v",
+			batch, 100*share, fastest.Batch, margin)
 	}
+	a.note("recommended", "%s%s", text, a.whyNotPresent())
+}
+
+// whyNotPresent says why a slower batch than the present one is recommended, "" where
+// it is not.
+func (a *Answer) whyNotPresent() string {
+	present, recommended := a.result(a.CurrentBatch), a.result(a.Recommended)
+	if !present.Success || present.SamplesPerSecond <= recommended.SamplesPerSecond {
+		return ""
+	}
+	faster := fmt.Sprintf("; your batch of %d is %.0f %% faster", a.CurrentBatch, 100*(present.SamplesPerSecond/recommended.SamplesPerSecond-1))
+	switch {
+	case present.Verdict == predict.Tight:
+		return fmt.Sprintf("%s, and leaves only %v", faster, a.left(a.CurrentBatch))
+	case a.Worthwhile() && present.Reserved > recommended.Reserved:
+		return fmt.Sprintf("%s, and takes %v more", faster, bytesize.Bytes(present.Reserved-recommended.Reserved))
+	default:
+		return faster + ", and its neighbours fail"
+	}
+}
+
+// fastest is the fastest batch that was looked at, the smallest of several.
+func (a *Answer) fastest() (fastest Result) {
+	for _, r := range a.Results {
+		if r.Success && r.SamplesPerSecond > fastest.SamplesPerSecond {
+			fastest = r
+		}
+	}
+	return fastest
 }
 
 // explainMemory says what decides the peak.
@@ -117,10 +150,10 @@ func joined(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// Worthwhile reports whether the recommended batch is about as fast as the
-// optimal one: where that fits by chance, none that is safe may be.
+// Worthwhile reports whether the recommended batch is about as fast as the fastest:
+// where that fits by chance, none that is safe may be.
 func (a *Answer) Worthwhile() bool {
-	return a.result(a.Recommended).SamplesPerSecond >= worthwhile*a.result(a.OptimalBatch).SamplesPerSecond
+	return a.result(a.Recommended).SamplesPerSecond >= worthwhile*a.fastest().SamplesPerSecond
 }
 
 // result is what was found of a batch.

@@ -17,7 +17,8 @@ import (
 type Order struct {
 	Engine   evidence.Engine `json:"engine"` // Predicted, Emulated or Measured
 	Workload json.RawMessage `json:"workload"`
-	GPU      string          `json:"gpu"` // an id of the catalog
+	GPU      string          `json:"gpu"`             // an id of the catalog
+	Given    []string        `json:"given,omitempty"` // keys that changes leave alone
 	Code     *Code           `json:"code,omitempty"`
 	Question
 }
@@ -34,7 +35,7 @@ func NewOrder(r Request, engine evidence.Engine) (*Order, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the workload: %w", err)
 	}
-	return &Order{Engine: engine, Workload: w, GPU: r.Card.ID, Question: r.Question}, nil
+	return &Order{Engine: engine, Workload: w, GPU: r.Card.ID, Given: r.Given, Question: r.Question}, nil
 }
 
 // ParseOrder reads an order. A key that it does not know is an error: a newer
@@ -76,7 +77,7 @@ func (o *Order) Request() (Request, error) {
 		return Request{}, err
 	}
 	card, err := gpu.Find(o.GPU)
-	return Request{Workload: w, Card: card, Question: o.Question}, err
+	return Request{Workload: w, Card: card, Question: o.Question, Given: o.Given}, err
 }
 
 func decodeStrictly(data []byte, into any) error {

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
@@ -21,6 +20,8 @@ type planner struct {
 	w      *workload.Workload // with the limit that follows from the request
 	run    *predict.Runner
 	looked map[int64]Result // by batch
+
+	fastest int64 // batch that was looked at, once knee has
 }
 
 func newPlanner(r Request) (*planner, error) {
@@ -44,16 +45,14 @@ func plannerOf(r Request, w *workload.Workload, card *gpu.Card) *planner {
 	return &planner{Request: r, w: w, run: predict.NewRunner(w, card).Within(r.Effort), looked: make(map[int64]Result)}
 }
 
-// runner runs another workload on the same card.
-func (p *planner) runner(w *workload.Workload) *predict.Runner {
-	return predict.NewRunner(w, p.Card).Within(p.Effort)
-}
-
 // unit is the step from a batch to the next.
 func (p *planner) unit() int64 { return max(p.MultipleOf, 1) }
 
 // limit is the most that PyTorch may use.
 func (p *planner) limit() bytesize.Bytes { return predict.Limit(p.w, p.Card) }
+
+// margin is what must be left of the limit for a verdict of fits.
+func (p *planner) margin() bytesize.Bytes { return predict.MarginOf(p.Workload, p.Card) }
 
 // largest is the largest batch that trains while the next one does not. It is
 // never below the present batch if that trains: where fitting is patchy, that
@@ -86,7 +85,7 @@ func (p *planner) answer(largest int64) *Answer {
 		},
 	}
 	limit := p.limit()
-	a.Limit, a.LimitGB = int64(limit), limit.GiB()
+	a.Limit, a.LimitGB, a.Margin = int64(limit), limit.GiB(), int64(p.margin())
 	a.setPrice(p.PricePerHour, p.Card)
 	return a
 }
@@ -102,7 +101,7 @@ func (p *planner) look(batch int64) (Result, error) {
 	}
 	peak := s.Peak()
 	r := Result{
-		Batch: batch, Success: s.Fits(),
+		Batch: batch, Success: s.Fits(), Verdict: s.Verdict(p.margin()),
 		Memory: int64(peak.PeakAllocated), MemoryGB: peak.PeakAllocated.GiB(),
 		Reserved: int64(peak.PeakReserved), ReservedGB: peak.PeakReserved.GiB(),
 	}
@@ -151,8 +150,10 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	a.explainCost()
 	a.explainFull(p.unit())
 	if !a.CurrentFits {
-		a.ToFit = p.leastSets(p.w.Batch)
-		a.note("changes", "%s", remedy(fmt.Sprintf("batch %d", p.w.Batch), a.ToFit))
+		if a.ToFit, err = p.remedies(); err != nil {
+			return err
+		}
+		a.note("changes", "%s", remedy(p.w.Batch, a.ToFit))
 	}
 	for _, sentence := range stated.OfBatches() {
 		a.note(AboutAccuracy, "%s", sentence)

@@ -32,6 +32,9 @@ type Request struct {
 	Workload *workload.Workload
 	Card     *gpu.Card
 	Question
+	// Given are the keys of the workload that changes leave alone, as somebody chose
+	// their values.
+	Given []string
 	// Effort is what the answer may take; nil is without bound.
 	Effort *effort.Effort
 }

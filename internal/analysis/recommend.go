@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/predict"
 )
 
 // Fitting is not monotonic: what earlier steps leave in the allocator's cache
@@ -27,22 +28,22 @@ const (
 // Recommendation is the batch worth using.
 type Recommendation struct {
 	Recommended int64 `json:"recommended_batch_size,omitempty"` // absent where nothing was timed
-	// Tight says that no batch has neighbours that train, or memory to spare:
-	// the recommended one fits, but not by much.
+	// Tight says that no batch is safe: the recommended one fits, but leaves less than
+	// the margin, or has neighbours that fail.
 	Tight bool `json:"recommended_tight,omitempty"`
 	// FailsBelow are batches below the optimal one that do not train.
 	FailsBelow []Batches `json:"fails_below,omitempty"`
 }
 
-// recommend is the smallest safe batch whose throughput is close to that of
-// the largest. Where none is both it is the fastest that is safe, and where
-// none is safe the smallest that fits, which is tight.
+// recommend is the smallest safe batch whose throughput is close to that of the
+// fastest that was looked at. Where none is both it is the fastest that is safe, and
+// where none is safe the smallest that fits, which is tight.
 func (p *planner) recommend(largest int64) (batch int64, tight bool, err error) {
 	knee, err := p.knee(largest)
 	if err != nil {
 		return 0, false, err
 	}
-	best, err := p.look(largest)
+	best, err := p.look(p.fastest)
 	if err != nil {
 		return 0, false, err
 	}
@@ -51,16 +52,40 @@ func (p *planner) recommend(largest int64) (batch int64, tight bool, err error) 
 		if safe, err := p.safe(batch); err != nil || safe && p.looked[batch].SamplesPerSecond >= enough {
 			return batch, false, err
 		}
-	}
-	for batch := range walk(knee-unit, -unit, func(batch int64) bool { return batch > 0 }) {
-		if safe, err := p.safe(batch); safe || err != nil {
-			return batch, false, err
+		if p.w.Varied() && p.looked[batch].SamplesPerSecond < enough {
+			break // the more samples, the more padding
 		}
+	}
+	if batch, err = p.fastestSafe(knee - unit); err != nil || batch > 0 {
+		return batch, false, err
 	}
 	if fits, err := p.fits(unit); fits || err != nil {
 		return unit, true, err
 	}
 	return largest, true, nil
+}
+
+// fastestSafe is the present batch, or the largest that is safe from a batch downward,
+// whichever is faster; 0 if neither is safe.
+func (p *planner) fastestSafe(from int64) (fastest int64, err error) {
+	for batch := range walk(from, -p.unit(), func(batch int64) bool { return batch > 0 }) {
+		safe, err := p.safe(batch)
+		if err != nil {
+			return 0, err
+		}
+		if safe {
+			fastest = batch
+			break
+		}
+	}
+	if p.w.Batch%p.unit() != 0 {
+		return fastest, nil
+	}
+	safe, err := p.safe(p.w.Batch)
+	if safe && p.looked[p.w.Batch].SamplesPerSecond > p.looked[fastest].SamplesPerSecond {
+		return p.w.Batch, err
+	}
+	return fastest, err
 }
 
 // walk yields batches while they are within bounds: at first one after the
@@ -75,10 +100,13 @@ func walk(from, step int64, within func(int64) bool) func(yield func(int64) bool
 	}
 }
 
-// safe reports whether a batch and its neighbours train. Instead of the larger
-// ones, memory to spare will do.
+// safe reports whether a batch leaves the margin, and trains as its neighbours do.
+// Instead of the larger ones, memory to spare will do.
 func (p *planner) safe(batch int64) (bool, error) {
-	for below := int64(0); below <= safeBelow && batch-below*p.unit() > 0; below++ {
+	if r, err := p.look(batch); r.Verdict != predict.Fits || err != nil {
+		return false, err
+	}
+	for below := int64(1); below <= safeBelow && batch-below*p.unit() > 0; below++ {
 		if fits, err := p.fits(batch - below*p.unit()); !fits || err != nil {
 			return false, err
 		}
@@ -97,25 +125,64 @@ func (p *planner) spares(batch int64) bool {
 	return p.run.FitsWithin(batch, limit-bytesize.Bytes(spareShare*float64(limit)))
 }
 
-// knee is about where throughput comes close to that of the largest batch.
-// It grows with the batch but for steps in between, so that is the best.
+// knee is about where throughput comes close to that of the fastest batch, which it
+// notes: of powers of two, the present and the largest batch.
 func (p *planner) knee(largest int64) (int64, error) {
-	speed, err := p.run.Speed(largest)
+	speed, err := p.speeds(largest)
 	if err != nil {
 		return 0, err
 	}
-	unit := p.unit()
-	enough := worthwhile * speed.SamplesPerSecond(largest)
-	low, high := int64(0), largest/unit
+	unit, best := p.unit(), 0.0
+	rungs := p.rungs(largest)
+	for _, batch := range rungs {
+		if s := speed(batch); s > best {
+			p.fastest, best = batch, s
+		}
+	}
+	at := max(slices.IndexFunc(rungs, func(batch int64) bool { return speed(batch) >= worthwhile*best }), 0)
+	if at == 0 || p.w.Varied() { // what is between rungs is not worth as many simulations
+		return rungs[at], nil
+	}
+	low, high := rungs[at-1]/unit, rungs[at]/unit
 	for low+1 < high {
 		mid := (low + high) / 2
-		if speed.SamplesPerSecond(mid*unit) >= enough {
+		if speed(mid*unit) >= worthwhile*best {
 			high = mid
 		} else {
 			low = mid
 		}
 	}
 	return high * unit, nil
+}
+
+// rungs are powers of two up to the largest batch, that, and the present one if it is
+// among them.
+func (p *planner) rungs(largest int64) []int64 {
+	out := []int64{largest}
+	for batch := p.unit(); batch < largest; batch *= 2 {
+		out = append(out, batch)
+	}
+	if p.w.Batch < largest && p.w.Batch%p.unit() == 0 {
+		out = append(out, p.w.Batch)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// speeds says how fast batches are up to the largest: by a line through two of them, or
+// where they are of different lengths by their own steps; 0 for what does not train.
+func (p *planner) speeds(largest int64) (func(batch int64) float64, error) {
+	if p.w.Varied() {
+		return func(batch int64) float64 {
+			r, _ := p.look(batch) // an error is met again where it counts
+			return r.SamplesPerSecond
+		}, nil
+	}
+	speed, err := p.run.Speed(largest)
+	if err != nil {
+		return nil, err
+	}
+	return speed.SamplesPerSecond, nil
 }
 
 // Batches are all batches from one to another.

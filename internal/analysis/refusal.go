@@ -3,7 +3,6 @@ package analysis
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
@@ -18,31 +17,16 @@ type TooSmallError struct {
 	Limit   bytesize.Bytes
 	Needs   bytesize.Bytes // reserved at that batch
 	Largest predict.Part   // the largest cause
-	Helps   []Change       // the smallest sets of changes with which it trains
+	Present int64          // the batch of the question
+	Helps   []ChangeSet       // the smallest sets of changes with which that trains
 	Answer  *Answer        // the same at length
 }
 
-func (e *TooSmallError) Error() string { return e.reason() + "; " + remedy("it", e.Helps) }
+func (e *TooSmallError) Error() string { return e.reason() + "; " + remedy(e.Present, e.Helps) }
 
 func (e *TooSmallError) reason() string {
 	return fmt.Sprintf("batch %d, the smallest, does not train on %s: it needs %v, and PyTorch may use %v; the largest part is %s, %v",
 		e.Batch, gpu.WithArticle(e.Card.Name), e.Needs, e.Limit, e.Largest.Name, e.Largest.Bytes)
-}
-
-// remedy says in a sentence which changes make something fit.
-func remedy(what string, helps []Change) string {
-	if len(helps) == 0 {
-		return fmt.Sprintf("no change of precision, optimizer, checkpointing or allocator makes %s fit, alone or combined", what)
-	}
-	texts := make([]string, len(helps))
-	for i, c := range helps {
-		texts[i] = fmt.Sprintf("%s (then up to batch %d)", c.Name, c.OptimalBatch)
-	}
-	fits := what + " would fit with " + strings.Join(texts, ", or ")
-	if strings.Contains(helps[0].Name, " + ") {
-		return "no single change is enough; " + fits
-	}
-	return fits
 }
 
 // Refusal is the answer in which no batch trains, nil for any other error.
@@ -72,7 +56,7 @@ func (p *planner) whyTooSmall() (*TooSmallError, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &TooSmallError{Card: p.Card, Batch: p.unit(), Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s)}, nil
+	return &TooSmallError{Card: p.Card, Batch: p.unit(), Present: p.w.Batch, Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s)}, nil
 }
 
 // refuse is tooSmall with what would help, and the whole answer.
@@ -81,7 +65,9 @@ func (p *planner) refuse() error {
 	if err != nil {
 		return err
 	}
-	e.Helps = p.leastSets(e.Batch)
+	if e.Helps, err = p.remedies(); err != nil {
+		return err
+	}
 	a := p.answer(0)
 	for _, batch := range []int64{e.Batch, p.w.Batch} {
 		r, err := p.look(batch)
@@ -94,7 +80,7 @@ func (p *planner) refuse() error {
 	a.compare(p.looked[p.w.Batch], Result{})
 	a.ToFit = e.Helps
 	a.note("limit", "%s", e.reason())
-	a.note("changes", "%s", remedy("it", e.Helps))
+	a.note("changes", "%s", remedy(e.Present, e.Helps))
 	e.Answer = a
 	return e
 }

@@ -9,6 +9,7 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
+	"memorymark/internal/change"
 	"memorymark/internal/report"
 	"memorymark/internal/workload"
 )
@@ -130,7 +131,7 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 	if err != nil {
 		return nil, err
 	}
-	r := analysis.Request{Workload: w, Effort: effortOf(ctx)}
+	r := analysis.Request{Workload: w, Given: change.Given(d), Effort: effortOf(ctx)}
 	if f.file == "" && user == nil {
 		defer e.showWork(r.Effort, "predicting "+w.Name())()
 	}

@@ -19,9 +19,9 @@ func newFit(e *env) *cobra.Command {
 		Use:   "fit MODEL",
 		Short: "Find the fewest changes that make a model fit a GPU",
 		Long: "Finds the fewest changes that make a model fit a GPU: precision, checkpointing, optimizer,\n" +
-			"adapters, and smaller batches with gradient accumulation. The batch of an update\n" +
+			"allocator, adapters, and smaller batches with gradient accumulation. The batch of an update\n" +
 			"(--batch times --accumulate) stays, and so does what you set with flags. Every set of\n" +
-			"changes is simulated.\n\n" +
+			"changes is simulated. Sets that leave less than 2 % of the card or 300 MiB are called tight.\n\n" +
 			"The exit code is 1 if nothing helps.",
 		Example: "  memorymark fit llama-3.1-8b --gpu rtx-4090 --sequence 2048\n" +
 			"  memorymark fit gpt2 --gpu t4 --batch 128 --full",

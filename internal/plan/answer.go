@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/change"
 )
 
 // answer puts together what was found.
@@ -27,7 +28,7 @@ func (p *planner) answer() (*Plan, error) {
 			out.Misfits = append(out.Misfits, p.misfitsAt(s)...)
 			continue
 		}
-		o, err := p.option(s, s.found, s.print)
+		o, err := p.option(s, s.found, s.took)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +68,7 @@ func (p *planner) choose(out *Plan) {
 		if o.Dollars != nil && out.Cheapest == nil {
 			out.Cheapest = o
 		}
-		if o.Dollars != nil && out.Whole == nil && o.Trains == AllWeights {
+		if o.Dollars != nil && out.Whole == nil && o.Trains == change.AllWeights {
 			out.Whole = o
 		}
 	}
@@ -102,12 +103,21 @@ func (p *planner) misfitsAt(s *site) []Misfit {
 	if c == nil {
 		return nil
 	}
-	m := Misfit{GPU: s.card.ID, GPUs: s.gpus, Trains: s.trains, Needs: c.Needs(c.batch), Limit: s.limit, Setup: c.String()}
+	m := Misfit{GPU: s.card.ID, GPUs: s.gpus, Trains: s.trains, Needs: c.needs(), Limit: s.limit, Setup: c.String()}
 	m.Days, m.Dollars = p.bill(s, c.seconds)
-	m.Reason = fmt.Sprintf("%s with batch %d needs at least %v of each GPU, and PyTorch may hold %v", c, c.batch, m.Needs, s.limit)
-	if m.Needs <= s.limit {
-		m.Reason = fmt.Sprintf("%s with batch %d does not fit %v, because the allocator's memory is in pieces", c, c.batch, s.limit)
+	needs, each := "needs at least", ""
+	print := s.misfitPrint
+	if print != nil {
+		needs, m.Needs = "needs", print.Reserved
 	}
+	if s.gpus > 1 {
+		each = " of each GPU"
+	}
+	if print != nil && print.Allocated <= s.limit {
+		m.Reason = fmt.Sprintf("%s with batch %d allocates %v%s, and does not fit %v, because the free memory is fragmented", c, c.batch, print.Allocated, each, s.limit)
+		return []Misfit{m}
+	}
+	m.Reason = fmt.Sprintf("%s with batch %d %s %v%s, and PyTorch may hold %v", c, c.batch, needs, m.Needs, each, s.limit)
 	return []Misfit{m}
 }
 

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"memorymark/internal/change"
 	"memorymark/internal/effort"
 	"memorymark/internal/predict"
 )
@@ -23,9 +24,9 @@ func (p *planner) findBest(ctx context.Context) error {
 		defer sims.forget()
 		switch i {
 		case 0:
-			err = p.findBestOf(ctx, AllWeights, sims)
+			err = p.findBestOf(ctx, change.AllWeights, sims)
 		case 1:
-			err = p.findBestOf(ctx, Adapters, sims)
+			err = p.findBestOf(ctx, change.Adapters, sims)
 		default:
 			err = p.q.piece(ctx, func() error { return p.findSimplest(ctx, sims) })
 		}
@@ -34,7 +35,7 @@ func (p *planner) findBest(ctx context.Context) error {
 	})
 }
 
-func (p *planner) findBestOf(ctx context.Context, trains Trains, sims *simulations) error {
+func (p *planner) findBestOf(ctx context.Context, trains change.Trains, sims *simulations) error {
 	dollars := func(t placed) float64 {
 		if _, dollars := p.bill(t.site, t.seconds); dollars != nil {
 			return *dollars
@@ -53,7 +54,7 @@ func (p *planner) findBestOf(ctx context.Context, trains Trains, sims *simulatio
 // findLeast looks for what fits at the site where it costs the least. Sites come in the
 // order of what may fit, which costs about as much as what does or less, until none can
 // be better.
-func (p *planner) findLeast(ctx context.Context, trains Trains, cost func(placed) float64, sims *simulations) error {
+func (p *planner) findLeast(ctx context.Context, trains change.Trains, cost func(placed) float64, sims *simulations) error {
 	var hopes []placed
 	for _, s := range p.sites {
 		hope := slices.IndexFunc(s.candidates, func(c *candidate) bool { return p.mayFit(c, s) })
@@ -70,7 +71,7 @@ func (p *planner) findLeast(ctx context.Context, trains Trains, cost func(placed
 		if err := p.q.piece(ctx, func() error { return p.find(ctx, hope.site, sims) }); err != nil {
 			return err
 		}
-		if hope.site.print != nil {
+		if hope.site.took != nil {
 			least = min(least, cost(placed{hope.site, hope.site.found}))
 		}
 	}
@@ -89,24 +90,42 @@ func (p *planner) findSimplest(ctx context.Context, sims *simulations) error {
 	for _, n := range slices.Sorted(maps.Keys(byChanges)) {
 		tries := byChanges[n]
 		slices.SortStableFunc(tries, func(a, b placed) int { return cmp.Compare(p.cost(a), p.cost(b)) })
-		for _, t := range tries {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			print, err := sims.fits(t.candidate, t.site)
-			if errors.Is(err, effort.ErrTooMuch) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if print != nil {
-				p.simplest, err = p.option(t.site, t.candidate, print)
-				return err
-			}
+		if found, err := p.findFirst(ctx, tries, sims); found || err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// findFirst takes the first that fits with a margin, or else without one, as the
+// simplest.
+func (p *planner) findFirst(ctx context.Context, tries []placed, sims *simulations) (found bool, err error) {
+	var tight placed
+	var least *took
+	for _, t := range tries {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		took, err := sims.fits(t.candidate, t.site)
+		if errors.Is(err, effort.ErrTooMuch) {
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+		if took != nil && took.verdict == predict.Fits {
+			p.simplest, err = p.option(t.site, t.candidate, took)
+			return true, err
+		}
+		if took != nil && least == nil {
+			tight, least = t, took
+		}
+	}
+	if least == nil {
+		return false, nil
+	}
+	p.simplest, err = p.option(tight.site, tight.candidate, least)
+	return true, err
 }
 
 // placed is a candidate at a site.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"memorymark/internal/change"
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
 )
@@ -47,7 +48,7 @@ func flagOf(key string, value json.RawMessage) []string {
 		return []string{name}
 	case string(value) == "false":
 		return []string{name + "=false"}
-	case key == "adapter" && string(value) == lora:
+	case key == "adapter" && string(value) == change.LoRA:
 		return []string{"--lora", "16", "--lora-targets", workload.AllLinear}
 	case json.Unmarshal(value, &text) == nil:
 		return []string{name, quoted(text)}

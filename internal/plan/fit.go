@@ -1,12 +1,11 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/change"
 	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
@@ -15,18 +14,21 @@ import (
 
 // Fit is what it takes to make a workload fit one card.
 type Fit struct {
-	Model   string         `json:"model"`
-	GPU     string         `json:"gpu"`
-	GPUName string         `json:"gpu_name"`
-	Batch   int64          `json:"batch"` // samples of an update
-	Fits    bool           `json:"fits"`  // as it is
-	Needs   bytesize.Bytes `json:"needs_bytes"`
-	Limit   bytesize.Bytes `json:"limit_bytes"` // what PyTorch may hold
-	// Options are the smallest sets of changes with which it fits, the fastest
-	// first; none if nothing helps.
+	Model   string          `json:"model"`
+	GPU     string          `json:"gpu"`
+	GPUName string          `json:"gpu_name"`
+	Batch   int64           `json:"batch"` // samples of an update
+	Fits    bool            `json:"fits"`  // as it is
+	Verdict predict.Verdict `json:"verdict" enum:"fits,tight,does not fit" doc:"as it is; tight: it fits, and less than the margin is left"`
+	Needs   bytesize.Bytes  `json:"needs_bytes"`
+	Limit   bytesize.Bytes  `json:"limit_bytes"` // what PyTorch may hold
+	Margin  bytesize.Bytes  `json:"margin_bytes" doc:"what must be left of the limit for fits: 2 % of the card, and at least 300 MiB"`
+	// Options are the smallest sets of changes with which it fits, the preferred
+	// first: those that leave the margin, then those that cost the least in quality,
+	// then the fastest. None if nothing helps.
 	Options []*Option `json:"options"`
 	Reason  string    `json:"reason,omitempty"` // why it does not fit as it is
-	// Least is the way to train that needs the least, where nothing fits.
+	// Least is the set of changes that needs the least, where nothing fits.
 	Least *Misfit `json:"least,omitempty"`
 }
 
@@ -39,9 +41,8 @@ type FitQuestion struct {
 	Effort  *effort.Effort // what it may take; nil is without bound
 }
 
-// MakeFit finds the smallest sets of changes with which a workload fits a card:
-// those of its precision, checkpointing, optimizer and adapters, and splitting
-// its batch. The batch of an update stays.
+// MakeFit finds the smallest sets of changes with which a workload fits a card. The
+// batch of an update stays, and so does what the draft says.
 func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
 	base, err := q.Draft.Workload()
 	if err != nil {
@@ -59,89 +60,61 @@ func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
 	if err != nil {
 		return nil, err
 	}
-	card := q.Card
-	out := &Fit{Model: base.Name(), GPU: card.ID, GPUName: card.Name, Batch: p.q.GlobalBatch, Limit: p.sites[0].limit, Options: []*Option{}}
-	if err := p.asItIs(out, card); err != nil || out.Fits {
+	at := p.sites[0]
+	out := &Fit{
+		Model: base.Name(), GPU: at.card.ID, GPUName: at.card.Name, Batch: p.q.GlobalBatch,
+		Limit: at.limit, Margin: at.margin, Options: []*Option{},
+	}
+	if err := p.asItIs(out, at); err != nil || out.Fits {
 		return out, err
 	}
-	if err := p.estimate(ctx); err != nil {
+	found, err := change.Least(change.Question{
+		Draft: q.Draft, Card: q.Card, Limit: at.limit, Margin: at.margin, Given: change.Given(q.Draft), Full: q.Full, Effort: q.Effort,
+	})
+	if err != nil {
 		return nil, err
 	}
-	return out, p.leastChanges(ctx, out)
+	for _, set := range found.Sets {
+		out.Options = append(out.Options, p.setOption(at, set))
+	}
+	if least := found.Nearest; least != nil {
+		out.Least = p.nearest(at, least)
+	}
+	return out, nil
 }
 
 // asItIs predicts the workload without a change.
-func (p *planner) asItIs(out *Fit, card *gpu.Card) error {
+func (p *planner) asItIs(out *Fit, at *site) error {
 	w := p.base.WithLimit(out.Limit)
-	s, err := predict.NewRunner(w, card).Within(p.q.Effort).Simulate(w.Batch)
+	s, err := predict.NewRunner(w, at.card).Within(p.q.Effort).Simulate(w.Batch)
 	if err != nil {
 		return err
 	}
-	out.Fits, out.Needs = s.Fits(), s.Peak().PeakReserved
+	out.Fits, out.Verdict, out.Needs = s.Fits(), s.Verdict(at.margin), s.Peak().PeakReserved
 	if oom := s.OutOfMemory(); oom != nil {
 		out.Reason = oom.Reason()
 	}
 	return nil
 }
 
-// leastChanges looks at sets of one change, then of two, and so on until some
-// fit.
-func (p *planner) leastChanges(ctx context.Context, out *Fit) error {
-	var tries []placed
-	most := 0
-	for _, s := range p.sites {
-		for _, c := range s.candidates {
-			tries = append(tries, placed{s, c})
-			most = max(most, c.changesInAll())
-		}
-	}
-	sims := p.newSimulations()
-	for n := 1; n <= most && len(out.Options) == 0; n++ {
-		found := make(map[string]bool) // by setup, the largest batch first
-		for _, t := range tries {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if t.changesInAll() != n || found[t.String()] {
-				continue
-			}
-			print, err := sims.fits(t.candidate, t.site)
-			if err != nil {
-				return err
-			}
-			if print == nil {
-				continue
-			}
-			found[t.String()] = true
-			o, err := p.option(t.site, t.candidate, print)
-			if err != nil {
-				return err
-			}
-			out.Options = append(out.Options, o)
-		}
-	}
-	slices.SortStableFunc(out.Options, func(a, b *Option) int { return cmp.Compare(a.Speed.StepSeconds, b.Speed.StepSeconds) })
-	if len(out.Options) == 0 && len(tries) > 0 {
-		least := slices.MinFunc(tries, func(a, b placed) int { return cmp.Compare(a.Needs(a.batch), b.Needs(b.batch)) })
-		least.site.misfit = least.candidate
-		out.Least = &p.misfitsAt(least.site)[0]
-	}
-	return nil
+// setOption is a set of changes as a way to train.
+func (p *planner) setOption(at *site, set change.Set) *Option {
+	d := change.Apply(p.q.Draft, set.Changes)
+	w := set.Workload
+	d["batch"], d["accumulate"] = number(w.Batch), number(int64(w.Accumulate))
+	return p.newOption(at, Option{
+		Simulated: true, Workload: w, Trains: set.Trains, Changes: set.Changes,
+		Peak:    Memory{set.Peak.PeakAllocated, set.Peak.PeakReserved, at.limit},
+		Verdict: set.Verdict, Command: commandOf(d, at.card),
+	}, predict.Seconds{Computing: set.StepSeconds})
 }
 
-// changesInAll counts splitting the batch, too.
-func (c *candidate) changesInAll() int {
-	if c.passes > 1 {
-		return c.changes() + 1
+// nearest is the set of changes that needs the least, and does not fit.
+func (p *planner) nearest(at *site, set *change.Set) *Misfit {
+	m := &Misfit{
+		GPU: at.card.ID, GPUs: at.gpus, Trains: set.Trains, Needs: set.Peak.PeakReserved, Limit: at.limit, Setup: textOf(set.Changes),
 	}
-	return c.changes()
-}
-
-// allNames are the changes with splitting the batch.
-func (c *candidate) allNames() []string {
-	names := c.names()
-	if c.passes > 1 {
-		names = append(names, fmt.Sprintf("batch %d accumulated %d times", c.batch, c.passes))
-	}
-	return names
+	m.Days, m.Dollars = p.bill(at, predict.Seconds{Computing: set.StepSeconds})
+	m.Reason = fmt.Sprintf("%s with batch %d needs %v, and PyTorch may hold %v", m.Setup, set.Workload.Batch, m.Needs, at.limit)
+	return m
 }

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/change"
 	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/invalid"
+	"memorymark/internal/predict"
 	"memorymark/internal/workload"
 )
 
@@ -94,11 +96,12 @@ type Option struct {
 	GPUName  string             `json:"gpu_name"`
 	GPUs     int64              `json:"gpus"`
 	Setup    string             `json:"setup"`   // in a few words
-	Trains   Trains             `json:"trains"`  // all weights, or adapters
-	Changes  []string           `json:"changes"` // from what was asked about
+	Trains   change.Trains      `json:"trains"`  // all weights, or adapters
+	Changes  []change.Change    `json:"changes"` // from what was asked about
 	Batch    int64              `json:"batch"`   // of one GPU
 	Passes   int64              `json:"accumulate"`
 	Peak     Memory             `json:"memory"`
+	Verdict  predict.Verdict    `json:"verdict" enum:"fits,tight,does not fit" doc:"tight: less than 2 % of the card or 300 MiB is left"`
 	Speed    Speed              `json:"speed"`
 	Days     float64            `json:"days"`
 	Dollars  *float64           `json:"dollars,omitempty"` // absent without a price
@@ -129,7 +132,7 @@ type Speed struct {
 type Misfit struct {
 	GPU     string         `json:"gpu"`
 	GPUs    int64          `json:"gpus"`
-	Trains  Trains         `json:"trains"`
+	Trains  change.Trains  `json:"trains"`
 	Needs   bytesize.Bytes `json:"needs_bytes"` // of the way that needs the least
 	Limit   bytesize.Bytes `json:"limit_bytes"`
 	Setup   string         `json:"setup"` // that needs the least
@@ -137,15 +140,6 @@ type Misfit struct {
 	Dollars *float64       `json:"dollars,omitempty"`
 	Reason  string         `json:"reason"`
 }
-
-// Trains says what is trained.
-type Trains string
-
-// What is trained.
-const (
-	AllWeights Trains = "all weights"
-	Adapters   Trains = "adapters"
-)
 
 // Defaults of a question.
 const (

@@ -43,6 +43,20 @@ func make1(t *testing.T, q Question) *Plan {
 	return p
 }
 
+// predicted is a prediction of a draft.
+func predicted(t *testing.T, d workload.Draft, card *gpu.Card) *predict.Prediction {
+	t.Helper()
+	w, err := d.Workload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := predict.Predict(w, card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // What a plan says of an option is what a prediction of the same workload says.
 func TestOptionsArePredictions(t *testing.T) {
 	q := question(t, `{"model": "gpt2", "sequence": 512}`, "t4, rtx-4090, h100")
@@ -57,7 +71,7 @@ func TestOptionsArePredictions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !got.Fits || got.PeakReserved() != o.Peak.Reserved {
+		if !got.Fits || got.PeakReserved() != o.Peak.Reserved || o.Verdict == predict.DoesNotFit {
 			t.Errorf("%d × %s, %s: predicted %v (fits: %v), planned %v", o.GPUs, o.GPU, o.Setup, got.PeakReserved(), got.Fits, o.Peak.Reserved)
 		}
 		if math.Abs(got.StepSeconds/o.Speed.StepSeconds-1) > 0.01 {
@@ -103,8 +117,8 @@ func TestBoundsLeaveNothingOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			ruledOut++
-			if predict.NewRunner(w, s.card).FitsWithin(c.batch, s.limit) {
-				t.Errorf("%d × %s: %s with batch %d fits, but the plan has %+v", s.gpus, s.card.ID, c, c.batch, s.found)
+			if sim, err := predict.Simulate(w.WithLimit(s.limit), s.card); err == nil && sim.Verdict(s.margin) == predict.Fits {
+				t.Errorf("%d × %s: %s with batch %d leaves a margin, but the plan has %+v", s.gpus, s.card.ID, c, c.batch, s.found)
 			}
 		}
 	}
@@ -210,13 +224,21 @@ func TestMine(t *testing.T) {
 	}
 }
 
-// What does not fit says why.
+// What does not fit says why, and needs what a prediction says.
 func TestMisfits(t *testing.T) {
 	q := question(t, `{"model": "llama-3.1-8b"}`, "rtx-4060")
 	q.Full, q.MaxGPUs = true, 1
 	p := make1(t, q)
-	if len(p.Options) != 0 || len(p.Misfits) != 1 || !strings.Contains(p.Misfits[0].Reason, "needs at least") {
-		t.Errorf("options %v, misfits %+v", p.Options, p.Misfits)
+	if len(p.Options) != 0 || len(p.Misfits) != 1 {
+		t.Fatalf("options %v, misfits %+v", p.Options, p.Misfits)
+	}
+	m := p.Misfits[0]
+	w := question(t, `{"model": "llama-3.1-8b", "checkpointing": true, "precision": "bf16", "optimizer": "adamw-8bit", "batch": 64}`, "rtx-4060")
+	if m.Setup != "checkpointing, bf16 weights, 8-bit AdamW" || !strings.HasPrefix(m.Reason, m.Setup+" with batch 64 needs "+m.Needs.String()+", ") {
+		t.Errorf("%+v", m)
+	}
+	if got := predicted(t, w.Draft, q.Cards[0].Card); got.Fits || got.PeakReserved() != m.Needs {
+		t.Errorf("needs %v, predicted is %v", m.Needs, got.PeakReserved())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/change"
 	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
@@ -48,15 +49,18 @@ type planner struct {
 type site struct {
 	card   *gpu.Card
 	gpus   int64
-	trains Trains
+	trains change.Trains
 	limit  bytesize.Bytes
+	margin bytesize.Bytes // that is to be left of it
 	price  *Price
 
 	candidates []*candidate // the fastest first
 	searched   bool
-	found      *candidate         // the fastest that fits
-	print      *predict.Footprint // nil if there was no effort left for simulating it
-	misfit     *candidate         // if nothing fits, what needs the least
+	found      *candidate // the fastest that fits with a margin, or else without one
+	took       *took      // nil if there was no effort left for simulating it
+	misfit     *candidate // if nothing fits, what needs the least
+
+	misfitPrint *predict.Footprint // nil if there was no effort left for simulating it
 }
 
 // ErrNoCards says that a question names no cards.
@@ -124,8 +128,8 @@ func (p *planner) findSites() {
 			if n > 1 {
 				limit -= ncclReserve
 			}
-			for _, t := range []Trains{AllWeights, Adapters} {
-				p.sites = append(p.sites, &site{card: h.Card, gpus: n, trains: t, limit: limit, price: p.q.priceOf(h)})
+			for _, t := range []change.Trains{change.AllWeights, change.Adapters} {
+				p.sites = append(p.sites, &site{card: h.Card, gpus: n, trains: t, limit: limit, margin: predict.MarginOf(p.base, h.Card), price: p.q.priceOf(h)})
 			}
 		}
 	}
@@ -209,7 +213,7 @@ func (p *planner) bySharing(setups []*setup) (others, sharing []int) {
 // nothing.
 func (p *planner) fitsNowhere(s *setup, known []*outline) bool {
 	i := slices.IndexFunc(known, func(o *outline) bool {
-		return o != nil && o.kind() == workload.DDP && slices.EqualFunc(o.chosen, s.chosen, func(a, b choice) bool { return a.text == b.text })
+		return o != nil && o.kind() == workload.DDP && slices.EqualFunc(o.chosen, s.chosen, func(a, b change.Row) bool { return a.Label == b.Label })
 	})
 	if i < 0 || s.kind() != workload.ZeRO1 {
 		return false

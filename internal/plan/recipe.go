@@ -21,9 +21,17 @@ type Recipe struct {
 
 func newRecipe(w *workload.Workload) Recipe {
 	return Recipe{
-		Launch: launch(w.Parallel), Model: modelCode(w), TrainingArguments: trainingArguments(w),
+		Launch: settings(w) + launch(w.Parallel), Model: modelCode(w), TrainingArguments: trainingArguments(w),
 		Accelerate: accelerateConfig(w), PyTorch: optimizerCode(w) + parallelCode(w),
 	}
+}
+
+// settings are the environment that the program is started with.
+func settings(w *workload.Workload) string {
+	if w.ExpandableSegments {
+		return "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
+	}
+	return ""
 }
 
 // launch is how the program is started, on each of its machines.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/change"
 	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
@@ -56,18 +57,13 @@ func (c *candidate) class() int {
 	return int(math.Floor(math.Log(seconds) / math.Log1p(alike)))
 }
 
-// batches are the batches of a GPU that a global batch can be made of: powers of
-// two that divide its share, and all of the share.
+// batches are the batches of a GPU that a global batch can be made of, nil if it cannot
+// be shared evenly.
 func batches(global, ways int64) []int64 {
-	share := global / ways
-	if share*ways != global {
+	if global%ways != 0 {
 		return nil
 	}
-	var out []int64
-	for b := int64(1); share%b == 0 && b < share; b *= 2 {
-		out = append(out, b)
-	}
-	return append(out, share)
+	return change.Batches(global / ways)
 }
 
 // groupSites puts sites together whose steps are alike, which are those with as many
@@ -76,7 +72,7 @@ func batches(global, ways int64) []int64 {
 func (p *planner) groupSites() {
 	type group struct {
 		gpus   int64
-		trains Trains
+		trains change.Trains
 	}
 	type kind struct {
 		group
@@ -133,8 +129,8 @@ func (p *planner) findAll(ctx context.Context, sites []*site, sims *simulations)
 	return nil
 }
 
-// find looks for the fastest candidate that fits a site, unless somebody has. The first
-// one that there is no effort left for may fit.
+// find looks for the fastest candidate that fits a site with a margin, or else without
+// one, unless somebody has. The first one that there is no effort left for may fit.
 func (p *planner) find(ctx context.Context, s *site, sims *simulations) error {
 	if s.searched {
 		return nil
@@ -143,21 +139,43 @@ func (p *planner) find(ctx context.Context, s *site, sims *simulations) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if s.misfit == nil || c.Needs(c.batch) < s.misfit.Needs(s.misfit.batch) {
+		if s.misfit == nil || c.needs() < s.misfit.needs() {
 			s.misfit = c
 		}
-		print, err := sims.fits(c, s)
-		tooMuch := errors.Is(err, effort.ErrTooMuch)
-		if err != nil && !tooMuch {
+		took, err := sims.fits(c, s)
+		if errors.Is(err, effort.ErrTooMuch) {
+			if s.took == nil {
+				s.found = c
+			}
+			break
+		}
+		if err != nil {
 			return err
 		}
-		if print != nil || tooMuch {
-			s.found, s.print, s.misfit = c, print, nil
+		if took != nil && (s.took == nil || took.verdict == predict.Fits) {
+			s.found, s.took = c, took
+		}
+		if took != nil && took.verdict == predict.Fits {
 			break
 		}
 	}
 	s.searched = true
+	if s.found == nil && s.misfit != nil {
+		return p.measureMisfit(s, sims)
+	}
 	return nil
+}
+
+// measureMisfit finds out what a site would need, as far as there is effort left.
+func (p *planner) measureMisfit(s *site, sims *simulations) error {
+	prints, err := sims.of(s.misfit.run(), s.card)
+	if err == nil {
+		s.misfitPrint, err = prints.On(s.card)
+	}
+	if errors.Is(err, effort.ErrTooMuch) {
+		return nil
+	}
+	return err
 }
 
 // slack is how far a bound of the reference card may be above what another card
@@ -183,9 +201,16 @@ func (p *planner) newSimulations() *simulations {
 	return &simulations{p: p, runs: make(map[run]*predict.Footprints)}
 }
 
+// took is what a candidate takes at a site that it fits.
+type took struct {
+	*predict.Footprint
+	reserved bytesize.Bytes // under the site's limit
+	verdict  predict.Verdict
+}
+
 // fits returns what a candidate takes at a site if it fits, else nil. What
 // cannot fit is not run.
-func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
+func (s *simulations) fits(c *candidate, at *site) (*took, error) {
 	key := c.run()
 	if !s.p.mayFit(c, at) {
 		return nil, nil //nolint:nilnil // it does not fit, and nothing is wrong
@@ -201,11 +226,11 @@ func (s *simulations) fits(c *candidate, at *site) (*predict.Footprint, error) {
 	}
 	s.p.simulated.Add(int64(prints.Played() - before))
 	s.p.peaks.Store(seen{at.card.ComputeCapability.Major, key}, print.Allocated)
-	fits, err := print.FitsWithin(at.limit)
+	reserved, fits, err := print.Within(at.limit)
 	if err != nil || !fits {
 		return nil, err
 	}
-	return print, nil
+	return &took{print, reserved, predict.VerdictOf(fits, reserved, at.limit, at.margin)}, nil
 }
 
 // of returns the footprints of a run, which a card is asked about.
@@ -279,26 +304,42 @@ func (p *planner) atLeast(card *gpu.Card, r run) bytesize.Bytes {
 	return r.outline.NeedsWith(r.batch, r.passes)
 }
 
-// option is what fits at a site; without a footprint, what may fit.
-func (p *planner) option(s *site, c *candidate, print *predict.Footprint) (*Option, error) {
+// option is what fits at a site; without what it took, what may fit.
+func (p *planner) option(s *site, c *candidate, t *took) (*Option, error) {
 	w, err := p.workload(c.setup, c.batch, c.passes)
 	if err != nil {
 		return nil, err
 	}
 	w.GPU = s.card.ID
-	needs := c.NeedsWith(c.batch, c.passes)
-	peak, seconds := Memory{needs, needs, s.limit}, c.seconds
-	if print != nil {
-		peak, seconds = Memory{print.Allocated, min(print.Reserved, s.limit), s.limit}, print.Timing.Seconds(s.card, c.parallel, c.passes)
+	o := Option{Workload: w, Simulated: t != nil, Trains: c.trains, Changes: c.allChanges(), Command: p.command(c, s.card)}
+	if t == nil {
+		o.Peak, o.Verdict = Memory{c.needs(), c.needs(), s.limit}, predict.VerdictOf(true, c.needs(), s.limit, s.margin)
+		return p.newOption(s, o, c.seconds), nil
 	}
-	o := &Option{
-		GPU: s.card.ID, GPUName: s.card.Name, GPUs: s.gpus, Card: s.card, Workload: w, Simulated: print != nil,
-		Setup: c.String(), Trains: c.trains, Changes: c.allNames(), Batch: c.batch, Passes: c.passes,
-		Peak: peak, Speed: p.speed(seconds), Price: s.price, Command: p.command(c, s.card), Recipe: newRecipe(w),
-	}
-	o.Days, o.Dollars = p.bill(s, seconds)
-	return o, nil
+	o.Peak, o.Verdict = Memory{t.Allocated, t.reserved, s.limit}, t.verdict
+	return p.newOption(s, o, t.Timing.Seconds(s.card, c.parallel, c.passes)), nil
 }
+
+// newOption completes what is known of an option.
+func (p *planner) newOption(s *site, o Option, each predict.Seconds) *Option {
+	o.GPU, o.GPUName, o.GPUs, o.Card, o.Price = s.card.ID, s.card.Name, s.gpus, s.card, s.price
+	o.Setup, o.Batch, o.Passes = textOf(o.Changes), o.Workload.Batch, int64(o.Workload.Accumulate)
+	o.Speed, o.Recipe = p.speed(each), newRecipe(o.Workload)
+	o.Days, o.Dollars = p.bill(s, each)
+	return &o
+}
+
+// allChanges are the changes with the split of the batch.
+func (c *candidate) allChanges() []change.Change {
+	made := c.made()
+	if c.passes > 1 {
+		made = append(made, change.Split(c.batch, c.passes))
+	}
+	return made
+}
+
+// needs is what a candidate needs at least.
+func (c *candidate) needs() bytesize.Bytes { return c.NeedsWith(c.batch, c.passes) }
 
 func (p *planner) speed(s predict.Seconds) Speed {
 	out := Speed{

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
+	"memorymark/internal/change"
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
 )
@@ -16,59 +16,13 @@ import (
 type setup struct {
 	gpus     int64
 	ways     int64 // in which a batch is split: GPUs that have data of their own
-	chosen   []choice
-	trains   Trains
+	chosen   []change.Row
+	trains   change.Trains
 	parallel *workload.Parallel // nil for one GPU
 }
 
-// choice is a change that a plan makes.
-type choice struct {
-	text   string                  // as people say it
-	keys   map[string]string       // of a workload, with their values in JSON
-	on     func(c *gpu.Card) bool  // nil if every card can do it
-	kinds  []workload.ParallelKind // that it goes with, "" for one GPU; nil if with all
-	trains Trains                  // "" if either
-	rounds bool                    // small updates of weights are lost to rounding: of all weights it is the last resort
-	policy bool                    // where parameters are sharded, it is FSDP's policy of mixed precision
-}
-
-// axis are changes of which at most one is made.
-type axis struct {
-	keys    []string // what is given of them stays, and so do all
-	open    func(q *Question, base *workload.Workload) bool
-	choices []choice
-}
-
-// axes are what can be changed.
-var axes = []axis{
-	{keys: []string{"precision"}, choices: []choice{
-		{text: "bf16 autocast", keys: map[string]string{"precision": `"amp-bf16"`}, on: (*gpu.Card).HasBF16, policy: true},
-		{text: "fp16 autocast", keys: map[string]string{"precision": `"amp-fp16"`}, on: hasNoBF16, kinds: unsharded},
-		{text: "bf16 weights", keys: map[string]string{"precision": `"bf16"`}, on: (*gpu.Card).HasBF16, rounds: true},
-	}},
-	{keys: []string{"checkpointing"}, choices: []choice{{text: "checkpointing", keys: map[string]string{"checkpointing": "true"}}}},
-	{keys: []string{"optimizer", "optimizer_impl"}, choices: []choice{
-		{text: "8-bit AdamW", keys: map[string]string{"optimizer": `"adamw-8bit"`}, kinds: unsharded, trains: AllWeights},
-	}},
-	{keys: []string{"adapter", "quantize"}, open: takesAdapters, choices: []choice{
-		{text: "LoRA of rank 16", keys: map[string]string{"adapter": lora}, kinds: adapted, trains: Adapters},
-		{text: "QLoRA of rank 16", keys: map[string]string{"adapter": lora, "quantize": `"nf4-double"`}, on: (*gpu.Card).HasBF16, kinds: unsharded, trains: Adapters},
-	}},
-}
-
-const lora = `{"kind":"lora","rank":16,"targets":"all-linear"}`
-
-var (
-	unsharded = []workload.ParallelKind{"", workload.DDP} // bitsandbytes and GradScaler know no DTensor
-	// An adapter's optimizer has next to nothing that ZeRO-1 could share, and tensor
-	// parallelism does not split PEFT's layers.
-	adapted = []workload.ParallelKind{"", workload.DDP, workload.FSDP, workload.HSDP}
-	sharded = []workload.ParallelKind{workload.FSDP, workload.HSDP, workload.FSDPWithTensor}
-)
-
-func hasNoBF16(c *gpu.Card) bool { return !c.HasBF16() }
-
-func takesAdapters(q *Question, base *workload.Workload) bool { return !q.Full && !base.TakesImages() }
+// sharded are the kinds of parallelism that divide parameters among GPUs.
+var sharded = []workload.ParallelKind{workload.FSDP, workload.HSDP, workload.FSDPWithTensor}
 
 // setups are all ways to train on so many GPUs, those with fewer changes
 // first.
@@ -85,24 +39,22 @@ func (p *planner) setups(gpus int64) []*setup {
 	return out
 }
 
-// choices are all combinations of what the question leaves open.
-func (p *planner) choices() [][]choice {
-	out := [][]choice{nil}
-	for _, x := range axes {
-		if slices.ContainsFunc(x.keys, p.given) || x.open != nil && !x.open(&p.q, p.base) {
-			continue
-		}
+// choices are all combinations of changes that the question leaves open. What moves the
+// edge of memory a little is no other way to train, and another optimizer would need
+// another number of samples.
+func (p *planner) choices() [][]change.Row {
+	out := [][]change.Row{nil}
+	for _, axis := range change.Open(change.Given(p.q.Draft), p.q.Full) {
 		for _, before := range slices.Clone(out) {
-			for _, c := range x.choices {
-				out = append(out, append(slices.Clone(before), c))
+			for _, r := range axis {
+				if !r.Edge && r.Cost != change.OtherUpdates && r.Alters(p.base) {
+					out = append(out, append(slices.Clone(before), r))
+				}
 			}
 		}
 	}
 	return out
 }
-
-// given reports whether the question says what a key is.
-func (p *planner) given(key string) bool { _, ok := p.q.Draft[key]; return ok }
 
 // parallels are the ways in which so many GPUs can share a step.
 func (p *planner) parallels(gpus int64) []*workload.Parallel {
@@ -122,23 +74,23 @@ func (p *planner) parallels(gpus int64) []*workload.Parallel {
 }
 
 // newSetup puts choices together, nil if they do not go together.
-func (p *planner) newSetup(gpus int64, parallel *workload.Parallel, chosen []choice) *setup {
+func (p *planner) newSetup(gpus int64, parallel *workload.Parallel, chosen []change.Row) *setup {
 	s := &setup{gpus: gpus, ways: gpus, chosen: chosen, parallel: parallel}
 	if p.base.Adapter != nil {
-		s.trains = Adapters
+		s.trains = change.Adapters
 	}
 	for _, c := range chosen {
-		if c.kinds != nil && !slices.Contains(c.kinds, s.kind()) || c.trains != "" && s.trains != "" && c.trains != s.trains {
+		if !c.With(s.kind()) || c.Trains != "" && s.trains != "" && c.Trains != s.trains {
 			return nil
 		}
-		s.trains = cmp.Or(c.trains, s.trains)
-		if c.policy && slices.Contains(sharded, s.kind()) {
+		s.trains = cmp.Or(c.Trains, s.trains)
+		if c.Policy && slices.Contains(sharded, s.kind()) {
 			mixed := *parallel
 			mixed.MixedPrecision = workload.BF16
 			s.parallel = &mixed
 		}
 	}
-	s.trains = cmp.Or(s.trains, AllWeights)
+	s.trains = cmp.Or(s.trains, change.AllWeights)
 	switch s.kind() {
 	case workload.TensorParallel:
 		s.ways = 1
@@ -172,43 +124,60 @@ func (s *setup) changes() int {
 		n++
 	}
 	for _, c := range s.chosen {
-		n += len(c.keys)
+		n += c.Keys()
 	}
 	return n
 }
 
 // lastResort reports whether it is to be taken only where nothing else fits.
 func (s *setup) lastResort() bool {
-	return s.trains == AllWeights && slices.ContainsFunc(s.chosen, func(c choice) bool { return c.rounds })
+	return s.trains == change.AllWeights && slices.ContainsFunc(s.chosen, func(c change.Row) bool { return c.Rounds })
 }
 
 // on reports whether a card can do it.
 func (s *setup) on(card *gpu.Card) bool {
-	return !slices.ContainsFunc(s.chosen, func(c choice) bool { return c.on != nil && !c.on(card) })
+	return !slices.ContainsFunc(s.chosen, func(c change.Row) bool { return !c.On(card) })
 }
 
-// names are the changes as people say them.
-func (s *setup) names() []string {
-	var out []string
+// made are the changes from what was asked about, one after the other.
+func (s *setup) made() []change.Change {
+	var out []change.Change
 	if s.parallel != nil {
-		out = append(out, s.parallel.Kind.Label())
+		alone := *s.parallel
+		alone.MixedPrecision = ""
+		out = append(out, sharing(s.parallel.Kind.Label(), &alone))
 	}
 	for _, c := range s.chosen {
-		name := c.text
-		if c.policy && s.parallel != nil && s.parallel.MixedPrecision != "" {
-			name = "bf16 mixed precision"
+		if c.Policy && s.parallel != nil && s.parallel.MixedPrecision != "" {
+			out = append(out, sharing("bf16 mixed precision", s.parallel))
+			continue
 		}
-		out = append(out, name)
+		out = append(out, c.Change)
 	}
 	return out
 }
 
+// sharing is a change to the GPUs that share a step.
+func sharing(label string, p *workload.Parallel) change.Change {
+	value, _ := json.Marshal(p) // it is made of texts and numbers
+	return change.Change{Label: label, Patch: workload.Draft{"parallel": value}}
+}
+
 // String says it in a few words.
-func (s *setup) String() string {
-	if names := s.names(); len(names) > 0 {
-		return strings.Join(names, ", ")
+func (s *setup) String() string { return textOf(s.made()) }
+
+// textOf are changes in a few words, the split of the batch aside.
+func textOf(changes []change.Change) string {
+	var labels []string
+	for _, c := range changes {
+		if !c.Splits() {
+			labels = append(labels, c.Label)
+		}
 	}
-	return "as it is"
+	if len(labels) == 0 {
+		return "as it is"
+	}
+	return strings.Join(labels, ", ")
 }
 
 // workload is the setup with a batch for each GPU.
@@ -217,18 +186,9 @@ func (p *planner) workload(s *setup, batch, passes int64) (*workload.Workload, e
 }
 
 func (p *planner) draft(s *setup, batch, passes int64) workload.Draft {
-	d := maps.Clone(p.q.Draft)
-	for _, c := range s.chosen {
-		if c.policy && s.parallel != nil && s.parallel.MixedPrecision != "" {
-			continue
-		}
-		for key, value := range c.keys {
-			d[key] = json.RawMessage(value)
-		}
-	}
-	if s.parallel != nil {
-		d["parallel"], _ = json.Marshal(s.parallel) // it is made of texts and numbers
-	}
-	d["batch"], d["accumulate"] = json.RawMessage(fmt.Sprint(batch)), json.RawMessage(fmt.Sprint(passes))
+	d := change.Apply(p.q.Draft, s.made())
+	d["batch"], d["accumulate"] = number(batch), number(passes)
 	return d
 }
+
+func number(n int64) json.RawMessage { return json.RawMessage(fmt.Sprint(n)) }

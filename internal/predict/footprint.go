@@ -66,9 +66,7 @@ func (f *Footprints) On(card *gpu.Card) (print *Footprint, err error) {
 			return nil, err
 		}
 		print.Allocated = max(print.Allocated, bytesize.Bytes(course.PeakAllocated))
-		for _, s := range course.Stages {
-			print.Reserved = max(print.Reserved, bytesize.Bytes(s.PeakReserved))
-		}
+		print.Reserved = max(print.Reserved, mostReserved(course))
 	}
 	run.prints = append(run.prints, print)
 	return print, nil
@@ -153,22 +151,32 @@ func (f *Footprint) play(way int, limit bytesize.Bytes) (*allocator.Course, erro
 	return s.play(limit)
 }
 
-// FitsWithin reports whether the steps fit a limit. An allocator that never
-// needs more than the limit does not notice it; one that needs less than is
+// Within is what the steps reserve under a limit, and whether they fit it. An allocator
+// that never needs more than the limit does not notice it; one that needs less than is
 // reserved may let go of cached memory in time.
-func (f *Footprint) FitsWithin(limit bytesize.Bytes) (bool, error) {
+func (f *Footprint) Within(limit bytesize.Bytes) (reserved bytesize.Bytes, fits bool, err error) {
 	switch {
 	case f.Reserved <= limit:
-		return true, nil
+		return f.Reserved, true, nil
 	case f.Allocated > limit:
-		return false, nil
+		return 0, false, nil
 	}
 	for way := range f.ways {
-		if course, err := f.play(way, limit); err != nil || !course.Fits() {
-			return false, err
+		course, err := f.play(way, limit)
+		if err != nil || !course.Fits() {
+			return 0, false, err
 		}
+		reserved = max(reserved, mostReserved(course))
 	}
-	return true, nil
+	return reserved, true, nil
+}
+
+// mostReserved is the most that is reserved in any stage.
+func mostReserved(course *allocator.Course) (most bytesize.Bytes) {
+	for _, s := range course.Stages {
+		most = max(most, bytesize.Bytes(s.PeakReserved))
+	}
+	return most
 }
 
 // Device is what a process asks of a card: two cards with the same ask for the

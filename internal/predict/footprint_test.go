@@ -75,8 +75,8 @@ func compareFootprints(t *testing.T, card *gpu.Card, together, alone *Footprints
 		}
 	}
 	for _, limit := range []bytesize.Bytes{want.Allocated, (want.Allocated + want.Reserved) / 2, want.Reserved} {
-		x, errX := got.FitsWithin(limit)
-		y, errY := want.FitsWithin(limit)
+		_, x, errX := got.Within(limit)
+		_, y, errY := want.Within(limit)
 		if x != y || errX != nil || errY != nil {
 			t.Errorf("%s: fits %v: %v, on that card alone %v (%v, %v)", card.ID, limit, x, y, errX, errY)
 		}

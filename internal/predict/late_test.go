@@ -52,7 +52,7 @@ func TestFitsEitherWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fits, err := print.FitsWithin(limit); fits != c.late || err != nil {
+		if _, fits, err := print.Within(limit); fits != c.late || err != nil {
 			t.Errorf("batch %d fits in a plan: %t, %v", c.batch, fits, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"memorymark/internal/change"
 	"memorymark/internal/draw"
 	"memorymark/internal/plan"
 )
@@ -27,7 +28,7 @@ func (p Plan) scatter() *draw.Scatter {
 	s := &draw.Scatter{
 		Subtitle: fmt.Sprintf("%d samples for each update; the fastest way that fits, for each card and number of GPUs; memory predicted, times by a coarse model", p.GlobalBatch),
 		XName:    "days", YName: "dollars", YUnit: "$",
-		Series: []string{string(plan.AllWeights), string(plan.Adapters)},
+		Series: []string{string(change.AllWeights), string(change.Adapters)},
 	}
 	for _, o := range p.Options {
 		if o.Dollars == nil {
@@ -47,8 +48,8 @@ func (p Plan) scatter() *draw.Scatter {
 	return s
 }
 
-func seriesOf(t plan.Trains) int {
-	if t == plan.Adapters {
+func seriesOf(t change.Trains) int {
+	if t == change.Adapters {
 		return 1
 	}
 	return 0

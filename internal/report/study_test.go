@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/change"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/study"
@@ -99,7 +100,7 @@ func TestStudyThatDoesNotFit(t *testing.T) {
 	m := &s.Models[0]
 	for i := range m.Cells {
 		if c := &m.Cells[i]; c.OutOfMemory != nil {
-			c.Fit = &study.Fit{Batch: 1, Changes: []string{"--checkpointing"}}
+			c.Fit = &study.Fit{Batch: 1, Changes: []change.Change{{Label: "checkpointing"}}}
 		}
 	}
 	var texts, page bytes.Buffer
@@ -111,7 +112,7 @@ func TestStudyThatDoesNotFit(t *testing.T) {
 	if err := s.WriteHTML(&page, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"does not fit", "The largest predicted to fit is batch 1 at context 4096.", "is predicted to fit with --checkpointing", "nothing to compare"} {
+	for _, want := range []string{"does not fit", "The largest predicted to fit is batch 1 at context 4096.", "is predicted to fit with checkpointing", "nothing to compare"} {
 		if !strings.Contains(texts.String(), want) {
 			t.Errorf("the texts lack %q", want)
 		}

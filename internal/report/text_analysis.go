@@ -11,6 +11,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/figure"
+	"memorymark/internal/predict"
 	"memorymark/internal/steptime"
 )
 
@@ -168,8 +169,11 @@ func (a Analysis) remark(r analysis.Result) string {
 			s += m.name
 		}
 	}
-	if !r.Success {
+	switch {
+	case !r.Success:
 		s = strings.TrimSpace(s + " out of memory")
+	case r.Verdict == predict.Tight:
+		s = strings.TrimPrefix(s+", tight", ", ")
 	}
 	return s
 }
@@ -253,15 +257,15 @@ func (a Analysis) writeChanges(w io.Writer, width int) {
 	t := table{columns: []column{
 		{title: "CHANGE"}, {title: "LARGEST", right: true}, {title: "", right: true}, {title: "SAMPLES/S", right: true}, {title: "TOKENS/S", right: true}, {title: "", wraps: true},
 	}}
-	samples := speeds(a.Changes, func(c analysis.Change) float64 { return c.SamplesPerSecond })
-	tokens := speeds(a.Changes, func(c analysis.Change) float64 { return c.TokensPerSecond })
+	samples := speeds(a.Changes, func(c analysis.Effect) float64 { return c.SamplesPerSecond })
+	tokens := speeds(a.Changes, func(c analysis.Effect) float64 { return c.TokensPerSecond })
 	for i, c := range a.Changes {
 		if c.OptimalBatch == 0 && c.Error == "" {
 			c.Error = "no batch fits"
 		}
-		cells := []string{c.Name, fmt.Sprint(c.OptimalBatch), fmt.Sprintf("%+.0f %%", 100*(float64(c.OptimalBatch)/float64(a.OptimalBatch)-1)), samples[i], tokens[i], ""}
+		cells := []string{c.Label, fmt.Sprint(c.OptimalBatch), fmt.Sprintf("%+.0f %%", 100*(float64(c.OptimalBatch)/float64(a.OptimalBatch)-1)), samples[i], tokens[i], ""}
 		if c.Error != "" {
-			cells = []string{c.Name, "", "", "", "", c.Error}
+			cells = []string{c.Label, "", "", "", "", c.Error}
 		}
 		t.rows = append(t.rows, row{cells: cells})
 	}

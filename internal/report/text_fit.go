@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
+	"memorymark/internal/change"
 	"memorymark/internal/plan"
+	"memorymark/internal/predict"
 )
 
 // Fit is what makes a workload fit a card, for people.
@@ -14,35 +15,48 @@ type Fit struct{ *plan.Fit }
 
 // Write writes it.
 func (f Fit) Write(w io.Writer, width int) error {
+	needs := fmt.Sprintf("%s needs %v with batch %d, and PyTorch may hold %v of %s", f.Model, f.Needs, f.Batch, f.Limit, deviceText(f.GPUName))
 	switch {
+	case f.Verdict == predict.Tight:
+		needs += "; it leaves " + tightText(f.Margin)
+		fallthrough
 	case f.Fits:
-		paragraph(w, width, "Fits as it is", fmt.Sprintf("%s with batch %d takes %v on %s, and PyTorch may hold %v",
-			f.Model, f.Batch, f.Needs, deviceText(f.GPUName), f.Limit))
+		paragraph(w, width, verdictTitle(f.Verdict)+" as it is", needs)
 		return nil
 	case len(f.Options) == 0:
-		paragraph(w, width, "Does not fit", fmt.Sprintf("%s needs %v with batch %d, and PyTorch may hold %v of %s; no change helps", f.Model, f.Needs, f.Batch, f.Limit, deviceText(f.GPUName)))
+		paragraph(w, width, verdictTitle(f.Verdict), needs+"; no change helps")
 		if f.Least != nil {
 			paragraph(w, width, "Nearest", f.Least.Reason)
 		}
 		return nil
 	}
-	paragraph(w, width, "Fits with "+f.countChanges(), fmt.Sprintf("%s needs %v with batch %d, and PyTorch may hold %v of %s", f.Model, f.Needs, f.Batch, f.Limit, deviceText(f.GPUName)))
+	paragraph(w, width, verdictTitle(f.Verdict), needs)
 	paragraph(w, width, "As it is", f.Reason)
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "\n%s\n", heading("Fits with "+f.countChanges()))
+	f.writeOptions(w, width)
+	if first := f.Options[0]; first.Verdict == predict.Tight {
+		fmt.Fprintln(w)
+		paragraph(w, width, "Tight", "each leaves "+tightText(f.Margin))
+	}
+	writeRecipe(w, "The first: "+change.Labels(f.Options[0].Changes), f.Options[0])
+	return nil
+}
+
+func (f Fit) writeOptions(w io.Writer, width int) {
 	t := table{columns: []column{
 		{title: "CHANGES", wraps: true},
 		{title: "BATCH", right: true},
 		{title: "MEMORY", right: true},
+		{title: "LEFT", right: true},
 		{title: "TOKENS/S", right: true},
 		{title: "SAMPLES/S", right: true},
 	}}
 	for _, o := range f.Options {
 		cells := optionCells(o)
-		t.rows = append(t.rows, row{cells: []string{strings.Join(o.Changes, " + "), cells[2], cells[3], cells[5], cells[6]}})
+		left := leftText(o.Verdict, o.Peak.Limit-o.Peak.Reserved)
+		t.rows = append(t.rows, row{cells: []string{change.Labels(o.Changes), cells[2], cells[3], left, cells[5], cells[6]}})
 	}
 	t.write(w, width)
-	writeRecipe(w, "The fastest: "+strings.Join(f.Options[0].Changes, " + "), f.Options[0])
-	return nil
 }
 
 // countChanges is how many changes the options take: some combine what others do

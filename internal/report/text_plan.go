@@ -84,6 +84,9 @@ func (p Plan) writePicks(w io.Writer, width int) {
 		if o.Passes > 1 {
 			text += fmt.Sprintf(" accumulated %d times", o.Passes)
 		}
+		if o.Verdict == predict.Tight {
+			text += fmt.Sprintf(", tight with %v left", o.Peak.Limit-o.Peak.Reserved)
+		}
 		text += ": " + daysText(o.Days)
 		if o.Dollars != nil {
 			text += fmt.Sprintf(", %s at %s an hour for each GPU (%s, %s, %s)", dollarsText(*o.Dollars), price(o.Price.USDPerHour), o.Price.Provider, o.Price.Market, o.Price.AsOf)
@@ -160,6 +163,9 @@ func optionCells(o *plan.Option) []string {
 	}
 	if !o.Simulated {
 		cells[3] = "≥ " + cells[3]
+	}
+	if o.Verdict == predict.Tight {
+		cells[1] += " (tight)"
 	}
 	if o.Speed.TokensPerSecond > 0 {
 		cells[5] = figure.Count(int(o.Speed.TokensPerSecond))

@@ -175,7 +175,11 @@ func fitSentences(x *workload.Workload, f *study.Fit) []string {
 		out = append(out, "No batch and no context is predicted to fit: the card is too small for the model.")
 	}
 	if len(f.Changes) > 0 {
-		out = append(out, fmt.Sprintf("Unchanged, it is predicted to fit with %s.", strings.Join(f.Changes, ", or with ")))
+		with := make([]string, len(f.Changes))
+		for i, c := range f.Changes {
+			with[i] = c.Label
+		}
+		out = append(out, fmt.Sprintf("Unchanged, it is predicted to fit with %s.", strings.Join(with, ", or with ")))
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/change"
 	"memorymark/internal/effort"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
@@ -163,7 +164,7 @@ type Question struct {
 // request makes a request of a question.
 func (s *Server) request(q Question) (analysis.Request, error) {
 	w, card, err := s.onCard(q.Workload.workload)
-	return analysis.Request{Workload: w, Card: card, Question: q.Question}, err
+	return analysis.Request{Workload: w, Card: card, Question: q.Question, Given: change.Given(q.Workload.keys)}, err
 }
 
 // answered answers a question from predictions, under a name for what is
@@ -194,5 +195,5 @@ func requestKey(r analysis.Request) string {
 	if err != nil {
 		panic(err) // numbers
 	}
-	return string(data) + keyOf(r.Workload)
+	return fmt.Sprint(string(data), r.Given, keyOf(r.Workload))
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"memorymark/internal/change"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/search"
@@ -11,8 +12,8 @@ import (
 type Fit struct {
 	Batch   int64 `json:"largest_batch,omitempty"`   // at the cell's context; 0 if none fits
 	Context int64 `json:"largest_context,omitempty"` // at the cell's batch; 0 if none fits, or there is no context
-	// Changes are single changes with which the cell itself fits.
-	Changes []string `json:"changes,omitempty"`
+	// Changes are single changes with which the cell itself fits, the preferred first.
+	Changes []change.Change `json:"changes,omitempty"`
 }
 
 // WhatFits predicts what would fit the card of a cell that does not.
@@ -26,16 +27,27 @@ func WhatFits(c Cell) (*Fit, error) {
 	if f.Context, err = largestContext(c); err != nil {
 		return nil, err
 	}
-	for _, change := range changes {
-		w := *c.Workload
-		if !change.apply(&w, c.Card) {
-			continue
-		}
-		if s, err := predict.Simulate(&w, c.Card); err == nil && s.Fits() {
-			f.Changes = append(f.Changes, change.name)
-		}
+	f.Changes, err = singleChanges(c)
+	return &f, err
+}
+
+// singleChanges are those with which a cell fits.
+func singleChanges(c Cell) ([]change.Change, error) {
+	d, err := c.Workload.Draft(nil)
+	if err != nil {
+		return nil, err
 	}
-	return &f, nil
+	found, err := change.Least(change.Question{
+		Draft: d, Card: c.Card, Limit: predict.Limit(c.Workload, c.Card), Margin: predict.MarginOf(c.Workload, c.Card), Full: true, Most: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []change.Change
+	for _, s := range found.Sets {
+		out = append(out, s.Changes...)
+	}
+	return out, nil
 }
 
 // largestContext is the longest context that fits at the cell's batch.
@@ -53,43 +65,6 @@ func largestContext(c Cell) (int64, error) {
 		return 0, err
 	}
 	return found.Largest, nil
-}
-
-// changes are the flags that people can set; apply reports whether one would
-// change anything.
-var changes = []struct {
-	name  string
-	apply func(*workload.Workload, *gpu.Card) bool
-}{
-	{"mixed precision", func(w *workload.Workload, c *gpu.Card) bool {
-		before := w.Precision
-		w.Precision, _ = Mixed(workload.AMPBF16, c)
-		return before == workload.FP32 || before == workload.TF32
-	}},
-	{"--checkpointing", func(w *workload.Workload, _ *gpu.Card) bool {
-		before := w.Checkpointing
-		w.Checkpointing = true
-		return !before
-	}},
-	{"--optimizer-impl fused", func(w *workload.Workload, _ *gpu.Card) bool {
-		before := w.OptimizerImpl
-		w.OptimizerImpl = workload.Fused
-		return trains(w) && w.HasFused() && before != workload.Fused
-	}},
-	{"--optimizer sgd", func(w *workload.Workload, _ *gpu.Card) bool {
-		before := w.Optimizer
-		w.Optimizer = workload.SGD
-		return trains(w) && before != workload.SGD
-	}},
-	{"--expandable-segments", func(w *workload.Workload, _ *gpu.Card) bool {
-		before := w.ExpandableSegments
-		w.ExpandableSegments = true
-		return !before
-	}},
-}
-
-func trains(w *workload.Workload) bool {
-	return w.Phase == workload.Train && w.Optimizer != workload.NoOptimizer
 }
 
 // Mixed returns the precision that autocast can use on a card: fp16 instead of

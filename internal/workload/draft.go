@@ -232,3 +232,22 @@ func isNull(raw json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(raw),
 // Name is what the workload's model is called: its id of the catalog, its
 // architecture, or its family.
 func (w *Workload) Name() string { return cmp.Or(w.Model, w.Config.Architecture, w.Config.ModelType) }
+
+// Draft is a workload as the keys that make it, without the card and what has no
+// effect: those with their default, unless they are to be kept.
+func (w *Workload) Draft(keep []string) (Draft, error) {
+	d, initial := make(Draft), make(Draft)
+	for from, into := range map[*Workload]*Draft{w: &d, Default(): &initial} {
+		data, err := json.Marshal(from)
+		if err == nil {
+			err = json.Unmarshal(data, into)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("write a workload: %w", err)
+		}
+	}
+	maps.DeleteFunc(d, func(key string, value json.RawMessage) bool {
+		return key == "id" || key == "gpu" || bytes.Equal(value, initial[key]) && !slices.Contains(keep, key)
+	})
+	return d, nil
+}

@@ -74,13 +74,15 @@ type Value struct {
 // The bounds of a workload. They are far beyond every card, and keep what is
 // computed from them within 64 bits.
 const (
-	maxBatch      = 1 << 20
-	maxSequence   = 1 << 20
-	maxImage      = 1 << 14
-	maxTokens     = 1 << 31 // batch × sequence
-	maxAccumulate = 1 << 10
-	maxLimitGiB   = 1 << 20
+	maxBatch    = 1 << 20
+	maxSequence = 1 << 20
+	maxImage    = 1 << 14
+	maxTokens   = 1 << 31 // batch × sequence
+	maxLimitGiB = 1 << 20
 )
+
+// MaxAccumulate is how many passes can be accumulated.
+const MaxAccumulate = 1 << 10
 
 // keys are the rows, in the order in which they are explained.
 var keys = []Key{
@@ -154,7 +156,7 @@ var keys = []Key{
 	},
 	{
 		Name: "accumulate", Label: "Accumulate", Kind: Whole, Unit: "passes", Help: "Gradient accumulation: forward and backward passes per optimizer step",
-		Default: int64(1), least: 1, most: maxAccumulate, field: func(w *Workload) any { return &w.Accumulate },
+		Default: int64(1), least: 1, most: MaxAccumulate, field: func(w *Workload) any { return &w.Accumulate },
 	},
 	{
 		Name: "clip_grad_norm", Label: "Clip gradients", Kind: Switch, Default: false, Help: "Clip the gradients by their total norm",

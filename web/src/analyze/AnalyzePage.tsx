@@ -72,7 +72,7 @@ export function AnalyzePage() {
         {ran && <KeptResult answer={ran} workload={asAsked(run.watched.analysis?.workload ?? {}, models)} />}
         {problem && !ran && <h1 className="sr-only">{title}</h1>}
         {problem && !ran && <Refusal key={problem.message} problem={problem} />}
-        {problem?.isTooLarge && !ran && <WaysToFit question={settled} onApply={state.replace} />}
+        {problem?.isTooLarge && !ran && <WaysToFit question={settled} onApply={change} />}
         {problem && !ran && prediction.data && !prediction.isPlaceholderData && <Breakdown workload={settled.workload} />}
         {!problem && !ran && (pipeline ? <Stages workload={settled.workload} /> : <Result state={state} />)}
       </div>
@@ -97,7 +97,7 @@ function Result({ state }: { state: QuestionState }) {
   return (
     <div className={`flex flex-col gap-6 transition-opacity ${isPlaceholderData ? 'opacity-60' : ''}`} aria-busy={isPlaceholderData}>
       <Headline answer={answer} />
-      {!answer.current_fits && <WaysToFit question={settled} onApply={state.replace} />}
+      {!answer.current_fits && <WaysToFit question={settled} onApply={change} />}
       <div className="grid gap-6 xl:grid-cols-2">
         <div className="flex min-w-0 flex-col gap-6">
           <MemoryBars answer={answer} workload={settled.workload} />

@@ -3,7 +3,7 @@ import type { Schemas } from '../api/client';
 import { pointsOf, scaleOfFactors, ticksOf } from './Picture';
 
 test('what has a price is a point, and what does not fit says why', () => {
-  const option = { dollars: 50, days: 2, gpus: 1, gpu_name: 'NVIDIA A10', changes: ['LoRA of rank 16'], trains: 'adapters', command: 'a', simulated: true } as Schemas['Option'];
+  const option = { dollars: 50, days: 2, gpus: 1, gpu_name: 'NVIDIA A10', changes: [{ label: 'LoRA of rank 16', patch: {} }], trains: 'adapters', command: 'a', simulated: true } as Schemas['Option'];
   const misfit = { dollars: 20, days: 1, gpus: 2, gpu: 'a10', trains: 'all weights', reason: 'it needs 45 GiB' } as Schemas['Misfit'];
   const points = pointsOf({ options: [option, { ...option, dollars: undefined }], misfits: [misfit] }, [{ names: ['Cheapest'], option }]);
   expect(points.map(({ fits, name, text }) => [fits, name, text])).toEqual([

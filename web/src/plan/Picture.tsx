@@ -6,6 +6,7 @@ import type { Schemas } from '../api/client';
 import { useWidth } from '../charts/useWidth';
 import { walk } from '../charts/walk';
 import { count, dollars, duration } from '../format';
+import { labelsOf } from '../workload/changes';
 import type { BestWay } from './PlanResult';
 
 interface Point {
@@ -23,6 +24,12 @@ const margin = { top: 24, right: 20, bottom: 44, left: 56 };
 const height = 360;
 const near = 28;
 
+// noteOf says what to know of an option beside its price.
+function noteOf({ simulated, verdict }: Schemas['Option']): string {
+  if (!simulated) return ' (not simulated, may not fit)';
+  return verdict === 'tight' ? ' (tight)' : '';
+}
+
 /** pointsOf are what has a price, by dollars. */
 export function pointsOf({ options, misfits }: Pick<Schemas['Plan'], 'options' | 'misfits'>, best: BestWay[]): Point[] {
   const drawn = [...(options ?? []), ...best.flatMap(({ option }) => (options?.some((each) => isSame(each, option)) ? [] : option))];
@@ -33,7 +40,7 @@ export function pointsOf({ options, misfits }: Pick<Schemas['Plan'], 'options' |
             dollars: option.dollars,
             days: option.days,
             title: `${count(option.gpus)} × ${option.gpu_name}`,
-            text: (option.changes?.join(', ') || option.setup) + (option.simulated ? '' : ' (not simulated, may not fit)'),
+            text: (labelsOf(option.changes) || option.setup) + noteOf(option),
             fits: true,
             adapters: option.trains === 'adapters',
             name: best.find((way) => isSame(way.option, option))?.names.join(' and '),

@@ -1,11 +1,12 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api/client';
 import { useModels } from '../api/queries';
-import { count, dollars, duration, rate } from '../format';
+import { bytes, count, dollars, duration, rate } from '../format';
 import { CopyButton } from '../ui/CopyButton';
 import { Empty } from '../ui/Empty';
 import { Panel } from '../ui/Panel';
 import { addressOf } from '../workload/address';
+import { labelsOf } from '../workload/changes';
 import { asAsked } from '../workload/subject';
 import { Picture } from './Picture';
 import { Recipe } from './Recipe';
@@ -78,7 +79,10 @@ function Best({ names, option }: BestWay) {
       <p className="mt-1 text-sm">
         {count(option.gpus)} × {option.gpu_name}
       </p>
-      <p className="mt-1 text-sm text-muted">{option.changes?.join(', ')}</p>
+      <p className="mt-1 text-sm text-muted">{labelsOf(option.changes)}</p>
+      {option.verdict === 'tight' && (
+        <p className="mt-1 text-sm text-bad-text">Tight: {bytes(option.memory.limit_bytes - option.memory.reserved_bytes)} left.</p>
+      )}
       <p className="mt-1 mb-4 text-xs text-muted">{speed(option)}</p>
       <div className="mt-auto flex flex-wrap items-center gap-3">
         <CopyButton text={option.command} name="Copy command" />
@@ -128,6 +132,7 @@ function Ways({ options }: { options: Option[] }) {
                 <td className="py-1.5 pl-3">
                   {option.setup}
                   {!option.simulated && <span className="text-muted"> (not simulated)</span>}
+                  {option.verdict === 'tight' && <span className="text-bad-text"> (tight)</span>}
                 </td>
                 <td className={cell}>
                   {count(option.batch)}

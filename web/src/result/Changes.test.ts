@@ -8,5 +8,5 @@ test.each([
   ['a smaller batch and less speed', { optimal_batch_size: 3, samples_per_second: 2 }, false],
   ['what cannot be', { optimal_batch_size: 0, error: 'no bf16' }, false],
 ])('%s', (_, change, worth) => {
-  expect(isWorth({ change: 'x', ...change }, 10, 5)).toBe(worth);
+  expect(isWorth({ label: 'x', patch: {}, ...change }, 10, 5)).toBe(worth);
 });

@@ -6,7 +6,7 @@ import { Evidence } from '../ui/Evidence';
 import { Skeleton } from '../ui/Loading';
 import { Panel } from '../ui/Panel';
 import type { Question } from '../workload/address';
-import { nameOf, patchOf } from '../workload/changes';
+import { patchOf } from '../workload/changes';
 
 interface Props {
   question: Question;
@@ -50,7 +50,7 @@ export function Changes({ question, answer, onApply }: Props) {
                 <td />
               </tr>
               {changes.map((change) => (
-                <Row key={change.change} change={change} base={answer.optimal_batch_size} speed={now?.samples_per_second} onApply={onApply} />
+                <Row key={change.label} change={change} base={answer.optimal_batch_size} speed={now?.samples_per_second} onApply={onApply} />
               ))}
             </tbody>
           </table>
@@ -63,14 +63,14 @@ export function Changes({ question, answer, onApply }: Props) {
 }
 
 interface RowProps {
-  change: Schemas['Change'];
+  change: Schemas['Effect'];
   base: number;
   speed?: number;
   onApply(patch: Partial<Workload>): void;
 }
 
 function Row({ change, base, speed, onApply }: RowProps) {
-  const name = nameOf(change.change);
+  const name = change.label;
   return (
     <tr className="border-t border-line">
       <th scope="row" className="py-2 pr-3 text-left font-normal">
@@ -83,7 +83,7 @@ function Row({ change, base, speed, onApply }: RowProps) {
       </td>
       <td className="py-2 pl-3 text-right">
         {isWorth(change, base, speed) && (
-          <Button size="small" aria-label={`Apply ${name}`} onClick={() => onApply(patchOf(change.change))}>
+          <Button size="small" aria-label={`Apply ${name}`} onClick={() => onApply(patchOf([change]))}>
             Apply
           </Button>
         )}
@@ -93,7 +93,7 @@ function Row({ change, base, speed, onApply }: RowProps) {
 }
 
 /** isWorth reports whether a change gains something: a larger batch, or more speed. */
-export function isWorth(change: Schemas['Change'], base: number, speed = 0): boolean {
+export function isWorth(change: Schemas['Effect'], base: number, speed = 0): boolean {
   return !change.error && (isMore(change.optimal_batch_size, base) || isMore(change.samples_per_second ?? 0, speed));
 }
 

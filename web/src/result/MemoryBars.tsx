@@ -4,7 +4,7 @@ import { bytes, count, percent } from '../format';
 import { Evidence } from '../ui/Evidence';
 import { Panel } from '../ui/Panel';
 import { timelineOf } from '../workload/address';
-import { type Batch, batchesOf } from './batches';
+import { type Batch, batchesOf, type Found } from './batches';
 
 interface Props {
   answer: Answer;
@@ -14,10 +14,6 @@ interface Props {
 
 /** MemoryBars shows how full the card is, from today's batch in red to the largest in green. */
 export function MemoryBars({ answer, workload }: Props) {
-  const unused: Partial<Record<Batch['name'], [number, number]>> = {
-    today: [answer.current_waste_bytes, answer.current_waste_percent],
-    largest: [answer.waste_bytes, answer.waste_percent],
-  };
   const flat = flatNote(answer);
   return (
     <Panel title="How full the card is" aside={<Evidence engine={answer.engine} />}>
@@ -26,7 +22,7 @@ export function MemoryBars({ answer, workload }: Props) {
         {batchesOf(answer)
           .filter((batch) => batch.found || batch.name !== 'worth using')
           .map((batch) => (
-            <Bar key={batch.name} batch={batch} answer={answer} unused={unused[batch.name]} timeline={timelineOf(workload, batch.size)} />
+            <Bar key={batch.name} batch={batch} answer={answer} timeline={timelineOf(workload, batch.size)} />
           ))}
       </ul>
       <p className="mt-5 text-xs text-muted">
@@ -45,14 +41,20 @@ export function flatNote(answer: Answer): string {
   return `Up to batch ${count(to)}, ${what} sets the peak and not the batch: these bars are about equal.`;
 }
 
+/** leftOf says what a batch leaves of what PyTorch may use, and whether that is too little to rely on. */
+export function leftOf({ reserved_bytes: reserved, verdict }: Found, { limit_bytes: limit, margin_bytes: margin, gpu_total_bytes: total }: Answer): string {
+  const left = limit - reserved;
+  if (verdict === 'tight') return `Tight: ${bytes(left)} left of ${bytes(limit)}, less than a margin of ${bytes(margin)}`;
+  return `${bytes(left)} left, ${percent((100 * left) / total)} of the card`;
+}
+
 interface BarProps {
   batch: Batch;
   answer: Answer;
-  unused?: [number, number];
   timeline: string;
 }
 
-function Bar({ batch, answer, unused, timeline }: BarProps) {
+function Bar({ batch, answer, timeline }: BarProps) {
   const total = answer.gpu_total_bytes;
   const allocated = batch.found?.memory_bytes ?? (batch.name === 'today' ? answer.current_memory_bytes : answer.optimal_memory_bytes);
   const reserved = batch.found?.reserved_bytes ?? allocated;
@@ -74,9 +76,7 @@ function Bar({ batch, answer, unused, timeline }: BarProps) {
       </div>
       <p className="mt-1 flex flex-wrap justify-between gap-x-3 text-xs text-muted">
         <span>
-          {batch.name === 'today' && !answer.current_fits
-            ? 'Runs out of memory.'
-            : unused && `${bytes(unused[0])} unused, ${percent(unused[1])} of the card`}
+          {batch.name === 'today' && !answer.current_fits ? 'Runs out of memory.' : batch.found && leftOf(batch.found, answer)}
         </span>
         <Link href={timeline} className="rounded text-accent-text underline-offset-4 hover:underline" aria-label={`Batch ${count(batch.size)} over time, predicted`}>
           over time

@@ -1,13 +1,17 @@
 import { expect, test } from 'vitest';
-import { nameOf, patchOf } from './changes';
+import { labelsOf, patchOf } from './changes';
 
-test.each([
-  ['precision amp-bf16', { precision: 'amp-bf16' }, 'Precision: bf16 autocast'],
-  ['checkpointing', { checkpointing: true }, 'Activation checkpointing'],
-  ['optimizer_impl fused', { optimizer_impl: 'fused' }, 'Optimizer runs: fused'],
-  ['checkpointing + optimizer sgd', { checkpointing: true, optimizer: 'sgd' }, 'Activation checkpointing and Optimizer: SGD'],
-  ['something new', { something: 'new' }, 'something new'],
-])('%s', (change, patch, name) => {
-  expect(patchOf(change)).toEqual(patch);
-  expect(nameOf(change)).toBe(name);
+const changes = [
+  { label: 'LoRA of rank 16', patch: { adapter: { kind: 'lora', rank: 16, targets: 'all-linear' } } },
+  { label: 'batch 4 accumulated 4 times', patch: { batch: 4, accumulate: 4 } },
+];
+
+test('a set of changes is one patch and one name', () => {
+  expect(patchOf(changes)).toEqual({ adapter: { kind: 'lora', rank: 16, targets: 'all-linear' }, batch: 4, accumulate: 4 });
+  expect(labelsOf(changes)).toBe('LoRA of rank 16 + batch 4 accumulated 4 times');
+});
+
+test('no changes are an empty patch', () => {
+  expect(patchOf(null)).toEqual({});
+  expect(labelsOf(undefined)).toBe('');
 });

@@ -1,25 +1,13 @@
-import type { Workload } from '../api/client';
-import { type FieldKey, fields } from './fields';
+import type { Schemas, Workload } from '../api/client';
 
-/** patchOf is a change as the API names it, "precision amp-bf16" or "checkpointing + optimizer sgd", as keys of a workload. */
-export function patchOf(change: string): Partial<Workload> {
-  return Object.fromEntries(
-    change.split(' + ').map((one) => {
-      const [key = '', value] = one.split(' ');
-      return [key, value ?? true];
-    }),
-  );
+type Change = Pick<Schemas['Change'], 'label' | 'patch'>;
+
+/** patchOf is what changes set of a workload, one after the other. */
+export function patchOf(changes: Change[] | null | undefined): Partial<Workload> {
+  return Object.assign({}, ...(changes ?? []).map(({ patch }) => patch)) as Partial<Workload>;
 }
 
-/** nameOf is such a change in the words of the form. */
-export function nameOf(change: string): string {
-  return change.split(' + ').map(nameOfOne).join(' and ');
-}
-
-function nameOfOne(change: string): string {
-  const [key = '', value] = change.split(' ');
-  const field = fields[key as FieldKey];
-  if (!field) return change;
-  if (field.kind !== 'choice' || value === undefined) return field.label;
-  return `${field.label}: ${field.options[value] ?? value}`;
+/** labelsOf is a set of changes in a few words. */
+export function labelsOf(changes: Change[] | null | undefined): string {
+  return (changes ?? []).map(({ label }) => label).join(' + ');
 }

@@ -48,7 +48,7 @@ test('a card without bf16 is offered fp16', async () => {
   await page.goto(`${program.url}/?model=gpt2&gpu=t4`);
   await headline().waitFor();
   await expect.poll(() => page.getByLabel('Precision', { exact: true }).getByRole('option').allTextContents()).toEqual(['fp32', 'fp16 autocast']);
-  await page.getByRole('button', { name: 'Apply Precision: fp16 autocast' }).waitFor();
+  await page.getByRole('button', { name: 'Apply fp16 autocast' }).waitFor();
   await page.getByRole('button', { name: 'LoRA fine-tuning' }).click();
   await expect.poll(() => search().get('precision')).toBe('amp-fp16');
 });
@@ -99,7 +99,7 @@ test('samples of different lengths are pasted', async () => {
 test('what does not fit is made to fit, by changes together', async () => {
   await page.goto(`${program.url}/?model=llama-3.1-8b&gpu=a10&batch=4`);
   const ways = page.getByRole('list', { name: 'Ways to make it fit' });
-  await page.getByText('each line is what it takes together').waitFor();
+  await page.getByText('Each line is enough by itself').waitFor();
   await expect.poll(() => ways.getByRole('listitem').count()).toBeGreaterThan(1);
   await ways.getByRole('button', { name: /^Apply .*QLoRA/ }).first().click();
   await expect.poll(() => headline().textContent()).toMatch(/^Batch \d+ trains on an NVIDIA A10/);
