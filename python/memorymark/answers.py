@@ -92,6 +92,8 @@ class Prediction(Answer):
     fits: bool
     steps: List[Step]
     json: Dict[str, Any]
+    verdict: str = ""  # fits, tight or does not fit; tight leaves less than margin
+    margin: int = 0
     gpu: str = ""
     parameters: int = 0
     model_allocated: int = 0
@@ -128,6 +130,8 @@ class Prediction(Answer):
 
     def __str__(self) -> str:
         verdict = "fits" if self.fits else "does not fit"
+        if self.verdict == "tight":
+            verdict = "fits tightly on"
         if self.out_of_memory:
             failed = self.out_of_memory
             return f"{verdict} {self.gpu}: {gib(failed.requested)} requested with {gib(failed.reserved)} reserved of {gib(self.limit)}"
@@ -218,6 +222,7 @@ class Option(Answer):
     command: str = ""
     recipe: Dict[str, str] = field(default_factory=dict)
     trains: str = ""
+    verdict: str = ""  # fits or tight
     dollars: Optional[float] = None
     workload: Dict[str, Any] = field(default_factory=dict)
 
@@ -314,6 +319,7 @@ class Fit(Answer):
     options: List[Option]
     json: Dict[str, Any]
     fits: bool = False
+    verdict: str = ""  # as it is: fits, tight or does not fit
     needs_bytes: int = 0
     limit_bytes: int = 0
     reason: str = ""
@@ -324,7 +330,8 @@ class Fit(Answer):
 
     def __str__(self) -> str:
         if self.fits:
-            return f"{self.model} fits {self.gpu} as it is"
+            tight = ", with less than a margin to spare" if self.verdict == "tight" else ""
+            return f"{self.model} fits {self.gpu} as it is{tight}"
         if not self.options:
             return f"{self.model} does not fit {self.gpu}, and no change makes it fit"
         return f"{self.model} does not fit {self.gpu} as it is; it does with " + ", or with ".join(" + ".join(o.changes) for o in self.options)

@@ -273,7 +273,7 @@ test('why the next batch fails is said once', async () => {
 test('a change that gains nothing is not offered', async () => {
   await page.goto(`${program.url}/?model=bert&gpu=a10`);
   await page.getByRole('button', { name: 'Apply checkpointing' }).waitFor();
-  await page.getByRole('row', { name: /^Optimizer runs: fused/ }).waitFor();
+  await page.getByRole('row', { name: /^fused optimizer/ }).waitFor();
   expect(await page.getByRole('button', { name: 'Apply fused optimizer' }).count()).toBe(0);
 });
 
