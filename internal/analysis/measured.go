@@ -63,7 +63,7 @@ type UnfinishedError struct {
 
 func (e *UnfinishedError) Error() string {
 	if e.Survived == 0 {
-		return fmt.Sprintf("%v before any batch was confirmed", e.Err)
+		return fmt.Sprintf("no batch is known to train: %v", e.Err)
 	}
 	return fmt.Sprintf("%v; batch %d trains, larger batches may too", e.Err, e.Survived)
 }
@@ -85,6 +85,7 @@ type bench struct {
 
 	mu      sync.Mutex // probes run at once
 	probes  []Probe
+	broken  error                   // why no batch can train, nil if one might
 	peaks   map[int64]measure.Peaks // of batches that fitted
 	telling sync.Mutex              // one event at a time
 }
@@ -232,6 +233,9 @@ func (b *bench) largest(ctx context.Context) (largest int64, bounded bool, err e
 // tryAll confirms batches, each in a fresh process, at once if they may.
 func (b *bench) tryAll(ctx context.Context, batches []int64) ([]bool, error) {
 	fits, errs := make([]bool, len(batches)), make([]error, len(batches))
+	if b.broken != nil {
+		return nil, b.broken
+	}
 	if !b.together() {
 		for i, batch := range batches {
 			if fits[i], errs[i] = b.confirm(ctx, batch); errs[i] != nil {
@@ -245,8 +249,10 @@ func (b *bench) tryAll(ctx context.Context, batches []int64) ([]bool, error) {
 		all.Go(func() { fits[i], errs[i] = b.confirm(ctx, batch) })
 	}
 	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
+	for _, err := range errs { // one is enough: what fails with every batch fails alike
+		if err != nil {
+			return nil, err
+		}
 	}
 	return fits, nil
 }
@@ -286,10 +292,22 @@ func (b *bench) probe(ctx context.Context, purpose string, p measure.Probe) ([]P
 		b.remember(probe)
 		probes = append(probes, probe)
 		if f := o.Failure; f != nil && !f.TooBig() {
-			return nil, fmt.Errorf("batch %d: %w", o.Batch, f)
+			return nil, b.failed(o.Batch, f)
 		}
 	}
 	return probes, nil
+}
+
+// failed is what went wrong with a batch. A model that cannot be built fails with
+// every batch, and is not tried again.
+func (b *bench) failed(batch int64, f *measure.Failure) error {
+	err := fmt.Errorf("batch %d: %w", batch, f)
+	if f.Phase == "build" && f.Class == measure.Other {
+		b.mu.Lock()
+		b.broken = f
+		b.mu.Unlock()
+	}
+	return err
 }
 
 func (b *bench) remember(p Probe) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -114,12 +115,12 @@ func (f *analyzeFlags) explain(e *env, err error) error {
 	case errors.As(err, &left):
 		return badInput("use a smaller --reserve or a larger card", "%w", err)
 	case errors.As(err, &early):
-		if len(early.Probes) > 0 {
+		if slices.ContainsFunc(early.Probes, func(p analysis.Probe) bool { return p.Success || p.Failure.TooBig() }) {
 			fmt.Fprintln(e.stderr)
 			_ = writeText(e.stderr, e.width(pipeWidth), report.Probes(early.Probes).Write)
 			fmt.Fprintln(e.stderr)
 		}
-		return &failure{code: exitFailure, err: err}
+		return &failure{code: exitCode(err), err: err}
 	}
 	return err
 }
@@ -146,7 +147,7 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 	}
 	m := analysis.Measurement{User: user, MaxProbes: f.maxProbes, NoTiming: f.noTiming, Progress: e.liveEvents()}
 	a, err := f.runner.Answer(ctx, f.engine, r, m)
-	return a, explainUnable(err)
+	return a, explainUnable(err, user)
 }
 
 // question checks the flags and puts them together.

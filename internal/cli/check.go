@@ -206,7 +206,7 @@ func (f *checkFlags) emulate(ctx context.Context, e *env, root string, q analysi
 	file := filepath.Join(folder, "emulated.pickle")
 	found, err := f.runner.Emulate(ctx, q, user, file)
 	if err != nil {
-		return nil, explainUnable(err)
+		return nil, explainUnable(err, user)
 	}
 	taken := &budget.Taken{Engine: evidence.Emulated, Limit: found.Limit}
 	switch {

@@ -110,13 +110,21 @@ func fixOf(err error) string {
 	}
 }
 
-// explainUnable adds what to do to the error of a runner.
-func explainUnable(err error) error {
-	var unable *analysis.UnableError
-	if errors.As(err, &unable) {
+// explainUnable adds what to do to the error of a runner. A mistake in a user's
+// own program is one of an input file.
+func explainUnable(err error, user *measure.UserModel) error {
+	var (
+		unable *analysis.UnableError
+		failed *measure.Failure
+	)
+	switch {
+	case errors.As(err, &unable):
 		return &failure{code: exitFailure, hint: fixOf(err), err: err}
+	case user != nil && errors.As(err, &failed) && failed.Class == measure.Other:
+		return badInput("", "%w", err)
+	default:
+		return err
 	}
-	return err
 }
 
 // userFunction matches train.py:make, and train.py alone.

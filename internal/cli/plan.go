@@ -116,6 +116,9 @@ func planError(c *cobra.Command, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
+	if workload.Unmodelled(err) {
+		return badUsage(c.CommandPath()+" compares predictions; memorymark analyze emulates one way to train with your PyTorch: give it the flags to compare, such as --checkpointing", "%w", err)
+	}
 	return badWorkload(c, err)
 }
 

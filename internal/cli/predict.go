@@ -83,7 +83,7 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 		found, err := f.runner.Emulate(c.Context(), analysis.Request{Workload: w, Card: card}, user, f.snapshot)
 		switch {
 		case err != nil:
-			return explainUnable(err)
+			return explainUnable(err, user)
 		case !found.Fits:
 			return e.printNo(found, report.Emulation{Prediction: found}.Write)
 		}
@@ -160,7 +160,7 @@ func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.
 		if err == nil && !found.Fits {
 			err = errNo
 		}
-		return found, explainUnable(err)
+		return found, explainUnable(err, user)
 	}
 	s, err := simulate(w, card, effortOf(ctx))
 	if err != nil {

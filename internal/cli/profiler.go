@@ -21,5 +21,5 @@ func (f *engineFlags) profiler(ctx context.Context, e *env, first study.Cell) (s
 		return nil, err
 	}
 	p, err := f.runner.Profiler(ctx, f.engine, first)
-	return p, explainUnable(err)
+	return p, explainUnable(err, nil)
 }

@@ -74,7 +74,7 @@ func validates(e *env, c *cobra.Command, where where, check func(context.Context
 				return errNo
 			}
 			return err
-		}))
+		}), user)
 	}
 	return c
 }

@@ -78,7 +78,7 @@ def describe(error: BaseException) -> dict[str, Any]:
 def _traceback(error: BaseException) -> str:
     """Where it happened. Of an error in a user's code that is their frames:
     those above are ours, and those below are of libraries that did as they were
-    told."""
+    told. Where no frame is theirs, it is those of libraries."""
     if isinstance(error, UserError):
         return ""  # the message has it all
     shown = traceback.TracebackException.from_exception(error)
@@ -87,8 +87,9 @@ def _traceback(error: BaseException) -> str:
     chained: Optional[traceback.TracebackException] = shown
     while chained:
         theirs = [frame for frame in chained.stack if _is_users(frame.filename)]
-        if theirs:
-            chained.stack = traceback.StackSummary.from_list(theirs)
+        shown_frames = theirs or [frame for frame in chained.stack if not _is_ours(frame.filename)]
+        if shown_frames:
+            chained.stack = traceback.StackSummary.from_list(shown_frames)
         chained = chained.__cause__ or chained.__context__
     return "".join(shown.format())
 
@@ -100,3 +101,7 @@ _LIBRARIES = (_OURS, os.path.abspath(sysconfig.get_path("stdlib")), "<")
 def _is_users(file: str) -> bool:
     """Whether a file is a user's: not ours, and of no library."""
     return not file.startswith(_LIBRARIES) and not any(name in file for name in ("site-packages", "dist-packages", "memorymark_phantom"))
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_OURS) or "memorymark_phantom" in file
