@@ -17,11 +17,17 @@ type Failure struct {
 	ExitCode  int    `json:"exit_code,omitempty"` // as a shell has it: 128 and the signal
 	// LeftRunning is a process that outlived the command and was ended after it.
 	LeftRunning bool `json:"left_running,omitempty"`
+	// Interrupted is a process that was told to end from outside the command.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 // String says how it ended, as "killed by SIGKILL".
 func (f *Failure) String() string {
 	switch {
+	case f.Interrupted && f.Where != "":
+		return "interrupted at " + f.Where
+	case f.Interrupted:
+		return "interrupted"
 	case f.Exception != "" && f.Where != "":
 		return fmt.Sprintf("ended with %s, at %s", f.Exception, f.Where)
 	case f.Exception != "":
@@ -42,6 +48,8 @@ type ending struct {
 	pid  int
 	code int
 	left map[int]bool // the processes that were still running
+
+	interrupted bool // the command was told to end: what it then does says nothing of its memory
 }
 
 // signal is the name of the signal that ended the command, or a process that a
@@ -55,17 +63,17 @@ func (e *ending) signal() string {
 
 // failure is that of the command, nil if it ended well.
 func (e *ending) failure() *Failure {
-	if e.code == 0 {
+	if e.code == 0 && !e.interrupted {
 		return nil
 	}
-	return &Failure{Signal: e.signal(), ExitCode: e.code}
+	return &Failure{Signal: e.signal(), ExitCode: e.code, Interrupted: e.interrupted}
 }
 
 // conclude completes what a process says about its end. One that is killed says
 // nothing, and none knows its exit code.
 func (e *ending) conclude(p *Process, running bool) {
 	switch {
-	case p.PID == e.pid && e.code == 0:
+	case p.PID == e.pid && e.failure() == nil:
 		p.Failure = nil // the interpreter kept an error that a debugger has shown
 	case p.PID == e.pid:
 		said := p.Failure
@@ -78,6 +86,9 @@ func (e *ending) conclude(p *Process, running bool) {
 	case running:
 		p.Failure = &Failure{Signal: e.signal()}
 	}
+	if p.Failure != nil {
+		p.Failure.Interrupted = e.interrupted
+	}
 	p.Sampled = running
 }
 
@@ -86,7 +97,7 @@ func (e *ending) conclude(p *Process, running bool) {
 func (p *Process) fits(command *Failure) *bool {
 	caught := len(p.OOMs) == 0 || p.OOMs[len(p.OOMs)-1].Step <= p.Steps
 	known := caught && p.Failure == nil && command == nil
-	if known || !caught && p.Failure != nil {
+	if known || !caught && p.Failure != nil && !p.Failure.Interrupted {
 		return &known
 	}
 	return nil

@@ -14,6 +14,7 @@ func TestFits(t *testing.T) {
 		other bool     // it is not the command itself
 		code  int      // of the command
 		runs  bool     // it was never at its end
+		told  bool     // to end
 		want  *bool
 		text  string
 	}{
@@ -29,10 +30,14 @@ func TestFits(t *testing.T) {
 		{name: "out of memory", steps: 1, ooms: []OOM{{Step: 2}}, said: raised, code: 1, want: &no, text: "ended with ValueError"},
 		{name: "caught it and trained on", steps: 2, ooms: []OOM{{Step: 1}, {Step: 2}}, want: &yes},
 		{name: "caught it and failed later", steps: 2, ooms: []OOM{{Step: 2}}, said: raised, code: 1, text: "ended with ValueError"},
+		{name: "interrupted", steps: 3, said: &Failure{Exception: "KeyboardInterrupt", Where: "x.py:6"}, code: 130, told: true, text: "interrupted at x.py:6"},
+		{name: "interrupted, and killed as it went on", steps: 3, code: 137, runs: true, told: true, text: "interrupted"},
+		{name: "interrupted, and ended well", steps: 3, told: true, text: "interrupted"},
+		{name: "interrupted as it tried again", steps: 1, ooms: []OOM{{Step: 2}}, code: 130, told: true, text: "interrupted"},
 		{name: "caught it and ended", steps: 1, ooms: []OOM{{Step: 2}}},
 	} {
 		p := &Process{PID: 7, Steps: test.steps, OOMs: test.ooms, Failure: test.said}
-		end := &ending{pid: 7, code: test.code}
+		end := &ending{pid: 7, code: test.code, interrupted: test.told}
 		if test.other {
 			end.pid = 8
 		}

@@ -44,7 +44,7 @@ func (d *Device) Run(ctx context.Context, s Settings, c Command) (*Summary, erro
 		return nil, fmt.Errorf("start %s: %w", c.Args[0], err)
 	}
 	err := wait(ctx, cmd, s)
-	end := &ending{pid: cmd.Process.Pid, code: exitCode(cmd.ProcessState, err), left: sweep(s.Folder)}
+	end := &ending{pid: cmd.Process.Pid, code: exitCode(cmd.ProcessState, err), left: sweep(s.Folder), interrupted: ctx.Err() != nil}
 	sum, readErr := summarize(s, end)
 	if sum != nil {
 		sum.Seconds = time.Since(began).Seconds()

@@ -80,9 +80,10 @@ func writeProcess(b *strings.Builder, s *phantom.Summary, p *phantom.Process) {
 		fmt.Fprintf(b, "    out of memory in step %d at %s: %v wanted, %v free\n", o.Step, o.Where, o.Requested, o.Free)
 	}
 	switch {
-	case dead && len(p.Assumed) > 0:
+	case !dead || p.Failure.Interrupted:
+	case len(p.Assumed) > 0:
 		b.WriteString("    before that it read values that no kernel had computed, which may be why:\n")
-	case dead:
+	default:
 		b.WriteString("    before that it read no value that was made up\n")
 	}
 	for i, a := range p.Assumed {
@@ -109,6 +110,8 @@ func verdictOf(s *phantom.Summary, p *phantom.Process) string {
 		return fmt.Sprintf(": fits, after %s that it caught", plural(len(p.OOMs), "out-of-memory error"))
 	case p.Fits != nil:
 		return fmt.Sprintf(": fits, %v left", max(s.Limit-p.Peak().Reserved, bytesize.Bytes(0)))
+	case p.Failure != nil && p.Failure.Interrupted:
+		return " until it was interrupted; whether it fits is not known"
 	case p.Failure != nil:
 		return " until it failed; whether it fits is not known"
 	case len(p.OOMs) > 0:
