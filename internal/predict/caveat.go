@@ -26,6 +26,9 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 	if w.Precision == workload.TF32 && !card.HasTF32() {
 		out = append(out, fmt.Sprintf("%s does not support tf32, so it runs in fp32", gpu.WithArticle(card.Name)))
 	}
+	if w.Precision == workload.FP32 && card.HasTF32() && w.Config != nil && w.TakesImages() {
+		out = append(out, convolvedInTF32)
+	}
 	if w.Config != nil && models.RoutesTokens(w.Config) { // a model of the user's own has none
 		out = append(out, routing)
 	}
@@ -40,6 +43,11 @@ func Caveats(w *workload.Workload, card *gpu.Card) []string {
 	}
 	return out
 }
+
+// convolvedInTF32 is how float32 convolutions run unless they are told otherwise
+// (torch/backends/cudnn/__init__.py, allow_tf32). Their algorithms and workspaces are
+// others; products, which have a flag of their own, take the same memory either way.
+const convolvedInTF32 = "fp32 is without TF32: PyTorch computes convolutions in TF32 unless torch.backends.cudnn.allow_tf32 is False, and takes what precision tf32 predicts"
 
 // routing is what is assumed of experts, and what else it could be: all tokens are
 // in one tensor, sorted by expert, and every expert's weights and gradients are there

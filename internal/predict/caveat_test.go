@@ -25,6 +25,27 @@ func TestCaveats(t *testing.T) {
 	}
 }
 
+// TestConvolvedInTF32: PyTorch's default for convolutions is said where fp32 is not what
+// most people run, and only there.
+func TestConvolvedInTF32(t *testing.T) {
+	for _, c := range []struct {
+		model, precision, card string
+		said                   bool
+	}{
+		{"resnet", "fp32", "a10", true},
+		{"vit", "fp32", "h200", true},
+		{"resnet", "tf32", "a10", false},
+		{"resnet", "amp-bf16", "a10", false},
+		{"resnet", "fp32", "t4", false},
+		{"gpt2", "fp32", "a10", false},
+	} {
+		got := strings.Join(Caveats(parsed(t, `{"model":"`+c.model+`","precision":"`+c.precision+`"}`), cardOf(t, c.card)), "; ")
+		if strings.Contains(got, "precision tf32 predicts") != c.said {
+			t.Errorf("%s in %s on %s: %q", c.model, c.precision, c.card, got)
+		}
+	}
+}
+
 // bf16 that is emulated is not as fast as fp16 that the card has.
 func TestEmulatedTypesAreSlow(t *testing.T) {
 	seconds := make(map[string]float64)

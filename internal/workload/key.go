@@ -117,7 +117,7 @@ var keys = []Key{
 		least: 1, most: maxImage, field: func(w *Workload) any { return &w.Image },
 	},
 	{
-		Name: "precision", Label: "Precision", Kind: Choice, Unit: "precision", Help: "Precision of the step",
+		Name: "precision", Label: "Precision", Kind: Choice, Unit: "precision", Help: "Precision of the step; tf32 is torch.set_float32_matmul_precision(\"high\")",
 		Values: values(FP32, "fp32", TF32, "tf32", AMPBF16, "bf16 autocast", AMPFP16, "fp16 autocast", BF16, "bf16, weights too"),
 		field:  func(w *Workload) any { return &w.Precision },
 	},

@@ -72,6 +72,19 @@ def _adapter(model: Any) -> Workload:
     return adapter
 
 
+def _uses_tf32(model: Any) -> bool:
+    """Whether float32 is computed in TF32. Convolutions have a flag of their own, which
+    is on unless it was turned off. It counts where there are some: products take the
+    same memory either way."""
+    import torch
+
+    backend = torch.backends.cuda.matmul
+    if any(isinstance(m, torch.nn.modules.conv._ConvNd) for m in model.modules()):
+        backend = getattr(torch.backends.cudnn, "conv", torch.backends.cudnn)
+    precision = getattr(backend, "fp32_precision", None)  # from PyTorch 2.9 on, where reading allow_tf32 may be an error
+    return bool(backend.allow_tf32) if precision is None else precision == "tf32"
+
+
 def of_precision(model: Any, autocast: Optional[str]) -> str:
     """The precision of a model under autocast to bf16, fp16 or nothing."""
     import torch
@@ -82,7 +95,7 @@ def of_precision(model: Any, autocast: Optional[str]) -> str:
         if (frozen or weights) == {torch.bfloat16}:  # adapters over them may be in float32
             return "bf16"
         if weights == {torch.float32}:
-            return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "fp32"
+            return "tf32" if _uses_tf32(model) else "fp32"
         raise NotDescribed("weights of several dtypes without autocast are not modelled")
     # What a workload calls amp-bf16 has an adapter over weights in bfloat16, as
     # from_pretrained loads them, and otherwise weights in float32.

@@ -213,6 +213,37 @@ class Callbacks(unittest.TestCase):
         self.assertIn("could not be written", said)
 
 
+class Precision(unittest.TestCase):
+    # Each in a process of its own: PyTorch refuses to mix the two ways to set the flags.
+    PROGRAM = """
+        import os, torch
+        from memorymark.workload import of_precision
+
+        texts, images = torch.nn.Linear(2, 2), torch.nn.Conv2d(3, 2, 1)
+        for setting in SETTINGS:
+            if os.fork():
+                os.wait()
+                continue
+            exec(setting)
+            print(of_precision(texts, None), of_precision(images, None), flush=True)
+            os._exit(0)
+    """
+
+    def test_tf32_is_recognized(self):
+        expected = {
+            "pass": "fp32 tf32",  # convolutions are in TF32 unless somebody objects
+            "torch.set_float32_matmul_precision('high')": "tf32 tf32",
+            "torch.backends.cudnn.allow_tf32 = False": "fp32 fp32",
+            "torch.backends.cuda.matmul.allow_tf32 = True": "tf32 tf32",
+            "if hasattr(torch.backends, 'fp32_precision'): torch.backends.cuda.matmul.fp32_precision = 'tf32'\n"
+            "else: torch.set_float32_matmul_precision('high')": "tf32 tf32",
+        }
+        program = textwrap.dedent(self.PROGRAM).replace("SETTINGS", repr(list(expected)))
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+        done = subprocess.run([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.stdout.splitlines(), list(expected.values()))
+
+
 class Lightning(unittest.TestCase):
     """In Lightning's real Trainer, on an emulated GPU."""
 

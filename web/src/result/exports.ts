@@ -52,7 +52,7 @@ export function python({ workload }: Question, answer: Answer, model: Model | un
     'import torch',
     `from transformers import ${classOf(workload, model)}`,
     '',
-    precision === 'tf32' && 'torch.backends.cuda.matmul.allow_tf32 = True\ntorch.backends.cudnn.allow_tf32 = True',
+    precision === 'tf32' && 'torch.set_float32_matmul_precision("high")  # and convolutions, whose TF32 is on unless it is turned off',
     loading(workload, model),
     precision === 'bf16' && 'model = model.to(torch.bfloat16)',
     checkpointing && 'model.gradient_checkpointing_enable()',
