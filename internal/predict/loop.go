@@ -18,7 +18,7 @@ func newLoop(p *Process) loop {
 		return newPipelineLoop(p)
 	}
 	if p.w.Phase == workload.Train {
-		if p.w.Precision == workload.AMPFP16 && p.w.Loop.IsLibrarys() {
+		if p.w.Precision == workload.AMPFP16 && p.w.Loop.IsLibrarys() || p.w.Loop.Scaler == workload.GradScaler {
 			p.scaler = p.t.NewGradScaler()
 		}
 		switch p.w.Loop.Name {
@@ -126,7 +126,7 @@ func (l *plainLoop) run() {
 		l.forward(i == 0)
 		l.zeroGrad(workload.ZeroBeforeBackward, i == 0)
 		l.begin(backward)
-		l.t.Backward(l.loss)
+		l.backward(l.loss)
 	})
 	l.updateAll()
 }
@@ -137,9 +137,9 @@ func (l *plainLoop) updateAll() {
 	l.trained = l.t.Gradients()
 	if l.w.Optimizer != workload.NoOptimizer && l.w.Phase == workload.Train {
 		if l.w.ClipGradNorm {
-			l.t.Drop(l.t.ClipGradNorm())
+			l.t.Drop(l.clip())
 		}
-		l.opt.Step()
+		l.update()
 	}
 	l.zeroGrad(workload.ZeroAfterStep, true)
 }

@@ -16,6 +16,7 @@ type TrainingLoop struct {
 	Outputs  Outputs
 	ZeroGrad ZeroGrad
 	Build    Build
+	Scaler   Scaler
 }
 
 type (
@@ -27,6 +28,9 @@ type (
 	ZeroGrad string
 	// Build is where the model is made.
 	Build string
+	// Scaler is what scales the loss. The loops of libraries have one of their own
+	// under fp16 autocast.
+	Scaler string
 )
 
 // Loops, and what one that is described can do.
@@ -45,17 +49,20 @@ const (
 
 	BuildOnDevice Build = "device"
 	BuildOnCPU    Build = "cpu"
+
+	NoScaler   Scaler = "none"
+	GradScaler Scaler = "grad" // torch.amp.GradScaler
 )
 
 // plainLoop is what a described loop does where it does not say.
-var plainLoop = TrainingLoop{PlainLoop, OutputsDropped, ZeroAfterStep, BuildOnDevice}
+var plainLoop = TrainingLoop{PlainLoop, OutputsDropped, ZeroAfterStep, BuildOnDevice, NoScaler}
 
 // loops are the loops that have names.
 var loops = []TrainingLoop{
 	plainLoop,
-	{TrainerLoop, OutputsDropped, ZeroAfterStep, BuildOnCPU},
-	{LightningLoop, OutputsDropped, ZeroBeforeBackward, BuildOnCPU},
-	{AccelerateLoop, OutputsKept, ZeroBeforeForward, BuildOnCPU},
+	{TrainerLoop, OutputsDropped, ZeroAfterStep, BuildOnCPU, NoScaler},
+	{LightningLoop, OutputsDropped, ZeroBeforeBackward, BuildOnCPU, NoScaler},
+	{AccelerateLoop, OutputsKept, ZeroBeforeForward, BuildOnCPU, NoScaler},
 }
 
 // loopParts are the keys of a loop that is described, and what each can be.
@@ -63,6 +70,7 @@ var loopParts = []Part{
 	{"outputs", []string{string(OutputsDropped), string(OutputsKept)}},
 	{"zero_grad", []string{string(ZeroAfterStep), string(ZeroBeforeForward), string(ZeroBeforeBackward)}},
 	{"build", []string{string(BuildOnDevice), string(BuildOnCPU)}},
+	{"scaler", []string{string(NoScaler), string(GradScaler)}},
 }
 
 // loopValues are the loops that have names.
@@ -79,6 +87,7 @@ type describedLoop struct {
 	Outputs  Outputs  `json:"outputs"`
 	ZeroGrad ZeroGrad `json:"zero_grad"`
 	Build    Build    `json:"build"`
+	Scaler   Scaler   `json:"scaler"`
 }
 
 // OrPlain is the loop, or the plain one if none is known: workloads that were
@@ -95,7 +104,7 @@ func (l TrainingLoop) MarshalJSON() ([]byte, error) {
 	if l.Name != "" {
 		return json.Marshal(l.Name)
 	}
-	return json.Marshal(describedLoop{l.Outputs, l.ZeroGrad, l.Build})
+	return json.Marshal(describedLoop{l.Outputs, l.ZeroGrad, l.Build, l.Scaler})
 }
 
 // UnmarshalJSON reads either. It does not check the values.
@@ -108,13 +117,13 @@ func (l *TrainingLoop) UnmarshalJSON(data []byte) error {
 		}
 		return nil
 	}
-	o := describedLoop{plainLoop.Outputs, plainLoop.ZeroGrad, plainLoop.Build}
+	o := describedLoop{plainLoop.Outputs, plainLoop.ZeroGrad, plainLoop.Build, plainLoop.Scaler}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&o); err != nil {
-		return errors.New("it must be a name, or an object with outputs, zero_grad and build")
+		return errors.New("it must be a name, or an object with outputs, zero_grad, build and scaler")
 	}
-	*l = TrainingLoop{"", o.Outputs, o.ZeroGrad, o.Build}
+	*l = TrainingLoop{"", o.Outputs, o.ZeroGrad, o.Build, o.Scaler}
 	return nil
 }
 
@@ -123,7 +132,7 @@ func (l *TrainingLoop) check(k *Key) error {
 	if l.Name != "" {
 		return invalid.OneOf(k.Name, string(l.Name), k.names())
 	}
-	for i, value := range []string{string(l.Outputs), string(l.ZeroGrad), string(l.Build)} {
+	for i, value := range []string{string(l.Outputs), string(l.ZeroGrad), string(l.Build), string(l.Scaler)} {
 		part := k.Parts[i]
 		if err := invalid.OneOf(k.Name+"."+part.Name, value, part.Values); err != nil {
 			return err
@@ -172,5 +181,9 @@ func (l TrainingLoop) String() string {
 	if l.Name != "" {
 		return loopLabels[l.Name]
 	}
-	return fmt.Sprintf("a loop with outputs %s, zero_grad %s, the model built on the %s", l.Outputs, l.ZeroGrad, l.Build)
+	text := fmt.Sprintf("a loop with outputs %s, zero_grad %s, the model built on the %s", l.Outputs, l.ZeroGrad, l.Build)
+	if l.Scaler == GradScaler {
+		text += ", a gradient scaler"
+	}
+	return text
 }

@@ -298,10 +298,11 @@ func TestTooManyLayers(t *testing.T) {
 
 func TestLoop(t *testing.T) {
 	for text, want := range map[string]TrainingLoop{
-		`"plain"`:                             {PlainLoop, OutputsDropped, ZeroAfterStep, BuildOnDevice},
-		`"lightning"`:                         {LightningLoop, OutputsDropped, ZeroBeforeBackward, BuildOnCPU},
-		`{"outputs": "kept", "build": "cpu"}`: {"", OutputsKept, ZeroAfterStep, BuildOnCPU},
-		`{"zero_grad": "before-forward"}`:     {"", OutputsDropped, ZeroBeforeForward, BuildOnDevice},
+		`"plain"`:                             {PlainLoop, OutputsDropped, ZeroAfterStep, BuildOnDevice, NoScaler},
+		`"lightning"`:                         {LightningLoop, OutputsDropped, ZeroBeforeBackward, BuildOnCPU, NoScaler},
+		`{"outputs": "kept", "build": "cpu"}`: {"", OutputsKept, ZeroAfterStep, BuildOnCPU, NoScaler},
+		`{"zero_grad": "before-forward"}`:     {"", OutputsDropped, ZeroBeforeForward, BuildOnDevice, NoScaler},
+		`{"scaler": "grad"}`:                  {"", OutputsDropped, ZeroAfterStep, BuildOnDevice, GradScaler},
 	} {
 		w, err := Parse([]byte(`{"model": "bert", "loop": ` + text + `}`))
 		if err != nil {
@@ -322,8 +323,8 @@ func TestLoop(t *testing.T) {
 	for text, want := range map[string]string{
 		`"trainr"`:            `loop is "trainr"; it must be one of plain, trainer, lightning, accelerate; did you mean trainer?`,
 		`{"outputs": "lost"}`: `loop.outputs is "lost"; it must be one of dropped, kept`,
-		`{"output": "kept"}`:  `it must be a name, or an object with outputs, zero_grad and build`,
-		`3`:                   `it must be a name, or an object with outputs, zero_grad and build`,
+		`{"output": "kept"}`:  `it must be a name, or an object with outputs, zero_grad, build and scaler`,
+		`3`:                   `it must be a name, or an object with outputs, zero_grad, build and scaler`,
 	} {
 		if _, err := Parse([]byte(`{"model": "bert", "loop": ` + text + `}`)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

@@ -221,6 +221,7 @@ class Described:
         self.w, self.made, self.does = w, made, w["loop"]
         self.output: Any = None
         self.loss: Optional[Tensor] = None
+        self.scaler: Any = torch.amp.GradScaler() if self.does.get("scaler") == "grad" else None  # type: ignore[attr-defined]
 
     def step(self, inputs: Any, within: Callable[[str], Any], autocast: Callable[[], Any], update: Callable[[], None]) -> None:
         kept = self.does["outputs"] == "kept"
@@ -237,7 +238,7 @@ class Described:
                 self.output = None
             self.clear("before-backward", i == 0)
             with within("backward"):
-                self.loss.backward()  # type: ignore[no-untyped-call]
+                (self.scaler.scale(self.loss) if self.scaler else self.loss).backward()  # type: ignore[no-untyped-call]
         with within("optimizer"):
             update()
         self.clear("after-step", True)

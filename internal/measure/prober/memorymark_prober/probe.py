@@ -190,9 +190,16 @@ class Probe:
         if subject.optimizer is None or self.w["phase"] == "backward":
             subject.model.zero_grad(set_to_none=True)
             return
+        scaler = self.loop.scaler if self.loop else None
         if self.w["clip_grad_norm"]:
+            if scaler:
+                scaler.unscale_(subject.optimizer)
             torch.nn.utils.clip_grad_norm_(subject.model.parameters(), 1.0)
-        subject.optimizer.step()
+        if scaler:
+            scaler.step(subject.optimizer)
+            scaler.update()
+        else:
+            subject.optimizer.step()
         if not self.loop:
             subject.optimizer.zero_grad(set_to_none=True)
 
