@@ -36,7 +36,7 @@ func (p *Process) build(d torch.Device) error {
 	}
 	if hasBuckets(p.w) {
 		toDevice := func() {}
-		if p.w.Loop.IsLibrarys() && p.w.Quantize == workload.NotQuantized {
+		if p.w.Loop.Build == workload.BuildOnCPU && p.w.Quantize == workload.NotQuantized {
 			toDevice = p.t.BuildOnHost(build)
 		} else {
 			build()
