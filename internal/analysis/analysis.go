@@ -13,6 +13,7 @@ import (
 	"memorymark/internal/evidence"
 	"memorymark/internal/phantom"
 	"memorymark/internal/predict"
+	"memorymark/internal/recipe"
 	"memorymark/internal/workload"
 )
 
@@ -51,8 +52,10 @@ type Answer struct {
 
 	Growth
 	Accumulation *Accumulation `json:"accumulation,omitempty"`
-	Results      []Result      `json:"results"`
-	Changes      []Effect      `json:"changes,omitempty"`
+	// Recipe is the program that the answer is about, absent where there is none.
+	Recipe  *recipe.Recipe `json:"recipe,omitempty"`
+	Results []Result       `json:"results"`
+	Changes []Effect       `json:"changes,omitempty"`
 	// What only a measured answer has: what was predicted of it, everything that
 	// was run, and where the time went.
 	Predicted *Forecast `json:"predicted,omitempty"`

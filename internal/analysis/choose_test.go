@@ -14,8 +14,13 @@ func TestChoose(t *testing.T) {
 		emulated, measure = evidence.Emulated, evidence.Measured
 	)
 	means := []Means{
-		{}, {Device: true}, {Emulation: true}, {Emulation: true, Device: true},
-		{Card: true}, {Card: true, Emulation: true}, {Card: true, Emulation: true, Device: true},
+		{},
+		{Device: true},
+		{Emulation: true},
+		{Emulation: true, Device: true},
+		{Card: true},
+		{Card: true, Emulation: true},
+		{Card: true, Emulation: true, Device: true},
 	}
 	for _, c := range []struct {
 		name     string

@@ -63,6 +63,9 @@ func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
 	if b.GlobalBatch > 0 {
 		a.Accumulation = accumulate(b.GlobalBatch, largest, func(micro, _ int64) bool { return a.result(micro).Batch == 0 || a.result(micro).Success })
 	}
+	if b.User == nil {
+		a.setRecipe(b.Workload)
+	}
 	a.setBill(b.Question, b.Workload)
 	b.addPredictions(a)
 	a.explain(largest+max(b.MultipleOf, 1), nil)

@@ -127,6 +127,7 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	if p.GlobalBatch > 0 {
 		a.Accumulation = accumulate(p.GlobalBatch, largest, p.trainsAccumulated)
 	}
+	a.setRecipe(p.w)
 	if p.Changes {
 		a.Changes = p.single()
 	}

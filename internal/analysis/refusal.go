@@ -18,7 +18,7 @@ type TooSmallError struct {
 	Needs   bytesize.Bytes // reserved at that batch
 	Largest predict.Part   // the largest cause
 	Present int64          // the batch of the question
-	Helps   []ChangeSet       // the smallest sets of changes with which that trains
+	Helps   []ChangeSet    // the smallest sets of changes with which that trains
 	Answer  *Answer        // the same at length
 }
 

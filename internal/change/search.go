@@ -25,6 +25,8 @@ type Question struct {
 	Full   bool     // train all weights: no adapters
 	Most   int      // how many keys a set may change; 0 for any number, and what comes nearest
 	Effort *effort.Effort
+	// As is the draft that a set of changes is tried as; nil for as it is.
+	As func(workload.Draft) workload.Draft
 }
 
 // Set is a set of changes with which a workload trains.
@@ -311,6 +313,9 @@ func (s *search) draft(a attempt) workload.Draft {
 		maps.Copy(d, r.Patch)
 	}
 	d["batch"], d["accumulate"] = number(a.batch), number(a.passes)
+	if s.As != nil {
+		return s.As(d)
+	}
 	return d
 }
 

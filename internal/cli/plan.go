@@ -45,7 +45,7 @@ func newPlan(e *env) *cobra.Command {
 		Long: "Plans what to train a model on, and how. It compares GPUs, how many of them, parallelism,\n" +
 			"precision, checkpointing, adapters, 8-bit optimizers and batch sizes. The answer is the\n" +
 			"cheapest setup, the fastest, and the one with the fewest changes, each with the\n" +
-			"configuration to paste.\n\n" +
+			"Python program to paste.\n\n" +
 			"What you set with flags stays as it is; the plan chooses the rest. It simulates every\n" +
 			"setup that it shows: three steps of the rank that needs the most memory. Times and costs\n" +
 			"are coarse: a time model of the step, bytes over links, and the catalog's prices.\n\n" +

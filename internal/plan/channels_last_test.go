@@ -15,8 +15,8 @@ func TestPlanInChannelsLast(t *testing.T) {
 	q.MaxGPUs, q.GlobalBatch = 2, 64
 	options := make1(t, q).Options
 	for _, o := range options {
-		if !o.Workload.ChannelsLast || !strings.Contains(o.Recipe.Model, "memory_format=torch.channels_last") {
-			t.Errorf("%s is not in channels_last: %s", o.Command, o.Recipe.Model)
+		if !o.Workload.ChannelsLast || !strings.Contains(o.Recipe.Program, "memory_format=torch.channels_last") {
+			t.Errorf("%s is not in channels_last: %s", o.Command, o.Recipe.Program)
 		}
 	}
 	replicated := func(o *Option) bool { return o.Workload.Parallel != nil && o.Workload.Parallel.Kind == workload.DDP }

@@ -9,6 +9,7 @@ import (
 	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
+	"memorymark/internal/recipe"
 	"memorymark/internal/workload"
 )
 
@@ -70,6 +71,7 @@ func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
 	}
 	found, err := change.Least(change.Question{
 		Draft: q.Draft, Card: q.Card, Limit: at.limit, Margin: at.margin, Given: change.Given(q.Draft), Full: q.Full, Effort: q.Effort,
+		As: recipe.AsWritten,
 	})
 	if err != nil {
 		return nil, err
@@ -99,7 +101,7 @@ func (p *planner) asItIs(out *Fit, at *site) error {
 
 // setOption is a set of changes as a way to train.
 func (p *planner) setOption(at *site, set change.Set) *Option {
-	d := change.Apply(p.q.Draft, set.Changes)
+	d := recipe.AsWritten(change.Apply(p.q.Draft, set.Changes))
 	w := set.Workload
 	d["batch"], d["accumulate"] = number(w.Batch), number(int64(w.Accumulate))
 	return p.newOption(at, Option{

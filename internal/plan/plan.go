@@ -17,6 +17,7 @@ import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/invalid"
 	"memorymark/internal/predict"
+	"memorymark/internal/recipe"
 	"memorymark/internal/workload"
 )
 
@@ -106,8 +107,8 @@ type Option struct {
 	Days     float64            `json:"days"`
 	Dollars  *float64           `json:"dollars,omitempty"` // absent without a price
 	Price    *Price             `json:"price,omitempty"`
-	Command  string             `json:"command"` // that predicts it
-	Recipe   Recipe             `json:"recipe"`
+	Command  string             `json:"command"`          // that predicts it
+	Recipe   *recipe.Recipe     `json:"recipe,omitempty"` // absent where no library has the model
 	Workload *workload.Workload `json:"workload"`
 	Card     *gpu.Card          `json:"-"`
 }

@@ -14,6 +14,7 @@ import (
 	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
+	"memorymark/internal/recipe"
 	"memorymark/internal/workload"
 )
 
@@ -237,7 +238,7 @@ func TestMisfits(t *testing.T) {
 	if m.Setup != "checkpointing, bf16 weights, 8-bit AdamW" || !strings.HasPrefix(m.Reason, m.Setup+" with batch 64 needs "+m.Needs.String()+", ") {
 		t.Errorf("%+v", m)
 	}
-	if got := predicted(t, w.Draft, q.Cards[0].Card); got.Fits || got.PeakReserved() != m.Needs {
+	if got := predicted(t, recipe.AsWritten(w.Draft), q.Cards[0].Card); got.Fits || got.PeakReserved() != m.Needs {
 		t.Errorf("needs %v, predicted is %v", m.Needs, got.PeakReserved())
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
+	"memorymark/internal/recipe"
 )
 
 // candidate is a setup with a batch, on a card.
@@ -324,7 +325,7 @@ func (p *planner) option(s *site, c *candidate, t *took) (*Option, error) {
 func (p *planner) newOption(s *site, o Option, each predict.Seconds) *Option {
 	o.GPU, o.GPUName, o.GPUs, o.Card, o.Price = s.card.ID, s.card.Name, s.gpus, s.card, s.price
 	o.Setup, o.Batch, o.Passes = textOf(o.Changes), o.Workload.Batch, int64(o.Workload.Accumulate)
-	o.Speed, o.Recipe = p.speed(each), newRecipe(o.Workload)
+	o.Speed, o.Recipe = p.speed(each), recipe.New(o.Workload)
 	o.Days, o.Dollars = p.bill(s, each)
 	return &o
 }

@@ -9,6 +9,7 @@ import (
 
 	"memorymark/internal/change"
 	"memorymark/internal/gpu"
+	"memorymark/internal/recipe"
 	"memorymark/internal/workload"
 )
 
@@ -188,7 +189,7 @@ func (p *planner) workload(s *setup, batch, passes int64) (*workload.Workload, e
 func (p *planner) draft(s *setup, batch, passes int64) workload.Draft {
 	d := change.Apply(p.q.Draft, s.made())
 	d["batch"], d["accumulate"] = number(batch), number(passes)
-	return d
+	return recipe.AsWritten(d)
 }
 
 func number(n int64) json.RawMessage { return json.RawMessage(fmt.Sprint(n)) }

@@ -206,22 +206,33 @@ func (p Plan) writeNothing(w io.Writer, width int) {
 	p.writeMisfits(w, width)
 }
 
-// writeRecipe writes what is to be pasted.
+// writeRecipe writes what is to be pasted. The program is not indented, so that it
+// runs as it was copied.
 func writeRecipe(w io.Writer, title string, o *plan.Option) {
 	fmt.Fprintf(w, "\n%s\n", heading(title))
-	fmt.Fprintf(w, "  $ %s\n  $ %s\n", o.Command, o.Recipe.Launch)
-	for _, part := range []struct{ title, text string }{
-		{"Model", o.Recipe.Model},
-		{"PyTorch", o.Recipe.PyTorch},
-		{"or transformers' Trainer", o.Recipe.TrainingArguments},
-		{"with accelerate's configuration", o.Recipe.Accelerate},
-	} {
-		if part.text == "" {
-			continue
-		}
-		fmt.Fprintf(w, "  %s\n", faint("# "+part.title))
-		for line := range strings.Lines(part.text) {
-			fmt.Fprint(w, "  ", line)
-		}
+	writeCommand(w, o.Command)
+	if o.Recipe != nil {
+		writeCommand(w, o.Recipe.Launch)
+		fmt.Fprintf(w, "\n%s\n%s", faint("# train.py"), o.Recipe.Program)
 	}
+}
+
+// commandWidth is how long a line of a command may be.
+const commandWidth = 80
+
+// writeCommand writes a command, over several lines if it is long: a shell reads them as
+// one.
+func writeCommand(w io.Writer, command string) {
+	line := "  $"
+	for i, words := range strings.Split(command, " --") {
+		if i > 0 {
+			words = "--" + words
+		}
+		if len(line)+1+len(words)+len(` \`) > commandWidth {
+			fmt.Fprintf(w, "%s \\\n", line)
+			line = "     "
+		}
+		line += " " + words
+	}
+	fmt.Fprintln(w, line)
 }

@@ -3,25 +3,25 @@ package workload
 import "memorymark/internal/torch"
 
 // Code is how a Python program makes an optimizer: its class, its arguments, and
-// the name that transformers' TrainingArguments has for it. Plans and the page
-// write programs of it.
+// the name that transformers' TrainingArguments has for it.
 type Code struct {
-	Module    string             `json:"module,omitempty"` // "" is torch.optim
-	Class     string             `json:"class"`
-	Arguments map[string]float64 `json:"arguments"`
-	Trainer   string             `json:"trainer,omitempty"`
+	Module    string // "" is torch.optim
+	Class     string
+	Arguments map[string]float64
+	Trainer   string
 	// Beside is the one that takes the parameters that this one does not.
-	Beside *Code `json:"beside,omitempty"`
+	Beside *Code
 	// Split makes matrices, for this one, and others, for the one beside it, of a
 	// model's parameters.
-	Split string `json:"split,omitempty"`
+	Split string
 }
 
 // splitMatrices leaves to Muon what its authors train with it: the matrices of
 // hidden layers, not embeddings and heads. Adapters have no others.
 const splitMatrices = `trained = [p for p in model.parameters() if p.requires_grad]
 head = model.get_output_embeddings()
-tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding) or m is head}
+embeddings = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
+tables = {id(m.weight) for m in embeddings + ([head] if head else [])}
 matrices = [p for p in trained if p.ndim == 2 and id(p) not in tables]
 others = [p for p in trained if p.ndim != 2 or id(p) in tables]
 `
@@ -30,7 +30,7 @@ others = [p for p in trained if p.ndim != 2 or id(p) in tables]
 func optimizers() []Value {
 	out := make([]Value, len(torch.Optimizers))
 	for i, o := range torch.Optimizers {
-		out[i] = Value{Name: o.Name, Label: o.Label, Code: Optimizer(o.Name).Code()}
+		out[i] = Value{Name: o.Name, Label: o.Label}
 	}
 	return out
 }
@@ -49,26 +49,4 @@ func codeOf(o torch.OptimizerKind) *Code {
 		c.Beside, c.Split = codeOf(torch.OptimizerNamed(o.Beside)), splitMatrices
 	}
 	return c
-}
-
-// Arguments are what a program gives BitsAndBytesConfig, "" for weights that are
-// not quantized.
-func (q Quantize) Arguments() string {
-	switch q {
-	case NF4:
-		return `load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16`
-	case NF4Double:
-		return `load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16`
-	case Int8:
-		return `load_in_8bit=True`
-	default:
-		return ""
-	}
-}
-
-func quantizedAs(formats []Value) []Value {
-	for i, f := range formats {
-		formats[i].Arguments = Quantize(f.Name).Arguments()
-	}
-	return formats
 }

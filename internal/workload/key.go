@@ -65,10 +65,6 @@ type Part struct {
 type Value struct {
 	Name  string `json:"name"`
 	Label string `json:"label"`
-	// Code is how a program makes such an optimizer.
-	Code *Code `json:"code,omitempty"`
-	// Arguments are what a program gives BitsAndBytesConfig for such weights.
-	Arguments string `json:"arguments,omitempty"`
 }
 
 // The bounds of a workload. They are far beyond every card, and keep what is
@@ -183,7 +179,7 @@ var keys = []Key{
 	},
 	{
 		Name: "quantize", Label: "Weights stored", Kind: Choice, Unit: "format", Help: "How bitsandbytes stores the frozen weights",
-		Values: quantizedAs(values(NotQuantized, "as they are", NF4, "4-bit (nf4)", NF4Double, "4-bit, quantized twice", Int8, "8-bit")),
+		Values: values(NotQuantized, "as they are", NF4, "4-bit (nf4)", NF4Double, "4-bit, quantized twice", Int8, "8-bit"),
 		field:  func(w *Workload) any { return &w.Quantize },
 	},
 	{

@@ -92,7 +92,6 @@ function Result({ state }: { state: QuestionState }) {
   const { data: answer, isPlaceholderData } = usePredictedAnalysis(settled);
   const { hours_per_year: _, price_per_hour: __, run_tokens: ___, run_samples: ____, ...aboutMemory } = settled;
   const { data: curve } = useCurve(aboutMemory, answer !== undefined); // what is read first is asked first
-  const models = useModels().data?.models;
   if (!answer) return <Waiting state={state} />;
   return (
     <div className={`flex flex-col gap-6 transition-opacity ${isPlaceholderData ? 'opacity-60' : ''}`} aria-busy={isPlaceholderData}>
@@ -105,7 +104,7 @@ function Result({ state }: { state: QuestionState }) {
         </div>
         <div className="flex min-w-0 flex-col gap-6">
           <Changes question={aboutMemory} answer={answer} onApply={change} />
-          <CopyAs question={settled} answer={answer} model={models?.find(({ id }) => id === settled.workload.model)} />
+          <CopyAs question={settled} answer={answer} />
         </div>
         <MemoryChart answer={answer} curve={curve} />
         <SpeedChart answer={answer} curve={curve} />

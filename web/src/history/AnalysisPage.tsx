@@ -48,7 +48,7 @@ export default function AnalysisPage() {
       {!analysis.answer && <h1 className="text-2xl font-semibold tracking-tight">{ended(analysis) ? 'No answer' : 'On its way'}</h1>}
       {analysis.answer && <KeptResult answer={analysis.answer} workload={workload} />}
       {analysis.answer && (
-        <CopyAs question={{ workload }} answer={analysis.answer} model={models.find((model) => model.id === workload.model)} />
+        <CopyAs question={{ workload }} answer={analysis.answer} />
       )}
       <Run id={id} watched={watched} onClose={() => navigate('/history')} />
     </div>

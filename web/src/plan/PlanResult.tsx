@@ -90,7 +90,7 @@ function Best({ names, option }: BestWay) {
           Open in Analyze
         </Link>
       </div>
-      <Recipe recipe={option.recipe} />
+      {option.recipe && <Recipe recipe={option.recipe} />}
     </section>
   );
 }

@@ -3,16 +3,13 @@ import type { Schemas } from '../api/client';
 import { CopyButton } from '../ui/CopyButton';
 import { Tabs } from '../ui/Tabs';
 
-/** Recipe is what to paste: how to launch it, the model, the arguments of Trainer, the configuration of accelerate. */
+/** Recipe is what to paste: a program, and how to launch it. */
 export function Recipe({ recipe }: { recipe: Schemas['Recipe'] }) {
   const parts = [
+    { value: 'program', name: 'train.py', text: recipe.program },
     { value: 'launch', name: 'Launch', text: recipe.launch },
-    { value: 'model', name: 'Model', text: recipe.model },
-    { value: 'trainer', name: 'Trainer', text: recipe.training_arguments },
-    { value: 'accelerate', name: 'accelerate', text: recipe.accelerate },
-    { value: 'pytorch', name: 'PyTorch', text: recipe.pytorch },
-  ].filter((part) => part.text);
-  const [chosen, setChosen] = useState('launch');
+  ];
+  const [chosen, setChosen] = useState('program');
   const text = parts.find(({ value }) => value === chosen)?.text ?? '';
   return (
     <details className="mt-4 border-t border-line pt-3 text-sm">

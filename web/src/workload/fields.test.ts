@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import keys from '../api/keys.json';
-import { adapters, codeOf, fields, first, more, training } from './fields';
+import { adapters, fields, first, more, training } from './fields';
 
 test('every key of a workload has a field, or a place of its own', () => {
   const elsewhere = ['model', 'config', 'gpu', 'id', 'limit_gib', 'lengths', 'packing', 'parallel', 'versions'];
@@ -12,9 +12,4 @@ test('fields are as the API has the keys', () => {
   expect(fields.batch).toEqual({ kind: 'number', label: 'Batch today', help: 'Samples per step.', initial: 16, unit: 'samples' });
   expect(fields.checkpointing).toMatchObject({ kind: 'switch', initial: false });
   expect(fields.optimizer).toMatchObject({ kind: 'choice', initial: 'adamw', options: { 'sgd-momentum': 'SGD with momentum' } });
-});
-
-test('programs write optimizers as PyTorch has them', () => {
-  expect(codeOf('sgd-momentum')).toEqual({ class: 'SGD', arguments: { lr: 0.001, momentum: 0.9 }, trainer: 'sgd' });
-  expect(codeOf('none')).toBeUndefined();
 });

@@ -32,23 +32,10 @@ export interface SwitchField extends Described {
 
 export type Field = ChoiceField | NumberField | SwitchField;
 
-/** Value is a value of a choice: what it is called, and how programs write it. */
+/** Value is a value of a choice, and what it is called. */
 interface Value {
   name: string;
   label: string;
-  code?: Code;
-  arguments?: string;
-}
-
-/** Code is a class of optimizers, and the one beside it that takes what it does not. */
-export interface Code {
-  module?: string;
-  class: string;
-  arguments: Record<string, number>;
-  trainer?: string;
-  beside?: Code;
-  /** Python that makes matrices, and others for the one beside it, of a model's parameters */
-  split?: string;
 }
 
 /** Property is a key in the document. */
@@ -85,17 +72,3 @@ export const more = Object.keys(properties).filter((key) => properties[key]?.['x
 export const fields = Object.fromEntries([...first, ...adapters, ...training, ...more].map((key) => [key, fieldOf(properties[key]!)])) as Record<Key, Field>;
 
 export type FieldKey = Key;
-
-function valueOf(key: Key, name: string): Value | undefined {
-  return properties[key]?.['x-values']?.find((value) => value.name === name);
-}
-
-/** codeOf is how programs make an optimizer; undefined for none. */
-export function codeOf(optimizer: string): Code | undefined {
-  return valueOf('optimizer', optimizer)?.code;
-}
-
-/** quantizationArguments are what programs give BitsAndBytesConfig; undefined for weights that are not quantized. */
-export function quantizationArguments(quantize: string | undefined): string | undefined {
-  return quantize && valueOf('quantize', quantize)?.arguments;
-}

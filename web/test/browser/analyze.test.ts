@@ -187,10 +187,10 @@ test('a model that is too large is no mystery', async () => {
 
 test('what is copied is what is asked', async () => {
   await page.goto(`${program.url}/?model=bert&gpu=a10&precision=amp-bf16`);
-  await page.getByRole('radio', { name: 'Trainer arguments' }).click();
+  await page.getByRole('radio', { name: 'Python' }).click();
   await page.getByRole('button', { name: 'Copy', exact: true }).click();
   await page.getByRole('button', { name: 'Copied' }).waitFor();
-  expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('bf16=True');
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('torch.autocast("cuda", torch.bfloat16)');
 });
 
 test('an analysis is watched live and kept', async () => {

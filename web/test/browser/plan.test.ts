@@ -28,8 +28,9 @@ test('a plan has its best ways, its picture and what to paste', async () => {
   await cheapest.getByRole('button', { name: 'Copy command' }).click();
   await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toMatch(/^memorymark predict gpt2 --gpu/);
   await cheapest.getByText('What to paste').click();
-  await cheapest.getByRole('radio', { name: 'Trainer' }).click();
-  await cheapest.getByText('per_device_train_batch_size', { exact: false }).waitFor();
+  await cheapest.getByText('optimizer.zero_grad()', { exact: false }).waitFor();
+  await cheapest.getByRole('radio', { name: 'Launch' }).click();
+  await cheapest.getByText('python train.py', { exact: false }).waitFor();
   const picture = page.getByRole('img', { name: /ways that fit .* by dollars and days/ });
   await picture.focus();
   await page.keyboard.press('Home');
