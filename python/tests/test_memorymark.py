@@ -40,6 +40,11 @@ class Questions(unittest.TestCase):
         self.assertEqual(p.json["steps"][2]["peak_allocated"], p.steps[2].peak_allocated)
         self.assertEqual(sum(vars(p.breakdown).values()) - p.breakdown.total, p.breakdown.total)
         self.assertIn("<svg", p._repr_html_())
+        self.assertEqual(p.verdict, "fits")
+        tight = memorymark.predict("gpt2", batch=90, gpu="a10")
+        self.assertEqual(tight.verdict, "tight")
+        self.assertLess(tight.limit - tight.peak_reserved, tight.margin)
+        self.assertTrue(str(tight).startswith("fits tightly on a10: "))
 
     def test_plan(self):
         p = memorymark.plan("gpt2", mine="rtx-4090 x2", samples="1M")
@@ -49,13 +54,17 @@ class Questions(unittest.TestCase):
         self.assertIn("fastest: 2 × rtx-4090", str(p))
         p = memorymark.plan("llama-3.1-8b", cards="rtx-4060", max_gpus=1, full=True)
         self.assertEqual(p.options, [])
-        self.assertRegex(p.misfits[0]["reason"], r"needs (at least )?[0-9.]+ GiB")
+        self.assertIn(" with batch 64 needs ", p.misfits[0]["reason"])
 
     def test_fit(self):
-        self.assertTrue(memorymark.fit("gpt2", gpu="a10").fits)
+        self.assertEqual(memorymark.fit("gpt2", gpu="a10").verdict, "fits")
+        tight = memorymark.fit("gpt2", gpu="a10", batch=90)
+        self.assertTrue(tight.fits)
+        self.assertEqual(str(tight), "gpt2 fits a10 as it is, with less than a margin to spare")
         f = memorymark.fit("gpt2", gpu="t4", batch=128)
         self.assertFalse(f.fits)
         self.assertEqual(f.options[0].batch * f.options[0].accumulate, 128)
+        self.assertEqual((f.verdict, f.options[0].verdict), ("does not fit", "fits"))
         self.assertIn("gpt2 does not fit t4 as it is; it does with ", str(f))
         self.assertIn(" + ".join(f.options[0].changes), str(f))
         f = memorymark.fit("llama-3.1-8b", gpu="rtx-4060", full=True)
