@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,14 +13,7 @@ import (
 // withLengths trains on texts of the lengths of the examples, as --lengths says.
 func withLengths(t *testing.T) func(*workload.Workload) {
 	t.Helper()
-	data, err := os.ReadFile("../../examples/lengths.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lengths, err := workload.ReadLengths(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lengths := exampleLengths(t)
 	return func(w *workload.Workload) {
 		w.Lengths, w.Sequence, w.AttentionMask = lengths, lengths.Longest(), workload.Padded
 	}

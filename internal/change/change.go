@@ -148,9 +148,10 @@ func (a Axis) sets(given []string) bool {
 func Open(given []string, full bool) []Axis {
 	var out []Axis
 	for _, a := range Table {
-		if !a.sets(given) && !(full && a[0].Trains == Adapters) {
-			out = append(out, a)
+		if a.sets(given) || full && a[0].Trains == Adapters {
+			continue
 		}
+		out = append(out, a)
 	}
 	return out
 }
