@@ -171,6 +171,6 @@ func (v verified) write(w io.Writer, _ int) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "damaged: %d; the next memorymark serve repairs what it can, and keeps the files as they are now\n", len(v.Damages))
+	_, err := fmt.Fprintf(w, "damaged: %d; memorymark restore brings a backup back, or memorymark serve goes on with what can be read\n", len(v.Damages))
 	return err
 }

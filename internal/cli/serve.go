@@ -164,7 +164,7 @@ func (f *serveFlags) serve(ctx context.Context, e *env, tell func(s *server.Serv
 	if opts.Snapshots, err = f.snapshots(log); err != nil {
 		return err
 	}
-	if opts.Jobs, err = f.jobs(ctx, opts.Tokens, log); err != nil {
+	if opts.Jobs, err = f.jobs(ctx, log); err != nil {
 		return err
 	}
 	defer opts.Jobs.Close()
@@ -198,15 +198,14 @@ func (f *serveFlags) answerAndWork(ctx context.Context, s *server.Server, l net.
 
 // work runs a worker of the server's own.
 func work(ctx context.Context, opts server.Options, slots []worker.Slot, drain time.Duration) error {
-	link, err := opts.Jobs.Link(ctx)
+	w, err := worker.Join(ctx, worker.Local{Queue: opts.Jobs}, worker.Config{Slots: slots, Version: opts.Version, Drain: drain, Resident: true, Log: opts.Log})
 	if err != nil && ctx.Err() != nil {
 		return nil //nolint:nilerr // told to end before it had begun
 	}
 	if err != nil {
 		return err
 	}
-	defer link.Close()
-	return worker.Run(ctx, link, worker.Config{Slots: slots, Version: opts.Version, Drain: drain, Resident: true, Log: opts.Log})
+	return w.Run(ctx)
 }
 
 // measureHere measures on this machine's cards. A server whose card cannot be
@@ -215,9 +214,9 @@ func (f *serveFlags) measureHere(ctx context.Context, url string, opts server.Op
 	if f.noMeasuring || !f.here(ctx) {
 		return nil
 	}
-	var upload *worker.Uploader
+	var upload *worker.Client
 	if opts.Tokens == nil && f.cert == "" { // only then can it call itself without ado
-		upload = &worker.Uploader{URL: url}
+		upload = &worker.Client{URL: url}
 	}
 	slots, err := f.slots(ctx, upload)
 	if ctx.Err() != nil {

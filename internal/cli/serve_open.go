@@ -71,14 +71,8 @@ func parseSize(flag, text string) (int64, error) {
 }
 
 // jobs opens the engine that keeps the analyses.
-func (f *serveFlags) jobs(ctx context.Context, tokens *token.Keeper, log *slog.Logger) (*job.Queue, error) {
-	c := job.Config{URL: f.nats, Credentials: f.natsCreds, Log: log, Authorize: func(secret string) bool {
-		if tokens == nil {
-			return true // on loopback everybody who can come may
-		}
-		t, ok, err := tokens.Find(secret)
-		return err == nil && ok && t.Role == token.Worker
-	}}
+func (f *serveFlags) jobs(ctx context.Context, log *slog.Logger) (*job.Queue, error) {
+	c := job.Config{URL: f.nats, Credentials: f.natsCreds, Log: log}
 	var err error
 	if c.HistoryBytes, err = parseSize("--history-quota", f.history); err != nil {
 		return nil, err

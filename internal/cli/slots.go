@@ -41,7 +41,7 @@ func (f *slotFlags) here(ctx context.Context) bool {
 
 // slots are the cards of this machine, as PyTorch finds them, or those that
 // were named.
-func (f *slotFlags) slots(ctx context.Context, upload *worker.Uploader) ([]worker.Slot, error) {
+func (f *slotFlags) slots(ctx context.Context, upload *worker.Client) ([]worker.Slot, error) {
 	python, err := measure.FindPython(f.python, os.Getenv)
 	if err != nil {
 		return nil, badInput("memorymark doctor says what is missing", "%w", err)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,11 +22,9 @@ import (
 // workerFlags say where a worker finds its jobs and what it does them with.
 type workerFlags struct {
 	logFlags
-	join        string
-	tokenFile   string
-	credentials string
-	ca          string
-	server      string
+	join      string
+	tokenFile string
+	ca        string
 	slotFlags
 	allowCode  bool
 	codeMemory string
@@ -63,11 +59,9 @@ func newWorker(e *env) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), e) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.join, "join", "", "`URL` of the server, such as http://server:5001, or of a NATS cluster, such as nats://a:4222,nats://b:4222")
+	flags.StringVar(&f.join, "join", "", "`URL` of the server, such as http://server:5001")
 	flags.StringVar(&f.tokenFile, "token-file", "", "token `file` (default: $"+tokenVariable+")")
-	flags.StringVar(&f.credentials, "nats-credentials", "", "credentials `file` for a NATS cluster")
 	flags.StringVar(&f.ca, "ca", "", "`file` with additional trusted certificates")
-	flags.StringVar(&f.server, "upload", "", "`URL` of the server to upload snapshots to, when --join is a NATS cluster (default: --join)")
 	f.addTo(flags)
 	flags.BoolVar(&f.allowCode, "allow-code", false, "also run code that users send with their analyses, in a sandbox without network or files of this machine (Linux)")
 	flags.StringVar(&f.codeMemory, "code-memory", "16GiB", "`memory` of this machine that such code may take")
@@ -92,21 +86,11 @@ func (f *workerFlags) run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	switch scheme, _, _ := strings.Cut(f.join, "://"); {
-	case f.join == "":
-		return badUsage("as --join http://server:5001", "missing --join")
-	case !slices.Contains(job.Schemes, scheme):
-		return badUsage("write it as --join http://server:5001, or nats://server:4222 for an engine", "--join is %q; it must be an address", f.join)
-	}
-	token, err := f.token()
+	client, err := f.client()
 	if err != nil {
 		return err
 	}
-	upload, err := f.uploader(token)
-	if err != nil {
-		return err
-	}
-	slots, err := f.slots(ctx, upload)
+	slots, err := f.slots(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -117,21 +101,20 @@ func (f *workerFlags) run(ctx context.Context, e *env) error {
 		}
 		slots = append(slots, slot)
 	}
-	link, err := job.Join(ctx, job.JoinConfig{URL: f.join, Token: token, Credentials: f.credentials, CA: f.ca, Log: log})
+	w, err := worker.Join(ctx, client, worker.Config{
+		Slots: slots, Host: f.name, Version: currentVersion().Version, Limit: f.limit, Drain: f.drain, Log: log,
+	})
 	if err != nil {
-		return badInput("check the address, and that the token is from memorymark token create NAME --role worker", "%w", err)
+		return badInput("check the address, and that the token is from memorymark token create NAME --role worker", "%s: %w", f.join, err)
 	}
-	defer link.Close()
-	told := joined{Worker: link.ID(), Server: f.join}
+	told := joined{Worker: w.ID(), Server: f.join}
 	for _, s := range slots {
 		told.Cards = append(told.Cards, s.Card)
 	}
 	if err := e.print(told, told.write); err != nil {
 		return err
 	}
-	return worker.Run(ctx, link, worker.Config{
-		Slots: slots, Host: f.name, Version: currentVersion().Version, Limit: f.limit, Drain: f.drain, Log: log,
-	})
+	return w.Run(ctx)
 }
 
 // codeSlot is for jobs that carry code.
@@ -175,15 +158,19 @@ func (f *workerFlags) token() (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// uploader is where snapshots go, nil if that is not known.
-func (f *workerFlags) uploader(token string) (*worker.Uploader, error) {
-	server := cmp.Or(f.server, f.join)
-	if !strings.HasPrefix(server, "http://") && !strings.HasPrefix(server, "https://") {
-		return nil, nil
+// client is the server that the worker joins.
+func (f *workerFlags) client() (*worker.Client, error) {
+	switch scheme, _, _ := strings.Cut(f.join, "://"); {
+	case f.join == "":
+		return nil, badUsage("as --join http://server:5001", "missing --join")
+	case scheme == "nats" || scheme == "tls":
+		return nil, badUsage("write the address of memorymark serve, as --join http://server:5001", "--join is %q; workers speak HTTP with a server, and not with its NATS cluster", f.join)
+	case scheme != "http" && scheme != "https":
+		return nil, badUsage("write it as --join http://server:5001", "--join is %q; it must be an address", f.join)
 	}
-	out := &worker.Uploader{URL: server, Token: token}
-	if f.ca == "" {
-		return out, nil
+	token, err := f.token()
+	if err != nil || f.ca == "" {
+		return &worker.Client{URL: f.join, Token: token}, err
 	}
 	pem, err := os.ReadFile(f.ca)
 	if err != nil {
@@ -198,6 +185,5 @@ func (f *workerFlags) uploader(token string) (*worker.Uploader, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}
-	out.Client = &http.Client{Transport: transport}
-	return out, nil
+	return &worker.Client{URL: f.join, Token: token, HTTP: &http.Client{Transport: transport}}, nil
 }

@@ -72,20 +72,17 @@ func submitOne(b *testing.B, q *Queue, n int64) {
 // BenchmarkLife is a whole job: submitted, taken, one event, result, end.
 func BenchmarkLife(b *testing.B) {
 	q := openEmbedded(b)
-	l, err := q.Link(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := newHand(b.Context(), b, q, "t4")
 	for i := 0; b.Loop(); i++ {
 		submitOne(b, q, int64(i))
-		lease, err := l.Take(b.Context(), "t4")
+		lease, err := l.take(b.Context())
 		if err != nil || lease == nil {
 			b.Fatal(lease, err)
 		}
-		if err := lease.Progress(json.RawMessage("{}")); err != nil {
+		if err := lease.say(b.Context(), "{}"); err != nil {
 			b.Fatal(err)
 		}
-		if err := lease.Succeed(b.Context(), json.RawMessage("{}")); err != nil {
+		if err := lease.succeed(b.Context(), "{}"); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -183,12 +180,12 @@ func fill(b *testing.B, dir string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := startEngine(c, "a secret", func(string) {})
+	e, err := startEngine(c, func(string) {})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer e.stop()
-	conn, err := nats.Connect("", nats.InProcessServer(e.server), nats.UserInfo(ownerName, e.secret))
+	conn, err := nats.Connect("", nats.InProcessServer(e.server))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -270,10 +270,7 @@ func startLoad(ctx context.Context, t *testing.T, q *Queue) *load {
 	t.Helper()
 	l := &load{q: q}
 	l.ctx, l.stop = context.WithCancel(ctx)
-	link, err := q.Link(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := newHand(ctx, t, q, "t4")
 	for i := range loadStreams {
 		l.running.Go(func() { l.submit(i) })
 		l.running.Go(func() { l.work(link) })
@@ -294,15 +291,15 @@ func (l *load) submit(stream int) {
 	}
 }
 
-func (l *load) work(link *Link) {
+func (l *load) work(link *hand) {
 	for l.ctx.Err() == nil {
-		lease, err := link.Take(l.ctx, "t4")
+		lease, err := link.take(l.ctx)
 		if err != nil || lease == nil {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), patience)
-		if lease.Succeed(ctx, lease.Job().Payload) == nil {
+		if lease.succeed(ctx, string(lease.job.Payload)) == nil {
 			l.finished.Add(1)
 		}
 		cancel()
@@ -355,10 +352,7 @@ func (l *load) resume() (submitted, done time.Time) {
 // its result, in time.
 func (l *load) check(t *testing.T) {
 	t.Helper()
-	link, err := l.q.Link(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := newHand(t.Context(), t, l.q, "t4")
 	l.stop()
 	l.running.Wait()
 	rest := &load{q: l.q}

@@ -41,6 +41,12 @@ var conformance = []struct {
 	{"a running job is cancelled", cancelRunning},
 	{"many cancel a job at the same time", cancelAtOnce},
 	{"a job that is given back is taken at once", giveBack},
+	{"a job that is always given back fails", tenAttempts},
+	{"a lease whose answer was lost is found", unconfirmed},
+	{"a worker that leaves gives its jobs back", leaves},
+	{"a worker waits for a job", longPoll},
+	{"a long reason is cut", longReason},
+	{"events that are sent again are stored once", eventsOnce},
 	{"a worker is drained and resumed", drain},
 	{"events replay from a number", replay},
 	{"a watcher misses nothing", watchLive},
@@ -97,20 +103,16 @@ func (b *bench) submit(payload string) *Job {
 	return j
 }
 
-func (b *bench) link() *Link {
+func (b *bench) link() *hand {
 	b.Helper()
-	l, err := b.q.Link(b.ctx)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return l
+	return newHand(b.ctx, b, b.q, b.card)
 }
 
 // take waits for a job.
-func (b *bench) take(l *Link) *Lease {
+func (b *bench) take(l *hand) *held {
 	b.Helper()
 	for {
-		lease, err := l.Take(b.ctx, b.card)
+		lease, err := l.take(b.ctx)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -122,9 +124,9 @@ func (b *bench) take(l *Link) *Lease {
 }
 
 // idle fails if there is a job to take.
-func (b *bench) idle(l *Link) {
+func (b *bench) idle(l *hand) {
 	b.Helper()
-	if lease, err := l.Take(b.ctx, b.card); err != nil || lease != nil {
+	if lease, err := l.take(b.ctx); err != nil || lease != nil {
 		b.Fatalf("took %+v, %v; there should be none", lease, err)
 	}
 }
@@ -165,12 +167,12 @@ func wholeLife(b *bench) {
 	events, err := b.q.Watch(b.ctx, j.ID, 0)
 	b.must(err)
 	lease := b.take(b.link())
-	if got := lease.Job(); got.ID != j.ID || string(got.Payload) != `{"model":"bert"}` || got.Attempt != 1 {
+	if got := lease.job; got.ID != j.ID || string(got.Payload) != `{"model":"bert"}` || got.Attempt != 1 {
 		b.Fatalf("took %+v", got)
 	}
-	b.must(lease.Beat(b.ctx))
+	b.must(lease.beat(b.ctx))
 	for i := range 3 {
-		b.must(lease.Progress(json.RawMessage(fmt.Sprintf(`{"probe":%d}`, i))))
+		b.must(lease.say(b.ctx, fmt.Sprintf(`{"probe":%d}`, i)))
 	}
 	if _, err := b.q.Result(b.ctx, j.ID); !errors.Is(err, ErrNoResult) {
 		b.Errorf("result of a running job: %v", err)
@@ -178,7 +180,7 @@ func wholeLife(b *bench) {
 	if err := b.q.Delete(b.ctx, j.ID); !errors.Is(err, ErrActive) {
 		b.Errorf("deleted a running job: %v", err)
 	}
-	b.must(lease.Succeed(b.ctx, json.RawMessage(`{"optimal_batch_size":92}`)))
+	b.must(lease.succeed(b.ctx, `{"optimal_batch_size":92}`))
 	said, last := collect(events)
 	if !slices.Equal(said, []string{`{"probe":0}`, `{"probe":1}`, `{"probe":2}`}) || last == nil || last.State != Succeeded {
 		b.Errorf("saw %v and at last %+v", said, last)
@@ -231,7 +233,7 @@ func equalRequests(b *bench) {
 	if err != nil || joined || other.ID == first.ID {
 		b.Errorf("with a key of its own: %+v, joined %v, %v", other, joined, err)
 	}
-	b.must(lease.Succeed(b.ctx, json.RawMessage("1")))
+	b.must(lease.succeed(b.ctx, "1"))
 	if next := b.submit(`{"model":"gpt2"}`); next.ID == first.ID {
 		b.Errorf("after its end, the old job came back")
 	}
@@ -268,10 +270,10 @@ func inOrder(b *bench) {
 	l := b.link()
 	for _, id := range want {
 		lease := b.take(l)
-		if got := lease.Job().ID; got != id {
+		if got := lease.job.ID; got != id {
 			b.Errorf("took %s, want %s", got, id)
 		}
-		b.must(lease.Succeed(b.ctx, json.RawMessage("{}")))
+		b.must(lease.succeed(b.ctx, "{}"))
 	}
 	b.idle(l)
 }
@@ -307,29 +309,27 @@ func badRequests(b *bench) {
 
 // repairRecord is a crash between the record and its message.
 func repairRecord(b *bench) {
-	b.must(b.q.openCard(b.ctx, b.card))
 	j := Job{ID: newID(time.Now()).String(), Card: b.card, Key: "k", Payload: json.RawMessage("{}"), State: Queued}
 	data, err := encode(j)
 	b.must(err)
 	_, err = b.q.records.Create(b.ctx, j.ID, data)
 	b.must(err)
 	b.eventually("it is known", func() bool {
-		return slices.ContainsFunc(b.q.index.unfinished(), func(r record) bool { return r.ID == j.ID })
+		return slices.ContainsFunc(b.q.index.unfinished(Queued), func(r record) bool { return r.ID == j.ID })
 	})
 	b.must(b.q.repair(b.ctx))
 	b.must(b.q.repair(b.ctx))
 	l := b.link()
 	lease := b.take(l)
-	if lease.Job().ID != j.ID {
-		b.Errorf("took %+v", lease.Job())
+	if lease.job.ID != j.ID {
+		b.Errorf("took %+v", lease.job)
 	}
 	b.idle(l)
-	b.must(lease.Succeed(b.ctx, json.RawMessage("{}")))
+	b.must(lease.succeed(b.ctx, "{}"))
 }
 
 // repairMessage is a job that was deleted while its message was on its way.
 func repairMessage(b *bench) {
-	b.must(b.q.openCard(b.ctx, b.card))
 	_, err := b.q.js.Publish(b.ctx, subjectOf(b.card, "k"), []byte(newID(time.Now()).String()))
 	b.must(err)
 	b.must(b.q.repair(b.ctx))
@@ -351,7 +351,7 @@ func repairOrphan(b *bench) {
 	if _, err := b.q.Get(b.ctx, loser.ID); !errors.Is(err, ErrNotFound) {
 		b.Errorf("still there: %v", err)
 	}
-	if got := b.take(b.link()).Job(); got.ID != j.ID {
+	if got := b.take(b.link()).job; got.ID != j.ID {
 		b.Errorf("took %+v", got)
 	}
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -17,9 +18,9 @@ func replay(b *bench) {
 	var want []string
 	for i := range 10 {
 		want = append(want, fmt.Sprint(i))
-		b.must(lease.Progress(json.RawMessage(want[i])))
+		b.must(lease.say(b.ctx, want[i]))
 	}
-	b.must(lease.Succeed(b.ctx, json.RawMessage("{}")))
+	b.must(lease.succeed(b.ctx, "{}"))
 	for from := range 11 {
 		var seq uint64
 		if from > 0 {
@@ -69,23 +70,23 @@ func watchLive(b *bench) {
 	}
 	lease := b.take(b.link())
 	for i := range n {
-		b.must(lease.Progress(json.RawMessage(fmt.Sprintf(`"%*d"`, i+2, i))))
+		b.must(lease.say(b.ctx, fmt.Sprintf(`"%*d"`, i+2, i)))
 	}
-	b.must(lease.Fail(b.ctx, "no luck"))
+	b.must(lease.fail(b.ctx, "no luck"))
 	watchers.Wait()
 }
 
 func watchAttempts(b *bench) {
 	j := b.submit(`{}`)
 	old := b.take(b.link())
-	b.must(old.Progress(json.RawMessage(`"old 1"`)))
+	b.must(old.say(b.ctx, `"old 1"`))
 	now := b.take(b.link())
-	b.must(now.Progress(json.RawMessage(`"new 1"`)))
-	now.pending.Wait()
-	b.must(old.Progress(json.RawMessage(`"old 2"`)))
-	old.pending.Wait()
-	b.must(now.Progress(json.RawMessage(`"new 2"`)))
-	b.must(now.Succeed(b.ctx, json.RawMessage("{}")))
+	b.must(now.say(b.ctx, `"new 1"`))
+	if err := old.say(b.ctx, `"old 2"`); !errors.Is(err, ErrLost) {
+		b.Errorf("the old attempt may speak: %v", err)
+	}
+	b.must(now.say(b.ctx, `"new 2"`))
+	b.must(now.succeed(b.ctx, "{}"))
 	events, err := b.q.Watch(b.ctx, j.ID, 0)
 	b.must(err)
 	if said, _ := collect(events); !slices.Equal(said, []string{`"old 1"`, `"new 1"`, `"new 2"`}) {

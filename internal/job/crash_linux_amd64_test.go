@@ -47,7 +47,7 @@ func TestLives(t *testing.T) {
 			fmt.Println("ack", word, id)
 		}
 	}
-	l, err := q.Link(ctx)
+	l, err := joinHand(ctx, q, "t4")
 	for i := 0; err == nil && i < 3; i++ {
 		j, _, err := q.Submit(ctx, Request{Card: "t4", Payload: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))})
 		if err != nil {
@@ -59,13 +59,13 @@ func TestLives(t *testing.T) {
 			said("cancelled", j.ID, err)
 			continue
 		}
-		lease, err := l.Take(ctx, "t4")
+		lease, err := l.take(ctx)
 		if err != nil || lease == nil {
 			continue
 		}
-		_ = lease.Progress(json.RawMessage(`1`))
+		_ = lease.say(ctx, `1`)
 		brief, stop := context.WithTimeout(ctx, limit/6)
-		said("succeeded", lease.Job().ID, lease.Succeed(brief, json.RawMessage(`{"largest":1}`)))
+		said("succeeded", lease.job.ID, lease.succeed(brief, `{"largest":1}`))
 		stop()
 	}
 	fmt.Println("lived")

@@ -5,17 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
-// Errors of Drain and Resume.
-var (
-	// ErrNoWorker says that no worker with that id was heard of lately.
-	ErrNoWorker = errors.New("no such worker; it may have left")
-	// ErrUnheard says that a worker did not do as it was told.
-	ErrUnheard = errors.New("the worker does not answer: it may be stopping, disconnected or an older version; stopping it on its own machine still drains it")
-)
+// ErrUnheard says that a worker did not do as it was told.
+var ErrUnheard = errors.New("the worker does not answer: it may be stopping, disconnected or an older version; stopping it on its own machine still drains it")
 
 const (
 	hearTime    = 5 * time.Second        // a worker whose network was cut finds back in less
@@ -40,8 +33,9 @@ func (q *Queue) Resume(ctx context.Context, id string) (Worker, error) {
 	return q.tell(ctx, id, resumeWord)
 }
 
-// tell says a word to a worker until its announcement shows that it heard.
-// Nothing is stored: who cannot be reached now is told again by whoever asked.
+// tell has every server say a word to a worker with its next heartbeat, until its
+// announcement shows that it heard. Nothing is stored: a worker that cannot be
+// reached now must be told again.
 func (q *Queue) tell(ctx context.Context, id, word string) (Worker, error) {
 	bell, leave := q.bell.listen(id)
 	defer leave()
@@ -71,21 +65,4 @@ func (q *Queue) tell(ctx context.Context, id, word string) (Worker, error) {
 		}
 	}
 	return w, nil
-}
-
-// OnDrain calls a function when a server tells this worker to drain, or to
-// take jobs again, until stop is called.
-func (l *Link) OnDrain(f func(drain bool)) (stop func(), err error) {
-	s, err := l.conn.Subscribe(drainSubject+l.id, func(m *nats.Msg) {
-		switch string(m.Data) {
-		case drainWord:
-			f(true)
-		case resumeWord:
-			f(false)
-		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listen for draining: %w", err)
-	}
-	return func() { s.Unsubscribe() }, nil //nolint:errcheck // it only fails if the connection is closed
 }

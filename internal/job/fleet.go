@@ -2,35 +2,81 @@ package job
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Worker is what a worker says of itself, several times in each lease.
-type Worker struct {
-	ID       string   `json:"id"`
-	Host     string   `json:"host"`
-	Version  string   `json:"version,omitempty"`
-	Cards    []Card   `json:"cards"`
-	Draining bool     `json:"draining,omitempty"` // it takes no more jobs
-	Resident bool     `json:"resident,omitempty"` // the server's own: drained, it waits to be resumed instead of ending
-	Jobs     []string `json:"jobs,omitempty"`     // ids of those it works on
-
-	Since time.Time `json:"since,omitzero"` // when this server first heard of it
-	Seen  time.Time `json:"seen,omitzero"`  // when this server last heard of it
+// Announcement is what a worker says of itself when it joins and with every
+// heartbeat.
+type Announcement struct {
+	Host     string `json:"host" doc:"its name for people"`
+	Version  string `json:"version,omitempty" doc:"of its program"`
+	Cards    []Card `json:"cards" maxItems:"64"`
+	Draining bool   `json:"draining,omitempty" doc:"it takes no more jobs"`
+	Resident bool   `json:"resident,omitempty" doc:"the server's own: drained, it waits to be resumed instead of leaving"`
 }
 
 // Card is a card that a worker has. It works on one job at a time.
 type Card struct {
-	ID   string `json:"id"`             // of the catalog; whose jobs it takes
-	Name string `json:"name,omitempty"` // as the driver says
-	Job  string `json:"job,omitempty"`  // what it works on
+	ID      string `json:"id" doc:"of the catalog: whose jobs it takes"`
+	Name    string `json:"name,omitempty" doc:"as the driver says"`
+	Job     string `json:"job,omitempty" doc:"what it works on"`
+	Attempt int    `json:"attempt,omitempty" doc:"of the lease by which it works on the job; absent when the worker knows that the lease has ended"`
+}
+
+// Worker is a worker of the fleet.
+type Worker struct {
+	ID string `json:"id"`
+	Announcement
+	Jobs []string `json:"jobs,omitempty"` // ids of those it works on
+
+	Since time.Time `json:"since,omitzero"` // when this server first heard of it
+	Seen  time.Time `json:"seen,omitzero"`  // when this server last heard of it
+
+	owner string // whose token it joined with
+}
+
+// What a worker may announce, and how many workers may join with one token.
+const (
+	MaxCards        = 64
+	maxName         = 256 // bytes of a host, a version or a card's name
+	maxWorkersEach  = 256
+	forgottenLeases = 10 // after so many, a silent worker is not listed any more
+)
+
+// ErrTooMany says that a token has as many workers as it may.
+var ErrTooMany = fmt.Errorf("%d workers have joined with this token, which is the maximum; create another token for more", maxWorkersEach)
+
+func (a *Announcement) validate() error {
+	switch {
+	case len(a.Cards) > MaxCards:
+		return &InvalidError{"cards", fmt.Sprintf("are %d; %d are allowed", len(a.Cards), MaxCards)}
+	case len(a.Host) > maxName || len(a.Version) > maxName:
+		return &InvalidError{"host", fmt.Sprintf("or version has more than %d bytes", maxName)}
+	}
+	for _, c := range a.Cards {
+		if !cardID.MatchString(c.ID) || c.ID == Any || len(c.Name) > maxName {
+			return &InvalidError{"cards", fmt.Sprintf("has %.80q, whose id must be in lower-case letters, digits and dashes and not %q, and whose name may have %d bytes", c.ID, Any, maxName)}
+		}
+		if _, ok := parseID(c.Job); c.Job != "" && !ok {
+			return &InvalidError{"cards", fmt.Sprintf("has the job %.80q, which is not the id of a job", c.Job)}
+		}
+	}
+	return nil
+}
+
+// jobs are those that the worker works on.
+func (a *Announcement) jobs() (ids []string) {
+	for _, c := range a.Cards {
+		if c.Job != "" {
+			ids = append(ids, c.Job)
+		}
+	}
+	return ids
 }
 
 // fleet is who is there, as far as this server has heard. Silence is measured
@@ -39,32 +85,77 @@ type fleet struct {
 	lease   time.Duration
 	mu      sync.Mutex
 	workers map[string]Worker
+	named   map[lease]time.Time // when a heartbeat last named it
+	told    map[string]order    // by worker: whether to drain
 }
 
-func newFleet(lease time.Duration) *fleet {
-	return &fleet{lease: lease, workers: make(map[string]Worker)}
+type lease struct {
+	job     string
+	attempt int
 }
 
-func (f *fleet) hear(w Worker) {
+// order is whether a worker should drain. It is forgotten if the worker does not
+// hear of it in time.
+type order struct {
+	drain bool
+	until time.Time
+}
+
+func newFleet(d time.Duration) *fleet {
+	return &fleet{lease: d, workers: make(map[string]Worker), named: make(map[lease]time.Time), told: make(map[string]order)}
+}
+
+// hear notes what a worker says of itself. A worker that is new needs room among
+// those of its owner.
+func (f *fleet) hear(w Worker) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w.Seen = time.Now()
-	w.Since = w.Seen
-	if known, ok := f.workers[w.ID]; ok {
+	now := time.Now()
+	known, ok := f.workers[w.ID]
+	if !ok && f.count(w.owner, now) >= maxWorkersEach {
+		return ErrTooMany
+	}
+	w.Seen, w.Since = now, now
+	if ok {
 		w.Since = known.Since
 	}
+	w.Jobs = w.jobs()
 	f.workers[w.ID] = w
-	for id, other := range f.workers {
-		if time.Since(other.Seen) > 10*f.lease {
-			delete(f.workers, id)
+	for _, c := range w.Cards {
+		if c.Attempt != 0 {
+			f.named[lease{c.Job, c.Attempt}] = now
 		}
 	}
+	if o, ok := f.told[w.ID]; ok && (o.drain == w.Draining || now.After(o.until)) {
+		delete(f.told, w.ID)
+	}
+	f.forget(now)
+	return nil
+}
+
+// count is how many workers of an owner there are.
+func (f *fleet) count(owner string, now time.Time) (n int) {
+	for _, w := range f.workers {
+		if w.owner == owner && now.Sub(w.Seen) < f.lease {
+			n++
+		}
+	}
+	return n
+}
+
+// forget drops what was not heard of for long.
+func (f *fleet) forget(now time.Time) {
+	old := func(t time.Time) bool { return now.Sub(t) > forgottenLeases*f.lease }
+	maps.DeleteFunc(f.workers, func(_ string, w Worker) bool { return old(w.Seen) })
+	maps.DeleteFunc(f.named, func(_ lease, t time.Time) bool { return old(t) })
+	maps.DeleteFunc(f.told, func(_ string, o order) bool { return now.After(o.until) })
 }
 
 func (f *fleet) leave(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.workers, id)
+	delete(f.told, id)
 }
 
 func (f *fleet) find(id string) (Worker, bool) {
@@ -74,22 +165,56 @@ func (f *fleet) find(id string) (Worker, bool) {
 	return w, ok
 }
 
-// silent reports whether nothing was heard of a job's worker for two leases:
-// one for the worker, and one for the queue to notice by itself.
+// ErrNoWorker says that no worker with that id was heard of lately.
+var ErrNoWorker = errors.New("no such worker; it may have left")
+
+// has reports whether a worker has a card, and may take jobs for it.
+func (f *fleet) has(id, card string) error {
+	w, ok := f.find(id)
+	switch {
+	case !ok:
+		return ErrNoWorker
+	case !slices.ContainsFunc(w.Cards, func(c Card) bool { return c.ID == card }):
+		return &InvalidError{"card", fmt.Sprintf("%.80q is none of those that the worker announced", card)}
+	case w.Draining:
+		return &InvalidError{"worker", "drains, and takes no more jobs"}
+	}
+	return nil
+}
+
+// alive reports whether a worker was heard of within a lease.
+func (f *fleet) alive(id string) bool {
+	w, ok := f.find(id)
+	return ok && time.Since(w.Seen) < f.lease
+}
+
+// silent reports whether no heartbeat named a running attempt for a lease.
 func (f *fleet) silent(r record) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last := r.heard
-	if w, ok := f.workers[r.Worker]; ok && w.Seen.After(last) {
-		last = w.Seen
+	if named := f.named[lease{r.ID, r.Attempt}]; named.After(last) {
+		last = named
 	}
-	return time.Since(last) > 2*f.lease
+	return time.Since(last) > f.lease
 }
 
-// holds reports whether a worker said lately that it works on a job.
-func (f *fleet) holds(worker, job string) bool {
-	w, ok := f.find(worker)
-	return ok && time.Since(w.Seen) < f.lease && slices.Contains(w.Jobs, job)
+// tell notes whether a worker should drain.
+func (f *fleet) tell(id string, drain bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told[id] = order{drain, time.Now().Add(hearTime)}
+}
+
+// drain is what a worker was told and has not done yet, nil if there is nothing.
+func (f *fleet) drain(id string) *bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o, ok := f.told[id]
+	if w := f.workers[id]; !ok || time.Now().After(o.until) || w.Draining == o.drain {
+		return nil
+	}
+	return &o.drain
 }
 
 // Workers returns the workers that were heard of lately, by host. One that
@@ -104,44 +229,3 @@ func (q *Queue) Workers() []Worker {
 
 // Lease is how long a worker may be silent before it counts as lost.
 func (q *Queue) Lease() time.Duration { return q.config.Lease }
-
-// followWorkers listens to workers, and opens the queues of their cards.
-func (q *Queue) followWorkers(ctx context.Context) error {
-	if err := q.openCard(ctx, Any); err != nil {
-		return err
-	}
-	watcher, err := q.workers.WatchAll(ctx)
-	if err != nil {
-		return err
-	}
-	q.following.Go(func() {
-		for entry := range watcher.Updates() {
-			if entry != nil {
-				q.hear(ctx, entry)
-			}
-		}
-	})
-	return nil
-}
-
-func (q *Queue) hear(ctx context.Context, entry jetstream.KeyValueEntry) {
-	defer q.bell.ring(entry.Key()) // for Drain
-	if entry.Operation() != jetstream.KeyValuePut {
-		q.fleet.leave(entry.Key())
-		return
-	}
-	var w Worker
-	if err := json.Unmarshal(entry.Value(), &w); err != nil || w.ID != entry.Key() {
-		q.config.Log.Warn("a worker said something strange", "worker", entry.Key(), "error", err)
-		return
-	}
-	q.fleet.hear(w)
-	for _, c := range w.Cards {
-		if !cardID.MatchString(c.ID) {
-			continue
-		}
-		if err := q.openCard(ctx, c.ID); err != nil {
-			q.config.Log.Warn("open card", "card", c.ID, "error", err)
-		}
-	}
-}

@@ -47,11 +47,11 @@ func fillAndEmpty(dir string) error {
 		}
 		return err
 	}
-	l, err := q.Link(ctx)
+	l, err := joinHand(ctx, q, "t4")
 	if err := errors.Join(err, submit(0), submit(1)); err != nil {
 		return err
 	}
-	lease, err := l.Take(ctx, "t4")
+	lease, err := l.take(ctx)
 	if err != nil || lease == nil {
 		return fmt.Errorf("took %v, %w", lease, err)
 	}
@@ -68,7 +68,7 @@ func fillAndEmpty(dir string) error {
 			return err
 		}
 		// Nothing is left, and what the engine tries to write fails.
-		_ = lease.Progress(json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`))
+		_ = lease.say(ctx, `"`+strings.Repeat("x", 200<<10)+`"`)
 		time.Sleep(500 * time.Millisecond)
 		if err := submit(n); !errors.Is(err, ErrNoSpace) {
 			return fmt.Errorf("a submission to a full disk: %w", err)
@@ -86,7 +86,7 @@ func fillAndEmpty(dir string) error {
 			return fmt.Errorf("a submission after there was room again: %w", err)
 		}
 	}
-	if err := lease.Succeed(ctx, json.RawMessage("1")); err != nil {
+	if err := lease.succeed(ctx, "1"); err != nil {
 		return fmt.Errorf("the job that ran all the time: %w", err)
 	}
 	for _, id := range accepted {

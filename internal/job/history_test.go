@@ -256,23 +256,23 @@ func idOf(j *Job) string {
 }
 
 func (h *chronicle) work(ctx context.Context, q *Queue) {
-	var link *Link
+	var link *hand
 	for link == nil {
 		var err error
-		if link, err = q.Link(ctx); err != nil && !pause(ctx, 50*time.Millisecond) {
+		if link, err = joinHand(ctx, q, "t4"); err != nil && !pause(ctx, 50*time.Millisecond) {
 			return
 		}
 	}
 	for ctx.Err() == nil {
-		lease, err := link.Take(ctx, "t4")
+		lease, err := link.take(ctx)
 		if err != nil || lease == nil {
 			pause(ctx, 10*time.Millisecond)
 			continue
 		}
 		reporting, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		if lease.Succeed(reporting, lease.Job().Payload) == nil {
+		if lease.succeed(reporting, string(lease.job.Payload)) == nil {
 			h.mu.Lock()
-			h.succeeded[lease.Job().ID]++
+			h.succeeded[lease.job.ID]++
 			h.mu.Unlock()
 		}
 		cancel()

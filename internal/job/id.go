@@ -60,6 +60,9 @@ func parseID(s string) (id, bool) {
 	return out, err == nil && out.String() == s
 }
 
+// keyLength is how long a key is.
+const keyLength = 32
+
 // keyOf makes a key that can be part of a subject.
 func keyOf(r *Request) string {
 	h := sha256.New()
@@ -71,5 +74,5 @@ func keyOf(r *Request) string {
 		h.Write([]byte{0})
 		h.Write(r.Payload)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return hex.EncodeToString(h.Sum(nil))[:keyLength]
 }

@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -17,14 +18,18 @@ import (
 // a million rows takes milliseconds, so there are no other structures to keep
 // in step.
 type index struct {
-	mu     sync.RWMutex
-	rows   []row // by id, so by time of submission
-	gone   int   // rows that were deleted
-	open   map[id]record
-	labels labelSets
-	cards  interned
-	loaded chan struct{} // closed when everything stored before Open is there
-	load   sync.Once
+	mu   sync.RWMutex
+	rows []row // by id, so by time of submission
+	gone int   // rows that were deleted
+	open map[id]record
+	// waiting are the queued jobs of each card that no worker of this server is
+	// about to take, in the order of their submission.
+	waiting map[string][]ticket
+	bell    *bell
+	labels  labelSets
+	cards   interned
+	loaded  chan struct{} // closed when everything stored before Open is there
+	load    sync.Once
 }
 
 // row is what is known of a job, in 40 bytes.
@@ -39,8 +44,18 @@ type row struct {
 
 const deleted = 255
 
-func newIndex() *index {
-	return &index{open: make(map[id]record), loaded: make(chan struct{})}
+// ticket is a job's place in the queue.
+type ticket struct {
+	queued int64 // in microseconds, on the engine's clock
+	id     id
+}
+
+func (t ticket) compare(other ticket) int {
+	return cmp.Or(cmp.Compare(t.queued, other.queued), bytes.Compare(t.id[:], other.id[:]))
+}
+
+func newIndex(b *bell) *index {
+	return &index{open: make(map[id]record), waiting: make(map[string][]ticket), bell: b, loaded: make(chan struct{})}
 }
 
 func (x *index) isLoaded() bool {
@@ -88,12 +103,75 @@ func (x *index) put(r record) {
 		}
 		x.rows[at] = fresh
 	}
+	x.dequeue(key)
 	if r.State.Ended() {
 		delete(x.open, key)
-	} else {
-		r.Payload, r.heard = nil, time.Now()
-		x.open[key] = r
+		return
 	}
+	r.Payload, r.heard = nil, time.Now()
+	x.open[key] = r
+	x.enqueue(key)
+}
+
+// enqueue offers a job to workers, if it is queued.
+func (x *index) enqueue(key id) {
+	r, ok := x.open[key]
+	if !ok || r.State != Queued {
+		return
+	}
+	t := ticket{r.Queued.UnixMicro(), key}
+	tickets := x.waiting[r.Card]
+	if at, found := slices.BinarySearchFunc(tickets, t, ticket.compare); !found {
+		x.waiting[r.Card] = slices.Insert(tickets, at, t)
+	}
+	x.bell.ring(offerBell + r.Card)
+}
+
+// dequeue takes back the offer of a job.
+func (x *index) dequeue(key id) {
+	r, ok := x.open[key]
+	if !ok {
+		return
+	}
+	tickets := x.waiting[r.Card]
+	if at, found := slices.BinarySearchFunc(tickets, ticket{r.Queued.UnixMicro(), key}, ticket.compare); found {
+		x.waiting[r.Card] = slices.Delete(tickets, at, at+1)
+	}
+	if len(x.waiting[r.Card]) == 0 {
+		delete(x.waiting, r.Card)
+	}
+}
+
+// next takes the first job of the first of these cards that has any out of the
+// queue, as far as this server is concerned.
+func (x *index) next(cards []string) (t ticket, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, card := range cards {
+		if tickets := x.waiting[card]; len(tickets) > 0 {
+			t = tickets[0]
+			x.dequeue(t.id)
+			return t, true
+		}
+	}
+	return t, false
+}
+
+// putBack offers a job again that was not taken after all.
+func (x *index) putBack(key id) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.enqueue(key)
+}
+
+// runs reports whether a worker has the lease of a job, as far as this server has
+// heard.
+func (x *index) runs(job, worker string, attempt int) bool {
+	key, ok := parseID(job)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	r, open := x.open[key]
+	return ok && open && r.State == Running && r.Worker == worker && r.Attempt == attempt
 }
 
 // remove forgets a record. Rows are only taken out when many are gone: moving
@@ -105,6 +183,7 @@ func (x *index) remove(id string) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.dequeue(key)
 	delete(x.open, key)
 	at, found := x.find(key)
 	if !found || x.rows[at].state == deleted {
@@ -138,11 +217,17 @@ func (x *index) find(key id) (int, bool) {
 	return slices.BinarySearchFunc(x.rows, key, func(r row, key id) int { return bytes.Compare(r.id[:], key[:]) })
 }
 
-// unfinished returns the jobs that have not ended, without their payloads.
-func (x *index) unfinished() []record {
+// unfinished returns the jobs that are in one of these states, neither of which is
+// an end, without their payloads.
+func (x *index) unfinished(states ...State) (out []record) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return slices.Collect(maps.Values(x.open))
+	for _, r := range x.open {
+		if slices.Contains(states, r.State) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // followRecords keeps the index up to date until the context ends.

@@ -10,7 +10,7 @@ import (
 // others still find them.
 func TestLabelsAreForgotten(t *testing.T) {
 	const jobs = 1000
-	x := newIndex()
+	x := newIndex(newBell())
 	var ids []string
 	begin := time.Unix(1, 0)
 	for i := range jobs {

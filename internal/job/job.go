@@ -1,10 +1,11 @@
 // Package job keeps analyses that take long: their queue, their history, their
-// progress and their results, on NATS JetStream. A Queue is the server's side:
-// it submits, lists, watches and cancels. A Link is a worker's side: it takes
-// one job after the other. What a job is about is opaque here; its payload,
-// its progress and its result are JSON that others understand.
+// progress and their results, on NATS JetStream. A Queue is what a server has: it
+// submits, lists, watches and cancels, and it speaks with workers: they join, take
+// jobs, send heartbeats and report. How they reach it is the server's business. What
+// a job is about is opaque here; its payload, its progress and its result are JSON
+// that others understand.
 //
-// Where things are (docs/jobs.md has the messages):
+// Where things are (docs/jobs.md has the details):
 //
 //	stream memorymark_jobs      what is to be done; a message is there until its job has ended
 //	bucket memorymark_records   a Job for each, changed only by compare-and-set
@@ -15,13 +16,12 @@
 // Three rules make it safe; everything else may fail at any time:
 //
 //  1. A job that has not ended has a message in the queue. The message is
-//     published after the record and acknowledged after the end of the record,
+//     published after the record and deleted after the end of the record,
 //     and repair restores it where a crash fell in between.
 //  2. The queue holds one message for each card and key. So equal requests find
-//     each other there, and a message that is delivered again means that nobody
-//     works on its job any more.
-//  3. Whoever takes a job raises its attempt by compare-and-set, and every later
-//     change by that worker needs the record unchanged. A worker that was given
+//     each other there.
+//  3. A lease raises the record's attempt by compare-and-set, and every later
+//     change by that worker needs the attempt that it has. A worker that was given
 //     up for dead can finish its work, but not report it.
 //
 // No clock is compared with another machine's: times come from the engine, and
@@ -61,6 +61,10 @@ const Any = "any"
 // MaxDeaths is how many workers may fall silent over a job before it is
 // failed: a job that kills its worker must not kill the whole fleet.
 const MaxDeaths = 3
+
+// MaxAttempts is how often a job is tried at all, whatever the reason for which
+// an attempt came to nothing.
+const MaxAttempts = 10
 
 // Request is what Submit takes.
 type Request struct {

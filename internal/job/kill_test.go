@@ -18,38 +18,67 @@ import (
 // killsVariable says how often TestKill kills; "make endurance" sets it.
 const killsVariable = "MEMORYMARK_KILLS"
 
-// beServer is the process of a server that is killed: it submits jobs and
-// prints the id of each that was accepted. It does not return.
-func beServer(config string) {
-	dir, address, _ := strings.Cut(config, " ")
-	q, err := Open(context.Background(), Config{
-		Dir: dir, Listen: address, Lease: briefLease,
-		Authorize: func(token string) bool { return token == testToken },
-	})
+// beServer is the process of a server that is killed: it submits jobs, does some of
+// them, and prints the id of each that was accepted, and of each whose result was.
+// It does not return.
+func beServer(dir string) {
+	ctx := context.Background()
+	q, err := Open(ctx, Config{Dir: dir, Lease: briefLease})
 	if err != nil {
 		panic(err)
 	}
 	var mu sync.Mutex
+	say := func(word, id string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Println(word, id)
+	}
 	for range 4 {
 		go func() {
 			for {
-				j, _, err := q.Submit(context.Background(), Request{Card: "t4", Payload: json.RawMessage(strconv.FormatUint(rand.Uint64(), 10))})
+				j, _, err := q.Submit(ctx, Request{Card: "t4", Payload: json.RawMessage(strconv.FormatUint(rand.Uint64(), 10))})
 				if err != nil {
 					panic(err)
 				}
-				mu.Lock()
-				fmt.Println(j.ID)
-				mu.Unlock()
+				say(acceptedWord, j.ID)
 			}
 		}()
+	}
+	for range 2 {
+		go work(ctx, q, func(id string) { say(succeededWord, id) })
 	}
 	select {}
 }
 
-// TestKill kills a server again and again while it accepts jobs and workers do
+// What the process prints, before a job's id.
+const (
+	acceptedWord  = "accepted"
+	succeededWord = "succeeded"
+)
+
+// work does jobs until the context ends, and says which have succeeded.
+func work(ctx context.Context, q *Queue, succeeded func(id string)) {
+	h, err := joinHand(ctx, q, "t4")
+	if err != nil {
+		panic(err)
+	}
+	for ctx.Err() == nil {
+		j, err := q.Take(ctx, h.id, "t4", time.Second)
+		if errors.Is(err, ErrNoWorker) || j == nil {
+			_, _ = q.Heartbeat(ctx, "", h.id, h.a, 0) // or it is tried again
+			continue
+		}
+		l := &held{hand: h, job: *j}
+		if l.succeed(context.WithoutCancel(ctx), string(j.Payload)) == nil {
+			succeeded(j.ID)
+		}
+	}
+}
+
+// TestKill kills a server again and again while it accepts jobs and its workers do
 // them. Nothing that was accepted is lost or done twice, and nothing is stuck.
 func TestKill(t *testing.T) {
-	kills := 4
+	kills := 5
 	if v := os.Getenv(killsVariable); v != "" {
 		var err error
 		if kills, err = strconv.Atoi(v); err != nil {
@@ -57,22 +86,18 @@ func TestKill(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	address := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
-	accepted := killedServer(t, dir, address, 1) // so that workers can join
 	done := &tally{succeeded: make(map[string]int)}
-	var workers sync.WaitGroup
-	working, stopWorking := context.WithCancel(t.Context())
-	defer stopWorking()
-	for range 2 {
-		workers.Go(func() { done.work(working, t, address) })
-	}
+	var accepted []string
 	for range kills {
-		accepted = append(accepted, killedServer(t, dir, address, 5+rand.IntN(200))...)
+		accepted = append(accepted, killedServer(t, dir, 5+rand.IntN(200), done)...)
 	}
 
-	q := openEmbedded(t, func(c *Config) {
-		c.Dir, c.Listen, c.Lease, c.Authorize = dir, address, briefLease, func(token string) bool { return token == testToken }
-	})
+	q := openEmbedded(t, func(c *Config) { c.Dir, c.Lease = dir, briefLease })
+	working, stopWorking := context.WithCancel(t.Context())
+	var workers sync.WaitGroup
+	for range 2 {
+		workers.Go(func() { work(working, q, done.add) })
+	}
 	for _, id := range accepted {
 		mustSucceed(t, q, id)
 	}
@@ -87,9 +112,9 @@ func TestKill(t *testing.T) {
 
 // killedServer runs a server until it has accepted so many jobs, kills it in
 // the midst of the next ones, and returns all that it accepted.
-func killedServer(t *testing.T, dir, address string, jobs int) (accepted []string) {
+func killedServer(t *testing.T, dir string, jobs int, done *tally) (accepted []string) {
 	t.Helper()
-	s := self(t, serverVariable+"="+dir+" "+address)
+	s := self(t, serverVariable+"="+dir)
 	out, err := s.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -99,8 +124,15 @@ func killedServer(t *testing.T, dir, address string, jobs int) (accepted []strin
 	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if _, ok := parseID(lines.Text()); ok { // the last line may be cut
-			accepted = append(accepted, lines.Text())
+		word, id, _ := strings.Cut(lines.Text(), " ")
+		if _, ok := parseID(id); !ok {
+			continue // the last line may be cut
+		}
+		switch word {
+		case acceptedWord:
+			accepted = append(accepted, id)
+		case succeededWord:
+			done.add(id)
 		}
 		if len(accepted) == jobs {
 			s.Process.Kill()
@@ -147,34 +179,10 @@ type tally struct {
 	succeeded map[string]int
 }
 
-func (y *tally) work(ctx context.Context, t *testing.T, address string) {
-	var l *Link
-	for l == nil { // the server may just be dead
-		var err error
-		if l, err = Join(ctx, JoinConfig{URL: "nats://" + address, Token: testToken}); err != nil {
-			l = nil
-			time.Sleep(20 * time.Millisecond)
-		}
-		if ctx.Err() != nil {
-			t.Error("could not join")
-			return
-		}
-	}
-	defer l.Close()
-	for ctx.Err() == nil {
-		lease, err := l.Take(ctx, "t4")
-		if err != nil || lease == nil {
-			time.Sleep(10 * time.Millisecond)
-			continue
-		}
-		reporting, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		if lease.Succeed(reporting, lease.Job().Payload) == nil {
-			y.mu.Lock()
-			y.succeeded[lease.Job().ID]++
-			y.mu.Unlock()
-		}
-		cancel()
-	}
+func (y *tally) add(id string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.succeeded[id]++
 }
 
 func (y *tally) check(t *testing.T, accepted []string) {

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,12 +17,10 @@ const (
 	recordBucket  = "memorymark_records"
 	resultBucket  = "memorymark_results"
 	workerBucket  = "memorymark_workers"
-	queueSubject  = "memorymark.jobs."   // and card, and key
-	eventSubject  = "memorymark.events." // and job
-	offerSubject  = "memorymark.offers." // and card
-	cancelSubject = "memorymark.cancel." // and worker
-	reportSubject = "memorymark.report." // and worker
-	drainSubject  = "memorymark.drain."  // and worker
+	queueSubject  = "memorymark.jobs."          // and card, and key
+	eventSubject  = "memorymark.events."        // and job
+	drainSubject  = "memorymark.drain."         // and worker; from server to server
+	recordSubject = "$KV." + recordBucket + "." // and job
 	proofStream   = "memorymark_proof"
 	proofSubject  = "memorymark.proof"
 )
@@ -60,6 +59,9 @@ func createLayout(ctx context.Context, js jetstream.JetStream, replicas int, lea
 	}); err != nil {
 		return l, err
 	}
+	if err = forgetConsumers(ctx, l.queue); err != nil {
+		return l, err
+	}
 	if l.events, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: eventStream, Description: "MemoryMark: progress of jobs",
 		Subjects: []string{eventSubject + "*"},
@@ -94,16 +96,14 @@ func createLayout(ctx context.Context, js jetstream.JetStream, replicas int, lea
 	return l, nil
 }
 
-// consumerName is the durable consumer that all workers of a card share.
-func consumerName(card string) string { return "card-" + card }
-
-// createConsumer makes a card's jobs takeable. Only servers do it: a worker's
-// rights do not reach that far.
-func createConsumer(ctx context.Context, js jetstream.JetStream, card string, lease time.Duration) error {
-	_, err := js.CreateOrUpdateConsumer(ctx, queueStream, jetstream.ConsumerConfig{
-		Durable: consumerName(card), FilterSubject: subjectOf(card, "*"),
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: lease,
-		MaxDeliver: -1, // attempts are counted in the record, where a drain does not count
-	})
-	return err
+// forgetConsumers removes what earlier versions had for each card: a consumer of
+// the queue. Servers hand out jobs by their records now.
+func forgetConsumers(ctx context.Context, queue jetstream.Stream) error {
+	names := queue.ConsumerNames(ctx)
+	for name := range names.Name() {
+		if err := queue.DeleteConsumer(ctx, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return fmt.Errorf("remove consumer %s: %w", name, err)
+		}
+	}
+	return names.Err()
 }

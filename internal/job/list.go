@@ -22,8 +22,8 @@ type Filter struct {
 	Limit int    // at most so many, 0 for DefaultLimit
 }
 
-// DefaultLimit and MaxLimit are how many jobs a page has. One whose payloads have
-// more than maxPageBytes ends earlier.
+// DefaultLimit and MaxLimit are how many jobs a page has. One whose payloads and
+// reasons have more than maxPageBytes ends earlier.
 const (
 	DefaultLimit = 50
 	MaxLimit     = 500
@@ -67,7 +67,7 @@ func (q *Queue) List(ctx context.Context, f Filter) (*Page, error) {
 			return nil, err
 		}
 		p.Jobs = append(p.Jobs, *j)
-		held += len(j.Payload)
+		held += len(j.Payload) + len(j.Reason)
 	}
 	return p, nil
 }

@@ -3,12 +3,10 @@ package job
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,14 +20,6 @@ type Config struct {
 	// Dir is the folder of the embedded engine's files. Only one process can
 	// have it open.
 	Dir string
-	// Listen is where workers reach the embedded engine by nats://host:port.
-	// Empty means that they only come through Handler, or not at all.
-	Listen string
-	// TLS secures Listen.
-	TLS *tls.Config
-	// Authorize says whether a worker that shows this token may join, by Listen
-	// or by Handler. Nil lets nobody in.
-	Authorize func(token string) bool
 
 	// URL is an outside cluster, as nats://a:4222,nats://b:4222. Its servers
 	// must have sync_interval: always, or what was acknowledged can be lost when
@@ -66,8 +56,6 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("open queue: give a folder for the embedded engine or the URL of a cluster")
 	case c.Dir != "" && c.URL != "":
 		return c, errors.New("open queue: give a folder for the embedded engine or the URL of a cluster, not both")
-	case c.URL != "" && (c.Listen != "" || c.TLS != nil || c.Authorize != nil):
-		return c, errors.New("open queue: workers join an outside cluster by its own listeners and users")
 	}
 	if c.Lease == 0 {
 		c.Lease = DefaultLease
@@ -93,14 +81,15 @@ type Queue struct {
 	index *index
 	fleet *fleet
 	bell  *bell
-	cards sync.Map // cards that have their consumer
 	now   func() time.Time
+	name  string // of this server, among those that share a cluster
 
 	maxHistory uint64
 
-	repairing   sync.Mutex      // guards the next two
-	short       map[string]bool // cards whose consumers had too few messages last time
-	lostRecords bool            // some were lost on the disk, and it is not known whose
+	repairing   sync.Mutex // guards lostRecords
+	lostRecords bool       // some were lost on the disk, and it is not known whose
+
+	verifying atomic.Bool // everything stored is being read
 
 	stop    context.CancelFunc
 	closing <-chan struct{}
@@ -117,7 +106,8 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 	if c, err = c.withDefaults(); err != nil {
 		return nil, err
 	}
-	q = &Queue{config: c, storage: newStorage(c.Dir), index: newIndex(), bell: newBell(), fleet: newFleet(c.Lease), maxHistory: maxHistory, now: time.Now}
+	q = &Queue{config: c, storage: newStorage(c.Dir), bell: newBell(), fleet: newFleet(c.Lease), maxHistory: maxHistory, now: time.Now, name: rand.Text()}
+	q.index = newIndex(q.bell)
 	background, stop := context.WithCancel(context.Background())
 	q.stop, q.closing = stop, background.Done()
 	defer func() {
@@ -126,9 +116,6 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 			q = nil
 		}
 	}()
-	if err = q.mend(); err != nil {
-		return q, fmt.Errorf("open queue: %w", err)
-	}
 	if err = q.connect(); err != nil {
 		return q, fmt.Errorf("open queue: %w", err)
 	}
@@ -141,9 +128,6 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 	if c.Dir != "" {
 		q.running.Go(func() { q.keepEngine(background) })
 	}
-	if c.Authorize != nil {
-		q.running.Go(func() { q.evicting(background) })
-	}
 	return q, nil
 }
 
@@ -151,6 +135,15 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 // until unfollow.
 func (q *Queue) follow(ctx context.Context) error {
 	var l layout
+	var damage *check
+	if e := q.engine.Load(); e != nil {
+		damage = &check{js: q.js, engine: e, record: q.recover}
+		if err := damage.started(ctx); err != nil {
+			return err
+		}
+		q.nameDamage(damage.Damages)
+		damage.Damages = nil
+	}
 	creating, cancel := context.WithTimeout(ctx, startTime) // by itself, the client gives up after 5 s
 	defer cancel()
 	err := q.whileStorable(creating, func(ctx context.Context) error {
@@ -167,12 +160,17 @@ func (q *Queue) follow(ctx context.Context) error {
 	}
 	following, stop := context.WithCancel(context.Background())
 	q.stopFollowing = stop
-	for _, start := range []func(context.Context) error{q.followRecords, q.followEvents, q.followWorkers, q.followReports} {
+	for _, start := range []func(context.Context) error{q.followRecords, q.followEvents, q.followWorkers, q.followDrains} {
 		if err := start(following); err != nil {
 			return err
 		}
 	}
+	if damage != nil {
+		q.verifying.Store(true)
+		q.following.Go(func() { q.verify(following, damage) })
+	}
 	q.following.Go(func() { q.repairs(following) })
+	q.following.Go(func() { q.expires(following) })
 	return nil
 }
 
@@ -183,32 +181,18 @@ func (q *Queue) unfollow() {
 	q.following.Wait()
 }
 
-// mend repairs what is damaged in the engine's files, before it reads them.
-func (q *Queue) mend() (err error) {
-	if q.config.Dir == "" {
-		return nil
-	}
-	found, lost, err := mend(q.config.Dir)
-	q.lostRecords = lost
-	for _, d := range found.Damages {
-		q.config.Log.Error("the history was damaged on the disk", "what", d.String(), "as_found_in", filepath.Join(q.config.Dir, damagedDir))
-	}
-	return err
-}
-
 func (q *Queue) connect() (err error) {
 	options := []nats.Option{
 		nats.Name("memorymark server"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { q.config.Log.Warn("queue", "error", err) }),
 	}
 	if q.config.URL == "" {
-		e, err := startEngine(q.config, rand.Text(), q.storage.heard)
+		e, err := startEngine(q.config, q.storage.heard)
 		if err != nil {
 			return err
 		}
 		q.engine.Store(e)
-		q.config.Listen = e.listen // the next one is found where this one was
-		q.conn, err = nats.Connect("", append(options, nats.InProcessServer(q), nats.UserInfo(ownerName, e.secret))...)
+		q.conn, err = nats.Connect("", append(options, nats.InProcessServer(q))...)
 		return err
 	}
 	if q.config.Credentials != "" {

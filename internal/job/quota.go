@@ -16,9 +16,7 @@ const DefaultHistoryBytes = 10 << 30
 const (
 	maxHistory    = 2_000_000 // jobs; the index of a million takes 280 MB
 	maxEventBytes = 1 << 30   // of all jobs; the oldest go first
-	// MaxEvent is the most bytes that an event may have.
-	MaxEvent   = 256 << 10
-	trimAtOnce = 1_000
+	trimAtOnce    = 1_000
 )
 
 // trim forgets the jobs that ended longest ago while the history is larger than

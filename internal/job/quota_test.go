@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -58,12 +57,12 @@ func TestEventPages(t *testing.T) {
 	j := b.submit(`1`)
 	lease := b.take(b.link())
 	for i := range 25 {
-		b.must(lease.Progress(json.RawMessage(fmt.Sprint(i))))
+		b.must(lease.say(ctx, fmt.Sprint(i)))
 	}
-	if err := lease.Progress(json.RawMessage(`"` + strings.Repeat("x", MaxEvent) + `"`)); err == nil {
+	if err := lease.say(ctx, `"`+strings.Repeat("x", MaxEvent)+`"`); err == nil {
 		t.Error("an event is as large as its worker likes")
 	}
-	b.must(lease.Succeed(ctx, json.RawMessage(`1`)))
+	b.must(lease.succeed(ctx, `1`))
 	var got []string
 	pages := 0
 	for after := uint64(0); ; pages++ {

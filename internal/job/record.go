@@ -65,7 +65,7 @@ func (q *Queue) get(ctx context.Context, id string) (record, error) {
 	if _, ok := parseID(id); !ok {
 		return record{}, ErrNotFound
 	}
-	m, err := lastMessage(ctx, q.conn, "KV_"+recordBucket, "$KV."+recordBucket+"."+id)
+	m, err := lastMessage(ctx, q.conn, "KV_"+recordBucket, recordSubject+id)
 	if err != nil {
 		return record{}, err
 	}
@@ -135,12 +135,12 @@ func (q *Queue) Result(ctx context.Context, id string) (json.RawMessage, error) 
 	}
 	m, err := lastMessage(ctx, q.conn, "KV_"+resultBucket, "$KV."+resultBucket+"."+resultKey(id, r.Attempt))
 	if errors.Is(err, ErrNotFound) {
-		return nil, ErrNoResult
+		return nil, ErrDamaged // it was stored before the job succeeded
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(bytes.TrimSpace(m.Data)) == 0 { // see check.substitute
+	if len(bytes.TrimSpace(m.Data)) == 0 { // so an earlier version marked what was damaged
 		return nil, ErrDamaged
 	}
 	return m.Data, nil
@@ -192,13 +192,9 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (*Job, error) {
 	return &r.Job, nil
 }
 
-// settle takes the message of a job that has ended out of the queue and tells
-// its worker. Both are for speed: a worker looks at the record while it works
-// and before it starts, and repair takes out what is left.
+// settle takes the message of a job that has ended out of the queue. What it
+// leaves, repair takes out.
 func (q *Queue) settle(ctx context.Context, j Job) {
-	if err := q.conn.Publish(cancelSubject+j.Worker, []byte(j.ID)); j.Worker != "" && err != nil {
-		q.config.Log.Warn("tell worker", "job", j.ID, "error", err)
-	}
 	if err := q.unqueue(ctx, j); err != nil {
 		q.config.Log.Warn("take job out of the queue", "job", j.ID, "error", err)
 	}

@@ -34,7 +34,7 @@ func (q *Queue) repairs(ctx context.Context) {
 }
 
 // repair restores the package's first rule, that a job has a message exactly
-// as long as it has not ended, and takes jobs from workers that fell silent.
+// as long as it has not ended.
 func (q *Queue) repair(ctx context.Context) error {
 	q.repairing.Lock()
 	defer q.repairing.Unlock()
@@ -44,20 +44,15 @@ func (q *Queue) repair(ctx context.Context) error {
 	}
 	messages := info.State.Subjects
 	wanted := make(map[string]bool)
-	for _, r := range q.index.unfinished() {
+	for _, r := range q.index.unfinished(Queued, Running) {
 		subject := subjectOf(r.Card, r.Key)
 		wanted[subject] = true
 		if messages[subject] == 0 {
 			err = errors.Join(err, q.requeue(ctx, r.ID))
 		}
-		if r.State == Running && q.fleet.silent(r) {
-			err = errors.Join(err, q.takeAway(ctx, r))
-		}
 	}
-	cards := make(map[string]uint64)
 	for subject := range messages {
 		card, key, _ := strings.Cut(strings.TrimPrefix(subject, queueSubject), ".")
-		cards[card]++
 		if !wanted[subject] {
 			_, e := q.equal(ctx, card, key)
 			err = errors.Join(err, e)
@@ -66,40 +61,11 @@ func (q *Queue) repair(ctx context.Context) error {
 	if err == nil {
 		q.lostRecords = false // whose they were has been found out
 	}
-	return errors.Join(err, q.repairConsumers(ctx, cards))
+	return err
 }
 
-// repairConsumers makes consumers again that have lost messages: one whose stored
-// state was damaged may believe that they were delivered. Messages come and go
-// while it looks, so it looks twice.
-func (q *Queue) repairConsumers(ctx context.Context, messages map[string]uint64) error {
-	short := make(map[string]bool)
-	var failed error
-	for card, n := range messages {
-		c, err := q.js.Consumer(ctx, queueStream, consumerName(card))
-		if errors.Is(err, jetstream.ErrConsumerNotFound) {
-			q.cards.Delete(card)
-			failed = errors.Join(failed, q.openCard(ctx, card))
-			continue
-		}
-		if err != nil {
-			return errors.Join(failed, fmt.Errorf("look at the queue of %s: %w", card, err))
-		}
-		info := c.CachedInfo()
-		if info.NumPending+uint64(info.NumAckPending) >= n {
-			continue
-		}
-		if short[card] = true; !q.short[card] {
-			continue
-		}
-		q.config.Log.Error("the queue of a card has lost its place; its jobs are offered again", "card", card)
-		delete(short, card)
-		q.cards.Delete(card)
-		failed = errors.Join(failed, q.js.DeleteConsumer(ctx, queueStream, consumerName(card)), q.openCard(ctx, card))
-	}
-	q.short = short
-	return failed
-}
+// reasonDamaged is why a job has failed whose record cannot be read.
+const reasonDamaged = "its record was damaged on the disk; ask again"
 
 // requeue publishes the message of a job that lacks one.
 func (q *Queue) requeue(ctx context.Context, id string) error {
@@ -116,33 +82,11 @@ func (q *Queue) requeue(ctx context.Context, id string) error {
 		_, err = q.mutate(ctx, id, func(j Job) (Job, error) { return j.to(Failed, reasonDamaged) })
 		return err
 	}
-	if err := q.openCard(ctx, r.Card); err != nil {
-		return err
-	}
 	err = q.enqueue(ctx, r.Job)
 	if errors.Is(err, errQueued) {
 		// Its Submit lost against an equal one and crashed before it could
 		// take the record back. Nobody was told of this job.
 		return q.forget(ctx, id)
-	}
-	return err
-}
-
-// takeAway ends the attempt of a worker that fell silent, so that the history
-// does not call a job running that nobody works on. Its message comes back by
-// itself.
-func (q *Queue) takeAway(ctx context.Context, seen record) error {
-	r, err := q.mutate(ctx, seen.ID, func(j Job) (Job, error) {
-		if j.State != Running || j.Attempt != seen.Attempt {
-			return j, ErrLost
-		}
-		return j.silent()
-	})
-	if errors.Is(err, ErrLost) || errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	if err == nil && r.State.Ended() {
-		q.settle(ctx, r.Job)
 	}
 	return err
 }

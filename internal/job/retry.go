@@ -68,6 +68,9 @@ func untilPeersAreThere(ctx context.Context, f func() error) error {
 	}
 }
 
+// errBehind says that a replica of the engine was asked that lags.
+var errBehind = errors.New("the engine's replica is behind")
+
 // transient reports whether an error may be gone in a moment.
 func transient(err error) bool {
 	var api *jetstream.APIError

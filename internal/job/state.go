@@ -31,12 +31,12 @@ type Transition struct {
 // changes a state except by a row of it.
 var Transitions = []Transition{
 	{Queued, Running, "a worker takes it"},
-	{Queued, Cancelled, "somebody cancels it"},
+	{Queued, Cancelled, "it is cancelled"},
 	{Queued, Failed, "its record was damaged on the disk"},
 	{Running, Queued, "its worker drains, or fell silent"},
 	{Running, Succeeded, "its result is stored"},
-	{Running, Failed, "its worker says why, or the third one fell silent"},
-	{Running, Cancelled, "somebody cancels it"},
+	{Running, Failed, "its worker says why, the third one fell silent, or the tenth attempt came to nothing"},
+	{Running, Cancelled, "it is cancelled"},
 }
 
 // Ended reports whether nothing comes after a state.
@@ -69,13 +69,20 @@ func (j Job) taken(worker string) (Job, error) {
 	return j, nil
 }
 
-// silent returns the job after its worker fell silent: queued again, or failed
-// if that happened too often.
+// silent returns the job after its worker fell silent.
 func (j Job) silent() (Job, error) {
 	j.Deaths++
-	reason := fmt.Sprintf("worker %s stopped responding in attempt %d", j.Worker, j.Attempt)
-	if j.Deaths >= MaxDeaths {
+	return j.again(fmt.Sprintf("worker %s stopped responding in attempt %d", j.Worker, j.Attempt))
+}
+
+// again returns the job after an attempt that came to nothing: queued again, or
+// failed if that happened too often.
+func (j Job) again(reason string) (Job, error) {
+	switch {
+	case j.Deaths >= MaxDeaths:
 		return j.to(Failed, fmt.Sprintf("%s; %d workers died or lost their connection over this job, so it is not tried again", reason, j.Deaths))
+	case j.Attempt >= MaxAttempts:
+		return j.to(Failed, fmt.Sprintf("%s; %d attempts came to nothing, so it is not tried again", reason, j.Attempt))
 	}
 	return j.to(Queued, reason)
 }

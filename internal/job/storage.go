@@ -198,8 +198,7 @@ func (q *Queue) keepEngine(ctx context.Context) {
 	}
 }
 
-// restart replaces the engine. The connection finds the new one by itself, and
-// so do workers.
+// restart replaces the engine. The connection finds the new one by itself.
 func (q *Queue) restart(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil && ctx.Err() == nil {
@@ -209,7 +208,7 @@ func (q *Queue) restart(ctx context.Context) (err error) {
 	q.unfollow()
 	old := q.engine.Load()
 	old.stop()
-	fresh, err := startEngine(q.config, old.secret, q.storage.heard)
+	fresh, err := startEngine(q.config, q.storage.heard)
 	if err != nil {
 		return err
 	}

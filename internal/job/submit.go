@@ -37,9 +37,6 @@ func (q *Queue) Submit(ctx context.Context, r Request) (j *Job, joined bool, err
 }
 
 func (q *Queue) submit(ctx context.Context, r Request) (j *Job, joined bool, err error) {
-	if err := q.openCard(ctx, r.Card); err != nil {
-		return nil, false, err
-	}
 	key := keyOf(&r)
 	for {
 		if j, err = q.equal(ctx, r.Card, key); j != nil || err != nil {
@@ -110,9 +107,6 @@ func (q *Queue) enqueue(ctx context.Context, j Job) error {
 	subject := subjectOf(j.Card, j.Key)
 	return answer(ctx, func(ctx context.Context) error {
 		_, err := q.js.Publish(ctx, subject, []byte(j.ID))
-		if err == nil {
-			err = q.conn.Publish(offerSubject+j.Card, nil) // for who waits
-		}
 		var api *jetstream.APIError
 		switch {
 		case err == nil || !errors.As(err, &api) || api.ErrorCode != errCodeStoreFailed:
@@ -140,16 +134,3 @@ const (
 	errCodeStoreFailed jetstream.ErrorCode = 10077
 	refusedBySubject                       = "messages per subject"
 )
-
-// openCard makes sure that a card's jobs can be taken.
-func (q *Queue) openCard(ctx context.Context, card string) error {
-	if _, ok := q.cards.Load(card); ok {
-		return nil
-	}
-	err := answer(ctx, func(ctx context.Context) error { return createConsumer(ctx, q.js, card, q.config.Lease) })
-	if err != nil {
-		return fmt.Errorf("open the queue of %s: %w", card, err)
-	}
-	q.cards.Store(card, true)
-	return nil
-}

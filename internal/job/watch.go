@@ -64,12 +64,13 @@ func (q *Queue) Wait(ctx context.Context, id string) (*Job, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-q.closing:
-			return nil, errClosed
+			return nil, ErrClosed
 		}
 	}
 }
 
-var errClosed = errors.New("the queue was closed")
+// ErrClosed ends what waits when the queue is closed.
+var ErrClosed = errors.New("the queue was closed")
 
 // watch is one watcher. Bells only say that there is news; what it is comes
 // from the engine, so a slow watcher costs nothing and misses nothing.
@@ -198,6 +199,9 @@ func (q *Queue) followEvents(ctx context.Context) error {
 	return nil
 }
 
+// offerBell and a card ring when there is a job for that card.
+const offerBell = "card "
+
 // bell tells listeners that there is news of a job or a worker, by their ids.
 type bell struct {
 	mu        sync.Mutex
@@ -206,21 +210,26 @@ type bell struct {
 
 func newBell() *bell { return &bell{listeners: make(map[string]map[chan struct{}]bool)} }
 
-// listen returns a channel that receives after each ring, or once after many.
-func (b *bell) listen(id string) (_ <-chan struct{}, leave func()) {
+// listen returns a channel that receives after each ring of any of the ids, or once
+// after many.
+func (b *bell) listen(ids ...string) (_ <-chan struct{}, leave func()) {
 	c := make(chan struct{}, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.listeners[id] == nil {
-		b.listeners[id] = make(map[chan struct{}]bool)
+	for _, id := range ids {
+		if b.listeners[id] == nil {
+			b.listeners[id] = make(map[chan struct{}]bool)
+		}
+		b.listeners[id][c] = true
 	}
-	b.listeners[id][c] = true
 	return c, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		delete(b.listeners[id], c)
-		if len(b.listeners[id]) == 0 {
-			delete(b.listeners, id)
+		for _, id := range ids {
+			delete(b.listeners[id], c)
+			if len(b.listeners[id]) == 0 {
+				delete(b.listeners, id)
+			}
 		}
 	}
 }

@@ -9,21 +9,15 @@ import (
 
 	"github.com/go-chi/httprate"
 
-	"memorymark/internal/job"
 	"memorymark/internal/token"
 )
 
 // open are the routes that need no token: they tell nothing that is not in
 // MemoryMark's source, but for the name of this machine's card. The page is
-// open too; what it shows comes from routes that are not. Workers show their
-// token to the engine behind their route.
+// open too; what it shows comes from routes that are not.
 var open = []string{
-	"GET /health", "GET /ready", "GET /openapi.json", "GET /docs", "GET /{$}", "POST /v1/session", "DELETE /v1/session",
-	"GET " + job.WorkerPath, "",
+	"GET /health", "GET /ready", "GET /openapi.json", "GET /docs", "GET /{$}", "POST /v1/session", "DELETE /v1/session", "",
 }
-
-// forWorkers are the routes that a worker's token opens.
-var forWorkers = []string{uploadPattern}
 
 // allowed returns the request if it may have its route, which then lasts no
 // longer than its token; if it may not, it has answered.
@@ -43,10 +37,12 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request, pattern string)
 			wrong = "this token is not known here; memorymark token list on the server names those that are"
 		}
 		s.fail(w, r, http.StatusUnauthorized, wrong)
-	case t.Role == token.Worker && !slices.Contains(forWorkers, pattern):
+	case t.Role == token.Worker && pattern != uploadPattern && !slices.Contains(memberPatterns, pattern):
 		s.fail(w, r, http.StatusForbidden, "this token is a worker's; it only opens what workers need")
+	case t.Role != token.Worker && slices.Contains(memberPatterns, pattern):
+		s.fail(w, r, http.StatusForbidden, "this is for workers; memorymark token create NAME --role worker makes a token for one")
 	default:
-		callOf(r.Context()).who = t.Name
+		callOf(r.Context()).who, callOf(r.Context()).owner = t.Name, t.Hash
 		entered, done := s.guests.enter(w, r, func() bool {
 			_, _, ok, err := s.tokenOf(r)
 			return ok || err != nil // a file that is being replaced is no reason
@@ -84,12 +80,22 @@ func (s *Server) limited(next http.Handler) http.Handler {
 			s.fail(w, r, http.StatusTooManyRequests, "too many requests from this address; Retry-After says when to go on")
 		}))(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/health" || r.URL.Path == "/ready" { // whoever watches the server may share an address
+		if r.URL.Path == "/health" || r.URL.Path == "/ready" || s.fromWorker(r) { // whoever watches the server may share an address
 			next.ServeHTTP(w, r)
 			return
 		}
 		limit.ServeHTTP(w, r)
 	})
+}
+
+// fromWorker reports whether a request is a worker's. A rack of workers may come from
+// one address, and asks as often as its jobs have news.
+func (s *Server) fromWorker(r *http.Request) bool {
+	if s.opts.Tokens == nil || !strings.HasPrefix(r.URL.Path, "/v1/workers") {
+		return false
+	}
+	t, _, ok, err := s.tokenOf(r)
+	return err == nil && ok && t.Role == token.Worker
 }
 
 // remoteAddress is who the connection comes from. Behind a proxy that is the

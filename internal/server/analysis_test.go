@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -22,7 +21,8 @@ import (
 func (c *client) work(jobs int) {
 	c.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	link, err := c.s.opts.Jobs.Link(ctx)
+	q := c.s.opts.Jobs
+	m, err := q.Join(ctx, "", job.Announcement{Cards: []job.Card{{ID: "cpu"}}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -30,47 +30,46 @@ func (c *client) work(jobs int) {
 	c.t.Cleanup(func() {
 		stop()
 		<-done
-		link.Close()
 	})
 	go func() {
 		defer close(done)
 		for jobs > 0 && ctx.Err() == nil {
-			lease, err := link.Take(ctx, "cpu")
-			if err != nil || lease == nil {
-				time.Sleep(5 * time.Millisecond)
+			j, err := q.Take(ctx, m.ID, "cpu", patience)
+			if err != nil || j == nil {
 				continue
 			}
 			jobs--
-			if err := predictJob(context.Background(), lease); err != nil {
+			if err := predictJob(context.Background(), q, m.ID, j); err != nil {
 				c.t.Error(err)
 			}
 		}
 	}()
 }
 
-func predictJob(ctx context.Context, lease *job.Lease) error {
-	order, err := analysis.ParseOrder(lease.Job().Payload)
+func predictJob(ctx context.Context, q *job.Queue, worker string, j *job.Job) error {
+	order, err := analysis.ParseOrder(j.Payload)
 	if err != nil {
 		return err
 	}
+	var said []json.RawMessage
 	for _, text := range []string{"one", "two", "three"} {
-		if err := lease.Progress(json.RawMessage(`{"message":"` + text + `"}`)); err != nil {
-			return err
-		}
+		said = append(said, json.RawMessage(`{"message":"`+text+`"}`))
+	}
+	if err := q.Progress(ctx, worker, job.Progress{Job: j.ID, Attempt: j.Attempt, Events: said}); err != nil {
+		return err
 	}
 	r, err := order.Request()
 	if err != nil {
 		return err
 	}
+	end := job.Ending{Job: j.ID, Attempt: j.Attempt, To: job.Succeeded}
 	a, err := analysis.Predict(r)
 	if err != nil {
-		return lease.Fail(ctx, err.Error())
-	}
-	result, err := json.Marshal(a)
-	if err != nil {
+		end.To, end.Reason = job.Failed, err.Error()
+	} else if end.Result, err = json.Marshal(a); err != nil {
 		return err
 	}
-	return lease.Succeed(ctx, result)
+	return q.End(ctx, worker, end)
 }
 
 const small = `{"model":"resnet-18","gpu":"t4","config":{"depths":[1,1,1,1]}}`
@@ -290,25 +289,14 @@ func TestAnalyzeLeaving(t *testing.T) {
 // An analysis that fails says why.
 func TestAnalysisFails(t *testing.T) {
 	c := start(t)
-	link, err := c.s.opts.Jobs.Link(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer link.Close()
+	q, worker := c.s.opts.Jobs, c.announce("cpu")
 	failed := make(chan error, 1)
 	go func() {
-		for {
-			lease, err := link.Take(context.Background(), "cpu")
-			if lease == nil && err == nil {
-				time.Sleep(5 * time.Millisecond)
-				continue
-			}
-			if err == nil {
-				err = lease.Fail(context.Background(), "the driver is gone")
-			}
-			failed <- err
-			return
+		j, err := q.Take(context.Background(), worker, "cpu", patience)
+		if err == nil {
+			err = q.End(context.Background(), worker, job.Ending{Job: j.ID, Attempt: j.Attempt, To: job.Failed, Reason: "the driver is gone"})
 		}
+		failed <- err
 	}()
 	r := into[legacyError](t, c.post("/analyze", `{"model_name":"resnet-18"}`), http.StatusInternalServerError)
 	if err := <-failed; err != nil || r.Error != "the analysis failed: the driver is gone" {
@@ -339,21 +327,11 @@ func TestStopEndsStreams(t *testing.T) {
 
 func TestWorkers(t *testing.T) {
 	c := start(t)
-	link, err := c.s.opts.Jobs.Link(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer link.Close()
 	if fleet := into[Fleet](t, c.get("/v1/workers"), http.StatusOK); fleet.Workers == nil || fleet.LeaseSeconds <= 0 {
 		t.Errorf("%+v", fleet)
 	}
-	if err := link.Announce(context.Background(), job.Worker{Host: "lab", Cards: []job.Card{{ID: "t4", Name: "Tesla T4"}}}); err != nil {
-		t.Fatal(err)
-	}
-	var fleet Fleet
-	for len(fleet.Workers) == 0 {
-		fleet = into[Fleet](t, c.get("/v1/workers"), http.StatusOK)
-	}
+	c.announce("t4")
+	fleet := into[Fleet](t, c.get("/v1/workers"), http.StatusOK)
 	if w := fleet.Workers[0]; w.Host != "lab" || len(w.Cards) != 1 || w.Cards[0].ID != "t4" {
 		t.Errorf("%+v", fleet)
 	}
@@ -376,17 +354,13 @@ func TestWorkers(t *testing.T) {
 func TestAccuracyMetrics(t *testing.T) {
 	c := start(t)
 	a := c.begin(`{"workload":` + small + `,"engine":"measured"}`)
-	link, err := c.s.opts.Jobs.Link(context.Background())
-	if err != nil {
-		t.Fatal(err)
+	q, worker := c.s.opts.Jobs, c.announce("t4")
+	j, err := q.Take(t.Context(), worker, "t4", 0)
+	if err != nil || j == nil {
+		t.Fatalf("%v, %v", j, err)
 	}
-	defer link.Close()
-	lease, err := link.Take(context.Background(), "t4")
-	if err != nil || lease == nil {
-		t.Fatalf("%v, %v", lease, err)
-	}
-	if err := lease.Succeed(context.Background(), json.RawMessage(
-		`{"engine":"measured","optimal_batch_size":100,"predicted":{"optimal_batch_size":98,"optimal_memory_bytes":5,"memory_error_percent":-1.5}}`)); err != nil {
+	if err := q.End(t.Context(), worker, job.Ending{Job: j.ID, Attempt: j.Attempt, To: job.Succeeded, Result: json.RawMessage(
+		`{"engine":"measured","optimal_batch_size":100,"predicted":{"optimal_batch_size":98,"optimal_memory_bytes":5,"memory_error_percent":-1.5}}`)}); err != nil {
 		t.Fatal(err)
 	}
 	c.events("/v1/analyses/" + a.ID + "/events")
@@ -420,17 +394,7 @@ func TestEmulation(t *testing.T) {
 	if r := c.post("/v1/analyses", `{"workload":{"config":{"model_type":"biogpt","num_hidden_layers":99999}},"engine":"emulated"}`); r.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("%d %s", r.StatusCode, r.text)
 	}
-	link, err := c.s.opts.Jobs.Link(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer link.Close()
-	if err := link.Announce(context.Background(), job.Worker{Cards: []job.Card{{ID: analysis.EmulationQueue}}}); err != nil {
-		t.Fatal(err)
-	}
-	for !c.s.hasWorker(analysis.EmulationQueue) {
-		time.Sleep(time.Millisecond)
-	}
+	c.announce(analysis.EmulationQueue)
 	for body, engine := range map[string]evidence.Engine{
 		`{"workload":` + unmodelled + `}`:                evidence.Emulated,
 		`{"workload":` + small + `}`:                     evidence.Predicted,

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,19 +14,13 @@ import (
 const ownCode = `{"code":{"files":{"train.py":"def make(): pass"},"file":"train.py","function":"make"},"workload":{"batch":4,"gpu":"t4"}}`
 
 // announce has a worker say that it takes the jobs of a card.
-func (c *client) announce(card string) {
+func (c *client) announce(card string) (worker string) {
 	c.t.Helper()
-	link, err := c.s.opts.Jobs.Link(c.t.Context())
+	m, err := c.s.opts.Jobs.Join(c.t.Context(), "", job.Announcement{Host: "lab", Cards: []job.Card{{ID: card}}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.t.Cleanup(link.Close)
-	if err := link.Announce(c.t.Context(), job.Worker{Cards: []job.Card{{ID: card}}}); err != nil {
-		c.t.Fatal(err)
-	}
-	for !c.s.hasWorker(card) {
-		time.Sleep(time.Millisecond)
-	}
+	return m.ID
 }
 
 // TestCodeNeedsAWorker refuses code unless a worker was started to run some, and

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -19,6 +20,7 @@ type call struct {
 	id      string
 	pattern string // of the route, "" for none
 	who     string // the name of the token
+	owner   string // its hash, "" if none is asked for
 	from    string // the address
 	leave   func() // gives up the request's place among those that are worked on; nil if it has none
 	// understood gives up the request's turn to be read; nil if it has none.
@@ -151,6 +153,9 @@ func (s *Server) finished(r *http.Request, c *call, took time.Duration) {
 	s.metrics.requests.WithLabelValues(pattern, strconv.Itoa(c.status)).Inc()
 	s.metrics.seconds.WithLabelValues(pattern).Observe(took.Seconds())
 	level := slog.LevelInfo
+	if slices.Contains(memberPatterns, pattern) && c.status < http.StatusBadRequest {
+		level = slog.LevelDebug // a worker asks several times a minute
+	}
 	if c.status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}

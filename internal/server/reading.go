@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -30,13 +31,18 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	c := callOf(r.Context())
-	mayBeLong := r.ContentLength < 0 || r.ContentLength >= longBody
+	fromMember := slices.Contains(memberPatterns, c.pattern) // whose long parts are opaque, and not taken apart
+	mayBeLong := !fromMember && (r.ContentLength < 0 || r.ContentLength >= longBody)
 	if own, all := s.reading.lengths(c.client()); mayBeLong && (own >= mostLong/2 || all >= mostLong) {
 		w.Header().Set("Retry-After", "1")
 		s.fail(w, r, http.StatusServiceUnavailable, "too many long questions are waiting; try again in a second")
 		return false
 	}
-	size, err := receive(w, r, min(bodyTime, s.stall))
+	limit, patience := int64(maxSmallBody), min(bodyTime, s.stall)
+	if c.pattern == resultPattern {
+		limit, patience = maxResultBody, resultTime
+	}
+	size, err := receive(w, r, limit, patience)
 	switch {
 	case c.left:
 		c.status = statusClientGone
@@ -44,7 +50,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) bool {
 	case err != nil:
 		s.fail(w, r, http.StatusRequestTimeout, "the question did not arrive in time; send it again")
 		return false
-	case size < longBody:
+	case size < longBody || fromMember:
 		return true
 	}
 	if s.reading.enter(r.Context(), c.client()) != nil {
@@ -56,11 +62,11 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) bool {
 
 // receive holds a body in memory, as far as it is not too large, and returns how
 // many bytes it has.
-func receive(w http.ResponseWriter, r *http.Request, patience time.Duration) (size int, err error) {
+func receive(w http.ResponseWriter, r *http.Request, limit int64, patience time.Duration) (size int, err error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(patience)) // a connection that cannot has none
 	var body bytes.Buffer
-	if _, err := io.CopyN(&body, r.Body, maxSmallBody); err != nil && !errors.Is(err, io.EOF) {
+	if _, err := io.CopyN(&body, r.Body, limit); err != nil && !errors.Is(err, io.EOF) {
 		return 0, err // the deadline stays: nobody waits for the rest
 	}
 	_ = control.SetReadDeadline(time.Time{})

@@ -8,8 +8,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/klauspost/compress/gzhttp"
-
-	"memorymark/internal/job"
 )
 
 // routes is everything that the server answers.
@@ -23,7 +21,7 @@ func (s *Server) routes() http.Handler {
 	s.planRoutes(api)
 	s.studyRoutes(api)
 	s.analysisRoutes(api)
-	s.workerRoutes(api, mux)
+	s.workerRoutes(api)
 	s.snapshotRoutes(api, mux)
 	s.sessionRoutes(api)
 
@@ -94,6 +92,10 @@ const mostInside = 1024
 // as long as their senders.
 const mostUploads = 64
 
+// mostPolls is how many requests of workers may be under way. Most of them wait: a
+// worker has one for each card, and another.
+const mostPolls = 8192
+
 // places are those of requests under way. No client has more than half of them,
 // so that one that sends slowly cannot keep all others out.
 type places struct {
@@ -131,11 +133,13 @@ const uploadPattern = "POST /v1/snapshots"
 
 // uncounted are routes whose answers last and that wait more than they work, and
 // those by which others see that the server is well.
-var uncounted = []string{"GET /v1/analyses/{id}/events", "GET " + job.WorkerPath, "POST /analyze", "GET /health", "GET /ready"}
+var uncounted = []string{"GET /v1/analyses/{id}/events", "POST /analyze", "GET /health", "GET /ready"}
 
 // enter counts a request in; ok is false if there are too many.
 func (s *Server) enter(pattern, client string) (leave func(), ok bool) {
 	switch {
+	case slices.Contains(memberPatterns, pattern):
+		return s.polls.enter(client)
 	case slices.Contains(uncounted, pattern):
 		return func() {}, true
 	case pattern == uploadPattern:

@@ -16,7 +16,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"memorymark/internal/job"
 	"memorymark/internal/token"
 )
 
@@ -87,7 +86,7 @@ func routes(t *testing.T, c *client) (out [][2]string) {
 		Paths map[string]map[string]any
 	}](t, c.get("/openapi.json"), http.StatusOK)
 	for path, methods := range doc.Paths {
-		path = strings.ReplaceAll(path, "{id}", strings.Repeat("0", 64))
+		path = strings.NewReplacer("{id}", strings.Repeat("0", 64), "{job}", strings.Repeat("0", 64)).Replace(path)
 		for method := range methods {
 			out = append(out, [2]string{strings.ToUpper(method), path})
 		}
@@ -106,13 +105,14 @@ func TestEveryRouteNeedsAToken(t *testing.T) {
 		if route[1] == "/v1/session" {
 			continue // where a token is shown
 		}
+		forbidden := isMember(route)
 		for _, header := range [][]string{nil, {"Authorization", "Bearer mm_wrong"}, {"Authorization", user}, {"Cookie", "memorymark_session=x"}, {"Cookie", "memorymark_session=" + user}} {
 			r := c.do(route[0], route[1], "{}", header...)
 			if r.StatusCode != http.StatusUnauthorized || r.Header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s %s with %q: %s", route[0], route[1], header, r.Status)
 			}
 		}
-		if r := c.do(route[0], route[1], "{}", "Authorization", "Bearer "+user); r.StatusCode == http.StatusUnauthorized || r.StatusCode == http.StatusForbidden {
+		if r := c.do(route[0], route[1], "{}", "Authorization", "Bearer "+user); r.StatusCode == http.StatusUnauthorized || r.StatusCode == http.StatusForbidden != forbidden {
 			t.Errorf("%s %s with a token: %s", route[0], route[1], r.Status)
 		}
 	}
@@ -123,15 +123,24 @@ func TestEveryRouteNeedsAToken(t *testing.T) {
 	}
 }
 
-func TestWorkerTokenOnlyUploads(t *testing.T) {
+// isMember reports whether a route is a worker's.
+func isMember(route [2]string) bool {
+	id := strings.Repeat("0", 64)
+	return slices.ContainsFunc(memberPatterns, func(pattern string) bool {
+		return strings.NewReplacer("{id}", id, "{job}", id).Replace(pattern) == route[0]+" "+route[1]
+	})
+}
+
+func TestWorkerTokenOnlyWorks(t *testing.T) {
 	c, _, worker := guarded(t)
 	for _, route := range routes(t, c) {
 		if route[1] == "/v1/session" {
 			continue
 		}
-		r := c.do(route[0], route[1], "{}", "Authorization", "Bearer "+worker)
-		if mayUpload := route == [2]string{"POST", "/v1/snapshots"}; mayUpload == (r.StatusCode == http.StatusForbidden) {
-			t.Errorf("%s %s: %s", route[0], route[1], r.Status)
+		r := c.do(route[0], route[1], "{}", "Authorization", "Bearer "+worker, "Content-Type", "application/json")
+		refused := r.StatusCode == http.StatusForbidden && strings.Contains(r.text, "this token is a worker's")
+		if may := isMember(route) || route == [2]string{"POST", "/v1/snapshots"}; may == refused {
+			t.Errorf("%s %s: %s %s", route[0], route[1], r.Status, r.text)
 		}
 	}
 	if r := c.post("/v1/session", `{"token":"`+worker+`"}`); r.StatusCode != http.StatusUnauthorized {
@@ -230,9 +239,9 @@ func TestAllowedOrigin(t *testing.T) {
 
 func TestPagesAreNoWorkers(t *testing.T) {
 	c := start(t)
-	for _, header := range [][]string{{"Origin", "https://evil.example"}, {"Origin", c.base}, {"Sec-Fetch-Site", "same-origin"}} {
-		r := c.get(job.WorkerPath, append(header, "Connection", "Upgrade", "Upgrade", "websocket")...)
-		if r.StatusCode != http.StatusForbidden {
+	for _, header := range [][]string{{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Sec-Fetch-Site", "cross-site"}} {
+		r := c.post("/v1/workers", `{"cards":[{"id":"t4"}]}`, header...)
+		if r.StatusCode != http.StatusForbidden || len(c.s.opts.Jobs.Workers()) != 0 {
 			t.Errorf("%q: %s", header, r.Status)
 		}
 	}

@@ -79,6 +79,7 @@ type Server struct {
 	machine    func() (*gpu.Card, bool) // waits until the card was looked for
 	inside     *places                  // of requests that are being worked on
 	uploads    *places                  // of those that are coming
+	polls      *places                  // of workers
 	stall      time.Duration            // how long a client may stand still
 	planEffort int64                    // what a plan may take
 
@@ -89,7 +90,7 @@ type Server struct {
 // New returns a server that listens nowhere yet.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		opts: opts, log: opts.Log, metrics: newMetrics(), inside: newPlaces(mostInside), uploads: newPlaces(mostUploads), stall: stallTime, planEffort: planEffort, emulations: newEmulations(opts.Emulate),
+		opts: opts, log: opts.Log, metrics: newMetrics(), inside: newPlaces(mostInside), uploads: newPlaces(mostUploads), polls: newPlaces(mostPolls), stall: stallTime, planEffort: planEffort, emulations: newEmulations(opts.Emulate),
 		sessions: newSessions(), guests: newGuests(),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())

@@ -20,7 +20,7 @@ type workerID struct {
 	ID string `path:"id" maxLength:"100"`
 }
 
-func (s *Server) workerRoutes(api huma.API, mux *http.ServeMux) {
+func (s *Server) workerRoutes(api huma.API) {
 	huma.Register(api, get("list-workers", "/v1/workers", "The workers, their cards and what they do", "", tagWorkers),
 		func(context.Context, *struct{}) (*output[Fleet], error) {
 			out := Fleet{Workers: s.opts.Jobs.Workers(), LeaseSeconds: s.opts.Jobs.Lease().Seconds()}
@@ -38,7 +38,7 @@ func (s *Server) workerRoutes(api huma.API, mux *http.ServeMux) {
 	resume.Description = "It takes analyses again, unless it has already left. A worker that is being stopped on its own machine does not."
 	huma.Register(api, drain, s.tellWorker(s.opts.Jobs.Drain))
 	huma.Register(api, resume, s.tellWorker(s.opts.Jobs.Resume))
-	mux.Handle("GET "+job.WorkerPath, s.notFromPages(s.opts.Jobs.Handler()))
+	s.memberRoutes(api)
 }
 
 func (s *Server) tellWorker(tell func(context.Context, string) (job.Worker, error)) func(context.Context, *workerID) (*output[job.Worker], error) {
@@ -49,16 +49,4 @@ func (s *Server) tellWorker(tell func(context.Context, string) (job.Worker, erro
 		}
 		return &output[job.Worker]{w}, nil
 	}
-}
-
-// notFromPages refuses browsers. A page of any origin may open a socket to this
-// machine; workers are no pages.
-func (s *Server) notFromPages(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
-			s.fail(w, r, http.StatusForbidden, "workers connect here, not pages")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }

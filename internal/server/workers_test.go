@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,34 +13,36 @@ import (
 	"memorymark/internal/job"
 )
 
-// member is a worker that does as it is told, and nothing else.
-func (c *client) member() *job.Link {
+// member is a worker that does as it is told, if it listens, and nothing else.
+func (c *client) member(listens bool) (id string) {
 	c.t.Helper()
-	ctx := c.t.Context()
-	link, err := c.s.opts.Jobs.Link(ctx)
+	ctx, stop := context.WithCancel(c.t.Context())
+	q := c.s.opts.Jobs
+	a := job.Announcement{Host: "rack-1", Cards: []job.Card{{ID: "t4"}}}
+	m, err := q.Join(ctx, "", a)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	say := func(draining bool) error {
-		return link.Announce(ctx, job.Worker{Host: "rack-1", Cards: []job.Card{{ID: "t4"}}, Draining: draining})
+	var beating sync.WaitGroup
+	c.t.Cleanup(func() {
+		stop()
+		beating.Wait()
+	})
+	if listens {
+		beating.Go(func() {
+			for ctx.Err() == nil {
+				if o, err := q.Heartbeat(ctx, "", m.ID, a, time.Second); err == nil && o.Drain != nil {
+					a.Draining = *o.Drain
+				}
+			}
+		})
 	}
-	stop, err := link.OnDrain(func(drain bool) { _ = say(drain) }) // or the server says that it was not heard
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(stop)
-	if err := say(false); err != nil {
-		c.t.Fatal(err)
-	}
-	for len(c.s.opts.Jobs.Workers()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	return link
+	return m.ID
 }
 
 func TestDrainWorker(t *testing.T) {
 	c := start(t)
-	id := c.member().ID()
+	id := c.member(true)
 	drain := "/v1/workers/" + id + "/drain"
 	if w := into[job.Worker](t, c.do(http.MethodPost, drain, ""), http.StatusOK); w.ID != id || !w.Draining {
 		t.Errorf("drained as %+v", w)
@@ -66,15 +70,5 @@ func TestDrainWorker(t *testing.T) {
 // A worker that cannot be reached is not said to drain.
 func TestDrainUnheard(t *testing.T) {
 	c := start(t)
-	link, err := c.s.opts.Jobs.Link(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := link.Announce(t.Context(), job.Worker{}); err != nil {
-		t.Fatal(err)
-	}
-	for len(c.s.opts.Jobs.Workers()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	into[huma.ErrorModel](t, c.do(http.MethodPost, "/v1/workers/"+link.ID()+"/drain", ""), http.StatusGatewayTimeout)
+	into[huma.ErrorModel](t, c.do(http.MethodPost, "/v1/workers/"+c.member(false)+"/drain", ""), http.StatusGatewayTimeout)
 }

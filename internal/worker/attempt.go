@@ -18,6 +18,13 @@ var (
 	errDraining = errors.New("the worker was told to stop")
 )
 
+// attempt is a job that a slot works on.
+type attempt struct {
+	job  job.Job
+	stop context.CancelCauseFunc
+	lost bool // the lease has ended; guarded by the worker's mu
+}
+
 // outcome is what a Runner returned.
 type outcome struct {
 	result json.RawMessage
@@ -26,25 +33,21 @@ type outcome struct {
 
 // work does one job and reports it. It returns an error only if the worker
 // cannot take another.
-func (w *worker) work(ctx context.Context, slot int, lease *job.Lease) error {
-	j := lease.Job()
+func (w *Worker) work(ctx context.Context, slot int, j job.Job) error {
 	log := w.Log.With("job", j.ID, "card", w.Slots[slot].Card.ID, "attempt", j.Attempt)
 	log.Info("job taken")
-	w.set(slot, j.ID)
-	defer w.set(slot, "")
-
 	// The job outlives the worker's context: a drain gives it time.
 	running, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
+	w.set(slot, &attempt{job: j, stop: stop})
+	defer w.set(slot, nil)
 	limit := time.AfterFunc(w.Limit, func() { stop(errTooLong) })
 	defer limit.Stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(w.Drain, func() { stop(errDraining) }) })()
-	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopBeating()
-	go w.beat(beating, lease, stop, log)
 
+	news := newReporter(w.server, w.id, j, log)
 	done := make(chan outcome, 1)
-	go func() { done <- run(running, w.Slots[slot].Run, lease, log) }()
+	go func() { done <- run(running, w.Slots[slot].Run, j, news, log) }()
 	var o outcome
 	select {
 	case o = <-done:
@@ -52,87 +55,51 @@ func (w *worker) work(ctx context.Context, slot int, lease *job.Lease) error {
 		select {
 		case o = <-done:
 		case <-time.After(w.stop):
-			w.conclude(running, lease, outcome{err: context.Cause(running)}, log)
+			w.conclude(running, news, j, outcome{err: context.Cause(running)}, log)
 			return &StuckError{Job: j.ID}
 		}
 	}
-	w.conclude(running, lease, o, log)
+	w.conclude(running, news, j, o, log)
 	return nil
 }
 
 // run calls a Runner and turns a panic into an error.
-func run(ctx context.Context, f Runner, lease *job.Lease, log *slog.Logger) (o outcome) {
+func run(ctx context.Context, f Runner, j job.Job, news *reporter, log *slog.Logger) (o outcome) {
 	defer func() {
 		if p := recover(); p != nil {
 			log.Error("panic", "value", p, "stack", string(debug.Stack()))
 			o.err = fmt.Errorf("the worker has a bug: %v", p)
 		}
 	}()
-	o.result, o.err = f(ctx, lease.Job().Payload, func(data json.RawMessage) {
-		if err := lease.Progress(data); err != nil {
-			log.Warn("progress", "error", err)
-		}
-	})
+	o.result, o.err = f(ctx, j.Payload, news.say)
 	return o
 }
 
-// beat keeps the lease, and stops the attempt when there is no use in it.
-func (w *worker) beat(ctx context.Context, lease *job.Lease, stop context.CancelCauseFunc, log *slog.Logger) {
-	every := w.link.Lease() / 3
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	cancelled, leave, err := lease.Cancelled()
-	if err != nil {
-		log.Warn("listen for cancelling", "error", err)
-	} else {
-		defer leave()
-	}
-	for {
-		once, cancel := context.WithTimeout(ctx, every)
-		err := lease.Beat(once)
-		cancel()
-		switch {
-		case errors.Is(err, job.ErrCancelled) || errors.Is(err, job.ErrLost):
-			stop(err)
-			return
-		case err != nil && ctx.Err() == nil:
-			// The work goes on: if nobody else takes the job, it still counts.
-			log.Warn("beat", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-cancelled:
-			stop(job.ErrCancelled)
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // conclude says what came of an attempt.
-func (w *worker) conclude(running context.Context, lease *job.Lease, o outcome, log *slog.Logger) {
+func (w *Worker) conclude(running context.Context, news *reporter, j job.Job, o outcome, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(running), reportTime)
 	defer cancel()
-	var err error
+	news.flush()
+	e := job.Ending{Job: j.ID, Attempt: j.Attempt}
 	switch cause := context.Cause(running); {
+	case o.err == nil && (len(o.result) > job.MaxPayload || !json.Valid(o.result)):
+		e.To, e.Reason = job.Failed, fmt.Sprintf("the result of %d bytes is not JSON or has more than %d", len(o.result), job.MaxPayload)
 	case o.err == nil:
-		// What is done is done, even if somebody wanted it to stop.
-		err = lease.Succeed(ctx, o.result)
-	case errors.Is(cause, job.ErrCancelled):
-		err = lease.Drop()
-	case errors.Is(cause, job.ErrLost):
-		err = cause
+		// What is done is done, even if it was told to stop.
+		e.To, e.Result = job.Succeeded, o.result
+	case errors.Is(cause, job.ErrCancelled) || errors.Is(cause, job.ErrLost):
+		log.Info("job stopped", "reason", cause)
+		return
 	case errors.Is(cause, errDraining):
-		err = lease.GiveBack(ctx, "worker "+w.link.ID()+" ("+w.Host+") was told to stop")
+		e.To, e.Reason = job.Queued, "worker "+w.id+" ("+w.Host+") was told to stop"
 	case errors.Is(cause, errTooLong):
-		err = lease.Fail(ctx, fmt.Sprintf("stopped after %v, this worker's time limit for a job", w.Limit))
+		e.To, e.Reason = job.Failed, fmt.Sprintf("stopped after %v, this worker's time limit for a job", w.Limit)
 	default:
-		err = lease.Fail(ctx, o.err.Error())
+		e.To, e.Reason = job.Failed, job.ShortReason(o.err.Error())
 	}
-	if err != nil {
+	if err := insist(ctx, func(ctx context.Context) error { return w.server.End(ctx, w.id, e) }); err != nil {
 		log.Warn("job not reported", "error", err)
 		return
 	}
-	log.Info("job done", "error", o.err)
+	log.Info("job done", "error", e.Reason)
 }

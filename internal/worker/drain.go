@@ -3,7 +3,7 @@ package worker
 import "context"
 
 // end notes that the worker ends, whatever a server says.
-func (w *worker) end() {
+func (w *Worker) end() {
 	w.mu.Lock()
 	w.ending = true
 	w.mu.Unlock()
@@ -11,7 +11,7 @@ func (w *worker) end() {
 }
 
 // drain is what a server told the worker: to drain, or to take jobs again.
-func (w *worker) drain(drained bool) {
+func (w *Worker) drain(drained bool) {
 	w.mu.Lock()
 	if w.drained != drained {
 		w.drained = drained
@@ -25,7 +25,7 @@ func (w *worker) drain(drained bool) {
 
 // rest holds a slot while the worker is drained, and ends the worker when all
 // slots rest. It returns what is closed when the slot should rest again.
-func (w *worker) rest(ctx context.Context, end func()) (turn <-chan struct{}) {
+func (w *Worker) rest(ctx context.Context, end func()) (turn <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.drained && ctx.Err() == nil {

@@ -17,8 +17,11 @@ import (
 )
 
 // workerVariable makes the test binary a worker, to be killed by a test. It
-// holds the URL to join.
-const workerVariable = "MEMORYMARK_TEST_WORKER"
+// holds the URL to join, and tokenVariable the token.
+const (
+	workerVariable = "MEMORYMARK_TEST_WORKER"
+	tokenVariable  = "MEMORYMARK_TEST_TOKEN"
+)
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv(workerVariable); url != "" {
@@ -37,12 +40,11 @@ func TestMain(m *testing.M) {
 func beWorker(url string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	link, err := job.Join(ctx, job.JoinConfig{URL: url, Token: testToken})
+	w, err := Join(ctx, &Client{URL: url, Token: os.Getenv(tokenVariable)}, Config{Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: perform}}, Drain: 100 * time.Millisecond})
 	if err != nil {
 		return err
 	}
-	defer link.Close()
-	return Run(ctx, link, Config{Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: perform}}, Drain: 100 * time.Millisecond})
+	return w.Run(ctx)
 }
 
 // spawn starts a worker as a process.
@@ -53,7 +55,7 @@ func (l *lab) spawn() *exec.Cmd {
 		l.Fatal(err)
 	}
 	c := exec.Command(program)
-	c.Env = append(os.Environ(), workerVariable+"="+l.url)
+	c.Env = append(os.Environ(), workerVariable+"="+l.url, tokenVariable+"="+l.token)
 	c.Stderr = os.Stderr
 	if err := c.Start(); err != nil {
 		l.Fatal(err)
@@ -91,7 +93,7 @@ func TestWorkerStopped(t *testing.T) {
 	first := l.spawn()
 	end := filepath.Join(t.TempDir(), "end")
 	id := l.submit(task{Do: "follow", Input: 4, File: end}).ID
-	stopped := l.reach(id, job.Running).Worker
+	stopped := l.works(id).Worker
 	if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +151,7 @@ func TestWorkerTerminated(t *testing.T) {
 	l := newLab(t)
 	first := l.spawn()
 	id := l.submit(task{Do: "wait"}).ID
-	l.reach(id, job.Running)
+	l.works(id)
 	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

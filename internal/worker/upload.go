@@ -16,22 +16,15 @@ import (
 	"time"
 )
 
-// Uploader sends snapshots to a server. They are too large for the queue.
-type Uploader struct {
-	URL    string // of the server, as http://host:5001
-	Token  string
-	Client *http.Client // nil for one that waits as long as its context
-}
-
 // uploadPause is how long to wait before an upload is tried again.
 const uploadPause = 500 * time.Millisecond
 
 // Snapshot uploads a file and returns the id that the server knows it by. It
 // tries until the context ends, except when the server does not want it.
-func (u *Uploader) Snapshot(ctx context.Context, path string) (id string, err error) {
+func (c *Client) Snapshot(ctx context.Context, path string) (id string, err error) {
 	for {
 		var again bool
-		if id, again, err = u.try(ctx, path); !again {
+		if id, again, err = c.try(ctx, path); !again {
 			return id, err
 		}
 		select {
@@ -43,7 +36,7 @@ func (u *Uploader) Snapshot(ctx context.Context, path string) (id string, err er
 }
 
 // try uploads once and reports whether to try again.
-func (u *Uploader) try(ctx context.Context, path string) (id string, again bool, err error) {
+func (c *Client) try(ctx context.Context, path string) (id string, again bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", false, err
@@ -51,20 +44,16 @@ func (u *Uploader) try(ctx context.Context, path string) (id string, again bool,
 	defer f.Close()
 	sum := sha256.New()
 	query := url.Values{"name": {filepath.Base(path)}, "origin": {"measured"}}
-	target := strings.TrimSuffix(u.URL, "/") + "/v1/snapshots?" + query.Encode()
+	target := strings.TrimSuffix(c.URL, "/") + "/v1/snapshots?" + query.Encode()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, io.TeeReader(f, sum))
 	if err != nil {
 		return "", false, err
 	}
 	r.Header.Set("Content-Type", "application/octet-stream")
-	if u.Token != "" {
-		r.Header.Set("Authorization", "Bearer "+u.Token)
+	if c.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.Token)
 	}
-	client := u.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	answer, err := client.Do(r)
+	answer, err := c.http().Do(r)
 	if err != nil {
 		return "", true, fmt.Errorf("upload %s: %w", filepath.Base(path), err)
 	}

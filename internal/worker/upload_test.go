@@ -51,7 +51,7 @@ func TestUpload(t *testing.T) {
 				fmt.Fprintf(w, `{"id":%q}`, hash)
 			}))
 			defer s.Close()
-			id, err := (&Uploader{URL: s.URL + "/", Token: "secret"}).Snapshot(t.Context(), path)
+			id, err := (&Client{URL: s.URL + "/", Token: "secret"}).Snapshot(t.Context(), path)
 			if c.want == "" && (err != nil || id != hash) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%q, %v", id, err)
 			}
@@ -69,7 +69,7 @@ func TestUploadGivesUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := (&Uploader{URL: "http://127.0.0.1:1"}).Snapshot(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := (&Client{URL: "http://127.0.0.1:1"}).Snapshot(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 }

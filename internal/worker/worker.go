@@ -5,7 +5,7 @@
 // A worker may be killed, may hang or lose its network at any time. Then its
 // jobs go to others, and what it still reports does not count; package job
 // sees to that. What this package adds is to stop in time: when a job is
-// cancelled or was given to somebody else, when it takes too long, and when
+// cancelled or was given to another worker, when it takes too long, and when
 // the worker itself is told to end.
 package worker
 
@@ -15,12 +15,37 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
 
 	"memorymark/internal/job"
 )
+
+// Server is where a worker takes its jobs: a Client, or a queue of this process
+// (Local).
+type Server interface {
+	Join(ctx context.Context, a job.Announcement) (job.Membership, error)
+	Heartbeat(ctx context.Context, worker string, a job.Announcement, wait time.Duration) (job.Orders, error)
+	Take(ctx context.Context, worker, card string, wait time.Duration) (*job.Job, error)
+	Progress(ctx context.Context, worker string, p job.Progress) error
+	End(ctx context.Context, worker string, e job.Ending) error
+	Leave(ctx context.Context, worker string) error
+}
+
+// Local is a queue of this process, whose workers need no token.
+type Local struct{ *job.Queue }
+
+// Join implements Server.
+func (l Local) Join(ctx context.Context, a job.Announcement) (job.Membership, error) {
+	return l.Queue.Join(ctx, "", a)
+}
+
+// Heartbeat implements Server.
+func (l Local) Heartbeat(ctx context.Context, worker string, a job.Announcement, wait time.Duration) (job.Orders, error) {
+	return l.Queue.Heartbeat(ctx, "", worker, a, wait)
+}
 
 // Runner does a job: it gets the payload, says how it goes, and returns the
 // result. Its error is the reason that users read. It must stop soon after the
@@ -53,12 +78,24 @@ type Config struct {
 // DefaultLimit is more than any search for a batch has taken.
 const DefaultLimit = time.Hour
 
-// stopTime is how long a Runner may take to stop. One that does not has the
-// card, so the worker cannot go on.
-const stopTime = 15 * time.Second
-
-// reportTime is how long a result is worth waiting for a server that is away.
-const reportTime = 2 * time.Minute
+const (
+	// stopTime is how long a Runner may take to stop. One that does not has the
+	// card, so the worker cannot go on.
+	stopTime = 15 * time.Second
+	// reportTime is how long a result is worth waiting for a server that is away.
+	reportTime = 2 * time.Minute
+	// joinTime is how long a worker tries to join a server that is there and cannot
+	// answer. answerTime is how long a server may take beyond what it was asked to wait.
+	joinTime   = 15 * time.Second
+	answerTime = 15 * time.Second
+	// takeTime is how long one request for a job waits for it.
+	takeTime = 20 * time.Second
+	// tryTime is how long one try may take: an answer that went to a broken
+	// connection never comes.
+	tryTime = 30 * time.Second
+	// retryTime is the longest pause before something is tried again.
+	retryTime = time.Second
+)
 
 // StuckError says that a Runner did not stop. The process should end: what it
 // started still has the card.
@@ -68,14 +105,16 @@ func (e *StuckError) Error() string {
 	return fmt.Sprintf("job %s does not stop and still holds its GPU; restart the worker", e.Job)
 }
 
-// worker is one run of Run.
-type worker struct {
+// Worker is a member of a server's fleet.
+type Worker struct {
 	Config
-	link *job.Link
-	stop time.Duration // stopTime, shorter in tests
+	server Server
+	id     string
+	lease  time.Duration
+	stop   time.Duration // stopTime, shorter in tests
 
 	mu      sync.Mutex
-	jobs    []string      // what each slot works on
+	running []*attempt    // what each slot works on, nil for nothing
 	ending  bool          // by its context, for good
 	drained bool          // by a server, which may resume it
 	resting int           // slots that wait, because it is drained
@@ -83,15 +122,11 @@ type worker struct {
 	news    chan struct{} // receives when there is something to announce
 }
 
-// Run works until the context ends, then lets running jobs end, gives back
-// those that do not, and returns nil. It does the same when a server drains it,
-// except that running jobs may take their time. It returns an error if it
-// cannot go on.
-func Run(ctx context.Context, link *job.Link, c Config) error {
-	return newWorker(link, c).run(ctx)
-}
-
-func newWorker(link *job.Link, c Config) *worker {
+// Join makes a member of a server's fleet, which must then Run.
+func Join(ctx context.Context, server Server, c Config) (*Worker, error) {
+	if len(c.Slots) == 0 {
+		return nil, errors.New("a worker needs a GPU; see memorymark doctor")
+	}
 	if c.Limit == 0 {
 		c.Limit = DefaultLimit
 	}
@@ -101,29 +136,63 @@ func newWorker(link *job.Link, c Config) *worker {
 	if c.Host == "" {
 		c.Host, _ = os.Hostname() //nolint:errcheck // a worker without a name works as well
 	}
-	c.Log = c.Log.With("worker", link.ID())
-	return &worker{Config: c, link: link, stop: stopTime, jobs: make([]string, len(c.Slots)), turn: make(chan struct{}), news: make(chan struct{}, 1)}
+	w := &Worker{Config: c, server: server, stop: stopTime, running: make([]*attempt, len(c.Slots)), turn: make(chan struct{}), news: make(chan struct{}, 1)}
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	err := insist(ctx, func(ctx context.Context) error {
+		m, err := server.Join(ctx, w.describe())
+		w.id, w.lease = m.ID, time.Duration(m.LeaseSeconds*float64(time.Second))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("join: %w", err)
+	}
+	if w.id == "" || w.lease <= 0 {
+		return nil, errors.New("join: the answer is not a MemoryMark server's")
+	}
+	w.Log = c.Log.With("worker", w.id)
+	return w, nil
 }
 
-func (w *worker) run(ctx context.Context) error {
-	if len(w.Slots) == 0 {
-		return errors.New("a worker needs a GPU; see memorymark doctor")
+// insist calls a function until it succeeds, the context ends, or there is no use
+// in it.
+func insist(ctx context.Context, f func(context.Context) error) error {
+	for {
+		once, cancel := context.WithTimeout(ctx, tryTime)
+		err := f(once)
+		cancel()
+		if err == nil || permanent(err) || !pause(ctx) {
+			return err
+		}
 	}
+}
+
+// pause waits before something is tried again, and reports whether the context
+// goes on. Workers that lost the same server do not come back at the same moment.
+func pause(ctx context.Context) bool {
+	select {
+	case <-time.After(retryTime/4 + rand.N(retryTime*3/4)):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// ID is the name under which the worker takes jobs.
+func (w *Worker) ID() string { return w.id }
+
+// Run works until the context ends, then lets running jobs end, gives back
+// those that do not, and returns nil. It does the same when a server drains the
+// worker, except that running jobs may take their time. It returns an error if it
+// cannot go on.
+func (w *Worker) Run(ctx context.Context) error {
 	// A slot that is stuck ends the others, and so does the last that rests.
 	taking, stopTaking := context.WithCancel(ctx)
 	defer stopTaking()
 	defer context.AfterFunc(taking, w.end)()
-	stopListening, err := w.link.OnDrain(w.drain)
-	if err != nil {
-		return err
-	}
-	defer stopListening()
-	announcing, stopAnnouncing := context.WithCancel(context.WithoutCancel(ctx))
-	announced := make(chan struct{})
-	go func() {
-		defer close(announced)
-		w.announce(announcing)
-	}()
+	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
+	var beats sync.WaitGroup
+	beats.Go(func() { w.beat(beating) })
 
 	errs := make([]error, len(w.Slots))
 	var slots sync.WaitGroup
@@ -135,95 +204,136 @@ func (w *worker) run(ctx context.Context) error {
 		})
 	}
 	slots.Wait()
-	stopAnnouncing()
-	<-announced
+	stopBeating()
+	beats.Wait()
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := w.server.Leave(leaving, w.id); err != nil {
+		w.Log.Warn("leave", "error", err)
+	}
 	return errors.Join(errs...)
 }
 
 // serve takes one job after the other for a slot.
-func (w *worker) serve(ctx context.Context, slot int, end func()) error {
+func (w *Worker) serve(ctx context.Context, slot int, end func()) error {
 	card := w.Slots[slot].Card.ID
-	offers, stop, err := w.link.Offers(card)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	// Offers may be missed, and jobs that come back are not offered.
-	look := time.NewTicker(max(w.link.Lease()/20, 50*time.Millisecond))
-	defer look.Stop()
-	for {
+	for ctx.Err() == nil {
 		turn := w.rest(ctx, end)
-		if ctx.Err() != nil {
-			return nil
-		}
-		lease, err := w.link.Take(ctx, card)
+		j, err := w.take(ctx, card, turn)
 		switch {
-		case lease != nil:
-			if err := w.work(ctx, slot, lease); err != nil {
+		case j != nil:
+			if err := w.work(ctx, slot, *j); err != nil {
 				return err
 			}
-			continue
-		case err != nil && ctx.Err() == nil:
+		case errors.Is(err, job.ErrNoWorker):
+			w.tell() // the server was restarted, and is to know this worker again
+			pause(ctx)
+		case err != nil:
 			w.Log.Warn("take a job", "card", card, "error", err)
+			pause(ctx)
 		}
+	}
+	return nil
+}
+
+// take waits for a job, or until the worker is drained or ends.
+func (w *Worker) take(ctx context.Context, card string, turn <-chan struct{}) (*job.Job, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
 		select {
-		case <-offers:
-		case <-look.C:
 		case <-turn:
+			cancel()
 		case <-ctx.Done():
+		}
+	}()
+	j, err := w.server.Take(ctx, w.id, card, takeTime)
+	if j == nil && ctx.Err() != nil {
+		return nil, nil //nolint:nilerr // nobody waits for it any more
+	}
+	return j, err
+}
+
+// beat says that the worker is there, and does as it is told, until the context
+// ends.
+func (w *Worker) beat(ctx context.Context) {
+	for ctx.Err() == nil {
+		interrupted, err := w.heartbeat(ctx)
+		if err != nil && !interrupted && ctx.Err() == nil {
+			// The work goes on: if nobody else takes the jobs, their results count.
+			w.Log.Warn("heartbeat", "error", err)
+			pause(ctx)
 		}
 	}
 }
 
-// announce says that the worker is there until the context ends, then that it
-// left.
-func (w *worker) announce(ctx context.Context) {
-	beat := time.NewTicker(w.link.Lease() / 3)
-	defer beat.Stop()
-	for {
-		once, cancel := context.WithTimeout(ctx, w.link.Lease()/3)
-		if err := w.link.Announce(once, w.describe()); err != nil && ctx.Err() == nil {
-			w.Log.Warn("announce", "error", err)
-		}
-		cancel()
+// heartbeat waits for orders. It is interrupted by what the server should know.
+func (w *Worker) heartbeat(ctx context.Context) (interrupted bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, w.lease/2)
+	defer cancel()
+	var listening sync.WaitGroup
+	listening.Go(func() {
 		select {
-		case <-beat.C:
 		case <-w.news:
-		case <-w.link.Restored():
+			interrupted = true
+			cancel()
 		case <-ctx.Done():
-			leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			if err := w.link.Leave(leaving); err != nil {
-				w.Log.Warn("leave", "error", err)
-			}
-			return
 		}
+	})
+	orders, err := w.server.Heartbeat(ctx, w.id, w.describe(), w.lease/3)
+	cancel()
+	listening.Wait()
+	for _, s := range orders.Stop {
+		w.lose(s)
 	}
+	if orders.Drain != nil {
+		w.drain(*orders.Drain)
+	}
+	return interrupted, err
 }
 
-func (w *worker) describe() job.Worker {
+func (w *Worker) describe() job.Announcement {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := job.Worker{Host: w.Host, Version: w.Version, Draining: w.drained || w.ending, Resident: w.Resident}
+	out := job.Announcement{Host: w.Host, Version: w.Version, Draining: w.drained || w.ending, Resident: w.Resident}
 	for i, s := range w.Slots {
-		s.Card.Job = w.jobs[i]
-		out.Cards = append(out.Cards, s.Card)
-		if w.jobs[i] != "" {
-			out.Jobs = append(out.Jobs, w.jobs[i])
+		if a := w.running[i]; a != nil {
+			s.Card.Job = a.job.ID
+			if !a.lost {
+				s.Card.Attempt = a.job.Attempt
+			}
 		}
+		out.Cards = append(out.Cards, s.Card)
 	}
 	return out
 }
 
 // set notes what a slot works on.
-func (w *worker) set(slot int, id string) {
+func (w *Worker) set(slot int, a *attempt) {
 	w.mu.Lock()
-	w.jobs[slot] = id
+	w.running[slot] = a
 	w.mu.Unlock()
 	w.tell()
 }
 
-func (w *worker) tell() {
+// lose stops an attempt whose lease has ended.
+func (w *Worker) lose(s job.Stop) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.running {
+		if a == nil || a.job.ID != s.Job || a.job.Attempt != s.Attempt {
+			continue
+		}
+		a.lost = true
+		if s.Cancelled {
+			a.stop(job.ErrCancelled)
+		} else {
+			a.stop(job.ErrLost)
+		}
+	}
+}
+
+func (w *Worker) tell() {
 	select {
 	case w.news <- struct{}{}:
 	default:

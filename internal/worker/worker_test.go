@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,12 +19,14 @@ import (
 	"time"
 
 	"memorymark/internal/job"
+	"memorymark/internal/server"
+	"memorymark/internal/snapshotstore"
+	"memorymark/internal/token"
 )
 
 const (
 	testLease  = 5 * time.Second // longer than a busy machine stands still: tests count attempts
 	briefLease = time.Second     // for jobs whose workers die at once
-	testToken  = "let me in"
 	patience   = 5 * time.Minute // after which a test that waits has failed
 )
 
@@ -71,12 +76,16 @@ func until(release <-chan struct{}) Runner {
 	}
 }
 
-// lab is a queue with a listener, and workers in this process.
+// lab is a server that asks for tokens, and workers that join it.
 type lab struct {
 	*testing.T
-	q   *job.Queue
-	ctx context.Context
-	url string
+	q     *job.Queue
+	ctx   context.Context
+	dir   string
+	url   string
+	token string
+
+	serve func(q *job.Queue) // has the server go on with a queue
 }
 
 func newLab(t *testing.T) *lab { return newLabFor(t, testLease) }
@@ -86,15 +95,42 @@ func newLabFor(t *testing.T, lease time.Duration) *lab {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	q, err := job.Open(ctx, job.Config{
-		Dir: t.TempDir(), Lease: lease, Listen: "127.0.0.1:0",
-		Authorize: func(token string) bool { return token == testToken },
-	})
+	dir := t.TempDir()
+	q, err := job.Open(ctx, job.Config{Dir: dir, Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(q.Close)
-	return &lab{T: t, q: q, ctx: ctx, url: "nats://" + q.ListenAddr().String()}
+	l := &lab{T: t, q: q, ctx: ctx, dir: dir}
+	opts := server.Options{Jobs: q, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	if opts.Snapshots, err = snapshotstore.Open(t.TempDir(), snapshotstore.Options{MaxBytes: 1 << 20, Quota: 1 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	tokens := filepath.Join(t.TempDir(), "tokens.json")
+	list, err := token.Open(tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.token, err = list.Create("rack", token.Worker, time.Now(), time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if opts.Tokens, err = token.NewKeeper(tokens); err != nil {
+		t.Fatal(err)
+	}
+	var handler atomic.Pointer[server.Server]
+	l.serve = func(q *job.Queue) {
+		opts.Jobs = q
+		s, err := server.New(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		handler.Store(s)
+	}
+	l.serve(q)
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.Load().ServeHTTP(w, r) }))
+	t.Cleanup(h.CloseClientConnections)
+	l.url = h.URL
+	return l
 }
 
 func (l *lab) submit(p task) *job.Job {
@@ -110,29 +146,28 @@ func (l *lab) submit(p task) *job.Job {
 	return j
 }
 
-// link joins the queue as a worker would, by way of an address.
-func (l *lab) link(url string) *job.Link {
+// join makes a worker of the lab's fleet, by way of an address.
+func (l *lab) join(url string, c Config) *Worker {
 	l.Helper()
-	link, err := job.Join(l.ctx, job.JoinConfig{URL: url, Token: testToken})
+	if c.Slots == nil {
+		c.Slots = []Slot{{Card: job.Card{ID: "t4"}, Run: perform}}
+	}
+	c.Log = slog.New(slog.NewTextHandler(l.Output(), nil))
+	w, err := Join(l.ctx, &Client{URL: url, Token: l.token, HTTP: &http.Client{Transport: &http.Transport{}}}, c)
 	if err != nil {
 		l.Fatal(err)
 	}
-	l.Cleanup(link.Close)
-	return link
+	return w
 }
 
 // start runs a worker with one card until the test ends or the returned
 // function is called, which waits and returns what Run returned.
 func (l *lab) start(url string, c Config) (stop func() error) {
 	l.Helper()
-	if c.Slots == nil {
-		c.Slots = []Slot{{Card: job.Card{ID: "t4"}, Run: perform}}
-	}
-	c.Log = slog.New(slog.NewTextHandler(l.Output(), nil))
-	w := newWorker(l.link(url), c)
+	w := l.join(url, c)
 	ctx, cancel := context.WithCancel(l.ctx)
 	done := make(chan error, 1)
-	go func() { done <- w.run(ctx) }()
+	go func() { done <- w.Run(ctx) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-done
@@ -169,6 +204,20 @@ func (l *lab) known(id string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// works waits until a worker says that it works on a job, which is a moment after
+// it was leased.
+func (l *lab) works(id string) *job.Job {
+	l.Helper()
+	j := l.reach(id, job.Running)
+	for !slices.ContainsFunc(l.q.Workers(), func(w job.Worker) bool { return slices.Contains(w.Jobs, id) }) {
+		if l.ctx.Err() != nil {
+			l.Fatalf("no worker says that it has job %s", id)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return j
 }
 
 func (l *lab) result(id string) string {
@@ -250,7 +299,7 @@ func TestDrainWaits(t *testing.T) {
 	release := make(chan struct{})
 	stop := l.start(l.url, Config{Drain: patience, Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: until(release)}}})
 	first := l.submit(task{Input: 1}).ID
-	l.reach(first, job.Running)
+	l.works(first)
 	second := l.submit(task{Input: 2}).ID
 	ended := make(chan error)
 	go func() { ended <- stop() }()
@@ -273,11 +322,10 @@ func TestDrainedByServer(t *testing.T) {
 	l := newLab(t)
 	release, ended := make(chan struct{}), make(chan error, 1)
 	slot := Slot{Card: job.Card{ID: "t4"}, Run: until(release)}
-	w := newWorker(l.link(l.url), Config{Slots: []Slot{slot, slot}})
-	go func() { ended <- w.run(l.ctx) }()
+	w := l.join(l.url, Config{Slots: []Slot{slot, slot}})
+	go func() { ended <- w.Run(l.ctx) }()
 	first := l.submit(task{Input: 1}).ID
-	id := l.reach(first, job.Running).Worker
-	l.known(id)
+	id := l.works(first).Worker
 	if w, err := l.q.Drain(l.ctx, id); err != nil || !w.Draining || w.Resident {
 		t.Fatalf("drained as %+v, %v", w, err)
 	}
@@ -286,7 +334,7 @@ func TestDrainedByServer(t *testing.T) {
 	if w, err := l.q.Resume(l.ctx, id); err != nil || w.Draining {
 		t.Fatalf("resumed as %+v, %v", w, err)
 	}
-	l.reach(second, job.Running)
+	l.works(second)
 	if _, err := l.q.Drain(l.ctx, id); err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +384,7 @@ func TestDrainGivesBack(t *testing.T) {
 	l := newLab(t)
 	stop := l.start(l.url, Config{Drain: 50 * time.Millisecond})
 	id := l.submit(task{Do: "wait"}).ID
-	l.reach(id, job.Running)
+	l.works(id)
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
@@ -369,9 +417,9 @@ func TestTooLong(t *testing.T) {
 func TestHang(t *testing.T) {
 	l := newLab(t)
 	ended := make(chan error, 1)
-	w := newWorker(l.link(l.url), Config{Limit: 100 * time.Millisecond, Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: perform}}})
+	w := l.join(l.url, Config{Limit: 100 * time.Millisecond, Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: perform}}})
 	w.stop = 100 * time.Millisecond
-	go func() { ended <- w.run(l.ctx) }()
+	go func() { ended <- w.Run(l.ctx) }()
 	id := l.submit(task{Do: "ignore"}).ID
 	l.reach(id, job.Failed)
 	var stuck *StuckError
@@ -385,17 +433,24 @@ func TestHang(t *testing.T) {
 func TestTwoWorkersOneCard(t *testing.T) {
 	l := newLab(t)
 	id := l.submit(task{Do: "succeed", Input: 3}).ID
-	silent, err := l.link(l.url).Take(l.ctx, "t4")
-	if err != nil || silent == nil {
+	client := &Client{URL: l.url, Token: l.token}
+	m, err := client.Join(l.ctx, job.Announcement{Cards: []job.Card{{ID: "t4"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent, err := client.Take(l.ctx, m.ID, "t4", 0)
+	if err != nil || silent == nil || silent.ID != id {
 		t.Fatalf("took %v, %v", silent, err)
 	}
 	l.start(l.url, Config{})
 	l.reach(id, job.Succeeded)
-	if err := silent.Succeed(l.ctx, json.RawMessage(`{"output":"old"}`)); !errors.Is(err, job.ErrLost) {
-		t.Errorf("the silent worker reported: %v", err)
-	}
-	if err := silent.Fail(l.ctx, "no"); !errors.Is(err, job.ErrLost) {
-		t.Errorf("the silent worker reported: %v", err)
+	for _, e := range []job.Ending{
+		{To: job.Succeeded, Result: json.RawMessage(`{"output":"old"}`)}, {To: job.Failed, Reason: "no"}, {To: job.Queued},
+	} {
+		e.Job, e.Attempt = id, silent.Attempt
+		if err := client.End(l.ctx, m.ID, e); !errors.Is(err, job.ErrLost) {
+			t.Errorf("the silent worker reported %s: %v", e.To, err)
+		}
 	}
 	j, err := l.q.Get(l.ctx, id)
 	if err != nil || j.State != job.Succeeded || j.Attempt != 2 || j.Deaths != 1 || l.result(id) != `{"output":9}` {
@@ -407,9 +462,9 @@ func TestTwoWorkersOneCard(t *testing.T) {
 // stops it, and goes on with others when the network is there again.
 func TestLostNetwork(t *testing.T) {
 	l := newLab(t)
-	cable := newCable(t, l.q.ListenAddr().String())
+	cable := newCable(t, strings.TrimPrefix(l.url, "http://"))
 	began, stopped := make(chan bool, 9), make(chan error, 9)
-	l.start("nats://"+cable.addr(), Config{Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: func(ctx context.Context, p json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
+	l.start("http://"+cable.addr(), Config{Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: func(ctx context.Context, p json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
 		if strings.Contains(string(p), "succeed") {
 			return perform(ctx, p, progress)
 		}
@@ -435,9 +490,9 @@ func TestLostNetwork(t *testing.T) {
 // If nobody else took the job, its result counts although the worker was away.
 func TestBriefLossOfNetwork(t *testing.T) {
 	l := newLab(t)
-	cable := newCable(t, l.q.ListenAddr().String())
+	cable := newCable(t, strings.TrimPrefix(l.url, "http://"))
 	began, finish := make(chan struct{}), make(chan struct{})
-	l.start("nats://"+cable.addr(), Config{Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: func(ctx context.Context, p json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
+	l.start("http://"+cable.addr(), Config{Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: func(ctx context.Context, p json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
 		close(began)
 		<-finish
 		return perform(ctx, p, progress)
@@ -456,6 +511,29 @@ func TestBriefLossOfNetwork(t *testing.T) {
 	if j := l.reach(id, job.Succeeded); j.Attempt != 1 || l.result(id) != `{"output":25}` {
 		t.Errorf("%+v with %s", j, l.result(id))
 	}
+}
+
+// A worker goes on while its server is away, and the one that comes back has its
+// result, although it knew nothing of the worker.
+func TestServerRestarted(t *testing.T) {
+	l := newLab(t)
+	release := make(chan struct{})
+	l.start(l.url, Config{Slots: []Slot{{Card: job.Card{ID: "t4"}, Run: until(release)}}})
+	id := l.works(l.submit(task{Input: 1}).ID).ID
+	l.q.Close()
+	q, err := job.Open(l.ctx, job.Config{Dir: l.dir, Lease: testLease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(q.Close)
+	l.q = q
+	l.serve(q)
+	l.works(id)
+	close(release)
+	if j := l.reach(id, job.Succeeded); j.Attempt != 1 {
+		t.Errorf("%+v", j)
+	}
+	l.reach(l.submit(task{Input: 2}).ID, job.Succeeded)
 }
 
 // cable is a network connection that can be cut.
