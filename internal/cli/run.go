@@ -25,6 +25,7 @@ type runFlags struct {
 	oomAtStep int
 	snapshot  string
 	summary   string
+	values    string
 }
 
 func newRun(e *env) *cobra.Command {
@@ -61,6 +62,7 @@ func newRun(e *env) *cobra.Command {
 	flags.StringVar(&f.limit, "limit", "", "`memory` that each GPU has, such as 22GiB (default: that of the card)")
 	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on each GPU, such as 512MiB")
 	flags.IntVar(&f.steps, "steps", 0, "stop each process after `N` optimizer steps")
+	flags.StringVar(&f.values, "values", string(phantom.Assumed), "what the program reads from the GPU: `assumed` (quick) or computed (on the CPU)")
 	flags.IntVar(&f.oomAtStep, "oom-at-step", 0, "run out of memory in step `N`, to test how the program recovers")
 	flags.StringVar(&f.snapshot, "snapshot", "", "record every allocation to a `file`, as a PyTorch memory snapshot")
 	flags.StringVar(&f.summary, "summary", "", "also write the result to a `file`, as JSON")
@@ -71,6 +73,9 @@ func newRun(e *env) *cobra.Command {
 func (f *runFlags) settings(c *cobra.Command, e *env) (phantom.Settings, error) {
 	s := phantom.Settings{GPUs: f.gpus, Steps: f.steps, OOMAtStep: f.oomAtStep, Record: f.snapshot != ""}
 	var err error
+	if s.Values, err = phantom.ParseValues(f.values); err != nil {
+		return s, badUsage(seeHelp(c), "--values: %v", err)
+	}
 	if s.Card, err = e.namedCard(c.Context(), f.gpu); err != nil {
 		return s, err
 	}

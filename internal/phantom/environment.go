@@ -18,6 +18,7 @@ type Settings struct {
 	GPUs  int            // how many of them there are; 0 is one
 	Limit bytesize.Bytes // the most that each gives out; 0 is what the card has
 
+	Values    Values // where what the program reads comes from; "" is assumed
 	Steps     int    // optimizer steps after which a process ends; 0 is never
 	OOMAtStep int    // the step that runs out of memory; 0 is none
 	Record    bool   // a snapshot of each process
@@ -47,6 +48,9 @@ func (d *Device) Environment(s Settings, lookup func(string) (string, bool)) []s
 	add("LIMIT", int64(s.Limit))
 	add("STEPS", int64(s.Steps))
 	add("OOM_AT_STEP", int64(s.OOMAtStep))
+	if s.Values != "" {
+		env = append(env, "MEMORYMARK_PHANTOM_VALUES="+string(s.Values))
+	}
 	if s.Record {
 		env = append(env, "MEMORYMARK_PHANTOM_RECORD=1")
 	}

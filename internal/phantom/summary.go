@@ -58,6 +58,7 @@ type Process struct {
 	// StepSeconds estimates how long the largest step after the first takes on
 	// such a card, 0 if there was none.
 	StepSeconds float64      `json:"step_seconds,omitempty"`
+	Values      Values       `json:"values"` // that the program read
 	Assumed     []Assumption `json:"assumed,omitempty"`
 	Notes       []string     `json:"notes,omitempty"`
 

@@ -79,6 +79,9 @@ func writeProcess(b *strings.Builder, s *phantom.Summary, p *phantom.Process) {
 	for _, o := range p.OOMs {
 		fmt.Fprintf(b, "    out of memory in step %d at %s: %v wanted, %v free\n", o.Step, o.Where, o.Requested, o.Free)
 	}
+	if p.Values == phantom.Computed {
+		b.WriteString("    what the program computes was computed on the CPU\n")
+	}
 	switch {
 	case !dead || p.Failure.Interrupted:
 	case len(p.Assumed) > 0:

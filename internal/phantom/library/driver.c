@@ -107,7 +107,7 @@ EXPORT int cuMemCreate(uint64_t *h, size_t n, const void *properties, unsigned l
 }
 EXPORT int cuMemRelease(uint64_t h) { return take(h & 0xff, -(long)(h >> 8)), 0; }
 EXPORT int cuMemMap(void *p, size_t n, size_t offset, uint64_t h, unsigned long long flags) { return 0; }
-EXPORT int cuMemUnmap(void *p, size_t n) { return 0; }
+EXPORT int cuMemUnmap(void *p, size_t n) { return empty_pages(p, n), 0; }
 EXPORT int cuMemSetAccess(void *p, size_t n, const void *access, size_t count) { return 0; }
 
 // Entry points by name. The newest version of each is the only one.

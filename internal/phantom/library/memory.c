@@ -17,8 +17,12 @@
 //
 // Addresses are numbers here: nothing is mapped behind them, so whoever follows
 // a device pointer on the host is stopped at once, and they are the same on
-// every machine. A real process has other mappings above and between the
+// every machine. Where values are computed there is host memory at the same
+// addresses, page by page as it is written. A real process has other mappings above and between the
 // driver's regions, which move some of them.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // MAP_FIXED_NOREPLACE
+#endif
 #include "phantom.h"
 #include "abi.h"
 
@@ -27,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define REGION (32 * MIB)
 #define GRANULE (2 * MIB) // of what the driver gives out
@@ -167,12 +172,48 @@ static uintptr_t own(int d, long size, long used) {
 	return r ? place(r, used, 0) : 0;
 }
 
+int backed(void) {
+	static int known;
+	if (!known) {
+		const char *values = getenv("MEMORYMARK_PHANTOM_VALUES");
+		known = values && !strcmp(values, "computed") ? 2 : 1;
+	}
+	return known == 2;
+}
+
+// available is the host's memory that a program may take.
+static long available(void) {
+	long kib = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "r");
+	while (f && fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %ld", &kib) != 1) {}
+	if (f) fclose(f);
+	return kib ? kib << 10 : 1L << 62;
+}
+
+// Before the host runs out of memory, and ends whatever program it likes to.
+static void require_host_memory(long bytes) {
+	static long have;
+	if (!have) have = available();
+	if (bytes <= have) return;
+	fprintf(stderr, "phantom: computed values need as much host memory as the program takes of the GPU's, and of this machine's %ld MiB were available; run it with --values assumed\n", have >> 20);
+	_exit(1);
+}
+
+// back maps memory at a device's addresses.
+static void back(void *at, size_t bytes) {
+	if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == at) return;
+	fprintf(stderr, "phantom: this machine does not map %zu GiB of address space, which computed values need (ulimit -v, vm.overcommit_memory)\n", bytes >> 30);
+	exit(1);
+}
+
 // What a context takes, and how much of its regions.
 static void open_device(int d) {
 	struct device *v = &devices[d];
 	if (v->open) return;
 	v->open = 1;
 	insert_hole(v, 0, (struct span){TOP - (d + 1) * SPAN, SPAN});
+	if (backed()) back((void *)(TOP - (d + 1) * SPAN), SPAN);
 	own(d, 96 * MIB, 72 * MIB); // code
 	v->local = own(d, 416 * MIB, 414 * MIB);
 }
@@ -252,16 +293,23 @@ void *device_malloc(int d, size_t bytes) {
 	struct device *v = lock(d);
 	long size = up(bytes ? bytes : 1, GRANULE);
 	uintptr_t at = 0;
+	if (backed()) require_host_memory(v->taken + size);
 	if (take_locked(v, size) && !(at = allocate(d, size, 0))) v->taken -= size;
 	unlock();
 	return (void *)at;
+}
+
+void empty_pages(void *at, size_t bytes) {
+	if (backed() && bytes) madvise(at, bytes, MADV_DONTNEED);
 }
 
 void device_free(void *address) {
 	int d = device_of(address);
 	if (d < 0) return;
 	struct device *v = lock(d);
-	v->taken -= release((uintptr_t)address);
+	long size = release((uintptr_t)address);
+	v->taken -= size;
+	empty_pages(address, size);
 	unlock();
 }
 
@@ -270,7 +318,7 @@ static int room_count;
 
 void *reserve_room(size_t bytes) {
 	pthread_mutex_lock(&mutex);
-	void *at = room_count < 256 ? mmap(0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
+	void *at = room_count < 256 ? mmap(0, bytes, backed() ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
 	if (at == MAP_FAILED) at = 0;
 	if (at) rooms[room_count++] = (struct span){(uintptr_t)at, bytes};
 	unlock();

@@ -3,7 +3,7 @@
 // Preloaded into a program with a CUDA build of PyTorch, this library answers
 // the public entry points of the CUDA runtime and driver, cuBLAS, cuDNN's
 // device side, NCCL and NVML. Memory is address space that nothing is behind,
-// kernels do not run, and copies from the device bring what is known of its
+// unless values are computed (values.c), kernels do not run, and copies from the device bring what is known of its
 // contents, or zeros. Everything above is the program's own: PyTorch's
 // dispatcher, autograd, caching allocator and choice of kernels, CUB's sizes,
 // cuDNN's heuristics.
@@ -68,6 +68,8 @@ int current_device(void);
 void *device_malloc(int device, size_t bytes); // 0: out of memory
 void device_free(void *address);
 int device_of(const void *address); // -1: not the device's
+int backed(void);                   // whether host memory is behind device addresses,
+void empty_pages(void *at, size_t bytes); // of which this much is not needed any more
 void *reserve_room(size_t bytes);   // address space for an expandable segment
 int take(int device, long bytes);   // physical memory; 0 if there is not so much
 long free_bytes(int device);
@@ -77,6 +79,7 @@ void first_communicator(void); // and of NCCL
 
 // values.c
 void phantom_launched(void); // a kernel, which may have written anywhere
+int written(void); // whether what the host writes to the device is kept as on a card
 void copy_bytes(void *to, const void *from, size_t n);
 void duplicate_bytes(void *to, const void *from, size_t n, int times); // a collective's result
 

@@ -214,9 +214,15 @@ EXPORT int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t
 EXPORT int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t n, size_t offset, int kind) { return 0; }
 EXPORT int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t n, size_t offset, int kind, handle stream) { return 0; }
 EXPORT int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t n, size_t offset, int kind) { return memset(to, 0, n), 0; }
-EXPORT int cudaMemset(void *to, int value, size_t n) { return work_bytes(WORK_KERNEL, n), 0; }
-EXPORT int cudaMemsetAsync(void *to, int value, size_t n, handle stream) { return work_bytes(WORK_KERNEL, n), 0; }
-EXPORT int cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, handle stream) { return 0; }
+EXPORT int cudaMemset(void *to, int value, size_t n) {
+	if (written()) memset(to, value, n);
+	return work_bytes(WORK_KERNEL, n), 0;
+}
+EXPORT int cudaMemsetAsync(void *to, int value, size_t n, handle stream) { return cudaMemset(to, value, n); }
+EXPORT int cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, handle stream) {
+	for (size_t i = 0; i < height; i++) cudaMemset((char *)to + i * pitch, value, width);
+	return 0;
+}
 EXPORT int cudaGetSymbolAddress(void **p, const void *symbol) { // somewhere on the device
 	static void *symbols;
 	if (!symbols) symbols = device_malloc(device, 2 * MIB);

@@ -10,6 +10,13 @@
 //     a collective: DDP checks its parameters and its buckets in that way.
 //
 // Everything else reads as zero and is counted.
+//
+// With MEMORYMARK_PHANTOM_VALUES=computed there is host memory behind device
+// pointers (memory.c), in which the Python side computes what kernels would
+// (computed.py). Copies are then real. But an operator that runs for its
+// allocations alone reads and writes what its kernels have not: on its thread
+// (phantom_enter to phantom_leave) nothing is written, and reads bring what is
+// laid out as above.
 #include "phantom.h"
 
 #include <pthread.h>
@@ -25,6 +32,10 @@ static struct known { uintptr_t at; const unsigned char *bytes; size_t n; } know
 static int known_count;
 
 static long unanswered, launches;
+
+static __thread int operators; // that this thread is in
+
+EXPORT void phantom_enter(void) { operators++; }
 
 EXPORT void phantom_answer(const void *bytes, size_t n) {
 	pthread_mutex_lock(&mutex);
@@ -48,6 +59,11 @@ EXPORT void phantom_forget(void) { // the call is over
 	while (first_answer != next_answer) free(answers[first_answer++ % 4096].bytes);
 	known_count = 0;
 	pthread_mutex_unlock(&mutex);
+}
+
+EXPORT void phantom_leave(void) {
+	operators--;
+	if (known_count || first_answer != next_answer) phantom_forget();
 }
 
 EXPORT long phantom_unanswered(void) { return unanswered; }
@@ -79,6 +95,8 @@ static void mirror(uintptr_t at, const void *bytes, size_t n) {
 	*m = (struct mirror){at, n, copy, launches};
 }
 
+int written(void) { return backed() && !operators; }
+
 static void read_device(void *to, uintptr_t from, size_t n) {
 	memset(to, 0, n);
 	for (int i = 0; i < known_count; i++)
@@ -99,7 +117,7 @@ static void read_device(void *to, uintptr_t from, size_t n) {
 
 void copy_bytes(void *to, const void *from, size_t n) {
 	int to_device = device_of(to) >= 0, from_device = device_of(from) >= 0;
-	if (!to_device && !from_device) {
+	if ((!to_device && !from_device) || written()) {
 		memmove(to, from, n);
 		return;
 	}
@@ -114,6 +132,10 @@ void copy_bytes(void *to, const void *from, size_t n) {
 }
 
 void duplicate_bytes(void *to, const void *from, size_t n, int times) {
+	if (backed()) {
+		for (int i = 0; i < times; i++) memmove((char *)to + i * n, from, n);
+		return;
+	}
 	pthread_mutex_lock(&mutex);
 	const unsigned char *m = n <= MIRROR_BYTES ? mirrored((uintptr_t)from, n) : 0;
 	if (m && n * times <= MIRROR_BYTES) {

@@ -6,6 +6,9 @@ what only Python can see:
 
   hook         what happens when torch is imported, and when the process ends
   descent      what L-BFGS reads of numbers that nobody knows
+  computed     operators that are computed on the CPU (--values computed)
+  stand_ins    what only CUDA has, on the CPU (attention, recurrent)
+  draws        random numbers of the device
   shadows      small tensors whose values follow from the host, kept on the CPU too
   distributed  one rank of many, alone
   steps        optimizer steps: where to stop, where to run out of memory

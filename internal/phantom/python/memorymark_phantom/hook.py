@@ -47,7 +47,7 @@ def install() -> None:
 
 
 def _torch_imported(torch) -> None:
-    from . import compiling, distributed, report, shadows, steps
+    from . import compiling, computed, distributed, report, shadows, steps
 
     if torch.version.cuda is None:
         report.note("this PyTorch is built without CUDA; install a CUDA build to have its memory emulated")
@@ -56,7 +56,9 @@ def _torch_imported(torch) -> None:
     steps.begin(torch)
     distributed.begin(torch)
     compiling.begin()
-    if os.environ.get("MEMORYMARK_PHANTOM_SHADOWS", "1") != "0":
+    if os.environ.get("MEMORYMARK_PHANTOM_VALUES") == "computed":
+        computed.begin(torch)
+    elif os.environ.get("MEMORYMARK_PHANTOM_SHADOWS", "1") != "0":
         shadows.begin(torch)
     atexit.register(report.write)
     _before_exit(report.write)

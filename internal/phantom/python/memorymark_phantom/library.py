@@ -5,7 +5,11 @@ from typing import Any
 
 _so = ctypes.CDLL(None)  # it is preloaded: its symbols are everybody's
 
+_held = ctypes.PyDLL(None)  # for calls during which no other thread of Python may run
+
 try:
+    _held.phantom_enter.restype = _held.phantom_leave.restype = None
+    _held.phantom_unanswered.restype = ctypes.c_long
     _so.phantom_answer.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
     _so.phantom_known.argtypes = (ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t)
     _so.phantom_limit.argtypes = (ctypes.c_long,)
@@ -31,9 +35,18 @@ def forget() -> None:
     _so.phantom_forget()
 
 
+def enter() -> None:
+    """This thread runs an operator for its allocations: what it reads and writes is not what kernels would."""
+    _held.phantom_enter()
+
+
+def leave() -> None:
+    _held.phantom_leave()
+
+
 def unanswered() -> int:
     """How many copies brought zeros, because nobody knew better."""
-    return _so.phantom_unanswered()
+    return _held.phantom_unanswered()
 
 
 def launches() -> int:

@@ -24,6 +24,7 @@ _peaks = {}  # device: the highest of peaks that the program has reset
 _steps = []  # peaks of each step
 _ooms = []
 _notes = []
+values = "assumed"  # or computed: how the values that the program reads came about
 late = 0  # bytes of buckets that DDP has rebuilt
 _recording = False
 _written = None
@@ -234,6 +235,7 @@ def _taken() -> dict:
         "out_of_memory": _ooms,
         "late_bytes": late,
         "launches": library.launches(),
+        "values": values,
         "assumed": shadows.assumptions(),
         "notes": _notes,
     }

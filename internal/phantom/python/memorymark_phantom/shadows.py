@@ -53,6 +53,11 @@ def calls_since() -> int:
     return n
 
 
+def called() -> None:
+    global _calls
+    _calls += 1
+
+
 def start_again() -> None:
     """In a forked child, which reports for itself."""
     _assumed.clear()
@@ -83,7 +88,7 @@ def begin(torch: Any) -> None:
     _mode.__enter__()
     hook.after_import("torch.optim.lbfgs", _mode.descent.watch)
     # Dynamo would trace into the mode. What it compiles runs without.
-    hook.after_import("torch._dynamo.eval_frame", _spare_compiled)
+    hook.after_import("torch._dynamo.eval_frame", lambda module: spare_compiled(module, paused))
 
 
 @contextlib.contextmanager
@@ -109,13 +114,15 @@ def paused():
             _push_mode(mode)
 
 
-def _spare_compiled(module: Any) -> None:
+def spare_compiled(module: Any, paused: Any) -> None:
+    """Runs compiled code in a context in which Dynamo does not meet us."""
+
     def spared(call):
-        def without_shadows(self, *args, **kwargs):
+        def alone(self, *args, **kwargs):
             with paused():
                 return call(self, *args, **kwargs)
 
-        return without_shadows
+        return alone
 
     module.OptimizedModule.__call__ = spared(module.OptimizedModule.__call__)
     compile_function = module._TorchDynamoContext.__call__

@@ -1,0 +1,24 @@
+package phantom
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Values says where the numbers come from that a program reads from the device.
+type Values string
+
+const (
+	// Assumed values are those of the host where they follow from it, else made up.
+	Assumed Values = "assumed"
+	// Computed values come from the CPU, which runs every operator beside the device.
+	Computed Values = "computed"
+)
+
+// ParseValues reads the name of a source of values.
+func ParseValues(name string) (Values, error) {
+	if v := Values(name); slices.Contains([]Values{Assumed, Computed}, v) {
+		return v, nil
+	}
+	return "", fmt.Errorf("values are %s or %s, not %q", Assumed, Computed, name)
+}
