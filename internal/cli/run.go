@@ -36,12 +36,16 @@ func newRun(e *env) *cobra.Command {
 		Long: "Runs a command unchanged, with an emulated GPU in place of a real one: your own code on\n" +
 			"your own PyTorch, whatever its version. PyTorch's host code is real, so it allocates\n" +
 			"exactly what it would on that GPU. Kernels do not run, so no GPU is needed and a step is\n" +
-			"quick. What the program computes is meaningless.\n\n" +
+			"quick. What the program computes is meaningless, unless it decides about memory.\n\n" +
 			"Output and exit code are those of the command. The report goes to stderr: peaks, whether\n" +
 			"it fits, where it ran out of memory, how it failed, and every place where a value that a\n" +
 			"kernel would have computed was made up. Integers and masks that come from the host are\n" +
 			"correct; a float that is read is 0. With --json the report is the last line of stdout,\n" +
 			"after what the command wrote there; --summary writes it to a file.\n\n" +
+			"If a made-up value decided a size, an index or a branch, or the program failed after it\n" +
+			"read one, the program runs again from the start, and every operator is also computed on\n" +
+			"the CPU: a step takes as long as it would there, so --steps 3 is wise. --values computed\n" +
+			"does so at once, --values assumed never.\n\n" +
 			"With --gpus 8 there are eight GPUs: torchrun, accelerate launch and init_process_group\n" +
 			"work, and collectives return at once.",
 		Example: "  memorymark run --gpu rtx-4090 -- python train.py --epochs 1\n" +
@@ -62,7 +66,7 @@ func newRun(e *env) *cobra.Command {
 	flags.StringVar(&f.limit, "limit", "", "`memory` that each GPU has, such as 22GiB (default: that of the card)")
 	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on each GPU, such as 512MiB")
 	flags.IntVar(&f.steps, "steps", 0, "stop each process after `N` optimizer steps")
-	flags.StringVar(&f.values, "values", string(phantom.Assumed), "what the program reads from the GPU: `assumed` (quick) or computed (on the CPU)")
+	flags.StringVar(&f.values, "values", string(phantom.Auto), "what the program reads from the GPU: assumed (quick), computed (on the CPU), or `auto`: computed in a second run if an assumed value decided something")
 	flags.IntVar(&f.oomAtStep, "oom-at-step", 0, "run out of memory in step `N`, to test how the program recovers")
 	flags.StringVar(&f.snapshot, "snapshot", "", "record every allocation to a `file`, as a PyTorch memory snapshot")
 	flags.StringVar(&f.summary, "summary", "", "also write the result to a `file`, as JSON")

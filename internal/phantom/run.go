@@ -35,6 +35,13 @@ const (
 // Nothing that it started is left when Run returns. Snapshots, if they were
 // asked for, are in s.Folder, which is the caller's.
 func (d *Device) Run(ctx context.Context, s Settings, c Command) (*Summary, error) {
+	if s.Values == Auto {
+		return d.runAuto(ctx, s, c)
+	}
+	return d.run(ctx, s, c)
+}
+
+func (d *Device) run(ctx context.Context, s Settings, c Command) (*Summary, error) {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:noctx // it gets its own time to end, below
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	cmd.Env = append(os.Environ(), d.Environment(s, os.LookupEnv)...)

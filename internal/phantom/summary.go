@@ -27,6 +27,8 @@ type Summary struct {
 	ExitCode int      `json:"exit_code"`         // of the command
 	Failure  *Failure `json:"failure,omitempty"` // of the command, absent if it ended well
 	Seconds  float64  `json:"seconds"`
+	// Why the values were computed after a run that assumed them, or should have been.
+	WhyComputed string `json:"why_computed,omitempty"`
 	// Accuracy is how far off estimated times of steps were where they could be checked.
 	Accuracy  *steptime.Accuracy `json:"step_seconds_accuracy,omitempty"`
 	Processes []Process          `json:"processes"` // that used the device, the largest first
@@ -99,6 +101,7 @@ type Assumption struct {
 	Where    string `json:"where"`
 	Assumed  string `json:"assumed"`
 	Times    int64  `json:"times"`
+	Decided  string `json:"decided,omitempty"` // a size, an index or a branch, if it did
 }
 
 // Peak is the most that a process reserved on a device.

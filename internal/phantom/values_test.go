@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure/measuretest"
 )
@@ -60,5 +61,55 @@ func TestParseValues(t *testing.T) {
 	}
 	if _, err := ParseValues("guessed"); err == nil || !strings.Contains(err.Error(), `not "guessed"`) {
 		t.Errorf("guessed: %v", err)
+	}
+}
+
+// TestAutoValues computes values if assumed ones decided something, and only then.
+func TestAutoValues(t *testing.T) {
+	summary := func(code int, assumed ...Assumption) *Summary {
+		return &Summary{GPUs: 1, ExitCode: code, Processes: []Process{{Assumed: assumed}}}
+	}
+	read := Assumption{Function: "item", Where: "x.py:3", Assumed: "0", Times: 1}
+	branch := Assumption{Function: "__bool__", Where: "x.py:4", Assumed: "0", Times: 1, Decided: "a branch"}
+	outOfMemory := summary(1, read)
+	outOfMemory.Fits = new(bool)
+	for _, test := range []struct {
+		name string
+		sum  *Summary
+		want string
+	}{
+		{"nothing was made up", summary(1), ""},
+		{"a loss was printed", summary(0, read), ""},
+		{"a branch", summary(0, read, branch), "decided a branch (__bool__ at x.py:4)"},
+		{"a failure after a read", summary(1, read), "failed after it read an assumed value (item at x.py:3)"},
+		{"out of memory", outOfMemory, ""},
+	} {
+		if got := test.sum.missesValues(); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+	two := summary(0, branch)
+	two.Processes = append(two.Processes, Process{})
+	if got := two.whyNotCompute(); !strings.Contains(got, "one process") {
+		t.Errorf("two processes: %q", got)
+	}
+	huge := summary(0, branch)
+	huge.Processes[0].Devices = []DevicePeaks{{Driver: bytesize.TiB * 900}}
+	if got := huge.whyNotCompute(); !strings.Contains(got, "host memory") {
+		t.Errorf("more memory than there is: %q", got)
+	}
+	if got := availableMemory("MemTotal: 9 kB\nMemAvailable:   2048 kB\n"); got != 2*bytesize.MiB {
+		t.Errorf("2048 kB are %v", got)
+	}
+}
+
+// TestAutoRunsAgain runs a program whose sizes follow from values.
+func TestAutoRunsAgain(t *testing.T) {
+	out, sum := runValues(t, Auto, "masked")
+	if !strings.Contains(out, "decided a size") || !strings.HasSuffix(out, "kept 45604\n") {
+		t.Error(out)
+	}
+	if !strings.Contains(sum.WhyComputed, "decided a size") || sum.Processes[0].Values != Computed {
+		t.Errorf("%+v", sum)
 	}
 }

@@ -80,7 +80,7 @@ func writeProcess(b *strings.Builder, s *phantom.Summary, p *phantom.Process) {
 		fmt.Fprintf(b, "    out of memory in step %d at %s: %v wanted, %v free\n", o.Step, o.Where, o.Requested, o.Free)
 	}
 	if p.Values == phantom.Computed {
-		b.WriteString("    what the program computes was computed on the CPU\n")
+		b.WriteString("    values were computed on the CPU" + because(s.WhyComputed) + "\n")
 	}
 	switch {
 	case !dead || p.Failure.Interrupted:
@@ -122,6 +122,13 @@ func verdictOf(s *phantom.Summary, p *phantom.Process) string {
 	default:
 		return "; the command failed, so whether it fits is not known"
 	}
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ", because " + why + " in a first run"
 }
 
 // processName is short: the program, and which of its processes.

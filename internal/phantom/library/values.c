@@ -66,6 +66,7 @@ EXPORT void phantom_leave(void) {
 	if (known_count || first_answer != next_answer) phantom_forget();
 }
 
+EXPORT int phantom_pending(void) { return next_answer - first_answer; }
 EXPORT long phantom_unanswered(void) { return unanswered; }
 EXPORT long phantom_launches(void) { return launches; }
 

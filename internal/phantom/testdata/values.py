@@ -1,7 +1,8 @@
 """Programs whose results and sizes follow from values, on the CPU and on an emulated card whose values are computed.
 
 values.py: says which of them differ.
-values.py events: what the programs allocate, to compare runs whose values come from elsewhere."""
+values.py events: what the programs allocate, to compare runs whose values come from elsewhere.
+values.py masked: a size that follows from values which only a kernel knows."""
 
 import hashlib
 import sys
@@ -278,6 +279,15 @@ def complex_numbers(d):
 
 
 @program
+def padded(d):
+    """In evaluation, an encoder makes a nested tensor of what is not padding."""
+    net = seeded(lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)).to(d).eval()
+    padding = torch.tensor([[0, 0, 0, 0, 0], [0, 0, 0, 1, 1], [0, 0, 0, 0, 1]], device=d).bool()
+    with torch.no_grad():
+        return [net(numbers(3, 5, 8).to(d), src_key_padding_mask=padding)[~padding]]
+
+
+@program
 def recomputed(d):
     from torch.utils.checkpoint import checkpoint
 
@@ -371,4 +381,11 @@ def events():
 
 if __name__ == "__main__":
     torch.backends.cuda.matmul.allow_tf32 = False
-    events() if sys.argv[1:] == ["events"] else compare()
+    if sys.argv[1:] == ["events"]:
+        events()
+    elif sys.argv[1:] == ["masked"]:
+        x = numbers(300, 40).cuda()
+        x = x @ x.t()
+        print("kept", len(x[x > 0]))
+    else:
+        compare()

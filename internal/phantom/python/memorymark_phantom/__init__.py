@@ -8,6 +8,7 @@ what only Python can see:
   descent      what L-BFGS reads of numbers that nobody knows
   computed     operators that are computed on the CPU (--values computed)
   stand_ins    what only CUDA has, on the CPU (attention, recurrent)
+  progress     how far such a run is
   draws        random numbers of the device
   shadows      small tensors whose values follow from the host, kept on the CPU too
   distributed  one rank of many, alone

@@ -21,7 +21,7 @@ import sys
 import threading
 from typing import Any, Callable, Optional
 
-from . import hook, library, report, shadows
+from . import hook, library, progress, report, shadows
 from .draws import Draws
 from .stand_ins import StandIns
 
@@ -29,7 +29,7 @@ from .stand_ins import StandIns
 # something is: they run with these computed too.
 _READING = {
     "index", "_unsafe_index", "index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_", "masked_select", "masked_scatter",
-    "repeat_interleave", "bincount", "histc", "normal", "_linalg_check_errors", "_ctc_loss",
+    "repeat_interleave", "bincount", "histc", "normal", "_linalg_check_errors", "_ctc_loss", "_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned",
 }  # fmt: skip
 
 # Operators that read from their own kernels how large their result is.
@@ -40,6 +40,7 @@ _PLAIN = {
     "resize_", "resize_as_", "_resize_output_", "set_", "detach_", "record_stream", "rename_", "_coalesced_", "set_data", "pin_memory", "_pin_memory", "is_pinned",
     "_assert_async", "_functional_assert_async", "_assert_tensor_metadata", "resize_storage_bytes_", "_cudnn_init_dropout_state",
     "_sparse_coo_tensor_with_dims", "_sparse_coo_tensor_with_dims_and_tensors", "_sparse_compressed_tensor_with_dims", "_sparse_compressed_tensor_unsafe",
+    "_nested_tensor_size", "_nested_tensor_strides", "_nested_tensor_storage_offsets",
 }  # fmt: skip
 
 # Products and convolutions of 16-bit numbers are computed in 32 bits and
@@ -138,7 +139,7 @@ class Interception:
             return self.composed  # an answer about tensors
         if name in ("_to_copy", "clone"):
             return self.copy
-        if name not in self.stand_ins.kernels and not any(torch._C._dispatch_has_computed_kernel_for_dispatch_key(full, key) for key in ("CPU", "SparseCPU", "SparseCsrCPU")):
+        if name not in self.stand_ins.kernels and not any(torch._C._dispatch_has_computed_kernel_for_dispatch_key(full, key) for key in ("CPU", "SparseCPU", "SparseCsrCPU", "NestedTensorCPU")):
             return self.unknown
         if name in _READING:
             return self.read
@@ -325,6 +326,8 @@ class Interception:
             for a, b in zip(shadows._parts(self.torch, to), shadows._parts(self.torch, value)):
                 self.put(a, b)
             return
+        if to.is_nested:
+            to, value = self.elements(to), self.elements(value)
         mine = self.beside(to)
         if mine.shape != value.shape:
             if mine.numel() != value.numel():
@@ -341,8 +344,10 @@ class Interception:
             return t
         if t.layout is not torch.strided:
             return self.sparse(t)
-        if t.is_nested or t.is_quantized:
-            raise NotComputed("nested and quantized tensors are not computed")
+        if t.is_quantized:
+            raise NotComputed("quantized tensors are not computed")
+        if t.is_nested:
+            return torch._nested_view_from_buffer(self.elements(t), t._nested_tensor_size(), t._nested_tensor_strides(), t._nested_tensor_storage_offsets())
         if t.numel() == 0:
             return torch.empty_strided(t.size(), t.stride(), dtype=t.dtype, device=self.host)
         # Not of its storage: Python's hold on that would keep autograd from adding gradients in place (input_buffer.cpp, can_accumulate_inplace).
@@ -353,6 +358,14 @@ class Interception:
         if t.is_conj():
             mine = torch._conj(mine)
         return torch._neg_view(mine) if t.is_neg() else mine
+
+    def elements(self, t: Any) -> Any:
+        """Those of a nested tensor, one after the other."""
+        size = t.numel() * t.element_size()
+        if size == 0:
+            return self.torch.empty(0, dtype=t.dtype, device=self.host)
+        memory = self.torch._C._construct_storage_from_data_pointer(t.data_ptr(), self.host, size)
+        return self.torch.empty(0, dtype=t.dtype, device=self.host).set_(memory)
 
     def sparse(self, t: Any) -> Any:
         torch = self.torch
@@ -392,6 +405,7 @@ def _name(op: Any) -> str:
 
 
 def _count() -> None:
+    progress.computed()
     _here.computed = _here.__dict__.get("computed", 0) + 1
 
 

@@ -26,6 +26,11 @@ def answer(data: bytes) -> None:
     _so.phantom_answer(data, len(data))
 
 
+def pending() -> int:
+    """How many answers nobody has read."""
+    return _so.phantom_pending()
+
+
 def known(address: int, pointer: int, size: int) -> None:
     """Until forget, copies from these addresses bring what is at the pointer."""
     _so.phantom_known(address, pointer, size)

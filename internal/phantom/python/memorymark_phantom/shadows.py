@@ -36,9 +36,21 @@ MAX_MASK = 1 << 22
 MAX_FLOATS = 1 << 12
 
 
+# What a function that reads a value does with it. Of a number that is merely
+# read, as losses are, nobody knows.
+_SIZES = {
+    "__getitem__", "__setitem__", "argwhere", "bincount", "masked_select", "nms", "nonzero", "repeat_interleave", "unique", "unique_consecutive", "where",
+    "_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned",
+}  # fmt: skip
+_DECIDES = {"__bool__": "a branch", "__index__": "an index", **dict.fromkeys(_SIZES, "a size")}
+
+
 def assumptions() -> list[dict[str, Any]]:
-    """What was made up: the function that needed it, where, and what it got."""
-    return [{"function": f, "where": w, "assumed": a, "times": n} for (f, w, a), n in sorted(_assumed.items(), key=lambda i: -i[1])]
+    """What was made up: the function that needed it, where, what it got, and what that decided."""
+    return [
+        {"function": f, "where": w, "assumed": a, "times": n, "decided": _DECIDES.get(f, "") if a == "0" else ""}
+        for (f, w, a), n in sorted(_assumed.items(), key=lambda i: -i[1])
+    ]
 
 
 def assume(function: Any, what: str, frame: Any) -> None:
@@ -163,6 +175,7 @@ def _make_mode(torch: Any) -> Any:
             self.shadows = Kept(self.constants, small)
             self.descent = Descent(torch, functions)
             self.exposed: list[Any] = []
+            self.guessed = False  # something that the call may read
             self.checks = WeakIdKeyDictionary()  # comparisons of numbers that nobody knows
 
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -189,13 +202,15 @@ def _make_mode(torch: Any) -> Any:
             if inputs:
                 self.prepare(function, args, kwargs, inputs, known)
             before = library.unanswered()
+            read_guess = False
             try:
                 result = function(*args, **kwargs)
             finally:
                 if inputs:
+                    read_guess, self.guessed = self.guessed and library.pending() == 0, False
                     library.forget()
                     self.exposed = []
-            made_up = library.unanswered() != before
+            made_up = read_guess or library.unanswered() != before
             if isinstance(result, (bool, int, float)) and inputs and known and function not in functions.reads:
                 got = self.repeat(function, args, kwargs)
                 if type(got) is type(result):
@@ -238,21 +253,19 @@ def _make_mode(torch: Any) -> Any:
                     self.answer(inputs[0], whole)
             elif function in functions.nonzero and len(inputs) == 1:
                 count = self.nonzeros(inputs[0])
-                if count is not None:
-                    library.answer(count.to_bytes(8, "little"))
+                self.count(count or 0, count is not None)
             if function in functions.validating:
                 for _ in range(2):  # normal asks, and normal_out within it
                     library.answer(b"\1")
             elif function in functions.coalescing:
                 library.answer(self.elements(function, args[0], known).to_bytes(8, "little"))
             elif function in (Tensor.__getitem__, Tensor.__setitem__):
-                for count in self.masked(args[1]):
-                    library.answer(count)
+                for count, sure in self.masked(args[1]):
+                    self.count(count, sure)
             elif function in functions.selecting:  # by a mask that may be smaller
                 mask, shape = inputs[-1], torch.broadcast_shapes(*(t.shape for t in inputs))
                 count = self.nonzeros(mask)
-                if count is not None:
-                    library.answer((count * (math.prod(shape) // max(mask.numel(), 1))).to_bytes(8, "little"))
+                self.count((count or 0) * (math.prod(shape) // max(mask.numel(), 1)), count is not None)
 
         def elements(self, function: Any, t: Any, known: bool) -> int:
             """How many elements a sparse tensor has once those at the same place are one (aten/src/ATen/native/sparse/cuda/SparseCUDATensor.cu, newNnz):
@@ -263,11 +276,16 @@ def _make_mode(torch: Any) -> Any:
                 assume(function, "no two elements at the same place", sys._getframe(3))
             return t._nnz()
 
-        def masked(self, index: Any) -> list[bytes]:
-            """How many elements the masks of an index select, as nonzero reads it."""
+        def count(self, n: int, sure: bool) -> None:
+            """What a function reads of how many elements a mask selects: none if nobody knows, rather than what lay there before."""
+            library.answer(n.to_bytes(8, "little"))
+            self.guessed = self.guessed or not sure
+
+        def masked(self, index: Any) -> list[tuple[int, bool]]:
+            """How many elements the masks of an index select, and whether that is known."""
             masks = [m for m in (index if isinstance(index, tuple) else (index,)) if isinstance(m, Tensor) and m.is_cuda and m.dtype in (torch.bool, torch.uint8)]
             counts = [self.nonzeros(m) for m in masks]
-            return [n.to_bytes(8, "little") for n in counts if n is not None]
+            return [(n or 0, n is not None) for n in counts]
 
         def nonzeros(self, mask: Any) -> Optional[int]:
             if mask in self.shadows:
@@ -284,8 +302,8 @@ def _make_mode(torch: Any) -> Any:
                 return
 
             def before(_: Any) -> None:
-                for count in counts:
-                    library.answer(count)
+                for count, _ in counts:
+                    library.answer(count.to_bytes(8, "little"))
 
             node.register_prehook(before)
             node.register_hook(lambda *_: library.forget())

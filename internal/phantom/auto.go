@@ -1,0 +1,102 @@
+package phantom
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"memorymark/internal/bytesize"
+)
+
+// runAuto runs a command with assumed values, and again from the start with
+// computed ones if an assumed value decided something. Restarting says so.
+func (d *Device) runAuto(ctx context.Context, s Settings, c Command) (*Summary, error) {
+	s.Values = Assumed
+	assumed, err := d.run(ctx, s, c)
+	if err != nil {
+		return assumed, err
+	}
+	why := assumed.missesValues()
+	if why == "" {
+		return assumed, nil
+	}
+	assumed.WhyComputed = why
+	if obstacle := assumed.whyNotCompute(); obstacle != "" {
+		assumed.note("values were not computed although " + why + ": " + obstacle)
+		return assumed, nil
+	}
+	fmt.Fprintf(c.Stderr, "\nmemorymark: %s; the command runs again from the start, and every operator is computed on the CPU\n", why)
+	s.Values, s.Folder = Computed, filepath.Join(s.Folder, string(Computed))
+	if err := os.Mkdir(s.Folder, 0o700); err != nil {
+		return assumed, err
+	}
+	computed, err := d.run(ctx, s, c)
+	if computed == nil || len(computed.Processes) == 0 {
+		assumed.note("values were not computed although " + why + ": the second run ended before it used the GPU")
+		return assumed, err
+	}
+	computed.WhyComputed = why
+	computed.Seconds += assumed.Seconds
+	return computed, err
+}
+
+// missesValues says what an assumed value decided, "" if nothing: a size, an
+// index or a branch, or how the command ended.
+func (s *Summary) missesValues() string {
+	for i := range s.Processes {
+		for _, a := range s.Processes[i].Assumed {
+			if a.Decided != "" {
+				return fmt.Sprintf("an assumed value decided %s (%s at %s)", a.Decided, a.Function, a.Where)
+			}
+		}
+	}
+	if s.ExitCode == 0 || (s.Fits != nil && !*s.Fits) {
+		return ""
+	}
+	for i := range s.Processes {
+		if assumed := s.Processes[i].Assumed; len(assumed) > 0 {
+			return fmt.Sprintf("the command failed after it read an assumed value (%s at %s)", assumed[0].Function, assumed[0].Where)
+		}
+	}
+	return ""
+}
+
+// whyNotCompute says what speaks against computing values.
+func (s *Summary) whyNotCompute() string {
+	if len(s.Processes) > 1 || s.GPUs > 1 {
+		return "that is done for one process on one GPU; --values computed does it for others"
+	}
+	peak := s.Processes[0].Peak().Driver
+	if have := hostMemory(); have > 0 && peak > have {
+		return fmt.Sprintf("that needs %v of host memory, and %v are available", peak, have)
+	}
+	return ""
+}
+
+func (s *Summary) note(text string) {
+	for i := range s.Processes {
+		s.Processes[i].Notes = append(s.Processes[i].Notes, text)
+	}
+}
+
+// hostMemory is what a program may take of this machine's, 0 if nobody knows.
+func hostMemory() bytesize.Bytes {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	return availableMemory(string(data))
+}
+
+// availableMemory reads the file meminfo of proc(5).
+func availableMemory(meminfo string) bytesize.Bytes {
+	for line := range strings.Lines(meminfo) {
+		var kib bytesize.Bytes
+		if _, err := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); err == nil {
+			return kib * bytesize.KiB
+		}
+	}
+	return 0
+}
