@@ -3,6 +3,7 @@ package phantom
 import (
 	"bytes"
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +14,11 @@ import (
 
 // runValues runs testdata/values.py on an emulated card.
 func runValues(t *testing.T, v Values, args ...string) (string, *Summary) {
+	t.Helper()
+	return runProgram(t, v, "testdata/values.py", args...)
+}
+
+func runProgram(t *testing.T, v Values, program string, args ...string) (string, *Summary) {
 	t.Helper()
 	compiler(t)
 	python := measuretest.Python(t)
@@ -25,7 +31,7 @@ func runValues(t *testing.T, v Values, args ...string) (string, *Summary) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	command := Command{Args: append([]string{python, "testdata/values.py"}, args...), Stdout: &out, Stderr: &out}
+	command := Command{Args: append([]string{python, program}, args...), Stdout: &out, Stderr: &out}
 	sum, err := device.Run(context.Background(), Settings{Card: card, Values: v, Folder: t.TempDir()}, command)
 	if err != nil || sum.ExitCode != 0 {
 		t.Fatalf("%s: %v, %+v:\n%s", v, err, sum, out.String())
@@ -111,5 +117,25 @@ func TestAutoRunsAgain(t *testing.T) {
 	}
 	if !strings.Contains(sum.WhyComputed, "decided a size") || sum.Processes[0].Values != Computed {
 		t.Errorf("%+v", sum)
+	}
+}
+
+// TestValuesOfACard compares programs whose sizes follow from values with what an
+// H200 took for them (testdata/README.md).
+func TestValuesOfACard(t *testing.T) {
+	for _, test := range []struct {
+		program             string
+		allocated, reserved bytesize.Bytes
+	}{
+		{"value_math.py", 74456064, 75497472},
+		{"hard_negatives.py", 81834496, 102760448},
+		{"resume_device.py", 270659584, 281018368},
+	} {
+		t.Run(test.program, func(t *testing.T) {
+			_, sum := runProgram(t, Auto, filepath.Join("testdata", "h200", test.program))
+			if p := sum.Processes[0]; p.Peak().Allocated != test.allocated || p.Peak().Reserved != test.reserved || p.Values != Computed {
+				t.Errorf("%v allocated and %v reserved with %s values; the card had %v and %v", int64(p.Peak().Allocated), int64(p.Peak().Reserved), p.Values, int64(test.allocated), int64(test.reserved))
+			}
+		})
 	}
 }
