@@ -22,6 +22,7 @@ import threading
 from typing import Any, Callable, Optional
 
 from . import hook, library, progress, report, shadows
+from .beside import Beside
 from .draws import Draws
 from .stand_ins import StandIns
 
@@ -66,10 +67,6 @@ def begin(torch: Any) -> None:
     report.values = "computed"
 
 
-class NotComputed(Exception):
-    """An operator that the CPU does not have."""
-
-
 class Interception:
     def __init__(self, torch: Any) -> None:
         C = torch._C
@@ -80,7 +77,7 @@ class Interception:
         self.python = C.DispatchKey.Python
         self.rules: dict[Any, Callable] = {}
         self.missing: dict[Any, int] = {}
-        self.host = torch.device("cpu")
+        self.beside = Beside(torch)
         self.stand_ins = StandIns(torch)
         self.draws = Draws(torch)
         self.libraries = [torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")]  # which undo their registrations when they go
@@ -178,7 +175,7 @@ class Interception:
             out = self.run(op, args, kwargs)
             try:
                 if args[0].is_cuda or out.is_cuda:
-                    self.put(out, self.beside(args[0]))
+                    self.beside.put(out, self.beside.of(args[0]))
                     _count()
             except Exception as e:
                 self.miss(op, e)
@@ -188,7 +185,7 @@ class Interception:
         """A number of the host, made of the device's."""
         with self.torch._C._ExcludeDispatchKeyGuard(self.without):
             out = self.run(op, args, kwargs)
-            return op(*self.swap(args), **self.swap(kwargs)) if self.on_device(args) else out
+            return op(*self.beside.swap(args), **self.beside.swap(kwargs)) if self.on_device(args) else out
 
     def compute(self, keyset: Any, op: Any, args: Any, kwargs: Any) -> Any:
         """A new result."""
@@ -218,12 +215,12 @@ class Interception:
             return self.plain(keyset, op, args, kwargs)
         with self.torch._C._ExcludeDispatchKeyGuard(self.without):
             written = {i for i, a in enumerate(op._schema.arguments) if _written(a)}
-            host = [self.beside(a).clone() if i in written else a for i, a in enumerate(args)]
+            host = [self.beside.of(a).clone() if i in written else a for i, a in enumerate(args)]
             got = self.repeat(op, host, kwargs, self.draws.next(op, args, kwargs))
         out = self.inside(keyset, op, args, kwargs)
         with self.torch._C._ExcludeDispatchKeyGuard(self.without):
             for i in written & set(range(len(args))):
-                self.put(args[i], host[i])
+                self.beside.put(args[i], host[i])
             if any(r.alias_info is None for r in op._schema.returns):
                 self.keep(op, out, got)
         return out
@@ -269,7 +266,7 @@ class Interception:
         name = _name(op)
         kernel = self.stand_ins.kernels.get(name, op)
         try:
-            args, kwargs = self.swap(args), self.swap(kwargs)
+            args, kwargs = self.beside.swap(args), self.beside.swap(kwargs)
             with self.draws.seeded(seed):
                 if name in _WIDENED:
                     got = kernel(*self.widen(args), **kwargs)
@@ -315,77 +312,11 @@ class Interception:
             elif isinstance(o, self.torch.Tensor):
                 try:
                     if g is None and got is None and o.is_cuda:
-                        self.beside(o).zero_()
+                        self.beside.of(o).zero_()
                     elif g is not None:
-                        self.put(o, g)
+                        self.beside.put(o, g)
                 except Exception as e:
                     self.miss(op, e)
-
-    def put(self, to: Any, value: Any) -> None:
-        if to.layout is not self.torch.strided:
-            for a, b in zip(shadows._parts(self.torch, to), shadows._parts(self.torch, value)):
-                self.put(a, b)
-            return
-        if to.is_nested:
-            to, value = self.elements(to), self.elements(value)
-        mine = self.beside(to)
-        if mine.shape != value.shape:
-            if mine.numel() != value.numel():
-                if value.numel() == 0 or mine.numel() == 0:
-                    return  # what one of them keeps for backward and the other does not
-                raise NotComputed(f"the CPU's result has the shape {list(value.shape)}, the GPU's {list(mine.shape)}")
-            value = value.reshape(mine.shape)
-        mine.copy_(value)
-
-    def beside(self, t: Any) -> Any:
-        """The tensor of the CPU that has a device tensor's numbers: it lies at the same address."""
-        torch = self.torch
-        if not t.is_cuda:
-            return t
-        if t.layout is not torch.strided:
-            return self.sparse(t)
-        if t.is_quantized:
-            raise NotComputed("quantized tensors are not computed")
-        if t.is_nested:
-            return torch._nested_view_from_buffer(self.elements(t), t._nested_tensor_size(), t._nested_tensor_strides(), t._nested_tensor_storage_offsets())
-        if t.numel() == 0:
-            return torch.empty_strided(t.size(), t.stride(), dtype=t.dtype, device=self.host)
-        # Not of its storage: Python's hold on that would keep autograd from adding gradients in place (input_buffer.cpp, can_accumulate_inplace).
-        offset, each = t.storage_offset(), t.element_size()
-        size = (offset + 1 + sum((n - 1) * step for n, step in zip(t.size(), t.stride()))) * each
-        memory = torch._C._construct_storage_from_data_pointer(t.data_ptr() - offset * each, self.host, size)
-        mine = torch.empty(0, dtype=t.dtype, device=self.host).set_(memory, offset, t.size(), t.stride())
-        if t.is_conj():
-            mine = torch._conj(mine)
-        return torch._neg_view(mine) if t.is_neg() else mine
-
-    def elements(self, t: Any) -> Any:
-        """Those of a nested tensor, one after the other."""
-        size = t.numel() * t.element_size()
-        if size == 0:
-            return self.torch.empty(0, dtype=t.dtype, device=self.host)
-        memory = self.torch._C._construct_storage_from_data_pointer(t.data_ptr(), self.host, size)
-        return self.torch.empty(0, dtype=t.dtype, device=self.host).set_(memory)
-
-    def sparse(self, t: Any) -> Any:
-        torch = self.torch
-        parts = [self.beside(p) for p in shadows._parts(torch, t)]
-        if t.layout is torch.sparse_coo:
-            return torch.sparse_coo_tensor(*parts, t.size(), device=self.host, check_invariants=False, is_coalesced=t.is_coalesced())
-        return torch.sparse_compressed_tensor(*parts, t.size(), layout=t.layout, device=self.host, check_invariants=False)
-
-    def swap(self, value: Any) -> Any:
-        """The same arguments on the CPU."""
-        torch = self.torch
-        if isinstance(value, torch.Tensor):
-            return self.beside(value)
-        if isinstance(value, (list, tuple)):
-            return [self.swap(v) for v in value]
-        if isinstance(value, dict):
-            return {k: self.swap(v) for k, v in value.items() if k != "pin_memory"}
-        if isinstance(value, torch.device):
-            return self.host
-        return None if isinstance(value, torch.Generator) else value
 
     def on_device(self, value: Any) -> bool:
         if isinstance(value, self.torch.Tensor):
