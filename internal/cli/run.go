@@ -66,7 +66,7 @@ func newRun(e *env) *cobra.Command {
 	flags.StringVar(&f.limit, "limit", "", "`memory` that each GPU has, such as 22GiB (default: that of the card)")
 	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on each GPU, such as 512MiB")
 	flags.IntVar(&f.steps, "steps", 0, "stop each process after `N` optimizer steps")
-	flags.StringVar(&f.values, "values", string(phantom.Auto), "what the program reads from the GPU: assumed (quick), computed (on the CPU), or `auto`: computed in a second run if an assumed value decided something")
+	flags.StringVar(&f.values, "values", string(phantom.Auto), "values that the program reads: assumed, computed, or `auto`: computed if need be")
 	flags.IntVar(&f.oomAtStep, "oom-at-step", 0, "run out of memory in step `N`, to test how the program recovers")
 	flags.StringVar(&f.snapshot, "snapshot", "", "record every allocation to a `file`, as a PyTorch memory snapshot")
 	flags.StringVar(&f.summary, "summary", "", "also write the result to a `file`, as JSON")
