@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"memorymark/internal/bytesize"
 )
+
+// exitHostMemory is what a process exits with that needs more host memory than
+// there is (library/phantom.h, EXIT_HOST_MEMORY).
+const exitHostMemory = 77
 
 // runAuto runs a command with assumed values, and again from the start with
 // computed ones if an assumed value decided something. Restarting says so.
@@ -33,7 +34,11 @@ func (d *Device) runAuto(ctx context.Context, s Settings, c Command) (*Summary, 
 		return assumed, err
 	}
 	computed, err := d.run(ctx, s, c)
-	if computed == nil || len(computed.Processes) == 0 {
+	switch {
+	case computed != nil && computed.ExitCode == exitHostMemory:
+		assumed.note("values were not computed although " + why + ": that needs as much host memory as the program takes on the GPU")
+		return assumed, err
+	case computed == nil || len(computed.Processes) == 0:
 		assumed.note("values were not computed although " + why + ": the second run ended before it used the GPU")
 		return assumed, err
 	}
@@ -68,10 +73,6 @@ func (s *Summary) whyNotCompute() string {
 	if len(s.Processes) > 1 || s.GPUs > 1 {
 		return "that is done for one process on one GPU; --values computed does it for others"
 	}
-	peak := s.Processes[0].Peak().Driver
-	if have := hostMemory(); have > 0 && peak > have {
-		return fmt.Sprintf("that needs %v of host memory, and %v are available", peak, have)
-	}
 	return ""
 }
 
@@ -79,24 +80,4 @@ func (s *Summary) note(text string) {
 	for i := range s.Processes {
 		s.Processes[i].Notes = append(s.Processes[i].Notes, text)
 	}
-}
-
-// hostMemory is what a program may take of this machine's, 0 if nobody knows.
-func hostMemory() bytesize.Bytes {
-	data, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	return availableMemory(string(data))
-}
-
-// availableMemory reads the file meminfo of proc(5).
-func availableMemory(meminfo string) bytesize.Bytes {
-	for line := range strings.Lines(meminfo) {
-		var kib bytesize.Bytes
-		if _, err := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); err == nil {
-			return kib * bytesize.KiB
-		}
-	}
-	return 0
 }

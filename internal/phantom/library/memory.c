@@ -197,7 +197,7 @@ static void require_host_memory(long bytes) {
 	if (!have) have = available();
 	if (bytes <= have) return;
 	fprintf(stderr, "phantom: computed values need as much host memory as the program takes of the GPU's, and of this machine's %ld MiB were available; run it with --values assumed\n", have >> 20);
-	_exit(1);
+	_exit(EXIT_HOST_MEMORY);
 }
 
 // back maps memory at a device's addresses.

@@ -68,6 +68,7 @@ int current_device(void);
 void *device_malloc(int device, size_t bytes); // 0: out of memory
 void device_free(void *address);
 int device_of(const void *address); // -1: not the device's
+#define EXIT_HOST_MEMORY 77 // of a process that needs more of it than there is (auto.go)
 int backed(void);                   // whether host memory is behind device addresses,
 void empty_pages(void *at, size_t bytes); // of which this much is not needed any more
 void *reserve_room(size_t bytes);   // address space for an expandable segment

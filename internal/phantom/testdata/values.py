@@ -2,7 +2,7 @@
 
 values.py: says which of them differ.
 values.py events: what the programs allocate, to compare runs whose values come from elsewhere.
-values.py masked: a size that follows from values which only a kernel knows."""
+values.py masked, or huge: a size that follows from values which only a kernel knows, beside more memory than a host has."""
 
 import hashlib
 import sys
@@ -387,5 +387,9 @@ if __name__ == "__main__":
         x = numbers(300, 40).cuda()
         x = x @ x.t()
         print("kept", len(x[x > 0]))
+    elif sys.argv[1:] == ["huge"]:
+        x = torch.empty(120 << 30, dtype=torch.uint8, device="cuda")
+        y = torch.randn(300, 300, device="cuda")
+        print(len(y[y > 0]))
     else:
         compare()

@@ -39,16 +39,17 @@ MAX_FLOATS = 1 << 12
 # What a function that reads a value does with it. Of a number that is merely
 # read, as losses are, nobody knows.
 _SIZES = {
-    "__getitem__", "__setitem__", "argwhere", "bincount", "masked_select", "nms", "nonzero", "repeat_interleave", "unique", "unique_consecutive", "where",
+    "__getitem__", "__setitem__", "argwhere", "bincount", "coalesce", "masked_select", "nms", "nonzero", "repeat_interleave", "unique", "unique_consecutive", "where",
     "_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned",
 }  # fmt: skip
+_ALL_APART = "no two elements at the same place"
 _DECIDES = {"__bool__": "a branch", "__index__": "an index", **dict.fromkeys(_SIZES, "a size")}
 
 
 def assumptions() -> list[dict[str, Any]]:
     """What was made up: the function that needed it, where, what it got, and what that decided."""
     return [
-        {"function": f, "where": w, "assumed": a, "times": n, "decided": _DECIDES.get(f, "") if a == "0" else ""}
+        {"function": f, "where": w, "assumed": a, "times": n, "decided": _DECIDES.get(f, "") if a in ("0", _ALL_APART) else ""}
         for (f, w, a), n in sorted(_assumed.items(), key=lambda i: -i[1])
     ]
 
@@ -273,7 +274,7 @@ def _make_mode(torch: Any) -> Any:
             if known:
                 return self.shadows[t].coalesce()._nnz()
             if not t.is_coalesced():
-                assume(function, "no two elements at the same place", sys._getframe(3))
+                assume(function, _ALL_APART, sys._getframe(3))
             return t._nnz()
 
         def count(self, n: int, sure: bool) -> None:
