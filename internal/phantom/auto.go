@@ -57,7 +57,8 @@ func (s *Summary) missesValues() string {
 			}
 		}
 	}
-	if s.ExitCode == 0 || (s.Fits != nil && !*s.Fits) {
+	interrupted := s.Failure != nil && s.Failure.Interrupted
+	if s.ExitCode == 0 || interrupted || (s.Fits != nil && !*s.Fits) {
 		return ""
 	}
 	for i := range s.Processes {

@@ -91,6 +91,8 @@ func TestAutoValues(t *testing.T) {
 	branch := Assumption{Function: "__bool__", Where: "x.py:4", Assumed: "0", Times: 1, Decided: "a branch"}
 	outOfMemory := summary(1, read)
 	outOfMemory.Fits = new(bool)
+	stopped := summary(130, read)
+	stopped.Failure = &Failure{Interrupted: true}
 	for _, test := range []struct {
 		name string
 		sum  *Summary
@@ -101,6 +103,7 @@ func TestAutoValues(t *testing.T) {
 		{"a branch", summary(0, read, branch), "decided a branch (__bool__ at x.py:4)"},
 		{"a failure after a read", summary(1, read), "failed after it read an assumed value (item at x.py:3)"},
 		{"out of memory", outOfMemory, ""},
+		{"interrupted", stopped, ""},
 	} {
 		if got := test.sum.missesValues(); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
