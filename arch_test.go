@@ -21,7 +21,7 @@ const module = "memorymark"
 
 // core is where the thinking happens: the same input gives the same output, on
 // any machine, in any test.
-var core = rooms("bytesize", "invalid", "nearest", "hfconfig", "evidence", "figure", "effort", "workload", "gpu", "trace", "torch", "models", "allocator", "steptime", "predict", "change", "timeline", "search")
+var core = rooms("bytesize", "invalid", "nearest", "hfconfig", "evidence", "figure", "effort", "workload", "gpu", "trace", "torch", "models", "pymodule", "allocator", "steptime", "predict", "change", "timeline", "search")
 
 // bans says who must not import what, and why: neither itself nor through
 // other rooms. A path that ends in /... stands for everything below it.
@@ -36,6 +36,10 @@ var bans = []struct {
 	{
 		who: rooms("torch"), ban: full(rooms("allocator")),
 		why: "they agree through trace alone, so that each can be checked against recordings apart from the other",
+	},
+	{
+		who: rooms("torch", "models", "predict"), ban: full(rooms("pymodule")),
+		why: "what is evaluated is checked against what is written by hand, which must not depend on it",
 	},
 	{
 		who: rooms("allocator"), ban: full(rooms("torch", "models", "predict")),
