@@ -12,7 +12,11 @@ import (
 func (p *Process) build(d torch.Device) error {
 	var err error
 	how, parallel := p.w.Run(), p.w.Parallel
-	build := func() { p.model, err = models.New(p.t, p.w.Config, how) }
+	builder := p.builder
+	if builder == nil {
+		builder = models.New
+	}
+	build := func() { p.model, err = builder(p.t, p.w.Config, how) }
 	if p.w.Quantize != workload.NotQuantized {
 		if err := p.settleHomes(d); err != nil {
 			return err

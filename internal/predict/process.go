@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"memorymark/internal/effort"
+	"memorymark/internal/hfconfig"
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
 	"memorymark/internal/trace"
@@ -47,6 +48,7 @@ type Process struct {
 	StepWork torch.Work
 	parts    parts // of what the last step that ran asked of the card
 
+	builder   Builder          // of the model, nil for models.New
 	rankKinds []torch.RankKind // of those that share parameters, nil if all are alike
 
 	parameters int64      // elements
@@ -70,6 +72,15 @@ const maxParameters = 1e12
 // Run builds the model of a workload and runs steps of it.
 func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 	return run(w, false, d, steps, nil)
+}
+
+// Builder makes the model of a configuration, as models.New does.
+type Builder func(t *torch.Torch, c *hfconfig.Config, r models.Run) (*models.Model, error)
+
+// RunBuilt is Run of a model that is built otherwise.
+func RunBuilt(w *workload.Workload, d torch.Device, steps int, build Builder) (p *Process, err error) {
+	defer recovered(w, &err)
+	return (&Process{w: w, builder: build}).run(d, steps, nil)
 }
 
 // run runs the first rank, or the one that needs the most where each is another part

@@ -60,6 +60,12 @@ func (t *Torch) NoGrad(region func()) {
 	t.noGrad = old
 }
 
+// GradEnabled is torch.is_grad_enabled().
+func (t *Torch) GradEnabled() bool { return !t.noGrad }
+
+// Casting reports whether autocast is on.
+func (t *Torch) Casting() bool { return t.castType() != NoDType }
+
 // lower is cached_cast to the autocast type, for operators on its
 // lower-precision list; the caller owns what it returns. Casts of float32
 // leaves that need gradients are cached; activations are cast at every use.

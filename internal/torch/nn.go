@@ -125,6 +125,17 @@ func (x *Tensor) Named(name string) *Tensor {
 	return x
 }
 
+// Adopt is nn.Parameter(x): it takes a tensor over, with its memory.
+func (t *Torch) Adopt(v Value) *Tensor {
+	p := v.tensor
+	p.requiresGrad, p.unread = true, true
+	if p.storage.id != trace.None {
+		t.trace.Events[p.storage.event].For = trace.Parameter
+	}
+	t.parameters = append(t.parameters, p)
+	return p
+}
+
 func (t *Torch) bias(dtype DType, size int64) *Tensor { return t.parameter(dtype, size).Named("bias") }
 
 // Tie makes a layer's weight an embedding's table, as post_init does for heads

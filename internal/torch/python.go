@@ -24,6 +24,9 @@ type Value struct{ tensor *Tensor }
 
 func (v Value) take() (*Tensor, bool) { return v.tensor, v.tensor != nil }
 
+// Tensor returns the temporary.
+func (v Value) Tensor() *Tensor { return v.tensor }
+
 // Var is a name in a function.
 type Var struct {
 	t      *Torch
@@ -55,6 +58,10 @@ func (v *Var) Del() {
 // Borrow lets a tensor that something else keeps be passed on: a parameter, a
 // tensor in a structure.
 func Borrow(x *Tensor) X { return &Var{tensor: x} }
+
+// InPlace makes a name for a tensor that something else keeps, for an operator that
+// changes it in place.
+func (t *Torch) InPlace(x *Tensor) *Var { return &Var{t: t, tensor: x} }
 
 // own returns a reference of the caller's own to what x stands for.
 func (t *Torch) own(x X) *Tensor {
@@ -159,3 +166,6 @@ func (t *Torch) Drop(v Value) {
 		t.release(v.tensor)
 	}
 }
+
+// ValueOf is a temporary of a tensor that the caller owns.
+func ValueOf(x *Tensor) Value { return Value{x} }

@@ -80,6 +80,9 @@ func (x *Tensor) Dim(i int) int64 {
 // for.
 func (x *Tensor) RequireGrad() { x.requiresGrad = true }
 
+// RequiresGrad is x.requires_grad.
+func (x *Tensor) RequiresGrad() bool { return x.requiresGrad }
+
 // mostElements is beyond all memory, and little enough that its bytes can be
 // counted.
 const mostElements = 1 << 59
