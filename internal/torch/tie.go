@@ -17,6 +17,17 @@ func (t *Torch) ListBefore(p, other *Tensor) {
 	t.parameters = slices.Insert(t.parameters, indexIn(t, t.parameters, other), p)
 }
 
+// List lists all parameters in another order.
+func (t *Torch) List(all []*Tensor) {
+	place := make(map[*Tensor]int, len(all))
+	for i, p := range all {
+		if _, known := place[p]; !known { // the first module that has it
+			place[p] = i
+		}
+	}
+	slices.SortStableFunc(t.parameters, func(a, b *Tensor) int { return place[a] - place[b] })
+}
+
 // TieBiased is Tie of a layer with a bias: _adjust_bias pads that to the size of
 // the vocabulary, which copies it (transformers/modeling_utils.py, tie_weights).
 func (t *Torch) TieBiased(m *Linear, e *Embedding) {

@@ -1,0 +1,306 @@
+package pymodule
+
+import (
+	"math"
+
+	"memorymark/internal/torch"
+)
+
+// This file holds the functions of torch and torch.nn.functional.
+
+var torchFunctions, nnFunctions map[string]*builtin
+
+func init() {
+	torchFunctions, nnFunctions = functionsOfTorch(), functionsOfNN()
+	for _, name := range []string{"softmax", "relu", "sigmoid", "tanh", "dropout", "embedding", "layer_norm"} {
+		if f := nnFunctions[name]; f != nil {
+			torchFunctions[name] = f
+		} else {
+			nnFunctions[name] = torchFunctions[name]
+		}
+	}
+}
+
+type adder func(name string, call func(m *Machine, a *args) value)
+
+func functionsOfTorch() map[string]*builtin {
+	out := make(map[string]*builtin)
+	add := func(name string, call func(m *Machine, a *args) value) { out[name] = &builtin{name, call} }
+	addFactories(add)
+	addElementwise(add)
+	addProducts(add)
+	add("is_tensor", func(_ *Machine, a *args) value { _, ok := a.pos[0].(*tensor); return ok })
+	add("is_autocast_enabled", func(m *Machine, _ *args) value { return m.t.Casting() })
+	add("is_grad_enabled", func(m *Machine, _ *args) value { return m.t.GradEnabled() })
+	add("finfo", func(_ *Machine, a *args) value { return limits(dtypeOf(a.pos[0], 0)) })
+	for _, name := range []string{"no_grad", "inference_mode"} {
+		add(name, func(_ *Machine, a *args) value {
+			r := &region{func(m *Machine, body func()) { m.t.NoGrad(body) }}
+			if len(a.pos) == 1 {
+				return r.around(a.pos[0])
+			}
+			return r
+		})
+	}
+	add("device", func(*Machine, *args) value { return device{} })
+	add("autocast", func(_ *Machine, a *args) value { return castRegion(a) })
+	return out
+}
+
+// castRegion is torch.autocast that is off, within one that is on.
+func castRegion(a *args) value {
+	if a.get(-1, "enabled") != false {
+		panic(failure("autocast within a model is not known"))
+	}
+	return &region{func(m *Machine, body func()) { m.t.Autocast(torch.NoDType, body) }}
+}
+
+// around is the region as a decorator.
+func (r *region) around(f value) value {
+	return &builtin{"decorate_context", func(m *Machine, a *args) (out value) {
+		r.run(m, func() { out = m.invoke(f, a) })
+		return out
+	}}
+}
+
+type limits torch.DType
+
+func (l limits) attribute(_ *Machine, name string) value {
+	most := map[torch.DType]float64{torch.Float32: math.MaxFloat32, torch.Float16: 65504, torch.BFloat16: 3.3895313892515355e38}[torch.DType(l)]
+	switch name {
+	case "min":
+		return -most
+	case "max":
+		return most
+	}
+	return nil
+}
+
+// addFactories adds what makes tensors of nothing.
+func addFactories(add adder) {
+	fill := func(name string, f fact) {
+		add(name, func(m *Machine, a *args) value {
+			a.only(name, "dtype", "device", "size")
+			sizes := a.pos
+			if s := a.get(-1, "size"); s != nil {
+				sizes = []value{s}
+			}
+			return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), m.dtype), m.shapeOf(sizes)...), f)
+		})
+	}
+	fill("ones", always(1))
+	fill("zeros", always(0))
+	fill("empty", fact{})
+	fill("randn", fact{})
+	like := func(name string, f func(a *args) fact) {
+		add(name, func(m *Machine, a *args) value {
+			a.only(name, "device")
+			return m.known(m.t.FullLike(in(a.pos[0])), f(a))
+		})
+	}
+	like("zeros_like", func(*args) fact { return always(0) })
+	like("ones_like", func(*args) fact { return always(1) })
+	like("empty_like", func(*args) fact { return fact{} })
+	like("full_like", func(a *args) fact {
+		if v := a.need(1, "fill_value"); isNumber(v) {
+			return always(number(v))
+		}
+		return fact{}
+	})
+	add("full", func(m *Machine, a *args) value {
+		a.only("full", "dtype", "device", "fill_value")
+		v, d := a.need(1, "fill_value"), m.dtype
+		if _, ok := v.(int64); ok {
+			d = torch.Int64
+		}
+		return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), d), m.shapeOf(a.pos[:1])...), always(number(v)))
+	})
+	add("arange", arange)
+	add("tensor", func(m *Machine, a *args) value {
+		a.only("tensor", "dtype", "device")
+		v, sizes, d := a.pos[0], []int64{}, torch.Int64
+		known := fact{}
+		for l, ok := v.(*list); ok; l, ok = v.(*list) {
+			sizes = append(sizes, int64(len(l.items)))
+			if v = float64(0); len(l.items) > 0 {
+				v = l.items[0]
+			}
+		}
+		switch v.(type) {
+		case float64:
+			d = m.dtype
+		case bool:
+			d = torch.Bool
+		}
+		if len(sizes) == 0 {
+			known = always(number(v))
+		}
+		return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), d), sizes...), known)
+	})
+}
+
+func arange(m *Machine, a *args) value {
+	a.only("arange", "dtype", "device")
+	from, to, step := value(int64(0)), a.pos[0], value(int64(1))
+	if len(a.pos) > 1 {
+		from, to = to, a.pos[1]
+	}
+	if len(a.pos) > 2 {
+		step = a.pos[2]
+	}
+	d := torch.Int64
+	for _, v := range []value{from, to, step} {
+		if _, ok := v.(float64); ok {
+			d = m.dtype
+		}
+	}
+	n := math.Ceil((number(to) - number(from)) / number(step))
+	return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), d), int64(n)), fact{steps, number(from), number(step)})
+}
+
+// addElementwise adds what makes elements of elements.
+func addElementwise(add adder) {
+	unary := func(name string, f func(t *torch.Torch, x torch.X) torch.Value) {
+		add(name, func(m *Machine, a *args) value { return m.tensor(f(m.t, in(a.pos[0]))) })
+	}
+	unary("rsqrt", (*torch.Torch).Rsqrt)
+	unary("tanh", (*torch.Torch).Tanh)
+	unary("sigmoid", (*torch.Torch).Sigmoid)
+	unary("exp", (*torch.Torch).Exp)
+	unary("relu", (*torch.Torch).ReLU)
+	add("neg", func(m *Machine, a *args) value { return m.tensorUnary("USub", a.pos[0].(*tensor)) })
+	for _, name := range []string{"cos", "sin", "log", "sqrt", "clamp"} {
+		add(name, func(m *Machine, a *args) value {
+			x := a.pos[0].(*tensor)
+			return m.plain(m.floatType(x), x)
+		})
+	}
+	add("abs", func(m *Machine, a *args) value { x := a.pos[0].(*tensor); return m.plain(x.x.DType, x) })
+	binary := func(name, op string) {
+		add(name, func(m *Machine, a *args) value { return m.binary(op, a.pos[0], a.need(1, "other")) })
+	}
+	binary("add", "Add")
+	binary("mul", "Mult")
+	binary("div", "Div")
+	binary("sub", "Sub")
+	for name, op := range map[string]string{"eq": "Eq", "ne": "NotEq", "lt": "Lt", "le": "LtE", "gt": "Gt", "ge": "GtE"} {
+		add(name, func(m *Machine, a *args) value { return m.compare(op, a.pos[0], a.need(1, "other")) })
+	}
+	add("cumsum", func(m *Machine, a *args) value { return tensorMethods["cumsum"].call(m, a) })
+	add("pow", func(m *Machine, a *args) value { return m.binary("Pow", a.pos[0], a.need(1, "exponent")) })
+	for _, name := range []string{"min", "max", "minimum", "maximum"} {
+		add(name, func(m *Machine, a *args) value {
+			x := a.pos[0].(*tensor)
+			if len(a.pos) == 1 && len(a.names) == 0 {
+				return m.known(m.t.MaxOf(in(x)), x.fact.last(name, x.x))
+			}
+			y, ok := a.need(1, "other").(*tensor)
+			if !ok {
+				panic(failure("%s over a dimension is not known", name))
+			}
+			return m.plain(promote(x.x, y.x), x, y)
+		})
+	}
+	add("where", func(m *Machine, a *args) value {
+		x, y := a.need(1, "input"), a.need(2, "other")
+		kept, isTensor := y.(*tensor)
+		if first, ok := x.(*tensor); ok && isTensor && !m.needsGrad(first, kept) {
+			return m.plain(promote(first.x, kept.x), a.pos[0].(*tensor), first, kept)
+		}
+		if isTensor {
+			if m.needsGrad(kept) {
+				panic(failure("the gradient of this where is not known"))
+			}
+			return m.tensor(m.t.Where(in(a.pos[0]), in(x), in(y)))
+		}
+		return m.tensor(m.t.WhereScalar(in(a.pos[0]), in(x)))
+	})
+	add("masked_fill", func(m *Machine, a *args) value { return m.tensor(m.t.MaskedFill(in(a.pos[0]), in(a.need(1, "mask")))) })
+	add("diff", func(m *Machine, a *args) value {
+		a.only("diff", "prepend", "dim")
+		x, first := a.pos[0].(*tensor), a.need(-1, "prepend").(*tensor)
+		n := x.x.Dim(-1)
+		joined := m.t.Cat(-1, in(first), in(x))
+		out := m.tensor(m.t.Integers(m.t.Slice(joined.Borrow(), 1, 1, n+1), m.t.Slice(joined.Borrow(), 1, 0, n)))
+		m.t.Drop(joined)
+		if x.fact.kind == steps && first.fact.kind == steps && first.fact.value == x.fact.value-x.fact.step {
+			out.fact = always(x.fact.step)
+		}
+		return out
+	})
+}
+
+// last is the least or the largest of numbers that go up.
+func (f fact) last(name string, x *torch.Tensor) fact {
+	if f.kind == steps && name == "max" && f.step > 0 {
+		return always(f.value + f.step*float64(x.Dim(-1)-1))
+	}
+	return fact{}
+}
+
+// addProducts adds products of matrices, and what joins and picks.
+func addProducts(add adder) {
+	add("matmul", func(m *Machine, a *args) value { return m.tensor(m.t.MatMul(in(a.pos[0]), in(a.need(1, "other")))) })
+	add("bmm", func(m *Machine, a *args) value { return m.tensor(m.t.BMM(in(a.pos[0]), in(a.pos[1]))) })
+	add("cat", func(m *Machine, a *args) value {
+		var parts []torch.X
+		var items []value
+		switch x := a.pos[0].(type) {
+		case *tuple:
+			items = x.items
+		case *list:
+			items = x.items
+		}
+		for _, v := range items {
+			parts = append(parts, in(v))
+		}
+		return m.tensor(m.t.Cat(int(integer(a.or(1, "dim", int64(0)))), parts...))
+	})
+	add("gather", func(m *Machine, a *args) value {
+		return m.tensor(m.t.Gather(in(a.pos[0]), in(a.need(2, "index"))))
+	})
+	add("flatten", func(m *Machine, a *args) value { return tensorMethods["flatten"].call(m, a) })
+	add("split", func(m *Machine, a *args) value { return tensorMethods["split"].call(m, a) })
+}
+
+func functionsOfNN() map[string]*builtin {
+	out := make(map[string]*builtin)
+	add := func(name string, call func(m *Machine, a *args) value) { out[name] = &builtin{name, call} }
+	add("gelu", func(m *Machine, a *args) value { return m.tensor(m.t.GELU(in(a.pos[0]))) })
+	add("silu", func(m *Machine, a *args) value { return m.tensor(m.t.SiLU(in(a.pos[0]))) })
+	add("relu", func(m *Machine, a *args) value { return m.tensor(m.t.ReLU(in(a.pos[0]))) })
+	add("softmax", func(m *Machine, a *args) value {
+		a.only("softmax", "dim", "dtype", "input")
+		if integer(a.need(1, "dim")) != -1 {
+			panic(failure("a softmax over another dimension than the last is not known"))
+		}
+		return m.tensor(m.t.Softmax(in(a.need(0, "input")), dtypeOf(a.get(-1, "dtype"), torch.NoDType)))
+	})
+	add("dropout", func(m *Machine, a *args) value {
+		a.only("dropout", "p", "training", "input")
+		return m.tensor(m.t.Dropout(in(a.need(0, "input")), number(a.or(1, "p", 0.5)), m.truth(a.or(2, "training", true))))
+	})
+	add("cross_entropy", func(m *Machine, a *args) value {
+		a.only("cross_entropy", "ignore_index", "reduction", "input", "target")
+		return m.tensor(m.t.CrossEntropy(in(a.need(0, "input")), in(a.need(1, "target"))))
+	})
+	add("pad", func(m *Machine, a *args) value {
+		widths := m.shapeOf([]value{a.need(1, "pad")})
+		if len(widths) != 2 || widths[0] != 0 {
+			panic(failure("padding anything but the end of the last dimension is not known"))
+		}
+		return m.tensor(m.t.Pad(in(a.pos[0]), widths[1]))
+	})
+	add("linear", func(m *Machine, a *args) value {
+		if b := a.or(2, "bias", nil); b != nil {
+			panic(failure("linear with a bias that is no layer's is not known"))
+		}
+		return m.tensor(m.t.LinearOf(in(a.pos[0]), in(a.need(1, "weight"))))
+	})
+	add("scaled_dot_product_attention", func(m *Machine, a *args) value {
+		a.only("scaled_dot_product_attention", "attn_mask", "dropout_p", "scale", "is_causal", "enable_gqa")
+		return m.tensor(m.t.Attention(in(a.pos[0]), in(a.pos[1]), in(a.pos[2]), maybe(a.get(3, "attn_mask")),
+			number(a.or(4, "dropout_p", 0.0)), m.truth(a.or(5, "is_causal", false)), m.truth(a.or(-1, "enable_gqa", false))))
+	})
+	return out
+}

@@ -1,0 +1,176 @@
+package pymodule
+
+import (
+	"strings"
+	"sync"
+
+	"memorymark/internal/torch"
+)
+
+// Library is compiled source, shared by all processes.
+type Library struct {
+	trees *Trees
+	mu    sync.Mutex
+	codes map[string]*code
+}
+
+// NewLibrary makes a library of syntax trees. A module is compiled when it is first
+// imported.
+func NewLibrary(trees *Trees) *Library {
+	return &Library{trees: trees, codes: make(map[string]*code)}
+}
+
+func (l *Library) code(name string) *code {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c, ok := l.codes[name]; ok {
+		return c
+	}
+	var c *code
+	if t := l.trees.modules[name]; t != nil {
+		c = compileModule(t)
+	}
+	l.codes[name] = c
+	return c
+}
+
+// Machine is a Python process.
+type Machine struct {
+	library      *Library
+	t            *torch.Torch
+	builtins     map[string]value
+	types        map[string]*class // that Go has, by name
+	modules      map[string]*namespace
+	shims        map[string]func(m *Machine, module, name string) value
+	placeholders map[string]*class
+	frame        *frame
+	stack        []value
+	top, depth   int
+	torchState
+}
+
+// newMachine starts a process.
+func newMachine(l *Library) *Machine {
+	m := &Machine{
+		library: l, modules: make(map[string]*namespace), types: make(map[string]*class), placeholders: make(map[string]*class),
+		stack: make([]value, 4096),
+	}
+	m.addTypes()
+	m.builtins = m.pythonBuiltins()
+	m.addTorch()
+	return m
+}
+
+// namespace is a module.
+type namespace struct {
+	name    string
+	names   map[string]value
+	machine *Machine
+	shim    func(name string) value // gives what Go has of it, nil for nothing
+}
+
+// lazyImport is a name of another module, which is not imported before it is used.
+type lazyImport struct{ module, name string }
+
+// load returns what a name stands for. It stays the module's.
+func (n *namespace) load(m *Machine, name string) value {
+	v, ok := n.names[name]
+	if !ok {
+		if n.shim != nil {
+			v = n.shim(name)
+		}
+		if v == nil {
+			if v = m.builtins[name]; v == nil || n.shim != nil {
+				return n.missing(m, name)
+			}
+			return v
+		}
+		n.names[name] = v
+	}
+	if l, ok := v.(*lazyImport); ok {
+		v = m.resolveImport(l)
+		n.names[name] = v
+	}
+	return v
+}
+
+func (n *namespace) missing(m *Machine, name string) value {
+	if n.shim != nil {
+		return &unknown{n.name + "." + name}
+	}
+	if full := n.name + "." + name; m.library.trees.modules[full] != nil {
+		return m.module(full)
+	}
+	panic(raise("NameError", "name '%s' is not defined", name))
+}
+
+// absolute is the name of a module that an import names, which may be relative.
+func (n *namespace) absolute(from string) string {
+	rest := strings.TrimLeft(from, ".")
+	level := len(from) - len(rest)
+	if level == 0 {
+		return from
+	}
+	parts := strings.Split(n.name, ".")
+	if t := n.machine.library.trees.modules[n.name]; t != nil && strings.HasSuffix(t.file, "__init__.py") {
+		level--
+	}
+	parts = parts[:max(len(parts)-level, 0)]
+	if rest != "" {
+		parts = append(parts, rest)
+	}
+	return strings.Join(parts, ".")
+}
+
+// resolveImport is from module import name.
+func (m *Machine) resolveImport(l *lazyImport) value {
+	if shim := m.shims[l.module]; shim != nil {
+		if v := shim(m, l.module, l.name); v != nil {
+			return v
+		}
+	}
+	if m.library.trees.modules[l.module+"."+l.name] != nil {
+		return m.module(l.module + "." + l.name)
+	}
+	if m.library.trees.modules[l.module] != nil {
+		if v := m.module(l.module).(*namespace).load(m, l.name); v != nil {
+			return v
+		}
+	}
+	if m.shims[l.module+"."+l.name] != nil {
+		return m.module(l.module + "." + l.name)
+	}
+	return &unknown{l.module + "." + l.name}
+}
+
+// module imports a module: its body runs, once.
+func (m *Machine) module(name string) value {
+	if n := m.modules[name]; n != nil {
+		return n
+	}
+	n := &namespace{name: name, names: make(map[string]value), machine: m}
+	m.modules[name] = n
+	if shim := m.shims[name]; shim != nil {
+		n.shim = func(what string) value {
+			if v := shim(m, name, what); v != nil {
+				return v
+			}
+			if m.shims[name+"."+what] != nil {
+				return m.module(name + "." + what)
+			}
+			return nil
+		}
+		return n
+	}
+	c := m.library.code(name)
+	if c == nil {
+		n.shim = func(string) value { return nil }
+		return n
+	}
+	n.names["__name__"] = name
+	f := &frame{m: m, code: c, globals: n, back: m.frame}
+	m.frame = f
+	c.body(f)
+	m.frame = f.back
+	return n
+}

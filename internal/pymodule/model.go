@@ -1,0 +1,172 @@
+package pymodule
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"memorymark/internal/hfconfig"
+	"memorymark/internal/models"
+	"memorymark/internal/torch"
+	"memorymark/internal/trace"
+)
+
+// New makes the model of a configuration from its own source, as models.New does
+// from what is written by hand.
+func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *models.Model, err error) {
+	m := newMachine(l)
+	defer m.catch(&err)
+	if r.Adapter != nil || r.Quantize != torch.NotQuantized || r.Stage != nil || r.ChannelsLast {
+		return nil, fmt.Errorf("adapters, quantized weights, stages and channels_last are not evaluated")
+	}
+	m.t, m.dtype, m.training = t, r.DType, r.Train
+	config, err := m.configuration(c, r)
+	if err != nil {
+		return nil, err
+	}
+	kind := m.resolveImport(&lazyImport{modelModule(c.ModelType, "modeling"), c.Architecture})
+	class, ok := kind.(*class)
+	if !ok {
+		return nil, fmt.Errorf("%s of a %s is not in the source", c.Architecture, c.ModelType)
+	}
+	var x *instance
+	t.As(trace.Parameter, func() { x = m.call(class, config).(*instance) })
+	m.listParameters(x)
+	m.castBuffers(x, r.DType)
+	if r.Checkpointing {
+		m.enableCheckpointing(x)
+	}
+	return &models.Model{Forward: func(_ *torch.Torch, b *models.Batch) models.Output { return m.forward(x, b) }}, nil
+}
+
+// modelModule is the module of a family.
+func modelModule(family, part string) string {
+	family = strings.ReplaceAll(family, "-", "_")
+	return "transformers.models." + family + "." + part + "_" + family
+}
+
+// configuration makes the object of a configuration's own class.
+func (m *Machine) configuration(c *hfconfig.Config, r models.Run) (value, error) {
+	name := modelModule(c.ModelType, "configuration")
+	if m.library.trees.modules[name] == nil {
+		return nil, fmt.Errorf("the configuration of a %s is not in the source", c.ModelType)
+	}
+	var class_ *class
+	for _, n := range m.library.trees.modules[name].root.kids[0].kids {
+		if n.kind != "ClassDef" {
+			continue
+		}
+		if k, ok := m.module(name).(*namespace).load(m, n.text).(*class); ok && k.attrs["model_type"] == c.ModelType {
+			class_ = k
+		}
+	}
+	if class_ == nil {
+		return nil, fmt.Errorf("no class of %s is of the model type %s", name, c.ModelType)
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	v, err := m.fromJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	var a args
+	for i, k := range v.(*dict).keys {
+		if k != "model_type" {
+			a.names, a.named = append(a.names, k.(string)), append(a.named, v.(*dict).values[i])
+		}
+	}
+	config := m.callOwned(class_, a)
+	attention := "sdpa"
+	if r.Eager {
+		attention = "eager"
+	}
+	m.setattr(config, "_attn_implementation", attention)
+	if r.NoCache {
+		m.setattr(config, "use_cache", false)
+	}
+	return config, nil
+}
+
+// forward calls the model on a batch.
+func (m *Machine) forward(x *instance, b *models.Batch) (out models.Output) {
+	var a args
+	give := func(name string, p *torch.Tensor, f fact) {
+		if p != nil {
+			a.names = append(a.names, name)
+			a.named = append(a.named, &tensor{refs: refs{1}, x: m.t.Hold(torch.Borrow(p)).Tensor(), fact: f})
+		}
+	}
+	mask := always(1)
+	if b.Padded {
+		mask = fact{kind: mixed}
+	}
+	give("input_ids", b.IDs, fact{})
+	give("pixel_values", b.Pixels, fact{})
+	give("attention_mask", b.Mask, mask)
+	give("decoder_input_ids", b.DecoderIDs, fact{})
+	give("labels", b.Labels, fact{})
+	give("start_positions", b.Starts, fact{})
+	give("end_positions", b.Ends, fact{})
+	give("num_items_in_batch", b.Items, fact{})
+	result, err := m.attempt(func() value { return m.callOwned(x, a) })
+	if err != nil {
+		panic(torch.Interruption{Err: err})
+	}
+	return m.output(result)
+}
+
+// attempt calls what may fail.
+func (m *Machine) attempt(call func() value) (out value, err error) {
+	defer m.catch(&err)
+	return call(), nil
+}
+
+// output is what a model returns, as loops have it: its tensors, in the order in
+// which they go with the object.
+func (m *Machine) output(v value) models.Output {
+	x, ok := v.(*instance)
+	if !ok || x.items == nil {
+		panic(torch.Interruption{Err: fmt.Errorf("the model returns a %s", typeName(v))})
+	}
+	var loss, logits *tensor
+	if l, ok := x.items.get("loss"); ok {
+		loss = l.(*tensor)
+	}
+	for i, k := range x.items.keys {
+		if y, ok := x.items.values[i].(*tensor); ok && k != "loss" {
+			logits = y
+			break
+		}
+	}
+	var gone []*tensor
+	m.gone = &gone
+	m.drop(v)
+	m.gone = nil
+	var out models.Output
+	for _, y := range gone {
+		v := torch.ValueOf(y.x)
+		switch y {
+		case loss:
+			out.Loss = v
+		case logits:
+			out.Logits = v
+		default:
+			out.Rest = append(out.Rest, v)
+		}
+	}
+	return out
+}
+
+// enableCheckpointing is gradient_checkpointing_enable().
+func (m *Machine) enableCheckpointing(model *instance) {
+	m.walk(model, false, func(x *instance) {
+		if _, ok := m.optional(x, "gradient_checkpointing"); ok {
+			x.fields.set(m, "gradient_checkpointing", true)
+			x.fields.set(m, "_gradient_checkpointing_func", &builtin{"checkpoint", checkpoint})
+		}
+	})
+}
+
+func checkpoint(*Machine, *args) value { panic(failure("checkpointing is not known")) }

@@ -1,0 +1,383 @@
+package pymodule
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"memorymark/internal/torch"
+	"memorymark/internal/trace"
+)
+
+// This file is nn.Module, and those of torch.nn that hold others.
+
+// moduleState is what Go has of an nn.Module.
+type moduleState struct {
+	parent *instance // that it was first put into, nil for the model itself
+	name   string
+	path   string // from the model, once it was asked for
+	known  bool   // the path is
+	// What is the module's, if it is one of torch.nn.
+	linear      *torch.Linear
+	embedding   *torch.Embedding
+	norm        *torch.LayerNorm
+	conv        *torch.Conv1D
+	items       []*instance // of a list
+	initialized bool
+}
+
+func stateOf(x *instance) *moduleState { return x.native.(*moduleState) }
+
+// addModules makes nn.Module and its kin.
+func (m *Machine) addModules() {
+	object := m.types["object"]
+	module := newClass("Module", object)
+	module.make = func(m *Machine, c *class, a *args) value {
+		x := &instance{refs: refs{1}, class: c, native: &moduleState{}}
+		m.initialize(x, a)
+		return x
+	}
+	m.types["Module"] = module
+	module.attrs["__init__"] = &builtin{"__init__", func(*Machine, *args) value { return none{} }}
+	module.attrs["__setattr__"] = &builtin{"__setattr__", func(m *Machine, a *args) value {
+		setModuleAttribute(m, a.pos[0].(*instance), a.pos[1].(string), hold(a.pos[2]))
+		return none{}
+	}}
+	module.attrs["__call__"] = &builtin{"__call__", callModule}
+	module.attrs["training"] = &property{
+		get: &builtin{"training", func(m *Machine, _ *args) value { return m.training }},
+		set: &builtin{"training", func(*Machine, *args) value { return none{} }},
+	}
+	methods := map[string]func(m *Machine, x *instance, a *args) value{
+		"register_buffer": func(m *Machine, x *instance, a *args) value {
+			if b, ok := a.need(1, "tensor").(*tensor); ok {
+				b.buffer = true
+			}
+			x.fields.set(m, a.pos[0].(string), hold(a.need(1, "tensor")))
+			return none{}
+		},
+		"register_parameter": func(m *Machine, x *instance, a *args) value {
+			x.fields.set(m, a.pos[0].(string), hold(a.pos[1]))
+			return none{}
+		},
+		"add_module": func(m *Machine, x *instance, a *args) value {
+			setModuleAttribute(m, x, a.pos[0].(string), hold(a.pos[1]))
+			return none{}
+		},
+	}
+	for name, f := range methods {
+		module.attrs[name] = &builtin{name, func(m *Machine, a *args) value {
+			return f(m, a.pos[0].(*instance), &args{a.pos[1:], a.names, a.named})
+		}}
+	}
+	m.addModuleLists()
+	m.addLayers()
+}
+
+func setModuleAttribute(m *Machine, x *instance, name string, v value) {
+	if part, ok := v.(*instance); ok && part.class.is(m.types["Module"]) {
+		stateOf(part).join(x, name)
+	}
+	x.fields.set(m, name, v)
+}
+
+// join puts a module into another, the first time.
+func (s *moduleState) join(parent *instance, name string) {
+	if s.parent == nil {
+		s.parent, s.name = parent, name
+	}
+}
+
+// pathOf is the name of a module in named_modules().
+func pathOf(x *instance) string {
+	s := stateOf(x)
+	if !s.known {
+		s.known = true
+		if s.parent != nil {
+			s.path = strings.TrimPrefix(pathOf(s.parent)+"."+s.name, ".")
+		}
+	}
+	return s.path
+}
+
+// callModule is module(…): its forward, counted as the module's.
+func callModule(m *Machine, a *args) value {
+	x := a.pos[0].(*instance)
+	forward, own := x.fields.get("forward")
+	if !own {
+		if forward = x.class.lookup("forward"); forward == nil {
+			panic(failure("%s has no forward that is known", x.class.name))
+		}
+	}
+	outer := m.path
+	m.path = pathOf(x)
+	f := m.enter(outer, m.path)
+	out := m.invoke(forward, a)
+	if f != nil {
+		f.End()
+	}
+	m.path = outer
+	return out
+}
+
+// enter says that a module runs, called by another.
+func (m *Machine) enter(outer, path string) *torch.Frame {
+	rest := path
+	if outer != "" {
+		within, ok := strings.CutPrefix(path, outer+".")
+		if !ok {
+			return nil
+		}
+		rest = within
+	}
+	if rest == "" {
+		return nil
+	}
+	if at := strings.LastIndexByte(rest, '.'); at >= 0 {
+		if n, err := strconv.Atoi(rest[at+1:]); err == nil {
+			return m.t.Enter().In(rest[:at], n)
+		}
+	}
+	return m.t.Enter().In(rest)
+}
+
+// partsOf are the modules that a module has, in their order.
+func (m *Machine) partsOf(x *instance) []*instance {
+	out := slices.Clone(stateOf(x).items)
+	for _, v := range x.fields.values {
+		if part, ok := v.(*instance); ok && part.class.is(m.types["Module"]) {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// walk visits a module and all that are in it, each once: children first, or itself.
+func (m *Machine) walk(x *instance, childrenFirst bool, visit func(x *instance)) {
+	seen := make(map[*instance]bool)
+	var walk func(x *instance)
+	walk = func(x *instance) {
+		if seen[x] {
+			return
+		}
+		seen[x] = true
+		if !childrenFirst {
+			visit(x)
+		}
+		for _, part := range m.partsOf(x) {
+			walk(part)
+		}
+		if childrenFirst {
+			visit(x)
+		}
+	}
+	walk(x)
+}
+
+// at is the module at a path below another.
+func (m *Machine) at(x *instance, path string) *instance {
+	for _, name := range strings.Split(path, ".") {
+		if i, err := strconv.Atoi(name); err == nil && i < len(stateOf(x).items) {
+			x = stateOf(x).items[i]
+			continue
+		}
+		part, _ := x.fields.get(name)
+		next, ok := part.(*instance)
+		if !ok {
+			return nil
+		}
+		x = next
+	}
+	return x
+}
+
+// addModuleLists makes ModuleList, ModuleDict and Sequential.
+func (m *Machine) addModuleLists() {
+	module := m.types["Module"]
+	list := newClass("ModuleList", module)
+	m.types["ModuleList"] = list
+	m.types["Sequential"] = newClass("Sequential", list)
+	add := func(m *Machine, x *instance, v value) {
+		s := stateOf(x)
+		part := v.(*instance)
+		stateOf(part).join(x, strconv.Itoa(len(s.items)))
+		s.items = append(s.items, part)
+	}
+	extend := func(m *Machine, x *instance, v value) {
+		for _, part := range m.listOf(v) {
+			add(m, x, part)
+		}
+	}
+	set := func(c *class, name string, f func(m *Machine, x *instance, a []value) value) {
+		c.attrs[name] = &builtin{name, func(m *Machine, a *args) value { return f(m, a.pos[0].(*instance), a.pos[1:]) }}
+	}
+	set(list, "__init__", func(m *Machine, x *instance, a []value) value {
+		if len(a) > 0 && a[0] != (none{}) {
+			extend(m, x, a[0])
+		}
+		return none{}
+	})
+	set(m.types["Sequential"], "__init__", func(m *Machine, x *instance, a []value) value {
+		for _, v := range a {
+			add(m, x, hold(v))
+		}
+		return none{}
+	})
+	set(m.types["Sequential"], "forward", func(m *Machine, x *instance, a []value) value {
+		v := hold(a[0])
+		for _, part := range stateOf(x).items {
+			v = m.call(part, v)
+		}
+		return v
+	})
+	set(list, "append", func(m *Machine, x *instance, a []value) value { add(m, x, hold(a[0])); return hold(x) })
+	set(list, "extend", func(m *Machine, x *instance, a []value) value { extend(m, x, a[0]); return hold(x) })
+	set(list, "__len__", func(_ *Machine, x *instance, _ []value) value { return int64(len(stateOf(x).items)) })
+	set(list, "__iter__", func(_ *Machine, x *instance, _ []value) value { return newList(stateOf(x).all()...) })
+	set(list, "__getitem__", func(m *Machine, x *instance, a []value) value {
+		items := stateOf(x).all()
+		defer m.dropAll(items)
+		if s, ok := a[0].(*slice); ok {
+			part := &instance{refs: refs{1}, class: x.class, native: &moduleState{}}
+			for _, v := range sliced(items, s) {
+				add(m, part, hold(v))
+			}
+			return part
+		}
+		return hold(items[place(a[0], len(items), "module list")])
+	})
+}
+
+func (s *moduleState) all() []value {
+	out := make([]value, len(s.items))
+	for i, x := range s.items {
+		out[i] = hold(x)
+	}
+	return out
+}
+
+// addLayers makes the modules of torch.nn that compute.
+func (m *Machine) addLayers() {
+	layer := func(name string, init, forward func(m *Machine, x *instance, a *args) value) {
+		c := newClass(name, m.types["Module"])
+		for method, f := range map[string]func(m *Machine, x *instance, a *args) value{"__init__": init, "forward": forward} {
+			c.attrs[method] = &builtin{method, func(m *Machine, a *args) value {
+				return f(m, a.pos[0].(*instance), &args{a.pos[1:], a.names, a.named})
+			}}
+		}
+		m.types[name] = c
+	}
+	layer("Linear", func(m *Machine, x *instance, a *args) value {
+		a.only("Linear", "in_features", "out_features", "bias", "device", "dtype")
+		n, out := integer(a.need(0, "in_features")), integer(a.need(1, "out_features"))
+		l := m.t.NewLinear(n, out, m.truth(a.or(2, "bias", true)), dtypeOf(a.get(-1, "dtype"), m.dtype))
+		stateOf(x).linear = l
+		x.fields.set(m, "in_features", n)
+		x.fields.set(m, "out_features", out)
+		m.owns(x, "weight", l.Weight)
+		m.owns(x, "bias", l.Bias)
+		return none{}
+	}, func(m *Machine, x *instance, a *args) value {
+		return m.tensor(m.t.Linear(in(a.pos[0]), stateOf(x).linear))
+	})
+	layer("Embedding", func(m *Machine, x *instance, a *args) value {
+		e := m.t.NewEmbedding(integer(a.need(0, "num_embeddings")), integer(a.need(1, "embedding_dim")), m.dtype)
+		stateOf(x).embedding = e
+		x.fields.set(m, "padding_idx", hold(a.or(2, "padding_idx", none{})))
+		m.owns(x, "weight", e.Weight)
+		return none{}
+	}, func(m *Machine, x *instance, a *args) value {
+		return m.tensor(m.t.Embedding(in(a.pos[0]), stateOf(x).embedding))
+	})
+	layer("LayerNorm", func(m *Machine, x *instance, a *args) value {
+		a.only("LayerNorm", "eps", "normalized_shape")
+		n := m.t.NewLayerNorm(m.shapeOf([]value{a.need(0, "normalized_shape")})[0], m.dtype)
+		stateOf(x).norm = n
+		m.owns(x, "weight", n.Weight)
+		m.owns(x, "bias", n.Bias)
+		return none{}
+	}, func(m *Machine, x *instance, a *args) value {
+		return m.tensor(m.t.LayerNorm(in(a.pos[0]), stateOf(x).norm))
+	})
+	layer("Conv1D", func(m *Machine, x *instance, a *args) value { // transformers/pytorch_utils.py
+		c := m.t.NewConv1D(integer(a.need(0, "nf")), integer(a.need(1, "nx")), m.dtype)
+		stateOf(x).conv = c
+		x.fields.set(m, "nf", hold(a.need(0, "nf")))
+		m.owns(x, "weight", c.Weight)
+		m.owns(x, "bias", c.Bias)
+		return none{}
+	}, func(m *Machine, x *instance, a *args) value {
+		return m.tensor(m.t.Conv1D(in(a.pos[0]), stateOf(x).conv))
+	})
+	layer("Dropout", func(m *Machine, x *instance, a *args) value {
+		x.fields.set(m, "p", hold(a.or(0, "p", 0.5)))
+		return none{}
+	}, func(m *Machine, x *instance, a *args) value {
+		p, _ := x.fields.get("p")
+		return m.tensor(m.t.Dropout(in(a.pos[0]), number(p), m.training))
+	})
+	nothing := func(*Machine, *instance, *args) value { return none{} }
+	for name, function := range map[string]string{"Tanh": "tanh", "ReLU": "relu", "SiLU": "silu", "GELU": "gelu", "Sigmoid": "sigmoid"} {
+		layer(name, nothing, func(m *Machine, _ *instance, a *args) value { return nnFunctions[function].call(m, a) })
+	}
+	layer("Identity", nothing, func(_ *Machine, _ *instance, a *args) value { return hold(a.pos[0]) })
+	layer("CrossEntropyLoss", nothing, func(m *Machine, _ *instance, a *args) value {
+		return m.tensor(m.t.CrossEntropy(in(a.pos[0]), in(a.pos[1])))
+	})
+	m.addParameters()
+}
+
+// owns gives a layer a parameter, which the layer of package torch keeps.
+func (m *Machine) owns(x *instance, name string, p *torch.Tensor) {
+	if p == nil {
+		x.fields.set(m, name, none{})
+		return
+	}
+	x.fields.set(m, name, &tensor{refs: refs{1}, x: m.t.Hold(torch.Borrow(p)).Tensor(), parameter: true})
+}
+
+// addParameters makes nn.Parameter, nn.Buffer and torch.Tensor.
+func (m *Machine) addParameters() {
+	m.types["Tensor"] = newClass("Tensor", m.types["object"])
+	m.types["Parameter"] = newClass("Parameter", m.types["Tensor"])
+	m.types["Parameter"].make = func(m *Machine, _ *class, a *args) value {
+		a.only("Parameter", "data", "requires_grad")
+		x := a.need(0, "data").(*tensor)
+		p := m.t.Adopt(m.t.Detach(in(x)))
+		return &tensor{refs: refs{1}, x: p, parameter: true}
+	}
+	m.types["Buffer"] = newClass("Buffer", m.types["Tensor"])
+	m.types["Buffer"].make = func(m *Machine, _ *class, a *args) value {
+		x := a.need(0, "data").(*tensor)
+		return &tensor{refs: refs{1}, x: m.t.Hold(in(x)).Tensor(), fact: x.fact, buffer: true}
+	}
+}
+
+// listParameters has the model list its parameters as Module.named_parameters does:
+// a module's own before those of the modules in it, whenever they were made.
+func (m *Machine) listParameters(model *instance) {
+	var all []*torch.Tensor
+	m.walk(model, false, func(x *instance) {
+		for _, v := range x.fields.values {
+			if p, ok := v.(*tensor); ok && p.parameter {
+				all = append(all, p.x)
+			}
+		}
+	})
+	m.t.List(all)
+}
+
+// castBuffers is model.to(dtype) for buffers: parameters are in their type already.
+func (m *Machine) castBuffers(model *instance, dtype torch.DType) {
+	m.walk(model, false, func(x *instance) {
+		for _, v := range x.fields.values {
+			b, ok := v.(*tensor)
+			if !ok || !b.buffer || !b.x.DType.IsFloat() {
+				continue
+			}
+			m.t.As(trace.Parameter, func() {
+				b.x = m.t.CastBuffer(torch.ValueOf(b.x), dtype).Tensor()
+			})
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package pymodule
+
+import (
+	"strings"
+
+	"memorymark/internal/torch"
+)
+
+// addPretrained makes PreTrainedModel (transformers/modeling_utils.py).
+func (m *Machine) addPretrained() {
+	c := newClass("PreTrainedModel", m.types["Module"])
+	m.types["PreTrainedModel"] = c
+	set := func(name string, f func(m *Machine, x *instance, a []value) value) {
+		c.attrs[name] = &builtin{name, func(m *Machine, a *args) value { return f(m, a.pos[0].(*instance), a.pos[1:]) }}
+	}
+	set("__init__", func(m *Machine, x *instance, a []value) value {
+		x.fields.set(m, "config", hold(a[0]))
+		return none{}
+	})
+	set("post_init", func(m *Machine, x *instance, _ []value) value { m.postInit(x); return none{} })
+	set("_init_weights", func(m *Machine, _ *instance, a []value) value { m.initWeights(a[0].(*instance)); return none{} })
+	set("warn_if_padding_and_no_attention_mask", func(m *Machine, x *instance, a []value) value {
+		m.lookForPadding(x, a[0], a[1])
+		return none{}
+	})
+	c.attrs["loss_function"] = &property{
+		get: &builtin{"loss_function", func(m *Machine, a *args) value { return m.lossFunction(a.pos[0].(*instance)) }},
+		set: &builtin{"loss_function", func(m *Machine, a *args) value { panic(failure("a loss function that is set is not known")) }},
+	}
+	for name, v := range map[string]value{"_tied_weights_keys": none{}, "gradient_checkpointing": false, "is_gradient_checkpointing": false} {
+		c.attrs[name] = v
+	}
+	delete(c.attrs, "gradient_checkpointing")
+}
+
+// lossFunction is LOSS_MAPPING of what the name of the class says.
+func (m *Machine) lossFunction(x *instance) value {
+	mapping := m.resolveImport(&lazyImport{"transformers.loss.loss_utils", "LOSS_MAPPING"})
+	d, ok := mapping.(*dict)
+	if !ok {
+		panic(failure("the functions of losses are not known"))
+	}
+	name := x.class.name
+	for at := range name {
+		for i, k := range d.keys {
+			if strings.HasPrefix(name[at:], k.(string)) {
+				return &lossCall{hold(d.values[i])}
+			}
+		}
+	}
+	v, _ := d.get("ForCausalLM") // the default
+	return &lossCall{hold(v)}
+}
+
+// lossCall is a loss function, counted as a part of the model of that name.
+type lossCall struct{ f value }
+
+// postInit initializes what is not yet, and ties what is to be shared.
+func (m *Machine) postInit(x *instance) {
+	init := x.class.lookup("_init_weights")
+	m.t.NoGrad(func() {
+		m.walk(x, true, func(part *instance) {
+			s := stateOf(part)
+			if s.initialized {
+				return
+			}
+			s.initialized = true
+			m.drop(m.invoke(init, &args{pos: []value{x, part}}))
+		})
+	})
+	m.tie(x)
+}
+
+// initWeights is _init_weights: all but rotary embeddings are filled in place.
+func (m *Machine) initWeights(part *instance) {
+	if _, ok := part.fields.get("original_inv_freq"); !ok || !strings.Contains(part.class.name, "RotaryEmbedding") {
+		return
+	}
+	kind := m.getattr(part, "rope_type")
+	var f value
+	if kind == "default" {
+		f = m.getattr(part, "compute_default_rope_parameters")
+	} else {
+		f = m.item(m.resolveImport(&lazyImport{"transformers.modeling_rope_utils", "ROPE_INIT_FUNCTIONS"}), kind)
+	}
+	m.drop(m.call(f, m.getattr(part, "config")))
+	m.drop(f)
+}
+
+// tie is tie_weights.
+func (m *Machine) tie(x *instance) {
+	keys, _ := x.class.lookup("_tied_weights_keys").(*dict)
+	config, _ := x.fields.get("config")
+	if on, ok := m.optional(config, "tie_word_embeddings"); keys == nil || ok && on == false {
+		return
+	}
+	for i, key := range keys.keys {
+		target, name := m.parameterAt(x, key.(string))
+		source, from := m.parameterAt(x, keys.values[i].(string))
+		if target == nil || source == nil {
+			panic(failure("the tied weights %v of %s are not known", key, x.class.name))
+		}
+		shared, _ := source.fields.get(from)
+		if old, _ := target.fields.get(name); same(old, shared) {
+			continue
+		}
+		target.fields.set(m, name, hold(shared))
+		to, of := stateOf(target), stateOf(source)
+		switch { // _adjust_bias pads a bias that is there
+		case to.linear != nil && name == "weight" && of.embedding != nil && to.linear.Bias != nil:
+			m.t.TieBiased(to.linear, of.embedding)
+		case to.linear != nil && name == "weight" && of.embedding != nil:
+			m.t.Tie(to.linear, of.embedding)
+		case to.embedding != nil && of.embedding != nil:
+			m.t.TieTable(to.embedding, of.embedding)
+		case to.linear != nil && name == "bias":
+			m.t.TieBias(to.linear, shared.(*tensor).x)
+		default:
+			panic(failure("tying %v of %s is not known", key, x.class.name))
+		}
+	}
+}
+
+// parameterAt is the module that has a parameter, and what it calls it.
+func (m *Machine) parameterAt(x *instance, path string) (*instance, string) {
+	at := strings.LastIndexByte(path, '.')
+	if at < 0 {
+		return x, path
+	}
+	return m.at(x, path[:at]), path[at+1:]
+}
+
+// lookForPadding is warn_if_padding_and_no_attention_mask: pad_token_id in
+// input_ids[:, [-1, 0]]. What comes of it is a warning at most.
+func (m *Machine) lookForPadding(x *instance, ids, mask value) {
+	config, _ := x.fields.get("config")
+	if pad, ok := m.optional(config, "pad_token_id"); mask != (none{}) || !ok || pad == (none{}) {
+		return
+	}
+	t := m.t
+	columns := t.Full(torch.Int64, 2)
+	ends := t.Full(torch.Int64, ids.(*tensor).x.Dim(0), 2)
+	t.Drop(columns)
+	equal := t.Compare(ends.Borrow())
+	found := t.All(equal.Borrow())
+	t.Drop(equal)
+	t.Drop(found)
+	t.Drop(ends)
+}

@@ -1,0 +1,229 @@
+package pymodule
+
+import (
+	"memorymark/internal/torch"
+)
+
+// torchState is what a process knows of its PyTorch.
+type torchState struct {
+	dtype    torch.DType // the default one
+	training bool
+	noGrad   bool
+	casts    bool       // under autocast
+	path     string     // of the module that runs
+	gone     *[]*tensor // where tensors go instead of being freed, nil for nowhere
+}
+
+// tensor is a torch.Tensor.
+type tensor struct {
+	refs
+	x         *torch.Tensor
+	fact      fact
+	parameter bool
+	buffer    bool
+}
+
+func (x *tensor) free(m *Machine) {
+	if m.gone != nil {
+		*m.gone = append(*m.gone, x)
+		return
+	}
+	m.t.Release(x.x)
+}
+
+// tensor makes an object of what an operator returns.
+func (m *Machine) tensor(v torch.Value) *tensor { return &tensor{refs: refs{1}, x: v.Tensor()} }
+
+// known is tensor of which something is known.
+func (m *Machine) known(v torch.Value, f fact) *tensor {
+	return &tensor{refs: refs{1}, x: v.Tensor(), fact: f}
+}
+
+// in is a tensor as an operator takes it.
+func in(v value) torch.X {
+	if x, ok := v.(*tensor); ok {
+		return torch.Borrow(x.x)
+	}
+	panic(failure("a tensor is needed, not a %s", typeName(v)))
+}
+
+// maybe is in of what may be None.
+func maybe(v value) torch.X {
+	if v == nil || v == (none{}) {
+		return nil
+	}
+	return in(v)
+}
+
+// fact is what is known of the numbers in a tensor, so that Python can decide by
+// them: masks and positions.
+type fact struct {
+	kind  factKind
+	value float64 // of all elements, of the first one, or that all are below
+	step  float64
+}
+
+type factKind int
+
+const (
+	nothing  factKind = iota
+	constant          // all elements are one number
+	steps             // they go up along the last dimension
+	mixed             // zeros and ones, both
+	below             // all are below a number
+)
+
+func always(v float64) fact { return fact{constant, v, 0} }
+
+// item is the number that all elements are.
+func (x *tensor) item() float64 {
+	if x.fact.kind != constant {
+		panic(failure("what is in a tensor decides here, which is not known"))
+	}
+	return x.fact.value
+}
+
+func (x *tensor) truth() bool { return x.item() != 0 }
+
+// decided is what a comparison with a number comes to.
+func (f fact) compared(op string, with value) fact {
+	if !isNumber(with) {
+		return fact{}
+	}
+	n := number(with)
+	switch {
+	case f.kind == below && n >= f.value && (op == "Eq" || op == "NotEq"):
+		return always(number(op == "NotEq"))
+	case f.kind != constant:
+		return fact{}
+	case op == "Eq":
+		return always(number(f.value == n))
+	case op == "NotEq":
+		return always(number(f.value != n))
+	}
+	order := 0
+	switch {
+	case f.value < n:
+		order = -1
+	case f.value > n:
+		order = 1
+	}
+	return always(number(ordered(op, order)))
+}
+
+// dtype is a torch.dtype.
+type dtype torch.DType
+
+var dtypes = map[string]torch.DType{
+	"float32": torch.Float32, "float": torch.Float32, "float16": torch.Float16, "half": torch.Float16, "bfloat16": torch.BFloat16,
+	"int64": torch.Int64, "long": torch.Int64, "int32": torch.Int32, "int": torch.Int32, "bool": torch.Bool, "uint8": torch.Uint8,
+	"complex64": torch.Complex64,
+}
+
+func (d dtype) name() string {
+	for _, name := range []string{"float32", "float16", "bfloat16", "int64", "int32", "bool", "uint8", "complex64"} {
+		if dtypes[name] == torch.DType(d) {
+			return name
+		}
+	}
+	return "dtype"
+}
+
+func (d dtype) attribute(_ *Machine, name string) value {
+	switch name {
+	case "is_floating_point":
+		return torch.DType(d).IsFloat()
+	case "itemsize":
+		return torch.DType(d).Size()
+	}
+	return nil
+}
+
+// dtypeOf is a type that an argument names, or another if there is none.
+func dtypeOf(v value, otherwise torch.DType) torch.DType {
+	switch v := v.(type) {
+	case nil, none:
+		return otherwise
+	case dtype:
+		return torch.DType(v)
+	case *class:
+		switch v.name {
+		case "float":
+			return torch.Float32
+		case "int":
+			return torch.Int64
+		case "bool":
+			return torch.Bool
+		}
+	}
+	panic(failure("a %s is no dtype that is known", typeName(v)))
+}
+
+// device is a torch.device; there is one.
+type device struct{}
+
+func (device) attribute(_ *Machine, name string) value {
+	switch name {
+	case "type":
+		return "cuda"
+	case "index":
+		return int64(0)
+	}
+	return nil
+}
+
+// shapeTuple is x.shape.
+func shapeTuple(x *torch.Tensor) *tuple {
+	out := &tuple{refs{1}, make([]value, len(x.Shape))}
+	for i, s := range x.Shape {
+		out.items[i] = s
+	}
+	return out
+}
+
+// shapeOf are sizes, given one by one or as a sequence.
+func (m *Machine) shapeOf(sizes []value) []int64 {
+	if len(sizes) == 1 {
+		switch x := sizes[0].(type) {
+		case *tuple:
+			sizes = x.items
+		case *list:
+			sizes = x.items
+		}
+	}
+	out := make([]int64, len(sizes))
+	for i, v := range sizes {
+		out[i] = integer(v)
+	}
+	return out
+}
+
+// needsGrad reports whether an operator on tensors is recorded.
+func (m *Machine) needsGrad(operands ...*tensor) bool {
+	for _, x := range operands {
+		if x.x.RequiresGrad() {
+			return m.t.GradEnabled()
+		}
+	}
+	return false
+}
+
+// plain is arithmetic whose gradient is not known, so that there must be none.
+func (m *Machine) plain(dtype torch.DType, operands ...*tensor) *tensor {
+	if m.needsGrad(operands...) {
+		panic(failure("the gradient of this operator is not known"))
+	}
+	list := make([]torch.X, len(operands))
+	for i, x := range operands {
+		list[i] = in(x)
+	}
+	return m.tensor(m.t.FloatsOf(dtype, list...))
+}
+
+// floatType is the type of x among floats: what a division or a root makes of it.
+func (m *Machine) floatType(x *tensor) torch.DType {
+	if x.x.DType.IsFloat() {
+		return x.x.DType
+	}
+	return m.dtype
+}

@@ -1,0 +1,374 @@
+package pymodule
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"memorymark/internal/torch"
+)
+
+// This file says what modules are Go's: Python's library, torch, and what of
+// transformers is no model code.
+
+// addTorch makes what PyTorch and transformers have.
+func (m *Machine) addTorch() {
+	m.dtype = torch.Float32
+	m.addModules()
+	for name, f := range dictMethods {
+		m.types["dict"].attrs[name] = f
+	}
+	m.types["dict"].attrs["__getitem__"] = &builtin{"__getitem__", func(m *Machine, a *args) value { return m.item(m.itemsOf(a.pos[0]), a.pos[1]) }}
+	m.types["dict"].attrs["__init__"] = &builtin{"__init__", func(m *Machine, a *args) value {
+		return dictMethods["update"].call(m, a)
+	}}
+	m.addPretrained()
+	m.addConfiguration()
+	m.addOutputs()
+	m.shims = map[string]func(m *Machine, module, name string) value{
+		"torch": torchName, "torch.nn": nnName, "torch.nn.functional": functionalName, "torch.utils.checkpoint": nil,
+		"math": mathName, "functools": functoolsName, "dataclasses": dataclassesName, "typing": typingName, "collections": collectionsName,
+		"abc": abcName, "copy": copyName, "packaging.version": versionName, "packaging": nil, "torch.jit": jitName,
+		"transformers.utils": utilsName, "transformers.utils.generic": utilsName, "transformers.utils.import_utils": utilsName,
+		"transformers.utils.deprecation": utilsName, "transformers.utils.type_validators": utilsName, "transformers.utils.output_capturing": utilsName, "transformers.integrations": utilsName,
+		"transformers.integrations.hub_kernels": utilsName, "transformers.utils.logging": loggingName,
+		"transformers.modeling_utils": modelingName, "transformers.configuration_utils": modelingName, "transformers.pytorch_utils": modelingName,
+		"transformers.initialization": initializationName, "transformers": nil, "collections.abc": typingName,
+		"huggingface_hub.dataclasses": utilsName, "transformers.loss": nil,
+	}
+	for name, f := range m.shims {
+		if f == nil {
+			delete(m.shims, name)
+		}
+	}
+}
+
+// decorator is one that changes nothing, with arguments of its own or without.
+var decorator = &builtin{"decorator", func(_ *Machine, a *args) value {
+	if len(a.pos) == 1 && len(a.names) == 0 {
+		switch a.pos[0].(type) {
+		case *function, *class, *builtin, *method, *staticMethod, *classMethod:
+			return hold(a.pos[0])
+		}
+	}
+	return identity
+}}
+
+var identity = &builtin{"identity", func(_ *Machine, a *args) value { return hold(a.pos[0]) }}
+
+func constantly(v value) *builtin {
+	return &builtin{"constantly", func(*Machine, *args) value { return v }}
+}
+
+func torchName(m *Machine, _, name string) value {
+	if d, ok := dtypes[name]; ok {
+		return dtype(d)
+	}
+	switch name {
+	case "Tensor":
+		return m.types["Tensor"]
+	case "LongTensor", "FloatTensor", "BoolTensor", "IntTensor":
+		return m.types["Tensor"]
+	case "__version__":
+		return m.t.Version.String()
+	case "nn", "jit", "utils":
+		return m.module("torch." + name)
+	}
+	if f := torchFunctions[name]; f != nil {
+		return f
+	}
+	return nil
+}
+
+func nnName(m *Machine, _, name string) value {
+	if name == "functional" {
+		return m.module("torch.nn.functional")
+	}
+	if c := m.types[name]; c != nil {
+		return c
+	}
+	return nil
+}
+
+func functionalName(_ *Machine, _, name string) value {
+	if f := nnFunctions[name]; f != nil {
+		return f
+	}
+	return nil
+}
+
+func jitName(_ *Machine, _, name string) value {
+	if name == "is_tracing" || name == "is_scripting" {
+		return constantly(false)
+	}
+	return nil
+}
+
+func mathName(_ *Machine, _, name string) value {
+	switch name {
+	case "pi":
+		return math.Pi
+	case "inf":
+		return math.Inf(1)
+	}
+	functions := map[string]func(float64) float64{"sqrt": math.Sqrt, "log": math.Log, "log2": math.Log2, "exp": math.Exp, "cos": math.Cos, "sin": math.Sin}
+	if f := functions[name]; f != nil {
+		return &builtin{name, func(_ *Machine, a *args) value {
+			if len(a.pos) > 1 {
+				return math.Log(number(a.pos[0])) / math.Log(number(a.pos[1]))
+			}
+			return f(number(a.pos[0]))
+		}}
+	}
+	rounded := map[string]func(float64) float64{"floor": math.Floor, "ceil": math.Ceil, "trunc": math.Trunc}
+	if f := rounded[name]; f != nil {
+		return &builtin{name, func(_ *Machine, a *args) value { return int64(f(number(a.pos[0]))) }}
+	}
+	if name == "prod" {
+		return &builtin{name, func(m *Machine, a *args) value {
+			out := value(int64(1))
+			for _, v := range m.listOf(a.pos[0]) {
+				out = m.binary("Mult", out, v)
+			}
+			return out
+		}}
+	}
+	return nil
+}
+
+// partial is functools.partial.
+type partial struct {
+	refs
+	f    value
+	pos  []value
+	kept *dict
+}
+
+func (p *partial) free(m *Machine) { // partial_dealloc
+	m.drop(p.f)
+	m.dropBackwards(p.pos)
+	m.drop(p.kept)
+}
+
+func functoolsName(_ *Machine, _, name string) value {
+	switch name {
+	case "wraps", "lru_cache", "cache":
+		return &builtin{name, func(_ *Machine, a *args) value { return identity }}
+	case "cached_property":
+		return &builtin{name, func(_ *Machine, a *args) value { return &property{get: hold(a.pos[0])} }}
+	case "partial":
+		return &builtin{name, func(m *Machine, a *args) value {
+			p := &partial{refs: refs{1}, f: hold(a.pos[0]), pos: holdAll(a.pos[1:]), kept: newDict()}
+			for i, n := range a.names {
+				p.kept.set(m, n, hold(a.named[i]))
+			}
+			return p
+		}}
+	}
+	return nil
+}
+
+// withKept are the arguments of a call with those that the partial has.
+func (p *partial) withKept(a *args) *args {
+	out := &args{pos: append(append([]value{}, p.pos...), a.pos...), names: append([]string{}, a.names...), named: append([]value{}, a.named...)}
+	for i, k := range p.kept.keys {
+		if a.get(-1, k.(string)) == nil {
+			out.names, out.named = append(out.names, k.(string)), append(out.named, p.kept.values[i])
+		}
+	}
+	return out
+}
+
+func typingName(m *Machine, module, name string) value {
+	switch {
+	case name == "TYPE_CHECKING":
+		return false
+	case name == "Generic" || name == "Protocol" || name == "NamedTuple":
+		return m.types["object"]
+	case module == "typing" && name == "TypedDict":
+		return m.types["dict"]
+	}
+	return nil
+}
+
+func collectionsName(m *Machine, _, name string) value {
+	if name == "OrderedDict" {
+		return m.types[name]
+	}
+	return nil
+}
+
+func abcName(m *Machine, _, name string) value {
+	switch name {
+	case "ABC":
+		return m.types["object"]
+	case "abstractmethod":
+		return identity
+	}
+	return nil
+}
+
+func copyName(_ *Machine, _, name string) value {
+	if name == "deepcopy" || name == "copy" {
+		return &builtin{name, func(m *Machine, a *args) value { return m.copied(a.pos[0]) }}
+	}
+	return nil
+}
+
+// copied is copy.deepcopy of data and of configurations.
+func (m *Machine) copied(v value) value {
+	switch x := v.(type) {
+	case *list:
+		l := newList()
+		for _, item := range x.items {
+			l.items = append(l.items, m.copied(item))
+		}
+		return l
+	case *dict:
+		d := newDict()
+		d.isSet = x.isSet
+		for i, k := range x.keys {
+			d.set(m, hold(k), m.copied(x.values[i]))
+		}
+		return d
+	case *instance:
+		if x.native != nil {
+			panic(failure("a copy of a %s is not known", x.class.name))
+		}
+		c := &instance{refs: refs{1}, class: x.class}
+		for i, name := range x.fields.names {
+			c.fields.set(m, name, m.copied(x.fields.values[i]))
+		}
+		return c
+	case *tensor:
+		panic(failure("a copy of a tensor is not known"))
+	}
+	return hold(v)
+}
+
+// version is packaging.version.Version.
+type version [3]int
+
+func parseVersion(s string) version {
+	var v version
+	for i, part := range strings.SplitN(s, ".", 3) {
+		v[i], _ = strconv.Atoi(part)
+	}
+	return v
+}
+
+func (v version) compare(other value) int {
+	w, ok := other.(version)
+	if !ok {
+		panic(failure("a version compared with a %s", typeName(other)))
+	}
+	for i := range v {
+		if v[i] != w[i] {
+			return v[i] - w[i]
+		}
+	}
+	return 0
+}
+
+func versionName(_ *Machine, _, name string) value {
+	if name == "parse" || name == "Version" {
+		return &builtin{name, func(m *Machine, a *args) value { return parseVersion(m.text(a.pos[0])) }}
+	}
+	return nil
+}
+
+// logger takes every message.
+type logger struct{}
+
+func (logger) attribute(*Machine, string) value { return constantly(none{}) }
+
+func loggingName(_ *Machine, _, name string) value {
+	if name == "get_logger" {
+		return constantly(logger{})
+	}
+	return nil
+}
+
+func utilsName(m *Machine, _, name string) value {
+	switch name {
+	case "logging":
+		return m.module("transformers.utils.logging")
+	case "is_torch_available":
+		return constantly(true)
+	case "is_tracing", "is_torchdynamo_compiling", "is_flash_attention_requested", "is_jit_tracing":
+		return constantly(false)
+	case "is_torch_greater_or_equal":
+		return &builtin{name, func(m *Machine, a *args) value {
+			return parseVersion(m.t.Version.String()).compare(parseVersion(m.text(a.pos[0]))) >= 0
+		}}
+	case "auto_docstring", "can_return_tuple", "capture_outputs", "strict", "use_experts_implementation", "no_inherit_decorator":
+		return decorator
+	case "use_kernel_forward_from_hub", "use_kernelized_func", "use_kernel_func_from_hub", "deprecate_kwarg", "requires", "add_start_docstrings":
+		return constantly(identity)
+	case "interval": // a field with a default
+		return constantly(&builtin{name, func(_ *Machine, a *args) value { return hold(a.need(-1, "default")) }})
+	case "merge_with_config_defaults", "check_model_inputs":
+		return &builtin{name, func(_ *Machine, a *args) value { return withDefaults(hold(a.pos[0])) }}
+	case "maybe_autocast":
+		return &builtin{name, func(_ *Machine, a *args) value { return castRegion(a) }}
+	case "ModelOutput", "GeneralInterface", "OutputRecorder":
+		return m.types[name]
+	case "torch_compilable_check":
+		return constantly(none{})
+	}
+	if strings.HasPrefix(name, "is_") && strings.HasSuffix(name, "_available") {
+		return constantly(false)
+	}
+	return nil
+}
+
+// withDefaults is merge_with_config_defaults: use_cache of the configuration, where
+// the call does not say.
+func withDefaults(f value) value {
+	return &builtin{"wrapper", func(m *Machine, a *args) value {
+		self := a.pos[0].(*instance)
+		config, _ := self.fields.get("config")
+		given := a.get(-1, "use_cache")
+		if given == nil || given == (none{}) {
+			given, _ = m.optional(config, "use_cache")
+		}
+		if on, _ := m.optional(self, "gradient_checkpointing"); on == true && m.training && given == true {
+			given = false
+		}
+		out := &args{pos: a.pos}
+		for i, n := range a.names {
+			if n != "use_cache" {
+				out.names, out.named = append(out.names, n), append(out.named, a.named[i])
+			}
+		}
+		if given != nil && given != (none{}) {
+			out.names, out.named = append(out.names, "use_cache"), append(out.named, given)
+		}
+		return m.invoke(f, out)
+	}}
+}
+
+func modelingName(m *Machine, _, name string) value {
+	switch name {
+	case "PreTrainedModel", "PreTrainedConfig", "PretrainedConfig", "Conv1D":
+		if name == "PretrainedConfig" {
+			name = "PreTrainedConfig"
+		}
+		return m.types[name]
+	case "ALL_ATTENTION_FUNCTIONS":
+		return &instance{refs: refs{1}, class: m.types["AttentionInterface"]}
+	case "apply_chunking_to_forward":
+		return &builtin{name, func(m *Machine, a *args) value {
+			if number(a.pos[1]) > 0 {
+				panic(failure("forward in chunks is not known"))
+			}
+			return m.invoke(a.pos[0], &args{pos: a.pos[3:]})
+		}}
+	}
+	return nil
+}
+
+// initializationName is transformers.initialization: what fills tensors in place.
+func initializationName(_ *Machine, _, name string) value {
+	return &builtin{name, func(*Machine, *args) value { return none{} }}
+}
