@@ -1,6 +1,10 @@
 package pymodule
 
-import "slices"
+import (
+	"slices"
+
+	"memorymark/internal/torch"
+)
 
 // code is what a function, a class body or a module does, compiled once and shared
 // by all processes.
@@ -197,6 +201,10 @@ func (m *Machine) run(fn *function, a args) value {
 		panic(raise("RecursionError", "maximum recursion depth exceeded"))
 	}
 	m.frame = f
+	var again *torch.Frame
+	if m.t != nil && m.t.RunsAgain() {
+		again = m.t.Enter().Naming(f.tensors)
+	}
 	if c.makesValue != nil {
 		f.result = c.makesValue(f)
 	} else {
@@ -210,6 +218,9 @@ func (m *Machine) run(fn *function, a args) value {
 			f.locals[i] = nil
 			m.drop(v)
 		}
+	}
+	if again != nil {
+		again.End()
 	}
 	m.top = top
 	m.depth--

@@ -41,7 +41,7 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 
 // modelModule is the module of a family.
 func modelModule(family, part string) string {
-	family = strings.ReplaceAll(family, "-", "_")
+	family = strings.ReplaceAll(strings.TrimSuffix(family, "_text"), "-", "_")
 	return "transformers.models." + family + "." + part + "_" + family
 }
 
@@ -158,15 +158,3 @@ func (m *Machine) output(v value) models.Output {
 	}
 	return out
 }
-
-// enableCheckpointing is gradient_checkpointing_enable().
-func (m *Machine) enableCheckpointing(model *instance) {
-	m.walk(model, false, func(x *instance) {
-		if _, ok := m.optional(x, "gradient_checkpointing"); ok {
-			x.fields.set(m, "gradient_checkpointing", true)
-			x.fields.set(m, "_gradient_checkpointing_func", &builtin{"checkpoint", checkpoint})
-		}
-	})
-}
-
-func checkpoint(*Machine, *args) value { panic(failure("checkpointing is not known")) }

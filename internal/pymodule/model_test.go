@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ulikunitz/xz"
+
 	"memorymark/internal/measure/measuretest"
 	"memorymark/internal/predict"
 	"memorymark/internal/pymodule"
@@ -26,7 +28,7 @@ var h200 = torch.Device{SMs: 132, ThreadsPerSM: 2048, Major: 9, Minor: 0}
 
 // families are those whose own source makes the process that the model written by
 // hand makes.
-var families = []string{"gpt2", "qwen3", "llama", "qwen2", "mistral", "bert", "t5", "roberta", "distilbert"}
+var families = []string{"gpt2", "qwen3", "llama", "qwen2", "mistral", "bert", "t5", "roberta", "distilbert", "xlm-roberta", "electra", "gpt_neox", "opt", "phi3", "olmo2", "smollm3", "gemma", "gemma2", "gemma3_text", "bart", "deberta-v2", "modernbert", "mixtral", "qwen3_moe", "deepseek_v2", "whisper"}
 
 // sharedModules are what the source of models imports.
 var sharedModules = []string{
@@ -49,7 +51,7 @@ func library(tb testing.TB) *pymodule.Library {
 	}
 	for _, f := range families {
 		for _, part := range []string{"modeling", "configuration"} {
-			modules = append(modules, fmt.Sprintf("transformers.models.%s.%s_%s", f, part, f))
+			modules = append(modules, fmt.Sprintf("transformers.models.%[1]s.%[2]s_%[1]s", folderOf(f), part))
 		}
 	}
 	run := exec.Command(python, append([]string{"-c", pymodule.Script}, modules...)...)
@@ -63,6 +65,11 @@ func library(tb testing.TB) *pymodule.Library {
 		tb.Fatal(err)
 	}
 	return pymodule.NewLibrary(trees)
+}
+
+// folderOf is where the source of a family is.
+func folderOf(family string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(family, "_text"), "-", "_")
 }
 
 // recorded are the workloads of recordings of the families.
@@ -99,12 +106,56 @@ func TestRecorded(t *testing.T) {
 	l := library(t)
 	for id, w := range recorded(t) {
 		t.Run(id, func(t *testing.T) {
-			if w.Checkpointing {
-				t.Skip("checkpointing is not evaluated yet")
-			}
 			compare(t, l, w)
 		})
 	}
+}
+
+// TestFamilies does so with small models in every precision, under both kinds of
+// attention, with masks and without, checkpointed or not, with each head.
+func TestFamilies(t *testing.T) {
+	l := library(t)
+	paths, err := filepath.Glob(truth + "families/*.jsonl.xz")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("there are no recordings", err)
+	}
+	for _, path := range paths {
+		for id, w := range workloads(t, path) {
+			t.Run(id, func(t *testing.T) { compare(t, l, w) })
+		}
+	}
+}
+
+// workloads are those of a compressed file that the evaluator is for.
+func workloads(t *testing.T, path string) map[string]*workload.Workload {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := xz.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string]*workload.Workload)
+	for lines := json.NewDecoder(r); lines.More(); {
+		var line struct {
+			ID       string
+			Workload json.RawMessage
+		}
+		if err := lines.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
+		w, err := workload.Parse(line.Workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(families, w.Config.ModelType) && w.Adapter == nil && w.Quantize == workload.NotQuantized {
+			out[line.ID] = w
+		}
+	}
+	return out
 }
 
 // compare runs a workload both ways.
@@ -121,11 +172,11 @@ func compare(t *testing.T, l *pymodule.Library, w *workload.Workload) {
 	a, b := events(got.Trace()), events(want.Trace())
 	for i := range max(len(a), len(b)) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {
-			from := max(i-6, 0)
-			for j := from; j < min(i+8, max(len(a), len(b))); j++ {
-				t.Logf("%5d  evaluated %-60s by hand %s", j, at(a, j), at(b, j))
+			var around strings.Builder
+			for j := max(i-6, 0); j < min(i+8, max(len(a), len(b))); j++ {
+				fmt.Fprintf(&around, "\n%5d  evaluated %-50s by hand %s", j, at(a, j), at(b, j))
 			}
-			t.Fatalf("event %d of %d differs", i, len(b))
+			t.Fatalf("event %d of %d differs%s", i, len(b), around.String())
 		}
 	}
 }

@@ -112,6 +112,9 @@ func callModule(m *Machine, a *args) value {
 	outer := m.path
 	m.path = pathOf(x)
 	f := m.enter(outer, m.path)
+	if m.t.RunsAgain() && f != nil { // _call_impl has the arguments in a tuple
+		f.Naming(func() []*torch.Tensor { return tensorsIn(append(slices.Clone(a.pos), a.named...)) })
+	}
 	out := m.invoke(forward, a)
 	if f != nil {
 		f.End()

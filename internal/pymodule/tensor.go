@@ -21,9 +21,13 @@ type tensor struct {
 	fact      fact
 	parameter bool
 	buffer    bool
+	borrowed  bool // something of Go keeps it
 }
 
 func (x *tensor) free(m *Machine) {
+	if x.borrowed {
+		return
+	}
 	if m.gone != nil {
 		*m.gone = append(*m.gone, x)
 		return

@@ -238,6 +238,9 @@ func (t *Torch) unwind(s *secondRun, cast *autocast) {
 // refers are the tensors that a function refers to: its names, of which the last
 // one counts, then the temporaries it was called with, which outlive their names.
 func (f *Frame) refers() []*Tensor {
+	if f.names != nil {
+		return f.names()
+	}
 	var args, out []*Tensor
 	for _, x := range f.args {
 		if tensor, temporary := x.take(); temporary {

@@ -93,8 +93,9 @@ type Frame struct {
 	t      *Torch
 	args   []X
 	locals []*Var
-	outer  *module // that ran before, nil if it still does
-	layer  *module // whose hooks run around the function, nil for none
+	outer  *module          // that ran before, nil if it still does
+	layer  *module          // whose hooks run around the function, nil for none
+	names  func() []*Tensor // that the function refers to, where something else keeps its names
 
 	fewArgs   [2]X // what most have
 	fewLocals [6]*Var
@@ -116,6 +117,12 @@ func (f *Frame) Let(x X) *Var {
 	v.t, v.tensor = f.t, f.t.own(x)
 	f.locals = append(f.locals, v)
 	return v
+}
+
+// Naming says what the function refers to, where something else keeps its names.
+func (f *Frame) Naming(names func() []*Tensor) *Frame {
+	f.names = names
+	return f
 }
 
 // Return ends the function. The names go in the order in which they were made,
