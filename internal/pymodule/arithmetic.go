@@ -201,6 +201,8 @@ func (m *Machine) tensorCompare(op string, a, b value) (value, bool) {
 	switch {
 	case left && right:
 		return m.tensor(m.t.Compare(in(x), in(y))), true
+	case left && x.host && isNumber(b):
+		return &tensor{refs: refs{1}, x: m.t.OnHost(torch.Bool), fact: x.fact.compared(op, b), host: true}, true
 	case left && isNumber(b):
 		return m.known(m.t.Compare(in(x)), x.fact.compared(op, b)), true
 	case right && isNumber(a):

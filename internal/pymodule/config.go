@@ -18,14 +18,19 @@ var baseFields = map[string]value{
 	"architectures": none{}, "num_labels": int64(2),
 }
 
-func (m *Machine) addConfiguration() {
-	c := newClass("PreTrainedConfig", m.types["object"])
+// configurationClass is PreTrainedConfig. What it does about rotary positions is
+// evaluated.
+func (m *Machine) configurationClass() *class {
+	if c := m.types["PreTrainedConfig"]; c != nil {
+		return c
+	}
+	rotary := m.resolveImport(&lazyImport{"transformers.modeling_rope_utils", "RotaryEmbeddingConfigMixin"})
+	c := newClass("PreTrainedConfig", m.baseClasses([]value{rotary})...)
 	m.types["PreTrainedConfig"] = c
 	for name, v := range baseFields {
 		c.attrs[name] = v
 	}
 	c.attrs["attribute_map"], c.attrs["sub_configs"] = newDict(), newDict()
-	c.attrs["default_theta"], c.attrs["default_rope_type"], c.attrs["ignore_keys_at_rope_validation"] = 10000.0, "default", none{}
 	set := func(name string, f func(m *Machine, a *args) value) { c.attrs[name] = &builtin{name, f} }
 	set("__post_init__", postInitConfig)
 	set("get_text_config", func(_ *Machine, a *args) value { return hold(a.pos[0]) })
@@ -45,6 +50,7 @@ func (m *Machine) addConfiguration() {
 		return none{}
 	})
 	c.make = makeConfig
+	return c
 }
 
 // makeConfig is the __init__ of a configuration: declared fields, then the rest.
@@ -89,63 +95,17 @@ func postInitConfig(m *Machine, a *args) value {
 	if labels, ok := a.get(-1, "id2label").(*dict); ok && a.get(-1, "num_labels") == nil {
 		x.fields.set(m, "num_labels", int64(len(labels.keys)))
 	}
-	_, rotates := x.fields.get("rope_parameters")
-	if rotates {
-		m.standardizeRope(x, a)
-	}
+	rest := newDict()
 	for i, name := range a.names {
-		if rotates && (name == "rope_scaling" || name == "rope_theta") {
-			continue
-		}
-		m.setattr(x, name, hold(a.named[i]))
+		rest.set(m, name, hold(a.named[i]))
+	}
+	if _, rotates := x.fields.get("rope_parameters"); rotates {
+		rest = m.invoke(x.class.lookup("convert_rope_params_to_dict"), a).(*dict)
+	}
+	for i, name := range rest.keys {
+		m.setattr(x, name.(string), hold(rest.values[i]))
 	}
 	return none{}
-}
-
-// standardizeRope is convert_rope_params_to_dict with standardize_rope_params, of
-// one kind of layers.
-func (m *Machine) standardizeRope(x *instance, a *args) {
-	parameters, _ := x.fields.get("rope_parameters")
-	if scaling, ok := a.get(-1, "rope_scaling").(*dict); ok && len(scaling.keys) > 0 {
-		parameters = scaling
-	}
-	d, ok := m.copied(parameters).(*dict)
-	if !ok {
-		d = newDict()
-	}
-	def := func(key string, v value) {
-		if d.find(key) < 0 {
-			d.set(m, key, hold(v))
-		}
-	}
-	theta := a.get(-1, "rope_theta")
-	if theta == nil {
-		if theta, ok = x.fields.get("rope_theta"); !ok {
-			theta = x.class.lookup("default_theta")
-		}
-	}
-	for i, k := range d.keys {
-		if _, nested := d.values[i].(*dict); nested {
-			panic(failure("rotary positions by kind of layer (%v) are not known", k))
-		}
-	}
-	def("rope_theta", theta)
-	if share, ok := m.optional(x, "partial_rotary_factor"); ok && share != (none{}) {
-		def("partial_rotary_factor", share)
-	}
-	kind := value("default")
-	if old, ok := d.get("type"); ok {
-		kind = old
-	}
-	def("rope_type", kind)
-	if kind, _ = d.get("rope_type"); slices.Contains([]value{"llama3", "yarn", "longrope"}, kind) {
-		if n, ok := m.optional(x, "original_max_position_embeddings"); ok {
-			d.set(m, "original_max_position_embeddings", n)
-		} else {
-			def("original_max_position_embeddings", m.getattr(x, "max_position_embeddings"))
-		}
-	}
-	x.fields.set(m, "rope_parameters", d)
 }
 
 // fromJSON is data as Python has it.

@@ -85,13 +85,13 @@ func addFactories(add adder) {
 			if s := a.get(-1, "size"); s != nil {
 				sizes = []value{s}
 			}
-			return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), m.dtype), m.shapeOf(sizes)...), f)
+			return m.made(a, dtypeOf(a.get(-1, "dtype"), m.dtype), f, m.shapeOf(sizes)...)
 		})
 	}
 	fill("ones", always(1))
 	fill("zeros", always(0))
 	fill("empty", fact{})
-	fill("randn", fact{})
+	fill("rand", fact{kind: chance})
 	like := func(name string, f func(a *args) fact) {
 		add(name, func(m *Machine, a *args) value {
 			a.only(name, "device")
@@ -113,7 +113,7 @@ func addFactories(add adder) {
 		if _, ok := v.(int64); ok {
 			d = torch.Int64
 		}
-		return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), d), m.shapeOf(a.pos[:1])...), always(number(v)))
+		return m.made(a, dtypeOf(a.get(-1, "dtype"), d), always(number(v)), m.shapeOf(a.pos[:1])...)
 	})
 	add("arange", arange)
 	add("tensor", func(m *Machine, a *args) value {
@@ -135,7 +135,7 @@ func addFactories(add adder) {
 		if len(sizes) == 0 {
 			known = always(number(v))
 		}
-		return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), d), sizes...), known)
+		return m.made(a, dtypeOf(a.get(-1, "dtype"), d), known, sizes...)
 	})
 }
 
@@ -155,7 +155,7 @@ func arange(m *Machine, a *args) value {
 		}
 	}
 	n := math.Ceil((number(to) - number(from)) / number(step))
-	return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), d), int64(n)), fact{steps, number(from), number(step)})
+	return m.made(a, dtypeOf(a.get(-1, "dtype"), d), fact{steps, number(from), number(step)}, int64(n))
 }
 
 // addElementwise adds what makes elements of elements.
@@ -169,7 +169,11 @@ func addElementwise(add adder) {
 	unary("exp", (*torch.Torch).Exp)
 	unary("relu", (*torch.Torch).ReLU)
 	add("neg", func(m *Machine, a *args) value { return m.tensorUnary("USub", a.pos[0].(*tensor)) })
-	for _, name := range []string{"cos", "sin", "log", "sqrt", "clamp"} {
+	add("polar", func(m *Machine, a *args) value {
+		return m.plain(torch.Complex64, a.pos[0].(*tensor), a.need(1, "angle").(*tensor))
+	})
+	add("clamp", func(m *Machine, a *args) value { x := a.pos[0].(*tensor); return m.plain(x.x.DType, x) })
+	for _, name := range []string{"cos", "sin", "log", "sqrt"} {
 		add(name, func(m *Machine, a *args) value {
 			x := a.pos[0].(*tensor)
 			return m.plain(m.floatType(x), x)

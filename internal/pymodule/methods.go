@@ -1,6 +1,8 @@
 package pymodule
 
 import (
+	"slices"
+
 	"memorymark/internal/torch"
 )
 
@@ -171,8 +173,10 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 	}
 	add("to", func(m *Machine, x *tensor, a *args) value {
 		a.only("to", "device", "dtype", "non_blocking", "copy")
-		d := x.x.DType
-		for _, v := range append(a.pos, a.get(-1, "dtype")) {
+		d, moved := x.x.DType, false
+		for _, v := range append(slices.Clone(a.pos), a.get(-1, "dtype"), a.get(-1, "device")) {
+			_, card := v.(device)
+			moved = moved || card
 			switch v := v.(type) {
 			case dtype:
 				d = torch.DType(v)
@@ -182,6 +186,9 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 			default:
 				panic(failure("to(%s) is not known", typeName(v)))
 			}
+		}
+		if x.host && moved {
+			return m.known(m.t.Full(d, x.x.Shape...), x.fact)
 		}
 		return to(m, x, d)
 	})

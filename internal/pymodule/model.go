@@ -30,7 +30,9 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 		return nil, fmt.Errorf("%s of a %s is not in the source", c.Architecture, c.ModelType)
 	}
 	var x *instance
+	m.building = true
 	t.As(trace.Parameter, func() { x = m.call(class, config).(*instance) })
+	m.building = false
 	m.listParameters(x)
 	m.castBuffers(x, r.DType)
 	if r.Checkpointing {
@@ -75,6 +77,13 @@ func (m *Machine) configuration(c *hfconfig.Config, r models.Run) (value, error)
 	for i, k := range v.(*dict).keys {
 		if k != "model_type" {
 			a.names, a.named = append(a.names, k.(string)), append(a.named, v.(*dict).values[i])
+		}
+	}
+	if _, head, err := models.Find(c); err == nil {
+		for _, key := range head.Needs {
+			if a.get(-1, key) == nil {
+				a.names, a.named = append(a.names, key), append(a.named, int64(0))
+			}
 		}
 	}
 	config := m.callOwned(class_, a)

@@ -22,6 +22,7 @@ type moduleState struct {
 	embedding   *torch.Embedding
 	norm        *torch.LayerNorm
 	conv        *torch.Conv1D
+	line        *torch.Conv1d
 	items       []*instance // of a list
 	initialized bool
 }
@@ -286,6 +287,8 @@ func (m *Machine) addLayers() {
 	layer("Embedding", func(m *Machine, x *instance, a *args) value {
 		e := m.t.NewEmbedding(integer(a.need(0, "num_embeddings")), integer(a.need(1, "embedding_dim")), m.dtype)
 		stateOf(x).embedding = e
+		x.fields.set(m, "num_embeddings", hold(a.need(0, "num_embeddings")))
+		x.fields.set(m, "embedding_dim", hold(a.need(1, "embedding_dim")))
 		x.fields.set(m, "padding_idx", hold(a.or(2, "padding_idx", none{})))
 		m.owns(x, "weight", e.Weight)
 		return none{}
@@ -293,8 +296,17 @@ func (m *Machine) addLayers() {
 		return m.tensor(m.t.Embedding(in(a.pos[0]), stateOf(x).embedding))
 	})
 	layer("LayerNorm", func(m *Machine, x *instance, a *args) value {
-		a.only("LayerNorm", "eps", "normalized_shape")
-		n := m.t.NewLayerNorm(m.shapeOf([]value{a.need(0, "normalized_shape")})[0], m.dtype)
+		a.only("LayerNorm", "eps", "normalized_shape", "elementwise_affine", "bias")
+		size := []value{a.need(0, "normalized_shape")}
+		if _, one := size[0].(int64); !one || a.or(2, "elementwise_affine", true) != true {
+			panic(failure("this LayerNorm is not known"))
+		}
+		n := &torch.LayerNorm{}
+		if a.or(3, "bias", true) == true {
+			n = m.t.NewLayerNorm(m.shapeOf(size)[0], m.dtype)
+		} else {
+			n.Weight = m.t.Parameter(m.dtype, m.shapeOf(size)...)
+		}
 		stateOf(x).norm = n
 		m.owns(x, "weight", n.Weight)
 		m.owns(x, "bias", n.Bias)
@@ -311,6 +323,17 @@ func (m *Machine) addLayers() {
 		return none{}
 	}, func(m *Machine, x *instance, a *args) value {
 		return m.tensor(m.t.Conv1D(in(a.pos[0]), stateOf(x).conv))
+	})
+	layer("Conv1d", func(m *Machine, x *instance, a *args) value {
+		a.only("Conv1d", "kernel_size", "stride", "padding")
+		size := func(i int, name string, otherwise value) int64 { return integer(a.or(i, name, otherwise)) }
+		c := m.t.NewConv1d(integer(a.pos[0]), integer(a.pos[1]), size(2, "kernel_size", nil), size(3, "stride", int64(1)), size(4, "padding", int64(0)), m.dtype)
+		stateOf(x).line = c
+		m.owns(x, "weight", c.Weight)
+		m.owns(x, "bias", c.Bias)
+		return none{}
+	}, func(m *Machine, x *instance, a *args) value {
+		return m.tensor(m.t.Conv1d(in(a.pos[0]), stateOf(x).line))
 	})
 	layer("Dropout", func(m *Machine, x *instance, a *args) value {
 		x.fields.set(m, "p", hold(a.or(0, "p", 0.5)))

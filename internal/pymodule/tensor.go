@@ -7,6 +7,7 @@ import (
 // torchState is what a process knows of its PyTorch.
 type torchState struct {
 	dtype    torch.DType // the default one
+	building bool        // the model, on the card
 	training bool
 	noGrad   bool
 	casts    bool       // under autocast
@@ -22,6 +23,7 @@ type tensor struct {
 	parameter bool
 	buffer    bool
 	borrowed  bool // something of Go keeps it
+	host      bool // is on the CPU, where it takes no memory that counts
 }
 
 func (x *tensor) free(m *Machine) {
@@ -43,9 +45,22 @@ func (m *Machine) known(v torch.Value, f fact) *tensor {
 	return &tensor{refs: refs{1}, x: v.Tensor(), fact: f}
 }
 
+// made is a new tensor on the device that is asked for: without one it is the card
+// while the model is built, and the CPU after.
+func (m *Machine) made(a *args, d torch.DType, f fact, shape ...int64) *tensor {
+	on := a.get(-1, "device")
+	if on == "cpu" || !m.building && (on == nil || on == none{}) {
+		return &tensor{refs: refs{1}, x: m.t.OnHost(d, shape...), fact: f, host: true}
+	}
+	return m.known(m.t.Full(d, shape...), f)
+}
+
 // in is a tensor as an operator takes it.
 func in(v value) torch.X {
 	if x, ok := v.(*tensor); ok {
+		if x.host {
+			panic(failure("an operator on a tensor of the CPU is not known"))
+		}
 		return torch.Borrow(x.x)
 	}
 	panic(failure("a tensor is needed, not a %s", typeName(v)))
@@ -75,6 +90,7 @@ const (
 	steps             // they go up along the last dimension
 	mixed             // zeros and ones, both
 	below             // all are below a number
+	chance            // from 0 to 1, drawn at random
 )
 
 func always(v float64) fact { return fact{constant, v, 0} }
@@ -98,6 +114,8 @@ func (f fact) compared(op string, with value) fact {
 	switch {
 	case f.kind == below && n >= f.value && (op == "Eq" || op == "NotEq"):
 		return always(number(op == "NotEq"))
+	case f.kind == chance && op == "Lt" && (n <= 0 || n >= 1):
+		return always(number(n >= 1))
 	case f.kind != constant:
 		return fact{}
 	case op == "Eq":

@@ -23,7 +23,6 @@ func (m *Machine) addTorch() {
 		return dictMethods["update"].call(m, a)
 	}}
 	m.addPretrained()
-	m.addConfiguration()
 	m.addOutputs()
 	m.shims = map[string]func(m *Machine, module, name string) value{
 		"torch": torchName, "torch.nn": nnName, "torch.nn.functional": functionalName, "torch.utils.checkpoint": nil,
@@ -33,6 +32,7 @@ func (m *Machine) addTorch() {
 		"transformers.utils.deprecation": utilsName, "transformers.utils.type_validators": utilsName, "transformers.utils.output_capturing": utilsName, "transformers.integrations": utilsName,
 		"transformers.integrations.hub_kernels": utilsName, "transformers.utils.logging": loggingName,
 		"transformers.modeling_utils": modelingName, "transformers.configuration_utils": modelingName, "transformers.pytorch_utils": modelingName,
+		"transformers.models.auto":    modelingName,
 		"transformers.initialization": initializationName, "transformers": nil, "collections.abc": typingName,
 		"huggingface_hub.dataclasses": utilsName, "transformers.loss": nil,
 	}
@@ -350,11 +350,14 @@ func withDefaults(f value) value {
 
 func modelingName(m *Machine, _, name string) value {
 	switch name {
-	case "PreTrainedModel", "PreTrainedConfig", "PretrainedConfig", "Conv1D":
-		if name == "PretrainedConfig" {
-			name = "PreTrainedConfig"
-		}
+	case "PreTrainedModel", "Conv1D":
 		return m.types[name]
+	case "PreTrainedConfig":
+		return m.configurationClass()
+	case "AutoModel":
+		c := newClass(name, m.types["object"])
+		c.attrs["from_config"] = &classMethod{&builtin{"from_config", autoModel}}
+		return c
 	case "ALL_ATTENTION_FUNCTIONS":
 		return &instance{refs: refs{1}, class: m.types["AttentionInterface"]}
 	case "apply_chunking_to_forward":
@@ -366,6 +369,14 @@ func modelingName(m *Machine, _, name string) value {
 		}}
 	}
 	return nil
+}
+
+// autoModel is AutoModel.from_config: the model that is called as its configuration.
+func autoModel(m *Machine, a *args) value {
+	config := a.pos[1].(*instance)
+	module := strings.Replace(config.class.file, ".configuration_", ".modeling_", 1)
+	name := strings.TrimSuffix(config.class.name, "Config") + "Model"
+	return m.invoke(m.resolveImport(&lazyImport{module, name}), &args{pos: a.pos[1:]})
 }
 
 // initializationName is transformers.initialization: what fills tensors in place.

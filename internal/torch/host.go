@@ -20,6 +20,15 @@ func (t *Torch) BuildOnHost(build func()) (toDevice func()) {
 	}
 }
 
+// OnHost makes a tensor on the CPU, which takes no memory of the card.
+func (t *Torch) OnHost(dtype DType, shape ...int64) *Tensor {
+	x := t.newTensor()
+	own := t.copied(shape)
+	*x = Tensor{Shape: own, stride: fillStrides(t.ints.take(len(own)), own), DType: dtype, refs: 1, storage: t.storages.next()}
+	x.storage.id, x.storage.refs = trace.None, 1
+	return t.noted(x)
+}
+
 // Launch says that a kernel runs, which is the first one of a model from the host.
 func (t *Torch) Launch() {
 	if t.unlaunched {
