@@ -33,7 +33,7 @@ func (m *Machine) configurationClass() *class {
 	c.attrs["attribute_map"], c.attrs["sub_configs"] = newDict(), newDict()
 	set := func(name string, f func(m *Machine, a *args) value) { c.attrs[name] = &builtin{name, f} }
 	set("__post_init__", postInitConfig)
-	set("get_text_config", func(_ *Machine, a *args) value { return hold(a.pos[0]) })
+	set("get_text_config", textConfig)
 	set("__getattr__", func(m *Machine, a *args) value {
 		x := a.pos[0].(*instance)
 		if name, ok := x.class.lookup("attribute_map").(*dict).get(a.pos[1]); ok {
@@ -51,6 +51,37 @@ func (m *Machine) configurationClass() *class {
 	})
 	c.make = makeConfig
 	return c
+}
+
+// textConfig is get_text_config: of a flat configuration of an encoder and a decoder,
+// what is said of one of both becomes what is said of the model.
+func textConfig(m *Machine, a *args) value {
+	x := a.pos[0].(*instance)
+	for _, name := range []string{"decoder", "generator", "text_config", "text_encoder"} {
+		if v, _ := m.optional(x, name); v != nil && v != (none{}) {
+			panic(failure("a configuration within another is not known"))
+		}
+	}
+	decoder, encoder := m.truth(a.or(1, "decoder", false)), m.truth(a.or(2, "encoder", false))
+	if both, _ := m.optional(x, "is_encoder_decoder"); decoder == encoder || both != true {
+		return hold(x)
+	}
+	prefix := map[bool]string{true: "decoder_", false: "encoder_"}[decoder]
+	part := m.copied(x).(*instance)
+	for _, key := range slices.Clone(part.fields.names) {
+		name, ok := strings.CutPrefix(key, prefix)
+		if !ok {
+			continue
+		}
+		if name == "layers" || name == "attention_heads" {
+			name = map[string]string{"layers": "num_hidden_layers", "attention_heads": "num_attention_heads"}[name]
+		}
+		v, _ := part.fields.get(key)
+		hold(v)
+		part.fields.remove(m, key)
+		m.setattr(part, name, v)
+	}
+	return part
 }
 
 // makeConfig is the __init__ of a configuration: declared fields, then the rest.

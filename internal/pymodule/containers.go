@@ -108,6 +108,9 @@ func (m *Machine) order(a, b value) int {
 		}
 		return cmp.Compare(len(x.items), len(y.items))
 	}
+	if !isNumber(a) || !isNumber(b) {
+		panic(failure("the order of a %s and a %s is not known", typeName(a), typeName(b)))
+	}
 	return cmp.Compare(number(a), number(b))
 }
 

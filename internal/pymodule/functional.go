@@ -260,6 +260,8 @@ func addProducts(add adder) {
 		}
 		return m.tensor(m.t.Cat(int(integer(a.or(1, "dim", int64(0)))), parts...))
 	})
+	add("view_as_complex", func(m *Machine, a *args) value { return m.tensor(m.t.ViewAsComplex(in(a.pos[0]))) })
+	add("view_as_real", func(m *Machine, a *args) value { return m.tensor(m.t.ViewAsReal(in(a.pos[0]))) })
 	add("gather", func(m *Machine, a *args) value {
 		return m.tensor(m.t.Gather(in(a.pos[0]), in(a.need(2, "index"))))
 	})

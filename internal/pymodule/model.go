@@ -32,7 +32,8 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 	var x *instance
 	m.building = true
 	t.As(trace.Parameter, func() { x = m.call(class, config).(*instance) })
-	m.building = false
+	m.building, m.dtype = false, torch.Float32
+	m.nameLayers(x)
 	m.listParameters(x)
 	m.castBuffers(x, r.DType)
 	if r.Checkpointing {

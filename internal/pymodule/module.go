@@ -61,6 +61,13 @@ func (m *Machine) addModules() {
 			x.fields.set(m, a.pos[0].(string), hold(a.pos[1]))
 			return none{}
 		},
+		"requires_grad_": func(m *Machine, x *instance, a *args) value {
+			if s := stateOf(x); len(a.pos) != 1 || a.pos[0] != false || s.embedding == nil {
+				panic(failure("requires_grad_ of this module is not known"))
+			}
+			stateOf(x).embedding.Freeze()
+			return hold(x)
+		},
 		"add_module": func(m *Machine, x *instance, a *args) value {
 			setModuleAttribute(m, x, a.pos[0].(string), hold(a.pos[1]))
 			return none{}

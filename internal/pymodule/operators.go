@@ -444,6 +444,11 @@ func (m *Machine) iterate(v value) *iterator {
 	case *list:
 		return overItems(hold(x), func() []value { return x.items })
 	case *dict:
+		if x.isSet && len(x.keys) > 1 { // in some order: that of hashes, which are random
+			l := newList(holdAll(x.keys)...)
+			slices.SortFunc(l.items, m.order)
+			return overItems(l, func() []value { return l.items })
+		}
 		return overItems(hold(x), func() []value { return x.keys })
 	case string:
 		i := 0

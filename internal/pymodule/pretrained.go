@@ -1,6 +1,7 @@
 package pymodule
 
 import (
+	"strconv"
 	"strings"
 
 	"memorymark/internal/torch"
@@ -31,6 +32,54 @@ func (m *Machine) addPretrained() {
 		c.attrs[name] = v
 	}
 	delete(c.attrs, "gradient_checkpointing")
+}
+
+// nameLayers says what layers are called, and which are the embeddings of what goes in
+// and of what comes out.
+func (m *Machine) nameLayers(model *instance) {
+	embeddings := make(map[*instance]string)
+	for _, f := range []string{"get_input_embeddings", "get_output_embeddings"} {
+		own, _ := model.class.lookup(f).(*function)
+		switch x := model; {
+		case own != nil:
+			if part, ok := m.call(own, hold(model)).(*instance); ok {
+				embeddings[part] = f
+			}
+		case f == "get_output_embeddings":
+			if part := m.at(x, "lm_head"); part != nil {
+				embeddings[part] = f
+			}
+		default:
+			prefix, _ := model.class.lookup("base_model_prefix").(string)
+			if base := m.at(model, prefix); base != nil {
+				x = base
+			}
+			if get, _ := x.class.lookup(f).(*function); get != nil {
+				embeddings[m.call(get, hold(x)).(*instance)] = f
+			} else if part := m.at(x, "embed_tokens"); part != nil {
+				embeddings[part] = f
+			}
+		}
+	}
+	m.walk(model, false, func(x *instance) {
+		s := stateOf(x)
+		name := pathOf(x)
+		for i, part := range strings.Split(name, ".") {
+			if _, err := strconv.Atoi(part); err == nil { // below the layer
+				name = strings.Join(strings.Split(pathOf(x), ".")[i+1:], ".")
+			}
+		}
+		switch {
+		case s.embedding != nil && embeddings[x] == "get_input_embeddings":
+			s.embedding.AsInput(name)
+		case s.linear != nil && embeddings[x] == "get_output_embeddings":
+			s.linear.AsOutput(name)
+		case s.linear != nil:
+			s.linear.Named(name)
+		case s.conv != nil:
+			s.conv.Named(name)
+		}
+	})
 }
 
 // lossFunction is LOSS_MAPPING of what the name of the class says.
