@@ -72,7 +72,7 @@ func (f *frame) importing(s statement) (err error) {
 	m, top, depth := f.m, f.m.top, f.m.depth
 	defer func() {
 		if err != nil {
-			clear(m.stack[top:])
+			clear(m.stack[top:max(top, m.top)])
 			m.top, m.depth, m.frame = top, depth, f
 		}
 	}()
@@ -551,6 +551,7 @@ func (f *frame) attempt(body statement) (sig signal, caught *raised) {
 			f.m.dropAll(fr.locals)
 			clear(fr.locals)
 		}
+		clear(f.m.stack[top:max(top, f.m.top)])
 		f.m.top, f.m.depth, f.m.frame = top, depth, f
 		caught = x
 	}()

@@ -202,7 +202,7 @@ func (c *compiler) call(n *node) expression {
 	if fn := n.kids[0]; fn.kind == "Name" && fn.text == "super" && len(n.kids[1].kids) == 0 {
 		return c.super()
 	}
-	arguments := c.arguments(n.kids[1].kids, n.kids[2].kids)
+	arguments, count := c.arguments(n.kids[1].kids, n.kids[2].kids), len(n.kids[1].kids)
 	if fn := n.kids[0]; fn.kind == "Attribute" {
 		object, owned, name := c.operand(fn.kids[0]), !c.isLocal(fn.kids[0]), fn.text
 		return func(f *frame) value {
@@ -214,30 +214,33 @@ func (c *compiler) call(n *node) expression {
 			if owned {
 				f.m.drop(x)
 			}
+			top := f.m.top
 			var a args
-			var rest value
-			if self != nil {
-				a.pos = append(make([]value, 0, 6), self)
+			if a.pos = f.m.room(count + 1)[:0]; self != nil {
+				a.pos = append(a.pos, self)
 			}
-			rest = arguments(f, &a)
-			return f.finishCall(callee, a, rest)
+			rest := arguments(f, &a)
+			return f.finishCall(callee, a, rest, top)
 		}
 	}
 	callee := c.expr(n.kids[0])
 	return func(f *frame) value {
 		fn := callee(f)
-		var a args
+		top := f.m.top
+		a := args{pos: f.m.room(count)[:0]}
 		rest := arguments(f, &a)
-		return f.finishCall(fn, a, rest)
+		return f.finishCall(fn, a, rest, top)
 	}
 }
 
 // finishCall calls, and lets the function go, and what the arguments were unpacked
-// from.
-func (f *frame) finishCall(fn value, a args, rest value) value {
+// from. The arguments were on the stack above top.
+func (f *frame) finishCall(fn value, a args, rest value, top int) value {
 	line := f.line
 	out := f.m.callOwned(fn, a)
 	f.line = line
+	clear(f.m.stack[top:f.m.top])
+	f.m.top = top
 	f.m.drop(fn)
 	f.m.drop(rest)
 	return out
@@ -260,7 +263,7 @@ func (c *compiler) arguments(pos, named []*node) func(f *frame, a *args) (rest v
 				a.pos = append(a.pos, x(f))
 			}
 			if len(values) > 0 {
-				a.names, a.named = names, make([]value, len(values))
+				a.names, a.named = names, f.m.room(len(values))
 				for i, x := range values {
 					a.named[i] = x(f)
 				}

@@ -146,7 +146,9 @@ func (m *Machine) callOwned(f value, a args) value {
 	case *function:
 		return m.run(f, a)
 	case *builtin:
-		out := f.call(m, &a)
+		given := m.newArgs(a)
+		out := f.call(m, given)
+		m.freeArgs = append(m.freeArgs, given)
 		m.dropAll(a.pos)
 		m.dropAll(a.named)
 		return out
@@ -191,7 +193,8 @@ func (m *Machine) callOwned(f value, a args) value {
 // run runs a Python function. Its arguments become its names.
 func (m *Machine) run(fn *function, a args) value {
 	c := fn.code
-	f := &frame{m: m, code: c, globals: fn.globals, owner: fn.owner, line: c.line, back: m.frame, locals: m.room(c.slots)}
+	f := m.newFrame()
+	*f = frame{m: m, code: c, globals: fn.globals, owner: fn.owner, line: c.line, back: m.frame, locals: m.room(c.slots)}
 	top := m.top - c.slots
 	m.bind(f, fn, a)
 	for i, v := range c.frees {
@@ -225,7 +228,34 @@ func (m *Machine) run(fn *function, a args) value {
 	m.top = top
 	m.depth--
 	m.frame = f.back
-	return f.result
+	result := f.result
+	m.freeFrames = append(m.freeFrames, f)
+	return result
+}
+
+// newFrame and newArgs return what a call is done with, or something new: a call that
+// does not return gives nothing back.
+func (m *Machine) newFrame() *frame {
+	last := len(m.freeFrames) - 1
+	if last < 0 {
+		return new(frame)
+	}
+	f := m.freeFrames[last]
+	m.freeFrames = m.freeFrames[:last]
+	return f
+}
+
+func (m *Machine) newArgs(a args) *args {
+	last := len(m.freeArgs) - 1
+	var p *args
+	if last < 0 {
+		p = new(args)
+	} else {
+		p = m.freeArgs[last]
+		m.freeArgs = m.freeArgs[:last]
+	}
+	*p = a
+	return p
 }
 
 // maxDepth is how deep functions may call each other.

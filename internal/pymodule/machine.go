@@ -46,6 +46,8 @@ type Machine struct {
 	frame        *frame
 	stack        []value
 	top, depth   int
+	freeFrames   []*frame
+	freeArgs     []*args
 	torchState
 }
 
