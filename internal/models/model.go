@@ -17,7 +17,8 @@ type Model struct {
 	// Loss is the loss of logits, for the last stage of a pipeline; nil where the
 	// model computes its own.
 	Loss  func(t *torch.Torch, logits *torch.Var, labels *torch.Tensor) torch.Value
-	Width int64 // of what stages of a pipeline exchange
+	Width int64  // of what stages of a pipeline exchange
+	End   func() // gives back what the model needs while its process runs; nil for nothing
 }
 
 // Run is how a model runs: what a workload says beside the configuration.

@@ -116,6 +116,9 @@ func (p *Process) goOn(d torch.Device, steps int, e *effort.Effort) (*Process, e
 // end ends the process; what it asked for stays.
 func (p *Process) end() {
 	p.t.End()
+	if p.model.End != nil {
+		p.model.End()
+	}
 	p.model, p.opt, p.loop, p.scaler = nil, nil, nil, nil
 }
 

@@ -308,6 +308,10 @@ func (m *Machine) byTensors(x *tensor, index []value) value {
 	case n == 0:
 		return nil
 	case slices.ContainsFunc(index, func(k value) bool { y, ok := k.(*tensor); return ok && y.x.DType == torch.Bool }):
+		mask, ok := index[0].(*tensor)
+		if whole, _ := index[len(index)-1].(*slice); ok && mask.fact.kind == ends && len(index) == 2 && whole != nil && *whole == (slice{none{}, none{}, none{}}) {
+			return m.tensor(m.t.IndexMask(in(x), in(mask), x.x.Dim(0)))
+		}
 	case n == 1 && len(index) == 1:
 		return m.tensor(m.t.Rows(in(x), in(index[0])))
 	case n == 2 && len(index) == 2 && len(x.x.Shape) == 2 && !m.needsGrad(x):

@@ -133,6 +133,10 @@ type instance struct {
 
 // free lets go of the attributes, then of what is in it (subtype_dealloc).
 func (x *instance) free(m *Machine) {
+	if f := x.class.lookup("__del__"); f != nil {
+		x.n = 2 // the call's, and one that keeps it from being freed again
+		m.drop(m.call(f, x))
+	}
 	m.dropAll(x.fields.values)
 	if x.items != nil {
 		x.items.free(m)
@@ -163,7 +167,11 @@ func (m *Machine) instantiate(c *class, a *args) value {
 // initialize calls __init__.
 func (m *Machine) initialize(x *instance, a *args) {
 	if f := x.class.lookup("__init__"); f != nil {
-		m.drop(m.invoke(f, &args{append([]value{x}, a.pos...), a.names, a.named}))
+		top := m.top
+		given := m.newArgs(args{m.withFirst(x, a.pos), a.names, a.named})
+		m.drop(m.invoke(f, given))
+		m.freeArgs = append(m.freeArgs, given)
+		m.backTo(top)
 	}
 }
 

@@ -400,7 +400,9 @@ func (c *compiler) deletes(targets []*node) statement {
 				case f.names != nil:
 					delete(f.names.class.attrs, name)
 				default:
+					v := f.globals.names[name]
 					delete(f.globals.names, name)
+					f.m.drop(v)
 				}
 			})
 		case "Attribute":

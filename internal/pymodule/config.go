@@ -15,7 +15,7 @@ import (
 var baseFields = map[string]value{
 	"return_dict": true, "output_hidden_states": false, "output_attentions": false, "chunk_size_feed_forward": int64(0),
 	"is_encoder_decoder": false, "problem_type": none{}, "id2label": none{}, "label2id": none{}, "dtype": none{}, "name_or_path": "",
-	"architectures": none{}, "num_labels": int64(2),
+	"architectures": none{}, "per_layer_config": none{}, "num_labels": int64(2),
 }
 
 // configurationClass is PreTrainedConfig. What it does about rotary positions is

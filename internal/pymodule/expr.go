@@ -239,8 +239,7 @@ func (f *frame) finishCall(fn value, a args, rest value, top int) value {
 	line := f.line
 	out := f.m.callOwned(fn, a)
 	f.line = line
-	clear(f.m.stack[top:f.m.top])
-	f.m.top = top
+	f.m.backTo(top)
 	f.m.drop(fn)
 	f.m.drop(rest)
 	return out

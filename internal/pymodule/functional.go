@@ -190,6 +190,7 @@ func addElementwise(add adder) {
 	for name, op := range map[string]string{"eq": "Eq", "ne": "NotEq", "lt": "Lt", "le": "LtE", "gt": "Gt", "ge": "GtE"} {
 		add(name, func(m *Machine, a *args) value { return m.compare(op, a.pos[0], a.need(1, "other")) })
 	}
+	add("unique_consecutive", func(m *Machine, a *args) value { return m.tensor(m.t.UniqueConsecutive(in(a.pos[0]))) })
 	add("cumsum", func(m *Machine, a *args) value { return tensorMethods["cumsum"].call(m, a) })
 	add("pow", func(m *Machine, a *args) value { return m.binary("Pow", a.pos[0], a.need(1, "exponent")) })
 	for _, name := range []string{"min", "max", "minimum", "maximum"} {

@@ -153,10 +153,15 @@ func (m *Machine) callOwned(f value, a args) value {
 		m.dropAll(a.named)
 		return out
 	case *method:
-		a.pos = append([]value{hold(f.self)}, a.pos...)
-		return m.callOwned(f.f, a)
+		top := m.top
+		a.pos = m.withFirst(hold(f.self), a.pos)
+		out := m.callOwned(f.f, a)
+		m.backTo(top)
+		return out
 	case *class:
-		out := m.instantiate(f, &a)
+		given := m.newArgs(a)
+		out := m.instantiate(f, given)
+		m.freeArgs = append(m.freeArgs, given)
 		m.dropAll(a.pos)
 		m.dropAll(a.named)
 		return out
@@ -166,14 +171,18 @@ func (m *Machine) callOwned(f value, a args) value {
 			panic(raise("TypeError", "'%s' object is not callable", f.class.name))
 		}
 		// slot_tp_call: the arguments are in a tuple until it returns.
-		out := m.invoke(callee, &args{append([]value{f}, a.pos...), a.names, a.named})
+		top := m.top
+		given := m.newArgs(args{m.withFirst(f, a.pos), a.names, a.named})
+		out := m.invoke(callee, given)
+		m.freeArgs = append(m.freeArgs, given)
+		m.backTo(top)
 		m.dropAll(a.pos)
 		m.dropAll(a.named)
 		return out
 	case *staticMethod:
 		return m.callOwned(f.f, a)
 	case *partial:
-		out := m.invoke(f.f, f.withKept(&a))
+		out := m.invoke(f.f, f.withKept(a))
 		m.dropAll(a.pos)
 		m.dropAll(a.named)
 		return out
@@ -231,6 +240,20 @@ func (m *Machine) run(fn *function, a args) value {
 	result := f.result
 	m.freeFrames = append(m.freeFrames, f)
 	return result
+}
+
+// withFirst are arguments with another before them, on the stack.
+func (m *Machine) withFirst(first value, pos []value) []value {
+	out := m.room(len(pos) + 1)
+	out[0] = first
+	copy(out[1:], pos)
+	return out
+}
+
+// backTo takes the stack back to where it was.
+func (m *Machine) backTo(top int) {
+	clear(m.stack[top:m.top])
+	m.top = top
 }
 
 // newFrame and newArgs return what a call is done with, or something new: a call that

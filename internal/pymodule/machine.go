@@ -12,6 +12,7 @@ type Library struct {
 	trees *Trees
 	mu    sync.Mutex
 	codes map[string]*code
+	idle  sync.Pool // of machines that have imported modules
 }
 
 // NewLibrary makes a library of syntax trees. A module is compiled when it is first
@@ -49,6 +50,16 @@ type Machine struct {
 	freeFrames   []*frame
 	freeArgs     []*args
 	torchState
+}
+
+// machine is a process for another model: one that an earlier model is done with, or a
+// new one.
+func (l *Library) machine() *Machine {
+	if m, ok := l.idle.Get().(*Machine); ok {
+		m.torchState, m.top, m.depth = torchState{}, 0, 0
+		return m
+	}
+	return newMachine(l)
 }
 
 // newMachine starts a process.

@@ -288,8 +288,12 @@ func (m *Machine) sum(x *tensor, a *args) value {
 		return out
 	case all && x.x.DType.IsFloat():
 		return m.tensor(m.t.SumAll(in(x)))
-	case keep && last && !x.x.DType.IsFloat():
-		return m.tensor(m.t.CountLast(in(x)))
+	case (keep || len(x.x.Shape) == 2) && last && !x.x.DType.IsFloat():
+		out := m.t.CountLast(in(x))
+		if !keep {
+			out = m.t.Squeeze(out, -1)
+		}
+		return m.tensor(out)
 	case keep && last:
 		return m.tensor(m.t.SumLast(in(x)))
 	case !keep && !all && x.x.DType.IsFloat():

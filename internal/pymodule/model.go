@@ -14,7 +14,7 @@ import (
 // New makes the model of a configuration from its own source, as models.New does
 // from what is written by hand.
 func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *models.Model, err error) {
-	m := newMachine(l)
+	m := l.machine()
 	defer m.catch(&err)
 	if r.Adapter != nil || r.Quantize != torch.NotQuantized || r.Stage != nil || r.ChannelsLast {
 		return nil, fmt.Errorf("adapters, quantized weights, stages and channels_last are not evaluated")
@@ -39,7 +39,10 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 	if r.Checkpointing {
 		m.enableCheckpointing(x)
 	}
-	return &models.Model{Forward: func(_ *torch.Torch, b *models.Batch) models.Output { return m.forward(x, b) }}, nil
+	return &models.Model{
+		Forward: func(_ *torch.Torch, b *models.Batch) models.Output { return m.forward(x, b) },
+		End:     func() { l.idle.Put(m) },
+	}, nil
 }
 
 // modelModule is the module of a family.
@@ -112,7 +115,7 @@ func (m *Machine) forward(x *instance, b *models.Batch) (out models.Output) {
 	if b.Padded {
 		mask = fact{kind: mixed}
 	}
-	give("input_ids", b.IDs, fact{})
+	give("input_ids", b.IDs, fact{kind: tokens})
 	give("pixel_values", b.Pixels, fact{})
 	give("attention_mask", b.Mask, mask)
 	give("decoder_input_ids", b.DecoderIDs, fact{})

@@ -17,6 +17,10 @@ type moduleState struct {
 	name   string
 	path   string // from the model, once it was asked for
 	known  bool   // the path is
+	// What it is called by the module at a path, which calls it.
+	caller, part string
+	index        int // within a list, -1 if it is in none
+	counted      bool
 	// What is the module's, if it is one of torch.nn.
 	linear      *torch.Linear
 	embedding   *torch.Embedding
@@ -118,10 +122,11 @@ func callModule(m *Machine, a *args) value {
 		}
 	}
 	outer := m.path
+	f := m.enter(x)
 	m.path = pathOf(x)
-	f := m.enter(outer, m.path)
 	if m.t.RunsAgain() && f != nil { // _call_impl has the arguments in a tuple
-		f.Naming(func() []*torch.Tensor { return tensorsIn(append(slices.Clone(a.pos), a.named...)) })
+		given := slices.Concat(a.pos, a.named)
+		f.Naming(func() []*torch.Tensor { return tensorsIn(given) })
 	}
 	out := m.invoke(forward, a)
 	if f != nil {
@@ -131,25 +136,31 @@ func callModule(m *Machine, a *args) value {
 	return out
 }
 
-// enter says that a module runs, called by another.
-func (m *Machine) enter(outer, path string) *torch.Frame {
-	rest := path
-	if outer != "" {
-		within, ok := strings.CutPrefix(path, outer+".")
-		if !ok {
-			return nil
+// enter says that a module runs, called by another; nil where that one does not have it.
+func (m *Machine) enter(x *instance) *torch.Frame {
+	s := stateOf(x)
+	if !s.counted || s.caller != m.path {
+		s.counted, s.caller, s.index = true, m.path, -1
+		path := pathOf(x)
+		if s.part = path; m.path != "" {
+			within, ok := strings.CutPrefix(path, m.path+".")
+			if s.part = within; !ok {
+				s.part = ""
+			}
 		}
-		rest = within
+		if at := strings.LastIndexByte(s.part, '.'); at >= 0 {
+			if n, err := strconv.Atoi(s.part[at+1:]); err == nil {
+				s.part, s.index = s.part[:at], n
+			}
+		}
 	}
-	if rest == "" {
+	switch {
+	case s.part == "":
 		return nil
+	case s.index >= 0:
+		return m.t.Enter().In(s.part, s.index)
 	}
-	if at := strings.LastIndexByte(rest, '.'); at >= 0 {
-		if n, err := strconv.Atoi(rest[at+1:]); err == nil {
-			return m.t.Enter().In(rest[:at], n)
-		}
-	}
-	return m.t.Enter().In(rest)
+	return m.t.Enter().In(s.part)
 }
 
 // partsOf are the modules that a module has, in their order.
@@ -336,6 +347,7 @@ func (m *Machine) addLayers() {
 		size := func(i int, name string, otherwise value) int64 { return integer(a.or(i, name, otherwise)) }
 		c := m.t.NewConv1d(integer(a.pos[0]), integer(a.pos[1]), size(2, "kernel_size", nil), size(3, "stride", int64(1)), size(4, "padding", int64(0)), m.dtype)
 		stateOf(x).line = c
+		x.fields.set(m, "stride", newTuple(size(3, "stride", int64(1))))
 		m.owns(x, "weight", c.Weight)
 		m.owns(x, "bias", c.Bias)
 		return none{}

@@ -44,8 +44,26 @@ var snippets = []string{
 	"a = [1, 2, 3, 4]\na[1] += 10\nd = {'k': 1}\nd['k'] *= 5\nclass O: pass\no = O()\no.v = 1\no.v -= 3\nresult = [a, d, o.v]",
 	"result = [(*(1, 2), 3), [*range(2), *'ab'], {**{'a': 1}, **{'a': 2}}, tuple(x for x in (1,)), (1,), ()]",
 	"x = 10\ndef f(x=x):\n    def g():\n        return [x for _ in (1,)]\n    return g()\nresult = [f(), f(3), next((v for v in (1, 2) if v > 1), None), next(iter([]), 'none')]",
+	// When objects go: each says so in a list.
+	lives + "x = O('a')\nx = O('b')\nlog.append('bound')\ndel x\nresult = log",
+	lives + "def f(a, b):\n    a = O('new')\n    log.append('set')\n    c = O('c')\n    return b\nresult = [f(O('1'), O('2')).name, log]",
+	lives + "def f(*a, **k):\n    log.append('in')\nf(O('1'), O('2'), z=O('3'), y=O('4'))\nresult = log",
+	lives + "def g(a):\n    a = None\n    log.append('g')\ndef f(*a):\n    g(*a)\n    log.append('f')\nf(O('1'))\nO('x').use(O('y'))\nresult = log",
+	lives + "t = (O('1'), O('2'))\nl = [O('3'), O('4')]\nd = {'a': O('5'), 'b': O('6')}\ndel t, l, d\nresult = log",
+	lives + "def f():\n    z = O('z')\n    y = O('y')\n    def inner():\n        return y\n    x = O('x')\n    y = O('y2')\nf()\nresult = log",
+	lives + "def f():\n    for i in [O('1'), O('2')]:\n        log.append('body')\n    log.append('end')\nf()\nresult = log",
+	lives + "a, b = O('1'), O('2')\na, b = O('3'), O('4')\nlog.append('pair')\n(O('5'), O('6'))[1]\nO('7').child.name\nresult = log",
+	lives + "class P:\n    pass\np = P()\np.b = O('b')\np.a = O('a')\np.b = O('c')\ndel p\nresult = log",
+	lives + "def f(x, y=None):\n    return [O('l%d' % i) for i in range(2)] and O('r') or x\nf(O('1')); f(O('2'), y=O('3'))\nresult = log",
+	lives + "from functools import partial\nf = partial(lambda *a, **k: log.append('call'), O('1'), O('2'), k=O('3'))\nf(O('4'))\ndel f\nresult = log",
+	lives + "def f():\n    try:\n        x = O('x')\n        raise ValueError(1)\n    except ValueError:\n        log.append('caught')\n    return 1\nresult = [f(), log]",
 	"result = [list(map(str, [1, 2])), list(zip([1, 2], 'ab')), divmod(7, 2), [i for i in range(10, 0, -3)], len('äö'), str(1.0), str(None), str([1, 'a'])]",
 }
+
+// lives is a class of objects that say when they go.
+const lives = "log = []\nclass O:\n    def __init__(self, name):\n        self.name = name\n        self.child = C(name)\n" +
+	"    def __del__(self): log.append(self.name)\n    def use(self, other): log.append('use')\n" +
+	"class C:\n    def __init__(self, name): self.name = '.' + name\n    def __del__(self): log.append(self.name)\n"
 
 // TestPython compares what the evaluator makes of Python's language with what Python
 // makes of it.

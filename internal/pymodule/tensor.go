@@ -91,6 +91,8 @@ const (
 	mixed             // zeros and ones, both
 	below             // all are below a number
 	chance            // from 0 to 1, drawn at random
+	tokens            // ids of tokens
+	ends              // true for one token of each text: where it ends
 )
 
 func always(v float64) fact { return fact{constant, v, 0} }
@@ -114,6 +116,8 @@ func (f fact) compared(op string, with value) fact {
 	switch {
 	case f.kind == below && n >= f.value && (op == "Eq" || op == "NotEq"):
 		return always(number(op == "NotEq"))
+	case f.kind == tokens && op == "Eq":
+		return fact{kind: ends}
 	case f.kind == chance && op == "Lt" && (n <= 0 || n >= 1):
 		return always(number(n >= 1))
 	case f.kind != constant:

@@ -169,7 +169,7 @@ func functoolsName(_ *Machine, _, name string) value {
 }
 
 // withKept are the arguments of a call with those that the partial has.
-func (p *partial) withKept(a *args) *args {
+func (p *partial) withKept(a args) *args {
 	out := &args{pos: append(append([]value{}, p.pos...), a.pos...), names: append([]string{}, a.names...), named: append([]value{}, a.named...)}
 	for i, k := range p.kept.keys {
 		if a.get(-1, k.(string)) == nil {
