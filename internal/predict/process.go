@@ -77,10 +77,10 @@ func Run(w *workload.Workload, d torch.Device, steps int) (*Process, error) {
 // Builder makes the model of a configuration, as models.New does.
 type Builder func(t *torch.Torch, c *hfconfig.Config, r models.Run) (*models.Model, error)
 
-// RunBuilt is Run of a model that is built otherwise.
+// RunBuilt is Run of a model that is built otherwise; every pass of a step runs.
 func RunBuilt(w *workload.Workload, d torch.Device, steps int, build Builder) (p *Process, err error) {
 	defer recovered(w, &err)
-	return (&Process{w: w, builder: build}).run(d, steps, nil)
+	return (&Process{w: w, builder: build, everyPass: true}).run(d, steps, nil)
 }
 
 // run runs the first rank, or the one that needs the most where each is another part

@@ -15,7 +15,7 @@ import (
 var baseFields = map[string]value{
 	"return_dict": true, "output_hidden_states": false, "output_attentions": false, "chunk_size_feed_forward": int64(0),
 	"is_encoder_decoder": false, "problem_type": none{}, "id2label": none{}, "label2id": none{}, "dtype": none{}, "name_or_path": "",
-	"architectures": none{}, "per_layer_config": none{}, "num_labels": int64(2),
+	"architectures": none{}, "num_labels": int64(2),
 }
 
 // configurationClass is PreTrainedConfig. What it does about rotary positions is
@@ -34,6 +34,9 @@ func (m *Machine) configurationClass() *class {
 	set := func(name string, f func(m *Machine, a *args) value) { c.attrs[name] = &builtin{name, f} }
 	set("__post_init__", postInitConfig)
 	set("get_text_config", textConfig)
+	c.attrs["per_layer_config"] = &property{get: &builtin{"per_layer_config", func(*Machine, *args) value {
+		panic(raise("ValueError", "this configuration is the same for all layers"))
+	}}}
 	set("__getattr__", func(m *Machine, a *args) value {
 		x := a.pos[0].(*instance)
 		if name, ok := x.class.lookup("attribute_map").(*dict).get(a.pos[1]); ok {

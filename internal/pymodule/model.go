@@ -117,6 +117,7 @@ func (m *Machine) forward(x *instance, b *models.Batch) (out models.Output) {
 	}
 	give("input_ids", b.IDs, fact{kind: tokens})
 	give("pixel_values", b.Pixels, fact{})
+	give("input_features", b.Features, fact{})
 	give("attention_mask", b.Mask, mask)
 	give("decoder_input_ids", b.DecoderIDs, fact{})
 	give("labels", b.Labels, fact{})
