@@ -328,5 +328,8 @@ func (m *Machine) setTensorItem(x *tensor, i, v value) {
 		panic(failure("the gradient of an assignment to a part is not known"))
 	}
 	x.fact = fact{}
+	if at, ok := i.(*tensor); ok && at.x.DType == torch.Int64 && len(x.x.Shape) == 1 {
+		return // index_put_ of numbers into a vector
+	}
 	m.drop(m.tensorItem(x, i))
 }

@@ -225,6 +225,10 @@ func (m *Machine) find(v value, name string) (f, self value) {
 		if name == "__name__" {
 			return x.name, nil
 		}
+	case *tuple:
+		if i := slices.Index(x.names, name); i >= 0 {
+			return hold(x.items[i]), nil
+		}
 	case *unknown:
 		x.fail()
 	case attributes:

@@ -199,6 +199,10 @@ func addElementwise(add adder) {
 			if len(a.pos) == 1 && len(a.names) == 0 {
 				return m.known(m.t.MaxOf(in(x)), x.fact.last(name, x.x))
 			}
+			if a.get(-1, "dim") == int64(-1) && name == "max" {
+				values, indices := m.t.MaxLast(in(x))
+				return pair(m.tensor(values), m.tensor(indices))
+			}
 			y, ok := a.need(1, "other").(*tensor)
 			if !ok {
 				panic(failure("%s over a dimension is not known", name))
@@ -243,6 +247,13 @@ func (f fact) last(name string, x *torch.Tensor) fact {
 	return fact{}
 }
 
+// pair is what functions return that find the largest, and where they are.
+func pair(values, indices value) value {
+	out := newTuple(values, indices)
+	out.names = []string{"values", "indices"}
+	return out
+}
+
 // addProducts adds products of matrices, and what joins and picks.
 func addProducts(add adder) {
 	add("matmul", func(m *Machine, a *args) value { return m.tensor(m.t.MatMul(in(a.pos[0]), in(a.need(1, "other")))) })
@@ -261,6 +272,23 @@ func addProducts(add adder) {
 		}
 		return m.tensor(m.t.Cat(int(integer(a.or(1, "dim", int64(0)))), parts...))
 	})
+	add("topk", func(m *Machine, a *args) value {
+		a.only("topk", "k", "dim", "sorted")
+		values, indices := m.t.TopK(in(a.pos[0]), integer(a.need(1, "k")))
+		return pair(m.tensor(values), m.tensor(indices))
+	})
+	add("sort", func(m *Machine, a *args) value {
+		values, indices := m.t.Sort(in(a.pos[0]))
+		return pair(m.tensor(values), m.tensor(indices))
+	})
+	for name, counted := range map[string]torch.DType{"histc": torch.NoDType, "bincount": torch.Int64} {
+		add(name, func(m *Machine, a *args) value {
+			if counted == torch.Int64 {
+				return m.tensor(m.t.Bincount(in(a.pos[0]), integer(a.need(-1, "minlength"))))
+			}
+			return m.tensor(m.t.Full(a.pos[0].(*tensor).x.DType, integer(a.need(1, "bins"))))
+		})
+	}
 	add("view_as_complex", func(m *Machine, a *args) value { return m.tensor(m.t.ViewAsComplex(in(a.pos[0]))) })
 	add("view_as_real", func(m *Machine, a *args) value { return m.tensor(m.t.ViewAsReal(in(a.pos[0]))) })
 	add("gather", func(m *Machine, a *args) value {
@@ -297,6 +325,9 @@ func functionsOfNN() map[string]*builtin {
 			panic(failure("padding anything but the end of the last dimension is not known"))
 		}
 		return m.tensor(m.t.Pad(in(a.pos[0]), widths[1]))
+	})
+	add("grouped_mm", func(m *Machine, a *args) value {
+		return m.tensor(m.t.GroupedMM(in(a.pos[0]), in(a.pos[1]), in(a.need(-1, "offs"))))
 	})
 	add("linear", func(m *Machine, a *args) value {
 		if b := a.or(2, "bias", nil); b != nil {

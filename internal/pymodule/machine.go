@@ -185,5 +185,8 @@ func (m *Machine) module(name string) value {
 	m.frame = f
 	c.body(f)
 	m.frame = f.back
+	if replaced := map[string]string{"transformers.integrations.moe": "_can_use_grouped_mm"}[name]; replaced != "" {
+		n.names[replaced] = utilsName(m, name, replaced)
+	}
 	return n
 }

@@ -208,7 +208,7 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 	fresh("new_ones", always(1))
 	fresh("new_zeros", always(0))
 	fresh("new_empty", fact{})
-	for _, name := range []string{"copy_", "normal_", "zero_", "fill_", "uniform_"} {
+	for _, name := range []string{"copy_", "normal_", "clamp_", "zero_", "fill_", "uniform_"} {
 		add(name, func(m *Machine, x *tensor, a *args) value {
 			if m.needsGrad(x) {
 				panic(failure("the gradient of %s is not known", name))
@@ -217,6 +217,15 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 			return hold(x)
 		})
 	}
+	add("repeat", func(m *Machine, x *tensor, a *args) value {
+		times := m.shapeOf(a.pos)
+		for _, n := range times[1:] {
+			if n != 1 || len(times) != len(x.x.Shape) {
+				panic(failure("repeating more than the first dimension is not known"))
+			}
+		}
+		return m.tensor(m.t.Tile(in(x), times[0]))
+	})
 	add("masked_fill_", func(m *Machine, x *tensor, a *args) value {
 		m.t.MaskedFillInPlace(m.t.InPlace(x.x), in(a.need(0, "mask")))
 		x.fact = fact{}
@@ -245,8 +254,11 @@ func addReductions(add func(string, func(*Machine, *tensor, *args) value)) {
 			panic(failure("this cumsum is not known"))
 		}
 		out := m.t.CumsumLast
-		if x.x.DType == torch.Int64 || x.x.DType.IsFloat() {
+		if x.x.DType == torch.Int64 || x.x.DType.IsFloat() || a.get(-1, "dtype") != nil {
 			out = m.t.Cumsum
+		}
+		if d, ok := a.get(-1, "dtype").(dtype); ok && torch.DType(d) != x.x.DType {
+			panic(failure("a cumsum in another type is not known"))
 		}
 		sums := m.tensor(out(in(x)))
 		if x.fact == always(0) {

@@ -36,6 +36,9 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 	m.nameLayers(x)
 	m.listParameters(x)
 	m.castBuffers(x, r.DType)
+	if r.Checkpointing || r.NoCache { // loops set it, which copies of the configuration do not see
+		m.setattr(config, "use_cache", false)
+	}
 	if r.Checkpointing {
 		m.enableCheckpointing(x)
 	}
@@ -96,9 +99,7 @@ func (m *Machine) configuration(c *hfconfig.Config, r models.Run) (value, error)
 		attention = "eager"
 	}
 	m.setattr(config, "_attn_implementation", attention)
-	if r.NoCache {
-		m.setattr(config, "use_cache", false)
-	}
+	m.setattr(config, "_experts_implementation", "grouped_mm")
 	return config, nil
 }
 

@@ -37,7 +37,7 @@ var families = []string{"gpt2", "qwen3", "llama", "qwen2", "mistral", "bert", "t
 // sharedModules are what the source of models imports.
 var sharedModules = []string{
 	"masking_utils", "cache_utils", "activations", "modeling_layers", "modeling_outputs", "modeling_rope_utils", "integrations.sdpa_attention",
-	"loss.loss_utils",
+	"loss.loss_utils", "integrations.moe",
 }
 
 // library is the source of transformers of the tests' Python, which is not imported.

@@ -1,6 +1,9 @@
 package pymodule
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // addOutputs makes ModelOutput and other interfaces of transformers.
 func (m *Machine) addOutputs() {
@@ -97,12 +100,12 @@ func (m *Machine) addInterfaces() {
 	general := newClass("GeneralInterface", m.types["object"])
 	m.types["GeneralInterface"] = general
 	mapping := func(a *args) *dict { return a.pos[0].(*instance).class.lookup("_global_mapping").(*dict) }
-	for _, name := range []string{"__getitem__", "__contains__", "get"} {
+	for _, name := range []string{"__getitem__", "__contains__", "get", "get_interface"} {
 		general.attrs[name] = &builtin{name, func(m *Machine, a *args) value {
 			if name == "__contains__" {
 				return mapping(a).find(a.pos[1]) >= 0
 			}
-			if name == "get" {
+			if strings.HasPrefix(name, "get") {
 				return dictMethods["get"].call(m, &args{pos: append([]value{mapping(a)}, a.pos[1:]...)})
 			}
 			return m.item(mapping(a), a.pos[1])

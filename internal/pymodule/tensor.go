@@ -200,7 +200,7 @@ func (device) attribute(_ *Machine, name string) value {
 
 // shapeTuple is x.shape.
 func shapeTuple(x *torch.Tensor) *tuple {
-	out := &tuple{refs{1}, make([]value, len(x.Shape))}
+	out := newTuple(make([]value, len(x.Shape))...)
 	for i, s := range x.Shape {
 		out.items[i] = s
 	}

@@ -297,11 +297,16 @@ func utilsName(m *Machine, _, name string) value {
 		return constantly(true)
 	case "is_tracing", "is_torchdynamo_compiling", "is_flash_attention_requested", "is_jit_tracing":
 		return constantly(false)
-	case "is_torch_greater_or_equal":
+	case "is_torch_greater_or_equal", "is_torch_less_or_equal":
 		return &builtin{name, func(m *Machine, a *args) value {
-			return parseVersion(m.t.Version.String()).compare(parseVersion(m.text(a.pos[0]))) >= 0
+			order := parseVersion(m.t.Version.String()).compare(parseVersion(m.text(a.pos[0])))
+			return order == 0 || order > 0 == (name == "is_torch_greater_or_equal")
 		}}
-	case "auto_docstring", "can_return_tuple", "capture_outputs", "strict", "use_experts_implementation", "no_inherit_decorator":
+	case "use_experts_implementation":
+		return m.resolveImport(&lazyImport{"transformers.integrations.moe", name})
+	case "_can_use_grouped_mm": // package torch asks the card
+		return constantly(true)
+	case "auto_docstring", "can_return_tuple", "capture_outputs", "strict", "no_inherit_decorator":
 		return decorator
 	case "use_kernel_forward_from_hub", "use_kernelized_func", "use_kernel_func_from_hub", "deprecate_kwarg", "requires", "add_start_docstrings":
 		return constantly(identity)

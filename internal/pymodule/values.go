@@ -67,10 +67,11 @@ func (m *Machine) dropBackwards(list []value) {
 type tuple struct {
 	refs
 	items []value
+	names []string // of the elements of a named tuple
 }
 
 // newTuple makes a tuple that owns what is in it.
-func newTuple(items ...value) *tuple { return &tuple{refs{1}, items} }
+func newTuple(items ...value) *tuple { return &tuple{refs: refs{1}, items: items} }
 
 func (x *tuple) free(m *Machine) { m.dropBackwards(x.items) }
 
