@@ -27,15 +27,21 @@ func (m *Machine) tensorBinary(op string, a, b value) (value, bool) {
 
 func (m *Machine) twoTensors(op string, x, y *tensor) *tensor {
 	t := m.t
-	switch op {
-	case "Add":
-		out := m.tensor(t.Add(in(x), in(y)))
+	if !m.needsGrad(x, y) && op != "MatMult" {
+		d := promote(x.x, y.x)
+		if op == "Div" && !d.IsFloat() {
+			d = m.dtype
+		}
+		out := m.plain(d, x, y)
 		out.fact = combined(op, x, y)
 		return out
-	case "Sub":
-		if !m.needsGrad(x, y) {
-			return m.plain(promote(x.x, y.x), x, y)
-		}
+	}
+	if d := promote(x.x, y.x); op == "Add" && d != x.x.DType && d != y.x.DType || op == "Add" && len(x.x.Shape)*len(y.x.Shape) == 0 && x.x.DType != y.x.DType {
+		panic(failure("the type of this sum is not known"))
+	}
+	switch op {
+	case "Add":
+		return m.tensor(t.Add(in(x), in(y)))
 	case "Mult":
 		if x.x.DType == torch.Complex64 {
 			return m.tensor(t.MulComplex(in(x), in(y)))
@@ -51,8 +57,6 @@ func (m *Machine) twoTensors(op string, x, y *tensor) *tensor {
 		return m.tensor(t.Quotient(in(x), in(y)))
 	case "MatMult":
 		return m.tensor(t.MatMul(in(x), in(y)))
-	case "BitAnd", "BitOr", "BitXor":
-		return m.plain(promote(x.x, y.x), x, y)
 	}
 	panic(failure("%s of two tensors is not known", op))
 }
@@ -143,6 +147,9 @@ func (m *Machine) numberWith(op string, n value, x *tensor) *tensor {
 	case "Add", "Mult":
 		return m.withNumber(op, x, n)
 	case "Sub":
+		if !x.x.DType.IsFloat() {
+			return m.withNumber(op, x, n)
+		}
 		return m.tensor(m.t.Scale(in(x)))
 	case "Div": // the reciprocal, times the number
 		inverse := m.plain(m.floatType(x), x)
@@ -276,7 +283,12 @@ func (m *Machine) tensorItem(x *tensor, i value) value {
 	if same {
 		current = t.Alias(current)
 	}
-	return m.known(current, kept)
+	out := m.known(current, kept)
+	if k, ok := index[len(index)-1].(*slice); ok && index[0] == (ellipsis{}) && len(index) == 2 {
+		from, to, _ := k.bounds(int(x.x.Dim(-1)))
+		out.part = &part{x.x, int64(from), int64(to)}
+	}
+	return out
 }
 
 // places is how many of an index stand before the ellipsis.

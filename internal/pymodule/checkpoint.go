@@ -92,9 +92,10 @@ func asInput(v value, inputs *[]torch.X) func(in []*torch.Var) value {
 func (m *Machine) within(path string, run func() value) value {
 	frame, top, depth, outer := m.frame, m.top, m.depth, m.path
 	m.path = path
-	done := false
 	defer func() {
-		if !done {
+		r := recover()
+		if r != nil {
+			m.locate(r)
 			for f := m.frame; f != frame; f = f.back {
 				f.locals = slices.Clone(f.locals)
 			}
@@ -102,10 +103,11 @@ func (m *Machine) within(path string, run func() value) value {
 			m.frame, m.top, m.depth = frame, top, depth
 		}
 		m.path = outer
+		if r != nil {
+			panic(r)
+		}
 	}()
-	out := run()
-	done = true
-	return out
+	return run()
 }
 
 // tensors are those that the names of a function refer to.

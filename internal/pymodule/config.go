@@ -104,13 +104,18 @@ func makeConfig(m *Machine, c *class, a *args) value {
 	declared := make(map[string]bool)
 	for _, k := range slices.Backward(c.mro) {
 		for _, name := range k.fields {
-			declared[name] = true
-			v, ok := given[name]
+			key := name
+			if to, ok := own.get(name); ok {
+				key = to.(string)
+				m.rename(c, name, key)
+			}
+			declared[key] = true
+			v, ok := given[key]
 			if !ok {
-				v = c.lookup(name)
+				v = c.lookup(key)
 			}
 			if v != nil {
-				x.fields.set(m, name, m.copied(v))
+				x.fields.set(m, key, m.copied(v))
 			}
 		}
 	}
@@ -122,6 +127,16 @@ func makeConfig(m *Machine, c *class, a *args) value {
 	}
 	m.drop(m.invoke(c.lookup("__post_init__"), rest))
 	return x
+}
+
+// rename makes a declared name another one for an attribute, whose default it has.
+func (m *Machine) rename(c *class, name, to string) {
+	v := c.lookup(name)
+	if _, done := v.(*property); done {
+		return
+	}
+	c.set(to, v)
+	c.set(name, &property{get: &builtin{name, func(m *Machine, a *args) value { return m.getattr(a.pos[0], to) }}})
 }
 
 func postInitConfig(m *Machine, a *args) value {

@@ -41,6 +41,13 @@ func (r *raised) Error() string {
 	return r.kind + ": " + r.message
 }
 
+// locate says where a failure happened, if nobody has.
+func (m *Machine) locate(r any) {
+	if e, ok := r.(*Error); ok && e.File == "" && m.frame != nil {
+		e.File, e.Line = m.frame.code.file, m.frame.line
+	}
+}
+
 // catch makes an error of a panic that is the evaluator's, and says where it
 // happened.
 func (m *Machine) catch(err *error) {
@@ -59,9 +66,7 @@ func (m *Machine) catch(err *error) {
 	default:
 		panic(r)
 	}
-	if e.File == "" && m.frame != nil {
-		e = &Error{m.frame.code.file, m.frame.line, e.What}
-	}
+	m.locate(e)
 	m.frame = nil
 	*err = e
 }

@@ -320,6 +320,7 @@ func functionsOfNN() map[string]*builtin {
 		return m.tensor(m.t.CrossEntropy(in(a.need(0, "input")), in(a.need(1, "target"))))
 	})
 	add("pad", func(m *Machine, a *args) value {
+		a.only("pad", "pad", "value")
 		widths := m.shapeOf([]value{a.need(1, "pad")})
 		if len(widths) != 2 || widths[0] != 0 {
 			panic(failure("padding anything but the end of the last dimension is not known"))

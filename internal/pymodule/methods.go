@@ -56,6 +56,7 @@ func methodsOfTensor() map[string]*builtin {
 	out := make(map[string]*builtin)
 	add := func(name string, call func(m *Machine, x *tensor, a *args) value) {
 		out[name] = &builtin{name, func(m *Machine, a *args) value {
+			a.only(name, "dim", "dims", "dim0", "dim1", "keepdim", "dtype", "device", "non_blocking", "copy", "start_dim", "mask", "value", "chunks", "src", "min", "max")
 			return call(m, a.pos[0].(*tensor), &args{a.pos[1:], a.names, a.named})
 		}}
 	}
@@ -208,12 +209,24 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 	fresh("new_ones", always(1))
 	fresh("new_zeros", always(0))
 	fresh("new_empty", fact{})
+	add("scatter_", func(m *Machine, x *tensor, a *args) value {
+		if y, ok := a.need(2, "value").(*tensor); m.needsGrad(x) || ok && m.needsGrad(y) {
+			panic(failure("the gradient of scatter_ is not known"))
+		}
+		x.fact = fact{}
+		return hold(x)
+	})
 	for _, name := range []string{"copy_", "normal_", "clamp_", "zero_", "fill_", "uniform_"} {
 		add(name, func(m *Machine, x *tensor, a *args) value {
-			if m.needsGrad(x) {
+			x.fact = fact{}
+			source, _ := a.get(0, "src").(*tensor)
+			recorded := m.needsGrad(x) || source != nil && m.needsGrad(source)
+			switch {
+			case recorded && x.part != nil && source != nil:
+				m.t.CopyInto(m.t.InPlace(x.part.of), x.part.from, x.part.to, in(source))
+			case recorded:
 				panic(failure("the gradient of %s is not known", name))
 			}
-			x.fact = fact{}
 			return hold(x)
 		})
 	}
@@ -224,7 +237,7 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 				panic(failure("repeating more than the first dimension is not known"))
 			}
 		}
-		return m.tensor(m.t.Tile(in(x), times[0]))
+		return m.known(m.t.Tile(in(x), times[0]), x.fact)
 	})
 	add("masked_fill_", func(m *Machine, x *tensor, a *args) value {
 		m.t.MaskedFillInPlace(m.t.InPlace(x.x), in(a.need(0, "mask")))
@@ -276,7 +289,7 @@ func addReductions(add func(string, func(*Machine, *tensor, *args) value)) {
 
 // over is the dimension of a reduction, and whether it stays as one of size 1.
 func over(x *tensor, a *args) (dim int, keep, all bool) {
-	a.only("a reduction", "dim", "keepdim", "dtype")
+	a.only("a reduction", "dim", "keepdim")
 	d := a.get(0, "dim")
 	if d == nil || d == (none{}) {
 		return 0, false, true

@@ -303,6 +303,7 @@ func (m *Machine) addLayers() {
 		return m.tensor(m.t.Linear(in(a.pos[0]), stateOf(x).linear))
 	})
 	layer("Embedding", func(m *Machine, x *instance, a *args) value {
+		a.only("Embedding", "num_embeddings", "embedding_dim", "padding_idx")
 		e := m.t.NewEmbedding(integer(a.need(0, "num_embeddings")), integer(a.need(1, "embedding_dim")), m.dtype)
 		stateOf(x).embedding = e
 		x.fields.set(m, "num_embeddings", hold(a.need(0, "num_embeddings")))
@@ -355,6 +356,7 @@ func (m *Machine) addLayers() {
 		return m.tensor(m.t.Conv1d(in(a.pos[0]), stateOf(x).line))
 	})
 	layer("Dropout", func(m *Machine, x *instance, a *args) value {
+		a.only("Dropout", "p")
 		x.fields.set(m, "p", hold(a.or(0, "p", 0.5)))
 		return none{}
 	}, func(m *Machine, x *instance, a *args) value {

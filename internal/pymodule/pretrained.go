@@ -28,10 +28,7 @@ func (m *Machine) addPretrained() {
 		get: &builtin{"loss_function", func(m *Machine, a *args) value { return m.lossFunction(a.pos[0].(*instance)) }},
 		set: &builtin{"loss_function", func(m *Machine, a *args) value { panic(failure("a loss function that is set is not known")) }},
 	}
-	for name, v := range map[string]value{"_tied_weights_keys": none{}, "gradient_checkpointing": false, "is_gradient_checkpointing": false} {
-		c.attrs[name] = v
-	}
-	delete(c.attrs, "gradient_checkpointing")
+	c.attrs["_tied_weights_keys"], c.attrs["is_gradient_checkpointing"] = none{}, false
 }
 
 // nameLayers says what layers are called, and which are the embeddings of what goes in

@@ -22,8 +22,15 @@ type tensor struct {
 	fact      fact
 	parameter bool
 	buffer    bool
-	borrowed  bool // something of Go keeps it
-	host      bool // is on the CPU, where it takes no memory that counts
+	borrowed  bool  // something of Go keeps it
+	part      *part // of the last dimension of another that it is, nil for anything else
+	host      bool  // is on the CPU, where it takes no memory that counts
+}
+
+// part is a range of the last dimension of a tensor.
+type part struct {
+	of       *torch.Tensor
+	from, to int64
 }
 
 func (x *tensor) free(m *Machine) {

@@ -306,7 +306,14 @@ func utilsName(m *Machine, _, name string) value {
 		return m.resolveImport(&lazyImport{"transformers.integrations.moe", name})
 	case "_can_use_grouped_mm": // package torch asks the card
 		return constantly(true)
-	case "auto_docstring", "can_return_tuple", "capture_outputs", "strict", "no_inherit_decorator":
+	case "capture_outputs":
+		return &builtin{name, func(_ *Machine, a *args) value {
+			if len(a.pos) == 1 {
+				return withoutCapture(hold(a.pos[0]))
+			}
+			return &builtin{name, func(_ *Machine, a *args) value { return withoutCapture(hold(a.pos[0])) }}
+		}}
+	case "auto_docstring", "can_return_tuple", "strict", "no_inherit_decorator":
 		return decorator
 	case "use_kernel_forward_from_hub", "use_kernelized_func", "use_kernel_func_from_hub", "deprecate_kwarg", "requires", "add_start_docstrings":
 		return constantly(identity)
@@ -325,6 +332,24 @@ func utilsName(m *Machine, _, name string) value {
 		return constantly(false)
 	}
 	return nil
+}
+
+// withoutCapture is capture_outputs where nothing is captured.
+func withoutCapture(f value) value {
+	return &builtin{"wrapper", func(m *Machine, a *args) value {
+		self := a.pos[0].(*instance)
+		config, _ := self.fields.get("config")
+		if kinds, ok := self.class.lookup("_can_record_outputs").(*dict); ok {
+			for _, kind := range kinds.keys {
+				name := "output_" + kind.(string)
+				on, _ := m.optional(config, name)
+				if given := a.get(-1, name); on != nil && m.truth(on) || given != nil && m.truth(given) {
+					panic(failure("capturing outputs (%s) is not known", name))
+				}
+			}
+		}
+		return m.invoke(f, a)
+	}}
 }
 
 // withDefaults is merge_with_config_defaults: use_cache of the configuration, where
