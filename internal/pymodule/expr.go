@@ -215,11 +215,11 @@ func (c *compiler) call(n *node) expression {
 				f.m.drop(x)
 			}
 			top := f.m.top
-			var a args
-			if a.pos = f.m.room(count + 1)[:0]; self != nil {
+			a := f.m.newArgs(args{pos: f.m.room(count + 1)[:0]})
+			if self != nil {
 				a.pos = append(a.pos, self)
 			}
-			rest := arguments(f, &a)
+			rest := arguments(f, a)
 			return f.finishCall(callee, a, rest, top)
 		}
 	}
@@ -227,17 +227,18 @@ func (c *compiler) call(n *node) expression {
 	return func(f *frame) value {
 		fn := callee(f)
 		top := f.m.top
-		a := args{pos: f.m.room(count)[:0]}
-		rest := arguments(f, &a)
+		a := f.m.newArgs(args{pos: f.m.room(count)[:0]})
+		rest := arguments(f, a)
 		return f.finishCall(fn, a, rest, top)
 	}
 }
 
 // finishCall calls, and lets the function go, and what the arguments were unpacked
 // from. The arguments were on the stack above top.
-func (f *frame) finishCall(fn value, a args, rest value, top int) value {
+func (f *frame) finishCall(fn value, a *args, rest value, top int) value {
 	line := f.line
-	out := f.m.callOwned(fn, a)
+	out := f.m.callOwned(fn, *a)
+	f.m.freeArgs = append(f.m.freeArgs, a)
 	f.line = line
 	f.m.backTo(top)
 	f.m.drop(fn)

@@ -21,7 +21,6 @@ type code struct {
 	frees      []*variable
 	body       statement
 	makesValue expression // of a lambda, or what a comprehension gives
-	yields     bool
 }
 
 // frame is a running function.

@@ -148,10 +148,9 @@ func (m *Machine) enter(x *instance) *torch.Frame {
 				s.part = ""
 			}
 		}
-		if at := strings.LastIndexByte(s.part, '.'); at >= 0 {
-			if n, err := strconv.Atoi(s.part[at+1:]); err == nil {
-				s.part, s.index = s.part[:at], n
-			}
+		if at := strings.LastIndexByte(s.part, '.'); at >= 0 && isIndex(s.part[at+1:]) {
+			s.index, _ = strconv.Atoi(s.part[at+1:])
+			s.part = s.part[:at]
 		}
 	}
 	switch {
@@ -196,10 +195,13 @@ func (m *Machine) walk(x *instance, childrenFirst bool, visit func(x *instance))
 	walk(x)
 }
 
+// isIndex reports whether a part of a path is a place in a list.
+func isIndex(part string) bool { return part != "" && strings.Trim(part, "0123456789") == "" }
+
 // at is the module at a path below another.
 func (m *Machine) at(x *instance, path string) *instance {
 	for _, name := range strings.Split(path, ".") {
-		if i, err := strconv.Atoi(name); err == nil && i < len(stateOf(x).items) {
+		if i, _ := strconv.Atoi(name); isIndex(name) && i < len(stateOf(x).items) {
 			x = stateOf(x).items[i]
 			continue
 		}
@@ -219,7 +221,7 @@ func (m *Machine) addModuleLists() {
 	list := newClass("ModuleList", module)
 	m.types["ModuleList"] = list
 	m.types["Sequential"] = newClass("Sequential", list)
-	add := func(m *Machine, x *instance, v value) {
+	add := func(x *instance, v value) {
 		s := stateOf(x)
 		part := v.(*instance)
 		stateOf(part).join(x, strconv.Itoa(len(s.items)))
@@ -227,7 +229,7 @@ func (m *Machine) addModuleLists() {
 	}
 	extend := func(m *Machine, x *instance, v value) {
 		for _, part := range m.listOf(v) {
-			add(m, x, part)
+			add(x, part)
 		}
 	}
 	set := func(c *class, name string, f func(m *Machine, x *instance, a []value) value) {
@@ -241,7 +243,7 @@ func (m *Machine) addModuleLists() {
 	})
 	set(m.types["Sequential"], "__init__", func(m *Machine, x *instance, a []value) value {
 		for _, v := range a {
-			add(m, x, hold(v))
+			add(x, hold(v))
 		}
 		return none{}
 	})
@@ -252,7 +254,7 @@ func (m *Machine) addModuleLists() {
 		}
 		return v
 	})
-	set(list, "append", func(m *Machine, x *instance, a []value) value { add(m, x, hold(a[0])); return hold(x) })
+	set(list, "append", func(m *Machine, x *instance, a []value) value { add(x, hold(a[0])); return hold(x) })
 	set(list, "extend", func(m *Machine, x *instance, a []value) value { extend(m, x, a[0]); return hold(x) })
 	set(list, "__len__", func(_ *Machine, x *instance, _ []value) value { return int64(len(stateOf(x).items)) })
 	set(list, "__iter__", func(_ *Machine, x *instance, _ []value) value { return newList(stateOf(x).all()...) })
@@ -262,7 +264,7 @@ func (m *Machine) addModuleLists() {
 		if s, ok := a[0].(*slice); ok {
 			part := &instance{refs: refs{1}, class: x.class, native: &moduleState{}}
 			for _, v := range sliced(items, s) {
-				add(m, part, hold(v))
+				add(part, hold(v))
 			}
 			return part
 		}
@@ -423,7 +425,7 @@ func (m *Machine) castBuffers(model *instance, dtype torch.DType) {
 				continue
 			}
 			m.t.As(trace.Parameter, func() {
-				b.x = m.t.CastBuffer(torch.ValueOf(b.x), dtype).Tensor()
+				b.x, b.named = m.t.CastBuffer(torch.ValueOf(b.x), dtype).Tensor(), nil
 			})
 		}
 	})

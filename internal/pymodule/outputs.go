@@ -27,7 +27,7 @@ func (m *Machine) addOutputs() {
 		x.fields.set(m, name, hold(a.pos[2]))
 		return none{}
 	}}
-	toTuple := func(m *Machine, a *args) value { return newTuple(holdAll(a.pos[0].(*instance).items.values)...) }
+	toTuple := func(_ *Machine, a *args) value { return newTuple(holdAll(a.pos[0].(*instance).items.values)...) }
 	output.attrs["to_tuple"] = &builtin{"to_tuple", toTuple}
 	output.attrs["__getitem__"] = &builtin{"__getitem__", func(m *Machine, a *args) value {
 		if name, ok := a.pos[1].(string); ok {

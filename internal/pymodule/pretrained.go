@@ -1,7 +1,6 @@
 package pymodule
 
 import (
-	"strconv"
 	"strings"
 
 	"memorymark/internal/torch"
@@ -60,12 +59,7 @@ func (m *Machine) nameLayers(model *instance) {
 	}
 	m.walk(model, false, func(x *instance) {
 		s := stateOf(x)
-		name := pathOf(x)
-		for i, part := range strings.Split(name, ".") {
-			if _, err := strconv.Atoi(part); err == nil { // below the layer
-				name = strings.Join(strings.Split(pathOf(x), ".")[i+1:], ".")
-			}
-		}
+		name := belowLayers(pathOf(x))
 		switch {
 		case s.embedding != nil && embeddings[x] == "get_input_embeddings":
 			s.embedding.AsInput(name)
@@ -77,6 +71,19 @@ func (m *Machine) nameLayers(model *instance) {
 			s.conv.Named(name)
 		}
 	})
+}
+
+// belowLayers is what follows the last number in a path.
+func belowLayers(path string) string {
+	for rest := path; ; {
+		part, after, more := strings.Cut(rest, ".")
+		if !more {
+			return path
+		}
+		if rest = after; isIndex(part) {
+			path = after
+		}
+	}
 }
 
 // lossFunction is LOSS_MAPPING of what the name of the class says.

@@ -9,8 +9,6 @@ type torchState struct {
 	dtype    torch.DType // the default one
 	building bool        // the model, on the card
 	training bool
-	noGrad   bool
-	casts    bool       // under autocast
 	path     string     // of the module that runs
 	gone     *[]*tensor // where tensors go instead of being freed, nil for nowhere
 }
@@ -19,6 +17,7 @@ type torchState struct {
 type tensor struct {
 	refs
 	x         *torch.Tensor
+	named     torch.X // the same, once an operator took it
 	fact      fact
 	parameter bool
 	buffer    bool
@@ -68,7 +67,10 @@ func in(v value) torch.X {
 		if x.host {
 			panic(failure("an operator on a tensor of the CPU is not known"))
 		}
-		return torch.Borrow(x.x)
+		if x.named == nil {
+			x.named = torch.Borrow(x.x)
+		}
+		return x.named
 	}
 	panic(failure("a tensor is needed, not a %s", typeName(v)))
 }

@@ -396,11 +396,10 @@ func formatFloat(x float64) string {
 	case math.IsNaN(x):
 		return "nan"
 	}
-	s := strconv.FormatFloat(x, 'g', -1, 64)
 	if e := math.Abs(x); e != 0 && (e < 1e-4 || e >= 1e16) {
 		return strconv.FormatFloat(x, 'e', -1, 64)
 	}
-	s = strconv.FormatFloat(x, 'f', -1, 64)
+	s := strconv.FormatFloat(x, 'f', -1, 64)
 	if !strings.Contains(s, ".") {
 		s += ".0"
 	}
