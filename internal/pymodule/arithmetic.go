@@ -258,8 +258,11 @@ func (m *Machine) tensorItem(x *tensor, i value) value {
 			n := int(current.Tensor().Dim(at))
 			from, to, step := k.bounds(n)
 			switch {
+			case step > 1 && to == n:
+				current = t.Every(current, at, int64(from), int64(step))
+				same, kept = false, fact{}
 			case step != 1:
-				panic(failure("a slice of a tensor with a step is not known"))
+				panic(failure("a slice of a tensor with a step and an end is not known"))
 			case from == 0 && to == n:
 			default:
 				current = t.Slice(current, at, int64(from), int64(max(from, to)))
@@ -284,7 +287,7 @@ func (m *Machine) tensorItem(x *tensor, i value) value {
 		current = t.Alias(current)
 	}
 	out := m.known(current, kept)
-	if k, ok := index[len(index)-1].(*slice); ok && index[0] == (ellipsis{}) && len(index) == 2 {
+	if k, ok := index[len(index)-1].(*slice); ok && k.step == (none{}) && index[0] == (ellipsis{}) && len(index) == 2 {
 		from, to, _ := k.bounds(int(x.x.Dim(-1)))
 		out.part = &part{x.x, int64(from), int64(to)}
 	}

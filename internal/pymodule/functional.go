@@ -191,7 +191,7 @@ func addElementwise(add adder) {
 		add(name, func(m *Machine, a *args) value { return m.compare(op, a.pos[0], a.need(1, "other")) })
 	}
 	add("unique_consecutive", func(m *Machine, a *args) value { return m.tensor(m.t.UniqueConsecutive(in(a.pos[0]))) })
-	add("cumsum", func(m *Machine, a *args) value { return tensorMethods["cumsum"].call(m, a) })
+	add("square", func(m *Machine, a *args) value { return m.binary("Pow", a.pos[0], int64(2)) })
 	add("pow", func(m *Machine, a *args) value { return m.binary("Pow", a.pos[0], a.need(1, "exponent")) })
 	for _, name := range []string{"min", "max", "minimum", "maximum"} {
 		add(name, func(m *Machine, a *args) value {
@@ -294,8 +294,6 @@ func addProducts(add adder) {
 	add("gather", func(m *Machine, a *args) value {
 		return m.tensor(m.t.Gather(in(a.pos[0]), in(a.need(2, "index"))))
 	})
-	add("flatten", func(m *Machine, a *args) value { return tensorMethods["flatten"].call(m, a) })
-	add("split", func(m *Machine, a *args) value { return tensorMethods["split"].call(m, a) })
 }
 
 func functionsOfNN() map[string]*builtin {

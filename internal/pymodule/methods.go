@@ -65,7 +65,7 @@ func methodsOfTensor() map[string]*builtin {
 	addReductions(add)
 	for _, name := range []string{
 		"pow", "rsqrt", "tanh", "sigmoid", "cos", "sin", "exp", "log", "sqrt", "abs", "softmax", "matmul", "masked_fill", "gather", "where",
-		"eq", "ne", "lt", "le", "gt", "ge", "max", "min", "clamp", "relu",
+		"eq", "ne", "lt", "le", "gt", "ge", "max", "min", "clamp", "relu", "topk", "square",
 	} {
 		out[name] = &builtin{name, func(m *Machine, a *args) value { return torchFunctions[name].call(m, a) }}
 	}

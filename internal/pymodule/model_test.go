@@ -56,7 +56,7 @@ func library(tb testing.TB) *pymodule.Library {
 	for _, name := range sharedModules {
 		modules = append(modules, "transformers."+name)
 	}
-	for _, f := range families {
+	for _, f := range slices.Concat(families, unseen) {
 		for _, part := range []string{"modeling", "configuration"} {
 			modules = append(modules, fmt.Sprintf("transformers.models.%[1]s.%[2]s_%[1]s", folderOf(f), part))
 		}

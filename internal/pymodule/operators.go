@@ -36,6 +36,10 @@ func (m *Machine) binary(op string, a, b value) value {
 		if isNumber(b) && op == "Mult" {
 			return newList(repeated(x.items, integer(b))...)
 		}
+	case *class: // a | b, for isinstance
+		if op == "BitOr" {
+			return newTuple(a, b)
+		}
 	case *dict:
 		if y, ok := b.(*dict); ok && x.isSet == y.isSet {
 			return m.dictBinary(op, x, y)

@@ -25,7 +25,7 @@ func (m *Machine) addTorch() {
 	m.addPretrained()
 	m.addOutputs()
 	m.shims = map[string]func(m *Machine, module, name string) value{
-		"torch": torchName, "torch.nn": nnName, "torch.nn.functional": functionalName, "torch.utils.checkpoint": nil,
+		"torch": torchName, "torch.nn": nnName, "torch.nn.functional": functionalName, "torch.nn.init": initializationName, "torch.utils.checkpoint": nil,
 		"math": mathName, "functools": functoolsName, "dataclasses": dataclassesName, "typing": typingName, "collections": collectionsName,
 		"abc": abcName, "copy": copyName, "packaging.version": versionName, "packaging": nil, "torch.jit": jitName,
 		"transformers.utils": utilsName, "transformers.utils.generic": utilsName, "transformers.utils.import_utils": utilsName,
@@ -77,12 +77,15 @@ func torchName(m *Machine, _, name string) value {
 	if f := torchFunctions[name]; f != nil {
 		return f
 	}
+	if f := tensorMethods[name]; f != nil { // torch.flatten(x) is x.flatten()
+		return f
+	}
 	return nil
 }
 
 func nnName(m *Machine, _, name string) value {
-	if name == "functional" {
-		return m.module("torch.nn.functional")
+	if name == "functional" || name == "init" {
+		return m.module("torch.nn." + name)
 	}
 	if c := m.types[name]; c != nil {
 		return c
