@@ -1,6 +1,8 @@
 package pymodule
 
-import "slices"
+import (
+	"slices"
+)
 
 // scope is where the names of a function, a class body or a module are.
 type scope struct {
