@@ -152,12 +152,12 @@ func (m *Machine) numberWith(op string, n value, x *tensor) *tensor {
 		}
 		return m.tensor(m.t.Scale(in(x)))
 	case "Div": // the reciprocal, times the number
-		inverse := m.plain(m.floatType(x), x)
+		inverse := m.plainFloat(x)
 		out := m.plain(inverse.x.DType, inverse)
 		m.drop(inverse)
 		return out
 	case "Pow": // the number becomes a double on the device
-		out := m.plain(m.floatType(x), x)
+		out := m.plainFloat(x)
 		m.t.Drop(m.t.Full(torch.Int64))
 		return out
 	}

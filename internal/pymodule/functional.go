@@ -110,8 +110,11 @@ func addFactories(add adder) {
 	add("full", func(m *Machine, a *args) value {
 		a.only("full", "dtype", "device", "fill_value")
 		v, d := a.need(1, "fill_value"), m.dtype
-		if _, ok := v.(int64); ok {
+		switch v.(type) {
+		case int64:
 			d = torch.Int64
+		case bool:
+			d = torch.Bool
 		}
 		return m.made(a, dtypeOf(a.get(-1, "dtype"), d), always(number(v)), m.shapeOf(a.pos[:1])...)
 	})
@@ -174,10 +177,7 @@ func addElementwise(add adder) {
 	})
 	add("clamp", func(m *Machine, a *args) value { x := a.pos[0].(*tensor); return m.plain(x.x.DType, x) })
 	for _, name := range []string{"cos", "sin", "log", "sqrt"} {
-		add(name, func(m *Machine, a *args) value {
-			x := a.pos[0].(*tensor)
-			return m.plain(m.floatType(x), x)
-		})
+		add(name, func(m *Machine, a *args) value { return m.plainFloat(a.pos[0].(*tensor)) })
 	}
 	add("abs", func(m *Machine, a *args) value { x := a.pos[0].(*tensor); return m.plain(x.x.DType, x) })
 	binary := func(name, op string) {

@@ -156,6 +156,11 @@ func (m *Machine) resolveImport(l *lazyImport) value {
 	return &unknown{l.module + "." + l.name}
 }
 
+// replacements are functions of modules in the place of what the source has.
+var replacements = map[string]map[string]value{
+	"transformers.integrations.moe": {"_can_use_grouped_mm": constantly(true)}, // package torch asks the card
+}
+
 // module imports a module: its body runs, once.
 func (m *Machine) module(name string) value {
 	if n := m.modules[name]; n != nil {
@@ -185,8 +190,8 @@ func (m *Machine) module(name string) value {
 	m.frame = f
 	c.body(f)
 	m.frame = f.back
-	if replaced := map[string]string{"transformers.integrations.moe": "_can_use_grouped_mm"}[name]; replaced != "" {
-		n.names[replaced] = utilsName(m, name, replaced)
+	for what, by := range replacements[name] {
+		n.names[what] = by
 	}
 	return n
 }

@@ -127,11 +127,11 @@ func addShapes(add func(string, func(*Machine, *tensor, *args) value)) {
 		if l, ok := a.pos[0].(*list); ok {
 			return m.tensors(m.t.SplitSizes(in(x), dim, m.shapeOf([]value{l})...))
 		}
-		return m.tensors(m.t.Split(in(x), integer(a.pos[0]), dim))
+		return m.evenly(x, integer(a.pos[0]), dim)
 	})
 	add("chunk", func(m *Machine, x *tensor, a *args) value {
 		dim, n := int(integer(a.or(1, "dim", int64(0)))), integer(a.pos[0])
-		return m.tensors(m.t.Split(in(x), (x.x.Dim(dim)+n-1)/n, dim))
+		return m.evenly(x, (x.x.Dim(dim)+n-1)/n, dim)
 	})
 	add("unbind", func(m *Machine, x *tensor, a *args) value {
 		return m.tensors(m.t.Unbind(in(x), int(integer(a.or(0, "dim", int64(0))))))
@@ -143,6 +143,14 @@ func addShapes(add func(string, func(*Machine, *tensor, *args) value)) {
 		return m.known(m.t.Clone(in(x)), x.fact)
 	})
 	add("detach", func(m *Machine, x *tensor, _ *args) value { return m.known(m.t.Detach(in(x)), x.fact) })
+}
+
+// evenly splits a dimension into parts of one size.
+func (m *Machine) evenly(x *tensor, size int64, dim int) value {
+	if x.x.Dim(dim)%size != 0 {
+		panic(failure("a split into parts of different sizes is not known"))
+	}
+	return m.tensors(m.t.Split(in(x), size, dim))
 }
 
 // tensors are those of a tuple.
@@ -173,7 +181,7 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 		return out
 	}
 	add("to", func(m *Machine, x *tensor, a *args) value {
-		a.only("to", "device", "dtype", "non_blocking", "copy")
+		a.only("to", "device", "dtype", "non_blocking")
 		d, moved := x.x.DType, false
 		for _, v := range append(slices.Clone(a.pos), a.get(-1, "dtype"), a.get(-1, "device")) {
 			_, card := v.(device)

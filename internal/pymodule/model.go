@@ -24,8 +24,8 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 	if err != nil {
 		return nil, err
 	}
-	kind := m.resolveImport(&lazyImport{modelModule(c.ModelType, "modeling"), c.Architecture})
-	class, ok := kind.(*class)
+	found := m.resolveImport(&lazyImport{modelModule(c.ModelType, "modeling"), c.Architecture})
+	class, ok := found.(*class)
 	if !ok {
 		return nil, fmt.Errorf("%s of a %s is not in the source", c.Architecture, c.ModelType)
 	}
@@ -60,16 +60,16 @@ func (m *Machine) configuration(c *hfconfig.Config, r models.Run) (value, error)
 	if m.library.trees.modules[name] == nil {
 		return nil, fmt.Errorf("the configuration of a %s is not in the source", c.ModelType)
 	}
-	var class_ *class
+	var kind *class
 	for _, n := range m.library.trees.modules[name].root.kids[0].kids {
 		if n.kind != "ClassDef" {
 			continue
 		}
 		if k, ok := m.module(name).(*namespace).load(m, n.text).(*class); ok && k.attrs["model_type"] == c.ModelType {
-			class_ = k
+			kind = k
 		}
 	}
-	if class_ == nil {
+	if kind == nil {
 		return nil, fmt.Errorf("no class of %s is of the model type %s", name, c.ModelType)
 	}
 	data, err := json.Marshal(c)
@@ -93,7 +93,7 @@ func (m *Machine) configuration(c *hfconfig.Config, r models.Run) (value, error)
 			}
 		}
 	}
-	config := m.callOwned(class_, a)
+	config := m.callOwned(kind, a)
 	attention := "sdpa"
 	if r.Eager {
 		attention = "eager"

@@ -255,10 +255,14 @@ func (m *Machine) plain(dtype torch.DType, operands ...*tensor) *tensor {
 	return m.tensor(m.t.FloatsOf(dtype, list...))
 }
 
-// floatType is the type of x among floats: what a division or a root makes of it.
-func (m *Machine) floatType(x *tensor) torch.DType {
-	if x.x.DType.IsFloat() {
-		return x.x.DType
+// plainFloat is plain of a function whose result is a float. Which of them autocast
+// computes in float32 is not known here.
+func (m *Machine) plainFloat(x *tensor) *tensor {
+	if m.t.Casting() && x.x.DType.IsHalf() {
+		panic(failure("the type of this result under autocast is not known"))
 	}
-	return m.dtype
+	if x.x.DType.IsFloat() {
+		return m.plain(x.x.DType, x)
+	}
+	return m.plain(m.dtype, x)
 }

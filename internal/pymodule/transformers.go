@@ -132,8 +132,6 @@ func utilsName(m *Machine, _, name string) value {
 		}}
 	case "use_experts_implementation":
 		return m.resolveImport(&lazyImport{"transformers.integrations.moe", name})
-	case "_can_use_grouped_mm": // package torch asks the card
-		return constantly(true)
 	case "capture_outputs":
 		return &builtin{name, func(_ *Machine, a *args) value {
 			if len(a.pos) == 1 {
