@@ -80,6 +80,9 @@ type Builder func(t *torch.Torch, c *hfconfig.Config, r models.Run) (*models.Mod
 // RunBuilt is Run of a model that is built otherwise; every pass of a step runs.
 func RunBuilt(w *workload.Workload, d torch.Device, steps int, build Builder) (p *Process, err error) {
 	defer recovered(w, &err)
+	if w.Parallel != nil && w.Parallel.Kind != workload.DDP {
+		return nil, fmt.Errorf("only models of package models are split over GPUs")
+	}
 	return (&Process{w: w, builder: build, everyPass: true}).run(d, steps, nil)
 }
 

@@ -155,6 +155,10 @@ func (m *Machine) output(v value) models.Output {
 			break
 		}
 	}
+	cached := make(map[*tensor]bool)
+	if cache, ok := x.items.get("past_key_values"); ok {
+		reach(cache, cached)
+	}
 	var gone []*tensor
 	m.gone = &gone
 	m.drop(v)
@@ -168,8 +172,28 @@ func (m *Machine) output(v value) models.Output {
 		case logits:
 			out.Logits = v
 		default:
-			out.Rest = append(out.Rest, v)
+			if cached[y] {
+				out.Cache = append(out.Cache, v)
+			} else {
+				out.Rest = append(out.Rest, v)
+			}
 		}
 	}
 	return out
+}
+
+// reach notes the tensors that an object has.
+func reach(v value, into map[*tensor]bool) {
+	switch x := v.(type) {
+	case *tensor:
+		into[x] = true
+	case *list:
+		for _, item := range x.items {
+			reach(item, into)
+		}
+	case *instance:
+		for _, item := range x.fields.values {
+			reach(item, into)
+		}
+	}
 }

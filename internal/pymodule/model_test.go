@@ -127,13 +127,18 @@ func TestRecorded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, b := events(got), events(byHand.Trace())
-			for i := range max(len(a), len(b)) {
-				if i >= len(a) || i >= len(b) || a[i] != b[i] {
-					t.Fatalf("event %d of %d is %q, and %q by hand", i, len(b), a[min(i, len(a)-1)], b[min(i, len(b)-1)])
-				}
-			}
+			same(t, events(got), events(byHand.Trace()))
 		})
+	}
+}
+
+// same fails at the first event that is another by hand.
+func same(t *testing.T, evaluated, byHand []string) {
+	t.Helper()
+	for i := range max(len(evaluated), len(byHand)) {
+		if i >= len(evaluated) || i >= len(byHand) || evaluated[i] != byHand[i] {
+			t.Fatalf("event %d of %d is %q, and %q by hand", i, len(byHand), evaluated[min(i, len(evaluated)-1)], byHand[min(i, len(byHand)-1)])
+		}
 	}
 }
 

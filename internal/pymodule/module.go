@@ -1,6 +1,7 @@
 package pymodule
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -284,15 +285,27 @@ func (s *moduleState) all() []value {
 // a module's own before those of the modules in it, whenever they were made.
 func (m *Machine) listParameters(model *instance) {
 	var all []*torch.Tensor
+	decayed := make(map[*torch.Tensor]bool)
 	m.walk(model, false, func(x *instance) {
-		for _, v := range x.fields.values {
+		for i, v := range x.fields.values {
 			if p, ok := v.(*tensor); ok && p.parameter {
 				all = append(all, p.x)
+				name := strings.ToLower(pathOf(x) + "." + x.fields.names[i])
+				decayed[p.x] = decayed[p.x] || !x.class.is(m.types["LayerNorm"]) && !undecayed.MatchString(name)
 			}
 		}
 	})
+	for _, p := range all {
+		if decayed[p] != (len(p.Shape) > 1) {
+			p.OddDecay()
+		}
+	}
 	m.t.List(all)
 }
+
+// undecayed are the names of parameters that Hugging Face's Trainer does not decay
+// (transformers/trainer.py, get_decay_parameter_names).
+var undecayed = regexp.MustCompile(`bias|layernorm|rmsnorm|(?:^|\.)norm(?:$|\.)|_norm(?:$|\.)`)
 
 // castBuffers is model.to(dtype) for buffers: parameters are in their type already.
 func (m *Machine) castBuffers(model *instance, dtype torch.DType) {
