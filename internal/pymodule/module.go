@@ -1,7 +1,6 @@
 package pymodule
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -291,7 +290,7 @@ func (m *Machine) listParameters(model *instance) {
 			if p, ok := v.(*tensor); ok && p.parameter {
 				all = append(all, p.x)
 				name := strings.ToLower(pathOf(x) + "." + x.fields.names[i])
-				decayed[p.x] = decayed[p.x] || !x.class.is(m.types["LayerNorm"]) && !undecayed.MatchString(name)
+				decayed[p.x] = decayed[p.x] || !x.class.is(m.types["LayerNorm"]) && isDecayed(name)
 			}
 		}
 	})
@@ -303,9 +302,12 @@ func (m *Machine) listParameters(model *instance) {
 	m.t.List(all)
 }
 
-// undecayed are the names of parameters that Hugging Face's Trainer does not decay
+// isDecayed reports whether Hugging Face's Trainer decays a parameter of that name
 // (transformers/trainer.py, get_decay_parameter_names).
-var undecayed = regexp.MustCompile(`bias|layernorm|rmsnorm|(?:^|\.)norm(?:$|\.)|_norm(?:$|\.)`)
+func isDecayed(name string) bool {
+	name = "." + name + "."
+	return !slices.ContainsFunc([]string{"bias", "layernorm", "rmsnorm", ".norm.", "_norm."}, func(part string) bool { return strings.Contains(name, part) })
+}
 
 // castBuffers is model.to(dtype) for buffers: parameters are in their type already.
 func (m *Machine) castBuffers(model *instance, dtype torch.DType) {
