@@ -6,6 +6,7 @@ import (
 
 	"memorymark/internal/change"
 	"memorymark/internal/predict"
+	"memorymark/internal/recipe"
 )
 
 // Effect is what a single change does to the largest batch.
@@ -77,6 +78,7 @@ func (p *planner) remedies() ([]ChangeSet, error) {
 	}
 	found, err := change.Least(change.Question{
 		Draft: d, Card: p.Card, Limit: p.limit(), Margin: p.margin(), Given: p.Given, Effort: p.Effort,
+		Forms: []change.Form{change.AsAsked, recipe.AsWritten}, // those of fit, so that both name the same sets
 	})
 	if err != nil {
 		return nil, err
@@ -91,6 +93,9 @@ func (p *planner) remedies() ([]ChangeSet, error) {
 	return out, nil
 }
 
+// inSentence is the most sets that a sentence names, the preferred ones.
+const inSentence = 6
+
 // remedy says in a sentence which changes make the present batch fit.
 func remedy(batch int64, helps []ChangeSet) string {
 	if len(helps) == 0 {
@@ -103,6 +108,9 @@ func remedy(batch int64, helps []ChangeSet) string {
 			texts[i] += " (tight)"
 		}
 		single = single || len(r.Changes) == 1
+	}
+	if more := len(texts) - inSentence; more > 1 {
+		texts = append(texts[:inSentence], fmt.Sprintf("one of %d other sets (--json lists them)", more))
 	}
 	fits := fmt.Sprintf("batch %d would fit with %s", batch, strings.Join(texts, ", or "))
 	if !single {

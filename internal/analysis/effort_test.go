@@ -92,7 +92,7 @@ func TestTightCardsTakeLittle(t *testing.T) {
 func TestTightQuestionTakesLittle(t *testing.T) {
 	r := requestOf(t, "a100-80gb", `{"model": "qwen3-4b", "sequence": 512, "attention_mask": "padded"}`)
 	r.Workload.Lengths = exampleLengths(t)
-	r.Effort = effort.New(effort.OfCommand/10, nil)
+	r.Effort = effort.New(effort.OfCommand/5, nil)
 	a, err := Predict(r)
 	if err != nil || a.OptimalBatch != 2 || len(a.ToFit) == 0 {
 		t.Errorf("%+v, %v after %d events", a, err, r.Effort.Spent())

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -25,9 +26,16 @@ type Question struct {
 	Full   bool     // train all weights: no adapters
 	Most   int      // how many keys a set may change; 0 for any number, and what comes nearest
 	Effort *effort.Effort
-	// As is the draft that a set of changes is tried as; nil for as it is.
-	As func(workload.Draft) workload.Draft
+	// Forms are the programs that a set of changes must fit as; none for the draft as
+	// it is. The figures are those of the first.
+	Forms []Form
 }
+
+// Form is a draft as a program, such as one that loads its model on the host.
+type Form func(workload.Draft) workload.Draft
+
+// AsAsked is the draft as it is.
+func AsAsked(d workload.Draft) workload.Draft { return d }
 
 // Set is a set of changes with which a workload trains.
 type Set struct {
@@ -257,8 +265,35 @@ func (s *search) try(a attempt) (*Set, error) {
 	return set, nil
 }
 
+// simulate runs an attempt in all forms: its verdict is the worst of them.
 func (s *search) simulate(a attempt) (*Set, error) {
-	w, err := s.draft(a).WorkloadWithin(s.Effort)
+	set, err := s.simulateAs(s.form(0), a)
+	for i := 1; i < len(s.Forms) && err == nil && set.Verdict != predict.DoesNotFit; i++ {
+		if sameDrafts(s.draft(s.Forms[i], a), s.draft(s.form(0), a)) {
+			continue
+		}
+		var other *Set
+		if other, err = s.simulateAs(s.Forms[i], a); err == nil && other.Verdict != predict.Fits {
+			set.Verdict = other.Verdict
+		}
+	}
+	return set, err
+}
+
+func sameDrafts(a, b workload.Draft) bool {
+	return maps.EqualFunc(a, b, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
+}
+
+// form is one of the forms that a set must fit as.
+func (s *search) form(i int) Form {
+	if len(s.Forms) == 0 {
+		return AsAsked
+	}
+	return s.Forms[i]
+}
+
+func (s *search) simulateAs(f Form, a attempt) (*Set, error) {
+	w, err := s.draft(f, a).WorkloadWithin(s.Effort)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +321,7 @@ func (s *search) simulate(a attempt) (*Set, error) {
 // needs is what a set needs at least, by its outline. What has samples of different
 // lengths takes at least what a batch of the longest takes.
 func (s *search) needs(a attempt) (bytesize.Bytes, error) {
-	d := s.draft(attempt{a.candidate, 1, 1})
+	d := s.draft(s.form(0), attempt{a.candidate, 1, 1})
 	delete(d, "expandable_segments") // an outline has no allocator
 	key, err := json.Marshal(d)
 	if err != nil {
@@ -306,17 +341,14 @@ func (s *search) needs(a attempt) (bytesize.Bytes, error) {
 	return o.NeedsWith(a.batch, a.passes), nil
 }
 
-// draft is the question with changes.
-func (s *search) draft(a attempt) workload.Draft {
+// draft is the question with changes, as a program.
+func (s *search) draft(f Form, a attempt) workload.Draft {
 	d := maps.Clone(s.Draft)
 	for _, r := range a.rows {
 		maps.Copy(d, r.Patch)
 	}
 	d["batch"], d["accumulate"] = number(a.batch), number(a.passes)
-	if s.As != nil {
-		return s.As(d)
-	}
-	return d
+	return f(d)
 }
 
 // findNearest simulates what needs the least by its outline.

@@ -71,7 +71,7 @@ func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
 	}
 	found, err := change.Least(change.Question{
 		Draft: q.Draft, Card: q.Card, Limit: at.limit, Margin: at.margin, Given: change.Given(q.Draft), Full: q.Full, Effort: q.Effort,
-		As: recipe.AsWritten,
+		Forms: []change.Form{recipe.AsWritten, change.AsAsked},
 	})
 	if err != nil {
 		return nil, err
