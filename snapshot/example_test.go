@@ -11,12 +11,11 @@ import (
 
 // A compressed snapshot is written as PyTorch's viewer takes it.
 func ExampleWrite() {
-	f, err := os.Open("../testdata/truth/snapshots/gpt2_oom.pickle.xz")
+	data, err := os.ReadFile("../testdata/truth/snapshots/gpt2_oom.pickle.xz")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer f.Close()
-	s, err := snapshot.Read(f, snapshot.Limits{})
+	s, err := snapshot.Read(bytes.NewReader(data), snapshot.Limits{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"bytes"
 	"fmt"
 	"log"
 	"os"
@@ -24,12 +25,11 @@ func ExampleCompare() {
 }
 
 func read(name string) *trace.Trace {
-	f, err := os.Open(filepath.Join("../testdata/truth/recorded", name+".pickle.xz"))
+	data, err := os.ReadFile(filepath.Join("../testdata/truth/recorded", name+".pickle.xz"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer f.Close()
-	s, err := snapshot.Read(f, snapshot.Limits{})
+	s, err := snapshot.Read(bytes.NewReader(data), snapshot.Limits{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestNoColor(t *testing.T) {
 		t.Setenv("NO_COLOR", value)
 		w := &terminal{File: device}
 		err := writeText(w, 80, report.Probes{{Outcome: measure.Outcome{Batch: 8}, Success: true}}.Write)
-		if got := w.Buffer.String(); err != nil || strings.Contains(got, "\x1b") != styled || !strings.Contains(got, "BATCH") {
+		if got := w.String(); err != nil || strings.Contains(got, "\x1b") != styled || !strings.Contains(got, "BATCH") {
 			t.Errorf("with NO_COLOR=%s it is %q, %v", value, got, err)
 		}
 	}
