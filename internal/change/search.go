@@ -1,11 +1,9 @@
 package change
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"memorymark/internal/bytesize"
@@ -29,23 +27,19 @@ type Question struct {
 	// Forms are the programs that a set of changes must fit as; none for the draft as
 	// it is. The figures are those of the first.
 	Forms []Form
+	// Probe runs the steps of a family that is not modelled, Probes times at the most.
+	// Nil predicts them, as often as it takes.
+	Probe  Probe
+	Probes int
 }
 
-// Form is a draft as a program, such as one that loads its model on the host.
-type Form func(workload.Draft) workload.Draft
-
-// AsAsked is the draft as it is.
-func AsAsked(d workload.Draft) workload.Draft { return d }
-
-// Set is a set of changes with which a workload trains.
+// Set is a set of changes with which a workload trains: its verdict is Fits or Tight.
 type Set struct {
-	Changes     []Change
-	Trains      Trains
-	Verdict     predict.Verdict // Fits or Tight
-	Workload    *workload.Workload
-	Peak        predict.Step // of each kind the most over all steps
-	StepSeconds float64      // of an update
-	cost        Cost
+	Steps
+	Changes  []Change
+	Trains   Trains
+	Workload *workload.Workload
+	cost     Cost
 }
 
 // Answer is what a search found.
@@ -54,8 +48,13 @@ type Answer struct {
 	// nothing but memory and time changes, or the optimizer does, or adapters are
 	// trained. The preferred comes first.
 	Sets []Set
-	// Nearest needs the least, where there is no set that fits.
+	// Nearest needs the least, where there is no set that fits. Probes do not find it:
+	// what steps that ran out of memory need is not known.
 	Nearest *Set
+	// Failed are sets whose steps a probe could not run, and Untried is how many sets
+	// there were no probes left for.
+	Failed  []Failure
+	Untried int
 }
 
 // Least finds the smallest sets of changes with which a workload trains: every
@@ -63,23 +62,28 @@ type Answer struct {
 // of training apart, so that another kind with fewer changes hides none. A set that
 // leaves less than the margin does not end the search.
 func Least(q Question) (*Answer, error) {
-	base, err := q.Draft.Workload()
+	s, err := newSearch(q)
 	if err != nil {
 		return nil, err
 	}
-	s := &search{Question: q, base: base, outlines: make(map[string]*predict.Outline)}
-	most := q.Most
-	for i, kind := range s.kinds() {
-		keys, err := s.leastOf(kind, most)
-		if err != nil {
-			return nil, err
-		}
-		if i == 0 && keys > 0 {
-			most = keys // another training with more changes is of no use
+	kinds := s.kinds()
+	for n, most := 1, s.mostKeys(kinds); n <= most; n++ {
+		for i, kind := range kinds {
+			found, err := s.leastOf(kind, n)
+			switch {
+			case err != nil:
+				return nil, err
+			case !found:
+				continue
+			}
+			kinds[i] = nil
+			if i == 0 || s.Probe != nil {
+				most = n // another training with more changes is of no use
+			}
 		}
 	}
 	slices.SortStableFunc(s.Sets, prefer)
-	if len(s.Sets) == 0 && q.Most == 0 {
+	if len(s.Sets) == 0 && q.Most == 0 && q.Probe == nil {
 		if err := s.findNearest(); err != nil {
 			return nil, err
 		}
@@ -109,6 +113,28 @@ type search struct {
 
 	nearest attempt
 	least   bytesize.Bytes // that nearest needs, 0 before there is one
+
+	run    Probe
+	probed int
+	failed []candidate
+}
+
+func newSearch(q Question) (*search, error) {
+	s := &search{Question: q, outlines: make(map[string]*predict.Outline), run: q.Probe}
+	if s.run == nil {
+		s.run = Predicting(q.Card, q.Effort)
+	}
+	var err error
+	s.base, err = s.workload(q.Draft)
+	return s, err
+}
+
+// workload is a draft as a workload, which probes run even if it is not modelled.
+func (s *search) workload(d workload.Draft) (*workload.Workload, error) {
+	if s.Probe != nil {
+		return d.Runnable()
+	}
+	return d.WorkloadWithin(s.Effort)
 }
 
 // candidate is a set of rows that may fit.
@@ -117,12 +143,6 @@ type candidate struct {
 	keys   int // that the rows set
 	cost   Cost
 	trains Trains // "" if either
-}
-
-// attempt is a candidate with a batch.
-type attempt struct {
-	candidate
-	batch, passes int64
 }
 
 // kinds are the sets of rows by the kind of training they make of it.
@@ -169,33 +189,40 @@ func (c candidate) with(r Row) (candidate, bool) {
 	return candidate{append(slices.Clone(c.rows), r), c.keys + r.Keys(), max(c.cost, r.Cost), cmp.Or(c.trains, r.Trains)}, true
 }
 
-// leastOf finds the smallest sets of one kind, the split of the batch among the
-// changes, and returns how many keys those set that leave the margin; 0 if none does.
-func (s *search) leastOf(candidates []candidate, most int) (keys int, err error) {
-	if most == 0 && len(candidates) > 0 {
-		most = candidates[len(candidates)-1].keys + 1
+// mostKeys is how many keys a set of any kind can change, the split of the batch among
+// the changes.
+func (s *search) mostKeys(kinds [][]candidate) (most int) {
+	if s.Most > 0 {
+		return s.Most
 	}
-	for n := 1; n <= most && keys == 0; n++ {
-		for _, c := range candidates {
-			var set *Set
-			switch c.keys {
-			case n:
-				set, err = s.whole(c)
-			case n - 1:
-				set, err = s.split(c)
-			}
-			if err != nil {
-				return 0, err
-			}
-			if set != nil && !s.contains(set) {
-				s.Sets = append(s.Sets, *set)
-				if set.Verdict == predict.Fits {
-					keys = n
-				}
-			}
+	for _, kind := range kinds {
+		if len(kind) > 0 {
+			most = max(most, kind[len(kind)-1].keys+1)
 		}
 	}
-	return keys, nil
+	return most
+}
+
+// leastOf finds the sets of one kind that change n keys, and reports whether one of
+// them leaves the margin.
+func (s *search) leastOf(candidates []candidate, n int) (found bool, err error) {
+	for _, c := range candidates {
+		var set *Set
+		switch c.keys {
+		case n:
+			set, err = s.whole(c)
+		case n - 1:
+			set, err = s.split(c)
+		}
+		if err != nil {
+			return false, err
+		}
+		if set != nil && !s.contains(set) {
+			s.Sets = append(s.Sets, *set)
+			found = found || set.Verdict == predict.Fits
+		}
+	}
+	return found, nil
 }
 
 // contains reports whether some of a set's changes are enough without the others.
@@ -218,33 +245,46 @@ func (s *search) whole(c candidate) (*Set, error) {
 }
 
 // split tries smaller batches, as many of which are accumulated as make the same
-// update: the largest that leaves the margin, or else the largest that fits.
-func (s *search) split(c candidate) (tight *Set, err error) {
+// update, and returns the largest that leaves the margin, or else the largest that fits.
+func (s *search) split(c candidate) (best *Set, err error) {
 	if s.base.Phase != workload.Train {
 		return nil, nil //nolint:nilnil // there are no updates
 	}
-	update := s.base.Batch * int64(s.base.Accumulate)
-	for _, batch := range slices.Backward(Batches(update)) {
-		if batch >= s.base.Batch || update/batch > workload.MaxAccumulate {
-			continue
-		}
-		set, err := s.try(attempt{c, batch, update / batch})
+	if s.Probe != nil {
+		return s.probeSplits(c)
+	}
+	for _, a := range slices.Backward(s.splits(c)) {
+		set, err := s.try(a)
 		if err != nil {
 			return nil, err
 		}
 		if set != nil && set.Verdict == predict.Fits {
 			return set, nil
 		}
-		if tight == nil {
-			tight = set
+		if best == nil {
+			best = set
 		}
 	}
-	return tight, nil
+	return best, nil
+}
+
+// splits are a candidate with each smaller batch, the smallest first.
+func (s *search) splits(c candidate) (out []attempt) {
+	update := s.base.Batch * int64(s.base.Accumulate)
+	for _, batch := range Batches(update) {
+		if batch < s.base.Batch && update/batch <= workload.MaxAccumulate {
+			out = append(out, attempt{c, batch, update / batch})
+		}
+	}
+	return out
 }
 
 // try simulates an attempt, unless its outline says that it does not fit; nil if it
 // does not.
 func (s *search) try(a attempt) (*Set, error) {
+	if s.Probe != nil {
+		return s.probe(a)
+	}
 	needs, err := s.needs(a)
 	if err != nil {
 		return nil, s.Effort.Err() // the changes do not go together
@@ -265,63 +305,10 @@ func (s *search) try(a attempt) (*Set, error) {
 	return set, nil
 }
 
-// simulate runs an attempt in all forms: its verdict is the worst of them.
-func (s *search) simulate(a attempt) (*Set, error) {
-	set, err := s.simulateAs(s.form(0), a)
-	for i := 1; i < len(s.Forms) && err == nil && set.Verdict != predict.DoesNotFit; i++ {
-		if sameDrafts(s.draft(s.Forms[i], a), s.draft(s.form(0), a)) {
-			continue
-		}
-		var other *Set
-		if other, err = s.simulateAs(s.Forms[i], a); err == nil && other.Verdict != predict.Fits {
-			set.Verdict = other.Verdict
-		}
-	}
-	return set, err
-}
-
-func sameDrafts(a, b workload.Draft) bool {
-	return maps.EqualFunc(a, b, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
-}
-
-// form is one of the forms that a set must fit as.
-func (s *search) form(i int) Form {
-	if len(s.Forms) == 0 {
-		return AsAsked
-	}
-	return s.Forms[i]
-}
-
-func (s *search) simulateAs(f Form, a attempt) (*Set, error) {
-	w, err := s.draft(f, a).WorkloadWithin(s.Effort)
-	if err != nil {
-		return nil, err
-	}
-	sim, err := predict.NewRunner(w.WithLimit(s.Limit), s.Card).Within(s.Effort).Simulate(a.batch)
-	if err != nil {
-		return nil, err
-	}
-	w.GPU = s.Card.ID
-	set := &Set{
-		Verdict: sim.Verdict(s.Margin), Workload: w, Peak: sim.Peak(), StepSeconds: sim.StepSeconds(),
-		Trains: AllWeights, Changes: []Change{}, cost: a.cost,
-	}
-	if w.Adapter != nil {
-		set.Trains = Adapters
-	}
-	for _, r := range a.rows {
-		set.Changes = append(set.Changes, r.Change)
-	}
-	if a.batch != s.base.Batch {
-		set.Changes = append(set.Changes, Split(a.batch, a.passes))
-	}
-	return set, nil
-}
-
 // needs is what a set needs at least, by its outline. What has samples of different
 // lengths takes at least what a batch of the longest takes.
 func (s *search) needs(a attempt) (bytesize.Bytes, error) {
-	d := s.draft(s.form(0), attempt{a.candidate, 1, 1})
+	d := s.draft(s.figures(), attempt{a.candidate, 1, 1})
 	delete(d, "expandable_segments") // an outline has no allocator
 	key, err := json.Marshal(d)
 	if err != nil {
@@ -339,16 +326,6 @@ func (s *search) needs(a attempt) (bytesize.Bytes, error) {
 		return 0, fmt.Errorf("%s is not predicted", key)
 	}
 	return o.NeedsWith(a.batch, a.passes), nil
-}
-
-// draft is the question with changes, as a program.
-func (s *search) draft(f Form, a attempt) workload.Draft {
-	d := maps.Clone(s.Draft)
-	for _, r := range a.rows {
-		maps.Copy(d, r.Patch)
-	}
-	d["batch"], d["accumulate"] = number(a.batch), number(a.passes)
-	return f(d)
 }
 
 // findNearest simulates what needs the least by its outline.

@@ -268,9 +268,12 @@ func (s *Simulation) Parameters() int64 { return s.Process.parameters }
 func (s *Simulation) PeakPhase() string { return s.Process.phaseAt(s.unlimited.PeakEvent) }
 
 // Peak is the most of each kind over all steps, whether they fit or not.
-func (s *Simulation) Peak() Step {
+func (s *Simulation) Peak() Step { return PeakOf(s.Steps()) }
+
+// PeakOf is of each kind the most over some steps.
+func PeakOf(steps []Step) Step {
 	var peak Step
-	for _, st := range s.Steps() {
+	for _, st := range steps {
 		peak.PeakRequested = max(peak.PeakRequested, st.PeakRequested)
 		peak.PeakAllocated = max(peak.PeakAllocated, st.PeakAllocated)
 		peak.PeakReserved = max(peak.PeakReserved, st.PeakReserved)
