@@ -1,20 +1,32 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
+	"memorymark/internal/change"
+	"memorymark/internal/evidence"
+	"memorymark/internal/measure"
 	"memorymark/internal/plan"
 	"memorymark/internal/report"
 	"memorymark/internal/workload"
 )
 
+type fitFlags struct {
+	*workloadFlags
+	*engineFlags
+	reserve string
+	full    bool
+}
+
 func newFit(e *env) *cobra.Command {
-	var flags *workloadFlags
-	var reserve string
-	var full bool
+	f := fitFlags{engineFlags: &engineFlags{engine: evidence.Auto, device: analysis.AutoDevice}}
 	c := &cobra.Command{
 		Use:   "fit MODEL",
 		Short: "Find the fewest changes that make a model fit a GPU",
@@ -22,40 +34,78 @@ func newFit(e *env) *cobra.Command {
 			"allocator, adapters, and smaller batches with gradient accumulation. The batch of an update\n" +
 			"(--batch times --accumulate) stays, and so does what you set with flags. Every set of\n" +
 			"changes is simulated. Sets that leave less than 2 % of the card or 300 MiB are called tight.\n\n" +
+			"For a config.json of an unknown family, your PyTorch (a CUDA build) runs single changes and\n" +
+			fmt.Sprintf("pairs of them on an emulated GPU, at most %d.\n\n", plan.MaxProbes) +
 			"The exit code is 1 if nothing helps.",
 		Example: "  memorymark fit llama-3.1-8b --gpu rtx-4090 --sequence 2048\n" +
 			"  memorymark fit gpt2 --gpu t4 --batch 128 --full",
 		Args: exactArgs("MODEL"),
 	}
-	flags = addFlagsOf(c, append(slices.Clone(planKeys), "batch", "accumulate", "gpu", "limit_gib"))
-	c.Flags().StringVar(&reserve, "reserve", "", "`memory` to keep free in addition to the CUDA context, such as 512MiB")
-	c.Flags().BoolVar(&full, "full", false, "train all weights: no adapters")
-	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		d := flags.draft(workload.Draft{}, args)
-		if err := e.readConfig(d); err != nil {
-			return err
-		}
-		card, err := e.namedCard(c.Context(), d.Text("gpu"))
-		if err != nil {
-			return err
-		}
-		var keep bytesize.Bytes
-		if reserve != "" {
-			if keep, err = bytesize.Parse(reserve); err != nil {
-				return badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
-			}
-		}
-		delete(d, "gpu") // which may be the path of a file
-		work := effortOf(c.Context())
-		defer e.showWork(work, "looking for changes with which "+d.Text("model")+" fits")()
-		fit, err := plan.MakeFit(c.Context(), plan.FitQuestion{Draft: d, Card: card, Reserve: keep, Full: full, Effort: work})
-		switch {
-		case err != nil:
-			return planError(c, err)
-		case !fit.Fits && len(fit.Options) == 0:
-			return e.printNo(fit, report.Fit{Fit: fit}.Write)
-		}
-		return e.print(fit, report.Fit{Fit: fit}.Write)
+	f.workloadFlags = addFlagsOf(c, append(slices.Clone(planKeys), "batch", "accumulate", "gpu", "limit_gib"))
+	c.Flags().StringVar(&f.reserve, "reserve", "", "`memory` to keep free in addition to the CUDA context, such as 512MiB")
+	c.Flags().BoolVar(&f.full, "full", false, "train all weights: no adapters")
+	f.addPython(c.Flags())
+	c.RunE = func(c *cobra.Command, args []string) error {
+		defer f.close()
+		return f.run(c, e, args)
 	}
 	return c
+}
+
+func (f *fitFlags) run(c *cobra.Command, e *env, args []string) error {
+	q, err := f.question(c.Context(), e, args)
+	if err != nil {
+		return err
+	}
+	defer e.showWork(q.Effort, "looking for changes with which "+q.Draft.Text("model")+" fits")()
+	fit, err := plan.MakeFit(c.Context(), q)
+	e.live().clear()
+	var unable *analysis.UnableError
+	var failed *measure.Failure
+	switch {
+	case errors.As(err, &unable), errors.As(err, &failed):
+		return explainUnable(err, nil)
+	case err != nil:
+		return planError(c, err)
+	case !fit.Fits && len(fit.Options) == 0:
+		return e.printNo(fit, report.Fit{Fit: fit}.Write)
+	}
+	return e.print(fit, report.Fit{Fit: fit}.Write)
+}
+
+// question is what the flags ask. A family that is not modelled is emulated.
+func (f *fitFlags) question(ctx context.Context, e *env, args []string) (q plan.FitQuestion, err error) {
+	q = plan.FitQuestion{Draft: f.draft(workload.Draft{}, args), Full: f.full, Effort: effortOf(ctx)}
+	if err := e.readConfig(q.Draft); err != nil {
+		return q, err
+	}
+	if q.Card, err = e.namedCard(ctx, q.Draft.Text("gpu")); err != nil {
+		return q, err
+	}
+	if f.reserve != "" {
+		if q.Reserve, err = bytesize.Parse(f.reserve); err != nil {
+			return q, badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
+		}
+	}
+	delete(q.Draft, "gpu") // which may be the path of a file
+	if _, err := q.Draft.Workload(); workload.Unmodelled(err) {
+		if err := f.start(ctx, e); err != nil {
+			return q, err
+		}
+		q.Probe = f.runner.FitProbe(ctx, q.Card, e.liveTrials())
+	}
+	return q, nil
+}
+
+// liveTrials shows on a terminal which changes are being tried.
+func (e *env) liveTrials() func(change.Trial) {
+	n := 0
+	return func(t change.Trial) {
+		if len(t.Changes) == 0 {
+			e.live().replace("  emulating it as it is")
+			return
+		}
+		n++
+		e.live().replace(fmt.Sprintf("  emulating %d of at most %d: %s", n, plan.MaxProbes, change.Labels(t.Changes)))
+	}
 }

@@ -117,7 +117,8 @@ func planError(c *cobra.Command, err error) error {
 		return err
 	}
 	if workload.Unmodelled(err) {
-		return badUsage(c.CommandPath()+" compares predictions; memorymark analyze emulates one way to train with your PyTorch: give it the flags to compare, such as --checkpointing", "%w", err)
+		return badUsage("a plan compares predictions, so it needs a family that is modelled; memorymark fit looks for changes on one card with your PyTorch, "+
+			"and memorymark analyze --engine emulated finds the largest batch", "%w", err)
 	}
 	return badWorkload(c, err)
 }

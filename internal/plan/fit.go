@@ -3,6 +3,8 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
@@ -21,7 +23,7 @@ type Fit struct {
 	Batch   int64           `json:"batch"` // samples of an update
 	Fits    bool            `json:"fits"`  // as it is
 	Verdict predict.Verdict `json:"verdict" enum:"fits,tight,does not fit" doc:"as it is; tight: it fits, and less than the margin is left"`
-	Needs   bytesize.Bytes  `json:"needs_bytes"`
+	Needs   bytesize.Bytes  `json:"needs_bytes" doc:"as it is; 0 if emulated steps ran out of memory, for then it is not known"`
 	Limit   bytesize.Bytes  `json:"limit_bytes"` // what PyTorch may hold
 	Margin  bytesize.Bytes  `json:"margin_bytes" doc:"what must be left of the limit for fits: 2 % of the card, and at least 300 MiB"`
 	// Options are the smallest sets of changes with which it fits, the preferred
@@ -31,6 +33,8 @@ type Fit struct {
 	Reason  string    `json:"reason,omitempty"` // why it does not fit as it is
 	// Least is the set of changes that needs the least, where nothing fits.
 	Least *Misfit `json:"least,omitempty"`
+	// Notes say what to know of steps that PyTorch ran, and what was not tried.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // FitQuestion asks how to make a workload fit a card.
@@ -40,12 +44,21 @@ type FitQuestion struct {
 	Reserve bytesize.Bytes // memory to keep free beside the context
 	Full    bool           // train all weights: no adapters
 	Effort  *effort.Effort // what it may take; nil is without bound
+	// Probe runs the steps of a family that is not modelled; nil predicts them.
+	Probe change.Probe
 }
+
+// Each probe takes seconds, so what is tried with them is bounded: single changes of the
+// table and pairs, which are 27 on a card with bfloat16 if no smaller batch fits.
+const (
+	MaxProbes     = 28
+	maxProbedKeys = 2
+)
 
 // MakeFit finds the smallest sets of changes with which a workload fits a card. The
 // batch of an update stays, and so does what the draft says.
 func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
-	base, err := q.Draft.Workload()
+	base, err := q.workload()
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +70,7 @@ func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
 	}
 	p, err := newPlanner(Question{
 		Effort: q.Effort, Draft: q.Draft, Cards: []Holding{{Card: q.Card}}, MaxGPUs: 1, Full: q.Full, Reserve: q.Reserve, GlobalBatch: base.Batch * int64(base.Accumulate),
-	})
+	}, base)
 	if err != nil {
 		return nil, err
 	}
@@ -66,16 +79,22 @@ func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
 		Model: base.Name(), GPU: at.card.ID, GPUName: at.card.Name, Batch: p.q.GlobalBatch,
 		Limit: at.limit, Margin: at.margin, Options: []*Option{},
 	}
-	if err := p.asItIs(out, at); err != nil || out.Fits {
+	if err := p.asItIs(out, at, q.Probe); err != nil || out.Fits {
 		return out, err
 	}
-	found, err := change.Least(change.Question{
+	asked := change.Question{
 		Draft: q.Draft, Card: q.Card, Limit: at.limit, Margin: at.margin, Given: change.Given(q.Draft), Full: q.Full, Effort: q.Effort,
-		Forms: []change.Form{recipe.AsWritten, change.AsAsked},
-	})
+	}
+	if q.Probe == nil {
+		asked.Forms = []change.Form{recipe.AsWritten, change.AsAsked}
+	} else {
+		asked.Probe, asked.Probes, asked.Most = q.Probe, MaxProbes, maxProbedKeys
+	}
+	found, err := change.Least(asked)
 	if err != nil {
 		return nil, err
 	}
+	out.note(found)
 	for _, set := range found.Sets {
 		out.Options = append(out.Options, p.setOption(at, set))
 	}
@@ -85,23 +104,53 @@ func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
 	return out, nil
 }
 
-// asItIs predicts the workload without a change.
-func (p *planner) asItIs(out *Fit, at *site) error {
-	w := p.base.WithLimit(out.Limit)
-	s, err := predict.NewRunner(w, at.card).Within(p.q.Effort).Simulate(w.Batch)
+// workload is what the question is about, which need not be modelled if a probe runs it.
+func (q *FitQuestion) workload() (*workload.Workload, error) {
+	if q.Probe != nil {
+		return q.Draft.Runnable()
+	}
+	return q.Draft.Workload()
+}
+
+// asItIs runs the workload without a change.
+func (p *planner) asItIs(out *Fit, at *site, run change.Probe) error {
+	if run == nil {
+		run = change.Predicting(at.card, p.q.Effort)
+	}
+	steps, err := run(change.Trial{Workload: p.base.WithLimit(out.Limit), Margin: at.margin})
 	if err != nil {
 		return err
 	}
-	out.Fits, out.Verdict, out.Needs = s.Fits(), s.Verdict(at.margin), s.Peak().PeakReserved
-	if oom := s.OutOfMemory(); oom != nil {
-		out.Reason = oom.Reason()
-	}
+	out.Fits, out.Verdict, out.Needs = steps.Verdict != predict.DoesNotFit, steps.Verdict, steps.Peak.PeakReserved
+	out.Reason, out.Notes = steps.Reason, steps.Notes
 	return nil
+}
+
+// note adds what a search with probes left out, and what is to be known of the steps of
+// options beside that of the workload's own.
+func (f *Fit) note(found *change.Answer) {
+	for _, set := range found.Sets {
+		for _, note := range set.Notes {
+			if !slices.Contains(f.Notes, note) {
+				f.Notes = append(f.Notes, note)
+			}
+		}
+	}
+	for _, failed := range found.Failed {
+		why, _, _ := strings.Cut(failed.Err.Error(), "\n") // Python's stack follows
+		f.Notes = append(f.Notes, fmt.Sprintf("%s was not tried: %s", change.Labels(failed.Changes), why))
+	}
+	if found.Untried > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("%d more sets of changes were not tried: on an emulated card the search ends after %d", found.Untried, MaxProbes))
+	}
 }
 
 // setOption is a set of changes as a way to train.
 func (p *planner) setOption(at *site, set change.Set) *Option {
-	d := recipe.AsWritten(change.Apply(p.q.Draft, set.Changes))
+	d := change.Apply(p.q.Draft, set.Changes)
+	if p.base.Unmodelled == "" {
+		d = recipe.AsWritten(d)
+	}
 	w := set.Workload
 	d["batch"], d["accumulate"] = number(w.Batch), number(int64(w.Accumulate))
 	return p.newOption(at, Option{

@@ -2,10 +2,16 @@ package plan
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"slices"
 	"testing"
 
+	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
+	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
+	"memorymark/internal/workload"
 )
 
 func fitOn(t *testing.T, draft, card string) *Fit {
@@ -83,5 +89,49 @@ func TestFitsArePredictions(t *testing.T) {
 				t.Errorf("%s: %s with %v left of a margin of %v", change.Labels(o.Changes), o.Verdict, left, f.Margin)
 			}
 		}
+	}
+}
+
+// A family that is not modelled is fitted with a probe: nothing is said of what is not
+// known, neither what the workload needs that ran out of memory nor how fast it is.
+func TestFitWithProbe(t *testing.T) {
+	d, err := workload.ParseDraft([]byte(`{"config": {"model_type": "falcon"}, "batch": 8}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, err := gpu.Find("rtx-4060")
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := func(trial change.Trial) (*change.Steps, error) {
+		out := &change.Steps{Verdict: predict.Fits, Peak: predict.Step{PeakReserved: 5 * bytesize.GiB}, Notes: []string{"PyTorch ran it"}}
+		switch {
+		case trial.Workload.Optimizer == workload.SGD:
+			return nil, errors.New("it broke\nin line 3")
+		case !trial.Workload.Checkpointing:
+			return &change.Steps{Verdict: predict.DoesNotFit, Reason: "out of memory", Notes: out.Notes}, nil
+		}
+		return out, nil
+	}
+	q := FitQuestion{Draft: d, Card: card, Probe: probe}
+	f, err := MakeFit(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Fits || f.Verdict != predict.DoesNotFit || f.Needs != 0 || f.Reason != "out of memory" || f.Least != nil {
+		t.Errorf("%+v", f)
+	}
+	if want := []string{"PyTorch ran it", "SGD was not tried: it broke"}; !slices.Equal(f.Notes, want) {
+		t.Errorf("notes are %q, not %q", f.Notes, want)
+	}
+	if len(f.Options) != 1 || f.Options[0].Setup != "checkpointing" || f.Options[0].Peak.Reserved != 5*bytesize.GiB || f.Options[0].Speed != (Speed{}) {
+		t.Errorf("%+v", f.Options)
+	}
+	if _, err := json.Marshal(f); err != nil {
+		t.Error(err)
+	}
+	q.Probe = nil
+	if _, err := MakeFit(t.Context(), q); !workload.Unmodelled(err) {
+		t.Errorf("predicting it: %v", err)
 	}
 }

@@ -165,7 +165,11 @@ func Make(ctx context.Context, q Question, progress func(done, of int)) (*Plan, 
 			return nil, invalid.At(key, fmt.Errorf("a plan chooses %s; leave it out, and set global_batch, the samples per optimizer step", key))
 		}
 	}
-	p, err := newPlanner(q)
+	base, err := q.Draft.Workload()
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPlanner(q, base)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,11 @@ func dataWays(w *workload.Workload) int64 {
 func TestBoundsLeaveNothingOut(t *testing.T) {
 	q := question(t, `{"model": "gpt2", "sequence": 1024}`, "rtx-4060, t4")
 	q.MaxGPUs, q.GlobalBatch = 2, 32
-	p, err := newPlanner(q)
+	base, err := q.Draft.Workload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPlanner(q, base)
 	if err != nil {
 		t.Fatal(err)
 	}

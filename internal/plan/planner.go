@@ -66,7 +66,7 @@ type site struct {
 // ErrNoCards says that a question names no cards.
 var ErrNoCards = errors.New("there are no cards to plan for; name some from memorymark gpus")
 
-func newPlanner(q Question) (*planner, error) {
+func newPlanner(q Question, base *workload.Workload) (*planner, error) {
 	if q.MaxGPUs == 0 {
 		q.MaxGPUs = DefaultMaxGPUs
 	}
@@ -75,10 +75,6 @@ func newPlanner(q Question) (*planner, error) {
 	}
 	if len(q.Cards) == 0 {
 		return nil, ErrNoCards
-	}
-	base, err := q.Draft.Workload()
-	if err != nil {
-		return nil, err
 	}
 	if base.Phase != workload.Train {
 		return nil, fmt.Errorf("phase is %q; a plan is for training, so it must be %s", base.Phase, workload.Train)

@@ -342,12 +342,16 @@ func (c *candidate) allChanges() []change.Change {
 // needs is what a candidate needs at least.
 func (c *candidate) needs() bytesize.Bytes { return c.NeedsWith(c.batch, c.passes) }
 
+// speed is zero where it is not known how long a step takes.
 func (p *planner) speed(s predict.Seconds) Speed {
+	if s.Total() == 0 {
+		return Speed{}
+	}
 	out := Speed{
 		StepSeconds: s.Total(), WaitingSeconds: s.Waiting, Efficiency: s.Efficiency(),
 		SamplesPerSecond: float64(p.q.GlobalBatch) / s.Total(),
 	}
-	if !p.base.TakesImages() {
+	if p.base.Unmodelled == "" && !p.base.TakesImages() {
 		out.TokensPerSecond = out.SamplesPerSecond * float64(p.base.Sequence)
 	}
 	return out

@@ -15,20 +15,34 @@ type Fit struct{ *plan.Fit }
 
 // Write writes it.
 func (f Fit) Write(w io.Writer, width int) error {
+	f.writeAnswer(w, width)
+	if len(f.Notes) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, note := range f.Notes {
+		paragraph(w, width, "Note", note)
+	}
+	return nil
+}
+
+func (f Fit) writeAnswer(w io.Writer, width int) {
 	needs := fmt.Sprintf("%s needs %v with batch %d, and PyTorch may hold %v of %s", f.Model, f.Needs, f.Batch, f.Limit, deviceText(f.GPUName))
+	if f.Needs == 0 {
+		needs = fmt.Sprintf("%s with batch %d needs more than the %v that PyTorch may hold of %s", f.Model, f.Batch, f.Limit, deviceText(f.GPUName))
+	}
 	switch {
 	case f.Verdict == predict.Tight:
 		needs += "; it leaves " + tightText(f.Margin)
 		fallthrough
 	case f.Fits:
 		paragraph(w, width, verdictTitle(f.Verdict)+" as it is", needs)
-		return nil
+		return
 	case len(f.Options) == 0:
 		paragraph(w, width, verdictTitle(f.Verdict), needs+"; no change helps")
 		if f.Least != nil {
 			paragraph(w, width, "Nearest", f.Least.Reason)
 		}
-		return nil
+		return
 	}
 	paragraph(w, width, verdictTitle(f.Verdict), needs)
 	paragraph(w, width, "As it is", f.Reason)
@@ -39,7 +53,6 @@ func (f Fit) Write(w io.Writer, width int) error {
 		paragraph(w, width, "Tight", "each leaves "+tightText(f.Margin))
 	}
 	writeRecipe(w, "The first: "+change.Labels(f.Options[0].Changes), f.Options[0])
-	return nil
 }
 
 func (f Fit) writeOptions(w io.Writer, width int) {
@@ -51,10 +64,16 @@ func (f Fit) writeOptions(w io.Writer, width int) {
 		{title: "TOKENS/S", right: true},
 		{title: "SAMPLES/S", right: true},
 	}}
-	for _, o := range f.Options {
+	samples := speeds(f.Options, func(o *plan.Option) float64 {
+		if o.Speed.TokensPerSecond > 0 {
+			return 0 // they are counted in tokens
+		}
+		return o.Speed.SamplesPerSecond
+	})
+	for i, o := range f.Options {
 		cells := optionCells(o)
 		left := leftText(o.Verdict, o.Peak.Limit-o.Peak.Reserved)
-		t.rows = append(t.rows, row{cells: []string{change.Labels(o.Changes), cells[2], cells[3], left, cells[5], cells[6]}})
+		t.rows = append(t.rows, row{cells: []string{change.Labels(o.Changes), cells[2], cells[3], left, cells[5], samples[i]}})
 	}
 	t.write(w, width)
 }

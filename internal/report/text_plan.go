@@ -169,7 +169,7 @@ func optionCells(o *plan.Option) []string {
 	}
 	if o.Speed.TokensPerSecond > 0 {
 		cells[5] = figure.Count(int(o.Speed.TokensPerSecond))
-	} else {
+	} else if o.Speed.SamplesPerSecond > 0 {
 		cells[6] = figure.Count(int(o.Speed.SamplesPerSecond))
 	}
 	if o.GPUs > 1 {

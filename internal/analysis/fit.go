@@ -1,0 +1,52 @@
+package analysis
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"memorymark/internal/change"
+	"memorymark/internal/gpu"
+	"memorymark/internal/predict"
+)
+
+// FitProbe returns what runs the steps of a search for changes on a card that is not
+// there. It tells of each trial before that.
+func (r *Runner) FitProbe(ctx context.Context, card *gpu.Card, tell func(change.Trial)) change.Probe {
+	return func(t change.Trial) (*change.Steps, error) {
+		tell(t)
+		p, err := r.Emulate(ctx, Request{Workload: t.Workload, Card: card}, nil, "")
+		if err != nil {
+			return nil, err
+		}
+		out := &change.Steps{
+			Verdict:     predict.VerdictOf(p.Fits, p.PeakReserved(), p.Limit, t.Margin),
+			StepSeconds: p.StepSeconds, Reason: p.reason(), Notes: p.fitNotes(),
+		}
+		if p.Fits { // else the peak of the steps before the one that failed says little
+			out.Peak = predict.PeakOf(p.Steps)
+		}
+		return out, nil
+	}
+}
+
+// reason is why the steps do not fit.
+func (p *Prediction) reason() string {
+	switch {
+	case p.Fits:
+		return ""
+	case p.OutOfMemory != nil:
+		return p.OutOfMemory.Reason()
+	default:
+		return strings.TrimSuffix(p.Failure.Summary()+": "+p.Failure.Message, ": ")
+	}
+}
+
+// fitNotes say what ran the steps, and where they are not those of a real card.
+func (p *Prediction) fitNotes() []string {
+	notes := []string{fmt.Sprintf("%s, so that PyTorch %s ran it on an emulated %s", p.Because, p.Versions.Torch, p.GPUName)}
+	for _, a := range p.Assumed {
+		notes = append(notes, fmt.Sprintf("%s was made up for %s at %s", a.Assumed, a.Function, a.Where))
+	}
+	return append(append(notes, p.Notes...), p.AccuracyNotes...)
+}
