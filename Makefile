@@ -59,7 +59,7 @@ test: lint unit page ## Check everything: format, vet, lint, go.mod, tests with 
 # so it finds nothing there. PLAIN are tests of other rooms that compute, or run one command after the other; what runs at the
 # same time has tests of its own, with the detector. What is left out of one run is in another (TestPlainTestsAreRun).
 # LIMIT only ends what hangs: a disturbed machine takes its time.
-COMPUTING   := $(addprefix ./internal/,allocator change predict steptime timeline torch)
+COMPUTING   := $(addprefix ./internal/,allocator change predict pymodule steptime timeline torch)
 PLAIN       := ^Test(APIGuide|AdaptersProposed|ChangesFollowTheCard|Console|HostileAnswers|LeastSets|ManyCardsAreEachCard|OptionsArePredictions|PatchyFitting|Poison|PoisonedOrderFails|Predict|ReadProportionate|ReadmeCommands|Scripts|TerminalPicture|WhatDecidesThePeak)$$
 PLAIN_ROOMS := $(addprefix ./internal/,cli analysis plan snapshot report)
 LIMIT       := -timeout 80m
@@ -71,7 +71,7 @@ unit: venv build ## Run the tests alone, with the race detector but for those th
 
 unit-plain:
 	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(GO) test $(LIMIT) $(PLAIN_ROOMS) -run '$(PLAIN)|^TestAnswersAgreeWithPredictions$$'
-	$(GO) test $(LIMIT) $(COMPUTING)
+	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(GO) test $(LIMIT) $(COMPUTING)
 
 unit-python:
 	cd bench/gpu && '$(MEMORYMARK_TEST_PYTHON)' -m unittest --quiet
