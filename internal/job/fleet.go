@@ -89,7 +89,9 @@ type fleet struct {
 	told    map[string]order    // by worker: whether to drain
 }
 
+// lease names its worker: what another worker claims does not keep it.
 type lease struct {
+	worker  string
 	job     string
 	attempt int
 }
@@ -123,7 +125,7 @@ func (f *fleet) hear(w Worker) error {
 	f.workers[w.ID] = w
 	for _, c := range w.Cards {
 		if c.Attempt != 0 {
-			f.named[lease{c.Job, c.Attempt}] = now
+			f.named[lease{w.ID, c.Job, c.Attempt}] = now
 		}
 	}
 	if o, ok := f.told[w.ID]; ok && (o.drain == w.Draining || now.After(o.until)) {
@@ -188,12 +190,12 @@ func (f *fleet) alive(id string) bool {
 	return ok && time.Since(w.Seen) < f.lease
 }
 
-// silent reports whether no heartbeat named a running attempt for a lease.
+// silent reports whether no heartbeat of its worker named a running attempt for a lease.
 func (f *fleet) silent(r record) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last := r.heard
-	if named := f.named[lease{r.ID, r.Attempt}]; named.After(last) {
+	if named := f.named[lease{r.Worker, r.ID, r.Attempt}]; named.After(last) {
 		last = named
 	}
 	return time.Since(last) > f.lease

@@ -13,19 +13,19 @@ import (
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(30 * time.Second)
-		r := record{Job: Job{ID: newID(time.Now()).String(), Attempt: 2, State: Running}, heard: time.Now()}
-		worker := func(attempt int) Worker {
-			return Worker{ID: "w", Announcement: Announcement{Cards: []Card{{ID: "t4", Job: r.ID, Attempt: attempt}}}}
+		r := record{Job: Job{ID: newID(time.Now()).String(), Worker: "w", Attempt: 2, State: Running}, heard: time.Now()}
+		named := func(worker string, attempt int) Worker {
+			return Worker{ID: worker, Announcement: Announcement{Cards: []Card{{ID: "t4", Job: r.ID, Attempt: attempt}}}}
 		}
 		for range 20 { // it is there, and works on the job
 			time.Sleep(10 * time.Second)
-			if err := f.hear(worker(2)); err != nil || f.silent(r) {
+			if err := f.hear(named("w", 2)); err != nil || f.silent(r) {
 				t.Fatalf("silent: %v, %v", f.silent(r), err)
 			}
 		}
-		for range 3 { // it is there, and works on another attempt
+		for range 3 { // it is there, and works on another attempt, while another worker claims this one
 			time.Sleep(10 * time.Second)
-			if err := f.hear(worker(1)); err != nil || f.silent(r) {
+			if err := errors.Join(f.hear(named("w", 1)), f.hear(named("other", 2))); err != nil || f.silent(r) {
 				t.Fatalf("silent too early, %v", err)
 			}
 		}
