@@ -67,11 +67,13 @@ func (c *Client) call(ctx context.Context, method string, in, out any, path ...s
 	if err != nil {
 		return false, err
 	}
-	body, err := json.Marshal(in)
-	if err != nil {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false) // it would make a result longer than it may be
+	if err := encoder.Encode(in); err != nil {
 		return false, err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, target, &body)
 	if err != nil {
 		return false, err
 	}
