@@ -10,17 +10,19 @@ func (w *Worker) end() {
 	w.tell()
 }
 
-// drain is what a server told the worker: to drain, or to take jobs again.
-func (w *Worker) drain(drained bool) {
+// drain is what a server told the worker: to drain, or to take jobs again. It
+// reports whether that is news.
+func (w *Worker) drain(drained bool) (news bool) {
 	w.mu.Lock()
-	if w.drained != drained {
-		w.drained = drained
-		close(w.turn)
-		w.turn = make(chan struct{})
-		w.Log.Info("told by the server", "drain", drained)
+	defer w.mu.Unlock()
+	if w.drained == drained {
+		return false
 	}
-	w.mu.Unlock()
-	w.tell()
+	w.drained = drained
+	close(w.turn)
+	w.turn = make(chan struct{})
+	w.Log.Info("told by the server", "drain", drained)
+	return true
 }
 
 // rest holds a slot while the worker is drained, and ends the worker when all

@@ -268,8 +268,8 @@ func (w *Worker) beat(ctx context.Context) {
 }
 
 // heartbeat waits for orders. It is interrupted by what the server should know.
-func (w *Worker) heartbeat(ctx context.Context) (interrupted bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, w.lease/2)
+func (w *Worker) heartbeat(beating context.Context) (interrupted bool, err error) {
+	ctx, cancel := context.WithTimeout(beating, w.lease/2)
 	defer cancel()
 	var listening sync.WaitGroup
 	listening.Go(func() {
@@ -286,8 +286,8 @@ func (w *Worker) heartbeat(ctx context.Context) (interrupted bool, err error) {
 	for _, s := range orders.Stop {
 		w.lose(s)
 	}
-	if orders.Drain != nil {
-		w.drain(*orders.Drain)
+	if orders.Drain != nil && !w.drain(*orders.Drain) {
+		pause(beating) // the server repeats it at once: the worker ends, and cannot take jobs again
 	}
 	return interrupted, err
 }
