@@ -1,6 +1,7 @@
 package phantom
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ const exitHostMemory = 77
 // computed ones if an assumed value decided something. Restarting says so.
 func (d *Device) runAuto(ctx context.Context, s Settings, c Command) (*Summary, error) {
 	s.Values = Assumed
+	rewind := rewinding(c.Stdin)
 	assumed, err := d.run(ctx, s, c)
 	if err != nil {
 		return assumed, err
@@ -24,7 +26,7 @@ func (d *Device) runAuto(ctx context.Context, s Settings, c Command) (*Summary, 
 		return assumed, nil
 	}
 	assumed.WhyComputed = why
-	if obstacle := assumed.whyNotCompute(); obstacle != "" {
+	if obstacle := cmp.Or(assumed.whyNotCompute(), rewind()); obstacle != "" {
 		assumed.note("values were not computed although " + why + ": " + obstacle)
 		return assumed, nil
 	}

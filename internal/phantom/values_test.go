@@ -3,6 +3,7 @@ package phantom
 import (
 	"bytes"
 	"context"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +21,12 @@ func runValues(t *testing.T, v Values, args ...string) (string, *Summary) {
 
 func runProgram(t *testing.T, v Values, program string, args ...string) (string, *Summary) {
 	t.Helper()
+	return runReading(t, v, nil, append([]string{program}, args...)...)
+}
+
+// runReading runs Python with a standard input.
+func runReading(t *testing.T, v Values, stdin io.Reader, args ...string) (string, *Summary) {
+	t.Helper()
 	compiler(t)
 	python := measuretest.Python(t)
 	device, err := Install(context.Background())
@@ -31,7 +38,7 @@ func runProgram(t *testing.T, v Values, program string, args ...string) (string,
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	command := Command{Args: append([]string{python, program}, args...), Stdout: &out, Stderr: &out}
+	command := Command{Args: append([]string{python}, args...), Stdin: stdin, Stdout: &out, Stderr: &out}
 	sum, err := device.Run(context.Background(), Settings{Card: card, Values: v, Folder: t.TempDir()}, command)
 	if err != nil || sum.ExitCode != 0 {
 		t.Fatalf("%s: %v, %+v:\n%s", v, err, sum, out.String())
