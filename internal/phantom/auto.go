@@ -59,8 +59,7 @@ func (s *Summary) missesValues() string {
 			}
 		}
 	}
-	interrupted := s.Failure != nil && s.Failure.Interrupted
-	if s.ExitCode == 0 || interrupted || (s.Fits != nil && !*s.Fits) {
+	if s.ExitCode == 0 || s.Failure.fromOutside() || (s.Fits != nil && !*s.Fits) {
 		return ""
 	}
 	for i := range s.Processes {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +42,12 @@ func (f *Failure) String() string {
 	default:
 		return "killed, or crashed"
 	}
+}
+
+// fromOutside reports whether others ended the process: whoever told it to end, or
+// a kernel without memory. What it read is not why.
+func (f *Failure) fromOutside() bool {
+	return f != nil && (f.Interrupted || slices.Contains([]string{"SIGHUP", "SIGINT", "SIGKILL", "SIGTERM"}, f.Signal))
 }
 
 // ending is how a command ended, and what it left behind.

@@ -100,6 +100,10 @@ func TestAutoValues(t *testing.T) {
 	outOfMemory.Fits = new(bool)
 	stopped := summary(130, read)
 	stopped.Failure = &Failure{Interrupted: true}
+	killed := summary(137, read)
+	killed.Failure = &Failure{Signal: "SIGKILL"}
+	crashed := summary(139, read)
+	crashed.Failure = &Failure{Signal: "SIGSEGV"}
 	for _, test := range []struct {
 		name string
 		sum  *Summary
@@ -111,6 +115,8 @@ func TestAutoValues(t *testing.T) {
 		{"a failure after a read", summary(1, read), "failed after it read an assumed value (item at x.py:3)"},
 		{"out of memory", outOfMemory, ""},
 		{"interrupted", stopped, ""},
+		{"killed from outside", killed, ""},
+		{"crashed after a read", crashed, "failed after it read"},
 	} {
 		if got := test.sum.missesValues(); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
