@@ -169,10 +169,24 @@ func (f *workerFlags) client() (*worker.Client, error) {
 		return nil, badUsage("write it as --join http://server:5001", "--join is %q; it must be an address", f.join)
 	}
 	token, err := f.token()
-	if err != nil || f.ca == "" {
-		return &worker.Client{URL: f.join, Token: token}, err
+	if err != nil {
+		return nil, err
 	}
-	pem, err := os.ReadFile(f.ca)
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	// A connection by HTTP/2 is kept when a request on it gets no answer. These find
+	// out in less than a lease that nobody is there any more.
+	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second}
+	if f.ca != "" {
+		if transport.TLSClientConfig, err = trusting(f.ca); err != nil {
+			return nil, err
+		}
+	}
+	return &worker.Client{URL: f.join, Token: token, HTTP: &http.Client{Transport: transport}}, nil
+}
+
+// trusting trusts the certificates of a file, beside those of the machine.
+func trusting(path string) (*tls.Config, error) {
+	pem, err := os.ReadFile(path)
 	if err != nil {
 		return nil, badInput("", "--ca: %w", err)
 	}
@@ -181,9 +195,7 @@ func (f *workerFlags) client() (*worker.Client, error) {
 		trusted = x509.NewCertPool()
 	}
 	if !trusted.AppendCertsFromPEM(pem) {
-		return nil, badInput("", "--ca %s holds no certificate", f.ca)
+		return nil, badInput("", "--ca %s holds no certificate", path)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}
-	return &worker.Client{URL: f.join, Token: token, HTTP: &http.Client{Transport: transport}}, nil
+	return &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, nil
 }
