@@ -107,8 +107,8 @@ func newFleet(d time.Duration) *fleet {
 	return &fleet{lease: d, workers: make(map[string]Worker), named: make(map[lease]time.Time), told: make(map[string]order)}
 }
 
-// hear notes what a worker says of itself. A worker that is new needs room among
-// those of its owner.
+// hear notes what a worker says of itself. A worker that is new counts among
+// those of its owner, which are limited.
 func (f *fleet) hear(w Worker) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -40,7 +40,7 @@ func encode(j Job) ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// errChanged says that somebody else changed a record first.
+// errChanged says that another writer changed a record first.
 var errChanged = errors.New("another writer changed the record")
 
 // change stores a record's next state, if nobody changed it since it was read.

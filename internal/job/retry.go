@@ -21,7 +21,7 @@ const (
 )
 
 // insist calls a function until it succeeds, the context ends, or there is no
-// hope.
+// use in it.
 func insist(ctx context.Context, f func(context.Context) error) error {
 	for {
 		once, cancel := context.WithTimeout(ctx, tryTime)
@@ -38,7 +38,7 @@ func insist(ctx context.Context, f func(context.Context) error) error {
 	}
 }
 
-// answer insists, but not for longer than somebody waits for an answer.
+// answer insists, but not for longer than a caller waits for an answer.
 func answer(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()

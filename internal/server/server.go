@@ -1,7 +1,7 @@
 // Package server offers MemoryMark over HTTP: the endpoints that existing
 // clients know, the API under /v1 with its OpenAPI document, events, metrics,
 // and the page. It decides who may ask and how an error looks; what is answered
-// is computed in other rooms.
+// is computed in other packages.
 //
 // A request passes, from the outside in: number, log and metrics (log.go);
 // hosts, origins and headers (origin.go); rate and token (access.go); then the
