@@ -77,6 +77,8 @@ var kinds = map[string]string{
 	"trainer with sgd":     bert + `, "loop": "trainer", "optimizer": "sgd"`,
 	"lightning":            gpt2 + `, "loop": "lightning", "precision": "amp-bf16"`,
 	"accelerate":           gpt2 + `, "loop": "accelerate", "precision": "amp-bf16", "accumulate": 2`,
+	"accelerate in eval":   gpt2 + `, "loop": "accelerate", "loss": "mean", "mode": "eval"`,
+	"torchvision kept":     vision + `, "loop": {"outputs": "kept", "build": "cpu"}`,
 }
 
 // ranks are those of one rank of four.

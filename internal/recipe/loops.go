@@ -14,8 +14,7 @@ var dtypes = map[torch.DType]string{torch.Float32: "torch.float32", torch.BFloat
 func (p *program) plain() {
 	w := p.w
 	p.place()
-	p.addIf(w.Mode == workload.Training, "model.train()")
-	p.addIf(w.Mode != workload.Training, "model.eval()")
+	p.setMode()
 	p.parallelize()
 	p.optimizer()
 	p.addIf(p.scaled(), "scaler = torch.amp.GradScaler()")
@@ -23,19 +22,33 @@ func (p *program) plain() {
 	p.draw()
 	p.add("", "for step in range(3):")
 	p.passes()
-	if w.ClipGradNorm && p.scaled() {
-		p.each("    ", "scaler.unscale_(optimizer)")
-	}
-	p.addIf(w.ClipGradNorm, "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)")
-	switch {
-	case w.Optimizer == workload.NoOptimizer:
-	case p.scaled():
-		p.each("    ", "scaler.step(optimizer)")
-		p.add("    scaler.update()")
-	default:
-		p.each("    ", "optimizer.step()")
+	if w.Optimizer != workload.NoOptimizer {
+		p.update()
 	}
 	p.zeroGrad(workload.ZeroAfterStep)
+}
+
+// setMode puts the model in its mode.
+func (p *program) setMode() {
+	if p.w.Mode == workload.Training {
+		p.add("model.train()")
+	} else {
+		p.add("model.eval()")
+	}
+}
+
+// update writes the step of the optimizer, and what comes before it.
+func (p *program) update() {
+	if p.w.ClipGradNorm && p.scaled() {
+		p.each("    ", "scaler.unscale_(optimizer)")
+	}
+	p.addIf(p.w.ClipGradNorm, "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)")
+	if !p.scaled() {
+		p.each("    ", "optimizer.step()")
+		return
+	}
+	p.each("    ", "scaler.step(optimizer)")
+	p.add("    scaler.update()")
 }
 
 // each writes what is done with the optimizer, or with each of two.
@@ -86,11 +99,11 @@ func (p *program) passes() {
 		p.add(fmt.Sprintf(`%swith torch.autocast("cuda", %s):`, indent, cast))
 		inner += "    "
 	}
+	outputs, loss := p.forward()
 	if kept {
-		output, loss, _ := strings.Cut(p.loss("batch"), ").")
-		p.add(inner+"outputs = "+output+")", inner+"loss = outputs."+loss)
+		p.add(inner+"outputs = "+outputs, inner+"loss = "+fmt.Sprintf(loss, "outputs"))
 	} else {
-		p.add(inner + "loss = " + p.loss("batch"))
+		p.add(inner + "loss = " + fmt.Sprintf(loss, outputs))
 	}
 	p.zeroGrad(workload.ZeroBeforeBackward)
 	if p.scaled() {
@@ -103,18 +116,19 @@ func (p *program) passes() {
 // autocast are the types of autocast.
 var autocast = map[workload.Precision]string{workload.AMPBF16: "torch.bfloat16", workload.AMPFP16: "torch.float16"}
 
-// loss is the Python of a forward pass.
-func (p *program) loss(batch string) string {
-	switch {
-	case p.w.Config.ModelType == torchvisionResNet && p.w.Loss == workload.MeanLogits:
-		return fmt.Sprintf(`model(%s["pixel_values"]).mean()`, batch)
-	case p.w.Config.ModelType == torchvisionResNet:
+// forward is the Python of a forward pass: the call of the model, and the loss, in which
+// %s stands for what the model returns.
+func (p *program) forward() (outputs, loss string) {
+	switch vision := p.w.Config.ModelType == torchvisionResNet; {
+	case vision && p.w.Loss == workload.MeanLogits:
+		return `model(batch["pixel_values"])`, "%s.mean()"
+	case vision:
 		p.use("torch.nn.functional", "cross_entropy")
-		return fmt.Sprintf(`cross_entropy(model(%[1]s["pixel_values"]), %[1]s["labels"])`, batch)
+		return `model(batch["pixel_values"])`, `cross_entropy(%s, batch["labels"])`
 	case p.w.Loss == workload.MeanLogits:
-		return "model(**" + batch + ").logits.mean()"
+		return "model(**batch)", "%s.logits.mean()"
 	default:
-		return "model(**" + batch + ").loss"
+		return "model(**batch)", "%s.loss"
 	}
 }
 
@@ -181,8 +195,9 @@ func (p *program) lightning() {
 	w := p.w
 	p.use("", "lightning")
 	p.rows()
+	outputs, loss := p.forward()
 	p.add("class Module(lightning.LightningModule):", "    def __init__(self):", "        super().__init__()", "        self.model = model", "",
-		"    def training_step(self, batch, index):", "        return "+strings.Replace(p.loss("batch"), "model(", "self.model(", 1), "",
+		"    def training_step(self, batch, index):", "        return "+fmt.Sprintf(loss, "self."+outputs), "",
 		"    def configure_optimizers(self):", "        trained = [p for p in self.parameters() if p.requires_grad]",
 		p.optimizerCall("        return ", w.Optimizer.Code(), "trained"), "", "")
 	arguments := []string{`accelerator="gpu"`, "devices=1", "max_steps=3"}
@@ -217,9 +232,11 @@ func (p *program) accelerate() {
 	p.add(call("accelerator = Accelerator", arguments...))
 	p.optimizer()
 	p.add(fmt.Sprintf("loader = torch.utils.data.DataLoader(Rows(), batch_size=%d)", w.Batch),
-		"model, optimizer, loader = accelerator.prepare(model, optimizer, loader)", "model.train()", "for i, batch in enumerate(loader):")
-	p.add(fmt.Sprintf("    if i %% %d == 0:", w.Accumulate), "        optimizer.zero_grad()")
-	p.add("    outputs = model(**batch)", "    loss = outputs.loss", "    accelerator.backward(loss)",
+		"model, optimizer, loader = accelerator.prepare(model, optimizer, loader)")
+	p.setMode()
+	p.add("for i, batch in enumerate(loader):", fmt.Sprintf("    if i %% %d == 0:", w.Accumulate), "        optimizer.zero_grad()")
+	outputs, loss := p.forward()
+	p.add("    outputs = "+outputs, "    loss = "+fmt.Sprintf(loss, "outputs"), "    accelerator.backward(loss)",
 		fmt.Sprintf("    if (i + 1) %% %d == 0:", w.Accumulate))
 	p.addIf(w.ClipGradNorm, "        accelerator.clip_grad_norm_(model.parameters(), 1.0)")
 	p.add("        optimizer.step()")

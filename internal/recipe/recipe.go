@@ -21,8 +21,9 @@ type Recipe struct {
 }
 
 // New writes the recipe of a training workload. It is nil where there is no program
-// of its own for it: no library has the model, or what is predicted is not written
-// here, such as a pipeline or batches of different lengths.
+// of its own for it: no library has the model or no loop of theirs does without an
+// optimizer, or what is predicted is not written here, such as a pipeline or batches
+// of different lengths.
 func New(w *workload.Workload) *Recipe {
 	if !written(w) {
 		return nil
@@ -36,6 +37,8 @@ func New(w *workload.Workload) *Recipe {
 func written(w *workload.Workload) bool {
 	switch p := w.Parallel; {
 	case w.Config == nil, w.Unmodelled != "", w.Config.ModelType == languageModel, w.Phase != workload.Train, w.Varied():
+		return false
+	case w.Loop.IsLibrarys() && w.Optimizer == workload.NoOptimizer:
 		return false
 	case p == nil:
 		return true

@@ -82,10 +82,23 @@ func TestNoRecipe(t *testing.T) {
 		`"model": "gpt2", "phase": "infer"`,
 		`"model": "gpt2", "lengths": [10, 20, 30]`,
 		`"model": "gpt2", "loop": "trainer", "parallel": {"kind": "ddp", "gpus": 2}`,
+		`"model": "gpt2", "loop": "trainer", "optimizer": "none"`,
+		`"model": "gpt2", "loop": "lightning", "optimizer": "none"`,
 		`"model": "llama-3.2-1b", "parallel": {"kind": "pipeline", "gpus": 2, "stages": [8, 8]}`,
 	} {
 		if r := recipe.New(written(t, keys)); r != nil {
 			t.Errorf("%s:\n%s", keys, r.Program)
+		}
+	}
+}
+
+// Without an optimizer nothing of it is used, and no gradients are clipped for it.
+func TestWithoutOptimizer(t *testing.T) {
+	w := written(t, `"model": "gpt2", "precision": "amp-fp16", "optimizer": "none", "clip_grad_norm": true`)
+	program := recipe.New(w).Program
+	for _, bad := range []string{"optimizer", "clip_grad_norm_"} {
+		if strings.Contains(program, bad) {
+			t.Errorf("%s is in\n%s", bad, program)
 		}
 	}
 }
