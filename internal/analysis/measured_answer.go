@@ -68,7 +68,7 @@ func (b *bench) answer(largest int64, speeds map[int64]Probe) *Answer {
 	}
 	a.setBill(b.Question, b.Workload)
 	b.addPredictions(a)
-	a.explain(largest+max(b.MultipleOf, 1), nil)
+	a.explain(max(b.MultipleOf, 1), nil)
 	return a
 }
 

@@ -25,13 +25,13 @@ func (a *Answer) note(about, format string, args ...any) {
 	a.Notes = append(a.Notes, Note{About: about, Text: fmt.Sprintf(format, args...)})
 }
 
-// explain writes the notes of an answer that is otherwise complete. Next is the
-// batch after the optimal one.
-func (a *Answer) explain(next int64, caveats []string) {
-	a.explainRecommended()
+// explain writes the notes of an answer that is otherwise complete. Only multiples of
+// the unit count as batches.
+func (a *Answer) explain(unit int64, caveats []string) {
+	a.explainRecommended(unit)
 	a.explainMemory()
 	if o := a.NextFailure; o != nil {
-		a.note("limit", "batch %d fails: %s", next, o.Reason())
+		a.note("limit", "batch %d fails: %s", a.OptimalBatch+unit, o.Reason())
 	}
 	if len(a.FailsBelow) > 0 {
 		a.note("careful", "some smaller batches do not fit: %s fail; batch %d fits with %v left",
@@ -44,7 +44,7 @@ func (a *Answer) explain(next int64, caveats []string) {
 
 // explainRecommended says why the recommended batch is recommended, and where the
 // present one is faster, why not that.
-func (a *Answer) explainRecommended() {
+func (a *Answer) explainRecommended(unit int64) {
 	if a.Recommended == 0 {
 		return
 	}
@@ -63,18 +63,20 @@ func (a *Answer) explainRecommended() {
 		text = fmt.Sprintf("batch %d is safe, at %.0f %% of the speed of batch %d; larger ones fit only by chance or leave less than %v",
 			batch, 100*share, fastest.Batch, margin)
 	}
-	a.note("recommended", "%s%s", text, a.whyNotPresent())
+	a.note("recommended", "%s%s", text, a.whyNotPresent(unit))
 }
 
 // whyNotPresent says why a slower batch than the present one is recommended, "" where
 // it is not.
-func (a *Answer) whyNotPresent() string {
+func (a *Answer) whyNotPresent(unit int64) string {
 	present, recommended := a.result(a.CurrentBatch), a.result(a.Recommended)
 	if !present.Success || present.SamplesPerSecond <= recommended.SamplesPerSecond {
 		return ""
 	}
 	faster := fmt.Sprintf("; your batch of %d is %.0f %% faster", a.CurrentBatch, 100*(present.SamplesPerSecond/recommended.SamplesPerSecond-1))
 	switch {
+	case a.CurrentBatch%unit != 0:
+		return fmt.Sprintf("%s, and no multiple of %d", faster, unit)
 	case present.Verdict == predict.Tight:
 		return fmt.Sprintf("%s, and leaves only %v", faster, a.left(a.CurrentBatch))
 	case a.Worthwhile() && present.Reserved > recommended.Reserved:

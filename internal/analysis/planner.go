@@ -142,7 +142,7 @@ func (p *planner) complete(a *Answer, largest int64) error {
 			return err
 		}
 	}
-	a.explain(largest+p.unit(), append(predict.Caveats(p.w, p.Card), predict.Races(p.w)...))
+	a.explain(p.unit(), append(predict.Caveats(p.w, p.Card), predict.Races(p.w)...))
 	a.explainLengths(p.w)
 	if err := a.explainLoop(p.run, p.w.Loop); err != nil {
 		return err

@@ -71,6 +71,22 @@ func TestSlowerThanPresent(t *testing.T) {
 	}
 }
 
+// What is no multiple of the unit is not recommended, however fast it is.
+func TestPresentIsNoMultiple(t *testing.T) {
+	r := request(t, "gpt2", "rtx-4060", func(w *workload.Workload) { w.Sequence, w.Batch = 1024, 3 })
+	r.MultipleOf = 2
+	a, err := Predict(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRecommended(t, a)
+	for _, n := range a.Notes {
+		if n.About == "recommended" && !strings.HasSuffix(n.Text, "faster, and no multiple of 2") {
+			t.Error(n.Text)
+		}
+	}
+}
+
 // A verdict is by what is left of the limit, and the margin by the card.
 func TestVerdicts(t *testing.T) {
 	for card, margin := range map[string]bytesize.Bytes{"rtx-4060": 300 * bytesize.MiB, "a100-80gb": 1624 * bytesize.MiB} {
