@@ -31,16 +31,22 @@ func (s *search) draft(f Form, a attempt) workload.Draft {
 	return f(d)
 }
 
-// simulate runs an attempt in all forms: its verdict is the worst of them.
+// simulate runs an attempt in all forms: its verdict is the worst of them. Where it does
+// not fit as one of them, the figures say so.
 func (s *search) simulate(a attempt) (*Set, error) {
 	set, err := s.simulateAs(s.figures(), a)
 	for i := 1; i < len(s.Forms) && err == nil && set.Verdict != predict.DoesNotFit; i++ {
 		if sameDrafts(s.draft(s.Forms[i], a), s.draft(s.figures(), a)) {
 			continue
 		}
-		var other *Set
-		if other, err = s.simulateAs(s.Forms[i], a); err == nil && other.Verdict != predict.Fits {
-			set.Verdict = other.Verdict
+		other, err := s.simulateAs(s.Forms[i], a)
+		switch {
+		case err != nil:
+			return nil, err
+		case other.Verdict == predict.DoesNotFit:
+			return other, nil
+		case other.Verdict == predict.Tight:
+			set.Verdict = predict.Tight
 		}
 	}
 	return set, err

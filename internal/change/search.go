@@ -225,10 +225,10 @@ func (s *search) leastOf(candidates []candidate, n int) (found bool, err error) 
 	return found, nil
 }
 
-// contains reports whether some of a set's changes are enough without the others.
+// contains reports whether some of a set's changes do as well without the others.
 func (s *search) contains(set *Set) bool {
 	return slices.ContainsFunc(s.Sets, func(found Set) bool {
-		return found.Verdict == predict.Fits && len(found.Changes) < len(set.Changes) && !slices.ContainsFunc(found.Changes, func(c Change) bool {
+		return rank(found.Verdict) <= rank(set.Verdict) && len(found.Changes) < len(set.Changes) && !slices.ContainsFunc(found.Changes, func(c Change) bool {
 			return !slices.ContainsFunc(set.Changes, c.like)
 		})
 	})
