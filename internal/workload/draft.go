@@ -233,8 +233,12 @@ func isNull(raw json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(raw),
 // architecture, or its family.
 func (w *Workload) Name() string { return cmp.Or(w.Model, w.Config.Architecture, w.Config.ModelType) }
 
-// Draft is a workload as the keys that make it, without the card and what has no
-// effect: those with their default, unless they are to be kept.
+// following are the keys whose default follows from what is trained and how: the
+// precision from how weights are stored, the implementation from the optimizer.
+var following = []string{"precision", "optimizer_impl"}
+
+// Draft is a workload as the keys that make it, without the card. Keys with a default
+// that follows from others are left to do so, unless they are to be kept.
 func (w *Workload) Draft(keep []string) (Draft, error) {
 	d, initial := make(Draft), make(Draft)
 	for from, into := range map[*Workload]*Draft{w: &d, Default(): &initial} {
@@ -246,8 +250,12 @@ func (w *Workload) Draft(keep []string) (Draft, error) {
 			return nil, fmt.Errorf("write a workload: %w", err)
 		}
 	}
-	maps.DeleteFunc(d, func(key string, value json.RawMessage) bool {
-		return key == "id" || key == "gpu" || bytes.Equal(value, initial[key]) && !slices.Contains(keep, key)
-	})
+	for _, key := range following {
+		if bytes.Equal(d[key], initial[key]) && !slices.Contains(keep, key) {
+			delete(d, key)
+		}
+	}
+	delete(d, "id")
+	delete(d, "gpu")
 	return d, nil
 }

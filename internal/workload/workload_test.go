@@ -165,6 +165,58 @@ func TestDraft(t *testing.T) {
 	}
 }
 
+func parsed(t *testing.T, text string) *Workload {
+	t.Helper()
+	w, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return w
+}
+
+func asJSON(t *testing.T, w *Workload) string {
+	t.Helper()
+	data, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A workload is made again by its draft, and what a change needs follows from it.
+func TestDraftOfWorkload(t *testing.T) {
+	for _, text := range []string{
+		`{"model": "gpt2", "lengths": [10, 20, 300], "attention_mask": "none"}`,
+		`{"model": "gpt2", "lengths": [10, 20, 300], "packing": true, "sequence": 128}`,
+		`{"model": "gpt2", "lengths": [10, 20, 300]}`,
+		`{"model": "gpt2", "quantize": "nf4", "adapter": 8}`,
+		`{"model": "gpt2", "optimizer": "adafactor", "loop": "trainer", "clip_grad_norm": false}`,
+		`{"model": "clip"}`,
+		`{"model": "resnet", "channels_last": true, "limit_gib": 7.5}`,
+		`{"config": {"model_type": "bert", "architectures": ["BertModel"]}, "loop": {"outputs": "kept"}}`,
+	} {
+		w := parsed(t, text)
+		d, err := w.Draft(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := d.Workload()
+		if err != nil || asJSON(t, w) != asJSON(t, again) {
+			t.Errorf("%s is %s, its draft %s: %v", text, asJSON(t, w), asJSON(t, again), err)
+		}
+	}
+	for kept, want := range map[string]Precision{"precision": FP32, "batch": AMPBF16} {
+		d, err := parsed(t, `{"model": "gpt2", "adapter": 8}`).Draft([]string{kept})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Set("quantize", "nf4")
+		if w, err := d.Workload(); err != nil || w.Precision != want {
+			t.Errorf("with %s kept it is in %s: %v", kept, w.Precision, err)
+		}
+	}
+}
+
 func TestUseConfig(t *testing.T) {
 	d := Draft{"model": json.RawMessage(`"x/config.json"`), "config": json.RawMessage(`{"num_hidden_layers":3}`)}
 	if err := d.UseConfig([]byte(`{"model_type":"bert","num_hidden_layers":24,"hidden_size":1024,"num_attention_heads":16}`)); err != nil {
