@@ -38,7 +38,6 @@ class Answer:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-
     def line(cells: Sequence[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag} style='text-align:left'>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
 
@@ -154,6 +153,7 @@ class Result:
     reserved_bytes: int = 0
     samples_per_second: Optional[float] = None
     tokens_per_second: Optional[float] = None
+    verdict: str = ""  # fits, tight or does not fit
 
 
 @dataclass(frozen=True, repr=False)
@@ -198,7 +198,7 @@ class Analysis(Answer):
             f"<tr><td style='text-align:right'>{r.batch_size}</td><td style='text-align:right'>{gib(r.memory_bytes)}</td>"
             f"<td><div style='background:{'#00a35a' if r.success else '#d33'};height:10px;"
             f"width:{min(100.0, 100.0 * r.memory_bytes / max(self.gpu_total_bytes, 1)):.0f}px'></div></td>"
-            f"<td>{'' if r.success else 'out of memory'}</td></tr>"
+            f"<td>{'tight' if r.verdict == 'tight' else '' if r.success else 'out of memory'}</td></tr>"
             for r in self.results
         )
         head = "<tr><th>batch</th><th>allocated</th><th>of the card</th><th></th></tr>"
@@ -232,13 +232,18 @@ class Option(Answer):
         return _made(cls, {**answer, "changes": labels, "patch": patch}, json=answer)
 
     def __str__(self) -> str:
-        what = self.setup or " + ".join(self.changes) or "as it is"
         batch = f", batch {self.batch} × {self.accumulate}" if self.batch else ""
-        return f"{self._where()}{what}{batch}{self._effort(': ')}"
+        return f"{self._where()}{self._how()}{batch}{self._effort(': ')}"
 
     def _repr_html_(self) -> str:
         code = "".join(f"<pre>{html.escape(text)}</pre>" for text in self.recipe.values() if text)
         return super()._repr_html_() + code
+
+    def _how(self) -> str:
+        return (self.setup or " + ".join(self.changes) or "as it is") + self._tight()
+
+    def _tight(self) -> str:
+        return " (tight)" if self.verdict == "tight" else ""
 
     def _where(self) -> str:
         return f"{self.gpus} × {self.gpu}, " if self.gpu else ""
@@ -249,24 +254,17 @@ class Option(Answer):
         return before + ", ".join(known) if known else ""
 
 
-def _changes(given: Iterable[Any]) -> Tuple[List[str], Dict[str, Any]]:
-    """The labels of changes and the keys that they set, all together. A change is
-    a label alone, or an object with one."""
-    labels: List[str] = []
+def _changes(given: Sequence[Dict[str, Any]]) -> Tuple[List[str], Dict[str, Any]]:
+    """The labels of changes and the keys that they set, all together."""
     patch: Dict[str, Any] = {}
     for change in given:
-        if isinstance(change, dict):
-            labels.append(str(change.get("label", "")))
-            patch.update(change.get("patch") or {})
-        else:
-            labels.append(str(change))
-    return labels, patch
+        patch.update(change["patch"])
+    return [change["label"] for change in given], patch
 
 
 def _options(options: Iterable[Option]) -> str:
-    rows = [[f"{o.gpus} × {o.gpu}", o.setup or " + ".join(o.changes), f"{o.batch} × {o.accumulate}", o._effort("")] for o in options]
+    rows = [[f"{o.gpus} × {o.gpu}", o._how(), f"{o.batch} × {o.accumulate}", o._effort("")] for o in options]
     return _table(["cards", "how", "batch", ""], rows) if rows else ""
-
 
 
 def _option(answer: Optional[Dict[str, Any]]) -> Optional[Option]:
@@ -334,7 +332,7 @@ class Fit(Answer):
             return f"{self.model} fits {self.gpu} as it is{tight}"
         if not self.options:
             return f"{self.model} does not fit {self.gpu}, and no change makes it fit"
-        return f"{self.model} does not fit {self.gpu} as it is; it does with " + ", or with ".join(" + ".join(o.changes) for o in self.options)
+        return f"{self.model} does not fit {self.gpu} as it is; it does with " + ", or with ".join(" + ".join(o.changes) + o._tight() for o in self.options)
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() + _options(self.options)

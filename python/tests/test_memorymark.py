@@ -70,16 +70,17 @@ class Questions(unittest.TestCase):
         f = memorymark.fit("llama-3.1-8b", gpu="rtx-4060", full=True)
         self.assertEqual(str(f), "llama-3.1-8b does not fit rtx-4060, and no change makes it fit")
 
-    def test_changes_are_labels_or_objects(self):
+    def test_changes(self):
         answer = {"model": "gpt2", "gpu": "t4", "fits": False, "verdict": "x", "options": [
             {"changes": [{"label": "half the batch", "patch": {"batch": 64}}, {"label": "checkpointing", "patch": {"checkpointing": True}}]},
-            {"changes": ["checkpointing", "8-bit AdamW"]},
+            {"changes": [{"label": "8-bit AdamW", "patch": {"optimizer": "adamw-8bit"}}], "verdict": "tight"},
         ]}
         f = memorymark.Fit.of(answer)
-        self.assertEqual([o.changes for o in f.options], [["half the batch", "checkpointing"], ["checkpointing", "8-bit AdamW"]])
-        self.assertEqual([o.patch for o in f.options], [{"batch": 64, "checkpointing": True}, {}])
-        self.assertEqual(str(f), "gpt2 does not fit t4 as it is; it does with half the batch + checkpointing, or with checkpointing + 8-bit AdamW")
+        self.assertEqual([o.changes for o in f.options], [["half the batch", "checkpointing"], ["8-bit AdamW"]])
+        self.assertEqual([o.patch for o in f.options], [{"batch": 64, "checkpointing": True}, {"optimizer": "adamw-8bit"}])
+        self.assertEqual(str(f), "gpt2 does not fit t4 as it is; it does with half the batch + checkpointing, or with 8-bit AdamW (tight)")
         self.assertEqual(repr(f.options[0]), "<Option: half the batch + checkpointing>")
+        self.assertIn("<td style='text-align:left'>8-bit AdamW (tight)</td>", f._repr_html_())
 
     def test_answers_show_themselves(self):
         plan = memorymark.plan("gpt2", mine="rtx-4090", samples="1M")
@@ -93,7 +94,7 @@ class Questions(unittest.TestCase):
             self.assertIn("<", answer._repr_html_())
             self.assertNotIn("\n", repr(answer))
         self.assertIn("<td style='text-align:left'>1 × rtx-4090</td>", plan._repr_html_())
-        self.assertIn("TrainingArguments", plan.fastest._repr_html_())
+        self.assertIn("<pre>import torch\n", plan.fastest._repr_html_())
 
     def test_dir_lists_what_is_for_users(self):
         self.assertEqual(dir(memorymark), sorted(memorymark.__all__))
