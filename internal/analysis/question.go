@@ -32,8 +32,7 @@ type Request struct {
 	Workload *workload.Workload
 	Card     *gpu.Card
 	Question
-	// Given are the keys of the workload that changes leave alone, as somebody chose
-	// their values.
+	// Given are the keys of the workload that the user set, which changes leave alone.
 	Given []string
 	// Effort is what the answer may take; nil is without bound.
 	Effort *effort.Effort
