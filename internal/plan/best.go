@@ -55,24 +55,24 @@ func (p *planner) findBestOf(ctx context.Context, trains change.Trains, sims *si
 // order of what may fit, which costs about as much as what does or less, until none can
 // be better.
 func (p *planner) findLeast(ctx context.Context, trains change.Trains, cost func(placed) float64, sims *simulations) error {
-	var hopes []placed
+	var tries []placed
 	for _, s := range p.sites {
-		hope := slices.IndexFunc(s.candidates, func(c *candidate) bool { return p.mayFit(c, s) })
-		if s.trains == trains && hope >= 0 {
-			hopes = append(hopes, placed{s, s.candidates[hope]})
+		first := slices.IndexFunc(s.candidates, func(c *candidate) bool { return p.mayFit(c, s) })
+		if s.trains == trains && first >= 0 {
+			tries = append(tries, placed{s, s.candidates[first]})
 		}
 	}
-	slices.SortStableFunc(hopes, func(a, b placed) int { return cmp.Compare(cost(a), cost(b)) })
+	slices.SortStableFunc(tries, func(a, b placed) int { return cmp.Compare(cost(a), cost(b)) })
 	least := math.Inf(1)
-	for _, hope := range hopes {
-		if c := cost(hope); c > least || math.IsInf(c, 1) {
+	for _, t := range tries {
+		if c := cost(t); c > least || math.IsInf(c, 1) {
 			return nil
 		}
-		if err := p.q.piece(ctx, func() error { return p.find(ctx, hope.site, sims) }); err != nil {
+		if err := p.q.piece(ctx, func() error { return p.find(ctx, t.site, sims) }); err != nil {
 			return err
 		}
-		if hope.site.took != nil {
-			least = min(least, cost(placed{hope.site, hope.site.found}))
+		if t.site.took != nil {
+			least = min(least, cost(placed{t.site, t.site.found}))
 		}
 	}
 	return nil

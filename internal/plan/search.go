@@ -131,7 +131,7 @@ func (p *planner) findAll(ctx context.Context, sites []*site, sims *simulations)
 }
 
 // find looks for the fastest candidate that fits a site with a margin, or else without
-// one, unless somebody has. The first one that there is no effort left for may fit.
+// one, unless that was done before. The first one that there is no effort left for may fit.
 func (p *planner) find(ctx context.Context, s *site, sims *simulations) error {
 	if s.searched {
 		return nil
