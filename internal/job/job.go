@@ -11,7 +11,7 @@
 //	bucket memorymark_records   a Job for each, changed only by compare-and-set
 //	bucket memorymark_results   a result for each attempt that finished
 //	stream memorymark_events    what workers say while they work
-//	bucket memorymark_workers   who is there, in memory, forgotten when silent
+//	bucket memorymark_members   which workers are there, forgotten when silent
 //
 // Three rules make it safe; everything else may fail at any time:
 //

@@ -16,7 +16,7 @@ const (
 	eventStream   = "memorymark_events"
 	recordBucket  = "memorymark_records"
 	resultBucket  = "memorymark_results"
-	workerBucket  = "memorymark_workers"
+	workerBucket  = "memorymark_members"
 	queueSubject  = "memorymark.jobs."          // and card, and key
 	eventSubject  = "memorymark.events."        // and job
 	drainSubject  = "memorymark.drain."         // and worker; from server to server
@@ -84,7 +84,7 @@ func createLayout(ctx context.Context, js jetstream.JetStream, replicas int, lea
 		{&l.results, jetstream.KeyValueConfig{Bucket: resultBucket, Description: "MemoryMark: results of jobs", LimitMarkerTTL: deletedTrace}},
 		{&l.workers, jetstream.KeyValueConfig{
 			Bucket: workerBucket, Description: "MemoryMark: who is there",
-			Storage: jetstream.MemoryStorage, TTL: lease,
+			TTL: lease, // on disk: an engine that starts again must not forget who works on what
 		}},
 	}
 	for _, b := range buckets {

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -111,6 +112,45 @@ func takeAtOnce(here, there *bench) {
 	for _, id := range ids {
 		if taken[id] != 1 {
 			here.Errorf("%s was taken %d times", id, taken[id])
+		}
+	}
+}
+
+// An engine that starts again does not keep servers from hearing of each other's
+// workers, who would seem silent and lose their jobs.
+func TestServersHearAfterTheEngineStartsAgain(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	engine, url := wiredCluster(t, newNetwork(), 1)
+	var servers [2]*Queue
+	for i := range servers {
+		q, err := Open(ctx, Config{URL: url, Lease: briefLease})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(q.Close)
+		servers[i] = q
+	}
+	engine[0].end(os.Interrupt)
+	engine[0].start(t)
+	engine.recover(t)
+	joined := time.Now()
+	m, err := servers[0].Join(ctx, "", Announcement{Host: "a", Cards: []Card{{ID: "t4"}}})
+	for err != nil && ctx.Err() == nil {
+		m, err = servers[0].Join(ctx, "", Announcement{Host: "a", Cards: []Card{{ID: "t4"}}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, heard := servers[1].fleet.find(m.ID); heard {
+			return
+		}
+		if ctx.Err() != nil || time.Since(joined) > time.Minute {
+			t.Fatal("the other server has not heard of the worker")
+		}
+		if _, err := servers[0].Heartbeat(ctx, "", m.ID, Announcement{Host: "a", Cards: []Card{{ID: "t4"}}}, briefLease/3); err != nil && ctx.Err() == nil {
+			t.Log(err)
 		}
 	}
 }
