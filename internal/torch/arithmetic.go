@@ -179,6 +179,30 @@ func (t *Torch) Rsqrt(x X) Value {
 	return Value{out}
 }
 
+// Clamp is x.clamp(min, max) by numbers, of which both are there or one. It saves its
+// input (clamp_backward, torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) Clamp(x X, both bool) Value {
+	in := read(x)
+	out := t.pointwise(in.DType, in)
+	if n := t.record("Clamp", in); n != nil {
+		self := t.save(n, in)
+		n.gradient = func(g *Tensor) *Tensor {
+			zero := t.empty(g.DType)
+			within := t.pointwise(Bool, self)
+			var below *Tensor
+			if both {
+				below = t.pointwise(Bool, self)
+			}
+			out := t.pointwise(g.DType, within, g, zero)
+			t.release(below, within, zero)
+			return out
+		}
+		n.made(out)
+	}
+	t.done(x)
+	return Value{out}
+}
+
 // MeanLast is x.mean(-1, keepdim=True). Its backward divides the expanded
 // gradient, which makes it a tensor of the full size (mean_backward,
 // torch/csrc/autograd/FunctionsManual.cpp).

@@ -16,6 +16,32 @@ func (t *Torch) Cat(dim int, parts ...X) Value {
 	return Value{out}
 }
 
+// Stack is torch.stack of tensors of one shape and type. Its backward gives views of
+// the gradient (stack_tensors_backward, torch/csrc/autograd/FunctionsManual.cpp).
+func (t *Torch) Stack(dim int, parts ...X) Value {
+	tensors := make([]*Tensor, len(parts))
+	for i, p := range parts {
+		tensors[i] = read(p)
+	}
+	first := tensors[0]
+	dim = (dim + len(first.Shape) + 1) % (len(first.Shape) + 1)
+	out := t.empty(first.DType, slices.Insert(slices.Clone(first.Shape), dim, int64(len(parts)))...)
+	if n := t.record("Stack", tensors...); n != nil {
+		n.backward = func(g []*Tensor) []*Tensor {
+			out := make([]*Tensor, len(n.next))
+			for i := range out {
+				if n.wants(i) {
+					out[i] = t.pick(g[0], dim)
+				}
+			}
+			return out
+		}
+		n.made(out)
+	}
+	t.done(parts...)
+	return Value{out}
+}
+
 func (t *Torch) cat(dim int, parts []*Tensor) *Tensor {
 	last := parts[len(parts)-1]
 	dim = (dim + len(last.Shape)) % len(last.Shape)

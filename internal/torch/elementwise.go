@@ -26,6 +26,9 @@ func (t *Torch) GELU(x X) Value { return t.unary("Gelu", x, false) }
 // SiLU saves its input.
 func (t *Torch) SiLU(x X) Value { return t.unary("Silu", x, false) }
 
+// Softplus saves its input.
+func (t *Torch) Softplus(x X) Value { return t.unary("Softplus", x, false) }
+
 // ReLU saves its result, whose layout its gradient has
 // (aten/src/ATen/native/Activation.cpp, threshold_backward).
 func (t *Torch) ReLU(x X) Value {
@@ -65,6 +68,28 @@ func (t *Torch) Add(a, b X) Value {
 	out := t.pointwise(promote(x.DType, y.DType), x, y)
 	if n := t.record("Add", x, y); n != nil {
 		n.backward = func(g []*Tensor) []*Tensor { return t.handOn(n, g[0]) }
+		n.made(out)
+	}
+	t.done(a, b)
+	return Value{out}
+}
+
+// Sub is a - b. Its backward negates the gradient of b first, then hands the
+// gradient on to a (tools/autograd/derivatives.yaml, sub.Tensor).
+func (t *Torch) Sub(a, b X) Value {
+	x, y := read(a), read(b)
+	out := t.pointwise(promoted(x, y), x, y)
+	if n := t.record("Sub", x, y); n != nil {
+		n.backward = func(g []*Tensor) []*Tensor {
+			out := t.lists.take(2)
+			if n.wants(1) {
+				out[1] = t.pointwise(g[0].DType, g[0])
+			}
+			if n.wants(0) {
+				out[0] = t.retain(g[0])
+			}
+			return out
+		}
 		n.made(out)
 	}
 	t.done(a, b)

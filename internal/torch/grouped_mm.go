@@ -19,14 +19,17 @@ func (t *Torch) GroupedMM(x, w, offsets X) Value {
 			right = t.save(n, b)
 		}
 		groups, inner, outer := b.Shape[0], b.Shape[1], b.Shape[2]
+		columns := b.stride[1] == 1 && b.stride[2] >= max(1, inner)
 		t.save(n, offs)
 		if n.wants(1) {
 			left = t.save(n, a)
 		}
 		n.backward = func(g []*Tensor) []*Tensor {
 			out, rows := make([]*Tensor, 2), g[0].Shape[0]
-			if n.wants(1) {
-				// Of a transposed matrix the gradient is transposed too.
+			switch {
+			case n.wants(1) && !columns:
+				out[1] = t.groupedMM(left.DType, rows*inner*outer, groups, groups, inner, outer)
+			case n.wants(1): // of a transposed matrix the gradient is transposed too
 				grad := t.groupedMM(left.DType, rows*inner*outer, groups, groups, outer, inner)
 				out[1] = t.swapped(grad)
 				t.release(grad)

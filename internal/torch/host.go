@@ -53,6 +53,18 @@ func (t *Torch) OwnAfterParts(own ...*Tensor) {
 	}
 }
 
+// CastParameter is module.to(dtype) of a parameter of another type: it has other
+// memory then, and gives up what it had.
+func (t *Torch) CastParameter(p *Tensor, dtype DType) {
+	cast := t.emptyLike(p, dtype)
+	if t.meta != nil {
+		t.meta.put(cast.storage, p.storage, true)
+	}
+	p.DType = dtype
+	p.storage, cast.storage = cast.storage, p.storage
+	t.release(cast)
+}
+
 // CastBuffer is model.to(dtype) for a buffer: the module has the copy in its
 // place.
 func (t *Torch) CastBuffer(buffer Value, dtype DType) Value {

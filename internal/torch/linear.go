@@ -186,6 +186,13 @@ func (t *Torch) LinearOf(x, weight X) Value {
 	return out
 }
 
+// BiasedLinearOf is torch.nn.functional.linear(x, weight, bias), likewise.
+func (t *Torch) BiasedLinearOf(x, weight, bias X) Value {
+	out := t.plainLinear(x, &Linear{Weight: read(weight), Bias: read(bias)})
+	t.done(weight, bias)
+	return out
+}
+
 func (t *Torch) linear(in *Tensor, m *Linear) *Tensor {
 	last := len(in.Shape) - 1
 	shape := t.copied(in.Shape)

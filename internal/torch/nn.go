@@ -138,6 +138,13 @@ func (t *Torch) Adopt(v Value) *Tensor {
 
 func (t *Torch) bias(dtype DType, size int64) *Tensor { return t.parameter(dtype, size).Named("bias") }
 
+// WithoutBias takes the bias of a norm away: norm.bias = None.
+func (t *Torch) WithoutBias(m *LayerNorm) {
+	t.unlist(m.Bias)
+	t.release(m.Bias)
+	m.Bias = nil
+}
+
 // Tie makes a layer's weight an embedding's table, as post_init does for heads
 // that share it: the weight of the layer's own goes, from memory and from the
 // parameters (transformers/modeling_utils.py, tie_weights).

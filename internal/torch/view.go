@@ -209,6 +209,17 @@ func (t *Torch) CloneWithGrad(x X) Value {
 	return Value{out}
 }
 
+// RepeatInterleave is x.repeat_interleave(n, dim): a copy of an expanded view
+// (aten/src/ATen/native/Repeat.cpp, repeat_interleave_symint).
+func (t *Torch) RepeatInterleave(x X, n int64, dim int) Value {
+	shape := read(x).Shape
+	dim = (dim + len(shape)) % len(shape)
+	wide := slices.Insert(slices.Clone(shape), dim+1, n)
+	joined := slices.Clone(shape)
+	joined[dim] *= n
+	return t.View(t.CloneWithGrad(t.Expand(t.Unsqueeze(x, dim+1), wide...)), joined...)
+}
+
 // Transpose is x.transpose(a, b).
 func (t *Torch) Transpose(x X, a, b int) Value {
 	out := t.transpose(read(x), a, b)
