@@ -163,7 +163,7 @@ func (m deepseekV2) route(t *torch.Torch, stack *torch.Stack, x *torch.Var) rout
 // limit is group_limited_greedy: only experts of the best groups are left.
 func (m deepseekV2) limit(t *torch.Torch, f *torch.Frame, scores *torch.Var) {
 	groups, each := *m.cfg.Groups, m.cfg.Experts / *m.cfg.Groups
-	best, places := t.MaxLast(t.View(scores, -1, groups, each))
+	best, places := t.MaxLast(t.View(scores, -1, groups, each), false)
 	t.Drop(places)
 	group := f.Let(best)
 	top, index := t.TopK(group, *m.cfg.TopGroups)

@@ -36,12 +36,15 @@ func (m *Machine) twoTensors(op string, x, y *tensor) *tensor {
 		out.fact = combined(op, x, y)
 		return out
 	}
-	if d := promote(x.x, y.x); op == "Add" && d != x.x.DType && d != y.x.DType || op == "Add" && len(x.x.Shape)*len(y.x.Shape) == 0 && x.x.DType != y.x.DType {
+	d, sum := promote(x.x, y.x), op == "Add" || op == "Sub"
+	if sum && (d != x.x.DType && d != y.x.DType || len(x.x.Shape)*len(y.x.Shape) == 0 && x.x.DType != y.x.DType) {
 		panic(failure("the type of this sum is not known"))
 	}
 	switch op {
 	case "Add":
 		return m.tensor(t.Add(in(x), in(y)))
+	case "Sub":
+		return m.tensor(t.Sub(in(x), in(y)))
 	case "Mult":
 		if x.x.DType == torch.Complex64 {
 			return m.tensor(t.MulComplex(in(x), in(y)))

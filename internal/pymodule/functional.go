@@ -6,7 +6,7 @@ import (
 	"memorymark/internal/torch"
 )
 
-// This file holds the functions of torch and torch.nn.functional.
+// This file holds the functions of torch.
 
 var torchFunctions, nnFunctions map[string]*builtin
 
@@ -31,6 +31,7 @@ func functionsOfTorch() map[string]*builtin {
 	addProducts(add)
 	add("is_tensor", func(_ *Machine, a *args) value { _, ok := a.pos[0].(*tensor); return ok })
 	add("is_autocast_enabled", func(m *Machine, _ *args) value { return m.t.Casting() })
+	add("get_default_dtype", func(m *Machine, _ *args) value { return dtype(m.dtype) })
 	add("is_grad_enabled", func(m *Machine, _ *args) value { return m.t.GradEnabled() })
 	add("finfo", func(_ *Machine, a *args) value { return limits(dtypeOf(a.pos[0], 0)) })
 	for _, name := range []string{"no_grad", "inference_mode"} {
@@ -175,11 +176,9 @@ func addElementwise(add adder) {
 	add("polar", func(m *Machine, a *args) value {
 		return m.plain(torch.Complex64, a.pos[0].(*tensor), a.need(1, "angle").(*tensor))
 	})
-	add("clamp", func(m *Machine, a *args) value { x := a.pos[0].(*tensor); return m.plain(x.x.DType, x) })
 	for _, name := range []string{"cos", "sin", "log", "sqrt"} {
 		add(name, func(m *Machine, a *args) value { return m.plainFloat(a.pos[0].(*tensor)) })
 	}
-	add("abs", func(m *Machine, a *args) value { x := a.pos[0].(*tensor); return m.plain(x.x.DType, x) })
 	binary := func(name, op string) {
 		add(name, func(m *Machine, a *args) value { return m.binary(op, a.pos[0], a.need(1, "other")) })
 	}
@@ -190,6 +189,24 @@ func addElementwise(add adder) {
 	for name, op := range map[string]string{"eq": "Eq", "ne": "NotEq", "lt": "Lt", "le": "LtE", "gt": "Gt", "ge": "GtE"} {
 		add(name, func(m *Machine, a *args) value { return m.compare(op, a.pos[0], a.need(1, "other")) })
 	}
+	add("clamp", func(m *Machine, a *args) value {
+		low, high := a.or(1, "min", nil), a.or(2, "max", nil)
+		if low != nil && !isNumber(low) || high != nil && !isNumber(high) {
+			panic(failure("a clamp by tensors is not known"))
+		}
+		return m.tensor(m.t.Clamp(in(a.pos[0]), low != nil && high != nil))
+	})
+	for _, name := range []string{"abs", "floor", "tril"} {
+		add(name, func(m *Machine, a *args) value { x := a.pos[0].(*tensor); return m.plain(x.x.DType, x) })
+	}
+	add("bitwise_xor", func(m *Machine, a *args) value {
+		x, y := a.pos[0].(*tensor), a.pos[1].(*tensor)
+		return m.plain(promote(x.x, y.x), x, y)
+	})
+	add("repeat_interleave", func(m *Machine, a *args) value {
+		a.only("repeat_interleave", "repeats", "dim")
+		return m.tensor(m.t.RepeatInterleave(in(a.pos[0]), a.need(1, "repeats").(int64), int(integer(a.need(2, "dim")))))
+	})
 	add("unique_consecutive", func(m *Machine, a *args) value { return m.tensor(m.t.UniqueConsecutive(in(a.pos[0]))) })
 	add("square", func(m *Machine, a *args) value { return m.binary("Pow", a.pos[0], int64(2)) })
 	add("pow", func(m *Machine, a *args) value { return m.binary("Pow", a.pos[0], a.need(1, "exponent")) })
@@ -200,7 +217,7 @@ func addElementwise(add adder) {
 				return m.known(m.t.MaxOf(in(x)), x.fact.last(name, x.x))
 			}
 			if a.get(-1, "dim") == int64(-1) && name == "max" {
-				values, indices := m.t.MaxLast(in(x))
+				values, indices := m.t.MaxLast(in(x), m.truth(a.or(-1, "keepdim", false)))
 				return pair(m.tensor(values), m.tensor(indices))
 			}
 			y, ok := a.need(1, "other").(*tensor)
@@ -241,6 +258,9 @@ func addElementwise(add adder) {
 
 // last is the least or the largest of numbers that go up.
 func (f fact) last(name string, x *torch.Tensor) fact {
+	if f.kind == constant {
+		return f
+	}
 	if f.kind == steps && name == "max" && f.step > 0 {
 		return always(f.value + f.step*float64(x.Dim(-1)-1))
 	}
@@ -258,19 +278,41 @@ func pair(values, indices value) value {
 func addProducts(add adder) {
 	add("matmul", func(m *Machine, a *args) value { return m.tensor(m.t.MatMul(in(a.pos[0]), in(a.need(1, "other")))) })
 	add("bmm", func(m *Machine, a *args) value { return m.tensor(m.t.BMM(in(a.pos[0]), in(a.pos[1]))) })
-	add("cat", func(m *Machine, a *args) value {
-		var parts []torch.X
-		var items []value
-		switch x := a.pos[0].(type) {
-		case *tuple:
-			items = x.items
-		case *list:
-			items = x.items
+	for name, join := range map[string]func(*torch.Torch, int, ...torch.X) torch.Value{"cat": (*torch.Torch).Cat, "stack": (*torch.Torch).Stack} {
+		add(name, func(m *Machine, a *args) value {
+			a.only(name, "dim")
+			items := m.listOf(a.pos[0])
+			parts := make([]torch.X, len(items))
+			for i, v := range items {
+				parts[i] = in(v)
+			}
+			out := m.tensor(join(m.t, int(integer(a.or(1, "dim", int64(0)))), parts...))
+			m.dropAll(items)
+			return out
+		})
+	}
+	add("index_select", func(m *Machine, a *args) value {
+		if x := a.pos[0].(*tensor); m.needsGrad(x) || integer(a.pos[1]) != 0 {
+			panic(failure("this index_select is not known"))
 		}
-		for _, v := range items {
-			parts = append(parts, in(v))
+		return m.tensor(m.t.Rows(in(a.pos[0]), in(a.need(2, "index"))))
+	})
+	add("scatter", func(m *Machine, a *args) value {
+		x := a.pos[0].(*tensor)
+		if y, ok := a.pos[3].(*tensor); m.needsGrad(x) || ok && m.needsGrad(y) {
+			panic(failure("the gradient of scatter is not known"))
 		}
-		return m.tensor(m.t.Cat(int(integer(a.or(1, "dim", int64(0)))), parts...))
+		return m.plain(x.x.DType, x)
+	})
+	add("einsum", func(m *Machine, a *args) value {
+		if a.pos[0] != "i , j -> i j" {
+			panic(failure("this einsum is not known"))
+		}
+		x, y := a.pos[1].(*tensor), a.pos[2].(*tensor)
+		column := m.tensor(m.t.Unsqueeze(in(x), 1))
+		out := m.plain(promote(x.x, y.x), column, y)
+		m.drop(column)
+		return out
 	})
 	add("topk", func(m *Machine, a *args) value {
 		a.only("topk", "k", "dim", "sorted")
@@ -294,50 +336,4 @@ func addProducts(add adder) {
 	add("gather", func(m *Machine, a *args) value {
 		return m.tensor(m.t.Gather(in(a.pos[0]), in(a.need(2, "index"))))
 	})
-}
-
-func functionsOfNN() map[string]*builtin {
-	out := make(map[string]*builtin)
-	add := func(name string, call func(m *Machine, a *args) value) { out[name] = &builtin{name, call} }
-	add("gelu", func(m *Machine, a *args) value { return m.tensor(m.t.GELU(in(a.pos[0]))) })
-	add("silu", func(m *Machine, a *args) value { return m.tensor(m.t.SiLU(in(a.pos[0]))) })
-	add("relu", func(m *Machine, a *args) value { return m.tensor(m.t.ReLU(in(a.pos[0]))) })
-	add("softmax", func(m *Machine, a *args) value {
-		a.only("softmax", "dim", "dtype", "input")
-		if integer(a.need(1, "dim")) != -1 {
-			panic(failure("a softmax over another dimension than the last is not known"))
-		}
-		return m.tensor(m.t.Softmax(in(a.need(0, "input")), dtypeOf(a.get(-1, "dtype"), torch.NoDType)))
-	})
-	add("dropout", func(m *Machine, a *args) value {
-		a.only("dropout", "p", "training", "input")
-		return m.tensor(m.t.Dropout(in(a.need(0, "input")), number(a.or(1, "p", 0.5)), m.truth(a.or(2, "training", true))))
-	})
-	add("cross_entropy", func(m *Machine, a *args) value {
-		a.only("cross_entropy", "ignore_index", "reduction", "input", "target")
-		return m.tensor(m.t.CrossEntropy(in(a.need(0, "input")), in(a.need(1, "target"))))
-	})
-	add("pad", func(m *Machine, a *args) value {
-		a.only("pad", "pad", "value")
-		widths := m.shapeOf([]value{a.need(1, "pad")})
-		if len(widths) != 2 || widths[0] != 0 {
-			panic(failure("padding anything but the end of the last dimension is not known"))
-		}
-		return m.tensor(m.t.Pad(in(a.pos[0]), widths[1]))
-	})
-	add("grouped_mm", func(m *Machine, a *args) value {
-		return m.tensor(m.t.GroupedMM(in(a.pos[0]), in(a.pos[1]), in(a.need(-1, "offs"))))
-	})
-	add("linear", func(m *Machine, a *args) value {
-		if b := a.or(2, "bias", nil); b != nil {
-			panic(failure("linear with a bias that is no layer's is not known"))
-		}
-		return m.tensor(m.t.LinearOf(in(a.pos[0]), in(a.need(1, "weight"))))
-	})
-	add("scaled_dot_product_attention", func(m *Machine, a *args) value {
-		a.only("scaled_dot_product_attention", "attn_mask", "dropout_p", "scale", "is_causal", "enable_gqa")
-		return m.tensor(m.t.Attention(in(a.pos[0]), in(a.pos[1]), in(a.pos[2]), maybe(a.get(3, "attn_mask")),
-			number(a.or(4, "dropout_p", 0.0)), m.truth(a.or(5, "is_causal", false)), m.truth(a.or(-1, "enable_gqa", false))))
-	})
-	return out
 }

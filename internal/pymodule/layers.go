@@ -55,6 +55,8 @@ func (m *Machine) addLayers() {
 			n.Weight = m.t.Parameter(m.dtype, m.shapeOf(size)...)
 		}
 		stateOf(x).norm = n
+		x.fields.set(m, "normalized_shape", newTuple(m.shapeOf(size)[0]))
+		x.fields.set(m, "eps", hold(a.or(1, "eps", 1e-5)))
 		m.owns(x, "weight", n.Weight)
 		m.owns(x, "bias", n.Bias)
 		return none{}
@@ -90,6 +92,13 @@ func (m *Machine) addLayers() {
 	}, func(m *Machine, x *instance, a *args) value {
 		p, _ := x.fields.get("p")
 		return m.tensor(m.t.Dropout(in(a.pos[0]), number(p), m.training))
+	})
+	layer("Softmax", func(m *Machine, x *instance, a *args) value {
+		x.fields.set(m, "dim", hold(a.need(0, "dim")))
+		return none{}
+	}, func(m *Machine, x *instance, a *args) value {
+		dim, _ := x.fields.get("dim")
+		return nnFunctions["softmax"].call(m, &args{pos: []value{a.pos[0], dim}})
 	})
 	nothing := func(*Machine, *instance, *args) value { return none{} }
 	for name, function := range map[string]string{"Tanh": "tanh", "ReLU": "relu", "SiLU": "silu", "GELU": "gelu", "Sigmoid": "sigmoid"} {

@@ -65,7 +65,7 @@ func methodsOfTensor() map[string]*builtin {
 	addReductions(add)
 	for _, name := range []string{
 		"pow", "rsqrt", "tanh", "sigmoid", "cos", "sin", "exp", "log", "sqrt", "abs", "softmax", "matmul", "masked_fill", "gather", "where",
-		"eq", "ne", "lt", "le", "gt", "ge", "max", "min", "clamp", "relu", "topk", "square",
+		"eq", "ne", "lt", "le", "gt", "ge", "max", "min", "clamp", "relu", "topk", "square", "floor", "repeat_interleave", "index_select", "scatter",
 	} {
 		out[name] = &builtin{name, func(m *Machine, a *args) value { return torchFunctions[name].call(m, a) }}
 	}
@@ -112,6 +112,15 @@ func addShapes(add func(string, func(*Machine, *tensor, *args) value)) {
 		return m.known(m.t.Unsqueeze(in(x), d), x.fact.unless(d == len(x.x.Shape)))
 	})
 	add("squeeze", func(m *Machine, x *tensor, a *args) value {
+		if a.get(0, "dim") == nil {
+			out := m.t.Alias(in(x))
+			for d := len(x.x.Shape) - 1; d >= 0; d-- {
+				if x.x.Dim(d) == 1 {
+					out = m.t.Squeeze(out, d)
+				}
+			}
+			return m.known(out, x.fact.reshaped())
+		}
 		d := int(integer(a.need(0, "dim")))
 		if x.x.Dim(d) != 1 {
 			return m.known(m.t.Alias(in(x)), x.fact)
@@ -120,12 +129,17 @@ func addShapes(add func(string, func(*Machine, *tensor, *args) value)) {
 	})
 	add("flatten", func(m *Machine, x *tensor, a *args) value {
 		a.only("flatten", "start_dim")
-		return m.known(m.t.Flatten(in(x), int(integer(a.or(0, "start_dim", int64(0))))), x.fact.reshaped())
+		from := int(integer(a.or(0, "start_dim", int64(0))))
+		if from < 0 {
+			from += len(x.x.Shape)
+		}
+		return m.known(m.t.Flatten(in(x), from), x.fact.reshaped())
 	})
 	add("split", func(m *Machine, x *tensor, a *args) value {
 		dim := int(integer(a.or(1, "dim", int64(0))))
-		if l, ok := a.pos[0].(*list); ok {
-			return m.tensors(m.t.SplitSizes(in(x), dim, m.shapeOf([]value{l})...))
+		switch a.pos[0].(type) {
+		case *list, *tuple:
+			return m.tensors(m.t.SplitSizes(in(x), dim, m.shapeOf(a.pos[:1])...))
 		}
 		return m.evenly(x, integer(a.pos[0]), dim)
 	})
@@ -240,6 +254,13 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 	}
 	add("repeat", func(m *Machine, x *tensor, a *args) value {
 		times := m.shapeOf(a.pos)
+		if !m.needsGrad(x) {
+			shape := slices.Clone(times)
+			for i, n := range x.x.Shape {
+				shape[len(times)-len(x.x.Shape)+i] *= n
+			}
+			return m.known(m.t.Full(x.x.DType, shape...), x.fact.unless(times[len(times)-1] != 1))
+		}
 		for _, n := range times[1:] {
 			if n != 1 || len(times) != len(x.x.Shape) {
 				panic(failure("repeating more than the first dimension is not known"))
@@ -247,6 +268,7 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 		}
 		return m.known(m.t.Tile(in(x), times[0]), x.fact)
 	})
+	add("add_", func(m *Machine, x *tensor, a *args) value { return m.tensorInPlace("Add", x, a.pos[0]) })
 	add("masked_fill_", func(m *Machine, x *tensor, a *args) value {
 		m.t.MaskedFillInPlace(m.t.InPlace(x.x), in(a.need(0, "mask")))
 		x.fact = fact{}

@@ -24,10 +24,14 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 	if err != nil {
 		return nil, err
 	}
-	found := m.resolveImport(&lazyImport{modelModule(c.ModelType, "modeling"), c.Architecture})
+	module := strings.Replace(m.configurationModule(c.ModelType), ".configuration_", ".modeling_", 1)
+	found := m.resolveImport(&lazyImport{module, c.Architecture})
 	class, ok := found.(*class)
 	if !ok {
 		return nil, fmt.Errorf("%s of a %s is not in the source", c.Architecture, c.ModelType)
+	}
+	if class.lookup("_supports_sdpa") != true {
+		m.setattr(config, "_attn_implementation", "eager")
 	}
 	var x *instance
 	m.building = true
@@ -35,7 +39,7 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 	m.building, m.dtype = false, torch.Float32
 	m.nameLayers(x)
 	m.listParameters(x)
-	m.castBuffers(x, r.DType)
+	m.cast(x, r.DType)
 	if r.Checkpointing || r.NoCache { // loops set it, which copies of the configuration do not see
 		m.setattr(config, "use_cache", false)
 	}
@@ -48,16 +52,28 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 	}, nil
 }
 
-// modelModule is the module of a family.
-func modelModule(family, part string) string {
-	family = strings.ReplaceAll(strings.TrimSuffix(family, "_text"), "-", "_")
-	return "transformers.models." + family + "." + part + "_" + family
+// configurationModule is the module of a model type's configuration, "" if there is
+// none: it is in the folder of that name, or of the start of it.
+func (m *Machine) configurationModule(kind string) string {
+	kind = strings.ReplaceAll(kind, "-", "_")
+	for folder := kind; ; {
+		for _, file := range []string{folder, kind} {
+			if name := "transformers.models." + folder + ".configuration_" + file; m.library.trees.modules[name] != nil {
+				return name
+			}
+		}
+		at := strings.LastIndexByte(folder, '_')
+		if at < 0 {
+			return ""
+		}
+		folder = folder[:at]
+	}
 }
 
 // configuration makes the object of a configuration's own class.
 func (m *Machine) configuration(c *hfconfig.Config, r models.Run) (value, error) {
-	name := modelModule(c.ModelType, "configuration")
-	if m.library.trees.modules[name] == nil {
+	name := m.configurationModule(c.ModelType)
+	if name == "" {
 		return nil, fmt.Errorf("the configuration of a %s is not in the source", c.ModelType)
 	}
 	var kind *class

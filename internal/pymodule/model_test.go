@@ -40,7 +40,8 @@ var families = []string{
 // sharedModules are what the source of models imports.
 var sharedModules = []string{
 	"masking_utils", "cache_utils", "activations", "modeling_layers", "modeling_outputs", "modeling_rope_utils", "integrations.sdpa_attention",
-	"loss.loss_utils", "integrations.moe",
+	"loss.loss_utils", "integrations.moe", "models.data2vec.configuration_data2vec_text", "models.data2vec.modeling_data2vec_text",
+	"models.openai.configuration_openai", "models.openai.modeling_openai",
 }
 
 // library is the source of transformers of the tests' Python, which is not imported.

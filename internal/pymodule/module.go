@@ -90,7 +90,31 @@ func setModuleAttribute(m *Machine, x *instance, name string, v value) {
 	if part, ok := v.(*instance); ok && part.class.is(m.types["Module"]) {
 		stateOf(part).join(x, name)
 	}
+	if old, ok := x.fields.get(name); ok && !same(old, v) {
+		m.replaceOwn(x, name, old, v)
+	}
 	x.fields.set(m, name, v)
+}
+
+// replaceOwn is module.name = v in the place of something else: of a parameter that a
+// layer of package torch has too, or of a module with parameters.
+func (m *Machine) replaceOwn(x *instance, name string, old, v value) {
+	s := stateOf(x)
+	p, ok := old.(*tensor)
+	part, isModule := old.(*instance)
+	switch {
+	case isModule && part.class.is(m.types["Module"]):
+		m.walk(part, false, func(within *instance) {
+			if slices.ContainsFunc(within.fields.values, func(v value) bool { p, ok := v.(*tensor); return ok && p.parameter }) {
+				panic(failure("a module in the place of another, %s, is not known", name))
+			}
+		})
+	case !ok || !p.parameter || s.linear == nil && s.embedding == nil && s.norm == nil && s.conv == nil && s.line == nil:
+	case s.norm != nil && name == "bias" && v == (none{}):
+		m.t.WithoutBias(s.norm)
+	default:
+		panic(failure("setting the %s of a %s is not known", name, x.class.name))
+	}
 }
 
 // join puts a module into another, the first time.
@@ -309,17 +333,20 @@ func isDecayed(name string) bool {
 	return !slices.ContainsFunc([]string{"bias", "layernorm", "rmsnorm", ".norm.", "_norm."}, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// castBuffers is model.to(dtype) for buffers: parameters are in their type already.
-func (m *Machine) castBuffers(model *instance, dtype torch.DType) {
-	m.walk(model, false, func(x *instance) {
+// cast is model.to(dtype): most parameters are in that type already.
+func (m *Machine) cast(model *instance, dtype torch.DType) {
+	m.walk(model, true, func(x *instance) {
 		for _, v := range x.fields.values {
 			b, ok := v.(*tensor)
-			if !ok || !b.buffer || !b.x.DType.IsFloat() {
-				continue
+			switch {
+			case !ok || !b.x.DType.IsFloat():
+			case b.buffer:
+				m.t.As(trace.Parameter, func() {
+					b.x, b.named = m.t.CastBuffer(torch.ValueOf(b.x), dtype).Tensor(), nil
+				})
+			case b.parameter && b.x.DType != dtype:
+				m.t.As(trace.Parameter, func() { m.t.CastParameter(b.x, dtype) })
 			}
-			m.t.As(trace.Parameter, func() {
-				b.x, b.named = m.t.CastBuffer(torch.ValueOf(b.x), dtype).Tensor(), nil
-			})
 		}
 	})
 }

@@ -27,7 +27,21 @@ func (m *Machine) addPretrained() {
 		get: &builtin{"loss_function", func(m *Machine, a *args) value { return m.lossFunction(a.pos[0].(*instance)) }},
 		set: &builtin{"loss_function", func(m *Machine, a *args) value { panic(failure("a loss function that is set is not known")) }},
 	}
+	c.attrs["dtype"] = &property{get: &builtin{"dtype", func(m *Machine, a *args) value { return m.dtypeOfModel(a.pos[0].(*instance)) }}}
 	c.attrs["_tied_weights_keys"], c.attrs["is_gradient_checkpointing"] = none{}, false
+}
+
+// dtypeOfModel is the type of a model's first parameter of floats.
+func (m *Machine) dtypeOfModel(x *instance) value {
+	var found value = none{}
+	m.walk(x, false, func(part *instance) {
+		for _, v := range part.fields.values {
+			if p, ok := v.(*tensor); ok && p.parameter && p.x.DType.IsFloat() && found == (none{}) {
+				found = dtype(p.x.DType)
+			}
+		}
+	})
+	return found
 }
 
 // nameLayers says what layers are called, and which are the embeddings of what goes in

@@ -31,7 +31,7 @@ func (m *Machine) addTorch() {
 		"transformers.integrations.hub_kernels": utilsName, "transformers.utils.logging": loggingName,
 		"transformers.modeling_utils": modelingName, "transformers.configuration_utils": modelingName, "transformers.pytorch_utils": modelingName,
 		"transformers.models.auto":    modelingName,
-		"transformers.initialization": initializationName, "transformers": nil, "collections.abc": typingName,
+		"transformers.initialization": initializationName, "transformers": modelingName, "collections.abc": typingName,
 		"huggingface_hub.dataclasses": utilsName, "transformers.loss": nil,
 	}
 	for name, f := range m.shims {
@@ -210,6 +210,8 @@ func modelingName(m *Machine, _, name string) value {
 		return m.types[name]
 	case "PreTrainedConfig":
 		return m.configurationClass()
+	case "strict":
+		return decorator
 	case "AutoModel":
 		c := newClass(name, m.types["object"])
 		c.attrs["from_config"] = &classMethod{&builtin{"from_config", autoModel}}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/ulikunitz/xz"
@@ -15,10 +16,16 @@ import (
 	"memorymark/internal/trace"
 )
 
-// unseen are families that package models does not have.
+// unseen are families that package models does not have. The source of two more,
+// data2vec-text and openai-gpt, is among the shared modules, as their folders have other
+// names.
 var unseen = []string{
-	"arcee", "biogpt", "camembert", "cwm", "ernie", "exaone4", "granite", "lfm2", "olmo3", "olmoe", "phi",
-	"qwen2_moe", "rembert", "seed_oss", "stablelm", "starcoder2", "vaultgemma", "xlm-roberta-xl",
+	"arcee", "axk1", "axk2", "biogpt", "camembert", "codegen", "cohere", "cohere2", "cwm", "deepseek_v3", "deepseek_v32",
+	"dots1", "ernie", "ernie4_5", "ernie4_5_moe", "eurobert", "exaone4", "glm", "glm4", "glm4_moe_lite", "glm_moe_dsa",
+	"gpt_bigcode", "gpt_neo", "gpt_oss", "gptj", "granite", "helium", "hunyuan_v1_dense", "hunyuan_v1_moe", "hy_v4",
+	"laguna", "layoutlm", "lfm2", "m2m_100", "mbart", "ministral", "ministral3", "mistral4", "mpt", "mra", "nemotron",
+	"olmo", "olmo3", "olmoe", "phi", "plbart", "qwen2_moe", "rembert", "seed_oss", "stablelm", "starcoder2",
+	"vaultgemma", "xlm-roberta-xl", "youtu",
 }
 
 // TestUnseen compares models that nobody wrote by hand with what PyTorch asked for on an
@@ -84,7 +91,14 @@ func pass(l *pymodule.Library, c *hfconfig.Config, run models.Run, batch, sequen
 		return nil, err
 	}
 	ids := t.Input(torch.Int64, batch, sequence)
-	out := m.Forward(t, &models.Batch{IDs: ids, Labels: ids})
+	labels := ids
+	switch { // as record.py makes them
+	case strings.HasSuffix(c.Architecture, "ForConditionalGeneration"):
+		labels = t.Input(torch.Int64, batch, sequence)
+	case strings.HasSuffix(c.Architecture, "ForSequenceClassification"):
+		labels = t.Input(torch.Int64, batch)
+	}
+	out := m.Forward(t, &models.Batch{IDs: ids, Labels: labels})
 	if out.Loss.Tensor() == nil {
 		return nil, errors.New("the model returns no loss")
 	}

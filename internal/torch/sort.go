@@ -16,10 +16,14 @@ func (t *Torch) TopK(x X, k int64) (values, indices Value) {
 	return Value{top}, Value{places}
 }
 
-// MaxLast is x.max(dim=-1), likewise.
-func (t *Torch) MaxLast(x X) (values, indices Value) {
+// MaxLast is x.max(dim=-1, keepdim), likewise.
+func (t *Torch) MaxLast(x X, keep bool) (values, indices Value) {
 	in := read(x)
-	top, places := t.largest(in, "Max", in.Shape[:len(in.Shape)-1])
+	shape := slices.Clone(in.Shape[:len(in.Shape)-1])
+	if keep {
+		shape = append(shape, 1)
+	}
+	top, places := t.largest(in, "Max", shape)
 	t.done(x)
 	return Value{top}, Value{places}
 }

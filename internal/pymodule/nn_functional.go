@@ -1,0 +1,73 @@
+package pymodule
+
+import (
+	"memorymark/internal/torch"
+)
+
+// This file holds the functions of torch.nn.functional.
+
+func functionsOfNN() map[string]*builtin {
+	out := make(map[string]*builtin)
+	add := func(name string, call func(m *Machine, a *args) value) { out[name] = &builtin{name, call} }
+	add("gelu", func(m *Machine, a *args) value { return m.tensor(m.t.GELU(in(a.pos[0]))) })
+	add("silu", func(m *Machine, a *args) value { return m.tensor(m.t.SiLU(in(a.pos[0]))) })
+	add("relu", func(m *Machine, a *args) value { return m.tensor(m.t.ReLU(in(a.pos[0]))) })
+	add("softplus", func(m *Machine, a *args) value {
+		if m.t.Casting() {
+			panic(failure("softplus under autocast is not known"))
+		}
+		return m.tensor(m.t.Softplus(in(a.pos[0])))
+	})
+	add("softmax", func(m *Machine, a *args) value {
+		a.only("softmax", "dim", "dtype", "input")
+		if d := integer(a.need(1, "dim")); d != -1 && int(d) != len(a.need(0, "input").(*tensor).x.Shape)-1 {
+			panic(failure("a softmax over another dimension than the last is not known"))
+		}
+		return m.tensor(m.t.Softmax(in(a.need(0, "input")), dtypeOf(a.get(-1, "dtype"), torch.NoDType)))
+	})
+	add("dropout", func(m *Machine, a *args) value {
+		a.only("dropout", "p", "training", "input")
+		return m.tensor(m.t.Dropout(in(a.need(0, "input")), number(a.or(1, "p", 0.5)), m.truth(a.or(2, "training", true))))
+	})
+	add("layer_norm", func(m *Machine, a *args) value {
+		a.only("layer_norm", "normalized_shape", "weight", "bias", "eps", "input")
+		if len(m.shapeOf([]value{a.need(1, "normalized_shape")})) != 1 {
+			panic(failure("this layer_norm is not known"))
+		}
+		n := &torch.LayerNorm{}
+		if w, ok := a.or(2, "weight", nil).(*tensor); ok {
+			n.Weight = w.x
+		}
+		if b, ok := a.or(3, "bias", nil).(*tensor); ok {
+			n.Bias = b.x
+		}
+		return m.tensor(m.t.LayerNorm(in(a.need(0, "input")), n))
+	})
+	add("cross_entropy", func(m *Machine, a *args) value {
+		a.only("cross_entropy", "ignore_index", "reduction", "input", "target")
+		return m.tensor(m.t.CrossEntropy(in(a.need(0, "input")), in(a.need(1, "target"))))
+	})
+	add("pad", func(m *Machine, a *args) value {
+		a.only("pad", "pad", "value")
+		widths := m.shapeOf([]value{a.need(1, "pad")})
+		if len(widths) != 2 || widths[0] != 0 {
+			panic(failure("padding anything but the end of the last dimension is not known"))
+		}
+		return m.tensor(m.t.Pad(in(a.pos[0]), widths[1]))
+	})
+	add("grouped_mm", func(m *Machine, a *args) value {
+		return m.tensor(m.t.GroupedMM(in(a.pos[0]), in(a.pos[1]), in(a.need(-1, "offs"))))
+	})
+	add("linear", func(m *Machine, a *args) value {
+		if b := a.or(2, "bias", nil); b != nil {
+			return m.tensor(m.t.BiasedLinearOf(in(a.pos[0]), in(a.need(1, "weight")), in(b)))
+		}
+		return m.tensor(m.t.LinearOf(in(a.pos[0]), in(a.need(1, "weight"))))
+	})
+	add("scaled_dot_product_attention", func(m *Machine, a *args) value {
+		a.only("scaled_dot_product_attention", "attn_mask", "dropout_p", "scale", "is_causal", "enable_gqa")
+		return m.tensor(m.t.Attention(in(a.pos[0]), in(a.pos[1]), in(a.pos[2]), maybe(a.get(3, "attn_mask")),
+			number(a.or(4, "dropout_p", 0.0)), m.truth(a.or(5, "is_causal", false)), m.truth(a.or(-1, "enable_gqa", false))))
+	})
+	return out
+}
