@@ -30,6 +30,8 @@ func (m *Machine) tensorAttribute(x *tensor, name string) (f, self value) {
 		return true, nil
 	case "grad":
 		return none{}, nil
+	case "_is_hf_initialized":
+		return false, nil
 	case "T":
 		return m.tensor(m.t.Transpose(in(x), 0, 1)), nil
 	}

@@ -97,24 +97,41 @@ func setModuleAttribute(m *Machine, x *instance, name string, v value) {
 }
 
 // replaceOwn is module.name = v in the place of something else: of a parameter that a
-// layer of package torch has too, or of a module with parameters.
+// layer of package torch has too, or of a module with such layers.
 func (m *Machine) replaceOwn(x *instance, name string, old, v value) {
-	s := stateOf(x)
-	p, ok := old.(*tensor)
-	part, isModule := old.(*instance)
-	switch {
-	case isModule && part.class.is(m.types["Module"]):
-		m.walk(part, false, func(within *instance) {
-			if slices.ContainsFunc(within.fields.values, func(v value) bool { p, ok := v.(*tensor); return ok && p.parameter }) {
-				panic(failure("a module in the place of another, %s, is not known", name))
-			}
-		})
-	case !ok || !p.parameter || s.linear == nil && s.embedding == nil && s.norm == nil && s.conv == nil && s.line == nil:
-	case s.norm != nil && name == "bias" && v == (none{}):
-		m.t.WithoutBias(s.norm)
-	default:
-		panic(failure("setting the %s of a %s is not known", name, x.class.name))
+	switch old := old.(type) {
+	case *instance:
+		if old.class.is(m.types["Module"]) && old.n == 1 {
+			m.walk(old, false, m.discard)
+		}
+	case *tensor:
+		s := stateOf(x)
+		switch {
+		case !old.parameter || !s.isLayer():
+		case s.norm != nil && name == "bias" && v == (none{}):
+			m.t.Discard(old.x)
+			s.norm.Bias = nil
+		default:
+			panic(failure("setting the %s of a %s is not known", name, x.class.name))
+		}
 	}
+}
+
+// discard takes the parameters of a module that goes while its model is built.
+func (m *Machine) discard(x *instance) {
+	for _, v := range x.fields.values {
+		if p, ok := v.(*tensor); ok && p.parameter {
+			if !m.building || x.n != 1 || !stateOf(x).isLayer() {
+				panic(failure("a %s in the place of another module is not known", x.class.name))
+			}
+			m.t.Discard(p.x)
+		}
+	}
+}
+
+// isLayer reports whether package torch has the parameters of a module too.
+func (s *moduleState) isLayer() bool {
+	return s.linear != nil || s.embedding != nil || s.norm != nil || s.conv != nil || s.line != nil
 }
 
 // join puts a module into another, the first time.

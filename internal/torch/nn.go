@@ -138,11 +138,10 @@ func (t *Torch) Adopt(v Value) *Tensor {
 
 func (t *Torch) bias(dtype DType, size int64) *Tensor { return t.parameter(dtype, size).Named("bias") }
 
-// WithoutBias takes the bias of a norm away: norm.bias = None.
-func (t *Torch) WithoutBias(m *LayerNorm) {
-	t.unlist(m.Bias)
-	t.release(m.Bias)
-	m.Bias = nil
+// Discard takes a parameter from its layer, which has another or none in its place.
+func (t *Torch) Discard(p *Tensor) {
+	t.unlist(p)
+	t.release(p)
 }
 
 // Tie makes a layer's weight an embedding's table, as post_init does for heads
