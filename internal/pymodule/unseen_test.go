@@ -23,7 +23,7 @@ var unseen = []string{
 	"arcee", "axk1", "axk2", "biogpt", "camembert", "codegen", "cohere", "cohere2", "cwm", "deepseek_v3", "deepseek_v32",
 	"dots1", "ernie", "ernie4_5", "ernie4_5_moe", "eurobert", "exaone4", "glm", "glm4", "glm4_moe_lite", "glm_moe_dsa",
 	"gpt_bigcode", "gpt_neo", "gpt_oss", "gptj", "granite", "helium", "hunyuan_v1_dense", "hunyuan_v1_moe", "hy_v4",
-	"laguna", "layoutlm", "lfm2", "lilt", "luke", "m2m_100", "markuplm", "mbart", "ministral", "ministral3", "mistral4",
+	"laguna", "layoutlm", "lfm2", "lilt", "luke", "m2m_100", "markuplm", "mbart", "minimax_m3_vl_text", "ministral", "ministral3", "mistral4",
 	"mpt", "mra", "nemotron", "olmo", "olmo3", "olmoe", "phi", "plbart", "qwen2_moe", "rembert", "seed_oss", "stablelm",
 	"starcoder2", "vaultgemma", "xlm-roberta-xl", "youtu",
 }
