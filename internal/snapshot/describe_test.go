@@ -57,7 +57,7 @@ func framesText(tables *trace.Tables, stack trace.StackID, note trace.NoteID) st
 		return "none"
 	}
 	var lines []string
-	for _, f := range tables.Stacks.Frames(stack) {
+	for _, f := range recordedFrames(tables.Stacks, stack) {
 		line := fmt.Sprintf("%s:%d:%s", f.File, f.Line, f.Name)
 		if fx := f.FX; fx != nil {
 			line += "{" + strings.Join([]string{fx.Op, fx.Name, fx.Target, fx.Trace}, ",") + "}"

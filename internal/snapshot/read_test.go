@@ -17,6 +17,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+
+	"memorymark/internal/trace"
 )
 
 const truthDir = "../../testdata/truth"
@@ -85,6 +87,15 @@ type facts struct {
 	SHA256      string `json:"sha256"`
 }
 
+// recordedFrames are all frames of a stack, those of MemoryMark's own among them.
+func recordedFrames(s *trace.Stacks, id trace.StackID) []trace.Frame {
+	var out []trace.Frame
+	for _, f := range s.IDs(id) {
+		out = append(out, s.Frame(f))
+	}
+	return out
+}
+
 func factsOf(s *Snapshot) facts {
 	f := facts{Devices: len(s.Devices)}
 	for _, t := range s.Devices {
@@ -95,7 +106,7 @@ func factsOf(s *Snapshot) facts {
 			f.EventSize += e.Size
 			f.EventAddr += e.Addr
 			f.EventTime += uint64(e.Time)
-			for _, frame := range t.Stacks.Frames(e.Stack) {
+			for _, frame := range recordedFrames(t.Stacks, e.Stack) {
 				f.EventFrames++
 				f.EventLines += frame.Line
 			}

@@ -69,7 +69,7 @@ type context struct {
 
 func spell(t *trace.Trace) spelled {
 	of := func(stack *trace.StackID, note *trace.NoteID) context {
-		c := context{t.Stacks.Frames(*stack), t.Notes[*note]}
+		c := context{recordedFrames(t.Stacks, *stack), t.Notes[*note]}
 		*stack, *note = 0, 0
 		return c
 	}
