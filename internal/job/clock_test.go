@@ -42,6 +42,7 @@ func TestClocksAreNotRead(t *testing.T) {
 		"storage.go": "a server measures on its own clock how old its last proof is",
 		"index.go":   "a server measures silence on its own clock",
 		"fleet.go":   "a server measures silence on its own clock",
+		"damage.go":  "a disk's own times say which events were to be forgotten",
 	}
 	files, err := filepath.Glob("*.go")
 	if err != nil {

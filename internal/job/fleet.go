@@ -85,8 +85,9 @@ type fleet struct {
 	lease   time.Duration
 	mu      sync.Mutex
 	workers map[string]Worker
-	named   map[lease]time.Time // when a heartbeat last named it
-	told    map[string]order    // by worker: whether to drain
+	named   map[lease]time.Time  // when a heartbeat last named it
+	told    map[string]order     // by worker: whether to drain
+	left    map[string]time.Time // within the last lease
 }
 
 // lease names its worker: what another worker claims does not keep it.
@@ -104,15 +105,19 @@ type order struct {
 }
 
 func newFleet(d time.Duration) *fleet {
-	return &fleet{lease: d, workers: make(map[string]Worker), named: make(map[lease]time.Time), told: make(map[string]order)}
+	return &fleet{lease: d, workers: make(map[string]Worker), named: make(map[lease]time.Time), told: make(map[string]order), left: make(map[string]time.Time)}
 }
 
 // hear notes what a worker says of itself. A worker that is new counts among
-// those of its owner, which are limited.
+// those of its owner, which are limited. A heartbeat may be overtaken by its
+// worker's leave: what is heard after that does not bring it back.
 func (f *fleet) hear(w Worker) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
+	if _, gone := f.left[w.ID]; gone {
+		return ErrNoWorker
+	}
 	known, ok := f.workers[w.ID]
 	if !ok && f.count(w.owner, now) >= maxWorkersEach {
 		return ErrTooMany
@@ -151,6 +156,7 @@ func (f *fleet) forget(now time.Time) {
 	maps.DeleteFunc(f.workers, func(_ string, w Worker) bool { return old(w.Seen) })
 	maps.DeleteFunc(f.named, func(_ lease, t time.Time) bool { return old(t) })
 	maps.DeleteFunc(f.told, func(_ string, o order) bool { return now.After(o.until) })
+	maps.DeleteFunc(f.left, func(_ string, t time.Time) bool { return now.Sub(t) > f.lease })
 }
 
 func (f *fleet) leave(id string) {
@@ -158,6 +164,7 @@ func (f *fleet) leave(id string) {
 	defer f.mu.Unlock()
 	delete(f.workers, id)
 	delete(f.told, id)
+	f.left[id] = time.Now()
 }
 
 func (f *fleet) find(id string) (Worker, bool) {

@@ -40,6 +40,27 @@ func TestSilence(t *testing.T) {
 	})
 }
 
+// A heartbeat that arrives after its worker has left does not list it again.
+func TestLateHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(30 * time.Second)
+		if err := f.hear(Worker{ID: "w"}); err != nil {
+			t.Fatal(err)
+		}
+		f.leave("w")
+		if err := f.hear(Worker{ID: "w"}); !errors.Is(err, ErrNoWorker) {
+			t.Errorf("after it left: %v", err)
+		}
+		if _, there := f.find("w"); there {
+			t.Error("it is listed again")
+		}
+		time.Sleep(31 * time.Second)
+		if err := f.hear(Worker{ID: "other"}); err != nil || len(f.left) != 0 {
+			t.Errorf("%v, and %d that left are remembered", err, len(f.left))
+		}
+	})
+}
+
 // TestFleetIsBounded has the holder of one token join again and again.
 func TestFleetIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
