@@ -299,9 +299,20 @@ func (l *load) work(link *hand) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), patience)
+		l.running.Go(func() { keep(ctx, lease) })
 		if lease.succeed(ctx, string(lease.job.Payload)) == nil {
 			l.finished.Add(1)
 		}
+		cancel()
+	}
+}
+
+// keep sends heartbeats, as a worker does while it reports a job.
+func keep(ctx context.Context, lease *held) {
+	for ctx.Err() == nil {
+		once, cancel := context.WithTimeout(ctx, briefLease/3)
+		_ = lease.beat(once) // the report tells what became of the lease
+		<-once.Done()
 		cancel()
 	}
 }

@@ -47,7 +47,10 @@ func (q *Queue) announce(ctx context.Context, owner, worker string, a Announceme
 	if err != nil {
 		return err
 	}
-	if _, err := q.workers.Put(ctx, worker, data); err != nil && ctx.Err() == nil {
+	// An engine without a leader answers after seconds: the worker's next heartbeat must not wait for it.
+	telling, cancel := context.WithTimeout(ctx, q.config.Lease/6)
+	defer cancel()
+	if _, err := q.workers.Put(telling, worker, data); err != nil && ctx.Err() == nil {
 		q.config.Log.Warn("tell other servers of a worker", "worker", worker, "error", err) // the next heartbeat does
 	}
 	return nil
@@ -125,7 +128,8 @@ func (q *Queue) Leave(ctx context.Context, worker string) error {
 			return err
 		}
 	}
-	if err := q.workers.Delete(ctx, worker); err != nil {
+	err := answer(ctx, func(ctx context.Context) error { return q.workers.Delete(ctx, worker) })
+	if err != nil {
 		return fmt.Errorf("leave: %w", err)
 	}
 	return nil

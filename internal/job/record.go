@@ -193,8 +193,10 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (*Job, error) {
 }
 
 // settle takes the message of a job that has ended out of the queue. What it
-// leaves, repair takes out.
+// leaves, repair takes out: nobody waits for an answer that a node took with it.
 func (q *Queue) settle(ctx context.Context, j Job) {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
 	if err := q.unqueue(ctx, j); err != nil {
 		q.config.Log.Warn("take job out of the queue", "job", j.ID, "error", err)
 	}
