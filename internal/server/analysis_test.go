@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -211,6 +212,7 @@ func TestHistory(t *testing.T) {
 	for i := range 5 {
 		a := c.begin(fmt.Sprintf(`{"workload":{"model":"resnet-18","gpu":"t4","batch":%d,"id":"run %d"}}`, i+1, i))
 		ids = append([]string{a.ID}, ids...)
+		time.Sleep(2 * time.Millisecond) // ids of the same millisecond sort by chance
 	}
 	b := c.begin(`{"workload":{"model":"bert","gpu":"a10"},"engine":"measured"}`)
 	ids = append([]string{b.ID}, ids...)
