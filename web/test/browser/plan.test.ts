@@ -30,7 +30,7 @@ test('a plan has its best ways, its picture and what to paste', async () => {
   await cheapest.getByText('What to paste').click();
   await cheapest.getByText('optimizer.zero_grad()', { exact: false }).waitFor();
   await cheapest.getByRole('radio', { name: 'Launch' }).click();
-  await cheapest.getByText('python train.py', { exact: false }).waitFor();
+  await cheapest.getByText(/(python|torchrun)\s[^]*train\.py/).first().waitFor();
   const picture = page.getByRole('img', { name: /ways that fit .* by dollars and days/ });
   await picture.focus();
   await page.keyboard.press('Home');
