@@ -25,6 +25,11 @@ REQUIREMENTS := internal/measure/testdata/requirements.txt
 VENV_MADE    := $(VENV)/made-$(firstword $(shell cksum < $(REQUIREMENTS)))
 MEMORYMARK_TEST_PYTHON ?= $(abspath $(VENV)/bin/python)
 
+# The syntax trees of the models that others wrote, made once for each state of what they are made of.
+TREES      := internal/pymodule/trees
+TREES_FROM := internal/pymodule/source.txt internal/pymodule/source-5.22.txt internal/pymodule/trees.py
+TREES_MADE := $(TREES)/made-$(firstword $(shell cat $(TREES_FROM) | cksum))
+
 # The page's packages are installed once for each state of their lock file.
 WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.json))
 CHROMIUM ?= /usr/bin/chromium
@@ -35,16 +40,28 @@ GOVULNCHECK := v1.8.0
 PIP_AUDIT   := 2.10.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build web check test unit unit-plain unit-python page browser venv lint vet fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean wheel requirements vulnerabilities holes-go holes-npm holes-pip release-key
+.PHONY: help build web models check test nightly compile unit unit-race unit-plain unit-computing unit-python page page-tests browser venv lint vet format fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean site wheel requirements vulnerabilities holes-go holes-npm holes-pip release-key
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## Build the static binary build/memorymark, with the page if it was built
+build: ## Build the static binary build/memorymark, with the page and the source of models if these were made
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/memorymark
 
 web: $(WEB_MADE) ## Build the page into web/dist, which the next build embeds
 	cd web && $(NPM) run --silent build
+
+models: $(TREES_MADE) ## Fetch the source of transformers' models (by hash, without PyTorch), which the next build embeds
+
+$(TREES_MADE): $(TREES_FROM)
+	rm -rf build/source* $(TREES)/*
+	for version in '' -5.22; do $(PYTHON) -m pip download --quiet --no-deps --require-hashes --only-binary :all: \
+		-d build/source$$version -r internal/pymodule/source$$version.txt || exit 1; done
+	$(PYTHON) internal/pymodule/trees.py build/source/*.whl > build/source/transformers.zip
+	$(PYTHON) internal/pymodule/trees.py --families=bart build/source-5.22/*.whl > build/source/transformers-5.22.zip
+	$(PYTHON) -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); print(z.read(next(n for n in z.namelist() if n.endswith("/LICENSE"))).decode())' build/source/*.whl > $(TREES)/LICENSE
+	mv build/source/*.zip $(TREES)
+	touch $@
 
 # Not "npm ci": it refuses a lock file that lacks the packages of other
 # platforms, which a registry may not have. The versions are the lock file's.
@@ -53,34 +70,60 @@ $(WEB_MADE): web/package-lock.json
 	cd web && $(NPM) install --no-save --prefer-offline
 	touch $@
 
-test: lint unit page ## Check everything: format, vet, lint, go.mod, tests with -race, build, the page in a browser
+# Everything is told at the end of its part, and a part that fails does not stop the others. The page is built first, since
+# Go embeds it; what a bare machine downloads and compiles overlaps.
+test: ## Check everything before a push: format, lint, go.mod, tests, the page in a browser (15 minutes on two cores)
+	@$(PARTS) web models venv browser compile
+	@$(MAKE) --no-print-directory build
+	@$(PARTS) unit-computing unit-race unit-plain unit-python page-tests lint
 
-# The race detector makes computing several times as long. Rooms of the core start no goroutines (TestCoreStartsNoGoroutines),
-# so it finds nothing there. PLAIN are tests of other rooms that compute, or run one command after the other; what runs at the
-# same time has tests of its own, with the detector. What is left out of one run is in another (TestPlainTestsAreRun).
-# LIMIT only ends what hangs: a disturbed machine takes its time.
-COMPUTING   := $(addprefix ./internal/,allocator change predict pymodule steptime timeline torch)
-PLAIN       := ^Test(APIGuide|AdaptersProposed|ChangesFollowTheCard|Console|HostileAnswers|LeastSets|ManyCardsAreEachCard|OptionsArePredictions|PatchyFitting|Poison|PoisonedOrderFails|Predict|ReadProportionate|ReadmeCommands|Scripts|TerminalPicture|WhatDecidesThePeak)$$
-PLAIN_ROOMS := $(addprefix ./internal/,cli analysis plan snapshot report)
-LIMIT       := -timeout 80m
+nightly: build ## Run the long proofs before an issue is closed: all tests at full length, endurance, every PyTorch (2 hours)
+	$(MAKE) --no-print-directory unit SHORT=
+	$(MAKE) --no-print-directory endurance test-versions families
 
-unit: venv build ## Run the tests alone, with the race detector but for those that only compute
-	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- -race -skip '$(PLAIN)' $(LIMIT) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(COMPUTING))")
-	$(MAKE) --no-print-directory -j2 --output-sync=target unit-plain unit-python
-	$(GO) test $(LIMIT) ./internal/server -run '^Test(WorstQuestions|LargePlan)$$'
+families: venv models build ## Emulate a small model of every family and head again, and compare the predictions (20 minutes)
+	rm -f build/pairs.jsonl
+	$(BIN) run --gpu h200 --values assumed --summary build/pairs-summary.json -- '$(MEMORYMARK_TEST_PYTHON)' testdata/truth/pairs/record.py testdata/truth/pairs/pairs.jsonl.xz build/pairs.jsonl
+	MEMORYMARK_PAIRS='$(abspath build/pairs.jsonl)' $(GO) test ./internal/pymodule -run TestPairs -count=1
+
+PARTS := $(MAKE) --no-print-directory -j6 --keep-going --output-sync=target
+
+# Packages that start goroutines, in their code or their tests, are tested with the race detector. Files of theirs with tests
+# that only compute say "//go:build !race": those run without it, since it makes computing ten times as long.
+RACED     = $(addprefix ./,$(sort $(dir $(shell grep -rlE --include='*.go' '^\s*go [a-z]|[.]Go\>' internal))))
+COMPUTING = $(shell grep -rlE --include='*_test.go' '^//go:build !race' internal)
+UNRACED   = $(filter-out $(RACED:%/=%),$(patsubst memorymark%,.%,$(shell $(GO) list ./...)))
+# Long proofs are short in "make test". LIMIT only ends what hangs: a disturbed machine takes its time.
+SHORT    := -short
+LIMIT    := -timeout 80m
+GO_TEST   = MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(TOOL) gotestsum --format pkgname -- $(SHORT) $(LIMIT)
+
+compile: web models
+	$(GO) build ./... && $(GO) build -race $(RACED) && $(TOOL) golangci-lint version > /dev/null
+
+unit: venv models build ## Run the tests of Go and Python alone
+	@$(PARTS) unit-computing unit-race unit-plain unit-python
+
+unit-race:
+	$(GO_TEST) -race $(RACED)
 
 unit-plain:
-	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(GO) test $(LIMIT) $(PLAIN_ROOMS) -run '$(PLAIN)|^TestAnswersAgreeWithPredictions$$'
-	MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(GO) test $(LIMIT) $(COMPUTING)
+	$(GO_TEST) $(UNRACED)
+
+unit-computing:
+	$(GO_TEST) -run "^($$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' $(COMPUTING) | paste -sd '|'))$$" $(addprefix ./,$(sort $(dir $(COMPUTING))))
 
 unit-python:
 	cd bench/gpu && '$(MEMORYMARK_TEST_PYTHON)' -m unittest --quiet
 	cd python && MEMORYMARK_BINARY='$(abspath $(BIN))' '$(MEMORYMARK_TEST_PYTHON)' -m unittest discover --quiet tests
 
-page: web browser venv ## Check the page: types, lint, unit tests, then the built binary in a real browser
+page: web browser venv build ## Check the page: types, lint, unit tests, then the built binary in a real browser
+	@$(MAKE) --no-print-directory page-tests
+
+page-tests:
+	$(MAKE) --no-print-directory site SITE=build/site-test SITE_ARGS='-models gpt2,llama-3.2-1b -cards rtx-4090,t4'
 	cd web && $(NPM) run --silent check && $(NPM) test --silent
-	$(MAKE) --no-print-directory build
-	cd web && CHROMIUM='$(CHROMIUM)' MEMORYMARK_BIN='$(abspath $(BIN))' MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(NPM) run --silent test:browser
+	cd web && CHROMIUM='$(CHROMIUM)' MEMORYMARK_SITE='$(abspath build/site-test)' MEMORYMARK_BIN='$(abspath $(BIN))' MEMORYMARK_TEST_PYTHON='$(MEMORYMARK_TEST_PYTHON)' $(NPM) run --silent test:browser
 
 # Debian's Chromium; elsewhere CHROMIUM names one.
 browser:
@@ -122,19 +165,21 @@ holes-pip:
 	build/audit/bin/pip-audit --strict --require-hashes --disable-pip -r $(REQUIREMENTS)
 
 # These rooms' tests take minutes, or need Python.
-SLOW := analysis|job|measure|phantom|server|study
+SLOW := analysis|engine|job|measure|emulate|server|study
 
 check: vet ## Check quickly, with Go alone: format, vet and the fast tests (2 minutes)
 	MEMORYMARK_TEST_PYTHON= $(GO) test -short $$($(GO) list ./... | grep -vE '/internal/($(SLOW))$$|/scripts/')
 
-lint: vet ## Check format, vet, lint and go.mod
+lint: format ## Check format, lint (which vets) and go.mod
 	$(TOOL) golangci-lint run ./...
 	$(GO) mod tidy -diff
 
-vet:
+vet: format
+	$(GO) vet ./...
+
+format:
 	@unformatted="$$($(TOOL) gofumpt -l .)"; \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
 
 fmt: ## Format all Go files
 	$(TOOL) gofumpt -w .
@@ -154,8 +199,8 @@ bench-report: venv build ## Compare with PyTorch's tracker and with pickle, load
 	'$(MEMORYMARK_TEST_PYTHON)' bench/report.py --memorymark $(BIN) $(BENCH_ARGS)
 
 test-gpu: ## Run real steps on this machine's GPU; a machine without Go takes build/gpu.test along
-	@if command -v $(GO) > /dev/null; then CGO_ENABLED=0 $(GO) test -c -o build/gpu.test ./internal/analysis; fi
-	cd internal/analysis && MEMORYMARK_PYTHON='$(PYTHON)' ../../build/gpu.test -gpu -test.run '^TestGPU' -test.v $(TEST_ARGS)
+	@if command -v $(GO) > /dev/null; then CGO_ENABLED=0 $(GO) test -c -o build/gpu.test ./internal/engine; fi
+	cd internal/engine && MEMORYMARK_PYTHON='$(PYTHON)' ../../build/gpu.test -gpu -test.run '^TestGPU' -test.v $(TEST_ARGS)
 
 test-versions: build ## Run programs on the emulated GPU with every PyTorch from 2.4 on, each in an environment of its own (an hour, 6 GB at a time); ONLY=2.6,2.8
 	$(GO) run ./scripts/versions -memorymark $(BIN) -python '$(PYTHON)' -only '$(ONLY)'
@@ -173,26 +218,36 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s)
 	done
 
 golden: ## Rewrite the expected outputs of the tests; read the diff
-	$(GO) test ./internal/cli ./internal/draw ./internal/server ./internal/study -update
+	$(GO) test ./internal/cli ./internal/draw ./internal/report ./internal/server ./internal/study ./internal/workload -update
 
 accuracy: ## Predict the truth again and rewrite docs/accuracy.md and what the binary states
 	$(GO) test ./internal/predict -run '^TestAccuracy$$' -update
 
 run: ## Build, with the page where there is Node.js, and serve; ARGS='predict bert' runs something else
 	@if command -v $(NPM) > /dev/null; then $(MAKE) --no-print-directory web; fi
+	@$(MAKE) --no-print-directory models || echo 'Only families that are written by hand are predicted: the source of the others could not be fetched.'
 	@$(MAKE) --no-print-directory build
 	$(BIN) $(ARGS)
 
-pictures: web build ## Take the README's pictures of the page and the terminal again
-	$(GO) run ./scripts/terminal -memorymark $(BIN)
+pictures: web build venv ## Take the README's pictures of the page and the terminal again
+	PATH="$(dir $(MEMORYMARK_TEST_PYTHON)):$$PATH" $(GO) run ./scripts/terminal -memorymark $(BIN)
 	$(BIN) snapshot timeline examples/gpt2_oom.pickle.xz -o docs/images/timeline.png
 	$(BIN) plan llama-3.1-8b --sequence 2048 -o docs/images/plan.png >/dev/null
 	CHROMIUM='$(CHROMIUM)' MEMORYMARK_BIN='$(abspath $(BIN))' node web/test/readme.mjs
 
-wheel: web ## Build the Python wheels for Linux and macOS into build/wheels (needs gcc-aarch64-linux-gnu), or PLATFORM=here
+SITE_URL ?= https://memorymark.example/
+SITE_ARGS ?=
+SITE     ?= build/site
+
+site: $(WEB_MADE) models ## Build the site of plain files into build/site, for any host; SITE_URL is its address, SITE_ARGS='-models all -cards all' writes every page
+	cd web && $(NPM) run --silent types && $(NPM) run --silent standalone && npx vite build --base ./ --outDir ../build/site-page --emptyOutDir --logLevel warn
+	rm -rf $(SITE)
+	$(GO) run ./scripts/site -out $(SITE) -version '$(VERSION)' -url '$(SITE_URL)' $(SITE_ARGS)
+
+wheel: web models ## Build the Python wheels for Linux and macOS into build/wheels (needs gcc-aarch64-linux-gnu), or PLATFORM=here
 	$(GO) run ./scripts/release -wheels -platform '$(PLATFORM)' -version '$(VERSION)' -commit '$(COMMIT)' -out build/wheels
 
-release: web ## Build the archives for Linux and macOS into build/release, with checksums, bills of materials and, with KEY, a signature (needs gcc-aarch64-linux-gnu)
+release: web models ## Build the archives for Linux and macOS into build/release, with checksums, bills of materials and, with KEY, a signature (needs gcc-aarch64-linux-gnu)
 	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release $(if $(KEY),-key $(KEY))
 
 release-key: ## Make the key that signs releases, once; KEY names its file. Commit allowed_signers then
@@ -200,4 +255,4 @@ release-key: ## Make the key that signs releases, once; KEY names its file. Comm
 	$(GO) run ./scripts/release -make-key -key $(KEY)
 
 clean: ## Remove what was built
-	rm -rf build web/node_modules web/dist/*
+	rm -rf build web/node_modules web/dist/* $(TREES)/*

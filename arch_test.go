@@ -1,4 +1,4 @@
-// Package memorymark_test holds the rules that keep the tree liveable; see
+// Package memorymark_test holds the rules that keep the code maintainable; see
 // docs/architecture.md.
 package memorymark_test
 
@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,30 +18,30 @@ import (
 
 const module = "memorymark"
 
-// core is where the thinking happens: the same input gives the same output, on
+// core is the packages that only compute: the same input gives the same output, on
 // any machine, in any test.
-var core = rooms("bytesize", "invalid", "nearest", "hfconfig", "evidence", "figure", "effort", "workload", "gpu", "trace", "torch", "models", "pymodule", "allocator", "steptime", "predict", "change", "timeline", "search")
+var core = internalDirs("bytesize", "invalid", "nearest", "hfconfig", "evidence", "figure", "workbudget", "workload", "gpu", "trace", "torch", "models", "pymodule", "allocator", "steptime", "predict", "change", "timeline", "search")
 
-// bans says who must not import what, and why: neither itself nor through
-// other rooms. A path that ends in /... stands for everything below it.
+// bans says who must not import what, and why, directly or indirectly. A path
+// that ends in /... stands for everything below it.
 var bans = []struct {
-	who    []string // packages, relative to the module; nil is everybody
+	who    []string // packages, relative to the module; nil for all
 	except []string // packages that may
 	ban    []string // imports
 	but    []string // imports that the ban does not mean
-	direct bool     // through other rooms it is fine
+	direct bool     // indirect imports are fine
 	why    string
 }{
 	{
-		who: rooms("torch"), ban: full(rooms("allocator")),
+		who: internalDirs("torch"), ban: full(internalDirs("allocator")),
 		why: "they agree through trace alone, so that each can be checked against recordings apart from the other",
 	},
 	{
-		who: rooms("torch", "models", "predict"), ban: full(rooms("pymodule")),
+		who: internalDirs("torch", "models"), ban: full(internalDirs("pymodule")),
 		why: "what is evaluated is checked against what is written by hand, which must not depend on it",
 	},
 	{
-		who: rooms("allocator"), ban: full(rooms("torch", "models", "predict")),
+		who: internalDirs("allocator"), ban: full(internalDirs("torch", "models", "predict")),
 		why: "the allocator must not know who made the trace",
 	},
 	{
@@ -50,75 +49,79 @@ var bans = []struct {
 		why: "the core takes values and returns values: no files, network, logging or cancelling",
 	},
 	{
-		who: core, ban: full(rooms("snapshot", "measure", "analysis", "study", "report", "draw", "job", "worker", "server", "cli")),
+		who: core, ban: full(internalDirs("snapshot", "measure", "analysis", "engine", "study", "report", "draw", "job", "worker", "server", "cli")),
 		why: "imports run one way, from the edges to the core",
 	},
 	{
-		who: rooms("plan"), ban: append([]string{"log", "log/slog", "net", "net/http", "os", "os/exec", "io/fs"}, full(rooms("snapshot", "measure", "analysis", "study", "report", "draw", "job", "worker", "server"))...),
+		who: internalDirs("plan"), ban: append([]string{"log", "log/slog", "net", "net/http", "os", "os/exec", "io/fs"}, full(internalDirs("snapshot", "measure", "analysis", "engine", "study", "report", "draw", "job", "worker", "server"))...),
 		why: "a plan takes values and returns values; of the world outside it knows only that it may be told to stop",
 	},
 	{
-		who: rooms("timeline"), ban: []string{"html/template", "text/template", "image/...", "encoding/xml"},
+		who: internalDirs("timeline"), ban: []string{"html/template", "text/template", "image/...", "encoding/xml"},
 		why: "timeline says what to draw; how it looks is draw's and the page's",
 	},
 	{
-		who: rooms("draw"), ban: append([]string{"net/http", "os"}, full([]string{"internal/..."})...), but: full(rooms("bytesize", "figure", "timeline", "trace")),
+		who: internalDirs("draw"), ban: append([]string{"net/http", "os"}, full([]string{"internal/..."})...), but: full(internalDirs("bytesize", "figure", "timeline", "trace")),
 		why: "a picture is made of what it shows; who computed that does not matter",
 	},
 	{
-		who: rooms("snapshot"), ban: full(rooms("allocator")),
+		who: internalDirs("snapshot"), ban: full(internalDirs("allocator")),
 		why: "reading a file needs no simulation",
 	},
 	{
-		who: rooms("recording"), ban: full(rooms("report", "draw", "predict", "measure", "job", "worker", "server")),
+		who: internalDirs("recording"), ban: full(internalDirs("report", "draw", "predict", "measure", "job", "worker", "server")),
 		why: "an answer does not depend on how it looks or who asks",
 	},
 	{
-		who: rooms("study"), ban: append([]string{"net/http"}, full(rooms("measure", "report", "draw", "job", "worker", "server"))...),
+		who: internalDirs("study"), ban: append([]string{"net/http"}, full(internalDirs("measure", "report", "draw", "job", "worker", "server"))...),
 		why: "a study gets its profiler and hands over data; who measures and how it looks is decided outside",
 	},
 	{
-		who: rooms("report"), ban: append([]string{"os"}, full(rooms("measure", "job", "worker", "server"))...), direct: true,
+		who: internalDirs("report"), ban: append([]string{"os"}, full(internalDirs("measure", "job", "worker", "server"))...), direct: true,
 		why: "a result looks the same on the command line's disk and in the server's archive",
 	},
 	{
-		except: rooms("job"), ban: []string{"github.com/nats-io/..."}, direct: true,
+		except: internalDirs("job"), ban: []string{"github.com/nats-io/..."}, direct: true,
 		why: "only the queue knows its engine; others see jobs",
 	},
 	{
-		who: rooms("job"), ban: full([]string{"internal/..."}),
+		who: internalDirs("job"), ban: full([]string{"internal/..."}),
 		why: "a job's payload, progress and result are opaque to the queue: it takes no business decisions",
 	},
 	{
-		who: rooms("worker"), ban: full([]string{"internal/..."}), but: full(rooms("job")),
+		who: internalDirs("worker"), ban: full([]string{"internal/..."}), but: full(internalDirs("job")),
 		why: "a worker gets what it runs as a function, so that measuring can change without the loop",
 	},
 	{
-		except: rooms("cli"), ban: []string{"github.com/spf13/..."}, direct: true,
+		except: internalDirs("cli"), ban: []string{"github.com/spf13/..."}, direct: true,
 		why: "flags are the command line's; the server offers the same without them",
 	},
 	{
-		who: rooms("snapshotstore"), ban: full(rooms("snapshot", "trace")),
+		who: internalDirs("snapshotstore"), ban: full(internalDirs("snapshot", "trace")),
 		why: "it keeps bytes; what they mean is decided before they are kept",
 	},
 	{
-		except: rooms("server"), ban: []string{"github.com/danielgtaylor/...", "github.com/prometheus/...", "github.com/rs/...", "github.com/go-chi/..."}, direct: true,
+		except: internalDirs("server"), ban: []string{"github.com/danielgtaylor/...", "github.com/prometheus/...", "github.com/rs/..."}, direct: true,
 		why: "how the API looks is the server's business alone",
 	},
 	{
-		who: rooms("analysis", "report", "snapshot", "snapshotstore", "recording", "token"), ban: []string{"net/http"},
+		who: internalDirs("analysis"), ban: full(internalDirs("engine", "study", "snapshot")),
+		why: "an answer is composed of what was found; who ran the steps does not matter",
+	},
+	{
+		who: internalDirs("analysis", "engine", "report", "snapshot", "snapshotstore", "recording", "token"), ban: []string{"net/http"},
 		why: "what is answered does not depend on how it was asked",
 	},
 	{
-		who: rooms("server"), ban: full(rooms("torch", "models", "search")), direct: true,
+		who: internalDirs("server"), ban: full(internalDirs("torch", "models", "search")), direct: true,
 		why: "the server hands out what predict and analysis say; it has no arithmetic on memory",
 	},
 	{
-		except: []string{"cmd/memorymark"}, ban: full(rooms("cli")), direct: true,
-		why: "what a second room needs does not belong in the command line",
+		except: []string{"cmd/memorymark"}, ban: full(internalDirs("cli")), direct: true,
+		why: "what a second package needs does not belong in the command line",
 	},
 	{
-		who: []string{"cmd/memorymark"}, ban: full([]string{"internal/..."}), but: full(rooms("cli")), direct: true,
+		who: []string{"cmd/memorymark"}, ban: full([]string{"internal/..."}), but: full(internalDirs("cli")), direct: true,
 		why: "main is one call",
 	},
 }
@@ -141,7 +144,7 @@ func TestImports(t *testing.T) {
 }
 
 // reached returns what a package imports, itself or through others of the
-// module, and through which: the shortest way, from the package on.
+// module, and through which: the shortest chain, from the package on.
 func reached(all map[string]*pkg, dir string) map[string][]string {
 	out := make(map[string][]string)
 	for queue := [][]string{{dir}}; len(queue) > 0; queue = queue[1:] {
@@ -159,7 +162,7 @@ func reached(all map[string]*pkg, dir string) map[string][]string {
 	return out
 }
 
-// A ban on what is gone, or for somebody who is gone, holds nothing.
+// A ban that names a package that no longer exists protects nothing.
 func TestBansMeanSomething(t *testing.T) {
 	all := packages(t)
 	imported := make(map[string]bool)
@@ -183,7 +186,7 @@ func TestBansMeanSomething(t *testing.T) {
 }
 
 // anything reports whether a pattern of imports means a package: one of the
-// module or the standard library, or one of others that somebody imports.
+// module or the standard library, or one of others that is imported.
 func anything(all map[string]*pkg, imported map[string]bool, pattern string) bool {
 	for dir := range all {
 		if matches([]string{pattern}, module+"/"+dir) {
@@ -220,69 +223,18 @@ func TestPackageNames(t *testing.T) {
 	}
 }
 
-// TestCoreStartsNoGoroutines holds for what make tests without the race detector.
+// Make tests what starts no goroutines without the race detector.
 func TestCoreStartsNoGoroutines(t *testing.T) {
-	makefile, err := os.ReadFile("Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile(`COMPUTING +:= \$\(addprefix \./internal/,(.*)\)`).FindSubmatch(makefile)
-	if found == nil {
-		t.Fatal("the Makefile does not say what is tested without the race detector")
-	}
-	for _, room := range rooms(strings.Fields(string(found[1]))...) {
-		if !slices.Contains(core, room) {
-			t.Errorf("%s is no room of the core: test it with the race detector", room)
-		}
-	}
-	for _, room := range core {
-		files, err := filepath.Glob(room + "/*.go")
+	for _, dir := range core {
+		files, err := filepath.Glob(dir + "/*.go")
 		if err != nil || len(files) == 0 {
-			t.Fatalf("%s has no files: %v", room, err)
+			t.Fatalf("%s has no files: %v", dir, err)
 		}
 		for _, file := range files {
 			if !strings.HasSuffix(file, "_test.go") && startsGoroutines(t, file) {
 				t.Errorf("%s starts a goroutine: the core computes, and others decide what runs at the same time", file)
 			}
 		}
-	}
-}
-
-// TestPlainTestsAreRun: a test that make leaves out of the run with the race
-// detector, by its name, is in a room whose tests of that name run without it.
-func TestPlainTestsAreRun(t *testing.T) {
-	makefile, err := os.ReadFile("Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	variable := func(pattern string) []string {
-		found := regexp.MustCompile(pattern).FindSubmatch(makefile)
-		if found == nil {
-			t.Fatalf("the Makefile has no %s", pattern)
-		}
-		return strings.FieldsFunc(string(found[1]), func(r rune) bool { return r == ' ' || r == '|' })
-	}
-	names := variable(`PLAIN +:= \^Test\((.*)\)\$\$\n`)
-	run := rooms(append(variable(`PLAIN_ROOMS := \$\(addprefix \./internal/,(.*)\)`), variable(`COMPUTING +:= \$\(addprefix \./internal/,(.*)\)`)...)...)
-	found := make(map[string]bool)
-	for _, file := range goFiles(t, "_test.go") {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, test := range regexp.MustCompile(`(?m)^func Test(\w+)\(`).FindAllSubmatch(source, -1) {
-			name := string(test[1])
-			if !slices.Contains(names, name) {
-				continue
-			}
-			found[name] = true
-			if room := path.Dir(file); !slices.Contains(run, room) {
-				t.Errorf("Test%s of %s is run nowhere: rename it, or add the room to PLAIN_ROOMS", name, room)
-			}
-		}
-	}
-	if len(found) != len(names) {
-		t.Errorf("of the tests %v there are only %v", names, found)
 	}
 }
 
@@ -397,8 +349,8 @@ func matches(patterns []string, imported string) bool {
 	})
 }
 
-// rooms returns the folders of rooms.
-func rooms(names ...string) []string {
+// internalDirs returns the folders of internal packages.
+func internalDirs(names ...string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
 		out[i] = "internal/" + n

@@ -37,7 +37,7 @@ type (
 	// Workload is what is trained: the model, the batch, and how a step runs.
 	Workload = workload.Workload
 	// Model is a model of the catalog.
-	Model = workload.Model
+	Model = workload.CatalogModel
 	// Card is a GPU of the catalog.
 	Card = gpu.Card
 	// Prediction is what a workload takes on a card.
@@ -89,12 +89,14 @@ func FindCard(name string) (*Card, error) { return gpu.Find(name) }
 // Predict runs three steps of a workload on a card, under the workload's limit
 // or all that the card has. A workload that does not fit is no error: the
 // prediction says so, where memory ran out, and what it would take.
-func Predict(w *Workload, card *Card) (*Prediction, error) { return predict.Predict(w, card) }
+func Predict(w *Workload, card *Card) (*Prediction, error) {
+	return predict.Predict(w, card, predict.Options{})
+}
 
 // Largest returns the largest batch of a workload that trains on a card in a
 // fresh process, 0 if none does. The workload's own batch does not count.
 func Largest(w *Workload, card *Card) (int64, error) {
-	found, err := predict.NewRunner(w, card).Largest(search.Options{})
+	found, err := predict.NewBatches(w, card, nil).Largest(search.Options{})
 	if err != nil {
 		return 0, err
 	}
@@ -130,7 +132,7 @@ func Replay(r io.Reader, change WhatIf) (*Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	device, err := recording.Choose(s, recording.MostEvents)
+	device, err := recording.Choose(s, recording.BusiestDevice)
 	if err == nil {
 		err = change.Check()
 	}

@@ -1,8 +1,8 @@
-"""Measures on this machine what MemoryMark claims, beside what people would use instead, and writes docs/benchmarks.md.
+"""Measures on this machine what MemoryMark claims, next to what people would use instead, and writes docs/benchmarks.md.
 
 Needs no GPU and ten minutes of two cores. `make bench-report` runs it with the tests' Python, which has PyTorch and
-transformers. What it measures: predictions beside PyTorch's own tracker, on workloads whose peaks were measured on a real
-GPU; reading snapshots beside CPython's pickle; the API under load. It says on stderr what it does, and writes when all of
+transformers. What it measures: predictions against PyTorch's own tracker, on workloads whose peaks were measured on a real
+GPU; reading snapshots against CPython's pickle; the API under load. It says on stderr what it does, and writes when all of
 it is there: what stands between the marks was measured in one run. The rest of the file stays as it is.
 """
 
@@ -58,7 +58,7 @@ def output(*command: str, **options: Any) -> str:
 
 
 def measured() -> list[Case]:
-    """The truth that both can be held to: whole steps of transformers' models, in the order of the files."""
+    """The truth that both can be verified against: whole steps of transformers' models, in the order of the files."""
     cases = []
     for name in FILES:
         for line in (TRUTH / name).read_text().splitlines():
@@ -174,7 +174,7 @@ def snapshots() -> str:
 
 
 def info() -> str:
-    """How long snapshot info takes beside pickle.load, for files of two sizes."""
+    """How long snapshot info takes compared with pickle.load, for files of two sizes."""
     rows = ["| `memorymark snapshot info` | seconds | peak memory | times as fast as Python |", "|---|--:|--:|--:|"]
     for megabytes in (125, 1012):
         say(f"describing a snapshot of about {megabytes} MB three times, beside pickle.load")

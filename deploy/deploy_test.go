@@ -86,7 +86,7 @@ func TestEncrypted(t *testing.T) {
 	}
 	served, joined := 0, 0
 	for where, line := range commands {
-		if strings.Contains(line, " serve ") {
+		if strings.Contains(line, " serve --") { // and not "serve token"
 			served++
 			loopback := strings.Contains(line, "--listen 127.0.0.1:")
 			encrypted := strings.Contains(line, "--tls-cert ") && strings.Contains(line, "--tls-key ")
@@ -155,7 +155,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestImages has every image of kubernetes.yaml built by a file beside it, from
+// TestImages has every image of kubernetes.yaml built by a file next to it, from
 // what an archive holds, for the user that the pod runs as.
 func TestImages(t *testing.T) {
 	for _, p := range pods(t) {
@@ -188,7 +188,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestNoSecretsInLogs keeps tokens out of what everybody with the right to read
+// TestNoSecretsInLogs keeps tokens out of what everyone with the right to read
 // logs can read.
 func TestNoSecretsInLogs(t *testing.T) {
 	for _, c := range containers(t) {
@@ -228,7 +228,7 @@ func TestProbes(t *testing.T) {
 }
 
 // TestPublicCI holds the workflow to what it is for: the checks of make test, and
-// a look for known holes, with no rights to change anything.
+// a look for known vulnerabilities, with no rights to change anything.
 func TestPublicCI(t *testing.T) {
 	text := read(t, "../.github/workflows/ci.yml")
 	var workflow struct {

@@ -1,6 +1,6 @@
 """What cuDNN takes as workspace for the convolutions of ResNets and ViTs, and of Whisper.
 
-Usage: cudnn_workspaces.py OUT_FOLDER [--seconds 480] [--workers 12] [--cases FILE | --planned TYPES | --each TYPES | --audio]
+Usage: cudnn_workspaces.py OUT_FOLDER [--seconds 480] [--workers 12] [--cases FILE | --planned TYPES | --each TYPES | --audio | --small]
 
 The table of compute capability 9.0 was measured on an H200. Those of the others, and all of channels_last, are what
 cuDNN plans for cards that are not there, of the problems that --planned lists, and --each for a kernel for each channel:
@@ -27,6 +27,7 @@ A workspace is the peak of requested bytes during a call, less what was there
 and less the result: the caching allocator counts requests to the byte.
 """
 import argparse
+import itertools
 import json
 import os
 import random
@@ -136,6 +137,28 @@ def audio():
                 yield d, n, c, 1, 3000, k, 3, stride, 1
 
 
+def small():
+    """Convolutions of small models, or of the last stages of others, which are planned exactly in float32."""
+    channels, sides = (8, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 256), (1, 2, 3, 4, 7, 8, 14, 16, 28, 32, 56, 64)
+    shapes = set()
+    for c, k, h in itertools.product(channels, channels, sides):
+        ratio = max(c, k) / min(c, k)
+        if ratio in (1, 2):
+            shapes |= {(c, h, k, 3, 1, 1), (c, h, k, 3, 2, 1)}
+        if ratio in (1, 2, 3, 4, 6):
+            shapes.add((c, h, k, 1, 1, 0))
+        if k in (c, 2 * c):
+            shapes |= {(c, h, k, 2, 2, 0), (c, h, k, 1, 2, 0)} if h > 1 else set()
+            shapes |= {(c, h, k, 5, 1, 2)} if h > 4 else set()
+    for k, h in itertools.product((8, 16, 24, 32, 48, 64, 96, 128), (16, 30, 32, 56, 64, 96, 112, 128, 224, 256)):
+        shapes |= {(3, h, k, 3, 1, 1), (3, h, k, 3, 2, 1), (3, h, k, 7, 4, 3), (3, h, k, 7, 2, 3)}
+        shapes |= {(3, h, k, r, r, 0) for r in (2, 4, 8, 14, 16, 32) if r <= h}
+    for c, h, k, r, stride, padding in sorted(shapes):
+        for n in COARSE[:13]:
+            if n != 5 and n != 48:
+                yield "fp32", n, c, h, h, k, r, stride, padding
+
+
 def from_file(path):
     for line in open(path):
         if line.strip():
@@ -151,7 +174,7 @@ class Meter:
         torch.backends.cudnn.benchmark = False
 
     def extra(self, call):
-        """Bytes that a call requested at most beside what it returns, -1 if it failed."""
+        """Bytes that a call requested at most in addition to what it returns, -1 if it failed."""
         torch = self.torch
         stats = lambda: torch._C._cuda_memoryStats(0)["requested_bytes"]["all"]
         torch._C._cuda_resetPeakMemoryStats(0)
@@ -227,12 +250,13 @@ def main():
     a.add_argument("--planned", metavar="TYPES")
     a.add_argument("--each", metavar="TYPES")
     a.add_argument("--audio", action="store_true")
+    a.add_argument("--small", action="store_true")
     a = a.parse_args()
     deadline = time.time() + a.seconds
     os.makedirs(a.out, exist_ok=True)
     if a.each:
         return save(a.out, [",".join(map(str, row)) + "\n" for row in each(Meter(), a.each.split(","))])
-    cases = list(planned(a.planned.split(",")) if a.planned else audio() if a.audio else from_file(a.cases) if a.cases else problems())
+    cases = list(planned(a.planned.split(",")) if a.planned else audio() if a.audio else small() if a.small else from_file(a.cases) if a.cases else problems())
     paths = [os.path.join(a.out, f"part{i}.csv") for i in range(a.workers)]
     children = []
     for i, path in enumerate(paths):

@@ -47,7 +47,7 @@ def read(output: dict[str, Any]) -> Result:
 
 
 def probes_added_up(probes: list[dict[str, Any]]) -> float:
-    """The sum of the probes' own times, of which two ran at once where the card had room for both. Batches that were tried
+    """The sum of the probes' own times, of which two ran at once where both fit on the card. Batches that were tried
     in the same process carry the same time."""
     return sum({probe["wall_seconds"] for probe in probes})
 

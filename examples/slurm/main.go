@@ -5,7 +5,7 @@
 //	#SBATCH --gres=gpu:a100-80gb:4
 //	#MEMORYMARK {"model": "llama-3.1-8b", "batch": 2, "parallel": {"kind": "fsdp", "gpus": 4}}
 //
-// A script without either is let through. The file sbatch beside it puts it in
+// A script without either is let through. The file sbatch next to it puts it in
 // front of Slurm's sbatch. It exits with 1 for a job that cannot fit, after it
 // has said what would help.
 package main

@@ -17,7 +17,7 @@
 //	R4  [get_free_block] A request takes the smallest free block of its stream
 //	    that holds it; of equal ones the lowest address.
 //	R5  [get_free_block] Expandable segments: a block at the growing end counts
-//	    with the unmapped room behind it, so it is used last.
+//	    with the unmapped space behind it, so it is used last.
 //	R6  [get_free_block] max_split_size: a request below it never takes a block
 //	    that large; one above it takes a block less than 20 MiB larger or none.
 //	R7  [should_split] A remainder is split off if it is at least 512 bytes in
@@ -29,8 +29,8 @@
 //	R9  [free_block, try_merge_blocks] A freed block merges with its free
 //	    neighbours at once and is itself the survivor.
 //	R10 [malloc] Without a free block: collect garbage (R14), ask the driver;
-//	    failing that, release oversize blocks (R12) and ask again; failing that,
-//	    release everything releasable (R13) and ask a last time; then it is out
+//	    failing that, release oversize blocks (R12) and try again; failing that,
+//	    release everything releasable (R13) and try a last time; then it is out
 //	    of memory.
 //	R11 [alloc_block] The limit is tested before the driver is asked, with the
 //	    segment size of R3, also where fewer or more pages would be mapped: with
@@ -46,7 +46,7 @@
 //	    have gone unused for at least the mean number of searches, until enough
 //	    came back.
 //	R15 [try_allocate_expandable_block, map_block] Expandable segments grow at
-//	    the lowest address where free and unmapped room suffice, by whole pages:
+//	    the lowest address where free and unmapped space suffice, by whole pages:
 //	    2 MiB in the small pool, 20 MiB in the large one.
 //	R16 [free] Memory used on another stream stays active after it was given
 //	    back, until that stream has passed; only then is it free (R9).
@@ -57,55 +57,55 @@ import (
 	"math/bits"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
 	"memorymark/internal/trace"
+	"memorymark/internal/workbudget"
 )
 
 // The constants of c10/core/AllocatorConfig.h (2.11).
 const (
-	minBlock      = 512       // kMinBlockSize
-	smallLimit    = 1 << 20   // kSmallSize
-	smallSegment  = 2 << 20   // kSmallBuffer
-	largeSegment  = 20 << 20  // large_segment_size, kLargeBuffer before 2.11
-	minLarge      = 10 << 20  // kMinLargeAlloc
-	segmentRound  = 2 << 20   // kRoundLarge
-	nonSplitRound = 20 << 20  // max_non_split_rounding_size
-	tooLarge      = 1 << 60   // a request of 1 EiB fails at once (allocate)
-	unlimited     = 1<<63 - 1 // max_split_size when it is not set
+	minBlockSize        = 512       // kMinBlockSize
+	smallSize           = 1 << 20   // kSmallSize
+	smallBuffer         = 2 << 20   // kSmallBuffer
+	largeBuffer         = 20 << 20  // large_segment_size, kLargeBuffer before 2.11
+	minLargeAlloc       = 10 << 20  // kMinLargeAlloc
+	roundLarge          = 2 << 20   // kRoundLarge
+	maxNonSplitRounding = 20 << 20  // max_non_split_rounding_size
+	tooLarge            = 1 << 60   // a request of 1 EiB fails at once (allocate)
+	unlimited           = 1<<63 - 1 // max_split_size when it is not set
 )
 
 // Options configure an Allocator. The zero value is PyTorch's default.
 type Options struct {
 	Settings trace.Settings
-	Limit    int64          // most bytes it may reserve; 0 is no limit
-	Streams  []uint64       // stream handles by index; empty is the default stream alone
-	NCCL     bool           // the process has a communicator before its first segment
-	Effort   *effort.Effort // what playing a trace may take; nil is without bound
-	// Alike is a stage of what is played that asks for what the one before it
-	// did and, as that one, gives back all of that and nothing else; and so do
-	// the stages after it. 0 is none.
-	Alike int
+	Limit    int64              // of bytes that it may reserve; 0 is none
+	Streams  []uint64           // stream handles by index; empty is the default stream alone
+	NCCL     bool               // the process has a communicator before its first segment
+	Budget   *workbudget.Budget // what playing a trace may take; nil is without bound
+	// Repeats is a part of a played trace that requests what the part before it
+	// did and, as that part, frees all of it and nothing else; and so do the parts
+	// after it. 0 is none.
+	Repeats int
 }
 
-// Driver is where segments come from: the CUDA driver, or what stands for it.
+// driver is where segments come from: the CUDA driver, or what replaces it.
 // It sees the allocator's calls in order.
-type Driver interface {
-	// Malloc returns the address of a new segment, or false if there is no
+type driver interface {
+	// malloc returns the address of a new segment, or false if there is no
 	// memory for it.
-	Malloc(size int64) (addr uint64, ok bool)
-	// Free takes a segment back.
-	Free(addr uint64, size int64)
-	// Reserve returns room in the address space for an expandable segment,
+	malloc(size int64) (addr uint64, ok bool)
+	// free takes a segment back.
+	free(addr uint64, size int64)
+	// reserve returns address space for an expandable segment,
 	// a multiple of page bytes.
-	Reserve(page int64) (addr uint64, size int64)
-	// Map puts memory behind a part of the reserved room.
-	Map(addr uint64, size int64) bool
-	// Unmap takes that memory back.
-	Unmap(addr uint64, size int64)
+	reserve(page int64) (addr uint64, size int64)
+	// mapPages puts memory behind a part of the reserved address space.
+	mapPages(addr uint64, size int64) bool
+	// unmapPages takes that memory back.
+	unmapPages(addr uint64, size int64)
 }
 
-// Request asks for memory.
-type Request struct {
+// request is a request for memory.
+type request struct {
 	Size   int64
 	Stream uint16 // index into Options.Streams
 	Pool   trace.PoolID
@@ -114,30 +114,30 @@ type Request struct {
 }
 
 // Handle names a block that is handed out, until it is freed.
-type Handle int32
+type blockIndex int32
 
-// Allocator is one device's caching allocator.
-type Allocator struct {
-	driver   Driver
+// cachingAllocator is one device's caching allocator.
+type cachingAllocator struct {
+	driver   driver
 	settings trace.Settings
 	maxSplit int64
 	limit    int64
 	stats    Stats
 
 	blocks     arena
-	pools      []*pool // small and large of the default pool, then of the private ones
+	pools      []*blockPool // small and large of the default pool, then of the private ones
 	private    map[trace.PoolID]int
-	streamRank []uint16 // by stream index: its place in the order of handles (R13)
-	pending    []Handle // given back, waiting for other streams (R16); none where one was completed
-	completed  int      // how many none there are
-	work       int64    // blocks looked at in walks that can be long, see budget
-	// refuses stands for the limit where a recording says what came of it.
+	streamRank []uint16     // by stream index: its index in the order of stream handles (R13)
+	cudaEvents []blockIndex // blocks that were freed and wait for other streams (R16); noBlock where one was completed
+	completed  int          // number of noBlock among them
+	work       int64        // blocks looked at in walks that can be long, see walkBudget
+	// refuses replaces the limit where a recording shows the result.
 	refuses func(total int64) bool
 }
 
-// New returns an allocator that holds nothing.
-func New(driver Driver, opts Options) *Allocator {
-	a := &Allocator{
+// newAllocator returns an allocator that holds nothing.
+func newAllocator(driver driver, opts Options) *cachingAllocator {
+	a := &cachingAllocator{
 		driver: driver, settings: opts.Settings, limit: opts.Limit,
 		maxSplit: opts.Settings.MaxSplitSize, private: make(map[trace.PoolID]int),
 	}
@@ -151,8 +151,8 @@ func New(driver Driver, opts Options) *Allocator {
 
 // OutOfMemoryError is the answer to a request that cannot be met.
 type OutOfMemoryError struct {
-	Requested int64 // what the program asked for
-	Segment   int64 // what the allocator then asked for
+	Requested int64 // by the program
+	Segment   int64 // that the allocator then requested
 	Allocated int64 // handed out at the time
 	Reserved  int64 // held at the time
 	Limit     int64 // 0 if the driver and not a limit refused
@@ -167,199 +167,199 @@ func (e *OutOfMemoryError) Error() string {
 		bytesize.Bytes(e.Requested), bytesize.Bytes(e.Segment), bytesize.Bytes(e.Reserved), bytesize.Bytes(e.Allocated), limit)
 }
 
-// Malloc hands out memory (R1–R8, R10). The error is always an
+// malloc hands out memory (R1–R8, R10). The error is always an
 // *OutOfMemoryError.
-func (a *Allocator) Malloc(r Request) (Handle, error) {
+func (a *cachingAllocator) malloc(r request) (blockIndex, error) {
 	if r.Size >= tooLarge {
-		return none, a.outOfMemory(r.Size, r.Size)
+		return noBlock, a.outOfMemory(r.Size, r.Size)
 	}
 	size := roundSize(r.Size, &a.settings)
-	p := a.poolFor(r.Pool, size)
+	p := a.getPool(r.Pool, size)
 	if a.collectsGarbage() {
-		p.searches++
+		p.getFreeBlockCalls++
 	}
-	h := a.search(p, r.Stream, size)
-	if h == none {
-		if h = a.grow(p, r, size); h == none {
-			return none, a.outOfMemory(r.Size, SegmentSize(size))
+	h := a.getFreeBlock(p, r.Stream, size)
+	if h == noBlock {
+		if h = a.mallocSegment(p, r, size); h == noBlock {
+			return noBlock, a.outOfMemory(r.Size, AllocationSize(size))
 		}
 	}
-	return a.handOut(h, size, r), nil
+	return a.allocFoundBlock(h, size, r), nil
 }
 
 // grow gets a block from the driver (R10).
-func (a *Allocator) grow(p *pool, r Request, size int64) Handle {
-	a.collectGarbage()
-	if h := a.newSegment(p, r, size); h != none {
+func (a *cachingAllocator) mallocSegment(p *blockPool, r request, size int64) blockIndex {
+	a.garbageCollectCachedBlocks()
+	if h := a.allocBlock(p, r, size); h != noBlock {
 		return h
 	}
-	if a.releaseOversize(p, r.Stream, size) {
-		if h := a.newSegment(p, r, size); h != none {
+	if a.releaseAvailableCachedBlocks(p, r.Stream, size) {
+		if h := a.allocBlock(p, r, size); h != noBlock {
 			return h
 		}
 	}
-	a.EmptyCache()
+	a.releaseCachedBlocks()
 	a.stats.Retries++
-	return a.newSegment(p, r, size)
+	return a.allocBlock(p, r, size)
 }
 
-// newSegment asks the driver for a segment that holds size (R3, R11, R15).
-func (a *Allocator) newSegment(p *pool, r Request, size int64) Handle {
-	segment := SegmentSize(size)
-	if !a.mayHold(a.stats.ReservedBytes[All].Current + segment) {
-		return none
+// allocBlock requests a segment of the driver that holds size (R3, R11, R15).
+func (a *cachingAllocator) allocBlock(p *blockPool, r request, size int64) blockIndex {
+	segment := AllocationSize(size)
+	if !a.withinLimit(a.stats.ReservedBytes[All].Current + segment) {
+		return noBlock
 	}
 	if a.settings.ExpandableSegments {
-		return a.expand(p, r, size)
+		return a.tryAllocateExpandableBlock(p, r, size)
 	}
-	addr, ok := a.driver.Malloc(segment)
+	addr, ok := a.driver.malloc(segment)
 	if !ok {
-		return none
+		return noBlock
 	}
 	h := a.blocks.add(block{
 		addr: addr, size: segment, stream: r.Stream, pool: p, mapped: true,
-		prev: none, next: none, id: trace.None, segmentStack: r.Stack,
+		prev: noBlock, next: noBlock, id: trace.None, segmentStack: r.Stack,
 	})
 	a.stats.DeviceAllocs++
-	a.stats.segmentAdded(p.small, segment, segment >= a.maxSplit)
+	a.stats.countSegment(p.isSmall, segment, segment >= a.maxSplit)
 	return h
 }
 
-// mayHold tests the limit (R11).
-func (a *Allocator) mayHold(total int64) bool {
+// withinLimit tests the limit (R11).
+func (a *cachingAllocator) withinLimit(total int64) bool {
 	if a.refuses != nil {
 		return !a.refuses(total)
 	}
 	return a.limit == 0 || total <= a.limit
 }
 
-// handOut makes a block that is in no free set the program's, splitting it if
+// allocFoundBlock makes a block that is in no free set the program's, splitting it if
 // its remainder is worth keeping (R7, R8).
-func (a *Allocator) handOut(h Handle, size int64, r Request) Handle {
+func (a *cachingAllocator) allocFoundBlock(h blockIndex, size int64, r request) blockIndex {
 	b := a.blocks.at(h)
-	p, room := b.pool, b.room
-	wasSplit := b.prev != none || b.next != none
-	if a.splits(b, size) {
+	p, segment := b.pool, b.expandable
+	wasSplit := b.prev != noBlock || b.next != noBlock
+	if a.shouldSplit(b, size) {
 		rest := h
 		h = a.blocks.add(block{
 			addr: b.addr, size: size, stream: b.stream, pool: p, mapped: true,
-			room: room, prev: b.prev, next: rest,
+			expandable: segment, prev: b.prev, next: rest,
 		})
 		b = a.blocks.at(rest) // add may have moved the arena
-		if b.prev != none {
+		if b.prev != noBlock {
 			a.blocks.at(b.prev).next = h
 		}
 		b.prev = h
 		b.addr += uint64(size)
 		b.size -= size
 		a.insertFree(rest)
-		if room == nil {
-			a.stats.splitOff(p.small, wasSplit, size, b.size)
+		if segment == nil {
+			a.stats.countSplit(p.isSmall, wasSplit, size, b.size)
 		}
-	} else if wasSplit && room == nil {
-		a.stats.splitTaken(p.small, b.size)
+	} else if wasSplit && segment == nil {
+		a.stats.countSplitAllocated(p.isSmall, b.size)
 	}
 	b = a.blocks.at(h)
 	b.allocated = true
 	b.requested = r.Size
 	b.id, b.stack = r.ID, r.Stack
-	a.stats.handedOut(p.small, b.size, b.requested, b.size >= a.maxSplit)
+	a.stats.countAllocated(p.isSmall, b.size, b.requested, b.size >= a.maxSplit)
 	return h
 }
 
 // splits reports whether a block is too good to hand out whole (R7).
-func (a *Allocator) splits(b *block, size int64) bool {
+func (a *cachingAllocator) shouldSplit(b *block, size int64) bool {
 	rest := b.size - size
-	if b.pool.small || a.settings.ExpandableSegments {
-		return rest >= minBlock
+	if b.pool.isSmall || a.settings.ExpandableSegments {
+		return rest >= minBlockSize
 	}
-	return size < a.maxSplit && rest > smallLimit
+	return size < a.maxSplit && rest > smallSize
 }
 
-// Free takes memory back that no other stream used.
-func (a *Allocator) Free(h Handle) {
-	a.giveBack(h)
-	a.complete(h)
+// free takes memory back that no other stream used.
+func (a *cachingAllocator) free(h blockIndex) {
+	a.deallocate(h)
+	a.freeBlock(h)
 }
 
-// FreeRequested takes memory back that another stream still uses (R16).
-func (a *Allocator) FreeRequested(h Handle) {
-	a.giveBack(h)
-	a.addPending(h)
+// freeRequested takes memory back that another stream still uses (R16).
+func (a *cachingAllocator) freeRequested(h blockIndex) {
+	a.deallocate(h)
+	a.insertEvent(h)
 }
 
-// FreeCompleted says that the other streams have passed. Memory that was
+// freeCompleted says that the other streams have passed. Memory that was
 // completed before, by a wait for all streams (R13), is left alone.
-func (a *Allocator) FreeCompleted(h Handle) {
+func (a *cachingAllocator) freeCompleted(h blockIndex) {
 	b := a.blocks.at(h)
 	if !b.pending {
 		return
 	}
-	if last := len(a.pending) - 1; int(b.place) == last { // mostly
-		a.pending = a.pending[:last]
+	if last := len(a.cudaEvents) - 1; int(b.index) == last { // mostly
+		a.cudaEvents = a.cudaEvents[:last]
 	} else {
-		a.pending[b.place] = none
+		a.cudaEvents[b.index] = noBlock
 		a.completed++
 	}
-	a.complete(h)
-	if a.completed > len(a.pending)/2 {
-		a.packPending()
+	a.freeBlock(h)
+	if a.completed > len(a.cudaEvents)/2 {
+		a.packEvents()
 	}
 }
 
-func (a *Allocator) addPending(h Handle) {
+func (a *cachingAllocator) insertEvent(h blockIndex) {
 	b := a.blocks.at(h)
 	b.pending = true
-	b.place = int32(len(a.pending))
-	a.pending = append(a.pending, h)
+	b.index = int32(len(a.cudaEvents))
+	a.cudaEvents = append(a.cudaEvents, h)
 }
 
-// packPending removes what was completed.
-func (a *Allocator) packPending() {
-	kept := a.pending[:0]
-	for _, h := range a.pending {
-		if h != none {
-			a.blocks.at(h).place = int32(len(kept))
+// packEvents removes what was completed.
+func (a *cachingAllocator) packEvents() {
+	kept := a.cudaEvents[:0]
+	for _, h := range a.cudaEvents {
+		if h != noBlock {
+			a.blocks.at(h).index = int32(len(kept))
 			kept = append(kept, h)
 		}
 	}
-	a.pending, a.completed = kept, 0
+	a.cudaEvents, a.completed = kept, 0
 }
 
-func (a *Allocator) giveBack(h Handle) {
+func (a *cachingAllocator) deallocate(h blockIndex) {
 	b := a.blocks.at(h)
 	b.allocated = false
-	a.stats.givenBack(b.pool.small, b.size, b.size >= a.maxSplit)
+	a.stats.countDeallocated(b.pool.isSmall, b.size, b.size >= a.maxSplit)
 }
 
-// complete makes memory that was given back free, and merges it (R9).
-func (a *Allocator) complete(h Handle) {
+// freeBlock makes memory that was given back free, and merges it (R9).
+func (a *cachingAllocator) freeBlock(h blockIndex) {
 	b := a.blocks.at(h)
 	b.pending = false
 	b.id, b.stack = trace.None, 0
 	size, requested := b.size, b.requested
 	var blocks, bytes int64
-	for _, neighbour := range [2]Handle{b.prev, b.next} {
-		if merged := a.merge(h, neighbour); merged > 0 {
+	for _, neighbour := range [2]blockIndex{b.prev, b.next} {
+		if merged := a.tryMergeBlocks(h, neighbour); merged > 0 {
 			blocks--
 			bytes -= merged
 		}
 	}
 	a.insertFree(h)
-	if b.prev != none || b.next != none {
+	if b.prev != noBlock || b.next != noBlock {
 		blocks++
 		bytes += b.size
 	}
-	if b.room != nil {
+	if b.expandable != nil {
 		blocks, bytes = 0, 0 // inactive_split leaves expandable segments out
 	}
-	a.stats.completed(b.pool.small, size, requested, blocks, bytes)
+	a.stats.countFreed(b.pool.isSmall, size, requested, blocks, bytes)
 }
 
-// merge takes a free neighbour into block h and returns the neighbour's size,
+// tryMergeBlocks takes a free neighbour into block h and returns the neighbour's size,
 // 0 if it cannot be taken (R9).
-func (a *Allocator) merge(h, neighbour Handle) int64 {
-	if neighbour == none {
+func (a *cachingAllocator) tryMergeBlocks(h, neighbour blockIndex) int64 {
+	if neighbour == noBlock {
 		return 0
 	}
 	b, n := a.blocks.at(h), a.blocks.at(neighbour)
@@ -374,13 +374,13 @@ func (a *Allocator) merge(h, neighbour Handle) int64 {
 	if b.prev == neighbour {
 		b.addr = n.addr
 		b.prev = n.prev
-		if b.prev != none {
+		if b.prev != noBlock {
 			a.blocks.at(b.prev).next = h
 		}
 		b.segmentStack = n.segmentStack
 	} else {
 		b.next = n.next
-		if b.next != none {
+		if b.next != noBlock {
 			a.blocks.at(b.next).prev = h
 		}
 	}
@@ -390,13 +390,10 @@ func (a *Allocator) merge(h, neighbour Handle) int64 {
 	return size
 }
 
-// Stats returns the statistics.
-func (a *Allocator) Stats() *Stats { return &a.stats }
+// addr returns where a block that is handed out lies.
+func (a *cachingAllocator) addr(h blockIndex) uint64 { return a.blocks.at(h).addr }
 
-// Addr returns where a block that is handed out lies.
-func (a *Allocator) Addr(h Handle) uint64 { return a.blocks.at(h).addr }
-
-func (a *Allocator) outOfMemory(requested, segment int64) error {
+func (a *cachingAllocator) outOfMemory(requested, segment int64) error {
 	a.stats.OutOfMemory++
 	return &OutOfMemoryError{
 		Requested: requested, Segment: segment, Limit: a.limit,
@@ -406,16 +403,16 @@ func (a *Allocator) outOfMemory(requested, segment int64) error {
 
 // roundSize is R1.
 func roundSize(size int64, s *trace.Settings) int64 {
-	if size < minBlock {
-		return minBlock
+	if size < minBlockSize {
+		return minBlockSize
 	}
 	// The divisions are kept by power of two from 1 MiB on (ACfg,
 	// roundup_power2_divisions).
 	bucket := min(max(bits.Len64(uint64(size))-1-20, 0), len(s.RoundupDivisions)-1)
-	if d := s.RoundupDivisions[bucket]; d > 1 && size > minBlock*d {
+	if d := s.RoundupDivisions[bucket]; d > 1 && size > minBlockSize*d {
 		return nextDivision(size, d)
 	}
-	return (size + minBlock - 1) / minBlock * minBlock
+	return (size + minBlockSize - 1) / minBlockSize * minBlockSize
 }
 
 // nextDivision rounds up to the next of d steps between the power of two below
@@ -432,15 +429,15 @@ func nextDivision(size, d int64) int64 {
 	return (size + step - 1) / step * step
 }
 
-// SegmentSize returns what the allocator asks the driver for when no free
+// AllocationSize returns what the allocator requests of the driver when no free
 // block holds a rounded size (R3).
-func SegmentSize(size int64) int64 {
+func AllocationSize(size int64) int64 {
 	switch {
-	case size <= smallLimit:
-		return smallSegment
-	case size < minLarge:
-		return largeSegment
+	case size <= smallSize:
+		return smallBuffer
+	case size < minLargeAlloc:
+		return largeBuffer
 	default:
-		return (size + segmentRound - 1) / segmentRound * segmentRound
+		return (size + roundLarge - 1) / roundLarge * roundLarge
 	}
 }

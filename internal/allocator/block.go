@@ -2,26 +2,26 @@ package allocator
 
 import "memorymark/internal/trace"
 
-const none Handle = -1
+const noBlock blockIndex = -1
 
 // block is a piece of a segment, in a chain of neighbours by address. Blocks
 // live in an arena and point to each other by index, so that a steady state
 // allocates no Go memory and the collector has nothing to follow.
 type block struct {
-	addr      uint64
-	size      int64
-	requested int64 // stays as it was when the block is freed, as in PyTorch
-	age       int64 // the pool's search count when it became free (R14)
-	pool      *pool
-	room      *room // the expandable segment it is in, nil in others
-	prev      Handle
-	next      Handle
-	id        trace.ID
-	stack     trace.StackID
+	addr        uint64
+	size        int64
+	requested   int64 // stays as it was when the block is freed, as in PyTorch
+	gcCountBase int64 // the pool's search count when it became free (R14)
+	pool        *blockPool
+	expandable  *expandableSegment // the expandable segment it is in, nil in others
+	prev        blockIndex
+	next        blockIndex
+	id          trace.ID
+	stack       trace.StackID
 	// segmentStack is who caused the segment. A split leaves it with the
 	// remainder (R8), so that it is often lost, as in PyTorch.
 	segmentStack trace.StackID
-	place        int32 // in Allocator.pending while it is pending, in pool.whole while it is free
+	index        int32 // in cachingAllocator.cudaEvents while it is pending, in blockPool.releasable while it is free
 	stream       uint16
 	allocated    bool
 	pending      bool // given back, waiting for another stream
@@ -29,12 +29,12 @@ type block struct {
 	used         bool // false for a free slot of the arena
 }
 
-// isReturnable reports whether a free block is a whole segment, or holds a
+// isReleasable reports whether a free block is a whole segment, or holds a
 // whole page of an expandable one (R13). It does not change while the block is
-// free: what is beside it cannot become free without merging with it.
-func (b *block) isReturnable() bool {
-	if b.room == nil {
-		return b.prev == none && b.next == none
+// free: what is next to it cannot become free without merging with it.
+func (b *block) isReleasable() bool {
+	if b.expandable == nil {
+		return b.prev == noBlock && b.next == noBlock
 	}
 	first, end := b.pages()
 	return first < end
@@ -42,25 +42,25 @@ func (b *block) isReturnable() bool {
 
 // pages returns the whole pages in a block of an expandable segment.
 func (b *block) pages() (first, end uint64) {
-	base, page := b.room.base, uint64(b.room.page)
+	base, page := b.expandable.base, uint64(b.expandable.page)
 	return base + (b.addr-base+page-1)/page*page, base + (b.addr-base+uint64(b.size))/page*page
 }
 
-// room is the address space of an expandable segment.
-type room struct {
+// expandableSegment is the address space of an expandable segment.
+type expandableSegment struct {
 	base uint64
 	page int64
 }
 
 type arena struct {
 	slots []block
-	spare []Handle
+	spare []blockIndex
 }
 
-func (a *arena) at(h Handle) *block { return &a.slots[h] }
+func (a *arena) at(h blockIndex) *block { return &a.slots[h] }
 
 // add stores a block and returns its handle. Pointers from at are then stale.
-func (a *arena) add(b block) Handle {
+func (a *arena) add(b block) blockIndex {
 	b.used = true
 	if n := len(a.spare); n > 0 {
 		h := a.spare[n-1]
@@ -69,10 +69,10 @@ func (a *arena) add(b block) Handle {
 		return h
 	}
 	a.slots = append(a.slots, b)
-	return Handle(len(a.slots) - 1)
+	return blockIndex(len(a.slots) - 1)
 }
 
-func (a *arena) drop(h Handle) {
+func (a *arena) drop(h blockIndex) {
 	a.slots[h] = block{}
 	a.spare = append(a.spare, h)
 }

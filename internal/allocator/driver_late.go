@@ -2,7 +2,7 @@ package allocator
 
 // A process whose model comes from the host copies it before it runs a kernel. So what
 // the driver takes for the first kernel lies behind the model's segments. The sizes are
-// those of the emulated driver (internal/phantom/library/memory.c).
+// those of the emulated driver (internal/emulate/library/memory.c).
 const (
 	codeRegion  = 96 << 20 // comes with the context
 	codeBytes   = 72 << 20
@@ -22,15 +22,15 @@ const (
 )
 
 // newLateDriver is the driver of a process in which no kernel has run.
-func newLateDriver(top uint64) *ModelDriver {
-	d := &ModelDriver{latest: inLocal, placed: make(map[uint64]span), next: top - codeRegion - localRegion, rooms: top + roomBytes, late: true}
+func newLateDriver(top uint64) *modelDriver {
+	d := &modelDriver{latest: inLocal, placed: make(map[uint64]span), next: top - codeRegion - localRegion, reserved: top + addressSpace, late: true}
 	d.gaps.add(span{inCode, top - codeRegion + codeBytes, codeRegion - codeBytes})
 	d.gaps.add(span{inLocal, d.next + localBytes, localRegion - localBytes})
 	return d
 }
 
 // launch is the first kernel of a process that began without.
-func (d *ModelDriver) launch(top uint64) {
+func (d *modelDriver) launch(top uint64) {
 	local := span{inLocal, top - codeRegion - localRegion, localBytes}
 	d.take(driverFirst)
 	d.gaps.add(local)
@@ -38,8 +38,8 @@ func (d *ModelDriver) launch(top uint64) {
 		if d.next == local.addr {
 			d.next += localRegion
 		} else {
-			d.hole = span{inLocal, local.addr, localRegion - regionBytes} // of which a part stays
-			d.hole.addr += regionBytes
+			d.wideGap = span{inLocal, local.addr, localRegion - regionBytes} // a part of it stays
+			d.wideGap.addr += regionBytes
 		}
 	}
 	d.newRegion(moreRegion)
@@ -48,14 +48,14 @@ func (d *ModelDriver) launch(top uint64) {
 }
 
 // multiply is the first handle of cuBLAS.
-func (d *ModelDriver) multiply() {
+func (d *modelDriver) multiply() {
 	d.newRegion(blasRegion)
 	d.gaps.takeIn(d.latest, blasRegion)
 	d.take(blasBytes)
 }
 
 // takeAtEnd is take of the end of the gap.
-func (d *ModelDriver) takeAtEnd(size int64) {
+func (d *modelDriver) takeAtEnd(size int64) {
 	g, ok := d.gaps.takeGap(size)
 	if !ok {
 		d.newRegion(size)

@@ -11,7 +11,7 @@ func TestLateDriver(t *testing.T) {
 	place := func(mib int64, below ...uint64) {
 		t.Helper()
 		for _, want := range below {
-			if addr, _ := d.Malloc(mib << 20); (top-addr)>>20 != want {
+			if addr, _ := d.malloc(mib << 20); (top-addr)>>20 != want {
 				t.Errorf("a segment of %d MiB is %d MiB below the top, want %d", mib, (top-addr)>>20, want)
 			}
 		}
@@ -33,9 +33,9 @@ func TestLateDriver(t *testing.T) {
 func TestLateDriverGivesBack(t *testing.T) {
 	const top = 1 << 46
 	d := newLateDriver(top)
-	d.Malloc(40 << 20)
+	d.malloc(40 << 20)
 	d.launch(top)
-	if addr, _ := d.Malloc(64 << 20); addr != top-codeRegion-64<<20 {
+	if addr, _ := d.malloc(64 << 20); addr != top-codeRegion-64<<20 {
 		t.Errorf("a segment is %d MiB below the top", (top-addr)>>20)
 	}
 }

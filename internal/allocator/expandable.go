@@ -7,41 +7,41 @@ import "memorymark/internal/trace"
 
 func pageSize(small bool) int64 {
 	if small {
-		return smallSegment
+		return smallBuffer
 	}
-	return largeSegment
+	return largeBuffer
 }
 
-// expand maps enough pages for size at the lowest address that has room, and
+// tryAllocateExpandableBlock maps enough pages for size at the lowest address where they fit, and
 // returns the free block that then holds it, in no free set.
-func (a *Allocator) expand(p *pool, r Request, size int64) Handle {
-	h := a.findRoom(p, r.Stream, size)
-	if h == none {
-		return none
+func (a *cachingAllocator) tryAllocateExpandableBlock(p *blockPool, r request, size int64) blockIndex {
+	h := a.findExpandableBlock(p, r.Stream, size)
+	if h == noBlock {
+		return noBlock
 	}
 	if !a.blocks.at(h).mapped {
-		if h = a.mapPages(h, min(a.blocks.at(h).size, size), r.Stack); h == none {
-			return none
+		if h = a.mapBlock(h, min(a.blocks.at(h).size, size), r.Stack); h == noBlock {
+			return noBlock
 		}
 	}
 	for a.blocks.at(h).size < size {
 		b := a.blocks.at(h)
-		// A free block is followed by room: findRoom saw to it.
+		// A free block is followed by address space: findExpandableBlock checked it.
 		rest := min(size-b.size, a.blocks.at(b.next).size)
-		if h = a.mapPages(b.next, rest, r.Stack); h == none {
-			return none
+		if h = a.mapBlock(b.next, rest, r.Stack); h == noBlock {
+			return noBlock
 		}
 	}
 	a.removeFree(h)
 	return h
 }
 
-// findRoom returns the first block of a run of free and unmapped blocks that
+// findExpandableBlock returns the first block of a run of free and unmapped blocks that
 // has size bytes of address space, reserving more if there is none; none if a
 // whole reservation would not do.
-func (a *Allocator) findRoom(p *pool, stream uint16, size int64) Handle {
+func (a *cachingAllocator) findExpandableBlock(p *blockPool, stream uint16, size int64) blockIndex {
 	set := &p.of(stream).unmapped
-	for at := (place{}); set.has(at); at = set.next(at) {
+	for at := (position{}); set.has(at); at = set.next(at) {
 		a.work++
 		h := set.get(at).block
 		if before := a.blocks.at(h).prev; a.allocatable(before) {
@@ -51,28 +51,28 @@ func (a *Allocator) findRoom(p *pool, stream uint16, size int64) Handle {
 			return h
 		}
 	}
-	page := pageSize(p.small)
-	addr, reserved := a.driver.Reserve(page)
+	page := pageSize(p.isSmall)
+	addr, reserved := a.driver.reserve(page)
 	if reserved < size {
-		return none
+		return noBlock
 	}
 	h := a.blocks.add(block{
-		addr: addr, size: reserved, stream: stream, pool: p, room: &room{addr, page},
-		prev: none, next: none, id: trace.None,
+		addr: addr, size: reserved, stream: stream, pool: p, expandable: &expandableSegment{addr, page},
+		prev: noBlock, next: noBlock, id: trace.None,
 	})
 	p.insertUnmapped(stream, addr, h)
 	return h
 }
 
-func (a *Allocator) allocatable(h Handle) bool {
-	if h == none {
+func (a *cachingAllocator) allocatable(h blockIndex) bool {
+	if h == noBlock {
 		return false
 	}
 	b := a.blocks.at(h)
 	return !b.allocated && !b.pending
 }
 
-func (a *Allocator) hasAddressSpace(h Handle, size int64) bool {
+func (a *cachingAllocator) hasAddressSpace(h blockIndex, size int64) bool {
 	bytes := int64(0)
 	for bytes < size && a.allocatable(h) {
 		a.work++
@@ -83,13 +83,13 @@ func (a *Allocator) hasAddressSpace(h Handle, size int64) bool {
 	return bytes >= size
 }
 
-// mapPages puts memory behind the first size bytes of an unmapped block, in
+// mapBlock puts memory behind the first size bytes of an unmapped block, in
 // whole pages, and returns the free block it then is part of.
-func (a *Allocator) mapPages(h Handle, size int64, stack trace.StackID) Handle {
+func (a *cachingAllocator) mapBlock(h blockIndex, size int64, stack trace.StackID) blockIndex {
 	b := a.blocks.at(h)
-	mapped := (size + b.room.page - 1) / b.room.page * b.room.page
-	if !a.driver.Map(b.addr, mapped) {
-		return none
+	mapped := (size + b.expandable.page - 1) / b.expandable.page * b.expandable.page
+	if !a.driver.mapPages(b.addr, mapped) {
+		return noBlock
 	}
 	p := b.pool
 	p.removeUnmapped(b.stream, b.addr)
@@ -99,20 +99,20 @@ func (a *Allocator) mapPages(h Handle, size int64, stack trace.StackID) Handle {
 		b = a.blocks.at(h)
 		p.insertUnmapped(b.stream, a.blocks.at(rest).addr, rest)
 	}
-	a.merge(h, b.prev)
-	a.merge(h, b.next)
+	a.tryMergeBlocks(h, b.prev)
+	a.tryMergeBlocks(h, b.next)
 	a.insertFree(h)
-	if b.prev == none && b.segmentStack == 0 {
+	if b.prev == noBlock && b.segmentStack == 0 {
 		b.segmentStack = stack
 	}
 	a.stats.DeviceAllocs++
-	a.stats.ReservedBytes.add(p.small, mapped)
+	a.stats.ReservedBytes.add(p.isSmall, mapped)
 	return h
 }
 
-// unmap takes the memory from behind the whole pages of a free block, which must
+// unmapBlock takes the memory from behind the whole pages of a free block, which must
 // have some. What is left of the block at either end stays free.
-func (a *Allocator) unmap(h Handle) {
+func (a *cachingAllocator) unmapBlock(h blockIndex) {
 	b := a.blocks.at(h)
 	first, end := b.pages()
 	a.removeFree(h)
@@ -132,13 +132,13 @@ func (a *Allocator) unmap(h Handle) {
 	}
 	b = a.blocks.at(h)
 	b.mapped = false
-	a.merge(h, b.prev)
-	a.merge(h, b.next)
+	a.tryMergeBlocks(h, b.prev)
+	a.tryMergeBlocks(h, b.next)
 	a.stats.DeviceFrees++
-	a.stats.ReservedBytes.sub(b.pool.small, int64(end-first))
-	a.driver.Unmap(first, int64(end-first))
-	if b.prev == none && b.next == none {
-		a.blocks.drop(h) // nothing is left of the segment: its room goes too
+	a.stats.ReservedBytes.sub(b.pool.isSmall, int64(end-first))
+	a.driver.unmapPages(first, int64(end-first))
+	if b.prev == noBlock && b.next == noBlock {
+		a.blocks.drop(h) // nothing is left of the segment, so its address space is freed too
 		return
 	}
 	b.pool.insertUnmapped(b.stream, b.addr, h)
@@ -146,15 +146,15 @@ func (a *Allocator) unmap(h Handle) {
 
 // cutHigh makes the high end of a block a block of its own, without memory
 // and in no set.
-func (a *Allocator) cutHigh(h Handle, size int64) Handle {
+func (a *cachingAllocator) cutHigh(h blockIndex, size int64) blockIndex {
 	b := a.blocks.at(h)
 	b.size -= size
 	high := a.blocks.add(block{
-		addr: b.addr + uint64(b.size), size: size, stream: b.stream, pool: b.pool, room: b.room,
+		addr: b.addr + uint64(b.size), size: size, stream: b.stream, pool: b.pool, expandable: b.expandable,
 		prev: h, next: b.next, id: trace.None,
 	})
 	b = a.blocks.at(h)
-	if b.next != none {
+	if b.next != noBlock {
 		a.blocks.at(b.next).prev = high
 	}
 	b.next = high

@@ -8,7 +8,7 @@ import (
 )
 
 // Fragmentation says how much of what the allocator holds is free but of no
-// use to anybody else.
+// use for other requests.
 type Fragmentation struct {
 	Reserved  int64 // held from the driver
 	Allocated int64 // in use, pending frees included
@@ -32,14 +32,14 @@ type Pin struct {
 	Segment trace.Segment
 	Stuck   int64
 	InUse   int64
-	Blocks  []trace.Block // those in use, smallest first: what pins most for least
+	Blocks  []trace.Block // those in use, smallest first
 }
 
 // Fragment examines what an allocator holds.
 func Fragment(segments []trace.Segment) Fragmentation {
 	var f Fragmentation
 	for _, s := range segments {
-		pin := Pin{Segment: bare(s)}
+		pin := Pin{Segment: withoutBlocks(s)}
 		for _, b := range s.Blocks {
 			if b.State != trace.Inactive {
 				pin.InUse += b.Size

@@ -17,20 +17,20 @@ type freeSet struct {
 type freeKey struct {
 	size  int64
 	addr  uint64
-	block Handle
+	block blockIndex
 }
 
 func (k freeKey) before(size int64, addr uint64) bool {
 	return k.size < size || k.size == size && k.addr < addr
 }
 
-// place is a position in a freeSet.
-type place struct{ run, index int }
+// position is a position in a freeSet.
+type position struct{ run, index int }
 
 const runLength = 128
 
-// lowerBound is the first place whose key is not before (size, addr).
-func (s *freeSet) lowerBound(size int64, addr uint64) place {
+// lowerBound is the first position whose key is not before (size, addr).
+func (s *freeSet) lowerBound(size int64, addr uint64) position {
 	lo, hi := 0, len(s.runs)
 	for lo < hi {
 		mid := (lo + hi) / 2
@@ -41,7 +41,7 @@ func (s *freeSet) lowerBound(size int64, addr uint64) place {
 		}
 	}
 	if lo == len(s.runs) {
-		return place{lo, 0}
+		return position{lo, 0}
 	}
 	// The search takes as many turns for every key and has no branch that the
 	// processor could guess wrong: it is what most of the allocator's time goes
@@ -53,7 +53,7 @@ func (s *freeSet) lowerBound(size int64, addr uint64) place {
 		i += half * run[i+half-1].beforeBit(size, addr)
 		n -= half
 	}
-	return place{lo, i}
+	return position{lo, i}
 }
 
 // beforeBit is 1 if the key is before (size, addr), else 0: what is borrowed when
@@ -64,25 +64,25 @@ func (k freeKey) beforeBit(size int64, addr uint64) int {
 	return int(borrow)
 }
 
-func (s *freeSet) has(at place) bool    { return at.run < len(s.runs) }
-func (s *freeSet) get(at place) freeKey { return s.runs[at.run][at.index] }
+func (s *freeSet) has(at position) bool    { return at.run < len(s.runs) }
+func (s *freeSet) get(at position) freeKey { return s.runs[at.run][at.index] }
 
-func (s *freeSet) next(at place) place {
+func (s *freeSet) next(at position) position {
 	if at.index+1 < len(s.runs[at.run]) {
-		return place{at.run, at.index + 1}
+		return position{at.run, at.index + 1}
 	}
-	return place{at.run + 1, 0}
+	return position{at.run + 1, 0}
 }
 
-// previous is the place before at; ok is false at the beginning.
-func (s *freeSet) previous(at place) (p place, ok bool) {
+// previous is the position before at; ok is false at the beginning.
+func (s *freeSet) previous(at position) (p position, ok bool) {
 	if at.index > 0 {
-		return place{at.run, at.index - 1}, true
+		return position{at.run, at.index - 1}, true
 	}
 	if at.run == 0 {
 		return at, false
 	}
-	return place{at.run - 1, len(s.runs[at.run-1]) - 1}, true
+	return position{at.run - 1, len(s.runs[at.run-1]) - 1}, true
 }
 
 func (s *freeSet) insert(k freeKey) {
@@ -92,7 +92,7 @@ func (s *freeSet) insert(k freeKey) {
 			s.runs = append(s.runs, append(s.newRun(), k))
 			return
 		}
-		at = place{at.run - 1, len(s.runs[at.run-1])}
+		at = position{at.run - 1, len(s.runs[at.run-1])}
 	}
 	if len(s.runs[at.run]) == runLength {
 		at = s.split(at)
@@ -100,19 +100,19 @@ func (s *freeSet) insert(k freeKey) {
 	s.runs[at.run] = slices.Insert(s.runs[at.run], at.index, k)
 }
 
-// split halves the run of a place and returns where the place is then.
-func (s *freeSet) split(at place) place {
+// split halves the run of a position and returns where the position is then.
+func (s *freeSet) split(at position) position {
 	run := s.runs[at.run]
 	upper := append(s.newRun(), run[runLength/2:]...)
 	s.runs[at.run] = run[:runLength/2]
 	s.runs = slices.Insert(s.runs, at.run+1, upper)
 	if at.index > runLength/2 {
-		return place{at.run + 1, at.index - runLength/2}
+		return position{at.run + 1, at.index - runLength/2}
 	}
 	return at
 }
 
-func (s *freeSet) remove(at place) {
+func (s *freeSet) remove(at position) {
 	run := slices.Delete(s.runs[at.run], at.index, at.index+1)
 	s.runs[at.run] = run
 	if len(run) == 0 {
@@ -128,12 +128,4 @@ func (s *freeSet) newRun() []freeKey {
 		return run
 	}
 	return make([]freeKey, 0, 4) // many sets never hold more
-}
-
-func (s *freeSet) len() int {
-	n := 0
-	for _, run := range s.runs {
-		n += len(run)
-	}
-	return n
 }

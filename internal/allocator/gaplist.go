@@ -2,7 +2,7 @@ package allocator
 
 import "slices"
 
-// gapList is address space that nobody uses, the latest region first and then
+// gapList is unused address space, the latest region first and then
 // by address: the first gap that holds a segment is where it goes. Like a
 // freeSet it is a list of short runs, and knows the largest gap of each: a
 // hundred thousand gaps that are too small are passed over quickly.
@@ -11,7 +11,7 @@ type gapList struct {
 	largest []int64  // by run
 }
 
-// before reports whether a gap comes before a place.
+// before reports whether a gap comes before a position.
 func (s span) before(region int, addr uint64) bool {
 	return s.region > region || s.region == region && s.addr < addr
 }
@@ -99,7 +99,7 @@ func (l *gapList) add(g span) {
 }
 
 // find returns the run and the index of the first gap that is not before a
-// place.
+// position.
 func (l *gapList) find(region int, addr uint64) (r, i int) {
 	r, _ = slices.BinarySearchFunc(l.runs, false, func(run []span, _ bool) int {
 		return order(run[len(run)-1], region, addr)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"memorymark/internal/processortest"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/trace"
 	"memorymark/internal/trace/tracetest"
 )
@@ -24,7 +24,7 @@ func TestHostileRecordings(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			took := replayTime(t, tr)
 			runtime.ReadMemStats(&after)
-			// Linear is 8 times as long, quadratic 64 times; the rest is room for a collection of garbage.
+			// Linear is 8 times as long, quadratic 64 times; the rest is a margin for a collection of garbage.
 			if took > 24*eighth+time.Second {
 				t.Errorf("it took %v, an eighth of it %v", took, eighth)
 			}
@@ -37,24 +37,24 @@ func TestHostileRecordings(t *testing.T) {
 
 func replayTime(t *testing.T, tr *trace.Trace) time.Duration {
 	t.Helper()
-	start := processortest.Time(t)
-	if _, err := NewReplay(tr, 0); err != nil {
+	start := testmachine.ProcessorTime(t)
+	if _, err := NewReplay(tr, 0, Levels{}); err != nil {
 		t.Log(err) // some are not whole; that must be found out quickly, too
 	}
-	return processortest.Time(t) - start
+	return testmachine.ProcessorTime(t) - start
 }
 
 // TestTooMuchWork gives up where PyTorch itself would take long: expandable
 // segments with thousands of gaps, all of which each request looks through.
 func TestTooMuchWork(t *testing.T) {
 	tr := tracetest.SmallGaps(400_000)
-	r, err := NewReplay(tr, 0)
+	r, err := NewReplay(tr, 0, Levels{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings := tr.Settings
 	settings.ExpandableSegments = true
-	if out := r.WhatIf(Change{Settings: &settings}); !errors.Is(out.Stopped, ErrTooMuchWork) || out.Fits() {
+	if out := r.WhatIf(WhatIf{Settings: &settings}); !errors.Is(out.Stopped, errTooMuchWork) || out.Fits() {
 		t.Errorf("it was stopped by %v", out.Stopped)
 	}
 }

@@ -34,12 +34,12 @@ func initialState(t *trace.Trace) ([]trace.Segment, []privateSegment, error) {
 	u := undo{segments: make(map[uint64]trace.Segment, len(t.Final)), private: make(map[uint64]*privateSegment)}
 	for _, s := range t.Final {
 		if s.Expandable {
-			u.pages.add(bare(s))
+			u.pages.add(withoutBlocks(s))
 		} else {
-			u.segments[s.Addr] = bare(s)
+			u.segments[s.Addr] = withoutBlocks(s)
 		}
 		if s.Pool != (trace.PoolID{}) {
-			u.private[s.Addr] = &privateSegment{Segment: bare(s)}
+			u.private[s.Addr] = &privateSegment{Segment: withoutBlocks(s)}
 		}
 	}
 	for i := len(t.Events) - 1; i >= 0; i-- {
@@ -62,8 +62,8 @@ func initialState(t *trace.Trace) ([]trace.Segment, []privateSegment, error) {
 	return segments, private, fillSegments(segments, t)
 }
 
-// bare is a segment without its blocks.
-func bare(s trace.Segment) trace.Segment {
+// withoutBlocks is a segment without its blocks.
+func withoutBlocks(s trace.Segment) trace.Segment {
 	s.Blocks = nil
 	return s
 }
@@ -81,7 +81,7 @@ func (u *undo) event(i int, e *trace.Event, pool trace.PoolID) error {
 	}
 	s := trace.Segment{
 		Addr: e.Addr, Size: e.Size, Stream: e.Stream, Pool: pool,
-		Small: e.Size == smallSegment, // no large segment is that small (R3)
+		Small: e.Size == smallBuffer, // no large segment is that small (R3)
 	}
 	switch e.Action {
 	case trace.SegmentAlloc:
@@ -95,18 +95,18 @@ func (u *undo) event(i int, e *trace.Event, pool trace.PoolID) error {
 	case trace.SegmentFree:
 		u.segments[e.Addr] = s
 	case trace.SegmentMap:
-		return u.unmap(e.Addr, e.Size)
+		return u.undoMap(e.Addr, e.Size)
 	case trace.SegmentUnmap:
 		s.Expandable = true
-		s.Small = e.Size%largeSegment != 0 // pages of 2 MiB or of 20 MiB (R15)
-		u.mapped(s)
+		s.Small = e.Size%largeBuffer != 0 // pages of 2 MiB or of 20 MiB (R15)
+		u.undoUnmap(s)
 	default:
 	}
 	return nil
 }
 
-// unmap undoes a segment_map: the range must lie in one mapped range.
-func (u *undo) unmap(addr uint64, size int64) error {
+// undoMap undoes a segment_map: the range must lie in one mapped range.
+func (u *undo) undoMap(addr uint64, size int64) error {
 	s, ok := u.pages.at(addr)
 	if !ok {
 		return fmt.Errorf("nothing is mapped there afterwards")
@@ -129,8 +129,8 @@ func (u *undo) unmap(addr uint64, size int64) error {
 	return nil
 }
 
-// mapped undoes a segment_unmap, joining the range with its neighbours.
-func (u *undo) mapped(s trace.Segment) {
+// undoUnmap undoes a segment_unmap, joining the range with its neighbours.
+func (u *undo) undoUnmap(s trace.Segment) {
 	if next, ok := u.pages.at(s.Addr + uint64(s.Size)); ok && next.Addr == s.Addr+uint64(s.Size) && next.Stream == s.Stream {
 		u.pages.remove(next.Addr)
 		s.Small = next.Small
@@ -148,11 +148,11 @@ func (u *undo) mapped(s trace.Segment) {
 type ranges struct {
 	byAddr freeSet // keys have no size: addresses alone are in order
 	list   []trace.Segment
-	spare  []Handle // of list
+	spare  []blockIndex // of list
 }
 
 func (r *ranges) add(s trace.Segment) {
-	h := Handle(len(r.list))
+	h := blockIndex(len(r.list))
 	if n := len(r.spare); n > 0 {
 		h, r.spare = r.spare[n-1], r.spare[:n-1]
 		r.list[h] = s
@@ -183,7 +183,7 @@ func (r *ranges) remove(addr uint64) {
 
 func (r *ranges) all() []trace.Segment {
 	var out []trace.Segment
-	for at := (place{}); r.byAddr.has(at); at = r.byAddr.next(at) {
+	for at := (position{}); r.byAddr.has(at); at = r.byAddr.next(at) {
 		out = append(out, r.list[r.byAddr.get(at).block])
 	}
 	return out
@@ -243,14 +243,14 @@ func fillSegment(s *trace.Segment, live []trace.Block, settings *trace.Settings)
 // the large pool no free block is as small as 1 MiB (R7), so a gap up to that
 // belongs to the block before it; and segments from max_split_size on are
 // always one block (R6, R7).
-func initialSize(s *trace.Segment, b trace.Block, room int64, settings *trace.Settings) int64 {
+func initialSize(s *trace.Segment, b trace.Block, space int64, settings *trace.Settings) int64 {
 	size := roundSize(b.Requested, settings)
 	if s.Small || s.Expandable {
 		return size
 	}
 	oversize := settings.MaxSplitSize > 0 && s.Size >= settings.MaxSplitSize
-	if oversize || room-size <= smallLimit {
-		return room
+	if oversize || space-size <= smallSize {
+		return space
 	}
 	return size
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"memorymark/internal/allocator"
-	"memorymark/internal/snapshot/snapshottest"
 	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 )
 
 // bareTrace is what a program asked of the allocator in a recording, without
@@ -26,15 +26,15 @@ func bareTrace(recorded *trace.Trace) *trace.Trace {
 	return t
 }
 
-// holes lists the recordings whose segments come out differently, because the
-// real driver put the first ones into holes of the process's address space and
+// gaps lists the recordings whose segments come out differently, because the
+// real driver put the first ones into gaps of the process's address space and
 // free blocks of equal size are taken by address.
-var holes = []string{
+var gaps = []string{
 	"llama_3l_b4_s256_amp-bf16_adamw_train.pickle.xz",
 	"t5_3l_b4_s128_amp-bf16_adamw_train.pickle.xz",
 }
 
-// A recorded process that is placed anew takes the same segments as it took
+// A recorded process that is placed again takes the same segments as it took
 // then, in the same order, and replaying what was written down agrees with it.
 func TestPlace(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(truthDir, "recorded", "*.pickle.xz"))
@@ -43,7 +43,7 @@ func TestPlace(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			recorded := snapshottest.Trace(t, file)
+			recorded := tracetest.Trace(t, file)
 			placed, course, err := allocator.Place(bareTrace(recorded), allocator.Options{Settings: recorded.Settings})
 			if err != nil {
 				t.Fatal(err)
@@ -52,10 +52,10 @@ func TestPlace(t *testing.T) {
 				t.Fatal(course.Failed)
 			}
 			same := slices.Equal(segmentSizes(placed), segmentSizes(recorded))
-			if known := slices.Contains(holes, filepath.Base(file)); same == known {
+			if known := slices.Contains(gaps, filepath.Base(file)); same == known {
 				t.Errorf("same segments as recorded: %v; listed as different: %v", same, known)
 			}
-			replay, err := allocator.NewReplay(placed, 0)
+			replay, err := allocator.NewReplay(placed, 0, allocator.Levels{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,22 +76,22 @@ func segmentSizes(t *trace.Trace) []int64 {
 	return sizes
 }
 
-// Play and Place tell the same, stage by stage, and stop where memory ends.
-func TestPlayStages(t *testing.T) {
-	recorded := bareTrace(snapshottest.Trace(t, filepath.Join(truthDir, "recorded", "bert_3l_b8_s128_fp32_adamw_train.pickle.xz")))
+// Play and Place tell the same, part by part, and stop where memory ends.
+func TestPlayParts(t *testing.T) {
+	recorded := bareTrace(tracetest.Trace(t, filepath.Join(truthDir, "recorded", "bert_3l_b8_s128_fp32_adamw_train.pickle.xz")))
 	n := len(recorded.Events)
 	whole, err := allocator.Play(recorded, allocator.Options{}, []int{n / 4, n / 2, n})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(whole.Stages) != 3 || whole.Events != n || whole.Failed != nil {
-		t.Fatalf("%d stages, %d of %d events, %v", len(whole.Stages), whole.Events, n, whole.Failed)
+	if len(whole.Parts) != 3 || whole.Events != n || whole.Failed != nil {
+		t.Fatalf("%d parts, %d of %d events, %v", len(whole.Parts), whole.Events, n, whole.Failed)
 	}
-	if whole.PeakAllocated != max(whole.Stages[1].PeakAllocated, whole.Stages[2].PeakAllocated) {
-		t.Errorf("the peak is %d, of the stages %+v", whole.PeakAllocated, whole.Stages[1:])
+	if whole.PeakAllocated != max(whole.Parts[1].PeakAllocated, whole.Parts[2].PeakAllocated) {
+		t.Errorf("the peak is %d, of the parts %+v", whole.PeakAllocated, whole.Parts[1:])
 	}
 	limit := whole.PeakAllocated - 1<<20
-	placed, course, err := allocator.Place(recorded, allocator.Options{Limit: limit})
+	placed, course, err := allocator.Place(recorded, allocator.Options{Limit: int64(limit)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,32 +106,32 @@ func TestPlayStages(t *testing.T) {
 	}
 }
 
-// TestAlikeStages: a stage that asks for the same again goes as the one before
+// TestRepeatedParts: a part that asks for the same again goes as the one before
 // did, whether it is played or not. Programs are random, and some of them take
-// memory from the driver until their last stage.
-func TestAlikeStages(t *testing.T) {
+// memory from the driver until their last part.
+func TestRepeatedParts(t *testing.T) {
 	skipped := 0
 	for seed := range uint64(300) {
-		tr, stages := repeatedSteps(rand.New(rand.NewPCG(seed, 1)))
+		tr, ends := repeatedSteps(rand.New(rand.NewPCG(seed, 1)))
 		opts := allocator.Options{Limit: []int64{0, 64 << 20}[seed%2]}
-		played, err := allocator.Play(tr, opts, stages)
+		played, err := allocator.Play(tr, opts, ends)
 		if err != nil {
 			t.Fatal(err)
 		}
-		opts.Alike = 2
-		short, err := allocator.Play(tr, opts, stages)
+		opts.Repeats = 2
+		short, err := allocator.Play(tr, opts, ends)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if short.Stats.Allocations[allocator.All].Allocated < played.Stats.Allocations[allocator.All].Allocated {
 			skipped++
 		}
-		if !slices.Equal(played.Stages, short.Stages) || played.Events != short.Events || played.PeakEvent != short.PeakEvent {
+		if !slices.Equal(played.Parts, short.Parts) || played.Events != short.Events || played.PeakEvent != short.PeakEvent {
 			t.Fatalf("seed %d: %+v is not %+v", seed, short, played)
 		}
 	}
 	if skipped < 30 || skipped > 270 {
-		t.Errorf("%d of 300 programs had stages that were not played", skipped)
+		t.Errorf("%d of 300 programs had parts that were not played", skipped)
 	}
 }
 
@@ -148,17 +148,17 @@ func repeatedSteps(r *rand.Rand) (*trace.Trace, []int) {
 	free := func(id trace.ID) {
 		tr.Events = append(tr.Events, trace.Event{Action: trace.FreeRequested, ID: id}, trace.Event{Action: trace.FreeCompleted, ID: id})
 	}
-	var holes []trace.ID
+	var gaps []trace.ID
 	for range r.IntN(20) {
 		if id := alloc(1 + r.Int64N(3<<20)); r.IntN(2) == 0 {
-			holes = append(holes, id)
+			gaps = append(gaps, id)
 		}
 	}
-	for _, id := range holes {
+	for _, id := range gaps {
 		free(id)
 	}
 	step := r.Uint64()
-	stages := []int{len(tr.Events)}
+	ends := []int{len(tr.Events)}
 	for range 4 {
 		s := rand.New(rand.NewPCG(step, 2))
 		var live []trace.ID
@@ -173,7 +173,7 @@ func repeatedSteps(r *rand.Rand) (*trace.Trace, []int) {
 		for _, id := range live {
 			free(id)
 		}
-		stages = append(stages, len(tr.Events))
+		ends = append(ends, len(tr.Events))
 	}
-	return tr, stages
+	return tr, ends
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memorymark/internal/snapshot/snapshottest"
+	"memorymark/internal/trace/tracetest"
 )
 
 const probesDir = "../../testdata/truth/allocator"
@@ -48,9 +48,9 @@ type probe struct {
 }
 
 func (p *probe) check(t *testing.T) {
-	tr := snapshottest.Trace(t, filepath.Join(probesDir, p.ID+".pickle.xz"))
+	tr := tracetest.Trace(t, filepath.Join(probesDir, p.ID+".pickle.xz"))
 	// set_per_process_memory_fraction truncates as well.
-	r, err := NewReplay(tr, int64(math.Floor(p.Fraction*p.Total)))
+	r, err := NewReplay(tr, int64(math.Floor(p.Fraction*p.Total)), Levels{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"memorymark/internal/bytesize"
 	"memorymark/internal/trace"
 )
 
@@ -19,20 +20,37 @@ type Replay struct {
 	recorded *Outcome
 }
 
-// Levels are byte counts after each event of a trace; nil where nobody asks.
+// Levels are byte counts after each event of a trace; nil where they are not needed.
 type Levels struct{ Allocated, Reserved []int64 }
 
-// Outcome is what a replay came to.
+// Outcome is what running a trace came to.
 type Outcome struct {
-	Stats        Stats
+	Stats  Stats // for Play without the parts that repeat the one before
+	Events int   // how far it came: less than the trace has if it did not fit
+	Failed *OutOfMemoryError
+
+	// Of Play and Place: the parts of the trace, and the first event at which the
+	// most was allocated, from the second part on (the first one usually only builds
+	// the model), with what was requested and allocated then.
+	Parts                        []Usage
+	PeakEvent                    int
+	PeakRequested, PeakAllocated bytesize.Bytes
+
+	// Of a Replay.
 	Final        []trace.Segment // what the allocator held at the end
 	Fullest      int             // the first event after which the most was held, -1 if there is none
 	SegmentBytes int64           // all segment bytes taken from the driver on the way
-	Events       int             // how far it came: less than the trace has if it did not fit
-	Failed       *OutOfMemoryError
-	Stopped      error       // ErrTooMuchWork if it was given up
-	Difference   *Difference // from the recording; nil if there is none, or it was not compared
-	Capacity     Capacity    // what the driver's recorded answers say; zero for a what-if
+	Stopped      error           // errTooMuchWork if it was given up
+	Difference   *Difference     // from the recording; nil if there is none, or it was not compared
+	Capacity     Capacity        // what the driver's recorded answers say; zero for a what-if
+}
+
+// PeakReserved is the peak over all parts.
+func (o *Outcome) PeakReserved() (peak bytesize.Bytes) {
+	for _, u := range o.Parts {
+		peak = max(peak, u.PeakReserved)
+	}
+	return peak
 }
 
 // Capacity is what a recording shows of how much the allocator could hold: a
@@ -45,19 +63,13 @@ type Capacity struct {
 // Fits reports whether every request was met.
 func (o *Outcome) Fits() bool { return o.Failed == nil && o.Stopped == nil }
 
-// NewReplay runs a trace as it was recorded and compares every address and
+// NewReplay runs a trace as it was recorded, fills in the levels, and compares every address and
 // every segment with the recording; Recorded then has the outcome. It fails
 // only if the trace makes no sense.
 //
 // A recording does not say what limit was set. Everything follows without it
 // but garbage collection (R14), for which the caller may know; 0 is unknown.
-func NewReplay(t *trace.Trace, limit int64) (*Replay, error) {
-	return NewReplayWithLevels(t, limit, Levels{})
-}
-
-// NewReplayWithLevels is NewReplay, and fills in what was held after each event
-// on the way.
-func NewReplayWithLevels(t *trace.Trace, limit int64, levels Levels) (*Replay, error) {
+func NewReplay(t *trace.Trace, limit int64, levels Levels) (*Replay, error) {
 	if err := t.CheckValid(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
@@ -93,9 +105,9 @@ func (r *Replay) Recorded() *Outcome { return r.recorded }
 // run is one pass over a trace.
 type run struct {
 	*Replay
-	a       *Allocator
-	handles []Handle // by allocation
-	emptied []int    // where the recording shows that the program emptied the cache
+	a       *cachingAllocator
+	handles []blockIndex // by allocation
+	emptied []int        // where the recording shows that the program emptied the cache
 	out     *Outcome
 	fullest int64 // what was held after out.Fullest
 	levels  Levels
@@ -104,19 +116,19 @@ type run struct {
 	completions, segments int
 }
 
-func (r *Replay) newRun(a *Allocator) *run {
+func (r *Replay) newRun(a *cachingAllocator) *run {
 	p := &run{
-		Replay: r, a: a, handles: make([]Handle, r.trace.Allocations()),
+		Replay: r, a: a, handles: make([]blockIndex, r.trace.Allocations()),
 		out: &Outcome{Events: len(r.trace.Events), Fullest: -1}, fullest: -1,
 	}
 	for i := range p.handles {
-		p.handles[i] = none
+		p.handles[i] = noBlock
 	}
 	return p
 }
 
 func (r *run) seed(segments []trace.Segment) {
-	for id, h := range r.a.Seed(segments) {
+	for id, h := range r.a.seed(segments) {
 		r.handles[id] = h
 	}
 }
@@ -130,15 +142,15 @@ func (r *run) step(i int) error {
 		return r.request(i)
 	case trace.FreeRequested:
 		if b := r.blockOf(e.ID); b != nil && b.allocated {
-			r.a.FreeRequested(r.handles[e.ID])
+			r.a.freeRequested(r.handles[e.ID])
 		}
 	case trace.FreeCompleted:
 		switch b := r.blockOf(e.ID); {
 		case b == nil:
 		case b.allocated:
-			r.a.Free(r.handles[e.ID]) // the request to free it was not recorded
+			r.a.free(r.handles[e.ID]) // the request to free it was not recorded
 		default:
-			r.a.FreeCompleted(r.handles[e.ID])
+			r.a.freeCompleted(r.handles[e.ID])
 		}
 	default:
 	}
@@ -150,7 +162,7 @@ func (r *run) step(i int) error {
 // for all streams made its memory another's.
 func (r *run) blockOf(id trace.ID) *block {
 	h := r.handles[id]
-	if h == none || r.a.blocks.at(h).id != id {
+	if h == noBlock || r.a.blocks.at(h).id != id {
 		return nil
 	}
 	return r.a.blocks.at(h)
@@ -158,7 +170,7 @@ func (r *run) blockOf(id trace.ID) *block {
 
 func (r *run) request(i int) error {
 	e := &r.trace.Events[i]
-	h, err := r.a.Malloc(Request{Size: e.Size, Stream: e.Stream, Pool: r.poolAt(i), ID: e.ID, Stack: e.Stack})
+	h, err := r.a.malloc(request{Size: e.Size, Stream: e.Stream, Pool: r.poolAt(i), ID: e.ID, Stack: e.Stack})
 	if err != nil {
 		return err
 	}
@@ -192,7 +204,7 @@ func (r *Replay) poolAt(i int) trace.PoolID {
 
 // note takes down what is held after the events from one to before another.
 func (r *run) note(from, to int) {
-	s := r.a.Stats()
+	s := &r.a.stats
 	if held := s.ReservedBytes[All].Current; held > r.fullest && from < to {
 		r.fullest, r.out.Fullest = held, from
 	}
@@ -205,7 +217,7 @@ func (r *run) note(from, to int) {
 }
 
 func (r *run) finish() *Outcome {
-	r.out.Stats = *r.a.Stats()
-	r.out.Final = r.a.Segments()
+	r.out.Stats = r.a.stats
+	r.out.Final = r.a.snapshot()
 	return r.out
 }

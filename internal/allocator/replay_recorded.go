@@ -9,15 +9,15 @@ import (
 // runRecorded replays the trace, up to an event, with the driver's recorded
 // answers, and fills in the levels.
 func (r *Replay) runRecorded(until int, levels Levels) (*recordedDriver, *run) {
-	d := &recordedDriver{events: r.trace.Events, model: NewModelDriver(lowestAddress(r.trace))}
-	p := r.newRun(New(d, Options{Settings: r.trace.Settings, Limit: r.limit, Streams: r.trace.Streams}))
+	d := &recordedDriver{events: r.trace.Events, model: newModelDriver(lowestAddress(r.trace))}
+	p := r.newRun(newAllocator(d, Options{Settings: r.trace.Settings, Limit: r.limit, Streams: r.trace.Streams}))
 	p.a.refuses = d.refuses
 	p.levels = levels
 	p.seed(r.initial)
-	budget := newBudget(len(r.trace.Events))
+	budget := newWalkBudget(len(r.trace.Events))
 	for i := 0; i < until; {
 		if budget.spent(p.a) {
-			p.out.Stopped = ErrTooMuchWork
+			p.out.Stopped = errTooMuchWork
 			break
 		}
 		i = p.recordedStep(d, i)
@@ -37,7 +37,7 @@ func (r *run) recordedStep(d *recordedDriver, i int) int {
 	from := d.at
 	if d.at < d.end && r.emptiesCache(d) {
 		r.emptied = append(r.emptied, i)
-		r.a.EmptyCache()
+		r.a.releaseCachedBlocks()
 		if d.at == from {
 			d.differ(from, describe(d.events[from].Action, d.events[from].Addr, d.events[from].Size), "nothing to release")
 			d.at = d.end
@@ -119,12 +119,12 @@ func (r *run) emptiesCache(d *recordedDriver) bool {
 		return true
 	}
 	size := roundSize(request.Size, &r.trace.Settings)
-	pool := r.a.poolFor(r.poolAt(d.end), size)
-	if _, ok := r.a.bestFit(&pool.of(request.Stream).free, size); ok {
+	pool := r.a.getPool(r.poolAt(d.end), size)
+	if _, ok := r.a.bestFit(&pool.of(request.Stream).blocks, size); ok {
 		return true
 	}
 	first := r.a.firstRelease(pool, request.Stream, size)
-	return first != none && r.a.Addr(first) != d.events[d.at].Addr
+	return first != noBlock && r.a.addr(first) != d.events[d.at].Addr
 }
 
 func isRelease(a trace.Action) bool { return a == trace.SegmentFree || a == trace.SegmentUnmap }
@@ -143,7 +143,7 @@ func (r *run) compareStep(d *recordedDriver) {
 	case err != nil && e.Action != trace.OutOfMemory:
 		d.differ(d.end, describe(e.Action, e.Addr, e.Size), err.Error())
 	case e.Action == trace.Alloc:
-		if addr := r.a.Addr(r.handles[e.ID]); addr != e.Addr {
+		if addr := r.a.addr(r.handles[e.ID]); addr != e.Addr {
 			d.differ(d.end, describe(e.Action, e.Addr, e.Size), fmt.Sprintf("address %#x", addr))
 		}
 	}
@@ -153,7 +153,7 @@ func (r *run) compareStep(d *recordedDriver) {
 func compareFinal(t *trace.Trace, got []trace.Segment) *Difference {
 	end := len(t.Events)
 	for i := range max(len(t.Final), len(got)) {
-		if i >= len(got) || i >= len(t.Final) || bareKey(t.Final[i]) != bareKey(got[i]) {
+		if i >= len(got) || i >= len(t.Final) || keyOf(t.Final[i]) != keyOf(got[i]) {
 			return &Difference{end, describeSegment(t.Final, i), describeSegment(got, i)}
 		}
 		want, have := t.Final[i].Blocks, got[i].Blocks
@@ -174,7 +174,7 @@ type segmentKey struct {
 	small, expandable bool
 }
 
-func bareKey(s trace.Segment) segmentKey {
+func keyOf(s trace.Segment) segmentKey {
 	return segmentKey{s.Addr, s.Size, s.Stream, s.Pool, s.Small, s.Expandable}
 }
 

@@ -44,7 +44,7 @@ func runScript(t *testing.T, file string) {
 		} else if s == nil {
 			err = errors.New("a script starts with begin")
 		} else if err = s.run(words); err == nil {
-			err = s.a.Check()
+			err = s.a.check()
 		}
 		if err != nil {
 			t.Fatalf("%s:%d: %s: %v", file, n, strings.TrimSpace(line), err)
@@ -54,14 +54,14 @@ func runScript(t *testing.T, file string) {
 
 // script is the state of a running script.
 type script struct {
-	a     *Allocator
-	names map[string]Handle
+	a     *cachingAllocator
+	names map[string]blockIndex
 	calls *callLog
 }
 
 // callLog is a driver that remembers what it was asked.
 type callLog struct {
-	ModelDriver
+	modelDriver
 	calls []string
 }
 
@@ -69,19 +69,19 @@ func (c *callLog) log(what string, size int64) {
 	c.calls = append(c.calls, fmt.Sprintf("%s %s", what, bytesize.Bytes(size)))
 }
 
-func (c *callLog) Malloc(size int64) (uint64, bool) {
+func (c *callLog) malloc(size int64) (uint64, bool) {
 	c.log("alloc", size)
-	return c.ModelDriver.Malloc(size)
+	return c.modelDriver.malloc(size)
 }
 
-func (c *callLog) Free(addr uint64, size int64) { c.log("free", size); c.ModelDriver.Free(addr, size) }
+func (c *callLog) free(addr uint64, size int64) { c.log("free", size); c.modelDriver.free(addr, size) }
 
-func (c *callLog) Map(addr uint64, size int64) bool {
+func (c *callLog) mapPages(addr uint64, size int64) bool {
 	c.log("map", size)
-	return c.ModelDriver.Map(addr, size)
+	return c.modelDriver.mapPages(addr, size)
 }
 
-func (c *callLog) Unmap(addr uint64, size int64) { c.log("unmap", size) }
+func (c *callLog) unmapPages(addr uint64, size int64) { c.log("unmap", size) }
 
 func newScript(settings []string) (*script, error) {
 	opts := Options{Streams: []uint64{0, 1, 2}}
@@ -113,8 +113,8 @@ func newScript(settings []string) (*script, error) {
 			return nil, fmt.Errorf("%s: %w", setting, err)
 		}
 	}
-	calls := &callLog{ModelDriver: *NewModelDriver(1 << 40)}
-	return &script{a: New(calls, opts), names: make(map[string]Handle), calls: calls}, nil
+	calls := &callLog{modelDriver: *newModelDriver(1 << 40)}
+	return &script{a: newAllocator(calls, opts), names: make(map[string]blockIndex), calls: calls}, nil
 }
 
 func (s *script) run(words []string) error {
@@ -123,16 +123,16 @@ func (s *script) run(words []string) error {
 		return s.alloc(words[1], words[2], words[3:])
 	case "free":
 		for _, name := range words[1:] {
-			s.a.Free(s.names[name])
+			s.a.free(s.names[name])
 		}
 	case "free_requested":
-		s.a.FreeRequested(s.names[words[1]])
+		s.a.freeRequested(s.names[words[1]])
 	case "free_completed":
-		s.a.FreeCompleted(s.names[words[1]])
+		s.a.freeCompleted(s.names[words[1]])
 	case "empty_cache":
-		s.a.EmptyCache()
+		s.a.releaseCachedBlocks()
 	case "reset_peaks":
-		s.a.Stats().ResetPeaks()
+		s.a.stats.resetPeaks()
 	case "expect":
 		return s.expect(words[1:])
 	default:
@@ -146,7 +146,7 @@ func (s *script) alloc(name, size string, rest []string) error {
 	if err != nil {
 		return err
 	}
-	r := Request{Size: int64(n), ID: trace.None}
+	r := request{Size: int64(n), ID: trace.None}
 	wantOOM := false
 	for _, word := range rest {
 		switch word {
@@ -160,7 +160,7 @@ func (s *script) alloc(name, size string, rest []string) error {
 			return fmt.Errorf("unknown word %s", word)
 		}
 	}
-	h, err := s.a.Malloc(r)
+	h, err := s.a.malloc(r)
 	switch {
 	case wantOOM && err == nil:
 		return errors.New("it fits")
@@ -188,7 +188,7 @@ func (s *script) expect(words []string) error {
 	if err != nil {
 		return err
 	}
-	got, err := s.a.Stats().byName(words[0])
+	got, err := s.a.stats.byName(words[0])
 	if err == nil && got != int64(want) {
 		err = fmt.Errorf("it is %d", got)
 	}
@@ -196,8 +196,8 @@ func (s *script) expect(words []string) error {
 }
 
 func (s *script) expectAt(name, offset, segment string) error {
-	addr := s.a.Addr(s.names[name])
-	for _, seg := range s.a.Segments() {
+	addr := s.a.addr(s.names[name])
+	for _, seg := range s.a.snapshot() {
 		if addr < seg.Addr || addr >= seg.Addr+uint64(seg.Size) {
 			continue
 		}
@@ -230,7 +230,7 @@ func (s *Stats) byName(key string) (int64, error) {
 	if len(parts) == 2 { // oversize_* have no pools
 		parts = []string{parts[0], "all", parts[1]}
 	}
-	pools := map[string]int{"all": All, "small_pool": SmallPool, "large_pool": LargePool}
+	pools := map[string]int{"all": All, "small_pool": smallPool, "large_pool": largePool}
 	if array, ok := arrays[parts[0]]; ok && len(parts) == 3 {
 		stat := array[pools[parts[1]]]
 		values := map[string]int64{"current": stat.Current, "peak": stat.Peak, "allocated": stat.Allocated, "freed": stat.Freed}

@@ -25,19 +25,19 @@ func TestSelfCheckRandom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := &randomDriver{rand: rand.New(rand.NewPCG(1, 2)), a: New(NewModelDriver(1<<46), opts)}
+			d := &randomDriver{rand: rand.New(rand.NewPCG(1, 2)), a: newAllocator(newModelDriver(1<<46), opts)}
 			for range 20000 {
 				d.step()
-				if err := d.a.Check(); err != nil {
+				if err := d.a.check(); err != nil {
 					t.Fatal(err)
 				}
 			}
 			limit := opts.Limit
 			if opts.Settings.ExpandableSegments {
-				limit += largeSegment // R11
+				limit += largeBuffer // R11
 			}
-			if opts.Limit > 0 && d.a.Stats().ReservedBytes[All].Peak > limit {
-				t.Errorf("reserved %d with a limit of %d", d.a.Stats().ReservedBytes[All].Peak, opts.Limit)
+			if opts.Limit > 0 && d.a.stats.ReservedBytes[All].Peak > limit {
+				t.Errorf("reserved %d with a limit of %d", d.a.stats.ReservedBytes[All].Peak, opts.Limit)
 			}
 		})
 	}
@@ -46,23 +46,23 @@ func TestSelfCheckRandom(t *testing.T) {
 // randomDriver plays a program that allocates and frees at random.
 type randomDriver struct {
 	rand *rand.Rand
-	a    *Allocator
-	live []Handle
+	a    *cachingAllocator
+	live []blockIndex
 }
 
 func (d *randomDriver) step() {
 	switch n := d.rand.IntN(100); {
 	case n < 52 || len(d.live) == 0:
 		size := int64(1) << d.rand.IntN(28)
-		r := Request{Size: size + d.rand.Int64N(size), Stream: uint16(d.rand.IntN(2)), ID: trace.None}
+		r := request{Size: size + d.rand.Int64N(size), Stream: uint16(d.rand.IntN(2)), ID: trace.None}
 		if d.rand.IntN(10) == 0 {
 			r.Pool = trace.PoolID{0, 1}
 		}
-		if h, err := d.a.Malloc(r); err == nil {
+		if h, err := d.a.malloc(r); err == nil {
 			d.live = append(d.live, h)
-		} else if len(d.live) > 4 { // make room, as a program that caught it would
+		} else if len(d.live) > 4 { // free some, as a program that caught it would
 			for _, h := range d.live[:len(d.live)/2] {
-				d.a.Free(h)
+				d.a.free(h)
 			}
 			d.live = d.live[len(d.live)/2:]
 		}
@@ -71,14 +71,14 @@ func (d *randomDriver) step() {
 		h := d.live[i]
 		d.live = append(d.live[:i], d.live[i+1:]...)
 		if d.rand.IntN(20) > 0 {
-			d.a.Free(h)
+			d.a.free(h)
 			return
 		}
-		d.a.FreeRequested(h)
-	case n < 99 && len(d.a.pending) > d.a.completed:
-		first := slices.IndexFunc(d.a.pending, func(h Handle) bool { return h != none })
-		d.a.FreeCompleted(d.a.pending[first])
+		d.a.freeRequested(h)
+	case n < 99 && len(d.a.cudaEvents) > d.a.completed:
+		first := slices.IndexFunc(d.a.cudaEvents, func(h blockIndex) bool { return h != noBlock })
+		d.a.freeCompleted(d.a.cudaEvents[first])
 	case n == 99:
-		d.a.EmptyCache()
+		d.a.releaseCachedBlocks()
 	}
 }

@@ -29,8 +29,8 @@ func (s *Stat) change(n int64) {
 // Which of a StatArray.
 const (
 	All = iota
-	SmallPool
-	LargePool
+	smallPool
+	largePool
 )
 
 // StatArray is a statistic of all pools together, the small ones and the large
@@ -39,9 +39,9 @@ type StatArray [3]Stat
 
 func of(small bool) int {
 	if small {
-		return SmallPool
+		return smallPool
 	}
-	return LargePool
+	return largePool
 }
 
 func (s *StatArray) add(small bool, n int64)    { s[All].add(n); s[of(small)].add(n) }
@@ -71,15 +71,15 @@ type Stats struct {
 	DeviceFrees  int64 // num_device_free
 }
 
-// ResetPeaks makes every peak the current value, as
+// resetPeaks makes every peak the current value, as
 // torch.cuda.reset_peak_memory_stats does.
-func (s *Stats) ResetPeaks() {
+func (s *Stats) resetPeaks() {
 	s.each(func(stat *Stat) { stat.Peak = stat.Current })
 }
 
-// ResetSums sets every sum of increases and decreases to 0, as
+// resetSums sets every sum of increases and decreases to 0, as
 // torch.cuda.reset_accumulated_memory_stats does.
-func (s *Stats) ResetSums() {
+func (s *Stats) resetSums() {
 	s.each(func(stat *Stat) { stat.Allocated, stat.Freed = 0, 0 })
 	s.Retries, s.OutOfMemory, s.Syncs, s.DeviceAllocs, s.DeviceFrees = 0, 0, 0, 0, 0
 }
@@ -97,7 +97,7 @@ func (s *Stats) each(f func(*Stat)) {
 	f(&s.OversizeSegments)
 }
 
-func (s *Stats) segmentAdded(small bool, size int64, oversize bool) {
+func (s *Stats) countSegment(small bool, size int64, oversize bool) {
 	s.Segments.add(small, 1)
 	s.ReservedBytes.add(small, size)
 	if oversize {
@@ -105,7 +105,7 @@ func (s *Stats) segmentAdded(small bool, size int64, oversize bool) {
 	}
 }
 
-func (s *Stats) segmentGone(small bool, size int64, oversize bool) {
+func (s *Stats) countReleased(small bool, size int64, oversize bool) {
 	s.Segments.sub(small, 1)
 	s.ReservedBytes.sub(small, size)
 	if oversize {
@@ -113,9 +113,9 @@ func (s *Stats) segmentGone(small bool, size int64, oversize bool) {
 	}
 }
 
-// splitOff counts a remainder of rest bytes left by a block of size bytes; an
+// countSplit counts a remainder of rest bytes left by a block of size bytes; an
 // already split free block only shrinks.
-func (s *Stats) splitOff(small, wasSplit bool, size, rest int64) {
+func (s *Stats) countSplit(small, wasSplit bool, size, rest int64) {
 	if wasSplit {
 		s.InactiveSplitBytes.sub(small, size)
 		return
@@ -124,13 +124,13 @@ func (s *Stats) splitOff(small, wasSplit bool, size, rest int64) {
 	s.InactiveSplit.add(small, 1)
 }
 
-// splitTaken counts a split free block that is handed out whole.
-func (s *Stats) splitTaken(small bool, size int64) {
+// countSplitAllocated counts a split free block that is handed out whole.
+func (s *Stats) countSplitAllocated(small bool, size int64) {
 	s.InactiveSplitBytes.sub(small, size)
 	s.InactiveSplit.sub(small, 1)
 }
 
-func (s *Stats) handedOut(small bool, size, requested int64, oversize bool) {
+func (s *Stats) countAllocated(small bool, size, requested int64, oversize bool) {
 	s.Allocations.add(small, 1)
 	s.AllocatedBytes.add(small, size)
 	s.Active.add(small, 1)
@@ -141,9 +141,9 @@ func (s *Stats) handedOut(small bool, size, requested int64, oversize bool) {
 	}
 }
 
-// givenBack counts the program's part of a free: allocated falls here, active
+// countDeallocated counts the program's part of a free: allocated falls here, active
 // and requested only when the free completes.
-func (s *Stats) givenBack(small bool, size int64, oversize bool) {
+func (s *Stats) countDeallocated(small bool, size int64, oversize bool) {
 	s.Allocations.sub(small, 1)
 	s.AllocatedBytes.sub(small, size)
 	if oversize {
@@ -151,9 +151,9 @@ func (s *Stats) givenBack(small bool, size int64, oversize bool) {
 	}
 }
 
-// completed counts the allocator's part of a free, with the net change of
+// countFreed counts the allocator's part of a free, with the net change of
 // split free blocks.
-func (s *Stats) completed(small bool, size, requested, splitBlocks, splitBytes int64) {
+func (s *Stats) countFreed(small bool, size, requested, splitBlocks, splitBytes int64) {
 	s.InactiveSplit.change(small, splitBlocks)
 	s.InactiveSplitBytes.change(small, splitBytes)
 	s.Active.sub(small, 1)

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"memorymark/internal/allocator"
-	"memorymark/internal/snapshot/snapshottest"
 	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 )
 
 const truthDir = "../../testdata/truth"
@@ -35,8 +35,8 @@ func TestTruth(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".pickle.xz"), func(t *testing.T) {
 			t.Parallel()
-			tr := snapshottest.Trace(t, file)
-			r, err := allocator.NewReplay(tr, 0)
+			tr := tracetest.Trace(t, file)
+			r, err := allocator.NewReplay(tr, 0, allocator.Levels{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,9 +102,9 @@ type recordedCase struct {
 // both steps.
 func (c *recordedCase) check(t *testing.T) {
 	m := &c.Measured
-	tr := snapshottest.Trace(t, filepath.Join(truthDir, "recorded", c.ID+".pickle.xz"))
+	tr := tracetest.Trace(t, filepath.Join(truthDir, "recorded", c.ID+".pickle.xz"))
 	allocated, reserved := make([]int64, len(tr.Events)), make([]int64, len(tr.Events))
-	if _, err := allocator.NewReplayWithLevels(tr, 0, allocator.Levels{Allocated: allocated, Reserved: reserved}); err != nil {
+	if _, err := allocator.NewReplay(tr, 0, allocator.Levels{Allocated: allocated, Reserved: reserved}); err != nil {
 		t.Fatal(err)
 	}
 	begin := slices.Index(allocated, m.ModelAllocated+m.InputAllocated)
@@ -147,20 +147,20 @@ func firstStepEnds(allocated []int64, level int64, begin int) []int {
 // same request must fail, and what the recording shows of the cap must fit it.
 func TestTruthOutOfMemory(t *testing.T) {
 	const limit = 8 << 30
-	tr := snapshottest.Trace(t, truthDir+"/snapshots/gpt2_oom.pickle.xz")
+	tr := tracetest.Trace(t, truthDir+"/snapshots/gpt2_oom.pickle.xz")
 	oom := slices.IndexFunc(tr.Events, func(e trace.Event) bool { return e.Action == trace.OutOfMemory })
-	r, err := allocator.NewReplay(tr, 0)
+	r, err := allocator.NewReplay(tr, 0, allocator.Levels{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := r.WhatIf(allocator.Change{Limit: limit})
+	out := r.WhatIf(allocator.WhatIf{Limit: limit})
 	if out.Fits() || out.Events != oom {
 		t.Errorf("with a limit of 8 GiB the replay stops at event %d (%v), the recording at %d", out.Events, out.Failed, oom)
 	}
 	if c := r.Recorded().Capacity; c.AtLeast > limit || c.Below <= limit {
 		t.Errorf("the recording is said to show a capacity from %d to below %d; it was %d", c.AtLeast, c.Below, limit)
 	}
-	if out := r.WhatIf(allocator.Change{Limit: 2 * limit}); !out.Fits() || out.Events != oom+1 {
+	if out := r.WhatIf(allocator.WhatIf{Limit: 2 * limit}); !out.Fits() || out.Events != oom+1 {
 		t.Errorf("with twice the limit it stops at event %d: %v", out.Events, out.Failed)
 	}
 }
@@ -174,8 +174,8 @@ func TestStacks(t *testing.T) {
 		t.Fatal("there are no recordings", err)
 	}
 	for _, file := range files {
-		tr := snapshottest.Trace(t, file)
-		r, err := allocator.NewReplay(tr, 0)
+		tr := tracetest.Trace(t, file)
+		r, err := allocator.NewReplay(tr, 0, allocator.Levels{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,15 +195,15 @@ func TestStacks(t *testing.T) {
 
 // BenchmarkReplay measures allocations and frees a second on a long recording.
 func BenchmarkReplay(b *testing.B) {
-	tr := snapshottest.Trace(b, truthDir+"/snapshots/gpt2_py_30steps.pickle.xz")
-	r, err := allocator.NewReplay(tr, 0)
+	tr := tracetest.Trace(b, truthDir+"/snapshots/gpt2_py_30steps.pickle.xz")
+	r, err := allocator.NewReplay(tr, 0, allocator.Levels{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	operations := tr.Count(trace.Alloc) + tr.Count(trace.FreeCompleted)
 	b.ReportAllocs()
 	for b.Loop() {
-		r.WhatIf(allocator.Change{})
+		r.WhatIf(allocator.WhatIf{})
 	}
 	b.ReportMetric(float64(operations*b.N)/b.Elapsed().Seconds()/1e6, "Mops/s")
 }
@@ -218,11 +218,11 @@ func TestModelDriver(t *testing.T) {
 	}
 	exact := 0
 	for _, file := range files {
-		r, err := allocator.NewReplay(snapshottest.Trace(t, file), 0)
+		r, err := allocator.NewReplay(tracetest.Trace(t, file), 0, allocator.Levels{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		recorded, modelled := r.Recorded().Stats, r.WhatIf(allocator.Change{}).Stats
+		recorded, modelled := r.Recorded().Stats, r.WhatIf(allocator.WhatIf{}).Stats
 		allocated, reserved := deviation(recorded.AllocatedBytes, modelled.AllocatedBytes), deviation(recorded.ReservedBytes, modelled.ReservedBytes)
 		if allocated == 0 && reserved == 0 {
 			exact++

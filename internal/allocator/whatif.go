@@ -4,31 +4,31 @@ import (
 	"errors"
 	"fmt"
 
-	"memorymark/internal/effort"
 	"memorymark/internal/trace"
+	"memorymark/internal/workbudget"
 )
 
-// Change is what a what-if run changes. Nil and zero leave things as they were.
-type Change struct {
+// WhatIf is what a what-if run changes. Nil and zero leave things as they were.
+type WhatIf struct {
 	Settings *trace.Settings
 	Limit    int64
 	Until    int // stop before this event, 0 for the end
-	Effort   *effort.Effort
+	Work     *workbudget.Budget
 }
 
 // WhatIf runs the recorded requests under other settings or another limit. It
 // stops at the first request that cannot be met; and at a recorded
 // out-of-memory error, after trying its request, since the program went
-// another way from there.
-func (r *Replay) WhatIf(c Change) *Outcome { return r.whatIf(c, newBudget(len(r.trace.Events))) }
+// differently from there.
+func (r *Replay) WhatIf(c WhatIf) *Outcome { return r.whatIf(c, newWalkBudget(len(r.trace.Events))) }
 
-func (r *Replay) whatIf(c Change, budget *budget) *Outcome {
+func (r *Replay) whatIf(c WhatIf, budget *walkBudget) *Outcome {
 	settings := r.trace.Settings
 	if c.Settings != nil {
 		settings = *c.Settings
 	}
-	d := &countingDriver{ModelDriver: *NewModelDriver(lowestAddress(r.trace))}
-	p := r.newRun(New(d, Options{Settings: settings, Limit: c.Limit, Streams: r.trace.Streams}))
+	d := &countingDriver{modelDriver: *newModelDriver(lowestAddress(r.trace))}
+	p := r.newRun(newAllocator(d, Options{Settings: settings, Limit: c.Limit, Streams: r.trace.Streams}))
 	defer budget.charge(p.a)
 	if err := p.begin(c); err != nil {
 		return p.fail(0, err, d)
@@ -40,18 +40,18 @@ func (r *Replay) whatIf(c Change, budget *budget) *Outcome {
 			break
 		}
 		if budget.spent(p.a) {
-			p.out.Events, p.out.Stopped = i, ErrTooMuchWork
+			p.out.Events, p.out.Stopped = i, errTooMuchWork
 			break
 		}
 		if i%eventsAtATime == 0 {
-			if p.out.Stopped = c.Effort.Spend(eventsAtATime); p.out.Stopped != nil {
+			if p.out.Stopped = c.Work.Spend(eventsAtATime); p.out.Stopped != nil {
 				p.out.Events = i
 				break
 			}
 		}
 		if len(emptied) > 0 && emptied[0] == i {
 			emptied = emptied[1:]
-			p.a.EmptyCache()
+			p.a.releaseCachedBlocks()
 		}
 		if err := p.step(i); err != nil {
 			return p.fail(i, err, d)
@@ -70,11 +70,11 @@ func (r *Replay) whatIf(c Change, budget *budget) *Outcome {
 // begin puts the allocator into the state in which the recording began. Where
 // placement itself would have been different, what was live is allocated again,
 // in the order of its addresses: a recording does not show the real order.
-func (r *run) begin(c Change) error {
+func (r *run) begin(c WhatIf) error {
 	if c.Settings == nil || placesAlike(c.Settings, &r.trace.Settings) {
 		r.seed(r.initial)
 		if c.Limit > 0 && r.a.stats.ReservedBytes[All].Current > c.Limit {
-			r.a.EmptyCache()
+			r.a.releaseCachedBlocks()
 		}
 		if held := r.a.stats.ReservedBytes[All].Current; c.Limit > 0 && held > c.Limit {
 			return &OutOfMemoryError{Allocated: r.a.stats.AllocatedBytes[All].Current, Reserved: held, Limit: c.Limit}
@@ -86,13 +86,13 @@ func (r *run) begin(c Change) error {
 			if b.State == trace.Inactive {
 				continue
 			}
-			h, err := r.a.Malloc(Request{Size: b.Requested, Stream: s.Stream, Pool: s.Pool, ID: b.ID, Stack: b.Stack})
+			h, err := r.a.malloc(request{Size: b.Requested, Stream: s.Stream, Pool: s.Pool, ID: b.ID, Stack: b.Stack})
 			if err != nil {
 				return err
 			}
 			r.handles[b.ID] = h
 			if b.State == trace.PendingFree {
-				r.a.FreeRequested(h)
+				r.a.freeRequested(h)
 			}
 		}
 	}
@@ -116,20 +116,20 @@ func (r *run) fail(event int, err error, d *countingDriver) *Outcome {
 	return out
 }
 
-// countingDriver adds up what it is asked for.
+// countingDriver adds up what is requested of it.
 type countingDriver struct {
-	ModelDriver
+	modelDriver
 	asked int64
 }
 
-func (d *countingDriver) Malloc(size int64) (uint64, bool) {
+func (d *countingDriver) malloc(size int64) (uint64, bool) {
 	d.asked += size
-	return d.ModelDriver.Malloc(size)
+	return d.modelDriver.malloc(size)
 }
 
-func (d *countingDriver) Map(addr uint64, size int64) bool {
+func (d *countingDriver) mapPages(addr uint64, size int64) bool {
 	d.asked += size
-	return d.ModelDriver.Map(addr, size)
+	return d.modelDriver.mapPages(addr, size)
 }
 
 // lowestAddress returns an address below everything a trace names.
@@ -153,19 +153,19 @@ type Trial struct {
 	Needs     int64    // the smallest limit under which every request is met
 }
 
-// Verdict is whether a run fits a card.
-type Verdict int
+// CardFit is whether a run fits a card.
+type CardFit int
 
 // The verdicts. A recording bounds the capacity it ran into from both sides;
 // what needs an amount in between cannot be told.
 const (
-	DoesNotFit Verdict = iota
+	DoesNotFit CardFit = iota
 	MayFit
 	Fits
 )
 
 // On says whether the trial fits into what a recording shows of the capacity.
-func (t *Trial) On(c Capacity) Verdict {
+func (t *Trial) On(c Capacity) CardFit {
 	switch {
 	case t.Needs <= c.AtLeast || c.Below == 0:
 		return Fits
@@ -195,10 +195,10 @@ func (r *Replay) Alternatives() []Trial {
 			s.RoundupDivisions[i] = 8
 		}
 	})
-	budget := newBudget(len(r.trace.Events))
+	budget := newWalkBudget(len(r.trace.Events))
 	for i := range trials {
 		t := &trials[i]
-		t.Unlimited = r.whatIf(Change{Settings: &t.Settings}, budget)
+		t.Unlimited = r.whatIf(WhatIf{Settings: &t.Settings}, budget)
 		t.Needs = r.smallestLimit(t, budget)
 		if budget.left < 0 {
 			return nil
@@ -208,12 +208,12 @@ func (r *Replay) Alternatives() []Trial {
 }
 
 // smallestLimit finds the least that a limit may be, in steps of the size in
-// which the allocator asks for memory. Fitting is not monotonic to the last
+// which the allocator requests memory. Fitting is not monotonic to the last
 // step, so the answer is one under which the run was seen to fit.
-func (r *Replay) smallestLimit(t *Trial, budget *budget) int64 {
-	const step = segmentRound
+func (r *Replay) smallestLimit(t *Trial, budget *walkBudget) int64 {
+	const step = roundLarge
 	low := t.Unlimited.Stats.AllocatedBytes[All].Peak / step // too little, or just enough
-	high := (t.Unlimited.Stats.ReservedBytes[All].Peak + largeSegment) / step
+	high := (t.Unlimited.Stats.ReservedBytes[All].Peak + largeBuffer) / step
 	if !r.fits(t, high*step, budget) {
 		high *= 2 // R11 counts whole segments where expandable ones map less
 	}
@@ -228,6 +228,6 @@ func (r *Replay) smallestLimit(t *Trial, budget *budget) int64 {
 	return high * step
 }
 
-func (r *Replay) fits(t *Trial, limit int64, budget *budget) bool {
-	return r.whatIf(Change{Settings: &t.Settings, Limit: limit}, budget).Fits()
+func (r *Replay) fits(t *Trial, limit int64, budget *walkBudget) bool {
+	return r.whatIf(WhatIf{Settings: &t.Settings, Limit: limit}, budget).Fits()
 }

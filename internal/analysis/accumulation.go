@@ -57,10 +57,10 @@ func divisors(of int64) []int64 {
 // the first makes the gradients, and the others add to them.
 const settledPasses = 3
 
-// trainsAccumulated reports whether a batch trains when so many passes are
+// trainsAccumulated reports whether a batch trains when that many passes are
 // accumulated, which keeps the gradients during forward.
 func (p *planner) trainsAccumulated(micro, passes int64) bool {
 	w := *p.w
 	w.Batch, w.Accumulate = micro, int(min(passes, settledPasses))
-	return predict.NewRunner(&w, p.Card).Within(p.Effort).FitsWithin(micro, p.limit())
+	return predict.NewBatches(&w, p.Card, p.Work).FitsWithin(micro, p.limit())
 }

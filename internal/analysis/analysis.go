@@ -1,7 +1,6 @@
 // Package analysis composes the answer that people ask for: the largest batch
 // that trains on a card, the one worth using, and what the present one wastes
-// in memory, time and money. The command line, the server and the workers get
-// it from here alike.
+// in memory, time and money. It predicts, or takes what package engine measured.
 package analysis
 
 import (
@@ -10,8 +9,9 @@ import (
 	"time"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/emulate"
 	"memorymark/internal/evidence"
-	"memorymark/internal/phantom"
+	"memorymark/internal/figure"
 	"memorymark/internal/predict"
 	"memorymark/internal/recipe"
 	"memorymark/internal/workload"
@@ -46,7 +46,7 @@ type Answer struct {
 	SpeedupBasis evidence.Engine `json:"speedup_basis"`
 	Savings      *float64        `json:"cost_savings_annual,omitempty"` // in dollars; absent without a price
 	HoursPerYear float64         `json:"hours_per_year"`
-	Price
+	CardPrice
 	// Bill is absent where nothing was timed.
 	Bill *Bill `json:"bill,omitempty"`
 
@@ -63,7 +63,7 @@ type Answer struct {
 	Seconds   *Seconds  `json:"seconds,omitempty"`
 	// Assumed are the places where a value that a kernel would have computed was
 	// made up, on an emulated card.
-	Assumed []phantom.Assumption `json:"assumed,omitempty"`
+	Assumed []emulate.Assumption `json:"assumed,omitempty"`
 	// Snapshot is the id of a recording of the optimal batch, where one was
 	// uploaded.
 	Snapshot string `json:"snapshot_id,omitempty"`
@@ -107,6 +107,7 @@ type Result struct {
 	Throughput
 	Success bool            `json:"success"`
 	Verdict predict.Verdict `json:"verdict" enum:"fits,tight,does not fit" doc:"tight: it trains, and less than the margin is left of the limit"`
+	Left    int64           `json:"left_bytes" doc:"of the limit; negative: what is missing"`
 }
 
 // Throughput is how fast steps are, absent where nothing was timed or nothing trains.
@@ -139,7 +140,7 @@ func (e *NothingLeftError) Error() string {
 // Predict answers from predictions alone.
 func Predict(r Request) (*Answer, error) {
 	a, err := predictAnswer(r)
-	if spent := r.Effort.Err(); spent != nil {
+	if spent := r.Work.Err(); spent != nil {
 		return nil, spent // whatever was found by then
 	}
 	return a, err
@@ -164,7 +165,7 @@ func predictAnswer(r Request) (*Answer, error) {
 	if a.FailsBelow, err = p.failsBelow(largest); err != nil {
 		return nil, err
 	}
-	for _, batch := range append(between(min(p.w.Batch, largest), largest), p.w.Batch, a.Recommended, p.fastest, largest) {
+	for _, batch := range append(Between(min(p.w.Batch, largest), largest), p.w.Batch, a.Recommended, p.fastest, largest) {
 		result, err := p.look(batch)
 		if err != nil {
 			return nil, err
@@ -185,8 +186,8 @@ func sortedResults(results []Result) []Result {
 	return slices.CompactFunc(results, func(x, y Result) bool { return x.Batch == y.Batch })
 }
 
-// between are powers of two strictly between two batches, three at the most.
-func between(low, high int64) []int64 {
+// Between are powers of two strictly between two batches, three at the most.
+func Between(low, high int64) []int64 {
 	var out []int64
 	for b := int64(1); b < high; b *= 2 {
 		if b > low {
@@ -211,15 +212,15 @@ func (a *Answer) compare(current, optimal Result) {
 		a.CurrentWaste = 0 // nothing runs, and nothing is left over
 	}
 	a.CurrentWasteGB, a.CurrentWastePercent = gib(a.CurrentWaste), percent(a.CurrentWaste, a.GPUTotal)
-	a.BatchRatio = round(float64(a.OptimalBatch)/float64(a.CurrentBatch), 2)
+	a.BatchRatio = figure.Round(float64(a.OptimalBatch)/float64(a.CurrentBatch), 2)
 	if !current.Success || current.SamplesPerSecond == 0 || optimal.SamplesPerSecond == 0 {
 		return
 	}
-	a.Speedup = round(optimal.SamplesPerSecond/current.SamplesPerSecond, 2)
+	a.Speedup = figure.Round(optimal.SamplesPerSecond/current.SamplesPerSecond, 2)
 	if a.PricePerHour != nil {
 		// A batch that is not faster saves nothing; people keep theirs.
 		share := max(1-current.SamplesPerSecond/optimal.SamplesPerSecond, 0)
-		savings := round(a.HoursPerYear**a.PricePerHour*share, 2)
+		savings := figure.Round(a.HoursPerYear**a.PricePerHour*share, 2)
 		a.Savings = &savings
 	}
 }

@@ -28,6 +28,19 @@ func request(t *testing.T, model, card string, change ...func(*workload.Workload
 	return Request{Workload: w, Card: g}
 }
 
+func requestOf(t *testing.T, card, text string) Request {
+	t.Helper()
+	w, err := workload.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := gpu.Find(card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Request{Workload: w, Card: c}
+}
+
 // TestPredict holds an answer to itself: its parts must follow from each
 // other, and the batch it hands out must fit while the next does not.
 func TestPredict(t *testing.T) {

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"memorymark/internal/figure"
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
 )
@@ -53,21 +54,21 @@ func (a *Answer) setBill(q Question, w *workload.Workload) {
 		return
 	}
 	if a.PricePerHour != nil {
-		dollars := round(run.Hours*gpus**a.PricePerHour, 2)
+		dollars := figure.Round(run.Hours*gpus**a.PricePerHour, 2)
 		run.Dollars = &dollars
 	}
-	run.Hours = significant(run.Hours, 4)
+	run.Hours = figure.Significant(run.Hours, 4)
 	a.Bill.Run = &run
 }
 
-// Price is what a card costs.
-type Price struct {
+// CardPrice is what a card costs.
+type CardPrice struct {
 	PricePerHour *float64 `json:"price_per_hour,omitempty"`
 	PriceSource  string   `json:"price_source,omitempty"`
 }
 
 // setPrice takes the price that was given, which may be 0, or the catalog's.
-func (p *Price) setPrice(given *float64, card *gpu.Card) {
+func (p *CardPrice) setPrice(given *float64, card *gpu.Card) {
 	switch {
 	case given != nil:
 		p.PricePerHour = given
@@ -78,10 +79,10 @@ func (p *Price) setPrice(given *float64, card *gpu.Card) {
 }
 
 // perMillion is what a million of something costs, nil where that is not known.
-func (p *Price) perMillion(perSecond float64) *float64 {
+func (p *CardPrice) perMillion(perSecond float64) *float64 {
 	if p.PricePerHour == nil || perSecond == 0 {
 		return nil
 	}
-	dollars := round(*p.PricePerHour/3600*1e6/perSecond, 4)
+	dollars := figure.Round(*p.PricePerHour/3600*1e6/perSecond, 4)
 	return &dollars
 }

@@ -1,12 +1,14 @@
 package analysis
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"memorymark/internal/change"
 	"memorymark/internal/predict"
 	"memorymark/internal/recipe"
+	"memorymark/internal/workbudget"
 )
 
 // Effect is what a single change does to the largest batch.
@@ -32,6 +34,7 @@ type ChangeSet struct {
 // aside: they are no setting.
 func (p *planner) single() []Effect {
 	var out []Effect
+	p.Work = p.Work.KeepingBack(1) // the rest of the answer is ready
 	for _, axis := range change.Open(nil, true) {
 		for _, r := range axis {
 			if !r.Applies(p.w, p.Card) {
@@ -57,7 +60,7 @@ func (p *planner) try(e *Effect) error {
 	if err != nil {
 		return err
 	}
-	w, err := change.Apply(d, []change.Change{e.Change}).WorkloadWithin(p.Effort)
+	w, err := change.Apply(d, []change.Change{e.Change}).WorkloadWithin(p.Work)
 	if err != nil {
 		return err
 	}
@@ -70,14 +73,24 @@ func (p *planner) try(e *Effect) error {
 	return err
 }
 
-// remedies are the smallest sets of changes with which the present batch trains.
-func (p *planner) remedies() ([]ChangeSet, error) {
+// remedies are the smallest sets of changes with which the present batch trains, and a
+// sentence that names them. If there is no work left to search them, the sentence says so:
+// the rest of the answer is ready.
+func (p *planner) remedies() (sets []ChangeSet, sentence string, err error) {
+	sets, err = p.leastSets(p.Work.KeepingBack(1))
+	if errors.Is(err, workbudget.ErrTooMuch) && p.Work.Err() == nil {
+		return nil, fmt.Sprintf("which changes make batch %d fit takes too much computation to search here; memorymark fit searches longer", p.w.Batch), nil
+	}
+	return sets, remedy(p.w.Batch, sets), err
+}
+
+func (p *planner) leastSets(work *workbudget.Budget) ([]ChangeSet, error) {
 	d, err := p.Workload.Draft(p.Given)
 	if err != nil {
 		return nil, err
 	}
 	found, err := change.Least(change.Question{
-		Draft: d, Card: p.Card, Limit: p.limit(), Margin: p.margin(), Given: p.Given, Effort: p.Effort,
+		Draft: d, Card: p.Card, Limit: p.limit(), Margin: p.margin(), Given: p.Given, Work: work,
 		Forms: []change.Form{change.AsAsked, recipe.AsWritten}, // those of fit, so that both name the same sets
 	})
 	if err != nil {
@@ -87,7 +100,7 @@ func (p *planner) remedies() ([]ChangeSet, error) {
 	for _, s := range found.Sets {
 		out = append(out, ChangeSet{
 			Changes: s.Changes, Trains: s.Trains, Verdict: s.Verdict, Memory: int64(s.Peak.PeakAllocated), Reserved: int64(s.Peak.PeakReserved),
-			Throughput: p.throughput(p.w.Batch, s.StepSeconds),
+			Throughput: p.Throughput(p.w.Batch, s.StepSeconds),
 		})
 	}
 	return out, nil

@@ -1,3 +1,5 @@
+//go:build !race
+
 package analysis
 
 import (
@@ -57,7 +59,7 @@ func TestLeastSets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := predict.Predict(w, r.Card)
+		p, err := predict.Predict(w, r.Card, predict.Options{})
 		if err != nil || p.Verdict != h.Verdict || int64(p.PeakReserved()) != h.Reserved || math.Abs(p.SamplesPerSecond/h.SamplesPerSecond-1) > 0.001 {
 			t.Errorf("%+v, predicted %s with %v: %v", h, p.Verdict, p.PeakReserved(), err)
 		}

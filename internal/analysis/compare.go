@@ -25,7 +25,7 @@ type Outlook struct {
 func (p *planner) outlook() Outlook {
 	var o Outlook
 	err := p.fill(&o)
-	if spent := p.Effort.Err(); spent != nil {
+	if spent := p.Work.Err(); spent != nil {
 		return Outlook{Error: spent.Error()}
 	}
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *planner) fill(o *Outlook) (err error) {
 		return err
 	}
 	o.Throughput = recommended.Throughput
-	var price Price
+	var price CardPrice
 	price.setPrice(p.PricePerHour, p.Card)
 	o.PerMillionSamples, o.PerMillionTokens = price.perMillion(o.SamplesPerSecond), price.perMillion(o.TokensPerSecond)
 	return nil
@@ -65,7 +65,7 @@ type OnCard struct {
 	GPU   string `json:"gpu"` // its id
 	Name  string `json:"gpu_name"`
 	Total int64  `json:"gpu_total_bytes"`
-	Price
+	CardPrice
 	Outlook
 }
 
@@ -76,7 +76,7 @@ type OnCard struct {
 func CompareCards(ctx context.Context, r Request, cards []*gpu.Card, around Around) ([]OnCard, error) {
 	out := make([]OnCard, len(cards))
 	r.PricePerHour = nil
-	err := onCores(ctx, predict.AtOnce(r.Workload), len(cards), around, func(i int) {
+	err := onCores(ctx, predict.MaxConcurrent(r.Workload, false), len(cards), around, func(i int) {
 		c := cards[i]
 		out[i] = OnCard{GPU: c.ID, Name: c.Name, Total: int64(c.Memory.Bytes)}
 		out[i].setPrice(nil, c)
@@ -95,9 +95,9 @@ func outlookOf(r Request) Outlook {
 	return p.outlook()
 }
 
-// Settings are what a grid varies. An empty list stands for all that is worth
+// GridSettings are what a grid varies. An empty list stands for all that is worth
 // a look.
-type Settings struct {
+type GridSettings struct {
 	Precisions    []workload.Precision
 	Optimizers    []workload.Optimizer
 	Checkpointing []bool
@@ -113,9 +113,9 @@ type WithSettings struct {
 
 // CompareSettings says how a workload does with every combination of settings:
 // precisions, in each the optimizers, in each without and with checkpointing.
-func CompareSettings(ctx context.Context, r Request, s Settings, around Around) ([]WithSettings, error) {
+func CompareSettings(ctx context.Context, r Request, s GridSettings, around Around) ([]WithSettings, error) {
 	cells := s.cells(r.Card)
-	err := onCores(ctx, predict.AtOnce(r.Workload), len(cells), around, func(i int) {
+	err := onCores(ctx, predict.MaxConcurrent(r.Workload, false), len(cells), around, func(i int) {
 		w := *r.Workload
 		w.Precision, w.Optimizer, w.Checkpointing = cells[i].Precision, cells[i].Optimizer, cells[i].Checkpointing
 		if err := w.CheckOptimizer(); err != nil {
@@ -129,10 +129,7 @@ func CompareSettings(ctx context.Context, r Request, s Settings, around Around) 
 	return cells, err
 }
 
-// Size is how many combinations there are on a card.
-func (s Settings) Size(card *gpu.Card) int { return len(s.cells(card)) }
-
-func (s Settings) cells(card *gpu.Card) []WithSettings {
+func (s GridSettings) cells(card *gpu.Card) []WithSettings {
 	if len(s.Precisions) == 0 {
 		s.Precisions = precisionsOf(card)
 	}
@@ -170,7 +167,7 @@ func precisionsOf(card *gpu.Card) []workload.Precision {
 // Around does some work, when and where it likes. Its error is that it did not.
 type Around func(ctx context.Context, work func() error) error
 
-// onCores calls do for 0 to n-1, so many at the same time. When the context ends, or
+// onCores calls do for 0 to n-1, atOnce of them at the same time. When the context ends, or
 // around fails, it does not begin another.
 func onCores(ctx context.Context, atOnce, n int, around Around, do func(i int)) error {
 	ctx, stop := context.WithCancelCause(ctx)

@@ -47,7 +47,7 @@ func TestOutlookAgreesWithAnswer(t *testing.T) {
 
 func TestCompareSettings(t *testing.T) {
 	r := request(t, "resnet-18", "t4")
-	cells, err := CompareSettings(context.Background(), r, Settings{
+	cells, err := CompareSettings(context.Background(), r, GridSettings{
 		Precisions: []workload.Precision{workload.FP32, workload.AMPBF16}, Checkpointing: []bool{false},
 	}, nil)
 	if err != nil {
@@ -60,13 +60,13 @@ func TestCompareSettings(t *testing.T) {
 		t.Errorf("half types do not make room: %+v, %+v", cells[0], cells[3])
 	}
 	// A ResNet cannot be checkpointed; its cell says so and spoils no other.
-	cells, err = CompareSettings(context.Background(), r, Settings{Precisions: []workload.Precision{workload.FP32}, Optimizers: []workload.Optimizer{workload.SGD}}, nil)
+	cells, err = CompareSettings(context.Background(), r, GridSettings{Precisions: []workload.Precision{workload.FP32}, Optimizers: []workload.Optimizer{workload.SGD}}, nil)
 	if err != nil || cells[0].OptimalBatch == 0 || cells[1].Error == "" {
 		t.Errorf("%+v, %v", cells, err)
 	}
 	// Nor can Trainer step two optimizers.
 	r.Workload.Loop = workload.TrainingLoop{Name: workload.TrainerLoop}
-	cells, err = CompareSettings(context.Background(), r, Settings{Precisions: []workload.Precision{workload.FP32}, Optimizers: []workload.Optimizer{"muon"}}, nil)
+	cells, err = CompareSettings(context.Background(), r, GridSettings{Precisions: []workload.Precision{workload.FP32}, Optimizers: []workload.Optimizer{"muon"}}, nil)
 	if err != nil || !strings.Contains(cells[0].Error, "loop must be plain") {
 		t.Errorf("%+v, %v", cells, err)
 	}
@@ -75,7 +75,7 @@ func TestCompareSettings(t *testing.T) {
 // Without precisions of one's own, a card is asked about those that it has.
 func TestSettingsFollowTheCard(t *testing.T) {
 	for card, want := range map[string]int{"t4": 2, "a10": 5} {
-		cells, err := CompareSettings(context.Background(), request(t, "resnet-18", card), Settings{
+		cells, err := CompareSettings(context.Background(), request(t, "resnet-18", card), GridSettings{
 			Optimizers: []workload.Optimizer{workload.SGD}, Checkpointing: []bool{false},
 		}, nil)
 		if err != nil || len(cells) != want {

@@ -19,11 +19,11 @@ type Curve struct {
 // it cross the limit.
 const beyond = 1.15
 
-// PredictCurve simulates about so many batches, the present, the recommended
+// PredictCurve simulates about that many batches, the present, the recommended
 // and the largest one among them.
 func PredictCurve(r Request, points int) (*Curve, error) {
 	c, err := predictCurve(r, points)
-	if spent := r.Effort.Err(); spent != nil {
+	if spent := r.Work.Err(); spent != nil {
 		return nil, spent
 	}
 	return c, err

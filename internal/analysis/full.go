@@ -50,7 +50,7 @@ func (a *Answer) explainCost() {
 	a.note("cost", "%s", text)
 }
 
-// explainFull sets full fine-tuning beside an adapter.
+// explainFull compares an adapter with full fine-tuning.
 func (a *Answer) explainFull(smallest int64) {
 	const about = "full fine-tuning"
 	switch f := a.FullFineTuning; {

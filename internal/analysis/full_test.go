@@ -1,3 +1,5 @@
+//go:build !race
+
 package analysis
 
 import (
@@ -6,25 +8,9 @@ import (
 	"testing"
 
 	"memorymark/internal/change"
-
-	"memorymark/internal/gpu"
-	"memorymark/internal/workload"
 )
 
-func requestOf(t *testing.T, card, text string) Request {
-	t.Helper()
-	w, err := workload.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := gpu.Find(card)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Request{Workload: w, Card: c}
-}
-
-// An answer about an adapter has what training all weights would do beside it,
+// An answer about an adapter also says what training all weights would do,
 // the same as an answer about that.
 func TestFullFineTuning(t *testing.T) {
 	const keys = `"model":"bert","config":{"num_hidden_layers":2},"batch":8`

@@ -14,10 +14,10 @@ type Growth struct {
 	PeakPhase string `json:"peak_phase,omitempty"`
 	// FlatTo is the batch up to which the batch hardly matters: the peak stays
 	// within 1 % of that of a single sample. 0 if it matters from the start.
-	FlatTo     int64         `json:"flat_to_batch,omitempty"`
-	FlatPhase  string        `json:"flat_phase,omitempty"`      // that takes the most there
-	FlatPeak   int64         `json:"flat_peak_bytes,omitempty"` // of a single sample
-	MemoryLine *predict.Line `json:"memory_line,omitempty"`
+	FlatTo     int64               `json:"flat_to_batch,omitempty"`
+	FlatPhase  string              `json:"flat_phase,omitempty"`      // that takes the most there
+	FlatPeak   int64               `json:"flat_peak_bytes,omitempty"` // of a single sample
+	MemoryLine *predict.MemoryLine `json:"memory_line,omitempty"`
 	// NextFailure is why the batch after the optimal one does not train.
 	NextFailure *predict.OutOfMemory `json:"next_failure,omitempty"`
 }
@@ -27,12 +27,12 @@ const hardly = 0.01
 
 // growth looks at batches up to the largest.
 func (p *planner) growth(largest int64) (g Growth, err error) {
-	s, err := p.run.Simulate(largest)
+	s, err := p.run.Process(largest)
 	if err != nil {
 		return g, err
 	}
 	g.PeakPhase = s.PeakPhase()
-	if s, err = p.run.Simulate(largest + p.unit()); err != nil {
+	if s, err = p.run.Process(largest + p.unit()); err != nil {
 		return g, err
 	}
 	g.NextFailure = s.OutOfMemory()
@@ -40,7 +40,7 @@ func (p *planner) growth(largest int64) (g Growth, err error) {
 		return g, err
 	}
 	if g.FlatTo > 0 {
-		if s, err = p.run.Simulate(1); err != nil {
+		if s, err = p.run.Process(1); err != nil {
 			return g, err
 		}
 		g.FlatPhase, g.FlatPeak = s.PeakPhase(), p.looked[1].Memory
@@ -65,7 +65,7 @@ func (p *planner) flatTo(largest int64) (int64, error) {
 
 // memoryLine is the line of the larger half of the batches that fit, and from
 // where it holds; nil if memory does not grow with those.
-func (p *planner) memoryLine(flat, largest int64) (*predict.Line, error) {
+func (p *planner) memoryLine(flat, largest int64) (*predict.MemoryLine, error) {
 	half := max(largest/2, 1)
 	if flat > half {
 		return nil, nil //nolint:nilnil // no line, and nothing wrong

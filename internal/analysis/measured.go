@@ -1,46 +1,22 @@
 package analysis
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"sync"
+	"maps"
+	"slices"
 	"time"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/gpu"
+	"memorymark/internal/emulate"
+	"memorymark/internal/evidence"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
-	"memorymark/internal/search"
 )
-
-// Measurement is where real steps run for a request, and how.
-type Measurement struct {
-	Session   *measure.Session
-	Ahead     *Ahead             // what was predicted while PyTorch was imported; may be nil
-	User      *measure.UserModel // trained in place of the workload's model
-	MaxProbes int                // of the search; 0 is DefaultProbes
-	NoTiming  bool               // find the largest batch only
-	Progress  func(Event)        // called as it goes, never twice at once; may be nil
-}
-
-// DefaultProbes is enough for a search up to mostMeasured, whatever is guessed: to
-// double to a power of two, and to bisect from there. Most searches take a few.
-const DefaultProbes = 44
-
-// mostMeasured is the largest batch that is tried.
-const mostMeasured = 1 << 20
-
-// confirmSteps are the full steps that a batch must survive in a fresh process.
-// The optimizer's state comes with the first one, and what it leaves between
-// cached blocks shows in the second.
-const confirmSteps = 3
 
 // Probe is one batch in one process.
 type Probe struct {
 	measure.Outcome
 	Success     bool    `json:"success"`
-	Purpose     string  `json:"purpose"` // confirm, guide, current or time
+	Purpose     string  `json:"purpose"` // Confirming, Guiding, Looking or Timing
 	Retries     int64   `json:"retries"`
 	HostPeak    int64   `json:"host_peak_bytes,omitempty"`
 	WallSeconds float64 `json:"wall_seconds"` // of the whole process
@@ -48,323 +24,168 @@ type Probe struct {
 
 // What a probe was for. Only one that confirms had a fresh process to itself.
 const (
-	confirming = "confirm"
-	guiding    = "guide"
-	looking    = "current" // at the present batch
-	timing     = "time"
+	Confirming = "confirm"
+	Guiding    = "guide"
+	Looking    = "current" // at the present batch
+	Timing     = "time"
 )
 
-// UnfinishedError says that measuring ended early, and what was known by then.
-type UnfinishedError struct {
-	Survived int64 // the largest batch that survived, 0 if none was confirmed
+// Seconds are where the time of a measured answer went.
+type Seconds struct {
+	Import     float64 `json:"import"`     // of PyTorch and the model's code
+	Search     float64 `json:"search"`     // until the largest batch was confirmed
+	Throughput float64 `json:"throughput"` // timing
+}
+
+// Forecast is what was predicted of a measured answer.
+type Forecast struct {
+	OptimalBatch  int64   `json:"optimal_batch_size"`
+	OptimalMemory int64   `json:"optimal_memory_bytes,omitempty"` // predicted, of the measured batch
+	ErrorPercent  float64 `json:"memory_error_percent"`           // of that, against what was measured
+}
+
+// Measured is what real steps found for a request, on a GPU or on an emulated card.
+type Measured struct {
+	Request         // with the card that the steps ran on
+	Name     string // of what was trained
+	OwnModel bool   // it is a program of the user's, of which there is no recipe
+	Engine   evidence.Engine
+	Device   measure.Device
+	Versions measure.Versions
+	Limit    int64 // what the allocator can reserve
 	Probes   []Probe
-	Err      error
+	Bounded  bool // larger batches were not tried
+
+	Recommendation
+	Line      *predict.MemoryLine
+	Predicted *Forecast // nil where nothing is predicted
+	Assumed   []emulate.Assumption
+	Seconds   Seconds
+
+	// Sentences about the engine, its accuracy, and what ended the search for larger batches.
+	EngineNotes, AccuracyNotes, LimitNotes []string
 }
 
-func (e *UnfinishedError) Error() string {
-	if e.Survived == 0 {
-		return fmt.Sprintf("no batch is known to train: %v", e.Err)
+// Answer is the answer in which a batch is the largest that trains.
+func (m *Measured) Answer(largest int64) *Answer {
+	a := m.begin(largest)
+	a.Bounded, a.Recommendation, a.MemoryLine, a.Predicted, a.Seconds = m.Bounded, m.Recommendation, m.Line, m.Predicted, &m.Seconds
+	if m.GlobalBatch > 0 {
+		a.Accumulation = accumulate(m.GlobalBatch, largest, func(micro, _ int64) bool { return a.result(micro).Batch == 0 || a.result(micro).Success })
 	}
-	return fmt.Sprintf("%v; batch %d trains, larger batches may too", e.Err, e.Survived)
+	if !m.OwnModel {
+		a.setRecipe(m.Workload)
+	}
+	a.setBill(m.Question, m.Workload)
+	if m.Changes && m.Predicted != nil { // only predictions know what changes would do
+		a.Changes = plannerOf(m.Request, m.Workload.WithLimit(bytesize.Bytes(m.Limit)), m.Card).single()
+	}
+	a.explain(max(m.MultipleOf, 1), nil)
+	a.noteAll("limit", m.LimitNotes)
+	return a
 }
 
-func (e *UnfinishedError) Unwrap() error { return e.Err }
-
-// bench measures for a request.
-type bench struct {
-	Request
-	Measurement
-	card   *gpu.Card // as it is in the catalog, or as PyTorch describes it
-	guide  guide
-	limit  int64 // that probes run under, 0 if it is what the device has
-	expect int64 // what the allocator will be able to reserve
-
-	tooLong *TooLongError  // why larger batches were not tried, nil if they were
-	worth   Recommendation // by predicted speeds, where steps cannot be timed
-	madeUp  madeUp
-
-	mu      sync.Mutex // probes run at once
-	probes  []Probe
-	broken  error                   // why no batch can train, nil if one might
-	peaks   map[int64]measure.Peaks // of batches that fitted
-	telling sync.Mutex              // one event at a time
+// Refusal is the answer in which no batch trains.
+func (m *Measured) Refusal(why error) *Answer {
+	a := m.begin(0)
+	a.note("limit", "%s", why)
+	return a
 }
 
-// guide says where the edge is thought to be.
-type guide interface {
-	guess(ctx context.Context, fits, fails int64) int64
-	// beyond is a batch above the edge that is thought to fit all the same, 0
-	// if there is none.
-	beyond(edge int64) int64
+// begin is what the probes say: the largest batch, 0 for none, and what each
+// took.
+func (m *Measured) begin(largest int64) *Answer {
+	d, v := m.Device, m.Versions
+	a := &Answer{
+		ID: m.Workload.ID, ModelName: m.Name, Device: d.Type, Engine: m.Engine,
+		GPUName: d.Name, GPUTotal: d.Total, GPUTotalGB: gib(d.Total), Limit: m.Limit, LimitGB: gib(m.Limit), Margin: int64(predict.MarginOf(m.Workload, m.Card)),
+		OptimalBatch: largest, CurrentBatch: m.Workload.Batch, SpeedupBasis: m.Engine, HoursPerYear: m.HoursPerYear,
+		Provenance: Provenance{
+			PyTorch: v.Torch, Transformers: v.Transformers, Python: v.Python, CUDA: d.CUDA, CuDNN: d.CuDNN,
+			Differences: measure.Differences(v.Torch, v.Transformers),
+			Time:        time.Now().UTC().Truncate(time.Second), Workload: m.Workload,
+		},
+		Probes: m.Probes, Assumed: m.Assumed,
+	}
+	a.setPrice(m.PricePerHour, m.Card)
+	a.noteAll("engine", m.EngineNotes)
+	a.noteAll(AboutAccuracy, m.AccuracyNotes)
+	results := m.results()
+	a.Results = sortedResults(slices.Collect(maps.Values(results)))
+	for i := range a.Results {
+		r := &a.Results[i]
+		r.Left = a.Limit - r.Reserved
+		r.Verdict = predict.VerdictOf(r.Success, bytesize.Bytes(r.Reserved), bytesize.Bytes(a.Limit), bytesize.Bytes(a.Margin))
+	}
+	a.compare(results[m.Workload.Batch], results[largest])
+	return a
 }
 
-// Measure answers from real steps: the batch that is handed out has survived
-// three of them in a fresh process. The next one has not, unless the answer is
-// Bounded.
-func Measure(ctx context.Context, r Request, m Measurement) (*Answer, error) {
-	b, err := newBench(ctx, r, m)
-	if err != nil {
-		return nil, err
-	}
-	b.tell(Event{Kind: Ready, Device: &m.Session.Device, Versions: &m.Session.Versions, Seconds: m.Session.ImportSeconds})
-	began := time.Now()
-	largest, bounded, err := b.largest(ctx)
-	searched := time.Since(began)
-	if err != nil {
-		return nil, b.unfinished(err)
-	}
-	if largest == 0 {
-		return nil, b.nothingFits()
-	}
-	began = time.Now()
-	speeds, err := b.speeds(ctx, largest)
-	if err != nil {
-		return nil, b.unfinished(err)
-	}
-	a := b.answer(largest, speeds)
-	a.Bounded = bounded
-	b.explainBounds(a)
-	a.Seconds = &Seconds{Import: m.Session.ImportSeconds, Search: round(searched.Seconds(), 3), Throughput: round(time.Since(began).Seconds(), 3)}
-	return a, nil
-}
-
-func newBench(ctx context.Context, r Request, m Measurement) (*bench, error) {
-	b := &bench{Request: r, Measurement: m, peaks: make(map[int64]measure.Peaks)}
-	if b.MaxProbes == 0 {
-		b.MaxProbes = DefaultProbes
-	}
-	if b.HoursPerYear == 0 {
-		b.HoursPerYear = DefaultHours
-	}
-	d := m.Session.Device
-	b.card = cardOf(m.Session)
-	if err := b.setLimit(d); err != nil {
-		return nil, err
-	}
-	if d.Type != "cuda" || !predictable(r, m.User) {
-		b.guide = &lineGuide{bench: b}
-		return b, nil
-	}
-	guide, err := newPredictedGuide(ctx, b)
-	b.guide = guide
-	return b, err
-}
-
-// setLimit finds out what the allocator may hold.
-func (b *bench) setLimit(d measure.Device) error {
-	switch {
-	case b.Workload.Limit() > 0:
-		b.limit = int64(b.Workload.Limit() - b.Reserve)
-	case d.Type != "cuda":
-		b.limit = free(d)/2 - int64(b.Reserve) // live tensors are not all that a process holds
-	case b.Reserve > 0:
-		b.limit = d.Free - int64(b.Reserve)
-	default:
-		// Libraries will take what the catalog says beside the bare context.
-		b.expect = min(d.Free, int64(b.card.Usable()))
-		return nil
-	}
-	if b.limit <= 0 {
-		return &NothingLeftError{Has: bytesize.Bytes(b.limit) + b.Reserve, Reserve: b.Reserve}
-	}
-	if d.Type == "cpu" {
-		b.limit = min(b.limit, free(d)) // beyond it the machine swaps, or kills
-	}
-	b.expect = min(b.limit, free(d)) // a limit gives no more than there is
-	return nil
-}
-
-// free is what a device has free, all of it if it does not say.
-func free(d measure.Device) int64 {
-	if d.Free == 0 {
-		return d.Total
-	}
-	return d.Free
-}
-
-// roomBeside is what a process takes beside its limit, generously.
-const roomBeside = 2 << 30
-
-// mostSpares are as many as there are probes at once.
-const mostSpares = 2
-
-// Spares is how many processes may open this machine's card ahead of a
-// request's first probes.
-func Spares(r Request) int {
-	if limit := predict.Limit(r.Workload, r.Card) - r.Reserve; r.Workload.Limit() > 0 && 2*(limit+roomBeside) <= r.Card.Usable() {
-		return mostSpares
-	}
-	return 0
-}
-
-// together reports whether two probes may run at once: under a limit that
-// leaves room on the card for both, so that neither can feel the other. An
-// emulated card is each process's own.
-func (b *bench) together() bool {
-	d := b.Session.Device
-	return b.Session.Card != nil || d.Type == "cuda" && b.limit > 0 && 2*(b.limit+roomBeside) <= d.Free
-}
-
-// largest finds the largest batch that survives.
-func (b *bench) largest(ctx context.Context) (largest int64, bounded bool, err error) {
-	try := func(batches []int64) ([]bool, error) { return b.tryAll(ctx, batches) }
-	guess := func(fits, fails int64) int64 { return b.guide.guess(ctx, fits, fails) }
-	o := search.Options{MultipleOf: b.MultipleOf, MaxProbes: b.MaxProbes, Most: mostMeasured}
-	found, err := search.Edge(try, guess, b.together(), o)
-	if errors.As(err, &b.tooLong) && found.Largest > 0 {
-		return found.Largest, true, nil
-	}
-	if err != nil {
-		return 0, false, err
-	}
-	// Fitting is not monotonic: a larger batch may leave a cache that serves it
-	// better. If a prediction knows one, it is worth two more probes.
-	island := b.guide.beyond(found.Largest)
-	if found.Largest == 0 || island == 0 || found.Bounded || b.MaxProbes-len(found.Order) < 2 {
-		return found.Largest, found.Bounded, nil
-	}
-	fits, err := b.tryAll(ctx, []int64{island, island + max(b.MultipleOf, 1)})
-	if err == nil && fits[0] && !fits[1] {
-		return island, false, nil
-	}
-	return found.Largest, false, err
-}
-
-// tryAll confirms batches, each in a fresh process, at once if they may.
-func (b *bench) tryAll(ctx context.Context, batches []int64) ([]bool, error) {
-	fits, errs := make([]bool, len(batches)), make([]error, len(batches))
-	if b.broken != nil {
-		return nil, b.broken
-	}
-	if !b.together() {
-		for i, batch := range batches {
-			if fits[i], errs[i] = b.confirm(ctx, batch); errs[i] != nil {
-				return fits[:i], errs[i]
-			}
+// results are what all probes of a batch found together. Whether it trains is
+// for a process of its own to say: one that others came before may fail.
+func (m *Measured) results() map[int64]Result {
+	results, confirmed := make(map[int64]Result), make(map[int64]bool)
+	for _, p := range m.Probes {
+		r, before := m.result(p), results[p.Batch]
+		if confirmed[p.Batch] && p.Purpose != Confirming {
+			r.Success = before.Success
 		}
-		return fits, nil
+		confirmed[p.Batch] = confirmed[p.Batch] || p.Purpose == Confirming
+		results[p.Batch] = r.with(before)
 	}
-	var all sync.WaitGroup
-	for i, batch := range batches {
-		all.Go(func() { fits[i], errs[i] = b.confirm(ctx, batch) })
-	}
-	all.Wait()
-	for _, err := range errs { // one is enough: what fails with every batch fails alike
-		if err != nil {
-			return nil, err
-		}
-	}
-	return fits, nil
+	return results
 }
 
-// confirm runs full steps of a batch in a fresh process.
-func (b *bench) confirm(ctx context.Context, batch int64) (bool, error) {
-	if seconds := b.expectedSeconds(batch); seconds > b.patience() {
-		return false, &TooLongError{Batch: batch, Seconds: seconds, Timeout: b.Session.Timeout()}
-	}
-	probes, err := b.probe(ctx, confirming, measure.Probe{Batches: []int64{batch}, Steps: confirmSteps})
-	if err != nil {
-		return false, err
-	}
-	return probes[0].Success, nil
-}
-
-// probe runs a process. A batch that is too large is an outcome; whatever else
-// fails is an error.
-func (b *bench) probe(ctx context.Context, purpose string, p measure.Probe) ([]Probe, error) {
-	p.Workload, p.User, p.Limit = b.Workload, b.User, b.limit
-	b.tell(Event{Kind: Trying, Batch: p.Batches[0], Purpose: purpose})
-	r, err := b.Session.Probe(ctx, p, func(s measure.Progress) {
-		b.tell(Event{Kind: StepDone, Batch: s.Batch, Step: s.Step, Allocated: s.Done.PeakAllocated, Reserved: s.Done.PeakReserved, Seconds: s.Done.Seconds, Purpose: purpose})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("batch %d: %w", p.Batches[0], err)
-	}
-	b.noteMadeUp(r)
-	var probes []Probe
-	for _, o := range r.Outcomes {
-		probe := Probe{Outcome: o, Success: o.Failure == nil, Purpose: purpose, Retries: r.Retries, HostPeak: r.HostPeak, WallSeconds: r.WallSeconds}
-		if f := o.Failure; f != nil && f.TooBig() {
-			short := *f
-			short.Traceback = "" // every step looks the same where memory ends
-			probe.Failure = &short
-		}
-		b.remember(probe)
-		probes = append(probes, probe)
-		if f := o.Failure; f != nil && !f.TooBig() {
-			return nil, b.failed(o.Batch, f)
-		}
-	}
-	return probes, nil
-}
-
-// failed is what went wrong with a batch. A model that cannot be built fails with
-// every batch, and is not tried again.
-func (b *bench) failed(batch int64, f *measure.Failure) error {
-	err := fmt.Errorf("batch %d: %w", batch, f)
-	if f.Phase == "build" && f.Class == measure.Other {
-		b.mu.Lock()
-		b.broken = f
-		b.mu.Unlock()
-	}
-	return err
-}
-
-func (b *bench) remember(p Probe) {
-	b.mu.Lock()
-	b.probes = append(b.probes, p)
+func (m *Measured) result(p Probe) Result {
 	peaks := p.Peaks()
-	if p.Success {
-		b.peaks[p.Batch] = peaks.Max(b.peaks[p.Batch])
-	}
-	b.mu.Unlock()
-	e := Event{Kind: Tried, Batch: p.Batch, Purpose: p.Purpose, Success: &p.Success, Allocated: peaks.Allocated, Reserved: peaks.Reserved, Seconds: p.WallSeconds}
-	if p.Failure != nil {
-		e.Message = p.Failure.Summary()
-	}
-	b.tell(e)
-}
-
-func (b *bench) tell(e Event) {
-	b.telling.Lock()
-	defer b.telling.Unlock()
-	if b.Progress != nil {
-		b.Progress(e)
+	return Result{
+		Batch: p.Batch, Success: p.Success, Memory: peaks.Allocated, MemoryGB: gib(peaks.Allocated),
+		Reserved: peaks.Reserved, ReservedGB: gib(peaks.Reserved),
+		Throughput: m.Throughput(p.Batch, p.SecondsPerStep),
 	}
 }
 
-func (b *bench) unfinished(err error) error {
-	e := &UnfinishedError{Probes: b.probes, Err: err}
-	for _, p := range b.probes {
-		if p.Success && p.Purpose == confirming {
-			e.Survived = max(e.Survived, p.Batch)
+// with adds what another probe of the same batch found.
+func (r Result) with(other Result) Result {
+	r.Memory = max(r.Memory, other.Memory)
+	r.Reserved = max(r.Reserved, other.Reserved)
+	r.MemoryGB, r.ReservedGB = gib(r.Memory), gib(r.Reserved)
+	if other.SamplesPerSecond > r.SamplesPerSecond {
+		r.Throughput = other.Throughput
+	}
+	return r
+}
+
+// Knee is the smallest batch whose throughput is close to the best of those that were
+// timed, and the largest below it that was timed.
+func (m *Measured) Knee(timed map[int64]Probe) (knee, below int64) {
+	var batches []int64
+	best, results := 0.0, m.results()
+	for batch, p := range timed {
+		if !results[batch].Success {
+			continue // it ran after others in one process, and failed alone
 		}
+		batches = append(batches, batch)
+		best = max(best, m.samplesPerSecond(batch, p.SecondsPerStep))
 	}
-	return e
-}
-
-// nothingFits says what happened at the smallest batch.
-func (b *bench) nothingFits() error {
-	smallest := max(b.MultipleOf, 1)
-	for _, p := range b.probes {
-		if p.Batch == smallest && p.Failure != nil {
-			e := &NothingFitsError{Batch: smallest, Device: b.Session.Device.Name, Failure: p.Failure}
-			e.Answer = b.found(0)
-			e.Answer.note("limit", "%s", e)
-			return e
+	slices.Sort(batches)
+	for _, batch := range batches {
+		if batch%max(m.MultipleOf, 1) == 0 && m.samplesPerSecond(batch, timed[batch].SecondsPerStep) >= worthwhile*best {
+			return batch, below
 		}
+		below = batch
 	}
-	return b.unfinished(errors.New("no batch fits"))
+	return below, below
 }
 
-// NothingFitsError says that not even the smallest batch trained.
-type NothingFitsError struct {
-	Batch   int64
-	Device  string
-	Failure *measure.Failure
-	Answer  *Answer // the same at length
+// PredictedKnee is about where throughput comes close to that of the fastest batch.
+func PredictedKnee(r Request, largest int64) (int64, error) {
+	return plannerOf(r, r.Workload, r.Card).knee(largest)
 }
 
-func (e *NothingFitsError) Error() string {
-	return fmt.Sprintf("batch %d, the smallest, does not train on this %s: %s: %s", e.Batch, e.Device, e.Failure.Summary(), e.Failure.Message)
+// PredictedRecommendation is the batch worth using, of those up to the largest that
+// fits a limit.
+func PredictedRecommendation(r Request, limit bytesize.Bytes, largest int64) (out Recommendation, err error) {
+	out.Recommended, out.Tight, err = plannerOf(r, r.Workload.WithLimit(limit), r.Card).recommend(largest)
+	return out, err
 }

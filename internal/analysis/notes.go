@@ -25,6 +25,12 @@ func (a *Answer) note(about, format string, args ...any) {
 	a.Notes = append(a.Notes, Note{About: about, Text: fmt.Sprintf(format, args...)})
 }
 
+func (a *Answer) noteAll(about string, texts []string) {
+	for _, text := range texts {
+		a.note(about, "%s", text)
+	}
+}
+
 // explain writes the notes of an answer that is otherwise complete. Only multiples of
 // the unit count as batches.
 func (a *Answer) explain(unit int64, caveats []string) {
@@ -122,8 +128,8 @@ func (a *Answer) explainLengths(w *workload.Workload) {
 
 // explainLoop says which training loop the answer is for, and in which others
 // the largest batch trains.
-func (a *Answer) explainLoop(r *predict.Runner, l workload.TrainingLoop) error {
-	others, err := r.OtherLoops(a.OptimalBatch)
+func (a *Answer) explainLoop(s *predict.Process, l workload.TrainingLoop) error {
+	others, err := s.OtherLoops()
 	if err != nil || len(others) == 0 {
 		return err
 	}
@@ -137,7 +143,7 @@ func (a *Answer) explainLoop(r *predict.Runner, l workload.TrainingLoop) error {
 	}
 	text := fmt.Sprintf("batch %d trains in %s", a.OptimalBatch, joined(in))
 	if len(not) > 0 {
-		text += fmt.Sprintf("; in %s it does not, so say which loop is yours", joined(not))
+		text += fmt.Sprintf("; in %s it does not, so choose the loop that you use", joined(not))
 	}
 	a.note("loop", "%s", text)
 	return nil

@@ -2,11 +2,11 @@ package analysis
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
+	"memorymark/internal/figure"
 	"memorymark/internal/gpu"
 	"memorymark/internal/invalid"
 	"memorymark/internal/predict"
@@ -18,7 +18,7 @@ import (
 type planner struct {
 	Request
 	w      *workload.Workload // with the limit that follows from the request
-	run    *predict.Runner
+	run    *predict.Batches
 	looked map[int64]Result // by batch
 
 	fastest int64 // batch that was looked at, once knee has
@@ -42,7 +42,7 @@ func newPlanner(r Request) (*planner, error) {
 // plannerOf returns a planner for a workload with its limit on a card.
 func plannerOf(r Request, w *workload.Workload, card *gpu.Card) *planner {
 	r.Card = card
-	return &planner{Request: r, w: w, run: predict.NewRunner(w, card).Within(r.Effort), looked: make(map[int64]Result)}
+	return &planner{Request: r, w: w, run: predict.NewBatches(w, card, r.Work), looked: make(map[int64]Result)}
 }
 
 // unit is the step from a batch to the next.
@@ -57,7 +57,7 @@ func (p *planner) margin() bytesize.Bytes { return predict.MarginOf(p.Workload, 
 // largest is the largest batch that trains while the next one does not. It is
 // never below the present batch if that trains: where fitting is patchy, that
 // may be beyond the edge.
-func (p *planner) largest(run *predict.Runner) (int64, error) {
+func (p *planner) largest(run *predict.Batches) (int64, error) {
 	o := search.Options{MultipleOf: p.MultipleOf}
 	r, err := run.Largest(o)
 	if err != nil {
@@ -95,18 +95,18 @@ func (p *planner) look(batch int64) (Result, error) {
 	if r, ok := p.looked[batch]; ok {
 		return r, nil
 	}
-	s, err := p.run.Simulate(batch)
+	s, err := p.run.Process(batch)
 	if err != nil {
 		return Result{}, err
 	}
 	peak := s.Peak()
 	r := Result{
-		Batch: batch, Success: s.Fits(), Verdict: s.Verdict(p.margin()),
+		Batch: batch, Success: s.Fits(), Verdict: s.Verdict(p.margin()), Left: int64(s.Left()),
 		Memory: int64(peak.PeakAllocated), MemoryGB: peak.PeakAllocated.GiB(),
 		Reserved: int64(peak.PeakReserved), ReservedGB: peak.PeakReserved.GiB(),
 	}
 	if r.Success { // a batch that does not train has no speed
-		r.Throughput = p.throughput(batch, s.StepSeconds())
+		r.Throughput = p.Throughput(batch, s.StepSeconds())
 	}
 	p.looked[batch] = r
 	return r, nil
@@ -128,15 +128,12 @@ func (p *planner) complete(a *Answer, largest int64) error {
 		a.Accumulation = accumulate(p.GlobalBatch, largest, p.trainsAccumulated)
 	}
 	a.setRecipe(p.w)
-	if p.Changes {
-		a.Changes = p.single()
-	}
-	s, err := p.run.Simulate(largest)
+	s, err := p.run.Process(largest)
 	if err != nil {
 		return err
 	}
-	stated := s.Stated()
-	a.Accuracy = stated.Accuracy
+	stated := predict.StatedOf(p.w, s.Parameters(), p.Card)
+	a.Accuracy = predict.AccuracyOf(p.w)
 	if p.w.Adapter != nil {
 		if a.FullFineTuning, err = p.fullFineTuning(); err != nil {
 			return err
@@ -144,26 +141,28 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	}
 	a.explain(p.unit(), append(predict.Caveats(p.w, p.Card), predict.Races(p.w)...))
 	a.explainLengths(p.w)
-	if err := a.explainLoop(p.run, p.w.Loop); err != nil {
+	if err := a.explainLoop(s, p.w.Loop); err != nil {
 		return err
 	}
 	a.setBill(p.Question, p.w)
 	a.explainCost()
 	a.explainFull(p.unit())
 	if !a.CurrentFits {
-		if a.ToFit, err = p.remedies(); err != nil {
+		var sentence string
+		if a.ToFit, sentence, err = p.remedies(); err != nil {
 			return err
 		}
-		a.note("changes", "%s", remedy(p.w.Batch, a.ToFit))
+		a.note("changes", "%s", sentence)
 	}
-	for _, sentence := range stated.OfBatches() {
-		a.note(AboutAccuracy, "%s", sentence)
+	if p.Changes {
+		a.Changes = p.single()
 	}
+	a.noteAll(AboutAccuracy, stated.OfBatches())
 	return nil
 }
 
 // largestPart is the largest cause at the peak.
-func largestPart(s *predict.Simulation) predict.Part {
+func largestPart(s *predict.Process) predict.Part {
 	var largest predict.Part
 	b := s.Breakdown()
 	for _, part := range b.Parts() {
@@ -176,17 +175,4 @@ func largestPart(s *predict.Simulation) predict.Part {
 
 func gib(n int64) float64 { return bytesize.Bytes(n).GiB() }
 
-// significant rounds to so many digits, so that figures of any size differ.
-func significant(x float64, digits int) float64 {
-	if x == 0 {
-		return 0
-	}
-	return round(x, digits-1-int(math.Floor(math.Log10(math.Abs(x)))))
-}
-
-func percent(n, of int64) float64 { return round(100*float64(n)/float64(of), 1) }
-
-func round(x float64, places int) float64 {
-	scale := math.Pow(10, float64(places))
-	return math.Round(x*scale) / scale
-}
+func percent(n, of int64) float64 { return figure.Round(100*float64(n)/float64(of), 1) }

@@ -2,8 +2,9 @@ package analysis
 
 import (
 	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
+	"memorymark/internal/figure"
 	"memorymark/internal/gpu"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -34,6 +35,24 @@ type Request struct {
 	Question
 	// Given are the keys of the workload that the user set, which changes leave alone.
 	Given []string
-	// Effort is what the answer may take; nil is without bound.
-	Effort *effort.Effort
+	// Work is what the answer may take; nil is without bound.
+	Work *workbudget.Budget
+}
+
+// Throughput counts samples and, of text, tokens.
+func (r *Request) Throughput(batch int64, stepSeconds float64) Throughput {
+	s := Throughput{SamplesPerSecond: r.samplesPerSecond(batch, stepSeconds)}
+	if r.Workload.Config != nil && r.Workload.Unmodelled == "" && !r.Workload.TakesImages() {
+		s.TokensPerSecond = figure.Significant(s.SamplesPerSecond*r.Workload.MeanTokens(), 4)
+	}
+	return s
+}
+
+// samplesPerSecond counts every sample of a step, also those of the passes
+// that are accumulated.
+func (r *Request) samplesPerSecond(batch int64, stepSeconds float64) float64 {
+	if stepSeconds == 0 {
+		return 0
+	}
+	return figure.Significant(float64(batch)*float64(max(r.Workload.Accumulate, 1))/stepSeconds, 4)
 }

@@ -178,11 +178,7 @@ func (p *planner) speeds(largest int64) (func(batch int64) float64, error) {
 			return r.SamplesPerSecond
 		}, nil
 	}
-	speed, err := p.run.Speed(largest)
-	if err != nil {
-		return nil, err
-	}
-	return speed.SamplesPerSecond, nil
+	return p.run.Speed(largest)
 }
 
 // Batches are all batches from one to another.
@@ -192,8 +188,8 @@ type Batches struct {
 }
 
 const (
-	steadyRun  = 8  // so many batches that fit in a row end a patch
-	mostPatchy = 64 // no more batches are looked at to describe one
+	steadyRun = 8  // consecutive batches that fit end a patch
+	maxPatchy = 64 // batches that are looked at to describe one
 )
 
 // failsBelow are the batches below the largest that are known to fail, in
@@ -201,7 +197,7 @@ const (
 func (p *planner) failsBelow(largest int64) ([]Batches, error) {
 	unit := p.unit()
 	enough := safeBelow
-	for run, n, batch := 0, 0, largest-unit; batch > 0 && run < enough && n < mostPatchy; n, batch = n+1, batch-unit {
+	for run, n, batch := 0, 0, largest-unit; batch > 0 && run < enough && n < maxPatchy; n, batch = n+1, batch-unit {
 		fits, err := p.fits(batch)
 		if err != nil {
 			return nil, err

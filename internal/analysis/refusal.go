@@ -6,6 +6,7 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
+	"memorymark/internal/measure"
 	"memorymark/internal/predict"
 )
 
@@ -17,16 +18,33 @@ type TooSmallError struct {
 	Limit   bytesize.Bytes
 	Needs   bytesize.Bytes // reserved at that batch
 	Largest predict.Part   // the largest cause
-	Present int64          // the batch of the question
-	Helps   []ChangeSet    // the smallest sets of changes with which that trains
+	Helps   []ChangeSet    // the smallest sets of changes with which the batch of the question trains
+	Remedy  string         // the same in a sentence
 	Answer  *Answer        // the same at length
 }
 
-func (e *TooSmallError) Error() string { return e.reason() + "; " + remedy(e.Present, e.Helps) }
+func (e *TooSmallError) Error() string {
+	if e.Remedy == "" {
+		return e.reason()
+	}
+	return e.reason() + "; " + e.Remedy
+}
 
 func (e *TooSmallError) reason() string {
 	return fmt.Sprintf("batch %d, the smallest, does not train on %s: it needs %v, and PyTorch may use %v; the largest part is %s, %v",
 		e.Batch, gpu.WithArticle(e.Card.Name), e.Needs, e.Limit, e.Largest.Name, e.Largest.Bytes)
+}
+
+// NothingFitsError says that not even the smallest batch trained.
+type NothingFitsError struct {
+	Batch   int64
+	Device  string
+	Failure *measure.Failure
+	Answer  *Answer // the same at length
+}
+
+func (e *NothingFitsError) Error() string {
+	return fmt.Sprintf("batch %d, the smallest, does not train on this %s: %s: %s", e.Batch, e.Device, e.Failure.Summary(), e.Failure.Message)
 }
 
 // Refusal is the answer in which no batch trains, nil for any other error.
@@ -52,20 +70,17 @@ func (p *planner) tooSmall() error {
 }
 
 func (p *planner) whyTooSmall() (*TooSmallError, error) {
-	s, err := p.run.Simulate(p.unit())
+	s, err := p.run.Process(p.unit())
 	if err != nil {
 		return nil, err
 	}
-	return &TooSmallError{Card: p.Card, Batch: p.unit(), Present: p.w.Batch, Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s)}, nil
+	return &TooSmallError{Card: p.Card, Batch: p.unit(), Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s)}, nil
 }
 
 // refuse is tooSmall with what would help, and the whole answer.
 func (p *planner) refuse() error {
 	e, err := p.whyTooSmall()
 	if err != nil {
-		return err
-	}
-	if e.Helps, err = p.remedies(); err != nil {
 		return err
 	}
 	a := p.answer(0)
@@ -78,9 +93,12 @@ func (p *planner) refuse() error {
 	}
 	a.Results = sortedResults(a.Results)
 	a.compare(p.looked[p.w.Batch], Result{})
+	if e.Helps, e.Remedy, err = p.remedies(); err != nil {
+		return err
+	}
 	a.ToFit = e.Helps
 	a.note("limit", "%s", e.reason())
-	a.note("changes", "%s", remedy(e.Present, e.Helps))
+	a.note("changes", "%s", e.Remedy)
 	e.Answer = a
 	return e
 }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package analysis
 
 import (
@@ -10,8 +12,8 @@ import (
 	"slices"
 	"testing"
 
-	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -77,19 +79,19 @@ func randomQuestion(r *rand.Rand) (Request, bool) {
 
 func quoted(text string) json.RawMessage { return json.RawMessage(fmt.Sprintf("%q", text)) }
 
-// littleEffort is what a question of TestWorstQuestions may take, in events and
+// littleWork is what a question of TestWorstQuestions may take, in events and
 // in bytes that are made for each.
-const littleEffort, bytesPerEvent = 100_000, 2000
+const littleWork, bytesPerEvent = 100_000, 2000
 
-// TestWorstQuestions asks questions at the edges of all keys. With little effort
+// TestWorstQuestions asks questions at the edges of all keys. With little work
 // each of them ends soon, answered or with the reason; and what is made for an
-// event is bounded, so that the effort bounds time and memory, too.
+// event is bounded, so that the work bounds time and memory, too.
 func TestWorstQuestions(t *testing.T) {
 	easy := requestOf(t, "a10", `{"model": "bert", "config": {"num_hidden_layers": 1}, "phase": "infer"}`)
 	if err := askWithLittle(t, easy, 1); err != nil {
 		t.Errorf("an easy question: %v", err)
 	}
-	if err := askWithLittle(t, requestOf(t, "a10", poison), 1); !errors.Is(err, effort.ErrTooMuch) {
+	if err := askWithLittle(t, requestOf(t, "a10", poison), 1); !errors.Is(err, workbudget.ErrTooMuch) {
 		t.Errorf("a hard question: %v", err)
 	}
 	r := rand.New(rand.NewPCG(18, 1))
@@ -106,10 +108,10 @@ func TestWorstQuestions(t *testing.T) {
 }
 
 // askWithLittle asks for an answer or for a curve, in turns, and fails the test
-// if more is made for it than its effort allows.
+// if more is made for it than its work allows.
 func askWithLittle(t *testing.T, q Request, turn int) error {
 	t.Helper()
-	q.Effort = effort.New(littleEffort, nil)
+	q.Work = workbudget.New(littleWork, nil)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var err error
@@ -119,7 +121,7 @@ func askWithLittle(t *testing.T, q Request, turn int) error {
 		_, err = Predict(q)
 	}
 	runtime.ReadMemStats(&after)
-	if made := after.TotalAlloc - before.TotalAlloc; made > littleEffort*bytesPerEvent {
+	if made := after.TotalAlloc - before.TotalAlloc; made > littleWork*bytesPerEvent {
 		text, _ := json.Marshal(q.Workload)
 		t.Errorf("%d MB were made for %s", made>>20, text)
 	}

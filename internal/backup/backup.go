@@ -4,7 +4,7 @@
 // it too. Its last entry lists the SHA-256 of all others: a backup without it was
 // cut off, and one that does not fit it was damaged.
 //
-// The folder must be one that nobody writes to; see lockfile.
+// The folder must be one that no process writes to; see lockfile.
 package backup
 
 import (

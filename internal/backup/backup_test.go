@@ -138,7 +138,7 @@ func mustBeEmpty(t *testing.T, dir string) {
 	}
 }
 
-// A backup that somebody made up writes nowhere else.
+// A forged backup writes nowhere else.
 func TestForeignPaths(t *testing.T) {
 	for _, name := range []string{"../x", "/tmp/x", "a/../../x", `..\x`} {
 		var file bytes.Buffer

@@ -3,16 +3,17 @@ package change
 import (
 	"slices"
 
+	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
-// Probe finds out what the steps of a trial take. Its error says that they cannot be
+// Prober finds out what the steps of a trial take. Its error says that they cannot be
 // run, not that they do not fit.
-type Probe func(t Trial) (*Steps, error)
+type Prober func(t Trial) (*Steps, error)
 
 // Trial is a workload that may fit.
 type Trial struct {
@@ -24,16 +25,16 @@ type Trial struct {
 // Steps are what the steps of a workload take.
 type Steps struct {
 	Verdict     predict.Verdict
-	Peak        predict.Step // of each kind the most over all steps; zero if that is not known
-	StepSeconds float64      // of an update; 0 if that is not known
-	Reason      string       // why they do not fit
-	Notes       []string     // what to know of how they ran
+	Peak        allocator.Usage // of each kind the most over all steps; zero if that is not known
+	StepSeconds float64         // of an update; 0 if that is not known
+	Reason      string          // why they do not fit
+	Notes       []string        // what to know of how they ran
 }
 
 // Predicting returns the probe that predicts steps on a card.
-func Predicting(card *gpu.Card, e *effort.Effort) Probe {
+func Predicting(card *gpu.Card, e *workbudget.Budget) Prober {
 	return func(t Trial) (*Steps, error) {
-		sim, err := predict.NewRunner(t.Workload, card).Within(e).Simulate(t.Workload.Batch)
+		sim, err := predict.Run(t.Workload, card, predict.Options{Budget: e})
 		if err != nil {
 			return nil, err
 		}
@@ -45,8 +46,8 @@ func Predicting(card *gpu.Card, e *effort.Effort) Probe {
 	}
 }
 
-// Failure is a set whose steps could not be run.
-type Failure struct {
+// FailedSet is a set whose steps could not be run.
+type FailedSet struct {
 	Changes []Change
 	Err     error
 }
@@ -64,11 +65,11 @@ func (s *search) probe(a attempt) (*Set, error) {
 	s.probed++
 	set, err := s.simulate(a)
 	switch {
-	case s.Effort.Err() != nil:
-		return nil, s.Effort.Err()
+	case s.Work.Err() != nil:
+		return nil, s.Work.Err()
 	case err != nil:
 		s.failed = append(s.failed, a.candidate)
-		s.Failed = append(s.Failed, Failure{s.made(a), err})
+		s.Failed = append(s.Failed, FailedSet{s.made(a), err})
 		return nil, nil //nolint:nilerr,nilnil // the answer says that it failed
 	case set.Verdict == predict.DoesNotFit:
 		return nil, nil //nolint:nilnil // it does not fit, and nothing is wrong

@@ -8,12 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
 	"memorymark/internal/predict"
+	"memorymark/internal/workbudget"
 )
 
-// fake is a probe of a model whose batch takes a GiB for each sample beside its
+// fake is a probe of a model whose batch takes a GiB for each sample in addition to its
 // weights, which it halves with each change of the table.
 type fake struct {
 	weights bytesize.Bytes
@@ -34,7 +35,7 @@ func (f *fake) probe(t Trial) (*Steps, error) {
 		}
 	}
 	needs := weights + bytesize.Bytes(t.Workload.Batch)*bytesize.GiB
-	return &Steps{Verdict: predict.VerdictOf(needs <= limit, needs, limit, t.Margin), Peak: predict.Step{PeakReserved: needs}}, nil
+	return &Steps{Verdict: predict.VerdictOf(needs <= limit, needs, limit, t.Margin), Peak: allocator.Usage{PeakReserved: needs}}, nil
 }
 
 // probing is the question with which changes a model of a family that is not modelled
@@ -131,7 +132,7 @@ func TestProbesEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fake{weights: 40 * bytesize.GiB}
 	q := probing(t, f, 4)
-	q.Effort = effort.New(1<<40, ctx.Err)
+	q.Work = workbudget.New(1<<40, ctx.Err)
 	q.Probe = func(trial Trial) (*Steps, error) {
 		cancel()
 		_, err := f.probe(trial)

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -23,13 +23,13 @@ type Question struct {
 	Given  []string // keys that stay as they are
 	Full   bool     // train all weights: no adapters
 	Most   int      // how many keys a set may change; 0 for any number, and what comes nearest
-	Effort *effort.Effort
+	Work   *workbudget.Budget
 	// Forms are the programs that a set of changes must fit as; none for the draft as
 	// it is. The figures are those of the first.
 	Forms []Form
 	// Probe runs the steps of a family that is not modelled, Probes times at the most.
 	// Nil predicts them, as often as it takes.
-	Probe  Probe
+	Probe  Prober
 	Probes int
 }
 
@@ -42,8 +42,8 @@ type Set struct {
 	cost     Cost
 }
 
-// Answer is what a search found.
-type Answer struct {
+// Findings are what a search found.
+type Findings struct {
 	// Sets are the smallest with which the workload trains, by what they train:
 	// nothing but memory and time changes, or the optimizer does, or adapters are
 	// trained. The preferred comes first.
@@ -53,7 +53,7 @@ type Answer struct {
 	Nearest *Set
 	// Failed are sets whose steps a probe could not run, and Untried is how many sets
 	// there were no probes left for.
-	Failed  []Failure
+	Failed  []FailedSet
 	Untried int
 }
 
@@ -61,13 +61,13 @@ type Answer struct {
 // single change that is enough, else every pair, and so on. It does so for each kind
 // of training apart, so that another kind with fewer changes hides none. A set that
 // leaves less than the margin does not end the search.
-func Least(q Question) (*Answer, error) {
+func Least(q Question) (*Findings, error) {
 	s, err := newSearch(q)
 	if err != nil {
 		return nil, err
 	}
 	kinds := s.kinds()
-	for n, most := 1, s.mostKeys(kinds); n <= most; n++ {
+	for n, most := 1, s.maxKeys(kinds); n <= most; n++ {
 		for i, kind := range kinds {
 			found, err := s.leastOf(kind, n)
 			switch {
@@ -88,7 +88,7 @@ func Least(q Question) (*Answer, error) {
 			return nil, err
 		}
 	}
-	return &s.Answer, nil
+	return &s.Findings, nil
 }
 
 // prefer orders sets: those with a margin first, then by what they cost in quality,
@@ -107,14 +107,14 @@ func rank(v predict.Verdict) int {
 // search is one search.
 type search struct {
 	Question
-	Answer
+	Findings
 	base     *workload.Workload
 	outlines map[string]*predict.Outline // by draft without its batch; nil for those that cannot be predicted
 
 	nearest attempt
 	least   bytesize.Bytes // that nearest needs, 0 before there is one
 
-	run    Probe
+	run    Prober
 	probed int
 	failed []candidate
 }
@@ -122,7 +122,7 @@ type search struct {
 func newSearch(q Question) (*search, error) {
 	s := &search{Question: q, outlines: make(map[string]*predict.Outline), run: q.Probe}
 	if s.run == nil {
-		s.run = Predicting(q.Card, q.Effort)
+		s.run = Predicting(q.Card, q.Work)
 	}
 	var err error
 	s.base, err = s.workload(q.Draft)
@@ -134,7 +134,7 @@ func (s *search) workload(d workload.Draft) (*workload.Workload, error) {
 	if s.Probe != nil {
 		return d.Runnable()
 	}
-	return d.WorkloadWithin(s.Effort)
+	return d.WorkloadWithin(s.Work)
 }
 
 // candidate is a set of rows that may fit.
@@ -189,9 +189,9 @@ func (c candidate) with(r Row) (candidate, bool) {
 	return candidate{append(slices.Clone(c.rows), r), c.keys + r.Keys(), max(c.cost, r.Cost), cmp.Or(c.trains, r.Trains)}, true
 }
 
-// mostKeys is how many keys a set of any kind can change, the split of the batch among
+// maxKeys is how many keys a set of any kind can change, the split of the batch among
 // the changes.
-func (s *search) mostKeys(kinds [][]candidate) (most int) {
+func (s *search) maxKeys(kinds [][]candidate) (most int) {
 	if s.Most > 0 {
 		return s.Most
 	}
@@ -287,7 +287,7 @@ func (s *search) try(a attempt) (*Set, error) {
 	}
 	needs, err := s.needs(a)
 	if err != nil {
-		return nil, s.Effort.Err() // the changes do not go together
+		return nil, s.Work.Err() // the changes do not go together
 	}
 	if s.least == 0 || needs < s.least {
 		s.nearest, s.least = a, needs
@@ -297,7 +297,7 @@ func (s *search) try(a attempt) (*Set, error) {
 	}
 	set, err := s.simulate(a)
 	if err != nil {
-		return nil, s.Effort.Err()
+		return nil, s.Work.Err()
 	}
 	if set.Verdict == predict.DoesNotFit {
 		return nil, nil //nolint:nilnil // it does not fit, and nothing is wrong
@@ -316,9 +316,9 @@ func (s *search) needs(a attempt) (bytesize.Bytes, error) {
 	}
 	o, known := s.outlines[string(key)]
 	if !known {
-		if w, err := d.WorkloadWithin(s.Effort); err == nil {
+		if w, err := d.WorkloadWithin(s.Work); err == nil {
 			w.Lengths = nil
-			o, _ = predict.NewOutline(w, s.Card, s.Effort)
+			o, _ = predict.NewOutline(w, s.Card, s.Work)
 		}
 		s.outlines[string(key)] = o
 	}

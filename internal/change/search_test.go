@@ -26,7 +26,7 @@ func question(t *testing.T, draft, card string) Question {
 	return Question{Draft: d, Card: c, Limit: predict.Limit(w, c), Margin: predict.MarginOf(w, c), Given: Given(d)}
 }
 
-func least(t *testing.T, q Question) *Answer {
+func least(t *testing.T, q Question) *Findings {
 	t.Helper()
 	a, err := Least(q)
 	if err != nil {
@@ -35,14 +35,14 @@ func least(t *testing.T, q Question) *Answer {
 	return a
 }
 
-func labels(a *Answer) (out []string) {
+func labels(a *Findings) (out []string) {
 	for _, s := range a.Sets {
 		out = append(out, Labels(s.Changes)+": "+string(s.Verdict))
 	}
 	return out
 }
 
-// What makes another training of it is offered beside what does not, and neither
+// What makes another training of it is offered together with what does not, and neither
 // hides the other.
 func TestKindsOfTraining(t *testing.T) {
 	a := least(t, question(t, `{"model": "llama-3.2-1b", "batch": 8}`, "t4"))
@@ -78,7 +78,7 @@ func TestSetsArePredictions(t *testing.T) {
 		}
 		for _, s := range a.Sets {
 			w := patched(t, q, s.Changes)
-			p, err := predict.Predict(w, q.Card)
+			p, err := predict.Predict(w, q.Card, predict.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestSetsArePredictions(t *testing.T) {
 			}
 			for i := range s.Changes { // each is needed
 				without := patched(t, q, slices.Delete(slices.Clone(s.Changes), i, i+1))
-				if p, err := predict.Predict(without, q.Card); err == nil && rank(p.Verdict) <= rank(s.Verdict) {
+				if p, err := predict.Predict(without, q.Card, predict.Options{}); err == nil && rank(p.Verdict) <= rank(s.Verdict) {
 					t.Errorf("%s: %s without %s", Labels(s.Changes), p.Verdict, s.Changes[i].Label)
 				}
 			}
@@ -95,7 +95,7 @@ func TestSetsArePredictions(t *testing.T) {
 	}
 }
 
-// patched is a question with patches, as anybody would apply them.
+// patched is a question with patches, as a user would apply them.
 func patched(t *testing.T, q Question, changes []Change) *workload.Workload {
 	t.Helper()
 	w, err := Apply(q.Draft, changes).Workload()
@@ -125,7 +125,7 @@ func TestGivenStays(t *testing.T) {
 // and comes after them.
 func TestTightComesLast(t *testing.T) {
 	q := question(t, `{"model": "gpt2", "batch": 64}`, "a10")
-	plain, err := predict.Predict(patched(t, q, []Change{Split(32, 2)}), q.Card)
+	plain, err := predict.Predict(patched(t, q, []Change{Split(32, 2)}), q.Card, predict.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestNearest(t *testing.T) {
 	if len(a.Sets) != 0 || a.Nearest == nil {
 		t.Fatalf("%v", labels(a))
 	}
-	p, err := predict.Predict(patched(t, q, a.Nearest.Changes), q.Card)
+	p, err := predict.Predict(patched(t, q, a.Nearest.Changes), q.Card, predict.Options{})
 	if err != nil || p.Fits || p.PeakReserved() != a.Nearest.Peak.PeakReserved {
 		t.Errorf("%s needs %v, predicted is %v: %v", Labels(a.Nearest.Changes), a.Nearest.Peak.PeakReserved, p.PeakReserved(), err)
 	}

@@ -11,6 +11,7 @@ import (
 	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
+	"memorymark/internal/engine"
 	"memorymark/internal/report"
 	"memorymark/internal/workload"
 )
@@ -40,12 +41,12 @@ func newAnalyze(e *env) *cobra.Command {
 			"predicted limit. On other machines, and for other GPUs, it predicts. Your own function, or\n" +
 			"a config.json of an unknown family, is emulated: your PyTorch (a CUDA build) runs on an\n" +
 			"emulated GPU. The answer says which engine was used; --engine chooses one.\n\n" +
-			"MODEL is an id from memorymark models, a path to a Hugging Face config.json, or your own\n" +
-			"function, train.py:make, that returns a model, optionally with a function batch(n) and a\n" +
-			"function that makes the optimizer from model.parameters().\n\n" +
+			"MODEL is an id from memorymark models or of the Hugging Face Hub, a path to a config.json,\n" +
+			"or your own function, train.py:make, that returns a model, optionally with a function\n" +
+			"batch(n) and a function that makes the optimizer from model.parameters().\n\n" +
 			"With -f it analyzes many workloads from a file, as JSON objects, one per line, or as YAML.\n" +
 			"It writes one line of JSON per workload, in order.\n\n" +
-			"The exit code is 1 if no batch trains; with -f, if that is so for any workload.",
+			"The exit code is 4 if no batch trains; with -f, if that is so for any workload.",
 		Example: "  memorymark analyze bert --gpu a10\n" +
 			"  memorymark analyze gpt2 --gpu rtx-4090 --precision amp-bf16 --sweep\n" +
 			"  memorymark analyze train.py:make --gpu rtx-4090 --multiple-of 8\n" +
@@ -55,10 +56,10 @@ func newAnalyze(e *env) *cobra.Command {
 			"  memorymark analyze -f workloads.jsonl > answers.jsonl",
 		Args: someArgs(0, "MODEL"),
 	}
-	f.workloadFlags = addWorkloadFlags(c)
+	f.workloadFlags = e.addWorkloadFlags(c)
 	f.engineFlags = addEngineFlags(c)
 	f.addDevice(c.Flags())
-	c.Flags().IntVar(&f.maxProbes, "max-probes", 0, fmt.Sprintf("maximum number of batches to try when measuring (default %d)", analysis.DefaultProbes))
+	c.Flags().IntVar(&f.maxProbes, "max-probes", 0, fmt.Sprintf("maximum number of batches to try when measuring (default %d)", engine.DefaultProbes))
 	showValueAs(c.Flags(), "max-probes", "N")
 	c.Flags().StringVarP(&f.file, "file", "f", "", "analyze the workloads in a `file`, - for standard input")
 	c.Flags().Int64Var(&f.GlobalBatch, "global-batch", 0, "split `N` samples per optimizer step into batches that fit")
@@ -82,7 +83,7 @@ func newAnalyze(e *env) *cobra.Command {
 			return answerFile(c, e, f.file, func(ctx context.Context, entry workload.Entry) (any, error) {
 				a, err := f.answer(ctx, e, entry.Draft, args)
 				if no := analysis.Refusal(err); no != nil {
-					return no, errNo
+					return no, errOutOfMemory
 				}
 				return a, err
 			})
@@ -97,7 +98,7 @@ func (f *analyzeFlags) one(c *cobra.Command, e *env, args []string) error {
 	no := analysis.Refusal(err)
 	switch {
 	case no != nil:
-		return e.printNo(no, report.Analysis{Answer: no}.Write)
+		return e.printNo(errOutOfMemory, no, report.Analysis{Answer: no}.Write)
 	case err != nil:
 		return badWorkload(c, f.explain(e, err))
 	}
@@ -108,7 +109,7 @@ func (f *analyzeFlags) one(c *cobra.Command, e *env, args []string) error {
 // measuring ended early.
 func (f *analyzeFlags) explain(e *env, err error) error {
 	var (
-		early *analysis.UnfinishedError
+		early *engine.UnfinishedError
 		left  *analysis.NothingLeftError
 	)
 	switch {
@@ -128,13 +129,13 @@ func (f *analyzeFlags) explain(e *env, err error) error {
 // answer analyzes a workload, with the arguments over what a file says.
 func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, args []string) (*analysis.Answer, error) {
 	d = f.draft(d, args)
-	w, user, err := f.subject(e, d)
+	w, user, err := f.subject(ctx, e, d)
 	if err != nil {
 		return nil, err
 	}
-	r := analysis.Request{Workload: w, Given: change.Given(d), Effort: effortOf(ctx)}
+	r := analysis.Request{Workload: w, Given: change.Given(d), Work: workOf(ctx)}
 	if f.file == "" && user == nil {
-		defer e.showWork(r.Effort, "predicting "+w.Name())()
+		defer e.showWork(r.Work, "predicting "+w.Name())()
 	}
 	if r.Question, err = f.question(); err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 	if r.Card, err = e.cardOf(ctx, w); err != nil {
 		return nil, err
 	}
-	m := analysis.Measurement{User: user, MaxProbes: f.maxProbes, NoTiming: f.noTiming, Progress: e.liveEvents()}
+	m := engine.Measurement{User: user, MaxProbes: f.maxProbes, NoTiming: f.noTiming, Progress: e.liveEvents()}
 	a, err := f.runner.Answer(ctx, f.engine, r, m)
 	return a, explainUnable(err, user)
 }

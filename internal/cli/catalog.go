@@ -42,7 +42,7 @@ func newGPUs(e *env) *cobra.Command {
 			"  memorymark predict gpt2 --gpu my-card.json",
 		Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
-			list := &report.Cards{Cards: gpu.All()}
+			list := &report.CardsText{Cards: gpu.All()}
 			return e.printTable(list, list.Write)
 		},
 	}

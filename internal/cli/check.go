@@ -8,13 +8,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/analysis"
-	"memorymark/internal/budget"
+	"memorymark/internal/check"
+	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
 	"memorymark/internal/measure"
+	"memorymark/internal/predict"
 	"memorymark/internal/recording"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
@@ -28,14 +31,14 @@ type checkFlags struct {
 }
 
 func newCheck(e *env) *cobra.Command {
-	f := checkFlags{engineFlags: &engineFlags{device: analysis.AutoDevice, engine: evidence.Auto}}
+	f := checkFlags{engineFlags: &engineFlags{device: engine.AutoDevice, engine: evidence.Auto}}
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check workloads against their memory budgets, for CI",
 		Long: "Predicts or emulates the workloads in a file and compares them with their budgets and\n" +
-			"with a baseline, on a machine without a GPU. The exit code is 1 if one exceeds its budget\n" +
-			"or does not fit its GPU; then it has no peak that could be compared. What grew is listed\n" +
-			"by module, or by line of your own code.\n\n" +
+			"with a baseline, on a machine without a GPU. The exit code is 1 if one exceeds its budget,\n" +
+			"and 4 if one does not fit its GPU; then it has no peak that could be compared. What grew\n" +
+			"is listed by module, or by line of your own code.\n\n" +
 			"The file is YAML:\n\n" +
 			"  baseline: memory.baseline.json   # earlier figures; --update writes them\n" +
 			"  allow: 1%                        # allowed growth\n" +
@@ -46,29 +49,31 @@ func newCheck(e *env) *cobra.Command {
 			"of an unknown family; both need a CUDA build of PyTorch.",
 		Example: "  memorymark check memory.yaml\n" +
 			"  memorymark check memory.yaml --update\n" +
-			"  memorymark check memory.yaml --format markdown >> $GITHUB_STEP_SUMMARY",
+			"  memorymark check memory.yaml --format markdown >> $GITHUB_STEP_SUMMARY\n" +
+			"  memorymark check memory.yaml --format sarif > memory.sarif",
 		Args: exactArgs("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			defer f.close()
 			return f.run(c, e, args[0])
 		},
 	}
+	e.addDownload(c)
 	f.addPython(c.Flags())
 	c.Flags().BoolVar(&f.update, "update", false, "write the current figures to the baseline")
 	c.Flags().StringVar(&f.baseline, "baseline", "", "baseline `file` to use instead of the one named in FILE")
-	c.Flags().StringVar(&f.format, "format", "text", "output `format`: text or markdown")
+	c.Flags().StringVar(&f.format, "format", "text", "output `format`: text, markdown, sarif or junit")
 	return c
 }
 
 func (f *checkFlags) run(c *cobra.Command, e *env, path string) error {
-	if f.format != "text" && f.format != "markdown" {
-		return badUsage("", "--format is %q; it must be text or markdown", f.format)
+	if !slices.Contains([]string{"text", "markdown", "sarif", "junit"}, f.format) {
+		return badUsage("", "--format is %q; it must be text, markdown, sarif or junit", f.format)
 	}
 	data, err := e.readAll(path)
 	if err != nil {
 		return err
 	}
-	file, err := budget.Read(data)
+	file, err := check.Read(data)
 	if err != nil {
 		return badInput("memorymark check --help shows one", "%s: %w", path, err)
 	}
@@ -96,35 +101,45 @@ func (f *checkFlags) run(c *cobra.Command, e *env, path string) error {
 		}
 		base = now
 	}
-	answer := report.Budgets{Verdicts: []budget.Verdict{}}
+	answer := report.Budgets{Verdicts: []check.BudgetVerdict{}}
 	for i, item := range file.Items {
-		answer.Verdicts = append(answer.Verdicts, budget.Judge(item, *taken[i], base, file.Allow))
+		answer.Verdicts = append(answer.Verdicts, check.Judge(item, *taken[i], base, file.Allow))
 	}
 	if f.update {
 		if err := writeFile(f.baseline, func(w io.Writer) error { return writeJSON(w, now) }); err != nil {
 			return err
 		}
 	}
-	return f.print(e, answer)
+	return f.print(e, filepath.ToSlash(path), answer)
 }
 
-func (f *checkFlags) print(e *env, answer report.Budgets) error {
+func (f *checkFlags) print(e *env, path string, answer report.Budgets) error {
 	var err error
-	if f.format == "markdown" && !e.json {
-		err = answer.WriteMarkdown(e.stdout)
-	} else {
+	switch {
+	case e.json || f.format == "text":
 		err = e.printTable(answer, answer.Write)
+	case f.format == "markdown":
+		err = answer.WriteMarkdown(e.stdout)
+	case f.format == "sarif":
+		err = answer.WriteSARIF(e.stdout, path, currentVersion().Version)
+	case f.format == "junit":
+		err = answer.WriteJUnit(e.stdout, path)
 	}
-	if err == nil && answer.Failed() > 0 {
+	switch {
+	case err != nil:
+		return err
+	case slices.ContainsFunc(answer.Verdicts, func(v check.BudgetVerdict) bool { return !v.Fits }):
+		return errOutOfMemory
+	case answer.Failed() > 0:
 		return errNo
 	}
-	return err
+	return nil
 }
 
 // readBaseline reads what the workloads took before; there is none before the
 // first --update.
-func (f *checkFlags) readBaseline() (*budget.Baseline, error) {
-	base := new(budget.Baseline)
+func (f *checkFlags) readBaseline() (*check.Baseline, error) {
+	base := new(check.Baseline)
 	if f.baseline == "" {
 		return base, nil
 	}
@@ -144,12 +159,12 @@ func (f *checkFlags) readBaseline() (*budget.Baseline, error) {
 }
 
 // takeAll finds out what every workload takes, in the file's order.
-func (f *checkFlags) takeAll(ctx context.Context, e *env, path string, file *budget.File) ([]*budget.Taken, error) {
-	var out []*budget.Taken
+func (f *checkFlags) takeAll(ctx context.Context, e *env, path string, file *check.File) ([]*check.Taken, error) {
+	var out []*check.Taken
 	progress := e.newPartProgress("workloads")
 	defer progress.end(nil, "")
 	for i, item := range file.Items {
-		progress.tell(study.Progress{Done: i, Total: len(file.Items)})
+		progress.tell(study.RunProgress{Done: i, Total: len(file.Items)})
 		taken, err := f.take(ctx, e, filepath.Dir(path), item)
 		if err != nil {
 			return nil, badInput("", "%s: %s: %w", path, item.Name, err)
@@ -161,13 +176,13 @@ func (f *checkFlags) takeAll(ctx context.Context, e *env, path string, file *bud
 
 // take finds out what a workload takes: by prediction, or by running it on a
 // card that is not there. Paths are those of the file.
-func (f *checkFlags) take(ctx context.Context, e *env, folder string, item budget.Item) (*budget.Taken, error) {
+func (f *checkFlags) take(ctx context.Context, e *env, folder string, item check.Item) (*check.Taken, error) {
 	if model := item.Draft.Text("model"); model != "" && !filepath.IsAbs(model) {
 		if name := userFunction.FindStringSubmatch(model); name != nil || filepath.Ext(model) == ".json" {
 			item.Draft.Set("model", filepath.Join(folder, model))
 		}
 	}
-	w, user, err := f.subject(e, item.Draft)
+	w, user, err := f.subject(ctx, e, item.Draft)
 	if err != nil {
 		return nil, err
 	}
@@ -178,11 +193,11 @@ func (f *checkFlags) take(ctx context.Context, e *env, folder string, item budge
 	if f.emulates(w, user) {
 		return f.emulate(ctx, e, folder, analysis.Request{Workload: w, Card: card}, user)
 	}
-	s, err := simulate(w, card, effortOf(ctx))
+	s, err := predict.Run(w, card, predict.Options{Budget: workOf(ctx)})
 	if err != nil {
 		return nil, err
 	}
-	taken := &budget.Taken{Engine: evidence.Predicted, Limit: s.Limit}
+	taken := &check.Taken{Engine: evidence.Predicted, Limit: s.Limit}
 	if !s.Fits() {
 		taken.TooLarge = s.OutOfMemory().Reason()
 		return taken, nil
@@ -192,12 +207,12 @@ func (f *checkFlags) take(ctx context.Context, e *env, folder string, item budge
 	if err != nil {
 		return nil, err
 	}
-	taken.Places, err = budget.PlacesOf(recording.New(t), folder)
+	taken.Places, err = check.PlacesOf(recording.New(t), folder)
 	return taken, err
 }
 
 // emulate runs a model, and reads what it recorded.
-func (f *checkFlags) emulate(ctx context.Context, e *env, root string, q analysis.Request, user *measure.UserModel) (*budget.Taken, error) {
+func (f *checkFlags) emulate(ctx context.Context, e *env, root string, q analysis.Request, user *measure.UserModel) (*check.Taken, error) {
 	folder, err := os.MkdirTemp("", "memorymark-check-")
 	if err != nil {
 		return nil, err
@@ -208,7 +223,7 @@ func (f *checkFlags) emulate(ctx context.Context, e *env, root string, q analysi
 	if err != nil {
 		return nil, explainUnable(err, user)
 	}
-	taken := &budget.Taken{Engine: evidence.Emulated, Limit: found.Limit}
+	taken := &check.Taken{Engine: evidence.Emulated, Limit: found.Limit}
 	switch {
 	case !found.Fits && found.OutOfMemory != nil:
 		taken.TooLarge = found.OutOfMemory.Reason()
@@ -221,13 +236,13 @@ func (f *checkFlags) emulate(ctx context.Context, e *env, root string, q analysi
 	for _, s := range found.Steps {
 		taken.Allocated = max(taken.Allocated, s.PeakAllocated)
 	}
-	r, err := e.openRecording(ctx, file, recording.MostEvents)
+	r, err := e.openRecording(ctx, file, recording.BusiestDevice)
 	if err != nil {
 		return nil, err
 	}
 	if root, err = filepath.Abs(root); err != nil {
 		return nil, err
 	}
-	taken.Places, err = budget.PlacesOf(r, root)
+	taken.Places, err = check.PlacesOf(r, root)
 	return taken, err
 }

@@ -6,11 +6,13 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,7 +45,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exitCode(err)
 }
 
-// asksForJSON looks for the flag behind one that is wrong, where nobody read
+// asksForJSON looks for the flag behind one that is wrong, where no one read
 // it. What follows -- is another program's.
 func asksForJSON(args []string) bool {
 	for _, arg := range args {
@@ -62,7 +64,9 @@ func asksForJSON(args []string) bool {
 type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	text           io.Writer // gets the text of an answer in JSON; nil if that is not needed
 	json           bool
+	download       bool        // of a config.json from the Hugging Face Hub
 	printed        bool        // a result
 	endsItself     atomic.Bool // when it is told to, and may take longer than endTime
 
@@ -102,25 +106,25 @@ func newRoot(e *env) *cobra.Command {
 		newPlan(e),
 		newFit(e),
 		newRun(e),
-		newProfile(e),
-		newSweep(e),
-		newActivation(e),
+		newRequest(e),
+		newStudy(e),
 		newCheck(e),
-		newReport(e),
 		newModels(e),
 		newGPUs(e),
 		newSnapshot(e),
 		newServe(e),
+		newMCP(e),
 		newWorker(e),
-		newToken(e),
-		newBackup(e),
-		newRestore(e),
 		newValidate(e),
 		newDoctor(e),
 		newCompletion(),
 		newMan(e),
 		newVersion(e),
 	)
+	for _, c := range append(studyCommands(e), dataCommands(e)...) {
+		c.Hidden = true // the first name, without study or serve
+		root.AddCommand(c)
+	}
 	addCompletions(root)
 	return root
 }
@@ -144,7 +148,7 @@ func runGroup(c *cobra.Command, args []string) error {
 // exactArgs is cobra.ExactArgs with an error that names what is missing.
 func exactArgs(names ...string) cobra.PositionalArgs { return someArgs(len(names), names...) }
 
-// someArgs is cobra.RangeArgs with such an error: the first so many are needed.
+// someArgs is cobra.RangeArgs with such an error: the first min are needed.
 func someArgs(needed int, names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
@@ -170,27 +174,46 @@ func (e *env) printTable(result any, text func(w io.Writer, width int) error) er
 
 func (e *env) printIn(width int, result any, text func(w io.Writer, width int) error) error {
 	e.printed = true
+	if e.json && e.text != nil {
+		if err := report.WriteText(e.text, width, text); err != nil {
+			return err
+		}
+	}
 	if e.json {
 		return writeJSON(e.stdout, result)
 	}
 	return writeText(e.stdout, width, text)
 }
 
-// writeText writes text that may go to a terminal. Colours and bold type vanish
-// where it does not, or where NO_COLOR has a value (no-color.org).
+// writeText writes text, with colours and bold type only to a terminal that shows them.
 func writeText(w io.Writer, width int, text func(w io.Writer, width int) error) error {
-	if os.Getenv("NO_COLOR") != "" {
-		w = struct{ io.Writer }{w} // which has no descriptor that could be a terminal's
+	if !showsStyle(w) {
+		return report.WriteText(w, width, text)
 	}
-	return report.WriteText(w, width, text)
+	var b bytes.Buffer
+	if err := text(&b, width); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
 }
 
-// printNo prints an answer that is no.
-func (e *env) printNo(result any, text func(w io.Writer, width int) error) error {
+// showsStyle reports whether text may have styles. NO_COLOR with any value takes them
+// away, and CLICOLOR_FORCE has them in pipes too (no-color.org, bixense.com/clicolors).
+func showsStyle(w io.Writer) bool {
+	if os.Getenv("NO_COLOR") != "" {
+		return false
+	}
+	f, ok := w.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" || !slices.Contains([]string{"", "0"}, os.Getenv("CLICOLOR_FORCE"))
+}
+
+// printNo prints an answer, and returns why it is no.
+func (e *env) printNo(why error, result any, text func(w io.Writer, width int) error) error {
 	if err := e.print(result, text); err != nil {
 		return err
 	}
-	return errNo
+	return why
 }
 
 func writeJSON(w io.Writer, v any) error {

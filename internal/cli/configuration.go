@@ -1,22 +1,23 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 )
 
 // addConfigFlag lets the flags of a command be given by a file and by the
-// environment too: --listen is listen in the file's table of the command, and
+// environment too: --listen is listen in the file's section of the command, and
 // MEMORYMARK_LISTEN. A flag counts before the environment, and that before the
 // file.
 func addConfigFlag(c *cobra.Command) {
-	c.Flags().String("config", "", "TOML `file` with the flags of each command in its own table (default: $MEMORYMARK_CONFIG)")
+	c.Flags().String("config", "", "YAML `file` with the flags of each command in its own section (default: $MEMORYMARK_CONFIG)")
 	c.PreRunE = func(c *cobra.Command, _ []string) error { return configure(c, os.LookupEnv) }
 }
 
@@ -57,19 +58,27 @@ func variable(flag string) string {
 
 func settingName(f *pflag.Flag) string { return strings.ReplaceAll(f.Name, "-", "_") }
 
-// readSettings reads the table of a command. A table or a key that nothing
-// would read is an error: somebody meant something by it.
+// readSettings reads the section of a command. A section or a key that no command
+// reads is an error, since it would have no effect.
 func readSettings(path string, c *cobra.Command) (map[string]any, error) {
 	var file map[string]map[string]any
-	if _, err := toml.DecodeFile(path, &file); err != nil {
+	data, err := os.ReadFile(path)
+	if err != nil {
 		return nil, badInput("", "read settings %s: %w", path, err)
 	}
-	for table := range file {
+	err = yaml.Unmarshal(data, &file)
+	if types := new(yaml.TypeError); errors.As(err, &types) { // which names Go's types
+		err = errors.New("it must have a section for each command, with its flags")
+	}
+	if err != nil {
+		return nil, badInput(fmt.Sprintf("settings are YAML; memorymark %s --help has an example", c.Name()), "read settings %s: %w", path, err)
+	}
+	for section := range file {
 		known := slices.ContainsFunc(c.Root().Commands(), func(other *cobra.Command) bool {
-			return other.Name() == table && other.Flags().Lookup("config") != nil
+			return other.Name() == section && other.Flags().Lookup("config") != nil
 		})
 		if !known {
-			return nil, badInput("", "read settings %s: [%s] is not a command that has settings", path, table)
+			return nil, badInput("", "read settings %s: %s is not a command that has settings", path, section)
 		}
 	}
 	var known []string

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/emulate"
 	"memorymark/internal/measure"
-	"memorymark/internal/phantom"
 	"memorymark/internal/predict"
 	"memorymark/internal/report"
 )
@@ -108,8 +108,8 @@ func deviceCheck(found *measure.Environment, python string) report.Check {
 // emulationCheck says whether memorymark run works.
 func emulationCheck(ctx context.Context, found *measure.Environment, python string) report.Check {
 	c := report.Check{Name: "emulated GPU"}
-	_, err := phantom.Install(ctx)
-	var compiler *phantom.CompilerError
+	_, err := emulate.Install(ctx)
+	var compiler *emulate.CompilerError
 	switch {
 	case err == nil && found.CUDA == "":
 		c.Found, c.Fix = "this PyTorch was built without CUDA", python+" -m pip install --force-reinstall torch"
@@ -125,11 +125,11 @@ func emulationCheck(ctx context.Context, found *measure.Environment, python stri
 
 // tried says what is known of emulation with a version of PyTorch.
 func tried(torch string) string {
-	all := phantom.TestedVersions()
-	first, last := phantom.Minor(all[0].Torch), phantom.Minor(all[len(all)-1].Torch)
-	switch t, ok := phantom.FindTested(torch); {
+	all := emulate.TestedVersions()
+	first, last := emulate.Minor(all[0].Torch), emulate.Minor(all[len(all)-1].Torch)
+	switch t, ok := emulate.FindTested(torch); {
 	case !ok:
-		return fmt.Sprintf("memorymark run has been tested with PyTorch %s to %s, not with %s", first, last, phantom.Minor(torch))
+		return fmt.Sprintf("memorymark run has been tested with PyTorch %s to %s, not with %s", first, last, emulate.Minor(torch))
 	case t.OK():
 		return fmt.Sprintf("memorymark run works: all %d programs ran with PyTorch %s", t.Programs(), t.Torch)
 	default:

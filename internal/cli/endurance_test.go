@@ -29,7 +29,7 @@ const enduranceVariable = "MEMORYMARK_ENDURANCE"
 // What must hold, however many clients do what they should not, on a machine
 // that has other work.
 const (
-	healthWithin = 10 * time.Second // where a server that nobody harms takes no time
+	healthWithin = 10 * time.Second // where a server that is not harmed takes no time
 	memoryWithin = 4 << 30
 	patience     = 10 * time.Minute // after which a test that waits has failed
 )
@@ -41,7 +41,7 @@ const (
 // analysis that was accepted is answered.
 func TestEndurance(t *testing.T) {
 	if testing.Short() {
-		t.Skip("NOT TESTED: it takes a while")
+		t.Skip("NOT TESTED: it takes a while; make nightly does it")
 	}
 	length := 15 * time.Second
 	if text := os.Getenv(enduranceVariable); text != "" {
@@ -104,7 +104,7 @@ type victim struct {
 	t            *testing.T
 	data, listen string
 	url          string
-	idle         *httptest.Server // that nobody harms
+	idle         *httptest.Server // that is not harmed
 
 	harmed  sync.RWMutex // held while it is stopped or dead
 	process *exec.Cmd
@@ -284,8 +284,8 @@ func (v *victim) standStill(context.Context) {
 	v.tried["a client stood still"]++
 }
 
-// ping asks whether the server is alive, while nobody stops it. A server that
-// nobody harms is asked at the same time: what it takes is the machine's fault.
+// ping asks whether the server is alive, while it is not stopped. A server that
+// is not harmed is asked at the same time: what it takes is the machine's fault.
 func (v *victim) ping(context.Context) {
 	v.harmed.RLock()
 	defer v.harmed.RUnlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
@@ -26,13 +26,13 @@ type engineFlags struct {
 	timeout    time.Duration
 	transcript string
 
-	runner *analysis.Runner // made by start
-	lines  *os.File         // of the transcript
+	runner *engine.Runner // made by start
+	lines  *os.File       // of the transcript
 }
 
 // addEngineFlags adds the choice of engine and what measuring takes.
 func addEngineFlags(c *cobra.Command) *engineFlags {
-	f := &engineFlags{device: analysis.AutoDevice}
+	f := &engineFlags{device: engine.AutoDevice}
 	c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Auto), "`engine`: predicted, emulated, measured on this machine's GPU, or auto, which measures where it can")
 	f.addPython(c.Flags())
 	return f
@@ -47,7 +47,7 @@ func (f *engineFlags) addPython(flags *pflag.FlagSet) {
 
 // addDevice adds where to measure, for commands that do not say it otherwise.
 func (f *engineFlags) addDevice(flags *pflag.FlagSet) {
-	flags.StringVar(&f.device, "device", analysis.AutoDevice, "`device` to measure on: cuda, cuda:1, mps, cpu or auto")
+	flags.StringVar(&f.device, "device", engine.AutoDevice, "`device` to measure on: cuda, cuda:1, mps, cpu or auto")
 }
 
 // deviceName matches what PyTorch calls devices.
@@ -61,7 +61,7 @@ func (f *engineFlags) start(ctx context.Context, e *env) (err error) {
 	case !deviceName.MatchString(f.device):
 		return badUsage("", "--device is %q; it must be cuda, cuda:1, mps, cpu or auto", f.device)
 	}
-	o := analysis.RunnerOptions{
+	o := engine.RunnerOptions{
 		Python: f.python, Device: f.device, Timeout: f.timeout, Hurry: ctx.Done(),
 		Importing: func(python string, emulated *gpu.Card) {
 			if emulated != nil {
@@ -81,7 +81,7 @@ func (f *engineFlags) start(ctx context.Context, e *env) (err error) {
 		}
 		o.Transcript = f.lines
 	}
-	f.runner = analysis.NewRunner(o)
+	f.runner = engine.NewRunner(o)
 	return nil
 }
 
@@ -103,7 +103,7 @@ func fixOf(err error) string {
 		return fixable.Fix()
 	case errors.As(err, &old):
 		return old.Fix
-	case errors.Is(err, analysis.ErrNoGPU):
+	case errors.Is(err, engine.ErrNoGPU):
 		return "--device cpu measures live tensors on the CPU; memorymark doctor says what is missing"
 	default:
 		return "memorymark doctor says what is missing"
@@ -114,7 +114,7 @@ func fixOf(err error) string {
 // own program is one of an input file.
 func explainUnable(err error, user *measure.UserModel) error {
 	var (
-		unable *analysis.UnableError
+		unable *engine.UnableError
 		failed *measure.Failure
 	)
 	switch {
@@ -132,10 +132,10 @@ var userFunction = regexp.MustCompile(`^(.+\.py)(?::([A-Za-z_][A-Za-z0-9_]*))?$`
 
 // subject is what is to be trained: a workload, or the settings of one with a
 // user's own model.
-func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *measure.UserModel, error) {
+func (f *engineFlags) subject(ctx context.Context, e *env, d workload.Draft) (*workload.Workload, *measure.UserModel, error) {
 	match := userFunction.FindStringSubmatch(d.Text("model"))
 	if match == nil {
-		w, err := e.finish(d, f.engine)
+		w, err := e.finish(ctx, d, f.engine)
 		return w, nil, err
 	}
 	if f.engine == evidence.Predicted {
@@ -155,5 +155,5 @@ func (f *engineFlags) subject(e *env, d workload.Draft) (*workload.Workload, *me
 // emulates reports whether the steps of one batch, which nothing measures, run on
 // an emulated card.
 func (f *engineFlags) emulates(w *workload.Workload, user *measure.UserModel) bool {
-	return analysis.Choose(f.engine, w, user == nil && w.Unmodelled == "", analysis.Means{Emulation: true}) == evidence.Emulated
+	return engine.Choose(f.engine, w, user == nil && w.Unmodelled == "", engine.Means{Emulation: true}) == evidence.Emulated
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 	"memorymark/internal/measure"
 	"memorymark/internal/report"
 )
@@ -16,7 +17,7 @@ import (
 func TestNoEscapeCodesOnStderr(t *testing.T) {
 	var stderr strings.Builder
 	e := &env{stdout: &strings.Builder{}, stderr: &stderr}
-	early := &analysis.UnfinishedError{
+	early := &engine.UnfinishedError{
 		Probes: []analysis.Probe{{Outcome: measure.Outcome{Batch: 8}, Success: true, Purpose: "confirm"}}, Err: errors.New("out of probes"),
 	}
 	err := (&analyzeFlags{}).explain(e, early)

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 )
 
 // The exit codes, the same for every command.
@@ -16,6 +16,7 @@ const (
 	exitNo          = 1
 	exitUsage       = 2
 	exitFailure     = 3
+	exitOutOfMemory = 4
 	exitInterrupted = 130
 	exitTerminated  = 143
 )
@@ -28,9 +29,10 @@ type exitMeaning struct {
 // exitCodes is the table that scripts rely on and that --help prints.
 var exitCodes = []exitMeaning{
 	{exitOK, "it worked, and the answer, if there is one, is yes"},
-	{exitNo, "it worked, and the answer is no: does not fit, differs, not valid"},
+	{exitNo, "it worked, and the answer is no: differs, not valid, over its budget"},
 	{exitUsage, "the command line or an input file is wrong"},
 	{exitFailure, "something else failed: a disk, a network, MemoryMark itself"},
+	{exitOutOfMemory, "it worked, and the answer is that training would run out of GPU memory"},
 	{exitInterrupted, "it was interrupted (SIGINT)"},
 	{exitTerminated, "it was terminated (SIGTERM)"},
 }
@@ -46,6 +48,10 @@ func exitCodeHelp() string {
 
 // errNo ends a command whose answer, already printed, is no.
 var errNo = errors.New("the answer is no")
+
+// errOutOfMemory ends a command whose answer, already printed, is that training would
+// run out of GPU memory.
+var errOutOfMemory = fmt.Errorf("%w: out of memory", errNo)
 
 // failure is an error that knows its exit code and what to do about it.
 type failure struct {
@@ -75,6 +81,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &theirs):
 		return int(theirs)
+	case errors.Is(err, errOutOfMemory):
+		return exitOutOfMemory
 	case errors.Is(err, errNo):
 		return exitNo
 	case errors.Is(err, context.Canceled):
@@ -125,7 +133,7 @@ func (e *env) printErrorJSON(err error) {
 
 // interrupted is an error that says so, and what was known by then.
 func interrupted(err error) error {
-	var early *analysis.UnfinishedError
+	var early *engine.UnfinishedError
 	if errors.As(err, &early) && early.Survived > 0 {
 		return fmt.Errorf("interrupted; batch %d trains, larger batches may too", early.Survived)
 	}

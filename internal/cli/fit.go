@@ -2,17 +2,16 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
+	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
-	"memorymark/internal/measure"
 	"memorymark/internal/plan"
 	"memorymark/internal/report"
 	"memorymark/internal/workload"
@@ -26,7 +25,7 @@ type fitFlags struct {
 }
 
 func newFit(e *env) *cobra.Command {
-	f := fitFlags{engineFlags: &engineFlags{engine: evidence.Auto, device: analysis.AutoDevice}}
+	f := fitFlags{engineFlags: &engineFlags{engine: evidence.Auto, device: engine.AutoDevice}}
 	c := &cobra.Command{
 		Use:   "fit MODEL",
 		Short: "Find the fewest changes that make a model fit a GPU",
@@ -36,12 +35,12 @@ func newFit(e *env) *cobra.Command {
 			"changes is simulated. Sets that leave less than 2 % of the card or 300 MiB are called tight.\n\n" +
 			"For a config.json of an unknown family, your PyTorch (a CUDA build) runs single changes and\n" +
 			fmt.Sprintf("pairs of them on an emulated GPU, at most %d.\n\n", plan.MaxProbes) +
-			"The exit code is 1 if nothing helps.",
+			"The exit code is 4 if nothing helps.",
 		Example: "  memorymark fit llama-3.1-8b --gpu rtx-4090 --sequence 2048\n" +
 			"  memorymark fit gpt2 --gpu t4 --batch 128 --full",
 		Args: exactArgs("MODEL"),
 	}
-	f.workloadFlags = addFlagsOf(c, append(slices.Clone(planKeys), "batch", "accumulate", "gpu", "limit_gib"))
+	f.workloadFlags = e.addFlagsOf(c, append(slices.Clone(planKeys), "batch", "accumulate", "gpu", "limit_gib"))
 	c.Flags().StringVar(&f.reserve, "reserve", "", "`memory` to keep free in addition to the CUDA context, such as 512MiB")
 	c.Flags().BoolVar(&f.full, "full", false, "train all weights: no adapters")
 	f.addPython(c.Flags())
@@ -57,26 +56,22 @@ func (f *fitFlags) run(c *cobra.Command, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer e.showWork(q.Effort, "looking for changes with which "+q.Draft.Text("model")+" fits")()
+	defer e.showWork(q.Work, "looking for changes with which "+q.Draft.Text("model")+" fits")()
 	fit, err := plan.MakeFit(c.Context(), q)
 	e.live().clear()
-	var unable *analysis.UnableError
-	var failed *measure.Failure
 	switch {
-	case errors.As(err, &unable), errors.As(err, &failed):
-		return explainUnable(err, nil)
 	case err != nil:
 		return planError(c, err)
 	case !fit.Fits && len(fit.Options) == 0:
-		return e.printNo(fit, report.Fit{Fit: fit}.Write)
+		return e.printNo(errOutOfMemory, fit, report.FitText{Fit: fit}.Write)
 	}
-	return e.print(fit, report.Fit{Fit: fit}.Write)
+	return e.print(fit, report.FitText{Fit: fit}.Write)
 }
 
 // question is what the flags ask. A family that is not modelled is emulated.
 func (f *fitFlags) question(ctx context.Context, e *env, args []string) (q plan.FitQuestion, err error) {
-	q = plan.FitQuestion{Draft: f.draft(workload.Draft{}, args), Full: f.full, Effort: effortOf(ctx)}
-	if err := e.readConfig(q.Draft); err != nil {
+	q = plan.FitQuestion{Draft: f.draft(workload.Draft{}, args), Full: f.full, Work: workOf(ctx)}
+	if err := e.readConfig(ctx, q.Draft); err != nil {
 		return q, err
 	}
 	if q.Card, err = e.namedCard(ctx, q.Draft.Text("gpu")); err != nil {
@@ -92,20 +87,29 @@ func (f *fitFlags) question(ctx context.Context, e *env, args []string) (q plan.
 		if err := f.start(ctx, e); err != nil {
 			return q, err
 		}
-		q.Probe = f.runner.FitProbe(ctx, q.Card, e.liveTrials())
+		tell := e.liveTrials(1 + plan.MaxProbes) // the workload as it is, and changes
+		q.Probe = f.runner.FitProbe(ctx, q.Card, func(t change.Trial) { tell(q.Card.ID, t) })
 	}
 	return q, nil
 }
 
-// liveTrials shows on a terminal which changes are being tried.
-func (e *env) liveTrials() func(change.Trial) {
-	n := 0
-	return func(t change.Trial) {
-		if len(t.Changes) == 0 {
-			e.live().replace("  emulating it as it is")
-			return
-		}
+// liveTrials shows which of at most that many processes is running, on a terminal each,
+// elsewhere one now and then.
+func (e *env) liveTrials(most int) func(card string, t change.Trial) {
+	n, next := 0, time.Now().Add(logEvery)
+	return func(card string, t change.Trial) {
 		n++
-		e.live().replace(fmt.Sprintf("  emulating %d of at most %d: %s", n, plan.MaxProbes, change.Labels(t.Changes)))
+		what := change.Labels(t.Changes)
+		if what == "" {
+			what = "as it is"
+		}
+		text := fmt.Sprintf("  emulating process %d of at most %d: %s, %s", n, most, card, what)
+		switch l := e.live(); {
+		case l.terminal:
+			l.replace(text)
+		case !time.Now().Before(next):
+			next = time.Now().Add(logEvery)
+			l.print(text)
+		}
 	}
 }

@@ -21,7 +21,8 @@ const helpTemplate = `{{with or .Long .Short}}{{trim .}}
 {{.Example}}
 
 {{end}}Usage:
-  {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}
+  {{with .Annotations.alone}}{{.}}
+  {{end}}{{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}
 {{if .HasAvailableSubCommands}}
 Commands:
 {{- range .Commands}}{{if .IsAvailableCommand}}

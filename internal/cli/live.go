@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/term"
 
-	"memorymark/internal/analysis"
-	"memorymark/internal/effort"
+	"memorymark/internal/engine"
+	"memorymark/internal/workbudget"
 )
 
 // say prints a line of progress.
@@ -24,12 +24,12 @@ func (e *env) live() *liveLine {
 	return e.liveLine
 }
 
-// workEvery is how often a line says that work goes on.
+// workEvery is how often a line says that work continues.
 const workEvery = time.Second
 
-// showWork shows on a terminal that work goes on, while some of it is spent:
-// other lines say what else goes on.
-func (e *env) showWork(work *effort.Effort, what string) (stop func()) {
+// showWork shows on a terminal that work continues, while some of it is spent:
+// other lines say what else happens.
+func (e *env) showWork(work *workbudget.Budget, what string) (stop func()) {
 	l := e.live()
 	if !l.terminal {
 		return func() {}
@@ -61,11 +61,11 @@ func (e *env) showWork(work *effort.Effort, what string) (stop func()) {
 
 // liveEvents prints what an analysis does as it happens: on a terminal steps
 // overwrite each other, elsewhere only whole probes are lines.
-func (e *env) liveEvents() func(analysis.Event) {
+func (e *env) liveEvents() func(engine.MeasuringEvent) {
 	l := e.live()
-	return func(ev analysis.Event) {
+	return func(ev engine.MeasuringEvent) {
 		switch ev.Kind {
-		case analysis.Trying, analysis.StepDone:
+		case engine.Trying, engine.StepDone:
 			l.replace("  " + ev.String())
 		default:
 			l.print("  " + ev.String())

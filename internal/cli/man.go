@@ -67,11 +67,15 @@ func manPage(c *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %q 1 \"\" %q \"MemoryMark\"\n", strings.ToUpper(pageName(c)), "memorymark "+currentVersion().Version)
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(pageName(c)), roff(c.Short))
+	b.WriteString(".SH SYNOPSIS\n")
+	if alone := c.Annotations["alone"]; alone != "" {
+		fmt.Fprintf(&b, ".B %s\n.br\n", roff(alone))
+	}
 	use := c.UseLine()
 	if c.HasAvailableSubCommands() {
 		use = c.CommandPath() + " COMMAND"
 	}
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(use))
+	fmt.Fprintf(&b, ".B %s\n", roff(use))
 	b.WriteString(".SH DESCRIPTION\n" + roffText(first(c.Long, c.Short)))
 	b.WriteString(".SH EXAMPLES\n" + roffText(c.Example))
 	roffFlags(&b, "OPTIONS", c.NonInheritedFlags())

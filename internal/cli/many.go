@@ -26,7 +26,7 @@ func answerFile(c *cobra.Command, e *env, file string, answer func(context.Conte
 func answerEntries(c *cobra.Command, e *env, file string, entries []workload.Entry, answer func(context.Context, workload.Entry) (any, error)) error {
 	out := bufio.NewWriter(e.stdout)
 	e.printed = true
-	wrong, no := 0, 0
+	wrong, no := 0, error(nil)
 	progress := e.newPartProgress("workloads")
 	if isTerminal(e.stdout) { // where every line shows it
 		progress = nil
@@ -39,13 +39,13 @@ func answerEntries(c *cobra.Command, e *env, file string, entries []workload.Ent
 	}, func(i int, answer any, err error) error {
 		switch {
 		case errors.Is(err, errNo):
-			no++
+			no = err
 		case err != nil:
 			wrong++
 			answer = entryError{ID: entries[i].Draft.Text("id"), Line: entries[i].Line, Error: err.Error()}
 		}
 		_, err = out.Write(line(answer))
-		progress.tell(study.Progress{Done: i + 1, Total: len(entries)})
+		progress.tell(study.RunProgress{Done: i + 1, Total: len(entries)})
 		return err
 	})
 	progress.end(nil, "")
@@ -55,10 +55,7 @@ func answerEntries(c *cobra.Command, e *env, file string, entries []workload.Ent
 	if wrong > 0 {
 		return badInput("", "%s: %d of %d workloads failed; their output lines say why", file, wrong, len(entries))
 	}
-	if no > 0 {
-		return errNo
-	}
-	return nil
+	return no
 }
 
 // entryError is the line of a workload that could not be answered.

@@ -67,7 +67,7 @@ func (e *env) open(path string) (io.ReadCloser, int64, error) {
 
 // addDeviceFlag adds --device to a command that looks at one device.
 func addDeviceFlag(c *cobra.Command, device *int) {
-	c.Flags().IntVar(device, "device", recording.MostEvents, "number `N` of the device to look at (default: the one with the most events)")
+	c.Flags().IntVar(device, "device", recording.BusiestDevice, "number `N` of the device to look at (default: the one with the most events)")
 	c.Flags().Lookup("device").DefValue = "0" // keeps the -1 out of --help
 }
 

@@ -16,7 +16,7 @@ type partProgress struct {
 	parts    string // what is counted: cells of a study, parts of a plan, workloads
 	terminal bool
 	next     time.Time // when to tell
-	last     study.Progress
+	last     study.RunProgress
 }
 
 // logEvery is how often a log hears of progress.
@@ -31,7 +31,7 @@ func (e *env) newPartProgress(parts string) *partProgress {
 }
 
 // tell is called after each part. One that is nil tells nothing.
-func (p *partProgress) tell(now study.Progress) {
+func (p *partProgress) tell(now study.RunProgress) {
 	if p == nil {
 		return
 	}
@@ -48,7 +48,7 @@ func (p *partProgress) tell(now study.Progress) {
 	fmt.Fprintln(p.e.stderr, progressLine(now, p.parts))
 }
 
-func progressLine(p study.Progress, parts string) string {
+func progressLine(p study.RunProgress, parts string) string {
 	done := p.Done * progressWidth / max(p.Total, 1)
 	s := fmt.Sprintf("[%s%s] %d of %d %s", strings.Repeat("#", done), strings.Repeat(".", progressWidth-done), p.Done, p.Total, parts)
 	if p.Left > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime/debug"
 	"strings"
@@ -12,7 +13,10 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/draw"
+	"memorymark/internal/engine"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
+	"memorymark/internal/measure"
 	"memorymark/internal/plan"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
@@ -27,6 +31,7 @@ var planKeys = []string{
 
 type planFlags struct {
 	*workloadFlags
+	*engineFlags
 	plan.Question
 	cards, mine, within string
 	amount              amountFlags
@@ -38,7 +43,7 @@ type planFlags struct {
 }
 
 func newPlan(e *env) *cobra.Command {
-	var f planFlags
+	f := planFlags{engineFlags: &engineFlags{engine: evidence.Auto, device: engine.AutoDevice}}
 	c := &cobra.Command{
 		Use:   "plan MODEL",
 		Short: "Plan what to train a model on, and how, by cost and by time",
@@ -49,15 +54,17 @@ func newPlan(e *env) *cobra.Command {
 			"What you set with flags stays as it is; the plan chooses the rest. It simulates every\n" +
 			"setup that it shows: three steps of the rank that needs the most memory. Times and costs\n" +
 			"are coarse: a time model of the step, bytes over links, and the catalog's prices.\n\n" +
+			"For a config.json of an unknown family, your PyTorch (a CUDA build) runs the usual setups\n" +
+			fmt.Sprintf("for one GPU on emulated cards, at most %d processes.\n\n", plan.MaxProbes) +
 			"-o writes a chart of cost against time (.svg or .png), or the plan (.json).\n\n" +
-			"The exit code is 1 if nothing fits.",
+			"The exit code is 4 if nothing fits.",
 		Example: "  memorymark plan llama-3.1-8b --sequence 2048 --tokens 1B\n" +
 			"  memorymark plan llama-3.1-8b --full --within '$500, 3 days' -o plan.png\n" +
 			"  memorymark plan bert --mine 'rtx-4090 x2, a100-80gb' --samples 10M\n" +
 			"  memorymark plan ./config.json --cards h100,h200 --max-gpus 16 --global-batch 256",
 		Args: exactArgs("MODEL"),
 	}
-	f.workloadFlags = addFlagsOf(c, planKeys)
+	f.workloadFlags = e.addFlagsOf(c, planKeys)
 	flags := c.Flags()
 	flags.StringVar(&f.cards, "cards", "", "use only these `cards`, separated by commas (default: all in the catalog with a list price from this year)")
 	flags.StringVar(&f.mine, "mine", "", "plan for the `cards` that you have, such as 'rtx-4090 x2, a100-80gb', instead of rented ones")
@@ -70,10 +77,14 @@ func newPlan(e *env) *cobra.Command {
 	flags.StringVar(&f.price, "prices", "", "a `file` of prices (CSV: gpu, usd_per_hour, provider, market, as_of) instead of the catalog's")
 	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on every card, such as 512MiB")
 	flags.BoolVar(&f.all, "all", false, "show all that fits, and why the rest does not")
+	f.addPython(flags)
 	flags.StringArrayVarP(&f.outputs, "output", "o", nil, "`file` to write; may be repeated")
 	flags.StringVar(&f.style.Title, "title", "", "`text` above a picture")
 	flags.BoolVar(&f.style.Light, "light", false, "draw charts on a white background, for print")
-	c.RunE = func(c *cobra.Command, args []string) error { return f.run(c, e, args) }
+	c.RunE = func(c *cobra.Command, args []string) error {
+		defer f.close()
+		return f.run(c, e, args)
+	}
 	return c
 }
 
@@ -84,55 +95,73 @@ func (f *planFlags) run(c *cobra.Command, e *env, args []string) error {
 		}
 	}
 	f.Draft = f.draft(workload.Draft{}, args)
-	if err := f.read(e); err != nil {
+	if err := f.read(c.Context(), e); err != nil {
 		return err
+	}
+	if _, err := f.Draft.Workload(); workload.Unmodelled(err) {
+		if err := f.start(c.Context(), e); err != nil {
+			return err
+		}
+		f.Emulation = &engine.PlanEmulation{Runner: f.runner, Ctx: c.Context(), Tell: e.liveTrials(plan.MaxProbes)}
 	}
 	// Thousands of short-lived traces: collecting them less often takes a fifth
 	// of the time away, as long as they take no more than a gigabyte.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), 1<<30)))
 	progress := e.newPartProgress("parts")
-	f.Effort = effortOf(c.Context())
-	p, err := plan.Make(c.Context(), f.Question, func(done, of int) { progress.tell(study.Progress{Done: done, Total: of}) })
+	tell := func(done, of int) { progress.tell(study.RunProgress{Done: done, Total: of}) }
+	if f.Emulation != nil {
+		tell = nil // its processes are told of
+	}
+	f.Work = workOf(c.Context())
+	p, err := plan.Make(c.Context(), f.Question, tell)
 	progress.end(nil, "")
 	if err != nil {
 		return planError(c, err)
 	}
-	out := report.Plan{Plan: p, All: f.all}
+	out := report.PlanText{Plan: p, All: f.all}
 	for _, o := range f.outputs {
 		if err := writeFile(o, func(w io.Writer) error { return planFormats[formatOf(o)](out, w, f.style) }); err != nil {
 			return err
 		}
 	}
 	if len(p.Options) == 0 {
-		return e.printNo(p, out.Write)
+		why := errOutOfMemory
+		if f.within != "" {
+			why = errNo // it may fit, and cost or take too much
+		}
+		return e.printNo(why, p, out.Write)
 	}
 	return e.print(p, out.Write)
 }
 
-// planError says of what is wrong with a question that it is the command
-// line's.
+// planError says of what is wrong with a question that it is the command line's, and of
+// what is wrong with PyTorch how to fix it.
 func planError(c *cobra.Command, err error) error {
-	if errors.Is(err, context.Canceled) {
+	var unable *engine.UnableError
+	var failed *measure.Failure
+	switch {
+	case errors.Is(err, context.Canceled):
 		return err
+	case errors.As(err, &unable), errors.As(err, &failed):
+		return explainUnable(err, nil)
+	default:
+		return badWorkload(c, err)
 	}
-	if workload.Unmodelled(err) {
-		return badUsage("a plan compares predictions, so it needs a family that is modelled; memorymark fit looks for changes on one card with your PyTorch, "+
-			"and memorymark analyze --engine emulated finds the largest batch", "%w", err)
-	}
-	return badWorkload(c, err)
 }
 
-var planFormats = map[string]func(report.Plan, io.Writer, draw.Style) error{
-	"text": func(p report.Plan, w io.Writer, _ draw.Style) error { return report.WriteText(w, fileWidth, p.Write) },
-	"json": func(p report.Plan, w io.Writer, _ draw.Style) error { return writeJSON(w, p.Plan) },
-	"svg":  report.Plan.SVG,
-	"png":  report.Plan.PNG,
+var planFormats = map[string]func(report.PlanText, io.Writer, draw.Style) error{
+	"text": func(p report.PlanText, w io.Writer, _ draw.Style) error {
+		return report.WriteText(w, fileWidth, p.Write)
+	},
+	"json": func(p report.PlanText, w io.Writer, _ draw.Style) error { return writeJSON(w, p.Plan) },
+	"svg":  report.PlanText.SVG,
+	"png":  report.PlanText.PNG,
 }
 
 // read takes what flags say into the question.
-func (f *planFlags) read(e *env) (err error) {
-	if err := e.readConfig(f.Draft); err != nil {
+func (f *planFlags) read(ctx context.Context, e *env) (err error) {
+	if err := e.readConfig(ctx, f.Draft); err != nil {
 		return err
 	}
 	if f.MaxGPUs < 1 || f.GlobalBatch < 1 {

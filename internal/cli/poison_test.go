@@ -1,3 +1,5 @@
+//go:build !race
+
 package cli
 
 import (
@@ -10,7 +12,7 @@ import (
 	"time"
 )
 
-// poison takes hours unless somebody counts: as many layers and passes as there
+// poison takes hours unless it is counted: as many layers and passes as there
 // may be, and every question at once.
 const poison = `{"changes": true, "global_batch": 1073741824, "workload": {"sequence": 64, "accumulate": 1024, "loop": "trainer", "checkpointing": true,
 	"adapter": {"targets": "all-linear"}, "config": {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64,
@@ -57,7 +59,7 @@ func until(t *testing.T, url, id string, right func(analysisState) bool) (a anal
 
 // TestPoison cancels an analysis that would take hours while it runs, and lets
 // another end: it fails once, with its reason, also after a restart. The server
-// goes on all the time.
+// continues all the time.
 func TestPoison(t *testing.T) {
 	data := t.TempDir()
 	var id string

@@ -7,9 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/analysis"
-	"memorymark/internal/effort"
+	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
-	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/report"
 	"memorymark/internal/snapshot"
@@ -34,21 +33,23 @@ func newPredict(e *env) *cobra.Command {
 			"peak. Needs no GPU and no Python.\n\n" +
 			"With --engine emulated, your own PyTorch (a CUDA build) runs the steps on an emulated GPU.\n" +
 			"Use it for your own function, train.py:make, or for a config.json of an unknown family.\n\n" +
-			"MODEL is an id from memorymark models, a path to a Hugging Face config.json, or such a\n" +
-			"function.\n\n" +
+			"MODEL is an id from memorymark models or of the Hugging Face Hub (Qwen/Qwen3-8B, with\n" +
+			"@REVISION if need be), a path to a config.json, or such a function. A model of the Hub is\n" +
+			"read from the local cache (HF_HOME); --download fetches its config.json alone.\n\n" +
 			"With -f it predicts many workloads from a file, as JSON objects, one per line, or as YAML.\n" +
 			"It writes one line of JSON per workload, in order; flags override the file. An invalid\n" +
 			"workload gets a line with its error, and the exit code is 2.\n\n" +
-			"The exit code is 1 if the steps do not fit on the GPU; with -f, if any do not.",
+			"The exit code is 4 if the steps do not fit on the GPU; with -f, if any do not.",
 		Example: "  memorymark predict bert --batch 32 --gpu a10\n" +
 			"  memorymark predict gpt2 --precision amp-bf16 --sequence 512 --json\n" +
+			"  memorymark predict Qwen/Qwen3-8B --download --lora 16\n" +
 			"  memorymark predict ./config.json --optimizer sgd --snapshot step.pickle\n" +
 			"  memorymark predict train.py:make --gpu rtx-4090 --batch 64\n" +
 			"  memorymark predict -f workloads.jsonl > predictions.jsonl",
 		Args: someArgs(0, "MODEL"),
 	}
-	f.workloadFlags = addWorkloadFlags(c)
-	f.engineFlags = &engineFlags{device: analysis.AutoDevice}
+	f.workloadFlags = e.addWorkloadFlags(c)
+	f.engineFlags = &engineFlags{device: engine.AutoDevice}
 	c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Auto), "`engine`: predicted, emulated, or auto, which predicts known models and emulates others")
 	f.addPython(c.Flags())
 	c.Flags().StringVarP(&f.file, "file", "f", "", "predict the workloads in a `file`, - for standard input")
@@ -71,7 +72,7 @@ func newPredict(e *env) *cobra.Command {
 
 // one predicts the workload of the command line.
 func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
-	w, user, err := f.subject(e, f.draft(workload.Draft{}, args))
+	w, user, err := f.subject(c.Context(), e, f.draft(workload.Draft{}, args))
 	if err != nil {
 		return badWorkload(c, err)
 	}
@@ -85,13 +86,13 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 		case err != nil:
 			return explainUnable(err, user)
 		case !found.Fits:
-			return e.printNo(found, report.Emulation{Prediction: found}.Write)
+			return e.printNo(errOutOfMemory, found, report.EmulationText{Prediction: found}.Write)
 		}
-		return e.print(found, report.Emulation{Prediction: found}.Write)
+		return e.print(found, report.EmulationText{Prediction: found}.Write)
 	}
-	work := effortOf(c.Context())
+	work := workOf(c.Context())
 	defer e.showWork(work, "predicting "+w.Name())()
-	s, err := simulate(w, card, work)
+	s, err := predict.Run(w, card, predict.Options{Budget: work})
 	if err != nil {
 		return badInput("", "%w", err)
 	}
@@ -106,19 +107,14 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 	if err := f.writeSnapshot(s); err != nil {
 		return err
 	}
-	write := report.Prediction{Prediction: p, Loops: loops}.Write
+	write := report.PredictionText{Prediction: p, Loops: loops}.Write
 	if !p.Fits {
-		return e.printNo(p, write)
+		return e.printNo(errOutOfMemory, p, write)
 	}
 	return e.print(p, write)
 }
 
-// simulate is predict.Simulate within an effort.
-func simulate(w *workload.Workload, card *gpu.Card, work *effort.Effort) (*predict.Simulation, error) {
-	return predict.NewRunner(w, card).Within(work).Simulate(w.Batch)
-}
-
-func (f *predictFlags) writeSnapshot(s *predict.Simulation) error {
+func (f *predictFlags) writeSnapshot(s *predict.Process) error {
 	if f.snapshot == "" {
 		return nil
 	}
@@ -147,7 +143,7 @@ func (f *predictFlags) many(c *cobra.Command, e *env, args []string) error {
 }
 
 func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.Entry, args []string) (any, error) {
-	w, user, err := f.subject(e, f.draft(entry.Draft, args))
+	w, user, err := f.subject(ctx, e, f.draft(entry.Draft, args))
 	if err != nil {
 		return nil, err
 	}
@@ -158,11 +154,11 @@ func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.
 	if f.emulates(w, user) {
 		found, err := f.runner.Emulate(ctx, analysis.Request{Workload: w, Card: card}, user, f.snapshot)
 		if err == nil && !found.Fits {
-			err = errNo
+			err = errOutOfMemory
 		}
 		return found, explainUnable(err, user)
 	}
-	s, err := simulate(w, card, effortOf(ctx))
+	s, err := predict.Run(w, card, predict.Options{Budget: workOf(ctx)})
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +170,7 @@ func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.
 		return nil, err
 	}
 	if !p.Fits {
-		return p, errNo
+		return p, errOutOfMemory
 	}
 	return p, nil
 }

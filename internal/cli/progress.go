@@ -59,8 +59,8 @@ func (p *progress) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Len returns how much is left to read, 0 if that is not known: who reads can
-// make room for it.
+// Len returns how much is left to read, 0 if that is not known: a reader can
+// allocate that much at once.
 func (p *progress) Len() int { return int(max(p.total-p.read, 0)) }
 
 func (p *progress) bar() string {

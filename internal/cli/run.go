@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/emulate"
 	"memorymark/internal/gpu"
-	"memorymark/internal/phantom"
 	"memorymark/internal/report"
 )
 
@@ -22,6 +22,7 @@ type runFlags struct {
 	limit     string
 	reserve   string
 	steps     int
+	seconds   int
 	oomAtStep int
 	snapshot  string
 	summary   string
@@ -37,20 +38,27 @@ func newRun(e *env) *cobra.Command {
 			"your own PyTorch, whatever its version. PyTorch's host code is real, so it allocates\n" +
 			"exactly what it would on that GPU. Kernels do not run, so no GPU is needed and a step is\n" +
 			"quick. What the program computes is meaningless, unless it decides about memory.\n\n" +
-			"Output and exit code are those of the command. The report goes to stderr: peaks, whether\n" +
-			"it fits, where it ran out of memory, how it failed, and every place where a value that a\n" +
-			"kernel would have computed was made up. Integers and masks that come from the host are\n" +
-			"correct; a float that is read is 0. With --json the report is the last line of stdout,\n" +
-			"after what the command wrote there; --summary writes it to a file.\n\n" +
+			"Output and exit code are those of the command; if it fails because it ran out of GPU\n" +
+			"memory, the exit code is 4. The report goes to stderr: peaks, whether it fits, where it ran\n" +
+			"out of memory, how it failed, and every place where a value that a kernel would have\n" +
+			"computed was made up. Integers and masks that come from the host are correct; a float that\n" +
+			"is read is 0, and an unknown mask selects half. With --json the report is the last line of\n" +
+			"stdout, after what the command wrote there; --summary writes it to a file.\n\n" +
 			"If a made-up value decided a size, an index or a branch, or the program failed after it\n" +
 			"read one, the program runs again from the start, and every operator is also computed on\n" +
-			"the CPU: a step takes as long as it would there, so --steps 3 is wise. --values computed\n" +
-			"does so at once, --values assumed never.\n\n" +
+			"the CPU: a step takes as long as it would there, so --steps 3 is wise. If the program only\n" +
+			"compared a made-up number, as early stopping does, it first runs once more with the other\n" +
+			"branches, and values are computed if its peaks differ. --values computed computes at once,\n" +
+			"--values assumed never.\n\n" +
+			"With vllm serve, the report says whether vLLM starts on that GPU, and how much memory, how\n" +
+			"many tokens and how long a request its KV cache has space for. Weights are not read, so\n" +
+			"the folder of the model needs only a config.json. The server ends once it has started.\n\n" +
 			"With --gpus 8 there are eight GPUs: torchrun, accelerate launch and init_process_group\n" +
 			"work, and collectives return at once.",
 		Example: "  memorymark run --gpu rtx-4090 -- python train.py --epochs 1\n" +
 			"  memorymark run --gpu a100-80gb --steps 3 --snapshot step.pickle -- python train.py\n" +
-			"  memorymark run --gpu h100 --gpus 2 -- torchrun --nproc-per-node 2 train.py",
+			"  memorymark run --gpu h100 --gpus 2 -- torchrun --nproc-per-node 2 train.py\n" +
+			"  memorymark run --gpu rtx-4090 -- vllm serve Qwen/Qwen3-8B",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return badUsage(seeHelp(c), "there is no command to run; write it after --")
@@ -66,7 +74,8 @@ func newRun(e *env) *cobra.Command {
 	flags.StringVar(&f.limit, "limit", "", "`memory` that each GPU has, such as 22GiB (default: that of the card)")
 	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on each GPU, such as 512MiB")
 	flags.IntVar(&f.steps, "steps", 0, "stop each process after `N` optimizer steps")
-	flags.StringVar(&f.values, "values", string(phantom.Auto), "values that the program reads: assumed, computed, or `auto`: computed if need be")
+	flags.IntVar(&f.seconds, "seconds", 0, "stop the command after `N` seconds, and report what it took by then")
+	flags.StringVar(&f.values, "values", string(emulate.Auto), "values that the program reads: assumed, computed, or `auto`: computed if need be")
 	flags.IntVar(&f.oomAtStep, "oom-at-step", 0, "run out of memory in step `N`, to test how the program recovers")
 	flags.StringVar(&f.snapshot, "snapshot", "", "record every allocation to a `file`, as a PyTorch memory snapshot")
 	flags.StringVar(&f.summary, "summary", "", "also write the result to a `file`, as JSON")
@@ -74,17 +83,20 @@ func newRun(e *env) *cobra.Command {
 }
 
 // settings checks the flags.
-func (f *runFlags) settings(c *cobra.Command, e *env) (phantom.Settings, error) {
-	s := phantom.Settings{GPUs: f.gpus, Steps: f.steps, OOMAtStep: f.oomAtStep, Record: f.snapshot != ""}
+func (f *runFlags) settings(c *cobra.Command, e *env) (emulate.Settings, error) {
+	s := emulate.Settings{GPUs: f.gpus, Steps: f.steps, Seconds: f.seconds, OOMAtStep: f.oomAtStep, Record: f.snapshot != ""}
 	var err error
-	if s.Values, err = phantom.ParseValues(f.values); err != nil {
+	if s.Values, err = emulate.ParseValues(f.values); err != nil {
 		return s, badUsage(seeHelp(c), "--values: %v", err)
 	}
 	if s.Card, err = e.namedCard(c.Context(), f.gpu); err != nil {
 		return s, err
 	}
-	if f.gpus < 1 || f.gpus > phantom.MaxGPUs {
-		return s, badUsage("a program sees the GPUs of one machine; further ranks are processes on other machines", "--gpus is %d; it must be from 1 to %d", f.gpus, phantom.MaxGPUs)
+	if f.gpus < 1 || f.gpus > emulate.MaxGPUs {
+		return s, badUsage("a program sees the GPUs of one machine; further ranks are processes on other machines", "--gpus is %d; it must be from 1 to %d", f.gpus, emulate.MaxGPUs)
+	}
+	if f.seconds < 0 {
+		return s, badUsage("", "--seconds is %d; it must be at least 1", f.seconds)
 	}
 	if f.steps < 0 || f.oomAtStep < 0 {
 		return s, badUsage("", "--steps and --oom-at-step count from 1")
@@ -112,37 +124,45 @@ func (f *runFlags) run(c *cobra.Command, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	device, err := phantom.Install(c.Context())
+	device, err := emulate.Install(c.Context())
 	if err != nil {
-		return phantomFailure(err)
+		return emulationFailure(err)
 	}
 	if s.Folder, err = os.MkdirTemp("", "memorymark-run-"); err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(s.Folder) }()
-	sum, err := device.Run(c.Context(), s, phantom.Command{Args: args, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr})
+	sum, err := device.Run(c.Context(), s, emulate.Command{Args: args, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr})
 	if sum == nil {
 		return err
 	}
 	err = errors.Join(err, f.keepSnapshots(e, sum))
 	if f.summary != "" {
 		data, _ := json.MarshalIndent(sum, "", "  ")                               // of plain data
-		err = errors.Join(err, os.WriteFile(f.summary, append(data, '\n'), 0o644)) //nolint:gosec // for everybody who may read the folder
+		err = errors.Join(err, os.WriteFile(f.summary, append(data, '\n'), 0o644)) //nolint:gosec // for everyone who may read the folder
 	}
 	err = errors.Join(err, e.printRun(sum))
-	if err == nil && sum.ExitCode != 0 {
-		return exitAs(sum.ExitCode)
+	switch {
+	case err != nil || sum.ExitCode == 0:
+		return err
+	case sum.Fits != nil && !*sum.Fits:
+		return exitAs(exitOutOfMemory)
 	}
-	return err
+	return exitAs(sum.ExitCode)
 }
 
-// printRun writes the report: as text beside the command's output, as JSON in a
+// printRun writes the report: as text after the command's output, as JSON in a
 // line of its own behind it, even if the command left its last line open.
-func (e *env) printRun(sum *phantom.Summary) error {
+func (e *env) printRun(sum *emulate.Summary) error {
 	if !e.json {
 		return report.WriteRun(e.stderr, sum)
 	}
 	e.printed = true
+	if e.text != nil {
+		if err := report.WriteRun(e.text, sum); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintln(e.stdout)
 	line := json.NewEncoder(e.stdout)
 	line.SetEscapeHTML(false)
@@ -150,8 +170,8 @@ func (e *env) printRun(sum *phantom.Summary) error {
 }
 
 // keepSnapshots moves recordings to where they were asked for: that of the
-// process that took the most, and others beside it.
-func (f *runFlags) keepSnapshots(e *env, sum *phantom.Summary) error {
+// process that took the most, and others after it.
+func (f *runFlags) keepSnapshots(e *env, sum *emulate.Summary) error {
 	if f.snapshot == "" {
 		return nil
 	}
@@ -187,12 +207,12 @@ func moveFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, data, 0o644) //nolint:gosec // for everybody who may read the folder
+	return os.WriteFile(to, data, 0o644) //nolint:gosec // for everyone who may read the folder
 }
 
-// phantomFailure says what to do where there can be no emulated GPU.
-func phantomFailure(err error) error {
-	var compiler *phantom.CompilerError
+// emulationFailure says what to do where there can be no emulated GPU.
+func emulationFailure(err error) error {
+	var compiler *emulate.CompilerError
 	if errors.As(err, &compiler) {
 		return &failure{code: exitFailure, hint: compiler.Fix(), err: err}
 	}

@@ -42,19 +42,20 @@ func newServe(e *env) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the REST API and the web page",
 		Long: "Serves the API and the web page. By default it listens on loopback and needs no token.\n" +
-			"On any other address every request needs one (memorymark token create NAME); use TLS\n" +
+			"On any other address every request needs one (memorymark serve token create NAME); use TLS\n" +
 			"there: --tls-cert and --tls-key.\n\n" +
 			"The server predicts by itself, and measures on this machine's GPUs, if it has any, or on\n" +
 			"what --card and --device say. If its Python has a CUDA build of PyTorch, which needs no\n" +
 			"GPU, it also emulates. memorymark worker adds other machines.\n\n" +
 			"Every flag can also be set by an environment variable, such as MEMORYMARK_LISTEN, or in\n" +
-			"the [serve] table of a TOML file:\n\n" +
-			"  [serve]\n" +
-			"  listen = \"0.0.0.0:5001\"\n" +
-			"  allow_origin = [\"https://lab.example\"]",
+			"the section serve of a YAML file:\n\n" +
+			"  serve:\n" +
+			"    listen: 0.0.0.0:5001\n" +
+			"    allow_origin: [https://lab.example]",
 		Example: "  memorymark serve\n" +
 			"  memorymark serve --listen 0.0.0.0:5001 --tls-cert cert.pem --tls-key key.pem",
-		Args: exactArgs(),
+		Annotations: map[string]string{"alone": "memorymark serve [flags]"}, // it also works without COMMAND
+		Args:        exactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.verify {
 				return f.verifyData(e)
@@ -80,6 +81,7 @@ func newServe(e *env) *cobra.Command {
 	flags.BoolVar(&f.noMeasuring, "no-measuring", false, "only predict: do not use this machine's GPUs, and do not emulate any")
 	f.addLog(flags)
 	addConfigFlag(c)
+	c.AddCommand(dataCommands(e)...)
 	return c
 }
 
@@ -99,16 +101,16 @@ func checkData(folder string) error {
 }
 
 // dataFolder is where programs of a user keep what is theirs, "" if they have
-// no home.
+// no home directory.
 func dataFolder() string {
 	if base := os.Getenv("XDG_DATA_HOME"); base != "" {
 		return filepath.Join(base, "memorymark")
 	}
-	home, err := os.UserHomeDir()
+	directory, err := os.UserHomeDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(home, ".local", "share", "memorymark")
+	return filepath.Join(directory, ".local", "share", "memorymark")
 }
 
 // tokenFile is where tokens are kept in a data folder.
@@ -209,7 +211,7 @@ func work(ctx context.Context, opts server.Options, slots []worker.Slot, drain t
 }
 
 // measureHere measures on this machine's cards. A server whose card cannot be
-// used is one without: it says why and goes on.
+// used is one without: it says why and continues.
 func (f *serveFlags) measureHere(ctx context.Context, url string, opts server.Options) error {
 	if f.noMeasuring || !f.here(ctx) {
 		return nil

@@ -146,7 +146,7 @@ func BenchmarkServeStart(b *testing.B) {
 	}
 }
 
-// workloadOf is one of so many workloads, as people ask for them.
+// workloadOf is one of n workloads, as people ask for them.
 func workloadOf(n int) string {
 	models := []string{"bert", "gpt2", "resnet", "distilbert", "vit"}
 	precisions := []string{"fp32", "amp-bf16"}
@@ -179,7 +179,7 @@ func BenchmarkServeDistinct(b *testing.B) {
 	b.ReportMetric(p.processor().Seconds()*1000/float64(n), "cpu-ms/prediction")
 }
 
-// BenchmarkServePredictions offers so many requests a second, whether the
+// BenchmarkServePredictions offers a number of requests a second, whether the
 // answers keep up or not, and says how long the answers took. Of 20 requests
 // 19 are for one of 500 workloads that were asked for before, as when people
 // move sliders and colleagues follow links; one is new.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 	"memorymark/internal/server"
 	"memorymark/internal/worker"
 )
@@ -52,7 +53,7 @@ func (find findEmulator) answer() server.Emulate {
 			return nil, cannotEmulate(err)
 		}
 		p, err := emulator.Emulate(ctx, q, nil, "")
-		var unable *analysis.UnableError
+		var unable *engine.UnableError
 		if errors.As(err, &unable) {
 			return nil, cannotEmulate(err)
 		}

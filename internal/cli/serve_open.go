@@ -115,7 +115,7 @@ func (f *serveFlags) open(ctx context.Context) (net.Listener, string, error) {
 	return l, url, nil
 }
 
-// strangersRate is how often an address may ask where anybody can.
+// strangersRate is how often an address may ask where anyone can.
 const strangersRate = 1200
 
 // options decides who may come in: on loopback this machine's users by its
@@ -140,7 +140,7 @@ func (f *serveFlags) options(l net.Listener, log *slog.Logger) (server.Options, 
 		return opts, err
 	}
 	if n, err := tokens.Count(); err != nil || n == 0 {
-		return opts, errors.Join(err, badUsage("create one with memorymark token create NAME; --listen 127.0.0.1:5001 needs none",
+		return opts, errors.Join(err, badUsage("create one with memorymark serve token create NAME; --listen 127.0.0.1:5001 needs none",
 			"--listen %s is beyond loopback, where everybody needs a token, and there is none in %s", f.listen, f.data))
 	}
 	opts.Tokens = tokens

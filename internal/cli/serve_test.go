@@ -31,8 +31,8 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/evidence"
-	"memorymark/internal/measure/measuretest"
 	"memorymark/internal/predict"
+	"memorymark/internal/testmachine"
 )
 
 // serve runs memorymark serve in this process and returns its address. The
@@ -234,7 +234,7 @@ func TestServeNeedsTokens(t *testing.T) {
 	data := t.TempDir()
 	var stderr bytes.Buffer
 	code := Run(context.Background(), []string{"serve", "--listen", "0.0.0.0:0", "--data", data}, strings.NewReader(""), io.Discard, &stderr)
-	if code != exitUsage || !strings.Contains(stderr.String(), "memorymark token create") {
+	if code != exitUsage || !strings.Contains(stderr.String(), "memorymark serve token create") {
 		t.Fatalf("%d: %s", code, stderr.String())
 	}
 	var secret bytes.Buffer
@@ -336,7 +336,7 @@ func TestSnapshotView(t *testing.T) {
 // A server whose Python has a CUDA build of PyTorch emulates predictions: what
 // is modelled comes to the same bytes either way.
 func TestServeEmulates(t *testing.T) {
-	python := measuretest.Python(t)
+	python := testmachine.ForkingPython(t)
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("NOT TESTED: it needs a C compiler")
 	}

@@ -9,11 +9,11 @@ import (
 	"syscall"
 	"time"
 
-	"memorymark/internal/effort"
+	"memorymark/internal/workbudget"
 )
 
 // endTime is how long a command may take to end when it is told to. What
-// computes asks now and then whether it should go on, and what runs other
+// computes asks now and then whether it should continue, and what runs other
 // programs ends them; a read from a pipe does neither.
 const endTime = 800 * time.Millisecond
 
@@ -61,8 +61,10 @@ func (e *env) untilSignal(ctx context.Context) (_ context.Context, stop func()) 
 	}
 }
 
-// effortOf is what a question of the command line may take.
-func effortOf(ctx context.Context) *effort.Effort { return effort.New(effort.OfCommand, ctx.Err) }
+// workOf is what a question of the command line may take.
+func workOf(ctx context.Context) *workbudget.Budget {
+	return workbudget.New(workbudget.PerCommand, ctx.Err)
+}
 
 // endedBy is the error of a command that a signal ended, whatever came of that
 // in it. What had its result, or the exit code of a program that it ran, keeps

@@ -10,10 +10,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"memorymark/internal/analysis"
+	"memorymark/internal/bytesize"
+	"memorymark/internal/engine"
 	"memorymark/internal/gpu"
 	"memorymark/internal/job"
 	"memorymark/internal/measure"
+	"memorymark/internal/sandbox"
 	"memorymark/internal/worker"
 )
 
@@ -46,7 +48,7 @@ func (f *slotFlags) slots(ctx context.Context, upload *worker.Client) ([]worker.
 	if err != nil {
 		return nil, badInput("memorymark doctor says what is missing", "%w", err)
 	}
-	o := analysis.RunnerOptions{Python: python.Path, Timeout: f.probe}
+	o := engine.RunnerOptions{Python: python.Path, Timeout: f.probe}
 	if upload != nil {
 		o.Upload = upload.Snapshot
 	}
@@ -83,7 +85,7 @@ func (f *slotFlags) slots(ctx context.Context, upload *worker.Client) ([]worker.
 }
 
 // namedSlots are the cards that the user named.
-func (f *slotFlags) namedSlots(o analysis.RunnerOptions) ([]worker.Slot, error) {
+func (f *slotFlags) namedSlots(o engine.RunnerOptions) ([]worker.Slot, error) {
 	if f.device != "" && len(f.cards) > 1 {
 		return nil, badUsage("start a worker for each", "--device is for one --card")
 	}
@@ -99,14 +101,14 @@ func (f *slotFlags) namedSlots(o analysis.RunnerOptions) ([]worker.Slot, error) 
 }
 
 // newSlot is a card whose orders are answered on a device.
-func newSlot(card *gpu.Card, o analysis.RunnerOptions, device string) worker.Slot {
+func newSlot(card *gpu.Card, o engine.RunnerOptions, device string) worker.Slot {
 	o.Device = device
-	return worker.Slot{Card: job.Card{ID: card.ID, Name: card.Name}, Run: analysis.NewRunner(o).RunOrder}
+	return worker.Slot{Card: job.Card{ID: card.ID, Name: card.Name}, Run: engine.NewRunner(o).RunOrder}
 }
 
 // emulator runs steps on cards that are not there, with this machine's PyTorch.
 type emulator struct {
-	*analysis.Runner
+	*engine.Runner
 	with measure.Versions
 }
 
@@ -119,7 +121,17 @@ func (f *slotFlags) emulator(ctx context.Context) (*emulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &emulator{analysis.NewRunner(analysis.RunnerOptions{Python: python.Path, Timeout: f.probe}), with}, nil
+	return &emulator{engine.NewRunner(engine.RunnerOptions{Python: python.Path, Timeout: f.probe, EmulationMemory: emulationMemory()}), with}, nil
+}
+
+// emulationMemory is how much of this machine's memory an emulated model may hold, which
+// comes from anyone who may ask: as much as code, if that leaves enough for others.
+func emulationMemory() int64 {
+	memory := int64(16 * bytesize.GiB)
+	if machine := sandbox.MachineMemory(); machine > 0 {
+		memory = min(memory, machine/4*3)
+	}
+	return memory
 }
 
 // slot takes jobs for any card, which it emulates: this machine needs none.
@@ -128,7 +140,7 @@ func (e *emulator) slot() worker.Slot {
 	if e.with.Transformers != "" {
 		name += " and transformers " + e.with.Transformers
 	}
-	return worker.Slot{Card: job.Card{ID: analysis.EmulationQueue, Name: name}, Run: e.RunOrder}
+	return worker.Slot{Card: job.Card{ID: engine.EmulationQueue, Name: name}, Run: e.RunOrder}
 }
 
 // codeSlot takes jobs that carry code, which runs in a sandbox. It returns why
@@ -142,8 +154,8 @@ func (e *emulator) codeSlot(ctx context.Context, python measure.Python, memory i
 	if err := trial.Check(ctx, python); err != nil {
 		return worker.Slot{}, err
 	}
-	run := analysis.NewRunner(analysis.RunnerOptions{Python: python.Path, Timeout: e.Timeout, CodeMemory: memory}).RunOrder
-	return worker.Slot{Card: job.Card{ID: analysis.CodeQueue, Name: "your own code, in a sandbox, on any card, emulated with PyTorch " + e.with.Torch}, Run: run}, nil
+	run := engine.NewRunner(engine.RunnerOptions{Python: python.Path, Timeout: e.Timeout, CodeMemory: memory}).RunOrder
+	return worker.Slot{Card: job.Card{ID: engine.CodeQueue, Name: "your own code, in a sandbox, on any card, emulated with PyTorch " + e.with.Torch}, Run: run}, nil
 }
 
 // predictionTime is more than a predicted analysis takes.
@@ -151,7 +163,7 @@ const predictionTime = 10 * time.Second
 
 // predictionSlots are a worker that needs no card: it predicts, on all cores.
 func predictionSlots() []worker.Slot {
-	run := analysis.NewRunner(analysis.RunnerOptions{}).RunOrder
+	run := engine.NewRunner(engine.RunnerOptions{}).RunOrder
 	slots := make([]worker.Slot, runtime.GOMAXPROCS(0))
 	for i := range slots {
 		slots[i] = worker.Slot{Card: job.Card{ID: "cpu", Name: "predictions"}, Run: run}

@@ -127,7 +127,7 @@ func (p *program) draw(path string) {
 	}
 }
 
-// longRecording repeats the longest recorded file until it has about so many MB.
+// longRecording repeats the longest recorded file until it has about that many MB.
 func longRecording(b *testing.B, python string, megabytes int) string {
 	b.Helper()
 	small, large := filepath.Join(b.TempDir(), "small.pickle"), filepath.Join(b.TempDir(), "large.pickle")

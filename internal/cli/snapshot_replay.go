@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
 	"memorymark/internal/recording"
 	"memorymark/internal/report"
+	"memorymark/internal/workbudget"
 )
 
 // replayFlags are what a user may change about the recorded run.
@@ -32,7 +32,7 @@ func newSnapshotReplay(e *env) *cobra.Command {
 			"flags it compares the simulation with the recording, address by address. With flags it\n" +
 			"shows what would have happened: whether it fits, how much would have been reserved, and\n" +
 			"how much is lost to fragmentation.\n\n" +
-			"The exit code is 1 if it does not fit, or if the simulation differs from the recording.",
+			"The exit code is 4 if it does not fit, and 1 if the simulation differs from the recording.",
 		Example: "  memorymark snapshot replay snapshot.pickle\n" +
 			"  memorymark snapshot replay snapshot.pickle --limit 24GiB\n" +
 			"  memorymark snapshot replay snapshot.pickle --limit 8GiB --expandable-segments",
@@ -57,14 +57,17 @@ func (f *replayFlags) run(ctx context.Context, e *env, c *cobra.Command, file st
 	if err != nil {
 		return err
 	}
-	answer, err := r.Replay(whatIf, effort.New(math.MaxInt64, ctx.Err))
+	answer, err := r.Replay(whatIf, workbudget.New(math.MaxInt64, ctx.Err))
 	if err != nil {
 		return badInput("snapshot info and snapshot top still work", "%s: %w", file, err)
 	}
-	if err := e.print(answer, report.Replay{Replay: answer}.Write); err != nil {
+	if err := e.print(answer, report.ReplayText{Replay: answer}.Write); err != nil {
 		return err
 	}
-	if !answer.Fits || !answer.MatchesRecording {
+	switch {
+	case !answer.Fits:
+		return errOutOfMemory
+	case !answer.MatchesRecording:
 		return errNo
 	}
 	return nil

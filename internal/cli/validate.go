@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
 	"memorymark/internal/recording"
 	"memorymark/internal/report"
@@ -43,8 +44,8 @@ const (
 )
 
 // validates makes a command of a check.
-func validates(e *env, c *cobra.Command, where where, check func(context.Context, *workload.Workload, analysis.Measurement) (analysis.Verdict, error)) *cobra.Command {
-	f := validateFlags{workloadFlags: addWorkloadFlags(c), engineFlags: &engineFlags{engine: evidence.Measured}}
+func validates(e *env, c *cobra.Command, where where, check func(context.Context, *workload.Workload, engine.Measurement) (engine.CheckOutcome, error)) *cobra.Command {
+	f := validateFlags{workloadFlags: e.addWorkloadFlags(c), engineFlags: &engineFlags{engine: evidence.Measured}}
 	if where == anyCard {
 		c.Flags().StringVar((*string)(&f.engine), "engine", string(evidence.Measured), "`engine`: measured on this machine's GPU, or emulated")
 	}
@@ -59,7 +60,7 @@ func validates(e *env, c *cobra.Command, where where, check func(context.Context
 		if err := f.start(c.Context(), e); err != nil {
 			return err
 		}
-		w, user, err := f.subject(e, f.draft(workload.Draft{}, args))
+		w, user, err := f.subject(c.Context(), e, f.draft(workload.Draft{}, args))
 		if err != nil {
 			return badWorkload(c, err)
 		}
@@ -67,10 +68,10 @@ func validates(e *env, c *cobra.Command, where where, check func(context.Context
 		if err != nil {
 			return err
 		}
-		q, m := analysis.Request{Workload: w, Card: card}, analysis.Measurement{User: user, Progress: e.liveEvents()}
-		return explainUnable(f.runner.Check(c.Context(), f.engine, q, m, func(m analysis.Measurement) error {
+		q, m := analysis.Request{Workload: w, Card: card}, engine.Measurement{User: user, Progress: e.liveEvents()}
+		return explainUnable(f.runner.Check(c.Context(), f.engine, q, m, func(m engine.Measurement) error {
 			verdict, err := check(c.Context(), w, m)
-			if err == nil && verdict == analysis.Fail {
+			if err == nil && verdict == engine.Fail {
 				return errNo
 			}
 			return err
@@ -89,8 +90,8 @@ func newValidateBackward(e *env) *cobra.Command {
 		Example: "  memorymark validate backward bert --batch 32\n" +
 			"  memorymark validate backward train.py:make",
 	}
-	return validates(e, c, anyCard, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
-		found, err := analysis.ValidateBackward(ctx, w, m)
+	return validates(e, c, anyCard, func(ctx context.Context, w *workload.Workload, m engine.Measurement) (engine.CheckOutcome, error) {
+		found, err := engine.ValidateBackward(ctx, w, m)
 		if err != nil {
 			return "", err
 		}
@@ -107,8 +108,8 @@ func newValidateCompile(e *env) *cobra.Command {
 		Example: "  memorymark validate compile gpt2 --precision amp-bf16\n" +
 			"  memorymark validate compile train.py:make --timeout 20m",
 	}
-	return validates(e, c, thisMachine, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
-		found, err := analysis.ValidateCompile(ctx, w, m)
+	return validates(e, c, thisMachine, func(ctx context.Context, w *workload.Workload, m engine.Measurement) (engine.CheckOutcome, error) {
+		found, err := engine.ValidateCompile(ctx, w, m)
 		if err != nil {
 			return "", err
 		}
@@ -133,11 +134,11 @@ func newValidatePrediction(e *env) *cobra.Command {
 	}
 	c.Flags().StringVar(&path, "snapshot", "", "write the recording to a `file`")
 	c.Flags().IntVar(&frames, "frames", 0, "show the `N` innermost stack frames of the first difference; -1 shows all")
-	return validates(e, c, anyCard, func(ctx context.Context, w *workload.Workload, m analysis.Measurement) (analysis.Verdict, error) {
+	return validates(e, c, anyCard, func(ctx context.Context, w *workload.Workload, m engine.Measurement) (engine.CheckOutcome, error) {
 		if m.Session.Device.Type != "cuda" {
 			return "", badUsage("validate backward and compile work there; --engine emulated needs no GPU", "PyTorch records memory only on CUDA devices, not on %s", m.Session.Device.Name)
 		}
-		found, err := analysis.ValidatePrediction(ctx, w, m, path)
+		found, err := engine.ValidatePrediction(ctx, w, m, path)
 		if err != nil {
 			return "", err
 		}

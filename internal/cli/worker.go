@@ -44,7 +44,7 @@ func newWorker(e *env) *cobra.Command {
 		Short: "Run jobs on this machine's GPUs for a server",
 		Long: "Joins a server and runs its jobs, one at a time on each GPU. Without a GPU but with a\n" +
 			"CUDA build of PyTorch it emulates any GPU, for jobs that ask for emulation. Its token,\n" +
-			"from memorymark token create NAME --role worker, is in $" + tokenVariable + " or in a file.\n\n" +
+			"from memorymark serve token create NAME --role worker, is in $" + tokenVariable + " or in a file.\n\n" +
 			"With --allow-code it also runs Python code that users send with their analyses, on\n" +
 			"emulated GPUs: as an unprivileged user, without network, without this machine's files, and\n" +
 			"within --code-memory and --timeout.\n\n" +
@@ -52,7 +52,9 @@ func newWorker(e *env) *cobra.Command {
 			"--drain-timeout to finish, and returns the rest. If it is killed, its jobs go to other\n" +
 			"workers.\n\n" +
 			"Every flag can also be set by an environment variable, such as MEMORYMARK_JOIN, or in the\n" +
-			"[worker] table of a TOML file.",
+			"section worker of a YAML file:\n\n" +
+			"  worker:\n" +
+			"    join: http://server:5001",
 		Example: "  memorymark worker --join http://server:5001\n" +
 			"  memorymark worker --join https://server --token-file /etc/memorymark/token --drain-timeout 10m",
 		Args: exactArgs(),
@@ -105,7 +107,7 @@ func (f *workerFlags) run(ctx context.Context, e *env) error {
 		Slots: slots, Host: f.name, Version: currentVersion().Version, Limit: f.limit, Drain: f.drain, Log: log,
 	})
 	if err != nil {
-		return badInput("check the address, and that the token is from memorymark token create NAME --role worker", "%s: %w", f.join, err)
+		return badInput("check the address, and that the token is from memorymark serve token create NAME --role worker", "%s: %w", f.join, err)
 	}
 	told := joined{Worker: w.ID(), Server: f.join}
 	for _, s := range slots {
@@ -174,7 +176,7 @@ func (f *workerFlags) client() (*worker.Client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	// A connection by HTTP/2 is kept when a request on it gets no answer. These find
-	// out in less than a lease that nobody is there any more.
+	// out in less than a lease that no one is there any more.
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second}
 	if f.ca != "" {
 		if transport.TLSClientConfig, err = trusting(f.ca); err != nil {
@@ -184,7 +186,7 @@ func (f *workerFlags) client() (*worker.Client, error) {
 	return &worker.Client{URL: f.join, Token: token, HTTP: &http.Client{Transport: transport}}, nil
 }
 
-// trusting trusts the certificates of a file, beside those of the machine.
+// trusting trusts the certificates of a file, in addition to those of the machine.
 func trusting(path string) (*tls.Config, error) {
 	pem, err := os.ReadFile(path)
 	if err != nil {

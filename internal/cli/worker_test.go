@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,8 +14,8 @@ import (
 	"time"
 
 	"memorymark/internal/measure"
-	"memorymark/internal/measure/measuretest"
-	"memorymark/internal/measure/sandboxtest"
+	"memorymark/internal/sandbox"
+	"memorymark/internal/testmachine"
 )
 
 // workerToken makes a worker's token in a data folder and returns a file with it.
@@ -133,7 +134,7 @@ func TestServeTakesJobs(t *testing.T) {
 
 // And does one, with real steps on the processor.
 func TestWorkerMeasures(t *testing.T) {
-	python := measuretest.Python(t)
+	python := testmachine.ForkingPython(t)
 	data := t.TempDir()
 	url := serve(t, "--data", data)
 	startWorker(t, "--join", url, "--token-file", workerToken(t, data), "--card", "t4", "--device", "cpu", "--python", python)
@@ -147,7 +148,7 @@ func TestWorkerMeasures(t *testing.T) {
 // A worker without a GPU emulates any card, what is asked to be and what is not
 // modelled, and says what it does that with.
 func TestWorkerEmulates(t *testing.T) {
-	python := measuretest.Python(t)
+	python := testmachine.ForkingPython(t)
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("NOT TESTED: it needs a C compiler")
 	}
@@ -162,7 +163,7 @@ func TestWorkerEmulates(t *testing.T) {
 	}
 	for question, engine := range map[string]string{
 		`"engine":"emulated","workload":{"gpu":"t4","sequence":16,"limit_gib":0.5,"config":{"model_type":"gpt2","n_layer":2,"n_embd":256,"n_head":2,"vocab_size":300}}`: "emulated",
-		`"workload":{"gpu":"l4","sequence":16,"limit_gib":0.5,"config":{"model_type":"biogpt","num_hidden_layers":2,"hidden_size":256,"intermediate_size":512,
+		`"engine":"emulated","workload":{"gpu":"l4","sequence":16,"limit_gib":0.5,"config":{"model_type":"biogpt","num_hidden_layers":2,"hidden_size":256,"intermediate_size":512,
 			"num_attention_heads":2,"vocab_size":300}}`: "emulated",
 		`"workload":{"gpu":"t4","model":"resnet-18"}`: "predicted", // what is modelled is, unless asked
 	} {
@@ -176,11 +177,11 @@ func TestWorkerEmulates(t *testing.T) {
 // A worker that was started for it runs code that came with an analysis, in a
 // sandbox that is this program once more.
 func TestWorkerRunsCode(t *testing.T) {
-	python := measuretest.Python(t)
+	python := testmachine.Python(t)
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("NOT TESTED: it needs a C compiler")
 	}
-	sandboxtest.Need(t, python)
+	needSandbox(t, python)
 	data := t.TempDir()
 	url := serve(t, "--data", data, "--no-measuring")
 	w := startWorker(t, "--join", url, "--token-file", workerToken(t, data), "--python", python, "--allow-code", "--code-memory", "4GiB")
@@ -194,5 +195,20 @@ func TestWorkerRunsCode(t *testing.T) {
 		"import torch\ndef make():\n    return torch.nn.Sequential(torch.nn.Embedding(9, 4096), torch.nn.Linear(4096, 4096)), lambda n: torch.zeros(n, 128, dtype=torch.long)"}}}`)
 	if a.State != "succeeded" || a.Answer.Engine != "emulated" || a.Answer.Batch == 0 || a.Worker != w.Worker {
 		t.Errorf("%+v", a)
+	}
+}
+
+// needSandbox skips a test where this system has no sandboxes; package sandbox tests
+// that they confine.
+func needSandbox(t *testing.T, python string) {
+	t.Helper()
+	box, err := measure.NewConfinement(1 << 30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = box.Remove() }()
+	var unsupported *sandbox.UnsupportedError
+	if err := box.Check(t.Context(), measure.Python{Path: python}); errors.As(err, &unsupported) {
+		t.Skipf("NOT TESTED: %v", err)
 	}
 }

@@ -26,10 +26,13 @@ import (
 // workload but the model.
 type workloadFlags struct{ set *pflag.FlagSet }
 
-func addWorkloadFlags(c *cobra.Command) *workloadFlags { return addFlagsOf(c, workload.KeyNames()) }
+func (e *env) addWorkloadFlags(c *cobra.Command) *workloadFlags {
+	return e.addFlagsOf(c, workload.KeyNames())
+}
 
 // addFlagsOf adds the flags of some keys. The model is an argument.
-func addFlagsOf(c *cobra.Command, names []string) *workloadFlags {
+func (e *env) addFlagsOf(c *cobra.Command, names []string) *workloadFlags {
+	e.addDownload(c)
 	for _, key := range workload.Keys() {
 		if key.Name == "model" || !slices.Contains(names, key.Name) {
 			continue
@@ -194,10 +197,10 @@ func (e *env) readWorkloads(path string) ([]workload.Entry, error) {
 }
 
 // finish makes a workload of a draft. Its model may be a path to a config.json, or
-// to a folder with one. A family that is not modelled is an error only if PyTorch
+// to a folder with one, or an id of the Hugging Face Hub. A family that is not modelled is an error only if PyTorch
 // may not run it.
-func (e *env) finish(d workload.Draft, engine evidence.Engine) (*workload.Workload, error) {
-	if err := errors.Join(e.readConfig(d), e.readLengths(d)); err != nil {
+func (e *env) finish(ctx context.Context, d workload.Draft, engine evidence.Engine) (*workload.Workload, error) {
+	if err := errors.Join(e.readConfig(ctx, d), e.readLengths(d)); err != nil {
 		return nil, err
 	}
 	w, err := d.Workload()
@@ -207,19 +210,23 @@ func (e *env) finish(d workload.Draft, engine evidence.Engine) (*workload.Worklo
 	return w, err
 }
 
-// readConfig reads the config.json that a draft's model is a path to, if it is.
-func (e *env) readConfig(d workload.Draft) error {
+// readConfig reads the config.json that a draft's model is a path to, or that the
+// Hugging Face Hub has under its name, if it is one of these.
+func (e *env) readConfig(ctx context.Context, d workload.Draft) error {
 	name := d.Text("model")
-	if _, err := workload.FindModel(name); name != "" && err != nil {
-		if path, ok := configFile(name); ok {
-			data, err := e.readAll(path)
-			if err != nil {
-				return err
-			}
-			if err := d.UseConfig(data); err != nil {
-				return badInput("", "%s: %w", path, err)
-			}
-		}
+	if _, err := workload.FindModel(name); name == "" || err == nil {
+		return nil
+	}
+	path, ok := configFile(name)
+	if !ok {
+		return e.readHub(ctx, d, name)
+	}
+	data, err := e.readAll(path)
+	if err != nil {
+		return err
+	}
+	if err := d.UseConfig(data); err != nil {
+		return badInput("", "%s: %w", path, err)
 	}
 	return nil
 }

@@ -10,39 +10,39 @@ import (
 )
 
 // Chart is memory as lines or as bars: panels of equal size, each with the same
-// series over the same places of its x axis. Series differ in more than colour
-// (dashes and points, or hatching), since charts are printed in grey.
+// series over the same positions of the x axis. Series differ in more than
+// colour (dashes and points, or hatching), since charts are printed in grey.
 type Chart struct {
-	// Subtitles are what may stand below the title: the first that is not too
-	// long does, else the last.
+	// Subtitles are candidates for the line below the title: the first that
+	// fits, else the last.
 	Subtitles    []string
 	XName, YName string
 	Places       []string       // along the x axis
-	At           []float64      // where lines have them; nil for bars
-	Series       []string       // at most MostSeries
-	Panels       []Panel        // at most MostPanels
+	At           []float64      // positions of lines; nil for bars
+	Series       []string       // at most MaxSeries
+	Panels       []Panel        // at most MaxPanels
 	Columns      int            // of panels, 0 for as many as look well
-	Limit        bytesize.Bytes // what the card lets PyTorch hold, 0 if not known
+	Limit        bytesize.Bytes // what PyTorch can reserve on the card, 0 if unknown
 }
 
 // Panel is one of the plots of a chart.
 type Panel struct {
 	Title  string
-	Values [][]Value // by series, by place
+	Values [][]BarValue // by series, by position
 }
 
-// Value is one number of a chart.
-type Value struct {
-	Bytes bytesize.Bytes // 0 if not known
+// BarValue is one number of a chart.
+type BarValue struct {
+	Bytes bytesize.Bytes // 0 if unknown
 	Fits  bool
 	There bool // the chart has a value here
 }
 
-// MostPanels is how many panels can be read in one picture.
-const MostPanels = 12
+// MaxPanels is how many panels are readable in one picture.
+const MaxPanels = 12
 
-// ErrTooMuch says that a chart has more series or panels than can be told
-// apart.
+// ErrTooMuch says that a chart has more series or panels than can be
+// distinguished.
 var ErrTooMuch = errors.New("the grid has too many dimensions for one chart; use fewer values, or a table")
 
 // SVG draws the chart as SVG.
@@ -52,13 +52,13 @@ func (c *Chart) SVG(w io.Writer, style Style) error { return c.write(w, style, (
 func (c *Chart) PNG(w io.Writer, style Style) error { return c.write(w, style, (*picture).writePNG) }
 
 func (c *Chart) write(w io.Writer, style Style, write func(*picture, io.Writer) error) error {
-	if len(c.Panels) > MostPanels || len(c.Series) > MostSeries {
+	if len(c.Panels) > MaxPanels || len(c.Series) > MaxSeries {
 		return ErrTooMuch
 	}
 	return write(c.draw(style.withDefaults()), w)
 }
 
-// subtitle is the first that is not too long.
+// subtitle returns the first that is not too long.
 func (c *Chart) subtitle(width float64) string {
 	for i, s := range c.Subtitles {
 		if textWidth(s, normal) <= width || i == len(c.Subtitles)-1 {
@@ -75,7 +75,7 @@ type panelPlot struct {
 	theme          *theme
 	panel          *Panel
 	x0, x1, y0, y1 float64
-	most           float64 // bytes at the top
+	top            float64 // bytes at the top
 }
 
 // draw lays the panels out in rows.
@@ -95,7 +95,7 @@ func (c *Chart) draw(style Style) *picture {
 	for i := range c.Panels {
 		width, height := (float64(p.width)-24)/float64(columns), (float64(p.height)-top-12)/float64(rows)
 		left, upper := float64(i%columns)*width, top+float64(i/columns)*height
-		pp := &panelPlot{picture: p, Chart: c, theme: theme, panel: &c.Panels[i], most: c.most(i)}
+		pp := &panelPlot{picture: p, Chart: c, theme: theme, panel: &c.Panels[i], top: c.top(i)}
 		pp.x0, pp.x1, pp.y0, pp.y1 = left+92, left+width-16, upper+30, upper+height-50
 		if pp.panel.Title != "" {
 			pp.y0 += 22
@@ -105,9 +105,9 @@ func (c *Chart) draw(style Style) *picture {
 	return p
 }
 
-// most is the top of a panel's axis. Panels share it, unless the low ones would
+// top is the top of a panel's axis. Panels share it, unless the low ones would
 // vanish.
-func (c *Chart) most(i int) float64 {
+func (c *Chart) top(i int) float64 {
 	highest := func(p *Panel) float64 {
 		var most bytesize.Bytes
 		for _, s := range p.Values {
@@ -163,11 +163,11 @@ func (p *panelPlot) draw() {
 	p.xAxis()
 }
 
-func (p *panelPlot) y(bytes float64) float64 { return p.y1 - bytes/p.most*(p.y1-p.y0) }
+func (p *panelPlot) y(bytes float64) float64 { return p.y1 - bytes/p.top*(p.y1-p.y0) }
 
 func (p *panelPlot) byteAxis() {
 	p.add(text{at: point{p.x0 - 68, p.y0 - 12}, string: p.YName, size: small, fill: p.theme.muted})
-	ticks, write := byteTicks(p.most, max(2, int((p.y1-p.y0)/50)))
+	ticks, write := byteTicks(p.top, max(2, int((p.y1-p.y0)/50)))
 	for _, t := range ticks {
 		y := math.Round(p.y(float64(t))) + 0.5
 		p.add(
@@ -177,9 +177,9 @@ func (p *panelPlot) byteAxis() {
 	}
 }
 
-// drawLimit draws what the card has, if the panel reaches so high.
+// drawLimit draws the memory of the card, if the axis includes it.
 func (p *panelPlot) drawLimit() {
-	if p.Limit == 0 || float64(p.Limit) > p.most {
+	if p.Limit == 0 || float64(p.Limit) > p.top {
 		return
 	}
 	y := p.y(float64(p.Limit))
@@ -195,14 +195,14 @@ func (p *panelPlot) xAxis() {
 		line{points: []point{{p.x0, p.y1}, {p.x1, p.y1}}, stroke: p.theme.muted, width: 1},
 		text{at: point{(p.x0 + p.x1) / 2, p.y1 + 38}, string: p.XName, size: small, fill: p.theme.muted, anchor: middle},
 	)
-	room := (p.x1 - p.x0) / float64(len(p.Places))
+	width := (p.x1 - p.x0) / float64(len(p.Places))
 	if p.At != nil {
-		room = p.x1 - p.x0
+		width = p.x1 - p.x0
 	}
 	last := math.Inf(-1)
 	for i, name := range p.Places {
 		x := p.place(i)
-		label := shorten(name, small, room-4)
+		label := shorten(name, small, width-4)
 		if half := textWidth(label, small) / 2; x-half > last+6 {
 			p.add(text{at: point{x, p.y1 + 19}, string: label, size: small, fill: p.theme.text, anchor: middle})
 			last = x + half
@@ -211,8 +211,8 @@ func (p *panelPlot) xAxis() {
 	}
 }
 
-// place is where a place of the x axis is: in the middle of its group of bars,
-// or where its number is.
+// place returns the x coordinate of a position: the middle of its group of
+// bars, or its number's.
 func (p *panelPlot) place(i int) float64 {
 	if p.At == nil {
 		return p.x0 + (float64(i)+0.5)*(p.x1-p.x0)/float64(len(p.Places))

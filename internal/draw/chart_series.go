@@ -7,8 +7,8 @@ import (
 	"memorymark/internal/bytesize"
 )
 
-// lines draws each series through its points; it is broken where a cell is not
-// known.
+// lines draws each series through its points; it is interrupted where a cell is
+// unknown.
 func (p *panelPlot) lines() {
 	for s, values := range p.panel.Values {
 		var run []point
@@ -41,7 +41,7 @@ func (p *panelPlot) lines() {
 	p.crossNote()
 }
 
-// bars draws a group of bars at each place.
+// bars draws a group of bars at each position.
 func (p *panelPlot) bars() {
 	group := (p.x1 - p.x0) / float64(len(p.Places))
 	width := min(group*0.8/float64(len(p.Series)), 90)
@@ -63,7 +63,7 @@ func (p *panelPlot) bars() {
 	p.crossNote()
 }
 
-// barLabel is a number in GiB, or with its unit if it is less.
+// barLabel is a number in GiB, or a smaller one with its unit.
 func barLabel(b bytesize.Bytes) string {
 	switch {
 	case b >= 10*bytesize.GiB:
@@ -75,7 +75,7 @@ func barLabel(b bytesize.Bytes) string {
 	}
 }
 
-// crossNote explains the crosses, if there are some.
+// crossNote explains the crosses, if there are any.
 func (p *panelPlot) crossNote() {
 	for _, values := range p.panel.Values {
 		for _, v := range values {
@@ -89,26 +89,26 @@ func (p *panelPlot) crossNote() {
 }
 
 // dashes of the series' lines; the first is whole.
-var dashes = [MostSeries][2]float64{{}, {12, 5}, {3, 4}, {18, 4}, {7, 3}, {2, 2}}
+var dashes = [MaxSeries][2]float64{{}, {12, 5}, {3, 4}, {18, 4}, {7, 3}, {2, 2}}
 
 func stroke(points []point, series int, t *theme) line {
-	dash := dashes[series%MostSeries]
-	return line{points: points, stroke: t.series[series%MostSeries], width: 2.2, dashed: dash[0] > 0, dash: dash}
+	dash := dashes[series%MaxSeries]
+	return line{points: points, stroke: t.series[series%MaxSeries], width: 2.2, dashed: dash[0] > 0, dash: dash}
 }
 
 // marker is the point of a series: disc, square, triangle, diamond and their
 // like.
 func marker(x, y float64, series int, t *theme) mark {
-	fill := t.series[series%MostSeries]
+	fill := t.series[series%MaxSeries]
 	const r = 6
-	shapes := [MostSeries][]point{
+	shapes := [MaxSeries][]point{
 		1: {{x - r, y - r}, {x + r, y - r}, {x + r, y + r}, {x - r, y + r}},
 		2: {{x, y - r - 1}, {x + r + 1, y + r}, {x - r - 1, y + r}},
 		3: {{x, y - r - 2}, {x + r + 2, y}, {x, y + r + 2}, {x - r - 2, y}},
 		4: {{x, y + r + 1}, {x + r + 1, y - r}, {x - r - 1, y - r}},
 		5: {{x - 2, y - r}, {x + 2, y - r}, {x + 2, y + r}, {x - 2, y + r}},
 	}
-	if corners := shapes[series%MostSeries]; corners != nil {
+	if corners := shapes[series%MaxSeries]; corners != nil {
 		return area{corners: corners, fill: fill}
 	}
 	return disc(x, y, r, fill)
@@ -124,10 +124,10 @@ func cross(x, y float64, t *theme) []mark {
 
 // hatched is a bar of a series: filled, and hatched from the second one on.
 func hatched(x0, y0, x1, y1 float64, series int, t *theme) []mark {
-	fill := t.series[series%MostSeries]
+	fill := t.series[series%MaxSeries]
 	out := []mark{rectangle(x0, y0, x1, y1, fill)}
 	ink := alpha(t.background, 170)
-	switch series % MostSeries {
+	switch series % MaxSeries {
 	case 1:
 		out = append(out, diagonals(x0, y0, x1, y1, 9, ink)...)
 	case 2:

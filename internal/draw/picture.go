@@ -30,7 +30,7 @@ type point struct{ x, y float64 }
 type area struct {
 	corners []point
 	fill    color.NRGBA
-	title   string // what a browser shows under the pointer
+	title   string // tooltip in a browser
 }
 
 // line is a stroke through points.
@@ -42,7 +42,7 @@ type line struct {
 	dash   [2]float64 // pixels on and off, 0 for the usual ones
 }
 
-// pattern is how long dashes and gaps are.
+// pattern is the length of dashes and gaps.
 func (l line) pattern() (on, off float64) {
 	if l.dash[0] > 0 {
 		return l.dash[0], l.dash[1]
@@ -50,7 +50,7 @@ func (l line) pattern() (on, off float64) {
 	return 5, 4
 }
 
-// anchor is the side of a text that its position names.
+// anchor is the side of a text at its position.
 type anchor uint8
 
 const (
@@ -76,7 +76,7 @@ func rectangle(x0, y0, x1, y1 float64, fill color.NRGBA) area {
 }
 
 // glyphWidth is how wide a character of the fonts used is, per pixel of size.
-// All are monospaced, so that a layout holds on machines with other fonts.
+// All are monospaced, so that a layout works on machines with other fonts.
 const glyphWidth = 0.6
 
 func textWidth(s string, size float64) float64 {
@@ -88,8 +88,8 @@ func shorten(s string, size, width float64) string {
 	return tail(s, int(width/(glyphWidth*size)))
 }
 
-// tail cuts a text to a number of characters. It cuts the beginning: the end
-// of a path says more.
+// tail cuts a text to a number of characters. It cuts the beginning: the end of
+// a path is more informative.
 func tail(s string, most int) string {
 	runes := []rune(s)
 	switch {

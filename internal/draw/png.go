@@ -18,7 +18,7 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// canvas is what marks paint on when a picture becomes a PNG.
+// canvas is what marks are painted on for a PNG.
 type canvas struct {
 	*image.RGBA
 	rasterizer vector.Rasterizer

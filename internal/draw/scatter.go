@@ -9,8 +9,8 @@ import (
 	"memorymark/internal/figure"
 )
 
-// Scatter is points by two amounts, both on logarithmic axes. What is possible
-// is filled, and what is not is hollow.
+// Scatter is points by two amounts, both on logarithmic axes. Possible points
+// are filled, and others are hollow.
 type Scatter struct {
 	Subtitle     string
 	XName, YName string
@@ -25,7 +25,7 @@ type Spot struct {
 	Series int
 	Hollow bool
 	Label  string // "" for none
-	Title  string // what a browser shows under the pointer
+	Title  string // tooltip in a browser
 }
 
 // SVG draws the scatter as SVG.
@@ -47,14 +47,14 @@ type scatterPlot struct {
 	xs, ys         decades
 }
 
-// decades is a stretch of a logarithmic axis.
+// decades is a range of a logarithmic axis.
 type decades struct{ low, high float64 }
 
-// at is where a value lies, from 0 to 1.
+// at returns the position of a value, from 0 to 1.
 func (d decades) at(v float64) float64 { return math.Log(v/d.low) / math.Log(d.high/d.low) }
 
-// around is a stretch that holds all values with some room.
-func around(points []Spot, of func(Spot) float64) decades {
+// rangeOf returns a range that contains all values with some margin.
+func rangeOf(points []Spot, of func(Spot) float64) decades {
 	d := decades{math.Inf(1), 0}
 	for _, p := range points {
 		d.low, d.high = min(d.low, of(p)), max(d.high, of(p))
@@ -65,7 +65,7 @@ func around(points []Spot, of func(Spot) float64) decades {
 	return decades{d.low / 1.4, d.high * 1.4}
 }
 
-// ticks are 1, 2 and 5 times powers of ten, or powers alone where there are
+// ticks are 1, 2 and 5 times powers of ten, or only powers where there are
 // many.
 func (d decades) ticks() []float64 {
 	factors := []float64{1, 2, 5}
@@ -88,7 +88,7 @@ func (s *Scatter) draw(style Style) *picture {
 	p := &scatterPlot{
 		picture: &picture{width: style.Width, height: style.Height, background: theme.background}, Scatter: s, theme: theme,
 		x0: 110, x1: float64(style.Width) - 40, y0: 140, y1: float64(style.Height) - 70,
-		xs: around(s.Points, func(p Spot) float64 { return p.X }), ys: around(s.Points, func(p Spot) float64 { return p.Y }),
+		xs: rangeOf(s.Points, func(p Spot) float64 { return p.X }), ys: rangeOf(s.Points, func(p Spot) float64 { return p.Y }),
 	}
 	p.add(
 		text{at: point{24, 38}, string: shorten(style.Title, large, float64(p.width)-48), size: large, fill: theme.text, bold: true},
@@ -96,7 +96,7 @@ func (s *Scatter) draw(style Style) *picture {
 	)
 	p.legend()
 	p.axes()
-	for _, hollow := range []bool{true, false} { // what fits lies above
+	for _, hollow := range []bool{true, false} { // points that fit are on top
 		for _, at := range s.Points {
 			if at.Hollow == hollow {
 				p.spot(at)
@@ -153,7 +153,7 @@ func (p *scatterPlot) spot(s Spot) {
 	if s.Hollow {
 		inside := disc(x, y, 5, p.theme.background)
 		inside.title = s.Title
-		p.add(inside, ring(x, y, alpha(p.theme.series[s.Series%MostSeries], 150)))
+		p.add(inside, ring(x, y, alpha(p.theme.series[s.Series%MaxSeries], 150)))
 		return
 	}
 	m := marker(x, y, s.Series, p.theme)
@@ -170,7 +170,8 @@ func ring(x, y float64, stroke color.NRGBA) mark {
 	return line{points: append(outline, outline[0]), stroke: stroke, width: 1.4}
 }
 
-// labels writes the names of points beside them, unless another one is there.
+// labels writes the names of points next to them, unless that would overlap
+// another.
 func (p *scatterPlot) labels() {
 	type box struct{ x0, y0, x1, y1 float64 }
 	var taken []box

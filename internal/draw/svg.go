@@ -11,8 +11,7 @@ import (
 	"strconv"
 )
 
-// svgWriter collects the first error of its writer, so that marks need not
-// look.
+// svgWriter keeps the first error of its writer, so that marks need not check.
 type svgWriter struct{ *bufio.Writer }
 
 // writeSVG writes a picture as SVG. It scales with its page.

@@ -7,7 +7,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Style says how a picture looks. The zero value is dark, 1600 × 900.
+// Style is the size and theme of a picture. The zero value is dark, 1600 × 900.
 type Style struct {
 	Title         string
 	Width, Height int  // 0 is 1600 and 900; at least 640 × 360
@@ -33,18 +33,18 @@ func (s Style) theme() *theme {
 	return &dark
 }
 
-// theme gives colours to roles. The dark one is that of the web page.
+// theme assigns colours to roles. The dark one is the web page's.
 type theme struct {
 	background, grid, text, muted color.NRGBA
 	peak, allocated, reserved     color.NRGBA
 	failure                       color.NRGBA
 	phases                        [4]color.NRGBA
-	series                        [MostSeries]color.NRGBA // of charts; apart in brightness too
+	series                        [MaxSeries]color.NRGBA // of charts; they also differ in brightness
 	of                            func(timeline.Color) color.NRGBA
 }
 
-// MostSeries is how many series a chart can tell apart.
-const MostSeries = 6
+// MaxSeries is how many series a chart can distinguish.
+const MaxSeries = 6
 
 var dark = theme{
 	series: [...]color.NRGBA{rgb(0x00c46a), rgb(0x3f6fd8), rgb(0xf2c14e), rgb(0x9a4fb5), rgb(0x8fd3e8), rgb(0xc25555)},
@@ -74,10 +74,10 @@ var categoryDark = map[timeline.Color]uint32{
 	timeline.Color(trace.Parameter):      0x4f7fc4,
 	timeline.Color(trace.OptimizerState): 0x8a6fc0,
 	timeline.Color(trace.Workspace):      0x7a8a92,
-	timeline.Color(trace.Input):          0x39a0b0,
-	timeline.Color(trace.Gradient):       0xc98a45,
-	timeline.Color(trace.Activation):     0x4fa56f,
-	timeline.Color(trace.Temporary):      0xc26a70,
+	timeline.Color(trace.Input):          0x6fb7e6,
+	timeline.Color(trace.Gradient):       0xc06fb0,
+	timeline.Color(trace.Activation):     0x2f9d97,
+	timeline.Color(trace.Temporary):      0xa9a94e,
 	timeline.ColorBefore:                 0x3f4650,
 	timeline.ColorOther:                  0x6b6b6b,
 	timeline.ColorNoStack:                0x8b8794,
@@ -88,10 +88,10 @@ var categoryLight = map[timeline.Color]uint32{
 	timeline.Color(trace.Parameter):      0x3d6cb9,
 	timeline.Color(trace.OptimizerState): 0xc4b1ea,
 	timeline.Color(trace.Workspace):      0x7f929c,
-	timeline.Color(trace.Input):          0x2f9fb3,
-	timeline.Color(trace.Gradient):       0xc87423,
-	timeline.Color(trace.Activation):     0xa3dcb6,
-	timeline.Color(trace.Temporary):      0xb84a52,
+	timeline.Color(trace.Input):          0x3f8fc9,
+	timeline.Color(trace.Gradient):       0xa94f98,
+	timeline.Color(trace.Activation):     0x9fdcd7,
+	timeline.Color(trace.Temporary):      0x8a8a2e,
 	timeline.ColorBefore:                 0x98a3b3,
 	timeline.ColorOther:                  0xa3a3a3,
 	timeline.ColorNoStack:                0xd9d5e0,
@@ -111,7 +111,7 @@ func rgb(v uint32) color.NRGBA {
 }
 
 // shade makes a colour a little darker or lighter, so that neighbours of one
-// group can be told apart.
+// group can be distinguished.
 func shade(c color.NRGBA, step int) color.NRGBA {
 	scale := func(v uint8) uint8 { return uint8(min(int(v)*(100+8*step)/100, 255)) }
 	return color.NRGBA{R: scale(c.R), G: scale(c.G), B: scale(c.B), A: c.A}
@@ -122,9 +122,9 @@ func alpha(c color.NRGBA, a uint8) color.NRGBA {
 	return c
 }
 
-// CategoryColor is the colour that a category has in pictures, for tables that
-// stand beside them.
+// CategoryColor is the colour of a category in pictures, for tables next to
+// them.
 func CategoryColor(c trace.Category) color.Color { return dark.of(timeline.Color(c)) }
 
-// FailureColor is the colour of what went wrong.
+// FailureColor is the colour of failures.
 func FailureColor() color.Color { return dark.failure }

@@ -57,7 +57,7 @@ func drawTimeline(tl *timeline.Timeline, style Style) *picture {
 	return p.picture
 }
 
-// newPlot lays a picture out.
+// newPlot computes the layout of a picture.
 func newPlot(tl *timeline.Timeline, style Style) *plot {
 	p := &plot{tl: tl, theme: style.theme()}
 	p.picture = &picture{width: style.Width, height: style.Height, background: p.theme.background}
@@ -76,7 +76,7 @@ func newPlot(tl *timeline.Timeline, style Style) *plot {
 			most = max(most, slices.Max(l.Max))
 		}
 	}
-	p.most = max(1, float64(most)*13/12) // some room above
+	p.most = max(1, float64(most)*13/12) // some margin above
 	return p
 }
 
@@ -105,8 +105,8 @@ func (p *plot) title(title string) {
 	p.add(text{at: point{24, 60}, string: strings.Join(facts, " · "), size: normal, fill: p.theme.muted})
 }
 
-// shapes draws the stack. The outline of all comes first: it fills what is
-// lost where areas thinner than a pixel meet.
+// shapes draws the stack. The outline of all comes first: it fills the gaps
+// where areas thinner than a pixel meet.
 func (p *plot) shapes() {
 	p.add(p.between(make([]int64, len(p.tl.Moments)), p.tl.Active.Max, p.theme.of(timeline.ColorOther)))
 	for _, b := range p.tl.Bands {
@@ -135,7 +135,7 @@ func (p *plot) between(bottom, top []int64, fill color.NRGBA) area {
 	return area{corners: append(p.steps(top), back...), fill: fill}
 }
 
-// outline goes along the top of a shape and back along its bottom.
+// outline follows the top of a shape and returns along its bottom.
 func (p *plot) outline(s *timeline.Shape) []point {
 	top := make([]point, 0, 4*len(s.Steps))
 	var bottom []point
@@ -168,7 +168,7 @@ func (p *plot) steps(values []int64) []point {
 }
 
 // lines draws the totals above the stack: their highest values, and faintly
-// how far they fall within a column.
+// their minimum within a column.
 func (p *plot) lines() {
 	draw := func(l timeline.Line, stroke color.NRGBA) {
 		if l.Max != nil {

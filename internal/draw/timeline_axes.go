@@ -33,7 +33,7 @@ func (p *plot) eventAxis() {
 	}
 }
 
-// timeAxis puts times where events reach them.
+// timeAxis places times where events reach them.
 func (p *plot) timeAxis() {
 	gap := math.Ceil(90 / (p.x1 - p.x0) * float64(len(p.tl.Moments)))
 	ticks := p.tl.TimeTicks(int(gap))
@@ -55,7 +55,7 @@ func (p *plot) axis(y float64, name string) {
 	)
 }
 
-// tick marks a place on an axis; its label keeps clear of the axis' name.
+// tick marks a position on an axis; its label does not overlap the axis' name.
 func (p *plot) tick(x, y float64, label string) {
 	x, y = math.Round(x)+0.5, math.Round(y)+0.5
 	at := max(x, p.x0+textWidth(label, small)/2)
@@ -82,8 +82,8 @@ func (p *plot) phases() {
 	}
 }
 
-// phaseLabels are what may stand in the lane of a phase, the longest first. The
-// parts of a step say how high memory goes in them, and have a dot there.
+// phaseLabels are candidates for the label of a phase, the longest first. The
+// parts of a step say their peak, and have a dot there.
 func (p *plot) phaseLabels(s timeline.Span) []string {
 	if s.Depth > 0 || !isPart(s.Name) {
 		return []string{s.Label()}
@@ -98,8 +98,8 @@ func (p *plot) phaseColor(s timeline.Span) color.NRGBA {
 	return p.theme.phases[slices.Index(p.phaseNames, s.Name)%len(p.theme.phases)]
 }
 
-// failures marks allocations that failed; a label is left out where it would
-// run into the one before.
+// failures marks allocations that failed; a label that would overlap the
+// previous one is left out.
 func (p *plot) failures() {
 	free := p.x0
 	for _, f := range p.tl.Failures {
@@ -116,8 +116,8 @@ func (p *plot) failures() {
 	}
 }
 
-// peak marks the highest point. Its label stands above the plot, where it
-// covers nothing.
+// peak marks the highest point. Its label is above the plot, where it covers
+// nothing.
 func (p *plot) peak() {
 	at := p.tl.Peak
 	if at.Bytes == 0 {

@@ -16,7 +16,7 @@ var timelineText string
 var timelineCSS string
 
 // timelineScript is built from the sources of the page (web/src/standalone), so
-// that there is one decoder and one drawing of timelines in a browser. It is
+// that browsers share one decoder and one renderer of timelines. It is
 // committed: a build of the program needs no Node.js.
 //
 //go:embed html/timeline.js
@@ -25,8 +25,8 @@ var timelineScript string
 var timelinePage = template.Must(template.New("timeline").Parse(timelineText))
 
 // TimelineHTML writes a page that shows a timeline and needs nothing else: no
-// network, no server. A timeline with the detail of timeline.Zoomable is worth
-// zooming into.
+// network, no server. A timeline with the detail of timeline.Zoomable can be
+// zoomed into.
 //
 // Strings of the timeline come from other people's programs. They reach the
 // page as JSON, whose encoder escapes what could end a script element, and are

@@ -10,8 +10,8 @@ import (
 	"memorymark/internal/timeline"
 )
 
-// legend is the column at the right: the lines with their highest values, what
-// the peak is made of, and the phases.
+// legend is the column at the right: the lines with their highest values, the
+// composition of the peak, and the phases.
 type legend struct {
 	*plot
 	x0, x1, y float64
@@ -62,19 +62,19 @@ func (l *legend) entry(color color.NRGBA, height float64, name, value string) {
 	l.row(name, value, l.theme.text, l.x0+22)
 }
 
-// row writes a name and a value; what does not fit the picture is left out.
+// row writes a name and a value; rows that do not fit the picture are left out.
 func (l *legend) row(name, value string, color color.NRGBA, x float64) {
 	if l.y < float64(l.height)-20 {
-		room := l.x1 - x - max(textWidth(value, small), textWidth("100.00 MiB", small)) - 12
+		width := l.x1 - x - max(textWidth(value, small), textWidth("100.00 MiB", small)) - 12
 		l.add(
-			text{at: point{x, l.y}, string: shorten(name, small, room), size: small, fill: color},
+			text{at: point{x, l.y}, string: shorten(name, small, width), size: small, fill: color},
 			text{at: point{l.x1, l.y}, string: value, size: small, fill: color, anchor: right},
 		)
 	}
 	l.y += 21
 }
 
-// disc is a circle, as a polygon that the eye takes for one.
+// disc is a circle, approximated by a polygon.
 func disc(x, y, radius float64, fill color.NRGBA) area {
 	corners := make([]point, 24)
 	for i := range corners {

@@ -20,12 +20,12 @@ import (
 	"memorymark/internal/trace"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// hostile is what a stack frame may hold to break a picture or a page.
+// hostile is a stack frame that tries to break a picture or a page.
 const hostile = `</script><script>alert("x")</script><img src=x onerror=alert(1)>&'` + "\x00\u2028"
 
-// smallTrace is a program with all that a picture can show.
+// smallTrace is a program with everything that a picture can show.
 func smallTrace() *trace.Trace {
 	t := trace.New(0, trace.NewTables())
 	frame := t.Stacks.AddFrame(trace.Frame{File: hostile, Name: "forward", Line: 7})
@@ -89,7 +89,7 @@ func TestTimelineSVG(t *testing.T) {
 	}
 }
 
-// checkXML reads an SVG to its end and looks for elements that no picture has.
+// checkXML reads an SVG to its end and reports elements that no picture has.
 func checkXML(t *testing.T, data []byte) {
 	t.Helper()
 	decoder := xml.NewDecoder(bytes.NewReader(data))

@@ -57,8 +57,8 @@ func TestTimelinesOfRecordings(t *testing.T) {
 	}
 }
 
-// churn is a trace without order, the worst to draw: whatever is freed lies
-// anywhere in the stack.
+// churn is a trace without order, the worst to draw: frees are anywhere in the
+// stack.
 func churn(events int) *trace.Trace {
 	t := trace.New(0, trace.NewTables())
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -7,7 +7,7 @@ import (
 
 // What emulations were held against: programs that ran on a real card, run
 // again on an emulated one (docs/how-emulation-works.md, whose table a test
-// holds to these).
+// is checked against these).
 const (
 	// EmulatedGPU is called as in the catalog of cards.
 	EmulatedGPU     = "NVIDIA H200 SXM"

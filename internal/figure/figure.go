@@ -1,4 +1,4 @@
-// Package figure writes numbers for people: counts and times.
+// Package figure rounds numbers, and writes counts and times for people.
 package figure
 
 import (
@@ -41,4 +41,18 @@ func About(micros int64) string {
 // Short writes at most six decimals and no trailing zeros.
 func Short(v float64) string {
 	return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64)
+}
+
+// Round rounds to a number of decimal places.
+func Round(x float64, places int) float64 {
+	scale := math.Pow(10, float64(places))
+	return math.Round(x*scale) / scale
+}
+
+// Significant rounds to a number of significant digits, so that figures of any size differ.
+func Significant(x float64, digits int) float64 {
+	if x == 0 {
+		return 0
+	}
+	return Round(x, digits-1-int(math.Floor(math.Log10(math.Abs(x)))))
 }

@@ -22,9 +22,9 @@ type Card struct {
 	Aliases []string `json:"aliases"` // other ids, and the name that the driver reports
 
 	Memory  Amount `json:"memory"`  // total_memory, as PyTorch reports it
-	Context Amount `json:"context"` // of that, what CUDA and its libraries take outside the allocator
+	Context Amount `json:"context"` // the part that CUDA and its libraries use outside the allocator
 
-	// What CUDA tells programs of the device, and CUB and cuDNN choose by.
+	// The device properties by which CUB and cuDNN choose kernels.
 	ComputeCapability Capability     `json:"compute_capability"`
 	SMs               int            `json:"multiprocessors"`
 	ThreadsPerSM      int            `json:"threads_per_multiprocessor"`
@@ -32,11 +32,12 @@ type Card struct {
 	ClockMHz          int            `json:"clock_mhz"`           // of the multiprocessors, at most
 	MemoryClockMHz    int            `json:"memory_clock_mhz"`    // half of what a data sheet calls its data rate
 	BusBits           int            `json:"bus_bits"`            // width of the path to the memory
-	ECC               bool           `json:"ecc"`                 // whether the memory corrects errors, as the card is delivered
+	ECC               bool           `json:"ecc"`                 // whether the memory corrects errors by default
 	DeviceSource      string         `json:"device_source"`       // of the five above
-	Estimated         []string       `json:"estimated,omitempty"` // keys among them that were not seen on such a card
+	Estimated         []string       `json:"estimated,omitempty"` // those of them that were not read from such a card
 
-	BandwidthGBPerS float64 `json:"bandwidth_gb_per_s"` // of the memory, in 10⁹ bytes
+	BoardWatts      float64 `json:"board_watts,omitempty"` // that the board may take, by its data sheet
+	BandwidthGBPerS float64 `json:"bandwidth_gb_per_s"`    // of the memory, in 10⁹ bytes
 	DenseTFLOPS     Rates   `json:"dense_tflops"`
 
 	Price  *Price `json:"price,omitempty"` // nil if none was found
@@ -47,7 +48,7 @@ type Card struct {
 // Amount is an amount of memory and where the figure comes from.
 type Amount struct {
 	Bytes     bytesize.Bytes `json:"bytes"`
-	Estimated bool           `json:"estimated,omitempty"` // not seen on such a card
+	Estimated bool           `json:"estimated,omitempty"` // not read from such a card
 	Source    string         `json:"source"`
 	AsOf      string         `json:"as_of,omitempty"`
 }
@@ -66,7 +67,7 @@ type Rates struct {
 type Price struct {
 	USDPerHour float64 `json:"usd_per_hour"`
 	Provider   string  `json:"provider"`
-	Market     string  `json:"market,omitempty"` // list for a price that everybody gets, spot or marketplace for one that changes by the hour
+	Market     string  `json:"market,omitempty"` // list for a list price, spot or marketplace for one that changes by the hour
 	Source     string  `json:"source"`
 	AsOf       string  `json:"as_of"`
 }
@@ -88,11 +89,12 @@ func (c *Capability) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Usable is what the allocator can reserve: the memory less the context.
+// Usable returns what the allocator can reserve: the memory less the context.
 func (c *Card) Usable() bytesize.Bytes { return c.Memory.Bytes - c.Context.Bytes }
 
 // HasBF16 reports whether the card computes in bf16. Those before Ampere have
-// fp16, and PyTorch emulates bf16 on them. What is not known to be older has it.
+// fp16, and PyTorch emulates bf16 on them. A card that is not known to be older
+// has it.
 func (c *Card) HasBF16() bool {
 	return c.ComputeCapability == Capability{} || c.ComputeCapability.Major >= 8
 }
@@ -117,10 +119,10 @@ var load = sync.OnceValue(func() []*Card {
 func All() []*Card { return slices.Clone(load()) }
 
 // Find returns the card of an id or an alias, in whatever case. The error for
-// an unknown one names those that look like it.
+// an unknown one names similar ones.
 func Find(id string) (*Card, error) {
 	name := strings.ToLower(strings.TrimSpace(id))
-	dashed := strings.ReplaceAll(name, " ", "-") // as of "RTX 4090"
+	dashed := strings.ReplaceAll(name, " ", "-") // as for "RTX 4090"
 	for _, c := range load() {
 		if c.ID == dashed || strings.ToLower(c.Name) == name || slices.Contains(c.Aliases, name) || slices.Contains(c.Aliases, dashed) {
 			return c, nil
@@ -129,11 +131,12 @@ func Find(id string) (*Card, error) {
 	return nil, &UnknownError{ID: id, Near: near(name)}
 }
 
-// Default is the id of the card that people who have none mostly ask about.
+// Default is the id of the card of a question without one, if the machine has
+// no GPU.
 const Default = "a10"
 
-// Unnamed is the card of a question that names none: this machine's, or another if
-// it has none.
+// Unnamed returns the card of a question that names none: this machine's, or the
+// default.
 func Unnamed(here *Card, otherwise string) (*Card, error) {
 	if here != nil {
 		return here, nil
@@ -141,7 +144,7 @@ func Unnamed(here *Card, otherwise string) (*Card, error) {
 	return Find(otherwise)
 }
 
-// near are the ids of cards whose id or alias is near to a name.
+// near returns the ids of cards whose id or alias is similar to a name.
 func near(name string) []string {
 	ids := make(map[string]string)
 	var known, out []string
@@ -162,7 +165,7 @@ func near(name string) []string {
 // UnknownError says that the catalog has no such card.
 type UnknownError struct {
 	ID   string
-	Near []string // ids that look like it
+	Near []string // similar ids
 }
 
 func (e *UnknownError) Error() string {

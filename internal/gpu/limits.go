@@ -8,21 +8,22 @@ import (
 	"memorymark/internal/bytesize"
 )
 
-// Limits are what one multiprocessor holds at a time. They follow from the
+// SMLimits are what one multiprocessor holds at a time. They follow from the
 // compute capability alone.
-type Limits struct {
+type SMLimits struct {
 	Threads           int            // resident threads
 	Blocks            int            // resident blocks
 	Shared            bytesize.Bytes // shared memory of all of its blocks
-	ReservedPerBlock  bytesize.Bytes // of that, what CUDA takes for itself in each block
+	ReservedPerBlock  bytesize.Bytes // the part that CUDA reserves in each block
 	SharedPerBlock    bytesize.Bytes // shared memory of a block that asks for no more
 	SharedPerBlockMax bytesize.Bytes // and of one that opts in to more
 }
 
 // limits is the table "Technical Specifications per Compute Capability" of the
-// CUDA C++ Programming Guide, as libcudacxx/include/cuda/__device/arch_traits.h
-// of NVIDIA/cccl@004ad19 has it. What an H200 reports agrees (9.0).
-var limits = map[Capability]Limits{
+// CUDA C++ Programming Guide, from
+// libcudacxx/include/cuda/__device/arch_traits.h of NVIDIA/cccl@004ad19. An
+// H200 reports the same (9.0).
+var limits = map[Capability]SMLimits{
 	{7, 0}:  onOldSM(2048, 32, 96),
 	{7, 5}:  onOldSM(1024, 16, 64),
 	{8, 0}:  onSM(2048, 32, 164),
@@ -39,23 +40,23 @@ var limits = map[Capability]Limits{
 }
 
 // onOldSM makes the limits of a card before Ampere.
-func onOldSM(threads, blocks int, sharedKiB bytesize.Bytes) Limits {
+func onOldSM(threads, blocks int, sharedKiB bytesize.Bytes) SMLimits {
 	shared := sharedKiB * bytesize.KiB
-	return Limits{Threads: threads, Blocks: blocks, Shared: shared, SharedPerBlock: 48 * bytesize.KiB, SharedPerBlockMax: shared}
+	return SMLimits{Threads: threads, Blocks: blocks, Shared: shared, SharedPerBlock: 48 * bytesize.KiB, SharedPerBlockMax: shared}
 }
 
 // onSM makes the limits of a card since Ampere, where CUDA takes 1 KiB of
 // shared memory in each block.
-func onSM(threads, blocks int, sharedKiB bytesize.Bytes) Limits {
+func onSM(threads, blocks int, sharedKiB bytesize.Bytes) SMLimits {
 	l := onOldSM(threads, blocks, sharedKiB)
 	l.ReservedPerBlock = 1 * bytesize.KiB
 	l.SharedPerBlockMax -= l.ReservedPerBlock
 	return l
 }
 
-// Limits returns the limits of the card's multiprocessors, none if its
-// compute capability is not known.
-func (c *Card) Limits() Limits { return limits[c.ComputeCapability] }
+// Limits returns the limits of the card's multiprocessors, none if its compute
+// capability is unknown.
+func (c *Card) Limits() SMLimits { return limits[c.ComputeCapability] }
 
 // capabilities returns the compute capabilities that are known, oldest first.
 func capabilities() []string {

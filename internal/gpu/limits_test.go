@@ -34,7 +34,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Before Ampere nothing is reserved, and every block has 48 KiB unasked.
+// Before Ampere nothing is reserved, and every block has 48 KiB by default.
 func TestLimitsOfABlock(t *testing.T) {
 	for capability, l := range limits {
 		if l.SharedPerBlock != 48*bytesize.KiB || l.SharedPerBlockMax > l.Shared-l.ReservedPerBlock || l.Threads%l.Blocks != 0 {
@@ -44,7 +44,7 @@ func TestLimitsOfABlock(t *testing.T) {
 			t.Errorf("%v reserves %d bytes", capability, l.ReservedPerBlock)
 		}
 	}
-	if got := (&Card{}).Limits(); got != (Limits{}) {
+	if got := (&Card{}).Limits(); got != (SMLimits{}) {
 		t.Errorf("a card of no capability has limits: %+v", got)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// MachineGPUs is how many GPUs a machine has at the most, as machines of cloud
-// providers do.
+// MachineGPUs is the maximum number of GPUs in a machine, as cloud providers
+// offer them.
 const MachineGPUs = 8
 
-// Link is how the GPUs of a machine reach each other.
+// Link is how the GPUs of a machine are connected.
 type Link struct {
 	Path
 	AsOf    string   `json:"as_of"`
@@ -20,15 +20,15 @@ type Link struct {
 	Network *Path    `json:"network,omitempty"` // between machines; nil if no figure was found
 }
 
-// Path is a way for bytes from a GPU to another.
+// Path is a connection between GPUs.
 type Path struct {
 	Name    string  `json:"name"`
 	GBPerS  float64 `json:"gb_per_s"` // for one GPU, in one direction, in 10⁹ bytes
-	Reached float64 `json:"reached"`  // the share of it that NCCL reaches
+	Reached float64 `json:"reached"`  // the share of it that NCCL achieves
 	Source  string  `json:"source"`
 }
 
-// BytesPerSecond is the rate that NCCL reaches for each GPU.
+// BytesPerSecond is the rate that NCCL achieves for each GPU.
 func (p *Path) BytesPerSecond() float64 { return p.GBPerS * 1e9 * p.Reached }
 
 //go:embed links.json
@@ -44,7 +44,7 @@ var loadLinks = sync.OnceValue(func() []*Link {
 	return file.Links
 })
 
-// Link returns how several such cards reach each other, nil if no figure was
+// Link returns how several such cards are connected, nil if no figure was
 // found.
 func (c *Card) Link() *Link {
 	for _, l := range loadLinks() {
@@ -55,8 +55,8 @@ func (c *Card) Link() *Link {
 	return nil
 }
 
-// MostGPUs is how many such cards can be used together, as far as is known.
-func (c *Card) MostGPUs() int64 {
+// MaxGPUs returns how many such cards can be used together, as far as is known.
+func (c *Card) MaxGPUs() int64 {
 	switch link := c.Link(); {
 	case link == nil:
 		return 1
@@ -67,10 +67,10 @@ func (c *Card) MostGPUs() int64 {
 	}
 }
 
-// BusBytesPerSecond is the rate at which each of so many GPUs sends and
-// receives in a large collective: NCCL's bus bandwidth. Over machines, its rings
-// run over the network card of every GPU at once, so that those of a machine
-// add up, up to what the GPUs of a machine reach among themselves.
+// BusBytesPerSecond is the rate at which each of n GPUs sends and receives in a
+// large collective: NCCL's bus bandwidth. Between machines, its rings use the
+// network cards of all GPUs at once, so their rates add up, to at most the rate
+// within a machine.
 func (l *Link) BusBytesPerSecond(gpus int64) float64 {
 	within := l.BytesPerSecond()
 	if gpus <= MachineGPUs || l.Network == nil {
@@ -79,9 +79,8 @@ func (l *Link) BusBytesPerSecond(gpus int64) float64 {
 	return min(within, MachineGPUs*l.Network.BytesPerSecond())
 }
 
-// AcrossBytesPerSecond is the rate at which a GPU reaches those of other
-// machines that have the same place: what copies of a sharded model tell each
-// other.
+// AcrossBytesPerSecond is the rate between a GPU and its counterparts in other
+// machines, as for the copies of a sharded model.
 func (l *Link) AcrossBytesPerSecond() float64 {
 	if l.Network == nil {
 		return l.BytesPerSecond()

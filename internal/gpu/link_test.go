@@ -46,7 +46,7 @@ func TestMostGPUs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := card.MostGPUs(); got != want {
+		if got := card.MaxGPUs(); got != want {
 			t.Errorf("%s: %d, want %d", id, got, want)
 		}
 	}

@@ -17,15 +17,15 @@ import (
 	"memorymark/internal/nearest"
 )
 
-// This file reads a card that somebody describes: an object with the keys of
-// the catalog. Three keys are needed. The others follow from them, or are those
-// of the card of the catalog that is most like it.
+// This file reads a user's description of a card: an object with the keys of
+// the catalog. Three keys are required. The others follow from them, or are
+// those of the most similar card of the catalog.
 
 var needed = []string{"compute_capability", "memory", "multiprocessors"}
 
 // Read reads the description of a card. It is one JSON object with the keys of
-// the catalog, or what memorymark gpus --json prints of one card. The error, an
-// *invalid.Error, names everything that is wrong.
+// the catalog, or the output of memorymark gpus --json for one card. The error,
+// an *invalid.Error, names every problem.
 func Read(data []byte) (*Card, error) {
 	given, err := parse(data)
 	if err != nil {
@@ -112,7 +112,7 @@ func unknownKey(key string, keys []string) error {
 	return fmt.Errorf("%q is not a key of a card; the keys are %s", key, strings.Join(keys, ", "))
 }
 
-// field is where the value of a key goes, and what it must be.
+// field is the destination of a key's value, and its constraint.
 type field struct {
 	into any
 	kind string
@@ -186,9 +186,9 @@ func decode(raw json.RawMessage, into any) error {
 	return d.Decode(into)
 }
 
-// complete fills in what was not given.
+// complete fills in the missing keys.
 func (r *reading) complete() {
-	c, like := r.card, mostLike(r.card)
+	c, like := r.card, mostSimilar(r.card)
 	limits := c.Limits()
 	if !r.has("threads_per_multiprocessor") {
 		c.ThreadsPerSM = limits.Threads
@@ -225,9 +225,9 @@ func (r *reading) complete() {
 	}
 }
 
-// mostLike returns the card of the catalog whose capability is nearest, and of
-// those the one with the nearest number of multiprocessors.
-func mostLike(c *Card) *Card {
+// mostSimilar returns the card of the catalog whose capability is nearest, and
+// of those the one with the nearest number of multiprocessors.
+func mostSimilar(c *Card) *Card {
 	distance := func(x *Card) int {
 		a, b := x.ComputeCapability, c.ComputeCapability
 		return 10_000*abs(10*(a.Major-b.Major)+a.Minor-b.Minor) + abs(x.SMs-c.SMs)
@@ -237,13 +237,14 @@ func mostLike(c *Card) *Card {
 
 func abs(n int) int { return max(n, -n) }
 
-// busGBPerS is what the memory's clock and bus come to: it moves data twice a
-// clock.
+// busGBPerS computes the bandwidth from the memory's clock and bus: it moves
+// data twice a clock.
 func (c *Card) busGBPerS() float64 {
 	return 2 * float64(c.MemoryClockMHz) * float64(c.BusBits) / 8 / 1e3
 }
 
-// estimatedContext is the catalog's rule for cards whose context nobody saw.
+// estimatedContext is the catalog's rule for cards whose context was not
+// measured.
 func estimatedContext(c *Card) Amount {
 	const perThread, libraries = 2 * bytesize.KiB, 244 * bytesize.MiB
 	return Amount{
@@ -252,7 +253,7 @@ func estimatedContext(c *Card) Amount {
 	}
 }
 
-// ranges are what a card can be, by key.
+// ranges are the allowed values of a card, by key.
 var ranges = map[string]struct {
 	of          func(*Card) float64
 	least, most float64
@@ -268,14 +269,14 @@ var ranges = map[string]struct {
 	"bandwidth_gb_per_s": {func(c *Card) float64 { return c.BandwidthGBPerS }, 1, 1e6, "1 to 1000000"},
 }
 
-// checkRange says of a key that was read whether its value can be.
+// checkRange reports a key whose value is out of range.
 func (r *reading) checkRange(key string) {
 	if x, ok := ranges[key]; ok && (x.of(r.card) < x.least || x.of(r.card) > x.most) {
 		r.add(key, "%s is %s; it must be %s", key, invalid.Shorten(r.given[key]), x.words)
 	}
 }
 
-// check says what does not go together.
+// check reports values that contradict each other.
 func (r *reading) check() {
 	c := r.card
 	if want := c.Limits().Threads; c.ThreadsPerSM != want {

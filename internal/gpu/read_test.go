@@ -14,7 +14,7 @@ import (
 
 const leastCard = `{"memory": "24 GiB", "compute_capability": "8.6", "multiprocessors": 82}`
 
-// Three keys are enough, and what they leave out is that of the nearest card.
+// Three keys are enough, and the others are those of the nearest card.
 func TestReadLeavesOut(t *testing.T) {
 	c, err := Read([]byte(leastCard))
 	if err != nil {
@@ -51,7 +51,7 @@ func TestReadScales(t *testing.T) {
 	if c.BandwidthGBPerS != 64 {
 		t.Errorf("%v GB/s", c.BandwidthGBPerS)
 	}
-	like := mostLike(c)
+	like := mostSimilar(c)
 	want := like.DenseTFLOPS.FP32 * 66 * 1980 / float64(like.SMs*like.ClockMHz)
 	if math.Abs(c.DenseTFLOPS.FP32-want) > 1e-9 {
 		t.Errorf("%v TFLOPS like an %s, want %v", c.DenseTFLOPS.FP32, like.ID, want)
@@ -132,7 +132,7 @@ func TestReadComparesTheBus(t *testing.T) {
 	}
 }
 
-// Everything is named at once.
+// Every problem is named at once.
 func TestReadNamesAll(t *testing.T) {
 	_, err := Read([]byte(`{"memory": "x", "multiprocessors": -1, "colour": "green"}`))
 	var wrong *invalid.Error
@@ -141,7 +141,7 @@ func TestReadNamesAll(t *testing.T) {
 	}
 }
 
-// Whatever is read is a card that everything else can use.
+// A card that can be read can be used everywhere.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(leastCard))
 	f.Add([]byte(`{"gpus": [` + leastCard + `]}`))
@@ -154,7 +154,7 @@ func FuzzRead(f *testing.F) {
 		if c.Usable() <= 0 || c.SMs < 1 || c.ThreadsPerSM < 1 || c.L2 < 1 || c.ClockMHz < 1 || c.MemoryClockMHz < 1 || c.BusBits < 1 {
 			t.Errorf("%s: a figure is missing: %+v", data, c)
 		}
-		if c.Limits() == (Limits{}) || c.BandwidthGBPerS <= 0 || c.DenseTFLOPS.FP32 <= 0 {
+		if c.Limits() == (SMLimits{}) || c.BandwidthGBPerS <= 0 || c.DenseTFLOPS.FP32 <= 0 {
 			t.Errorf("%s: limits or rates are missing: %+v", data, c)
 		}
 		if _, err := json.Marshal(c); err != nil {

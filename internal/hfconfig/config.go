@@ -78,6 +78,18 @@ func (c *Config) Renamed(names map[string]string) *Config {
 	return &out
 }
 
+// HubID is the id under which the Hugging Face Hub has the model, empty if it does
+// not come from there. Like from_pretrained, its reader adds the commit; a saved
+// config.json has only an old name.
+func (c *Config) HubID() string {
+	var id, commit string
+	_ = json.Unmarshal(c.keys["_commit_hash"], &commit)
+	if _ = json.Unmarshal(c.keys["_name_or_path"], &id); commit == "" {
+		return ""
+	}
+	return id
+}
+
 // Int reads a key that holds a whole number, if there is one.
 func (c *Config) Int(key string, into *int64) bool {
 	var n int64

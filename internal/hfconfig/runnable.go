@@ -44,7 +44,7 @@ func (c *Config) CheckRunnable() error {
 func checkValue(key string, value any, depth int) error {
 	switch v := value.(type) {
 	case float64:
-		if isLayers(key) && (v < 0 || v > maxLayers) {
+		if isLayers(key) && key != "vision_feature_layers" && (v < 0 || v > maxLayers) { // which one, counted from the end
 			return fmt.Errorf("config: %s is %v; it must be from 0 to %d", key, v, maxLayers)
 		}
 	case map[string]any:

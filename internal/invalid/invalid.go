@@ -34,7 +34,7 @@ func (e *Error) Add(err error) {
 	}
 }
 
-// Enough reports whether so much is wrong that nobody reads on.
+// Enough reports whether there are more errors than anyone reads.
 func (e *Error) Enough() bool { return len(e.Problems) >= 100 }
 
 // OrNil is the error, nil if nothing is wrong.
@@ -46,7 +46,7 @@ func (e *Error) OrNil() error {
 }
 
 // Problem is one thing that is wrong and the key that it is about, so that a
-// form can show it beside the field.
+// form can show it next to the field.
 type Problem struct {
 	Key string
 	Err error

@@ -229,8 +229,8 @@ func TestConformanceCluster(t *testing.T) {
 	exercise(t, q)
 }
 
-// TestClusterLosesANode ends each node in turn, under load, and compares what
-// was acknowledged with what is there.
+// TestClusterLosesANode ends each node in turn, or two in the short form, under load,
+// and compares what was acknowledged with what is there.
 func TestClusterLosesANode(t *testing.T) {
 	c := newCluster(t)
 	q := openCluster(t, c, briefLease)
@@ -238,7 +238,7 @@ func TestClusterLosesANode(t *testing.T) {
 	defer cancel()
 	load := startLoad(ctx, t, q)
 	for _, how := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		for _, n := range c {
+		for _, n := range c[:inFull(len(c), 1)] {
 			load.settle(t)
 			began := time.Now()
 			n.end(how)

@@ -42,7 +42,7 @@ var conformance = []struct {
 	{"many cancel a job at the same time", cancelAtOnce},
 	{"a job that is given back is taken at once", giveBack},
 	{"a job that is always given back fails", tenAttempts},
-	{"a lease whose answer was lost is found", unconfirmed},
+	{"a lease whose answer was lost is found", unconfirmedLease},
 	{"a worker that leaves gives its jobs back", leaves},
 	{"a worker waits for a job", longPoll},
 	{"a long reason is cut", longReason},
@@ -207,7 +207,7 @@ func wholeLife(b *bench) {
 }
 
 // collect reads events to their end.
-func collect(events <-chan Event) (said []string, last *Job) {
+func collect(events <-chan WatchEvent) (said []string, last *Job) {
 	for e := range events {
 		if e.Job != nil {
 			last = e.Job

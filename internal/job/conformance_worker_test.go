@@ -233,8 +233,8 @@ func tenAttempts(b *bench) {
 	b.idle(b.link())
 }
 
-// unconfirmed is a lease whose answer was lost: its worker never names it.
-func unconfirmed(b *bench) {
+// unconfirmedLease is a lease whose answer was lost: its worker never names it.
+func unconfirmedLease(b *bench) {
 	j := b.submit(`{}`)
 	h := b.link()
 	b.take(h)

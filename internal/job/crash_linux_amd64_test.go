@@ -16,7 +16,7 @@ import (
 )
 
 // lifeVariable makes the test's program live a few jobs' lives in a folder, and
-// stepsVariable says at how many places of it a test looks: all, or so many.
+// stepsVariable says at how many places of it a test looks: all, or that many.
 const (
 	lifeVariable     = "MEMORYMARK_TEST_LIFE"
 	unsyncedVariable = "MEMORYMARK_TEST_UNSYNCED"
@@ -54,7 +54,7 @@ func TestLives(t *testing.T) {
 			continue
 		}
 		said("submitted", j.ID, nil)
-		if i == 0 { // cancelled before anybody takes it
+		if i == 0 { // cancelled before a worker takes it
 			_, err := q.Cancel(ctx, j.ID, "")
 			said("cancelled", j.ID, err)
 			continue
@@ -118,7 +118,7 @@ func acknowledged(t *testing.T, dir string, said []string) (err error) {
 	return errors.Join(err, q.index.wait(t.Context()), q.repair(t.Context()))
 }
 
-// steps picks so many of n places, or all if a variable says so.
+// steps picks that many of n places, or all if a variable says so.
 func steps(t *testing.T, n, few int) []int {
 	t.Helper()
 	if v := os.Getenv(stepsVariable); v != "" {
@@ -140,7 +140,7 @@ func TestCrashAnywhere(t *testing.T) {
 	if !slices.ContainsFunc(log, func(o operation) bool { return o.call == "say" && strings.Contains(string(o.data), "lived") }) {
 		t.Fatalf("of %d operations none says that all has happened; the last is %+v", len(log), log[len(log)-1])
 	}
-	after := steps(t, len(log), 25)
+	after := steps(t, len(log), inFull(25, 6))
 	t.Cleanup(func() {
 		if !t.Failed() {
 			t.Logf("crashes and power failures after %d of %d operations on the disk: everything acknowledged was there", len(after), len(log))
@@ -169,7 +169,7 @@ func TestCrashAnywhere(t *testing.T) {
 func TestFailingWrites(t *testing.T) {
 	total := 0
 	live(t, t.TempDir(), func(operation) syscall.Errno { total++; return 0 })
-	failing := steps(t, total, 8)
+	failing := steps(t, total, inFull(8, 2))
 	for _, n := range failing {
 		for _, e := range []syscall.Errno{syscall.EIO, syscall.ENOSPC} {
 			t.Run(fmt.Sprintf("operation %d: %v", n, e), func(t *testing.T) {

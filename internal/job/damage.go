@@ -89,10 +89,10 @@ type check struct {
 	Checked
 	js     jetstream.JetStream
 	engine *engine
-	record func(*jetstream.RawStreamMsg) // gets every record of a job; nil if nobody wants them
+	record func(*jetstream.RawStreamMsg) // gets every record of a job; may be nil
 }
 
-func (c *check) found(stream string, record uint64, format string, args ...any) {
+func (c *check) report(stream string, record uint64, format string, args ...any) {
 	c.Damages = append(c.Damages, Damage{stream, record, fmt.Sprintf(format, args...)})
 }
 
@@ -102,7 +102,7 @@ func (c *check) found(stream string, record uint64, format string, args ...any) 
 func (c *check) started(ctx context.Context) error {
 	for _, stream := range c.engine.streams {
 		if _, err := c.js.Stream(ctx, stream); errors.Is(err, jetstream.ErrStreamNotFound) {
-			c.found(stream, 0, "its settings do not fit their checksum; it is set up again, with its records")
+			c.report(stream, 0, "its settings do not fit their checksum; it is set up again, with its records")
 		} else if err != nil {
 			return fmt.Errorf("look at %s: %w", stream, err)
 		}
@@ -119,10 +119,10 @@ func (c *check) cut(starting bool) {
 		after, err := os.Stat(path)
 		switch {
 		case err == nil && os.SameFile(before, after) && after.Size() < before.Size():
-			c.found(stream, 0, "%d of %d bytes of its file %s cannot be read and are left out; if power failed, they may be what was being written", before.Size()-after.Size(), before.Size(), file)
+			c.report(stream, 0, "%d of %d bytes of its file %s cannot be read and are left out; if power failed, they may be what was being written", before.Size()-after.Size(), before.Size(), file)
 			delete(c.engine.files, path)
 		case errors.Is(err, fs.ErrNotExist) && starting && !expired(stream, before):
-			c.found(stream, 0, "its file %s of %d bytes cannot be read and is left out", file, before.Size())
+			c.report(stream, 0, "its file %s of %d bytes cannot be read and is left out", file, before.Size())
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (c *check) stream(ctx context.Context, s jetstream.Stream) error {
 	}
 	for _, n := range missing {
 		if _, deleted := slices.BinarySearch(info.State.Deleted, n); !deleted && n >= info.State.FirstSeq {
-			c.found(info.Config.Name, n, "it cannot be read any more")
+			c.report(info.Config.Name, n, "it cannot be read any more")
 		}
 	}
 	return c.jobs(ctx, s)
@@ -178,7 +178,7 @@ func (c *check) jobs(ctx context.Context, s jetstream.Stream) error {
 	for subject := range info.State.Subjects {
 		_, err := s.GetLastMsgForSubject(ctx, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			c.found(info.Config.Name, 0, "%s has lost its last record", subject)
+			c.report(info.Config.Name, 0, "%s has lost its last record", subject)
 		} else if err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (c *check) read(ctx context.Context, s jetstream.Stream, state jetstream.St
 				mu.Lock()
 				switch {
 				case err == nil && !fits(m):
-					c.found(s.CachedInfo().Config.Name, n, "it is not what was written")
+					c.report(s.CachedInfo().Config.Name, n, "it is not what was written")
 				case err == nil:
 					if c.Records++; c.record != nil && strings.HasPrefix(m.Subject, recordSubject) {
 						c.record(m)

@@ -101,7 +101,7 @@ func (w *diskWatcher) run(c *exec.Cmd) error {
 		case !known:
 			w.threads[tid] = &thread{} // a new one begins stopped
 		case s == syscall.SIGTRAP|0x80:
-			w.stopped(pid, tid, th)
+			w.handleStop(pid, tid, th)
 		case s != syscall.SIGTRAP:
 			signal = int(s)
 		}
@@ -110,8 +110,8 @@ func (w *diskWatcher) run(c *exec.Cmd) error {
 	return nil
 }
 
-// stopped is called before and after every system call of a thread.
-func (w *diskWatcher) stopped(pid, tid int, th *thread) {
+// handleStop is called before and after every system call of a thread.
+func (w *diskWatcher) handleStop(pid, tid int, th *thread) {
 	var r syscall.PtraceRegs
 	if syscall.PtraceGetRegs(tid, &r) != nil {
 		return

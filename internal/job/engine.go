@@ -3,9 +3,11 @@ package job
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -54,20 +56,21 @@ func startEngine(c Config, heard func(text string)) (*engine, error) {
 
 // look notes what is in the folder.
 func (e *engine) look(dir string) error {
-	folders, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*"))
+	files := os.DirFS(dir) // whose own name may have brackets
+	folders, err := fs.Glob(files, "jetstream/*/streams/*")
 	if err != nil {
 		return err
 	}
 	e.files = make(map[string]os.FileInfo)
 	for _, folder := range folders {
-		e.streams = append(e.streams, filepath.Base(folder))
-		files, err := filepath.Glob(filepath.Join(folder, "msgs", "*.blk"))
+		e.streams = append(e.streams, path.Base(folder))
+		blocks, err := fs.Glob(files, path.Join(folder, "msgs", "*.blk"))
 		if err != nil {
 			return err
 		}
-		for _, file := range files {
-			if info, err := os.Stat(file); err == nil && info.Size() > 0 {
-				e.files[file] = info
+		for _, block := range blocks {
+			if info, err := fs.Stat(files, block); err == nil && info.Size() > 0 {
+				e.files[filepath.Join(dir, block)] = info
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func TestConfig(t *testing.T) {
 
 // A queue that was closed is found again as it was.
 func TestReopen(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "data [1]")
 	ctx := t.Context()
 	q, err := Open(ctx, Config{Dir: dir, Lease: testLease})
 	if err != nil {
@@ -48,6 +48,10 @@ func TestReopen(t *testing.T) {
 		t.Fatal(err)
 	}
 	q.Close()
+	var before engine
+	if err := before.look(dir); err != nil || len(before.files) == 0 {
+		t.Errorf("its files are %v, %v", before.files, err) // which tells whether any were damaged
+	}
 	q = openEmbedded(t, func(c *Config) { c.Dir = dir })
 	page, err := q.List(ctx, Filter{})
 	if err != nil || page.Total != 19 {
@@ -119,8 +123,8 @@ func TestNoListener(t *testing.T) {
 	const listens, stateColumn, inodeColumn = "0A", 3, 9
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
 		text, err := os.ReadFile(table)
-		if err != nil {
-			continue
+		if err != nil && (!strings.HasSuffix(table, "tcp6") || !os.IsNotExist(err)) { // of a machine without IPv6
+			t.Fatal(err)
 		}
 		for line := range bytes.Lines(text) {
 			f := strings.Fields(string(line))

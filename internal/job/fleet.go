@@ -45,7 +45,7 @@ const (
 	MaxCards        = 64
 	maxName         = 256 // bytes of a host, a version or a card's name
 	maxWorkersEach  = 256
-	forgottenLeases = 10 // after so many, a silent worker is not listed any more
+	forgottenLeases = 10 // after that many, a silent worker is not listed any more
 )
 
 // ErrTooMany says that a token has as many workers as it may.

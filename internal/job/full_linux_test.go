@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"memorymark/internal/disktest"
+	"memorymark/internal/testmachine"
 )
 
-// TestDiskFull fills the disk of a queue and makes room again, three times.
+// TestDiskFull fills the disk of a queue and frees it again, three times.
 func TestDiskFull(t *testing.T) {
-	disk, ok := disktest.Own(t, "80m")
+	disk, ok := testmachine.OwnDisk(t, "80m")
 	if !ok {
 		return
 	}
@@ -97,7 +97,7 @@ func fillAndEmpty(dir string) error {
 	return nil
 }
 
-// fillDisk makes a file as large as asked for, or as there is room.
+// fillDisk makes a file as large as asked for, or as there is space.
 func fillDisk(path string, bytes int) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // three take a third each; the rest is package cli's.
 const enduranceVariable = "MEMORYMARK_ENDURANCE"
 
-// endurance is that third, or another time where nobody said any.
+// endurance is that third, or another time if one is given.
 func endurance(t *testing.T, otherwise time.Duration) time.Duration {
 	t.Helper()
 	text := os.Getenv(enduranceVariable)
@@ -32,6 +32,14 @@ func endurance(t *testing.T, otherwise time.Duration) time.Duration {
 		t.Fatalf("%s: %v", enduranceVariable, err)
 	}
 	return d / 3
+}
+
+// inFull is the first number, or the second in the short form that "make test" runs.
+func inFull(n, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return n
 }
 
 // TestHistory kills, stops and cuts off one node after the other, of one and of
@@ -48,7 +56,7 @@ func TestHistory(t *testing.T) {
 			working, stopWorking := context.WithCancel(t.Context())
 			defer stopWorking()
 			var running sync.WaitGroup
-			loading, stopLoading := context.WithTimeout(working, endurance(t, 15*time.Second))
+			loading, stopLoading := context.WithTimeout(working, endurance(t, time.Duration(inFull(15, 3))*time.Second))
 			defer stopLoading()
 			for i, q := range servers {
 				running.Go(func() { h.submit(loading, q, i) })
@@ -113,7 +121,7 @@ func (c cluster) recover(t *testing.T) {
 }
 
 // harm harms one node at a time until the context ends, and says how often in
-// which way. It ends with nobody harmed.
+// which way. It ends with nothing lost.
 func harm(ctx context.Context, t *testing.T, c cluster, wire *network) map[string]int {
 	t.Helper()
 	tried := make(map[string]int)
@@ -142,7 +150,7 @@ func harm(ctx context.Context, t *testing.T, c cluster, wire *network) map[strin
 	return tried
 }
 
-// pause waits, and reports whether the context goes on.
+// pause waits, and reports whether the context has not ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -242,13 +242,13 @@ func (q *Queue) followRecords(ctx context.Context) error {
 				q.index.load.Do(func() { close(q.index.loaded) })
 				continue
 			}
-			q.changed(entry)
+			q.indexEntry(entry)
 		}
 	})
 	return nil
 }
 
-func (q *Queue) changed(entry jetstream.KeyValueEntry) {
+func (q *Queue) indexEntry(entry jetstream.KeyValueEntry) {
 	defer q.bell.ring(entry.Key())
 	if entry.Operation() != jetstream.KeyValuePut {
 		q.index.remove(entry.Key())

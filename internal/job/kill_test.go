@@ -78,7 +78,7 @@ func work(ctx context.Context, q *Queue, succeeded func(id string)) {
 // TestKill kills a server again and again while it accepts jobs and its workers do
 // them. Nothing that was accepted is lost or done twice, and nothing is stuck.
 func TestKill(t *testing.T) {
-	kills := 5
+	kills := inFull(5, 2)
 	if v := os.Getenv(killsVariable); v != "" {
 		var err error
 		if kills, err = strconv.Atoi(v); err != nil {
@@ -110,7 +110,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killedServer runs a server until it has accepted so many jobs, kills it in
+// killedServer runs a server until it has accepted that many jobs, kills it in
 // the midst of the next ones, and returns all that it accepted.
 func killedServer(t *testing.T, dir string, jobs int, done *tally) (accepted []string) {
 	t.Helper()
@@ -161,7 +161,7 @@ func waitUntilIdle(t *testing.T, q *Queue) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	for { // acknowledgements that got lost are mended when their leases have run out
+	for { // acknowledgements that got lost are repaired when their leases have run out
 		info, err := q.queue.Info(ctx)
 		if err == nil && info.State.Msgs == 0 {
 			return

@@ -70,7 +70,7 @@ func (q *Queue) claim(ctx context.Context, worker string, cards []string) (*Job,
 		if ctx.Err() == nil {
 			return j, nil
 		}
-		// Nobody waits for it any more.
+		// No one waits for it any more.
 		err = q.End(context.WithoutCancel(ctx), worker, Ending{Job: j.ID, Attempt: j.Attempt, To: Queued, Reason: "its worker left before it had the job"})
 		return nil, errors.Join(ctx.Err(), err)
 	}

@@ -19,7 +19,7 @@ type Filter struct {
 	Until  time.Time         // submitted before
 
 	After string // jobs that come after the one with this id: the last of the page before
-	Limit int    // at most so many, 0 for DefaultLimit
+	Limit int    // at most this many, 0 for DefaultLimit
 }
 
 // DefaultLimit and MaxLimit are how many jobs a page has. One whose payloads and

@@ -56,7 +56,7 @@ func (q *Queue) announce(ctx context.Context, owner, worker string, a Announceme
 	return nil
 }
 
-// Orders are what a worker should do; empty ones mean that it should go on.
+// Orders are what a worker should do; empty ones mean that it should continue.
 type Orders struct {
 	Stop  []Stop `json:"stop,omitempty" doc:"leases that have ended: stop working on them"`
 	Drain *bool  `json:"drain,omitempty" doc:"true: take no more jobs, and leave when none is left; false: take jobs again"`

@@ -8,7 +8,7 @@ import (
 )
 
 // network is the wire between nodes and to them. It can cut off one node: what
-// is sent to it and by it is held back until the wire is mended, as a network
+// is sent to it and by it is held back until the connection is restored, as a network
 // does that lost a switch.
 type network struct {
 	mu     sync.Mutex
@@ -22,7 +22,7 @@ func newNetwork() *network {
 	return n
 }
 
-// isolate cuts off a node; "" mends the wire.
+// isolate cuts off a node; "" restores the connection.
 func (n *network) isolate(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

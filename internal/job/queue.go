@@ -37,7 +37,7 @@ type Config struct {
 	// HistoryBytes is how much records and results may take; then the jobs that
 	// ended longest ago are forgotten. 0 means DefaultHistoryBytes.
 	HistoryBytes int64
-	// Log is told what goes wrong in the background; nil means nobody.
+	// Log is told what goes wrong in the background; nil discards it.
 	Log *slog.Logger
 
 	unsynced bool // for benchmarks that first need a large history
@@ -100,7 +100,7 @@ type Queue struct {
 }
 
 // Open starts the embedded engine or connects to a cluster, creates what is
-// missing there, and mends what a crash left behind. It does not wait until
+// missing there, and repairs what a crash left behind. It does not wait until
 // the history is loaded; the methods that need it do.
 func Open(ctx context.Context, c Config) (q *Queue, err error) {
 	if c, err = c.withDefaults(); err != nil {
@@ -131,7 +131,7 @@ func Open(ctx context.Context, c Config) (q *Queue, err error) {
 	return q, nil
 }
 
-// follow creates what the engine lacks, and then listens to it and mends it
+// follow creates what the engine lacks, and then listens to it and repairs it
 // until unfollow.
 func (q *Queue) follow(ctx context.Context) error {
 	var l layout

@@ -81,8 +81,8 @@ func (x *index) oldestEnded(most int) (ids []string) {
 
 // EventPage is a part of what the workers of a job said.
 type EventPage struct {
-	Events []Event
-	Next   uint64 // to go on from, 0 on the last page
+	Events []WatchEvent
+	Next   uint64 // to continue from, 0 on the last page
 }
 
 // Events returns what the workers of a job said after the event with a number, as

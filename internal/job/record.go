@@ -43,7 +43,7 @@ func encode(j Job) ([]byte, error) {
 // errChanged says that another writer changed a record first.
 var errChanged = errors.New("another writer changed the record")
 
-// change stores a record's next state, if nobody changed it since it was read.
+// change stores a record's next state, if it was not changed since it was read.
 // The time of the transition is only known once it is read again.
 func change(ctx context.Context, records jetstream.KeyValue, r record, next Job) (record, error) {
 	data, err := encode(next)
@@ -193,7 +193,7 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (*Job, error) {
 }
 
 // settle takes the message of a job that has ended out of the queue. What it
-// leaves, repair takes out: nobody waits for an answer that a node took with it.
+// leaves, repair takes out: no one waits for an answer that a node took with it.
 func (q *Queue) settle(ctx context.Context, j Job) {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// repairs mends the queue when the history is loaded and then once in every
+// repairs keeps the queue consistent, when the history is loaded and then once in every
 // lease. Several servers may do it at the same time.
 func (q *Queue) repairs(ctx context.Context) {
 	if q.index.wait(ctx) != nil {
@@ -85,7 +85,7 @@ func (q *Queue) requeue(ctx context.Context, id string) error {
 	err = q.enqueue(ctx, r.Job)
 	if errors.Is(err, errQueued) {
 		// Its Submit lost against an equal one and crashed before it could
-		// take the record back. Nobody was told of this job.
+		// take the record back. No one was told of this job.
 		return q.forget(ctx, id)
 	}
 	return err

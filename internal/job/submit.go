@@ -85,7 +85,7 @@ func (q *Queue) create(ctx context.Context, j Job) (*Job, error) {
 		_, err := q.records.Create(ctx, j.ID, data)
 		return err
 	})
-	// If it exists, an earlier try made it: nobody else has this id.
+	// If it exists, an earlier try made it: no other job has this id.
 	if err != nil && !errors.Is(err, jetstream.ErrKeyExists) {
 		return nil, fmt.Errorf("store job: %w", err)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Event is something that happened to a job: either its worker said something
+// WatchEvent is something that happened to a job: either its worker said something
 // (Data), or its record changed (Job).
-type Event struct {
-	// Seq is the number of what the worker said, to go on from with Watch. A
+type WatchEvent struct {
+	// Seq is the number of what the worker said, to continue from with Watch. A
 	// change of the record has none: whoever comes back learns the present one.
 	Seq     uint64
 	Time    time.Time
@@ -36,11 +36,11 @@ const lostBell = 5 * time.Second
 // It closes the channel when the job has ended and everything has been
 // delivered, when it is deleted, or when the context ends. Events of an attempt
 // that was given up do not appear after those of the next.
-func (q *Queue) Watch(ctx context.Context, id string, after uint64) (<-chan Event, error) {
+func (q *Queue) Watch(ctx context.Context, id string, after uint64) (<-chan WatchEvent, error) {
 	if _, err := q.get(ctx, id); err != nil {
 		return nil, err
 	}
-	out := make(chan Event)
+	out := make(chan WatchEvent)
 	go func() {
 		defer close(out)
 		w := &watch{q: q, id: id, seq: after, out: out}
@@ -80,7 +80,7 @@ type watch struct {
 	seq      uint64 // of the last event delivered
 	attempt  int    // of the last event delivered
 	revision uint64 // of the last record delivered
-	out      chan<- Event
+	out      chan<- WatchEvent
 }
 
 func (w *watch) run(ctx context.Context) {
@@ -136,7 +136,7 @@ func (w *watch) state(ctx context.Context, r record) {
 	case r.State == Running:
 		at = r.Started
 	}
-	w.send(ctx, Event{Time: at, Attempt: r.Attempt, Job: &r.Job})
+	w.send(ctx, WatchEvent{Time: at, Attempt: r.Attempt, Job: &r.Job})
 	w.revision = r.revision
 }
 
@@ -156,11 +156,11 @@ func (w *watch) events(ctx context.Context) error {
 
 // next returns the next event, or jetstream.ErrMsgNotFound. Those of an attempt
 // that was given up do not come after those of the next.
-func (w *watch) next(ctx context.Context) (Event, error) {
+func (w *watch) next(ctx context.Context) (WatchEvent, error) {
 	for {
 		m, err := w.q.events.GetMsg(ctx, w.seq+1, jetstream.WithGetMsgSubject(eventSubject+w.id))
 		if err != nil {
-			return Event{}, fmt.Errorf("read events of job %s: %w", w.id, err)
+			return WatchEvent{}, fmt.Errorf("read events of job %s: %w", w.id, err)
 		}
 		w.seq = m.Sequence
 		attempt, err := strconv.Atoi(m.Header.Get(headerAttempt))
@@ -168,11 +168,11 @@ func (w *watch) next(ctx context.Context) (Event, error) {
 			continue
 		}
 		w.attempt = attempt
-		return Event{Seq: m.Sequence, Time: m.Time, Attempt: attempt, Data: m.Data}, nil
+		return WatchEvent{Seq: m.Sequence, Time: m.Time, Attempt: attempt, Data: m.Data}, nil
 	}
 }
 
-func (w *watch) send(ctx context.Context, e Event) {
+func (w *watch) send(ctx context.Context, e WatchEvent) {
 	select {
 	case w.out <- e:
 	case <-ctx.Done():

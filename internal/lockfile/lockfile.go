@@ -23,12 +23,12 @@ var ErrHeld = errors.New("another process has the lock")
 type Lock struct{ f *os.File }
 
 // Try takes a lock, or reports ErrHeld at once.
-func Try(path string) (*Lock, error) { return take(path, syscall.LOCK_EX|syscall.LOCK_NB) }
+func Try(path string) (*Lock, error) { return take(path, false) }
 
-// Wait takes a lock as soon as nobody else has it.
-func Wait(path string) (*Lock, error) { return take(path, syscall.LOCK_EX) }
+// Wait takes a lock as soon as no other process has it.
+func Wait(path string) (*Lock, error) { return take(path, true) }
 
-func take(path string, how int) (*Lock, error) {
+func take(path string, wait bool) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
@@ -37,7 +37,7 @@ func take(path string, how int) (*Lock, error) {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
 	for {
-		err = syscall.Flock(int(f.Fd()), how)
+		err = lock(f, wait)
 		if !errors.Is(err, syscall.EINTR) {
 			break
 		}

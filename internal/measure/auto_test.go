@@ -44,7 +44,7 @@ var unmodelled = map[string]struct{ keys, sample string }{
 	"masked frames": {`"config": {"model_type": "videomae", "architectures": ["VideoMAEForPreTraining"], "image_size": 32, "patch_size": 8, "num_frames": 4, "decoder_num_hidden_layers": 1,
 		"decoder_hidden_size": 32, "decoder_intermediate_size": 64, "decoder_num_attention_heads": 2, ` + blocks, "pixel_values of 4 × 3 × 32 × 32, bool_masked_pos of 32"},
 	"depth": {
-		`"image": 32, "config": {"model_type": "glpn", "depths": [1, 1, 1, 1], "hidden_sizes": [8, 8, 16, 16], "num_attention_heads": [1, 1, 2, 2], "decoder_hidden_size": 16}`,
+		`"image": 32, "config": {"model_type": "glpn", "architectures": ["GLPNForDepthEstimation"], "depths": [1, 1, 1, 1], "hidden_sizes": [8, 8, 16, 16], "num_attention_heads": [1, 1, 2, 2], "decoder_hidden_size": 16}`,
 		"GLPNForDepthEstimation is pixel_values of 3 × 32 × 32, labels of 32 × 32",
 	},
 	"backbone": {`"image": 64, "loss": "mean", "config": {"model_type": "detr", "architectures": ["DetrForObjectDetection"], "use_timm_backbone": false, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1,
@@ -73,7 +73,7 @@ func runnable(t *testing.T, keys string) *workload.Workload {
 
 // TestUnmodelled trains models that only transformers knows.
 func TestUnmodelled(t *testing.T) {
-	s := start(t, Options{})
+	s := start(t, SessionOptions{})
 	for name, family := range unmodelled {
 		t.Run(name, func(t *testing.T) {
 			w := runnable(t, family.keys)
@@ -104,15 +104,24 @@ func TestUnmodelled(t *testing.T) {
 // TestUnmodelledRefusals are configurations that name what is not transformers'
 // own, or what would have to be fetched.
 func TestUnmodelledRefusals(t *testing.T) {
-	s := start(t, Options{})
+	s := start(t, SessionOptions{})
 	for name, c := range map[string]struct{ config, want string }{
-		"type":       {`"model_type": "nonsense"`, "model_type 'nonsense' is not known to transformers"},
-		"class":      {`"model_type": "biogpt", "architectures": ["Trainer"]`, "architecture 'Trainer' is none of transformers' biogpt: BioGptForCausalLM"},
-		"other's":    {`"model_type": "biogpt", "architectures": ["GPT2LMHeadModel"]`, "is none of transformers' biogpt"},
-		"quantized":  {`"model_type": "biogpt", "quantization_config": {"quant_method": "gptq"}`, "quantization_config is not taken from a config.json"},
+		"type":                        {`"model_type": "nonsense"`, "model_type 'nonsense' is not known to transformers"},
+		"class":                       {`"model_type": "biogpt", "architectures": ["Trainer"]`, "architecture 'Trainer' is none of transformers' biogpt: BioGptForCausalLM"},
+		"other's":                     {`"model_type": "biogpt", "architectures": ["GPT2LMHeadModel"]`, "is none of transformers' biogpt"},
+		"quantized":                   {`"model_type": "biogpt", "quantization_config": {"quant_method": "gptq"}`, "quantization_config is not taken from a config.json"},
+		"labels":                      {`"model_type": "biogpt", "num_labels": 300000000`, "the configuration takes more than 1 GiB by itself"},
+		"labels of a modelled family": {`"model_type": "bert", "num_labels": 300000000, "architectures": ["BertForSequenceClassification"]`, "the configuration takes more than 1 GiB by itself"},
+		"layers": {
+			`"model_type": "albert", "inner_group_num": 1000000, "hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 1, "num_hidden_layers": 1`,
+			"the model has more than 150,000 modules",
+		},
 		"type below": {`"model_type": "llava", "text_config": {"model_type": "nonsense"}`, "of a configuration within is not known"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "layers" && testing.Short() {
+				t.Skip("it makes 150,000 modules")
+			}
 			r, err := s.Probe(context.Background(), Probe{Workload: runnable(t, `"config": {`+c.config+`}`), Batches: []int64{1}, Steps: 1}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +135,7 @@ func TestUnmodelledRefusals(t *testing.T) {
 }
 
 // TestNothingFetched lets configurations name kernels and weights, in every key
-// by which transformers would fetch them. Nobody is asked.
+// by which transformers would fetch them. No one is asked.
 func TestNothingFetched(t *testing.T) {
 	stub, called := t.TempDir(), filepath.Join(t.TempDir(), "called")
 	for name, text := range map[string]string{
@@ -147,7 +156,7 @@ func TestNothingFetched(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	defer hub.Close()
-	s := start(t, Options{Env: []string{"PYTHONPATH=" + stub, "KERNELS_CALLED=" + called, "HF_ENDPOINT=" + hub.URL}})
+	s := start(t, SessionOptions{Env: []string{"PYTHONPATH=" + stub, "KERNELS_CALLED=" + called, "HF_ENDPOINT=" + hub.URL}})
 	_ = os.Remove(called) // importing transformers may look around
 	for _, key := range []string{"attn_implementation", "_attn_implementation", "_attn_implementation_internal", "experts_implementation"} {
 		w := runnable(t, `"sequence": 8, "config": {"model_type": "cohere", "`+key+`": "somebody/kernels", "num_key_value_heads": 1, `+blocks)

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"memorymark/internal/gpu"
-	"memorymark/internal/measure/measuretest"
 	"memorymark/internal/predict"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
 )
 
@@ -19,9 +19,15 @@ import (
 // memory, as the prober builds it on a GPU.
 const countParameters = `
 import json, sys
-from memorymark_prober import catalog
+from memorymark_prober import auto, catalog
 for line in sys.stdin:
-    model, _ = catalog.build(json.loads(line), "meta")
+    w = json.loads(line)
+    if w["recipe"].get("auto"):
+        kind, config = auto.class_of(w["model_type"], w["architecture"]), auto.configuration(w["model_type"], w["config"], [])
+        auto.choose_attention(config, kind, "sdpa")
+        model = catalog.construct(w, kind, config, "meta")
+    else:
+        model, _ = catalog.build(w, "meta")
     print(sum(p.numel() for p in model.parameters()))
 `
 
@@ -35,7 +41,7 @@ func TestCatalogParameters(t *testing.T) {
 	var predicted []int64
 	var lines bytes.Buffer
 	torchvision := hasTorchvision(t)
-	models := slices.DeleteFunc(workload.Models(), func(m *workload.Model) bool {
+	models := slices.DeleteFunc(workload.Models(), func(m *workload.CatalogModel) bool {
 		return m.Config.ModelType == "torchvision_resnet" && !torchvision
 	})
 	for _, m := range models {
@@ -43,7 +49,7 @@ func TestCatalogParameters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := predict.Predict(w, card)
+		p, err := predict.Predict(w, card, predict.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", m.ID, err)
 		}
@@ -54,7 +60,7 @@ func TestCatalogParameters(t *testing.T) {
 		predicted = append(predicted, p.Parameters)
 		lines.Write(append(line, '\n'))
 	}
-	cmd := exec.Command(measuretest.Python(t), "-c", countParameters)
+	cmd := exec.Command(testmachine.Python(t), "-c", countParameters)
 	cmd.Dir = "prober"
 	cmd.Stdin, cmd.Stderr = &lines, os.Stderr
 	out, err := cmd.Output()
@@ -78,7 +84,7 @@ func TestCatalogParameters(t *testing.T) {
 // not need.
 func hasTorchvision(t *testing.T) bool {
 	t.Helper()
-	cmd := exec.Command(measuretest.Python(t), "-c", "import torchvision")
+	cmd := exec.Command(testmachine.Python(t), "-c", "import torchvision")
 	cmd.Dir = "prober"
 	return cmd.Run() == nil
 }
@@ -88,7 +94,7 @@ func TestTorchvision(t *testing.T) {
 	if !hasTorchvision(t) {
 		t.Skip("torchvision is not installed")
 	}
-	s := start(t, Options{})
+	s := start(t, SessionOptions{})
 	for _, keys := range []string{`"batch": 2`, `"channels_last": true`, `"precision": "bf16", "loss": "mean"`} {
 		r, o := trained(t, s, "torchvision", keys)
 		if o.Failure != nil || len(o.Steps) != 2 || r.Parameters != 4_910_922 {

@@ -30,6 +30,45 @@ func TestNoSandbox(t *testing.T) {
 	}
 }
 
+// Code that was submitted is for its sandbox alone, and does not outlive a process that
+// was killed.
+func TestCodeIsPrivate(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	used, err := NewConfinement(1 << 30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := used.WriteCode(map[string]string{"train.py": "secret"}, "train.py", "make"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(used.Folder); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("others may enter its folder: %v, %v", info.Mode(), err)
+	}
+	abandoned, err := NewConfinement(1 << 30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := abandoned.lock.Close(); err != nil { // as the end of a process does
+		t.Fatal(err)
+	}
+	last, err := NewConfinement(1 << 30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(abandoned.Folder); !os.IsNotExist(err) {
+		t.Errorf("what a killed process left is still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(used.Folder, codeFolder, "train.py")); err != nil {
+		t.Errorf("what is in use is gone: %v", err)
+	}
+	if err := errors.Join(used.Remove(), last.Remove()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
 // TestCodeStaysInItsFolder keeps names from being paths.
 func TestCodeStaysInItsFolder(t *testing.T) {
 	c, err := NewConfinement(1 << 30)

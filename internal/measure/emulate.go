@@ -9,20 +9,20 @@ import (
 	"os/exec"
 	"slices"
 
-	"memorymark/internal/phantom"
+	"memorymark/internal/emulate"
 )
 
-// environment is what the prober's environment has beside ours: for an emulated
+// environment is what the prober's environment has in addition to ours: for an emulated
 // card, the library that takes the place of a GPU's.
-func (o *Options) environment(ctx context.Context) ([]string, error) {
+func (o *SessionOptions) environment(ctx context.Context) ([]string, error) {
 	if o.Card == nil {
 		return o.Env, nil
 	}
-	device, err := phantom.Install(ctx)
+	device, err := emulate.Install(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(o.Env, device.Environment(phantom.Settings{Card: o.Card}, os.LookupEnv)), nil
+	return slices.Concat(o.Env, device.Environment(emulate.Settings{Card: o.Card}, os.LookupEnv)), nil
 }
 
 //go:embed emulation.py
@@ -53,7 +53,7 @@ func Emulator(ctx context.Context, p Python) (Versions, error) {
 	if err := checkVersions(p, found.Versions); err != nil {
 		return Versions{}, err
 	}
-	_, err = phantom.Install(ctx)
+	_, err = emulate.Install(ctx)
 	return found.Versions, err
 }
 

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -33,6 +34,31 @@ type Failure struct {
 	Reserved  int64  `json:"reserved_bytes,omitempty"`
 	Traceback string `json:"traceback,omitempty"`
 	Output    string `json:"output,omitempty"` // the last lines that the prober printed
+}
+
+// UnmarshalJSON bounds what a prober says: user code may write the message, and a job
+// keeps it.
+func (f *Failure) UnmarshalJSON(data []byte) error {
+	type plain Failure
+	if err := json.Unmarshal(data, (*plain)(f)); err != nil {
+		return err
+	}
+	for _, text := range []*string{(*string)(&f.Class), &f.Kind, &f.Phase, &f.Signal, &f.Package} {
+		*text = begin(*text, 200)
+	}
+	f.Message = begin(f.Message, 4<<10)
+	for _, text := range []*string{&f.Traceback, &f.Output} {
+		*text = strings.ToValidUTF8((*text)[max(len(*text)-tailSize, 0):], "")
+	}
+	return nil
+}
+
+// begin is the beginning of a text.
+func begin(text string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	return strings.ToValidUTF8(text[:size], "") + " […]"
 }
 
 // TooBig reports whether a smaller batch would have helped.

@@ -65,7 +65,7 @@ var families = map[string]string{
 
 const blocks = `"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 500}`
 
-// torchvision is a small ResNet of a library that not everybody has.
+// torchvision is a small ResNet of a library that is not always installed.
 const torchvision = `"image": 32, "config": {"model_type": "torchvision_resnet", "block": "BasicBlock", "layers": [1, 1, 1, 1], "num_classes": 10}`
 
 // small is a family's workload with some keys more.
@@ -84,7 +84,7 @@ func small(t *testing.T, family string, keys ...string) *workload.Workload {
 }
 
 // trained probes two steps of a batch of two.
-func trained(t *testing.T, s *Session, family string, keys ...string) (*Result, *Outcome) {
+func trained(t *testing.T, s *Session, family string, keys ...string) (*ProbeResult, *Outcome) {
 	t.Helper()
 	r, err := s.Probe(context.Background(), Probe{Workload: small(t, family, keys...), Batches: []int64{2}, Steps: 2}, nil)
 	if err != nil {
@@ -97,10 +97,10 @@ func trained(t *testing.T, s *Session, family string, keys ...string) (*Result, 
 // takes, all in one session. It is also how other versions of PyTorch and
 // transformers are tried: name their Python in MEMORYMARK_TEST_PYTHON.
 func TestFamilies(t *testing.T) {
-	s := start(t, Options{})
+	s := start(t, SessionOptions{})
 	t.Logf("PyTorch %s, transformers %s", s.Versions.Torch, s.Versions.Transformers)
 	for family := range families {
-		if err := s.prepare(context.Background(), Options{Device: "cpu", Workload: small(t, family)}); err != nil {
+		if err := s.prepare(context.Background(), SessionOptions{Device: "cpu", Workload: small(t, family)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,7 +136,7 @@ func testFamily(t *testing.T, s *Session, family string) {
 	if o.Failure != nil || len(o.Steps) != 2 {
 		t.Fatal(o.Failure)
 	}
-	if p, err := predict.Predict(small(t, family), gpu.All()[0]); err == nil && p.Parameters != plain.Parameters {
+	if p, err := predict.Predict(small(t, family), gpu.All()[0], predict.Options{}); err == nil && p.Parameters != plain.Parameters {
 		t.Errorf("%d parameters are predicted, the model has %d", p.Parameters, plain.Parameters)
 	}
 	if plain.ModelAllocated < 4*plain.Parameters || o.Steps[1].EndAllocated-plain.ModelAllocated < 8*plain.Parameters {

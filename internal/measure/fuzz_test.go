@@ -67,18 +67,18 @@ func (s *scripted) Close() error {
 	return nil
 }
 
-// probeOnce opens a session and probes. Nobody is silent here, so that it ends
+// probeOnce opens a session and probes. The prober is never silent here, so that it ends
 // long before the context does.
 func probeOnce(t *testing.T, l Link) {
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer stop()
 	w := tiny(t)
-	s, err := OpenLink(ctx, l, Options{Device: "cpu", Workload: w})
+	s, err := OpenLink(ctx, l, SessionOptions{Device: "cpu", Workload: w})
 	if err != nil {
 		return
 	}
 	defer s.Close()
-	r, err := s.Probe(ctx, Probe{Workload: w, Batches: []int64{16, 32}, Steps: 2}, func(Progress) {})
+	r, err := s.Probe(ctx, Probe{Workload: w, Batches: []int64{16, 32}, Steps: 2}, func(StepProgress) {})
 	if err != nil {
 		_ = err.Error()
 		return

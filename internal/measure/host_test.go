@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/measure/measuretest"
+	"memorymark/internal/testmachine"
 )
 
 // What a process may have of the machine's memory, in machines that are folders.
@@ -44,7 +44,7 @@ func TestHostMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		run := exec.Command(measuretest.Python(t), "-c", "import sys; from memorymark_prober import host; print(*host.memory(sys.argv[1]))", root)
+		run := exec.Command(testmachine.Python(t), "-c", "import sys; from memorymark_prober import host; print(*host.memory(sys.argv[1]))", root)
 		run.Dir = "prober"
 		out, err := run.CombinedOutput()
 		if got, want := strings.TrimSpace(string(out)), fmt.Sprint(c.total, c.free); err != nil || got != want {

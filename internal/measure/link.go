@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"memorymark/internal/sandbox"
@@ -38,6 +37,13 @@ type process struct {
 	hurry    <-chan struct{}
 }
 
+// How often the memory of a prober is counted. Code writes a GiB a second; a session
+// without any is watched for as long as it is open, also while it waits.
+const (
+	countCode  = 100 * time.Millisecond
+	countModel = time.Second
+)
+
 // MaxLine is the longest line that a prober may send.
 const MaxLine = 16 << 20
 
@@ -50,7 +56,7 @@ func command(p Python, folder string, env []string) *exec.Cmd {
 	// Not CommandContext: the session ends the prober itself, group and all.
 	c := exec.Command(p.Path, proberArguments(folder)...) //nolint:noctx // see above
 	c.Env = append(os.Environ(), env...)
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
+	c.SysProcAttr = ownGroup() // Ctrl-C is for us
 	return c
 }
 
@@ -59,9 +65,10 @@ func proberArguments(folder string) []string {
 }
 
 // startProcess runs the prober with pipes of its own, so that whatever user
-// code prints cannot be taken for an answer. It may hold so many bytes of this
-// machine's memory, 0 for any number. Once hurry is closed it is not waited for.
-func startProcess(c *exec.Cmd, memory int64, hurry <-chan struct{}) (*process, error) {
+// code prints cannot be taken for an answer. It may hold memory bytes of this
+// machine's memory, which are counted at intervals; 0 for any number. Once hurry is
+// closed it is not waited for.
+func startProcess(c *exec.Cmd, memory int64, every time.Duration, hurry <-chan struct{}) (*process, error) {
 	theirRequests, requests, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -82,7 +89,7 @@ func startProcess(c *exec.Cmd, memory int64, hurry <-chan struct{}) (*process, e
 	watching, stop := context.WithCancel(context.Background())
 	if memory > 0 {
 		w.stopped = make(chan error, 1)
-		go func() { w.stopped <- sandbox.Watch(watching, c.Process.Pid, memory) }()
+		go func() { w.stopped <- sandbox.Watch(watching, c.Process.Pid, memory, every) }()
 	}
 	go func() {
 		defer stop()
@@ -157,9 +164,9 @@ const (
 func (w *process) Close() error {
 	err := w.requests.Close() // the prober's sign to end
 	if !w.endsWithin(endGrace) {
-		_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGTERM)
+		endGroup(w.cmd.Process.Pid, false)
 		if !w.endsWithin(killGrace) {
-			_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGKILL)
+			endGroup(w.cmd.Process.Pid, true)
 			w.endsWithin(killGrace)
 		}
 	}

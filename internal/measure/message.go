@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"memorymark/internal/emulate"
 	"memorymark/internal/gpu"
 	"memorymark/internal/models"
-	"memorymark/internal/phantom"
 	"memorymark/internal/steptime"
 	"memorymark/internal/torch"
 	"memorymark/internal/workload"
@@ -53,8 +53,8 @@ const (
 	StepsOnly    = "steps"   // the measured ones
 )
 
-// Result is what a probe found.
-type Result struct {
+// ProbeResult is what a probe found.
+type ProbeResult struct {
 	Outcomes       []Outcome `json:"outcomes"` // up to the first that failed
 	Parameters     int64     `json:"parameters,omitempty"`
 	ModelAllocated int64     `json:"model_allocated,omitempty"`
@@ -67,7 +67,7 @@ type Result struct {
 	CompiledGraphs int64     `json:"compiled_graphs,omitempty"` // by torch.compile
 	Notes          []string  `json:"notes,omitempty"`           // what was made of a configuration that is not modelled
 	// Assumed are values that were made up, on an emulated card.
-	Assumed []phantom.Assumption `json:"assumed,omitempty"`
+	Assumed []emulate.Assumption `json:"assumed,omitempty"`
 	// Where the time went: the device's context, the model, everything.
 	DeviceSeconds float64 `json:"device_seconds,omitempty"`
 	BuildSeconds  float64 `json:"build_seconds,omitempty"`
@@ -76,7 +76,7 @@ type Result struct {
 
 // check holds a report against what was asked: an outcome for each batch up to
 // the first that failed, and all of the steps where none did.
-func (r *Result) check(p Probe) error {
+func (r *ProbeResult) check(p Probe) error {
 	if len(r.Outcomes) == 0 || len(r.Outcomes) > len(p.Batches) {
 		return fmt.Errorf("the prober reports %d of %d batches", len(r.Outcomes), len(p.Batches))
 	}
@@ -95,10 +95,10 @@ func (r *Result) check(p Probe) error {
 
 // estimateTimes replaces how long steps took by how long they would: on an
 // emulated card no kernel runs.
-func (r *Result) estimateTimes(card *gpu.Card) {
+func (r *ProbeResult) estimateTimes(card *gpu.Card) {
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
-		o.SecondsPerStep, o.Work = o.Work.Seconds(card), nil
+		o.SecondsPerStep, o.Estimated, o.Work = o.Work.Seconds(card), o.Work, nil
 		for j := range o.Steps {
 			o.Steps[j].Seconds = 0
 		}
@@ -112,6 +112,7 @@ type Outcome struct {
 	SecondsPerStep float64        `json:"seconds_per_step,omitempty"` // absent unless timed
 	Recording      string         `json:"recording,omitempty"`        // the snapshot's path
 	Work           *steptime.Work `json:"work,omitempty"`             // of the largest step, on an emulated card
+	Estimated      *steptime.Work `json:"-"`                          // what the time was estimated from
 	Failure        *Failure       `json:"failure,omitempty"`
 }
 
@@ -150,8 +151,8 @@ func (p Peaks) Max(q Peaks) Peaks {
 	return Peaks{max(p.Requested, q.Requested), max(p.Allocated, q.Allocated), max(p.Reserved, q.Reserved)}
 }
 
-// Progress is what a running probe says.
-type Progress struct {
+// StepProgress is what a running probe says.
+type StepProgress struct {
 	Batch int64 `json:"batch_size"`
 	Step  int   `json:"step"` // from 1
 	Done  Step  `json:"-"`    // what it took
@@ -167,7 +168,7 @@ type Device struct {
 	CUDA         string `json:"cuda,omitempty"`
 	CuDNN        int64  `json:"cudnn,omitempty"`
 	Total        int64  `json:"total_bytes"`
-	Free         int64  `json:"free_bytes,omitempty"` // beside an empty context
+	Free         int64  `json:"free_bytes,omitempty"` // with an empty context there
 }
 
 // Versions are what steps run with.
@@ -257,13 +258,13 @@ type optimizerRecipe struct {
 	Class     string             `json:"class"`
 	Arguments map[string]float64 `json:"arguments"`
 	Trainer   string             `json:"trainer"`          // what transformers' TrainingArguments calls it
-	Beside    *optimizerRecipe   `json:"beside,omitempty"` // of what is no matrix of a hidden layer, where this one takes only these
+	Companion *optimizerRecipe   `json:"beside,omitempty"` // of what is no matrix of a hidden layer, where this one takes only these
 }
 
 func newOptimizerRecipe(kind torch.OptimizerKind) *optimizerRecipe {
 	r := &optimizerRecipe{Module: kind.Module, Class: kind.Class, Arguments: kind.Arguments, Trainer: kind.Trainer}
-	if kind.Beside != "" {
-		r.Beside = newOptimizerRecipe(torch.OptimizerNamed(kind.Beside))
+	if kind.Companion != "" {
+		r.Companion = newOptimizerRecipe(torch.OptimizerNamed(kind.Companion))
 	}
 	return r
 }
@@ -283,11 +284,15 @@ func newRecipe(w *workload.Workload, user *UserModel) (*recipe, error) {
 	if user != nil {
 		return r, nil
 	}
-	if r.Auto = w.Unmodelled != ""; r.Auto {
-		return r, nil
-	}
+	r.Auto = w.Unmodelled != "" || models.IsEvaluated(w.Config)
 	family, head, err := models.Find(w.Config)
-	if err != nil {
+	switch {
+	case r.Auto && err == nil:
+		r.Needs = head.Needs
+		return r, nil
+	case r.Auto:
+		return r, nil
+	case err != nil:
 		return nil, err
 	}
 	r.Module, r.Images = family.PythonModule(), family.Images

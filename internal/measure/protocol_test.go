@@ -35,7 +35,7 @@ func TestProtocolDoc(t *testing.T) {
 	if !maps.Equal(documented, spoken) {
 		t.Errorf("the document has %v, the code %v", slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(spoken)))
 	}
-	for _, of := range []any{request{}, imports{}, Record{}, UserModel{}, Result{}, Outcome{}, Step{}, Peaks{}, Progress{}, Device{}, Versions{}, Failure{}} {
+	for _, of := range []any{request{}, imports{}, Record{}, UserModel{}, ProbeResult{}, Outcome{}, Step{}, Peaks{}, StepProgress{}, Device{}, Versions{}, Failure{}} {
 		for _, field := range fieldNames(of) {
 			if !strings.Contains(doc, "`"+field+"`") {
 				t.Errorf("the field %q of %T is not in the document", field, of)

@@ -76,7 +76,7 @@ type Found struct {
 }
 
 // inspectTime is how long looking may take: the first import of PyTorch from a
-// slow disk takes half a minute, and minutes beside other work.
+// slow disk takes half a minute, and minutes while other work runs.
 const inspectTime = 10 * time.Minute
 
 //go:embed inspect.py

@@ -21,7 +21,7 @@ func (e *RequirementError) Error() string {
 	return fmt.Sprintf("%s cannot be imported: %s", e.Package, e.Detail)
 }
 
-// missing turns the failure of an import into what mends it.
+// missing turns the failure of an import into what fixes it.
 func missing(p Python, err error) error {
 	var f *Failure
 	if !errors.As(err, &f) || f.Class != Missing || f.Package == "" {

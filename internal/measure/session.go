@@ -16,8 +16,8 @@ import (
 	"memorymark/internal/workload"
 )
 
-// Options are how a session measures.
-type Options struct {
+// SessionOptions are how a session measures.
+type SessionOptions struct {
 	Python  Python
 	Device  string        // cuda, cuda:1, mps, cpu, or auto for the best there is
 	Timeout time.Duration // of each probe; 0 is DefaultTimeout
@@ -26,12 +26,16 @@ type Options struct {
 	Workload *workload.Workload // whose model will be probed,
 	User     *UserModel         // or a user's own
 
-	// Env is what the prober's environment has beside ours, as "NAME=value".
+	// Env is what the prober's environment has in addition to ours, as "NAME=value".
 	Env []string
 
 	// Confinement keeps the prober apart from this machine, with the user's model
 	// that it imports; nil if that is trusted.
 	Confinement *Confinement
+
+	// Memory is how much of this machine's memory the prober may hold, 0 for any
+	// amount. A confinement has a bound of its own.
+	Memory int64
 
 	// Spares are processes that open the device while PyTorch is imported, for
 	// the first probes. Each takes a context's memory until then.
@@ -49,7 +53,7 @@ type Options struct {
 // DefaultTimeout is how long a probe may take: compiling a large model does.
 const DefaultTimeout = 5 * time.Minute
 
-// prepareTimeout is how long imports may take, from a slow disk and beside other work.
+// prepareTimeout is how long imports may take, from a slow disk, while other work runs.
 const prepareTimeout = 10 * time.Minute
 
 // answerGrace is how much longer than its timeout a probe may be silent: the
@@ -76,6 +80,7 @@ type Session struct {
 	mu      sync.Mutex
 	nextID  int64
 	waiting map[int64]chan message // by request
+	unread  int64                  // bytes of the messages in them
 	broken  error                  // why no answer will come any more
 	done    chan struct{}
 }
@@ -88,7 +93,7 @@ type message struct {
 
 // Start starts a prober, has it import what the model needs, and looks at the
 // device. The session must be closed.
-func Start(ctx context.Context, o Options) (*Session, error) {
+func Start(ctx context.Context, o SessionOptions) (*Session, error) {
 	p, err := o.start(ctx)
 	if err != nil {
 		return nil, err
@@ -101,7 +106,7 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 }
 
 // start starts the prober, as we are or in a sandbox.
-func (o *Options) start(ctx context.Context) (*process, error) {
+func (o *SessionOptions) start(ctx context.Context) (*process, error) {
 	if o.Confinement != nil {
 		return o.Confinement.start(ctx, o)
 	}
@@ -113,11 +118,11 @@ func (o *Options) start(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startProcess(command(o.Python, folder, env), 0, o.Hurry)
+	return startProcess(command(o.Python, folder, env), o.Memory, countModel, o.Hurry)
 }
 
 // OpenLink greets the prober at the other end of a link and prepares it.
-func OpenLink(ctx context.Context, l Link, o Options) (*Session, error) {
+func OpenLink(ctx context.Context, l Link, o SessionOptions) (*Session, error) {
 	s := &Session{
 		Card: o.Card, link: l, python: o.Python, timeout: o.Timeout, hurry: o.Hurry, nextID: 1,
 		ready: make(map[imports]bool), waiting: make(map[int64]chan message), done: make(chan struct{}),
@@ -173,7 +178,7 @@ func importsOf(w *workload.Workload, user *UserModel) imports {
 	if user != nil {
 		return imports{}
 	}
-	if w != nil && w.Unmodelled != "" {
+	if w != nil && (w.Unmodelled != "" || models.IsEvaluated(w.Config)) {
 		return imports{Transformers: true, ModelType: w.Config.ModelType, Architecture: w.Config.Architecture, Auto: true}
 	}
 	if w != nil {
@@ -186,7 +191,7 @@ func importsOf(w *workload.Workload, user *UserModel) imports {
 }
 
 // prepare imports what is needed first and looks at the device.
-func (s *Session) prepare(ctx context.Context, o Options) error {
+func (s *Session) prepare(ctx context.Context, o SessionOptions) error {
 	ctx, stop := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("importing PyTorch took too long"))
 	defer stop()
 	id, ready := s.register()
@@ -207,7 +212,7 @@ func (s *Session) prepare(ctx context.Context, o Options) error {
 	return nil
 }
 
-// Prepare imports what another model needs. It must not run beside itself.
+// Prepare imports what another model needs. It must not run twice at a time.
 func (s *Session) Prepare(ctx context.Context, w *workload.Workload, user *UserModel) error {
 	needs := importsOf(w, user)
 	if s.ready[needs] {
@@ -268,7 +273,7 @@ func (s *Session) Err() error {
 // Probe runs steps in a fresh process and returns what they took. That a batch
 // failed is part of the result; the error, a *Failure, is of the probe itself.
 // progress, if not nil, is called after each measured step.
-func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (*Result, error) {
+func (s *Session) Probe(ctx context.Context, p Probe, progress func(StepProgress)) (*ProbeResult, error) {
 	w, err := workloadMessage(p.Workload, p.User)
 	if err != nil {
 		return nil, err
@@ -298,7 +303,7 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 		switch m.Type {
 		case "step":
 			if progress != nil {
-				var step Progress
+				var step StepProgress
 				if json.Unmarshal(m.raw, &step) == nil && json.Unmarshal(m.raw, &step.Done) == nil {
 					if s.Card != nil {
 						step.Done.Seconds = 0
@@ -307,7 +312,7 @@ func (s *Session) Probe(ctx context.Context, p Probe, progress func(Progress)) (
 				}
 			}
 		case "result", "failed":
-			var result Result
+			var result ProbeResult
 			err := decode(m, &result)
 			if err == nil {
 				err = result.check(p)

@@ -35,23 +35,37 @@ func (s *Session) listen() {
 	}
 }
 
+// maxUnread is how many bytes of messages may wait to be read: what user code sends in
+// the prober's name must not fill this process.
+const maxUnread = 2 * MaxLine
+
 // deliver never waits: whoever closes the session waits for the listener.
 func (s *Session) deliver(m message) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	to := s.waiting[m.ID]
-	s.mu.Unlock()
 	if to == nil {
 		return nil
+	}
+	if s.unread += int64(len(m.raw)); s.unread > maxUnread {
+		return fmt.Errorf("the prober sent more than %d MiB faster than it was read", maxUnread>>20)
 	}
 	select {
 	case to <- m:
 		return nil
 	default:
-		return fmt.Errorf("the prober sent more than %d messages that nobody read", cap(to))
+		return fmt.Errorf("the prober sent more than %d messages faster than they were read", cap(to))
 	}
 }
 
-// breakOff tells everybody that no more answers will come.
+// read counts a message as read.
+func (s *Session) read(m message) {
+	s.mu.Lock()
+	s.unread -= int64(len(m.raw))
+	s.mu.Unlock()
+}
+
+// breakOff tells all requests that no more answers will come.
 func (s *Session) breakOff(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +84,7 @@ func (s *Session) register() (int64, chan message) {
 	return id, s.expect(id)
 }
 
-// expect is where the messages for a request go. There is room for all that a
+// expect is where the messages for a request go. It holds all that a
 // probe says before it is read.
 func (s *Session) expect(id int64) chan message {
 	s.mu.Lock()
@@ -87,6 +101,9 @@ func (s *Session) expect(id int64) chan message {
 func (s *Session) forget(id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for from := s.waiting[id]; len(from) > 0; {
+		s.unread -= int64(len((<-from).raw))
+	}
 	delete(s.waiting, id)
 }
 
@@ -115,6 +132,7 @@ func (s *Session) wait(ctx context.Context, from chan message) (message, error) 
 	select {
 	case m, ok := <-from:
 		if ok {
+			s.read(m)
 			return m, nil
 		}
 		s.mu.Lock()

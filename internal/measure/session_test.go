@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"memorymark/internal/measure/measuretest"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
 )
 
@@ -30,11 +30,22 @@ func tiny(t *testing.T) *workload.Workload {
 }
 
 // start opens a session on the CPU that ends with the test.
-func start(t *testing.T, o Options) *Session {
+func start(t *testing.T, o SessionOptions) *Session {
+	t.Helper()
+	return startWith(t, testmachine.ForkingPython(t), o)
+}
+
+// startAlone does too, with a prober that is a child of this process.
+func startAlone(t *testing.T, o SessionOptions) *Session {
+	t.Helper()
+	return startWith(t, testmachine.Python(t), o)
+}
+
+func startWith(t *testing.T, python string, o SessionOptions) *Session {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("OMP_NUM_THREADS", "1") // threads that wait for each other take long on a busy machine
-	o.Python, o.Device = Python{Path: measuretest.Python(t)}, "cpu"
+	o.Python, o.Device = Python{Path: python}, "cpu"
 	s, err := Start(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -45,12 +56,12 @@ func start(t *testing.T, o Options) *Session {
 
 func TestProbe(t *testing.T) {
 	w := tiny(t)
-	s := start(t, Options{Workload: w})
+	s := start(t, SessionOptions{Workload: w})
 	if s.Device.Type != "cpu" || s.Device.Total == 0 || s.Versions.Torch == "" || s.Versions.Transformers == "" {
 		t.Errorf("the session found %+v, %+v", s.Device, s.Versions)
 	}
 	var steps []int
-	r, err := s.Probe(context.Background(), Probe{Workload: w, Batches: []int64{4}, Steps: 3, Timed: 3}, func(p Progress) { steps = append(steps, p.Step) })
+	r, err := s.Probe(context.Background(), Probe{Workload: w, Batches: []int64{4}, Steps: 3, Timed: 3}, func(p StepProgress) { steps = append(steps, p.Step) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +92,7 @@ func TestImportsAreNotMeasured(t *testing.T) {
 	}
 	w := tiny(t)
 	var models []int64
-	for _, o := range []Options{{}, {Env: []string{"PYTHONPATH=" + folder}}} {
+	for _, o := range []SessionOptions{{}, {Env: []string{"PYTHONPATH=" + folder}}} {
 		r, err := start(t, o).Probe(t.Context(), Probe{Workload: w, Batches: []int64{2}, Steps: 1}, nil)
 		if err != nil || r.Outcomes[0].Failure != nil {
 			t.Fatal(r, err)
@@ -97,7 +108,7 @@ func TestImportsAreNotMeasured(t *testing.T) {
 // none outlives the session.
 func TestSpares(t *testing.T) {
 	w := tiny(t)
-	s := start(t, Options{Workload: w, Spares: 2})
+	s := startAlone(t, SessionOptions{Workload: w, Spares: 2})
 	group := s.link.(*process).cmd.Process.Pid
 	waiting := descendants(t, group)
 	if len(waiting) != 2 {
@@ -116,7 +127,7 @@ func TestSpares(t *testing.T) {
 		t.Errorf("spares took %v, a fresh process %v, %v", peaks, r, err)
 	}
 	// One that is left over ends with the session, and one that died is no loss.
-	again := start(t, Options{Workload: w, Spares: 2})
+	again := startAlone(t, SessionOptions{Workload: w, Spares: 2})
 	left := descendants(t, again.link.(*process).cmd.Process.Pid)
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
@@ -130,7 +141,7 @@ func TestSpares(t *testing.T) {
 
 func TestProbeLimit(t *testing.T) {
 	w := tiny(t)
-	s := start(t, Options{Workload: w})
+	s := start(t, SessionOptions{Workload: w})
 	r, err := s.Probe(context.Background(), Probe{Workload: w, Batches: []int64{1, 512}, Steps: 2, Limit: 2 * MiB}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +184,7 @@ func try(t *testing.T, s *Session, user *UserModel) *Failure {
 // TestUser trains what user functions return, and survives what they do: all
 // of them in one session.
 func TestUser(t *testing.T) {
-	s := start(t, Options{User: userModel(t, "make")})
+	s := start(t, SessionOptions{User: userModel(t, "make")})
 	for _, c := range []struct {
 		function string
 		class    Class // "" if it trains
@@ -208,7 +219,7 @@ func TestUser(t *testing.T) {
 }
 
 func TestHang(t *testing.T) {
-	s := start(t, Options{User: userModel(t, "hang"), Timeout: 3 * time.Second})
+	s := startAlone(t, SessionOptions{User: userModel(t, "hang"), Timeout: 3 * time.Second})
 	group := s.link.(*process).cmd.Process.Pid
 	if f := try(t, s, userModel(t, "hang")); f == nil || f.Class != Timeout {
 		t.Errorf("a probe that hangs ended with %v", f)
@@ -221,7 +232,7 @@ func TestHang(t *testing.T) {
 // TestCancel holds that nothing outlives a cancelled probe, nor the session.
 func TestCancel(t *testing.T) {
 	user := userModel(t, "hang")
-	s := start(t, Options{User: user})
+	s := startAlone(t, SessionOptions{User: user})
 	group := s.link.(*process).cmd.Process.Pid
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -311,7 +322,7 @@ func TestProberGone(t *testing.T) {
 	} {
 		t.Setenv("XDG_CACHE_HOME", t.TempDir())
 		python := fakePython(t, t.TempDir(), c.script)
-		if _, err := Start(context.Background(), Options{Python: Python{Path: python}, Device: "cpu"}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Start(context.Background(), SessionOptions{Python: Python{Path: python}, Device: "cpu"}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -326,7 +337,7 @@ func TestMissingPackage(t *testing.T) {
 		{"old transformers", `{"type":"ready","id":1,"torch":"2.11.0","transformers":"4.49.0"}`, "-m pip install --upgrade transformers"},
 	} {
 		python := fakePython(t, t.TempDir(), hello+"echo '"+c.answer+"' >&4; sleep 5")
-		_, err := Start(context.Background(), Options{Python: Python{Path: python}, Device: "cpu"})
+		_, err := Start(context.Background(), SessionOptions{Python: Python{Path: python}, Device: "cpu"})
 		var missing *RequirementError
 		if !errors.As(err, &missing) || !strings.Contains(missing.Fix, c.want) {
 			t.Errorf("%s: %v", c.name, err)
@@ -334,7 +345,7 @@ func TestMissingPackage(t *testing.T) {
 	}
 }
 
-// TestInstall holds that a prober somebody changed is replaced.
+// TestInstall holds that a prober that was changed is replaced.
 func TestInstall(t *testing.T) {
 	cache := t.TempDir()
 	folder, err := installProber(cache)
@@ -366,7 +377,7 @@ func TestEnvironment(t *testing.T) {
 	if err := os.WriteFile(python, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Start(t.Context(), Options{Python: Python{Path: python}, Device: "cpu", Env: []string{"MEMORYMARK_GIVEN=given"}})
+	_, err := Start(t.Context(), SessionOptions{Python: Python{Path: python}, Device: "cpu", Env: []string{"MEMORYMARK_GIVEN=given"}})
 	if err == nil {
 		t.Error("a script was taken for a prober")
 	}

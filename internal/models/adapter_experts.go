@@ -14,7 +14,7 @@ import (
 // (peft/utils/transformers_weight_conversion.py, _MOE_TARGET_MODULE_MAPPING).
 var expertTargets = map[string]map[string]string{
 	"mixtral":     {"gate": "gate.weight", "w1": "gate_up_proj", "w3": "gate_up_proj", "w2": "down_proj"},
-	qwen3MoE:      fusedTargets,
+	"qwen3_moe":   fusedTargets,
 	"deepseek_v2": fusedTargets,
 }
 

@@ -73,7 +73,7 @@ func tagger(t *torch.Torch, m *llama) *Model {
 }
 
 func answerer(t *torch.Torch, m *llama) *Model {
-	if m.cfg.family == "llama" || m.cfg.family == qwen3MoE {
+	if m.cfg.family == "llama" {
 		m.name = "transformer" // base_model_prefix
 	}
 	h := &spanClassifier{trunk: m.trunk, classifier: t.NewLinear(m.cfg.HiddenSize, 2, true, m.run.DType).Named("qa_outputs"), apart: true}

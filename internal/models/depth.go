@@ -22,7 +22,7 @@ const leastLayers = 4
 // period of layers more than the first, and the model itself has so many periods more.
 // It reports false if the layers do not repeat, or if there are too few for that.
 func Shallow(c *hfconfig.Config) (first, second *hfconfig.Config, periods int64, ok bool) {
-	f := familyOf(c.ModelType)
+	f := familyOf(c)
 	if f == nil {
 		return nil, nil, 0, false
 	}

@@ -14,14 +14,12 @@ import (
 // families are the model types that are modelled, by name. A new one is a file
 // with its row, and a line here.
 var families = []*Family{
-	&bartFamily,
 	&bertFamily,
 	&clipFamily,
 	&convNextFamily,
 	&convNextV2Family,
 	&debertaFamily,
 	&dinov2Family,
-	&deepseekV2Family,
 	&distilBertFamily,
 	&electraFamily,
 	&gemma2Family,
@@ -32,14 +30,11 @@ var families = []*Family{
 	&llamaFamily,
 	&lmFamily,
 	&mistralFamily,
-	&mixtralFamily,
-	&modernBertFamily,
 	&olmo2Family,
 	&optFamily,
 	&phi3Family,
 	&qwen2Family,
 	&qwen3Family,
-	&qwen3MoEFamily,
 	&resnetFamily,
 	&robertaFamily,
 	&siglipFamily,
@@ -48,7 +43,6 @@ var families = []*Family{
 	&t5Family,
 	&torchvisionResNetFamily,
 	&vitFamily,
-	&whisperFamily,
 	&xlmRobertaFamily,
 }
 
@@ -59,9 +53,6 @@ type Family struct {
 	Images bool   // a batch is pixels, not ids
 	// ChannelsLast says that images and weights in channels_last are modelled.
 	ChannelsLast bool
-	// Experts says that a token goes to some of many experts, by numbers that nobody
-	// knows beforehand.
-	Experts bool
 	// AnyImage says that images need not be as large as image_size says.
 	AnyImage bool
 	// Versions are those beside Reference in which recordings are what is predicted.
@@ -71,9 +62,10 @@ type Family struct {
 	Except map[Versions][]string
 	Module string // of the Python classes; "" is Transformers
 
-	stages bool // of a pipeline are modelled
-	tuples bool // are what transformers 4.51 returns caches as
-	read   func(*hfconfig.Config) (any, error)
+	evaluated bool // from its own source
+	stages    bool // of a pipeline are modelled
+	tuples    bool // are what transformers 4.51 returns caches as
+	read      func(*hfconfig.Config) (any, error)
 }
 
 // Head is an architecture of a family: its Python class, and what it is
@@ -91,6 +83,7 @@ type Head struct {
 	keywords torch.Version
 	// noKeywords is that of a class that is never called with num_items_in_batch.
 	noKeywords bool
+	takes      func(v Versions) bool // of a class whose source is evaluated
 
 	make func(t *torch.Torch, config any, r Run) (*Model, error)
 }
@@ -163,18 +156,29 @@ func takesNoKeywords(h Head) Head {
 // TakesKeywords reports whether the head is called with num_items_in_batch
 // (transformers/trainer.py, model_accepts_loss_kwargs).
 func (h *Head) TakesKeywords(v Versions) bool {
+	if h.takes != nil {
+		return h.takes(v)
+	}
 	since := cmp.Or(h.keywords, torch.Version{Major: 5})
 	return !h.noKeywords && !v.Transformers.Before(since.Major, since.Minor)
 }
 
 // UnmodelledError says that a family or an architecture is not modelled, so that
 // nothing of it can be predicted. PyTorch may know it all the same.
-type UnmodelledError struct{ key, what, known string }
+type UnmodelledError struct {
+	key, what, known string
+	because          error // what of its source is not known, nil if it has none
+}
 
-func (e *UnmodelledError) Error() string { return e.key + ": " + e.what + " is not modelled" + e.known }
+func (e *UnmodelledError) Error() string { return e.key + ": " + e.Reason() + e.known }
 
 // Reason is the same in short, without what is modelled.
-func (e *UnmodelledError) Reason() string { return e.what + " is not modelled" }
+func (e *UnmodelledError) Reason() string {
+	if e.because != nil {
+		return fmt.Sprintf("%s is not modelled: %v", e.what, e.because)
+	}
+	return e.what + " is not modelled"
+}
 
 // Settle makes sure that a configuration has a model type and an architecture:
 // each says what the other is.
@@ -186,11 +190,14 @@ func Settle(c *hfconfig.Config) error {
 			}
 		}
 	}
-	switch f := familyOf(c.ModelType); {
+	if s := theSource(); s != nil && c.ModelType == "" {
+		c.ModelType = s.ModelType(c.Architecture)
+	}
+	switch f := familyOf(c); {
 	case c.ModelType == "" && c.Architecture == "":
 		return fmt.Errorf("config has no model_type; it must be one of %s", familyNames())
 	case c.ModelType == "":
-		return &UnmodelledError{"config", fmt.Sprintf("architecture %q", c.Architecture), "; its model_type must be one of " + familyNames()}
+		return &UnmodelledError{key: "config", what: fmt.Sprintf("architecture %q", c.Architecture), known: "; its model_type must be one of " + familyNames()}
 	case f == nil:
 		return unmodelledType(c.ModelType)
 	case c.Architecture == "":
@@ -201,7 +208,7 @@ func Settle(c *hfconfig.Config) error {
 
 // Find returns the family and the head of a configuration.
 func Find(c *hfconfig.Config) (*Family, *Head, error) {
-	f := familyOf(c.ModelType)
+	f := familyOf(c)
 	if f == nil {
 		return nil, nil, unmodelledType(c.ModelType)
 	}
@@ -212,11 +219,24 @@ func Find(c *hfconfig.Config) (*Family, *Head, error) {
 	for i, h := range f.Heads {
 		names[i] = h.Architecture
 	}
-	return nil, nil, &UnmodelledError{"config", fmt.Sprintf("architecture %q", c.Architecture), fmt.Sprintf("; of %s, these are: %s", f.Type, strings.Join(names, ", "))}
+	known := fmt.Sprintf("; of %s, these are: %s", f.Type, strings.Join(names, ", "))
+	if theSource() == nil {
+		known += "; " + withoutSource
+	}
+	return nil, nil, &UnmodelledError{key: "config", what: fmt.Sprintf("architecture %q", c.Architecture), known: known}
 }
 
+// withoutSource says what a user can do who has a program without the source of models.
+const withoutSource = "this program was built without the source of transformers, from which it knows more models: run make models, then build it again"
+
 func unmodelledType(name string) error {
-	return &UnmodelledError{"config", fmt.Sprintf("model_type %q", name), "; it must be one of " + familyNames()}
+	known := "; it must be one of " + familyNames()
+	if s := theSource(); s != nil {
+		known += ", or one that " + s.Name() + " has with a head that is trained on tokens, labels or images"
+	} else {
+		known += "; " + withoutSource
+	}
+	return &UnmodelledError{key: "config", what: fmt.Sprintf("model_type %q", name), known: known}
 }
 
 // positioned is a configuration that limits how long a text is.
@@ -226,7 +246,7 @@ type positioned interface {
 
 // MostTokens is how long a text of a model may be at most.
 func MostTokens(c *hfconfig.Config) int64 {
-	if f := familyOf(c.ModelType); f != nil {
+	if f := familyOf(c); f != nil {
 		if config, err := f.read(c); err == nil {
 			if table, ok := config.(positioned); ok {
 				most, _ := table.positions()
@@ -240,7 +260,7 @@ func MostTokens(c *hfconfig.Config) int64 {
 // Check reports what is wrong with a configuration: its keys, and samples of
 // more tokens than it has positions for.
 func Check(c *hfconfig.Config, sequence int64) error {
-	f := familyOf(c.ModelType)
+	f := familyOf(c)
 	if f == nil {
 		return nil // which Settle has said
 	}
@@ -259,20 +279,20 @@ func Check(c *hfconfig.Config, sequence int64) error {
 // TakesAnyImage reports whether images may be larger or smaller than the model's
 // own.
 func TakesAnyImage(c *hfconfig.Config) bool {
-	f := familyOf(c.ModelType)
+	f := familyOf(c)
 	return f != nil && f.AnyImage
 }
 
 // CachesTuples reports whether a model returns its cache as tuples of tensors.
 func CachesTuples(c *hfconfig.Config, v Versions) bool {
-	f := familyOf(c.ModelType)
+	f := familyOf(c)
 	return f != nil && f.tuples && v.Transformers.Before(4, 57)
 }
 
 // TakesImages reports whether a batch of a model is images, not tokens.
 func TakesImages(c *hfconfig.Config) bool {
-	f := familyOf(c.ModelType)
-	return f != nil && f.Images
+	f := familyOf(c)
+	return f != nil && (f.Images || f.evaluated && ImageShape(c) != nil)
 }
 
 // ReadsEnds reports whether a model classifies what is at the end of each text.
@@ -281,16 +301,21 @@ func ReadsEnds(c *hfconfig.Config) bool {
 	return err == nil && head.ReadsEnds
 }
 
-// RoutesTokens reports whether a model has experts.
+// RoutesTokens reports whether tokens go to some of many experts, by numbers that are not
+// known beforehand.
 func RoutesTokens(c *hfconfig.Config) bool {
-	f := familyOf(c.ModelType)
-	return f != nil && f.Experts
+	f := familyOf(c)
+	if f == nil || !f.evaluated {
+		return false
+	}
+	config, err := f.read(c)
+	return err == nil && config.(*evaluated).facts.Routes
 }
 
 // Features are what a sample of a model of sound is beside its labels: bins of a
 // spectrogram, and how many of them there are; none of other models.
 func Features(c *hfconfig.Config) (bins, frames int64) {
-	if f := familyOf(c.ModelType); f != nil {
+	if f := familyOf(c); f != nil {
 		if config, err := f.read(c); err == nil {
 			if sound, ok := config.(interface{ features() (bins, frames int64) }); ok {
 				return sound.features()
@@ -309,7 +334,7 @@ func (f *Family) head(architecture string) *Head {
 	return nil
 }
 
-func familyOf(modelType string) *Family {
+func familyByHand(modelType string) *Family {
 	for _, f := range families {
 		if f.Type == modelType {
 			return f

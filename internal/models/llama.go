@@ -52,10 +52,9 @@ type variant struct {
 	rotate   func(t *torch.Torch, i int, q, k, cos, sin *torch.Var)
 	feed     func(t *torch.Torch, i int, x *torch.Var) torch.Value // mlp
 
-	capsScores, capsLogits bool      // through a tanh; of attention only if it is eager
-	angles                 keyword   // where they are among the keywords that a layer is called with
-	scalesLate             bool      // embeddings, behind the rotary positions
-	balance                *balancer // the loss of routers, nil without
+	capsScores, capsLogits bool    // through a tanh; of attention only if it is eager
+	angles                 keyword // where they are among the keywords that a layer is called with
+	scalesLate             bool    // embeddings, behind the rotary positions
 }
 
 // newLlama makes LlamaModel, parameters in the order of its constructors.
@@ -168,17 +167,11 @@ func (m *llama) forward(t *torch.Torch, batch *Batch) Output {
 		logits.Set(t.In("lm_head", func() torch.Value { return t.Tanh(logits) }))
 		logits.Set(t.In("lm_head", func() torch.Value { return t.Scale(logits) }))
 	}
-	loss, balance := f.Let(torch.Value{}), f.Let(torch.Value{})
+	loss := f.Let(torch.Value{})
 	if batch.Labels != nil {
 		loss.Set(causalLMLoss(t, logits, batch))
 	}
-	if m.balance != nil {
-		balance.Set(t.In("loss_function", func() torch.Value { return m.balance.loss(t, batch) }))
-		if batch.Labels != nil {
-			t.AddInPlace(loss, t.Scale(balance))
-		}
-	}
-	out := Output{Loss: f.Keep(loss), Balance: f.Keep(balance), Logits: f.Keep(logits), Cache: cache.tensors(), Rest: m.balance.taken()}
+	out := Output{Loss: f.Keep(loss), Logits: f.Keep(logits), Cache: cache.tensors()}
 	f.End()
 	return out
 }

@@ -44,7 +44,6 @@ type llamaConfig struct {
 const (
 	qwen2    = "qwen2"
 	qwen3    = "qwen3"
-	qwen3MoE = "qwen3_moe"
 	gemma2   = "gemma2"
 	gemma3   = "gemma3_text"
 	smolLM3  = "smollm3"

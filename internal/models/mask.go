@@ -22,16 +22,6 @@ func bidirectionalMask(t *torch.Torch, p padding, embeddings *torch.Var, eager b
 	return maskOf(t, p, everywhere, true, embeddings, eager)
 }
 
-// bidirectionalWindowMask is create_bidirectional_sliding_window_mask: a position
-// looks at those that are near, also where none is masked.
-func bidirectionalWindowMask(t *torch.Torch, p padding, window int64, embeddings *torch.Var, eager bool) torch.Value {
-	everywhere := func(query, _ *torch.Var) torch.Value { return t.Compare(query) }
-	near := func(query, key *torch.Var) torch.Value { // abs(q_idx - kv_idx) <= sliding_window
-		return t.Compare(t.Integers(t.Integers(query, key)))
-	}
-	return maskOf(t, p, allOf(t, near, everywhere), embeddings.Tensor().Dim(1) < window, embeddings, eager)
-}
-
 // maskOf makes a mask of a function. One that masks nothing is skipped if it may
 // be (_ignore_bidirectional_mask_sdpa).
 func maskOf(t *torch.Torch, p padding, look maskFunction, maySkip bool, embeddings *torch.Var, eager bool) torch.Value {

@@ -34,9 +34,9 @@ type Run struct {
 	Image         int64
 	Adapter       *Adapter // nil for none
 	Quantize      torch.Quantization
-	Compute       torch.DType  // of quantized weights
-	Autocast      bool         // forward runs under autocast
-	Homes         []torch.Home // of the parameters, where weights are quantized
+	Compute       torch.DType   // of quantized weights
+	Autocast      bool          // forward runs under autocast
+	Owners        []torch.Owner // of the parameters, where weights are quantized
 	Versions      Versions
 	Stage         *Stage // of a pipeline, nil for the whole model
 }
@@ -50,9 +50,9 @@ func (r Run) dropout(p float64) float64 {
 	return p
 }
 
-// bufferDType is the type of buffers: prepare_model_for_kbit_training casts
+// BufferDType is the type of buffers: prepare_model_for_kbit_training casts
 // parameters alone (peft/utils/other.py).
-func (r Run) bufferDType() torch.DType {
+func (r Run) BufferDType() torch.DType {
 	if r.Quantize == torch.NotQuantized {
 		return r.DType
 	}
@@ -91,16 +91,25 @@ type Output struct {
 
 // New makes the model of a configuration on the device.
 func New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
-	family, head, err := Find(c)
+	family, _, err := Find(c)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := family.read(c)
+	return family.New(t, c, r)
+}
+
+// New makes the model of a configuration of the family.
+func (f *Family) New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
+	head := f.head(c.Architecture)
+	if head == nil {
+		return nil, fmt.Errorf("%s has no %s", f.Type, c.Architecture)
+	}
+	cfg, err := f.read(c)
 	if err != nil {
 		return nil, err
 	}
-	if r.ChannelsLast && !family.ChannelsLast {
-		return nil, fmt.Errorf("channels_last of a %s is not modelled", family.Type)
+	if r.ChannelsLast && !f.ChannelsLast {
+		return nil, fmt.Errorf("channels_last of a %s is not modelled", f.Type)
 	}
 	m, err := load(t, cfg, head, r)
 	if err != nil {
@@ -116,8 +125,8 @@ func New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
 	// (transformers/modeling_utils.py), and PEFT of any that is not quantized
 	// (peft/peft_model.py, _prepare_model_for_gradient_checkpointing).
 	bins, _ := Features(c)
-	takesIDs := head.Labels == Pairs || !family.Images && bins == 0
-	t.InputsRequireGrad = r.Checkpointing && family.PythonModule() == Transformers && (takesIDs || r.Quantize == torch.NotQuantized)
+	takesIDs := head.Labels == Pairs || !TakesImages(c) && bins == 0
+	t.InputsRequireGrad = r.Checkpointing && f.PythonModule() == Transformers && (takesIDs || r.Quantize == torch.NotQuantized)
 	err = addAdapter(t, c.ModelType, r.Adapter, r)
 	if r.Quantize != torch.NotQuantized {
 		t.ToType(r.DType)
@@ -130,7 +139,7 @@ func load(t *torch.Torch, cfg any, head *Head, r Run) (m *Model, err error) {
 	if r.Quantize == torch.NotQuantized {
 		return head.make(t, cfg, r)
 	}
-	t.BuildQuantized(func() { m, err = head.make(t, cfg, r) }, r.Quantize, r.Compute, r.Homes)
+	t.BuildQuantized(func() { m, err = head.make(t, cfg, r) }, r.Quantize, r.Compute, r.Owners)
 	return m, err
 }
 

@@ -275,3 +275,13 @@ func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, 
 	hidden.Set(t.Dropout(hidden, m.cfg.Dropout, m.train))
 	return f.Return(hidden)
 }
+
+// shiftTokensRight is _shift_right: the labels behind a start token.
+func shiftTokensRight(t *torch.Torch, labels *torch.Tensor) torch.Value {
+	f := t.Enter()
+	b, s := labels.Shape[0], labels.Shape[1]
+	shifted := f.Let(t.Full(torch.Int64, b, s))
+	t.Drop(t.Clone(t.Slice(torch.Borrow(labels), -1, 0, s-1))) // shifted[:, 1:] = labels[:, :-1].clone()
+	t.Drop(t.Compare(shifted))                                 // shifted.masked_fill_(shifted == -100, pad)
+	return f.Return(shifted)
+}

@@ -29,6 +29,15 @@ var (
 	older4 = Versions{torch.Version{Major: 2, Minor: 6}, torch.Version{Major: 4, Minor: 51}} // without masking_utils.py
 )
 
+// recordedIn are the versions beside Reference in which families whose source is evaluated
+// were compared with recordings.
+var recordedIn = map[string]struct {
+	Versions []Versions
+	Except   map[Versions][]string
+}{
+	"bart": {[]Versions{newest}, map[Versions][]string{newest: {"BartForSequenceClassification"}}},
+}
+
 // peft is the PEFT that was new with a transformers.
 func (v Versions) peft() torch.Version {
 	switch {
@@ -86,7 +95,7 @@ var beyond = map[Versions]map[string][]string{
 // CheckVersions reports versions in which a model is not known to take what is
 // predicted. More is what there is beyond the model and a loop written by hand.
 func CheckVersions(c *hfconfig.Config, v Versions, more []string) error {
-	f := familyOf(c.ModelType)
+	f := familyOf(c)
 	if f == nil || v == Reference {
 		return nil
 	}

@@ -11,15 +11,16 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
+	"memorymark/internal/evidence"
 )
 
 // answer puts together what was found.
 func (p *planner) answer() (*Plan, error) {
 	out := &Plan{
-		Model: p.base.Name(), Parameters: p.outlines[0].Parameters, GlobalBatch: p.q.GlobalBatch, Samples: p.samples,
+		Model: p.base.Name(), Engine: p.engine(), Parameters: p.outlines[0].parameters(), GlobalBatch: p.q.GlobalBatch, Samples: p.samples,
 		Options: []*Option{}, Misfits: []Misfit{},
 	}
-	if !p.base.TakesImages() {
+	if p.readsText() {
 		out.Tokens = p.samples * float64(p.base.Sequence)
 	}
 	for _, s := range p.sites {
@@ -34,13 +35,21 @@ func (p *planner) answer() (*Plan, error) {
 		}
 		out.Options = append(out.Options, o)
 	}
-	if len(out.Options) > 0 && simulated(out.Options) == 0 {
-		return nil, p.effort.Err()
+	if p.runs == nil && len(out.Options) > 0 && simulated(out.Options) == 0 {
+		return nil, p.work.Err()
 	}
 	p.choose(out)
 	out.Simulated = int(p.simulated.Load())
 	out.Notes = p.notes(out)
 	return out, nil
+}
+
+// engine is what ran the steps.
+func (p *planner) engine() evidence.Engine {
+	if p.runs != nil {
+		return evidence.Emulated
+	}
+	return evidence.Predicted
 }
 
 // simulated counts the options of which steps were simulated.
@@ -72,6 +81,7 @@ func (p *planner) choose(out *Plan) {
 			out.Whole = o
 		}
 	}
+	out.traceFrontier()
 	if out.Whole == out.Cheapest {
 		out.Whole = nil
 	}
@@ -106,15 +116,20 @@ func (p *planner) misfitsAt(s *site) []Misfit {
 	m := Misfit{GPU: s.card.ID, GPUs: s.gpus, Trains: s.trains, Needs: c.needs(), Limit: s.limit, Setup: c.String()}
 	m.Days, m.Dollars = p.bill(s, c.seconds)
 	needs, each := "needs at least", ""
-	print := s.misfitPrint
-	if print != nil {
-		needs, m.Needs = "needs", print.Reserved
+	var allocated bytesize.Bytes
+	if s.misfitProcess != nil {
+		needs = "needs"
+		allocated, m.Needs = s.misfitProcess.Memory()
 	}
 	if s.gpus > 1 {
 		each = " of each GPU"
 	}
-	if print != nil && print.Allocated <= s.limit {
-		m.Reason = fmt.Sprintf("%s with batch %d allocates %v%s, and does not fit %v, because the free memory is fragmented", c, c.batch, print.Allocated, each, s.limit)
+	if p.runs != nil && m.Needs <= s.limit {
+		m.Reason = fmt.Sprintf("%s with batch %d runs out of the %v that PyTorch may hold", c, c.batch, s.limit)
+		return []Misfit{m}
+	}
+	if s.misfitProcess != nil && allocated <= s.limit {
+		m.Reason = fmt.Sprintf("%s with batch %d allocates %v%s, and does not fit %v, because the free memory is fragmented", c, c.batch, allocated, each, s.limit)
 		return []Misfit{m}
 	}
 	m.Reason = fmt.Sprintf("%s with batch %d %s %v%s, and PyTorch may hold %v", c, c.batch, needs, m.Needs, each, s.limit)
@@ -123,6 +138,9 @@ func (p *planner) misfitsAt(s *site) []Misfit {
 
 // notes say what a reader of the plan must know.
 func (p *planner) notes(out *Plan) []string {
+	if p.runs != nil {
+		return append(p.emulatedNotes(out), priceNotes(out.Options)...)
+	}
 	memory := "Memory is predicted, and every option was simulated."
 	if n := simulated(out.Options); n < len(out.Options) {
 		memory = fmt.Sprintf("Memory is predicted. %d of %d options were simulated, the best first: all of them take too long for one question to a server. "+
@@ -132,7 +150,32 @@ func (p *planner) notes(out *Plan) []string {
 		memory + " Times are coarse: a time model of steps, and bytes over links for communication.",
 		fmt.Sprintf("On several GPUs, %v of each are kept free for NCCL's own buffers, as measured on an H200.", bytesize.Bytes(ncclReserve)),
 	}
+	if note := tieNote(out); note != "" {
+		notes = append(notes, note)
+	}
 	return append(notes, priceNotes(out.Options)...)
+}
+
+// tieNote names the options on other cards that may cost less than the cheapest: the
+// ranges of their times overlap. On one card, times are off alike.
+func tieNote(out *Plan) string {
+	best, seen := out.Cheapest, make(map[string]bool)
+	if best == nil {
+		return ""
+	}
+	var names []string
+	for _, o := range out.Options {
+		if o.Dollars == nil || o.GPU == best.GPU || seen[o.GPU] || !o.Simulated || *o.Dollars/(1+o.Off) > *best.Dollars*(1+best.Off) {
+			continue
+		}
+		seen[o.GPU] = true
+		names = append(names, o.GPU)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Times on %s are known within %.0f %%; on %s what costs more here may cost no more: the ranges overlap.",
+		best.GPU, 100*best.Off, strings.Join(names, ", "))
 }
 
 // priceNotes say which markets and days the prices are of.

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"memorymark/internal/change"
-	"memorymark/internal/effort"
 	"memorymark/internal/predict"
+	"memorymark/internal/workbudget"
 )
 
 // bestWays is how many searches findBest makes.
@@ -19,7 +19,7 @@ const bestWays = 3
 // findBest looks for what is best: the cheapest and the fastest that trains all weights
 // or adapters, and the simplest.
 func (p *planner) findBest(ctx context.Context) error {
-	return inParallel(ctx, predict.AtOnce(p.base), bestWays, func(i int) (err error) {
+	return inParallel(ctx, p.atOnce(), bestWays, func(i int) (err error) {
 		sims := p.newSimulations()
 		defer sims.forget()
 		switch i {
@@ -107,7 +107,7 @@ func (p *planner) findFirst(ctx context.Context, tries []placed, sims *simulatio
 			return false, ctx.Err()
 		}
 		took, err := sims.fits(t.candidate, t.site)
-		if errors.Is(err, effort.ErrTooMuch) {
+		if errors.Is(err, workbudget.ErrTooMuch) {
 			break
 		}
 		if err != nil {

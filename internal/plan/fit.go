@@ -8,10 +8,10 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
-	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/recipe"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -41,11 +41,11 @@ type Fit struct {
 type FitQuestion struct {
 	Draft   workload.Draft
 	Card    *gpu.Card
-	Reserve bytesize.Bytes // memory to keep free beside the context
-	Full    bool           // train all weights: no adapters
-	Effort  *effort.Effort // what it may take; nil is without bound
+	Reserve bytesize.Bytes     // memory to keep free in addition to the context
+	Full    bool               // train all weights: no adapters
+	Work    *workbudget.Budget // what it may take; nil is without bound
 	// Probe runs the steps of a family that is not modelled; nil predicts them.
-	Probe change.Probe
+	Probe change.Prober
 }
 
 // Each probe takes seconds, so what is tried with them is bounded: single changes of the
@@ -58,18 +58,18 @@ const (
 // MakeFit finds the smallest sets of changes with which a workload fits a card. The
 // batch of an update stays, and so does what the draft says.
 func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
-	base, err := q.workload()
+	base, err := runnable(q.Draft, q.Probe != nil)
 	if err != nil {
 		return nil, err
 	}
 	if base.Parallel != nil {
 		return nil, fmt.Errorf("parallel is %s; a plan chooses it, so leave it out", base.Parallel.Kind)
 	}
-	if q.Effort == nil {
-		q.Effort = unbounded(ctx)
+	if q.Work == nil {
+		q.Work = unbounded(ctx)
 	}
 	p, err := newPlanner(Question{
-		Effort: q.Effort, Draft: q.Draft, Cards: []Holding{{Card: q.Card}}, MaxGPUs: 1, Full: q.Full, Reserve: q.Reserve, GlobalBatch: base.Batch * int64(base.Accumulate),
+		Work: q.Work, Draft: q.Draft, Cards: []Holding{{Card: q.Card}}, MaxGPUs: 1, Full: q.Full, Reserve: q.Reserve, GlobalBatch: base.Batch * int64(base.Accumulate),
 	}, base)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
 		return out, err
 	}
 	asked := change.Question{
-		Draft: q.Draft, Card: q.Card, Limit: at.limit, Margin: at.margin, Given: change.Given(q.Draft), Full: q.Full, Effort: q.Effort,
+		Draft: q.Draft, Card: q.Card, Limit: at.limit, Margin: at.margin, Given: change.Given(q.Draft), Full: q.Full, Work: q.Work,
 	}
 	if q.Probe == nil {
 		asked.Forms = []change.Form{recipe.AsWritten, change.AsAsked}
@@ -104,18 +104,10 @@ func MakeFit(ctx context.Context, q FitQuestion) (*Fit, error) {
 	return out, nil
 }
 
-// workload is what the question is about, which need not be modelled if a probe runs it.
-func (q *FitQuestion) workload() (*workload.Workload, error) {
-	if q.Probe != nil {
-		return q.Draft.Runnable()
-	}
-	return q.Draft.Workload()
-}
-
 // asItIs runs the workload without a change.
-func (p *planner) asItIs(out *Fit, at *site, run change.Probe) error {
+func (p *planner) asItIs(out *Fit, at *site, run change.Prober) error {
 	if run == nil {
-		run = change.Predicting(at.card, p.q.Effort)
+		run = change.Predicting(at.card, p.q.Work)
 	}
 	steps, err := run(change.Trial{Workload: p.base.WithLimit(out.Limit), Margin: at.margin})
 	if err != nil {
@@ -127,8 +119,8 @@ func (p *planner) asItIs(out *Fit, at *site, run change.Probe) error {
 }
 
 // note adds what a search with probes left out, and what is to be known of the steps of
-// options beside that of the workload's own.
-func (f *Fit) note(found *change.Answer) {
+// options in addition to that of the workload's own.
+func (f *Fit) note(found *change.Findings) {
 	for _, set := range found.Sets {
 		for _, note := range set.Notes {
 			if !slices.Contains(f.Notes, note) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
 	"memorymark/internal/gpu"
@@ -40,7 +41,7 @@ func TestOptionsOfFit(t *testing.T) {
 		if got := o.Batch * o.Passes; got != 16 {
 			t.Errorf("%v: %d samples for each update", o.Changes, got)
 		}
-		p, err := predict.Predict(o.Workload, o.Card)
+		p, err := predict.Predict(o.Workload, o.Card, predict.Options{})
 		if err != nil || !p.Fits {
 			t.Errorf("%v does not fit: %v", o.Changes, err)
 		}
@@ -78,7 +79,7 @@ func TestFitsArePredictions(t *testing.T) {
 			t.Fatalf("%s: %s, %d options", x[0], f.Verdict, len(f.Options))
 		}
 		for _, o := range f.Options {
-			p, err := predict.Predict(o.Workload, o.Card)
+			p, err := predict.Predict(o.Workload, o.Card, predict.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +96,7 @@ func TestFitsArePredictions(t *testing.T) {
 // A family that is not modelled is fitted with a probe: nothing is said of what is not
 // known, neither what the workload needs that ran out of memory nor how fast it is.
 func TestFitWithProbe(t *testing.T) {
-	d, err := workload.ParseDraft([]byte(`{"config": {"model_type": "falcon"}, "batch": 8}`))
+	d, err := workload.ParseDraft([]byte(`{"config": {"model_type": "fnet"}, "batch": 8}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestFitWithProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	probe := func(trial change.Trial) (*change.Steps, error) {
-		out := &change.Steps{Verdict: predict.Fits, Peak: predict.Step{PeakReserved: 5 * bytesize.GiB}, Notes: []string{"PyTorch ran it"}}
+		out := &change.Steps{Verdict: predict.Fits, Peak: allocator.Usage{PeakReserved: 5 * bytesize.GiB}, Notes: []string{"PyTorch ran it"}}
 		switch {
 		case trial.Workload.Optimizer == workload.SGD:
 			return nil, errors.New("it broke\nin line 3")

@@ -4,9 +4,11 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"memorymark/internal/predict"
 )
 
-// inParallel calls a function for each of so many numbers, so many at the same
+// inParallel calls a function for each of n numbers, limit of them at the same
 // time, until the context ends or one fails.
 func inParallel(ctx context.Context, atOnce, n int, do func(i int) error) error {
 	var next atomic.Int64
@@ -30,6 +32,14 @@ func inParallel(ctx context.Context, atOnce, n int, do func(i int) error) error 
 		return *err
 	}
 	return ctx.Err()
+}
+
+// atOnce is how many simulations may run at the same time. Runs of PyTorch take turns.
+func (p *planner) atOnce() int {
+	if p.runs != nil {
+		return 1
+	}
+	return predict.MaxConcurrent(p.base, false)
 }
 
 // piece runs a part when it is its turn.

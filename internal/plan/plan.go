@@ -1,7 +1,7 @@
 // Package plan answers what a model should be trained on, and how: over cards,
 // numbers of GPUs and ways to train, what fits, by dollars and by days. Every
 // answer that it hands out was simulated; bounds only decide what need not be. If a
-// plan may take only so much effort, the best are simulated first, and what was not is
+// plan may take only so much work, the best are simulated first, and what was not is
 // marked.
 package plan
 
@@ -13,11 +13,12 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
-	"memorymark/internal/effort"
+	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/invalid"
 	"memorymark/internal/predict"
 	"memorymark/internal/recipe"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -32,7 +33,7 @@ type Question struct {
 	// GlobalBatch is the samples of an update; 0 is 64.
 	GlobalBatch int64
 	// Samples are how many there are to train on; 0 for Tokens, and of both 0 a
-	// billion tokens or a million images.
+	// billion tokens, or a million samples of what is not known to be text.
 	Samples, Tokens float64
 	// Full leaves adapters out.
 	Full bool
@@ -42,8 +43,11 @@ type Question struct {
 	Reserve bytesize.Bytes
 	// Prices are by card; nil are the catalog's.
 	Prices Prices
-	// Effort is what the plan may take; nil for no bound.
-	Effort *effort.Effort
+	// Work is what the plan may take; nil for no bound.
+	Work *workbudget.Budget
+	// Emulation runs the steps of a family that is not modelled, on one GPU; nil
+	// predicts them.
+	Emulation Emulation
 	// Piece runs a part of the plan when it is its turn; nil runs it at once.
 	Piece func(ctx context.Context, do func() error) error
 }
@@ -63,17 +67,22 @@ type Budget struct {
 
 // Plan is the answer.
 type Plan struct {
-	Model       string  `json:"model"`
-	Parameters  int64   `json:"parameters"`
-	GlobalBatch int64   `json:"global_batch"`
-	Samples     float64 `json:"samples"`
-	Tokens      float64 `json:"tokens,omitempty"` // of text
+	Model string `json:"model"`
+	// Engine is Predicted, or Emulated if PyTorch ran the steps.
+	Engine      evidence.Engine `json:"engine" enum:"predicted,emulated" doc:"emulated: PyTorch ran the steps, on cards that are not there"`
+	Parameters  int64           `json:"parameters"`
+	GlobalBatch int64           `json:"global_batch"`
+	Samples     float64         `json:"samples"`
+	Tokens      float64         `json:"tokens,omitempty"` // of text
 	// Cheapest, Fastest and Simplest are places of Options. Whole is the cheapest
 	// that trains all weights, where the cheapest does not.
 	Cheapest *Option `json:"cheapest,omitempty"`
 	Fastest  *Option `json:"fastest,omitempty"`
 	Simplest *Option `json:"simplest,omitempty"`
 	Whole    *Option `json:"cheapest_of_all_weights,omitempty"`
+	// Balanced is that of the frontier with the least product of dollars and days.
+	Balanced        *Option `json:"balanced,omitempty" doc:"of the frontier, that with the least product of dollars and days"`
+	BalancedBecause string  `json:"balanced_because,omitempty" doc:"what it costs and saves against the cheapest"`
 	// Options are the fastest way to train that fits, for each card and number
 	// of GPUs, all weights or adapters; the cheapest first.
 	Options []*Option `json:"options"`
@@ -89,9 +98,11 @@ type Plan struct {
 
 // Option is a way to train that fits.
 type Option struct {
-	// Simulated says that its steps were simulated, as all are if there is effort for
+	// Simulated says that its steps were simulated, as all are if there is work for
 	// it. Otherwise it may fit: the memory is a lower bound.
 	Simulated bool `json:"simulated"`
+	// Frontier says that no other option is both cheaper and faster.
+	Frontier bool `json:"frontier,omitempty" doc:"no other option that was simulated is both cheaper and faster"`
 
 	GPU      string             `json:"gpu"` // its id
 	GPUName  string             `json:"gpu_name"`
@@ -102,10 +113,12 @@ type Option struct {
 	Batch    int64              `json:"batch"`   // of one GPU
 	Passes   int64              `json:"accumulate"`
 	Peak     Memory             `json:"memory"`
-	Verdict  predict.Verdict    `json:"verdict" enum:"fits,tight,does not fit" doc:"tight: less than 2 % of the card or 300 MiB is left"`
+	Verdict  predict.Verdict    `json:"verdict,omitempty" enum:"fits,tight" doc:"tight: less than 2 % of the card or 300 MiB is left; absent if it was not simulated"`
 	Speed    Speed              `json:"speed"`
 	Days     float64            `json:"days"`
 	Dollars  *float64           `json:"dollars,omitempty"` // absent without a price
+	KWh      float64            `json:"kwh,omitempty"`     // that the boards take at most
+	Off      float64            `json:"off,omitempty"`     // within which share of the truth four of five times of this card are
 	Price    *Price             `json:"price,omitempty"`
 	Command  string             `json:"command"`          // that predicts it
 	Recipe   *recipe.Recipe     `json:"recipe,omitempty"` // absent where no library has the model
@@ -147,25 +160,25 @@ const (
 	DefaultMaxGPUs     = 64
 	DefaultGlobalBatch = 64
 	defaultTokens      = 1e9
-	defaultImages      = 1e6
+	defaultSamples     = 1e6 // of what is not text
 )
 
-// unbounded is an effort that ends only with the context.
-func unbounded(ctx context.Context) *effort.Effort { return effort.New(math.MaxInt64, ctx.Err) }
+// unbounded is an work that ends only with the context.
+func unbounded(ctx context.Context) *workbudget.Budget { return workbudget.New(math.MaxInt64, ctx.Err) }
 
 // Make plans. Progress, which may be nil, hears how many of its parts are done,
 // of a number that stays the same.
 func Make(ctx context.Context, q Question, progress func(done, of int)) (*Plan, error) {
 	began := time.Now()
-	if q.Effort == nil {
-		q.Effort = unbounded(ctx)
+	if q.Work == nil {
+		q.Work = unbounded(ctx)
 	}
 	for _, key := range []string{"batch", "accumulate", "parallel"} {
 		if _, given := q.Draft[key]; given {
 			return nil, invalid.At(key, fmt.Errorf("a plan chooses %s; leave it out, and set global_batch, the samples per optimizer step", key))
 		}
 	}
-	base, err := q.Draft.Workload()
+	base, err := runnable(q.Draft, q.Emulation != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -188,4 +201,12 @@ func Make(ctx context.Context, q Question, progress func(done, of int)) (*Plan, 
 	}
 	out.Seconds = time.Since(began).Seconds()
 	return out, nil
+}
+
+// runnable is a draft as a workload, which need not be modelled if PyTorch runs it.
+func runnable(d workload.Draft, emulated bool) (*workload.Workload, error) {
+	if emulated {
+		return d.Runnable()
+	}
+	return d.Workload()
 }

@@ -12,9 +12,9 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
-	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -23,7 +23,7 @@ import (
 // card, and what memory it needs at least. Then, for every card and number of
 // GPUs, they are simulated from the fastest on until one fits. Of what fits the
 // cheapest, the fastest and the simplest are chosen; these are looked for first, so
-// that they are simulated even if there is no effort left for the others.
+// that they are simulated even if there is no work left for the others.
 type planner struct {
 	q       Question
 	base    *workload.Workload // the question as it is
@@ -35,17 +35,18 @@ type planner struct {
 	groups   [][][]*site // with as many GPUs that train the same, by kinds of cards
 	simplest *Option     // nil if nothing fits
 
-	effort    *effort.Effort // of simulations
+	work      *workbudget.Budget // of simulations
 	simulated atomic.Int64
+	runs      *runs    // nil if steps are predicted
 	peaks     sync.Map // of allocated memory, by kind of card and run
-	homes     sync.Map // of parameters, by workload
+	owners    sync.Map // of parameters, by workload
 
 	telling     sync.Mutex
 	progress    func(done, of int)
 	done, parts int
 }
 
-// site is a card, so many of them, and what is trained on them.
+// site is a card, a number of them, and what is trained on them.
 type site struct {
 	card   *gpu.Card
 	gpus   int64
@@ -57,10 +58,10 @@ type site struct {
 	candidates []*candidate // the fastest first
 	searched   bool
 	found      *candidate // the fastest that fits with a margin, or else without one
-	took       *took      // nil if there was no effort left for simulating it
+	took       *took      // nil if there was no work left for simulating it
 	misfit     *candidate // if nothing fits, what needs the least
 
-	misfitPrint *predict.Footprint // nil if there was no effort left for simulating it
+	misfitProcess *predict.Process // nil if there was no work left for simulating it
 }
 
 // ErrNoCards says that a question names no cards.
@@ -79,8 +80,11 @@ func newPlanner(q Question, base *workload.Workload) (*planner, error) {
 	if base.Phase != workload.Train {
 		return nil, fmt.Errorf("phase is %q; a plan is for training, so it must be %s", base.Phase, workload.Train)
 	}
-	p := &planner{q: q, base: base, samples: q.samples(base), effort: q.Effort, progress: func(int, int) {}}
-	for n := int64(1); n <= q.MaxGPUs && n <= p.mostUseful(); n *= 2 {
+	p := &planner{q: q, base: base, samples: q.samples(base), work: q.Work, progress: func(int, int) {}}
+	if q.Emulation != nil {
+		p.runs, p.q.MaxGPUs = &runs{Emulation: q.Emulation, took: make(map[placed]*took)}, 1
+	}
+	for n := int64(1); n <= p.q.MaxGPUs && n <= p.maxUseful(); n *= 2 {
 		p.counts = append(p.counts, n)
 	}
 	p.findSites()
@@ -88,31 +92,37 @@ func newPlanner(q Question, base *workload.Workload) (*planner, error) {
 	return p, nil
 }
 
-// mostUseful is the largest number of GPUs that the global batch has samples
+// maxUseful is the largest number of GPUs that the global batch has samples
 // for, where each has data of its own.
-func (p *planner) mostUseful() int64 { return max(p.q.GlobalBatch, gpu.MachineGPUs) }
+func (p *planner) maxUseful() int64 { return max(p.q.GlobalBatch, gpu.MachineGPUs) }
 
 // samples are how many there are to train on.
 func (q *Question) samples(w *workload.Workload) float64 {
 	switch {
 	case q.Samples > 0:
 		return q.Samples
-	case w.TakesImages():
-		return defaultImages
-	case q.Tokens > 0:
+	case q.Tokens > 0 && !w.TakesImages():
 		return q.Tokens / float64(w.Sequence)
+	case w.TakesImages() || w.Unmodelled != "":
+		return defaultSamples
 	default:
 		return defaultTokens / float64(w.Sequence)
 	}
 }
 
-// ncclReserve is what NCCL takes of a card beside PyTorch's allocator: 585 MB
+// readsText reports whether samples are counted in tokens: what a family reads that is
+// not modelled, the question says.
+func (p *planner) readsText() bool {
+	return !p.base.TakesImages() && (p.base.Unmodelled == "" || p.q.Tokens > 0)
+}
+
+// ncclReserve is what NCCL takes of a card outside of PyTorch's allocator: 585 MB
 // for one communicator on an H200.
 const ncclReserve = 585e6
 
 func (p *planner) findSites() {
 	for _, h := range p.q.Cards {
-		most := h.Card.MostGPUs()
+		most := h.Card.MaxGPUs()
 		if h.Count > 0 {
 			most = min(most, h.Count)
 		}
@@ -131,15 +141,36 @@ func (p *planner) findSites() {
 	}
 }
 
-// outline is a setup with what bounds its batches, on the reference card.
+// outline is a setup with what bounds its batches, on the reference card: predicted, or
+// a sketch.
 type outline struct {
 	*setup
 	*predict.Outline
+	sketch *Sketch
 }
 
 // seconds are how long an update takes on a card.
 func (o *outline) seconds(card *gpu.Card, batch, passes int64) predict.Seconds {
+	if o.sketch != nil {
+		return o.sketch.seconds(card, batch, passes)
+	}
 	return o.Timing(batch).Seconds(card, o.parallel, passes)
+}
+
+// needs is what a batch takes at least, with a number of passes.
+func (o *outline) needs(batch, passes int64) bytesize.Bytes {
+	if o.sketch != nil {
+		return o.sketch.needs(batch)
+	}
+	return o.NeedsWith(batch, passes)
+}
+
+// parameters are how many the model has.
+func (o *outline) parameters() int64 {
+	if o.sketch != nil {
+		return o.sketch.Parameters
+	}
+	return o.Parameters
 }
 
 // reference is the card that setups are outlined on. Its kernels ask for the
@@ -147,12 +178,25 @@ func (o *outline) seconds(card *gpu.Card, batch, passes int64) predict.Seconds {
 // is one for others, too.
 const reference = "a100-80gb"
 
-// estimate outlines all setups.
+// estimate outlines all setups, and orders the ways to train at each site.
 func (p *planner) estimate(ctx context.Context) error {
 	card, err := gpu.Find(reference)
 	if err != nil {
 		return err
 	}
+	if p.runs != nil {
+		err = p.sketch(ctx, card)
+	} else {
+		err = p.predict(ctx, card)
+	}
+	for _, s := range p.sites {
+		s.candidates = p.candidatesAt(s)
+	}
+	return err
+}
+
+// predict outlines all setups without running them.
+func (p *planner) predict(ctx context.Context, card *gpu.Card) (err error) {
 	setups := p.distinctSetups()
 	p.parts = len(setups) + bestWays
 	for _, group := range p.groups {
@@ -162,7 +206,7 @@ func (p *planner) estimate(ctx context.Context) error {
 	others, sharing := p.bySharing(setups)
 	for _, which := range [][]int{others, sharing} {
 		known := slices.Clone(outlines)
-		err = inParallel(ctx, predict.AtOnce(p.base), len(which), func(n int) error {
+		err = inParallel(ctx, predict.MaxConcurrent(p.base, false), len(which), func(n int) error {
 			defer p.step()
 			i := which[n]
 			if p.fitsNowhere(setups[i], known) {
@@ -173,7 +217,7 @@ func (p *planner) estimate(ctx context.Context) error {
 				return nil
 			})
 		})
-		if err = cmp.Or(err, p.q.Effort.Err()); err != nil {
+		if err = cmp.Or(err, p.q.Work.Err()); err != nil {
 			return err
 		}
 	}
@@ -184,9 +228,6 @@ func (p *planner) estimate(ctx context.Context) error {
 	}
 	if len(p.outlines) == 0 { // the question itself cannot be predicted
 		return errors.Join(errs...)
-	}
-	for _, s := range p.sites {
-		s.candidates = p.candidatesAt(s)
 	}
 	return nil
 }
@@ -223,16 +264,16 @@ func (p *planner) outline(s *setup, card *gpu.Card) (*outline, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := predict.NewOutline(w, card, p.q.Effort)
+	o, err := predict.NewOutline(w, card, p.q.Work)
 	if err != nil {
 		return nil, err
 	}
-	return &outline{s, o}, nil
+	return &outline{setup: s, Outline: o}, nil
 }
 
-// homesOf finds the homes of a setup's parameters, once for all numbers of GPUs and
-// batches; none if nobody asks for them.
-func (p *planner) homesOf(s *setup, card *gpu.Card) (predict.Homes, error) {
+// ownersOf finds the owners of a setup's parameters, once for all numbers of GPUs and
+// batches; none if they are not needed.
+func (p *planner) ownersOf(s *setup, card *gpu.Card) (predict.Owners, error) {
 	d := p.draft(s, 1, 1)
 	if _, quantized := d["quantize"]; !quantized && !s.sharesParameters() {
 		return nil, nil
@@ -242,14 +283,14 @@ func (p *planner) homesOf(s *setup, card *gpu.Card) (predict.Homes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write a workload: %w", err)
 	}
-	find, _ := p.homes.LoadOrStore(string(key), sync.OnceValues(func() (predict.Homes, error) {
-		w, err := d.WorkloadWithin(p.effort)
+	find, _ := p.owners.LoadOrStore(string(key), sync.OnceValues(func() (predict.Owners, error) {
+		w, err := d.WorkloadWithin(p.work)
 		if err != nil {
 			return nil, err
 		}
-		return predict.FindHomes(w, card, p.effort)
+		return predict.FindOwners(w, card, p.work)
 	}))
-	return find.(func() (predict.Homes, error))()
+	return find.(func() (predict.Owners, error))()
 }
 
 // distinctSetups are those that need an outline of their own, on as many GPUs
@@ -287,7 +328,7 @@ func (p *planner) alike(o *outline) []*outline {
 			s, shared := *o.setup, *o.parallel
 			s.gpus, s.ways, shared.GPUs = n, n, n
 			s.parallel = &shared
-			out = append(out, &outline{&s, o.Outline})
+			out = append(out, &outline{setup: &s, Outline: o.Outline})
 		}
 	}
 	return out

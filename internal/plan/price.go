@@ -19,7 +19,7 @@ type Price = gpu.Price
 // Prices are by the id of a card. A card without one has no price.
 type Prices map[string]*Price
 
-// priceOf is the price of a card. What somebody has costs nothing here.
+// priceOf is the price of a card. What the user has costs nothing here.
 func (q *Question) priceOf(h Holding) *Price {
 	switch {
 	case q.Prices != nil:
@@ -32,7 +32,7 @@ func (q *Question) priceOf(h Holding) *Price {
 }
 
 // Cards are the cards of the catalog that can be compared by their prices: those
-// that everybody gets for a machine, of about the same time.
+// that all customers get for a machine, of about the same time.
 func Cards() []Holding {
 	var out []Holding
 	newest := newestPrice()
@@ -44,7 +44,7 @@ func Cards() []Holding {
 	return out
 }
 
-// listPrice is the market of prices that everybody gets.
+// listPrice is the market of prices that all customers get.
 const listPrice = "list"
 
 // samePeriod is how long prices are taken to be of the same time.
@@ -69,8 +69,8 @@ func older(p *Price, newest time.Time) bool {
 	return err != nil || newest.Sub(day) > samePeriod
 }
 
-// mostRows is more cards than anybody has prices of.
-const mostRows = 10_000
+// maxRows is more cards than a price list has.
+const maxRows = 10_000
 
 // ReadPrices reads a table with the columns gpu and usd_per_hour, and maybe
 // provider, market and as_of.
@@ -95,7 +95,7 @@ func ReadPrices(r io.Reader) (Prices, error) {
 		}
 	}
 	out := make(Prices)
-	for len(out) < mostRows {
+	for len(out) < maxRows {
 		row, err := table.Read()
 		if errors.Is(err, io.EOF) {
 			return out, nil
@@ -108,7 +108,7 @@ func ReadPrices(r io.Reader) (Prices, error) {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
-	return nil, fmt.Errorf("there are more than %d rows", mostRows)
+	return nil, fmt.Errorf("there are more than %d rows", maxRows)
 }
 
 var priceColumns = []string{"gpu", "usd_per_hour", "provider", "market", "as_of"}

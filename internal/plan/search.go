@@ -9,10 +9,11 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
-	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/recipe"
+	"memorymark/internal/steptime"
+	"memorymark/internal/workbudget"
 )
 
 // candidate is a setup with a batch, on a card.
@@ -99,16 +100,19 @@ func (p *planner) groupSites() {
 	}
 }
 
-// spared is what simulations leave of a bounded effort, for putting the answer together.
-const spared = effort.OfQuestion / 20
+// spared is what simulations leave of a bounded work, for putting the answer together.
+const spared = workbudget.PerQuestion / 20
 
 // simulate finds what fits at every site: first where it may be best, then everywhere.
 func (p *planner) simulate(ctx context.Context) error {
-	p.effort = p.q.Effort.Sparing(spared)
+	p.work = p.q.Work.KeepingBack(spared)
 	if err := p.findBest(ctx); err != nil {
 		return err
 	}
-	return inParallel(ctx, predict.AtOnce(p.base), len(p.groups), func(i int) error {
+	if p.runs != nil {
+		return p.emulateRest(ctx)
+	}
+	return inParallel(ctx, predict.MaxConcurrent(p.base, false), len(p.groups), func(i int) error {
 		sims := p.newSimulations()
 		defer sims.forget()
 		for _, kind := range p.groups[i] {
@@ -131,7 +135,7 @@ func (p *planner) findAll(ctx context.Context, sites []*site, sims *simulations)
 }
 
 // find looks for the fastest candidate that fits a site with a margin, or else without
-// one, unless that was done before. The first one that there is no effort left for may fit.
+// one, unless that was done before. The first one that there is no work left for may fit.
 func (p *planner) find(ctx context.Context, s *site, sims *simulations) error {
 	if s.searched {
 		return nil
@@ -144,7 +148,7 @@ func (p *planner) find(ctx context.Context, s *site, sims *simulations) error {
 			s.misfit = c
 		}
 		took, err := sims.fits(c, s)
-		if errors.Is(err, effort.ErrTooMuch) {
+		if errors.Is(err, workbudget.ErrTooMuch) {
 			if s.took == nil {
 				s.found = c
 			}
@@ -161,19 +165,19 @@ func (p *planner) find(ctx context.Context, s *site, sims *simulations) error {
 		}
 	}
 	s.searched = true
-	if s.found == nil && s.misfit != nil {
+	if s.found == nil && s.misfit != nil && p.runs == nil {
 		return p.measureMisfit(s, sims)
 	}
 	return nil
 }
 
-// measureMisfit finds out what a site would need, as far as there is effort left.
+// measureMisfit finds out what a site would need, as far as there is work left.
 func (p *planner) measureMisfit(s *site, sims *simulations) error {
-	prints, err := sims.of(s.misfit.run(), s.card)
+	cards, err := sims.of(s.misfit.run(), s.card)
 	if err == nil {
-		s.misfitPrint, err = prints.On(s.card)
+		s.misfitProcess, err = cards.Process(s.card)
 	}
-	if errors.Is(err, effort.ErrTooMuch) {
+	if errors.Is(err, workbudget.ErrTooMuch) {
 		return nil
 	}
 	return err
@@ -187,7 +191,7 @@ const slack = 1.02
 // memory.
 type simulations struct {
 	p      *planner
-	runs   map[run]*predict.Footprints
+	runs   map[run]*predict.CardRuns
 	latest []run // those whose steps are held, the one that was asked about last at the end
 }
 
@@ -199,14 +203,15 @@ type run struct {
 func (c *candidate) run() run { return run{c.outline, c.batch, c.passes} }
 
 func (p *planner) newSimulations() *simulations {
-	return &simulations{p: p, runs: make(map[run]*predict.Footprints)}
+	return &simulations{p: p, runs: make(map[run]*predict.CardRuns)}
 }
 
 // took is what a candidate takes at a site that it fits.
 type took struct {
-	*predict.Footprint
-	reserved bytesize.Bytes // under the site's limit
-	verdict  predict.Verdict
+	allocated bytesize.Bytes
+	reserved  bytesize.Bytes // under the site's limit
+	verdict   predict.Verdict
+	seconds   predict.Seconds // of an update
 }
 
 // fits returns what a candidate takes at a site if it fits, else nil. What
@@ -216,60 +221,66 @@ func (s *simulations) fits(c *candidate, at *site) (*took, error) {
 	if !s.p.mayFit(c, at) {
 		return nil, nil //nolint:nilnil // it does not fit, and nothing is wrong
 	}
-	prints, err := s.of(key, at.card)
+	if s.p.runs != nil {
+		return s.p.emulate(c, at)
+	}
+	cards, err := s.of(key, at.card)
 	if err != nil {
 		return nil, err
 	}
-	before := prints.Played()
-	print, err := prints.On(at.card)
+	before := cards.Played()
+	process, err := cards.Process(at.card)
 	if err != nil {
 		return nil, err
 	}
-	s.p.simulated.Add(int64(prints.Played() - before))
-	s.p.peaks.Store(seen{at.card.ComputeCapability.Major, key}, print.Allocated)
-	reserved, fits, err := print.Within(at.limit)
+	s.p.simulated.Add(int64(cards.Played() - before))
+	allocated, _ := process.Memory()
+	s.p.peaks.Store(seen{at.card.ComputeCapability.Major, key}, allocated)
+	reserved, fits, err := process.Within(at.limit)
 	if err != nil || !fits {
 		return nil, err
 	}
-	return &took{print, reserved, predict.VerdictOf(fits, reserved, at.limit, at.margin)}, nil
+	return &took{
+		allocated, reserved, predict.VerdictOf(fits, reserved, at.limit, at.margin), process.Seconds(at.card, c.parallel, c.passes),
+	}, nil
 }
 
-// of returns the footprints of a run, which a card is asked about.
-func (s *simulations) of(key run, card *gpu.Card) (*predict.Footprints, error) {
-	prints := s.runs[key]
-	if prints == nil {
-		w, err := s.p.draft(key.outline.setup, key.batch, key.passes).WorkloadWithin(s.p.effort)
+// of returns the processes of a run, for a card.
+func (s *simulations) of(key run, card *gpu.Card) (*predict.CardRuns, error) {
+	cards := s.runs[key]
+	if cards == nil {
+		w, err := s.p.draft(key.outline.setup, key.batch, key.passes).WorkloadWithin(s.p.work)
 		if err != nil {
 			return nil, err
 		}
-		homes, err := s.p.homesOf(key.outline.setup, card)
+		owners, err := s.p.ownersOf(key.outline.setup, card)
 		if err != nil {
 			return nil, err
 		}
-		prints = key.outline.Footprints(w, homes, s.p.effort)
-		s.runs[key] = prints
+		cards = key.outline.OnCards(w, owners, s.p.work)
+		s.runs[key] = cards
 	}
 	if i := slices.Index(s.latest, key); i >= 0 {
 		s.latest = slices.Delete(s.latest, i, i+1)
 	}
-	s.makeRoom()
+	s.evict()
 	s.latest = append(s.latest, key)
-	return prints, nil
+	return cards, nil
 }
 
-// mostHeld is how many events of steps are held: a hundred megabytes.
-const mostHeld = 2 << 20
+// maxHeld is how many events of steps are held: a hundred megabytes.
+const maxHeld = 2 << 20
 
-// makeRoom forgets the runs that nobody has asked about for the longest time, if too
+// evict forgets the runs that were not asked about for the longest time, if too
 // many are held.
-func (s *simulations) makeRoom() {
+func (s *simulations) evict() {
 	held := 0
 	for i, key := range slices.Backward(s.latest) {
-		if held += s.runs[key].Events(); held <= mostHeld {
+		if held += s.runs[key].Events(); held <= maxHeld {
 			continue
 		}
 		for _, old := range s.latest[:i+1] {
-			s.runs[old].Forget()
+			s.runs[old].Discard()
 			delete(s.runs, old)
 		}
 		s.latest = s.latest[i+1:]
@@ -279,8 +290,8 @@ func (s *simulations) makeRoom() {
 
 // forget gives up the steps that were run.
 func (s *simulations) forget() {
-	for _, prints := range s.runs {
-		prints.Forget()
+	for _, cards := range s.runs {
+		cards.Discard()
 	}
 }
 
@@ -302,7 +313,7 @@ func (p *planner) atLeast(card *gpu.Card, r run) bytesize.Bytes {
 	if peak, ok := p.peaks.Load(seen{card.ComputeCapability.Major, r}); ok {
 		return peak.(bytesize.Bytes)
 	}
-	return r.outline.NeedsWith(r.batch, r.passes)
+	return r.outline.needs(r.batch, r.passes)
 }
 
 // option is what fits at a site; without what it took, what may fit.
@@ -314,11 +325,11 @@ func (p *planner) option(s *site, c *candidate, t *took) (*Option, error) {
 	w.GPU = s.card.ID
 	o := Option{Workload: w, Simulated: t != nil, Trains: c.trains, Changes: c.allChanges(), Command: p.command(c, s.card)}
 	if t == nil {
-		o.Peak, o.Verdict = Memory{c.needs(), c.needs(), s.limit}, predict.VerdictOf(true, c.needs(), s.limit, s.margin)
+		o.Peak = Memory{c.needs(), c.needs(), s.limit}
 		return p.newOption(s, o, c.seconds), nil
 	}
-	o.Peak, o.Verdict = Memory{t.Allocated, t.reserved, s.limit}, t.verdict
-	return p.newOption(s, o, t.Timing.Seconds(s.card, c.parallel, c.passes)), nil
+	o.Peak, o.Verdict = Memory{t.allocated, t.reserved, s.limit}, t.verdict
+	return p.newOption(s, o, t.seconds), nil
 }
 
 // newOption completes what is known of an option.
@@ -327,6 +338,7 @@ func (p *planner) newOption(s *site, o Option, each predict.Seconds) *Option {
 	o.Setup, o.Batch, o.Passes = textOf(o.Changes), o.Workload.Batch, int64(o.Workload.Accumulate)
 	o.Speed, o.Recipe = p.speed(each), recipe.New(o.Workload)
 	o.Days, o.Dollars = p.bill(s, each)
+	o.KWh, o.Off = steptime.KWh(s.card, o.Days*24*3600*float64(s.gpus)), steptime.OffOf(s.card)
 	return &o
 }
 
@@ -340,7 +352,7 @@ func (c *candidate) allChanges() []change.Change {
 }
 
 // needs is what a candidate needs at least.
-func (c *candidate) needs() bytesize.Bytes { return c.NeedsWith(c.batch, c.passes) }
+func (c *candidate) needs() bytesize.Bytes { return c.outline.needs(c.batch, c.passes) }
 
 // speed is zero where it is not known how long a step takes.
 func (p *planner) speed(s predict.Seconds) Speed {
@@ -351,7 +363,7 @@ func (p *planner) speed(s predict.Seconds) Speed {
 		StepSeconds: s.Total(), WaitingSeconds: s.Waiting, Efficiency: s.Efficiency(),
 		SamplesPerSecond: float64(p.q.GlobalBatch) / s.Total(),
 	}
-	if p.base.Unmodelled == "" && !p.base.TakesImages() {
+	if p.readsText() {
 		out.TokensPerSecond = out.SamplesPerSecond * float64(p.base.Sequence)
 	}
 	return out

@@ -13,7 +13,7 @@ import (
 	"memorymark/internal/workload"
 )
 
-// setup is a way to train a model on so many GPUs.
+// setup is a way to train a model on a number of GPUs.
 type setup struct {
 	gpus     int64
 	ways     int64 // in which a batch is split: GPUs that have data of their own
@@ -25,12 +25,16 @@ type setup struct {
 // sharded are the kinds of parallelism that divide parameters among GPUs.
 var sharded = []workload.ParallelKind{workload.FSDP, workload.HSDP, workload.FSDPWithTensor}
 
-// setups are all ways to train on so many GPUs, those with fewer changes
+// setups are all ways to train on a number of GPUs, those with fewer changes
 // first.
 func (p *planner) setups(gpus int64) []*setup {
 	var out []*setup
 	for _, parallel := range p.parallels(gpus) {
-		for _, chosen := range p.choices() {
+		choices := p.choices
+		if p.runs != nil {
+			choices = p.usual
+		}
+		for _, chosen := range choices() {
 			if s := p.newSetup(gpus, parallel, chosen); s != nil {
 				out = append(out, s)
 			}
@@ -57,7 +61,7 @@ func (p *planner) choices() [][]change.Row {
 	return out
 }
 
-// parallels are the ways in which so many GPUs can share a step.
+// parallels are the ways in which that many GPUs can share a step.
 func (p *planner) parallels(gpus int64) []*workload.Parallel {
 	if gpus == 1 {
 		return []*workload.Parallel{nil}
@@ -183,12 +187,18 @@ func textOf(changes []change.Change) string {
 
 // workload is the setup with a batch for each GPU.
 func (p *planner) workload(s *setup, batch, passes int64) (*workload.Workload, error) {
-	return p.draft(s, batch, passes).WorkloadWithin(p.q.Effort)
+	if p.runs != nil {
+		return p.draft(s, batch, passes).Runnable()
+	}
+	return p.draft(s, batch, passes).WorkloadWithin(p.q.Work)
 }
 
 func (p *planner) draft(s *setup, batch, passes int64) workload.Draft {
 	d := change.Apply(p.q.Draft, s.made())
 	d["batch"], d["accumulate"] = number(batch), number(passes)
+	if p.runs != nil {
+		return d // of which no program is written
+	}
 	return recipe.AsWritten(d)
 }
 

@@ -73,7 +73,7 @@ func largestModel(e *Errors) string {
 	if e == nil {
 		return "none"
 	}
-	return strings.TrimSuffix(parametersText(e.MostParameters), " parameters")
+	return strings.TrimSuffix(parametersText(e.MaxParameters), " parameters")
 }
 
 const docDrawn = `
@@ -181,8 +181,15 @@ func (f *figures) writeTime(b *bytes.Buffer) {
 				percent(e.Median), percent(e.Percentile95), signedPercent(e.Lowest), signedPercent(e.Highest))
 		}
 	}
-	b.WriteString("\nThe constants of the time model were fitted to these steps (`throughput.jsonl`), except those of TransformerLM. So the table shows how\nwell the model fits, not how well it predicts. If one architecture is held out, the median error on it is 9 to 12 %.\n" +
+	b.WriteString("\nThe constants of the time model were fitted to kernels that were timed alone (`internal/steptime/testdata/kernels`), except what a launch\ntakes of the host: that is from the small batches of these steps (`throughput.jsonl`), where Python is slower than the card.\n" +
 		"\n\"Large bf16 products\" are ten steps of Llamas as wide as those of 1, 8 and 70 billion parameters (`throughput-large.jsonl`). Nothing was\nfitted to them.\n")
+	b.WriteString("\nForward passes of image networks under autocast that others timed on other cards (`networks.csv` of the same folder); the rates of\ntheir tensor cores were fitted to these:\n\n" +
+		"| card | networks | median | 95 % within | from | to |\n|---|--:|--:|--:|--:|--:|\n")
+	for _, card := range slices.Sorted(maps.Keys(f.cards)) {
+		e := f.cards[card].sum()
+		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s |\n", card, e.Cases, percent(e.Median), percent(e.Percentile95), signedPercent(e.Lowest), signedPercent(e.Highest))
+	}
+	b.WriteString("\nOf other cards no published steps were found that may be compared with; `memorymark predict` says so with the range it gives.\n")
 }
 
 const docReasons = `

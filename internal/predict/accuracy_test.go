@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"memorymark/internal/models/modelstest"
 )
 
 var update = flag.Bool("update", false, "rewrite accuracy.json and docs/accuracy.md")
@@ -17,12 +19,13 @@ const accuracyDoc = "../../docs/accuracy.md"
 // TestAccuracy holds what is stated of predictions, in the binary and in the
 // documentation, to what they come to on the truth now.
 func TestAccuracy(t *testing.T) {
+	modelstest.NeedSource(t)
 	f := newFigures(t)
 	data, err := json.MarshalIndent(f.byArchitecture, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string][]byte{"accuracy.json": append(data, '\n'), accuracyDoc: f.document()} {
+	for path, want := range map[string][]byte{"accuracy.json": append(data, '\n'), accuracyDoc: f.document(), accuracyTable: f.table()} {
 		if *update {
 			if err := os.WriteFile(path, want, 0o644); err != nil {
 				t.Fatal(err)
@@ -44,7 +47,8 @@ type figures struct {
 	drawnAllocated, drawnReserved      lineErrors
 	studied                            family // the memory study
 	studiedTime, largeTime             lineErrors
-	cardsAllocated, cardsReserved      lineErrors // other versions on other cards, emulated
+	cardsAllocated, cardsReserved      lineErrors            // other versions on other cards, emulated
+	cards                              map[string]lineErrors // step times that others published
 	batches                            []largestBatch
 	edges                              []measuredEdge
 	engines                            []engineLine
@@ -82,7 +86,7 @@ func newFigures(t *testing.T) *figures {
 	f.heldAllocated, f.heldReserved = heldOut(t)
 	f.drawnAllocated, f.drawnReserved = drawn(t)
 	f.studied, f.studiedTime = studied(t)
-	f.largeTime = largeSteps(t)
+	f.largeTime, f.cards = largeSteps(t), networkErrors(t)
 	f.cardsAllocated, f.cardsReserved = otherCards(t)
 	f.byArchitecture["TransformerLM"] = Accuracy{
 		Evidence:  Evidence{GPU: h200Card(t).Name, PyTorch: PyTorchVersion},

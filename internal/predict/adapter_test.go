@@ -7,8 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"memorymark/internal/snapshot/snapshottest"
+	"memorymark/internal/models/modelstest"
 	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
 )
 
@@ -31,18 +32,16 @@ func TestRecordedAdapters(t *testing.T) {
 		}
 		t.Run(c.ID, func(t *testing.T) {
 			w, err := workload.Parse(c.Workload)
+			modelstest.NeedSourceFor(t, err)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Run(w, h200, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := snapshottest.Trace(t, adapterDir+"/"+c.ID+".pickle.xz")
-			got := p.Trace()
+			p := ran(t, w, h200, 2)
+			want := tracetest.Trace(t, adapterDir+"/"+c.ID+".pickle.xz")
+			got := p.requests()
 			if w.Quantize != workload.NotQuantized {
 				// Threads load weights in no order; what counts is what they leave.
-				got, want = since(got, p.ModelEvents), since(want, eventOf(want, got.Events[p.ModelEvents].Size))
+				got, want = since(got, p.modelEvents), since(want, eventOf(want, got.Events[p.modelEvents].Size))
 			}
 			difference := compareRequests(got, want, func(event int) bool {
 				// Nodes written in Python, as bitsandbytes' of 8 bits, go in an order of
@@ -85,7 +84,7 @@ func measuredAdapters(t *testing.T) map[string]*family {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := EvidenceOf(w)
+		name := kindOf(w)
 		if kinds[name] == nil {
 			kinds[name] = &family{}
 		}

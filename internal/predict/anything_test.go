@@ -18,7 +18,7 @@ import (
 func TestAnythingAllowed(t *testing.T) {
 	n := 1000
 	if testing.Short() {
-		n = 50
+		n = 200
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	predicted, refused := 0, 0
@@ -30,7 +30,7 @@ func TestAnythingAllowed(t *testing.T) {
 			continue
 		}
 		cards := gpu.All()
-		p, err := Predict(w, cards[r.IntN(len(cards))])
+		p, err := Predict(w, cards[r.IntN(len(cards))], Options{})
 		if err != nil {
 			if errors.Is(err, ErrFault) {
 				t.Errorf("%s: %v", text, err)

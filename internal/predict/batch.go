@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"slices"
+
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
 	"memorymark/internal/workload"
@@ -9,7 +11,7 @@ import (
 // makeBatch makes a batch on the device: ids, pixels or sounds, a mask if asked,
 // labels. Those of a language model are the ids themselves, or a copy where a
 // collator makes them.
-func (p *Process) makeBatch(collated bool) *models.Batch {
+func (p *program) makeBatch(collated bool) *models.Batch {
 	w, t, shape := p.w, p.t, p.nextShape()
 	b := &models.Batch{Padded: shape.padded}
 	if p.head.Labels == models.Pairs {
@@ -23,7 +25,7 @@ func (p *Process) makeBatch(collated bool) *models.Batch {
 	if bins, frames := w.Features(); bins > 0 {
 		b.Features = t.Input(w.Run().DType, w.Batch, bins, frames)
 	} else if w.TakesImages() {
-		b.Pixels = t.Images(w.Run().DType, w.ChannelsLast, w.Batch, 3, w.Image, w.Image)
+		b.Pixels = t.Images(w.Run().DType, w.ChannelsLast, slices.Concat([]int64{w.Batch}, models.ImageShape(w.Config), []int64{w.Image, w.Image})...)
 	} else {
 		b.IDs = t.Input(torch.Int64, w.Batch, shape.length)
 	}
@@ -56,7 +58,7 @@ func (p *Process) makeBatch(collated bool) *models.Batch {
 }
 
 // dropBatch drops the dictionary; its tensors go in the order of its keys.
-func (p *Process) dropBatch(b *models.Batch) {
+func (p *program) dropBatch(b *models.Batch) {
 	if b == nil {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"memorymark/internal/gpu"
-	"memorymark/internal/processortest"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
 )
 
@@ -28,13 +28,13 @@ func BenchmarkPredict(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
-			before := processortest.Time(b)
+			before := testmachine.ProcessorTime(b)
 			for b.Loop() {
-				if _, err := Predict(w, card); err != nil {
+				if _, err := Predict(w, card, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric((processortest.Time(b)-before).Seconds()*1000/float64(b.N), "cpu-ms/op")
+			b.ReportMetric((testmachine.ProcessorTime(b)-before).Seconds()*1000/float64(b.N), "cpu-ms/op")
 		})
 	}
 }

@@ -37,7 +37,7 @@ func otherCards(t *testing.T) (allocated, reserved lineErrors) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Predict(w, card)
+		p, err := Predict(w, card, Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", line.ID, err)
 		}

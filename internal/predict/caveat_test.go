@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/models/modelstest"
 	"memorymark/internal/workload"
 )
 
@@ -50,7 +51,7 @@ func TestConvolvedInTF32(t *testing.T) {
 func TestEmulatedTypesAreSlow(t *testing.T) {
 	seconds := make(map[string]float64)
 	for _, precision := range []string{"amp-fp16", "amp-bf16"} {
-		s, err := Simulate(parsed(t, `{`+smallBert+`,"batch":256,"precision":"`+precision+`"}`), cardOf(t, "t4"))
+		s, err := Run(parsed(t, `{`+smallBert+`,"batch":256,"precision":"`+precision+`"}`), cardOf(t, "t4"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,6 +65,7 @@ func TestEmulatedTypesAreSlow(t *testing.T) {
 // TestRoutingCaveat wants what is assumed of experts to be said, of models that
 // have them.
 func TestRoutingCaveat(t *testing.T) {
+	modelstest.NeedSource(t)
 	const said = "any other routing takes the same memory"
 	for model, has := range map[string]bool{"mixtral-8x7b": true, "qwen3-30b-a3b": true, "deepseek-v2-lite": true, "qwen3-0.6b": false} {
 		got := strings.Join(Caveats(parsed(t, `{"model":"`+model+`"}`), cardOf(t, "h200")), "; ")
@@ -83,6 +85,7 @@ func TestCaveatsOfOwnModel(t *testing.T) {
 // TestOneEndIsSaid wants the assumption stated where a classifier looks for the ends
 // of texts, and only there.
 func TestOneEndIsSaid(t *testing.T) {
+	modelstest.NeedSource(t)
 	for model, want := range map[string]bool{"bart-large-mnli": true, "bart-large-cnn": false, "bert": false} {
 		got := strings.Join(Caveats(parsed(t, `{"model":"`+model+`"}`), cardOf(t, "h200")), "; ")
 		if strings.Contains(got, "one end-of-text token") != want {

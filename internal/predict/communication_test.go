@@ -24,19 +24,20 @@ const (
 var published = []struct {
 	card      string
 	bandwidth float64 // of its memory in GB/s, if it is not that of the catalog
+	watts     float64 // of its board, likewise
 	gpus      int64
 	model     string
 	batch     int64
 	selective bool
 	tokens    float64
 }{
-	{"h100", 2400, 8, llama8B, 2, true, 5762},
-	{"h100", 2400, 128, llama8B, 2, true, 5605},
-	{"a100-80gb", 0, 64, llama8B, 1, true, 2904},
-	{"a100-80gb", 0, 64, llama70B, 1, false, 331},
+	{"h100", 2400, 500, 8, llama8B, 2, true, 5762},
+	{"h100", 2400, 500, 128, llama8B, 2, true, 5605},
+	{"a100-80gb", 0, 0, 64, llama8B, 1, true, 2904},
+	{"a100-80gb", 0, 0, 64, llama70B, 1, false, 331},
 }
 
-// tokensPerSecond is what one of so many GPUs trains on.
+// tokensPerSecond is what one of a number of GPUs trains on.
 func tokensPerSecond(t *testing.T, card *gpu.Card, gpus int64, model string, batch int64, checkpointing bool) float64 {
 	t.Helper()
 	w, err := workload.Parse(fmt.Appendf(nil, `{%s, "sequence": 8192, "batch": %d, "checkpointing": %t,
@@ -59,7 +60,7 @@ func TestPublishedSpeeds(t *testing.T) {
 		}
 		card := *found
 		if p.bandwidth > 0 {
-			card.BandwidthGBPerS = p.bandwidth
+			card.BandwidthGBPerS, card.BoardWatts = p.bandwidth, p.watts
 		}
 		slow := tokensPerSecond(t, &card, p.gpus, p.model, p.batch, true)
 		fast := slow
@@ -113,12 +114,12 @@ func TestWaiting(t *testing.T) {
 	// Two all-reduces of hidden states in forward and two in backward for each
 	// layer: 4 × 30 layers × 128 tokens × 576 × 2 bytes.
 	tp := work(`{"kind": "tp", "gpus": 3}`)
-	if got, want := tp.Forward.Traffic.TensorSummed+tp.Backward.Traffic.TensorSummed, float64(4*30*128*576*2); got < want || got > 2*want {
+	if got, want := tp.forward.Traffic.TensorSummed+tp.backward.Traffic.TensorSummed, float64(4*30*128*576*2); got < want || got > 2*want {
 		t.Errorf("tensor parallelism sums %g bytes, want from %g to twice that", got, want)
 	}
 	// Everything is gathered twice and scattered once.
 	fsdp := work(`{"kind": "fsdp", "gpus": 8}`)
-	if f, b := fsdp.Forward.Traffic, fsdp.Backward.Traffic; f.Gathered != b.Gathered || b.Scattered != b.Gathered || f.Gathered < 2*134e6 {
+	if f, b := fsdp.forward.Traffic, fsdp.backward.Traffic; f.Gathered != b.Gathered || b.Scattered != b.Gathered || f.Gathered < 2*134e6 {
 		t.Errorf("forward %+v, backward %+v", f, b)
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"memorymark/internal/allocator"
+	"memorymark/internal/models/modelstest"
 )
 
 // drawnAllocated and drawnReserved cache what drawn finds, which takes seconds.
@@ -44,7 +47,7 @@ func (m *measuredPeaks) errors(p *Prediction) (allocated, reserved float64) {
 	return allocated, reserved
 }
 
-func (m *measuredPeaks) stepErrors(steps []Step) (allocated, reserved float64) {
+func (m *measuredPeaks) stepErrors(steps []allocator.Usage) (allocated, reserved float64) {
 	for i, s := range steps {
 		allocated = worse(allocated, int64(s.PeakAllocated), m.Measured.PeakAllocated[i])
 		reserved = worse(reserved, int64(s.PeakReserved), m.Measured.PeakReserved[i])
@@ -56,6 +59,7 @@ func (m *measuredPeaks) stepErrors(steps []Step) (allocated, reserved float64) {
 const latestDrawn = "27182"
 
 func TestDrawn(t *testing.T) {
+	modelstest.NeedSource(t)
 	allocated, reserved := drawn(t)
 	t.Logf("%s | %s", header("allocated"), header("reserved"))
 	t.Logf("%v | %v", &allocated, &reserved)

@@ -22,10 +22,7 @@ func TestExplainedStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Run(w, h200, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := ran(t, w, h200, 1)
 	const file, begin, end = "../../docs/how-prediction-works.md", "<!-- step -->\n```\n", "```\n<!-- end -->\n"
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -48,12 +45,12 @@ func TestExplainedStep(t *testing.T) {
 
 // listing writes the events of the first step: what is asked for, what is
 // given back and who asked for it.
-func (p *Process) listing() string {
+func (p *program) listing() string {
 	var b strings.Builder
-	tr := p.Trace()
+	tr := p.requests()
 	size, number, live := make(map[trace.ID]int64), make(map[trace.ID]int), int64(0)
 	last := ""
-	for i, e := range tr.Events[:p.Steps[0]] {
+	for i, e := range tr.Events[:p.stepEnds[0]] {
 		if e.Action == trace.FreeCompleted {
 			continue // follows its request at once
 		}

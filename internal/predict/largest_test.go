@@ -19,7 +19,7 @@ type largestBatch struct {
 	}
 	workload   *workload.Workload
 	parameters int64 // of the model
-	predicted  *search.Result
+	predicted  *search.Found
 }
 
 // off is how far the prediction is off, as a share.
@@ -42,11 +42,11 @@ func largestBatches(t *testing.T) []largestBatch {
 		if b.workload, err = workload.Parse(b.Workload); err != nil {
 			t.Fatal(err)
 		}
-		run := NewRunner(b.workload, h200Card(t))
+		run := NewBatches(b.workload, h200Card(t), nil)
 		if b.predicted, err = run.Largest(search.Options{}); err != nil {
 			t.Fatalf("%s: %v", b.ID, err)
 		}
-		s, err := run.Simulate(b.predicted.Largest)
+		s, err := run.Process(b.predicted.Largest)
 		if err != nil {
 			t.Fatalf("%s: %v", b.ID, err)
 		}
@@ -98,7 +98,7 @@ func measuredEdges(t *testing.T) []measuredEdge {
 			t.Fatal(err)
 		}
 		for _, batch := range slices.Sorted(maps.Keys(e.Survived)) {
-			s, err := NewRunner(w, h200Card(t)).Simulate(batch)
+			s, err := NewBatches(w, h200Card(t), nil).Process(batch)
 			if err != nil {
 				t.Fatal(err)
 			}

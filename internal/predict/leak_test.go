@@ -36,11 +36,8 @@ func TestStepsLeaveNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Run(w, h200, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if second, third := liveAt(t, p, p.Steps[1]), liveAt(t, p, p.Steps[2]); second != third {
+			p := ran(t, w, h200, 3)
+			if second, third := liveAt(t, p, p.stepEnds[1]), liveAt(t, p, p.stepEnds[2]); second != third {
 				t.Errorf("%d bytes live after the second step, %d after the third", second, third)
 			}
 		})
@@ -56,11 +53,11 @@ func withSizes(data string) string {
 
 // liveAt returns the bytes that are allocated after some events, and checks
 // that nothing was freed twice.
-func liveAt(t *testing.T, p *Process, events int) int64 {
+func liveAt(t *testing.T, p *program, events int) int64 {
 	t.Helper()
 	sizes := make(map[trace.ID]int64)
 	var live int64
-	for i, e := range p.Trace().Events[:events] {
+	for i, e := range p.requests().Events[:events] {
 		switch e.Action {
 		case trace.Alloc:
 			sizes[e.ID] = e.Size

@@ -22,12 +22,12 @@ const (
 	drawnSteps = 30
 	// drawnBy is the seed of the drawing.
 	drawnBy = 1
-	// drawnAtATime is how many samples are drawn before the effort is asked.
+	// drawnAtATime is how many samples are drawn before the work is asked.
 	drawnAtATime = 1 << 16
 )
 
 // shapesOf draws the batches of a process, each sample from all of the
-// dataset's. The last step is of the longest sample beside shorter ones: it
+// dataset's. The last step is of the longest sample with shorter ones: it
 // takes the most, and finds what all others have left in the allocator.
 func shapesOf(w *workload.Workload, steps int, spend func(samples int)) []batchShape {
 	source := rand.New(rand.NewPCG(drawnBy, 0)) //nolint:gosec // the same process each time
@@ -57,7 +57,7 @@ func drawShape(w *workload.Workload, source *rand.Rand, spend func(samples int))
 }
 
 // nextShape is the shape of the next batch.
-func (p *Process) nextShape() batchShape {
+func (p *program) nextShape() batchShape {
 	if p.fed == len(p.shapes) {
 		return batchShape{length: p.w.Sequence, padded: p.w.AttentionMask == workload.Padded}
 	}
@@ -106,12 +106,12 @@ func stepsFor(w *workload.Workload) int {
 
 // lengthRange says what samples of different lengths come to, nil where all
 // batches are alike.
-func (s *Simulation) lengthRange(all []Step) (*Range, error) {
-	w := s.Process.w
+func (s *Process) lengthRange(all []allocator.Usage) (*Range, error) {
+	w := s.program.w
 	if !w.Varied() || len(all) < 2 {
 		return nil, nil //nolint:nilnil // no range, and nothing wrong
 	}
-	ranged := s.Process.rangeSteps(all)
+	ranged := s.program.rangeSteps(all)
 	drawn := slices.Clone(ranged[:len(ranged)-1])
 	if len(drawn) > 1 {
 		drawn = drawn[1:] // the first one makes the optimizer's state
@@ -127,7 +127,7 @@ func (s *Simulation) lengthRange(all []Step) (*Range, error) {
 	}
 	return &Range{
 		Samples: w.Lengths.Samples(), Shortest: w.Lengths.Shortest(), Mean: w.Lengths.Mean(), Longest: w.Lengths.Longest(),
-		Padding: s.Process.paddingShare(), Drawn: len(all) - 1, Seed: drawnBy,
+		Padding: s.program.paddingShare(), Drawn: len(all) - 1, Seed: drawnBy,
 		Least: drawn[0], Typical: drawn[len(drawn)/2], Most: ranged[len(ranged)-1],
 		Decides: slices.MaxFunc(ranged, func(a, b RangeStep) int { return cmp.Compare(a.PeakReserved, b.PeakReserved) }),
 		Fixed:   fixed.Peak().PeakReserved, Expandable: expandable,
@@ -135,26 +135,25 @@ func (s *Simulation) lengthRange(all []Step) (*Range, error) {
 }
 
 // ofLongest is the prediction if every batch is as long as the longest sample.
-func (s *Simulation) ofLongest() (*Simulation, error) {
-	w := *s.Process.w
+func (s *Process) ofLongest() (*Process, error) {
+	w := *s.program.w
 	w.Lengths = nil
-	return NewRunner(&w, s.Card).Within(s.runner.effort).Simulate(w.Batch)
+	return Run(&w, s.card, Options{Budget: s.batches.options.Budget})
 }
 
 // expandable is what the process reserves with expandable segments.
-func (s *Simulation) expandable() (bytesize.Bytes, error) {
+func (s *Process) expandable() (bytesize.Bytes, error) {
 	o := s.options(noLimit)
 	o.Settings.ExpandableSegments = true
-	course, err := allocator.Play(s.Process.Trace(), o, s.stages())
+	out, err := allocator.Play(s.program.requests(), o, s.program.partEnds())
 	if err != nil {
 		return 0, err
 	}
-	played := Simulation{unlimited: course}
-	return played.Peak().PeakReserved, nil
+	return PeakOf(out.Parts[stepPart:]).PeakReserved, nil
 }
 
 // rangeSteps are the steps with the longest sample of each.
-func (p *Process) rangeSteps(all []Step) []RangeStep {
+func (p *program) rangeSteps(all []allocator.Usage) []RangeStep {
 	passes := p.w.Accumulate
 	out := make([]RangeStep, len(all))
 	for i, s := range all {
@@ -167,7 +166,7 @@ func (p *Process) rangeSteps(all []Step) []RangeStep {
 }
 
 // paddingShare is how much of the drawn batches is padding.
-func (p *Process) paddingShare() float64 {
+func (p *program) paddingShare() float64 {
 	tokens, places := int64(0), int64(0)
 	for _, s := range p.shapes[:len(p.shapes)-p.w.Accumulate] {
 		tokens += s.tokens

@@ -34,17 +34,14 @@ func TestRecordedLengths(t *testing.T) {
 				longest := slices.Max(batch)
 				shapes = append(shapes, batchShape{length: longest, padded: slices.Min(batch) < longest})
 			}
-			p, err := newProcess(w, h200, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := built(t, w, h200)
 			p.shapes = shapes
 			p.train(len(c.Batches) / w.Accumulate)
 			amp := strings.HasPrefix(string(w.Precision), "amp")
-			if diff := compareRequests(p.Trace(), requested(c.Requests), func(int) bool { return amp }); diff != "" {
+			if diff := compareRequests(p.requests(), requested(c.Requests), func(int) bool { return amp }); diff != "" {
 				t.Fatal(diff)
 			}
-			s, err := NewRunner(w, h200Card(t)).simulate(p)
+			s, err := NewBatches(w, h200Card(t), nil).newProcess(p, Limit(w, h200Card(t)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,14 +114,14 @@ func TestLargestOfLengths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := NewRunner(w, h200Card(t)).Largest(search.Options{})
+	found, err := NewBatches(w, h200Card(t), nil).Largest(search.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for batch, fits := range map[int64]bool{found.Largest: true, found.Largest + 1: false} {
 		at := *w
 		at.Batch = batch
-		if p, err := Predict(&at, h200Card(t)); err != nil || p.Fits != fits {
+		if p, err := Predict(&at, h200Card(t), Options{}); err != nil || p.Fits != fits {
 			t.Errorf("batch %d: fits is %v, %v", batch, p.Fits, err)
 		}
 	}
@@ -136,7 +133,7 @@ func predictText(t *testing.T, text string) *Prediction {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Predict(w, h200Card(t))
+	p, err := Predict(w, h200Card(t), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ type loop interface {
 	step()
 }
 
-func newLoop(p *Process) loop {
+func newLoop(p *program) loop {
 	if p.w.Parallel != nil && p.w.Parallel.Kind == workload.Pipeline {
 		return newPipelineLoop(p)
 	}
@@ -36,7 +36,7 @@ func newLoop(p *Process) loop {
 // plainLoop is a loop as people write it: one batch, and names in the order of
 // the code.
 type plainLoop struct {
-	*Process
+	*program
 	does  workload.TrainingLoop
 	batch *models.Batch
 	fed   bool // the batch was used
@@ -45,8 +45,8 @@ type plainLoop struct {
 	loss  *torch.Var
 }
 
-func newPlainLoop(p *Process) *plainLoop {
-	l := &plainLoop{Process: p, does: p.w.Loop.OrPlain(), batch: p.makeBatch(p.w.Varied())}
+func newPlainLoop(p *program) *plainLoop {
+	l := &plainLoop{program: p, does: p.w.Loop.OrPlain(), batch: p.makeBatch(p.w.Varied())}
 	p.t.Launch() // the batch is drawn on the device
 	return l
 }
@@ -79,7 +79,7 @@ func (l *plainLoop) step() {
 
 // enterStep and leaveStep are around a step. That of a loop without a name is in no
 // function of its own, and neither is that of a job on many GPUs, so names stay
-// until they are bound anew.
+// until they are bound again.
 func (l *plainLoop) enterStep() {
 	if l.f == nil {
 		l.f = l.t.Enter()
@@ -185,10 +185,10 @@ func (l *plainLoop) zeroGrad(here workload.ZeroGrad, now bool) {
 // passes runs the passes whose gradients a step accumulates. The first one makes
 // the gradients, and the others are alike, but for one that rebuilds DDP's buckets:
 // the first of them that ends in the state it began in stands for the rest.
-func (p *Process) passes(pass func(i int)) { p.passesUntil(p.w.Accumulate, pass) }
+func (p *program) passes(pass func(i int)) { p.passesUntil(p.w.Accumulate, pass) }
 
-// passesUntil is passes where those up to so many are alike, and the rest is not.
-func (p *Process) passesUntil(alike int, pass func(i int)) {
+// passesUntil is passes where those up to n are alike, and the rest is not.
+func (p *program) passesUntil(alike int, pass func(i int)) {
 	for i := 0; i < p.w.Accumulate; i++ {
 		from, rebuilt := p.events(), p.t.BucketsRebuilt()
 		work, counted := p.t.Work(), p.parts
@@ -196,13 +196,9 @@ func (p *Process) passesUntil(alike int, pass func(i int)) {
 		p.countPart()
 		p.parts.passes++
 		rounds, settled := alike-i, i > 0 && rebuilt == p.t.BucketsRebuilt()
-		if settled && rounds > 1 && !p.everyPass && p.t.Loop(from, rounds, p.t.Work().Minus(work)) {
+		if settled && rounds > 1 && !p.everyPass && p.t.Loop(from, rounds, p.t.Work().Since(work)) {
 			i = alike - 1
-			again := rounds - 1
-			if alike == p.w.Accumulate { // else the last pass, which reduces gradients, has its share of the mean
-				again = min(p.w.Accumulate, meanPasses) - p.parts.passes
-			}
-			p.parts.countAgain(counted, again)
+			p.parts.countAgain(counted, rounds-1)
 		}
 		p.began = p.t.Work()
 	}
@@ -210,7 +206,7 @@ func (p *Process) passesUntil(alike int, pass func(i int)) {
 
 // passesAlone is passes of a loop with what it has of Accelerate: only the last one
 // reduces gradients (accelerate/accelerator.py, no_sync), so it differs then.
-func (p *Process) passesAlone(pass func(i int)) {
+func (p *program) passesAlone(pass func(i int)) {
 	last := p.w.Accumulate - 1
 	alike := p.w.Accumulate
 	if p.w.Parallel != nil {
@@ -226,7 +222,7 @@ func (p *Process) passesAlone(pass func(i int)) {
 }
 
 // backward is loss.backward(), of a scaled loss if there is a scaler.
-func (p *Process) backward(loss torch.X) {
+func (p *program) backward(loss torch.X) {
 	if p.scaler != nil {
 		loss = p.scaler.Scale(loss)
 	}
@@ -235,7 +231,7 @@ func (p *Process) backward(loss torch.X) {
 
 // clip is clip_grad_norm_, before which a scaler makes gradients what they
 // are. It returns the norm.
-func (p *Process) clip() torch.Value {
+func (p *program) clip() torch.Value {
 	if p.scaler != nil {
 		p.scaler.Unscale()
 	}
@@ -243,7 +239,7 @@ func (p *Process) clip() torch.Value {
 }
 
 // update is optimizer.step(), which a scaler may call.
-func (p *Process) update() {
+func (p *program) update() {
 	if p.scaler != nil {
 		p.scaler.Step(p.opt)
 		return

@@ -17,14 +17,14 @@ import (
 //
 // Its names live as long as the program.
 type accelerateLoop struct {
-	*Process
+	*program
 	batch *models.Batch
 	out   models.Output
 	loss  *torch.Var
 }
 
-func newAccelerateLoop(p *Process) *accelerateLoop {
-	return &accelerateLoop{Process: p, loss: p.t.Enter().Let(torch.Value{})}
+func newAccelerateLoop(p *program) *accelerateLoop {
+	return &accelerateLoop{program: p, loss: p.t.Enter().Let(torch.Value{})}
 }
 
 func (l *accelerateLoop) step() {
@@ -53,7 +53,7 @@ func (l *accelerateLoop) step() {
 }
 
 // nextBatch fetches a batch: the next one is on the device before the name
-// lets go of the last (accelerate/data_loader.py, DataLoaderShard.__iter__).
+// drops the last (accelerate/data_loader.py, DataLoaderShard.__iter__).
 func (l *accelerateLoop) nextBatch() {
 	old := l.batch
 	l.batch = l.makeBatch(true)

@@ -8,7 +8,7 @@ import (
 // lightningLoop is Lightning's Trainer with a training_step that returns the
 // model's loss (lightning/pytorch/loops).
 type lightningLoop struct {
-	*Process
+	*program
 	batch *models.Batch
 	f     *torch.Frame // advance of the training epoch loop, nil before the first
 }
@@ -17,7 +17,7 @@ type lightningLoop struct {
 // (trainer/connectors/checkpoint_connector.py, resume_end), and asks twice
 // whether the loader has a length on all ranks (fit_loop.py, setup_data;
 // utilities/data.py, has_len_all_ranks).
-func newLightningLoop(p *Process) *lightningLoop {
+func newLightningLoop(p *program) *lightningLoop {
 	t := p.t
 	t.EmptyCache()
 	p.barriers(3) // resume_end, _run_stage, setup_data
@@ -29,7 +29,7 @@ func newLightningLoop(p *Process) *lightningLoop {
 		t.Drop(t.Compare(length))
 		f.End()
 	}
-	return &lightningLoop{Process: p}
+	return &lightningLoop{program: p}
 }
 
 // step is advance, called for each batch.

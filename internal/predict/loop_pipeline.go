@@ -18,11 +18,11 @@ import (
 //	optimizer.step()
 //	optimizer.zero_grad()
 //
-// Names of operations keep what is sent. Once they let go of it, its block waits for
+// Names of operations keep what is sent. Once they drop it, its block waits for
 // NCCL's stream (record_stream, ProcessGroupNCCL.cpp, pointToPoint), which is taken to
 // have sent it by the next allocation.
 type pipelineLoop struct {
-	*Process
+	*program
 	how    *workload.Parallel
 	stage  *models.Stage
 	tokens *torch.Tensor // ids in the first stage, labels in the last one
@@ -35,8 +35,8 @@ type pipelineLoop struct {
 	merged    torch.Value // what step returned in the last stage
 }
 
-func newPipelineLoop(p *Process) *pipelineLoop {
-	l := &pipelineLoop{Process: p, how: p.w.Parallel, stage: p.w.Parallel.Stage(p.rank)}
+func newPipelineLoop(p *program) *pipelineLoop {
+	l := &pipelineLoop{program: p, how: p.w.Parallel, stage: p.w.Parallel.Stage(p.rank)}
 	l.outputs = make([]torch.Value, l.how.Microbatches)
 	if l.stage.First || l.stage.Last {
 		l.tokens = p.t.Input(torch.Int64, p.w.Batch, p.w.Sequence)

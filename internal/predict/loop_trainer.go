@@ -13,7 +13,7 @@ import (
 // has of Accelerate. Its names are those of _run_epoch, which runs all the
 // while.
 type trainerLoop struct {
-	*Process
+	*program
 	samples    []*models.Batch // batch_samples; the last one is inputs, too
 	items      *torch.Var      // num_items_in_batch
 	trLossStep *torch.Var
@@ -21,7 +21,7 @@ type trainerLoop struct {
 	trLoss     *torch.Var // of transformers 4; later ones add to self._tr_loss
 }
 
-func newTrainerLoop(p *Process) *trainerLoop {
+func newTrainerLoop(p *program) *trainerLoop {
 	if p.w.Parallel == nil || p.w.Parallel.Kind != workload.ZeRO1 { // which one hands over ready-made
 		p.opt.AsTrainerMakes()
 	}
@@ -29,7 +29,7 @@ func newTrainerLoop(p *Process) *trainerLoop {
 	trLoss := p.t.Input(torch.Float32) // self._tr_loss, which stays
 	f := p.t.Enter()                   // _run_epoch
 	name := func() *torch.Var { return f.Let(torch.Value{}) }
-	l := &trainerLoop{Process: p, items: name(), trLossStep: name(), gradNorm: name(), trLoss: name()}
+	l := &trainerLoop{program: p, items: name(), trLossStep: name(), gradNorm: name(), trLoss: name()}
 	if l.isOf4() {
 		l.trLoss.Set(torch.Borrow(trLoss))
 		p.t.Release(trLoss)
@@ -182,7 +182,7 @@ func (l *trainerLoop) computeLoss(inputs *models.Batch) torch.Value {
 
 // callPrepared calls a model that Accelerator.prepare has put autocast and
 // convert_outputs_to_fp32 around (accelerate/accelerator.py, prepare_model).
-func (p *Process) callPrepared(batch *models.Batch) models.Output {
+func (p *program) callPrepared(batch *models.Batch) models.Output {
 	return p.wrapped(func() (out models.Output) {
 		p.t.Autocast(p.castType(), func() { out = p.model.Forward(p.t, batch) })
 		if p.castType() == torch.NoDType {
@@ -193,7 +193,7 @@ func (p *Process) callPrepared(batch *models.Batch) models.Output {
 }
 
 // accelerateBackward is Accelerator.backward.
-func (p *Process) accelerateBackward(loss *torch.Var) {
+func (p *program) accelerateBackward(loss *torch.Var) {
 	f := p.t.Enter()
 	scaled := f.Let(p.t.Scale(loss)) // loss / self.gradient_accumulation_steps
 	p.backward(scaled)

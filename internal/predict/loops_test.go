@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/snapshot/snapshottest"
+	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
 )
 
@@ -80,12 +80,9 @@ func TestRecordedLoops(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Run(w, h200, c.Steps)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := snapshottest.Trace(t, filepath.Join(dir, c.ID+".pickle.xz"))
-			if difference := compareRequests(p.Trace(), want, func(event int) bool { return dropsCasts(want, event) }); difference != "" {
+			p := ran(t, w, h200, c.Steps)
+			want := tracetest.Trace(t, filepath.Join(dir, c.ID+".pickle.xz"))
+			if difference := compareRequests(p.requests(), want, func(event int) bool { return dropsCasts(want, event) }); difference != "" {
 				t.Error(difference)
 			}
 		})
@@ -102,15 +99,15 @@ func TestRepeatedStep(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := stillRunning(t, w)
-			from := p.Steps[1]
+			from := p.stepEnds[1]
 			if !p.repeat() {
 				t.Fatal("the second step cannot be repeated")
 			}
-			repeated := p.Trace().Requests()
+			repeated := p.requests().Requests()
 
 			ran := stillRunning(t, w)
 			ran.loop.step()
-			want := ran.Trace().Requests()
+			want := ran.requests().Requests()
 			if len(repeated) != len(want) || p.events() == from {
 				t.Fatalf("%d requests, want %d", len(repeated), len(want))
 			}
@@ -124,12 +121,9 @@ func TestRepeatedStep(t *testing.T) {
 }
 
 // stillRunning is a process after its second step.
-func stillRunning(t *testing.T, w *workload.Workload) *Process {
+func stillRunning(t *testing.T, w *workload.Workload) *program {
 	t.Helper()
-	p, err := newProcess(w, h200, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := built(t, w, h200)
 	p.train(2)
 	return p
 }

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/models/modelstest"
 	"memorymark/internal/workload"
 )
 
 // Nearly all of a step belongs to modules, also what backward and the
 // optimizer make, and what a checkpointed layer makes again.
 func TestModules(t *testing.T) {
+	modelstest.NeedSource(t)
 	for _, more := range []string{``, `,"checkpointing":true`, `,"optimizer_impl":"fused"`, `,"precision":"amp-bf16"`, `,"optimizer":"sgd-momentum"`} {
 		for _, model := range smallModels {
 			if strings.Contains(more, "checkpointing") && (strings.Contains(model, "resnet") || strings.Contains(model, "convnext") || strings.Contains(model, "opt-")) {
@@ -21,7 +23,7 @@ func TestModules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Predict(w, h200Card(t))
+			p, err := Predict(w, h200Card(t), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 func TestOtherLoops(t *testing.T) {
 	const gpt2 = `"config": {"model_type": "gpt2", "n_layer": 2}, "batch": 4, "sequence": 64, "gpu": "h200"`
 	for _, loop := range []string{"plain", "trainer"} {
-		s, err := Simulate(parsed(t, `{`+gpt2+`, "loop": "`+loop+`"}`), h200Card(t))
+		s, err := Run(parsed(t, `{`+gpt2+`, "loop": "`+loop+`"}`), h200Card(t), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

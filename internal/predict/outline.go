@@ -4,10 +4,10 @@ import (
 	"slices"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/models"
 	"memorymark/internal/trace"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -16,9 +16,10 @@ import (
 type Outline struct {
 	Parameters int64
 	one, two   sketch
-	homes      Homes  // of parameters that ranks share, in the model that was run
+	owners     Owners // of parameters that ranks share, in the model that was run
 	lengths    []int  // of the parts of a step, in the first model that was run
 	events     [2]int // before the steps, and of a step
+	line       timingLine
 }
 
 // sketch is a batch of an outline.
@@ -32,10 +33,11 @@ type sketch struct {
 // NewOutline runs two small batches of a workload, of one pass, and counts what
 // they ask for, without an allocator. If the model's layers repeat, it runs two models
 // with fewer of them: every layer adds the same.
-func NewOutline(w *workload.Workload, card *gpu.Card, e *effort.Effort) (*Outline, error) {
+func NewOutline(w *workload.Workload, card *gpu.Card, e *workbudget.Budget) (*Outline, error) {
 	first, second, periods, ok := models.Shallow(w.Config)
 	if !ok || sharesState(w) {
-		return wholeOutline(w, nil, card, e)
+		o, err := wholeOutline(w, nil, card, e)
+		return o.timed(), err
 	}
 	shallow := *w
 	shallow.Config = first
@@ -48,7 +50,16 @@ func NewOutline(w *workload.Workload, card *gpu.Card, e *effort.Effort) (*Outlin
 	if err != nil {
 		return nil, err
 	}
-	return o.towards(deeper, periods), nil
+	return o.towards(deeper, periods).timed(), nil
+}
+
+// timed finds the timing of all batches from those of the two.
+func (o *Outline) timed() *Outline {
+	if o != nil {
+		o.line = newTimingLine(o.one.timing, o.two.timing)
+		o.one.timing, o.two.timing = Timing{}, Timing{}
+	}
+	return o
 }
 
 // sharesState reports whether ranks divide the optimizer's state among them by whole
@@ -58,7 +69,7 @@ func sharesState(w *workload.Workload) bool {
 	return w.Parallel != nil && w.Parallel.Kind == workload.ZeRO1
 }
 
-// towards is the outline of a model with so many periods of layers more, of which
+// towards is the outline of a model with n periods of layers more, of which
 // another one has one. A peak is the highest of several lines in the layers, as it is
 // in the batch, so that it is no lower than this.
 func (o *Outline) towards(deeper *Outline, periods int64) *Outline {
@@ -75,7 +86,7 @@ func (o *Outline) towards(deeper *Outline, periods int64) *Outline {
 func (s sketch) towards(deeper sketch, periods int64) sketch {
 	out := sketch{
 		peak: beyond(s.peak, deeper.peak, 1+periods), state: beyond(s.state, deeper.state, 1+periods),
-		timing: s.timing.Towards(deeper.timing, float64(periods)),
+		timing: s.timing.deeper(deeper.timing, float64(periods)),
 	}
 	if len(s.parts) != len(deeper.parts) {
 		return out
@@ -91,19 +102,19 @@ func (s sketch) towards(deeper sketch, periods int64) sketch {
 
 // wholeOutline is the outline of a model with all of its layers. Lengths are those of
 // partPeaks.
-func wholeOutline(w *workload.Workload, lengths []int, card *gpu.Card, e *effort.Effort) (o *Outline, err error) {
-	defer recovered(w, &err)
+func wholeOutline(w *workload.Workload, lengths []int, card *gpu.Card, e *workbudget.Budget) (o *Outline, err error) {
+	defer recoverError(w, &err)
 	o = &Outline{lengths: lengths}
 	p, err := o.process(w, 1, card, e)
 	if err != nil {
 		return nil, err
 	}
-	last := len(p.Steps) - 1
+	last := len(p.stepEnds) - 1
 	if lengths == nil {
 		o.lengths = p.lengths()
 	}
-	o.Parameters, o.homes, o.one = p.parameters, p.homes, p.sketch(o.lengths)
-	o.events = [2]int{p.InputEvents, p.Steps[last] - p.Steps[last-1]}
+	o.Parameters, o.owners, o.one = p.parameters, p.owners, p.sketch(o.lengths)
+	o.events = [2]int{p.inputEvents, p.stepEnds[last] - p.stepEnds[last-1]}
 	if p.takesOtherBatches() {
 		p.stepWith(2)
 	} else {
@@ -119,17 +130,18 @@ func wholeOutline(w *workload.Workload, lengths []int, card *gpu.Card, e *effort
 
 // process runs steps of a batch until one is as all after it are: the second one, or
 // the first of a process whose optimizer has its state already.
-func (o *Outline) process(w *workload.Workload, batch int64, card *gpu.Card, e *effort.Effort) (*Process, error) {
+func (o *Outline) process(w *workload.Workload, batch int64, card *gpu.Card, e *workbudget.Budget) (*program, error) {
 	at := *w
 	at.Batch, at.Accumulate = batch, 1
 	if primes(w) {
-		p, err := (&Process{w: &at, homes: o.homes, primed: true}).goOn(deviceOf(card), 1, e)
-		if err != nil || p.trained == p.t.Learning() {
+		p := &program{w: &at, owners: o.owners, primed: true}
+		if err := p.start(deviceOf(card), 1, e); err != nil || p.trained == p.t.Learning() {
 			return p, err
 		}
 		p.leave() // it has state of parameters that get no gradients
 	}
-	return (&Process{w: &at, homes: o.homes}).goOn(deviceOf(card), 2, e)
+	p := &program{w: &at, owners: o.owners}
+	return p, p.start(deviceOf(card), 2, e)
 }
 
 // primes reports whether what a first step leaves is known without it: gradients are
@@ -142,33 +154,33 @@ func primes(w *workload.Workload) bool {
 // startPrimed does without a first step. The next one runs once more if it did something
 // that later ones do not: it left something for good that a model computes, or ran a
 // function that was not compiled yet.
-func (p *Process) startPrimed() {
+func (p *program) startPrimed() {
 	p.loop.(*plainLoop).prime()
-	p.Steps = append(p.Steps, p.events())
+	p.stepEnds = append(p.stepEnds, p.events())
 	from := p.events()
 	p.step()
-	turnover, lives := trace.TurnoverOf(p.Trace().Events[from:]), p.lives()
+	turnover, lives := trace.TurnoverOf(p.requests().Events[from:]), p.lives()
 	left := slices.DeleteFunc(turnover.Left, func(id trace.ID) bool { return lives[id].cause == trace.Workspace })
-	p.forgetLives()
+	p.discardLives()
 	if len(left) != len(turnover.Older) || p.t.RanScripts() {
 		p.step()
 	}
 }
 
-// mostGoesOn is how many events a process may have that goes on with another batch.
-const mostGoesOn = 1 << 18
+// maxContinued is how many events a process may have that continues with another batch.
+const maxContinued = 1 << 18
 
 // takesOtherBatches reports whether a step with another batch is what it would be in
 // a process that never had this one: nothing is left of the batch but its loss, and
 // the next step is no other than the last. A deep model would hold the tensors of too
 // many steps.
-func (p *Process) takesOtherBatches() bool {
+func (p *program) takesOtherBatches() bool {
 	l, plain := p.loop.(*plainLoop)
-	return plain && p.events() < mostGoesOn && l.does.Outputs != workload.OutputsKept && !p.w.Varied() && !p.rebuilds()
+	return plain && p.events() < maxContinued && l.does.Outputs != workload.OutputsKept && !p.w.Varied() && !p.rebuilds()
 }
 
-// stepWith goes on with another batch, for a step.
-func (p *Process) stepWith(batch int64) {
+// stepWith continues with another batch, for a step.
+func (p *program) stepWith(batch int64) {
 	l := p.loop.(*plainLoop)
 	at := *p.w
 	at.Batch = batch
@@ -179,34 +191,34 @@ func (p *Process) stepWith(batch int64) {
 	}
 	l.dropBatch(l.batch)
 	l.batch = l.makeBatch(false)
-	if l.f != nil { // the function goes on, and so does what it did last
+	if l.f != nil { // the function continues, and so does what it did last
 		l.begin(looping)
 	}
-	p.Steps = append(p.Steps, p.events())
+	p.stepEnds = append(p.stepEnds, p.events())
 	p.began = p.t.Work()
 	p.step()
 }
 
 // leave ends the process, of which nothing is wanted any more.
-func (p *Process) leave() {
+func (p *program) leave() {
 	p.end()
-	p.forget()
+	p.discard()
 }
 
 // sketch is what the last step takes. Lengths are those of partPeaks.
-func (p *Process) sketch(lengths []int) sketch {
-	out := sketch{parts: p.partPeaks(lengths), state: p.optimizerState(), timing: p.Timing()}
+func (p *program) sketch(lengths []int) sketch {
+	out := sketch{parts: p.partPeaks(lengths), state: p.optimizerState(), timing: p.timing()}
 	for _, part := range out.parts {
 		out.peak = max(out.peak, part.once)
 	}
-	p.forgetLives()
+	p.discardLives()
 	return out
 }
 
 // Needs is what a batch takes at least, however many passes there are.
 func (o *Outline) Needs(batch int64) bytesize.Bytes { return o.NeedsWith(batch, 1) }
 
-// NeedsWith is that of a batch and so many passes, by the parts of the step: each has
+// NeedsWith is that of a batch and a number of passes, by the parts of the step: each has
 // a peak of its own, and in later passes there are gradients besides. A peak is the
 // highest of several lines in the batch, so the line through two points is below it
 // beyond them.
@@ -225,7 +237,7 @@ func (o *Outline) NeedsWith(batch, passes int64) bytesize.Bytes {
 	return most
 }
 
-// NeedsWithoutState is what a batch of one takes at least beside the optimizer's state.
+// NeedsWithoutState is what a batch of one takes at least without the optimizer's state.
 func (o *Outline) NeedsWithoutState() bytesize.Bytes { return o.Needs(1) - o.one.state }
 
 // beyond is where the line through a batch of one and of two is at another.
@@ -235,5 +247,5 @@ func beyond(one, two bytesize.Bytes, batch int64) bytesize.Bytes {
 
 // Timing is the work of a batch.
 func (o *Outline) Timing(batch int64) Timing {
-	return o.one.timing.Towards(o.two.timing, float64(batch-1))
+	return o.line.at(float64(batch - 1))
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
 	"memorymark/internal/gpu"
 	"memorymark/internal/models"
+	"memorymark/internal/models/modelstest"
 	"memorymark/internal/workload"
 )
 
@@ -45,12 +47,13 @@ func TestOutline(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					print, err := o.Footprints(w, nil, nil).On(card)
+					s, err := o.OnCards(w, nil, nil).Process(card)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if share := float64(o.NeedsWith(batch, passes)) / float64(print.Allocated); share > 1.02 || share < far {
-						t.Errorf("batch %d, %d passes: needs at least %v, takes %v", batch, passes, o.NeedsWith(batch, passes), print.Allocated)
+					allocated, _ := s.Memory()
+					if share := float64(o.NeedsWith(batch, passes)) / float64(allocated); share > 1.02 || share < far {
+						t.Errorf("batch %d, %d passes: needs at least %v, takes %v", batch, passes, o.NeedsWith(batch, passes), allocated)
 					}
 				}
 			}
@@ -61,6 +64,7 @@ func TestOutline(t *testing.T) {
 // TestOutlineInOneProcess holds an outline whose two batches are in one process,
 // primed or not, to two processes of two steps.
 func TestOutlineInOneProcess(t *testing.T) {
+	modelstest.NeedSource(t)
 	card, err := gpu.Find("a100-80gb")
 	if err != nil {
 		t.Fatal(err)
@@ -88,14 +92,14 @@ func TestOutlineInOneProcess(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			if p, err := o.process(w, 1, card, nil); err == nil && p.primed && len(p.Steps) == 2 {
+			if p, err := o.process(w, 1, card, nil); err == nil && p.primed && len(p.stepEnds) == 2 {
 				primed++
 			}
 			for k, got := range []sketch{o.one, o.two} {
 				at := *w
 				at.Batch, at.Accumulate = int64(k+1), 1
-				p, err := (&Process{w: &at}).goOn(deviceOf(card), 2, nil)
-				if err != nil {
+				p := &program{w: &at}
+				if err := p.start(deviceOf(card), 2, nil); err != nil {
 					t.Fatal(err)
 				}
 				if p.takesOtherBatches() {
@@ -116,7 +120,7 @@ func TestOutlineInOneProcess(t *testing.T) {
 // are not cut where those of others are.
 func equalSketches(a, b sketch) bool {
 	again := func(x, y partPeak) int { return cmp.Compare(x.again, y.again) }
-	return a.peak == b.peak && a.timing == b.timing && len(a.parts) == len(b.parts) &&
+	return a.peak == b.peak && reflect.DeepEqual(a.timing, b.timing) && len(a.parts) == len(b.parts) &&
 		slices.MaxFunc(a.parts, again).again == slices.MaxFunc(b.parts, again).again
 }
 
@@ -171,6 +175,7 @@ func compareOutlines(t *testing.T, name string, w *workload.Workload, card *gpu.
 	if err != nil {
 		t.Fatal(err)
 	}
+	whole.timed()
 	if shallow.Parameters != whole.Parameters {
 		t.Errorf("%s: %d parameters, in all layers %d", name, shallow.Parameters, whole.Parameters)
 	}

@@ -1,27 +1,31 @@
 package predict
 
 import (
-	"memorymark/internal/effort"
+	"fmt"
+
 	"memorymark/internal/gpu"
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
-// build makes the model, as this rank has it.
-func (p *Process) build(d torch.Device) error {
+// buildModel builds the model, as this rank has it.
+func (p *program) buildModel(d torch.Device) error {
 	var err error
 	how, parallel := p.w.Run(), p.w.Parallel
 	builder := p.builder
 	if builder == nil {
 		builder = models.New
+	} else if parallel != nil && parallel.Kind != workload.DDP {
+		return fmt.Errorf("only models of package models are split over GPUs")
 	}
 	build := func() { p.model, err = builder(p.t, p.w.Config, how) }
 	if p.w.Quantize != workload.NotQuantized {
-		if err := p.settleHomes(d); err != nil {
+		if err := p.settleOwners(d); err != nil {
 			return err
 		}
-		how.Homes = p.homes
+		how.Owners = p.owners
 	}
 	pipeline := parallel != nil && parallel.Kind == workload.Pipeline
 	if pipeline {
@@ -52,19 +56,19 @@ func (p *Process) build(d torch.Device) error {
 		}
 		return err
 	}
-	if err := p.settleHomes(d); err != nil {
+	if err := p.settleOwners(d); err != nil {
 		return err
 	}
 	if parallel.Kind == workload.TensorParallel {
-		return p.t.SplitMatrices(parallel.GPUs, p.homes, build)
+		return p.t.SplitMatrices(parallel.GPUs, p.owners, build)
 	}
 	shards := sharding(parallel)
 	shards.Rank = p.rank
-	return p.t.FullyShard(shards, p.homes, build)
+	return p.t.FullyShard(shards, p.owners, build)
 }
 
 // barriers are those of Lightning's DDPStrategy.
-func (p *Process) barriers(n int) {
+func (p *program) barriers(n int) {
 	if !hasBuckets(p.w) || p.w.Loop.Name != workload.LightningLoop {
 		return
 	}
@@ -75,7 +79,7 @@ func (p *Process) barriers(n int) {
 
 // replication is how DistributedDataParallel is called, in the loop of a library by
 // the library.
-func (p *Process) replication() torch.Replication {
+func (p *program) replication() torch.Replication {
 	return torch.Replication{
 		Ranks: p.w.Parallel.GPUs, BucketViews: p.w.Parallel.GradientAsBucketView, FindUnused: findsUnused(p.w), Static: p.w.Parallel.StaticGraph,
 		SideStream: p.w.Loop.Name == workload.LightningLoop, Late: p.late || alwaysLate(p.w),
@@ -113,35 +117,35 @@ func sharding(p *workload.Parallel) torch.Sharding {
 	return s
 }
 
-// Homes are the modules of parameters, each the one that reads it in a forward
+// Owners are the modules of parameters, each the one that reads it in a forward
 // pass. They do not depend on the ranks.
-type Homes []torch.Home
+type Owners []torch.Owner
 
-// FindHomes finds the homes of a workload's parameters.
-func FindHomes(w *workload.Workload, card *gpu.Card, e *effort.Effort) (homes Homes, err error) {
-	defer recovered(w, &err)
-	return homesOf(w, deviceOf(card), e)
+// FindOwners finds the owners of a workload's parameters.
+func FindOwners(w *workload.Workload, card *gpu.Card, e *workbudget.Budget) (owners Owners, err error) {
+	defer recoverError(w, &err)
+	return ownersOf(w, deviceOf(card), e)
 }
 
-// settleHomes finds out in which modules the parameters are, if nobody has yet.
-func (p *Process) settleHomes(d torch.Device) (err error) {
-	if p.homes == nil {
-		p.homes, err = homesOf(p.w, d, p.t.Effort)
+// settleOwners finds out in which modules the parameters are, if that is not known yet.
+func (p *program) settleOwners(d torch.Device) (err error) {
+	if p.owners == nil {
+		p.owners, err = ownersOf(p.w, d, p.t.Budget)
 	}
 	return err
 }
 
-// homesOf finds homes. Quantized weights are loaded before there is an adapter.
-func homesOf(w *workload.Workload, d torch.Device, e *effort.Effort) (Homes, error) {
+// ownersOf finds owners. Quantized weights are loaded before there is an adapter.
+func ownersOf(w *workload.Workload, d torch.Device, e *workbudget.Budget) (Owners, error) {
 	alone := *w
 	alone.Parallel, alone.Batch = nil, 1
 	if alone.Quantize != workload.NotQuantized {
 		alone.Quantize, alone.Adapter = workload.NotQuantized, nil
 	}
-	p, err := newProcess(&alone, d, e)
-	if err != nil {
+	p := &program{w: &alone}
+	if err := p.build(d, e); err != nil {
 		return nil, err
 	}
 	p.t.NoGrad(func() { p.model.Forward(p.t, p.makeBatch(false)).Drop(p.t) })
-	return p.t.Homes(), nil
+	return p.t.Owners(), nil
 }

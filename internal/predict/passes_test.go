@@ -9,6 +9,7 @@ import (
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
+	"memorymark/internal/models/modelstest"
 	"memorymark/internal/workload"
 )
 
@@ -41,6 +42,7 @@ func TestPassesRepeat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, passes := range []int{3, 4, 5, 6, 9, 17} {
 				w, err := workload.Parse(fmt.Appendf(nil, `{%s, "accumulate": %d}`, keys, passes))
+				modelstest.NeedSourceFor(t, err)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -58,7 +60,7 @@ func comparePasses(t *testing.T, w *workload.Workload) {
 		t.Fatal(err)
 	}
 	short, whole := trained(t, w, card, false), trained(t, w, card, true)
-	loops, fewest := short.Trace().Loops, 3
+	loops, fewest := short.requests().Loops, 3
 	// The last pass updates, or it reduces gradients, or the second one rebuilds buckets.
 	if w.Loop.Name == workload.LightningLoop || hasBuckets(w) || w.Parallel != nil && w.Loop.IsLibrarys() {
 		fewest = 4
@@ -66,21 +68,21 @@ func comparePasses(t *testing.T, w *workload.Workload) {
 	if w.Accumulate >= fewest != (len(loops) == steps) {
 		t.Fatalf("%d passes: loops %v", w.Accumulate, loops)
 	}
-	if n := short.Trace().EventsWithin(0, short.events()); n != whole.events() {
+	if n := short.requests().EventsWithin(0, short.events()); n != whole.events() {
 		t.Fatalf("%d passes: %d events, and %d if all are run", w.Accumulate, n, whole.events())
 	}
-	full, err := NewRunner(w, card).simulate(whole)
+	full, err := NewBatches(w, card, nil).newProcess(whole, Limit(w, card))
 	if err != nil {
 		t.Fatal(err)
 	}
 	need := full.Peak().PeakReserved
 	for _, limit := range []bytesize.Bytes{need * 2, need, need * 97 / 100, need * 3 / 4} {
-		r := NewRunner(w.WithLimit(limit), card)
-		a, err := r.simulate(short)
+		r := NewBatches(w.WithLimit(limit), card, nil)
+		a, err := r.newProcess(short, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := r.simulate(whole)
+		b, err := r.newProcess(whole, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,18 +90,15 @@ func comparePasses(t *testing.T, w *workload.Workload) {
 	}
 }
 
-func trained(t *testing.T, w *workload.Workload, card *gpu.Card, everyPass bool) *Process {
+func trained(t *testing.T, w *workload.Workload, card *gpu.Card, everyPass bool) *program {
 	t.Helper()
-	p, err := newProcess(w, deviceOf(card), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := built(t, w, deviceOf(card))
 	p.everyPass = everyPass
 	p.train(steps)
 	return p
 }
 
-func compareSimulations(t *testing.T, name string, a, b *Simulation) {
+func compareSimulations(t *testing.T, name string, a, b *Process) {
 	t.Helper()
 	if x, y := a.Steps(), b.Steps(); !slices.Equal(x, y) {
 		t.Errorf("%s: steps %+v, and %+v if all passes are run", name, x, y)
@@ -123,9 +122,9 @@ func compareSimulations(t *testing.T, name string, a, b *Simulation) {
 	if err := x.CheckValid(); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
-	settledA, errA := allocator.PlaySettled(a.Process.Trace(), a.options(a.Limit), a.stages(), stepStage+1)
-	settledB, errB := allocator.PlaySettled(b.Process.Trace(), b.options(b.Limit), b.stages(), stepStage+1)
-	if errA != nil || errB != nil || !slices.Equal(settledA.Stages, settledB.Stages) {
+	settledA, errA := allocator.PlaySettled(a.program.requests(), a.options(a.Limit), a.program.partEnds(), stepPart+1)
+	settledB, errB := allocator.PlaySettled(b.program.requests(), b.options(b.Limit), b.program.partEnds(), stepPart+1)
+	if errA != nil || errB != nil || !slices.Equal(settledA.Parts, settledB.Parts) {
 		t.Errorf("%s: settled %+v, and %+v if all passes are run", name, settledA, settledB)
 	}
 }

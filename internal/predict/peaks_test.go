@@ -170,7 +170,7 @@ func predictLine(data []byte, card *gpu.Card) (p *Prediction, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return Predict(w, card)
+	return Predict(w, card, Options{})
 }
 
 // worse returns the larger error, as a share of what was measured.
@@ -193,7 +193,7 @@ type lineErrors []lineError
 
 func (e lineErrors) sorted() lineErrors {
 	return slices.SortedFunc(slices.Values(e), func(a, b lineError) int {
-		return cmp.Compare(math.Abs(b.share), math.Abs(a.share))
+		return cmp.Or(cmp.Compare(math.Abs(b.share), math.Abs(a.share)), cmp.Compare(a.id, b.id))
 	})
 }
 
@@ -207,7 +207,7 @@ func (e lineErrors) sum() Errors {
 		if math.Abs(x.share) <= 0.01 {
 			out.Within++
 		}
-		out.MostParameters = max(out.MostParameters, x.parameters)
+		out.MaxParameters = max(out.MaxParameters, x.parameters)
 		out.Lowest, out.Highest = min(out.Lowest, awayFromZero(x.share)), max(out.Highest, awayFromZero(x.share))
 	}
 	if s := e.sorted(); len(s) > 0 {

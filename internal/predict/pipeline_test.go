@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"memorymark/internal/steptime"
 )
 
 // The answer about a pipeline is that of the stage that needs the most, with what the
@@ -13,7 +15,7 @@ func TestStages(t *testing.T) {
 	peaks := make(map[string][]Rank)
 	for _, schedule := range []string{"1f1b", "gpipe"} {
 		w := parsed(t, fmt.Sprintf(text, "20, 6, 4", schedule))
-		p, err := Predict(w, h200Card(t))
+		p, err := Predict(w, h200Card(t), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -22,11 +24,11 @@ func TestStages(t *testing.T) {
 		}
 		peaks[schedule] = p.Ranks
 		for i, r := range p.Ranks {
-			alone, err := (&Process{w: w, rank: int64(i)}).run(h200, steps, nil)
+			alone, err := (&program{w: w, rank: int64(i)}).run(h200, steps, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := NewRunner(w, h200Card(t)).simulate(alone)
+			s, err := NewBatches(w, h200Card(t), nil).newProcess(alone, Limit(w, h200Card(t)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,12 +49,9 @@ func TestStages(t *testing.T) {
 func TestBubble(t *testing.T) {
 	for _, microbatches := range []int64{2, 8} {
 		w := parsed(t, fmt.Sprintf(`{"model": "smollm2-135m", "batch": 8, "parallel": {"kind": "pipeline", "stages": [15, 15], "microbatches": %d}}`, microbatches))
-		p, err := Run(w, h200, steps)
-		if err != nil {
-			t.Fatal(err)
-		}
-		timing := p.Timing()
-		passes := stepSeconds(timing.Forward, h200Card(t), w.Precision) + stepSeconds(timing.Backward, h200Card(t), w.Precision)
+		p := ran(t, w, h200, steps)
+		timing := p.timing()
+		passes := steptime.Seconds(busy(timing.forward, h200Card(t))) + steptime.Seconds(busy(timing.backward, h200Card(t)))
 		if got, want := timing.Seconds(h200Card(t), w.Parallel, 1).Waiting, passes/float64(microbatches); math.Abs(got/want-1) > 1e-9 {
 			t.Errorf("%d microbatches: waits %g s, want %g", microbatches, got, want)
 		}

@@ -29,7 +29,7 @@ const smallBert = `"config":{"model_type":"bert","architectures":["BertForSequen
 
 // The parts of a breakdown add up, and each is what it says.
 func TestBreakdown(t *testing.T) {
-	p, err := Predict(parsed(t, `{`+smallBert+`,"batch":8}`), cardOf(t, "a10"))
+	p, err := Predict(parsed(t, `{`+smallBert+`,"batch":8}`), cardOf(t, "a10"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestBreakdown(t *testing.T) {
 
 // What does not fit says so, and what it would have taken.
 func TestOutOfMemory(t *testing.T) {
-	p, err := Predict(parsed(t, `{`+smallBert+`,"batch":64,"limit_gib":1}`), cardOf(t, "a10"))
+	p, err := Predict(parsed(t, `{`+smallBert+`,"batch":64,"limit_gib":1}`), cardOf(t, "a10"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,12 +72,12 @@ func TestOutOfMemory(t *testing.T) {
 
 func TestMemoryLine(t *testing.T) {
 	w, card := parsed(t, `{`+smallBert+`,"batch":128}`), cardOf(t, "h200")
-	line, err := NewRunner(w, card).MemoryLine(w.Batch)
+	line, err := NewBatches(w, card, nil).MemoryLine(w.Batch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Batch = 192
-	p, err := Predict(w, card)
+	p, err := Predict(w, card, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestMemoryLine(t *testing.T) {
 // The trace of a simulation is whole, with and without an end in tears.
 func TestTrace(t *testing.T) {
 	for _, limit := range []string{"", `,"limit_gib":1`, `,"expandable_segments":true`} {
-		s, err := Simulate(parsed(t, `{`+smallBert+`,"batch":64`+limit+`}`), cardOf(t, "a10"))
+		s, err := Run(parsed(t, `{`+smallBert+`,"batch":64`+limit+`}`), cardOf(t, "a10"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

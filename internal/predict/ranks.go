@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/torch"
+	"memorymark/internal/workload"
 )
 
 // Rank is what ranks take whose parts of the model have the same sizes.
@@ -17,23 +19,23 @@ type Rank struct {
 
 // Ranks of more sizes than these are not all simulated: those that update the
 // most parameters are, and the others take less.
-const mostRankKinds = 6
+const maxRankKinds = 6
 
 // ranks are what kinds of ranks take, the one that decides first; nil where all
 // are alike. If it is another than the rank that was run and does not fit, its failure is
 // the prediction's.
-func (s *Simulation) ranks() (out []Rank, failed *OutOfMemory, err error) {
-	kinds := s.Process.rankKinds
+func (s *Process) ranks() (out []Rank, failed *OutOfMemory, err error) {
+	kinds := s.program.rankKinds
 	if len(kinds) < 2 {
 		return nil, nil, nil
 	}
-	decides, most := 0, mostRankKinds
-	if isPipeline(s.Process.w) {
+	decides, most := 0, maxRankKinds
+	if isPipeline(s.program.w) {
 		most = len(kinds)
 	}
 	for i, kind := range kinds[:min(most, len(kinds))] {
 		sim := s
-		if kind.Ranks[0] != s.Process.rank {
+		if kind.Ranks[0] != s.program.rank {
 			if sim, err = s.asRank(kind.Ranks[0]); err != nil {
 				return nil, nil, err
 			}
@@ -52,14 +54,14 @@ func (s *Simulation) ranks() (out []Rank, failed *OutOfMemory, err error) {
 }
 
 // asRank runs the same steps as another rank does.
-func (s *Simulation) asRank(rank int64) (out *Simulation, err error) {
-	w := s.Process.w
-	defer recovered(w, &err)
-	p, err := (&Process{w: w, rank: rank}).run(deviceOf(s.Card), stepsFor(w), s.runner.effort)
+func (s *Process) asRank(rank int64) (out *Process, err error) {
+	w := s.program.w
+	defer recoverError(w, &err)
+	p, err := (&program{w: w, rank: rank}).run(deviceOf(s.card), stepsFor(w), s.batches.options.Budget)
 	if err != nil {
 		return nil, err
 	}
-	return s.runner.simulate(p)
+	return s.batches.newProcess(p, s.Limit)
 }
 
 // rankText writes ranks as people do: 0-5, 7.
@@ -78,4 +80,51 @@ func rankText(ranks []int64) string {
 		i = last + 1
 	}
 	return strings.Join(parts, ", ")
+}
+
+func isPipeline(w *workload.Workload) bool {
+	return w.Parallel != nil && w.Parallel.Kind == workload.Pipeline
+}
+
+// heaviestStage runs a program in every stage of a pipeline and returns that of the
+// one that reserves the most.
+func (b *Batches) heaviestStage(stage program, steps int) (*program, error) {
+	var heaviest *program
+	var reserved bytesize.Bytes
+	for rank := range stage.w.Parallel.GPUs {
+		one := stage
+		one.rank = rank
+		p, err := one.run(deviceOf(b.card), steps, b.options.Budget)
+		if err != nil {
+			return nil, err
+		}
+		out, err := (&Process{program: p, batches: b}).play(noLimit)
+		if err != nil {
+			return nil, err
+		}
+		if heaviest != nil && out.PeakReserved() <= reserved {
+			p.t.Forget()
+			continue
+		}
+		if heaviest != nil {
+			heaviest.t.Forget()
+		}
+		heaviest, reserved = p, out.PeakReserved()
+	}
+	return heaviest, nil
+}
+
+// stageKinds are the ranks of a pipeline, each of which is of a kind of its own.
+func stageKinds(p *workload.Parallel) []torch.RankKind {
+	kinds := make([]torch.RankKind, p.GPUs)
+	for rank := range kinds {
+		kinds[rank].Ranks = []int64{int64(rank)}
+	}
+	return kinds
+}
+
+// bubble is how long a stage waits while a pipeline fills and drains, as if all stages
+// took as long as this one.
+func bubble(p *workload.Parallel, computing float64) float64 {
+	return computing * float64(p.GPUs-1) / float64(p.Microbatches)
 }

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/snapshot/snapshottest"
+	"memorymark/internal/allocator"
 	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
 )
 
@@ -59,7 +60,7 @@ func rankFamilies(t *testing.T) map[string]*family {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kind := EvidenceOf(w)
+		kind := kindOf(w)
 		if out[kind] == nil {
 			out[kind] = &family{}
 		}
@@ -86,8 +87,8 @@ func TestRecordedRanks(t *testing.T) {
 			if w.Parallel.Kind == workload.DDP {
 				w.Parallel.GPUs = 1 // as it was recorded
 			}
-			want := withoutImports(snapshottest.Trace(t, file))
-			compareRank(t, &Process{w: w, late: holdsBuckets(want, r.Measured.Parameters)}, want)
+			want := withoutImports(tracetest.Trace(t, file))
+			compareRank(t, &program{w: w, late: holdsBuckets(want, r.Measured.Parameters)}, want)
 		})
 	}
 	if compared == 0 {
@@ -96,13 +97,13 @@ func TestRecordedRanks(t *testing.T) {
 }
 
 // holdsBuckets reports whether DDP's first bucket, as large as all parameters,
-// was let go later than when the next ones were made.
+// was dropped later than when the next ones were made.
 func holdsBuckets(tr *trace.Trace, parameters int64) bool {
 	bucket := slices.IndexFunc(tr.Events, func(e trace.Event) bool { return e.Action == trace.FreeRequested && e.Size == 4*parameters })
 	return bucket >= 0 && !strings.Contains(caller(tr, bucket), "/parallel/distributed.py")
 }
 
-// TestEmulatedRanks does the same with ranks that nobody measured: other
+// TestEmulatedRanks does the same with ranks that were not measured: other
 // families, uneven parts, types that differ.
 func TestEmulatedRanks(t *testing.T) {
 	const dir = "testdata/ranks/"
@@ -112,20 +113,20 @@ func TestEmulatedRanks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareRank(t, &Process{w: w, rank: c.Rank}, snapshottest.Trace(t, dir+c.ID+".pickle.xz"))
+			compareRank(t, &program{w: w, rank: c.Rank}, tracetest.Trace(t, dir+c.ID+".pickle.xz"))
 		})
 	}
 }
 
 // compareRank predicts a rank and compares it with a recording.
-func compareRank(t *testing.T, p *Process, want *trace.Trace) {
+func compareRank(t *testing.T, p *program, want *trace.Trace) {
 	t.Helper()
 	w := p.w
 	p, err := p.run(h200, steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := p.Trace()
+	got := p.requests()
 	if w.Quantize != workload.NotQuantized {
 		// Threads load weights in no order; what counts is what DDP and the steps do.
 		got, want = since(got, beginOfDDP(got)), since(want, beginOfDDP(want))
@@ -156,7 +157,7 @@ func beginOfDDP(tr *trace.Trace) int {
 }
 
 // onlyGathers reports whether all that two traces differ in is the tensor that
-// NCCL gathers into when DDP begins, of so many bytes: the fake process group of
+// NCCL gathers into when DDP begins, of that many bytes: the fake process group of
 // the recording has none.
 func onlyGathers(c *trace.Comparison, bytes int64, mayReorder func(event int) bool) bool {
 	if len(c.Stretches) != 1 || c.Beyond != [2]int{} {
@@ -213,7 +214,7 @@ func TestLate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Predict(w, h200Card(t))
+		p, err := Predict(w, h200Card(t), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +225,7 @@ func TestLate(t *testing.T) {
 			continue
 		}
 		const last = steps - 1
-		off := func(steps []Step) float64 {
+		off := func(steps []allocator.Usage) float64 {
 			reserved := worse(0, int64(steps[last].PeakReserved), r.Measured.PeakReserved[last])
 			return math.Abs(worse(reserved, int64(steps[1].PeakAllocated), r.Measured.PeakAllocated[1]))
 		}
@@ -278,7 +279,7 @@ func TestKindsOfRanks(t *testing.T) {
 		`{"model": "gpt2", "batch": 1, "parallel": {"kind": "ddp", "gpus": 8}}`:   nil,
 		`{"model": "bert", "batch": 1, "parallel": {"kind": "zero1", "gpus": 2}}`: {"0", "1"},
 	} {
-		p, err := Predict(parsed(t, text), h200Card(t))
+		p, err := Predict(parsed(t, text), h200Card(t), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,16 +13,16 @@ import (
 // allocator's traffic with the driver, and stacks. The stacks are short, since
 // no Python ran: the module of the model, and the part of the step, in frames
 // by which readers of recordings tell the parts apart.
-func (s *Simulation) Trace() (*trace.Trace, error) {
-	p := s.Process
-	if n := p.Trace().EventsWithin(0, p.events()); n > mostRecorded {
+func (s *Process) Trace() (*trace.Trace, error) {
+	p := s.program
+	if n := p.requests().EventsWithin(0, p.events()); n > maxRecorded {
 		return nil, fmt.Errorf("a recording of all %d passes of its steps would have %s events; accumulate fewer", p.w.Accumulate, figure.Count(n))
 	}
-	t := *p.Trace()
+	t := *p.requests()
 	t.Tables = trace.NewTables()
 	t.Events = slices.Clone(t.Events)
 	lives := p.lives()
-	stacks := recordedStacks{from: p.Trace().Stacks, to: t.Stacks, made: make(map[[2]trace.StackID]trace.StackID)}
+	stacks := recordedStacks{from: p.requests().Stacks, to: t.Stacks, made: make(map[[2]trace.StackID]trace.StackID)}
 	for i, sp := range p.spans {
 		end := len(t.Events)
 		if i+1 < len(p.spans) {
@@ -45,14 +45,14 @@ func (s *Simulation) Trace() (*trace.Trace, error) {
 	return placed, nil
 }
 
-// mostRecorded is how many events a recording may have, some hundred megabytes.
-const mostRecorded = 4 << 20
+// maxRecorded is how many events a recording may have, some hundred megabytes.
+const maxRecorded = 4 << 20
 
 // setTimes spreads the events evenly, so that a step lasts as long as it is
 // predicted to. Files place marks by their times.
-func (s *Simulation) setTimes(t *trace.Trace) {
-	last := len(s.Process.Steps) - 1
-	events := s.Process.Trace().EventsWithin(append([]int{s.Process.InputEvents}, s.Process.Steps...)[last], s.Process.Steps[last])
+func (s *Process) setTimes(t *trace.Trace) {
+	last := len(s.program.stepEnds) - 1
+	events := s.program.requests().EventsWithin(append([]int{s.program.inputEvents}, s.program.stepEnds...)[last], s.program.stepEnds[last])
 	gap := max(int64(1e6*s.StepSeconds()/float64(max(events, 1))), 1)
 	for i := range t.Events {
 		t.Events[i].Time = int64(i+1) * gap
@@ -85,7 +85,7 @@ func (r *recordedStacks) join(module, part trace.StackID) trace.StackID {
 }
 
 // stackOf returns the stack of a part of a step, innermost frame first.
-func (p *Process) stackOf(stacks *trace.Stacks, s span) trace.StackID {
+func (p *program) stackOf(stacks *trace.Stacks, s span) trace.StackID {
 	model := p.w.Config.Architecture
 	var frames []trace.Frame
 	switch s.phase {

@@ -31,7 +31,7 @@ func TestRefused(t *testing.T) {
 	} {
 		w, err := workload.Parse([]byte(`{"batch": 1, ` + c.keys + `}`))
 		if err == nil {
-			_, err = Predict(w, h200Card(t))
+			_, err = Predict(w, h200Card(t), Options{})
 		}
 		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v", c.keys, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/models/modelstest"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
 )
@@ -97,6 +98,8 @@ func TestVersions(t *testing.T) {
 func testRequests(t *testing.T, path string) {
 	for _, c := range readRequests(t, path) {
 		t.Run(c.ID, func(t *testing.T) {
+			_, err := workload.Parse(c.Workload)
+			modelstest.NeedSourceFor(t, err)
 			if diff := c.difference(); diff != "" {
 				t.Error(diff)
 			}
@@ -118,13 +121,13 @@ func (c *requestedProcess) difference() string {
 		}
 		card = deviceOf(c)
 	}
-	p, err := (&Process{w: w, everyPass: true}).run(card, cmp.Or(c.Steps, 2), nil)
+	p, err := (&program{w: w, everyPass: true}).run(card, cmp.Or(c.Steps, 2), nil)
 	if err != nil {
 		return err.Error()
 	}
 	// Autocast drops its cache in an order that is not to be known.
 	amp := strings.HasPrefix(string(w.Precision), "amp")
-	return compareRequests(p.Trace(), requested(c.Requests), func(int) bool { return amp })
+	return compareRequests(p.requests(), requested(c.Requests), func(int) bool { return amp })
 }
 
 // requested makes a trace of requests: the size of an allocation, or minus the

@@ -22,7 +22,7 @@ func studied(t *testing.T) (f family, times lineErrors) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sim, err := Simulate(w, h200Card(t))
+		sim, err := Run(w, h200Card(t), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"memorymark/internal/models/modelstest"
 )
 
 // What tensor parallelism cannot split is refused with what PyTorch says, as emulated
 // programs have shown; what it can is answered.
 func TestUnevenTensors(t *testing.T) {
+	modelstest.NeedSource(t)
 	const config = `{"config": {"model_type": "%s", "hidden_size": 512, "intermediate_size": %d, "num_hidden_layers": 2, "num_attention_heads": %d,
 		"num_key_value_heads": %d, "vocab_size": 2000}, "batch": 2, "parallel": {"kind": "tp", "gpus": %d}}`
 	for _, c := range []struct {
@@ -24,13 +27,13 @@ func TestUnevenTensors(t *testing.T) {
 		{"qwen2", 1407, 8, 4, 2, "mlp.gate_proj has 1407 rows or columns, which 2 GPUs cannot share evenly: PyTorch fails to multiply 1408 by 1407"},
 		{"olmo2", 1408, 8, 8, 2, "self_attn.q_proj has a norm of 512 columns behind it"},
 	} {
-		_, err := Predict(parsed(t, fmt.Sprintf(config, c.family, c.width, c.heads, c.groups, c.gpus)), h200Card(t))
+		_, err := Predict(parsed(t, fmt.Sprintf(config, c.family, c.width, c.heads, c.groups, c.gpus)), h200Card(t), Options{})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
 	for _, model := range []string{"opt-125m", "phi-3-mini", "deepseek-v2-lite"} {
-		_, err := Predict(parsed(t, fmt.Sprintf(`{"model": "%s", "parallel": {"kind": "tp", "gpus": 2}}`, model)), h200Card(t))
+		_, err := Predict(parsed(t, fmt.Sprintf(`{"model": "%s", "parallel": {"kind": "tp", "gpus": 2}}`, model)), h200Card(t), Options{})
 		if err == nil || !strings.Contains(err.Error(), "has others") {
 			t.Errorf("%s: %v", model, err)
 		}

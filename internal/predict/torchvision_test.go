@@ -21,7 +21,7 @@ func TestTorchvisionParameters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Predict(w, card)
+		p, err := Predict(w, card, Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", id, err)
 		}

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/snapshot/snapshottest"
 	"memorymark/internal/torch"
 	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
 )
 
@@ -57,21 +57,12 @@ type recordedProcess struct {
 func TestRecorded(t *testing.T) {
 	for _, c := range readLines[recordedProcess](t, "recorded.jsonl") {
 		t.Run(c.ID, func(t *testing.T) {
-			difference := predictRecorded(t, c.ID, c.Workload)
-			switch {
-			case difference == "" && slices.Contains(notYet, c.ID):
-				t.Error("is exact now: take it off the list of what is not yet")
-			case difference != "" && slices.Contains(notYet, c.ID):
-				t.Skipf("not yet exact: %.2000s", difference)
-			case difference != "":
+			if difference := predictRecorded(t, c.ID, c.Workload); difference != "" {
 				t.Error(difference)
 			}
 		})
 	}
 }
-
-// notYet lists the recordings that are not predicted event by event yet.
-var notYet = []string{}
 
 // predictRecorded returns the first difference between a prediction and its
 // recording.
@@ -85,12 +76,12 @@ func predictRecorded(t *testing.T, id string, data []byte) (difference string) {
 	if err != nil {
 		return err.Error()
 	}
-	p, err := Run(w, h200, 2)
+	p, err := (&program{w: w}).run(h200, 2, nil)
 	if err != nil {
 		return err.Error()
 	}
-	want := snapshottest.Trace(t, truthDir+"/recorded/"+id+".pickle.xz")
-	return compareRequests(p.Trace(), want, func(event int) bool { return dropsCasts(want, event) })
+	want := tracetest.Trace(t, truthDir+"/recorded/"+id+".pickle.xz")
+	return compareRequests(p.requests(), want, func(event int) bool { return dropsCasts(want, event) })
 }
 
 // dropsCasts reports whether a free is autocast's, of its cached casts: it
@@ -104,7 +95,7 @@ func dropsCasts(tr *trace.Trace, event int) bool {
 
 // compareRequests returns the first request that differs, with what is around
 // it. Runs of frees may have another order only where the recording says that
-// nobody chose it.
+// no one chose it.
 func compareRequests(got, want *trace.Trace, mayReorder func(event int) bool) string {
 	c := trace.Compare(got, want)
 	for _, event := range c.Reordered {
@@ -132,7 +123,7 @@ func compareRequests(got, want *trace.Trace, mayReorder func(event int) bool) st
 }
 
 // request writes an allocation as "+#12 4096" and a free as "-#12 4096".
-func request(list []trace.Request, i int) string {
+func request(list []trace.AllocatorRequest, i int) string {
 	switch {
 	case i >= len(list):
 		return ""
@@ -152,4 +143,24 @@ func caller(tr *trace.Trace, event int) string {
 		}
 	}
 	return who
+}
+
+// ran is a program that has run steps.
+func ran(t *testing.T, w *workload.Workload, d torch.Device, steps int) *program {
+	t.Helper()
+	p, err := (&program{w: w}).run(d, steps, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// built is a program that has built its model.
+func built(t *testing.T, w *workload.Workload, d torch.Device) *program {
+	t.Helper()
+	p := &program{w: w}
+	if err := p.build(d, nil); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

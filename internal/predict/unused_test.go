@@ -20,7 +20,7 @@ func TestUnusedParameters(t *testing.T) {
 		maskToken + `"parallel": {"kind": "ddp", "gpus": 2}, "loop": "trainer"}`:                               false,
 		maskToken + `"parallel": {"kind": "ddp", "gpus": 2}, "adapter": {"rank": 2, "targets": "all-linear"}}`: false,
 	} {
-		_, err := Predict(parsed(t, text), h200Card(t))
+		_, err := Predict(parsed(t, text), h200Card(t), Options{})
 		if stopped := err != nil && strings.Contains(err.Error(), "does not depend on"); stopped != stops || err != nil && !stopped {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -12,7 +12,7 @@ type Verdict string
 // The verdicts.
 const (
 	Fits       Verdict = "fits"
-	Tight      Verdict = "tight" // it trains here, and may not beside a desktop, under another driver or with a longer batch
+	Tight      Verdict = "tight" // it trains here, and may not next to a desktop, under another driver or with a longer batch
 	DoesNotFit Verdict = "does not fit"
 )
 
@@ -20,13 +20,13 @@ const (
 // a desktop takes of a card, or a context of another driver.
 const (
 	marginShare = 0.02
-	leastMargin = 300 * bytesize.MiB
+	minMargin   = 300 * bytesize.MiB
 )
 
 // Margin is what PyTorch must leave of what it may hold for a verdict of Fits, on a
 // device with so much memory.
 func Margin(total bytesize.Bytes) bytesize.Bytes {
-	return max(bytesize.Bytes(marginShare*float64(total)), leastMargin)
+	return max(bytesize.Bytes(marginShare*float64(total)), minMargin)
 }
 
 // MarginOf is the margin of a workload on a card. A limit that the workload sets
@@ -51,29 +51,16 @@ func VerdictOf(trains bool, reserved, limit, margin bytesize.Bytes) Verdict {
 	}
 }
 
-// Verdict is that on a simulation, whichever way a race ends.
-func (s *Simulation) Verdict(margin bytesize.Bytes) Verdict {
-	return VerdictOf(s.Fits(), s.reserved(), s.Limit, margin)
-}
-
-// reserved is the most that is reserved, whichever way a race ends.
-func (s *Simulation) reserved() bytesize.Bytes {
-	reserved := s.Peak().PeakReserved
-	if s.late != nil {
-		reserved = max(reserved, s.late.Peak().PeakReserved)
-	}
-	return reserved
-}
-
 // Judge sets the verdict of a prediction that is otherwise complete: of all ranks, and
 // whichever way a race ends.
 func (p *Prediction) Judge() {
 	p.Margin = MarginOf(p.Workload, p.Card)
-	p.Verdict = VerdictOf(p.Fits, p.mostReserved(), p.Limit, p.Margin)
+	p.Left = p.Limit - p.maxReserved()
+	p.Verdict = VerdictOf(p.Fits, p.maxReserved(), p.Limit, p.Margin)
 }
 
-// mostReserved is the most that any rank reserves, whichever way a race ends.
-func (p *Prediction) mostReserved() bytesize.Bytes {
+// maxReserved is the most that any rank reserves, whichever way a race ends.
+func (p *Prediction) maxReserved() bytesize.Bytes {
 	most := p.PeakReserved()
 	if p.Late != nil {
 		most = max(most, p.Late.PeakReserved())
@@ -83,6 +70,3 @@ func (p *Prediction) mostReserved() bytesize.Bytes {
 	}
 	return most
 }
-
-// Left is what PyTorch leaves of what it may hold, of the rank that leaves the least.
-func (p *Prediction) Left() bytesize.Bytes { return p.Limit - p.mostReserved() }

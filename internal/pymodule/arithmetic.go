@@ -1,7 +1,7 @@
 package pymodule
 
 import (
-	"slices"
+	"strings"
 
 	"memorymark/internal/torch"
 )
@@ -12,6 +12,16 @@ import (
 func (m *Machine) tensorBinary(op string, a, b value) (value, bool) {
 	x, left := a.(*tensor)
 	y, right := b.(*tensor)
+	if m.hosts && (left || right) {
+		switch {
+		case left && right && x.host && !y.host && len(x.x.Shape) == 0:
+			return m.tensorBinary(op, hostNumber(x), b)
+		case left && right && y.host && !x.host && len(y.x.Shape) == 0:
+			return m.tensorBinary(op, a, hostNumber(y))
+		case !(left && !x.host || right && !y.host) && !m.t.IsOnCPU():
+			return m.whereTensorsAre(func() value { out, _ := m.tensorBinary(op, a, b); return out }, []value{a, b}), true
+		}
+	}
 	switch {
 	case left && right:
 		return m.twoTensors(op, x, y), true
@@ -36,10 +46,6 @@ func (m *Machine) twoTensors(op string, x, y *tensor) *tensor {
 		out.fact = combined(op, x, y)
 		return out
 	}
-	d, sum := promote(x.x, y.x), op == "Add" || op == "Sub"
-	if sum && (d != x.x.DType && d != y.x.DType || len(x.x.Shape)*len(y.x.Shape) == 0 && x.x.DType != y.x.DType) {
-		panic(failure("the type of this sum is not known"))
-	}
 	switch op {
 	case "Add":
 		return m.tensor(t.Add(in(x), in(y)))
@@ -60,6 +66,8 @@ func (m *Machine) twoTensors(op string, x, y *tensor) *tensor {
 		return m.tensor(t.Quotient(in(x), in(y)))
 	case "MatMult":
 		return m.tensor(t.MatMul(in(x), in(y)))
+	case "Pow":
+		return m.tensor(t.PowTensor(in(x), in(y)))
 	}
 	panic(failure("%s of two tensors is not known", op))
 }
@@ -91,8 +99,8 @@ func promote(x, y *torch.Tensor) torch.DType {
 
 // combined is what is known of x op y.
 func combined(op string, x, y *tensor) fact {
-	if x.fact.kind == constant && y.fact.kind == constant && op == "Add" {
-		return always(x.fact.value + y.fact.value)
+	if y.fact.kind == constant && op != "MatMult" && !strings.HasPrefix(op, "Bit") {
+		return x.fact.with(op, y.fact.value)
 	}
 	return fact{}
 }
@@ -112,11 +120,12 @@ func (m *Machine) withNumber(op string, x *tensor, n value) *tensor {
 		out.fact = x.fact.with(op, n)
 		return out
 	}
+	known := x.fact.with(op, n)
 	switch op {
 	case "Add", "Sub":
-		return m.tensor(t.Shift(in(x)))
+		return m.known(t.Shift(in(x)), known)
 	case "Mult", "Div":
-		return m.tensor(t.Scale(in(x)))
+		return m.known(t.Scale(in(x)), known)
 	case "Pow":
 		return m.tensor(t.Pow(in(x)))
 	case "FloorDiv", "Mod":
@@ -125,11 +134,14 @@ func (m *Machine) withNumber(op string, x *tensor, n value) *tensor {
 	panic(failure("%s of a tensor and a number is not known", op))
 }
 
-// with is what is known of f op n, of integers.
+// with is what is known of f op n.
 func (f fact) with(op string, n value) fact {
 	v := number(n)
 	if f.kind != constant && f.kind != steps {
 		return fact{}
+	}
+	if f.kind == constant && (op == "FloorDiv" || op == "Mod" || op == "Div" || op == "Pow") && v != 0 {
+		return always(floats(op, f.value, v).(float64))
 	}
 	switch op {
 	case "Add":
@@ -150,16 +162,25 @@ func (m *Machine) numberWith(op string, n value, x *tensor) *tensor {
 	case "Add", "Mult":
 		return m.withNumber(op, x, n)
 	case "Sub":
+		known := x.fact.with("Mult", int64(-1)).with("Add", n)
 		if !x.x.DType.IsFloat() {
-			return m.withNumber(op, x, n)
+			out := m.withNumber(op, x, n)
+			out.fact = known
+			return out
 		}
-		return m.tensor(m.t.Scale(in(x)))
+		return m.known(m.t.Scale(in(x)), known)
 	case "Div": // the reciprocal, times the number
+		if m.needsGrad(x) {
+			return m.tensor(m.t.Reciprocal(in(x)))
+		}
 		inverse := m.plainFloat(x)
 		out := m.plain(inverse.x.DType, inverse)
 		m.drop(inverse)
 		return out
 	case "Pow": // the number becomes a double on the device
+		if m.needsGrad(x) {
+			return m.tensor(m.t.ExpOf(in(x)))
+		}
 		out := m.plainFloat(x)
 		m.t.Drop(m.t.Full(torch.Int64))
 		return out
@@ -181,7 +202,15 @@ func (m *Machine) tensorInPlace(op string, x *tensor, y value) value {
 		m.t.DivInPlace(name, in(other))
 	case isNumber(y) && (op == "Mult" || op == "Div"):
 		m.t.ScaleInPlace(name)
-	case isNumber(y) && (op == "Add" || op == "Sub") && !m.needsGrad(x):
+	case isNumber(y) && (op == "Add" || op == "Sub"):
+		if m.needsGrad(x) {
+			m.t.ShiftInPlace(name)
+		}
+	case isTensor && op == "Sub" && m.needsGrad(other):
+		panic(failure("%s in place is not known", op))
+	case isTensor && op == "Sub":
+		m.t.ShiftInPlace(name)
+	case !m.needsGrad(x): // numbers alone are others
 	default:
 		panic(failure("%s in place is not known", op))
 	}
@@ -189,6 +218,9 @@ func (m *Machine) tensorInPlace(op string, x *tensor, y value) value {
 }
 
 func (m *Machine) tensorUnary(op string, x *tensor) *tensor {
+	if x.host && !m.t.IsOnCPU() {
+		return m.whereTensorsAre(func() value { return m.tensorUnary(op, x) }, []value{x}).(*tensor)
+	}
 	switch {
 	case op == "USub" && x.x.DType.IsFloat():
 		return m.tensor(m.t.Neg(in(x)))
@@ -209,10 +241,14 @@ func (m *Machine) tensorCompare(op string, a, b value) (value, bool) {
 	x, left := a.(*tensor)
 	y, right := b.(*tensor)
 	switch {
+	case m.hosts && (left && x.host || right && y.host) && !(left && !x.host || right && !y.host) && !m.t.IsOnCPU() && (left && right || isNumber(a) || isNumber(b)):
+		return m.whereTensorsAre(func() value { out, _ := m.tensorCompare(op, a, b); return out }, []value{a, b}), true
+	case left && right && x.host && !y.host:
+		return m.tensorCompare(op, hostNumber(x), b)
+	case left && right && y.host && !x.host:
+		return m.tensorCompare(op, a, hostNumber(y))
 	case left && right:
 		return m.tensor(m.t.Compare(in(x), in(y))), true
-	case left && x.host && isNumber(b):
-		return &tensor{refs: refs{1}, x: m.t.OnHost(torch.Bool), fact: x.fact.compared(op, b), host: true}, true
 	case left && isNumber(b):
 		return m.known(m.t.Compare(in(x)), x.fact.compared(op, b)), true
 	case right && isNumber(a):
@@ -229,125 +265,4 @@ func (m *Machine) tensorCompare(op string, a, b value) (value, bool) {
 
 func (m *Machine) tensorContains(*tensor, value) bool {
 	panic(failure("whether a number is in a tensor is not known"))
-}
-
-// tensorItem is x[i].
-func (m *Machine) tensorItem(x *tensor, i value) value {
-	index := []value{i}
-	if t, ok := i.(*tuple); ok {
-		index = t.items
-	}
-	if out := m.byTensors(x, index); out != nil {
-		return out
-	}
-	given := 0
-	for _, k := range index {
-		if k != (none{}) && k != (ellipsis{}) {
-			given++
-		}
-	}
-	t, at := m.t, 0
-	current := t.Hold(in(x))
-	same, kept := true, x.fact
-	for _, k := range index {
-		switch k := k.(type) {
-		case none:
-			current = t.Unsqueeze(current, at)
-			at++
-			same = false
-		case ellipsis:
-			at = len(current.Tensor().Shape) - (given - places(index, k))
-		case *slice:
-			n := int(current.Tensor().Dim(at))
-			from, to, step := k.bounds(n)
-			switch {
-			case step > 1 && to == n:
-				current = t.Every(current, at, int64(from), int64(step))
-				same, kept = false, fact{}
-			case step != 1:
-				panic(failure("a slice of a tensor with a step and an end is not known"))
-			case from == 0 && to == n:
-			default:
-				current = t.Slice(current, at, int64(from), int64(max(from, to)))
-				same = false
-				if kept.kind == steps && at == len(current.Tensor().Shape)-1 {
-					kept.value += kept.step * float64(from)
-				}
-			}
-			at++
-		case int64, bool:
-			place(k, int(current.Tensor().Dim(at)), "tensor")
-			current = t.Select(current, at)
-			same = false
-			if kept.kind == steps && at == len(current.Tensor().Shape) {
-				kept = fact{}
-			}
-		default:
-			panic(failure("a tensor indexed by a %s is not known", typeName(k)))
-		}
-	}
-	if same {
-		current = t.Alias(current)
-	}
-	out := m.known(current, kept)
-	if k, ok := index[len(index)-1].(*slice); ok && k.step == (none{}) && index[0] == (ellipsis{}) && len(index) == 2 {
-		from, to, _ := k.bounds(int(x.x.Dim(-1)))
-		out.part = &part{x.x, int64(from), int64(to)}
-	}
-	return out
-}
-
-// places is how many of an index stand before the ellipsis.
-func places(index []value, _ ellipsis) int {
-	n := 0
-	for _, k := range index {
-		if k == (ellipsis{}) {
-			return n
-		}
-		if k != (none{}) {
-			n++
-		}
-	}
-	return n
-}
-
-// byTensors is x[a], or x[a, b], of tensors; nil if there is none among them.
-func (m *Machine) byTensors(x *tensor, index []value) value {
-	n := 0
-	for _, k := range index {
-		if _, ok := k.(*tensor); ok {
-			n++
-		}
-		if _, ok := k.(*list); ok {
-			panic(failure("a tensor indexed by a list is not known"))
-		}
-	}
-	switch {
-	case n == 0:
-		return nil
-	case slices.ContainsFunc(index, func(k value) bool { y, ok := k.(*tensor); return ok && y.x.DType == torch.Bool }):
-		mask, ok := index[0].(*tensor)
-		if whole, _ := index[len(index)-1].(*slice); ok && mask.fact.kind == ends && len(index) == 2 && whole != nil && *whole == (slice{none{}, none{}, none{}}) {
-			return m.tensor(m.t.IndexMask(in(x), in(mask), x.x.Dim(0)))
-		}
-	case n == 1 && len(index) == 1:
-		return m.tensor(m.t.Rows(in(x), in(index[0])))
-	case n == 2 && len(index) == 2 && len(x.x.Shape) == 2 && !m.needsGrad(x):
-		return m.tensor(m.t.Index(in(x), in(index[0]), in(index[1])))
-	case n == 2 && len(index) == 2 && len(x.x.Shape) == 3:
-		return m.tensor(m.t.IndexRows(in(x), in(index[0]), in(index[1])))
-	}
-	panic(failure("a tensor indexed so is not known"))
-}
-
-// setTensorItem is x[i] = v of a tensor that needs no gradient.
-func (m *Machine) setTensorItem(x *tensor, i, v value) {
-	if y, ok := v.(*tensor); m.needsGrad(x) || ok && m.needsGrad(y) {
-		panic(failure("the gradient of an assignment to a part is not known"))
-	}
-	x.fact = fact{}
-	if at, ok := i.(*tensor); ok && at.x.DType == torch.Int64 && len(x.x.Shape) == 1 {
-		return // index_put_ of numbers into a vector
-	}
-	m.drop(m.tensorItem(x, i))
 }

@@ -22,14 +22,14 @@ func BenchmarkSteps(b *testing.B) {
 		}
 		b.Run(name+"/evaluated", func(b *testing.B) {
 			for b.Loop() {
-				if _, err := predict.RunBuilt(w, h200, 2, l.New); err != nil {
+				if _, err := predict.Run(w, h200, predict.Options{Steps: 2, Build: l.New}); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run(name+"/by_hand", func(b *testing.B) {
 			for b.Loop() {
-				if _, err := predict.Run(w, h200, 2); err != nil {
+				if _, err := predict.Run(w, h200, predict.Options{Steps: 2}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -42,6 +42,17 @@ func (m *Machine) addTypes() {
 		}
 	}
 	m.addConstructors()
+	m.types["dict"].attrs["fromkeys"] = &builtin{"fromkeys", func(m *Machine, a *args) value {
+		d, v := newDict(), value(none{})
+		if len(a.pos) > 1 {
+			v = a.pos[1]
+		}
+		for _, k := range m.listOf(a.pos[0]) {
+			d.set(m, k, hold(v))
+		}
+		return d
+	}}
+	m.addAbstract()
 }
 
 // addConstructors says what calling a class of Python's makes.
@@ -313,6 +324,9 @@ func (m *Machine) length(v value) int64 {
 func addIterations(add func(string, func(*Machine, *args) value)) {
 	add("iter", func(m *Machine, a *args) value { return m.iterate(a.pos[0]) })
 	add("next", func(m *Machine, a *args) value {
+		if l, ok := a.pos[0].(*list); ok && len(l.items) > 0 { // what Go has made of a generator
+			return hold(l.items[0])
+		}
 		if v := a.pos[0].(*iterator).next(); v != nil {
 			return v
 		}

@@ -15,6 +15,8 @@ type class struct {
 	file   string
 	// make makes an object, nil for one that has nothing but attributes.
 	make func(m *Machine, c *class, a *args) value
+	// holds reports whether an object is of an abstract class, nil for any other.
+	holds func(v value) bool
 }
 
 // newClass makes a class; what its body does comes later.
@@ -156,6 +158,7 @@ type (
 
 // instantiate calls a class. The arguments stay the caller's.
 func (m *Machine) instantiate(c *class, a *args) value {
+	m.spend(objectWork)
 	if c.make != nil {
 		return c.make(m, c, a)
 	}
@@ -190,7 +193,7 @@ func (m *Machine) find(v value, name string) (f, self value) {
 	switch x := v.(type) {
 	case *instance:
 		if f, ok := x.fields.get(name); ok {
-			return hold(f), nil
+			return m.field(x, f), nil
 		}
 		if f := x.class.lookup(name); f != nil {
 			return m.bound(f, x, x.class)
@@ -354,6 +357,8 @@ func (m *Machine) setattr(v value, name string, to value) {
 		x.fields.set(m, name, to)
 	case *tensor:
 		m.setTensorAttribute(x, name, to)
+	case *functionContext:
+		x.fields.set(m, name, to)
 	case *builtin:
 		m.drop(to) // __name__ and the like of a shim
 	default:
@@ -367,6 +372,9 @@ func (m *Machine) isInstance(v, of value) bool {
 	case *tuple:
 		return slices.ContainsFunc(k.items, func(k value) bool { return m.isInstance(v, k) })
 	case *class:
+		if k.holds != nil {
+			return k.holds(v)
+		}
 		c := m.classOf(v)
 		return k == m.types["object"] || c != nil && c.is(k)
 	case *unknown:

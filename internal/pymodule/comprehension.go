@@ -139,6 +139,7 @@ func (c *compiler) gather(n *node, loops []*node) expression {
 		it := f.m.iterate(v)
 	next:
 		for x := it.next(); x != nil; x = it.next() {
+			f.m.spend(roundWork + elementWork)
 			r.store(f, x)
 			for _, test := range r.ifs {
 				if !test(f) {

@@ -24,23 +24,29 @@ func (m *Machine) configurationClass() *class {
 	if c := m.types["PreTrainedConfig"]; c != nil {
 		return c
 	}
-	rotary := m.resolveImport(&lazyImport{"transformers.modeling_rope_utils", "RotaryEmbeddingConfigMixin"})
-	c := newClass("PreTrainedConfig", m.baseClasses([]value{rotary})...)
+	base := []*class{m.types["object"]}
+	const rotary = "transformers.modeling_rope_utils"
+	if mixin, ok := m.module(rotary).(*namespace).names["RotaryEmbeddingConfigMixin"].(*class); ok { // since transformers 5
+		base = []*class{mixin}
+	}
+	c := newClass("PreTrainedConfig", base...)
 	m.types["PreTrainedConfig"] = c
 	for name, v := range baseFields {
 		c.attrs[name] = v
 	}
 	c.attrs["attribute_map"], c.attrs["sub_configs"] = newDict(), newDict()
 	set := func(name string, f func(m *Machine, a *args) value) { c.attrs[name] = &builtin{name, f} }
+	for _, name := range []string{"validate_layer_type", "validate"} { // a configuration that was read is taken as it is
+		set(name, func(*Machine, *args) value { return none{} })
+	}
 	set("__post_init__", postInitConfig)
 	set("get_text_config", textConfig)
-	c.attrs["per_layer_config"] = &property{get: &builtin{"per_layer_config", func(*Machine, *args) value {
-		panic(raise("ValueError", "this configuration is the same for all layers"))
-	}}}
+	m.addLayerConfigs(c)
 	set("__getattr__", func(m *Machine, a *args) value {
 		x := a.pos[0].(*instance)
 		if name, ok := x.class.lookup("attribute_map").(*dict).get(a.pos[1]); ok {
-			return m.getattr(x, name.(string))
+			v, _ := m.optional(x, name.(string))
+			return v
 		}
 		return nil
 	})
@@ -49,6 +55,9 @@ func (m *Machine) configurationClass() *class {
 		if own, ok := x.class.lookup("attribute_map").(*dict).get(name); ok {
 			name = own.(string)
 		}
+		if p, ok := x.class.lookup(name).(*property); ok && p.set != nil {
+			return m.invoke(p.set, &args{pos: []value{x, a.pos[2]}})
+		}
 		x.fields.set(m, name, hold(a.pos[2]))
 		return none{}
 	})
@@ -56,16 +65,33 @@ func (m *Machine) configurationClass() *class {
 	return c
 }
 
-// textConfig is get_text_config: of a flat configuration of an encoder and a decoder,
-// what is said of one of both becomes what is said of the model.
+// textConfig is get_text_config: the configuration of the text within another. Of a flat
+// one of an encoder and a decoder, what is said of one of both becomes what is said of
+// the model.
 func textConfig(m *Machine, a *args) value {
 	x := a.pos[0].(*instance)
-	for _, name := range []string{"decoder", "generator", "text_config", "text_encoder"} {
-		if v, _ := m.optional(x, name); v != nil && v != (none{}) {
-			panic(failure("a configuration within another is not known"))
-		}
-	}
 	decoder, encoder := m.truth(a.or(1, "decoder", false)), m.truth(a.or(2, "encoder", false))
+	names := []string{"text_encoder", "decoder", "generator", "text_config"}
+	switch {
+	case decoder && !encoder:
+		names = names[1:]
+	case encoder && !decoder:
+		names = names[:1]
+	}
+	var found value
+	for _, name := range names {
+		v, _ := m.optional(x, name)
+		if v == nil || v == (none{}) {
+			continue
+		}
+		if found != nil {
+			panic(raise("ValueError", "Multiple valid text configs were found in the model config"))
+		}
+		found = v
+	}
+	if found != nil {
+		return found
+	}
 	if both, _ := m.optional(x, "is_encoder_decoder"); decoder == encoder || both != true {
 		return hold(x)
 	}

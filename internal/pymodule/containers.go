@@ -185,6 +185,15 @@ func methodsOfDict() map[string]*builtin {
 	add("isdisjoint", func(m *Machine, d *dict, a *args) value {
 		return !slices.ContainsFunc(m.listOf(a.pos[0]), func(v value) bool { return d.find(v) >= 0 })
 	})
+	add("difference", func(m *Machine, d *dict, a *args) value {
+		return m.dictBinary("Sub", d, m.newSet(m.listOf(a.pos[0])))
+	})
+	add("union", func(m *Machine, d *dict, a *args) value {
+		return m.dictBinary("BitOr", d, m.newSet(m.listOf(a.pos[0])))
+	})
+	add("intersection", func(m *Machine, d *dict, a *args) value {
+		return m.dictBinary("BitAnd", d, m.newSet(m.listOf(a.pos[0])))
+	})
 	add("issubset", func(m *Machine, d *dict, a *args) value {
 		other := m.newSet(m.listOf(a.pos[0]))
 		return !slices.ContainsFunc(d.keys, func(v value) bool { return other.find(v) < 0 })

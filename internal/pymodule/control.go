@@ -24,6 +24,7 @@ func (c *compiler) while(n *node) statement {
 	test, body := c.condition(n.kids[0]), c.block(n.kids[1].kids)
 	return func(f *frame) signal {
 		for test(f) {
+			f.m.spend(roundWork)
 			switch body(f) {
 			case returned:
 				return returned
@@ -51,6 +52,7 @@ func (c *compiler) loop(n *node) statement {
 				f.m.drop(it)
 				return other(f)
 			}
+			f.m.spend(roundWork)
 			store(f, x)
 			switch body(f) {
 			case returned:

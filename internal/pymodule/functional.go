@@ -19,6 +19,14 @@ func init() {
 			nnFunctions[name] = torchFunctions[name]
 		}
 	}
+	functionsToo()
+}
+
+// functionsToo are functions of torch that torch.nn.functional has, too.
+func functionsToo() {
+	for name := range unaries {
+		nnFunctions[name] = torchFunctions[name]
+	}
 }
 
 type adder func(name string, call func(m *Machine, a *args) value)
@@ -43,7 +51,12 @@ func functionsOfTorch() map[string]*builtin {
 			return r
 		})
 	}
-	add("device", func(*Machine, *args) value { return device{} })
+	add("device", func(_ *Machine, a *args) value {
+		if d, ok := a.pos[0].(device); ok {
+			return d
+		}
+		return device{a.pos[0] == "cpu"}
+	})
 	add("autocast", func(_ *Machine, a *args) value { return castRegion(a) })
 	return out
 }
@@ -73,6 +86,10 @@ func (l limits) attribute(_ *Machine, name string) value {
 		return -most
 	case "max":
 		return most
+	case "eps":
+		return map[torch.DType]float64{torch.Float32: 0x1p-23, torch.Float16: 0x1p-10, torch.BFloat16: 0x1p-7}[torch.DType(l)]
+	case "tiny", "smallest_normal":
+		return 0x1p-126
 	}
 	return nil
 }
@@ -81,7 +98,7 @@ func (l limits) attribute(_ *Machine, name string) value {
 func addFactories(add adder) {
 	fill := func(name string, f fact) {
 		add(name, func(m *Machine, a *args) value {
-			a.only(name, "dtype", "device", "size")
+			a.only(name, "dtype", "device", "size", "layout", "requires_grad", "generator", "pin_memory")
 			sizes := a.pos
 			if s := a.get(-1, "size"); s != nil {
 				sizes = []value{s}
@@ -93,15 +110,22 @@ func addFactories(add adder) {
 	fill("zeros", always(0))
 	fill("empty", fact{})
 	fill("rand", fact{kind: chance})
+	fill("randn", fact{})
 	like := func(name string, f func(a *args) fact) {
 		add(name, func(m *Machine, a *args) value {
-			a.only(name, "device")
-			return m.known(m.t.FullLike(in(a.pos[0])), f(a))
+			a.only(name, "device", "dtype", "fill_value", "layout", "memory_format")
+			x := a.pos[0].(*tensor)
+			if d := dtypeOf(a.get(-1, "dtype"), x.x.DType); d != x.x.DType {
+				return m.known(m.t.FloatsOf(d, in(x)), f(a))
+			}
+			return m.known(m.t.FullLike(in(x)), f(a))
 		})
 	}
 	like("zeros_like", func(*args) fact { return always(0) })
 	like("ones_like", func(*args) fact { return always(1) })
-	like("empty_like", func(*args) fact { return fact{} })
+	for _, name := range []string{"empty_like", "rand_like", "randn_like"} {
+		like(name, func(*args) fact { return fact{} })
+	}
 	like("full_like", func(a *args) fact {
 		if v := a.need(1, "fill_value"); isNumber(v) {
 			return always(number(v))
@@ -109,7 +133,7 @@ func addFactories(add adder) {
 		return fact{}
 	})
 	add("full", func(m *Machine, a *args) value {
-		a.only("full", "dtype", "device", "fill_value")
+		a.only("full", "dtype", "device", "fill_value", "size")
 		v, d := a.need(1, "fill_value"), m.dtype
 		switch v.(type) {
 		case int64:
@@ -117,35 +141,26 @@ func addFactories(add adder) {
 		case bool:
 			d = torch.Bool
 		}
-		return m.made(a, dtypeOf(a.get(-1, "dtype"), d), always(number(v)), m.shapeOf(a.pos[:1])...)
+		if _, ok := v.(*tensor); ok {
+			return m.made(a, dtypeOf(a.get(-1, "dtype"), d), fact{}, m.shapeOf([]value{a.need(0, "size")})...)
+		}
+		return m.made(a, dtypeOf(a.get(-1, "dtype"), d), always(number(v)), m.shapeOf([]value{a.need(0, "size")})...)
 	})
 	add("arange", arange)
-	add("tensor", func(m *Machine, a *args) value {
-		a.only("tensor", "dtype", "device")
-		v, sizes, d := a.pos[0], []int64{}, torch.Int64
-		known := fact{}
-		for l, ok := v.(*list); ok; l, ok = v.(*list) {
-			sizes = append(sizes, int64(len(l.items)))
-			if v = float64(0); len(l.items) > 0 {
-				v = l.items[0]
-			}
-		}
-		switch v.(type) {
-		case float64:
-			d = m.dtype
-		case bool:
-			d = torch.Bool
-		}
-		if len(sizes) == 0 {
-			known = always(number(v))
-		}
-		return m.made(a, dtypeOf(a.get(-1, "dtype"), d), known, sizes...)
-	})
+	for _, name := range []string{"tensor", "as_tensor"} {
+		add(name, func(m *Machine, a *args) value { return m.tensorOf(a) })
+	}
 }
 
 func arange(m *Machine, a *args) value {
-	a.only("arange", "dtype", "device")
-	from, to, step := value(int64(0)), a.pos[0], value(int64(1))
+	a.only("arange", "dtype", "device", "start", "end", "step")
+	from, to, step := a.or(-1, "start", int64(0)), a.or(-1, "end", nil), a.or(-1, "step", int64(1))
+	if len(a.pos) > 0 {
+		to = a.pos[0]
+		if end := a.get(-1, "end"); end != nil {
+			from, to = to, end
+		}
+	}
 	if len(a.pos) > 1 {
 		from, to = to, a.pos[1]
 	}
@@ -176,9 +191,6 @@ func addElementwise(add adder) {
 	add("polar", func(m *Machine, a *args) value {
 		return m.plain(torch.Complex64, a.pos[0].(*tensor), a.need(1, "angle").(*tensor))
 	})
-	for _, name := range []string{"cos", "sin", "log", "sqrt"} {
-		add(name, func(m *Machine, a *args) value { return m.plainFloat(a.pos[0].(*tensor)) })
-	}
 	binary := func(name, op string) {
 		add(name, func(m *Machine, a *args) value { return m.binary(op, a.pos[0], a.need(1, "other")) })
 	}
@@ -189,58 +201,34 @@ func addElementwise(add adder) {
 	for name, op := range map[string]string{"eq": "Eq", "ne": "NotEq", "lt": "Lt", "le": "LtE", "gt": "Gt", "ge": "GtE"} {
 		add(name, func(m *Machine, a *args) value { return m.compare(op, a.pos[0], a.need(1, "other")) })
 	}
-	add("clamp", func(m *Machine, a *args) value {
+	clamp := func(m *Machine, a *args) value {
 		low, high := a.or(1, "min", nil), a.or(2, "max", nil)
 		if low != nil && !isNumber(low) || high != nil && !isNumber(high) {
-			panic(failure("a clamp by tensors is not known"))
+			return m.plain(a.pos[0].(*tensor).x.DType, tensorsAmong(a.pos)...)
 		}
 		return m.tensor(m.t.Clamp(in(a.pos[0]), low != nil && high != nil))
-	})
-	for _, name := range []string{"abs", "floor", "tril"} {
-		add(name, func(m *Machine, a *args) value { x := a.pos[0].(*tensor); return m.plain(x.x.DType, x) })
 	}
+	add("clamp", clamp)
+	add("clip", clamp)
 	add("bitwise_xor", func(m *Machine, a *args) value {
 		x, y := a.pos[0].(*tensor), a.pos[1].(*tensor)
 		return m.plain(promote(x.x, y.x), x, y)
 	})
 	add("repeat_interleave", func(m *Machine, a *args) value {
-		a.only("repeat_interleave", "repeats", "dim")
-		return m.tensor(m.t.RepeatInterleave(in(a.pos[0]), a.need(1, "repeats").(int64), int(integer(a.need(2, "dim")))))
+		a.only("repeat_interleave", "repeats", "dim", "output_size")
+		x := a.pos[0].(*tensor)
+		if a.get(2, "dim") == nil && len(x.x.Shape) > 1 {
+			panic(failure("repeat_interleave of a flattened tensor is not known"))
+		}
+		return m.tensor(m.t.RepeatInterleave(in(x), a.need(1, "repeats").(int64), int(integer(a.or(2, "dim", int64(0))))))
 	})
 	add("unique_consecutive", func(m *Machine, a *args) value { return m.tensor(m.t.UniqueConsecutive(in(a.pos[0]))) })
 	add("square", func(m *Machine, a *args) value { return m.binary("Pow", a.pos[0], int64(2)) })
 	add("pow", func(m *Machine, a *args) value { return m.binary("Pow", a.pos[0], a.need(1, "exponent")) })
 	for _, name := range []string{"min", "max", "minimum", "maximum"} {
-		add(name, func(m *Machine, a *args) value {
-			x := a.pos[0].(*tensor)
-			if len(a.pos) == 1 && len(a.names) == 0 {
-				return m.known(m.t.MaxOf(in(x)), x.fact.last(name, x.x))
-			}
-			if a.get(-1, "dim") == int64(-1) && name == "max" {
-				values, indices := m.t.MaxLast(in(x), m.truth(a.or(-1, "keepdim", false)))
-				return pair(m.tensor(values), m.tensor(indices))
-			}
-			y, ok := a.need(1, "other").(*tensor)
-			if !ok {
-				panic(failure("%s over a dimension is not known", name))
-			}
-			return m.plain(promote(x.x, y.x), x, y)
-		})
+		add(name, func(m *Machine, a *args) value { return m.extreme(name, a) })
 	}
-	add("where", func(m *Machine, a *args) value {
-		x, y := a.need(1, "input"), a.need(2, "other")
-		kept, isTensor := y.(*tensor)
-		if first, ok := x.(*tensor); ok && isTensor && !m.needsGrad(first, kept) {
-			return m.plain(promote(first.x, kept.x), a.pos[0].(*tensor), first, kept)
-		}
-		if isTensor {
-			if m.needsGrad(kept) {
-				panic(failure("the gradient of this where is not known"))
-			}
-			return m.tensor(m.t.Where(in(a.pos[0]), in(x), in(y)))
-		}
-		return m.tensor(m.t.WhereScalar(in(a.pos[0]), in(x)))
-	})
+	add("where", func(m *Machine, a *args) value { return m.where(a) })
 	add("masked_fill", func(m *Machine, a *args) value { return m.tensor(m.t.MaskedFill(in(a.pos[0]), in(a.need(1, "mask")))) })
 	add("diff", func(m *Machine, a *args) value {
 		a.only("diff", "prepend", "dim")
@@ -258,7 +246,7 @@ func addElementwise(add adder) {
 
 // last is the least or the largest of numbers that go up.
 func (f fact) last(name string, x *torch.Tensor) fact {
-	if f.kind == constant {
+	if f.kind == constant || f.kind == below && name == "max" {
 		return f
 	}
 	if f.kind == steps && name == "max" && f.step > 0 {
@@ -291,35 +279,17 @@ func addProducts(add adder) {
 			return out
 		})
 	}
-	add("index_select", func(m *Machine, a *args) value {
-		if x := a.pos[0].(*tensor); m.needsGrad(x) || integer(a.pos[1]) != 0 {
-			panic(failure("this index_select is not known"))
-		}
-		return m.tensor(m.t.Rows(in(a.pos[0]), in(a.need(2, "index"))))
-	})
-	add("scatter", func(m *Machine, a *args) value {
-		x := a.pos[0].(*tensor)
-		if y, ok := a.pos[3].(*tensor); m.needsGrad(x) || ok && m.needsGrad(y) {
-			panic(failure("the gradient of scatter is not known"))
-		}
-		return m.plain(x.x.DType, x)
-	})
-	add("einsum", func(m *Machine, a *args) value {
-		if a.pos[0] != "i , j -> i j" {
-			panic(failure("this einsum is not known"))
-		}
-		x, y := a.pos[1].(*tensor), a.pos[2].(*tensor)
-		column := m.tensor(m.t.Unsqueeze(in(x), 1))
-		out := m.plain(promote(x.x, y.x), column, y)
-		m.drop(column)
-		return out
-	})
+	addMoves(add)
+	addTensors(add)
 	add("topk", func(m *Machine, a *args) value {
-		a.only("topk", "k", "dim", "sorted")
+		a.only("topk", "k", "dim", "sorted", "largest")
 		values, indices := m.t.TopK(in(a.pos[0]), integer(a.need(1, "k")))
 		return pair(m.tensor(values), m.tensor(indices))
 	})
 	add("sort", func(m *Machine, a *args) value {
+		if x := a.pos[0].(*tensor); len(x.x.Shape) != 1 || x.x.DType != torch.Int64 {
+			return m.sortRows(x)
+		}
 		values, indices := m.t.Sort(in(a.pos[0]))
 		return pair(m.tensor(values), m.tensor(indices))
 	})
@@ -334,6 +304,10 @@ func addProducts(add adder) {
 	add("view_as_complex", func(m *Machine, a *args) value { return m.tensor(m.t.ViewAsComplex(in(a.pos[0]))) })
 	add("view_as_real", func(m *Machine, a *args) value { return m.tensor(m.t.ViewAsReal(in(a.pos[0]))) })
 	add("gather", func(m *Machine, a *args) value {
-		return m.tensor(m.t.Gather(in(a.pos[0]), in(a.need(2, "index"))))
+		out := m.tensor(m.t.Gather(in(a.pos[0]), in(a.need(2, "index"))))
+		if f := a.pos[0].(*tensor).fact; f.kind == tokens {
+			out.fact = f
+		}
+		return out
 	})
 }

@@ -200,6 +200,7 @@ func (m *Machine) callOwned(f value, a args) value {
 
 // run runs a Python function. Its arguments become its names.
 func (m *Machine) run(fn *function, a args) value {
+	m.spend(callWork)
 	c := fn.code
 	f := m.newFrame()
 	*f = frame{m: m, code: c, globals: fn.globals, owner: fn.owner, line: c.line, back: m.frame, locals: m.room(c.slots)}

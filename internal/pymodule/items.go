@@ -57,6 +57,11 @@ func (m *Machine) item(x, i value) value {
 		if v, ok := x.get(i); ok {
 			return hold(v)
 		}
+		if x.fresh != nil {
+			v := m.call(x.fresh)
+			x.set(m, hold(i), v)
+			return hold(v)
+		}
 		panic(raise("KeyError", "%s", m.repr(i)))
 	case string:
 		runes := []rune(x)
@@ -76,6 +81,8 @@ func (m *Machine) item(x, i value) value {
 		if x.items != nil {
 			return m.item(x.items, i)
 		}
+	case *layerConfigs:
+		return x.of(m, i)
 	case *class, *builtin, *unknown: // list[int] and the like
 		return hold(x)
 	}
@@ -140,6 +147,8 @@ func (m *Machine) setItem(x, i, v value) {
 	case *dict:
 		x.set(m, hold(i), v)
 		return
+	case *unknown:
+		x.fail()
 	case *tensor:
 		m.setTensorItem(x, i, v)
 		m.drop(v)
@@ -166,6 +175,13 @@ func (m *Machine) iterate(v value) *iterator {
 		return overItems(hold(x), func() []value { return x.items })
 	case *list:
 		return overItems(hold(x), func() []value { return x.items })
+	case *layerConfigs:
+		l := newList()
+		for i := range integer(m.getattr(x.config, "num_hidden_layers")) {
+			m.spendElements(1)
+			l.items = append(l.items, x.of(m, i))
+		}
+		return overItems(l, func() []value { return l.items })
 	case *dict:
 		if x.isSet && len(x.keys) > 1 { // in some order: that of hashes, which are random
 			l := newList(holdAll(x.keys)...)
@@ -194,7 +210,17 @@ func (m *Machine) iterate(v value) *iterator {
 			return m.iterate(x.items)
 		}
 	case *tensor:
-		panic(failure("a tensor is gone through"))
+		if x.host && x.values != nil {
+			l := newList()
+			for _, v := range x.values {
+				l.items = append(l.items, m.hostScalar(x, v))
+			}
+			return overItems(l, func() []value { return l.items })
+		}
+		parts := m.unbound(hold(x).(*tensor), 0).(*tuple)
+		return overItems(parts, func() []value { return parts.items })
+	case *namespace:
+		panic(failure("a module is gone through"))
 	}
 	panic(raise("TypeError", "'%s' object is not iterable", typeName(v)))
 }
@@ -221,6 +247,7 @@ func (m *Machine) listOf(v value) []value {
 	it := m.iterate(v)
 	out := []value{}
 	for x := it.next(); x != nil; x = it.next() {
+		m.spend(elementWork)
 		out = append(out, x)
 	}
 	m.drop(it)

@@ -27,15 +27,15 @@ func TestLoops(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				evaluated, err := predict.RunBuilt(w, h200, 2, l.New)
+				evaluated, err := predict.Run(w, h200, predict.Options{Steps: 2, Build: l.New})
 				if err != nil {
 					t.Fatal(err)
 				}
-				byHand, err := predict.RunBuilt(w, h200, 2, models.New)
+				byHand, err := predict.Run(w, h200, predict.Options{Steps: 2, Build: models.New})
 				if err != nil {
 					t.Fatal(err)
 				}
-				same(t, events(evaluated.Trace()), events(byHand.Trace()))
+				same(t, events(evaluated.Requests()), events(byHand.Requests()))
 			})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 
+	"memorymark/internal/models"
 	"memorymark/internal/torch"
 )
 
@@ -13,12 +14,38 @@ type Library struct {
 	mu    sync.Mutex
 	codes map[string]*code
 	idle  sync.Pool // of machines that have imported modules
+
+	families map[string]*models.Family  // that were asked for
+	facts    map[string]readFacts       // of configurations
+	others   map[torch.Version]*Library // of other versions that the program was built with, nil for none
+	tried    map[string]error           // what came of it, by configuration and how it runs
+	keys     map[string][]string        // of configurations, by the names of their classes
 }
 
 // NewLibrary makes a library of syntax trees. A module is compiled when it is first
 // imported.
 func NewLibrary(trees *Trees) *Library {
-	return &Library{trees: trees, codes: make(map[string]*code)}
+	return &Library{
+		trees: trees, codes: make(map[string]*code), families: make(map[string]*models.Family), facts: make(map[string]readFacts),
+		others: make(map[torch.Version]*Library), tried: make(map[string]error), keys: make(map[string][]string),
+	}
+}
+
+// of is the library of a version, nil if the program was built without.
+func (l *Library) of(v models.Versions) *Library {
+	if v == models.Reference || v == (models.Versions{}) {
+		return l
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	other, ok := l.others[v.Transformers]
+	if !ok {
+		if trees, err := embeddedTrees(v.Transformers.String()); err == nil && trees != nil {
+			other = NewLibrary(trees)
+		}
+		l.others[v.Transformers] = other
+	}
+	return other
 }
 
 func (l *Library) code(name string) *code {
@@ -28,7 +55,7 @@ func (l *Library) code(name string) *code {
 		return c
 	}
 	var c *code
-	if t := l.trees.modules[name]; t != nil {
+	if t := l.trees.module(name); t != nil {
 		c = compileModule(t)
 	}
 	l.codes[name] = c
@@ -38,7 +65,8 @@ func (l *Library) code(name string) *code {
 // Machine is a Python process.
 type Machine struct {
 	library      *Library
-	t            *torch.Torch
+	t            *torch.Torch // of the model that is built or run
+	imports      *torch.Torch // of what modules make when they are imported
 	builtins     map[string]value
 	types        map[string]*class // that Go has, by name
 	modules      map[string]*namespace
@@ -57,6 +85,7 @@ type Machine struct {
 func (l *Library) machine() *Machine {
 	if m, ok := l.idle.Get().(*Machine); ok {
 		m.torchState, m.top, m.depth = torchState{}, 0, 0
+		m.t = m.imports
 		return m
 	}
 	return newMachine(l)
@@ -66,8 +95,9 @@ func (l *Library) machine() *Machine {
 func newMachine(l *Library) *Machine {
 	m := &Machine{
 		library: l, modules: make(map[string]*namespace), types: make(map[string]*class), placeholders: make(map[string]*class),
-		stack: make([]value, 4096),
+		stack: make([]value, 4096), imports: torch.New(torch.Device{}),
 	}
+	m.t = m.imports
 	m.addTypes()
 	m.builtins = m.pythonBuiltins()
 	m.addTorch()
@@ -111,7 +141,7 @@ func (n *namespace) missing(m *Machine, name string) value {
 	if n.shim != nil {
 		return &unknown{n.name + "." + name}
 	}
-	if full := n.name + "." + name; m.library.trees.modules[full] != nil {
+	if full := n.name + "." + name; m.library.trees.has(full) {
 		return m.module(full)
 	}
 	panic(raise("NameError", "name '%s' is not defined", name))
@@ -125,7 +155,7 @@ func (n *namespace) absolute(from string) string {
 		return from
 	}
 	parts := strings.Split(n.name, ".")
-	if t := n.machine.library.trees.modules[n.name]; t != nil && strings.HasSuffix(t.file, "__init__.py") {
+	if t := n.machine.library.trees.module(n.name); t != nil && strings.HasSuffix(t.file, "__init__.py") {
 		level--
 	}
 	parts = parts[:max(len(parts)-level, 0)]
@@ -142,16 +172,23 @@ func (m *Machine) resolveImport(l *lazyImport) value {
 			return v
 		}
 	}
-	if m.library.trees.modules[l.module+"."+l.name] != nil {
+	if m.library.trees.has(l.module + "." + l.name) {
 		return m.module(l.module + "." + l.name)
 	}
-	if m.library.trees.modules[l.module] != nil {
+	if m.library.trees.has(l.module) {
 		if v := m.module(l.module).(*namespace).load(m, l.name); v != nil {
 			return v
 		}
 	}
 	if m.shims[l.module+"."+l.name] != nil {
 		return m.module(l.module + "." + l.name)
+	}
+	if folder, ok := strings.CutPrefix(l.module, "transformers.models."); ok && !strings.Contains(folder, ".") {
+		for _, kind := range []string{"configuration_", "modeling_"} { // what the folder's __init__.py imports
+			if c := m.classIn(folder, kind, l.name); c != nil {
+				return c
+			}
+		}
 	}
 	return &unknown{l.module + "." + l.name}
 }
@@ -185,13 +222,18 @@ func (m *Machine) module(name string) value {
 		n.shim = func(string) value { return nil }
 		return n
 	}
-	n.names["__name__"] = name
-	f := &frame{m: m, code: c, globals: n, back: m.frame}
-	m.frame = f
-	c.body(f)
-	m.frame = f.back
+	m.importInto(n, c)
 	for what, by := range replacements[name] {
 		n.names[what] = by
 	}
 	return n
+}
+
+// importInto runs the body of a module.
+func (m *Machine) importInto(n *namespace, c *code) {
+	n.names["__name__"] = n.name
+	f := &frame{m: m, code: c, globals: n, back: m.frame}
+	m.frame = f
+	c.body(f)
+	m.frame = f.back
 }

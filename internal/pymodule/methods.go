@@ -9,7 +9,10 @@ import (
 // tensorMethods are the methods of tensors, by name.
 var tensorMethods map[string]*builtin
 
-func init() { tensorMethods = methodsOfTensor() }
+func init() {
+	tensorMethods = methodsOfTensor()
+	placeOperators()
+}
 
 // tensorAttribute is x.name, and what it is bound to if it is a method.
 func (m *Machine) tensorAttribute(x *tensor, name string) (f, self value) {
@@ -19,21 +22,33 @@ func (m *Machine) tensorAttribute(x *tensor, name string) (f, self value) {
 	case "dtype":
 		return dtype(x.x.DType), nil
 	case "device":
-		return device{}, nil
+		return device{x.host}, nil
 	case "ndim":
 		return int64(len(x.x.Shape)), nil
 	case "requires_grad":
 		return x.x.RequiresGrad(), nil
 	case "data":
-		return m.tensor(m.t.Detach(in(x))), nil
+		return &tensor{refs: refs{1}, x: m.t.Detach(in(x)).Tensor(), fact: x.fact, host: x.host}, nil
 	case "is_cuda":
-		return true, nil
+		return !x.host, nil
 	case "grad":
 		return none{}, nil
 	case "_is_hf_initialized":
 		return false, nil
 	case "T":
 		return m.tensor(m.t.Transpose(in(x), 0, 1)), nil
+	case "mT":
+		return m.tensor(m.t.Transpose(in(x), -2, -1)), nil
+	case "is_leaf":
+		return x.parameter, nil
+	case "is_meta", "is_sparse", "is_quantized":
+		return false, nil
+	case "layout":
+		return none{}, nil
+	case "itemsize":
+		return x.x.DType.Size(), nil
+	case "nbytes":
+		return x.x.DType.Size() * x.x.Numel(), nil
 	}
 	if f := tensorMethods[name]; f != nil {
 		return f, hold(x)
@@ -46,9 +61,16 @@ func (m *Machine) setTensorAttribute(x *tensor, name string, to value) {
 	case "requires_grad":
 		if to == true {
 			x.x.RequireGrad()
+		} else {
+			x.x.Freeze()
+		}
+		return
+	case "data":
+		if y, ok := to.(*tensor); ok && slices.Equal(y.x.Shape, x.x.Shape) && y.x.DType == x.x.DType {
+			m.drop(to) // numbers alone are others
 			return
 		}
-	case "_is_hf_initialized":
+	case "_is_hf_initialized", "_no_weight_decay", "_no_reinit", "_no_init", "_is_hooked":
 		return
 	}
 	panic(failure("setting %s of a tensor is not known", name))
@@ -58,16 +80,29 @@ func methodsOfTensor() map[string]*builtin {
 	out := make(map[string]*builtin)
 	add := func(name string, call func(m *Machine, x *tensor, a *args) value) {
 		out[name] = &builtin{name, func(m *Machine, a *args) value {
-			a.only(name, "dim", "dims", "dim0", "dim1", "keepdim", "dtype", "device", "non_blocking", "copy", "start_dim", "mask", "value", "chunks", "src", "min", "max")
+			a.only(name, "dim", "dims", "dim0", "dim1", "keepdim", "dtype", "device", "non_blocking", "copy", "start_dim", "mask", "value", "chunks", "src", "min", "max",
+				"end_dim", "sizes", "size", "step", "dimension", "index", "other", "repeats", "memory_format", "axis", "unbiased", "correction", "ord", "p", "diagonal",
+				"sorted", "descending", "k", "largest", "as_tuple", "source", "fill_value", "alpha", "split_size_or_sections", "exponent", "mean", "std", "bool",
+				"requires_grad", "generator", "pin_memory", "accumulate", "values", "indices", "split_size", "shifts", "as_complex", "decimals", "rounding_mode", "reduce", "output_size")
 			return call(m, a.pos[0].(*tensor), &args{a.pos[1:], a.names, a.named})
 		}}
 	}
 	addShapes(add)
 	addCasts(add)
 	addReductions(add)
+	addAttributes(add)
+	for name := range unaries {
+		out[name] = torchFunctions[name]
+	}
+	for name := range steadies {
+		out[name] = torchFunctions[name]
+	}
 	for _, name := range []string{
-		"pow", "rsqrt", "tanh", "sigmoid", "cos", "sin", "exp", "log", "sqrt", "abs", "softmax", "matmul", "masked_fill", "gather", "where",
-		"eq", "ne", "lt", "le", "gt", "ge", "max", "min", "clamp", "relu", "topk", "square", "floor", "repeat_interleave", "index_select", "scatter",
+		"pow", "rsqrt", "tanh", "sigmoid", "exp", "softmax", "matmul", "masked_fill", "gather", "where",
+		"eq", "ne", "lt", "le", "gt", "ge", "max", "min", "clamp", "clip", "relu", "topk", "square", "repeat_interleave", "index_select", "scatter",
+		"add", "mul", "sub", "div", "bmm", "maximum", "minimum", "flip", "roll", "tril", "triu", "diag", "broadcast_to", "logsumexp", "sort", "argsort", "nonzero",
+		"log_softmax", "baddbmm", "addmm", "logical_not", "logical_and", "logical_or", "isnan", "isinf", "isfinite", "clamp_min", "clamp_max", "neg",
+		"bincount", "histc", "is_floating_point", "diff", "greater", "less", "remainder", "floor_divide", "multiply", "outer",
 	} {
 		out[name] = &builtin{name, func(m *Machine, a *args) value { return torchFunctions[name].call(m, a) }}
 	}
@@ -84,13 +119,16 @@ func addShapes(add func(string, func(*Machine, *tensor, *args) value)) {
 	add("dim", func(_ *Machine, x *tensor, _ *args) value { return int64(len(x.x.Shape)) })
 	add("numel", func(_ *Machine, x *tensor, _ *args) value { return x.x.Numel() })
 	add("view", func(m *Machine, x *tensor, a *args) value {
-		if _, ok := a.pos[0].(dtype); ok {
-			panic(failure("a view of another dtype is not known"))
+		if d, ok := a.pos[0].(dtype); ok {
+			if torch.DType(d).Size() != x.x.DType.Size() {
+				panic(failure("a view of another dtype is not known"))
+			}
+			return m.tensor(m.t.Alias(in(x)))
 		}
-		return m.known(m.t.View(in(x), m.shapeOf(a.pos)...), x.fact.reshaped())
+		return m.reshaped(m.t.View(in(x), m.shapeOf(a.pos)...), x)
 	})
 	add("reshape", func(m *Machine, x *tensor, a *args) value {
-		return m.known(m.t.Reshape(in(x), m.shapeOf(a.pos)...), x.fact.reshaped())
+		return m.reshaped(m.t.Reshape(in(x), m.shapeOf(a.pos)...), x)
 	})
 	add("expand", func(m *Machine, x *tensor, a *args) value {
 		return m.known(m.t.Expand(in(x), m.shapeOf(a.pos)...), x.fact)
@@ -114,6 +152,9 @@ func addShapes(add func(string, func(*Machine, *tensor, *args) value)) {
 		return m.known(m.t.Unsqueeze(in(x), d), x.fact.unless(d == len(x.x.Shape)))
 	})
 	add("squeeze", func(m *Machine, x *tensor, a *args) value {
+		if d := a.get(0, "dim"); d != nil && len(x.x.Shape) == 0 {
+			return m.known(m.t.Alias(in(x)), x.fact)
+		}
 		if a.get(0, "dim") == nil {
 			out := m.t.Alias(in(x))
 			for d := len(x.x.Shape) - 1; d >= 0; d-- {
@@ -130,23 +171,45 @@ func addShapes(add func(string, func(*Machine, *tensor, *args) value)) {
 		return m.known(m.t.Squeeze(in(x), d), x.fact.reshaped())
 	})
 	add("flatten", func(m *Machine, x *tensor, a *args) value {
-		a.only("flatten", "start_dim")
 		from := int(integer(a.or(0, "start_dim", int64(0))))
 		if from < 0 {
 			from += len(x.x.Shape)
 		}
-		return m.known(m.t.Flatten(in(x), from), x.fact.reshaped())
+		to := int(integer(a.or(1, "end_dim", int64(-1))))
+		if to < 0 {
+			to += len(x.x.Shape)
+		}
+		if len(x.x.Shape) == 0 {
+			return m.known(m.t.Reshape(in(x), 1), x.fact)
+		}
+		if from == to {
+			return hold(x)
+		}
+		shape := slices.Concat(x.x.Shape[:from], []int64{-1}, x.x.Shape[to+1:])
+		return m.known(m.t.Reshape(in(x), shape...), x.fact.reshaped())
 	})
 	add("split", func(m *Machine, x *tensor, a *args) value {
 		dim := int(integer(a.or(1, "dim", int64(0))))
-		switch a.pos[0].(type) {
-		case *list, *tuple:
-			return m.tensors(m.t.SplitSizes(in(x), dim, m.shapeOf(a.pos[:1])...))
+		if x.values != nil {
+			l, at := newTuple(), 0
+			for _, n := range m.shapeOf(a.pos[:1]) {
+				l.items = append(l.items, m.hostVector(x.x.DType, x.values[at:at+int(n)]))
+				at += int(n)
+			}
+			return l
 		}
-		return m.evenly(x, integer(a.pos[0]), dim)
+		size := a.get(0, "split_size")
+		if size == nil {
+			size = a.need(0, "split_size_or_sections")
+		}
+		switch size.(type) {
+		case *list, *tuple:
+			return m.tensors(m.t.SplitSizes(in(x), dim, m.shapeOf([]value{size})...))
+		}
+		return m.evenly(x, integer(size), dim)
 	})
 	add("chunk", func(m *Machine, x *tensor, a *args) value {
-		dim, n := int(integer(a.or(1, "dim", int64(0)))), integer(a.pos[0])
+		dim, n := int(integer(a.or(1, "dim", int64(0)))), integer(a.need(0, "chunks"))
 		return m.evenly(x, (x.x.Dim(dim)+n-1)/n, dim)
 	})
 	add("unbind", func(m *Machine, x *tensor, a *args) value {
@@ -163,8 +226,9 @@ func addShapes(add func(string, func(*Machine, *tensor, *args) value)) {
 
 // evenly splits a dimension into parts of one size.
 func (m *Machine) evenly(x *tensor, size int64, dim int) value {
-	if x.x.Dim(dim)%size != 0 {
-		panic(failure("a split into parts of different sizes is not known"))
+	if rest := x.x.Dim(dim) % size; rest != 0 {
+		sizes := slices.Repeat([]int64{size}, int(x.x.Dim(dim)/size))
+		return m.tensors(m.t.SplitSizes(in(x), dim, append(sizes, rest)...))
 	}
 	return m.tensors(m.t.Split(in(x), size, dim))
 }
@@ -176,6 +240,16 @@ func (m *Machine) tensors(list []torch.Value) value {
 		out.items = append(out.items, m.tensor(v))
 	}
 	return out
+}
+
+// reshaped is a tensor in another shape: numbers that go up along a row still do if rows are
+// as long.
+func (m *Machine) reshaped(v torch.Value, x *tensor) *tensor {
+	old, now := x.x.Shape, v.Tensor().Shape
+	if len(old) > 0 && len(now) > 0 && old[len(old)-1] == now[len(now)-1] {
+		return m.known(v, x.fact)
+	}
+	return m.known(v, x.fact.reshaped())
 }
 
 // reshaped is what is still known of numbers in another shape.
@@ -197,28 +271,38 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 		return out
 	}
 	add("to", func(m *Machine, x *tensor, a *args) value {
-		a.only("to", "device", "dtype", "non_blocking")
+		a.only("to", "device", "dtype", "non_blocking", "copy", "memory_format")
 		d, moved := x.x.DType, false
 		for _, v := range append(slices.Clone(a.pos), a.get(-1, "dtype"), a.get(-1, "device")) {
-			_, card := v.(device)
-			moved = moved || card
+			if at, ok := v.(device); ok {
+				moved = at.cpu != x.host
+			}
+			if v == "cpu" {
+				moved = !x.host
+			}
 			switch v := v.(type) {
 			case dtype:
 				d = torch.DType(v)
 			case *tensor:
-				d = v.x.DType
-			case none, nil, device, string:
+				d, moved = v.x.DType, v.host != x.host
+			case none, nil, device, string, bool:
 			default:
 				panic(failure("to(%s) is not known", typeName(v)))
 			}
 		}
-		if x.host && moved {
+		switch {
+		case x.host && moved:
 			return m.known(m.t.Full(d, x.x.Shape...), x.fact)
+		case moved:
+			return m.toHost(x, d)
+		}
+		if x.host {
+			return m.whereTensorsAre(func() value { return to(m, x, d) }, []value{x})
 		}
 		return to(m, x, d)
 	})
 	add("type", func(m *Machine, x *tensor, a *args) value { return to(m, x, dtypeOf(a.need(0, "dtype"), 0)) })
-	for name, d := range map[string]torch.DType{"float": torch.Float32, "bool": torch.Bool, "long": torch.Int64, "int": torch.Int32, "half": torch.Float16} {
+	for name, d := range map[string]torch.DType{"float": torch.Float32, "bool": torch.Bool, "long": torch.Int64, "int": torch.Int32, "half": torch.Float16, "bfloat16": torch.BFloat16} {
 		add(name, func(m *Machine, x *tensor, _ *args) value { return to(m, x, d) })
 	}
 	add("type_as", func(m *Machine, x *tensor, a *args) value { return to(m, x, a.pos[0].(*tensor).x.DType) })
@@ -226,21 +310,17 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 	add("requires_grad_", func(_ *Machine, x *tensor, _ *args) value { x.x.RequireGrad(); return hold(x) })
 	fresh := func(name string, v fact) {
 		add(name, func(m *Machine, x *tensor, a *args) value {
-			a.only(name, "dtype", "device")
-			return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), x.x.DType), m.shapeOf(a.pos)...), v)
+			sizes := a.pos
+			if s := a.get(-1, "size"); s != nil {
+				sizes = []value{s}
+			}
+			return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), x.x.DType), m.shapeOf(sizes)...), v)
 		})
 	}
 	fresh("new_ones", always(1))
 	fresh("new_zeros", always(0))
 	fresh("new_empty", fact{})
-	add("scatter_", func(m *Machine, x *tensor, a *args) value {
-		if y, ok := a.need(2, "value").(*tensor); m.needsGrad(x) || ok && m.needsGrad(y) {
-			panic(failure("the gradient of scatter_ is not known"))
-		}
-		x.fact = fact{}
-		return hold(x)
-	})
-	for _, name := range []string{"copy_", "normal_", "clamp_", "zero_", "fill_", "uniform_"} {
+	for _, name := range []string{"copy_", "normal_", "clamp_", "zero_", "fill_", "uniform_", "exponential_", "bernoulli_", "random_", "trunc_normal_", "log_", "exp_", "erfinv_", "clamp_min_", "clamp_max_"} {
 		add(name, func(m *Machine, x *tensor, a *args) value {
 			x.fact = fact{}
 			source, _ := a.get(0, "src").(*tensor)
@@ -248,6 +328,8 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 			switch {
 			case recorded && x.part != nil && source != nil:
 				m.t.CopyInto(m.t.InPlace(x.part.of), x.part.from, x.part.to, in(source))
+			case recorded && source != nil && name == "copy_" && !x.x.IsView():
+				m.t.CopyWhole(m.t.InPlace(x.x), in(source))
 			case recorded:
 				panic(failure("the gradient of %s is not known", name))
 			}
@@ -255,25 +337,14 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 		})
 	}
 	add("repeat", func(m *Machine, x *tensor, a *args) value {
-		times := m.shapeOf(a.pos)
-		if !m.needsGrad(x) {
-			shape := slices.Clone(times)
-			for i, n := range x.x.Shape {
-				shape[len(times)-len(x.x.Shape)+i] *= n
-			}
-			return m.known(m.t.Full(x.x.DType, shape...), x.fact.unless(times[len(times)-1] != 1))
-		}
-		for _, n := range times[1:] {
-			if n != 1 || len(times) != len(x.x.Shape) {
-				panic(failure("repeating more than the first dimension is not known"))
-			}
-		}
-		return m.known(m.t.Tile(in(x), times[0]), x.fact)
+		return m.repeated(x, m.shapeOf(a.pos))
 	})
 	add("add_", func(m *Machine, x *tensor, a *args) value { return m.tensorInPlace("Add", x, a.pos[0]) })
 	add("masked_fill_", func(m *Machine, x *tensor, a *args) value {
 		m.t.MaskedFillInPlace(m.t.InPlace(x.x), in(a.need(0, "mask")))
-		x.fact = fact{}
+		if x.fact.kind != tokens {
+			x.fact = fact{}
+		}
 		return hold(x)
 	})
 }
@@ -281,93 +352,5 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 func addReductions(add func(string, func(*Machine, *tensor, *args) value)) {
 	add("sum", func(m *Machine, x *tensor, a *args) value { return m.sum(x, a) })
 	add("mean", func(m *Machine, x *tensor, a *args) value { return m.mean(x, a) })
-	add("all", func(m *Machine, x *tensor, a *args) value {
-		if len(a.pos)+len(a.names) > 0 {
-			panic(failure("all() of a dimension is not known"))
-		}
-		out := m.tensor(m.t.All(in(x)))
-		switch x.fact.kind {
-		case constant:
-			out.fact = always(number(x.fact.value != 0))
-		case mixed:
-			out.fact = always(0)
-		}
-		return out
-	})
-	add("cumsum", func(m *Machine, x *tensor, a *args) value {
-		if d := integer(a.need(0, "dim")); d >= 0 && int(d) != len(x.x.Shape)-1 || m.needsGrad(x) {
-			panic(failure("this cumsum is not known"))
-		}
-		out := m.t.CumsumLast
-		if x.x.DType == torch.Int64 || x.x.DType.IsFloat() || a.get(-1, "dtype") != nil {
-			out = m.t.Cumsum
-		}
-		if d, ok := a.get(-1, "dtype").(dtype); ok && torch.DType(d) != x.x.DType {
-			panic(failure("a cumsum in another type is not known"))
-		}
-		sums := m.tensor(out(in(x)))
-		if x.fact == always(0) {
-			sums.fact = always(0)
-		}
-		return sums
-	})
-	add("argmax", func(m *Machine, x *tensor, a *args) value {
-		if integer(a.need(0, "dim")) != -1 || x.x.DType != torch.Int32 {
-			panic(failure("this argmax is not known"))
-		}
-		return m.tensor(m.t.ArgMaxLast(in(x)))
-	})
-}
-
-// over is the dimension of a reduction, and whether it stays as one of size 1.
-func over(x *tensor, a *args) (dim int, keep, all bool) {
-	a.only("a reduction", "dim", "keepdim")
-	d := a.get(0, "dim")
-	if d == nil || d == (none{}) {
-		return 0, false, true
-	}
-	keepDim, _ := a.or(1, "keepdim", false).(bool)
-	return (int(integer(d)) + len(x.x.Shape)) % len(x.x.Shape), keepDim, false
-}
-
-func (m *Machine) sum(x *tensor, a *args) value {
-	dim, keep, all := over(x, a)
-	last := dim == len(x.x.Shape)-1
-	switch isBool := x.x.DType == torch.Bool; {
-	case all && isBool:
-		out := m.tensor(m.t.SumBools(in(x)))
-		switch x.fact.kind {
-		case constant:
-			out.fact = always(x.fact.value * float64(x.x.Numel()))
-		case mixed:
-			out.fact = fact{below, float64(x.x.Numel()), 0}
-		}
-		return out
-	case all && x.x.DType.IsFloat():
-		return m.tensor(m.t.SumAll(in(x)))
-	case (keep || len(x.x.Shape) == 2) && last && !x.x.DType.IsFloat():
-		out := m.t.CountLast(in(x))
-		if !keep {
-			out = m.t.Squeeze(out, -1)
-		}
-		return m.tensor(out)
-	case keep && last:
-		return m.tensor(m.t.SumLast(in(x)))
-	case !keep && !all && x.x.DType.IsFloat():
-		return m.tensor(m.t.Sum(in(x), dim))
-	}
-	panic(failure("this sum is not known"))
-}
-
-func (m *Machine) mean(x *tensor, a *args) value {
-	dim, keep, all := over(x, a)
-	switch {
-	case all:
-		return m.tensor(m.t.Mean(in(x)))
-	case keep && dim == len(x.x.Shape)-1:
-		return m.tensor(m.t.MeanLast(in(x)))
-	case !keep:
-		return m.tensor(m.t.MeanOver(in(x), dim))
-	}
-	panic(failure("this mean is not known"))
+	addMoreReductions(add)
 }

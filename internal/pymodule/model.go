@@ -3,7 +3,7 @@ package pymodule
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
+	"slices"
 
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/models"
@@ -14,32 +14,32 @@ import (
 // New makes the model of a configuration from its own source, as models.New does
 // from what is written by hand.
 func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *models.Model, err error) {
+	if l = l.of(r.Versions); l == nil {
+		return nil, fmt.Errorf("this program was built without the source of transformers %v: run make models, then build it again", r.Versions.Transformers)
+	}
 	m := l.machine()
 	defer m.catch(&err)
-	if r.Adapter != nil || r.Quantize != torch.NotQuantized || r.Stage != nil || r.ChannelsLast {
-		return nil, fmt.Errorf("adapters, quantized weights, stages and channels_last are not evaluated")
+	if r.Stage != nil {
+		return nil, failure("a stage of a pipeline is not known")
 	}
-	m.t, m.dtype, m.training = t, r.DType, r.Train
+	m.t, m.budget, m.dtype, m.training = t, t.Budget, r.DType, r.Train
 	config, err := m.configuration(c, r)
 	if err != nil {
 		return nil, err
 	}
-	module := strings.Replace(m.configurationModule(c.ModelType), ".configuration_", ".modeling_", 1)
-	found := m.resolveImport(&lazyImport{module, c.Architecture})
-	class, ok := found.(*class)
-	if !ok {
+	class := m.modelClass(c.ModelType, c.Architecture)
+	if class == nil {
 		return nil, fmt.Errorf("%s of a %s is not in the source", c.Architecture, c.ModelType)
 	}
-	if class.lookup("_supports_sdpa") != true {
-		m.setattr(config, "_attn_implementation", "eager")
-	}
+	m.chooseAttention(class, config, r)
 	var x *instance
 	m.building = true
 	t.As(trace.Parameter, func() { x = m.call(class, config).(*instance) })
-	m.building, m.dtype = false, torch.Float32
+	m.model, m.building, m.dtype = x, false, torch.Float32
 	m.nameLayers(x)
 	m.listParameters(x)
-	m.cast(x, r.DType)
+	m.toCard(x)
+	m.cast(x, r)
 	if r.Checkpointing || r.NoCache { // loops set it, which copies of the configuration do not see
 		m.setattr(config, "use_cache", false)
 	}
@@ -52,42 +52,9 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 	}, nil
 }
 
-// configurationModule is the module of a model type's configuration, "" if there is
-// none: it is in the folder of that name, or of the start of it.
-func (m *Machine) configurationModule(kind string) string {
-	kind = strings.ReplaceAll(kind, "-", "_")
-	for folder := kind; ; {
-		for _, file := range []string{folder, kind} {
-			if name := "transformers.models." + folder + ".configuration_" + file; m.library.trees.modules[name] != nil {
-				return name
-			}
-		}
-		at := strings.LastIndexByte(folder, '_')
-		if at < 0 {
-			return ""
-		}
-		folder = folder[:at]
-	}
-}
-
 // configuration makes the object of a configuration's own class.
 func (m *Machine) configuration(c *hfconfig.Config, r models.Run) (value, error) {
-	name := m.configurationModule(c.ModelType)
-	if name == "" {
-		return nil, fmt.Errorf("the configuration of a %s is not in the source", c.ModelType)
-	}
-	var kind *class
-	for _, n := range m.library.trees.modules[name].root.kids[0].kids {
-		if n.kind != "ClassDef" {
-			continue
-		}
-		if k, ok := m.module(name).(*namespace).load(m, n.text).(*class); ok && k.attrs["model_type"] == c.ModelType {
-			kind = k
-		}
-	}
-	if kind == nil {
-		return nil, fmt.Errorf("no class of %s is of the model type %s", name, c.ModelType)
-	}
+	kind := m.configurationOf(c.ModelType)
 	data, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
@@ -97,26 +64,56 @@ func (m *Machine) configuration(c *hfconfig.Config, r models.Run) (value, error)
 		return nil, err
 	}
 	var a args
+	harmless(v.(*dict))
+	m.leavePrivate(kind, v.(*dict))
 	for i, k := range v.(*dict).keys {
 		if k != "model_type" {
 			a.names, a.named = append(a.names, k.(string)), append(a.named, v.(*dict).values[i])
 		}
 	}
+	config := m.callOwned(kind, a)
 	if _, head, err := models.Find(c); err == nil {
 		for _, key := range head.Needs {
-			if a.get(-1, key) == nil {
-				a.names, a.named = append(a.names, key), append(a.named, int64(0))
+			if v, _ := m.optional(config, key); v == nil || v == (none{}) {
+				m.setattr(config, key, int64(0))
 			}
 		}
 	}
-	config := m.callOwned(kind, a)
-	attention := "sdpa"
-	if r.Eager {
-		attention = "eager"
-	}
-	m.setattr(config, "_attn_implementation", attention)
-	m.setattr(config, "_experts_implementation", "grouped_mm")
+	m.setImplementation(config, "_experts_implementation", "grouped_mm")
 	return config, nil
+}
+
+// chooseAttention says what attention a model and its parts have: eager where a class
+// has no other.
+func (m *Machine) chooseAttention(kind *class, config value, r models.Run) {
+	choice := "sdpa"
+	if r.Eager || kind.lookup("_supports_sdpa") != true {
+		choice = "eager"
+	}
+	m.setImplementation(config, "_attn_implementation", choice)
+}
+
+// never are keys of a config.json that a configuration does not get to see: they choose
+// kernels, weights and code, or what the workload decides (the prober's keys.py).
+var never = []string{
+	"attn_implementation", "_attn_implementation", "_attn_implementation_internal", "experts_implementation", "_experts_implementation",
+	"_experts_implementation_internal", "auto_map", "custom_pipelines", "name_or_path", "_name_or_path", "_commit_hash", "per_layer_config",
+	"dtype", "torch_dtype", "transformers_weights", "transformers_version", "architectures", "use_pretrained_backbone",
+}
+
+// harmless takes those keys away. A configuration within another keeps its type.
+func harmless(d *dict) {
+	kept := newDict()
+	for i, k := range d.keys {
+		if slices.Contains(never, k.(string)) {
+			continue
+		}
+		if within, ok := d.values[i].(*dict); ok {
+			harmless(within)
+		}
+		kept.set(nil, k, d.values[i])
+	}
+	d.index, d.keys, d.values = kept.index, kept.keys, kept.values
 }
 
 // forward calls the model on a batch.
@@ -136,8 +133,8 @@ func (m *Machine) forward(x *instance, b *models.Batch) (out models.Output) {
 	give("pixel_values", b.Pixels, fact{})
 	give("input_features", b.Features, fact{})
 	give("attention_mask", b.Mask, mask)
-	give("decoder_input_ids", b.DecoderIDs, fact{})
-	give("labels", b.Labels, fact{})
+	give("decoder_input_ids", b.DecoderIDs, fact{kind: tokens})
+	give("labels", b.Labels, fact{kind: tokens})
 	give("start_positions", b.Starts, fact{})
 	give("end_positions", b.Ends, fact{})
 	give("num_items_in_batch", b.Items, fact{})
@@ -161,12 +158,10 @@ func (m *Machine) output(v value) models.Output {
 	if !ok || x.items == nil {
 		panic(torch.Interruption{Err: fmt.Errorf("the model returns a %s", typeName(v))})
 	}
-	var loss, logits *tensor
-	if l, ok := x.items.get("loss"); ok {
-		loss = l.(*tensor)
-	}
-	for i, k := range x.items.keys {
-		if y, ok := x.items.values[i].(*tensor); ok && k != "loss" {
+	loss, balance := x.output("loss"), x.output("aux_loss")
+	var logits *tensor
+	for _, v := range x.items.values {
+		if y, ok := v.(*tensor); ok && y != loss && y != balance {
 			logits = y
 			break
 		}
@@ -185,6 +180,8 @@ func (m *Machine) output(v value) models.Output {
 		switch y {
 		case loss:
 			out.Loss = v
+		case balance:
+			out.Balance = v
 		case logits:
 			out.Logits = v
 		default:
@@ -196,6 +193,13 @@ func (m *Machine) output(v value) models.Output {
 		}
 	}
 	return out
+}
+
+// output is a tensor that a model returns, nil if it has none of that name.
+func (x *instance) output(name string) *tensor {
+	v, _ := x.items.get(name)
+	y, _ := v.(*tensor)
+	return y
 }
 
 // reach notes the tensors that an object has.

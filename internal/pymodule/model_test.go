@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,20 +15,19 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"memorymark/internal/gpu"
-	"memorymark/internal/measure/measuretest"
 	"memorymark/internal/models"
+	"memorymark/internal/models/modelstest"
 	"memorymark/internal/predict"
 	"memorymark/internal/pymodule"
-	"memorymark/internal/snapshot/snapshottest"
-	"memorymark/internal/torch"
 	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
 )
 
 const truth = "../../testdata/truth/"
 
 // h200 is the card of the recordings.
-var h200 = torch.Device{SMs: 132, ThreadsPerSM: 2048, Major: 9, Minor: 0}
+var h200, _ = gpu.Find("h200")
 
 // families are those whose own source is evaluated.
 var families = []string{
@@ -37,47 +35,15 @@ var families = []string{
 	"mixtral", "modernbert", "olmo2", "opt", "phi3", "qwen2", "qwen3", "qwen3_moe", "roberta", "smollm3", "t5", "whisper", "xlm-roberta",
 }
 
-// sharedModules are what the source of models imports.
-var sharedModules = []string{
-	"masking_utils", "cache_utils", "activations", "modeling_layers", "modeling_outputs", "modeling_rope_utils", "integrations.sdpa_attention",
-	"loss.loss_utils", "integrations.moe", "models.data2vec.configuration_data2vec_text", "models.data2vec.modeling_data2vec_text",
-	"models.openai.configuration_openai", "models.openai.modeling_openai",
-}
-
-// library is the source of transformers of the tests' Python, which is not imported.
+// library is the source of transformers that make models fetched.
 func library(tb testing.TB) *pymodule.Library {
 	tb.Helper()
-	python := measuretest.Python(tb)
-	find := exec.Command(python, "-c", "import importlib.util; print(importlib.util.find_spec('transformers').submodule_search_locations[0])")
-	folder, err := find.Output()
-	if err != nil {
-		tb.Skip("NOT TESTED: the Python of the tests has no transformers")
-	}
-	modules := []string{filepath.Dir(strings.TrimSpace(string(folder)))}
-	for _, name := range sharedModules {
-		modules = append(modules, "transformers."+name)
-	}
-	for _, f := range slices.Concat(families, unseen) {
-		for _, part := range []string{"modeling", "configuration"} {
-			modules = append(modules, fmt.Sprintf("transformers.models.%[1]s.%[2]s_%[1]s", folderOf(f), part))
-		}
-	}
-	run := exec.Command(python, append([]string{"-c", pymodule.Script}, modules...)...)
-	run.Stderr = os.Stderr
-	data, err := run.Output()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	trees, err := pymodule.ReadTrees(data)
+	modelstest.NeedSource(tb)
+	trees, err := pymodule.EmbeddedTrees()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return pymodule.NewLibrary(trees)
-}
-
-// folderOf is where the source of a family is.
-func folderOf(family string) string {
-	return strings.ReplaceAll(strings.TrimSuffix(family, "_text"), "-", "_")
 }
 
 // recording is a process of the families: what it ran, and what it asked for.
@@ -123,12 +89,12 @@ func TestRecorded(t *testing.T) {
 	for _, c := range recordings(t, f) {
 		t.Run(c.ID, func(t *testing.T) {
 			got := evaluated(t, l, &c)
-			compare(t, &c, got, snapshottest.Trace(t, truth+"recorded/"+c.ID+".pickle.xz"))
-			byHand, err := predict.RunBuilt(c.workload, h200, 2, models.New)
+			compare(t, &c, got, tracetest.Trace(t, truth+"recorded/"+c.ID+".pickle.xz"))
+			byHand, err := predict.Run(c.workload, h200, predict.Options{Steps: 2, Build: models.New})
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, events(got), events(byHand.Trace()))
+			same(t, events(got), events(byHand.Requests()))
 		})
 	}
 }
@@ -175,12 +141,8 @@ func TestFamilies(t *testing.T) {
 
 // notYet is what the evaluator does not know of a workload, "" where it knows all.
 func notYet(w *workload.Workload) string {
-	config, _ := json.Marshal(w.Config)
-	switch {
-	case w.Config.ModelType == "deberta-v2":
+	if w.Config.ModelType == "deberta-v2" {
 		return "torch.jit.script is not known"
-	case strings.Contains(string(config), `"output_router_logits":true`):
-		return "capturing outputs (output_router_logits) is not known"
 	}
 	return ""
 }
@@ -190,7 +152,7 @@ func notYet(w *workload.Workload) string {
 func refuses(t *testing.T, l *pymodule.Library, c *recording, what string) {
 	t.Helper()
 	var unknown *pymodule.Error
-	_, err := predict.RunBuilt(c.workload, h200, 2, l.New)
+	_, err := predict.Run(c.workload, h200, predict.Options{Steps: 2, Build: l.New})
 	if !errors.As(err, &unknown) || !strings.Contains(unknown.What, what) || unknown.File == "" || unknown.Line == 0 {
 		t.Errorf("want an error that says that %s, have %v", what, err)
 	}
@@ -201,17 +163,16 @@ func evaluated(t *testing.T, l *pymodule.Library, c *recording) *trace.Trace {
 	t.Helper()
 	card := h200
 	if id := c.workload.GPU; id != "" && id != "h200" {
-		found, err := gpu.Find(id)
-		if err != nil {
+		var err error
+		if card, err = gpu.Find(id); err != nil {
 			t.Fatal(err)
 		}
-		card = torch.Device{SMs: found.SMs, ThreadsPerSM: found.ThreadsPerSM, Major: found.ComputeCapability.Major, Minor: found.ComputeCapability.Minor}
 	}
-	p, err := predict.RunBuilt(c.workload, card, cmp.Or(c.Steps, 2), l.New)
+	p, err := predict.Run(c.workload, card, predict.Options{Steps: cmp.Or(c.Steps, 2), Build: l.New})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.Trace()
+	return p.Requests()
 }
 
 // compare fails where a process parts from its recording. Autocast drops its casts in an
@@ -236,7 +197,7 @@ func compare(t *testing.T, r *recording, got, want *trace.Trace) {
 	t.Errorf("request %d of %d differs%s", at[1], len(c.Requests[1]), around.String())
 }
 
-func request(list []trace.Request, i int) string {
+func request(list []trace.AllocatorRequest, i int) string {
 	switch {
 	case i >= len(list):
 		return ""

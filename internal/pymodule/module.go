@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"memorymark/internal/models"
 	"memorymark/internal/torch"
 	"memorymark/internal/trace"
 )
@@ -21,13 +22,17 @@ type moduleState struct {
 	caller, part string
 	index        int // within a list, -1 if it is in none
 	counted      bool
+	claimed      bool // it owns its parameters
+	input        bool // what it returns gets a gradient where inputs do (enable_input_require_grads)
 	// What is the module's, if it is one of torch.nn.
 	linear      *torch.Linear
 	embedding   *torch.Embedding
 	norm        *torch.LayerNorm
 	conv        *torch.Conv1D
-	line        *torch.Conv1d
-	items       []*instance // of a list
+	convolution *torch.Conv
+	stacks      []*torch.Stack               // parameters that are no layer's, which PEFT can adapt
+	adapted     map[value]*torch.ActiveStack // those of them, while the module runs
+	items       []*instance                  // of a list
 	initialized bool
 }
 
@@ -38,6 +43,7 @@ func (m *Machine) addModules() {
 	object := m.types["object"]
 	module := newClass("Module", object)
 	module.make = func(m *Machine, c *class, a *args) value {
+		m.countModule()
 		x := &instance{refs: refs{1}, class: c, native: &moduleState{}}
 		m.initialize(x, a)
 		return x
@@ -56,7 +62,7 @@ func (m *Machine) addModules() {
 	methods := map[string]func(m *Machine, x *instance, a *args) value{
 		"register_buffer": func(m *Machine, x *instance, a *args) value {
 			if b, ok := a.need(1, "tensor").(*tensor); ok {
-				b.buffer = true
+				b.buffer, b.passing = true, a.or(2, "persistent", true) == false
 			}
 			x.fields.set(m, a.pos[0].(string), hold(a.need(1, "tensor")))
 			return none{}
@@ -66,13 +72,19 @@ func (m *Machine) addModules() {
 			return none{}
 		},
 		"requires_grad_": func(m *Machine, x *instance, a *args) value {
-			if s := stateOf(x); len(a.pos) != 1 || a.pos[0] != false || s.embedding == nil {
-				panic(failure("requires_grad_ of this module is not known"))
-			}
-			stateOf(x).embedding.Freeze()
+			m.walk(x, false, func(part *instance) {
+				for _, v := range part.fields.values {
+					if p, ok := v.(*tensor); ok && p.parameter {
+						m.setTensorAttribute(p, "requires_grad", a.or(0, "requires_grad", true))
+					}
+				}
+			})
 			return hold(x)
 		},
 		"add_module": func(m *Machine, x *instance, a *args) value {
+			if name := m.text(a.pos[0]); isIndex(name) && x.class.is(m.types["ModuleList"]) {
+				return m.call(m.getattr(x, "append"), hold(a.pos[1]))
+			}
 			setModuleAttribute(m, x, a.pos[0].(string), hold(a.pos[1]))
 			return none{}
 		},
@@ -82,7 +94,9 @@ func (m *Machine) addModules() {
 			return f(m, a.pos[0].(*instance), &args{a.pos[1:], a.names, a.named})
 		}}
 	}
+	m.addModuleMethods(module)
 	m.addModuleLists()
+	m.addModuleDicts()
 	m.addLayers()
 }
 
@@ -101,8 +115,8 @@ func setModuleAttribute(m *Machine, x *instance, name string, v value) {
 func (m *Machine) replaceOwn(x *instance, name string, old, v value) {
 	switch old := old.(type) {
 	case *instance:
-		if old.class.is(m.types["Module"]) && old.n == 1 {
-			m.walk(old, false, m.discard)
+		if old.class.is(m.types["Module"]) {
+			m.discardAll(old, make(map[*instance]bool))
 		}
 	case *tensor:
 		s := stateOf(x)
@@ -117,21 +131,26 @@ func (m *Machine) replaceOwn(x *instance, name string, old, v value) {
 	}
 }
 
-// discard takes the parameters of a module that goes while its model is built.
-func (m *Machine) discard(x *instance) {
+// discardAll takes the parameters of a module that goes, and of those in it that nothing
+// else has.
+func (m *Machine) discardAll(x *instance, seen map[*instance]bool) {
+	if x.n != 1 || seen[x] {
+		return
+	}
+	seen[x] = true
 	for _, v := range x.fields.values {
-		if p, ok := v.(*tensor); ok && p.parameter {
-			if !m.building || x.n != 1 || !stateOf(x).isLayer() {
-				panic(failure("a %s in the place of another module is not known", x.class.name))
-			}
+		if p, ok := v.(*tensor); ok && p.parameter && p.n == 1 {
 			m.t.Discard(p.x)
 		}
+	}
+	for _, part := range m.partsOf(x) {
+		m.discardAll(part, seen)
 	}
 }
 
 // isLayer reports whether package torch has the parameters of a module too.
 func (s *moduleState) isLayer() bool {
-	return s.linear != nil || s.embedding != nil || s.norm != nil || s.conv != nil || s.line != nil
+	return s.linear != nil || s.embedding != nil || s.norm != nil || s.conv != nil
 }
 
 // join puts a module into another, the first time.
@@ -163,18 +182,76 @@ func callModule(m *Machine, a *args) value {
 		}
 	}
 	outer := m.path
+	leave := m.activate(x)
 	f := m.enter(x)
 	m.path = pathOf(x)
+	if s := stateOf(x); !s.claimed {
+		s.claimed = true
+		for _, v := range x.fields.values {
+			if p, ok := v.(*tensor); ok && p.parameter {
+				m.t.Claim(p.x)
+			}
+		}
+	}
 	if m.t.RunsAgain() && f != nil { // _call_impl has the arguments in a tuple
 		given := slices.Concat(a.pos, a.named)
 		f.Naming(func() []*torch.Tensor { return tensorsIn(given) })
 	}
 	out := m.invoke(forward, a)
-	if f != nil {
-		f.End()
+	if m.recordings != nil {
+		m.record(x, out)
 	}
+	if y, ok := out.(*tensor); ok && m.t.InputsRequireGrad && stateOf(x).input {
+		y.x.RequireGrad()
+	}
+	if f != nil {
+		f.End(m.outputsOf(out)...)
+	}
+	leave()
 	m.path = outer
 	return out
+}
+
+// activate wraps the adapters of its parameters around a module (ParamWrapper.forward),
+// the last one first.
+func (m *Machine) activate(x *instance) (leave func()) {
+	s := stateOf(x)
+	if len(s.stacks) == 0 || !slices.ContainsFunc(s.stacks, (*torch.Stack).Adapted) {
+		return func() {}
+	}
+	s.adapted = make(map[value]*torch.ActiveStack)
+	var active []*torch.ActiveStack
+	for _, stack := range slices.Backward(s.stacks) {
+		if stack.Adapted() {
+			a := m.t.Activate(stack)
+			active = append(active, a)
+			s.adapted[stack.Weight] = a
+		}
+	}
+	return func() {
+		s.adapted = nil
+		for _, a := range slices.Backward(active) {
+			a.Leave()
+		}
+	}
+}
+
+// field is an attribute of an object; a parameter comes with its adapter.
+func (m *Machine) field(x *instance, v value) value {
+	if s, ok := x.native.(*moduleState); ok && s.adapted != nil {
+		if p, ok := v.(*tensor); ok && s.adapted[p.x] != nil {
+			return &tensor{refs: refs{1}, x: m.t.Hold(s.adapted[p.x].Weight()).Tensor()}
+		}
+	}
+	return hold(v)
+}
+
+// outputsOf are the tensors that a module returns, which matter to ranks alone.
+func (m *Machine) outputsOf(out value) []*torch.Tensor {
+	if m.t.Alone() {
+		return nil
+	}
+	return tensorsIn([]value{out})
 }
 
 // enter says that a module runs, called by another; nil where that one does not have it.
@@ -183,11 +260,14 @@ func (m *Machine) enter(x *instance) *torch.Frame {
 	if !s.counted || s.caller != m.path {
 		s.counted, s.caller, s.index = true, m.path, -1
 		path := pathOf(x)
-		if s.part = path; m.path != "" {
-			within, ok := strings.CutPrefix(path, m.path+".")
-			if s.part = within; !ok {
-				s.part = ""
-			}
+		within, ok := strings.CutPrefix(path, m.path+".")
+		switch {
+		case path == "" && x != m.model: // made and called by a function, as CrossEntropyLoss
+			s.part = x.class.name
+		case m.path == "" || ok:
+			s.part = strings.TrimPrefix(within, ".")
+		default:
+			s.part = ""
 		}
 		if at := strings.LastIndexByte(s.part, '.'); at >= 0 && isIndex(s.part[at+1:]) {
 			s.index, _ = strconv.Atoi(s.part[at+1:])
@@ -298,9 +378,9 @@ func (m *Machine) addModuleLists() {
 	set(list, "append", func(m *Machine, x *instance, a []value) value { add(x, hold(a[0])); return hold(x) })
 	set(list, "extend", func(m *Machine, x *instance, a []value) value { extend(m, x, a[0]); return hold(x) })
 	set(list, "__len__", func(_ *Machine, x *instance, _ []value) value { return int64(len(stateOf(x).items)) })
-	set(list, "__iter__", func(_ *Machine, x *instance, _ []value) value { return newList(stateOf(x).all()...) })
+	set(list, "__iter__", func(m *Machine, x *instance, _ []value) value { return newList(m.itemsIn(x)...) })
 	set(list, "__getitem__", func(m *Machine, x *instance, a []value) value {
-		items := stateOf(x).all()
+		items := m.itemsIn(x)
 		defer m.dropAll(items)
 		if s, ok := a[0].(*slice); ok {
 			part := &instance{refs: refs{1}, class: x.class, native: &moduleState{}}
@@ -313,7 +393,10 @@ func (m *Machine) addModuleLists() {
 	})
 }
 
-func (s *moduleState) all() []value {
+// itemsIn are the modules of a list.
+func (m *Machine) itemsIn(x *instance) []value {
+	s := stateOf(x)
+	m.spend(int64(len(s.items)) / lookupsAWork)
 	out := make([]value, len(s.items))
 	for i, x := range s.items {
 		out[i] = hold(x)
@@ -327,6 +410,7 @@ func (m *Machine) listParameters(model *instance) {
 	var all []*torch.Tensor
 	decayed := make(map[*torch.Tensor]bool)
 	m.walk(model, false, func(x *instance) {
+		m.nameParameters(x)
 		for i, v := range x.fields.values {
 			if p, ok := v.(*tensor); ok && p.parameter {
 				all = append(all, p.x)
@@ -343,6 +427,33 @@ func (m *Machine) listParameters(model *instance) {
 	m.t.List(all)
 }
 
+// nameParameters says what the parameters of a module are called. Those of several
+// dimensions that are no layer's are matrices that PEFT can adapt; what it was made of
+// before transformers 5 decides over the rank
+// (peft/utils/transformers_weight_conversion.py).
+func (m *Machine) nameParameters(x *instance) {
+	s := stateOf(x)
+	for i, v := range x.fields.values {
+		p, ok := v.(*tensor)
+		if !ok || !p.parameter {
+			continue
+		}
+		name := x.fields.names[i]
+		p.x.Named(name)
+		if s.isLayer() || len(p.x.Shape) < 2 {
+			continue
+		}
+		stack := m.t.AsStack(p.x, belowLayers(pathOf(x)+"."+name))
+		if name == "gate_up_proj" {
+			stack.Fused(2)
+		}
+		for _, earlier := range s.stacks {
+			earlier.Before(stack)
+		}
+		s.stacks = append(s.stacks, stack)
+	}
+}
+
 // isDecayed reports whether Hugging Face's Trainer decays a parameter of that name
 // (transformers/trainer.py, get_decay_parameter_names).
 func isDecayed(name string) bool {
@@ -350,20 +461,47 @@ func isDecayed(name string) bool {
 	return !slices.ContainsFunc([]string{"bias", "layernorm", "rmsnorm", ".norm.", "_norm."}, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// cast is model.to(dtype): most parameters are in that type already.
-func (m *Machine) cast(model *instance, dtype torch.DType) {
+// toCard is model.to("cuda"): of what constructors made on the CPU.
+func (m *Machine) toCard(model *instance) {
 	m.walk(model, true, func(x *instance) {
 		for _, v := range x.fields.values {
-			b, ok := v.(*tensor)
-			switch {
-			case !ok || !b.x.DType.IsFloat():
-			case b.buffer:
-				m.t.As(trace.Parameter, func() {
-					b.x, b.named = m.t.CastBuffer(torch.ValueOf(b.x), dtype).Tensor(), nil
-				})
-			case b.parameter && b.x.DType != dtype:
-				m.t.As(trace.Parameter, func() { m.t.CastParameter(b.x, dtype) })
+			if p, ok := v.(*tensor); ok && p.host && (p.parameter || p.buffer) {
+				p.host, p.values = false, nil
+				m.t.As(trace.Parameter, func() { m.t.ToCard(p.x) })
 			}
 		}
 	})
+}
+
+// cast is model.to(dtype): most parameters are in that type already. Module._apply visits
+// the modules within one first, then its parameters, then its buffers.
+func (m *Machine) cast(model *instance, r models.Run) {
+	var all []*torch.Tensor
+	m.walk(model, true, func(x *instance) {
+		var buffers []*torch.Tensor
+		for _, v := range x.fields.values {
+			p, ok := v.(*tensor)
+			switch {
+			case !ok:
+			case p.buffer:
+				if p.x.DType.IsFloat() || p.x.DType == torch.Complex64 { // which loses its imaginary part
+					dtype := r.BufferDType()
+					if p.passing { // and so not loaded
+						dtype = r.DType
+					}
+					m.t.As(trace.Parameter, func() {
+						p.x, p.named = m.t.CastBuffer(torch.ValueOf(p.x), dtype).Tensor(), nil
+					})
+				}
+				buffers = append(buffers, p.x)
+			case p.parameter:
+				if p.x.DType.IsFloat() && p.x.DType != r.DType {
+					m.t.As(trace.Parameter, func() { m.t.CastParameter(p.x, r.DType) })
+				}
+				all = append(all, p.x)
+			}
+		}
+		all = append(all, buffers...)
+	})
+	m.t.ListOnHost(all)
 }

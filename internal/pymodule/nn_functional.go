@@ -18,15 +18,11 @@ func functionsOfNN() map[string]*builtin {
 		}
 		return m.tensor(m.t.Softplus(in(a.pos[0])))
 	})
-	add("softmax", func(m *Machine, a *args) value {
-		a.only("softmax", "dim", "dtype", "input")
-		if d := integer(a.need(1, "dim")); d != -1 && int(d) != len(a.need(0, "input").(*tensor).x.Shape)-1 {
-			panic(failure("a softmax over another dimension than the last is not known"))
-		}
-		return m.tensor(m.t.Softmax(in(a.need(0, "input")), dtypeOf(a.get(-1, "dtype"), torch.NoDType)))
-	})
+	for _, name := range []string{"softmax", "log_softmax"} {
+		add(name, func(m *Machine, a *args) value { return m.softmax(name, a) })
+	}
 	add("dropout", func(m *Machine, a *args) value {
-		a.only("dropout", "p", "training", "input")
+		a.only("dropout", "p", "training", "input", "inplace")
 		return m.tensor(m.t.Dropout(in(a.need(0, "input")), number(a.or(1, "p", 0.5)), m.truth(a.or(2, "training", true))))
 	})
 	add("layer_norm", func(m *Machine, a *args) value {
@@ -43,18 +39,8 @@ func functionsOfNN() map[string]*builtin {
 		}
 		return m.tensor(m.t.LayerNorm(in(a.need(0, "input")), n))
 	})
-	add("cross_entropy", func(m *Machine, a *args) value {
-		a.only("cross_entropy", "ignore_index", "reduction", "input", "target")
-		return m.tensor(m.t.CrossEntropy(in(a.need(0, "input")), in(a.need(1, "target"))))
-	})
-	add("pad", func(m *Machine, a *args) value {
-		a.only("pad", "pad", "value")
-		widths := m.shapeOf([]value{a.need(1, "pad")})
-		if len(widths) != 2 || widths[0] != 0 {
-			panic(failure("padding anything but the end of the last dimension is not known"))
-		}
-		return m.tensor(m.t.Pad(in(a.pos[0]), widths[1]))
-	})
+	addLosses(add)
+	addImages(add)
 	add("grouped_mm", func(m *Machine, a *args) value {
 		return m.tensor(m.t.GroupedMM(in(a.pos[0]), in(a.pos[1]), in(a.need(-1, "offs"))))
 	})
@@ -65,8 +51,8 @@ func functionsOfNN() map[string]*builtin {
 		return m.tensor(m.t.LinearOf(in(a.pos[0]), in(a.need(1, "weight"))))
 	})
 	add("scaled_dot_product_attention", func(m *Machine, a *args) value {
-		a.only("scaled_dot_product_attention", "attn_mask", "dropout_p", "scale", "is_causal", "enable_gqa")
-		return m.tensor(m.t.Attention(in(a.pos[0]), in(a.pos[1]), in(a.pos[2]), maybe(a.get(3, "attn_mask")),
+		a.only("scaled_dot_product_attention", "attn_mask", "dropout_p", "scale", "is_causal", "enable_gqa", "query", "key", "value")
+		return m.tensor(m.t.Attention(in(a.need(0, "query")), in(a.need(1, "key")), in(a.need(2, "value")), maybe(a.get(3, "attn_mask")),
 			number(a.or(4, "dropout_p", 0.0)), m.truth(a.or(5, "is_causal", false)), m.truth(a.or(-1, "enable_gqa", false))))
 	})
 	return out

@@ -20,21 +20,23 @@ func (m *Machine) binary(op string, a, b value) value {
 			return x + y
 		}
 		if isNumber(b) && op == "Mult" {
-			return strings.Repeat(x, int(max(integer(b), 0)))
+			n := max(integer(b), 0)
+			m.spendElements(int64(len(x)) * min(n, 1<<30))
+			return strings.Repeat(x, int(n))
 		}
 	case *tuple:
 		if y, ok := b.(*tuple); ok && op == "Add" {
 			return newTuple(holdAll(x.items, y.items)...)
 		}
 		if isNumber(b) && op == "Mult" {
-			return newTuple(repeated(x.items, integer(b))...)
+			return newTuple(m.times(x.items, integer(b))...)
 		}
 	case *list:
 		if y, ok := b.(*list); ok && op == "Add" {
 			return newList(holdAll(x.items, y.items)...)
 		}
 		if isNumber(b) && op == "Mult" {
-			return newList(repeated(x.items, integer(b))...)
+			return newList(m.times(x.items, integer(b))...)
 		}
 	case *class: // a | b, for isinstance
 		if op == "BitOr" {
@@ -65,9 +67,10 @@ func holdAll(lists ...[]value) []value {
 	return out
 }
 
-func repeated(items []value, times int64) []value {
+func (m *Machine) times(items []value, n int64) []value {
+	m.spendElements(int64(len(items)) * min(n, 1<<30))
 	out := []value{}
-	for range times {
+	for range n {
 		out = append(out, holdAll(items)...)
 	}
 	return out

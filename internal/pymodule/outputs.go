@@ -38,7 +38,17 @@ func (m *Machine) addOutputs() {
 		return m.item(all, a.pos[1])
 	}}
 	m.types["OutputRecorder"] = newClass("OutputRecorder", m.types["object"])
-	m.types["OutputRecorder"].make = func(_ *Machine, c *class, _ *args) value { return &instance{refs: refs{1}, class: c} }
+	m.types["OutputRecorder"].make = func(m *Machine, c *class, a *args) value {
+		x := &instance{refs: refs{1}, class: c}
+		x.fields.set(m, "target_class", hold(a.need(0, "target_class")))
+		x.fields.set(m, "index", a.or(1, "index", int64(0)))
+		for _, name := range []string{"layer_name", "class_name"} {
+			if v := a.get(-1, name); v != nil && v != (none{}) {
+				x.fields.set(m, name, hold(v))
+			}
+		}
+		return x
+	}
 	m.addInterfaces()
 }
 

@@ -1,6 +1,7 @@
 package pymodule
 
 import (
+	"slices"
 	"strings"
 
 	"memorymark/internal/torch"
@@ -13,11 +14,13 @@ func (m *Machine) addPretrained() {
 	set := func(name string, f func(m *Machine, x *instance, a []value) value) {
 		c.attrs[name] = &builtin{name, func(m *Machine, a *args) value { return f(m, a.pos[0].(*instance), a.pos[1:]) }}
 	}
-	set("__init__", func(m *Machine, x *instance, a []value) value {
-		x.fields.set(m, "config", hold(a[0]))
+	c.attrs["__init__"] = &builtin{"__init__", func(m *Machine, a *args) value {
+		a.pos[0].(*instance).fields.set(m, "config", hold(a.need(1, "config")))
 		return none{}
-	})
+	}}
+	m.addEmbeddingMethods(set)
 	set("post_init", func(m *Machine, x *instance, _ []value) value { m.postInit(x); return none{} })
+	set("get_input_embeddings", func(m *Machine, x *instance, _ []value) value { return m.inputEmbeddings(x) })
 	set("_init_weights", func(m *Machine, _ *instance, a []value) value { m.initWeights(a[0].(*instance)); return none{} })
 	set("warn_if_padding_and_no_attention_mask", func(m *Machine, x *instance, a []value) value {
 		m.lookForPadding(x, a[0], a[1])
@@ -28,6 +31,9 @@ func (m *Machine) addPretrained() {
 		set: &builtin{"loss_function", func(m *Machine, a *args) value { panic(failure("a loss function that is set is not known")) }},
 	}
 	c.attrs["dtype"] = &property{get: &builtin{"dtype", func(m *Machine, a *args) value { return m.dtypeOfModel(a.pos[0].(*instance)) }}}
+	c.attrs["_from_config"] = &classMethod{&builtin{"_from_config", func(m *Machine, a *args) value {
+		return m.fromConfig(a.pos[0].(*class), hold(a.need(1, "config")))
+	}}}
 	c.attrs["_tied_weights_keys"], c.attrs["is_gradient_checkpointing"] = none{}, false
 }
 
@@ -44,43 +50,59 @@ func (m *Machine) dtypeOfModel(x *instance) value {
 	return found
 }
 
+// inputEmbeddings is get_input_embeddings, which looks for one of the usual attributes.
+func (m *Machine) inputEmbeddings(x *instance) value {
+	name, ok := x.class.lookup("_input_embed_layer").(string)
+	if !ok {
+		name = "embed_tokens"
+	}
+	base, _ := x.class.lookup("base_model_prefix").(string)
+	for _, path := range []string{name, "embeddings." + name, "model." + name} {
+		if part := m.at(x, path); part != nil {
+			return hold(part)
+		}
+	}
+	for _, path := range []string{"language_model", base} {
+		if part := m.at(x, path); path != "" && part != nil && part.class.is(m.types["PreTrainedModel"]) {
+			return m.call(m.getattr(part, "get_input_embeddings"))
+		}
+	}
+	return none{}
+}
+
 // nameLayers says what layers are called, and which are the embeddings of what goes in
-// and of what comes out.
+// (enable_input_require_grads) and of what comes out.
 func (m *Machine) nameLayers(model *instance) {
-	embeddings := make(map[*instance]string)
-	for _, f := range []string{"get_input_embeddings", "get_output_embeddings"} {
-		own, _ := model.class.lookup(f).(*function)
-		switch x := model; {
-		case own != nil:
-			if part, ok := m.call(own, hold(model)).(*instance); ok {
-				embeddings[part] = f
-			}
-		case f == "get_output_embeddings":
-			if part := m.at(x, "lm_head"); part != nil {
-				embeddings[part] = f
-			}
-		default:
-			prefix, _ := model.class.lookup("base_model_prefix").(string)
-			if base := m.at(model, prefix); base != nil {
-				x = base
-			}
-			if get, _ := x.class.lookup(f).(*function); get != nil {
-				embeddings[m.call(get, hold(x)).(*instance)] = f
-			} else if part := m.at(x, "embed_tokens"); part != nil {
-				embeddings[part] = f
-			}
+	var output *instance
+	if own, ok := model.class.lookup("get_output_embeddings").(*function); ok {
+		output, _ = m.call(own, hold(model)).(*instance)
+	} else {
+		output = m.at(model, "lm_head")
+	}
+	var precise []string
+	if names, ok := model.class.lookup("_keep_in_fp32_modules").(*list); ok {
+		for _, v := range names.items {
+			precise = append(precise, m.text(v))
 		}
 	}
 	m.walk(model, false, func(x *instance) {
+		if x.class.is(m.types["PreTrainedModel"]) {
+			if part, ok := m.call(m.getattr(x, "get_input_embeddings")).(*instance); ok {
+				stateOf(part).input = true
+			}
+		}
 		s := stateOf(x)
 		name := belowLayers(pathOf(x))
 		switch {
-		case s.embedding != nil && embeddings[x] == "get_input_embeddings":
-			s.embedding.AsInput(name)
-		case s.linear != nil && embeddings[x] == "get_output_embeddings":
+		case s.embedding != nil:
+			s.embedding.Named(name)
+		case s.linear != nil && x == output:
 			s.linear.AsOutput(name)
 		case s.linear != nil:
 			s.linear.Named(name)
+			if slices.ContainsFunc(precise, func(part string) bool { return slices.Contains(strings.Split(name, "."), part) }) {
+				s.linear.InFloat32()
+			}
 		case s.conv != nil:
 			s.conv.Named(name)
 		}
@@ -145,9 +167,18 @@ func (m *Machine) initWeights(part *instance) {
 	}
 	kind := m.getattr(part, "rope_type")
 	var f value
-	if kind == "default" {
-		f = m.getattr(part, "compute_default_rope_parameters")
-	} else {
+	switch name := "compute_default_rope_parameters"; {
+	case kind == "axial":
+		name = "compute_axial_rope_parameters"
+		fallthrough
+	case kind == "default":
+		var ok bool
+		if f, ok = m.optional(part, name); !ok { // transformers 4 computes them once
+			return
+		}
+	case part.class.lookup(name) == nil:
+		return
+	default:
 		f = m.item(m.resolveImport(&lazyImport{"transformers.modeling_rope_utils", "ROPE_INIT_FUNCTIONS"}), kind)
 	}
 	m.drop(m.call(f, m.getattr(part, "config")))
@@ -168,7 +199,8 @@ func (m *Machine) tie(x *instance) {
 			panic(failure("the tied weights %v of %s are not known", key, x.class.name))
 		}
 		shared, _ := source.fields.get(from)
-		if old, _ := target.fields.get(name); same(old, shared) {
+		old, _ := target.fields.get(name)
+		if same(old, shared) {
 			continue
 		}
 		target.fields.set(m, name, hold(shared))
@@ -182,6 +214,10 @@ func (m *Machine) tie(x *instance) {
 			m.t.TieTable(to.embedding, of.embedding)
 		case to.linear != nil && name == "bias":
 			m.t.TieBias(to.linear, shared.(*tensor).x)
+		case !to.isLayer():
+			if old, ok := old.(*tensor); ok {
+				m.t.Discard(old.x)
+			}
 		default:
 			panic(failure("tying %v of %s is not known", key, x.class.name))
 		}
@@ -195,6 +231,65 @@ func (m *Machine) parameterAt(x *instance, path string) (*instance, string) {
 		return x, path
 	}
 	return m.at(x, path[:at]), path[at+1:]
+}
+
+// addEmbeddingMethods adds what models say of their embeddings unless they know better
+// (EmbeddingAccessMixin, transformers/modeling_utils.py).
+func (m *Machine) addEmbeddingMethods(set func(name string, f func(m *Machine, x *instance, a []value) value)) {
+	set("get_input_embeddings", func(m *Machine, x *instance, _ []value) value {
+		name := "embed_tokens"
+		if own, ok := x.class.lookup("_input_embed_layer").(string); ok {
+			name = own
+		}
+		if v, ok := m.optional(x, name); ok {
+			return v
+		}
+		for _, part := range []string{"embeddings", "model"} {
+			if within, ok := m.optional(x, part); ok && within != (none{}) {
+				if v, ok := m.optional(within, name); ok {
+					return v
+				}
+			}
+		}
+		base, _ := x.class.lookup("base_model_prefix").(string)
+		for _, part := range []string{"language_model", base} {
+			if within, ok := x.fields.get(part); ok {
+				if f, ok := m.optional(within, "get_input_embeddings"); ok {
+					return m.call(f)
+				}
+			}
+		}
+		panic(raise("NotImplementedError", "`get_input_embeddings` not auto‑handled for %s", x.class.name))
+	})
+	set("get_output_embeddings", func(m *Machine, x *instance, _ []value) value {
+		if v, ok := m.optional(x, "lm_head"); ok {
+			return v
+		}
+		return none{}
+	})
+	for _, part := range []string{"encoder", "decoder"} {
+		set("get_"+part, func(m *Machine, x *instance, _ []value) value {
+			if v, ok := m.optional(x, part); ok {
+				return v
+			}
+			base, _ := x.class.lookup("base_model_prefix").(string)
+			if within, ok := x.fields.get(base); ok {
+				return m.call(m.getattr(within, "get_"+part))
+			}
+			return hold(x)
+		})
+	}
+	set("can_generate", func(*Machine, *instance, []value) value { return false })
+	pretrained := m.types["PreTrainedModel"]
+	pretrained.attrs["device"] = &property{get: &builtin{"device", func(*Machine, *args) value { return device{} }}}
+	pretrained.attrs["base_model"] = &property{get: &builtin{"base_model", func(m *Machine, a *args) value {
+		x := a.pos[0].(*instance)
+		base, _ := x.class.lookup("base_model_prefix").(string)
+		if v, ok := x.fields.get(base); ok {
+			return hold(v)
+		}
+		return hold(x)
+	}}}
 }
 
 // lookForPadding is warn_if_padding_and_no_attention_mask: pad_token_id in

@@ -10,12 +10,26 @@ import (
 
 func mathName(_ *Machine, _, name string) value {
 	switch name {
+	case "e":
+		return math.E
+	case "gcd":
+		return &builtin{name, func(_ *Machine, a *args) value {
+			x, y := integer(a.pos[0]), integer(a.pos[1])
+			for y != 0 {
+				x, y = y, x%y
+			}
+			return x
+		}}
+	case "isqrt":
+		return &builtin{name, func(_ *Machine, a *args) value { return int64(math.Sqrt(number(a.pos[0]))) }}
+	case "pow":
+		return &builtin{name, func(_ *Machine, a *args) value { return math.Pow(number(a.pos[0]), number(a.pos[1])) }}
 	case "pi":
 		return math.Pi
 	case "inf":
 		return math.Inf(1)
 	}
-	functions := map[string]func(float64) float64{"sqrt": math.Sqrt, "log": math.Log, "log2": math.Log2, "exp": math.Exp, "cos": math.Cos, "sin": math.Sin}
+	functions := map[string]func(float64) float64{"sqrt": math.Sqrt, "log": math.Log, "log2": math.Log2, "log10": math.Log10, "tanh": math.Tanh, "fabs": math.Abs, "erf": math.Erf, "exp": math.Exp, "cos": math.Cos, "sin": math.Sin}
 	if f := functions[name]; f != nil {
 		return &builtin{name, func(_ *Machine, a *args) value {
 			if len(a.pos) > 1 {
@@ -58,6 +72,18 @@ func functoolsName(_ *Machine, _, name string) value {
 	switch name {
 	case "wraps", "lru_cache", "cache":
 		return &builtin{name, func(_ *Machine, a *args) value { return identity }}
+	case "reduce":
+		return &builtin{name, func(m *Machine, a *args) value {
+			items := m.listOf(a.pos[1])
+			if len(a.pos) > 2 {
+				items = append([]value{hold(a.pos[2])}, items...)
+			}
+			out := items[0]
+			for _, v := range items[1:] {
+				out = m.call(a.pos[0], out, v)
+			}
+			return out
+		}}
 	case "cached_property":
 		return &builtin{name, func(_ *Machine, a *args) value { return &property{get: hold(a.pos[0])} }}
 	case "partial":
@@ -91,13 +117,79 @@ func typingName(m *Machine, module, name string) value {
 		return m.types["object"]
 	case module == "typing" && name == "TypedDict":
 		return m.types["dict"]
+	case m.types["abc."+name] != nil:
+		return m.types["abc."+name]
+	case module == "typing" && (name == "overload" || name == "final"):
+		return identity
+	case module == "typing" && name == "cast":
+		return &builtin{name, func(_ *Machine, a *args) value { return hold(a.pos[1]) }}
+	case module == "typing" && name == "get_args":
+		return &builtin{name, func(_ *Machine, a *args) value { return newTuple() }}
 	}
 	return nil
 }
 
+// addAbstract makes classes of collections.abc: what an object can do decides.
+func (m *Machine) addAbstract() {
+	is := func(name string, holds func(v value) bool) {
+		c := newClass(name, m.types["object"])
+		c.holds = holds
+		m.types["abc."+name] = c
+	}
+	is("Iterable", func(v value) bool {
+		switch x := v.(type) {
+		case *tuple, *list, *dict, string, *span, *iterator, *tensor:
+			return true
+		case *instance:
+			return x.class.lookup("__iter__") != nil || x.items != nil
+		}
+		return false
+	})
+	is("Sequence", func(v value) bool {
+		switch v.(type) {
+		case *tuple, *list, string, *span:
+			return true
+		}
+		return false
+	})
+	mapping := func(v value) bool {
+		switch x := v.(type) {
+		case *dict:
+			return !x.isSet
+		case *instance:
+			return x.items != nil
+		}
+		return false
+	}
+	is("Mapping", mapping)
+	is("MutableMapping", mapping)
+	is("Callable", func(v value) bool {
+		switch x := v.(type) {
+		case *function, *builtin, *method, *class, *partial:
+			return true
+		case *instance:
+			return x.class.lookup("__call__") != nil
+		}
+		return false
+	})
+}
+
 func collectionsName(m *Machine, _, name string) value {
-	if name == "OrderedDict" {
+	switch name {
+	case "OrderedDict":
 		return m.types[name]
+	case "UserDict":
+		return m.types["dict"]
+	case "abc":
+		return m.module("collections.abc")
+	case "defaultdict":
+		return &builtin{name, func(_ *Machine, a *args) value {
+			d := newDict()
+			d.fresh = hold(a.pos[0])
+			return d
+		}}
+	case "namedtuple":
+		return &builtin{name, func(m *Machine, a *args) value { return m.namedTuple(a) }}
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/measure/measuretest"
+	"memorymark/internal/testmachine"
 )
 
 // snippets are run by Python and by the evaluator; both say what result is.
@@ -68,7 +68,7 @@ const lives = "log = []\nclass O:\n    def __init__(self, name):\n        self.n
 // TestPython compares what the evaluator makes of Python's language with what Python
 // makes of it.
 func TestPython(t *testing.T) {
-	python := measuretest.Python(t)
+	python := testmachine.Python(t)
 	dir := t.TempDir()
 	var names []string
 	for i, s := range snippets {

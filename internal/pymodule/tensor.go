@@ -2,15 +2,22 @@ package pymodule
 
 import (
 	"memorymark/internal/torch"
+	"memorymark/internal/workbudget"
 )
 
 // torchState is what a process knows of its PyTorch.
 type torchState struct {
-	dtype    torch.DType // the default one
-	building bool        // the model, on the card
-	training bool
-	path     string     // of the module that runs
-	gone     *[]*tensor // where tensors go instead of being freed, nil for nowhere
+	model       *instance   // nil until it is built
+	dtype       torch.DType // the default one
+	building    bool        // the model, on the card
+	training    bool
+	path        string             // of the module that runs
+	recordings  []recording        // of outputs of modules that run
+	gone        *[]*tensor         // where tensors go instead of being freed, nil for nowhere
+	hosts       bool               // there are tensors on the CPU
+	budget      *workbudget.Budget // nil for no limit
+	unspent     int64              // that the budget was not charged yet
+	modulesMade int                // modules
 }
 
 // tensor is a torch.Tensor.
@@ -21,9 +28,11 @@ type tensor struct {
 	fact      fact
 	parameter bool
 	buffer    bool
-	borrowed  bool  // something of Go keeps it
-	part      *part // of the last dimension of another that it is, nil for anything else
-	host      bool  // is on the CPU, where it takes no memory that counts
+	passing   bool      // a buffer that is not saved (persistent=False)
+	borrowed  bool      // something of Go keeps it
+	part      *part     // of the last dimension of another that it is, nil for anything else
+	host      bool      // is on the CPU, where it takes no memory that counts
+	values    []float64 // of a vector on the CPU, where they are known
 }
 
 // part is a range of the last dimension of a tensor.
@@ -55,7 +64,8 @@ func (m *Machine) known(v torch.Value, f fact) *tensor {
 // while the model is built, and the CPU after.
 func (m *Machine) made(a *args, d torch.DType, f fact, shape ...int64) *tensor {
 	on := a.get(-1, "device")
-	if on == "cpu" || !m.building && (on == nil || on == none{}) {
+	if host, ok := on.(device); ok && host.cpu || on == "cpu" || !m.building && (on == nil || on == none{}) {
+		m.hosts = true
 		return &tensor{refs: refs{1}, x: m.t.OnHost(d, shape...), fact: f, host: true}
 	}
 	return m.known(m.t.Full(d, shape...), f)
@@ -64,9 +74,6 @@ func (m *Machine) made(a *args, d torch.DType, f fact, shape ...int64) *tensor {
 // in is a tensor as an operator takes it.
 func in(v value) torch.X {
 	if x, ok := v.(*tensor); ok {
-		if x.host {
-			panic(failure("an operator on a tensor of the CPU is not known"))
-		}
 		if x.named == nil {
 			x.named = torch.Borrow(x.x)
 		}
@@ -125,10 +132,18 @@ func (f fact) compared(op string, with value) fact {
 	switch {
 	case f.kind == below && n >= f.value && (op == "Eq" || op == "NotEq"):
 		return always(number(op == "NotEq"))
+	case f.kind == tokens && op == "Eq" && n < 0:
+		return always(0)
+	case f.kind == tokens && op == "GtE" && n <= 0:
+		return always(1)
 	case f.kind == tokens && op == "Eq":
 		return fact{kind: ends}
+	case f.kind == below && (op == "LtE" && n >= f.value || op == "Gt" && n >= f.value):
+		return always(number(op == "LtE"))
 	case f.kind == chance && op == "Lt" && (n <= 0 || n >= 1):
 		return always(number(n >= 1))
+	case f.kind == chance && (op == "Lt" || op == "LtE") && n <= 0.5: // a layer is dropped now and then: the most memory is what is needed
+		return always(0)
 	case f.kind != constant:
 		return fact{}
 	case op == "Eq":
@@ -194,12 +209,15 @@ func dtypeOf(v value, otherwise torch.DType) torch.DType {
 	panic(failure("a %s is no dtype that is known", typeName(v)))
 }
 
-// device is a torch.device; there is one.
-type device struct{}
+// device is a torch.device.
+type device struct{ cpu bool }
 
-func (device) attribute(_ *Machine, name string) value {
+func (d device) attribute(_ *Machine, name string) value {
 	switch name {
 	case "type":
+		if d.cpu {
+			return "cpu"
+		}
 		return "cuda"
 	case "index":
 		return int64(0)

@@ -1,6 +1,7 @@
 package pymodule
 
 import (
+	"math"
 	"strings"
 
 	"memorymark/internal/torch"
@@ -25,13 +26,15 @@ func (m *Machine) addTorch() {
 	m.shims = map[string]func(m *Machine, module, name string) value{
 		"torch": torchName, "torch.nn": nnName, "torch.nn.functional": functionalName, "torch.nn.init": initializationName, "torch.utils.checkpoint": nil,
 		"math": mathName, "functools": functoolsName, "dataclasses": dataclassesName, "typing": typingName, "collections": collectionsName,
+		"numpy": numpyName, "operator": operatorName, "transformers.generation": generationName, "inspect": inspectName, "itertools": itertoolsName, "warnings": warningsName, "os": nothingName, "sys": nothingName,
+		"torch.backends": nothingName, "torch.autograd": autogradName, "torch.autograd.function": autogradName, "torch.fft": nothingName, "torch._dynamo": dynamoName, "torch.linalg": linalgName,
 		"abc": abcName, "copy": copyName, "packaging.version": versionName, "packaging": nil, "torch.jit": jitName,
 		"transformers.utils": utilsName, "transformers.utils.generic": utilsName, "transformers.utils.import_utils": utilsName,
 		"transformers.utils.deprecation": utilsName, "transformers.utils.type_validators": utilsName, "transformers.utils.output_capturing": utilsName, "transformers.integrations": utilsName,
-		"transformers.integrations.hub_kernels": utilsName, "transformers.utils.logging": loggingName,
+		"transformers.distributed.fsdp": utilsName, "transformers.integrations.hub_kernels": utilsName, "transformers.utils.logging": loggingName,
 		"transformers.modeling_utils": modelingName, "transformers.configuration_utils": modelingName, "transformers.pytorch_utils": modelingName,
-		"transformers.models.auto":    modelingName,
-		"transformers.initialization": initializationName, "transformers": modelingName, "collections.abc": typingName,
+		"transformers.models.auto": autoName, autoFolder + "modeling_auto": autoName, autoFolder + "configuration_auto": autoName,
+		"transformers.initialization": initializationName, "transformers.generation.continuous_batching.cache": pagedName, "transformers": modelingName, "collections.abc": typingName,
 		"huggingface_hub.dataclasses": utilsName, "transformers.loss": nil,
 	}
 	for name, f := range m.shims {
@@ -65,11 +68,25 @@ func torchName(m *Machine, _, name string) value {
 	switch name {
 	case "Tensor":
 		return m.types["Tensor"]
-	case "LongTensor", "FloatTensor", "BoolTensor", "IntTensor":
-		return m.types["Tensor"]
+	case "inf":
+		return math.Inf(1)
+	case "nan":
+		return math.NaN()
+	case "pi":
+		return math.Pi
+	case "_dynamo":
+		return m.module("torch._dynamo")
+	case "_check", "_assert":
+		return constantly(none{})
+	case "classes":
+		panic(raise("RuntimeError", "Class xielu does not exist"))
+	case "autograd":
+		return m.module("torch.autograd")
+	case "fft":
+		return m.module("torch.fft")
 	case "__version__":
 		return m.t.Version.String()
-	case "nn", "jit", "utils":
+	case "nn", "jit", "utils", "linalg":
 		return m.module("torch." + name)
 	}
 	if f := torchFunctions[name]; f != nil {
@@ -99,8 +116,11 @@ func functionalName(_ *Machine, _, name string) value {
 }
 
 func jitName(_ *Machine, _, name string) value {
-	if name == "is_tracing" || name == "is_scripting" {
+	switch name {
+	case "is_tracing", "is_scripting":
 		return constantly(false)
+	case "ignore", "unused", "export", "script_if_tracing":
+		return decorator
 	}
 	return nil
 }
@@ -123,7 +143,7 @@ func utilsName(m *Machine, _, name string) value {
 		return m.module("transformers.utils.logging")
 	case "is_torch_available":
 		return constantly(true)
-	case "is_tracing", "is_torchdynamo_compiling", "is_flash_attention_requested", "is_jit_tracing":
+	case "is_tracing", "is_torchdynamo_compiling", "is_torchdynamo_exporting", "is_flash_attention_requested", "is_jit_tracing":
 		return constantly(false)
 	case "is_torch_greater_or_equal", "is_torch_less_or_equal":
 		return &builtin{name, func(m *Machine, a *args) value {
@@ -133,17 +153,33 @@ func utilsName(m *Machine, _, name string) value {
 	case "use_experts_implementation":
 		return m.resolveImport(&lazyImport{"transformers.integrations.moe", name})
 	case "capture_outputs":
-		return &builtin{name, func(_ *Machine, a *args) value {
-			if len(a.pos) == 1 {
-				return withoutCapture(hold(a.pos[0]))
-			}
-			return &builtin{name, func(_ *Machine, a *args) value { return withoutCapture(hold(a.pos[0])) }}
-		}}
+		return captureOutputs
 	case "auto_docstring", "can_return_tuple", "strict", "no_inherit_decorator":
 		return decorator
-	case "use_kernel_forward_from_hub", "use_kernelized_func", "use_kernel_func_from_hub", "deprecate_kwarg", "requires", "add_start_docstrings":
+	case "accepts_precomputed_kwargs":
+		return &builtin{name, func(m *Machine, a *args) value {
+			return &builtin{name, precomputed(m.text(a.need(0, "modality"))).wrap}
+		}}
+	case "use_kernel_func_from_hub_with_fallback", "filter_out_non_signature_kwargs":
 		return constantly(identity)
-	case "interval": // a field with a default
+	case "is_fsdp_managed_module":
+		return constantly(false)
+	case "requires_backends":
+		return constantly(none{})
+	case "split_attention_implementation":
+		return &builtin{name, func(_ *Machine, a *args) value { return newTuple(false, hold(a.pos[0])) }}
+	case "remap_legacy_layer_types":
+		return &builtin{name, func(m *Machine, a *args) value { return newList(m.listOf(a.pos[0])...) }}
+	case "torch_int":
+		return m.types["int"]
+	case "torch_float":
+		return m.types["float"]
+	case "use_kernel_forward_from_hub", "use_kernelized_func", "use_kernel_func_from_hub", "deprecate_kwarg", "requires", "add_start_docstrings", "add_start_docstrings_to_model_forward",
+		"replace_return_docstrings", "add_code_sample_docstrings", "add_end_docstrings":
+		return constantly(identity)
+	case "positive_int_field": // a field with a default
+		return &builtin{name, func(_ *Machine, a *args) value { return hold(a.or(-1, "default", none{})) }}
+	case "interval":
 		return constantly(&builtin{name, func(_ *Machine, a *args) value { return hold(a.need(-1, "default")) }})
 	case "merge_with_config_defaults", "check_model_inputs":
 		return &builtin{name, func(_ *Machine, a *args) value { return withDefaults(hold(a.pos[0])) }}
@@ -158,24 +194,6 @@ func utilsName(m *Machine, _, name string) value {
 		return constantly(false)
 	}
 	return nil
-}
-
-// withoutCapture is capture_outputs where nothing is captured.
-func withoutCapture(f value) value {
-	return &builtin{"wrapper", func(m *Machine, a *args) value {
-		self := a.pos[0].(*instance)
-		config, _ := self.fields.get("config")
-		if kinds, ok := self.class.lookup("_can_record_outputs").(*dict); ok {
-			for _, kind := range kinds.keys {
-				name := "output_" + kind.(string)
-				on, _ := m.optional(config, name)
-				if given := a.get(-1, name); on != nil && m.truth(on) || given != nil && m.truth(given) {
-					panic(failure("capturing outputs (%s) is not known", name))
-				}
-			}
-		}
-		return m.invoke(f, a)
-	}}
 }
 
 // withDefaults is merge_with_config_defaults: use_cache of the configuration, where
@@ -206,18 +224,20 @@ func withDefaults(f value) value {
 
 func modelingName(m *Machine, _, name string) value {
 	switch name {
-	case "PreTrainedModel", "Conv1D":
+	case "PreTrainedModel", "Conv1D", "AttentionInterface":
 		return m.types[name]
+	case "remap_legacy_layer_types":
+		return utilsName(m, "", name)
+	case "compile_compatible_method_lru_cache":
+		return constantly(&builtin{name, func(_ *Machine, a *args) value { return remembered(hold(a.pos[0])) }})
 	case "PreTrainedConfig":
 		return m.configurationClass()
 	case "strict":
 		return decorator
-	case "AutoModel":
-		c := newClass(name, m.types["object"])
-		c.attrs["from_config"] = &classMethod{&builtin{"from_config", autoModel}}
-		return c
 	case "ALL_ATTENTION_FUNCTIONS":
 		return &instance{refs: refs{1}, class: m.types["AttentionInterface"]}
+	case "slice_logits_to_keep":
+		return m.source("transformers.modeling_utils").names[name]
 	case "apply_chunking_to_forward":
 		return &builtin{name, func(m *Machine, a *args) value {
 			if number(a.pos[1]) > 0 {
@@ -229,15 +249,18 @@ func modelingName(m *Machine, _, name string) value {
 	return nil
 }
 
-// autoModel is AutoModel.from_config: the model that is called as its configuration.
-func autoModel(m *Machine, a *args) value {
-	config := a.pos[1].(*instance)
-	module := strings.Replace(config.class.file, ".configuration_", ".modeling_", 1)
-	name := strings.TrimSuffix(config.class.name, "Config") + "Model"
-	return m.invoke(m.resolveImport(&lazyImport{module, name}), &args{pos: a.pos[1:]})
+// pagedName has the cache of a server, which no training loop has.
+func pagedName(m *Machine, module, name string) value {
+	return m.placeholder(&unknown{module + "." + name})
 }
 
 // initializationName is transformers.initialization: what fills tensors in place.
 func initializationName(_ *Machine, _, name string) value {
+	switch name {
+	case "_calculate_fan_in_and_fan_out":
+		return &builtin{name, func(*Machine, *args) value { return newTuple(1.0, 1.0) }}
+	case "calculate_gain":
+		return constantly(1.0)
+	}
 	return &builtin{name, func(*Machine, *args) value { return none{} }}
 }

@@ -7,19 +7,39 @@
 package pymodule
 
 import (
+	"archive/zip"
+	"bytes"
 	_ "embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
 )
 
 // Script is the Python program that turns source into what ReadTrees reads. It
-// imports ast alone:
+// imports nothing of that source:
 //
-//	python -c SCRIPT ROOT MODULE... > trees
+//	python -c SCRIPT SOURCE [MODULE...] > trees.zip
 //
 //go:embed trees.py
 var Script string
+
+// EmbeddedTrees are those of the transformers that the program was built with, nil if it
+// was built without (make models).
+var EmbeddedTrees = sync.OnceValues(func() (*Trees, error) { return embeddedTrees("") })
+
+// embeddedTrees are those of another version, which have the families that were compared
+// with recordings of it.
+func embeddedTrees(version string) (*Trees, error) {
+	data, err := builtTrees(version)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	return ReadTrees(data)
+}
 
 // node is a node of a syntax tree, as Python's ast has it: its kind, what of it is
 // text (a name, an operator, a constant), and its other fields in their order. A
@@ -31,9 +51,13 @@ type node struct {
 	kids []*node
 }
 
-// Trees are the syntax trees of modules.
+// Trees are the syntax trees of modules. A tree is read when it is first asked for.
 type Trees struct {
-	modules map[string]*moduleTree
+	Version string // of the package
+	files   map[string]*zip.File
+	names   []string // of the modules, sorted
+	mu      sync.Mutex
+	read    map[string]*moduleTree
 }
 
 type moduleTree struct {
@@ -41,28 +65,74 @@ type moduleTree struct {
 	root       *node
 }
 
-const treesMagic = "pytrees1"
+const (
+	treesMagic = "pytrees2"
+	maxTree    = 64 << 20 // bytes of a module, once unpacked
+)
 
-// ReadTrees reads what Script wrote.
+// ReadTrees reads the archive that Script wrote.
 func ReadTrees(data []byte) (*Trees, error) {
+	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, fmt.Errorf("read syntax trees: %w", err)
+	}
+	_, version, _ := strings.Cut(archive.Comment, " ")
+	trees := &Trees{Version: version, files: make(map[string]*zip.File), read: make(map[string]*moduleTree)}
+	for _, f := range archive.File {
+		trees.files[f.Name] = f
+		trees.names = append(trees.names, f.Name)
+	}
+	slices.Sort(trees.names)
+	return trees, nil
+}
+
+// has reports whether there is a module.
+func (t *Trees) has(name string) bool { return t.files[name] != nil }
+
+// module returns a module's tree, nil if there is none.
+func (t *Trees) module(name string) *moduleTree {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.files[name]
+	if f == nil || t.read[name] != nil {
+		return t.read[name]
+	}
+	m, err := readTree(f)
+	if err != nil {
+		panic(failure("read the syntax tree of %s: %v", name, err))
+	}
+	t.read[name] = m
+	return m
+}
+
+func readTree(f *zip.File) (*moduleTree, error) {
+	file, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxTree))
+	if err != nil {
+		return nil, err
+	}
+	return parseTree(data)
+}
+
+func parseTree(data []byte) (*moduleTree, error) {
 	if len(data) < len(treesMagic) || string(data[:len(treesMagic)]) != treesMagic {
-		return nil, errors.New("these are no syntax trees")
+		return nil, errors.New("this is no syntax tree, or one of another version of MemoryMark")
 	}
 	r := &treeReader{data: data[len(treesMagic):]}
 	r.texts = make([]string, r.count())
 	for i := range r.texts {
 		r.texts[i] = string(r.bytes(r.count()))
 	}
-	trees := &Trees{modules: make(map[string]*moduleTree)}
-	for range r.count() {
-		m := &moduleTree{name: r.text(), file: r.text()}
-		m.root = r.node()
-		trees.modules[m.name] = m
-	}
+	m := &moduleTree{name: r.text(), file: r.text()}
+	m.root = r.node()
 	if r.failed || len(r.data) > 0 {
-		return nil, fmt.Errorf("the syntax trees are damaged, %d bytes before their end", len(r.data))
+		return nil, fmt.Errorf("it is damaged, %d bytes before its end", len(r.data))
 	}
-	return trees, nil
+	return m, nil
 }
 
 // treeReader reads numbers as unsigned varints; what comes after damage is zero.

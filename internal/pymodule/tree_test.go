@@ -1,6 +1,9 @@
 package pymodule
 
 import (
+	"archive/zip"
+	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -14,15 +17,33 @@ func someTrees() []byte {
 	for _, text := range texts {
 		data = append(append(data, byte(len(text))), text...)
 	}
-	return append(data, 1, 1, 2, 3, 0, 0, 1, 4, 7, 5, 0)
+	return append(data, 1, 2, 3, 0, 0, 1, 4, 7, 5, 0)
+}
+
+// archived is an archive of one module.
+func archived(t *testing.T, tree []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	f, err := w.Create("x")
+	if err == nil {
+		_, err = f.Write(tree)
+	}
+	if err := errors.Join(err, w.SetComment("some 1.2"), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
 
 func TestReadTrees(t *testing.T) {
-	trees, err := ReadTrees(someTrees())
+	trees, err := ReadTrees(archived(t, someTrees()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := trees.modules["x"]
+	m := trees.module("x")
+	if !trees.has("x") || trees.has("y") || trees.module("y") != nil || trees.Version != "1.2" {
+		t.Errorf("it is of version %q and has %v", trees.Version, trees.names)
+	}
 	if m == nil || m.file != "x.py" || m.root.kind != "list" || len(m.root.kids) != 1 {
 		t.Fatalf("read %+v", m)
 	}
@@ -35,12 +56,12 @@ func TestReadTrees(t *testing.T) {
 func TestDamagedTrees(t *testing.T) {
 	whole := someTrees()
 	for n := range whole {
-		if _, err := ReadTrees(whole[:n]); err == nil {
+		if _, err := parseTree(whole[:n]); err == nil {
 			t.Errorf("the first %d bytes of %d are read", n, len(whole))
 		}
 		other := slices.Clone(whole)
 		other[n] = 0xff // no error where it is within a text, but never a panic
-		_, _ = ReadTrees(other)
+		_, _ = parseTree(other)
 	}
 	if _, err := ReadTrees([]byte(strings.Repeat("x", 20))); err == nil {
 		t.Error("anything is read")

@@ -1,16 +1,22 @@
-"""Turns Python source into compact syntax trees, for package pymodule.
+"""Turns the Python source of a package into compact syntax trees, for package pymodule.
 
-    python trees.py ROOT MODULE...
+    python trees.py [--families=NAME,...] SOURCE [MODULE...] > TREES.zip
 
-ROOT is the folder that packages are in; nothing of them is imported. What is
-written has a table of texts, then a tree for each module. A node is its kind (an
-index of the table, 0 for none), its line, its text and its parts.
+SOURCE is a wheel, or the folder that packages are in; nothing of them is imported.
+Without names of modules, those that describe models are taken, of some families or of all. What is written is a
+ZIP archive with a file for each module: a table of texts, and a tree. A node is its
+kind (an index of the table, 0 for none), its line, its text and its parts. The
+archive's comment names the package and its version.
 """
 
 import ast
+import io
 import os
+import re
 import sys
+import zipfile
 
+PACKAGE = "transformers"
 texts, index = [""], {"": 0}
 
 
@@ -105,30 +111,75 @@ def write(out, node):
             write(out, child)
 
 
-def file_of(root, module):
-    path = os.path.join(root, *module.split("."))
-    return next((p for p in (path + ".py", os.path.join(path, "__init__.py")) if os.path.isfile(p)), None)
-
-
-def main(root, modules):
+def module_tree(module, path, source):
+    texts[:] = [""]
+    index.clear()
+    index[""] = 0
     body = bytearray()
-    found = [(m, file_of(root, m)) for m in modules]
-    found = [(m, p) for m, p in found if p]
-    number(body, len(found))
-    for module, path in found:
-        with open(path, encoding="utf-8") as f:
-            tree = ast.parse(f.read(), path)
-        number(body, text(module))
-        number(body, text(os.path.relpath(path, root)))
-        write(body, tree)
-    head = bytearray(b"pytrees1")
+    number(body, text(module))
+    number(body, text(path))
+    write(body, ast.parse(source, path))
+    head = bytearray(b"pytrees2")
     number(head, len(texts))
     for t in texts:
         data = t.encode("utf-8", "surrogatepass")
         number(head, len(data))
         head += data
-    sys.stdout.buffer.write(head + body)
+    return bytes(head + body)
+
+
+# Folders and files of transformers that no model is made of.
+OTHER_FOLDERS = re.compile(r"/(cli|commands|data|distributed|exporters|generation|kernels|pipelines|quantizers|sagemaker|testing|utils)/")
+OTHER_FILES = re.compile(
+    r"(tokenization|processing|image_|video_|audio_|feature_extraction|convert|modular|modeling_(tf|flax)_|trainer|training_args|"
+    r"testing_|optimization|hf_|debug|dependency|safetensors|conversion|dynamic_module|modelcard|hyperparameter|keras|onnx)"
+)
+
+
+def describes_models(path):
+    folder, name = os.path.split(path)
+    if not path.startswith(PACKAGE + "/") or not name.endswith(".py") or OTHER_FOLDERS.search(folder + "/") or OTHER_FILES.match(name):
+        return False
+    return not folder.startswith(PACKAGE + "/models/") or name.startswith(("modeling_", "configuration_", "auto_mappings"))
+
+
+def read_folder(root):
+    found = {}
+    package = os.path.join(root, PACKAGE)
+    for folder, folders, names in os.walk(package if os.path.isdir(package) else root):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            found[os.path.relpath(path, root).replace(os.sep, "/")] = path
+    return found, lambda path: open(found[path], "rb").read()
+
+
+def read_wheel(path):
+    archive = zipfile.ZipFile(path)
+    return {name: name for name in sorted(archive.namelist())}, archive.read
+
+
+def of_families(module, families):
+    parts = module.split(".")
+    return not families or parts[1:2] != ["models"] or len(parts) < 3 or parts[2] in families
+
+
+def main(source, modules, families):
+    found, read = read_wheel(source) if zipfile.is_zipfile(source) else read_folder(source)
+    init = PACKAGE + "/__init__.py"
+    version = re.search(rb'^__version__ = "([^"]+)"', read(init) if init in found else b"", re.M)
+    out = io.BytesIO()
+    archive = zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9)
+    for path in found:
+        module = re.sub(r"(/__init__)?\.py$", "", path).replace("/", ".")
+        if module in modules if modules else describes_models(path) and of_families(module, families):
+            entry = zipfile.ZipInfo(module)  # of no date
+            archive.writestr(entry, module_tree(module, path, read(path)), zipfile.ZIP_DEFLATED, 9)
+    archive.comment = f"{PACKAGE} {version[1].decode() if version else ''}".encode()
+    archive.close()
+    sys.stdout.buffer.write(out.getvalue())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    families = [*sys.argv.pop(1).removeprefix("--families=").split(","), "auto"] if sys.argv[1].startswith("--families=") else []
+    main(sys.argv[1], sys.argv[2:], families)

@@ -92,6 +92,7 @@ type dict struct {
 	values []value
 	isSet  bool
 	class  *class // of a defaultdict and the like, nil for dict
+	fresh  value  // makes what a defaultdict does not have, nil for any other
 }
 
 func newDict() *dict { return &dict{refs: refs{1}} }
@@ -320,6 +321,10 @@ func number(v value) float64 {
 			return 1
 		}
 		return 0
+	case *tensor:
+		return v.item()
+	case *unknown:
+		v.fail()
 	}
 	panic(raise("TypeError", "a number is needed, not '%s'", typeName(v)))
 }
@@ -336,6 +341,8 @@ func integer(v value) int64 {
 		return 0
 	case *tensor:
 		return int64(v.item())
+	case *unknown:
+		v.fail()
 	}
 	panic(raise("TypeError", "'%s' object cannot be interpreted as an integer", typeName(v)))
 }

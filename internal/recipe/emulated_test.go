@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/emulate"
 	"memorymark/internal/gpu"
-	"memorymark/internal/measure/measuretest"
-	"memorymark/internal/phantom"
 	"memorymark/internal/predict"
 	"memorymark/internal/recipe"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
 )
 
@@ -127,7 +127,7 @@ type ran struct {
 }
 
 func testPrograms(t *testing.T, kinds map[string]string, gpus int) {
-	python := measuretest.Python(t)
+	python := testmachine.Python(t)
 	card, err := gpu.Find("rtx-4090")
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func testPrograms(t *testing.T, kinds map[string]string, gpus int) {
 			if got.Error != "" {
 				t.Fatalf("%s\n%s", got.Error, programs[id])
 			}
-			want, err := predict.Predict(workloads[id], card)
+			want, err := predict.Predict(workloads[id], card, predict.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,13 +175,13 @@ func testPrograms(t *testing.T, kinds map[string]string, gpus int) {
 // runPrograms runs programs on emulated cards, and returns what each took.
 func runPrograms(t *testing.T, python string, card *gpu.Card, gpus int, in *bytes.Buffer) map[string]ran {
 	t.Helper()
-	device, err := phantom.Install(t.Context())
+	device, err := emulate.Install(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	cases := bytes.Count(in.Bytes(), []byte("\n"))
 	var stdout, stderr bytes.Buffer
-	if _, err := device.Run(t.Context(), phantom.Settings{Card: card, GPUs: gpus, Folder: t.TempDir()}, phantom.Command{
+	if _, err := device.Run(t.Context(), emulate.Settings{Card: card, GPUs: gpus, Folder: t.TempDir()}, emulate.Command{
 		Args: []string{python, "testdata/run.py"}, Stdin: in, Stdout: &stdout, Stderr: &stderr,
 	}); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())

@@ -53,7 +53,7 @@ func (p *program) update() {
 
 // each writes what is done with the optimizer, or with each of two.
 func (p *program) each(indent, line string) {
-	if code := p.w.Optimizer.Code(); code != nil && code.Beside != nil {
+	if code := p.w.Optimizer.Code(); code != nil && code.Companion != nil {
 		p.add(indent + "for optimizer in optimizers:")
 		indent += "    "
 	}

@@ -100,9 +100,9 @@ func (p *program) loadModel() {
 	case p.sharded():
 		p.onMeta()
 	case w.Quantize != workload.NotQuantized:
-		p.quantized()
+		p.quantize()
 	default:
-		p.pretrained()
+		p.loadPretrained()
 	}
 	p.addIf(w.ChannelsLast, "model.to(memory_format=torch.channels_last)")
 	if w.Checkpointing && w.Quantize == workload.NotQuantized {
@@ -132,7 +132,7 @@ func (p *program) checkpoint() string {
 	return m.HuggingFaceID
 }
 
-// arguments are those of from_pretrained beside the checkpoint.
+// arguments are those of from_pretrained after the checkpoint.
 func (p *program) arguments() []string {
 	out := []string{"dtype=" + dtypes[p.w.Run().DType]}
 	if p.w.Attention == workload.Eager {
@@ -141,8 +141,8 @@ func (p *program) arguments() []string {
 	return out
 }
 
-// pretrained loads a checkpoint on the host, or makes the model of its configuration.
-func (p *program) pretrained() {
+// loadPretrained loads a checkpoint on the host, or makes the model of its configuration.
+func (p *program) loadPretrained() {
 	class := p.head().Architecture
 	p.use("transformers", class)
 	id := p.checkpoint()
@@ -207,8 +207,8 @@ var decided = []string{
 	"name_or_path", "_name_or_path", "_commit_hash", "transformers_version",
 }
 
-// quantized loads weights as bitsandbytes stores them, on the device.
-func (p *program) quantized() {
+// quantize loads weights as bitsandbytes stores them, on the device.
+func (p *program) quantize() {
 	w, class := p.w, p.head().Architecture
 	compute := dtypes[w.Run().Compute]
 	p.use("transformers", class, "BitsAndBytesConfig")
@@ -300,7 +300,7 @@ func (p *program) optimizerCall(prefix string, c *workload.Code, parameters stri
 	return call(prefix+p.class(c), append(arguments, p.settings(c)...)...)
 }
 
-// settings are an optimizer's arguments beside the parameters.
+// settings are an optimizer's arguments after the parameters.
 func (p *program) settings(c *workload.Code) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(c.Arguments)) {
@@ -351,10 +351,10 @@ func (p *program) optimizer() {
 	switch {
 	case code == nil:
 		return
-	case code.Beside != nil:
+	case code.Companion != nil:
 		p.add(strings.Split(strings.TrimSuffix(code.Split, "\n"), "\n")...)
 		p.add("optimizers = ["+p.optimizerCall("", code, "matrices")+"]", "if others:",
-			p.optimizerCall("    second = ", code.Beside, "others"), "    optimizers.append(second)")
+			p.optimizerCall("    second = ", code.Companion, "others"), "    optimizers.append(second)")
 		return
 	}
 	p.add("trained = [p for p in model.parameters() if p.requires_grad]")

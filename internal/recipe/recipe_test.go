@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/measure/measuretest"
 	"memorymark/internal/recipe"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
 )
 
@@ -29,7 +29,7 @@ func written(t *testing.T, keys string) *workload.Workload {
 
 // Python takes every program: those of all kinds, and of all models of the catalog.
 func TestPythonReadsPrograms(t *testing.T) {
-	python := measuretest.Python(t)
+	python := testmachine.Python(t)
 	programs := make(map[string]string)
 	add := func(id, keys string) {
 		if r := recipe.New(written(t, keys)); r != nil {

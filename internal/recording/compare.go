@@ -7,24 +7,23 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Compare is how the requests of two traces compare: a prediction and a
+// Compare is a comparison of the requests of two traces: a prediction and a
 // measurement, or any two.
 type Compare struct {
 	Predicted CompareSide `json:"predicted"`
 	Measured  CompareSide `json:"measured"`
-	// Engine is what the measured side rests on, where that is known.
+	// Engine is the evidence of the measured side, if known.
 	Engine evidence.Engine `json:"engine,omitempty"`
-	// PeakChange is by how much the peak of the prediction is above that of
-	// the measurement.
+	// PeakChange is the peak of the prediction less that of the measurement.
 	PeakChange int64 `json:"peak_difference_bytes"`
-	Same       bool  `json:"same"`         // as far as both go
+	Same       bool  `json:"same"`         // up to the end of the shorter one
 	Equal      int   `json:"equal"`        // requests that correspond
 	Before     int   `json:"equal_before"` // the first difference
 	// BeforeShare is the share of the measured requests that are equal before
 	// the first difference, 0 to 1.
 	BeforeShare float64             `json:"equal_before_share"`
 	Reordered   int                 `json:"reordered"` // runs of frees whose order differs, which does not count
-	Stretches   int                 `json:"stretches"` // that differ
+	Stretches   int                 `json:"stretches"` // stretches that differ
 	Differences []CompareDifference `json:"differences"`
 	Left        int                 `json:"differences_left_out,omitempty"`
 }
@@ -40,19 +39,19 @@ type CompareSide struct {
 	Beyond int `json:"beyond,omitempty"`
 }
 
-// CompareDifference is a stretch that differs.
+// CompareDifference is a stretch where the traces differ.
 type CompareDifference struct {
 	Predicted CompareRequests `json:"predicted"`
 	Measured  CompareRequests `json:"measured"`
-	// Place is the code behind the first request, of the measurement if it has
-	// one there and knows its stack.
+	// Place is the code behind the first request: the measurement's if it has
+	// one there with a stack.
 	Place
-	Around []CompareRow `json:"-"` // what to show of the first difference
+	Around []CompareRow `json:"-"` // rows to show of the first difference
 }
 
 // CompareRequests are the requests of a side that the other does not have.
 type CompareRequests struct {
-	Event    int              `json:"event"` // at which the stretch begins
+	Event    int              `json:"event"` // where the stretch begins
 	Count    int              `json:"count"`
 	Bytes    int64            `json:"bytes"`    // allocated less freed
 	Requests []CompareRequest `json:"requests"` // the first of them
@@ -76,8 +75,8 @@ type CompareInput struct {
 	Trace *trace.Trace
 }
 
-// NewCompare prepares the first n differences, 0 is all of them, with so many
-// requests around the first.
+// NewCompare prepares the first n differences (0: all), with around requests on
+// each side of the first.
 func NewCompare(predicted, measured CompareInput, c *trace.Comparison, n, around int) *Compare {
 	p := comparison{[2]*trace.Trace{predicted.Trace, measured.Trace}, c}
 	out := &Compare{
@@ -104,7 +103,7 @@ func NewCompare(predicted, measured CompareInput, c *trace.Comparison, n, around
 	return out
 }
 
-// comparison is what the answer is made from.
+// comparison is the input of the answer.
 type comparison struct {
 	traces [2]*trace.Trace
 	*trace.Comparison
@@ -153,8 +152,8 @@ func (p *comparison) request(side, i int) *CompareRequest {
 	return out
 }
 
-// place is where a stretch begins: by the measurement if it has requests and a
-// stack there, else by the prediction.
+// place returns where a stretch begins: in the measurement if it has requests
+// and a stack there, else in the prediction.
 func (p *comparison) place(s trace.Stretch) Place {
 	var best *CompareRequest
 	for _, side := range []int{1, 0} {
@@ -168,7 +167,7 @@ func (p *comparison) place(s trace.Stretch) Place {
 	return best.Place
 }
 
-// CompareRow is a request of either side, nil for none.
+// CompareRow is a pair of requests; either may be nil.
 type CompareRow struct {
 	Sides   [2]*CompareRequest
 	Differs bool
@@ -196,7 +195,7 @@ func (p *comparison) around(s trace.Stretch, n int) []CompareRow {
 		add(row[0], row[1], true)
 	}
 	if max(length[0], length[1]) > listedRequests {
-		return out // what comes after it is too far away
+		return out // what follows is too far away
 	}
 	for i := range n {
 		add(p.request(0, s.To[0]+i), p.request(1, s.To[1]+i), false)

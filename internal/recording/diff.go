@@ -20,7 +20,7 @@ type DiffSide struct {
 	Count  int    `json:"live_count"`
 }
 
-// DiffChange is what changed for one stack.
+// DiffChange is the change of one stack.
 type DiffChange struct {
 	Bytes       int64 `json:"change_bytes"`
 	BeforeBytes int64 `json:"before_bytes"`
@@ -30,8 +30,8 @@ type DiffChange struct {
 	Place
 }
 
-// NewDiff returns the n largest changes of what is live at a moment, by stack;
-// 0 is all of them.
+// NewDiff returns the n largest changes of live memory at a moment, by stack; 0
+// returns all.
 func NewDiff(before, after *Recording, at string, n int) (*Diff, error) {
 	var sides [2]DiffSide
 	var live [2][]trace.Lifetime

@@ -2,8 +2,8 @@ package recording
 
 import "memorymark/internal/trace"
 
-// Event is an event of a recording in JSON.
-type Event struct {
+// EventRow is an event of a recording in JSON.
+type EventRow struct {
 	Event      int    `json:"event"` // its number
 	Action     string `json:"action"`
 	Micros     *int64 `json:"elapsed_us,omitempty"` // since the first event, absent if not recorded
@@ -17,7 +17,7 @@ type Event struct {
 }
 
 // Describe describes events of the recording.
-func (r *Recording) Describe(events []int) []Event {
+func (r *Recording) Describe(events []int) []EventRow {
 	t, lifetimes := r.Trace, r.Lifetimes()
 	var start int64
 	for i := range t.Events {
@@ -25,10 +25,10 @@ func (r *Recording) Describe(events []int) []Event {
 			break
 		}
 	}
-	out := make([]Event, len(events))
+	out := make([]EventRow, len(events))
 	for i, n := range events {
 		e := &t.Events[n]
-		row := Event{Event: n, Action: e.Action.String(), Address: e.Addr, Bytes: e.Size, Stream: int(e.Stream)}
+		row := EventRow{Event: n, Action: e.Action.String(), Address: e.Addr, Bytes: e.Size, Stream: int(e.Stream)}
 		if e.Time > 0 {
 			micros := e.Time - start
 			row.Micros = &micros

@@ -9,7 +9,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Flame is what is live at a moment as a tree of who called whom.
+// Flame is the live memory at a moment as a call tree.
 type Flame struct {
 	Device    int        `json:"device"`
 	Event     int        `json:"event" doc:"-1 is before the first"`
@@ -18,7 +18,7 @@ type Flame struct {
 	Roots     []FlameRow `json:"roots" doc:"the outermost callers, the largest first"`
 }
 
-// FlameRow is a caller, or at the end of a stack what the memory is for.
+// FlameRow is a caller, or at the end of a stack a category.
 type FlameRow struct {
 	Name     string     `json:"name"`
 	Kind     string     `json:"kind" enum:"user,library,torch,category,rest" doc:"whose code it is; torch is a run of PyTorch's frames, rest what is too small to show"`
@@ -27,12 +27,12 @@ type FlameRow struct {
 	Children []FlameRow `json:"children,omitempty"`
 }
 
-// leastShare is the share of all that is live below which rows are summed up:
-// nobody can point at less.
-const leastShare = 1.0 / 1000
+// minShare is the share of live memory below which rows are combined: smaller
+// ones cannot be clicked.
+const minShare = 1.0 / 1000
 
-// Flame returns what is live at a moment by the stacks that made it. Runs of
-// PyTorch's own frames are one row.
+// Flame returns the live memory at a moment by the stacks that allocated it.
+// Runs of PyTorch's own frames are one row.
 func (r *Recording) Flame(at string) (*Flame, error) {
 	event, err := r.Event(at)
 	if err != nil {
@@ -44,14 +44,14 @@ func (r *Recording) Flame(at string) (*Flame, error) {
 	for _, g := range trace.GroupBy(live, trace.BySite) {
 		root.add(flamePath(r.Stacks.Frames(g.Key.Stack), g.Key), g.Bytes, g.Count)
 	}
-	least := int64(float64(level.Bytes) * leastShare)
+	least := int64(float64(level.Bytes) * minShare)
 	return &Flame{Device: r.Device, Event: event, LiveBytes: level.Bytes, LiveCount: level.Count, Roots: root.rows(least)}, nil
 }
 
-// flameKey tells a row from its neighbours.
+// flameKey identifies a row among its siblings.
 type flameKey struct{ name, kind string }
 
-// flamePath goes from the outermost caller to what the memory is for.
+// flamePath leads from the outermost caller to the category.
 func flamePath(frames []trace.Frame, site trace.Site) []flameKey {
 	var out []flameKey
 	for _, f := range slices.Backward(frames) {
@@ -80,7 +80,7 @@ func flamePath(frames []trace.Frame, site trace.Site) []flameKey {
 	return append(out, flameKey{what, "category"})
 }
 
-// placeName names a frame by its function, and where that is.
+// placeName names a frame by its function and location.
 func placeName(f trace.Frame) string {
 	return fmt.Sprintf("%s %s:%d", f.Name, f.Short().File, f.Line)
 }
@@ -109,7 +109,7 @@ func (n *flameNode) add(path []flameKey, bytes int64, count int) {
 	child.add(path[1:], bytes, count)
 }
 
-// rows lists the children, the largest first and the small ones as one.
+// rows lists the children, the largest first and the small ones combined.
 func (n *flameNode) rows(least int64) []FlameRow {
 	var out []FlameRow
 	var small int

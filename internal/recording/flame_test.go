@@ -7,7 +7,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Every row is as large as its children together, and all are what is live.
+// Every row is the sum of its children, and all rows are the live memory.
 func TestFlame(t *testing.T) {
 	r := open(t)
 	f, err := r.Flame("peak")

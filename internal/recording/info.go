@@ -8,7 +8,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Info is what a snapshot file holds.
+// Info is the content of a snapshot file.
 type Info struct {
 	File     string       `json:"file"`
 	Protocol int          `json:"pickle_protocol"`
@@ -17,7 +17,7 @@ type Info struct {
 	Devices  []DeviceInfo `json:"devices"`
 }
 
-// DeviceInfo is what a snapshot says of one device.
+// DeviceInfo is the content of a snapshot for one device.
 type DeviceInfo struct {
 	Device   int            `json:"device"`
 	Events   int            `json:"events"`
@@ -32,8 +32,8 @@ type DeviceInfo struct {
 	Settings SettingsInfo   `json:"settings"`
 }
 
-// PeakInfo holds the most bytes of each kind there ever were. They need not
-// fall on the same event.
+// PeakInfo holds the peak of each kind of bytes. The peaks need not be at the
+// same event.
 type PeakInfo struct {
 	Event     int    `json:"event"` // of the requested peak, -1 before the first event
 	Requested int64  `json:"requested_bytes"`
@@ -70,7 +70,7 @@ type SettingsInfo struct {
 	GCThreshold        float64 `json:"garbage_collection_threshold,omitempty"`
 }
 
-// newDeviceInfo describes a trace as far as that takes no simulation. The
+// newDeviceInfo describes a trace as far as that needs no simulation. The
 // allocations must have been classified.
 func newDeviceInfo(t *trace.Trace, lifetimes []trace.Lifetime) (*DeviceInfo, error) {
 	peak := t.Peak()
@@ -103,8 +103,8 @@ func newDeviceInfo(t *trace.Trace, lifetimes []trace.Lifetime) (*DeviceInfo, err
 	return d, nil
 }
 
-// countActions counts the events by action and returns those that say that an
-// allocation failed.
+// countActions counts the events by action and returns the out-of-memory
+// events.
 func (d *DeviceInfo) countActions(t *trace.Trace) (failures []int) {
 	var counts [256]int // by trace.Action
 	for i := range t.Events {
@@ -122,7 +122,7 @@ func (d *DeviceInfo) countActions(t *trace.Trace) (failures []int) {
 	return failures
 }
 
-// addSimulated adds what takes a simulation of the trace.
+// addSimulated adds what needs a simulation of the trace.
 func (d *DeviceInfo) addSimulated(t *trace.Trace, replay *allocator.Replay) {
 	if d.Peak.Event >= 0 { // before the first event it is not known
 		peak := replay.Recorded().Stats.AllocatedBytes[allocator.All].Peak

@@ -10,13 +10,15 @@ import (
 // Place is the code behind an allocation.
 type Place struct {
 	Category string `json:"category,omitempty"` // what the memory is for, absent if unknown
-	// BeforeRecording is set for what was live before the first event.
+	// BeforeRecording is set for allocations that were live before the first
+	// event.
 	BeforeRecording bool `json:"before_recording,omitempty"`
 	// ModelFrame is the innermost frame of a library or the user, or inside the
 	// user's that of torch.nn. UserFrame is the innermost one outside any library.
 	ModelFrame *trace.Frame `json:"model_frame,omitempty"`
 	UserFrame  *trace.Frame `json:"user_frame,omitempty"`
-	// BackwardNode is the operator whose backward made it, if C++ stacks tell.
+	// BackwardNode is the operator whose backward made it, if C++ stacks were
+	// recorded.
 	BackwardNode string        `json:"backward_node,omitempty"`
 	Frames       []trace.Frame `json:"frames,omitempty"` // innermost first
 }
@@ -35,11 +37,11 @@ func newPlace(frames []trace.Frame, what trace.Category, before bool) Place {
 	return p
 }
 
-// Amount is a part of what is live.
+// Amount is a part of the live memory.
 type Amount struct {
 	Bytes int64   `json:"total_bytes"`
 	Count int     `json:"count"`
-	Share float64 `json:"share"` // of all that is live, 0 to 1
+	Share float64 `json:"share"` // of live memory, 0 to 1
 }
 
 func newAmount(bytes int64, count int, of int64) Amount {
@@ -50,7 +52,7 @@ func newAmount(bytes int64, count int, of int64) Amount {
 	return a
 }
 
-// CategoryName is the category as JSON has it, empty if it is unknown.
+// CategoryName is the category in JSON, empty if unknown.
 func CategoryName(c trace.Category) string {
 	if c == trace.Unknown {
 		return ""

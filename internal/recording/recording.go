@@ -1,7 +1,7 @@
 // Package recording answers questions about one device of a snapshot: what was
 // largest and when, whether it would have fitted elsewhere, what grew, what
-// happened in which order. The command line and the server ask alike. What
-// takes long is computed once, when it is first needed.
+// happened in which order. The command line and the server share it. Expensive
+// results are computed once, when first needed.
 package recording
 
 import (
@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"memorymark/internal/allocator"
 	"memorymark/internal/snapshot"
@@ -18,8 +19,8 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Recording is what one device did. Its methods may be called at the same
-// time.
+// Recording is the history of one device. Its methods may be called
+// concurrently.
 type Recording struct {
 	*trace.Trace
 	lifetimes func() []trace.Lifetime
@@ -28,7 +29,7 @@ type Recording struct {
 	marks     func() []trace.Mark
 }
 
-// New opens a trace for questions. It must not change any more.
+// New wraps a trace, which must not change any more.
 func New(t *trace.Trace) *Recording {
 	r := &Recording{Trace: t}
 	var allocated []int64 // after each event, once replay has run
@@ -39,7 +40,7 @@ func New(t *trace.Trace) *Recording {
 	})
 	r.replay = sync.OnceValues(func() (*allocator.Replay, error) {
 		allocated = make([]int64, len(t.Events))
-		return allocator.NewReplayWithLevels(t, 0, allocator.Levels{Allocated: allocated})
+		return allocator.NewReplay(t, 0, allocator.Levels{Allocated: allocated})
 	})
 	r.levels = sync.OnceValue(func() timeline.Levels {
 		if r.faithful() == nil {
@@ -51,7 +52,7 @@ func New(t *trace.Trace) *Recording {
 	return r
 }
 
-// What a recording holds, beside its trace, once everything was asked of it:
+// The memory of a recording besides its trace, once everything was computed:
 // lifetimes, levels, phases and the simulation's blocks, at the beginning, at
 // the end and in between.
 const (
@@ -59,7 +60,13 @@ const (
 	bytesPerBlock = 256
 )
 
-// Memory is about how many bytes a recording of the trace comes to hold.
+// MaxEvents is how many events a snapshot may have so that its trace and what is asked of
+// it take no more memory than that.
+func MaxEvents(memory int64) int {
+	return int(memory / (bytesPerEvent + int64(unsafe.Sizeof(trace.Event{}))))
+}
+
+// Memory estimates how many bytes a recording of the trace will hold.
 func Memory(t *trace.Trace) int64 {
 	blocks := len(t.Initial) + len(t.Final)
 	for i := range t.Final {
@@ -68,13 +75,13 @@ func Memory(t *trace.Trace) int64 {
 	return int64(len(t.Events))*bytesPerEvent + int64(blocks)*bytesPerBlock
 }
 
-// MostEvents stands for the device with the most events.
-const MostEvents = -1
+// BusiestDevice selects the device with the most events.
+const BusiestDevice = -1
 
 // ErrEmpty says that nothing was recorded.
 var ErrEmpty = errors.New("the snapshot is empty: nothing was recorded")
 
-// NoDeviceError says that a snapshot has nothing of a device.
+// NoDeviceError says that a snapshot has no data of a device.
 type NoDeviceError struct {
 	Device int
 	Known  []int
@@ -88,8 +95,8 @@ func (e *NoDeviceError) Error() string {
 	return fmt.Sprintf("there is no device %d, only %s", e.Device, strings.Join(known, ", "))
 }
 
-// Devices returns the devices that a snapshot says something about. It names all
-// that the machine has.
+// Devices returns the devices with data. A snapshot lists all devices of the
+// machine.
 func Devices(s *snapshot.Snapshot) []*trace.Trace {
 	return slices.DeleteFunc(slices.Clone(s.Devices), func(t *trace.Trace) bool {
 		return len(t.Events) == 0 && len(t.Final) == 0
@@ -102,7 +109,7 @@ func Choose(s *snapshot.Snapshot, device int) (*trace.Trace, error) {
 	var known []int
 	for _, t := range Devices(s) {
 		known = append(known, t.Device)
-		if t.Device == device || device == MostEvents && (best == nil || len(t.Events) > len(best.Events)) {
+		if t.Device == device || device == BusiestDevice && (best == nil || len(t.Events) > len(best.Events)) {
 			best = t
 		}
 	}
@@ -116,16 +123,16 @@ func Choose(s *snapshot.Snapshot, device int) (*trace.Trace, error) {
 	}
 }
 
-// The ways in which a recording can have come to be, as far as it shows.
+// The origins of a recording, as far as they can be seen.
 const (
 	Recorded  = "recorded"
 	Emulated  = "emulated"
 	Predicted = "predicted"
 )
 
-// KindOf says how a recording came to be: stacks of an emulated card have
-// frames of what stands in for it, and those of a prediction name modules
-// without lines.
+// KindOf returns the origin of a recording: stacks of an emulated card have
+// frames of the emulation, and those of a prediction name modules without
+// lines.
 func KindOf(t *trace.Trace) string {
 	modules, lines := false, false
 	for i := range t.Stacks.Len() {
@@ -144,15 +151,15 @@ func KindOf(t *trace.Trace) string {
 	return Recorded
 }
 
-// Lifetimes returns the allocations and what they are for.
+// Lifetimes returns the allocations with their categories.
 func (r *Recording) Lifetimes() []trace.Lifetime { return r.lifetimes() }
 
-// Levels returns what was allocated and reserved after each event, as far as
-// it is known.
+// Levels returns the allocated and reserved bytes after each event, as far as
+// they are known.
 func (r *Recording) Levels() timeline.Levels { return r.levels() }
 
-// faithful returns the simulation of the recording, nil if it parts from the
-// recording or the recording is not whole: then it proves nothing.
+// faithful returns the simulation of the recording, nil if it diverges from the
+// recording or the recording is incomplete: then it proves nothing.
 func (r *Recording) faithful() *allocator.Replay {
 	replay, err := r.replay()
 	if err != nil || replay.Recorded().Difference != nil {
@@ -164,12 +171,12 @@ func (r *Recording) faithful() *allocator.Replay {
 // startReplay begins the simulation on another core.
 func (r *Recording) startReplay() {
 	go func() {
-		defer func() { _ = recover() }() // whoever asks for the replay meets the panic
+		defer func() { _ = recover() }() // the caller that needs the replay gets the panic
 		_, _ = r.replay()
 	}()
 }
 
-// MomentError says that a name or a number is no moment of a recording.
+// MomentError says that a name or a number is not a moment of a recording.
 type MomentError struct {
 	At      string
 	Problem string
@@ -177,7 +184,7 @@ type MomentError struct {
 
 func (e *MomentError) Error() string { return fmt.Sprintf("%s: %s", e.At, e.Problem) }
 
-// notAMoment is the problem of what is neither a name nor a number.
+// notAMoment is the error for anything but a name or a number.
 const notAMoment = "not a moment; it can be peak, end, oom or the number of an event"
 
 // Event returns the event that a moment means: peak, end, oom (the last
@@ -208,7 +215,7 @@ func (r *Recording) Event(at string) (int, error) {
 
 // Info describes the device.
 func (r *Recording) Info() (*DeviceInfo, error) {
-	r.startReplay() // it takes as long as all the rest
+	r.startReplay() // it takes as long as everything else
 	d, err := newDeviceInfo(r.Trace, r.Lifetimes())
 	if err != nil {
 		return nil, err
@@ -219,7 +226,7 @@ func (r *Recording) Info() (*DeviceInfo, error) {
 	return d, nil
 }
 
-// Top returns the n largest groups of what is live at a moment; 0 is all.
+// Top returns the n largest groups of live memory at a moment; 0 returns all.
 func (r *Recording) Top(at, by string, n int) (*Top, error) {
 	event, err := r.Event(at)
 	if err != nil {
@@ -233,7 +240,7 @@ func (r *Recording) Top(at, by string, n int) (*Top, error) {
 	return top, nil
 }
 
-// Timeline returns what a picture of the recording needs. Allocations without
+// Timeline returns the data for a picture of the recording. Allocations without
 // a category are grouped by the line of the model that made them, or the module
 // if it was predicted.
 func (r *Recording) Timeline(opts timeline.Options) (*timeline.Timeline, error) {
@@ -242,8 +249,8 @@ func (r *Recording) Timeline(opts timeline.Options) (*timeline.Timeline, error) 
 	return timeline.Build(r.Trace, r.Lifetimes(), r.Levels(), opts)
 }
 
-// label names the code behind a stack. A prediction knows no lines but modules;
-// those of all layers are one.
+// label names the code behind a stack. A prediction has modules and no lines;
+// the same module of all layers gets one label.
 func label(frames []trace.Frame) string {
 	frame, ok := trace.InnermostModel(frames)
 	switch {

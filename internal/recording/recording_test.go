@@ -10,16 +10,16 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/snapshot"
-	"memorymark/internal/snapshot/snapshottest"
 	"memorymark/internal/timeline"
 	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 )
 
 // open opens a recording of a GPT-2 that ran out of memory.
 func open(t *testing.T) *Recording {
 	t.Helper()
-	s := snapshottest.Read(t, "../../testdata/truth/snapshots/gpt2_oom.pickle.xz")
-	tr, err := Choose(s, MostEvents)
+	s := tracetest.Read(t, "../../testdata/truth/snapshots/gpt2_oom.pickle.xz")
+	tr, err := Choose(s, BusiestDevice)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,13 +29,13 @@ func open(t *testing.T) *Recording {
 func TestChoose(t *testing.T) {
 	tables := trace.NewTables()
 	s := &snapshot.Snapshot{Devices: []*trace.Trace{trace.New(0, tables)}}
-	if _, err := Choose(s, MostEvents); !errors.Is(err, ErrEmpty) {
+	if _, err := Choose(s, BusiestDevice); !errors.Is(err, ErrEmpty) {
 		t.Errorf("empty: %v", err)
 	}
 	busy := trace.New(1, tables)
 	busy.Events = make([]trace.Event, 3)
 	s.Devices = append(s.Devices, busy)
-	if got, err := Choose(s, MostEvents); err != nil || got != busy {
+	if got, err := Choose(s, BusiestDevice); err != nil || got != busy {
 		t.Errorf("%v, %v", got, err)
 	}
 	var missing *NoDeviceError
@@ -44,10 +44,10 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestInfoMemory holds what describing a long recording takes to about as much
-// as its events, which have 40 bytes each.
+// TestInfoMemory checks that describing a long recording needs about as much
+// memory as its events, which have 40 bytes each.
 func TestInfoMemory(t *testing.T) {
-	s := snapshottest.Read(t, "../../testdata/truth/snapshots/gpt2_py_30steps.pickle.xz")
+	s := tracetest.Read(t, "../../testdata/truth/snapshots/gpt2_py_30steps.pickle.xz")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := New(s.Devices[0]).Info(); err != nil {
@@ -117,8 +117,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What was held at the end is what the file says; in between it comes from the
-// simulation, and adds up to the levels.
+// The segments at the end are the file's; in between they come from the
+// simulation, and add up to the levels.
 func TestSegments(t *testing.T) {
 	r := open(t)
 	end, err := r.Segments("end")
@@ -160,11 +160,11 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayOddRecordings replays what made it panic: files need not be what
-// PyTorch would write.
+// TestReplayOddRecordings replays files that once made it panic: PyTorch would
+// not write them.
 func TestReplayOddRecordings(t *testing.T) {
 	recordings := map[string]*trace.Trace{}
-	for _, d := range snapshottest.Read(t, "../snapshot/testdata/shapes/extremes.p4.pickle").Devices {
+	for _, d := range tracetest.Read(t, "../snapshot/testdata/shapes/extremes.p4.pickle").Devices {
 		recordings["extremes on device "+strconv.Itoa(d.Device)] = d
 	}
 	full := trace.New(0, trace.NewTables())
@@ -217,7 +217,7 @@ func TestKindOf(t *testing.T) {
 	linear := trace.Frame{File: "/x/site-packages/torch/nn/modules/linear.py", Line: 134, Name: "forward"}
 	tests := map[string][]trace.Frame{
 		Recorded:  {linear, {File: "train.py", Line: 9, Name: "main"}},
-		Emulated:  {{File: "/root/.cache/memorymark/phantom-python-3e65/memorymark_phantom/shadows.py", Line: 171, Name: "call"}, linear},
+		Emulated:  {{File: "/root/.cache/memorymark/emulate-python-3e65/memorymark_emulate/shadows.py", Line: 171, Name: "call"}, linear},
 		Predicted: {{File: "GPT2LMHeadModel", Name: "transformer.h.0.attn"}},
 	}
 	for want, frames := range tests {
@@ -236,8 +236,8 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// A snapshot from anywhere has no marks but the optimizer's; its stacks tell
-// the passes.
+// An ordinary snapshot has only the optimizer's marks; its stacks show the
+// passes.
 func TestPhases(t *testing.T) {
 	tl, err := open(t).Timeline(timeline.Options{})
 	if err != nil {

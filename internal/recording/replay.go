@@ -1,29 +1,30 @@
 package recording
 
 import (
+	"fmt"
 	"slices"
 
 	"memorymark/internal/allocator"
-	"memorymark/internal/effort"
 	"memorymark/internal/trace"
+	"memorymark/internal/workbudget"
 )
 
-// Replay runs the recorded requests on the simulated allocator: as they were,
-// or with a change. What it must not be is a *WhatIfError.
-// A nil effort is without bound.
-func (r *Recording) Replay(whatIf WhatIf, e *effort.Effort) (*Replay, error) {
+// Replay runs the recorded requests on the simulated allocator, as recorded or
+// with a change. An invalid change is a *WhatIfError. A nil budget is
+// unlimited.
+func (r *Recording) Replay(whatIf WhatIf, e *workbudget.Budget) (*Replay, error) {
 	change, err := whatIf.change(r.Settings)
 	if err != nil {
 		return nil, err
 	}
 	replay, err := r.replay()
 	if err != nil {
-		return nil, err
+		return nil, &NotReplayableError{err}
 	}
-	out, with := replay.Recorded(), allocator.Change{Settings: &r.Settings}
+	out, with := replay.Recorded(), allocator.WhatIf{Settings: &r.Settings}
 	if change != nil {
 		with = *change
-		with.Effort = e
+		with.Work = e
 		if out = replay.WhatIf(with); out.Stopped != nil {
 			return nil, out.Stopped
 		}
@@ -37,9 +38,17 @@ func (r *Recording) Replay(whatIf WhatIf, e *effort.Effort) (*Replay, error) {
 	return answer, nil
 }
 
-// fragmentedState returns what the allocator held when it mattered: when a
-// request failed, else when the most was reserved.
-func (r *Recording) fragmentedState(replay *allocator.Replay, out *allocator.Outcome, change allocator.Change) (int, []trace.Segment) {
+// NotReplayableError says why the requests of a recording cannot be replayed.
+type NotReplayableError struct{ err error }
+
+func (e *NotReplayableError) Error() string {
+	return fmt.Sprintf("this recording cannot be replayed: %v", e.err)
+}
+func (e *NotReplayableError) Unwrap() error { return e.err }
+
+// fragmentedState returns what the allocator held at the decisive moment: when
+// a request failed, else at the peak of reserved memory.
+func (r *Recording) fragmentedState(replay *allocator.Replay, out *allocator.Outcome, change allocator.WhatIf) (int, []trace.Segment) {
 	if out.Failed != nil {
 		return out.Events, out.Final
 	}

@@ -26,23 +26,23 @@ func newReplayPeaks(o *allocator.Outcome) ReplayPeaks {
 	}
 }
 
-// Replay is the answer of snapshot replay. The peaks are those of the run that
-// was asked for; Recorded has the recorded ones where settings were changed.
+// Replay is the answer of snapshot replay. The peaks are those of the replay;
+// Recorded has the recorded ones if settings were changed.
 type Replay struct {
 	Device   int    `json:"device"`
 	Events   int    `json:"events"`
-	Settings string `json:"settings"` // as PYTORCH_CUDA_ALLOC_CONF has it
+	Settings string `json:"settings"` // in the syntax of PYTORCH_CUDA_ALLOC_CONF
 	Limit    int64  `json:"limit_bytes,omitempty"`
 	ReplayPeaks
 	Fits             bool           `json:"fits"`
 	MatchesRecording bool           `json:"matches_recording"`
 	FirstDifference  *Difference    `json:"first_difference"`
-	Failure          *Failure       `json:"failure,omitempty"`
+	Failure          *FailedRequest `json:"failure,omitempty"`
 	Recorded         *ReplayPeaks   `json:"recorded,omitempty"`
 	Fragmentation    *Fragmentation `json:"fragmentation,omitempty"`
 }
 
-// Difference is where a replay and its recording part.
+// Difference is where a replay and its recording diverge.
 type Difference struct {
 	Event     int           `json:"event"`
 	Recorded  string        `json:"recorded"`
@@ -50,8 +50,8 @@ type Difference struct {
 	Frames    []trace.Frame `json:"frames,omitempty"`
 }
 
-// Failure is a request that could not be met.
-type Failure struct {
+// FailedRequest is a request that failed.
+type FailedRequest struct {
 	Event     int   `json:"event"`
 	Requested int64 `json:"requested_bytes"`
 	Segment   int64 `json:"segment_bytes"`
@@ -60,7 +60,7 @@ type Failure struct {
 	Place     Place `json:"place"`
 }
 
-// Fragmentation is what is held but of no use.
+// Fragmentation is memory that is held but unusable.
 type Fragmentation struct {
 	Event   int     `json:"event"`
 	Score   float64 `json:"score"` // share of reserved bytes that is stuck
@@ -71,7 +71,8 @@ type Fragmentation struct {
 	Pins    []Pin   `json:"pins"`
 }
 
-// Pin is a segment with stuck memory and what keeps it from being returned.
+// Pin is a segment with stuck memory and the block that keeps it from being
+// returned.
 type Pin struct {
 	Address uint64 `json:"address"`
 	Size    int64  `json:"segment_bytes"`
@@ -81,12 +82,12 @@ type Pin struct {
 	Place   Place  `json:"smallest_block"` // the smallest block in use
 }
 
-// mostPins is how many pinned segments are listed.
-const mostPins = 10
+// maxPins is how many pinned segments are listed.
+const maxPins = 10
 
-// newReplay puts the outcome of a replay together. The outcome is the recorded
-// one itself where nothing was changed.
-func newReplay(t *trace.Trace, r *allocator.Replay, out *allocator.Outcome, change allocator.Change) *Replay {
+// newReplay makes the answer from the outcome of a replay. Without a change the
+// outcome is the recorded one.
+func newReplay(t *trace.Trace, r *allocator.Replay, out *allocator.Outcome, change allocator.WhatIf) *Replay {
 	recorded := r.Recorded()
 	settings := &t.Settings
 	if change.Settings != nil {
@@ -119,12 +120,12 @@ func newDifference(t *trace.Trace, d *allocator.Difference) *Difference {
 	return out
 }
 
-func newFailure(t *trace.Trace, o *allocator.Outcome) *Failure {
-	f := &Failure{
+func newFailure(t *trace.Trace, o *allocator.Outcome) *FailedRequest {
+	f := &FailedRequest{
 		Event: o.Events, Requested: o.Failed.Requested, Segment: o.Failed.Segment,
 		Reserved: o.Failed.Reserved, Allocated: o.Failed.Allocated,
 	}
-	if o.Events < len(t.Events) { // what was there before the first event can be too much already
+	if o.Events < len(t.Events) { // the initial allocations alone can be too much
 		e := &t.Events[o.Events]
 		f.Place = newPlace(t.Stacks.Frames(e.Stack), e.For, false)
 	}
@@ -137,7 +138,7 @@ func (a *Replay) addFragmentation(t *trace.Trace, event int, f allocator.Fragmen
 		Event: event, Score: f.Score(), Free: f.Free, Stuck: f.Stuck, Largest: f.Largest, Pieces: f.Pieces,
 		Pins: []Pin{},
 	}
-	for _, p := range f.Pins[:min(mostPins, len(f.Pins))] {
+	for _, p := range f.Pins[:min(maxPins, len(f.Pins))] {
 		b := p.Blocks[0]
 		out.Pins = append(out.Pins, Pin{
 			Address: p.Segment.Addr, Size: p.Segment.Size, Stuck: p.Stuck, InUse: p.InUse, Blocks: len(p.Blocks),

@@ -6,18 +6,18 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Search says which events to look for. Zero fields do not narrow it.
+// Search selects events. Zero fields do not restrict it.
 type Search struct {
 	From       int            // the first event that may be found
 	Actions    []trace.Action // any of them
 	MinBytes   int64
 	MaxBytes   int64
-	Address    uint64 // in what the event is about
-	Frame      string // in some frame of the stack, in any case
+	Address    uint64 // within the event's memory
+	Frame      string // in some frame of the stack, ignoring case
 	Allocation *trace.ID
 }
 
-// Find returns the first n events that match, and where to go on; next is -1
+// Find returns the first n events that match, and where to continue; next is -1
 // at the end.
 func (r *Recording) Find(s Search, n int) (events []int, next int) {
 	stacks := r.stacksWith(s.Frame)

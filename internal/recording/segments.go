@@ -6,7 +6,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Segments is what the allocator held after an event.
+// Segments is the memory of the allocator after an event.
 type Segments struct {
 	Event    int           `json:"event"`
 	Totals   *SegmentsInfo `json:"totals"`
@@ -17,8 +17,8 @@ type Segments struct {
 // simulation does not follow it.
 var ErrNotReplayed = errors.New("the allocator's state is known only at the end, because the simulation cannot follow this recording")
 
-// held returns what the allocator held after an event.
-func (r *Recording) held(event int) ([]trace.Segment, error) {
+// segmentsAt returns the allocator's segments after an event.
+func (r *Recording) segmentsAt(event int) ([]trace.Segment, error) {
 	if event == len(r.Events)-1 && r.Final != nil {
 		return r.Final, nil
 	}
@@ -29,36 +29,36 @@ func (r *Recording) held(event int) ([]trace.Segment, error) {
 	return replay.HeldAfter(event), nil
 }
 
-// Segments returns what the allocator held at a moment.
+// Segments returns the memory of the allocator at a moment.
 func (r *Recording) Segments(at string) (*Segments, error) {
 	event, err := r.Event(at)
 	if err != nil {
 		return nil, err
 	}
-	held, err := r.held(event)
+	held, err := r.segmentsAt(event)
 	if err != nil {
 		return nil, err
 	}
 	return &Segments{event, newSegmentsInfo(held), newSegments(held, r.Lifetimes())}, nil
 }
 
-// Segment is what the allocator holds in one piece.
+// Segment is a segment of the allocator.
 type Segment struct {
 	Address    uint64 `json:"address"`
 	Bytes      int64  `json:"bytes"`
 	Stream     int    `json:"stream"`
 	Small      bool   `json:"small,omitempty"`      // of the pool of small allocations
 	Expandable bool   `json:"expandable,omitempty"` //
-	Private    bool   `json:"private,omitempty"`    // of a pool of its own, as CUDA graphs have
+	Private    bool   `json:"private,omitempty"`    // of a private pool, such as a CUDA graph's
 	// Blocks tile the segment: offset, bytes, state, requested bytes, allocation
 	// and category of each, one after the other. States are 0 free, 1 in use, 2
-	// given back but waiting for another stream; a free block has allocation -1.
-	// Categories are numbered as the colours of a timeline, 0 if not known.
+	// freed but waiting for another stream; a free block has allocation -1.
+	// Categories are numbered as the colours of a timeline, 0 if unknown.
 	Blocks []int64 `json:"blocks"`
 }
 
-// newSegments describes what an allocator held. The lifetimes are those of the
-// recording, classified.
+// newSegments describes segments. The lifetimes are those of the recording,
+// classified.
 func newSegments(segments []trace.Segment, lifetimes []trace.Lifetime) []Segment {
 	out := make([]Segment, len(segments))
 	for i := range segments {
@@ -80,7 +80,7 @@ func newSegments(segments []trace.Segment, lifetimes []trace.Lifetime) []Segment
 	return out
 }
 
-// newSegmentsInfo sums up segments, nil if they are not known.
+// newSegmentsInfo sums up segments, nil if unknown.
 func newSegmentsInfo(segments []trace.Segment) *SegmentsInfo {
 	if segments == nil {
 		return nil

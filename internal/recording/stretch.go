@@ -9,8 +9,8 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Stretch sums up what happens from an event to another: what is made there,
-// what is freed, what of it stays, and what is live when it is highest.
+// Stretch sums up a range of events: what is allocated, what is freed, what
+// remains, and what is live at the peak.
 type Stretch struct {
 	Device     int            `json:"device"`
 	From       int            `json:"from"`
@@ -74,7 +74,7 @@ func (r *Recording) Stretch(from, to, n int) (*Stretch, error) {
 	return s, nil
 }
 
-// part is what an allocation contributes.
+// part is the contribution of an allocation.
 func (s *Stretch) part(l *trace.Lifetime) StretchSums {
 	var p StretchSums
 	if made := l.Alloc >= s.From && l.Alloc < s.To; made {
@@ -164,7 +164,7 @@ func (t tally) add(label string, p StretchSums) {
 	t[label].add(p)
 }
 
-// largest lists the n largest groups at the peak, and the rest as one.
+// largest lists the n largest groups at the peak, and the rest combined.
 func (t tally) largest(n int) []StretchGroup {
 	out := []StretchGroup{}
 	for label, sums := range t {

@@ -7,7 +7,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// A stretch agrees with a walk over its events, and its groups add up.
+// A stretch agrees with a scan of its events, and its groups add up.
 func TestStretch(t *testing.T) {
 	r := open(t)
 	const from, to = 20_000, 24_000

@@ -8,7 +8,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// The ways to group what is live.
+// The ways to group live memory.
 const (
 	ByLine     = "line"
 	ByStack    = "stack"
@@ -16,7 +16,7 @@ const (
 	ByCategory = "category"
 )
 
-// Top is the largest of what is live at an event.
+// Top is the largest groups of live memory at an event.
 type Top struct {
 	File      string     `json:"file"`
 	Device    int        `json:"device"`
@@ -29,8 +29,8 @@ type Top struct {
 	Rest      *Amount    `json:"rest,omitempty"` // the groups that are not listed
 }
 
-// TopGroup is a set of allocations. What it has in common is in Place, but for
-// groups by size, where it is EachBytes.
+// TopGroup is a set of allocations. They have Place in common, or EachBytes in
+// groups by size.
 type TopGroup struct {
 	Amount
 	EachBytes *int64 `json:"each_bytes,omitempty"`
@@ -40,7 +40,7 @@ type TopGroup struct {
 	Place
 }
 
-// newTop groups what is live at an event and keeps the n largest groups.
+// newTop groups the live memory at an event and keeps the n largest groups.
 func newTop(t *trace.Trace, lifetimes []trace.Lifetime, event int, by string, n int) (*Top, error) {
 	live := trace.Live(lifetimes, event)
 	level := trace.At(live, event)
@@ -89,12 +89,12 @@ func lineOf(p *Place) lineKey {
 		if f == nil {
 			return trace.Frame{}
 		}
-		return trace.Frame{File: f.File, Line: f.Line, Name: f.Name} // whatever node of a compiled graph
+		return trace.Frame{File: f.File, Line: f.Line, Name: f.Name} // of any node of a compiled graph
 	}
 	return lineKey{p.Category, p.BackwardNode, p.BeforeRecording, line(p.ModelFrame), line(p.UserFrame)}
 }
 
-// mergeLines makes one group of those whose stacks meet in the same lines.
+// mergeLines merges groups whose stacks share the same lines.
 func (t *Top) mergeLines() {
 	index := make(map[lineKey]int)
 	merged := t.Groups[:0]
@@ -116,7 +116,7 @@ func (t *Top) mergeLines() {
 	t.Groups = merged
 }
 
-// keep leaves n groups and sums up the others.
+// keep keeps n groups and sums up the others.
 func (t *Top) keep(n int) {
 	if n <= 0 || n >= len(t.Groups) {
 		return

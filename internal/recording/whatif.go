@@ -8,17 +8,17 @@ import (
 	"memorymark/internal/trace"
 )
 
-// WhatIf is what a replay changes about the recorded run. Nil leaves a thing as
-// it was recorded.
+// WhatIf is what a replay changes about the recorded run. Nil keeps what was
+// recorded.
 type WhatIf struct {
-	Limit              *bytesize.Bytes // the most the allocator may reserve
+	Limit              *bytesize.Bytes // maximum that the allocator may reserve
 	ExpandableSegments *bool
 	MaxSplitSize       *bytesize.Bytes
 	GCThreshold        *float64 // a share of Limit
 	Roundup            *int64   // divisions between powers of two
 }
 
-// The parts of a WhatIf that can be wrong.
+// The parts of a WhatIf that can be invalid.
 const (
 	LimitSetting        = "limit"
 	MaxSplitSizeSetting = "max_split_size"
@@ -26,7 +26,7 @@ const (
 	RoundupSetting      = "roundup"
 )
 
-// WhatIfError says which part of a WhatIf makes no sense.
+// WhatIfError says which part of a WhatIf is invalid.
 type WhatIfError struct {
 	Setting string
 	Why     string // begins with the value
@@ -34,9 +34,9 @@ type WhatIfError struct {
 
 func (e *WhatIfError) Error() string { return e.Setting + " is " + e.Why }
 
-// Least values: that of a split size is a large segment, below which PyTorch
-// refuses it (AllocatorConfig, max_split_size_mb); a limit below the smallest
-// segment is a number whose unit was forgotten.
+// Minimums: PyTorch refuses a split size below a large segment
+// (AllocatorConfig, max_split_size_mb); a limit below the smallest segment is
+// probably a number without its unit.
 const (
 	leastLimit = 2 * bytesize.MiB
 	leastSplit = 20 * bytesize.MiB
@@ -63,12 +63,12 @@ func (w *WhatIf) Check() error {
 	return nil
 }
 
-// change is a WhatIf as the allocator takes it, nil if it changes nothing.
-func (w *WhatIf) change(settings trace.Settings) (*allocator.Change, error) {
+// change converts a WhatIf for the allocator, nil if it changes nothing.
+func (w *WhatIf) change(settings trace.Settings) (*allocator.WhatIf, error) {
 	if err := w.Check(); err != nil || *w == (WhatIf{}) {
 		return nil, err
 	}
-	change := &allocator.Change{Settings: &settings}
+	change := &allocator.WhatIf{Settings: &settings}
 	if w.Limit != nil {
 		change.Limit = int64(*w.Limit)
 	}

@@ -9,7 +9,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// What PyTorch takes, and what it does not.
+// What PyTorch accepts, and what it does not.
 func TestWhatIf(t *testing.T) {
 	limit := pointer(8 * bytesize.GiB)
 	for _, c := range []struct {

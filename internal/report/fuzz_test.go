@@ -14,21 +14,22 @@ import (
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/draw"
-	"memorymark/internal/processortest"
 	"memorymark/internal/recording"
 	"memorymark/internal/snapshot"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/timeline"
 	"memorymark/internal/trace"
 )
 
-// What all answers about one small file may take together. The time is that of
-// the processor.
+// The budget of all answers about one small file together, in processor time
+// and memory.
 const (
 	fuzzTime   = 10 * time.Second
 	fuzzMemory = 1 << 30
 )
 
-// FuzzSnapshot asks everything of files, read as the command line reads them.
+// FuzzSnapshot computes every answer about files, read as the command line
+// reads them.
 func FuzzSnapshot(f *testing.F) {
 	paths, err := filepath.Glob("../snapshot/testdata/shapes/*.p4.pickle")
 	if err != nil || len(paths) == 0 {
@@ -73,8 +74,8 @@ func withEscapes(f *testing.F) string {
 	return b.String()
 }
 
-// FuzzRecording asks everything of recordings that hold together but for a few
-// changes: most files that were mutated at random do not get far. See
+// FuzzRecording computes every answer about recordings that are valid except
+// for a few changes: most randomly mutated files are refused early. See
 // mutatedTrace.
 func FuzzRecording(f *testing.F) {
 	f.Add([]byte{0, 0}, []byte{10, 20, 30, 128, 40}, []byte{})
@@ -90,14 +91,14 @@ func FuzzRecording(f *testing.F) {
 	})
 }
 
-// watch measures from now on; what it returns tells what it took.
+// watch starts measuring; the function it returns reports the cost.
 func watch(t *testing.T) (done func()) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := processortest.Time(t)
+	start := testmachine.ProcessorTime(t)
 	return func() {
 		runtime.ReadMemStats(&after)
-		if took := processortest.Time(t) - start; took > fuzzTime {
+		if took := testmachine.ProcessorTime(t) - start; took > fuzzTime {
 			t.Errorf("it took %v", took)
 		}
 		if bytes := after.TotalAlloc - before.TotalAlloc; bytes > fuzzMemory {
@@ -106,7 +107,7 @@ func watch(t *testing.T) (done func()) {
 	}
 }
 
-// askAll asks what the commands ask, and writes what they write.
+// askAll computes and writes every answer of the commands.
 func askAll(t *testing.T, tr *trace.Trace) {
 	r := recording.New(tr)
 	info, err := r.Info()
@@ -132,7 +133,7 @@ func askAll(t *testing.T, tr *trace.Trace) {
 		{Roundup: &divisions},
 	} {
 		replay, err := r.Replay(what, nil)
-		show(t, err, func() writer { return Replay{replay} })
+		show(t, err, func() writer { return ReplayText{replay} })
 	}
 	side := recording.CompareInput{File: "a", Trace: tr}
 	show(t, nil, func() writer {
@@ -150,7 +151,7 @@ type writer interface {
 	Write(w io.Writer, width int) error
 }
 
-// show writes an answer. What comes from the file must not control a terminal.
+// show writes an answer. Text from the file must not control a terminal.
 func show(t *testing.T, err error, answer func() writer) {
 	t.Helper()
 	if err != nil {
@@ -167,9 +168,9 @@ func show(t *testing.T, err error, answer func() writer) {
 }
 
 // mutatedTrace makes a recording by running a program on the allocator, and
-// changes some of what it says. A byte of the program below 128 allocates a
-// size of its own, others free the allocation of that number. Three bytes are
-// a change: of what, where, and how.
+// changes parts of it. A byte of the program below 128 allocates a size, others
+// free the allocation of that number. Three bytes are a change: what, where,
+// and how.
 func mutatedTrace(settings, program, changes []byte) *trace.Trace {
 	requests := trace.New(0, trace.NewTables())
 	freed := make(map[trace.ID]bool)
@@ -196,7 +197,7 @@ func mutatedTrace(settings, program, changes []byte) *trace.Trace {
 	}
 	placed, _, err := allocator.Place(requests, opts)
 	if err != nil {
-		panic(err) // there is no bound that it could have passed
+		panic(err) // there is no limit that it could have exceeded
 	}
 	for ; len(changes) >= 3; changes = changes[3:] {
 		mutate(placed, changes[0], int(changes[1]), changes[2])
@@ -242,7 +243,7 @@ func mutate(t *trace.Trace, what byte, where int, how byte) {
 	}
 }
 
-// mutateFinal changes what the recording says of its end.
+// mutateFinal changes the final state of the recording.
 func mutateFinal(t *trace.Trace, where int, how byte, extreme int64) {
 	if len(t.Final) == 0 {
 		return

@@ -9,8 +9,8 @@ import (
 	"memorymark/internal/trace/tracetest"
 )
 
-// TestHostileAnswers asks everything of long recordings that were made to take
-// long.
+// TestHostileAnswers computes every answer about long recordings that are made
+// to be slow.
 func TestHostileAnswers(t *testing.T) {
 	for _, shape := range tracetest.Hostile {
 		t.Run(shape.Name, func(t *testing.T) {

@@ -10,21 +10,25 @@ import (
 )
 
 // SVG draws the plan as SVG.
-func (p Plan) SVG(w io.Writer, style draw.Style) error { return p.scatter().SVG(w, p.titled(style)) }
+func (p PlanText) SVG(w io.Writer, style draw.Style) error {
+	return p.scatter().SVG(w, p.titled(style))
+}
 
 // PNG draws the plan as PNG.
-func (p Plan) PNG(w io.Writer, style draw.Style) error { return p.scatter().PNG(w, p.titled(style)) }
+func (p PlanText) PNG(w io.Writer, style draw.Style) error {
+	return p.scatter().PNG(w, p.titled(style))
+}
 
-func (p Plan) titled(style draw.Style) draw.Style {
+func (p PlanText) titled(style draw.Style) draw.Style {
 	if style.Title == "" {
 		style.Title = fmt.Sprintf("Training %s on %s", p.Model, p.amount())
 	}
 	return style
 }
 
-// scatter is dollars against days, of what has a price. Options that nothing
-// beats in both have their names.
-func (p Plan) scatter() *draw.Scatter {
+// scatter plots dollars against days for options with a price. Options that
+// none beats in both are labelled.
+func (p PlanText) scatter() *draw.Scatter {
 	s := &draw.Scatter{
 		Subtitle: fmt.Sprintf("%d samples for each update; the fastest way that fits, for each card and number of GPUs; memory predicted, times by a coarse model", p.GlobalBatch),
 		XName:    "days", YName: "dollars", YUnit: "$",
@@ -57,7 +61,7 @@ func seriesOf(t change.Trains) int {
 
 // beaten reports whether another option that trains the same is both cheaper
 // and faster.
-func (p Plan) beaten(o *plan.Option) bool {
+func (p PlanText) beaten(o *plan.Option) bool {
 	for _, x := range p.Options {
 		if x.Trains == o.Trains && x.Dollars != nil && *x.Dollars < *o.Dollars && x.Days < o.Days {
 			return true

@@ -64,7 +64,7 @@ func (m *ModelStudy) at(context int64, phase workload.Phase, precision workload.
 
 // compared are the cells of the longest context in both precisions, nil where
 // one of them does not fit.
-func (m *ModelStudy) compared(phase workload.Phase) *study.Comparison {
+func (m *ModelStudy) compared(phase workload.Phase) *study.PrecisionComparison {
 	full, mixed := m.at(m.plan.Longest(), phase, workload.FP32), m.at(m.plan.Longest(), phase, m.plan.Mixed)
 	if full == nil || mixed == nil || !full.Fits() || !mixed.Fits() {
 		return nil
@@ -203,7 +203,7 @@ func (m *ModelStudy) comparison(p *study.PhaseComparison) *table {
 	t := &table{columns: []column{
 		{title: ""}, {title: "WHAT"}, {title: "FP32", right: true}, {title: strings.ToUpper(string(m.plan.Mixed)), right: true}, {title: "CHANGE", right: true},
 	}}
-	add := func(effect string, r study.Change) {
+	add := func(effect string, r study.PurposeChange) {
 		t.rows = append(t.rows, row{cells: []string{effect, r.What, r.Full.String(), r.Mixed.String(), changeText(r)}})
 	}
 	for _, effect := range []string{study.Stays, study.Shrinks, study.Grows} {
@@ -218,12 +218,12 @@ func (m *ModelStudy) comparison(p *study.PhaseComparison) *table {
 			add("", sum)
 		}
 	}
-	add("in all", study.Change{What: "requested", Full: p.Full.Requested, Mixed: p.Mixed.Requested})
-	add("", study.Change{What: "allocated", Full: p.Full.Allocated, Mixed: p.Mixed.Allocated})
+	add("in all", study.PurposeChange{What: "requested", Full: p.Full.Requested, Mixed: p.Mixed.Requested})
+	add("", study.PurposeChange{What: "allocated", Full: p.Full.Allocated, Mixed: p.Mixed.Allocated})
 	return t
 }
 
-func changeText(r study.Change) string {
+func changeText(r study.PurposeChange) string {
 	switch {
 	case r.Full == r.Mixed:
 		return "the same"

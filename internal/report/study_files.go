@@ -74,7 +74,7 @@ func (f *StudyFiles) Finish(cells []study.Cell, results []*study.Result) (*Study
 	return s, names, f.Folder.Write(study.IndexFile, func(w io.Writer) error { return s.WriteHTML(w, names) })
 }
 
-// study puts the results together with the pictures beside them.
+// study puts the results together with the pictures next to them.
 func (f *StudyFiles) study(cells []study.Cell, results []*study.Result) (*Study, error) {
 	findings, err := study.Findings(cells, results)
 	if err != nil {

@@ -24,7 +24,7 @@ var studyCSS string
 var studyPage = template.Must(template.New("study").Parse(studyText))
 
 // WriteHTML writes the whole study as one page that needs nothing else. The
-// files are the names of those beside it, if there are any.
+// files are the names of those next to it, if there are any.
 func (s *Study) WriteHTML(w io.Writer, files []string) error {
 	var sizes []string
 	page := studyData{CSS: template.CSS(studyCSS), Batch: s.plan.Batch, Files: files}

@@ -12,7 +12,7 @@ import (
 )
 
 // This file says in sentences what the numbers of a study show. A sentence is
-// made only if the numbers bear it out: each claim beside a number has its
+// made only if the numbers bear it out: each claim next to a number has its
 // condition here.
 
 // phrase is where in a step something is.
@@ -173,7 +173,7 @@ func (m *ModelStudy) mixedSentences() []string {
 	return out
 }
 
-func (m *ModelStudy) forwardMixed(c *study.Comparison) []string {
+func (m *ModelStudy) forwardMixed(c *study.PrecisionComparison) []string {
 	p := c.Phase(trace.ForwardMark)
 	if p == nil || len(p.Full.Made) == 0 {
 		return nil
@@ -200,7 +200,7 @@ func (m *ModelStudy) forwardMixed(c *study.Comparison) []string {
 	return out
 }
 
-func (m *ModelStudy) trainingMixed(c *study.Comparison) []string {
+func (m *ModelStudy) trainingMixed(c *study.PrecisionComparison) []string {
 	var out []string
 	if p := c.Phase(c.Full.Peak.Phase); p != nil && len(p.Full.Made) > 0 {
 		state := p.Full.Of(trace.OptimizerState)

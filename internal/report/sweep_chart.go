@@ -153,7 +153,7 @@ func (s Sweep) panel(x string, values []string, series []chartSeries, of map[str
 	}
 	p.Title = strings.Join(title, ", ")
 	for _, one := range series {
-		row := make([]draw.Value, len(values))
+		row := make([]draw.BarValue, len(values))
 		for i, v := range values {
 			want := map[string]string{}
 			for _, m := range []map[string]string{of, one.of} {
@@ -172,7 +172,7 @@ func (s Sweep) panel(x string, values []string, series []chartSeries, of map[str
 }
 
 // find returns the number of the cell that has some values.
-func (s Sweep) find(want map[string]string, phase string) draw.Value {
+func (s Sweep) find(want map[string]string, phase string) draw.BarValue {
 	for i := range s.Cells {
 		c := &s.Cells[i]
 		matches := true
@@ -182,7 +182,7 @@ func (s Sweep) find(want map[string]string, phase string) draw.Value {
 		if !matches {
 			continue
 		}
-		v := draw.Value{Bytes: peakOf(c.Result).Allocated, Fits: c.Fits(), There: true}
+		v := draw.BarValue{Bytes: peakOf(c.Result).Allocated, Fits: c.Fits(), There: true}
 		if phase != "" {
 			v.Bytes = 0
 			if p := c.Phase(phase); p != nil {
@@ -191,7 +191,7 @@ func (s Sweep) find(want map[string]string, phase string) draw.Value {
 		}
 		return v
 	}
-	return draw.Value{}
+	return draw.BarValue{}
 }
 
 // limit is what PyTorch may use, if all cells that did not fit agree.

@@ -7,22 +7,20 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"charm.land/lipgloss/v2"
 )
 
-// column is a column of a table. Where a table is too wide, columns to spare
-// are left out; of those that stretch, the text is cut to what room the others
-// leave, and of those that wrap it goes on in the next line.
+// column is a column of a table. If a table is too wide, spare columns are left
+// out, stretching columns are cut to the remaining width, and wrapping columns
+// continue in the next line.
 type column struct {
 	title   string
 	right   bool // numbers
-	stretch bool // holds code places, which can be cut
+	stretch bool // holds code locations, which can be cut
 	wraps   bool // holds sentences
 	spare   int  // the highest is left out first; 0 never is
 }
 
-// row is a line of a table and what stands below it, indented.
+// row is a line of a table and the indented lines below it.
 type row struct {
 	cells []string
 	below []string
@@ -48,12 +46,12 @@ func (t *table) write(w io.Writer, width int) {
 	for i, c := range t.columns {
 		titles[i] = c.title
 	}
-	fmt.Fprintln(w, lipgloss.NewStyle().Bold(true).Render(t.line(titles, widths)))
+	fmt.Fprintln(w, heading(t.line(titles, widths)))
 	for _, r := range t.rows {
 		for _, cells := range t.wrap(r.cells, widths) {
 			line := t.line(cells, widths)
 			if r.color != nil {
-				line = lipgloss.NewStyle().Foreground(r.color).Render(line)
+				line = colored(r.color, line)
 			}
 			fmt.Fprintln(w, line)
 		}
@@ -63,7 +61,7 @@ func (t *table) write(w io.Writer, width int) {
 	}
 }
 
-// join makes one line of each cell. A file can name its functions so that they
+// join makes one line of each cell. A hostile file can have function names that
 // look like other rows.
 func (t *table) join() {
 	onOneLine := strings.NewReplacer("\n", " ", "\t", " ")
@@ -92,11 +90,11 @@ func (t *table) drop(i int) {
 }
 
 const (
-	leastRoom    = 12 // of a column that gives way
-	sentenceRoom = 40 // for which columns to spare go
+	minWidth      = 12 // of a column that can be cut
+	sentenceWidth = 40 // below which spare columns are left out
 )
 
-// dropSpare leaves out columns until the rest has room.
+// dropSpare leaves out columns until the rest fits.
 func (t *table) dropSpare(width int) {
 	for t.natural() > width {
 		most := 0
@@ -112,16 +110,16 @@ func (t *table) dropSpare(width int) {
 	}
 }
 
-// natural is how wide the table would be, with little room for what can be cut
-// and some for sentences.
+// natural returns the width of the table, with the minimum width for columns
+// that can be cut and some for sentences.
 func (t *table) natural() int {
 	all := len(columnGap) * (len(t.columns) - 1)
 	for i, c := range t.columns {
 		switch n := t.width(i); {
 		case c.wraps:
-			all += min(n, sentenceRoom)
+			all += min(n, sentenceWidth)
 		case c.stretch:
-			all += min(n, leastRoom)
+			all += min(n, minWidth)
 		default:
 			all += n
 		}
@@ -129,11 +127,11 @@ func (t *table) natural() int {
 	return all
 }
 
-// width is the width of a column's longest text.
+// width returns the width of a column's longest text.
 func (t *table) width(i int) int {
-	n := lipgloss.Width(t.columns[i].title)
+	n := textWidth(t.columns[i].title)
 	for _, r := range t.rows {
-		n = max(n, lipgloss.Width(r.cells[i]))
+		n = max(n, textWidth(r.cells[i]))
 	}
 	return n
 }
@@ -142,7 +140,7 @@ func (t *table) width(i int) int {
 func (t *table) wrap(cells []string, widths []int) [][]string {
 	out := [][]string{cells}
 	for i, c := range t.columns {
-		if !c.wraps || lipgloss.Width(cells[i]) <= widths[i] {
+		if !c.wraps || textWidth(cells[i]) <= widths[i] {
 			continue
 		}
 		for n, text := range Fill(cells[i], widths[i]) {
@@ -158,7 +156,7 @@ func (t *table) wrap(cells []string, widths []int) [][]string {
 	return out
 }
 
-// beforeUnit is the space between a number and its unit, which stay together.
+// beforeUnit is the non-breaking space between a number and its unit.
 var beforeUnit = regexp.MustCompile(`([0-9]) (B|[KMGT]iB|%)`)
 
 // Fill breaks text into lines at spaces.
@@ -167,7 +165,7 @@ func Fill(text string, width int) []string {
 	line := ""
 	for _, word := range strings.Fields(beforeUnit.ReplaceAllString(text, "$1\x00$2")) {
 		word = strings.ReplaceAll(word, "\x00", " ")
-		if line != "" && lipgloss.Width(line)+1+lipgloss.Width(word) > width {
+		if line != "" && textWidth(line)+1+textWidth(word) > width {
 			lines, line = append(lines, line), ""
 		}
 		if line != "" {
@@ -178,26 +176,26 @@ func Fill(text string, width int) []string {
 	return append(lines, line)
 }
 
-// mostText is how long a line of sentences is at most: longer ones are hard to
+// maxText is the maximum length of a line of sentences: longer ones are hard to
 // read.
-const mostText = 100
+const maxText = 100
 
-// paragraph writes what is about something, in lines that have room; about may
-// be empty.
+// paragraph writes a text about something, in lines that fit; about may be
+// empty.
 func paragraph(w io.Writer, width int, about, text string) {
-	width = min(width, mostText)
+	width = min(width, maxText)
 	if about == "" {
 		fmt.Fprintln(w, strings.Join(Fill(text, width), "\n"))
 		return
 	}
-	room := width - len(columnGap) // the first line is shorter by the word
-	lines := Fill(strings.Repeat("x", lipgloss.Width(about))+" "+text, room)
+	rest := width - len(columnGap) // the first line is shorter by the word
+	lines := Fill(strings.Repeat("x", textWidth(about))+" "+text, rest)
 	_, lines[0], _ = strings.Cut(lines[0], " ")
 	fmt.Fprintln(w, heading(about)+columnGap+strings.Join(lines, "\n"+columnGap))
 }
 
-// widths returns the widths of the columns. Those that stretch share what is
-// left, the last of them taking what the others do not need.
+// widths returns the widths of the columns. Stretching columns share the
+// remaining width, the last of them taking what the others do not need.
 func (t *table) widths(width int) []int {
 	widths := make([]int, len(t.columns))
 	stretching := 0
@@ -211,7 +209,7 @@ func (t *table) widths(width int) []int {
 	width -= len(columnGap) * (len(t.columns) - 1)
 	for i := len(t.columns) - 1; i >= 0; i-- {
 		if t.columns[i].stretch || t.columns[i].wraps {
-			widths[i] = min(widths[i], max(width/stretching, leastRoom))
+			widths[i] = min(widths[i], max(width/stretching, minWidth))
 			width -= widths[i]
 			stretching--
 		}
@@ -226,7 +224,7 @@ func (t *table) line(cells []string, widths []int) string {
 		if t.columns[i].stretch {
 			c = cutLeft(c, widths[i])
 		}
-		pad := strings.Repeat(" ", max(widths[i]-lipgloss.Width(c), 0))
+		pad := strings.Repeat(" ", max(widths[i]-textWidth(c), 0))
 		if t.columns[i].right {
 			b.WriteString(pad + c)
 		} else {
@@ -236,11 +234,11 @@ func (t *table) line(cells []string, widths []int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// cutLeft shortens a place in the code: folders go first, from the left, where
-// paths say least, and then the end of the function's name.
+// cutLeft shortens a code location: first folders, from the left, which are the
+// least informative, and then the end of the function's name.
 func cutLeft(s string, width int) string {
 	rest := s
-	for lipgloss.Width(s) > max(width, 0) {
+	for textWidth(s) > max(width, 0) {
 		i := strings.IndexByte(rest[1:], '/')
 		if i < 0 || strings.IndexByte(rest, ' ') >= 0 && strings.IndexByte(rest, ' ') < i {
 			break
@@ -253,18 +251,3 @@ func cutLeft(s string, width int) string {
 	}
 	return s
 }
-
-// WriteText writes the text of a result, without colours where it is not to a
-// terminal.
-func WriteText(w io.Writer, width int, text func(w io.Writer, width int) error) error {
-	var b strings.Builder
-	if err := text(&b, width); err != nil {
-		return err
-	}
-	_, err := lipgloss.Fprint(w, b.String())
-	return err
-}
-
-func faint(s string) string { return lipgloss.NewStyle().Faint(true).Render(s) }
-
-func heading(s string) string { return lipgloss.NewStyle().Bold(true).Render(s) }

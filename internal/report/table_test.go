@@ -3,8 +3,6 @@ package report
 import (
 	"strings"
 	"testing"
-
-	"charm.land/lipgloss/v2"
 )
 
 func TestCutLeft(t *testing.T) {
@@ -52,7 +50,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// plainText takes the styles off.
+// plainText removes the styles.
 func plainText(s string) string {
 	var b strings.Builder
 	for {
@@ -65,8 +63,8 @@ func plainText(s string) string {
 	}
 }
 
-// Where there is no room, columns to spare are left out and sentences go on in
-// the next line; nothing is wider than asked.
+// If a table is too wide, spare columns are left out and sentences continue in
+// the next line; nothing is wider than the limit.
 func TestTableAdapts(t *testing.T) {
 	table := func() *table {
 		return &table{
@@ -87,7 +85,7 @@ func TestTableAdapts(t *testing.T) {
 		table().write(&b, c.width)
 		got := b.String()
 		for _, line := range strings.Split(got, "\n") {
-			if lipgloss.Width(line) > c.width {
+			if textWidth(line) > c.width {
 				t.Errorf("wider than %d: %q", c.width, line)
 			}
 		}

@@ -28,7 +28,7 @@ func madeBy(p *recording.Place) string {
 	}
 }
 
-// calledFrom names the user's line if it is another one.
+// calledFrom names the user's line if it is a different one.
 func calledFrom(p *recording.Place) string {
 	if p.UserFrame == nil || p.ModelFrame != nil && *p.UserFrame == *p.ModelFrame {
 		return ""
@@ -45,8 +45,8 @@ func madeByFrom(p *recording.Place) string {
 	return text
 }
 
-// madeIn is for where there is one column: the user's line is added where a
-// layer of PyTorch's says nothing of the model.
+// madeIn is for a single column: the user's line is added if a layer of
+// PyTorch's says nothing about the model.
 func madeIn(p *recording.Place) string {
 	if p.ModelFrame != nil && p.ModelFrame.IsLayer() {
 		return madeByFrom(p)
@@ -78,7 +78,7 @@ func categoryText(name string) string {
 	return strings.ReplaceAll(name, "_", " ")
 }
 
-// categoryColor is the colour that a category has in pictures too.
+// categoryColor is the colour of a category, the same as in pictures.
 func categoryColor(name string) color.Color {
 	for _, c := range trace.Categories {
 		if c != trace.Unknown && recording.CategoryName(c) == name {
@@ -92,8 +92,8 @@ func size(n int64) string { return bytesize.Bytes(n).String() }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
-// plural writes a number and its noun: "1 event", "2,048 events". The plural
-// is given where it is not made by an s.
+// plural writes a number and its noun: "1 event", "2,048 events". The plural is
+// given if it is irregular.
 func plural(n int, noun string, many ...string) string {
 	switch {
 	case n == 1:

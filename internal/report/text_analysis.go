@@ -48,7 +48,7 @@ func (a Analysis) Write(w io.Writer, width int) error {
 	return nil
 }
 
-// evidence says what the answer rests on.
+// evidence says what the answer is based on.
 func (a Analysis) evidence() string {
 	p := a.Provenance
 	with := "PyTorch " + p.PyTorch
@@ -63,7 +63,7 @@ func (a Analysis) evidence() string {
 		a.ModelName, a.Engine, verb, with, bytesize.Bytes(a.Limit), a.holder(), bytesize.Bytes(a.GPUTotal))
 }
 
-// holder is what the memory belongs to.
+// holder is the owner of the memory.
 func (a Analysis) holder() string {
 	if a.Device == "cuda" {
 		return "card"
@@ -71,7 +71,7 @@ func (a Analysis) holder() string {
 	return "machine"
 }
 
-// writeForecast says how far off the prediction was.
+// writeForecast says by how much the prediction was off.
 func (a Analysis) writeForecast(w io.Writer) {
 	f := a.Predicted
 	if f == nil {
@@ -94,7 +94,7 @@ func (a Analysis) writeForecast(w io.Writer) {
 	}
 }
 
-// usage says how much of the card the present batch uses.
+// usage says how much of the card the current batch uses.
 func (a Analysis) usage() string {
 	if !a.CurrentFits {
 		return fmt.Sprintf("your batch of %d does not", a.CurrentBatch)
@@ -124,7 +124,7 @@ func (a Analysis) writeResults(w io.Writer, width int) {
 	fmt.Fprintln(w)
 }
 
-// known is a number as text, or nothing if it is not known.
+// known formats a number, or nothing if it is unknown.
 func known(n int64, text func(int64) string) string {
 	if n == 0 {
 		return ""
@@ -146,7 +146,7 @@ func speeds[T any](rows []T, of func(T) float64) []string {
 	out := make([]string, len(rows))
 	for i, r := range rows {
 		switch x := of(r); {
-		case x == 0: // not known
+		case x == 0: // unknown
 		case decimals == 0:
 			out[i] = figure.Count(int(math.Round(x)))
 		default:
@@ -215,7 +215,7 @@ func (a Analysis) writeSpeed(w io.Writer, width int) {
 		}
 		paragraph(w, width, "Speed", fmt.Sprintf("batch %d is %s batch %d (%s)", a.OptimalBatch, asFast(a.Speedup), a.CurrentBatch, how))
 	}
-	// What is saved with a batch that fits by chance is not said.
+	// Savings of a batch that fits by chance are not reported.
 	if a.Savings != nil && *a.Savings > 0 && a.Worthwhile() {
 		from := ""
 		if a.PriceSource != "" {
@@ -225,7 +225,7 @@ func (a Analysis) writeSpeed(w io.Writer, width int) {
 	}
 }
 
-// writeRun writes what a whole run takes, if it was asked for.
+// writeRun writes the time and cost of a whole run, if requested.
 func (a Analysis) writeRun(w io.Writer, width int) {
 	if a.Bill == nil || a.Bill.Run == nil {
 		return
@@ -242,7 +242,7 @@ func (a Analysis) writeRun(w io.Writer, width int) {
 	paragraph(w, width, "Run", text)
 }
 
-// writeNotes writes what there is to say besides, by what it is about.
+// writeNotes writes the notes, grouped by subject.
 func (a Analysis) writeNotes(w io.Writer, width int) {
 	for _, n := range a.Notes {
 		if n.About == analysis.AboutAccuracy {
@@ -272,7 +272,8 @@ func (a Analysis) writeChanges(w io.Writer, width int) {
 	t.write(w, width)
 }
 
-// writeAccuracy says how far off such answers were where they could be checked.
+// writeAccuracy says by how much such answers were off where they could be
+// verified.
 func (a Analysis) writeAccuracy(w io.Writer, width int) {
 	var sentences []string
 	for _, n := range a.Notes {
@@ -289,7 +290,7 @@ func writeFaint(w io.Writer, width int, sentences []string) {
 		return
 	}
 	fmt.Fprintln(w)
-	for _, line := range Fill(strings.Join(sentences, " "), min(width, mostText)) {
+	for _, line := range Fill(strings.Join(sentences, " "), min(width, maxText)) {
 		fmt.Fprintln(w, faint(line))
 	}
 }

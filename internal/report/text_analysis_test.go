@@ -10,7 +10,7 @@ import (
 	"memorymark/internal/plan"
 )
 
-// Of equal batches no speed is compared, and of equal speeds no factor is said.
+// Speeds of equal batches are not compared, and equal speeds have no factor.
 func TestSpeed(t *testing.T) {
 	for _, test := range []struct {
 		optimal, current int64
@@ -34,7 +34,7 @@ func TestSpeed(t *testing.T) {
 // The heading counts the changes of all rows.
 func TestFitCountsChanges(t *testing.T) {
 	for want, counts := range map[string][]int{"1 change": {1}, "2 changes": {2, 2}, "2 to 3 changes": {3, 2, 3}} {
-		f := Fit{&plan.Fit{}}
+		f := FitText{&plan.Fit{}}
 		for _, n := range counts {
 			o := &plan.Option{}
 			o.Changes = slices.Grow(o.Changes, n)[:n]

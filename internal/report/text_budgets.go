@@ -5,18 +5,18 @@ import (
 	"io"
 	"strings"
 
-	"memorymark/internal/budget"
+	"memorymark/internal/check"
 )
 
-// Budgets are whether workloads keep to their budgets, for people.
+// Budgets says, for people, whether workloads are within their budgets.
 type Budgets struct {
-	Verdicts []budget.Verdict `json:"workloads"`
+	Verdicts []check.BudgetVerdict `json:"workloads"`
 }
 
-// mostGrown is how many places are listed that grew.
-const mostGrown = 8
+// maxGrown is how many grown locations are listed.
+const maxGrown = 8
 
-// Failed is how many take more than they may.
+// Failed is how many exceed their budgets.
 func (c Budgets) Failed() int {
 	n := 0
 	for i := range c.Verdicts {
@@ -56,7 +56,7 @@ func (c Budgets) verdict() string {
 	return plural(len(c.Verdicts), "workload") + " within budget"
 }
 
-func cellsOf(v *budget.Verdict) []string {
+func cellsOf(v *check.BudgetVerdict) []string {
 	before, most, verdict := "", "", "ok"
 	if v.Before != nil {
 		before = v.Before.String()
@@ -76,17 +76,17 @@ func cellsOf(v *budget.Verdict) []string {
 	return []string{v.Name, string(v.Engine), allocated, before, reserved, most, verdict}
 }
 
-func writeGrown(w io.Writer, width int, v *budget.Verdict) {
+func writeGrown(w io.Writer, width int, v *check.BudgetVerdict) {
 	if len(v.Grown) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "\n%s at the peak, against the baseline\n", heading(v.Name))
 	t := table{columns: []column{{title: "CHANGE", right: true}, {title: "NOW", right: true}, {title: "FOR"}, {title: "WHERE", stretch: true}}}
-	for _, g := range v.Grown[:min(len(v.Grown), mostGrown)] {
+	for _, g := range v.Grown[:min(len(v.Grown), maxGrown)] {
 		t.rows = append(t.rows, row{cells: []string{signed(int64(g.By)), g.Bytes.String(), strings.ReplaceAll(g.For, "_", " "), g.Where}})
 	}
 	t.write(w, width)
-	if n := len(v.Grown) - mostGrown; n > 0 {
+	if n := len(v.Grown) - maxGrown; n > 0 {
 		fmt.Fprintf(w, "  and %s\n", plural(n, "other place"))
 	}
 }
@@ -110,7 +110,7 @@ func (c Budgets) WriteMarkdown(w io.Writer) error {
 			continue
 		}
 		fmt.Fprintf(w, "\n<details><summary>What changed in %s</summary>\n\n| change | now | for | where |\n|--:|--:|---|---|\n", v.Name)
-		for _, g := range v.Grown[:min(len(v.Grown), mostGrown)] {
+		for _, g := range v.Grown[:min(len(v.Grown), maxGrown)] {
 			fmt.Fprintf(w, "| %s | %s | %s | `%s` |\n", signed(int64(g.By)), g.Bytes, strings.ReplaceAll(g.For, "_", " "), g.Where)
 		}
 		fmt.Fprintln(w, "\n</details>")

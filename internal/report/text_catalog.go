@@ -11,7 +11,7 @@ import (
 
 // Models is the catalog of models.
 type Models struct {
-	Models []*workload.Model `json:"models"`
+	Models []*workload.CatalogModel `json:"models"`
 }
 
 // Write lists the models for people.
@@ -24,13 +24,13 @@ func (m *Models) Write(w io.Writer, width int) error {
 	return nil
 }
 
-// Cards is the catalog of cards.
-type Cards struct {
+// CardsText is the catalog of cards.
+type CardsText struct {
 	Cards []*gpu.Card `json:"gpus"`
 }
 
 // Write lists the cards for people.
-func (c *Cards) Write(w io.Writer, width int) error {
+func (c *CardsText) Write(w io.Writer, width int) error {
 	t := table{columns: []column{
 		{title: "ID"},
 		{title: "NAME"},

@@ -12,14 +12,14 @@ import (
 	"memorymark/internal/recording"
 )
 
-// Compare is how two traces compare, for people: the first difference with so
-// many frames of its stack; -1 is all of them.
+// Compare is a comparison of two traces, for people: the first difference with
+// Frames frames of its stack; -1 for all.
 type Compare struct {
 	*recording.Compare
 	Frames int
 }
 
-// sides are what the two are called: that which is not predicted is measured,
+// sides are the names of the two: the side that is not predicted is measured,
 // unless it is known to be emulated.
 func (c Compare) sides() [2]string {
 	return [2]string{string(evidence.Predicted), string(cmp.Or(c.Engine, evidence.Measured))}
@@ -66,7 +66,7 @@ func (c Compare) writeEqual(w io.Writer) {
 	}
 }
 
-// writeFirst shows where the traces part.
+// writeFirst shows where the traces diverge.
 func (c Compare) writeFirst(w io.Writer, width int) {
 	d := &c.Differences[0]
 	fmt.Fprintf(w, "\n%s  at event %s of predicted and %s of %s\n", heading("First difference"),
@@ -120,7 +120,7 @@ func requestText(q *recording.CompareRequest) string {
 	return fmt.Sprintf("%s #%d", signed(bytes), q.Allocation)
 }
 
-// requestsText says what a side does in a stretch.
+// requestsText describes the requests of a side in a stretch.
 func requestsText(r *recording.CompareRequests) string {
 	if r.Count == 0 {
 		return "does nothing here"

@@ -8,8 +8,8 @@ import (
 	"memorymark/internal/recording"
 )
 
-// Diff is what changed, for people: a table of stacks, each with so many of its
-// frames; -1 is all of them.
+// Diff is what changed, for people: a table of stacks, each with Frames of its
+// frames; -1 for all.
 type Diff struct {
 	*recording.Diff
 	Frames int
@@ -51,7 +51,7 @@ func (d Diff) Write(w io.Writer, width int) error {
 	return nil
 }
 
-// growth writes by how much a part has grown, " (+12.5 %)".
+// growth writes how much a part has grown, " (+12.5 %)".
 func growth(before, after int64) string {
 	if before == 0 {
 		return ""

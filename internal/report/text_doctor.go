@@ -14,7 +14,7 @@ type Doctor struct {
 	Differences []string `json:"differences,omitempty"`
 }
 
-// Check is one thing that was looked for.
+// Check is one requirement that was checked.
 type Check struct {
 	Name  string `json:"name"`
 	Found string `json:"found,omitempty"`

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"io"
 
+	"memorymark/internal/allocator"
 	"memorymark/internal/analysis"
+	"memorymark/internal/emulate"
 	"memorymark/internal/figure"
-	"memorymark/internal/phantom"
-	"memorymark/internal/predict"
 )
 
-// Emulation is what steps take on a card that is not there, for people.
-type Emulation struct{ *analysis.Prediction }
+// EmulationText is the memory of steps on an emulated card, for people.
+type EmulationText struct{ *analysis.Prediction }
 
 // Write writes the steps and whether they fit.
-func (e Emulation) Write(w io.Writer, width int) error {
+func (e EmulationText) Write(w io.Writer, width int) error {
 	title := e.ModelName
-	if e.Parameters > 0 { // unknown of a model that was not built
+	if e.Parameters > 0 { // unknown for a model that was not built
 		title += fmt.Sprintf(", %s parameters", figure.Count(int(e.Parameters)))
 	}
 	paragraph(w, width, title, fmt.Sprintf("batch %d", e.Workload.Batch))
@@ -52,8 +52,8 @@ func (e Emulation) Write(w io.Writer, width int) error {
 	return nil
 }
 
-// writeAssumed names the places where a value was made up, the first of them.
-func writeAssumed(w io.Writer, width int, assumed []phantom.Assumption) {
+// writeAssumed names the first code locations where a value was made up.
+func writeAssumed(w io.Writer, width int, assumed []emulate.Assumption) {
 	for i, a := range assumed {
 		if i == maxAssumptions {
 			paragraph(w, width, "Made up", "and in "+plural(len(assumed)-i, "more place"))
@@ -63,11 +63,11 @@ func writeAssumed(w io.Writer, width int, assumed []phantom.Assumption) {
 	}
 }
 
-func assumptionText(a phantom.Assumption) string {
+func assumptionText(a emulate.Assumption) string {
 	return fmt.Sprintf("%s for %s at %s (%s)", a.Assumed, a.Function, a.Where, plural(int(a.Times), "time"))
 }
 
-func writeSteps(w io.Writer, width int, steps []predict.Step) {
+func writeSteps(w io.Writer, width int, steps []allocator.Usage) {
 	t := table{columns: []column{
 		{title: "STEP", right: true},
 		{title: "PEAK REQUESTED", right: true},

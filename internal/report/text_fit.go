@@ -10,22 +10,26 @@ import (
 	"memorymark/internal/predict"
 )
 
-// Fit is what makes a workload fit a card, for people.
-type Fit struct{ *plan.Fit }
+// FitText is what makes a workload fit a card, for people.
+type FitText struct{ *plan.Fit }
 
 // Write writes it.
-func (f Fit) Write(w io.Writer, width int) error {
+func (f FitText) Write(w io.Writer, width int) error {
 	f.writeAnswer(w, width)
 	if len(f.Notes) > 0 {
 		fmt.Fprintln(w)
 	}
-	for _, note := range f.Notes {
-		paragraph(w, width, "Note", note)
-	}
+	writeNotes(w, width, f.Notes)
 	return nil
 }
 
-func (f Fit) writeAnswer(w io.Writer, width int) {
+func writeNotes(w io.Writer, width int, notes []string) {
+	for _, note := range notes {
+		paragraph(w, width, "Note", note)
+	}
+}
+
+func (f FitText) writeAnswer(w io.Writer, width int) {
 	needs := fmt.Sprintf("%s needs %v with batch %d, and PyTorch may hold %v of %s", f.Model, f.Needs, f.Batch, f.Limit, deviceText(f.GPUName))
 	if f.Needs == 0 {
 		needs = fmt.Sprintf("%s with batch %d needs more than the %v that PyTorch may hold of %s", f.Model, f.Batch, f.Limit, deviceText(f.GPUName))
@@ -55,7 +59,7 @@ func (f Fit) writeAnswer(w io.Writer, width int) {
 	writeRecipe(w, "The first: "+change.Labels(f.Options[0].Changes), f.Options[0])
 }
 
-func (f Fit) writeOptions(w io.Writer, width int) {
+func (f FitText) writeOptions(w io.Writer, width int) {
 	t := table{columns: []column{
 		{title: "CHANGES", wraps: true},
 		{title: "BATCH", right: true},
@@ -78,9 +82,8 @@ func (f Fit) writeOptions(w io.Writer, width int) {
 	t.write(w, width)
 }
 
-// countChanges is how many changes the options take: some combine what others do
-// at once.
-func (f Fit) countChanges() string {
+// countChanges returns how many changes the options need: some combine others.
+func (f FitText) countChanges() string {
 	var counts []int
 	for _, o := range f.Options {
 		counts = append(counts, len(o.Changes))

@@ -10,7 +10,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Info is what a snapshot file holds, for people.
+// Info is the content of a snapshot file, for people.
 type Info struct{ *recording.Info }
 
 // Write writes the description.

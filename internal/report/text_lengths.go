@@ -9,7 +9,7 @@ import (
 	"memorymark/internal/predict"
 )
 
-// writeRange writes what steps take whose batches differ in length.
+// writeRange writes the memory of steps whose batches differ in length.
 func writeRange(w io.Writer, width int, r *predict.Range) {
 	paragraph(w, width, "Lengths", fmt.Sprintf("%s samples of %d to %d tokens, %.0f on average; batches are padded to their longest sample, so %s of the tokens are padding",
 		figure.Count(int(r.Samples)), r.Shortest, r.Longest, r.Mean, percent(r.Padding)))

@@ -10,11 +10,11 @@ import (
 	"memorymark/internal/trace"
 )
 
-// shownModules is how many lines a breakdown by module has.
+// shownModules is the number of lines of a breakdown by module.
 const shownModules = 8
 
-// writeModules lists what the modules of a model hold. Layers that hold the
-// same are one line.
+// writeModules lists the memory of a model's modules. Layers that hold the same
+// are one line.
 func writeModules(w io.Writer, width int, modules []predict.ModuleBytes, total bytesize.Bytes) {
 	t := table{columns: []column{
 		{title: "SIZE", right: true}, {title: "SHARE", right: true}, {title: "EACH", right: true}, {title: "MODULE"},

@@ -8,7 +8,8 @@ import (
 	"memorymark/internal/recording"
 )
 
-// writeExplanation says why an allocation failed and what gets past it.
+// writeExplanation says why an allocation failed and which settings would avoid
+// it.
 func writeExplanation(w io.Writer, width int, x *recording.Explanation) {
 	fmt.Fprintln(w)
 	paragraph(w, width, "Reserved", fmt.Sprintf("%s: %s in use and %s free, in %s of which the largest is %s. "+
@@ -37,6 +38,6 @@ func writeExplanation(w io.Writer, width int, x *recording.Explanation) {
 	paragraph(w, width, "", fmt.Sprintf("With the same settings, a card or limit of %s gets past it.", exact(x.Remedies[0].Needs)))
 }
 
-// exact prints an amount with what two decimals would hide: limits differ by
-// little.
+// exact formats an amount with the digits that two decimals would hide: limits
+// differ by little.
 func exact(n int64) string { return fmt.Sprintf("%.3f GiB", float64(n)/float64(bytesize.GiB)) }

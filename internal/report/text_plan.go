@@ -7,23 +7,27 @@ import (
 	"strings"
 
 	"memorymark/internal/draw"
+	"memorymark/internal/evidence"
 	"memorymark/internal/figure"
 	"memorymark/internal/plan"
 	"memorymark/internal/predict"
 )
 
-// Plan is a plan, for people.
-type Plan struct {
+// PlanText is a plan, for people.
+type PlanText struct {
 	*plan.Plan
 	All bool // options and misfits, not only the first ones
 }
 
 // Write writes the plan.
-func (p Plan) Write(w io.Writer, width int) error {
+func (p PlanText) Write(w io.Writer, width int) error {
 	paragraph(w, width, fmt.Sprintf("%s, %s parameters", p.Model, figure.Count(int(p.Parameters))),
 		fmt.Sprintf("%d samples for each update, %s", p.GlobalBatch, p.amount()))
-	paragraph(w, width, "", fmt.Sprintf("Predicted, for PyTorch %s and transformers %s, out of %s",
-		predict.PyTorchVersion, predict.TransformersVersion, plural(p.Considered, "way to train", "ways to train")))
+	how := fmt.Sprintf("Predicted, for PyTorch %s and transformers %s", predict.PyTorchVersion, predict.TransformersVersion)
+	if p.Engine == evidence.Emulated {
+		how = "Emulated"
+	}
+	paragraph(w, width, "", fmt.Sprintf("%s, out of %s", how, plural(p.Considered, "way to train", "ways to train")))
 	if len(p.Options) == 0 {
 		p.writeNothing(w, width)
 		return nil
@@ -36,14 +40,22 @@ func (p Plan) Write(w io.Writer, width int) error {
 	for _, pick := range p.picks() {
 		writeRecipe(w, fmt.Sprintf("%s: %s, %s", pick.name, gpusText(pick.option.GPU, pick.option.GPUs), pick.option.Setup), pick.option)
 	}
+	if p.Engine == evidence.Emulated {
+		fmt.Fprintln(w)
+		writeNotes(w, width, p.Notes)
+		return nil
+	}
 	writeFaint(w, width, p.Notes)
 	return nil
 }
 
-// amount is what there is to train on.
-func (p Plan) amount() string {
+// amount is the amount of training data.
+func (p PlanText) amount() string {
 	if p.Tokens > 0 {
 		return short(p.Tokens) + " tokens"
+	}
+	if p.Engine == evidence.Emulated {
+		return short(p.Samples) + " samples"
 	}
 	return short(p.Samples) + " images"
 }
@@ -67,17 +79,18 @@ type pick struct {
 	option *plan.Option
 }
 
-func (p Plan) picks() []pick {
+func (p PlanText) picks() []pick {
 	var out []pick
-	for _, x := range []pick{{"Cheapest", p.Cheapest}, {"Cheapest for all weights", p.Whole}, {"Fastest", p.Fastest}, {"Simplest", p.Simplest}} {
-		if x.option != nil {
+	for _, x := range []pick{{"Cheapest", p.Cheapest}, {"Cheapest for all weights", p.Whole}, {"Balanced", p.Balanced}, {"Fastest", p.Fastest}, {"Simplest", p.Simplest}} {
+		isOther := x.name == "Balanced" && (x.option == p.Cheapest || x.option == p.Whole || x.option == p.Fastest)
+		if x.option != nil && !isOther {
 			out = append(out, x)
 		}
 	}
 	return out
 }
 
-func (p Plan) writePicks(w io.Writer, width int) {
+func (p PlanText) writePicks(w io.Writer, width int) {
 	for _, x := range p.picks() {
 		o := x.option
 		text := fmt.Sprintf("%s, %s, batch %d", gpusText(o.GPU, o.GPUs), o.Setup, o.Batch)
@@ -104,9 +117,9 @@ func gpusText(id string, n int64) string {
 
 func daysText(days float64) string {
 	if days < 2 {
-		return figure.Short(significant(days*24)) + " hours"
+		return figure.Short(figure.Significant(days*24, 3)) + " hours"
 	}
-	return figure.Short(significant(days)) + " days"
+	return figure.Short(figure.Significant(days, 3)) + " days"
 }
 
 func dollarsText(d float64) string {
@@ -118,19 +131,10 @@ func dollarsText(d float64) string {
 
 func price(d float64) string { return "$" + figure.Short(d) }
 
-// significant rounds to three digits.
-func significant(v float64) float64 {
-	if v <= 0 {
-		return 0
-	}
-	scale := math.Pow(10, 2-math.Floor(math.Log10(v)))
-	return math.Round(v*scale) / scale
-}
-
-// fewOptions is how many options a table shows that is not to show all.
+// fewOptions is the number of options in a short table.
 const fewOptions = 20
 
-func (p Plan) writeOptions(w io.Writer, width int) {
+func (p PlanText) writeOptions(w io.Writer, width int) {
 	t := table{columns: []column{
 		{title: "GPUS"},
 		{title: "SETUP", wraps: true},
@@ -182,7 +186,7 @@ func optionCells(o *plan.Option) []string {
 }
 
 // writeMisfits says why the others do not fit.
-func (p Plan) writeMisfits(w io.Writer, width int) {
+func (p PlanText) writeMisfits(w io.Writer, width int) {
 	if len(p.Misfits) == 0 {
 		return
 	}
@@ -198,16 +202,15 @@ func (p Plan) writeMisfits(w io.Writer, width int) {
 	t.write(w, width)
 }
 
-// writeNothing says that nothing fits, and what comes nearest.
-func (p Plan) writeNothing(w io.Writer, width int) {
+// writeNothing says that nothing fits, and what comes closest.
+func (p PlanText) writeNothing(w io.Writer, width int) {
 	fmt.Fprintln(w)
 	paragraph(w, width, "Nothing fits", "no way to train on these cards is within what they have and what the plan may cost and take")
 	p.All = true
 	p.writeMisfits(w, width)
 }
 
-// writeRecipe writes what is to be pasted. The program is not indented, so that it
-// runs as it was copied.
+// writeRecipe writes the program. It is not indented, so that it can be pasted.
 func writeRecipe(w io.Writer, title string, o *plan.Option) {
 	fmt.Fprintf(w, "\n%s\n", heading(title))
 	writeCommand(w, o.Command)
@@ -217,11 +220,10 @@ func writeRecipe(w io.Writer, title string, o *plan.Option) {
 	}
 }
 
-// commandWidth is how long a line of a command may be.
+// commandWidth is the maximum length of a line of a command.
 const commandWidth = 80
 
-// writeCommand writes a command, over several lines if it is long: a shell reads them as
-// one.
+// writeCommand writes a command, with line continuations if it is long.
 func writeCommand(w io.Writer, command string) {
 	line := "  $"
 	for i, words := range strings.Split(command, " --") {

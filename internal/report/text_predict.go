@@ -11,14 +11,14 @@ import (
 	"memorymark/internal/workload"
 )
 
-// Prediction is what a workload takes on a card, for people.
-type Prediction struct {
+// PredictionText is the memory of a workload on a card, for people.
+type PredictionText struct {
 	*predict.Prediction
-	Loops []predict.LoopPeak // what other training loops take, where that is known
+	Loops []predict.LoopPeak // peaks of other training loops, if known
 }
 
 // Write writes the prediction.
-func (p Prediction) Write(w io.Writer, width int) error {
+func (p PredictionText) Write(w io.Writer, width int) error {
 	paragraph(w, width, p.title(), p.settings())
 	versions := p.Workload.Libraries()
 	paragraph(w, width, "", fmt.Sprintf("Predicted, for PyTorch %v and transformers %v, on %s of %v",
@@ -43,7 +43,7 @@ func (p Prediction) Write(w io.Writer, width int) error {
 	return nil
 }
 
-func (p Prediction) title() string {
+func (p PredictionText) title() string {
 	name := p.Workload.Config.Architecture
 	if m, err := workload.FindModel(p.Workload.Model); err == nil {
 		name = m.Name
@@ -51,8 +51,8 @@ func (p Prediction) title() string {
 	return fmt.Sprintf("%s, %s parameters", name, figure.Count(int(p.Parameters)))
 }
 
-// settings names what is not the default.
-func (p Prediction) settings() string {
+// settings names the values that are not defaults.
+func (p PredictionText) settings() string {
 	x := p.Workload
 	samples := fmt.Sprintf("batch %d × %d tokens", x.Batch, x.Sequence)
 	if x.Varied() {
@@ -119,19 +119,19 @@ var partText = map[string]string{
 	"fragmentation": "fragmentation: reserved and not allocated", "context": "CUDA context, outside the allocator",
 }
 
-// partCategory is the category whose colour a part has.
+// partCategory is the category that gives a part its colour.
 var partCategory = map[string]string{
 	"parameters": "parameter", "optimizer state": "optimizer_state", "gradients": "gradient", "activations": "activation",
 	"temporaries": "temporary", "input": "input", "workspaces": "workspace",
 }
 
-func (p Prediction) writeVerdict(w io.Writer, width int) {
+func (p PredictionText) writeVerdict(w io.Writer, width int) {
 	fmt.Fprintln(w)
 	if oom := p.OutOfMemory; oom != nil {
 		paragraph(w, width, verdictTitle(p.Verdict), oom.Reason())
 	} else {
 		writeLeft(w, width, p.Prediction, p.Limit+p.Breakdown.Context)
-		paragraph(w, width, "Speed", perSecond(analysis.Throughput{SamplesPerSecond: p.SamplesPerSecond, TokensPerSecond: p.TokensPerSecond})+", by a time model")
+		p.writeSpeed(w, width)
 	}
 	if len(p.Loops) > 0 {
 		paragraph(w, width, "Loop", p.loops())
@@ -147,8 +147,21 @@ func (p Prediction) writeVerdict(w io.Writer, width int) {
 	}
 }
 
-// loops says which loop the answer is for, and what it would be in others.
-func (p Prediction) loops() string {
+// writeSpeed says how fast steps are, within which limits, and whether the card waits
+// for Python.
+func (p PredictionText) writeSpeed(w io.Writer, width int) {
+	text := perSecond(analysis.Throughput{SamplesPerSecond: p.SamplesPerSecond, TokensPerSecond: p.TokensPerSecond}) + ", by a time model"
+	if r := p.StepRange; r != nil {
+		text += fmt.Sprintf(": a step takes %s to %s (%s)", seconds(r.Low), seconds(r.High), p.StepCompared)
+	}
+	paragraph(w, width, "Speed", text)
+	if c := p.CPUBound; c != nil {
+		paragraph(w, width, "CPU-bound", fmt.Sprintf("the card waits for Python, which launches %.0f kernels in a step; the card itself needs %s, to which CUDA graphs or torch.compile can come close", c.Launches, seconds(c.DeviceSeconds)))
+	}
+}
+
+// loops says which loop the answer is for, and the answers of others.
+func (p PredictionText) loops() string {
 	others := make([]string, len(p.Loops))
 	for i, l := range p.Loops {
 		others[i] = fmt.Sprintf("%v in %s", l.PeakReserved, l.Loop.Label())
@@ -156,7 +169,7 @@ func (p Prediction) loops() string {
 	return fmt.Sprintf("for %v, which reserves %v; it would be %s", p.Workload.Loop, p.PeakReserved(), list(others))
 }
 
-// ranksText says which ranks decide, and what the others take.
+// ranksText says which ranks decide, and the memory of the others.
 func ranksText(ranks []predict.Rank) string {
 	name := func(r predict.Rank) string {
 		if strings.ContainsAny(r.Ranks, "-,") {
@@ -176,8 +189,8 @@ func ranksText(ranks []predict.Rank) string {
 	return fmt.Sprintf("their parts are uneven: at most %s, then %s", most, list(others))
 }
 
-// lateText is the other way that the race for DDP's first buckets may end.
-func lateText(p Prediction) string {
+// lateText describes the other outcome of the race for DDP's first buckets.
+func lateText(p PredictionText) string {
 	text := fmt.Sprintf("%v is reserved instead of %v if NCCL still holds DDP's first buckets when they are rebuilt, as in 17 of 77 processes on an H200",
 		p.Late.PeakReserved(), p.PeakReserved())
 	if !p.Late.Fits && p.PeakReserved() <= p.Limit {
@@ -186,7 +199,7 @@ func lateText(p Prediction) string {
 	return text
 }
 
-// perSecond is how fast steps are, in samples and, of text, in tokens.
+// perSecond formats speed, in samples and, for text, in tokens.
 func perSecond(t analysis.Throughput) string {
 	rate := func(x float64) string { return speeds([]float64{x}, func(x float64) float64 { return x })[0] }
 	s := rate(t.SamplesPerSecond) + " samples a second"
@@ -196,9 +209,8 @@ func perSecond(t analysis.Throughput) string {
 	return s
 }
 
-// writeAccuracy says how far off such predictions were where they could be
-// checked.
-func (p Prediction) writeAccuracy(w io.Writer, width int) {
-	stated := predict.Stated{Kind: predict.EvidenceOf(p.Workload), Parameters: p.Parameters, Card: p.Card, Accuracy: p.Accuracy}
-	writeFaint(w, width, stated.OfPeaks())
+// writeAccuracy says by how much such predictions were off where they could be
+// verified.
+func (p PredictionText) writeAccuracy(w io.Writer, width int) {
+	writeFaint(w, width, predict.StatedOf(p.Workload, p.Parameters, p.Card).OfPeaks())
 }

@@ -44,7 +44,7 @@ func stepSeconds(p analysis.Probe) string {
 		return fmt.Sprintf("%.3f", p.SecondsPerStep)
 	case len(p.Steps) > 0 && p.Steps[len(p.Steps)-1].Seconds > 0:
 		return fmt.Sprintf("%.3f", p.Steps[len(p.Steps)-1].Seconds)
-	default: // on an emulated card nothing takes its time
+	default: // on an emulated card times mean nothing
 		return ""
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"memorymark/internal/workload"
 )
 
-// Profile writes what the profile of a cell came to.
+// Profile is the profile of a cell, for people.
 type Profile struct {
 	*study.Result
 	Fit    *study.Fit `json:"would_fit,omitempty"` // if the cell does not
 	Output string     `json:"output,omitempty"`    // the snapshot that was written
 }
 
-// Write writes the phases, what the highest peak is made of, the time and the
-// largest allocations.
+// Write writes the phases, the composition of the highest peak, the time and
+// the largest allocations.
 func (p Profile) Write(w io.Writer, width int) error {
 	paragraph(w, width, study.SizeOf(p.Workload.Name()), describe(p.Workload))
 	paragraph(w, width, "", restsOn(p.Result))
@@ -74,7 +74,7 @@ func describe(x *workload.Workload) string {
 	return strings.Join(parts, ", ")
 }
 
-// restsOn says what a result rests on, and how far off it may be.
+// restsOn says what a result is based on, and by how much it may be off.
 func restsOn(r *study.Result) string {
 	if r.Provenance == nil {
 		return ""
@@ -82,7 +82,7 @@ func restsOn(r *study.Result) string {
 	return strings.Join(nonEmpty(origin(r, true), accuracy(r)), "; ")
 }
 
-// origin says what a result rests on, with or without the card.
+// origin says what a result is based on, with or without the card.
 func origin(r *study.Result, card bool) string {
 	p := r.Provenance
 	s := capital(string(r.Engine)) + ", for PyTorch " + p.PyTorch
@@ -109,7 +109,7 @@ func deviceText(name string) string {
 	return gpu.WithArticle(name)
 }
 
-// accuracy says how far off a prediction may be.
+// accuracy says by how much a prediction may be off.
 func accuracy(r *study.Result) string {
 	a := r.Provenance.Accuracy
 	switch {
@@ -151,7 +151,7 @@ func outOfMemory(oom *study.OutOfMemory) string {
 	return s
 }
 
-// writeFit names what would fit instead.
+// writeFit names workloads that would fit instead.
 func writeFit(w io.Writer, x *workload.Workload, f *study.Fit) {
 	for _, s := range fitSentences(x, f) {
 		fmt.Fprintln(w, s)
@@ -218,8 +218,8 @@ func (p Profile) writePeak(w io.Writer, width int) {
 	t.write(w, width)
 }
 
-// largestTable lists sets of equal allocations and the first places that they
-// come from.
+// largestTable lists sets of equal allocations and the first locations that
+// made them.
 func largestTable(largest []study.Allocation, places int) *table {
 	t := &table{columns: []column{
 		{title: "SIZE", right: true}, {title: "COUNT", right: true}, {title: "TOTAL", right: true}, {title: "WHAT"}, {title: "MADE BY", stretch: true},
@@ -233,7 +233,7 @@ func largestTable(largest []study.Allocation, places int) *table {
 	return t
 }
 
-// originsText names the first places that made something.
+// originsText names the first locations that made an allocation.
 func originsText(origins []study.Origin, most int) string {
 	var parts []string
 	for _, o := range origins[:min(len(origins), most)] {
@@ -249,5 +249,5 @@ func originsText(origins []study.Origin, most int) string {
 	return strings.Join(parts, ", ")
 }
 
-// seconds writes a time with the three digits that matter.
+// seconds formats a time with three significant digits.
 func seconds(s float64) string { return figure.About(int64(s * 1e6)) }

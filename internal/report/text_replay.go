@@ -8,11 +8,11 @@ import (
 	"memorymark/internal/recording"
 )
 
-// Replay is the answer of a replay, for people.
-type Replay struct{ *recording.Replay }
+// ReplayText is the answer of a replay, for people.
+type ReplayText struct{ *recording.Replay }
 
 // Write prints the answer.
-func (a Replay) Write(w io.Writer, width int) error {
+func (a ReplayText) Write(w io.Writer, width int) error {
 	fmt.Fprintf(w, "%s  %s events on device %d, settings %s\n", heading("Replay"), figure.Count(a.Events), a.Device, a.Settings)
 	if a.MatchesRecording {
 		paragraph(w, width, "", "The simulation matches the recording: every address, every segment, every block at the end.")
@@ -36,7 +36,7 @@ func writeDifference(w io.Writer, width int, d *recording.Difference) {
 	}
 }
 
-func (a Replay) writePeaks(w io.Writer, width int) {
+func (a ReplayText) writePeaks(w io.Writer, width int) {
 	t := table{columns: []column{{title: ""}, {title: "REPLAYED", right: true}}}
 	rows := []struct {
 		name string
@@ -68,7 +68,7 @@ func signed(n int64) string {
 	return size(n)
 }
 
-func (a Replay) writeVerdict(w io.Writer, width int) {
+func (a ReplayText) writeVerdict(w io.Writer, width int) {
 	fmt.Fprintln(w)
 	switch f := a.Failure; {
 	case f != nil && f.Requested == 0:

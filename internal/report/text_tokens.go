@@ -8,7 +8,7 @@ import (
 	"memorymark/internal/token"
 )
 
-// Tokens are who may use a server, without what proves it.
+// Tokens are the users and workers of a server, without their secrets.
 type Tokens struct {
 	Tokens []TokenInfo `json:"tokens"`
 }
@@ -33,7 +33,7 @@ func NewTokens(tokens []token.Token) *Tokens {
 // Write lists the tokens for people.
 func (l *Tokens) Write(w io.Writer, width int) error {
 	if len(l.Tokens) == 0 {
-		_, err := fmt.Fprintln(w, "There are no tokens. Create one with memorymark token create NAME.")
+		_, err := fmt.Fprintln(w, "There are no tokens. Create one with memorymark serve token create NAME.")
 		return err
 	}
 	t := table{columns: []column{{title: "NAME"}, {title: "ROLE"}, {title: "CREATED"}, {title: "EXPIRES"}}}

@@ -8,8 +8,8 @@ import (
 	"memorymark/internal/recording"
 )
 
-// Top is the largest of what is live, for people: a table of groups, each with
-// so many frames of its stack; -1 is all of them.
+// Top is the largest groups of live memory, for people: a table, each row with
+// Frames frames of its stack; -1 for all.
 type Top struct {
 	*recording.Top
 	Frames int

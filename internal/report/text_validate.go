@@ -5,15 +5,13 @@ import (
 	"image/color"
 	"io"
 
-	"charm.land/lipgloss/v2"
-
-	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 )
 
 // BackwardCheck writes whether backward runs.
-type BackwardCheck struct{ *analysis.BackwardCheck }
+type BackwardCheck struct{ *engine.BackwardCheck }
 
-// Write writes both peaks and what they come to.
+// Write writes both peaks and their ratio.
 func (c BackwardCheck) Write(w io.Writer, width int) error {
 	writeVerdict(w, c.Check)
 	t := table{columns: []column{{title: "STEP"}, {title: "PEAK", right: true}, {title: "STEPS RUN", right: true}}}
@@ -30,8 +28,8 @@ func (c BackwardCheck) Write(w io.Writer, width int) error {
 	return nil
 }
 
-// CompileCheck writes what compiling brings.
-type CompileCheck struct{ *analysis.CompileCheck }
+// CompileCheck is the gain of compiling, for people.
+type CompileCheck struct{ *engine.CompileCheck }
 
 // Write writes both sides.
 func (c CompileCheck) Write(w io.Writer, width int) error {
@@ -41,7 +39,7 @@ func (c CompileCheck) Write(w io.Writer, width int) error {
 	}}
 	for _, side := range []struct {
 		name  string
-		speed analysis.Speed
+		speed engine.Speed
 	}{{"eager", c.Eager}, {"compiled", c.Compiled}} {
 		s := side.speed
 		t.rows = append(t.rows, row{cells: []string{
@@ -56,13 +54,13 @@ func (c CompileCheck) Write(w io.Writer, width int) error {
 }
 
 // verdictColors are those of a traffic light.
-var verdictColors = map[analysis.Verdict]color.RGBA{
-	analysis.Pass: {0x00, 0xff, 0x88, 0xff},
-	analysis.Warn: {0xff, 0xb0, 0x40, 0xff},
-	analysis.Fail: {0xff, 0x55, 0x55, 0xff},
+var verdictColors = map[engine.CheckOutcome]color.RGBA{
+	engine.Pass: {0x00, 0xff, 0x88, 0xff},
+	engine.Warn: {0xff, 0xb0, 0x40, 0xff},
+	engine.Fail: {0xff, 0x55, 0x55, 0xff},
 }
 
-func writeVerdict(w io.Writer, c analysis.Check) {
-	fmt.Fprintf(w, "%s  %s\n", lipgloss.NewStyle().Bold(true).Foreground(verdictColors[c.Verdict]).Render(string(c.Verdict)), c.Why)
+func writeVerdict(w io.Writer, c engine.Check) {
+	fmt.Fprintf(w, "%s  %s\n", heading(colored(verdictColors[c.Verdict], string(c.Verdict))), c.Why)
 	fmt.Fprintf(w, "%s, batch %d, %s on %s with PyTorch %s.\n\n", c.Model, c.Batch, c.Engine, deviceText(c.Device.Name), c.With.Torch)
 }

@@ -44,12 +44,12 @@ func attributes(uid, gid int) *syscall.SysProcAttr {
 	}
 	if uid == 0 { // who stays root until all is furnished, because folders of root's may be closed to others
 		a.GidMappingsEnableSetgroups = true
-		a.UidMappings = []syscall.SysProcIDMap{{Size: 1}, {ContainerID: nobody, HostID: nobody, Size: 1}}
+		a.UidMappings = []syscall.SysProcIDMap{{Size: 1}, {ContainerID: unprivileged, HostID: unprivileged, Size: 1}}
 		a.GidMappings = a.UidMappings
 		return a
 	}
 	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_RESOURCE} // for mounts, and for the limit of namespaces
-	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: uid, Size: 1}}
-	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: gid, Size: 1}}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: unprivileged, HostID: uid, Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: unprivileged, HostID: gid, Size: 1}}
 	return a
 }

@@ -38,6 +38,7 @@ func enter(data []byte) error {
 		{"leave everything else", leave},
 		{"set its limits", limit},
 		{"give up rights", giveUp},
+		{"filter its system calls", confine},
 	} {
 		if err := step.do(&e); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
@@ -86,7 +87,7 @@ func furnish(e *entry) error {
 			return err
 		}
 	}
-	names := fmt.Sprintf("nobody:x:%d:%d:nobody:/tmp:/bin/sh\n", nobody, nobody)
+	names := fmt.Sprintf("nobody:x:%d:%d:nobody:/tmp:/bin/sh\n", unprivileged, unprivileged)
 	return os.WriteFile(filepath.Join(e.Root, "etc/passwd"), []byte(names), 0o644) //nolint:gosec // as everywhere
 }
 
@@ -187,7 +188,7 @@ func limit(*entry) error {
 // after exec, and no file can give it any.
 func giveUp(*entry) error {
 	if os.Getuid() == 0 {
-		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody)); err != nil {
+		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(unprivileged), syscall.Setuid(unprivileged)); err != nil {
 			return err
 		}
 	}

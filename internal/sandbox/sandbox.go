@@ -1,4 +1,4 @@
-// Package sandbox runs a program that nobody vouches for. The program has its own
+// Package sandbox runs a program that is not trusted. The program has its own
 // user, file system and processes, no network, and limits. The sandbox is made of
 // Linux's namespaces and needs no privileges.
 //
@@ -19,12 +19,12 @@ type Box struct {
 	// Root is an empty folder, on which the program's file system is put. Who
 	// else runs here does not see that.
 	Root string
-	// Folders can be read, at their own paths, beside the system's programs and
+	// Folders can be read, at their own paths, in addition to the system's programs and
 	// libraries. Nothing else of this machine's files is there.
 	Folders []string
 	// Work is the folder that the program starts in: one of Folders, or below.
 	Work string
-	// Env is its whole environment, beside a PATH and a HOME.
+	// Env is its whole environment, in addition to a PATH and a HOME.
 	Env []string
 	// Memory is how many bytes all of its processes may hold.
 	Memory int64
@@ -40,9 +40,9 @@ const (
 	fileSize  = temporary
 )
 
-// nobody is the program's user and group. It is no user of this machine's where
+// unprivileged is the program's user and group. It is no user of this machine's where
 // we are root, and ourselves without our files where we are not.
-const nobody = 65534
+const unprivileged = 65534
 
 // UnsupportedError says that this system has no sandboxes.
 type UnsupportedError struct{ Err error }
@@ -63,7 +63,7 @@ func (e *UnsupportedError) Fix() string {
 type MemoryError struct{ Limit int64 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("the code was stopped because it held more than %.3g GiB of the worker's own memory, its limit", float64(e.Limit)/(1<<30))
+	return fmt.Sprintf("the program was stopped because it held more than %.3g GiB of the machine's own memory, its limit", float64(e.Limit)/(1<<30))
 }
 
 // outermost are folders without those that are within others.

@@ -89,26 +89,36 @@ func TestSandbox(t *testing.T) {
 	defer l.Close()
 	try := "try:\n    print(%s)\nexcept Exception as e:\n    print(type(e).__name__)"
 	for name, c := range map[string]struct{ code, want string }{
-		"it runs":              {"print(40 + 2)", "42"},
-		"its user":             {"import os; print(os.getuid(), os.getgid(), os.getpid())", "65534 65534 1"},
-		"a server nearby":      {fmt.Sprintf("import socket\n"+try, fmt.Sprintf("socket.create_connection(%q.split(':'), 2)", l.Addr())), "OSError"},
-		"the internet":         {fmt.Sprintf("import socket\n"+try, "socket.create_connection(('192.0.2.1', 80), 2)"), "OSError"},
-		"a name":               {fmt.Sprintf("import socket\n"+try, "socket.gethostbyname('example.com')"), "gaierror"},
-		"network devices":      {"import socket; print(socket.if_nameindex())", "[(1, 'lo')]"},
-		"a readable file":      {fmt.Sprintf(try, fmt.Sprintf("open(%q).read()", secret)), "FileNotFoundError"},
-		"the user's home":      {fmt.Sprintf("import os\n"+try, "os.listdir('/root') + os.listdir('/home')"), "FileNotFoundError"},
-		"the system's secrets": {"import os; print(sorted(set(os.listdir('/etc')) - {'ld.so.conf', 'ld.so.conf.d', 'localtime', 'alternatives', 'ld.so.cache'}))", "['passwd']"},
-		"our environment":      {"import os; print([v for v in os.environ.values() if 'secret' in v])", "[]"},
-		"other processes":      {"import os; print([p for p in os.listdir('/proc') if p.isdigit()])", "['1']"},
-		"to write":             {fmt.Sprintf(try, "open('/usr/x', 'w')"), "OSError"},
-		"to write its code":    {fmt.Sprintf(try, "open('x', 'w')"), "OSError"},
-		"to write at the root": {fmt.Sprintf(try, "open('/x', 'w')"), "OSError"},
-		"a file of its own":    {fmt.Sprintf(try, "open('/tmp/x', 'w').write('abc')"), "3"},
-		"a file without end":   {"import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + fmt.Sprintf(try, "open('/tmp/x', 'wb').truncate(1 << 40)"), "OSError"},
-		"to mount":             {"import ctypes; print(ctypes.CDLL(None).mount(b'x', b'/tmp', b'tmpfs', 0, None))", "-1"},
-		"rights again":         {"import ctypes; print(ctypes.CDLL(None).unshare(0x10000000))", "-1"},
-		"no new privileges":    {"print([l.split()[1] for l in open('/proc/self/status') if l.startswith(('NoNewPrivs', 'CapEff', 'CapPrm'))])", "['0000000000000000', '0000000000000000', '1']"},
-		"to be root":           {"import os\ntry:\n    os.setuid(0)\nexcept OSError:\n    print('no')", "no"},
+		"it runs":               {"print(40 + 2)", "42"},
+		"its user":              {"import os; print(os.getuid(), os.getgid(), os.getpid())", "65534 65534 1"},
+		"a server nearby":       {fmt.Sprintf("import socket\n"+try, fmt.Sprintf("socket.create_connection(%q.split(':'), 2)", l.Addr())), "OSError"},
+		"the internet":          {fmt.Sprintf("import socket\n"+try, "socket.create_connection(('192.0.2.1', 80), 2)"), "OSError"},
+		"a name":                {fmt.Sprintf("import socket\n"+try, "socket.gethostbyname('example.com')"), "gaierror"},
+		"network devices":       {"import socket; print(socket.if_nameindex())", "[(1, 'lo')]"},
+		"a readable file":       {fmt.Sprintf(try, fmt.Sprintf("open(%q).read()", secret)), "FileNotFoundError"},
+		"the user's home":       {fmt.Sprintf("import os\n"+try, "os.listdir('/root') + os.listdir('/home')"), "FileNotFoundError"},
+		"the system's secrets":  {"import os; print(sorted(set(os.listdir('/etc')) - {'ld.so.conf', 'ld.so.conf.d', 'localtime', 'alternatives', 'ld.so.cache'}))", "['passwd']"},
+		"our environment":       {"import os; print([v for v in os.environ.values() if 'secret' in v])", "[]"},
+		"other processes":       {"import os; print([p for p in os.listdir('/proc') if p.isdigit()])", "['1']"},
+		"to write":              {fmt.Sprintf(try, "open('/usr/x', 'w')"), "OSError"},
+		"to write its code":     {fmt.Sprintf(try, "open('x', 'w')"), "OSError"},
+		"to write at the root":  {fmt.Sprintf(try, "open('/x', 'w')"), "OSError"},
+		"a file of its own":     {fmt.Sprintf(try, "open('/tmp/x', 'w').write('abc')"), "3"},
+		"a file without end":    {"import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + fmt.Sprintf(try, "open('/tmp/x', 'wb').truncate(1 << 40)"), "OSError"},
+		"to mount":              {"import ctypes; print(ctypes.CDLL(None).mount(b'x', b'/tmp', b'tmpfs', 0, None))", "-1"},
+		"rights again":          {"import ctypes; print(ctypes.CDLL(None).unshare(0x10000000))", "-1"},
+		"no new privileges":     {"print([l.split()[1] for l in open('/proc/self/status') if l.startswith(('NoNewPrivs', 'CapEff', 'CapPrm'))])", "['0000000000000000', '0000000000000000', '1']"},
+		"memory of no process":  {"import os\n" + fmt.Sprintf(try, "os.memfd_create('x')"), "PermissionError"},
+		"more memory of none":   {"import mmap\n" + fmt.Sprintf(try, "mmap.mmap(-1, 4096)"), "PermissionError"},
+		"shared memory":         {"import ctypes; print(ctypes.CDLL(None).shmget(0, 4096, 0o1600))", "-1"},
+		"memory of its own":     {"import mmap; print(len(mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE)))", "4096"},
+		"a file to share":       {"import multiprocessing as m; a = m.Array('d', 3); a[1] = 2; print(list(a))", "[0.0, 2.0, 0.0]"},
+		"threads and processes": {"import subprocess, threading as t; x = t.Thread(target=print, args=(1,)); x.start(); x.join(); print(subprocess.check_output(['/bin/echo', '2']))", "1\nb'2\\n'"},
+		"namespaces of a child": {"import ctypes; print(ctypes.CDLL(None).syscall(56 if __import__('os').uname().machine == 'x86_64' else 220, 0x10000011, 0, 0, 0, 0))", "-1"},
+		"the virtual machine":   {"import socket\n" + fmt.Sprintf(try, "socket.socket(40, socket.SOCK_STREAM)"), "OSError"},
+		"the kernel's ciphers":  {"import socket\n" + fmt.Sprintf(try, "socket.socket(38, socket.SOCK_SEQPACKET)"), "OSError"},
+		"a parent's memory":     {"import ctypes; print(ctypes.CDLL(None).ptrace(16, 1, 0, 0))", "-1"},
+		"to be root":            {"import os\ntry:\n    os.setuid(0)\nexcept OSError:\n    print('no')", "no"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := boxed(t, Box{}, c.code); err != nil || got != c.want {
@@ -130,6 +140,8 @@ func TestMemoryLimit(t *testing.T) {
 	}{
 		"takes":             {"x = bytearray(600 << 20)\nwhile True: pass", true},
 		"children take":     {"import os\nfor _ in range(4):\n    if os.fork() == 0: break\nx = bytearray(200 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\nwhile True: pass", true},
+		"files in memory":   {"import time\nfor path in '/tmp/x', '/dev/shm/x':\n    with open(path, 'wb') as f:\n        for _ in range(300): f.write(bytes(1 << 20))\ntime.sleep(1000)", true},
+		"a mapped file":     {"import mmap, time\nf = open('/dev/shm/x', 'w+b'); f.truncate(300 << 20); x = mmap.mmap(f.fileno(), 0)\nfor i in range(0, len(x), 4096): x[i] = 1\ntime.sleep(1)", false},
 		"reserves":          {"import mmap, time; x = mmap.mmap(-1, 1 << 36, flags=mmap.MAP_PRIVATE | 0x4000); time.sleep(1)", false},
 		"shares with forks": {"import os, time\nx = bytearray(200 << 20)\nfor _ in range(4):\n    if os.fork() == 0: time.sleep(1); os._exit(0)\ntime.sleep(1)", false},
 	} {
@@ -141,7 +153,7 @@ func TestMemoryLimit(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), patience)
 			defer stop()
 			watched := make(chan error, 1)
-			go func() { watched <- Watch(ctx, cmd.Process.Pid, 500<<20) }()
+			go func() { watched <- Watch(ctx, cmd.Process.Pid, 500<<20, 100*time.Millisecond) }()
 			err := cmd.Wait()
 			if ctx.Err() != nil {
 				t.Fatal("it was not ended")
@@ -179,6 +191,25 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		if time.Since(begin) > patience {
 			t.Fatalf("%v are still there", left)
+		}
+	}
+}
+
+// A group of the kernel's is made where this process may; what it says is read.
+func TestGroup(t *testing.T) {
+	if got := delegated("1:name=systemd:/x\n0::/\n"); !slices.Equal(got, []string{cgroups}) {
+		t.Errorf("of the root group: %q", got)
+	}
+	if got := delegated("0::/no.such.slice/worker\n"); len(got) > 0 {
+		t.Errorf("of a group that is not delegated: %q", got)
+	}
+	g := &group{t.TempDir()}
+	for text, want := range map[string]bool{"low 0\noom 3\noom_kill 0\n": false, "low 0\noom 3\noom_kill 1\n": true} {
+		if err := os.WriteFile(filepath.Join(g.folder, "memory.events"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if g.exceeded() != want {
+			t.Errorf("%q: exceeded is %v", text, !want)
 		}
 	}
 }

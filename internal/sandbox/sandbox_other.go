@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"time"
 )
 
 // Enter returns: there are no sandboxes here.
@@ -17,4 +18,7 @@ func (b *Box) Command(string, ...string) (*exec.Cmd, error) {
 }
 
 // Watch returns: there is nothing to watch.
-func Watch(context.Context, int, int64) error { return nil }
+func Watch(context.Context, int, int64, time.Duration) error { return nil }
+
+// MachineMemory is not known here.
+func MachineMemory() int64 { return 0 }

@@ -13,7 +13,7 @@ type Guess func(fits, fails int64) int64
 // needs two probes if the guess is right. Each wrong guess in a row is taken
 // twice as far, and once the edge is between two known batches it is bisected
 // as soon as a guess has not helped.
-func Edge(try Trier, guess Guess, together bool, o Options) (*Result, error) {
+func Edge(try Trier, guess Guess, together bool, o Options) (*Found, error) {
 	s, _, err := newSearcher(nil, o)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (e *edge) next() int64 {
 }
 
 // probeAll tries batches in order and keeps what is learned. What was tried
-// beside a batch that fails is no news.
+// next to a batch that fails is no news.
 func (e *edge) probeAll(units []int64) error {
 	if e.budget > 0 && len(e.result.Order)+len(units) > e.budget {
 		if units = units[:max(e.budget-len(e.result.Order), 0)]; len(units) == 0 {

@@ -7,11 +7,11 @@ import (
 )
 
 // edgeAt is a trier for which batches up to one fit, but for some.
-func edgeAt(edge int64, holes ...int64) Trier {
+func edgeAt(edge int64, gaps ...int64) Trier {
 	return func(batches []int64) ([]bool, error) {
 		out := make([]bool, len(batches))
 		for i, b := range batches {
-			out[i] = b <= edge && !slices.Contains(holes, b)
+			out[i] = b <= edge && !slices.Contains(gaps, b)
 		}
 		return out, nil
 	}
@@ -67,9 +67,9 @@ func TestEdgeProbes(t *testing.T) {
 	}
 }
 
-// TestEdgeHoles: what is answered fits and the next one does not, whatever the
+// TestEdgeGaps: what is answered fits and the next one does not, whatever the
 // guess and the shape.
-func TestEdgeHoles(t *testing.T) {
+func TestEdgeGaps(t *testing.T) {
 	for guess := int64(1); guess < 60; guess++ {
 		try := edgeAt(40, 22, 23, 30, 37)
 		r, err := Edge(try, always(guess), guess%2 == 0, Options{})

@@ -16,11 +16,11 @@ type Options struct {
 	Start      int64 // where the edge is thought to be; 0 is 1
 	Most       int64 // never probe beyond; 0 is no bound
 	MultipleOf int64 // only multiples count; 0 is 1
-	MaxProbes  int   // give up improving after so many; 0 is no bound
+	MaxProbes  int   // give up improving after this many; 0 is no bound
 }
 
-// Result is the outcome of a search.
-type Result struct {
+// Found is the outcome of a search.
+type Found struct {
 	Largest int64          // 0 if not even the smallest fits
 	Bounded bool           // Most fits: there may be larger ones
 	Probes  map[int64]bool // every batch that was tried, and whether it fitted
@@ -32,7 +32,7 @@ var ErrProbes = fmt.Errorf("out of probes")
 
 // Bisect looks for an edge between two powers of two: the lower one fits, the
 // higher one does not. Start says where to look for them.
-func Bisect(probe Prober, o Options) (*Result, error) {
+func Bisect(probe Prober, o Options) (*Found, error) {
 	s, start, err := newSearcher(probe, o)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *searcher) powers(n int64) (fits, fails int64, err error) {
 // for a size that fits, or upwards while the next one does. It suits a
 // start that is known to be close, where fitting is not monotonic and
 // bisecting would jump over edges.
-func NearestBelow(probe Prober, o Options) (*Result, error) {
+func NearestBelow(probe Prober, o Options) (*Found, error) {
 	s, start, err := newSearcher(probe, o)
 	if err != nil {
 		return nil, err
@@ -134,13 +134,13 @@ type searcher struct {
 	unit   int64
 	most   int64
 	budget int // 0 is no bound
-	result *Result
+	result *Found
 }
 
 func newSearcher(probe Prober, o Options) (s *searcher, start int64, err error) {
 	s = &searcher{
 		probe: probe, unit: max(o.MultipleOf, 1), most: 1 << 40, budget: o.MaxProbes,
-		result: &Result{Probes: make(map[int64]bool)},
+		result: &Found{Probes: make(map[int64]bool)},
 	}
 	if o.Most > 0 {
 		s.most = o.Most / s.unit

@@ -11,7 +11,7 @@ func upTo(limit int64) Prober { return func(n int64) (bool, error) { return n <=
 // does not.
 func TestEdge(t *testing.T) {
 	odd := func(n int64) (bool, error) { return n < 50 || n < 80 && n%3 == 0, nil }
-	for name, search := range map[string]func(Prober, Options) (*Result, error){"Bisect": Bisect, "NearestBelow": NearestBelow} {
+	for name, search := range map[string]func(Prober, Options) (*Found, error){"Bisect": Bisect, "NearestBelow": NearestBelow} {
 		for start := int64(1); start < 120; start++ {
 			r, err := search(odd, Options{Start: start})
 			if err != nil {

@@ -1,55 +1,54 @@
 package server
 
 import (
-	"net"
+	"context"
+	"errors"
 	"net/http"
-	"slices"
+	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/go-chi/httprate"
-
+	"memorymark/internal/admission"
 	"memorymark/internal/token"
 )
 
-// open are the routes that need no token: they tell nothing that is not in
-// MemoryMark's source, but for the name of this machine's card. The page is
-// open too; what it shows comes from routes that are not.
-var open = []string{
-	"GET /health", "GET /ready", "GET /openapi.json", "GET /docs", "GET /{$}", "POST /v1/session", "DELETE /v1/session", "",
-}
-
-// allowed returns the request if it may have its route, which then lasts no
-// longer than its token; if it may not, it has answered.
-func (s *Server) allowed(w http.ResponseWriter, r *http.Request, pattern string) (_ *http.Request, done func(), ok bool) {
-	if s.opts.Tokens == nil || slices.Contains(open, pattern) {
-		return r, func() {}, true
-	}
-	t, shown, ok, err := s.tokenOf(r)
-	switch {
-	case err != nil:
-		s.log.ErrorContext(r.Context(), "tokens cannot be read", "error", err)
-		s.fail(w, r, http.StatusInternalServerError, internalText(callOf(r.Context())))
-	case !ok:
-		w.Header().Set("WWW-Authenticate", `Bearer realm="MemoryMark"`)
-		wrong := "a token is required: send Authorization: Bearer TOKEN; memorymark token create makes one"
-		if shown {
-			wrong = "this token is not known here; memorymark token list on the server names those that are"
+// authorized lets a request through whose token opens its route. It then lasts no
+// longer than its token.
+func (s *Server) authorized(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := callOf(r.Context())
+		if s.opts.Tokens == nil || c.policy.access == anyone {
+			next.ServeHTTP(w, r)
+			return
 		}
-		s.fail(w, r, http.StatusUnauthorized, wrong)
-	case t.Role == token.Worker && pattern != uploadPattern && !slices.Contains(memberPatterns, pattern):
-		s.fail(w, r, http.StatusForbidden, "this token is a worker's; it only opens what workers need")
-	case t.Role != token.Worker && slices.Contains(memberPatterns, pattern):
-		s.fail(w, r, http.StatusForbidden, "this is for workers; memorymark token create NAME --role worker makes a token for one")
-	default:
-		callOf(r.Context()).who, callOf(r.Context()).owner = t.Name, t.Hash
-		entered, done := s.guests.enter(w, r, func() bool {
-			_, _, ok, err := s.tokenOf(r)
-			return ok || err != nil // a file that is being replaced is no reason
-		})
-		return entered, done, true
-	}
-	return nil, nil, false
+		t, shown, ok, err := s.tokenOf(r)
+		byWorker := t.Role == token.Worker
+		switch {
+		case err != nil:
+			s.log.ErrorContext(r.Context(), "tokens cannot be read", "error", err)
+			s.fail(w, r, http.StatusInternalServerError, internalText(c))
+		case !ok:
+			w.Header().Set("WWW-Authenticate", `Bearer realm="MemoryMark"`)
+			wrong := "a token is required: send Authorization: Bearer TOKEN; memorymark serve token create makes one"
+			if shown {
+				wrong = "this token is not known here; memorymark serve token list on the server names those that are"
+			}
+			s.fail(w, r, http.StatusUnauthorized, wrong)
+		case byWorker && c.policy.access == users:
+			s.fail(w, r, http.StatusForbidden, "this token is a worker's; it only opens what workers need")
+		case !byWorker && c.policy.access == workers:
+			s.fail(w, r, http.StatusForbidden, "this is for workers; memorymark serve token create NAME --role worker makes a token for one")
+		default:
+			c.who, c.owner = t.Name, t.Hash
+			r, end := s.opened.begin(w, r, func() bool {
+				_, _, ok, err := s.tokenOf(r)
+				return ok || err != nil // a file that is being replaced is no reason
+			})
+			defer end()
+			next.ServeHTTP(w, r)
+		}
+	})
 }
 
 // tokenOf returns the token that a request shows, or that its session was begun
@@ -70,21 +69,87 @@ func (s *Server) tokenOf(r *http.Request) (t token.Token, shown, ok bool, err er
 	return t, true, ok, err
 }
 
+// opened are the requests under way that a token opened. They end with their token.
+type opened struct {
+	mu       sync.Mutex
+	requests map[*openedRequest]bool
+}
+
+type openedRequest struct {
+	valid func() bool // its token, and its session, are still good
+	end   func()
+}
+
+func newOpened() *opened { return &opened{requests: make(map[*openedRequest]bool)} }
+
+// errRevoked ends a request whose token is not valid any more.
+var errRevoked = errors.New("the token was deleted or has expired, or its session has ended")
+
+// begin returns a request that ends when its token is not valid any more.
+func (o *opened) begin(w http.ResponseWriter, r *http.Request, valid func() bool) (_ *http.Request, end func()) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	control := http.NewResponseController(w)
+	one := &openedRequest{valid, func() {
+		cancel(errRevoked)
+		// A client that is sending or receiving something is not waited for.
+		_ = control.SetReadDeadline(time.Now()) // a connection that cannot has none
+		_ = control.SetWriteDeadline(time.Now())
+	}}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.requests[one] = true
+	return r.WithContext(ctx), func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.requests, one)
+		cancel(nil)
+	}
+}
+
+// endRevoked ends the requests whose tokens are not valid any more, each time until
+// they are gone: reading a body slowly sets a new deadline with every piece.
+func (o *opened) endRevoked() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for one := range o.requests {
+		if !one.valid() {
+			one.end()
+		}
+	}
+}
+
+// endRevokedEvery is how long a token that was deleted may still be of use.
+const endRevokedEvery = 250 * time.Millisecond
+
+// endRevoked does so until the server stops.
+func (s *Server) endRevoked() {
+	every := time.NewTicker(endRevokedEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+			s.opened.endRevoked()
+		case <-s.running.Done():
+			return
+		}
+	}
+}
+
 // limited refuses addresses that ask too often.
 func (s *Server) limited(next http.Handler) http.Handler {
 	if s.opts.Rate <= 0 {
 		return next
 	}
-	limit := httprate.LimitBy(s.opts.Rate, time.Minute, remoteAddress,
-		httprate.WithLimitHandler(func(w http.ResponseWriter, r *http.Request) {
-			s.fail(w, r, http.StatusTooManyRequests, "too many requests from this address; Retry-After says when to go on")
-		}))(next)
+	rate := admission.NewRate(s.opts.Rate)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/health" || r.URL.Path == "/ready" || s.fromWorker(r) { // whoever watches the server may share an address
-			next.ServeHTTP(w, r)
-			return
+		if r.URL.Path != "/health" && r.URL.Path != "/ready" && !s.fromWorker(r) { // what watches the server may share an address
+			if err := rate.Allow(callOf(r.Context()).from); err != nil {
+				setRetryAfter(w.Header(), err)
+				s.fail(w, r, http.StatusTooManyRequests, "too many requests from this address; Retry-After says when to go on")
+				return
+			}
 		}
-		limit.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -98,9 +163,18 @@ func (s *Server) fromWorker(r *http.Request) bool {
 	return err == nil && ok && t.Role == token.Worker
 }
 
-// remoteAddress is who the connection comes from. Behind a proxy that is the
-// proxy, for all; headers that say otherwise can be made up.
-func remoteAddress(r *http.Request) (string, error) {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	return httprate.CanonicalizeIP(host), err
+// remoteAddress is where the connection comes from: of IPv6 the network, whose addresses
+// one machine may all have. Behind a proxy it is the proxy, for all; headers that say
+// otherwise can be made up.
+func remoteAddress(r *http.Request) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	address := from.Addr().Unmap().WithZone("")
+	if address.Is6() {
+		network, _ := address.Prefix(64) //nolint:errcheck // it is not too long
+		return network.String()
+	}
+	return address.String()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
 	"memorymark/internal/job"
 	"memorymark/internal/workload"
@@ -25,6 +26,7 @@ func (s *Server) analysisRoutes(api huma.API) {
 	begin.Errors = append(begin.Errors, http.StatusInsufficientStorage)
 	huma.Register(api, begin, s.beginAnalysis)
 	s.registerCode(api)
+	s.registerPicture(api)
 	huma.Register(api, get("get-analysis", "/v1/analyses/{id}", "An analysis and, when it has succeeded, its answer",
 		"", tagAnalyses, http.StatusNotFound), s.getAnalysis)
 	huma.Register(api, get("list-analyses", "/v1/analyses", "The history, newest first",
@@ -47,7 +49,7 @@ type Analysis struct {
 	Joined   bool               `json:"joined,omitempty" doc:"somebody had asked the same"`
 	Attempt  int                `json:"attempt,omitempty" doc:"how often a worker took it"`
 	Worker   string             `json:"worker,omitempty" doc:"who took it last"`
-	Reason   string             `json:"reason,omitempty" doc:"why it failed, was cancelled or waits again"`
+	Reason   string             `json:"reason,omitempty" doc:"why it failed, was cancelled or waits again; a list has the beginning"`
 	Queued   time.Time          `json:"queued"`
 	Started  *time.Time         `json:"started,omitempty"`
 	Ended    *time.Time         `json:"ended,omitempty"`
@@ -88,11 +90,11 @@ func (s *Server) submit(ctx context.Context, q Question) (*job.Job, bool, error)
 	if err != nil {
 		return nil, false, err
 	}
-	engine, queue := s.engine(q.Engine, r)
-	if engine == evidence.Predicted && q.Workload.problems != nil {
+	chosen, queue := s.engine(q.Engine, r)
+	if chosen == evidence.Predicted && q.Workload.problems != nil {
 		return nil, false, &badRequest{q.Workload.problems}
 	}
-	order, err := analysis.NewOrder(r, engine)
+	order, err := engine.NewOrder(r, chosen)
 	if err != nil {
 		return nil, false, err
 	}
@@ -101,13 +103,13 @@ func (s *Server) submit(ctx context.Context, q Question) (*job.Job, bool, error)
 		return nil, false, err
 	}
 	labels := map[string]string{
-		"model": r.Workload.Name(), "gpu": r.Card.ID, "engine": string(engine),
+		"model": r.Workload.Name(), "gpu": r.Card.ID, "engine": string(chosen),
 		"precision": string(r.Workload.Precision), "optimizer": string(r.Workload.Optimizer),
 	}
 	if id := r.Workload.ID; id != "" {
 		labels["id"] = id
 	}
-	callOf(ctx).read()
+	callOf(ctx).endParse()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime)
 	defer cancel()
 	return s.opts.Jobs.Submit(ctx, job.Request{Card: queue, Payload: payload, Labels: labels})
@@ -115,15 +117,15 @@ func (s *Server) submit(ctx context.Context, q Question) (*job.Job, bool, error)
 
 // engine decides which engine answers, by what the workers have, and in which queue
 // it is waited for. Any worker can predict.
-func (s *Server) engine(asked evidence.Engine, r analysis.Request) (engine evidence.Engine, queue string) {
-	has := analysis.Means{Card: s.hasWorker(r.Card.ID), Emulation: s.hasWorker(analysis.EmulationQueue)}
-	switch engine = analysis.Choose(asked, r.Workload, r.Workload.Unmodelled == "", has); engine {
+func (s *Server) engine(asked evidence.Engine, r analysis.Request) (chosen evidence.Engine, queue string) {
+	has := engine.Means{Card: s.hasWorker(r.Card.ID), Emulation: s.hasWorker(engine.EmulationQueue)}
+	switch chosen = engine.Choose(asked, r.Workload, r.Workload.Unmodelled == "", has); chosen {
 	case evidence.Measured:
-		return engine, r.Card.ID
+		return chosen, r.Card.ID
 	case evidence.Emulated:
-		return engine, analysis.EmulationQueue
+		return chosen, engine.EmulationQueue
 	default:
-		return engine, job.Any
+		return chosen, job.Any
 	}
 }
 
@@ -138,7 +140,7 @@ func newAnalysis(j *job.Job) (*Analysis, error) {
 	if len(j.Payload) == 0 { // it was lost with the disk; what became of the analysis was not
 		return &Analysis{ID: j.ID, State: j.State, GPU: j.Card, Reason: j.Reason, Queued: j.Queued, Ended: known(j.Ended)}, nil
 	}
-	order, err := analysis.ParseOrder(j.Payload)
+	order, err := engine.ParseOrder(j.Payload)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +225,7 @@ func (s *Server) cancelAnalysis(ctx context.Context, in *cancelInput) (*struct{}
 }
 
 // waitForAnalysis answers a question when its analysis is done. When the
-// caller leaves, the analysis goes on: others may wait for it, and it is in
+// caller leaves, the analysis continues: others may wait for it, and it is in
 // the history.
 func (s *Server) waitForAnalysis(ctx context.Context, q Question) (*analysis.Answer, error) {
 	j, _, err := s.submit(ctx, q)

@@ -5,20 +5,23 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"image/png"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
 	"memorymark/internal/job"
 )
 
-// work does so many jobs from predictions, and says something about each.
+// work does that many jobs from predictions, and says something about each.
 func (c *client) work(jobs int) {
 	c.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -48,7 +51,7 @@ func (c *client) work(jobs int) {
 }
 
 func predictJob(ctx context.Context, q *job.Queue, worker string, j *job.Job) error {
-	order, err := analysis.ParseOrder(j.Payload)
+	order, err := engine.ParseOrder(j.Payload)
 	if err != nil {
 		return err
 	}
@@ -381,7 +384,7 @@ func TestAccuracyMetrics(t *testing.T) {
 // What is not modelled is emulated where a worker can, and else refused with
 // its reason. What is modelled is emulated only if that is asked for.
 func TestEmulation(t *testing.T) {
-	const unmodelled = `{"config":{"model_type":"biogpt","num_hidden_layers":2},"gpu":"t4"}`
+	const unmodelled = `{"config":{"model_type":"fnet","num_hidden_layers":2},"gpu":"t4"}`
 	c := start(t)
 	for _, body := range []string{`{"workload":` + unmodelled + `}`, `{"workload":` + unmodelled + `,"engine":"predicted"}`} {
 		if r := c.post("/v1/analyses", body); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(r.text, "is not modelled") {
@@ -396,7 +399,7 @@ func TestEmulation(t *testing.T) {
 	if r := c.post("/v1/analyses", `{"workload":{"config":{"model_type":"biogpt","num_hidden_layers":99999}},"engine":"emulated"}`); r.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("%d %s", r.StatusCode, r.text)
 	}
-	c.announce(analysis.EmulationQueue)
+	c.announce(engine.EmulationQueue)
 	for body, engine := range map[string]evidence.Engine{
 		`{"workload":` + unmodelled + `}`:                evidence.Emulated,
 		`{"workload":` + small + `}`:                     evidence.Predicted,
@@ -419,5 +422,47 @@ func TestHistoryWithAnswers(t *testing.T) {
 		if len(kept.Analyses) != 1 || kept.Analyses[0].Answer != nil != answered {
 			t.Errorf("%q: %+v", query, kept.Analyses)
 		}
+	}
+}
+
+// That nothing trains is an answer: it says what is missing and what would help.
+func TestNothingTrains(t *testing.T) {
+	c := start(t)
+	no := into[analysis.Answer](t, c.post("/v1/predictions/analysis", `{"workload":{"model":"llama-3.2-3b","gpu":"a10"}}`), http.StatusOK)
+	if no.OptimalBatch != 0 || no.CurrentFits || no.CurrentMemory <= no.Limit || len(no.ToFit) == 0 {
+		t.Errorf("got %+v", no)
+	}
+}
+
+// The catalogs are most of what a first visit loads.
+func TestAnswersAreCompressed(t *testing.T) {
+	c := start(t)
+	for _, path := range []string{"/v1/models", "/v1/gpus", "/openapi.json"} {
+		r := c.do(http.MethodGet, path, "", "Accept-Encoding", "gzip")
+		if r.Header.Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s is not compressed: %v", path, r.Header)
+		}
+	}
+}
+
+// A link to an analysis has a title and a picture where it is shown.
+func TestPreview(t *testing.T) {
+	page := fstest.MapFS{"index.html": {Data: []byte("<title>MemoryMark</title>")}}
+	c := start(t, func(o *Options) { o.Page = page })
+	c.work(1)
+	a := c.begin(`{"workload":{"model":"resnet-18","gpu":"t4"},"engine":"predicted"}`)
+	c.events("/v1/analyses/" + a.ID + "/events")
+	r := c.get("/history/"+a.ID, "Accept", "text/html")
+	for _, want := range []string{"resnet-18, full fine-tuning batch 16, fp32, 224 pixels on 1 × NVIDIA Tesla T4", `og:image" content="http://`, "/v1/analyses/" + a.ID + "/picture"} {
+		if !strings.Contains(r.text, want) {
+			t.Errorf("%q is not in %s", want, r.text)
+		}
+	}
+	drawn, err := png.Decode(strings.NewReader(c.get("/v1/analyses/" + a.ID + "/picture").text))
+	if err != nil || drawn.Bounds().Dx() != 1200 || drawn.Bounds().Dy() != 630 {
+		t.Errorf("picture: %v", err)
+	}
+	if other := c.get("/history/nothing", "Accept", "text/html"); !strings.Contains(other.text, "<title>MemoryMark</title>") {
+		t.Errorf("got %s", other.text)
 	}
 }

@@ -25,14 +25,14 @@ func (s *Server) apiConfig() huma.Config {
 	c := huma.DefaultConfig("MemoryMark", s.opts.Version)
 	c.Info.Description = "Where GPU memory goes when a network trains, the largest batch that really trains, and what would change it."
 	c.DocsPath, c.SchemasPath, c.OpenAPIPath, c.CreateHooks = "", "", "", nil
-	c.RejectUnknownQueryParameters = true // somebody meant something by it
+	c.RejectUnknownQueryParameters = true // the client meant something by it
 	c.Transformers = append(c.Transformers, sayHowToSendJSON)
 	c.Components.Schemas = huma.NewMapRegistry(schemaPrefix, schemaName)
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[hfconfig.Config](), reflect.TypeFor[map[string]any]())
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[workload.Workload](), reflect.TypeFor[draft]())
 	c.Components.Schemas.Map()["Workload"] = workloadSchema()
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"token": {Type: "http", Scheme: "bearer", Description: "Needed beyond loopback: memorymark token create NAME"},
+		"token": {Type: "http", Scheme: "bearer", Description: "Needed beyond loopback: memorymark serve token create NAME"},
 	}
 	return c
 }
@@ -71,7 +71,7 @@ type draft struct {
 	workload *workload.Workload // set by Resolve
 }
 
-// Resolve implements huma.ResolverWithPath: the workload's own room says
+// Resolve implements huma.ResolverWithPath: package workload says
 // everything that is wrong, and better than a schema could. A model is an id
 // here, never a path.
 func (d *draft) Resolve(_ huma.Context, prefix *huma.PathBuffer) []error {
@@ -115,7 +115,7 @@ func (r *runnable) Resolve(c huma.Context, prefix *huma.PathBuffer) []error {
 	return nil
 }
 
-// given is a parameter that may be absent. What it may be is for the room that
+// given is a parameter that may be absent. What it may be is for the package that
 // takes it to say.
 type given[T any] struct {
 	Value T // exported for huma, which fills it in

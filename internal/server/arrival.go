@@ -8,8 +8,8 @@ import (
 
 // arrival is a snapshot that is read while it arrives, so that it is in memory
 // soon after its last byte. One is read like this at a time, and if that fails,
-// or it is too large, it is read from the store when somebody asks for it. So a
-// client that is slow, or sends something else, holds up nobody.
+// or it is too large, it is read from the store when it is asked for. So a
+// client that is slow, or sends something else, delays no other.
 type arrival struct {
 	library *library
 	bytes   *io.PipeWriter // nil if it is not read
@@ -19,7 +19,7 @@ type arrival struct {
 // arrivalShare is what part of the library's budget an arrival may take.
 const arrivalShare = 4
 
-// arrive begins to read a snapshot of so many bytes, -1 if that is not known.
+// arrive begins to read a snapshot of that many bytes, -1 if that is not known.
 func (l *library) arrive(size int64) *arrival {
 	a := &arrival{library: l, book: &book{done: make(chan struct{})}}
 	select {

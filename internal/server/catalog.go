@@ -19,7 +19,7 @@ func (s *Server) catalogRoutes(api huma.API) {
 	huma.Register(api, get("list-gpus", "/v1/gpus", "The cards that have a name here",
 		"Every figure has its source and date. this_machine is the id of the card that this server has, absent if it has none.", tagCatalogs),
 		func(context.Context, *struct{}) (*output[Cards], error) {
-			cards := Cards{Cards: report.Cards{Cards: gpu.All()}, Default: gpu.Default}
+			cards := Cards{CardsText: report.CardsText{Cards: gpu.All()}, Default: gpu.Default}
 			if card, ok := s.machine(); ok {
 				cards.ThisMachine, cards.Default = card.ID, card.ID
 			}
@@ -29,7 +29,7 @@ func (s *Server) catalogRoutes(api huma.API) {
 
 // Cards is the catalog of cards and which of them count here.
 type Cards struct {
-	report.Cards
+	report.CardsText
 	ThisMachine string `json:"this_machine,omitempty" doc:"the card of this machine"`
 	Default     string `json:"default" doc:"the card of workloads that name none"`
 }

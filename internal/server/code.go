@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/job"
@@ -29,8 +30,8 @@ func (s *Server) registerCode(api huma.API) {
 
 // CodeQuestion is what is asked of a user's own code.
 type CodeQuestion struct {
-	Code     analysis.Code `json:"code"`
-	Workload settings      `json:"workload"`
+	Code     engine.Code `json:"code"`
+	Workload settings    `json:"workload"`
 	analysis.Question
 }
 
@@ -56,7 +57,7 @@ func (d *settings) Resolve(_ huma.Context, prefix *huma.PathBuffer) []error {
 	return nil
 }
 
-// NoCodeError says that nobody here runs other people's code.
+// NoCodeError says that no worker here runs other people's code.
 type NoCodeError struct{}
 
 func (e *NoCodeError) Error() string {
@@ -69,14 +70,14 @@ func (s *Server) submitCode(ctx context.Context, q CodeQuestion) (*job.Job, bool
 	if err := q.Code.Check(); err != nil {
 		return nil, false, bad("body.code", "%v", err)
 	}
-	if !s.hasWorker(analysis.CodeQueue) {
+	if !s.hasWorker(engine.CodeQueue) {
 		return nil, false, &NoCodeError{}
 	}
 	w, card, err := s.onCard(q.Workload.workload)
 	if err != nil {
 		return nil, false, err
 	}
-	order, err := analysis.NewOrder(analysis.Request{Workload: w, Card: card, Question: q.Question}, evidence.Emulated)
+	order, err := engine.NewOrder(analysis.Request{Workload: w, Card: card, Question: q.Question}, evidence.Emulated)
 	if err != nil {
 		return nil, false, err
 	}
@@ -92,8 +93,8 @@ func (s *Server) submitCode(ctx context.Context, q CodeQuestion) (*job.Job, bool
 	if w.ID != "" {
 		labels["id"] = w.ID
 	}
-	callOf(ctx).read()
+	callOf(ctx).endParse()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime)
 	defer cancel()
-	return s.opts.Jobs.Submit(ctx, job.Request{Card: analysis.CodeQueue, Payload: payload, Labels: labels})
+	return s.opts.Jobs.Submit(ctx, job.Request{Card: engine.CodeQueue, Payload: payload, Labels: labels})
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 	"memorymark/internal/job"
 )
 
@@ -31,16 +31,16 @@ func TestCodeNeedsAWorker(t *testing.T) {
 	if !strings.Contains(refused.Detail, "memorymark worker --allow-code") {
 		t.Errorf("it says %q", refused.Detail)
 	}
-	c.announce(analysis.EmulationQueue) // who runs no code
+	c.announce(engine.EmulationQueue) // who runs no code
 	into[huma.ErrorModel](t, c.post("/v1/analyses/code", ownCode), http.StatusNotImplemented)
 
-	c.announce(analysis.CodeQueue)
+	c.announce(engine.CodeQueue)
 	a := into[Analysis](t, c.post("/v1/analyses/code", ownCode), http.StatusAccepted)
 	if a.State != job.Queued || a.Engine != "emulated" || a.GPU != "t4" || a.Workload.Batch != 4 {
 		t.Errorf("%+v", a)
 	}
 	j, err := c.s.opts.Jobs.Get(t.Context(), a.ID)
-	if err != nil || j.Card != analysis.CodeQueue || j.Labels["model"] != "train.py:make" {
+	if err != nil || j.Card != engine.CodeQueue || j.Labels["model"] != "train.py:make" {
 		t.Errorf("%+v, %v", j, err)
 	}
 	got := into[Analysis](t, c.get("/v1/analyses/"+a.ID), http.StatusOK)

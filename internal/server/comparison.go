@@ -10,9 +10,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/analysis"
-	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -54,23 +54,15 @@ func (s *Server) compareCards(ctx context.Context, q CardsQuestion) (*output[Car
 	for _, c := range cards {
 		key += " " + c.ID
 	}
-	asked := question{key: key, cost: outlookCost * len(cards) * sizeOf(r.Workload), pieces: true}
+	asked := question{key: key, long: true, pieces: true}
 	rows, err := remembered(ctx, s.compute, asked, func(ctx context.Context) ([]analysis.OnCard, error) {
-		r.Effort = effort.New(effort.OfQuestion, ctx.Err)
+		r.Work = workbudget.New(workbudget.PerQuestion, ctx.Err)
 		return analysis.CompareCards(ctx, r, cards, s.compute.largePiece)
 	})
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	return &output[CardsComparison]{CardsComparison{rows, statedAccuracy(r)}}, nil
-}
-
-// statedAccuracy is how far predictions of a request's model were off.
-func statedAccuracy(r analysis.Request) *predict.Accuracy {
-	if a, ok := predict.StatedAccuracy(predict.EvidenceOf(r.Workload)); ok {
-		return &a
-	}
-	return nil
+	return &output[CardsComparison]{CardsComparison{rows, predict.AccuracyOf(r.Workload)}}, nil
 }
 
 func findCards(ids []string) ([]*gpu.Card, error) {
@@ -119,18 +111,18 @@ func (s *Server) compareSettings(ctx context.Context, q SettingsQuestion) (*outp
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	settings := analysis.Settings{Precisions: named[workload.Precision](q.Precisions), Optimizers: named[workload.Optimizer](q.Optimizers), Checkpointing: q.Checkpointing}
+	settings := analysis.GridSettings{Precisions: named[workload.Precision](q.Precisions), Optimizers: named[workload.Optimizer](q.Optimizers), Checkpointing: q.Checkpointing}
 	data, err := json.Marshal(settings)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	asked := question{key: "settings " + string(data) + requestKey(r), cost: outlookCost * settings.Size(r.Card) * sizeOf(r.Workload), pieces: true}
+	asked := question{key: "settings " + string(data) + requestKey(r), long: true, pieces: true}
 	rows, err := remembered(ctx, s.compute, asked, func(ctx context.Context) ([]analysis.WithSettings, error) {
-		r.Effort = effort.New(effort.OfQuestion, ctx.Err)
+		r.Work = workbudget.New(workbudget.PerQuestion, ctx.Err)
 		return analysis.CompareSettings(ctx, r, settings, s.compute.largePiece)
 	})
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	return &output[SettingsComparison]{SettingsComparison{rows, statedAccuracy(r)}}, nil
+	return &output[SettingsComparison]{SettingsComparison{rows, predict.AccuracyOf(r.Workload)}}, nil
 }

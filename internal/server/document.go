@@ -24,7 +24,7 @@ var docsText string
 var docsPage = template.Must(template.New("docs").Parse(docsText))
 
 // documentRoutes serves the OpenAPI document and a page made of it. Both are
-// written when somebody first asks: that takes longer than all of the start.
+// written at the first request: that takes longer than all of the start.
 func (s *Server) documentRoutes(mux *http.ServeMux, doc *huma.OpenAPI) {
 	mux.HandleFunc("GET /openapi.json", fixed("application/json", func() ([]byte, error) {
 		data, err := json.MarshalIndent(doc, "", "  ")

@@ -9,7 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"memorymark/internal/admission"
 	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
 	"memorymark/internal/measure"
 )
@@ -25,22 +27,17 @@ func (e *CannotEmulateError) Error() string {
 	return "this server emulates no cards: " + e.Reason + "; an analysis (POST /v1/analyses) that is to be emulated waits for a worker that can"
 }
 
-// mostEmulating is how many requests may wait for steps to be emulated: each
-// takes seconds.
-const mostEmulating = 16
-
-// mostEmulated is how many emulations are remembered.
-const mostEmulated = 256
+// maxEmulated is how many emulations are remembered.
+const maxEmulated = 256
 
 // emulations runs one emulation at a time: each keeps the cores busy. Equal
-// requests are run once. Nobody else's turn is spent on a client that left.
+// requests are run once. None is run for a client that left.
 type emulations struct {
 	run  Emulate
-	turn chan struct{}
+	gate *admission.Gate
 
-	mu      sync.Mutex
-	waiting int
-	known   *recent[*analysis.Prediction]
+	mu    sync.Mutex
+	known *recent[*analysis.Prediction]
 }
 
 func newEmulations(run Emulate) *emulations {
@@ -49,7 +46,7 @@ func newEmulations(run Emulate) *emulations {
 			return nil, &CannotEmulateError{"it was started with --no-measuring"}
 		}
 	}
-	return &emulations{run: run, turn: make(chan struct{}, 1), known: newRecent[*analysis.Prediction](mostEmulated)}
+	return &emulations{run: run, gate: admission.New(admission.Capacity{Slots: 1, Queue: 32}), known: newRecent[*analysis.Prediction](maxEmulated)}
 }
 
 // answer emulates when it is the request's turn, unless it is known by then.
@@ -58,17 +55,11 @@ func (e *emulations) answer(ctx context.Context, r analysis.Request) (*analysis.
 	if p, ok := e.remembered(key); ok {
 		return p, nil
 	}
-	leave, err := e.enter()
+	release, err := e.gate.Acquire(ctx, callOf(ctx).client(), 1)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	select {
-	case e.turn <- struct{}{}:
-		defer func() { <-e.turn }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	defer release()
 	if p, ok := e.remembered(key); ok {
 		return p, nil
 	}
@@ -89,21 +80,6 @@ func (e *emulations) remembered(key string) (*analysis.Prediction, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.known.get(key)
-}
-
-// enter counts in a request that waits.
-func (e *emulations) enter() (leave func(), err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.waiting >= mostEmulating {
-		return nil, errBusy
-	}
-	e.waiting++
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.waiting--
-	}, nil
 }
 
 // emulationProblem gives the error of an emulation its status: steps that fail
@@ -154,7 +130,7 @@ func (s *Server) predict(ctx context.Context, in *predictionInput) (p *analysis.
 	}
 	id := w.ID
 	w.ID = "" // a name does not make a workload another
-	if analysis.Choose(in.Engine, w, in.Body.problems == nil, analysis.Means{Emulation: true}) == evidence.Emulated {
+	if engine.Choose(in.Engine, w, in.Body.problems == nil, engine.Means{Emulation: true}) == evidence.Emulated {
 		p, err = s.emulate(ctx, analysis.Request{Workload: w, Card: card}, in.Body.problems)
 	} else {
 		p, err = s.simulate(ctx, w, card, in.Body.problems)
@@ -168,7 +144,7 @@ func (s *Server) predict(ctx context.Context, in *predictionInput) (p *analysis.
 // emulate emulates what may be unknown to predictions. Where that cannot be
 // done, what is wrong with such a workload says more.
 func (s *Server) emulate(ctx context.Context, r analysis.Request, problems []error) (*analysis.Prediction, error) {
-	callOf(ctx).read()
+	callOf(ctx).endParse()
 	ctx, leave := s.untilStopping(ctx)
 	defer leave()
 	p, err := s.emulations.answer(ctx, r)

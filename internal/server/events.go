@@ -76,12 +76,12 @@ func (s *Server) onlyExisting(api huma.API) func(huma.Context, func(huma.Context
 			_ = huma.WriteErr(api, ctx, statusOf(err), err.Error())
 			return
 		}
-		streamed(ctx, next)
+		stream(ctx, next)
 	}
 }
 
-// streamed says of an answer that it comes bit by bit.
-func streamed(ctx huma.Context, next func(huma.Context)) {
+// stream says of an answer that it comes bit by bit.
+func stream(ctx huma.Context, next func(huma.Context)) {
 	ctx.SetHeader("Cache-Control", "no-store")
 	ctx.SetHeader("X-Accel-Buffering", "no") // proxies that collect answers would hold events back
 	next(ctx)

@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"memorymark/internal/disktest"
 	"memorymark/internal/job"
 	"memorymark/internal/snapshotstore"
+	"memorymark/internal/testmachine"
 )
 
 // answerTime is how long the queue waits for an engine that is away for a moment.
 const answerTime = 15 * time.Second
 
 // TestDiskFull asks a server on a disk that is too small, and again after it
-// has grown: it refuses without waiting, says why, and goes on by itself.
+// has grown: it refuses without waiting, says why, and continues by itself.
 func TestDiskFull(t *testing.T) {
-	disk, ok := disktest.Own(t, "100m")
+	disk, ok := testmachine.OwnDisk(t, "100m")
 	if !ok {
 		return
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"memorymark/internal/job"
@@ -40,10 +41,11 @@ func (s *Server) listAnalyses(ctx context.Context, in *listInput) (*output[Histo
 		}
 	}
 	// Pages of long analyses take much memory, as long questions do.
-	if err := s.reading.enter(ctx, callOf(ctx).client()); err != nil {
+	release, err := s.parsing.Acquire(ctx, callOf(ctx).client(), maxSmallBody)
+	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	defer s.reading.leave()
+	defer release()
 	page, err := s.opts.Jobs.List(ctx, f)
 	if err != nil {
 		return nil, s.problem(ctx, err)
@@ -59,7 +61,18 @@ func (s *Server) listAnalyses(ctx context.Context, in *listInput) (*output[Histo
 			s.log.WarnContext(ctx, "an analysis cannot be read", "id", page.Jobs[i].ID, "error", err)
 			continue
 		}
+		a.Reason = beginning(a.Reason)
 		out.Analyses = append(out.Analyses, a)
 	}
 	return &output[History]{out}, nil
+}
+
+// maxListedReason is how much of a reason a list has: a page has 500 of them.
+const maxListedReason = 1000
+
+func beginning(reason string) string {
+	if len(reason) <= maxListedReason {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:maxListedReason], "") + " […]"
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"memorymark/internal/admission"
 )
 
 // frame is one of HTTP/2 (RFC 9113, section 4.1).
@@ -53,7 +55,7 @@ func closedWindow(t *testing.T, address, path string) {
 	go func() { _, _ = io.Copy(io.Discard, c) }() // it reads frames, and there are none of data
 }
 
-// Connections with a closed window keep nobody out, and what they asked for is
+// Connections with a closed window shut no client out, and what they asked for is
 // given up.
 func TestClosedWindows(t *testing.T) {
 	const connections = 5
@@ -85,7 +87,8 @@ func TestClosedWindows(t *testing.T) {
 func serveHTTP2(t *testing.T, stall time.Duration, begun, ended *atomic.Int64) *client {
 	t.Helper()
 	s := newServer(t)
-	s.stall, s.inside.most = stall, 8
+	s.stall = stall
+	s.gates[ordinary] = admission.New(admission.Capacity{Slots: 8, PerClient: 4})
 	h := s.httpServer()
 	h.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun.Add(1)

@@ -79,9 +79,6 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, "application/json", out)
 }
 
-// maxSmallBody is more than any request of these endpoints needs.
-const maxSmallBody = 1 << 20
-
 // analyze answers when the analysis is done.
 func (s *Server) analyze(w http.ResponseWriter, r *http.Request) {
 	q, text := legacyQuestion(http.MaxBytesReader(w, r.Body, maxSmallBody))
@@ -90,6 +87,9 @@ func (s *Server) analyze(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, err := s.waitForAnalysis(r.Context(), q)
+	if err == nil && answer.OptimalBatch == 0 {
+		err = errNothingTrains // they know no answer without a batch
+	}
 	if err != nil {
 		status, text := statusOf(err), err.Error()
 		switch {
@@ -109,6 +109,8 @@ func (s *Server) analyze(w http.ResponseWriter, r *http.Request) {
 		Data   *analysis.Answer `json:"data"`
 	}{"success", answer})
 }
+
+var errNothingTrains = errors.New("not even the smallest batch trains on this GPU")
 
 // legacyQuestion reads {"model_name": "bert"}; text is what is wrong with it.
 // Other keys were always ignored.

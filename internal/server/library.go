@@ -17,7 +17,7 @@ import (
 // library keeps the snapshots that were looked at lately in memory. Reading
 // one takes seconds and about as much memory as the file has; so one is read at
 // a time, and one more as it arrives. The least recent ones go when they are too
-// many, and those that nobody looks at any more.
+// many, and those that no one looks at any more.
 type library struct {
 	store     *snapshotstore.Store
 	budget    int64 // bytes of memory, about
@@ -40,7 +40,7 @@ type book struct {
 	file    *snapshot.Snapshot
 	devices map[int]*recording.Recording
 	cost    int64
-	used    time.Time // the last time that somebody asked for it
+	used    time.Time // when it was last asked for
 }
 
 func newLibrary(store *snapshotstore.Store, budget int64) *library {
@@ -120,7 +120,7 @@ func (l *library) forget(id string) {
 	l.books.remove(id)
 }
 
-// letGo drops the snapshots that nobody looked at for a while, and gives their
+// letGo drops the snapshots that no one looked at for a while, and gives their
 // memory back to the machine.
 func (l *library) letGo(now time.Time) (count int) {
 	l.mu.Lock()
@@ -151,7 +151,7 @@ func (b *book) load(r io.Reader, memory int64) (err error) {
 			err = fmt.Errorf("read snapshot %s: %v", b.id, p)
 		}
 	}()
-	s, err := snapshot.Read(r, snapshot.Limits{Memory: memory})
+	s, err := snapshot.Read(r, snapshot.Limits{Memory: memory, Events: recording.MaxEvents(memory)})
 	if err != nil {
 		return &badSnapshot{err}
 	}

@@ -44,10 +44,10 @@ func TestTwoArrivals(t *testing.T) {
 	if _, ok := c.s.library.books.get(snap.ID[1:] + "0"); ok {
 		t.Error("half a snapshot was kept")
 	}
-	c.s.library.receiving <- struct{}{} // there is room for the next one
+	c.s.library.receiving <- struct{}{} // the next one may be received
 }
 
-// What nobody looks at leaves the memory, and comes back when somebody does.
+// What no one looks at leaves the memory, and comes back when it is asked for.
 func TestLetGo(t *testing.T) {
 	c := start(t)
 	l := c.s.library

@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -19,41 +16,30 @@ import (
 type call struct {
 	id      string
 	pattern string // of the route, "" for none
+	policy  policy
 	who     string // the name of the token
 	owner   string // its hash, "" if none is asked for
 	from    string // the address
-	leave   func() // gives up the request's place among those that are worked on; nil if it has none
-	// understood gives up the request's turn to be read; nil if it has none.
-	understood func()
-	left       bool // the client left before it had sent all
-	status     int
-	bytes      int64
+
+	release    func() // gives back its slots; nil if it has none
+	endParsing func() // lets others parse; nil if it does not
+
+	left   bool // the client left before it had sent all
+	status int
+	bytes  int64
 }
 
 // client is whom a request counts for: a token's owner, or an address.
 func (c *call) client() string { return cmp.Or(c.who, c.from) }
 
-// read says that the request was read, and that its work begins.
-func (c *call) read() {
-	if c.understood != nil {
-		c.understood()
+// endParse says that the request was parsed, and that its work begins.
+func (c *call) endParse() {
+	if c.endParsing != nil {
+		c.endParsing()
 	}
 }
 
 type callKey struct{}
-
-// sent is a request's body. It notes a client that left in the midst of it,
-// which is no failure of the server's.
-type sent struct {
-	io.ReadCloser
-	call *call
-}
-
-func (b *sent) Read(data []byte) (int, error) {
-	n, err := b.ReadCloser.Read(data)
-	b.call.left = b.call.left || errors.Is(err, io.ErrUnexpectedEOF)
-	return n, err
-}
 
 // callOf returns the call of a context; one outside any is empty.
 func callOf(ctx context.Context) *call {
@@ -73,9 +59,9 @@ type recorder struct {
 // sending begins to send something: the work is done, so others may begin with
 // theirs, and who does not read what comes is not waited for.
 func (w *recorder) sending() {
-	w.call.read()
-	if w.call.leave != nil {
-		w.call.leave()
+	w.call.endParse()
+	if w.call.release != nil {
+		w.call.release()
 	}
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.patience)) // a connection that cannot has none
 }
@@ -114,15 +100,14 @@ func (w *recorder) Flush() {
 func (s *Server) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		c := &call{id: rand.Text()[:16]}
-		c.from, _ = remoteAddress(r) //nolint:errcheck // one without an address has none
+		c := &call{id: rand.Text()[:16], from: remoteAddress(r)}
 		w.Header().Set("X-Request-Id", c.id)
 		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 		defer func() {
 			if p := recover(); p != nil {
-				s.panicked(&recorder{w, c, s.stall}, r, p)
+				s.logPanic(&recorder{w, c, s.stall}, r, p)
 			}
-			s.finished(r, c, time.Since(begin))
+			s.logRequest(r, c, time.Since(begin))
 		}()
 		r.Body = &sent{r.Body, c}
 		s.metrics.inFlight.Inc()
@@ -132,7 +117,7 @@ func (s *Server) observed(next http.Handler) http.Handler {
 	})
 }
 
-func (s *Server) panicked(w *recorder, r *http.Request, p any) {
+func (s *Server) logPanic(w *recorder, r *http.Request, p any) {
 	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
 		return
 	}
@@ -142,7 +127,7 @@ func (s *Server) panicked(w *recorder, r *http.Request, p any) {
 	}
 }
 
-func (s *Server) finished(r *http.Request, c *call, took time.Duration) {
+func (s *Server) logRequest(r *http.Request, c *call, took time.Duration) {
 	pattern := c.pattern
 	if pattern == "" {
 		pattern = "none"
@@ -152,14 +137,16 @@ func (s *Server) finished(r *http.Request, c *call, took time.Duration) {
 	}
 	s.metrics.requests.WithLabelValues(pattern, strconv.Itoa(c.status)).Inc()
 	s.metrics.seconds.WithLabelValues(pattern).Observe(took.Seconds())
-	level := slog.LevelInfo
-	if slices.Contains(memberPatterns, pattern) && c.status < http.StatusBadRequest {
+	level, message := slog.LevelInfo, "request"
+	switch {
+	case c.status == http.StatusServiceUnavailable:
+		level, message = slog.LevelWarn, "request refused"
+	case c.status >= http.StatusInternalServerError:
+		level = slog.LevelError
+	case c.policy.slots == fromWorker && c.status < http.StatusBadRequest:
 		level = slog.LevelDebug // a worker asks several times a minute
 	}
-	if c.status >= http.StatusInternalServerError {
-		level = slog.LevelError
-	}
-	s.log.LogAttrs(r.Context(), level, "request", slog.String("request", c.id), slog.String("method", r.Method),
+	s.log.LogAttrs(r.Context(), level, message, slog.String("request", c.id), slog.String("method", r.Method),
 		slog.String("path", r.URL.Path), slog.Int("status", c.status), slog.Int64("bytes", c.bytes),
 		slog.Duration("took", took), slog.String("remote", r.RemoteAddr), slog.String("token", c.who))
 }

@@ -12,17 +12,6 @@ import (
 	"memorymark/internal/job"
 )
 
-// resultPattern is the route of what may be larger than other requests.
-const resultPattern = "POST /v1/workers/{id}/jobs/{job}/result"
-
-// memberPatterns are the routes of workers, which need a worker's token. Their
-// order is that of a worker's life.
-var memberPatterns = []string{
-	"POST /v1/workers", "POST /v1/workers/{id}/heartbeat", "POST /v1/workers/{id}/lease",
-	"POST /v1/workers/{id}/jobs/{job}/events", resultPattern, "POST /v1/workers/{id}/jobs/{job}/release",
-	"DELETE /v1/workers/{id}",
-}
-
 // The limits of what a worker sends. Beyond them it gets 413.
 const (
 	maxAnnouncement = longBody - 1 // of 64 cards with long names

@@ -238,7 +238,7 @@ func TestWorkersSpeakForThemselves(t *testing.T) {
 
 // TestWorkersAreBounded has the holder of a worker's token announce far more than a
 // worker has, and more workers than there are. Each is refused with the reason, and
-// everything else goes on.
+// everything else continues.
 func TestWorkersAreBounded(t *testing.T) {
 	c, user, worker := guarded(t)
 	r := &rack{client: c, token: worker}
@@ -325,6 +325,9 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 	if now, err := c.s.opts.Jobs.Get(t.Context(), j.ID); err != nil || now.State != job.Failed || len(now.Reason) > job.MaxReason {
 		t.Errorf("%s with a reason of %d bytes, %v", now.State, len(now.Reason), err)
+	}
+	if page := c.get("/v1/analyses").text; len(page) > 10<<10 {
+		t.Errorf("a list with it has %d bytes", len(page))
 	}
 }
 

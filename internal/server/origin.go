@@ -9,15 +9,6 @@ import (
 	"github.com/rs/cors"
 )
 
-// outside puts around the routes what every request passes.
-func (s *Server) outside(routes http.Handler) http.Handler {
-	h := s.limited(routes)
-	h = s.sameSite(h)
-	h = s.named(h)
-	h = withHeaders(h)
-	return s.observed(h)
-}
-
 // withHeaders tells browsers to take answers for nothing but what they are.
 func withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// wantsPage reports whether somebody looks at the answer with a browser.
+// wantsPage reports whether the client is a browser.
 func wantsPage(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
 
 // page answers with a file of the page, or with its entry: the page has
@@ -42,6 +42,9 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, name string) 
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	} else {
 		w.Header().Set("Cache-Control", "no-cache")
+	}
+	if name == "index.html" {
+		data = s.described(r, data)
 	}
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
 	return true

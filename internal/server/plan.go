@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
 	"memorymark/internal/plan"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -58,26 +58,23 @@ type FitQuestion struct {
 	Full     bool           `json:"full,omitempty" doc:"train all weights: no adapters"`
 }
 
-// planEffort is what a plan may take. Its events take less time than others: what a
+// planBudget is what a plan may take. Its events take less time than others: what a
 // simulation asks for is counted once for all passes and cards. Every option of Llama
 // 3.1 8B takes 67 million, of Llama 3.1 70B 104 million and of Gemma 2 9B 140 million;
 // of the last two, the best are simulated.
-const planEffort = 3 * effort.OfQuestion / 2
+const planBudget = 3 * workbudget.PerQuestion / 2
 
 // deep is from how many layers on events take longer: what a process holds is then too
 // much for the processor's caches.
 const deep = 200
 
-// effortOf is what a plan of a workload may take.
-func (s *Server) effortOf(w *workload.Workload) int64 {
+// workOf is what a plan of a workload may take.
+func (s *Server) workOf(w *workload.Workload) int64 {
 	if w.Config.Layers() >= deep {
-		return min(s.planEffort, effort.OfQuestion)
+		return min(s.planBudget, workbudget.PerQuestion)
 	}
-	return s.planEffort
+	return s.planBudget
 }
-
-// planCost is about what a card costs, in predictions of the same model.
-const planCost = 12
 
 func (s *Server) makePlan(ctx context.Context, in PlanQuestion) (*plan.Plan, error) {
 	asked, do, err := s.planWork(in)
@@ -107,11 +104,9 @@ func (s *Server) planWork(in PlanQuestion) (question, func(context.Context) (*pl
 	if err != nil {
 		return question{}, nil, fmt.Errorf("write the question: %w", err)
 	}
-	asked := question{
-		key: "plan " + string(key), cost: planCost * len(q.Cards) * sizeOf(in.Workload.workload), pieces: true, progress: new(progress),
-	}
+	asked := question{key: "plan " + string(key), long: true, pieces: true, progress: new(progress)}
 	return asked, func(ctx context.Context) (*plan.Plan, error) {
-		q.Effort, q.Piece = effort.New(s.effortOf(in.Workload.workload), ctx.Err), s.compute.largePiece
+		q.Work, q.Piece = workbudget.New(s.workOf(in.Workload.workload), ctx.Err), s.compute.largePiece
 		p, err := plan.Make(ctx, q, asked.progress.tell)
 		return p, predicted(err)
 	}, nil
@@ -129,9 +124,9 @@ func (s *Server) makeFit(ctx context.Context, in FitQuestion) (*plan.Fit, error)
 	if err != nil {
 		return nil, fmt.Errorf("write the question: %w", err)
 	}
-	asked := question{key: "fit " + card.ID + string(key), cost: planCost * sizeOf(in.Workload.workload)}
+	asked := question{key: "fit " + card.ID + string(key), long: true}
 	return remembered(ctx, s.compute, asked, func(ctx context.Context) (*plan.Fit, error) {
-		f, err := plan.MakeFit(ctx, plan.FitQuestion{Draft: keys, Card: card, Reserve: in.Reserve, Full: in.Full, Effort: effort.New(effort.OfQuestion, ctx.Err)})
+		f, err := plan.MakeFit(ctx, plan.FitQuestion{Draft: keys, Card: card, Reserve: in.Reserve, Full: in.Full, Work: workbudget.New(workbudget.PerQuestion, ctx.Err)})
 		return f, predicted(err)
 	})
 }

@@ -23,7 +23,7 @@ const planEvery = 200 * time.Millisecond
 func (s *Server) planEvents(api huma.API) {
 	op := post("watch-plan", "/v1/plans/events", "A plan, and how much of it is made",
 		"The question of /v1/plans, answered by server-sent events: progress, five times a second; in the end plan, or problem, if there is none.", tagPredictions)
-	op.Middlewares = huma.Middlewares{streamed}
+	op.Middlewares = huma.Middlewares{stream}
 	sse.Register(api, op, map[string]any{"progress": PlanProgress{}, "plan": &plan.Plan{}, "problem": &huma.ErrorModel{}}, s.watchPlan)
 }
 

@@ -62,7 +62,7 @@ func TestWatchPlan(t *testing.T) {
 	}
 }
 
-// What nobody waits for ends: of a plan that takes many seconds of a core, the next
+// What no one waits for ends: of a plan that takes many seconds of a core, the next
 // event that is counted sees that its client has left.
 func TestPlanLeaving(t *testing.T) {
 	c := start(t)
@@ -80,14 +80,14 @@ func TestPlanLeaving(t *testing.T) {
 		}
 		left <- err
 	}()
-	for !c.s.compute.busy() {
+	for !busy(c.s.compute.long) {
 		time.Sleep(time.Millisecond)
 	}
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) {
 		t.Fatalf("it was answered before anybody could leave: %v", err)
 	}
-	for began := time.Now(); c.s.compute.busy(); time.Sleep(time.Millisecond) {
+	for began := time.Now(); busy(c.s.compute.long); time.Sleep(time.Millisecond) {
 		if time.Since(began) > patience {
 			t.Fatal("it is still computed")
 		}
@@ -95,9 +95,9 @@ func TestPlanLeaving(t *testing.T) {
 }
 
 // A plan takes no more work than it may.
-func TestPlanWithinItsEffort(t *testing.T) {
+func TestPlanWithinItsBudget(t *testing.T) {
 	c := start(t)
-	c.s.planEffort = 1000
+	c.s.planBudget = 1000
 	if r := c.post("/v1/plans", `{"workload": {"model": "gpt2"}, "gpus": ["t4"]}`); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(r.text, "too much computation") {
 		t.Errorf("%d %s", r.StatusCode, r.text)
 	}

@@ -10,13 +10,13 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/change"
-	"memorymark/internal/effort"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/snapshotstore"
 	"memorymark/internal/trace"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -25,12 +25,18 @@ func (s *Server) predictionRoutes(api huma.API) {
 	huma.Register(api, post("predict-analysis", "/v1/predictions/analysis", "The largest batch, predicted",
 		"The answer of an analysis from predictions alone, in the request. With changes it says what each single change would do.", tagPredictions),
 		func(ctx context.Context, in *struct{ Body Question }) (*output[*analysis.Answer], error) {
-			return answered(ctx, s, "analysis", analysisCost, in.Body, analysis.Predict)
+			return answered(ctx, s, "analysis", in.Body, func(r analysis.Request) (*analysis.Answer, error) {
+				a, err := analysis.Predict(r)
+				if no := analysis.Refusal(err); no != nil { // that nothing trains is an answer, too
+					return no, nil
+				}
+				return a, err
+			})
 		})
 	huma.Register(api, post("predict-curve", "/v1/predictions/curve", "Memory and throughput against the batch",
 		"Simulated batches from 1 to a little beyond the largest that trains.", tagPredictions),
 		func(ctx context.Context, in *struct{ Body Question }) (*output[*analysis.Curve], error) {
-			return answered(ctx, s, "curve", curveCost, in.Body, func(r analysis.Request) (*analysis.Curve, error) {
+			return answered(ctx, s, "curve", in.Body, func(r analysis.Request) (*analysis.Curve, error) {
 				return analysis.PredictCurve(r, curvePoints)
 			})
 		})
@@ -58,7 +64,7 @@ func (s *Server) predictSnapshot(ctx context.Context, d draft) (*Snapshot, error
 	if err != nil {
 		return nil, err
 	}
-	q := question{key: "snapshot " + keyOf(w), cost: snapshotCost * sizeOf(w)}
+	q := question{key: "snapshot " + keyOf(w), long: w.Config.Layers() >= longLayers/2}
 	write := func(ctx context.Context) (snapshotstore.Entry, error) { return s.writePrediction(ctx, w, card) }
 	entry, err := remembered(ctx, s.compute, q, write)
 	if err != nil {
@@ -74,7 +80,7 @@ func (s *Server) predictSnapshot(ctx context.Context, d draft) (*Snapshot, error
 }
 
 func (s *Server) writePrediction(ctx context.Context, w *workload.Workload, card *gpu.Card) (none snapshotstore.Entry, err error) {
-	sim, err := predict.NewRunner(w, card).Within(effort.New(effort.OfQuestion, ctx.Err)).Simulate(w.Batch)
+	sim, err := predict.Run(w, card, predict.Options{Budget: workbudget.New(workbudget.PerQuestion, ctx.Err)})
 	if err != nil {
 		return none, predicted(err)
 	}
@@ -101,9 +107,9 @@ func (s *Server) simulate(ctx context.Context, w *workload.Workload, card *gpu.C
 	if problems != nil {
 		return nil, &badRequest{problems}
 	}
-	q := question{key: "prediction " + keyOf(w), cost: sizeOf(w)}
+	q := question{key: "prediction " + keyOf(w), long: w.Config.Layers() >= longLayers}
 	return remembered(ctx, s.compute, q, func(ctx context.Context) (*analysis.Prediction, error) {
-		p, err := predict.NewRunner(w, card).Within(effort.New(effort.OfQuestion, ctx.Err)).Predict(w.Batch)
+		p, err := predict.Predict(w, card, predict.Options{Budget: workbudget.New(workbudget.PerQuestion, ctx.Err)})
 		if err != nil {
 			return nil, predicted(err)
 		}
@@ -132,16 +138,9 @@ func (s *Server) card(name, otherwise string) (*gpu.Card, error) {
 	return gpu.Unnamed(here, otherwise)
 }
 
-// What questions cost, about, in predictions of the same model.
-const (
-	snapshotCost = 2
-	outlookCost  = 6 // of a row of a comparison
-	analysisCost = 10
-	curveCost    = 15
-)
-
-// sizeOf is what predicting a workload costs, in predictions of a dozen layers.
-func sizeOf(w *workload.Workload) int { return int(1 + w.Config.Layers()/12) }
+// longLayers is from how many layers on a single prediction takes long. Questions that
+// take several always do.
+const longLayers = 84
 
 // keyOf names a workload: those that get the same answer have equal names.
 func keyOf(w *workload.Workload) string {
@@ -167,9 +166,8 @@ func (s *Server) request(q Question) (analysis.Request, error) {
 	return analysis.Request{Workload: w, Card: card, Question: q.Question, Given: change.Given(q.Workload.keys)}, err
 }
 
-// answered answers a question from predictions, under a name for what is
-// asked and what it costs.
-func answered[T any](ctx context.Context, s *Server, what string, cost int, q Question, do func(analysis.Request) (T, error)) (*output[T], error) {
+// answered answers a question from predictions, under a name for what is asked.
+func answered[T any](ctx context.Context, s *Server, what string, q Question, do func(analysis.Request) (T, error)) (*output[T], error) {
 	r, err := s.request(q)
 	if err == nil && q.Workload.problems != nil {
 		err = &badRequest{q.Workload.problems}
@@ -177,9 +175,9 @@ func answered[T any](ctx context.Context, s *Server, what string, cost int, q Qu
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	asked := question{key: what + " " + requestKey(r), cost: cost * sizeOf(r.Workload)}
+	asked := question{key: what + " " + requestKey(r), long: true}
 	value, err := remembered(ctx, s.compute, asked, func(ctx context.Context) (T, error) {
-		r.Effort = effort.New(effort.OfQuestion, ctx.Err)
+		r.Work = workbudget.New(workbudget.PerQuestion, ctx.Err)
 		value, err := do(r)
 		return value, predicted(err)
 	})

@@ -10,16 +10,18 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"memorymark/internal/admission"
 	"memorymark/internal/analysis"
 	"memorymark/internal/gpu"
 	"memorymark/internal/invalid"
 	"memorymark/internal/job"
 	"memorymark/internal/predict"
 	"memorymark/internal/recording"
+	"memorymark/internal/snapshot"
 	"memorymark/internal/snapshotstore"
 )
 
-// statusClientGone is what the log says of a request whose client left; nobody
+// statusClientGone is what the log says of a request whose client left; no one
 // gets to read it.
 const statusClientGone = 499
 
@@ -32,6 +34,7 @@ var statuses = []struct {
 	{isA[*invalid.Error], http.StatusUnprocessableEntity},
 	{isA[*gpu.UnknownError], http.StatusUnprocessableEntity},
 	{isA[*analysis.TooSmallError], http.StatusUnprocessableEntity},
+	{is(errNothingTrains), http.StatusUnprocessableEntity},
 	{isA[*analysis.NothingLeftError], http.StatusUnprocessableEntity},
 	{isA[*badRequest], http.StatusUnprocessableEntity},
 	{isA[*endedError], http.StatusUnprocessableEntity},
@@ -49,6 +52,8 @@ var statuses = []struct {
 	{is(job.ErrTooMany), http.StatusTooManyRequests},
 	{is(job.ErrClosed), http.StatusServiceUnavailable},
 	{is(job.ErrUnheard), http.StatusGatewayTimeout},
+	{is(snapshot.ErrTooLarge), http.StatusRequestEntityTooLarge},
+	{isA[*recording.NotReplayableError], http.StatusUnprocessableEntity},
 	{isA[*badSnapshot], http.StatusUnprocessableEntity},
 	{isA[*recording.MomentError], http.StatusUnprocessableEntity},
 	{isA[*recording.NoDeviceError], http.StatusUnprocessableEntity},
@@ -60,7 +65,7 @@ var statuses = []struct {
 	{is(snapshotstore.ErrNoSpace), http.StatusInsufficientStorage},
 	{is(errUpload), http.StatusBadRequest},
 	{is(errStopping), http.StatusServiceUnavailable},
-	{is(errBusy), http.StatusServiceUnavailable},
+	{isA[*admission.BusyError], http.StatusServiceUnavailable},
 	{is(context.Canceled), statusClientGone},
 	{is(context.DeadlineExceeded), http.StatusGatewayTimeout},
 }
@@ -86,15 +91,15 @@ func statusOf(err error) int {
 // What an error's answer holds at most. A question of a megabyte can be wrong in
 // a hundred thousand places, and huma repeats for each of them what is there.
 const (
-	mostDetails = 100
-	mostText    = 4 << 10 // bytes; the names of all models have half
+	maxDetails = 100
+	maxText    = 4 << 10 // bytes; the names of all models have half
 )
 
 func init() {
 	whole := huma.NewError
 	huma.NewError = func(status int, text string, details ...error) huma.StatusError {
-		more := len(details) - mostDetails
-		details = details[:min(len(details), mostDetails)]
+		more := len(details) - maxDetails
+		details = details[:min(len(details), maxDetails)]
 		short := make([]error, 0, len(details)+1)
 		for _, d := range details {
 			short = append(short, shortDetail(d))
@@ -125,10 +130,10 @@ func shortDetail(err error) error {
 }
 
 func shortText(text string) string {
-	if len(text) <= mostText {
+	if len(text) <= maxText {
 		return text
 	}
-	return strings.ToValidUTF8(text[:mostText], "") + "…"
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
 }
 
 // badRequest is a request that cannot be answered, by its own fault.
@@ -159,7 +164,9 @@ func (s *Server) problem(ctx context.Context, err error) error {
 	}
 	failure := huma.NewError(status, err.Error())
 	if status == http.StatusServiceUnavailable {
-		return huma.ErrorWithHeaders(failure, http.Header{"Retry-After": {"1"}})
+		headers := make(http.Header)
+		setRetryAfter(headers, err)
+		return huma.ErrorWithHeaders(failure, headers)
 	}
 	return failure
 }

@@ -31,7 +31,7 @@ func (r *recent[V]) get(key string) (value V, ok bool) {
 	return e.Value.(*entry[V]).value, true
 }
 
-// put keeps a value, or says anew what it costs. Others go until the budget is
+// put keeps a value, or updates what it costs. Others are dropped until the budget is
 // kept, but not those whose cost is still 0: they are on their way in.
 func (r *recent[V]) put(key string, value V, cost int64) {
 	r.remove(key)

@@ -2,15 +2,14 @@ package server
 
 import (
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/klauspost/compress/gzhttp"
 )
 
-// routes is everything that the server answers.
+// routes is everything that the server answers, and what every request passes on its
+// way there: the last line here is the first that it meets.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.legacyRoutes(mux)
@@ -28,12 +27,32 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("GET /metrics", s.metrics.handler())
 	mux.HandleFunc("GET /ready", s.ready)
 	s.documentRoutes(mux, api.OpenAPI())
-	return s.orElse(mux)
+
+	h := s.answered(mux)  // by the route, the page or an error
+	h = s.received(h)     // its body is here, and is not too much to parse (body.go)
+	h = s.admitted(h)     // it has a slot (admission.go)
+	h = s.authorized(h)   // its token may have the route (access.go)
+	h = s.matched(mux, h) // to its route and policy
+	h = s.limited(h)      // its address does not ask too often (access.go)
+	h = s.sameSite(h)     // no page of another origin sent it (origin.go)
+	h = s.named(h)        // it is for this host (origin.go)
+	h = withHeaders(h)
+	return s.observed(h) // it has a number, and is logged and counted (log.go)
 }
 
-// orElse answers what has no route: with the page, or with an error in the
-// form that the path's clients expect.
-func (s *Server) orElse(mux *http.ServeMux) http.Handler {
+// matched finds the route of a request, and how it is treated.
+func (s *Server) matched(mux *http.ServeMux, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := callOf(r.Context())
+		_, c.pattern = mux.Handler(r)
+		c.policy = policyOf(c.pattern)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// answered answers what has no route with the page, or with an error in the form
+// that the path's clients expect.
+func (s *Server) answered(mux *http.ServeMux) http.Handler {
 	packed := gzhttp.GzipHandler(mux)
 	page := gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.page(w, r) {
@@ -41,34 +60,17 @@ func (s *Server) orElse(mux *http.ServeMux) http.Handler {
 		}
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h, pattern := mux.Handler(r)
-		callOf(r.Context()).pattern = pattern
-		r, done, ok := s.allowed(w, r, pattern)
-		if !ok {
+		c := callOf(r.Context())
+		if c.policy.packed {
+			packed.ServeHTTP(w, r)
 			return
 		}
-		defer done()
-		leave, ok := s.enter(pattern, callOf(r.Context()).client())
-		if !ok {
-			w.Header().Set("Retry-After", "1")
-			s.fail(w, r, http.StatusServiceUnavailable, "too many requests are being answered; try again in a second")
-			return
-		}
-		callOf(r.Context()).leave = leave
-		defer leave()
-		if pattern != uploadPattern && !s.read(w, r) {
-			return
-		}
-		defer callOf(r.Context()).read()
-		switch {
-		case strings.HasPrefix(pattern, "GET /v1/snapshots/{id}/") || pattern == "POST /v1/sweeps":
-			packed.ServeHTTP(w, r) // rows of numbers, which shrink to a fifth
-			return
-		case pattern != "":
+		if c.pattern != "" {
 			mux.ServeHTTP(w, r)
 			return
 		}
 		refusal := refusalProbe{header: http.Header{}}
+		h, _ := mux.Handler(r)
 		h.ServeHTTP(&refusal, r)
 		switch {
 		case refusal.status == http.StatusMethodNotAllowed:
@@ -83,71 +85,6 @@ func (s *Server) orElse(mux *http.ServeMux) http.Handler {
 }
 
 const notFound = "Endpoint not found"
-
-// mostInside is how many requests are answered at a time. Beyond it they would
-// only take memory from each other.
-const mostInside = 1024
-
-// mostUploads is how many uploads may come at a time, beside the others: they take
-// as long as their senders.
-const mostUploads = 64
-
-// mostPolls is how many requests of workers may be under way. Most of them wait: a
-// worker has one for each card, and another.
-const mostPolls = 8192
-
-// places are those of requests under way. No client has more than half of them,
-// so that one that sends slowly cannot keep all others out.
-type places struct {
-	mu    sync.Mutex
-	most  int
-	taken map[string]int // by client
-	all   int
-}
-
-func newPlaces(most int) *places { return &places{most: most, taken: make(map[string]int)} }
-
-// enter takes a place; ok is false if there is none.
-func (p *places) enter(client string) (leave func(), ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.all >= p.most || p.taken[client] >= max(p.most/2, 1) {
-		return nil, false
-	}
-	p.all++
-	p.taken[client]++
-	return sync.OnceFunc(func() { p.leave(client) }), true
-}
-
-func (p *places) leave(client string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.all--
-	if p.taken[client]--; p.taken[client] == 0 {
-		delete(p.taken, client)
-	}
-}
-
-// uploadPattern is the route of what is too large to be held.
-const uploadPattern = "POST /v1/snapshots"
-
-// uncounted are routes whose answers last and that wait more than they work, and
-// those by which others see that the server is well.
-var uncounted = []string{"GET /v1/analyses/{id}/events", "POST /analyze", "GET /health", "GET /ready"}
-
-// enter counts a request in; ok is false if there are too many.
-func (s *Server) enter(pattern, client string) (leave func(), ok bool) {
-	switch {
-	case slices.Contains(memberPatterns, pattern):
-		return s.polls.enter(client)
-	case slices.Contains(uncounted, pattern):
-		return func() {}, true
-	case pattern == uploadPattern:
-		return s.uploads.enter(client)
-	default:
-		return s.inside.enter(client)
-	}
-}
 
 // refusalProbe takes what the mux says of a request without a route: only it
 // knows whether another method would have one.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"memorymark/internal/admission"
 	"memorymark/internal/token"
 )
 
@@ -126,9 +127,12 @@ func TestEveryRouteNeedsAToken(t *testing.T) {
 // isMember reports whether a route is a worker's.
 func isMember(route [2]string) bool {
 	id := strings.Repeat("0", 64)
-	return slices.ContainsFunc(memberPatterns, func(pattern string) bool {
-		return strings.NewReplacer("{id}", id, "{job}", id).Replace(pattern) == route[0]+" "+route[1]
-	})
+	for pattern, p := range policies {
+		if p.access == workers && strings.NewReplacer("{id}", id, "{job}", id).Replace(pattern) == route[0]+" "+route[1] {
+			return true
+		}
+	}
+	return false
 }
 
 func TestWorkerTokenOnlyWorks(t *testing.T) {
@@ -230,8 +234,8 @@ func TestAllowedOrigin(t *testing.T) {
 	if r := c.post("/v1/predictions", `{"model":"resnet-18"}`, "Origin", "https://evil.example"); r.StatusCode != http.StatusForbidden {
 		t.Errorf("another origin: %s", r.Status)
 	}
-	anybody := start(t, func(o *Options) { o.Origins = []string{"*"} })
-	if r := anybody.post("/v1/predictions", `{"model":"resnet-18"}`, "Origin", "https://any.example"); r.StatusCode != http.StatusOK ||
+	anyOrigin := start(t, func(o *Options) { o.Origins = []string{"*"} })
+	if r := anyOrigin.post("/v1/predictions", `{"model":"resnet-18"}`, "Origin", "https://any.example"); r.StatusCode != http.StatusOK ||
 		r.Header.Get("Access-Control-Allow-Origin") != "*" || r.Header.Get("Access-Control-Allow-Credentials") != "" {
 		t.Errorf("with *: %s %v", r.Status, r.Header)
 	}
@@ -284,7 +288,7 @@ func TestRateLimit(t *testing.T) {
 	if last.StatusCode != http.StatusTooManyRequests || last.Header.Get("Retry-After") == "" {
 		t.Errorf("%s: %v", last.Status, last.Header)
 	}
-	// Headers that anybody can write do not make somebody else of a client.
+	// Headers that a client can write do not make it another client.
 	if r := c.get("/v1/models", "X-Forwarded-For", "10.1.2.3", "X-Real-IP", "10.1.2.3"); r.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("with a made-up address: %s", r.Status)
 	}
@@ -295,28 +299,36 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
+// What is too much is refused with when to ask again, and noted as a refusal.
 func TestComputingIsBounded(t *testing.T) {
-	c := start(t)
-	c.s.compute.most = 0
+	var log bytes.Buffer
+	c := start(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	c.s.compute.long = admission.New(admission.Capacity{Slots: 2, PerClient: 1})
+	fill(t, c.s.compute.long)
 	for path, body := range map[string]string{
-		"/v1/predictions": `{"model":"resnet-18"}`, "/v1/sweeps": `{"axes":[{"key":"model","values":["resnet-18"]}]}`,
-		"/v1/reports": `{}`, "/v1/activations": `{"model":"lm-small"}`,
+		"/v1/fits": small, "/v1/comparisons/cards": `{"workload":` + small + `}`, "/v1/plans": `{"workload":` + small + `}`,
+		"/v1/reports": `{}`, "/v1/sweeps": `{"axes":[{"key":"model","values":["unknown"]}]}`, // each cell of a grid reads the whole workload
 	} {
+		if path == "/v1/fits" {
+			body = `{"workload":` + body + `}`
+		}
 		r := c.post(path, body)
 		if got := into[huma.ErrorModel](t, r, http.StatusServiceUnavailable); r.Header.Get("Retry-After") == "" || got.Detail == "" {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
-	c.s.compute.most, c.s.compute.studies = mostWaiting, newPlaces(0)
-	into[huma.ErrorModel](t, c.post("/v1/reports", `{}`), http.StatusServiceUnavailable)
-	// A grid is read within its study: each of its cells reads the whole workload.
-	into[huma.ErrorModel](t, c.post("/v1/sweeps", `{"axes":[{"key":"model","values":["unknown"]}]}`), http.StatusServiceUnavailable)
+	into[map[string]any](t, c.post("/v1/predictions", small), http.StatusOK)
+	c.close() // which is when the log is whole
+	if text := log.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, `level=WARN msg="request refused"`) {
+		t.Error(text)
+	}
 }
 
 func TestRequestsAreBounded(t *testing.T) {
 	c := start(t)
 	a := c.begin(`{"workload":` + small + `}`)
-	c.s.inside.most = 0
+	c.s.gates[ordinary] = admission.New(admission.Capacity{Slots: 2, PerClient: 1})
+	release := fill(t, c.s.gates[ordinary])
 	if r := c.get("/v1/models"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
 		t.Errorf("one too many: %s", r.Status)
 	}
@@ -325,7 +337,7 @@ func TestRequestsAreBounded(t *testing.T) {
 			t.Errorf("%s: %s", path, r.Status)
 		}
 	}
-	c.s.inside.most = 1
+	release()
 	for range 3 { // those that ended do not count
 		if r := c.get("/v1/models"); r.StatusCode != http.StatusOK {
 			t.Errorf("the only one: %s", r.Status)

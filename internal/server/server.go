@@ -3,9 +3,8 @@
 // and the page. It decides who may ask and how an error looks; what is answered
 // is computed in other packages.
 //
-// A request passes, from the outside in: number, log and metrics (log.go);
-// hosts, origins and headers (origin.go); rate and token (access.go); then the
-// routes (routes.go).
+// What a request passes on its way is listed in routes.go, and how requests of a
+// route are treated in admission.go.
 package server
 
 import (
@@ -17,10 +16,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
 	"sync"
 	"time"
 
+	"memorymark/internal/admission"
 	"memorymark/internal/gpu"
 	"memorymark/internal/job"
 	"memorymark/internal/snapshotstore"
@@ -68,20 +67,19 @@ type Server struct {
 	log     *slog.Logger
 	metrics *metrics
 	compute *compute
-	reading *line // long questions are read in turn
 	library *library
 	handler http.Handler
 
 	emulations *emulations
 	sessions   *sessions
-	guests     *guests
+	opened     *opened
+
+	gates   [slotKinds]*admission.Gate
+	parsing *admission.Gate // of long bodies
 
 	machine    func() (*gpu.Card, bool) // waits until the card was looked for
-	inside     *places                  // of requests that are being worked on
-	uploads    *places                  // of those that are coming
-	polls      *places                  // of workers
 	stall      time.Duration            // how long a client may stand still
-	planEffort int64                    // what a plan may take
+	planBudget int64                    // what a plan may take
 
 	running context.Context // ends when streams should
 	stop    context.CancelFunc
@@ -90,14 +88,13 @@ type Server struct {
 // New returns a server that listens nowhere yet.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		opts: opts, log: opts.Log, metrics: newMetrics(), inside: newPlaces(mostInside), uploads: newPlaces(mostUploads), polls: newPlaces(mostPolls), stall: stallTime, planEffort: planEffort, emulations: newEmulations(opts.Emulate),
-		sessions: newSessions(), guests: newGuests(),
+		opts: opts, log: opts.Log, metrics: newMetrics(), stall: stallTime, planBudget: planBudget, emulations: newEmulations(opts.Emulate),
+		sessions: newSessions(), opened: newOpened(), gates: newGates(), parsing: newParsing(),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.metrics.registry.MustRegister(jobMetrics{opts.Jobs}, &accuracyMetrics{server: s})
 	s.metrics.registry.MustRegister(s.storeMetrics()...)
 	s.compute = newCompute(s.metrics)
-	s.reading = newLine(runtime.GOMAXPROCS(0))
 	s.library = newLibrary(opts.Snapshots, cmp.Or(opts.SnapshotMemory, 4<<30))
 	s.machine = sync.OnceValues(func() (*gpu.Card, bool) {
 		if opts.Card == nil {
@@ -106,22 +103,22 @@ func New(opts Options) (*Server, error) {
 		return opts.Card(context.Background())
 	})
 	if opts.Tokens != nil {
-		go s.dismissing()
+		go s.endRevoked()
 	}
-	go s.machine() // nvidia-smi may take a second; nobody should wait for it
+	go s.machine() // nvidia-smi may take a second; no request should wait for it
 	for _, origin := range opts.Origins {
 		if err := http.NewCrossOriginProtection().AddTrustedOrigin(origin); origin != "*" && err != nil {
 			return nil, fmt.Errorf("origin %q: %w", origin, err)
 		}
 	}
-	s.handler = s.outside(s.routes())
+	s.handler = s.routes()
 	return s, nil
 }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// letGo gives the memory of snapshots back that nobody looks at.
+// letGo frees the memory of snapshots that no one looks at.
 func (s *Server) letGo(ctx context.Context) {
 	every := time.NewTicker(time.Minute)
 	defer every.Stop()
@@ -162,7 +159,7 @@ const (
 	// streams is how many requests one connection may have under way by HTTP/2: a
 	// browser has a dozen.
 	streams = 64
-	// stopTime is how long requests may go on after the server was told to stop.
+	// stopTime is how long requests may continue after the server was told to stop.
 	stopTime = 15 * time.Second
 )
 

@@ -53,7 +53,7 @@ func start(t *testing.T, change ...func(*Options)) *client {
 	return &client{t: t, base: h.URL, http: &http.Client{Timeout: patience}, s: s, close: shut}
 }
 
-// newServer makes a server with a queue and nobody to work on it.
+// newServer makes a server with a queue and no worker.
 func newServer(t testing.TB, change ...func(*Options)) *Server {
 	t.Helper()
 	q, err := job.Open(context.Background(), job.Config{Dir: t.TempDir()})

@@ -15,9 +15,9 @@ import (
 
 // The limits of sessions. Those of one token cannot push out another's.
 const (
-	sessionTime      = 7 * 24 * time.Hour
-	mostSessions     = 10_000
-	mostSessionsEach = 100
+	sessionTime     = 7 * 24 * time.Hour
+	maxSessions     = 10_000
+	maxSessionsEach = 100
 )
 
 // sessionCookie holds the id of a session for the page, out of reach of its
@@ -58,7 +58,7 @@ func (s *sessions) begin(t token.Token) (id string) {
 			}
 		}
 	}
-	if own >= mostSessionsEach || own > 0 && len(s.byID) >= mostSessions {
+	if own >= maxSessionsEach || own > 0 && len(s.byID) >= maxSessions {
 		delete(s.byID, oldest)
 	}
 	id = rand.Text()
@@ -87,7 +87,7 @@ func (s *Server) sessionRoutes(api huma.API) {
 	in.DefaultStatus, in.Errors = http.StatusNoContent, []int{http.StatusUnauthorized, http.StatusUnprocessableEntity}
 	huma.Register(api, in, func(ctx context.Context, in *struct{ Body LogIn }) (*sessionAnswer, error) {
 		if s.opts.Tokens == nil {
-			return &sessionAnswer{}, nil // nobody needs one
+			return &sessionAnswer{}, nil // no one needs one
 		}
 		t, ok, err := s.opts.Tokens.Find(in.Body.Token)
 		if err != nil {
@@ -108,7 +108,7 @@ func (s *Server) sessionRoutes(api huma.API) {
 	},
 	) (*sessionAnswer, error) {
 		s.sessions.end(in.Session)
-		s.guests.dismiss()
+		s.opened.endRevoked()
 		return &sessionAnswer{SetCookie: s.cookie("", -1)}, nil
 	})
 }

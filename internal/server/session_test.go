@@ -44,20 +44,20 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// One token has so many sessions and no more; the oldest goes.
+// One token has a bounded number of sessions; the oldest ends.
 func TestSessionsAreBounded(t *testing.T) {
 	s := newSessions()
 	now := time.Now()
 	s.now = func() time.Time { return now }
 	bystander := s.begin(token.Token{Hash: "b"})
 	first := s.begin(token.Token{Hash: "a"})
-	for range mostSessionsEach {
+	for range maxSessionsEach {
 		now = now.Add(time.Second)
 		s.begin(token.Token{Hash: "a"})
 	}
 	_, oldest := s.find(first)
 	_, others := s.find(bystander)
-	if oldest || !others || len(s.byID) != mostSessionsEach+1 {
+	if oldest || !others || len(s.byID) != maxSessionsEach+1 {
 		t.Errorf("of %d sessions, the oldest is there: %v, another's: %v", len(s.byID), oldest, others)
 	}
 }
@@ -66,8 +66,8 @@ func TestSessionsAreBounded(t *testing.T) {
 // times in a second: streams, answers that are waited for, uploads. So does what
 // a session let in.
 func TestRevokedTokensConnectionsEnd(t *testing.T) {
-	if dismissEvery > time.Second/2 {
-		t.Errorf("a token can be of use for %v", dismissEvery)
+	if endRevokedEvery > time.Second/2 {
+		t.Errorf("a token can be of use for %v", endRevokedEvery)
 	}
 	for name, begin := range map[string]func(c *client, analysis string, header ...string) error{
 		"a stream of events": func(c *client, analysis string, header ...string) error {
@@ -89,13 +89,13 @@ func TestRevokedTokensConnectionsEnd(t *testing.T) {
 				analysis := c.begin(`{"workload":`+small+`}`, header...).ID
 				ended := make(chan error, 1)
 				go func() { ended <- begin(c, analysis, header...) }()
-				for !c.s.guests.any() {
+				for !c.s.opened.any() {
 					time.Sleep(time.Millisecond)
 				}
 				select {
 				case err := <-ended:
 					t.Fatalf("it ended by itself: %v", err)
-				case <-time.After(2 * dismissEvery):
+				case <-time.After(2 * endRevokedEvery):
 				}
 				if how == "session" {
 					c.do(http.MethodDelete, "/v1/session", "", header...)
@@ -118,10 +118,10 @@ func TestRevokedTokensConnectionsEnd(t *testing.T) {
 	}
 }
 
-func (g *guests) any() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.there) > 0
+func (o *opened) any() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.requests) > 0
 }
 
 // standing begins an upload and sends nothing, until the server ends the

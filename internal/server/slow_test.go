@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"memorymark/internal/admission"
 )
 
 // pipes is a listener whose connections hold nothing: what one side writes
@@ -38,7 +40,8 @@ func (p pipes) dial(t *testing.T) net.Conn {
 // and answers one request at a time. It says when it closes a connection.
 func startOnPipes(t *testing.T, stall time.Duration) (p pipes, closed <-chan struct{}) {
 	s := newServer(t)
-	s.stall, s.inside.most = stall, 1
+	s.stall = stall
+	s.gates[ordinary] = admission.New(admission.Capacity{Slots: 1})
 	p = pipes{make(chan net.Conn)}
 	h := s.httpServer()
 	closing := make(chan struct{}, 10)
@@ -60,7 +63,7 @@ func ask(t *testing.T, c net.Conn, path string) (*http.Response, error) {
 	return http.ReadResponse(bufio.NewReader(c), nil)
 }
 
-// Clients that do not read keep nobody out.
+// Clients that do not read shut no client out.
 func TestSlowReaders(t *testing.T) {
 	p, _ := startOnPipes(t, patience)
 	slow := p.dial(t)
@@ -159,7 +162,7 @@ func TestSlowQuestions(t *testing.T) {
 }
 
 // A client that leaves in the midst of its request is no error of the server's:
-// nobody can fill the log with those.
+// no client can fill the log with those.
 func TestClientLeaves(t *testing.T) {
 	var log bytes.Buffer
 	c := start(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })

@@ -11,11 +11,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
 	"memorymark/internal/recording"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/snapshotstore"
 	"memorymark/internal/timeline"
+	"memorymark/internal/workbudget"
 )
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
@@ -62,7 +62,7 @@ func (s *Server) describeSnapshot(ctx context.Context, e snapshotstore.Entry) (*
 	if err != nil {
 		return nil, err
 	}
-	devices, err := remembered(ctx, s.compute, question{key: "devices " + e.ID, cost: 1}, func(context.Context) ([]*recording.DeviceInfo, error) {
+	devices, err := remembered(ctx, s.compute, question{key: "devices " + e.ID}, func(context.Context) ([]*recording.DeviceInfo, error) {
 		out := []*recording.DeviceInfo{}
 		for _, t := range recording.Devices(b.file) {
 			info, err := b.devices[t.Device].Info()
@@ -174,9 +174,9 @@ func answerFrom[T any](ctx context.Context, s *Server, do func() (T, error)) (*k
 	return &kept[T]{keptFor, value}, nil
 }
 
-// mostSteps is how many boxes a timeline has at most: about ten for each of
+// maxSteps is how many boxes a timeline has at most: about ten for each of
 // the allocations that a page can draw one by one, and 10 MB.
-const mostSteps = 1_000_000
+const maxSteps = 1_000_000
 
 // timelineInput is a window and how much to show of it.
 type timelineInput struct {
@@ -195,7 +195,7 @@ func (s *Server) getTimeline(ctx context.Context, in *timelineInput) (*kept[*tim
 			return nil, bad("query.from", "events %d to %d: there are %d", in.From, in.To, len(r.Events))
 		}
 		tl, err := r.Timeline(timeline.Options{
-			From: in.From, To: in.To, Columns: in.Columns, Detail: in.Detail, Steps: mostSteps, ByStack: in.ByStack,
+			From: in.From, To: in.To, Columns: in.Columns, Detail: in.Detail, Steps: maxSteps, ByStack: in.ByStack,
 		})
 		if err != nil {
 			return nil, err
@@ -242,7 +242,7 @@ func (s *Server) getReplay(ctx context.Context, in *replayInput) (*kept[*recordi
 			expandable := in.Expandable == "true"
 			whatIf.ExpandableSegments = &expandable
 		}
-		answer, err := r.Replay(whatIf, effort.New(math.MaxInt64, ctx.Err))
+		answer, err := r.Replay(whatIf, workbudget.New(math.MaxInt64, ctx.Err))
 		var wrong *recording.WhatIfError
 		if errors.As(err, &wrong) {
 			return nil, bad("query."+replayKeys[wrong.Setting], "it is %s", wrong.Why)

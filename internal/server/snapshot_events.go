@@ -22,9 +22,9 @@ type eventsQuery struct {
 
 // Events is a page of events.
 type Events struct {
-	Events []recording.Event `json:"events"`
-	Total  int               `json:"total" doc:"events of the device, found or not"`
-	Next   *int              `json:"next,omitempty" doc:"for from; absent on the last page"`
+	Events []recording.EventRow `json:"events"`
+	Total  int                  `json:"total" doc:"events of the device, found or not"`
+	Next   *int                 `json:"next,omitempty" doc:"for from; absent on the last page"`
 }
 
 func (s *Server) getEvents(ctx context.Context, in *eventsQuery) (*kept[*Events], error) {

@@ -35,7 +35,7 @@ func recorded(t *testing.T) []byte {
 	return data
 }
 
-// What comes over HTTP is what the rooms behind it say of the same file.
+// What comes over HTTP is what the packages behind it say of the same file.
 func TestSnapshots(t *testing.T) {
 	c := start(t)
 	data := recorded(t)
@@ -51,7 +51,7 @@ func TestSnapshots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := recording.Choose(file, recording.MostEvents)
+	tr, err := recording.Choose(file, recording.BusiestDevice)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestSnapshotEvents(t *testing.T) {
 		t.Fatalf("%+v", oom)
 	}
 	big := into[Events](t, c.get(at+"/events?action=alloc&min_bytes=10000000&frame=gpt2&limit=5"), http.StatusOK)
-	if len(big.Events) != 5 || slices.ContainsFunc(big.Events, func(e recording.Event) bool { return e.Bytes < 10_000_000 || e.Allocation == nil || e.Micros == nil }) {
+	if len(big.Events) != 5 || slices.ContainsFunc(big.Events, func(e recording.EventRow) bool { return e.Bytes < 10_000_000 || e.Allocation == nil || e.Micros == nil }) {
 		t.Errorf("%+v", big)
 	}
 	end := into[recording.Segments](t, c.get(at+"/segments"), http.StatusOK)
@@ -313,4 +313,65 @@ func TestFileName(t *testing.T) {
 			t.Errorf("%q is called %q, want %q", name, got, want)
 		}
 	}
+}
+
+// written is a snapshot of a device.
+func written(t *testing.T, tr *trace.Trace) string {
+	t.Helper()
+	var file bytes.Buffer
+	if err := snapshot.Write(&file, &snapshot.Snapshot{Devices: []*trace.Trace{tr}}); err != nil {
+		t.Fatal(err)
+	}
+	return file.String()
+}
+
+// A recording that cannot be replayed is not the server's fault: nothing that is
+// asked of it is an internal error.
+func TestNotReplayable(t *testing.T) {
+	c := start(t)
+	for name, tr := range map[string]*trace.Trace{
+		"no segments":    onDevice(trace.Event{Action: trace.Alloc, Addr: 512, Size: 1024, ID: 0}),
+		"outside of any": onDevice(trace.Event{Action: trace.SegmentAlloc, Addr: 1 << 30, Size: 2 << 20, ID: trace.None}, trace.Event{Action: trace.Alloc, Addr: 512, Size: 1024, ID: 0}),
+		"freed twice":    onDevice(trace.Event{Action: trace.FreeCompleted, Addr: 512, Size: 1024, ID: 0}, trace.Event{Action: trace.FreeCompleted, Addr: 512, Size: 1024, ID: 0}),
+	} {
+		r := c.post("/v1/snapshots", written(t, tr))
+		if r.StatusCode == http.StatusUnprocessableEntity {
+			continue // it is refused as a whole
+		}
+		at := "/v1/snapshots/" + into[Snapshot](t, r, http.StatusCreated).ID
+		for _, path := range []string{"/replay", "/replay?limit_bytes=4194304", "/segments", "/segments?at=peak", "/timeline", "/top", "/events", "/flame", "/stretch?to=1"} {
+			if r := c.get(at + path); r.StatusCode >= 500 {
+				t.Errorf("%s: %s: %s %s", name, path, r.Status, r.text)
+			}
+		}
+		if r := c.get(at + "/replay"); r.StatusCode == http.StatusUnprocessableEntity && !strings.Contains(r.text, "replay") {
+			t.Errorf("%s: %s", name, r.text)
+		}
+	}
+}
+
+// A file that is small as it is sent may hold more events than there is memory for, with
+// what is computed of them. It is refused as soon as that is clear.
+func TestMoreEventsThanMemory(t *testing.T) {
+	const budget = 64 << 20
+	c := start(t, func(o *Options) { o.SnapshotMemory = budget })
+	file := written(t, onDevice(slices.Repeat([]trace.Event{{Action: trace.SegmentAlloc, Addr: 1 << 30, Size: 2 << 20, ID: trace.None}}, 1_000_000)...))
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write([]byte(file)); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	got := into[huma.ErrorModel](t, c.post("/v1/snapshots", packed.String()), http.StatusRequestEntityTooLarge)
+	if !strings.Contains(got.Detail, "events") {
+		t.Errorf("%+v", got)
+	}
+	if list := into[Snapshots](t, c.get("/v1/snapshots"), http.StatusOK); len(list.Snapshots) != 0 {
+		t.Errorf("it is kept: %+v", list)
+	}
+}
+
+func onDevice(events ...trace.Event) *trace.Trace {
+	t := trace.New(0, trace.NewTables())
+	t.Events = events
+	return t
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"memorymark/internal/effort"
 	"memorymark/internal/gpu"
 	"memorymark/internal/study"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -39,8 +39,8 @@ func (s *Server) studyRoutes(api huma.API) {
 	s.reportRoute(api)
 }
 
-// mostSweepCells is the largest grid of a request, some 15 seconds of a core.
-const mostSweepCells = 500
+// maxSweepCells is the largest grid of a request, some 15 seconds of a core.
+const maxSweepCells = 500
 
 // SweepQuestion is a grid: keys of a workload that take several values, over
 // those that are the same for all.
@@ -92,8 +92,8 @@ func (q *SweepQuestion) grid() (*study.Grid, error) {
 		}
 		g.Axes = append(g.Axes, axis)
 	}
-	if g.Size() > mostSweepCells {
-		return nil, bad("body.axes", "the grid has more than %d cells; give fewer values", mostSweepCells)
+	if g.Size() > maxSweepCells {
+		return nil, bad("body.axes", "the grid has more than %d cells; give fewer values", maxSweepCells)
 	}
 	return g, nil
 }
@@ -115,7 +115,7 @@ func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*study.Sweep, erro
 	}
 	defer leave()
 	points := grid.Points()
-	work := effort.New(effort.OfQuestion, ctx.Err)
+	work := workbudget.New(workbudget.PerQuestion, ctx.Err)
 	var cells []study.Cell
 	if err := s.compute.largePiece(ctx, func() (err error) {
 		cells, err = s.cells(points, work)
@@ -123,7 +123,7 @@ func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*study.Sweep, erro
 	}); err != nil {
 		return nil, err
 	}
-	predictor := study.Predictor{Effort: work}
+	predictor := study.Predictor{Work: work}
 	results, err := study.Run(ctx, predictor, cells, study.Options{Around: s.compute.largePiece})
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (s *Server) sweep(ctx context.Context, q SweepQuestion) (*study.Sweep, erro
 
 // cells makes the cells of a grid, of which at least one must be possible. Each
 // reads the whole workload, which takes as long as a prediction if that is long.
-func (s *Server) cells(points []study.Point, work *effort.Effort) ([]study.Cell, error) {
+func (s *Server) cells(points []study.Point, work *workbudget.Budget) ([]study.Cell, error) {
 	cells := make([]study.Cell, len(points))
 	for i, p := range points {
 		cells[i] = s.cell(p.Draft, work)
@@ -153,7 +153,7 @@ func (s *Server) cells(points []study.Point, work *effort.Effort) ([]study.Cell,
 
 // cell makes a cell of a draft, with the precision that its card has. One that
 // cannot be says why.
-func (s *Server) cell(d workload.Draft, work *effort.Effort) study.Cell {
+func (s *Server) cell(d workload.Draft, work *workbudget.Budget) study.Cell {
 	w, err := d.WorkloadWithin(work)
 	if err != nil {
 		return study.Cell{Err: err}
@@ -172,9 +172,9 @@ func (s *Server) activation(ctx context.Context, w *workload.Workload) (*study.A
 	if err != nil {
 		return nil, err
 	}
-	q := question{key: "activation " + keyOf(named), cost: sizeOf(w)}
+	q := question{key: "activation " + keyOf(named), long: w.Config.Layers() >= longLayers}
 	return remembered(ctx, s.compute, q, func(ctx context.Context) (*study.Activation, error) {
-		a, err := study.NewActivation(w, card, effort.New(effort.OfQuestion, ctx.Err))
+		a, err := study.NewActivation(w, card, workbudget.New(workbudget.PerQuestion, ctx.Err))
 		return a, predicted(err)
 	})
 }

@@ -26,7 +26,7 @@ const (
 func (s *Server) reportRoute(api huma.API) {
 	o := post("report", "/v1/reports", "The whole memory study of a language model",
 		"Forward and training at several contexts, fp32 against mixed precision at the longest, and the size of activations, predicted: "+
-			"as one page that needs nothing else, or with Accept: application/zip as the folder that memorymark report writes.", tagStudies)
+			"as one page that needs nothing else, or with Accept: application/zip as the folder that memorymark study report writes.", tagStudies)
 	o.Responses = map[string]*huma.Response{"200": {Description: "The page, or the folder", Content: map[string]*huma.MediaType{
 		"text/html": {Schema: &huma.Schema{Type: "string"}},
 		archiveType: {Schema: &huma.Schema{Type: "string", Format: "binary"}},

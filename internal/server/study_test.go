@@ -65,10 +65,10 @@ func TestBadSweeps(t *testing.T) {
 	}
 }
 
-// Nobody computes for a client that left.
+// Nothing is computed for a client that left.
 func TestSweepEndsWithItsClient(t *testing.T) {
 	s := newServer(t)
-	s.compute.cores = newLine(0) // so that it waits
+	fill(t, s.compute.cores) // so that it waits
 	ctx, leave := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -50,7 +49,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("origin") == string(snapshotstore.Measured) {
 		origin = snapshotstore.Measured
 	}
-	body := sized{patient(w, r.Body, s.stall), r.ContentLength}
+	body := sized{&patientReader{http.NewResponseController(w), r.Body, s.stall, 0}, r.ContentLength}
 	snap, err := s.receive(r.Context(), body, fileName(r.URL.Query().Get("name")), origin)
 	if err != nil {
 		status, text := statusOf(err), err.Error()
@@ -117,40 +116,6 @@ func clientsFault(err error) error {
 		return errUpload
 	}
 	return err
-}
-
-// stallTime is how long a client may stand still that sends or gets something. It
-// may take as long as it needs.
-const stallTime = 30 * time.Second
-
-// leastProgress is how many bytes of an upload must come in that time, unless
-// fewer are left.
-const leastProgress = 64 << 10
-
-// patient reads a body that may be long but must keep coming.
-func patient(w http.ResponseWriter, body io.Reader, stall time.Duration) io.Reader {
-	return &patientReader{control: http.NewResponseController(w), body: body, stall: stall}
-}
-
-type patientReader struct {
-	control *http.ResponseController
-	body    io.Reader
-	stall   time.Duration
-	due     int // bytes until there is more time
-}
-
-func (p *patientReader) Read(data []byte) (int, error) {
-	if p.due <= 0 {
-		_ = p.control.SetReadDeadline(time.Now().Add(p.stall)) // a connection that cannot has none
-		p.due = leastProgress
-	}
-	n, err := p.body.Read(data)
-	// At the end, what comes next is another request. After anything else nothing
-	// does, and the rest of the body must not be waited for.
-	if p.due -= n; errors.Is(err, io.EOF) {
-		_ = p.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
 }
 
 // fileName is the last part of a name, for people; it never names a file here.

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"encoding/json"
+
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/workload"
@@ -17,6 +19,18 @@ func workloadSchema() *huma.Schema {
 		s.Properties[key.Name] = keySchema(key)
 	}
 	return s
+}
+
+// WorkloadProperties are the JSON schemas of a workload's keys.
+func WorkloadProperties() (map[string]json.RawMessage, error) {
+	out := make(map[string]json.RawMessage)
+	for name, s := range workloadSchema().Properties {
+		var err error
+		if out[name], err = s.MarshalJSON(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // kinds are the schemas of what keys hold.

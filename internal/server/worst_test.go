@@ -1,3 +1,5 @@
+//go:build !race
+
 package server
 
 import (
@@ -19,18 +21,19 @@ import (
 	"time"
 
 	"memorymark/internal/analysis"
+	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
 	"memorymark/internal/predict"
-	"memorymark/internal/processortest"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
 )
 
 // What a question of at most a megabyte may take, on a machine that takes usualYardstick
 // for the yardstick.
 const (
-	mostCPU    = 10 * time.Second
-	mostMemory = 1 << 30
-	mostBody   = 1 << 20
+	maxCPU       = 10 * time.Second
+	maxMemory    = 1 << 30
+	maxBodyBytes = 1 << 20
 )
 
 // drawn is how many questions TestWorstQuestions draws, the same every time; "make
@@ -126,7 +129,7 @@ var hardRoutes = []struct{ path, before, after string }{
 }
 
 func manyLimits() (text string) {
-	for n := 2; n <= mostSweepCells; n++ {
+	for n := 2; n <= maxSweepCells; n++ {
 		text += "," + strconv.Itoa(n)
 	}
 	return text
@@ -168,7 +171,7 @@ func (q hardQuestion) changed(t *testing.T, r *rand.Rand) hardQuestion {
 	if _, err := keys.Workload(); err != nil {
 		return q
 	}
-	if next := (hardQuestion{q.route, keys}); len(next.body()) <= mostBody {
+	if next := (hardQuestion{q.route, keys}); len(next.body()) <= maxBodyBytes {
 		return next
 	}
 	return q
@@ -214,8 +217,8 @@ func knownQuestions() (questions []hardQuestion) {
 // What seems to take more is asked once more: what else the machine does only adds to
 // it.
 func TestWorstQuestions(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector takes ten times the time and the memory")
+	if testing.Short() {
+		t.Skip("NOT TESTED: it takes minutes; make nightly asks")
 	}
 	goOn, searches := func(asked int, _ time.Duration) bool { return asked < drawn }, false
 	seed := uint64(18)
@@ -228,7 +231,7 @@ func TestWorstQuestions(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	s := newServer(t)
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(mostMemory)) // garbage does not count, if it can be collected in time
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxMemory)) // garbage does not count, if it can be collected in time
 	r := rand.New(rand.NewPCG(seed, 1))
 	for _, key := range workload.Keys() {
 		valuesOf(t, key) // none is left out
@@ -270,11 +273,8 @@ func TestWorstQuestions(t *testing.T) {
 	}
 }
 
-// TestLargePlan: what bounds a plan leaves room for the models that people ask about.
+// TestLargePlan: what bounds a plan leaves enough for the models that people ask about.
 func TestLargePlan(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector takes ten times the time and the memory")
-	}
 	route := slices.IndexFunc(hardRoutes, func(r struct{ path, before, after string }) bool {
 		return r.path == "/v1/plans" && r.before == `{"workload":`
 	})
@@ -302,7 +302,7 @@ func take(t *testing.T, s *Server, q hardQuestion) (took taken) {
 	t.Helper()
 	runtime.GC() // so that the garbage of others does not count
 	yardstick := yardstickTime(t)
-	begin, memory := processortest.Time(t), watchMemory()
+	begin, memory := testmachine.ProcessorTime(t), watchMemory()
 	if hardRoutes[q.route].path == byWorker {
 		took.code = work(t, q)
 	} else {
@@ -314,9 +314,9 @@ func take(t *testing.T, s *Server, q hardQuestion) (took taken) {
 			took.code = http.StatusInternalServerError // in a row
 		}
 	}
-	took.cpu, took.memory = processortest.Time(t)-begin, memory()
+	took.cpu, took.memory = testmachine.ProcessorTime(t)-begin, memory()
 	slower := max(1, float64(yardstick)/float64(usualYardstick))
-	took.share = max(float64(took.cpu)/(float64(mostCPU)*slower), float64(took.memory)/mostMemory)
+	took.share = max(float64(took.cpu)/(float64(maxCPU)*slower), float64(took.memory)/maxMemory)
 	return took
 }
 
@@ -329,14 +329,14 @@ const usualYardstick = 130 * time.Millisecond
 func yardstickTime(t *testing.T) time.Duration {
 	t.Helper()
 	numbers := []byte("[" + strings.Repeat(`{"size":[1,2,3],"name":"a"},`, 5_000) + "{}]")
-	begin := processortest.Time(t)
+	begin := testmachine.ProcessorTime(t)
 	for range 25 {
 		var into any
 		if err := json.Unmarshal(numbers, &into); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return processortest.Time(t) - begin
+	return testmachine.ProcessorTime(t) - begin
 }
 
 // work does what a worker does with an analysis, and says what a server would.
@@ -350,11 +350,11 @@ func work(t *testing.T, q hardQuestion) (code int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	order, err := json.Marshal(analysis.Order{Engine: evidence.Predicted, Workload: data, GPU: "a10", Question: analysis.Question{Changes: true}})
+	order, err := json.Marshal(engine.Order{Engine: evidence.Predicted, Workload: data, GPU: "a10", Question: analysis.Question{Changes: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = analysis.NewRunner(analysis.RunnerOptions{}).RunOrder(t.Context(), order, func(json.RawMessage) {})
+	_, err = engine.NewRunner(engine.RunnerOptions{}).RunOrder(t.Context(), order, func(json.RawMessage) {})
 	switch {
 	case err == nil:
 		return http.StatusOK

@@ -8,28 +8,27 @@ import (
 const (
 	// chunkSize is how much of a file is read at once.
 	chunkSize = 256 << 10
-	// headroom is what a chunk leaves free before its bytes, for the rest of
-	// the one before.
+	// headroom is the free space before a chunk's bytes, for the rest of the
+	// previous chunk.
 	headroom = 16 << 10
-	// chunks is how many there are: one that is used, one that is full and one
-	// that is being filled.
+	// chunks is how many there are: one in use, one full and one being filled.
 	chunks = 3
-	// maxIdle is how many reads in a row may give nothing.
+	// maxIdle is how many consecutive reads may return nothing.
 	maxIdle = 100
 )
 
-// chunk is a piece of a file: the n bytes of buf from headroom on, and as much
-// lookahead behind them.
+// chunk is a piece of a file: the n bytes of buf from headroom on, followed by
+// lookahead spare bytes.
 type chunk struct {
 	buf      []byte
 	n        int
 	progress float64 // how much of the file was read then, see source
-	err      error   // what the read ended with
-	panicked any     // what it panicked with
+	err      error   // of the read
+	panicked any     // recovered from the read
 }
 
 // readAhead reads and unpacks a file on another core while the machine runs
-// what came before.
+// what was read before.
 type readAhead struct {
 	src    io.ReadCloser
 	in     *source
@@ -51,7 +50,7 @@ func newReadAhead(src io.ReadCloser, in *source) *readAhead {
 	return a
 }
 
-// run fills chunks until the file ends, or nobody wants more.
+// run fills chunks until the file ends or the reader closes.
 func (a *readAhead) run() {
 	for idle := 0; ; {
 		select {
@@ -65,7 +64,7 @@ func (a *readAhead) run() {
 			if c.err == nil && idle == maxIdle {
 				c.err = io.ErrNoProgress
 			}
-			a.full <- c // there is room for all
+			a.full <- c // it has capacity for all
 			if c.err != nil || c.panicked != nil {
 				return
 			}
@@ -73,7 +72,7 @@ func (a *readAhead) run() {
 	}
 }
 
-// fill reads a chunk. A panic of a decompressor is the caller's to meet.
+// fill reads a chunk. A panic of a decompressor is raised again by the caller.
 func (a *readAhead) fill(buf []byte) (c chunk) {
 	defer func() { c.panicked = recover() }()
 	c.buf = buf
@@ -93,7 +92,7 @@ func (a *readAhead) next() chunk {
 
 func (a *readAhead) recycle(buf []byte) { a.empty <- buf }
 
-// close returns when nothing is being read any more.
+// close returns when no read is in progress.
 func (a *readAhead) close() {
 	close(a.closed)
 	a.done.Wait()

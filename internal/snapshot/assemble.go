@@ -10,7 +10,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// snapshot makes the traces of the object that the pickle made: a dict since
+// snapshot makes traces from the object that the pickle made: a dict since
 // PyTorch 2.0, before that the list of segments alone.
 func (m *machine) snapshot(top value) *Snapshot {
 	if m.err != nil {
@@ -85,8 +85,8 @@ func (a *assembler) tracesOf(v value) {
 	}
 }
 
-// eventsOf returns the events of a list: the range itself, unless it is none
-// or another list has it already.
+// eventsOf returns the events of a list: the range itself, if it is one and no
+// other list has used it.
 func (a *assembler) eventsOf(l *list) []trace.Event {
 	n := l.len()
 	if l.items == nil && l.start >= a.used {
@@ -126,7 +126,7 @@ func (a *assembler) segmentsOf(v value) {
 // addresses are running sums, and a block is as large as was asked for unless
 // it says otherwise.
 func (a *assembler) blocksOf(s *segment) []trace.Block {
-	if s.blocks.kind == kHole {
+	if s.blocks.kind == kEmpty {
 		return nil
 	}
 	l := a.listOf(s.blocks, kBlock)
@@ -161,8 +161,8 @@ func (a *assembler) annotationsOf(v value) {
 	}
 }
 
-// settingsOf reads allocator_settings. What the simulation does not use is
-// kept if it is a number, whatever its name.
+// settingsOf reads allocator_settings. Numeric settings that the simulation
+// does not use are kept.
 func (a *assembler) settingsOf(v value) {
 	if v.kind != kDict {
 		a.fail("allocator_settings is %s and not a dict", v.kind)
@@ -262,9 +262,9 @@ func (a *assembler) finish() *Snapshot {
 	return s
 }
 
-// removeOdd removes the events whose action is not known, and makes marks of
-// annotations: PyTorch 2.4 had those among the events, with a frame whose file
-// is the name and whose name is the stage.
+// removeOdd removes events of unknown actions, and turns annotations into
+// marks: in PyTorch 2.4 they are events, with a frame whose file is the name
+// and whose function is the begin or end.
 func (a *assembler) removeOdd(t *trace.Trace) {
 	t.Events = slices.DeleteFunc(t.Events, func(e trace.Event) bool {
 		if e.Action == userDefined {
@@ -287,7 +287,7 @@ func (a *assembler) nameStreams(t *trace.Trace) {
 	rename := func(stream *uint16) {
 		n, ok := number[*stream]
 		if !ok {
-			n = uint16(len(t.Streams)) // the file has no more than fit
+			n = uint16(len(t.Streams)) // a file cannot have more
 			t.Streams = append(t.Streams, a.streams[*stream])
 			number[*stream] = n
 			a.charge(streamSize)

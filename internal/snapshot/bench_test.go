@@ -154,7 +154,7 @@ func against(b *testing.B, python, path string, runs int) {
 	b.ReportMetric(py.peak()/ours.peak(), "times-smaller")
 }
 
-// cost is what several runs took.
+// cost is that of several runs.
 type cost struct{ seconds, megabytes []float64 }
 
 func (c *cost) add(b *testing.B, cmd *exec.Cmd) {

@@ -13,12 +13,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow bounds what a zstd or xz file may ask its decoder to remember. The
-// highest levels, 22 and 9, ask for 128 MiB and 64 MiB; gzip needs 32 KiB.
+// maxWindow bounds the window that a zstd or xz file may require. The highest
+// levels, 22 and 9, ask for 128 MiB and 64 MiB; gzip needs 32 KiB.
 const maxWindow = 128 << 20
 
-// errTooLarge is the error for a file beyond Limits.Bytes.
-var errTooLarge = errors.New("the file is larger than the limit")
+// ErrTooLarge is the error for a file beyond the Limits.
+var ErrTooLarge = errors.New("the file is larger than the limit")
 
 // source counts what is read of a file and knows its size if that can be known.
 type source struct {
@@ -31,7 +31,7 @@ func newSource(r io.Reader) *source {
 	switch r := r.(type) {
 	case interface{ Len() int }: // bytes.Reader, strings.Reader, bytes.Buffer
 		s.size = int64(r.Len())
-	case interface{ Size() int64 }: // what somebody says
+	case interface{ Size() int64 }: // as the caller states it
 		s.size = r.Size()
 	case interface{ Stat() (fs.FileInfo, error) }: // os.File, fs.File
 		if info, err := r.Stat(); err == nil && info.Mode().IsRegular() {
@@ -49,7 +49,7 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 // progress is how much of the file was read, from 0 to 1, or 0 if its size is
-// not known. It serves to guess sizes and may be wrong.
+// not known. It is used to guess sizes and may be wrong.
 func (s *source) progress() float64 {
 	if s.size <= 0 {
 		return 0
@@ -57,7 +57,7 @@ func (s *source) progress() float64 {
 	return min(1, float64(s.read)/float64(s.size))
 }
 
-// decompress finds out by its first bytes how a file is packed, and unpacks
+// decompress detects the compression of a file by its first bytes, and unpacks
 // it.
 func decompress(r io.Reader, limits Limits) (plain io.ReadCloser, encoding string, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
@@ -91,7 +91,7 @@ func decompress(r io.Reader, limits Limits) (plain io.ReadCloser, encoding strin
 	return &limitedReader{plain, limits.Bytes}, encoding, nil
 }
 
-// limitedReader is an io.LimitReader that tells a limit from the end.
+// limitedReader is an io.LimitReader that distinguishes the limit from the end.
 type limitedReader struct {
 	io.ReadCloser
 	left int64
@@ -100,19 +100,19 @@ type limitedReader struct {
 // Read implements io.Reader.
 func (r *limitedReader) Read(p []byte) (int, error) {
 	if r.left < 0 {
-		return 0, errTooLarge
+		return 0, ErrTooLarge
 	}
 	if int64(len(p)) > r.left+1 {
 		p = p[:r.left+1]
 	}
 	n, err := r.ReadCloser.Read(p)
 	if r.left -= int64(n); r.left < 0 {
-		return n - 1, errTooLarge
+		return n - 1, ErrTooLarge
 	}
 	return n, err
 }
 
-// foreign says what a file is that is no pickle.
+// foreign describes a file that is not a pickle.
 func foreign(head []byte) string {
 	const want = "a snapshot is the pickle that torch.cuda.memory._dump_snapshot writes"
 	text := strings.TrimLeft(string(head), " \t\r\n\ufeff")

@@ -7,8 +7,8 @@ import (
 	"memorymark/internal/trace"
 )
 
-// What follows reads one field of a dict as a type. A field of another type is
-// an error that names the dict, the key and what was there.
+// These methods read one field of a dict as a type. A field of another type is
+// an error that names the dict, the key and the value found.
 
 func (m *machine) wrongType(f *fields, key int64, want string) {
 	m.fail("%s: %s is %s and not %s", dictNames[f.of], vocabulary[key], f.val[key].kind, want)
@@ -30,8 +30,8 @@ func (m *machine) size(f *fields, key int64) int64 {
 	return n
 }
 
-// bits reads a number whose sign depends on the writer: Python's has addresses
-// unsigned, the C++ one signed.
+// bits reads a number whose sign depends on the writer: addresses are unsigned
+// in Python's and signed in the C++ one's.
 func (m *machine) bits(f *fields, key int64) uint64 {
 	if !f.val[key].isInteger() {
 		m.wrongType(f, key, "an integer")
@@ -66,8 +66,8 @@ func (m *machine) word(f *fields, key, first, last int64) int64 {
 	return 0
 }
 
-// action reads the action of an event. One that is not known is no reason to
-// refuse a file: the event is left out and reported.
+// action reads the action of an event. An unknown one is no reason to refuse a
+// file: the event is left out and reported.
 func (m *machine) action(f *fields) trace.Action {
 	text := m.text(f, keyAction)
 	if v := f.val[keyAction].ref; v >= wordActions && v < numWords {
@@ -139,8 +139,8 @@ func (m *machine) frames(f *fields) trace.StackID {
 	return trace.StackID(l.id)
 }
 
-// addStack stores a stack or finds it. Programs repeat themselves, so that it
-// is mostly one of the recent ones.
+// addStack stores a stack or finds it. Programs repeat themselves, so it is
+// usually a recent one.
 func (m *machine) addStack(ids []trace.FrameID) trace.StackID {
 	if len(ids) == 0 {
 		return 0

@@ -10,9 +10,9 @@ import (
 
 const (
 	// lookahead is more than any opcode with its argument, strings aside. The
-	// buffer has as many spare bytes behind its end, so that arguments are
-	// read without asking whether they are there; running past the end is
-	// noticed at the next opcode.
+	// buffer has as many spare bytes after its end, so that arguments are read
+	// without a bounds check; running past the end is noticed at the next
+	// opcode.
 	lookahead = 16
 	// maxString is longer than any string PyTorch writes.
 	maxString = 1 << 20
@@ -27,13 +27,13 @@ type input struct {
 	base     int64  // offset of buf[0] in the file
 	eof      bool
 	progress float64 // how much of the file is in the window or before it, see source
-	err      error   // the first error; once set, what is read means nothing
+	err      error   // the first error; once set, what is read is meaningless
 }
 
 // offset is the position in the (decompressed) file.
 func (in *input) offset() int64 { return in.base + int64(in.pos) }
 
-// lastOpcode is the last place in the window at which an opcode and its
+// lastOpcode is the last position in the window at which an opcode and its
 // argument can be read.
 func (in *input) lastOpcode() int {
 	if in.eof {
@@ -59,10 +59,10 @@ func (in *input) failAt(offset int64, format string, args ...any) {
 	}
 }
 
-// fill moves the window on, until n bytes are in it or the file ends.
+// fill advances the window until it has n bytes or the file ends.
 func (in *input) fill(n int) {
 	if in.pos > in.end {
-		in.truncated()
+		in.failTruncated()
 		return
 	}
 	for in.end-in.pos < n && !in.eof {
@@ -70,8 +70,8 @@ func (in *input) fill(n int) {
 	}
 }
 
-// advance adds a chunk to what is left in the window: the rest goes in front
-// of the chunk, or the chunk behind a rest that is too long for that.
+// advance appends a chunk to the rest of the window: the rest is copied to the
+// headroom of the chunk, or, if it is too long, the chunk is appended to it.
 func (in *input) advance(c chunk) {
 	old := in.chunk
 	if rest := in.buf[in.pos:in.end]; len(rest) <= headroom {
@@ -101,7 +101,7 @@ func (in *input) advance(c chunk) {
 	}
 }
 
-func (in *input) truncated() {
+func (in *input) failTruncated() {
 	in.failAt(in.base+int64(in.end), "the file ends in the middle: %w", io.ErrUnexpectedEOF)
 }
 
@@ -126,8 +126,8 @@ func (in *input) float() float64 {
 }
 
 // long reads the argument of LONG1: a length and as many bytes of a
-// little-endian two's complement number. Nine bytes are as many as an
-// unsigned 64-bit number takes.
+// little-endian two's complement number. An unsigned 64-bit number needs at
+// most nine bytes.
 func (in *input) long() value {
 	n := byte(in.byte1())
 	if n > 9 {
@@ -162,7 +162,7 @@ func (in *input) bytes(n int64) []byte {
 	if int64(in.end-in.pos) < n {
 		in.fill(int(n))
 		if int64(in.end-in.pos) < n {
-			in.truncated()
+			in.failTruncated()
 			return nil
 		}
 	}

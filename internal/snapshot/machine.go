@@ -7,9 +7,9 @@ import (
 	"memorymark/internal/trace"
 )
 
-// The machine runs a pickle. Unlike Python's it knows what it is reading: a
-// dict becomes a typed record when its items arrive, a list of frames becomes
-// a stack, and no tree of the file is ever built. What must stay true:
+// The machine runs a pickle. Unlike Python's, it knows what it is reading: a
+// dict becomes a typed record when its items arrive, a list of frames becomes a
+// stack, and no tree of the file is ever built. What must stay true:
 //
 //   - It runs only opcodes that make data; none can import or call.
 //   - It never recurses, and nothing is allocated on the word of a length:
@@ -81,8 +81,8 @@ func (m *machine) load() value {
 }
 
 // pushRun runs the opcodes that push a number, a string from the memo or an
-// empty container, which most are. It reports whether it came to one that does
-// not; otherwise the window or the stack needs a refill. Its state is in local
+// empty container: most of them. It reports whether it reached another opcode;
+// otherwise the window or the stack needs a refill. Its state is in local
 // variables, which the compiler keeps in registers; append moves neither stack
 // nor memo, so that only their lengths need to be stored.
 func (m *machine) pushRun() bool {
@@ -139,7 +139,7 @@ run:
 	return pos <= last && len(stack) < cap(stack)
 }
 
-// refill makes room on the stack and in the window.
+// refill grows the stack and advances the window.
 func (m *machine) refill() {
 	if len(m.stack) == cap(m.stack) {
 		m.stack = extend(m, m.stack)
@@ -147,7 +147,7 @@ func (m *machine) refill() {
 	if m.end-m.pos < lookahead {
 		m.fill(lookahead)
 		if m.pos >= m.end {
-			m.truncated()
+			m.failTruncated()
 		}
 	}
 }

@@ -18,8 +18,8 @@ type noteKey struct {
 	noFrames      bool
 }
 
-// notes stores each note once. PyTorch 2.12 says the pool of every event, so
-// that every event has a note, and nearly always that of the event before.
+// notes stores each note once. PyTorch 2.12 records the pool of every event, so
+// every event has a note, nearly always that of the event before.
 type notes struct {
 	keys      []noteKey // of Tables.Notes
 	idOf      map[noteKey]trace.NoteID
@@ -36,8 +36,8 @@ func newNotes() notes {
 	}
 }
 
-// saysMore reports whether the fields of an event need a note. Most events of
-// PyTorch 2.8 and later say that they have nothing to say.
+// saysMore reports whether the fields of an event need a note. In PyTorch 2.8
+// and later most events have these fields, but empty.
 func (f *fields) saysMore() bool {
 	more := f.have & noteKeys
 	if v := &f.val[keyCompileContext]; v.kind == kString && v.ref == wordNotCompiled {
@@ -49,7 +49,7 @@ func (f *fields) saysMore() bool {
 	return more != 0
 }
 
-// setNote returns the note that says what old says, and the fields.
+// setNote returns the note that combines old and the fields.
 func (m *machine) setNote(old trace.NoteID, f *fields, freshEvent bool) trace.NoteID {
 	k := m.notes.keys[old]
 	k.noFrames = (k.noFrames || freshEvent) && !f.has(keyFrames)
@@ -72,8 +72,8 @@ func (m *machine) setNote(old trace.NoteID, f *fields, freshEvent bool) trace.No
 	return m.addNote(k)
 }
 
-// remark returns the number of a text that is there for people to read. If it
-// is none it is left out and reported, rather than the file refused.
+// remark returns the number of a text for people. If it is not a string it is
+// left out and reported, and the file is not refused.
 func (m *machine) remark(f *fields, key, old int64) int64 {
 	switch {
 	case !f.has(key) || f.val[key].kind == kNone:

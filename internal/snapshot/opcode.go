@@ -60,7 +60,7 @@ var otherOpcodes = map[opcode]string{
 	0x96: "BYTEARRAY8", 0x97: "NEXT_BUFFER", 0x98: "READONLY_BUFFER",
 }
 
-// refusal says why an opcode that the machine does not run is refused.
+// refusal says why the machine does not run an opcode.
 func (op opcode) refusal() string {
 	if name, ok := codeOpcodes[op]; ok {
 		return fmt.Sprintf("opcode %s is not allowed: a snapshot must not contain code", name)

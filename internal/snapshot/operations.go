@@ -8,10 +8,10 @@ import (
 	"memorymark/internal/trace"
 )
 
-// This file holds what the opcodes do. Whatever an operation finds missing or
-// misplaced sets the error of the input, and the machine stops.
+// This file holds what the opcodes do. An operation that finds something
+// missing or misplaced sets the error of the input, and the machine stops.
 
-// begin reads the head of a pickle and tells what else it could be.
+// begin reads the head of a pickle, and reports what else a file is.
 func (m *machine) begin() {
 	m.fill(lookahead)
 	head := m.buf[m.pos:m.end]
@@ -46,7 +46,7 @@ func (m *machine) push(v value) {
 }
 
 // mark opens a batch of items. The items of a new dict, and frames for a new
-// list, are most of a snapshot: they are read at once where that can be done.
+// list, are most of a snapshot: they are read at once where possible.
 func (m *machine) mark() {
 	if len(m.marks) == maxDepth {
 		m.fail("more than %d nested MARKs", maxDepth)
@@ -75,7 +75,7 @@ func (m *machine) popMark() int {
 	return first
 }
 
-// floor is the lowest place on the stack that an opcode may touch.
+// floor is the lowest index of the stack that an opcode may touch.
 func (m *machine) floor() int {
 	if len(m.marks) == 0 {
 		return 0
@@ -83,7 +83,7 @@ func (m *machine) floor() int {
 	return m.marks[len(m.marks)-1]
 }
 
-// get pushes what a slot of the memo holds.
+// get pushes the value in a slot of the memo.
 func (m *machine) get(slot int64) {
 	if slot >= int64(len(m.memo)) {
 		m.fail("memo slot %d is empty", slot)
@@ -93,7 +93,7 @@ func (m *machine) get(slot int64) {
 	if v.kind == kOwn {
 		v = &m.memo[v.ref]
 	}
-	if v.kind == kHole {
+	if v.kind == kEmpty {
 		m.fail("memo slot %d is empty", slot)
 		return
 	}
@@ -108,7 +108,7 @@ func (m *machine) put(slot int64) {
 		m.fail("nothing to memoize")
 		return
 	}
-	// What is worth a slot takes two bytes at least, so that the file itself
+	// A memoized value needs at least two bytes of the file, so the file itself
 	// bounds the memo.
 	if slot > m.offset()/2 {
 		m.fail("memo slot %d in the first %d bytes", slot, m.offset())
@@ -123,7 +123,7 @@ func (m *machine) put(slot int64) {
 		}
 		m.memo = append(m.memo, value{})
 	}
-	if m.memo[slot].kind != kHole {
+	if m.memo[slot].kind != kEmpty {
 		m.fail("memo slot %d is written twice", slot)
 		return
 	}
@@ -134,7 +134,7 @@ func (m *machine) put(slot int64) {
 	}
 }
 
-// take returns the object a value on the stack stands for, now that it becomes
+// take returns the object that a value on the stack refers to, when it becomes
 // part of another.
 func (m *machine) take(v value) value {
 	if v.kind == kOwn {
@@ -144,7 +144,7 @@ func (m *machine) take(v value) value {
 	return v
 }
 
-// target returns the container below the stack index first, to be changed.
+// target returns the container below the stack index first, for a change.
 func (m *machine) target(first int) *value {
 	if first-1 < m.floor() || first > len(m.stack) {
 		m.fail("the stack is too short")
@@ -161,7 +161,7 @@ func (m *machine) target(first int) *value {
 	return t
 }
 
-// appends moves the values from stack index first on into the list below.
+// appends moves the values from stack index first up into the list below.
 func (m *machine) appends(first int) {
 	t := m.target(first)
 	if t == nil {
@@ -188,7 +188,7 @@ func (m *machine) newList() value {
 	return value{kind: kList, ref: int64(len(m.lists) - 1)}
 }
 
-// unfold makes a stack a list again.
+// unfold turns a stack back into a list.
 func (m *machine) unfold(stack value) value {
 	v := m.newList()
 	for _, id := range m.tables.Stacks.IDs(trace.StackID(stack.ref)) {
@@ -264,10 +264,10 @@ func (m *machine) pushString(n int64) {
 	m.push(value{kind: kString, ref: i})
 }
 
-// printable replaces what is no text: Python can pickle file names that are no
-// UTF-8, and a file can name its functions so that they clear the screen of
-// whoever looks, or turn the text around. What is shown and written from here on
-// can do none of it. Lines stay: the tracebacks of forward_frames have them.
+// printable replaces what is not text: Python can pickle file names that are not
+// UTF-8, and a hostile file can have names that clear the terminal or reverse
+// the direction of text. Newlines stay: the tracebacks of forward_frames have
+// them.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

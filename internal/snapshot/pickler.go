@@ -80,7 +80,7 @@ func (p *pickler) uint(n uint64) {
 	p.long(n, 64)
 }
 
-// long writes a number of so many bits and a sign.
+// long writes a signed number of size bytes.
 func (p *pickler) long(n uint64, size int) {
 	bytes := size/8 + 1
 	p.op1(opLong1, byte(bytes))
@@ -101,7 +101,7 @@ func (p *pickler) float(f float64) {
 }
 
 // dict writes a dict; items writes its keys and values in turn. Dicts are not
-// memoized: only frames are shared, and their writer sees to it.
+// memoized: only frames are shared, and their writer memoizes them.
 func (p *pickler) dict(items func()) {
 	p.op(opEmptyDict)
 	p.op(opMark)

@@ -6,7 +6,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// What the records take in memory, with the maps that find them.
+// The memory of the records, with the maps that find them.
 const (
 	eventSize      = 40
 	blockSize      = 64
@@ -121,7 +121,7 @@ func (m *machine) setRecord(dict *value, items []value) {
 }
 
 // makeRecord turns a dict into the record that its fields belong to, or adds the
-// fields if it is one already. It reports false if the keys belong to no record.
+// fields to an existing one. It reports false if the keys belong to no record.
 func (m *machine) makeRecord(dict *value, f *fields) bool {
 	fresh := dict.kind == kDict
 	f.of = dict.kind
@@ -178,7 +178,7 @@ func (m *machine) keepItems(dict *value, items []value) {
 	m.dicts[dict.ref] = append(m.dicts[dict.ref], items...)
 }
 
-// noteUnknown remembers the keys that are not in known.
+// noteUnknown records the keys that are not in known.
 func (m *machine) noteUnknown(dict string, f *fields, known keySet) {
 	for k := range numKeys {
 		if f.has(k) && known&(1<<k) == 0 {
@@ -200,7 +200,7 @@ func (m *machine) addUnknown(name string) {
 func (m *machine) setEvent(e *trace.Event, f *fields, fresh bool) {
 	if fresh {
 		if len(m.events) > m.limits.Events {
-			m.fail("more than %d events, the limit", m.limits.Events)
+			m.fail("%w: it has more than %d events", ErrTooLarge, m.limits.Events)
 		}
 		e.ID = trace.None
 	}

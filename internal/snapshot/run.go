@@ -8,12 +8,12 @@ import (
 
 // This file reads whole dicts and whole lists of frames without the stack.
 // CPython writes nearly all of a snapshot in one way: a key is a reference to
-// the memo, a value is a number or another reference. A run reads that as far
-// as the window goes. What it does not know, and what the window cuts, it
-// leaves to the opcodes, as if it had not been there.
+// the memo, a value is a number or another reference. A run reads as far as the
+// window goes. Anything unusual, and anything that the window cuts, is left to
+// the opcodes, without side effects.
 
-// dictRun reads the items of a new dict, from behind the MARK to SETITEMS, and
-// makes its record. If it cannot, it reports false and nothing has happened.
+// dictRun reads the items of a new dict, from after the MARK to SETITEMS, and
+// makes its record. If it cannot, it reports false and has changed nothing.
 func (m *machine) dictRun(dict *value) bool {
 	start, memoized := m.pos, len(m.memo)
 	f := &m.fields
@@ -50,7 +50,7 @@ func (m *machine) items(f *fields) bool {
 		}
 		v := m.atom()
 		switch {
-		case v.kind == kHole:
+		case v.kind == kEmpty:
 			return false
 		case key.ref < numKeys:
 			f.have |= 1 << key.ref
@@ -64,7 +64,7 @@ func (m *machine) items(f *fields) bool {
 
 // atom reads a value that is complete in itself: a number, a bool, a reference
 // to the memo, an empty container, a list of frames, a pair of integers. It
-// returns a hole for anything else. The window must hold an opcode.
+// returns kEmpty for anything else. The window must hold an opcode.
 func (m *machine) atom() value {
 	arg := m.buf[m.pos+1 : m.pos+lookahead]
 	switch op := opcode(m.buf[m.pos]); op {
@@ -108,7 +108,7 @@ func (m *machine) atom() value {
 	return value{}
 }
 
-// finished returns what a slot of the memo holds, a hole if there is nothing.
+// finished returns the value in a slot of the memo, kEmpty if there is none.
 func (m *machine) finished(slot int) value {
 	if slot >= len(m.memo) || m.memo[slot].kind == kOwn {
 		return value{}
@@ -118,7 +118,7 @@ func (m *machine) finished(slot int) value {
 	return *v
 }
 
-// memoize obeys a MEMOIZE that may follow.
+// memoize executes a MEMOIZE, if one follows.
 func (m *machine) memoize(v value) value {
 	if opcode(m.buf[m.pos]) != opMemoize {
 		return v
@@ -135,7 +135,7 @@ func (m *machine) memoize(v value) value {
 func (m *machine) newFrames() value {
 	memoized := len(m.memo)
 	v := m.memoize(value{kind: kList, ref: none})
-	if m.pos > m.lastOpcode() || v.kind == kHole {
+	if m.pos > m.lastOpcode() || v.kind == kEmpty {
 		return value{}
 	}
 	if opcode(m.buf[m.pos]) != opMark {
@@ -151,9 +151,8 @@ func (m *machine) newFrames() value {
 	return v
 }
 
-// listRun reads references to frames, from behind the MARK to APPENDS, and
-// makes the new list a stack. If it cannot, it reports false and nothing has
-// happened.
+// listRun reads references to frames, from after the MARK to APPENDS, and makes
+// the new list a stack. If it cannot, it reports false and has changed nothing.
 func (m *machine) listRun(list *value) bool {
 	ids, memo := m.run[:0], m.memo
 	pos, last := m.pos, m.lastOpcode()

@@ -1,11 +1,11 @@
 // Package snapshot reads and writes the files of
-// torch.cuda.memory._dump_snapshot: pickles that hold what each device's
-// caching allocator did and what it holds.
+// torch.cuda.memory._dump_snapshot: pickles of what each device's caching
+// allocator did and holds.
 //
 // A pickle is a program for a small stack machine, and Python's machine can be
 // told to import and call anything. This one runs only the opcodes that make
-// dicts, lists, tuples, strings and numbers, takes no length at its word, and
-// keeps what it allocates within Limits; a file can be wrong but not harmful.
+// dicts, lists, tuples, strings and numbers, trusts no length, and keeps what
+// it allocates within Limits; a file can be wrong but not harmful.
 //
 // Files of all PyTorch versions since 2.0 are read; docs/snapshot-format.md
 // has the format by version. Write writes that of PyTorch 2.11.
@@ -26,14 +26,15 @@ type Snapshot struct {
 	Devices  []*trace.Trace
 	Protocol int    // pickle protocol of the file
 	Encoding string // how the pickle was packed: "plain", "gzip", "zstd" or "xz"
-	// Unknown names what the reader does not know and left out, sorted, each
-	// once: "event.foo" is a key foo of events, "event.action=foo" an action.
+	// Unknown names what the reader left out because it does not know it,
+	// sorted, each once: "event.foo" is a key foo of events, "event.action=foo"
+	// an action.
 	Unknown []string
-	// Memory is about how many bytes all of it takes.
+	// Memory is approximately how many bytes all of it needs.
 	Memory int64
 }
 
-// Limits bounds what a file may cost. The zero value of a field stands for its
+// Limits bounds the cost of reading a file. The zero value of a field means its
 // default.
 type Limits struct {
 	// Bytes is the largest size of a file, after decompression: 16 GiB.
@@ -41,9 +42,9 @@ type Limits struct {
 	// Events is the largest number of events of all devices together:
 	// 100 million.
 	Events int
-	// Memory is about how much may be held at once, for the result and on the
-	// way to it: 8 GiB. A snapshot takes about as much as its plain file; one
-	// that takes more than four times as much is refused in any case.
+	// Memory is approximately how much may be held at once, for the result and
+	// while reading: 8 GiB. A snapshot needs about as much as its plain file;
+	// one that needs more than four times as much is refused in any case.
 	Memory int64
 }
 
@@ -62,7 +63,7 @@ func (l Limits) withDefaults() Limits {
 }
 
 // Read reads a snapshot, plain or compressed with gzip, zstd or xz. Offsets in
-// errors are of the plain file.
+// errors refer to the plain file.
 func Read(r io.Reader, limits Limits) (*Snapshot, error) {
 	limits = limits.withDefaults()
 	in := newSource(r)

@@ -4,7 +4,7 @@ package snapshot
 type kind uint8
 
 const (
-	kHole       kind = iota // no value: an unused slot of the memo
+	kEmpty      kind = iota // no value: an unused slot of the memo
 	kNone                   //
 	kBool                   // ref is 0 or 1
 	kInt                    // ref is the number
@@ -22,11 +22,11 @@ const (
 	kSegment                // ref is an index into machine.segments
 	kAnnotation             // ref is an index into machine.annotations
 	kHistory                // ref is an index into machine.histories
-	kOwn                    // a memoized container: what it is stands in slot ref of the memo
+	kOwn                    // a memoized container: it is in slot ref of the memo
 )
 
 var kindNames = [...]string{
-	kHole: "nothing", kNone: "None", kBool: "a bool", kInt: "an integer", kBig: "a large integer",
+	kEmpty: "nothing", kNone: "None", kBool: "a bool", kInt: "an integer", kBig: "a large integer",
 	kFloat: "a float", kString: "a string", kPool: "a tuple of two integers", kTuple: "a tuple",
 	kList: "a list", kDict: "a dict", kStack: "a list of frames", kFrame: "a frame", kEvent: "an event",
 	kBlock: "a block", kSegment: "a segment", kAnnotation: "an annotation", kHistory: "a history",
@@ -40,7 +40,7 @@ func (k kind) String() string { return kindNames[k] }
 const none = -1
 
 // value is what the stack and the memo hold. Containers live in the tables of
-// the machine and a value only points there, so that copies of a value stay
+// the machine and a value only refers to them, so that copies of a value are
 // the same object, as in Python.
 type value struct {
 	kind kind
@@ -50,7 +50,7 @@ type value struct {
 	ref    int64
 }
 
-// valueSize is what a value takes in memory.
+// valueSize is the size of a value in memory.
 const valueSize = 16
 
 // list is a list with at least one element. Events, blocks and the like are
@@ -59,9 +59,9 @@ const valueSize = 16
 type list struct {
 	elem     kind
 	start, n int64   // the range, if items is nil
-	items    []value // the elements, if they are no range
-	// A list that many share is looked through once: of is the kind that all
-	// elements were found to be, id the stack or note text made of them.
+	items    []value // the elements, if they are not a range
+	// A list that many share is examined once: of is the kind of all elements,
+	// id the stack or note text made of them.
 	of kind
 	id int64
 }

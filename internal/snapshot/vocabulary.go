@@ -2,10 +2,10 @@ package snapshot
 
 import "memorymark/internal/trace"
 
-// The words of snapshots. The machine numbers strings as it meets them and
-// starts with these, so that a string is a known word if its number is small:
-// a dict is sorted into fields by array index, with no lookup by text.
-// Keys come first and there are at most 64, so that a set of them is a word.
+// The words of snapshots. The machine numbers strings as it reads them and
+// starts with these, so that a string is a known word if its number is small: a
+// dict is sorted into fields by array index, with no lookup by text. Keys come
+// first and there are at most 64, so that a set of them is a word.
 const (
 	keySegments int64 = iota
 	keyDeviceTraces
@@ -69,8 +69,8 @@ const (
 	numWords    = wordActions + int64(userDefined)
 )
 
-// userDefined is an action of PyTorch 2.4 alone: an annotation among the
-// events. It becomes a mark.
+// userDefined is an action of PyTorch 2.4 only: an annotation among the events.
+// It becomes a mark.
 const userDefined = trace.OutOfMemory + 1
 
 var vocabulary = [numWords]string{
@@ -132,8 +132,8 @@ var dictNames = [...]string{
 	kAnnotation: "annotation", kHistory: "history",
 }
 
-// recognise names the record that a dict with these keys is, or kDict if none
-// of them decides. One key decides, whatever the order in which keys come.
+// recognise returns the kind of record that has these keys, or kDict if no key
+// decides. One key decides, whatever the order in which keys come.
 func (s keySet) recognise() kind {
 	switch {
 	case s&(1<<keyAction) != 0:

@@ -17,8 +17,8 @@ import (
 // THCPModule_memorySnapshot), the pickle protocol is 4. Unlike PyTorch it
 // shares equal stacks, so that files are smaller.
 //
-// The settings are those of the first device. What only newer versions write
-// (pool_id) is written if it was recorded; Unknown is not.
+// The settings are those of the first device. Keys of newer versions (pool_id)
+// are written if they were recorded; Unknown is not.
 func Write(w io.Writer, s *Snapshot) error {
 	out := writer{
 		pickler: pickler{w: bufio.NewWriterSize(w, 64<<10), slotOf: make(map[string]uint32)},
@@ -73,8 +73,8 @@ func (w *writer) snapshot(s *Snapshot) {
 	w.op(opStop)
 }
 
-// key writes a word of the vocabulary. Most of a file is keys, so that their
-// slots are kept by number.
+// key writes a word of the vocabulary. Most of a file is keys, so their slots
+// are indexed by number.
 func (w *writer) key(key int64) {
 	if slot := w.words[key]; slot != 0 {
 		w.get(slot)
@@ -187,7 +187,7 @@ func (w *writer) event(t *trace.Trace, e *trace.Event) {
 	})
 }
 
-// context writes who asked for memory.
+// context writes the stack that requested memory.
 func (w *writer) context(stack trace.StackID, note trace.NoteID) {
 	if !w.Notes[note].NoFrames {
 		w.key(keyFrames)
@@ -195,7 +195,7 @@ func (w *writer) context(stack trace.StackID, note trace.NoteID) {
 	}
 	if lines := w.Notes[note].ForwardFrames; len(lines) > 0 {
 		w.key(keyForwardFrames)
-		shared(&w.pickler, w.forward, note, func() {
+		writeShared(&w.pickler, w.forward, note, func() {
 			w.op(opEmptyList)
 		}, func() {
 			w.items(len(lines), func(i int) { w.string(lines[i]) })
@@ -205,7 +205,7 @@ func (w *writer) context(stack trace.StackID, note trace.NoteID) {
 
 func (w *writer) stack(id trace.StackID) {
 	frames := w.Stacks.IDs(id)
-	shared(&w.pickler, w.stacks, id, func() {
+	writeShared(&w.pickler, w.stacks, id, func() {
 		w.op(opEmptyList)
 	}, func() {
 		w.items(len(frames), func(i int) { w.frame(frames[i]) })
@@ -214,7 +214,7 @@ func (w *writer) stack(id trace.StackID) {
 
 func (w *writer) frame(id trace.FrameID) {
 	f := w.Stacks.Frame(id)
-	shared(&w.pickler, w.frames, id, func() {
+	writeShared(&w.pickler, w.frames, id, func() {
 		w.op(opEmptyDict)
 	}, func() {
 		w.op(opMark)
@@ -241,9 +241,9 @@ func (w *writer) optional(key int64, text string) {
 	}
 }
 
-// shared writes a container once, memoized before it is filled as Python does,
-// and refers to it from then on.
-func shared[K comparable](p *pickler, slots map[K]uint32, key K, empty, fill func()) {
+// writeShared writes a container once, memoized before it is filled as Python
+// does, and refers to it from then on.
+func writeShared[K comparable](p *pickler, slots map[K]uint32, key K, empty, fill func()) {
 	if slot, ok := slots[key]; ok {
 		p.get(slot)
 		return

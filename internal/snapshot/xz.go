@@ -17,15 +17,15 @@ func newXZReader(r io.Reader) (io.Reader, error) {
 }
 
 // xzGuard passes an xz stream on and follows its structure as far as it takes
-// to find the headers of the blocks (xz-file-format-1.2.1, sections 2 and 3):
-// a block is a header, chunks of LZMA2, padding and a checksum. All else is
-// the decoder's to check.
+// to find the headers of the blocks (xz-file-format-1.2.1, sections 2 and 3): a
+// block is a header, chunks of LZMA2, padding and a checksum. The decoder
+// checks everything else.
 type xzGuard struct {
 	r     io.Reader
 	state xzState
 	part  []byte // the part that is being read,
 	want  int    // and its size
-	skip  int    // bytes that may pass unseen
+	skip  int    // bytes to pass unexamined
 	size  int    // of the block's data so far
 	check int    // size of the blocks' checksums
 }
@@ -64,7 +64,7 @@ func (g *xzGuard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next acts on a part and says what follows.
+// next handles a part and determines what follows.
 func (g *xzGuard) next() error {
 	switch g.state {
 	case xzStreamHeader:
@@ -111,9 +111,9 @@ func (g *xzGuard) chunk(size []byte) {
 
 func (g *xzGuard) expect(state xzState, size int) { g.state, g.want = state, size }
 
-// checkDictionary refuses the header of a block, less its first byte, that
-// asks for too large a dictionary. A header that it does not understand is
-// none that the decoder takes.
+// checkDictionary refuses the header of a block, less its first byte, that asks
+// for too large a dictionary. The decoder refuses any header that this does not
+// understand.
 func checkDictionary(header []byte) error {
 	rest := header[1:]
 	for _, size := range []byte{0x40, 0x80} { // the compressed and uncompressed size, if given

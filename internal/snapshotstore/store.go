@@ -50,7 +50,7 @@ type Origin string
 const (
 	Uploaded  Origin = "uploaded"
 	Measured  Origin = "measured"
-	Predicted Origin = "predicted" // can be made again, so it goes first when room is needed
+	Predicted Origin = "predicted" // can be made again, so it goes first when space is needed
 )
 
 // Entry is a file of the store.
@@ -220,7 +220,7 @@ func (s *Store) Expire(now time.Time) int {
 	return n
 }
 
-// reserve makes room for more bytes on the disk, if need be by removing
+// reserve makes space for more bytes on the disk, if need be by removing
 // predictions, the oldest first.
 func (s *Store) reserve(n int64) error {
 	s.mu.Lock()

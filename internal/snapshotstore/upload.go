@@ -56,7 +56,7 @@ func (u *Upload) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// quotaWriter writes what was compressed, as far as there is room.
+// quotaWriter writes what was compressed, as far as there is space.
 type quotaWriter struct{ u *Upload }
 
 func (w quotaWriter) Write(data []byte) (int, error) {

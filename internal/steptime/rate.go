@@ -1,26 +1,51 @@
 package steptime
 
-import "memorymark/internal/gpu"
+import (
+	"fmt"
+	"slices"
+
+	"memorymark/internal/gpu"
+)
 
 // Type is what a launch computes in.
-type Type string
+type Type uint8
 
-// The types whose rates cards have in their catalog.
+// The types of launches.
 const (
-	FP32 Type = "fp32"
-	TF32 Type = "tf32"
-	FP16 Type = "fp16"
-	BF16 Type = "bf16"
+	FP32 Type = iota
+	TF32
+	FP16
+	BF16
+	FP64
+	Int8
+	FP8
 )
+
+var types = [...]string{"fp32", "tf32", "fp16", "bf16", "fp64", "int8", "fp8"}
+
+func (t Type) String() string { return types[t] }
+
+// MarshalText is the name of the type.
+func (t Type) MarshalText() ([]byte, error) { return []byte(types[t]), nil }
+
+// UnmarshalText reads the name of a type.
+func (t *Type) UnmarshalText(text []byte) error {
+	i := slices.Index(types[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("no type of launch is called %q", text)
+	}
+	*t = Type(i)
+	return nil
+}
 
 // bytes is the size of an element.
 func (t Type) bytes() float64 {
 	switch t {
 	case FP16, BF16:
 		return 2
-	case "fp64":
+	case FP64:
 		return 8
-	case "int8", "fp8":
+	case Int8, FP8:
 		return 1
 	}
 	return 4

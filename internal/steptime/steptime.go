@@ -1,44 +1,31 @@
 // Package steptime estimates how long a training step takes on a card, from
-// what the step asks of it: every launch, in its order.
+// what the step asks of it: every launch, in its order. A kind of launch has a
+// physical form, bytes and operations and rounds on the multiprocessors, and
+// constants that were fitted to kernels timed on an H200 and, for other cards,
+// to those that others timed (testdata/kernels).
 package steptime
 
 import "memorymark/internal/gpu"
 
 // Work is what a step asks of a card and of the processor that feeds it.
 type Work struct {
-	Launches []Launch `json:"launches"` // that differ
-	Order    []int    `json:"order"`    // in which they come, as indices of Launches
-	Calls    int64    `json:"calls"`    // of PyTorch's functions, by Python
+	Launches []Asked `json:"launches"` // that differ
+	Order    []int   `json:"order"`    // in which they come, as indices of Launches
+	Calls    int64   `json:"calls"`    // of PyTorch's functions, by Python
 }
 
-// Launch is a kernel, or something else that a card is told to do.
-type Launch struct {
+// Asked is a launch as a prober writes it.
+type Asked struct {
 	Kind     Kind      `json:"kind"`
 	Type     Type      `json:"type"`
-	Backward bool      `json:"backward"`       // by autograd's thread, not by Python
-	Size     []float64 `json:"size,omitempty"` // as its kind has it; what is missing is 0
+	Backward bool      `json:"backward"`
+	Size     []float64 `json:"size,omitempty"` // what is missing is 0
 }
 
-// Kind is what a launch does, and what its sizes are.
-type Kind string
-
-// The kinds of launches.
-const (
-	Product     Kind = "product"     // of matrices: m, n, k, how many of them
-	Convolution Kind = "convolution" // direction, batch, channels, filters, taps, input pixels, output pixels, groups
-	Attention   Kind = "attention"   // operations, bytes
-	Recurrent   Kind = "recurrent"   // gates, input, hidden, layers, directions, batch, steps, whether one step follows another
-	Kernel      Kind = "kernel"      // bytes read and written: everything else
-	Copy        Kind = "copy"        // bytes, between the host and the card
-	Wait        Kind = "wait"        // of the host, for the card
-)
-
-// size is one of a launch's sizes.
-func (l *Launch) size(i int) float64 {
-	if i < len(l.Size) {
-		return l.Size[i]
-	}
-	return 0
+func (a *Asked) launch() *Launch {
+	l := &Launch{Kind: a.Kind, Type: a.Type, Backward: a.Backward}
+	copy(l.Size[:], a.Size)
+	return l
 }
 
 // Empty reports whether nothing is known of a step.
@@ -47,18 +34,16 @@ func (w *Work) Empty() bool { return w == nil || len(w.Order) == 0 }
 // Seconds estimates how long the step takes, from an idle card to an idle
 // card: the host launches one kernel after the other, the card runs them one
 // after the other. It is 0 where the work or the card's rates are not known.
-func (w *Work) Seconds(card *gpu.Card) float64 { return w.seconds(card, &fitted) }
-
-func (w *Work) seconds(card *gpu.Card, m *model) float64 {
-	if w.Empty() || card.DenseTFLOPS.FP32 == 0 || card.BandwidthGBPerS == 0 {
+func (w *Work) Seconds(card *gpu.Card) float64 {
+	if w.Empty() || !Known(card) {
 		return 0
 	}
-	d := device{card, m}
+	d := newDevice(card)
 	seconds := make([]float64, len(w.Launches))
 	for i := range w.Launches {
-		seconds[i] = d.seconds(&w.Launches[i])
+		seconds[i] = d.seconds(w.Launches[i].launch())
 	}
-	python := m.launch + m.call*w.callsPerLaunch()
+	python := hostOfCounted + hostOfCall*w.callsPerLaunch()
 	host, device := 0., 0.
 	for _, i := range w.Order {
 		l := &w.Launches[i]
@@ -67,7 +52,7 @@ func (w *Work) seconds(card *gpu.Card, m *model) float64 {
 			continue
 		}
 		if l.Backward {
-			host += m.backward
+			host += hostOfBackward
 		} else {
 			host += python
 		}
@@ -76,13 +61,74 @@ func (w *Work) seconds(card *gpu.Card, m *model) float64 {
 	return max(host, device)
 }
 
+// Known reports whether a card has the figures that an estimate needs.
+func Known(card *gpu.Card) bool { return card.DenseTFLOPS.FP32 > 0 && card.BandwidthGBPerS > 0 }
+
 // callsPerLaunch spreads Python's calls evenly over its launches.
 func (w *Work) callsPerLaunch() float64 {
-	launches := 0
+	return float64(w.Calls) / float64(max(w.byPython(), 1))
+}
+
+// byPython is how many launches Python makes.
+func (w *Work) byPython() (launches int) {
 	for _, i := range w.Order {
 		if l := &w.Launches[i]; !l.Backward && l.Kind != Wait {
 			launches++
 		}
 	}
-	return float64(w.Calls) / float64(max(launches, 1))
+	return launches
+}
+
+// Split parts the work of a step into that of its passes, forward and backward, and that
+// of the update after them.
+func (w *Work) Split() (passes, update *Work) {
+	if w.Empty() {
+		return nil, nil
+	}
+	last := len(w.Order) - 1
+	for last >= 0 && !w.Launches[w.Order[last]].Backward {
+		last--
+	}
+	calls := w.callsPerLaunch()
+	part := func(order []int) *Work {
+		out := &Work{Launches: w.Launches, Order: order}
+		out.Calls = int64(calls * float64(out.byPython()))
+		return out
+	}
+	return part(w.Order[:last+1]), part(w.Order[last+1:])
+}
+
+// Busy is how long a part of a step keeps the card and its host.
+type Busy struct{ Device, Host float64 }
+
+// Busy estimates how long launches, and so many nodes of autograd, keep a card and
+// its host, each by itself.
+func (l Launches) Busy(card *gpu.Card, nodes float64) (out Busy) {
+	if !Known(card) {
+		return out
+	}
+	d := newDevice(card)
+	out.Host = nodes * hostOfNode
+	for _, c := range l.Distinct() {
+		out.Device += c.Count * d.seconds(&c.Launch)
+		out.Host += c.Count * hostOf(&c.Launch)
+	}
+	return out
+}
+
+// Seconds is how long parts of a step take that follow each other, from an idle
+// card to an idle card. The host runs ahead of the card, so that a part of which
+// the card has less to do than the host delays only what comes after it.
+func Seconds(parts ...Busy) float64 {
+	longest, device := 0., 0.
+	for _, p := range parts {
+		device += p.Device
+	}
+	host := 0.
+	for _, p := range parts {
+		longest = max(longest, host+device)
+		host += p.Host
+		device -= p.Device
+	}
+	return max(longest, host)
 }

@@ -5,17 +5,17 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/models"
 	"memorymark/internal/predict"
 	"memorymark/internal/trace"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
 // Activation derives what one batch leaves on the card: the residual stream,
-// the attention scores beside it, every tensor that a block makes, and all of
+// the attention scores with it, every tensor that a block makes, and all of
 // it times the layers against the peak of a training step.
 type Activation struct {
 	Model    string       `json:"model"`
@@ -69,8 +69,8 @@ type BlockValue struct {
 const elementBytes = 4
 
 // NewActivation derives the activations of a plain language model that trains
-// in fp32, within an effort.
-func NewActivation(w *workload.Workload, card *gpu.Card, e *effort.Effort) (*Activation, error) {
+// in fp32, within an work.
+func NewActivation(w *workload.Workload, card *gpu.Card, e *workbudget.Budget) (*Activation, error) {
 	lm, err := models.ReadLM(w.Config)
 	if err != nil || w.Config.Architecture != "TransformerLM" {
 		return nil, fmt.Errorf("%s is not a plain language model; its activations are not derived", w.Name())
@@ -79,7 +79,7 @@ func NewActivation(w *workload.Workload, card *gpu.Card, e *effort.Effort) (*Act
 		return nil, fmt.Errorf("the activations of %s are derived on one GPU; leave out parallel", w.Name())
 	}
 	w = trainingInFP32(w)
-	s, err := predict.SimulateSteps(w, card, 2, e)
+	s, err := predict.Run(w, card, predict.Options{Budget: e, Steps: 2})
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func NewActivation(w *workload.Workload, card *gpu.Card, e *effort.Effort) (*Act
 	return a, nil
 }
 
-// trainingInFP32 is the workload that is derived, with room for it.
+// trainingInFP32 is the workload that is derived, with memory for it.
 func trainingInFP32(w *workload.Workload) *workload.Workload {
 	at := *w
 	at.Precision, at.Phase, at.Checkpointing, at.Accumulate = workload.FP32, workload.Train, false, 1

@@ -10,13 +10,13 @@ import (
 )
 
 // A cell and a prediction of the same workload agree to the byte, also where
-// the limit makes the allocator let go of what it has cached.
+// the limit makes the allocator release what it has cached.
 func TestCellsAgreeWithPredictions(t *testing.T) {
 	card, err := gpu.Find("a100-80gb")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, batch := range []int64{2, 14, 15, 16, 17, 32} { // 15 and 16 fit because of what is let go, 17 does not
+	for _, batch := range []int64{2, 14, 15, 16, 17, 32} { // 15 and 16 fit because of what is released, 17 does not
 		d := workload.Draft{}
 		d.Set("model", "llama-3.1-8b")
 		d.Set("precision", "bf16")
@@ -31,7 +31,7 @@ func TestCellsAgreeWithPredictions(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := NewResult(cell, Predictor{}.Engine(), profile)
-		p, err := predict.Predict(w, card)
+		p, err := predict.Predict(w, card, predict.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

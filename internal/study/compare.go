@@ -5,9 +5,9 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Comparison is what mixed precision does to the memory of a step: part by
+// PrecisionComparison is what mixed precision does to the memory of a step: part by
 // part, what shrinks apart from what does not.
-type Comparison struct {
+type PrecisionComparison struct {
 	Full, Mixed *Result
 	Phases      []PhaseComparison
 }
@@ -16,11 +16,11 @@ type Comparison struct {
 type PhaseComparison struct {
 	Name        string
 	Full, Mixed *PhaseUsage
-	Rows        []Change
+	Rows        []PurposeChange
 }
 
-// Change is what memory for one purpose becomes in mixed precision.
-type Change struct {
+// PurposeChange is what memory for one purpose becomes in mixed precision.
+type PurposeChange struct {
 	What        string
 	Full, Mixed bytesize.Bytes
 }
@@ -33,7 +33,7 @@ const (
 )
 
 // Effect is what mixed precision does to it.
-func (c Change) Effect() string {
+func (c PurposeChange) Effect() string {
 	switch {
 	case c.Mixed > c.Full:
 		return Grows
@@ -45,7 +45,7 @@ func (c Change) Effect() string {
 }
 
 // By returns the rows of an effect and their sum.
-func (p *PhaseComparison) By(effect string) (rows []Change, sum Change) {
+func (p *PhaseComparison) By(effect string) (rows []PurposeChange, sum PurposeChange) {
 	sum.What = effect
 	for _, r := range p.Rows {
 		if r.Effect() == effect && (r.Full > 0 || r.Mixed > 0) {
@@ -58,8 +58,8 @@ func (p *PhaseComparison) By(effect string) (rows []Change, sum Change) {
 }
 
 // Compare sets two results side by side. Both must fit.
-func Compare(full, mixed *Result) *Comparison {
-	c := &Comparison{Full: full, Mixed: mixed}
+func Compare(full, mixed *Result) *PrecisionComparison {
+	c := &PrecisionComparison{Full: full, Mixed: mixed}
 	for i := range full.Phases {
 		f := &full.Phases[i]
 		if m := mixed.Phase(f.Name); m != nil {
@@ -77,7 +77,7 @@ const (
 
 // compareParts lists the purposes; copies of the weights, which only autocast
 // makes, are taken out of the activations.
-func compareParts(full, mixed *PhaseUsage) []Change {
+func compareParts(full, mixed *PhaseUsage) []PurposeChange {
 	sum := func(p *PhaseUsage, categories ...trace.Category) bytesize.Bytes {
 		var out bytesize.Bytes
 		for _, c := range categories {
@@ -85,9 +85,9 @@ func compareParts(full, mixed *PhaseUsage) []Change {
 		}
 		return out
 	}
-	rows := []Change{}
+	rows := []PurposeChange{}
 	add := func(what string, categories ...trace.Category) {
-		rows = append(rows, Change{what, sum(full, categories...), sum(mixed, categories...)})
+		rows = append(rows, PurposeChange{what, sum(full, categories...), sum(mixed, categories...)})
 	}
 	add("parameters", trace.Parameter)
 	add("optimizer state", trace.OptimizerState)
@@ -95,20 +95,20 @@ func compareParts(full, mixed *PhaseUsage) []Change {
 	add(ActivationRow, trace.Activation)
 	rows[len(rows)-1].Full -= full.WeightCopies
 	rows[len(rows)-1].Mixed -= mixed.WeightCopies
-	rows = append(rows, Change{WeightCopiesRow, full.WeightCopies, mixed.WeightCopies})
+	rows = append(rows, PurposeChange{WeightCopiesRow, full.WeightCopies, mixed.WeightCopies})
 	add("temporaries", trace.Temporary)
 	add("batch and workspaces", trace.Input, trace.Workspace, trace.Unknown)
 	return rows
 }
 
 // Row returns the row of a purpose.
-func (p *PhaseComparison) Row(what string) Change {
+func (p *PhaseComparison) Row(what string) PurposeChange {
 	for _, r := range p.Rows {
 		if r.What == what {
 			return r
 		}
 	}
-	return Change{What: what}
+	return PurposeChange{What: what}
 }
 
 // Fixed is what does not depend on the precision, in fp32: parameters,
@@ -118,7 +118,7 @@ func (p *PhaseComparison) Fixed() bytesize.Bytes {
 }
 
 // Phase returns a part of the step, nil if it did not run.
-func (c *Comparison) Phase(name string) *PhaseComparison {
+func (c *PrecisionComparison) Phase(name string) *PhaseComparison {
 	for i := range c.Phases {
 		if c.Phases[i].Name == name {
 			return &c.Phases[i]

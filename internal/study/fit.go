@@ -19,7 +19,7 @@ type Fit struct {
 // WhatFits predicts what would fit the card of a cell that does not.
 func WhatFits(c Cell) (*Fit, error) {
 	var f Fit
-	largest, err := predict.NewRunner(c.Workload, c.Card).Largest(search.Options{Most: max(c.Workload.Batch-1, 1)})
+	largest, err := predict.NewBatches(c.Workload, c.Card, nil).Largest(search.Options{Most: max(c.Workload.Batch-1, 1)})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func largestContext(c Cell) (int64, error) {
 	found, err := search.Bisect(func(context int64) (bool, error) {
 		w := *c.Workload
 		w.Sequence = context
-		s, err := predict.Simulate(&w, c.Card)
+		s, err := predict.Run(&w, c.Card, predict.Options{})
 		return err == nil && s.Fits(), err
 	}, search.Options{Start: max(c.Workload.Sequence/2, 1), Most: c.Workload.Sequence - 1})
 	if err != nil {

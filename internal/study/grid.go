@@ -50,12 +50,12 @@ func (g Grid) Points() []Point {
 func (g Grid) Size() int {
 	n := 1
 	for _, a := range g.Axes {
-		if n *= len(a.Values); n > MostCells {
+		if n *= len(a.Values); n > MaxCells {
 			return n
 		}
 	}
 	return n
 }
 
-// MostCells is the largest grid that is run.
-const MostCells = 10_000
+// MaxCells is the largest grid that is run.
+const MaxCells = 10_000

@@ -25,8 +25,8 @@ type Origin struct {
 	Frames []trace.Frame `json:"frames,omitempty"`
 }
 
-// mostAllocations is how many sets a result lists.
-const mostAllocations = 16
+// maxAllocations is how many sets a result lists.
+const maxAllocations = 16
 
 // largest lists what is largest one by one, anywhere in a recording.
 func largest(t *trace.Trace, lifetimes []trace.Lifetime) []Allocation {
@@ -48,16 +48,16 @@ func largest(t *trace.Trace, lifetimes []trace.Lifetime) []Allocation {
 		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(place(a.category), place(b.category)))
 	})
 	out := []Allocation{}
-	for _, k := range keys[:min(len(keys), mostAllocations)] {
-		live := mostLive(groups[k])
+	for _, k := range keys[:min(len(keys), maxAllocations)] {
+		live := maxLive(groups[k])
 		out = append(out, Allocation{bytesize.Bytes(k.size), k.category.String(), len(live), origins(t, live)})
 	}
 	return out
 }
 
-// mostLive returns those of some allocations that are live at the moment at
+// maxLive returns those of some allocations that are live at the moment at
 // which most of them are.
-func mostLive(lifetimes []trace.Lifetime) []trace.Lifetime {
+func maxLive(lifetimes []trace.Lifetime) []trace.Lifetime {
 	at, most := -1, 0
 	type change struct{ event, by int }
 	var changes []change

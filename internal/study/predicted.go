@@ -3,20 +3,19 @@ package study
 import (
 	"context"
 
-	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
 	"memorymark/internal/evidence"
 	"memorymark/internal/predict"
 	"memorymark/internal/trace"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
 // Predictor profiles cells without a GPU. Its profiles depend on nothing but
 // the cell, so cells can be profiled at the same time.
 type Predictor struct {
-	// Effort is what all cells may take together; without one, each may take what
+	// Work is what all cells may take together; without one, each may take what
 	// a question may.
-	Effort *effort.Effort
+	Work *workbudget.Budget
 }
 
 // settled is after how many steps a predicted process does the same for ever:
@@ -29,11 +28,11 @@ func (Predictor) Engine() evidence.Engine { return evidence.Predicted }
 // Profile implements Profiler.
 func (p Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
 	warmup := min(c.Warmup, settled)
-	e := p.Effort
+	e := p.Work
 	if e == nil {
-		e = effort.New(effort.OfQuestion, ctx.Err)
+		e = workbudget.New(workbudget.PerQuestion, ctx.Err)
 	}
-	s, err := predict.SimulateSteps(c.Workload, c.Card, warmup+c.Steps, e)
+	s, err := predict.Run(c.Workload, c.Card, predict.Options{Budget: e, Steps: warmup + c.Steps})
 	if err != nil {
 		return nil, err
 	}
@@ -51,15 +50,13 @@ func (p Predictor) Profile(ctx context.Context, c Cell) (*Profile, error) {
 			GPU: c.Card.Name, GPUMemory: c.Card.Memory.Bytes, PyTorch: c.Workload.Libraries().Torch.String(), Settings: settingsOf(c.Workload),
 		},
 	}
-	if a, ok := predict.StatedAccuracy(predict.EvidenceOf(c.Workload)); ok {
-		profile.Provenance.Accuracy = &a
-	}
+	profile.Provenance.Accuracy = predict.AccuracyOf(c.Workload)
 	if s.Fits() { // what does not train has no speed
 		profile.StepSeconds = []float64{s.StepSeconds()}
 	}
-	if failed := s.Course.Failed; failed != nil {
+	if failed := s.OutOfMemory(); failed != nil {
 		profile.OutOfMemory = &OutOfMemory{
-			Phase: phaseAtEnd(profile.Trace), Requested: bytesize.Bytes(failed.Requested), Reserved: bytesize.Bytes(failed.Reserved),
+			Phase: phaseAtEnd(profile.Trace), Requested: failed.Requested, Reserved: failed.Reserved,
 			Limit: s.Limit, Needs: s.Peak().PeakReserved,
 		}
 	}

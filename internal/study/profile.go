@@ -31,7 +31,7 @@ type Cell struct {
 //
 // Profile runs Warmup steps, then records Steps of them. A cell that does not
 // fit is no error: its Profile says so in OutOfMemory. Errors are what keeps
-// the cell from being profiled at all; the other cells of a study go on.
+// the cell from being profiled at all; the other cells of a study continue.
 type Profiler interface {
 	// Engine is the kind of evidence that it gives.
 	Engine() evidence.Engine

@@ -17,7 +17,7 @@ type Result struct {
 	Workload *workload.Workload `json:"workload,omitempty"` // nil if there is no such workload, which Error says
 	Engine   evidence.Engine    `json:"engine,omitempty"`
 	// Peak is the most over all phases; nil if the cell could not be profiled,
-	// or ran out of memory where nobody knows what it would have taken.
+	// or ran out of memory where it is not known what it would have taken.
 	Peak   *Peak        `json:"peak,omitempty"`
 	Phases []PhaseUsage `json:"phases,omitempty"` // in the order of a step
 	// After is what is live when the recorded steps are over, in requested

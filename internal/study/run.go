@@ -14,7 +14,7 @@ import (
 // Options say what happens around the profiling of cells. The zero value only
 // profiles.
 type Options struct {
-	// Journal keeps results, so that a run that was stopped goes on where it
+	// Journal keeps results, so that a run that was stopped continues where it
 	// was; nil keeps nothing.
 	Journal *Journal
 	// Keep is called with each profile before its result counts as done, to
@@ -24,14 +24,14 @@ type Options struct {
 	// always. A result in the journal counts only with it.
 	Kept func(c Cell, r *Result) bool
 	// Progress is called after each cell, never twice at the same time.
-	Progress func(Progress)
+	Progress func(RunProgress)
 	// Around does the work of each cell, when and as it likes; nil does it at
 	// once. An error of its own ends the run.
 	Around func(ctx context.Context, work func() error) error
 }
 
-// Progress is how far a run has come.
-type Progress struct {
+// RunProgress is how far a run has come.
+type RunProgress struct {
 	Cell        Cell // that was just done
 	Done, Total int
 	Resumed     int           // of those done, from the journal
@@ -42,7 +42,7 @@ type Progress struct {
 // Run profiles cells and returns their results in the same order. Predictions
 // run on all cores; measurements one after the other, since they would take
 // memory from each other. A cell that cannot be profiled gets a result that
-// says why, and the others go on; the error is of what ends them all.
+// says why, and the others continue; the error is of what ends them all.
 func Run(ctx context.Context, p Profiler, cells []Cell, o Options) ([]*Result, error) {
 	r := &runner{Options: o, profiler: p, cells: cells, results: make([]*Result, len(cells)), began: time.Now()}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -76,7 +76,7 @@ func atOnce(p Profiler, cells []Cell) int {
 	least := runtime.GOMAXPROCS(0)
 	for _, c := range cells {
 		if c.Workload != nil {
-			least = min(least, predict.RecordedAtOnce(c.Workload))
+			least = min(least, predict.MaxConcurrent(c.Workload, true))
 		}
 	}
 	return least
@@ -148,7 +148,7 @@ func (r *runner) finish(i int, result *Result, resumed bool) {
 	if r.Progress == nil {
 		return
 	}
-	now := Progress{Cell: r.cells[i], Done: r.done, Total: len(r.cells), Resumed: r.resumed, Elapsed: time.Since(r.began)}
+	now := RunProgress{Cell: r.cells[i], Done: r.done, Total: len(r.cells), Resumed: r.resumed, Elapsed: time.Since(r.began)}
 	if fresh := r.done - r.resumed; fresh > 0 {
 		now.Left = now.Elapsed / time.Duration(fresh) * time.Duration(now.Total-now.Done)
 	}

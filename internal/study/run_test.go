@@ -52,7 +52,7 @@ func cellsOf(t *testing.T, batches ...int) []Cell {
 func TestRunKeepsOrder(t *testing.T) {
 	cells := cellsOf(t, 5, 4, 3, 2, 1)
 	var seen []int
-	results, err := Run(t.Context(), Predictor{}, cells, Options{Progress: func(p Progress) {
+	results, err := Run(t.Context(), Predictor{}, cells, Options{Progress: func(p RunProgress) {
 		seen = append(seen, p.Done)
 		if p.Total != 5 || p.Resumed != 0 || p.Elapsed <= 0 {
 			t.Errorf("progress %+v", p)
@@ -99,7 +99,7 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// A run that is stopped goes on where it was; what failed is tried again, and
+// A run that is stopped continues where it was; what failed is tried again, and
 // what was kept of a cell and is gone is made again.
 func TestResume(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
@@ -115,7 +115,7 @@ func TestResume(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	first := &recorded{}
-	_, err := run(ctx, first, "v1", Options{Progress: func(p Progress) {
+	_, err := run(ctx, first, "v1", Options{Progress: func(p RunProgress) {
 		if p.Done == 2 {
 			cancel()
 		}
@@ -129,7 +129,7 @@ func TestResume(t *testing.T) {
 	var resumed int
 	results, err := run(t.Context(), second, "v1", Options{
 		Kept:     func(c Cell, _ *Result) bool { return c.Workload.Batch != 1 },
-		Progress: func(p Progress) { resumed = p.Resumed },
+		Progress: func(p RunProgress) { resumed = p.Resumed },
 	})
 	if err != nil || second.calls.Load() != 3 || resumed != 1 {
 		t.Fatalf("went on with %d cells, %d from the journal: %v", second.calls.Load(), resumed, err)
@@ -145,7 +145,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("%s profiles %d cells, want %d: %v", program, gpu.calls.Load(), want, err)
 		}
 	}
-	if _, err := run(t.Context(), Predictor{}, "v1", Options{Progress: func(p Progress) { resumed = p.Resumed }}); err != nil || resumed != 0 {
+	if _, err := run(t.Context(), Predictor{}, "v1", Options{Progress: func(p RunProgress) { resumed = p.Resumed }}); err != nil || resumed != 0 {
 		t.Errorf("%d measurements were taken for predictions: %v", resumed, err)
 	}
 }

@@ -69,8 +69,8 @@ compares the results with predictions made without a GPU. The model has pre-norm
 attention scores and SwiGLU, and a vocabulary of 10,000; its code is in
 [` + "`lm.py`](../internal/measure/prober/memorymark_prober/lm.py)" + `.
 
-    memorymark report --engine measured --warmup-steps 2
-    memorymark sweep --engine measured --warmup-steps 2 --context-length 128,256,512 --precision fp32
+    memorymark study report --engine measured --warmup-steps 2
+    memorymark study sweep --engine measured --warmup-steps 2 --context-length 128,256,512 --precision fp32
 
 It ran on 2026-11-15 on one NVIDIA H200 (139.80 GiB) with driver 580, PyTorch 2.11.0+cu130, CUDA 13.0 and Python 3.12.3. Each cell ran in
 a fresh process: two warm-up steps, one recorded step, then the timed steps. Peaks are the allocator's own statistics, reset at the
@@ -89,7 +89,7 @@ func (p *page) document() []byte {
 	}
 	fmt.Fprintf(&b, "\n![peak memory against context length, one panel for each size](%s)\n", contextsImage)
 	s := p.study()
-	fmt.Fprintf(&b, "\n## 2.7B in detail\n\nThis is the output of `memorymark report`:\n\n")
+	fmt.Fprintf(&b, "\n## 2.7B in detail\n\nThis is the output of `memorymark study report`:\n\n")
 	p.writeText(&b, s.WritePeaks)
 	fmt.Fprintf(&b, "\nThe recorded training step at context 512, by category of memory:\n\n![timeline of the step](%s)\n", timelineImage)
 	fmt.Fprintf(&b, "\n## Mixed precision\n\n")
@@ -203,7 +203,7 @@ func percent(share float64) string {
 	return fmt.Sprintf("%+.2g %%", 100*share)
 }
 
-// writeLargest sets the list of one cell beside what is predicted.
+// writeLargest sets the list of one cell next to what is predicted.
 func (p *page) writeLargest(b *bytes.Buffer) {
 	m := p.at(study.Sizes[len(study.Sizes)-1], 512, workload.Train, workload.FP32)
 	fmt.Fprintf(b, "\n## Largest allocations\n\nThe cell is %s.\nCount is the largest number of allocations of one size and purpose that are live at the same time. The prediction has the same list. It\nnames modules where the recording names lines:\n\n", report.CellTitle(m.measured))
@@ -259,7 +259,7 @@ func (p *page) sweep() report.Sweep {
 	return report.Sweep{Sweep: s}
 }
 
-// study is what was measured of 2.7B, as memorymark report puts it together.
+// study is what was measured of 2.7B, as memorymark study report puts it together.
 func (p *page) study() *report.Study {
 	plan := &study.Plan{Models: []string{"lm-2.7b"}, Contexts: []int64{128, 256, 512}, Batch: 4, Mixed: workload.AMPBF16}
 	var cells []report.StudyCell

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"memorymark/internal/allocator"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
@@ -155,7 +156,7 @@ func (m *measurement) readRecording() error {
 	m.trace = s.Devices[0]
 	p := &study.Profile{Trace: m.trace, StepSeconds: []float64{*m.measured.StepSeconds}, Provenance: *m.measured.Provenance}
 	for _, ph := range m.measured.Phases {
-		p.Phases = append(p.Phases, predict.Phase{Name: ph.Name, Step: predict.Step{
+		p.Phases = append(p.Phases, predict.Phase{Name: ph.Name, Usage: allocator.Usage{
 			PeakRequested: ph.Requested, PeakAllocated: ph.Allocated, PeakReserved: ph.Reserved,
 		}})
 	}

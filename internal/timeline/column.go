@@ -25,8 +25,8 @@ func (tl *Timeline) findMoments(active []int64, columns int) {
 	}
 }
 
-// bounds returns the moments that a column stands for, the end excluded. There
-// are never more columns than moments, so none is empty.
+// bounds returns the moments of a column, the end excluded. There are never
+// more columns than moments, so none is empty.
 func (tl *Timeline) bounds(column int) (start, end int) {
 	first, n, columns := tl.From-1, tl.To-tl.From+1, len(tl.Moments)
 	return first + column*n/columns, first + (column+1)*n/columns
@@ -51,8 +51,8 @@ func (tl *Timeline) reduce(level []int64, before int64) Line {
 	return line
 }
 
-// reduceLevel is reduce for a level that is not known before the first event:
-// one event is less than a picture shows. Nothing is known of an empty one.
+// reduceLevel is reduce for a level that is unknown before the first event: one
+// event is less than a picture shows. An empty level stays empty.
 func (tl *Timeline) reduceLevel(level []int64) Line {
 	if len(level) == 0 {
 		return Line{}
@@ -60,7 +60,7 @@ func (tl *Timeline) reduceLevel(level []int64) Line {
 	return tl.reduce(level, level[0])
 }
 
-// longest is how long a recording may be before its times are not believed.
+// longest is the longest plausible recording; times beyond it are ignored.
 const longest = 10 * 365 * 24 * 3600 * 1_000_000
 
 // clock fills Elapsed. Times that go back, as when a clock is set, stand still.
@@ -99,7 +99,7 @@ type Tick struct {
 
 // TimeTicks returns round times, each at the column that first reaches it and
 // at least gap columns from the others. Time does not run evenly along events:
-// the roundest times are placed first, finer ones where there is room left. A
+// the roundest times are placed first, finer ones where there is space left. A
 // time that a pause runs past is not placed after it.
 func (tl *Timeline) TimeTicks(gap int) []Tick {
 	if tl.Elapsed == nil {

@@ -9,15 +9,15 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Color is what a colour means. Which one that is on a screen or on paper is
-// the drawing's business.
+// Color is what a colour means. Package draw chooses the colour on a screen or
+// on paper.
 type Color uint8
 
 // The colours: one for each trace.Category, then these.
 const (
 	ColorBefore  Color = iota + 16 // live before the recording
 	ColorOther                     // stacks without a colour of their own
-	ColorNoStack                   // nobody recorded who asked
+	ColorNoStack                   // allocations without a recorded stack
 	ColorStack                     // the first of StackColors
 )
 
@@ -29,20 +29,20 @@ const StackColors = 12
 type Group struct {
 	Label  string `json:"label"`
 	Color  Color  `json:"color"`
-	Count  int    `json:"count"`   // allocations that show
+	Count  int    `json:"count"`   // visible allocations
 	AtPeak int64  `json:"at_peak"` // bytes
 	Mean   int64  `json:"mean"`    // bytes, over all columns
 }
 
-// group fills Groups and gives each piece its group: its category where that
-// is known, else the label of its stack.
+// group fills Groups and assigns each piece its group: its category if known,
+// else the label of its stack.
 func (tl *Timeline) group(pieces []piece, opts Options) {
 	type key struct {
 		color Color
 		label string
 	}
 	index := make(map[key]int)
-	ofStack := make(map[trace.StackID]int) // labels are worked out once a stack
+	ofStack := make(map[trace.StackID]int) // labels are computed once for each stack
 	add := func(k key) int {
 		g, ok := index[k]
 		if !ok {
@@ -94,9 +94,9 @@ func (tl *Timeline) measure(pieces []piece) {
 	}
 }
 
-// rank orders the groups as they are stacked, stacks by the area they take,
-// and makes one group of the stacks for which there is no colour. It returns
-// the new index of each.
+// rank orders the groups as they are stacked, stacks by the area they take, and
+// merges the stacks for which there is no colour. It returns the new index of
+// each.
 func (tl *Timeline) rank(most int) []int {
 	order := make([]int, len(tl.Groups))
 	for i := range order {
@@ -137,7 +137,8 @@ func (tl *Timeline) rank(most int) []int {
 	return place
 }
 
-// row is the place of a group in a legend: as low as it is in the stack.
+// row is the position of a group in a legend, which follows the order of the
+// stack.
 func (g Group) row() int {
 	if g.Color == ColorBefore {
 		return -1
@@ -148,8 +149,8 @@ func (g Group) row() int {
 	return slices.Index(trace.Categories, trace.Unknown)
 }
 
-// stackColor picks a colour by the label, so that a stack looks the same in
-// two pictures unless a larger group took its colour there.
+// stackColor picks a colour by the label, so that a stack looks the same in two
+// pictures unless a larger group took its colour.
 func stackColor(label string, taken *[StackColors]bool) Color {
 	h := fnv.New32a()
 	h.Write([]byte(label))

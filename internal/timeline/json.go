@@ -7,27 +7,27 @@ import (
 )
 
 // Wire is a timeline as pages read it (docs/timeline-format.md). It is kept
-// small: long rows of numbers hold differences, and stacks and frames are stored
-// once and named by index.
+// small: long lists of numbers are differences, and stacks and frames are stored
+// once and referenced by index.
 type Wire struct {
-	From      int         `json:"from"`
-	To        int         `json:"to"`
-	Events    int         `json:"events"`
-	Device    int         `json:"device"`
-	Lost      int         `json:"lost"`
-	Peak      Peak        `json:"peak"`
-	Moments   []int64     `json:"moments"`             // differences
-	Elapsed   []int64     `json:"elapsed,omitempty"`   // differences, absent if not recorded
-	Active    []int64     `json:"active"`              // differences of the highest values, as in the next two
-	Allocated []int64     `json:"allocated,omitempty"` // absent if not known
-	Reserved  []int64     `json:"reserved,omitempty"`  // absent if not known
-	Groups    []Group     `json:"groups"`
-	Shapes    []WireShape `json:"shapes"`
-	Bands     []WireBand  `json:"bands"`
-	Spans     []Span      `json:"spans"`
-	Failures  []Failure   `json:"failures"`
-	Stacks    [][]int     `json:"stacks"` // frames of each stack, innermost first; 0 is the empty one
-	Frames    []string    `json:"frames"`
+	From      int                `json:"from"`
+	To        int                `json:"to"`
+	Events    int                `json:"events"`
+	Device    int                `json:"device"`
+	Lost      int                `json:"lost"`
+	Peak      Peak               `json:"peak"`
+	Moments   []int64            `json:"moments"`             // differences
+	Elapsed   []int64            `json:"elapsed,omitempty"`   // differences, absent if not recorded
+	Active    []int64            `json:"active"`              // differences of the highest values, as in the next two
+	Allocated []int64            `json:"allocated,omitempty"` // absent if not known
+	Reserved  []int64            `json:"reserved,omitempty"`  // absent if not known
+	Groups    []Group            `json:"groups"`
+	Shapes    []WireShape        `json:"shapes"`
+	Bands     []WireBand         `json:"bands"`
+	Spans     []Span             `json:"spans"`
+	Failures  []FailedAllocation `json:"failures"`
+	Stacks    [][]int            `json:"stacks"` // frames of each stack, innermost first; 0 is the empty one
+	Frames    []string           `json:"frames"`
 }
 
 // WireShape is a shape as [id, size, group, stack, born, freed, end, column,
@@ -65,7 +65,7 @@ func (tl *Timeline) Wire() *Wire {
 	return w
 }
 
-// orEmpty makes a list that pages need not look for.
+// orEmpty turns nil into an empty list, so that pages need not check.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -97,7 +97,7 @@ func differences[T int | int64](values []T) []int64 {
 	return out
 }
 
-// stackTable collects the stacks that shapes name.
+// stackTable collects the stacks of shapes.
 type stackTable struct {
 	*Wire
 	stacks map[trace.StackID]int

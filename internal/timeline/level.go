@@ -7,11 +7,11 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Levels are bytes after each event, index = event; nil where not known. They
-// come from the allocator's simulation, or from Reserved.
+// Levels are bytes after each event, index = event; nil if unknown. They come
+// from the allocator's simulation, or from Reserved.
 type Levels struct {
-	Allocated []int64 // what the allocator handed out, rounding included
-	Reserved  []int64 // what it took from the driver
+	Allocated []int64 // allocated bytes, rounding included
+	Reserved  []int64 // taken from the driver
 }
 
 func (l Levels) check(t *trace.Trace) error {
@@ -25,7 +25,7 @@ func (l Levels) check(t *trace.Trace) error {
 
 // activeOf returns the bytes that the program had asked for and that were not
 // yet free again, before the first event and after each. As in PyTorch's
-// viewer, memory that was given back but waits for another stream counts.
+// viewer, memory that was freed but waits for another stream counts.
 func activeOf(t *trace.Trace, lifetimes []trace.Lifetime) ([]int64, error) {
 	active := make([]int64, len(t.Events)+1) // changes first
 	for i := range lifetimes {
@@ -50,8 +50,7 @@ func activeOf(t *trace.Trace, lifetimes []trace.Lifetime) ([]int64, error) {
 	return active, nil
 }
 
-// Reserved returns what the allocator held of the device after each event, nil
-// where that is not known.
+// Reserved returns the reserved bytes after each event, nil if unknown.
 func Reserved(t *trace.Trace) []int64 {
 	if t.Final == nil {
 		return nil
@@ -63,17 +62,16 @@ func Reserved(t *trace.Trace) []int64 {
 	return reserved
 }
 
-// PeakReserved returns the most that the allocator held of the device after an
-// event; ok is false where that is not known.
+// PeakReserved returns the peak of reserved bytes; ok is false if it is
+// unknown.
 func PeakReserved(t *trace.Trace) (peak int64, ok bool) {
 	known := walkReserved(t, func(_ int, held int64) { peak = max(peak, held) })
 	return peak, known && len(t.Events) > 0
 }
 
-// walkReserved visits the events, the last first, with what the allocator held
-// of the device after each. It walks back from the final segments, so it is
-// exact without a simulation. It reports false where these are not known or
-// contradict the events.
+// walkReserved visits the events, the last first, with the reserved bytes after
+// each. It goes back from the final segments, so it is exact without a
+// simulation. It reports false if these are unknown or contradict the events.
 func walkReserved(t *trace.Trace, visit func(event int, held int64)) bool {
 	if t.Final == nil {
 		return false
@@ -91,8 +89,9 @@ func walkReserved(t *trace.Trace, visit func(event int, held int64)) bool {
 		if !e.Action.IsSegment() {
 			continue
 		}
-		// Going back, what was taken is given back. Either way the sum falls
-		// below zero when the recording is not whole or too large to count.
+		// Going back, segments that were taken are returned. Either way the sum
+		// falls below zero when the recording is not whole or too large to
+		// count.
 		if e.Action == trace.SegmentAlloc || e.Action == trace.SegmentMap {
 			held -= e.Size
 		} else {

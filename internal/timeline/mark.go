@@ -21,8 +21,8 @@ type Span struct {
 // Label is the short form of the name: PyTorch puts the kind before a "#".
 func (s Span) Label() string { return s.Name[strings.LastIndexByte(s.Name, '#')+1:] }
 
-// Failure is an allocation that failed for good.
-type Failure struct {
+// FailedAllocation is an allocation that failed for good.
+type FailedAllocation struct {
 	Event int   `json:"event"`
 	Size  int64 `json:"size"` // asked for, as the allocator rounded it
 	Free  int64 `json:"free"` // on the device then
@@ -85,8 +85,8 @@ func (tl *Timeline) visible(spans []Span) []Span {
 }
 
 // failures returns at most one failure a column, the first.
-func (tl *Timeline) failures(t *trace.Trace) []Failure {
-	var found []Failure
+func (tl *Timeline) failures(t *trace.Trace) []FailedAllocation {
+	var found []FailedAllocation
 	last := -1
 	for i := tl.From; i < min(tl.To, len(t.Events)); i++ {
 		e := &t.Events[i]
@@ -94,7 +94,7 @@ func (tl *Timeline) failures(t *trace.Trace) []Failure {
 			continue
 		}
 		last = int(tl.X(i))
-		f := Failure{Event: i, Size: e.Size}
+		f := FailedAllocation{Event: i, Size: e.Size}
 		if t.Tables != nil && e.Note > 0 && int(e.Note) < len(t.Notes) {
 			f.Free = t.Notes[e.Note].DeviceFree
 		}

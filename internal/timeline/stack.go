@@ -11,8 +11,8 @@ import (
 // step up to, but not including, End. It moves down when something below it is
 // freed.
 //
-// The ID None stands for everything of a category that was live before the
-// first event and stays.
+// The ID None is everything of a category that was live before the first event
+// and stays.
 type Shape struct {
 	ID          trace.ID
 	Size        int64
@@ -24,15 +24,15 @@ type Shape struct {
 	End         int
 }
 
-// Step says that from a column on, a shape stands at an offset.
+// Step is the offset of a shape from a column on.
 type Step struct {
 	Column int
 	Offset int64
 }
 
 // Band is the sum of the allocations of a group that are too small to be
-// shapes. It lies on the shapes of its category, below those of the next: the
-// order of the stack does not depend on how many shapes there are.
+// shapes. It is stacked on the shapes of its category, below those of the next:
+// the order of the stack does not depend on how many shapes there are.
 type Band struct {
 	Group   int
 	Bottoms []int64 // by column
@@ -47,12 +47,12 @@ type piece struct {
 	*trace.Lifetime
 	first, end int // columns
 	group      int
-	layer      int // its place in the stack, from the bottom
+	layer      int // its position in the stack, from the bottom
 }
 
-// pieces returns what the columns show. What was live before the first event
-// and outlives the window is one piece for each category: nothing that happens
-// in the window tells its parts apart.
+// pieces returns what the columns show. Memory that was live before the first
+// event and outlives the window is one piece for each category: nothing in the
+// window distinguishes its parts.
 func (tl *Timeline) pieces(lifetimes []trace.Lifetime) []piece {
 	within := func(l *trace.Lifetime) bool { return l.Gone > tl.Moments[0] && l.Alloc < tl.To }
 	n := 0 // of millions, most are outside a small window
@@ -142,9 +142,9 @@ func largestFirst(pieces []piece, n int) {
 	slices.SortFunc(pieces[:min(n, len(pieces))], larger)
 }
 
-// layerOf orders the stack, whatever its colours mean: what was there before and
-// is not known comes first, then categories as trace.Categories orders them.
-// Within a category it is the order of birth, which IDs have.
+// layerOf orders the stack, whatever its colours mean: unknown memory from
+// before comes first, then categories as trace.Categories orders them. Within a
+// category it is the order of allocation, which is that of IDs.
 func layerOf(l *trace.Lifetime) int {
 	if l.Alloc < 0 && l.For == trace.Unknown {
 		return -1
@@ -152,9 +152,9 @@ func layerOf(l *trace.Lifetime) int {
 	return slices.Index(trace.Categories, l.For)
 }
 
-// pile puts pieces on top of each other, and on those of a layer its bands; ok
-// is false if that took more than the given number of steps. It costs pieces ×
-// columns and not, as replaying the frees would, frees × pieces.
+// pile stacks pieces, and on those of a layer its bands; ok is false if that
+// needs more than the given number of steps. Its cost is pieces × columns;
+// replaying the frees would cost frees × pieces.
 func (tl *Timeline) pile(pieces []piece, bands []Band, most int) (shapes []Shape, ok bool) {
 	top := make([]int64, len(tl.Moments))
 	shapes = make([]Shape, len(pieces))

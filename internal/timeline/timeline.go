@@ -1,12 +1,12 @@
-// Package timeline turns a trace into what a picture of it needs: the stack of
-// active allocations over the events, the totals above it, the peak, phases
-// and failures, reduced to as many columns as there are pixels.
+// Package timeline turns a trace into the data of a picture: the stack of
+// active allocations over the events, the totals above it, the peak, phases and
+// failures, reduced to as many columns as there are pixels.
 //
 // A moment is the state after an event and is named by it; the one before the
-// first event is -1. A column stands for a run of moments and shows one of
-// them, that with the most active memory. Everything in a column is of that
-// same moment: so the heights of a column add up to what was active then, to
-// the byte, and no reduction can lose the peak.
+// first event is -1. A column represents a run of moments and shows one of
+// them, that with the most active memory. Everything in a column is from that
+// moment: so the heights of a column add up to the active memory to the byte,
+// and no reduction can lose the peak.
 package timeline
 
 import (
@@ -25,7 +25,7 @@ type Options struct {
 
 	// Marks are the begins and ends of phases; nil takes those of the trace.
 	Marks []trace.Mark
-	// ByStack colours by stack even where the category is known.
+	// ByStack colours by stack even if the category is known.
 	ByStack bool
 	// Label names the group that a stack belongs to; nil takes its innermost
 	// frame.
@@ -62,24 +62,24 @@ func orDefault(n, standard int) int {
 	return n
 }
 
-// Timeline is a picture waiting to be drawn. Its x axis is counted in columns
-// and its y axis in bytes.
+// Timeline is a picture ready to be drawn. Its x axis is counted in columns and
+// its y axis in bytes.
 type Timeline struct {
-	From, To int       // the events shown, To excluded, after the moment before them
-	Events   int       // how many the trace has
-	Moments  []int     // the one each column shows
-	Elapsed  []int64   // microseconds from the first event to the start of each column, and to the end; nil if not recorded
-	Shapes   []Shape   // from the bottom to the top
-	Bands    []Band    // the smaller allocations by group, each on the shapes of its category
-	Groups   []Group   // what the colours mean
-	Active   Line      // requested bytes in use
-	Peak     Peak      // of Active
-	Spans    []Span    // phases
-	Failures []Failure // allocations that failed
-	Lost     int       // Trace.Lost: above 0 the picture is a good guess
+	From, To int                // the events shown, To excluded, after the moment before them
+	Events   int                // of the trace
+	Moments  []int              // that each column shows
+	Elapsed  []int64            // microseconds from the first event to the start of each column, and to the end; nil if not recorded
+	Shapes   []Shape            // from the bottom to the top
+	Bands    []Band             // the smaller allocations by group, each on the shapes of its category
+	Groups   []Group            // what the colours mean
+	Active   Line               // requested bytes in use
+	Peak     Peak               // of Active
+	Spans    []Span             // phases
+	Failures []FailedAllocation // allocations that failed
+	Lost     int                // Trace.Lost: above 0 the picture is approximate
 	Device   int
 
-	Allocated, Reserved Line // empty where not known
+	Allocated, Reserved Line // empty if unknown
 
 	Stacks *trace.Stacks // resolves Shape.Stack
 }
@@ -98,7 +98,7 @@ type Peak struct {
 
 // Build computes the timeline of a trace that is linked. The lifetimes are
 // those of the trace, classified if categories are to be seen; nil takes them
-// from the trace. It fails on amounts that no integer can hold.
+// from the trace. It fails on amounts that overflow an integer.
 func Build(t *trace.Trace, lifetimes []trace.Lifetime, levels Levels, opts Options) (*Timeline, error) {
 	opts, err := opts.withDefaults(t)
 	if err != nil {
@@ -136,7 +136,7 @@ func (tl *Timeline) X(event int) float64 {
 	return float64(event-tl.From+1) * float64(len(tl.Moments)) / float64(tl.To-tl.From+1)
 }
 
-// innermost labels a stack by the function that asked for the memory.
+// innermost labels a stack by the function that requested the memory.
 func innermost(stacks *trace.Stacks) func(trace.StackID) string {
 	return func(id trace.StackID) string {
 		if stacks == nil || id == 0 {

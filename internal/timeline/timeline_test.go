@@ -129,7 +129,7 @@ func TestShapes(t *testing.T) {
 		{"a window", "alloc a 10\nalloc b 20\nalloc c 30\nfree a", Options{From: 2, To: 4}, []string{
 			"0: 10 at 0@0 to 3", "1: 20 at 0@10 to 3", "2: 30 at 1@30 to 3",
 		}},
-		// The columns stand for the moments -1 and 0, and 1 to 3.
+		// The columns are the moments -1 and 0, and 1 to 3.
 		{"a column shows its highest moment", "alloc a 10\ncomplete a\nalloc b 7\ncomplete b", Options{Columns: 2}, []string{
 			"0: 10 at 0@0 to 1", "1: 7 at 1@0 to 2",
 		}},
@@ -178,8 +178,8 @@ func TestCategoriesAreLayers(t *testing.T) {
 	}
 }
 
-// The order does not depend on how much is drawn one by one: what is too small
-// stays in its layer.
+// The order does not depend on how many shapes are drawn: small allocations
+// stay in their layer.
 func TestSmallParametersStayAtTheBottom(t *testing.T) {
 	tr := parse(t, "alloc w 400\nalloc v 40\nalloc act 100\nalloc grad 20\nfree act")
 	lifetimes := tr.Lifetimes()
@@ -294,7 +294,7 @@ func TestSpansAndFailures(t *testing.T) {
 	if got := want[1].Label(); got != "AdamW.step" {
 		t.Errorf("label = %q", got)
 	}
-	if diff := cmp.Diff([]Failure{{Event: 2, Size: 64, Free: 7}}, tl.Failures); diff != "" {
+	if diff := cmp.Diff([]FailedAllocation{{Event: 2, Size: 64, Free: 7}}, tl.Failures); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 }

@@ -110,7 +110,7 @@ func (l *List) Delete(name string) error {
 	})
 }
 
-// change changes the file as it is now, while nobody else can: of two who
+// change changes the file as it is now, while no other process can: of two who
 // create a token at once, neither loses it.
 func (l *List) change(edit func() error) error {
 	lock, err := lockfile.Wait(l.path + ".lock")

@@ -59,7 +59,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// What lies on the disk does not let anybody in.
+// What lies on the disk gives no one access.
 func TestAtRest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	l, err := Open(path)

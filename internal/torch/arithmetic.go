@@ -1,11 +1,13 @@
 package torch
 
+import "memorymark/internal/steptime"
+
 // This file holds arithmetic on elements: what a * b, x ** 2 and the like
 // allocate, save and give back (formulas: tools/autograd/derivatives.yaml).
 
-// Mul is a * b. Each operand is kept if the other needs a gradient, before the
-// product is made, which a block under checkpointing that ends with it does not
-// make again; the gradient of other comes before that of self.
+// Mul is a * b. Each operand is saved if the other needs a gradient. Saving
+// comes before the product is allocated: a checkpointed block that ends with it
+// does not compute it again. The gradient of other comes before that of self.
 func (t *Torch) Mul(a, b X) Value {
 	x, y := read(a), read(b)
 	n := t.record("Mul", x, y)
@@ -20,23 +22,23 @@ func (t *Torch) Mul(a, b X) Value {
 		n.backward = func(g []*Tensor) []*Tensor {
 			out := t.lists.take(2)
 			if n.wants(1) {
-				out[1] = t.pointwise(promoted(g[0], self), g[0], self)
+				out[1] = t.pointwise(resultType(g[0], self), g[0], self)
 			}
 			if n.wants(0) {
-				out[0] = t.pointwise(promoted(g[0], other), g[0], other)
+				out[0] = t.pointwise(resultType(g[0], other), g[0], other)
 			}
 			return out
 		}
 	}
-	out := t.pointwise(promoted(x, y), x, y)
-	n.made(out)
+	out := t.pointwise(resultType(x, y), x, y)
+	n.setOutputs(out)
 	t.done(a, b)
 	return Value{out}
 }
 
-// promoted is the type of a result: a tensor without dimensions decides only
-// if the other is of a lower kind (at::result_type).
-func promoted(x, y *Tensor) DType {
+// resultType returns the type of a result: a tensor without dimensions counts
+// only if the other is of a lower kind (at::result_type).
+func resultType(x, y *Tensor) DType {
 	switch {
 	case len(x.Shape) == 0 && len(y.Shape) > 0 && y.DType.IsFloat():
 		return y.DType
@@ -47,21 +49,21 @@ func promoted(x, y *Tensor) DType {
 	}
 }
 
-// Div is a / b of a divisor that needs no gradient, which is kept.
+// Div is a / b for a divisor that needs no gradient. It saves the divisor.
 func (t *Torch) Div(a, b X) Value {
 	x, y := read(a), read(b)
-	out := t.pointwise(promoted(x, y), x, y)
+	out := t.pointwise(resultType(x, y), x, y)
 	if n := t.record("Div", x); n != nil {
 		other := t.save(n, y)
-		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(promoted(g, other), g, other) }
-		n.made(out)
+		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(resultType(g, other), g, other) }
+		n.setOutputs(out)
 	}
 	t.done(a, b)
 	return Value{out}
 }
 
-// DivInPlace is a /= b. Both are kept, a as a copy of what it was. The gradient of
-// b, -grad * ((a / b) / b), comes before that of a (div_tensor_other_grad,
+// DivInPlace is a /= b. It saves both, a as a copy of its old value. The gradient
+// of b, -grad * ((a / b) / b), comes before that of a (div_tensor_other_grad,
 // torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) DivInPlace(a *Var, b X) {
 	x, y := a.tensor, read(b)
@@ -78,59 +80,71 @@ func (t *Torch) DivInPlace(a *Var, b X) {
 			t.release(negative, twice, quotient)
 			return []*Tensor{t.pointwise(g[0].DType, g[0], other), ofOther}
 		}
-		t.remade(x, n)
+		t.setHistory(x, n)
 	}
 	t.done(b)
 }
 
-// MulInPlace is a *= b of a factor that needs no gradient, which is kept.
+// MulInPlace is a *= b for a factor that needs no gradient. It saves the
+// factor.
 func (t *Torch) MulInPlace(a *Var, b X) {
 	x, y := a.tensor, read(b)
+	t.noteUpdate(x, y)
 	if n := t.record("Mul", x); n != nil {
 		other := t.save(n, y)
-		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(promoted(g, other), g, other) }
-		t.remade(x, n)
+		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(resultType(g, other), g, other) }
+		t.setHistory(x, n)
 	}
 	t.done(b)
 }
 
 // Scale is x * c or x / c for a Python number; it saves nothing of size.
 func (t *Torch) Scale(x X) Value {
-	return t.mapped("Mul", x, func(g *Tensor) *Tensor { return t.pointwise(g.DType, g) })
+	return t.unaryUnsaved("Mul", x, func(g *Tensor) *Tensor { return t.pointwise(g.DType, g) })
 }
 
 // ScaleInPlace is x *= c for a Python number: the tensor stays, and becomes the
 // result of a new node.
 func (t *Torch) ScaleInPlace(x *Var) {
 	in := x.tensor
+	t.kernel(steptime.Kernel, in.DType, float64(2*in.bytes()))
 	if n := t.record("Mul", in); n != nil {
 		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(g.DType, g) }
 		old := in.fn
-		n.made(in)
+		n.setOutputs(in)
 		if old != nil {
 			t.releaseNode(old)
 		}
 	}
 }
 
-// Shift is x + c or x - c for a Python number; its backward hands the gradient on.
+// ShiftInPlace is x += c, or x -= y for a y that needs no gradient.
+func (t *Torch) ShiftInPlace(x *Var) {
+	if n := t.record("Add", x.tensor); n != nil {
+		n.gradient = func(g *Tensor) *Tensor { return t.retain(g) }
+		t.setHistory(x.tensor, n)
+	}
+}
+
+// Shift is x + c or x - c for a Python number; its backward passes the gradient
+// through.
 func (t *Torch) Shift(x X) Value {
-	return t.mapped("Add", x, func(g *Tensor) *Tensor { return t.retain(g) })
+	return t.unaryUnsaved("Add", x, func(g *Tensor) *Tensor { return t.retain(g) })
 }
 
 // Neg is -x.
 func (t *Torch) Neg(x X) Value {
-	return t.mapped("Neg", x, func(g *Tensor) *Tensor { return t.pointwise(g.DType, g) })
+	return t.unaryUnsaved("Neg", x, func(g *Tensor) *Tensor { return t.pointwise(g.DType, g) })
 }
 
-// mapped makes an operator of one input whose backward needs only the
-// gradient.
-func (t *Torch) mapped(name string, x X, backward func(grad *Tensor) *Tensor) Value {
+// unaryUnsaved makes an operator of one input that saves nothing: its backward
+// needs only the gradient.
+func (t *Torch) unaryUnsaved(name string, x X, backward func(grad *Tensor) *Tensor) Value {
 	in := read(x)
 	out := t.pointwise(in.DType, in)
 	if n := t.record(name, in); n != nil {
 		n.gradient = backward
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}
@@ -151,7 +165,7 @@ func (t *Torch) Pow(x X) Value {
 			t.release(scaled, power)
 			return []*Tensor{out}
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.release(in)
 	t.done(x)
@@ -172,15 +186,15 @@ func (t *Torch) Rsqrt(x X) Value {
 			t.release(cube, half)
 			return []*Tensor{out}
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.release(in)
 	t.done(x)
 	return Value{out}
 }
 
-// Clamp is x.clamp(min, max) by numbers, of which both are there or one. It saves its
-// input (clamp_backward, torch/csrc/autograd/FunctionsManual.cpp).
+// Clamp is x.clamp(min, max) by one number or both. It saves its input
+// (clamp_backward, torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) Clamp(x X, both bool) Value {
 	in := read(x)
 	out := t.pointwise(in.DType, in)
@@ -197,7 +211,7 @@ func (t *Torch) Clamp(x X, both bool) Value {
 			t.release(below, within, zero)
 			return out
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}
@@ -222,23 +236,23 @@ func (t *Torch) meanLast(in *Tensor) *Tensor {
 			t.release(wide)
 			return []*Tensor{out}
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	return out
 }
 
-// Divide is a / b for a divisor that needs no gradient, which is kept.
+// Divide is a / b for a divisor that needs no gradient. It saves the divisor.
 func (t *Torch) Divide(a, b X) Value {
 	x, y := read(a), read(b)
 	n := t.record("Div", x, y)
 	if n != nil {
 		divisor := t.save(n, y)
 		n.backward = func(g []*Tensor) []*Tensor {
-			return []*Tensor{t.pointwise(promoted(g[0], divisor), g[0], divisor), nil}
+			return []*Tensor{t.pointwise(resultType(g[0], divisor), g[0], divisor), nil}
 		}
 	}
-	out := t.pointwise(promoted(x, y), x, y)
-	n.made(out)
+	out := t.pointwise(resultType(x, y), x, y)
+	n.setOutputs(out)
 	t.done(a, b)
 	return Value{out}
 }

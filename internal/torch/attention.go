@@ -1,10 +1,10 @@
 package torch
 
-import "strings"
+import "memorymark/internal/steptime"
 
 // This file is torch.nn.functional.scaled_dot_product_attention: which kernel
 // it picks (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, with the
-// cuDNN 9.19 of the CUDA 13 wheels) and what becomes of its mask. Each kernel
+// cuDNN 9.19 of the CUDA 13 wheels) and what it does with its mask. Each kernel
 // has a file of its own.
 
 // attention is a call of scaled_dot_product_attention on [batch, heads,
@@ -17,8 +17,8 @@ type attention struct {
 	gqa     bool // fewer heads of keys and values are allowed
 }
 
-// Attention is scaled_dot_product_attention. The mask is nil for none, bool
-// for what takes part, or a float to add. Autocast casts its arguments.
+// Attention is scaled_dot_product_attention. The mask is nil, bool (true takes
+// part), or a float to add. Autocast casts its arguments.
 func (t *Torch) Attention(q, k, v, mask X, dropout float64, causal, gqa bool) Value {
 	var m *Tensor
 	if mask != nil {
@@ -26,10 +26,11 @@ func (t *Torch) Attention(q, k, v, mask X, dropout float64, causal, gqa bool) Va
 	}
 	a := &attention{dropout: dropout, causal: causal, gqa: gqa}
 	a.v, a.k, a.q = t.lower(read(v)), t.lower(read(k)), t.lower(read(q))
-	kernel := t.chooseAttention(a, m)
+	kernel, implementation := t.chooseAttention(a, m)
 	a.bias = t.additiveMask(m, a.q.DType)
+	since := t.moment()
 	out := kernel(a)
-	t.countAttention(a, out)
+	t.countAttention(since, implementation, a, out)
 	t.release(a.bias, a.q, a.k, a.v, m)
 	t.done(q, k, v)
 	if mask != nil {
@@ -38,45 +39,52 @@ func (t *Torch) Attention(q, k, v, mask X, dropout float64, causal, gqa bool) Va
 	return Value{out}
 }
 
-// countAttention counts the work of a fused kernel: two products of queries
-// and keys, half of it if it is causal, and two and a half times that in
-// backward, which computes the scores again. The composed operators count
-// themselves.
-func (t *Torch) countAttention(a *attention, out *Tensor) {
-	n := out.fn
-	if n != nil && !strings.HasPrefix(n.name, "ScaledDotProduct") {
+// composed stands for attention of plain operators.
+const composed = -1
+
+// countAttention notes the kernel of a fused implementation in place of its
+// parts: two products of queries and keys, half of that if causal, and two and a
+// half times that in backward, which recomputes the scores. The composed operators
+// note their own.
+func (t *Torch) countAttention(since, implementation int, a *attention, out *Tensor) {
+	if implementation == composed {
 		return
 	}
-	operations := 2 * a.q.Numel() * a.k.Dim(2) * 2
+	operations := float64(4 * a.q.Numel() * a.k.Dim(2))
 	if a.causal {
 		operations /= 2
 	}
-	t.multiplied(a.q.DType, operations)
-	if n == nil {
+	bytes := float64(2*a.q.bytes() + a.k.bytes() + a.v.bytes())
+	size := []float64{float64(implementation), float64(a.q.Dim(2)), float64(a.k.Dim(2)), float64(a.q.Dim(3)), float64(a.q.Dim(0) * a.q.Dim(1))}
+	t.noteFused(since, steptime.Attention, a.q.DType, append([]float64{operations, bytes, steptime.Forward}, size...)...)
+	n := out.fn
+	if n == nil || n.backward == nil {
 		return
 	}
 	backward, dtype := n.backward, a.q.DType
 	n.backward = func(g []*Tensor) []*Tensor {
-		t.multiplied(dtype, operations*5/2)
-		return backward(g)
+		since := t.moment()
+		out := backward(g)
+		t.noteFused(since, steptime.Attention, dtype, append([]float64{operations * 5 / 2, 2 * bytes, steptime.Backward}, size...)...)
+		return out
 	}
 }
 
 // chooseAttention is select_sdp_backend: cuDNN comes first on Hopper and data
 // center Blackwell and not at all elsewhere, then flash, then efficient; the
-// composed operators take what is left.
-func (t *Torch) chooseAttention(a *attention, mask *Tensor) func(*attention) *Tensor {
+// composed operators handle the rest.
+func (t *Torch) chooseAttention(a *attention, mask *Tensor) (kernel func(*attention) *Tensor, implementation int) {
 	preferred := !t.Version.Before(2, 11) && // it comes last in recordings of 2.6 and 2.8
 		t.is(func(d Device) bool { return (d.Major == 9 || d.Major == 10) && (d.Minor == 0 || d.Minor == 3) })
 	switch {
 	case preferred && t.canUseCuDNN(a, mask):
-		return t.cudnnAttention
+		return t.cudnnAttention, steptime.CuDNN
 	case t.canUseFlash(a, mask):
-		return t.flashAttention
+		return t.flashAttention, steptime.Flash
 	case t.canUseEfficient(a, mask):
-		return t.efficientAttention
+		return t.efficientAttention, steptime.Efficient
 	default:
-		return t.mathAttention
+		return t.mathAttention, composed
 	}
 }
 
@@ -95,7 +103,7 @@ func (t *Torch) canUseCuDNN(a *attention, mask *Tensor) bool {
 		a.sameHeads(a.gqa) && lastStrideIs1(a.q, a.k, a.v) &&
 		size <= limit && a.q.Dim(3)%8 == 0 && a.v.Dim(3)%8 == 0 &&
 		a.k.Dim(2) != 1 && (a.q.Dim(2) != 1 || a.dropout == 0) &&
-		(t.Version.Before(2, 15) || a.dropout == 0) // so recordings of 2.15 have it
+		(t.Version.Before(2, 15) || a.dropout == 0) // as in recordings of 2.15
 }
 
 // canUseFlash is can_use_flash_attention. Sizes that are no multiples of 8 are
@@ -110,7 +118,8 @@ func (t *Torch) canUseFlash(a *attention, mask *Tensor) bool {
 		a.sameHeads(a.gqa) && lastStrideIs1(a.q, a.k, a.v)
 }
 
-// canUseEfficient is can_use_mem_efficient_attention, which knows no groups.
+// canUseEfficient is can_use_mem_efficient_attention, which does not support
+// grouped heads.
 func (t *Torch) canUseEfficient(a *attention, mask *Tensor) bool {
 	align := int64(1) // minimum_gemm_alignment
 	switch {
@@ -148,7 +157,7 @@ func lastStrideIs1(tensors ...*Tensor) bool {
 }
 
 // additiveMask is convert_boolean_attn_mask: where(mask, 0, -inf) in the type
-// of the queries, in memory of its own for every call.
+// of the queries, newly allocated for every call.
 func (t *Torch) additiveMask(mask *Tensor, dtype DType) *Tensor {
 	switch {
 	case mask == nil:

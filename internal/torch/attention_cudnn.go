@@ -26,7 +26,7 @@ func (t *Torch) cudnnAttention(a *attention) *Tensor {
 		n.backward = func(g []*Tensor) []*Tensor {
 			return t.cudnnBackward(g[0], &attention{q: q, k: k, v: v, dropout: dropout}, o)
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.release(stats, seed, offset)
 	return out
@@ -42,10 +42,10 @@ func (t *Torch) likeQueries(q *Tensor, size int64) *Tensor {
 	return t.emptyStrided(q.DType, shape, preservedStrides(&Tensor{Shape: shape, stride: q.stride}))
 }
 
-// cudnnForwardWorkspace is what cuDNN 9.19 takes for a forward (it is closed):
-// 256 bytes on Hopper unless there is one query alone, by recordings. Blackwell,
-// by its plans for a B200 that is only described, takes nothing but a bit for
-// every score that dropout may drop.
+// cudnnForwardWorkspace is the workspace of a forward in cuDNN 9.19, whose
+// source is closed. By recordings, Hopper needs 256 bytes unless there is a
+// single query. By cuDNN's plans for a described B200, Blackwell needs only a
+// bit for every score that dropout may drop.
 func (t *Torch) cudnnForwardWorkspace(a *attention) int64 {
 	switch {
 	case t.is(Device.isBlackwell):
@@ -64,8 +64,8 @@ func (a *attention) droppedBits() int64 {
 	return a.q.Dim(0)*a.q.Dim(1)*roundUp(a.q.Dim(2), 128)*roundUp(a.k.Dim(2), 128)/8 + 128
 }
 
-// cudnnBackward is _cudnn_attention_backward: the gradients laid out like what
-// they are of, then cuDNN's workspace.
+// cudnnBackward is _cudnn_attention_backward: each gradient laid out like its
+// tensor, then cuDNN's workspace.
 func (t *Torch) cudnnBackward(grad *Tensor, a *attention, out *Tensor) []*Tensor {
 	dq, dk, dv := t.emptyLike(a.q, a.q.DType), t.emptyLike(a.k, a.k.DType), t.emptyLike(a.v, a.v.DType)
 	grad = t.retain(grad)

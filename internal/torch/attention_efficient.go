@@ -11,7 +11,7 @@ import "slices"
 func (t *Torch) efficientAttention(a *attention) *Tensor {
 	t.prepareBias(a)
 	var seeds []*Tensor
-	if a.dropout == 0 && !t.Version.Before(2, 15) { // so recordings of 2.15 have it
+	if a.dropout == 0 && !t.Version.Before(2, 15) { // as in recordings of 2.15
 		seeds = []*Tensor{t.empty(Int64), t.empty(Int64)}
 	}
 	b, h, s, d := a.q.Dim(0), a.q.Dim(1), a.q.Dim(2), a.v.Dim(3)
@@ -31,20 +31,20 @@ func (t *Torch) efficientAttention(a *attention) *Tensor {
 		saved.k, saved.q, saved.v = t.save(n, a.k), t.save(n, a.q), t.save(n, a.v)
 		t.save(n, sums)
 		t.save(n, out)
-		for _, x := range slices.Backward(seeds) { // the offset goes first
+		for _, x := range slices.Backward(seeds) { // the offset is freed first
 			t.save(n, x)
 		}
 		n.backward = func(g []*Tensor) []*Tensor { return t.efficientBackward(n, g[0], &saved) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.release(sums)
 	t.release(seeds...)
 	return out
 }
 
-// prepareBias is preprocess_mask, whose result takes the place of the bias: one
-// with strides that are no multiples of 8 is copied with padded rows, then it
-// is broadcast to all scores.
+// prepareBias is preprocess_mask, whose result replaces the bias: a bias with
+// strides that are not multiples of 8 is copied with padded rows, then
+// broadcast to all scores.
 func (t *Torch) prepareBias(a *attention) {
 	if a.bias == nil {
 		return
@@ -53,10 +53,10 @@ func (t *Torch) prepareBias(a *attention) {
 	if !alignedTo8(bias) {
 		length := bias.Dim(-1)
 		padded := t.padLast(bias, 8-length%8)
-		bias = t.replaced(bias, t.slice(padded, -1, 0, length))
+		bias = t.replace(bias, t.slice(padded, -1, 0, length))
 		t.release(padded)
 	}
-	a.bias = t.replaced(bias, t.expand(bias, a.q.Dim(0), a.q.Dim(1), a.q.Dim(2), a.k.Dim(2)))
+	a.bias = t.replace(bias, t.expand(bias, a.q.Dim(0), a.q.Dim(1), a.q.Dim(2), a.k.Dim(2)))
 }
 
 // alignedTo8 is aligned_tensor.
@@ -104,8 +104,8 @@ func (t *Torch) efficientBackward(n *node, grad *Tensor, a *attention) []*Tensor
 }
 
 // efficientDelta is the row sums of gradient times result. Kernels for half
-// types make them themselves, save some of the V100's (kKernelComputesDelta);
-// for float32 it takes a product of full size.
+// types compute them internally, except some of the V100's
+// (kKernelComputesDelta); float32 needs a product of full size.
 func (t *Torch) efficientDelta(grad, q *Tensor, kernel efficientBlocks) *Tensor {
 	b, h, s := q.Dim(0), q.Dim(1), q.Dim(2)
 	v100 := func(d Device) bool { return d.Major == 7 && d.Minor == 0 }
@@ -156,8 +156,8 @@ func (t *Torch) efficientKernel(a *attention) efficientBlocks {
 }
 
 // workspace is workspace_size (kernel_backward.h): tiles of the queries'
-// gradient with a lock each, and what is staged of the others for every split
-// of the keys.
+// gradient with a lock each, and the staged gradients of keys and values for
+// every split of the keys.
 func (e efficientBlocks) workspace(a *attention) int64 {
 	b, h := a.q.Dim(0), a.q.Dim(1)
 	splits := divUp(a.k.Dim(2), e.keys)

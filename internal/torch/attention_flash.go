@@ -3,8 +3,8 @@ package torch
 // This file is FlashAttention 2 as PyTorch carries it
 // (aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp).
 
-// flashAttention pads sizes that are no multiples of 8, and takes the rest of
-// the result off again (scaled_dot_product_attention, pad_last_dim).
+// flashAttention pads sizes that are not multiples of 8, and slices the padding
+// off the result (scaled_dot_product_attention, pad_last_dim).
 func (t *Torch) flashAttention(a *attention) *Tensor {
 	size := a.q.Dim(3)
 	pad := (8 - size%8) % 8
@@ -33,7 +33,7 @@ func (t *Torch) flashForward(a *attention) *Tensor {
 		splitOut = t.empty(Float32, n, b, h, s, flashSize(a.q.Dim(3)))
 	}
 	state, unused := t.flashState(a.dropout)
-	if t.Version.Before(2, 8) { // so recordings of 2.6 have it
+	if t.Version.Before(2, 8) { // as in recordings of 2.6
 		splitSums, splitOut = splitOut, splitSums
 	}
 	t.release(splitSums, splitOut)
@@ -46,21 +46,21 @@ func (t *Torch) flashForward(a *attention) *Tensor {
 			t.save(n, unused)
 		}
 		n.backward = func(g []*Tensor) []*Tensor { return t.flashBackward(g[0], q, k, v, o) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.release(sums, state, unused)
 	return out
 }
 
-// flashState is the state of the random numbers, which 2.6 keeps on the CPU, as
-// its recordings have it.
+// flashState is the state of the random number generator, which 2.6 keeps on
+// the CPU, as in its recordings.
 func (t *Torch) flashState(dropout float64) (state, unused *Tensor) {
 	if t.Version.Before(2, 8) {
 		return nil, nil
 	}
 	state, unused = t.empty(Int64, 2), t.empty(Int64)
 	if dropout > 0 {
-		state = t.replaced(state, t.empty(Int64, 2))
+		state = t.replace(state, t.empty(Int64, 2))
 	}
 	return state, unused
 }
@@ -91,7 +91,7 @@ func (t *Torch) flashSplits(a *attention) int64 {
 	return t.ask(func(d Device) int64 { return d.flashSplits(rows, columns) })
 }
 
-// flashSplits is how many blocks share the keys of so many rows.
+// flashSplits returns how many blocks share the keys of these rows.
 func (d Device) flashSplits(rows, columns int64) int64 {
 	sms := int64(d.SMs) * 2
 	if float32(rows) >= 0.8*float32(sms) {

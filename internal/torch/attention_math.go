@@ -6,7 +6,7 @@ import "slices"
 // with its node, on float32 copies of half types
 // (aten/src/ATen/native/transformers/attention.cpp).
 func (t *Torch) mathAttention(a *attention) *Tensor {
-	queries, keys, values := t.widened(a.q), t.widened(a.k), t.widened(a.v)
+	queries, keys, values := t.toFloat32(a.q), t.toFloat32(a.k), t.toFloat32(a.v)
 	q := t.Scale(Borrow(queries)).tensor
 	bias := t.retainMaybe(a.bias)
 	if a.causal {
@@ -25,24 +25,25 @@ func (t *Torch) mathAttention(a *attention) *Tensor {
 	if a.dropout > 0 {
 		weights = t.Dropout(Value{weights}, a.dropout, true).tensor
 	}
-	// The weights are a result too, of the same type, which nobody takes.
-	lowered := t.narrowed(weights, a.q.DType)
+	// The weights are a second result, of the same type, and unused.
+	lowered := t.castPlain(weights, a.q.DType)
 	product := t.matmul(weights, v)
-	out := t.narrowed(product, a.q.DType)
+	out := t.castPlain(product, a.q.DType)
 	t.release(product, weights, k, v, q, bias, values, keys, queries, lowered)
 	return out
 }
 
-// widened is a half tensor in float32, or the tensor itself.
-func (t *Torch) widened(x *Tensor) *Tensor {
+// toFloat32 returns a half tensor in float32, or the tensor itself.
+func (t *Torch) toFloat32(x *Tensor) *Tensor {
 	if x.DType.IsHalf() {
 		return t.to(x, Float32)
 	}
 	return t.retain(x)
 }
 
-// narrowed is a tensor in a type, or the tensor itself.
-func (t *Torch) narrowed(x *Tensor, dtype DType) *Tensor {
+// castPlain returns a tensor in another type, or the tensor itself, outside the
+// graph.
+func (t *Torch) castPlain(x *Tensor, dtype DType) *Tensor {
 	if x.DType == dtype {
 		return t.retain(x)
 	}
@@ -81,8 +82,7 @@ func (t *Torch) repeatHeads(x *Tensor, heads int64) *Tensor {
 	return out
 }
 
-// safeSoftmax is _safe_softmax: rows that are masked altogether become zeros,
-// in place.
+// safeSoftmax is _safe_softmax: fully masked rows become zeros, in place.
 func (t *Torch) safeSoftmax(scores *Tensor) *Tensor {
 	out := t.softmax(scores, scores.DType)
 	masked := t.empty(Bool, scores.Shape...)

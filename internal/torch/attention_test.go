@@ -65,7 +65,7 @@ func (c *attentionCase) run() string {
 			kept = append(kept, t.retain(g[0]))
 			return nil
 		}
-		n.made(x)
+		n.setOutputs(x)
 		return x
 	}
 	q, k, v := c.tensors(t)

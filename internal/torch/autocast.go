@@ -7,15 +7,15 @@ type autocast struct {
 }
 
 // castCache holds the casts of leaves, which the outermost region drops when it
-// ends. PyTorch's is a hash map of addresses on the CPU, so the order in which
-// it drops them is not to be known; here it is the order of their making.
+// ends. PyTorch's is a hash map keyed by CPU addresses, so the order in which
+// it drops them cannot be known; here it is the order of creation.
 type castCache struct {
 	casts map[*Tensor]*Tensor
 	order []*Tensor
 }
 
-// Autocast runs a region under torch.autocast, or plainly if dtype is none.
-// Within another region it shares that one's cache.
+// Autocast runs a region under torch.autocast, or plainly if dtype is none. A
+// nested region shares the cache of the outer one.
 func (t *Torch) Autocast(dtype DType, region func()) {
 	old := t.autocast
 	switch {
@@ -102,12 +102,20 @@ func (t *Torch) upper(x *Tensor) *Tensor {
 
 // to is Tensor.to(dtype) where the type differs; its backward casts back.
 func (t *Torch) to(x *Tensor, dtype DType) *Tensor {
-	out := t.emptyLike(x, dtype)
+	out := t.cast(x, dtype)
 	if n := t.record("ToCopy", x); n != nil {
 		from := x.DType
-		n.gradient = func(g *Tensor) *Tensor { return t.emptyLike(g, from) }
-		n.made(out)
+		n.gradient = func(g *Tensor) *Tensor { return t.cast(g, from) }
+		n.setOutputs(out)
 	}
+	return out
+}
+
+// cast copies a tensor into another type, outside the graph.
+func (t *Torch) cast(x *Tensor, dtype DType) *Tensor {
+	since := t.moment()
+	out := t.emptyLike(x, dtype)
+	t.noteElements(since, out, []*Tensor{x})
 	return out
 }
 

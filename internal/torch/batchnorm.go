@@ -1,6 +1,10 @@
 package torch
 
-import "math"
+import (
+	"math"
+
+	"memorymark/internal/steptime"
+)
 
 // BatchNorm2d is nn.BatchNorm2d.
 type BatchNorm2d struct {
@@ -26,7 +30,7 @@ func (t *Torch) BatchNorm(x X, m *BatchNorm2d, training bool) Value {
 	given := read(x)
 	last := given.looksChannelsLast()
 	in := t.contiguousImage(given, last)
-	cudnn := batchNormByCuDNN(in, m)
+	cudnn, since := batchNormByCuDNN(in, m), t.moment()
 	out := t.emptyImage(in.DType, last, in.Shape...)
 	channels, stats := in.Shape[1], Float32
 	switch {
@@ -42,6 +46,7 @@ func (t *Torch) BatchNorm(x X, m *BatchNorm2d, training bool) Value {
 	case !cudnn && training && in.takesLastKernels():
 		t.partialSums(in, 4)
 	}
+	t.noteBatchNorm(since, steptime.Forward, in, cudnn, training)
 	if n := t.record("BatchNorm", given, m.Weight, m.Bias); n != nil {
 		in := t.save(n, given)
 		for _, x := range []*Tensor{m.Mean, m.Var, m.Weight} {
@@ -50,7 +55,7 @@ func (t *Torch) BatchNorm(x X, m *BatchNorm2d, training bool) Value {
 		mean := t.save(n, mean)
 		t.save(n, deviation)
 		n.backward = func(g []*Tensor) []*Tensor { return t.batchNormBackward(n, g[0], in, mean, m, training) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.release(mean, deviation, in)
 	t.done(x)
@@ -60,14 +65,33 @@ func (t *Torch) BatchNorm(x X, m *BatchNorm2d, training bool) Value {
 // batchNormByCuDNN is _select_batch_norm_backend
 // (aten/src/ATen/native/Normalization.cpp).
 func batchNormByCuDNN(in *Tensor, m *BatchNorm2d) bool {
+	if m.Weight == nil {
+		return false
+	}
 	return in.DType != BFloat16 && m.Weight.DType != BFloat16 &&
 		(in.DType != Float16 || m.Weight.DType == Float32) && in.Numel() < math.MaxInt32
+}
+
+// noteBatchNorm notes a normalization of a batch in place of what was launched since a
+// moment. In evaluation it is a kernel like others.
+func (t *Torch) noteBatchNorm(since int, direction float64, in *Tensor, cudnn, training bool) {
+	if !training {
+		t.noteFused(since, steptime.Kernel, in.DType, (2+direction)*float64(in.bytes()))
+		return
+	}
+	library := 0.
+	if cudnn {
+		library = 1
+	}
+	t.noteFused(since, steptime.BatchNorm, in.DType, direction, library, float64(in.Numel()), float64(in.Shape[1]))
 }
 
 // batchNormBackward makes the three gradients in one kernel, cuDNN's or
 // PyTorch's. cuDNN has none for evaluation.
 func (t *Torch) batchNormBackward(n *node, grad, in, mean *Tensor, m *BatchNorm2d, training bool) []*Tensor {
 	native := !training || !batchNormByCuDNN(in, m)
+	since := t.moment()
+	defer func() { t.noteBatchNorm(since, steptime.Backward, in, !native, training) }()
 	if native && in.takesLastKernels() {
 		return t.batchNormBackwardLast(n, in, mean, m, training)
 	}
@@ -76,8 +100,10 @@ func (t *Torch) batchNormBackward(n *node, grad, in, mean *Tensor, m *BatchNorm2
 	if n.wants(0) {
 		out[0] = t.emptyImage(in.DType, last, in.Shape...)
 	}
-	out[1] = t.empty(m.Weight.DType, m.Weight.Shape...)
-	out[2] = t.empty(m.Weight.DType, m.Weight.Shape...)
+	if m.Weight != nil {
+		out[1] = t.empty(m.Weight.DType, m.Weight.Shape...)
+		out[2] = t.empty(m.Weight.DType, m.Weight.Shape...)
+	}
 	if last {
 		t.passingWorkspace(persistentNormBackward(in))
 	}

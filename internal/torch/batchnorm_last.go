@@ -4,7 +4,7 @@ package torch
 // of its own: cuDNN's persistent ones, and PyTorch's for bfloat16.
 
 // takesLastKernels is batch_norm_use_channels_last_kernels
-// (aten/src/ATen/native/cuda/Normalization.cu): it takes images of one pixel for
+// (aten/src/ATen/native/cuda/Normalization.cu): images of one pixel count as
 // channels_last, too.
 func (x *Tensor) takesLastKernels() bool {
 	return x.isChannelsLast() || x.isContiguous() && x.stride[1] == 1
@@ -17,7 +17,7 @@ func (x *Tensor) takesLastKernels() bool {
 func (t *Torch) batchNormBackwardLast(n *node, in, mean *Tensor, m *BatchNorm2d, training bool) []*Tensor {
 	out := make([]*Tensor, 3)
 	var deviation *Tensor
-	if mean.Numel() == 0 { // cuDNN left none
+	if mean.Numel() == 0 { // cuDNN returned none
 		deviation = t.empty(Float32, in.Shape[1])
 	}
 	sum, product := t.empty(Float32, in.Shape[1]), t.empty(Float32, in.Shape[1])
@@ -31,16 +31,16 @@ func (t *Torch) batchNormBackwardLast(n *node, in, mean *Tensor, m *BatchNorm2d,
 	return out
 }
 
-// partialSums is what the blocks of a kernel leave for each other: some numbers of
-// each channel, and a semaphore for each column of blocks
+// partialSums is the scratch that a kernel's blocks share: some numbers for each
+// channel, and a semaphore for each column of blocks
 // (native/cuda/Normalization.cuh, flexible_launch_configs).
 func (t *Torch) partialSums(in *Tensor, numbers int64) {
 	const (
-		maxBlock         = 512
-		tile             = 32
-		perThread        = 16
-		mostRows         = 128
-		fewestWorthwhile = 8
+		maxBlock  = 512
+		tile      = 32
+		perThread = 16
+		maxRows   = 128
+		minRows   = 8
 	)
 	channels := in.Shape[1]
 	pixels := in.Numel() / channels
@@ -49,8 +49,8 @@ func (t *Torch) partialSums(in *Tensor, numbers int64) {
 	if width*height != maxBlock {
 		width = min(lastPowerOf2(channels), maxBlock/height)
 	}
-	rows := min(divUp(pixels, height*perThread), mostRows)
-	if rows < fewestWorthwhile {
+	rows := min(divUp(pixels, height*perThread), maxRows)
+	if rows < minRows {
 		return
 	}
 	staging := t.allocate(numbers * channels * rows * Float32.Size())
@@ -60,8 +60,8 @@ func (t *Torch) partialSums(in *Tensor, numbers int64) {
 }
 
 // persistentNorm is the workspace of cuDNN's persistent kernels, in which each
-// block leaves two sums for each channel of its tile. All that was asked of cuDNN
-// 9.19 follows; the sizes of tiles and headers are observed.
+// block stores two sums for each channel of its tile. The formula reproduces
+// every answer of cuDNN 9.19; the sizes of tiles and headers are observed.
 func persistentNorm(in *Tensor, pixelsPerThread, header, flags int64) int64 {
 	channels := in.Shape[1]
 	tile, pixelsAtOnce := int64(64), int64(32)

@@ -11,7 +11,7 @@ import (
 // TestPersistentNorm holds the workspaces of batch normalization in channels_last
 // to what cuDNN answered on an H200.
 func TestPersistentNorm(t *testing.T) {
-	file, err := os.Open("../phantom/testdata/bn.txt.gz") // its README says what a row has
+	file, err := os.Open("../emulate/testdata/bn.txt.gz") // its README says what a row has
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (t *Torch) Stack(dim int, parts ...X) Value {
 			}
 			return out
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(parts...)
 	return Value{out}
@@ -71,7 +71,7 @@ func (t *Torch) cat(dim int, parts []*Tensor) *Tensor {
 			}
 			return out
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	return out
 }

@@ -12,8 +12,8 @@ func channelsLastStrides(shape []int64) []int64 {
 	return []int64{h * w * c, 1, w * c, c}
 }
 
-// looksChannelsLast is is_channels_last_strides_2d: it also tells tensors that
-// could be either way by the strides of their dimensions of size 1.
+// looksChannelsLast is is_channels_last_strides_2d: for tensors that could be
+// either way it looks at the strides of their dimensions of size 1.
 func (x *Tensor) looksChannelsLast() bool {
 	if len(x.Shape) != 4 || x.stride[1] == 0 {
 		return false
@@ -32,8 +32,8 @@ func (x *Tensor) looksChannelsLast() bool {
 	return true
 }
 
-// suggestedStrides are those of a result of a shape in the order that x has
-// (Tensor::suggest_memory_format).
+// suggestedStrides returns the strides of a result with this shape in the
+// memory order of x (Tensor::suggest_memory_format).
 func (x *Tensor) suggestedStrides(shape []int64) []int64 {
 	if x.looksChannelsLast() {
 		return channelsLastStrides(shape)
@@ -97,7 +97,7 @@ func (t *Torch) inOrderOf(x, like *Tensor) *Tensor {
 
 // ToChannelsLast is model.to(memory_format=torch.channels_last): weights of four
 // dimensions are copied one after the other (torch/nn/modules/module.py, to and
-// _apply). On the CPU that takes no memory of the card.
+// _apply). On the CPU that uses no memory of the card.
 func (t *Torch) ToChannelsLast() {
 	for _, p := range t.parameters {
 		if len(p.Shape) != 4 || p.looksChannelsLast() {

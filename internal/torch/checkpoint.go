@@ -3,19 +3,19 @@ package torch
 import "slices"
 
 // This file is torch.utils.checkpoint with use_reentrant=False: a block runs
-// without keeping what its backward needs, and runs again, on the engine's
-// thread, when backward first asks for some of it (torch/utils/checkpoint.py).
+// without saving what its backward needs, and runs again, on the engine's
+// thread, when backward first needs any of it (torch/utils/checkpoint.py).
 
-// checkpoint is a block that was run so: _CheckpointFrame.
+// checkpoint is a checkpointed block: _CheckpointFrame.
 type checkpoint struct {
 	inputs []*Var // what the block was called with, in the order in which it dies
-	saver  *node  // that has them in the place of inputs, of a block within a block
+	saver  *node  // holds the inputs of a nested block instead
 	block  func(inputs []*Var) Value
 	cast   DType   // of the autocast region around it
-	fresh  bool    // which keeps no casts (cache_enabled of _get_autocast_kwargs)
+	fresh  bool    // the region caches no casts (cache_enabled of _get_autocast_kwargs)
 	module *module // that called it
-	// holders stand for the tensors that the block saved, in the order in
-	// which it saved them. They have no memory until the block has run again.
+	// holders represent the tensors that the block saved, in the order in which
+	// it saved them. They have no memory until the block has run again.
 	holders []*Tensor
 	hooks   int // saved tensors that still refer to the block
 
@@ -23,10 +23,10 @@ type checkpoint struct {
 	next       int // the holder that the second run fills next
 }
 
-// Checkpoint calls a block under checkpointing. Whatever tensors it reads,
-// besides parameters, must be among its arguments: the one it is called with,
-// which autograd keeps, and those that it is bound to by keywords, which its
-// closure keeps and which die first.
+// Checkpoint calls a block under checkpointing. Every tensor that it reads,
+// apart from parameters, must be one of its arguments: the one it is called
+// with, which autograd keeps, or those bound as keywords, which its closure
+// keeps and which are freed first.
 func (t *Torch) Checkpoint(block func(x *Var, keywords []*Var) Value, x X, keywords ...X) Value {
 	n := len(keywords)
 	bound := func(inputs []*Var) Value { return block(inputs[n], inputs[:n]) }
@@ -37,7 +37,7 @@ func (t *Torch) Checkpoint(block func(x *Var, keywords []*Var) Value, x X, keywo
 func (t *Torch) RunsAgain() bool { return t.second != nil }
 
 // CheckpointInputs is Checkpoint of a block that is called with all its
-// tensors, which die in their order.
+// tensors, which are freed in order.
 func (t *Torch) CheckpointInputs(block func(inputs []*Var) Value, inputs ...X) Value {
 	c := &checkpoint{cast: t.castType(), fresh: t.autocast != nil && t.autocast.cache == nil, module: t.module, block: block}
 	for _, x := range inputs {
@@ -68,9 +68,9 @@ func (t *Torch) CheckpointInputs(block func(inputs []*Var) Value, inputs ...X) V
 	return out
 }
 
-// saveInputs is _NoopSaveInputs of a block within another: that one's hooks take
+// saveInputs is _NoopSaveInputs of a nested block: the outer block's hooks hold
 // its inputs, which have no memory until the outer block has run again. That run
-// may end here: then its inputs go with the other names.
+// may end here: then the inputs are freed with the other names.
 func (t *Torch) saveInputs(c *checkpoint, inputs []*Var) {
 	f := t.Enter()
 	f.locals = inputs
@@ -83,8 +83,8 @@ func (t *Torch) saveInputs(c *checkpoint, inputs []*Var) {
 	f.End()
 }
 
-// unpackInputs are the inputs for the second run of a block. Those that an outer
-// block has are the caller's to drop.
+// unpackInputs returns the inputs for the second run of a block. The caller
+// drops those that an outer block holds.
 func (t *Torch) unpackInputs(c *checkpoint) (inputs []*Var, own bool) {
 	if c.saver == nil {
 		return c.inputs, false
@@ -108,8 +108,7 @@ func (t *Torch) dropInputs(c *checkpoint) {
 	}
 }
 
-// hold is the pack hook of the first run: it keeps nothing of a tensor but
-// what it looks like.
+// hold is the pack hook of the first run: it keeps only a tensor's metadata.
 func (c *checkpoint) hold(t *Torch, n *node, x *Tensor) *Tensor {
 	holder := t.newTensor()
 	*holder = Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1}
@@ -120,18 +119,19 @@ func (c *checkpoint) hold(t *Torch, n *node, x *Tensor) *Tensor {
 	return holder
 }
 
-// stopRecomputation is _StopRecomputationError: all that was saved is there.
+// stopRecomputation is _StopRecomputationError: everything that was saved is
+// available.
 type stopRecomputation struct{}
 
-// fill is the pack hook of the second run. What a node saved that is gone by now, the
-// node of this run keeps alone. After the last tensor nothing more is needed of the
-// block.
+// fill is the pack hook of the second run. If the original node no longer exists,
+// only this run's node keeps the tensor. After the last tensor the block need not run
+// further.
 func (c *checkpoint) fill(t *Torch, n *node, x *Tensor) *Tensor {
 	if holder := c.holders[c.next]; holder.refs > 0 {
 		x.storage.refs++
 		holder.storage = x.storage
 	} else {
-		n.saved = append(n.saved, t.detached(x))
+		n.saved = append(n.saved, t.detach(x))
 	}
 	if c.next++; c.next == len(c.holders) {
 		panic(stopRecomputation{})
@@ -174,8 +174,8 @@ func (t *Torch) recompute(c *checkpoint) {
 	}
 }
 
-// secondRun is what the second run of a block made, all of which goes when it
-// stops, save what its holders keep.
+// secondRun is what the second run of a block made. All of it is freed when the
+// run stops, except what its holders keep.
 type secondRun struct {
 	checkpoint *checkpoint
 	tensors    []*Tensor
@@ -188,12 +188,12 @@ func (s *secondRun) add(x *Tensor) {
 	x.second = s
 }
 
-// made reports whether a tensor is of the run.
-func (s *secondRun) made(x *Tensor) bool { return x != nil && x.second == s }
+// owns reports whether a tensor is of the run.
+func (s *secondRun) owns(x *Tensor) bool { return x != nil && x.second == s }
 
-// unwind is what the exception does that stops the second run: temporaries go
-// at once, the casts of autocast when its region is left, and the names of the
-// functions it passed, innermost first, when the exception itself goes.
+// unwind models the exception that stops the second run: temporaries are freed
+// at once, autocast's casts when its region is left, and the names of the
+// functions it passed, innermost first, when the exception itself is freed.
 func (t *Torch) unwind(s *secondRun, cast *autocast) {
 	frames := t.frames[s.frames:]
 	named := make(map[*Tensor]bool)
@@ -220,12 +220,12 @@ func (t *Torch) unwind(s *secondRun, cast *autocast) {
 	}
 	for _, f := range slices.Backward(frames) {
 		for _, x := range f.refers() {
-			if s.made(x) && outermost[x] == f {
+			if s.owns(x) && outermost[x] == f {
 				t.kill(s, x)
 			}
 		}
 		for _, v := range f.locals {
-			if !s.made(v.tensor) {
+			if !s.owns(v.tensor) {
 				v.Del()
 			}
 		}
@@ -235,8 +235,9 @@ func (t *Torch) unwind(s *secondRun, cast *autocast) {
 	s.tensors, s.nodes = nil, nil // tensors that are left refer to the run
 }
 
-// refers are the tensors that a function refers to: its names, of which the last
-// one counts, then the temporaries it was called with, which outlive their names.
+// refers returns the tensors that a function refers to: its names, of which the
+// last one counts, then the temporaries it was called with, which outlive their
+// names.
 func (f *Frame) refers() []*Tensor {
 	if f.names != nil {
 		return f.names()
@@ -256,13 +257,13 @@ func (f *Frame) refers() []*Tensor {
 	return append(out, args...)
 }
 
-// kill frees a tensor of the second run, whoever still refers to it.
+// kill frees a tensor of the second run even if it is still referenced.
 func (t *Torch) kill(s *secondRun, x *Tensor) {
 	if x.refs <= 0 {
 		return
 	}
 	x.refs = 0
-	if x.base != nil && !s.made(x.base) {
+	if x.base != nil && !s.owns(x.base) {
 		t.release(x.base)
 	}
 	t.drop(x.storage)
@@ -273,7 +274,7 @@ func (t *Torch) kill(s *secondRun, x *Tensor) {
 func (t *Torch) cutGraph(s *secondRun) {
 	for _, n := range s.nodes {
 		for _, e := range n.next {
-			if e.node != nil && e.node.second != s && !s.made(e.node.variable) {
+			if e.node != nil && e.node.second != s && !s.owns(e.node.variable) {
 				t.releaseNode(e.node)
 			}
 		}
@@ -281,8 +282,8 @@ func (t *Torch) cutGraph(s *secondRun) {
 	}
 }
 
-// dropRecomputed lets go of what a node of a checkpointed block was given to
-// run: the tensors are its own by then, and die when its function returns, the
+// dropRecomputed releases the recomputed tensors that a node of a checkpointed
+// block needed: it owns them, and they are freed when its function returns, the
 // last one unpacked first.
 func (t *Torch) dropRecomputed(n *node) {
 	for _, x := range slices.Backward(n.saved) {
@@ -291,14 +292,13 @@ func (t *Torch) dropRecomputed(n *node) {
 	}
 }
 
-// unhook drops the hooks of a node; the last ones of a block take its inputs
-// with them.
+// unhook drops the hooks of a node; the last hook of a block frees its inputs.
 func (t *Torch) unhook(n *node) {
 	c := n.checkpoint
 	n.checkpoint = nil
 	for _, x := range n.saved {
 		x.refs = 0
-		if x.storage != nil { // it was recomputed, and never asked for
+		if x.storage != nil { // it was recomputed and never used
 			t.drop(x.storage)
 		}
 		if c.hooks--; c.hooks == 0 {

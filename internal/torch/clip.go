@@ -1,17 +1,25 @@
 package torch
 
+import "memorymark/internal/steptime"
+
 // ClipGradNorm is torch.nn.utils.clip_grad_norm_ by foreach functions
 // (torch/nn/utils/clip_grad.py). The gradients are scaled in place. It returns
 // their norm.
 func (t *Torch) ClipGradNorm() Value {
 	var grads []*Tensor
-	for _, p := range t.trained() {
+	for _, p := range t.withGrad() {
 		grads = append(grads, p.grad)
 	}
 	if len(grads) == 0 {
 		return Value{}
 	}
+	since, bytes := t.moment(), int64(0)
+	for _, g := range grads {
+		bytes += g.bytes()
+	}
 	total := t.totalNorm(grads)
+	t.noteFused(since, steptime.Foreach, Float32, float64(bytes))
+	t.kernel(steptime.Foreach, Float32, float64(2*bytes)) // scaled in place
 	// clip_coef = max_norm / (total_norm + 1e-6), which Python turns into a
 	// reciprocal and a product (Tensor.__rdiv__).
 	sum := t.empty(total.DType)
@@ -68,9 +76,9 @@ func (t *Torch) foreachNorm(tensors []*Tensor) []*Tensor {
 	return norms
 }
 
-// normPartials are the partial sums: as many for each tensor as the largest has
-// chunks; since 2.15, by its recordings, as many as it has itself, behind a
-// list of where those of each begin.
+// normPartials are the partial sums: for each tensor as many as the largest has
+// chunks; since 2.15, by its recordings, as many as it has itself, after a list
+// of where each one's begin.
 func (t *Torch) normPartials(tensors []*Tensor) []*Tensor {
 	const chunk = 65536 // kChunkSize of MultiTensorApply.cuh
 	most, all := int64(0), int64(0)

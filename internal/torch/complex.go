@@ -8,23 +8,23 @@ import "slices"
 // ViewAsComplex is torch.view_as_complex(x): the last dimension, of two numbers,
 // becomes one.
 func (t *Torch) ViewAsComplex(x X) Value {
-	out := t.viewedAs("ViewAsComplex", read(x), asComplex, asReal)
+	out := t.viewAs("ViewAsComplex", read(x), asComplex, asReal)
 	t.done(x)
 	return Value{out}
 }
 
 // ViewAsReal is torch.view_as_real(x).
 func (t *Torch) ViewAsReal(x X) Value {
-	out := t.viewedAs("ViewAsReal", read(x), asReal, asComplex)
+	out := t.viewAs("ViewAsReal", read(x), asReal, asComplex)
 	t.done(x)
 	return Value{out}
 }
 
-// viewedAs makes such a view. Its backward makes the other one, of a contiguous
-// gradient (tools/autograd/derivatives.yaml).
-func (t *Torch) viewedAs(name string, in *Tensor, there, back func(*Tensor) (DType, []int64, []int64)) *Tensor {
+// viewAs makes a view in the other type. Its backward makes the opposite view
+// of a contiguous gradient (tools/autograd/derivatives.yaml).
+func (t *Torch) viewAs(name string, in *Tensor, there, back func(*Tensor) (DType, []int64, []int64)) *Tensor {
 	dtype, shape, stride := there(in)
-	out := t.viewed(name, in, shape, stride, func(g *Tensor) *Tensor {
+	out := t.makeView(name, in, shape, stride, func(g *Tensor) *Tensor {
 		dense := t.contiguousPlain(g)
 		dtype, shape, stride := back(dense)
 		view := t.alias(dense, shape, stride)
@@ -53,9 +53,9 @@ func asReal(x *Tensor) (dtype DType, shape, stride []int64) {
 	return Float32, append(slices.Clone(x.Shape), 2), append(stride, 1)
 }
 
-// MulComplex is a * b of complex numbers, of which b needs no gradient and is kept. Its
-// backward multiplies with the conjugate of b, which is a tensor of its own for the
-// call (aten/src/ATen/ConjugateFallback.cpp).
+// MulComplex is a * b of complex numbers. It saves b, which needs no gradient. Its
+// backward multiplies by the conjugate of b, which is materialized for the call
+// (aten/src/ATen/ConjugateFallback.cpp).
 func (t *Torch) MulComplex(a, b X) Value {
 	x, y := read(a), read(b)
 	n := t.record("Mul", x)
@@ -69,7 +69,7 @@ func (t *Torch) MulComplex(a, b X) Value {
 		}
 	}
 	out := t.pointwise(Complex64, x, y)
-	n.made(out)
+	n.setOutputs(out)
 	t.done(a, b)
 	return Value{out}
 }

@@ -1,8 +1,10 @@
 package torch
 
+import "memorymark/internal/steptime"
+
 // This file is torch.nn.functional.conv2d as cuDNN computes it
-// (aten/src/ATen/native/Convolution.cpp, cudnn/ConvShared.cpp). What cuDNN
-// takes beside is in cudnn_conv.go.
+// (aten/src/ATen/native/Convolution.cpp, cudnn/ConvShared.cpp). cuDNN's
+// workspaces are in cudnn_conv.go.
 
 // Conv2d is nn.Conv2d with square kernels, without dilation, and without groups or
 // with one for each channel.
@@ -28,8 +30,8 @@ func (t *Torch) NewDepthwiseConv2d(channels, kernel, padding int64, dtype DType)
 	return m
 }
 
-// slid is the size of an image's side after a window has slid over it.
-func slid(size, window, stride, padding int64) int64 { return (size+2*padding-window)/stride + 1 }
+// windowOut is the output size of a window that slides over a side of an image.
+func windowOut(size, window, stride, padding int64) int64 { return (size+2*padding-window)/stride + 1 }
 
 // Conv2d is conv2d, which is on autocast's lower list.
 func (t *Torch) Conv2d(x X, m *Conv2d) Value {
@@ -47,31 +49,24 @@ func (m *Conv2d) inChannelsLast(in *Tensor) bool {
 	return in.looksChannelsLast() || m.Weight.looksChannelsLast()
 }
 
-// convolution takes the result, then the workspace; a bias is added in place.
-// What is in another order is copied.
+// convolution allocates the result, then the workspace; a bias is added in
+// place. Operands in another memory order are copied.
 func (t *Torch) convolution(in *Tensor, m *Conv2d) *Tensor {
 	last := m.inChannelsLast(in)
 	dense := t.contiguousImage(in, last)
 	kernel := m.Weight.Shape[2]
+	since := t.moment()
 	out := t.emptyImage(in.DType, last, in.Shape[0], m.Weight.Shape[0],
-		slid(in.Shape[2], kernel, m.Stride, m.Padding), slid(in.Shape[3], kernel, m.Stride, m.Padding))
+		windowOut(in.Shape[2], kernel, m.Stride, m.Padding), windowOut(in.Shape[3], kernel, m.Stride, m.Padding))
 	weight := t.contiguousImage(m.Weight, last)
-	operations := 2 * out.Numel() * product(m.Weight.Shape[1:])
-	t.convolved(in.DType, operations)
 	t.convWorkspace(in, m, convForward)
+	t.noteConvolution(since, in.Shape, out.Shape, m.Weight.Shape, in.DType, last, steptime.Forward)
 	t.release(weight, dense)
 	if n := t.record("Convolution", in, m.Weight, m.Bias); n != nil {
 		in, weight := t.save(n, in), t.save(n, m.Weight)
 		kept := &Conv2d{weight, m.Bias, m.Stride, m.Padding, m.depthwise}
-		n.backward = func(g []*Tensor) []*Tensor {
-			for _, wanted := range []bool{n.wants(0), n.wants(1)} {
-				if wanted {
-					t.convolved(in.DType, operations)
-				}
-			}
-			return t.convolutionBackward(n, g[0], in, kept)
-		}
-		n.made(out)
+		n.backward = func(g []*Tensor) []*Tensor { return t.convolutionBackward(n, g[0], in, kept) }
+		n.setOutputs(out)
 	}
 	return out
 }
@@ -84,16 +79,19 @@ func (t *Torch) convolutionBackward(n *node, grad, in *Tensor, m *Conv2d) []*Ten
 	ordered := t.inOrderOf(grad, in)
 	if n.wants(0) {
 		last := m.inChannelsLast(ordered)
+		since := t.moment()
 		out[0] = t.emptyImage(in.DType, last, in.Shape...)
 		weight, dense := t.contiguousImage(m.Weight, last), t.contiguousImage(ordered, last)
 		t.convWorkspace(in, m, convInputGrad)
+		t.noteConvolution(since, in.Shape, grad.Shape, m.Weight.Shape, in.DType, last, steptime.Backward)
 		t.release(dense, weight)
 	}
 	if n.wants(1) {
-		last := in.looksChannelsLast() || ordered.looksChannelsLast()
+		since, last := t.moment(), in.looksChannelsLast() || ordered.looksChannelsLast()
 		dense, image := t.contiguousImage(ordered, last), t.contiguousImage(in, last)
 		out[1] = t.emptyImage(m.Weight.DType, last, m.Weight.Shape...)
 		t.convWorkspace(in, m, convWeightGrad)
+		t.noteConvolution(since, in.Shape, grad.Shape, m.Weight.Shape, in.DType, last, steptime.FilterGrads)
 		t.release(image, dense)
 	}
 	t.release(ordered)

@@ -30,7 +30,7 @@ func (t *Torch) conv1D(x X, m *Linear) Value {
 	flat := t.view(in, -1, in.Shape[last])
 	weight, a, bias := t.lower(m.Weight), t.lower(flat), t.lower(m.Bias)
 	product := t.addmm(bias, a, weight)
-	t.release(bias, a, weight, flat) // the last that was cast goes last
+	t.release(bias, a, weight, flat) // the last one cast is freed last
 	out := t.view(product, shape...)
 	t.release(product)
 	t.done(x)

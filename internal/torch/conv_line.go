@@ -1,5 +1,7 @@
 package torch
 
+import "memorymark/internal/steptime"
+
 // This file is torch.nn.functional.conv1d, which cuDNN computes as a convolution
 // of images of one row (aten/src/ATen/native/Convolution.cpp, view4d).
 
@@ -26,7 +28,7 @@ func (m *Conv1d) AsInput() *Conv1d {
 func (t *Torch) Conv1d(x X, m *Conv1d) Value {
 	bias, weight := t.lower(m.Bias), t.lower(m.Weight)
 	in := t.lower(read(x))
-	out := t.convolutionLine(in, &Conv1d{Weight: weight, Bias: bias, Stride: m.Stride, Padding: m.Padding})
+	out := t.convolution1d(in, &Conv1d{Weight: weight, Bias: bias, Stride: m.Stride, Padding: m.Padding})
 	t.release(in, weight, bias)
 	if m.input && t.InputsRequireGrad {
 		out.requiresGrad = true // output.requires_grad_(True), of a forward hook
@@ -35,38 +37,39 @@ func (t *Torch) Conv1d(x X, m *Conv1d) Value {
 	return Value{out}
 }
 
-// shape is the convolution as tables have it.
+// shape is the convolution as a key of the tables.
 func (m *Conv1d) shape(in *Tensor) convShape {
 	return convShape{
-		c: in.Shape[1], h: in.Shape[2], k: m.Weight.Shape[0], r: m.Weight.Shape[2], stride: m.Stride, pad: m.Padding, line: true,
+		c: in.Shape[1], h: in.Shape[2], k: m.Weight.Shape[0], r: m.Weight.Shape[2], stride: m.Stride, pad: m.Padding, oneD: true,
 	}
 }
 
-// convolutionLine is convolution of lines.
-func (t *Torch) convolutionLine(in *Tensor, m *Conv1d) *Tensor {
+// convolution1d is convolution along one dimension.
+func (t *Torch) convolution1d(in *Tensor, m *Conv1d) *Tensor {
 	dense, s := t.contiguousInput(in), m.shape(in)
+	since := t.moment()
 	out := t.empty(in.DType, in.Shape[0], s.k, s.out())
-	operations := 2 * out.Numel() * product(m.Weight.Shape[1:])
-	t.convolved(in.DType, operations)
 	t.workspaceOf(in, s, "", convForward)
+	t.noteConvolution(since, in.Shape, out.Shape, m.Weight.Shape, in.DType, false, steptime.Forward)
 	t.release(dense)
 	if n := t.record("Convolution", in, m.Weight, m.Bias); n != nil {
 		in, weight := t.save(n, in), t.save(n, m.Weight)
-		n.backward = func(g []*Tensor) []*Tensor { return t.convolutionLineBackward(n, g[0], in, weight, s, operations) }
-		n.made(out)
+		n.backward = func(g []*Tensor) []*Tensor { return t.convolution1dBackward(n, g[0], in, weight, s) }
+		n.setOutputs(out)
 	}
 	return out
 }
 
-// convolutionLineBackward is convolutionBackward of lines.
-func (t *Torch) convolutionLineBackward(n *node, grad, in, weight *Tensor, s convShape, operations int64) []*Tensor {
+// convolution1dBackward is convolutionBackward along one dimension.
+func (t *Torch) convolution1dBackward(n *node, grad, in, weight *Tensor, s convShape) []*Tensor {
 	out := make([]*Tensor, 3)
 	dense := t.contiguousInput(grad)
 	for i, of := range []*Tensor{in, weight} {
 		if n.wants(i) {
-			t.convolved(in.DType, operations)
+			since := t.moment()
 			out[i] = t.empty(of.DType, of.Shape...)
 			t.workspaceOf(in, s, "", []convDirection{convInputGrad, convWeightGrad}[i])
+			t.noteConvolution(since, in.Shape, grad.Shape, weight.Shape, in.DType, false, float64(steptime.Backward+i))
 		}
 	}
 	t.release(dense)

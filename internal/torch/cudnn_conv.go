@@ -16,19 +16,18 @@ import (
 	"memorymark/internal/trace"
 )
 
-// This file is the workspace of cuDNN's convolutions. Which kernel computes
-// one, and with it the workspace, is decided by heuristics in a closed library
-// (cudnn/Conv_v8.cpp asks it for a list and takes the first that runs), so the
-// sizes of ResNets, ViTs and Whisper are in tables (cudnn_conv), one for each
-// compute capability: measured on an H200, and for the others, and for
-// channels_last, asked of the same heuristics on emulated cards, which answer by
-// capability. Images have the sides that people train with, from 32 to 512
-// pixels. A convolution that is not in a table is taken to be computed as the
-// most similar ones are. With a kernel for each channel, float32 takes nothing on
-// any card that was asked. Half precision was asked of an A100, an RTX 3060 and an RTX 4090; all else was
-// measured on an H200 alone and is taken from there.
+// This file is the workspace of cuDNN's convolutions. Which kernel computes one, and with it the
+// workspace, is decided by heuristics in a closed library (cudnn/Conv_v8.cpp asks it for a list and
+// takes the first that runs), so the sizes of ResNets, ViTs and Whisper are in tables (cudnn_conv),
+// one for each compute capability: measured on an H200; for other cards and for channels_last,
+// queried from the same heuristics on emulated cards, which answer by capability. Images have the
+// usual sides of training, from 32 to 512 pixels; small channels and sides were queried in float32
+// alone, for every card. A convolution that is not in a table is assumed
+// to be computed like the most similar ones. With a kernel for each channel, float32 needs no
+// workspace on any card that was queried. Half precision was queried for an A100, an RTX 3060 and
+// an RTX 4090; everything else was measured on an H200 only.
 
-// convDirection is what of a convolution is computed.
+// convDirection is which result of a convolution is computed.
 type convDirection int
 
 const (
@@ -42,19 +41,19 @@ const (
 type convShape struct {
 	dtype                   string // of a table: float32 is fp32 or tf32; channels_last has its own
 	c, h, k, r, stride, pad int64
-	line                    bool // along one dimension, of h places
+	oneD                    bool // along one dimension, of size h
 }
 
-// area is how many places there are where a side has so many.
+// area is the number of pixels of an image whose side has this many.
 func (s convShape) area(side int64) int64 {
-	if s.line {
+	if s.oneD {
 		return side
 	}
 	return side * side
 }
 
-// out is how many places the result has.
-func (s convShape) out() int64 { return s.area(slid(s.h, s.r, s.stride, s.pad)) }
+// out is the number of pixels of the result.
+func (s convShape) out() int64 { return s.area(windowOut(s.h, s.r, s.stride, s.pad)) }
 
 // convLine says that from a batch on, a workspace is a straight line.
 type convLine struct{ from, bytes, slope int64 }
@@ -62,8 +61,8 @@ type convLine struct{ from, bytes, slope int64 }
 // convTable holds the lines of each convolution by direction.
 type convTable map[convShape][3][]convLine
 
-// These mark the types of images in channels_last, and of those whose channels
-// each have a kernel.
+// These suffixes mark the types of images in channels_last, and of depthwise
+// convolutions.
 const (
 	channelsLast = "/last"
 	eachChannel  = "/each"
@@ -72,14 +71,14 @@ const (
 //go:embed cudnn_conv/*.txt.gz cudnn_conv/2.8/*.txt.gz
 var convFiles embed.FS
 
-// convRelease is a cuDNN that PyTorch comes with.
+// convRelease is a cuDNN that a PyTorch ships with.
 type convRelease struct {
 	folder       string       // of its tables
 	capabilities []capability // those that have one, in order
 }
 
-// The releases: cuDNN 9.19 of PyTorch 2.11, and 9.10 of 2.8, which was asked for the
-// convolutions of ViTs alone. Earlier ones plan nothing without a card.
+// The releases: cuDNN 9.19 of PyTorch 2.11, and 9.10 of 2.8, which was only queried
+// for the convolutions of ViTs. Earlier ones plan nothing without a card.
 var (
 	cudnn919 = convRelease{"cudnn_conv", []capability{{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {10, 0}, {12, 0}}}
 	cudnn910 = convRelease{"cudnn_conv/2.8", []capability{{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {12, 0}}} // it fails for a B200
@@ -99,7 +98,7 @@ func (c capability) compare(o capability) int {
 	return cmp.Or(cmp.Compare(c.major, o.major), cmp.Compare(c.minor, o.minor))
 }
 
-// convTables are by the names of their files.
+// convTables holds the tables by the names of their files.
 var convTables = func() map[string]func() convTable {
 	tables := make(map[string]func() convTable)
 	for _, r := range []convRelease{cudnn919, cudnn910} {
@@ -115,7 +114,7 @@ func (r convRelease) file(c capability) string {
 	return fmt.Sprintf("%s/%d.%d.txt.gz", r.folder, c.major, c.minor)
 }
 
-// table is that of a capability by its place.
+// table returns the table of a capability by its index.
 func (r convRelease) table(place int64) convTable { return convTables[r.file(r.capabilities[place])]() }
 
 func loadConvTable(name string) convTable {
@@ -143,11 +142,10 @@ func readConvFile(name string) (string, error) {
 	return string(text), err
 }
 
-// place is the one, among those that have a table, of the card's compute
-// capability, or of the next below it. Before 7.5, for which PyTorch 2.11's cuDNN plans
-// nothing, it is that of 7.5. A card that does not say which it has is taken for an
-// H200.
-func (r convRelease) place(d Device) int64 {
+// tableIndex returns the index of the card's compute capability among those that have a
+// table, or of the next below it. Before 7.5, for which PyTorch 2.11's cuDNN plans
+// nothing, it is that of 7.5. A card of unknown capability counts as an H200.
+func (r convRelease) tableIndex(d Device) int64 {
 	of := capability{d.Major, d.Minor}
 	if of.major == 0 {
 		of = capability{9, 0}
@@ -173,7 +171,7 @@ func parseConvTable(text string) (convTable, error) {
 			return nil, fmt.Errorf("%d fields in %.60q", len(fields), row)
 		}
 		s := convShape{dtype: fields[0]}
-		fields[2], s.line = strings.CutPrefix(fields[2], "1x")
+		fields[2], s.oneD = strings.CutPrefix(fields[2], "1x")
 		for i, value := range []*int64{&s.c, &s.h, &s.k, &s.r, &s.stride, &s.pad} {
 			n, err := strconv.ParseInt(fields[1+i], 10, 64)
 			if err != nil {
@@ -195,7 +193,7 @@ func parseConvTable(text string) (convTable, error) {
 
 func parseConvLines(column string) ([]convLine, error) {
 	if column == "-" {
-		return nil, nil // never asked for: pixels take no gradient
+		return nil, nil // never needed: pixels have no gradient
 	}
 	var lines []convLine
 	for part := range strings.SplitSeq(column, ",") {
@@ -217,9 +215,9 @@ func parseConvLines(column string) ([]convLine, error) {
 	return lines, nil
 }
 
-// convWorkspace takes what cuDNN asks for while it computes. Where each channel has
-// a kernel of its own, images that are not in channels_last are PyTorch's, which
-// takes nothing (Convolution.cpp, use_cudnn_depthwise).
+// convWorkspace allocates cuDNN's workspace for the duration of the call. Depthwise
+// convolutions of images that are not in channels_last use PyTorch's own kernel,
+// which needs none (Convolution.cpp, use_cudnn_depthwise).
 func (t *Torch) convWorkspace(in *Tensor, m *Conv2d, d convDirection) {
 	layout, last := "", m.inChannelsLast(in)
 	switch {
@@ -248,16 +246,16 @@ func (t *Torch) workspaceOf(in *Tensor, s convShape, layout string, d convDirect
 	}
 	s.dtype += layout
 	cudnn := t.cudnn()
-	table := cudnn.table(t.ask(cudnn.place))
+	table := cudnn.table(t.ask(cudnn.tableIndex))
 	if strings.HasSuffix(layout, eachChannel) && !table.has(s.dtype) {
-		table = cudnn.table(cudnn.place(Device{Major: 9}))
+		table = cudnn.table(cudnn.tableIndex(Device{Major: 9}))
 	}
 	bytes := table.workspace(s, in.Shape[0], d)
-	t.work.Bytes += float64(bytes) // mostly copies in another layout
 	t.As(trace.Workspace, func() { t.drop(t.allocate(bytes)) })
 }
 
-// has says whether there are convolutions of a type, or of the one that they are taken for.
+// has reports whether the table has convolutions of a type, or of the type that represents
+// it.
 func (table convTable) has(dtype string) bool {
 	rest, half := strings.CutPrefix(dtype, "fp16")
 	for s := range table {
@@ -281,7 +279,7 @@ func (table convTable) workspace(s convShape, batch int64, d convDirection) int6
 	}
 	var guesses []int64 // the middle one is taken
 	for _, near := range table.nearest(s, d) {
-		// Heuristics look at how much there is to compute.
+		// Heuristics depend on the amount of computation.
 		places := batch * s.out()
 		nearBatch := max(1, (places+near.out()/2)/near.out())
 		guesses = append(guesses, carryOver(at(table[near][d], nearBatch), near, nearBatch, s, batch))
@@ -303,20 +301,20 @@ func at(lines []convLine, batch int64) int64 {
 }
 
 // nearest are the measured convolutions that are most like another. Five of
-// them outvote one whose heuristics are about to change: with all of one image
-// size taken out of the table, they predict its ResNets best.
+// them outvote one at the edge of a heuristic: with one image size left out of
+// the table, five predict its ResNets best.
 func (table convTable) nearest(s convShape, d convDirection) []convShape {
 	const count = 5
 	var found []convShape
 	distances := make(map[convShape]float64)
 	for o, lines := range table {
-		if o.dtype == s.dtype && o.line == s.line && lines[d] != nil {
+		if o.dtype == s.dtype && o.oneD == s.oneD && lines[d] != nil {
 			found = append(found, o)
 			distances[o] = s.distance(o)
 		}
 	}
 	slices.SortFunc(found, func(a, b convShape) int {
-		// Of two that are equally near, the map must not decide.
+		// Break ties, so that the order of the map does not matter.
 		return cmp.Or(cmp.Compare(distances[a], distances[b]), slices.Compare(a.fields(), b.fields()))
 	})
 	return found[:min(count, len(found))]
@@ -331,8 +329,8 @@ func (s convShape) distance(o convShape) float64 {
 
 func (s convShape) fields() []int64 { return []int64{s.c, s.h, s.k, s.r, s.stride, s.pad} }
 
-// copies are the bytes of image, result and weight in channels-last order,
-// which kernels for tensor cores want: channels are filled up to 16 bytes.
+// copies returns the bytes of image, result and weight in channels-last order,
+// which tensor-core kernels need: channels are padded to 16 bytes.
 func (s convShape) copies(batch int64) [3]int64 {
 	size := int64(4)
 	if strings.Contains(s.dtype, "16") {
@@ -342,9 +340,9 @@ func (s convShape) copies(batch int64) [3]int64 {
 	return [3]int64{batch * channels * s.area(s.h), batch * s.k * s.out() * size, s.k * channels * s.area(s.r)}
 }
 
-// carryOver finds the copies that a workspace is made of and adds up those of
-// another convolution, with what else there is. One that is not made of copies
-// grows with the tensors.
+// carryOver finds the copies that a workspace consists of and adds up those of
+// another convolution, plus the rest. A workspace that is not made of copies
+// scales with the tensors.
 func carryOver(bytes int64, from convShape, fromBatch int64, to convShape, batch int64) int64 {
 	a, b := from.copies(fromBatch), to.copies(batch)
 	rest, sum := bytes, int64(0)

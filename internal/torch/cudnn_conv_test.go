@@ -38,14 +38,14 @@ func TestConvWorkspace(t *testing.T) {
 }
 
 // tableOf is the table of a card in PyTorch 2.11.
-func tableOf(d Device) convTable { return cudnn919.table(cudnn919.place(d)) }
+func tableOf(d Device) convTable { return cudnn919.table(cudnn919.tableIndex(d)) }
 
 // TestConvReleases takes the table of the cuDNN that a PyTorch comes with.
 func TestConvReleases(t *testing.T) {
 	patches := convShape{"bf16", 3, 224, 768, 16, 16, 0, false} // of a ViT
 	for version, want := range map[Version]int64{{2, 8}: 3072, {2, 11}: 4249616 + 7*1103872, {2, 15}: 4249616 + 7*1103872} {
 		cudnn := (&Torch{Version: version}).cudnn()
-		if got := cudnn.table(cudnn.place(Device{Major: 9})).workspace(patches, 8, convForward); got != want {
+		if got := cudnn.table(cudnn.tableIndex(Device{Major: 9})).workspace(patches, 8, convForward); got != want {
 			t.Errorf("PyTorch %v: %d bytes forward, want %d", version, got, want)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 // This file is torch.nn.parallel.DistributedDataParallel: every rank has the
 // whole model, and gradients are summed in buckets as backward makes them
 // (torch/nn/parallel/distributed.py, torch/csrc/distributed/c10d/reducer.cpp).
-// How many ranks there are makes no difference to one of them, but for a few
-// bytes when it begins.
+// The number of ranks makes no difference to the memory of one, except for a
+// few bytes at the start.
 
 // Replication is how DistributedDataParallel is called.
 type Replication struct {
@@ -26,8 +26,8 @@ type Replication struct {
 	// Late says that ProcessGroupNCCL's watchdog has not yet seen the first
 	// step's all-reduce done when buckets are rebuilt. It looks every 100 ms
 	// (kWatchdogThreadSleepMillis), and until then the first buckets are held:
-	// the next collective lets go of them (ProcessGroupNCCL.cpp,
-	// shelvesToUnstash_ in workEnqueue), which is that of the first new bucket.
+	// the next collective, that of the first new bucket, releases them
+	// (ProcessGroupNCCL.cpp, shelvesToUnstash_ in workEnqueue).
 	Late bool
 }
 
@@ -38,7 +38,7 @@ type ddp struct {
 	buffers []*Tensor
 	buckets []*Tensor
 	bucket  map[*Tensor]*Tensor // of each parameter
-	ready   []*Tensor           // parameters in the order in which their gradients came
+	ready   []*Tensor           // parameters in the order of their gradients
 	rebuilt bool                // never, where unused parameters are looked for (should_rebuild_buckets)
 	used    *Tensor             // local_used_map_dev_
 	held    []*Tensor           // the first buckets, if the watchdog is late
@@ -49,9 +49,9 @@ type ddp struct {
 	quiet bool
 }
 
-// The sizes of buckets: the first one is small, so that it is soon full
-// (torch.distributed._DEFAULT_FIRST_BUCKET_BYTES, bucket_cap_mb), and what
-// ranks tell each other at once (broadcast_bucket_size).
+// The sizes of buckets: the first one is small, so that it is full soon
+// (torch.distributed._DEFAULT_FIRST_BUCKET_BYTES, bucket_cap_mb), and the bytes
+// of one broadcast (broadcast_bucket_size).
 const (
 	firstBucket     = 1 << 20
 	nextBuckets     = 25 << 20
@@ -64,30 +64,30 @@ func (t *Torch) Replicate(how Replication) {
 	if how.SideStream {
 		stream = t.newStream()
 	}
-	t.on(stream, func() { t.parallel = t.replicated(how) })
+	t.on(stream, func() { t.parallel = t.newDDP(how) })
 }
 
-func (t *Torch) replicated(how Replication) *ddp {
+func (t *Torch) newDDP(how Replication) *ddp {
 	d := &ddp{t: t, how: how, buffers: t.modelBuffers()}
-	learned := t.learned()
+	learned := t.trainable()
 	t.verifyShapes(learned, how.Ranks)
 	t.broadcast(append(slices.Clone(t.parameters), d.buffers...)) // _sync_module_states: frozen ones, too
 	if how.FindUnused {
 		buckets := bucketBySize(learned, firstBucket, nextBuckets)
-		slices.Reverse(buckets) // about as backward makes gradients
+		slices.Reverse(buckets) // roughly the order of backward
 		d.fill(buckets)
 		d.used = t.empty(Int32, int64(len(learned)))
 		return d
 	}
-	// Without unused parameters everything is in one bucket until it is known
-	// in which order gradients come (_ddp_init_helper).
+	// Without unused parameters everything is in one bucket until the order of
+	// gradients is known (_ddp_init_helper).
 	d.fill(bucketBySize(learned, math.MaxInt64))
 	return d
 }
 
 // Barrier is torch.distributed.barrier(): a tensor is all-reduced, which the work
-// object holds until the next one (ProcessGroupNCCL.cpp, barrier), and another is
-// there meanwhile.
+// object holds until the next barrier (ProcessGroupNCCL.cpp, barrier), with a
+// temporary one.
 func (t *Torch) Barrier() {
 	old := t.barrier
 	t.barrier = t.empty(Bool, 1)
@@ -107,12 +107,13 @@ func (t *Torch) SumOverRanks(x X) Value {
 	return Value{sum}
 }
 
-// learned are the parameters that are not frozen (_build_params_for_reducer).
-func (t *Torch) learned() []*Tensor {
+// trainable returns the parameters that are not frozen
+// (_build_params_for_reducer).
+func (t *Torch) trainable() []*Tensor {
 	return slices.DeleteFunc(slices.Clone(t.parameters), func(p *Tensor) bool { return !p.requiresGrad })
 }
 
-// modelBuffers are the model's tensors that are no parameters.
+// modelBuffers returns the model's tensors that are not parameters.
 func (t *Torch) modelBuffers() []*Tensor {
 	listed := make(map[*Tensor]bool, len(t.parameters))
 	for _, p := range t.parameters {
@@ -123,8 +124,8 @@ func (t *Torch) modelBuffers() []*Tensor {
 	})
 }
 
-// verifyShapes is _verify_param_shape_across_processes: how many of the parameters
-// every rank has, gathered, and this one's sizes and strides
+// verifyShapes is _verify_param_shape_across_processes: every rank's number of
+// parameters, gathered, and this one's sizes and strides
 // (torch/csrc/distributed/c10d/reducer.cpp, verify_params_across_processes).
 func (t *Torch) verifyShapes(parameters []*Tensor, ranks int64) {
 	own := t.empty(Int64)
@@ -142,8 +143,8 @@ func (t *Torch) verifyShapes(parameters []*Tensor, ranks int64) {
 	t.release(own)
 }
 
-// broadcast is broadcast_coalesced: tensors are copied together, and at most
-// two such copies are there at once (torch/csrc/distributed/c10d/comm.cpp).
+// broadcast is broadcast_coalesced: tensors are copied together, with at most
+// two such copies at a time (torch/csrc/distributed/c10d/comm.cpp).
 func (t *Torch) broadcast(tensors []*Tensor) {
 	var flying []*Tensor
 	for _, bucket := range bucketBySize(tensors, broadcastBucket) {
@@ -151,25 +152,25 @@ func (t *Torch) broadcast(tensors []*Tensor) {
 			t.release(flying[0])
 			flying = flying[1:]
 		}
-		flying = append(flying, t.flattened(bucket))
+		flying = append(flying, t.flattenDense(bucket))
 	}
 	t.release(flying...)
 }
 
-// flattened is flatten_dense_tensors: what is not contiguous is copied first
-// (torch/csrc/utils/tensor_flatten.h).
-func (t *Torch) flattened(tensors []*Tensor) *Tensor {
+// flattenDense is flatten_dense_tensors: non-contiguous tensors are copied
+// first (torch/csrc/utils/tensor_flatten.h).
+func (t *Torch) flattenDense(tensors []*Tensor) *Tensor {
 	dense := mapTensors(tensors, t.contiguousPlain)
 	if len(dense) == 1 {
 		return dense[0]
 	}
-	flat := t.empty(dense[0].DType, stored(dense))
+	flat := t.empty(dense[0].DType, countElements(dense))
 	t.release(dense...)
 	return flat
 }
 
-// fill makes the memory of buckets (initialize_buckets); that of the old ones
-// goes first, unless NCCL holds it.
+// fill allocates the buckets (initialize_buckets); the old ones are freed
+// first, unless NCCL holds them.
 func (d *ddp) fill(buckets [][]*Tensor) {
 	if d.how.Late {
 		d.held = d.buckets
@@ -179,7 +180,7 @@ func (d *ddp) fill(buckets [][]*Tensor) {
 	d.buckets, d.bucket, d.pending = nil, make(map[*Tensor]*Tensor), len(buckets[0])
 	d.t.As(trace.Gradient, func() {
 		for _, params := range buckets {
-			b := d.t.empty(params[0].DType, stored(params))
+			b := d.t.empty(params[0].DType, countElements(params))
 			d.buckets = append(d.buckets, b)
 			for _, p := range params {
 				d.bucket[p] = b
@@ -188,8 +189,8 @@ func (d *ddp) fill(buckets [][]*Tensor) {
 	})
 }
 
-// preForward is _pre_forward: after the first backward the buckets are made
-// anew, in the order of gradients, and buffers are made those of rank 0.
+// preForward is _pre_forward: after the first backward the buckets are rebuilt
+// in the order of gradients, and buffers are broadcast from rank 0.
 func (d *ddp) preForward(m *module) {
 	if m != d.t.root {
 		return
@@ -210,14 +211,14 @@ func (d *ddp) preForward(m *module) {
 	}
 }
 
-// BucketsRebuilt reports whether DDP has made its buckets anew, which it does once.
+// BucketsRebuilt reports whether DDP has rebuilt its buckets, which it does once.
 func (t *Torch) BucketsRebuilt() bool {
 	d, ok := t.parallel.(*ddp)
 	return ok && d.rebuilt
 }
 
-// UnusedError says that the loss does not depend on so many parameters, such as those
-// of a pooler.
+// UnusedError says that the loss does not depend on n parameters, such as those of a
+// pooler.
 type UnusedError struct{ Parameters int }
 
 func (e *UnusedError) Error() string {
@@ -225,8 +226,7 @@ func (e *UnusedError) Error() string {
 }
 
 // checkUsed is ensure_prior_reduction_finished: a bucket that waits for the gradient
-// of a parameter that the loss does not depend on is never reduced. A static graph
-// knows of them.
+// of an unused parameter is never reduced. A static graph allows for them.
 func (d *ddp) checkUsed() {
 	if missing := len(d.bucket) - len(d.ready); missing > 0 && !d.how.Static {
 		panic(Interruption{&UnusedError{missing}})
@@ -243,10 +243,10 @@ func (d *ddp) keepGradients(keep bool) { d.alone = keep }
 
 func (d *ddp) beforeNode(*node) {}
 
-// accumulated is Reducer::autograd_hook: the gradient is copied into its
-// bucket, and becomes a view of it if that was asked for. A leaf that is no
-// parameter, as checkpointing makes an input one, has no hook.
-func (d *ddp) accumulated(p *Tensor) {
+// postAccumulate is Reducer::autograd_hook: the gradient is copied into its
+// bucket, and becomes a view of it with gradient_as_bucket_view. A leaf that is
+// not a parameter, such as a checkpointed input, has no hook.
+func (d *ddp) postAccumulate(p *Tensor) {
 	b := d.bucket[p]
 	if b == nil || d.alone {
 		return
@@ -264,8 +264,8 @@ func (d *ddp) accumulated(p *Tensor) {
 	p.grad = view
 }
 
-// reduce counts a gradient of a bucket. Buckets are reduced in their order, so
-// the first one that is full is the first collective after the buckets were made.
+// reduce counts a gradient of a bucket. Buckets are reduced in order, so the
+// first full one is the first collective after the buckets were allocated.
 func (d *ddp) reduce(b *Tensor) {
 	if !d.rebuilt || len(d.held) == 0 || b != d.buckets[0] {
 		return
@@ -276,9 +276,9 @@ func (d *ddp) reduce(b *Tensor) {
 	}
 }
 
-// bucketBySize is compute_bucket_assignment_by_size: tensors of a type are
-// together in their order until there are enough bytes; the last limit holds
-// for all buckets that come after. Buckets that were never full come last.
+// bucketBySize is compute_bucket_assignment_by_size: consecutive tensors of a
+// type share a bucket until it is full; the last limit applies to all later
+// buckets. Buckets that were never full come last.
 func bucketBySize(tensors []*Tensor, limits ...int64) [][]*Tensor {
 	type filling struct {
 		tensors []*Tensor
@@ -309,8 +309,8 @@ func bucketBySize(tensors []*Tensor, limits ...int64) [][]*Tensor {
 	return full
 }
 
-// stored is how many elements tensors of a type have in memory.
-func stored(tensors []*Tensor) (n int64) {
+// countElements returns how many elements the tensors have in memory.
+func countElements(tensors []*Tensor) (n int64) {
 	for _, x := range tensors {
 		n += x.bytes() / x.DType.Size()
 	}

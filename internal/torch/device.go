@@ -9,19 +9,19 @@ type Device struct {
 	Major, Minor int // compute capability
 }
 
-// This file keeps what a process asked about its card, so that one run tells of
-// other cards, too. Where a card answers everything alike that decides something,
-// the process does the same on it, and asks for the same memory but for the sizes of
-// some scratch. Questions have numbers in them and no tensors: they are asked again
-// when the process has ended.
+// This file records every query of the card, so that one run serves other cards,
+// too. If a card gives the same answer to every query that decides control flow, the
+// process runs the same on it and requests the same memory, except for the sizes of
+// some scratch. Queries capture numbers and no tensors: they are evaluated again
+// after the process has ended.
 
-// questions are those of a process.
+// questions are the queries of a process.
 type questions struct {
 	decisions []decision
 	sized     []sizedEvent
 }
 
-// decision is a question whose answer decides what a process does.
+// decision is a query whose answer decides control flow.
 type decision struct {
 	ask    func(Device) int64
 	answer int64
@@ -33,10 +33,10 @@ type sizedEvent struct {
 	size  func(Device) int64
 }
 
-// KeepQuestions keeps what is asked about the card from now on.
+// KeepQuestions records queries of the card from now on.
 func (t *Torch) KeepQuestions() { t.questions = new(questions) }
 
-// ask asks for a number that decides what the process does.
+// ask queries a number that decides control flow.
 func (t *Torch) ask(question func(Device) int64) int64 {
 	answer := question(t.device)
 	if t.questions != nil {
@@ -45,7 +45,7 @@ func (t *Torch) ask(question func(Device) int64) int64 {
 	return answer
 }
 
-// is asks something that decides what the process does.
+// is queries a property that decides control flow.
 func (t *Torch) is(ask func(Device) bool) bool {
 	yes := ask(t.device)
 	if t.questions != nil {
@@ -61,8 +61,11 @@ func number(yes bool) int64 {
 	return 0
 }
 
-// allocateSized is allocate of as many bytes as the card's kernels take.
+// allocateSized allocates a size that depends on the card's kernels.
 func (t *Torch) allocateSized(size func(Device) int64) *storage {
+	if t.onCPU {
+		return t.allocate(0)
+	}
 	bytes := size(t.device)
 	switch {
 	case t.questions == nil:
@@ -74,8 +77,8 @@ func (t *Torch) allocateSized(size func(Device) int64) *storage {
 	return t.allocate(bytes)
 }
 
-// repeat asks again what was asked for the events from one to another, which are
-// repeated so many events later.
+// repeat repeats the queries of a range of events, which recur the given number
+// of events later.
 func (q *questions) repeat(from, to, later int) {
 	if q == nil {
 		return
@@ -89,8 +92,8 @@ func (q *questions) repeat(from, to, later int) {
 	}
 }
 
-// SizesOn returns the sizes that the card decides as they are on another one. It
-// reports false if the process does something else there, or may.
+// SizesOn returns the card-dependent sizes on another card. It reports false if
+// the process would, or might, run differently there.
 func (t *Torch) SizesOn(d Device) ([]int64, bool) {
 	for _, q := range t.questions.decisions {
 		if q.ask(d) != q.answer {
@@ -106,15 +109,15 @@ func (t *Torch) SizesOn(d Device) ([]int64, bool) {
 	return sizes, true
 }
 
-// SetSizes makes the trace that of a card with such sizes.
+// SetSizes changes the trace to that of a card with these sizes.
 func (t *Torch) SetSizes(sizes []int64) {
 	for i, s := range t.questions.sized {
 		t.trace.Events[s.event].Size = sizes[i]
 	}
 }
 
-// These are the cards that have something: Volta's tensor cores, Ampere's bfloat16,
-// and Hopper and Blackwell as data centers have them.
+// These test for a feature: Volta's tensor cores, Ampere's bfloat16, and Hopper and
+// Blackwell of data centers.
 func (d Device) isVolta() bool     { return d.Major >= 7 }
 func (d Device) isAmpere() bool    { return d.Major >= 8 }
 func (d Device) isHopper() bool    { return d.Major == 9 && d.Minor == 0 }

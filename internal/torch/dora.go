@@ -6,20 +6,19 @@ import "memorymark/internal/trace"
 // of a weight (peft/tuners/lora/dora.py).
 
 // initMagnitude makes the magnitudes of a layer: the norms of the rows of its
-// weight with the adapter's product (DoraLinearLayer.update_layer). The graph
-// behind them keeps the sum until the function ends. Where the model is built on
-// the CPU, so is all of this: the device is asked for nothing, not even for
-// cuBLAS's workspace.
+// weight with the adapter's product (DoraLinearLayer.update_layer). Their graph
+// keeps the sum until the function ends. If the model is built on the CPU, so is
+// all of this: nothing is allocated on the device, not even cuBLAS's workspace.
 func (t *Torch) initMagnitude(m *Linear) {
 	if t.meta != nil {
 		m.lora.magnitude = t.parameterAfter(m.lora.b.Weight, promote(m.Weight.DType, m.lora.b.Weight.DType), m.lora.b.Weight.Shape[0])
-		m.lora.magnitude.OddDecay() // lora_magnitude_vector is no name of a norm
+		m.lora.magnitude.OddDecay() // lora_magnitude_vector is not named like a norm
 		return
 	}
 	f := t.Enter()
 	product := f.Let(t.MatMul(Borrow(m.lora.b.Weight), Borrow(m.lora.a.Weight)))
 	norm := f.Let(t.weightNorm(m, f.Let(Borrow(m.Weight)), product))
-	p := t.detached(norm.tensor)
+	p := t.detach(norm.tensor)
 	p.requiresGrad, p.unread, p.oddDecay = true, true, true
 	t.trace.Events[p.storage.event].For = trace.Parameter
 	t.listAfter(p, m.lora.b.Weight)
@@ -32,17 +31,16 @@ func (t *Torch) weightNorm(m *Linear, weight, product X) Value {
 	f := t.Enter(product)
 	w := f.Let(Borrow(read(weight)))
 	if m.conv1D {
-		w.Set(t.turned(w.tensor, m))
+		w.Set(t.transposeWeight(w.tensor, m))
 	}
 	w.Set(t.Add(w, t.Scale(Borrow(read(product)))))
 	norm := f.Let(t.To(t.rowNorms(w), w.tensor.DType))
 	return f.Return(norm)
 }
 
-// rowNorms is torch.linalg.norm(x, dim=1). No gradient is taken of it here, but the
-// graph keeps x and the norms all the same. Autocast has it return float32,
-// and does not cast what it takes (aten/src/ATen/autocast_mode.h,
-// AT_FORALL_FP32_SET_OPT_DTYPE).
+// rowNorms is torch.linalg.norm(x, dim=1). It has no backward here, but the graph
+// keeps x and the norms all the same. Under autocast it returns float32, and its
+// input is not cast (aten/src/ATen/autocast_mode.h, AT_FORALL_FP32_SET_OPT_DTYPE).
 func (t *Torch) rowNorms(x X) Value {
 	in := read(x)
 	dtype := in.DType
@@ -53,7 +51,7 @@ func (t *Torch) rowNorms(x X) Value {
 	if n := t.record("LinalgVectorNorm", in); n != nil {
 		t.save(n, in)
 		t.save(n, out)
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}
@@ -65,8 +63,8 @@ func (t *Torch) withMagnitude(x, result *Var, m *Linear) Value {
 	return f.Return(t.addScaledRows(f, f.Let(x), result, m))
 }
 
-// addScaledRows is what lora.Linear.forward of PEFT 0.15 does itself, with names of its
-// own for what is scaled.
+// addScaledRows is lora.Linear.forward of PEFT 0.15, which does this itself, with its
+// own names for the scaled rows.
 func (t *Torch) addScaledRows(f *Frame, in, result *Var, m *Linear) Value {
 	l, base := m.lora, f.Let(Value{})
 	if l.dropout == 0 || !l.train {
@@ -82,7 +80,7 @@ func (t *Torch) scaledRows(x, base *Var, m *Linear) Value {
 	f, l := t.Enter(), m.lora
 	in, result := f.Let(x), f.Let(base)
 	eye, product := f.Let(Value{}), f.Let(Value{})
-	if l.peft.Before(0, 21) { // so recordings of 0.15 and 0.18 have it: x_eye is a name of this function
+	if l.peft.Before(0, 21) { // as in recordings of 0.15 and 0.18: x_eye is a name of this function
 		eye.Set(t.identity(in.tensor.DType, l))
 		product.Set(t.loraOf(eye, l))
 	} else {
@@ -90,15 +88,15 @@ func (t *Torch) scaledRows(x, base *Var, m *Linear) Value {
 		product.Set(t.To(product, in.tensor.DType))
 	}
 	weight := f.Let(t.To(Borrow(m.Weight), in.tensor.DType))
-	norm := f.Let(t.weightNorm(m, weight, Value{t.detached(product.tensor)}))
-	norm.Set(Value{t.detached(norm.tensor)})
+	norm := f.Let(t.weightNorm(m, weight, Value{t.detach(product.tensor)}))
+	norm.Set(Value{t.detach(norm.tensor)})
 	scale := f.Let(t.View(t.Div(Borrow(l.magnitude), norm), 1, -1))
 	low := f.Let(t.Linear(t.Linear(in, l.a), l.b))
 	switch {
 	case result.tensor == nil: // F.linear(x, weight)
 		w := &Linear{Weight: weight.tensor}
 		if m.conv1D {
-			w.Weight = t.turned(weight.tensor, m).tensor
+			w.Weight = t.transposeWeight(weight.tensor, m).tensor
 		}
 		result.Set(t.plainLinear(in, w))
 		if m.conv1D {
@@ -111,11 +109,11 @@ func (t *Torch) scaledRows(x, base *Var, m *Linear) Value {
 	return f.Return(out)
 }
 
-// turned is transpose of peft/utils/other.py. Of the parameter itself it makes a
-// new parameter, which gets a gradient though the weight is frozen; both stay as
-// long as the graph.
-func (t *Torch) turned(weight *Tensor, m *Linear) Value {
-	out := t.flipped(weight)
+// transposeWeight is transpose of peft/utils/other.py. It turns the parameter itself into
+// a new parameter, which gets a gradient although the weight is frozen; both live as long
+// as the graph.
+func (t *Torch) transposeWeight(weight *Tensor, m *Linear) Value {
+	out := t.transposePlain(weight)
 	out.requiresGrad = weight == m.Weight
 	return Value{out}
 }
@@ -129,7 +127,7 @@ func (t *Torch) loraWeight(l *lora) Value {
 	return f.Return(weight)
 }
 
-// identity is torch.eye of as many rows as an adapter takes.
+// identity is torch.eye with the adapter's number of inputs.
 func (t *Torch) identity(dtype DType, l *lora) Value {
 	in := l.a.Weight.Shape[1]
 	return t.Full(dtype, in, in)

@@ -1,9 +1,11 @@
 package torch
 
+import "memorymark/internal/steptime"
+
 // This file holds operators that compute elements from elements.
 
-// unary makes an operator of one input whose backward takes one tensor of its
-// size.
+// unary makes an operator of one input whose backward allocates one tensor of
+// its size.
 func (t *Torch) unary(name string, x X, saveResult bool) Value {
 	in := read(x)
 	out := t.pointwise(in.DType, in)
@@ -14,7 +16,7 @@ func (t *Torch) unary(name string, x X, saveResult bool) Value {
 		}
 		saved = t.save(n, saved)
 		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(g.DType, g, saved) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}
@@ -29,13 +31,13 @@ func (t *Torch) SiLU(x X) Value { return t.unary("Silu", x, false) }
 // Softplus saves its input.
 func (t *Torch) Softplus(x X) Value { return t.unary("Softplus", x, false) }
 
-// ReLU saves its result, whose layout its gradient has
+// ReLU saves its result; the gradient has the same layout
 // (aten/src/ATen/native/Activation.cpp, threshold_backward).
 func (t *Torch) ReLU(x X) Value {
 	in := read(x)
 	out := t.pointwise(in.DType, in)
 	if n := t.relu(in, out); n != nil {
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}
@@ -44,8 +46,9 @@ func (t *Torch) ReLU(x X) Value {
 // ReLUInPlace is nn.ReLU(inplace=True): the tensor stays, and becomes the result
 // of a new node.
 func (t *Torch) ReLUInPlace(x *Var) {
+	t.kernel(steptime.Kernel, x.tensor.DType, float64(2*x.tensor.bytes()))
 	if n := t.relu(x.tensor, x.tensor); n != nil {
-		t.remade(x.tensor, n)
+		t.setHistory(x.tensor, n)
 	}
 }
 
@@ -61,24 +64,24 @@ func (t *Torch) relu(in, out *Tensor) *node {
 // Tanh saves its result.
 func (t *Torch) Tanh(x X) Value { return t.unary("Tanh", x, true) }
 
-// Add is a + b. It hands the same gradient to both; the engine sums it where
+// Add is a + b. It passes the same gradient to both; the engine sums it where
 // one was broadcast.
 func (t *Torch) Add(a, b X) Value {
 	x, y := read(a), read(b)
-	out := t.pointwise(promote(x.DType, y.DType), x, y)
+	out := t.pointwise(resultType(x, y), x, y)
 	if n := t.record("Add", x, y); n != nil {
 		n.backward = func(g []*Tensor) []*Tensor { return t.handOn(n, g[0]) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(a, b)
 	return Value{out}
 }
 
-// Sub is a - b. Its backward negates the gradient of b first, then hands the
-// gradient on to a (tools/autograd/derivatives.yaml, sub.Tensor).
+// Sub is a - b. Its backward negates the gradient of b first, then passes the
+// gradient to a (tools/autograd/derivatives.yaml, sub.Tensor).
 func (t *Torch) Sub(a, b X) Value {
 	x, y := read(a), read(b)
-	out := t.pointwise(promoted(x, y), x, y)
+	out := t.pointwise(resultType(x, y), x, y)
 	if n := t.record("Sub", x, y); n != nil {
 		n.backward = func(g []*Tensor) []*Tensor {
 			out := t.lists.take(2)
@@ -90,7 +93,7 @@ func (t *Torch) Sub(a, b X) Value {
 			}
 			return out
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(a, b)
 	return Value{out}
@@ -99,10 +102,11 @@ func (t *Torch) Sub(a, b X) Value {
 // AddInPlace is a += b: the tensor stays, and becomes the result of a new node.
 func (t *Torch) AddInPlace(a *Var, b X) {
 	x, y := a.tensor, read(b)
+	t.noteUpdate(x, y)
 	if n := t.record("Add", x, y); n != nil {
 		n.backward = func(g []*Tensor) []*Tensor { return t.handOn(n, g[0]) }
 		old := x.fn
-		n.made(x)
+		n.setOutputs(x)
 		if old != nil {
 			t.releaseNode(old)
 		}
@@ -124,19 +128,21 @@ func promote(a, b DType) DType {
 	return b
 }
 
-// Dropout is native_dropout: a mask of bytes, then the result. With p = 0 or
-// in evaluation it is the input itself (aten/src/ATen/native/Dropout.cpp).
+// Dropout is native_dropout: a mask of bytes, then the result. With p = 0 or in
+// evaluation it returns the input itself (aten/src/ATen/native/Dropout.cpp).
 func (t *Torch) Dropout(x X, p float64, training bool) Value {
 	in := read(x)
 	if p == 0 || !training {
 		return Value{t.own(x)}
 	}
+	since := t.moment()
 	mask := t.emptyLike(in, Bool)
 	out := t.emptyLike(in, in.DType)
+	t.noteFused(since, steptime.Dropout, in.DType, float64(2*in.bytes()+mask.bytes()))
 	if n := t.record("NativeDropout", in); n != nil {
 		mask := t.save(n, mask)
 		n.gradient = func(g *Tensor) *Tensor { return t.pointwise(g.DType, g, mask) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.release(mask)
 	t.done(x)
@@ -151,7 +157,7 @@ func (t *Torch) Mean(x X) Value {
 	if n := t.record("Mean", in); n != nil {
 		shape := in.Shape
 		n.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, shape...) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}

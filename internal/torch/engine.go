@@ -2,7 +2,7 @@ package torch
 
 import "slices"
 
-// Backward is loss.backward(): it runs the graph behind a scalar and leaves
+// Backward is loss.backward(): it runs the graph of a scalar and leaves
 // gradients in the leaves (torch/csrc/autograd/engine.cpp).
 func (t *Torch) Backward(loss X) {
 	root := read(loss)
@@ -46,8 +46,8 @@ func (t *Torch) callBack() {
 	}
 }
 
-// countDependencies counts, for every node behind root, the gradients that
-// will come to it.
+// countDependencies counts, for every node reachable from root, the gradients
+// that it will receive.
 func (t *Torch) countDependencies(root *node) {
 	stack := append(t.path[:0], root)
 	seen := append(t.seen[:0], root)
@@ -73,10 +73,10 @@ func (t *Torch) countDependencies(root *node) {
 	t.path, t.seen = stack, seen
 }
 
-// evaluate runs a node: its incoming gradients die when it has run, then what
-// it saved, then the outgoing ones go where they belong (call_function,
-// evaluate_function).
+// evaluate runs a node, then frees its incoming gradients and what it saved,
+// then delivers the outgoing ones (call_function, evaluate_function).
 func (t *Torch) evaluate(n *node, queue *readyQueue) {
+	t.work.Nodes++
 	grads := n.buffer
 	n.buffer = nil
 	outer := t.module
@@ -90,16 +90,19 @@ func (t *Torch) evaluate(n *node, queue *readyQueue) {
 	if n.variable != nil {
 		t.accumulateGrad(n.variable, grads[0])
 		if t.parallel != nil {
-			t.parallel.accumulated(n.variable)
+			t.parallel.postAccumulate(n.variable)
 		}
 	} else {
 		if n.checkpoint != nil {
 			t.recompute(n.checkpoint)
 		}
-		if n.gradient != nil {
+		switch {
+		case !slices.ContainsFunc(grads, func(g *Tensor) bool { return g != nil }): // none comes in, none goes out
+			out = t.lists.take(len(n.next))
+		case n.gradient != nil:
 			out = t.lists.take(1)
 			out[0] = n.gradient(grads[0])
-		} else {
+		default:
 			out = n.backward(grads)
 		}
 		if n.checkpoint != nil {
@@ -128,15 +131,14 @@ func (t *Torch) evaluate(n *node, queue *readyQueue) {
 	t.module = outer
 }
 
-// validate brings outgoing gradients to the shape and type of what they are
-// gradients of: broadcasting is undone by a sum, promotion by a cast
-// (validate_outputs).
+// validate gives outgoing gradients the shape and type of their tensors:
+// broadcasting is undone by a sum, promotion by a cast (validate_outputs).
 func (t *Torch) validate(n *node, out []*Tensor) {
 	for i, e := range n.next {
 		if out[i] == nil {
 			continue
 		}
-		if e.node == nil { // nobody asked for it
+		if e.node == nil { // not needed
 			t.release(out[i])
 			out[i] = nil
 			continue
@@ -146,15 +148,15 @@ func (t *Torch) validate(n *node, out []*Tensor) {
 			t.release(g)
 		}
 		if g := out[i]; g.DType != e.dtype {
-			out[i] = t.emptyLike(g, e.dtype)
+			out[i] = t.cast(g, e.dtype)
 			t.release(g)
 		}
 	}
 }
 
-// deliver adds a gradient to those that wait at a node. It is added in place
-// if nobody else can see the one that waits: a view shares its storage with
-// the tensor it keeps (input_buffer.cpp, can_accumulate_inplace).
+// deliver accumulates a gradient in the input buffer of a node. It is added in
+// place if the buffered one has no other reference: a view shares its storage
+// with the tensor it keeps (input_buffer.cpp, can_accumulate_inplace).
 func (t *Torch) deliver(e edge, grad *Tensor) {
 	if e.node.buffer == nil {
 		e.node.makeBuffer()
@@ -165,6 +167,7 @@ func (t *Torch) deliver(e edge, grad *Tensor) {
 		return
 	}
 	if old.isDense() && old.refs == 1 && old.storage.refs == 1 {
+		t.noteUpdate(old, grad)
 		t.release(grad)
 		return
 	}
@@ -172,16 +175,17 @@ func (t *Torch) deliver(e edge, grad *Tensor) {
 	t.release(old, grad)
 }
 
-// accumulateGrad keeps the first gradient of a leaf as it is, if nobody else
-// refers to it and its layout is the leaf's; later ones are added in place
+// accumulateGrad keeps the first gradient of a leaf as it is, if it has no
+// other reference and the leaf's layout; later ones are added in place
 // (functions/accumulate_grad.h).
 func (t *Torch) accumulateGrad(leaf, grad *Tensor) {
 	switch {
 	case grad == nil:
 	case leaf.grad != nil:
+		t.noteUpdate(leaf.grad, grad)
 		t.release(grad)
 	case grad.refs == 1 && sameLayout(grad, leaf):
-		leaf.grad = t.detached(grad)
+		leaf.grad = t.detach(grad)
 		t.release(grad)
 	default:
 		leaf.grad = t.emptyStrided(grad.DType, leaf.Shape, leaf.stride)
@@ -190,7 +194,7 @@ func (t *Torch) accumulateGrad(leaf, grad *Tensor) {
 }
 
 // sameLayout is utils::obeys_layout_contract: equal strides where a dimension
-// has more than one element; a leaf that is not dense wants contiguous ones.
+// has more than one element; a leaf that is not dense needs contiguous ones.
 func sameLayout(grad, leaf *Tensor) bool {
 	for i, s := range leaf.Shape {
 		if s != 1 && grad.stride[i] != leaf.stride[i] {

@@ -22,7 +22,7 @@ type Sharding struct {
 	Reduce  DType // MixedPrecisionPolicy.reduce_dtype, none for the gradients'
 	Keep    bool  // reshard_after_forward=False
 	Offload bool  // CPUOffloadPolicy
-	Copies  bool  // of the ranks that share, which all-reduce: HSDP
+	Copies  bool  // of the ranks that share, which all-reduce (HSDP)
 	Tensor  int64 // ranks that matrices are split over before, 1 for none
 }
 
@@ -46,8 +46,8 @@ type shardGroup struct {
 	params     []*shardedParam
 	state      trainingState
 	unsharded  bool
-	gathered   *Tensor // the result of an all-gather that nobody waited for yet
-	ran        []int   // its places in the order
+	gathered   *Tensor // the result of an all-gather that is not yet waited for
+	ran        []int   // its indices in the order
 	began      int64   // the sequence number at which its forward began
 	allReduced *Tensor // what HSDP all-reduced, which stays to the end of backward
 }
@@ -61,19 +61,19 @@ const (
 	postBackward
 )
 
-// shardedParam is a parameter whose whole is there only while it is needed.
+// shardedParam is a parameter that is whole only while it is needed.
 type shardedParam struct {
 	whole  *Tensor // the unsharded parameter, which the graph refers to
 	shard  *Tensor // this rank's part, which the optimizer updates
 	padded int64   // elements of a part, as many on every rank
-	// kept is the sum of gradients that were not reduced, in the type in which they
-	// will be, if it is another (unsharded_accumulated_grad).
+	// kept is the sum of gradients that were not reduced, in the type of the
+	// reduction if that differs (unsharded_accumulated_grad).
 	kept *Tensor
 }
 
 // FullyShard builds a model on the meta device, shards it, and gives this
-// rank's parts memory. Each parameter belongs to the layer of its home.
-func (t *Torch) FullyShard(how Sharding, homes []Home, build func()) error {
+// rank's parts memory. Each parameter belongs to the layer that owns it.
+func (t *Torch) FullyShard(how Sharding, owners []Owner, build func()) error {
 	f := &fsdp{t: t, how: how}
 	var err error
 	meta := t.onMeta(func() {
@@ -94,10 +94,10 @@ func (t *Torch) FullyShard(how Sharding, homes []Home, build func()) error {
 	f.groups = append(f.groups, byPath[""])
 	parts := make(map[*storage]*shardedParam)
 	for i, whole := range t.parameters {
-		t.settle(whole, homes[i])
-		g := byPath[homes[i].Layer]
+		t.setOwner(whole, owners[i])
+		g := byPath[owners[i].Layer]
 		if g == nil {
-			g = &shardGroup{path: homes[i].Layer}
+			g = &shardGroup{path: owners[i].Layer}
 			byPath[g.path] = g
 			f.groups = append(f.groups, g)
 		}
@@ -108,14 +108,14 @@ func (t *Torch) FullyShard(how Sharding, homes []Home, build func()) error {
 	}
 	f.toEmpty(meta, parts)
 	if how.Offload {
-		t.parameters = nil // what is done to them is done by the processor
+		t.parameters = nil // the CPU updates them
 	}
 	t.parallel = f
 	return nil
 }
 
-// rows are how many of a first dimension a rank has, as torch.chunk splits it:
-// the first rank has the most, and the last ones may have none.
+// rows returns how much of a first dimension a rank has, as torch.chunk splits
+// it: the first rank has the most, and the last ones may have none.
 func (s Sharding) rows(of int64) int64 {
 	chunk := divUp(of, s.Ranks)
 	return max(0, min(chunk, of-s.Rank*chunk))
@@ -129,7 +129,7 @@ func (t *Torch) shard(whole *Tensor, how Sharding) *shardedParam {
 	*shard = Tensor{Shape: shape, stride: contiguousStrides(shape), DType: whole.DType, refs: 1, requiresGrad: whole.requiresGrad}
 	shard.storage = t.storages.next()
 	shard.storage.id, shard.storage.refs = trace.None, 1
-	shard.home = whole.home
+	shard.owner = whole.owner
 	if how.Gather != NoDType {
 		whole.DType = how.Gather
 	}
@@ -137,9 +137,9 @@ func (t *Torch) shard(whole *Tensor, how Sharding) *shardedParam {
 }
 
 // toEmpty is model.to_empty(): every module's parameters and buffers get
-// memory, a tied parameter once for each module that has it, where the last
-// one stays (Module._apply). Offloaded, only the buffers are on the card. What
-// is uneven is padded when its group's module is done (FSDPModule._apply).
+// memory, a tied parameter once for each module that has it, where the last one
+// stays (Module._apply). Offloaded, only the buffers are on the card. Uneven
+// parts are padded when their group's module is done (FSDPModule._apply).
 func (f *fsdp) toEmpty(meta *metaDevice, parts map[*storage]*shardedParam) {
 	t := f.t
 	if !f.how.Offload {
@@ -153,7 +153,7 @@ func (f *fsdp) toEmpty(meta *metaDevice, parts map[*storage]*shardedParam) {
 	}
 	var layer *shardGroup // that is not done yet
 	t.As(trace.Parameter, func() {
-		for _, s := range meta.held {
+		for _, s := range meta.storages {
 			p := parts[s]
 			if g := groups[p]; layer != nil && g != layer {
 				f.pad(layer)
@@ -174,15 +174,15 @@ func (f *fsdp) toEmpty(meta *metaDevice, parts map[*storage]*shardedParam) {
 	})
 }
 
-// hold gives a part new memory.
+// hold allocates new memory for a part.
 func (f *fsdp) hold(p *shardedParam, elements int64) {
 	old := p.shard.storage
-	f.t.inModule(p.shard.home, func() { p.shard.storage = f.t.allocate(elements * p.shard.DType.Size()) })
+	f.t.inModule(p.shard.owner, func() { p.shard.storage = f.t.allocate(elements * p.shard.DType.Size()) })
 	f.t.drop(old)
 }
 
-// pad is FSDPParam.reset_sharded_param: to_empty has made parts of uneven sizes,
-// and all-gathers want them as large as the first rank's.
+// pad is FSDPParam.reset_sharded_param: to_empty has allocated parts of uneven
+// sizes, and all-gathers need them as large as the first rank's.
 func (f *fsdp) pad(g *shardGroup) {
 	if g == nil || f.how.Offload {
 		return
@@ -194,9 +194,9 @@ func (f *fsdp) pad(g *shardGroup) {
 	}
 }
 
-// fakeContext is what the first operators on DTensors do, whose sharding is
-// worked out on fake tensors: those want a context, of "cuda" and of "cuda:0"
-// (torch/_subclasses/fake_tensor.py, init_gpu_context).
+// fakeContext models the first operators on DTensors, whose sharding is
+// computed on fake tensors: those initialize a context, for "cuda" and for
+// "cuda:0" (torch/_subclasses/fake_tensor.py, init_gpu_context).
 func (t *Torch) fakeContext() {
 	for range 2 {
 		t.release(t.empty(Float32, 1))
@@ -212,8 +212,8 @@ func (f *fsdp) group(m *module) *shardGroup {
 	return nil
 }
 
-// preForward is FSDPState._pre_forward. A block that runs again under
-// checkpointing finds its parameters there.
+// preForward is FSDPState._pre_forward. A checkpointed block that runs again
+// finds its parameters already gathered.
 func (f *fsdp) preForward(m *module) {
 	g := f.group(m)
 	if g == nil || f.t.second != nil {
@@ -225,8 +225,8 @@ func (f *fsdp) preForward(m *module) {
 	f.t.sequence++ // of RegisterPostBackwardFunction
 }
 
-// postForward is FSDPState._post_forward. The hook on what the module returns
-// runs before the gradient of it is used.
+// postForward is FSDPState._post_forward. The hook on the module's outputs runs
+// before their gradients are used.
 func (f *fsdp) postForward(m *module, outputs ...*Tensor) {
 	g := f.group(m)
 	if g == nil || f.t.second != nil {
@@ -248,8 +248,8 @@ func (f *fsdp) postForward(m *module, outputs ...*Tensor) {
 	}
 }
 
-// preBackward is FSDPState._pre_backward: it gathers the group, and begins to
-// gather the one that ran before it.
+// preBackward is FSDPState._pre_backward: it gathers the group, and prefetches
+// the one that ran before it.
 func (f *fsdp) preBackward(g *shardGroup) {
 	if !f.finishing {
 		f.finishing = true
@@ -273,9 +273,9 @@ func (f *fsdp) preBackward(g *shardGroup) {
 
 // beforeNode runs RegisterPostBackwardFunction of the groups whose forward
 // began after the node was made: it is an identity on a module's inputs, so it
-// runs when all of the module's backward has, and before what comes next.
+// runs right after all of the module's backward.
 func (f *fsdp) beforeNode(n *node) {
-	input := n.variable != nil && n.variable.home == nil // a leaf that is no parameter is the first layer's
+	input := n.variable != nil && n.variable.owner == nil // a leaf that is not a parameter is the first layer's
 	for _, g := range f.groups {
 		if g.state == preBackward && g.path != "" && (input || n.seq < g.began) {
 			f.postBackward(g)
@@ -283,7 +283,7 @@ func (f *fsdp) beforeNode(n *node) {
 	}
 }
 
-func (f *fsdp) accumulated(*Tensor) {}
+func (f *fsdp) postAccumulate(*Tensor) {}
 
 func (f *fsdp) keepGradients(keep bool) { f.keeps = keep }
 
@@ -337,7 +337,7 @@ func (f *fsdp) postBackward(g *shardGroup) {
 }
 
 // keep is to_accumulated_grad_if_needed of a group's parameters: their gradients
-// stay whole, in the type in which they will be reduced.
+// stay whole, in the type of the reduction.
 func (f *fsdp) keep(g *shardGroup) {
 	for _, p := range g.params {
 		grad := p.whole.grad

@@ -3,14 +3,16 @@ package torch
 import (
 	"math"
 
+	"memorymark/internal/steptime"
+
 	"memorymark/internal/trace"
 )
 
 // This file is torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py: what
-// all-gathers and reduce-scatters take, and on which streams.
+// all-gathers and reduce-scatters allocate, and on which streams.
 
-// unshard is FSDPParamGroup.unshard, foreach_all_gather: the parts are put
-// into this rank's place of the result, on a stream of their own.
+// unshard is FSDPParamGroup.unshard, foreach_all_gather: the parts are copied
+// into this rank's slice of the result, on a separate stream.
 func (f *fsdp) unshard(g *shardGroup) {
 	if g.gathered != nil || g.unsharded {
 		return
@@ -23,18 +25,17 @@ func (f *fsdp) unshard(g *shardGroup) {
 		for _, p := range g.params {
 			total += p.padded * p.whole.DType.Size()
 			if p.whole.DType != dtype {
-				dtype = Uint8 // of several types, bytes are gathered (_get_all_gather_input_metadatas)
+				dtype = Uint8 // mixed types are gathered as bytes (_get_all_gather_input_metadatas)
 			}
 		}
 		g.gathered = t.empty(dtype, total/dtype.Size()*f.how.Ranks)
-		t.sent(&t.work.Traffic.Gathered, g.gathered.bytes())
+		t.countTraffic(&t.work.Traffic.Gathered, g.gathered.bytes())
 		t.releaseList(inputs)
 	})
 }
 
-// gatherInputs is _get_param_all_gather_inputs: the parts themselves, or those
-// that are gathered in another type in one tensor, or each copied from the
-// processor.
+// gatherInputs is _get_param_all_gather_inputs: the parts themselves, or cast
+// together into one tensor of another type, or each copied from the CPU.
 func (f *fsdp) gatherInputs(g *shardGroup) []*Tensor {
 	t, cast := f.t, int64(0)
 	var copies []*Tensor
@@ -43,7 +44,7 @@ func (f *fsdp) gatherInputs(g *shardGroup) []*Tensor {
 		case f.how.Offload:
 			x := t.empty(p.shard.DType, p.padded)
 			if casts {
-				x = t.replaced(x, t.empty(p.whole.DType, p.padded))
+				x = t.replace(x, t.empty(p.whole.DType, p.padded))
 			}
 			copies = append(copies, x)
 		case casts:
@@ -69,13 +70,16 @@ func (f *fsdp) waitForUnshard(g *shardGroup, forward bool) {
 		before, f.result = f.result, nil
 	}
 	var chunks []int64
+	moved := int64(0)
 	for _, p := range g.params {
 		bytes := p.padded * p.whole.DType.Size()
 		chunks = append(chunks, bytes)
-		t.As(trace.Parameter, func() { t.inModule(p.whole.home, func() { t.fill(p.whole.storage, bytes*f.how.Ranks) }) })
+		moved += 2 * bytes * f.how.Ranks
+		t.As(trace.Parameter, func() { t.inModule(p.whole.owner, func() { t.fill(p.whole.storage, bytes*f.how.Ranks) }) })
 	}
 	ranks := f.how.Ranks
-	t.wrote(0) // the numbers for the kernel come from the host
+	t.kernel(steptime.Kernel, Float32) // the numbers for the kernel come from the host
+	t.kernel(steptime.Kernel, BFloat16, float64(moved))
 	t.scratchSized(func(d Device) int64 { return d.splitWithSizesCopy(chunks, ranks) * Int64.Size() })
 	g.unsharded = true
 	if forward {
@@ -99,9 +103,9 @@ func (f *fsdp) reshard(g *shardGroup) {
 	}
 }
 
-// reduce is foreach_reduce: gradients are put together on the current stream,
-// and this rank's part of their sum comes out on another. It returns what was
-// put together, which stays until the next group has done so.
+// reduce is foreach_reduce: gradients are concatenated on the current stream,
+// and this rank's part of their sum is made on another. It returns the
+// concatenation, which lives until the next group's.
 func (f *fsdp) reduce(g *shardGroup, params []*shardedParam, grads []*Tensor) *Tensor {
 	t := f.t
 	dtype := f.how.Reduce
@@ -115,7 +119,7 @@ func (f *fsdp) reduce(g *shardGroup, params []*shardedParam, grads []*Tensor) *T
 		chunks = append(chunks, p.padded*dtype.Size())
 	}
 	input := t.empty(dtype, total*f.how.Ranks)
-	t.sent(&t.work.Traffic.Scattered, input.bytes())
+	t.countTraffic(&t.work.Traffic.Scattered, input.bytes())
 	t.release(t.empty(Int64, chunkCat(chunks)))
 	last := t.retain(grads[len(grads)-1]) // unsharded_grad, the name of a loop that has ended
 	t.releaseList(grads)
@@ -125,7 +129,7 @@ func (f *fsdp) reduce(g *shardGroup, params []*shardedParam, grads []*Tensor) *T
 		t.on(f.reduces, func() { output = t.empty(dtype, total) })
 		if f.how.Copies {
 			stream, g.allReduced = f.allReduces, t.retain(output)
-			t.sent(&t.work.Traffic.Summed, output.bytes())
+			t.countTraffic(&t.work.Traffic.Summed, output.bytes())
 		}
 		if own := params[0].shard.DType; own != dtype {
 			reduced := output
@@ -136,7 +140,7 @@ func (f *fsdp) reduce(g *shardGroup, params []*shardedParam, grads []*Tensor) *T
 	if !f.how.Offload {
 		for _, p := range params {
 			if p.shard.grad == nil { // else it is added in place
-				p.shard.grad = t.detached(output)
+				p.shard.grad = t.detach(output)
 				p.shard.grad.Shape, p.shard.grad.stride = p.shard.Shape, p.shard.stride
 			}
 		}
@@ -145,15 +149,15 @@ func (f *fsdp) reduce(g *shardGroup, params []*shardedParam, grads []*Tensor) *T
 	return input
 }
 
-// The fused copies of TensorShape.cu work on tiles of so many bytes.
+// The tile sizes, in bytes, of the fused copies in TensorShape.cu.
 const (
 	copyThreads  = 128
 	copyTileSize = 16 * copyThreads
 )
 
 // splitWithSizesCopy is how many numbers split_with_sizes_copy_out_cuda sends
-// to the card for its kernel: of each part three, of each block one, and where
-// each part's blocks begin (aten/src/ATen/native/cuda/TensorShape.cu).
+// to the card for its kernel: three for each part, one for each block, and
+// where each part's blocks begin (aten/src/ATen/native/cuda/TensorShape.cu).
 func (d Device) splitWithSizesCopy(parts []int64, chunks int64) int64 {
 	blocks := int64(0)
 	for _, bytes := range parts {
@@ -171,8 +175,9 @@ func (d Device) splitWithSizesCopy(parts []int64, chunks int64) int64 {
 	return 3*n + blocks + n + 1
 }
 
-// chunkCat is how many numbers _chunk_cat_out_cuda sends: of each tensor four,
-// of each block one, and twice where each tensor begins (get_chunk_cat_metadata).
+// chunkCat is how many numbers _chunk_cat_out_cuda sends: four for each tensor,
+// one for each block, and twice where each tensor begins
+// (get_chunk_cat_metadata).
 func chunkCat(tensors []int64) int64 {
 	blocks := int64(0)
 	for _, bytes := range tensors {

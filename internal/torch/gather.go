@@ -1,7 +1,7 @@
 package torch
 
-// Gather is torch.gather. It keeps the indices and what it gathered from; its
-// backward adds the gradients up in zeros (gather_backward,
+// Gather is torch.gather. It saves the indices and its input; its backward adds
+// the gradients into zeros (gather_backward,
 // torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) Gather(x, index X) Value {
 	in, at := read(x), read(index)
@@ -12,13 +12,13 @@ func (t *Torch) Gather(x, index X) Value {
 		n.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, self.Shape...) }
 	}
 	out := t.empty(in.DType, at.Shape...)
-	n.made(out)
+	n.setOutputs(out)
 	t.done(x, index)
 	return Value{out}
 }
 
-// Tile is x.repeat(count, 1, ...). Its backward sums what came of each copy
-// (repeat_backward, torch/csrc/autograd/FunctionsManual.cpp).
+// Tile is x.repeat(count, 1, ...). Its backward sums the gradients of the
+// copies (repeat_backward, torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) Tile(x X, count int64) Value {
 	in := read(x)
 	shape := append([]int64{count * in.Shape[0]}, in.Shape[1:]...)
@@ -29,12 +29,12 @@ func (t *Torch) Tile(x X, count int64) Value {
 			if count == 1 {
 				return []*Tensor{t.retain(g[0])}
 			}
-			copies := t.reshaped(g[0], apart)
+			copies := t.reshapePlain(g[0], apart)
 			sum := t.sum(copies, []int{0}, false, copies.DType)
 			t.release(copies)
 			return []*Tensor{sum}
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}
@@ -48,14 +48,15 @@ func (t *Torch) NonzeroAll(x X) Value {
 	return Value{out}
 }
 
-// nonzero is x.nonzero() of booleans, some of them true: CUB counts those, then
-// writes their places (aten/src/ATen/native/cuda/Nonzero.cu, nonzero_cuda_out_impl).
+// nonzero is x.nonzero() of booleans, some of them true: CUB counts them, then
+// writes their indices (aten/src/ATen/native/cuda/Nonzero.cu,
+// nonzero_cuda_out_impl).
 func (t *Torch) nonzero(x *Tensor, some int64) *Tensor {
 	count := t.empty(Int32, 1)
 	n, v := x.Numel(), t.Version
-	t.scratchSized(func(d Device) int64 { return d.countPlaces(n) })
+	t.scratchSized(func(d Device) int64 { return d.countTrue(n) })
 	out := t.empty(Int64, some, int64(len(x.Shape)))
-	t.scratchSized(func(d Device) int64 { return d.selectPlaces(v, n) })
+	t.scratchSized(func(d Device) int64 { return d.selectTrue(v, n) })
 	t.release(count)
 	return out
 }

@@ -1,9 +1,11 @@
 package torch
 
-// GroupedMM is torch.nn.functional.grouped_mm(x, w, offs=offsets): rows of x, of which
-// the offsets say where each group ends, times one matrix of w for each group
-// (aten/src/ATen/native/cuda/GroupedBlas.cpp). How many rows a group has changes
-// nothing that it asks for. Autocast does not know it. The gradient of w comes first
+import "memorymark/internal/steptime"
+
+// GroupedMM is torch.nn.functional.grouped_mm(x, w, offs=offsets): groups of rows of
+// x, whose ends are the offsets, times one matrix of w for each group
+// (aten/src/ATen/native/cuda/GroupedBlas.cpp). Its memory does not depend on the
+// number of rows in a group. Autocast does not cover it. The gradient of w comes first
 // (_grouped_mm_mat2_backward, torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) GroupedMM(x, w, offsets X) Value {
 	a, b, offs := read(x), read(w), read(offsets)
@@ -29,9 +31,9 @@ func (t *Torch) GroupedMM(x, w, offsets X) Value {
 			switch {
 			case n.wants(1) && !columns:
 				out[1] = t.groupedMM(left.DType, rows*inner*outer, groups, groups, inner, outer)
-			case n.wants(1): // of a transposed matrix the gradient is transposed too
+			case n.wants(1): // a transposed matrix has a transposed gradient
 				grad := t.groupedMM(left.DType, rows*inner*outer, groups, groups, outer, inner)
-				out[1] = t.swapped(grad)
+				out[1] = t.transposeBatch(grad)
 				t.release(grad)
 			}
 			if n.wants(0) {
@@ -41,19 +43,20 @@ func (t *Torch) GroupedMM(x, w, offsets X) Value {
 		}
 	}
 	out := t.groupedMM(a.DType, a.Numel()*b.Shape[2], b.Shape[0], a.Shape[0], b.Shape[2])
-	n.made(out)
+	n.setOutputs(out)
 	t.done(x, w, offsets)
 	return Value{out}
 }
 
-// groupedMM makes a product of groups. CUTLASS's kernel, of bfloat16 on some cards, takes
+// groupedMM makes a product of groups. CUTLASS's kernel, for bfloat16 on some cards, needs
 // pointers, strides and sizes of each group, and a workspace of tensor maps for each
 // multiprocessor (bf16bf16_grouped_gemm_impl_sm90_sm100, aten/src/ATen/native/cuda/GroupMM.cu).
-// Else each group is a product of its own, into its part of the result (_grouped_mm_fallback,
+// Otherwise each group is a separate product into its part of the result (_grouped_mm_fallback,
 // aten/src/ATen/native/GroupedMMUtils.h).
 func (t *Torch) groupedMM(dtype DType, multiplications, groups int64, shape ...int64) *Tensor {
+	since := t.moment()
 	out := t.empty(dtype, shape...)
-	t.multiplied(dtype, 2*multiplications)
+	t.countGroups(since, dtype, multiplications, groups, shape)
 	maps := int64(0)
 	if dtype == BFloat16 {
 		rows, columns := shape[len(shape)-2], shape[len(shape)-1]
@@ -78,10 +81,20 @@ func (t *Torch) groupedMM(dtype DType, multiplications, groups int64, shape ...i
 	return out
 }
 
-// tensorMaps are those of a multiprocessor, as CUTLASS asked for them: on compute
-// capability 9.0 one each for both operands, the result and what is added to it; on 10 as many
-// as tiles can be under way, by the size of the tiles, which is that of the matrices, were
-// all groups alike (dispatch_bf16_grouped_kernel_on_tile_size). None where it has no kernel.
+// countGroups notes products of groups of rows, as if all groups had as many.
+func (t *Torch) countGroups(since int, dtype DType, multiplications, groups int64, shape []int64) {
+	rows, columns := shape[len(shape)-2], shape[len(shape)-1]
+	if len(shape) == 2 {
+		rows = divUp(rows, groups)
+	}
+	inner := divUp(multiplications, max(rows*columns*groups, 1))
+	t.noteFused(since, steptime.Product, dtype, float64(rows), float64(columns), float64(inner), float64(groups), float64(steptime.InputLayout), 16)
+}
+
+// tensorMaps is how many tensor maps CUTLASS allocates for each multiprocessor: on compute
+// capability 9.0 one each for both operands, the result and the addend; on 10 as many as tiles
+// can be in flight, by the tile size for groups of equal size
+// (dispatch_bf16_grouped_kernel_on_tile_size). It is 0 without a kernel.
 func (d Device) tensorMaps(rows, columns int64) int64 {
 	switch {
 	case d.isHopper():
@@ -97,11 +110,12 @@ func (d Device) tensorMaps(rows, columns int64) int64 {
 
 // groupedLoop is grouped_mm_fallback, what transformers has for cards before compute
 // capability 8.0 (transformers/integrations/moe.py): a function in Python that multiplies
-// group by group into zeros. It keeps all it was given, and makes the gradient of x first.
+// group by group into zeros. It saves all its inputs, and makes the gradient of x first.
 func (t *Torch) groupedLoop(a, b, offs *Tensor) *Tensor {
 	n := t.record("GroupedMmFallback", a, b)
+	since := t.moment()
 	out := t.empty(a.DType, a.Shape[0], b.Shape[2])
-	t.multiplied(a.DType, 2*a.Numel()*b.Shape[2])
+	t.countGroups(since, a.DType, a.Numel()*b.Shape[2], b.Shape[0], out.Shape)
 	t.blas()
 	if n == nil {
 		return out
@@ -109,11 +123,15 @@ func (t *Torch) groupedLoop(a, b, offs *Tensor) *Tensor {
 	left, right := t.save(n, a), t.save(n, b)
 	n.kept = append(n.kept, t.retain(offs))
 	n.backward = func(g []*Tensor) []*Tensor {
-		t.multiplied(left.DType, 4*left.Numel()*right.Shape[2])
+		multiplications := left.Numel() * right.Shape[2]
+		since := t.moment()
 		ofLeft := t.empty(left.DType, left.Shape...)
+		t.countGroups(since, left.DType, multiplications, right.Shape[0], left.Shape)
+		since = t.moment()
 		ofRight := t.emptyLike(right, right.DType)
+		t.countGroups(since, left.DType, multiplications, right.Shape[0], right.Shape)
 		return []*Tensor{ofLeft, ofRight}
 	}
-	n.made(out)
+	n.setOutputs(out)
 	return out
 }

@@ -4,12 +4,12 @@ import (
 	"slices"
 	"sync"
 
-	"memorymark/internal/effort"
 	"memorymark/internal/trace"
+	"memorymark/internal/workbudget"
 )
 
-// heap is what a process is made of. One that has ended leaves it to the
-// next: collecting it took as long as filling it.
+// heap holds the objects of a process. A process that has ended leaves it to
+// the next: collecting it took as long as filling it.
 type heap struct {
 	tensors  slab[Tensor]
 	storages slab[storage]
@@ -26,14 +26,14 @@ type heap struct {
 var heaps = sync.Pool{New: func() any { return new(heap) }}
 
 const (
-	// slabLength is how many values are made at a time.
+	// slabLength is how many values are allocated at a time.
 	slabLength = 128
-	// keptSlabs is how many of them are kept for the next process: some megabytes.
+	// keptSlabs is how many slabs are kept for the next process: a few megabytes.
 	keptSlabs = 400
 )
 
-// slab hands out zeroed values many at a time: a step makes tens of thousands,
-// and most of its time went into allocating them one by one.
+// slab allocates zeroed values in bulk: a step makes tens of thousands, and
+// allocating them one by one took most of its time.
 type slab[T any] struct {
 	rest []T   // of the latest
 	kept [][]T // for the next process, those in use first
@@ -42,7 +42,7 @@ type slab[T any] struct {
 
 func (s *slab[T]) next() *T { return &s.take(1)[0] }
 
-// take returns so many values in a row.
+// take returns n consecutive values.
 func (s *slab[T]) take(n int) []T {
 	if len(s.rest) < n || s.rest == nil {
 		s.more(n)
@@ -77,42 +77,42 @@ func (s *slab[T]) reset() {
 	s.rest, s.used = nil, 0
 }
 
-// mostEvents is how many events a process may have: a hundred megabytes, beside six
-// times as much that it holds of tensors and their graph.
-const mostEvents = 2 << 20
+// maxEvents bounds the events of a process: a hundred megabytes, plus six times as
+// much for tensors and their graph.
+const maxEvents = 2 << 20
 
-// tensorEffort is what a tensor takes, in events that an allocator plays: the
-// operator that makes it, its node of the graph, and what is collected of both. In
-// a process of many events it takes half as much again: what it needs is in no cache.
+// tensorWork is the cost of a tensor, in events that an allocator plays: the operator
+// that makes it, its node of the graph, and garbage collection. In a process of many
+// events it is half as much again, because of cache misses.
 const (
-	tensorEffort = 4
-	manyEvents   = 1 << 17
+	tensorWork = 4
+	manyEvents = 1 << 17
 )
 
-// newTensor returns a tensor to be filled in. Whatever a process does makes
-// tensors, so this is where it asks whether to go on.
+// newTensor returns a tensor to be filled in. Everything a process does makes
+// tensors, so this is where it checks its budget.
 func (t *Torch) newTensor() *Tensor {
 	if len(t.tensors.rest) == 0 {
-		t.Spend(slabLength * tensorEffort)
+		t.Spend(slabLength * tensorWork)
 		if len(t.trace.Events) > manyEvents {
-			t.Spend(slabLength * tensorEffort / 2)
+			t.Spend(slabLength * tensorWork / 2)
 		}
-		if len(t.trace.Events) > mostEvents {
-			panic(Interruption{effort.ErrTooMuch})
+		if len(t.trace.Events) > maxEvents {
+			panic(Interruption{workbudget.ErrTooMuch})
 		}
 	}
 	return t.tensors.next()
 }
 
-// Spend takes from the effort of the process what is about to be done, in events
-// that are played, and interrupts the process if that is too much.
+// Spend charges work that is about to be done, in events that are played, to
+// the budget, and interrupts the process if that is too much.
 func (t *Torch) Spend(events int) {
-	if err := t.Effort.Spend(events); err != nil {
+	if err := t.Budget.Spend(events); err != nil {
 		panic(Interruption{err})
 	}
 }
 
-// searchedPerEvent is how many values are compared in the time that an event takes.
+// searchedPerEvent is how many values are compared in the time of an event.
 const searchedPerEvent = 256
 
 // indexIn is slices.Index, counted: the lists of a deep model are long.
@@ -121,35 +121,35 @@ func indexIn[T comparable](t *Torch, list []T, value T) int {
 	return slices.Index(list, value)
 }
 
-// unlist takes a parameter off the list.
+// unlist removes a parameter from the list.
 func (t *Torch) unlist(p *Tensor) {
 	if i := indexIn(t, t.parameters, p); i >= 0 {
 		t.parameters = slices.Delete(t.parameters, i, i+1)
 	}
 }
 
-// eventRooms are what events were in that nobody looks at any more.
-var eventRooms = sync.Pool{New: func() any {
-	room := make([]trace.Event, 0, 1<<12) // the smallest models have more
-	return &room
+// eventBuffers recycles the slices of discarded traces.
+var eventBuffers = sync.Pool{New: func() any {
+	buffer := make([]trace.Event, 0, 1<<12) // the smallest models have more
+	return &buffer
 }}
 
-// mostRoom is how many events of room are worth keeping.
-const mostRoom = 1 << 20
+// maxBuffer is the largest capacity, in events, that is kept.
+const maxBuffer = 1 << 20
 
-// Expect makes room for so many events.
+// Expect reserves capacity for n events.
 func (t *Torch) Expect(events int) { t.trace.Events = slices.Grow(t.trace.Events, events) }
 
-// Forget gives up the trace of a process that has ended: nobody may look at it
-// any more.
+// Forget recycles the trace of a process that has ended. It must not be used
+// afterwards.
 func (t *Torch) Forget() {
-	if room := t.trace.Events; cap(room) <= mostRoom {
-		eventRooms.Put(&room)
+	if buffer := t.trace.Events; cap(buffer) <= maxBuffer {
+		eventBuffers.Put(&buffer)
 	}
 	t.trace, t.questions = nil, nil
 }
 
-// End ends the process. Only its trace may be looked at afterwards.
+// End ends the process. Only its trace may be used afterwards.
 func (t *Torch) End() {
 	w := t.heap
 	w.tensors.reset()

@@ -36,9 +36,9 @@ func (t *Torch) all(x X, reduced []bool, shape []int64) Value {
 // strides differ (AdvancedIndex, aten/src/ATen/native/TensorAdvancedIndexing.cpp).
 func (t *Torch) Index(x, a, b X) Value {
 	shape := broadcast(read(a), read(b))
-	first, second := t.expanded(read(a), shape), t.expanded(read(b), shape)
+	first, second := t.expandPlain(read(a), shape), t.expandPlain(read(b), shape)
 	if !slices.Equal(first.stride, second.stride) {
-		first, second = t.replaced(first, t.contiguousPlain(first)), t.replaced(second, t.contiguousPlain(second))
+		first, second = t.replace(first, t.contiguousPlain(first)), t.replace(second, t.contiguousPlain(second))
 	}
 	out := t.empty(read(x).DType, shape...)
 	t.release(second, first)
@@ -46,13 +46,13 @@ func (t *Torch) Index(x, a, b X) Value {
 	return Value{out}
 }
 
-func (t *Torch) expanded(x *Tensor, shape []int64) *Tensor {
+func (t *Torch) expandPlain(x *Tensor, shape []int64) *Tensor {
 	return t.alias(x, shape, x.stridesIn(shape))
 }
 
 // CumsumLast is torch.cumsum of bools or int32 numbers along the last
-// dimension. The sums are int64, to which the numbers are cast for the call. A
-// single row is CUB's to scan, of which more rows have no need (scan_dim,
+// dimension. The numbers are cast to int64 for the call. CUB scans a single
+// row; several rows do not need it (scan_dim,
 // aten/src/ATen/native/cuda/ScanUtils.cuh).
 func (t *Torch) CumsumLast(x X) Value {
 	in := read(x)

@@ -6,25 +6,25 @@ import (
 )
 
 // IndexRows is x[a, b] of a tensor of three dimensions: a row for each pair of
-// indices, both of the shape [n]. They are kept for backward.
+// indices, both of the shape [n]. They are saved for backward.
 func (t *Torch) IndexRows(x, a, b X) Value {
-	out := t.indexed(read(x), 1, read(a), read(b))
-	t.done(x, b, a) // a tuple lets go of its last element first
+	out := t.indexDim(read(x), 1, read(a), read(b))
+	t.done(x, b, a) // a tuple frees its last element first
 	return Value{out}
 }
 
 // Rows is x[index]: a row, or a number of a vector, for each element of the
-// index. The index is kept for backward.
+// index. The index is saved for backward.
 func (t *Torch) Rows(x, index X) Value {
-	out := t.indexed(read(x), 0, read(index))
+	out := t.indexDim(read(x), 0, read(index))
 	t.done(x, index)
 	return Value{out}
 }
 
-// indexed takes what is behind dimension last of a tensor for each index, or pair
-// of them. Its backward adds into zeros (index_backward,
+// indexDim selects the elements after dimension last for each index, or pair of
+// indices. Its backward adds into zeros (index_backward,
 // torch/csrc/autograd/FunctionsManual.cpp).
-func (t *Torch) indexed(in *Tensor, last int, index ...*Tensor) *Tensor {
+func (t *Torch) indexDim(in *Tensor, last int, index ...*Tensor) *Tensor {
 	n := t.record("Index", in)
 	if n != nil {
 		for _, i := range index {
@@ -38,13 +38,13 @@ func (t *Torch) indexed(in *Tensor, last int, index ...*Tensor) *Tensor {
 		}
 	}
 	out := t.empty(in.DType, slices.Concat(index[0].Shape, in.Shape[last+1:])...)
-	n.made(out)
+	n.setOutputs(out)
 	return out
 }
 
-// IndexMask is x[mask] of a tensor of three dimensions: a row for each of so many
-// true elements of a mask of the first two. The mask is kept for backward, which
-// looks for them again.
+// IndexMask is x[mask] of a tensor of three dimensions: a row for each true
+// element of a mask of the first two, of which there are rows. The mask is saved
+// for backward, which searches it again.
 func (t *Torch) IndexMask(x, mask X, rows int64) Value {
 	in, at := read(x), read(mask)
 	n := t.record("Index", in)
@@ -59,29 +59,29 @@ func (t *Torch) IndexMask(x, mask X, rows int64) Value {
 	places := t.nonzero(at, rows)
 	out := t.empty(in.DType, rows, in.Dim(-1))
 	t.release(places)
-	n.made(out)
+	n.setOutputs(out)
 	t.done(x, mask)
 	return Value{out}
 }
 
-// UniqueConsecutive is torch.unique_consecutive of a vector: what it writes has room
-// for all, and its length is a number on the device
+// UniqueConsecutive is torch.unique_consecutive of a vector: its output is allocated
+// for all elements, and its length is a number on the device
 // (aten/src/ATen/native/cuda/UniqueCub.cu).
 func (t *Torch) UniqueConsecutive(x X) Value {
 	in := read(x)
 	out := t.empty(in.DType, in.Shape...)
 	length := t.empty(Int64)
 	n, v := in.Numel(), t.Version
-	t.scratchSized(func(d Device) int64 { return d.selectPlaces(v, n) })
+	t.scratchSized(func(d Device) int64 { return d.selectTrue(v, n) })
 	t.release(length)
 	t.done(x)
 	return Value{out}
 }
 
-// indexPut is index_put_ that accumulates: the indices become one, among so many
-// places, by which the rows are sorted and then added
-// (aten/src/ATen/native/cuda/Indexing.cu, index_put_with_sort_kernel). Indices that
-// were made for the call go once they are one.
+// indexPut is index_put_ that accumulates: the indices are linearized, and rows are
+// sorted by them and then added (aten/src/ATen/native/cuda/Indexing.cu,
+// index_put_with_sort_kernel). Indices that were made for the call are freed once
+// they are linearized.
 func (t *Torch) indexPut(values *Tensor, n, places int64, indices int, made *Tensor) {
 	wrapped := t.empty(Int64, n) // remainder
 	linear := t.empty(Int64, n)  // times the stride
@@ -98,8 +98,8 @@ func (t *Torch) indexPut(values *Tensor, n, places int64, indices int, made *Ten
 	t.release(original, sorted, dense, linear)
 }
 
-// ArgMaxLast is x.argmax(-1) of int32, which keeps a value and its place while
-// it reduces.
+// ArgMaxLast is x.argmax(-1) of int32, which carries a value and its index
+// while it reduces.
 func (t *Torch) ArgMaxLast(x X) Value {
 	in := read(x)
 	out := t.empty(Int64, in.Shape[:len(in.Shape)-1]...)

@@ -1,11 +1,15 @@
 package torch
 
-import "slices"
+import (
+	"slices"
+
+	"memorymark/internal/steptime"
+)
 
 // This file is what TensorIterator decides about layouts
-// (aten/src/ATen/TensorIterator.cpp): in which order the dimensions of
-// pointwise and reduction kernels are walked, and with it the strides of
-// results that are allocated for them.
+// (aten/src/ATen/TensorIterator.cpp): in which order pointwise and reduction
+// kernels walk the dimensions, and so the strides of the results that are
+// allocated for them.
 
 // broadcast returns the common shape of tensors (infer_size).
 func broadcast(tensors ...*Tensor) []int64 {
@@ -82,7 +86,8 @@ func order(shape []int64, reduced []bool, operands ...[]int64) []int {
 	return perm
 }
 
-// resultStrides are those of a result that a pointwise kernel allocates.
+// resultStrides returns the strides of a result that a pointwise kernel
+// allocates.
 func resultStrides(shape []int64, operands ...*Tensor) []int64 {
 	if allContiguous(shape, operands) {
 		return contiguousStrides(shape)
@@ -122,9 +127,32 @@ func stridesInOrder(shape []int64, operands []*Tensor) []int64 {
 // pointwise allocates the result of a kernel that computes elements from
 // elements.
 func (t *Torch) pointwise(dtype DType, operands ...*Tensor) *Tensor {
+	since := t.moment()
+	var out *Tensor
 	if shape := operands[0].Shape; allContiguous(shape, operands) { // mostly
-		return t.empty(dtype, shape...)
+		out = t.empty(dtype, shape...)
+	} else {
+		shape := broadcast(operands...)
+		out = t.emptyStrided(dtype, shape, resultStrides(shape, operands...))
 	}
-	shape := broadcast(operands...)
-	return t.emptyStrided(dtype, shape, resultStrides(shape, operands...))
+	t.noteElements(since, out, operands)
+	return out
+}
+
+// noteElements notes the kernel of a result in place of what its memory stands for.
+// Operands of other types are read one element at a time, those that are broadcast
+// or in another order by computed addresses (aten/src/ATen/native/cuda/CUDALoops.cuh).
+func (t *Torch) noteElements(since int, out *Tensor, operands []*Tensor) {
+	bytes, kind := out.bytes(), steptime.Kernel
+	for _, x := range operands {
+		bytes += x.bytes()
+		switch {
+		case len(x.Shape) == 0:
+		case x.Numel() < out.Numel() && kind == steptime.Kernel:
+			kind = steptime.Row
+		case x.DType != out.DType && x.DType.Size() < out.DType.Size():
+			kind = steptime.Widen
+		}
+	}
+	t.noteFused(since, kind, out.DType, float64(bytes))
 }

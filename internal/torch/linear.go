@@ -5,11 +5,14 @@ import "memorymark/internal/trace"
 // This file holds matrix products and the workspaces of the libraries that
 // compute them.
 
-// blas takes the calling thread's cuBLAS workspace, which its first product
+// blas allocates the calling thread's cuBLAS workspace, which its first product
 // makes and which stays (aten/src/ATen/cuda/CublasHandlePool.cpp,
 // getChosenWorkspaceSize): 32 MiB on compute capability 9.0, else 8 MiB and a
-// bit.
+// little.
 func (t *Torch) blas() {
+	if t.onCPU {
+		return
+	}
 	if t.trace.Launched > 0 && t.trace.Multiplied == 0 {
 		t.trace.Multiplied = len(t.trace.Events)
 	}
@@ -30,15 +33,18 @@ func (d Device) cublasWorkspace() int64 {
 	return 4096*1024*2 + 16*1024*8
 }
 
-// blasLt takes the thread's cuBLASLt workspace too, 1 MiB, which products with
-// a bias use (aten/src/ATen/native/cuda/Blas.cpp).
+// blasLt also allocates the thread's cuBLASLt workspace, 1 MiB, for products
+// with a bias (aten/src/ATen/native/cuda/Blas.cpp).
 func (t *Torch) blasLt() {
 	const size = 1 << 20
+	if t.onCPU {
+		return
+	}
 	if t.workspacesPerCall() {
 		t.passingWorkspace(size)
 		return
 	}
-	if t.Version.Before(2, 11) { // for the call alone, as recordings of 2.6 and 2.8 have it
+	if t.Version.Before(2, 11) { // only for the call, as in recordings of 2.6 and 2.8
 		var own *Tensor
 		t.As(trace.Workspace, func() { own = t.empty(Bool, size) })
 		t.blas()
@@ -52,15 +58,16 @@ func (t *Torch) blasLt() {
 	}
 }
 
-// workspacesPerCall reports that a product takes its workspace for itself and
-// gives it back, as recordings of PyTorch 2.15 have it: neither handle keeps one.
+// workspacesPerCall reports whether every product allocates and frees its own
+// workspace, as in recordings of PyTorch 2.15: neither handle keeps one.
 func (t *Torch) workspacesPerCall() bool { return !t.Version.Before(2, 15) }
 
 // mm is a product of matrices. An operand that is neither row- nor
 // column-major is copied for the call (cuBlasCommonArgs.h).
 func (t *Torch) mm(a, b *Tensor) *Tensor {
+	since := t.moment()
 	out := t.empty(a.DType, a.Shape[0], b.Shape[1])
-	t.multiplied(a.DType, 2*a.Shape[0]*a.Shape[1]*b.Shape[1])
+	t.product(since, a, b)
 	a, b = t.forBlas(a), t.forBlas(b)
 	t.blas()
 	t.release(a, b)
@@ -76,13 +83,13 @@ func (t *Torch) forBlas(x *Tensor) *Tensor {
 	return t.empty(x.DType, x.Shape...)
 }
 
-// flipped is a matrix transposed, outside the graph.
-func (t *Torch) flipped(x *Tensor) *Tensor {
-	return t.alias(x, t.reversed(x.Shape), t.reversed(x.stride))
+// transposePlain returns a matrix transposed, outside the graph.
+func (t *Torch) transposePlain(x *Tensor) *Tensor {
+	return t.alias(x, t.reverseInts(x.Shape), t.reverseInts(x.stride))
 }
 
-// reversed are the sizes or strides of a matrix the other way round.
-func (t *Torch) reversed(of []int64) []int64 {
+// reverseInts returns the sizes or strides of a matrix in reverse.
+func (t *Torch) reverseInts(of []int64) []int64 {
 	out := t.ints.take(2)
 	out[0], out[1] = of[1], of[0]
 	return out
@@ -90,7 +97,7 @@ func (t *Torch) reversed(of []int64) []int64 {
 
 // t2 is Tensor.t().
 func (t *Torch) t2(x *Tensor) *Tensor {
-	return t.viewed("T", x, t.reversed(x.Shape), t.reversed(x.stride), t.flipped)
+	return t.makeView("T", x, t.reverseInts(x.Shape), t.reverseInts(x.stride), t.transposePlain)
 }
 
 // addmm is bias + a·b for matrices.
@@ -119,21 +126,22 @@ func (t *Torch) addmm(bias, a, b *Tensor) *Tensor {
 			return out
 		}
 	}
+	since := t.moment()
 	out := t.empty(a.DType, a.Shape[0], b.Shape[1])
-	t.multiplied(a.DType, 2*a.Shape[0]*a.Shape[1]*b.Shape[1])
+	t.product(since, a, b)
 	if b.Shape[0] > 1 && b.Shape[1] > 1 {
 		t.blasLt()
 	} else {
 		t.blas() // the bias is copied into the result first
 	}
-	n.made(out)
+	n.setOutputs(out)
 	return out
 }
 
 // gradLeft is the gradient of a in a·b (mm_mat1_grad): laid out as a row-major
 // matrix.
 func (t *Torch) gradLeft(grad, b *Tensor) *Tensor {
-	bt := t.flipped(b)
+	bt := t.transposePlain(b)
 	out := t.mm(grad, bt)
 	t.release(bt)
 	return out
@@ -142,10 +150,10 @@ func (t *Torch) gradLeft(grad, b *Tensor) *Tensor {
 // gradRight is the gradient of b in a·b. If b is column-major, as a
 // transposed weight is, so is its gradient (mm_mat2_grad).
 func (t *Torch) gradRight(a, grad *Tensor) *Tensor {
-	gt := t.flipped(grad)
+	gt := t.transposePlain(grad)
 	out := t.mm(gt, a)
 	t.release(gt)
-	back := t.flipped(out)
+	back := t.transposePlain(out)
 	t.release(out)
 	return back
 }
@@ -154,7 +162,7 @@ func (t *Torch) gradRight(a, grad *Tensor) *Tensor {
 // (aten/src/ATen/native/Linear.cpp).
 func (t *Torch) Linear(x X, m *Linear) Value {
 	if m.lora != nil {
-		return t.adapted(x, m)
+		return t.loraForward(x, m)
 	}
 	return t.base(x, m)
 }
@@ -179,7 +187,7 @@ func (t *Torch) plainLinear(x X, m *Linear) Value {
 	return Value{out}
 }
 
-// LinearOf is torch.nn.functional.linear(x, weight) of a weight that is computed.
+// LinearOf is torch.nn.functional.linear(x, weight) for a computed weight.
 func (t *Torch) LinearOf(x, weight X) Value {
 	out := t.plainLinear(x, &Linear{Weight: read(weight)})
 	t.done(weight)
@@ -195,7 +203,7 @@ func (t *Torch) BiasedLinearOf(x, weight, bias X) Value {
 
 func (t *Torch) linear(in *Tensor, m *Linear) *Tensor {
 	last := len(in.Shape) - 1
-	shape := t.copied(in.Shape)
+	shape := t.cloneInts(in.Shape)
 	shape[last] = m.Weight.Shape[0]
 	switch {
 	case m.Bias != nil && last == 1:
@@ -222,8 +230,9 @@ func (t *Torch) linear(in *Tensor, m *Linear) *Tensor {
 	}
 }
 
-// addInPlace is x.add_(y): nothing but a node.
+// addInPlace is x.add_(y): a node and no memory.
 func (t *Torch) addInPlace(x, y *Tensor) {
+	t.noteUpdate(x, y)
 	n := t.record("Add", x, y)
 	if n == nil {
 		return
@@ -233,5 +242,5 @@ func (t *Torch) addInPlace(x, y *Tensor) {
 		x.fn = nil
 		t.releaseNode(old)
 	}
-	n.made(x)
+	n.setOutputs(x)
 }

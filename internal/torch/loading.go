@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// inLoadingOrder returns the parameters in the order in which from_pretrained
-// loads weights that it quantizes: one by one, by their names
+// inLoadingOrder returns the parameters in the order in which from_pretrained loads
+// weights that it quantizes: one by one, by their names
 // (transformers/core_model_loading.py, convert_and_load_state_dict_in_model; no
-// threads where has_on_the_fly_quantization). Of norms only the module around them is
-// known; they are small, and so it does not matter where among its parts they come.
-func (t *Torch) inLoadingOrder(homes []Home) []*Tensor {
+// threads where has_on_the_fly_quantization). Only the enclosing module of a norm is
+// known; norms are small, so their order within it does not matter.
+func (t *Torch) inLoadingOrder(owners []Owner) []*Tensor {
 	modules := make(map[*Tensor]string, len(t.parameters))
 	for i, p := range t.parameters {
-		if i < len(homes) {
-			modules[p] = homes[i].Module
+		if i < len(owners) {
+			modules[p] = owners[i].Module
 		}
 	}
 	tables := make(map[*Tensor]bool, len(t.embeddings))
@@ -27,15 +27,15 @@ func (t *Torch) inLoadingOrder(homes []Home) []*Tensor {
 		if tables[m.Weight] { // tied to it
 			continue
 		}
-		path := joined(modules[m.Weight], m.name)
+		path := joinPath(modules[m.Weight], m.name)
 		modules[m.Weight] = path
 		if m.Bias != nil {
 			modules[m.Bias] = path
 		}
 	}
 	for _, e := range t.embeddings {
-		if e.name == sharedTable {
-			modules[e.Weight] = sharedTable
+		if endsWith(e.name, sharedTable) {
+			modules[e.Weight] = e.name
 		}
 	}
 	keys := make(map[*Tensor][]namePart, len(t.parameters))
@@ -47,12 +47,12 @@ func (t *Torch) inLoadingOrder(homes []Home) []*Tensor {
 	return out
 }
 
-// sharedTable is what encoder-decoders call the embeddings that both read.
+// sharedTable is the name of the embeddings that encoder and decoder share.
 const sharedTable = "shared"
 
-// joined is the path of a layer that a module, or one around it, reads: the name
-// is the end of it, of which the path of the module may have a part.
-func joined(module, name string) string {
+// joinPath returns the path of a layer from the module that reads it, or an
+// enclosing one, and the end of its path, which may overlap.
+func joinPath(module, name string) string {
 	for rest := name; rest != ""; {
 		if module == rest || strings.HasSuffix(module, "."+rest) {
 			return module + strings.TrimPrefix(name, rest)
@@ -66,8 +66,8 @@ func joined(module, name string) string {
 	return module + "." + name
 }
 
-// namePart is what stands between the dots of a name: a word, a number, or a word
-// and the number at its end.
+// namePart is a part of a dotted name: a word, a number, or a word that ends in a
+// number.
 type namePart struct {
 	word   string
 	number int // -1 for none

@@ -9,29 +9,29 @@ import (
 )
 
 // This file is LoRA as PEFT 0.21 makes it: all parameters of a model are
-// frozen, and layers get two small ones beside them
-// (peft/tuners/lora/layer.py, model.py).
+// frozen, and layers get two small ones in addition (peft/tuners/lora/layer.py,
+// model.py).
 
-// LoRA is what of peft.LoraConfig says something about memory.
+// LoRA is the part of peft.LoraConfig that affects memory.
 type LoRA struct {
 	Rank      int64
 	AllLinear bool     // "all-linear": every layer but the model's output
 	Targets   []string // else the ends of the names of the layers
 	Except    []string // ends of the names of layers that "all-linear" leaves alone
-	// Parameters are ends of the names of parameters that get an adapter by
-	// themselves (target_parameters).
+	// Parameters are ends of the names of parameters that get their own adapter
+	// (target_parameters).
 	Parameters []string
 	Dropout    float64
 	DoRA       bool
 	PEFT       Version
 	Save       []string // modules_to_save
 	Heads      []string // of the task: trained whole, where the model has them
-	LateHeads  bool     // which PEFT looks for once adapters are there
+	LateHeads  bool     // which PEFT looks for after adding adapters
 	DType      DType    // of the adapters
 	Train      bool     // the mode of the model
 }
 
-// lora is what PEFT has put around a layer.
+// lora is PEFT's wrapper of a layer.
 type lora struct {
 	a, b      *Linear
 	magnitude *Tensor // of the rows of the weight, for DoRA; else nil
@@ -81,8 +81,8 @@ func (t *Torch) CheckLoRA(c LoRA) error {
 	return nil
 }
 
-// targets reports whether a layer gets an adapter, and notes the name that it
-// is meant by (_maybe_include_all_linear_layers, check_target_module_exists,
+// targets reports whether a layer gets an adapter, and records the target that
+// matched (_maybe_include_all_linear_layers, check_target_module_exists,
 // peft/tuners/tuners_utils.py).
 func (c *LoRA) targets(m *Linear, met map[string]bool) bool {
 	if slices.ContainsFunc(slices.Concat(c.Save, c.Heads), func(name string) bool { return within(m.name, name) }) {
@@ -103,7 +103,7 @@ func (c *LoRA) targets(m *Linear, met map[string]bool) bool {
 // endsWith reports whether a path is a name or ends with it.
 func endsWith(path, name string) bool { return path == name || strings.HasSuffix(path, "."+name) }
 
-// within reports whether a path leads to a name or to something in it.
+// within reports whether a path has a name among its parts.
 func within(path, name string) bool {
 	return strings.Contains("."+path+".", "."+name+".")
 }
@@ -123,7 +123,7 @@ func (t *Torch) wrap(m *Linear, c LoRA) {
 	switch {
 	case m.quantized == nil:
 	case m.quantized.kind == Int8:
-		dtype = Float32 // integers are no type for an adapter
+		dtype = Float32 // an adapter cannot be of integers
 	default:
 		dtype = m.quantized.compute // compute_dtype of a Linear4bit
 	}
@@ -135,7 +135,7 @@ func (t *Torch) wrap(m *Linear, c LoRA) {
 	}
 }
 
-// castAdapters brings all adapters to their own type, in the order of the model's
+// castAdapters casts all adapters to their type, in the order of the model's
 // parameters.
 func (t *Torch) castAdapters(dtype DType) {
 	adapters := make(map[*Tensor]*lora)
@@ -154,7 +154,7 @@ func (t *Torch) castAdapters(dtype DType) {
 	}
 }
 
-// castAdapter brings an adapter to its own type (cast_adapter_dtype).
+// castAdapter casts an adapter to its type (cast_adapter_dtype).
 func (t *Torch) castAdapter(l *lora, dtype DType) {
 	if l == nil {
 		return
@@ -176,7 +176,7 @@ func (t *Torch) castData(p *Tensor, dtype DType) {
 	p.DType = dtype
 	t.As(trace.Parameter, func() { p.storage = t.allocate(p.Numel() * dtype.Size()) })
 	if t.meta != nil {
-		t.meta.put(p.storage, old, true)
+		t.meta.insert(p.storage, old, true)
 	}
 	t.drop(old)
 }
@@ -192,7 +192,7 @@ func (t *Torch) parameterAfter(other *Tensor, dtype DType, shape ...int64) *Tens
 func (t *Torch) listAfter(p, other *Tensor) {
 	t.parameters = slices.Insert(t.parameters, indexIn(t, t.parameters, other)+1, p)
 	if t.meta != nil {
-		t.meta.put(p.storage, other.storage, false)
+		t.meta.insert(p.storage, other.storage, false)
 	}
 }
 
@@ -242,10 +242,10 @@ func (t *Torch) base(x X, m *Linear) Value {
 	}
 }
 
-// adapted is lora.Linear.forward.
-func (t *Torch) adapted(x X, m *Linear) Value {
+// loraForward is lora.Linear.forward.
+func (t *Torch) loraForward(x X, m *Linear) Value {
 	if m.quantized != nil {
-		return t.adaptedQuantized(x, m)
+		return t.quantizedLoraForward(x, m)
 	}
 	f, l := t.Enter(x), m.lora
 	in := f.Let(Borrow(read(x)))

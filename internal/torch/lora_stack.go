@@ -1,10 +1,10 @@
 package torch
 
-// This file is LoRA on a parameter that is no layer's, as the matrices of all
-// experts are in one (peft/tuners/lora/layer.py, ParamWrapper).
+// This file is LoRA on a parameter that belongs to no Linear, such as the
+// matrices of all experts in one (peft/tuners/lora/layer.py, ParamWrapper).
 
-// Stack is a parameter that PEFT can put an adapter around by its name: matrices of
-// experts, [experts, out, in], or one, [out, in].
+// Stack is a parameter that PEFT can adapt by its name: matrices of experts,
+// [experts, out, in], or one, [out, in].
 type Stack struct {
 	Weight *Tensor
 
@@ -16,13 +16,17 @@ type Stack struct {
 
 // NewStack makes a parameter.
 func (t *Torch) NewStack(name string, dtype DType, shape ...int64) *Stack {
-	m := &Stack{Weight: t.parameter(dtype, shape...).Named(name), name: name, fused: 1}
-	m.last = m.Weight
+	return t.AsStack(t.parameter(dtype, shape...), name)
+}
+
+// AsStack is a parameter that PEFT can adapt, by the end of its path.
+func (t *Torch) AsStack(p *Tensor, name string) *Stack {
+	m := &Stack{Weight: p.Named(name), name: name, fused: 1, last: p}
 	t.stacks = append(t.stacks, m)
 	return m
 }
 
-// Fused says that the parameter was several layers, of which each has the rank.
+// Fused marks a parameter that was several layers, each of which has the rank.
 func (m *Stack) Fused(layers int64) *Stack {
 	m.fused = layers
 	return m
@@ -31,6 +35,9 @@ func (m *Stack) Fused(layers int64) *Stack {
 // Before says that another parameter of the module is listed behind this one.
 func (m *Stack) Before(other *Stack) { m.last = other.Weight }
 
+// Adapted reports whether the parameter has an adapter.
+func (m *Stack) Adapted() bool { return m.lora != nil }
+
 func (m *Stack) experts() int64 {
 	if len(m.Weight.Shape) == 2 {
 		return 1
@@ -38,8 +45,8 @@ func (m *Stack) experts() int64 {
 	return m.Weight.Shape[0]
 }
 
-// wrapStack makes the adapter of a parameter: all experts' in two matrices. It
-// returns the last one that the module lists by now.
+// wrapStack makes the adapter of a parameter: two matrices for all experts. It
+// returns the last parameter that the module lists now.
 func (t *Torch) wrapStack(m *Stack, rank int64, last *Tensor) *Tensor {
 	all := rank * m.fused * m.experts()
 	m.lora = &lora{}
@@ -48,7 +55,7 @@ func (t *Torch) wrapStack(m *Stack, rank int64, last *Tensor) *Tensor {
 	return m.lora.b.Weight
 }
 
-// wrapStacks puts adapters around the parameters of some names.
+// wrapStacks adds adapters to the parameters with the given names.
 func (t *Torch) wrapStacks(c *LoRA) {
 	behind := make(map[*Tensor]*Tensor) // the last adapter behind a parameter
 	for _, m := range t.stacks {
@@ -65,8 +72,8 @@ func (t *Torch) wrapStacks(c *LoRA) {
 	}
 }
 
-// defaultAlpha is lora_alpha where nobody says it. Of a rank as large, gradients are
-// not scaled.
+// defaultAlpha is lora_alpha if it is not given. For an equal rank, products are not
+// scaled.
 const defaultAlpha = 8
 
 // ActiveStack is a parameter while its module runs (ParamWrapper._activate_lora).
@@ -74,12 +81,12 @@ type ActiveStack struct {
 	t           *Torch
 	stack       *Stack
 	frame       *Frame
-	left, right *Var // of the matrices that are added, or left alone for what is
+	left, right *Var // of the added matrices; left alone if only one was
 	cached      *Var // the sum, once it was asked for
 }
 
 // Activate is the beginning of ParamWrapper.forward. Registering a parametrization
-// computes it once, to see whether it can be (torch/nn/utils/parametrize.py,
+// computes it once, as a check (torch/nn/utils/parametrize.py,
 // ParametrizationList.__init__).
 func (t *Torch) Activate(m *Stack) *ActiveStack {
 	a := &ActiveStack{t: t, stack: m, frame: t.Enter()}
@@ -113,8 +120,8 @@ func (a *ActiveStack) Weight() X {
 	return a.cached
 }
 
-// sum is the forward function of the parametrization: _LoraFactorsProxy, or of one matrix
-// _LoraParameterProxy.
+// sum is the forward function of the parametrization: _LoraFactorsProxy, or
+// _LoraParameterProxy for one matrix.
 func (a *ActiveStack) sum() Value {
 	if a.right == nil {
 		return a.t.Add(Borrow(a.stack.Weight), a.left)
@@ -129,8 +136,8 @@ func (a *ActiveStack) scaled() bool {
 // Leave ends the module.
 func (a *ActiveStack) Leave() { a.frame.End() }
 
-// addProducts is torch.baddbmm of a frozen parameter: products of batches of matrices
-// that are added to it.
+// addProducts is torch.baddbmm of a frozen parameter: batched products that are added
+// to it.
 func (t *Torch) addProducts(left, right *Tensor, scaled bool) Value {
 	n := t.record("Baddbmm", left, right)
 	if n != nil {
@@ -139,18 +146,18 @@ func (t *Torch) addProducts(left, right *Tensor, scaled bool) Value {
 			if !scaled {
 				return x
 			}
-			return t.replaced(x, t.pointwise(x.DType, x))
+			return t.replace(x, t.pointwise(x.DType, x))
 		}
 		n.backward = func(g []*Tensor) []*Tensor {
-			bt := t.swapped(b)
+			bt := t.transposeBatch(b)
 			ofLeft := scale(t.bmmPlain(g[0], bt))
-			at := t.swapped(a)
+			at := t.transposeBatch(a)
 			ofRight := scale(t.bmmPlain(at, g[0]))
 			t.release(at, bt)
 			return []*Tensor{ofLeft, ofRight}
 		}
 	}
 	out := t.bmmPlain(left, right)
-	n.made(out)
+	n.setOutputs(out)
 	return Value{out}
 }

@@ -1,12 +1,12 @@
 package torch
 
-// MaskedFill is x.masked_fill(mask, number): a copy. The mask is kept, and its
+// MaskedFill is x.masked_fill(mask, number): a copy. It saves the mask, and its
 // backward fills a copy of the gradient.
 func (t *Torch) MaskedFill(x, mask X) Value {
 	in := read(x)
 	n := t.maskedFill(in, read(mask))
 	out := t.empty(in.DType, in.Shape...)
-	n.made(out)
+	n.setOutputs(out)
 	t.done(x, mask)
 	return Value{out}
 }
@@ -15,7 +15,7 @@ func (t *Torch) MaskedFill(x, mask X) Value {
 // the result of a new node.
 func (t *Torch) MaskedFillInPlace(x *Var, mask X) {
 	if n := t.maskedFill(x.tensor, read(mask)); n != nil {
-		t.remade(x.tensor, n)
+		t.setHistory(x.tensor, n)
 	}
 	t.done(mask)
 }
@@ -29,10 +29,10 @@ func (t *Torch) maskedFill(in, mask *Tensor) *node {
 	return n
 }
 
-// remade makes a tensor that an operator changed in place the result of its node.
-func (t *Torch) remade(x *Tensor, n *node) {
+// setHistory makes a tensor that an operator changed in place the output of its node.
+func (t *Torch) setHistory(x *Tensor, n *node) {
 	old := x.fn
-	n.made(x)
+	n.setOutputs(x)
 	if old != nil {
 		t.releaseNode(old)
 	}

@@ -2,7 +2,7 @@ package torch
 
 import "slices"
 
-// This file holds torch.matmul and the products it comes down to
+// This file holds torch.matmul and the products it reduces to
 // (aten/src/ATen/native/LinearAlgebra.cpp, _matmul_impl).
 
 // matmul multiplies tensors of two dimensions or more. A batch of matrices
@@ -28,10 +28,10 @@ func (t *Torch) matmul(a, b *Tensor) *Tensor {
 }
 
 // folds is should_fold for a matrix on the right: always if it needs a
-// gradient, even though the left operand may have to be copied for it, else
-// if the leading dimensions of the left operand can be joined.
+// gradient, even if the left operand has to be copied, else if the leading
+// dimensions of the left operand can be joined.
 func folds(a, b *Tensor) bool {
-	if b.requiresGrad || b.base != nil && b.base.requiresGrad { // which a view made under no_grad has, too
+	if b.requiresGrad || b.base != nil && b.base.requiresGrad { // also a view made under no_grad
 		return true
 	}
 	for i := range len(a.Shape) - 2 {
@@ -88,7 +88,7 @@ func (t *Torch) mmRecorded(a, b *Tensor) *Tensor {
 		}
 	}
 	out := t.mm(a, b)
-	n.made(out)
+	n.setOutputs(out)
 	return out
 }
 
@@ -102,7 +102,7 @@ func (t *Torch) gradOfRight(grad, a *Tensor, columns bool) *Tensor {
 	if columns {
 		return t.gradRight(a, grad)
 	}
-	at := t.flipped(a)
+	at := t.transposePlain(a)
 	out := t.mm(at, grad)
 	t.release(at)
 	return out
@@ -113,9 +113,9 @@ func (t *Torch) gradOfLeft(grad, b *Tensor, columns bool) *Tensor {
 	if !columns {
 		return t.gradLeft(grad, b)
 	}
-	gt := t.flipped(grad)
+	gt := t.transposePlain(grad)
 	out := t.mm(b, gt)
-	back := t.flipped(out)
+	back := t.transposePlain(out)
 	t.release(out, gt)
 	return back
 }
@@ -134,12 +134,12 @@ func (t *Torch) bmm(a, b *Tensor) *Tensor {
 		n.backward = func(g []*Tensor) []*Tensor {
 			out := t.lists.take(2)
 			if n.wants(1) {
-				at := t.swapped(left)
+				at := t.transposeBatch(left)
 				out[1] = t.bmmPlain(at, g[0])
 				t.release(at)
 			}
 			if n.wants(0) {
-				bt := t.swapped(right)
+				bt := t.transposeBatch(right)
 				out[0] = t.bmmPlain(g[0], bt)
 				t.release(bt)
 			}
@@ -147,7 +147,7 @@ func (t *Torch) bmm(a, b *Tensor) *Tensor {
 		}
 	}
 	out := t.bmmPlain(a, b)
-	n.made(out)
+	n.setOutputs(out)
 	return out
 }
 
@@ -155,8 +155,9 @@ func (t *Torch) bmm(a, b *Tensor) *Tensor {
 // column-major are copied for the call, the right one first
 // (bmm_out_cuda_impl, aten/src/ATen/native/cuda/Blas.cpp).
 func (t *Torch) bmmPlain(a, b *Tensor) *Tensor {
+	since := t.moment()
 	out := t.empty(a.DType, a.Shape[0], a.Shape[1], b.Shape[2])
-	t.multiplied(a.DType, 2*a.Numel()*b.Shape[2])
+	t.product(since, a, b)
 	right := t.forBatchedBlas(b)
 	left := t.forBatchedBlas(a)
 	t.blas()
@@ -178,9 +179,9 @@ func (t *Torch) forBatchedBlas(x *Tensor) *Tensor {
 	}
 }
 
-// swapped is a batch of matrices transposed, outside the graph.
-func (t *Torch) swapped(x *Tensor) *Tensor {
-	shape, stride := t.copied(x.Shape), t.copied(x.stride)
+// transposeBatch returns a batch of matrices transposed, outside the graph.
+func (t *Torch) transposeBatch(x *Tensor) *Tensor {
+	shape, stride := t.cloneInts(x.Shape), t.cloneInts(x.stride)
 	shape[1], shape[2] = shape[2], shape[1]
 	stride[1], stride[2] = stride[2], stride[1]
 	return t.alias(x, shape, stride)

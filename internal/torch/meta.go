@@ -6,18 +6,17 @@ import (
 	"memorymark/internal/trace"
 )
 
-// metaDevice is torch.device("meta"): tensors that have sizes and no memory.
-// It keeps what the parts of the model have there, so that to_empty can give
-// them memory, in their order.
+// metaDevice is torch.device("meta"): tensors with sizes and no memory. It
+// records the model's tensors, so that to_empty can allocate them in order.
 type metaDevice struct {
-	// held are the storages of parameters and buffers in the order in which
-	// modules made them; a tied parameter is there once for each module.
-	held  []*storage
-	bytes map[*storage]int64
-	t     *Torch
+	// storages are those of parameters and buffers in the order in which
+	// modules made them; a tied parameter is listed once for each module.
+	storages []*storage
+	bytes    map[*storage]int64
+	t        *Torch
 }
 
-// onMeta runs f under torch.device("meta"), and returns what it made there.
+// onMeta runs f under torch.device("meta"), and returns the tensors it made.
 func (t *Torch) onMeta(f func()) *metaDevice {
 	d := &metaDevice{t: t, bytes: make(map[*storage]int64)}
 	t.meta = d
@@ -26,43 +25,42 @@ func (t *Torch) onMeta(f func()) *metaDevice {
 	return d
 }
 
-func (d *metaDevice) made(t *Torch, s *storage, bytes int64) {
+func (d *metaDevice) add(t *Torch, s *storage, bytes int64) {
 	if t.category == trace.Parameter {
-		d.held = append(d.held, s)
+		d.storages = append(d.storages, s)
 		d.bytes[s] = bytes
 	}
 }
 
-func (d *metaDevice) gone(s *storage) {
-	if indexIn(d.t, d.held, s) < 0 {
+func (d *metaDevice) remove(s *storage) {
+	if indexIn(d.t, d.storages, s) < 0 {
 		return
 	}
-	d.held = slices.DeleteFunc(d.held, func(h *storage) bool { return h == s })
+	d.storages = slices.DeleteFunc(d.storages, func(h *storage) bool { return h == s })
 }
 
-// tied says that a module has another's parameter in place of its own.
-func (d *metaDevice) tied(own, other *storage) {
-	if i := indexIn(d.t, d.held, own); i >= 0 {
-		d.held[i] = other
+// tie replaces a module's parameter by another's.
+func (d *metaDevice) tie(own, other *storage) {
+	if i := indexIn(d.t, d.storages, own); i >= 0 {
+		d.storages[i] = other
 	}
 }
 
-// put puts a storage behind another one, or in its place.
-func (d *metaDevice) put(s, other *storage, replace bool) {
-	d.gone(s)
-	at := indexIn(d.t, d.held, other)
+// insert lists a storage after another one, or instead of it.
+func (d *metaDevice) insert(s, other *storage, replace bool) {
+	d.remove(s)
+	at := indexIn(d.t, d.storages, other)
 	if replace {
-		d.held[at] = s
+		d.storages[at] = s
 		return
 	}
-	d.held = slices.Insert(d.held, at+1, s)
+	d.storages = slices.Insert(d.storages, at+1, s)
 }
 
-// cast says that a buffer is there in another type, in the place of the old
-// one: Module.to(dtype).
+// cast replaces a buffer by its copy in another type: Module.to(dtype).
 func (d *metaDevice) cast(old, cast *storage) {
-	if i := indexIn(d.t, d.held, old); i >= 0 {
-		d.gone(cast)
-		d.held = slices.Insert(d.held, i, cast)
+	if i := indexIn(d.t, d.storages, old); i >= 0 {
+		d.remove(cast)
+		d.storages = slices.Insert(d.storages, i, cast)
 	}
 }

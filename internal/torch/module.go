@@ -6,18 +6,18 @@ import (
 	"memorymark/internal/trace"
 )
 
-// This file notes in which module of the model memory is asked for, so that a
-// trace can be read by module as a recording is read by stack:
+// This file records which module of the model requests memory, so that a trace
+// can be grouped by module as a recording is by stack:
 //
 //	f := t.Enter(hidden).In("attn")            // self.attn(hidden)
 //	logits := f.Let(t.In("lm_head", head))     // self.lm_head(...)
 //
-// What backward asks for belongs to the module whose forward made the node,
-// and a parameter to the module that reads it first. Names are those of the
-// original's attributes.
+// Memory of backward belongs to the module whose forward made the node, and a
+// parameter to the module that reads it first. Names are the attributes of the
+// original.
 
-// module is a part of the model: its path from the root, as in
-// named_modules(), and the stack that stands for it.
+// module is a part of the model: its path from the root, as in named_modules(),
+// and the stack that represents it.
 type module struct {
 	path  string
 	stack trace.StackID
@@ -32,7 +32,7 @@ type part struct {
 
 const none = -1
 
-// part returns a part of the module that now runs.
+// part returns a submodule of the running module.
 func (t *Torch) part(p part) *module {
 	if m := t.module.parts[p]; m != nil {
 		return m
@@ -57,8 +57,8 @@ func (t *Torch) part(p part) *module {
 	return m
 }
 
-// In says that the function is a module's, until it returns; index is that of
-// a ModuleList.
+// In attributes the function to a module until it returns; index is that of a
+// ModuleList.
 func (f *Frame) In(name string, index ...int) *Frame {
 	p := part{name, none}
 	if len(index) > 0 {
@@ -82,7 +82,7 @@ func (t *Torch) In(name string, call func() Value) Value {
 	return out
 }
 
-// inModule calls something that is a module's doing, though another runs.
+// inModule attributes a call to a module other than the running one.
 func (t *Torch) inModule(m *module, call func()) {
 	outer := t.module
 	t.module = m
@@ -90,12 +90,16 @@ func (t *Torch) inModule(m *module, call func()) {
 	t.module = outer
 }
 
-// claim gives parameters that nobody has read yet to the module that now runs.
+// Claim makes the running module the owner of a parameter that was not read before.
+func (t *Torch) Claim(p *Tensor) { t.claim([]*Tensor{p}) }
+
+// claim makes the running module the owner of parameters that were not read
+// before.
 func (t *Torch) claim(inputs []*Tensor) {
 	for _, x := range inputs {
 		if x != nil && x.unread {
 			x.unread = false
-			x.home = t.module
+			x.owner = t.module
 			if x.storage.id != trace.None {
 				t.trace.Events[x.storage.event].Stack = t.module.stack
 			}

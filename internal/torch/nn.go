@@ -4,22 +4,22 @@ import (
 	"memorymark/internal/trace"
 )
 
-// This file holds the modules of torch.nn that own parameters: what they
-// allocate when they are made, in the order of their constructors.
+// This file holds the modules of torch.nn that own parameters: what their
+// constructors allocate, in order.
 
-// Linear is nn.Linear, and what PEFT has put around it.
+// Linear is nn.Linear, with PEFT's wrapper if it has one.
 type Linear struct {
 	Weight, Bias *Tensor
 
-	name   string // the end of its path in named_modules(), "" if nobody said
+	name   string // the end of its path in named_modules(), "" if unknown
 	output bool   // it is what get_output_embeddings() returns
 	conv1D bool   // its weight is [in, out]
 	lora   *lora  // nil for none
 	split  split  // over ranks
-	head   int64  // size of the heads that its result is viewed as, 0 for none
+	head   int64  // size of the heads its result is split into, 0 for none
 	whole  bool   // its result is normalized as one
 
-	quantized   *quantized // nil for a weight as it is
+	quantized   *quantized // nil for an ordinary weight
 	keepFloat32 bool       // _keep_in_fp32_modules names it
 	derived     bool       // its class is derived from torch.nn.Linear
 }
@@ -34,37 +34,37 @@ func (t *Torch) NewLinear(in, out int64, bias bool, dtype DType) *Linear {
 	return m
 }
 
-// Named says what the layer is called in the model: its path in
-// named_modules(), from where it is told from all others.
+// Named sets the layer's name in the model: the end of its path in
+// named_modules() that distinguishes it from all others.
 func (m *Linear) Named(name string) *Linear {
 	m.name = name
 	return m
 }
 
-// Derived says that the class of the layer is derived from torch.nn.Linear, as that of a
-// torch.nn.MultiheadAttention's out_proj is.
+// Derived marks a layer whose class is derived from torch.nn.Linear, such as the
+// out_proj of torch.nn.MultiheadAttention.
 func (m *Linear) Derived() *Linear {
 	m.derived = true
 	return m
 }
 
-// InHeads says that the layer's result is viewed as heads of a size.
+// InHeads marks a layer whose result is split into heads of a size.
 func (m *Linear) InHeads(size int64) *Linear {
 	m.head = size
 	return m
 }
 
-// NormedWhole says that a norm takes all of the layer's result.
+// NormedWhole marks a layer whose whole result is normalized.
 func (m *Linear) NormedWhole() { m.whole = true }
 
-// AsOutput says that the layer is the model's output embedding
-// (get_output_embeddings), and what it is called.
+// AsOutput marks the model's output embedding (get_output_embeddings) and names
+// it.
 func (m *Linear) AsOutput(name string) *Linear {
 	m.name, m.output = name, true
 	return m
 }
 
-// InFloat32 says that _keep_in_fp32_modules names the layer: it is not quantized.
+// InFloat32 marks a layer that _keep_in_fp32_modules lists: it is not quantized.
 func (m *Linear) InFloat32() *Linear {
 	m.keepFloat32 = true
 	return m
@@ -78,8 +78,7 @@ func (t *Torch) NewLayerNorm(size int64, dtype DType) *LayerNorm {
 	return &LayerNorm{Weight: t.parameter(dtype, size), Bias: t.bias(dtype, size)}
 }
 
-// RMSNorm is the weight of a norm by the root of the mean square, which models
-// write out.
+// RMSNorm is the weight of an RMS norm; models write out its forward.
 type RMSNorm struct{ Weight *Tensor }
 
 // NewRMSNorm makes a layer.
@@ -91,7 +90,7 @@ func (t *Torch) NewRMSNorm(size int64, dtype DType) *RMSNorm {
 type Embedding struct {
 	Weight *Tensor
 
-	name  string // the end of its path in named_modules(), "" if nobody said
+	name  string // the end of its path in named_modules(), "" if unknown
 	input bool   // it is what get_input_embeddings() returns
 }
 
@@ -102,10 +101,16 @@ func (t *Torch) NewEmbedding(rows, size int64, dtype DType) *Embedding {
 	return m
 }
 
-// AsInput says that the table is the model's input embedding
-// (get_input_embeddings), and what it is called.
+// AsInput marks the model's input embedding (get_input_embeddings) and names
+// it.
 func (m *Embedding) AsInput(name string) *Embedding {
 	m.name, m.input = name, true
+	return m
+}
+
+// Named sets the end of the table's path in named_modules().
+func (m *Embedding) Named(name string) *Embedding {
+	m.name = name
 	return m
 }
 
@@ -119,13 +124,13 @@ func (m *Embedding) Freeze() *Embedding {
 // they are made, unless ListBefore says otherwise.
 func (t *Torch) Parameter(dtype DType, shape ...int64) *Tensor { return t.parameter(dtype, shape...) }
 
-// Named says what its module calls a parameter that is no weight.
+// Named sets the attribute of a parameter that is not called weight.
 func (x *Tensor) Named(name string) *Tensor {
 	x.name = name
 	return x
 }
 
-// Adopt is nn.Parameter(x): it takes a tensor over, with its memory.
+// Adopt is nn.Parameter(x): it takes over a tensor with its memory.
 func (t *Torch) Adopt(v Value) *Tensor {
 	p := v.tensor
 	p.requiresGrad, p.unread = true, true
@@ -138,25 +143,25 @@ func (t *Torch) Adopt(v Value) *Tensor {
 
 func (t *Torch) bias(dtype DType, size int64) *Tensor { return t.parameter(dtype, size).Named("bias") }
 
-// Discard takes a parameter from its layer, which has another or none in its place.
+// Discard removes a parameter from its layer.
 func (t *Torch) Discard(p *Tensor) {
 	t.unlist(p)
 	t.release(p)
 }
 
-// Tie makes a layer's weight an embedding's table, as post_init does for heads
-// that share it: the weight of the layer's own goes, from memory and from the
-// parameters (transformers/modeling_utils.py, tie_weights).
+// Tie makes a layer's weight an embedding's table, as post_init does for tied
+// heads: the layer's own weight is freed and no longer a parameter
+// (transformers/modeling_utils.py, tie_weights).
 func (t *Torch) Tie(m *Linear, e *Embedding) { t.tie(&m.Weight, e.Weight) }
 
-// TieTable is Tie of a table that another one stands for.
+// TieTable is Tie of a table to another table.
 func (t *Torch) TieTable(m, e *Embedding) { t.tie(&m.Weight, e.Weight) }
 
 func (t *Torch) tie(own **Tensor, shared *Tensor) {
 	old := *own
 	*own = shared
 	if t.meta != nil {
-		t.meta.tied(old.storage, shared.storage)
+		t.meta.tie(old.storage, shared.storage)
 	}
 	t.unlist(old)
 	t.release(old)
@@ -171,8 +176,8 @@ func (t *Torch) parameter(dtype DType, shape ...int64) *Tensor {
 	return p
 }
 
-// ParameterCount returns the number of elements of all parameters, or some
-// number beyond all models for more than can be counted.
+// ParameterCount returns the number of elements of all parameters; on overflow
+// a number beyond all models.
 func (t *Torch) ParameterCount() int64 {
 	if t.sharded() {
 		return t.wholes
@@ -197,7 +202,7 @@ func (t *Torch) workspace(bytes int64) {
 	t.inModule(t.root, func() { t.As(trace.Workspace, func() { t.allocate(bytes) }) })
 }
 
-// passingWorkspace is one that is given back when the call is over.
+// passingWorkspace is freed when the call is over.
 func (t *Torch) passingWorkspace(bytes int64) {
 	t.As(trace.Workspace, func() { t.scratchWith(bytes) })
 }

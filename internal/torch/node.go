@@ -17,7 +17,7 @@ type node struct {
 	backward func(grads []*Tensor) []*Tensor
 	// gradient is the backward of a function of one tensor that returns one.
 	gradient   func(grad *Tensor) *Tensor
-	checkpoint *checkpoint // the block that has what is saved, nil for none
+	checkpoint *checkpoint // the block that holds the saved tensors, nil for none
 	second     *secondRun  // that made it, nil for none
 	outputs    int         // of the forward function: the gradients that come in
 	variable   *Tensor     // of AccumulateGrad
@@ -26,11 +26,11 @@ type node struct {
 	// What the engine keeps of a node while it runs.
 	waiting int // gradients that are still to come
 	buffer  []*Tensor
-	single  [1]*Tensor // the buffer of most
+	single  [1]*Tensor // the buffer of most nodes
 	visited bool
 }
 
-// makeBuffer makes room for the gradients of each output.
+// makeBuffer allocates slots for the gradients of each output.
 func (n *node) makeBuffer() {
 	if n.outputs == len(n.single) {
 		n.single[0] = nil
@@ -64,7 +64,7 @@ func (t *Torch) edgeOf(x *Tensor) edge {
 	case x.accumulate == nil:
 		t.retain(x) // for the node
 		x.accumulate = t.nodes.next()
-		*x.accumulate = node{name: "AccumulateGrad", seq: accumulateSequence, outputs: 1, variable: x, module: x.home}
+		*x.accumulate = node{name: "AccumulateGrad", seq: accumulateSequence, outputs: 1, variable: x, module: x.owner}
 	}
 	x.accumulate.refs++
 	return edge{x.accumulate, 0, x.Shape, x.DType}
@@ -90,6 +90,7 @@ func (t *Torch) record(name string, inputs ...*Tensor) *node {
 	if !t.needsGrad(inputs...) {
 		return nil
 	}
+	t.work.Nodes++
 	n := t.nodes.next()
 	n.name, n.module, n.seq = name, t.module, t.sequence
 	t.sequence++
@@ -107,7 +108,7 @@ func (t *Torch) record(name string, inputs ...*Tensor) *node {
 // wants reports whether the gradient of an input is needed.
 func (n *node) wants(input int) bool { return n.next[input].node != nil }
 
-// handOn gives the gradient of a sum to those of its inputs that need one.
+// handOn passes the gradient of a sum to those of its inputs that need one.
 func (t *Torch) handOn(n *node, grad *Tensor) []*Tensor {
 	out := t.lists.take(len(n.next))
 	for i := range out {
@@ -120,7 +121,7 @@ func (t *Torch) handOn(n *node, grad *Tensor) []*Tensor {
 
 // save keeps a tensor's memory for backward, and returns it as backward finds
 // it (SavedVariable). Inputs are saved in the order of their names in
-// derivatives.yaml, then results likewise, and are let go in that order.
+// derivatives.yaml, then results likewise, and are released in that order.
 func (t *Torch) save(n *node, x *Tensor) *Tensor {
 	if x == nil {
 		return nil
@@ -131,7 +132,7 @@ func (t *Torch) save(n *node, x *Tensor) *Tensor {
 	case t.second != nil:
 		return t.second.checkpoint.fill(t, n, x)
 	}
-	kept := t.detached(x)
+	kept := t.detach(x)
 	if n.saved == nil {
 		n.saved = n.few[:0]
 	}
@@ -142,8 +143,8 @@ func (t *Torch) save(n *node, x *Tensor) *Tensor {
 	return kept
 }
 
-// made makes tensors the outputs of the node, if there is one.
-func (n *node) made(outputs ...*Tensor) {
+// setOutputs makes tensors the outputs of the node, if it is not nil.
+func (n *node) setOutputs(outputs ...*Tensor) {
 	if n == nil {
 		return
 	}
@@ -154,7 +155,7 @@ func (n *node) made(outputs ...*Tensor) {
 	}
 }
 
-// releaseSaved lets go of what was kept for backward.
+// releaseSaved releases what was saved for backward.
 func (t *Torch) releaseSaved(n *node) {
 	if n.checkpoint != nil {
 		t.unhook(n)
@@ -167,9 +168,9 @@ func (t *Torch) releaseSaved(n *node) {
 	}
 }
 
-// releaseNode gives up a reference to a node. The last one takes down what of
-// the graph hangs on it alone, without recursion, in the order of PyTorch's
-// deleteNode (torch/csrc/autograd/function.cpp).
+// releaseNode releases a reference to a node. The last one frees the part of
+// the graph that only this node keeps, without recursion, in the order of
+// PyTorch's deleteNode (torch/csrc/autograd/function.cpp).
 func (t *Torch) releaseNode(n *node) {
 	n.refs--
 	if n.refs > 0 {

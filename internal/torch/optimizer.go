@@ -3,91 +3,94 @@ package torch
 import (
 	"slices"
 
+	"memorymark/internal/steptime"
+
 	"memorymark/internal/trace"
 )
 
-// OptimizerKind is a class of optimizers and how it is called: one row for
-// each that a workload can name. A new one is a row here and a file with its
-// step; everybody else, the prober and the page too, goes by the row.
+// OptimizerKind is a class of optimizers and how it is called: one row for each
+// that a workload can name. A new one is a row here and a file with its step;
+// everything else, the prober and the page included, is generated from the row.
 type OptimizerKind struct {
 	Name      string             // in a workload
 	Label     string             // for people
 	Class     string             // which annotates steps with its name; "" for none
 	Module    string             // that has the class; "" is torch.optim
-	Arguments map[string]float64 // beside the parameters
+	Arguments map[string]float64 // other than the parameters
 	Trainer   string             // what transformers' TrainingArguments calls it
 
-	// OneByOne is true of a class that goes from parameter to parameter unless
-	// foreach is asked for.
+	// OneByOne marks a class that loops over parameters unless foreach=True.
 	OneByOne bool
 
-	// Beside names the one that takes the parameters that this one does not.
-	Beside string
+	// Companion names the optimizer of the parameters that this one does not
+	// take.
+	Companion string
 
 	Since Version // of PyTorch that has it; 0 for all that are modelled
 
 	step func(o *Optimizer, group []*Tensor) // parameters with gradients
-	// How often a step goes over the parameters in kernels of their own, and
-	// how many tensors the fused kernel writes.
-	passes, fusedWrites int
+	// How many passes of kernels a step makes over the parameters, and how many
+	// tensors of their size these read and write; 0 if the step's memory says what
+	// there is. The last is that of the fused kernel.
+	passes, moved, fusedMoved int
 }
 
-// Optimizers are those that are modelled; the first one is the default.
+// Optimizers are the modelled optimizers; the first one is the default.
 var Optimizers = []OptimizerKind{
 	{
 		Name: "adamw", Label: "AdamW", Class: "AdamW", Arguments: map[string]float64{"lr": 5e-5}, Trainer: "adamw_torch",
-		step: (*Optimizer).stepAdam, passes: 7, fusedWrites: 3,
+		step: (*Optimizer).stepAdam, passes: 8, moved: 20, fusedMoved: 7,
 	},
 	{
 		Name: "adam", Label: "Adam", Class: "Adam", Arguments: map[string]float64{"lr": 5e-5}, Trainer: "adamw_torch",
-		step: (*Optimizer).stepAdam, passes: 7, fusedWrites: 3,
+		step: (*Optimizer).stepAdam, passes: 8, moved: 20, fusedMoved: 7,
 	},
 	{
 		Name: "sgd", Label: "SGD", Class: "SGD", Arguments: map[string]float64{"lr": 1e-3}, Trainer: "sgd",
-		step: func(*Optimizer, []*Tensor) {}, passes: 1, fusedWrites: 1, // parameters are updated in place
+		step: func(*Optimizer, []*Tensor) {}, passes: 1, moved: 3, fusedMoved: 3, // parameters are updated in place
 	},
 	{
 		Name: "sgd-momentum", Label: "SGD with momentum", Class: "SGD", Arguments: map[string]float64{"lr": 1e-3, "momentum": 0.9}, Trainer: "sgd",
-		step: (*Optimizer).stepMomentum, passes: 2, fusedWrites: 2,
+		step: (*Optimizer).stepMomentum, passes: 3, moved: 8, fusedMoved: 5,
 	},
 	{
 		Name: "adafactor", Label: "Adafactor", Class: "Adafactor", Arguments: map[string]float64{"lr": 1e-3}, Trainer: "adafactor",
 		OneByOne: true, // torch/optim/_adafactor.py, adafactor: foreach=None is False
-		step:     (*Optimizer).stepAdafactor, passes: 8,
+		step:     (*Optimizer).stepAdafactor,
 	},
 	{
 		Name: "rmsprop", Label: "RMSprop", Class: "RMSprop", Arguments: map[string]float64{"lr": 1e-3}, Trainer: "rmsprop",
-		step: (*Optimizer).stepRMSprop, passes: 5,
+		step: (*Optimizer).stepRMSprop, passes: 5, moved: 13,
 	},
 	{
 		Name: "adamw-8bit", Label: "8-bit AdamW", Class: "AdamW8bit", Module: bitsandbytes, Arguments: map[string]float64{"lr": 5e-5}, Trainer: "adamw_bnb_8bit",
-		step: (*Optimizer).stepAdamW8Bit, passes: 1,
+		step: (*Optimizer).stepAdamW8Bit, passes: 1, moved: 4,
 	},
 	{
 		Name: "paged-adamw-8bit", Label: "paged 8-bit AdamW", Class: "PagedAdamW8bit", Module: bitsandbytes, Arguments: map[string]float64{"lr": 5e-5},
-		Trainer: "paged_adamw_8bit", step: (*Optimizer).stepPagedAdamW8Bit, passes: 1,
+		Trainer: "paged_adamw_8bit", step: (*Optimizer).stepPagedAdamW8Bit, passes: 1, moved: 4,
 	},
 	{
 		Name: "lion", Label: "Lion", Class: "Lion", Module: bitsandbytes, Arguments: map[string]float64{"lr": 1e-5}, Trainer: "lion_32bit",
-		step: (*Optimizer).stepLion, passes: 1,
+		step: (*Optimizer).stepLion, passes: 1, moved: 5,
 	},
 	{
-		Name: "muon", Label: "Muon and AdamW", Class: "Muon", Arguments: map[string]float64{"lr": 1e-3}, Beside: "adamw", Since: Version{2, 9},
-		step: (*Optimizer).stepMuon, passes: 4,
+		Name: "muon", Label: "Muon and AdamW", Class: "Muon", Arguments: map[string]float64{"lr": 1e-3}, Companion: "adamw", Since: Version{2, 9},
+		step: (*Optimizer).stepMuon,
 	},
 	{Name: "none", Label: "none"},
 }
 
 const bitsandbytes = "bitsandbytes.optim"
 
-// HasFused reports whether there is a fused kernel of it, or of the one beside
-// it, whose implementation it is then that a workload names.
+// HasFused reports whether the optimizer or its companion has a fused kernel. A
+// workload's implementation applies to the companion then.
 func (k OptimizerKind) HasFused() bool {
-	return k.fusedWrites > 0 || k.Beside != "" && OptimizerNamed(k.Beside).HasFused()
+	return k.fusedMoved > 0 || k.Companion != "" && OptimizerNamed(k.Companion).HasFused()
 }
 
-// OptimizerNamed returns the row of a name, that of no optimizer if there is
-// none.
+// OptimizerNamed returns the row of a name, or that of no optimizer if the name
+// is unknown.
 func OptimizerNamed(name string) OptimizerKind {
 	for _, k := range Optimizers {
 		if k.Name == name {
@@ -108,8 +111,8 @@ const (
 	Loop
 )
 
-// Optimizer is a torch.optim optimizer, of all parameters but for Muon's. Its state appears in
-// its first step, for each parameter that has a gradient.
+// Optimizer is a torch.optim optimizer of all parameters, or a part of them for Muon. Its
+// state is allocated in its first step, for each parameter that has a gradient.
 type Optimizer struct {
 	t          *Torch
 	kind       OptimizerKind
@@ -121,7 +124,7 @@ type Optimizer struct {
 	partitioned bool        // it is a ZeroRedundancyOptimizer
 	parts       [][]*Tensor // of each rank then
 
-	beside *Optimizer // of the parameters that this one does not take, nil if it takes all
+	companion *Optimizer // of the parameters that this one does not take, nil if it takes all
 
 	adam    map[*Tensor]adamState
 	sgd     map[*Tensor]*Tensor // momentum buffers, Lion's too
@@ -138,16 +141,16 @@ func (t *Torch) NewOptimizer(kind OptimizerKind, impl Impl) *Optimizer {
 		adam: make(map[*Tensor]adamState, len(t.parameters)), sgd: map[*Tensor]*Tensor{}, squares: map[*Tensor]*Tensor{},
 		factors: map[*Tensor]*factors{}, bits8: map[*Tensor]*state8Bit{},
 	}
-	if kind.Beside != "" {
+	if kind.Companion != "" {
 		o.splitMatrices()
 	}
 	return o
 }
 
-// AsTrainerMakes makes it what transformers' Trainer makes: two groups of
+// AsTrainerMakes configures it as transformers' Trainer does: two groups of
 // parameters, the second one without weight decay, and for some names another
-// class. Biases and the weights of norms are not decayed; they are
-// vectors, and others rarely are (transformers/trainer.py, create_optimizer,
+// class. Biases and the weights of norms are not decayed; they are vectors, and
+// others rarely are (transformers/trainer.py, create_optimizer,
 // get_decay_parameter_names).
 func (o *Optimizer) AsTrainerMakes() {
 	o.trainers = true
@@ -162,8 +165,8 @@ func (o *Optimizer) AsTrainerMakes() {
 	o.groups = [][]*Tensor{decayed, others}
 }
 
-// OddDecay marks a parameter that is decayed though it is a vector, or is not
-// though it has more dimensions: its name decides.
+// OddDecay marks a parameter whose name decides on decay against the rule: a
+// decayed vector, or a matrix that is not decayed.
 func (x *Tensor) OddDecay() *Tensor {
 	x.oddDecay = true
 	return x
@@ -177,6 +180,7 @@ func (o *Optimizer) Step() {
 	}
 	name := "Optimizer.step#" + o.kind.Class + ".step"
 	o.t.Mark(name, false)
+	since := o.t.moment()
 	o.t.NoGrad(func() {
 		if o.kind.Name == "adafactor" && o.trainers {
 			o.transformersAdafactor()
@@ -186,35 +190,40 @@ func (o *Optimizer) Step() {
 			o.kind.step(o, withGradients(group))
 		}
 	})
-	o.countWork()
+	o.countWork(since)
 	o.t.Mark(name, true)
-	if o.beside != nil {
-		o.beside.Step()
+	if o.companion != nil {
+		o.companion.Step()
 	}
 }
 
-// countWork counts what a step writes in place: Adam goes over its tensors in
-// seven kernels (torch/optim/adam.py, _multi_tensor_adam), fused in one that
-// writes three of them; SGD writes each once or twice. The multi-tensor kernels
-// take some hundred parameters at a time.
-func (o *Optimizer) countWork() {
-	passes, written := o.kind.passes, o.kind.passes
-	if o.impl == Fused && o.kind.fusedWrites < passes {
-		passes, written = 1, o.kind.fusedWrites
+// countWork notes the kernels of a step in place of those that its memory stands
+// for: Adam passes over its tensors with eight kernels (torch/optim/adam.py,
+// _multi_tensor_adam), the fused one reads and writes seven tensors. The
+// multi-tensor kernels take some hundred parameters at a time.
+func (o *Optimizer) countWork(since int) {
+	passes, moved := o.kind.passes, o.kind.moved
+	if o.impl == Fused && o.kind.fusedMoved > 0 {
+		passes, moved = 1, o.kind.fusedMoved
 	}
-	const atOnce = 100
-	trained := withGradients(o.parameters)
-	launches := passes * (1 + len(trained)/atOnce)
-	if o.impl == Loop {
-		launches = passes * len(trained)
-	}
-	o.t.work.Kernels += launches
+	trained, bytes := withGradients(o.parameters), int64(0)
 	for _, p := range trained {
 		if o.partitioned {
-			o.t.sent(&o.t.work.Traffic.Broadcast, p.bytes())
+			o.t.countTraffic(&o.t.work.Traffic.Broadcast, p.bytes())
 		}
-		o.t.work.Bytes += float64(int64(written) * p.Numel() * p.DType.Size())
+		bytes += p.bytes()
 	}
+	if moved == 0 {
+		return
+	}
+	const atOnce = 100
+	launches := float64(passes) * (1 + float64(len(trained))/atOnce) // every layer adds the same share of one
+	if o.impl == Loop {
+		launches = float64(passes * len(trained))
+	}
+	o.t.work.Launches = o.t.work.Launches[:since]
+	o.t.kernel(steptime.Foreach, Float32, float64(bytes*int64(moved))/max(launches, 1))
+	o.t.work.Launches[since].Count = launches
 }
 
 // ZeroGrad is optimizer.zero_grad(set_to_none=True).
@@ -227,13 +236,13 @@ func (o *Optimizer) ZeroGrad() {
 	o.t.Mark(name, false)
 	o.t.zeroGrad(o.parameters)
 	o.t.Mark(name, true)
-	if o.beside != nil {
-		o.beside.ZeroGrad()
+	if o.companion != nil {
+		o.companion.ZeroGrad()
 	}
 }
 
-// trained are the parameters that have gradients.
-func (t *Torch) trained() []*Tensor { return withGradients(t.parameters) }
+// withGrad returns the parameters that have gradients.
+func (t *Torch) withGrad() []*Tensor { return withGradients(t.parameters) }
 
 func withGradients(parameters []*Tensor) []*Tensor {
 	out := make([]*Tensor, 0, len(parameters))
@@ -245,12 +254,13 @@ func withGradients(parameters []*Tensor) []*Tensor {
 	return out
 }
 
-// MakeGradients gives every parameter that learns a gradient, as if a backward pass
-// had reached all of them. One that nobody has read yet is in no module but the model.
+// MakeGradients allocates a gradient for every trainable parameter, as if a backward
+// pass had reached all of them. A parameter that was never read belongs to the model
+// itself.
 func (t *Torch) MakeGradients() {
 	for _, p := range t.parameters {
-		if p.home == nil {
-			p.home = t.root
+		if p.owner == nil {
+			p.owner = t.root
 		}
 		if p.requiresGrad && p.grad == nil {
 			p.grad = t.emptyStrided(p.DType, p.Shape, p.stride)
@@ -258,11 +268,11 @@ func (t *Torch) MakeGradients() {
 	}
 }
 
-// Learning is how many parameters are not frozen.
-func (t *Torch) Learning() int { return len(t.learned()) }
+// Learning returns how many parameters are not frozen.
+func (t *Torch) Learning() int { return len(t.trainable()) }
 
-// Gradients is how many parameters have gradients.
-func (t *Torch) Gradients() int { return len(t.trained()) }
+// Gradients returns how many parameters have gradients.
+func (t *Torch) Gradients() int { return len(t.withGrad()) }
 
 // byDType groups tensors as the foreach functions do
 // (_group_tensors_by_device_and_dtype), in the order of first appearance.
@@ -279,15 +289,15 @@ func byDType(tensors []*Tensor) [][]*Tensor {
 	return groups
 }
 
-// releaseList drops a Python list of tensors, which goes from its end.
+// releaseList frees a Python list of tensors, from its end.
 func (t *Torch) releaseList(list []*Tensor) {
 	for i := len(list) - 1; i >= 0; i-- {
 		t.release(list[i])
 	}
 }
 
-// ZeroGrad is zero_grad(set_to_none=True): gradients go in the order of the
-// parameters.
+// ZeroGrad is zero_grad(set_to_none=True): gradients are freed in the order of
+// the parameters.
 func (t *Torch) ZeroGrad() { t.zeroGrad(t.parameters) }
 
 func (t *Torch) zeroGrad(parameters []*Tensor) {

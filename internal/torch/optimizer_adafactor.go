@@ -2,11 +2,11 @@ package torch
 
 import "memorymark/internal/trace"
 
-// This file is Adafactor: torch/optim/_adafactor.py, and the other one of
-// transformers (transformers/optimization.py), which its Trainer makes.
+// This file is Adafactor: torch/optim/_adafactor.py, and the one of
+// transformers (transformers/optimization.py), which its Trainer uses.
 
-// factors is the state of a parameter: of a matrix a factor for its rows and
-// one for its columns, of a vector the variance, in row.
+// factors is the state of a parameter: for a matrix a factor of its rows and
+// one of its columns, for a vector the variance, in row.
 type factors struct {
 	row, col *Tensor
 	rms      *Tensor // of transformers': the root of the mean square of the last step
@@ -20,21 +20,22 @@ func (o *Optimizer) initFactors(p *Tensor, dtype DType, keep bool) *factors {
 	}
 	s := &factors{}
 	o.factors[p] = s
-	o.t.inModule(p.home, func() {
+	o.t.inModule(p.owner, func() {
 		o.t.As(trace.OptimizerState, func() {
 			if len(p.Shape) < 2 {
 				s.row = o.t.emptyLike(p.grad, dtype)
 				return
 			}
-			s.row = o.t.empty(dtype, without(p.Shape, -1, keep)...)
-			s.col = o.t.empty(dtype, without(p.Shape, -2, keep)...)
+			s.row = o.t.empty(dtype, dropDim(p.Shape, -1, keep)...)
+			s.col = o.t.empty(dtype, dropDim(p.Shape, -2, keep)...)
 		})
 	})
 	return s
 }
 
-// without is a shape without one of its last dimensions, or with size 1 there.
-func without(shape []int64, dim int, keep bool) []int64 {
+// dropDim returns a shape without one of its last dimensions, or with size 1
+// there.
+func dropDim(shape []int64, dim int, keep bool) []int64 {
 	var out []int64
 	for i, size := range shape {
 		switch {
@@ -61,8 +62,8 @@ func (o *Optimizer) stepAdafactor(params []*Tensor) {
 	}
 }
 
-// loopAdafactor is _single_tensor_adafactor. Its names stand for what the last
-// parameter left until this one binds them.
+// loopAdafactor is _single_tensor_adafactor. Its names keep the last
+// parameter's tensors until this one binds them.
 func (o *Optimizer) loopAdafactor(params []*Tensor) {
 	t := o.t
 	f := t.Enter()
@@ -93,7 +94,7 @@ func (t *Torch) outer(s *factors) *Tensor {
 
 // foreachAdafactor is _multi_tensor_adafactor: matrices first, then vectors, of
 // each type. The estimates of a group exist at once, and until the next group's
-// do.
+// exist.
 func (o *Optimizer) foreachAdafactor(params []*Tensor) {
 	t := o.t
 	var updates []*Tensor

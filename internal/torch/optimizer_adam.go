@@ -3,8 +3,8 @@ package torch
 import "memorymark/internal/trace"
 
 // This file is torch/optim/adam.py, of which AdamW is a subclass, without
-// amsgrad, maximize and capturable. Adam's weight decay is 0 and AdamW's
-// works in place, so neither takes memory for it.
+// amsgrad, maximize and capturable. Adam's weight decay is 0 and AdamW's works
+// in place, so neither needs memory for it.
 
 // adamState is an optimizer's state of a parameter. The step counter is on the
 // CPU, except for the fused kernel.
@@ -31,7 +31,7 @@ func (o *Optimizer) initAdam(p *Tensor) {
 		return
 	}
 	var s adamState
-	o.t.inModule(p.home, func() {
+	o.t.inModule(p.owner, func() {
 		o.t.As(trace.OptimizerState, func() {
 			if o.impl == Fused {
 				s.step = o.t.empty(Float32)
@@ -44,14 +44,14 @@ func (o *Optimizer) initAdam(p *Tensor) {
 }
 
 // foreachAdam is _multi_tensor_adam: the roots of all squares exist at once. A
-// group's list is a name that lives until the next group's is made.
+// group's list keeps its name until the next group's is made.
 func (o *Optimizer) foreachAdam(params []*Tensor) {
 	var roots []*Tensor
 	for _, group := range byDType(params) {
 		old := roots
 		roots = o.t.lists.take(len(group))[:0]
 		for _, p := range group {
-			o.t.inModule(p.home, func() { roots = append(roots, o.t.emptyLike(o.adam[p].square, p.DType)) })
+			o.t.inModule(p.owner, func() { roots = append(roots, o.t.emptyLike(o.adam[p].square, p.DType)) })
 		}
 		o.t.releaseList(old)
 	}

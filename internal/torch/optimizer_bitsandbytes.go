@@ -11,9 +11,9 @@ import (
 // updates one parameter after the other in kernels without temporaries.
 
 const (
-	least8Bit  = 4096 // min_8bit_size: smaller parameters have their state in float32
-	block8Bit  = 256  // elements that share a scale
-	leastPaged = 1e5  // elements whose state is paged
+	min8Bit   = 4096 // min_8bit_size: smaller parameters have their state in float32
+	block8Bit = 256  // elements that share a scale
+	minPaged  = 1e5  // elements whose state is paged
 )
 
 // state8Bit is the state of a parameter.
@@ -28,7 +28,7 @@ func (o *Optimizer) step8Bit(params []*Tensor, paged bool) {
 		if o.bits8[p] != nil {
 			continue
 		}
-		o.t.inModule(p.home, func() {
+		o.t.inModule(p.owner, func() {
 			o.t.As(trace.OptimizerState, func() { o.bits8[p] = o.init8Bit(p, paged) })
 		})
 	}
@@ -38,15 +38,15 @@ func (o *Optimizer) step8Bit(params []*Tensor, paged bool) {
 // (transformers/trainer.py, create_optimizer: register_module_override).
 func (o *Optimizer) init8Bit(p *Tensor, paged bool) *state8Bit {
 	t := o.t
-	paged = paged && p.Numel() >= leastPaged
-	// Paged state is cudaMallocManaged's, of which the allocator knows nothing.
+	paged = paged && p.Numel() >= minPaged
+	// Paged state comes from cudaMallocManaged, outside the allocator.
 	buffer := func(dtype DType) *Tensor {
 		if paged {
 			return nil
 		}
 		return t.emptyLike(p, dtype)
 	}
-	if p.Numel() < least8Bit || o.trainers && t.isEmbedding(p) {
+	if p.Numel() < min8Bit || o.trainers && t.isEmbedding(p) {
 		return &state8Bit{first: buffer(Float32), second: buffer(Float32)}
 	}
 	if o.maps == nil { // name2qmap: 256 values for each state
@@ -65,7 +65,7 @@ func (o *Optimizer) stepLion(params []*Tensor) {
 		if o.sgd[p] != nil {
 			continue
 		}
-		o.t.inModule(p.home, func() {
+		o.t.inModule(p.owner, func() {
 			o.t.As(trace.OptimizerState, func() { o.sgd[p] = o.t.emptyLike(p, Float32) })
 		})
 	}

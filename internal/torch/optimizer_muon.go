@@ -2,8 +2,8 @@ package torch
 
 import "slices"
 
-// This file is torch.optim.Muon (torch/optim/_muon.py) with the AdamW beside
-// it. Muon takes matrices alone, and its documentation leaves embeddings and
+// This file is torch.optim.Muon (torch/optim/_muon.py) with its companion
+// AdamW. Muon takes only matrices, and its documentation leaves embeddings and
 // vectors to AdamW:
 //
 //	muon = torch.optim.Muon(matrices)
@@ -13,7 +13,7 @@ import "slices"
 const newtonSchulzSteps = 5
 
 // splitMatrices leaves the matrices of hidden layers to the optimizer, and the
-// others to the one beside it.
+// other parameters to its companion.
 func (o *Optimizer) splitMatrices() {
 	var matrices, others []*Tensor
 	for _, p := range o.t.parameters {
@@ -23,13 +23,13 @@ func (o *Optimizer) splitMatrices() {
 			others = append(others, p)
 		}
 	}
-	o.beside = o.t.NewOptimizer(OptimizerNamed(o.kind.Beside), o.impl)
-	o.beside.take(others)
+	o.companion = o.t.NewOptimizer(OptimizerNamed(o.kind.Companion), o.impl)
+	o.companion.take(others)
 	o.take(matrices)
 	o.impl = Loop // muon: "Foreach is not supported for Muon yet"
 }
 
-// take makes parameters those of the optimizer.
+// take assigns parameters to the optimizer.
 func (o *Optimizer) take(parameters []*Tensor) {
 	o.parameters, o.groups = parameters, [][]*Tensor{parameters}
 }
@@ -40,8 +40,8 @@ func (t *Torch) isOutput(p *Tensor) bool {
 	return slices.ContainsFunc(t.linears, func(m *Linear) bool { return m.output && m.Weight == p })
 }
 
-// stepMuon is _init_group and _single_tensor_muon. The name update stands for
-// the last parameter's until this one binds it.
+// stepMuon is _init_group and _single_tensor_muon. The name update keeps the
+// last parameter's until this one binds it.
 func (o *Optimizer) stepMuon(params []*Tensor) {
 	t := o.t
 	o.stepMomentum(params) // zeros_like(p.grad): laid out as SGD's buffers are
@@ -49,19 +49,19 @@ func (o *Optimizer) stepMuon(params []*Tensor) {
 	update := f.Let(Value{})
 	for _, p := range params {
 		update.Set(Value{t.emptyLike(p.grad, p.grad.DType)}) // grad.lerp(buf, momentum)
-		update.Set(t.orthogonalized(update))
+		update.Set(t.orthogonalize(update))
 	}
 	f.End()
 }
 
-// orthogonalized is _zeropower_via_newtonschulz: it iterates in bfloat16 on
-// the matrix or, if that is higher than wide, its transpose.
-func (t *Torch) orthogonalized(grad X) Value {
+// orthogonalize is _zeropower_via_newtonschulz: it iterates in bfloat16 on the
+// matrix or, if it has more rows than columns, its transpose.
+func (t *Torch) orthogonalize(grad X) Value {
 	f := t.Enter(grad)
 	high := read(grad).Shape[0] > read(grad).Shape[1]
 	ortho := f.Let(t.To(grad, BFloat16))
 	if high {
-		ortho.Set(Value{t.flipped(ortho.tensor)})
+		ortho.Set(Value{t.transposePlain(ortho.tensor)})
 	}
 	norm := t.norm(ortho.tensor)
 	clamped := t.empty(norm.DType)
@@ -73,14 +73,14 @@ func (t *Torch) orthogonalized(grad X) Value {
 		ortho.Set(Value{t.mm(gramUpdate.tensor, ortho.tensor)})
 	}
 	if high {
-		ortho.Set(Value{t.flipped(ortho.tensor)})
+		ortho.Set(Value{t.transposePlain(ortho.tensor)})
 	}
 	return f.Return(ortho)
 }
 
 // gram is x @ x.T.
 func (t *Torch) gram(x *Tensor) *Tensor {
-	xt := t.flipped(x)
+	xt := t.transposePlain(x)
 	out := t.mm(x, xt)
 	t.release(xt)
 	return out

@@ -9,7 +9,7 @@ func (o *Optimizer) stepRMSprop(params []*Tensor) {
 	t := o.t
 	for _, p := range params {
 		if o.squares[p] == nil {
-			t.inModule(p.home, func() {
+			t.inModule(p.owner, func() {
 				t.As(trace.OptimizerState, func() { o.squares[p] = t.emptyLike(p, p.DType) })
 			})
 		}

@@ -10,7 +10,7 @@ func (o *Optimizer) stepMomentum(params []*Tensor) {
 		if o.sgd[p] != nil {
 			continue
 		}
-		o.t.inModule(p.home, func() {
+		o.t.inModule(p.owner, func() {
 			o.t.As(trace.OptimizerState, func() { o.sgd[p] = o.t.emptyLike(p.grad, p.grad.DType) })
 		})
 	}

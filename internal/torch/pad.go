@@ -12,7 +12,7 @@ func (t *Torch) padLast(x *Tensor, n int64) *Tensor {
 	if node := t.record("ConstantPadNd", x); node != nil {
 		old := x.Shape
 		node.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, old...) }
-		node.made(out)
+		node.setOutputs(out)
 	}
 	return out
 }

@@ -16,7 +16,7 @@ func (t *Torch) Permute(x X, dims ...int) Value {
 		back[d] = i
 	}
 	in := read(x)
-	out := t.viewed("Permute", in, pick(in.Shape, dims), pick(in.stride, dims), func(g *Tensor) *Tensor {
+	out := t.makeView("Permute", in, pick(in.Shape, dims), pick(in.stride, dims), func(g *Tensor) *Tensor {
 		return t.alias(g, pick(g.Shape, back), pick(g.stride, back))
 	})
 	t.done(x)
@@ -31,7 +31,7 @@ func (t *Torch) Unsqueeze(x X, dim int) Value {
 		stride = in.Shape[dim] * in.stride[dim]
 	}
 	shape, strides := slices.Insert(slices.Clone(in.Shape), dim, 1), slices.Insert(slices.Clone(in.stride), dim, stride)
-	out := t.viewed("Unsqueeze", in, shape, strides, func(g *Tensor) *Tensor {
+	out := t.makeView("Unsqueeze", in, shape, strides, func(g *Tensor) *Tensor {
 		return t.alias(g, in.Shape, slices.Delete(slices.Clone(g.stride), dim, dim+1))
 	})
 	t.done(x)
@@ -43,7 +43,7 @@ func (t *Torch) Squeeze(x X, dim int) Value {
 	in := read(x)
 	dim = (dim + len(in.Shape)) % len(in.Shape)
 	without := func(list []int64) []int64 { return slices.Delete(slices.Clone(list), dim, dim+1) }
-	out := t.viewed("Squeeze", in, without(in.Shape), without(in.stride), func(g *Tensor) *Tensor {
+	out := t.makeView("Squeeze", in, without(in.Shape), without(in.stride), func(g *Tensor) *Tensor {
 		stride := int64(1)
 		if dim < len(g.Shape) {
 			stride = g.Shape[dim] * g.stride[dim]

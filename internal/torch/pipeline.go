@@ -4,9 +4,9 @@ import "memorymark/internal/trace"
 
 // This file is what torch.distributed.pipelining does to tensors.
 
-// Receive makes a buffer that a neighbour's tensor comes into
-// (torch/distributed/pipelining/stage.py, _make_tensor_from_meta). What it becomes a
-// gradient of goes back where it came from.
+// Receive makes a buffer for a neighbour's tensor
+// (torch/distributed/pipelining/stage.py, _make_tensor_from_meta). Its gradient is
+// sent back.
 func (t *Torch) Receive(dtype DType, requiresGrad bool, shape ...int64) *Tensor {
 	var x *Tensor
 	t.As(trace.Activation, func() { x = t.empty(dtype, shape...) })
@@ -21,7 +21,7 @@ func (t *Torch) BackwardFrom(output X, grad *Tensor) {
 	t.done(output)
 }
 
-// TakeGrad returns the gradient of a leaf, which has none after that (stage_backward,
+// TakeGrad removes and returns the gradient of a leaf (stage_backward,
 // torch/distributed/pipelining/_backward.py).
 func (t *Torch) TakeGrad(leaf *Tensor) Value {
 	grad := leaf.grad

@@ -2,17 +2,17 @@ package torch
 
 import "slices"
 
-// This file is how Python keeps tensors alive, so that model code can be
-// written as the Python it stands for:
+// This file models how Python keeps tensors alive, so that model code reads
+// like the Python it models:
 //
 //	f := t.Enter(hidden)                        // def forward(self, hidden):
 //	h := f.Let(t.Linear(hidden, m.Dense))       //     h = self.dense(hidden)
 //	h.Set(t.Dropout(h, m.P))                    //     h = self.dropout(h)
 //	return f.Return(h)                          //     return h
 //
-// An operator gives back a Value, which is a temporary: whatever it is passed
-// to drops it when done. A Var is a name: it keeps its tensor until it is set
-// anew, deleted, or its function returns.
+// An operator returns a Value, which is a temporary: whatever it is passed to
+// drops it when done. A Var is a name: it keeps its tensor until it is rebound,
+// deleted, or its function returns.
 
 // X is what an operator takes: a temporary or a name.
 type X interface {
@@ -35,10 +35,10 @@ type Var struct {
 
 func (v *Var) take() (*Tensor, bool) { return v.tensor, false }
 
-// Tensor returns what the name stands for.
+// Tensor returns the tensor that the name refers to.
 func (v *Var) Tensor() *Tensor { return v.tensor }
 
-// Set binds the name anew; what it stood for is dropped after.
+// Set rebinds the name, then drops what it referred to.
 func (v *Var) Set(x X) {
 	old := v.tensor
 	v.tensor = v.t.own(x)
@@ -55,7 +55,7 @@ func (v *Var) Del() {
 	}
 }
 
-// Borrow lets a tensor that something else keeps be passed on: a parameter, a
+// Borrow passes a tensor that something else keeps, such as a parameter or a
 // tensor in a structure.
 func Borrow(x *Tensor) X { return &Var{tensor: x} }
 
@@ -63,7 +63,7 @@ func Borrow(x *Tensor) X { return &Var{tensor: x} }
 // changes it in place.
 func (t *Torch) InPlace(x *Tensor) *Var { return &Var{t: t, tensor: x} }
 
-// own returns a reference of the caller's own to what x stands for.
+// own returns a new reference, owned by the caller, to the tensor of x.
 func (t *Torch) own(x X) *Tensor {
 	tensor, temporary := x.take()
 	if tensor != nil && !temporary {
@@ -72,7 +72,7 @@ func (t *Torch) own(x X) *Tensor {
 	return tensor
 }
 
-// read returns what x stands for; the operator calls done when it is through.
+// read returns the tensor of x; the operator calls done when it is finished.
 func read(x X) *Tensor {
 	tensor, _ := x.take()
 	return tensor
@@ -93,16 +93,16 @@ type Frame struct {
 	t      *Torch
 	args   []X
 	locals []*Var
-	outer  *module          // that ran before, nil if it still does
+	outer  *module          // the caller's module, nil if it is the same
 	layer  *module          // whose hooks run around the function, nil for none
 	names  func() []*Tensor // that the function refers to, where something else keeps its names
 
-	fewArgs   [2]X // what most have
+	fewArgs   [2]X // of most functions
 	fewLocals [6]*Var
 }
 
 // Enter begins a function. Temporaries among its arguments live until it has
-// returned: nn.Module.__call__ holds them in a tuple all the while.
+// returned: nn.Module.__call__ holds them in a tuple.
 func (t *Torch) Enter(args ...X) *Frame {
 	f := t.calls.next()
 	f.t = t
@@ -119,29 +119,29 @@ func (f *Frame) Let(x X) *Var {
 	return v
 }
 
-// Naming says what the function refers to, where something else keeps its names.
+// Naming sets what the function refers to if something else keeps its names.
 func (f *Frame) Naming(names func() []*Tensor) *Frame {
 	f.names = names
 	return f
 }
 
-// Return ends the function. The names go in the order in which they were made,
-// then the arguments.
+// Return ends the function. Names are freed in the order in which they were
+// made, then the arguments.
 func (f *Frame) Return(x X) Value {
 	result := f.t.own(x)
 	f.end(result)
 	return Value{result}
 }
 
-// End ends a function that returns nothing.
-func (f *Frame) End() { f.end(nil) }
+// End ends a function whose results are the caller's, or that returns nothing.
+func (f *Frame) End(results ...*Tensor) { f.end(results...) }
 
-func (f *Frame) end(result *Tensor) {
+func (f *Frame) end(results ...*Tensor) {
 	for _, v := range f.locals {
 		v.Del()
 	}
 	if f.layer != nil {
-		f.t.parallel.postForward(f.layer, result)
+		f.t.parallel.postForward(f.layer, results...)
 	}
 	f.t.done(f.args...)
 	if f.outer != nil {
@@ -161,18 +161,18 @@ func (f *Frame) Keep(x X) Value { return Value{f.t.own(x)} }
 // Release drops a tensor that the caller owns.
 func (t *Torch) Release(x *Tensor) { t.release(x) }
 
-// Borrow lets a value be used without using it up: something else drops it.
+// Borrow passes a value without consuming it: something else drops it.
 func (v Value) Borrow() X { return Borrow(v.tensor) }
 
-// Hold is a reference of its own to what a name or a value stands for.
+// Hold returns a new reference to the tensor of a name or a value.
 func (t *Torch) Hold(x X) Value { return Value{t.own(x)} }
 
-// Drop gives a value up that something held on to.
+// Drop releases a value that was held.
 func (t *Torch) Drop(v Value) {
 	if v.tensor != nil {
 		t.release(v.tensor)
 	}
 }
 
-// ValueOf is a temporary of a tensor that the caller owns.
+// ValueOf makes a temporary of a tensor that the caller owns.
 func ValueOf(x *Tensor) Value { return Value{x} }

@@ -6,13 +6,13 @@ import (
 	"memorymark/internal/trace"
 )
 
-// This file is weights as bitsandbytes 0.50 stores them, and what transformers
-// and PEFT do to load them.
+// This file models weights as bitsandbytes 0.50 stores them, and how
+// transformers and PEFT load them.
 
-// Quantization is a way of storing weights.
+// Quantization is a format of stored weights.
 type Quantization int
 
-// The ways: as they are; four bits to an element with a maximum for each block,
+// The formats: unquantized; four bits an element with a maximum for each block,
 // which itself may be quantized; eight bits with a scale for each row.
 const (
 	NotQuantized Quantization = iota
@@ -21,8 +21,7 @@ const (
 	Int8
 )
 
-// quantized is what a layer has in the place of its weight. Its tensors are
-// there for good.
+// quantized replaces the weight of a layer. Its tensors are never freed.
 type quantized struct {
 	kind    Quantization
 	out, in int64
@@ -30,9 +29,9 @@ type quantized struct {
 }
 
 // BuildQuantized builds a model on the meta device and loads weights of a type
-// into it, as from_pretrained does, and prepares it for training. The homes of
+// into it, as from_pretrained does, and prepares it for training. The owners of
 // the parameters give their names, which decide the order of loading.
-func (t *Torch) BuildQuantized(build func(), kind Quantization, loaded DType, homes []Home) {
+func (t *Torch) BuildQuantized(build func(), kind Quantization, loaded DType, owners []Owner) {
 	meta := t.onMeta(build)
 	layers := make(map[*Tensor]*Linear)
 	for _, m := range t.linears {
@@ -45,7 +44,7 @@ func (t *Torch) BuildQuantized(build func(), kind Quantization, loaded DType, ho
 		p.DType = loaded
 	}
 	t.As(trace.Parameter, func() {
-		for _, p := range t.inLoadingOrder(homes) {
+		for _, p := range t.inLoadingOrder(owners) {
 			t.fill(p.storage, p.Numel()*loaded.Size())
 			if m := layers[p]; m != nil {
 				t.quantize(m, kind)
@@ -53,7 +52,7 @@ func (t *Torch) BuildQuantized(build func(), kind Quantization, loaded DType, ho
 		}
 		// Buffers that no checkpoint has (_move_missing_keys_from_meta_to_device,
 		// transformers/modeling_utils.py).
-		for _, s := range meta.held {
+		for _, s := range meta.storages {
 			if s.id == trace.None && s.refs > 0 {
 				t.fill(s, meta.bytes[s])
 			}
@@ -62,8 +61,8 @@ func (t *Torch) BuildQuantized(build func(), kind Quantization, loaded DType, ho
 	t.prepareForTraining()
 }
 
-// prepareForTraining is peft.prepare_model_for_kbit_training: what is in a half type
-// is brought to float32, and the cache is emptied (peft/utils/other.py).
+// prepareForTraining is peft.prepare_model_for_kbit_training: half-precision
+// parameters are cast to float32, and the cache is emptied (peft/utils/other.py).
 func (t *Torch) prepareForTraining() {
 	for _, p := range t.parameters {
 		if p.DType.IsHalf() {
@@ -73,7 +72,7 @@ func (t *Torch) prepareForTraining() {
 	t.EmptyCache()
 }
 
-// ToType is model.to(dtype), which leaves integers as they are.
+// ToType is model.to(dtype), which does not cast integers.
 func (t *Torch) ToType(dtype DType) {
 	for _, p := range t.parameters {
 		if p.DType.IsFloat() {
@@ -83,11 +82,11 @@ func (t *Torch) ToType(dtype DType) {
 }
 
 // warmUp is caching_allocator_warmup (transformers/modeling_utils.py): one
-// allocation as large as the model, so that the device is asked for memory
+// allocation as large as the model, so that memory is requested from the device
 // once.
 func (t *Torch) warmUp(layers map[*Tensor]*Linear, kind Quantization, loaded DType) {
 	total := int64(0)
-	shared := t.planned()
+	shared := t.tensorParallelPlan()
 	for _, p := range t.parameters {
 		bytes := p.Numel() * loaded.Size()
 		switch {
@@ -105,11 +104,11 @@ func (t *Torch) warmUp(layers map[*Tensor]*Linear, kind Quantization, loaded DTy
 	t.drop(t.allocate(total))
 }
 
-// planned are the weights that transformers has a plan of tensor parallelism for.
-// Once there is a process group it counts a rank's part of them, though the whole
-// is loaded (get_total_byte_count, transformers/modeling_utils.py; base_model_tp_plan
-// and _tp_plan of Llama and the families like it).
-func (t *Torch) planned() map[*Tensor]bool {
+// tensorParallelPlan returns the weights in transformers' tensor-parallel plan. With a
+// process group it counts only a rank's part of them, although the whole is loaded
+// (get_total_byte_count, transformers/modeling_utils.py; base_model_tp_plan and _tp_plan of
+// Llama and the families like it).
+func (t *Torch) tensorParallelPlan() map[*Tensor]bool {
 	out := make(map[*Tensor]bool)
 	if t.Ranks < 2 || !slices.ContainsFunc(t.linears, func(m *Linear) bool { return splits[m.name] == rows }) {
 		return out
@@ -136,11 +135,11 @@ const (
 )
 
 // quantize stores a weight (quantize_4bit, bitsandbytes/functional.py;
-// Int8Params). What it was is dropped.
+// Int8Params). The original is freed.
 func (t *Torch) quantize(m *Linear, kind Quantization) {
 	p := m.Weight
 	m.quantized = &quantized{kind: kind, out: p.Shape[0], in: p.Shape[1], compute: p.DType}
-	if m.conv1D { // a Linear4bit takes the place of a Conv1D
+	if m.conv1D { // a Linear4bit replaces a Conv1D
 		m.quantized.out, m.quantized.in = p.Shape[1], p.Shape[0]
 	}
 	elements, original := p.Numel(), p.storage
@@ -149,7 +148,7 @@ func (t *Torch) quantize(m *Linear, kind Quantization) {
 		t.drop(original)
 		return
 	}
-	if m.conv1D { // is transposed, and made contiguous (Params4bit._quantize, bitsandbytes/nn/modules.py)
+	if m.conv1D { // transposed, and made contiguous (Params4bit._quantize, bitsandbytes/nn/modules.py)
 		dense := t.allocate(p.bytes())
 		defer t.drop(original)
 		original = dense
@@ -173,8 +172,8 @@ func (t *Torch) quantize(m *Linear, kind Quantization) {
 }
 
 // quantizeRows is Int8Params._quantize: the weight in float16, the largest element
-// of each row, and the weight in eight bits (bitsandbytes/nn/modules.py). That of
-// a Conv1D is transposed, and made contiguous before.
+// of each row, and the weight in eight bits (bitsandbytes/nn/modules.py). The
+// weight of a Conv1D is transposed and made contiguous first.
 func (t *Torch) quantizeRows(m *Linear) {
 	p := m.Weight
 	var half *storage
@@ -195,8 +194,7 @@ func (t *Torch) quantizeRows(m *Linear) {
 	}
 }
 
-// quantizationCode is get_4bit_type: a value for each of 16, divided by the largest
-// of their sizes.
+// quantizationCode is get_4bit_type: 16 values, divided by their largest magnitude.
 func (t *Torch) quantizationCode() {
 	code := 16 * Float32.Size()
 	t.allocate(code)
@@ -206,10 +204,10 @@ func (t *Torch) quantizationCode() {
 	t.drop(largest)
 }
 
-// mapBytes is the code of 8-bit blocks: a float32 for each of 256.
+// mapBytes is the size of the 8-bit code: 256 values in float32.
 const mapBytes = 256 * 4
 
-// quantizationMap makes that code once; others are copies of it.
+// quantizationMap makes the 8-bit code once; others are copies of it.
 func (t *Torch) quantizationMap() {
 	if !t.mapped8Bit {
 		t.mapped8Bit = true
@@ -229,8 +227,8 @@ func (t *Torch) linear4Bit(x X, m *Linear) Value {
 	return f.Return(t.To(t.matMul4Bit(in, m), given))
 }
 
-// matMul4Bit is MatMul4Bit (bitsandbytes/autograd/_functions.py), which keeps
-// nothing but the weight.
+// matMul4Bit is MatMul4Bit (bitsandbytes/autograd/_functions.py), which saves
+// only the weight.
 func (t *Torch) matMul4Bit(x *Var, m *Linear) Value {
 	q := m.quantized
 	t.claim([]*Tensor{m.Weight})
@@ -252,7 +250,7 @@ func (t *Torch) matMul4Bit(x *Var, m *Linear) Value {
 	})
 	if n != nil {
 		n.backward = func(g []*Tensor) []*Tensor {
-			weight := t.dequantized(q)
+			weight := t.dequantize(q)
 			if weight.DType != g[0].DType {
 				cast := t.to(weight, g[0].DType)
 				t.release(weight)
@@ -262,15 +260,16 @@ func (t *Torch) matMul4Bit(x *Var, m *Linear) Value {
 			t.release(weight)
 			return []*Tensor{out}
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	return Value{out}
 }
 
-// gemm4Bit is bitsandbytes' own kernel, which does without the whole weight: for
-// fewer than eight rows, else nil. For some more it is used, too, by thresholds
-// for each kind of card (_gemm_4bit_use_custom_cuda); here the weight is
-// dequantized then, which takes that much more for the moment.
+// gemm4Bit is bitsandbytes' own kernel, which does not dequantize the whole
+// weight: for fewer than eight rows, else nil. bitsandbytes also uses it for
+// somewhat more rows, by thresholds for each kind of card
+// (_gemm_4bit_use_custom_cuda); here the weight is dequantized then, which
+// temporarily needs that much more.
 func (t *Torch) gemm4Bit(x *Tensor, q *quantized) *Tensor {
 	if x.Numel()/q.in >= 8 || q.in%blockSize != 0 {
 		return nil
@@ -281,8 +280,8 @@ func (t *Torch) gemm4Bit(x *Tensor, q *quantized) *Tensor {
 	return out
 }
 
-// dequantized is dequantize_4bit.
-func (t *Torch) dequantized(q *quantized) *Tensor {
+// dequantize is dequantize_4bit.
+func (t *Torch) dequantize(q *quantized) *Tensor {
 	var maxima *Tensor
 	if q.kind == NF4Double {
 		maxima = t.empty(Float32, q.blocks())
@@ -294,9 +293,9 @@ func (t *Torch) dequantized(q *quantized) *Tensor {
 
 func (q *quantized) blocks() int64 { return divUp(q.out*q.in, blockSize) }
 
-// adaptedQuantized is lora.Linear4bit.forward and lora.Linear8bitLt.forward
+// quantizedLoraForward is lora.Linear4bit.forward and lora.Linear8bitLt.forward
 // (peft/tuners/lora/bnb.py): the first one clones what the layer returns.
-func (t *Torch) adaptedQuantized(x X, m *Linear) Value {
+func (t *Torch) quantizedLoraForward(x X, m *Linear) Value {
 	f, l := t.Enter(x), m.lora
 	in := f.Let(Borrow(read(x)))
 	result := f.Let(t.base(in, m))

@@ -3,7 +3,8 @@ package torch
 // This file is MatMul8bitLt of bitsandbytes 0.50: inputs are quantized row by
 // row, integers are multiplied, and the product is scaled
 // (bitsandbytes/autograd/_functions.py, backends/cuda/ops.py). Inputs beyond the
-// threshold of 6.0, which would be computed apart, are taken to be none.
+// threshold of 6.0, which would be computed separately, are assumed not to
+// occur.
 
 // linear8Bit is Linear8bitLt.forward.
 func (t *Torch) linear8Bit(x X, m *Linear) Value {
@@ -28,7 +29,7 @@ func (t *Torch) linear8Bit(x X, m *Linear) Value {
 	if n != nil {
 		shape := in.Shape
 		n.gradient = func(g *Tensor) *Tensor { return t.backward8Bit(g, m.quantized, shape, in.DType) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}
@@ -65,9 +66,9 @@ func (t *Torch) scaledProduct(in *Tensor, m *Linear) *Tensor {
 	return out
 }
 
-// backward8Bit multiplies with the weight in the input's type.
+// backward8Bit multiplies by the weight in the input's type.
 func (t *Torch) backward8Bit(grad *Tensor, q *quantized, shape []int64, dtype DType) *Tensor {
-	flat := t.reshaped(grad, []int64{product(grad.Shape[:len(grad.Shape)-1]), grad.Dim(-1)})
+	flat := t.reshapePlain(grad, []int64{product(grad.Shape[:len(grad.Shape)-1]), grad.Dim(-1)})
 	dense := t.contiguousInput(flat)
 	weight := t.empty(dtype, q.out, q.in)
 	t.release(t.empty(Float32, q.out, 1)) // the scales

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// RankKind is ranks whose parts of a model have the same sizes: they take the
-// same memory.
+// RankKind is a set of ranks whose parts of a model have the same sizes: they
+// need the same memory.
 type RankKind struct {
 	Ranks    []int64
 	Elements int64 // that each of them updates
 }
 
-// RankKinds are the kinds of ranks that share what the model has, those that
-// update most first; nil if all are alike.
+// RankKinds returns the kinds of ranks that share the model's parameters, those
+// that update most first; nil if all are equal.
 func (t *Torch) RankKinds() []RankKind {
 	f, ok := t.parallel.(*fsdp)
 	if !ok {
 		return nil
 	}
-	widths := make(map[int64]int64) // of all parameters that have so many rows
+	widths := make(map[int64]int64) // of all parameters, by their number of rows
 	for _, g := range f.groups {
 		for _, p := range g.params {
 			widths[p.whole.Shape[0]] += product(p.whole.Shape[1:])
@@ -40,8 +40,8 @@ func (t *Torch) RankKinds() []RankKind {
 	})
 }
 
-// RankKinds are the kinds of ranks of a ZeroRedundancyOptimizer, those that update
-// most first.
+// RankKinds returns the kinds of ranks of a ZeroRedundancyOptimizer, those that
+// update most first.
 func (o *Optimizer) RankKinds() []RankKind {
 	return kindsOf(int64(len(o.parts)), func(rank int64) (string, int64) {
 		elements := int64(0)
@@ -54,13 +54,13 @@ func (o *Optimizer) RankKinds() []RankKind {
 	})
 }
 
-// mostToldApart is how many ranks are told apart. Of more, the first one stands for
-// all.
-const mostToldApart = 4096
+// maxRankKinds is how many ranks are distinguished. Beyond that, the first one
+// represents all.
+const maxRankKinds = 4096
 
-// kindsOf puts ranks together that have the same key.
+// kindsOf groups ranks by key.
 func kindsOf(ranks int64, key func(rank int64) (string, int64)) []RankKind {
-	if ranks > mostToldApart {
+	if ranks > maxRankKinds {
 		return nil
 	}
 	var out []RankKind

@@ -1,9 +1,9 @@
 package torch
 
 // readyQueue is the engine's queue of nodes that can run, latest sequence
-// number first. Of equals, as all AccumulateGrad are, the one comes first that
-// C++'s heap puts there, so it is that heap: std::push_heap and std::pop_heap
-// of libstdc++ (bits/stl_heap.h), under std::priority_queue (ReadyQueue,
+// number first. Among equals, such as all AccumulateGrad, the order is that of
+// C++'s heap, so this is that heap: std::push_heap and std::pop_heap of
+// libstdc++ (bits/stl_heap.h), under std::priority_queue (ReadyQueue,
 // torch/csrc/autograd/engine.h). DDP's buckets follow that order.
 type readyQueue []*node
 
@@ -12,18 +12,18 @@ func (q *readyQueue) push(n *node) {
 	q.rise(len(*q)-1, n)
 }
 
-// rise puts a node at a hole, or above it (__push_heap).
-func (q *readyQueue) rise(hole int, n *node) {
+// rise puts a node at a gap, or above it (__push_heap).
+func (q *readyQueue) rise(gap int, n *node) {
 	h := *q
-	for hole > 0 && h[(hole-1)/2].seq < n.seq {
-		h[hole] = h[(hole-1)/2]
-		hole = (hole - 1) / 2
+	for gap > 0 && h[(gap-1)/2].seq < n.seq {
+		h[gap] = h[(gap-1)/2]
+		gap = (gap - 1) / 2
 	}
-	h[hole] = n
+	h[gap] = n
 }
 
-// pop takes the first node: the hole it leaves sinks to the bottom, and the
-// last node rises from there (__adjust_heap).
+// pop takes the first node: the gap it leaves sinks to the bottom, and the last
+// node rises from there (__adjust_heap).
 func (q *readyQueue) pop() *node {
 	h := *q
 	first, last := h[0], h[len(h)-1]
@@ -32,20 +32,20 @@ func (q *readyQueue) pop() *node {
 	if len(h) == 0 {
 		return first
 	}
-	hole, child := 0, 0
+	gap, child := 0, 0
 	for child < (len(h)-1)/2 {
 		child = 2 * (child + 1)
 		if h[child].seq < h[child-1].seq {
 			child--
 		}
-		h[hole] = h[child]
-		hole = child
+		h[gap] = h[child]
+		gap = child
 	}
 	if len(h)%2 == 0 && child == (len(h)-2)/2 {
 		child = 2*child + 1
-		h[hole] = h[child]
-		hole = child
+		h[gap] = h[child]
+		gap = child
 	}
-	q.rise(hole, last)
+	q.rise(gap, last)
 	return first
 }

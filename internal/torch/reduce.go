@@ -1,14 +1,18 @@
 package torch
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"memorymark/internal/steptime"
+)
 
 // This file is the scratch memory of reductions. A reduction whose output is
-// small and whose input is large is split over blocks that leave partial
+// small and whose input is large is split over blocks that store partial
 // results in global memory (aten/src/ATen/native/cuda/Reduce.cuh, 2.11,
 // setReduceConfig).
 
-// reduction is a reduction kernel's view of its input, with dimensions of
-// size 1 gone and neighbours joined, fastest first, reduced ones first.
+// reduction is a reduction kernel's view of its input, with dimensions of size
+// 1 removed and neighbours joined, fastest first, reduced ones first.
 type reduction struct {
 	shape   []int64
 	stride  []int64 // of the input, in elements
@@ -50,8 +54,8 @@ func (t *Torch) newReduction(x *Tensor, reduced []bool) reduction {
 // inputVector is how many inputs a thread loads at once (vt0 of sum and mean).
 const inputVector = 4
 
-// reduceScratch takes partial results and semaphores for a reduction that needs
-// some. acc is the size of an accumulator.
+// reduceScratch allocates partial results and semaphores for a reduction that
+// needs them. acc is the size of an accumulator.
 func (t *Torch) reduceScratch(x *Tensor, reduced []bool, acc int64) {
 	b := t.reduceBlocks(x, reduced, acc)
 	buffer := func(d Device) int64 { bytes, _ := b.split(d); return bytes }
@@ -99,7 +103,7 @@ func (t *Torch) reduceBlocks(x *Tensor, reduced []bool, acc int64) blockShape {
 }
 
 // outputVector is get_output_vec_size: how many outputs a thread handles. The
-// address of the input is taken to be aligned, as blocks are.
+// address of the input is assumed to be aligned, as blocks are.
 func (r *reduction) outputVector() int64 {
 	v := int64(4)
 	fit := func(n int64) {
@@ -194,8 +198,13 @@ func (t *Torch) sum(x *Tensor, dims []int, keep bool, dtype DType) *Tensor {
 			shape = append(shape, 1)
 		}
 	}
+	since, kind := t.moment(), steptime.SumRows
 	out := t.empty(dtype, shape...)
 	t.reduceScratch(x, reduced, 4)
+	if n := len(reduced); n > 0 && reduced[n-1] {
+		kind = steptime.SumColumns
+	}
+	t.noteFused(since, kind, x.DType, float64(x.bytes()))
 	return out
 }
 
@@ -216,7 +225,7 @@ func (t *Torch) sumTo(grad *Tensor, shape []int64) *Tensor {
 	if leading == 0 {
 		return out
 	}
-	view := t.alias(out, shape, fillStrides(t.ints.take(len(shape)), shape)) // which nothing is added to in place
+	view := t.alias(out, shape, fillStrides(t.ints.take(len(shape)), shape)) // never accumulated in place
 	t.release(out)
 	return view
 }

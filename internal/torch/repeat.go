@@ -6,11 +6,10 @@ import (
 	"memorymark/internal/trace"
 )
 
-// Repeat asks for the same again as the events from one to another did, as a
-// step does that begins and ends in the same state: what it left behind is what
-// it freed that was older, in number, sizes and makers. It reports false, and does
-// nothing, if the states differ. The step is closed if it left nothing behind
-// and freed nothing that was older.
+// Repeat repeats a range of events, for a step that begins and ends in the same
+// state: the allocations it leaves match the older ones it freed in number, sizes
+// and origin. It reports false, and does nothing, if the states differ. The step
+// is closed if it leaves nothing and frees nothing older.
 func (t *Torch) Repeat(from, to int) (ok, closed bool) {
 	turnover, ok := t.turnover(from, to)
 	if !ok {
@@ -44,27 +43,27 @@ func (t *Torch) Repeat(from, to int) (ok, closed bool) {
 	return true, len(turnover.Older) == 0
 }
 
-// Repeatable reports whether Repeat would do something.
+// Repeatable reports whether Repeat would succeed.
 func (t *Torch) Repeatable(from, to int) bool {
 	_, ok := t.turnover(from, to)
 	return ok
 }
 
-// Loop makes the events from one on, which are the last ones, a loop of so many
-// rounds, if they begin and end in the same state, as for Repeat. It reports
-// whether they do. Work is that of a round.
+// Loop turns the last events, from one on, into a loop of that many rounds, if
+// they begin and end in the same state, as for Repeat. It reports whether they
+// do. Work is that of a round.
 func (t *Torch) Loop(from, times int, round Work) bool {
 	end := len(t.trace.Events)
 	if _, ok := t.turnover(from, end); !ok {
 		return false
 	}
 	t.trace.Loops = append(t.trace.Loops, trace.Loop{From: from, To: end, Times: times})
-	t.work = t.work.Plus(round.Times(float64(times - 1)))
+	t.work.Add(round.Times(float64(times - 1)))
 	return true
 }
 
-// turnover is what a stretch of events did, which are the last ones; ok is false if
-// what they left is not what they freed.
+// turnover returns what a range of events, up to the last one, allocated and freed;
+// ok is false if the two do not match.
 func (t *Torch) turnover(from, to int) (out trace.Turnover, ok bool) {
 	out = trace.TurnoverOf(t.trace.Events[from:to])
 	if out.First == trace.None || len(out.Older) != len(out.Left) {
@@ -73,7 +72,7 @@ func (t *Torch) turnover(from, to int) (out trace.Turnover, ok bool) {
 	if len(out.Older) == 0 {
 		return out, true
 	}
-	made := t.made(append(slices.Clone(out.Older), out.Left...))
+	made := t.allocEvents(append(slices.Clone(out.Older), out.Left...))
 	for i := range out.Older {
 		a, b := made[i], made[len(out.Older)+i]
 		if a.Size != b.Size || a.Stack != b.Stack || a.Stream != b.Stream || a.For != b.For {
@@ -83,8 +82,8 @@ func (t *Torch) turnover(from, to int) (out trace.Turnover, ok bool) {
 	return out, true
 }
 
-// made are the events that made some allocations, which are in order.
-func (t *Torch) made(ids []trace.ID) []*trace.Event {
+// allocEvents returns the events of some allocations, which are in order.
+func (t *Torch) allocEvents(ids []trace.ID) []*trace.Event {
 	out := make([]*trace.Event, 0, len(ids))
 	for i := range t.trace.Events {
 		if e := &t.trace.Events[i]; len(out) < len(ids) && e.Action == trace.Alloc && e.ID == ids[len(out)] {

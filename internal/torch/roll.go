@@ -10,7 +10,7 @@ func (t *Torch) Roll(x X, dims int) Value {
 	out := t.rolled(in, dims)
 	if n := t.record("Roll", in); n != nil {
 		n.gradient = func(g *Tensor) *Tensor { return t.rolled(g, dims) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}
@@ -19,13 +19,13 @@ func (t *Torch) Roll(x X, dims int) Value {
 func (t *Torch) rolled(x *Tensor, dims int) *Tensor {
 	out := t.retain(x)
 	for range dims {
-		out = t.replaced(out, t.rolledOnce(out))
+		out = t.replace(out, t.rollKernel(out))
 	}
 	return out
 }
 
-// rolledOnce is roll_cuda.
-func (t *Torch) rolledOnce(x *Tensor) *Tensor {
+// rollKernel is roll_cuda.
+func (t *Torch) rollKernel(x *Tensor) *Tensor {
 	dense := t.contiguousPlain(x)
 	out := t.empty(x.DType, x.Shape...)
 	t.release(dense)
@@ -44,7 +44,7 @@ func (t *Torch) PadImage(x X, n int64) Value {
 	if node := t.record("ConstantPadNd", in); node != nil {
 		old := in.Shape
 		node.gradient = func(g *Tensor) *Tensor { return t.empty(g.DType, old...) }
-		node.made(out)
+		node.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}
@@ -57,7 +57,7 @@ func (t *Torch) Every(x X, dim int, from, step int64) Value {
 	shape[dim] = divUp(in.Shape[dim]-from, step)
 	stride[dim] *= step
 	full := in.Shape
-	out := t.viewed("Slice", in, shape, stride, func(g *Tensor) *Tensor { return t.empty(g.DType, full...) })
+	out := t.makeView("Slice", in, shape, stride, func(g *Tensor) *Tensor { return t.empty(g.DType, full...) })
 	t.done(x)
 	return Value{out}
 }

@@ -22,7 +22,7 @@ func (s *GradScaler) Scale(loss X) Value {
 }
 
 // Unscale is unscale_(optimizer): gradients are divided in place. The inverse is
-// computed in double; what tells of infinities is copied for each device.
+// computed in double; found_inf is copied for each device.
 func (s *GradScaler) Unscale() {
 	t := s.t
 	double := t.empty(Int64)
@@ -35,8 +35,7 @@ func (s *GradScaler) Unscale() {
 	t.release(t.empty(Float32), inverse, found) // the copy of the inverse first
 }
 
-// Step is step(optimizer) and update(). The fused kernel is given what tells of
-// infinities.
+// Step is step(optimizer) and update(). The fused kernel is passed found_inf.
 func (s *GradScaler) Step(o *Optimizer) {
 	t := s.t
 	if s.found == nil {

@@ -1,7 +1,7 @@
 package torch
 
-// RunScript notes that a TorchScript function runs. It reports whether it ran before:
-// what it did then was seen, and it is compiled
+// RunScript records that a TorchScript function runs. It reports whether it ran
+// before: then it was profiled, and is compiled
 // (torch/csrc/jit/runtime/profiling_graph_executor_impl.cpp).
 func (t *Torch) RunScript(function string) (compiled bool) {
 	compiled = t.scripts[function]
@@ -12,6 +12,6 @@ func (t *Torch) RunScript(function string) (compiled bool) {
 	return compiled
 }
 
-// RanScripts reports whether the process ran a TorchScript function, which does
-// something else the first time.
+// RanScripts reports whether the process ran a TorchScript function, whose
+// first run differs.
 func (t *Torch) RanScripts() bool { return len(t.scripts) > 0 }

@@ -4,23 +4,23 @@ import (
 	"errors"
 	"testing"
 
-	"memorymark/internal/effort"
+	"memorymark/internal/workbudget"
 )
 
 // TestSearchesAreCounted: looking for a parameter in the list of a deep model takes
-// from the effort, and interrupts a process that has none left.
+// from the work, and interrupts a process that has none left.
 func TestSearchesAreCounted(t *testing.T) {
 	p := New(Device{})
 	for range 3 * searchedPerEvent {
 		p.Parameter(Float32, 1)
 	}
-	p.Effort = effort.New(5, nil)
+	p.Budget = workbudget.New(5, nil)
 	p.unlist(p.parameters[7])
-	if p.Effort.Err() != nil || len(p.parameters) != 3*searchedPerEvent-1 {
-		t.Fatalf("%d parameters, %v", len(p.parameters), p.Effort.Err())
+	if p.Budget.Err() != nil || len(p.parameters) != 3*searchedPerEvent-1 {
+		t.Fatalf("%d parameters, %v", len(p.parameters), p.Budget.Err())
 	}
 	defer func() {
-		if i, ok := recover().(Interruption); !ok || !errors.Is(i.Err, effort.ErrTooMuch) {
+		if i, ok := recover().(Interruption); !ok || !errors.Is(i.Err, workbudget.ErrTooMuch) {
 			t.Errorf("it ended with %v", i.Err)
 		}
 	}()

@@ -17,9 +17,8 @@ func (t *Torch) Exp(x X) Value {
 // (aten/src/ATen/native/cuda/ActivationLogSigmoidKernel.cu).
 func (t *Torch) LogSigmoid(x X) Value { return t.unary("LogSigmoid", x, false) }
 
-// Quotient is a / b of which both may need a gradient: that of b is
-// -grad * ((a / b) / b) (div_tensor_other_grad,
-// torch/csrc/autograd/FunctionsManual.cpp).
+// Quotient is a / b where both may need a gradient: that of b is -grad * ((a /
+// b) / b) (div_tensor_other_grad, torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) Quotient(a, b X) Value {
 	x, y := read(a), read(b)
 	n := t.record("Div", x, y)
@@ -28,20 +27,20 @@ func (t *Torch) Quotient(a, b X) Value {
 		n.backward = func(g []*Tensor) []*Tensor {
 			out := make([]*Tensor, 2)
 			if n.wants(1) {
-				once := t.pointwise(promoted(self, other), self, other)
-				twice := t.pointwise(promoted(once, other), once, other)
+				once := t.pointwise(resultType(self, other), self, other)
+				twice := t.pointwise(resultType(once, other), once, other)
 				negative := t.pointwise(g[0].DType, g[0])
-				out[1] = t.pointwise(promoted(negative, twice), negative, twice)
+				out[1] = t.pointwise(resultType(negative, twice), negative, twice)
 				t.release(negative, twice, once)
 			}
 			if n.wants(0) {
-				out[0] = t.pointwise(promoted(g[0], other), g[0], other)
+				out[0] = t.pointwise(resultType(g[0], other), g[0], other)
 			}
 			return out
 		}
 	}
-	out := t.pointwise(promoted(x, y), x, y)
-	n.made(out)
+	out := t.pointwise(resultType(x, y), x, y)
+	n.setOutputs(out)
 	t.done(a, b)
 	return Value{out}
 }
@@ -49,9 +48,9 @@ func (t *Torch) Quotient(a, b X) Value {
 // NormLast is x.norm(p=2, dim=-1, keepdim=True).
 func (t *Torch) NormLast(x X) Value { return t.NormOver(x, -1) }
 
-// NormOver is torch.linalg.vector_norm(x, dim=dims, keepdim=True), of which autocast
-// wants a result in float32 (autocast_mode.h, fp32_set_opt_dtype). Its backward is
-// grad * (self / norm).masked_fill_(norm == 0, 0) (linalg_vector_norm_backward,
+// NormOver is torch.linalg.vector_norm(x, dim=dims, keepdim=True), which returns
+// float32 under autocast (autocast_mode.h, fp32_set_opt_dtype). Its backward is grad
+// * (self / norm).masked_fill_(norm == 0, 0) (linalg_vector_norm_backward,
 // torch/csrc/autograd/FunctionsManual.cpp).
 func (t *Torch) NormOver(x X, dims ...int) Value {
 	in := read(x)
@@ -63,13 +62,13 @@ func (t *Torch) NormOver(x X, dims ...int) Value {
 	if n := t.record("LinalgVectorNorm", in); n != nil {
 		self, result := t.save(n, in), t.save(n, out)
 		n.backward = func(g []*Tensor) []*Tensor {
-			unit := t.pointwise(promoted(self, result), self, result)
+			unit := t.pointwise(resultType(self, result), self, result)
 			zero := t.pointwise(Bool, result)
-			grad := t.pointwise(promoted(g[0], unit), g[0], unit)
+			grad := t.pointwise(resultType(g[0], unit), g[0], unit)
 			t.release(zero, unit)
 			return []*Tensor{grad}
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}

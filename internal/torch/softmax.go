@@ -1,5 +1,7 @@
 package torch
 
+import "memorymark/internal/steptime"
+
 // This file holds softmax over the last dimension
 // (aten/src/ATen/native/SoftMax.cpp, native/cuda/SoftMax.cu).
 
@@ -15,7 +17,7 @@ func (t *Torch) Softmax(x X, dtype DType) Value {
 	switch {
 	case dtype == NoDType, dtype == in.DType, dtype == Float32 && in.DType == Float16:
 	default:
-		in = t.replaced(in, t.to(in, dtype))
+		in = t.replace(in, t.to(in, dtype))
 	}
 	if dtype == NoDType {
 		dtype = in.DType
@@ -26,8 +28,8 @@ func (t *Torch) Softmax(x X, dtype DType) Value {
 	return Value{out}
 }
 
-// replaced drops a tensor for another.
-func (t *Torch) replaced(old, with *Tensor) *Tensor {
+// replace drops a tensor and returns its replacement.
+func (t *Torch) replace(old, with *Tensor) *Tensor {
 	t.release(old)
 	return with
 }
@@ -35,18 +37,22 @@ func (t *Torch) replaced(old, with *Tensor) *Tensor {
 // softmax is _softmax: it saves its result. Its backward multiplies gradient
 // and result into a temporary first (softmax_backward_cuda_out).
 func (t *Torch) softmax(in *Tensor, dtype DType) *Tensor {
+	since := t.moment()
 	out := t.empty(dtype, in.Shape...)
+	t.noteFused(since, steptime.Softmax, dtype, float64(in.bytes()+out.bytes()))
 	t.release(t.contiguousPlain(in))
 	if n := t.record("Softmax", in); n != nil {
 		result := t.save(n, out)
 		from := in.DType
 		n.backward = func(g []*Tensor) []*Tensor {
+			since := t.moment()
 			grad := t.empty(from, result.Shape...)
 			product := t.pointwise(g[0].DType, g[0], result)
+			t.noteFused(since, steptime.SoftmaxBackward, result.DType, float64(grad.bytes()+g[0].bytes()+result.bytes()))
 			t.release(t.contiguousPlain(product), product)
 			return []*Tensor{grad}
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	return out
 }
@@ -56,5 +62,8 @@ func (t *Torch) contiguousPlain(x *Tensor) *Tensor {
 	if x.isContiguous() {
 		return t.retain(x)
 	}
-	return t.empty(x.DType, x.Shape...)
+	since := t.moment()
+	out := t.empty(x.DType, x.Shape...)
+	t.noteFused(since, steptime.Strided, x.DType, float64(2*out.bytes()))
+	return out
 }

@@ -38,7 +38,7 @@ func (t *Torch) SplitSizes(x X, dim int, sizes ...int64) []Value {
 			t.release(full...)
 			return []*Tensor{out}
 		}
-		n.made(parts...)
+		n.setOutputs(parts...)
 	}
 	t.done(x)
 	values := make([]Value, len(parts))
@@ -61,7 +61,7 @@ func (t *Torch) Unbind(x X, dim int) []Value {
 	if n := t.record("Unbind", in); n != nil {
 		shape, dtype := in.Shape, in.DType
 		n.backward = func([]*Tensor) []*Tensor { return []*Tensor{t.empty(dtype, shape...)} }
-		n.made(parts...)
+		n.setOutputs(parts...)
 	}
 	t.done(x)
 	values := make([]Value, len(parts))

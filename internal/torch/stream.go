@@ -1,15 +1,15 @@
 package torch
 
-// Stream is a CUDA stream, by its place in the trace's list. The allocator
-// keeps a pool for each: what one of them frees, another does not get
+// Stream is a CUDA stream, by its index in the trace's list. The allocator
+// keeps a pool for each: memory that one of them frees is not reused by another
 // (c10/cuda/CUDACachingAllocator.cpp, BlockComparatorSize).
 //
 // No block here is freed on another stream than its own (record_stream): FSDP
 // keeps a reference until the other stream's event has passed, and so does
-// NCCL's work object (ProcessGroupNCCL.cpp, stashed_for_allocator_safety_). What
-// stages of a pipeline send is taken to have arrived when it is freed.
-// The first one, 0, is the default stream, which everything runs on that does
-// not say otherwise.
+// NCCL's work object (ProcessGroupNCCL.cpp, stashed_for_allocator_safety_).
+// Tensors that stages of a pipeline send are assumed to have arrived when they
+// are freed. Stream 0 is the default stream, on which everything runs unless it
+// says otherwise.
 type Stream uint16
 
 // newStream is torch.cuda.Stream().

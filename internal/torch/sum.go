@@ -40,7 +40,7 @@ func (t *Torch) Sum(x X, dim int) Value {
 			wide := t.Unsqueeze(Borrow(g[0]), dim)
 			return []*Tensor{t.Expand(wide, shape...).tensor}
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.release(in)
 	t.done(x)
@@ -60,7 +60,7 @@ func (t *Torch) sumExpanded(x X, dims []int, keep bool) Value {
 	if n := t.record("Sum", in); n != nil {
 		shape := in.Shape
 		n.gradient = func(g *Tensor) *Tensor { return t.expand(g, shape...) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.release(in)
 	t.done(x)
@@ -84,7 +84,7 @@ func (t *Torch) CountLast(x X) Value {
 	shape[len(shape)-1] = 1
 	out := t.empty(Int64, shape...)
 	if in.DType != Int64 {
-		in = t.replaced(in, t.emptyLike(in, Int64))
+		in = t.replace(in, t.emptyLike(in, Int64))
 	}
 	reduced := make([]bool, len(in.Shape))
 	reduced[len(reduced)-1] = true

@@ -34,7 +34,7 @@ func (d DType) IsHalf() bool { return d == BFloat16 || d == Float16 }
 // IsFloat reports whether gradients can flow through the type.
 func (d DType) IsFloat() bool { return d == Float32 || d.IsHalf() }
 
-// Tensor is a TensorImpl: a view of a storage, with its place in the autograd
+// Tensor is a TensorImpl: a view of a storage, with its node in the autograd
 // graph.
 type Tensor struct {
 	Shape  []int64
@@ -46,14 +46,14 @@ type Tensor struct {
 	base         *Tensor // of a view
 	requiresGrad bool
 	unread       bool  // a parameter that no operator has read yet
-	split        bool  // a parameter that other ranks have other parts of
+	split        bool  // a parameter whose other parts are on other ranks
 	oddDecay     bool  // a vector that is decayed, or a matrix that is not
 	packed       bool  // two elements to a byte, as bitsandbytes' of four bits are
 	fn           *node // what made it, nil for a leaf
 	output       int   // which output of fn it is
 	grad         *Tensor
 	accumulate   *node      // of a leaf, while the graph refers to it
-	home         *module    // of a parameter
+	owner        *module    // of a parameter
 	name         string     // of a parameter in its module, "" for weight
 	second       *secondRun // that made it, nil for none
 }
@@ -80,21 +80,36 @@ func (x *Tensor) Dim(i int) int64 {
 // for.
 func (x *Tensor) RequireGrad() { x.requiresGrad = true }
 
+// Freeze is x.requires_grad = False on a leaf.
+func (x *Tensor) Freeze() { x.requiresGrad = false }
+
+// IsFloatingPoint is x.is_floating_point().
+func (x *Tensor) IsFloatingPoint() bool { return x.DType.IsFloat() }
+
+// IsView reports whether the tensor is a view of another.
+func (x *Tensor) IsView() bool { return x.base != nil }
+
+// IsContiguous is x.is_contiguous().
+func (x *Tensor) IsContiguous() bool { return x.isContiguous() }
+
+// Strides is x.stride().
+func (x *Tensor) Strides() []int64 { return x.stride }
+
 // RequiresGrad is x.requires_grad.
 func (x *Tensor) RequiresGrad() bool { return x.requiresGrad }
 
-// mostElements is beyond all memory, and little enough that its bytes can be
-// counted.
-const mostElements = 1 << 59
+// maxElements is beyond all memory, and small enough that its bytes do not
+// overflow.
+const maxElements = 1 << 59
 
-// product multiplies sizes, up to mostElements: what is larger fits no card
-// and must not turn into something small.
+// product multiplies sizes, up to maxElements: a larger product fits no card
+// and must not overflow.
 func product(sizes []int64) int64 {
 	n := uint64(1)
 	for _, s := range sizes {
 		high, low := bits.Mul64(n, uint64(s))
-		if n = low; high != 0 || low > mostElements {
-			n = mostElements
+		if n = low; high != 0 || low > maxElements {
+			n = maxElements
 		}
 	}
 	return int64(n)
@@ -160,26 +175,25 @@ func (x *Tensor) isDense() bool {
 	return true
 }
 
-// empty makes a dense tensor that nobody but the caller refers to.
+// empty makes a dense tensor that only the caller refers to.
 func (t *Torch) empty(dtype DType, shape ...int64) *Tensor {
-	own := t.copied(shape) // so that a list of arguments need not be on Go's heap
+	own := t.cloneInts(shape) // so that variadic arguments do not escape to Go's heap
 	return t.emptyStrided(dtype, own, fillStrides(t.ints.take(len(own)), own))
 }
 
 func (t *Torch) emptyStrided(dtype DType, shape, stride []int64) *Tensor {
 	bytes := product(shape) * dtype.Size()
-	t.wrote(bytes)
+	t.countWrite(dtype, bytes)
 	x := t.newTensor()
 	*x = Tensor{Shape: shape, stride: stride, DType: dtype, refs: 1, storage: t.allocate(bytes)}
 	if t.category == trace.Parameter {
 		t.built = append(t.built, x)
 	}
-	return t.noted(x)
+	return t.track(x)
 }
 
-// noted keeps track of a tensor that a checkpointed block makes when it runs
-// again.
-func (t *Torch) noted(x *Tensor) *Tensor {
+// track records a tensor that a checkpointed block makes when it runs again.
+func (t *Torch) track(x *Tensor) *Tensor {
 	if t.second != nil {
 		t.second.add(x)
 	}
@@ -222,7 +236,7 @@ func preservedStrides(x *Tensor) []int64 {
 // view of, or that one's base, also where gradients are off
 // (torch/csrc/autograd/variable.h, DifferentiableViewMeta).
 func (t *Torch) alias(x *Tensor, shape, stride []int64) *Tensor {
-	view := t.detached(x)
+	view := t.detach(x)
 	view.Shape, view.stride = shape, stride
 	if view.base = x.base; view.base == nil {
 		view.base = x
@@ -231,17 +245,17 @@ func (t *Torch) alias(x *Tensor, shape, stride []int64) *Tensor {
 	return view
 }
 
-// detached makes another TensorImpl on the same storage that is no view.
-func (t *Torch) detached(x *Tensor) *Tensor {
+// detach makes another TensorImpl on the same storage that is no view.
+func (t *Torch) detach(x *Tensor) *Tensor {
 	x.storage.refs++
 	out := t.newTensor()
 	*out = Tensor{Shape: x.Shape, stride: x.stride, DType: x.DType, refs: 1, storage: x.storage}
-	return t.noted(out)
+	return t.track(out)
 }
 
-// Detach is x.detach(): the same memory, apart from the graph.
+// Detach is x.detach(): the same memory, outside the graph.
 func (t *Torch) Detach(x X) Value {
-	out := Value{t.detached(read(x))}
+	out := Value{t.detach(read(x))}
 	t.done(x)
 	return out
 }
@@ -251,16 +265,16 @@ func (t *Torch) retain(x *Tensor) *Tensor {
 	return x
 }
 
-// release gives references up.
+// release releases references.
 func (t *Torch) release(tensors ...*Tensor) {
 	for _, x := range tensors {
 		t.releaseOne(x)
 	}
 }
 
-// releaseOne gives a reference up; the last one frees the tensor, and with it
-// its hold on the storage and on the graph. What it calls calls it again and
-// never release, whose arguments would then need memory at every call.
+// releaseOne releases a reference; the last one frees the tensor, and with it
+// its references to the storage and the graph. Its callees recurse into it and
+// not into release, whose variadic arguments would be allocated at every call.
 func (t *Torch) releaseOne(x *Tensor) {
 	if x == nil {
 		return

@@ -8,10 +8,10 @@ import (
 )
 
 // This file is parallelize_module of torch.distributed.tensor.parallel: some
-// matrices of a layer are split over ranks, in pairs. Of the first ones each
-// rank has columns of the result (ColwiseParallel), of the second one rows of
-// the matrix (RowwiseParallel), and the partial results are summed over ranks:
-// in forward behind the second, in backward before the first.
+// matrices of a layer are split over ranks, in pairs. Each rank has columns of
+// the result of the first ones (ColwiseParallel) and rows of the second matrix
+// (RowwiseParallel), and the partial results are summed over ranks: in forward
+// after the second, in backward before the first.
 
 // split is how a layer's matrix is split over ranks.
 type split int
@@ -22,8 +22,8 @@ const (
 	rows          // of the matrix
 )
 
-// splits are the layers that are split, by the end of their paths: the plan
-// that PyTorch's tutorial has for Llama
+// splits are the layers that are split, by the end of their paths: the plan of
+// PyTorch's tutorial for Llama
 // (pytorch.org/tutorials/intermediate/TP_tutorial.html).
 var splits = map[string]split{
 	"self_attn.q_proj": columns, "self_attn.k_proj": columns, "self_attn.v_proj": columns, "self_attn.o_proj": rows,
@@ -48,7 +48,8 @@ func (t *Torch) splitMatrices(ranks int64) error {
 			t.cut(m.Bias, 0, ranks)
 		}
 	}
-	// What is split by columns must come together in rows again.
+	// Layers that are split by columns must be followed by layers split by
+	// rows.
 	attention := of["self_attn.q_proj"] == of["self_attn.o_proj"] && of["self_attn.k_proj"] == of["self_attn.o_proj"]
 	if len(of) == 0 || !attention || of["mlp.gate_proj"] != of["mlp.down_proj"] {
 		return fmt.Errorf("tensor parallelism is modelled for layers with q_proj, k_proj, o_proj, gate_proj and down_proj, like Llama's; %s has others", t.Name)
@@ -58,7 +59,7 @@ func (t *Torch) splitMatrices(ranks int64) error {
 
 // checkSplit reports why PyTorch fails with parts that are uneven. DTensor splits as
 // torch.chunk does, but attention views its part as whole heads, and RowwiseParallel
-// takes all parts of its input for as large as this rank's
+// assumes that all parts of its input are as large as this rank's
 // (torch/distributed/tensor/parallel/style.py, DTensor.from_local).
 func (m *Linear) checkSplit(size, ranks int64) error {
 	part := divUp(size, ranks)
@@ -84,14 +85,14 @@ func (t *Torch) cut(p *Tensor, dim int, ranks int64) {
 	p.split = true
 }
 
-// SplitMatrices builds a model on the meta device, splits it, and gives this
-// rank's part memory.
-func (t *Torch) SplitMatrices(ranks int64, homes []Home, build func()) error {
+// SplitMatrices builds a model on the meta device, splits it, and allocates
+// this rank's part.
+func (t *Torch) SplitMatrices(ranks int64, owners []Owner, build func()) error {
 	var err error
 	meta := t.onMeta(func() {
 		build()
 		for i, p := range t.parameters {
-			t.settle(p, homes[i])
+			t.setOwner(p, owners[i])
 			t.wholes += p.Numel()
 		}
 		err = t.splitMatrices(ranks)
@@ -99,14 +100,14 @@ func (t *Torch) SplitMatrices(ranks int64, homes []Home, build func()) error {
 	if err != nil {
 		return err
 	}
-	owners := make(map[*storage]*Tensor)
+	parameters := make(map[*storage]*Tensor)
 	for _, p := range t.parameters {
-		owners[p.storage] = p
+		parameters[p.storage] = p
 	}
 	t.As(trace.Parameter, func() {
 		met := false // a DTensor
-		for _, s := range meta.held {
-			p := owners[s]
+		for _, s := range meta.storages {
+			p := parameters[s]
 			if p != nil && p.split && !met {
 				met = true
 				t.fakeContext()
@@ -122,8 +123,8 @@ func (t *Torch) SplitMatrices(ranks int64, homes []Home, build func()) error {
 	return nil
 }
 
-// untie gives the output layer a weight of its own: to_empty makes a new
-// parameter for each module, and forgets that they were one.
+// untie gives the output layer its own weight: to_empty makes a new parameter
+// for each module, so they are no longer tied.
 func (t *Torch) untie(p *Tensor) {
 	for _, m := range t.linears {
 		if m.output && m.Weight == p {
@@ -133,33 +134,32 @@ func (t *Torch) untie(p *Tensor) {
 	}
 }
 
-// sharedInput is what a layer of columns takes: the gradient of its input is
-// partial, and summed over ranks into a tensor of its own (_functional_collectives
-// all_reduce).
+// sharedInput is the input of a layer split by columns: its gradient is partial,
+// and summed over ranks into a new tensor (_functional_collectives all_reduce).
 func (t *Torch) sharedInput(x *Tensor) *Tensor {
-	return t.viewed("Redistribute", x, x.Shape, x.stride, func(g *Tensor) *Tensor {
-		t.sent(&t.work.Traffic.TensorSummed, g.bytes())
+	return t.makeView("Redistribute", x, x.Shape, x.stride, func(g *Tensor) *Tensor {
+		t.countTraffic(&t.work.Traffic.TensorSummed, g.bytes())
 		return t.emptyLike(g, g.DType)
 	})
 }
 
-// summedOutput is what a layer of rows returns: the sum over ranks of what each
-// has computed.
+// summedOutput is the output of a layer split by rows: the sum over ranks of
+// the partial results.
 func (t *Torch) summedOutput(x *Tensor) *Tensor {
 	out := t.emptyLike(x, x.DType)
-	t.sent(&t.work.Traffic.TensorSummed, out.bytes())
+	t.countTraffic(&t.work.Traffic.TensorSummed, out.bytes())
 	if n := t.record("Redistribute", x); n != nil {
 		n.gradient = func(g *Tensor) *Tensor { return t.retain(g) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	return out
 }
 
-// tensorParallel has no hooks around modules: its layers do all.
+// tensorParallel has no hooks around modules: its layers do everything.
 type tensorParallel struct{}
 
 func (tensorParallel) preForward(*module)              {}
 func (tensorParallel) postForward(*module, ...*Tensor) {}
 func (tensorParallel) beforeNode(*node)                {}
-func (tensorParallel) accumulated(*Tensor)             {}
+func (tensorParallel) postAccumulate(*Tensor)          {}
 func (tensorParallel) keepGradients(bool)              {}

@@ -6,7 +6,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// This file is what transformers does to parameters once they are made, and
+// This file is what transformers does to parameters after they are made, and
 // the order in which a model lists them.
 
 // ListBefore lists a parameter before another: a module's own parameters come
@@ -28,21 +28,21 @@ func (t *Torch) List(all []*Tensor) {
 	slices.SortStableFunc(t.parameters, func(a, b *Tensor) int { return place[a] - place[b] })
 }
 
-// TieBiased is Tie of a layer with a bias: _adjust_bias pads that to the size of
+// TieBiased is Tie of a layer with a bias: _adjust_bias pads it to the size of
 // the vocabulary, which copies it (transformers/modeling_utils.py, tie_weights).
 func (t *Torch) TieBiased(m *Linear, e *Embedding) {
 	t.Tie(m, e)
 	t.padBias(m.Bias)
 }
 
-// TieBias has a parameter of a head stand for its layer's own bias, which is
+// TieBias replaces the bias of a head's layer by the head's parameter, which is
 // padded, too.
 func (t *Torch) TieBias(m *Linear, bias *Tensor) {
 	t.ShareBias(m, bias)
 	t.padBias(m.Bias)
 }
 
-// ShareBias has a parameter stand for a layer's own bias, if it has one.
+// ShareBias replaces a layer's bias, if it has one, by a parameter.
 func (t *Torch) ShareBias(m *Linear, bias *Tensor) {
 	own := m.Bias
 	m.Bias = bias
@@ -70,7 +70,7 @@ func (t *Torch) InitializeIn(dtype DType, p *Tensor) {
 	old := p.storage
 	t.As(trace.Parameter, func() { p.storage = t.allocate(p.Numel() * p.DType.Size()) })
 	if t.meta != nil {
-		t.meta.put(p.storage, old, true)
+		t.meta.insert(p.storage, old, true)
 	}
 	t.drop(cast)
 	t.drop(old)

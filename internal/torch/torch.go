@@ -2,23 +2,23 @@
 // training step runs as PyTorch runs it and issues the allocations and frees
 // that PyTorch would, in PyTorch's order, into a trace.
 //
-// Three worlds meet in a step, and each frees memory by its own rules:
+// Three parts of PyTorch free memory, each by its own rules:
 //
 //   - Python (python.go) keeps a tensor as long as a name or a temporary
-//     refers to it: a name until it is bound anew or its function returns, a
+//     refers to it: a name until it is rebound or its function returns, a
 //     temporary until the call it is passed to returns.
 //   - Autograd (node.go, engine.go) keeps what backward needs in nodes, and
 //     runs them by sequence number.
 //   - C++ (the op files) keeps temporaries until the end of their scope.
 //
-// Each operator's file says what its forward allocates, what it saves, and
-// what its backward allocates, and cites the PyTorch 2.11 source each rule
-// comes from. Sizes are exact; rounding them is the allocator's business.
+// Each operator's file says what its forward allocates, what it saves, and what
+// its backward allocates, and cites the PyTorch 2.11 source each rule comes
+// from. Sizes are exact; the allocator rounds them.
 package torch
 
 import (
-	"memorymark/internal/effort"
 	"memorymark/internal/trace"
+	"memorymark/internal/workbudget"
 )
 
 // Torch is a process: its allocations so far, and the state of its threads.
@@ -30,9 +30,9 @@ type Torch struct {
 	// InputsRequireGrad is enable_input_require_grads(): what an input embedding
 	// returns needs a gradient, frozen or not (transformers/modeling_utils.py).
 	InputsRequireGrad bool
-	// Effort is what the process may take, nil without a bound. One that takes
-	// more is interrupted: it panics with an Interruption.
-	Effort *effort.Effort
+	// Budget limits the work of the process, nil for no limit. A process that
+	// exceeds it panics with an Interruption.
+	Budget *workbudget.Budget
 
 	device     Device
 	questions  *questions // about the device, nil if they are not kept
@@ -44,21 +44,22 @@ type Torch struct {
 	mapped8Bit bool // the code of 8-bit blocks is there
 	autocast   *autocast
 	threads    [2]threadState
-	parameters []*Tensor    // that the optimizer has on the card
+	parameters []*Tensor    // the optimizer's, on the card
 	linears    []*Linear    // in the order in which they were made
 	stacks     []*Stack     // likewise
 	embeddings []*Embedding // likewise
 	built      []*Tensor    // the model's tensors, alive or not
-	wholes     int64        // elements of all parameters, where this rank has parts
+	wholes     int64        // elements of all parameters, if this rank has only parts
 	work       Work
 	thread     int // 0 is Python's, 1 is the engine's for the device
 	frames     []*Frame
-	module     *module         // that now runs
+	module     *module         // running
 	root       *module         // the model, and what is outside it
 	checkpoint *checkpoint     // the block that runs for the first time
 	second     *secondRun      // the block that runs again
 	stream     Stream          // the current one
 	meta       *metaDevice     // the current device, nil for the card
+	onCPU      bool            // operators run on the CPU
 	parallel   wrapper         // around modules, nil for none
 	barrier    *Tensor         // of the latest barrier
 	unlaunched bool            // no kernel has run
@@ -83,13 +84,13 @@ func New(d Device) *Torch {
 		heap: heaps.Get().(*heap),
 	}
 	t.module = t.root
-	t.trace.Events = (*eventRooms.Get().(*[]trace.Event))[:0]
+	t.trace.Events = (*eventBuffers.Get().(*[]trace.Event))[:0]
 	return t
 }
 
-// Interruption is what a process panics with that is not to go on. It is a panic
-// because operators, like PyTorch's, have no errors to pass on; package predict
-// makes one of it.
+// Interruption is the panic of a process that must stop. It is a panic because
+// operators, like PyTorch's, return no errors; package predict recovers it as an
+// error.
 type Interruption struct{ Err error }
 
 // Trace returns what has been allocated and freed so far.
@@ -115,7 +116,7 @@ func (t *Torch) allocate(bytes int64) *storage {
 	s := t.storages.next()
 	s.id, s.refs = trace.None, 1
 	if t.meta != nil {
-		t.meta.made(t, s, bytes)
+		t.meta.add(t, s, bytes)
 		return s
 	}
 	t.fill(s, bytes)
@@ -124,7 +125,7 @@ func (t *Torch) allocate(bytes int64) *storage {
 
 // fill gives an empty storage memory, of the current stream's pool.
 func (t *Torch) fill(s *storage, bytes int64) {
-	if bytes == 0 {
+	if bytes == 0 || t.onCPU {
 		return // an empty tensor never reaches the allocator
 	}
 	s.id, s.event, s.stream = t.next, len(t.trace.Events), t.stream
@@ -143,12 +144,12 @@ func (t *Torch) drop(s *storage) {
 		return
 	}
 	if t.meta != nil {
-		t.meta.gone(s)
+		t.meta.remove(s)
 	}
 	t.clear(s)
 }
 
-// clear gives a storage's memory back, whoever still refers to it:
+// clear frees a storage's memory even if it is still referenced:
 // untyped_storage().resize_(0).
 func (t *Torch) clear(s *storage) {
 	if s.id == trace.None {

@@ -15,7 +15,7 @@ func (t *Torch) UpsampleBicubic(x X, height, width int64) Value {
 			t.release(t.contiguousInput(g[0]))
 			return []*Tensor{grad}
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}
@@ -34,7 +34,7 @@ func (t *Torch) MeanOver(x X, dim int) Value {
 			t.release(wide)
 			return []*Tensor{out}
 		}
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}

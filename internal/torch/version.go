@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Version is a release of a library, of which the first two numbers count.
+// Version is a release of a library: its first two numbers.
 type Version struct{ Major, Minor int }
 
 // ParseVersion reads a version as the libraries state it: "2.11.0+cu130" is 2.11.
@@ -31,10 +31,10 @@ func (v Version) Before(major, minor int) bool {
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// MarshalText writes a version as people do.
+// MarshalText writes a version as in "2.11".
 func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads what ParseVersion does.
+// UnmarshalText is ParseVersion.
 func (v *Version) UnmarshalText(text []byte) error {
 	parsed, err := ParseVersion(string(text))
 	*v = parsed

@@ -1,16 +1,20 @@
 package torch
 
-import "slices"
+import (
+	"slices"
 
-// This file holds the operators that make views, and those that copy only
-// where a view will not do. Views allocate nothing; their backward may.
+	"memorymark/internal/steptime"
+)
 
-// viewed makes the result of a view operator with its node.
-func (t *Torch) viewed(name string, x *Tensor, shape, stride []int64, backward func(grad *Tensor) *Tensor) *Tensor {
+// This file holds the operators that make views, and those that copy only where
+// a view is not possible. Views allocate nothing; their backward may.
+
+// makeView makes the result of a view operator with its node.
+func (t *Torch) makeView(name string, x *Tensor, shape, stride []int64, backward func(grad *Tensor) *Tensor) *Tensor {
 	out := t.alias(x, shape, stride)
 	if n := t.record(name, x); n != nil {
 		n.gradient = backward
-		n.made(out)
+		n.setOutputs(out)
 	}
 	return out
 }
@@ -51,7 +55,7 @@ func (t *Torch) viewStrides(x *Tensor, shape []int64) []int64 {
 
 // infer replaces the -1 of a shape.
 func (t *Torch) infer(x *Tensor, given []int64) []int64 {
-	shape := t.copied(given)
+	shape := t.cloneInts(given)
 	known, unknown := int64(1), -1
 	for i, s := range shape {
 		if s == -1 {
@@ -70,19 +74,19 @@ func (t *Torch) infer(x *Tensor, given []int64) []int64 {
 func (t *Torch) view(x *Tensor, given ...int64) *Tensor {
 	shape := t.infer(x, given)
 	old := x.Shape
-	return t.viewed("View", x, shape, t.viewStrides(x, shape), func(g *Tensor) *Tensor { return t.reshaped(g, old) })
+	return t.makeView("View", x, shape, t.viewStrides(x, shape), func(g *Tensor) *Tensor { return t.reshapePlain(g, old) })
 }
 
-// reshaped is reshape on a gradient: a view, or a copy.
-func (t *Torch) reshaped(x *Tensor, shape []int64) *Tensor {
+// reshapePlain is reshape outside the graph: a view, or a copy.
+func (t *Torch) reshapePlain(x *Tensor, shape []int64) *Tensor {
 	if strides := t.viewStrides(x, shape); strides != nil {
 		return t.alias(x, shape, strides)
 	}
 	return t.empty(x.DType, shape...)
 }
 
-// reshape is Tensor.reshape: a view if it can be, else a contiguous clone seen
-// in the new shape.
+// reshape is Tensor.reshape: a view if possible, else a contiguous clone in the
+// new shape.
 func (t *Torch) reshape(x *Tensor, given ...int64) *Tensor {
 	shape := t.infer(x, given)
 	if t.viewStrides(x, shape) != nil {
@@ -98,21 +102,25 @@ func (t *Torch) reshape(x *Tensor, given ...int64) *Tensor {
 // view.
 func (t *Torch) unsafeView(x *Tensor, shape []int64) *Tensor {
 	old := x.Shape
-	out := t.detached(x)
+	out := t.detach(x)
 	out.Shape, out.stride = shape, t.viewStrides(x, shape)
 	if n := t.record("UnsafeView", x); n != nil {
-		n.gradient = func(g *Tensor) *Tensor { return t.reshaped(g, old) }
-		n.made(out)
+		n.gradient = func(g *Tensor) *Tensor { return t.reshapePlain(g, old) }
+		n.setOutputs(out)
 	}
 	return out
 }
 
 // clone copies into contiguous memory.
 func (t *Torch) clone(x *Tensor) *Tensor {
+	since := t.moment()
 	out := t.empty(x.DType, x.Shape...)
+	if !x.isDense() || !x.isContiguous() {
+		t.noteFused(since, steptime.Strided, x.DType, float64(2*out.bytes()))
+	}
 	if n := t.record("Clone", x); n != nil {
 		n.gradient = func(g *Tensor) *Tensor { return t.retain(g) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	return out
 }
@@ -126,8 +134,8 @@ func (t *Torch) contiguous(x *Tensor) *Tensor {
 	return t.clone(x)
 }
 
-// copied is a copy of sizes or strides.
-func (t *Torch) copied(of []int64) []int64 {
+// cloneInts copies sizes or strides.
+func (t *Torch) cloneInts(of []int64) []int64 {
 	out := t.ints.take(len(of))
 	copy(out, of)
 	return out
@@ -136,11 +144,11 @@ func (t *Torch) copied(of []int64) []int64 {
 func (t *Torch) transpose(x *Tensor, a, b int) *Tensor {
 	a, b = (a+len(x.Shape))%len(x.Shape), (b+len(x.Shape))%len(x.Shape)
 	swap := func(list []int64) []int64 {
-		list = t.copied(list)
+		list = t.cloneInts(list)
 		list[a], list[b] = list[b], list[a]
 		return list
 	}
-	return t.viewed("Transpose", x, swap(x.Shape), swap(x.stride), func(g *Tensor) *Tensor {
+	return t.makeView("Transpose", x, swap(x.Shape), swap(x.stride), func(g *Tensor) *Tensor {
 		return t.alias(g, swap(g.Shape), swap(g.stride))
 	})
 }
@@ -149,10 +157,10 @@ func (t *Torch) transpose(x *Tensor, a, b int) *Tensor {
 // zeros (slice_backward).
 func (t *Torch) slice(x *Tensor, dim int, from, to int64) *Tensor {
 	dim = (dim + len(x.Shape)) % len(x.Shape)
-	shape := t.copied(x.Shape)
+	shape := t.cloneInts(x.Shape)
 	shape[dim] = to - from
 	full := x.Shape
-	return t.viewed("Slice", x, shape, x.stride, func(g *Tensor) *Tensor { return t.empty(g.DType, full...) })
+	return t.makeView("Slice", x, shape, x.stride, func(g *Tensor) *Tensor { return t.empty(g.DType, full...) })
 }
 
 // pick takes one element of a dimension (Tensor.select); its backward makes a
@@ -161,12 +169,12 @@ func (t *Torch) pick(x *Tensor, dim int) *Tensor {
 	shape := slices.Delete(slices.Clone(x.Shape), dim, dim+1)
 	stride := slices.Delete(slices.Clone(x.stride), dim, dim+1)
 	full := x.Shape
-	return t.viewed("Select", x, shape, stride, func(g *Tensor) *Tensor { return t.empty(g.DType, full...) })
+	return t.makeView("Select", x, shape, stride, func(g *Tensor) *Tensor { return t.empty(g.DType, full...) })
 }
 
 // expand repeats dimensions of size 1 without memory; its backward sums.
 func (t *Torch) expand(x *Tensor, given ...int64) *Tensor {
-	shape := t.copied(given)
+	shape := t.cloneInts(given)
 	stride := t.ints.take(len(shape))
 	lead := len(shape) - len(x.Shape)
 	for i := lead; i < len(shape); i++ {
@@ -178,7 +186,7 @@ func (t *Torch) expand(x *Tensor, given ...int64) *Tensor {
 		}
 	}
 	old := x.Shape
-	return t.viewed("Expand", x, shape, stride, func(g *Tensor) *Tensor { return t.sumTo(g, old) })
+	return t.makeView("Expand", x, shape, stride, func(g *Tensor) *Tensor { return t.sumTo(g, old) })
 }
 
 // View is x.view(shape).
@@ -202,7 +210,7 @@ func (t *Torch) Contiguous(x X) Value {
 	return Value{out}
 }
 
-// CloneWithGrad is x.clone(), through which gradients go.
+// CloneWithGrad is x.clone() with its node.
 func (t *Torch) CloneWithGrad(x X) Value {
 	out := t.clone(read(x))
 	t.done(x)
@@ -228,8 +236,8 @@ func (t *Torch) Transpose(x X, a, b int) Value {
 }
 
 // Slice is x[..., from:to, ...] of a dimension; all of it, x[:], is an alias (applySlice,
-// aten/src/ATen/TensorIndexing.h). Before 2.11 it is a slice like others: it has no
-// end, which is then the largest number there is, and not the size.
+// aten/src/ATen/TensorIndexing.h). Before 2.11 it is a slice like others: its missing end
+// is the largest integer, and not the size.
 func (t *Torch) Slice(x X, dim int, from, to int64) Value {
 	if from == 0 && to == read(x).Dim(dim) && !t.Version.Before(2, 11) {
 		return t.Alias(x)
@@ -265,7 +273,7 @@ func (t *Torch) Expand(x X, shape ...int64) Value {
 // Alias is x[:] of all of it: another view.
 func (t *Torch) Alias(x X) Value {
 	in := read(x)
-	out := t.viewed("Alias", in, in.Shape, in.stride, func(g *Tensor) *Tensor { return t.retain(g) })
+	out := t.makeView("Alias", in, in.Shape, in.stride, func(g *Tensor) *Tensor { return t.retain(g) })
 	t.done(x)
 	return Value{out}
 }
@@ -282,14 +290,14 @@ func (t *Torch) RepeatRows(x X, n int64) Value {
 		old := in.Shape
 		node.backward = func(g []*Tensor) []*Tensor {
 			if n == 1 {
-				return []*Tensor{t.reshaped(g[0], old)}
+				return []*Tensor{t.reshapePlain(g[0], old)}
 			}
-			parts := t.reshaped(g[0], append([]int64{n}, old...))
+			parts := t.reshapePlain(g[0], append([]int64{n}, old...))
 			sum := t.sum(parts, []int{0}, false, parts.DType)
 			t.release(parts)
 			return []*Tensor{sum}
 		}
-		node.made(out)
+		node.setOutputs(out)
 	}
 	t.done(x)
 	return Value{out}

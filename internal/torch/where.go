@@ -8,14 +8,14 @@ func (t *Torch) WhereScalar(condition, x X) Value {
 	return t.Where(condition, x, number)
 }
 
-// Where is torch.where(condition, x, y) of a y that needs no gradient.
+// Where is torch.where(condition, x, y) for a y that needs no gradient.
 func (t *Torch) Where(condition, x, y X) Value {
 	c, in := read(condition), read(x)
 	out := t.pointwise(in.DType, c, in, read(y))
 	if n := t.record("Where", in); n != nil {
 		c := t.save(n, c)
 		n.gradient = func(g *Tensor) *Tensor { return t.whereGrad(c, g) }
-		n.made(out)
+		n.setOutputs(out)
 	}
 	t.done(y, condition, x)
 	return Value{out}

@@ -1,17 +1,22 @@
 package torch
 
-// Work is what a stretch of a process asks of the card and of the processor
-// that feeds it, from which the time it takes can be estimated.
+import (
+	"slices"
+
+	"memorymark/internal/steptime"
+	"memorymark/internal/trace"
+)
+
+// Work is what a part of a process asks of the card and of the CPU that feeds
+// it, from which its time can be estimated.
 type Work struct {
-	Products     Operations // of matrices, and in attention
-	Convolutions Operations
-	Bytes        float64 // results written to memory
-	Kernels      int     // results computed: about the number of kernels launched
-	Traffic      Traffic
+	Launches steptime.Launches
+	Nodes    float64 // of autograd, that were made or run
+	Traffic  Traffic
 }
 
 // Traffic is what the ranks of a job send each other: the bytes of the whole
-// tensor that each collective is about, by what it does with them.
+// tensor of each collective, by kind.
 type Traffic struct {
 	Gathered     float64 // all-gathers of sharded parameters
 	Scattered    float64 // reduce-scatters of their gradients
@@ -28,75 +33,126 @@ func (t Traffic) combine(other Traffic, with func(a, b float64) float64) Traffic
 	}
 }
 
-// sent counts a collective in one of the sums.
-func (t *Torch) sent(sum *float64, bytes int64) {
+// Times multiplies the amounts.
+func (t Traffic) Times(n float64) Traffic {
+	return t.combine(Traffic{}, func(a, _ float64) float64 { return n * a })
+}
+
+// Plus adds amounts.
+func (t Traffic) Plus(other Traffic) Traffic {
+	return t.combine(other, func(a, b float64) float64 { return a + b })
+}
+
+// Towards interpolates between two amounts.
+func (t Traffic) Towards(other Traffic, share float64) Traffic {
+	return t.combine(other, func(a, b float64) float64 { return a + share*(b-a) })
+}
+
+// countTraffic adds a collective to one of the sums.
+func (t *Torch) countTraffic(sum *float64, bytes int64) {
 	*sum += float64(bytes)
 	t.work.Traffic.Collectives++
 }
 
-// Operations counts multiplications and additions by the unit that does them:
-// the ordinary cores, or tensor cores on float32 or on half types.
-type Operations struct{ FP32, TF32, Half float64 }
-
-func (o Operations) minus(before Operations) Operations {
-	return Operations{o.FP32 - before.FP32, o.TF32 - before.TF32, o.Half - before.Half}
+// Since is the work done since an earlier moment.
+func (w Work) Since(before Work) Work {
+	return Work{w.Launches[len(before.Launches):], w.Nodes - before.Nodes, w.Traffic.Plus(before.Traffic.Times(-1))}
 }
 
-// Minus is the work done since an earlier moment.
-func (w Work) Minus(before Work) Work {
-	return Work{
-		Products: w.Products.minus(before.Products), Convolutions: w.Convolutions.minus(before.Convolutions),
-		Bytes: w.Bytes - before.Bytes, Kernels: w.Kernels - before.Kernels,
-		Traffic: w.Traffic.combine(before.Traffic, func(a, b float64) float64 { return a - b }),
-	}
+// Plus adds two amounts of work.
+func (w Work) Plus(other Work) Work {
+	return Work{slices.Concat(w.Launches, other.Launches), w.Nodes + other.Nodes, w.Traffic.Plus(other.Traffic)}
 }
 
-// Plus is the work of two stretches.
-func (w Work) Plus(other Work) Work { return w.Minus(Work{}.Minus(other)) }
+// Add adds an amount of work to one that has no other owner.
+func (w *Work) Add(other Work) {
+	w.Launches, w.Nodes, w.Traffic = append(w.Launches, other.Launches...), w.Nodes+other.Nodes, w.Traffic.Plus(other.Traffic)
+}
 
-// Times is the work of so many such stretches.
-func (w Work) Times(n float64) Work { return Work{}.Towards(w, n) }
+// Times multiplies an amount of work.
+func (w Work) Times(n float64) Work {
+	return Work{w.Launches.Times(n), n * w.Nodes, w.Traffic.Times(n)}
+}
 
 // Work returns all work done so far.
 func (t *Torch) Work() Work { return t.work }
 
-// multiplied counts the operations of a matrix product, a multiplication and
-// an addition as two.
-func (t *Torch) multiplied(dtype DType, operations int64) {
-	t.count(&t.work.Products, dtype, operations)
+// kernel notes a kernel.
+func (t *Torch) kernel(k steptime.Kind, dtype DType, size ...float64) {
+	t.work.Launches.Add(k, t.typeOf(k, dtype), t.thread == 1, size...)
 }
 
-// convolved counts the operations of a convolution.
-func (t *Torch) convolved(dtype DType, operations int64) {
-	t.count(&t.work.Convolutions, dtype, operations)
+// moment is where the list of launches is now.
+func (t *Torch) moment() int { return len(t.work.Launches) }
+
+// noteFused says that what was launched since a moment is one kernel.
+func (t *Torch) noteFused(since int, k steptime.Kind, dtype DType, size ...float64) {
+	t.work.Launches = t.work.Launches[:since]
+	t.kernel(k, dtype, size...)
 }
 
-func (t *Torch) count(o *Operations, dtype DType, operations int64) {
+// typeOf is what a kernel computes in on tensors of a type.
+func (t *Torch) typeOf(k steptime.Kind, dtype DType) steptime.Type {
 	switch {
-	case dtype.IsHalf():
-		o.Half += float64(operations)
-	case t.TF32:
-		o.TF32 += float64(operations)
-	default:
-		o.FP32 += float64(operations)
+	case dtype == BFloat16:
+		return steptime.BF16
+	case dtype == Float16:
+		return steptime.FP16
+	case dtype == Float32 && t.TF32 && (k == steptime.Product || k == steptime.Convolution):
+		return steptime.TF32
+	}
+	return steptime.FP32
+}
+
+// countWrite notes a kernel that writes a tensor, from one of the same size. What
+// an operator knows better, it says itself.
+func (t *Torch) countWrite(dtype DType, bytes int64) {
+	if t.category != trace.Parameter && t.category != trace.Input && t.meta == nil {
+		t.kernel(steptime.Kernel, dtype, 2*float64(bytes))
 	}
 }
 
-// wrote counts a kernel and what it writes.
-func (t *Torch) wrote(bytes int64) {
-	t.work.Bytes += float64(bytes)
-	t.work.Kernels++
+// noteUpdate notes a kernel that changes a tensor in place by another one.
+func (t *Torch) noteUpdate(x, by *Tensor) {
+	t.kernel(steptime.Kernel, x.DType, float64(2*x.bytes()+by.bytes()))
 }
 
-// Towards is the work that lies a share of the way towards another's.
-func (w Work) Towards(other Work, share float64) Work {
-	between := func(a, b float64) float64 { return a + share*(b-a) }
-	operations := func(a, b Operations) Operations {
-		return Operations{between(a.FP32, b.FP32), between(a.TF32, b.TF32), between(a.Half, b.Half)}
+// product notes a product of matrices, or of count of them, in place of what the
+// result's memory stands for.
+func (t *Torch) product(since int, a, b *Tensor) {
+	last := len(a.Shape) - 1
+	m, k, n := a.Shape[last-1], a.Shape[last], b.Shape[last]
+	count := product(a.Shape[:last-1])
+	rowsLeft, rowsRight := a.stride[last] == 1, b.stride[last] == 1 && b.stride[last-1] != 1
+	layout, left, right := steptime.InputLayout, k, n
+	switch {
+	case rowsLeft && !rowsRight:
+		layout, right = steptime.ForwardLayout, k
+	case !rowsLeft:
+		layout, left = steptime.WeightLayout, m
 	}
-	return Work{
-		Products: operations(w.Products, other.Products), Convolutions: operations(w.Convolutions, other.Convolutions),
-		Bytes: between(w.Bytes, other.Bytes), Kernels: int(between(float64(w.Kernels), float64(other.Kernels))),
-		Traffic: w.Traffic.combine(other.Traffic, between),
+	t.noteFused(since, steptime.Product, a.DType, float64(m), float64(n), float64(k), float64(count), float64(layout),
+		float64(alignment(a.DType.Size(), left, right, n)))
+}
+
+// alignment is the largest power of 2, up to 16 bytes, of which all rows are multiples.
+func alignment(size int64, rows ...int64) int64 {
+	aligned := int64(16)
+	for _, n := range rows {
+		for n*size%aligned != 0 {
+			aligned /= 2
+		}
 	}
+	return aligned
+}
+
+// noteConvolution notes a convolution, in place of what was launched since a moment.
+func (t *Torch) noteConvolution(since int, in, out, weight []int64, dtype DType, last bool, direction float64) {
+	channels := 0.
+	if last {
+		channels = 1
+	}
+	groups := in[1] / max(weight[1], 1)
+	t.noteFused(since, steptime.Convolution, dtype, direction, float64(in[0]), float64(in[1]), float64(weight[0]),
+		float64(product(weight[2:])), float64(product(in[2:])), float64(product(out[2:])), float64(groups), channels)
 }

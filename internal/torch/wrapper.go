@@ -11,18 +11,21 @@ type wrapper interface {
 	postForward(m *module, outputs ...*Tensor)
 	// beforeNode runs before a node of the graph.
 	beforeNode(n *node)
-	// accumulated runs once a leaf has its gradient.
-	accumulated(leaf *Tensor)
-	// keepGradients has this rank keep its gradients to itself from now on, or not.
+	// postAccumulate runs once a leaf has its gradient.
+	postAccumulate(leaf *Tensor)
+	// keepGradients sets whether this rank keeps its gradients unreduced from now
+	// on.
 	keepGradients(keep bool)
 }
 
-// isLayer reports whether a module is one that parallelism is applied to by
-// itself: a numbered one that is in no other, as the layers of a transformer
-// are.
+// isLayer reports whether parallelism is applied to a module on its own: an
+// outermost numbered module, such as a layer of a transformer.
 func (t *Torch) isLayer(m *module) bool {
 	return t.parallel != nil && m.layer == m.path && m.path != ""
 }
+
+// Alone reports whether nothing is wrapped around the modules of the model.
+func (t *Torch) Alone() bool { return t.parallel == nil }
 
 // sharded reports whether this rank has only parts of the parameters.
 func (t *Torch) sharded() bool { return t.wholes > 0 }
@@ -55,32 +58,32 @@ func (t *Torch) NoSync(pass func()) {
 	t.parallel.keepGradients(false)
 }
 
-// Home is where a parameter is: its module, and the layer that is in, "" for
-// none.
-type Home struct{ Module, Layer string }
+// Owner is the owner of a parameter: its module, and the layer that contains it,
+// "" for none.
+type Owner struct{ Module, Layer string }
 
-// Homes returns the module of each parameter, that which read it first. A frozen
-// one that nobody reads is beside the copy that is trained in its place.
-func (t *Torch) Homes() []Home {
-	out := make([]Home, len(t.parameters))
+// Owners returns the module of each parameter, that which read it first. A frozen
+// one that is never read precedes the copy that is trained in its place.
+func (t *Torch) Owners() []Owner {
+	out := make([]Owner, len(t.parameters))
 	for i, p := range t.parameters {
-		m := p.home
+		m := p.owner
 		if m == nil && !p.requiresGrad && i+1 < len(t.parameters) {
-			m = t.parameters[i+1].home
+			m = t.parameters[i+1].owner
 		}
 		if m != nil {
-			out[i] = Home{m.path, m.layer}
+			out[i] = Owner{m.path, m.layer}
 		}
 	}
 	return out
 }
 
-// settle gives a parameter its home before anything reads it.
-func (t *Torch) settle(p *Tensor, h Home) {
+// setOwner sets the owner of a parameter before anything reads it.
+func (t *Torch) setOwner(p *Tensor, h Owner) {
 	p.unread = false
-	p.home = t.root
+	p.owner = t.root
 	if h.Module != "" {
 		stacks := t.trace.Stacks
-		p.home = &module{path: h.Module, layer: h.Layer, stack: stacks.Add([]trace.FrameID{stacks.AddFrame(trace.Frame{File: t.Name, Name: h.Module})})}
+		p.owner = &module{path: h.Module, layer: h.Layer, stack: stacks.Add([]trace.FrameID{stacks.AddFrame(trace.Frame{File: t.Name, Name: h.Module})})}
 	}
 }

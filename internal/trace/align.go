@@ -2,20 +2,20 @@ package trace
 
 import "slices"
 
-// This file finds where two traces meet again after a difference. Identities
-// do not help there, so requests are alike if they are of one kind and size.
+// This file finds where two traces realign after a difference. IDs do not help
+// there, so requests match if they are of one kind and size.
 
-// meeting is how many requests in a row must be alike for two traces to have
-// met again; fewer can be by chance.
+// meeting is how many consecutive requests must match for two traces to be
+// aligned again; fewer can match by chance.
 const meeting = 8
 
-// windows are how far ahead a meeting is looked for, in requests. What is near
-// is tried first, so that what a search costs is in proportion to what it
+// windows are how far ahead to search for a meeting, in requests. The nearest
+// is tried first, so that the cost of a search is proportional to what it
 // skips.
 var windows = []int{64, 1 << 10, 1 << 14, 1 << 18}
 
-// skip goes on to the nearest place from which both traces are alike, or to
-// the end if there is none.
+// skip advances to the nearest position from which both traces match, or to the
+// end if there is none.
 func (c *comparer) skip() {
 	c.skipStrangers()
 	for _, w := range windows {
@@ -52,13 +52,13 @@ func (c *comparer) skipStrangers() {
 	c.at[1] += n
 }
 
-// kind is what makes a request like another: its size, negative for a free,
-// and 0 after the end of a trace.
+// kind is what must be equal for requests to match: the size, negative for a
+// free, and 0 after the end of a trace.
 type kind int64
 
 // ahead returns the kinds of the next n requests, and of those that a meeting
-// there takes.
-func ahead(rest []Request, n int) []kind {
+// there needs.
+func ahead(rest []AllocatorRequest, n int) []kind {
 	end := min(n+meeting, len(rest))
 	out := make([]kind, end, end+meeting)
 	for i := range out {
@@ -88,8 +88,8 @@ func gramAt(kinds []kind) gram {
 	return g
 }
 
-// meet returns the place at which both go on alike for which the least is
-// skipped.
+// meet returns the position from which both match, skipping as little as
+// possible.
 func meet(x, y []kind) (a, b int, ok bool) {
 	at := make(map[gram]int)
 	for j := range len(y) - meeting {

@@ -2,10 +2,10 @@ package trace
 
 import "slices"
 
-// Classify says what the memory of a recording is for, by what its stacks, the
-// optimizer's marks and the lifetimes show. It fills For where it is Unknown
-// and leaves Unknown what no rule covers. The phases are those of timetable; a
-// "span" is one run of a phase.
+// Classify infers what the memory of a recording is for from stacks, the
+// optimizer's marks and lifetimes. It sets For where it is Unknown, and leaves
+// it Unknown where no rule applies. The phases are those of timetable; a "span"
+// is one run of a phase.
 //
 //  1. Made while the model is built, and freed there: temporary. Still there
 //     when the building ends: parameter (buffers included).
@@ -33,7 +33,7 @@ func (t *Trace) Classify(lifetimes []Lifetime) {
 	for i := range lifetimes {
 		l := &lifetimes[i]
 		if l.For == Unknown && l.Alloc >= 0 {
-			l.For = c.made(l)
+			l.For = c.recorded(l)
 		}
 	}
 	c.initial()
@@ -46,8 +46,8 @@ type classifier struct {
 	initGroup []bool // by stack: made by an optimizer's _init_group
 }
 
-// made classifies an allocation whose birth was recorded.
-func (c *classifier) made(l *Lifetime) Category {
+// recorded classifies an allocation whose alloc event was recorded.
+func (c *classifier) recorded(l *Lifetime) Category {
 	born := c.tt.phase[l.Alloc]
 	if c.isWorkspace(l, born) {
 		return Workspace
@@ -133,8 +133,8 @@ func (c *classifier) isWorkspace(l *Lifetime, born phase) bool {
 	return l.Freed > last && c.tt.span[last] != c.tt.span[l.Alloc]
 }
 
-// keptFrom classifies by its stack what was live before the recording and is
-// never freed. There is a stack if it was made under
+// keptFrom classifies, by its stack, an allocation that was live before the
+// recording and is never freed. It has a stack if it was made under
 // _record_memory_history("state"), which keeps those of live blocks and no
 // events, or if its event was overwritten in the ring buffer
 // (c10/cuda/CUDACachingAllocator.cpp, v2.11.0: alloc_found_block sets
@@ -210,11 +210,11 @@ func (c *classifier) count(kept, seen map[int64]int) {
 	}
 }
 
-// unpaired classifies what was live before, is never freed, and has no
-// gradient: input, if a model is seen to run and the stack says that the user's
-// loop made it; a frozen parameter or a buffer, if a model is seen to run at
-// all; or a workspace, if it has that size. Weights can have that size too, so
-// without gradients that would tell them apart it stays unknown.
+// unpaired classifies an allocation that was live before, is never freed, and
+// has no gradient: input, if a model is seen to run and the stack says that the
+// user's loop made it; a frozen parameter or a buffer, if a model is seen to
+// run at all; or a workspace, if it has that size. Weights can have that size
+// too, so without gradients to distinguish them it stays unknown.
 func (c *classifier) unpaired(l *Lifetime, gradients bool) Category {
 	switch {
 	case l.Stack != 0 && c.tt.byStack[l.Stack] == between && len(c.tt.forward) > 0:

@@ -178,8 +178,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// expectations takes the last column off a script and returns it by ID: what
-// is live before comes before what is allocated.
+// expectations removes the last column of a script and returns it by ID:
+// initial allocations come before recorded ones.
 func expectations(script string) (rest string, names, want []string) {
 	var b strings.Builder
 	for _, kind := range []string{"before", "alloc"} {

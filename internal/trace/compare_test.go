@@ -7,7 +7,7 @@ import (
 )
 
 // steps is a program of n layers, in the language of scripts, on two lines
-// each: enough for traces to be recognised by.
+// each: enough to align traces by.
 func steps(n int, change func(layer int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -30,8 +30,8 @@ func in(layer int, text string) func(int) string {
 	}
 }
 
-// describe writes where traces part: "+8" is an allocation of 8 bytes, "-8"
-// its free; what the first has before the bar, what the second has behind it.
+// describe writes where traces diverge: "+8" is an allocation of 8 bytes, "-8"
+// its free; the first trace is before the bar, the second after it.
 func describe(c *Comparison) string {
 	var parts []string
 	for _, s := range c.Stretches {
@@ -134,7 +134,7 @@ func TestCompareReordered(t *testing.T) {
 	}
 }
 
-// A difference far behind the first is found by looking farther ahead.
+// Realigning far behind a difference needs a larger window.
 func TestCompareLongStretch(t *testing.T) {
 	var long strings.Builder
 	for i := range 3000 {

@@ -7,36 +7,36 @@ import (
 	"strings"
 )
 
-// Holding is how much something holds.
-type Holding struct {
+// Held is how much memory something holds.
+type Held struct {
 	Bytes int64
 	Count int
 }
 
-// Change is what one stack holds in one trace and in another.
-type Change struct {
+// HoldingChange is what one stack holds in one trace and in another.
+type HoldingChange struct {
 	Frames        []Frame // innermost first, empty if not recorded
 	For           Category
 	Old           bool // live before the recording
-	Before, After Holding
+	Before, After Held
 }
 
 // Bytes returns by how much the stack holds more than before.
-func (c *Change) Bytes() int64 { return c.After.Bytes - c.Before.Bytes }
+func (c *HoldingChange) Bytes() int64 { return c.After.Bytes - c.Before.Bytes }
 
 // Diff compares what is live in two traces by stack and category and returns
-// what is not the same, the largest difference first. Traces of different
-// files do not share a table, so stacks are the same if their frames are.
-func Diff(before *Tables, liveBefore []Lifetime, after *Tables, liveAfter []Lifetime) []Change {
+// the differences, the largest first. Traces of different files do not share a
+// table, so stacks are the same if their frames are.
+func Diff(before *Tables, liveBefore []Lifetime, after *Tables, liveAfter []Lifetime) []HoldingChange {
 	d := differ{index: make(map[diffKey]int)}
 	for _, g := range GroupBy(liveBefore, BySite) {
-		d.at(before, g.Key).Before = Holding{g.Bytes, g.Count}
+		d.at(before, g.Key).Before = Held{g.Bytes, g.Count}
 	}
 	for _, g := range GroupBy(liveAfter, BySite) {
-		d.at(after, g.Key).After = Holding{g.Bytes, g.Count}
+		d.at(after, g.Key).After = Held{g.Bytes, g.Count}
 	}
-	changes := slices.DeleteFunc(d.changes, func(c Change) bool { return c.Before == c.After })
-	slices.SortStableFunc(changes, func(a, b Change) int {
+	changes := slices.DeleteFunc(d.changes, func(c HoldingChange) bool { return c.Before == c.After })
+	slices.SortStableFunc(changes, func(a, b HoldingChange) int {
 		return cmp.Or(cmp.Compare(abs(b.Bytes()), abs(a.Bytes())), cmp.Compare(b.Bytes(), a.Bytes()))
 	})
 	return changes
@@ -50,19 +50,19 @@ type diffKey struct {
 
 type differ struct {
 	index   map[diffKey]int
-	changes []Change
+	changes []HoldingChange
 }
 
 // at returns the change of a site, a new one if there is none yet. It is valid
 // until the next call.
-func (d *differ) at(t *Tables, s Site) *Change {
+func (d *differ) at(t *Tables, s Site) *HoldingChange {
 	frames := t.Stacks.Frames(s.Stack)
 	key := diffKey{stackText(frames), s.For, s.Before}
 	i, ok := d.index[key]
 	if !ok {
 		i = len(d.changes)
 		d.index[key] = i
-		d.changes = append(d.changes, Change{Frames: frames, For: s.For, Old: s.Before})
+		d.changes = append(d.changes, HoldingChange{Frames: frames, For: s.For, Old: s.Before})
 	}
 	return &d.changes[i]
 }

@@ -14,16 +14,16 @@ func TestDiff(t *testing.T) {
 
 	type row struct {
 		line          int
-		before, after Holding
+		before, after Held
 	}
 	var got []row
 	for _, c := range Diff(a.Tables, live(a), b.Tables, live(b)) {
 		got = append(got, row{c.Frames[0].Line, c.Before, c.After})
 	}
 	want := []row{
-		{29, Holding{100, 1}, Holding{20, 1}},
-		{178, Holding{}, Holding{30, 1}},
-		{134, Holding{8, 1}, Holding{16, 2}},
+		{29, Held{100, 1}, Held{20, 1}},
+		{178, Held{}, Held{30, 1}},
+		{134, Held{8, 1}, Held{16, 2}},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)

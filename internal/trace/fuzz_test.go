@@ -2,8 +2,8 @@ package trace
 
 import "testing"
 
-// FuzzAnalysis feeds the analysis recordings that no program would make: what
-// it says must add up all the same. Two bytes are an event.
+// FuzzAnalysis feeds the analysis recordings that no program would make: its
+// results must add up all the same. Two bytes are an event.
 func FuzzAnalysis(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 1, 2, 0, 3, 0})
 	f.Add([]byte{3, 7, 9, 0, 1, 0, 1, 0, 2, 0, 2, 0})

@@ -12,8 +12,8 @@ type Group[K comparable] struct {
 	Count int
 }
 
-// GroupBy puts allocations together by a key; the group with the most bytes
-// comes first, and equals keep the order of their first allocation.
+// GroupBy groups allocations by a key; the group with the most bytes comes
+// first, and equals keep the order of their first allocation.
 func GroupBy[K comparable](lifetimes []Lifetime, key func(*Lifetime) K) []Group[K] {
 	index := make(map[K]int)
 	var groups []Group[K]
@@ -34,9 +34,9 @@ func GroupBy[K comparable](lifetimes []Lifetime, key func(*Lifetime) K) []Group[
 	return groups
 }
 
-// Site is where an allocation was made and what for. The stack alone would not
-// do: all of backward runs on threads that have no Python stack, and what was
-// live before the recording has none either.
+// Site is where an allocation was made and what for. The stack alone is not
+// enough: all of backward runs on threads that have no Python stack, and what
+// was live before the recording has none either.
 type Site struct {
 	Stack  StackID
 	For    Category

@@ -9,7 +9,7 @@ type Lifetime struct {
 	Alloc int      // the alloc event, -1 if it was live before the first event
 	Freed int      // the free_requested event, len(Events) if there is none
 	Gone  int      // the free_completed event, len(Events) if there is none
-	Stack StackID  // who asked, 0 if not recorded
+	Stack StackID  // the requester, 0 if not recorded
 	Note  NoteID   // rare details, 0 if none
 	For   Category // what the memory is for, 0 if unknown
 }

@@ -99,8 +99,8 @@ func (l *linker) before(b Block) ID {
 	return -1 - ID(len(l.initial))
 }
 
-// sortInitial orders the initial blocks by address and returns, for each in
-// the order of discovery, its place.
+// sortInitial orders the initial blocks by address and returns the index of
+// each, in the order of discovery.
 func (l *linker) sortInitial() []ID {
 	for i := range l.initial {
 		l.initial[i].ID = ID(i)

@@ -17,7 +17,7 @@ func Layer(module string) (list string, number int, ok bool) {
 	return "", 0, false
 }
 
-// AnyLayer puts a star for the number of each layer in the path of a module:
+// AnyLayer replaces the number of each layer in the path of a module by a star:
 // layers of one list do the same.
 func AnyLayer(module string) string {
 	parts := strings.Split(module, ".")

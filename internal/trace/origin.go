@@ -2,8 +2,8 @@ package trace
 
 import "strings"
 
-// libraries are the directories of code that people use but do not write. A
-// path holds one of them as a whole element.
+// libraries are the directories of code that people use but do not write. One
+// of them must be a whole element of the path.
 var libraries = []string{
 	"torch", "torchvision", "torchaudio", "torchtune", "torchao", "functorch", "triton",
 	"transformers", "accelerate", "peft", "trl", "diffusers", "timm", "datasets",
@@ -12,7 +12,7 @@ var libraries = []string{
 	"site-packages", "dist-packages", "importlib", "multiprocessing", "concurrent",
 }
 
-// trainers are the libraries that run models and have none.
+// trainers are libraries that run models and contain none.
 var trainers = []string{"accelerate", "lightning", "lightning_fabric", "pytorch_lightning", "deepspeed", "composer"}
 
 // IsNative reports whether a frame is C++ and not Python.
@@ -32,30 +32,31 @@ func (f Frame) IsNative() bool {
 	}
 }
 
-// IsTorch reports whether a frame is PyTorch's own, or of what stands between
+// IsTorch reports whether a frame is PyTorch's own, or of the layer between
 // PyTorch and an emulated card.
 func (f Frame) IsTorch() bool {
 	return f.IsNative() || f.in("torch") || f.in("functorch") || f.IsEmulation() || isSynthetic(f.File) || isCompiled(f.File)
 }
 
-// IsEmulation reports whether a frame is of what stands between PyTorch and an
+// IsEmulation reports whether a frame is of the layer between PyTorch and an
 // emulated card.
-func (f Frame) IsEmulation() bool { return f.in("memorymark_phantom") }
+func (f Frame) IsEmulation() bool { return f.in("memorymark_emulate") }
 
 // IsProber reports whether a frame is of the program that runs the steps which
 // MemoryMark measures, and not of the language model that it brings. Older
-// recordings have it by its former name.
+// recordings have its former name.
 func (f Frame) IsProber() bool {
 	return (f.in("memorymark_prober") || f.in("memorymark_worker")) && !strings.HasSuffix(f.File, "/lm.py")
 }
 
-// isOwn reports whether a frame is MemoryMark's, be it a model that it brings.
+// isOwn reports whether a frame is MemoryMark's, including the models it
+// brings.
 func (f Frame) isOwn() bool {
 	return f.in("memorymark_prober") || f.in("memorymark_worker") || f == ownStep || f == ownCard
 }
 
 // runsModels reports whether a frame is of code that runs other people's models
-// and has none: a line of it says nothing about what it ran.
+// and contains none: its lines say nothing about the model.
 func (f Frame) runsModels() bool {
 	for _, name := range trainers {
 		if f.in(name) {
@@ -108,7 +109,7 @@ func (f Frame) inPythonLib() bool {
 	return strings.Contains(f.File, "/lib/python3") || strings.HasPrefix(f.File, "lib/python3")
 }
 
-// isSynthetic reports whether a file is one that the interpreter made up, as
+// isSynthetic reports whether a file name was made up by the interpreter, as
 // <frozen runpy>, <string>, <eval_with_key>.3. A notebook's cell is not.
 func isSynthetic(file string) bool {
 	return strings.HasPrefix(file, "<") && !strings.HasPrefix(file, "<ipython-input")
@@ -129,17 +130,16 @@ func InnermostUser(frames []Frame) (f Frame, ok bool) { return innermost(frames,
 
 // InnermostModel returns the innermost frame outside PyTorch, be it the user's
 // or a library's: which line of the model made an allocation. For what an
-// optimizer makes it is the optimizer's, because that is who decided to.
+// optimizer allocates it is the optimizer's, which decided to.
 func InnermostModel(frames []Frame) (f Frame, ok bool) {
 	return innermost(frames, func(f Frame) bool {
 		return f.IsTorch() && !strings.Contains(f.File, "torch/optim/") || f.IsProber()
 	})
 }
 
-// Maker returns the frame that says best what made an allocation: the innermost
-// one of a library or the user. What the user makes of PyTorch's own layers is
-// known by the layer: a single line of theirs may call a whole
-// nn.TransformerEncoder.
+// Maker returns the frame that best explains an allocation: the innermost one
+// of a library or the user. For PyTorch's own layers it is a line of the layer:
+// a single line of the user's may call a whole nn.TransformerEncoder.
 func Maker(frames []Frame) (f Frame, ok bool) {
 	model, ok := InnermostModel(frames)
 	if ok && model.IsLibrary() && !model.runsModels() {
@@ -167,7 +167,7 @@ func (f Frame) Short() Frame {
 }
 
 // BackwardNode returns the operator whose backward made an allocation, as
-// "AddmmBackward0", or "". Only recordings with C++ stacks tell.
+// "AddmmBackward0", or "". Only recordings with C++ stacks have it.
 func BackwardNode(frames []Frame) string {
 	for _, f := range frames {
 		if name, ok := strings.CutPrefix(f.Name, "torch::autograd::generated::"); ok {

@@ -90,7 +90,7 @@ func TestMaker(t *testing.T) {
 func TestOwnFramesAreLeftOut(t *testing.T) {
 	frame := func(file, name string) Frame { return Frame{File: file, Line: 1, Name: name} }
 	inner, outer := frame("torch/nn/functional.py", "dropout"), Frame{File: "torch/nn/functional.py", Line: 9, Name: "dropout"}
-	handle, hook := frame("torch/overrides.py", "handle_torch_function"), frame("/c/memorymark_phantom/shadows.py", "__torch_function__")
+	handle, hook := frame("torch/overrides.py", "handle_torch_function"), frame("/c/memorymark_emulate/shadows.py", "__torch_function__")
 	mine, layer := frame("train.py", "<module>"), frame("torch/nn/modules/dropout.py", "forward")
 	probe := frame("/c/memorymark_prober/probe.py", "step")
 	for _, test := range []struct {

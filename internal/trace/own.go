@@ -2,16 +2,15 @@ package trace
 
 import "strings"
 
-// What stands for MemoryMark's frames where nothing else is left that says who
-// asked for memory.
+// These replace MemoryMark's frames where no other frame is left.
 var (
 	ownStep = Frame{File: "MemoryMark", Name: "training step"}
 	ownCard = Frame{File: "MemoryMark", Name: "emulated card"}
 )
 
-// withoutOwn leaves out the frames, innermost first, that are there only because
-// MemoryMark ran the program: how its prober came to call the model, and what
-// stands between PyTorch and an emulated card. The slice is used again.
+// withoutOwn removes the frames, innermost first, that exist only because
+// MemoryMark ran the program: the prober's calls up to the model, and the layer
+// between PyTorch and an emulated card. It reuses the slice.
 func withoutOwn(frames []Frame) []Frame {
 	out := frames[:0]
 	for i := 0; i < len(frames); i++ {
@@ -22,7 +21,7 @@ func withoutOwn(frames []Frame) []Frame {
 			}
 			return out
 		case f.IsEmulation():
-			i += redirected(out, frames[i+1:])
+			i += countRedirected(out, frames[i+1:])
 		default:
 			out = append(out, f)
 		}
@@ -33,10 +32,10 @@ func withoutOwn(frames []Frame) []Frame {
 	return out
 }
 
-// redirected counts the frames by which a function of PyTorch's handed itself to
-// a function mode (torch/overrides.py, handle_torch_function): it is called once
-// more by the mode, and that call is among the inner frames already.
-func redirected(inner, outer []Frame) int {
+// countRedirected counts the frames by which a function of PyTorch dispatched to
+// a function mode (torch/overrides.py, handle_torch_function): the mode calls it
+// again, and that call is already among the inner frames.
+func countRedirected(inner, outer []Frame) int {
 	n := 0
 	if len(outer) > 0 && outer[0].Name == "handle_torch_function" && strings.HasSuffix(outer[0].File, "torch/overrides.py") {
 		n = 1

@@ -7,9 +7,8 @@ type Level struct {
 	Count int   // allocations
 }
 
-// Peak returns the first moment at which the most requested bytes were live.
-// A free counts when it has completed: until then nobody else can have the
-// memory.
+// Peak returns the first moment at which the most requested bytes were live. A
+// free counts when it has completed: until then the memory cannot be reused.
 func (t *Trace) Peak() Level {
 	now := Level{Event: -1, Count: len(t.Initial)}
 	for _, b := range t.Initial {

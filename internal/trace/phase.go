@@ -20,7 +20,7 @@ const (
 
 // timetable says for every event which phase it belongs to, and which span: a
 // span is a run of events of one phase. A recompute belongs to the span of the
-// backward that asked for it, and an out-of-memory error begins a new span,
+// backward that triggered it, and an out-of-memory error begins a new span,
 // because what is freed after it is freed by the exception.
 type timetable struct {
 	phase   []phase
@@ -66,7 +66,7 @@ func (p phase) outer() phase {
 //
 // The engine's threads have no Python stack, so an empty stack means backward,
 // provided that the recording has stacks at all. PyTorch can be told to record
-// the stacks of allocations only; frees then belong to what is going on.
+// the stacks of allocations only; frees then belong to the current phase.
 func (t *Trace) phases(byStack []phase) []phase {
 	out := make([]phase, len(t.Events))
 	allocStacks, freeStacks := t.hasStacks()

@@ -6,8 +6,7 @@ import (
 )
 
 // PhaseMarks returns the marks of the trace. If the program set none around its
-// forward and backward passes, those that its stacks tell are among them; see
-// phases.
+// forward and backward passes, marks are inferred from stacks; see phases.
 func (t *Trace) PhaseMarks() []Mark {
 	type ranked struct {
 		Mark

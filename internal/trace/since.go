@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Since returns the trace that a recording begun just before an event would
-// be: what is live by then is Initial, what happened before is not known. It
-// shares the tables. Allocations keep what the trace knows of them, which a
-// recording that began so late would not tell.
+// Since returns the trace as if recording had begun just before an event: what
+// is live by then is Initial, what happened before is unknown. It shares the
+// tables. Unlike in a recording that began so late, allocations keep what the
+// trace knows of them.
 func (t *Trace) Since(event int) *Trace {
 	out := *t
 	c := cutter{from: t, event: event, ids: make([]ID, t.Allocations())}
@@ -34,11 +34,11 @@ func (t *Trace) Since(event int) *Trace {
 	return &out
 }
 
-// cutter gives the allocations that are left their new IDs.
+// cutter renumbers the remaining allocations.
 type cutter struct {
 	from  *Trace
 	event int
-	ids   []ID // new by old, 0 for those that are gone
+	ids   []ID // new by old, 0 for those removed
 	next  ID
 }
 
@@ -75,7 +75,7 @@ func (c *cutter) initial() []Block {
 	return out
 }
 
-// finalSizes are the real sizes of what is still there at the end.
+// finalSizes returns the real sizes of allocations that are live at the end.
 func (c *cutter) finalSizes() map[ID]int64 {
 	sizes := make(map[ID]int64)
 	for _, s := range c.from.Final {
@@ -88,7 +88,7 @@ func (c *cutter) finalSizes() map[ID]int64 {
 	return sizes
 }
 
-// marks keeps what begins at the event or later.
+// marks keeps those that begin at the event or later.
 func (c *cutter) marks() []Mark {
 	var out []Mark
 	open := make(map[string]int)

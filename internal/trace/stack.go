@@ -37,8 +37,8 @@ func (f Frame) String() string {
 // FX is what PyTorch 2.10 and later add to the frames of compiled graphs.
 type FX struct{ Op, Name, Target, Trace string }
 
-// Stacks stores each frame and each stack once. Snapshots name the same few
-// thousand stacks from millions of events; kept apart they would not fit.
+// Stacks stores each frame and each stack once. Millions of events of a
+// snapshot share a few thousand stacks; stored separately they would not fit.
 type Stacks struct {
 	frames  []Frame
 	ofFrame map[Frame]FrameID

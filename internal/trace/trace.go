@@ -1,4 +1,4 @@
-// Package trace is the noun MemoryMark turns on: what a program asked of one
+// Package trace is MemoryMark's central data type: what a program asked of one
 // device's caching allocator, in order, and what is known of the outcome.
 //
 // A recorded snapshot becomes a Trace, a predicted training step becomes a
@@ -16,14 +16,14 @@ type Action uint8
 
 // The actions of a trace.
 const (
-	Alloc         Action = iota + 1 // memory was handed out
-	FreeRequested                   // the program gave memory back
-	FreeCompleted                   // the memory may be handed out again
+	Alloc         Action = iota + 1 // memory was allocated
+	FreeRequested                   // the program freed memory
+	FreeCompleted                   // the memory may be reused
 	SegmentAlloc                    // the allocator took a segment from the driver
 	SegmentFree                     // the allocator returned a segment
 	SegmentMap                      // pages were mapped into an expandable segment
 	SegmentUnmap                    // pages were unmapped from one
-	SnapshotTaken                   // somebody took a snapshot
+	SnapshotTaken                   // a snapshot was taken
 	OutOfMemory                     // an allocation failed for good
 )
 
@@ -42,8 +42,8 @@ func (a Action) String() string {
 	return "unknown"
 }
 
-// IsSegment reports whether the action is the allocator's traffic with the
-// driver, as opposed to the program's traffic with the allocator.
+// IsSegment reports whether the action is between the allocator and the driver,
+// rather than between the program and the allocator.
 func (a Action) IsSegment() bool { return a >= SegmentAlloc && a <= SegmentUnmap }
 
 // ID names one allocation of a trace.
@@ -59,7 +59,7 @@ type Event struct {
 	Addr   uint64  // 0 until placed, and for events that have none
 	Size   int64   // requested bytes; for segments real bytes; for oom rounded; for snapshot active bytes
 	ID     ID      // the allocation an alloc or free belongs to, else None
-	Stack  StackID // who asked, 0 if not recorded
+	Stack  StackID // the requester, 0 if not recorded
 	Note   NoteID  // rare details, 0 if none
 	Stream uint16  // index into Trace.Streams
 	Action Action
@@ -73,7 +73,7 @@ type PoolID [2]uint64
 // NoteID is an index into Tables.Notes.
 type NoteID int32
 
-// Note holds what few events carry: index 0 is the empty note.
+// Note holds rare details of events: index 0 is the empty note.
 type Note struct {
 	CompileContext string   // "" outside compiled regions
 	UserMetadata   string   //
@@ -90,8 +90,8 @@ type State uint8
 // The states of a block. The names are PyTorch's.
 const (
 	Inactive    State = iota // free, in the allocator's cache
-	Allocated                // in the program's hands
-	PendingFree              // given back, waiting for another stream
+	Allocated                // owned by the program
+	PendingFree              // freed, waiting for another stream
 )
 
 var stateNames = [...]string{Inactive: "inactive", Allocated: "active_allocated", PendingFree: "active_pending_free"}
@@ -124,8 +124,8 @@ type Segment struct {
 	Blocks     []Block // by address, tiling the segment
 }
 
-// Mark is a named point in a trace: the begin or end of a phase, a step, an
-// annotation of the program's.
+// Mark is a named point in a trace: the begin or end of a phase, a step, or an
+// annotation of the program.
 type Mark struct {
 	Name  string
 	Time  int64 // microseconds since the Unix epoch
@@ -133,16 +133,16 @@ type Mark struct {
 	End   bool  // closes the latest open mark of that name
 }
 
-// Loop says that a stretch of events happens several times in a row, as the
-// passes of a step that accumulates gradients do. The events are those of its
-// first round. In each other round, what was there before the stretch and is
-// freed in it stands for what the round before left in its place (Turnover).
+// Loop says that a range of events repeats, as do the passes of a step that
+// accumulates gradients. The events are those of the first round. In each later
+// round, an older allocation that the range frees stands for the one that the
+// round before left in its place (Turnover).
 type Loop struct {
 	From, To int // events
 	Times    int // at least 2
 }
 
-// EventsWithin counts the events from one to another, every round of loops.
+// EventsWithin counts the events in a range, including every round of loops.
 func (t *Trace) EventsWithin(from, to int) int {
 	n := to - from
 	for _, l := range t.Loops {
@@ -161,8 +161,8 @@ const (
 	OptimizerMark = "optimizer"
 )
 
-// Settings are the allocator settings a trace was recorded under, or is to be
-// run under. The zero value is PyTorch's default.
+// Settings are the allocator settings of a recording or a simulation. The zero
+// value is PyTorch's default.
 type Settings struct {
 	Raw                string  // PYTORCH_CUDA_ALLOC_CONF as given
 	MaxSplitSize       int64   // blocks this large are never split; 0 means no limit
@@ -171,7 +171,8 @@ type Settings struct {
 	// RoundupDivisions holds roundup_power2_divisions by power of two, from
 	// 1 MiB (and below) to 32 GiB and above; 0 is off.
 	RoundupDivisions [16]int64
-	// Other keeps what a snapshot says and the allocator simulation does not need.
+	// Other keeps settings of a snapshot that the allocator simulation does not
+	// need.
 	Other map[string]int64
 }
 
@@ -195,10 +196,10 @@ type Trace struct {
 	Marks   []Mark    // by event
 	Loops   []Loop    // in order; only predictions have some, until they are placed
 	// Emptied are events before which the program called torch.cuda.empty_cache(),
-	// in order. Only predictions have some: a recording has what was released.
+	// in order. Only predictions have them: a recording has the released segments.
 	Emptied []int
 	// Launched and Multiplied are the events before which the first kernel ran, and the
-	// first handle of cuBLAS was made, of a prediction whose model comes from the host;
+	// first cuBLAS handle was made, for a prediction whose model is built on the host;
 	// else 0.
 	Launched, Multiplied int
 
@@ -225,8 +226,8 @@ func (t *Trace) Allocations() int {
 	return len(t.Initial)
 }
 
-// AddNote stores a note and returns its index. The caller keeps equal notes
-// from being added twice.
+// AddNote stores a note and returns its index. The caller avoids adding equal
+// notes twice.
 func (t *Tables) AddNote(n Note) NoteID {
 	t.Notes = append(t.Notes, n)
 	return NoteID(len(t.Notes) - 1)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/snapshot/snapshottest"
 	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 )
 
 const truth = "../../testdata/truth"
@@ -44,7 +44,7 @@ func TestClassifyAgreesWithTruth(t *testing.T) {
 }
 
 func checkTruth(t *testing.T, c truthCase) {
-	tr := snapshottest.Trace(t, filepath.Join(truth, "recorded", c.ID+".pickle.xz"))
+	tr := tracetest.Trace(t, filepath.Join(truth, "recorded", c.ID+".pickle.xz"))
 	lifetimes := tr.Lifetimes()
 	tr.Classify(lifetimes)
 	moment := endOfBackward(tr, lifetimes)
@@ -103,7 +103,7 @@ func gradientCount(lifetimes []trace.Lifetime, moment int) int64 {
 }
 
 // endOfBackward returns the moment before the last optimizer step, when all
-// gradients are there.
+// gradients exist.
 func endOfBackward(tr *trace.Trace, lifetimes []trace.Lifetime) int {
 	for i := len(tr.Marks) - 1; i >= 0; i-- {
 		if m := tr.Marks[i]; !m.End && strings.HasPrefix(m.Name, "Optimizer.step#") {

@@ -2,16 +2,16 @@ package trace
 
 import "slices"
 
-// Turnover is what a stretch of events does to the allocations around it. In a
-// stretch that begins and ends in the same state, Left are in the places of Older.
+// Turnover is what a range of events does to the allocations around it. If it
+// begins and ends in the same state, Left replace Older.
 type Turnover struct {
 	First ID   // allocation of the stretch, None if there is none
 	Older []ID // allocations from before the stretch that it frees, by age
 	Left  []ID // allocations that it makes and does not free, by age
 }
 
-// TurnoverOf looks at a stretch of a trace that has no addresses yet: its IDs are
-// given in the order of the allocations.
+// TurnoverOf computes it for a range of a trace without addresses, whose IDs are
+// in the order of the allocations.
 func TurnoverOf(events []Event) Turnover {
 	out, made := Turnover{First: None}, 0
 	for i := range events {

@@ -2,8 +2,7 @@ package trace
 
 import "fmt"
 
-// CheckValid reports the first way in which a trace contradicts itself. What
-// it guarantees:
+// CheckValid reports the first contradiction in a trace. It guarantees:
 //
 //   - Initial[i] has ID i; the k-th alloc has ID len(Initial)+k.
 //   - A free names an allocation that is live; each allocation is requested

@@ -59,41 +59,49 @@ func (f Files) Sum() string {
 
 // Into makes sure that a folder of the cache, named after a kind of thing and
 // its sum, holds the files and what finish adds to them, and returns its path.
-// Finish, which may be nil, is called with a fresh folder that nobody else
-// sees yet. Files that somebody changed are written again.
+// Finish, which may be nil, is called with a fresh folder that no other process
+// sees yet. Files that were changed are written again. A folder that other users
+// may change is an *UnsafeError.
 func (f Files) Into(cache, kind string, finish func(folder string) error) (string, error) {
 	folder := filepath.Join(cache, kind+"-"+f.Sum())
-	if f.in(folder) {
-		return folder, nil
-	}
-	if err := os.MkdirAll(cache, 0o700); err != nil {
-		return "", err
-	}
-	fresh, err := os.MkdirTemp(cache, kind+"-")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = os.RemoveAll(fresh) }() // gone already, if all went well
-	if err := f.write(fresh); err != nil {
-		return "", err
-	}
-	if finish != nil {
-		if err := finish(fresh); err != nil {
+	if !f.in(folder) {
+		if err := f.writeInto(cache, kind, folder, finish); err != nil {
 			return "", err
 		}
 	}
-	// Another process may be doing the same. Whoever comes second finds the
-	// files, unless somebody has changed them.
+	return folder, checkOwner(folder)
+}
+
+// writeInto writes what Into is to find.
+func (f Files) writeInto(cache, kind, folder string, finish func(folder string) error) error {
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return err
+	}
+	fresh, err := os.MkdirTemp(cache, kind+"-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(fresh) }() // gone already, if all went well
+	if err := f.write(fresh); err != nil {
+		return err
+	}
+	if finish != nil {
+		if err := finish(fresh); err != nil {
+			return err
+		}
+	}
+	// Another process may be doing the same. The second one finds the files, unless
+	// they were changed.
 	if err := os.Rename(fresh, folder); err == nil || f.in(folder) {
-		return folder, nil
+		return nil
 	}
 	if err := os.RemoveAll(folder); err != nil {
-		return "", fmt.Errorf("replace changed files: %w", err)
+		return fmt.Errorf("replace changed files: %w", err)
 	}
 	if err := os.Rename(fresh, folder); err != nil && !f.in(folder) {
-		return "", err
+		return err
 	}
-	return folder, nil
+	return nil
 }
 
 func (f Files) write(folder string) error {

@@ -12,7 +12,7 @@ import (
 	"memorymark/internal/job"
 )
 
-// Why an attempt is stopped, beside job.ErrCancelled and job.ErrLost.
+// Why an attempt is stopped, in addition to job.ErrCancelled and job.ErrLost.
 var (
 	errTooLong  = errors.New("the job took too long")
 	errDraining = errors.New("the worker was told to stop")

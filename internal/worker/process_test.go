@@ -86,7 +86,7 @@ func TestWorkerKilled(t *testing.T) {
 	}
 }
 
-// A process that is stopped does not know it. When it goes on, somebody else
+// A process that is stopped does not know it. When it continues, another worker
 // has its job, and it must not report.
 func TestWorkerStopped(t *testing.T) {
 	l := newLab(t)
@@ -96,6 +96,11 @@ func TestWorkerStopped(t *testing.T) {
 	stopped := l.works(id).Worker
 	if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
+	}
+	for status := syscall.WaitStatus(0); !status.Stopped(); { // a busy machine takes its time
+		if _, err := syscall.Wait4(first.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil && err != syscall.EINTR {
+			t.Fatal(err)
+		}
 	}
 	if err := os.WriteFile(end, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -126,7 +131,7 @@ func TestJobKillsWorkers(t *testing.T) {
 	l.reach(l.submit(task{Do: "succeed"}).ID, job.Succeeded) // one is left
 }
 
-// If the job killed the last worker, there is nobody to find that out but the
+// If the job killed the last worker, no one finds that out but the
 // server.
 func TestJobKillsLastWorker(t *testing.T) {
 	l := newLabFor(t, briefLease)

@@ -16,9 +16,10 @@ const (
 	sendEvery = 100 * time.Millisecond
 	// flushTime is how long the last events may take; progress is not worth more.
 	flushTime = 5 * time.Second
-	// maxPending is how many events wait for a server that is away; later ones are
-	// dropped.
-	maxPending = 2000
+	// maxPending is how many events wait for a server that is away, and of how many
+	// bytes; later ones are dropped.
+	maxPending      = 2000
+	maxPendingBytes = 16 << 20
 	// maxBatch is about how many bytes one batch has.
 	maxBatch = 512 << 10
 )
@@ -33,6 +34,7 @@ type reporter struct {
 
 	mu      sync.Mutex
 	pending []json.RawMessage
+	bytes   int           // of those
 	sent    int           // events of this attempt that need not be sent again
 	news    chan struct{} // receives when there is something to send
 	ending  chan struct{} // is closed when there will be nothing more
@@ -58,8 +60,9 @@ func (r *reporter) say(data json.RawMessage) {
 		return
 	}
 	r.mu.Lock()
-	if len(r.pending) < maxPending {
+	if len(r.pending) < maxPending && r.bytes+len(data) <= maxPendingBytes {
 		r.pending = append(r.pending, data)
+		r.bytes += len(data)
 	}
 	r.mu.Unlock()
 	select {
@@ -99,6 +102,9 @@ func (r *reporter) send(ctx context.Context) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent += len(batch)
+	for _, e := range batch {
+		r.bytes -= len(e)
+	}
 	r.pending = r.pending[len(batch):]
 	return true
 }

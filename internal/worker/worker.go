@@ -65,13 +65,13 @@ type Config struct {
 	Version string // of the program
 	// Limit is how long a job may take; 0 means DefaultLimit.
 	Limit time.Duration
-	// Drain is how long running jobs may go on when the context ends, before
+	// Drain is how long running jobs may continue when the context ends, before
 	// they are given back; 0 means at once.
 	Drain time.Duration
 	// Resident workers do not end when a server drains them; they wait to be
 	// resumed.
 	Resident bool
-	// Log is told what happens; nil means nobody.
+	// Log is told what happens; nil discards it.
 	Log *slog.Logger
 }
 
@@ -80,7 +80,7 @@ const DefaultLimit = time.Hour
 
 const (
 	// stopTime is how long a Runner may take to stop. One that does not has the
-	// card, so the worker cannot go on.
+	// card, so the worker cannot continue.
 	stopTime = 15 * time.Second
 	// reportTime is how long a result is worth waiting for a server that is away.
 	reportTime = 2 * time.Minute
@@ -168,7 +168,7 @@ func insist(ctx context.Context, f func(context.Context) error) error {
 }
 
 // pause waits before something is tried again, and reports whether the context
-// goes on. Workers that lost the same server do not come back at the same moment.
+// has not ended. Workers that lost the same server do not come back at the same moment.
 func pause(ctx context.Context) bool {
 	select {
 	case <-time.After(retryTime/4 + rand.N(retryTime*3/4)):
@@ -184,7 +184,7 @@ func (w *Worker) ID() string { return w.id }
 // Run works until the context ends, then lets running jobs end, gives back
 // those that do not, and returns nil. It does the same when a server drains the
 // worker, except that running jobs may take their time. It returns an error if it
-// cannot go on.
+// cannot continue.
 func (w *Worker) Run(ctx context.Context) error {
 	// A slot that is stuck ends the others, and so does the last that rests.
 	taking, stopTaking := context.WithCancel(ctx)
@@ -249,7 +249,7 @@ func (w *Worker) take(ctx context.Context, card string, turn <-chan struct{}) (*
 	}()
 	j, err := w.server.Take(ctx, w.id, card, takeTime)
 	if j == nil && ctx.Err() != nil {
-		return nil, nil //nolint:nilerr // nobody waits for it any more
+		return nil, nil //nolint:nilerr // no one waits for it any more
 	}
 	return j, err
 }
@@ -260,7 +260,7 @@ func (w *Worker) beat(ctx context.Context) {
 	for ctx.Err() == nil {
 		interrupted, err := w.heartbeat(ctx)
 		if err != nil && !interrupted && ctx.Err() == nil {
-			// The work goes on: if nobody else takes the jobs, their results count.
+			// The work continues: if no one else takes the jobs, their results count.
 			w.Log.Warn("heartbeat", "error", err)
 			pause(ctx)
 		}

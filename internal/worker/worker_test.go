@@ -85,7 +85,7 @@ type lab struct {
 	url   string
 	token string
 
-	serve func(q *job.Queue) // has the server go on with a queue
+	serve func(q *job.Queue) // has the server continue with a queue
 }
 
 func newLab(t *testing.T) *lab { return newLabFor(t, testLease) }
@@ -194,9 +194,9 @@ func (l *lab) reach(id string, s job.State) *job.Job {
 	}
 }
 
-// known waits until the server has heard of a worker, which may take a job
+// awaitListed waits until the server has heard of a worker, which may take a job
 // before.
-func (l *lab) known(id string) {
+func (l *lab) awaitListed(id string) {
 	l.Helper()
 	for !slices.ContainsFunc(l.q.Workers(), func(w job.Worker) bool { return w.ID == id }) {
 		if l.ctx.Err() != nil {
@@ -358,7 +358,7 @@ func TestResidentIsDrained(t *testing.T) {
 	l := newLab(t)
 	l.start(l.url, Config{Resident: true})
 	id := l.reach(l.submit(task{Do: "succeed", Input: 1}).ID, job.Succeeded).Worker
-	l.known(id)
+	l.awaitListed(id)
 	if w, err := l.q.Drain(l.ctx, id); err != nil || !w.Draining || !w.Resident {
 		t.Fatalf("drained as %+v, %v", w, err)
 	}
@@ -392,7 +392,7 @@ func TestDrainGivesBack(t *testing.T) {
 	if j.Deaths != 0 || j.Attempt != 1 || !strings.Contains(j.Reason, "told to stop") {
 		t.Errorf("given back as %+v", j)
 	}
-	for len(l.q.Workers()) != 0 { // it took leave, so nobody waits for its silence
+	for len(l.q.Workers()) != 0 { // it took leave, so no one waits for its silence
 		if l.ctx.Err() != nil {
 			t.Fatal("the worker is still listed")
 		}
@@ -459,7 +459,7 @@ func TestTwoWorkersOneCard(t *testing.T) {
 }
 
 // A worker that loses its network for longer than its lease loses its job,
-// stops it, and goes on with others when the network is there again.
+// stops it, and continues with others when the network is there again.
 func TestLostNetwork(t *testing.T) {
 	l := newLab(t)
 	cable := newCable(t, strings.TrimPrefix(l.url, "http://"))
@@ -487,7 +487,7 @@ func TestLostNetwork(t *testing.T) {
 	l.reach(l.submit(task{Do: "succeed"}).ID, job.Succeeded)
 }
 
-// If nobody else took the job, its result counts although the worker was away.
+// If no one else took the job, its result counts although the worker was away.
 func TestBriefLossOfNetwork(t *testing.T) {
 	l := newLab(t)
 	cable := newCable(t, strings.TrimPrefix(l.url, "http://"))
@@ -513,7 +513,7 @@ func TestBriefLossOfNetwork(t *testing.T) {
 	}
 }
 
-// A worker goes on while its server is away, and the one that comes back has its
+// A worker continues while its server is away, and the one that comes back has its
 // result, although it knew nothing of the worker.
 func TestServerRestarted(t *testing.T) {
 	l := newLab(t)

@@ -12,8 +12,8 @@ import (
 	"memorymark/internal/models"
 )
 
-// Adapter is what is trained in the place of a model's own weights, as PEFT
-// makes it. The scale of an adapter, alpha, takes no memory.
+// Adapter is a PEFT adapter, trained instead of a model's own weights. Its
+// scale, alpha, needs no memory.
 type Adapter struct {
 	Kind          AdapterKind `json:"kind"`
 	Rank          int64       `json:"rank"`
@@ -23,9 +23,9 @@ type Adapter struct {
 	ModulesToSave []string    `json:"modules_to_save,omitempty"`
 	TaskType      TaskType    `json:"task_type,omitempty"`
 	// AutocastAdapterDType is get_peft_model's argument of that name: adapters are in
-	// float32 over a model in bfloat16. False keeps them in bfloat16; a quantized
-	// model is cast to bfloat16 after it got its adapters. Nil is PEFT's default, true,
-	// but for weights in bfloat16 under a library's autocast.
+	// float32 on a model in bfloat16. False keeps them in bfloat16; a quantized model
+	// is cast to bfloat16 after it got its adapters. Nil is PEFT's default, true,
+	// except for weights in bfloat16 under a library's autocast.
 	AutocastAdapterDType *bool `json:"autocast_adapter_dtype,omitempty"`
 }
 
@@ -38,8 +38,8 @@ func (w *Workload) Float32Adapters() bool {
 }
 
 // loadedInBF16 reports whether frozen weights are in bfloat16 under autocast, as
-// from_pretrained loads them (transformers/modeling_utils.py, dtype="auto"): what a
-// library trains adapters of is, since nobody updates it.
+// from_pretrained loads them (transformers/modeling_utils.py, dtype="auto"): so is
+// the base model of adapters that a library trains, since it is not updated.
 func (w *Workload) loadedInBF16() bool {
 	return w.Precision == AMPBF16 && w.Adapter != nil && w.Quantize == NotQuantized && w.Loop.IsLibrarys()
 }
@@ -47,17 +47,17 @@ func (w *Workload) loadedInBF16() bool {
 // AdapterKind is a method of PEFT.
 type AdapterKind string
 
-// LoRA is the method that is modelled.
+// LoRA is the modelled method.
 const LoRA AdapterKind = "lora"
 
-// TaskType is task_type of a PEFT configuration: of some tasks, the head is
+// TaskType is task_type of a PEFT configuration: for some tasks, the head is
 // trained whole.
 type TaskType string
 
 // Quantize is how weights are stored by bitsandbytes.
 type Quantize string
 
-// The ways of storing weights.
+// The formats of stored weights.
 const (
 	NotQuantized Quantize = "none"
 	NF4          Quantize = "nf4"
@@ -65,7 +65,7 @@ const (
 	Int8         Quantize = "int8"
 )
 
-// AllLinear are all linear layers of a model but its output.
+// AllLinear selects all linear layers of a model except its output.
 const AllLinear = "all-linear"
 
 // Targets are the layers that get an adapter: their names, or AllLinear alone.
@@ -97,11 +97,10 @@ func (t Targets) MarshalJSON() ([]byte, error) {
 const (
 	defaultRank = 16
 	maxRank     = 1 << 16
-	maxNames    = 100 // each is held against every module
+	maxNames    = 100 // each is compared with every module
 )
 
-// UnmarshalJSON reads an adapter or its rank, and names a key that it does not
-// have.
+// UnmarshalJSON reads an adapter or its rank, and names an unknown key.
 func (a *Adapter) UnmarshalJSON(data []byte) error {
 	type plain Adapter
 	read := struct {
@@ -127,7 +126,7 @@ func (a *Adapter) UnmarshalJSON(data []byte) error {
 	}
 }
 
-// check reports what is wrong with an adapter.
+// check reports the errors of an adapter.
 func (a *Adapter) check(w *Workload) error {
 	if a == nil {
 		return nil
@@ -154,8 +153,8 @@ func (a *Adapter) check(w *Workload) error {
 	return nil
 }
 
-// checkQuantize reports weights that cannot be trained: bitsandbytes' need an
-// adapter.
+// checkQuantize reports weights that cannot be trained: bitsandbytes' weights
+// need an adapter.
 func (w *Workload) checkQuantize() error {
 	if w.Quantize != NotQuantized && w.Adapter == nil && (w.Phase == Train || w.Phase == Backward) {
 		return invalid.At("quantize", fmt.Errorf("quantize is %q; quantized weights cannot be trained, so it needs an adapter", w.Quantize))

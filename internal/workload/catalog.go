@@ -12,17 +12,17 @@ import (
 	"memorymark/internal/nearest"
 )
 
-// Model is a model of the catalog. Its configuration has the published keys that
+// CatalogModel is a model of the catalog. Its configuration has the published keys that
 // matter for memory; numbers that do not, such as the factors of longrope, need not
 // be the published ones.
-type Model struct {
+type CatalogModel struct {
 	ID            string `json:"id"`
 	Name          string `json:"name"`
 	Description   string `json:"description"`
 	Type          string `json:"type"` // nlp or vision
 	HuggingFaceID string `json:"huggingface_id,omitempty"`
-	// Same are other models there that take the same memory: those tuned to chat,
-	// and the like.
+	// Same are other models on the Hub that need the same memory, such as
+	// chat-tuned ones.
 	Same   []string         `json:"same,omitempty" doc:"other models of Hugging Face that take the same memory"`
 	Config *hfconfig.Config `json:"config"`
 }
@@ -30,9 +30,9 @@ type Model struct {
 //go:embed catalog.json
 var catalog []byte
 
-var loadCatalog = sync.OnceValue(func() []*Model {
+var loadCatalog = sync.OnceValue(func() []*CatalogModel {
 	var file struct {
-		Models []*Model `json:"models"`
+		Models []*CatalogModel `json:"models"`
 	}
 	if err := json.Unmarshal(catalog, &file); err != nil {
 		panic(fmt.Sprintf("workload: catalog.json: %v", err)) // it is part of the program
@@ -41,11 +41,11 @@ var loadCatalog = sync.OnceValue(func() []*Model {
 })
 
 // Models returns the catalog, in its order.
-func Models() []*Model { return slices.Clone(loadCatalog()) }
+func Models() []*CatalogModel { return slices.Clone(loadCatalog()) }
 
 // FindModel returns the model of an id, or of a Hugging Face id with or without
 // its owner, in whatever case.
-func FindModel(id string) (*Model, error) {
+func FindModel(id string) (*CatalogModel, error) {
 	for _, m := range loadCatalog() {
 		if strings.EqualFold(m.ID, id) {
 			return m, nil
@@ -59,15 +59,15 @@ func FindModel(id string) (*Model, error) {
 	return nil, fmt.Errorf("model %q is not in the catalog%s; give an id from the catalog or a path to a config.json", id, similar(id))
 }
 
-// isCalled reports whether a model that Hugging Face has as name is meant by an id.
+// isCalled reports whether an id refers to a model by its Hugging Face name.
 func isCalled(name, id string) bool {
 	return name != "" && (strings.EqualFold(name, id) || strings.EqualFold(withoutOwner(name), id))
 }
 
-// withoutOwner is what stands behind the last slash of a Hugging Face id.
+// withoutOwner returns the part of a Hugging Face id after the last slash.
 func withoutOwner(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
-// similar are ids of the catalog that look like one that is not in it.
+// similar returns ids of the catalog that resemble an unknown one.
 func similar(id string) string {
 	var ids []string
 	for _, m := range loadCatalog() {

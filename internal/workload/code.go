@@ -9,15 +9,16 @@ type Code struct {
 	Class     string
 	Arguments map[string]float64
 	Trainer   string
-	// Beside is the one that takes the parameters that this one does not.
-	Beside *Code
-	// Split makes matrices, for this one, and others, for the one beside it, of a
-	// model's parameters.
+	// Companion makes the optimizer of the parameters that this one does not
+	// take.
+	Companion *Code
+	// Split is code that splits a model's parameters into matrices, for this one,
+	// and others, for its companion.
 	Split string
 }
 
 // splitMatrices leaves to Muon what its authors train with it: the matrices of
-// hidden layers, not embeddings and heads. Adapters have no others.
+// hidden layers, not embeddings and heads. With adapters there are no others.
 const splitMatrices = `trained = [p for p in model.parameters() if p.requires_grad]
 head = model.get_output_embeddings()
 embeddings = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
@@ -26,7 +27,7 @@ matrices = [p for p in trained if p.ndim == 2 and id(p) not in tables]
 others = [p for p in trained if p.ndim != 2 or id(p) in tables]
 `
 
-// optimizers are those that PyTorch's side knows.
+// optimizers returns the modelled optimizers.
 func optimizers() []Value {
 	out := make([]Value, len(torch.Optimizers))
 	for i, o := range torch.Optimizers {
@@ -35,7 +36,7 @@ func optimizers() []Value {
 	return out
 }
 
-// Code is how a program makes the optimizer, nil for none.
+// Code returns how a program makes the optimizer, nil for none.
 func (o Optimizer) Code() *Code {
 	if kind := torch.OptimizerNamed(string(o)); kind.Class != "" {
 		return codeOf(kind)
@@ -45,8 +46,8 @@ func (o Optimizer) Code() *Code {
 
 func codeOf(o torch.OptimizerKind) *Code {
 	c := &Code{Module: o.Module, Class: o.Class, Arguments: o.Arguments, Trainer: o.Trainer}
-	if o.Beside != "" {
-		c.Beside, c.Split = codeOf(torch.OptimizerNamed(o.Beside)), splitMatrices
+	if o.Companion != "" {
+		c.Companion, c.Split = codeOf(torch.OptimizerNamed(o.Companion)), splitMatrices
 	}
 	return c
 }

@@ -12,14 +12,14 @@ import (
 	"strings"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/effort"
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/invalid"
 	"memorymark/internal/models"
+	"memorymark/internal/workbudget"
 )
 
-// Draft is a workload as it was given: the keys that were, as JSON. A key that
-// is absent takes its default; one that is 0 does not.
+// Draft is a workload as the user gave it: the given keys, as JSON. An absent
+// key takes its default; a key that is 0 does not.
 type Draft map[string]json.RawMessage
 
 // ParseDraft reads a JSON object.
@@ -39,8 +39,8 @@ func ParseDraft(data []byte) (Draft, error) {
 }
 
 // Set gives a key a value as people write it on a command line: text as it is,
-// numbers, true and false, memory with its unit, choices in whatever case. Of
-// config it takes JSON, of parallel a kind and its options, too.
+// numbers, true and false, memory with its unit, choices in whatever case. For
+// config it takes JSON, for parallel also a kind and its options.
 func (d Draft) Set(key, text string) {
 	k, ok := findKey(key)
 	if size, err := bytesize.Parse(text); err == nil && k.Unit == "GiB" && !json.Valid([]byte(text)) {
@@ -66,7 +66,7 @@ func (d Draft) Set(key, text string) {
 func (d Draft) SetField(key string, f Field, text string) {
 	object := make(map[string]json.RawMessage)
 	if raw, ok := d[key]; ok && json.Unmarshal(raw, &object) != nil {
-		return // which is said when the draft is read
+		return // reported when the draft is read
 	}
 	if f.Kind == Text || !json.Valid([]byte(text)) {
 		text = strconv.Quote(text)
@@ -75,8 +75,8 @@ func (d Draft) SetField(key string, f Field, text string) {
 	d[key], _ = json.Marshal(object)
 }
 
-// takesJSON reports whether what is written for a key is JSON and not text: of
-// a choice, the object that describes what has no name.
+// takesJSON reports whether the value of a key is JSON and not text: for a
+// choice, an object that describes an unnamed value.
 func (k *Key) takesJSON(text string) bool {
 	switch k.Kind {
 	case Text:
@@ -88,7 +88,7 @@ func (k *Key) takesJSON(text string) bool {
 	}
 }
 
-// Text returns the value of a key that is text, "" if there is none.
+// Text returns the value of a text key, "" if it is absent.
 func (d Draft) Text(key string) string {
 	var s string
 	if json.Unmarshal(d[key], &s) != nil {
@@ -120,12 +120,12 @@ func (d Draft) UseConfig(data []byte) error {
 }
 
 // Workload fills in defaults, finds the model, and validates. The error, an
-// *invalid.Error, names everything that is wrong.
+// *invalid.Error, names every problem.
 func (d Draft) Workload() (*Workload, error) { return d.workload(false) }
 
 // WorkloadWithin is Workload for one of many drafts of a question: long ones, with
-// the length of every sample, take from its effort.
-func (d Draft) WorkloadWithin(e *effort.Effort) (*Workload, error) {
+// the length of every sample, are charged to its budget.
+func (d Draft) WorkloadWithin(e *workbudget.Budget) (*Workload, error) {
 	const bytesPerEvent = 2
 	size := 0
 	for _, value := range d {
@@ -140,18 +140,21 @@ func (d Draft) WorkloadWithin(e *effort.Effort) (*Workload, error) {
 func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 	w, wrong := d.settings()
 	err := w.resolveModel()
+	if err == nil && len(wrong.Problems) == 0 {
+		err = invalid.At("config", models.Try(w.Config, w.Run()))
+	}
 	if mayBeUnmodelled && w.Config != nil {
 		err = w.settleUnmodelled(err)
 	}
 	wrong.Add(err)
 	if _, given := d["image"]; !given && w.Config != nil && !models.TakesAnyImage(w.Config) {
-		_ = w.Config.Int("image_size", &w.Image) || w.Config.Within("vision_config").Int("image_size", &w.Image) // a ViT takes no other
+		_ = w.Config.Int("image_size", &w.Image) || w.Config.Within("vision_config").Int("image_size", &w.Image) // a ViT takes no other size
 	}
 	if _, given := d["sequence"]; !given && w.Config != nil && w.Unmodelled == "" {
 		w.Sequence = min(w.Sequence, models.MostTokens(w.Config)) // the texts of CLIP are short
 	}
 	if _, given := d["precision"]; !given && w.Quantize != NotQuantized {
-		w.Precision = AMPBF16 // quantized weights are computed with in bfloat16
+		w.Precision = AMPBF16 // quantized weights compute in bfloat16
 	}
 	wrong.Add(w.settleLengths(d))
 	w.settleVersions(wrong, mayBeUnmodelled)
@@ -162,8 +165,8 @@ func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 	return w, nil
 }
 
-// WithoutModel is a workload of a model that is not described here: a user's
-// own program. The draft's model is only its name.
+// WithoutModel returns a workload whose model is unknown, for a user's own
+// program. The draft's model is only its name.
 func (d Draft) WithoutModel() (*Workload, error) {
 	w, wrong := d.settings()
 	if w.Config != nil {
@@ -176,7 +179,7 @@ func (d Draft) WithoutModel() (*Workload, error) {
 	return w, nil
 }
 
-// settings reads the keys that were given over the defaults.
+// settings overrides the defaults by the given keys.
 func (d Draft) settings() (*Workload, *invalid.Error) {
 	w, wrong := Default(), &invalid.Error{}
 	for _, name := range slices.Sorted(maps.Keys(d)) {
@@ -185,7 +188,7 @@ func (d Draft) settings() (*Workload, *invalid.Error) {
 		}
 		key, ok := findKey(name)
 		if name == "sequence" && isLengths(d[name]) {
-			key, _ = findKey("lengths") // a list, or samples by length
+			key, _ = findKey("lengths") // a list, or counts by length
 		}
 		switch {
 		case !ok:
@@ -197,11 +200,11 @@ func (d Draft) settings() (*Workload, *invalid.Error) {
 	return w, wrong
 }
 
-// ErrNoModel is what is wrong with a workload that does not say what is trained.
+// ErrNoModel is the error of a workload without a model.
 var ErrNoModel = errors.New("the model is missing; set model to an id from the catalog, or config to the contents of a config.json")
 
-// resolveModel puts the configuration of the catalog behind the workload's own
-// keys.
+// resolveModel completes the workload's own keys by the configuration of the
+// catalog.
 func (w *Workload) resolveModel() error {
 	if w.Model == "" {
 		if w.Config == nil {
@@ -218,7 +221,7 @@ func (w *Workload) resolveModel() error {
 	return invalid.At("config", settle(w.Config))
 }
 
-// settle completes a configuration and looks whether its model is modelled.
+// settle completes a configuration and checks whether its model is modelled.
 func settle(c *hfconfig.Config) error {
 	if err := models.Settle(c); err != nil {
 		return err
@@ -229,16 +232,18 @@ func settle(c *hfconfig.Config) error {
 
 func isNull(raw json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }
 
-// Name is what the workload's model is called: its id of the catalog, its
-// architecture, or its family.
-func (w *Workload) Name() string { return cmp.Or(w.Model, w.Config.Architecture, w.Config.ModelType) }
+// Name is what the workload's model is called: its id of the catalog or of the
+// Hugging Face Hub, its architecture, or its family.
+func (w *Workload) Name() string {
+	return cmp.Or(w.Model, w.Config.HubID(), w.Config.Architecture, w.Config.ModelType)
+}
 
-// following are the keys whose default follows from what is trained and how: the
-// precision from how weights are stored, the implementation from the optimizer.
+// following are the keys whose default depends on other keys: the precision on
+// quantization, the implementation on the optimizer.
 var following = []string{"precision", "optimizer_impl"}
 
-// Draft is a workload as the keys that make it, without the card. Keys with a default
-// that follows from others are left to do so, unless they are to be kept.
+// Draft returns the keys that make the workload, without the card. Keys whose default
+// depends on others are left out, unless they must be kept.
 func (w *Workload) Draft(keep []string) (Draft, error) {
 	d, initial := make(Draft), make(Draft)
 	for from, into := range map[*Workload]*Draft{w: &d, Default(): &initial} {

@@ -21,10 +21,10 @@ type Key struct {
 	Label   string // in a form
 	Help    string // a sentence without its full stop
 	Kind    Kind
-	Unit    string   // of a number; of other keys the word that stands for the value in help
+	Unit    string   // of a number; for other keys the placeholder of the value in help
 	Values  []Value  // of a choice, the default first
 	Default any      // nil if there is none
-	Else    string   // what an absent key means where that is no value
+	Else    string   // meaning of an absent key if that is not a value
 	Also    []string // other names of the flag
 	Parts   []Part   // of a choice that can also be described by an object
 
@@ -55,20 +55,20 @@ const (
 	Counts Kind = "counts" // a list of numbers, or how often each is there
 )
 
-// Part is a key of an object, and what it can be.
+// Part is a key of an object and its values.
 type Part struct {
 	Name   string
 	Values []string // the default first
 }
 
-// Value is one of the values of a choice, and what it is called.
+// Value is one of the values of a choice, with its label.
 type Value struct {
 	Name  string `json:"name"`
 	Label string `json:"label"`
 }
 
-// The bounds of a workload. They are far beyond every card, and keep what is
-// computed from them within 64 bits.
+// The bounds of a workload. They are far beyond every card, and keep
+// computations within 64 bits.
 const (
 	maxBatch    = 1 << 20
 	maxSequence = 1 << 20
@@ -80,7 +80,7 @@ const (
 // MaxAccumulate is how many passes can be accumulated.
 const MaxAccumulate = 1 << 10
 
-// keys are the rows, in the order in which they are explained.
+// keys are the rows, in the order of the documentation.
 var keys = []Key{
 	{Name: "id", Kind: Text, Unit: "text", Help: "Any text; the answer repeats it", field: func(w *Workload) any { return &w.ID }},
 	{
@@ -92,7 +92,7 @@ var keys = []Key{
 		field: func(w *Workload) any { return &w.Config },
 	},
 	{
-		Name: "batch", Label: "Batch today", Kind: Whole, Unit: "samples", Help: "Samples per step", Default: int64(16),
+		Name: "batch", Label: "Your batch", Kind: Whole, Unit: "samples", Help: "Samples per step", Default: int64(16),
 		Also: []string{"batch-size"}, least: 1, most: maxBatch, field: func(w *Workload) any { return &w.Batch },
 	},
 	{
@@ -210,7 +210,7 @@ var keys = []Key{
 	},
 }
 
-// values are the values of a choice: pairs of a name and what it is called.
+// values makes the values of a choice from pairs of a name and a label.
 func values(pairs ...any) []Value {
 	var out []Value
 	for pair := range slices.Chunk(pairs, 2) {
@@ -231,8 +231,8 @@ func KeyNames() []string {
 	return out
 }
 
-// Choices returns what a key can be, the default first; nil for a key that is
-// no choice between names.
+// Choices returns the names that a key can have, the default first; nil for a
+// key that is not a choice.
 func Choices(key string) []string {
 	k, _ := findKey(key)
 	return k.names()
@@ -246,7 +246,7 @@ func (k *Key) names() []string {
 	return out
 }
 
-// Initial is the value of a key that is absent, nil for none.
+// Initial is the value of an absent key, nil for none.
 func (k Key) Initial() any {
 	if len(k.Values) > 0 {
 		return k.Values[0].Name
@@ -291,8 +291,7 @@ func (k *Key) check(w *Workload) error {
 	}
 }
 
-// unknownKey names a key that a workload does not have, and the one that was
-// probably meant.
+// unknownKey names an unknown key, and the one that was probably meant.
 func unknownKey(key string) error {
 	if near := nearest.To(key, KeyNames()); len(near) > 0 {
 		return fmt.Errorf("%q is not a key; did you mean %s?", key, near[0])

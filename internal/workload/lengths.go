@@ -14,8 +14,8 @@ import (
 	"memorymark/internal/models"
 )
 
-// Lengths are how many tokens the samples of a dataset have: how many samples
-// there are of each length.
+// Lengths is the distribution of the samples of a dataset over their number of
+// tokens.
 type Lengths struct {
 	counts []lengthCount // the shortest first
 }
@@ -110,22 +110,22 @@ func (l *Lengths) MarshalJSON() ([]byte, error) {
 	return json.Marshal(samples)
 }
 
-// Samples is how many there are.
+// Samples returns the number of samples.
 func (l *Lengths) Samples() int64 { return l.counts[len(l.counts)-1].upTo }
 
-// Shortest is the length of the shortest sample.
+// Shortest returns the length of the shortest sample.
 func (l *Lengths) Shortest() int64 { return l.counts[0].length }
 
-// Longest is the length of the longest sample.
+// Longest returns the length of the longest sample.
 func (l *Lengths) Longest() int64 { return l.counts[len(l.counts)-1].length }
 
-// At is the length of the i-th sample by length, from 0.
+// At returns the length of the i-th shortest sample, from 0.
 func (l *Lengths) At(i int64) int64 {
 	at, _ := slices.BinarySearchFunc(l.counts, i+1, func(c lengthCount, n int64) int { return cmp.Compare(c.upTo, n) })
 	return l.counts[at].length
 }
 
-// Mean is the average length.
+// Mean returns the average length.
 func (l *Lengths) Mean() float64 {
 	total, before := 0.0, int64(0)
 	for _, c := range l.counts {
@@ -135,7 +135,7 @@ func (l *Lengths) Mean() float64 {
 	return total / float64(l.Samples())
 }
 
-// cutTo is what is left of the samples when a tokenizer truncates them.
+// cutTo returns the lengths after a tokenizer truncates the samples.
 func (l *Lengths) cutTo(most int64) *Lengths {
 	out := &Lengths{}
 	for _, c := range l.counts {
@@ -152,8 +152,8 @@ func (l *Lengths) cutTo(most int64) *Lengths {
 // longest of their batch.
 func (w *Workload) Varied() bool { return w.Lengths != nil && !w.Packing && len(w.Lengths.counts) > 1 }
 
-// MeanTokens is how many tokens a sample of a batch has, padding aside: of
-// packed ones, a row.
+// MeanTokens returns the mean number of tokens of a sample, or of a row if
+// samples are packed, without padding.
 func (w *Workload) MeanTokens() float64 {
 	if w.Varied() {
 		return w.Lengths.Mean()
@@ -163,10 +163,10 @@ func (w *Workload) MeanTokens() float64 {
 
 // settleLengths makes sequence the longest sample's length, unless it was
 // given: then longer samples are cut, or all are packed into rows of it. Padded
-// batches come with a mask, as collators make them.
+// batches have a mask, as collators make them.
 func (w *Workload) settleLengths(d Draft) error {
 	if w.Lengths != nil && len(w.Lengths.counts) == 0 {
-		w.Lengths = nil // what is wrong with it was said
+		w.Lengths = nil // its error was reported
 		return nil
 	}
 	switch {
@@ -191,7 +191,7 @@ func (w *Workload) settleLengths(d Draft) error {
 	return nil
 }
 
-// explainLengths says of a sequence that is too long that it is a sample's.
+// explainLengths says that a sequence that is too long comes from a sample.
 func (w *Workload) explainLengths(err error) error {
 	var p *invalid.Problem
 	if w.Lengths == nil || !errors.As(err, &p) || p.Key != "sequence" {
@@ -211,7 +211,8 @@ func (w *Workload) isTransformers() bool {
 	return err != nil || family.PythonModule() == models.Transformers
 }
 
-// isLengths reports whether a sequence is not one number but many.
+// isLengths reports whether a sequence is a list of lengths rather than a
+// number.
 func isLengths(raw json.RawMessage) bool {
 	text := bytes.TrimSpace(raw)
 	return len(text) > 0 && (text[0] == '[' || text[0] == '{')

@@ -34,7 +34,7 @@ func TestReadLengths(t *testing.T) {
 	}
 }
 
-// Lengths make the sequence, and a mask unless there is to be none.
+// Lengths set the sequence, and a mask unless there must be none.
 func TestSettleLengths(t *testing.T) {
 	for text, want := range map[string]struct {
 		sequence, longest int64

@@ -9,10 +9,10 @@ import (
 	"memorymark/internal/invalid"
 )
 
-// TrainingLoop is the loop that training runs in: one that a library has, or one that
-// is described by what it does with memory.
+// TrainingLoop is the loop that training runs in: a library's, or one described by
+// what it does with memory.
 type TrainingLoop struct {
-	Name     LoopName // "" for one that is described
+	Name     LoopName // "" for a described loop
 	Outputs  Outputs
 	ZeroGrad ZeroGrad
 	Build    Build
@@ -20,20 +20,20 @@ type TrainingLoop struct {
 }
 
 type (
-	// LoopName is a loop that has a name.
+	// LoopName is the name of a loop.
 	LoopName string
-	// Outputs is what becomes of a model's output before backward.
+	// Outputs is what happens to a model's output before backward.
 	Outputs string
 	// ZeroGrad is when gradients are dropped.
 	ZeroGrad string
 	// Build is where the model is made.
 	Build string
-	// Scaler is what scales the loss. The loops of libraries have one of their own
-	// under fp16 autocast.
+	// Scaler is what scales the loss. Libraries' loops have their own under fp16
+	// autocast.
 	Scaler string
 )
 
-// Loops, and what one that is described can do.
+// Loops, and the choices of a described one.
 const (
 	PlainLoop      LoopName = "plain"
 	TrainerLoop    LoopName = "trainer"
@@ -54,10 +54,10 @@ const (
 	GradScaler Scaler = "grad" // torch.amp.GradScaler
 )
 
-// plainLoop is what a described loop does where it does not say.
+// plainLoop has the defaults of a described loop.
 var plainLoop = TrainingLoop{PlainLoop, OutputsDropped, ZeroAfterStep, BuildOnDevice, NoScaler}
 
-// loops are the loops that have names.
+// loops are the named loops.
 var loops = []TrainingLoop{
 	plainLoop,
 	{TrainerLoop, OutputsDropped, ZeroAfterStep, BuildOnCPU, NoScaler},
@@ -65,7 +65,7 @@ var loops = []TrainingLoop{
 	{AccelerateLoop, OutputsKept, ZeroBeforeForward, BuildOnCPU, NoScaler},
 }
 
-// loopParts are the keys of a loop that is described, and what each can be.
+// loopParts are the keys of a described loop and their values.
 var loopParts = []Part{
 	{"outputs", []string{string(OutputsDropped), string(OutputsKept)}},
 	{"zero_grad", []string{string(ZeroAfterStep), string(ZeroBeforeForward), string(ZeroBeforeBackward)}},
@@ -73,7 +73,7 @@ var loopParts = []Part{
 	{"scaler", []string{string(NoScaler), string(GradScaler)}},
 }
 
-// loopValues are the loops that have names.
+// loopValues are the values of the named loops.
 func loopValues() []Value {
 	out := make([]Value, len(loops))
 	for i, l := range loops {
@@ -90,8 +90,8 @@ type describedLoop struct {
 	Scaler   Scaler   `json:"scaler"`
 }
 
-// OrPlain is the loop, or the plain one if none is known: workloads that were
-// kept before loops had a key do not say.
+// OrPlain returns the loop, or the plain one if it is unknown: workloads that
+// were stored before loops had a key do not have it.
 func (l TrainingLoop) OrPlain() TrainingLoop {
 	if l == (TrainingLoop{}) {
 		return plainLoop
@@ -99,7 +99,7 @@ func (l TrainingLoop) OrPlain() TrainingLoop {
 	return l
 }
 
-// MarshalJSON writes a name, or an object for a loop that has none.
+// MarshalJSON writes a name, or an object for a described loop.
 func (l TrainingLoop) MarshalJSON() ([]byte, error) {
 	if l.Name != "" {
 		return json.Marshal(l.Name)
@@ -127,7 +127,7 @@ func (l *TrainingLoop) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// check reports a name that no loop has, or something that none can do.
+// check reports an unknown name or an invalid choice.
 func (l *TrainingLoop) check(k *Key) error {
 	if l.Name != "" {
 		return invalid.OneOf(k.Name, string(l.Name), k.names())
@@ -141,7 +141,7 @@ func (l *TrainingLoop) check(k *Key) error {
 	return nil
 }
 
-// IsLibrarys reports whether the loop is a library's, and not written by hand.
+// IsLibrarys reports whether the loop is a library's.
 func (l TrainingLoop) IsLibrarys() bool { return l.Name != PlainLoop && l.Name != "" }
 
 // trainerDropsCache reports whether Hugging Face's Trainer sets use_cache to false, as
@@ -150,9 +150,9 @@ func (w *Workload) trainerDropsCache() bool {
 	return w.Loop.Name == TrainerLoop && !w.Libraries().Transformers.Before(5, 0)
 }
 
-// OtherLoops is the workload in each of the other loops that have a name. There
-// are none where loops do not matter, for a model that libraries do not train,
-// and where they are not known: of batches that differ, it would take long.
+// OtherLoops returns the workload in each of the other named loops. There are
+// none if loops do not matter, and for a model that libraries do not train; for
+// batches of varying length it would take too long.
 func (w *Workload) OtherLoops() []*Workload {
 	if w.Phase != Train || w.Loop.Name == "" || w.Parallel != nil || w.Versions != nil || w.Varied() || !w.isTransformers() {
 		return nil
@@ -168,15 +168,15 @@ func (w *Workload) OtherLoops() []*Workload {
 	return out
 }
 
-// loopLabels are what loops are called.
+// loopLabels are the labels of loops.
 var loopLabels = map[LoopName]string{
 	PlainLoop: "a plain loop", TrainerLoop: "Hugging Face's Trainer", LightningLoop: "Lightning's Trainer", AccelerateLoop: "Accelerate's loop",
 }
 
-// Label is what a loop is called.
+// Label returns the label of a loop.
 func (n LoopName) Label() string { return loopLabels[n] }
 
-// String is what the loop is called, or what it does.
+// String returns the label of the loop, or describes it.
 func (l TrainingLoop) String() string {
 	if l.Name != "" {
 		return loopLabels[l.Name]

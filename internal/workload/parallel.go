@@ -12,8 +12,8 @@ import (
 	"memorymark/internal/invalid"
 )
 
-// Parallel is how a step is shared among GPUs: what torch.distributed is asked
-// for. The batch of the workload is that of one of them.
+// Parallel is how a step is shared among GPUs: the arguments of
+// torch.distributed. The batch of the workload is that of one GPU.
 type Parallel struct {
 	Kind ParallelKind `json:"kind"`
 	GPUs int64        `json:"gpus"`
@@ -30,8 +30,8 @@ type Parallel struct {
 	// GradientAsBucketView and StaticGraph are DDP's.
 	GradientAsBucketView bool `json:"gradient_as_bucket_view,omitempty"`
 	StaticGraph          bool `json:"static_graph,omitempty"`
-	// Stages are how many layers of a pipeline each GPU has, Schedule is when it runs
-	// what, and Microbatches is into how many parts a batch is split.
+	// Stages are the numbers of layers that each GPU of a pipeline has, Schedule is
+	// the order of its work, and Microbatches is the number of parts of a batch.
 	Stages       []int64  `json:"stages,omitempty"`
 	Schedule     Schedule `json:"schedule,omitempty"`
 	Microbatches int64    `json:"microbatches,omitempty"`
@@ -51,7 +51,7 @@ const (
 	Pipeline       ParallelKind = "pipeline"
 )
 
-// Label is what people call the kind.
+// Label is the name of the kind for people.
 func (k ParallelKind) Label() string {
 	switch k {
 	case ZeRO1:
@@ -69,7 +69,7 @@ func (k ParallelKind) Label() string {
 	}
 }
 
-// parallelOptions are the keys that each kind has beside kind and gpus.
+// parallelOptions are the keys that each kind has in addition to kind and gpus.
 var parallelOptions = map[ParallelKind][]string{
 	DDP:            {"gradient_as_bucket_view", "static_graph"},
 	ZeRO1:          {"gradient_as_bucket_view", "static_graph"},
@@ -83,11 +83,10 @@ var parallelOptions = map[ParallelKind][]string{
 // parallelKinds are the kinds, those that most people use first.
 var parallelKinds = []string{string(DDP), string(FSDP), string(HSDP), string(ZeRO1), string(TensorParallel), string(FSDPWithTensor), string(Pipeline)}
 
-// mostGPUs is more than any job has.
-const mostGPUs = 1 << 20
+// maxGPUs is more than any job has.
+const maxGPUs = 1 << 20
 
-// Reshards reports whether FSDP lets go of a layer's parameters after its
-// forward.
+// Reshards reports whether FSDP frees a layer's parameters after its forward.
 func (p *Parallel) Reshards() bool { return p.ReshardAfterForward == nil || *p.ReshardAfterForward }
 
 // Text says in a few words how a step is shared.
@@ -113,7 +112,7 @@ func (p *Parallel) Text() string {
 	return text
 }
 
-// UnmarshalJSON refuses keys that there are not.
+// UnmarshalJSON refuses unknown keys.
 func (p *Parallel) UnmarshalJSON(data []byte) error {
 	type plain Parallel
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -159,7 +158,7 @@ func parallelText(text string) json.RawMessage {
 	return data
 }
 
-// check reports what is wrong with it.
+// check reports its errors.
 func (p *Parallel) check(w *Workload) error {
 	if p == nil {
 		return nil
@@ -174,8 +173,8 @@ func (p *Parallel) check(w *Workload) error {
 		}
 		p.settlePipeline()
 	}
-	if p.GPUs < 2 || p.GPUs > mostGPUs {
-		return invalid.At("parallel", fmt.Errorf("gpus of parallel is %d; it must be from 2 to %d; leave out parallel for one GPU", p.GPUs, mostGPUs))
+	if p.GPUs < 2 || p.GPUs > maxGPUs {
+		return invalid.At("parallel", fmt.Errorf("gpus of parallel is %d; it must be from 2 to %d; leave out parallel for one GPU", p.GPUs, maxGPUs))
 	}
 	for _, name := range p.given() {
 		if !slices.Contains(options, name) {
@@ -191,8 +190,8 @@ func (p *Parallel) check(w *Workload) error {
 	return invalid.At("parallel", p.checkAdapter(w))
 }
 
-// checkAdapter reports what PyTorch does not do to an adapter or to bitsandbytes'
-// weights.
+// checkAdapter reports what PyTorch cannot do with an adapter or with
+// bitsandbytes' weights.
 func (p *Parallel) checkAdapter(w *Workload) error {
 	whole := p.Kind == DDP || p.Kind == ZeRO1
 	switch {

@@ -18,7 +18,7 @@ const (
 	OneForwardOneBackward Schedule = "1f1b"  // Schedule1F1B: as few in flight as there are stages left
 )
 
-// settlePipeline fills in what a pipeline leaves out.
+// settlePipeline fills in the defaults of a pipeline.
 func (p *Parallel) settlePipeline() {
 	if p.GPUs == 0 {
 		p.GPUs = int64(len(p.Stages))
@@ -31,7 +31,7 @@ func (p *Parallel) settlePipeline() {
 	}
 }
 
-// checkPipeline reports what is wrong with a pipeline, and what of one is not modelled.
+// checkPipeline reports the errors of a pipeline, and what is not modelled.
 func (p *Parallel) checkPipeline(w *Workload) error {
 	if err := p.checkSchedule(w); err != nil {
 		return invalid.At("parallel", err)
@@ -59,7 +59,7 @@ func (p *Parallel) checkPipeline(w *Workload) error {
 	return nil
 }
 
-// checkSchedule reports what torch.distributed.pipelining would not do.
+// checkSchedule reports what torch.distributed.pipelining refuses.
 func (p *Parallel) checkSchedule(w *Workload) error {
 	switch {
 	case int64(len(p.Stages)) != p.GPUs:

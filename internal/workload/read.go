@@ -10,15 +10,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Entry is one workload of a file, or why it is none.
+// Entry is one workload of a file, or its error.
 type Entry struct {
-	Line  int // where it begins, from 1; 0 if that is not known
+	Line  int // where it begins, from 1; 0 if unknown
 	Draft Draft
 	Err   error
 }
 
 // ReadJSON reads workloads from JSON: one object, a list of them, or one a
-// line. A line that is wrong does not spoil the others.
+// line. An invalid line does not affect the others.
 func ReadJSON(data []byte) []Entry {
 	text := bytes.TrimSpace(data)
 	var list []json.RawMessage
@@ -68,7 +68,7 @@ func ReadYAML(data []byte) ([]Entry, error) {
 	}
 }
 
-// items returns the nodes of a document that stand for a workload each.
+// items returns the nodes of a document that are one workload each.
 func items(document *yaml.Node) []*yaml.Node {
 	n := document
 	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {

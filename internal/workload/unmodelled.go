@@ -27,8 +27,8 @@ func Unmodelled(err error) bool {
 	return errors.As(err, &unmodelled)
 }
 
-// settleUnmodelled finds out whether the configuration is modelled, given what
-// is wrong with it so far. If it is not, only what PyTorch could not do is wrong.
+// settleUnmodelled decides whether the configuration is modelled, given its
+// errors so far. If it is not, only what PyTorch could not run is an error.
 func (w *Workload) settleUnmodelled(err error) error {
 	if w.Config.ModelType == "" {
 		return err

@@ -10,8 +10,8 @@ import (
 	"memorymark/internal/torch"
 )
 
-// validate adds everything that is wrong with the values; the draft tells what
-// was given and what is a default.
+// validate adds all errors of the values; the draft distinguishes given keys
+// from defaults.
 func (w *Workload) validate(wrong *invalid.Error, d Draft) {
 	for i := range keys {
 		wrong.Add(keys[i].check(w))
@@ -63,13 +63,13 @@ func (w *Workload) checkLightningClips() error {
 }
 
 // settleLoss chooses a loss that the model's head has. A model without a head has
-// no loss of its own; unless the user says otherwise, the mean of the last hidden
-// states stands for it. A head for question answering has two logits, so there is
-// no mean to take.
+// no loss of its own; unless the user says otherwise, it is the mean of the last
+// hidden states. A head for question answering has two logits, so there is no
+// mean to take.
 func (w *Workload) settleLoss(d Draft) error {
 	_, head, err := models.Find(w.Config)
 	if err != nil {
-		return nil //nolint:nilerr // Check has said it
+		return nil //nolint:nilerr // Check has reported it
 	}
 	_, given := d["loss"]
 	switch {
@@ -91,12 +91,12 @@ func (w *Workload) settleLoss(d Draft) error {
 // TakesImages reports whether a batch is images, not tokens.
 func (w *Workload) TakesImages() bool { return models.TakesImages(w.Config) }
 
-// Features are the bins and frames of a sound, where a batch is of sounds.
+// Features are the bins and frames of a sample, where a batch is audio.
 func (w *Workload) Features() (bins, frames int64) { return models.Features(w.Config) }
 
-// Run is how the workload's model runs. Of a quantized model
-// prepare_model_for_kbit_training has brought what is not quantized to float32, and
-// only a cast of the whole model brings that back to bfloat16.
+// Run is how the workload's model runs. prepare_model_for_kbit_training has cast
+// the unquantized part of a quantized model to float32, and only a cast of the
+// whole model brings it back to bfloat16.
 func (w *Workload) Run() models.Run {
 	r := models.Run{
 		// Trainer's training_step calls model.train() (transformers/trainer.py).
@@ -119,8 +119,7 @@ func (w *Workload) Run() models.Run {
 	return r
 }
 
-// computeTypes are the types in which quantized weights are loaded and computed
-// with.
+// computeTypes are the types in which quantized weights are loaded and compute.
 var computeTypes = map[Precision]torch.DType{
 	FP32: torch.Float32, TF32: torch.Float32, AMPBF16: torch.BFloat16, AMPFP16: torch.Float16, BF16: torch.BFloat16,
 }

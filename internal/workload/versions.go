@@ -14,8 +14,8 @@ import (
 // Versions are the libraries that a step runs with.
 type Versions models.Versions
 
-// UnmarshalJSON reads versions, and names a key that there is not. One that is
-// absent is the one that is predicted anyway.
+// UnmarshalJSON reads versions, and names an unknown key. An absent version is
+// the default one.
 func (v *Versions) UnmarshalJSON(data []byte) error {
 	read := models.Reference
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -27,7 +27,7 @@ func (v *Versions) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Libraries are the versions that the workload runs with.
+// Libraries returns the versions that the workload runs with.
 func (w *Workload) Libraries() models.Versions {
 	if w.Versions == nil {
 		return models.Reference
@@ -35,7 +35,7 @@ func (w *Workload) Libraries() models.Versions {
 	return models.Versions(*w.Versions)
 }
 
-// settleVersions finds out whether the model is modelled in its versions.
+// settleVersions checks whether the model is modelled in its versions.
 func (w *Workload) settleVersions(wrong *invalid.Error, mayBeUnmodelled bool) {
 	if w.Config == nil || w.Unmodelled != "" {
 		return
@@ -49,8 +49,8 @@ func (w *Workload) settleVersions(wrong *invalid.Error, mayBeUnmodelled bool) {
 	wrong.Add(invalid.At("versions", err))
 }
 
-// beyondPlain names what a workload has beyond steps in a loop written by hand on
-// one GPU.
+// beyondPlain names the features that a workload has beyond steps in a plain loop
+// on one GPU.
 func (w *Workload) beyondPlain() (more []string) {
 	add := func(has bool, what string) {
 		if has {

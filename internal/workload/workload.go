@@ -1,6 +1,6 @@
 // Package workload says what is trained: the model and its configuration, the
 // batch, and how a step runs. It knows the schema, its defaults and what is
-// allowed, and nothing of how much memory anything takes.
+// allowed, and nothing about memory.
 package workload
 
 import (
@@ -40,15 +40,14 @@ type Workload struct {
 	Quantize           Quantize         `json:"quantize,omitempty"`
 	Parallel           *Parallel        `json:"parallel,omitempty"`
 	ChannelsLast       bool             `json:"channels_last,omitempty"`
-	Versions           *Versions        `json:"versions,omitempty"` // nil: those that are predicted anyway
+	Versions           *Versions        `json:"versions,omitempty"` // nil: the default ones
 	GPU                string           `json:"gpu,omitempty"`
 	LimitGiB           float64          `json:"limit_gib,omitempty"`
 
 	Unmodelled string `json:"-"` // why the configuration cannot be predicted, "" if it can
 }
 
-// Limit is the most that the allocator may reserve, 0 if the workload does not
-// say.
+// Limit is the maximum that the allocator may reserve, 0 if unspecified.
 func (w *Workload) Limit() bytesize.Bytes {
 	return bytesize.Bytes(w.LimitGiB * float64(bytesize.GiB))
 }

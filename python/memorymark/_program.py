@@ -41,7 +41,7 @@ def _folders() -> List[str]:
     user = "osx_framework_user" if sys.platform == "darwin" and sysconfig.get_config_var("PYTHONFRAMEWORK") else f"{os.name}_user"
     if user in sysconfig.get_scheme_names():
         folders.append(sysconfig.get_path("scripts", scheme=user))
-    # pip install --target puts the program beside the package.
+    # pip install --target puts the program next to the package.
     folders.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin"))
     return folders
 
@@ -63,6 +63,6 @@ def ask(arguments: Sequence[str]) -> Dict[str, Any]:
 def text(arguments: Sequence[str]) -> str:
     """Runs a command and returns what it prints."""
     done = subprocess.run([path(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode > 1:
+    if done.returncode not in (0, 1, 4):  # yes, no, out of memory
         raise MemoryMarkError(done.stderr.strip())
     return done.stdout

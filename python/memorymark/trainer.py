@@ -89,7 +89,7 @@ def log(args: Any, metrics: Dict[str, float], step: int) -> None:
     if "tensorboard" in args.report_to:
         from torch.utils.tensorboard import SummaryWriter
 
-        # Transformers 5 keeps no logging_dir; TensorBoard shows a folder of its own beside the Trainer's.
+        # Transformers 5 keeps no logging_dir; TensorBoard shows a folder of its own next to the Trainer's.
         folder = getattr(args, "logging_dir", None) or os.environ.get("TENSORBOARD_LOGGING_DIR")
         with SummaryWriter(folder or os.path.join(args.output_dir, "runs", "memorymark")) as writer:
             for name, value in metrics.items():

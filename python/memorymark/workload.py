@@ -127,7 +127,7 @@ def of_inputs(args: Any, kwargs: Dict[str, Any]) -> Workload:
 
 def of_device(model: Any, gpu: Optional[str]) -> Workload:
     """The card, and what it has left for this run: neither what other processes
-    hold nor what this one holds beside the model."""
+    hold nor what this one holds in addition to the model."""
     import torch
 
     if not torch.cuda.is_available():

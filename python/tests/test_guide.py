@@ -1,5 +1,5 @@
 """The Python in the documents that users read: every block runs, on an emulated
-GPU, beside what the text takes for granted."""
+GPU, in addition to what the text takes for granted."""
 
 import re
 import unittest
@@ -11,6 +11,23 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 # How a block begins that is a file of its own. The tests of the console blocks run it.
 FILE = "# train.py\n"
+
+# A reader's own module, which the example of a test imports.
+MODULE = """
+import torch
+
+
+class Model(torch.nn.Linear):
+    def __init__(self):
+        super().__init__(8, 8)
+
+    def fill_cache(self):
+        self.cache = torch.zeros(8, 8, device="cuda")
+
+
+def train_one_step(model, batch):
+    model(torch.ones(batch, 8, device="cuda")).sum().backward()
+"""
 
 # A reader's own model, data and Trainer.
 READERS = """
@@ -42,7 +59,8 @@ class Guide(unittest.TestCase):
             if not blocks:
                 continue
             with self.subTest(page.name):
-                self.assertIn("every block ran", emulated(READERS + "\n".join(blocks) + "\nprint('every block ran')\n", files={"train.py": train}))
+                program = READERS + "\n".join(blocks) + "\nprint('every block ran')\n"
+                self.assertIn("every block ran", emulated(program, files={"train.py": train, "mymodel.py": MODULE}))
             ran += len(blocks)
         self.assertGreater(ran, 5)
 

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 def emulated(program: str, gpu: str = "t4", files=None) -> str:
     """What a program prints, on standard output and standard error, on a GPU
-    that is not there, with files beside it."""
+    that is not there, with files next to it."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in {**(files or {}), "program.py": textwrap.dedent(program)}.items():
             (pathlib.Path(folder) / name).write_text(text, encoding="utf-8")
@@ -241,7 +241,7 @@ class Precision(unittest.TestCase):
 
     def test_tf32_is_recognized(self):
         expected = {
-            "pass": "fp32 tf32",  # convolutions are in TF32 unless somebody objects
+            "pass": "fp32 tf32",  # convolutions are in TF32 unless the user objects
             "torch.set_float32_matmul_precision('high')": "tf32 tf32",
             "torch.backends.cudnn.allow_tf32 = False": "fp32 fp32",
             "torch.backends.cuda.matmul.allow_tf32 = True": "tf32 tf32",

@@ -18,7 +18,7 @@ type entry struct {
 }
 
 // writeArchive writes files into a folder of an archive: in the order of their
-// names, of nobody, from one moment, so that the same files give the same bytes.
+// names, of no user, from one moment, so that the same files give the same bytes.
 func writeArchive(w io.Writer, folder string, date time.Time, files []entry) error {
 	slices.SortFunc(files, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	packed, err := gzip.NewWriterLevel(w, gzip.BestCompression)

@@ -115,6 +115,9 @@ func (p part) component(binary *buildinfo.BuildInfo) (c component, in bool, err 
 		c.Hashes, err = integrityHashes(p.integrity)
 		return c, true, err
 	}
+	if p.python {
+		return library("pkg:pypi/"+p.name+"@"+p.version, p.name, p.version, expression), true, nil
+	}
 	if p.name == "Go" {
 		version := strings.TrimPrefix(binary.GoVersion, "go")
 		return library("pkg:golang/stdlib@"+version, "stdlib", version, expression), true, nil

@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"memorymark/internal/pymodule"
 )
 
 // licensesName is the file with the licences of all that the binary holds of
@@ -29,6 +31,7 @@ type part struct {
 	name, version, folder string
 	license               string // its name, where it is stated; "" else
 	integrity             string // of a package, as the lock file has it
+	python                bool   // it is of the Python Package Index
 }
 
 // builders are packages that leave code of their own in what they build: the
@@ -43,7 +46,21 @@ func ofOthers(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	packages, err := bundledPackages("web")
-	return slices.Concat(modules, packages), err
+	if err != nil {
+		return nil, err
+	}
+	source, err := embeddedSource("internal/pymodule/trees")
+	return slices.Concat(modules, packages, source), err
+}
+
+// embeddedSource is the transformers whose models are embedded, nothing if make models
+// has not run.
+func embeddedSource(folder string) ([]part, error) {
+	trees, err := pymodule.EmbeddedTrees()
+	if trees == nil || err != nil {
+		return nil, err
+	}
+	return []part{{name: "transformers", version: trees.Version, folder: folder, python: true}}, nil
 }
 
 // licenses is one text with the licences of all parts.
@@ -72,7 +89,7 @@ func licenses(parts []part) ([]byte, error) {
 }
 
 // statedLicense is the licence of a package that only names it. MIT asks for its
-// text beside every copy; its terms are those of LICENSE. The Unlicense asks for
+// text with every copy; its terms are those of LICENSE. The Unlicense asks for
 // nothing.
 func (p part) statedLicense() (string, error) {
 	switch p.license {
@@ -189,7 +206,7 @@ func linkedModules(ctx context.Context) ([]part, error) {
 }
 
 // bundledPackages are the packages that the page is bundled from and built by, as
-// the lock file has them; they are installed beside it.
+// the lock file has them; they are installed next to it.
 func bundledPackages(web string) ([]part, error) {
 	data, err := os.ReadFile(filepath.Join(web, "package-lock.json"))
 	if err != nil {
@@ -209,7 +226,7 @@ func bundledPackages(web string) ([]part, error) {
 		folders := strings.Split(path, "node_modules/")
 		name := folders[len(folders)-1]
 		if path != "" && (!p.Dev && !p.DevOptional || slices.Contains(builders, name)) {
-			found[path] = part{name, p.Version, filepath.Join(web, path), p.License, p.Integrity}
+			found[path] = part{name: name, version: p.Version, folder: filepath.Join(web, path), license: p.License, integrity: p.Integrity}
 		}
 	}
 	return sorted(found), nil

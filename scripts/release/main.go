@@ -52,8 +52,8 @@ func chosen(name string) ([]platform, error) {
 	return platforms[i : i+1], nil
 }
 
-// budget is the most that a binary may take. The embedded queue is half of it.
-const budget = 40 << 20
+// budget is the maximum size of a binary: 40 MiB, of which the embedded queue is half, and 15 MiB for the source of models.
+const budget = (40 + 15) << 20
 
 // release is one version, on its way to a folder.
 type release struct {
@@ -110,8 +110,8 @@ func (r *release) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(work) }()
-	removePhantom, err := buildPhantom(ctx, r.platforms)
-	defer removePhantom()
+	removeEmulator, err := buildEmulator(ctx, r.platforms)
+	defer removeEmulator()
 	if err != nil {
 		return err
 	}
@@ -128,12 +128,18 @@ func (r *release) run(ctx context.Context) error {
 		}
 	}
 	var written []string
-	for _, p := range r.platforms {
-		names, err := r.platform(ctx, p, work, papers)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p, err)
+	steps := []func(context.Context, platform, string, []entry) ([]string, error){r.wheelOf} // what most people install
+	if !r.onlyWheels {
+		steps = append(steps, r.archiveOf)
+	}
+	for _, step := range steps {
+		for _, p := range r.platforms {
+			names, err := step(ctx, p, work, papers)
+			if err != nil {
+				return fmt.Errorf("%s: %w", p, err)
+			}
+			written = append(written, names...)
 		}
-		written = append(written, names...)
 	}
 	if err := r.writeSums(written); err != nil {
 		return err
@@ -141,7 +147,7 @@ func (r *release) run(ctx context.Context) error {
 	return r.sign(ctx)
 }
 
-// build builds the binary of a platform and holds it to the budget.
+// build builds the binary of a platform and checks its size.
 func (r *release) build(ctx context.Context, p platform, file string) error {
 	flags := "-s -w -X memorymark/internal/cli.version=" + r.version + " -X memorymark/internal/cli.commit=" + r.commit
 	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", file, "memorymark/cmd/memorymark")
@@ -167,7 +173,7 @@ func paperNames() ([]string, error) {
 	return append([]string{"LICENSE", "README.md", "CHANGELOG.md"}, names...), err
 }
 
-// papers returns what every archive holds beside the binary.
+// papers returns what every archive holds in addition to the binary.
 func (r *release) papers(ctx context.Context, work string) ([]entry, error) {
 	here := filepath.Join(work, "here")
 	if err := r.build(ctx, platform{runtime.GOOS, runtime.GOARCH}, here); err != nil {
@@ -215,24 +221,37 @@ func manPages(ctx context.Context, binary, dir string) ([]entry, error) {
 	return out, nil
 }
 
-// platform writes the archive, the bill of materials and the wheel of a platform
-// and returns their names.
-func (r *release) platform(ctx context.Context, p platform, work string, papers []entry) ([]string, error) {
+// binaryOf builds the binary of a platform, once, and returns it with its bill of materials.
+func (r *release) binaryOf(ctx context.Context, p platform, work string) (data, bill []byte, err error) {
 	binary := filepath.Join(work, p.String())
-	if err := r.build(ctx, p, binary); err != nil {
-		return nil, err
+	if _, err := os.Stat(binary); err != nil {
+		if err := r.build(ctx, p, binary); err != nil {
+			return nil, nil, err
+		}
 	}
-	data, err := os.ReadFile(binary)
-	if err != nil {
-		return nil, err
+	if data, err = os.ReadFile(binary); err != nil {
+		return nil, nil, err
 	}
-	bill, err := r.bill(binary, data)
+	bill, err = r.bill(binary, data)
+	return data, bill, err
+}
+
+// wheelOf writes the wheel of a platform and returns its name.
+func (r *release) wheelOf(ctx context.Context, p platform, work string, _ []entry) ([]string, error) {
+	data, bill, err := r.binaryOf(ctx, p, work)
 	if err != nil {
 		return nil, err
 	}
 	wheel, err := r.wheel(p, data, bill)
-	if err != nil || r.onlyWheels {
-		return []string{wheel}, err
+	return []string{wheel}, err
+}
+
+// archiveOf writes the archive and the bill of materials of a platform and returns their
+// names.
+func (r *release) archiveOf(ctx context.Context, p platform, work string, papers []entry) ([]string, error) {
+	data, bill, err := r.binaryOf(ctx, p, work)
+	if err != nil {
+		return nil, err
 	}
 	name := "memorymark-" + strings.TrimPrefix(r.version, "v") + "-" + p.String()
 	var archive bytes.Buffer
@@ -246,7 +265,7 @@ func (r *release) platform(ctx context.Context, p platform, work string, papers 
 		}
 	}
 	fmt.Printf("%-40s %5.1f MiB, unpacked binary %5.1f MiB\n", name+".tar.gz", mib(archive.Len()), mib(len(data)))
-	return []string{name + ".tar.gz", name + ".cdx.json", wheel}, nil
+	return []string{name + ".tar.gz", name + ".cdx.json"}, nil
 }
 
 func mib(n int) float64 { return float64(n) / (1 << 20) }

@@ -23,8 +23,8 @@ var wheelTags = map[platform]string{
 	{"darwin", "arm64"}: "macosx_11_0_arm64",
 }
 
-// wheelBudget is the most that a wheel may take.
-const wheelBudget = 20 << 20
+// wheelBudget is the maximum size of a wheel, 15 MiB of it for the source of models.
+const wheelBudget = (20 + 15) << 20
 
 // pythonFolder holds the package that goes into every wheel.
 const pythonFolder = "python/memorymark"
@@ -53,6 +53,7 @@ func (r *release) wheel(p platform, binary, bill []byte) (string, error) {
 		entry{info + "licenses/" + licensesName, 0o644, r.licenses},
 		entry{info + "sboms/memorymark.cdx.json", 0o644, bill}, // where PEP 770 has it
 		entry{info + "METADATA", 0o644, []byte(wheelMetadata(version) + "\n" + string(readme))},
+		entry{info + "entry_points.txt", 0o644, []byte("[pytest11]\nmemorymark = memorymark.pytest_plugin\n")},
 		entry{info + "WHEEL", 0o644, []byte("Wheel-Version: 1.0\nGenerator: memorymark\nRoot-Is-Purelib: false\nTag: " + tag + "\n")},
 	)
 	var file bytes.Buffer
@@ -92,6 +93,7 @@ func wheelMetadata(version string) string {
 		"Requires-Python: >=3.9\n" +
 		"Keywords: pytorch,gpu,memory,cuda,profiler,out-of-memory\n" +
 		"Classifier: Environment :: Console\n" +
+		"Classifier: Framework :: Pytest\n" +
 		"Classifier: Intended Audience :: Developers\n" +
 		"Classifier: Programming Language :: Python :: 3\n" +
 		"Classifier: Typing :: Typed\n" +

@@ -35,11 +35,11 @@ func checkWheel(t *testing.T, r *release, p platform, binary, bill []byte) {
 	env := filepath.Join(t.TempDir(), "env")
 	run(t, "python3", "-m", "venv", env)
 	python := filepath.Join(env, "bin", "python")
-	// Beside an environment, as uvx and pipx use it: the program is found beside the package.
-	beside := filepath.Join(t.TempDir(), "beside")
-	run(t, python, "-m", "pip", "install", "--quiet", "--no-index", "--target", beside, file)
+	// Next to an environment, as uvx and pipx use it: the program is found next to the package.
+	next := filepath.Join(t.TempDir(), "next")
+	run(t, python, "-m", "pip", "install", "--quiet", "--no-index", "--target", next, file)
 	asked := "import sys; sys.path.insert(0, sys.argv[1]); import memorymark as m; print(m._program.path(), m.predict('bert', gpu='a10'))"
-	if got := run(t, python, "-c", asked, beside); !strings.HasPrefix(got, beside) || !strings.Contains(got, "fits a10") {
+	if got := run(t, python, "-c", asked, next); !strings.HasPrefix(got, next) || !strings.Contains(got, "fits a10") {
 		t.Errorf("installed into a folder, it says %q", got)
 	}
 	run(t, python, "-m", "pip", "install", "--quiet", "--no-index", file)
@@ -51,6 +51,7 @@ func checkWheel(t *testing.T, r *release, p platform, binary, bill []byte) {
 		{[]string{python, "-m", "memorymark", "version"}, "v1.2.3"},
 		{[]string{python, "-c", "import memorymark as m; print(m.predict('bert', batch=8, gpu='a10'))"}, "fits a10: 2.09 GiB allocated"},
 		{[]string{python, "-c", "import memorymark, sys; print('torch' in sys.modules)"}, "False"},
+		{[]string{python, "-c", "from importlib.metadata import entry_points as e; print([p.value for p in e(group='pytest11')])"}, "memorymark.pytest_plugin"},
 		{[]string{python, "-m", "pip", "show", "memorymark"}, "Version: 1.2.3"},
 	} {
 		if got := run(t, use.command[0], use.command[1:]...); !strings.Contains(got, use.says) {

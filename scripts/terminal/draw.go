@@ -36,7 +36,7 @@ func draw(scenes []scene) string {
 	}
 	width, height := int(math.Ceil(columns*charWidth))+2*margin, titleBar+rows*lineHeight+margin
 	var b strings.Builder
-	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\" aria-label=\"MemoryMark answers three questions in a terminal\">\n",
+	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\" aria-label=\"A program runs out of memory on an emulated RTX 4090, and fits after one change\">\n",
 		width, height, width, height)
 	b.WriteString("<style>\n" + style(len(scenes)) + "</style>\n")
 	fmt.Fprintf(&b, "<rect width=\"%d\" height=\"%d\" rx=\"10\" class=\"screen\"/>\n", width, height)

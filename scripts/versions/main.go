@@ -2,7 +2,7 @@
 // it is said to work with: each in a virtual environment of its own, which is
 // removed afterwards (6 GB and 5 minutes each). It looks whether PyTorch's
 // libraries ask for an entry point that the emulated GPU does not have, runs
-// programs.py on it, prints a table, and writes it to internal/phantom/tested.json,
+// programs.py on it, prints a table, and writes it to internal/emulate/tested.json,
 // which memorymark doctor and the documents speak from.
 //
 //	go run ./scripts/versions -memorymark build/memorymark -only 2.6,2.8
@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"memorymark/internal/phantom"
+	"memorymark/internal/emulate"
 )
 
 // pair is a version of PyTorch and one of transformers from its time.
@@ -57,7 +57,7 @@ func main() {
 	var t trial
 	only := flag.String("only", "", "the versions of PyTorch to try, as 2.6,2.8 (default: all)")
 	with := flag.String("with", "", "a Python that has PyTorch and transformers, to try instead of making environments")
-	flag.StringVar(&t.record, "record", "internal/phantom/tested.json", "the file to record results in")
+	flag.StringVar(&t.record, "record", "internal/emulate/tested.json", "the file to record results in")
 	flag.StringVar(&t.memorymark, "memorymark", "build/memorymark", "the binary to try")
 	flag.StringVar(&t.python, "python", "python3", "the Python to make environments with")
 	flag.StringVar(&t.programs, "programs", "scripts/versions/programs.py", "the programs to run")
@@ -78,7 +78,7 @@ func (t *trial) run(ctx context.Context, only, with string) error {
 	}
 	defer func() { _ = os.RemoveAll(t.work) }()
 	t.library = filepath.Join(t.work, "libcuda.so.1")
-	if err := phantom.Build(ctx, "cc", t.library); err != nil {
+	if err := emulate.Build(ctx, "cc", t.library); err != nil {
 		return err
 	}
 	if t.programs, err = filepath.Abs(t.programs); err != nil {
@@ -104,7 +104,7 @@ func chosen(only string) []pair {
 	}
 	wanted := strings.Split(only, ",")
 	return slices.DeleteFunc(slices.Clone(pairs), func(p pair) bool {
-		return !slices.Contains(wanted, p.torch) && !slices.Contains(wanted, phantom.Minor(p.torch))
+		return !slices.Contains(wanted, p.torch) && !slices.Contains(wanted, emulate.Minor(p.torch))
 	})
 }
 
@@ -130,7 +130,7 @@ func (t *trial) try(ctx context.Context, python string) error {
 	if err != nil {
 		return err
 	}
-	tested := phantom.Tested{Torch: e.Torch, CUDA: e.CUDA, CuDNN: e.CuDNN, Transformers: e.Transformers, Missing: missing}
+	tested := emulate.Tested{Torch: e.Torch, CUDA: e.CUDA, CuDNN: e.CuDNN, Transformers: e.Transformers, Missing: missing}
 	results, processes, err := t.tryPrograms(ctx, python)
 	if err != nil {
 		return fmt.Errorf("PyTorch %s: %w", e.Torch, err)
@@ -142,7 +142,7 @@ func (t *trial) try(ctx context.Context, python string) error {
 			continue
 		}
 		peak := processes[p.name].Peak()
-		tested.Answered = append(tested.Answered, phantom.Answer{Program: p.name, Allocated: peak.Allocated, Reserved: peak.Reserved})
+		tested.Answered = append(tested.Answered, emulate.Answer{Program: p.name, Allocated: peak.Allocated, Reserved: peak.Reserved})
 	}
 	fmt.Printf("PyTorch %s, CUDA %s, cuDNN %s, transformers %s: %d of %d programs answered, %d entry points missing, %.0f s\n", e.Torch, e.CUDA, e.CuDNN, e.Transformers,
 		len(tested.Answered), tested.Programs(), len(missing), time.Since(began).Seconds())

@@ -12,7 +12,7 @@ import (
 	"regexp"
 	"strings"
 
-	"memorymark/internal/phantom"
+	"memorymark/internal/emulate"
 )
 
 // program is one of programs.py, and what must come of it on the emulated GPU.
@@ -43,11 +43,11 @@ var programs = []program{
 // refused is what one of them needs and the emulated GPU does not do.
 const refused = "cudaIpcOpenMemHandle"
 
-var notEmulated = regexp.MustCompile(`(?m)^phantom: (\w+) is not emulated`)
+var notEmulated = regexp.MustCompile(`(?m)^memorymark: (\w+) is not emulated`)
 
 // tryPrograms runs all programs and returns what came of each, nil if it
 // answered, and what they took.
-func (t *trial) tryPrograms(ctx context.Context, python string) (map[string]error, map[string]*phantom.Process, error) {
+func (t *trial) tryPrograms(ctx context.Context, python string) (map[string]error, map[string]*emulate.Process, error) {
 	summary := filepath.Join(t.work, "summary.json")
 	args := []string{"run", "--gpu", "h200", "--gpus", "2", "--limit", "1GiB", "--summary", summary, "--snapshot", filepath.Join(t.work, "snapshot.pickle"), "--", python, t.programs}
 	for _, p := range programs {
@@ -83,16 +83,16 @@ func (t *trial) tryPrograms(ctx context.Context, python string) (map[string]erro
 }
 
 // readSummary returns what each program took, by its name.
-func readSummary(name string) (map[string]*phantom.Process, error) {
+func readSummary(name string) (map[string]*emulate.Process, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	var s phantom.Summary
+	var s emulate.Summary
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, err
 	}
-	out := map[string]*phantom.Process{}
+	out := map[string]*emulate.Process{}
 	for i, p := range s.Processes {
 		if len(p.Command) == 2 {
 			out[p.Command[1]] = &s.Processes[i]
@@ -102,7 +102,7 @@ func readSummary(name string) (map[string]*phantom.Process, error) {
 }
 
 // check holds a program's exit status and what it took to what must be.
-func (p *program) check(statuses string, took *phantom.Process) error {
+func (p *program) check(statuses string, took *emulate.Process) error {
 	switch {
 	case !strings.Contains("\n"+statuses, "\n"+p.name+" 0\n"):
 		return errors.New("it failed")

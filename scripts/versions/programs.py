@@ -126,7 +126,7 @@ def fsdp2():
 
 
 def out_of_memory():
-    """The error is PyTorch's own, and the program goes on after it."""
+    """The error is PyTorch's own, and the program continues after it."""
     try:
         torch.empty(2 << 30, device="cuda")
     except torch.OutOfMemoryError as e:

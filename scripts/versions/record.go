@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"memorymark/internal/phantom"
+	"memorymark/internal/emulate"
 )
 
 // record puts a result in the place of the one for the same minor version.
-func record(name string, result phantom.Tested) error {
-	var results []phantom.Tested
+func record(name string, result emulate.Tested) error {
+	var results []emulate.Tested
 	data, err := os.ReadFile(name)
 	if err == nil {
 		err = json.Unmarshal(data, &results)
@@ -22,11 +22,11 @@ func record(name string, result phantom.Tested) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	results = slices.DeleteFunc(results, func(t phantom.Tested) bool {
-		return phantom.Minor(t.Torch) == phantom.Minor(result.Torch)
+	results = slices.DeleteFunc(results, func(t emulate.Tested) bool {
+		return emulate.Minor(t.Torch) == emulate.Minor(result.Torch)
 	})
 	results = append(results, result)
-	slices.SortFunc(results, func(a, b phantom.Tested) int { return slices.Compare(numbers(a.Torch), numbers(b.Torch)) })
+	slices.SortFunc(results, func(a, b emulate.Tested) int { return slices.Compare(numbers(a.Torch), numbers(b.Torch)) })
 	if data, err = json.MarshalIndent(results, "", "  "); err != nil {
 		return err
 	}

@@ -36,6 +36,6 @@ function address() {
 async function page(url) {
   const tab = await browser.newPage({ viewport: { width: 1440, height: 1040 }, reducedMotion: 'reduce', colorScheme: 'dark' });
   await tab.goto(url);
-  await tab.getByRole('button', { name: 'Apply Activation checkpointing' }).waitFor({ timeout: 120_000 });
+  await tab.getByRole('button', { name: 'Apply checkpointing' }).waitFor({ timeout: 120_000 });
   await tab.screenshot({ path: join(into, 'page.png') });
 }

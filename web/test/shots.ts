@@ -40,7 +40,7 @@ export const shots: Shot[] = [
       await page.getByLabel('Snapshot file').setInputFiles(join(import.meta.dirname, '../../examples/gpt2_oom.pickle.xz'));
       await page.getByText(/^[1-9][\d,]* of [\d,]+$/).waitFor(); // allocations that are drawn
       await page.keyboard.press('j');
-      await page.getByText('Stack, innermost first').waitFor();
+      await page.getByText('Stack, most recent call first').waitFor();
     },
   },
   {
@@ -94,7 +94,7 @@ export const shots: Shot[] = [
     path: '/?model=bert&gpu=a10',
     onlyWindow: true,
     ready: async (page) => {
-      await page.getByRole('button', { name: 'Analyze' }).click();
+      await page.getByRole('button', { name: 'Save' }).click();
       await page.getByRole('log').getByText('done', { exact: true }).waitFor();
       await page.getByRole('heading', { level: 1 }).waitFor();
     },

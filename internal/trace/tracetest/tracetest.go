@@ -1,5 +1,5 @@
-// Package tracetest has recordings that no program makes but a file can hold,
-// for tests of what they cost.
+// Package tracetest has traces for tests: recordings of real programs, and ones
+// that no program makes but a file can contain.
 package tracetest
 
 import "memorymark/internal/trace"
@@ -11,8 +11,8 @@ type Shape struct {
 	Make func(n int) *trace.Trace
 }
 
-// Hostile are the kinds. Each made something take time or memory that grew with
-// the square of its length.
+// Hostile are the kinds. Each once made something need time or memory that grew
+// with the square of its length.
 var Hostile = []Shape{
 	{"completions in a row", completionsInARow},
 	{"completions before unmaps", completionsBeforeUnmaps},
@@ -129,7 +129,7 @@ func mapsInARow(n int) *trace.Trace {
 }
 
 // failuresWithFreeBlocks frees every second block and then fails again and
-// again: none of what is free is a whole segment.
+// again: no segment is entirely free.
 func failuresWithFreeBlocks(n int) *trace.Trace {
 	h := newHostile()
 	h.smallBlocks(n)
@@ -181,7 +181,7 @@ func poolsAndStreams(n int) *trace.Trace {
 	return h.Trace
 }
 
-// failureAfterSegments ends in an error whose remedies are looked for: each
+// failureAfterSegments ends in an error whose remedies are searched for: each
 // trial runs the whole recording, and places all segments.
 func failureAfterSegments(n int) *trace.Trace {
 	h := newHostile()
@@ -200,7 +200,8 @@ func failureAfterSegments(n int) *trace.Trace {
 }
 
 // SmallGaps returns every second segment to the driver and then takes larger
-// ones. If the segments were expandable, each would be looked for in all gaps.
+// ones. If the segments were expandable, each would be searched for in all
+// gaps.
 func SmallGaps(n int) *trace.Trace {
 	h := newHostile()
 	at := func(i int) uint64 { return 1<<41 + uint64(i)*largeSegment }

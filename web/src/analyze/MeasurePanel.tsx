@@ -1,4 +1,4 @@
-import { Cpu, Gauge, type LucideIcon, Play } from 'lucide-react';
+import { Cpu, Gauge, type LucideIcon, Save } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { useCards, useWorkers } from '../api/queries';
 import { Button } from '../ui/Button';
@@ -19,9 +19,9 @@ export function MeasurePanel({ question, busy, onBegin }: Props) {
   const workers = useWorkers().data?.workers ?? [];
   const measuring = card ? ableTo(workers, card.id).length : 0;
   const emulating = ableTo(workers, emulation).length;
-  const analyze = (
-    <Action key="analyze" name="Analyze" Icon={Play} first={measuring === 0} disabled={busy} onClick={() => onBegin('predicted')}>
-      Predicts it and keeps the answer in the history.
+  const save = (
+    <Action key="save" name="Save" Icon={Save} disabled={busy} onClick={() => onBegin('predicted')}>
+      Keeps this answer in the history.
     </Action>
   );
   const measure = (
@@ -47,7 +47,7 @@ export function MeasurePanel({ question, busy, onBegin }: Props) {
     </Action>
   );
   // What works here comes first.
-  return <div className="mt-5 flex flex-col gap-2">{measuring > 0 ? [measure, analyze, emulate] : [analyze, emulate, measure]}</div>;
+  return <div className="mt-5 flex flex-col print:hidden gap-2">{measuring > 0 ? [measure, save, emulate] : [save, emulate, measure]}</div>;
 }
 
 interface ActionProps {

@@ -3,6 +3,7 @@
 import createClient from 'openapi-fetch';
 import { Problem, type ProblemDocument } from './problem';
 import type { components, paths } from './schema';
+import { send } from './transport';
 
 export type Schemas = components['schemas'];
 export type Workload = Schemas['Workload'];
@@ -13,8 +14,7 @@ export type Curve = Schemas['Curve'];
 export type Card = Schemas['Card'];
 export type Model = Schemas['Model'];
 
-// fetch is looked up at each call, so that tests can put another in its place.
-export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? '', fetch: (request) => fetch(request) });
+export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? '', fetch: send });
 
 interface Outcome<T> {
   data?: T;

@@ -65,7 +65,7 @@ export class Problem extends Error {
       case this.isLost:
         return 'Start it with "memorymark serve". This page continues as soon as it answers.';
       case this.needsToken:
-        return 'Log in with a token from "memorymark token create NAME".';
+        return 'Log in with a token from "memorymark serve token create NAME".';
       case this.status === 404:
         return 'It may have been deleted. The history lists all analyses.';
       case this.status === 422 || this.status === 400:

@@ -4,6 +4,7 @@ import { keepPreviousData, QueryCache, QueryClient, useInfiniteQuery, useQuery }
 import { access } from './access';
 import { type Analysis, answer, api, type Schemas, type Workload } from './client';
 import { Problem } from './problem';
+import { send } from './transport';
 
 type Question = Schemas['Question'];
 
@@ -16,7 +17,7 @@ export function newQueryClient(): QueryClient {
     }),
     defaultOptions: {
       queries: {
-        retry: (count, error) => count < 2 && Problem.of(error).status === 503,
+        retry: false, // transport.ts asks again when the server says so
         refetchOnWindowFocus: false,
         networkMode: 'always', // the server is mostly this machine, which needs no network
       },
@@ -39,14 +40,13 @@ export function useHealth() {
   return useQuery({
     queryKey: ['health'],
     queryFn: async ({ signal }): Promise<Health> => {
-      const response = await fetch('/health', { signal }).catch(() => {
+      const response = await send(new Request('/health', { signal })).catch(() => {
         throw Problem.lost();
       });
       if (!response.ok) throw Problem.from(response.status, undefined);
       return response.json();
     },
     refetchInterval: (query) => (query.state.status === 'error' ? 1500 : 10_000),
-    retry: false,
   });
 }
 
@@ -92,16 +92,6 @@ export function useCurve(question: Question, enabled = true) {
     queryKey: ['curve', question],
     queryFn: ({ signal }) => answer(api.POST('/v1/predictions/curve', { body: question, signal })),
     placeholderData: keepPreviousData,
-    enabled,
-    ...forever,
-  });
-}
-
-/** useFit asks for the fewest changes that make a workload fit. */
-export function useFit(question: Schemas['FitQuestion'], enabled = true) {
-  return useQuery({
-    queryKey: ['fit', question],
-    queryFn: ({ signal }) => answer(api.POST('/v1/fits', { body: question, signal })),
     enabled,
     ...forever,
   });

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react';
 import { lineOf, stateLine, type TerminalLine } from './events';
 import { type Analysis, answer, api, type Schemas } from './client';
 import { Problem } from './problem';
+import { listen } from './transport';
 
 export const ended = (analysis: Analysis | undefined) =>
   analysis?.state === 'succeeded' || analysis?.state === 'failed' || analysis?.state === 'cancelled';
@@ -61,7 +62,7 @@ function follow(id: string, told: Told): () => void {
   let timer = 0;
   let stopped = false;
   const begin = () => {
-    source = new EventSource(`/v1/analyses/${encodeURIComponent(id)}/events`);
+    source = listen(`/v1/analyses/${encodeURIComponent(id)}/events`);
     source.addEventListener('analysis', (event: MessageEvent<string>) => {
       const analysis = JSON.parse(event.data) as Analysis;
       told.analysis(analysis);

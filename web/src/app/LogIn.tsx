@@ -47,7 +47,7 @@ export function LogIn() {
           <Dialog.Content className="fixed top-1/3 left-1/2 z-50 w-[min(26rem,calc(100vw-2rem))] -translate-x-1/2 rounded-lg border border-line bg-surface p-6">
             <Dialog.Title className="text-lg font-semibold">Log in</Dialog.Title>
             <Dialog.Description className="mt-1 text-sm text-muted">
-              This server asks for a token. On its machine, <code className="font-mono">memorymark token create NAME</code> makes one.
+              This server asks for a token. On its machine, <code className="font-mono">memorymark serve token create NAME</code> makes one.
             </Dialog.Description>
             <form onSubmit={submit} className="mt-4 flex flex-col gap-3">
               <label className="flex flex-col gap-1.5 text-sm">

@@ -2,6 +2,7 @@
 // only Analyze, where people arrive, comes with the start.
 import type { ComponentType } from 'react';
 import { AnalyzePage } from '../analyze/AnalyzePage';
+import { termKeys } from '../plan/terms';
 import { fetched } from './fetched';
 
 interface PageEntry {
@@ -11,14 +12,16 @@ interface PageEntry {
   /** keeps the workload of the address when one goes there */
   aboutWorkload?: boolean;
   hidden?: boolean;
+  /** keys of the address besides a workload's; absent where an address is not about a workload */
+  own?: readonly string[];
 }
 
 export const pages: PageEntry[] = [
-  { path: '/', name: 'Analyze', Page: AnalyzePage, aboutWorkload: true },
-  { path: '/cards', name: 'Cards', Page: fetched(() => import('../compare/CardsPage')), aboutWorkload: true },
-  { path: '/settings', name: 'Settings', Page: fetched(() => import('../compare/SettingsPage')), aboutWorkload: true },
-  { path: '/plan', name: 'Plan', Page: fetched(() => import('../plan/PlanPage')), aboutWorkload: true },
-  { path: '/timeline', name: 'Timeline', Page: fetched(() => import('../timeline')) },
+  { path: '/', name: 'Analyze', Page: AnalyzePage, aboutWorkload: true, own: [] },
+  { path: '/cards', name: 'Cards', Page: fetched(() => import('../compare/CardsPage')), aboutWorkload: true, own: [] },
+  { path: '/settings', name: 'Combinations', Page: fetched(() => import('../compare/SettingsPage')), aboutWorkload: true, own: [] },
+  { path: '/plan', name: 'Plan', Page: fetched(() => import('../plan/PlanPage')), aboutWorkload: true, own: termKeys },
+  { path: '/timeline', name: 'Timeline', Page: fetched(() => import('../timeline')), aboutWorkload: true },
   { path: '/study', name: 'Study', Page: fetched(() => import('../study/StudyPage')), aboutWorkload: true },
   { path: '/history', name: 'History', Page: fetched(() => import('../history/HistoryPage')) },
   { path: '/history/compare', name: 'Side by side', Page: fetched(() => import('../history/ComparePage')), hidden: true },

@@ -20,8 +20,14 @@ export function setTheme(theme: Theme) {
   for (const listener of listeners) listener();
 }
 
-/** followSystem changes the theme with the system's, unless one was chosen here. */
+/** followSystem changes the theme with the system's, unless one was chosen here. Paper is light. */
 export function followSystem() {
+  let onScreen = currentTheme();
+  matchMedia('print').addEventListener('change', ({ matches }) => {
+    if (matches) onScreen = currentTheme();
+    document.documentElement.dataset.theme = matches ? 'light' : onScreen;
+    for (const listener of listeners) listener();
+  });
   matchMedia('(prefers-color-scheme: light)').addEventListener('change', ({ matches }) => {
     if (chosen()) return;
     document.documentElement.dataset.theme = matches ? 'light' : 'dark';

@@ -28,7 +28,7 @@ const money = (n: number | undefined) => (n === undefined ? '' : dollars(n));
 const columns: Column[] = [
   { key: 'gpu_total_bytes', title: 'Memory', show: (r) => bytes(r.gpu_total_bytes), wide: true, more: true },
   { key: 'optimal_batch_size', title: 'Largest batch', show: (r) => (r.error ? '' : count(r.optimal_batch_size)), more: true },
-  { key: 'recommended_batch_size', title: 'Worth using', show: (r) => (r.recommended_batch_size ? count(r.recommended_batch_size) : ''), wide: true },
+  { key: 'recommended_batch_size', title: 'Recommended', show: (r) => (r.recommended_batch_size ? count(r.recommended_batch_size) : ''), wide: true },
   { key: 'samples_per_second', title: 'Samples/s', show: (r) => (r.samples_per_second ? rate(r.samples_per_second) : ''), more: true },
   { key: 'tokens_per_second', title: 'Tokens/s', show: (r) => (r.tokens_per_second ? rate(r.tokens_per_second) : ''), wide: true, more: true },
   { key: 'price_per_hour', title: '$ an hour', show: (r) => money(r.price_per_hour), wide: true },
@@ -57,7 +57,7 @@ export default function CardsPage() {
   return (
     <ComparePage
       title="Compare cards"
-      about="The same workload on every card: the largest batch that trains, the speed at the batch worth using, and what a million samples cost there."
+      about="The same workload on every card: the largest batch that trains, the speed at the recommended batch, and what a million samples cost there."
       state={state}
       without={['gpu', 'batch']}
       problem={each.problem}

@@ -57,8 +57,8 @@ export default function SettingsPage() {
   );
   return (
     <ComparePage
-      title="Compare settings"
-      about="Precision, optimizer and checkpointing together. Speed and cost are at the batch worth using; a click takes a combination to Analyze."
+      title="Compare combinations"
+      about="Precision, optimizer and checkpointing together. Speed and cost are at the recommended batch; click a combination to analyze it."
       state={state}
       without={['batch', 'precision', 'optimizer', 'checkpointing']}
       problem={each.problem}

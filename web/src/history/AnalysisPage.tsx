@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation, useParams } from 'wouter';
-import { answer, api } from '../api/client';
+import { type Analysis, answer, api, type Model, type Schemas } from '../api/client';
 import { Problem } from '../api/problem';
-import { useModels } from '../api/queries';
+import { useCards, useModels } from '../api/queries';
 import { ended, useWatch } from '../api/watch';
 import { Run } from '../analyze/Run';
 import { CopyAs } from '../result/CopyAs';
@@ -10,8 +10,13 @@ import { KeptResult } from '../result/KeptResult';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Loading } from '../ui/Loading';
 import { PageTitle } from '../ui/PageTitle';
+import { useTitle } from '../ui/useTitle';
 import { addressOf } from '../workload/address';
-import { asAsked } from '../workload/subject';
+import { parallelOf } from '../workload/describe';
+import { type ChoiceField, fields } from '../workload/fields';
+import { methodName } from '../workload/methods';
+import { asAsked, cardOf, samplesOf, titleOf } from '../workload/subject';
+import { nameOf } from './HistoryTable';
 
 /** AnalysisPage is one analysis of the history, live while it runs. */
 export default function AnalysisPage() {
@@ -23,7 +28,9 @@ export default function AnalysisPage() {
   });
   const watched = useWatch(kept.data ? id : undefined);
   const models = useModels().data?.models ?? [];
+  const cards = useCards().data;
   const analysis = watched.analysis ?? kept.data;
+  useTitle(analysis ? aboutOf(analysis, models, cards) : 'Analysis');
   if (kept.error) {
     return (
       <>
@@ -34,6 +41,7 @@ export default function AnalysisPage() {
   }
   if (!analysis) return <Loading what="the analysis" />;
   const workload = asAsked(analysis.workload ?? {}, models);
+  const title = nameOf(analysis, titleOf(workload, models));
   return (
     <div className="flex min-w-0 flex-col gap-6">
       <p className="text-sm">
@@ -45,12 +53,28 @@ export default function AnalysisPage() {
           Repeat with changes
         </Link>
       </p>
-      {!analysis.answer && <h1 className="text-2xl font-semibold tracking-tight">{ended(analysis) ? 'No answer' : 'On its way'}</h1>}
-      {analysis.answer && <KeptResult answer={analysis.answer} workload={workload} />}
+      <p className="text-sm text-muted">{aboutOf(analysis, models, cards)}</p>
+      {!analysis.answer && <h1 className="text-2xl font-semibold tracking-tight">{ended(analysis) ? 'No answer' : 'In progress'}</h1>}
+      {analysis.answer && <KeptResult answer={analysis.answer} workload={workload} title={title} />}
       {analysis.answer && (
         <CopyAs question={{ workload }} answer={analysis.answer} />
       )}
       <Run id={id} watched={watched} onClose={() => navigate('/history')} />
     </div>
   );
+}
+
+/** aboutOf says what an analysis is of: model, method, card, precision and length. */
+function aboutOf(analysis: Analysis, models: Model[], cards: Schemas['Cards'] | undefined): string {
+  const asked = analysis.workload ?? {};
+  const workload = asAsked(asked, models);
+  const images = samplesOf(workload, models) === 'vision';
+  return [
+    nameOf(analysis, titleOf(workload, models)),
+    methodName(workload),
+    `${parallelOf(workload)?.gpus ?? 1} × ${cardOf({ gpu: analysis.gpu }, cards)?.name ?? analysis.gpu}`,
+    (fields.precision as ChoiceField).options[asked.precision ?? 'fp32'] ?? asked.precision,
+    `batch ${asked.batch ?? 1}`,
+    images ? `${asked.image ?? 224} pixels` : `${asked.sequence ?? 128} tokens`,
+  ].join(', ');
 }

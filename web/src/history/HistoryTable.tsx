@@ -20,9 +20,9 @@ interface Props {
 
 const columns: [title: string, look: string, show: (answer: Answer) => string][] = [
   ['Largest batch', '', (answer) => (answer.optimal_batch_size ? count(answer.optimal_batch_size) : 'none fits')],
-  ['Worth using', 'hidden md:table-cell', (answer) => (answer.recommended_batch_size ? count(answer.recommended_batch_size) : '')],
-  ['Speed there', 'hidden lg:table-cell', ({ bill }) => speedOf(bill)],
-  ['A million', 'hidden xl:table-cell', ({ bill }) => millionOf(bill)],
+  ['Recommended', 'hidden md:table-cell', (answer) => (answer.recommended_batch_size ? count(answer.recommended_batch_size) : '')],
+  ['Speed', 'hidden lg:table-cell', ({ bill }) => speedOf(bill)],
+  ['$ per million', 'hidden xl:table-cell', ({ bill }) => millionOf(bill)],
 ];
 
 /** HistoryTable is a row for each analysis, with its answer. */

@@ -18,6 +18,8 @@ interface Point {
   adapters: boolean;
   /** what it is best in */
   name?: string;
+  /** no other is both cheaper and faster */
+  frontier?: boolean;
 }
 
 const margin = { top: 24, right: 20, bottom: 44, left: 56 };
@@ -43,6 +45,7 @@ export function pointsOf({ options, misfits }: Pick<Schemas['Plan'], 'options' |
             text: (labelsOf(option.changes) || option.setup) + noteOf(option),
             fits: true,
             adapters: option.trains === 'adapters',
+            frontier: option.frontier,
             name: best.find((way) => isSame(way.option, option))?.names.join(' and '),
           },
         ]
@@ -103,6 +106,13 @@ export function Picture({ plan, best }: { plan: Schemas['Plan']; best: BestWay[]
         className="block touch-pan-y rounded text-[11px]"
       >
         <Axes x={x} y={y} width={width} />
+        <polyline
+          points={points.flatMap((p) => (p.frontier ? `${x(p.dollars)},${y(p.days)}` : [])).join(' ')}
+          className="fill-none stroke-text"
+          strokeWidth="1.5"
+          strokeDasharray="4 4"
+          opacity="0.6"
+        />
         {points.map((p) => (
           <Dot key={`${p.title} ${p.text}`} point={p} cx={x(p.dollars)} cy={y(p.days)} chosen={p === chosen} />
         ))}
@@ -117,7 +127,7 @@ export function Picture({ plan, best }: { plan: Schemas['Plan']; best: BestWay[]
   );
 }
 
-const colorOf = ({ adapters }: Pick<Point, 'adapters'>) => (adapters ? 'var(--info)' : 'var(--accent)');
+const colorOf = ({ adapters }: Pick<Point, 'adapters'>) => (adapters ? 'var(--cause-optimizer)' : 'var(--info)');
 
 function Dot({ point, cx, cy, chosen }: { point: Point; cx: number; cy: number; chosen: boolean }) {
   const color = colorOf(point);
@@ -210,6 +220,7 @@ function Legend() {
           {name}
         </li>
       ))}
+      <li>dashed: none is both cheaper and faster</li>
     </ul>
   );
 }

@@ -17,8 +17,8 @@ export interface PlanState {
 
 const begun: PlanProgress = { done: 0, of: 0 };
 
-/** usePlan makes the plan of a question once it is asked for. One that was made before is there at once. */
-export function usePlan(question: Schemas['PlanQuestion']): PlanState {
+/** usePlan makes the plan of a question once it is asked for, or if it was planned when the address was made. */
+export function usePlan(question: Schemas['PlanQuestion'], planned: boolean): PlanState {
   const queries = useQueryClient();
   const [progress, setProgress] = useState(begun);
   const key = ['plan', question];
@@ -28,7 +28,7 @@ export function usePlan(question: Schemas['PlanQuestion']): PlanState {
       setProgress(begun);
       return makePlan(question, signal, setProgress);
     },
-    enabled: false,
+    enabled: planned,
     staleTime: Infinity,
     gcTime: 10 * 60_000,
   });

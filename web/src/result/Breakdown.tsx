@@ -10,27 +10,12 @@ import { Panel } from '../ui/Panel';
 import { Tabs } from '../ui/Tabs';
 import { timelineOf } from '../workload/address';
 import { batchesOf } from './batches';
-
-type Cause = Exclude<keyof Schemas['Breakdown'], 'total'>;
-
-// The causes, in the order in which they are stacked.
-const causes: [Cause, name: string, token: string][] = [
-  ['parameters', 'Parameters', 'parameters'],
-  ['gradients', 'Gradients', 'gradients'],
-  ['optimizer_state', 'Optimizer state', 'optimizer'],
-  ['activations', 'Activations', 'activations'],
-  ['temporaries', 'Temporaries', 'temporaries'],
-  ['workspaces', 'Workspaces', 'workspaces'],
-  ['input', 'Inputs', 'input'],
-  ['rounding', 'Rounding', 'rounding'],
-  ['fragmentation', 'Fragmentation', 'fragmentation'],
-  ['context', 'CUDA context', 'context'],
-];
+import { causes } from './causes';
 
 /** Breakdown shows where the memory goes at the peak, by cause and by module, for a batch that is chosen. */
 export function Breakdown({ workload, answer }: { workload: Workload; answer?: Answer }) {
   const batches = answer ? batchesOf(answer) : [];
-  const [chosen, setChosen] = useState<string>('today');
+  const [chosen, setChosen] = useState<string>('yours');
   const batch = batches.find(({ name }) => name === chosen)?.size;
   const shown = batch ? { ...workload, batch } : workload;
   const { data } = usePrediction(shown);
@@ -46,7 +31,7 @@ export function Breakdown({ workload, answer }: { workload: Workload; answer?: A
       )}
       {data?.breakdown ? (
         <div className="mt-5 grid gap-8 lg:grid-cols-2">
-          <Causes breakdown={data.breakdown} oom={data.out_of_memory} />
+          <Causes breakdown={data.breakdown} />
           <div>
             <Modules prediction={data} />
             <p className="mt-4 text-sm">
@@ -63,7 +48,7 @@ export function Breakdown({ workload, answer }: { workload: Workload; answer?: A
   );
 }
 
-function Causes({ breakdown, oom }: { breakdown: Schemas['Breakdown']; oom?: Prediction['out_of_memory'] }) {
+function Causes({ breakdown }: { breakdown: Schemas['Breakdown'] }) {
   return (
     <div>
       <div className="flex h-4 overflow-hidden rounded-full bg-raised" aria-hidden>
@@ -93,12 +78,6 @@ function Causes({ breakdown, oom }: { breakdown: Schemas['Breakdown']; oom?: Pre
           </tr>
         </tbody>
       </table>
-      {oom && (
-        <p className="mt-3 text-sm text-bad-text">
-          This does not fit: {oom.step > 0 ? `in step ${oom.step}` : 'before the first step'} it requests {bytes(oom.requested)}; {bytes(oom.allocated)} of the{' '}
-          {bytes(oom.limit)} that PyTorch may use is already allocated.
-        </p>
-      )}
     </div>
   );
 }

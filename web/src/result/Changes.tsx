@@ -33,7 +33,7 @@ export function Changes({ question, answer, onApply }: Props) {
                   Largest batch
                 </th>
                 <th scope="col" className="hidden pb-2 text-right font-normal sm:table-cell">
-                  Samples/s there
+                  Samples/s
                 </th>
                 <th scope="col" className="w-20">
                   <span className="sr-only">Apply</span>

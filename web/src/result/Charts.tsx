@@ -4,7 +4,7 @@ import { bytes, count, gib, rate } from '../format';
 import { Evidence } from '../ui/Evidence';
 import { Panel } from '../ui/Panel';
 import { type Batch, batchesOf, type Found } from './batches';
-import { noteAbout } from './Headline';
+import { noteAbout } from './notes';
 
 interface Props {
   answer: Answer;
@@ -24,7 +24,7 @@ export function MemoryChart({ answer, curve }: Props) {
             yLabel="GiB"
             formatY={String}
             lines={[
-              { name: 'allocated, GiB', color: 'var(--accent)', points: points.map((p) => [p.batch_size, gib(p.memory_bytes)]) },
+              { name: 'allocated, GiB', color: 'var(--cause-activations)', points: points.map((p) => [p.batch_size, gib(p.memory_bytes)]) },
               { name: 'reserved, GiB', color: 'var(--muted)', thin: true, points: points.map((p) => [p.batch_size, gib(p.reserved_bytes)]) },
             ]}
             rules={[{ y: gib(answer.limit_bytes), name: `limit ${bytes(answer.limit_bytes)}`, color: 'var(--bad-text)' }]}
@@ -41,7 +41,7 @@ export function MemoryChart({ answer, curve }: Props) {
   );
 }
 
-/** SpeedChart is throughput against the batch, with the knee where more stops to pay. */
+/** SpeedChart is throughput against the batch, with the batch from which more gains little. */
 export function SpeedChart({ answer, curve }: Props) {
   const points = pointsOf(answer, curve).filter((p) => p.success && p.samples_per_second);
   return (
@@ -57,21 +57,23 @@ export function SpeedChart({ answer, curve }: Props) {
           />
           {answer.recommended_batch_size && (
             <p className="mt-3 text-sm text-muted">
-              Worth using: {noteAbout(answer, 'recommended')}.
+              Recommended: {noteAbout(answer, 'recommended')}.
             </p>
           )}
     </Panel>
   );
 }
 
+const markColors = { yours: 'var(--text)', recommended: 'var(--info)', largest: 'var(--muted)' };
+
 function pointsOf(answer: Answer, curve: Curve | undefined): Found[] {
   return curve?.points ?? answer.results?.toSorted((a, b) => a.batch_size - b.batch_size) ?? [];
 }
 
 function marksOf(answer: Answer, points: Found[], y: (p: Found) => number): Mark[] {
-  return batchesOf(answer).flatMap(({ size, name, color }: Batch) => {
+  return batchesOf(answer).flatMap(({ size, name }: Batch) => {
     const point = points.find((p) => p.batch_size === size);
-    return point ? [{ x: size, y: y(point), name: `${name}, ${count(size)}`, color }] : [];
+    return point ? [{ x: size, y: y(point), name: `${name}, ${count(size)}`, color: markColors[name] }] : [];
   });
 }
 

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { Answer } from '../api/client';
+import { count } from '../format';
 import { CopyButton } from '../ui/CopyButton';
 import { Panel } from '../ui/Panel';
 import { Tabs } from '../ui/Tabs';
@@ -13,7 +14,8 @@ const ways = [
 ];
 
 /** CopyAs takes the question or its answer elsewhere. */
-export function CopyAs({ question, answer: { recipe } }: { question: Question; answer: Answer }) {
+export function CopyAs({ question, answer }: { question: Question; answer: Answer }) {
+  const { recipe, recommended_batch_size: recommended, current_batch_size: yours, accumulation } = answer;
   const [way, setWay] = useState('command');
   const texts: Record<string, () => string> = {
     command: () => commandLine(question),
@@ -28,6 +30,11 @@ export function CopyAs({ question, answer: { recipe } }: { question: Question; a
       <pre tabIndex={0} aria-label="To copy" className="mt-3 max-h-80 overflow-auto rounded border border-line bg-bg p-4 font-mono text-xs leading-relaxed">
         {text}
       </pre>
+      {way === 'python' && !accumulation && recommended !== undefined && recommended !== yours && (
+        <p className="mt-2 text-xs text-muted">
+          The program uses the recommended batch, {count(recommended)}; yours is {count(yours)}.
+        </p>
+      )}
     </Panel>
   );
 }

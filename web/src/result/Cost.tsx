@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { Answer, Schemas } from '../api/client';
-import { count, dollars, duration, factor, price, rate } from '../format';
-import { NumberInput } from '../ui/Inputs';
+import { count, dollars, duration, price, rate } from '../format';
+import { AmountInput, NumberInput } from '../ui/Inputs';
 import { Panel } from '../ui/Panel';
 import type { QuestionState } from '../workload/useQuestion';
 
@@ -10,7 +10,7 @@ interface Props {
   state: QuestionState;
 }
 
-/** Cost says how fast training is, what it costs, and what the faster batch saves. The server computes. */
+/** Cost says how fast training is, what it costs, and what a run takes. The server computes. */
 export function Cost({ answer, state: { question, ask } }: Props) {
   const { bill } = answer;
   const text = bill?.tokens_per_second !== undefined;
@@ -30,19 +30,16 @@ export function Cost({ answer, state: { question, ask } }: Props) {
           label="GPU hours per year"
           value={question.hours_per_year ?? answer.hours_per_year}
           step="any"
-          least={0}
+          least={1}
           onChange={(hours_per_year) => ask({ hours_per_year })}
         />
         {text ? (
-          <NumberInput label="Tokens of a run" value={question.run_tokens} step="any" least={0} placeholder="such as 1e9" onChange={(run_tokens) => ask({ run_tokens })} />
+          <AmountInput label="Tokens to train on" unit="tokens" value={question.run_tokens} placeholder="such as 1B" onChange={(run_tokens) => ask({ run_tokens })} />
         ) : (
-          <NumberInput label="Samples of a run" value={question.run_samples} step="any" least={0} placeholder="such as 1e6" onChange={(run_samples) => ask({ run_samples })} />
+          <AmountInput label="Samples to train on" unit="samples" value={question.run_samples} placeholder="such as 1M" onChange={(run_samples) => ask({ run_samples })} />
         )}
       </div>
       <p className="mt-3 text-xs text-muted">{priceSource(question.price_per_hour, answer)}</p>
-      <p className="mt-5 text-sm" aria-live="polite">
-        <Saved answer={answer} />
-      </p>
     </Panel>
   );
 }
@@ -50,19 +47,6 @@ export function Cost({ answer, state: { question, ask } }: Props) {
 function priceSource(own: number | undefined, { price_source: source, price_per_hour: known }: Answer): string {
   if (own !== undefined) return 'Your own price.';
   return known !== undefined && source ? `Price: ${source}.` : 'No price of this card is known; enter yours to see costs.';
-}
-
-function Saved({ answer }: { answer: Answer }) {
-  if (!answer.current_fits) {
-    return <span className="text-muted">Batch {count(answer.current_batch_size)} does not fit, so there is nothing to compare with.</span>;
-  }
-  if (answer.cost_savings_annual === undefined || !answer.speedup) return null;
-  return (
-    <>
-      <span className="text-2xl font-semibold tracking-tight">{dollars(answer.cost_savings_annual)}</span>{' '}
-      <span className="text-muted">less in a year for the same samples, at {factor(answer.speedup)} the speed.</span>
-    </>
-  );
 }
 
 function Bill({ bill }: { bill: Schemas['Bill'] }) {

@@ -1,17 +1,53 @@
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { Answer, Workload } from '../api/client';
 import { bytes, count } from '../format';
+import { Breakdown } from './Breakdown';
+import { ChangesToFit } from './ChangesToFit';
 import { MemoryChart, SpeedChart } from './Charts';
-import { Headline } from './Headline';
-import { MemoryBars } from './MemoryBars';
+import { Figures } from './Figures';
+import { Notes, Proof } from './Proof';
 import { ResultTable } from './ResultTable';
+import { Verdict } from './Verdict';
+
+interface Props {
+  answer: Answer;
+  workload: Workload;
+  /** the model's name */
+  title: string;
+  children?: ReactNode;
+}
 
 /** KeptResult is an answer that stands: what was found once, with what had been predicted of it. */
-export function KeptResult({ answer, workload }: { answer: Answer; workload: Workload }) {
+export function KeptResult({ answer, workload, title, children }: Props) {
   const { predicted, provenance, seconds, snapshot_id: recording } = answer;
+  const yours = answer.results?.find((result) => result.batch_size === answer.current_batch_size);
   return (
     <div className="flex min-w-0 flex-col gap-6">
-      <Headline answer={answer} />
+      {!yours && (
+        <h1 className="text-2xl font-semibold tracking-tight">
+          Batch {count(answer.optimal_batch_size)} is the largest that fits: {title} on {answer.gpu_name}
+        </h1>
+      )}
+      {yours && (
+        <Verdict
+          title={title}
+          card={answer.gpu_name}
+          workload={workload}
+          batch={answer.current_batch_size}
+          verdict={yours.verdict}
+          left={yours.left_bytes}
+          margin={answer.margin_bytes}
+        >
+          <p className="text-sm text-muted">
+            {answer.engine}: {bytes(yours.memory_bytes)} allocated and {bytes(yours.reserved_bytes)} reserved at the peak, of the {bytes(answer.limit_bytes)} that PyTorch
+            may use.
+          </p>
+          <ChangesToFit answer={answer} />
+        </Verdict>
+      )}
+      <Figures answer={answer} />
+      <Notes answer={answer} open />
       {predicted && (
         <p className="text-sm text-muted">
           Predicted was batch {count(predicted.optimal_batch_size)}
@@ -29,11 +65,13 @@ export function KeptResult({ answer, workload }: { answer: Answer; workload: Wor
           </Link>
         </p>
       )}
-      <MemoryBars answer={answer} workload={workload} />
+      {children}
       <div className="grid gap-6 xl:grid-cols-2">
         <MemoryChart answer={answer} />
         <SpeedChart answer={answer} />
       </div>
+      {(workload.model ?? workload.config) && <Breakdown workload={workload} answer={answer} />}
+      <Proof answer={answer} />
       {answer.results && <ResultTable points={answer.results} />}
     </div>
   );

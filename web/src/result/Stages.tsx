@@ -1,22 +1,14 @@
-import type { Workload } from '../api/client';
-import { usePrediction } from '../api/queries';
-import { bytes, count, rate } from '../format';
+import type { Prediction } from '../api/client';
+import { bytes, rate } from '../format';
 import { Evidence } from '../ui/Evidence';
-import { Skeleton } from '../ui/Loading';
 import { Panel } from '../ui/Panel';
 import { parallelOf } from '../workload/describe';
-import { Breakdown } from './Breakdown';
 
-/** Stages is what each GPU of a pipeline takes at today's batch. */
-export function Stages({ workload }: { workload: Workload }) {
-  const { data, isPlaceholderData } = usePrediction(workload);
-  if (!data?.ranks || !data.workload) return <Skeleton className="h-64" />;
+/** Stages is what each GPU of a pipeline takes. */
+export function Stages({ prediction: data }: { prediction: Prediction }) {
+  if (!data.ranks || !data.workload) return null;
   const stages = parallelOf(data.workload)?.stages ?? [];
   return (
-    <div className={`flex flex-col gap-6 ${isPlaceholderData ? 'opacity-60' : ''}`} aria-busy={isPlaceholderData}>
-      <h1 className="max-w-4xl text-2xl leading-snug font-semibold tracking-tight text-balance sm:text-[2rem]">
-        Batch {count(data.workload.batch ?? 1)} {data.fits ? 'trains' : 'does not train'} in a pipeline of {stages.length} GPUs
-      </h1>
       <Panel title="What each GPU takes" aside={<Evidence engine="predicted" />}>
         <table className="w-full text-sm">
           <thead className="text-xs text-muted">
@@ -41,10 +33,8 @@ export function Stages({ workload }: { workload: Workload }) {
         </table>
         <p className="mt-4 text-sm text-muted">
           Each GPU may reserve {bytes(data.limit)}.{data.samples_per_second ? ` About ${rate(data.samples_per_second)} samples/s.` : ''} The
-          largest batch of a pipeline is not looked for.
+          largest batch of a pipeline is not searched for.
         </p>
       </Panel>
-      <Breakdown workload={workload} />
-    </div>
   );
 }

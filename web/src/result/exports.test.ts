@@ -33,7 +33,13 @@ test('JSON leaves out what is usual', () => {
 test('adapters, quantization and parallelism are said as flags', () => {
   const workload = { model: 'bert', adapter: 16, quantize: 'nf4' as const };
   expect(commandLine({ workload: { ...workload, adapter: { kind: 'lora', rank: 8 } } })).toBe(
-    `memorymark analyze bert --quantize nf4 --adapter '{"kind":"lora","rank":8}'`,
+    'memorymark analyze bert --quantize nf4 --lora 8',
+  );
+  expect(commandLine({ workload: { model: 'bert', adapter: { kind: 'lora', rank: 8, targets: 'all-linear' } } })).toBe(
+    'memorymark analyze bert --lora 8 --lora-targets all-linear',
+  );
+  expect(commandLine({ workload: { model: 'bert', adapter: { kind: 'lora', rank: 8, dora: true } } })).toBe(
+    `memorymark analyze bert --adapter '{"kind":"lora","rank":8,"dora":true}'`,
   );
   expect(commandLine({ workload: { model: 'bert', parallel: { kind: 'fsdp', gpus: 8, mixed_precision: 'bf16' } } })).toBe(
     'memorymark analyze bert --parallel fsdp,gpus=8,mixed_precision=bf16',

@@ -14,7 +14,8 @@ export function commandLine({ workload, ...rest }: Question): string {
   if (model) words.push(quote(model));
   for (const [key, value] of Object.entries(keys)) {
     const flag = `--${key.replaceAll('_', '-')}`;
-    words.push(...(value === true ? [flag] : [flag, quote(flagText(key, value))]));
+    if (key === 'adapter' && isPlainLoRA(value)) words.push(...loraFlags(value));
+    else words.push(...(value === true ? [flag] : [flag, quote(flagText(key, value))]));
   }
   if (model && config) words.push('--config', quote(JSON.stringify(config)));
   if (rest.global_batch) words.push('--global-batch', String(rest.global_batch));
@@ -26,6 +27,22 @@ export function commandLine({ workload, ...rest }: Question): string {
   if (rest.run_samples) words.push('--samples', String(rest.run_samples));
   if (model || !config) return words.join(' ');
   return `cat > config.json <<'END'\n${JSON.stringify(config, null, 2)}\nEND\n${words.slice(0, 2).join(' ')} ./config.json ${words.slice(2).join(' ')}`.trim();
+}
+
+interface LoRA {
+  rank: number;
+  targets?: string;
+}
+
+function isPlainLoRA(value: unknown): value is number | LoRA {
+  if (typeof value !== 'object' || value === null) return true;
+  const { kind, rank, targets = '', ...others } = value as LoRA & { kind?: string };
+  return kind === 'lora' && rank > 0 && typeof targets === 'string' && Object.keys(others).length === 0;
+}
+
+function loraFlags(value: number | LoRA): string[] {
+  const { rank, targets } = typeof value === 'number' ? { rank: value } : value;
+  return ['--lora', String(rank), ...(targets ? ['--lora-targets', quote(targets)] : [])];
 }
 
 // flagText is a value as a flag takes it. Parallelism has a form of its own there: fsdp,gpus=8,offload=true.

@@ -25,7 +25,7 @@ export function ReportPanel({ grid }: { grid: Grid }) {
     <Panel title="The whole study">
       <p className="text-sm text-muted">
         Peaks, what they are made of, fp32 against mixed precision, the largest allocations and every timeline of one model, at the contexts, the batch and on the
-        card above. The page holds all of it; the folder has the snapshots too, as <code className="font-mono">memorymark report</code> writes it.
+        card above. The page holds all of it; the folder has the snapshots too, as <code className="font-mono">memorymark study report</code> writes it.
       </p>
       <div className="mt-4 flex flex-wrap items-end gap-3">
         <div className="w-32">
@@ -65,7 +65,7 @@ function Make({ format, size, grid }: { format: Format; size: string; grid: Grid
   if (!make.data) {
     return (
       <Button disabled={make.isPending} onClick={() => make.mutate()}>
-        {make.isPending ? 'Making it…' : button}
+        {make.isPending ? 'Creating…' : button}
       </Button>
     );
   }

@@ -18,7 +18,7 @@ import { addressOfGrid, axes, type Axis, commandOf, type Grid, gridOf } from './
 import { measures } from './measures';
 import { PeakChart } from './PeakChart';
 import { ReportPanel } from './ReportPanel';
-import { type Swept, sweepOf } from './sweep';
+import { fallsWithContext, type Row, rowsOf, type Swept, sweepOf } from './sweep';
 import { SweepTable } from './SweepTable';
 
 const titles: Record<Axis, string> = { sizes: 'Model size', contexts: 'Context length', parts: 'What runs', precisions: 'Precision' };
@@ -35,10 +35,11 @@ export default function StudyPage() {
   const change = (patch: Partial<Grid>) => navigate(`/study?${addressOfGrid({ ...asked, ...patch })}`, { replace: true });
   const workers = useWorkers().data?.workers ?? [];
   const card = cardOf(grid, cards);
-  const each = useEach<string, Swept>(
-    grid.sizes,
-    (size) => ['sweep', sweepOf(size, grid)],
-    async (size, signal) => ({ size, cells: (await answer(api.POST('/v1/sweeps', { body: sweepOf(size, grid), signal }))).cells }),
+  // A question for each row, so that rows come one after the other. Requests take turns (api/transport.ts).
+  const each = useEach<Row, Swept>(
+    rowsOf(grid),
+    (row) => ['sweep', sweepOf(row, grid)],
+    async (row, signal) => ({ ...row, cells: (await answer(api.POST('/v1/sweeps', { body: sweepOf(row, grid), signal }))).cells }),
   );
   const [shown, setShown] = useState('allocated');
   const measure = measures[shown]!;
@@ -68,13 +69,13 @@ export default function StudyPage() {
           <CardPicker card={card} cards={cards} workers={workers} onChoose={(gpu) => change({ gpu })} />
         </form>
         <div className="flex min-w-0 flex-col gap-6">
-          {each.problem && <ErrorBox problem={each.problem} title="Invalid cell in the grid" />}
+          {each.problem && <ErrorBox problem={each.problem} title="Part of the grid could not be predicted" />}
           <Panel
             title={shown === 'time' ? 'Step time' : `Peak of ${measure.name.toLowerCase()} memory`}
             aside={
               each.missing > 0 ? (
                 <span role="status" className="text-xs text-muted">
-                  predicted {grid.sizes.length - each.missing} of {grid.sizes.length} models
+                  {each.parts.length} of {rowsOf(grid).length} rows
                 </span>
               ) : (
                 <Evidence engine="predicted" errors={measure.errors(cells[0]?.provenance?.accuracy)} />
@@ -84,7 +85,13 @@ export default function StudyPage() {
             <div className="mb-4">
               <Tabs label="Shown" tabs={Object.entries(measures).map(([value, { name }]) => ({ value, name }))} value={shown} onChange={setShown} />
             </div>
-            <SweepTable grid={grid} swept={each.parts} measure={measure} names={names} />
+            <SweepTable grid={grid} swept={each.parts} measure={measure} names={names} complete={each.missing === 0} />
+            {fallsWithContext(grid, each.parts) && (
+              <p className="mt-4 text-xs text-muted">
+                A longer context can take a little less: as long as the optimizer step sets the peak, the context only decides which cached blocks that step
+                finds, and a block that fits better wastes less.
+              </p>
+            )}
             {card && cells.some((cell) => cell.out_of_memory) && (
               <p className="mt-4 text-xs text-muted">
                 Red does not fit {card.name}, {bytes(card.memory.bytes)}; the figure is what it would take.

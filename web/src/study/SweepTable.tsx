@@ -7,10 +7,12 @@ interface Props {
   swept: Swept[];
   measure: Measure;
   names: Record<string, string>;
+  /** nothing more comes */
+  complete: boolean;
 }
 
 /** SweepTable is a row for each model and precision, with a column for each context and part of a step. */
-export function SweepTable({ grid, swept, measure, names }: Props) {
+export function SweepTable({ grid, swept, measure, names, complete }: Props) {
   const columns = grid.contexts.flatMap((context) => grid.parts.map((part) => ({ context, part })));
   const lines = grid.sizes.flatMap((size) => grid.precisions.map((precision) => ({ size, precision })));
   return (
@@ -37,7 +39,7 @@ export function SweepTable({ grid, swept, measure, names }: Props) {
               </th>
               {columns.map((column) => (
                 <td key={column.context + column.part} className="py-2 pl-2 text-right whitespace-nowrap">
-                  <Figure found={cellIn(swept, { size, precision, ...column })} measure={measure} />
+                  <Figure found={cellIn(swept, { size, precision, ...column })} measure={measure} complete={complete} />
                 </td>
               ))}
             </tr>
@@ -57,7 +59,7 @@ export function SweepTable({ grid, swept, measure, names }: Props) {
                     {column.context}, {column.part}
                   </dt>
                   <dd className="text-right">
-                    <Figure found={cellIn(swept, { size, precision, ...column })} measure={measure} />
+                    <Figure found={cellIn(swept, { size, precision, ...column })} measure={measure} complete={complete} />
                   </dd>
                 </div>
               ))}
@@ -69,8 +71,8 @@ export function SweepTable({ grid, swept, measure, names }: Props) {
   );
 }
 
-function Figure({ found, measure }: { found: SweptCell | undefined; measure: Measure }) {
-  if (!found) return <span className="text-faint">…</span>;
+function Figure({ found, measure, complete }: Pick<Props, 'measure' | 'complete'> & { found: SweptCell | undefined }) {
+  if (!found) return <span className="text-faint">{complete ? 'no answer' : '…'}</span>;
   const value = measure.of(found);
   if (value === undefined) {
     return (

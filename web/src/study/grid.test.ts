@@ -10,6 +10,6 @@ test('a grid survives the address, and the usual one needs none', () => {
 
 test('the command line does the same', () => {
   expect(commandOf(gridOf('sizes=2.7B&contexts=128,512&precisions=fp32&gpu=h200'))).toBe(
-    'memorymark sweep --model-size 2.7B --context-length 128,512 --profile-type forward,training --precision fp32 --batch-size 4 --gpu h200',
+    'memorymark study sweep --model-size 2.7B --context-length 128,512 --profile-type forward,training --precision fp32 --batch-size 4 --gpu h200',
   );
 });

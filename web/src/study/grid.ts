@@ -58,7 +58,7 @@ export function addressOfGrid(grid: Grid): string {
 /** commandOf is the command that does the same. */
 export function commandOf({ sizes, contexts, parts, precisions, batch, gpu }: Grid): string {
   return [
-    `memorymark sweep --model-size ${sizes.join()} --context-length ${contexts.join()} --profile-type ${parts.join()}`,
+    `memorymark study sweep --model-size ${sizes.join()} --context-length ${contexts.join()} --profile-type ${parts.join()}`,
     `--precision ${precisions.join()} --batch-size ${batch}${gpu ? ` --gpu ${gpu}` : ''}`,
   ].join(' ');
 }

@@ -1,13 +1,23 @@
-// What the server predicts of a grid: one sweep for each model size, so that the
-// small ones are there while the large ones are computed.
+// What the server predicts of a grid: one sweep for each row, so that the small
+// models are there while the large ones are computed.
 import type { Schemas } from '../api/client';
 import type { Cell, Grid } from './grid';
 
 export type SweptCell = Schemas['SweepCell'];
 
-export interface Swept {
+/** Row is a model in a precision. */
+export interface Row {
   size: string;
+  precision: string;
+}
+
+export interface Swept extends Row {
   cells: SweptCell[];
+}
+
+/** rowsOf are the rows of a grid, the smallest models first. */
+export function rowsOf({ sizes, precisions }: Grid): Row[] {
+  return sizes.flatMap((size) => precisions.map((precision) => ({ size, precision })));
 }
 
 /** modelOf is the id of a size in the catalog. */
@@ -17,12 +27,12 @@ function modelOf(size: string): string {
 
 const phaseOf = (part: string) => (part === 'forward' ? 'forward' : 'train');
 
-/** sweepOf is the sweep of a size: all that the grid has of it. */
-export function sweepOf(size: string, { contexts, parts, precisions, batch, gpu }: Grid): Schemas['SweepQuestion'] {
+/** sweepOf is the sweep of a row. */
+export function sweepOf({ size, precision }: Row, { contexts, parts, batch, gpu }: Grid): Schemas['SweepQuestion'] {
   return {
     workload: { model: modelOf(size), batch, gpu },
     axes: [
-      { key: 'precision', values: precisions },
+      { key: 'precision', values: [precision] },
       { key: 'sequence', values: contexts.map(Number) },
       { key: 'phase', values: parts.map(phaseOf) },
     ],
@@ -31,8 +41,19 @@ export function sweepOf(size: string, { contexts, parts, precisions, batch, gpu 
 
 /** cellIn finds a cell of the grid among what has been swept. */
 export function cellIn(swept: Swept[], { size, context, part, precision }: Cell): SweptCell | undefined {
-  const cells = swept.find((one) => one.size === size)?.cells;
-  return cells?.find(({ values }) => values.sequence === context && values.phase === phaseOf(part) && values.precision === precision);
+  const cells = swept.find((row) => row.size === size && row.precision === precision)?.cells;
+  return cells?.find(({ values }) => values.sequence === context && values.phase === phaseOf(part));
+}
+
+/** fallsWithContext reports whether a longer context takes less somewhere, which must be explained. */
+export function fallsWithContext(grid: Grid, swept: Swept[]): boolean {
+  return rowsOf(grid).some((row) => {
+    const cells = grid.contexts.map((context) => cellIn(swept, { ...row, context, part: 'training' })?.peak);
+    return cells.some((peak, index) => {
+      const before = cells[index - 1];
+      return before && peak && (peak.allocated < before.allocated || peak.reserved < before.reserved);
+    });
+  });
 }
 
 /** reportOf is the study of one size over the grid's contexts, fp32 against the first mixed precision that is chosen. */

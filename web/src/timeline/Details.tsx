@@ -67,28 +67,28 @@ function Allocation({ recording, shape, label, stage }: { recording: Recording; 
         <Row name="bytes">{formatCount(shape.size)}</Row>
         {shape.id >= 0 && <Row name="number">#{formatCount(shape.id)}</Row>}
         {first?.address !== undefined && <Row name="address">{formatAddress(first.address)}</Row>}
-        <Row name="made">{formatMoment(born)}</Row>
+        <Row name="allocated">{formatMoment(born)}</Row>
         <Row name="freed">{freed < 0 ? 'never' : formatMoment(freed)}</Row>
-        {lifetimeOf(rows) !== null && <Row name="lived">{formatMicros(lifetimeOf(rows)!)}</Row>}
+        {lifetimeOf(rows) !== null && <Row name="lifetime">{formatMicros(lifetimeOf(rows)!)}</Row>}
         {first && first.stream !== 0 && <Row name="stream">{first.stream}</Row>}
         {first?.backward_node && <Row name="backward of">{first.backward_node}</Row>}
       </dl>
       <div className="mt-3 flex flex-wrap gap-2">
         {born >= 0 && (
           <Button size="small" onClick={() => stage.goTo(born)}>
-            Its birth
+            Allocated
           </Button>
         )}
         {freed >= 0 && (
           <Button size="small" onClick={() => stage.goTo(freed)}>
-            Its end
+            Freed
           </Button>
         )}
         <Button size="small" onClick={() => showLife(stage, born, freed)}>
-          Its life
+          Lifetime
         </Button>
       </div>
-      <h3 className="mt-4 text-xs text-muted">Stack, innermost first</h3>
+      <h3 className="mt-4 text-xs text-muted">Stack, most recent call first</h3>
       <Stack frames={frames} />
     </>
   );

@@ -36,7 +36,7 @@ export function Plot({ stage, name, done }: Props) {
         aria-label={`Active memory of ${name} over its events`}
         aria-describedby="plot-keys"
         data-testid="plot"
-        className="block h-[52vh] min-h-72 w-full touch-none rounded bg-bg lg:h-[calc(100vh-25rem)] lg:min-h-[26rem]"
+        className="block h-[52vh] min-h-72 w-full touch-none rounded bg-bg lg:h-[calc(100vh-var(--above))] lg:min-h-[13.5rem]"
       />
       <canvas ref={overview} aria-hidden data-testid="overview" className="mt-2 block h-12 w-full cursor-col-resize touch-none rounded bg-bg" />
       <p id="plot-keys" className="sr-only">

@@ -24,7 +24,7 @@ export function StretchTab({ recording, range, onGo, onSeen, onClear }: Props) {
       <div className="flex flex-wrap items-center gap-3 text-sm text-muted">
         <p>Drag over the plot with Shift held, or press r, to sum up a range of events.</p>
         <Button size="small" onClick={onSeen}>
-          Take what is seen
+          Use the visible range
         </Button>
       </div>
     );
@@ -70,8 +70,8 @@ function sentence({ from, to, duration_us: micros, sum, peak }: Stretch): string
 type Group = Stretch['by_line'][number];
 
 const columns: [string, (g: Omit<Group, 'label'>) => string][] = [
-  ['At its highest', (g) => formatBytes(g.at_peak_bytes)],
-  ['Made', (g) => formatBytes(g.made_bytes)],
+  ['At the peak', (g) => formatBytes(g.at_peak_bytes)],
+  ['Allocated', (g) => formatBytes(g.made_bytes)],
   ['Count', (g) => formatCount(g.made_count)],
   ['Freed', (g) => formatBytes(g.freed_bytes)],
   ['Stays', (g) => formatBytes(g.kept_bytes)],

@@ -55,11 +55,11 @@ function Staged({ snapshot, address, device }: Props & { device: Device }) {
   const search = useRef<HTMLInputElement>(null);
   const problem = useStage(stage, 'problem');
   const whole = useStage(stage, 'whole');
-  const finds = useFinds(stage, recording, device.events, address.get('find'), setSelected);
-  useMoment(stage, address, finds.settled);
-  const comparison = useComparison(stage, recording, address.get('with'));
   // Of several, the first one is explained best: the rest happened in a process that had failed before.
   const failure = device.out_of_memory?.find((f) => f.explanation?.remedies) ?? device.out_of_memory?.at(-1);
+  const finds = useFinds(stage, recording, device.events, address.get('find'), setSelected);
+  useMoment(stage, address, finds.settled, failure?.event);
+  const comparison = useComparison(stage, recording, address.get('with'));
   const [drawing, setDrawing] = useState(false);
   const rangeAddress = address.get('range');
   const range = useMemo(() => rangeOf(rangeAddress), [rangeAddress]);
@@ -91,7 +91,7 @@ function Staged({ snapshot, address, device }: Props & { device: Device }) {
   return (
     <>
       <Heading snapshot={snapshot} device={device} address={address} />
-      {failure && <FailureBox failure={failure} onGo={(event) => stage.goTo(event, 1 / 8)} />}
+      {failure && <FailureBox failure={failure} workload={snapshot.kind === 'predicted' ? address.workload : null} onGo={(event) => stage.goTo(event, 1 / 8)} />}
       {problem && <ErrorBox problem={new Problem(-1, problem)} title="The timeline could not be drawn" />}
       <Comparison comparison={comparison} stage={stage} address={address} />
       <Toolbar
@@ -109,7 +109,7 @@ function Staged({ snapshot, address, device }: Props & { device: Device }) {
           setByStack(next);
         }}
       />
-      <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_21rem]">
+      <div className={`grid gap-4 lg:grid-cols-[minmax(0,1fr)_21rem] ${failure ? '[--above:35rem]' : '[--above:25rem]'}`}>
         <div className="min-w-0">
           <Plot
             stage={stage}

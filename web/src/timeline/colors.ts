@@ -21,11 +21,11 @@ const palettes: Record<Theme, Hues> = {
   dark: {
     named: {
       1: 0x4f7fc4,
-      2: 0x39a0b0,
-      3: 0xc98a45,
+      2: 0x6fb7e6,
+      3: 0xc06fb0,
       4: 0x8a6fc0,
-      5: 0x4fa56f,
-      6: 0xc26a70,
+      5: 0x2f9d97,
+      6: 0xa9a94e,
       7: 0x7a8a92,
       16: 0x3f4650,
       17: 0x6b6b6b,
@@ -38,11 +38,11 @@ const palettes: Record<Theme, Hues> = {
   light: {
     named: {
       1: 0x6f9be0,
-      2: 0x5bbccb,
-      3: 0xe2a662,
+      2: 0x8cc7ef,
+      3: 0xd48fc6,
       4: 0xa58ddb,
-      5: 0x6fc08d,
-      6: 0xe08a8f,
+      5: 0x5fbdb7,
+      6: 0xc2c26e,
       7: 0x9fb0b8,
       16: 0x98a3b3,
       17: 0xa3a3a3,

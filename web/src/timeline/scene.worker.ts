@@ -1,5 +1,6 @@
 /** The worker around a Scene: it fetches and unpacks timelines, draws them, and answers with bitmaps. */
 
+import { send } from '../api/transport';
 import { decode, summary, type Summary, type Wire } from './data';
 import { bitmapOf, type Slot } from './drawer';
 import { Scene, type Look, type Under } from './scene';
@@ -53,7 +54,7 @@ async function load({ slot, url, serial }: Extract<ToWorker, { kind: 'load' }>) 
   const abort = new AbortController();
   loading.set(slot, abort);
   try {
-    const response = await fetch(url, { signal: abort.signal });
+    const response = await send(new Request(url, { signal: abort.signal }));
     const body: unknown = await response.json();
     if (abort.signal.aborted) return;
     if (!response.ok) throw new Error(problemOf(body, response.status));

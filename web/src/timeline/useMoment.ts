@@ -8,14 +8,17 @@ import type { View } from './view';
  * useMoment keeps in the address what is looked at, so that a link shows the same to somebody else: "view" is the part
  * that is seen, "at" the event of the cursor, "find" what is searched for. What everybody sees first stays out of it.
  */
-export function useMoment(stage: Stage, address: Address, find: string) {
-  useState(() => stage.beginAt(momentOf(address)));
+export function useMoment(stage: Stage, address: Address, find: string, failure?: number) {
+  useState(() => {
+    const asked = momentOf(address);
+    stage.beginAt({ ...asked, cursor: asked.cursor ?? failure ?? null }); // what people come for
+  });
   const whole = useStage(stage, 'whole');
   const view = useStage(stage, 'rested');
   const cursor = useStage(stage, 'cursor');
   const change = {
     view: view ? viewText(view, stage.world.y) : '',
-    at: cursor === null || cursor === whole?.peak.event ? '' : String(cursor),
+    at: cursor === null || cursor === (failure ?? whole?.peak.event) ? '' : String(cursor),
     find,
   };
   const differs = Object.entries(change).some(([key, value]) => address.get(key) !== value);

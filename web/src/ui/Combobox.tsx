@@ -21,12 +21,10 @@ interface Props {
   /** what is shown for the value */
   shown: string;
   onChoose(value: string): void;
-  /** what choosing the text of the search itself is called; nothing if it cannot be chosen */
-  free?(text: string): string | undefined;
   children?: ReactNode;
 }
 
-export function Combobox({ label, options, value, shown, onChoose, free, children }: Props) {
+export function Combobox({ label, options, value, shown, onChoose, children }: Props) {
   const [open, setOpen] = useState(false);
   const id = useId();
   return (
@@ -56,7 +54,6 @@ export function Combobox({ label, options, value, shown, onChoose, free, childre
               label={label}
               options={options}
               value={value}
-              free={free}
               onChoose={(chosen) => {
                 setOpen(false);
                 onChoose(chosen);
@@ -75,11 +72,9 @@ export function Combobox({ label, options, value, shown, onChoose, free, childre
   );
 }
 
-function Choices({ label, options, value, onChoose, free }: Pick<Props, 'label' | 'options' | 'value' | 'onChoose' | 'free'>) {
+function Choices({ label, options, value, onChoose }: Pick<Props, 'label' | 'options' | 'value' | 'onChoose'>) {
   const [text, setText] = useState('');
-  const own = free?.(text.trim());
-  const found = options.filter((option) => matches(option, text));
-  if (own && !found.some((option) => option.value === text.trim())) found.push({ value: text.trim(), name: own, group: 'Not in the list' });
+  const found = search(options, text);
   const [at, setAt] = useState(() => Math.max(0, options.findIndex((option) => option.value === value)));
   const list = useRef<HTMLUListElement>(null);
   const id = useId();
@@ -127,7 +122,7 @@ function Choices({ label, options, value, onChoose, free }: Pick<Props, 'label' 
           />
         ))}
       </ul>
-      {found.length === 0 && <p className="px-4 pb-4 text-sm text-muted">Nothing has “{text}” in its name.</p>}
+      {found.length === 0 && <p className="px-4 pb-4 text-sm text-muted">Nothing is called “{text}”.</p>}
     </>
   );
 }
@@ -165,11 +160,17 @@ function Row({ id, option, heading, active, onChoose, onPoint }: RowProps) {
   );
 }
 
-/** matches reports whether every word of a search is in what is known of an option. */
-export function matches(option: Option, text: string): boolean {
-  const known = `${option.name} ${option.value} ${option.also ?? ''} ${option.group ?? ''}`.toLowerCase();
-  return text
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => known.includes(word));
+/**
+ * search finds the options that have every word of a text, however they are spelled: llama3 finds Llama 3.2. If there
+ * are none, it finds those that have the first of its words.
+ */
+export function search(options: Option[], text: string): Option[] {
+  const words = text.toLowerCase().split(/\s+/).map(plain);
+  const known = options.map((option) => ({ option, text: plain(`${option.name} ${option.value} ${option.also ?? ''} ${option.group ?? ''}`) }));
+  const exact = known.filter((each) => words.every((word) => each.text.includes(word)));
+  const found = exact.length > 0 ? exact : known.filter((each) => words[0]!.length > 1 && each.text.includes(words[0]!.replace(/\d+$/, '') || words[0]!));
+  return found.map(({ option }) => (exact.length > 0 ? option : { ...option, group: `Nothing is called “${text.trim()}”; similar` }));
 }
+
+// plain is text without what people leave out: spaces and punctuation.
+const plain = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');

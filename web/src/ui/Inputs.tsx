@@ -1,6 +1,8 @@
 import { ChevronDown } from 'lucide-react';
 import { Switch } from 'radix-ui';
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { count } from '../format';
+import { amountOf } from './amount';
 
 interface Common {
   label: string;
@@ -111,6 +113,47 @@ export function NumberInput({ value, unit, placeholder, step = 1, min = 0, least
           </span>
         )}
       </div>
+    </Labelled>
+  );
+}
+
+interface AmountProps extends Common {
+  value: number | undefined;
+  unit: string;
+  placeholder: string;
+  onChange(value: number | undefined): void;
+}
+
+/** AmountInput takes 1B, 300M or 1e9, and shows what it read. */
+export function AmountInput({ value, unit, placeholder, onChange, ...given }: AmountProps) {
+  const id = useId();
+  const [written, setWritten] = useState('');
+  const isUnread = written !== '' && amountOf(written) === undefined;
+  const text = isUnread || amountOf(written) === value ? written : value === undefined ? '' : count(value); // it may be changed elsewhere
+  const read = amountOf(text);
+  const common = { ...given, wrong: text !== '' && read === undefined ? 'Write a number, such as 1B, 300M or 1e9.' : given.wrong };
+  return (
+    <Labelled id={id} {...common}>
+      <input
+        id={id}
+        inputMode="text"
+        autoComplete="off"
+        value={text}
+        placeholder={placeholder}
+        aria-invalid={common.wrong ? true : undefined}
+        aria-describedby={`${id}-${common.wrong ? 'wrong' : 'read'}`}
+        onChange={(event) => {
+          setWritten(event.target.value);
+          const next = amountOf(event.target.value);
+          if (next !== undefined || event.target.value === '') onChange(next);
+        }}
+        className={`${box} ${edge(common.wrong)} placeholder:text-faint`}
+      />
+      {read !== undefined && (
+        <p id={`${id}-read`} className="text-xs text-muted">
+          {count(read)} {unit}
+        </p>
+      )}
     </Labelled>
   );
 }

@@ -2,6 +2,7 @@
 import { useSyncExternalStore } from 'react';
 import { answer, api, type Schemas } from '../api/client';
 import { Problem, type ProblemDocument } from '../api/problem';
+import { upload } from '../api/transport';
 import { refusal, unfit } from './snapshotFile';
 
 export type Snapshot = Schemas['Snapshot'];
@@ -68,23 +69,11 @@ export function useUploads(): UploadState {
   );
 }
 
-/** transfer sends a file and tells how much of it is there; fetch cannot. */
-function transfer(file: File, signal: AbortSignal, onSent: (bytes: number) => void): Promise<Snapshot> {
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest();
-    signal.addEventListener('abort', () => request.abort());
-    request.open('POST', `/v1/snapshots?name=${encodeURIComponent(file.name)}`);
-    request.setRequestHeader('Content-Type', 'application/octet-stream');
-    request.responseType = 'json';
-    request.upload.addEventListener('progress', ({ loaded }) => onSent(loaded));
-    request.addEventListener('abort', () => reject(signal.reason));
-    request.addEventListener('error', () => reject(Problem.lost()));
-    request.addEventListener('load', () => {
-      const answered: unknown = request.response ?? undefined;
-      if (request.status === 201) return resolve(answered as Snapshot);
-      const problem = Problem.from(request.status, answered as ProblemDocument | undefined);
-      reject(request.status === 422 ? unfit(`the file ${file.name} is ${problem.message}`) : problem);
-    });
-    request.send(file);
+async function transfer(file: File, signal: AbortSignal, onSent: (bytes: number) => void): Promise<Snapshot> {
+  const { status, body } = await upload(`/v1/snapshots?name=${encodeURIComponent(file.name)}`, file, signal, onSent).catch((cause: unknown) => {
+    throw signal.aborted ? cause : Problem.lost();
   });
+  if (status === 201) return body as Snapshot;
+  const problem = Problem.from(status, body as ProblemDocument | undefined);
+  throw status === 422 ? unfit(`the file ${file.name} is ${problem.message}`) : problem;
 }

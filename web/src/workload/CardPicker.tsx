@@ -15,7 +15,7 @@ export function CardPicker({ card, cards, workers, onChoose }: Props) {
   const options = (cards?.gpus ?? []).map((each): Option & { rank: number } => {
     const [rank, group] =
       each.id === cards?.this_machine ? [0, 'This machine'] : atWorkers.has(each.id) ? [1, 'On a worker: can be measured'] : [2, 'Catalog: predicted'];
-    return { value: each.id, name: each.name, note: bytes(each.memory.bytes), also: each.aliases?.join(' '), group, rank };
+    return { value: each.id, name: each.name, note: bytes(each.memory.bytes), also: [...(each.aliases ?? []), soldAs(each.memory.bytes)].join(' '), group, rank };
   });
   return (
     <Combobox
@@ -26,4 +26,11 @@ export function CardPicker({ card, cards, workers, onChoose }: Props) {
       onChoose={onChoose}
     />
   );
+}
+
+const sizes = [8, 10, 11, 12, 16, 20, 24, 32, 40, 48, 64, 80, 94, 96, 128, 141, 180, 192];
+
+// soldAs is the amount of memory that is written on a card, which is a little more than PyTorch finds on it.
+function soldAs(found: number): string {
+  return `${sizes.find((gigabytes) => gigabytes * 2 ** 30 >= found * 0.99) ?? ''}gb`;
 }

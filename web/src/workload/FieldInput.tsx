@@ -2,7 +2,7 @@ import type { Card, Workload } from '../api/client';
 import { NumberInput, SelectInput, SwitchInput } from '../ui/Inputs';
 import { rankOf } from './describe';
 import { type FieldKey, fields } from './fields';
-import { hasBF16 } from './presets';
+import { hasBF16 } from './methods';
 import type { QuestionState } from './useQuestion';
 
 interface Props {
@@ -36,7 +36,7 @@ function RankInput({ workload, onChange, ...common }: { label: string; help: str
   const { adapter } = workload;
   const set = (rank: number | undefined) => {
     if (!rank) return onChange({ adapter: undefined, quantize: undefined }, 'typing'); // only frozen weights are quantized
-    onChange({ adapter: typeof adapter === 'object' ? { ...adapter, rank } : rank }, 'typing');
+    onChange({ adapter: typeof adapter === 'object' ? { ...adapter, rank } : { kind: 'lora', rank, targets: 'all-linear' } }, 'typing'); // PEFT knows the usual targets of few models
   };
   return <NumberInput {...common} value={rankOf(workload) || undefined} placeholder="no adapter" onChange={set} />;
 }

@@ -4,7 +4,7 @@ import { Button } from '../ui/Button';
 import { Combobox, type Option } from '../ui/Combobox';
 import { CodeDialog } from './CodeDialog';
 import { ConfigDialog } from './ConfigDialog';
-import { titleOf } from './subject';
+import { canCheckpoint, titleOf } from './subject';
 
 interface Props {
   workload: Workload;
@@ -31,8 +31,7 @@ export function ModelPicker({ workload, models, onChange }: Props) {
         options={options.toSorted((a, b) => (a.group ?? '').localeCompare(b.group ?? '') * -1)}
         value={workload.model}
         shown={titleOf(workload, models)}
-        onChoose={(model) => onChange({ model, config: undefined })}
-        free={(text) => (/^[\w.-]+\/[\w.-]+$/.test(text) ? `${text}, by its name on the hub` : undefined)}
+        onChoose={(model) => onChange({ model, config: undefined, ...(canCheckpoint({ model }, models) ? {} : { checkpointing: undefined }) })}
       >
         <div className="grid grid-cols-2 gap-1">
           <Button look="quiet" onClick={() => setPasting(true)}>

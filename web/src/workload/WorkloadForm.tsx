@@ -10,14 +10,14 @@ import { FieldInput } from './FieldInput';
 import { adapters, type FieldKey, first, more, training } from './fields';
 import { describeLengths } from './lengths';
 import { LengthsFields } from './LengthsFields';
+import { MethodInput } from './MethodInput';
 import { ModelPicker } from './ModelPicker';
 import { ParallelFields } from './ParallelFields';
-import { Presets } from './Presets';
-import { cardOf, samplesOf } from './subject';
+import { canCheckpoint, cardOf, samplesOf } from './subject';
 import type { QuestionState } from './useQuestion';
 
 /** Varied is what a page varies by itself. */
-export type Varied = FieldKey | 'gpu' | 'parallel' | 'presets';
+export type Varied = FieldKey | 'model' | 'gpu' | 'parallel';
 
 interface Props {
   state: QuestionState;
@@ -34,7 +34,7 @@ export function WorkloadForm({ state, problem, without = [] }: Props) {
   const card = cardOf(workload, cards);
   const workers = useWorkers().data?.workers ?? [];
   const images = samplesOf(workload, models) === 'vision';
-  const left = images ? ['sequence', 'attention_mask'] : ['image', 'channels_last'];
+  const left = [...(images ? ['sequence', 'attention_mask'] : ['image', 'channels_last']), ...(canCheckpoint(workload, models) ? [] : ['checkpointing'])];
   const shown = (keys: FieldKey[]) => keys.filter((key) => !left.includes(key) && !without.includes(key));
   const wrong = (key: string) => wrongOf(problem, key);
   const section = (title: string, all: FieldKey[], children?: ReactNode, also = '') => {
@@ -52,11 +52,11 @@ export function WorkloadForm({ state, problem, without = [] }: Props) {
   );
   return (
     <form aria-label="Workload" onSubmit={(event) => event.preventDefault()} className="flex flex-col gap-5">
-      <ModelPicker workload={workload} models={models} onChange={change} />
+      {!without.includes('model') && <ModelPicker workload={workload} models={models} onChange={change} />}
       {!without.includes('gpu') && (
         <CardPicker card={card} cards={cards} workers={workers} onChoose={(gpu) => change({ gpu })} />
       )}
-      {!without.includes('presets') && <Presets workload={workload} card={card} onChange={change} />}
+      {!without.includes('model') && <MethodInput workload={workload} models={models} card={card} onChange={change} />}
       <div className="grid grid-cols-2 gap-4 [&>:has([role=switch])]:col-span-2">{shown(first).map(input)}</div>
       <div className="border-b border-line">
         {section('Adapters and 4-bit', adapters)}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressOf, othersIn, type Question, questionOf, timelineOf, without, workloadIn } from './address';
+import { addressOf, othersIn, type Question, questionOf, timelineOf, unreadableIn, without, workloadIn } from './address';
 
 test('without a question there is one to look at', () => {
   expect(questionOf('')).toEqual({ workload: { model: 'bert' } });
@@ -18,8 +18,36 @@ test('what is usual is left out', () => {
   expect(addressOf({ workload: { model: 'bert', batch: 16, precision: 'fp32', checkpointing: false } })).toBe('model=bert');
 });
 
-test('what makes no sense as a number or JSON is left alone', () => {
-  expect(questionOf('model=bert&batch=many&config=%7B&price_per_hour=&unknown=1')).toEqual({ workload: { model: 'bert' } });
+test.each([
+  ['batch=abc', 'batch', 'a number is expected'],
+  ['adapter={xx', 'adapter', 'it is cut off or changed'],
+  ['lora=many', 'lora', 'a rank is expected'],
+  ['checkpointing=yes', 'checkpointing', 'true or false is expected'],
+  ['price_per_hour=-1', 'price_per_hour', 'a number from 0 on is expected'],
+  ['bacth=64', 'bacth', 'there is no such setting'],
+  ['parallel=8', 'parallel', 'a kind of parallelism is expected, such as fsdp'],
+  ['config=gpt2', 'config', 'its values are expected, such as config.name=1'],
+])('%s is said to be unreadable', (search, key, wanted) => {
+  expect(unreadableIn(`model=bert&${search}`, ['tab'])).toMatchObject([{ key, wanted }]);
+  expect(unreadableIn('model=bert&batch=8&tab=events&utm_source=mail&price_per_hour=', ['tab'])).toEqual([]);
+});
+
+test('links of before, with JSON in them, are read', () => {
+  const old = new URLSearchParams({ model: 'bert', adapter: '{"kind":"lora","rank":8}', parallel: '{"kind":"fsdp","gpus":8}', config: '{"a":[1]}' });
+  expect(questionOf(old.toString()).workload).toEqual({ model: 'bert', adapter: { kind: 'lora', rank: 8 }, parallel: { kind: 'fsdp', gpus: 8 }, config: { a: [1] } });
+  expect(questionOf('model=bert&adapter=16').workload.adapter).toBe(16);
+});
+
+test.each<[string, unknown]>([
+  ['lists', [1, 'two', 3.5]],
+  ['short lists', { one: ['x'], none: [] }],
+  ['numbers as text', { a: '16', b: '1e3', c: 'true', d: 'null', e: '' }],
+  ['commas and apostrophes', { a: 'x, y', b: "'z", c: ['p,q', 'r'] }],
+  ['lists of objects', { a: [{ b: 1 }, { b: [2, 3] }] }],
+  ['nothing', { a: null, b: false }],
+])('%s in a configuration survive the address', (_, value) => {
+  const workload = { config: { model_type: 'x', value } };
+  expect(questionOf(addressOf({ workload })).workload).toEqual(workload);
 });
 
 test('values that the server refuses reach it, so that it can say why', () => {
@@ -49,7 +77,13 @@ test('adapters, parallelism and lengths travel too', () => {
     packing: true,
   };
   expect(questionOf(addressOf({ workload })).workload).toEqual(workload);
-  expect(addressOf({ workload: { model: 'bert', adapter: 16, packing: false } })).toBe('model=bert&adapter=16');
+  expect(addressOf({ workload: { model: 'bert', adapter: 16, packing: false } })).toBe('model=bert&lora=16');
+  expect(addressOf({ workload: { ...workload, lengths: undefined } })).toBe(
+    'model=llama-3.1-8b&lora=8&lora.targets=all-linear&parallel=fsdp&parallel.gpus=8&parallel.mixed_precision=bf16&packing=true',
+  );
+  const versions = { torch: '2.10', transformers: '5.17' };
+  expect(addressOf({ workload: { model: 'bert', versions } })).toBe('model=bert&versions.torch=2.10&versions.transformers=5.17');
+  expect(questionOf('versions.torch=2.10&versions.transformers=5.17').workload.versions).toEqual(versions);
 });
 
 test('a price may be 0, and is never negative', () => {
@@ -58,5 +92,5 @@ test('a price may be 0, and is never negative', () => {
 });
 
 test('what is a page\'s own stays', () => {
-  expect(othersIn('model=gpt2&batch=4&max_gpus=8&config={}')).toBe('max_gpus=8');
+  expect(othersIn('model=gpt2&batch=4&max_gpus=8&config.x=1')).toBe('max_gpus=8');
 });

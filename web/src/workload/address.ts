@@ -2,6 +2,7 @@
 // is as it always is stays out of it.
 import type { Schemas, Workload } from '../api/client';
 import { fields } from './fields';
+import { flat, type Json, listed, nested, valueOf } from './nested';
 
 /** Question is what is asked of a workload. */
 export type Question = Pick<
@@ -11,51 +12,109 @@ export type Question = Pick<
 
 const beside = ['global_batch', 'multiple_of', 'reserve_bytes', 'hours_per_year', 'price_per_hour', 'run_tokens', 'run_samples'] as const;
 
-/** Keys whose values may be objects, which an address has as JSON. */
-const objects = ['config', 'adapter', 'loop', 'parallel', 'lengths', 'versions'] as const;
+/** Keys whose values may be objects. In an address they have a key for each of their own: parallel.gpus. */
+const objects = ['config', 'lora', 'adapter', 'loop', 'parallel', 'lengths', 'versions'];
 
 /** modelOfArrival is what people who bring no question look at first. */
 const modelOfArrival = 'bert';
 
-/** questionOf reads a question from the part of an address after the question mark. What it does not know it leaves alone. */
+/** Unreadable is a part of an address that says nothing. */
+export interface Unreadable {
+  key: string;
+  text: string;
+  /** what is expected there */
+  wanted: string;
+}
+
+/** questionOf reads a question from the part of an address after the question mark. */
 export function questionOf(search: string): Question {
+  return read(search).question;
+}
+
+/** unreadableIn are the parts of an address that cannot be read. Pages have keys of their own. */
+export function unreadableIn(search: string, own: readonly string[]): Unreadable[] {
+  const strange = [...new URLSearchParams(search)].filter(([key]) => !isOfQuestion(key) && !own.includes(key) && !key.startsWith('utm_'));
+  return [...read(search).unreadable, ...strange.map(([key, text]) => ({ key, text, wanted: 'there is no such setting' }))];
+}
+
+function read(search: string): { question: Question; unreadable: Unreadable[] } {
   const from = new URLSearchParams(search);
-  const workload: Record<string, unknown> = {};
-  for (const key of ['model', 'gpu', 'id']) {
-    if (from.get(key)) workload[key] = from.get(key);
-  }
-  if (from.get('packing') === 'true') workload.packing = true;
-  if (isNumber(from.get('limit_gib'))) workload.limit_gib = Number(from.get('limit_gib'));
-  for (const [key, field] of Object.entries(fields)) {
+  const workload: Record<string, Json> = {};
+  const unreadable: Unreadable[] = [];
+  const number = (key: string, least = -Infinity): number | undefined => {
     const text = from.get(key);
-    if (text === null || text === '') continue;
-    if (field.kind === 'choice') workload[key] = text;
-    else if (field.kind === 'switch') workload[key] = text === 'true';
-    else if (isNumber(text)) workload[key] = Number(text);
-    if (workload[key] === field.initial) delete workload[key];
+    if (text === null || text === '') return undefined;
+    const value = Number(text);
+    if (text.trim() !== '' && Number.isFinite(value) && value >= least) return value;
+    unreadable.push({ key, text, wanted: Number.isFinite(least) ? `a number from ${least} on is expected` : 'a number is expected' });
+    return undefined;
+  };
+  const flag = (key: string): boolean | undefined => {
+    const text = from.get(key);
+    if (text !== null && text !== 'true' && text !== 'false') unreadable.push({ key, text, wanted: 'true or false is expected' });
+    return text === 'true' ? true : text === 'false' ? false : undefined;
+  };
+  for (const key of ['model', 'gpu', 'id']) set(workload, key, from.get(key) || undefined);
+  set(workload, 'packing', flag('packing') || undefined);
+  set(workload, 'limit_gib', number('limit_gib'));
+  for (const [key, field] of Object.entries(fields)) {
+    if (objects.includes(key) && field.kind !== 'choice') continue;
+    const value = field.kind === 'choice' ? from.get(key) || undefined : field.kind === 'switch' ? flag(key) : number(key);
+    if (value !== field.initial) set(workload, key, value);
   }
-  for (const key of objects) {
-    const value = jsonObject(from.get(key));
-    if (value) workload[key] = value;
-  }
+  readObjects(from, workload, unreadable);
   if (!workload.model && !workload.config) workload.model = modelOfArrival;
   const question: Question = { workload: workload as Workload };
   for (const key of beside) {
-    const number = Number(from.get(key));
-    if (isNumber(from.get(key)) && number >= 0) question[key] = number;
+    const value = number(key, 0);
+    if (value !== undefined) question[key] = value;
   }
-  return question;
+  return { question, unreadable };
+}
+
+function set(workload: Record<string, Json>, key: string, value: Json | undefined) {
+  if (value !== undefined) workload[key] = value;
+}
+
+// Links of before had JSON, which is still read.
+function readObjects(from: URLSearchParams, workload: Record<string, Json>, unreadable: Unreadable[]) {
+  const found: Record<string, Json> = {};
+  for (const [key, text] of from) {
+    const path = key.split('.');
+    if (!objects.includes(path[0]!) || text === '') continue;
+    const value = /^[{[]/.test(text) ? json(text) : path[0] === 'versions' ? text : valueOf(text);
+    if (value === undefined) unreadable.push({ key, text, wanted: 'it is cut off or changed' });
+    else if (path.length > 1) nested(found, path.map((each, index) => (index === 0 && each in found && typeof found[each] !== 'object' ? `${each}.` : each)), value);
+    else found[key] = value;
+  }
+  if (typeof found.loop === 'string') delete found.loop; // a choice
+  const { lora, 'lora.': options, parallel: kind, 'parallel.': shape, adapter, ...rest } = found;
+  if (lora !== undefined && typeof lora !== 'number') unreadable.push({ key: 'lora', text: String(from.get('lora') ?? ''), wanted: 'a rank is expected' });
+  else if (lora) set(workload, 'adapter', options ? { kind: 'lora', rank: lora, ...(listed(options) as object) } : lora);
+  if (typeof adapter === 'string') unreadable.push({ key: 'adapter', text: adapter, wanted: 'a rank is expected' });
+  else if (adapter) set(workload, 'adapter', listed(adapter));
+  if (typeof kind === 'object') set(workload, 'parallel', listed(kind));
+  else if (typeof kind === 'string') set(workload, 'parallel', { kind, ...(listed(shape ?? {}) as object) });
+  else if (kind !== undefined) unreadable.push({ key: 'parallel', text: String(kind), wanted: 'a kind of parallelism is expected, such as fsdp' });
+  for (const [key, value] of Object.entries(rest)) {
+    if (typeof value === 'object') set(workload, key, key === 'lengths' ? value : listed(value));
+    else unreadable.push({ key, text: String(value), wanted: `its values are expected, such as ${key}.name=1` });
+  }
+}
+
+function isOfQuestion(key: string): boolean {
+  const known: readonly string[] = ['model', 'gpu', 'id', 'limit_gib', 'packing', ...Object.keys(fields), ...beside];
+  return known.includes(key) || objects.includes(key.split('.')[0]!);
 }
 
 /** othersIn is what an address says that is no part of a question: a page's own. */
 export function othersIn(search: string): string {
-  const known: readonly string[] = ['model', 'gpu', 'id', 'limit_gib', 'packing', ...Object.keys(fields), ...objects, ...beside];
-  return new URLSearchParams([...new URLSearchParams(search)].filter(([key]) => !known.includes(key))).toString();
+  return new URLSearchParams([...new URLSearchParams(search)].filter(([key]) => !isOfQuestion(key))).toString();
 }
 
 /** workloadIn is the workload of an address that may be about something else, null if it names none. */
 export function workloadIn(search: string): Workload | null {
-  return /(^|&)(model|config)=/.test(search) ? questionOf(search).workload : null;
+  return /(^|&)(model=|config[.=])/.test(search) ? questionOf(search).workload : null;
 }
 
 /** without is a question whose workload leaves keys open. */
@@ -66,13 +125,24 @@ export function without({ workload, ...rest }: Question, ...keys: (keyof Workloa
 
 /** addressOf is the part of an address after the question mark that questionOf reads. */
 export function addressOf({ workload, ...rest }: Question): string {
-  const to = new URLSearchParams();
   const { config, ...plain } = workload;
-  for (const [key, value] of Object.entries({ ...plain, ...rest, config })) {
-    if (value === undefined || value === '' || isUsual(key, value)) continue;
-    to.set(key, typeof value === 'object' ? JSON.stringify(value) : String(value));
-  }
-  return to.toString();
+  const pairs = Object.entries({ ...plain, ...rest, config }).flatMap(([key, value]): [string, string][] => {
+    if (value === undefined || value === '' || isUsual(key, value)) return [];
+    return short(typeof value === 'object' ? flat(key, value as Json) : [[key, String(value)]]);
+  });
+  // What need not be escaped stays readable.
+  return pairs.map(([key, text]) => `${encodeURIComponent(key)}=${encodeURIComponent(text).replaceAll('%2C', ',').replaceAll('%2F', '/').replaceAll('%3A', ':')}`).join('&');
+}
+
+// short is an adapter by its rank, and a parallelism by its kind.
+function short(pairs: [string, string][]): [string, string][] {
+  const isLoRA = pairs[0]?.[0] === 'adapter' || pairs.some(([key, text]) => key === 'adapter.kind' && text === 'lora');
+  return pairs.flatMap(([key, text]): [string, string][] => {
+    if (isLoRA && key === 'adapter.kind') return [];
+    if (isLoRA && /^adapter(\.rank)?$/.test(key)) return [['lora', text]];
+    if (isLoRA) return [[key.replace(/^adapter/, 'lora'), text]];
+    return [[key === 'parallel.kind' ? 'parallel' : key, key.startsWith('versions.') ? text.replace(/^'/, '') : text]];
+  });
 }
 
 /** timelineOf is where the process of a workload is shown over time, at its own batch or another. */
@@ -85,14 +155,9 @@ function isUsual(key: string, value: unknown): boolean {
   return key === 'packing' ? value === false : value === fields[key as keyof typeof fields]?.initial;
 }
 
-function isNumber(text: string | null): text is string {
-  return text !== null && text.trim() !== '' && Number.isFinite(Number(text));
-}
-
-function jsonObject(text: string | null): Record<string, unknown> | undefined {
+function json(text: string): Json | undefined {
   try {
-    const value: unknown = JSON.parse(text ?? 'null');
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+    return JSON.parse(text) as Json;
   } catch {
     return undefined;
   }

@@ -9,7 +9,7 @@ test('every key of a workload has a field, or a place of its own', () => {
 });
 
 test('fields are as the API has the keys', () => {
-  expect(fields.batch).toEqual({ kind: 'number', label: 'Batch today', help: 'Samples per step.', initial: 16, unit: 'samples' });
+  expect(fields.batch).toEqual({ kind: 'number', label: 'Your batch', help: 'Samples per step.', initial: 16, unit: 'samples' });
   expect(fields.checkpointing).toMatchObject({ kind: 'switch', initial: false });
   expect(fields.optimizer).toMatchObject({ kind: 'choice', initial: 'adamw', options: { 'sgd-momentum': 'SGD with momentum' } });
 });

@@ -30,3 +30,10 @@ export function cardOf({ gpu }: Workload, cards: { gpus: Card[] | null; default:
   const id = (gpu ?? cards?.default)?.toLowerCase();
   return cards?.gpus?.find((card) => card.id === id || card.aliases?.includes(id ?? ''));
 }
+
+const notCheckpointed = ['resnet', 'torchvision_resnet', 'convnext', 'convnextv2'];
+
+/** canCheckpoint reports whether a model's code has activation checkpointing. */
+export function canCheckpoint({ model, config }: Workload, models: Model[]): boolean {
+  return !notCheckpointed.includes(String(config?.model_type ?? models.find((m) => m.id === model)?.config.model_type));
+}

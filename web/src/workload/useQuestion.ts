@@ -1,11 +1,13 @@
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import { useLocation, useSearch } from 'wouter';
 import type { Workload } from '../api/client';
-import { addressOf, othersIn, type Question, questionOf } from './address';
+import { addressOf, othersIn, type Question, questionOf, workloadIn } from './address';
 import { carry } from './carried';
 
 export interface QuestionState {
   question: Question;
+  /** no question was asked: the page shows what an answer looks like */
+  isExample: boolean;
   /** question once the inputs have been still for a moment; what is asked of the server */
   settled: Question;
   /** changes keys of the workload; undefined takes the default */
@@ -25,7 +27,10 @@ export function useQuestion(): QuestionState {
   const [path, navigate] = useLocation();
   const question = useMemo(() => questionOf(search), [search]);
   const others = useMemo(() => othersIn(search), [search]);
-  useEffect(() => carry(question), [question]);
+  const isExample = !workloadIn(search);
+  useEffect(() => {
+    if (!isExample) carry(question);
+  }, [question, isExample]);
   const go = useCallback(
     (next: Question, step: Step) => navigate(`${path}?${[addressOf(next), others].filter(Boolean).join('&')}`, { replace: step === 'typing' }),
     [navigate, path, others],
@@ -36,7 +41,7 @@ export function useQuestion(): QuestionState {
   );
   const replace = useCallback((workload: Workload) => go({ ...question, workload }, 'step'), [go, question]);
   const ask = useCallback((patch: Partial<Omit<Question, 'workload'>>) => go({ ...question, ...patch }, 'typing'), [go, question]);
-  return { question, settled: useSettled(question, 150), change, replace, ask };
+  return { question, isExample, settled: useSettled(question, 150), change, replace, ask };
 }
 
 function useSettled<T>(value: T, milliseconds: number): T {

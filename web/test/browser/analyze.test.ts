@@ -26,6 +26,7 @@ afterAll(async () => {
 });
 
 const headline = () => page.getByRole('heading', { level: 1 });
+const figure = (name: string) => page.getByLabel('Figures').locator('> div').filter({ has: page.getByText(name, { exact: true }) });
 
 test('the first prediction is on the screen soon', async () => {
   await page.goto(program.url); // a first visit, so that the next one measures the page and not the disk
@@ -33,7 +34,7 @@ test('the first prediction is on the screen soon', async () => {
   await page.getByText('All 20 batches that were tried').waitFor(); // the server has nothing left to compute
   const began = performance.now();
   await page.goto(`${program.url}/?model=distilbert&gpu=a10`);
-  await page.getByRole('row', { name: 'Parameters' }).waitFor();
+  await page.getByRole('row', { name: 'Weights' }).waitFor();
   const first = performance.now() - began;
   await headline().waitFor();
   console.log(`first prediction after ${first.toFixed(0)} ms, whole answer after ${(performance.now() - began).toFixed(0)} ms`);
@@ -63,25 +64,25 @@ test('the first load is small', async () => {
 
 test('the answer follows the inputs and the address follows too', async () => {
   await page.goto(`${program.url}/?model=bert&gpu=a10`);
-  await expect.poll(() => headline().textContent()).toMatch(/^Batch \d+ trains on an NVIDIA A10; with batch 16 you use 11 % of it\.$/);
+  await expect.poll(() => headline().textContent()).toMatch(/^Yes: Full fine-tuning of BERT base at batch 16 fits on 1 × NVIDIA A10, with [\d.]+ GiB to spare\.$/);
   const before = await headline().textContent();
   await page.getByLabel('Precision', { exact: true }).selectOption('bf16');
   await expect.poll(() => headline().textContent()).not.toBe(before);
   await page.waitForURL(`${program.url}/?model=bert&gpu=a10&precision=bf16`);
-  await page.getByLabel('Batch today').fill('64');
-  await expect.poll(() => headline().textContent()).toContain('with batch 64');
+  await page.getByLabel('Your batch').fill('64');
+  await expect.poll(() => headline().textContent()).toContain('at batch 64');
   await page.goBack();
   await expect.poll(() => headline().textContent()).toBe(before);
 });
 
 test('a link reproduces the whole workload', async () => {
   await page.goto(`${program.url}/?model=gpt2&gpu=rtx-4090&precision=amp-bf16&batch=4&checkpointing=true&optimizer_impl=fused&multiple_of=8`);
-  await expect.poll(() => headline().textContent()).toContain('RTX 4090; with batch 4');
+  await expect.poll(() => headline().textContent()).toContain('at batch 4 fits on 1 × NVIDIA GeForce RTX 4090');
   await page.getByRole('button', { name: 'Optimizer and loop fused' }).click();
   await expect.poll(() => page.getByLabel('Optimizer runs').inputValue()).toBe('fused');
   await expect.poll(() => page.getByRole('switch', { name: 'Activation checkpointing' }).isChecked()).toBe(true);
-  const batch = Number(/Batch ([\d,]+)/.exec((await headline().textContent()) ?? '')?.[1]?.replace(',', ''));
-  expect(batch % 8).toBe(0);
+  const largest = await figure('Largest batch').locator('dd').first().textContent();
+  expect(Number(largest!.replace(',', '')) % 8).toBe(0);
 });
 
 test('one click applies a change', async () => {
@@ -91,22 +92,23 @@ test('one click applies a change', async () => {
   await page.waitForURL(/checkpointing=true/);
 });
 
-test('today and the batch worth using are seen over time, and back again', async () => {
+test('your batch and the recommended one are seen over time, and back again', async () => {
   await page.goto(`${program.url}/?model=distilbert&gpu=t4&precision=amp-fp16`);
-  await headline().waitFor();
-  const bars = page.getByRole('region', { name: 'How full the card is' });
-  for (const name of ['today', 'worth using']) {
-    const bar = bars.getByRole('listitem').filter({ hasText: name });
-    const batch = /Batch ([\d,]+)/.exec((await bar.textContent()) ?? '')![1]!.replace(',', '');
-    await bar.getByRole('link', { name: /over time/ }).click();
+  const panel = page.getByRole('region', { name: 'Where the memory goes at the peak' });
+  for (const name of ['yours', 'recommended']) {
+    const tab = panel.getByRole('radio', { name: new RegExp(`^${name}`) });
+    await tab.click();
+    const batch = /\d[\d,]*/.exec((await tab.textContent()) ?? '')![0].replace(',', '');
+    await panel.getByRole('link', { name: 'See it over time' }).click();
     await page.waitForURL(`${program.url}/timeline?model=distilbert&gpu=t4&precision=amp-fp16${batch === '16' ? '' : `&batch=${batch}`}`);
     await page.getByTestId('plot').waitFor();
     await page.goBack();
-    await bar.waitFor();
+    await panel.waitFor();
   }
-  await bars.getByRole('link', { name: /over time/ }).last().click();
+  await panel.getByRole('radio', { name: /^largest/ }).click();
+  await panel.getByRole('link', { name: 'See it over time' }).click();
   await page.getByRole('main').getByRole('link', { name: 'Analyze' }).click(); // the timeline's, which takes its batch along
-  await expect.poll(() => headline().textContent()).toMatch(/^Batch (\d+) trains on an NVIDIA Tesla T4; with batch \1 you use/);
+  await expect.poll(() => headline().textContent()).toMatch(/ of DistilBERT base at batch \d{3} fits/);
 });
 
 test('a measured answer leads to its recording', async () => {
@@ -169,20 +171,82 @@ test('a configuration can be pasted, and dropped', async () => {
 test('what cannot be is said in a box that can be dismissed, and beside the field', async () => {
   await page.goto(`${program.url}/?model=bert&gpu=a10`);
   await headline().waitFor();
-  await page.getByLabel('Batch today').fill('0');
+  await page.getByLabel('Your batch').fill('0');
   const box = page.getByRole('alert');
   await expect.poll(() => box.textContent()).toContain('it must be at least 1');
-  await expect.poll(() => page.getByLabel('Batch today').getAttribute('aria-invalid')).toBe('true');
+  await expect.poll(() => page.getByLabel('Your batch').getAttribute('aria-invalid')).toBe('true');
   await box.getByRole('button', { name: 'Dismiss' }).click();
   await box.waitFor({ state: 'detached' });
-  await page.getByLabel('Batch today').fill('8');
-  await expect.poll(() => headline().textContent()).toContain('with batch 8');
+  await page.getByLabel('Your batch').fill('8');
+  await expect.poll(() => headline().textContent()).toContain('at batch 8');
 });
 
-test('a model that is too large is no mystery', async () => {
-  await page.goto(`${program.url}/?model=llama-3.1-8b&gpu=a10`);
-  await page.getByText('batch 1, the smallest, does not train on an NVIDIA A10').waitFor();
-  await page.getByRole('row', { name: 'Optimizer state' }).waitFor();
+test('a no is an answer: by how much, what would help, and filed as one', async () => {
+  await page.goto(`${program.url}/?model=llama-3.1-8b&gpu=a10&batch=1`);
+  await expect.poll(() => headline().textContent()).toMatch(/^No: Full fine-tuning of Llama 3\.1 8B at batch 1 does not fit on 1 × NVIDIA A10: [\d.]+ GiB too much\.$/);
+  expect(await page.getByRole('alert').count()).toBe(0);
+  const bar = page.getByRole('figure', { name: /^Memory at the peak/ });
+  const card = await bar.locator('.bg-raised').first().boundingBox();
+  const causes = await bar.locator('[title^="Weights"]').locator('..').boundingBox();
+  expect(causes!.width).toBeGreaterThan(1.2 * card!.width); // past the card's edge
+  const changes = page.getByRole('region', { name: 'Changes that make it fit' });
+  await changes.getByRole('button', { name: /^Apply / }).first().waitFor();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('link', { name: 'Open in the history' }).click();
+  await expect.poll(() => headline().textContent()).toMatch(/^No: /);
+  await page.goto(`${program.url}/history`);
+  await page.getByRole('checkbox', { name: 'Compare Llama 3.1 8B on A10' }).first().check();
+  await page.goto(`${program.url}/?model=llama-3.1-8b&gpu=a10&batch=1`);
+  await changes.getByRole('button', { name: /^Apply / }).first().click();
+  await expect.poll(() => headline().textContent()).toMatch(/^(Yes|Tight): /);
+});
+
+test('the question is asked in a line, an example is called one, and several GPUs are counted', async () => {
+  await page.goto(program.url);
+  await page.getByText('This is an example').waitFor();
+  const card = page.getByRole('button', { name: /^Card/ });
+  await card.click();
+  await page.getByRole('combobox', { name: 'Search: Card' }).fill('24gb');
+  const cards = await page.getByRole('option').allTextContents();
+  expect(cards.length).toBeGreaterThan(3);
+  expect(cards.join()).toContain('RTX 3090');
+  await page.getByRole('option', { name: /RTX 3090/ }).click();
+  await expect.poll(() => headline().textContent()).toContain('1 × NVIDIA GeForce RTX 3090');
+  for (const [text, found] of [['llama3', 'Llama 3.2 1B'], ['phi 2', 'Phi']] as const) {
+    await page.getByRole('button', { name: /^Model/ }).click();
+    await page.getByRole('combobox', { name: 'Search: Model' }).fill(text);
+    await page.getByRole('option', { name: new RegExp(found) }).first().waitFor();
+    await page.keyboard.press('Escape');
+  }
+  await page.goto(`${program.url}/?model=gpt2&gpu=a10&parallel=ddp&parallel.gpus=4`);
+  await expect.poll(() => headline().textContent()).toMatch(/fits on 4 × NVIDIA A10, with [\d.]+ GiB to spare on each\.$/);
+  expect(await page.getByText('This is an example').count()).toBe(0);
+});
+
+test('what leaves little is tight, and by how much is said', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10&batch=266`);
+  await expect.poll(() => headline().textContent()).toMatch(/^Tight: .* with only [\d.]+ MiB to spare\. Keep [\d.]+ MiB free/);
+});
+
+test('a link that cannot be read says which part and answers nothing', async () => {
+  const asked: string[] = [];
+  page.on('request', (request) => /predictions|comparisons/.test(request.url()) && asked.push(request.url()));
+  await page.goto(`${program.url}/?model=bert&batch=abc&adapter=%7Bxx&bacth=4`);
+  await page.getByRole('heading', { name: 'This link cannot be read' }).waitFor();
+  for (const part of ['batch=abc', 'adapter={xx', 'bacth=4']) await page.getByText(part, { exact: true }).waitFor();
+  expect(asked).toEqual([]);
+  await page.getByRole('link', { name: 'Open it without these parts' }).click();
+  await expect.poll(() => headline().textContent()).toMatch(/^Yes: .* at batch 16 /);
+});
+
+test('a server that is lost leaves the last answer, greyed', async () => {
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  await expect.poll(() => headline().textContent()).toContain('at batch 16');
+  await page.route('**/v1/predictions**', (route) => route.abort());
+  await page.getByLabel('Your batch').fill('17');
+  await page.getByRole('alert').getByText('The server does not answer').first().waitFor();
+  await expect.poll(() => headline().textContent()).toContain('at batch 16');
+  await expect.poll(() => page.getByRole('region', { name: 'The answer' }).locator('..').getAttribute('aria-busy')).toBe('true');
 });
 
 test('what is copied is what is asked', async () => {
@@ -191,17 +255,36 @@ test('what is copied is what is asked', async () => {
   await page.getByRole('button', { name: 'Copy', exact: true }).click();
   await page.getByRole('button', { name: 'Copied' }).waitFor();
   expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('torch.autocast("cuda", torch.bfloat16)');
+  await page.getByText(/^The program uses the recommended batch, [\d,]+; yours is 16\.$/).waitFor();
+});
+
+test('on paper there are the answer and its bar, light, and no controls', async () => {
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.goto(`${program.url}/?model=bert&gpu=a10`);
+  const bar = page.getByRole('figure', { name: /^Memory at the peak/ });
+  await bar.waitFor();
+  await page.emulateMedia({ colorScheme: 'dark', media: 'print' });
+  await expect.poll(() => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)).toBe('rgb(246, 248, 247)');
+  await expect.poll(() => page.getByRole('form', { name: 'Workload' }).isVisible()).toBe(false);
+  await expect.poll(() => page.getByRole('navigation').isVisible()).toBe(false);
+  expect(await bar.isVisible()).toBe(true);
+  expect(await bar.evaluate((found) => getComputedStyle(found).printColorAdjust)).toBe('exact');
 });
 
 test('an analysis is watched live and kept', async () => {
   await page.goto(`${program.url}/?model=bert&gpu=a10`);
-  await page.getByRole('button', { name: 'Analyze' }).click();
+  await page.getByRole('button', { name: 'Save' }).click();
   const log = page.getByRole('log', { name: 'Progress' });
   await log.getByText('predicting bert on an NVIDIA A10').waitFor();
   await log.getByText('done', { exact: true }).waitFor();
   await expect.poll(() => log.textContent()).toMatch(/batch \d+: trains/);
   await page.getByRole('link', { name: 'Open in the history' }).click();
   await page.waitForURL(/\/history\/./);
+  await expect.poll(() => page.title()).toBe('BERT base, full fine-tuning, 1 × NVIDIA A10, fp32, batch 16, 128 tokens · MemoryMark');
+  await expect.poll(() => headline().textContent()).toMatch(/^Yes: /);
+  const image = /og:image" content="([^"]+)"/.exec(await (await page.request.get(page.url(), { headers: { Accept: 'text/html' } })).text())![1]!;
+  const picture = await page.request.get(image);
+  expect(picture.headers()['content-type']).toBe('image/png');
 });
 
 test('a measurement that nobody takes can be cancelled', async () => {
@@ -220,51 +303,35 @@ test('a negative price is an error at its field, and the rest stays', async () =
   await price.fill('-2');
   await page.getByText('It must be at least 0.').waitFor();
   await expect.poll(() => price.getAttribute('aria-invalid')).toBe('true');
-  await expect.poll(() => headline().textContent()).toMatch(/^Batch \d+ trains/);
+  await expect.poll(() => headline().textContent()).toMatch(/^Yes/);
   await price.fill('2');
   await page.getByText('Your own price.').waitFor();
   await expect.poll(() => price.getAttribute('aria-invalid')).toBeNull();
 });
 
-test('a price of 0 is 0', async () => {
+test('a price of 0 is 0, and no tile says so', async () => {
   await page.goto(`${program.url}/?model=bert&gpu=a10&price_per_hour=0`);
   await page.getByText('A million tokens').waitFor();
-  const tiles = page.getByRole('region', { name: 'The answer' });
-  await tiles.getByText('$0.00').waitFor();
+  await figure('Largest batch').waitFor();
+  expect(await figure('Cost').count()).toBe(0);
+  expect(await page.getByLabel('Figures').getByText('$0.00').count()).toBe(0);
 });
 
-test('a card without a price leaves no empty tile', async () => {
+test('a card without a price has no cost, and a batch that cannot be faster no speed-up', async () => {
   await page.goto(program.url);
   const { gpus } = (await (await page.request.get(`${program.url}/v1/gpus`)).json()) as { gpus: { id: string; price?: object }[] };
   const free = gpus.find((gpu) => !gpu.price);
-  await page.goto(`${program.url}/?model=bert&gpu=${free!.id}`);
+  await page.goto(`${program.url}/?model=bert&gpu=${free!.id}&batch=200`);
   await page.getByText('No price of this card is known').waitFor();
-  const list = page.getByRole('region', { name: 'The answer' }).locator('dl');
-  const tiles = list.locator('> div');
-  await expect.poll(() => tiles.count()).toBe(3);
-  await expect
-    .poll(async () => {
-      const [last, outer] = [(await tiles.last().boundingBox())!, (await list.boundingBox())!];
-      return last.x + last.width - (outer.x + outer.width);
-    })
-    .toBeCloseTo(0, -1); // the row is full
-});
-
-test('three equal bars say that the optimizer decides, and bars that differ do not', async () => {
-  const card = page.getByRole('region', { name: 'How full the card is' });
-  const sums = async () => (await card.getByText(/^[\d.]+ GiB of [\d.]+ GiB$/).allTextContents()).map((text) => Number.parseFloat(text));
-  await page.goto(`${program.url}/?model=llama-3.2-1b&gpu=a100-80gb&batch=1&limit_gib=23.6`);
-  await card.getByText('Up to batch 8, the optimizer step sets the peak and not the batch: these bars are about equal.').waitFor();
-  await expect.poll(sums).toHaveLength(3);
-  const equal = await sums();
-  expect(Math.max(...equal) / Math.min(...equal)).toBeLessThan(1.001);
-  await page.goto(`${program.url}/?model=bert&gpu=a10&batch=4`);
-  await expect.poll(async () => new Set(await sums()).size).toBe(3);
-  expect(await card.getByText('about equal', { exact: false }).count()).toBe(0);
+  expect(await figure('Cost').count()).toBe(0);
+  await page.goto(`${program.url}/?model=bert&gpu=a10&batch=260`);
+  await figure('Largest batch').waitFor();
+  expect(await figure('Potential speed-up').count()).toBe(0);
 });
 
 test('why the next batch fails is said once', async () => {
   await page.goto(`${program.url}/?model=llama-3.2-1b&gpu=a10&precision=bf16&batch=1`);
+  await page.getByText('predicted for PyTorch').click();
   const notes = page.getByRole('list', { name: 'What it means' });
   await notes.getByText(/^batch \d+ fails: in the/).waitFor();
   expect(await notes.getByText(/^batch \d+ fails/).count()).toBe(1);
@@ -281,6 +348,7 @@ test('accuracy is said once, and its figures are reached by touch', async () => 
   await page.goto(`${program.url}/?model=bert&gpu=a10`);
   await headline().waitFor();
   expect(await page.getByText(/95 % within|exact in/).filter({ visible: true }).count()).toBe(0);
+  await page.getByText('predicted for PyTorch').click();
   await page.getByText('How far off such answers were, in figures').click();
   await page.getByRole('row', { name: /^Largest batch \d/ }).waitFor();
 });

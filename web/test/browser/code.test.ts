@@ -53,7 +53,7 @@ test.skipIf(!python)("a program of one's own is dropped, emulated and answered",
   await emulate.click();
   const log = page.getByRole('log');
   await log.getByText(/^batch [\d,]+: trains, /).first().waitFor();
-  await page.getByRole('heading', { level: 1, name: /^Batch [\d,]+ trains on an NVIDIA/ }).waitFor();
+  await page.getByRole('heading', { level: 1, name: /^(Yes|Tight) ?: .* on 1 × NVIDIA/ }).waitFor();
   await page.getByText('emulated', { exact: true }).first().waitFor();
   await page.goto(`${program.url}/history`);
   await page.getByRole('row', { name: /train\.py:make/ }).getByText('emulated').waitFor();

@@ -61,6 +61,6 @@ test.skipIf(!python)('a measurement is watched to its end', async () => {
   await measure(small);
   await log().getByText(/^batch \d+: trains, /).first().waitFor();
   await log().getByText('done', { exact: true }).waitFor();
-  await page.getByRole('heading', { level: 1, name: /^Batch \d+ trains on this CPU; with batch 2 you use/ }).waitFor();
+  await page.getByRole('heading', { level: 1, name: /^(Yes|Tight) ?: .* at batch 2 fits on this CPU/ }).waitFor();
   await page.getByText('measured', { exact: true }).first().waitFor();
 });

@@ -26,12 +26,12 @@ async function open(path: string, options: BrowserContextOptions = {}): Promise<
 // What each page shows when it has something to show, and what is done to bring it into a state of its own.
 const paths: [path: string, sign: string | RegExp, act?: (page: Page) => Promise<unknown>][] = [
   ['/?model=distilbert&gpu=t4', 'What one change would do'],
-  ['/?model=llama-3.1-8b&gpu=a10', 'Ways to make it fit'],
-  ['/?model=gpt2&gpu=a10&batch=0', 'Invalid workload'],
+  ['/?model=llama-3.1-8b&gpu=a10', 'It fits with'],
+  ['/?model=gpt2&gpu=a10&batch=0', 'Invalid settings'],
   ['/?model=gpt2&gpu=rtx-4090&adapter=16&precision=bf16&checkpointing=true&batch=8&sequence=512', 'Full fine-tuning', openAll],
-  ['/?model=gpt2&gpu=h100&parallel={"kind":"fsdp","gpus":8}&lengths={"100":5,"400":2}', 'How full the card is', openAll],
-  ['/?model=bert&gpu=a10', 'How full the card is', (page) => page.getByRole('button', { name: /^Model/ }).click()],
-  ['/?model=bert&gpu=a10&batch=4', 'How full the card is', openCode],
+  ['/?model=gpt2&gpu=h100&parallel={"kind":"fsdp","gpus":8}&lengths={"100":5,"400":2}', 'Largest batch', openAll],
+  ['/?model=bert&gpu=a10', 'Largest batch', (page) => page.getByRole('button', { name: /^Model/ }).click()],
+  ['/?model=bert&gpu=a10&batch=4', 'Largest batch', openCode],
   ['/cards?model=distilbert', 'Each is simulated'],
   ['/settings?model=distilbert&gpu=t4', 'Each is simulated'],
   ['/plan?model=distilbert', 'be trained on'],
@@ -137,6 +137,32 @@ test('a study sweeps a grid and makes a report', async () => {
   await page.context().close();
 });
 
+test('a study with all chips on takes turns, and a busy server is asked again', async () => {
+  const page = await open('/');
+  let running = 0;
+  let most = 0;
+  const refused = new Set<string>();
+  await page.route('**/v1/sweeps', async (route) => {
+    const asked = route.request().postData()!;
+    if (!refused.has(asked)) {
+      refused.add(asked);
+      return route.fulfill({ status: 503, headers: { 'Retry-After': '0' }, body: '{}' });
+    }
+    most = Math.max(most, ++running);
+    await route.continue();
+  });
+  page.on('response', (response) => response.url().endsWith('/v1/sweeps') && response.status() === 200 && running--);
+  await page.goto(`${program.url}/study?sizes=small,medium&contexts=128,256,512,1024&precisions=fp32,tf32,amp-bf16,amp-fp16,bf16&gpu=h200`);
+  const cells = page.getByRole('cell', { name: /[GM]iB/ });
+  await cells.first().waitFor(); // cells as they come
+  await expect.poll(() => cells.count()).toBe(2 * 5 * 4 * 2);
+  expect(refused.size).toBe(10);
+  expect(most).toBeLessThanOrEqual(3);
+  expect(await page.getByRole('alert').count()).toBe(0);
+  await page.getByText('A longer context can take a little less').waitFor();
+  await page.context().close();
+});
+
 test('the history is a table with answers: filtered, repeated, deleted with a way back', async () => {
   const page = await open('/history');
   await page.clock.install();
@@ -178,7 +204,7 @@ test('two analyses are set side by side', async () => {
   await page.getByRole('link', { name: 'Compare the two' }).click();
   await page.getByRole('heading', { name: 'Side by side' }).waitFor();
   const row = (name: string) => page.getByRole('row', { name: new RegExp(`^${name}`) });
-  await expect.poll(() => row('Batch today').getAttribute('data-differs')).toBe('true');
+  await expect.poll(() => row('Your batch').getAttribute('data-differs')).toBe('true');
   await expect.poll(() => row('Largest batch').getAttribute('data-differs')).toBe('false');
   await page.context().close();
 });
@@ -204,9 +230,9 @@ test('the workload travels over every page, and Back works', async () => {
   const page = await open('/?model=gpt2&gpu=t4&sequence=64');
   await page.getByRole('heading', { level: 1 }).waitFor();
   const go = (name: string) => page.getByRole('link', { name, exact: true }).click();
-  for (const name of ['Cards', 'Settings', 'Plan']) {
+  for (const [name, path] of [['Cards', '/cards'], ['Combinations', '/settings'], ['Plan', '/plan']] as const) {
     await go(name);
-    await page.waitForURL(({ pathname, searchParams }) => pathname === `/${name.toLowerCase()}` && searchParams.get('model') === 'gpt2' && searchParams.get('sequence') === '64');
+    await page.waitForURL(({ pathname, searchParams }) => pathname === path && searchParams.get('model') === 'gpt2' && searchParams.get('sequence') === '64');
   }
   await go('History');
   await go('Workers');
@@ -310,11 +336,11 @@ test('a lost server is noticed and recovered from', async () => {
   await page.goto(`${server.url}/?model=distilbert&gpu=t4`);
   await page.getByRole('heading', { level: 1 }).waitFor();
   await server.stop();
-  await page.getByLabel('Batch today').fill('8');
+  await page.getByLabel('Your batch').fill('8');
   await page.getByRole('alert').getByText('The server does not answer.').waitFor();
   await page.getByRole('status').getByText('The server does not answer.').waitFor();
   const again = await serve({ listen: new URL(server.url).host });
-  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('with batch 8');
+  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('at batch 8');
   await expect.poll(() => page.getByText('The server does not answer.').count()).toBe(0);
   await again.stop();
   await page.close();

@@ -27,7 +27,7 @@ test('a plan has its best ways, its picture and what to paste', async () => {
   await cheapest.waitFor();
   await cheapest.getByRole('button', { name: 'Copy command' }).click();
   await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toMatch(/^memorymark predict gpt2 --gpu/);
-  await cheapest.getByText('What to paste').click();
+  await cheapest.getByText('Code to train it').click();
   await cheapest.getByText('optimizer.zero_grad()', { exact: false }).waitFor();
   await cheapest.getByRole('radio', { name: 'Launch' }).click();
   await cheapest.getByText(/(python|torchrun)\s[^]*train\.py/).first().waitFor();
@@ -36,15 +36,42 @@ test('a plan has its best ways, its picture and what to paste', async () => {
   await page.keyboard.press('Home');
   await page.getByRole('status').getByText(/^\$[\d.]+, [\d.]+ (min|h|days)$/).waitFor();
   await cheapest.getByRole('link', { name: 'Open in Analyze' }).click();
-  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toMatch(/^Batch \d+ trains on an NVIDIA/);
+  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toMatch(/^(Yes|Tight): .* × NVIDIA/);
   await page.goBack();
   await cheapest.waitFor(); // it was kept
+});
+
+test('tokens are read as people write them, Enter plans, and a reload repeats the answer', async () => {
+  await page.goto(`${program.url}/plan?model=gpt2&max_gpus=8`);
+  await page.getByLabel('Tokens', { exact: true }).fill('1B');
+  await page.getByText('1,000,000,000 tokens').waitFor();
+  await page.getByLabel('Tokens', { exact: true }).fill('300M');
+  await page.getByText('300,000,000 tokens').waitFor();
+  await page.getByLabel('Tokens', { exact: true }).press('Enter');
+  const balanced = page.getByRole('region', { name: /^Balanced/ });
+  await balanced.getByText(/[\d.]+ GiB of [\d.]+ GiB/).waitFor(); // memory on each option
+  const said = await balanced.getByText(/^\$/).textContent();
+  expect(said).not.toBe('$0.00');
+  await page.getByText(/^All \d+ ways, the cheapest first$/).click();
+  const pins = page.getByRole('checkbox', { name: /^Pin / });
+  await pins.nth(0).check();
+  await pins.nth(1).check();
+  const pinned = page.getByRole('region', { name: 'Pinned, side by side' });
+  await expect.poll(() => pinned.getByRole('row', { name: /^GPUs/ }).getByRole('cell').count()).toBe(2);
+  await page.getByText(/ cards were left out$/).waitFor();
+  await page.reload();
+  await expect.poll(() => balanced.getByText(/^\$/).textContent()).toBe(said);
+  await pinned.waitFor();
+  await page.getByLabel('Cards I have').selectOption('t4');
+  await page.waitForURL(/gpus=t4/);
+  await page.getByRole('button', { name: 'Plan it' }).click();
+  await page.getByRole('region', { name: /Cheapest/ }).first().getByText(/× NVIDIA Tesla T4/).waitFor();
 });
 
 test('what does not fit is hollow and says why', async () => {
   await page.goto(`${program.url}/plan?model=llama-3.1-8b&max_gpus=1&full=true&days=1000`);
   await page.getByRole('button', { name: 'Plan it' }).click();
-  await page.getByText('do not fit, and why').click();
+  await page.getByText(/^Why (one way does|[\d,]+ ways do) not fit$/).click();
   await page.getByText(/ needs (at least )?[\d.]+ GiB, and PyTorch may hold/).first().waitFor();
 });
 

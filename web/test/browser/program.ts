@@ -1,5 +1,5 @@
 // The real binary and a real browser, as the tests use them.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -34,7 +34,7 @@ export async function serve(options: { listen?: string; data?: string; args?: st
 
 /** createToken makes a token for the server of a data folder. */
 export function createToken(data: string, name: string): string {
-  const made = execFileSync(binary, ['token', 'create', name, '--data', data, '--json'], { encoding: 'utf8' });
+  const made = execFileSync(binary, ['serve', 'token', 'create', name, '--data', data, '--json'], { encoding: 'utf8' });
   return (JSON.parse(made) as { token: string }).token;
 }
 
@@ -87,6 +87,12 @@ export async function openBrowser(): Promise<Browser> {
 /** run runs a command of the binary to its end. */
 export function run(args: string[]) {
   execFileSync(binary, args);
+}
+
+/** predictions are what the binary predicts of questions, a line for each: those that it refuses, too. */
+export function predictions(questions: unknown[]): string[] {
+  const { stdout } = spawnSync(binary, ['predict', '-f', '-'], { input: questions.map((q) => JSON.stringify(q)).join('\n'), encoding: 'utf8', maxBuffer: 1 << 28 });
+  return stdout.trim().split('\n');
 }
 
 /** drop drops a file on something that is on the page, as a person does. */

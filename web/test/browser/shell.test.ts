@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 test('every page opens by its address and by its link', async () => {
-  for (const name of ['Cards', 'Settings', 'Timeline', 'Study', 'History', 'Workers', 'Analyze']) {
+  for (const name of ['Cards', 'Combinations', 'Timeline', 'Study', 'History', 'Workers', 'Analyze']) {
     await page.goto(program.url);
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
     await page.locator('nav a[aria-current=page]', { hasText: name }).waitFor();
@@ -53,11 +53,25 @@ test('a page that was looked for while the server was away comes when it is back
   await page.goto(program.url);
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.route('**', (route) => route.abort());
-  await link('Settings').click();
+  await link('Combinations').click();
   await page.getByRole('alert').getByText('This page could not be loaded').waitFor();
   await page.getByText('The server does not answer. Start it again').waitFor();
   await page.unroute('**');
-  await page.locator('nav a[aria-current=page]', { hasText: 'Settings' }).waitFor();
+  await page.locator('nav a[aria-current=page]', { hasText: 'Combinations' }).waitFor();
   await expect.poll(() => page.getByRole('alert').count()).toBe(0);
   await page.getByRole('heading', { level: 1 }).waitFor();
+});
+
+test('the page of the API is linked, fits a phone and follows the theme', async () => {
+  const phone = await (await browser.newContext({ viewport: { width: 390, height: 844 }, colorScheme: 'light' })).newPage();
+  await phone.goto(program.url);
+  await phone.getByRole('contentinfo').getByRole('link', { name: 'API' }).click();
+  await phone.getByRole('heading', { level: 1, name: /API/ }).waitFor();
+  expect(await phone.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  expect(await phone.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe('rgb(246, 248, 247)');
+  await phone.emulateMedia({ colorScheme: 'dark' });
+  expect(await phone.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe('rgb(10, 10, 10)');
+  await phone.getByRole('link', { name: 'MemoryMark' }).click();
+  await phone.getByText('Will it fit?').waitFor();
+  await phone.context().close();
 });

@@ -61,7 +61,13 @@ test('a dropped snapshot is shown with its peak and why it died', async () => {
   await page.getByText('26,979 events').waitFor();
   await page.getByRole('heading', { name: 'Out of memory at event 26,238' }).waitFor();
   await page.getByText('needs 7.50 GiB, gets past this request').waitFor();
-  await expect.poll(status).toContain('event 22,054'); // the peak
+  const failure = page.getByRole('region', { name: 'Out of memory' });
+  await failure.getByText(/:\d+ \w+/).first().waitFor(); // the line that asked
+  await failure.getByText(/The card (still )?had|A limit forbade more/).waitFor();
+  await failure.getByText('What was live, by line').click();
+  await expect.poll(() => failure.getByRole('list', { name: 'What was live' }).getByRole('listitem').count()).toBeGreaterThan(1);
+  await failure.getByText('The whole run may need more').waitFor(); // what a recording cannot know
+  await expect.poll(status).toContain('event 26,238'); // it opens at the failure
   await expect.poll(colors).toBeGreaterThan(5);
 });
 
@@ -89,7 +95,7 @@ test('a click shows the allocation and its stack', async () => {
     })
     .toContain('activation');
   await selection.getByText(/^0x[0-9a-f]+$/).waitFor();
-  await selection.getByText('Stack, innermost first').waitFor();
+  await selection.getByText('Stack, most recent call first').waitFor();
   await expect
     .poll(async () => {
       await page.keyboard.press('Escape'); // again where the answer to the last click came after it
@@ -417,7 +423,7 @@ test.each(['stack', 'flame', 'range&range=9000..12000', 'segments', 'events', 'r
   await page.goto(`${address}&tab=${tab}`);
   await page.getByText(/of 8,\d{3}$/).waitFor();
   await page.keyboard.press('j');
-  await page.getByText('Stack, innermost first').waitFor();
+  await page.getByText('Stack, most recent call first').waitFor();
   await page.evaluate(axe);
   for (const theme of ['dark', 'light']) {
     await page.evaluate((value) => document.documentElement.setAttribute('data-theme', value), theme);
@@ -434,4 +440,15 @@ test.each(['stack', 'flame', 'range&range=9000..12000', 'segments', 'events', 'r
     await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), { message: `${width} wide` }).toBeLessThanOrEqual(width);
   }
   await page.setViewportSize({ width: 1280, height: 900 });
+});
+
+test('remedies of a prediction are those of the whole run', async () => {
+  await page.goto(`${program.url}/timeline?model=gpt2&gpu=a10&batch=120`);
+  const failure = page.getByRole('region', { name: 'Out of memory' });
+  await failure.getByText(/^The whole run lacks [\d.]+ GiB/).waitFor();
+  expect(await failure.getByText('gets past this request', { exact: true }).count()).toBe(0);
+  await failure.getByRole('list', { name: 'Changes that make it fit' }).getByRole('link').first().click();
+  await page.waitForURL(/accumulate=|checkpointing=true|precision=/);
+  await page.getByTestId('plot').waitFor();
+  expect(await failure.count()).toBe(0);
 });

@@ -71,7 +71,7 @@ test('a config.json that is dropped on Analyze is still a model', async () => {
   await page.goto(program.url);
   await page.getByRole('heading', { level: 1 }).waitFor();
   await drop(page, page.getByRole('heading', { level: 1 }), 'config.json', Buffer.from(JSON.stringify({ model_type: 'gpt2', architectures: ['GPT2LMHeadModel'], n_layer: 2 })));
-  await page.waitForURL(/config=/);
+  await page.waitForURL(/config\.model_type=gpt2/);
   expect(sent).toEqual([]);
 });
 

@@ -28,7 +28,7 @@ _PEFT = {"rank": "r", "targets": "target_modules", "dropout": "lora_dropout", "d
 
 
 def need(package: str, what: str) -> Any:
-    """A package that not everybody has."""
+    """A package that is not always installed."""
     try:
         return importlib.import_module(package)
     except ImportError as error:
@@ -106,10 +106,10 @@ def load(w: Workload, kind: Any, config: Any, device: str) -> nn.Module:
 
 def weights(kind: Any, config: Any, dtype: torch.dtype) -> dict[str, torch.Tensor]:
     """What a checkpoint of the model would hold, on the host. An emulated card
-    does not look at it, so that nobody writes it, and it takes no memory."""
+    does not look at it, so that it is never written, and it takes no memory."""
     with torch.device("meta"):
         model = kind(config)
-    make = torch.empty if devices.phantom else torch.zeros
+    make = torch.empty if devices.emulator else torch.zeros
     state, shared = model.state_dict(), dict(model.named_parameters(remove_duplicate=False)).keys() - dict(model.named_parameters()).keys()
     return {
         name: make(value.shape, dtype=dtype if value.is_floating_point() else value.dtype, device="cpu")

@@ -9,14 +9,14 @@ import dataclasses
 import inspect
 from typing import Any, Iterator, Optional
 
-from . import catalog, subject, user
+from . import bounds, catalog, subject, user
 from .batches import LABELS, Batches, Labels, describe
 from .failure import UserError
 from .keys import NEVER, harmless
 from .subject import Subject, Workload
 
 COMMON = """num_labels id2label label2id is_encoder_decoder is_decoder pad_token_id bos_token_id eos_token_id decoder_start_token_id
-    tie_word_embeddings""".split()  # of every configuration
+    tie_word_embeddings vision_use_head""".split()  # of every configuration, and one that SigLIP's models look for
 REFUSED = ("quantization_config", "compression_config")
 
 
@@ -24,6 +24,9 @@ def make(w: Workload, device: str, notes: list[str]) -> Subject:
     go_offline()
     kind = class_of(w["model_type"], w["architecture"])
     config = configuration(w["model_type"], w["config"], notes)
+    for key in w["recipe"].get("needs", []):
+        if getattr(config, key, None) is None:
+            setattr(config, key, 0)
     choose_attention(config, kind, w.get("attention", "sdpa"))
     model = catalog.construct(w, kind, config, device)
     labels = labels_of(w["model_type"], kind.__name__)
@@ -99,7 +102,8 @@ def configuration(model_type: str, keys: dict[str, Any], notes: list[str]) -> An
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     left_out: list[str] = []
-    config = CONFIG_MAPPING[model_type](**known_keys(CONFIG_MAPPING[model_type], keys, left_out))
+    with bounds.small_configuration():
+        config = CONFIG_MAPPING[model_type](**known_keys(CONFIG_MAPPING[model_type], keys, left_out))
     if left_out:
         notes.append(f"{type(config).__name__} has no {', '.join(sorted(set(left_out)))}: left out")
     return config
@@ -140,11 +144,12 @@ def own_keys(kind: Any) -> set[str]:
     """What a configuration's constructors take: their parameters, other names of
     those, and what they look for by name for older files."""
     names = set(COMMON)
-    names.update(getattr(kind, "attribute_map", {}))
+    for pair in getattr(kind, "attribute_map", {}).items():
+        names.update(pair)
     if dataclasses.is_dataclass(kind):
         names.update(field.name for field in dataclasses.fields(kind))
     for base in kind.__mro__:
-        for method in ("__init__", "__post_init__"):
+        for method in ("__init__", "__post_init__", "convert_rope_params_to_dict"):
             function = inspect.unwrap(vars(base).get(method, own_keys))
             if function is not own_keys and hasattr(function, "__code__"):
                 names.update(inspect.signature(function).parameters)

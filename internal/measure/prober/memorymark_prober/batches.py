@@ -74,7 +74,7 @@ class Batches:
         return torch.rand(n, self.config.context_length, self.config.num_input_channels, device=device, dtype=adapters.dtype_of(self.w))
 
 
-# What a batch holds beside its inputs, for the model's own loss.
+# What a batch holds in addition to its inputs, for the model's own loss.
 Labels = Callable[[Batches, Batch, int, str], Batch]
 
 

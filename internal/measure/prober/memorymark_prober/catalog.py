@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from . import adapters, devices, loops, subject
+from . import adapters, bounds, devices, loops, subject
 from .keys import harmless
 from .subject import Subject, Workload
 
@@ -46,7 +46,8 @@ def configuration(w: Workload, keys: dict[str, Any]) -> Any:
 
     kind = class_of("transformers", w["architecture"])
     # MemoryMark has checked that the family has these keys; what it ignores may name kernels, weights and code.
-    config = CONFIG_MAPPING[w["model_type"]](**{key: 0 for key in w["recipe"].get("needs", [])} | harmless(keys))
+    with bounds.small_configuration():
+        config = CONFIG_MAPPING[w["model_type"]](**{key: 0 for key in w["recipe"].get("needs", [])} | harmless(keys))
     # T5 has only eager attention before transformers 5.15, and a ResNet has none.
     config._attn_implementation = w.get("attention") if kind._supports_sdpa else "eager"
     return config
@@ -61,7 +62,7 @@ def construct(w: Workload, kind: Any, config: Any, device: str) -> nn.Module:
         model = adapters.load(w, kind, config, device)
     else:
         home = loops.builds_on(w, device)
-        with torch.device(home), default_dtype(dtype), unwritten(home):
+        with torch.device(home), default_dtype(dtype), unwritten(home), bounds.countable_modules():
             model = kind(config)
         use_checkpointing(w, model, config)
         # torch.Tensor(n) heeds no torch.device, and some classes still write it.
@@ -75,7 +76,7 @@ def construct(w: Workload, kind: Any, config: Any, device: str) -> nn.Module:
 
 
 class Unwritten(TorchFunctionMode):
-    """Leaves out random weights, so that nobody writes the memory they are in."""
+    """Leaves out random weights, so that the memory they are in is never written."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function in (Tensor.normal_, Tensor.uniform_, Tensor.erfinv_):
@@ -86,7 +87,7 @@ class Unwritten(TorchFunctionMode):
 def unwritten(home: str) -> ContextManager[Any]:
     """An emulated card does not look at weights that come from the host: those
     of a large model need not fit the host, nor take the time to draw them."""
-    return Unwritten() if devices.phantom and home == "cpu" else contextlib.nullcontext()
+    return Unwritten() if devices.emulator and home == "cpu" else contextlib.nullcontext()
 
 
 def use_checkpointing(w: Workload, model: Any, config: Any) -> None:

@@ -81,7 +81,7 @@ def run(request: dict[str, Any], write: int) -> None:
     os.set_inheritable(write, False)
 
     def emit(message: dict[str, Any]) -> None:
-        if message["type"] != "step":  # the last word: nobody waits for more
+        if message["type"] != "step":  # the last word: no one waits for more
             sys.stdout.flush()
             sys.stderr.flush()
         protocol.send(write, message)

@@ -14,9 +14,9 @@ from . import host
 from .live import LiveTensors
 
 try:  # it is there on an emulated card
-    from memorymark_phantom import library as phantom
+    from memorymark_emulate import library as emulator
 except ImportError:
-    phantom = None  # type: ignore[assignment]
+    emulator = None  # type: ignore[assignment]
 
 
 class Device(abc.ABC):
@@ -42,7 +42,7 @@ class Device(abc.ABC):
         return {}
 
     def memory(self) -> dict[str, int]:
-        """The device's memory as a whole: total, and free for everybody."""
+        """The device's memory as a whole: total, and free for all processes."""
         return {}
 
     def synchronize(self) -> None:
@@ -103,19 +103,19 @@ class Cuda(Device):
         torch.cuda.empty_cache()
 
     def begin_work(self) -> None:
-        if phantom:
-            phantom.forget_work()
+        if emulator:
+            emulator.forget_work()
 
     def end_step(self) -> None:
-        if phantom:
-            phantom.stepped(0)
+        if emulator:
+            emulator.stepped(0)
 
     def work(self) -> dict[str, Any]:
-        return phantom.work() if phantom else {}
+        return emulator.work() if emulator else {}
 
 
 class Counted(Device):
-    """A device whose tensors are counted, since nobody else does. Where only
+    """A device whose tensors are counted, since nothing else does. Where only
     times are wanted they are not: the counting takes time at each operator, and
     nothing is compiled under it."""
 

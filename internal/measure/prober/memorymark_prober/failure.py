@@ -20,6 +20,8 @@ TIMEOUT = "timeout"
 MISSING = "missing"  # a package is not there, or too old
 OTHER = "other"
 
+MESSAGE = 4000  # characters of a message: a job keeps it
+
 
 class LiveLimit(RuntimeError):
     """Live tensors would take more than the limit that was set."""
@@ -70,7 +72,7 @@ def describe(error: BaseException) -> dict[str, Any]:
     return {
         "class": classify(error),
         "error": type(error).__name__,
-        "message": text.splitlines()[0] if text else type(error).__name__,
+        "message": text.splitlines()[0][:MESSAGE] if text else type(error).__name__,
         "traceback": _traceback(error)[-20000:],
     }
 
@@ -100,8 +102,8 @@ _LIBRARIES = (_OURS, os.path.abspath(sysconfig.get_path("stdlib")), "<")
 
 def _is_users(file: str) -> bool:
     """Whether a file is a user's: not ours, and of no library."""
-    return not file.startswith(_LIBRARIES) and not any(name in file for name in ("site-packages", "dist-packages", "memorymark_phantom"))
+    return not file.startswith(_LIBRARIES) and not any(name in file for name in ("site-packages", "dist-packages", "memorymark_emulate"))
 
 
 def _is_ours(file: str) -> bool:
-    return file.startswith(_OURS) or "memorymark_phantom" in file
+    return file.startswith(_OURS) or "memorymark_emulate" in file

@@ -9,7 +9,7 @@ from typing import Iterator, Optional
 
 def memory(root: str = "/") -> tuple[int, int]:
     """The bytes that this process could have, and those that are free. Where
-    nobody says what is free (macOS), all of them count as free."""
+    nothing says what is free (macOS), all of them count as free."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     free = total
     for line in _lines(os.path.join(root, "proc/meminfo")):

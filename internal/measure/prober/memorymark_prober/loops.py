@@ -47,7 +47,7 @@ def builds_on(w: Workload, device: str) -> str:
 
 
 def run(w: Workload, made: Subject, device: str, n: int, steps: int, watch: Watch) -> None:
-    """Trains for so many steps in the loop of a library."""
+    """Trains for a number of steps in the loop of a library."""
     name = librarys(w)
     assert name is not None
     if "optimizer" not in w["recipe"]:
@@ -84,7 +84,7 @@ def sample(batch: Any, i: int) -> Any:
 
 @contextlib.contextmanager
 def parts_of_steps(model: Any, watch: Watch) -> Iterator[None]:
-    """Tells apart the parts of a step that somebody else runs: each call of the
+    """Tells apart the parts of a step that a library runs: each call of the
     model is a forward pass, and what follows backward is the optimizer's."""
     backward = torch.autograd.backward
 
@@ -215,7 +215,7 @@ def unwrap(made: Subject) -> None:
 
 class Described:
     """A loop that says what it does with memory. It is in no function of its
-    own: names stay until they are bound anew."""
+    own: names stay until they are bound again."""
 
     def __init__(self, w: Workload, made: Subject) -> None:
         self.w, self.made, self.does = w, made, w["loop"]

@@ -3,7 +3,7 @@
 A child that hangs is killed with its group, one that dies is reported as what
 killed it, and none outlives the pipe to MemoryMark.
 
-Where a user's model takes long to build, a foster builds it once, on the CPU: a
+Where a user's model takes long to build, a builder builds it once, on the CPU: a
 nursery of its own, forked from this one, whose children find it built.
 """
 
@@ -18,10 +18,12 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from . import child, failure, imports, protocol
 from .protocol import Message, Reader
+
+LOOK_EVERY = 0.5  # seconds, for children that exited
 
 
 @dataclass
@@ -35,6 +37,7 @@ class Running:
     deadline: float
     answer: Optional[Message] = None
     killed: str = ""  # why we killed it
+    left_others: bool = False  # exited, and what it started still has its pipe
 
 
 @dataclass
@@ -47,7 +50,7 @@ class Spare:
 
 
 @dataclass
-class Foster:
+class Builder:
     """A nursery that has a user's model built, and what was asked of it."""
 
     pid: int
@@ -67,8 +70,8 @@ class Nursery:
         self.answers = answers
         self.children: dict[int, Running] = {}  # by file descriptor
         self.spares: list[Spare] = []
-        self.is_foster = False
-        self.fosters: dict[tuple[str, str], Optional[Foster]] = {}  # by file and function; None where it cannot be built ahead
+        self.is_builder = False
+        self.builders: dict[tuple[str, str], Optional[Builder]] = {}  # by file and function; None where it cannot be built ahead
         self.selector = selectors.DefaultSelector()
         self.selector.register(requests, selectors.EVENT_READ)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # MemoryMark says when to stop
@@ -86,15 +89,16 @@ class Nursery:
             while not self.requests.ended:
                 for key, _ in self.selector.select(self.patience()):
                     self.listen(key.fd)
+                self.end_exited()
                 self.kill_overdue()
         finally:
             for running in list(self.children.values()):
                 self.kill(running, "the end")
             for spare in self.spares:
                 self.drop(spare)
-            for foster in self.fosters.values():
-                if foster:
-                    kill_group(foster.pid)  # its children die with it
+            for builder in self.builders.values():
+                if builder:
+                    kill_group(builder.pid)  # its children die with it
 
     def send(self, message: Message) -> None:
         protocol.send(self.answers, message)
@@ -102,8 +106,28 @@ class Nursery:
     def patience(self) -> Optional[float]:
         """How long nothing needs to be done."""
         deadlines = [r.deadline for r in self.children.values() if not r.killed]
-        deadlines += [f.deadline for f in self.fosters.values() if f and not f.built and not f.late]
-        return max(min(deadlines) - time.monotonic(), 0) if deadlines else None
+        deadlines += [f.deadline for f in self.builders.values() if f and not f.built and not f.late]
+        return max(min(min(deadlines) - time.monotonic(), LOOK_EVERY), 0) if deadlines else None
+
+    def end_exited(self) -> None:
+        """Ends children that have exited while others hold their pipe open: code that goes into the background does that."""
+        for running in list(self.children.values()):
+            if exited(running.pid) and not self.drain(running.reader, lambda: self.relay(running)):
+                running.left_others = True
+                self.finish(running)
+        for key, builder in list(self.builders.items()):
+            if builder and exited(builder.pid) and not self.drain(builder.reader, lambda: self.hear(key)):
+                self.end_builder(key, builder)
+
+    def drain(self, reader: Reader, hear: Callable[[], None]) -> bool:
+        """Reads what was written by now; whether that was the end."""
+        for _ in range(1000):  # others may write for ever
+            if reader.fd not in self.selector.get_map():
+                return True
+            if not select.select([reader.fd], [], [], 0)[0]:
+                break
+            hear()
+        return False
 
     def listen(self, fd: int) -> None:
         if fd == self.requests.fd:
@@ -115,21 +139,21 @@ class Nursery:
         elif fd in self.children:
             self.relay(self.children[fd])
         else:
-            self.hear(next(key for key, foster in self.fosters.items() if foster and foster.reader.fd == fd))
+            self.hear(next(key for key, builder in self.builders.items() if builder and builder.reader.fd == fd))
 
     def obey(self, message: Message) -> None:
         kind = message["type"]
         if kind == "prepare":
             self.prepare(message)
-        elif kind == "probe" and message.get("build_once") and not self.is_foster:
-            self.ask_foster(message)
+        elif kind == "probe" and message.get("build_once") and not self.is_builder:
+            self.ask_builder(message)
         elif kind in ("look", "probe"):
             self.start(message)
         elif kind == "cancel":
             for running in list(self.children.values()):
                 if running.id == message["id"]:
                     self.kill(running, "cancelled")
-            self.cancel_at_foster(message)
+            self.cancel_at_builder(message)
         else:
             self.send({"type": "failed", "id": message.get("id", 0), "failure": {"class": failure.OTHER, "message": f"unknown request {kind}"}})
 
@@ -164,7 +188,7 @@ class Nursery:
 
     def not_for_children(self) -> list[int]:
         pipes = [fd for spare in self.spares for fd in (spare.answers, spare.requests)]
-        pipes += [fd for foster in self.fosters.values() if foster for fd in (foster.reader.fd, foster.requests)]
+        pipes += [fd for builder in self.builders.values() if builder for fd in (builder.reader.fd, builder.requests)]
         return [self.requests.fd, self.answers, *self.children, *pipes]
 
     def start_spare(self, prepare: Message) -> None:
@@ -199,69 +223,69 @@ class Nursery:
         os.close(spare.requests)
         os.close(spare.answers)
 
-    def ask_foster(self, message: Message) -> None:
-        """Passes a probe to the foster of its model, when that is built."""
+    def ask_builder(self, message: Message) -> None:
+        """Passes a probe to the process that builds its model, when it is built."""
         user = message["workload"]["user"]
         key = (user["path"], user["function"])
-        if key not in self.fosters:
-            self.fosters[key] = self.new_foster(key, message["timeout_seconds"])
-        foster = self.fosters[key]
-        if foster is None:
+        if key not in self.builders:
+            self.builders[key] = self.new_builder(key, message["timeout_seconds"])
+        builder = self.builders[key]
+        if builder is None:
             self.start(message)
             return
-        foster.asked[message["id"]] = message
-        if foster.built:
-            protocol.send(foster.requests, message)
+        builder.asked[message["id"]] = message
+        if builder.built:
+            protocol.send(builder.requests, message)
 
-    def new_foster(self, key: tuple[str, str], timeout: float) -> Foster:
+    def new_builder(self, key: tuple[str, str], timeout: float) -> Builder:
         read, write = os.pipe()
-        pid, answers = child.fork(lambda answers: foster_children(key, read, answers), [*self.not_for_children(), write])
+        pid, answers = child.fork(lambda answers: build_and_serve(key, read, answers), [*self.not_for_children(), write])
         os.close(read)
         self.selector.register(answers, selectors.EVENT_READ)
-        return Foster(pid, write, Reader(answers), time.monotonic() + timeout, {})
+        return Builder(pid, write, Reader(answers), time.monotonic() + timeout, {})
 
     def hear(self, key: tuple[str, str]) -> None:
-        """Passes on what a foster's children say, and begins when it is ready."""
-        foster = self.fosters[key]
-        assert foster is not None
-        for line in foster.reader.read():
+        """Passes on what a builder's children say, and begins when it is ready."""
+        builder = self.builders[key]
+        assert builder is not None
+        for line in builder.reader.read():
             message = protocol.parse(line)
             if message is None:
                 continue
             if message["type"] == "built":
-                foster.built = True
-                for asked in foster.asked.values():
-                    protocol.send(foster.requests, asked)
+                builder.built = True
+                for asked in builder.asked.values():
+                    protocol.send(builder.requests, asked)
                 continue
             if message["type"] in ("result", "failed"):
-                foster.asked.pop(message["id"], None)
+                builder.asked.pop(message["id"], None)
             self.send(message)
-        if foster.reader.ended:
-            self.end_foster(key, foster)
+        if builder.reader.ended:
+            self.end_builder(key, builder)
 
-    def end_foster(self, key: tuple[str, str], foster: Foster) -> None:
+    def end_builder(self, key: tuple[str, str], builder: Builder) -> None:
         """One that cannot build ahead ends by itself: then each probe builds for
         itself, and reports what goes wrong."""
-        self.selector.unregister(foster.reader.fd)
-        os.close(foster.reader.fd)
-        os.close(foster.requests)
-        _, status = os.waitpid(foster.pid, 0)
-        self.fosters[key] = None
-        for asked in foster.asked.values():
-            if foster.late:
+        self.selector.unregister(builder.reader.fd)
+        os.close(builder.reader.fd)
+        os.close(builder.requests)
+        _, status = os.waitpid(builder.pid, 0)
+        self.builders[key] = None
+        for asked in builder.asked.values():
+            if builder.late:
                 self.send({"type": "failed", "id": asked["id"], "failure": {"class": failure.TIMEOUT, "message": "timeout"}})
-            elif foster.built or os.WIFSIGNALED(status):
+            elif builder.built or os.WIFSIGNALED(status):
                 self.send({"type": "failed", "id": asked["id"], "failure": describe_death(status)})
             else:
                 self.start(asked)
 
-    def cancel_at_foster(self, message: Message) -> None:
-        for foster in self.fosters.values():
-            if foster and message["id"] in foster.asked:
-                if foster.built:
-                    protocol.send(foster.requests, message)
+    def cancel_at_builder(self, message: Message) -> None:
+        for builder in self.builders.values():
+            if builder and message["id"] in builder.asked:
+                if builder.built:
+                    protocol.send(builder.requests, message)
                 else:
-                    del foster.asked[message["id"]]
+                    del builder.asked[message["id"]]
                     self.send({"type": "failed", "id": message["id"], "failure": {"class": "cancelled", "message": "cancelled"}})
 
     def relay(self, running: Running) -> None:
@@ -295,28 +319,32 @@ class Nursery:
     def death(self, running: Running, status: int) -> dict[str, Any]:
         if running.killed:
             return {"class": failure.TIMEOUT if running.killed == "timeout" else "cancelled", "message": running.killed}
-        return describe_death(status, f" in the middle of a line ({running.reader.rest[:80]!r})" if running.reader.rest else "")
+        if running.reader.too_long():
+            return {"class": failure.OTHER, "message": f"the process sent a line of more than {protocol.MAX_LINE >> 20} MiB"}
+        if running.left_others:
+            return describe_death(status, " and left others running; code that is measured must not go into the background")
+        return describe_death(status, f" in the middle of a line ({bytes(running.reader.rest[:80])!r})" if running.reader.rest else "")
 
     def kill_overdue(self) -> None:
         now = time.monotonic()
         for running in list(self.children.values()):
             if now >= running.deadline and not running.killed:
                 self.kill(running, "timeout")
-        for foster in self.fosters.values():
-            if foster and not foster.built and not foster.late and now >= foster.deadline:
-                foster.late = True
-                kill_group(foster.pid)
+        for builder in self.builders.values():
+            if builder and not builder.built and not builder.late and now >= builder.deadline:
+                builder.late = True
+                kill_group(builder.pid)
 
     def kill(self, running: Running, why: str) -> None:
         running.killed = why
         kill_group(running.pid)
 
 
-def foster_children(key: tuple[str, str], requests: int, answers: int) -> None:
+def build_and_serve(key: tuple[str, str], requests: int, answers: int) -> None:
     """Builds a user's model and serves probes of it. What makes use of the
     device while it is built cannot be built ahead: no fork may use it then."""
     nursery = Nursery(requests, answers)
-    nursery.is_foster = True
+    nursery.is_builder = True
     import torch
 
     from . import user
@@ -328,6 +356,11 @@ def foster_children(key: tuple[str, str], requests: int, answers: int) -> None:
     if not torch.cuda.is_initialized():
         nursery.send({"type": "built"})
         nursery.serve()
+
+
+def exited(pid: int) -> bool:
+    """Whether a child has ended; it stays to be waited for."""
+    return hasattr(os, "waitid") and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def describe_death(status: int, half: str = "") -> dict[str, Any]:
@@ -350,7 +383,7 @@ def describe_import(error: Exception) -> dict[str, Any]:
     """A package that is missing has a class of its own."""
     text = str(error).strip() or type(error).__name__
     out: dict[str, Any] = {"class": failure.MISSING if isinstance(error, ImportError) else failure.OTHER, "error": type(error).__name__}
-    out["message"] = text.splitlines()[0]
+    out["message"] = text.splitlines()[0][: failure.MESSAGE]
     if isinstance(error, ModuleNotFoundError):
         out["package"] = (error.name or "").split(".")[0]
     return out

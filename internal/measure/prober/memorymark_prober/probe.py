@@ -331,7 +331,7 @@ class Watched:
 
 def made_up() -> list[dict[str, Any]]:
     """What was made up on an emulated card because no kernel computed it."""
-    shadows = sys.modules.get("memorymark_phantom.shadows")
+    shadows = sys.modules.get("memorymark_emulate.shadows")
     made: list[dict[str, Any]] = shadows.assumptions() if shadows else []
     return made
 

@@ -7,6 +7,7 @@ import os
 from typing import Any, Optional
 
 VERSION = 1
+MAX_LINE = 16 << 20  # bytes, as in link.go
 
 Message = dict[str, Any]
 
@@ -30,21 +31,28 @@ def read_line(fd: int) -> bytes:
 
 
 class Reader:
-    """Cuts what a pipe delivers into lines."""
+    """Cuts what a pipe delivers into lines. Code of a user's own may write them, so one that is too long is the last."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self.rest = b""
+        self.rest = bytearray()
         self.ended = False
 
     def read(self) -> list[bytes]:
         """The lines that are complete after one read, which may be none."""
         data = os.read(self.fd, 1 << 16)
-        if not data:
+        if not data or self.too_long():
             self.ended = True
             return []
-        *lines, self.rest = (self.rest + data).split(b"\n")
+        self.rest += data
+        if b"\n" not in data:
+            return []
+        *lines, rest = bytes(self.rest).split(b"\n")
+        self.rest = bytearray(rest)
         return lines
+
+    def too_long(self) -> bool:
+        return len(self.rest) > MAX_LINE
 
 
 def parse(line: bytes) -> Optional[Message]:

@@ -96,7 +96,7 @@ def hidden_matrices(model: nn.Module, trained: list[nn.Parameter]) -> tuple[list
 
 
 def optimizer_arguments(w: Workload) -> dict[str, Any]:
-    """What the optimizer's class is called with beside the parameters."""
+    """What the optimizer's class is called with after the parameters."""
     recipe = w["recipe"]["optimizer"]
     if "module" in recipe:  # another library's, which has one implementation
         return dict(recipe["arguments"])

@@ -26,7 +26,7 @@ from .subject import Subject, Workload
 
 
 def load(path: str, name: str) -> Callable[[], Any]:
-    """Imports the user's file, beside which it may import its own modules."""
+    """Imports the user's file, next to which it may import its own modules."""
     folder = os.path.dirname(os.path.abspath(path))
     if folder not in sys.path:
         sys.path.insert(0, folder)

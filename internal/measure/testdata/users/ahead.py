@@ -2,6 +2,7 @@
 that it was called."""
 
 import os
+import time
 
 import torch
 from torch import nn
@@ -30,3 +31,18 @@ def fails():
 def dies():
     called("dies")
     os.kill(os.getpid(), 9)
+
+
+def shouts():
+    called("shouts")
+    raise ValueError("x" * 3_600_000)
+
+
+def daemon():
+    """Goes into the background, with all pipes."""
+    called("daemon")
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    time.sleep(20)
+    os._exit(0)

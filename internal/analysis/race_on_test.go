@@ -1,6 +1,0 @@
-//go:build race
-
-package analysis
-
-// raceDetector is on in "make test", where the same code takes ten times as long.
-const raceDetector = true

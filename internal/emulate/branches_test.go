@@ -1,0 +1,52 @@
+package emulate
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"memorymark/internal/bytesize"
+	"memorymark/internal/gpu"
+	"memorymark/internal/testmachine"
+)
+
+// TestBranches runs programs that branch on numbers that item returned.
+func TestBranches(t *testing.T) {
+	compiler(t)
+	python := testmachine.Python(t)
+	device, err := Install(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, err := gpu.Find("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		values Values
+		note   string
+		code   int
+		least  bytesize.Bytes
+	}{
+		{"matters", Computed, "", 0, 256 * bytesize.MiB}, // the loss is 0.1, so the branch is taken
+		{"best", Assumed, "with the other branches the peaks are the same", 0, 0},
+		{"prints", Assumed, "with the other branches the peaks are the same", 0, 0},
+		{"file", Assumed, "", 1, 0},
+		{"logarithm", Computed, "", 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			command := Command{Args: []string{python, "testdata/branches.py", test.name}, Stdout: &out, Stderr: &out}
+			sum, err := device.Run(context.Background(), Settings{Card: card, Values: Auto, Folder: t.TempDir()}, command)
+			if err != nil || sum.ExitCode != test.code {
+				t.Fatalf("%v, %+v:\n%s", err, sum, out.String())
+			}
+			p := sum.Processes[0]
+			if p.Values != test.values || p.Peak().Allocated < test.least || !strings.Contains(strings.Join(p.Notes, "\n"), test.note) {
+				t.Errorf("%+v\n%s", p, out.String())
+			}
+		})
+	}
+}

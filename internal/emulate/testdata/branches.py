@@ -1,0 +1,53 @@
+"""Programs that take numbers from the device by item and go on by them. The argument chooses one."""
+
+import json
+import math
+import sys
+import tempfile
+
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(64, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 1)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, kept = torch.randn(512, 64).cuda(), []
+
+
+def step():
+    loss = model(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def matters():
+    if (1 - step()).item() > 0.5:
+        kept.append(torch.empty(64 << 20, device="cuda"))
+
+
+def best():
+    lowest = float("inf")
+    for _ in range(3):
+        if (loss := step().item()) < lowest:
+            lowest = loss
+
+
+def prints():
+    loss = step().item()
+    print(f"{loss:.2f}", json.dumps({"loss": loss}), sum([loss, loss]) / 2, 1 / loss > 0, isinstance(loss, float))
+    with tempfile.NamedTemporaryFile() as f:
+        torch.save({"loss": loss}, f.name)
+        assert type(torch.load(f.name)["loss"]) is float
+
+
+def file():
+    print(step().item())
+    open("no such file")
+
+
+def logarithm():
+    print(math.log10(step().item()))
+
+
+globals()[sys.argv[1]]()

@@ -1,0 +1,25 @@
+//go:build !js
+
+package pymodule
+
+import "embed"
+
+// built is what make models wrote. The file that keeps the folder in the repository is
+// no archive.
+//
+//go:embed all:trees
+var built embed.FS
+
+// builtTrees is an archive that the program was built with, nil without one. "" is the
+// reference version.
+func builtTrees(version string) ([]byte, error) {
+	name := "trees/transformers.zip"
+	if version != "" {
+		name = "trees/transformers-" + version + ".zip"
+	}
+	data, err := built.ReadFile(name)
+	if err != nil {
+		return nil, nil //nolint:nilnil // make models was not run
+	}
+	return data, nil
+}
