@@ -102,6 +102,16 @@ func (r *Replay) HeldAfter(event int) []trace.Segment {
 // Recorded returns the outcome under the recorded settings.
 func (r *Replay) Recorded() *Outcome { return r.recorded }
 
+// HasPrivatePools reports whether some request was for another pool than the default one.
+func (r *Replay) HasPrivatePools() bool {
+	for i := range r.trace.Events {
+		if r.trace.Events[i].Action == trace.Alloc && r.poolAt(i) != (trace.PoolID{}) {
+			return true
+		}
+	}
+	return false
+}
+
 // run is one pass over a trace.
 type run struct {
 	*Replay

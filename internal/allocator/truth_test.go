@@ -241,3 +241,29 @@ func TestModelDriver(t *testing.T) {
 func deviation(want, got allocator.StatArray) float64 {
 	return float64(got[allocator.All].Peak-want[allocator.All].Peak) / float64(want[allocator.All].Peak)
 }
+
+// A pool of CUDA graphs that starts with enough memory takes no other large segment.
+func TestGraphPool(t *testing.T) {
+	tr := tracetest.Trace(t, filepath.Join(truthDir, "allocator", "graph.pickle.xz"))
+	r, err := allocator.NewReplay(tr, 0, allocator.Levels{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.HasPrivatePools() {
+		t.Fatal("the recording of a CUDA graph has no private pool")
+	}
+	privateLarge := func(segments []trace.Segment) (sizes []int64) {
+		for _, s := range segments {
+			if s.Pool != (trace.PoolID{}) && !s.Small {
+				sizes = append(sizes, s.Size)
+			}
+		}
+		return sizes
+	}
+	if recorded := privateLarge(r.Recorded().Final); len(recorded) < 2 {
+		t.Errorf("the recorded pool has large segments of %v bytes, not several", recorded)
+	}
+	if with := privateLarge(r.WhatIf(allocator.WhatIf{GraphPool: 64 << 20}).Final); !slices.Equal(with, []int64{64 << 20}) {
+		t.Errorf("with 64 MiB from the start the pool ends with large segments of %v bytes", with)
+	}
+}

@@ -12,7 +12,11 @@ import (
 type WhatIf struct {
 	Settings *trace.Settings
 	Limit    int64
-	Until    int // stop before this event, 0 for the end
+	// GraphPool is allocated and freed again where the first request of a private pool follows, as the setting
+	// triton.cudagraph_initial_mempool_allocation_gb of TorchInductor does (torch/_inductor/cudagraph_trees.py, 2.14):
+	// the graphs then share one segment.
+	GraphPool int64
+	Until     int // stop before this event, 0 for the end
 	Work     *workbudget.Budget
 }
 
@@ -52,6 +56,9 @@ func (r *Replay) whatIf(c WhatIf, budget *walkBudget) *Outcome {
 		if len(emptied) > 0 && emptied[0] == i {
 			emptied = emptied[1:]
 			p.a.releaseCachedBlocks()
+		}
+		if err := p.primeGraphPool(i, &c); err != nil {
+			return p.fail(i, err, d)
 		}
 		if err := p.step(i); err != nil {
 			return p.fail(i, err, d)
@@ -104,6 +111,24 @@ func (r *run) begin(c WhatIf) error {
 func placesAlike(a, b *trace.Settings) bool {
 	return a.MaxSplitSize == b.MaxSplitSize && a.ExpandableSegments == b.ExpandableSegments &&
 		a.RoundupDivisions == b.RoundupDivisions
+}
+
+// primeGraphPool allocates and frees c.GraphPool before the first request of a private pool.
+func (r *run) primeGraphPool(i int, c *WhatIf) error {
+	e := &r.trace.Events[i]
+	if c.GraphPool == 0 || e.Action != trace.Alloc {
+		return nil
+	}
+	pool := r.poolAt(i)
+	if pool == (trace.PoolID{}) {
+		return nil
+	}
+	h, err := r.a.malloc(request{Size: c.GraphPool, Stream: e.Stream, Pool: pool, ID: trace.None, Stack: e.Stack})
+	if err == nil {
+		r.a.free(h)
+		c.GraphPool = 0
+	}
+	return err
 }
 
 func (r *run) fail(event int, err error, d *countingDriver) *Outcome {

@@ -17,6 +17,9 @@ import (
 type replayFlags struct {
 	device      int
 	limit       string
+	card        string
+	fraction    float64
+	graphPool   string
 	expandable  bool
 	maxSplit    string
 	gcThreshold float64
@@ -44,12 +47,15 @@ func newSnapshotReplay(e *env) *cobra.Command {
 	c.Flags().BoolVar(&f.expandable, "expandable-segments", false, "use expandable_segments:True (=false: do not use it)")
 	c.Flags().StringVar(&f.maxSplit, "max-split-size", "", "set max_split_size_mb to this much `memory`, such as 128MiB; at least 20MiB")
 	c.Flags().Float64Var(&f.gcThreshold, "gc-threshold", 0, "set garbage_collection_threshold to a `fraction` between 0 and 1; needs --limit")
+	c.Flags().StringVar(&f.card, "gpu", "", "the limit is what PyTorch can use of this `GPU`, an id from memorymark gpus")
+	c.Flags().Float64Var(&f.fraction, "memory-fraction", 0, "set per_process_memory_fraction to this `fraction` of the GPU; needs --gpu")
+	c.Flags().StringVar(&f.graphPool, "graph-pool", "", "start the pool of CUDA graphs with this much `memory` (triton.cudagraph_initial_mempool_allocation_gb)")
 	c.Flags().Int64Var(&f.roundup, "roundup", 0, "set roundup_power2_divisions to `N`, a power of two")
 	return c
 }
 
 func (f *replayFlags) run(ctx context.Context, e *env, c *cobra.Command, file string) error {
-	whatIf, err := f.whatIf(c)
+	whatIf, err := f.whatIf(e, c)
 	if err != nil {
 		return err
 	}
@@ -58,6 +64,10 @@ func (f *replayFlags) run(ctx context.Context, e *env, c *cobra.Command, file st
 		return err
 	}
 	answer, err := r.Replay(whatIf, workbudget.New(math.MaxInt64, ctx.Err))
+	var wrong *recording.WhatIfError
+	if errors.As(err, &wrong) {
+		return badUsage("", "--%s is %s", replayFlag[wrong.Setting].name, wrong.Why)
+	}
 	if err != nil {
 		return badInput("snapshot info and snapshot top still work", "%s: %w", file, err)
 	}
@@ -79,15 +89,16 @@ var replayFlag = map[string]struct{ name, example string }{
 	recording.MaxSplitSizeSetting: {"max-split-size", "--max-split-size 128MiB"},
 	recording.GCThresholdSetting:  {"gc-threshold", "--gc-threshold 0.8 --limit 24GiB"},
 	recording.RoundupSetting:      {"roundup", "--roundup 8"},
+	recording.GraphPoolSetting:    {"graph-pool", "--graph-pool 2GiB"},
 }
 
 // whatIf reads the flags that were given, and checks them.
-func (f *replayFlags) whatIf(c *cobra.Command) (w recording.WhatIf, err error) {
+func (f *replayFlags) whatIf(e *env, c *cobra.Command) (w recording.WhatIf, err error) {
 	given := c.Flags().Changed
 	for _, size := range []struct {
 		flag, text string
 		into       **bytesize.Bytes
-	}{{"limit", f.limit, &w.Limit}, {"max-split-size", f.maxSplit, &w.MaxSplitSize}} {
+	}{{"limit", f.limit, &w.Limit}, {"max-split-size", f.maxSplit, &w.MaxSplitSize}, {"graph-pool", f.graphPool, &w.GraphPool}} {
 		if !given(size.flag) {
 			continue
 		}
@@ -96,6 +107,9 @@ func (f *replayFlags) whatIf(c *cobra.Command) (w recording.WhatIf, err error) {
 			return w, badUsage("write it as --"+size.flag+" 24GiB", "--%s is %q; it must be an amount of memory", size.flag, size.text)
 		}
 		*size.into = &n
+	}
+	if w.Limit, err = f.limitOnCard(e, w.Limit, given("memory-fraction")); err != nil {
+		return w, err
 	}
 	if given("expandable-segments") {
 		w.ExpandableSegments = &f.expandable
@@ -112,4 +126,28 @@ func (f *replayFlags) whatIf(c *cobra.Command) (w recording.WhatIf, err error) {
 		return w, badUsage("write it as "+flag.example, "--%s is %s", flag.name, wrong.Why)
 	}
 	return w, nil
+}
+
+// limitOnCard returns the limit that a card and a share of it mean. PyTorch computes the share
+// of the memory that the card reports (c10/cuda/CUDACachingAllocator.cpp, setMemoryFraction).
+func (f *replayFlags) limitOnCard(e *env, limit *bytesize.Bytes, fraction bool) (*bytesize.Bytes, error) {
+	switch {
+	case f.card == "" && fraction:
+		return nil, badUsage("write it as --memory-fraction 0.8 --gpu a10", "--memory-fraction is a share of a card, and --gpu names none")
+	case f.card == "":
+		return limit, nil
+	case limit != nil:
+		return nil, badUsage("leave one of them out", "--gpu and --limit are both limits")
+	case fraction && !(f.fraction > 0 && f.fraction <= 1):
+		return nil, badUsage("write it as --memory-fraction 0.8 --gpu a10", "--memory-fraction is %g; it must be more than 0 and at most 1", f.fraction)
+	}
+	card, err := e.findCard(f.card)
+	if err != nil {
+		return nil, err
+	}
+	usable := card.Usable()
+	if fraction {
+		usable = min(usable, bytesize.Bytes(f.fraction*float64(card.Memory.Bytes)))
+	}
+	return &usable, nil
 }

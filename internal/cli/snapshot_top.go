@@ -41,7 +41,7 @@ func newSnapshotTop(e *env) *cobra.Command {
 	}
 	addDeviceFlag(c, &f.device)
 	c.Flags().StringVar(&f.at, "at", "peak", "`moment` to look at: peak, end, oom (the last failure) or an event number")
-	c.Flags().StringVar(&f.by, "by", recording.ByLine, "group by this `key`: line, stack, size or category")
+	c.Flags().StringVar(&f.by, "by", recording.ByLine, "group by this `key`: line, stack, size, category or metadata (what the program said of its memory)")
 	c.Flags().IntVarP(&f.n, "number", "n", 20, "list the `N` largest groups; 0 lists all")
 	c.Flags().IntVar(&f.frames, "frames", 0, "show the `N` innermost Python frames of each group, or of its largest stack")
 	c.Flags().BoolVar(&f.allFrames, "all-frames", false, "show whole stacks, including C++ frames and module calls")

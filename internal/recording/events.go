@@ -13,6 +13,7 @@ type EventRow struct {
 	Allocation *int   `json:"allocation,omitempty"` // which one it belongs to
 	Born       *int   `json:"born,omitempty"`       // event of that allocation, -1 for before the recording
 	Freed      *int   `json:"freed,omitempty"`      // event of that allocation, absent if it never is
+	Metadata   string `json:"metadata,omitempty"`   // what the program said with the event
 	Place
 }
 
@@ -28,7 +29,7 @@ func (r *Recording) Describe(events []int) []EventRow {
 	out := make([]EventRow, len(events))
 	for i, n := range events {
 		e := &t.Events[n]
-		row := EventRow{Event: n, Action: e.Action.String(), Address: e.Addr, Bytes: e.Size, Stream: int(e.Stream)}
+		row := EventRow{Event: n, Action: e.Action.String(), Address: e.Addr, Bytes: e.Size, Stream: int(e.Stream), Metadata: t.Notes[e.Note].UserMetadata}
 		if e.Time > 0 {
 			micros := e.Time - start
 			row.Micros = &micros

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,9 +18,15 @@ func (r *Recording) Replay(whatIf WhatIf, e *workbudget.Budget) (*Replay, error)
 	if err != nil {
 		return nil, err
 	}
+	if len(r.Events) == 0 {
+		return nil, &NotReplayableError{errNoEvents}
+	}
 	replay, err := r.replay()
 	if err != nil {
 		return nil, &NotReplayableError{err}
+	}
+	if whatIf.GraphPool != nil && !replay.HasPrivatePools() {
+		return nil, &WhatIfError{GraphPoolSetting, fmt.Sprintf("%v, and the recording has no private pool: no CUDA graph was recorded", *whatIf.GraphPool)}
 	}
 	out, with := replay.Recorded(), allocator.WhatIf{Settings: &r.Settings}
 	if change != nil {
@@ -37,6 +44,9 @@ func (r *Recording) Replay(whatIf WhatIf, e *workbudget.Budget) (*Replay, error)
 	answer.addFragmentation(r.Trace, event, allocator.Fragment(held))
 	return answer, nil
 }
+
+var errNoEvents = errors.New("it has no events, only what was live when it was taken. Call torch.cuda.memory._record_memory_history() " +
+	"before the code in question, and take the snapshot with its traces")
 
 // NotReplayableError says why the requests of a recording cannot be replayed.
 type NotReplayableError struct{ err error }

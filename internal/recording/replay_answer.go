@@ -33,6 +33,8 @@ type Replay struct {
 	Events   int    `json:"events"`
 	Settings string `json:"settings"` // in the syntax of PYTORCH_CUDA_ALLOC_CONF
 	Limit    int64  `json:"limit_bytes,omitempty"`
+	// GraphPool is what the pool of CUDA graphs has from the start.
+	GraphPool int64 `json:"graph_pool_bytes,omitempty"`
 	ReplayPeaks
 	Fits             bool           `json:"fits"`
 	MatchesRecording bool           `json:"matches_recording"`
@@ -94,7 +96,8 @@ func newReplay(t *trace.Trace, r *allocator.Replay, out *allocator.Outcome, chan
 		settings = change.Settings
 	}
 	a := &Replay{
-		Device: t.Device, Events: len(t.Events), Settings: settings.String(), Limit: change.Limit, ReplayPeaks: newReplayPeaks(out),
+		Device: t.Device, Events: len(t.Events), Settings: settings.String(), Limit: change.Limit,
+		GraphPool: change.GraphPool, ReplayPeaks: newReplayPeaks(out),
 		Fits: out.Fits(), MatchesRecording: recorded.Difference == nil, FirstDifference: newDifference(t, recorded.Difference),
 	}
 	if out == recorded {

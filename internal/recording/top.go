@@ -14,6 +14,7 @@ const (
 	ByStack    = "stack"
 	BySize     = "size"
 	ByCategory = "category"
+	ByMetadata = "metadata"
 )
 
 // Top is the largest groups of live memory at an event.
@@ -34,6 +35,8 @@ type Top struct {
 type TopGroup struct {
 	Amount
 	EachBytes *int64 `json:"each_bytes,omitempty"`
+	// Metadata is what the program said of the allocations up to that moment, in groups by metadata.
+	Metadata string `json:"metadata,omitempty"`
 	// Stacks is how many stacks a group by line has; Frames are those of the
 	// one with the most bytes.
 	Stacks int `json:"stacks,omitempty"`
@@ -61,8 +64,14 @@ func newTop(t *trace.Trace, lifetimes []trace.Lifetime, event int, by string, n 
 		top.Groups = topGroups(trace.GroupBy(live, trace.ByCategory), level.Bytes, func(g *TopGroup, c trace.Category) {
 			g.Category = CategoryName(c)
 		})
+	case ByMetadata:
+		said := t.Metadata(event)
+		byMetadata := func(l *trace.Lifetime) string { return said[l.ID] }
+		top.Groups = topGroups(trace.GroupBy(live, byMetadata), level.Bytes, func(g *TopGroup, text string) {
+			g.Metadata = text
+		})
 	default:
-		return nil, fmt.Errorf("group by %q: it can be %s, %s, %s or %s", by, ByLine, ByStack, BySize, ByCategory)
+		return nil, fmt.Errorf("group by %q: it can be %s, %s, %s, %s or %s", by, ByLine, ByStack, BySize, ByCategory, ByMetadata)
 	}
 	top.keep(n)
 	return top, nil

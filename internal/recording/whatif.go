@@ -14,8 +14,9 @@ type WhatIf struct {
 	Limit              *bytesize.Bytes // maximum that the allocator may reserve
 	ExpandableSegments *bool
 	MaxSplitSize       *bytesize.Bytes
-	GCThreshold        *float64 // a share of Limit
-	Roundup            *int64   // divisions between powers of two
+	GCThreshold        *float64        // a share of Limit
+	Roundup            *int64          // divisions between powers of two
+	GraphPool          *bytesize.Bytes // what the pool of CUDA graphs has from the start
 }
 
 // The parts of a WhatIf that can be invalid.
@@ -24,6 +25,7 @@ const (
 	MaxSplitSizeSetting = "max_split_size"
 	GCThresholdSetting  = "gc_threshold"
 	RoundupSetting      = "roundup"
+	GraphPoolSetting    = "graph_pool"
 )
 
 // WhatIfError says which part of a WhatIf is invalid.
@@ -59,6 +61,8 @@ func (w *WhatIf) Check() error {
 		return wrong(GCThresholdSetting, "%g, a share of the limit, and no limit is given", *w.GCThreshold)
 	case w.Roundup != nil && (*w.Roundup < 2 || *w.Roundup&(*w.Roundup-1) != 0):
 		return wrong(RoundupSetting, "%d; it must be a power of two, 2 or more", *w.Roundup)
+	case w.GraphPool != nil && *w.GraphPool <= 0:
+		return wrong(GraphPoolSetting, "%v; it must be more than nothing", *w.GraphPool)
 	}
 	return nil
 }
@@ -71,6 +75,9 @@ func (w *WhatIf) change(settings trace.Settings) (*allocator.WhatIf, error) {
 	change := &allocator.WhatIf{Settings: &settings}
 	if w.Limit != nil {
 		change.Limit = int64(*w.Limit)
+	}
+	if w.GraphPool != nil {
+		change.GraphPool = int64(*w.GraphPool)
 	}
 	if w.ExpandableSegments != nil {
 		settings.ExpandableSegments = *w.ExpandableSegments

@@ -28,6 +28,7 @@ func TestWhatIf(t *testing.T) {
 		{WhatIf{Roundup: pointer[int64](0)}, RoundupSetting},
 		{WhatIf{Roundup: pointer[int64](1)}, RoundupSetting},
 		{WhatIf{Roundup: pointer[int64](6)}, RoundupSetting},
+		{WhatIf{GraphPool: pointer[bytesize.Bytes](0)}, GraphPoolSetting},
 	} {
 		change, err := c.whatIf.change(trace.Settings{ExpandableSegments: true})
 		var wrong *WhatIfError

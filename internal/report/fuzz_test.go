@@ -113,7 +113,7 @@ func askAll(t *testing.T, tr *trace.Trace) {
 	info, err := r.Info()
 	show(t, err, func() writer { return Info{&recording.Info{Devices: []recording.DeviceInfo{*info}}} })
 	for _, at := range []string{"peak", "end", "oom"} {
-		for _, by := range []string{recording.ByLine, recording.ByStack, recording.ByCategory, recording.BySize} {
+		for _, by := range []string{recording.ByLine, recording.ByStack, recording.ByCategory, recording.BySize, recording.ByMetadata} {
 			top, err := r.Top(at, by, 5)
 			show(t, err, func() writer { return Top{top, -1} })
 		}

@@ -38,8 +38,17 @@ func writeDevice(w io.Writer, width int, d *recording.DeviceInfo) {
 		fmt.Fprintf(w, "  %s contradict the rest, as when kinds of events were left out of the\n"+
 			"  recording; amounts are a good guess.\n", plural(d.Lost, "event"))
 	}
-	fmt.Fprintf(w, "\n%s\n", heading("Peak"))
-	writePeak(w, &d.Peak)
+	title, when := "Peak", "before the first event"
+	switch {
+	case d.Events == 0:
+		paragraph(w, width, "", "The snapshot has no history, only what was live when it was taken: nothing was recorded "+
+			"(torch.cuda.memory._record_memory_history), or it was taken without traces.")
+		title, when = "Live", "when the snapshot was taken"
+	case d.Peak.Event >= 0:
+		when = "at event " + figure.Count(d.Peak.Event)
+	}
+	fmt.Fprintf(w, "\n%s\n", heading(title))
+	writePeak(w, &d.Peak, when)
 	if len(d.AtPeak) > 0 {
 		fmt.Fprintln(w)
 		Top{Top: &recording.Top{By: recording.ByCategory, Groups: d.AtPeak}}.table().write(w, width)
@@ -68,11 +77,7 @@ func eventsText(d *recording.DeviceInfo) string {
 	return s
 }
 
-func writePeak(w io.Writer, p *recording.PeakInfo) {
-	when := "before the first event"
-	if p.Event >= 0 {
-		when = "at event " + figure.Count(p.Event)
-	}
+func writePeak(w io.Writer, p *recording.PeakInfo, when string) {
 	fmt.Fprintf(w, "  requested  %10s  by the program, %s\n", size(p.Requested), when)
 	if p.Allocated != nil {
 		fmt.Fprintf(w, "  allocated  %10s  with the allocator's rounding\n", size(*p.Allocated))

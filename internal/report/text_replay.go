@@ -13,7 +13,11 @@ type ReplayText struct{ *recording.Replay }
 
 // Write prints the answer.
 func (a ReplayText) Write(w io.Writer, width int) error {
-	fmt.Fprintf(w, "%s  %s events on device %d, settings %s\n", heading("Replay"), figure.Count(a.Events), a.Device, a.Settings)
+	settings := a.Settings
+	if a.GraphPool > 0 {
+		settings += ", " + size(a.GraphPool) + " for the pool of CUDA graphs"
+	}
+	fmt.Fprintf(w, "%s  %s events on device %d, settings %s\n", heading("Replay"), figure.Count(a.Events), a.Device, settings)
 	if a.MatchesRecording {
 		paragraph(w, width, "", "The simulation matches the recording: every address, every segment, every block at the end.")
 	} else {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -52,6 +53,8 @@ func (t Top) table() *table {
 		tab.columns = append(tab.columns, column{title: "EACH", right: true})
 	case recording.ByCategory:
 		tab.columns = append(tab.columns, column{title: "CATEGORY"})
+	case recording.ByMetadata:
+		tab.columns = append(tab.columns, column{title: "METADATA", stretch: true})
 	default:
 		tab.columns = append(tab.columns, column{title: "CATEGORY"}, column{title: "MADE BY", stretch: true},
 			column{title: "CALLED FROM", stretch: true})
@@ -64,6 +67,8 @@ func (t Top) table() *table {
 			cells = append(cells, size(*g.EachBytes))
 		case recording.ByCategory:
 			cells = append(cells, categoryText(g.Category))
+		case recording.ByMetadata:
+			cells = append(cells, cmp.Or(g.Metadata, "none"))
 		default:
 			cells = append(cells, categoryText(g.Category), madeBy(&g.Place), calledFrom(&g.Place))
 		}

@@ -208,7 +208,7 @@ type topInput struct {
 	ID     string `path:"id" pattern:"^[0-9a-f]{64}$"`
 	Device int    `query:"device" default:"-1"`
 	At     string `query:"at" default:"peak" maxLength:"20" doc:"peak, end, oom (the last failure) or the number of an event"`
-	By     string `query:"by" enum:"line,stack,size,category" default:"line" doc:"by line, stacks that meet in the same lines of a library and the user are one group"`
+	By     string `query:"by" enum:"line,stack,size,category,metadata" default:"line" doc:"by line, stacks that meet in the same lines of a library and the user are one group"`
 	N      int    `query:"n" minimum:"1" maximum:"1000" default:"20" doc:"how many groups"`
 }
 
@@ -231,12 +231,14 @@ type replayInput struct {
 	MaxSplit    given[bytesize.Bytes] `query:"max_split_size_bytes" doc:"max_split_size_mb, in bytes; at least 20 MiB"`
 	GCThreshold given[float64]        `query:"gc_threshold" doc:"garbage_collection_threshold, a share of limit_bytes between 0 and 1"`
 	Roundup     given[int64]          `query:"roundup" doc:"roundup_power2_divisions, a power of two"`
+	GraphPool   given[bytesize.Bytes] `query:"graph_pool_bytes" doc:"what the pool of CUDA graphs starts with (triton.cudagraph_initial_mempool_allocation_gb)"`
 }
 
 func (s *Server) getReplay(ctx context.Context, in *replayInput) (*kept[*recording.Replay], error) {
 	return answerOf(ctx, s, in.ID, in.Device, func(r *recording.Recording) (*recording.Replay, error) {
 		whatIf := recording.WhatIf{
 			Limit: in.Limit.pointer(), MaxSplitSize: in.MaxSplit.pointer(), GCThreshold: in.GCThreshold.pointer(), Roundup: in.Roundup.pointer(),
+			GraphPool: in.GraphPool.pointer(),
 		}
 		if in.Expandable != "" {
 			expandable := in.Expandable == "true"
@@ -255,4 +257,5 @@ func (s *Server) getReplay(ctx context.Context, in *replayInput) (*kept[*recordi
 var replayKeys = map[string]string{
 	recording.LimitSetting: "limit_bytes", recording.MaxSplitSizeSetting: "max_split_size_bytes",
 	recording.GCThresholdSetting: "gc_threshold", recording.RoundupSetting: "roundup",
+	recording.GraphPoolSetting: "graph_pool_bytes",
 }

@@ -35,7 +35,7 @@ func (s *Server) getEvents(ctx context.Context, in *eventsQuery) (*kept[*Events]
 			search.Allocation = &id
 		}
 		for _, name := range in.Action {
-			for a := trace.Alloc; a <= trace.OutOfMemory; a++ {
+			for a := trace.Alloc; a <= trace.LastAction; a++ {
 				if a.String() == name {
 					search.Actions = append(search.Actions, a)
 				}

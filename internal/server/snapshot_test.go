@@ -103,7 +103,7 @@ func TestReplayRules(t *testing.T) {
 	}
 	for query, place := range map[string]string{
 		"limit_bytes=8589934592&gc_threshold=1": "query.gc_threshold", "limit_bytes=8589934592&gc_threshold=0": "query.gc_threshold",
-		"gc_threshold=0.8": "query.gc_threshold", "roundup=6": "query.roundup", "roundup=0": "query.roundup",
+		"gc_threshold=0.8": "query.gc_threshold", "roundup=6": "query.roundup", "roundup=0": "query.roundup", "graph_pool_bytes=1048576": "query.graph_pool_bytes",
 		"limit_bytes=24": "query.limit_bytes", "limit_bytes=much": "query.limit_bytes", "max_split_size_bytes=1048576": "query.max_split_size_bytes",
 		"expandable_segments=maybe": "query.expandable_segments",
 	} {

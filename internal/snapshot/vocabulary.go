@@ -71,7 +71,7 @@ const (
 
 // userDefined is an action of PyTorch 2.4 only: an annotation among the events.
 // It becomes a mark.
-const userDefined = trace.OutOfMemory + 1
+const userDefined = trace.LastAction + 1
 
 var vocabulary = [numWords]string{
 	keySegments: "segments", keyDeviceTraces: "device_traces",
@@ -97,7 +97,7 @@ var vocabulary = [numWords]string{
 	wordStart: "START", wordEnd: "END",
 	wordInactive: "inactive", wordAllocated: "active_allocated", wordPendingFree: "active_pending_free",
 	wordActions: "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free",
-	"segment_map", "segment_unmap", "snapshot", "oom", "user_defined",
+	"segment_map", "segment_unmap", "snapshot", "oom", "annotate", "user_defined",
 }
 
 // keySet is a set of keys.

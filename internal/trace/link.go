@@ -6,13 +6,13 @@ import (
 )
 
 // Link is called once by a reader that has filled Events and Final: it gives
-// every alloc and free the ID of its allocation, finds what was live before
+// every alloc, free and annotation the ID of its allocation, finds what was live before
 // the first event (Initial), and names the allocations in the blocks of Final.
 //
 // What was live before shows in two ways: it is freed without having been
 // allocated, or it is still there at the end without an event.
 func (t *Trace) Link() {
-	l := linker{live: make(map[uint64]openAllocation, 1024)}
+	l := linker{live: make(map[uint64]openAllocation, 1024), early: make(map[uint64][]*Event)}
 	for i := range t.Events {
 		l.event(&t.Events[i])
 	}
@@ -32,8 +32,10 @@ func (t *Trace) Link() {
 type linker struct {
 	live    map[uint64]openAllocation
 	initial []Block
-	next    ID
-	lost    int
+	// early has the annotations of addresses that are not known to be live yet.
+	early map[uint64][]*Event
+	next  ID
+	lost  int
 }
 
 type openAllocation struct {
@@ -51,6 +53,7 @@ func (l *linker) event(e *Event) {
 		e.ID = l.next
 		l.next++
 		l.live[e.Addr] = openAllocation{id: e.ID}
+		delete(l.early, e.Addr)
 	case FreeRequested:
 		o, ok := l.live[e.Addr]
 		if !ok {
@@ -69,6 +72,12 @@ func (l *linker) event(e *Event) {
 		}
 		e.ID = o.id
 		delete(l.live, e.Addr)
+	case Annotated:
+		if o, ok := l.live[e.Addr]; ok {
+			e.ID = o.id
+		} else {
+			l.early[e.Addr] = append(l.early[e.Addr], e)
+		}
 	default:
 	}
 }
@@ -96,7 +105,12 @@ func (l *linker) final(s *Segment) {
 // before records an allocation that was live before the first event.
 func (l *linker) before(b Block) ID {
 	l.initial = append(l.initial, b)
-	return -1 - ID(len(l.initial))
+	id := -1 - ID(len(l.initial))
+	for _, e := range l.early[b.Addr] {
+		e.ID = id
+	}
+	delete(l.early, b.Addr)
+	return id
 }
 
 // sortInitial orders the initial blocks by address and returns the index of

@@ -77,7 +77,7 @@ func (t *Trace) phases(byStack []phase) []phase {
 		switch {
 		case e.Stack != 0:
 			out[i] = byStack[e.Stack]
-		case isFree && !freeStacks, e.Action == SnapshotTaken:
+		case isFree && !freeStacks, e.Action == SnapshotTaken, e.Action == Annotated:
 			out[i] = last
 		case allocStacks:
 			out[i] = backward

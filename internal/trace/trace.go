@@ -25,13 +25,15 @@ const (
 	SegmentUnmap                    // pages were unmapped from one
 	SnapshotTaken                   // a snapshot was taken
 	OutOfMemory                     // an allocation failed for good
+	Annotated                       // the program described a live allocation, in Note.UserMetadata
+	LastAction    = Annotated
 )
 
 var actionNames = [...]string{
 	Alloc: "alloc", FreeRequested: "free_requested", FreeCompleted: "free_completed",
 	SegmentAlloc: "segment_alloc", SegmentFree: "segment_free",
 	SegmentMap: "segment_map", SegmentUnmap: "segment_unmap",
-	SnapshotTaken: "snapshot", OutOfMemory: "oom",
+	SnapshotTaken: "snapshot", OutOfMemory: "oom", Annotated: "annotate",
 }
 
 // String returns PyTorch's name of the action.
@@ -58,7 +60,7 @@ type Event struct {
 	Time   int64   // microseconds since the Unix epoch, 0 if unknown
 	Addr   uint64  // 0 until placed, and for events that have none
 	Size   int64   // requested bytes; for segments real bytes; for oom rounded; for snapshot active bytes
-	ID     ID      // the allocation an alloc or free belongs to, else None
+	ID     ID      // the allocation an alloc, a free or an annotation belongs to, else None
 	Stack  StackID // the requester, 0 if not recorded
 	Note   NoteID  // rare details, 0 if none
 	Stream uint16  // index into Trace.Streams
@@ -76,7 +78,7 @@ type NoteID int32
 // Note holds rare details of events: index 0 is the empty note.
 type Note struct {
 	CompileContext string   // "" outside compiled regions
-	UserMetadata   string   //
+	UserMetadata   string   // what the program said of it, "" if nothing
 	Pool           PoolID   // PyTorch 2.12 and later say the pool of each event
 	HasPool        bool     // whether Pool was recorded
 	ForwardFrames  []string // the forward pass behind an allocation made in backward

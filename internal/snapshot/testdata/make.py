@@ -95,8 +95,12 @@ def torch211():
 
 
 def torch214():
-    """pool_id on every event, two more settings, keys of a version to come."""
+    """pool_id on every event, annotations of live memory, two more settings, keys of a version to come."""
     data = torch211()
+    trace = data["device_traces"][0]
+    trace.insert(1, event("annotate", BASE + 20 * MIB, 0, frames=[], compile_context="N/A", user_metadata="of nothing"))
+    trace.insert(4, event("annotate", BASE + 3 * MIB, 5 * MIB, time=1700000000000011, frames=FORWARD, compile_context="N/A",
+                          user_metadata="saved for MulBackward0"))
     for i, e in enumerate(data["device_traces"][0]):
         e["pool_id"] = (0, 1) if i % 3 == 2 else (0, 0)
     data["device_traces"][1][0]["weather"] = {"sunny": [True, None, 1.5, (), (1,), (1, 2, 3), (1, 2, 3, 4)]}
@@ -104,6 +108,16 @@ def torch214():
     data["allocator_settings"].update(max_round_threshold=-1, max_cached_size=-1, allocator="native")
     data["version"] = 3
     return data
+
+
+def xpu():
+    """What torch.xpu.memory._snapshot returns: no settings, no annotations, and a queue's pointer for the default stream."""
+    data = torch211()
+    for s in data["segments"]:
+        s["stream"] = 0x5581E0
+    for e in (e for t in data["device_traces"] for e in t):
+        e["stream"] = 0x5581E0
+    return {"segments": data["segments"], "device_traces": data["device_traces"]}
 
 
 def torch24():
@@ -269,7 +283,7 @@ WAYS = {
     "one_by_one": lambda d: CppPickler(one_by_one=True).dumps(d),
     "marked": lambda d: CppPickler(marked=True).dumps(d),
 }
-SHAPES = {f.__name__: f for f in (torch211, torch214, torch24, torch21, torch20, segments_only, extremes, nothing, long_lists)}
+SHAPES = {f.__name__: f for f in (torch211, torch214, xpu, torch24, torch21, torch20, segments_only, extremes, nothing, long_lists)}
 LARGE = {"long_lists"}
 
 os.makedirs(OUT, exist_ok=True)

@@ -57,6 +57,7 @@ function Allocation({ recording, shape, label, stage }: { recording: Recording; 
   const events = useEvents(recording, shape.id < 0 ? null : { from: 0, limit: 10, allocation: shape.id });
   const rows = events.isPlaceholderData ? [] : (events.data?.events ?? []);
   const first = rows[0];
+  const said = [...new Set(rows.flatMap((row) => row.metadata ?? []))];
   const frames = shape.frames.length > 0 ? shape.frames : (first?.frames?.map(frameText) ?? []);
   // What was chosen in the map or the list is known by its number alone until the server has answered.
   const { born, freed } = first ? { born: first.born ?? -1, freed: first.freed ?? -1 } : shape;
@@ -72,6 +73,7 @@ function Allocation({ recording, shape, label, stage }: { recording: Recording; 
         {lifetimeOf(rows) !== null && <Row name="lifetime">{formatMicros(lifetimeOf(rows)!)}</Row>}
         {first && first.stream !== 0 && <Row name="stream">{first.stream}</Row>}
         {first?.backward_node && <Row name="backward of">{first.backward_node}</Row>}
+        {said.length > 0 && <Row name="metadata">{said.join('; ')}</Row>}
       </dl>
       <div className="mt-3 flex flex-wrap gap-2">
         {born >= 0 && (
@@ -103,7 +105,8 @@ function Row({ name, children }: { name: string; children: ReactNode }) {
   );
 }
 
-function lifetimeOf(rows: EventRow[]): number | null {
+function lifetimeOf(events: EventRow[]): number | null {
+  const rows = events.filter((row) => row.action !== 'annotate');
   const from = rows[0]?.elapsed_us;
   const to = rows.at(-1)?.elapsed_us;
   return rows.length > 1 && from !== undefined && to !== undefined ? to - from : null;

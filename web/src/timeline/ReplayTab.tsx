@@ -50,6 +50,7 @@ const hints: Record<Flag, [placeholder: string, help: string]> = {
   'max-split-size': ['128MiB', 'max_split_size_mb; at least 20MiB'],
   'gc-threshold': ['0.8', 'garbage_collection_threshold, between 0 and 1; needs a limit'],
   roundup: ['4', 'roundup_power2_divisions, a power of two'],
+  'graph-pool': ['2GiB', 'what the pool of CUDA graphs starts with'],
 };
 
 interface FormProps {

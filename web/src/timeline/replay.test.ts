@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { addressKey, commandOf, flags, replayQuery, type WhatIf, whatIfOf } from './replay';
 
-const nothing: WhatIf = { limit: '', 'expandable-segments': '', 'max-split-size': '', 'gc-threshold': '', roundup: '' };
+const nothing: WhatIf = { limit: '', 'expandable-segments': '', 'max-split-size': '', 'gc-threshold': '', roundup: '', 'graph-pool': '' };
 
 test('what is left empty is as recorded', () => {
   expect(replayQuery(nothing)).toEqual({});
@@ -9,10 +9,10 @@ test('what is left empty is as recorded', () => {
 });
 
 test('amounts are written as on the command line', () => {
-  const asked = { ...nothing, limit: '8GiB', 'max-split-size': '128 MiB', 'gc-threshold': '0.8', roundup: '4', 'expandable-segments': 'false' };
-  expect(replayQuery(asked)).toEqual({ limit_bytes: 2 ** 33, max_split_size_bytes: 2 ** 27, gc_threshold: 0.8, roundup: 4, expandable_segments: 'false' });
+  const asked = { ...nothing, limit: '8GiB', 'max-split-size': '128 MiB', 'gc-threshold': '0.8', roundup: '4', 'expandable-segments': 'false', 'graph-pool': '1GiB' };
+  expect(replayQuery(asked)).toEqual({ limit_bytes: 2 ** 33, max_split_size_bytes: 2 ** 27, gc_threshold: 0.8, roundup: 4, expandable_segments: 'false', graph_pool_bytes: 2 ** 30 });
   expect(commandOf({ ...asked, 'max-split-size': '128MiB' })).toBe(
-    'memorymark snapshot replay FILE --limit 8GiB --expandable-segments=false --max-split-size 128MiB --gc-threshold 0.8 --roundup 4',
+    'memorymark snapshot replay FILE --limit 8GiB --expandable-segments=false --max-split-size 128MiB --gc-threshold 0.8 --roundup 4 --graph-pool 1GiB',
   );
 });
 

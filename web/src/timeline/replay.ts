@@ -12,11 +12,12 @@ export interface WhatIf {
   'max-split-size': string;
   'gc-threshold': string;
   roundup: string;
+  'graph-pool': string;
 }
 
 export type Flag = keyof WhatIf;
 
-export const flags: Flag[] = ['limit', 'expandable-segments', 'max-split-size', 'gc-threshold', 'roundup'];
+export const flags: Flag[] = ['limit', 'expandable-segments', 'max-split-size', 'gc-threshold', 'roundup', 'graph-pool'];
 
 /** addressKey keeps a flag apart from the workload's keys, which may be in the same address. */
 export function addressKey(flag: Flag): string {
@@ -34,12 +35,13 @@ export interface ReplayQuery {
   max_split_size_bytes?: number;
   gc_threshold?: number;
   roundup?: number;
+  graph_pool_bytes?: number;
 }
 
 /** replayQuery is a WhatIf for the API, or what cannot be read in it. Whether the values make sense is for the server to say. */
 export function replayQuery(asked: WhatIf): ReplayQuery | { wrong: Flag; why: string } {
   const query: ReplayQuery = {};
-  for (const [flag, key] of [['limit', 'limit_bytes'], ['max-split-size', 'max_split_size_bytes']] as const) {
+  for (const [flag, key] of [['limit', 'limit_bytes'], ['max-split-size', 'max_split_size_bytes'], ['graph-pool', 'graph_pool_bytes']] as const) {
     const amount = parseBytes(asked[flag]);
     if (asked[flag] && amount === null) return { wrong: flag, why: 'Enter an amount, such as 24GiB or 512MiB.' };
     if (amount !== null) query[key] = amount;
