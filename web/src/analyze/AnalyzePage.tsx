@@ -67,9 +67,9 @@ export function AnalyzePage() {
     // A config.json or a train.py can be dropped anywhere; the form has buttons that do the same.
     <div onDragOver={(event) => event.preventDefault()} onDrop={drop}>
       <AskLine state={state} />
-      <div className="grid grid-cols-1 gap-6 lg:grid-cols-[18rem_minmax(0,1fr)] lg:gap-8">
+      <div className="grid grid-cols-1 gap-4 lg:grid-cols-[18rem_minmax(0,1fr)] lg:gap-8">
         <CodeDialog open={code !== undefined} files={code} workload={question.workload} onClose={() => setCode(undefined)} />
-        <FormPanel state={state}>
+        <FormPanel state={state} without={['model', 'gpu']}>
           <WorkloadForm state={state} problem={problem} without={['model', 'gpu']} />
           <MeasurePanel question={question} busy={run.busy} onBegin={(engine) => void run.begin(question, engine)} />
         </FormPanel>

@@ -32,10 +32,12 @@ export function FormPanel({ state: { question }, without = [], children }: Props
         className="flex min-h-12 w-full items-center gap-3 rounded-lg px-4 py-2.5 text-left text-sm lg:hidden"
       >
         <span className="min-w-0 flex-1">
-          <span className="block truncate font-medium">
-            {titleOf(question.workload, models)}
-            {card && !without.includes('gpu') && <span className="font-normal text-muted"> on {card.name}</span>}
-          </span>
+          {!without.includes('model') && (
+            <span className="block truncate font-medium">
+              {titleOf(question.workload, models)}
+              {card && !without.includes('gpu') && <span className="font-normal text-muted"> on {card.name}</span>}
+            </span>
+          )}
           <span className="block truncate text-xs text-muted">{describe(question.workload, without)}</span>
         </span>
         <span className="flex shrink-0 items-center gap-1.5 text-xs text-accent-text">

@@ -379,10 +379,10 @@ test('on a phone the answer comes before the form', async () => {
   const answer = page.getByRole('heading', { level: 1 });
   await answer.waitFor();
   await page.getByLabel('Precision', { exact: true }).waitFor({ state: 'hidden' });
-  await expect.poll(async () => (await answer.boundingBox())!.y).toBeLessThan(300);
-  await page.getByRole('button', { name: /BERT base on NVIDIA A10/ }).click();
+  await expect.poll(async () => (await answer.boundingBox())!.y).toBeLessThan(422); // the upper half
+  await page.getByRole('button', { name: /^batch 16/ }).click();
   await page.getByLabel('Precision', { exact: true }).selectOption('bf16');
-  await page.getByRole('button', { name: /^BERT base on NVIDIA A10.*bf16, weights too/ }).click();
+  await page.getByRole('button', { name: /^batch 16.*bf16, weights too/ }).click();
   await page.getByLabel('Precision', { exact: true }).waitFor({ state: 'hidden' });
   await page.context().close();
 });
