@@ -17,7 +17,7 @@ type WhatIf struct {
 	// the graphs then share one segment.
 	GraphPool int64
 	Until     int // stop before this event, 0 for the end
-	Work     *workbudget.Budget
+	Work      *workbudget.Budget
 }
 
 // WhatIf runs the recorded requests under other settings or another limit. It

@@ -18,7 +18,7 @@ func (m *Machine) tensorBinary(op string, a, b value) (value, bool) {
 			return m.tensorBinary(op, hostNumber(x), b)
 		case left && right && y.host && !x.host && len(y.x.Shape) == 0:
 			return m.tensorBinary(op, a, hostNumber(y))
-		case !(left && !x.host || right && !y.host) && !m.t.IsOnCPU():
+		case (!left || x.host) && (!right || y.host) && !m.t.IsOnCPU():
 			return m.whereTensorsAre(func() value { out, _ := m.tensorBinary(op, a, b); return out }, []value{a, b}), true
 		}
 	}
@@ -241,7 +241,7 @@ func (m *Machine) tensorCompare(op string, a, b value) (value, bool) {
 	x, left := a.(*tensor)
 	y, right := b.(*tensor)
 	switch {
-	case m.hosts && (left && x.host || right && y.host) && !(left && !x.host || right && !y.host) && !m.t.IsOnCPU() && (left && right || isNumber(a) || isNumber(b)):
+	case m.hosts && (left && x.host || right && y.host) && (!left || x.host) && (!right || y.host) && !m.t.IsOnCPU() && (left && right || isNumber(a) || isNumber(b)):
 		return m.whereTensorsAre(func() value { out, _ := m.tensorCompare(op, a, b); return out }, []value{a, b}), true
 	case left && right && x.host && !y.host:
 		return m.tensorCompare(op, hostNumber(x), b)

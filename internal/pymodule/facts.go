@@ -63,7 +63,7 @@ func (l *Library) read(c *hfconfig.Config) (facts models.Facts, err error) {
 	if kind == nil {
 		return facts, fmt.Errorf("%s of a %s is not in the source", c.Architecture, c.ModelType)
 	}
-	config, err := m.configuration(c, models.Run{})
+	config, err := m.configuration(c)
 	if err != nil {
 		return facts, err
 	}

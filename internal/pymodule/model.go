@@ -23,7 +23,7 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 		return nil, failure("a stage of a pipeline is not known")
 	}
 	m.t, m.budget, m.dtype, m.training = t, t.Budget, r.DType, r.Train
-	config, err := m.configuration(c, r)
+	config, err := m.configuration(c)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (l *Library) New(t *torch.Torch, c *hfconfig.Config, r models.Run) (model *
 }
 
 // configuration makes the object of a configuration's own class.
-func (m *Machine) configuration(c *hfconfig.Config, r models.Run) (value, error) {
+func (m *Machine) configuration(c *hfconfig.Config) (value, error) {
 	kind := m.configurationOf(c.ModelType)
 	data, err := json.Marshal(c)
 	if err != nil {

@@ -116,8 +116,8 @@ func addMoreReductions(add func(string, func(*Machine, *tensor, *args) value)) {
 	}
 	for _, name := range []string{"var", "std"} {
 		add(name, func(m *Machine, x *tensor, a *args) value {
-			dims, keep := m.dimsOf(x, a, 0)
-			keep, _ = a.or(-1, "keepdim", false).(bool)
+			dims, _ := m.dimsOf(x, a, 0)
+			keep, _ := a.or(-1, "keepdim", false).(bool)
 			return m.tensor(m.t.Variance(in(x), dims, keep, name == "std"))
 		})
 	}
@@ -137,7 +137,7 @@ func addMoreReductions(add func(string, func(*Machine, *tensor, *args) value)) {
 		}
 		dims, keep := m.dimsOf(x, a, 0)
 		out := m.tensor(m.t.SumOver(in(x), dims, keep, torch.NoDType))
-		if x.values != nil && len(x.values) > 0 {
+		if len(x.values) > 0 {
 			product := 1.0
 			for _, v := range x.values {
 				product *= v

@@ -285,7 +285,7 @@ func (m *Machine) putPlain(x *tensor, index []value) {
 // put is index_put_ of what needs a gradient.
 func (m *Machine) put(x *tensor, index []value, v value) {
 	at, ok := index[0].(*tensor)
-	if y, isTensor := v.(*tensor); ok && len(index) == 1 && at.x.DType == torch.Bool && !(isTensor && m.needsGrad(y)) {
+	if y, isTensor := v.(*tensor); ok && len(index) == 1 && at.x.DType == torch.Bool && (!isTensor || !m.needsGrad(y)) {
 		m.t.MaskedFillInPlace(m.t.InPlace(x.x), in(at))
 		return
 	}

@@ -27,8 +27,6 @@ type class struct {
 	median, nineInTen                float64 // how far off the measured ones are
 }
 
-const maxVariants = 24
-
 type classKey struct {
 	kind    Kind
 	kindOf  Type

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"encoding/json"
 	"flag"
@@ -53,7 +54,7 @@ func main() {
 		fail(err)
 	}
 	for _, step := range []func() error{
-		func() error { return s.writePage(*page) }, s.writeEngine, s.writeAnswers, s.writeGuide, s.writeTexts, s.writeWorker,
+		func() error { return s.writePage(*page) }, func() error { return s.writeEngine(context.Background()) }, s.writeAnswers, s.writeGuide, s.writeTexts, s.writeWorker,
 	} {
 		if err := step(); err != nil {
 			fail(err)
@@ -180,18 +181,18 @@ var smaller = []string{"plan", "analysis", "recipe", "change", "workload", "hfco
 
 // writeEngine compiles the program that answers in the browser. The source of models is a
 // file of its own, since only some questions need it.
-func (s *site) writeEngine() error {
+func (s *site) writeEngine(ctx context.Context) error {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"}
 	for _, p := range smaller {
 		args = append(args, "-gcflags=memorymark/internal/"+p+"=-l")
 	}
 	folder := filepath.Join(s.out, "engine")
-	build := exec.Command("go", append(args, "-o", filepath.Join(folder, "engine.wasm"), "./scripts/site/engine")...)
+	build := exec.CommandContext(ctx, "go", append(args, "-o", filepath.Join(folder, "engine.wasm"), "./scripts/site/engine")...)
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("compile the engine: %w\n%s", err, out)
 	}
-	root, err := exec.Command("go", "env", "GOROOT").Output()
+	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
 		return err
 	}
