@@ -64,7 +64,8 @@ func TestSignals(t *testing.T) {
 		}
 		for signal, code := range c.by {
 			t.Run(fmt.Sprintf("%s, %v", c.name, signal), func(t *testing.T) {
-				endsAt(t, cmp.Or(c.busy, 500*time.Millisecond), signal, code, c.args...)
+				_ = os.Remove(c.pid)
+				endsAt(t, cmp.Or(c.busy, 500*time.Millisecond), c.pid, signal, code, c.args...)
 				if c.pid != "" {
 					checkGone(t, c.pid)
 				}
@@ -73,12 +74,23 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// endsAt runs a command, tells it to end while it is busy, and looks at how it does.
-func endsAt(t *testing.T, busy time.Duration, signal syscall.Signal, code int, args ...string) {
+// endsAt runs a command, tells it to end while it is busy, and looks at how it does. It is
+// busy no sooner than the program that it runs, if it runs one, has written its file.
+func endsAt(t *testing.T, busy time.Duration, pidFile string, signal syscall.Signal, code int, args ...string) {
 	t.Helper()
 	c := exec.Command("memorymark", args...)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
+	begun, begins, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer begun.Close()
+	if code == exitOK {
+		c.Stdout = begins // what serves says where
+	} else {
+		c.Env, c.ExtraFiles = append(os.Environ(), tellStart+"=1"), []*os.File{begins}
+	}
 	stdin, err := c.StdinPipe() // which stays open
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +99,8 @@ func endsAt(t *testing.T, busy time.Duration, signal syscall.Signal, code int, a
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	begins.Close()
+	_, _ = begun.Read(make([]byte, 1)) // until it has begun
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -96,6 +110,13 @@ func endsAt(t *testing.T, busy time.Duration, signal syscall.Signal, code int, a
 	case <-ended:
 		t.Fatalf("it ended by itself, with %d: %s", c.ProcessState.ExitCode(), &stderr)
 	case <-time.After(busy):
+	}
+	for pidFile != "" && !isWritten(pidFile) {
+		select {
+		case <-ended:
+			t.Fatalf("it ended before it ran the program, with %d: %s", c.ProcessState.ExitCode(), &stderr)
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 	if err := c.Process.Signal(signal); err != nil {
 		t.Fatal(err)
@@ -116,6 +137,11 @@ func endsAt(t *testing.T, busy time.Duration, signal syscall.Signal, code int, a
 	if code != exitOK && !strings.Contains(stderr.String(), "memorymark: interrupted\n") {
 		t.Errorf("it says %q", &stderr)
 	}
+}
+
+func isWritten(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Size() > 0
 }
 
 // checkGone checks that a program that was begun has ended.

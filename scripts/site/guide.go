@@ -97,7 +97,7 @@ func guideLink(file, up, to string) string {
 	return ""
 }
 
-// others are the documents that the site has beside the guide.
+// others are the documents that the site has in addition to the guide.
 var others = []string{"docs/accuracy.md", "docs/training-loops.md", "docs/cards.md", "docs/how-prediction-works.md", "docs/how-emulation-works.md"}
 
 func isWritten(file string) bool {
