@@ -40,7 +40,8 @@ type t5Config struct {
 	UseCache          bool    `json:"use_cache"`
 	ClassifierDropout float64 `json:"classifier_dropout"`
 	NumLabels         int64   `json:"num_labels"`
-	TieWordEmbeddings bool    `json:"tie_word_embeddings"` // false: tied all the same, but the outputs are not scaled
+	TieWordEmbeddings bool    `json:"tie_word_embeddings"`   // false: tied all the same, but the outputs are not scaled
+	ScaleOutputs      *bool   `json:"scale_decoder_outputs"` // as transformers 5 saves it, which then decides
 }
 
 // Gated reports whether the feed-forward layers have a gate.
@@ -215,7 +216,11 @@ func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 	cache := m.newCache()
 	decoded := f.Let(m.stack(t, &m.decoder, decoderIDs, encoded, padded, cache))
 	sequence := f.Let(decoded)
-	if m.cfg.TieWordEmbeddings {
+	scaled := m.cfg.TieWordEmbeddings
+	if m.cfg.ScaleOutputs != nil && !m.isOf4() {
+		scaled = *m.cfg.ScaleOutputs
+	}
+	if scaled {
 		sequence.Set(t.Scale(sequence))
 	}
 	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(sequence, m.head) }))

@@ -231,9 +231,10 @@ func (p *program) wrapped(forward func() models.Output) (out models.Output) {
 
 func (p *program) cachesTuples() bool { return models.CachesTuples(p.w.Config, p.w.Libraries()) }
 
-// lossOf is the model's own loss, or the mean of its logits.
+// lossOf is the model's own loss, or the mean of its logits, also where it computes none of
+// labels (as the prober's user.py has it).
 func (p *program) lossOf(out models.Output) torch.X {
-	if p.w.Loss == workload.MeanLogits {
+	if p.w.Loss == workload.MeanLogits || out.Loss == (torch.Value{}) {
 		return p.t.Mean(out.Logits.Borrow())
 	}
 	return out.Loss.Borrow()

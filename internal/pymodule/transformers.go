@@ -121,9 +121,26 @@ func jitName(_ *Machine, _, name string) value {
 		return constantly(false)
 	case "ignore", "unused", "export", "script_if_tracing":
 		return decorator
+	case "script":
+		return scripted
 	}
 	return nil
 }
+
+// scripted is torch.jit.script. From its second run on a function is compiled, which leaves
+// views and numbers on the CPU as they are. What the fuser makes of operators on the card
+// (torch/csrc/jit/passes/tensorexpr_fuser.cpp) is not known.
+var scripted = &builtin{"script", func(_ *Machine, a *args) value {
+	f := hold(a.pos[0])
+	return &builtin{"script", func(m *Machine, a *args) value {
+		before := len(m.t.Trace().Events)
+		out := m.invoke(f, a)
+		if len(m.t.Trace().Events) != before {
+			panic(failure("what torch.jit.script compiles of operators on the card is not known"))
+		}
+		return out
+	}}
+}}
 
 // logger takes every message.
 type logger struct{}
