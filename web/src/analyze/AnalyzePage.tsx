@@ -160,19 +160,17 @@ function Answered({ prediction, answer, onApply }: { prediction: Prediction; ans
 function More({ state, answer, curve }: { state: QuestionState; answer: Answer; curve?: Curve }) {
   const { settled, change } = state;
   const { hours_per_year: _, price_per_hour: __, run_tokens: ___, run_samples: ____, ...aboutMemory } = settled;
+  const copy = <CopyAs question={settled} answer={answer} />;
+  if (answer.optimal_batch_size === 0) return copy; // what does not train has no cost
   return (
-    <div className="grid gap-6 xl:grid-cols-2">
-      {answer.optimal_batch_size > 0 && <Changes question={aboutMemory} answer={answer} onApply={change} />}
+    <div className="grid items-start gap-6 xl:grid-cols-2">
+      <Changes question={aboutMemory} answer={answer} onApply={change} />
       <div className="flex min-w-0 flex-col gap-6">
         <Cost answer={answer} state={state} />
-        <CopyAs question={settled} answer={answer} />
+        {copy}
       </div>
-      {answer.optimal_batch_size > 0 && (
-        <>
-          <MemoryChart answer={answer} curve={curve} />
-          <SpeedChart answer={answer} curve={curve} />
-        </>
-      )}
+      <MemoryChart answer={answer} curve={curve} />
+      <SpeedChart answer={answer} curve={curve} />
     </div>
   );
 }

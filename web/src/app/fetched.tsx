@@ -10,7 +10,7 @@ export class NotLoaded extends Error {
     readonly forget: () => void,
     cause: unknown,
   ) {
-    super('The code of this page could not be loaded from the server.', { cause });
+    super('The server did not send its code.', { cause });
   }
 }
 

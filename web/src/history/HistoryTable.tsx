@@ -4,6 +4,8 @@ import type { Analysis, Answer } from '../api/client';
 import { useCards, useModels } from '../api/queries';
 import { ended } from '../api/watch';
 import { count, moment, price, rate } from '../format';
+import { yoursOf } from '../result/batches';
+import { words } from '../result/Verdict';
 import { Button } from '../ui/Button';
 import { addressOf } from '../workload/address';
 import { describe } from '../workload/describe';
@@ -74,6 +76,7 @@ function Row({ analysis, chosen, onToggle, onRemove }: RowProps) {
   const card = useCards().data?.gpus?.find(({ id }) => id === analysis.gpu);
   const workload = asAsked(analysis.workload ?? {}, models);
   const title = nameOf(analysis, titleOf(workload, models));
+  const yours = analysis.answer && yoursOf(analysis.answer);
   const on = card?.name.replace(/^NVIDIA /, '') ?? analysis.gpu;
   return (
     <tr className="border-t border-line align-top">
@@ -89,11 +92,12 @@ function Row({ analysis, chosen, onToggle, onRemove }: RowProps) {
       </td>
       <th scope="row" className="w-full max-w-0 py-2.5 pl-3 text-left font-normal">
         <Link href={`/history/${analysis.id}`} className="block rounded hover:text-accent-text">
-          <span className="block truncate font-medium">
+          <span className="block font-medium sm:truncate">
             {title} <span className="font-normal text-muted">on {on}</span>
           </span>
-          <span className="block truncate text-xs text-muted">
+          <span className="block text-xs text-muted sm:truncate">
             {analysis.engine}, {describe(workload)}
+            {yours && <span className={words[yours.verdict][1]}>{`: ${yours.verdict}`}</span>}
           </span>
           {analysis.state === 'failed' && <span className="block truncate text-xs text-bad-text">{analysis.reason}</span>}
         </Link>

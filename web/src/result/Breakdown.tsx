@@ -11,6 +11,7 @@ import { Tabs } from '../ui/Tabs';
 import { timelineOf } from '../workload/address';
 import { batchesOf } from './batches';
 import { causes } from './causes';
+import { groupModules } from './modules';
 
 /** Breakdown shows where the memory goes at the peak, by cause and by module, for a batch that is chosen. */
 export function Breakdown({ workload, answer }: { workload: Workload; answer?: Answer }) {
@@ -86,24 +87,29 @@ const fewModules = 9;
 
 function Modules({ prediction: { modules } }: { prediction: Prediction }) {
   const [all, setAll] = useState(false);
-  const list = modules ?? [];
-  const most = list[0]?.bytes ?? 1;
+  const groups = groupModules(modules ?? []);
+  const most = Math.max(...groups.map(({ layers, each }) => layers * each));
   return (
     <div>
       <ol aria-label="Memory at the peak by module" className="flex flex-col gap-1.5 text-xs">
-        {list.slice(0, all ? undefined : fewModules).map(({ module, bytes: n }) => (
-          <li key={module} className="grid grid-cols-[minmax(0,1fr)_minmax(2rem,15%)_5rem] items-center gap-3 sm:grid-cols-[minmax(0,1fr)_minmax(3rem,30%)_5rem]">
-            <span className="truncate font-mono" title={module}>
-              {module || 'outside of modules'}
+        {groups.slice(0, all ? undefined : fewModules).map(({ name, layers, each }) => (
+          <li key={name} className="grid grid-cols-[minmax(0,1fr)_minmax(2rem,15%)_5rem] items-center gap-3 sm:grid-cols-[minmax(0,1fr)_minmax(3rem,30%)_5rem]">
+            <span className="min-w-0">
+              <span className="block font-mono wrap-anywhere">{name}</span>
+              {layers > 1 && (
+                <span className="text-muted">
+                  {count(layers)} × {bytes(each)}
+                </span>
+              )}
             </span>
-            <span aria-hidden className="h-2 rounded-full bg-cause-bar" style={{ width: `${(n / most) * 100}%` }} />
-            <span className="text-right">{bytes(n)}</span>
+            <span aria-hidden className="h-2 rounded-full bg-cause-bar" style={{ width: `${((layers * each) / most) * 100}%` }} />
+            <span className="text-right">{bytes(layers * each)}</span>
           </li>
         ))}
       </ol>
-      {list.length > fewModules && (
+      {groups.length > fewModules && (
         <Button look="quiet" size="small" className="mt-2" aria-expanded={all} onClick={() => setAll(!all)}>
-          {all ? 'Show fewer' : `Show all ${list.length} modules`}
+          {all ? 'Show fewer' : `Show all ${groups.length} modules`}
         </Button>
       )}
     </div>

@@ -32,7 +32,7 @@ export function Changes({ question, answer, onApply }: Props) {
                 <th scope="col" className="pb-2 text-right font-normal">
                   Largest batch
                 </th>
-                <th scope="col" className="hidden pb-2 text-right font-normal sm:table-cell">
+                <th scope="col" className="hidden pb-2 pl-4 text-right font-normal sm:table-cell">
                   Samples/s
                 </th>
                 <th scope="col" className="w-20">
@@ -46,7 +46,7 @@ export function Changes({ question, answer, onApply }: Props) {
                   None
                 </th>
                 <td className="py-2 text-right">{count(answer.optimal_batch_size)}</td>
-                <td className="hidden py-2 text-right sm:table-cell">{now?.samples_per_second ? rate(now.samples_per_second) : ''}</td>
+                <td className="hidden py-2 pl-4 text-right sm:table-cell">{now?.samples_per_second ? rate(now.samples_per_second) : ''}</td>
                 <td />
               </tr>
               {changes.map((change) => (
@@ -78,7 +78,7 @@ function Row({ change, base, speed, onApply }: RowProps) {
         {change.error && <span className="block text-xs text-bad-text">{change.error}</span>}
       </th>
       <td className={`py-2 text-right ${tone(change.optimal_batch_size, base)}`}>{change.error ? '' : count(change.optimal_batch_size)}</td>
-      <td className={`hidden py-2 text-right sm:table-cell ${tone(change.samples_per_second ?? 0, speed ?? 0)}`}>
+      <td className={`hidden py-2 pl-4 text-right sm:table-cell ${tone(change.samples_per_second ?? 0, speed ?? 0)}`}>
         {change.samples_per_second ? rate(change.samples_per_second) : ''}
       </td>
       <td className="py-2 pl-3 text-right">

@@ -27,7 +27,7 @@ export function CopyAs({ question, answer }: { question: Question; answer: Answe
     <Panel title="Use it in your code" aside={<CopyButton text={text} />}>
       <Tabs label="Copy as" tabs={recipe ? ways : ways.slice(0, 2)} value={way} onChange={setWay} />
       {/* A block that scrolls must be reachable by keyboard. */}
-      <pre tabIndex={0} aria-label="To copy" className="mt-3 max-h-80 overflow-auto rounded border border-line bg-bg p-4 font-mono text-xs leading-relaxed">
+      <pre tabIndex={0} aria-label="To copy" className={`mt-3 max-h-80 overflow-auto rounded border border-line bg-bg p-4 font-mono text-xs leading-relaxed ${way === 'command' ? 'break-words whitespace-pre-wrap' : ''}`}>
         {text}
       </pre>
       {way === 'python' && !accumulation && recommended !== undefined && recommended !== yours && (

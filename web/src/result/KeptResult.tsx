@@ -1,8 +1,11 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { Answer, Workload } from '../api/client';
+import { usePrediction } from '../api/queries';
 import { bytes, count } from '../format';
+import { yoursOf } from './batches';
 import { Breakdown } from './Breakdown';
+import { CardBar } from './CardBar';
 import { ChangesToFit } from './ChangesToFit';
 import { MemoryChart, SpeedChart } from './Charts';
 import { Figures } from './Figures';
@@ -21,7 +24,9 @@ interface Props {
 /** KeptResult is an answer that stands: what was found once, with what had been predicted of it. */
 export function KeptResult({ answer, workload, title, children }: Props) {
   const { predicted, provenance, seconds, snapshot_id: recording } = answer;
-  const yours = answer.results?.find((result) => result.batch_size === answer.current_batch_size);
+  const yours = yoursOf(answer);
+  const { data } = usePrediction(workload, answer.engine === 'predicted'); // what was found otherwise has no causes
+  const breakdown = answer.engine === 'predicted' ? data?.breakdown : undefined;
   return (
     <div className="flex min-w-0 flex-col gap-6">
       {!yours && (
@@ -39,7 +44,8 @@ export function KeptResult({ answer, workload, title, children }: Props) {
           left={yours.left_bytes}
           margin={answer.margin_bytes}
         >
-          <p className="text-sm text-muted">
+          {breakdown && <CardBar breakdown={breakdown} card={answer.gpu_name} total={answer.gpu_total_bytes} left={yours.left_bytes} />}
+          <p className="mt-4 text-sm text-muted">
             {answer.engine}: {bytes(yours.memory_bytes)} allocated and {bytes(yours.reserved_bytes)} reserved at the peak, of the {bytes(answer.limit_bytes)} that PyTorch
             may use.
           </p>
@@ -66,10 +72,12 @@ export function KeptResult({ answer, workload, title, children }: Props) {
         </p>
       )}
       {children}
-      <div className="grid gap-6 xl:grid-cols-2">
-        <MemoryChart answer={answer} />
-        <SpeedChart answer={answer} />
-      </div>
+      {answer.optimal_batch_size > 0 && (
+        <div className="grid gap-6 xl:grid-cols-2">
+          <MemoryChart answer={answer} />
+          <SpeedChart answer={answer} />
+        </div>
+      )}
       {(workload.model ?? workload.config) && <Breakdown workload={workload} answer={answer} />}
       <Proof answer={answer} />
       {answer.results && <ResultTable points={answer.results} />}

@@ -6,7 +6,7 @@ import { parallelOf } from '../workload/describe';
 
 export type Decision = Prediction['verdict'];
 
-const words: Record<Decision, [word: string, look: string]> = {
+export const words: Record<Decision, [word: string, look: string]> = {
   fits: ['Yes', 'text-good-text'],
   tight: ['Tight', 'text-warn-text'],
   'does not fit': ['No', 'text-bad-text'],

@@ -19,3 +19,8 @@ export function batchesOf(answer: Answer): Batch[] {
   ];
   return named.flatMap(([size, name]) => (size ? [{ size, name, found: answer.results?.find((result) => result.batch_size === size) }] : []));
 }
+
+/** yoursOf is what was found of the batch that was asked about. */
+export function yoursOf({ results, current_batch_size: yours }: Answer) {
+  return results?.find((result) => result.batch_size === yours);
+}
