@@ -155,7 +155,7 @@ test('a configuration can be pasted, and dropped', async () => {
   await page.getByRole('textbox', { name: 'config.json' }).fill(JSON.stringify(config));
   await page.getByRole('button', { name: 'Use it' }).click();
   await page.getByRole('button', { name: 'Model config.json (gpt2)' }).waitFor();
-  await page.getByText('transformer.h.2').waitFor();
+  await page.getByText('transformer.h.0 to 2').waitFor();
 
   const file = join(mkdtempSync(join(tmpdir(), 'memorymark-page-')), 'config.json');
   writeFileSync(file, JSON.stringify({ ...config, n_layer: 5 }));
@@ -165,7 +165,7 @@ test('a configuration can be pasted, and dropped', async () => {
     return data;
   }, readFileSync(file, 'utf8'));
   await page.getByRole('form', { name: 'Workload' }).dispatchEvent('drop', { dataTransfer: transfer });
-  await page.getByText('transformer.h.4').waitFor();
+  await page.getByText('transformer.h.0 to 4').waitFor();
 });
 
 test('what cannot be is said in a box that can be dismissed, and beside the field', async () => {
