@@ -1,4 +1,4 @@
-// Package web holds the page that make web builds from the sources beside it.
+// Package web holds the page that make web builds from the sources in this folder.
 // Without it the program builds too, and says so where the page would be.
 package web
 

@@ -14,12 +14,12 @@ type layered interface {
 }
 
 // leastLayers is how many layers a shallow model has at least: the first one, the last
-// one and those beside them have neighbours that others do not have, as where FSDP
+// one and those next to them have neighbours that others do not have, as where FSDP
 // gathers the next layer ahead.
 const leastLayers = 4
 
 // Shallow returns two configurations of a model with fewer layers. The second has one
-// period of layers more than the first, and the model itself has so many periods more.
+// period of layers more than the first, and the model itself has as many periods more.
 // It reports false if the layers do not repeat, or if there are too few for that.
 func Shallow(c *hfconfig.Config) (first, second *hfconfig.Config, periods int64, ok bool) {
 	f := familyOf(c)

@@ -104,7 +104,7 @@ func (e *encoding) weigh4(t *torch.Torch, f *torch.Frame, scores, v *torch.Var) 
 	return context, kept
 }
 
-// keepWeights has the encoder keep what a layer returned beside its output, in
+// keepWeights has the encoder keep what a layer returned in addition to its output, in
 // layer_outputs, until the next one has returned. Recomputed ones are not kept.
 func (e *encoding) keepWeights(t *torch.Torch, f *torch.Frame, weights *torch.Var) {
 	if e.returnsWeights && !t.RunsAgain() {

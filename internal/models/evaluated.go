@@ -8,10 +8,10 @@ import (
 	"memorymark/internal/torch"
 )
 
-// This file is about families that nobody wrote by hand: their own source is evaluated
+// This file is about families that are not written by hand: their own source is evaluated
 // (package pymodule).
 
-// Source has families beside those of this package.
+// Source has families in addition to those of this package.
 type Source interface {
 	// Name is what it is the source of, and its version.
 	Name() string
@@ -29,7 +29,7 @@ type Source interface {
 	Try(c *hfconfig.Config, r Run) error
 }
 
-// Facts are what a configuration says beside what its model is made of.
+// Facts are what a configuration says in addition to what its model is made of.
 type Facts struct {
 	Images       []int64 // what an image has before its height and width: frames, channels; nil for text
 	Bins, Frames int64   // of the spectrogram of a sound, 0 for none
@@ -40,7 +40,7 @@ type Facts struct {
 	LayersKey    string  // how many there are
 }
 
-// source is asked for families that are not written by hand; nil for nobody.
+// source is asked for families that are not written by hand; nil without one.
 var source func() Source
 
 // UseSource says who is asked for families that are not written by hand. It is called

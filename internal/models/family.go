@@ -55,7 +55,7 @@ type Family struct {
 	ChannelsLast bool
 	// AnyImage says that images need not be as large as image_size says.
 	AnyImage bool
-	// Versions are those beside Reference in which recordings are what is predicted.
+	// Versions are those other than Reference in which recordings are what is predicted.
 	Versions []Versions
 	// Except is what is another in some of them, and not modelled: Evaluation, or
 	// architectures.
@@ -244,8 +244,8 @@ type positioned interface {
 	positions() (most int64, key string)
 }
 
-// MostTokens is how long a text of a model may be at most.
-func MostTokens(c *hfconfig.Config) int64 {
+// MaxTokens is how long a text of a model may be at most.
+func MaxTokens(c *hfconfig.Config) int64 {
 	if f := familyOf(c); f != nil {
 		if config, err := f.read(c); err == nil {
 			if table, ok := config.(positioned); ok {
@@ -312,7 +312,7 @@ func RoutesTokens(c *hfconfig.Config) bool {
 	return err == nil && config.(*evaluated).facts.Routes
 }
 
-// Features are what a sample of a model of sound is beside its labels: bins of a
+// Features are what a sample of a model of sound is in addition to its labels: bins of a
 // spectrogram, and how many of them there are; none of other models.
 func Features(c *hfconfig.Config) (bins, frames int64) {
 	if f := familyOf(c); f != nil {

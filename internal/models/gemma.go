@@ -87,7 +87,7 @@ func (g *gemmaConfig) rope() RopeType {
 	return g.Rope()
 }
 
-// gemma is what GemmaModel, Gemma2Model and Gemma3TextModel have beside Llama's:
+// gemma is what GemmaModel, Gemma2Model and Gemma3TextModel have in addition to Llama's:
 // embeddings that are scaled, norms of their own, and from Gemma 2 on norms
 // behind attention and MLP too (transformers/models/gemma/modeling_gemma.py,
 // gemma2, gemma3).
@@ -114,7 +114,7 @@ func newGemma(t *torch.Torch, g *gemmaConfig, r Run) *llama {
 		if c.family == gemma3 {
 			l.queryNorm, l.keyNorm = norm(c.HeadSize()), norm(c.HeadSize())
 		}
-		l.gated(t, c, r)
+		l.addGated(t, c, r)
 		l.inputNorm, l.attentionNorm = norm(c.HiddenSize), norm(c.HiddenSize)
 		if c.IsGemma() {
 			l.feedNorm, l.feedOutputNorm = norm(c.HiddenSize), norm(c.HiddenSize)

@@ -106,7 +106,7 @@ type spanClassifier struct {
 
 func (m *spanClassifier) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
-	starts, ends := f.Let(torch.Value{}), f.Let(torch.Value{}) // arguments, which are bound anew
+	starts, ends := f.Let(torch.Value{}), f.Let(torch.Value{}) // arguments, which are bound again
 	outputs := m.trunk(t, batch).let(f)
 	sequence := f.Let(outputs)
 	if m.dropout > 0 {

@@ -77,7 +77,7 @@ func newLlama(t *torch.Torch, c *llamaConfig, r Run) *llama {
 			l.queryNorm = t.NewRMSNorm(c.HeadSize(), r.DType)
 			l.keyNorm = t.NewRMSNorm(c.HeadSize(), r.DType)
 		}
-		l.gated(t, c, r)
+		l.addGated(t, c, r)
 		l.inputNorm = t.NewRMSNorm(c.HiddenSize, r.DType)
 		l.attentionNorm = t.NewRMSNorm(c.HiddenSize, r.DType)
 		m.layers = append(m.layers, l)
@@ -105,8 +105,8 @@ func (l *llamaLayer) projections(t *torch.Torch, c *llamaConfig, r Run) {
 	l.output = t.NewLinear(width, c.HiddenSize, c.AttentionBias, r.DType).Named("self_attn.o_proj")
 }
 
-// gated makes what LlamaMLP has.
-func (l *llamaLayer) gated(t *torch.Torch, c *llamaConfig, r Run) {
+// addGated makes what LlamaMLP has.
+func (l *llamaLayer) addGated(t *torch.Torch, c *llamaConfig, r Run) {
 	l.gate = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType).Named("mlp.gate_proj")
 	l.up = t.NewLinear(c.HiddenSize, c.IntermediateSize, c.MLPBias, r.DType).Named("mlp.up_proj")
 	l.down = t.NewLinear(c.IntermediateSize, c.HiddenSize, c.MLPBias, r.DType).Named("mlp.down_proj")

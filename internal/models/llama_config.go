@@ -62,7 +62,7 @@ type RopeParameters struct {
 	Type    RopeType `json:"rope_type"`
 	OldType RopeType `json:"type"`
 
-	// Of Phi-3, which has them here or beside.
+	// Of Phi-3, which has them here or outside.
 	RotaryFactor      *float64 `json:"partial_rotary_factor"`
 	OriginalPositions *int64   `json:"original_max_position_embeddings"`
 }

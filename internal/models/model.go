@@ -21,7 +21,7 @@ type Model struct {
 	End   func() // gives back what the model needs while its process runs; nil for nothing
 }
 
-// Run is how a model runs: what a workload says beside the configuration.
+// Run is how a model runs: what a workload says in addition to the configuration.
 type Run struct {
 	DType         torch.DType // of the parameters
 	Train         bool        // the mode of the model; else evaluation

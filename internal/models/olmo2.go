@@ -49,7 +49,7 @@ func newOlmo2(t *torch.Torch, c *llamaConfig, r Run) *llama {
 		l.key.NormedWhole()
 		l.queryNorm = t.NewRMSNorm(c.Heads*c.HeadSize(), r.DType)
 		l.keyNorm = t.NewRMSNorm(c.Groups()*c.HeadSize(), r.DType)
-		l.gated(t, c, r)
+		l.addGated(t, c, r)
 		l.attentionNorm = t.NewRMSNorm(c.HiddenSize, r.DType)
 		l.feedOutputNorm = t.NewRMSNorm(c.HiddenSize, r.DType)
 		m.layers = append(m.layers, l)

@@ -30,7 +30,7 @@ func (s *Stage) first() bool { return s == nil || s.First }
 
 func (s *Stage) last() bool { return s == nil || s.Last }
 
-// CheckStages reports why a model cannot be split into stages of so many layers each.
+// CheckStages reports why a model cannot be split into stages of that many layers each.
 func CheckStages(c *hfconfig.Config, layers []int64) error {
 	family, head, err := Find(c)
 	if err != nil {

@@ -270,7 +270,7 @@ func (m *swin) checkpointed(t *torch.Torch, x *torch.Var, module func(*torch.Var
 }
 
 // stage is SwinStage: its layers, what joins four patches to one, and an image
-// of the result, which is made whether anybody asks for it or not.
+// of the result, which is made whether it is used or not.
 func (m *swin) stage(t *torch.Torch, i int, input *torch.Var) (states torch.Value, imageAndWeights []torch.Value) {
 	f, s := t.Enter(input).In("encoder.layers", i), &m.stages[i]
 	hidden, weights := f.Let(input), f.Let(torch.Value{})

@@ -55,7 +55,7 @@ func (r *torchvisionResNetConfig) validate() error {
 
 // torchvisionResNet is ResNet of torchvision/models/resnet.py (0.26) with the loss
 // around it that internal/measure/prober/memorymark_prober/vision.py computes.
-// What decides its memory beside transformers' ResNet: its ReLUs are in place.
+// What decides its memory in addition to transformers' ResNet: its ReLUs are in place.
 type torchvisionResNet struct {
 	train bool
 	stem  *convLayer

@@ -19,17 +19,17 @@ func (v Versions) String() string {
 }
 
 // Reference are the versions that the files of this package cite. Every family
-// holds in them; the others that it was held to are in its row.
+// holds in them; the others that it was verified against are in its row.
 var Reference = Versions{torch.Reference, torch.Version{Major: 5, Minor: 17}}
 
-// Those that families were held to beside it, the newest first.
+// Those that families were verified against in addition to it, the newest first.
 var (
 	newest = Versions{torch.Version{Major: 2, Minor: 15}, torch.Version{Major: 5, Minor: 22}}
 	last4  = Versions{torch.Version{Major: 2, Minor: 8}, torch.Version{Major: 4, Minor: 57}} // the last transformers 4
 	older4 = Versions{torch.Version{Major: 2, Minor: 6}, torch.Version{Major: 4, Minor: 51}} // without masking_utils.py
 )
 
-// recordedIn are the versions beside Reference in which families whose source is evaluated
+// recordedIn are the versions other than Reference in which families whose source is evaluated
 // were compared with recordings.
 var recordedIn = map[string]struct {
 	Versions []Versions
@@ -49,7 +49,7 @@ func (v Versions) peft() torch.Version {
 	return torch.Version{Minor: 21}
 }
 
-// What a step can have beyond a model and a loop written by hand, beside what is
+// What a step can have beyond a model and a loop written by hand, in addition to what is
 // named by its own words.
 const (
 	Adapters     = "an adapter"
@@ -70,7 +70,7 @@ var (
 	}
 )
 
-// beyond are the families that were held to recordings with more than a model and a
+// beyond are the families that were verified against recordings with more than a model and a
 // loop written by hand: adapters of the PEFT, and loops of the Accelerate and the
 // Lightning, that were new with a transformers (0.18, 1.12 and 2.6 with 4.57; 0.15, 1.6
 // and 2.5 with 4.51).

@@ -11,9 +11,9 @@ import (
 	"memorymark/internal/workload"
 )
 
-// mostAllocated is what an answer about a model that is too large may allocate, with all
+// maxAllocated is what an answer about a model that is too large may allocate, with all
 // that is freed again while it is computed.
-const mostAllocated = 400 << 20
+const maxAllocated = 400 << 20
 
 // TestBuildsAreBounded asks about models of more modules, and about configurations of more
 // elements, than any machine holds.
@@ -37,7 +37,7 @@ func TestBuildsAreBounded(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
 			t.Logf("%d MB were allocated: %v", allocated, err)
-			if err == nil || errors.Is(err, predict.ErrFault) || allocated > mostAllocated>>20 {
+			if err == nil || errors.Is(err, predict.ErrFault) || allocated > maxAllocated>>20 {
 				t.Errorf("%d MB were allocated: %v", allocated, err)
 			}
 		})

@@ -25,7 +25,7 @@ func (c *compiler) call(n *node) expression {
 				f.m.drop(x)
 			}
 			top := f.m.top
-			a := f.m.newArgs(args{pos: f.m.room(count + 1)[:0]})
+			a := f.m.newArgs(args{pos: f.m.space(count + 1)[:0]})
 			if self != nil {
 				a.pos = append(a.pos, self)
 			}
@@ -37,7 +37,7 @@ func (c *compiler) call(n *node) expression {
 	return func(f *frame) value {
 		fn := callee(f)
 		top := f.m.top
-		a := f.m.newArgs(args{pos: f.m.room(count)[:0]})
+		a := f.m.newArgs(args{pos: f.m.space(count)[:0]})
 		rest := arguments(f, a)
 		return f.finishCall(fn, a, rest, top)
 	}
@@ -73,7 +73,7 @@ func (c *compiler) arguments(pos, named []*node) func(f *frame, a *args) (rest v
 				a.pos = append(a.pos, x(f))
 			}
 			if len(values) > 0 {
-				a.names, a.named = names, f.m.room(len(values))
+				a.names, a.named = names, f.m.space(len(values))
 				for i, x := range values {
 					a.named[i] = x(f)
 				}

@@ -133,7 +133,7 @@ type instance struct {
 	native any // what Go has of it
 }
 
-// free lets go of the attributes, then of what is in it (subtype_dealloc).
+// free releases the attributes, then what is in it (subtype_dealloc).
 func (x *instance) free(m *Machine) {
 	if f := x.class.lookup("__del__"); f != nil {
 		x.n = 2 // the call's, and one that keeps it from being freed again

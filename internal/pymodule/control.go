@@ -1,6 +1,6 @@
 package pymodule
 
-// This file compiles what decides how a function goes on.
+// This file compiles what decides how a function continues.
 
 func (c *compiler) returns(n *node) statement {
 	if n == nil {

@@ -19,7 +19,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.What)
 }
 
-// failure is what the evaluator panics with that cannot go on. Who catches it says
+// failure is what the evaluator panics with that cannot continue. Who catches it says
 // where that was.
 func failure(format string, args ...any) *Error { return &Error{What: fmt.Sprintf(format, args...)} }
 
@@ -27,7 +27,7 @@ func failure(format string, args ...any) *Error { return &Error{What: fmt.Sprint
 type raised struct {
 	kind    string // of those that Python has
 	message string
-	object  *instance // nil until somebody asks for it
+	object  *instance // nil until it is asked for
 }
 
 func raise(kind, format string, args ...any) *raised {
@@ -41,7 +41,7 @@ func (r *raised) Error() string {
 	return r.kind + ": " + r.message
 }
 
-// locate says where a failure happened, if nobody has.
+// locate says where a failure happened, if that is not known yet.
 func (m *Machine) locate(r any) {
 	if e, ok := r.(*Error); ok && e.File == "" && m.frame != nil {
 		e.File, e.Line = m.frame.code.file, m.frame.line

@@ -65,14 +65,14 @@ func (l *Library) Family(modelType string) *models.Family {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.families) < mostFamilies {
+	if len(l.families) < maxFamilies {
 		l.families[modelType] = f
 	}
 	return f
 }
 
-// mostFamilies are remembered: more than there are.
-const mostFamilies = 2000
+// maxFamilies are remembered: more than there are.
+const maxFamilies = 2000
 
 // heads are the classes that the mappings have for a model type.
 func (m *Machine) heads(modelType string) []models.Head {
@@ -102,7 +102,7 @@ func (m *Machine) heads(modelType string) []models.Head {
 const (
 	trialBatch = 2
 	trialWork  = 5_000_000 // events; what takes longer is not tried to its end
-	mostTrials = 512       // are remembered
+	maxTrials  = 512       // are remembered
 )
 
 // Try evaluates a forward and a backward pass of a model. What it fails with is said; a
@@ -122,7 +122,7 @@ func (l *Library) Try(c *hfconfig.Config, r models.Run) error {
 	err = unlessTooMuch(l.try(c, r))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.tried) >= mostTrials {
+	if len(l.tried) >= maxTrials {
 		clear(l.tried)
 	}
 	l.tried[key] = err

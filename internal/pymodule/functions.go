@@ -203,7 +203,7 @@ func (m *Machine) run(fn *function, a args) value {
 	m.spend(callWork)
 	c := fn.code
 	f := m.newFrame()
-	*f = frame{m: m, code: c, globals: fn.globals, owner: fn.owner, line: c.line, back: m.frame, locals: m.room(c.slots)}
+	*f = frame{m: m, code: c, globals: fn.globals, owner: fn.owner, line: c.line, back: m.frame, locals: m.space(c.slots)}
 	top := m.top - c.slots
 	m.bind(f, fn, a)
 	for i, v := range c.frees {
@@ -244,7 +244,7 @@ func (m *Machine) run(fn *function, a args) value {
 
 // withFirst are arguments with another before them, on the stack.
 func (m *Machine) withFirst(first value, pos []value) []value {
-	out := m.room(len(pos) + 1)
+	out := m.space(len(pos) + 1)
 	out[0] = first
 	copy(out[1:], pos)
 	return out
@@ -284,8 +284,8 @@ func (m *Machine) newArgs(a args) *args {
 // maxDepth is how deep functions may call each other.
 const maxDepth = 1000
 
-// room is where the names of a function are while it runs.
-func (m *Machine) room(n int) []value {
+// space is where the names of a function are while it runs.
+func (m *Machine) space(n int) []value {
 	m.top += n
 	if m.top > len(m.stack) {
 		m.stack = make([]value, 2*m.top+4096) // frames that run keep theirs

@@ -96,7 +96,7 @@ func (m *Machine) viewed(x torch.Value, f fact, index []value) *view {
 		case *tensor, *list, *tuple:
 			at = m.indexed(v, at, k)
 		default:
-			m.selected(v, at, k)
+			m.assignSelected(v, at, k)
 		}
 	}
 	return v
@@ -131,7 +131,7 @@ func (m *Machine) slice(v *view, at int, k *slice) {
 	}
 }
 
-func (m *Machine) selected(v *view, at int, k value) {
+func (m *Machine) assignSelected(v *view, at int, k value) {
 	i := place(k, int(v.current.Tensor().Dim(at)), "tensor")
 	v.current = m.t.Select(v.current, at)
 	v.same = false

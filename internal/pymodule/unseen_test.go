@@ -16,7 +16,7 @@ import (
 	"memorymark/internal/trace"
 )
 
-// TestUnseen compares models that nobody wrote by hand with what PyTorch asked for on an
+// TestUnseen compares models that are not written by hand with what PyTorch asked for on an
 // emulated H200 (testdata/truth/families/record.py): building the model, and a forward
 // and a backward pass.
 func TestUnseen(t *testing.T) {

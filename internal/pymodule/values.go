@@ -9,7 +9,7 @@ import (
 )
 
 // value is a Python object: int64, float64, bool, string, none and ellipsis, which
-// nobody counts, or one of the counted types. nil is no value: a name that is not
+// are not counted, or one of the counted types. nil is no value: a name that is not
 // bound.
 type value = any
 

@@ -15,15 +15,15 @@ import (
 // cost more than their time, so that no budget buys too much of it.
 const (
 	roundWork    = 2  // of a loop
-	callWork     = 4  // of a function, beside what it does
+	callWork     = 4  // of a function, in addition to what it does
 	objectWork   = 16 // with its attributes
 	moduleWork   = 50
 	elementWork  = 4  // of a list, a dictionary, a vector
 	lookupsAWork = 16 // elements of a list that are gone through
 
-	mostModules = 60_000    // of a model: a hundred megabytes
-	configWork  = 1_000_000 // of evaluating a configuration alone
-	unchecked   = 1 << 10   // events between two looks at the budget
+	maxModules = 60_000    // of a model: a hundred megabytes
+	configWork = 1_000_000 // of evaluating a configuration alone
+	unchecked  = 1 << 10   // events between two looks at the budget
 )
 
 // spend charges work that is about to be done, and interrupts the process if that is too
@@ -38,14 +38,14 @@ func (m *Machine) spend(events int64) {
 	m.unspent = 0
 }
 
-// spendElements charges so many elements that are about to be made. More than a billion
+// spendElements charges n elements that are about to be made. More than a billion
 // would end any budget.
 func (m *Machine) spendElements(n int64) { m.spend(elementWork * min(max(n, 0), 1<<30)) }
 
 // countModule charges a module that is about to be made.
 func (m *Machine) countModule() {
 	m.spend(moduleWork)
-	if m.modulesMade++; m.modulesMade > mostModules {
+	if m.modulesMade++; m.modulesMade > maxModules {
 		panic(torch.Interruption{Err: workbudget.ErrTooMuch})
 	}
 }

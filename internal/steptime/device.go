@@ -154,7 +154,7 @@ func (d device) product(l *Launch) (*class, shape) {
 	m, n, k, count := l.Size[0], l.Size[1], max(l.Size[2], 1), max(l.Size[3], 1)
 	variant := int(l.Size[4])
 	switch aligned := l.Size[5]; {
-	case aligned == 0 || aligned >= 16: // or nobody knows
+	case aligned == 0 || aligned >= 16: // or not known
 	case aligned >= 4:
 		variant += 3
 	default:

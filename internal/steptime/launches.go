@@ -27,7 +27,7 @@ func (l *Launches) Add(k Kind, t Type, backward bool, size ...float64) {
 	*l = append(*l, c)
 }
 
-// Times has every launch so many times.
+// Times has every launch n times.
 func (l Launches) Times(n float64) Launches {
 	out := make(Launches, len(l))
 	for i, c := range l {

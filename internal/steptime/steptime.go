@@ -101,7 +101,7 @@ func (w *Work) Split() (passes, update *Work) {
 // Busy is how long a part of a step keeps the card and its host.
 type Busy struct{ Device, Host float64 }
 
-// Busy estimates how long launches, and so many nodes of autograd, keep a card and
+// Busy estimates how long launches, and the nodes of autograd, keep a card and
 // its host, each by itself.
 func (l Launches) Busy(card *gpu.Card, nodes float64) (out Busy) {
 	if !Known(card) {

@@ -151,7 +151,7 @@ func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 		_ = w.Config.Int("image_size", &w.Image) || w.Config.Within("vision_config").Int("image_size", &w.Image) // a ViT takes no other size
 	}
 	if _, given := d["sequence"]; !given && w.Config != nil && w.Unmodelled == "" {
-		w.Sequence = min(w.Sequence, models.MostTokens(w.Config)) // the texts of CLIP are short
+		w.Sequence = min(w.Sequence, models.MaxTokens(w.Config)) // the texts of CLIP are short
 	}
 	if _, given := d["precision"]; !given && w.Quantize != NotQuantized {
 		w.Precision = AMPBF16 // quantized weights compute in bfloat16

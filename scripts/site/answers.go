@@ -193,7 +193,7 @@ func workloadOf(m *workload.CatalogModel, c *gpu.Card, how setup) (*workload.Wor
 	if err != nil {
 		return nil, err
 	}
-	if m.Type == "nlp" && models.MostTokens(m.Config) >= longText {
+	if m.Type == "nlp" && models.MaxTokens(m.Config) >= longText {
 		w.Sequence = longText
 	}
 	return w, nil

@@ -760,7 +760,7 @@
 	function slack({ pointerType }) {
 		return pointerType === "mouse" ? 4 : 12;
 	}
-	/** brush moves the window of the overview, by its ends, by its middle, or draws it anew; a click centres it. */
+	/** brush moves the window of the overview, by its ends, by its middle, or draws it again; a click centres it. */
 	function brush(stage, overview, down) {
 		const frame = stage.overviewFrame();
 		if (!frame || down.button !== 0) return;
@@ -816,7 +816,7 @@
 		return byKey[event.key] ?? null;
 	}
 	// src/timeline/ticks.ts
-	/** roundStep is the smallest round step with which a range has at most so many parts. */
+	/** roundStep is the smallest round step with which a range has at most that many parts. */
 	function roundStep(range, parts) {
 		const rough = range / Math.max(parts, 1);
 		const power = 10 ** Math.floor(Math.log10(rough));
@@ -861,7 +861,7 @@
 	}
 	/**
 	* timeTicks places round times. Time does not run evenly along events: the roundest times are placed first,
-	* finer ones where there is room, and a time that a pause runs past is not placed after it. elapsed has the
+	* finer ones where there is space, and a time that a pause runs past is not placed after it. elapsed has the
 	* time at each column; gap is in columns. It is TimeTicks of internal/timeline.
 	*/
 	function timeTicks(elapsed, first, last, gap) {
@@ -1592,7 +1592,7 @@
 	function keyOf(under) {
 		return under ? `${under.kind} ${under.group} ${under.kind === "shape" ? under.id : ""}` : "";
 	}
-	/** mostOf is as high as the world is: everything that is drawn, and some room. */
+	/** mostOf is as high as the world is: everything that is drawn, and some space. */
 	function mostOf(s, overlay) {
 		const { active, allocated, reserved } = s.lines;
 		return Math.max(512, highest(active), highest(allocated), highest(reserved), overlay?.summary.peak.bytes ?? 0) * 1.06;

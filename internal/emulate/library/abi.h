@@ -1,5 +1,5 @@
 // What of CUDA's public ABI this library needs to know: the layout of a few
-// structures and a few numbers. testdata/abi_test.c holds it to NVIDIA's headers.
+// structures and a few numbers. testdata/abi_test.c verifies it against NVIDIA's headers.
 #ifndef EMULATE_ABI_H
 #define EMULATE_ABI_H
 

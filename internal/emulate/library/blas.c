@@ -86,7 +86,7 @@ BATCHED(Z)
 
 // --- handles
 // Making a handle loads kernels, which takes a real card some tenths of a second.
-// Where there are collectives, PyTorch's watchdog uses that time to let go of
+// Where there are collectives, PyTorch's watchdog uses that time to release
 // the tensors of those that are done (ProcessGroupNCCL.cpp looks every 100 ms).
 EXPORT int cublasCreate_v2(handle *h) {
 	if (emulate_communicators()) usleep(150000);

@@ -59,7 +59,7 @@ static long clusters_at_once(const int *card, int size) {
 	return n ? n : 1;
 }
 
-// Into how many parts the tiles of the last round are split, at most so many, if
+// Into how many parts the tiles of the last round are split, at most that many, if
 // rounds before it are full. The unit of time is a step.
 static long parts(const struct conv *c, long rounds, long most) {
 	struct tile t = tiles[c->tile];
@@ -106,7 +106,7 @@ static long scheduler(const struct conv *c, const int *card) {
 			additions += over(left, 2);
 		bytes += 32 + 4 * split * additions + 4L * split * n * t.m * t.n;
 	}
-	return bytes ? bytes + 127 : 0; // room to align to 128
+	return bytes ? bytes + 127 : 0; // enough to align to 128
 }
 
 // 1 x 1 convolutions are batched products that cuDNN may leave to cuBLASLt. If there

@@ -96,7 +96,7 @@ EXPORT int cuMemGetInfo_v2(size_t *left, size_t *total) { return cudaMemGetInfo(
 EXPORT int cuMemcpyHtoD_v2(void *to, const void *from, size_t n) { return copy_bytes(to, from, n), 0; }
 EXPORT int cuMemcpyDtoH_v2(void *to, const void *from, size_t n) { return copy_bytes(to, from, n), 0; }
 
-// Expandable segments: room is reserved once, memory is put behind it in pages.
+// Expandable segments: addresses are reserved once, memory is put behind it in pages.
 EXPORT int cuMemAddressReserve(void **p, size_t n, size_t alignment, void *at, unsigned long long flags) { return (*p = reserve_room(n)) ? 0 : CUDA_OUT_OF_MEMORY; }
 EXPORT int cuMemAddressFree(void *p, size_t n) { return 0; }
 EXPORT int cuMemGetAllocationGranularity(size_t *n, const void *properties, int option) { return *n = 2 * MIB, 0; }

@@ -22,7 +22,7 @@
 //   blas.c    cuBLAS and cuBLASLt
 //   dnn.c     cuDNN: plans by its deviceless API
 //   layers.c  cuDNN: batch normalisation and recurrent layers, by rule (bn.c, rnn.c)
-//   nccl.c    NCCL: one rank that talks to nobody
+//   nccl.c    NCCL: one rank that talks to no other
 //   nvml.c    NVML: as many cards as there are, and the processes of this run
 //   loader.c  what is looked up by name
 //   entries.c everything else, so that nothing reaches a real library unseen
@@ -100,7 +100,7 @@ void copy_bytes(void *to, const void *from, size_t n);
 void duplicate_bytes(void *to, const void *from, size_t n, int times); // a collective's result
 
 // runtime.c
-handle fresh(void); // a handle that nobody else has
+handle fresh(void); // a handle that is not in use
 int nothing(void);  // succeeds at it
 
 // Anything that is not emulated says so once, by name, and fails.

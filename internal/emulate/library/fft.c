@@ -44,7 +44,7 @@ static int has_real_kernel(long n, int bytes) {
 	return n == 3072 && bytes == 8;
 }
 
-// work_area is what a plan needs beside its input and output, in bytes.
+// work_area is what a plan needs in addition to its input and output, in bytes.
 static size_t work_area(int rank, const long long *n, long batch, int type, int real) {
 	int bytes = complex_bytes(type);
 	long last = n[rank - 1], all = batch;

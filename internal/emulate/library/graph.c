@@ -11,7 +11,7 @@ enum { MOST = 256 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long long captures;            // their ids
-static handle graph, streams[MOST], events[MOST]; // of the one that goes on: where it is, and what was recorded there
+static handle graph, streams[MOST], events[MOST]; // of the one that is being captured: where it is, and what was recorded there
 static int stream_count, event_count;
 
 static int has(const handle *all, int n, handle one) {

@@ -6,8 +6,8 @@
 // processes show (H200, driver 580):
 //
 //   - It takes address space in regions of whole 32 MiB, at the highest place
-//     that has room for one and 32 MiB more.
-//   - An allocation goes to the latest region with room, at its lowest gap.
+//     that has space for one and 32 MiB more.
+//   - An allocation goes to the latest region with enough space, at its lowest gap.
 //   - A region that becomes empty is given back.
 //   - With the context come a region for code and one for local memory. With
 //     the first kernel it allocates 2 MiB, exchanges local memory for more, and
@@ -72,7 +72,7 @@ static void insert_hole(struct device *v, int i, struct span hole) {
 	v->holes[i] = hole;
 }
 
-// give_back makes a hole of a region, or widens those that it touches.
+// give_back makes a gap of a region, or widens those that it touches.
 static void give_back(struct device *v, uintptr_t at, long size) {
 	int i = 0;
 	while (i < v->hole_count && v->holes[i].at > at) i++; // the first below

@@ -1,4 +1,4 @@
-// NCCL: one rank that talks to nobody. Collectives return at once; of their
+// NCCL: one rank that talks to no other. Collectives return at once; of their
 // results only what is small and was just copied to the device is known, the
 // same from every rank.
 #include "emulate.h"

@@ -14,7 +14,7 @@ static void philox(const uint32_t counter[4], uint64_t seed, uint32_t out[4]) {
 	out[0] = a, out[1] = b, out[2] = c, out[3] = d;
 }
 
-// emulate_philox draws for n elements. Each of so many threads has its own
+// emulate_philox draws for n elements. Each of the threads has its own
 // subsequence, of which it takes four words at a time, from an offset on. They are
 // for `each` elements (4, or 2 of two words), which are neighbours, or as many
 // threads apart (DistributionTemplates.h, distribution_elementwise_grid_stride_kernel).

@@ -129,7 +129,7 @@ static size_t common(const struct rnn *r, struct shapes s) {
 	if (is_projected(r))
 		n += buffer(r, r->directions * s.layer); // the output before it is projected
 	if (drops_out(r) && r->directions == 1)
-		n += buffer(r, s.layer); // a layer's input, for which both directions have room
+		n += buffer(r, s.layer); // a layer's input, which holds both directions
 	if (r->padded) // cuDNN works on packed sequences: two arrays of indices, x and y without padding, cx and cy in their order
 		n += 2 * up(sizeof(int) * r->batch, 16) + buffer(r, s.input) + buffer(r, s.output) + (r->mode == RNN_LSTM ? 2 * buffer(r, s.cell) : 0);
 	return n;

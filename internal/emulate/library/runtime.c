@@ -68,7 +68,7 @@ EXPORT int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 }
 EXPORT int cudaDeviceCanAccessPeer(int *yes, int a, int b) { return *yes = a != b, 0; }
 EXPORT int cudaDeviceEnablePeerAccess(int peer, unsigned flags) { return 0; }
-// A card takes its time, in which the program's other threads go on: autograd's lets
+// A card takes its time, in which the program's other threads continue: autograd's lets
 // go of the gradients that it returned (Engine::thread_main, engine.cpp), so that they
 // are free when a program synchronizes and then empties the cache, as graphs do.
 EXPORT int cudaDeviceSynchronize(void) {

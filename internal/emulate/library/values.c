@@ -1,7 +1,7 @@
 // What copies from the device bring.
 //
 // Nothing is behind a device pointer, so a value that the program reads is
-// known only if somebody says it:
+// known only if it is told:
 //
 //   - the Python side, which follows small tensors on the host (shadows), lays
 //     out the bytes of the next copies (emulate_answer), or of addresses for

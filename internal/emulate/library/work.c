@@ -1,7 +1,7 @@
 // What a step asks of the card, from which its time is estimated: every launch
 // in its order. Equal ones are kept once, and the order as their numbers. The
 // tables are static: memory that comes and goes would change where the kernel
-// has room for the driver's regions (memory.c).
+// has addresses for the driver's regions (memory.c).
 #define _GNU_SOURCE
 #include "work.h"
 #include "emulate.h"

@@ -2,7 +2,7 @@
 
 values.py: says which of them differ.
 values.py events: what the programs allocate, to compare runs whose values come from elsewhere.
-values.py masked, or huge: a size that follows from values which only a kernel knows, beside more memory than a host has."""
+values.py masked, or huge: a size that follows from values which only a kernel knows, and more memory than a host has."""
 
 import hashlib
 import sys

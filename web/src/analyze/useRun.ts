@@ -17,7 +17,7 @@ interface RunState {
   close(): void;
 }
 
-/** useRun begins analyses and follows the last one, also after the page was left or loaded anew while it ran. */
+/** useRun begins analyses and follows the last one, also after the page was left or loaded again while it ran. */
 export function useRun(): RunState {
   const [id, setID] = useState(running.get);
   const [problem, setProblem] = useState<Problem>();

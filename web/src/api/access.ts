@@ -1,4 +1,4 @@
-// Whether this person is let in. Most servers ask nobody for a token; one that does says so when it refuses the first request.
+// Whether this person is let in. Most servers ask for no token; one that does says so when it refuses the first request.
 import { useSyncExternalStore } from 'react';
 
 /**

@@ -14,7 +14,7 @@ interface Told {
   failed?: string;
 }
 
-// The address changes as one goes on; what it was at the start is what the site's folder is relative to.
+// The address changes with the page; what it was at the start is what the site's folder is relative to.
 const startedAt = globalThis.location?.href;
 
 let worker: Worker | undefined;

@@ -18,7 +18,7 @@ export class Problem extends Error {
   readonly details: Detail[];
   private readonly advised?: string;
 
-  /** The advice is what the status says of requests in general, unless somebody knows better. */
+  /** The advice is what the status says of requests in general, unless the caller knows better. */
   constructor(status: number, message: string, details: Detail[] = [], advice?: string) {
     super(message);
     this.status = status;

@@ -12,7 +12,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** Crash shows what broke in a page instead of nothing; the rest of the page stays, and another place begins anew. */
+/** Crash shows what broke in a page instead of nothing; the rest of the page stays, and another place starts fresh. */
 export class Crash extends Component<Props, { error?: unknown }> {
   override state: { error?: unknown } = {};
 

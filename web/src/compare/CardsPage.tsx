@@ -18,7 +18,7 @@ interface Column {
   key: keyof Row;
   title: string;
   show(row: Row): string;
-  /** only where there is room */
+  /** only where there is space */
   wide?: boolean;
   /** more is better */
   more?: boolean;

@@ -23,7 +23,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** ComparePage is a workload beside what it does elsewhere. */
+/** ComparePage is a workload next to what it does elsewhere. */
 export function ComparePage({ title, about, state, without, problem, missing, of, accuracy, children }: Props) {
   const [dismissed, setDismissed] = useState<Problem>();
   return (

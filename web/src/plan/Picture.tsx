@@ -26,7 +26,7 @@ const margin = { top: 24, right: 20, bottom: 44, left: 56 };
 const height = 360;
 const near = 28;
 
-// noteOf says what to know of an option beside its price.
+// noteOf says what to know of an option in addition to its price.
 function noteOf({ simulated, verdict }: Schemas['Option']): string {
   if (!simulated) return ' (not simulated, may not fit)';
   return verdict === 'tight' ? ' (tight)' : '';
@@ -143,7 +143,7 @@ function Dot({ point, cx, cy, chosen }: { point: Point; cx: number; cy: number; 
   );
 }
 
-// A name stands on the side of its point that has room.
+// A name stands on the side of its point that has space.
 function Name({ point, x, y, width }: { point: Point; x: number; y: number; width: number }) {
   const right = x < width * 0.6;
   return (
@@ -158,7 +158,7 @@ interface Scale {
   ends: [number, number];
 }
 
-/** scaleOfFactors has as much room from 1 to 10 as from 10 to 100. */
+/** scaleOfFactors has as much space from 1 to 10 as from 10 to 100. */
 export function scaleOfFactors(ends: [number, number], places: [number, number]): Scale {
   const place = scaleLinear(ends.map(Math.log10), places);
   return Object.assign((value: number) => place(Math.log10(value)), { ends });
@@ -199,7 +199,7 @@ export function ticksOf({ ends: [from, to] }: Scale, wanted: number): number[] {
   return round.length <= wanted * 1.5 ? round : tens.filter(within);
 }
 
-// extent leaves some room at both ends.
+// extent leaves some space at both ends.
 function extent(values: number[]): [number, number] {
   return [Math.min(...values) / 1.3, Math.max(...values) * 1.3];
 }

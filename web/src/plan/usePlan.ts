@@ -37,7 +37,7 @@ export function usePlan(question: Schemas['PlanQuestion'], planned: boolean): Pl
     problem: made.error && !made.isFetching ? Problem.of(made.error) : undefined,
     progress: made.isFetching ? progress : undefined,
     begin: () => void made.refetch(),
-    cancel: () => void queries.cancelQueries({ queryKey: key }), // the server stops when nobody waits
+    cancel: () => void queries.cancelQueries({ queryKey: key }), // the server stops when no one waits
   };
 }
 

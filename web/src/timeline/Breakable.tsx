@@ -1,6 +1,6 @@
 import { Fragment } from 'react';
 
-/** Breakable is a path that may go on in the next line after a slash, so that no number is broken. */
+/** Breakable is a path that may continue in the next line after a slash, so that no number is broken. */
 export function Breakable({ path }: { path: string }) {
   return path.split(/(?<=[\\/])/).map((part, i) => (
     // Parts may be equal; their order is fixed.

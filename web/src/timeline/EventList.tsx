@@ -35,7 +35,7 @@ export function EventList({ recording, total, cursor, query, stage, onSelect }: 
   const [kind, setKind] = useState('all events');
   const [searching, setSearching] = useState(false);
   const filtered = kind !== 'all events' || (searching && query !== null);
-  // Where one has paged to. Another filter begins anew, and so does a cursor that was moved.
+  // Where one has paged to. Another filter starts from the first page, and so does a cursor that was moved.
   const place = filtered ? `${kind} ${searching} ${JSON.stringify(query)}` : `at ${cursor}`;
   const [paged, setPaged] = useState({ place: '', starts: [0] });
   const starts = paged.place === place ? paged.starts : [filtered ? 0 : pageOf(cursor)];

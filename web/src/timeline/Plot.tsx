@@ -51,7 +51,7 @@ export function Plot({ stage, name, done }: Props) {
   );
 }
 
-/** Hover says in a few words what the pointer is on, on the side of it that has room. */
+/** Hover says in a few words what the pointer is on, on the side of it that has space. */
 function Hover({ stage, whole }: { stage: Stage; whole: Summary }) {
   const under = useStage(stage, 'hovered');
   const pointer = useStage(stage, 'pointer');

@@ -138,7 +138,7 @@ const figures = [
   ['segments added', 'segments_requested_bytes'],
 ] as const;
 
-/** Figures puts the replay beside the recording; without another setting there is only the recording. */
+/** Figures puts the replay next to the recording; without another setting there is only the recording. */
 function Figures({ replay }: { replay: Replay }) {
   const { recorded } = replay;
   return (

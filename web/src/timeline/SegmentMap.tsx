@@ -19,7 +19,7 @@ interface Props {
 const mostLines = 24;
 const lineHeight = 18;
 
-/** SegmentMap shows what the allocator held at a moment: segments, the blocks in them, and the holes. */
+/** SegmentMap shows what the allocator held at a moment: segments, the blocks in them, and the gaps. */
 export function SegmentMap({ recording, event, selected, onSelect }: Props) {
   const answer = useSegments(recording, event, event >= 0);
   const segments = useMemo(() => answer.data?.segments ?? [], [answer.data]);

@@ -3,7 +3,7 @@ import type { Under } from './scene';
 import type { Stage } from './stage';
 import { move, reveal, zoomX, zoomY } from './view';
 
-/** Around is what acts reach beside the stage. */
+/** Around is what acts reach in addition to the stage. */
 export interface Around {
   select(under: Under | null): void;
   selected: Under | null;

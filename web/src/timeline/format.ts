@@ -1,4 +1,4 @@
-/** Numbers as people read them, beside those of the whole page. */
+/** Numbers as people read them, in addition to those of the whole page. */
 
 export { bytes as formatBytes, count as formatCount } from '../format';
 import { count } from '../format';

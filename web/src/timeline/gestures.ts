@@ -120,7 +120,7 @@ function slack({ pointerType }: PointerEvent): number {
   return pointerType === 'mouse' ? 4 : 12;
 }
 
-/** brush moves the window of the overview, by its ends, by its middle, or draws it anew; a click centres it. */
+/** brush moves the window of the overview, by its ends, by its middle, or draws it again; a click centres it. */
 function brush(stage: Stage, overview: HTMLCanvasElement, down: PointerEvent) {
   const frame = stage.overviewFrame();
   if (!frame || down.button !== 0) return;

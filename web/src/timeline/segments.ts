@@ -1,6 +1,6 @@
 /**
  * Where the allocator's segments lie on a map: all of them one after the other, as lines of text are, each line so
- * many bytes. A segment begins where the one before it ended, after a small gap; a long one goes on in the next line.
+ * many bytes. A segment begins where the one before it ended, after a small gap; a long one continues in the next line.
  */
 
 import type { SegmentRow } from './queries';
@@ -51,11 +51,11 @@ export interface SegmentMapLayout {
 
 const gapShare = 0.004; // of a line, between segments
 
-/** layoutOf spreads the blocks over at most so many lines. */
+/** layoutOf spreads the blocks over at most that many lines. */
 export function layoutOf(segments: SegmentRow[], blocks: Block[], mostLines: number): SegmentMapLayout {
   const total = segments.reduce((sum, s) => sum + s.bytes, 0);
   const gaps = segments.length * gapShare;
-  // Gaps take room too: lines × (1 line) = total / bytesPerLine + gaps.
+  // Gaps take space too: lines × (1 line) = total / bytesPerLine + gaps.
   const wanted = Math.max(1, mostLines - gaps);
   const bytesPerLine = Math.max(1, total / Math.max(1, Math.min(wanted, Math.ceil(total / (64 << 20)))));
   const starts: number[] = [];

@@ -343,7 +343,7 @@ function keyOf(under: Under | null): string {
   return under ? `${under.kind} ${under.group} ${under.kind === 'shape' ? under.id : ''}` : '';
 }
 
-/** mostOf is as high as the world is: everything that is drawn, and some room. */
+/** mostOf is as high as the world is: everything that is drawn, and some space. */
 function mostOf(s: Summary, overlay: Overlay | null): number {
   const { active, allocated, reserved } = s.lines;
   return Math.max(512, highest(active), highest(allocated), highest(reserved), overlay?.summary.peak.bytes ?? 0) * 1.06;

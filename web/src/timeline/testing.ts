@@ -11,7 +11,7 @@ export interface Life {
   frames?: string[];
 }
 
-/** timelineOf stacks lives in their order over so many moments, one column each. */
+/** timelineOf stacks lives in their order over that many moments, one column each. */
 export function timelineOf(moments: number, lives: Life[], change: Partial<Wire> = {}): Timeline {
   const tops = Array.from({ length: moments }, () => 0);
   const frames: string[] = [];

@@ -5,7 +5,7 @@ export interface Tick {
   label: string;
 }
 
-/** roundStep is the smallest round step with which a range has at most so many parts. */
+/** roundStep is the smallest round step with which a range has at most that many parts. */
 export function roundStep(range: number, parts: number): number {
   const rough = range / Math.max(parts, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -48,7 +48,7 @@ export function eventTicks(x0: number, x1: number, parts: number): Tick[] {
 
 /**
  * timeTicks places round times. Time does not run evenly along events: the roundest times are placed first,
- * finer ones where there is room, and a time that a pause runs past is not placed after it. elapsed has the
+ * finer ones where there is space, and a time that a pause runs past is not placed after it. elapsed has the
  * time at each column; gap is in columns. It is TimeTicks of internal/timeline.
  */
 export function timeTicks(elapsed: Float64Array, first: number, last: number, gap: number): { column: number; micros: number }[] {

@@ -5,8 +5,8 @@ import { useStage } from './useStage';
 import type { View } from './view';
 
 /**
- * useMoment keeps in the address what is looked at, so that a link shows the same to somebody else: "view" is the part
- * that is seen, "at" the event of the cursor, "find" what is searched for. What everybody sees first stays out of it.
+ * useMoment keeps in the address what is looked at, so that a link shows the same to someone else: "view" is the part
+ * that is seen, "at" the event of the cursor, "find" what is searched for. What is seen first anyway stays out of it.
  */
 export function useMoment(stage: Stage, address: Address, find: string, failure?: number) {
   useState(() => {

@@ -6,7 +6,7 @@
 
 import type { View, World } from './view';
 
-/** Window is a request: events from (included) to (excluded), in at most so many columns. */
+/** Window is a request: events from (included) to (excluded), in at most that many columns. */
 export interface Window {
   from: number;
   to: number;

@@ -9,7 +9,7 @@ const looks = {
 
 type Size = 'normal' | 'small';
 
-/** buttonLook is for links that stand beside buttons. */
+/** buttonLook is for links that stand next to buttons. */
 export function buttonLook(look: keyof typeof looks, size: Size): string {
   const room = size === 'small' ? 'px-2.5 py-1 text-xs' : 'px-4 py-2 text-sm';
   return `inline-flex items-center justify-center gap-2 rounded transition disabled:cursor-not-allowed disabled:opacity-50 ${room} ${looks[look]}`;

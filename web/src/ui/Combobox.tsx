@@ -7,7 +7,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState 
 export interface Option {
   value: string;
   name: string;
-  /** beside the name */
+  /** next to the name */
   note?: string;
   /** found by these words too */
   also?: string;

@@ -2,7 +2,7 @@ import { type ReactNode, useId } from 'react';
 
 interface Props {
   title: string;
-  /** beside the title: where the figures come from, or what can be done */
+  /** next to the title: where the figures come from, or what can be done */
   aside?: ReactNode;
   children: ReactNode;
   className?: string;

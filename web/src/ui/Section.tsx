@@ -10,7 +10,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** Section is a part of a form that is folded until somebody wants it. */
+/** Section is a part of a form that is folded until it is opened. */
 export function Section({ title, set, wrong = false, children }: Props) {
   const [chosen, setChosen] = useState(false);
   const open = chosen || wrong;

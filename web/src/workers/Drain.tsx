@@ -41,7 +41,7 @@ export function Drain({ worker }: { worker: Schemas['Worker'] }) {
   return (
     <div role="group" aria-label={`Drain ${worker.host}`} className="flex basis-full flex-wrap items-center justify-end gap-2 text-xs">
       <span className="text-warn-text">{worker.resident ? 'Pause this worker? It takes no new jobs until it is resumed.' : 'Drain this worker? It finishes its jobs, takes no new ones and leaves.'}</span>
-      {/* Who pressed Drain by key goes on here. */}
+      {/* Who pressed Drain by key continues here. */}
       {/* oxlint-disable-next-line jsx-a11y/no-autofocus */}
       <Button size="small" autoFocus disabled={tell.isPending} onClick={() => setAsking(false)}>
         Keep it

@@ -61,7 +61,7 @@ function CodeForm({ workload, files: given, onClose }: Omit<Props, 'open'>) {
     const kept = Object.fromEntries(Object.entries(files).filter(([, text]) => text.trim() !== ''));
     const all = { ...kept, ...read };
     setFiles(all);
-    if (!kept[file]) setFile(mainOf(all)); // what comes beside a program is not the program
+    if (!kept[file]) setFile(mainOf(all)); // what comes with a program is not the program
   }
 
   function drop(event: DragEvent) {

@@ -14,7 +14,7 @@ interface Props {
 }
 
 /**
- * FormPanel holds a form beside what it is about. Where there is no room beside
+ * FormPanel holds a form next to what it is about. Where there is no space next to
  * it, it is one line that says what is asked, so that the answer comes first.
  */
 export function FormPanel({ state: { question }, without = [], children }: Props) {

@@ -77,7 +77,7 @@ export function WorkloadForm({ state, problem, without = [] }: Props) {
   );
 }
 
-// What is asked beside the workload: how a batch must be, and what must stay free.
+// What is asked in addition to the workload: how a batch must be, and what must stay free.
 function Beside({ state: { question, change, ask }, problem }: Pick<Props, 'state' | 'problem'>) {
   return (
     <div className="grid grid-cols-2 gap-4">

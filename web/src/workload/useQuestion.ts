@@ -14,7 +14,7 @@ export interface QuestionState {
   change(patch: Partial<Workload>, step?: Step): void;
   /** takes another workload in the place of this one */
   replace(workload: Workload): void;
-  /** changes what is beside the workload */
+  /** changes what is asked in addition to the workload */
   ask(patch: Partial<Omit<Question, 'workload'>>): void;
 }
 

@@ -1,6 +1,6 @@
 // A recording of any size, as a file of torch.cuda.memory._dump_snapshot: pickled by hand, since it takes few opcodes.
 
-/** recording is training of so many allocations: parameters that stay, then steps that pile activations up and free them. */
+/** recording is training of that many allocations: parameters that stay, then steps that pile activations up and free them. */
 export function recording(allocations: number): Buffer {
   const out = new Pickle();
   const steps = Math.max(3, Math.min(40, Math.round(allocations / 20_000)));

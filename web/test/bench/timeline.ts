@@ -1,5 +1,5 @@
 // How smoothly the timeline moves at 100,000 and at a million allocations, without a graphics card. It prints and
-// judges nothing: frames depend on what else the machine does, so those of a page that stands still are beside them.
+// judges nothing: frames depend on what else the machine does, so those of a page that stands still are given with them.
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

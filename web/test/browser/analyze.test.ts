@@ -288,7 +288,7 @@ test('an analysis is watched live and kept', async () => {
 });
 
 test('a measurement that nobody takes can be cancelled', async () => {
-  // Nobody has the card here, so the page would not ask; the API can be asked all the same.
+  // No worker has the card here, so the page would not ask; the API can be asked all the same.
   const begun = await page.request.post(`${program.url}/v1/analyses`, { data: { workload: { model: 'bert', gpu: 'h100' }, engine: 'measured' } });
   const { id } = (await begun.json()) as { id: string };
   await page.goto(`${program.url}/history/${id}`);

@@ -10,7 +10,7 @@ if (!python) console.warn('NOT TESTED: measuring on the page; MEMORYMARK_TEST_PY
 const gpt2 = { model_type: 'gpt2', architectures: ['GPT2LMHeadModel'], n_head: 2, n_positions: 64 };
 // As small as a language model can be.
 const small = { limit_gib: '0.05', config: JSON.stringify({ ...gpt2, n_layer: 1, n_embd: 64, vocab_size: 256 }) };
-// It takes a CPU so long that nobody looks too late.
+// It takes a CPU so long that no one looks too late.
 const large = { sequence: '64', limit_gib: '4', config: JSON.stringify({ ...gpt2, n_layer: 12, n_embd: 768, vocab_size: 8192 }) };
 
 let program: Program;

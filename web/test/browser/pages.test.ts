@@ -248,7 +248,7 @@ test('the workload travels over every page, and Back works', async () => {
 
 test('what is running is opened from anywhere', async () => {
   const page = await open('/workers');
-  // Nobody has this card, so it waits.
+  // No worker has this card, so it waits.
   const begun = await page.request.post(`${program.url}/v1/analyses`, { data: { workload: { model: 'bert', gpu: 'h200' }, engine: 'measured' } });
   const { id } = (await begun.json()) as { id: string };
   await page.getByRole('link', { name: '1 waiting' }).click();
@@ -319,7 +319,7 @@ test('everything can be reached and done with the keyboard alone', async () => {
   await page.waitForURL(/gpu=h200/);
   await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('H200');
   const chart = page.getByRole('img', { name: /Memory by batch/ });
-  // Until the whole answer is there, the chart may be drawn anew and let go of the point.
+  // Until the whole answer is there, the chart may be drawn again and lose the point.
   await expect
     .poll(async () => {
       await chart.focus();

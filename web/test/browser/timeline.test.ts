@@ -29,7 +29,7 @@ afterAll(async () => {
   await program?.stop();
 });
 
-/** open shows the recorded run anew and waits until it is drawn. */
+/** open shows the recorded run in a new page and waits until it is drawn. */
 async function open() {
   await page.goto(address);
   await page.getByText(/of 8,\d{3}$/).waitFor(); // how many allocations are drawn
@@ -133,7 +133,7 @@ test('Enter goes to the first match also while the search is under way', async (
   await search.press('Enter');
   await expect.poll(() => held.length).toBeGreaterThan(0);
   expect(await toolbar.getByRole('status').textContent()).toBe('searching…');
-  await page.unroute(/\/events\?/); // which lets go of those that are held
+  await page.unroute(/\/events\?/); // which releases those that are held
   await toolbar.getByText(/^\d+ of \d+$/).waitFor();
   await expect.poll(async () => sizeOf(await selected().getByRole('heading').first().textContent())).toBeGreaterThanOrEqual(400);
 });

@@ -36,7 +36,7 @@ test('a method sets what it is called, and one replaces another', async () => {
   });
   await page.getByRole('button', { name: 'Adapters and 4-bit LoRA rank 16, 4-bit, quantized twice' }).click();
   await expect.poll(() => page.getByLabel('LoRA rank').inputValue()).toBe('16');
-  await page.getByText('trains up to batch', { exact: false }).waitFor(); // full fine-tuning, beside it
+  await page.getByText('trains up to batch', { exact: false }).waitFor(); // full fine-tuning, next to it
   await method('Full').click();
   await expect.poll(() => search().get('lora')).toBeNull();
   await expect.poll(() => search().get('quantize')).toBeNull();

@@ -5,9 +5,9 @@ drops kernels. This package, imported into the program by sitecustomize, adds
 what only Python can see:
 
   hook         what happens when torch is imported, and when the process ends
-  descent      what L-BFGS reads of numbers that nobody knows
+  descent      what L-BFGS reads of unknown numbers
   computed     operators that are computed on the CPU (--values computed)
-  beside       CPU tensors at device addresses
+  mirror       CPU tensors at device addresses
   stand_ins    what only CUDA has, on the CPU (attention, recurrent)
   progress     how far such a run is
   draws        random numbers of the device

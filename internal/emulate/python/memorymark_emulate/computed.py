@@ -1,4 +1,4 @@
-"""Values that kernels would compute, computed on the CPU beside them.
+"""Values that kernels would compute, computed on the CPU next to them.
 
 The library has host memory behind device addresses (`run --values computed`),
 so a device tensor and a CPU tensor at the same address are the same numbers:
@@ -22,7 +22,7 @@ import threading
 from typing import Any, Callable, Optional
 
 from . import hook, library, progress, report, shadows
-from .beside import Beside
+from .mirror import Mirror
 from .draws import Draws
 from .stand_ins import StandIns
 
@@ -77,7 +77,7 @@ class Interception:
         self.python = C.DispatchKey.Python
         self.rules: dict[Any, Callable] = {}
         self.missing: dict[Any, int] = {}
-        self.beside = Beside(torch)
+        self.mirror = Mirror(torch)
         self.stand_ins = StandIns(torch)
         self.draws = Draws(torch)
         self.libraries = [torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")]  # which undo their registrations when they go
@@ -177,7 +177,7 @@ class Interception:
             out = self.run(op, args, kwargs)
             try:
                 if args[0].is_cuda or out.is_cuda:
-                    self.beside.put(out, self.beside.of(args[0]))
+                    self.mirror.put(out, self.mirror.of(args[0]))
                     _count()
             except Exception as e:
                 self.miss(op, e)
@@ -187,7 +187,7 @@ class Interception:
         """A number of the host, made of the device's."""
         with self.torch._C._ExcludeDispatchKeyGuard(self.without):
             out = self.run(op, args, kwargs)
-            return op(*self.beside.swap(args), **self.beside.swap(kwargs)) if self.on_device(args) else out
+            return op(*self.mirror.swap(args), **self.mirror.swap(kwargs)) if self.on_device(args) else out
 
     def compute(self, keyset: Any, op: Any, args: Any, kwargs: Any) -> Any:
         """A new result."""
@@ -217,12 +217,12 @@ class Interception:
             return self.plain(keyset, op, args, kwargs)
         with self.torch._C._ExcludeDispatchKeyGuard(self.without):
             written = {i for i, a in enumerate(op._schema.arguments) if _written(a)}
-            host = [self.beside.of(a).clone() if i in written else a for i, a in enumerate(args)]
+            host = [self.mirror.of(a).clone() if i in written else a for i, a in enumerate(args)]
             got = self.repeat(op, host, kwargs, self.draws.next(op, args, kwargs))
         out = self.inside(keyset, op, args, kwargs)
         with self.torch._C._ExcludeDispatchKeyGuard(self.without):
             for i in written & set(range(len(args))):
-                self.beside.put(args[i], host[i])
+                self.mirror.put(args[i], host[i])
             if any(r.alias_info is None for r in op._schema.returns):
                 self.keep(op, out, got)
         return out
@@ -273,7 +273,7 @@ class Interception:
         name = _name(op)
         kernel = self.stand_ins.kernels.get(name, op) if seed is None else self.draws.philox.kernels.get(name) or self.stand_ins.kernels.get(name, op)
         try:
-            args, kwargs = self.beside.swap(args), self.beside.swap(kwargs)
+            args, kwargs = self.mirror.swap(args), self.mirror.swap(kwargs)
             with self.draws.seeded(seed):
                 if name in _WIDENED:
                     got = kernel(*self.widen(args), **kwargs)
@@ -319,9 +319,9 @@ class Interception:
             elif isinstance(o, self.torch.Tensor):
                 try:
                     if g is None and got is None and o.is_cuda:
-                        self.beside.of(o).zero_()
+                        self.mirror.of(o).zero_()
                     elif g is not None:
-                        self.beside.put(o, g)
+                        self.mirror.put(o, g)
                 except Exception as e:
                     self.miss(op, e)
 

@@ -1,4 +1,4 @@
-"""L-BFGS, which decides by numbers that nobody computed.
+"""L-BFGS, which decides by numbers that were not computed.
 
 It ends a step where the loss stays the same, and keeps no history where the
 curvature is not positive (torch/optim/lbfgs.py, LBFGS.step). With zeros it would

@@ -53,7 +53,7 @@ def _without_gloo(c10d) -> None:
 def _watch_buckets(module) -> None:
     """DDP rebuilds its buckets before the second step. Here the watchdog has seen
     by then that the first ones are reduced (steps.settle); on a card it may be
-    late, and they are held beside the new ones."""
+    late, and they are held in addition to the new ones."""
     wrapper = module.DistributedDataParallel
     pre_forward = wrapper._pre_forward
 

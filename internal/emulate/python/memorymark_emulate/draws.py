@@ -29,7 +29,7 @@ class Draws:
             generator = torch.cuda.default_generators[torch.cuda.current_device()]
         try:
             return generator.initial_seed(), generator.get_offset()
-        except (AttributeError, RuntimeError):  # while a graph is captured, nobody may ask
+        except (AttributeError, RuntimeError):  # while a graph is captured, asking is an error
             return self.drawn, 0
 
     @contextlib.contextmanager

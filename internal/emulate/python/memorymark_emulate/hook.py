@@ -11,7 +11,7 @@ _after = {}  # module name: what to do when it was imported, in order
 
 
 class _Finder:
-    """Finds a module as everybody else does, and has something done after it ran."""
+    """Finds a module as the other finders do, and has something done after it ran."""
 
     def __init__(self):
         self.finding = set()

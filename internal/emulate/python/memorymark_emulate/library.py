@@ -3,7 +3,7 @@
 import ctypes
 from typing import Any
 
-_so = ctypes.CDLL(None)  # it is preloaded: its symbols are everybody's
+_so = ctypes.CDLL(None)  # it is preloaded: its symbols are global
 
 _held = ctypes.PyDLL(None)  # for calls during which no other thread of Python may run
 
@@ -29,7 +29,7 @@ def answer(data: bytes) -> None:
 
 
 def pending() -> int:
-    """How many answers nobody has read."""
+    """How many answers have not been read."""
     return _so.emulate_pending()
 
 
@@ -52,7 +52,7 @@ def leave() -> None:
 
 
 def unanswered() -> int:
-    """How many copies brought zeros, because nobody knew better."""
+    """How many copies brought zeros, because nothing better was known."""
     return _held.emulate_unanswered()
 
 
@@ -121,7 +121,7 @@ _TYPES = ("fp32", "tf32", "fp16", "bf16", "fp64", "int8", "fp8")
 
 
 def stepped(calls: int) -> None:
-    """An optimizer's step ends, in which Python called so many of PyTorch's functions."""
+    """An optimizer's step ends, in which Python called that many of PyTorch's functions."""
     _so.emulate_stepped(calls)
 
 

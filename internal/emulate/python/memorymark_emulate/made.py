@@ -68,7 +68,7 @@ def _follow(made: type, base: type) -> None:
         plain = getattr(base, name)
 
         def method(self: Any, *other: Any) -> Any:
-            if name in _DIVIDES and name.startswith("__r"):  # by this number, of which nobody knows that it is 0
+            if name in _DIVIDES and name.startswith("__r"):  # by this number, which is not known to be 0
                 self = base(1) if not base.__bool__(self) else self
             elif name in _DIVIDES and isinstance(other[0], (MadeFloat, MadeInt)):
                 other = (1,) if repr(other[0]) in ("0", "0.0") else other

@@ -190,7 +190,7 @@ class Philox:
         return u.reshape(-1, threads, 2, 2).movedim(2, 1).reshape(-1)[:n]
 
     def randperm(self, n: int, *_: Any, **options: Any) -> Any:
-        """Sorted by random keys, of which so many bits count that equal ones are rare (Randperm.cu)."""
+        """Sorted by random keys, of which enough bits count for equal ones to be rare (Randperm.cu)."""
         torch = self.torch
         bits = min(64, math.ceil(math.log2(n - (6 * n * n + 1) / (12 * math.log(0.9))))) if n else 0
         kind = torch.iinfo(torch.int32 if bits <= 32 else torch.int64)

@@ -57,10 +57,10 @@ class Recurrent:
 
     def flatten(self, side: Any, run: Any, args: Any, kwargs: Any) -> Any:
         """The weights move into one buffer, numbers and all."""
-        before = [side.beside.of(w).clone() for w in args[0]]
+        before = [side.mirror.of(w).clone() for w in args[0]]
         out = run()
         for w, numbers in zip(args[0], before):
-            side.beside.of(w).copy_(numbers)
+            side.mirror.of(w).copy_(numbers)
         return out
 
     # --- cells (aten/src/ATen/native/cuda/RNN.cu): the workspace has the gates for backward

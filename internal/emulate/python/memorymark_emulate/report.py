@@ -85,7 +85,7 @@ def _keep_written() -> None:
 
 
 def _write_progress() -> None:
-    """What is known of a process that goes on, should it be killed."""
+    """What is known of a process that still runs, should it be killed."""
     try:
         with _lock:
             if _folder and _written is None and _torch.cuda.is_initialized():

@@ -1,6 +1,6 @@
 """vLLM: whether it starts, and how much of the card is left for its KV cache.
 
-`vllm serve` ends once its engine has started: what it would answer means nothing. Weights are dummies, since nobody computes
+`vllm serve` ends once its engine has started: what it would answer means nothing. Weights are dummies, since nothing computes
 with them, so a folder with a config.json is enough. vLLM runs each of its parts in a process of its own, and each reports what it knows.
 """
 

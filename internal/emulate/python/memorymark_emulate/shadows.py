@@ -7,7 +7,7 @@ mode for torch functions repeats every call on small tensors with the CPU's
 copies of its inputs, its shadows, and tells the library what a read brings.
 
 Where a value is a choice (the experts that `topk` routes to), a fair stand-in
-is made up; a float that nobody knows is 0; and each place where such a value was
+is made up; an unknown float is 0; and each place where such a value was
 read is named in the report. The order of allocations is not disturbed: shadows
 live on the CPU.
 """
@@ -38,7 +38,7 @@ MAX_FLOATS = 1 << 12
 
 
 # What a function that reads a value does with it. Of a number that is merely
-# read, as losses are, nobody knows.
+# read, as losses are, is unknown.
 _SIZES = {
     "__getitem__", "__setitem__", "argwhere", "bincount", "coalesce", "masked_select", "nms", "nonzero", "repeat_interleave", "unique", "unique_consecutive", "where",
     "_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned",
@@ -203,7 +203,7 @@ def _make_mode(torch: Any) -> Any:
             self.exposed: list[Any] = []
             self.guessed = ""  # something that the call may read
             self.guesses = WeakIdKeyDictionary()  # tensors whose shadow was made up, and how
-            self.checks = WeakIdKeyDictionary()  # comparisons of numbers that nobody knows
+            self.checks = WeakIdKeyDictionary()  # comparisons of unknown numbers
 
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             global _calls
@@ -265,7 +265,7 @@ def _make_mode(torch: Any) -> Any:
 
         # --- before a call: lay out what it will read
         def prepare(self, function: Any, args: Any, kwargs: Any, inputs: list[Any], known: bool) -> None:
-            # Lengths, for example, are read beside numbers that nobody knows (ctc_loss).
+            # Lengths, for example, are read together with unknown numbers (ctc_loss).
             self.expose(inputs if known else [t for t in inputs if not t.dtype.is_floating_point and t in self.shadows])
             if known:
                 if function in functions.reads or function is Tensor.to and _to_cpu(torch, args, kwargs):
@@ -299,7 +299,7 @@ def _make_mode(torch: Any) -> Any:
 
         def elements(self, function: Any, t: Any, known: bool) -> int:
             """How many elements a sparse tensor has once those at the same place are one (aten/src/ATen/native/sparse/cuda/SparseCUDATensor.cu, newNnz):
-            as many as it had, the most there can be, if nobody knows their places."""
+            as many as it had, the most there can be, if their places are unknown."""
             if known:
                 return self.shadows[t].coalesce()._nnz()
             if not t.is_coalesced():
@@ -321,7 +321,7 @@ def _make_mode(torch: Any) -> Any:
             return [self.nonzeros(m) for m in masks]
 
         def nonzeros(self, mask: Any) -> tuple[int, str]:
-            """Half of them if nobody knows: never silently nothing."""
+            """Half of them if that is unknown: never silently nothing."""
             if mask in self.shadows:
                 return int(self.shadows[mask].count_nonzero()), self.guesses.get(mask, "")
             value = self.constants.get(mask)
@@ -487,7 +487,7 @@ def _make_mode(torch: Any) -> Any:
                     self.shadows.pop(t, None)
 
         def choose(self, function: Any, source: Any, results: list[Any]) -> None:
-            """Indices that depend on values which nobody computed: in turn, so
+            """Indices that depend on values which were not computed: in turn, so
             that every expert gets the same share."""
             if not source.dim():
                 return
@@ -550,7 +550,7 @@ def _swap(torch: Any, shadows: Any, value: Any) -> Any:
 
 
 def _is_parameter(torch: Any, args: Any) -> bool:
-    """Weights on their way to the device: nobody decides by them."""
+    """Weights on their way to the device: no decision depends on them."""
     return bool(args) and isinstance(args[0], torch.nn.Parameter)
 
 

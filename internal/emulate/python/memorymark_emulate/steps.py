@@ -32,7 +32,7 @@ def settle() -> None:
     """Collectives hold their tensors until PyTorch's watchdog, which looks every
     100 ms (ProcessGroupNCCL.cpp, kWatchdogThreadSleepMillis), has seen that they
     are done. On a real card steps mostly leave it the time: of six recorded jobs
-    that rebuild DDP's buckets after the first step, five had let go of the first."""
+    that rebuild DDP's buckets after the first step, five had freed those of the first."""
     if not library.communicators():
         return
     try:

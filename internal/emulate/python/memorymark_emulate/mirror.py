@@ -11,7 +11,7 @@ class NotComputed(Exception):
     """What the CPU does not have."""
 
 
-class Beside:
+class Mirror:
     def __init__(self, torch: Any) -> None:
         self.torch = torch
         self.host = torch.device("cpu")
