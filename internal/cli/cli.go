@@ -107,6 +107,7 @@ func newRoot(e *env) *cobra.Command {
 		newFit(e),
 		newRun(e),
 		newRequest(e),
+		newReportAccuracy(e),
 		newStudy(e),
 		newCheck(e),
 		newModels(e),

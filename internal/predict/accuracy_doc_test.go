@@ -21,6 +21,7 @@ func (f *figures) document() []byte {
 	f.writeEvents(&b)
 	f.writeTime(&b)
 	f.writeInexact(&b)
+	f.writeReported(&b)
 	b.WriteString(docClosing)
 	return b.Bytes()
 }
@@ -32,6 +33,9 @@ const docOpening = `# Accuracy
 Every figure here comes from running the predictions again and comparing them with real training steps on a real GPU. The binary
 contains the same figures by architecture (` + "`internal/predict/accuracy.json`" + `) and prints them with its predictions. Errors are relative to
 the measured value: + means that the prediction is too high. A workload is exact if all its steps are exact to the byte.
+[accuracy.csv](accuracy.csv) has every comparison, with its source, card and versions.
+
+![How many comparisons of each kind are exact, and how far off the others are](images/accuracy.svg)
 `
 
 // writeLimits says what the figures do not cover, before any of them.

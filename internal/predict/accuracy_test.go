@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"memorymark/internal/evidence"
 	"memorymark/internal/models/modelstest"
 )
 
@@ -25,7 +26,7 @@ func TestAccuracy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string][]byte{"accuracy.json": append(data, '\n'), accuracyDoc: f.document(), accuracyTable: f.table()} {
+	for path, want := range map[string][]byte{"accuracy.json": append(data, '\n'), accuracyDoc: f.document(), accuracyTable: f.table(), accuracyPicture: f.picture()} {
 		if *update {
 			if err := os.WriteFile(path, want, 0o644); err != nil {
 				t.Fatal(err)
@@ -47,8 +48,9 @@ type figures struct {
 	drawnAllocated, drawnReserved      lineErrors
 	studied                            family // the memory study
 	studiedTime, largeTime             lineErrors
-	cardsAllocated, cardsReserved      lineErrors            // other versions on other cards, emulated
+	cardsAllocated, cardsReserved      map[string]lineErrors // other versions on other cards, emulated
 	cards                              map[string]lineErrors // step times that others published
+	reported                           []evidence.Row        // by users
 	batches                            []largestBatch
 	edges                              []measuredEdge
 	engines                            []engineLine
@@ -88,6 +90,7 @@ func newFigures(t *testing.T) *figures {
 	f.studied, f.studiedTime = studied(t)
 	f.largeTime, f.cards = largeSteps(t), networkErrors(t)
 	f.cardsAllocated, f.cardsReserved = otherCards(t)
+	f.reported = reportedRows(t)
 	f.byArchitecture["TransformerLM"] = Accuracy{
 		Evidence:  Evidence{GPU: h200Card(t).Name, PyTorch: PyTorchVersion},
 		Workloads: f.studied.lines, Allocated: f.studied.allocated.sum(), Reserved: f.studied.reserved.sum(), StepTime: sumIfAny(f.studiedTime),

@@ -110,9 +110,8 @@ func (f *figures) writeEngines(b *bytes.Buffer) {
 	}
 }
 
-func (f *figures) writeEngine(b *bytes.Buffer, set, title, engine string, of func(*engineLine) *enginePeak) {
-	var allocated, reserved lineErrors
-	asked := 0
+// engineErrors are those of the peaks that an engine answered, and how many of the set it was asked.
+func (f *figures) engineErrors(set string, of func(*engineLine) *enginePeak) (allocated, reserved lineErrors, asked int) {
 	for i := range f.engines {
 		x := &f.engines[i]
 		if x.Set != set {
@@ -124,6 +123,11 @@ func (f *figures) writeEngine(b *bytes.Buffer, set, title, engine string, of fun
 			allocated, reserved = append(allocated, lineError{id: x.ID, share: a}), append(reserved, lineError{id: x.ID, share: r})
 		}
 	}
+	return allocated, reserved, asked
+}
+
+func (f *figures) writeEngine(b *bytes.Buffer, set, title, engine string, of func(*engineLine) *enginePeak) {
+	allocated, reserved, asked := f.engineErrors(set, of)
 	if len(allocated) == 0 {
 		return
 	}
