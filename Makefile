@@ -34,13 +34,13 @@ TREES_MADE := $(TREES)/made-$(firstword $(shell cat $(TREES_FROM) | cksum))
 WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.json))
 CHROMIUM ?= /usr/bin/chromium
 
-# The key that signs a release (never in quotes, so that ~ means the same in every shell), and the versions of the scanners for holes.
+# The key that signs a release (never in quotes, so that ~ means the same in every shell), and the versions of the scanners for vulnerabilities.
 KEY         ?=
 GOVULNCHECK := v1.8.0
 PIP_AUDIT   := 2.10.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build web models check test nightly compile unit unit-race unit-plain unit-computing unit-python page page-tests browser venv lint vet format fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean site wheel requirements vulnerabilities holes-go holes-npm holes-pip release-key
+.PHONY: help build web models families check test nightly compile unit unit-race unit-plain unit-computing unit-python page page-tests browser venv lint vet format fmt bench endurance bench-report test-gpu test-versions bench-gpu fuzz golden accuracy run pictures release clean site wheel requirements vulnerabilities vulnerabilities-go vulnerabilities-npm vulnerabilities-pip release-key
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -150,26 +150,25 @@ requirements: ## Write the hashes of the tests' Python packages again (needs uv)
 	{ head -2 $(REQUIREMENTS); cat build/requirements; } > build/requirements.txt && mv build/requirements.txt $(REQUIREMENTS)
 
 # Each looks also when another has found something. Without --strict, pip-audit takes what it cannot look up for sound.
-vulnerabilities: ## Look for known holes in what the program, its page and its tests are made of (needs the internet)
-	$(MAKE) --no-print-directory --keep-going holes-go holes-npm holes-pip
+vulnerabilities: ## Look for known vulnerabilities in what the program, its page and its tests are made of (needs the internet)
+	$(MAKE) --no-print-directory --keep-going vulnerabilities-go vulnerabilities-npm vulnerabilities-pip
 
-holes-go:
+vulnerabilities-go:
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./...
 
-holes-npm:
+vulnerabilities-npm:
 	cd web && $(NPM) audit --omit=dev --audit-level=moderate
 
-holes-pip:
+vulnerabilities-pip:
 	$(PYTHON) -m venv --clear build/audit
 	build/audit/bin/python -m pip install --quiet pip-audit==$(PIP_AUDIT)
 	build/audit/bin/pip-audit --strict --require-hashes --disable-pip -r $(REQUIREMENTS)
 
-# These rooms' tests take minutes, or need Python.
+# The tests of these packages take minutes, or need Python.
 SLOW := analysis|engine|job|measure|emulate|server|study
 
 check: vet ## Check quickly, with Go alone: format, vet and the fast tests (2 minutes)
 	MEMORYMARK_TEST_PYTHON= $(GO) test -short $$($(GO) list ./... | grep -vE '/internal/($(SLOW))$$|/scripts/')
-
 lint: format ## Check format, lint (which vets) and go.mod
 	$(TOOL) golangci-lint run ./...
 	$(GO) mod tidy -diff
