@@ -27,8 +27,10 @@ MEMORYMARK_TEST_PYTHON ?= $(abspath $(VENV)/bin/python)
 
 # The syntax trees of the models that others wrote, made once for each state of what they are made of.
 TREES      := internal/pymodule/trees
-TREES_FROM := internal/pymodule/source.txt internal/pymodule/source-5.22.txt internal/pymodule/trees.py
-TREES_MADE := $(TREES)/made-$(firstword $(shell cat $(TREES_FROM) | cksum))
+OTHERS     := 4.51 4.57 5.22
+RECORDED   := bart,bert,deberta_v2,distilbert,electra,gemma,gemma2,gemma3,gpt2,gpt_neox,llama,mistral,olmo2,opt,phi3,qwen2,qwen3,roberta,smollm3,t5,vit,xlm_roberta
+TREES_FROM := internal/pymodule/source.txt $(OTHERS:%=internal/pymodule/source-%.txt) internal/pymodule/trees.py
+TREES_MADE := $(TREES)/made-$(firstword $(shell { echo $(RECORDED); cat $(TREES_FROM); } | cksum))
 
 # The page's packages are installed once for each state of their lock file.
 WEB_MADE := web/node_modules/made-$(firstword $(shell cksum < web/package-lock.json))
@@ -55,10 +57,11 @@ models: $(TREES_MADE) ## Fetch the source of transformers' models (by hash, with
 
 $(TREES_MADE): $(TREES_FROM)
 	rm -rf build/source* $(TREES)/*
-	for version in '' -5.22; do $(PYTHON) -m pip download --quiet --no-deps --require-hashes --only-binary :all: \
+	for version in '' $(OTHERS:%=-%); do $(PYTHON) -m pip download --quiet --no-deps --require-hashes --only-binary :all: \
 		-d build/source$$version -r internal/pymodule/source$$version.txt || exit 1; done
 	$(PYTHON) internal/pymodule/trees.py build/source/*.whl > build/source/transformers.zip
-	$(PYTHON) internal/pymodule/trees.py --families=bart build/source-5.22/*.whl > build/source/transformers-5.22.zip
+	for version in $(OTHERS); do $(PYTHON) internal/pymodule/trees.py --families=$(RECORDED) build/source-$$version/*.whl \
+		> build/source/transformers-$$version.zip || exit 1; done
 	$(PYTHON) -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); print(z.read(next(n for n in z.namelist() if n.endswith("/LICENSE"))).decode())' build/source/*.whl > $(TREES)/LICENSE
 	mv build/source/*.zip $(TREES)
 	touch $@

@@ -19,12 +19,12 @@ func (m *Machine) enableCheckpointing(model *instance) {
 	})
 }
 
-// checkpoint is checkpoint(partial(function, **keywords), *args). The tensors among the
+// checkpoint is checkpoint(partial(function, **keywords), *args), or that of a function. The tensors among the
 // keywords are kept by the partial, which goes first, the others by autograd.
 func checkpoint(m *Machine, a *args) value {
 	call, ok := a.pos[0].(*partial)
 	if !ok {
-		panic(failure("checkpointing of a %s is not known", typeName(a.pos[0])))
+		call = &partial{f: a.pos[0], kept: newDict()}
 	}
 	var inputs []torch.X
 	named := make([]func(in []*torch.Var) value, len(call.kept.values))
@@ -33,7 +33,14 @@ func checkpoint(m *Machine, a *args) value {
 	}
 	pos := make([]func(in []*torch.Var) value, len(a.pos)-1)
 	for i, v := range a.pos[1:] {
-		pos[i] = asInput(v, &inputs)
+		if _, ok := v.(*tensor); ok {
+			pos[i] = asInput(v, &inputs)
+		}
+	}
+	for i, v := range slices.Backward(a.pos[1:]) { // of a tuple, which goes behind them
+		if pos[i] == nil {
+			pos[i] = asInput(v, &inputs)
+		}
 	}
 	f, path, first := hold(call.f), m.path, true
 	names := make([]string, len(named))

@@ -31,6 +31,11 @@ func (m *Machine) configurationClass() *class {
 	}
 	c := newClass("PreTrainedConfig", base...)
 	m.types["PreTrainedConfig"] = c
+	if len(c.mro) == 2 {
+		earlierConfig(c)
+	} else {
+		c.make = makeConfig
+	}
 	for name, v := range baseFields {
 		c.attrs[name] = v
 	}
@@ -61,7 +66,6 @@ func (m *Machine) configurationClass() *class {
 		x.fields.set(m, name, hold(a.pos[2]))
 		return none{}
 	})
-	c.make = makeConfig
 	return c
 }
 

@@ -180,9 +180,15 @@ func (m *Machine) finishClass(k *class) {
 	}
 }
 
+// absent are packages that models can do without, and that are not there.
+var absent = []string{"apex"}
+
 // imports binds names to what modules have, when it is asked for.
 func (c *compiler) imports(n *node) statement {
 	var all []func(f *frame)
+	if top, _, _ := strings.Cut(n.text, "."); slices.Contains(absent, top) {
+		return func(*frame) signal { panic(raise("ImportError", "No module named '%s'", top)) }
+	}
 	for _, alias := range n.kids[0].kids {
 		name, as, _ := strings.Cut(alias.text, ",")
 		store := c.storeName(aliasName(alias))

@@ -11,7 +11,7 @@ import (
 
 // commonKeys are those of every configuration.
 var commonKeys = strings.Fields(`num_labels id2label label2id is_encoder_decoder is_decoder pad_token_id bos_token_id eos_token_id decoder_start_token_id
-	tie_word_embeddings vision_use_head`)
+	tie_word_embeddings`)
 
 // leavePrivate takes away the keys that a configuration does not have, and those within it.
 func (m *Machine) leavePrivate(kind *class, d *dict) {
@@ -81,8 +81,30 @@ func (m *Machine) ownKeys(kind *class) []string {
 	if slices.Contains(keys, "rope_parameters") {
 		keys = append(keys, "rope_scaling", "rope_theta", "partial_rotary_factor")
 	}
+	keys = append(keys, m.library.trees.lookedFor(strings.Replace(kind.file, ".configuration_", ".modeling_", 1))...)
 	m.library.keepOwnKeys(kind, keys)
 	return keys
+}
+
+// lookedFor are the keys that a module of models looks for in configurations, which need not
+// have them: getattr(config, "share_att_key", False).
+func (t *Trees) lookedFor(module string) []string {
+	tree := t.module(module)
+	if tree == nil {
+		return nil
+	}
+	var out []string
+	tree.root.contains(func(n *node) bool {
+		if n.kind != "Call" || len(n.kids[1].kids) < 2 || n.kids[0].text != "getattr" && n.kids[0].text != "hasattr" {
+			return false
+		}
+		of, name := n.kids[1].kids[0], n.kids[1].kids[1]
+		if text, ok := strings.CutPrefix(name.text, "s"); ok && of.text == "config" && name.kind == "Constant" {
+			out = append(out, text)
+		}
+		return false
+	})
+	return out
 }
 
 // textsIn are the identifiers among the texts of a function.

@@ -151,6 +151,9 @@ func addImages(add adder) {
 		x := a.need(0, "input").(*tensor)
 		dims := len(x.x.Shape) - 2
 		if s := a.or(1, "size", nil); s != nil {
+			if size := m.several(s, dims); a.or(3, "mode", "nearest") == "bicubic" && !m.truth(a.or(-1, "antialias", false)) {
+				return m.tensor(m.t.UpsampleBicubic(in(x), size[0], size[1]))
+			}
 			return m.tensor(m.t.Resized(in(x), m.several(s, dims)...))
 		}
 		var size []int64

@@ -10,10 +10,11 @@ import (
 
 // Library is compiled source, shared by all processes.
 type Library struct {
-	trees *Trees
-	mu    sync.Mutex
-	codes map[string]*code
-	idle  sync.Pool // of machines that have imported modules
+	trees   *Trees
+	version version
+	mu      sync.Mutex
+	codes   map[string]*code
+	idle    sync.Pool // of machines that have imported modules
 
 	families map[string]*models.Family  // that were asked for
 	facts    map[string]readFacts       // of configurations
@@ -26,7 +27,7 @@ type Library struct {
 // imported.
 func NewLibrary(trees *Trees) *Library {
 	return &Library{
-		trees: trees, codes: make(map[string]*code), families: make(map[string]*models.Family), facts: make(map[string]readFacts),
+		trees: trees, version: parseVersion(trees.Version), codes: make(map[string]*code), families: make(map[string]*models.Family), facts: make(map[string]readFacts),
 		others: make(map[torch.Version]*Library), tried: make(map[string]error), keys: make(map[string][]string),
 	}
 }
@@ -193,9 +194,17 @@ func (m *Machine) resolveImport(l *lazyImport) value {
 	return &unknown{l.module + "." + l.name}
 }
 
-// replacements are functions of modules in the place of what the source has.
-var replacements = map[string]map[string]value{
-	"transformers.integrations.moe": {"_can_use_grouped_mm": constantly(true)}, // package torch asks the card
+// replaced is a function of a module in the place of what the source has, nil for none.
+func replaced(module, name string) value {
+	switch {
+	case module == "transformers.integrations.moe" && name == "_can_use_grouped_mm":
+		return constantly(true) // package torch asks the card
+	case name == "make_log_bucket_position":
+		return &builtin{name, logBuckets}
+	case module == "transformers.masking_utils" && name == "_vmap_for_bhqkv":
+		return &builtin{name, mapsMasks}
+	}
+	return nil
 }
 
 // module imports a module: its body runs, once.
@@ -223,8 +232,10 @@ func (m *Machine) module(name string) value {
 		return n
 	}
 	m.importInto(n, c)
-	for what, by := range replacements[name] {
-		n.names[what] = by
+	for what := range n.names {
+		if by := replaced(name, what); by != nil {
+			n.names[what] = by
+		}
 	}
 	return n
 }

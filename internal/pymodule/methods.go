@@ -67,7 +67,10 @@ func (m *Machine) setTensorAttribute(x *tensor, name string, to value) {
 		return
 	case "data":
 		if y, ok := to.(*tensor); ok && slices.Equal(y.x.Shape, x.x.Shape) && y.x.DType == x.x.DType {
-			m.drop(to) // numbers alone are others
+			if x.parameter && y != x && y.n == 1 {
+				m.t.TakeData(x.x, y.x)
+			}
+			m.drop(to)
 			return
 		}
 	case "_is_hf_initialized", "_no_weight_decay", "_no_reinit", "_no_init", "_is_hooked":
@@ -314,7 +317,11 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 			if s := a.get(-1, "size"); s != nil {
 				sizes = []value{s}
 			}
-			return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), x.x.DType), m.shapeOf(sizes)...), v)
+			shape := m.shapeOf(sizes)
+			if m.mapped > 0 && len(shape) == 0 { // one for each that is mapped
+				shape = x.x.Shape
+			}
+			return m.known(m.t.Full(dtypeOf(a.get(-1, "dtype"), x.x.DType), shape...), v)
 		})
 	}
 	fresh("new_ones", always(1))
@@ -340,6 +347,7 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 		return m.repeated(x, m.shapeOf(a.pos))
 	})
 	add("add_", func(m *Machine, x *tensor, a *args) value { return m.tensorInPlace("Add", x, a.pos[0]) })
+	add("bitwise_or_", func(m *Machine, x *tensor, a *args) value { return m.tensorInPlace("BitOr", x, a.pos[0]) })
 	add("masked_fill_", func(m *Machine, x *tensor, a *args) value {
 		m.t.MaskedFillInPlace(m.t.InPlace(x.x), in(a.need(0, "mask")))
 		if x.fact.kind != tokens {

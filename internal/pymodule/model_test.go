@@ -30,7 +30,7 @@ var h200, _ = gpu.Find("h200")
 
 // families are those whose own source is evaluated.
 var families = []string{
-	"bart", "bert", "deepseek_v2", "distilbert", "electra", "gemma", "gemma2", "gemma3_text", "gpt2", "gpt_neox", "llama", "mistral",
+	"bart", "bert", "deberta-v2", "deepseek_v2", "distilbert", "electra", "gemma", "gemma2", "gemma3_text", "gpt2", "gpt_neox", "llama", "mistral",
 	"mixtral", "modernbert", "olmo2", "opt", "phi3", "qwen2", "qwen3", "qwen3_moe", "roberta", "smollm3", "t5", "whisper", "xlm-roberta",
 }
 

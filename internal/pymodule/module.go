@@ -114,6 +114,10 @@ func setModuleAttribute(m *Machine, x *instance, name string, v value) {
 // layer of package torch has too, or of a module with such layers.
 func (m *Machine) replaceOwn(x *instance, name string, old, v value) {
 	switch old := old.(type) {
+	case none:
+		if s := stateOf(x); s.linear != nil && name == "bias" && isParameter(v) {
+			m.t.ShareBias(s.linear, v.(*tensor).x)
+		}
 	case *instance:
 		if old.class.is(m.types["Module"]) {
 			m.discardAll(old, make(map[*instance]bool))
@@ -125,10 +129,17 @@ func (m *Machine) replaceOwn(x *instance, name string, old, v value) {
 		case s.norm != nil && name == "bias" && v == (none{}):
 			m.t.Discard(old.x)
 			s.norm.Bias = nil
+		case s.linear != nil && name == "bias" && isParameter(v):
+			m.t.ShareBias(s.linear, v.(*tensor).x)
 		default:
 			panic(failure("setting the %s of a %s is not known", name, x.class.name))
 		}
 	}
+}
+
+func isParameter(v value) bool {
+	x, ok := v.(*tensor)
+	return ok && x.parameter
 }
 
 // discardAll takes the parameters of a module that goes, and of those in it that nothing
@@ -415,7 +426,7 @@ func (m *Machine) listParameters(model *instance) {
 			if p, ok := v.(*tensor); ok && p.parameter {
 				all = append(all, p.x)
 				name := strings.ToLower(pathOf(x) + "." + x.fields.names[i])
-				decayed[p.x] = decayed[p.x] || !x.class.is(m.types["LayerNorm"]) && isDecayed(name)
+				decayed[p.x] = decayed[p.x] || !m.isNorm(x) && m.isDecayed(name)
 			}
 		}
 	})
@@ -456,9 +467,23 @@ func (m *Machine) nameParameters(x *instance) {
 
 // isDecayed reports whether Hugging Face's Trainer decays a parameter of that name
 // (transformers/trainer.py, get_decay_parameter_names).
-func isDecayed(name string) bool {
+func (m *Machine) isDecayed(name string) bool {
+	parts := []string{"bias", "layernorm", "rmsnorm", ".norm.", "_norm."}
+	if m.library.before(4, 57) {
+		parts = parts[:3]
+	}
 	name = "." + name + "."
-	return !slices.ContainsFunc([]string{"bias", "layernorm", "rmsnorm", ".norm.", "_norm."}, func(part string) bool { return strings.Contains(name, part) })
+	return !slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// isNorm reports whether it decays nothing of a module. Before 4.57 modules of models add
+// classes of theirs.
+func (m *Machine) isNorm(x *instance) bool {
+	if m.library.before(4, 57) {
+		kinds, _ := m.source("transformers.pytorch_utils").names["ALL_LAYERNORM_LAYERS"].(*list)
+		return kinds != nil && slices.ContainsFunc(kinds.items, func(k value) bool { return x.class == k })
+	}
+	return x.class.is(m.types["LayerNorm"])
 }
 
 // toCard is model.to("cuda"): of what constructors made on the CPU.
@@ -473,27 +498,40 @@ func (m *Machine) toCard(model *instance) {
 	})
 }
 
+// castBuffer casts a buffer of floats. Another attribute that is the same tensor stays what
+// it is.
+func (m *Machine) castBuffer(x *instance, field int, p *tensor, r models.Run) *tensor {
+	dtype := r.BufferDType()
+	if p.passing { // and so not loaded
+		dtype = r.DType
+	}
+	if !p.x.DType.IsFloat() && p.x.DType != torch.Complex64 || p.x.DType == dtype { // complex numbers lose their imaginary part
+		return p
+	}
+	if p.n > 1 {
+		p.n--
+		own := *p
+		own.refs, p.buffer = refs{1}, false
+		own.x = m.t.Hold(torch.Borrow(p.x)).Tensor()
+		x.fields.values[field] = &own
+		p = &own
+	}
+	m.t.As(trace.Parameter, func() { p.x, p.named = m.t.CastBuffer(torch.ValueOf(p.x), dtype).Tensor(), nil })
+	return p
+}
+
 // cast is model.to(dtype): most parameters are in that type already. Module._apply visits
 // the modules within one first, then its parameters, then its buffers.
 func (m *Machine) cast(model *instance, r models.Run) {
 	var all []*torch.Tensor
 	m.walk(model, true, func(x *instance) {
 		var buffers []*torch.Tensor
-		for _, v := range x.fields.values {
+		for i, v := range x.fields.values {
 			p, ok := v.(*tensor)
 			switch {
 			case !ok:
 			case p.buffer:
-				if p.x.DType.IsFloat() || p.x.DType == torch.Complex64 { // which loses its imaginary part
-					dtype := r.BufferDType()
-					if p.passing { // and so not loaded
-						dtype = r.DType
-					}
-					m.t.As(trace.Parameter, func() {
-						p.x, p.named = m.t.CastBuffer(torch.ValueOf(p.x), dtype).Tensor(), nil
-					})
-				}
-				buffers = append(buffers, p.x)
+				buffers = append(buffers, m.castBuffer(x, i, p, r).x)
 			case p.parameter:
 				if p.x.DType.IsFloat() && p.x.DType != r.DType {
 					m.t.As(trace.Parameter, func() { m.t.CastParameter(p.x, r.DType) })

@@ -123,13 +123,15 @@ func (m *Machine) addInterfaces() {
 	}
 	attention := newClass("AttentionInterface", general)
 	m.types["AttentionInterface"] = attention
-	attention.attrs["get_interface"] = &builtin{"get_interface", func(m *Machine, a *args) value {
-		switch a.pos[1] {
-		case "eager":
-			return hold(a.pos[2])
-		case "sdpa":
-			return hold(m.resolveImport(&lazyImport{"transformers.integrations.sdpa_attention", "sdpa_attention_forward"}))
-		}
-		panic(failure("attention of %s is not known", m.repr(a.pos[1])))
-	}}
+	for _, name := range []string{"get_interface", "__getitem__"} {
+		attention.attrs[name] = &builtin{name, func(m *Machine, a *args) value {
+			switch a.pos[1] {
+			case "eager":
+				return hold(a.need(2, "default"))
+			case "sdpa":
+				return hold(m.resolveImport(&lazyImport{"transformers.integrations.sdpa_attention", "sdpa_attention_forward"}))
+			}
+			panic(failure("attention of %s is not known", m.repr(a.pos[1])))
+		}}
+	}
 }

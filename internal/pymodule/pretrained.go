@@ -19,6 +19,7 @@ func (m *Machine) addPretrained() {
 		return none{}
 	}}
 	m.addEmbeddingMethods(set)
+	addMaskMethods(c)
 	set("post_init", func(m *Machine, x *instance, _ []value) value { m.postInit(x); return none{} })
 	set("get_input_embeddings", func(m *Machine, x *instance, _ []value) value { return m.inputEmbeddings(x) })
 	set("_init_weights", func(m *Machine, _ *instance, a []value) value { m.initWeights(a[0].(*instance)); return none{} })
@@ -187,8 +188,12 @@ func (m *Machine) initWeights(part *instance) {
 
 // tie is tie_weights.
 func (m *Machine) tie(x *instance) {
-	keys, _ := x.class.lookup("_tied_weights_keys").(*dict)
+	keys, now := x.class.lookup("_tied_weights_keys").(*dict)
 	config, _ := x.fields.get("config")
+	if !now && m.library.before(5, 0) {
+		m.tieEarlier(x)
+		return
+	}
 	if on, ok := m.optional(config, "tie_word_embeddings"); keys == nil || ok && on == false {
 		return
 	}

@@ -34,7 +34,12 @@ func generationName(m *Machine, _, name string) value {
 }
 
 // dynamoName is torch._dynamo, which does nothing unless a model is compiled.
-func dynamoName(*Machine, string, string) value { return constantly(none{}) }
+func dynamoName(_ *Machine, _, name string) value {
+	if name == "TransformGetItemToIndex" {
+		return constantly(&region{run: func(_ *Machine, body func()) { body() }})
+	}
+	return constantly(none{})
+}
 
 func warningsName(_ *Machine, _, name string) value {
 	switch name {

@@ -3,6 +3,7 @@ package pymodule
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -133,6 +134,26 @@ func (m *Machine) percent(s string, v value) value {
 	}
 }
 
+// filled is s.format(...), of fields that are names, numbers or nothing.
+func (m *Machine) filled(s string, a *args) string {
+	next := 0
+	return replacementField.ReplaceAllStringFunc(s, func(field string) string {
+		switch name := strings.Trim(field, "{}"); {
+		case field == "{{" || field == "}}":
+			return field[:1]
+		case name == "":
+			next++
+			return m.text(a.need(next-1, "field"))
+		case name[0] >= '0' && name[0] <= '9':
+			return m.text(a.need(int(number(parseFloat(name))), "field"))
+		default:
+			return m.text(a.need(-1, name))
+		}
+	})
+}
+
+var replacementField = regexp.MustCompile(`{{|}}|{\w*}`)
+
 // parseFloat is float(s).
 func parseFloat(s string) value {
 	if x, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil || math.IsInf(x, 0) {
@@ -187,6 +208,7 @@ func stringMethods() map[string]*builtin {
 	add("replace", func(_ *Machine, s string, a *args) value {
 		return strings.ReplaceAll(s, a.pos[0].(string), a.pos[1].(string))
 	})
+	add("format", func(m *Machine, s string, a *args) value { return m.filled(s, a) })
 	add("lower", func(_ *Machine, s string, _ *args) value { return strings.ToLower(s) })
 	add("upper", func(_ *Machine, s string, _ *args) value { return strings.ToUpper(s) })
 	trim := func(f func(s, cut string) string) func(*Machine, string, *args) value {

@@ -121,7 +121,7 @@ func (m *Machine) slice(v *view, at int, k *slice) {
 	case step > 1:
 		v.current = m.t.SliceStep(v.current, at, int64(from), int64(max(from, to)), int64(step))
 		v.same, v.fact = false, v.fact.unless(true)
-	case from == 0 && to == n:
+	case from == 0 && to == n && (k.to != (none{}) || !m.t.Version.Before(2, 11)): // see torch.Slice
 	default:
 		v.current = m.t.Slice(v.current, at, int64(from), int64(max(from, to)))
 		v.same = false

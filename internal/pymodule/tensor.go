@@ -18,6 +18,7 @@ type torchState struct {
 	budget      *workbudget.Budget // nil for no limit
 	unspent     int64              // that the budget was not charged yet
 	modulesMade int                // modules
+	mapped      int                // functions that are mapped over tensors (torch.vmap)
 }
 
 // tensor is a torch.Tensor.
@@ -132,6 +133,8 @@ func (f fact) compared(op string, with value) fact {
 	switch {
 	case f.kind == below && n >= f.value && (op == "Eq" || op == "NotEq"):
 		return always(number(op == "NotEq"))
+	case f.kind == mixed && (n == 0 || n == 1) && (op == "Eq" || op == "NotEq"):
+		return f
 	case f.kind == tokens && op == "Eq" && n < 0:
 		return always(0)
 	case f.kind == tokens && op == "GtE" && n <= 0:

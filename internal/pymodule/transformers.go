@@ -27,7 +27,7 @@ func (m *Machine) addTorch() {
 		"torch": torchName, "torch.nn": nnName, "torch.nn.functional": functionalName, "torch.nn.init": initializationName, "torch.utils.checkpoint": nil,
 		"math": mathName, "functools": functoolsName, "dataclasses": dataclassesName, "typing": typingName, "collections": collectionsName,
 		"numpy": numpyName, "operator": operatorName, "transformers.generation": generationName, "inspect": inspectName, "itertools": itertoolsName, "warnings": warningsName, "os": nothingName, "sys": nothingName,
-		"torch.backends": nothingName, "torch.autograd": autogradName, "torch.autograd.function": autogradName, "torch.fft": nothingName, "torch._dynamo": dynamoName, "torch.linalg": linalgName,
+		"torch.backends": nothingName, "torch.autograd": autogradName, "torch.autograd.function": autogradName, "torch.fft": nothingName, "torch._dynamo": dynamoName, "torch._dynamo._trace_wrapped_higher_order_op": dynamoName, "torch.fx": fxName, "torch.linalg": linalgName,
 		"abc": abcName, "copy": copyName, "packaging.version": versionName, "packaging": nil, "torch.jit": jitName,
 		"transformers.utils": utilsName, "transformers.utils.generic": utilsName, "transformers.utils.import_utils": utilsName,
 		"transformers.utils.deprecation": utilsName, "transformers.utils.type_validators": utilsName, "transformers.utils.output_capturing": utilsName, "transformers.integrations": utilsName,
@@ -82,8 +82,8 @@ func torchName(m *Machine, _, name string) value {
 		panic(raise("RuntimeError", "Class xielu does not exist"))
 	case "autograd":
 		return m.module("torch.autograd")
-	case "fft":
-		return m.module("torch.fft")
+	case "fft", "fx":
+		return m.module("torch." + name)
 	case "__version__":
 		return m.t.Version.String()
 	case "nn", "jit", "utils", "linalg":
@@ -104,6 +104,14 @@ func nnName(m *Machine, _, name string) value {
 	}
 	if c := m.types[name]; c != nil {
 		return c
+	}
+	return nil
+}
+
+// fxName is torch.fx, which is not used unless a model is traced.
+func fxName(m *Machine, module, name string) value {
+	if name == "Proxy" {
+		return m.placeholder(&unknown{module + "." + name})
 	}
 	return nil
 }
@@ -160,13 +168,15 @@ func utilsName(m *Machine, _, name string) value {
 		return m.module("transformers.utils.logging")
 	case "is_torch_available":
 		return constantly(true)
-	case "is_tracing", "is_torchdynamo_compiling", "is_torchdynamo_exporting", "is_flash_attention_requested", "is_jit_tracing":
+	case "is_tracing", "is_torchdynamo_compiling", "is_torchdynamo_exporting", "is_flash_attention_requested", "is_jit_tracing", "is_torch_fx_proxy":
 		return constantly(false)
 	case "is_torch_greater_or_equal", "is_torch_less_or_equal":
 		return &builtin{name, func(m *Machine, a *args) value {
 			order := parseVersion(m.t.Version.String()).compare(parseVersion(m.text(a.pos[0])))
 			return order == 0 || order > 0 == (name == "is_torch_greater_or_equal")
 		}}
+	case "get_torch_version":
+		return &builtin{name, func(m *Machine, _ *args) value { return m.t.Version.String() }}
 	case "use_experts_implementation":
 		return m.resolveImport(&lazyImport{"transformers.integrations.moe", name})
 	case "capture_outputs":
@@ -199,7 +209,13 @@ func utilsName(m *Machine, _, name string) value {
 	case "interval":
 		return constantly(&builtin{name, func(_ *Machine, a *args) value { return hold(a.need(-1, "default")) }})
 	case "merge_with_config_defaults", "check_model_inputs":
-		return &builtin{name, func(_ *Machine, a *args) value { return withDefaults(hold(a.pos[0])) }}
+		decorates := &builtin{name, func(_ *Machine, a *args) value { return withDefaults(hold(a.pos[0])) }}
+		return &builtin{name, func(m *Machine, a *args) value {
+			if len(a.pos) == 0 { // options, before transformers 5
+				return decorates
+			}
+			return decorates.call(m, a)
+		}}
 	case "maybe_autocast":
 		return &builtin{name, func(_ *Machine, a *args) value { return castRegion(a) }}
 	case "ModelOutput", "GeneralInterface", "OutputRecorder":
@@ -247,10 +263,16 @@ func modelingName(m *Machine, _, name string) value {
 		return utilsName(m, "", name)
 	case "compile_compatible_method_lru_cache":
 		return constantly(&builtin{name, func(_ *Machine, a *args) value { return remembered(hold(a.pos[0])) }})
-	case "PreTrainedConfig":
+	case "PreTrainedConfig", "PretrainedConfig": // so called before transformers 5
 		return m.configurationClass()
 	case "strict":
 		return decorator
+	case "ALL_LAYERNORM_LAYERS":
+		return m.source("transformers.pytorch_utils").names[name]
+	case "is_torch_greater_or_equal_than_2_2":
+		return true
+	case "layer_type_validation":
+		return constantly(none{})
 	case "ALL_ATTENTION_FUNCTIONS":
 		return &instance{refs: refs{1}, class: m.types["AttentionInterface"]}
 	case "slice_logits_to_keep":
@@ -279,5 +301,10 @@ func initializationName(_ *Machine, _, name string) value {
 	case "calculate_gain":
 		return constantly(1.0)
 	}
-	return &builtin{name, func(*Machine, *args) value { return none{} }}
+	return &builtin{name, func(_ *Machine, a *args) value {
+		if len(a.pos) == 0 {
+			return none{}
+		}
+		return hold(a.pos[0])
+	}}
 }

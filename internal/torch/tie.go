@@ -60,6 +60,11 @@ func (t *Torch) padBias(p *Tensor) {
 	t.drop(old)
 }
 
+// TakeData is p.data = data: the parameter stays, its memory is that of the tensor.
+func (t *Torch) TakeData(p, data *Tensor) {
+	p.storage, data.storage = data.storage, p.storage
+}
+
 // InitializeIn is p.data = f(p.data.to(dtype)).to(p.dtype): a parameter of another type
 // stays, its memory is new.
 func (t *Torch) InitializeIn(dtype DType, p *Tensor) {

@@ -6,7 +6,9 @@ configuration cannot choose kernels."""
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import inspect
+import re
 from typing import Any, Iterator, Optional
 
 from . import bounds, catalog, subject, user
@@ -16,7 +18,7 @@ from .keys import NEVER, harmless
 from .subject import Subject, Workload
 
 COMMON = """num_labels id2label label2id is_encoder_decoder is_decoder pad_token_id bos_token_id eos_token_id decoder_start_token_id
-    tie_word_embeddings vision_use_head""".split()  # of every configuration, and one that SigLIP's models look for
+    tie_word_embeddings""".split()  # of every configuration
 REFUSED = ("quantization_config", "compression_config")
 
 
@@ -142,8 +144,8 @@ def class_within(kind: Any, keys: dict[str, Any]) -> Any:
 
 def own_keys(kind: Any) -> set[str]:
     """What a configuration's constructors take: their parameters, other names of
-    those, and what they look for by name for older files."""
-    names = set(COMMON)
+    those, what they look for by name for older files, and what models look for."""
+    names = {*COMMON, *looked_for(kind.__module__.replace(".configuration_", ".modeling_"))}
     for pair in getattr(kind, "attribute_map", {}).items():
         names.update(pair)
     if dataclasses.is_dataclass(kind):
@@ -157,3 +159,10 @@ def own_keys(kind: Any) -> set[str]:
     if "rope_parameters" in names:
         names.update(("rope_scaling", "rope_theta", "partial_rotary_factor"))
     return names - {"self", "kwargs", "args"}
+
+
+def looked_for(module: str) -> list[str]:
+    """The keys that a module of models looks for in configurations, which need not have them: getattr(config, "share_att_key", False)."""
+    spec = importlib.util.find_spec(module)
+    source = getattr(spec.loader, "get_source", lambda _: "")(module) if spec else ""
+    return re.findall(r"""\b(?:get|has)attr\((?:\w+\.)?config, ["'](\w+)["']""", source or "")
