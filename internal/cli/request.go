@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -177,9 +178,9 @@ func (f *requestFlags) ofScript(ctx context.Context, e *env, args []string) (*re
 	case sum.Fits != nil && !*sum.Fits:
 		return nil, doesNotFit(card), nil
 	case sum.ExitCode != 0 && sum.Failure != nil:
-		return nil, "", badInput("its output is above", "%s %s", args[0], sum.Failure)
+		return nil, "", badInput(cmp.Or(sum.Unable, "its output is above"), "%s %s", args[0], sum.Failure)
 	case len(sum.Processes) == 0:
-		return nil, "", badInput("run it with the CUDA build of PyTorch, and on device \"cuda\"", "%s used no GPU", args[0])
+		return nil, "", badInput(cmp.Or(sum.Unable, "it must train on device \"cuda\""), "%s used no GPU", args[0])
 	}
 	return request.New(filepath.Base(args[0]), evidence.Emulated, card, int64(gpus), sum.Processes[0].Peak().Reserved), "", nil
 }

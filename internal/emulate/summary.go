@@ -38,6 +38,8 @@ type Summary struct {
 	Serving   *Serving           `json:"serving,omitempty"`  // of an inference server
 	Together  []Together         `json:"together,omitempty"` // of cards that processes shared
 	Processes []Process          `json:"processes"`          // that used the device, the largest first
+	// Unable says why a process could not use the device, if none did.
+	Unable string `json:"unable,omitempty"`
 }
 
 // Process is what one process took.
@@ -211,6 +213,9 @@ func summarize(s Settings, end *ending) (*Summary, error) {
 		if p.used() {
 			sum.Processes = append(sum.Processes, *p)
 		}
+	}
+	if why, err := os.ReadFile(filepath.Join(s.Folder, "unable")); err == nil && len(sum.Processes) == 0 {
+		sum.Unable = string(why)
 	}
 	sum.judge()
 	slices.SortFunc(sum.Processes, func(a, b Process) int {

@@ -30,8 +30,10 @@ func WriteRun(w io.Writer, s *emulate.Summary) error {
 	}
 	switch {
 	case len(s.Processes) > 0:
-	case s.Failure != nil && s.Failure.Signal != "": // it said nothing of itself
+	case s.Failure != nil && s.Failure.Signal != "" && s.Unable == "": // it said nothing of itself
 		b.WriteString("  no process was seen to use the GPU before the command ended\n")
+	case s.Unable != "":
+		fmt.Fprintf(&b, "  no process used the GPU: %s\n", s.Unable)
 	default:
 		b.WriteString("  no process used the GPU through PyTorch\n")
 	}

@@ -24,6 +24,10 @@ class _Finder:
             spec = importlib.util.find_spec(name)
         finally:
             self.finding.discard(name)
+        if spec is None and name == "torch":
+            from . import report
+
+            report.unable(f"{sys.executable} has no PyTorch; install a CUDA build, which needs no GPU: {sys.executable} -m pip install torch")
         if spec is None or spec.loader is None:
             return spec
         run = spec.loader.exec_module
@@ -60,7 +64,10 @@ def _torch_imported(torch) -> None:
     from . import compiling, computed, distributed, phases, report, shadows, steps
 
     if torch.version.cuda is None:
-        report.note("this PyTorch is built without CUDA; install a CUDA build to have its memory emulated")
+        report.unable(
+            f"PyTorch {torch.__version__} of {sys.executable} is built without CUDA; install a CUDA build, which needs no GPU: "
+            f"{sys.executable} -m pip install --force-reinstall torch"
+        )
         return
     report.begin(torch)
     steps.begin(torch)

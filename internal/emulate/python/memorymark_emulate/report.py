@@ -39,6 +39,13 @@ def note(text: str) -> None:
         _notes.append(text)
 
 
+def unable(why: str) -> None:
+    """Says why this process cannot use the device."""
+    if _folder is not None:
+        with open(os.path.join(_folder, "unable"), "w") as f:
+            f.write(why)
+
+
 def begin(torch) -> None:
     global _torch
     _torch = torch
