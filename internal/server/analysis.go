@@ -46,7 +46,7 @@ type Analysis struct {
 	Engine   evidence.Engine    `json:"engine" enum:"predicted,emulated,measured"`
 	GPU      string             `json:"gpu" doc:"id of the card"`
 	Workload *workload.Workload `json:"workload,omitempty"`
-	Joined   bool               `json:"joined,omitempty" doc:"somebody had asked the same"`
+	Joined   bool               `json:"joined,omitempty" doc:"another client had asked the same"`
 	Attempt  int                `json:"attempt,omitempty" doc:"how often a worker took it"`
 	Worker   string             `json:"worker,omitempty" doc:"who took it last"`
 	Reason   string             `json:"reason,omitempty" doc:"why it failed, was cancelled or waits again; a list has the beginning"`

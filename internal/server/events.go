@@ -36,7 +36,7 @@ type eventsInput struct {
 func (s *Server) eventRoutes(api huma.API) {
 	op := get("watch-analysis", "/v1/analyses/{id}/events", "What happens, as it happens",
 		"Server-sent events: analysis, the record as it is now and whenever it changes, with the answer in the end; progress, what the worker says, "+
-			"with an id to go on from; alive, when there is nothing to say. The stream ends with the analysis.", tagAnalyses)
+			"with an id to continue from; alive, when there is nothing to say. The stream ends with the analysis.", tagAnalyses)
 	op.Errors = []int{http.StatusNotFound}
 	op.Middlewares = huma.Middlewares{s.onlyExisting(api)}
 	page := get("list-progress", "/v1/analyses/{id}/progress", "What its workers said, page by page",

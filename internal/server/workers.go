@@ -34,7 +34,7 @@ func (s *Server) workerRoutes(api huma.API) {
 			"The answer comes when the worker has said that it drains.", tagWorkers)
 	drain.Errors = []int{http.StatusNotFound, http.StatusGatewayTimeout}
 	resume := drain
-	resume.OperationID, resume.Method, resume.Summary = "resume-worker", http.MethodDelete, "Let a worker that drains go on"
+	resume.OperationID, resume.Method, resume.Summary = "resume-worker", http.MethodDelete, "Let a worker that drains continue"
 	resume.Description = "It takes analyses again, unless it has already left. A worker that is being stopped on its own machine does not."
 	huma.Register(api, drain, s.tellWorker(s.opts.Jobs.Drain))
 	huma.Register(api, resume, s.tellWorker(s.opts.Jobs.Resume))
