@@ -73,9 +73,13 @@ func (m *Machine) addLayers() {
 	layer("Dropout", func(m *Machine, x *instance, a *args) value {
 		a.only("Dropout", "p", "inplace")
 		x.fields.set(m, "p", hold(a.or(0, "p", 0.5)))
+		x.fields.set(m, "inplace", hold(a.or(1, "inplace", false)))
 		return none{}
 	}, func(m *Machine, x *instance, a *args) value {
 		p, _ := x.fields.get("p")
+		if changes, _ := x.fields.get("inplace"); changes == true {
+			return m.dropoutInPlace(a.pos[0].(*tensor), number(p), m.training)
+		}
 		return m.tensor(m.t.Dropout(in(a.pos[0]), number(p), m.training))
 	})
 	nothing := func(*Machine, *instance, *args) value { return none{} }

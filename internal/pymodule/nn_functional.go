@@ -23,8 +23,25 @@ func functionsOfNN() map[string]*builtin {
 	}
 	add("dropout", func(m *Machine, a *args) value {
 		a.only("dropout", "p", "training", "input", "inplace")
-		return m.tensor(m.t.Dropout(in(a.need(0, "input")), number(a.or(1, "p", 0.5)), m.truth(a.or(2, "training", true))))
+		x, p, on := a.need(0, "input").(*tensor), number(a.or(1, "p", 0.5)), m.truth(a.or(2, "training", true))
+		if m.truth(a.or(3, "inplace", false)) {
+			return m.dropoutInPlace(x, p, on)
+		}
+		return m.tensor(m.t.Dropout(in(x), p, on))
 	})
+	for _, name := range []string{"dropout1d", "dropout2d", "dropout3d"} {
+		add(name, func(m *Machine, a *args) value {
+			a.only(name, "p", "training", "input", "inplace")
+			x, p := a.need(0, "input"), number(a.or(1, "p", 0.5))
+			if !m.truth(a.or(2, "training", true)) || p == 0 {
+				return hold(x)
+			}
+			if m.truth(a.or(3, "inplace", false)) {
+				panic(failure("%s in place is not known", name))
+			}
+			return m.tensor(m.t.FeatureDropout(in(x)))
+		})
+	}
 	add("layer_norm", func(m *Machine, a *args) value {
 		a.only("layer_norm", "normalized_shape", "weight", "bias", "eps", "input")
 		if len(m.shapeOf([]value{a.need(1, "normalized_shape")})) != 1 {
@@ -56,4 +73,13 @@ func functionsOfNN() map[string]*builtin {
 			number(a.or(4, "dropout_p", 0.0)), m.truth(a.or(5, "is_causal", false)), m.truth(a.or(-1, "enable_gqa", false))))
 	})
 	return out
+}
+
+// dropoutInPlace changes its input, if anything is dropped.
+func (m *Machine) dropoutInPlace(x *tensor, p float64, training bool) value {
+	if p > 0 && training {
+		m.t.DropoutInPlace(m.t.InPlace(x.x))
+		x.fact = fact{}
+	}
+	return hold(x)
 }

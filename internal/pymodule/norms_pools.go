@@ -165,9 +165,9 @@ func (m *Machine) addFunctionModules() {
 		"Hardswish": "hardswish", "Hardsigmoid": "hardsigmoid", "Hardtanh": "hardtanh", "LogSigmoid": "logsigmoid", "Softplus": "softplus", "GLU": "glu", "CELU": "celu", "SELU": "selu",
 		"LogSoftmax": "log_softmax", "MSELoss": "mse_loss", "L1Loss": "l1_loss", "SmoothL1Loss": "smooth_l1_loss", "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
 		"CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss", "Softmax": "softmax", "PixelShuffle": "pixel_shuffle", "PixelUnshuffle": "pixel_unshuffle", "Upsample": "interpolate",
-		"Unfold": "unfold", "Softsign": "softsign", "CosineSimilarity": "cosine_similarity", "Dropout1d": "dropout", "Dropout2d": "dropout2d",
+		"Unfold": "unfold", "Softsign": "softsign", "CosineSimilarity": "cosine_similarity", "Dropout1d": "dropout1d", "Dropout2d": "dropout2d", "Dropout3d": "dropout3d",
 	}
-	inPlace := []string{"ReLU", "ReLU6", "LeakyReLU", "Hardswish", "Hardsigmoid", "SiLU", "ELU", "Dropout2d"}
+	inPlace := []string{"ReLU", "ReLU6", "LeakyReLU", "Hardswish", "Hardsigmoid", "SiLU", "ELU"}
 	for name, function := range calls {
 		m.layer(name, func(m *Machine, x *instance, a *args) value {
 			kept := &keptArgs{args{holdAll(a.pos), slices.Clone(a.names), holdAll(a.named)}}

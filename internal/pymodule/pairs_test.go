@@ -46,6 +46,7 @@ type outcome struct {
 	events    bool    // every request is equal
 	off       float64 // of the peak that is furthest off
 	different string  // the first request that is
+	steps     string  // peaks of both
 }
 
 // readPairs reads those of the repository, or of a file that make families has written.
@@ -86,7 +87,7 @@ func TestPairs(t *testing.T) {
 		o := p.compare()
 		outcomes = append(outcomes, o)
 		if *onlyPairs != "" {
-			t.Logf("%s: peaks equal %v, events equal %v, off %+.3f%%\n%s%s", p.ID, o.peaks, o.events, o.off*100, o.refused, o.different)
+			t.Logf("%s: peaks equal %v, events equal %v, off %+.3f%%\n%s%s%s", p.ID, o.peaks, o.events, o.off*100, o.refused, cond(o.peaks, "", o.steps+"\n"), o.different)
 		}
 	}
 	if *onlyPairs != "" {
@@ -104,6 +105,13 @@ func TestPairs(t *testing.T) {
 	if err != nil || !bytes.Equal(page, want) {
 		t.Errorf("docs/families.md is not what comes of the pairs (%v); see the difference with go test ./internal/pymodule -run TestPairs -update", err)
 	}
+}
+
+func cond(b bool, x, y string) string {
+	if b {
+		return x
+	}
+	return y
 }
 
 func (p *pair) compare() *outcome {
@@ -136,6 +144,10 @@ func (p *pair) compare() *outcome {
 				o.off = off
 			}
 		}
+	}
+	o.steps = fmt.Sprint(prediction.Parameters-p.Parameters, " more parameters; ")
+	for i, s := range p.Steps {
+		o.steps += fmt.Sprintf("%d, %d of %d; ", prediction.Steps[i].PeakAllocated, prediction.Steps[i].PeakReserved, s)
 	}
 	o.different = difference(process.Requests(), p.Requests)
 	o.events = o.peaks && o.different == ""

@@ -188,7 +188,8 @@ func (m *Machine) initWeights(part *instance) {
 
 // tie is tie_weights.
 func (m *Machine) tie(x *instance) {
-	keys, now := x.class.lookup("_tied_weights_keys").(*dict)
+	own, _ := m.optional(x, "_tied_weights_keys")
+	keys, now := own.(*dict)
 	config, _ := x.fields.get("config")
 	if !now && m.library.before(5, 0) {
 		m.tieEarlier(x)

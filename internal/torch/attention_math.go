@@ -12,7 +12,11 @@ func (t *Torch) mathAttention(a *attention) *Tensor {
 	if a.causal {
 		bias = t.causalBias(q.Dim(2), keys.Dim(2), q.DType)
 	}
-	k, v := t.repeatHeads(keys, q.Dim(1)), t.repeatHeads(values, q.Dim(1))
+	heads := [2]int64{keys.Dim(1), values.Dim(1)} // fewer are broadcast
+	if a.gqa {
+		heads = [2]int64{q.Dim(1), q.Dim(1)}
+	}
+	k, v := t.repeatHeads(keys, heads[0]), t.repeatHeads(values, heads[1])
 	kt := t.transpose(k, -2, -1)
 	scaled := t.Scale(Value{kt}).tensor
 	scores := t.matmul(q, scaled)

@@ -105,14 +105,19 @@ func (c *Conv) outShape(in, weight *Tensor) []int64 {
 
 func (t *Torch) convolveBackward(n *node, grad, in, weight *Tensor, c *Conv) []*Tensor {
 	out := t.lists.take(3)
+	line := t.lineOf(in)
 	ordered := t.contiguousPlain(grad)
 	if len(in.Shape) == 4 && !c.Transposed {
 		t.release(ordered)
 		ordered = t.inOrderOf(grad, in)
 	}
 	last := len(in.Shape) == 4 && !c.Transposed && (in.looksChannelsLast() || weight.looksChannelsLast())
-	for i, of := range []*Tensor{in, weight} {
-		if n.wants(i) {
+	operands, each := []*Tensor{in, weight}, c.depthwise(in, weight)
+	for i := range operands {
+		if each { // the gradient of the weight comes first (cuda/DepthwiseConv2d.cu)
+			i = 1 - i
+		}
+		if of := operands[i]; n.wants(i) {
 			since := t.moment()
 			dense := t.contiguousImage(ordered, last)
 			out[i] = t.emptyImage(of.DType, last, of.Shape...)
@@ -129,7 +134,17 @@ func (t *Torch) convolveBackward(n *node, grad, in, weight *Tensor, c *Conv) []*
 		}
 		out[2] = t.sum(grad, dims, false, grad.DType)
 	}
+	t.release(line)
 	return out
+}
+
+// lineOf is what convolution_backward makes of its input along one dimension: a contiguous
+// one, whether it is needed or not. Other inputs it takes as they are.
+func (t *Torch) lineOf(in *Tensor) *Tensor {
+	if len(in.Shape) == 3 {
+		return t.contiguousPlain(in)
+	}
+	return t.retain(in)
 }
 
 // anyWorkspace is cuDNN's workspace of a convolution along one dimension that is in a table.

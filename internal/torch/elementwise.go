@@ -149,6 +149,24 @@ func (t *Torch) Dropout(x X, p float64, training bool) Value {
 	return Value{out}
 }
 
+// DropoutInPlace is dropout with inplace=True, which is no kernel of its own: factors of the
+// input's type are drawn and multiplied with (aten/src/ATen/native/Dropout.cpp,
+// _dropout_impl).
+func (t *Torch) DropoutInPlace(x *Var) {
+	noise := t.Full(x.tensor.DType, x.tensor.Shape...)
+	t.MulInPlace(x, noise)
+}
+
+// FeatureDropout is dropout1d, dropout2d or dropout3d: one factor for each channel, likewise.
+func (t *Torch) FeatureDropout(x X) Value {
+	in := read(x)
+	channels := t.cloneInts(in.Shape)
+	for i := 2; i < len(channels); i++ {
+		channels[i] = 1
+	}
+	return t.Mul(x, t.Full(in.DType, channels...))
+}
+
 // Mean is x.mean() over everything; its backward makes a tensor of the full
 // size, not an expanded one.
 func (t *Torch) Mean(x X) Value {

@@ -22,16 +22,48 @@ func (t *Torch) matmul(a, b *Tensor) *Tensor {
 		viewed := t.unsafeView(out, shape)
 		t.release(out)
 		return viewed
+	case len(a.Shape) == 2 && learns(a):
+		return t.matmulTransposed(a, b)
+	case len(a.Shape) == 3 && len(b.Shape) == 3 && a.Shape[0] != b.Shape[0] && (a.Shape[0] == 1 && learns(a) || b.Shape[0] == 1 && learns(b)):
+		return t.matmulOfOne(a, b)
 	default:
 		return t.matmulBatched(a, b)
 	}
+}
+
+// learns reports whether a tensor needs a gradient, also if it is a view that was made under
+// no_grad.
+func learns(x *Tensor) bool { return x.requiresGrad || x.base != nil && x.base.requiresGrad }
+
+// matmulTransposed is a matrix that needs a gradient times a batch: that of the transposed
+// ones, which folds, and is copied in the order of the result.
+func (t *Torch) matmulTransposed(a, b *Tensor) *Tensor {
+	right, left := t.transpose(b, -2, -1), t.transpose(a, 0, 1)
+	product := t.matmul(right, left)
+	back := t.transpose(product, -2, -1)
+	out := t.contiguous(back)
+	t.release(back, product, left, right)
+	return out
+}
+
+// matmulOfOne multiplies a batch with a batch of one that needs a gradient: by its matrix.
+func (t *Torch) matmulOfOne(a, b *Tensor) *Tensor {
+	left, right := t.retain(a), t.retain(b)
+	if a.Shape[0] == 1 && learns(a) {
+		left = t.Squeeze(Value{left}, 0).tensor
+	} else {
+		right = t.Squeeze(Value{right}, 0).tensor
+	}
+	out := t.matmul(left, right)
+	t.release(left, right)
+	return out
 }
 
 // folds is should_fold for a matrix on the right: always if it needs a
 // gradient, even if the left operand has to be copied, else if the leading
 // dimensions of the left operand can be joined.
 func folds(a, b *Tensor) bool {
-	if b.requiresGrad || b.base != nil && b.base.requiresGrad { // also a view made under no_grad
+	if learns(b) {
 		return true
 	}
 	for i := range len(a.Shape) - 2 {
