@@ -312,6 +312,15 @@ def mapped(d):
 
 
 @program
+def types(d):
+    """Types of tensors that say where they are."""
+    if d == "cpu":
+        return [numbers(40, 200), numbers(40, 200)[0, :4].double()]
+    large = numbers(40, 200).type(torch.cuda.FloatTensor)
+    return [large, large[0, :4].type("torch.cuda.FloatTensor").type(torch.cuda.DoubleTensor)]
+
+
+@program
 def other_threads(d):
     import threading
 
@@ -375,7 +384,7 @@ def compare():
 
 
 # No size of these follows from a value. Autocast frees its copies of weights in the order of a hash map of host addresses.
-SAME_EVENTS = (views_and_writes, host_and_back, convolutions, layers, attention, half_attention, recurrent, embeddings, optimizers, losses, factorizations, fused_encoder, recomputed)
+SAME_EVENTS = (views_and_writes, host_and_back, convolutions, layers, attention, half_attention, recurrent, embeddings, optimizers, losses, factorizations, fused_encoder, recomputed, types)
 
 
 def events():

@@ -173,8 +173,8 @@ def _rules(torch: Any) -> dict[Any, Rule]:
         "all any amax amin max min mean "
         "add_ sub_ mul_ div_ neg_ clamp_ masked_fill_ logical_not_ "
         "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ __mod__ __neg__ __pow__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ "
-        "__and__ __or__ __xor__ __invert__ __iadd__ __isub__ __imul__ __itruediv__ float double half bfloat16 bool int long short byte type type_as")
+        "__and__ __or__ __xor__ __invert__ __iadd__ __isub__ __imul__ __itruediv__ float double half bfloat16 bool int long short byte type_as")
     add(summed, "sum count_nonzero")
     add(copied, "copy_")
-    add(moved, "to cuda")
+    add(moved, "to cuda type")
     return rules

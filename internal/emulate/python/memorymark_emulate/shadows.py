@@ -546,6 +546,8 @@ def _swap(torch: Any, shadows: Any, value: Any) -> Any:
         return {k: _swap(torch, shadows, v) for k, v in value.items()}
     if isinstance(value, torch.device) and value.type == "cuda" or isinstance(value, str) and value.startswith("cuda"):
         return "cpu"
+    if isinstance(value, str) and value.startswith("torch.cuda.") or isinstance(value, type(torch.FloatTensor)) and value.is_cuda:  # types that say where
+        return getattr(torch, str(getattr(value, "__name__", value)).rpartition(".")[2])
     return value
 
 
