@@ -18,6 +18,7 @@ type Outlook struct {
 	Throughput                 // at the recommended batch
 	PerMillionSamples *float64 `json:"usd_per_million_samples,omitempty"`
 	PerMillionTokens  *float64 `json:"usd_per_million_tokens,omitempty"` // of text
+	Missing           int64    `json:"missing_bytes,omitempty" doc:"memory that the smallest batch needs and the card does not have"`
 	Error             string   `json:"error,omitempty"`
 }
 
@@ -39,7 +40,12 @@ func (p *planner) fill(o *Outlook) (err error) {
 		return err
 	}
 	if o.OptimalBatch == 0 {
-		return p.tooSmall()
+		e, err := p.whyTooSmall()
+		if err != nil {
+			return err
+		}
+		o.Missing = int64(max(0, e.Needs-e.Limit)) // 0 where there is enough, but in pieces
+		return e
 	}
 	if o.Recommended, _, err = p.recommend(o.OptimalBatch); err != nil {
 		return err

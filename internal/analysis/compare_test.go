@@ -87,7 +87,7 @@ func TestSettingsFollowTheCard(t *testing.T) {
 func TestCompareTooSmallAndCancelled(t *testing.T) {
 	r := request(t, "llama-3.2-3b", "a10")
 	rows, err := CompareCards(context.Background(), r, []*gpu.Card{r.Card}, nil)
-	if err != nil || rows[0].OptimalBatch != 0 || rows[0].Error == "" {
+	if err != nil || rows[0].OptimalBatch != 0 || rows[0].Error == "" || rows[0].Missing < 20<<30 {
 		t.Errorf("%+v, %v", rows, err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

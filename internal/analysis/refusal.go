@@ -60,15 +60,7 @@ func Refusal(err error) *Answer {
 	return nil
 }
 
-// tooSmall explains why nothing fits.
-func (p *planner) tooSmall() error {
-	e, err := p.whyTooSmall()
-	if err != nil {
-		return err
-	}
-	return e
-}
-
+// whyTooSmall explains why nothing fits.
 func (p *planner) whyTooSmall() (*TooSmallError, error) {
 	s, err := p.run.Process(p.unit())
 	if err != nil {
@@ -77,7 +69,7 @@ func (p *planner) whyTooSmall() (*TooSmallError, error) {
 	return &TooSmallError{Card: p.Card, Batch: p.unit(), Limit: s.Limit, Needs: s.Peak().PeakReserved, Largest: largestPart(s)}, nil
 }
 
-// refuse is tooSmall with what would help, and the whole answer.
+// refuse is whyTooSmall with what would help, and the whole answer.
 func (p *planner) refuse() error {
 	e, err := p.whyTooSmall()
 	if err != nil {

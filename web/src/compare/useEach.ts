@@ -2,7 +2,9 @@ import { useQueries } from '@tanstack/react-query';
 import { Problem } from '../api/problem';
 
 export interface Each<Part> {
-  /** the answers that have come, in the order of the questions */
+  /** the answers in the order of the questions, undefined while they are on their way */
+  answers: (Part | undefined)[];
+  /** those that have come */
   parts: Part[];
   /** how many answers are still on their way */
   missing: number;
@@ -23,6 +25,7 @@ export function useEach<Thing, Part>(things: Thing[], key: (thing: Thing) => unk
     combine: (results) => {
       const failed = results.find((result) => result.error);
       return {
+        answers: results.map((result) => result.data),
         parts: results.flatMap((result) => (result.data === undefined ? [] : [result.data])),
         missing: results.filter((result) => result.isPending).length,
         problem: failed ? Problem.of(failed.error) : undefined,

@@ -2,7 +2,7 @@ import type { Card, Workload } from '../api/client';
 import { NumberInput, SelectInput, SwitchInput } from '../ui/Inputs';
 import { rankOf } from './describe';
 import { type FieldKey, fields } from './fields';
-import { hasBF16 } from './methods';
+import { hasBF16, newer } from './methods';
 import type { QuestionState } from './useQuestion';
 
 interface Props {
@@ -40,9 +40,6 @@ function RankInput({ workload, onChange, ...common }: { label: string; help: str
   };
   return <NumberInput {...common} value={rankOf(workload) || undefined} placeholder="no adapter" onChange={set} />;
 }
-
-// What cards before Ampere do not have in hardware.
-const newer = ['tf32', 'amp-bf16', 'bf16'];
 
 function precisionsOn(card: Card | undefined, options: Record<string, string>): Record<string, string> {
   if (hasBF16(card)) return options;

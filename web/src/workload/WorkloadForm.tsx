@@ -56,7 +56,7 @@ export function WorkloadForm({ state, problem, without = [] }: Props) {
       {!without.includes('gpu') && (
         <CardPicker card={card} cards={cards} workers={workers} onChoose={(gpu) => change({ gpu })} />
       )}
-      {!without.includes('model') && <MethodInput workload={workload} models={models} card={card} onChange={change} />}
+      {!without.includes('model') && !without.includes('adapter') && <MethodInput workload={workload} models={models} card={card} onChange={change} />}
       <div className="grid grid-cols-2 gap-4 [&>:has([role=switch])]:col-span-2">{shown(first).map(input)}</div>
       <div className="border-b border-line">
         {section('Adapters and 4-bit', adapters)}

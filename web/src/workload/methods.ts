@@ -24,6 +24,9 @@ export const methods: Record<Method, { about: string; set: Set }> = {
   },
 };
 
+/** newer are the precisions that cards before Ampere do not have in hardware. */
+export const newer = ['tf32', 'amp-bf16', 'bf16'];
+
 /** hasBF16 reports whether a card computes in bf16; one that is not known does. */
 export function hasBF16(card: Card | undefined): boolean {
   return !card || Number.parseFloat(card.compute_capability) >= 8;

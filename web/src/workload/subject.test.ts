@@ -3,7 +3,7 @@ import type { Card, Model } from '../api/client';
 import { asAsked, cardOf, samplesOf, titleOf } from './subject';
 
 const bert = { id: 'bert', name: 'BERT base', type: 'nlp', config: { model_type: 'bert', num_hidden_layers: 12 } } as unknown as Model;
-const vit = { id: 'vit', name: 'ViT base', type: 'vision', config: { model_type: 'vit' } } as unknown as Model;
+const vit = { id: 'vit', name: 'ViT base', type: 'vision', huggingface_id: 'google/vit-base-patch16-224', same: ['me/vit'], config: { model_type: 'vit' } } as unknown as Model;
 const models = [bert, vit];
 
 test('a workload has a name', () => {
@@ -11,6 +11,11 @@ test('a workload has a name', () => {
   expect(titleOf({ model: 'bert', config: { num_hidden_layers: 6 } }, models)).toBe('BERT base, changed');
   expect(titleOf({ config: { model_type: 'gpt2' } }, models)).toBe('config.json (gpt2)');
   expect(titleOf({ config: { _name_or_path: 'me/mine' } }, models)).toBe('me/mine');
+});
+
+test('a model has the names that it has on the Hub, too', () => {
+  for (const model of ['ViT', 'google/vit-base-patch16-224', 'VIT-base-patch16-224', 'me/vit']) expect(titleOf({ model }, models)).toBe('ViT base');
+  expect(titleOf({ model: 'google' }, models)).toBe('google');
 });
 
 test('samples are told apart, of configurations too', () => {

@@ -114,6 +114,20 @@ test('a combination of settings is taken to Analyze', async () => {
   await page.context().close();
 });
 
+test('combinations have LoRA and QLoRA among them, and say by how much each misses', async () => {
+  const page = await open('/settings?model=llama-3.1-8b&gpu=rtx-4090');
+  const rows = page.getByRole('region', { name: 'bf16, weights too' });
+  await page.getByText('Each is simulated').waitFor();
+  await expect.poll(() => rows.getByRole('link', { name: /^AdamW(?!,)/ }).textContent()).toMatch(/\d GiB over$/);
+  await expect.poll(() => rows.getByRole('link', { name: /^LoRA(?!,)/ }).textContent()).toMatch(/^LoRA\d+$/);
+  expect(await page.getByText('does not fit').count()).toBe(0);
+  await rows.getByRole('link', { name: /^QLoRA, checkpointing/ }).click();
+  await page.waitForURL(/quantize=nf4-double&precision=bf16/);
+  await page.getByRole('heading', { level: 1, name: /QLoRA of Llama 3.1 8B/ }).waitFor();
+  expect(await page.evaluate(() => scrollY)).toBe(0);
+  await page.context().close();
+});
+
 test('the stated error is beside what is compared', async () => {
   const page = await open('/settings?model=bert&gpu=t4');
   await page.getByText('Each is simulated').waitFor();
