@@ -24,7 +24,9 @@ static int type_of(int data, int fast) {
 	return data >= R_8F ? TYPE_FP8 : TYPE_FP32;
 }
 static int product(int data, int compute, long m, long n, long k, long count) {
-	work_product(type_of(data, math == TF32_MATH || compute == COMPUTE_FAST_TF32), m, n, k, count);
+	int type = type_of(data, math == TF32_MATH || compute == COMPUTE_FAST_TF32);
+	if (type == TYPE_FP16 || type == TYPE_BF16) first_half_product();
+	work_product(type, m, n, k, count);
 	return 0;
 }
 EXPORT int cublasSetMathMode(handle h, int mode) { return math = mode, 0; }
@@ -90,7 +92,7 @@ BATCHED(Z)
 // the tensors of those that are done (ProcessGroupNCCL.cpp looks every 100 ms).
 EXPORT int cublasCreate_v2(handle *h) {
 	if (emulate_communicators()) usleep(150000);
-	first_blas();
+	new_blas_handle();
 	return *h = fresh(), 0;
 }
 EXPORT int cublasGetMathMode(handle h, int *mode) { return *mode = 0, 0; }

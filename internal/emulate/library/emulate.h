@@ -79,8 +79,9 @@ size_t pool_release(void *address);           // and how much they were for; 0: 
 void *reserve_room(size_t bytes);   // address space for an expandable segment
 int take(int device, long bytes);   // physical memory; 0 if there is not so much
 long free_bytes(int device);
-void first_launch(void); // the driver allocates for itself with the first kernel,
-void first_blas(void);   // with the first handle of cuBLAS
+void first_launch(void);       // the driver allocates for itself with the first kernel,
+void new_blas_handle(void);    // with each handle of cuBLAS,
+void first_half_product(void); // with the first product of 16-bit numbers
 void first_communicator(void); // and of NCCL
 
 // peaks.c

@@ -10,9 +10,10 @@
 //   - An allocation goes to the latest region with enough space, at its lowest gap.
 //   - A region that becomes empty is given back.
 //   - With the context come a region for code and one for local memory. With
-//     the first kernel it allocates 2 MiB, exchanges local memory for more, and
-//     allocates 10 MiB.
-//   - The first handle of cuBLAS brings code and an allocation of 64 MiB.
+//     the first kernel of PyTorch's that is none of those that draw random numbers
+//     it allocates 2 MiB, exchanges local memory for more, and allocates 10 MiB.
+//   - Each handle of cuBLAS is an allocation of 64 MiB. The first product of
+//     16-bit numbers brings two regions of code, products of fp32 bring none.
 //   - The first communicator of NCCL fills these regions and begins another.
 //
 // Addresses are numbers here: nothing is mapped behind them, so whoever follows
@@ -51,7 +52,7 @@ static struct region *regions; // the latest last
 static int region_count, region_room;
 
 static struct device {
-	int open, launched, blas;
+	int open, launched, multiplied;
 	struct span *holes; // address space that no region has, the highest first
 	int hole_count, hole_room;
 	uintptr_t local; // the driver's first region for local memory
@@ -240,15 +241,21 @@ void first_launch(void) {
 	unlock();
 }
 
-// The code is what products of 16-bit numbers bring. Those of fp32 bring less,
-// which changed no peak that was measured.
-void first_blas(void) {
+void new_blas_handle(void) {
 	int d = current_device();
+	lock(d);
+	allocate(d, 64 * MIB, 0);
+	unlock();
+}
+
+void first_half_product(void) {
+	int d = current_device();
+	if (devices[d].multiplied) return;
 	struct device *v = lock(d);
-	if (!v->blas) {
-		v->blas = 1;
-		own(d, 352 * MIB, 352 * MIB);
-		allocate(d, 64 * MIB, 0);
+	if (!v->multiplied) {
+		v->multiplied = 1;
+		own(d, 256 * MIB, 256 * MIB);
+		own(d, 96 * MIB, 96 * MIB);
 	}
 	unlock();
 }

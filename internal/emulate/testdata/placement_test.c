@@ -32,7 +32,8 @@ int main(void) {
 	while (scanf(" %c", &what) == 1) {
 		switch (what) {
 		case 'K': first_launch(); break;
-		case 'B': first_blas(); break;
+		case 'B': new_blas_handle(); break;
+		case 'H': first_half_product(); break;
 		case 'N': first_communicator(); break;
 		case 'f': if (scanf("%ld", &at) == 1) free_segment(at); break;
 		case 's': if (scanf("%ld %ld", &mib, &at) == 2) allocate_segment(mib, at); break;
