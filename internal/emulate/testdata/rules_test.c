@@ -9,8 +9,8 @@
 static char line[512], type[16];
 static int type_of(void) { return !strcmp(type, "fp32") ? RNN_FLOAT : !strcmp(type, "fp16") ? RNN_HALF : RNN_BFLOAT16; }
 
-static int rnn_row(void) {
-	struct rnn r = {0};
+static int recurrent(int dropout) {
+	struct rnn r = {.dropout = dropout};
 	int math, bidirectional, packed, projection, inference, at = 0, want_status = 0, lengths[1024];
 	size_t want[3] = {0}, got[3] = {0};
 	sscanf(line, "%d %d %15s %d %d %d %d %d %d %d %d %d %d | %n", &r.algo, &r.mode, type, &math, &r.input, &r.hidden, &r.layers,
@@ -27,20 +27,8 @@ static int rnn_row(void) {
 	return status == want_status && (status || !memcmp(got, want, sizeof got));
 }
 
-static int dropout_row(void) {
-	struct rnn r = {.dropout = 1, .training = 1};
-	int packed, at = 0, n, lengths[64];
-	size_t weights, want[2], got[2];
-	sscanf(line, "%d %15s %d %d %d %d %d %n", &r.mode, type, &r.input, &r.hidden, &r.layers, &r.directions, &packed, &at);
-	for (; sscanf(line + at, "%d%n", &lengths[r.batch], &n) == 1; at += n, r.batch++)
-		if (lengths[r.batch] > r.steps) r.steps = lengths[r.batch];
-	sscanf(line + at, " | %zu %zu", want, want + 1);
-	r.data_type = type_of();
-	r.projection = r.hidden;
-	r.padded = !packed;
-	r.lengths = packed ? lengths : 0;
-	return rnn_sizes(&r, &weights, got, got + 1) == RNN_SUCCESS && !memcmp(got, want, sizeof got);
-}
+static int rnn_row(void) { return recurrent(0); }
+static int dropout_row(void) { return recurrent(1); }
 
 static int bn_row(void) {
 	int channels_last, mode, n, c, size, status[3];
