@@ -201,7 +201,7 @@ func replaced(module, name string) value {
 		return constantly(true) // package torch asks the card
 	case name == "make_log_bucket_position":
 		return &builtin{name, logBuckets}
-	case module == "transformers.masking_utils" && name == "_vmap_for_bhqkv":
+	case module == "transformers.masking_utils" && (name == "_vmap_for_bhqkv" || name == "_vmap_expansion_sdpa"):
 		return &builtin{name, mapsMasks}
 	}
 	return nil

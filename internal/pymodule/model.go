@@ -129,12 +129,13 @@ func (m *Machine) forward(x *instance, b *models.Batch) (out models.Output) {
 	if b.Padded {
 		mask = fact{kind: mixed}
 	}
-	give("input_ids", b.IDs, fact{kind: tokens})
+	ids := fact{kind: tokens, value: m.vocabulary(x)}
+	give("input_ids", b.IDs, ids)
 	give("pixel_values", b.Pixels, fact{})
 	give("input_features", b.Features, fact{})
 	give("attention_mask", b.Mask, mask)
-	give("decoder_input_ids", b.DecoderIDs, fact{kind: tokens})
-	give("labels", b.Labels, fact{kind: tokens})
+	give("decoder_input_ids", b.DecoderIDs, ids)
+	give("labels", b.Labels, ids)
 	give("start_positions", b.Starts, fact{})
 	give("end_positions", b.Ends, fact{})
 	give("num_items_in_batch", b.Items, fact{})
@@ -143,6 +144,15 @@ func (m *Machine) forward(x *instance, b *models.Batch) (out models.Output) {
 		panic(torch.Interruption{Err: err})
 	}
 	return m.output(result)
+}
+
+// vocabulary is how many tokens the text of a model has, 0 if it does not say.
+func (m *Machine) vocabulary(model *instance) float64 {
+	config, _ := model.fields.get("config")
+	text := m.call(m.getattr(config, "get_text_config"))
+	defer m.drop(text)
+	n, _ := m.whole(text, "vocab_size")
+	return float64(n)
 }
 
 // attempt calls what may fail.

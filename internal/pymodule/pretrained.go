@@ -123,12 +123,17 @@ func belowLayers(path string) string {
 	}
 }
 
-// lossFunction is LOSS_MAPPING of what the name of the class says.
+// lossFunction is LOSS_MAPPING of what the model or the name of its class says.
 func (m *Machine) lossFunction(x *instance) value {
 	mapping := m.resolveImport(&lazyImport{"transformers.loss.loss_utils", "LOSS_MAPPING"})
 	d, ok := mapping.(*dict)
 	if !ok {
 		panic(failure("the functions of losses are not known"))
+	}
+	if own, ok := m.optional(x, "loss_type"); ok {
+		if f, ok := d.get(own); ok {
+			return &lossCall{hold(f)}
+		}
 	}
 	name := x.class.name
 	for at := range name {
@@ -216,11 +221,13 @@ func (m *Machine) tie(x *instance) {
 			m.t.TieBiased(to.linear, of.embedding)
 		case to.linear != nil && name == "weight" && of.embedding != nil:
 			m.t.Tie(to.linear, of.embedding)
-		case to.embedding != nil && of.embedding != nil:
+		case to.embedding != nil && of.embedding != nil && name == "weight":
 			m.t.TieTable(to.embedding, of.embedding)
+		case to.linear != nil && of.linear != nil && name == "weight" && to.linear.Bias == nil:
+			m.t.TieWeight(to.linear, of.linear)
 		case to.linear != nil && name == "bias":
 			m.t.TieBias(to.linear, shared.(*tensor).x)
-		case !to.isLayer():
+		case !to.isLayer() || name != "weight" && name != "bias":
 			if old, ok := old.(*tensor); ok {
 				m.t.Discard(old.x)
 			}

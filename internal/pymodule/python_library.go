@@ -29,6 +29,12 @@ func mathName(_ *Machine, _, name string) value {
 	case "inf":
 		return math.Inf(1)
 	}
+	tests := map[string]func(float64) bool{
+		"isfinite": func(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }, "isnan": math.IsNaN, "isinf": func(x float64) bool { return math.IsInf(x, 0) },
+	}
+	if f := tests[name]; f != nil {
+		return &builtin{name, func(_ *Machine, a *args) value { return f(number(a.pos[0])) }}
+	}
 	functions := map[string]func(float64) float64{"sqrt": math.Sqrt, "log": math.Log, "log2": math.Log2, "log10": math.Log10, "tanh": math.Tanh, "fabs": math.Abs, "erf": math.Erf, "exp": math.Exp, "cos": math.Cos, "sin": math.Sin}
 	if f := functions[name]; f != nil {
 		return &builtin{name, func(_ *Machine, a *args) value {

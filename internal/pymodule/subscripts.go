@@ -224,7 +224,7 @@ func (m *Machine) setTensorItem(x *tensor, i, v value) {
 	y, isTensor := v.(*tensor)
 	switch { // ids among ids are ids
 	case (x.fact.kind == tokens || x.fact == always(0)) && (isTensor && y.fact.kind == tokens || !isTensor && x.fact.kind == tokens):
-		x.fact = fact{kind: tokens}
+		x.fact = x.fact.amongTokens(v)
 	default:
 		x.fact = fact{}
 	}
@@ -266,6 +266,18 @@ func (m *Machine) setTensorItem(x *tensor, i, v value) {
 	m.t.Drop(at.current)
 }
 
+// amongTokens is what is known of ids once some are others, or a number.
+func (f fact) amongTokens(v value) fact {
+	y, isTensor := v.(*tensor)
+	switch {
+	case isTensor && (f.kind == constant || f.value == y.fact.value):
+		return y.fact
+	case !isTensor && isNumber(v) && number(v) < f.value:
+		return f
+	}
+	return fact{kind: tokens}
+}
+
 // putPlain is index_put_ of what needs no gradient: indices of different strides are made
 // dense for the call.
 func (m *Machine) putPlain(x *tensor, index []value) {
@@ -284,10 +296,21 @@ func (m *Machine) putPlain(x *tensor, index []value) {
 
 // put is index_put_ of what needs a gradient.
 func (m *Machine) put(x *tensor, index []value, v value) {
-	at, ok := index[0].(*tensor)
-	if y, isTensor := v.(*tensor); ok && len(index) == 1 && at.x.DType == torch.Bool && (!isTensor || !m.needsGrad(y)) {
-		m.t.MaskedFillInPlace(m.t.InPlace(x.x), in(at))
-		return
+	at, isOne := index[0].(*tensor)
+	if !isOne || len(index) != 1 || at.x.DType != torch.Bool {
+		panic(failure("the gradient of an assignment to elements is not known"))
 	}
-	panic(failure("the gradient of an assignment to elements is not known"))
+	y, isTensor := v.(*tensor)
+	switch {
+	case !isTensor || !m.needsGrad(y):
+		m.t.MaskedFillInPlace(m.t.InPlace(x.x), in(at))
+	case at.fact.kind != constant:
+		panic(failure("how many elements of a mask are true is not known"))
+	default:
+		rows := int64(0)
+		if at.fact.value != 0 {
+			rows = at.x.Numel()
+		}
+		m.t.PutMasked(m.t.InPlace(x.x), in(at), in(y), rows)
+	}
 }

@@ -108,7 +108,7 @@ const (
 	mixed             // zeros and ones, both
 	below             // all are below a number
 	chance            // from 0 to 1, drawn at random
-	tokens            // ids of tokens
+	tokens            // ids of tokens, all below a number unless that is 0
 	ends              // true for one token of each text: where it ends
 )
 
@@ -135,8 +135,10 @@ func (f fact) compared(op string, with value) fact {
 		return always(number(op == "NotEq"))
 	case f.kind == mixed && (n == 0 || n == 1) && (op == "Eq" || op == "NotEq"):
 		return f
-	case f.kind == tokens && op == "Eq" && n < 0:
+	case f.kind == tokens && op == "Eq" && (n < 0 || f.value > 0 && n >= f.value):
 		return always(0)
+	case f.kind == tokens && op == "NotEq": // a batch without a mask has no padding
+		return always(1)
 	case f.kind == tokens && op == "GtE" && n <= 0:
 		return always(1)
 	case f.kind == tokens && op == "Eq":

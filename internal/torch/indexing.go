@@ -108,6 +108,43 @@ func (t *Torch) PutBy(x *Var, index []*Tensor, value X) {
 	t.done(value)
 }
 
+// PutMasked is x[mask] = value of as many rows, which looks for their places again for each
+// gradient.
+func (t *Torch) PutMasked(x *Var, mask, value X, rows int64) {
+	in, at, v := x.tensor, read(mask), read(value)
+	if n := t.record("IndexPut", in, v); n != nil {
+		kept, shape, dtype := t.save(n, at), v.Shape, v.DType
+		n.backward = func(g []*Tensor) []*Tensor {
+			out := t.lists.take(2)
+			if n.wants(0) {
+				zeros := t.empty(dtype, shape...)
+				out[0] = t.emptyLike(g[0], g[0].DType)
+				t.release(t.nonzero(kept, rows), zeros)
+			}
+			if n.wants(1) {
+				out[1] = t.rowsOf(g[0], kept, rows)
+				if len(shape) < len(out[1].Shape) { // it was broadcast (sum_to)
+					sum := t.sum(out[1], []int{0}, true, dtype)
+					out[1] = t.replace(out[1], t.view(sum, shape...))
+					t.release(sum)
+				}
+			}
+			return out
+		}
+		t.setHistory(in, n)
+	}
+	t.release(t.nonzero(at, rows))
+	t.done(mask, value)
+}
+
+// rowsOf is x[mask] outside the graph.
+func (t *Torch) rowsOf(x, mask *Tensor, rows int64) *Tensor {
+	places := t.nonzero(mask, rows)
+	out := t.empty(x.DType, append([]int64{rows}, x.Shape[len(mask.Shape):]...)...)
+	t.release(places)
+	return out
+}
+
 // NoGradIndex is x[index] outside the graph.
 func (t *Torch) NoGradIndex(x *Tensor, index []*Tensor) *Tensor {
 	var out Value
@@ -202,9 +239,7 @@ func (t *Torch) MaskedRows(x, mask X, rows int64) Value {
 			return grad
 		}
 	}
-	places := t.nonzero(at, rows)
-	out := t.empty(in.DType, append([]int64{rows}, in.Shape[len(at.Shape):]...)...)
-	t.release(places)
+	out := t.rowsOf(in, at, rows)
 	n.setOutputs(out)
 	t.done(x, mask)
 	return Value{out}

@@ -157,6 +157,9 @@ func (t *Torch) Tie(m *Linear, e *Embedding) { t.tie(&m.Weight, e.Weight) }
 // TieTable is Tie of a table to another table.
 func (t *Torch) TieTable(m, e *Embedding) { t.tie(&m.Weight, e.Weight) }
 
+// TieWeight is Tie of a layer to another.
+func (t *Torch) TieWeight(m, of *Linear) { t.tie(&m.Weight, of.Weight) }
+
 func (t *Torch) tie(own **Tensor, shared *Tensor) {
 	old := *own
 	*own = shared
