@@ -250,7 +250,7 @@ wheel: web models ## Build the Python wheels for Linux and macOS into build/whee
 	$(GO) run ./scripts/release -wheels -platform '$(PLATFORM)' -version '$(VERSION)' -commit '$(COMMIT)' -out build/wheels
 
 release: web models ## Build the archives for Linux and macOS into build/release, with checksums, bills of materials and, with KEY, a signature (needs gcc-aarch64-linux-gnu)
-	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release $(if $(KEY),-key $(KEY))
+	$(GO) run ./scripts/release -version '$(VERSION)' -commit '$(COMMIT)' -out build/release $(if $(PROJECT),-project '$(PROJECT)') $(if $(DOWNLOADS),-downloads '$(DOWNLOADS)') $(if $(KEY),-key $(KEY))
 
 release-key: ## Make the key that signs releases, once; KEY names its file. Commit allowed_signers then
 	@test -n '$(KEY)' || { echo 'KEY names the file for the private key: make release-key KEY=~/.ssh/release_ed25519'; exit 1; }

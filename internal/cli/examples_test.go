@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -40,5 +41,56 @@ func TestCIExamples(t *testing.T) {
 	}
 	if ran < 2 {
 		t.Errorf("%d commands were found", ran)
+	}
+}
+
+// TestNotebook runs the commands of the notebook's cells, those that run a program where there is a
+// Python with PyTorch.
+func TestNotebook(t *testing.T) {
+	data, err := os.ReadFile("../../examples/colab.ipynb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notebook struct {
+		Format int `json:"nbformat"`
+		Cells  []struct {
+			Type   string `json:"cell_type"`
+			Source []string
+		}
+	}
+	if err := json.Unmarshal(data, &notebook); err != nil || notebook.Format != 4 {
+		t.Fatalf("format %d: %v", notebook.Format, err)
+	}
+	python := os.Getenv("MEMORYMARK_TEST_PYTHON")
+	t.Chdir(t.TempDir())
+	ran := 0
+	for _, cell := range notebook.Cells {
+		source := strings.Join(cell.Source, "")
+		if program, ok := strings.CutPrefix(source, "%%writefile train.py\n"); ok {
+			if err := os.WriteFile("train.py", []byte(program), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for line := range strings.Lines(source) {
+			command, ok := strings.CutPrefix(strings.TrimSpace(line), "!memorymark ")
+			if !ok || strings.HasPrefix(command, "doctor") {
+				continue
+			}
+			if strings.Contains(command, "-- python") {
+				if python == "" {
+					t.Logf("NOT TESTED: %s: it needs a Python with PyTorch", command)
+					continue
+				}
+				command = strings.Replace(command, "-- python", "-- "+python, 1)
+			}
+			ran++
+			var out bytes.Buffer
+			if code := Run(t.Context(), strings.Fields(command), strings.NewReader(""), &out, &out); !isAnswer(code) || !strings.Contains(out.String(), "RTX 4090") {
+				t.Errorf("memorymark %s ends with %d:\n%s", command, code, &out)
+			}
+		}
+	}
+	if ran == 0 {
+		t.Error("no command was found")
 	}
 }

@@ -36,8 +36,12 @@ func TestReadmeCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	measured, err := os.ReadFile("../analysis/testdata/gpt2-h200.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
-	files := map[string][]byte{"oom.pickle": recorded, "A": recorded, "B": recorded, "config.json": []byte(`{"model_type": "gpt2", "n_layer": 2}`), "memory.yaml": []byte("workloads: [{name: ours, model: bert, max: 8GiB}]")}
+	files := map[string][]byte{"run.json": measured, "oom.pickle": recorded, "A": recorded, "B": recorded, "config.json": []byte(`{"model_type": "gpt2", "n_layer": 2}`), "memory.yaml": []byte("workloads: [{name: ours, model: bert, max: 8GiB}]")}
 	for name, data := range files {
 		if err := os.WriteFile(name, data, 0o644); err != nil {
 			t.Fatal(err)

@@ -57,14 +57,15 @@ const budget = (40 + 15) << 20
 
 // release is one version, on its way to a folder.
 type release struct {
-	version, commit string
-	date            time.Time // of the commit: that of every file in an archive
-	out             string
-	onlyWheels      bool
-	platforms       []platform
-	key             string // that signs it, "" for none
-	parts           []part // that it holds of others
-	licenses        []byte // of these
+	version, commit    string
+	date               time.Time // of the commit: that of every file in an archive
+	out                string
+	onlyWheels         bool
+	platforms          []platform
+	project, downloads string // addresses, of the project and of this release
+	key                string // that signs it, "" for none
+	parts              []part // that it holds of others
+	licenses           []byte // of these
 }
 
 func main() {
@@ -74,6 +75,8 @@ func main() {
 	flag.StringVar(&r.out, "out", "build/release", "the folder to write")
 	flag.BoolVar(&r.onlyWheels, "wheels", false, "build the Python wheels alone")
 	of := flag.String("platform", "all", "the platform to build for, such as linux-amd64; here is this machine's")
+	flag.StringVar(&r.project, "project", "https://memorymark.example/", "address of the project, for the Homebrew formula")
+	flag.StringVar(&r.downloads, "downloads", "https://memorymark.example/releases/", "address of the folder that has the release, for the Homebrew formula")
 	flag.StringVar(&r.key, "key", "", "the private key that signs it, as ssh-keygen makes one")
 	making := flag.Bool("make-key", false, "make that key, and nothing else")
 	flag.Parse()
@@ -140,6 +143,13 @@ func (r *release) run(ctx context.Context) error {
 			}
 			written = append(written, names...)
 		}
+	}
+	if !r.onlyWheels && len(r.platforms) == len(homebrewBlocks) {
+		name, err := r.formula()
+		if err != nil {
+			return err
+		}
+		written = append(written, name)
 	}
 	if err := r.writeSums(written); err != nil {
 		return err
@@ -253,7 +263,7 @@ func (r *release) archiveOf(ctx context.Context, p platform, work string, papers
 	if err != nil {
 		return nil, err
 	}
-	name := "memorymark-" + strings.TrimPrefix(r.version, "v") + "-" + p.String()
+	name := r.archiveName(p)
 	var archive bytes.Buffer
 	entries := append(slices.Clone(papers), entry{"memorymark", 0o755, data})
 	if err := writeArchive(&archive, name, r.date, entries); err != nil {
@@ -266,6 +276,10 @@ func (r *release) archiveOf(ctx context.Context, p platform, work string, papers
 	}
 	fmt.Printf("%-40s %5.1f MiB, unpacked binary %5.1f MiB\n", name+".tar.gz", mib(archive.Len()), mib(len(data)))
 	return []string{name + ".tar.gz", name + ".cdx.json"}, nil
+}
+
+func (r *release) archiveName(p platform) string {
+	return "memorymark-" + strings.TrimPrefix(r.version, "v") + "-" + p.String()
 }
 
 func mib(n int) float64 { return float64(n) / (1 << 20) }
