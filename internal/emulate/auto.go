@@ -12,10 +12,14 @@ import (
 // there is (library/emulate.h, EXIT_HOST_MEMORY).
 const exitHostMemory = 77
 
+// exitEndless is what a process exits with in a loop that made-up values keep
+// going (python/memorymark_emulate/endless.py).
+const exitEndless = 78
+
 // runAuto runs a command with assumed values, and again from the start with
 // computed ones if an assumed value decided something. Restarting says so.
 func (d *Installation) runAuto(ctx context.Context, s Settings, c Command) (*Summary, error) {
-	s.Values = Assumed
+	s.Values, s.giveUpLoops = Assumed, true
 	rewind := rewinding(c.Stdin)
 	assumed, err := d.run(ctx, s, c)
 	if err != nil {
@@ -58,6 +62,9 @@ func (d *Installation) runAuto(ctx context.Context, s Settings, c Command) (*Sum
 // missesValues says what an assumed value decided, "" if nothing: a size, an
 // index or a branch, or how the command ended.
 func (s *Summary) missesValues() string {
+	if s.ExitCode == exitEndless && s.Failure != nil {
+		return fmt.Sprintf("assumed values kept a loop going (%s)", s.Failure.Where)
+	}
 	for i := range s.Processes {
 		for _, a := range s.Processes[i].Assumed {
 			if a.Decided != "" {

@@ -27,6 +27,7 @@ type Settings struct {
 	Folder    string // where processes leave their reports, and snapshots
 
 	otherBranches bool // where made-up numbers decide
+	giveUpLoops   bool // that made-up values keep going
 }
 
 // Environment is what a program's environment needs to have the device, given
@@ -60,6 +61,9 @@ func (d *Installation) Environment(s Settings, lookup func(string) (string, bool
 	}
 	if s.otherBranches {
 		env = append(env, "MEMORYMARK_EMULATE_BRANCHES=other")
+	}
+	if s.giveUpLoops {
+		env = append(env, "MEMORYMARK_EMULATE_LOOPS=given up")
 	}
 	if s.Record {
 		env = append(env, "MEMORYMARK_EMULATE_RECORD=1")

@@ -11,6 +11,7 @@ what only Python can see:
   stand_ins    what only CUDA has, on the CPU (attention, recurrent)
   progress     how far such a run is
   draws        random numbers of the device
+  endless      loops that made-up values keep going
   shadows      small tensors whose values follow from the host, kept on the CPU too
   distributed  one rank of many, alone
   phases       build, load, train, eval, save: the peak of each, and its line

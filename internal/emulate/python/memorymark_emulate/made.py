@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-from . import hook, report
+from . import endless, hook, report
 
 # Where one was compared: how often.
 decisions: dict[str, int] = {}
@@ -43,6 +43,7 @@ def _decided(answer: bool, frame: Any) -> bool:
         return answer
     where = report.user_frame(frame)
     decisions[where] = decisions.get(where, 0) + 1
+    endless.decided(where, endless.NUMBERS)
     return not answer if _OTHER and decisions[where] % 2 else answer
 
 

@@ -217,7 +217,7 @@ def _dump() -> None:
         _torch.cuda.memory._dump_snapshot(os.path.join(_folder, f"{os.getpid()}.pickle"))
 
 
-def write(status: int = 0) -> None:
+def write(status: int = 0, where: str = "") -> None:
     """Once a process that used the device or failed, whatever ends it."""
     global _written
     torch = _torch
@@ -225,7 +225,7 @@ def write(status: int = 0) -> None:
         return
     from . import serving
 
-    failure = _failure(status)
+    failure = _failure(status) if not where else {"exit_code": status, "where": where}
     if not torch.cuda.is_initialized() and not _notes and not failure and not serving.known:
         return
     try:

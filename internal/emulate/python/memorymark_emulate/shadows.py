@@ -19,7 +19,7 @@ import math
 import sys
 from typing import Any, Optional
 
-from . import hook, library, made, report
+from . import endless, hook, library, made, report
 from .constants import Constants, Elements, Kept
 from .descent import Descent
 from .functions import Functions
@@ -62,6 +62,8 @@ def assumptions() -> list[dict[str, Any]]:
 def assume(function: Any, what: str, frame: Any, followed: bool = False) -> None:
     key = (getattr(function, "__name__", str(function)), report.user_frame(frame), what)
     _assumed[key] = _assumed.get(key, 0) + 1
+    if _DECIDES.get(key[0]) == "a branch":
+        endless.decided(key[1], endless.TENSORS)
     if followed:
         _followed.add(key)
 
@@ -82,6 +84,7 @@ def start_again() -> None:
     """In a forked child, which reports for itself."""
     _assumed.clear()
     made.decisions.clear()
+    endless.forget()
 
 
 def exchanged(outputs: list[Any], source: Any) -> None:

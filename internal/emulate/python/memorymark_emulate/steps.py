@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from . import library, report, shadows
+from . import endless, library, report, shadows
 
 count = 0
 _stop = int(os.environ.get("MEMORYMARK_EMULATE_STEPS") or 0)
@@ -51,6 +51,7 @@ def start_again() -> None:
 def stepped(torch) -> None:
     global count
     count += 1
+    endless.forget()
     library.stepped(shadows.calls_since())
     report.stepped(torch, count)
     settle()
