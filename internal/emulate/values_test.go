@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -157,6 +158,19 @@ func TestValuesOfACard(t *testing.T) {
 				t.Errorf("%v allocated and %v reserved with %s values; the card had %v and %v", int64(p.Peak().Allocated), int64(p.Peak().Reserved), p.Values, int64(test.allocated), int64(test.reserved))
 			}
 		})
+	}
+}
+
+// TestPoolOfACard compares the statistics of the driver's pool with what an H200 printed.
+func TestPoolOfACard(t *testing.T) {
+	want, err := os.ReadFile("testdata/h200/pool_sizes.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []Values{Assumed, Computed} {
+		if out, _ := runProgram(t, v, "testdata/h200/pool_sizes.py"); out != string(want) {
+			t.Errorf("with %s values %s, the card printed\n%s", v, out, want)
+		}
 	}
 }
 

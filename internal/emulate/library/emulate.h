@@ -74,8 +74,8 @@ int device_of(const void *address); // -1: not the device's
 #define EXIT_HOST_MEMORY 77 // of a process that needs more of it than there is (auto.go)
 int backed(void);                   // whether host memory is behind device addresses,
 void empty_pages(void *at, size_t bytes); // of which this much is not needed any more
-void *pool_address(int device, size_t bytes); // addresses without memory,
-size_t pool_release(void *address);           // and how much they were for; 0: they are not a pool's
+#define POOL_SPAN (384L << 30)
+void *pool_span(int device); // address space for a pool
 void *reserve_room(size_t bytes);   // address space for an expandable segment
 int take(int device, long bytes);   // physical memory; 0 if there is not so much
 long free_bytes(int device);

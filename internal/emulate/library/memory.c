@@ -297,7 +297,9 @@ static int take_locked(struct device *v, long bytes) {
 }
 
 int take(int d, long bytes) {
-	int ok = take_locked(lock(d), bytes);
+	struct device *v = lock(d);
+	if (backed()) require_host_memory(v->taken + bytes);
+	int ok = take_locked(v, bytes);
 	unlock();
 	return ok;
 }
@@ -313,7 +315,8 @@ void *device_malloc(int d, size_t bytes) {
 }
 
 void empty_pages(void *at, size_t bytes) {
-	if (backed() && bytes) madvise(at, bytes, MADV_DONTNEED);
+	uintptr_t from = up((uintptr_t)at, 4096), to = ((uintptr_t)at + bytes) / 4096 * 4096;
+	if (backed() && to > from) madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
 void device_free(void *address) {
@@ -326,35 +329,11 @@ void device_free(void *address) {
 	unlock();
 }
 
-// Addresses for a pool, which takes its memory itself. Of each, the pool's bytes are known by its place.
-static uint64_t *pooled[MAX_DEVICES];
-
-static uint64_t *pooled_at(int d, const void *address) {
-	return &pooled[d][((uintptr_t)address - (TOP - (d + 1) * SPAN)) / GRANULE];
-}
-
-void *pool_address(int d, size_t bytes) {
-	struct device *v = lock(d);
-	if (backed()) require_host_memory(v->taken);
-	if (!pooled[d]) pooled[d] = calloc(SPAN / GRANULE, sizeof *pooled[d]);
-	void *at = (void *)allocate(d, up(bytes, GRANULE), 0);
-	if (at) *pooled_at(d, at) = bytes;
+void *pool_span(int d) {
+	lock(d);
+	void *at = (void *)own(d, POOL_SPAN, POOL_SPAN);
 	unlock();
 	return at;
-}
-
-size_t pool_release(void *address) {
-	int d = device_of(address);
-	size_t bytes = 0;
-	if (d < 0 || !pooled[d] || (uintptr_t)address >= TOP) return 0;
-	lock(d);
-	uint64_t *at = pooled_at(d, address);
-	if (*at) {
-		bytes = *at, *at = 0;
-		empty_pages(address, release((uintptr_t)address));
-	}
-	unlock();
-	return bytes;
 }
 
 static struct span rooms[256]; // of expandable segments

@@ -1,4 +1,4 @@
-"""Loops that go on for as long as made-up values say so.
+"""Loops that continue for as long as made-up values say so.
 
 An adaptive solver that waits for its time to come never ends if the time is
 unknown. Where values are computed in a second run, the first one gives such a
