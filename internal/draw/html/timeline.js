@@ -982,6 +982,7 @@
 		drawShot(pen);
 		drawLine(pen, d.fine, d.fine.lines.allocated, pen.ink.allocated);
 		drawLine(pen, d.fine, d.fine.lines.reserved, pen.ink.reserved);
+		drawLimit(pen);
 		if (d.overlay) drawOverlay(pen, d.overlay);
 		if (d.range) drawRange(pen, d.range);
 		drawFound(pen);
@@ -1031,6 +1032,23 @@
 		}
 		if (!Number.isNaN(last)) ctx.lineTo(frame.left + frame.width, last);
 		ctx.stroke();
+	}
+	/** drawLimit marks what PyTorch might take. Of a run that ran out this is at least the most that it ever reserved. */
+	function drawLimit({ ctx, ink, frame, to, d }) {
+		const { failures, lines } = d.whole;
+		if (failures.length === 0 || !lines.reserved) return;
+		const bytes = highest(lines.reserved);
+		const y = Math.round(to.y(bytes)) - 1.5;
+		ctx.strokeStyle = ctx.fillStyle = ink.failure;
+		ctx.lineWidth = 1;
+		ctx.setLineDash([6, 3]);
+		ctx.beginPath();
+		ctx.moveTo(frame.left, y);
+		ctx.lineTo(frame.left + frame.width, y);
+		ctx.stroke();
+		ctx.setLineDash([]);
+		ctx.textAlign = "left";
+		ctx.fillText(`limit, at least ${bytes$1(bytes)}`, frame.left + 4, y + 13);
 	}
 	function drawOverlay(pen, { summary, shift }) {
 		drawLine(pen, summary, summary.lines.active, pen.ink.plate, shift);

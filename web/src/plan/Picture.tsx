@@ -15,6 +15,8 @@ interface Point {
   title: string;
   text: string;
   fits: boolean;
+  /** its memory was only estimated */
+  unsure?: boolean;
   adapters: boolean;
   /** what it is best in */
   name?: string;
@@ -25,6 +27,7 @@ interface Point {
 const margin = { top: 24, right: 20, bottom: 44, left: 56 };
 const height = 360;
 const near = 28;
+const faint = 0.3;
 
 // noteOf says what to know of an option in addition to its price.
 function noteOf({ simulated, verdict }: Schemas['Option']): string {
@@ -44,6 +47,7 @@ export function pointsOf({ options, misfits }: Pick<Schemas['Plan'], 'options' |
             title: `${count(option.gpus)} × ${option.gpu_name}`,
             text: (labelsOf(option.changes) || option.setup) + noteOf(option),
             fits: true,
+            unsure: !option.simulated,
             adapters: option.trains === 'adapters',
             frontier: option.frontier,
             name: best.find((way) => isSame(way.option, option))?.names.join(' and '),
@@ -139,6 +143,7 @@ function Dot({ point, cx, cy, chosen }: { point: Point; cx: number; cy: number; 
       fill={point.fits ? color : 'var(--surface)'}
       stroke={point.fits ? 'var(--surface)' : color}
       strokeWidth={point.fits ? 1 : 1.5}
+      opacity={point.unsure && !chosen ? faint : 1}
     />
   );
 }
@@ -205,22 +210,23 @@ function extent(values: number[]): [number, number] {
 }
 
 function Legend() {
-  const kinds: [string, boolean, boolean][] = [
-    ['all weights', true, false],
-    ['adapters', true, true],
-    ['does not fit', false, false],
+  const kinds: [string, Pick<Point, 'fits' | 'adapters' | 'unsure'>][] = [
+    ['all weights', { fits: true, adapters: false }],
+    ['adapters', { fits: true, adapters: true }],
+    ['not simulated, may not fit', { fits: true, adapters: true, unsure: true }],
+    ['does not fit', { fits: false, adapters: false }],
   ];
   return (
     <ul className="mt-2 flex flex-wrap gap-x-5 gap-y-1 text-xs text-muted">
-      {kinds.map(([name, fits, adapters]) => (
+      {kinds.map(([name, { fits, adapters, unsure }]) => (
         <li key={name} className="flex items-center gap-2">
           <svg width="12" height="12" aria-hidden>
-            <circle cx="6" cy="6" r="4" fill={fits ? colorOf({ adapters }) : 'none'} stroke={fits ? 'none' : 'var(--muted)'} strokeWidth="1.5" />
+            <circle cx="6" cy="6" r="4" fill={fits ? colorOf({ adapters }) : 'none'} stroke={fits ? 'none' : 'var(--muted)'} strokeWidth="1.5" opacity={unsure ? faint : 1} />
           </svg>
           {name}
         </li>
       ))}
-      <li>dashed: none is both cheaper and faster</li>
+      <li>dashed: none that was simulated is both cheaper and faster</li>
     </ul>
   );
 }

@@ -48,6 +48,16 @@ async function colors(): Promise<number> {
   });
 }
 
+/** limits counts the rows of the plot that have a line for the limit, dashed in red from side to side. */
+function limits(): Promise<number> {
+  return page.getByTestId('plot').evaluate((plot: HTMLCanvasElement) => {
+    const { data, width, height } = plot.getContext('2d')!.getImageData(0, 0, plot.width, plot.height);
+    const isRed = (at: number) => data[at]! > 150 && data[at + 1]! < 120 && data[at + 2]! < 120;
+    const redIn = (row: number) => Array.from({ length: width }, (_, x) => isRed(4 * (row * width + x))).filter(Boolean).length;
+    return Array.from({ length: height }, (_, row) => redIn(row)).filter((count) => count > width / 3).length;
+  });
+}
+
 const selected = () => page.getByRole('region', { name: 'Selection' });
 
 /** sizeOf is a size in MiB. */
@@ -69,6 +79,7 @@ test('a dropped snapshot is shown with its peak and why it died', async () => {
   await failure.getByText('The whole run may need more').waitFor(); // what a recording cannot know
   await expect.poll(status).toContain('event 26,238'); // it opens at the failure
   await expect.poll(colors).toBeGreaterThan(5);
+  await expect.poll(limits).toBe(1);
 });
 
 test('zooming with the wheel shows less, finer, and the button shows all again', async () => {
