@@ -13,12 +13,6 @@ type encoding struct {
 	act        activation
 	heads      int64
 	encoder    string // what the model calls it
-	versions   Versions
-	dtype      torch.DType
-	eagerly    eager4 // nil since transformers 5
-	// Layers of transformers 4.57 return the weights of eager attention, the last ones here.
-	returnsWeights bool
-	weights        torch.Value
 	// Probabilities of dropout, of attention weights and of what layers give.
 	attentionDropout, hiddenDropout float64
 }
@@ -26,12 +20,9 @@ type encoding struct {
 func newEncoding(c *bertConfig, r Run) (*encoding, error) {
 	act, err := activationOf(c.HiddenAct)
 	e := &encoding{
-		encoder: "encoder", versions: r.Versions, dtype: r.DType,
-		train: r.Train, checkpoint: r.Checkpointing, eager: r.Eager, act: act, heads: c.Heads,
+		encoder: "encoder",
+		train:   r.Train, checkpoint: r.Checkpointing, eager: r.Eager, act: act, heads: c.Heads,
 		attentionDropout: c.AttentionDropout, hiddenDropout: c.HiddenDropout,
-	}
-	if e.eager && e.isOf4() {
-		e.eagerly, e.returnsWeights = e.eagerBert4, !r.Versions.Transformers.Before(4, 57)
 	}
 	return e, err
 }
@@ -46,13 +37,10 @@ type layer func(t *torch.Torch, hidden, mask *torch.Var) torch.Value
 // encode runs the layers one after the other: BertEncoder.forward.
 func (e *encoding) encode(t *torch.Torch, layers []layer, embedded, mask *torch.Var) torch.Value {
 	f := t.Enter().In(e.encoder)
-	hidden, weights := f.Let(embedded), f.Let(torch.Value{})
+	hidden := f.Let(embedded)
 	for i, l := range layers {
 		g := t.Enter().In("layer", i)
-		output := g.Return(e.call(t, l, hidden, mask))
-		weights.Set(e.weights)
-		e.weights = torch.Value{}
-		hidden.Set(output)
+		hidden.Set(g.Return(e.call(t, l, hidden, mask)))
 	}
 	return f.Return(hidden)
 }
@@ -71,11 +59,6 @@ func (e *encoding) call(t *torch.Torch, l layer, hidden, mask *torch.Var) torch.
 // sdpa.
 func (e *encoding) attend(t *torch.Torch, f *torch.Frame, hidden, mask *torch.Var, query, key, value *torch.Linear) (out *torch.Var, weights torch.Value) {
 	b, s := hidden.Tensor().Dim(0), hidden.Tensor().Dim(1)
-	if e.eagerly != nil {
-		out, weights = e.eagerly(t, f, hidden, mask, query, key, value)
-		out.Set(t.View(out, b, s, -1))
-		return out, weights
-	}
 	q := e.projected(t, f, hidden, query)
 	k := e.projected(t, f, hidden, key)
 	v := e.projected(t, f, hidden, value)
@@ -140,11 +123,9 @@ func newBertLayers(t *torch.Torch, c *bertConfig, e *encoding, dtype torch.DType
 func (l *bertLayer) forward(t *torch.Torch, hidden, mask *torch.Var) torch.Value {
 	f := t.Enter(hidden)
 	output, weights := l.selfAttention(t, hidden, mask)
-	kept := f.Let(weights) // self_attention_output, _ = ...
+	f.Let(weights) // self_attention_output, _ = ...
 	attended := f.Let(output)
-	out := f.Let(l.feedForward(t, attended))
-	l.keepWeights(t, f, kept)
-	return f.Return(out)
+	return f.Return(f.Let(l.feedForward(t, attended)))
 }
 
 // selfAttention is BertAttention.forward.

@@ -25,38 +25,3 @@ func fixedCrossEntropy(t *torch.Torch, logits, labels torch.X, batch *Batch) tor
 	}
 	return f.Return(loss)
 }
-
-// languageModel is a decoder that predicts the next token: the logits of its last
-// hidden states, and their loss. Models differ in how they take all hidden states.
-func languageModel(model trunk, head *torch.Linear, all func(*torch.Torch, *torch.Var) torch.Value) *Model {
-	return &Model{Forward: func(t *torch.Torch, batch *Batch) Output {
-		f := t.Enter()
-		o := model(t, batch)
-		hidden := f.Let(o.hidden)
-		logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(all(t, hidden), head) }))
-		var loss torch.Value
-		if batch.Labels != nil {
-			loss = f.Keep(f.Let(causalLMLoss(t, logits, batch)))
-		}
-		out := Output{Loss: loss, Logits: f.Keep(logits), Cache: o.rest}
-		f.End()
-		return out
-	}}
-}
-
-// allAtOnce is x itself, or another view of it.
-func allAtOnce(t *torch.Torch, x *torch.Var) torch.Value { return t.Alias(x) }
-
-// allOfSlices is x[:, slice(0, None), :]. Python's indexing makes another view of
-// all of it; PyTorch before 2.11 slices each dimension, so recordings of 2.6 and 2.8
-// have it, and backward puts each slice's gradient into zeros.
-func allOfSlices(t *torch.Torch, x *torch.Var) torch.Value {
-	if !t.Version.Before(2, 11) {
-		return t.Alias(x)
-	}
-	out := t.Slice(x, 0, 0, x.Tensor().Dim(0))
-	for d := 1; d < 3; d++ {
-		out = t.Slice(out, d, 0, x.Tensor().Dim(d))
-	}
-	return out
-}

@@ -10,14 +10,10 @@ type causalMask struct {
 	eager  bool  // a float to add to the scores, not a bool
 	padded bool  // the mask that the model is given has zeros
 	cached bool  // keys and values are cached
-	mapped bool  // by vmap, as transformers 4 makes it
 }
 
 // make returns the mask, nothing if the kernel's own causal masking will do.
 func (c causalMask) make(t *torch.Torch, embeds, positions *torch.Var, given *torch.Tensor) torch.Value {
-	if c.mapped {
-		return c.makeMapped(t, embeds, positions, given)
-	}
 	f := t.Enter()
 	// _preprocess_mask_arguments
 	var attention *torch.Var
@@ -41,14 +37,6 @@ func (c causalMask) make(t *torch.Torch, embeds, positions *torch.Var, given *to
 // none (find_packed_sequence_indices).
 func findPackedSequences(t *torch.Torch, positions *torch.Var, batch int64) {
 	f := t.Enter()
-	packed := f.Let(packedIn(t, f, positions, batch))
-	t.Drop(t.All(t.Compare(t.Select(packed, 1)))) // (packed[:, -1] == 0).all()
-	f.End()
-}
-
-// packedIn counts the packed sequences up to each position, with the names that
-// the function around it keeps until it returns.
-func packedIn(t *torch.Torch, f *torch.Frame, positions *torch.Var, batch int64) torch.Value {
 	ids := f.Let(positions)
 	if ids.Tensor().Dim(0) != batch {
 		ids.Set(t.Expand(ids, batch, -1))
@@ -58,7 +46,9 @@ func packedIn(t *torch.Torch, f *torch.Frame, positions *torch.Var, batch int64)
 	n := ids.Tensor().Dim(1)
 	diff := f.Let(t.Integers(t.Slice(joined.Borrow(), 1, 1, n+1), t.Slice(joined.Borrow(), 1, 0, n)))
 	t.Drop(joined)
-	return t.CumsumLast(t.Compare(diff))
+	packed := f.Let(t.CumsumLast(t.Compare(diff)))
+	t.Drop(t.All(t.Compare(t.Select(packed, 1)))) // (packed[:, -1] == 0).all()
+	f.End()
 }
 
 // sdpa is sdpa_mask, which may skip the mask (_ignore_causal_mask_sdpa).

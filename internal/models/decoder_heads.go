@@ -11,36 +11,28 @@ type decoderHead struct {
 	suffix string
 	labels Labels
 	needs  []string
-	since  torch.Version // of transformers, takes any keyword
 	make   func(t *torch.Torch, m *llama) *Model
 }
 
 // The heads, in the order of their classes.
-var (
-	causalHead   = decoderHead{"ForCausalLM", SameIDs, nil, older4.Transformers, causalLM}
-	classesHead  = decoderHead{"ForSequenceClassification", Classes, []string{"pad_token_id"}, last4.Transformers, sequenceClassifier}
-	tagsHead     = decoderHead{"ForTokenClassification", TokenTags, nil, last4.Transformers, tagger}
-	spansHead    = decoderHead{"ForQuestionAnswering", Spans, nil, older4.Transformers, answerer}
-	noHead       = decoderHead{"Model", NoLabels, nil, older4.Transformers, alone}
-	withoutSpans = []decoderHead{causalHead, classesHead, tagsHead, noHead}
-	allHeads     = []decoderHead{causalHead, classesHead, tagsHead, spansHead, noHead}
-)
+var decoderKinds = []decoderHead{
+	{"ForCausalLM", SameIDs, nil, causalLM},
+	{"ForSequenceClassification", Classes, []string{"pad_token_id"}, sequenceClassifier},
+	{"ForTokenClassification", TokenTags, nil, tagger},
+	{"ForQuestionAnswering", Spans, nil, answerer},
+	{"Model", NoLabels, nil, alone},
+}
 
-// decoderHeads are the rows of a family's heads, from the constructor of its
-// model.
-func decoderHeads[C any](name string, model func(*torch.Torch, *C, Run) *llama, heads ...decoderHead) []Head {
+// decoderHeads are the rows of a family's heads.
+func decoderHeads(name string) []Head {
 	var out []Head
-	for _, h := range heads {
-		row := needs(head(name+h.suffix, h.labels, func(t *torch.Torch, c *C, r Run) (*Model, error) {
-			m := model(t, c, r)
-			m.decayNorms()
+	for _, h := range decoderKinds {
+		out = append(out, needs(head(name+h.suffix, h.labels, func(t *torch.Torch, c *llamaConfig, r Run) (*Model, error) {
+			m := newLlama(t, c, r)
 			made := h.make(t, m)
-			for _, r := range m.rotaries {
-				r.cast(t, m.run.DType)
-			}
+			m.rotary.cast(t, r.DType)
 			return made, nil
-		}), h.needs...)
-		out = append(out, takesKeywords(row, h.since))
+		}), h.needs...))
 	}
 	return out
 }

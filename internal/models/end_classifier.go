@@ -2,9 +2,8 @@ package models
 
 import "memorymark/internal/torch"
 
-// endClassifier is what BartForSequenceClassification and T5ForSequenceClassification
-// do with the last hidden states: they take those at the end of each text, and
-// classify them (transformers/models/bart/modeling_bart.py). How many ends there are
+// endClassifier is what T5ForSequenceClassification does with the last hidden states: it takes those
+// at the end of each text, and classifies them (transformers/models/t5/modeling_t5.py). How many ends there are
 // is a matter of the data; here it is one in each sample, as tokenizers make it.
 type endClassifier struct {
 	dense, out *torch.Linear
@@ -12,7 +11,7 @@ type endClassifier struct {
 	train      bool
 }
 
-// newEndClassifier is BartClassificationHead or T5ClassificationHead.
+// newEndClassifier is T5ClassificationHead.
 func newEndClassifier(t *torch.Torch, width, labels int64, dropout float64, r Run) *endClassifier {
 	return &endClassifier{
 		dense:   t.NewLinear(width, width, true, r.DType).Named("classification_head.dense"),

@@ -60,15 +60,12 @@ func theSource() Source {
 
 // EvaluatedFamily is the row of a family of a source.
 func EvaluatedFamily(s Source, modelType string, heads []Head) *Family {
-	compared := recordedIn[modelType]
-	f := &Family{Type: modelType, Heads: heads, Versions: compared.Versions, Except: compared.Except, evaluated: true, ChannelsLast: true, read: func(c *hfconfig.Config) (any, error) {
+	f := &Family{Type: modelType, Heads: heads, evaluated: true, ChannelsLast: true, read: func(c *hfconfig.Config) (any, error) {
 		facts, err := s.Read(c)
 		return &evaluated{c, facts}, err
 	}}
 	for i := range f.Heads {
-		name := f.Heads[i].Architecture
 		f.Heads[i].make = func(t *torch.Torch, c any, r Run) (*Model, error) { return s.New(t, c.(*evaluated).config, r) }
-		f.Heads[i].takes = func(v Versions) bool { return s.TakesKeywords(modelType, name, v) }
 	}
 	return f
 }

@@ -2,6 +2,7 @@ package models
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -16,34 +17,17 @@ import (
 var families = []*Family{
 	&bertFamily,
 	&clipFamily,
-	&convNextFamily,
-	&convNextV2Family,
-	&debertaFamily,
-	&dinov2Family,
-	&distilBertFamily,
-	&electraFamily,
-	&gemma2Family,
-	&gemma3Family,
-	&gemmaFamily,
 	&gpt2Family,
-	&gptNeoXFamily,
 	&llamaFamily,
 	&lmFamily,
 	&mistralFamily,
-	&olmo2Family,
-	&optFamily,
-	&phi3Family,
 	&qwen2Family,
 	&qwen3Family,
 	&resnetFamily,
-	&robertaFamily,
 	&siglipFamily,
-	&smolLM3Family,
-	&swinFamily,
 	&t5Family,
 	&torchvisionResNetFamily,
 	&vitFamily,
-	&xlmRobertaFamily,
 }
 
 // Family is a model type.
@@ -55,16 +39,10 @@ type Family struct {
 	ChannelsLast bool
 	// AnyImage says that images need not be as large as image_size says.
 	AnyImage bool
-	// Versions are those other than Reference in which recordings are what is predicted.
-	Versions []Versions
-	// Except is what is another in some of them, and not modelled: Evaluation, or
-	// architectures.
-	Except map[Versions][]string
-	Module string // of the Python classes; "" is Transformers
+	Module   string // of the Python classes; "" is Transformers
 
 	evaluated bool // from its own source
 	stages    bool // of a pipeline are modelled
-	tuples    bool // are what transformers 4.51 returns caches as
 	read      func(*hfconfig.Config) (any, error)
 }
 
@@ -78,12 +56,8 @@ type Head struct {
 	// Needs are token ids of the configuration that the Python class cannot do
 	// without. Not every configuration has them; they change no memory.
 	Needs []string
-	// keywords is since which transformers the class takes any keyword, among them
-	// num_items_in_batch; 5.0 if it is nothing.
-	keywords torch.Version
 	// noKeywords is that of a class that is never called with num_items_in_batch.
 	noKeywords bool
-	takes      func(v Versions) bool // of a class whose source is evaluated
 
 	make func(t *torch.Torch, config any, r Run) (*Model, error)
 }
@@ -140,12 +114,6 @@ func needs(h Head, keys ...string) Head {
 	return h
 }
 
-// takesKeywords is a head that takes any keyword in a transformers 4.
-func takesKeywords(h Head, since torch.Version) Head {
-	h.keywords = since
-	return h
-}
-
 // takesNoKeywords is a head whose forward has no **kwargs, or whose class says accepts_loss_kwargs = False
 // (transformers/models/convnext/modeling_convnext.py).
 func takesNoKeywords(h Head) Head {
@@ -153,14 +121,17 @@ func takesNoKeywords(h Head) Head {
 	return h
 }
 
-// TakesKeywords reports whether the head is called with num_items_in_batch
+// TakesKeywords reports whether a model is called with num_items_in_batch
 // (transformers/trainer.py, model_accepts_loss_kwargs).
-func (h *Head) TakesKeywords(v Versions) bool {
-	if h.takes != nil {
-		return h.takes(v)
+func TakesKeywords(c *hfconfig.Config, v Versions) bool {
+	f, h, err := Find(c)
+	if err != nil {
+		return false
 	}
-	since := cmp.Or(h.keywords, torch.Version{Major: 5})
-	return !h.noKeywords && !v.Transformers.Before(since.Major, since.Minor)
+	if s := theSource(); s != nil && (f.evaluated || v != Reference) {
+		return s.TakesKeywords(c.ModelType, c.Architecture, v)
+	}
+	return !h.noKeywords
 }
 
 // UnmodelledError says that a family or an architecture is not modelled, so that
@@ -176,6 +147,9 @@ func (e *UnmodelledError) Error() string { return e.key + ": " + e.Reason() + e.
 func (e *UnmodelledError) Reason() string {
 	if e.because != nil {
 		return fmt.Sprintf("%s is not modelled: %v", e.what, e.because)
+	}
+	if theSource() == nil {
+		return e.what + " is not modelled by a program that was built without make models"
 	}
 	return e.what + " is not modelled"
 }
@@ -195,9 +169,9 @@ func Settle(c *hfconfig.Config) error {
 	}
 	switch f := familyOf(c); {
 	case c.ModelType == "" && c.Architecture == "":
-		return fmt.Errorf("config has no model_type; it must be one of %s", familyNames())
+		return errors.New("config has no model_type; it" + knownTypes())
 	case c.ModelType == "":
-		return &UnmodelledError{key: "config", what: fmt.Sprintf("architecture %q", c.Architecture), known: "; its model_type must be one of " + familyNames()}
+		return &UnmodelledError{key: "config", what: fmt.Sprintf("architecture %q", c.Architecture), known: "; its model_type" + knownTypes()}
 	case f == nil:
 		return unmodelledType(c.ModelType)
 	case c.Architecture == "":
@@ -230,13 +204,16 @@ func Find(c *hfconfig.Config) (*Family, *Head, error) {
 const withoutSource = "this program was built without the source of transformers, from which it knows more models: run make models, then build it again"
 
 func unmodelledType(name string) error {
-	known := "; it must be one of " + familyNames()
+	return &UnmodelledError{key: "config", what: fmt.Sprintf("model_type %q", name), known: "; it" + knownTypes()}
+}
+
+// knownTypes says which model types there are.
+func knownTypes() string {
+	known := " must be one of " + familyNames()
 	if s := theSource(); s != nil {
-		known += ", or one that " + s.Name() + " has with a head that is trained on tokens, labels or images"
-	} else {
-		known += "; " + withoutSource
+		return known + ", or one that " + s.Name() + " has with a head that is trained on tokens, labels or images"
 	}
-	return &UnmodelledError{key: "config", what: fmt.Sprintf("model_type %q", name), known: known}
+	return known + "; " + withoutSource
 }
 
 // positioned is a configuration that limits how long a text is.
@@ -281,12 +258,6 @@ func Check(c *hfconfig.Config, sequence int64) error {
 func TakesAnyImage(c *hfconfig.Config) bool {
 	f := familyOf(c)
 	return f != nil && f.AnyImage
-}
-
-// CachesTuples reports whether a model returns its cache as tuples of tensors.
-func CachesTuples(c *hfconfig.Config, v Versions) bool {
-	f := familyOf(c)
-	return f != nil && f.tuples && v.Transformers.Before(4, 57)
 }
 
 // TakesImages reports whether a batch of a model is images, not tokens.

@@ -8,9 +8,9 @@ import (
 )
 
 var gpt2Family = Family{
-	Type: "gpt2", tuples: true, Versions: []Versions{newest, last4, older4}, read: reads(readGPT2),
+	Type: "gpt2", read: reads(readGPT2),
 	Heads: []Head{
-		takesKeywords(head("GPT2LMHeadModel", SameIDs, newGPT2), older4.Transformers),
+		head("GPT2LMHeadModel", SameIDs, newGPT2),
 		needs(head("GPT2ForSequenceClassification", Classes, newGPT2Classifier), "pad_token_id"),
 		head("GPT2ForTokenClassification", TokenTags, newGPT2Tokens),
 		head("GPT2ForQuestionAnswering", Spans, newGPT2Spans),
@@ -76,7 +76,6 @@ func readGPT2(c *hfconfig.Config) (*gpt2Config, error) {
 
 type gpt2Block struct {
 	ln1              *torch.LayerNorm
-	causal           *torch.Tensor // the causal mask of all positions in transformers 4
 	attn, attnOutput *torch.Conv1D
 	ln2              *torch.LayerNorm
 	fc, proj         *torch.Conv1D
@@ -122,20 +121,14 @@ func newGPT2Model(t *torch.Torch, c *gpt2Config, r Run) (*gpt2, error) {
 // newBlock makes a GPT2Block.
 func (m *gpt2) newBlock(t *torch.Torch, inner int64) gpt2Block {
 	size, dtype := m.cfg.HiddenSize, m.run.DType
-	b := gpt2Block{ln1: t.NewLayerNorm(size, dtype)}
-	var number *torch.Tensor
-	if m.run.Versions.Transformers.Before(5, 0) {
-		b.causal, number = m.maskBuffers(t)
+	return gpt2Block{
+		ln1:        t.NewLayerNorm(size, dtype),
+		attn:       t.NewConv1D(3*size, size, dtype).Named("attn.c_attn"),
+		attnOutput: t.NewConv1D(size, size, dtype).Named("attn.c_proj"),
+		ln2:        t.NewLayerNorm(size, dtype),
+		fc:         t.NewConv1D(inner, size, dtype).Named("mlp.c_fc"),
+		proj:       t.NewConv1D(size, inner, dtype).Named("mlp.c_proj"),
 	}
-	b.attn = t.NewConv1D(3*size, size, dtype).Named("attn.c_attn")
-	b.attnOutput = t.NewConv1D(size, size, dtype).Named("attn.c_proj")
-	if b.causal != nil {
-		t.OwnAfterParts(b.causal, number)
-	}
-	b.ln2 = t.NewLayerNorm(size, dtype)
-	b.fc = t.NewConv1D(inner, size, dtype).Named("mlp.c_fc")
-	b.proj = t.NewConv1D(size, inner, dtype).Named("mlp.c_proj")
-	return b
 }
 
 func newGPT2(t *torch.Torch, c *gpt2Config, r Run) (*Model, error) {
@@ -194,7 +187,7 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	o := m.transformer(t, batch)
 	h := f.Let(o.hidden)
-	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(m.kept(t, h), m.head) }))
+	logits := f.Let(t.In("lm_head", func() torch.Value { return t.Linear(h, m.head) }))
 	out := Output{}
 	if batch.Labels != nil {
 		loss := f.Let(causalLMLoss(t, logits, batch))
@@ -205,37 +198,23 @@ func (m *gpt2) forward(t *torch.Torch, batch *Batch) Output {
 	return out
 }
 
-// kept is hidden_states[:, slice(0, None), :] of transformers 4.57. Transformers 5
-// makes no new tensor there, and 4.51 does not have it.
-func (m *gpt2) kept(t *torch.Torch, hidden *torch.Var) torch.X {
-	if v := m.run.Versions.Transformers; v.Before(5, 0) && !v.Before(4, 57) {
-		return allOfSlices(t, hidden)
-	}
-	return hidden
-}
-
 // transformer is GPT2Model.
 func (m *gpt2) transformer(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
 	var cache *dynamicCache
 	if m.cfg.UseCache && !m.run.Checkpointing && !m.run.NoCache {
 		cache = &dynamicCache{}
-		if m.run.Versions.Transformers.Before(4, 57) {
-			cache.form = paired
-		}
 	}
 	if m.looksForPadding && batch.Mask == nil {
 		lookForPadding(t, batch.IDs)
 	}
-	given := f.Let(torch.Value{})
-	positions, embeds := m.embeddings(t, f, batch)
+	f.Let(torch.Value{}) // attention_mask
+	positions, embeds := f.Let(torch.Value{}), f.Let(torch.Value{})
+	embeds.Set(t.In("wte", func() torch.Value { return t.Embedding(torch.Borrow(batch.IDs), m.wte) }))
+	positions.Set(positionsOf(t, batch.IDs.Dim(1)))
 	positioned := f.Let(t.In("wpe", func() torch.Value { return t.Embedding(positions, m.wpe) }))
 	hidden := f.Let(t.Add(embeds, positioned))
-	mask := f.Let(torch.Value{})
-	if m.run.Versions.convertsMasks() {
-		mask = given
-	}
-	mask.Set(m.mask(t, embeds, positions, batch, cache))
+	mask := f.Let(causalMask{eager: m.run.Eager, padded: batch.Padded, cached: cache != nil}.make(t, embeds, positions, batch.Mask))
 	hidden.Set(t.Dropout(hidden, m.cfg.EmbeddingDropout, m.run.Train))
 	for i := range m.blocks {
 		if m.run.Checkpointing && m.run.Train {
@@ -244,38 +223,13 @@ func (m *gpt2) transformer(t *torch.Torch, batch *Batch) trunkOutput {
 			hidden.Set(m.block(t, i, hidden, mask, cache))
 		}
 	}
-	if m.run.Versions.Transformers.Before(5, 0) {
-		f.Let(hidden) // in outputs, what the last block returned
-	}
 	hidden.Set(t.In("ln_f", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	hidden.Set(t.View(hidden, hidden.Tensor().Shape...))
 	return trunkOutput{hidden: f.Return(hidden), rest: cache.tensors()}
 }
 
-func (m *gpt2) mask(t *torch.Torch, embeds, positions *torch.Var, batch *Batch, cache *dynamicCache) torch.Value {
-	switch {
-	case !m.run.Versions.convertsMasks():
-		return causalMask{
-			eager: m.run.Eager, padded: batch.Padded, cached: cache != nil, mapped: m.run.Versions.mapsMasks(),
-		}.make(t, embeds, positions, batch.Mask)
-	case !m.run.Eager:
-		return legacyMask{padded: batch.Padded}.forSDPA(t, embeds, batch.Mask)
-	case batch.Mask != nil:
-		return extendedMask4(t, torch.Borrow(batch.Mask), m.run.DType)
-	default: // module.bias is all it takes
-		return torch.Value{}
-	}
-}
-
-// checkpointed is a block's call under checkpointing. In transformers 4 its arguments
-// have no names.
+// checkpointed is a block's call under checkpointing.
 func (m *gpt2) checkpointed(t *torch.Torch, i int, hidden, mask, positions *torch.Var) torch.Value {
-	switch v := m.run.Versions.Transformers; {
-	case v.Before(4, 57):
-		return t.CheckpointInputs(func(in []*torch.Var) torch.Value { return m.block(t, i, in[0], in[1], nil) }, hidden, mask)
-	case v.Before(5, 0):
-		return t.CheckpointInputs(func(in []*torch.Var) torch.Value { return m.block(t, i, in[0], in[2], nil) }, hidden, positions, mask)
-	}
 	block := func(x *torch.Var, kept []*torch.Var) torch.Value { return m.block(t, i, x, kept[0], nil) }
 	return t.Checkpoint(block, hidden, mask, positions)
 }
@@ -314,17 +268,13 @@ func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *
 	shape := []int64{hidden.Tensor().Shape[0], hidden.Tensor().Shape[1], -1, m.cfg.HiddenSize / m.cfg.Heads}
 	parts := t.Split(t.Conv1D(hidden, b.attn), m.cfg.HiddenSize, 2)
 	query, key, value := f.Let(parts[0]), f.Let(parts[1]), f.Let(parts[2])
-	order := []*torch.Var{key, value, query}
-	if m.run.Versions.Transformers.Before(4, 57) {
-		order = []*torch.Var{query, key, value}
-	}
-	for _, x := range order {
+	for _, x := range []*torch.Var{key, value, query} {
 		x.Set(t.Transpose(t.View(x, shape...), 1, 2))
 	}
 	cache.update(t, key, value)
 	var attended torch.Value
 	if m.run.Eager {
-		attended, weights = m.eager(t, b, query, key, value, mask)
+		attended, weights = m.eager(t, query, key, value, mask)
 	} else {
 		attended = m.sdpa(t, query, key, value, mask)
 	}
@@ -338,14 +288,6 @@ func (m *gpt2) attention(t *torch.Torch, b *gpt2Block, hidden *torch.Var, mask *
 
 // sdpa is sdpa_attention_forward (transformers/integrations/sdpa_attention.py).
 func (m *gpt2) sdpa(t *torch.Torch, q, k, v, mask *torch.Var) torch.Value {
-	if m.run.Versions.copiesHeads() {
-		f := t.Enter()
-		return f.Return(m.attended(t, f.Let(t.Contiguous(q)), f.Let(t.Contiguous(k)), f.Let(t.Contiguous(v)), mask))
-	}
-	return m.attended(t, q, k, v, mask)
-}
-
-func (m *gpt2) attended(t *torch.Torch, q, k, v, mask *torch.Var) torch.Value {
 	p := m.run.dropout(m.cfg.AttentionDropout)
 	if mask.Tensor() == nil {
 		causal := q.Tensor().Dim(2) > 1
@@ -355,14 +297,10 @@ func (m *gpt2) attended(t *torch.Torch, q, k, v, mask *torch.Var) torch.Value {
 }
 
 // eager is eager_attention_forward, which returns the weights too.
-func (m *gpt2) eager(t *torch.Torch, b *gpt2Block, q, k, v, mask *torch.Var) (out, weights torch.Value) {
+func (m *gpt2) eager(t *torch.Torch, q, k, v, mask *torch.Var) (out, weights torch.Value) {
 	f := t.Enter()
 	w := f.Let(t.MatMul(q, t.Transpose(k, -1, -2)))
-	if m.run.Versions.Transformers.Before(5, 0) {
-		m.maskScores(t, f, b, w)
-	} else {
-		w.Set(t.Scale(w))
-	}
+	w.Set(t.Scale(w))
 	if mask.Tensor() != nil {
 		w.Set(t.Add(w, mask))
 	}

@@ -6,11 +6,8 @@ import (
 
 // groupedOptions say how attention is computed.
 type groupedOptions struct {
-	eager      bool
-	capped     bool // scores through a tanh, if it is eager
-	everywhere bool // not causal
-	copies     bool // of queries, keys and values, and none shared: transformers 4.51
-	dropout    float64
+	eager   bool
+	dropout float64
 }
 
 // groupedAttention is attention whose keys and values may have fewer heads
@@ -26,21 +23,16 @@ func groupedAttention(t *torch.Torch, o groupedOptions, q, k, v, mask *torch.Var
 		return groupedEager(t, f, repeats, q, keys, values, mask, o)
 	}
 	masked := mask.Tensor() != nil
-	gqa := repeats > 1 && !masked && k.Tensor().Dim(3) <= 256 && !o.copies
+	gqa := repeats > 1 && !masked && k.Tensor().Dim(3) <= 256
 	if repeats > 1 && !gqa {
 		keys.Set(repeatHeads(t, keys, repeats))
 		values.Set(repeatHeads(t, values, repeats))
 	}
 	var bias torch.X
 	if masked {
-		bias = forKeys(t, mask, keys)
+		bias = mask
 	}
-	if o.copies {
-		query.Set(t.Contiguous(query))
-		keys.Set(t.Contiguous(keys))
-		values.Set(t.Contiguous(values))
-	}
-	causal := q.Tensor().Dim(2) > 1 && !masked && !o.everywhere
+	causal := q.Tensor().Dim(2) > 1 && !masked
 	attended := f.Let(t.Attention(query, keys, values, bias, o.dropout, causal, gqa))
 	attended.Set(t.Contiguous(t.Transpose(attended, 1, 2)))
 	return f.Return(attended), torch.Value{}
@@ -53,13 +45,8 @@ func groupedEager(t *torch.Torch, f *torch.Frame, repeats int64, q, keys, values
 		values.Set(repeatHeads(t, values, repeats))
 	}
 	scores := f.Let(t.Scale(t.MatMul(q, t.Transpose(keys, 2, 3))))
-	if o.capped {
-		scores.Set(t.Scale(scores))
-		scores.Set(t.Tanh(scores))
-		scores.Set(t.Scale(scores))
-	}
 	if mask.Tensor() != nil {
-		scores.Set(t.Add(scores, forKeys(t, mask, keys)))
+		scores.Set(t.Add(scores, mask))
 	}
 	scores.Set(t.To(t.Softmax(scores, torch.Float32), q.Tensor().DType))
 	scores.Set(t.Dropout(scores, o.dropout, true))
@@ -68,19 +55,6 @@ func groupedEager(t *torch.Torch, f *torch.Frame, repeats int64, q, keys, values
 	weights = f.Keep(scores)
 	return f.Return(attended), weights
 }
-
-// forKeys is attention_mask[:, :, :, : key_states.shape[-2]]: transformers 4.51
-// makes masks that are a column wider.
-func forKeys(t *torch.Torch, mask, keys *torch.Var) torch.X {
-	if n := keys.Tensor().Dim(2); mask.Tensor().Dim(3) > n {
-		return t.Slice(mask, 3, 0, n)
-	}
-	return mask
-}
-
-// copiesHeads reports whether sdpa_attention_forward makes queries, keys and values
-// contiguous (transformers/integrations/sdpa_attention.py of 4.51).
-func (v Versions) copiesHeads() bool { return v.Transformers.Before(4, 57) }
 
 // repeatHeads is repeat_kv: x[:, :, None, :, :], expanded.
 func repeatHeads(t *torch.Torch, x *torch.Var, n int64) torch.Value {

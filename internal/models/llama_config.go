@@ -40,16 +40,6 @@ type llamaConfig struct {
 	family string // model_type
 }
 
-// The families of this configuration that are told apart by name.
-const (
-	qwen2    = "qwen2"
-	qwen3    = "qwen3"
-	gemma2   = "gemma2"
-	gemma3   = "gemma3_text"
-	smolLM3  = "smollm3"
-	phi3Type = "phi3"
-)
-
 // The kinds of layers in layer_types.
 const (
 	fullAttention    = "full_attention"
@@ -61,10 +51,6 @@ const (
 type RopeParameters struct {
 	Type    RopeType `json:"rope_type"`
 	OldType RopeType `json:"type"`
-
-	// Of Phi-3, which has them here or outside.
-	RotaryFactor      *float64 `json:"partial_rotary_factor"`
-	OriginalPositions *int64   `json:"original_max_position_embeddings"`
 }
 
 // RopeType is a key of ROPE_INIT_FUNCTIONS.
@@ -76,7 +62,6 @@ const (
 	LinearRope  RopeType = "linear"
 	Llama3Rope  RopeType = "llama3"
 	YarnRope    RopeType = "yarn"
-	LongRope    RopeType = "longrope" // of Phi-3 alone
 )
 
 var ropeTypes = []RopeType{DefaultRope, LinearRope, Llama3Rope, YarnRope}
@@ -89,40 +74,27 @@ func readLlama(c *hfconfig.Config) (*llamaConfig, error) {
 	case "mistral":
 		l.VocabSize, l.IntermediateSize, l.MaxPositions = 32000, 14336, 4096*32
 		l.KeyValueHeads, l.SlidingWindow = &eight, &window
-	case qwen2, qwen3:
+	case "qwen2", "qwen3":
 		l.VocabSize, l.IntermediateSize, l.MaxPositions = 151936, 22016, 32768
 		l.KeyValueHeads, l.SlidingWindow, l.MaxWindowLayers = &all, &window, 28
-		if c.ModelType == qwen3 {
+		if c.ModelType == "qwen3" {
 			l.HeadDim = &headDim
 		}
 	default:
 		l.VocabSize, l.IntermediateSize, l.MaxPositions = 32000, 11008, 2048
 	}
-	return l, l.decode(c, l, "silu")
+	return l, l.decode(c)
 }
 
-// decoderIgnored are keys of decoders that say nothing about memory: numbers in
+// decode reads a configuration. Keys that say nothing about memory are ignored: numbers in
 // formulas, and how texts are generated.
-var decoderIgnored = []string{
-	"rms_norm_eps", "rope_theta", "pretraining_tp", "gradient_checkpointing", "query_pre_attn_scalar", "rope_local_base_freq",
-	"cache_implementation", "_sliding_window_pattern", "embd_pdrop", "original_max_position_embeddings",
-	"router_aux_loss_coef",
-}
-
-// decode reads a configuration into a struct that is l or holds it. The model
-// has one of some activations.
-func (l *llamaConfig) decode(c *hfconfig.Config, into any, activations ...string) error {
-	return l.decodeIgnoring(c, into, nil, activations...)
-}
-
-// decodeIgnoring is decode of a configuration with more keys that say nothing about
-// memory.
-func (l *llamaConfig) decodeIgnoring(c *hfconfig.Config, into any, ignored []string, activations ...string) error {
+func (l *llamaConfig) decode(c *hfconfig.Config) error {
 	l.family = c.ModelType
-	if err := c.Decode(into, slices.Concat(decoderIgnored, ignored)...); err != nil {
+	if err := c.Decode(l, "rms_norm_eps", "rope_theta", "pretraining_tp", "gradient_checkpointing", "rope_local_base_freq",
+		"cache_implementation", "_sliding_window_pattern", "embd_pdrop", "original_max_position_embeddings"); err != nil {
 		return err
 	}
-	if !slices.Contains(activations, l.HiddenAct) {
+	if l.HiddenAct != "silu" {
 		return fmt.Errorf("config: hidden_act %q of a %s is not modelled", l.HiddenAct, c.ModelType)
 	}
 	return l.validate(c.ModelType)
@@ -132,7 +104,7 @@ func (l *llamaConfig) validate(family string) error {
 	if err := rotates(l.HeadSize()); err != nil {
 		return err
 	}
-	if rope := l.Rope(); !slices.Contains(ropeTypes, rope) && family != phi3Type { // which has its own
+	if rope := l.Rope(); !slices.Contains(ropeTypes, rope) {
 		return invalid.At("rope_scaling", fmt.Errorf("config: rope_type of a %s is %q; it must be one of %s", family, rope, "default, linear, llama3, yarn"))
 	}
 	return nil
@@ -177,22 +149,18 @@ func (l *llamaConfig) HeadSize() int64 {
 }
 
 // IsQwen reports whether the model is Qwen2 or Qwen3, which share most code.
-func (l *llamaConfig) IsQwen() bool { return l.family == qwen2 || l.family == qwen3 }
+func (l *llamaConfig) IsQwen() bool { return l.family == "qwen2" || l.family == "qwen3" }
 
 // QKVBias reports whether the projections of queries, keys and values have
 // biases; Qwen2's have, whatever its configuration says.
-func (l *llamaConfig) QKVBias() bool { return l.AttentionBias || l.family == qwen2 }
+func (l *llamaConfig) QKVBias() bool { return l.AttentionBias || l.family == "qwen2" }
 
 // QKNorm reports whether each head of the queries and of the keys is normed.
-func (l *llamaConfig) QKNorm() bool { return l.family == qwen3 }
+func (l *llamaConfig) QKNorm() bool { return l.family == "qwen3" }
 
 // MapsMasks reports whether the model makes a dictionary of masks, by the kinds
 // of layers, that of full attention always.
-func (l *llamaConfig) MapsMasks() bool { return l.IsQwen() || l.IsGemma() || l.family == smolLM3 }
-
-// IsGemma reports whether the model is Gemma 2 or 3, which make the masks of both
-// kinds always.
-func (l *llamaConfig) IsGemma() bool { return l.family == gemma2 || l.family == gemma3 }
+func (l *llamaConfig) MapsMasks() bool { return l.IsQwen() }
 
 // Sliding reports whether a layer attends through a window: all of Mistral's
 // if it has one, the last ones of Qwen if asked.
@@ -214,7 +182,7 @@ func (l *llamaConfig) depth() (layers int64, key string) { return l.Layers, "num
 func (l *llamaConfig) kindOf(layer int64) any { return l.Sliding(layer) }
 
 // MasksWindow reports whether the model makes the mask of sliding attention.
-func (l *llamaConfig) MasksWindow() bool { return l.IsGemma() || l.countSliding() > 0 }
+func (l *llamaConfig) MasksWindow() bool { return l.countSliding() > 0 }
 
 // MasksAll reports whether the model makes the mask of full attention.
 func (l *llamaConfig) MasksAll() bool { return l.MapsMasks() || l.countSliding() < l.Layers }

@@ -75,14 +75,9 @@ func sdpaMask(t *torch.Torch, batch, length int64, look maskFunction, padding *t
 
 // allOf is and_masks, which starts from a True.
 func allOf(t *torch.Torch, functions ...maskFunction) maskFunction {
-	return allOfFrom(t, func() torch.Value { return t.Full(torch.Bool) }, functions...)
-}
-
-// allOfFrom is allOf that starts from another True.
-func allOfFrom(t *torch.Torch, one func() torch.Value, functions ...maskFunction) maskFunction {
 	return func(query, key *torch.Var) torch.Value {
 		f := t.Enter()
-		result := f.Let(one())
+		result := f.Let(t.Full(torch.Bool))
 		for _, look := range functions {
 			result.Set(t.Compare(result, look(query, key)))
 		}

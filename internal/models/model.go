@@ -100,6 +100,13 @@ func New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
 
 // New makes the model of a configuration of the family.
 func (f *Family) New(t *torch.Torch, c *hfconfig.Config, r Run) (*Model, error) {
+	if !f.evaluated && r.Versions != Reference && r.Versions != (Versions{}) { // what is written by hand is the reference
+		s := theSource()
+		if s == nil || s.Family(f.Type) == nil {
+			return nil, fmt.Errorf("%s of %v is not known: %s", f.Type, r.Versions, withoutSource)
+		}
+		f = s.Family(f.Type)
+	}
 	head := f.head(c.Architecture)
 	if head == nil {
 		return nil, fmt.Errorf("%s has no %s", f.Type, c.Architecture)

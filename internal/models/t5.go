@@ -13,8 +13,7 @@ import (
 var t5Tokens = []string{"pad_token_id", "decoder_start_token_id"}
 
 var t5Family = Family{
-	Type: "t5", tuples: true, Versions: []Versions{last4, older4}, read: reads(readT5),
-	Except: map[Versions][]string{last4: {"T5ForSequenceClassification"}, older4: {"T5ForSequenceClassification"}},
+	Type: "t5", read: reads(readT5),
 	Heads: []Head{
 		decodes(needs(head("T5ForConditionalGeneration", TargetIDs, newT5), t5Tokens...)),
 		readsEnds(needs(head("T5ForSequenceClassification", Classes, newT5Classifier), t5Tokens...)),
@@ -109,7 +108,6 @@ type t5 struct {
 	eager            bool
 	checkpoints      bool
 	act              activation
-	versions         Versions
 	shared           *torch.Embedding
 	encoder, decoder t5Stack
 	head             *torch.Linear // tied to shared
@@ -123,15 +121,11 @@ func newT5Model(t *torch.Torch, c *t5Config, r Run, decoder bool, head func(m *t
 	if err != nil {
 		return nil, err
 	}
-	m := &t5{cfg: c, act: act, train: r.Train, eager: r.Eager, versions: r.Versions}
+	m := &t5{cfg: c, act: act, train: r.Train, eager: r.Eager}
 	m.checkpoints = r.Checkpointing && m.train
 	m.shared = t.NewEmbedding(c.VocabSize, c.ModelSize, r.DType).AsInput("shared")
 	var tables []*torch.Tensor
-	table := func() {
-		if !m.isOf4() { // which hands the shared one on
-			tables = append(tables, t.Buffer(r.DType, c.VocabSize, c.ModelSize))
-		}
-	}
+	table := func() { tables = append(tables, t.Buffer(r.DType, c.VocabSize, c.ModelSize)) }
 	table()
 	m.encoder = newT5Stack(t, c, c.Layers, false, r.DType)
 	if decoder {
@@ -151,10 +145,6 @@ func newT5Model(t *torch.Torch, c *t5Config, r Run, decoder bool, head func(m *t
 // dropped, too.
 func newT5(t *torch.Torch, c *t5Config, r Run) (*Model, error) {
 	m, err := newT5Model(t, c, r, true, func(m *t5) {
-		if m.isOf4() && !c.TieWordEmbeddings {
-			m.head = t.NewLinear(c.ModelSize, c.VocabSize, false, r.DType).AsOutput("lm_head")
-			return
-		}
 		t.Release(t.Buffer(r.DType, c.VocabSize, c.ModelSize))
 		m.head = &torch.Linear{Weight: m.shared.Weight}
 	})
@@ -217,7 +207,7 @@ func (m *t5) forward(t *torch.Torch, batch *Batch) Output {
 	decoded := f.Let(m.stack(t, &m.decoder, decoderIDs, encoded, padded, cache))
 	sequence := f.Let(decoded)
 	scaled := m.cfg.TieWordEmbeddings
-	if m.cfg.ScaleOutputs != nil && !m.isOf4() {
+	if m.cfg.ScaleOutputs != nil {
 		scaled = *m.cfg.ScaleOutputs
 	}
 	if scaled {
@@ -243,19 +233,12 @@ func (m *t5) newCache() encoderDecoderCache {
 	if !m.cfg.UseCache || m.checkpoints {
 		return encoderDecoderCache{}
 	}
-	var form cacheForm
-	if m.versions.Transformers.Before(4, 57) {
-		form = paired
-	}
-	return encoderDecoderCache{self: &dynamicCache{form: form}, cross: &dynamicCache{form: form}}
+	return encoderDecoderCache{self: &dynamicCache{}, cross: &dynamicCache{}}
 }
 
 // stack is T5Stack; the encoder has nothing encoded and no cache. The padding
 // is that of the encoder's input in both.
 func (m *t5) stack(t *torch.Torch, s *t5Stack, ids torch.X, encoded *torch.Var, p padding, cache encoderDecoderCache) torch.Value {
-	if m.isOf4() {
-		return m.stack4(t, s, ids, encoded, p, cache)
-	}
 	f := t.Enter().In(s.name)
 	mask := f.Let(torch.Value{})
 	inputs := f.Let(t.In("embed_tokens", func() torch.Value { return t.Embedding(ids, m.shared) }))

@@ -120,17 +120,12 @@ func (m *t5) attention(t *torch.Torch, a *t5Attention, name string, hidden, enco
 func computeBias(t *torch.Torch, a *t5Attention, length, keys int64) torch.Value {
 	f := t.Enter()
 	context := f.Let(t.Shift(t.Unsqueeze(t.Arange(length), 1)))
-	return f.Return(biasOf(t, f, a, context, keys))
-}
-
-// biasOf is the bias for keys before and after positions.
-func biasOf(t *torch.Torch, f *torch.Frame, a *t5Attention, context *torch.Var, keys int64) torch.Value {
 	memory := f.Let(t.Unsqueeze(t.Arange(keys), 0))
 	relative := f.Let(t.Integers(memory, context))
 	bucket := f.Let(relativePositionBucket(t, relative, !a.causal))
 	values := f.Let(t.Embedding(bucket, a.relativeBias))
 	values.Set(t.Unsqueeze(t.Permute(values, 2, 0, 1), 0))
-	return f.Keep(values)
+	return f.Return(values)
 }
 
 // relativePositionBucket is _relative_position_bucket.

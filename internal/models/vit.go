@@ -10,9 +10,9 @@ import (
 )
 
 var vitFamily = Family{
-	Type: "vit", Images: true, Versions: []Versions{last4}, read: reads(readViT),
+	Type: "vit", Images: true, read: reads(readViT),
 	Heads: []Head{
-		takesKeywords(head("ViTForImageClassification", Classes, newViT), last4.Transformers),
+		head("ViTForImageClassification", Classes, newViT),
 		head("ViTModel", NoLabels, newViTAlone),
 	},
 }
@@ -127,9 +127,6 @@ func newViTModel(t *torch.Torch, c *vitConfig, r Run) (*vit, error) {
 }
 
 func (m *vit) newLayer(t *torch.Torch) vitLayer {
-	if m.isOf4() {
-		return m.newLayer4(t)
-	}
 	c, h, dtype := m.cfg, m.cfg.HiddenSize, m.run.DType
 	return vitLayer{
 		query:      t.NewLinear(h, h, c.QKVBias, dtype).Named("attention.q_proj"),
@@ -149,9 +146,7 @@ func newViT(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
 		return nil, err
 	}
 	m.name = "vit"
-	m.initWeights(t)
 	m.classifier = t.NewLinear(c.HiddenSize, c.NumLabels, true, r.DType).Named("classifier")
-	m.initWeight(t, m.classifier.Weight)
 	return &Model{Forward: m.forward}, nil
 }
 
@@ -168,14 +163,13 @@ func newViTAlone(t *torch.Torch, c *vitConfig, r Run) (*Model, error) {
 	if m.poolerAct, err = activationOf(c.PoolerAct); err != nil {
 		return nil, err
 	}
-	m.initWeights(t)
 	return bare(m.encode), nil
 }
 
 func (m *vit) forward(t *torch.Torch, batch *Batch) Output {
 	f := t.Enter()
 	sequence := m.encode(t, batch).let(f)
-	pooled := f.Let(firstTokenOnly(t, sequence))
+	pooled := f.Let(t.Select(sequence, 1))
 	scores := t.In("classifier", func() torch.Value { return t.Linear(pooled, m.classifier) })
 	return classifiedByLossFunction(t, f, scores, batch)
 }
@@ -185,15 +179,11 @@ func (m *vit) encode(t *torch.Torch, batch *Batch) trunkOutput {
 	f := enter(t, m.name)
 	embedded := f.Let(m.embed(t, batch.Pixels))
 	hidden := f.Let(embedded)
-	forward := m.layer
-	if m.isOf4() {
-		forward = m.layer4
-	}
-	callLayers(t, m.run, len(m.layers), hidden, forward)
+	callLayers(t, m.run, len(m.layers), hidden, m.layer)
 	sequence := f.Let(t.In("layernorm", func() torch.Value { return t.LayerNorm(hidden, m.norm) }))
 	pooled := f.Let(torch.Value{})
 	if m.pooler != nil {
-		pooled.Set(t.In("pooler", func() torch.Value { return m.poolerAct(t, t.Linear(firstToken(t, sequence), m.pooler)) }))
+		pooled.Set(t.In("pooler", func() torch.Value { return m.poolerAct(t, t.Linear(t.Select(sequence, 1), m.pooler)) }))
 	}
 	out := trunkOutput{hidden: f.Keep(sequence), pooled: f.Keep(pooled)}
 	f.End()

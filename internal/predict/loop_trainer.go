@@ -104,7 +104,7 @@ func (l *trainerLoop) getBatchSamples() {
 // in …), which begins with 0.
 func (l *trainerLoop) countItems(samples []*models.Batch) torch.Value {
 	t := l.t
-	if samples[0].Labels == nil || !l.head.TakesKeywords(l.w.Libraries()) {
+	if samples[0].Labels == nil || !models.TakesKeywords(l.w.Config, l.w.Libraries()) {
 		return torch.Value{}
 	}
 	f := t.Enter()
@@ -159,7 +159,7 @@ func (l *trainerLoop) trainingStep(inputs *models.Batch) torch.Value {
 	f := t.Enter()
 	l.begin(forward)
 	loss := f.Let(l.computeLoss(inputs))
-	if inputs.Items == nil && (l.averages() || !l.head.TakesKeywords(l.w.Libraries())) {
+	if inputs.Items == nil && (l.averages() || !models.TakesKeywords(l.w.Config, l.w.Libraries())) {
 		loss.Set(t.Scale(loss)) // loss / current_gradient_accumulation_steps
 	}
 	l.begin(backward)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/models/modelstest"
 	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
 )
@@ -77,6 +78,7 @@ func TestRecordedLoops(t *testing.T) {
 		}
 		t.Run(c.ID, func(t *testing.T) {
 			w, err := workload.Parse(c.Workload)
+			modelstest.NeedSourceFor(t, err)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/models/modelstest"
 	"memorymark/internal/torch"
 	"memorymark/internal/trace"
 	"memorymark/internal/trace/tracetest"
@@ -57,6 +58,8 @@ type recordedProcess struct {
 func TestRecorded(t *testing.T) {
 	for _, c := range readLines[recordedProcess](t, "recorded.jsonl") {
 		t.Run(c.ID, func(t *testing.T) {
+			_, err := workload.Parse(c.Workload)
+			modelstest.NeedSourceFor(t, err)
 			if difference := predictRecorded(t, c.ID, c.Workload); difference != "" {
 				t.Error(difference)
 			}

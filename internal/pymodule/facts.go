@@ -290,21 +290,26 @@ func (l *Library) TakesKeywords(modelType, architecture string, v models.Version
 	return f != nil && f.kids[0].kids[5] != nil
 }
 
-// ModelType is the type of an architecture, "" if the source has none of that name.
+// ModelType is the type of an architecture, "" if the source has none of that name. Of
+// several the one that the class is named after is meant: GPT-SW3 has GPT-2's classes.
 func (l *Library) ModelType(architecture string) string {
 	m := l.machine()
 	defer l.idle.Put(m)
+	first := ""
 	for _, task := range tasks {
 		d, _ := m.mapping(task.mapping).(*dict)
-		for i := 0; d != nil && i < len(d.keys); i++ {
+		for i := 0; d != nil && architecture != "" && i < len(d.keys); i++ {
 			names := []value{d.values[i]}
 			if several, ok := d.values[i].(*tuple); ok {
 				names = several.items
 			}
-			if architecture != "" && slices.Contains(names, value(architecture)) {
-				return d.keys[i].(string)
+			if modelType := d.keys[i].(string); slices.Contains(names, value(architecture)) {
+				first = cmp.Or(first, modelType)
+				if strings.HasPrefix(strings.ToLower(architecture), strings.NewReplacer("_", "", "-", "").Replace(modelType)) {
+					return modelType
+				}
 			}
 		}
 	}
-	return ""
+	return first
 }

@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"memorymark/internal/models"
+	"memorymark/internal/models/modelstest"
 )
 
 func TestVersions(t *testing.T) {
+	modelstest.NeedSource(t)
 	w, err := Parse([]byte(`{"model": "gpt2", "versions": {"torch": "2.15.0+cu132", "transformers": "5.22.2"}}`))
 	if err != nil {
 		t.Fatal(err)
