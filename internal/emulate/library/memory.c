@@ -11,7 +11,8 @@
 //   - A region that becomes empty is given back.
 //   - With the context come a region for code and one for local memory. With
 //     the first kernel of PyTorch's that is none of those that draw random numbers
-//     it allocates 2 MiB, exchanges local memory for more, and allocates 10 MiB.
+//     it allocates 2 MiB, exchanges local memory for more, and allocates 4 and
+//     10 MiB.
 //   - Each handle of cuBLAS is an allocation of 64 MiB. The first product of
 //     16-bit numbers brings two regions of code, products of fp32 bring none.
 //   - The first communicator of NCCL fills these regions and begins another.
@@ -119,15 +120,13 @@ static void insert(struct region *r, int i, uintptr_t at, long size) {
 	r->taken += size;
 }
 
-// place finds a region's lowest gap that is wide enough. What the host shares
-// lies at the end of its gap.
-static uintptr_t place(struct region *r, long size, int at_end) {
+// place finds a region's lowest gap that is wide enough.
+static uintptr_t place(struct region *r, long size) {
 	if (r->size - r->taken < size) return 0;
 	uintptr_t at = r->at;
 	for (int i = 0; i <= r->n; i++) {
 		uintptr_t end = i < r->n ? r->used[i].at : r->at + r->size;
 		if ((long)(end - at) >= size) {
-			if (at_end) at = end - size;
 			insert(r, i, at, size);
 			return at;
 		}
@@ -136,13 +135,13 @@ static uintptr_t place(struct region *r, long size, int at_end) {
 	return 0;
 }
 
-static uintptr_t allocate(int device, long size, int at_end) {
+static uintptr_t allocate(int device, long size) {
 	for (int i = region_count - 1; i >= 0; i--) {
-		uintptr_t at = regions[i].device == device ? place(&regions[i], size, at_end) : 0;
+		uintptr_t at = regions[i].device == device ? place(&regions[i], size) : 0;
 		if (at) return at;
 	}
 	struct region *r = new_region(device, size);
-	return r ? place(r, size, at_end) : 0;
+	return r ? place(r, size) : 0;
 }
 
 // release frees an allocation, and its region if that was the last of it.
@@ -170,7 +169,7 @@ static long release(uintptr_t at) {
 // own takes a region of the driver's own and says where what is in it lies.
 static uintptr_t own(int d, long size, long used) {
 	struct region *r = new_region(d, size);
-	return r ? place(r, used, 0) : 0;
+	return r ? place(r, used) : 0;
 }
 
 int backed(void) {
@@ -233,10 +232,11 @@ void first_launch(void) {
 	struct device *v = lock(d);
 	if (!v->launched) {
 		v->launched = 1;
-		allocate(d, 2 * MIB, 0);
+		allocate(d, 2 * MIB);
 		release(v->local);
 		own(d, 512 * MIB, 506 * MIB);
-		allocate(d, 10 * MIB, 1); // for what assertions print
+		allocate(d, 4 * MIB);
+		allocate(d, 10 * MIB);
 	}
 	unlock();
 }
@@ -244,7 +244,7 @@ void first_launch(void) {
 void new_blas_handle(void) {
 	int d = current_device();
 	lock(d);
-	allocate(d, 64 * MIB, 0);
+	allocate(d, 64 * MIB);
 	unlock();
 }
 
@@ -272,7 +272,7 @@ void first_communicator(void) {
 		v->launched = 1;
 		release(v->local);
 		own(d, 512 * MIB, 512 * MIB);
-		allocate(d, 24 * MIB, 0); // what was left of the region for code
+		allocate(d, 24 * MIB); // what was left of the region for code
 		own(d, 32 * MIB, 14 * MIB);
 	}
 	unlock();
@@ -309,7 +309,7 @@ void *device_malloc(int d, size_t bytes) {
 	long size = up(bytes ? bytes : 1, GRANULE);
 	uintptr_t at = 0;
 	if (backed()) require_host_memory(v->taken + size);
-	if (take_locked(v, size) && !(at = allocate(d, size, 0))) take_locked(v, -size);
+	if (take_locked(v, size) && !(at = allocate(d, size))) take_locked(v, -size);
 	unlock();
 	return (void *)at;
 }
