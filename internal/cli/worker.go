@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -116,7 +117,12 @@ func (f *workerFlags) run(ctx context.Context, e *env) error {
 	if err := e.print(told, told.write); err != nil {
 		return err
 	}
-	return w.Run(ctx)
+	err = w.Run(ctx)
+	var refused *worker.RefusedError
+	if errors.As(err, &refused) {
+		return badInput("make a new one with memorymark serve token create NAME --role worker, and start the worker with it", "%s: %w", f.join, err)
+	}
+	return err
 }
 
 // codeSlot is for jobs that carry code.

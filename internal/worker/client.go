@@ -47,6 +47,12 @@ func (e *StatusError) Is(target error) bool {
 	return false
 }
 
+// refused reports whether the server does not let the worker in.
+func refused(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden)
+}
+
 // permanent reports whether there is no use in trying again.
 func permanent(err error) bool {
 	var status *StatusError

@@ -105,6 +105,16 @@ func (e *StuckError) Error() string {
 	return fmt.Sprintf("job %s does not stop and still holds its GPU; restart the worker", e.Job)
 }
 
+// RefusedError says that the server does not let the worker in any more: its token was revoked, has
+// expired, or is no worker's.
+type RefusedError struct{ err error }
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the worker's token is no longer accepted, so it takes no more jobs: %v", e.err)
+}
+
+func (e *RefusedError) Unwrap() error { return e.err }
+
 // Worker is a member of a server's fleet.
 type Worker struct {
 	Config
@@ -228,6 +238,8 @@ func (w *Worker) serve(ctx context.Context, slot int, end func()) error {
 		case errors.Is(err, job.ErrNoWorker):
 			w.tell() // the server was restarted, and is to know this worker again
 			pause(ctx)
+		case refused(err):
+			return &RefusedError{err}
 		case err != nil:
 			w.Log.Warn("take a job", "card", card, "error", err)
 			pause(ctx)

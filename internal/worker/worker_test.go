@@ -84,6 +84,7 @@ type lab struct {
 	dir   string
 	url   string
 	token string
+	list  *token.List // that the token is on
 
 	serve func(q *job.Queue) // has the server continue with a queue
 }
@@ -111,6 +112,7 @@ func newLabFor(t *testing.T, lease time.Duration) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.list = list
 	if l.token, err = list.Create("rack", token.Worker, time.Now(), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
