@@ -130,14 +130,16 @@ func TestAutoValues(t *testing.T) {
 	}
 }
 
-// TestAutoRunsAgain runs a program whose sizes follow from values.
+// TestAutoRunsAgain runs programs whose sizes follow from values.
 func TestAutoRunsAgain(t *testing.T) {
-	out, sum := runValues(t, Auto, "masked")
-	if !strings.Contains(out, "decided a size") || !strings.HasSuffix(out, "kept 45604\n") {
-		t.Error(out)
-	}
-	if !strings.Contains(sum.WhyComputed, "decided a size") || sum.Processes[0].Values != Computed {
-		t.Errorf("%+v", sum)
+	for program, kept := range map[string]string{"masked": "kept 45604\n", "rows": "kept 27\n", "labels": "kept 10073\n"} {
+		out, sum := runValues(t, Auto, program)
+		if !strings.Contains(out, "decided a size") || !strings.HasSuffix(out, kept) {
+			t.Errorf("%s: %s", program, out)
+		}
+		if !strings.Contains(sum.WhyComputed, "decided a size") || sum.Processes[0].Values != Computed {
+			t.Errorf("%s: %+v", program, sum)
+		}
 	}
 }
 

@@ -2,7 +2,7 @@
 
 values.py: says which of them differ.
 values.py events: what the programs allocate, to compare runs whose values come from elsewhere.
-values.py masked, or huge: a size that follows from values which only a kernel knows, and more memory than a host has."""
+values.py masked, rows, labels, or huge: a size that follows from values which only a kernel knows, and more memory than a host has."""
 
 import hashlib
 import sys
@@ -404,6 +404,14 @@ if __name__ == "__main__":
         x = numbers(300, 40).cuda()
         x = x @ x.t()
         print("kept", len(x[x > 0]))
+    elif sys.argv[1:] == ["rows"]:
+        x = numbers(300, 40).cuda()
+        print("kept", len(x[(x < 1.5).all(1)]))
+    elif sys.argv[1:] == ["labels"]:
+        y = numbers(300, 40)
+        y[y > 1] = float("nan")
+        y = y.cuda()
+        print("kept", len(y[~torch.isnan(y)]))
     elif sys.argv[1:] == ["huge"]:
         x = torch.empty(120 << 30, dtype=torch.uint8, device="cuda")
         y = torch.randn(300, 300, device="cuda")

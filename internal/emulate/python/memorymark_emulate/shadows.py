@@ -45,6 +45,7 @@ _SIZES = {
 }  # fmt: skip
 _ALL_APART = "no two elements at the same place"
 _HALF, _IN_TURN = "half of ", "indices in turn over "  # with a number
+_CHECKED = "all numbers are right"  # of a check for NaN, whose answer selects
 _DECIDES = {"__bool__": "a branch", "__index__": "an index", **dict.fromkeys(_SIZES, "a size")}
 
 
@@ -53,7 +54,7 @@ def assumptions() -> list[dict[str, Any]]:
     return [
         {
             "function": f, "where": w, "assumed": a, "times": n, "followed": (f, w, a) in _followed,
-            "decided": _DECIDES.get(f, "") if a in ("0", _ALL_APART) or a.startswith((_HALF, _IN_TURN)) else "",
+            "decided": _DECIDES.get(f, "") if a in ("0", _ALL_APART, _CHECKED) or a.startswith((_HALF, _IN_TURN)) else "",
         }
         for (f, w, a), n in sorted(_assumed.items(), key=lambda i: -i[1])
     ]  # fmt: skip
@@ -329,7 +330,7 @@ def _make_mode(torch: Any) -> Any:
                 return int(self.shadows[mask].count_nonzero()), self.guesses.get(mask, "")
             value = self.constants.get(mask)
             if value is not None:
-                return mask.numel() * bool(value), ""
+                return mask.numel() * bool(value), self.guesses.get(mask, "")
             return mask.numel() // 2, f"{_HALF}{mask.numel()}"
 
         def answer_backward(self, result: Any, index: Any) -> None:
@@ -376,7 +377,7 @@ def _make_mode(torch: Any) -> Any:
             if not results:
                 return
             if function in functions.finite:  # a check that nothing went wrong: nothing did
-                self.keep_constant(results, torch.ones((), dtype=torch.bool, device="cpu"))
+                self.pass_check(results, True)
                 return
             if function in functions.shaping and args[0] in self.shadows and small(results[0]):
                 with torch._C.DisableTorchFunction():
@@ -423,24 +424,32 @@ def _make_mode(torch: Any) -> Any:
                 value = rule(args, kwargs, elements.value, lambda: self.repeat(function, args, kwargs, elements), results[0])
                 if value is not None:
                     self.keep_constant(results, value)
+                    if guess := self.guess(inputs):
+                        self.guesses.update(dict.fromkeys(results, guess))
             return value is not None
 
         def follow_check(self, function: Any, inputs: list[Any], results: list[Any]) -> bool:
             """Whether numbers are none, or all of them in order as corners of boxes are, is asked to find mistakes. There is none."""
             if function in functions.none:
-                self.keep_constant(results, torch.zeros((), dtype=torch.bool, device="cpu"))
+                self.pass_check(results, False)
                 return True
             if function in functions.equal and len(inputs) == 2 and inputs[0] is inputs[1]:  # how torch.distributions looks for NaN (constraints.py, _Real)
-                self.keep_constant(results, torch.ones((), dtype=torch.bool, device="cpu"))
+                self.pass_check(results, True)
                 return True
             if function in functions.ordering or function in functions.both and all(self.passes(t) for t in inputs):
                 for t in results:
                     self.checks[t] = True
-            elif function in functions.asserted or function in functions.all and inputs and inputs[0] in self.checks:
+            elif function in functions.asserted or function in functions.all and inputs and inputs[0] in self.checks and results[0].dim() == 0:
                 self.keep_constant(results, torch.ones((), dtype=results[0].dtype, device="cpu"))
                 assume(function, "true", sys._getframe(3))
                 return True
             return False
+
+        def pass_check(self, results: list[Any], value: bool) -> None:
+            """Not known where an answer is asked for, and a guess where it selects: labels that are missing may be NaN."""
+            self.keep_constant(results, torch.full((), value, dtype=torch.bool, device="cpu"))
+            for t in results:
+                self.guesses[t] = _CHECKED
 
         def passes(self, t: Any) -> bool:
             """Whether a mask is a check, or known to be true throughout."""
