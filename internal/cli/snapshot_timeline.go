@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/draw"
+	"memorymark/internal/report"
 	"memorymark/internal/timeline"
 )
 
@@ -59,7 +60,7 @@ func newSnapshotTimeline(e *env) *cobra.Command {
 	flags.IntVar(&f.from, "from", 0, "start at event `N`")
 	flags.IntVar(&f.to, "to", 0, "stop before event `N` (default: the end)")
 	flags.BoolVar(&f.byStack, "by-stack", false, "colour by the code that allocated, not by category")
-	flags.BoolVar(&f.style.Light, "light", false, "use a white background, for print")
+	flags.BoolVar(&f.style.Light, "light", false, "use a white background, for print; an html page follows the reader's system else")
 	flags.IntVar(&f.style.Width, "width", 0, "width in `pixels` (default 1600)")
 	flags.IntVar(&f.style.Height, "height", 0, "height in `pixels` (default 900)")
 	return c
@@ -79,6 +80,15 @@ func (f *timelineFlags) run(ctx context.Context, e *env, path string) error {
 		return badUsage("", "%s: %w", path, err)
 	}
 	f.style.Title = filepath.Base(path)
+	if f.format == "html" {
+		info, err := r.Info()
+		if err != nil {
+			return err
+		}
+		if n := len(info.Failures); n > 0 {
+			f.style.Failure = report.Failure(&info.Failures[n-1])
+		}
+	}
 	write := func(w io.Writer) error { return drawn(w, tl, f.style) }
 	if output == "-" {
 		return write(e.stdout)

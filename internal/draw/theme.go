@@ -10,8 +10,9 @@ import (
 // Style is the size and theme of a picture. The zero value is dark, 1600 × 900.
 type Style struct {
 	Title         string
-	Width, Height int  // 0 is 1600 and 900; at least 640 × 360
-	Light         bool // dark on white, for print
+	Width, Height int      // 0 is 1600 and 900; at least 640 × 360
+	Light         bool     // dark on white, for print; an HTML page is as the reader's system else
+	Failure       *Failure // what a page in HTML says of how the run ran out of memory
 }
 
 func (s Style) withDefaults() Style {
@@ -128,3 +129,18 @@ func CategoryColor(c trace.Category) color.Color { return dark.of(timeline.Color
 
 // FailureColor is the colour of failures.
 func FailureColor() color.Color { return dark.failure }
+
+// Failure is the story of an allocation that failed, in words.
+type Failure struct {
+	Title, By string
+	Sentences []string
+	Live      []string // the largest of what was live
+	Remedies  []Remedy
+	After     string // what the remedies leave open
+}
+
+// Remedy is a setting of the allocator and whether it gets past the request that failed.
+type Remedy struct {
+	Settings, Needs string
+	Helps           bool
+}

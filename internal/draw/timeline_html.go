@@ -36,13 +36,14 @@ func TimelineHTML(w io.Writer, tl *timeline.Timeline, style Style) error {
 	if err != nil {
 		return err
 	}
-	theme := "dark"
+	theme := ""
 	if style.Light {
 		theme = "light"
 	}
 	return timelinePage.Execute(w, struct {
 		Title, Theme string
+		Failure      *Failure
 		CSS          template.CSS
 		Timeline, JS template.JS
-	}{style.Title, theme, template.CSS(timelineCSS), template.JS(data), template.JS(timelineScript)})
+	}{style.Title, theme, style.Failure, template.CSS(timelineCSS), template.JS(data), template.JS(timelineScript)})
 }

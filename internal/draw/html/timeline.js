@@ -1897,7 +1897,8 @@
 	* The page that memorymark snapshot timeline writes: one file, no server. It draws with the page's own code;
 	* what is here puts text around the plot. Texts come from other people's programs and go in as text.
 	*/
-	var theme = document.documentElement.dataset.theme === "light" ? "light" : "dark";
+	var system = matchMedia("(prefers-color-scheme: light)");
+	var theme = (document.documentElement.dataset.theme ?? (system.matches ? "light" : "dark")) === "light" ? "light" : "dark";
 	var wire = JSON.parse(at("timeline").textContent);
 	var stage = new Stage();
 	var described;
@@ -1986,6 +1987,7 @@
 			x0: wire.from,
 			x1: wire.to + 1
 		});
+		if (wire.failures[0]) stage.goTo(wire.failures[0].event);
 		fillFacts(stage.state.whole);
 		fillLegend(stage.state.whole);
 		show();
@@ -1997,6 +1999,7 @@
 			"all",
 			"peak"
 		]) at(act).addEventListener("click", () => perform(stage, around, act));
+		system.addEventListener("change", () => location.reload());
 		document.addEventListener("keydown", (event) => {
 			const act = actOf(event);
 			if (!act) return;

@@ -14,7 +14,8 @@ import type { Under } from '../timeline/scene';
 import { Stage } from '../timeline/stage';
 import { LocalDrawer } from './drawer';
 
-const theme: Theme = document.documentElement.dataset.theme === 'light' ? 'light' : 'dark';
+const system = matchMedia('(prefers-color-scheme: light)');
+const theme: Theme = (document.documentElement.dataset.theme ?? (system.matches ? 'light' : 'dark')) === 'light' ? 'light' : 'dark';
 const wire = JSON.parse(at('timeline').textContent) as Wire;
 const stage = new Stage();
 let described: Under | null | undefined;
@@ -113,12 +114,14 @@ function start() {
   stage.subscribe(show);
   stage.open(() => '', wire.events, false);
   stage.show({ ...stage.view, x0: wire.from, x1: wire.to + 1 });
+  if (wire.failures[0]) stage.goTo(wire.failures[0].event);
   fillFacts(stage.state.whole!);
   fillLegend(stage.state.whole!);
   show();
   listen(stage, plot, overview, { click: (under) => around.select(under) });
   at('search').addEventListener('input', (event) => stage.setEmphasis({ query: (event.target as HTMLInputElement).value }));
   for (const act of ['in', 'out', 'all', 'peak'] as const) at(act).addEventListener('click', () => perform(stage, around, act));
+  system.addEventListener('change', () => location.reload());
   document.addEventListener('keydown', (event) => {
     const act = actOf(event);
     if (!act) return;

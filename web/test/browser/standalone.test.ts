@@ -45,6 +45,20 @@ test('it draws, and says what it draws', async () => {
   await expect.poll(() => page.locator('#phases').textContent()).toContain('backward');
 });
 
+test('it says how the run died, and is light where the system is', async () => {
+  const story = page.locator('#failure');
+  await story.getByText('Out of memory at event 26,238').waitFor();
+  await story.getByText(/A limit forbade it/).waitFor();
+  await story.getByText('expandable_segments:True needs 7.498 GiB, gets past this request').waitFor();
+  await story.getByText('the whole run may need more').waitFor();
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await expect.poll(ground).toBe('rgb(10, 10, 10)');
+  await page.emulateMedia({ colorScheme: 'light' });
+  await expect.poll(ground).toBe('rgb(246, 248, 247)');
+  await expect.poll(colors).toBeGreaterThan(5);
+});
+
 test('a search counts what it finds', async () => {
   await page.fill('#search', '>20MiB');
   await expect.poll(() => page.locator('#matches').textContent()).toMatch(/^[1-9][\d,]* of [\d,]+$/);
