@@ -290,10 +290,11 @@ func (m *Machine) optional(v value, name string) (found value, ok bool) {
 	if found = m.attribute(v, name); found != nil {
 		return found, true
 	}
-	if e, ok := noAttribute(v, name).(*Error); ok {
-		panic(e)
+	switch v.(type) {
+	case *instance, *class, none, int64, float64, bool:
+		return nil, false
 	}
-	return nil, false
+	panic(noAttribute(v, name))
 }
 
 func (m *Machine) length(v value) int64 {

@@ -86,30 +86,62 @@ func (c *compiler) arguments(pos, named []*node) func(f *frame, a *args) (rest v
 		names[i], values[i] = k.text, c.expr(k.kids[0])
 	}
 	return func(f *frame, a *args) value {
-		all := newTuple(items(f)...)
-		kept := newTuple(all)
-		for _, v := range all.items {
+		u := f.m.unpacking()
+		u.pos = items(f, u.pos)
+		for _, v := range u.pos {
 			a.pos = append(a.pos, hold(v))
 		}
 		if len(values) == 0 {
-			return kept
+			return u
 		}
-		keywords := newDict()
 		for i, x := range values {
 			v := x(f)
 			if names[i] != "" {
-				keywords.set(f.m, names[i], v)
+				u.names, u.named = append(u.names, names[i]), append(u.named, v)
 				continue
 			}
-			f.m.spread(keywords, v)
+			d := f.m.itemsOf(v)
+			for i, k := range d.keys {
+				u.names, u.named = append(u.names, k.(string)), append(u.named, hold(d.values[i]))
+			}
 			f.m.drop(v)
 		}
-		for i, k := range keywords.keys {
-			a.names, a.named = append(a.names, k.(string)), append(a.named, hold(keywords.values[i]))
+		a.names, a.named = u.names, f.m.space(len(u.named))
+		for i, v := range u.named {
+			a.named[i] = hold(v)
 		}
-		kept.items = append(kept.items, keywords)
-		return kept
+		return u
 	}
+}
+
+// unpacked is what the arguments of a call with * or ** are collected in: a tuple and a
+// dictionary.
+type unpacked struct {
+	refs
+	pos   []value
+	names []string
+	named []value
+}
+
+// unpacking is one that an earlier call is done with, or a new one.
+func (m *Machine) unpacking() *unpacked {
+	last := len(m.unpacked) - 1
+	if last < 0 {
+		return &unpacked{refs: refs{1}}
+	}
+	u := m.unpacked[last]
+	m.unpacked = m.unpacked[:last]
+	u.n = 1
+	return u
+}
+
+func (u *unpacked) free(m *Machine) {
+	m.dropAll(u.named)
+	m.dropBackwards(u.pos)
+	clear(u.named)
+	clear(u.pos)
+	u.pos, u.names, u.named = u.pos[:0], u.names[:0], u.named[:0]
+	m.unpacked = append(m.unpacked, u)
 }
 
 // spread is **v in a dictionary or in a call.
@@ -133,8 +165,9 @@ func (m *Machine) itemsOf(v value) *dict {
 	panic(failure("a %s is no mapping that is known", typeName(v)))
 }
 
-// elements compiles the elements of a list, some of them with a star.
-func (c *compiler) elements(list []*node) func(f *frame) []value {
+// elements compiles the elements of a list, some of them with a star, which are put behind
+// others.
+func (c *compiler) elements(list []*node) func(f *frame, out []value) []value {
 	items := make([]expression, len(list))
 	stars := make([]bool, len(list))
 	for i, n := range list {
@@ -143,8 +176,8 @@ func (c *compiler) elements(list []*node) func(f *frame) []value {
 		}
 		items[i] = c.expr(n)
 	}
-	return func(f *frame) []value {
-		out := make([]value, 0, len(items))
+	return func(f *frame, out []value) []value {
+		out = slices.Grow(out, len(items))
 		for i, x := range items {
 			v := x(f)
 			if !stars[i] {

@@ -346,7 +346,12 @@ func (m *Machine) setattr(v value, name string, to value) {
 				return
 			}
 		}
-		if f := x.class.lookup("__setattr__"); f != nil {
+		switch f := x.class.lookup("__setattr__"); f {
+		case nil:
+		case m.setsModules:
+			setModuleAttribute(m, x, name, to)
+			return
+		default:
 			m.drop(m.call(f, hold(x), name, to))
 			return
 		}

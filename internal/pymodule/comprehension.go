@@ -12,13 +12,13 @@ func (c *compiler) display(n *node) expression {
 	switch n.kind {
 	case "Tuple":
 		items := c.elements(n.kids[0].kids)
-		return func(f *frame) value { return newTuple(items(f)...) }
+		return func(f *frame) value { return newTuple(items(f, nil)...) }
 	case "List":
 		items := c.elements(n.kids[0].kids)
-		return func(f *frame) value { return newList(items(f)...) }
+		return func(f *frame) value { return newList(items(f, nil)...) }
 	case "Set":
 		items := c.elements(n.kids[0].kids)
-		return func(f *frame) value { return f.m.newSet(items(f)) }
+		return func(f *frame) value { return f.m.newSet(items(f, nil)) }
 	case "Dict":
 		return c.dict(n)
 	case "ListComp", "SetComp", "GeneratorExp", "DictComp":

@@ -19,7 +19,7 @@ func earlierConfig(c *class) {
 
 // before reports whether the library is an earlier one.
 func (l *Library) before(major, minor int) bool {
-	return l.version.compare(version{major, minor}) < 0
+	return l.version[0] < major || l.version[0] == major && l.version[1] < minor
 }
 
 // tieEarlier is tie_weights: the layer of what comes out takes the table of what goes in,

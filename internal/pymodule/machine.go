@@ -78,6 +78,8 @@ type Machine struct {
 	top, depth   int
 	freeFrames   []*frame
 	freeArgs     []*args
+	unpacked     []*unpacked // of calls that are done
+	setsModules  *builtin    // __setattr__ of modules
 	torchState
 }
 

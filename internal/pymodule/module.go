@@ -50,10 +50,11 @@ func (m *Machine) addModules() {
 	}
 	m.types["Module"] = module
 	module.attrs["__init__"] = &builtin{"__init__", func(*Machine, *args) value { return none{} }}
-	module.attrs["__setattr__"] = &builtin{"__setattr__", func(m *Machine, a *args) value {
+	m.setsModules = &builtin{"__setattr__", func(m *Machine, a *args) value {
 		setModuleAttribute(m, a.pos[0].(*instance), a.pos[1].(string), hold(a.pos[2]))
 		return none{}
 	}}
+	module.attrs["__setattr__"] = m.setsModules
 	module.attrs["__call__"] = &builtin{"__call__", callModule}
 	module.attrs["training"] = &property{
 		get: &builtin{"training", func(m *Machine, _ *args) value { return m.training }},
@@ -101,7 +102,7 @@ func (m *Machine) addModules() {
 }
 
 func setModuleAttribute(m *Machine, x *instance, name string, v value) {
-	if part, ok := v.(*instance); ok && part.class.is(m.types["Module"]) {
+	if part, ok := v.(*instance); ok && part.isModule() {
 		stateOf(part).join(x, name)
 	}
 	if old, ok := x.fields.get(name); ok && !same(old, v) {
@@ -295,14 +296,26 @@ func (m *Machine) enter(x *instance) *torch.Frame {
 }
 
 // partsOf are the modules that a module has, in their order.
-func (m *Machine) partsOf(x *instance) []*instance {
-	out := slices.Clone(stateOf(x).items)
+func (m *Machine) partsOf(x *instance) (out []*instance) {
+	m.eachModule(x, func(part *instance) { out = append(out, part) })
+	return out
+}
+
+func (m *Machine) eachModule(x *instance, visit func(part *instance)) {
+	for _, part := range stateOf(x).items {
+		visit(part)
+	}
 	for _, v := range x.fields.values {
-		if part, ok := v.(*instance); ok && part.class.is(m.types["Module"]) {
-			out = append(out, part)
+		if part, ok := v.(*instance); ok && part.isModule() {
+			visit(part)
 		}
 	}
-	return out
+}
+
+// isModule reports whether an object is an nn.Module.
+func (x *instance) isModule() bool {
+	_, ok := x.native.(*moduleState)
+	return ok
 }
 
 // walk visits a module and all that are in it, each once: children first, or itself.
@@ -317,9 +330,7 @@ func (m *Machine) walk(x *instance, childrenFirst bool, visit func(x *instance))
 		if !childrenFirst {
 			visit(x)
 		}
-		for _, part := range m.partsOf(x) {
-			walk(part)
-		}
+		m.eachModule(x, walk)
 		if childrenFirst {
 			visit(x)
 		}
