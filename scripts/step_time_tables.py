@@ -219,9 +219,9 @@ def main():
             groups.setdefault((kind, t, int(size[2] + 2 * size[3])), (start, []))[1].append(([size[0] / 2, 1, 1, 1, size[1], 0, PEAK[t]], us))
         if kind == "batch_norm":  # blocks of a channel each, on ordinary cores
             direction, library, elements, channels = size
-            start = {**START, "compute": 0.01, "tile": 0, "edge": 0, "round": 0, "split": 0}
+            start = {**START, "memory": 0.885, "compute": 0.01, "tile": 0, "edge": 0, "round": 0, "split": 0}
             blocks = np.ceil(channels / SMS) * SMS / channels
-            groups.setdefault((kind, t, int(direction + 2 * library)), (start, []))[1].append(([elements * blocks / 2, 1, 1, 1, elements * SIZE[t] * (3 if direction else 2), 0, PEAK["fp32"]], us))
+            groups.setdefault((kind, t, int(direction + 2 * library)), (start, []))[1].append(([elements * blocks / 2, 1, 1, 1, elements * SIZE[t] * (5 if direction else 3), 0, PEAK["fp32"]], us))
     for (kind, t, variant), (start, found) in sorted(groups.items()):
         p, median, ninth, n = fit([f[0] for f in found], [f[1] for f in found], start)
         table.append([kind, t, variant] + ["%.4g" % p[c] for c in COLUMNS] + ["%.3f" % median, "%.3f" % ninth, n])

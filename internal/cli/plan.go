@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,6 +38,8 @@ type planFlags struct {
 	cards, mine, within string
 	amount              amountFlags
 	price               string
+	own                 []*gpu.Card // that the table of prices describes
+	loader              loaderFlag
 	reserve             string
 	outputs             []string
 	all                 bool
@@ -52,8 +56,8 @@ func newPlan(e *env) *cobra.Command {
 			"cheapest setup, the fastest, and the one with the fewest changes, each with the\n" +
 			"Python program to paste.\n\n" +
 			"What you set with flags stays as it is; the plan chooses the rest. It simulates every\n" +
-			"setup that it shows: three steps of the rank that needs the most memory. Times and costs\n" +
-			"are coarse: a time model of the step, bytes over links, and the catalog's prices.\n\n" +
+			"setup that it shows: three steps of the rank that needs the most memory. Times are\n" +
+			"by a time model of steps and of what NCCL moves over links, costs by the catalog's prices.\n\n" +
 			"For a config.json of an unknown family, your PyTorch (a CUDA build) runs the usual setups\n" +
 			fmt.Sprintf("for one GPU on emulated cards, at most %d processes.\n\n", plan.MaxProbes) +
 			"-o writes a chart of cost against time (.svg or .png), or the plan (.json).\n\n" +
@@ -74,7 +78,8 @@ func newPlan(e *env) *cobra.Command {
 		"the `number` of samples to train on, instead of tokens (default 1M images)")
 	flags.StringVar(&f.within, "within", "", "maximum cost, time or both: `bounds` such as '$500, 3 days'")
 	flags.BoolVar(&f.Full, "full", false, "train all weights: no adapters")
-	flags.StringVar(&f.price, "prices", "", "a `file` of prices (CSV: gpu, usd_per_hour, provider, market, as_of) instead of the catalog's")
+	flags.StringVar(&f.price, "prices", "", "a `file` of prices instead of the catalog's: CSV with gpu, usd_per_hour, provider, market and as_of, or YAML, which may describe cards")
+	f.loader.add(flags)
 	flags.StringVar(&f.reserve, "reserve", "", "`memory` to keep free on every card, such as 512MiB")
 	flags.BoolVar(&f.all, "all", false, "show all that fits, and why the rest does not")
 	f.addPython(flags)
@@ -180,6 +185,10 @@ func (f *planFlags) read(ctx context.Context, e *env) (err error) {
 			return badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
 		}
 	}
+	if err := f.loader.check(); err != nil {
+		return err
+	}
+	f.LoaderSeconds = f.loader.seconds
 	if err := f.readPrices(e); err != nil {
 		return err
 	}
@@ -194,10 +203,28 @@ func (f *planFlags) readPrices(e *env) error {
 	if err != nil {
 		return err
 	}
-	if f.Prices, err = plan.ReadPrices(bytes.NewReader(data)); err != nil {
-		return badInput("the first row is gpu,usd_per_hour,provider,market,as_of", "%s: %w", f.price, err)
+	switch strings.ToLower(filepath.Ext(f.price)) {
+	case ".yaml", ".yml", ".json":
+		f.Prices, f.own, err = plan.ReadPriceList(data)
+	default:
+		f.Prices, err = plan.ReadPrices(bytes.NewReader(data))
+	}
+	if err != nil {
+		return badInput("memorymark plan --help has the columns; docs/guide/what-to-train-on.md has an example of each kind of file", "%s: %w", f.price, err)
 	}
 	return nil
+}
+
+// findCard finds a card of the table of prices, or another.
+func (f *planFlags) findCard(e *env) func(string) (*gpu.Card, error) {
+	return func(name string) (*gpu.Card, error) {
+		for _, card := range f.own {
+			if card.ID == name {
+				return card, nil
+			}
+		}
+		return e.findCard(name)
+	}
 }
 
 // readCards finds the cards: those that the user has, those that were named,
@@ -207,19 +234,19 @@ func (f *planFlags) readCards(e *env) (err error) {
 	case f.mine != "" && f.cards != "":
 		return badUsage("give one of them", "--mine and --cards both name cards")
 	case f.mine != "":
-		if f.Cards, err = plan.ParseHoldings(f.mine, e.findCard); err != nil {
+		if f.Cards, err = plan.ParseHoldings(f.mine, f.findCard(e)); err != nil {
 			return badUsage("write it as --mine 'rtx-4090 x2, a100-80gb'", "--mine: %w", err)
 		}
 	case f.cards != "":
 		for name := range strings.SplitSeq(f.cards, ",") {
-			card, err := e.findCard(strings.TrimSpace(name))
+			card, err := f.findCard(e)(strings.TrimSpace(name))
 			if err != nil {
 				return err
 			}
 			f.Cards = append(f.Cards, plan.Holding{Card: card})
 		}
 	case f.Prices != nil:
-		for _, card := range gpu.All() {
+		for _, card := range slices.Concat(gpu.All(), f.own) {
 			if f.Prices[card.ID] != nil {
 				f.Cards = append(f.Cards, plan.Holding{Card: card})
 			}

@@ -21,6 +21,7 @@ type predictFlags struct {
 	*engineFlags
 	file     string
 	snapshot string
+	loader   loaderFlag
 }
 
 func newPredict(e *env) *cobra.Command {
@@ -54,8 +55,12 @@ func newPredict(e *env) *cobra.Command {
 	f.addPython(c.Flags())
 	c.Flags().StringVarP(&f.file, "file", "f", "", "predict the workloads in a `file`, - for standard input")
 	c.Flags().StringVar(&f.snapshot, "snapshot", "", "also write the predicted process to a `file`, as a PyTorch memory snapshot")
+	f.loader.add(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
 		defer f.close()
+		if err := f.loader.check(); err != nil {
+			return err
+		}
 		if f.engine == evidence.Measured {
 			return badUsage("memorymark analyze and profile measure", "--engine is %q; it must be predicted, emulated or auto", f.engine)
 		}
@@ -82,6 +87,9 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 	}
 	if f.emulates(w, user) {
 		found, err := f.runner.Emulate(c.Context(), analysis.Request{Workload: w, Card: card}, user, f.snapshot)
+		if err == nil {
+			found.Feed(f.loader.seconds)
+		}
 		switch {
 		case err != nil:
 			return explainUnable(err, user)
@@ -100,6 +108,7 @@ func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
 	if err != nil {
 		return badInput("", "%w", err)
 	}
+	p.Feed(f.loader.seconds)
 	loops, err := s.OtherLoops()
 	if err != nil {
 		return badInput("", "%w", err)
@@ -153,8 +162,11 @@ func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.
 	}
 	if f.emulates(w, user) {
 		found, err := f.runner.Emulate(ctx, analysis.Request{Workload: w, Card: card}, user, f.snapshot)
-		if err == nil && !found.Fits {
-			err = errOutOfMemory
+		if err == nil {
+			found.Feed(f.loader.seconds)
+			if !found.Fits {
+				err = errOutOfMemory
+			}
 		}
 		return found, explainUnable(err, user)
 	}
@@ -166,6 +178,7 @@ func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.
 	if err != nil {
 		return nil, err
 	}
+	p.Feed(f.loader.seconds)
 	if err := f.writeSnapshot(s); err != nil {
 		return nil, err
 	}

@@ -32,8 +32,8 @@ func TestBusBandwidth(t *testing.T) {
 	}
 	link := card.Link()
 	within, over := link.BusBytesPerSecond(8), link.BusBytesPerSecond(16)
-	if within != 240e9 {
-		t.Errorf("eight reach %g bytes a second, nccl-tests 230 to 250 GB/s", within)
+	if within < 205e9 || within > 222e9 {
+		t.Errorf("eight reach %g bytes a second, timed were 205 to 222 GB/s", within)
 	}
 	if want := 8 * 25e9 * 0.9; over != want {
 		t.Errorf("sixteen reach %g bytes a second, want %g of eight network cards", over, want)

@@ -147,7 +147,7 @@ func (p *planner) notes(out *Plan) []string {
 			"The others may not fit, and their memory is a lower bound. On your own machine, memorymark plan simulates every option.", n, len(out.Options))
 	}
 	notes := []string{
-		memory + " Times are coarse: a time model of steps, and bytes over links for communication.",
+		memory + " Times are by a time model of steps, and on several GPUs by what NCCL moves over links.",
 		fmt.Sprintf("On several GPUs, %v of each are kept free for NCCL's own buffers, as measured on an H200.", bytesize.Bytes(ncclReserve)),
 	}
 	if note := tieNote(out); note != "" {

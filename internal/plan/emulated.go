@@ -195,7 +195,7 @@ func (p *planner) emulatedNotes(out *Plan) []string {
 	}
 	notes = append(notes,
 		"Compared are checkpointing, 16 bits, 8-bit AdamW, LoRA and QLoRA on one GPU. Several GPUs are planned for modelled families only; memorymark fit tries other changes on one card.",
-		"Times are coarse: a time model of steps.")
+		"Times are by a time model of steps.")
 	if p.runs.left > 0 {
 		notes = append(notes, fmt.Sprintf("%d ways to train were not run.", p.runs.left))
 	}

@@ -41,6 +41,8 @@ type Question struct {
 	Within Budget
 	// Reserve is memory to keep free on every card.
 	Reserve bytesize.Bytes
+	// LoaderSeconds is how long the loader of a process takes for a sample.
+	LoaderSeconds float64
 	// Prices are by card; nil are the catalog's.
 	Prices Prices
 	// Work is what the plan may take; nil for no bound.
@@ -136,7 +138,7 @@ type Memory struct {
 // Speed is how fast an option is, by a time model.
 type Speed struct {
 	StepSeconds      float64 `json:"step_seconds"`    // of an update
-	WaitingSeconds   float64 `json:"waiting_seconds"` // of that, GPUs wait for each other
+	WaitingSeconds   float64 `json:"waiting_seconds"` // of that, GPUs wait for each other or for samples
 	Efficiency       float64 `json:"scaling_efficiency"`
 	SamplesPerSecond float64 `json:"samples_per_second"` // of all GPUs together
 	TokensPerSecond  float64 `json:"tokens_per_second,omitempty"`

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"memorymark/internal/gpu"
 )
@@ -103,7 +106,11 @@ func ReadPrices(r io.Reader) (Prices, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := out.add(column, row); err != nil {
+		card, err := gpu.Find(strings.TrimSpace(row[column["gpu"]]))
+		if err == nil {
+			err = out.add(card, column, row)
+		}
+		if err != nil {
 			line, _ := table.FieldPos(0)
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
@@ -111,19 +118,79 @@ func ReadPrices(r io.Reader) (Prices, error) {
 	return nil, fmt.Errorf("there are more than %d rows", maxRows)
 }
 
+// ReadPriceList reads YAML, or JSON: a list of objects with the keys of such a table,
+// whose gpu is the id of a card or describes one as gpu.Read has it. It returns those
+// that are described, too.
+func ReadPriceList(data []byte) (Prices, []*gpu.Card, error) {
+	var rows []map[string]any
+	if err := yaml.Unmarshal(data, &rows); err != nil {
+		return nil, nil, fmt.Errorf("it must be a list of objects with the keys %s: %w", strings.Join(priceColumns, ", "), err)
+	}
+	if len(rows) == 0 || len(rows) > maxRows {
+		return nil, nil, fmt.Errorf("it has %d prices; it must have from 1 to %d", len(rows), maxRows)
+	}
+	out, described := make(Prices), []*gpu.Card(nil)
+	for i, row := range rows {
+		card, own, err := cardOf(row["gpu"])
+		if err == nil {
+			err = out.addRow(card, row)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("price %d: %w", i+1, err)
+		}
+		if own {
+			described = append(described, card)
+		}
+	}
+	return out, described, nil
+}
+
+// cardOf is a card by its id, or by what describes one of the user's own.
+func cardOf(given any) (card *gpu.Card, own bool, err error) {
+	fields, ok := given.(map[string]any)
+	if !ok {
+		card, err = gpu.Find(fmt.Sprint(given))
+		return card, false, err
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return nil, false, err
+	}
+	if card, err = gpu.Read(data); err != nil {
+		return nil, false, err
+	}
+	if card.Name == "" {
+		return nil, false, errors.New("gpu: a card of your own needs a name")
+	}
+	card.ID = card.Name
+	return card, true, nil
+}
+
+// addRow reads an object of a list.
+func (p Prices) addRow(card *gpu.Card, row map[string]any) error {
+	column, cells := make(map[string]int), []string(nil)
+	for name, value := range row {
+		if !slices.Contains(priceColumns, name) {
+			return fmt.Errorf("key %q is not known; the keys are %s", name, strings.Join(priceColumns, ", "))
+		}
+		column[name] = len(cells)
+		if day, ok := value.(time.Time); ok {
+			value = day.Format(time.DateOnly)
+		}
+		cells = append(cells, fmt.Sprint(value))
+	}
+	return p.add(card, column, cells)
+}
+
 var priceColumns = []string{"gpu", "usd_per_hour", "provider", "market", "as_of"}
 
-// add reads a row.
-func (p Prices) add(column map[string]int, row []string) error {
+// add reads the price of a card from a row.
+func (p Prices) add(card *gpu.Card, column map[string]int, row []string) error {
 	text := func(name string) string {
 		if i, ok := column[name]; ok {
 			return strings.TrimSpace(row[i])
 		}
 		return ""
-	}
-	card, err := gpu.Find(text("gpu"))
-	if err != nil {
-		return err
 	}
 	dollars, err := strconv.ParseFloat(text("usd_per_hour"), 64)
 	if err != nil || !(dollars > 0) || dollars > 1e6 {

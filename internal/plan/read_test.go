@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/workload"
 )
 
 func TestParseHoldings(t *testing.T) {
@@ -64,5 +66,58 @@ func TestReadPrices(t *testing.T) {
 		if _, err := ReadPrices(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+func TestReadPriceList(t *testing.T) {
+	got, own, err := ReadPriceList([]byte(`
+- {gpu: h100, usd_per_hour: 2.10, provider: our contract, market: spot, as_of: 2026-11-01}
+- {gpu: {name: our-card, compute_capability: "8.9", memory: 48 GiB, multiprocessors: 142}, usd_per_hour: 0.4}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := got["h100"]; p == nil || p.USDPerHour != 2.1 || p.Market != "spot" || p.AsOf != "2026-11-01" {
+		t.Errorf("h100: %+v", p)
+	}
+	if len(own) != 1 || own[0].ID != "our-card" || own[0].SMs != 142 || got["our-card"] == nil {
+		t.Errorf("own cards %+v, prices %v", own, got)
+	}
+	for text, want := range map[string]string{
+		"gpu: h100":                       "must be a list",
+		"[]":                              "from 1 to",
+		"[{gpu: h1000, usd_per_hour: 1}]": "price 1: ",
+		"[{gpu: h100, usd_per_hour: no}]": "a number above 0",
+		"[{gpu: h100, dollars: 1}]":       "not known",
+		"[{gpu: {name: x}, dollars: 1}]":  "compute_capability",
+		"[{gpu: h100, usd_per_hour: 1}, {gpu: h100, usd_per_hour: 1}]": "two prices",
+	} {
+		if _, _, err := ReadPriceList([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A loader that is slower than every card makes all of them as fast.
+func TestLoader(t *testing.T) {
+	q := Question{Draft: workload.Draft{"model": []byte(`"gpt2"`), "sequence": []byte("128")}, MaxGPUs: 1, GlobalBatch: 8, Samples: 1e6, Full: true, LoaderSeconds: 5}
+	for _, id := range []string{"t4", "h100"} {
+		card, err := gpu.Find(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Cards = append(q.Cards, Holding{Card: card})
+	}
+	p, err := Make(t.Context(), q, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range p.Options {
+		if math.Abs(o.Speed.StepSeconds-40) > 1e-6 {
+			t.Errorf("%s: %g s an update, want 40 s for 8 samples", o.GPU, o.Speed.StepSeconds)
+		}
+	}
+	if len(p.Options) == 0 {
+		t.Error("nothing was found")
 	}
 }

@@ -37,7 +37,7 @@ func (p *planner) candidatesAt(s *site) []*candidate {
 		}
 		for _, batch := range batches(p.q.GlobalBatch, o.ways) {
 			passes := p.q.GlobalBatch / o.ways / batch
-			out = append(out, &candidate{outline: o, batch: batch, passes: passes, seconds: o.seconds(s.card, batch, passes)})
+			out = append(out, &candidate{outline: o, batch: batch, passes: passes, seconds: o.seconds(s.card, batch, passes).Fed(p.loading(batch * passes))})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *candidate) int {
@@ -336,11 +336,15 @@ func (p *planner) option(s *site, c *candidate, t *took) (*Option, error) {
 func (p *planner) newOption(s *site, o Option, each predict.Seconds) *Option {
 	o.GPU, o.GPUName, o.GPUs, o.Card, o.Price = s.card.ID, s.card.Name, s.gpus, s.card, s.price
 	o.Setup, o.Batch, o.Passes = textOf(o.Changes), o.Workload.Batch, int64(o.Workload.Accumulate)
+	each = each.Fed(p.loading(o.Batch * o.Passes))
 	o.Speed, o.Recipe = p.speed(each), recipe.New(o.Workload)
 	o.Days, o.Dollars = p.bill(s, each)
 	o.KWh, o.Off = steptime.KWh(s.card, o.Days*24*3600*float64(s.gpus)), steptime.OffOf(s.card)
 	return &o
 }
+
+// loading is how long the loader of a process takes for samples.
+func (p *planner) loading(samples int64) float64 { return float64(samples) * p.q.LoaderSeconds }
 
 // allChanges are the changes with the split of the batch.
 func (c *candidate) allChanges() []change.Change {

@@ -67,7 +67,7 @@ func communicated(card *gpu.Card) string {
 	if card.Link() == nil {
 		return "speeds leave communication out: how such GPUs are linked is not known"
 	}
-	return "speeds include communication by a coarse model: bytes over " + card.Link().Name + ", overlapped with compute"
+	return "speeds include communication: bytes over " + card.Link().Name + " as NCCL moves them, overlapped with compute"
 }
 
 // staticGraph is what the first step of DDP's static_graph does otherwise than

@@ -6,11 +6,15 @@ import (
 	"memorymark/internal/workload"
 )
 
-// This file estimates how long the GPUs of a job wait for each other. It is a
-// coarse model: bytes over what NCCL's large collectives reach on a link, by
-// rings, hidden behind what is computed at the same time. What a collective
-// costs to start, and that its kernels take multiprocessors from others, is left
-// out. communication_test.go compares it with published tables.
+// This file estimates how long the GPUs of a job wait for each other: bytes over what
+// NCCL's large collectives reach on a link, by rings, and what each of them takes to
+// start, hidden behind what is computed at the same time. That their kernels take
+// multiprocessors from others is left out. communication_test.go compares it with
+// collectives that others timed, with published tables and with steps of Megatron.
+
+// starting is how many seconds a collective takes besides its bytes, from 20 to 70 µs
+// among two to eight cards (collectives.csv of internal/steptime/testdata/kernels).
+const starting = 35e-6
 
 // waiting is how long GPUs wait for each other in an update of passes that take so long.
 func (t Timing) waiting(card *gpu.Card, p *workload.Parallel, passes int64, forward, backward float64) float64 {
@@ -77,9 +81,17 @@ func (g group) ring(bytes float64) float64 {
 // and one collective at its end or its beginning, for which there is nothing to
 // do. What ranks that share matrices sum, all wait for.
 func (r rates) waiting(t torch.Traffic, computing float64) float64 {
-	hidden := r.shard.ring(t.Gathered+t.Scattered) + 2*r.copies.ring(t.Summed)
-	first := hidden / max(t.Collectives, hiddenBuckets(t.Summed), 1)
-	return max(hidden-computing, 0) + min(first, computing) + 2*r.tensor.ring(t.TensorSummed) + r.copies.ring(t.Broadcast)
+	buckets := hiddenBuckets(t.Summed)
+	calls := max(t.Collectives, buckets)
+	transfers := r.shard.ring(t.Gathered+t.Scattered) + 2*r.copies.ring(t.Summed)
+	tensors := 2*r.tensor.ring(t.TensorSummed) + r.copies.ring(t.Broadcast)
+	if t.TensorSummed > 0 {
+		tensors += calls * starting
+	} else if transfers > 0 {
+		transfers += calls * starting
+	}
+	first := transfers / max(calls, 1)
+	return max(transfers-computing, 0) + min(first, computing) + tensors
 }
 
 // hiddenBuckets is how many buckets of DDP's default size gradients fill

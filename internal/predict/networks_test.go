@@ -100,7 +100,7 @@ func networkErrors(t *testing.T) map[string]lineErrors {
 // TestNetworks holds these errors to what they were.
 func TestNetworks(t *testing.T) {
 	all := networkErrors(t)
-	for card, most := range map[string][2]float64{"rtx-3090": {0.05, 0.15}, "rtx-4090": {0.07, 0.18}, "rtx-5090": {0.07, 0.15}} {
+	for card, most := range map[string][2]float64{"rtx-3090": {0.04, 0.1}, "rtx-4090": {0.075, 0.15}, "rtx-5090": {0.05, 0.12}} {
 		e := all[card].sum()
 		t.Logf("%s: %+v", card, e)
 		if e.Cases < 30 || e.Median > most[0] || e.Percentile95 > most[1] {

@@ -46,6 +46,7 @@ type Prediction struct {
 	StepRange        *steptime.Range `json:"step_seconds_range,omitempty" doc:"in which the time lies in four of five cases"`
 	StepCompared     string          `json:"step_seconds_compared,omitempty" doc:"what times of this card were compared with"`
 	CPUBound         *CPUBound       `json:"cpu_bound,omitempty" doc:"absent where the card is not idle for want of launches"`
+	Loader           *LoaderTime     `json:"loader,omitempty" doc:"absent where nothing was said of the loader"`
 	StepKWh          float64         `json:"step_kwh,omitempty" doc:"that boards of this card take at most in a step, all of them together"`
 	SamplesPerSecond float64         `json:"samples_per_second,omitempty" doc:"absent if it does not fit"`
 	TokensPerSecond  float64         `json:"tokens_per_second,omitempty" doc:"of text; absent if it does not fit"`
@@ -67,6 +68,12 @@ type Prediction struct {
 type CPUBound struct {
 	Launches      float64 `json:"launches"`
 	DeviceSeconds float64 `json:"device_seconds" doc:"what the card computes for: at best what CUDA graphs or torch.compile would leave"`
+}
+
+// LoaderTime is what a loader takes for the samples of a step.
+type LoaderTime struct {
+	Seconds        float64 `json:"seconds"`
+	WaitingSeconds float64 `json:"waiting_seconds" doc:"that the card waits for it in a step"`
 }
 
 // WithID is the prediction of an equal workload that has an id.

@@ -101,11 +101,18 @@ func (l timingLine) at(share float64) Timing {
 // Seconds are how long an update takes.
 type Seconds struct {
 	Computing float64 `json:"computing_seconds"` // as if no GPU waited for others
-	Waiting   float64 `json:"waiting_seconds"`   // for others, while nothing is computed
+	Waiting   float64 `json:"waiting_seconds"`   // for others or for samples, while nothing is computed
 }
 
 // Total is all of it.
 func (s Seconds) Total() float64 { return s.Computing + s.Waiting }
+
+// Fed are the seconds with a loader that takes so long for the samples: it loads those
+// of the next update while this one is computed.
+func (s Seconds) Fed(loader float64) Seconds {
+	s.Waiting += max(loader-s.Total(), 0)
+	return s
+}
 
 // Efficiency is the share of the time that is computed.
 func (s Seconds) Efficiency() float64 { return s.Computing / s.Total() }
@@ -162,4 +169,23 @@ func (t Timing) cpuBound(card *gpu.Card, passes float64) *CPUBound {
 		out.Launches += l.Count
 	}
 	return out
+}
+
+// Feed makes the prediction that of a loader which takes that many seconds for a sample,
+// with all of its workers.
+func (p *Prediction) Feed(perSample float64) {
+	if p.StepSeconds == 0 || perSample <= 0 {
+		return
+	}
+	loader := perSample * float64(p.Workload.Batch*int64(p.Workload.Accumulate))
+	fed := Seconds{Computing: p.StepSeconds}.Fed(loader)
+	p.Loader = &LoaderTime{Seconds: loader, WaitingSeconds: fed.Waiting}
+	slower := fed.Total() / p.StepSeconds
+	p.StepSeconds = fed.Total()
+	p.SamplesPerSecond /= slower
+	p.TokensPerSecond /= slower
+	p.StepKWh *= slower
+	if r := p.StepRange; r != nil {
+		p.StepRange = &steptime.Range{Low: max(r.Low, loader), High: max(r.High, loader)}
+	}
 }

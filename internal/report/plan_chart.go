@@ -30,7 +30,7 @@ func (p PlanText) titled(style draw.Style) draw.Style {
 // none beats in both are labelled.
 func (p PlanText) scatter() *draw.Scatter {
 	s := &draw.Scatter{
-		Subtitle: fmt.Sprintf("%d samples for each update; the fastest way that fits, for each card and number of GPUs; memory predicted, times by a coarse model", p.GlobalBatch),
+		Subtitle: fmt.Sprintf("%d samples for each update; the fastest way that fits, for each card and number of GPUs; memory predicted, times by a time model", p.GlobalBatch),
 		XName:    "days", YName: "dollars", YUnit: "$",
 		Series: []string{string(change.AllWeights), string(change.Adapters)},
 	}

@@ -151,13 +151,24 @@ func (p PredictionText) writeVerdict(w io.Writer, width int) {
 // for Python.
 func (p PredictionText) writeSpeed(w io.Writer, width int) {
 	text := perSecond(analysis.Throughput{SamplesPerSecond: p.SamplesPerSecond, TokensPerSecond: p.TokensPerSecond}) + ", by a time model"
-	if r := p.StepRange; r != nil {
+	if r := p.StepRange; r != nil && r.Low < r.High {
 		text += fmt.Sprintf(": a step takes %s to %s (%s)", seconds(r.Low), seconds(r.High), p.StepCompared)
 	}
 	paragraph(w, width, "Speed", text)
+	if l := p.Loader; l != nil {
+		paragraph(w, width, "Loader", loaderText(l, p.StepSeconds))
+	}
 	if c := p.CPUBound; c != nil {
 		paragraph(w, width, "CPU-bound", fmt.Sprintf("the card waits for Python, which launches %.0f kernels in a step; the card itself needs %s, to which CUDA graphs or torch.compile can come close", c.Launches, seconds(c.DeviceSeconds)))
 	}
+}
+
+// loaderText says whether the card waits for samples.
+func loaderText(l *predict.LoaderTime, step float64) string {
+	if l.WaitingSeconds == 0 {
+		return fmt.Sprintf("it has the samples of a step ready in %s, before the card needs them", seconds(l.Seconds))
+	}
+	return fmt.Sprintf("the card waits %s in a step for samples, which take %s; without that a step takes %s", seconds(l.WaitingSeconds), seconds(l.Seconds), seconds(step-l.WaitingSeconds))
 }
 
 // loops says which loop the answer is for, and the answers of others.

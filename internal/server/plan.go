@@ -18,7 +18,7 @@ func (s *Server) planRoutes(api huma.API) {
 	huma.Register(api, post("plan", "/v1/plans", "What to train a model on, and how",
 		"Compares GPUs, how many of them, parallelism, precision, checkpointing, adapters, optimizers and batches: what fits, by cost and by time, and why the rest does not. "+
 			"Keys that the workload has stay as they are. Options are simulated, the best first; those of a large model that there is no time for say so. "+
-			"Times are coarse. It takes some seconds, and ends when the client leaves.", tagPredictions),
+			"Times are by a time model. It takes some seconds, and ends when the client leaves.", tagPredictions),
 		func(ctx context.Context, in *struct{ Body PlanQuestion }) (*output[*plan.Plan], error) {
 			p, err := s.makePlan(ctx, in.Body)
 			if err != nil {

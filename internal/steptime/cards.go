@@ -49,14 +49,21 @@ var sisters = sync.OnceValue(func() []sister {
 // card of its architecture, or of the nearest architecture. A board that may take
 // fewer watts for what its data sheet promises runs slower than that: of boards of
 // one architecture, the rate is as the square root of the watts.
-func reachedBy(card *gpu.Card) reached {
-	best := nearest(card)
+// Ordinary cores take less: an A100 of 250 W reaches its peak in float32.
+func reachedBy(card *gpu.Card) reached { return reachedAs(card, nearest(card)) }
+
+// enough is how many watts ordinary cores run with.
+const enough = 200
+
+func reachedAs(card *gpu.Card, best sister) reached {
 	out := best.reached
 	if best.Card == nil || best.BoardWatts == 0 || card.BoardWatts == 0 {
 		return out
 	}
 	out.half = scaledByPower(out.half, promised(card, FP16), promised(best.Card, FP16))
-	out.single = scaledByPower(out.single, promised(card, FP32), promised(best.Card, FP32))
+	if card.BoardWatts < enough {
+		out.single = scaledByPower(out.single, promised(card, FP32), promised(best.Card, FP32))
+	}
 	return out
 }
 
@@ -94,6 +101,6 @@ func promised(card *gpu.Card, t Type) float64 {
 }
 
 func scaledByPower(share, promised, sisters float64) float64 {
-	const least, most = 0.45, 1.35 // of what any card was found to reach
+	const least, most = 0.45, 1.5 // of what any card was found to reach
 	return min(max(share*math.Sqrt(sisters/promised), least), most)
 }

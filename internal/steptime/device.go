@@ -26,8 +26,14 @@ func cycles(card *gpu.Card) float64 {
 
 // plain is the share of its bandwidth that an H200 reaches with the plainest kernels.
 // Others reach less because they compute for every byte, which holds up a card less
-// that has more cycles for each.
-const plain = 0.885
+// that has more cycles for each. The most that any card reaches with kernels that come
+// back to a row once they know its sum is less, and with the gradients of these all
+// reach the same (float32.jsonl and layers.csv of testdata/kernels: V100, T4, A100,
+// H100 and RTX 3090).
+const (
+	plain  = 0.885
+	byRows = 0.75
+)
 
 var h200 = sync.OnceValue(func() *gpu.Card {
 	card, err := gpu.Find("h200")
@@ -61,7 +67,7 @@ func (d device) seconds(l *Launch) float64 {
 		return d.recurrent(l)
 	}
 	if l.Kind == Convolution && l.Size[8] == 0 && l.Type != FP32 && !d.isHopper() {
-		return d.copiedConvolution(l)
+		return min(d.copiedConvolution(l), d.ordinaryConvolution(l))
 	}
 	c, s := d.classOf(l)
 	return d.physical(c, s) * correction(l)
@@ -81,6 +87,15 @@ func (d device) copiedConvolution(l *Launch) float64 {
 	return d.physical(c, s)*correction(&last) + plain.copied/(d.BandwidthGBPerS*1e9*d.reached.memory)
 }
 
+// ordinaryConvolution is one on ordinary cores, which take what tensor cores fill up
+// with zeros: three channels of an image to as many as they load at once.
+func (d device) ordinaryConvolution(l *Launch) float64 {
+	ordinary := *l
+	ordinary.Type = FP32
+	c, s := d.classOf(&ordinary)
+	return d.physical(c, s) * correction(&ordinary)
+}
+
 // physical is the time of a kernel of a class by its form: the longer of what
 // memory and what computing takes. It is repeated in scripts/step_time_tables.py.
 func (d device) physical(c *class, s shape) float64 {
@@ -88,13 +103,23 @@ func (d device) physical(c *class, s shape) float64 {
 	memory, compute := c.memory, 0.
 	switch {
 	case c.compute == 0:
-		memory = min(max(memory, plain), memory*d.perByte)
+		memory = min(max(memory, c.most), memory*d.perByte)
+		s.moved = d.uncached(s.moved, bandwidth)
 	case c.tile > 0:
 		compute = d.tiled(c, s)
 	default:
 		compute = 2 * s.m * s.n * s.k * s.count / (c.compute * s.compute * s.peak)
 	}
 	return c.latency*d.reached.latency + max(s.moved/(bandwidth*memory), compute) + c.layout*s.copied/bandwidth
+}
+
+// uncached is how many bytes take as long from memory as those that a kernel moves: it
+// finds in the cache some of what the one before has left there, at most what it reads.
+func (d device) uncached(bytes, bandwidth float64) float64 {
+	const kept, bytesPerCycle = 0.7, 16 // of the cache; of a multiprocessor
+	cached := min(bytes/2, kept*float64(d.L2))
+	faster := max(1, bytesPerCycle*1e6*cycles(d.Card)/bandwidth)
+	return bytes - cached*(1-1/faster)
 }
 
 // tiles are those that libraries of matrix products have, in rows and columns of the result.
@@ -186,9 +211,20 @@ func (d device) convolution(l *Launch) (*class, shape) {
 	if groups > 1 && c*f < 64 {
 		t = FP32 // too narrow for tensor cores
 	}
+	s = d.computing(t, s)
+	if d.hasFewLanes() && s.peak <= d.DenseTFLOPS.FP32*1e12 {
+		s.compute = fewLanes
+	}
 	_, on := Peak(d.Card, l.Type)
-	return classFor(Convolution, on, convolutionVariant(l)), d.computing(t, s)
+	return classFor(Convolution, on, convolutionVariant(l)), s
 }
+
+// fewLanes is the share of its peak in float32 that a card reaches in convolutions
+// whose multiprocessors have 64 lanes, in that of an H200, which has 128 and does not
+// keep them as busy: V100 and A100 in float32.jsonl of testdata/kernels.
+const fewLanes = 1.7
+
+func (d device) hasFewLanes() bool { return d.DenseTFLOPS.FP32*1e6 < 192*cycles(d.Card) }
 
 func convolutionVariant(l *Launch) int {
 	shape := 3 // of groups
@@ -203,14 +239,19 @@ func convolutionVariant(l *Launch) int {
 	return int(l.Size[0]+3*l.Size[8]) + 6*shape
 }
 
-// batchNorm has a block for each channel, so that few channels do not fill the card.
+// batchNorm reads its images twice and writes them once, or with their gradients once
+// more each. It has a block for each channel, so that few channels do not fill the
+// card, and a block waits for memory the longer the slower its clock is.
 func (d device) batchNorm(l *Launch) (*class, shape) {
 	direction, elements, channels := l.Size[0], l.Size[2], max(l.Size[3], 1)
 	sms := float64(max(d.SMs, 1))
 	blocks := math.Ceil(channels/sms) * sms / channels
-	s := d.computing(FP32, shape{m: elements * blocks / 2, n: 1, k: 1, count: 1, moved: (2 + direction) * elements * l.Type.bytes()})
+	s := shape{m: elements * blocks / 2, n: 1, k: 1, count: 1, moved: (3 + 2*direction) * elements * l.Type.bytes(), peak: lanes * 1e6 * cycles(d.Card), compute: 1}
 	return classFor(BatchNorm, l.Type, int(direction+2*l.Size[1])), s
 }
+
+// lanes is how many operations a multiprocessor of an H200 does in a cycle.
+const lanes = 256
 
 // recurrent is a pass over a recurrent layer, forward or backward: its products, and
 // for each step the kernels that wait for the one before.

@@ -5,7 +5,11 @@
 // to those that others timed (testdata/kernels).
 package steptime
 
-import "memorymark/internal/gpu"
+import (
+	"math"
+
+	"memorymark/internal/gpu"
+)
 
 // Work is what a step asks of a card and of the processor that feeds it.
 type Work struct {
@@ -118,17 +122,19 @@ func (l Launches) Busy(card *gpu.Card, nodes float64) (out Busy) {
 
 // Seconds is how long parts of a step take that follow each other, from an idle
 // card to an idle card. The host runs ahead of the card, so that a part of which
-// the card has less to do than the host delays only what comes after it.
+// the card has less to do than the host delays only what comes after it. Where both
+// have as much to do, each waits for the other at times.
 func Seconds(parts ...Busy) float64 {
-	longest, device := 0., 0.
+	const together = 6. // the larger, the less they wait
+	longest, device, host := 0., 0., 0.
 	for _, p := range parts {
 		device += p.Device
 	}
-	host := 0.
+	all := device
 	for _, p := range parts {
 		longest = max(longest, host+device)
 		host += p.Host
 		device -= p.Device
 	}
-	return max(longest, host)
+	return max(longest, math.Pow(math.Pow(host, together)+math.Pow(all, together), 1/together))
 }

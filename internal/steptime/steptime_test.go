@@ -89,3 +89,30 @@ func TestSplit(t *testing.T) {
 		t.Error("work that is not known was split")
 	}
 }
+
+// A batch normalization reads its images twice, and has a block for each channel: on
+// a card of half of the float32 rate but as many multiprocessors and the same clock it
+// takes no longer, on one of an eighth of the bandwidth what memory takes.
+func TestBatchNorm(t *testing.T) {
+	const elements = 128 * 256 * 56 * 56
+	l := Launches{{Launch: Launch{Kind: BatchNorm, Type: FP16, Size: [maxSizes]float64{Forward, 1, elements, 256}}, Count: 1}}
+	card := *h200Card(t)
+	own := l.Busy(&card, 0).Device
+	card.DenseTFLOPS.FP32 /= 2
+	if got := l.Busy(&card, 0).Device; got != own {
+		t.Errorf("with half of the rate %g s, with all %g s", got, own)
+	}
+	card.BandwidthGBPerS /= 8
+	if got, least := l.Busy(&card, 0).Device, 3*2*elements/(card.BandwidthGBPerS*1e9); got < least || got > 1.5*least {
+		t.Errorf("with an eighth of the bandwidth %g s, which moves its bytes in %g s", got, least)
+	}
+}
+
+// Where the host and the card have as much to do, a step takes longer than either.
+func TestTogether(t *testing.T) {
+	for _, c := range []struct{ device, host, least, most float64 }{{1, 1, 1.05, 1.2}, {1, 0.4, 1, 1.01}, {0.4, 1, 1, 1.01}} {
+		if got := Seconds(Busy{c.device, c.host}); got < c.least || got > c.most {
+			t.Errorf("%g s of the card and %g s of the host take %g s", c.device, c.host, got)
+		}
+	}
+}
