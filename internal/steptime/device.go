@@ -103,7 +103,7 @@ func (d device) physical(c *class, s shape) float64 {
 	memory, compute := c.memory, 0.
 	switch {
 	case c.compute == 0:
-		memory = min(max(memory, c.most), memory*d.perByte)
+		memory = min(max(memory, c.limit), memory*d.perByte)
 		s.moved = d.uncached(s.moved, bandwidth)
 	case c.tile > 0:
 		compute = d.tiled(c, s)

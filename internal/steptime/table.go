@@ -25,10 +25,10 @@ type class struct {
 	latency, memory, compute         float64
 	tile, edge, round, split, layout float64
 	median, nineInTen                float64 // how far off the measured ones are
-	most                             float64 // share of the bandwidth that any card reaches
+	limit                            float64 // share of the bandwidth that any card reaches
 }
 
-func mostOf(k Kind) float64 {
+func limitOf(k Kind) float64 {
 	switch k {
 	case LayerNorm, Softmax, LogSoftmax:
 		return byRows
@@ -51,7 +51,7 @@ var classes = sync.OnceValue(func() map[classKey]*class {
 		k.variant = int(number(f[2]))
 		out[k] = &class{
 			latency: number(f[3]) * 1e-6, memory: number(f[4]), compute: number(f[5]), tile: number(f[6]) * 1e-6, edge: number(f[7]),
-			round: number(f[8]), split: number(f[9]) * 1e-6, layout: number(f[10]), median: number(f[11]), nineInTen: number(f[12]), most: mostOf(k.kind),
+			round: number(f[8]), split: number(f[9]) * 1e-6, layout: number(f[10]), median: number(f[11]), nineInTen: number(f[12]), limit: limitOf(k.kind),
 		}
 	}
 	return out
