@@ -45,6 +45,7 @@ _SIZES = {
 }  # fmt: skip
 _ALL_APART = "no two elements at the same place"
 _HALF, _IN_TURN = "half of ", "indices in turn over "  # with a number
+_DESCENT = "a descent that goes well"  # which says what L-BFGS keeps
 _CHECKED = "all numbers are right"  # of a check for NaN, whose answer selects
 _DECIDES = {"__bool__": "a branch", "__index__": "an index", **dict.fromkeys(_SIZES, "a size")}
 
@@ -54,7 +55,7 @@ def assumptions() -> list[dict[str, Any]]:
     return [
         {
             "function": f, "where": w, "assumed": a, "times": n, "followed": (f, w, a) in _followed,
-            "decided": _DECIDES.get(f, "") if a in ("0", _ALL_APART, _CHECKED) or a.startswith((_HALF, _IN_TURN)) else "",
+            "decided": "a branch" if a == _DESCENT else _DECIDES.get(f, "") if a in ("0", _ALL_APART, _CHECKED) or a.startswith((_HALF, _IN_TURN)) else "",
         }
         for (f, w, a), n in sorted(_assumed.items(), key=lambda i: -i[1])
     ]  # fmt: skip
@@ -283,7 +284,7 @@ def _make_mode(torch: Any) -> Any:
             elif function in functions.reads or function is Tensor.to and _to_cpu(torch, args, kwargs):
                 whole = self.constants.whole(inputs[0])
                 if whole is None and (whole := self.descent.read(inputs[0])) is not None:
-                    assume(function, "a descent that goes well", sys._getframe(2))
+                    assume(function, _DESCENT, sys._getframe(2))
                 if whole is not None:
                     self.answer(inputs[0], whole)
             elif function in functions.nonzero and len(inputs) == 1:
