@@ -25,6 +25,11 @@ func (d *Installation) runAuto(ctx context.Context, s Settings, c Command) (*Sum
 	if err != nil {
 		return assumed, err
 	}
+	if assumed.typesMayBeWhy() && assumed.whyNotCompute() == "" && rewind() == "" {
+		if plain, err := d.runPlain(ctx, s, c, assumed); err == nil && plain.ExitCode == 0 {
+			assumed = plain
+		}
+	}
 	why := assumed.missesValues()
 	if why == "" {
 		why = d.branchesMatter(ctx, s, c, assumed, rewind)

@@ -101,3 +101,32 @@ func (p *Process) numbersMayBeWhy(f *Failure) (Assumption, bool) {
 	}
 	return Assumption{}, false
 }
+
+// typesMayBeWhy reports whether a command may have failed because of the type of
+// made-up numbers: that is float's subclass, and `type(x) is float` says no.
+func (s *Summary) typesMayBeWhy() bool {
+	if len(s.Processes) != 1 || s.Failure == nil {
+		return false
+	}
+	kind, _, _ := strings.Cut(s.Failure.Exception, ":")
+	followed := func(a Assumption) bool { return a.Followed }
+	return slices.Contains([]string{"AssertionError", "TypeError"}, kind) && slices.ContainsFunc(s.Processes[0].Assumed, followed)
+}
+
+// runPlain runs a command again with numbers whose type is float. Where they go is not known then.
+func (d *Installation) runPlain(ctx context.Context, s Settings, c Command, failed *Summary) (*Summary, error) {
+	fmt.Fprintf(c.Stderr, "\nmemorymark: the command failed after it read a number that was made up; it runs again from the start, with plain numbers\n")
+	s.plainNumbers, s.Folder = true, filepath.Join(s.Folder, "plain")
+	if s.Seconds > 0 {
+		s.Seconds = max(s.Seconds-int(failed.Seconds), 1)
+	}
+	if err := os.Mkdir(s.Folder, 0o700); err != nil {
+		return nil, err
+	}
+	plain, err := d.run(ctx, s, c)
+	if plain != nil {
+		plain.Seconds += failed.Seconds
+		plain.note("the program asks for the type of numbers, so that it got plain numbers; whether those that were made up decided a branch is not known")
+	}
+	return plain, err
+}

@@ -33,6 +33,7 @@ func TestBranches(t *testing.T) {
 		{"matters", Computed, "", 0, 256 * bytesize.MiB}, // the loss is 0.1, so the branch is taken
 		{"best", Assumed, "with the other branches the peaks are the same", 0, 0},
 		{"prints", Assumed, "with the other branches the peaks are the same", 0, 0},
+		{"types", Assumed, "plain numbers", 0, 0},
 		{"file", Assumed, "", 1, 0},
 		{"logarithm", Computed, "", 0, 0},
 		{"solver", Computed, "", 0, 0}, // never ends with assumed values

@@ -27,6 +27,7 @@ type Settings struct {
 	Folder    string // where processes leave their reports, and snapshots
 
 	otherBranches bool // where made-up numbers decide
+	plainNumbers  bool // for made-up ones, which are not followed then
 	giveUpLoops   bool // that made-up values keep going
 }
 
@@ -61,6 +62,9 @@ func (d *Installation) Environment(s Settings, lookup func(string) (string, bool
 	}
 	if s.otherBranches {
 		env = append(env, "MEMORYMARK_EMULATE_BRANCHES=other")
+	}
+	if s.plainNumbers {
+		env = append(env, "MEMORYMARK_EMULATE_NUMBERS=plain")
 	}
 	if s.giveUpLoops {
 		env = append(env, "MEMORYMARK_EMULATE_LOOPS=given up")

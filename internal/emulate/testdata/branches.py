@@ -41,6 +41,12 @@ def prints():
         assert type(torch.load(f.name)["loss"]) is float
 
 
+def types():
+    loss = step().item()
+    assert type(loss) in (int, float)
+    print(f"{loss:.2f}")
+
+
 def file():
     print(step().item())
     open("no such file")

@@ -19,6 +19,9 @@ decisions: dict[str, int] = {}
 # In a run that takes the other branch, every second decision at a line is the other one, so that loops end.
 _OTHER = os.environ.get("MEMORYMARK_EMULATE_BRANCHES") == "other"
 
+# A program may ask whether a number's type is float.
+_PLAIN = os.environ.get("MEMORYMARK_EMULATE_NUMBERS") == "plain"
+
 
 def begin(torch: Any) -> None:
     # Checkpoints hold them as floats, which a safe load must accept.
@@ -33,7 +36,7 @@ def _represent(module: Any) -> None:
 
 def number(value: Any) -> Any:
     """The same number, followed."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or _PLAIN:
         return value
     return MadeFloat(value) if isinstance(value, float) else MadeInt(value)
 
