@@ -48,9 +48,11 @@ type figures struct {
 	drawnAllocated, drawnReserved      lineErrors
 	studied                            family // the memory study
 	studiedTime, largeTime             lineErrors
-	cardsAllocated, cardsReserved      map[string]lineErrors // other versions on other cards, emulated
-	cards                              map[string]lineErrors // step times that others published
-	reported                           []evidence.Row        // by users
+	cardsAllocated, cardsReserved      map[string]lineErrors    // other versions on other cards, emulated
+	cards                              map[string]lineErrors    // step times that others published
+	kernels                            map[[2]string]lineErrors // that others timed, by card and set
+	collectives, megatron              lineErrors
+	reported                           []evidence.Row // by users
 	batches                            []largestBatch
 	edges                              []measuredEdge
 	engines                            []engineLine
@@ -89,6 +91,7 @@ func newFigures(t *testing.T) *figures {
 	f.drawnAllocated, f.drawnReserved = drawn(t)
 	f.studied, f.studiedTime = studied(t)
 	f.largeTime, f.cards = largeSteps(t), networkErrors(t)
+	f.kernels, f.collectives, f.megatron = kernelErrors(t), collectiveErrors(t), megatronErrors(t)
 	f.cardsAllocated, f.cardsReserved = otherCards(t)
 	f.reported = reportedRows(t)
 	f.byArchitecture["TransformerLM"] = Accuracy{
