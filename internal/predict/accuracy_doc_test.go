@@ -190,22 +190,22 @@ func (f *figures) writeTime(b *bytes.Buffer) {
 	b.WriteString("\nForward passes of image networks under autocast that others timed on other cards (`networks.csv` of the same folder); the rates of\ntheir tensor cores were fitted to these:\n\n" +
 		"| card | networks | median | 95 % within | from | to |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, card := range slices.Sorted(maps.Keys(f.cards)) {
-		writeTimed(b, card, f.cards[card].sum())
+		e := f.cards[card].sum()
+		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s |\n", card, e.Cases, percent(e.Median), percent(e.Percentile95), signedPercent(e.Lowest), signedPercent(e.Highest))
 	}
-	b.WriteString("\nTo these nothing was fitted: data-parallel steps of GPT in Megatron on two to eight A100s (`megatron.csv`), and all-gathers and reduce-scatters\n" +
-		"from 8 MiB on over NVLink on A100, H100, H200 and B200 (`collectives.csv`), of which the rates of the links are. Kernels of at least 200 µs that\n" +
-		"others timed alone (`products.csv`, `float32.jsonl`) show what the time of a step is made of; convolutions are of odd sizes, of which cuDNN's choices are\nnot known:\n\n" +
-		"| card | set | cases | median | 95 % within | from | to |\n|---|---|--:|--:|--:|--:|--:|\n")
-	writeTimed(b, "a100-80gb | steps of Megatron", f.megatron.sum())
-	writeTimed(b, "four cards | collectives", f.collectives.sum())
+	b.WriteString("\nNothing was fitted to the data-parallel steps of GPT in Megatron on two to eight A100s (`megatron.csv`). The rates of links are of these all-gathers and\n" +
+		"reduce-scatters from 8 MiB on over NVLink (`collectives.csv`), and what cards reach is of these kernels of at least 200 µs (`products.csv`, `float32.jsonl`),\nwhose convolutions are of odd sizes:\n\n" +
+		"| card | set | cases | median | 95 % within |\n|---|---|--:|--:|--:|\n")
+	writeSet(b, "a100-80gb", "steps of Megatron", f.megatron.sum())
+	writeSet(b, "a100-80gb, h100, h200, b200", "collectives", f.collectives.sum())
 	for _, key := range slices.SortedFunc(maps.Keys(f.kernels), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		writeTimed(b, key[0]+" | "+key[1], f.kernels[key].sum())
+		writeSet(b, key[0], key[1], f.kernels[key].sum())
 	}
 	b.WriteString("\nOf other cards no times were found that may be compared with; `memorymark predict` says so with the range it gives.\n")
 }
 
-func writeTimed(b *bytes.Buffer, what string, e Errors) {
-	fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s |\n", what, e.Cases, percent(e.Median), percent(e.Percentile95), signedPercent(e.Lowest), signedPercent(e.Highest))
+func writeSet(b *bytes.Buffer, card, set string, e Errors) {
+	fmt.Fprintf(b, "| %s | %s | %d | %s | %s |\n", card, set, e.Cases, percent(e.Median), percent(e.Percentile95))
 }
 
 const docReasons = `
