@@ -13,7 +13,7 @@ func newModels(e *env) *cobra.Command {
 		Use:   "models",
 		Short: "List the models in the catalog",
 		Long: "Lists the models in the catalog. Wherever an id is accepted, so is the Hugging Face id\n" +
-			"shown in the list. Give any other model of these families by its config.json.",
+			"shown in the list. Give any other model by its id on the Hub or by its config.json.",
 		Example: "  memorymark models\n" +
 			"  memorymark models --json",
 		Args: exactArgs(),

@@ -177,7 +177,7 @@ func (s *site) previewTags(at, picture string) string {
 
 // smaller are packages that need not be as fast as they can: they ask others to simulate.
 // Not inlining their functions makes the program 4 % smaller.
-var smaller = []string{"plan", "analysis", "recipe", "change", "workload", "hfconfig", "gpu", "measure", "emulate", "sandbox", "unpack", "browser", "models", "pymodule"}
+var smaller = []string{"plan", "analysis", "recipe", "change", "workload", "hfconfig", "gpu", "measure", "emulate", "sandbox", "unpack", "browser", "models", "pymodule", "torch"}
 
 // writeEngine compiles the program that answers in the browser. The source of models is a
 // file of its own, since only some questions need it.
