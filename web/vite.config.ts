@@ -1,13 +1,27 @@
 import react from '@vitejs/plugin-react';
 import tailwindcss from '@tailwindcss/vite';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
 import { defineConfig } from 'vitest/config';
 import { patience } from './test/browser/patience.ts';
 
 // The server that npm run dev sends API requests to.
 const server = process.env.MEMORYMARK_URL ?? 'http://127.0.0.1:5001';
 
+// A server has no time to compress as well as this.
+const brotli = {
+  name: 'brotli',
+  writeBundle({ dir }: { dir?: string }, bundle: object) {
+    for (const name of Object.keys(bundle).filter((each) => each.startsWith('assets/'))) {
+      const file = join(dir!, name);
+      writeFileSync(`${file}.br`, brotliCompressSync(readFileSync(file)));
+    }
+  },
+};
+
 export default defineConfig({
-  plugins: [react(), tailwindcss()],
+  plugins: [react(), tailwindcss(), brotli],
   build: {
     // .keep holds the folder in the repository, so that Go can embed it.
     emptyOutDir: false,

@@ -46,8 +46,22 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, name string) 
 	if name == "index.html" {
 		data = s.described(r, data)
 	}
+	if packed, err := fs.ReadFile(s.opts.Page, name+".br"); err == nil && acceptsBrotli(r) {
+		w.Header().Set("Content-Encoding", "br")
+		data = packed
+	}
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
 	return true
+}
+
+// acceptsBrotli reports whether the client reads what was compressed when the page was built.
+func acceptsBrotli(r *http.Request) bool {
+	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		if strings.TrimSpace(coding) == "br" {
+			return true
+		}
+	}
+	return false
 }
 
 // noPage is shown by a program that was built without the page.

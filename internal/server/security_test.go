@@ -359,7 +359,7 @@ func TestNoPathReachesFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t, func(o *Options) {
-		o.Page = fstest.MapFS{"index.html": {Data: []byte("the page")}, "assets/a.js": {Data: []byte("js")}}
+		o.Page = fstest.MapFS{"index.html": {Data: []byte("the page")}, "assets/a.js": {Data: []byte("js")}, "assets/a.js.br": {Data: []byte("packed")}}
 	})
 	for _, model := range []string{folder, folder + "/config.json", "../../etc/passwd", "file:///etc/passwd"} {
 		r := c.post("/v1/predictions", fmt.Sprintf(`{"model":%q}`, model))
@@ -378,6 +378,11 @@ func TestNoPathReachesFiles(t *testing.T) {
 		}
 		if r := c.get("/v1/snapshots/" + id + "/file"); r.StatusCode == http.StatusOK && r.text != "the page" {
 			t.Errorf("file %s: %s", id, r.text)
+		}
+	}
+	for accepts, want := range map[string]string{"gzip, br": "br", "gzip, brilliant": ""} {
+		if r := c.do("GET", "/assets/a.js", "", "Accept-Encoding", accepts); r.Header.Get("Content-Encoding") != want || (r.text == "packed") != (want == "br") {
+			t.Errorf("to a client that reads %s: %q, %v", accepts, r.text, r.Header)
 		}
 	}
 	if r := c.get("/assets/a.js"); r.text != "js" || !strings.Contains(r.Header.Get("Cache-Control"), "immutable") {

@@ -1,8 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
-import type { Browser, Page, Request } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openBrowser, type Program, serve } from './program';
 
@@ -43,23 +42,26 @@ test('the first prediction is on the screen soon', async () => {
 test('the page is small', () => {
   const assets = join(import.meta.dirname, '../../dist/assets');
   const sizes = readdirSync(assets)
-    .filter((name) => !/^(timeline|scene|GuidePage)/.test(name) && statSync(join(assets, name)).isFile())
-    .map((name) => gzipSync(readFileSync(join(assets, name))).length);
+    .filter((name) => name.endsWith('.br') && !/^(timeline|scene|GuidePage)/.test(name))
+    .map((name) => statSync(join(assets, name)).size);
   const total = sizes.reduce((a, b) => a + b, 0);
-  console.log(`${(total / 1000).toFixed(1)} kB gzipped, all pages but the timeline and the guide, which is text`);
+  console.log(`${(total / 1000).toFixed(1)} kB compressed, all pages but the timeline and the guide, which is text`);
   expect(total).toBeLessThan(200_000);
 });
 
-test('the first load is small', async () => {
-  const loaded: Request[] = [];
-  page.on('requestfinished', (request) => !request.url().includes('/v1/') && loaded.push(request));
+test('the first load is small: the page, and what the server answers', async () => {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Network.enable');
+  await session.send('Network.setCacheDisabled', { cacheDisabled: true });
+  let total = 0;
+  session.on('Network.loadingFinished', ({ encodedDataLength }) => (total += encodedDataLength));
   await page.goto(`${program.url}/?model=distilbert&gpu=t4`);
   await headline().waitFor();
-  const sizes = await Promise.all(loaded.map((request) => request.sizes()));
-  const total = sizes.reduce((sum, { responseBodySize }) => sum + responseBodySize, 0);
+  await page.waitForLoadState('networkidle');
+  await session.detach();
   console.log(`first load ${(total / 1000).toFixed(1)} kB`);
-  expect(total).toBeGreaterThan(0);
-  expect(total).toBeLessThanOrEqual(250_000);
+  expect(total).toBeGreaterThan(100_000);
+  expect(total).toBeLessThanOrEqual(200_000);
 });
 
 test('the answer follows the inputs and the address follows too', async () => {
