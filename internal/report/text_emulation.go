@@ -45,7 +45,11 @@ func (e EmulationText) Write(w io.Writer, width int) error {
 		writeLeft(w, width, &e.Prediction.Prediction, e.Limit)
 	}
 	if e.StepSeconds > 0 {
-		paragraph(w, width, "Speed", fmt.Sprintf("about %s per step, %s (%s)", seconds(e.StepSeconds), perSecond(analysis.Throughput{SamplesPerSecond: e.SamplesPerSecond, TokensPerSecond: e.TokensPerSecond}), e.TimeAccuracy))
+		text := fmt.Sprintf("about %s per step, %s (%s)", seconds(e.StepSeconds), perSecond(analysis.Throughput{SamplesPerSecond: e.SamplesPerSecond, TokensPerSecond: e.TokensPerSecond}), e.TimeAccuracy)
+		if r := e.StepRange; r != nil && r.Low < r.High {
+			text += fmt.Sprintf("; on this card %s to %s (%s)", seconds(r.Low), seconds(r.High), e.StepCompared)
+		}
+		paragraph(w, width, "Speed", text)
 	}
 	writeAssumed(w, width, e.Assumed)
 	writeFaint(w, width, e.AccuracyNotes)
