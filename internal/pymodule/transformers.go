@@ -300,6 +300,14 @@ func initializationName(_ *Machine, _, name string) value {
 		return &builtin{name, func(*Machine, *args) value { return newTuple(1.0, 1.0) }}
 	case "calculate_gain":
 		return constantly(1.0)
+	case "orthogonal_":
+		return &builtin{name, func(m *Machine, a *args) value {
+			x := a.need(0, "tensor").(*tensor)
+			if !x.host && !m.t.IsOnCPU() {
+				m.t.FillOrthogonal(in(x))
+			}
+			return hold(x)
+		}}
 	}
 	return &builtin{name, func(_ *Machine, a *args) value {
 		if len(a.pos) == 0 {
