@@ -18,6 +18,9 @@ func (c *functionContext) attribute(_ *Machine, name string) value {
 	case "save_for_backward":
 		return &builtin{name, func(_ *Machine, a *args) value {
 			c.saved = tensorsAmong(a.pos)
+			for _, x := range c.saved { // forward may have them alone
+				hold(x)
+			}
 			return none{}
 		}}
 	case "mark_non_differentiable", "set_materialize_grads", "mark_dirty":
@@ -71,6 +74,7 @@ func (m *Machine) addAutogradFunction() {
 		}
 		for i, x := range ctx.saved {
 			ctx.saved[i] = &tensor{refs: refs{1}, x: x.x, fact: x.fact, borrowed: true}
+			m.drop(x)
 		}
 		return result
 	}}}

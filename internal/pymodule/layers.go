@@ -135,6 +135,6 @@ func (m *Machine) addParameters() {
 	m.types["Buffer"] = newClass("Buffer", m.types["Tensor"])
 	m.types["Buffer"].make = func(m *Machine, _ *class, a *args) value {
 		x := a.need(0, "data").(*tensor)
-		return &tensor{refs: refs{1}, x: m.t.Hold(in(x)).Tensor(), fact: x.fact, buffer: true, passing: a.or(1, "persistent", true) == false}
+		return &tensor{refs: refs{1}, x: m.t.Hold(in(x)).Tensor(), fact: x.fact, host: x.host, buffer: true, passing: a.or(1, "persistent", true) == false}
 	}
 }
