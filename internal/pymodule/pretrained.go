@@ -200,7 +200,7 @@ func (m *Machine) tie(x *instance) {
 		m.tieEarlier(x)
 		return
 	}
-	if on, ok := m.optional(config, "tie_word_embeddings"); keys == nil || ok && on == false {
+	if on, _ := m.optional(config, "tie_word_embeddings"); keys == nil || on != true {
 		return
 	}
 	for i, key := range keys.keys {
