@@ -23,7 +23,7 @@ func (t *Torch) FillOrthogonal(x X) {
 // areaOfQR is what geqrf needs, in elements.
 func areaOfQR(n int64) int64 { return 524288 + 1024*max(n, 256) + 32 }
 
-// areaOfQ is what orgqr needs for so many rows and columns.
+// areaOfQ is what orgqr needs for a Q of these sides.
 func areaOfQ(rows, columns int64) int64 {
 	if columns <= 64 {
 		return 32768 + 256 + (rows*columns+31)/32*32
