@@ -59,6 +59,14 @@ func TestComputedValues(t *testing.T) {
 	}
 }
 
+// TestTF32 multiplies numbers that TF32 has no bits for: halves of the last bit are rounded away from 0.
+func TestTF32(t *testing.T) {
+	out, _ := runValues(t, Computed, "tf32")
+	if want := "products 2.0 0.0 -4100.0\nconvolved 2.25 0.25 -4099.75\n"; out != want {
+		t.Errorf("%s, want\n%s", out, want)
+	}
+}
+
 // TestComputedValuesAllocateTheSame compares every allocation and free, and
 // where blocks lie, of programs whose sizes do not follow from values.
 func TestComputedValuesAllocateTheSame(t *testing.T) {

@@ -2,6 +2,7 @@
 
 values.py: says which of them differ.
 values.py events: what the programs allocate, to compare runs whose values come from elsewhere.
+values.py tf32: products of numbers that TF32 rounds.
 values.py masked, rows, labels, or huge: a size that follows from values which only a kernel knows, and more memory than a host has."""
 
 import hashlib
@@ -397,9 +398,13 @@ def events():
 
 
 if __name__ == "__main__":
-    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = sys.argv[1:] == ["tf32"]
     if sys.argv[1:] == ["events"]:
         events()
+    elif sys.argv[1:] == ["tf32"]:
+        x = torch.tensor([[1 + 2**-11, 1 + 2**-12, -1 - 3 * 2**-11]], device="cuda")
+        print("products", *(x.t() @ torch.ones(1, 1, device="cuda")).flatten().sub(1).mul(2048).tolist())
+        print("convolved", *F.conv1d(x[None], torch.ones(1, 1, 1, device="cuda"), torch.full((1,), 2**-13, device="cuda")).flatten().sub(1).mul(2048).tolist())
     elif sys.argv[1:] == ["masked"]:
         x = numbers(300, 40).cuda()
         x = x @ x.t()

@@ -276,7 +276,8 @@ class Interception:
             args, kwargs = self.mirror.swap(args), self.mirror.swap(kwargs)
             with self.draws.seeded(seed):
                 if name in _WIDENED:
-                    got = kernel(*self.widen(args), **kwargs)
+                    args = self.widen(args)
+                    got = kernel(*(self.tf32(args) if self.in_tf32(name) else args), **kwargs)
                 else:
                     got = self.attempt(kernel, op, args, kwargs)
             _count()
@@ -308,6 +309,18 @@ class Interception:
         if isinstance(value, (list, tuple)):
             return [self.widen(v) for v in value]
         return value
+
+    def in_tf32(self, name: str) -> bool:
+        """Whether tensor cores multiply numbers of 32 bits as TF32: PyTorch lets convolutions, and products if asked to."""
+        backends = self.torch.backends
+        return backends.cudnn.allow_tf32 if name.startswith("convolution") else backends.cuda.matmul.allow_tf32
+
+    def tf32(self, value: Any) -> Any:
+        """Rounded to 10 bits of mantissa, halves away from 0 (PTX, cvt.rna.tf32.f32). What is added, a bias, is not."""
+        torch = self.torch
+        if isinstance(value, torch.Tensor) and value.dtype == torch.float32 and value.dim() > 1:
+            return (value.contiguous().view(torch.int32) + 0x1000 & ~0x1FFF).view(torch.float32)
+        return [self.tf32(v) for v in value] if isinstance(value, (list, tuple)) else value
 
     def keep(self, op: Any, out: Any, got: Any) -> None:
         """Puts what was computed where the device's results are."""
