@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/invalid"
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
 	"memorymark/internal/workbudget"
@@ -60,11 +61,11 @@ func (p *program) buildModel(d torch.Device) error {
 		return err
 	}
 	if parallel.Kind == workload.TensorParallel {
-		return p.t.SplitMatrices(parallel.GPUs, p.owners, build)
+		return invalid.At("parallel", p.t.SplitMatrices(parallel.GPUs, p.owners, build))
 	}
 	shards := sharding(parallel)
 	shards.Rank = p.rank
-	return p.t.FullyShard(shards, p.owners, build)
+	return invalid.At("parallel", p.t.FullyShard(shards, p.owners, build))
 }
 
 // barriers are those of Lightning's DDPStrategy.

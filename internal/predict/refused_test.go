@@ -8,7 +8,7 @@ import (
 )
 
 // TestRefused: what the libraries refuse is refused, with what to do, and what is
-// nearest to it is not. Every first one was tried on an H200.
+// nearest to it is not. Every first one was tried on an H200, but FSDP's, which is read.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ keys, why string }{
 		{`"model": "electra-base", "adapter": {"targets": "all-linear", "task_type": "SEQ_CLS"}, "quantize": "int8"`, "integers have no gradient"},
@@ -28,6 +28,8 @@ func TestRefused(t *testing.T) {
 		{`"model": "electra-small", "config": {"architectures": ["ElectraModel"]}, "loop": "lightning"`, ""},
 		{`"model": "gpt2", "precision": "amp-bf16", "loop": "lightning", "optimizer_impl": "fused", "clip_grad_norm": true`, "does not clip"},
 		{`"model": "gpt2", "precision": "bf16", "loop": "lightning", "optimizer_impl": "fused", "clip_grad_norm": true`, ""},
+		{`"model": "clip", "parallel": {"kind": "fsdp", "gpus": 4}`, "without a dimension"}, // logit_scale
+		{`"model": "clip", "parallel": {"kind": "ddp", "gpus": 4, "static_graph": true}`, ""},
 	} {
 		w, err := workload.Parse([]byte(`{"batch": 1, ` + c.keys + `}`))
 		if err == nil {

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"memorymark/internal/trace"
@@ -94,6 +95,9 @@ func (t *Torch) FullyShard(how Sharding, owners []Owner, build func()) error {
 	f.groups = append(f.groups, byPath[""])
 	parts := make(map[*storage]*shardedParam)
 	for i, whole := range t.parameters {
+		if len(whole.Shape) == 0 { // _verify_managed_param (_fsdp_init.py)
+			return fmt.Errorf("fully_shard splits no parameter without a dimension, and %s has one; use DDP, or give it one dimension", cmp.Or(owners[i].Module, t.Name))
+		}
 		t.setOwner(whole, owners[i])
 		g := byPath[owners[i].Layer]
 		if g == nil {
