@@ -79,8 +79,21 @@ func (r *region) around(f value) value {
 
 type limits torch.DType
 
+// largest are the largest finite numbers of the types.
+var largest = map[torch.DType]float64{torch.Float32: math.MaxFloat32, torch.Float16: 65504, torch.BFloat16: 3.3895313892515355e38}
+
+// checkFits refuses to fill a tensor with a number that its type does not have
+// (checked_convert, c10/util/TypeCast.h), as the least number of float32 is for scores
+// that autocast made.
+func checkFits(x *tensor, v value) {
+	n, ok := v.(float64)
+	if most := largest[x.x.DType]; ok && most > 0 && !math.IsInf(n, 0) && math.Abs(n) > most {
+		panic(raise("RuntimeError", "value %g cannot be converted to the type of a tensor of %d bytes an element without overflow", n, x.x.DType.Size()))
+	}
+}
+
 func (l limits) attribute(_ *Machine, name string) value {
-	most := map[torch.DType]float64{torch.Float32: math.MaxFloat32, torch.Float16: 65504, torch.BFloat16: 3.3895313892515355e38}[torch.DType(l)]
+	most := largest[torch.DType(l)]
 	switch name {
 	case "min":
 		return -most
@@ -229,7 +242,10 @@ func addElementwise(add adder) {
 		add(name, func(m *Machine, a *args) value { return m.extreme(name, a) })
 	}
 	add("where", func(m *Machine, a *args) value { return m.where(a) })
-	add("masked_fill", func(m *Machine, a *args) value { return m.tensor(m.t.MaskedFill(in(a.pos[0]), in(a.need(1, "mask")))) })
+	add("masked_fill", func(m *Machine, a *args) value {
+		checkFits(a.pos[0].(*tensor), a.get(2, "value"))
+		return m.tensor(m.t.MaskedFill(in(a.pos[0]), in(a.need(1, "mask"))))
+	})
 	add("diff", func(m *Machine, a *args) value {
 		a.only("diff", "prepend", "dim")
 		x, first := a.pos[0].(*tensor), a.need(-1, "prepend").(*tensor)

@@ -349,6 +349,7 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 	add("add_", func(m *Machine, x *tensor, a *args) value { return m.tensorInPlace("Add", x, a.pos[0]) })
 	add("bitwise_or_", func(m *Machine, x *tensor, a *args) value { return m.tensorInPlace("BitOr", x, a.pos[0]) })
 	add("masked_fill_", func(m *Machine, x *tensor, a *args) value {
+		checkFits(x, a.get(1, "value"))
 		m.t.MaskedFillInPlace(m.t.InPlace(x.x), in(a.need(0, "mask")))
 		if x.fact.kind != tokens {
 			x.fact = fact{}
