@@ -25,6 +25,9 @@ func TestUnevenTensors(t *testing.T) {
 		{"qwen2", 1408, 8, 4, 8, "self_attn.k_proj has 4 heads, which 8 GPUs cannot share: PyTorch fails to view 32 columns as heads of 64"},
 		{"qwen2", 1408, 8, 4, 3, "self_attn.q_proj has 8 heads, which 3 GPUs cannot share: PyTorch fails to view 171 columns as heads of 64"},
 		{"qwen2", 1407, 8, 4, 2, "mlp.gate_proj has 1407 rows or columns, which 2 GPUs cannot share evenly: PyTorch fails to multiply 1408 by 1407"},
+		{"gemma2", 1408, 8, 4, 4, ""},
+		{"gemma2", 1408, 8, 4, 8, "self_attn.k_proj has 4 heads, which 8 GPUs cannot share: PyTorch fails to view"},
+		{"qwen3", 1408, 8, 4, 4, ""}, // its norms are of one head
 		{"olmo2", 1408, 8, 8, 2, "self_attn.q_proj has a norm of 512 columns behind it"},
 	} {
 		_, err := Predict(parsed(t, fmt.Sprintf(config, c.family, c.width, c.heads, c.groups, c.gpus)), h200Card(t), Options{})

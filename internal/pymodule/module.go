@@ -287,6 +287,8 @@ func (m *Machine) enter(x *instance) *torch.Frame {
 		}
 	}
 	switch {
+	case x == m.model:
+		return m.t.Enter().InModel(x.class.name)
 	case s.part == "":
 		return nil
 	case s.index >= 0:

@@ -107,7 +107,31 @@ func (m *Machine) nameLayers(model *instance) {
 		case s.conv != nil:
 			s.conv.Named(name)
 		}
+		m.describeAttention(x)
 	})
+}
+
+// describeAttention says what becomes of the queries, keys and values that a module
+// projects, which matters to ranks that have only columns of them: each is viewed as heads
+// of head_dim, and queries and keys may be normalized. A norm with as many weights as there
+// are columns is one of all heads together, as Olmo2Attention's.
+func (m *Machine) describeAttention(x *instance) {
+	for _, name := range []string{"q", "k", "v"} {
+		part := m.at(x, name+"_proj")
+		if part == nil || !part.isModule() || stateOf(part).linear == nil {
+			continue
+		}
+		l := stateOf(part).linear
+		size, _ := x.fields.get("head_dim")
+		if n, ok := size.(int64); ok {
+			l.InHeads(n)
+		}
+		if norm := m.at(x, name+"_norm"); norm != nil {
+			if w := norm.own("weight"); w != nil && w.Numel() == l.Weight.Dim(0) {
+				l.NormedWhole()
+			}
+		}
+	}
 }
 
 // belowLayers is what follows the last number in a path.

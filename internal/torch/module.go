@@ -73,6 +73,14 @@ func (f *Frame) In(name string, index ...int) *Frame {
 	return f
 }
 
+// InModel attributes the function to the whole model, by the name of its class: what its
+// own forward makes is no part's. Parts are named from there as from the root.
+func (f *Frame) InModel(class string) *Frame {
+	f.In(class)
+	f.t.module.path = ""
+	return f
+}
+
 // In calls a module.
 func (t *Torch) In(name string, call func() Value) Value {
 	outer := t.module
