@@ -37,9 +37,7 @@ type Family struct {
 	Images bool   // a batch is pixels, not ids
 	// ChannelsLast says that images and weights in channels_last are modelled.
 	ChannelsLast bool
-	// AnyImage says that images need not be as large as image_size says.
-	AnyImage bool
-	Module   string // of the Python classes; "" is Transformers
+	Module       string // of the Python classes; "" is Transformers
 
 	evaluated bool // from its own source
 	stages    bool // of a pipeline are modelled
@@ -251,13 +249,6 @@ func Check(c *hfconfig.Config, sequence int64) error {
 		}
 	}
 	return nil
-}
-
-// TakesAnyImage reports whether images may be larger or smaller than the model's
-// own.
-func TakesAnyImage(c *hfconfig.Config) bool {
-	f := familyOf(c)
-	return f != nil && f.AnyImage
 }
 
 // TakesImages reports whether a batch of a model is images, not tokens.

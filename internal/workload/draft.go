@@ -140,16 +140,17 @@ func (d Draft) WorkloadWithin(e *workbudget.Budget) (*Workload, error) {
 func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 	w, wrong := d.settings()
 	err := w.resolveModel()
-	if err == nil && len(wrong.Problems) == 0 {
-		err = invalid.At("config", models.Try(w.Config, w.Run()))
+	known := err == nil && len(wrong.Problems) == 0
+	if known {
+		err = w.try()
+	}
+	if _, given := d["image"]; !given && w.Config != nil && (err != nil || !models.IsEvaluated(w.Config)) && w.takeOwnImage() && known {
+		err = w.try()
 	}
 	if mayBeUnmodelled && w.Config != nil {
 		err = w.settleUnmodelled(err)
 	}
 	wrong.Add(err)
-	if _, given := d["image"]; !given && w.Config != nil && !models.TakesAnyImage(w.Config) {
-		_ = w.Config.Int("image_size", &w.Image) || w.Config.Within("vision_config").Int("image_size", &w.Image) // a ViT takes no other size
-	}
 	if _, given := d["sequence"]; !given && w.Config != nil && w.Unmodelled == "" {
 		w.Sequence = min(w.Sequence, models.MaxTokens(w.Config)) // the texts of CLIP are short
 	}
@@ -163,6 +164,15 @@ func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// try evaluates a model that is known by its source.
+func (w *Workload) try() error { return invalid.At("config", models.Try(w.Config, w.Run())) }
+
+// takeOwnImage makes images as large as the model says, which is the only size that a ViT
+// takes, and reports whether it says so. DINOv2 interpolates its positions and takes any.
+func (w *Workload) takeOwnImage() bool {
+	return w.Config.Int("image_size", &w.Image) || w.Config.Within("vision_config").Int("image_size", &w.Image)
 }
 
 // WithoutModel returns a workload whose model is unknown, for a user's own

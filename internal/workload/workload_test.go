@@ -62,9 +62,11 @@ func TestModel(t *testing.T) {
 
 // Images have the size that the model takes, unless another is given.
 func TestImageSize(t *testing.T) {
+	modelstest.NeedSource(t)
 	for text, want := range map[string]int64{
 		`{"model":"vit"}`: 224, `{"model":"vit","config":{"image_size":384}}`: 384,
 		`{"model":"vit","image":384}`: 384, `{"model":"resnet"}`: 224,
+		`{"model":"dinov2-small"}`: 224, `{"config":{"model_type":"deit","image_size":384}}`: 384, // of 518, takes any; takes no other
 	} {
 		if w, err := Parse([]byte(text)); err != nil || w.Image != want {
 			t.Errorf("%s: %v, %v, want %d", text, w, err, want)
