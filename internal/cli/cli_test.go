@@ -89,3 +89,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		}
 	}
 }
+
+// isAnswer reports whether an exit code says yes or no: what is recorded ran out of
+// memory, and that is an answer, too.
+func isAnswer(code int) bool { return slices.Contains([]int{exitOK, exitNo, exitOutOfMemory}, code) }

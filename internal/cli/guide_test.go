@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -184,7 +183,3 @@ func TestHasLines(t *testing.T) {
 		}
 	}
 }
-
-// isAnswer reports whether an exit code says yes or no: what is recorded ran out of
-// memory, and that is an answer, too.
-func isAnswer(code int) bool { return slices.Contains([]int{exitOK, exitNo, exitOutOfMemory}, code) }
