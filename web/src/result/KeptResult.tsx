@@ -26,6 +26,7 @@ export function KeptResult({ answer, workload, title, children }: Props) {
   const { predicted, provenance, seconds, snapshot_id: recording } = answer;
   const yours = yoursOf(answer);
   const { data } = usePrediction(workload, answer.engine === 'predicted'); // what was found otherwise has no causes
+  const failed = yours && !yours.success && answer.engine !== 'predicted'; // a run that fails does not say what it lacks
   const breakdown = answer.engine === 'predicted' ? data?.breakdown : undefined;
   return (
     <div className="flex min-w-0 flex-col gap-6">
@@ -41,13 +42,13 @@ export function KeptResult({ answer, workload, title, children }: Props) {
           workload={workload}
           batch={answer.current_batch_size}
           verdict={yours.verdict}
-          left={yours.left_bytes}
+          left={failed ? undefined : yours.left_bytes}
           margin={answer.margin_bytes}
         >
           {breakdown && <CardBar breakdown={breakdown} card={answer.gpu_name} total={answer.gpu_total_bytes} left={yours.left_bytes} />}
           <p className="mt-4 text-sm text-muted">
-            {answer.engine}: {bytes(yours.memory_bytes)} allocated and {bytes(yours.reserved_bytes)} reserved at the peak, of the {bytes(answer.limit_bytes)} that PyTorch
-            may use.
+            {answer.engine}: {failed ? 'it fails within' : `${bytes(yours.memory_bytes)} allocated and ${bytes(yours.reserved_bytes)} reserved at the peak, of`} the{' '}
+            {bytes(answer.limit_bytes)} that PyTorch may use.
           </p>
           <ChangesToFit answer={answer} />
         </Verdict>

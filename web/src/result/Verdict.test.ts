@@ -9,7 +9,8 @@ test.each([
   ['tight', gib / 64, /with only 16\.00 MiB to spare\. Keep 450\.00 MiB free/],
   ['does not fit', -6 * gib, 'Full fine-tuning of GPT-2 at batch 120 does not fit on 1 × NVIDIA A10: 6.00 GiB too much.'],
   ['does not fit', gib, /its memory is too fragmented/],
-] as const)('%s, %d left', (verdict, left, said) => {
+  ['does not fit', undefined, 'Full fine-tuning of GPT-2 at batch 120 does not fit on 1 × NVIDIA A10.'],
+] as const)('%s, %s left', (verdict, left, said) => {
   expect(sentence(subject, verdict, left, 450 * 2 ** 20)).toMatch(said);
 });
 

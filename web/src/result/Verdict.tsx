@@ -23,8 +23,8 @@ export interface Subject {
 
 interface Props extends Subject {
   verdict: Decision;
-  /** of the memory that PyTorch may use; negative for what is missing */
-  left: number;
+  /** of the memory that PyTorch may use; negative for what is missing; absent where a run failed, which does not say */
+  left?: number;
   /** what must be left for a yes */
   margin: number;
   children?: ReactNode;
@@ -46,11 +46,12 @@ export function Verdict({ verdict, left, margin, children, ...subject }: Props) 
 }
 
 /** sentence says what fits on what, and by how much. */
-export function sentence({ title, card, workload, batch }: Subject, verdict: Decision, left: number, margin: number): string {
+export function sentence({ title, card, workload, batch }: Subject, verdict: Decision, left: number | undefined, margin: number): string {
   const what = `${capital(methodName(workload))} of ${title} at batch ${count(batch)}`;
   const gpus = parallelOf(workload)?.gpus ?? 1;
   const where = card === 'CPU' ? 'this CPU' : `${count(gpus)} × ${card}`;
   const each = gpus > 1 ? ' on each' : '';
+  if (left === undefined) return `${what} does not fit on ${where}.`;
   switch (verdict) {
     case 'fits':
       return `${what} fits on ${where}, with ${bytes(left)} to spare${each}.`;

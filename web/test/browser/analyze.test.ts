@@ -30,7 +30,7 @@ const figure = (name: string) => page.getByLabel('Figures').locator('> div').fil
 test('the first prediction is on the screen soon', async () => {
   await page.goto(program.url); // a first visit, so that the next one measures the page and not the disk
   await page.getByRole('button', { name: 'Apply checkpointing' }).waitFor();
-  await page.getByText('All 20 batches that were tried').waitFor(); // the server has nothing left to compute
+  await page.getByText(/^All \d+ batches that were tried/).waitFor(); // the server has nothing left to compute
   const began = performance.now();
   await page.goto(`${program.url}/?model=distilbert&gpu=a10`);
   await page.getByRole('row', { name: 'Weights' }).waitFor();

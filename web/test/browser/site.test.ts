@@ -76,6 +76,14 @@ function fortyQuestions() {
   return models.flatMap((model) => settings.map((setting) => ({ ...setting, model })));
 }
 
+/** nearly is what was expected, with fractions within 1e-9 of themselves: processors round sums differently, in the last digit. */
+function nearly(expected: unknown): unknown {
+  if (typeof expected === 'number' && !Number.isInteger(expected)) return expect.toSatisfy((n: unknown) => typeof n === 'number' && Math.abs(n / expected - 1) < 1e-9);
+  if (Array.isArray(expected)) return expected.map(nearly);
+  if (expected === null || typeof expected !== 'object') return expected;
+  return Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, nearly(value)]));
+}
+
 test('the engine gives the figures of the binary', async () => {
   const page = await browser.newPage();
   await page.goto(home);
@@ -92,7 +100,7 @@ test('the engine gives the figures of the binary', async () => {
       continue;
     }
     predicted++;
-    expect(body, JSON.stringify(asked[i])).toMatchObject(binary);
+    expect(body, JSON.stringify(asked[i])).toMatchObject(nearly(binary) as object);
   }
   expect(predicted).toBeGreaterThanOrEqual(32);
   await page.close();
