@@ -38,12 +38,12 @@ func (f *figures) picture() []byte {
 			counts[c.what][band]++
 		}
 	}
-	const label, full, row, width, top = 500, 360, 22, 960, 60
+	const label, full, row, width, top = 600, 400, 22, 1050, 60
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %[1]d %[2]d\" width=\"%[1]d\" height=\"%[2]d\" role=\"img\" aria-label=\"How far off predictions and emulations are, by what was compared\">\n", width, top+row*len(order))
 	b.WriteString("<style>text{font:13px system-ui,sans-serif;fill:#888}.t{font-weight:600}</style>\n<text class=\"t\" x=\"8\" y=\"20\">Compared with what was measured: shares of all cases</text>\n")
 	for i, band := range pictureBands {
-		x := label + 95*i
+		x := label + 110*i
 		fmt.Fprintf(&b, "<rect x=\"%d\" y=\"34\" width=\"12\" height=\"12\" fill=\"%s\"/><text x=\"%d\" y=\"45\">%s</text>\n", x, band.color, x+17, band.label)
 	}
 	for i, what := range order {
