@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 func request(t *testing.T, model, card string, change ...func(*workload.Workload)) Request {
@@ -21,23 +21,14 @@ func request(t *testing.T, model, card string, change ...func(*workload.Workload
 	for _, c := range change {
 		c(w)
 	}
-	g, err := gpu.Find(card)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := workloadtest.Card(t, card)
 	return Request{Workload: w, Card: g}
 }
 
 func requestOf(t *testing.T, card, text string) Request {
 	t.Helper()
-	w, err := workload.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := gpu.Find(card)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, text)
+	c := workloadtest.Card(t, card)
 	return Request{Workload: w, Card: c}
 }
 

@@ -3,8 +3,8 @@ package analysis
 import (
 	"testing"
 
-	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // BenchmarkAnalyze is what a user waits for: 50 ms on one core.
@@ -17,10 +17,7 @@ func BenchmarkAnalyze(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			card, err := gpu.Find("a10")
-			if err != nil {
-				b.Fatal(err)
-			}
+			card := workloadtest.Card(b, "a10")
 			for b.Loop() {
 				if _, err := Predict(Request{Workload: w, Card: card}); err != nil {
 					b.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 func question(t *testing.T, draft, card string) Question {
@@ -19,10 +20,7 @@ func question(t *testing.T, draft, card string) Question {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := gpu.Find(card)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := workloadtest.Card(t, card)
 	return Question{Draft: d, Card: c, Limit: predict.Limit(w, c), Margin: predict.MarginOf(w, c), Given: Given(d)}
 }
 

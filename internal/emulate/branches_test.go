@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/gpu"
 	"memorymark/internal/testmachine"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestBranches runs programs that branch on numbers that item returned.
@@ -19,10 +19,7 @@ func TestBranches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "h200")
 	for _, test := range []struct {
 		name   string
 		values Values

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/gpu"
 	"memorymark/internal/testmachine"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // compiler returns a C compiler.
@@ -162,10 +162,7 @@ func TestNoCompiler(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "h200")
 	have := map[string]string{"LD_PRELOAD": "libmine.so", "CUDA_VISIBLE_DEVICES": ""}
 	d := &Installation{library: "/lib", python: "/py"}
 	env := d.Environment(Settings{Card: card, GPUs: 2, Steps: 3, Folder: "/f"}, func(key string) (string, bool) {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memorymark/internal/gpu"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // What processes left is found whatever the temporary folder is called.
@@ -17,10 +17,7 @@ func TestSummaryInAnyFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "1.json"), []byte(`{"pid": 1, "devices": [{"reserved": 2097152}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	card, err := gpu.Find("t4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "t4")
 	sum, err := summarize(Settings{Card: card, Folder: folder}, &ending{pid: 1})
 	if err != nil || len(sum.Processes) != 1 || sum.Fits == nil {
 		t.Errorf("%+v, %v", sum, err)

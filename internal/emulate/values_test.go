@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/gpu"
 	"memorymark/internal/testmachine"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // runValues runs testdata/values.py on an emulated card.
@@ -34,10 +34,7 @@ func runReading(t *testing.T, v Values, stdin io.Reader, args ...string) (string
 	if err != nil {
 		t.Fatal(err)
 	}
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "h200")
 	var out bytes.Buffer
 	command := Command{Args: append([]string{python}, args...), Stdin: stdin, Stdout: &out, Stderr: &out}
 	sum, err := device.Run(context.Background(), Settings{Card: card, Values: v, Folder: t.TempDir()}, command)

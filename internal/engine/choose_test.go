@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"memorymark/internal/evidence"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestChoose has every engine asked for, with keys that decide and with every means.
@@ -35,10 +35,7 @@ func TestChoose(t *testing.T) {
 		{"tf32", `{"model": "resnet", "precision": "tf32"}`, true, [7]evidence.Engine{predicted, predicted, predicted, predicted, measure, measure, measure}},
 		{"not modelled", `{"model": "bert"}`, false, [7]evidence.Engine{predicted, measure, emulated, emulated, measure, measure, measure}},
 	} {
-		w, err := workload.Parse([]byte(c.workload))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, c.workload)
 		for i, has := range means {
 			for _, asked := range []evidence.Engine{auto, ""} {
 				if got := Choose(asked, w, c.modelled, has); got != c.want[i] {

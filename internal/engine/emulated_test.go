@@ -11,13 +11,13 @@ import (
 	"memorymark/internal/analysis"
 	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
-	"memorymark/internal/gpu"
 	"memorymark/internal/models"
 	"memorymark/internal/predict"
 	"memorymark/internal/steptime"
 	"memorymark/internal/testmachine"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // emulating returns a runner for emulated cards. The tests share it, and so the
@@ -179,14 +179,8 @@ func TestEnginesAgreeOnQuantized(t *testing.T) {
 		{"gpt2", `"adapter": {"rank": 8, "targets": "all-linear"}, "quantize": "nf4"`},
 		{"bert", `"adapter": {"rank": 8}, "quantize": "int8", "precision": "bf16"`},
 	} {
-		w, err := workload.Parse([]byte(`{` + small[test.family] + `, "batch": 4, ` + test.keys + `}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		card, err := gpu.Find("h200")
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, `{`+small[test.family]+`, "batch": 4, `+test.keys+`}`)
+		card := workloadtest.Card(t, "h200")
 		got, err := r.Emulate(t.Context(), analysis.Request{Workload: w, Card: card}, nil, "")
 		if err != nil {
 			t.Fatal(err)
@@ -204,15 +198,10 @@ func TestEnginesAgreeOnQuantized(t *testing.T) {
 
 func agree(t *testing.T, r *engine.Runner, card, text string) {
 	t.Helper()
-	w, err := workload.Parse([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	w := workloadtest.Parse(t, text)
 	q := analysis.Request{Workload: w}
-	if q.Card, err = gpu.Find(card); err != nil {
-		t.Fatal(err)
-	}
-	err = r.Check(t.Context(), evidence.Emulated, q, engine.Measurement{}, func(m engine.Measurement) error {
+	q.Card = workloadtest.Card(t, card)
+	err := r.Check(t.Context(), evidence.Emulated, q, engine.Measurement{}, func(m engine.Measurement) error {
 		found, err := engine.ValidatePrediction(t.Context(), w, m, "")
 		if err == nil && found.Verdict != engine.Pass {
 			c := found.Comparison
@@ -239,14 +228,9 @@ func TestEmulatedSpeed(t *testing.T) {
 		`{"model": "bert", "batch": 64, "sequence": 128, "precision": "amp-bf16"}`: 0.0448,
 		`{"model": "resnet", "batch": 64, "precision": "tf32"}`:                    0.0343,
 	} {
-		w, err := workload.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, text)
 		q := analysis.Request{Workload: w}
-		if q.Card, err = gpu.Find("h200"); err != nil {
-			t.Fatal(err)
-		}
+		q.Card = workloadtest.Card(t, "h200")
 		e, err := r.Emulate(t.Context(), q, nil, "")
 		if err != nil {
 			t.Fatal(err)

@@ -13,10 +13,9 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/engine"
-	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
 	"memorymark/internal/study"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 var (
@@ -50,10 +49,7 @@ func TestGPULimits(t *testing.T) {
 	for _, c := range limitCases(t) {
 		t.Run(c.file(), func(t *testing.T) {
 			w := c.workload(t)
-			card, err := gpu.Find("h200")
-			if err != nil {
-				t.Fatal(err)
-			}
+			card := workloadtest.Card(t, "h200")
 			r := analysis.Request{Workload: w, Card: card}
 			s := gpuSession(t, measure.SessionOptions{Workload: w, Spares: engine.Spares(r), Transcript: transcript(t, c.file())})
 			a, err := engine.Measure(t.Context(), r, engine.Measurement{Session: s, Ahead: engine.LookAhead(r), NoTiming: true})
@@ -94,10 +90,7 @@ func TestGPUPredictions(t *testing.T) {
 		`{"model": "t5-small", "batch": 4, "attention": "eager"}`,
 		`{"model": "lm-small", "batch": 4, "sequence": 256, "precision": "amp-fp16"}`,
 	} {
-		w, err := workload.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, text)
 		c, err := engine.ValidatePrediction(t.Context(), w, engine.Measurement{Session: s}, "")
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -115,14 +108,8 @@ func TestGPUPredictions(t *testing.T) {
 func TestGPULanguageModel(t *testing.T) {
 	s := gpuSession(t, measure.SessionOptions{})
 	for _, model := range []string{"lm-small", "lm-medium", "lm-large", "lm-xl"} {
-		w, err := workload.Parse(fmt.Appendf(nil, `{"model": %q, "batch": 4}`, model))
-		if err != nil {
-			t.Fatal(err)
-		}
-		card, err := gpu.Find(s.Device.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, fmt.Sprintf(`{"model": %q, "batch": 4}`, model))
+		card := workloadtest.Card(t, s.Device.Name)
 		cell := study.Cell{Workload: w, Card: card, Warmup: 2, Steps: 1}
 		compareProfiles(t, cell, &engine.Profiler{Session: s})
 	}
@@ -156,10 +143,7 @@ func compareProfiles(t *testing.T, cell study.Cell, measurer study.Profiler) {
 
 // TestGPUSpeed answers a whole question, with speeds.
 func TestGPUSpeed(t *testing.T) {
-	w, err := workload.Parse([]byte(`{"model": "gpt2", "limit_gib": 22.1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, `{"model": "gpt2", "limit_gib": 22.1}`)
 	s := gpuSession(t, measure.SessionOptions{Workload: w, Transcript: transcript(t, "gpt2-timed.jsonl")})
 	a, err := engine.Measure(t.Context(), analysis.Request{Workload: w}, engine.Measurement{Session: s})
 	if err != nil {
@@ -175,13 +159,10 @@ func TestGPUSpeed(t *testing.T) {
 
 // TestGPUCancel holds that a cancelled probe gives its memory back.
 func TestGPUCancel(t *testing.T) {
-	w, err := workload.Parse([]byte(`{"model": "bert"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, `{"model": "bert"}`)
 	s := gpuSession(t, measure.SessionOptions{Workload: w})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = s.Probe(ctx, measure.Probe{Workload: w, Batches: []int64{256}, Steps: 1000}, func(measure.StepProgress) { cancel() })
+	_, err := s.Probe(ctx, measure.Probe{Workload: w, Batches: []int64{256}, Steps: 1000}, func(measure.StepProgress) { cancel() })
 	if err == nil {
 		t.Error("a thousand steps ended early")
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"memorymark/internal/models"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // The same for the heads that are not their families' first, one of a family in
@@ -14,10 +14,7 @@ import (
 func TestEnginesAgreeOnHeads(t *testing.T) {
 	r := emulating(t)
 	for family, keys := range small {
-		w, err := workload.Parse([]byte(`{` + keys + `, "batch": 4}`))
-		if err != nil {
-			t.Fatalf("%s: %v", family, err)
-		}
+		w := workloadtest.Parse(t, `{`+keys+`, "batch": 4}`)
 		f, first, err := models.Find(w.Config)
 		if err != nil {
 			t.Fatal(err)

@@ -8,17 +8,13 @@ import (
 
 	"memorymark/internal/analysis"
 	"memorymark/internal/evidence"
-	"memorymark/internal/gpu"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // A request is the same after its way to a worker.
 func TestOrder(t *testing.T) {
 	for _, text := range []string{`{"model":"resnet-18","batch":3}`, `{"config":{"model_type":"bert","num_hidden_layers":2},"sequence":64}`} {
-		w, err := workload.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, text)
 		r := requestOn(t, "t4", `{"model": "bert"}`)
 		r.Workload, r.MultipleOf, r.Changes, r.Reserve = w, 8, true, 1<<20
 		o, err := NewOrder(r, evidence.Predicted)
@@ -54,13 +50,7 @@ func TestOrder(t *testing.T) {
 
 func requestOn(t *testing.T, card, text string) analysis.Request {
 	t.Helper()
-	w, err := workload.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := gpu.Find(card)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, text)
+	c := workloadtest.Card(t, card)
 	return analysis.Request{Workload: w, Card: c}
 }

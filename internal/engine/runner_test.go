@@ -16,9 +16,8 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
-	"memorymark/internal/gpu"
 	"memorymark/internal/testmachine"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // pythonOnGPU returns what looks like an interpreter and speaks as the PyTorch
@@ -49,14 +48,8 @@ func readDiary(t *testing.T, path string) []string {
 
 func requestOf(t *testing.T, text string) analysis.Request {
 	t.Helper()
-	w, err := workload.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, text)
+	card := workloadtest.Card(t, "h200")
 	return analysis.Request{Workload: w, Card: card}
 }
 

@@ -15,9 +15,9 @@ import (
 	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/engine"
-	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // limitCase is a largest batch that was measured before any of this was
@@ -36,10 +36,7 @@ func (c limitCase) workload(t *testing.T) *workload.Workload {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := workload.Parse(fmt.Appendf(nil, `{"model": %q, "limit_gib": %.17g}`, c.model, float64(limit)/float64(bytesize.GiB)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, fmt.Sprintf(`{"model": %q, "limit_gib": %.17g}`, c.model, float64(limit)/float64(bytesize.GiB)))
 	return w
 }
 
@@ -106,10 +103,7 @@ func TestTranscripts(t *testing.T) {
 		}
 		defer f.Close()
 		w := c.workload(t)
-		card, err := gpu.Find("h200")
-		if err != nil {
-			t.Fatal(err)
-		}
+		card := workloadtest.Card(t, "h200")
 		r := analysis.Request{Workload: w, Card: card}
 		s, err := openTranscript(context.Background(), f, measure.SessionOptions{Device: "cuda", Workload: w, Spares: engine.Spares(r)})
 		if err != nil {
@@ -138,10 +132,7 @@ func TestTimedTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	w, err := workload.Parse([]byte(`{"model": "gpt2", "limit_gib": 22.1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, `{"model": "gpt2", "limit_gib": 22.1}`)
 	s, err := openTranscript(context.Background(), f, measure.SessionOptions{Device: "cuda", Workload: w})
 	if err != nil {
 		t.Fatal(err)

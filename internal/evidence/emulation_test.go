@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/gpu"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestEmulations holds what is stated to the table of the documentation.
@@ -25,10 +25,7 @@ func TestEmulations(t *testing.T) {
 
 // TestEmulationAccuracy says more of a card and a version than was tried.
 func TestEmulationAccuracy(t *testing.T) {
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "h200")
 	if got := EmulationAccuracy(card.Name, "2.11.0+cu130"); len(got) != 1 {
 		t.Errorf("of what was tried: %q", got)
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/gpu"
 	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestBuildOnce has a user's function called once for all probes on an emulated
@@ -20,10 +20,7 @@ func TestBuildOnce(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("NOT TESTED: it needs a C compiler")
 	}
-	card, err := gpu.Find("a10")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "a10")
 	w, err := workload.Draft{}.WithoutModel()
 	if err != nil {
 		t.Fatal(err)

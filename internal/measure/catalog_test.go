@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // countParameters builds each model on the meta device, where it takes no
@@ -34,10 +34,7 @@ for line in sys.stdin:
 // TestCatalogParameters holds every model of the catalog, whatever its size, to
 // what its PyTorch original is made of.
 func TestCatalogParameters(t *testing.T) {
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "h200")
 	var predicted []int64
 	var lines bytes.Buffer
 	torchvision := hasTorchvision(t)
@@ -45,10 +42,7 @@ func TestCatalogParameters(t *testing.T) {
 		return m.Config.ModelType == "torchvision_resnet" && !torchvision
 	})
 	for _, m := range models {
-		w, err := workload.Parse([]byte(`{"model": "` + m.ID + `", "batch": 1, "precision": "bf16", "optimizer": "sgd"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, `{"model": "`+m.ID+`", "batch": 1, "precision": "bf16", "optimizer": "sgd"}`)
 		p, err := predict.Predict(w, card, predict.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", m.ID, err)

@@ -8,6 +8,7 @@ import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // families are small models of every kind, as keys of a workload.
@@ -76,10 +77,7 @@ func small(t *testing.T, family string, keys ...string) *workload.Workload {
 		described = torchvision
 	}
 	text := "{" + strings.Join(append([]string{described}, keys...), ", ") + "}"
-	w, err := workload.Parse([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	w := workloadtest.Parse(t, text)
 	return w
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 const MiB = 1 << 20
@@ -21,11 +22,8 @@ const MiB = 1 << 20
 // tiny is a workload that a CPU trains in no time.
 func tiny(t *testing.T) *workload.Workload {
 	t.Helper()
-	w, err := workload.Parse([]byte(`{"sequence": 16, "config": {"model_type": "bert", "hidden_size": 32,
-		"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 500}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, `{"sequence": 16, "config": {"model_type": "bert", "hidden_size": 32,
+		"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 500}}`)
 	return w
 }
 

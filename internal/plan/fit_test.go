@@ -10,9 +10,9 @@ import (
 	"memorymark/internal/allocator"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
-	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 func fitOn(t *testing.T, draft, card string) *Fit {
@@ -100,10 +100,7 @@ func TestFitWithProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	card, err := gpu.Find("rtx-4060")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "rtx-4060")
 	probe := func(trial change.Trial) (*change.Steps, error) {
 		out := &change.Steps{Verdict: predict.Fits, Peak: allocator.Usage{PeakReserved: 5 * bytesize.GiB}, Notes: []string{"PyTorch ran it"}}
 		switch {

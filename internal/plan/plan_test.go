@@ -13,6 +13,7 @@ import (
 	"memorymark/internal/recipe"
 	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // question is about a small model on some cards.
@@ -193,10 +194,7 @@ func compareOptions(t *testing.T, p, whole *Plan) {
 // checkTight compares an option with the prediction of its workload.
 func checkTight(t *testing.T, o *Option) {
 	t.Helper()
-	card, err := gpu.Find(o.GPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, o.GPU)
 	if q, err := predict.Predict(o.Workload, card, predict.Options{}); err != nil || q.Verdict != o.Verdict {
 		t.Errorf("%d × %s, %s is %s, and predicted otherwise: %v", o.GPUs, o.GPU, o.Setup, o.Verdict, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 func TestParseHoldings(t *testing.T) {
@@ -102,10 +103,7 @@ func TestReadPriceList(t *testing.T) {
 func TestLoader(t *testing.T) {
 	q := Question{Draft: workload.Draft{"model": []byte(`"gpt2"`), "sequence": []byte("128")}, MaxGPUs: 1, GlobalBatch: 8, Samples: 1e6, Full: true, LoaderSeconds: 5}
 	for _, id := range []string{"t4", "h100"} {
-		card, err := gpu.Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		card := workloadtest.Card(t, id)
 		q.Cards = append(q.Cards, Holding{Card: card})
 	}
 	p, err := Make(t.Context(), q, nil)

@@ -3,6 +3,8 @@ package predict
 import (
 	"strings"
 	"testing"
+
+	"memorymark/internal/workload/workloadtest"
 )
 
 // What is stated names its evidence, and says in what a question goes beyond
@@ -22,7 +24,7 @@ func TestStatedNamesItsEvidence(t *testing.T) {
 		{`{"model":"gpt2","adapter":16,"parallel":{"kind":"ddp","gpus":2}}`, "h200", []string{"Accuracy with adapters has not been measured"}, nil},
 		{`{"model":"qwen3-0.6b"}`, "h200", []string{"Accuracy for Qwen3ForCausalLM is unknown"}, []string{"exact", "within"}},
 	} {
-		s, err := Run(parsed(t, c.workload), cardOf(t, c.card), Options{})
+		s, err := Run(workloadtest.Parse(t, c.workload), workloadtest.Card(t, c.card), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,8 @@ import (
 
 	"memorymark/internal/evidence"
 	"memorymark/internal/models/modelstest"
+	"memorymark/internal/trace/tracetest"
+	"memorymark/internal/workload/workloadtest"
 )
 
 var update = flag.Bool("update", false, "rewrite accuracy.json and docs/accuracy.md")
@@ -72,7 +74,7 @@ func newFigures(t *testing.T) *figures {
 	for _, name := range slices.Sorted(maps.Keys(families)) {
 		x := families[name]
 		f.byArchitecture[name] = Accuracy{
-			Evidence:  Evidence{GPU: h200Card(t).Name, PyTorch: PyTorchVersion, Transformers: TransformersVersion},
+			Evidence:  Evidence{GPU: workloadtest.Card(t, "h200").Name, PyTorch: PyTorchVersion, Transformers: TransformersVersion},
 			Workloads: x.lines, Allocated: x.allocated.sum(), Reserved: x.reserved.sum(),
 			LargestBatch: sumIfAny(largest[name]), StepTime: sumIfAny(times[name]),
 		}
@@ -83,7 +85,7 @@ func newFigures(t *testing.T) *figures {
 	maps.Copy(others, rankFamilies(t))
 	for name, x := range others {
 		f.byArchitecture[name] = Accuracy{
-			Evidence:  Evidence{GPU: h200Card(t).Name, PyTorch: PyTorchVersion, Transformers: TransformersVersion},
+			Evidence:  Evidence{GPU: workloadtest.Card(t, "h200").Name, PyTorch: PyTorchVersion, Transformers: TransformersVersion},
 			Workloads: x.lines, Allocated: x.allocated.sum(), Reserved: x.reserved.sum(),
 		}
 	}
@@ -95,7 +97,7 @@ func newFigures(t *testing.T) *figures {
 	f.cardsAllocated, f.cardsReserved = otherCards(t)
 	f.reported = reportedRows(t)
 	f.byArchitecture["TransformerLM"] = Accuracy{
-		Evidence:  Evidence{GPU: h200Card(t).Name, PyTorch: PyTorchVersion},
+		Evidence:  Evidence{GPU: workloadtest.Card(t, "h200").Name, PyTorch: PyTorchVersion},
 		Workloads: f.studied.lines, Allocated: f.studied.allocated.sum(), Reserved: f.studied.reserved.sum(), StepTime: sumIfAny(f.studiedTime),
 	}
 	for _, c := range readLines[recordedProcess](t, "recorded.jsonl") {
@@ -103,7 +105,7 @@ func newFigures(t *testing.T) *figures {
 			f.recordedExact++
 		}
 	}
-	for _, c := range readRequests(t, requestsFile) {
+	for _, c := range tracetest.Lines[requestedProcess](t, requestsFile) {
 		if f.requests++; c.difference() == "" {
 			f.requestsExact++
 		}

@@ -11,6 +11,7 @@ import (
 	"memorymark/internal/trace"
 	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 const adapterDir = "testdata/adapters"
@@ -80,15 +81,12 @@ func measuredAdapters(t *testing.T) map[string]*family {
 	t.Helper()
 	kinds := make(map[string]*family)
 	for _, line := range readLines[measuredPeaks](t, "adapters.jsonl") {
-		w, err := workload.Parse(line.Workload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, line.Workload)
 		name := kindOf(w)
 		if kinds[name] == nil {
 			kinds[name] = &family{}
 		}
-		kinds[name].add(line, h200Card(t))
+		kinds[name].add(line, workloadtest.Card(t, "h200"))
 	}
 	return kinds
 }

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"memorymark/internal/gpu"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // cardsFile has peaks of models in people's loops with PyTorch 2.6 and transformers
@@ -38,14 +37,8 @@ func otherCards(t *testing.T) (allocated, reserved map[string]lineErrors) {
 	t.Helper()
 	allocated, reserved = make(map[string]lineErrors), make(map[string]lineErrors)
 	for _, line := range readLines[measuredPeaks](t, cardsFile) {
-		w, err := workload.Parse(line.Workload)
-		if err != nil {
-			t.Fatalf("%s: %v", line.ID, err)
-		}
-		card, err := gpu.Find(w.GPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, line.Workload)
+		card := workloadtest.Card(t, w.GPU)
 		p, err := Predict(w, card, Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", line.ID, err)

@@ -6,6 +6,7 @@ import (
 
 	"memorymark/internal/models/modelstest"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 func TestCaveats(t *testing.T) {
@@ -19,7 +20,7 @@ func TestCaveats(t *testing.T) {
 		{"a10", "bf16", ""},
 		{"b200", "tf32", ""},
 	} {
-		got := strings.Join(Caveats(parsed(t, `{`+smallBert+`,"precision":"`+c.precision+`"}`), cardOf(t, c.card)), "; ")
+		got := strings.Join(Caveats(workloadtest.Parse(t, `{`+smallBert+`,"precision":"`+c.precision+`"}`), workloadtest.Card(t, c.card)), "; ")
 		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s on %s: %q", c.precision, c.card, got)
 		}
@@ -40,7 +41,7 @@ func TestConvolvedInTF32(t *testing.T) {
 		{"resnet", "fp32", "t4", false},
 		{"gpt2", "fp32", "a10", false},
 	} {
-		got := strings.Join(Caveats(parsed(t, `{"model":"`+c.model+`","precision":"`+c.precision+`"}`), cardOf(t, c.card)), "; ")
+		got := strings.Join(Caveats(workloadtest.Parse(t, `{"model":"`+c.model+`","precision":"`+c.precision+`"}`), workloadtest.Card(t, c.card)), "; ")
 		if strings.Contains(got, "precision tf32 predicts") != c.said {
 			t.Errorf("%s in %s on %s: %q", c.model, c.precision, c.card, got)
 		}
@@ -51,7 +52,7 @@ func TestConvolvedInTF32(t *testing.T) {
 func TestEmulatedTypesAreSlow(t *testing.T) {
 	seconds := make(map[string]float64)
 	for _, precision := range []string{"amp-fp16", "amp-bf16"} {
-		s, err := Run(parsed(t, `{`+smallBert+`,"batch":256,"precision":"`+precision+`"}`), cardOf(t, "t4"), Options{})
+		s, err := Run(workloadtest.Parse(t, `{`+smallBert+`,"batch":256,"precision":"`+precision+`"}`), workloadtest.Card(t, "t4"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestRoutingCaveat(t *testing.T) {
 	modelstest.NeedSource(t)
 	const said = "any other routing takes the same memory"
 	for model, has := range map[string]bool{"mixtral-8x7b": true, "qwen3-30b-a3b": true, "deepseek-v2-lite": true, "qwen3-0.6b": false} {
-		got := strings.Join(Caveats(parsed(t, `{"model":"`+model+`"}`), cardOf(t, "h200")), "; ")
+		got := strings.Join(Caveats(workloadtest.Parse(t, `{"model":"`+model+`"}`), workloadtest.Card(t, "h200")), "; ")
 		if strings.Contains(got, said) != has {
 			t.Errorf("%s: caveats are %q", model, got)
 		}
@@ -77,7 +78,7 @@ func TestRoutingCaveat(t *testing.T) {
 
 // A model of the user's own has no configuration.
 func TestCaveatsOfOwnModel(t *testing.T) {
-	if got := Caveats(&workload.Workload{Precision: workload.FP32}, cardOf(t, "a10")); len(got) != 0 {
+	if got := Caveats(&workload.Workload{Precision: workload.FP32}, workloadtest.Card(t, "a10")); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
 }
@@ -87,7 +88,7 @@ func TestCaveatsOfOwnModel(t *testing.T) {
 func TestOneEndIsSaid(t *testing.T) {
 	modelstest.NeedSource(t)
 	for model, want := range map[string]bool{"bart-large-mnli": true, "bart-large-cnn": false, "bert": false} {
-		got := strings.Join(Caveats(parsed(t, `{"model":"`+model+`"}`), cardOf(t, "h200")), "; ")
+		got := strings.Join(Caveats(workloadtest.Parse(t, `{"model":"`+model+`"}`), workloadtest.Card(t, "h200")), "; ")
 		if strings.Contains(got, "one end-of-text token") != want {
 			t.Errorf("%s: caveats are %q", model, got)
 		}

@@ -1,17 +1,16 @@
 package predict
 
 import (
-	"bufio"
+	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/ulikunitz/xz"
-
 	"memorymark/internal/gpu"
+	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 const (
@@ -45,11 +44,8 @@ var published = []struct {
 // tokensPerSecond is what one of a number of GPUs trains on.
 func tokensPerSecond(t *testing.T, card *gpu.Card, gpus int64, model string, batch int64, checkpointing bool) float64 {
 	t.Helper()
-	w, err := workload.Parse(fmt.Appendf(nil, `{%s, "sequence": 8192, "batch": %d, "checkpointing": %t,
+	w := workloadtest.Parse(t, fmt.Sprintf(`{%s, "sequence": 8192, "batch": %d, "checkpointing": %t,
 		"parallel": {"kind": "fsdp", "gpus": %d, "mixed_precision": "bf16"}}`, model, batch, checkpointing, gpus))
-	if err != nil {
-		t.Fatal(err)
-	}
 	o, err := NewOutline(w, card, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -59,10 +55,7 @@ func tokensPerSecond(t *testing.T, card *gpu.Card, gpus int64, model string, bat
 
 func TestPublishedSpeeds(t *testing.T) {
 	for _, p := range published {
-		found, err := gpu.Find(p.card)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := workloadtest.Card(t, p.card)
 		card := *found
 		if p.bandwidth > 0 {
 			card.BandwidthGBPerS, card.BoardWatts = p.bandwidth, p.watts
@@ -82,10 +75,7 @@ func TestPublishedSpeeds(t *testing.T) {
 // From 8 to 128 GPUs, Llama 3.1 8B kept 97 % of its speed on an H100 (the same
 // table), with selective checkpointing, which lies between all and none.
 func TestPublishedScaling(t *testing.T) {
-	card, err := gpu.Find("h100")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "h100")
 	selective := func(gpus int64) float64 {
 		return (tokensPerSecond(t, card, gpus, llama8B, 2, true) + tokensPerSecond(t, card, gpus, llama8B, 2, false)) / 2
 	}
@@ -98,17 +88,11 @@ func TestPublishedScaling(t *testing.T) {
 // What cannot be hidden is waited for: the slower the link, the longer.
 func TestWaiting(t *testing.T) {
 	work := func(kind string) Timing {
-		w, err := workload.Parse(fmt.Appendf(nil, `{"model": "smollm2-135m", "batch": 1, "precision": "bf16", "parallel": %s}`, kind))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, fmt.Sprintf(`{"model": "smollm2-135m", "batch": 1, "precision": "bf16", "parallel": %s}`, kind))
 		return outlineOf(t, w).Timing(w.Batch)
 	}
 	seconds := func(timing Timing, card string, p workload.Parallel) Seconds {
-		c, err := gpu.Find(card)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := workloadtest.Card(t, card)
 		return timing.Seconds(c, &p, 1)
 	}
 	ddp := work(`{"kind": "ddp", "gpus": 8}`)
@@ -131,21 +115,13 @@ func TestWaiting(t *testing.T) {
 
 // timedByOthers reads the rows of a table of internal/steptime/testdata/kernels, without
 // its heading.
-func timedByOthers(t *testing.T, file string) (rows [][]string) {
+func timedByOthers(t *testing.T, file string) [][]string {
 	t.Helper()
-	f, err := os.Open("../steptime/testdata/kernels/" + file)
+	table := csv.NewReader(tracetest.Open(t, "../steptime/testdata/kernels/"+file))
+	table.Comment, table.FieldsPerRecord = '#', -1
+	rows, err := table.ReadAll()
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	unpacked, err := xz.NewReader(bufio.NewReader(f))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(unpacked); lines.Scan(); {
-		if line := lines.Text(); !strings.HasPrefix(line, "#") {
-			rows = append(rows, strings.Split(line, ","))
-		}
+		t.Fatalf("%s: %v", file, err)
 	}
 	return rows[1:]
 }
@@ -172,10 +148,7 @@ func collectiveErrors(t *testing.T) (out lineErrors) {
 		if id == "" || r[2] != "all_gather" && r[2] != "reduce_scatter" || r[3] != "half" || bytes < 8<<20 {
 			continue
 		}
-		card, err := gpu.Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		card := workloadtest.Card(t, id)
 		g := group{int64(n[0]), card.Link().BusBytesPerSecond(int64(n[0]))}
 		out = append(out, lineError{strings.Join(r[:6], " "), (g.ring(bytes)+starting)/(1e-6*n[2]) - 1, 0})
 	}
@@ -196,22 +169,16 @@ func TestCollectives(t *testing.T) {
 // does not, but in 16 bits alone both move about the same bytes.
 func megatronErrors(t *testing.T) (out lineErrors) {
 	t.Helper()
-	card, err := gpu.Find("a100-80gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "a100-80gb")
 	for _, r := range timedByOthers(t, "megatron.csv.xz") {
 		n := numbers(t, r)
 		gpus, global, micro, tensor, data, pipeline := n[0], n[1], n[2], n[7], n[8], n[9]
 		if tensor*pipeline > 1 || n[3] < 2048 || micro < 4 || global < micro*data {
 			continue
 		}
-		w, err := workload.Parse(fmt.Appendf(nil, `{"config": {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": %g, "n_head": %g, "n_layer": %g, "vocab_size": 50304},
+		w := workloadtest.Parse(t, fmt.Sprintf(`{"config": {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": %g, "n_head": %g, "n_layer": %g, "vocab_size": 50304},
 			"sequence": %g, "batch": %g, "accumulate": %g, "precision": "bf16", "attention": "eager", "optimizer_impl": "fused", "parallel": {"kind": "ddp", "gpus": %g}}`,
 			n[3], n[4], n[5], n[6], micro, global/micro/data, gpus))
-		if err != nil {
-			t.Fatal(err)
-		}
 		o, err := NewOutline(w, card, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -5,18 +5,15 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/search"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // A batch that trains only if NCCL's watchdog is in time does not fit: not for a
 // prediction, not as the largest batch, and not in a plan.
 func TestFitsEitherWay(t *testing.T) {
-	w, err := workload.Parse([]byte(`{"config": {"model_type": "gpt2", "n_layer": 2}, "sequence": 128, "parallel": {"kind": "ddp", "gpus": 2}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, `{"config": {"model_type": "gpt2", "n_layer": 2}, "sequence": 128, "parallel": {"kind": "ddp", "gpus": 2}}`)
 	limit := 2 * bytesize.GiB
-	w, card := w.WithLimit(limit), h200Card(t)
+	w, card := w.WithLimit(limit), workloadtest.Card(t, "h200")
 	b := NewBatches(w, card, nil)
 	found, err := b.Largest(search.Options{})
 	if err != nil {
@@ -62,11 +59,8 @@ func TestFitsEitherWay(t *testing.T) {
 // into the second one: five processes on an H200 (PyTorch 2.11, transformers
 // 5.17) had these peaks, less the 512 bytes of an import (withoutImports).
 func TestLateBetweenPasses(t *testing.T) {
-	w, err := workload.Parse([]byte(`{"model": "gpt2", "batch": 4, "sequence": 256, "accumulate": 2, "optimizer_impl": "foreach", "parallel": {"kind": "ddp", "gpus": 2}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := Predict(w, h200Card(t), Options{})
+	w := workloadtest.Parse(t, `{"model": "gpt2", "batch": 4, "sequence": 256, "accumulate": 2, "optimizer_impl": "foreach", "parallel": {"kind": "ddp", "gpus": 2}}`)
+	p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

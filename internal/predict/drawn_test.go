@@ -8,6 +8,7 @@ import (
 
 	"memorymark/internal/allocator"
 	"memorymark/internal/models/modelstest"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // drawnAllocated and drawnReserved cache what drawn finds, which takes seconds.
@@ -22,7 +23,7 @@ func drawn(t *testing.T) (allocated, reserved lineErrors) {
 		return drawnAllocated, drawnReserved
 	}
 	for _, line := range readLines[measuredPeaks](t, "peaks-drawn.jsonl") {
-		p, err := predictLine(line.Workload, h200Card(t))
+		p, err := predictLine(line.Workload, workloadtest.Card(t, "h200"))
 		if err != nil {
 			t.Errorf("%s: %v", line.ID, err)
 			continue

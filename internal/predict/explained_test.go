@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"memorymark/internal/trace"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // explained is the step that docs/how-prediction-works.md follows: small
@@ -18,10 +18,7 @@ const explained = `{"config": {"model_type": "gpt2", "n_layer": 1, "n_embd": 64,
 // TestExplainedStep holds the listing in docs/how-prediction-works.md to what
 // happens; -update writes it.
 func TestExplainedStep(t *testing.T) {
-	w, err := workload.Parse([]byte(explained))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, explained)
 	p := ran(t, w, h200, 1)
 	const file, begin, end = "../../docs/how-prediction-works.md", "<!-- step -->\n```\n", "```\n<!-- end -->\n"
 	data, err := os.ReadFile(file)

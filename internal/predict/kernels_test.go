@@ -1,17 +1,13 @@
 package predict
 
 import (
-	"bufio"
-	"encoding/json"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/ulikunitz/xz"
-
-	"memorymark/internal/gpu"
 	"memorymark/internal/steptime"
+	"memorymark/internal/trace/tracetest"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // float32Kernel is one that others timed on several cards, in microseconds with its
@@ -64,10 +60,7 @@ func kernelErrors(t *testing.T) map[[2]string]lineErrors {
 	t.Helper()
 	out := make(map[[2]string]lineErrors)
 	add := func(id, set, name string, l steptime.Launches, seconds float64) {
-		card, err := gpu.Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		card := workloadtest.Card(t, id)
 		key := [2]string{id, set}
 		out[key] = append(out[key], lineError{name, l.Busy(card, 0).Device/seconds - 1, 0})
 	}
@@ -84,34 +77,13 @@ func kernelErrors(t *testing.T) map[[2]string]lineErrors {
 	}
 	const launch = 26 // microseconds in each of these; on a V100 32
 	cards := map[string]string{"NVIDIA A100-PCIE-40GB": "a100-40gb-pcie", "NVIDIA A100 80GB PCIe": "a100-80gb-pcie", "Tesla V100-PCIE-32GB": "v100-32gb", "Tesla T4": "t4"}
-	for _, k := range readFloat32(t) {
+	for _, k := range tracetest.Lines[float32Kernel](t, "../steptime/testdata/kernels/float32.jsonl.xz") {
 		set, l := k.launch()
 		for name, us := range k.Others {
 			if id := cards[name]; id != "" && set != "" && us >= 200+launch {
 				add(id, set, k.Op, l, 1e-6*(us-launch))
 			}
 		}
-	}
-	return out
-}
-
-func readFloat32(t *testing.T) (out []float32Kernel) {
-	t.Helper()
-	f, err := os.Open("../steptime/testdata/kernels/float32.jsonl.xz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	unpacked, err := xz.NewReader(bufio.NewReader(f))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for d := json.NewDecoder(unpacked); d.More(); {
-		var k float32Kernel
-		if err := d.Decode(&k); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, k)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"memorymark/internal/search"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // largestBatch is a line of largest-batch.jsonl, and what was predicted.
@@ -42,7 +43,7 @@ func largestBatches(t *testing.T) []largestBatch {
 		if b.workload, err = workload.Parse(b.Workload); err != nil {
 			t.Fatal(err)
 		}
-		run := NewBatches(b.workload, h200Card(t), nil)
+		run := NewBatches(b.workload, workloadtest.Card(t, "h200"), nil)
 		if b.predicted, err = run.Largest(search.Options{}); err != nil {
 			t.Fatalf("%s: %v", b.ID, err)
 		}
@@ -93,12 +94,9 @@ func measuredEdges(t *testing.T) []measuredEdge {
 	edges := readLines[measuredEdge](t, "edges.jsonl")
 	for i := range edges {
 		e := &edges[i]
-		w, err := workload.Parse(e.Workload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, e.Workload)
 		for _, batch := range slices.Sorted(maps.Keys(e.Survived)) {
-			s, err := NewBatches(w, h200Card(t), nil).Process(batch)
+			s, err := NewBatches(w, workloadtest.Card(t, "h200"), nil).Process(batch)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"memorymark/internal/trace"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestStepsLeaveNothing runs steps that differ in what they keep and checks
@@ -32,10 +32,7 @@ func TestStepsLeaveNothing(t *testing.T) {
 		"lm under autocast":     `{"config": {"model_type": "lm", LM}, "precision": "amp-bf16", "checkpointing": true}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := workload.Parse([]byte(withSizes(data)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := workloadtest.Parse(t, withSizes(data))
 			p := ran(t, w, h200, 3)
 			if second, third := liveAt(t, p, p.stepEnds[1]), liveAt(t, p, p.stepEnds[2]); second != third {
 				t.Errorf("%d bytes live after the second step, %d after the third", second, third)

@@ -7,7 +7,8 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/search"
-	"memorymark/internal/workload"
+	"memorymark/internal/trace/tracetest"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestRecordedLengths holds processes whose batches differ in length to PyTorch's
@@ -23,12 +24,9 @@ func TestRecordedLengths(t *testing.T) {
 		}
 	}
 	exact, cases := 0, 0
-	for _, c := range readCompressed[recorded](t, "testdata/lengths/recorded.jsonl.xz") {
+	for _, c := range tracetest.Lines[recorded](t, "testdata/lengths/recorded.jsonl.xz") {
 		t.Run(c.ID, func(t *testing.T) {
-			w, err := workload.Parse(c.Workload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := workloadtest.Parse(t, c.Workload)
 			var shapes []batchShape
 			for _, batch := range c.Batches {
 				longest := slices.Max(batch)
@@ -38,10 +36,10 @@ func TestRecordedLengths(t *testing.T) {
 			p.shapes = shapes
 			p.train(len(c.Batches) / w.Accumulate)
 			amp := strings.HasPrefix(string(w.Precision), "amp")
-			if diff := compareRequests(p.requests(), requested(c.Requests), func(int) bool { return amp }); diff != "" {
+			if diff := compareRequests(p.requests(), tracetest.Requests(c.Requests), func(int) bool { return amp }); diff != "" {
 				t.Fatal(diff)
 			}
-			s, err := NewBatches(w, h200Card(t), nil).newProcess(p, Limit(w, h200Card(t)))
+			s, err := NewBatches(w, workloadtest.Card(t, "h200"), nil).newProcess(p, Limit(w, workloadtest.Card(t, "h200")))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,18 +108,15 @@ func TestAlikeLengths(t *testing.T) {
 // TestLargestOfLengths: the largest batch survives all steps, the longest among
 // them.
 func TestLargestOfLengths(t *testing.T) {
-	w, err := workload.Parse([]byte(`{"model": "bert", "lengths": {"64": 900, "200": 80, "512": 30}, "limit_gib": 8}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := NewBatches(w, h200Card(t), nil).Largest(search.Options{})
+	w := workloadtest.Parse(t, `{"model": "bert", "lengths": {"64": 900, "200": 80, "512": 30}, "limit_gib": 8}`)
+	found, err := NewBatches(w, workloadtest.Card(t, "h200"), nil).Largest(search.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for batch, fits := range map[int64]bool{found.Largest: true, found.Largest + 1: false} {
 		at := *w
 		at.Batch = batch
-		if p, err := Predict(&at, h200Card(t), Options{}); err != nil || p.Fits != fits {
+		if p, err := Predict(&at, workloadtest.Card(t, "h200"), Options{}); err != nil || p.Fits != fits {
 			t.Errorf("batch %d: fits is %v, %v", batch, p.Fits, err)
 		}
 	}
@@ -129,11 +124,8 @@ func TestLargestOfLengths(t *testing.T) {
 
 func predictText(t *testing.T, text string) *Prediction {
 	t.Helper()
-	w, err := workload.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := Predict(w, h200Card(t), Options{})
+	w := workloadtest.Parse(t, text)
+	p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"memorymark/internal/models/modelstest"
 	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestTrainers predicts what was measured of training in Hugging Face's
@@ -43,7 +44,7 @@ func TestLoops(t *testing.T) {
 func predictPeaks(t *testing.T, file string) (allocated, reserved lineErrors) {
 	t.Helper()
 	for _, line := range readLines[measuredPeaks](t, file) {
-		p, err := predictLine(line.Workload, h200Card(t))
+		p, err := predictLine(line.Workload, workloadtest.Card(t, "h200"))
 		if err != nil {
 			t.Errorf("%s: %v", line.ID, err)
 			continue
@@ -96,10 +97,7 @@ func TestRecordedLoops(t *testing.T) {
 func TestRepeatedStep(t *testing.T) {
 	for _, loop := range []string{`"plain"`, `"trainer"`, `"lightning"`, `"accelerate"`, `{"outputs": "kept", "zero_grad": "before-backward"}`} {
 		t.Run(loop, func(t *testing.T) {
-			w, err := workload.Parse([]byte(`{"config": {"model_type": "gpt2", "n_layer": 2}, "batch": 2, "sequence": 64, "precision": "amp-bf16", "loop": ` + loop + `}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := workloadtest.Parse(t, `{"config": {"model_type": "gpt2", "n_layer": 2}, "batch": 2, "sequence": 64, "precision": "amp-bf16", "loop": `+loop+`}`)
 			p := stillRunning(t, w)
 			from := p.stepEnds[1]
 			if !p.repeat() {

@@ -6,7 +6,7 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/models/modelstest"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // Nearly all of a step belongs to modules, also what backward and the
@@ -19,11 +19,8 @@ func TestModules(t *testing.T) {
 				continue // not with these
 			}
 			text := `{` + model + more + `}`
-			w, err := workload.Parse([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := Predict(w, h200Card(t), Options{})
+			w := workloadtest.Parse(t, text)
+			p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,16 +1,11 @@
 package predict
 
 import (
-	"bufio"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/ulikunitz/xz"
-
-	"memorymark/internal/gpu"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // network is a model that others timed in a forward pass (networks.csv of
@@ -26,17 +21,7 @@ func readNetworks(t *testing.T) (out []network) {
 	cards := map[string]string{
 		"amp-nchw-pt240-cu124-rtx3090": "rtx-3090", "amp-nhwc-pt240-cu124-rtx3090": "rtx-3090", "amp-nchw-pt291-cu128-4090": "rtx-4090", "amp-nchw-pt291-cu130-5090": "rtx-5090",
 	}
-	f, err := os.Open("../steptime/testdata/kernels/networks.csv.xz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	unpacked, err := xz.NewReader(bufio.NewReader(f))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(unpacked); lines.Scan(); {
-		c := strings.Split(lines.Text(), ",")
+	for _, c := range timedByOthers(t, "networks.csv.xz") {
 		if len(c) < 5 || cards[c[0]] == "" {
 			continue
 		}
@@ -78,14 +63,8 @@ func networkErrors(t *testing.T) map[string]lineErrors {
 		if configs[n.model] == "" || n.channelsLast && !strings.HasPrefix(n.model, "resnet") {
 			continue
 		}
-		w, err := workload.Parse(fmt.Appendf(nil, `{"config": %s, "batch": %s, "image": %s, "phase": "infer", "mode": "eval", "precision": "amp-fp16", "channels_last": %t}`, configs[n.model], n.batch, n.image, n.channelsLast))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := gpu.Find(n.card)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, fmt.Sprintf(`{"config": %s, "batch": %s, "image": %s, "phase": "infer", "mode": "eval", "precision": "amp-fp16", "channels_last": %t}`, configs[n.model], n.batch, n.image, n.channelsLast))
+		found := workloadtest.Card(t, n.card)
 		card := *found
 		card.Memory.Bytes = 1 << 40 // timm scores without keeping what a loss needs
 		s, err := Run(w, &card, Options{})

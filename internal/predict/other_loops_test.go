@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // Other loops are predicted as if they had been asked for.
 func TestOtherLoops(t *testing.T) {
 	const gpt2 = `"config": {"model_type": "gpt2", "n_layer": 2}, "batch": 4, "sequence": 64, "gpu": "h200"`
 	for _, loop := range []string{"plain", "trainer"} {
-		s, err := Run(parsed(t, `{`+gpt2+`, "loop": "`+loop+`"}`), h200Card(t), Options{})
+		s, err := Run(workloadtest.Parse(t, `{`+gpt2+`, "loop": "`+loop+`"}`), workloadtest.Card(t, "h200"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

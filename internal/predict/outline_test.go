@@ -12,15 +12,13 @@ import (
 	"memorymark/internal/models"
 	"memorymark/internal/models/modelstest"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // What an outline says is needed is below what is taken, and not far below.
 func TestOutline(t *testing.T) {
 	const far = 0.7 // a part may peak elsewhere with a larger batch
-	card, err := gpu.Find("a100-80gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "a100-80gb")
 	for name, keys := range map[string]string{
 		"plain":        `"model": "gpt2", "sequence": 256`,
 		"autocast":     `"model": "bert", "precision": "amp-bf16"`,
@@ -38,10 +36,8 @@ func TestOutline(t *testing.T) {
 			var o *Outline
 			for _, batch := range []int64{1, 2, 4, 16, 64} {
 				for _, passes := range []int64{1, 2, 6} {
-					w, err := workload.Parse(fmt.Appendf(nil, `{%s, "batch": %d, "accumulate": %d}`, keys, batch, passes))
-					if err != nil {
-						t.Fatal(err)
-					}
+					w := workloadtest.Parse(t, fmt.Sprintf(`{%s, "batch": %d, "accumulate": %d}`, keys, batch, passes))
+					var err error
 					if o == nil {
 						if o, err = NewOutline(w, card, nil); err != nil {
 							t.Fatal(err)
@@ -65,10 +61,7 @@ func TestOutline(t *testing.T) {
 // primed or not, to two processes of two steps.
 func TestOutlineInOneProcess(t *testing.T) {
 	modelstest.NeedSource(t)
-	card, err := gpu.Find("a100-80gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "a100-80gb")
 	ways := []string{
 		`"precision": "amp-bf16"`, `"checkpointing": true`, `"precision": "bf16", "optimizer": "adamw-8bit", "checkpointing": true`,
 		`"parallel": {"kind": "fsdp", "gpus": 4, "mixed_precision": "bf16"}`, `"parallel": {"kind": "ddp", "gpus": 4}`,
@@ -128,16 +121,13 @@ func equalSketches(a, b sketch) bool {
 // layers, to outlines of the models themselves.
 func TestShallowOutline(t *testing.T) {
 	compared := 0
-	card := cardOf(t, "a100-80gb")
+	card := workloadtest.Card(t, "a100-80gb")
 	for _, model := range []string{
 		`"model": "llama-3.2-1b"`, `"model": "gpt2", "config": {"n_layer": 36}`, `"model": "bert", "config": {"num_hidden_layers": 25}`,
 		`"model": "gemma-2-2b"`, `"model": "gemma-3-1b", "config": {"num_hidden_layers": 62}`, `"model": "qwen3-0.6b"`, `"model": "pythia-410m"`, `"model": "opt-350m"`,
 		`"model": "smollm3-3b"`, `"model": "modernbert-large"`, `"model": "mistral-7b"`, `"model": "phi-3-mini"`,
 	} {
-		alone, err := workload.Parse(fmt.Appendf(nil, `{%s}`, model))
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := workloadtest.Parse(t, fmt.Sprintf(`{%s}`, model))
 		if _, _, _, ok := models.Shallow(alone.Config); !ok {
 			t.Errorf("%s is deep, and its layers repeat", model)
 		}
@@ -196,7 +186,7 @@ func compareOutlines(t *testing.T, name string, w *workload.Workload, card *gpu.
 // outlineOf outlines a workload on an A100.
 func outlineOf(t *testing.T, w *workload.Workload) *Outline {
 	t.Helper()
-	o, err := NewOutline(w, cardOf(t, "a100-80gb"), nil)
+	o, err := NewOutline(w, workloadtest.Card(t, "a100-80gb"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

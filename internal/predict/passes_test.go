@@ -11,6 +11,7 @@ import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/models/modelstest"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestPassesRepeat holds accumulated passes of which one stands for most to the
@@ -55,10 +56,7 @@ func TestPassesRepeat(t *testing.T) {
 // comparePasses compares a process with the same one run in full.
 func comparePasses(t *testing.T, w *workload.Workload) {
 	t.Helper()
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "h200")
 	short, whole := trained(t, w, card, false), trained(t, w, card, true)
 	loops, fewest := short.requests().Loops, 3
 	// The last pass updates, or it reduces gradients, or the second one rebuilds buckets.

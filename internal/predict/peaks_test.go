@@ -12,6 +12,7 @@ import (
 
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // measuredPeaks is a line of peaks.jsonl and peaks-random.jsonl.
@@ -94,20 +95,10 @@ func predictFiles(t *testing.T, files ...string) map[string]*family {
 				f = &family{}
 				families[architecture] = f
 			}
-			f.add(line, h200Card(t))
+			f.add(line, workloadtest.Card(t, "h200"))
 		}
 	}
 	return families
-}
-
-// h200Card is the card of the truth.
-func h200Card(t *testing.T) *gpu.Card {
-	t.Helper()
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return card
 }
 
 func architectureOf(t *testing.T, data []byte) string {

@@ -4,21 +4,14 @@ import (
 	"testing"
 
 	"memorymark/internal/bytesize"
-	"memorymark/internal/gpu"
 	"memorymark/internal/trace"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 func simulateSteps(t *testing.T, data string, steps int) *Process {
 	t.Helper()
-	w, err := workload.Parse([]byte(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	card, err := gpu.Find("h200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, data)
+	card := workloadtest.Card(t, "h200")
 	s, err := Run(w, card, Options{Steps: steps})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"memorymark/internal/steptime"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // The answer about a pipeline is that of the stage that needs the most, with what the
@@ -14,8 +15,8 @@ func TestStages(t *testing.T) {
 	const text = `{"model": "smollm2-135m", "batch": 8, "precision": "bf16", "parallel": {"kind": "pipeline", "stages": [%s], "schedule": "%s", "microbatches": 4}}`
 	peaks := make(map[string][]Rank)
 	for _, schedule := range []string{"1f1b", "gpipe"} {
-		w := parsed(t, fmt.Sprintf(text, "20, 6, 4", schedule))
-		p, err := Predict(w, h200Card(t), Options{})
+		w := workloadtest.Parse(t, fmt.Sprintf(text, "20, 6, 4", schedule))
+		p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +29,7 @@ func TestStages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := NewBatches(w, h200Card(t), nil).newProcess(alone, Limit(w, h200Card(t)))
+			s, err := NewBatches(w, workloadtest.Card(t, "h200"), nil).newProcess(alone, Limit(w, workloadtest.Card(t, "h200")))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,11 +49,11 @@ func TestStages(t *testing.T) {
 // A pipeline waits while it fills and drains: one microbatch for every other stage.
 func TestBubble(t *testing.T) {
 	for _, microbatches := range []int64{2, 8} {
-		w := parsed(t, fmt.Sprintf(`{"model": "smollm2-135m", "batch": 8, "parallel": {"kind": "pipeline", "stages": [15, 15], "microbatches": %d}}`, microbatches))
+		w := workloadtest.Parse(t, fmt.Sprintf(`{"model": "smollm2-135m", "batch": 8, "parallel": {"kind": "pipeline", "stages": [15, 15], "microbatches": %d}}`, microbatches))
 		p := ran(t, w, h200, steps)
 		timing := p.timing()
-		passes := steptime.Seconds(busy(timing.forward, h200Card(t))) + steptime.Seconds(busy(timing.backward, h200Card(t)))
-		if got, want := timing.Seconds(h200Card(t), w.Parallel, 1).Waiting, passes/float64(microbatches); math.Abs(got/want-1) > 1e-9 {
+		passes := steptime.Seconds(busy(timing.forward, workloadtest.Card(t, "h200"))) + steptime.Seconds(busy(timing.backward, workloadtest.Card(t, "h200")))
+		if got, want := timing.Seconds(workloadtest.Card(t, "h200"), w.Parallel, 1).Waiting, passes/float64(microbatches); math.Abs(got/want-1) > 1e-9 {
 			t.Errorf("%d microbatches: waits %g s, want %g", microbatches, got, want)
 		}
 	}

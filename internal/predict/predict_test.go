@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"memorymark/internal/models/modelstest"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestAtOnce: as many small models as there are cores, and one that is as deep as
@@ -21,18 +21,12 @@ func TestAtOnce(t *testing.T) {
 		`{"model": "whisper-tiny", "config": {"decoder_layers": 1000}}`: 1,
 		`{"model": "resnet50"}`:                                         8,
 	} {
-		w, err := workload.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, text)
 		if got := MaxConcurrent(w, false); got != want {
 			t.Errorf("%s: %d, want %d", text, got, want)
 		}
 	}
-	w, err := workload.Parse([]byte(`{"model": "bert", "accumulate": 20}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, `{"model": "bert", "accumulate": 20}`)
 	if all, recorded := MaxConcurrent(w, false), MaxConcurrent(w, true); all != 8 || recorded != 2 {
 		t.Errorf("20 passes of 12 layers: %d at once, and %d that are recorded", all, recorded)
 	}

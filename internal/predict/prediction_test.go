@@ -3,33 +3,14 @@ package predict
 import (
 	"testing"
 
-	"memorymark/internal/gpu"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
-
-func parsed(t *testing.T, text string) *workload.Workload {
-	t.Helper()
-	w, err := workload.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
-func cardOf(t *testing.T, id string) *gpu.Card {
-	t.Helper()
-	c, err := gpu.Find(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 const smallBert = `"config":{"model_type":"bert","architectures":["BertForSequenceClassification"],"num_hidden_layers":2}`
 
 // The parts of a breakdown add up, and each is what it says.
 func TestBreakdown(t *testing.T) {
-	p, err := Predict(parsed(t, `{`+smallBert+`,"batch":8}`), cardOf(t, "a10"), Options{})
+	p, err := Predict(workloadtest.Parse(t, `{`+smallBert+`,"batch":8}`), workloadtest.Card(t, "a10"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +39,7 @@ func TestBreakdown(t *testing.T) {
 
 // What does not fit says so, and what it would have taken.
 func TestOutOfMemory(t *testing.T) {
-	p, err := Predict(parsed(t, `{`+smallBert+`,"batch":64,"limit_gib":1}`), cardOf(t, "a10"), Options{})
+	p, err := Predict(workloadtest.Parse(t, `{`+smallBert+`,"batch":64,"limit_gib":1}`), workloadtest.Card(t, "a10"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +52,7 @@ func TestOutOfMemory(t *testing.T) {
 }
 
 func TestMemoryLine(t *testing.T) {
-	w, card := parsed(t, `{`+smallBert+`,"batch":128}`), cardOf(t, "h200")
+	w, card := workloadtest.Parse(t, `{`+smallBert+`,"batch":128}`), workloadtest.Card(t, "h200")
 	line, err := NewBatches(w, card, nil).MemoryLine(w.Batch)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +71,7 @@ func TestMemoryLine(t *testing.T) {
 // The trace of a simulation is whole, with and without an end in tears.
 func TestTrace(t *testing.T) {
 	for _, limit := range []string{"", `,"limit_gib":1`, `,"expandable_segments":true`} {
-		s, err := Run(parsed(t, `{`+smallBert+`,"batch":64`+limit+`}`), cardOf(t, "a10"), Options{})
+		s, err := Run(workloadtest.Parse(t, `{`+smallBert+`,"batch":64`+limit+`}`), workloadtest.Card(t, "a10"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

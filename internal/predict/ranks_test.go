@@ -12,6 +12,7 @@ import (
 	"memorymark/internal/trace"
 	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // ranks are the lines of gpus/peaks.jsonl, one rank of a job on many GPUs each.
@@ -56,15 +57,12 @@ func rankFamilies(t *testing.T) map[string]*family {
 	t.Helper()
 	out := make(map[string]*family)
 	for _, r := range ranks(t) {
-		w, err := workload.Parse(r.Workload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := workloadtest.Parse(t, r.Workload)
 		kind := kindOf(w)
 		if out[kind] == nil {
 			out[kind] = &family{}
 		}
-		out[kind].add(r, h200Card(t))
+		out[kind].add(r, workloadtest.Card(t, "h200"))
 	}
 	return out
 }
@@ -80,10 +78,7 @@ func TestRecordedRanks(t *testing.T) {
 		}
 		compared++
 		t.Run(r.ID, func(t *testing.T) {
-			w, err := workload.Parse(r.Workload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := workloadtest.Parse(t, r.Workload)
 			if w.Parallel.Kind == workload.DDP {
 				w.Parallel.GPUs = 1 // as it was recorded
 			}
@@ -109,10 +104,7 @@ func TestEmulatedRanks(t *testing.T) {
 	const dir = "testdata/ranks/"
 	for _, c := range readLines[recordedProcess](t, "../../internal/predict/"+dir+"cases.jsonl") {
 		t.Run(c.ID, func(t *testing.T) {
-			w, err := workload.Parse(c.Workload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := workloadtest.Parse(t, c.Workload)
 			compareRank(t, &program{w: w, rank: c.Rank}, tracetest.Trace(t, dir+c.ID+".pickle.xz"))
 		})
 	}
@@ -210,11 +202,8 @@ func streamsOf(tr *trace.Trace) []int {
 func TestLate(t *testing.T) {
 	late := 0
 	for _, r := range ranks(t) {
-		w, err := workload.Parse(r.Workload)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := Predict(w, h200Card(t), Options{})
+		w := workloadtest.Parse(t, r.Workload)
+		p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,8 +239,8 @@ func TestPeaksOfRanks(t *testing.T) {
 	var f family
 	var settled lineErrors
 	for _, r := range ranks(t) {
-		f.add(r, h200Card(t))
-		p, err := predictLine(r.Workload, h200Card(t))
+		f.add(r, workloadtest.Card(t, "h200"))
+		p, err := predictLine(r.Workload, workloadtest.Card(t, "h200"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +268,7 @@ func TestKindsOfRanks(t *testing.T) {
 		`{"model": "gpt2", "batch": 1, "parallel": {"kind": "ddp", "gpus": 8}}`:   nil,
 		`{"model": "bert", "batch": 1, "parallel": {"kind": "zero1", "gpus": 2}}`: {"0", "1"},
 	} {
-		p, err := Predict(parsed(t, text), h200Card(t), Options{})
+		p, err := Predict(workloadtest.Parse(t, text), workloadtest.Card(t, "h200"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestRefused: what the libraries refuse is refused, with what to do, and what is
@@ -33,7 +34,7 @@ func TestRefused(t *testing.T) {
 	} {
 		w, err := workload.Parse([]byte(`{"batch": 1, ` + c.keys + `}`))
 		if err == nil {
-			_, err = Predict(w, h200Card(t), Options{})
+			_, err = Predict(w, workloadtest.Card(t, "h200"), Options{})
 		}
 		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v", c.keys, err)

@@ -3,16 +3,13 @@ package predict
 import (
 	"cmp"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/ulikunitz/xz"
-
 	"memorymark/internal/gpu"
 	"memorymark/internal/models/modelstest"
-	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
 )
 
@@ -25,37 +22,6 @@ type requestedProcess struct {
 	Workload json.RawMessage
 	Requests []int64
 	Steps    int // 2 if it is not said
-}
-
-func readRequests(t *testing.T, path string) []requestedProcess {
-	t.Helper()
-	return readCompressed[requestedProcess](t, path)
-}
-
-// readCompressed reads a compressed file of JSON lines.
-func readCompressed[T any](t *testing.T, path string) []T {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := xz.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []T
-	for lines := json.NewDecoder(r); lines.More(); {
-		var c T
-		if err := lines.Decode(&c); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, c)
-	}
-	if len(out) == 0 {
-		t.Fatalf("%s is empty", path)
-	}
-	return out
 }
 
 func TestRequests(t *testing.T) {
@@ -96,7 +62,7 @@ func TestVersions(t *testing.T) {
 }
 
 func testRequests(t *testing.T, path string) {
-	for _, c := range readRequests(t, path) {
+	for _, c := range tracetest.Lines[requestedProcess](t, path) {
 		t.Run(c.ID, func(t *testing.T) {
 			_, err := workload.Parse(c.Workload)
 			modelstest.NeedSourceFor(t, err)
@@ -127,21 +93,5 @@ func (c *requestedProcess) difference() string {
 	}
 	// Autocast drops its cache in an order that is not to be known.
 	amp := strings.HasPrefix(string(w.Precision), "amp")
-	return compareRequests(p.requests(), requested(c.Requests), func(int) bool { return amp })
-}
-
-// requested makes a trace of requests: the size of an allocation, or minus the
-// number, from 1, of the allocation that is freed.
-func requested(requests []int64) *trace.Trace {
-	tr := trace.New(0, trace.NewTables())
-	next := trace.ID(0)
-	for _, r := range requests {
-		if r > 0 {
-			tr.Events = append(tr.Events, trace.Event{Action: trace.Alloc, Size: r, ID: next})
-			next++
-		} else {
-			tr.Events = append(tr.Events, trace.Event{Action: trace.FreeCompleted, ID: trace.ID(-1 - r)})
-		}
-	}
-	return tr
+	return compareRequests(p.requests(), tracetest.Requests(c.Requests), func(int) bool { return amp })
 }

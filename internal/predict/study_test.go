@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // studied predicts the cells of the memory study, each in its third step.
@@ -18,11 +18,8 @@ func studied(t *testing.T) (f family, times lineErrors) {
 		Peak     struct{ Allocated, Reserved int64 }
 		Seconds  float64 `json:"step_seconds"`
 	}](t, "study/results.jsonl") {
-		w, err := workload.Parse(c.Workload)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sim, err := Run(w, h200Card(t), Options{})
+		w := workloadtest.Parse(t, c.Workload)
+		sim, err := Run(w, workloadtest.Card(t, "h200"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

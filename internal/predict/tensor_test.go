@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"memorymark/internal/models/modelstest"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // What tensor parallelism cannot split is refused with what PyTorch says, as emulated
@@ -30,13 +31,13 @@ func TestUnevenTensors(t *testing.T) {
 		{"qwen3", 1408, 8, 4, 4, ""}, // its norms are of one head
 		{"olmo2", 1408, 8, 8, 2, "self_attn.q_proj has a norm of 512 columns behind it"},
 	} {
-		_, err := Predict(parsed(t, fmt.Sprintf(config, c.family, c.width, c.heads, c.groups, c.gpus)), h200Card(t), Options{})
+		_, err := Predict(workloadtest.Parse(t, fmt.Sprintf(config, c.family, c.width, c.heads, c.groups, c.gpus)), workloadtest.Card(t, "h200"), Options{})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
 	for _, model := range []string{"opt-125m", "phi-3-mini", "deepseek-v2-lite"} {
-		_, err := Predict(parsed(t, fmt.Sprintf(`{"model": "%s", "parallel": {"kind": "tp", "gpus": 2}}`, model)), h200Card(t), Options{})
+		_, err := Predict(workloadtest.Parse(t, fmt.Sprintf(`{"model": "%s", "parallel": {"kind": "tp", "gpus": 2}}`, model)), workloadtest.Card(t, "h200"), Options{})
 		if err == nil || !strings.Contains(err.Error(), "has others") {
 			t.Errorf("%s: %v", model, err)
 		}

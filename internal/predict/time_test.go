@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // timedSteps returns how far off the estimated time of each timed step of a file
@@ -20,11 +20,8 @@ func timedSteps(t *testing.T, file string) map[string]lineErrors {
 			StepMS float64 `json:"step_ms"`
 		}
 	}](t, file) {
-		w, err := workload.Parse(c.Workload)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := Run(w, h200Card(t), Options{})
+		w := workloadtest.Parse(t, c.Workload)
+		s, err := Run(w, workloadtest.Card(t, "h200"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,11 +63,8 @@ func largeSteps(t *testing.T) lineErrors {
 // A step takes no less than its samples take to load.
 func TestFeed(t *testing.T) {
 	for _, perSample := range []float64{1e-6, 1} {
-		w, err := workload.Parse([]byte(`{"model": "gpt2", "batch": 2, "accumulate": 3}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := Predict(w, h200Card(t), Options{})
+		w := workloadtest.Parse(t, `{"model": "gpt2", "batch": 2, "accumulate": 3}`)
+		p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,8 @@ package predict
 import (
 	"strings"
 	"testing"
+
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestUnusedParameters: DDP stops where the loss does not depend on a parameter, unless
@@ -20,7 +22,7 @@ func TestUnusedParameters(t *testing.T) {
 		maskToken + `"parallel": {"kind": "ddp", "gpus": 2}, "loop": "trainer"}`:                               false,
 		maskToken + `"parallel": {"kind": "ddp", "gpus": 2}, "adapter": {"rank": 2, "targets": "all-linear"}}`: false,
 	} {
-		_, err := Predict(parsed(t, text), h200Card(t), Options{})
+		_, err := Predict(workloadtest.Parse(t, text), workloadtest.Card(t, "h200"), Options{})
 		if stopped := err != nil && strings.Contains(err.Error(), "does not depend on"); stopped != stops || err != nil && !stopped {
 			t.Errorf("%s: %v", text, err)
 		}

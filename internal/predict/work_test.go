@@ -4,10 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	"memorymark/internal/gpu"
 	"memorymark/internal/search"
 	"memorymark/internal/workbudget"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // deep is a model of as many layers as a question may have, with as many passes.
@@ -16,14 +15,8 @@ const deep = `{"config": {"architectures": ["LlamaForCausalLM"], "model_type": "
 
 func deepRunner(t *testing.T, e *workbudget.Budget) *Batches {
 	t.Helper()
-	w, err := workload.Parse([]byte(deep))
-	if err != nil {
-		t.Fatal(err)
-	}
-	card, err := gpu.Find("a10")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, deep)
+	card := workloadtest.Card(t, "a10")
 	return NewBatches(w, card, e)
 }
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"memorymark/internal/predict"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // BenchmarkSteps builds a model and runs two steps of it, evaluated and by hand.
@@ -16,10 +16,7 @@ func BenchmarkSteps(b *testing.B) {
 			"num_attention_heads": 16, "num_key_value_heads": 8, "tie_word_embeddings": true}, "batch": 2, "sequence": 512, "precision": "bf16"}`,
 		"t5": `{"config": {"model_type": "t5"}, "batch": 4, "sequence": 128}`,
 	} {
-		w, err := workload.Parse([]byte(data))
-		if err != nil {
-			b.Fatal(err)
-		}
+		w := workloadtest.Parse(b, data)
 		b.Run(name+"/evaluated", func(b *testing.B) {
 			for b.Loop() {
 				if _, err := predict.Run(w, h200, predict.Options{Steps: 2, Build: l.New}); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"memorymark/internal/models"
 	"memorymark/internal/predict"
-	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // TestLoops compares models that are evaluated with those written by hand in the loops
@@ -23,10 +23,7 @@ func TestLoops(t *testing.T) {
 			`"accumulate": 3, "clip_grad_norm": true`, `"parallel": {"kind": "ddp", "gpus": 8}`,
 		} {
 			t.Run(model+loop, func(t *testing.T) {
-				w, err := workload.Parse(fmt.Appendf(nil, `{"config": {%s}, "batch": 2, "sequence": 64, %s}`, model, loop))
-				if err != nil {
-					t.Fatal(err)
-				}
+				w := workloadtest.Parse(t, fmt.Sprintf(`{"config": {%s}, "batch": 2, "sequence": 64, %s}`, model, loop))
 				evaluated, err := predict.Run(w, h200, predict.Options{Steps: 2, Build: l.New})
 				if err != nil {
 					t.Fatal(err)

@@ -4,14 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/ulikunitz/xz"
 
 	"memorymark/internal/gpu"
 	"memorymark/internal/models"
@@ -21,6 +17,7 @@ import (
 	"memorymark/internal/trace"
 	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 const truth = "../../testdata/truth/"
@@ -56,18 +53,11 @@ type recording struct {
 }
 
 // recordings reads JSON lines, and keeps those that the evaluator is for.
-func recordings(t *testing.T, r io.Reader) []recording {
+func recordings(t *testing.T, path string) []recording {
 	t.Helper()
 	var out []recording
-	for lines := json.NewDecoder(r); lines.More(); {
-		var c recording
-		if err := lines.Decode(&c); err != nil {
-			t.Fatal(err)
-		}
-		w, err := workload.Parse(c.Workload)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, c := range tracetest.Lines[recording](t, path) {
+		w := workloadtest.Parse(t, c.Workload)
 		if slices.Contains(families, w.Config.ModelType) && w.Adapter == nil && w.Quantize == workload.NotQuantized {
 			c.workload = w
 			out = append(out, c)
@@ -80,12 +70,7 @@ func recordings(t *testing.T, r io.Reader) []recording {
 // and with those of models written by hand: every allocation and every free.
 func TestRecorded(t *testing.T) {
 	l := library(t)
-	f, err := os.Open(truth + "recorded.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for _, c := range recordings(t, f) {
+	for _, c := range recordings(t, truth+"recorded.jsonl") {
 		t.Run(c.ID, func(t *testing.T) {
 			got := evaluated(t, l, &c)
 			compare(t, &c, got, tracetest.Trace(t, truth+"recorded/"+c.ID+".pickle.xz"))
@@ -117,18 +102,9 @@ func TestFamilies(t *testing.T) {
 		t.Fatal("there are no recordings", err)
 	}
 	for _, path := range append(paths, truth+"requests.jsonl.xz") {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		r, err := xz.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range recordings(t, r) {
+		for _, c := range recordings(t, path) {
 			t.Run(c.ID, func(t *testing.T) {
-				compare(t, &c, evaluated(t, l, &c), requested(c.Requests))
+				compare(t, &c, evaluated(t, l, &c), tracetest.Requests(c.Requests))
 			})
 		}
 	}
@@ -139,10 +115,7 @@ func evaluated(t *testing.T, l *pymodule.Library, c *recording) *trace.Trace {
 	t.Helper()
 	card := h200
 	if id := c.workload.GPU; id != "" && id != "h200" {
-		var err error
-		if card, err = gpu.Find(id); err != nil {
-			t.Fatal(err)
-		}
+		card = workloadtest.Card(t, id)
 	}
 	p, err := predict.Run(c.workload, card, predict.Options{Steps: cmp.Or(c.Steps, 2), Build: l.New})
 	if err != nil {
@@ -181,21 +154,6 @@ func request(list []trace.AllocatorRequest, i int) string {
 		return fmt.Sprintf("-#%d %d", list[i].ID, list[i].Size)
 	}
 	return fmt.Sprintf("+#%d %d", list[i].ID, list[i].Size)
-}
-
-// requested makes a trace of requests.
-func requested(requests []int64) *trace.Trace {
-	tr := trace.New(0, trace.NewTables())
-	next := trace.ID(0)
-	for _, r := range requests {
-		if r > 0 {
-			tr.Events = append(tr.Events, trace.Event{Action: trace.Alloc, Size: r, ID: next})
-			next++
-		} else {
-			tr.Events = append(tr.Events, trace.Event{Action: trace.FreeCompleted, ID: trace.ID(-1 - r)})
-		}
-	}
-	return tr
 }
 
 // events are what a process asks for, written out.

@@ -6,18 +6,15 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/ulikunitz/xz"
-
 	"memorymark/internal/predict"
 	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
 )
 
@@ -52,29 +49,8 @@ type outcome struct {
 // readPairs reads those of the repository, or of a file that make families has written.
 func readPairs(t *testing.T) []*pair {
 	t.Helper()
-	path := cmp.Or(os.Getenv("MEMORYMARK_PAIRS"), truth+"pairs/pairs.jsonl.xz")
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var r io.Reader = f
-	if filepath.Ext(path) == ".xz" {
-		if r, err = xz.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var out []*pair
-	for lines := json.NewDecoder(r); lines.More(); {
-		p := new(pair)
-		if err := lines.Decode(p); err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(p.ID, *onlyPairs) {
-			out = append(out, p)
-		}
-	}
-	return out
+	pairs := tracetest.Lines[*pair](t, cmp.Or(os.Getenv("MEMORYMARK_PAIRS"), truth+"pairs/pairs.jsonl.xz"))
+	return slices.DeleteFunc(pairs, func(p *pair) bool { return !strings.Contains(p.ID, *onlyPairs) })
 }
 
 // TestPairs predicts a small model of each pair of family and head that transformers'
@@ -160,7 +136,7 @@ func difference(got *trace.Trace, requests []int64) string {
 	for len(requests) > 0 && requests[len(requests)-1] < 0 {
 		requests = requests[:len(requests)-1]
 	}
-	c := trace.Compare(got, requested(requests))
+	c := trace.Compare(got, tracetest.Requests(requests))
 	for c.Beyond[0] > 0 && c.Requests[0][len(c.Requests[0])-c.Beyond[0]].Free {
 		c.Beyond[0]--
 	}

@@ -1,19 +1,16 @@
 package pymodule_test
 
 import (
-	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
-
-	"github.com/ulikunitz/xz"
 
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/models"
 	"memorymark/internal/pymodule"
 	"memorymark/internal/torch"
 	"memorymark/internal/trace"
+	"memorymark/internal/trace/tracetest"
 )
 
 // TestUnseen compares models that are not written by hand with what PyTorch asked for on an
@@ -21,28 +18,15 @@ import (
 // and a backward pass.
 func TestUnseen(t *testing.T) {
 	l := library(t)
-	f, err := os.Open("testdata/unseen.jsonl.xz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := xz.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for lines := json.NewDecoder(r); lines.More(); {
-		var c struct {
-			ID       string
-			Workload struct {
-				Config               hfconfig.Config
-				Precision, Attention string
-				Batch, Sequence      int64
-			}
-			Requests []int64
+	for _, c := range tracetest.Lines[struct {
+		ID       string
+		Workload struct {
+			Config               hfconfig.Config
+			Precision, Attention string
+			Batch, Sequence      int64
 		}
-		if err := lines.Decode(&c); err != nil {
-			t.Fatal(err)
-		}
+		Requests []int64
+	}](t, "testdata/unseen.jsonl.xz") {
 		t.Run(c.ID, func(t *testing.T) {
 			run := models.Run{DType: torch.Float32, Train: true, Versions: models.Reference, Eager: c.Workload.Attention == "eager"}
 			if c.Workload.Precision == "bf16" {
@@ -53,7 +37,7 @@ func TestUnseen(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := len(got.Requests())
-			compared := trace.Compare(got, requested(c.Requests[:n]))
+			compared := trace.Compare(got, tracetest.Requests(c.Requests[:n]))
 			if compared.Differ() || compared.Beyond != [2]int{} || len(compared.Reordered) > 0 {
 				t.Errorf("request %d of %d differs; other orders from %v", compared.Before, n, compared.Reordered)
 			}

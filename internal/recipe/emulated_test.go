@@ -13,6 +13,7 @@ import (
 	"memorymark/internal/recipe"
 	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // Small models, one of each form of program.
@@ -140,10 +141,7 @@ type ran struct {
 
 func testPrograms(t *testing.T, kinds map[string]string, gpus int) {
 	python := testmachine.Python(t)
-	card, err := gpu.Find("rtx-4090")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "rtx-4090")
 	var in bytes.Buffer
 	workloads, programs := make(map[string]*workload.Workload), make(map[string]string)
 	for id, keys := range kinds {

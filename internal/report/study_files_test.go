@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"memorymark/internal/gpu"
 	"memorymark/internal/study"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // memory is a folder that is nowhere. Writing the file named full fails.
@@ -50,10 +50,7 @@ func (m *memory) Read(name string) ([]byte, error) {
 // make makes the files of a small study.
 func (m *memory) make(t *testing.T, alone bool) ([]string, error) {
 	t.Helper()
-	card, err := gpu.Find("t4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "t4")
 	plan := &study.Plan{Models: []string{"lm-small"}, Contexts: []int64{32}, Batch: 1, Mixed: workload.AMPFP16, Card: card, Steps: 1}
 	cells, err := plan.Cells()
 	if err != nil {

@@ -18,19 +18,16 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
 	"memorymark/internal/evidence"
-	"memorymark/internal/gpu"
 	"memorymark/internal/study"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // predictedStudy is a study of a small model, on a card of choice.
 func predictedStudy(t *testing.T, cardID string, contexts ...int64) *Study {
 	t.Helper()
-	card, err := gpu.Find(cardID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, cardID)
 	p := &study.Plan{Models: []string{"lm-small"}, Contexts: contexts, Batch: 2, Mixed: workload.AMPBF16, Card: card, Warmup: 1, Steps: 1}
 	cells, err := p.Cells()
 	if err != nil {

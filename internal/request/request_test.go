@@ -11,14 +11,12 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
+	"memorymark/internal/workload/workloadtest"
 )
 
 func need(t *testing.T, reserved bytesize.Bytes, gpus int64) *Need {
 	t.Helper()
-	card, err := gpu.Find("a10")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "a10")
 	return New("train.py", evidence.Emulated, card, gpus, reserved)
 }
 
@@ -41,10 +39,7 @@ func TestNew(t *testing.T) {
 // (memory.total, in MiB) beyond what CUDA reports of them.
 func TestDriverReserve(t *testing.T) {
 	for id, total := range map[string]int64{"t4": 15360, "a10": 23028, "l4": 23034, "rtx-4090": 24564, "h100": 81559, "a100-80gb": 81920} {
-		card, err := gpu.Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		card := workloadtest.Card(t, id)
 		kept := bytesize.Bytes(total)*bytesize.MiB - card.Memory.Bytes
 		if estimate := driverReserve(card); estimate < kept || estimate > kept+450*bytesize.MiB {
 			t.Errorf("%s: the driver keeps %v, the estimate is %v", id, kept, estimate)

@@ -13,10 +13,10 @@ import (
 	"memorymark/internal/allocator"
 	"memorymark/internal/analysis"
 	"memorymark/internal/evidence"
-	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 const notModelled = `{"id":"mine","config":{"model_type":"fnet","num_hidden_layers":2},"gpu":"t4"}`
@@ -111,10 +111,7 @@ func TestEmulationsTakeTurns(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		})
-		card, err := gpu.Find("t4")
-		if err != nil {
-			t.Fatal(err)
-		}
+		card := workloadtest.Card(t, "t4")
 		ask := func(ctx context.Context, batch int64) error {
 			_, err := e.answer(ctx, analysis.Request{Workload: &workload.Workload{Batch: batch}, Card: card})
 			return err

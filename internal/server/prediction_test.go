@@ -15,6 +15,7 @@ import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // What comes over HTTP is what the packages behind it say.
@@ -22,14 +23,8 @@ func TestPredictions(t *testing.T) {
 	c := start(t)
 	body := `{"id":"mine","model":"resnet-18","batch":8,"gpu":"t4"}`
 	got := into[predict.Prediction](t, c.post("/v1/predictions", body), http.StatusOK)
-	w, err := workload.Parse([]byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	card, err := gpu.Find("t4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workloadtest.Parse(t, body)
+	card := workloadtest.Card(t, "t4")
 	want, err := predict.Predict(w, card, predict.Options{})
 	if err != nil {
 		t.Fatal(err)

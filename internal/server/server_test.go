@@ -21,6 +21,7 @@ import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/job"
 	"memorymark/internal/snapshotstore"
+	"memorymark/internal/workload/workloadtest"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/openapi.json")
@@ -132,10 +133,7 @@ func into[T any](t *testing.T, r reply, status int) T {
 // card gives the server a card of its own.
 func card(t *testing.T, id string) func(*Options) {
 	t.Helper()
-	c, err := gpu.Find(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := workloadtest.Card(t, id)
 	return func(o *Options) {
 		o.Card = func(context.Context) (*gpu.Card, bool) { return c, true }
 	}

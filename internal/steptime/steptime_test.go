@@ -1,16 +1,12 @@
 package steptime
 
 import (
-	"bufio"
-	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
-	"github.com/ulikunitz/xz"
-
 	"memorymark/internal/gpu"
+	"memorymark/internal/trace/tracetest"
 )
 
 // timed is a step that was timed on an H200, and what it asks of the card.
@@ -20,28 +16,6 @@ type timed struct {
 	Source  string  `json:"source"` // own or throughput
 	Seconds float64 `json:"seconds_per_step"`
 	Work    Work    `json:"work"`
-}
-
-func readTimed(t *testing.T) []timed {
-	t.Helper()
-	f, err := os.Open("testdata/timed.jsonl.xz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	unpacked, err := xz.NewReader(bufio.NewReader(f))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []timed
-	for d := json.NewDecoder(unpacked); d.More(); {
-		var step timed
-		if err := d.Decode(&step); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, step)
-	}
-	return out
 }
 
 func h200Card(t *testing.T) *gpu.Card {
@@ -63,7 +37,7 @@ func accuracyOf(off []float64) Accuracy {
 func TestSeconds(t *testing.T) {
 	card := h200Card(t)
 	bySource := make(map[string][]float64)
-	for _, step := range readTimed(t) {
+	for _, step := range tracetest.Lines[timed](t, "testdata/timed.jsonl.xz") {
 		share := step.Work.Seconds(card)/step.Seconds - 1
 		t.Logf("%-42s %6.1f ms, estimated %+4.0f %%", step.ID, 1e3*step.Seconds, 100*share)
 		bySource[step.Source] = append(bySource[step.Source], math.Abs(share))

@@ -8,28 +8,11 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
-func parse(t *testing.T, format string, args ...any) *workload.Workload {
-	t.Helper()
-	w, err := workload.Parse(fmt.Appendf(nil, format, args...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
-func card(t *testing.T, id string) *gpu.Card {
-	t.Helper()
-	c, err := gpu.Find(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func TestActivation(t *testing.T) {
-	a, err := NewActivation(parse(t, `{"model": "lm-2.7b", "batch": 4, "sequence": 512, "precision": "amp-bf16", "phase": "forward"}`), card(t, "a10"), nil)
+	a, err := NewActivation(workloadtest.Parse(t, `{"model": "lm-2.7b", "batch": 4, "sequence": 512, "precision": "amp-bf16", "phase": "forward"}`), workloadtest.Card(t, "a10"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +37,8 @@ func TestActivationNamesWhatIsAllocated(t *testing.T) {
 		}
 		for _, batch := range []int{1, 2, 5} {
 			for _, context := range []int{1, 2, 33, 256} {
-				w := parse(t, `{"model": %q, "batch": %d, "sequence": %d, "config": {"num_layers": 2}}`, model, batch, context)
-				if _, err := NewActivation(w, card(t, "h200"), nil); err != nil {
+				w := workloadtest.Parse(t, fmt.Sprintf(`{"model": %q, "batch": %d, "sequence": %d, "config": {"num_layers": 2}}`, model, batch, context))
+				if _, err := NewActivation(w, workloadtest.Card(t, "h200"), nil); err != nil {
 					t.Errorf("%s, batch %d, context %d: %v", size, batch, context, err)
 				}
 			}
@@ -64,7 +47,7 @@ func TestActivationNamesWhatIsAllocated(t *testing.T) {
 }
 
 func TestActivationOfAnotherModel(t *testing.T) {
-	if a, err := NewActivation(parse(t, `{"model": "gpt2"}`), card(t, "h200"), nil); err == nil {
+	if a, err := NewActivation(workloadtest.Parse(t, `{"model": "gpt2"}`), workloadtest.Card(t, "h200"), nil); err == nil {
 		t.Errorf("derived %+v", a)
 	}
 }
@@ -86,7 +69,7 @@ func TestSizes(t *testing.T) {
 
 // A rank's buffers lie between the tensors of a block.
 func TestActivationsOfOneGPU(t *testing.T) {
-	w := parse(t, `{"model": "lm-small", "parallel": {"kind": "fsdp", "gpus": 8}}`)
+	w := workloadtest.Parse(t, `{"model": "lm-small", "parallel": {"kind": "fsdp", "gpus": 8}}`)
 	if _, err := NewActivation(w, gpu.All()[0], nil); err == nil || !strings.Contains(err.Error(), "leave out parallel") {
 		t.Error(err)
 	}

@@ -4,18 +4,15 @@ import (
 	"context"
 	"testing"
 
-	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // A cell and a prediction of the same workload agree to the byte, also where
 // the limit makes the allocator release what it has cached.
 func TestCellsAgreeWithPredictions(t *testing.T) {
-	card, err := gpu.Find("a100-80gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := workloadtest.Card(t, "a100-80gb")
 	for _, batch := range []int64{2, 14, 15, 16, 17, 32} { // 15 and 16 fit because of what is released, 17 does not
 		d := workload.Draft{}
 		d.Set("model", "llama-3.1-8b")

@@ -1,16 +1,18 @@
 package study
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // The files are called as people who do this study expect.
 func TestPlanFiles(t *testing.T) {
-	p := &Plan{Models: []string{"lm-2.7b"}, Contexts: []int64{128, 256, 512}, Batch: 4, Mixed: workload.AMPBF16, Card: card(t, "h200"), Warmup: 5, Steps: 1}
+	p := &Plan{Models: []string{"lm-2.7b"}, Contexts: []int64{128, 256, 512}, Batch: 4, Mixed: workload.AMPBF16, Card: workloadtest.Card(t, "h200"), Warmup: 5, Steps: 1}
 	cells, err := p.Cells()
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +36,8 @@ func TestPlanFiles(t *testing.T) {
 // autocast; activations do, and each weight is there twice.
 func TestCompare(t *testing.T) {
 	of := func(precision string) *Result {
-		w := parse(t, `{"model": "lm-small", "batch": 4, "sequence": 256, "precision": %q}`, precision)
-		_, r := profile(t, Cell{Workload: w, Card: card(t, "h200"), Warmup: 2, Steps: 1})
+		w := workloadtest.Parse(t, fmt.Sprintf(`{"model": "lm-small", "batch": 4, "sequence": 256, "precision": %q}`, precision))
+		_, r := profile(t, Cell{Workload: w, Card: workloadtest.Card(t, "h200"), Warmup: 2, Steps: 1})
 		return r
 	}
 	c := Compare(of("fp32"), of("amp-bf16"))

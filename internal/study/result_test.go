@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime"
 	"testing"
 	"weak"
@@ -14,6 +15,7 @@ import (
 	"memorymark/internal/snapshot"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 func profile(t *testing.T, c Cell) (*Profile, *Result) {
@@ -37,7 +39,7 @@ func TestPhasesAddUp(t *testing.T) {
 		"another model": `{"model": "resnet", "batch": 2}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, r := profile(t, Cell{Workload: parse(t, "%s", data), Card: card(t, "h200"), Warmup: 5, Steps: 2})
+			p, r := profile(t, Cell{Workload: workloadtest.Parse(t, data), Card: workloadtest.Card(t, "h200"), Warmup: 5, Steps: 2})
 			if err := p.Trace.CheckValid(); err != nil {
 				t.Fatal(err)
 			}
@@ -64,8 +66,8 @@ func TestPhasesAddUp(t *testing.T) {
 // backward follows or not.
 func TestForwardKeepsActivations(t *testing.T) {
 	of := func(phase string) bytesize.Bytes {
-		w := parse(t, `{"model": "lm-small", "batch": 2, "phase": %q}`, phase)
-		_, r := profile(t, Cell{Workload: w, Card: card(t, "h200"), Warmup: 1, Steps: 1})
+		w := workloadtest.Parse(t, fmt.Sprintf(`{"model": "lm-small", "batch": 2, "phase": %q}`, phase))
+		_, r := profile(t, Cell{Workload: w, Card: workloadtest.Card(t, "h200"), Warmup: 1, Steps: 1})
 		return r.Phase(trace.ForwardMark).Of(trace.Activation)
 	}
 	training, forward := of("train"), of("forward")
@@ -78,8 +80,8 @@ func TestForwardKeepsActivations(t *testing.T) {
 }
 
 func TestLargest(t *testing.T) {
-	w := parse(t, `{"model": "lm-small", "batch": 4, "sequence": 512}`)
-	_, r := profile(t, Cell{Workload: w, Card: card(t, "h200"), Warmup: 2, Steps: 2})
+	w := workloadtest.Parse(t, `{"model": "lm-small", "batch": 4, "sequence": 512}`)
+	_, r := profile(t, Cell{Workload: w, Card: workloadtest.Card(t, "h200"), Warmup: 2, Steps: 2})
 	for i, a := range r.Largest {
 		total := 0
 		for _, o := range a.Origins {
@@ -106,7 +108,7 @@ func TestLargest(t *testing.T) {
 }
 
 func TestOutOfMemory(t *testing.T) {
-	c := Cell{Workload: parse(t, `{"model": "lm-large", "batch": 4, "sequence": 512}`), Card: card(t, "a10"), Warmup: 5, Steps: 1}
+	c := Cell{Workload: workloadtest.Parse(t, `{"model": "lm-large", "batch": 4, "sequence": 512}`), Card: workloadtest.Card(t, "a10"), Warmup: 5, Steps: 1}
 	p, r := profile(t, c)
 	if r.Fits() || r.OutOfMemory.Needs <= r.OutOfMemory.Limit || r.OutOfMemory.Phase == "" || r.Peak == nil {
 		t.Fatalf("a large model does fit an A10: %+v", r.OutOfMemory)
@@ -141,7 +143,7 @@ func TestOutOfMemory(t *testing.T) {
 }
 
 func TestTooSmallForAnything(t *testing.T) {
-	f, err := WhatFits(Cell{Workload: parse(t, `{"model": "lm-2.7b", "batch": 4}`), Card: card(t, "a10")})
+	f, err := WhatFits(Cell{Workload: workloadtest.Parse(t, `{"model": "lm-2.7b", "batch": 4}`), Card: workloadtest.Card(t, "a10")})
 	if err != nil || f.Batch != 0 || f.Context != 0 {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -149,7 +151,7 @@ func TestTooSmallForAnything(t *testing.T) {
 
 // A predicted profile is a snapshot that reads back as it was.
 func TestProfileIsASnapshot(t *testing.T) {
-	p, _ := profile(t, Cell{Workload: parse(t, `{"model": "lm-small", "batch": 1, "config": {"num_layers": 1}}`), Card: card(t, "h200"), Warmup: 1, Steps: 2})
+	p, _ := profile(t, Cell{Workload: workloadtest.Parse(t, `{"model": "lm-small", "batch": 1, "config": {"num_layers": 1}}`), Card: workloadtest.Card(t, "h200"), Warmup: 1, Steps: 2})
 	var b bytes.Buffer
 	if err := snapshot.Write(&b, &snapshot.Snapshot{Devices: []*trace.Trace{p.Trace}}); err != nil {
 		t.Fatal(err)
@@ -169,7 +171,7 @@ func TestProfileIsASnapshot(t *testing.T) {
 }
 
 func TestResultIsJSON(t *testing.T) {
-	_, r := profile(t, Cell{Workload: parse(t, `{"model": "lm-small", "config": {"num_layers": 1}}`), Card: card(t, "h200"), Steps: 1})
+	_, r := profile(t, Cell{Workload: workloadtest.Parse(t, `{"model": "lm-small", "config": {"num_layers": 1}}`), Card: workloadtest.Card(t, "h200"), Steps: 1})
 	data, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -186,17 +188,17 @@ func TestResultIsJSON(t *testing.T) {
 func TestProfileIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Predictor{}.Profile(ctx, Cell{Workload: parse(t, `{"model": "lm-small"}`), Card: card(t, "h200"), Steps: 1})
+	_, err := Predictor{}.Profile(ctx, Cell{Workload: workloadtest.Parse(t, `{"model": "lm-small"}`), Card: workloadtest.Card(t, "h200"), Steps: 1})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
 }
 
 func TestMixed(t *testing.T) {
-	if p, fell := Mixed(workload.AMPBF16, card(t, "t4")); p != workload.AMPFP16 || !fell {
+	if p, fell := Mixed(workload.AMPBF16, workloadtest.Card(t, "t4")); p != workload.AMPFP16 || !fell {
 		t.Errorf("a T4 computes in %s", p)
 	}
-	if p, fell := Mixed(workload.AMPBF16, card(t, "a10")); p != workload.AMPBF16 || fell {
+	if p, fell := Mixed(workload.AMPBF16, workloadtest.Card(t, "a10")); p != workload.AMPBF16 || fell {
 		t.Errorf("an A10 computes in %s", p)
 	}
 }
@@ -208,7 +210,7 @@ func TestCellName(t *testing.T) {
 		`{"model": "resnet", "phase": "infer", "precision": "tf32"}`:                         "resnet_224px_inference_tf32",
 		`{"config": {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}}`:           "GPT2LMHeadModel_ctx128_training",
 	} {
-		if got := CellName(parse(t, "%s", data)); got != want {
+		if got := CellName(workloadtest.Parse(t, data)); got != want {
 			t.Errorf("%s is %s, want %s", data, got, want)
 		}
 	}
@@ -217,7 +219,7 @@ func TestCellName(t *testing.T) {
 // TestResultLeavesItsProfile: a result of some kilobytes does not keep a trace of
 // megabytes.
 func TestResultLeavesItsProfile(t *testing.T) {
-	p, r := profile(t, Cell{Workload: parse(t, `{"model": "lm-small", "batch": 2}`), Card: card(t, "h200"), Warmup: 5, Steps: 2})
+	p, r := profile(t, Cell{Workload: workloadtest.Parse(t, `{"model": "lm-small", "batch": 2}`), Card: workloadtest.Card(t, "h200"), Warmup: 5, Steps: 2})
 	made := weak.Make(p.Trace)
 	runtime.GC()
 	if made.Value() != nil {

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"memorymark/internal/evidence"
 	"memorymark/internal/predict"
 	"memorymark/internal/workload"
+	"memorymark/internal/workload/workloadtest"
 )
 
 // recorded stands in for a GPU: it takes one cell at a time, and does to each
@@ -43,8 +45,8 @@ func cellsOf(t *testing.T, batches ...int) []Cell {
 	t.Helper()
 	var out []Cell
 	for _, b := range batches {
-		w := parse(t, `{"model": "lm-small", "batch": %d, "sequence": 16, "config": {"num_layers": 1}}`, b)
-		out = append(out, Cell{Workload: w, Card: card(t, "h200"), Warmup: 1, Steps: 1})
+		w := workloadtest.Parse(t, fmt.Sprintf(`{"model": "lm-small", "batch": %d, "sequence": 16, "config": {"num_layers": 1}}`, b))
+		out = append(out, Cell{Workload: w, Card: workloadtest.Card(t, "h200"), Warmup: 1, Steps: 1})
 	}
 	return out
 }
