@@ -168,6 +168,14 @@ func TestValuesOfACard(t *testing.T) {
 	}
 }
 
+// TestSpectralOperator compares the peaks of two-dimensional transforms of a length with a large factor with a card's.
+func TestSpectralOperator(t *testing.T) {
+	_, sum := runProgram(t, Assumed, "testdata/h200/spectral_operator.py")
+	if p := sum.Processes[0].Peak(); p.Allocated != 150104576 || p.Reserved != 184549376 {
+		t.Errorf("%v allocated and %v reserved; the card had 150104576 and 184549376", int64(p.Allocated), int64(p.Reserved))
+	}
+}
+
 // TestPoolOfACard compares the statistics of the driver's pool with what an H200 printed.
 func TestPoolOfACard(t *testing.T) {
 	want, err := os.ReadFile("testdata/h200/pool_sizes.txt")

@@ -44,6 +44,14 @@ static int has_real_kernel(long n, int bytes) {
 	return n == 3072 && bytes == 8;
 }
 
+// is_general: cuFFT's kernels are for lengths of factors up to 7. A complex transform of several dimensions
+// in which one has another factor needs a copy of the data (85 x 85 on an H200; one of 11 or 13 was not tried).
+static int is_general(int rank, const long long *n) {
+	for (int i = 0; i < rank; i++)
+		if (largest_prime(n[i]) > 7) return 1;
+	return 0;
+}
+
 // work_area is what a plan needs in addition to its input and output, in bytes.
 static size_t work_area(int rank, const long long *n, long batch, int type, int real) {
 	int bytes = complex_bytes(type);
@@ -54,7 +62,7 @@ static size_t work_area(int rank, const long long *n, long batch, int type, int 
 		if (rank == 1 && last > 4096 && largest_prime(last) > 127) return data * (batch == 1 ? 5 : 5 / 2.0);
 		return batch == 1 ? 2 * data : data;
 	}
-	if (rank > 1) return 0;
+	if (rank > 1) return real || !is_general(rank, n) ? 0 : data;
 	if (last > 4096 && largest_prime(last) > 127) return 4 * data; // Bluestein's way
 	if (real) return has_real_kernel(last, bytes) || last <= 256 ? 0 : data / 2;
 	return last > most_at_once(bytes, 0) ? data : 0;
