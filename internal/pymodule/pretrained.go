@@ -215,61 +215,6 @@ func (m *Machine) initWeights(part *instance) {
 	m.drop(f)
 }
 
-// tie is tie_weights.
-func (m *Machine) tie(x *instance) {
-	own, _ := m.optional(x, "_tied_weights_keys")
-	keys, now := own.(*dict)
-	config, _ := x.fields.get("config")
-	if !now && m.library.before(5, 0) {
-		m.tieEarlier(x)
-		return
-	}
-	if on, _ := m.optional(config, "tie_word_embeddings"); keys == nil || on != true {
-		return
-	}
-	for i, key := range keys.keys {
-		target, name := m.parameterAt(x, key.(string))
-		source, from := m.parameterAt(x, keys.values[i].(string))
-		if target == nil || source == nil {
-			panic(failure("the tied weights %v of %s are not known", key, x.class.name))
-		}
-		shared, _ := source.fields.get(from)
-		old, _ := target.fields.get(name)
-		if same(old, shared) {
-			continue
-		}
-		target.fields.set(m, name, hold(shared))
-		to, of := stateOf(target), stateOf(source)
-		switch { // _adjust_bias pads a bias that is there
-		case to.linear != nil && name == "weight" && of.embedding != nil && to.linear.Bias != nil:
-			m.t.TieBiased(to.linear, of.embedding)
-		case to.linear != nil && name == "weight" && of.embedding != nil:
-			m.t.Tie(to.linear, of.embedding)
-		case to.embedding != nil && of.embedding != nil && name == "weight":
-			m.t.TieTable(to.embedding, of.embedding)
-		case to.linear != nil && of.linear != nil && name == "weight" && to.linear.Bias == nil:
-			m.t.TieWeight(to.linear, of.linear)
-		case to.linear != nil && name == "bias":
-			m.t.TieBias(to.linear, shared.(*tensor).x)
-		case !to.isLayer() || name != "weight" && name != "bias":
-			if old, ok := old.(*tensor); ok {
-				m.t.Discard(old.x)
-			}
-		default:
-			panic(failure("tying %v of %s is not known", key, x.class.name))
-		}
-	}
-}
-
-// parameterAt is the module that has a parameter, and what it calls it.
-func (m *Machine) parameterAt(x *instance, path string) (*instance, string) {
-	at := strings.LastIndexByte(path, '.')
-	if at < 0 {
-		return x, path
-	}
-	return m.at(x, path[:at]), path[at+1:]
-}
-
 // addEmbeddingMethods adds what models say of their embeddings unless they know better
 // (EmbeddingAccessMixin, transformers/modeling_utils.py).
 func (m *Machine) addEmbeddingMethods(set func(name string, f func(m *Machine, x *instance, a []value) value)) {

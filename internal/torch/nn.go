@@ -157,8 +157,13 @@ func (t *Torch) Tie(m *Linear, e *Embedding) { t.tie(&m.Weight, e.Weight) }
 // TieTable is Tie of a table to another table.
 func (t *Torch) TieTable(m, e *Embedding) { t.tie(&m.Weight, e.Weight) }
 
-// TieWeight is Tie of a layer to another.
-func (t *Torch) TieWeight(m, of *Linear) { t.tie(&m.Weight, of.Weight) }
+// TieWeight is Tie of a layer to another, which pads a bias as TieBiased does.
+func (t *Torch) TieWeight(m, of *Linear) {
+	t.tie(&m.Weight, of.Weight)
+	if m.Bias != nil {
+		t.padBias(m.Bias)
+	}
+}
 
 func (t *Torch) tie(own **Tensor, shared *Tensor) {
 	old := *own
