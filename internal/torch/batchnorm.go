@@ -62,10 +62,10 @@ func (t *Torch) BatchNorm(x X, m *BatchNorm2d, training bool) Value {
 	return Value{out}
 }
 
-// batchNormByCuDNN is _select_batch_norm_backend
-// (aten/src/ATen/native/Normalization.cpp).
+// batchNormByCuDNN is _select_batch_norm_backend, which leaves vectors to PyTorch's own
+// kernel (aten/src/ATen/native/Normalization.cpp).
 func batchNormByCuDNN(in *Tensor, m *BatchNorm2d) bool {
-	if m.Weight == nil {
+	if m.Weight == nil || len(in.Shape) < 3 {
 		return false
 	}
 	return in.DType != BFloat16 && m.Weight.DType != BFloat16 &&

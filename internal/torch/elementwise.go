@@ -28,8 +28,8 @@ func (t *Torch) GELU(x X) Value { return t.unary("Gelu", x, false) }
 // SiLU saves its input.
 func (t *Torch) SiLU(x X) Value { return t.unary("Silu", x, false) }
 
-// Softplus saves its input.
-func (t *Torch) Softplus(x X) Value { return t.unary("Softplus", x, false) }
+// Softplus is on autocast's fp32 list. It saves its input.
+func (t *Torch) Softplus(x X) Value { return t.Unary("Softplus", x) }
 
 // ReLU saves its result; the gradient has the same layout
 // (aten/src/ATen/native/Activation.cpp, threshold_backward).

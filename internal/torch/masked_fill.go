@@ -28,12 +28,3 @@ func (t *Torch) maskedFill(in, mask *Tensor) *node {
 	}
 	return n
 }
-
-// setHistory makes a tensor that an operator changed in place the output of its node.
-func (t *Torch) setHistory(x *Tensor, n *node) {
-	old := x.fn
-	n.setOutputs(x)
-	if old != nil {
-		t.releaseNode(old)
-	}
-}
