@@ -7,13 +7,14 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 const module = "memorymark"
@@ -260,10 +261,7 @@ func startsGoroutines(t *testing.T, file string) (found bool) {
 
 func TestModule(t *testing.T) {
 	for _, file := range []string{"go.mod", "tools/go.mod"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testmachine.ReadFile(t, file)
 		for line := range strings.Lines(string(text)) {
 			if strings.HasPrefix(line, "replace") {
 				t.Errorf("%s: %s: others cannot build what depends on a replacement", file, strings.TrimSpace(line))

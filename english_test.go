@@ -4,12 +4,13 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
+
+	"memorymark/internal/testmachine"
 )
 
 // refused are words that readers had to translate, and what to write instead.
@@ -147,10 +148,7 @@ func comments(t *testing.T) (out []commented) {
 	for _, end := range []string{".go", ".py", ".c", ".h", ".ts", ".tsx", ".mjs", ".css"} {
 		for _, file := range sources(t, end) {
 			c := commented{file: file, lines: make(map[int]string)}
-			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := testmachine.ReadFile(t, file)
 			if end == ".go" {
 				goComments(t, c, source)
 			} else {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/testmachine"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -58,9 +60,7 @@ func TestAction(t *testing.T) {
 			folder, temp := t.TempDir(), t.TempDir()
 			for _, file := range []string{"memory.yaml", "memory.baseline.json"} {
 				text := strings.Replace(read(t, "../examples/ci/"+file), "max: 10GiB", "max: "+c.budget, 1)
-				if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testmachine.WriteFile(t, filepath.Join(folder, file), text)
 			}
 			summary := filepath.Join(temp, "summary.md")
 			given := map[string]string{"package": wheel, "sarif": "memory.sarif"}

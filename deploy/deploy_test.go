@@ -14,15 +14,14 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/testmachine"
+
 	"go.yaml.in/yaml/v3"
 )
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, name)
 	return string(data)
 }
 

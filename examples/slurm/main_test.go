@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 func script(gpu, workload string) string {
@@ -37,10 +39,7 @@ func TestWrapper(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	wrapper, err := os.ReadFile("sbatch")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wrapper := testmachine.ReadFile(t, "sbatch")
 	write := func(name, text string) string {
 		path := filepath.Join(folder, name)
 		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {

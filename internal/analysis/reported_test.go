@@ -2,18 +2,16 @@ package analysis
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 // TestReportedRows compares an answer of a real H200 with predictions: its peaks and its largest
 // batch are exact, and nothing in a row tells who asked.
 func TestReportedRows(t *testing.T) {
-	data, err := os.ReadFile("testdata/gpt2-h200.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, "testdata/gpt2-h200.json")
 	read := func(text string) *Recorded {
 		t.Helper()
 		var r Recorded

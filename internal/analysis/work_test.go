@@ -3,11 +3,11 @@
 package analysis
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
@@ -97,10 +97,7 @@ func answerOf(t *testing.T, r Request) *Answer {
 
 func exampleLengths(t *testing.T) *workload.Lengths {
 	t.Helper()
-	data, err := os.ReadFile("../../examples/lengths.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, "../../examples/lengths.txt")
 	lengths, err := workload.ReadLengths(data)
 	if err != nil {
 		t.Fatal(err)

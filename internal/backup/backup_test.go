@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/testmachine"
+
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -99,9 +101,7 @@ func TestDamagedBackup(t *testing.T) {
 func TestDamagedInAFile(t *testing.T) {
 	dir, data := t.TempDir(), make([]byte, 4<<20)
 	rand.NewChaCha8([32]byte{}).Read(data)
-	if err := os.WriteFile(filepath.Join(dir, "snapshot"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, filepath.Join(dir, "snapshot"), data)
 	var file bytes.Buffer
 	if _, err := Write(&file, dir); err != nil {
 		t.Fatal(err)

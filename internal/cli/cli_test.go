@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/sandbox"
+	"memorymark/internal/testmachine"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata/script")
@@ -36,10 +37,7 @@ func TestMain(m *testing.M) {
 
 // Every command has its help in a golden file and an example in its help.
 func TestHelpIsGolden(t *testing.T) {
-	script, err := os.ReadFile("testdata/script/help.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := testmachine.ReadFile(t, "testdata/script/help.txtar")
 	var visit func(*cobra.Command)
 	visit = func(c *cobra.Command) {
 		if line := fmt.Sprintf("exec %s --help\n", c.CommandPath()); !strings.Contains(string(script), line) {

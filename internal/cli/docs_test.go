@@ -16,6 +16,8 @@ import (
 	"testing"
 	"unicode"
 
+	"memorymark/internal/testmachine"
+
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
@@ -117,10 +119,7 @@ func TestShownCommands(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"memorymark.service", "memorymark-worker.service", "worker.sbatch", "kubernetes.yaml"} {
-		data, err := os.ReadFile(filepath.Join(root, "deploy", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testmachine.ReadFile(t, filepath.Join(root, "deploy", name))
 		if shown[name] = commandLines(string(data)); len(shown[name]) == 0 {
 			t.Errorf("deploy/%s runs nothing", name)
 		}
@@ -189,10 +188,7 @@ func TestAPIGuide(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("NOT TESTED: there is no curl")
 	}
-	data, err := os.ReadFile(filepath.Join(root, "docs", "api.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, filepath.Join(root, "docs", "api.md"))
 	// A request that is refused fails; without --fail curl would not care.
 	script := "set -eu\nMEMORYMARK_TOKEN=none\ncurl() { command curl --fail-with-body -S \"$@\"; }\n"
 	blocks := 0

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/testmachine"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -19,10 +21,7 @@ func TestCIExamples(t *testing.T) {
 	commands := regexp.MustCompile(`(?m)memorymark (check [^>\n]+)`)
 	ran := 0
 	for _, name := range []string{"github-workflow.yml", "pre-commit-hooks.yaml"} {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testmachine.ReadFile(t, name)
 		var parsed map[string]any
 		if err := yaml.Unmarshal(data, &parsed); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -47,10 +46,7 @@ func TestCIExamples(t *testing.T) {
 // TestNotebook runs the commands of the notebook's cells, those that run a program where there is a
 // Python with PyTorch.
 func TestNotebook(t *testing.T) {
-	data, err := os.ReadFile("../../examples/colab.ipynb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, "../../examples/colab.ipynb")
 	var notebook struct {
 		Format int `json:"nbformat"`
 		Cells  []struct {
@@ -67,9 +63,7 @@ func TestNotebook(t *testing.T) {
 	for _, cell := range notebook.Cells {
 		source := strings.Join(cell.Source, "")
 		if program, ok := strings.CutPrefix(source, "%%writefile train.py\n"); ok {
-			if err := os.WriteFile("train.py", []byte(program), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testmachine.WriteFile(t, "train.py", program)
 		}
 		for line := range strings.Lines(source) {
 			command, ok := strings.CutPrefix(strings.TrimSpace(line), "!memorymark ")

@@ -65,9 +65,7 @@ func runConsole(t *testing.T, name, text, python string, left map[string]bool) {
 	written := text
 	for _, m := range fence.FindAllStringSubmatch(text, -1) {
 		if m[1] == "python" && strings.HasPrefix(m[2], "# train.py\n") {
-			if err := os.WriteFile("train.py", []byte(m[2]), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testmachine.WriteFile(t, "train.py", m[2])
 		}
 		if m[1] != "console" {
 			continue
@@ -92,9 +90,7 @@ func runConsole(t *testing.T, name, text, python string, left map[string]bool) {
 		}
 	}
 	if written != text {
-		if err := os.WriteFile(file, []byte(written), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, file, written)
 	}
 }
 

@@ -153,10 +153,7 @@ func TestMCPRun(t *testing.T) {
 
 // TestAgentFiles compares the files that agents read with what the program prints.
 func TestAgentFiles(t *testing.T) {
-	guide, err := os.ReadFile(filepath.Join(root, "docs/guide/agents.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	guide := testmachine.ReadFile(t, filepath.Join(root, "docs/guide/agents.md"))
 	for _, c := range exitCodes {
 		if row := fmt.Sprintf("| %d | %s |\n", c.code, c.meaning); !strings.Contains(string(guide), row) {
 			t.Errorf("docs/guide/agents.md lacks %q", row)
@@ -169,9 +166,7 @@ func TestAgentFiles(t *testing.T) {
 		}
 		path := filepath.Join(root, file)
 		if *update {
-			if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testmachine.WriteFile(t, path, b.Bytes())
 		}
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, b.Bytes()) {
 			t.Errorf("%s is not what memorymark mcp prints; make golden writes it again (%v)", file, err)

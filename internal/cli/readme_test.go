@@ -9,14 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 func readReadme(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, "../../README.md")
 	return string(data)
 }
 
@@ -27,25 +26,14 @@ var elsewhere = []string{"serve", "snapshot view", "worker", "validate", "analyz
 // TestReadmeCommands runs the commands of the table of questions, in a folder with
 // the files that they name.
 func TestReadmeCommands(t *testing.T) {
-	table, err := os.ReadFile("../../docs/guide/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := testmachine.ReadFile(t, "../../docs/guide/README.md")
 	text := string(table)
-	recorded, err := os.ReadFile("../../examples/gpt2_oom.pickle.xz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	measured, err := os.ReadFile("../analysis/testdata/gpt2-h200.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	recorded := testmachine.ReadFile(t, "../../examples/gpt2_oom.pickle.xz")
+	measured := testmachine.ReadFile(t, "../analysis/testdata/gpt2-h200.json")
 	t.Chdir(t.TempDir())
 	files := map[string][]byte{"run.json": measured, "oom.pickle": recorded, "A": recorded, "B": recorded, "config.json": []byte(`{"model_type": "gpt2", "n_layer": 2}`), "memory.yaml": []byte("workloads: [{name: ours, model: bert, max: 8GiB}]")}
 	for name, data := range files {
-		if err := os.WriteFile(name, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, name, data)
 	}
 	ran := 0
 	for line := range strings.Lines(text) {
@@ -103,10 +91,7 @@ type accuracyRow struct{ measured, exact, median string }
 // they are about.
 func accuracyFigures(t *testing.T) map[string]accuracyRow {
 	t.Helper()
-	data, err := os.ReadFile("../../docs/accuracy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, "../../docs/accuracy.md")
 	_, table, found := strings.Cut(string(data), "## In short")
 	if !found {
 		t.Fatal("docs/accuracy.md has no table in short")

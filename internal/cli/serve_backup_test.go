@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"memorymark/internal/job"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/token"
 )
 
@@ -72,15 +72,10 @@ func TestServeVerify(t *testing.T) {
 	if err != nil || len(blocks) == 0 {
 		t.Fatalf("%v, %v", blocks, err)
 	}
-	block, err := os.ReadFile(blocks[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := testmachine.ReadFile(t, blocks[0])
 	at := bytes.Index(block, []byte("queued"))
 	block[at] ^= 2
-	if err := os.WriteFile(blocks[0], block, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, blocks[0], block)
 	for range 2 { // looking changes nothing
 		if code, said := runs(t, "serve", "--verify", "--data", data); code != exitNo || !strings.Contains(said, id) {
 			t.Errorf("%d: %s", code, said)

@@ -306,9 +306,7 @@ func writeCertificate(t *testing.T, folder string) (cert, key string) {
 	}
 	cert, key = filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
 	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, file, pem.EncodeToMemory(block))
 	}
 	return cert, key
 }

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"memorymark/internal/testmachine"
 )
 
 // atOnce is far more than a command that is told to end takes, and far less than
@@ -193,9 +195,7 @@ func signalFolder(t *testing.T) string {
 	for name, content := range map[string]string{
 		"deep.json": deepConfig, "deep.jsonl": strings.Repeat(string(line)+"\n", 500), "memory.yaml": budgets,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, filepath.Join(dir, name), content)
 	}
 	var stderr bytes.Buffer
 	if code := Run(t.Context(), []string{"predict", filepath.Join(dir, "deep.json"), "--accumulate", "4", "--snapshot", filepath.Join(dir, "large.pickle")}, strings.NewReader(""), io.Discard, &stderr); code > exitNo {

@@ -25,10 +25,7 @@ var (
 // TestTerminalPicture runs the commands of the moving picture in the README, and
 // looks for each line of the picture in what they print.
 func TestTerminalPicture(t *testing.T) {
-	picture, err := os.ReadFile(filepath.Join(root, "docs/images/terminal.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	picture := testmachine.ReadFile(t, filepath.Join(root, "docs/images/terminal.svg"))
 	t.Setenv("PATH", filepath.Dir(testmachine.Python(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("COLUMNS", "92")
 	t.Chdir(filepath.Join(root, "examples"))
@@ -49,10 +46,7 @@ func TestTerminalPicture(t *testing.T) {
 		if want := []int{exitOutOfMemory, exitOK}[i]; code != want {
 			t.Errorf("%s ended with %d, want %d", lines[0], code, want)
 		}
-		printed, err := os.ReadFile(output.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		printed := testmachine.ReadFile(t, output.Name())
 		for _, line := range lines[1:] {
 			if !strings.Contains(string(printed), strings.TrimSuffix(line, "…")) {
 				t.Errorf("%s prints\n%s\nthe picture shows %q; make pictures draws it again", lines[0], printed, line)

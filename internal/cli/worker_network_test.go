@@ -7,11 +7,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"memorymark/internal/testmachine"
 )
 
 // TestWorkerLeavesSilentConnections has a network drop what was sent on a connection
@@ -28,9 +29,7 @@ func TestWorkerLeavesSilentConnections(t *testing.T) {
 	s.StartTLS()
 	defer s.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 	address, silence := relay(t, s.Listener.Addr().String())
 	f := workerFlags{join: "https://" + address, ca: ca}
 	c, err := f.client()

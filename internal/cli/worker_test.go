@@ -27,9 +27,7 @@ func workerToken(t *testing.T, data string) string {
 		t.Fatal(stderr.String())
 	}
 	path := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(path, secret.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, path, secret.Bytes())
 	return path
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"image/png"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memorymark/internal/testmachine"
 	"memorymark/internal/timeline"
 	"memorymark/internal/trace"
 )
@@ -75,14 +75,9 @@ func TestTimelineSVG(t *testing.T) {
 		checkXML(t, got.Bytes())
 		golden := filepath.Join("testdata", name)
 		if *update {
-			if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testmachine.WriteFile(t, golden, got.Bytes())
 		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testmachine.ReadFile(t, golden)
 		if diff := cmp.Diff(string(want), got.String()); diff != "" {
 			t.Errorf("%s (-want +got); -update accepts it:\n%s", name, diff)
 		}

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"memorymark/internal/snapshot"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/timeline"
 	"memorymark/internal/trace"
 )
@@ -21,10 +21,7 @@ func TestTimelinesOfRecordings(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := testmachine.ReadFile(t, file)
 			s, err := snapshot.Read(bytes.NewReader(data), snapshot.Limits{})
 			if err != nil {
 				t.Fatal(err)

@@ -117,10 +117,7 @@ func TestPlacement(t *testing.T) {
 
 func unzip(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, name)
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)

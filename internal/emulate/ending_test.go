@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload/workloadtest"
 )
 
@@ -14,9 +15,7 @@ func TestSummaryInAnyFolder(t *testing.T) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "1.json"), []byte(`{"pid": 1, "devices": [{"reserved": 2097152}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, filepath.Join(folder, "1.json"), `{"pid": 1, "devices": [{"reserved": 2097152}]}`)
 	card := workloadtest.Card(t, "t4")
 	sum, err := summarize(Settings{Card: card, Folder: folder}, &ending{pid: 1})
 	if err != nil || len(sum.Processes) != 1 || sum.Fits == nil {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 // writtenPipe is a pipe to which something was written, and no process writes more.
@@ -29,9 +31,7 @@ func writtenPipe(t *testing.T, data string) *os.File {
 func writtenFile(t *testing.T, data string, offset int64) *os.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "input")
-	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, path, data)
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)

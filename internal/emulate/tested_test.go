@@ -2,17 +2,15 @@ package emulate
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 // TestTestedVersions holds the documents to what make test-versions recorded.
 func TestTestedVersions(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/how-emulation-works.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testmachine.ReadFile(t, "../../docs/how-emulation-works.md")
 	for _, v := range TestedVersions() {
 		row := fmt.Sprintf("| %s | %s | %s | %s | %d of %d |", v.Torch, v.CUDA, v.CuDNN, v.Transformers, len(v.Answered), v.Programs())
 		if !strings.Contains(string(doc), row) {

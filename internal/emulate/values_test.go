@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -178,10 +177,7 @@ func TestSpectralOperator(t *testing.T) {
 
 // TestPoolOfACard compares the statistics of the driver's pool with what an H200 printed.
 func TestPoolOfACard(t *testing.T) {
-	want, err := os.ReadFile("testdata/h200/pool_sizes.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testmachine.ReadFile(t, "testdata/h200/pool_sizes.txt")
 	for _, v := range []Values{Assumed, Computed} {
 		if out, _ := runProgram(t, v, "testdata/h200/pool_sizes.py"); out != string(want) {
 			t.Errorf("with %s values %s, the card printed\n%s", v, out, want)

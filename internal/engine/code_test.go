@@ -84,9 +84,7 @@ func TestCode(t *testing.T) {
 	needSandbox(t, python)
 	t.Setenv("TMPDIR", t.TempDir()) // where others leave nothing, either
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("mm_secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, token, "mm_secret")
 	t.Setenv("MEMORYMARK_TOKEN", "mm_secret")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

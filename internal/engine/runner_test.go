@@ -39,10 +39,7 @@ func pythonOnGPU(t *testing.T) (python, diary string) {
 
 func readDiary(t *testing.T, path string) []string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testmachine.ReadFile(t, path)
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 

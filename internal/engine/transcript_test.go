@@ -16,6 +16,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/engine"
 	"memorymark/internal/measure"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
 	"memorymark/internal/workload/workloadtest"
 )
@@ -157,10 +158,7 @@ func TestTimedTranscript(t *testing.T) {
 // TestUnfinished: what is known is in the error.
 func TestUnfinished(t *testing.T) {
 	c := limitCases(t)[0]
-	text, err := os.ReadFile(filepath.Join("testdata/transcripts", c.file()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testmachine.ReadFile(t, filepath.Join("testdata/transcripts", c.file()))
 	// The GPU is lost at the second probe.
 	lost := strings.Replace(string(text), `"class":"out_of_memory"`, `"class":"other"`, 1)
 	w := c.workload(t)

@@ -2,19 +2,16 @@ package evidence
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload/workloadtest"
 )
 
 // TestEmulations holds what is stated to the table of the documentation.
 func TestEmulations(t *testing.T) {
-	text, err := os.ReadFile("../../docs/how-emulation-works.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testmachine.ReadFile(t, "../../docs/how-emulation-works.md")
 	for _, h := range Emulations {
 		row := fmt.Sprintf(" | %d | %d | %d | %s | %s | %d |\n", h.Processes, h.Processes, h.Exact, h.Most95, h.Worst, h.Reserved)
 		if !strings.Contains(string(text), row) || !strings.Contains(string(text), "| "+h.What) {

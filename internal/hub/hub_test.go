@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 const (
@@ -191,9 +193,7 @@ func TestTokenStaysWithTheHub(t *testing.T) {
 
 func TestFromEnvironment(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "token"), []byte("hf_file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, filepath.Join(folder, "token"), "hf_file\n")
 	for _, test := range []struct {
 		variables    map[string]string
 		cache, token string

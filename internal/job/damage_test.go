@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 // TestFlippedBits flips a bit in ten places of what an engine stored, when it was
@@ -76,9 +78,7 @@ func flip(t *testing.T, how, image string, files map[string][]byte, before map[s
 		if err := os.CopyFS(damaged, os.DirFS(image)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(damaged, name), bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, filepath.Join(damaged, name), bad)
 		as := contents(t, damaged)
 		found, err := Verify(damaged)
 		if err != nil {
@@ -210,14 +210,9 @@ func contents(t *testing.T, dir string) map[string][]byte {
 func TestDamagedRecord(t *testing.T) {
 	stopped, _, before := storeSome(t)
 	block := filepath.Join(stopped, "jetstream", "$G", "streams", "KV_"+recordBucket, "msgs", "1.blk")
-	data, err := os.ReadFile(block)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, block)
 	data[bytes.LastIndex(data, []byte("succeeded"))] ^= 1
-	if err := os.WriteFile(block, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, block, data)
 	log, now := openDamaged(t, stopped)
 	if len(now) != len(before)-1 || !strings.Contains(log, "record ") {
 		t.Errorf("%d of %d jobs are listed; the log says\n%s", len(now), len(before), log)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 // This file stands between a process and its disk, as strace does: it sees every
@@ -305,8 +307,6 @@ func (d *disk) write(t *testing.T, from, dir string, powerFailed bool) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, path, data)
 	}
 }

@@ -2,19 +2,17 @@ package job
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"memorymark/internal/testmachine"
 )
 
 // The diagram and the table in docs/jobs.md are the code's own.
 func TestStatesAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/jobs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testmachine.ReadFile(t, "../../docs/jobs.md")
 	if got, want := between(t, string(text), "```mermaid\n", "```"), diagram(); got != want {
 		t.Errorf("docs/jobs.md draws\n%s\nand the code has\n%s", got, want)
 	}
@@ -47,10 +45,7 @@ func between(t *testing.T, text, from, to string) string {
 
 // Every name on the engine is written down for those who run a cluster.
 func TestNamesAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/jobs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testmachine.ReadFile(t, "../../docs/jobs.md")
 	for _, name := range []string{queueStream, eventStream, recordBucket, resultBucket, workerBucket, proofStream, queueSubject, eventSubject, drainSubject, headerAttempt} {
 		if !strings.Contains(string(text), name) {
 			t.Errorf("docs/jobs.md does not mention %s", name)

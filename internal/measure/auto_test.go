@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
 )
 
@@ -146,9 +147,7 @@ func TestNothingFetched(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, path, text)
 	}
 	var fetched atomic.Int64
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

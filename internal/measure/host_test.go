@@ -40,9 +40,7 @@ func TestHostMemory(t *testing.T) {
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testmachine.WriteFile(t, path, text)
 		}
 		run := exec.Command(testmachine.Python(t), "-c", "import sys; from memorymark_prober import host; print(*host.memory(sys.argv[1]))", root)
 		run.Dir = "prober"

@@ -3,22 +3,20 @@ package measure
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 // TestProtocolDoc holds docs/prober-protocol.md against the code: it has every
 // message and every field, and its examples are messages.
 func TestProtocolDoc(t *testing.T) {
-	text, err := os.ReadFile("../../docs/prober-protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testmachine.ReadFile(t, "../../docs/prober-protocol.md")
 	doc := string(text)
 	documented := make(map[string]bool)
 	for _, m := range regexp.MustCompile("(?m)^### `([a-z]+)`$").FindAllStringSubmatch(doc, -1) {
@@ -69,10 +67,7 @@ func messageTypes(t *testing.T) map[string]bool {
 			t.Fatal(pattern, err)
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testmachine.ReadFile(t, file)
 			for _, m := range written.FindAllSubmatch(text, -1) {
 				types[string(m[1])] = true
 			}

@@ -1,10 +1,11 @@
 package measure
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 // TestRequirementsHaveHashes holds what `make venv` installs to what was asked
@@ -12,10 +13,7 @@ import (
 func TestRequirementsHaveHashes(t *testing.T) {
 	pin := regexp.MustCompile(`(?m)^([A-Za-z0-9_.-]+)==(\S+)`)
 	read := func(name string) string {
-		data, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testmachine.ReadFile(t, "testdata/"+name)
 		return string(data)
 	}
 	normal := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "-")) }

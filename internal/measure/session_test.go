@@ -85,9 +85,7 @@ func TestProbe(t *testing.T) {
 // (torchaudio/compliance/kaldi.py, EPSILON).
 func TestImportsAreNotMeasured(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "torchaudio.py"), []byte("import torch\nEPSILON = torch.zeros(1 << 20)\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, filepath.Join(folder, "torchaudio.py"), "import torch\nEPSILON = torch.zeros(1 << 20)\n")
 	w := tiny(t)
 	var models []int64
 	for _, o := range []SessionOptions{{}, {Env: []string{"PYTHONPATH=" + folder}}} {
@@ -351,9 +349,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := filepath.Join(folder, proberModule, "probe.py")
-	if err := os.WriteFile(changed, []byte("import os"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, changed, "import os")
 	again, err := installProber(cache)
 	if err != nil || again != folder {
 		t.Fatal(again, err)

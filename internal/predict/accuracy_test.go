@@ -10,6 +10,7 @@ import (
 
 	"memorymark/internal/evidence"
 	"memorymark/internal/models/modelstest"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload/workloadtest"
 )
@@ -30,9 +31,7 @@ func TestAccuracy(t *testing.T) {
 	}
 	for path, want := range map[string][]byte{"accuracy.json": append(data, '\n'), accuracyDoc: f.document(), accuracyTable: f.table(), accuracyPicture: f.picture()} {
 		if *update {
-			if err := os.WriteFile(path, want, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testmachine.WriteFile(t, path, want)
 			continue
 		}
 		if have, err := os.ReadFile(path); err != nil || string(have) != string(want) {

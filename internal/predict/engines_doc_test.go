@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 // engineLine is a process that ran on the H200 and again on the emulated one
@@ -40,10 +41,7 @@ var engineSets = []struct{ name, title string }{
 
 func engineLines(t *testing.T) []engineLine {
 	t.Helper()
-	data, err := os.ReadFile(truthDir + "/engines.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, truthDir+"/engines.jsonl")
 	var out []engineLine
 	for line := range bytes.Lines(data) {
 		var x engineLine

@@ -2,10 +2,10 @@ package predict
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
+	"memorymark/internal/testmachine"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload/workloadtest"
 )
@@ -21,10 +21,7 @@ func TestExplainedStep(t *testing.T) {
 	w := workloadtest.Parse(t, explained)
 	p := ran(t, w, h200, 1)
 	const file, begin, end = "../../docs/how-prediction-works.md", "<!-- step -->\n```\n", "```\n<!-- end -->\n"
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, file)
 	before, rest, ok1 := strings.Cut(string(data), begin)
 	listed, after, ok2 := strings.Cut(rest, end)
 	if !ok1 || !ok2 {
@@ -32,9 +29,7 @@ func TestExplainedStep(t *testing.T) {
 	}
 	happens := p.listing()
 	if *update {
-		if err := os.WriteFile(file, []byte(before+begin+happens+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, file, before+begin+happens+end+after)
 	} else if listed != happens {
 		t.Errorf("%s lists\n%s\nwhat happens is\n%s", file, listed, happens)
 	}

@@ -2,12 +2,12 @@ package predict
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"memorymark/internal/models/modelstest"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
 	"memorymark/internal/workload/workloadtest"
@@ -65,10 +65,7 @@ func predictPeaks(t *testing.T, file string) (allocated, reserved lineErrors) {
 // says how they were recorded.
 func TestRecordedLoops(t *testing.T) {
 	const dir = "testdata/loops"
-	data, err := os.ReadFile(filepath.Join(dir, "cases.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, filepath.Join(dir, "cases.jsonl"))
 	for line := range strings.Lines(string(data)) {
 		c := struct {
 			recordedProcess

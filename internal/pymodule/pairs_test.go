@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"memorymark/internal/predict"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/trace"
 	"memorymark/internal/trace/tracetest"
 	"memorymark/internal/workload"
@@ -72,9 +73,7 @@ func TestPairs(t *testing.T) {
 	page := pageOf(outcomes)
 	path := "../../docs/families.md"
 	if *update {
-		if err := os.WriteFile(path, page, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, path, page)
 		return
 	}
 	want, err := os.ReadFile(path)

@@ -74,9 +74,7 @@ func TestPython(t *testing.T) {
 	for i, s := range snippets {
 		name := fmt.Sprintf("snippet%d", i)
 		names = append(names, name)
-		if err := os.WriteFile(filepath.Join(dir, name+".py"), []byte(s+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, filepath.Join(dir, name+".py"), s+"\n")
 	}
 	run := exec.Command(python, "-c", "import sys; sys.path.insert(0, sys.argv[1])\nfor n in sys.argv[2:]: print(repr(__import__(n).result))")
 	run.Args = append(append(run.Args, dir), names...)

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"memorymark/internal/change"
 	"memorymark/internal/evidence"
 	"memorymark/internal/study"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/trace"
 	"memorymark/internal/workload"
 	"memorymark/internal/workload/workloadtest"
@@ -236,14 +236,9 @@ func TestSentences(t *testing.T) {
 	}
 	const golden = "testdata/sentences.txt"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, golden, got.String())
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testmachine.ReadFile(t, golden)
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Errorf("make golden rewrites %s:\n%s", golden, diff)
 	}

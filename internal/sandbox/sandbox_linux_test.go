@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"memorymark/internal/testmachine"
 )
 
 func TestMain(m *testing.M) {
@@ -78,7 +80,7 @@ func openFolder(t *testing.T) string {
 // TestSandbox has a program try what it must not be able to.
 func TestSandbox(t *testing.T) {
 	secret := filepath.Join(openFolder(t), "token")
-	if err := os.WriteFile(secret, []byte("mm_secret"), 0o644); err != nil {
+	if err := os.WriteFile(secret, []byte("mm_secret"), 0o644); err != nil { // everyone may read it
 		t.Fatal(err)
 	}
 	t.Setenv("MEMORYMARK_TOKEN", "mm_secret")
@@ -205,9 +207,7 @@ func TestGroup(t *testing.T) {
 	}
 	g := &group{t.TempDir()}
 	for text, want := range map[string]bool{"low 0\noom 3\noom_kill 0\n": false, "low 0\noom 3\noom_kill 1\n": true} {
-		if err := os.WriteFile(filepath.Join(g.folder, "memory.events"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, filepath.Join(g.folder, "memory.events"), text)
 		if g.exceeded() != want {
 			t.Errorf("%q: exceeded is %v", text, !want)
 		}

@@ -17,15 +17,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/admission"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/token"
 )
 
 // Each test here is a line of docs/security.md, and the other way round.
 func TestThreatModelIsTested(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testmachine.ReadFile(t, "../../docs/security.md")
 	named := regexp.MustCompile("`([a-z]+)\\.((?:Test|Fuzz)[A-Za-z0-9]+)`").FindAllStringSubmatch(string(doc), -1)
 	if len(named) < 20 {
 		t.Errorf("only %d tests are named", len(named))
@@ -46,10 +44,7 @@ func TestThreatModelIsTested(t *testing.T) {
 			t.Errorf("docs/security.md names %s.%s, which is not there", match[1], match[2])
 		}
 	}
-	source, err := os.ReadFile("security_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := testmachine.ReadFile(t, "security_test.go")
 	for _, match := range regexp.MustCompile(`(?m)^func (Test\w+)`).FindAllSubmatch(source, -1) {
 		if !bytes.Contains(doc, append([]byte("server."), match[1]...)) && string(match[1]) != "TestThreatModelIsTested" {
 			t.Errorf("docs/security.md does not name %s", match[1])
@@ -355,9 +350,7 @@ func TestRequestsAreBounded(t *testing.T) {
 
 func TestNoPathReachesFiles(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "config.json"), []byte(`{"model_type":"bert"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, filepath.Join(folder, "config.json"), `{"model_type":"bert"}`)
 	c := start(t, func(o *Options) {
 		o.Page = fstest.MapFS{"index.html": {Data: []byte("the page")}, "assets/a.js": {Data: []byte("js")}, "assets/a.js.br": {Data: []byte("packed")}}
 	})

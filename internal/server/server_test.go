@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/job"
 	"memorymark/internal/snapshotstore"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload/workloadtest"
 )
 
@@ -145,14 +145,9 @@ func TestOpenAPI(t *testing.T) {
 	const golden = "../../docs/openapi.json"
 	got := start(t).get("/openapi.json")
 	if *update {
-		if err := os.WriteFile(golden, []byte(got.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, golden, got.text)
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testmachine.ReadFile(t, golden)
 	if diff := cmp.Diff(string(want), got.text); diff != "" {
 		t.Errorf("make golden rewrites it:\n%s", diff)
 	}

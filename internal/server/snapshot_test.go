@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,16 +21,14 @@ import (
 	"memorymark/internal/recording"
 	"memorymark/internal/snapshot"
 	"memorymark/internal/snapshotstore"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/timeline"
 	"memorymark/internal/trace"
 )
 
 func recorded(t *testing.T) []byte {
 	t.Helper()
-	data, err := os.ReadFile("../../testdata/truth/snapshots/gpt2_oom.pickle.xz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, "../../testdata/truth/snapshots/gpt2_oom.pickle.xz")
 	return data
 }
 

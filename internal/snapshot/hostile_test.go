@@ -110,10 +110,7 @@ func TestReadRefuses(t *testing.T) {
 
 // TestReadTruncated cuts a file at every byte.
 func TestReadTruncated(t *testing.T) {
-	file, err := os.ReadFile("testdata/shapes/torch214.p4.pickle")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testmachine.ReadFile(t, "testdata/shapes/torch214.p4.pickle")
 	for n := range file {
 		if _, err := Read(bytes.NewReader(file[:n]), Limits{}); err == nil {
 			t.Errorf("the first %d of %d bytes were accepted", n, len(file))

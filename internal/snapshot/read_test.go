@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
+	"memorymark/internal/testmachine"
 	"memorymark/internal/trace"
 )
 
@@ -128,10 +129,7 @@ func factsOf(s *Snapshot) facts {
 // TestReadTruth compares every field of every recorded file with what Python
 // read.
 func TestReadTruth(t *testing.T) {
-	golden, err := os.ReadFile("testdata/truth.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := testmachine.ReadFile(t, "testdata/truth.json")
 	var want map[string]facts
 	if err := json.Unmarshal(golden, &want); err != nil {
 		t.Fatal(err)
@@ -175,10 +173,7 @@ func TestReadShapes(t *testing.T) {
 		name, packed := strings.CutSuffix(filepath.Base(path), ".gz")
 		shape, way, _ := strings.Cut(strings.TrimSuffix(name, ".pickle"), ".")
 		t.Run(name, func(t *testing.T) {
-			want, err := os.ReadFile("testdata/shapes/" + shape + ".txt")
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := testmachine.ReadFile(t, "testdata/shapes/"+shape+".txt")
 			s := readFile(t, path)
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(describe(s), "\n")); diff != "" {
 				t.Errorf("(-Python +Go)\n%s", diff)
@@ -203,10 +198,7 @@ func TestReadWindows(t *testing.T) {
 		str("compile_context") + "\x94X\x00\x00\x01\x00" + strings.Repeat("x", 1<<16) + "\x94uaau.")
 	cases := map[string][]byte{"a long string": long}
 	for _, path := range files(t, "testdata/shapes/*.pickle") {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testmachine.ReadFile(t, path)
 		cases[filepath.Base(path)] = data
 	}
 	for name, data := range cases {
@@ -243,10 +235,7 @@ func TestReadShares(t *testing.T) {
 }
 
 func TestReadEncodings(t *testing.T) {
-	plain, err := os.ReadFile("testdata/shapes/torch211.p4.pickle")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := testmachine.ReadFile(t, "testdata/shapes/torch211.p4.pickle")
 	for _, encoding := range []string{"plain", "gzip", "zstd", "xz"} {
 		t.Run(encoding, func(t *testing.T) {
 			packed := pack(t, encoding, plain)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"memorymark/internal/testmachine"
 	"memorymark/internal/trace"
 )
 
@@ -143,9 +144,7 @@ func TestPythonReadsEqual(t *testing.T) {
 			t.Fatal(err)
 		}
 		ours := filepath.Join(dir, fmt.Sprintf("%d.pickle", i))
-		if err := os.WriteFile(ours, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, ours, out.Bytes())
 		fmt.Fprintf(&pairs, "%s\t%s\n", path, ours)
 	}
 	cmd := exec.CommandContext(t.Context(), python, "testdata/equal.py")

@@ -5,11 +5,12 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"memorymark/internal/testmachine"
 )
 
 // TestXZBlocks reads files of several blocks, made by
@@ -19,16 +20,10 @@ import (
 // from torch211.p4.pickle, as they are and with each block in turn asking for
 // a dictionary of 4 GiB.
 func TestXZBlocks(t *testing.T) {
-	plain, err := os.ReadFile("testdata/shapes/torch211.p4.pickle")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := testmachine.ReadFile(t, "testdata/shapes/torch211.p4.pickle")
 	for _, path := range files(t, "testdata/xz/*.xz") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			file, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := testmachine.ReadFile(t, path)
 			for _, r := range []io.Reader{bytes.NewReader(file), iotest.OneByteReader(bytes.NewReader(file))} {
 				d, err := newXZReader(r)
 				if err != nil {

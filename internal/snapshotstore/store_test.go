@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"memorymark/internal/testmachine"
 )
 
 func put(t *testing.T, s *Store, data []byte, origin Origin) (Entry, error) {
@@ -87,9 +89,7 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "secret.zst"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, filepath.Join(dir, "secret.zst"), "x")
 	for _, id := range []string{"../secret", "", ".", "/etc/passwd", "tmp-1"} {
 		if _, err := s.Open(id); !errors.Is(err, ErrNotFound) {
 			t.Errorf("%q: %v", id, err)
@@ -157,9 +157,7 @@ func TestCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	lonely := hex.EncodeToString(make([]byte, 32))
-	if err := os.WriteFile(filepath.Join(dir, lonely+".zst"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, filepath.Join(dir, lonely+".zst"), "x")
 	if s, err = Open(dir, Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -197,13 +195,8 @@ func TestDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := filepath.Join(dir, e.ID+c.ending)
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, c.damage(data), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			data := testmachine.ReadFile(t, path)
+			testmachine.WriteFile(t, path, c.damage(data))
 			count, found, err := Verify(dir)
 			if err != nil || count != 1 || len(found) != 1 || found[0].ID != e.ID || found[0].Restored != c.restored {
 				t.Errorf("found %d, %+v, %v", count, found, err)

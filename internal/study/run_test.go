@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"memorymark/internal/evidence"
 	"memorymark/internal/predict"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/workload"
 	"memorymark/internal/workload/workloadtest"
 )
@@ -155,14 +155,9 @@ func TestResume(t *testing.T) {
 // cutOff adds what a killed process leaves: half a line.
 func cutOff(t *testing.T, path string) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, path)
 	lines := strings.SplitAfter(string(data), "\n")
-	if err := os.WriteFile(path, []byte(string(data)+lines[0][:len(lines[0])/2]), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, path, string(data)+lines[0][:len(lines[0])/2])
 }
 
 // Keep runs before a result counts, and its failure ends the run.

@@ -17,6 +17,7 @@ import (
 	"memorymark/internal/recording"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
+	"memorymark/internal/testmachine"
 	"memorymark/internal/timeline"
 	"memorymark/internal/workload"
 )
@@ -39,10 +40,7 @@ func TestStudyPage(t *testing.T) {
 		p.write(timelineImage, p.timeline())
 		return
 	}
-	want, err := os.ReadFile(docs + "study.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testmachine.ReadFile(t, docs+"study.md")
 	if !bytes.Equal(got, want) {
 		t.Error("docs/study.md is out of date: run make golden and read the diff")
 	}

@@ -1,4 +1,4 @@
-// Package testmachine gives tests what they need of the machine: a Python with
+// Package testmachine gives tests what they need of the machine: files, a Python with
 // PyTorch, a disk, and the time that the processor took.
 package testmachine
 

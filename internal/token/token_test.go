@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"memorymark/internal/testmachine"
 )
 
 func TestTokens(t *testing.T) {
@@ -70,10 +72,7 @@ func TestAtRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, path)
 	if strings.Contains(string(data), secret) || strings.Contains(string(data), strings.TrimPrefix(secret, prefix)) {
 		t.Error("the file holds the secret")
 	}

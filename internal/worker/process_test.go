@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memorymark/internal/job"
+	"memorymark/internal/testmachine"
 )
 
 // workerVariable makes the test binary a worker, to be killed by a test. It
@@ -102,9 +103,7 @@ func TestWorkerStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(end, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, end, "")
 	l.spawn()
 	j := l.reach(id, job.Succeeded)
 	if err := first.Process.Signal(syscall.SIGCONT); err != nil {

@@ -8,19 +8,18 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"memorymark/internal/testmachine"
 )
 
 func TestUpload(t *testing.T) {
 	const content = "a snapshot"
 	path := filepath.Join(t.TempDir(), "step.pickle")
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, path, content)
 	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
 	for name, c := range map[string]struct {
 		answers []int // then 201
@@ -64,9 +63,7 @@ func TestUpload(t *testing.T) {
 
 func TestUploadGivesUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "step.pickle")
-	if err := os.WriteFile(path, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testmachine.WriteFile(t, path, "")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := (&Client{URL: "http://127.0.0.1:1"}).Snapshot(ctx, path); !errors.Is(err, context.DeadlineExceeded) {

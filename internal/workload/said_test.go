@@ -2,11 +2,11 @@ package workload
 
 import (
 	"flag"
-	"os"
 	"strings"
 	"testing"
 
 	"memorymark/internal/models/modelstest"
+	"memorymark/internal/testmachine"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/said.txt")
@@ -17,10 +17,7 @@ var update = flag.Bool("update", false, "rewrite testdata/said.txt")
 func TestSaid(t *testing.T) {
 	modelstest.NeedSource(t)
 	const golden = "testdata/said.txt"
-	file, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testmachine.ReadFile(t, golden)
 	var said strings.Builder
 	for line := range strings.Lines(string(file)) {
 		if !strings.HasPrefix(line, "\t") {
@@ -29,11 +26,11 @@ func TestSaid(t *testing.T) {
 		}
 	}
 	if *update {
-		err = os.WriteFile(golden, []byte(said.String()), 0o644)
 		file = []byte(said.String())
+		testmachine.WriteFile(t, golden, file)
 	}
-	if err != nil || len(file) == 0 {
-		t.Fatal(err)
+	if len(file) == 0 {
+		t.Fatal("there are no workloads")
 	}
 	want, got := strings.Split(string(file), "\n"), strings.Split(said.String(), "\n")
 	for i := range max(len(want), len(got)) {

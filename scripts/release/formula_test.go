@@ -3,11 +3,12 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"memorymark/internal/testmachine"
 )
 
 // TestFormula writes a formula and looks for what Homebrew needs: each platform's archive with its
@@ -27,10 +28,7 @@ func TestFormula(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(r.out, name)
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, file)
 	text := string(data)
 	for p := range wheelTags {
 		want := fmt.Sprintf("url \"https://memorymark.example/1.2.3/memorymark-1.2.3-%s.tar.gz\"\n      sha256 \"%x\"\n", p, sha256.Sum256([]byte(p.String())))

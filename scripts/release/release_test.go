@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"memorymark/internal/testmachine"
 )
 
 var tested = &release{version: "v1.2.3", commit: "0123456789ab", date: time.Unix(1_700_000_000, 0).UTC()}
@@ -35,10 +37,7 @@ func TestBuild(t *testing.T) {
 			t.Error("it asks for a dynamic linker")
 		}
 	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testmachine.ReadFile(t, file)
 	if !bytes.Contains(data, []byte("v1.2.3")) || !bytes.Contains(data, []byte("0123456789ab")) {
 		t.Error("it does not know its version and commit")
 	}
@@ -109,9 +108,7 @@ func TestExpression(t *testing.T) {
 		"All rights reserved": "",
 	} {
 		folder := t.TempDir()
-		if err := os.WriteFile(filepath.Join(folder, "LICENSE"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, filepath.Join(folder, "LICENSE"), text)
 		if got, err := (part{name: "a module", folder: folder}).expression(); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q is %q, %v; want %q", text, got, err, want)
 		}
@@ -185,9 +182,7 @@ func TestSignature(t *testing.T) {
 	r := *tested
 	r.out, r.key = t.TempDir(), filepath.Join(keys, "key")
 	write := func(path, text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testmachine.WriteFile(t, path, text)
 	}
 	if err := r.checkKey(); err == nil || !strings.Contains(err.Error(), "make release-key") {
 		t.Errorf("without a public key: %v", err)
@@ -219,10 +214,7 @@ func TestSignature(t *testing.T) {
 	if err := r.sign(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	signers, err := os.ReadFile(signersName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signers := testmachine.ReadFile(t, signersName)
 	write(filepath.Join(r.out, signersName), string(signers))
 	verify := func() error {
 		c := exec.CommandContext(t.Context(), "sh", "-ec", commands)
@@ -247,10 +239,7 @@ func TestSignature(t *testing.T) {
 // verification is what docs/releases.md tells users to run.
 func verification(t *testing.T) string {
 	t.Helper()
-	doc, err := os.ReadFile("../../docs/releases.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testmachine.ReadFile(t, "../../docs/releases.md")
 	_, rest, _ := strings.Cut(string(doc), "```sh\nssh-keygen -Y verify")
 	commands, _, found := strings.Cut(rest, "```")
 	if !found {
