@@ -91,23 +91,24 @@ type Memory struct {
 // Current is what the present batch takes and leaves.
 type Current struct {
 	CurrentMemoryGB     float64 `json:"current_memory_gb"`
-	CurrentMemory       int64   `json:"current_memory_bytes"`
+	CurrentMemory       int64   `json:"current_memory_bytes" doc:"0 if a real run of it failed, which does not say"`
 	CurrentWasteGB      float64 `json:"current_waste_gb"`
 	CurrentWaste        int64   `json:"current_waste_bytes"`
 	CurrentWastePercent float64 `json:"current_waste_percent"`
 }
 
-// Result is a batch that was looked at.
+// Result is a batch that was looked at. A run that fails does not say what it needs:
+// that is absent then.
 type Result struct {
 	Batch      int64   `json:"batch_size"`
-	MemoryGB   float64 `json:"memory_gb"` // peak of allocated memory
-	Memory     int64   `json:"memory_bytes"`
-	ReservedGB float64 `json:"reserved_gb"` // peak of what PyTorch holds
-	Reserved   int64   `json:"reserved_bytes"`
+	MemoryGB   float64 `json:"memory_gb,omitempty"` // peak of allocated memory
+	Memory     int64   `json:"memory_bytes,omitempty" doc:"peak of allocated memory; absent if a real run failed before it was known"`
+	ReservedGB float64 `json:"reserved_gb,omitempty"` // peak of what PyTorch holds
+	Reserved   int64   `json:"reserved_bytes,omitempty" doc:"peak of what PyTorch holds; absent as memory_bytes is"`
 	Throughput
 	Success bool            `json:"success"`
 	Verdict predict.Verdict `json:"verdict" enum:"fits,tight,does not fit" doc:"tight: it trains, and less than the margin is left of the limit"`
-	Left    int64           `json:"left_bytes" doc:"of the limit; negative: what is missing"`
+	Left    *int64          `json:"left_bytes,omitempty" doc:"of the limit; negative: what is missing; absent if a real run failed, which does not say"`
 }
 
 // Throughput is how fast steps are, absent where nothing was timed or nothing trains.

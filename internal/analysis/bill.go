@@ -44,12 +44,12 @@ func (a *Answer) setBill(q Question, w *workload.Workload) {
 	if w.Parallel != nil {
 		gpus = float64(w.Parallel.GPUs)
 	}
-	run := Run{Tokens: q.RunTokens, Samples: q.RunSamples}
+	run := Run{Tokens: float64(q.RunTokens), Samples: float64(q.RunSamples)}
 	switch {
 	case q.RunTokens > 0 && speed.TokensPerSecond > 0:
-		run.Hours, run.Samples = q.RunTokens/speed.TokensPerSecond/gpus/3600, 0
+		run.Hours, run.Samples = run.Tokens/speed.TokensPerSecond/gpus/3600, 0
 	case q.RunSamples > 0:
-		run.Hours, run.Tokens = q.RunSamples/speed.SamplesPerSecond/gpus/3600, 0
+		run.Hours, run.Tokens = run.Samples/speed.SamplesPerSecond/gpus/3600, 0
 	default:
 		return
 	}

@@ -114,7 +114,9 @@ func (m *Measured) begin(largest int64) *Answer {
 	a.Results = sortedResults(slices.Collect(maps.Values(results)))
 	for i := range a.Results {
 		r := &a.Results[i]
-		r.Left = a.Limit - r.Reserved
+		if r.Success {
+			r.Left = new(a.Limit - r.Reserved)
+		}
 		r.Verdict = predict.VerdictOf(r.Success, bytesize.Bytes(r.Reserved), bytesize.Bytes(a.Limit), bytesize.Bytes(a.Margin))
 	}
 	a.compare(results[m.Workload.Batch], results[largest])

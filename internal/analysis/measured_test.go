@@ -1,8 +1,10 @@
 package analysis
 
 import (
+	"encoding/json"
 	"testing"
 
+	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
 	"memorymark/internal/workload"
 )
@@ -25,5 +27,23 @@ func TestConfirmedSurvives(t *testing.T) {
 		if results[batch].Success != want {
 			t.Errorf("batch %d trains: %v", batch, !want)
 		}
+	}
+}
+
+// TestFailedUnknown holds that an answer says nothing of the memory of a batch whose
+// run failed before its peak was known.
+func TestFailedUnknown(t *testing.T) {
+	card, err := gpu.Find("a10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Measured{Request: Request{Workload: workload.Default(), Card: card}, Limit: 20 << 30}
+	m.Probes = []Probe{{Outcome: measure.Outcome{Batch: 64}, Purpose: Confirming}}
+	data, err := json.Marshal(m.begin(0).Results[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"batch_size":64,"success":false,"verdict":"does not fit"}`; string(data) != want {
+		t.Errorf("the result is %s, want %s", data, want)
 	}
 }

@@ -101,7 +101,7 @@ func (p *planner) look(batch int64) (Result, error) {
 	}
 	peak := s.Peak()
 	r := Result{
-		Batch: batch, Success: s.Fits(), Verdict: s.Verdict(p.margin()), Left: int64(s.Left()),
+		Batch: batch, Success: s.Fits(), Verdict: s.Verdict(p.margin()), Left: new(int64(s.Left())),
 		Memory: int64(peak.PeakAllocated), MemoryGB: peak.PeakAllocated.GiB(),
 		Reserved: int64(peak.PeakReserved), ReservedGB: peak.PeakReserved.GiB(),
 	}

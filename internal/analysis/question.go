@@ -16,8 +16,8 @@ type Question struct {
 	Reserve      bytesize.Bytes `json:"reserve_bytes,omitempty" minimum:"0" doc:"memory to keep free in addition to the CUDA context"`
 	HoursPerYear float64        `json:"hours_per_year,omitempty" minimum:"0" maximum:"8784" doc:"of the card; 200 if absent"`
 	PricePerHour *float64       `json:"price_per_hour,omitempty" minimum:"0" maximum:"1000000" doc:"in dollars; the card's catalog price if absent"`
-	RunTokens    float64        `json:"run_tokens,omitempty" minimum:"0" maximum:"1e18" doc:"tokens of a run, to say what it takes and costs"`
-	RunSamples   float64        `json:"run_samples,omitempty" minimum:"0" maximum:"1e18" doc:"samples of a run, instead of tokens"`
+	RunTokens    figure.Amount  `json:"run_tokens,omitempty" doc:"tokens of a run, to say what it takes and costs"`
+	RunSamples   figure.Amount  `json:"run_samples,omitempty" doc:"samples of a run, instead of tokens"`
 	Changes      bool           `json:"changes,omitempty" doc:"say what each single change would do"`
 }
 

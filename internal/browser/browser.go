@@ -14,6 +14,7 @@ import (
 	"memorymark/internal/analysis"
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
+	"memorymark/internal/figure"
 	"memorymark/internal/gpu"
 	"memorymark/internal/invalid"
 	"memorymark/internal/plan"
@@ -281,8 +282,8 @@ func makePlan(ctx context.Context, body []byte) (any, error) {
 		GPUs        []string       `json:"gpus"`
 		MaxGPUs     int64          `json:"max_gpus"`
 		GlobalBatch int64          `json:"global_batch"`
-		Tokens      float64        `json:"tokens"`
-		Samples     float64        `json:"samples"`
+		Tokens      figure.Amount  `json:"tokens"`
+		Samples     figure.Amount  `json:"samples"`
 		Full        bool           `json:"full"`
 		Within      plan.Budget    `json:"within"`
 	}](body)

@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/pflag"
 
-	"memorymark/internal/plan"
+	"memorymark/internal/figure"
 )
 
 // amountFlags say how much there is to train on.
@@ -15,15 +15,15 @@ func (f *amountFlags) add(flags *pflag.FlagSet, tokens, samples string) {
 }
 
 // read takes what the flags say; what was not given stays as it is.
-func (f *amountFlags) read(tokens, samples *float64) (err error) {
+func (f *amountFlags) read(tokens, samples *figure.Amount) (err error) {
 	for _, number := range []struct {
 		flag, text string
-		into       *float64
+		into       *figure.Amount
 	}{{"--tokens", f.tokens, tokens}, {"--samples", f.samples, samples}} {
 		if number.text == "" {
 			continue
 		}
-		if *number.into, err = plan.ParseCount(number.text); err != nil {
+		if *number.into, err = figure.ParseAmount(number.text); err != nil {
 			return badUsage("", "%s: %w", number.flag, err)
 		}
 	}

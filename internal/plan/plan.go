@@ -14,6 +14,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
 	"memorymark/internal/evidence"
+	"memorymark/internal/figure"
 	"memorymark/internal/gpu"
 	"memorymark/internal/invalid"
 	"memorymark/internal/predict"
@@ -34,7 +35,7 @@ type Question struct {
 	GlobalBatch int64
 	// Samples are how many there are to train on; 0 for Tokens, and of both 0 a
 	// billion tokens, or a million samples of what is not known to be text.
-	Samples, Tokens float64
+	Samples, Tokens figure.Amount
 	// Full leaves adapters out.
 	Full bool
 	// Within leaves out what costs more or takes longer; 0 is no bound.

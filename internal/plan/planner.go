@@ -100,9 +100,9 @@ func (p *planner) maxUseful() int64 { return max(p.q.GlobalBatch, gpu.MachineGPU
 func (q *Question) samples(w *workload.Workload) float64 {
 	switch {
 	case q.Samples > 0:
-		return q.Samples
+		return float64(q.Samples)
 	case q.Tokens > 0 && !w.TakesImages():
-		return q.Tokens / float64(w.Sequence)
+		return float64(q.Tokens) / float64(w.Sequence)
 	case w.TakesImages() || w.Unmodelled != "":
 		return defaultSamples
 	default:

@@ -73,18 +73,3 @@ func cutUnit(text *string, units ...string) bool {
 	}
 	return false
 }
-
-// ParseCount reads a large number, as 1B, 500M, 20k or 1e9.
-func ParseCount(text string) (float64, error) {
-	digits, scale := strings.TrimSpace(text), 1.0
-	if digits != "" {
-		if s, ok := map[byte]float64{'k': 1e3, 'm': 1e6, 'b': 1e9, 't': 1e12}[digits[len(digits)-1]|0x20]; ok {
-			digits, scale = digits[:len(digits)-1], s
-		}
-	}
-	n, err := strconv.ParseFloat(strings.ReplaceAll(digits, "_", ""), 64)
-	if err != nil || !(n > 0) || n*scale > 1e18 {
-		return 0, fmt.Errorf("%q is not a number above 0; write 1B, 500M or 20k", text)
-	}
-	return n * scale, nil
-}

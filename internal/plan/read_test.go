@@ -37,19 +37,6 @@ func TestParseBudget(t *testing.T) {
 	}
 }
 
-func TestParseCount(t *testing.T) {
-	for text, want := range map[string]float64{"1B": 1e9, "500m": 5e8, "20k": 2e4, "1e9": 1e9, "1_000": 1000, "2T": 2e12} {
-		if got, err := ParseCount(text); err != nil || got != want {
-			t.Errorf("%q is %v, %v", text, got, err)
-		}
-	}
-	for _, bad := range []string{"", "B", "0", "-1", "NaN", "1e30", "x"} {
-		if _, err := ParseCount(bad); err == nil {
-			t.Errorf("%q was read", bad)
-		}
-	}
-}
-
 func TestReadPrices(t *testing.T) {
 	got, err := ReadPrices(strings.NewReader("gpu, usd_per_hour, provider, market, as_of\nh100, 2.5, ours, list, 2026-11-01\nNVIDIA A10, 1, , ,\n"))
 	if err != nil || got["h100"].USDPerHour != 2.5 || got["h100"].Provider != "ours" || got["a10"].USDPerHour != 1 {

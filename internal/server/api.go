@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"memorymark/internal/figure"
 	"memorymark/internal/gpu"
 	"memorymark/internal/hfconfig"
 	"memorymark/internal/workload"
@@ -30,6 +31,7 @@ func (s *Server) apiConfig() huma.Config {
 	c.Components.Schemas = huma.NewMapRegistry(schemaPrefix, schemaName)
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[hfconfig.Config](), reflect.TypeFor[map[string]any]())
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[workload.Workload](), reflect.TypeFor[draft]())
+	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[figure.Amount](), reflect.TypeFor[amount]())
 	c.Components.Schemas.Map()["Workload"] = workloadSchema()
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer", Description: "Needed beyond loopback: memorymark serve token create NAME"},
@@ -44,6 +46,18 @@ func sayHowToSendJSON(_ huma.Context, _ string, body any) (any, error) {
 		p.Detail, p.Errors = "the body must be JSON and say so, with Content-Type: application/json; curl --json does", nil
 	}
 	return body, nil
+}
+
+// amount is what an amount is in the document.
+type amount struct{}
+
+// Schema implements huma.SchemaProvider. As an extension huma does not check it: what is
+// wrong with an amount is better said by who reads it.
+func (amount) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Extensions: map[string]any{"anyOf": []*huma.Schema{
+		{Type: huma.TypeNumber, Format: "double", Minimum: new(0.0)},
+		{Type: huma.TypeString, Description: "as people write it: 1B, 500M, 1e9"},
+	}}}
 }
 
 // partial is some keys of a workload in a request, not looked at yet.

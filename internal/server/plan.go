@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"memorymark/internal/bytesize"
+	"memorymark/internal/figure"
 	"memorymark/internal/plan"
 	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
@@ -41,14 +42,14 @@ func (s *Server) planRoutes(api huma.API) {
 
 // PlanQuestion asks for a plan.
 type PlanQuestion struct {
-	Workload    draft       `json:"workload"`
-	GPUs        []string    `json:"gpus,omitempty" maxItems:"40" doc:"ids of cards; those with a list price of about the same time if absent"`
-	MaxGPUs     int64       `json:"max_gpus,omitempty" minimum:"0" maximum:"512" doc:"the most GPUs to use together; 64 if absent"`
-	GlobalBatch int64       `json:"global_batch,omitempty" minimum:"0" maximum:"65536" doc:"samples of an update, over all GPUs; 64 if absent"`
-	Tokens      float64     `json:"tokens,omitempty" minimum:"0" maximum:"1e18" doc:"to train on; a billion if absent"`
-	Samples     float64     `json:"samples,omitempty" minimum:"0" maximum:"1e18" doc:"to train on, instead of tokens"`
-	Full        bool        `json:"full,omitempty" doc:"train all weights: no adapters"`
-	Within      plan.Budget `json:"within,omitzero" doc:"what it may cost and take"`
+	Workload    draft         `json:"workload"`
+	GPUs        []string      `json:"gpus,omitempty" maxItems:"40" doc:"ids of cards; those with a list price of about the same time if absent"`
+	MaxGPUs     int64         `json:"max_gpus,omitempty" minimum:"0" maximum:"512" doc:"the most GPUs to use together; 64 if absent"`
+	GlobalBatch int64         `json:"global_batch,omitempty" minimum:"0" maximum:"65536" doc:"samples of an update, over all GPUs; 64 if absent"`
+	Tokens      figure.Amount `json:"tokens,omitempty" doc:"to train on; a billion if absent"`
+	Samples     figure.Amount `json:"samples,omitempty" doc:"to train on, instead of tokens"`
+	Full        bool          `json:"full,omitempty" doc:"train all weights: no adapters"`
+	Within      plan.Budget   `json:"within,omitzero" doc:"what it may cost and take"`
 }
 
 // FitQuestion asks how to make a workload fit its card.

@@ -25,6 +25,24 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Amounts are read as people write them, and the answer says what was read.
+func TestPlanOfAmount(t *testing.T) {
+	c := start(t)
+	ask := func(amount string) reply {
+		return c.post("/v1/plans", `{"workload": {"model": "gpt2"}, "gpus": ["t4"], "max_gpus": 1, "tokens": `+amount+`}`)
+	}
+	for amount, want := range map[string]float64{`"300M"`: 3e8, `2e9`: 2e9} {
+		if got := into[plan.Plan](t, ask(amount), http.StatusOK); got.Tokens != want {
+			t.Errorf("%s was read as %v", amount, got.Tokens)
+		}
+	}
+	for _, wrong := range []string{`"many"`, `-1`, `true`} {
+		if r := ask(wrong); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(r.text, "write 1B, 500M or 20k") {
+			t.Errorf("%s: %d %s", wrong, r.StatusCode, r.text)
+		}
+	}
+}
+
 // A plan that is watched says how much of it is made, of a number that stays,
 // and ends with what the plain question answers.
 func TestWatchPlan(t *testing.T) {

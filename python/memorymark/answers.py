@@ -149,8 +149,8 @@ class Result:
 
     batch_size: int
     success: bool
-    memory_bytes: int = 0
-    reserved_bytes: int = 0
+    memory_bytes: Optional[int] = None  # None if a real run failed, which does not say what it needs
+    reserved_bytes: Optional[int] = None
     samples_per_second: Optional[float] = None
     tokens_per_second: Optional[float] = None
     verdict: str = ""  # fits, tight or does not fit
@@ -195,9 +195,9 @@ class Analysis(Answer):
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td style='text-align:right'>{r.batch_size}</td><td style='text-align:right'>{gib(r.memory_bytes)}</td>"
+            f"<tr><td style='text-align:right'>{r.batch_size}</td><td style='text-align:right'>{'' if r.memory_bytes is None else gib(r.memory_bytes)}</td>"
             f"<td><div style='background:{'#00a35a' if r.success else '#d33'};height:10px;"
-            f"width:{min(100.0, 100.0 * r.memory_bytes / max(self.gpu_total_bytes, 1)):.0f}px'></div></td>"
+            f"width:{min(100.0, 100.0 * (r.memory_bytes or 0) / max(self.gpu_total_bytes, 1)):.0f}px'></div></td>"
             f"<td>{'tight' if r.verdict == 'tight' else '' if r.success else 'out of memory'}</td></tr>"
             for r in self.results
         )

@@ -2,10 +2,10 @@ import type { ReactNode } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
 import { buttonLook } from '../ui/Button';
 import { PageTitle } from '../ui/PageTitle';
-import { unreadableIn } from '../workload/address';
+import { type OwnKeys, unreadableIn } from '../workload/address';
 
 /** Readable shows a page only if all of its address can be read: an answer to another question would be worse than none. */
-export function Readable({ own, children }: { own: readonly string[]; children: ReactNode }) {
+export function Readable({ own, children }: { own: OwnKeys; children: ReactNode }) {
   const search = useSearch();
   const [path] = useLocation();
   const unreadable = unreadableIn(search, own);

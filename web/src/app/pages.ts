@@ -2,7 +2,8 @@
 // only Analyze, where people arrive, comes with the start.
 import type { ComponentType } from 'react';
 import { AnalyzePage } from '../analyze/AnalyzePage';
-import { termKeys } from '../plan/terms';
+import { termKinds } from '../plan/terms';
+import type { OwnKeys } from '../workload/address';
 import { fetched } from './fetched';
 
 interface PageEntry {
@@ -13,14 +14,14 @@ interface PageEntry {
   aboutWorkload?: boolean;
   hidden?: boolean;
   /** keys of the address besides a workload's; absent where an address is not about a workload */
-  own?: readonly string[];
+  own?: OwnKeys;
 }
 
 export const pages: PageEntry[] = [
-  { path: '/', name: 'Analyze', Page: AnalyzePage, aboutWorkload: true, own: [] },
-  { path: '/cards', name: 'Cards', Page: fetched(() => import('../compare/CardsPage')), aboutWorkload: true, own: [] },
-  { path: '/settings', name: 'Combinations', Page: fetched(() => import('../compare/SettingsPage')), aboutWorkload: true, own: [] },
-  { path: '/plan', name: 'Plan', Page: fetched(() => import('../plan/PlanPage')), aboutWorkload: true, own: termKeys },
+  { path: '/', name: 'Analyze', Page: AnalyzePage, aboutWorkload: true, own: {} },
+  { path: '/cards', name: 'Cards', Page: fetched(() => import('../compare/CardsPage')), aboutWorkload: true, own: {} },
+  { path: '/settings', name: 'Combinations', Page: fetched(() => import('../compare/SettingsPage')), aboutWorkload: true, own: {} },
+  { path: '/plan', name: 'Plan', Page: fetched(() => import('../plan/PlanPage')), aboutWorkload: true, own: termKinds },
   { path: '/timeline', name: 'Timeline', Page: fetched(() => import('../timeline')), aboutWorkload: true },
   { path: '/study', name: 'Study', Page: fetched(() => import('../study/StudyPage')), aboutWorkload: true },
   { path: '/history', name: 'History', Page: fetched(() => import('../history/HistoryPage')) },

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
 import { type Analysis, answer, api, type Model, type Schemas } from '../api/client';
 import { Problem } from '../api/problem';
@@ -12,16 +13,20 @@ import { Loading } from '../ui/Loading';
 import { PageTitle } from '../ui/PageTitle';
 import { useTitle } from '../ui/useTitle';
 import { addressOf } from '../workload/address';
+import { CodeDialog } from '../workload/CodeDialog';
 import { parallelOf } from '../workload/describe';
 import { type ChoiceField, fields } from '../workload/fields';
 import { methodName } from '../workload/methods';
-import { asAsked, cardOf, samplesOf, titleOf } from '../workload/subject';
+import { asAsked, cardOf, isOwnCode, samplesOf, titleOf } from '../workload/subject';
 import { nameOf } from './HistoryTable';
+
+const link = 'text-accent-text underline underline-offset-4';
 
 /** AnalysisPage is one analysis of the history, live while it runs. */
 export default function AnalysisPage() {
   const { id = '' } = useParams();
   const [, navigate] = useLocation();
+  const [repeating, setRepeating] = useState(false);
   const kept = useQuery({
     queryKey: ['history', id],
     queryFn: ({ signal }) => answer(api.GET('/v1/analyses/{id}', { params: { path: { id } }, signal })),
@@ -49,16 +54,21 @@ export default function AnalysisPage() {
           History
         </Link>
         <span className="px-2 text-faint">/</span>
-        <Link href={`/?${addressOf({ workload })}`} className="text-accent-text underline underline-offset-4">
-          Repeat with changes
-        </Link>
+        {isOwnCode(workload) ? (
+          <button type="button" className={link} onClick={() => setRepeating(true)}>
+            Repeat with changes
+          </button>
+        ) : (
+          <Link href={`/?${addressOf({ workload })}`} className={link}>
+            Repeat with changes
+          </Link>
+        )}
       </p>
+      <CodeDialog open={repeating} workload={workload} onClose={() => setRepeating(false)} />
       <p className="text-sm text-muted">{aboutOf(analysis, models, cards)}</p>
       {!analysis.answer && <h1 className="text-2xl font-semibold tracking-tight">{ended(analysis) ? 'No answer' : 'In progress'}</h1>}
       {analysis.answer && <KeptResult answer={analysis.answer} workload={workload} title={title} />}
-      {analysis.answer && (
-        <CopyAs question={{ workload }} answer={analysis.answer} />
-      )}
+      {analysis.answer && <CopyAs question={{ workload }} answer={analysis.answer} />}
       <Run id={id} watched={watched} onClose={() => navigate('/history')} />
     </div>
   );
@@ -75,6 +85,8 @@ function aboutOf(analysis: Analysis, models: Model[], cards: Schemas['Cards'] | 
     `${parallelOf(workload)?.gpus ?? 1} × ${cardOf({ gpu: analysis.gpu }, cards)?.name ?? analysis.gpu}`,
     (fields.precision as ChoiceField).options[asked.precision ?? 'fp32'] ?? asked.precision,
     `batch ${asked.batch ?? 1}`,
-    images ? `${asked.image ?? 224} pixels` : `${asked.sequence ?? 128} tokens`,
-  ].join(', ');
+    isOwnCode(workload) ? '' : images ? `${asked.image ?? 224} pixels` : `${asked.sequence ?? 128} tokens`,
+  ]
+    .filter(Boolean)
+    .join(', ');
 }

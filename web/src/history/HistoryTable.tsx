@@ -9,7 +9,7 @@ import { words } from '../result/Verdict';
 import { Button } from '../ui/Button';
 import { addressOf } from '../workload/address';
 import { describe } from '../workload/describe';
-import { asAsked, titleOf } from '../workload/subject';
+import { asAsked, isOwnCode, titleOf } from '../workload/subject';
 import { StateBadge } from './StateBadge';
 
 interface Props {
@@ -116,7 +116,7 @@ function Row({ analysis, chosen, onToggle, onRemove }: RowProps) {
       <td className="py-2 pl-1 sm:pl-2">
         <span className="flex justify-end gap-1">
           <Link
-            href={`/?${addressOf({ workload })}`}
+            href={isOwnCode(workload) ? `/history/${analysis.id}` : `/?${addressOf({ workload })}`} // a program is chosen there
             aria-label={`Repeat ${title}`}
             title="Repeat"
             className="hidden min-h-7 items-center rounded px-2.5 text-muted sm:inline-flex hover:bg-raised hover:text-text"
@@ -141,7 +141,7 @@ function Row({ analysis, chosen, onToggle, onRemove }: RowProps) {
 
 /** nameOf is what an analysis is of. Code of one's own has its name in the answer. */
 export function nameOf({ workload, answer }: Analysis, title: string): string {
-  if (workload?.model || workload?.config) return title;
+  if (!isOwnCode(workload ?? {})) return title;
   return answer?.model_name ?? 'Your own code';
 }
 

@@ -16,7 +16,8 @@ export interface Terms {
   planned?: string;
 }
 
-export const termKeys = ['max_gpus', 'dollars', 'days', 'full', 'gpus', 'pins', 'planned'] as const;
+export const termKinds = { max_gpus: 'number', dollars: 'number', days: 'number', full: 'flag', gpus: 'text', pins: 'text', planned: 'text' } as const;
+const termKeys = Object.keys(termKinds) as (keyof Terms)[];
 
 export function termsOf(search: string): Terms {
   const from = new URLSearchParams(search);

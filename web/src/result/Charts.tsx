@@ -14,7 +14,7 @@ interface Props {
 
 /** MemoryChart is memory against the batch, with the limit and the fixed part. */
 export function MemoryChart({ answer, curve }: Props) {
-  const points = pointsOf(answer, curve);
+  const points = pointsOf(answer, curve).filter((p) => p.memory_bytes);
   const line = curve?.memory_line ?? answer.memory_line;
   return (
     <Panel title="Memory by batch" aside={<Evidence engine={answer.engine} />}>
@@ -24,11 +24,11 @@ export function MemoryChart({ answer, curve }: Props) {
             yLabel="GiB"
             formatY={String}
             lines={[
-              { name: 'allocated, GiB', color: 'var(--cause-activations)', points: points.map((p) => [p.batch_size, gib(p.memory_bytes)]) },
-              { name: 'reserved, GiB', color: 'var(--muted)', thin: true, points: points.map((p) => [p.batch_size, gib(p.reserved_bytes)]) },
+              { name: 'allocated, GiB', color: 'var(--cause-activations)', points: points.map((p) => [p.batch_size, gib(p.memory_bytes ?? 0)]) },
+              { name: 'reserved, GiB', color: 'var(--muted)', thin: true, points: points.map((p) => [p.batch_size, gib(p.reserved_bytes ?? 0)]) },
             ]}
             rules={[{ y: gib(answer.limit_bytes), name: `limit ${bytes(answer.limit_bytes)}`, color: 'var(--bad-text)' }]}
-            marks={marksOf(answer, points, (p) => gib(p.memory_bytes))}
+            marks={marksOf(answer, points, (p) => gib(p.memory_bytes ?? 0))}
             tip={(x) => tip(points, x)}
           />
           {line && (
@@ -81,8 +81,8 @@ function tip(points: Found[], x: number) {
   const p = points.find((point) => point.batch_size === x);
   const rows: [string, string][] = p
     ? [
-        ['allocated', bytes(p.memory_bytes)],
-        ['reserved', bytes(p.reserved_bytes)],
+        ...(p.memory_bytes ? [['allocated', bytes(p.memory_bytes)] as [string, string]] : []),
+        ...(p.reserved_bytes ? [['reserved', bytes(p.reserved_bytes)] as [string, string]] : []),
         ...(p.samples_per_second ? [['samples/s', rate(p.samples_per_second)] as [string, string]] : []),
         ...(p.tokens_per_second ? [['tokens/s', rate(p.tokens_per_second)] as [string, string]] : []),
         ['trains', p.success ? 'yes' : 'no: out of memory'],

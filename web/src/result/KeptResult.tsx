@@ -28,6 +28,7 @@ export function KeptResult({ answer, workload, title, children }: Props) {
   const { data } = usePrediction(workload, answer.engine === 'predicted'); // what was found otherwise has no causes
   const failed = yours && !yours.success && answer.engine !== 'predicted'; // a run that fails does not say what it lacks
   const breakdown = answer.engine === 'predicted' ? data?.breakdown : undefined;
+  const { memory_bytes: allocated = 0, reserved_bytes: reserved = 0, left_bytes: left } = yours ?? {};
   return (
     <div className="flex min-w-0 flex-col gap-6">
       {!yours && (
@@ -42,12 +43,12 @@ export function KeptResult({ answer, workload, title, children }: Props) {
           workload={workload}
           batch={answer.current_batch_size}
           verdict={yours.verdict}
-          left={failed ? undefined : yours.left_bytes}
+          left={failed ? undefined : left}
           margin={answer.margin_bytes}
         >
-          {breakdown && <CardBar breakdown={breakdown} card={answer.gpu_name} total={answer.gpu_total_bytes} left={yours.left_bytes} />}
+          {breakdown && <CardBar breakdown={breakdown} card={answer.gpu_name} total={answer.gpu_total_bytes} left={left ?? 0} />}
           <p className="mt-4 text-sm text-muted">
-            {answer.engine}: {failed ? 'it fails within' : `${bytes(yours.memory_bytes)} allocated and ${bytes(yours.reserved_bytes)} reserved at the peak, of`} the{' '}
+            {answer.engine}: {failed ? 'it fails within' : `${bytes(allocated)} allocated and ${bytes(reserved)} reserved at the peak, of`} the{' '}
             {bytes(answer.limit_bytes)} that PyTorch may use.
           </p>
           <ChangesToFit answer={answer} />

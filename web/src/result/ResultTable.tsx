@@ -21,7 +21,7 @@ export function ResultTable({ points }: { points: NonNullable<Curve['points']> }
           {points.map((p) => (
             <tr key={p.batch_size} className="border-t border-line">
               <td className="py-1 text-right">{count(p.batch_size)}</td>
-              <td className="py-1 text-right">{bytes(p.memory_bytes)}</td>
+              <td className="py-1 text-right">{p.memory_bytes ? bytes(p.memory_bytes) : ''}</td>
               <td className="hidden py-1 text-right sm:table-cell">{p.reserved_bytes ? bytes(p.reserved_bytes) : ''}</td>
               <td className="py-1 text-right">{p.samples_per_second ? rate(p.samples_per_second) : ''}</td>
               {text && <td className="py-1 text-right">{p.tokens_per_second ? rate(p.tokens_per_second) : ''}</td>}

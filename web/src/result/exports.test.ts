@@ -20,6 +20,10 @@ test('the command line asks the same question', () => {
   expect(commandLine({ workload: { model: "it's" } })).toBe(`memorymark analyze 'it'\\''s'`);
 });
 
+test("a program of one's own stands in the place of the model", () => {
+  expect(commandLine({ workload: { gpu: 't4', batch: 64 } }, 'train.py:make')).toBe('memorymark analyze train.py:make --gpu t4 --batch 64');
+});
+
 test('a configuration becomes a file', () => {
   expect(commandLine({ workload: { config: { model_type: 'gpt2' }, gpu: 'a10' } })).toBe(
     `cat > config.json <<'END'\n{\n  "model_type": "gpt2"\n}\nEND\nmemorymark analyze ./config.json --gpu a10`,

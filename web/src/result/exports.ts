@@ -4,12 +4,13 @@ import { addressOf, type Question, questionOf } from '../workload/address';
 
 /** plain is a workload without what is usual, in the order of the address. */
 function plain(workload: Workload): Workload {
-  return questionOf(addressOf({ workload })).workload;
+  const { model, ...rest } = questionOf(addressOf({ workload })).workload;
+  return workload.model ? { model, ...rest } : rest;
 }
 
-/** commandLine asks the same question on the command line. */
-export function commandLine({ workload, ...rest }: Question): string {
-  const { model, config, ...keys } = plain(workload);
+/** commandLine asks the same question on the command line. A program of one's own stands in the place of the model. */
+export function commandLine({ workload, ...rest }: Question, program?: string): string {
+  const { model = program, config, ...keys } = plain(workload);
   const words = ['memorymark', 'analyze'];
   if (model) words.push(quote(model));
   for (const [key, value] of Object.entries(keys)) {

@@ -24,12 +24,25 @@ test.each([
   ['lora=many', 'lora', 'a rank is expected'],
   ['checkpointing=yes', 'checkpointing', 'true or false is expected'],
   ['price_per_hour=-1', 'price_per_hour', 'a number from 0 on is expected'],
+  ['tokens=many', 'tokens', 'an amount is expected, such as 1B, 300M or 1e9'],
+  ['days=soon', 'days', 'a number from 0 on is expected'],
+  ['full=yes', 'full', 'true or false is expected'],
   ['bacth=64', 'bacth', 'there is no such setting'],
   ['parallel=8', 'parallel', 'a kind of parallelism is expected, such as fsdp'],
   ['config=gpt2', 'config', 'its values are expected, such as config.name=1'],
 ])('%s is said to be unreadable', (search, key, wanted) => {
-  expect(unreadableIn(`model=bert&${search}`, ['tab'])).toMatchObject([{ key, wanted }]);
-  expect(unreadableIn('model=bert&batch=8&tab=events&utm_source=mail&price_per_hour=', ['tab'])).toEqual([]);
+  expect(unreadableIn(`model=bert&${search}`, { tab: 'text', days: 'number', full: 'flag' })).toMatchObject([{ key, wanted }]);
+  expect(unreadableIn('model=bert&batch=8&tab=events&utm_source=mail&price_per_hour=', { tab: 'text' })).toEqual([]);
+});
+
+test.each([
+  ['tokens=1B', { run_tokens: 1e9 }],
+  ['run_tokens=300M', { run_tokens: 3e8 }],
+  ['run_tokens=1e9', { run_tokens: 1e9 }],
+  ['samples=20k', { run_samples: 20_000 }],
+])('%s is an amount', (search, read) => {
+  expect(unreadableIn(search, {})).toEqual([]);
+  expect(questionOf(search)).toEqual({ workload: { model: 'bert' }, ...read });
 });
 
 test('links of before, with JSON in them, are read', () => {

@@ -1,16 +1,28 @@
 // The address bar holds the whole question, so that a link reproduces it. What
 // is as it always is stays out of it.
 import type { Schemas, Workload } from '../api/client';
+import { amountOf } from '../ui/amount';
 import { fields } from './fields';
 import { flat, type Json, listed, nested, valueOf } from './nested';
 
 /** Question is what is asked of a workload. */
-export type Question = Pick<
-  Schemas['Question'],
-  'workload' | 'global_batch' | 'multiple_of' | 'reserve_bytes' | 'hours_per_year' | 'price_per_hour' | 'run_tokens' | 'run_samples'
->;
+export type Question = Pick<Schemas['Question'], 'workload' | 'global_batch' | 'multiple_of' | 'reserve_bytes' | 'hours_per_year' | 'price_per_hour'> & {
+  run_tokens?: number;
+  run_samples?: number;
+};
+
+/** Kind is what a key of an address holds. */
+type Kind = 'number' | 'amount' | 'flag' | 'text';
+
+/** OwnKeys are the keys of a page besides those of a question. */
+export type OwnKeys = Readonly<Record<string, Kind>>;
 
 const beside = ['global_batch', 'multiple_of', 'reserve_bytes', 'hours_per_year', 'price_per_hour', 'run_tokens', 'run_samples'] as const;
+
+const amounts: readonly string[] = ['run_tokens', 'run_samples'];
+
+/** What the API of plans and the command line call an amount. */
+const aliases: Record<string, string> = { tokens: 'run_tokens', samples: 'run_samples' };
 
 /** Keys whose values may be objects. In an address they have a key for each of their own: parallel.gpus. */
 const objects = ['config', 'lora', 'adapter', 'loop', 'parallel', 'lengths', 'versions'];
@@ -32,27 +44,42 @@ export function questionOf(search: string): Question {
 }
 
 /** unreadableIn are the parts of an address that cannot be read. Pages have keys of their own. */
-export function unreadableIn(search: string, own: readonly string[]): Unreadable[] {
-  const strange = [...new URLSearchParams(search)].filter(([key]) => !isOfQuestion(key) && !own.includes(key) && !key.startsWith('utm_'));
-  return [...read(search).unreadable, ...strange.map(([key, text]) => ({ key, text, wanted: 'there is no such setting' }))];
+export function unreadableIn(search: string, own: OwnKeys): Unreadable[] {
+  const others = [...new URLSearchParams(search)].filter(([key]) => !isOfQuestion(key) && !key.startsWith('utm_'));
+  const unreadable = others.flatMap(([key, text]) => {
+    const kind = own[key];
+    const wanted = kind === undefined ? 'there is no such setting' : wantedOf(kind, text);
+    return wanted ? [{ key, text, wanted }] : [];
+  });
+  return [...read(search).unreadable, ...unreadable];
+}
+
+/** wantedOf is what is expected where a text cannot be read. */
+function wantedOf(kind: Kind, text: string, least = 0): string | undefined {
+  if (text === '' || kind === 'text') return undefined;
+  if (kind === 'flag') return text === 'true' || text === 'false' ? undefined : 'true or false is expected';
+  if (kind === 'amount') return amountOf(text) === undefined ? 'an amount is expected, such as 1B, 300M or 1e9' : undefined;
+  if (text.trim() !== '' && Number.isFinite(Number(text)) && Number(text) >= least) return undefined;
+  return Number.isFinite(least) ? `a number from ${least} on is expected` : 'a number is expected';
 }
 
 function read(search: string): { question: Question; unreadable: Unreadable[] } {
   const from = new URLSearchParams(search);
   const workload: Record<string, Json> = {};
   const unreadable: Unreadable[] = [];
+  const readable = (key: string, kind: Kind, least?: number): string | undefined => {
+    const text = from.get(key) ?? '';
+    const wanted = wantedOf(kind, text, least);
+    if (wanted) unreadable.push({ key, text, wanted });
+    return wanted || text === '' ? undefined : text;
+  };
   const number = (key: string, least = -Infinity): number | undefined => {
-    const text = from.get(key);
-    if (text === null || text === '') return undefined;
-    const value = Number(text);
-    if (text.trim() !== '' && Number.isFinite(value) && value >= least) return value;
-    unreadable.push({ key, text, wanted: Number.isFinite(least) ? `a number from ${least} on is expected` : 'a number is expected' });
-    return undefined;
+    const text = readable(key, 'number', least);
+    return text === undefined ? undefined : Number(text);
   };
   const flag = (key: string): boolean | undefined => {
-    const text = from.get(key);
-    if (text !== null && text !== 'true' && text !== 'false') unreadable.push({ key, text, wanted: 'true or false is expected' });
-    return text === 'true' ? true : text === 'false' ? false : undefined;
+    const text = readable(key, 'flag');
+    return text === undefined ? undefined : text === 'true';
   };
   for (const key of ['model', 'gpu', 'id']) set(workload, key, from.get(key) || undefined);
   set(workload, 'packing', flag('packing') || undefined);
@@ -65,9 +92,13 @@ function read(search: string): { question: Question; unreadable: Unreadable[] } 
   readObjects(from, workload, unreadable);
   if (!workload.model && !workload.config) workload.model = modelOfArrival;
   const question: Question = { workload: workload as Workload };
-  for (const key of beside) {
+  for (const key of beside.filter((each) => !amounts.includes(each))) {
     const value = number(key, 0);
     if (value !== undefined) question[key] = value;
+  }
+  for (const key of [...amounts, ...Object.keys(aliases)]) {
+    const text = readable(key, 'amount');
+    if (text !== undefined) question[(aliases[key] ?? key) as 'run_tokens'] = amountOf(text);
   }
   return { question, unreadable };
 }
@@ -103,7 +134,7 @@ function readObjects(from: URLSearchParams, workload: Record<string, Json>, unre
 }
 
 function isOfQuestion(key: string): boolean {
-  const known: readonly string[] = ['model', 'gpu', 'id', 'limit_gib', 'packing', ...Object.keys(fields), ...beside];
+  const known: readonly string[] = ['model', 'gpu', 'id', 'limit_gib', 'packing', ...Object.keys(fields), ...beside, ...Object.keys(aliases)];
   return known.includes(key) || objects.includes(key.split('.')[0]!);
 }
 

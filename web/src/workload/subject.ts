@@ -20,10 +20,16 @@ export function titleOf({ model, config }: Workload, models: Model[]): string {
 /** asAsked is a workload as a person would write it: the server has filled in the configuration of a model of the catalog. */
 export function asAsked(workload: Workload, models: Model[]): Workload {
   const { config, ...rest } = workload;
+  if (!config) return rest;
   const known = findModel(workload.model, models);
-  if (!config || !known) return workload;
+  if (!known) return workload;
   const changed = Object.entries(config).filter(([key, value]) => JSON.stringify(known.config[key]) !== JSON.stringify(value));
   return changed.length === 0 ? rest : { ...rest, config: Object.fromEntries(changed) };
+}
+
+/** isOwnCode reports whether the workload of an analysis has no model of its own: a program makes it. */
+export function isOwnCode({ model, config }: Workload): boolean {
+  return !model && !config;
 }
 
 /** samplesOf is what a sample is. A configuration is looked up by its model_type in the catalog. */

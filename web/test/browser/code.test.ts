@@ -57,6 +57,12 @@ test.skipIf(!python)("a program of one's own is dropped, emulated and answered",
   await page.getByText('emulated: it fails within the 512.00 MiB that PyTorch may use.').waitFor();
   await page.getByText(/^[\d.]+ MiB at its peak$/).waitFor(); // of the largest batch, which trains
   await page.getByText('emulated', { exact: true }).first().waitFor();
+  await expect.poll(() => page.getByLabel('To copy').textContent()).toBe('memorymark analyze train.py:make --gpu t4 --limit-gib 0.5 --batch 64');
+  expect(await page.locator('a[href*="config=null"]').count()).toBe(0);
+  await page.getByRole('button', { name: 'Repeat with changes' }).click();
+  await page.getByRole('dialog', { name: 'Your own code' }).getByRole('button', { name: 'Cancel' }).click();
+  const { results } = (await page.evaluate(async (path) => (await (await fetch(path)).json()).answer, `/v1/analyses/${page.url().split('/').at(-1)}`)) as { results: object[] };
+  expect(results.filter((result) => 'memory_bytes' in result && !(result as { memory_bytes: number }).memory_bytes)).toEqual([]);
   await page.goto(`${program.url}/history`);
   await page.getByRole('row', { name: /train\.py:make/ }).getByText('emulated').waitFor();
 });

@@ -68,6 +68,17 @@ test('tokens are read as people write them, Enter plans, and a reload repeats th
   await page.getByRole('region', { name: /Cheapest/ }).first().getByText(/× NVIDIA Tesla T4/).waitFor();
 });
 
+test('an amount in an address is read as people write it, and shown as it was read', async () => {
+  await page.goto(`${program.url}/plan?model=gpt2&tokens=1B&max_gpus=2`);
+  await page.getByText('1,000,000,000 tokens').waitFor();
+  await page.getByRole('button', { name: 'Plan', exact: true }).click();
+  await page.getByRole('region', { name: /^Cheapest/ }).first().waitFor();
+  await page.goto(`${program.url}/?model=gpt2&tokens=300M`);
+  await page.getByText('A run of 300,000,000 tokens').waitFor();
+  await page.goto(`${program.url}/plan?model=gpt2&days=soon`);
+  await page.getByText('a number from 0 on is expected').waitFor();
+});
+
 test('what does not fit is hollow and says why', async () => {
   await page.goto(`${program.url}/plan?model=llama-3.1-8b&max_gpus=1&full=true&days=1000`);
   await page.getByRole('button', { name: 'Plan it' }).click();
