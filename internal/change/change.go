@@ -136,22 +136,20 @@ func kindOf(w *workload.Workload) workload.ParallelKind {
 // Axis are rows of which at most one is taken.
 type Axis []Row
 
-// sets reports whether one of its rows sets a key that is given, which stays.
-func (a Axis) sets(given []string) bool {
-	return slices.ContainsFunc(a, func(r Row) bool {
-		return slices.ContainsFunc(given, func(key string) bool { _, sets := r.Patch[key]; return sets })
-	})
+// sets reports whether a row sets a key that is given, which stays.
+func (r Row) sets(given []string) bool {
+	return slices.ContainsFunc(given, func(key string) bool { _, sets := r.Patch[key]; return sets })
 }
 
-// Open are the axes that a question leaves open: those without a key that is given.
-// Adapters are left out where all weights are to be trained.
+// Open are the rows that a question leaves open, by axis: those that set no key that is
+// given. Adapters are left out where all weights are to be trained.
 func Open(given []string, full bool) []Axis {
 	var out []Axis
 	for _, a := range Table {
-		if a.sets(given) || full && a[0].Trains == Adapters {
-			continue
+		open := slices.DeleteFunc(slices.Clone(a), func(r Row) bool { return r.sets(given) || full && r.Trains == Adapters })
+		if len(open) > 0 {
+			out = append(out, open)
 		}
-		out = append(out, a)
 	}
 	return out
 }
@@ -159,7 +157,7 @@ func Open(given []string, full bool) []Axis {
 // Given are the keys of a draft that changes would set.
 func Given(d workload.Draft) (out []string) {
 	for key := range d {
-		if slices.ContainsFunc(Table, func(a Axis) bool { return a.sets([]string{key}) }) {
+		if slices.ContainsFunc(slices.Concat(Table...), func(r Row) bool { return r.sets([]string{key}) }) {
 			out = append(out, key)
 		}
 	}

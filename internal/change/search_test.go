@@ -2,6 +2,7 @@ package change
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"memorymark/internal/gpu"
@@ -189,7 +190,7 @@ func TestTable(t *testing.T) {
 	for _, axis := range Table {
 		for _, r := range axis {
 			d := workload.Draft{"model": []byte(`"gpt2"`)}
-			if r.Label == "4-bit weights" {
+			if strings.HasPrefix(r.Label, "4-bit weights") {
 				d["adapter"] = []byte(LoRA)
 			}
 			before, err := d.Workload()

@@ -17,7 +17,7 @@ var Table = []Axis{
 	{{Change: set("checkpointing", "checkpointing", `true`), alters: func(w *workload.Workload) bool { return !w.Checkpointing && w.Phase != workload.Infer }}},
 	{
 		{Change: set("bf16 autocast", "precision", `"amp-bf16"`), Cost: Rounding, on: (*gpu.Card).HasBF16, alters: isFull, Policy: true},
-		{Change: set("fp16 autocast", "precision", `"amp-fp16"`), Cost: Rounding, on: hasNoBF16, alters: isFull, Kinds: unsharded},
+		{Change: set("fp16 autocast", "precision", fp16), Cost: Rounding, on: hasNoBF16, alters: isFull, Kinds: unsharded},
 		{Change: set("bf16 weights", "precision", `"bf16"`), Cost: Weights, on: (*gpu.Card).HasBF16, alters: isNotBF16, Rounds: true},
 	},
 	{
@@ -30,16 +30,27 @@ var Table = []Axis{
 			Change: Change{Label: "QLoRA of rank 16", Patch: workload.Draft{"adapter": json.RawMessage(LoRA), "quantize": json.RawMessage(nf4)}},
 			Cost:   PartOfModel, on: (*gpu.Card).HasBF16, alters: takesAdapter, Kinds: unsharded, Trains: Adapters,
 		},
+		{
+			Change: Change{Label: "QLoRA of rank 16 in fp16", Patch: workload.Draft{"adapter": json.RawMessage(LoRA), "quantize": json.RawMessage(nf4), "precision": json.RawMessage(fp16)}},
+			Cost:   PartOfModel, on: hasNoBF16, alters: takesAdapter, Kinds: unsharded, Trains: Adapters,
+		},
 	},
-	{{Change: set("4-bit weights", "quantize", nf4), Cost: Weights, on: (*gpu.Card).HasBF16, Kinds: unsharded, Trains: Adapters, alters: func(w *workload.Workload) bool {
-		return w.Adapter != nil && !w.Adapter.DoRA && w.Quantize == workload.NotQuantized
-	}}},
+	{
+		{Change: set("4-bit weights", "quantize", nf4), Cost: Weights, on: (*gpu.Card).HasBF16, Kinds: unsharded, Trains: Adapters, alters: takes4Bit},
+		{
+			Change: Change{Label: "4-bit weights in fp16", Patch: workload.Draft{"quantize": json.RawMessage(nf4), "precision": json.RawMessage(fp16)}},
+			Cost:   Weights, on: hasNoBF16, Kinds: unsharded, Trains: Adapters, alters: takes4Bit,
+		},
+	},
 }
 
 // LoRA is the adapter that is offered: of all linear layers.
 const LoRA = `{"kind":"lora","rank":16,"targets":"all-linear"}`
 
-const nf4 = `"nf4-double"`
+const (
+	nf4  = `"nf4-double"`
+	fp16 = `"amp-fp16"`
+)
 
 var (
 	unsharded = []workload.ParallelKind{"", workload.DDP} // bitsandbytes and GradScaler know no DTensor
@@ -71,4 +82,8 @@ func isAdam(w *workload.Workload) bool {
 
 func takesAdapter(w *workload.Workload) bool {
 	return w.Adapter == nil && w.Phase == workload.Train && !w.TakesImages()
+}
+
+func takes4Bit(w *workload.Workload) bool {
+	return w.Adapter != nil && !w.Adapter.DoRA && w.Quantize == workload.NotQuantized
 }

@@ -211,6 +211,7 @@ var usualSetups = map[change.Trains][][]string{
 		{"bf16 weights", "LoRA of rank 16"},
 		{"fp16 autocast", "LoRA of rank 16"},
 		{"bf16 weights", "QLoRA of rank 16", "4-bit weights"},
+		{"QLoRA of rank 16 in fp16", "4-bit weights in fp16"},
 	},
 }
 

@@ -160,6 +160,9 @@ func TestBestFirst(t *testing.T) {
 // others, which are not compared.
 func best(p *Plan) (out []Option) {
 	for _, o := range []*Option{p.Cheapest, p.Fastest, p.Whole, p.Simplest} {
+		if o == nil { // there was no work for it
+			continue
+		}
 		one := *o
 		one.Frontier = false
 		out = append(out, one)

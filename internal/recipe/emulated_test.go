@@ -71,6 +71,7 @@ var kinds = map[string]string{
 	"dora":                 llama + `, "adapter": {"rank": 8, "dora": true}`,
 	"qlora":                llama + `, "quantize": "nf4-double", ` + lora,
 	"qlora in bf16":        llama + `, "quantize": "nf4", "precision": "bf16", ` + lora,
+	"qlora in fp16":        llama + `, "quantize": "nf4-double", "precision": "amp-fp16", ` + lora,
 	"qlora checkpointed":   llama + `, "quantize": "nf4-double", "checkpointing": true, "accumulate": 2, ` + lora,
 	"8-bit weights":        llama + `, "quantize": "int8", ` + lora,
 	"trainer":              gpt2 + `, "loop": "trainer", "precision": "amp-bf16", "clip_grad_norm": true`,
