@@ -160,25 +160,22 @@ func predictAnswer(r Request) (*Answer, error) {
 		return nil, p.refuse()
 	}
 	a := p.answer(largest)
-	if a.Recommended, a.Tight, err = p.recommend(largest); err != nil {
-		return nil, err
-	}
-	if a.FailsBelow, err = p.failsBelow(largest); err != nil {
-		return nil, err
-	}
-	for _, batch := range append(Between(min(p.w.Batch, largest), largest), p.w.Batch, a.Recommended, p.fastest, largest) {
-		result, err := p.look(batch)
-		if err != nil {
+	for _, batch := range []int64{p.w.Batch, largest} {
+		if err := p.addResult(a, batch); err != nil {
 			return nil, err
 		}
-		a.Results = append(a.Results, result)
 	}
-	a.Results = sortedResults(a.Results)
 	a.compare(p.looked[p.w.Batch], p.looked[largest])
-	if err := p.complete(a, largest); err != nil {
-		return nil, err
+	return a, p.complete(a, largest)
+}
+
+// addResult adds a batch to what was looked at.
+func (p *planner) addResult(a *Answer, batch int64) error {
+	r, err := p.look(batch)
+	if err == nil {
+		a.Results = sortedResults(append(a.Results, r))
 	}
-	return a, nil
+	return err
 }
 
 // sortedResults orders results by batch, each once.

@@ -34,7 +34,6 @@ type ChangeSet struct {
 // aside: they are no setting.
 func (p *planner) single() []Effect {
 	var out []Effect
-	p.Work = p.Work.KeepingBack(1) // the rest of the answer is ready
 	for _, axis := range change.Open(nil, true) {
 		for _, r := range axis {
 			if !r.Applies(p.w, p.Card) {
@@ -77,20 +76,19 @@ func (p *planner) try(e *Effect) error {
 // sentence that names them. If there is no work left to search them, the sentence says so:
 // the rest of the answer is ready.
 func (p *planner) remedies() (sets []ChangeSet, sentence string, err error) {
-	sets, err = p.leastSets(p.Work.KeepingBack(1))
-	if errors.Is(err, workbudget.ErrTooMuch) && p.Work.Err() == nil {
+	if sets, err = p.leastSets(); errors.Is(err, workbudget.ErrTooMuch) {
 		return nil, fmt.Sprintf("which changes make batch %d fit takes too much computation to search here; memorymark fit searches longer", p.w.Batch), nil
 	}
 	return sets, remedy(p.w.Batch, sets), err
 }
 
-func (p *planner) leastSets(work *workbudget.Budget) ([]ChangeSet, error) {
+func (p *planner) leastSets() ([]ChangeSet, error) {
 	d, err := p.Workload.Draft(p.Given)
 	if err != nil {
 		return nil, err
 	}
 	found, err := change.Least(change.Question{
-		Draft: d, Card: p.Card, Limit: p.limit(), Margin: p.margin(), Given: p.Given, Work: work,
+		Draft: d, Card: p.Card, Limit: p.limit(), Margin: p.margin(), Given: p.Given, Work: p.Work,
 		Forms: []change.Form{change.AsAsked, recipe.AsWritten}, // those of fit, so that both name the same sets
 	})
 	if err != nil {

@@ -78,7 +78,9 @@ func (m *Measured) Answer(largest int64) *Answer {
 	}
 	a.setBill(m.Question, m.Workload)
 	if m.Changes && m.Predicted != nil { // only predictions know what changes would do
-		a.Changes = plannerOf(m.Request, m.Workload.WithLimit(bytesize.Bytes(m.Limit)), m.Card).single()
+		p := plannerOf(m.Request, m.Workload.WithLimit(bytesize.Bytes(m.Limit)), m.Card)
+		p.keepBack()
+		a.Changes = p.single()
 	}
 	a.explain(max(m.MultipleOf, 1), nil)
 	a.noteAll("limit", m.LimitNotes)

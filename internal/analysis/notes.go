@@ -128,10 +128,9 @@ func (a *Answer) explainLengths(w *workload.Workload) {
 
 // explainLoop says which training loop the answer is for, and in which others
 // the largest batch trains.
-func (a *Answer) explainLoop(s *predict.Process, l workload.TrainingLoop) error {
-	others, err := s.OtherLoops()
-	if err != nil || len(others) == 0 {
-		return err
+func (a *Answer) explainLoop(others []predict.LoopPeak, l workload.TrainingLoop) {
+	if len(others) == 0 {
+		return
 	}
 	in, not := []string{l.String()}, []string(nil)
 	for _, o := range others {
@@ -146,7 +145,6 @@ func (a *Answer) explainLoop(s *predict.Process, l workload.TrainingLoop) error 
 		text += fmt.Sprintf("; in %s it does not, so choose the loop that you use", joined(not))
 	}
 	a.note("loop", "%s", text)
-	return nil
 }
 
 // joined is a list in a sentence.

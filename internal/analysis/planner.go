@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"memorymark/internal/bytesize"
@@ -11,6 +12,7 @@ import (
 	"memorymark/internal/invalid"
 	"memorymark/internal/predict"
 	"memorymark/internal/search"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -118,35 +120,51 @@ func (p *planner) fits(batch int64) (bool, error) {
 	return r.Success, err
 }
 
-// complete adds what was asked for besides, and says what it all means.
+// complete adds what was asked for besides the largest batch, and says what it all
+// means. What there is no work left for is missing, and the answer says so.
 func (p *planner) complete(a *Answer, largest int64) error {
-	var err error
-	if a.Growth, err = p.growth(largest); err != nil {
-		return err
-	}
-	if p.GlobalBatch > 0 {
-		a.Accumulation = accumulate(p.GlobalBatch, largest, p.trainsAccumulated)
-	}
-	a.setRecipe(p.w)
 	s, err := p.run.Process(largest)
 	if err != nil {
 		return err
 	}
-	stated := predict.StatedOf(p.w, s.Parameters(), p.Card)
-	a.Accuracy = predict.AccuracyOf(p.w)
-	if p.w.Adapter != nil {
-		if a.FullFineTuning, err = p.fullFineTuning(); err != nil {
+	p.keepBack()
+	var others []predict.LoopPeak
+	var missing []string
+	for _, part := range []struct {
+		name string
+		add  func() error
+	}{
+		{"the batch worth using", func() error { return p.addRecommended(a, largest) }},
+		{"batches between", func() error { return p.addOthers(a, largest) }},
+		{"how memory grows", func() (err error) { a.Growth, err = p.growth(largest); return err }},
+		{"how to accumulate", func() error { return p.addAccumulation(a, largest) }},
+		{"full fine-tuning", func() (err error) { a.FullFineTuning, err = p.fullFineTuning(); return err }},
+		{"other loops", func() (err error) { others, err = s.OtherLoops(); return err }},
+	} {
+		before := *a
+		err := part.add()
+		if err == nil {
+			err = p.Work.Err() // whatever was found by then
+		}
+		switch {
+		case errors.Is(err, workbudget.ErrTooMuch):
+			*a, missing = before, append(missing, part.name)
+		case err != nil:
 			return err
 		}
 	}
+	a.setRecipe(p.w)
+	stated := predict.StatedOf(p.w, s.Parameters(), p.Card)
+	a.Accuracy = predict.AccuracyOf(p.w)
 	a.explain(p.unit(), append(predict.Caveats(p.w, p.Card), predict.Races(p.w)...))
 	a.explainLengths(p.w)
-	if err := a.explainLoop(s, p.w.Loop); err != nil {
-		return err
-	}
+	a.explainLoop(others, p.w.Loop)
 	a.setBill(p.Question, p.w)
 	a.explainCost()
 	a.explainFull(p.unit())
+	if len(missing) > 0 {
+		a.note("careful", "the answer lacks what takes too much computation here: %s", strings.Join(missing, ", "))
+	}
 	if !a.CurrentFits {
 		var sentence string
 		if a.ToFit, sentence, err = p.remedies(); err != nil {
@@ -158,6 +176,37 @@ func (p *planner) complete(a *Answer, largest int64) error {
 		a.Changes = p.single()
 	}
 	a.noteAll(AboutAccuracy, stated.OfBatches())
+	return nil
+}
+
+// keepBack has what follows end without ending the answer, if the work for it runs out.
+func (p *planner) keepBack() {
+	p.Work = p.Work.KeepingBack(1)
+	p.run.Spend(p.Work)
+}
+
+func (p *planner) addRecommended(a *Answer, largest int64) (err error) {
+	if a.Recommended, a.Tight, err = p.recommend(largest); err != nil {
+		return err
+	}
+	return errors.Join(p.addResult(a, a.Recommended), p.addResult(a, p.fastest))
+}
+
+// addOthers adds batches between the present and the largest, and which of them fail.
+func (p *planner) addOthers(a *Answer, largest int64) (err error) {
+	for _, batch := range Between(min(p.w.Batch, largest), largest) {
+		if err := p.addResult(a, batch); err != nil {
+			return err
+		}
+	}
+	a.FailsBelow, err = p.failsBelow(largest)
+	return err
+}
+
+func (p *planner) addAccumulation(a *Answer, largest int64) error {
+	if p.GlobalBatch > 0 {
+		a.Accumulation = accumulate(p.GlobalBatch, largest, p.trainsAccumulated)
+	}
 	return nil
 }
 

@@ -77,20 +77,20 @@ func (p *planner) refuse() error {
 	}
 	a := p.answer(0)
 	for _, batch := range []int64{e.Batch, p.w.Batch} {
-		r, err := p.look(batch)
-		if err != nil {
+		if err := p.addResult(a, batch); err != nil {
 			return err
 		}
-		a.Results = append(a.Results, r)
 	}
-	a.Results = sortedResults(a.Results)
+	p.keepBack()
 	a.compare(p.looked[p.w.Batch], Result{})
-	if e.Helps, e.Remedy, err = p.remedies(); err != nil {
-		return err
-	}
-	a.ToFit = e.Helps
 	a.note("limit", "%s", e.reason())
-	a.note("changes", "%s", e.Remedy)
+	if !a.CurrentFits { // it may, where it is no multiple of what is asked for
+		if e.Helps, e.Remedy, err = p.remedies(); err != nil {
+			return err
+		}
+		a.ToFit = e.Helps
+		a.note("changes", "%s", e.Remedy)
+	}
 	e.Answer = a
 	return e
 }

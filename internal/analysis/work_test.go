@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"memorymark/internal/predict"
 	"memorymark/internal/testmachine"
 	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
@@ -76,7 +77,7 @@ func TestSearchedChangesTakeTooMuch(t *testing.T) {
 		r := requestOf(t, "a10", c)
 		r.Changes, r.Work = true, workbudget.New(enough.Work.Spent()-1, nil)
 		got := answerOf(t, r)
-		if got.OptimalBatch != want.OptimalBatch || len(got.ToFit) > 0 || !slices.ContainsFunc(got.Notes, func(n Note) bool { return strings.Contains(n.Text, "takes too much computation") }) {
+		if got.OptimalBatch != want.OptimalBatch || len(got.ToFit) > 0 || !hasNote(got, "takes too much computation") {
 			t.Errorf("%s: %+v", c, got)
 		}
 	}
@@ -103,4 +104,72 @@ func exampleLengths(t *testing.T) *workload.Lengths {
 		t.Fatal(err)
 	}
 	return lengths
+}
+
+// TestWorkEndsAfterTheLargest has work for the largest batch and for more or less of the
+// rest: there is always an answer, and it says what it lacks.
+func TestWorkEndsAfterTheLargest(t *testing.T) {
+	r := requestOf(t, "rtx-4090", `{"model": "gpt2", "config": {"num_hidden_layers": 1}, "sequence": 512, "batch": 1, "attention_mask": "padded", "adapter": {"rank": 4}, "limit_gib": 3}`)
+	r.Workload.Lengths = exampleLengths(t)
+	r.GlobalBatch = 64
+	r.Work = workbudget.New(workbudget.PerCommand, nil)
+	p, err := newPlanner(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	largest, err := p.largest(p.run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, batch := range []int64{r.Workload.Batch, largest, largest} {
+		if _, err := p.run.Process(batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := r.Work.Spent()
+	r.Work = workbudget.New(workbudget.PerCommand, nil)
+	want := answerOf(t, r)
+	all := r.Work.Spent()
+	const lacks = "the answer lacks"
+	if hasNote(want, lacks) {
+		t.Errorf("with enough work: %+v", want.Notes)
+	}
+	for part := range int64(2) {
+		r.Work = workbudget.New(found+(all-found)*(2*part+1)/4, nil)
+		got, err := Predict(r)
+		if err != nil {
+			t.Errorf("with %d of %d events, of which the largest batch takes %d: %v", r.Work.Spent(), all, found, err)
+			continue
+		}
+		if got.OptimalBatch != largest || got.OptimalMemory != want.OptimalMemory || !hasNote(got, lacks) {
+			t.Errorf("batch %d, want %d; %+v", got.OptimalBatch, largest, got.Notes)
+		}
+		if got.Recommended != 0 && got.Recommended != want.Recommended {
+			t.Errorf("batch %d is recommended, with more work %d", got.Recommended, want.Recommended)
+		}
+	}
+}
+
+// TestManyPassesOfLengths: steps of many passes, and deep models, run fewer drawn steps
+// instead of none.
+func TestManyPassesOfLengths(t *testing.T) {
+	for _, c := range []string{
+		`{"model": "llama-3.1-8b", "batch": 2, "sequence": 512, "accumulate": 8, "precision": "bf16", "adapter": {"rank": 16}}`,
+		`{"model": "llama-3.1-70b", "batch": 2, "sequence": 512, "quantize": "nf4-double", "checkpointing": true, "adapter": {"rank": 16, "targets": "all-linear"}}`,
+	} {
+		r := requestOf(t, "h200", c)
+		r.Workload.Lengths = exampleLengths(t)
+		p, err := predict.Predict(r.Workload, r.Card, predict.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", c, err)
+			continue
+		}
+		if p.Lengths == nil || p.Lengths.Drawn < 2 || p.Lengths.Drawn >= 30 || p.Lengths.Most.Sequence != 512 {
+			t.Errorf("%s: %+v", c, p.Lengths)
+		}
+	}
+}
+
+func hasNote(a *Answer, text string) bool {
+	return slices.ContainsFunc(a.Notes, func(n Note) bool { return strings.Contains(n.Text, text) })
 }

@@ -30,6 +30,9 @@ func NewBatches(w *workload.Workload, card *gpu.Card, e *workbudget.Budget) *Bat
 	return newBatches(w, card, Options{Budget: e})
 }
 
+// Spend has what follows spend from a budget.
+func (b *Batches) Spend(e *workbudget.Budget) { b.options.Budget = e }
+
 func newBatches(w *workload.Workload, card *gpu.Card, o Options) *Batches {
 	return &Batches{options: o, w: w, card: card, programs: make(map[variant]*program)}
 }

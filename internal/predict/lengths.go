@@ -18,8 +18,10 @@ type batchShape struct {
 }
 
 const (
-	// drawnSteps is how many steps of drawn batches run before the longest one.
-	drawnSteps = 30
+	// drawnSteps is how many steps of drawn batches run before the longest one, fewer
+	// where those would have more than drawnEvents.
+	drawnSteps  = 30
+	drawnEvents = 1 << 20
 	// drawnBy is the seed of the drawing.
 	drawnBy = 1
 	// drawnAtATime is how many samples are drawn before the work is asked.
@@ -54,6 +56,13 @@ func drawShape(w *workload.Workload, source *rand.Rand, spend func(samples int))
 	}
 	s.padded = shortest < s.length && w.AttentionMask == workload.Padded
 	return s
+}
+
+// drewEnough reports whether another drawn step, and the longest one, would make the
+// process too long: a deep model has many events in a step, and so has one of many passes.
+func (p *program) drewEnough() bool {
+	perStep := (p.events() - p.inputEvents) / len(p.drawn)
+	return p.events()+2*perStep > drawnEvents
 }
 
 // nextShape is the shape of the next batch.

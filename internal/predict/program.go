@@ -118,7 +118,7 @@ func (p *program) train(steps int) {
 		p.startPrimed()
 		return
 	}
-	for i := range steps {
+	for i := 0; i < steps; i++ {
 		if i == 2 && p.brief && p.settled() {
 			break
 		}
@@ -129,6 +129,10 @@ func (p *program) train(steps int) {
 		}
 		if w.Varied() && i < steps-1 { // the last one is the longest there can be
 			p.drawn = append(p.drawn, p.timing())
+			if p.drewEnough() {
+				p.shapes = slices.Concat(p.shapes[:p.fed], p.shapes[len(p.shapes)-w.Accumulate:])
+				steps = i + 2 // with the longest one
+			}
 		}
 		if i == 0 { // the others are about as long
 			t := p.t.Trace()

@@ -20,11 +20,16 @@ type Analysis struct{ *analysis.Answer }
 
 // Write writes the headline first: what to use, and what is wasted.
 func (a Analysis) Write(w io.Writer, width int) error {
-	if a.OptimalBatch == 0 {
-		fmt.Fprintln(w, heading(fmt.Sprintf("No batch trains on %s", deviceText(a.GPUName))))
-	} else {
-		fmt.Fprintln(w, heading(fmt.Sprintf("Batch %d trains on %s; %s", a.OptimalBatch, deviceText(a.GPUName), a.usage())))
+	var headline string
+	switch on := deviceText(a.GPUName); {
+	case a.OptimalBatch > 0:
+		headline = fmt.Sprintf("Batch %d trains on %s; %s", a.OptimalBatch, on, a.usage())
+	case a.CurrentFits: // only multiples were asked for
+		headline = fmt.Sprintf("Batch %d trains on %s, but no batch that is asked for", a.CurrentBatch, on)
+	default:
+		headline = "No batch trains on " + on
 	}
+	fmt.Fprintln(w, heading(headline))
 	paragraph(w, width, "", a.evidence())
 	fmt.Fprintln(w)
 	a.writeResults(w, width)
