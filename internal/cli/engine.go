@@ -3,9 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +18,8 @@ import (
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
 	"memorymark/internal/measure"
+	"memorymark/internal/predict"
+	"memorymark/internal/pymodule"
 	"memorymark/internal/workload"
 )
 
@@ -138,9 +143,6 @@ func (f *engineFlags) subject(ctx context.Context, e *env, d workload.Draft) (*w
 		w, err := e.finish(ctx, d, f.engine)
 		return w, nil, err
 	}
-	if f.engine == evidence.Predicted {
-		return nil, nil, badUsage("leave out --engine", "%s is your own program: it can be emulated or measured, not predicted", match[1])
-	}
 	user := &measure.UserModel{Path: match[1], Function: match[2]}
 	if user.Function == "" {
 		user.Function = "make"
@@ -149,11 +151,48 @@ func (f *engineFlags) subject(ctx context.Context, e *env, d workload.Draft) (*w
 		return nil, nil, badInput("check the path", "there is no file %s", user.Path)
 	}
 	w, err := d.WithoutModel()
-	return w, user, err
+	if err != nil || f.engine != evidence.Auto && f.engine != evidence.Predicted {
+		return w, user, err
+	}
+	own, err := f.evaluated(ctx, e, w, user)
+	switch {
+	case err == nil:
+		return own, user, nil
+	case f.engine == evidence.Predicted:
+		return nil, nil, badInput("leave out --engine, and your own PyTorch runs it on an emulated card", "%w", err)
+	}
+	w.Unmodelled = err.Error()
+	return w, user, nil
+}
+
+// evaluated is a workload that trains a user's own model, if all of its source is known.
+func (f *engineFlags) evaluated(ctx context.Context, e *env, w *workload.Workload, user *measure.UserModel) (*workload.Workload, error) {
+	card, err := e.cardOf(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	python, err := measure.FindPython(f.python, os.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", user.Path, err)
+	}
+	trees, err := measure.ReadSource(ctx, python, pymodule.ProgramScript, user.Path)
+	if err != nil {
+		return nil, err
+	}
+	program, err := pymodule.NewProgram(trees, strings.TrimSuffix(filepath.Base(user.Path), ".py"), user.Function)
+	if err != nil {
+		return nil, fmt.Errorf("read %s with %s: %w", user.Path, python.Path, err)
+	}
+	own, err := w.WithProgram(program)
+	if err != nil {
+		return nil, err
+	}
+	_, err = predict.Run(own, card, predict.Options{Steps: 1, Budget: workOf(ctx)})
+	return own, err
 }
 
 // emulates reports whether the steps of one batch, which nothing measures, run on
 // an emulated card.
 func (f *engineFlags) emulates(w *workload.Workload, user *measure.UserModel) bool {
-	return engine.Choose(f.engine, w, user == nil && w.Unmodelled == "", engine.Means{Emulation: true}) == evidence.Emulated
+	return engine.Choose(f.engine, w, (user == nil || w.Program != nil) && w.Unmodelled == "", engine.Means{Emulation: true}) == evidence.Emulated
 }

@@ -215,7 +215,7 @@ func (r *Runner) choose(ctx context.Context, asked evidence.Engine, q analysis.R
 
 // predictable reports whether what a question is about is modelled.
 func predictable(q analysis.Request, user *measure.UserModel) bool {
-	return user == nil && q.Workload.Unmodelled == ""
+	return (user == nil || q.Workload.Program != nil) && q.Workload.Unmodelled == ""
 }
 
 // isHere reports whether a question is about this machine's card.

@@ -19,6 +19,11 @@ type Model struct {
 	Loss  func(t *torch.Torch, logits *torch.Var, labels *torch.Tensor) torch.Value
 	Width int64  // of what stages of a pipeline exchange
 	End   func() // gives back what the model needs while its process runs; nil for nothing
+
+	// Feed makes a batch of samples that Forward takes in the place of its own, nil where a
+	// workload says what a batch is. Optimizer is the user's own, nil for the workload's.
+	Feed      func(samples int64)
+	Optimizer *torch.Optimizer
 }
 
 // Run is how a model runs: what a workload says in addition to the configuration.

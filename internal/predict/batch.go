@@ -12,6 +12,10 @@ import (
 // labels. Those of a language model are the ids themselves, or a copy where a
 // collator makes them.
 func (p *program) makeBatch(collated bool) *models.Batch {
+	if p.model.Feed != nil {
+		p.model.Feed(p.w.Batch)
+		return &models.Batch{}
+	}
 	w, t, shape := p.w, p.t, p.nextShape()
 	b := &models.Batch{Padded: shape.padded}
 	if p.head.Labels == models.Pairs {

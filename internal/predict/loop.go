@@ -47,7 +47,9 @@ type plainLoop struct {
 
 func newPlainLoop(p *program) *plainLoop {
 	l := &plainLoop{program: p, does: p.w.Loop.OrPlain(), batch: p.makeBatch(p.w.Varied())}
-	p.t.Launch() // the batch is drawn on the device
+	if p.model.Feed == nil {
+		p.t.Launch() // the batch is drawn on the device
+	}
 	return l
 }
 

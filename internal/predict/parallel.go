@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"memorymark/internal/gpu"
+	"memorymark/internal/hfconfig"
 	"memorymark/internal/invalid"
 	"memorymark/internal/models"
 	"memorymark/internal/torch"
@@ -16,9 +17,14 @@ func (p *program) buildModel(d torch.Device) error {
 	var err error
 	how, parallel := p.w.Run(), p.w.Parallel
 	builder := p.builder
-	if builder == nil {
+	switch {
+	case p.w.Program != nil:
+		builder = func(t *torch.Torch, _ *hfconfig.Config, r models.Run) (*models.Model, error) {
+			return p.w.Program.Make(t, r)
+		}
+	case builder == nil:
 		builder = models.New
-	} else if parallel != nil && parallel.Kind != workload.DDP {
+	case parallel != nil && parallel.Kind != workload.DDP:
 		return fmt.Errorf("only models of package models are split over GPUs")
 	}
 	build := func() { p.model, err = builder(p.t, p.w.Config, how) }
@@ -33,7 +39,7 @@ func (p *program) buildModel(d torch.Device) error {
 		how.Stage, how.NoCache = parallel.Stage(p.rank), true
 	}
 	switch {
-	case pipeline, parallel == nil && p.w.Loop.Build == workload.BuildOnCPU && p.w.Quantize == workload.NotQuantized:
+	case pipeline, parallel == nil && p.w.Program == nil && p.w.Loop.Build == workload.BuildOnCPU && p.w.Quantize == workload.NotQuantized:
 		toDevice := p.t.BuildOnHost(build)
 		if err == nil {
 			toDevice()

@@ -96,7 +96,9 @@ func (p *program) end() {
 func (p *program) train(steps int) {
 	w := p.w
 	p.modelEvents = p.events()
-	p.opt = p.t.NewOptimizer(torch.OptimizerNamed(string(w.Optimizer)), impls[w.OptimizerImpl])
+	if p.opt = p.model.Optimizer; p.opt == nil {
+		p.opt = p.t.NewOptimizer(torch.OptimizerNamed(string(w.Optimizer)), impls[w.OptimizerImpl])
+	}
 	switch {
 	case w.Parallel == nil:
 	case w.Parallel.Kind == workload.ZeRO1:
@@ -165,9 +167,11 @@ func (p *program) build(d torch.Device, e *workbudget.Budget) error {
 		p.t.Ranks = w.Parallel.GPUs
 	}
 	p.t.Name = w.Config.Architecture
-	var err error
-	if _, p.head, err = models.Find(w.Config); err != nil {
-		return err
+	if w.Program == nil {
+		var err error
+		if _, p.head, err = models.Find(w.Config); err != nil {
+			return err
+		}
 	}
 	return p.buildModel(d)
 }

@@ -42,7 +42,7 @@ func (m *Machine) parameter(x *instance, name string, dtype torch.DType, shape .
 
 // bufferOf gives a module a buffer of its own.
 func (m *Machine) bufferOf(x *instance, name string, dtype torch.DType, shape ...int64) {
-	x.fields.set(m, name, &tensor{refs: refs{1}, x: m.t.Buffer(dtype, shape...), buffer: true})
+	x.fields.set(m, name, &tensor{refs: refs{1}, x: m.t.Buffer(dtype, shape...), buffer: true, host: m.t.IsOnCPU()})
 }
 
 // own is a parameter or a buffer of a module, nil if that is None.

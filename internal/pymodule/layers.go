@@ -78,9 +78,9 @@ func (m *Machine) addLayers() {
 	}, func(m *Machine, x *instance, a *args) value {
 		p, _ := x.fields.get("p")
 		if changes, _ := x.fields.get("inplace"); changes == true {
-			return m.dropoutInPlace(a.pos[0].(*tensor), number(p), m.training)
+			return m.dropoutInPlace(a.pos[0].(*tensor), number(p), m.trains(x))
 		}
-		return m.tensor(m.t.Dropout(in(a.pos[0]), number(p), m.training))
+		return m.tensor(m.t.Dropout(in(a.pos[0]), number(p), m.trains(x)))
 	})
 	nothing := func(*Machine, *instance, *args) value { return none{} }
 	layer("Identity", nothing, func(_ *Machine, _ *instance, a *args) value { return hold(a.pos[0]) })

@@ -21,6 +21,7 @@ type Library struct {
 	others   map[torch.Version]*Library // of other versions that the program was built with, nil for none
 	tried    map[string]error           // what came of it, by configuration and how it runs
 	keys     map[string][]string        // of configurations, by the names of their classes
+	own      []string                   // modules that are a user's
 }
 
 // NewLibrary makes a library of syntax trees. A module is compiled when it is first

@@ -34,6 +34,7 @@ type moduleState struct {
 	adapted     map[value]*torch.ActiveStack // those of them, while the module runs
 	items       []*instance                  // of a list
 	initialized bool
+	evaluates   bool // eval() was called
 }
 
 func stateOf(x *instance) *moduleState { return x.native.(*moduleState) }
@@ -57,8 +58,11 @@ func (m *Machine) addModules() {
 	module.attrs["__setattr__"] = m.setsModules
 	module.attrs["__call__"] = &builtin{"__call__", callModule}
 	module.attrs["training"] = &property{
-		get: &builtin{"training", func(m *Machine, _ *args) value { return m.training }},
-		set: &builtin{"training", func(*Machine, *args) value { return none{} }},
+		get: &builtin{"training", func(m *Machine, a *args) value { return m.trains(a.pos[0].(*instance)) }},
+		set: &builtin{"training", func(_ *Machine, a *args) value {
+			stateOf(a.pos[0].(*instance)).evaluates = a.pos[1] == false
+			return none{}
+		}},
 	}
 	methods := map[string]func(m *Machine, x *instance, a *args) value{
 		"register_buffer": func(m *Machine, x *instance, a *args) value {
@@ -101,6 +105,14 @@ func (m *Machine) addModules() {
 	m.addLayers()
 }
 
+// trains is the mode of a module.
+func (m *Machine) trains(x *instance) bool { return m.training && !stateOf(x).evaluates }
+
+// setMode is train(mode) of a module and those in it, which may have their own.
+func (m *Machine) setMode(x *instance, mode bool) {
+	m.drop(m.call(m.getattr(x, "train"), mode))
+}
+
 func setModuleAttribute(m *Machine, x *instance, name string, v value) {
 	if part, ok := v.(*instance); ok && part.isModule() {
 		stateOf(part).join(x, name)
@@ -132,9 +144,25 @@ func (m *Machine) replaceOwn(x *instance, name string, old, v value) {
 			s.norm.Bias = nil
 		case s.linear != nil && name == "bias" && isParameter(v):
 			m.t.ShareBias(s.linear, v.(*tensor).x)
+		case name == "weight" && isParameter(v) && slices.Equal(v.(*tensor).x.Shape, old.x.Shape):
+			m.shareWeight(s, v.(*tensor).x)
 		default:
 			panic(failure("setting the %s of a %s is not known", name, x.class.name))
 		}
+	}
+}
+
+// shareWeight gives a layer of package torch the weight of another.
+func (m *Machine) shareWeight(s *moduleState, weight *torch.Tensor) {
+	switch {
+	case s.linear != nil:
+		m.t.ShareWeight(&s.linear.Weight, weight)
+	case s.embedding != nil:
+		m.t.ShareWeight(&s.embedding.Weight, weight)
+	case s.conv != nil:
+		m.t.ShareWeight(&s.conv.Weight, weight)
+	default:
+		m.t.ShareWeight(&s.norm.Weight, weight)
 	}
 }
 
@@ -443,6 +471,9 @@ func (m *Machine) listParameters(model *instance) {
 			}
 		}
 	})
+	if len(m.library.own) > 0 {
+		m.t.KeepOnly(all)
+	}
 	for _, p := range all {
 		if decayed[p] != (len(p.Shape) > 1) {
 			p.OddDecay()
@@ -499,13 +530,16 @@ func (m *Machine) isNorm(x *instance) bool {
 	return x.class.is(m.types["LayerNorm"])
 }
 
-// toCard is model.to("cuda"): of what constructors made on the CPU.
+// toCard is model.to("cuda"): of what constructors made on the CPU. Module._apply visits
+// the modules within one first, then its parameters, then its buffers.
 func (m *Machine) toCard(model *instance) {
 	m.walk(model, true, func(x *instance) {
-		for _, v := range x.fields.values {
-			if p, ok := v.(*tensor); ok && p.host && (p.parameter || p.buffer) {
-				p.host, p.values = false, nil
-				m.t.As(trace.Parameter, func() { m.t.ToCard(p.x) })
+		for _, isIt := range []func(p *tensor) bool{func(p *tensor) bool { return p.parameter }, func(p *tensor) bool { return p.buffer }} {
+			for _, v := range x.fields.values {
+				if p, ok := v.(*tensor); ok && p.host && isIt(p) {
+					p.host, p.values = false, nil
+					m.t.As(trace.Parameter, func() { m.t.ToCard(p.x) })
+				}
 			}
 		}
 	})

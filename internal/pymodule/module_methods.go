@@ -63,7 +63,19 @@ func (m *Machine) addModuleMethods(module *class) {
 		m.walk(x, true, func(part *instance) { m.drop(m.call(a.pos[0], hold(part))) })
 		return hold(x)
 	})
-	for _, name := range []string{"eval", "train", "to", "cuda", "float", "half", "requires_grad"} {
+	set("train", func(m *Machine, x *instance, a *args) value {
+		if m.building { // what builds a model sets its mode then
+			return hold(x)
+		}
+		mode := a.or(0, "mode", true)
+		stateOf(x).evaluates = !m.truth(mode)
+		for _, part := range m.partsOf(x) {
+			m.drop(m.call(m.getattr(part, "train"), mode))
+		}
+		return hold(x)
+	})
+	set("eval", func(m *Machine, x *instance, _ *args) value { return m.call(m.getattr(x, "train"), false) })
+	for _, name := range []string{"to", "cuda", "float", "half", "requires_grad"} {
 		set(name, func(_ *Machine, x *instance, _ *args) value {
 			if name == "float" || name == "half" {
 				panic(failure("%s of a module is not known", name))

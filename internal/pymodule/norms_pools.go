@@ -30,7 +30,7 @@ func (m *Machine) addNorms() {
 		}, func(m *Machine, x *instance, a *args) value {
 			return m.tensor(m.t.BatchNorm(in(a.pos[0]), &torch.BatchNorm2d{
 				Weight: x.own("weight"), Bias: x.own("bias"), Mean: x.own("running_mean"), Var: x.own("running_var"), Counts: x.own("num_batches_tracked"),
-			}, m.training))
+			}, m.trains(x)))
 		})
 	}
 	m.layer("GroupNorm", func(m *Machine, x *instance, a *args) value {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"memorymark/internal/models"
 	"memorymark/internal/torch"
 )
 
@@ -15,7 +16,13 @@ func (m *Machine) addPretrained() {
 		c.attrs[name] = &builtin{name, func(m *Machine, a *args) value { return f(m, a.pos[0].(*instance), a.pos[1:]) }}
 	}
 	c.attrs["__init__"] = &builtin{"__init__", func(m *Machine, a *args) value {
-		a.pos[0].(*instance).fields.set(m, "config", hold(a.need(1, "config")))
+		x, config := a.pos[0].(*instance), a.need(1, "config")
+		if v, _ := m.optional(config, "_attn_implementation"); len(m.library.own) > 0 && (v == nil || v == (none{})) {
+			eager, _ := m.optional(config, "attn_implementation")
+			m.chooseAttention(x.class, config, models.Run{Eager: eager == "eager"})
+			m.setImplementation(config, "_experts_implementation", "grouped_mm")
+		}
+		x.fields.set(m, "config", hold(config))
 		return none{}
 	}}
 	m.addEmbeddingMethods(set)

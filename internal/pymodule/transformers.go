@@ -24,7 +24,7 @@ func (m *Machine) addTorch() {
 	m.addPretrained()
 	m.addOutputs()
 	m.shims = map[string]func(m *Machine, module, name string) value{
-		"torch": torchName, "torch.nn": nnName, "torch.nn.functional": functionalName, "torch.nn.init": initializationName, "torch.utils.checkpoint": nil,
+		"torch": torchName, "torch.nn": nnName, "torch.nn.functional": functionalName, "torch.nn.init": initializationName, "torch.optim": optimName, "torch.utils.checkpoint": nil,
 		"math": mathName, "functools": functoolsName, "dataclasses": dataclassesName, "typing": typingName, "collections": collectionsName,
 		"numpy": numpyName, "operator": operatorName, "transformers.generation": generationName, "inspect": inspectName, "itertools": itertoolsName, "warnings": warningsName, "os": nothingName, "sys": nothingName,
 		"torch.backends": nothingName, "torch.autograd": autogradName, "torch.autograd.function": autogradName, "torch.fft": nothingName, "torch._dynamo": dynamoName, "torch._dynamo._trace_wrapped_higher_order_op": dynamoName, "torch.fx": fxName, "torch.linalg": linalgName,
@@ -86,7 +86,7 @@ func torchName(m *Machine, _, name string) value {
 		return m.module("torch." + name)
 	case "__version__":
 		return m.t.Version.String()
-	case "nn", "jit", "utils", "linalg":
+	case "nn", "jit", "utils", "linalg", "optim":
 		return m.module("torch." + name)
 	}
 	if f := torchFunctions[name]; f != nil {
@@ -239,7 +239,7 @@ func withDefaults(f value) value {
 		if given == nil || given == (none{}) {
 			given, _ = m.optional(config, "use_cache")
 		}
-		if on, _ := m.optional(self, "gradient_checkpointing"); on == true && m.training && given == true {
+		if on, _ := m.optional(self, "gradient_checkpointing"); on == true && m.trains(self) && given == true {
 			given = false
 		}
 		out := &args{pos: a.pos}
@@ -255,7 +255,7 @@ func withDefaults(f value) value {
 	}}
 }
 
-func modelingName(m *Machine, _, name string) value {
+func modelingName(m *Machine, module, name string) value {
 	switch name {
 	case "PreTrainedModel", "Conv1D", "AttentionInterface":
 		return m.types[name]
@@ -284,6 +284,24 @@ func modelingName(m *Machine, _, name string) value {
 			}
 			return m.invoke(a.pos[0], &args{pos: a.pos[3:]})
 		}}
+	}
+	if module == "transformers" {
+		return m.exported(name)
+	}
+	return nil
+}
+
+// exported is a class that transformers has at its top, nil if there is none.
+func (m *Machine) exported(name string) value {
+	if strings.HasPrefix(name, "Auto") {
+		return autoName(m, autoFolder, name)
+	}
+	kind := "modeling_"
+	if strings.HasSuffix(name, "Config") {
+		kind = "configuration_"
+	}
+	if c := m.classAnywhere(kind, name); c != nil {
+		return c
 	}
 	return nil
 }

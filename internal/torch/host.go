@@ -20,6 +20,9 @@ func (t *Torch) BuildOnHost(build func()) (toDevice func()) {
 	}
 }
 
+// BuiltOnHost says that a model is on the CPU, from where ToCard moves what is in it.
+func (t *Torch) BuiltOnHost() { t.unlaunched = true }
+
 // OnHost makes a tensor on the CPU, which uses no memory of the card.
 func (t *Torch) OnHost(dtype DType, shape ...int64) *Tensor {
 	x := t.newTensor()
@@ -92,6 +95,8 @@ func (t *Torch) CastParameter(p *Tensor, dtype DType) {
 	cast := t.emptyLike(p, dtype)
 	if t.meta != nil {
 		t.meta.insert(cast.storage, p.storage, true)
+	} else {
+		t.Launch()
 	}
 	p.DType = dtype
 	p.storage, cast.storage = cast.storage, p.storage

@@ -1,20 +1,25 @@
 package torch
 
+import "slices"
+
 // This file holds losses of two tensors, of which the mean is taken. They are on
 // autocast's fp32 list.
 
 // ElementLoss is mse_loss, l1_loss, smooth_l1_loss or binary_cross_entropy_with_logits:
-// elements as they are, or their mean. The first two compute the elements into a buffer of
-// their own (aten/src/ATen/native/Loss.cpp).
+// elements as they are, or their mean. Those of mse_loss and smooth_l1_loss are computed into a
+// buffer of their own; the mean has memory for all of them, since its tensor is made before
+// it is resized (aten/src/ATen/native/Loss.cpp, TORCH_META_FUNC(mse_loss)).
 func (t *Torch) ElementLoss(name string, x, target X, mean bool) Value {
 	in, to := t.upper(read(x)), t.upper(read(target))
-	var out *Tensor
-	if !mean {
-		out = t.pointwise(resultType(in, to), in, to)
-	} else {
-		elements := t.pointwise(resultType(in, to), in, to)
-		out = t.sum(elements, allDims(elements), false, elements.DType)
+	out := t.pointwise(resultType(in, to), in, to)
+	switch {
+	case mean && (name == "MseLoss" || name == "SmoothL1Loss"):
+		elements := t.pointwise(out.DType, in, to)
+		t.reduceScratch(elements, slices.Repeat([]bool{true}, len(elements.Shape)), 4)
+		out.Shape, out.stride = nil, nil
 		t.release(elements)
+	case mean:
+		out = t.replace(out, t.sum(out, allDims(out), false, out.DType))
 	}
 	if n := t.record(name, in, to); n != nil {
 		self, target := t.save(n, in), t.save(n, to)

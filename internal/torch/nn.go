@@ -165,6 +165,9 @@ func (t *Torch) TieWeight(m, of *Linear) {
 	}
 }
 
+// ShareWeight is module.weight = weight: the layer's own is freed.
+func (t *Torch) ShareWeight(own **Tensor, weight *Tensor) { t.tie(own, weight) }
+
 func (t *Torch) tie(own **Tensor, shared *Tensor) {
 	old := *own
 	*own = shared

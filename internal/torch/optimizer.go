@@ -119,6 +119,7 @@ type Optimizer struct {
 	impl       Impl
 	parameters []*Tensor
 	groups     [][]*Tensor // param_groups
+	decays     []bool      // of a group: weight decay is added to copies of its gradients
 
 	trainers    bool        // it is as transformers' Trainer makes it
 	partitioned bool        // it is a ZeroRedundancyOptimizer
@@ -132,6 +133,7 @@ type Optimizer struct {
 	factors map[*Tensor]*factors
 	bits8   map[*Tensor]*state8Bit
 	maps    []*Tensor // of 8-bit values
+	decayed []*Tensor // gradients with weight decay, while the step has them
 }
 
 // NewOptimizer makes an optimizer, which allocates nothing.
@@ -145,6 +147,12 @@ func (t *Torch) NewOptimizer(kind OptimizerKind, impl Impl) *Optimizer {
 		o.splitMatrices()
 	}
 	return o
+}
+
+// Group makes it one of groups of parameters, as a program does that makes its own
+// optimizer. Where weight decay is added to gradients, it is added to copies of them.
+func (o *Optimizer) Group(groups [][]*Tensor, decays []bool) {
+	o.groups, o.decays, o.parameters = groups, decays, slices.Concat(groups...)
 }
 
 // AsTrainerMakes configures it as transformers' Trainer does: two groups of
@@ -186,8 +194,13 @@ func (o *Optimizer) Step() {
 			o.transformersAdafactor()
 			return
 		}
-		for _, group := range o.groups {
-			o.kind.step(o, withGradients(group))
+		for i, group := range o.groups {
+			params := withGradients(group)
+			if i < len(o.decays) && o.decays[i] {
+				o.decayed = o.copyGradients(params)
+			}
+			o.kind.step(o, params)
+			o.dropDecayed()
 		}
 	})
 	o.countWork(since)
@@ -195,6 +208,16 @@ func (o *Optimizer) Step() {
 	if o.companion != nil {
 		o.companion.Step()
 	}
+}
+
+// copyGradients is _foreach_add(gradients, parameters, alpha=weight_decay).
+func (o *Optimizer) copyGradients(params []*Tensor) []*Tensor {
+	return mapTensors(params, func(p *Tensor) *Tensor { return o.t.emptyLike(p.grad, p.grad.DType) })
+}
+
+func (o *Optimizer) dropDecayed() {
+	o.t.releaseList(o.decayed)
+	o.decayed = nil
 }
 
 // countWork notes the kernels of a step in place of those that its memory stands

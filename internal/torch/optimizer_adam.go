@@ -3,8 +3,8 @@ package torch
 import "memorymark/internal/trace"
 
 // This file is torch/optim/adam.py, of which AdamW is a subclass, without
-// amsgrad, maximize and capturable. Adam's weight decay is 0 and AdamW's works
-// in place, so neither needs memory for it.
+// amsgrad, maximize and capturable. AdamW's weight decay works in place, and Adam's on
+// copies of the gradients.
 
 // adamState is an optimizer's state of a parameter. The step counter is on the
 // CPU, except for the fused kernel.
@@ -46,6 +46,7 @@ func (o *Optimizer) initAdam(p *Tensor) {
 // foreachAdam is _multi_tensor_adam: the roots of all squares exist at once. A
 // group's list keeps its name until the next group's is made.
 func (o *Optimizer) foreachAdam(params []*Tensor) {
+	o.dropDecayed() // del device_grads
 	var roots []*Tensor
 	for _, group := range byDType(params) {
 		old := roots

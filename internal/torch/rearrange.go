@@ -162,9 +162,10 @@ func (t *Torch) PadBy(x X, widths []int64) Value {
 
 // Resized is torch.nn.functional.interpolate to a size. The result has the order of its
 // input; the gradient of a contiguous one is contiguous
-// (aten/src/ATen/native/cuda/UpSample*.cu).
+// (aten/src/ATen/native/cuda/UpSample*.cu). Autocast computes it in float32
+// (aten/src/ATen/autocast_mode.h, AT_FORALL_FP32).
 func (t *Torch) Resized(x X, size ...int64) Value {
-	in := read(x)
+	in := t.upper(read(x))
 	shape := append(slices.Clone(in.Shape[:2]), size...)
 	out := t.emptyStrided(in.DType, shape, in.suggestedStrides(shape))
 	if n := t.record("Upsample", in); n != nil {
@@ -179,6 +180,7 @@ func (t *Torch) Resized(x X, size ...int64) Value {
 		}
 		n.setOutputs(out)
 	}
+	t.release(in)
 	t.done(x)
 	return Value{out}
 }

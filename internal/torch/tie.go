@@ -28,6 +28,15 @@ func (t *Torch) List(all []*Tensor) {
 	slices.SortStableFunc(t.parameters, func(a, b *Tensor) int { return place[a] - place[b] })
 }
 
+// KeepOnly removes the parameters that are not in a model: its modules were made and dropped.
+func (t *Torch) KeepOnly(model []*Tensor) {
+	in := make(map[*Tensor]bool, len(model))
+	for _, p := range model {
+		in[p] = true
+	}
+	t.parameters = slices.DeleteFunc(t.parameters, func(p *Tensor) bool { return !in[p] })
+}
+
 // TieBiased is Tie of a layer with a bias: _adjust_bias pads it to the size of
 // the vocabulary, which copies it (transformers/modeling_utils.py, tie_weights).
 func (t *Torch) TieBiased(m *Linear, e *Embedding) {

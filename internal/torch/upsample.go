@@ -5,7 +5,7 @@ package torch
 // not; backward makes a contiguous gradient of a contiguous one
 // (aten/src/ATen/native/UpSampleBicubic2d.cpp, cuda/UpSampleBicubic2d.cu).
 func (t *Torch) UpsampleBicubic(x X, height, width int64) Value {
-	in := read(x)
+	in := t.upper(read(x))
 	shape := []int64{in.Shape[0], in.Shape[1], height, width}
 	out := t.emptyStrided(in.DType, shape, in.suggestedStrides(shape))
 	if n := t.record("UpsampleBicubic2D", in); n != nil {
@@ -17,6 +17,7 @@ func (t *Torch) UpsampleBicubic(x X, height, width int64) Value {
 		}
 		n.setOutputs(out)
 	}
+	t.release(in)
 	t.done(x)
 	return Value{out}
 }

@@ -10,6 +10,7 @@ import (
 
 	"memorymark/internal/bytesize"
 	"memorymark/internal/hfconfig"
+	"memorymark/internal/models"
 )
 
 // Workload is one thing to train. It comes from a Draft, which fills in
@@ -44,7 +45,8 @@ type Workload struct {
 	GPU                string           `json:"gpu,omitempty"`
 	LimitGiB           float64          `json:"limit_gib,omitempty"`
 
-	Unmodelled string `json:"-"` // why the configuration cannot be predicted, "" if it can
+	Program    models.Program `json:"-"` // makes the model in place of Config, nil for none
+	Unmodelled string         `json:"-"` // why the configuration cannot be predicted, "" if it can
 }
 
 // Limit is the maximum that the allocator may reserve, 0 if unspecified.
