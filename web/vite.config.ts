@@ -9,6 +9,22 @@ import { patience } from './test/browser/patience.ts';
 // The server that npm run dev sends API requests to.
 const server = process.env.MEMORYMARK_URL ?? 'http://127.0.0.1:5001';
 
+interface Graph {
+  getModuleInfo(id: string): { isEntry: boolean; importers: readonly string[] } | null;
+}
+
+const ofStart = new Map<string, boolean>();
+
+/** isOfStart reports whether a module is loaded with the entry, and not only by a page that is looked at later. */
+function isOfStart(id: string, graph: Graph): boolean {
+  if (!ofStart.has(id)) {
+    ofStart.set(id, false); // while modules that import each other are followed
+    const module = graph.getModuleInfo(id);
+    ofStart.set(id, module !== null && (module.isEntry || module.importers.some((importer) => isOfStart(importer, graph))));
+  }
+  return ofStart.get(id)!;
+}
+
 // A server has no time to compress as well as this.
 const brotli = {
   name: 'brotli',
@@ -27,8 +43,8 @@ export default defineConfig({
     emptyOutDir: false,
     target: 'es2023',
     modulePreload: { polyfill: false },
-    // What several pages share is one file: it compresses better than twenty small ones.
-    rolldownOptions: { output: { advancedChunks: { groups: [{ name: 'shared', minShareCount: 2 }] } } },
+    // What the start needs is one file, and what several pages share is another: they compress better than twenty small ones.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: (id, graph) => (isOfStart(id, graph) ? 'start' : null) }, { name: 'shared', minShareCount: 2 }] } } },
   },
   server: { proxy: Object.fromEntries(['/v1', '/health', '/ready', '/openapi.json'].map((path) => [path, server])) },
   test: {

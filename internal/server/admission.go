@@ -50,7 +50,7 @@ const uploadPattern = "POST /v1/snapshots"
 // are not.
 var policies = map[string]policy{
 	"":                        usual(policy{access: anyone}),
-	"GET /{$}":                usual(policy{access: anyone}),
+	"GET /{$}":                usual(policy{access: anyone, packed: true}),
 	"GET /docs":               usual(policy{access: anyone}),
 	"GET /openapi.json":       usual(policy{access: anyone, packed: true}),
 	"POST /v1/session":        usual(policy{access: anyone}),

@@ -466,3 +466,25 @@ func TestPreview(t *testing.T) {
 		t.Errorf("got %s", other.text)
 	}
 }
+
+// The start page has its answer before its code runs, unless the server has tokens or
+// the address is for the code to read.
+func TestStartPage(t *testing.T) {
+	page := fstest.MapFS{"index.html": {Data: []byte(`<div id="root"></div>`)}}
+	c := start(t, func(o *Options) { o.Page = page })
+	for address, want := range map[string]string{
+		"/":                           "Full fine-tuning of BERT base at batch 16 fits on 1 ×",
+		"/?model=gpt2&gpu=t4&batch=1": `<option value="gpt2" selected>`,
+		"/?model=llama-3.1-8b&gpu=t4": "does not fit on 1 × NVIDIA Tesla T4: ",
+		"/?model=bert&gpu=t4&lora=16&lora.targets=all-linear": `name="lora.targets" value="all-linear"`,
+	} {
+		if got := c.get(address, "Accept", "text/html"); !strings.Contains(got.text, want) {
+			t.Errorf("%s: %q is not in %s", address, want, got.text)
+		}
+	}
+	for _, address := range []string{"/?model=nothing", "/?batch=many", "/?parallel.gpus=8", "/?colour=red", "/plan"} {
+		if got := c.get(address, "Accept", "text/html"); got.text != `<div id="root"></div>` {
+			t.Errorf("%s: got %s", address, got.text)
+		}
+	}
+}

@@ -19,12 +19,16 @@ func (s *Server) catalogRoutes(api huma.API) {
 	huma.Register(api, get("list-gpus", "/v1/gpus", "The cards that have a name here",
 		"Every figure has its source and date. this_machine is the id of the card that this server has, absent if it has none.", tagCatalogs),
 		func(context.Context, *struct{}) (*output[Cards], error) {
-			cards := Cards{CardsText: report.CardsText{Cards: gpu.All()}, Default: gpu.Default}
-			if card, ok := s.machine(); ok {
-				cards.ThisMachine, cards.Default = card.ID, card.ID
-			}
-			return &output[Cards]{cards}, nil
+			return &output[Cards]{s.cards()}, nil
 		})
+}
+
+func (s *Server) cards() Cards {
+	cards := Cards{CardsText: report.CardsText{Cards: gpu.All()}, Default: gpu.Default}
+	if card, ok := s.machine(); ok {
+		cards.ThisMachine, cards.Default = card.ID, card.ID
+	}
+	return cards
 }
 
 // Cards is the catalog of cards and which of them count here.

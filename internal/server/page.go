@@ -44,7 +44,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, name string) 
 		w.Header().Set("Cache-Control", "no-cache")
 	}
 	if name == "index.html" {
-		data = s.described(r, data)
+		data = s.started(r, s.described(r, data))
 	}
 	if packed, err := fs.ReadFile(s.opts.Page, name+".br"); err == nil && acceptsBrotli(r) {
 		w.Header().Set("Content-Encoding", "br")

@@ -7,6 +7,8 @@ test.each([
   [1024, '1.00 KiB'],
   [20 * 2 ** 20, '20.00 MiB'],
   [2647894016, '2.47 GiB'],
+  [134873088, '128.62 MiB'], // between 128.62 and 128.63: the even one, as the command line has it
+  [134610944, '128.38 MiB'],
   [2 ** 41, '2.00 TiB'],
 ])('%d bytes are %s', (n, text) => expect(bytes(n)).toBe(text));
 

@@ -11,9 +11,16 @@ const units = [
 /** bytes is an amount of memory, as 2.47 GiB. */
 export function bytes(n: number): string {
   for (const [name, size] of units) {
-    if (Math.abs(n) >= size) return `${(n / size).toFixed(2)} ${name}`;
+    if (Math.abs(n) >= size) return `${hundredths(n, size)} ${name}`;
   }
   return `${n} B`;
+}
+
+// hundredths are even where two are equally near, as in Go and Python: toFixed takes the larger.
+function hundredths(n: number, size: number): string {
+  const halves = (200 * n) / size;
+  const between = Number.isInteger(halves) && halves % 2 !== 0 && Math.floor(halves / 2) % 2 === 0;
+  return (between ? Math.floor(halves / 2) / 100 : n / size).toFixed(2);
 }
 
 /** gib is an amount in GiB, for axes. */

@@ -574,8 +574,12 @@
 	];
 	/** bytes is an amount of memory, as 2.47 GiB. */
 	function bytes$1(n) {
-		for (const [name, size] of units$1) if (Math.abs(n) >= size) return `${(n / size).toFixed(2)} ${name}`;
+		for (const [name, size] of units$1) if (Math.abs(n) >= size) return `${hundredths(n, size)} ${name}`;
 		return `${n} B`;
+	}
+	function hundredths(n, size) {
+		const halves = 200 * n / size;
+		return (Number.isInteger(halves) && halves % 2 !== 0 && Math.floor(halves / 2) % 2 === 0 ? Math.floor(halves / 2) / 100 : n / size).toFixed(2);
 	}
 	var whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 	/** count is a whole number, as 109,483,778. */

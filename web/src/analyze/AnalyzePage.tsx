@@ -1,20 +1,11 @@
-import { type DragEvent, useState } from 'react';
-import type { Answer, Curve, Prediction } from '../api/client';
+import { type DragEvent, Suspense, useState } from 'react';
+import type { Answer, Prediction } from '../api/client';
 import { Problem } from '../api/problem';
-import { useCards, useCurve, useModels, usePredictedAnalysis, usePrediction } from '../api/queries';
-import { Breakdown } from '../result/Breakdown';
+import { useCards, useModels, usePredictedAnalysis, usePrediction } from '../api/queries';
 import { CardBar } from '../result/CardBar';
-import { Changes } from '../result/Changes';
 import { ChangesToFit } from '../result/ChangesToFit';
-import { MemoryChart, SpeedChart } from '../result/Charts';
-import { CopyAs } from '../result/CopyAs';
-import { Cost } from '../result/Cost';
-import { Figures } from '../result/Figures';
-import { KeptResult } from '../result/KeptResult';
-import { Notes, Proof } from '../result/Proof';
-import { ResultTable } from '../result/ResultTable';
-import { Stages } from '../result/Stages';
 import { Verdict, whyNot } from '../result/Verdict';
+import { fetched } from '../app/fetched';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Skeleton } from '../ui/Loading';
 import { useTitle } from '../ui/useTitle';
@@ -28,8 +19,11 @@ import { type QuestionState, useQuestion } from '../workload/useQuestion';
 import { WorkloadForm } from '../workload/WorkloadForm';
 import { AskLine } from './AskLine';
 import { MeasurePanel } from './MeasurePanel';
-import { Run } from './Run';
 import { useRun } from './useRun';
+
+// What is below the verdict arrives after it.
+const Rest = fetched(() => import('./Rest'));
+const Ran = fetched(() => import('./Ran'));
 
 /** AnalyzePage asks what is trained and answers as it changes. */
 export function AnalyzePage() {
@@ -76,8 +70,11 @@ export function AnalyzePage() {
         <div className="flex min-w-0 flex-col gap-6">
           {dropped && <ErrorBox problem={dropped} title="This file is not a config.json" onDismiss={() => setDropped(undefined)} />}
           {run.problem && <ErrorBox problem={run.problem} title="It could not be started" onDismiss={run.dismiss} />}
-          {run.id && <Run id={run.id} watched={run.watched} onClose={run.close} kept={`/history/${run.id}`} />}
-          {ran && <KeptResult answer={ran} workload={asAsked(run.watched.analysis?.workload ?? {}, models)} title={model} />}
+          {run.id && (
+            <Suspense>
+              <Ran run={run} answer={ran} models={models} title={model} />
+            </Suspense>
+          )}
           {problem && !ran && !shown.prediction && <h1 className="sr-only">{title}</h1>}
           {problem && !ran && <Refusal key={problem.message} problem={problem} />}
           {!ran && (!problem || shown.prediction) && <Result state={state} {...shown} old={old} pipeline={pipeline} />}
@@ -113,24 +110,13 @@ interface ResultProps extends Found {
 }
 
 function Result({ state, prediction, answer, old, pipeline }: ResultProps) {
-  const { settled, change } = state;
-  const { hours_per_year: _, price_per_hour: __, run_tokens: ___, run_samples: ____, ...aboutMemory } = settled;
-  const { data: curve } = useCurve(aboutMemory, answer !== undefined && answer.optimal_batch_size > 0); // what is read first is asked first
   if (!prediction) return <Waiting />;
   return (
     <div className={`flex flex-col gap-6 transition-opacity ${old ? 'opacity-60' : ''}`} aria-busy={old}>
-      <Answered prediction={prediction} answer={answer} onApply={change} />
-      {pipeline && <Stages prediction={prediction} />}
-      {answer && (
-        <>
-          <Figures answer={answer} />
-          <Notes answer={answer} open />
-        </>
-      )}
-      {answer && <More state={state} answer={answer} curve={curve} />}
-      <Breakdown workload={settled.workload} answer={answer} />
-      {answer && <Proof answer={answer} />}
-      {curve?.points && <ResultTable points={curve.points} />}
+      <Answered prediction={prediction} answer={answer} onApply={state.change} />
+      <Suspense fallback={<Skeleton className="h-28" />}>
+        <Rest state={state} prediction={prediction} answer={answer} pipeline={pipeline} />
+      </Suspense>
     </div>
   );
 }
@@ -154,24 +140,6 @@ function Answered({ prediction, answer, onApply }: { prediction: Prediction; ans
       {oom && <p className="mt-4 text-sm text-muted">{whyNot(oom)}</p>}
       {answer ? <ChangesToFit answer={answer} onApply={onApply} /> : !prediction.fits && <Skeleton className="mt-5 h-24" />}
     </Verdict>
-  );
-}
-
-function More({ state, answer, curve }: { state: QuestionState; answer: Answer; curve?: Curve }) {
-  const { settled, change } = state;
-  const { hours_per_year: _, price_per_hour: __, run_tokens: ___, run_samples: ____, ...aboutMemory } = settled;
-  const copy = <CopyAs question={settled} answer={answer} />;
-  if (answer.optimal_batch_size === 0) return copy; // what does not train has no cost
-  return (
-    <div className="grid items-start gap-6 xl:grid-cols-2">
-      <Changes question={aboutMemory} answer={answer} onApply={change} />
-      <div className="flex min-w-0 flex-col gap-6">
-        <Cost answer={answer} state={state} />
-        {copy}
-      </div>
-      <MemoryChart answer={answer} curve={curve} />
-      <SpeedChart answer={answer} curve={curve} />
-    </div>
   );
 }
 

@@ -7,7 +7,7 @@ import type { Question } from '../workload/address';
 /** Engine is how an analysis is answered. */
 export type Engine = 'predicted' | 'emulated' | 'measured';
 
-interface RunState {
+export interface RunState {
   id?: string;
   watched: Watched;
   busy: boolean;

@@ -1,8 +1,8 @@
-import { QueryClientProvider } from '@tanstack/react-query';
+import { type QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { Suspense } from 'react';
 import { Route, Router, Switch, useLocation } from 'wouter';
 import { site, sitePath } from '../api/engine';
-import { newQueryClient, useHealth } from '../api/queries';
+import { useHealth } from '../api/queries';
 import { Crash } from './Crash';
 import { Header } from './Header';
 import { LogIn } from './LogIn';
@@ -13,9 +13,7 @@ import { Readable } from './Unreadable';
 import { Loading } from '../ui/Loading';
 import { Uploads } from '../uploads/Uploads';
 
-const queries = newQueryClient();
-
-export function App() {
+export function App({ queries }: { queries: QueryClient }) {
   return (
     <QueryClientProvider client={queries}>
       <Router base={sitePath}>

@@ -64,6 +64,46 @@ test('the first load is small: the page, and what the server answers', async () 
   expect(total).toBeLessThanOrEqual(200_000);
 });
 
+// At 400 kb/s with round trips of 400 ms, 2 s are the page, its style sheet and 60 kB.
+test('the question and its answer are there before any code, and small enough for a slow line', async () => {
+  const bare = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+  const session = await bare.context().newCDPSession(bare);
+  await session.send('Network.enable');
+  let total = 0;
+  session.on('Network.loadingFinished', ({ encodedDataLength }) => (total += encodedDataLength));
+  const question = bare.getByRole('form', { name: 'Question' });
+  for (const [asked, word] of [['/?model=bert&gpu=t4&precision=amp-fp16', 'Yes'], ['/?model=llama-3.1-8b&gpu=a10&lora=16&lora.targets=all-linear', 'No'], ['/?model=gpt2&gpu=a10&batch=90', 'Tight']]) {
+    await bare.goto(program.url + asked);
+    const said = await bare.getByRole('heading', { level: 1 }).innerText();
+    await page.goto(program.url + asked);
+    await page.getByLabel('Your batch').waitFor(); // of the page's own code
+    expect((await headline().innerText()).replace(/\s+/g, ' ')).toBe(said.replace(/\s+/g, ' '));
+    expect(said).toContain(word);
+  }
+  total = 0;
+  await session.send('Network.setCacheDisabled', { cacheDisabled: true });
+  await bare.goto(program.url);
+  await bare.waitForLoadState('networkidle');
+  console.log(`question, answer and style: ${(total / 1000).toFixed(1)} kB`);
+  expect(total).toBeLessThan(60_000);
+  await question.getByLabel('Model').selectOption('gpt2');
+  await question.getByLabel('Card').selectOption('h100');
+  await question.getByRole('button', { name: 'Check' }).click();
+  await bare.waitForURL('**/?model=gpt2&gpu=h100');
+  await bare.getByRole('heading', { level: 1, name: /GPT-2 .* on 1 × NVIDIA H100/ }).waitFor();
+  await bare.context().close();
+});
+
+test('what is chosen before the code of the page arrives stays chosen', async () => {
+  await page.route('**/assets/*.js', () => {});
+  await page.goto(`${program.url}/?model=bert&gpu=t4&precision=amp-fp16`, { waitUntil: 'commit' });
+  await page.getByRole('form', { name: 'Question' }).getByLabel('Model').selectOption('gpt2');
+  await page.unroute('**/assets/*.js'); // which lets through what was held
+  await page.waitForURL('**/?model=gpt2&gpu=t4&precision=amp-fp16');
+  await page.getByLabel('Your batch').waitFor();
+  await expect.poll(() => headline().textContent()).toContain('GPT-2');
+});
+
 test('the answer follows the inputs and the address follows too', async () => {
   await page.goto(`${program.url}/?model=bert&gpu=a10`);
   await expect.poll(() => headline().textContent()).toMatch(/^Yes: Full fine-tuning of BERT base at batch 16 fits on 1 × NVIDIA A10, with [\d.]+ GiB to spare\.$/);
