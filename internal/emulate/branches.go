@@ -36,16 +36,16 @@ func (d *Installation) branchesMatter(ctx context.Context, s Settings, c Command
 		obstacle = rewind()
 	}
 	if obstacle != "" {
-		assumed.note(fmt.Sprintf("a number that was made up decided a branch (%s); whether that matters was not tried: %s", where, obstacle))
+		assumed.note(fmt.Sprintf("numbers that were made up may have decided a branch or a size (%s); whether that matters was not tried: %s", where, obstacle))
 		return ""
 	}
-	fmt.Fprintf(c.Stderr, "\nmemorymark: a number that was made up decided a branch (%s); the command runs once more, silently, and takes the other branches\n", where)
+	fmt.Fprintf(c.Stderr, "\nmemorymark: numbers that were made up may have decided a branch or a size (%s); the command runs once more, silently, and takes the other branches\n", where)
 	other, err := d.takeOtherBranches(ctx, s, c, assumed)
 	if err == nil && other.ExitCode == 0 && samePeaks(assumed, other) {
-		assumed.note(fmt.Sprintf("a number that was made up decided a branch (%s); with the other branches the peaks are the same", where))
+		assumed.note(fmt.Sprintf("numbers that were made up may have decided a branch or a size (%s); with others and the other branches the peaks are the same", where))
 		return ""
 	}
-	return fmt.Sprintf("an assumed value decided a branch (%s), and the other branch takes other memory or fails", where)
+	return fmt.Sprintf("an assumed value decided a branch or a size (%s): with another the command takes other memory or fails", where)
 }
 
 func (d *Installation) takeOtherBranches(ctx context.Context, s Settings, c Command, assumed *Summary) (*Summary, error) {

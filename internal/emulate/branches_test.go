@@ -11,7 +11,7 @@ import (
 	"memorymark/internal/workload/workloadtest"
 )
 
-// TestBranches runs programs that branch on numbers that item returned.
+// TestBranches runs programs that continue by numbers from the device.
 func TestBranches(t *testing.T) {
 	compiler(t)
 	python := testmachine.Python(t)
@@ -28,8 +28,11 @@ func TestBranches(t *testing.T) {
 		least  bytesize.Bytes
 	}{
 		{"matters", Computed, "", 0, 256 * bytesize.MiB}, // the loss is 0.1, so the branch is taken
-		{"best", Assumed, "with the other branches the peaks are the same", 0, 0},
-		{"prints", Assumed, "with the other branches the peaks are the same", 0, 0},
+		{"count", Computed, "", 0, 0},
+		{"listed", Computed, "", 0, 0},
+		{"accuracy", Assumed, "with others and the other branches the peaks are the same", 0, 0},
+		{"best", Assumed, "the other branches the peaks are the same", 0, 0},
+		{"prints", Assumed, "the other branches the peaks are the same", 0, 0},
 		{"types", Assumed, "plain numbers", 0, 0},
 		{"file", Assumed, "", 1, 0},
 		{"logarithm", Computed, "", 0, 0},
@@ -49,5 +52,13 @@ func TestBranches(t *testing.T) {
 				t.Errorf("%+v\n%s", p, out.String())
 			}
 		})
+	}
+}
+
+// TestReads counts the lines that got numbers which may decide a size.
+func TestReads(t *testing.T) {
+	_, sum := runProgram(t, Assumed, "testdata/branches.py", "count", "integer", "listed", "copied", "drawn")
+	if b := sum.Processes[0].Branches; len(b) != 5 {
+		t.Errorf("%q", b)
 	}
 }

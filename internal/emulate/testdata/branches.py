@@ -1,4 +1,4 @@
-"""Programs that take numbers from the device by item and go on by them. The argument chooses one."""
+"""Programs that take numbers from the device and continue by them. The arguments choose some."""
 
 import json
 import math
@@ -24,6 +24,39 @@ def step():
 def matters():
     if (1 - step()).item() > 0.5:
         kept.append(torch.empty(64 << 20, device="cuda"))
+
+
+def large():
+    """Which of some numbers are large."""
+    return torch.randn(4 << 10, device="cuda") > 1.5
+
+
+def count():
+    kept.append(torch.zeros(large().sum().item(), 1 << 10, device="cuda"))
+
+
+def integer():
+    kept.append(torch.zeros(int(large().sum()), 1 << 10, device="cuda"))
+
+
+def listed():
+    kept.append(torch.zeros(sum(v > 1.5 for v in torch.randn(4 << 10, device="cuda").tolist()), 1 << 10, device="cuda"))
+
+
+def copied():
+    some = torch.randn(4 << 10, device="cuda").cpu().numpy()
+    kept.append(torch.zeros(int((some > 1.5).sum()), 1 << 10, device="cuda"))
+
+
+def drawn():
+    """An action that is drawn, and what it leads to."""
+    if torch.distributions.Categorical(logits=model(x)[:2, 0]).sample().item():
+        kept.append(torch.empty(8 << 20, device="cuda"))
+
+
+def accuracy():
+    right = (model(x) > 0).sum().item()
+    print(right / 512, (model(x) > 0).float().cpu().mean())
 
 
 def best():
@@ -89,4 +122,5 @@ def flat():
     print("looked", len(looks))
 
 
-globals()[sys.argv[1]]()
+for name in sys.argv[1:]:
+    globals()[name]()

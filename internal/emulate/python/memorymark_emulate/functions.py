@@ -29,6 +29,12 @@ class Functions:
             "storage_offset", "untyped_storage", "requires_grad_", "register_hook", "retain_grad", "get_device", "is_pinned", "is_shared", "__hash__", "__len__",
         )
         self.reads = both("item", "tolist", "cpu", "numpy") | {Tensor.__bool__, Tensor.__int__, Tensor.__float__, Tensor.__index__}
+        # Functions whose result is as large as a number among their arguments says.
+        self.sizing = both(
+            "arange", "chunk", "empty", "expand", "eye", "full", "linspace", "multinomial", "narrow", "new_empty", "new_full", "new_ones", "new_zeros", "ones", "rand", "randint",
+            "randn", "randperm", "repeat", "reshape", "split", "split_with_sizes", "tile", "topk", "unfold", "view", "zeros", "__getitem__", "__setitem__",
+        )  # fmt: skip
+        self.copying = both("tolist", "cpu", "numpy")
         self.overwriting = {Tensor.copy_, Tensor.zero_, Tensor.fill_, torch.zero_, torch.fill_}
         self.unset = both("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
         self.random = both("rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "bernoulli", "bernoulli_", "multinomial", "normal", "normal_", "uniform_", "random_")

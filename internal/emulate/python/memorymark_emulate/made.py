@@ -1,8 +1,12 @@
-"""Numbers that `item` returned although no kernel had computed them.
+"""Numbers that a program read although no kernel had computed them.
 
-They are floats and integers in all that a program does with them. Where a line of
-the program compares one, or makes an integer of it, that is reported: the line
-may have decided what happens next. What is computed from them is made up, too.
+Those that `item` returned are floats and integers in all that a program does with
+them. Where a line of the program compares one, makes an integer of it or asks for
+a tensor of that size, that is reported: the line may have decided what happens
+next. What is computed from them is made up, too.
+
+The ways of many numbers (`tolist`, `cpu`) are not followed: the line that reads
+them is reported. In a run that takes the other branch, they are others.
 """
 
 from __future__ import annotations
@@ -50,6 +54,38 @@ def _decided(answer: bool, frame: Any) -> bool:
     return not answer if _OTHER and decisions[where] % 2 else answer
 
 
+def read(frame: Any) -> None:
+    """A line got numbers that it may do anything with."""
+    where = report.user_frame(frame)
+    decisions[where] = decisions.get(where, 0) + 1
+
+
+def is_size(value: Any) -> bool:
+    """Whether a number that was made up is among the arguments of a function that makes a tensor."""
+    if isinstance(value, (list, tuple)):
+        return any(map(is_size, value))
+    if isinstance(value, slice):
+        return is_size((value.start, value.stop, value.step))
+    return isinstance(value, MadeInt)
+
+
+def brought(shadow: Any, choice: bool) -> Any:
+    """What a read brings that was made up: in a run that takes the other branch, choices in another order, and half of a number."""
+    if not _OTHER or choice and not shadow.dim():
+        return shadow
+    if choice:
+        return shadow.flip(-1)
+    return ~shadow if not shadow.dtype.is_floating_point and shadow.dtype.itemsize == 1 else (shadow // 2).where(shadow > 1, 1 - shadow)
+
+
+def unknown(torch: Any, t: Any) -> Any:
+    """What a read of many unknown numbers brings: None for the library's zeros, else numbers on both sides of what they may be compared with."""
+    if not _OTHER or t.numel() < 2 or t.layout is not torch.strided:
+        return None
+    other = torch.arange(t.numel(), device="cpu") % 2
+    return (other * 16 - 8 if t.dtype.is_floating_point else other).to(t.dtype).reshape(t.shape)
+
+
 def _kept(value: Any) -> Any:
     if type(value) is float:
         return MadeFloat(value)
@@ -87,8 +123,7 @@ def _follow(made: type, base: type) -> None:
             computes(name)
 
     def integer(self: Any) -> int:
-        _decided(True, sys._getframe(1))
-        return base.__int__(self)
+        return base.__int__(self) + (not _decided(True, sys._getframe(1)))
 
     made.__int__ = integer
     made.__hash__ = base.__hash__

@@ -45,6 +45,7 @@ _SIZES = {
 }  # fmt: skip
 _ALL_APART = "no two elements at the same place"
 _HALF, _IN_TURN = "half of ", "indices in turn over "  # with a number
+_DRAWN = "numbers drawn on the CPU"
 _DESCENT = "a descent that goes well"  # which says what L-BFGS keeps
 _CHECKED = "all numbers are right"  # of a check for NaN, whose answer selects
 _DECIDES = {"__bool__": "a branch", "__index__": "an index", **dict.fromkeys(_SIZES, "a size")}
@@ -55,7 +56,7 @@ def assumptions() -> list[dict[str, Any]]:
     return [
         {
             "function": f, "where": w, "assumed": a, "times": n, "followed": (f, w, a) in _followed,
-            "decided": "a branch" if a == _DESCENT else _DECIDES.get(f, "") if a in ("0", _ALL_APART, _CHECKED) or a.startswith((_HALF, _IN_TURN)) else "",
+            "decided": "a branch" if a == _DESCENT else _DECIDES.get(f, "") if a in ("0", _ALL_APART, _CHECKED) or a.startswith((_HALF, _IN_TURN, _DRAWN)) else "",
         }
         for (f, w, a), n in sorted(_assumed.items(), key=lambda i: -i[1])
     ]  # fmt: skip
@@ -214,6 +215,8 @@ def _make_mode(torch: Any) -> Any:
             global _calls
             _calls += 1
             kwargs = kwargs or {}
+            if function in functions.sizing and made.is_size((*args, *kwargs.values())):
+                made.read(sys._getframe(1))
             if torch._C._functorch.maybe_current_level() is not None:
                 return function(*args, **kwargs)  # under vmap, tensors stand for others and have no memory
             if function in functions.harmless:
@@ -247,7 +250,10 @@ def _make_mode(torch: Any) -> Any:
                 got = self.repeat(function, args, kwargs)
                 if type(got) is type(result):
                     return got
-            followed = made_up and function is Tensor.item and not report.is_library(sys._getframe(1))
+            guessed = made_up or bool(inputs) and inputs[0] in self.guesses
+            followed = guessed and function is Tensor.item and not report.is_library(sys._getframe(1))
+            if guessed and self.reads_on(function, args, kwargs) and not report.is_library(sys._getframe(1)):
+                made.read(sys._getframe(1))
             if made_up:
                 assume(function, read_guess or "0", sys._getframe(1), followed)
             if isinstance(result, (bool, int, float)):
@@ -258,6 +264,11 @@ def _make_mode(torch: Any) -> Any:
                 self.answer_backward(args[0], args[1])
             self.follow(function, args, kwargs, inputs, known, result)
             return result
+
+        def reads_on(self, function: Any, args: Any, kwargs: Any) -> bool:
+            """Whether a program may do anything with what a function brings: with an integer, and with many numbers unless they are weights to keep."""
+            copies = function in functions.copying or function is Tensor.to and _to_cpu(torch, args, kwargs)
+            return function is Tensor.__int__ or copies and 1 < args[0].numel() <= MAX_MASK
 
         def copied(self, t: Any, copy: Any) -> Any:
             """A deep copy, which has its tensor's values whatever else was copied with it: that is in the memo among the arguments."""
@@ -270,21 +281,25 @@ def _make_mode(torch: Any) -> Any:
 
         # --- before a call: lay out what it will read
         def prepare(self, function: Any, args: Any, kwargs: Any, inputs: list[Any], known: bool) -> None:
-            # Lengths, for example, are read together with unknown numbers (ctc_loss).
-            self.expose(inputs if known else [t for t in inputs if not t.dtype.is_floating_point and t in self.shadows])
+            reads = function in functions.reads or function is Tensor.to and _to_cpu(torch, args, kwargs)
+            guess = self.guesses.get(inputs[0], "") if known and reads else ""
+            if not guess:
+                # Lengths, for example, are read together with unknown numbers (ctc_loss).
+                self.expose(inputs if known else [t for t in inputs if not t.dtype.is_floating_point and t in self.shadows])
             if known:
-                if function in functions.reads or function is Tensor.to and _to_cpu(torch, args, kwargs):
-                    self.answer(inputs[0], self.shadows[inputs[0]])
-                    guess = self.guesses.get(inputs[0], "")
+                if reads:
+                    shadow = self.shadows[inputs[0]]
+                    self.answer(inputs[0], made.brought(shadow, guess.startswith(_IN_TURN)) if guess else shadow)
                     self.guessed = guess if guess.startswith(_HALF) else ""  # a choice decides by sizes alone
                 elif function in functions.counting:
                     for count in functions.counting[function](*_swap(torch, self.shadows, args)):
                         library.answer(count.to_bytes(8, "little", signed=True))
                         self.guessed = self.guess(inputs)
-            elif function in functions.reads or function is Tensor.to and _to_cpu(torch, args, kwargs):
+            elif reads:
                 whole = self.constants.whole(inputs[0])
                 if whole is None and (whole := self.descent.read(inputs[0])) is not None:
                     assume(function, _DESCENT, sys._getframe(2))
+                whole = made.unknown(torch, inputs[0]) if whole is None else whole
                 if whole is not None:
                     self.answer(inputs[0], whole)
             elif function in functions.nonzero and len(inputs) == 1:
@@ -406,7 +421,7 @@ def _make_mode(torch: Any) -> Any:
                 return
             shadows: list[Any] = []
             _collect(Tensor, got, shadows)
-            guess = self.guess(inputs)
+            guess = _DRAWN if function in functions.random else self.guess(inputs)
             for t, s in zip(results, shadows):
                 if t.shape == s.shape and t.dtype == s.dtype and s.device.type == "cpu":
                     self.keep(t, s)
