@@ -7,6 +7,7 @@ import (
 	"memorymark/internal/bytesize"
 	"memorymark/internal/gpu"
 	"memorymark/internal/predict"
+	"memorymark/internal/steptime"
 	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
@@ -27,6 +28,7 @@ type Steps struct {
 	Verdict     predict.Verdict
 	Peak        allocator.Usage // of each kind the most over all steps; zero if that is not known
 	StepSeconds float64         // of an update; 0 if that is not known
+	StepRange   *steptime.Range // in which they lie in four of five cases, where that is needed
 	Reason      string          // why they do not fit
 	Notes       []string        // what to know of how they ran
 }

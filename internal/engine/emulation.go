@@ -73,7 +73,7 @@ func newPrediction(q analysis.Request, m Measurement, found *measure.ProbeResult
 	if p.Fits && o.SecondsPerStep > 0 {
 		speed := q.Throughput(o.Batch, o.SecondsPerStep)
 		p.StepSeconds, p.SamplesPerSecond, p.TokensPerSecond = o.SecondsPerStep, speed.SamplesPerSecond, speed.TokensPerSecond
-		r := steptime.RangeOf(q.Card, o.SecondsPerStep)
+		r := o.Estimated.Range(q.Card)
 		p.StepRange, p.StepCompared, p.TimeAccuracy = &r, steptime.Compared(q.Card), &steptime.Stated
 	}
 	p.Judge()

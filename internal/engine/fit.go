@@ -23,7 +23,7 @@ func (r *Runner) FitProbe(ctx context.Context, card *gpu.Card, tell func(change.
 		}
 		out := &change.Steps{
 			Verdict:     predict.VerdictOf(p.Fits, p.PeakReserved(), p.Limit, t.Margin),
-			StepSeconds: p.StepSeconds, Reason: reasonOf(p), Notes: notesOf(p),
+			StepSeconds: p.StepSeconds, StepRange: p.StepRange, Reason: reasonOf(p), Notes: notesOf(p),
 		}
 		if p.Fits { // else the peak of the steps before the one that failed says little
 			out.Peak = predict.PeakOf(p.Steps)

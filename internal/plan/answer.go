@@ -165,7 +165,7 @@ func tieNote(out *Plan) string {
 	}
 	var names []string
 	for _, o := range out.Options {
-		if o.Dollars == nil || o.GPU == best.GPU || seen[o.GPU] || !o.Simulated || *o.Dollars/(1+o.Off) > *best.Dollars*(1+best.Off) {
+		if o.Dollars == nil || o.GPU == best.GPU || seen[o.GPU] || !o.Simulated || o.leastDollars() > *best.Dollars*(1+best.Off) {
 			continue
 		}
 		seen[o.GPU] = true
@@ -176,6 +176,15 @@ func tieNote(out *Plan) string {
 	}
 	return fmt.Sprintf("Times on %s are known within %.0f %%; on %s what costs more here may cost no more: the ranges overlap.",
 		best.GPU, 100*best.Off, strings.Join(names, ", "))
+}
+
+// leastDollars are those that it costs in four of five cases at least, if it is known
+// what it costs.
+func (o *Option) leastDollars() float64 {
+	if o.seconds.Range.Low == 0 {
+		return *o.Dollars
+	}
+	return *o.Dollars * o.seconds.Range.Low / o.seconds.Total()
 }
 
 // priceNotes say which markets and days the prices are of.

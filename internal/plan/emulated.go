@@ -54,7 +54,8 @@ func (s *Sketch) needs(batch int64) bytesize.Bytes {
 // seconds are how long an update takes.
 func (s *Sketch) seconds(card *gpu.Card, batch, passes int64) predict.Seconds {
 	both, update := s.Batches[batch].Work.Split()
-	return predict.Seconds{Computing: both.Seconds(card)/2*float64(passes) + update.Seconds(card)}
+	n := float64(passes) / 2
+	return predict.Seconds{Computing: n*both.Seconds(card) + update.Seconds(card), Range: both.Range(card).Times(n).Plus(update.Range(card))}
 }
 
 // runs are those that an emulated plan has made.
@@ -173,6 +174,9 @@ func (p *planner) emulate(c *candidate, at *site) (*took, error) {
 	case steps.Verdict != predict.DoesNotFit:
 		p.simulated.Add(1)
 		t = &took{steps.Peak.PeakAllocated, steps.Peak.PeakReserved, steps.Verdict, predict.Seconds{Computing: steps.StepSeconds}}
+		if steps.StepRange != nil {
+			t.seconds.Range = *steps.StepRange
+		}
 	}
 	p.runs.took[placed{at, c}] = t
 	return t, nil

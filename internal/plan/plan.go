@@ -121,12 +121,13 @@ type Option struct {
 	Days     float64            `json:"days"`
 	Dollars  *float64           `json:"dollars,omitempty"` // absent without a price
 	KWh      float64            `json:"kwh,omitempty"`     // that the boards take at most
-	Off      float64            `json:"off,omitempty"`     // within which share of the truth four of five times of this card are
+	Off      float64            `json:"off,omitempty"`     // by which share more it takes at most in four of five cases
 	Price    *Price             `json:"price,omitempty"`
 	Command  string             `json:"command"`          // that predicts it
 	Recipe   *recipe.Recipe     `json:"recipe,omitempty"` // absent where no library has the model
 	Workload *workload.Workload `json:"workload"`
 	Card     *gpu.Card          `json:"-"`
+	seconds  predict.Seconds    // of an update
 }
 
 // Memory is what the rank takes that needs the most.

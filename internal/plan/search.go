@@ -339,7 +339,8 @@ func (p *planner) newOption(s *site, o Option, each predict.Seconds) *Option {
 	each = each.Fed(p.loading(o.Batch * o.Passes))
 	o.Speed, o.Recipe = p.speed(each), recipe.New(o.Workload)
 	o.Days, o.Dollars = p.bill(s, each)
-	o.KWh, o.Off = steptime.KWh(s.card, o.Days*24*3600*float64(s.gpus)), steptime.OffOf(s.card)
+	o.KWh, o.Off = steptime.KWh(s.card, o.Days*24*3600*float64(s.gpus)), each.Off()
+	o.seconds = each
 	return &o
 }
 

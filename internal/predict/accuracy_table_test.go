@@ -42,6 +42,9 @@ func (f *figures) comparisons() []compared {
 		{"step time", "testdata/truth/throughput", "h200", f.time},
 		{"step time, memory study", "testdata/truth/study", "h200", f.studiedTime},
 		{"step time, large bf16 products", "testdata/truth/throughput-large", "h200", f.largeTime},
+		{"step time, profiled", "internal/steptime/testdata/kernels/steps", "h200", f.profiledTime},
+		{"step time, emulated", "internal/steptime/testdata/timed", "h200", f.emulatedPlain},
+		{"step time, user-written models, emulated", "internal/steptime/testdata/timed", "h200", f.emulatedOwn},
 	}
 	for _, card := range slices.Sorted(maps.Keys(f.cardsAllocated)) {
 		all = append(all, compared{"peak allocated, other cards, emulated", cardsSource, card, f.cardsAllocated[card]},
@@ -133,7 +136,7 @@ func (f *figures) writeReported(b *bytes.Buffer) {
 		if of[k] == nil {
 			kinds = append(kinds, k)
 		}
-		of[k] = append(of[k], lineError{r.Recording, r.SignedError, r.Parameters})
+		of[k] = append(of[k], lineError{id: r.Recording, share: r.SignedError, parameters: r.Parameters})
 	}
 	b.WriteString(docReported)
 	for _, k := range kinds {

@@ -49,6 +49,8 @@ type figures struct {
 	drawnAllocated, drawnReserved      lineErrors
 	studied                            family // the memory study
 	studiedTime, largeTime             lineErrors
+	profiledTime                       lineErrors               // on the same card, of another day
+	emulatedOwn, emulatedPlain         lineErrors               // step times by the launches that the emulated engine counted
 	cardsAllocated, cardsReserved      map[string]lineErrors    // other versions on other cards, emulated
 	cards                              map[string]lineErrors    // step times that others published
 	kernels                            map[[2]string]lineErrors // that others timed, by card and set
@@ -68,7 +70,7 @@ func newFigures(t *testing.T) *figures {
 	for i := range f.batches {
 		b := &f.batches[i]
 		name := b.workload.Config.Architecture
-		largest[name] = append(largest[name], lineError{b.ID, b.off(), b.parameters})
+		largest[name] = append(largest[name], lineError{id: b.ID, share: b.off(), parameters: b.parameters})
 	}
 	for _, name := range slices.Sorted(maps.Keys(families)) {
 		x := families[name]
@@ -91,7 +93,8 @@ func newFigures(t *testing.T) *figures {
 	f.heldAllocated, f.heldReserved = heldOut(t)
 	f.drawnAllocated, f.drawnReserved = drawn(t)
 	f.studied, f.studiedTime = studied(t)
-	f.largeTime, f.cards = largeSteps(t), networkErrors(t)
+	f.largeTime, f.profiledTime, f.cards = largeSteps(t), profiledSteps(t), networkErrors(t)
+	f.emulatedOwn, f.emulatedPlain = emulatedSteps(t)
 	f.kernels, f.collectives, f.megatron = kernelErrors(t), collectiveErrors(t), megatronErrors(t)
 	f.cardsAllocated, f.cardsReserved = otherCards(t)
 	f.reported = reportedRows(t)

@@ -48,8 +48,8 @@ func otherCards(t *testing.T) (allocated, reserved map[string]lineErrors) {
 			a = worse(a, int64(s.PeakAllocated), line.Measured.PeakAllocated[i])
 			r = worse(r, int64(s.PeakReserved), line.Measured.PeakReserved[i])
 		}
-		allocated[card.ID] = append(allocated[card.ID], lineError{line.ID, a, p.Parameters})
-		reserved[card.ID] = append(reserved[card.ID], lineError{line.ID, r, p.Parameters})
+		allocated[card.ID] = append(allocated[card.ID], lineError{id: line.ID, share: a, parameters: p.Parameters})
+		reserved[card.ID] = append(reserved[card.ID], lineError{id: line.ID, share: r, parameters: p.Parameters})
 	}
 	return allocated, reserved
 }

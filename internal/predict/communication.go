@@ -2,6 +2,7 @@ package predict
 
 import (
 	"memorymark/internal/gpu"
+	"memorymark/internal/steptime"
 	"memorymark/internal/torch"
 	"memorymark/internal/workload"
 )
@@ -15,6 +16,15 @@ import (
 // starting is how many seconds a collective takes besides its bytes, from 20 to 70 µs
 // among two to eight cards (collectives.csv of internal/steptime/testdata/kernels).
 const starting = 35e-6
+
+// offOfLinks is within which share of the truth four of five collectives are of those
+// that others timed.
+const offOfLinks = 0.3
+
+// aroundLinks is the range around an estimated time of waiting.
+func aroundLinks(seconds float64) steptime.Range {
+	return steptime.Range{Low: seconds / (1 + offOfLinks), High: seconds * (1 + offOfLinks)}
+}
 
 // waiting is how long GPUs wait for each other in an update of passes that take so long.
 func (t Timing) waiting(card *gpu.Card, p *workload.Parallel, passes int64, forward, backward float64) float64 {

@@ -149,8 +149,8 @@ func collectiveErrors(t *testing.T) (out lineErrors) {
 			continue
 		}
 		card := workloadtest.Card(t, id)
-		g := group{int64(n[0]), card.Link().BusBytesPerSecond(int64(n[0]))}
-		out = append(out, lineError{strings.Join(r[:6], " "), (g.ring(bytes)+starting)/(1e-6*n[2]) - 1, 0})
+		seconds := group{int64(n[0]), card.Link().BusBytesPerSecond(int64(n[0]))}.ring(bytes) + starting
+		out = append(out, timed(strings.Join(r[:6], " "), Seconds{Waiting: seconds, Range: aroundLinks(seconds)}, 1e-6*n[2]))
 	}
 	return out
 }
@@ -183,7 +183,7 @@ func megatronErrors(t *testing.T) (out lineErrors) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, lineError{strings.Join(r[:10], " "), 1e3*o.Timing(w.Batch).Seconds(card, w.Parallel, int64(w.Accumulate)).Total()/n[10] - 1, 0})
+		out = append(out, timed(strings.Join(r[:10], " "), o.Timing(w.Batch).Seconds(card, w.Parallel, int64(w.Accumulate)), 1e-3*n[10]))
 	}
 	return out
 }

@@ -29,8 +29,8 @@ func drawn(t *testing.T) (allocated, reserved lineErrors) {
 			continue
 		}
 		a, r := line.errors(p)
-		allocated = append(allocated, lineError{line.ID, a, line.Measured.Parameters})
-		reserved = append(reserved, lineError{line.ID, r, line.Measured.Parameters})
+		allocated = append(allocated, lineError{id: line.ID, share: a, parameters: line.Measured.Parameters})
+		reserved = append(reserved, lineError{id: line.ID, share: r, parameters: line.Measured.Parameters})
 	}
 	drawnAllocated, drawnReserved = allocated, reserved
 	return allocated, reserved

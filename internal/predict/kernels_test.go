@@ -61,8 +61,9 @@ func kernelErrors(t *testing.T) map[[2]string]lineErrors {
 	out := make(map[[2]string]lineErrors)
 	add := func(id, set, name string, l steptime.Launches, seconds float64) {
 		card := workloadtest.Card(t, id)
-		key := [2]string{id, set}
-		out[key] = append(out[key], lineError{name, l.Busy(card, 0).Device/seconds - 1, 0})
+		key, part := [2]string{id, set}, l.Busy(card, 0)
+		part.Host = 0
+		out[key] = append(out[key], timed(name, Seconds{Computing: part.Device, Range: steptime.RangeOf(part)}, seconds))
 	}
 	products := timedByOthers(t, "products.csv.xz")
 	for _, r := range products {

@@ -54,8 +54,8 @@ func predictPeaks(t *testing.T, file string) (allocated, reserved lineErrors) {
 			a = worse(a, int64(s.PeakAllocated), line.Measured.PeakAllocated[i])
 			r = worse(r, int64(s.PeakReserved), line.Measured.PeakReserved[i])
 		}
-		allocated = append(allocated, lineError{line.ID, a, p.Parameters})
-		reserved = append(reserved, lineError{line.ID, r, p.Parameters})
+		allocated = append(allocated, lineError{id: line.ID, share: a, parameters: p.Parameters})
+		reserved = append(reserved, lineError{id: line.ID, share: r, parameters: p.Parameters})
 	}
 	return allocated, reserved
 }

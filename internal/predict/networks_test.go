@@ -71,7 +71,7 @@ func networkErrors(t *testing.T) map[string]lineErrors {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out[n.card] = append(out[n.card], lineError{n.model + " at " + n.image, 1e3*s.StepSeconds()/n.milliseconds - 1, s.Parameters()})
+		out[n.card] = append(out[n.card], s.timed(n.model+" at "+n.image, 1e-3*n.milliseconds))
 	}
 	return out
 }

@@ -126,8 +126,8 @@ func (f *family) add(line measuredPeaks, card *gpu.Card) {
 	p, err := predictLine(line.Workload, card)
 	if err != nil {
 		f.unmodelled++
-		f.allocated = append(f.allocated, lineError{line.ID, 1, line.Measured.Parameters})
-		f.reserved = append(f.reserved, lineError{line.ID, 1, line.Measured.Parameters})
+		f.allocated = append(f.allocated, lineError{id: line.ID, share: 1, parameters: line.Measured.Parameters})
+		f.reserved = append(f.reserved, lineError{id: line.ID, share: 1, parameters: line.Measured.Parameters})
 		f.problems = append(f.problems, fmt.Sprintf("%s: %v", line.ID, err))
 		return
 	}
@@ -145,8 +145,8 @@ func (f *family) add(line measuredPeaks, card *gpu.Card) {
 	if allocated == 0 {
 		allocated = end
 	}
-	f.allocated = append(f.allocated, lineError{line.ID, allocated, m.Parameters})
-	f.reserved = append(f.reserved, lineError{line.ID, reserved, m.Parameters})
+	f.allocated = append(f.allocated, lineError{id: line.ID, share: allocated, parameters: m.Parameters})
+	f.reserved = append(f.reserved, lineError{id: line.ID, share: reserved, parameters: m.Parameters})
 }
 
 // predictLine turns a panic into an error: a family that is being written must
@@ -178,6 +178,7 @@ type lineError struct {
 	share float64 // signed; 0 is exact
 
 	parameters int64 // of the model
+	held       bool  // by the range of a time
 }
 
 type lineErrors []lineError

@@ -52,7 +52,8 @@ func TestBubble(t *testing.T) {
 		w := workloadtest.Parse(t, fmt.Sprintf(`{"model": "smollm2-135m", "batch": 8, "parallel": {"kind": "pipeline", "stages": [15, 15], "microbatches": %d}}`, microbatches))
 		p := ran(t, w, h200, steps)
 		timing := p.timing()
-		passes := steptime.Seconds(busy(timing.forward, workloadtest.Card(t, "h200"))) + steptime.Seconds(busy(timing.backward, workloadtest.Card(t, "h200")))
+		forward, backward, _ := timing.busy(workloadtest.Card(t, "h200"))
+		passes := steptime.Seconds(forward) + steptime.Seconds(backward)
 		if got, want := timing.Seconds(workloadtest.Card(t, "h200"), w.Parallel, 1).Waiting, passes/float64(microbatches); math.Abs(got/want-1) > 1e-9 {
 			t.Errorf("%d microbatches: waits %g s, want %g", microbatches, got, want)
 		}

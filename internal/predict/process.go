@@ -145,9 +145,12 @@ func (s *Process) Breakdown() Breakdown {
 
 // StepSeconds estimates how long a step takes once the process has settled, with
 // what its GPU waits for others.
-func (s *Process) StepSeconds() float64 {
+func (s *Process) StepSeconds() float64 { return s.stepTime().Total() }
+
+// stepTime is that with the range in which it lies.
+func (s *Process) stepTime() Seconds {
 	w := s.program.w
-	return s.program.stepTiming().Seconds(s.card, w.Parallel, int64(w.Accumulate)).Total()
+	return s.program.stepTiming().Seconds(s.card, w.Parallel, int64(w.Accumulate))
 }
 
 // Prediction is the process as an answer.

@@ -244,7 +244,7 @@ func TestPeaksOfRanks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		settled = append(settled, lineError{r.ID, worse(0, int64(p.Steps[steps-1].PeakAllocated), r.Measured.PeakAllocated[steps-1]), r.Measured.Parameters})
+		settled = append(settled, lineError{id: r.ID, share: worse(0, int64(p.Steps[steps-1].PeakAllocated), r.Measured.PeakAllocated[steps-1]), parameters: r.Measured.Parameters})
 	}
 	for _, problem := range f.problems {
 		t.Error(problem)

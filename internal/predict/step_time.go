@@ -102,6 +102,8 @@ func (l timingLine) at(share float64) Timing {
 type Seconds struct {
 	Computing float64 `json:"computing_seconds"` // as if no GPU waited for others
 	Waiting   float64 `json:"waiting_seconds"`   // for others or for samples, while nothing is computed
+
+	Range steptime.Range `json:"-"` // of all of it
 }
 
 // Total is all of it.
@@ -111,7 +113,16 @@ func (s Seconds) Total() float64 { return s.Computing + s.Waiting }
 // of the next update while this one is computed.
 func (s Seconds) Fed(loader float64) Seconds {
 	s.Waiting += max(loader-s.Total(), 0)
+	s.Range = s.Range.AtLeast(loader)
 	return s
+}
+
+// Off is by which share more it takes at most in four of five cases, 0 if that is not known.
+func (s Seconds) Off() float64 {
+	if s.Range.High == 0 {
+		return 0
+	}
+	return s.Range.High/s.Total() - 1
 }
 
 // Efficiency is the share of the time that is computed.
@@ -120,34 +131,32 @@ func (s Seconds) Efficiency() float64 { return s.Computing / s.Total() }
 // Seconds estimates how long an update of a number of passes takes on cards that
 // share it so; nil is one card.
 func (t Timing) Seconds(card *gpu.Card, p *workload.Parallel, passes int64) Seconds {
-	forward, backward, update := busy(t.forward, card), busy(t.backward, card), busy(t.update, card)
-	if len(t.update.Launches) > 0 {
-		update.Host += steptime.HostOfUpdate
-	}
-	pass := steptime.Busy{Device: forward.Device + backward.Device, Host: forward.Host + backward.Host}
+	forward, backward, update := t.busy(card)
 	parts := []steptime.Busy{forward, backward, update}
 	if passes > 1 {
-		rest := float64(passes - 1)
-		parts = []steptime.Busy{{Device: rest * pass.Device, Host: rest * pass.Host}, forward, backward, update}
+		parts = append([]steptime.Busy{forward.Plus(backward).Times(float64(passes - 1))}, parts...)
 	}
-	return Seconds{
+	s := Seconds{
 		Computing: steptime.Seconds(parts...),
 		Waiting:   t.waiting(card, p, passes, steptime.Seconds(forward), steptime.Seconds(backward)),
 	}
+	s.Range = steptime.RangeOf(parts...).Plus(aroundLinks(s.Waiting))
+	return s
 }
 
-// busy is how long work keeps a card and its host.
-func busy(w torch.Work, card *gpu.Card) steptime.Busy { return w.Launches.Busy(card, w.Nodes) }
+// busy is how long each part keeps a card and its host.
+func (t Timing) busy(card *gpu.Card) (forward, backward, update steptime.Busy) {
+	return t.forward.Launches.Busy(card, t.forward.Nodes), t.backward.Launches.Busy(card, t.backward.Nodes), t.update.Launches.BusyUpdating(card)
+}
 
 // addTime says how long a step takes, and how far that can be trusted.
 func (s *Process) addTime(out *Prediction) {
 	w, timing := s.program.w, s.program.stepTiming()
-	out.StepSeconds = timing.Seconds(s.card, w.Parallel, int64(w.Accumulate)).Total()
-	if out.StepSeconds == 0 {
+	seconds := s.stepTime()
+	if seconds.Total() == 0 {
 		return
 	}
-	r := steptime.RangeOf(s.card, out.StepSeconds)
-	out.StepRange, out.StepCompared = &r, steptime.Compared(s.card)
+	out.StepSeconds, out.StepRange, out.StepCompared = seconds.Total(), &seconds.Range, steptime.Compared(s.card)
 	out.CPUBound = timing.cpuBound(s.card, float64(w.Accumulate))
 	gpus := 1.
 	if w.Parallel != nil {
@@ -159,13 +168,13 @@ func (s *Process) addTime(out *Prediction) {
 // cpuBound is what launching leaves of the card's time, nil where the card is not
 // held up by it.
 func (t Timing) cpuBound(card *gpu.Card, passes float64) *CPUBound {
-	all := t.forward.Plus(t.backward).Times(passes).Plus(t.update)
-	b := busy(all, card)
+	forward, backward, update := t.busy(card)
+	b := forward.Plus(backward).Times(passes).Plus(update)
 	if b.Host <= b.Device {
 		return nil
 	}
 	out := &CPUBound{DeviceSeconds: b.Device}
-	for _, l := range all.Launches {
+	for _, l := range t.forward.Plus(t.backward).Times(passes).Plus(t.update).Launches {
 		out.Launches += l.Count
 	}
 	return out
@@ -178,14 +187,12 @@ func (p *Prediction) Feed(perSample float64) {
 		return
 	}
 	loader := perSample * float64(p.Workload.Batch*int64(p.Workload.Accumulate))
-	fed := Seconds{Computing: p.StepSeconds}.Fed(loader)
+	fed := Seconds{Computing: p.StepSeconds, Range: *p.StepRange}.Fed(loader)
 	p.Loader = &LoaderTime{Seconds: loader, WaitingSeconds: fed.Waiting}
 	slower := fed.Total() / p.StepSeconds
 	p.StepSeconds = fed.Total()
 	p.SamplesPerSecond /= slower
 	p.TokensPerSecond /= slower
 	p.StepKWh *= slower
-	if r := p.StepRange; r != nil {
-		p.StepRange = &steptime.Range{Low: max(r.Low, loader), High: max(r.High, loader)}
-	}
+	p.StepRange = &fed.Range
 }

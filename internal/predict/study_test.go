@@ -26,9 +26,9 @@ func studied(t *testing.T) (f family, times lineErrors) {
 		id := fmt.Sprintf("%s_s%d_%s_%s", w.Model, w.Sequence, w.Precision, w.Phase)
 		third := sim.Steps()[2]
 		f.lines++
-		f.allocated = append(f.allocated, lineError{id, worse(0, int64(third.PeakAllocated), c.Peak.Allocated), sim.Parameters()})
-		f.reserved = append(f.reserved, lineError{id, worse(0, int64(third.PeakReserved), c.Peak.Reserved), sim.Parameters()})
-		times = append(times, lineError{id, sim.StepSeconds()/c.Seconds - 1, sim.Parameters()})
+		f.allocated = append(f.allocated, lineError{id: id, share: worse(0, int64(third.PeakAllocated), c.Peak.Allocated), parameters: sim.Parameters()})
+		f.reserved = append(f.reserved, lineError{id: id, share: worse(0, int64(third.PeakReserved), c.Peak.Reserved), parameters: sim.Parameters()})
+		times = append(times, sim.timed(id, c.Seconds))
 	}
 	return f, times
 }

@@ -26,9 +26,32 @@ func timedSteps(t *testing.T, file string) map[string]lineErrors {
 			t.Fatal(err)
 		}
 		name := w.Config.Architecture
-		out[name] = append(out[name], lineError{c.ID, 1e3*s.StepSeconds()/c.Measured.StepMS - 1, s.Parameters()})
+		out[name] = append(out[name], s.timed(c.ID, 1e-3*c.Measured.StepMS))
 	}
 	return out
+}
+
+// timed is how far off an estimated time is, and whether its range holds the one that
+// was measured.
+func timed(id string, estimated Seconds, measured float64) lineError {
+	return lineError{id: id, share: estimated.Total()/measured - 1, held: estimated.Range.Holds(measured)}
+}
+
+func (s *Process) timed(id string, measured float64) lineError {
+	out := timed(id, s.stepTime(), measured)
+	out.parameters = s.Parameters()
+	return out
+}
+
+// held is the share of times that their ranges hold.
+func (e lineErrors) held() float64 {
+	held := 0
+	for _, x := range e {
+		if x.held {
+			held++
+		}
+	}
+	return float64(held) / float64(len(e))
 }
 
 // TestStepSeconds compares estimated with timed steps.

@@ -1,6 +1,7 @@
 package steptime
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -22,8 +23,11 @@ func TestNearest(t *testing.T) {
 		if own == strings.HasPrefix(Compared(card), "no times") {
 			t.Errorf("%s: %s", id, Compared(card))
 		}
-		if r := RangeOf(card, 1); own != (r.High == 1+nearest(card).off) || r.Low >= 1 {
-			t.Errorf("%s: range %+v", id, r)
+		var large Launches
+		large.Add(Product, FP16, false, 8192, 8192, 8192)
+		part := large.Busy(card, 0)
+		if r := RangeOf(part); own != (math.Abs(r.High/part.Device-1-nearest(card).off) < 1e-3) || r.Low >= part.Device {
+			t.Errorf("%s: %+v, range %+v", id, part, r)
 		}
 	}
 }
@@ -45,5 +49,22 @@ func TestPower(t *testing.T) {
 	few.BoardWatts /= 2
 	if got := reachedBy(&few); got.half >= row.half {
 		t.Errorf("with half of the watts it reaches %.2f of its rate, with all %.2f", got.half, row.half)
+	}
+}
+
+// What waits for the host may be much shorter on another server, but no shorter than
+// what the card takes.
+func TestHostRange(t *testing.T) {
+	r := RangeOf(Busy{Device: 1, Host: 4, Off: 0.1})
+	if math.Abs(r.Low-4/hostFaster) > 0.05 || math.Abs(r.High-4*hostSlower) > 0.05 {
+		t.Errorf("4 s of the host: %+v", r)
+	}
+	if r := RangeOf(Busy{Device: 3.9, Host: 4, Off: 0.39}); r.Low < 3.9/1.1 {
+		t.Errorf("4 s of the host and 3.9 s of the card: %+v", r)
+	}
+	w := Work{Launches: []Asked{{Kind: Kernel, Size: []float64{1e9}}}, Order: []int{0}}
+	seconds, r := w.Seconds(h200()), w.Range(h200())
+	if !r.Holds(seconds) || r.Low > seconds/1.1 || r.High < 1.1*seconds {
+		t.Errorf("%g s, range %+v", seconds, r)
 	}
 }

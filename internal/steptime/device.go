@@ -12,17 +12,22 @@ type device struct {
 	*gpu.Card
 	reached reached
 	perByte float64 // cycles for each byte that the memory moves, in those of an H200
+	share   float64 // within which four of five of its times are
 }
 
 func newDevice(card *gpu.Card) device {
 	perByte := cycles(card) / card.BandwidthGBPerS / (cycles(h200()) / h200().BandwidthGBPerS)
-	return device{card, reachedBy(card), perByte}
+	return device{card, reachedBy(card), perByte, OffOf(card)}
 }
 
 // cycles is how many cycles all multiprocessors have in a microsecond.
 func cycles(card *gpu.Card) float64 {
 	return float64(max(card.SMs, 1)) * float64(max(card.ClockMHz, 1000))
 }
+
+// between is how long a card does nothing from one kernel to the next that waits for it,
+// in the steps of steps.jsonl (testdata/kernels) that did not wait for their host.
+const between = 1.4e-6
 
 // plain is the share of its bandwidth that an H200 reaches with the plainest kernels.
 // Others reach less because they compute for every byte, which holds up a card less

@@ -1,13 +1,16 @@
 package steptime
 
 // Seconds of the host, of a PyTorch 2.11 on a current server's processor, as steps
-// of small batches show it (testdata/README.md): for a launch, for a node of
-// autograd that is made or run, for what an optimizer and its loop do besides, and for a launch
-// of an optimizer's multi-tensor kernel, which takes some hundred tensors.
+// of small batches show it (testdata/README.md): for a launch by Python, with the node
+// of autograd that it makes, for a node that autograd's thread runs, with what that
+// launches, and for what an optimizer and its loop do besides. For a launch of an optimizer,
+// by itself or of a multi-tensor kernel, which takes some hundred tensors, it is what
+// optimizers take that were timed alone (h200.jsonl of testdata/kernels).
 const (
-	hostOfLaunch  = 21.6e-6
-	hostOfNode    = 6.4e-6
-	HostOfUpdate  = 7e-3
+	hostOfLaunch  = 30e-6
+	hostOfNode    = 18e-6
+	hostOfUpdate  = 8.5e-3
+	hostOfTensor  = 9e-6
 	hostOfForeach = 100e-6
 )
 
@@ -18,10 +21,32 @@ const (
 	hostOfCall     = 4e-6
 )
 
-// hostOf is what a launch takes of the host.
-func hostOf(l *Launch) float64 {
-	if l.Kind == Foreach {
-		return hostOfForeach
+// hostOf is what launches take of the host, with the nodes that autograd's thread runs.
+func (l Launches) hostOf(nodes float64) float64 {
+	seconds := nodes * hostOfNode
+	for _, c := range l {
+		switch {
+		case c.Kind == Foreach:
+			seconds += c.Count * hostOfForeach
+		case !c.Backward:
+			seconds += c.Count * hostOfLaunch
+		}
 	}
-	return hostOfLaunch
+	return seconds
+}
+
+// hostOfOptimizer is what those of an optimizer take, 0 if there are none.
+func (l Launches) hostOfOptimizer() float64 {
+	seconds := 0.
+	for _, c := range l {
+		if c.Kind == Foreach {
+			seconds += c.Count * hostOfForeach
+		} else {
+			seconds += c.Count * hostOfTensor
+		}
+	}
+	if seconds > 0 {
+		seconds += hostOfUpdate
+	}
+	return seconds
 }

@@ -38,16 +38,24 @@ func (w *Work) Empty() bool { return w == nil || len(w.Order) == 0 }
 // Seconds estimates how long the step takes, from an idle card to an idle
 // card: the host launches one kernel after the other, the card runs them one
 // after the other. It is 0 where the work or the card's rates are not known.
-func (w *Work) Seconds(card *gpu.Card) float64 {
+func (w *Work) Seconds(card *gpu.Card) float64 { return w.seconds(card, expected) }
+
+// Range is where the truth lies.
+func (w *Work) Range(card *gpu.Card) Range {
+	return Range{w.seconds(card, least), w.seconds(card, most)}
+}
+
+func (w *Work) seconds(card *gpu.Card, e end) float64 {
 	if w.Empty() || !Known(card) {
 		return 0
 	}
 	d := newDevice(card)
 	seconds := make([]float64, len(w.Launches))
 	for i := range w.Launches {
-		seconds[i] = d.seconds(w.Launches[i].launch())
+		l := w.Launches[i].launch()
+		seconds[i] = between + e.device(d.seconds(l), d.off(l))
 	}
-	python := hostOfCounted + hostOfCall*w.callsPerLaunch()
+	backward, python := e.host(hostOfBackward), e.host(hostOfCounted+hostOfCall*w.callsPerLaunch())
 	host, device := 0., 0.
 	for _, i := range w.Order {
 		l := &w.Launches[i]
@@ -56,7 +64,7 @@ func (w *Work) Seconds(card *gpu.Card) float64 {
 			continue
 		}
 		if l.Backward {
-			host += hostOfBackward
+			host += backward
 		} else {
 			host += python
 		}
@@ -102,20 +110,46 @@ func (w *Work) Split() (passes, update *Work) {
 	return part(w.Order[:last+1]), part(w.Order[last+1:])
 }
 
-// Busy is how long a part of a step keeps the card and its host.
-type Busy struct{ Device, Host float64 }
+// Busy is how long a part of a step keeps the card and its host, and how many seconds
+// the card's may be off.
+type Busy struct{ Device, Host, Off float64 }
 
-// Busy estimates how long launches, and the nodes of autograd, keep a card and
-// its host, each by itself.
-func (l Launches) Busy(card *gpu.Card, nodes float64) (out Busy) {
+// Times is several such parts.
+func (b Busy) Times(n float64) Busy { return Busy{n * b.Device, n * b.Host, n * b.Off} }
+
+// Plus is both parts.
+func (b Busy) Plus(other Busy) Busy {
+	return Busy{b.Device + other.Device, b.Host + other.Host, b.Off + other.Off}
+}
+
+// at is the part at an end of the range.
+func (b Busy) at(e end) Busy {
+	if b.Device > 0 {
+		b.Device = e.device(b.Device, b.Off/b.Device)
+	}
+	b.Host = e.host(b.Host)
+	return b
+}
+
+// Busy estimates how long launches, and the nodes that autograd's thread runs, keep a
+// card and its host, each by itself.
+func (l Launches) Busy(card *gpu.Card, nodes float64) Busy {
+	return l.busy(card, l.hostOf(nodes))
+}
+
+// BusyUpdating is that of launches of an optimizer.
+func (l Launches) BusyUpdating(card *gpu.Card) Busy { return l.busy(card, l.hostOfOptimizer()) }
+
+func (l Launches) busy(card *gpu.Card, host float64) (out Busy) {
 	if !Known(card) {
 		return out
 	}
 	d := newDevice(card)
-	out.Host = nodes * hostOfNode
+	out.Host = host
 	for _, c := range l.Distinct() {
-		out.Device += c.Count * d.seconds(&c.Launch)
-		out.Host += c.Count * hostOf(&c.Launch)
+		seconds := c.Count * (d.seconds(&c.Launch) + between)
+		out.Device += seconds
+		out.Off += seconds * d.off(&c.Launch)
 	}
 	return out
 }
@@ -124,14 +158,20 @@ func (l Launches) Busy(card *gpu.Card, nodes float64) (out Busy) {
 // card to an idle card. The host runs ahead of the card, so that a part of which
 // the card has less to do than the host delays only what comes after it. Where both
 // have as much to do, each waits for the other at times.
-func Seconds(parts ...Busy) float64 {
+func Seconds(parts ...Busy) float64 { return seconds(expected, parts) }
+
+// RangeOf is where the truth lies.
+func RangeOf(parts ...Busy) Range { return Range{seconds(least, parts), seconds(most, parts)} }
+
+func seconds(e end, parts []Busy) float64 {
 	const together = 6. // the larger, the less they wait
 	longest, device, host := 0., 0., 0.
 	for _, p := range parts {
-		device += p.Device
+		device += p.at(e).Device
 	}
 	all := device
 	for _, p := range parts {
+		p = p.at(e)
 		longest = max(longest, host+device)
 		host += p.Host
 		device -= p.Device

@@ -39,7 +39,7 @@ func TestSeconds(t *testing.T) {
 	bySource := make(map[string][]float64)
 	for _, step := range tracetest.Lines[timed](t, "testdata/timed.jsonl.xz") {
 		share := step.Work.Seconds(card)/step.Seconds - 1
-		t.Logf("%-42s %6.1f ms, estimated %+4.0f %%", step.ID, 1e3*step.Seconds, 100*share)
+		t.Logf("%-42s %6.1f ms, estimated %+4.0f %% %v", step.ID, 1e3*step.Seconds, 100*share, step.Work.Range(card).Holds(step.Seconds))
 		bySource[step.Source] = append(bySource[step.Source], math.Abs(share))
 	}
 	for source, off := range bySource {
@@ -85,7 +85,7 @@ func TestBatchNorm(t *testing.T) {
 // Where the host and the card have as much to do, a step takes longer than either.
 func TestTogether(t *testing.T) {
 	for _, c := range []struct{ device, host, least, most float64 }{{1, 1, 1.05, 1.2}, {1, 0.4, 1, 1.01}, {0.4, 1, 1, 1.01}} {
-		if got := Seconds(Busy{c.device, c.host}); got < c.least || got > c.most {
+		if got := Seconds(Busy{Device: c.device, Host: c.host}); got < c.least || got > c.most {
 			t.Errorf("%g s of the card and %g s of the host take %g s", c.device, c.host, got)
 		}
 	}

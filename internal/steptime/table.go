@@ -130,7 +130,7 @@ type pointKey struct {
 }
 
 var points = sync.OnceValue(func() map[pointKey][]point {
-	d := device{h200(), asH200, 1}
+	d := device{Card: h200(), reached: asH200, perByte: 1}
 	out := make(map[pointKey][]point)
 	for _, f := range fields(pointTable) {
 		k := key(f[0], f[1])

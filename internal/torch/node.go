@@ -90,7 +90,9 @@ func (t *Torch) record(name string, inputs ...*Tensor) *node {
 	if !t.needsGrad(inputs...) {
 		return nil
 	}
-	t.work.Nodes++
+	if t.thread == 1 {
+		t.work.Nodes++ // of a pass that is computed again
+	}
 	n := t.nodes.next()
 	n.name, n.module, n.seq = name, t.module, t.sequence
 	t.sequence++

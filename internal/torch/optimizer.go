@@ -240,12 +240,12 @@ func (o *Optimizer) countWork(since int) {
 		return
 	}
 	const atOnce = 100
-	launches := float64(passes) * (1 + float64(len(trained))/atOnce) // every layer adds the same share of one
+	kind, launches := steptime.Foreach, float64(passes)*(1+float64(len(trained))/atOnce) // every layer adds the same share of one
 	if o.impl == Loop {
-		launches = float64(passes * len(trained))
+		kind, launches = steptime.Kernel, float64(passes*len(trained))
 	}
 	o.t.work.Launches = o.t.work.Launches[:since]
-	o.t.kernel(steptime.Foreach, Float32, float64(bytes*int64(moved))/max(launches, 1))
+	o.t.kernel(kind, Float32, float64(bytes*int64(moved))/max(launches, 1))
 	o.t.work.Launches[since].Count = launches
 }
 

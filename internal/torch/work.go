@@ -11,7 +11,7 @@ import (
 // it, from which its time can be estimated.
 type Work struct {
 	Launches steptime.Launches
-	Nodes    float64 // of autograd, that were made or run
+	Nodes    float64 // of autograd, that its thread ran or made
 	Traffic  Traffic
 }
 
