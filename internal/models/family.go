@@ -251,6 +251,10 @@ func Check(c *hfconfig.Config, sequence int64) error {
 	return nil
 }
 
+// CropsImages reports whether a model is given smaller images than its image_size: DINOv2
+// has positions for 518 pixels, interpolates them, and its processor crops to 224.
+func CropsImages(c *hfconfig.Config) bool { return strings.HasPrefix(c.ModelType, "dinov2") }
+
 // TakesImages reports whether a batch of a model is images, not tokens.
 func TakesImages(c *hfconfig.Config) bool {
 	f := familyOf(c)

@@ -140,12 +140,11 @@ func (d Draft) WorkloadWithin(e *workbudget.Budget) (*Workload, error) {
 func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 	w, wrong := d.settings()
 	err := w.resolveModel()
-	known := err == nil && len(wrong.Problems) == 0
-	if known {
-		err = w.try()
+	if _, given := d["image"]; !given && w.Config != nil && !models.CropsImages(w.Config) {
+		_ = w.Config.Int("image_size", &w.Image) || w.Config.Within("vision_config").Int("image_size", &w.Image)
 	}
-	if _, given := d["image"]; !given && w.Config != nil && (err != nil || !models.IsEvaluated(w.Config)) && w.takeOwnImage() && known {
-		err = w.try()
+	if err == nil && len(wrong.Problems) == 0 {
+		err = invalid.At("config", models.Try(w.Config, w.Run()))
 	}
 	if mayBeUnmodelled && w.Config != nil {
 		err = w.settleUnmodelled(err)
@@ -164,15 +163,6 @@ func (d Draft) workload(mayBeUnmodelled bool) (*Workload, error) {
 		return nil, err
 	}
 	return w, nil
-}
-
-// try evaluates a model that is known by its source.
-func (w *Workload) try() error { return invalid.At("config", models.Try(w.Config, w.Run())) }
-
-// takeOwnImage makes images as large as the model says, which is the only size that a ViT
-// takes, and reports whether it says so. DINOv2 interpolates its positions and takes any.
-func (w *Workload) takeOwnImage() bool {
-	return w.Config.Int("image_size", &w.Image) || w.Config.Within("vision_config").Int("image_size", &w.Image)
 }
 
 // WithoutModel returns a workload whose model is unknown, for a user's own
