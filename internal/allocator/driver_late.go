@@ -10,9 +10,12 @@ const (
 	localBytes  = 414 << 20
 	moreRegion  = 512 << 20
 	moreBytes   = 506 << 20
-	printed     = 10 << 20  // for what assertions print, at the end of its gap
-	blasRegion  = 352 << 20 // code that the first handle of cuBLAS brings
+	launched    = 4 << 20   // with the first kernel, too,
+	printed     = 10 << 20  // and for what assertions print
+	blasRegion  = 64 << 20  // code that the first handle of cuBLAS brings
 	blasBytes   = 64 << 20  // and what it allocates
+	coresRegion = 256 << 20 // code that the first product on tensor cores brings
+	otherRegion = 96 << 20  // likewise
 )
 
 // The regions of a context.
@@ -44,25 +47,24 @@ func (d *modelDriver) launch(top uint64) {
 	}
 	d.newRegion(moreRegion)
 	d.gaps.takeIn(d.latest, moreBytes)
-	d.takeAtEnd(printed)
+	d.take(launched)
+	d.take(printed)
 }
 
 // multiply is the first handle of cuBLAS.
 func (d *modelDriver) multiply() {
-	d.newRegion(blasRegion)
-	d.gaps.takeIn(d.latest, blasRegion)
+	d.fill(blasRegion)
 	d.take(blasBytes)
 }
 
-// takeAtEnd is take of the end of the gap.
-func (d *modelDriver) takeAtEnd(size int64) {
-	g, ok := d.gaps.takeGap(size)
-	if !ok {
-		d.newRegion(size)
-		g, _ = d.gaps.takeGap(size)
-	}
-	if g.size > size {
-		g.size -= size
-		d.gaps.add(g)
-	}
+// useTensorCores is the first product of numbers of 16 bits, or in TF32.
+func (d *modelDriver) useTensorCores() {
+	d.fill(coresRegion)
+	d.fill(otherRegion)
+}
+
+// fill takes a region of its own.
+func (d *modelDriver) fill(size int64) {
+	d.newRegion(size)
+	d.gaps.takeIn(d.latest, size)
 }

@@ -24,8 +24,8 @@ func TestLateDriver(t *testing.T) {
 	d.multiply()
 	place(32, 448)
 	place(20, 416, 396, 376, 356)
-	place(2, 806)
-	place(20, 336, 316, 296, 276, 256, 236, 216, 196, 176, 156, 136, 1696, 1728)
+	place(2, 802)
+	place(20, 336, 316, 296, 276, 256, 236, 216, 196, 176, 156, 136, 1408, 1440)
 }
 
 // TestLateDriverGivesBack: the first kernel gives up the region of local memory if no

@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -143,6 +144,10 @@ func (p *player) uses() []driverUse {
 	if p.trace.Multiplied > 0 {
 		out = append(out, driverUse{p.trace.Multiplied, p.driver.multiply})
 	}
+	if p.trace.TensorCores > 0 {
+		out = append(out, driverUse{p.trace.TensorCores, p.driver.useTensorCores})
+	}
+	slices.SortStableFunc(out, func(a, b driverUse) int { return cmp.Compare(a.event, b.event) })
 	return out
 }
 

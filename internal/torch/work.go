@@ -120,6 +120,9 @@ func (t *Torch) noteUpdate(x, by *Tensor) {
 // product notes a product of matrices, or of count of them, in place of what the
 // result's memory stands for.
 func (t *Torch) product(since int, a, b *Tensor) {
+	if t.trace.Launched > 0 && t.trace.TensorCores == 0 && (a.DType.Size() == 2 || a.DType == Float32 && t.TF32) {
+		t.trace.TensorCores = len(t.trace.Events)
+	}
 	last := len(a.Shape) - 1
 	m, k, n := a.Shape[last-1], a.Shape[last], b.Shape[last]
 	count := product(a.Shape[:last-1])

@@ -200,10 +200,10 @@ type Trace struct {
 	// Emptied are events before which the program called torch.cuda.empty_cache(),
 	// in order. Only predictions have them: a recording has the released segments.
 	Emptied []int
-	// Launched and Multiplied are the events before which the first kernel ran, and the
-	// first cuBLAS handle was made, for a prediction whose model is built on the host;
-	// else 0.
-	Launched, Multiplied int
+	// Launched, Multiplied and TensorCores are the events before which the first kernel ran,
+	// the first cuBLAS handle was made, and numbers of 16 bits or TF32 were first multiplied,
+	// for a prediction whose model is built on the host; else 0.
+	Launched, Multiplied, TensorCores int
 
 	Settings Settings
 	// Lost counts events that contradict the rest: a free of memory that is

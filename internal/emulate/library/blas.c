@@ -25,7 +25,7 @@ static int type_of(int data, int fast) {
 }
 static int product(int data, int compute, long m, long n, long k, long count) {
 	int type = type_of(data, math == TF32_MATH || compute == COMPUTE_FAST_TF32);
-	if (type == TYPE_FP16 || type == TYPE_BF16) first_half_product();
+	if (type == TYPE_FP16 || type == TYPE_BF16 || type == TYPE_TF32) first_tensor_cores();
 	work_product(type, m, n, k, count);
 	return 0;
 }

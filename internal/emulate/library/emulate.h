@@ -81,7 +81,7 @@ int take(int device, long bytes);   // physical memory; 0 if there is not so muc
 long free_bytes(int device);
 void first_launch(void);       // the driver allocates for itself with the first kernel,
 void new_blas_handle(void);    // with each handle of cuBLAS,
-void first_half_product(void); // with the first product of 16-bit numbers
+void first_tensor_cores(void); // with the first product of 16-bit numbers or in TF32
 void first_communicator(void); // and of NCCL
 
 // peaks.c

@@ -13,8 +13,8 @@
 //     the first kernel of PyTorch's that is none of those that draw random numbers
 //     it allocates 2 MiB, exchanges local memory for more, and allocates 4 and
 //     10 MiB.
-//   - Each handle of cuBLAS is an allocation of 64 MiB. The first product of
-//     16-bit numbers brings two regions of code, products of fp32 bring none.
+//   - Each handle of cuBLAS is an allocation of 64 MiB, the first one brings a
+//     region of code. The first product of 16-bit numbers, or in TF32, brings two more.
 //   - The first communicator of NCCL fills these regions and begins another.
 //
 // Addresses are numbers here: nothing is mapped behind them, so whoever follows
@@ -53,7 +53,7 @@ static struct region *regions; // the latest last
 static int region_count, region_room;
 
 static struct device {
-	int open, launched, multiplied;
+	int open, launched, handles, multiplied;
 	struct span *holes; // address space that no region has, the highest first
 	int hole_count, hole_room;
 	uintptr_t local; // the driver's first region for local memory
@@ -243,12 +243,13 @@ void first_launch(void) {
 
 void new_blas_handle(void) {
 	int d = current_device();
-	lock(d);
+	struct device *v = lock(d);
+	if (!v->handles++) own(d, 64 * MIB, 64 * MIB);
 	allocate(d, 64 * MIB);
 	unlock();
 }
 
-void first_half_product(void) {
+void first_tensor_cores(void) {
 	int d = current_device();
 	if (devices[d].multiplied) return;
 	struct device *v = lock(d);

@@ -33,7 +33,7 @@ int main(void) {
 		switch (what) {
 		case 'K': first_launch(); break;
 		case 'B': new_blas_handle(); break;
-		case 'H': first_half_product(); break;
+		case 'H': first_tensor_cores(); break;
 		case 'N': first_communicator(); break;
 		case 'f': if (scanf("%ld", &at) == 1) free_segment(at); break;
 		case 's': if (scanf("%ld %ld", &mib, &at) == 2) allocate_segment(mib, at); break;

@@ -1,5 +1,5 @@
 """Runs programs on the emulated card: one line of JSON each, {"id", "program", "config"?} in, {"id", "steps",
-"requested", "reserved"}, {"id", "missing"} or {"id", "error"} out.
+"reserved"}, {"id", "missing"} or {"id", "error"} out.
 
 Each runs in a fork of this process, which has imported what they need. The peak of a step is taken when its last
 optimizer has stepped, and begins where that of the step before ended. A program that loads a checkpoint gets one of
@@ -25,16 +25,15 @@ def checkpoint(folder, given):
 
 
 def run(case):
-    steps, requested, first = [], [], []
+    steps, first = [], []
 
     def ended(optimizer, *_):
-        peak, asked = torch.cuda.max_memory_allocated(), torch.cuda.memory_stats()["requested_bytes.all.peak"]
+        peak = torch.cuda.max_memory_allocated()
         if optimizer in (first or [optimizer]):
             first[:] = [optimizer]
             steps.append(peak)
-            requested.append(asked)
         else:  # the second of two
-            steps[-1], requested[-1] = max(steps[-1], peak), max(requested[-1], asked)
+            steps[-1] = max(steps[-1], peak)
         torch.cuda.reset_peak_memory_stats()
 
     program = case["program"]
@@ -48,7 +47,7 @@ def run(case):
             program = program.replace("path/to/checkpoint", folder)
         register_optimizer_step_post_hook(ended)
         exec(compile(program, "train.py", "exec"), {"__name__": "__main__"})
-        return {"steps": steps, "requested": requested, "reserved": torch.cuda.max_memory_reserved()}
+        return {"steps": steps, "reserved": torch.cuda.max_memory_reserved()}
 
 
 for line in sys.stdin:
