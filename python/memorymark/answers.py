@@ -324,7 +324,9 @@ class Fit(Answer):
 
     @classmethod
     def of(cls, answer: Dict[str, Any]) -> Fit:
-        return _made(cls, answer, json=answer, options=[Option.of(o) for o in answer.get("options") or []])
+        # How long a run takes is not asked here.
+        options = [dataclasses.replace(Option.of(o), days=None, dollars=None) for o in answer.get("options") or []]
+        return _made(cls, answer, json=answer, options=options)
 
     def __str__(self) -> str:
         if self.fits:
@@ -335,7 +337,13 @@ class Fit(Answer):
         return f"{self.model} does not fit {self.gpu} as it is; it does with " + ", or with ".join(" + ".join(o.changes) + o._tight() for o in self.options)
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() + _options(self.options)
+        rows = []
+        for o in self.options:
+            reserved, speed = o.json["memory"]["reserved_bytes"], o.json["speed"]
+            per_second = speed.get("tokens_per_second") or speed.get("samples_per_second") or 0
+            rows.append([" + ".join(o.changes) + o._tight(), f"{o.batch} × {o.accumulate}", gib(reserved), gib(self.limit_bytes - reserved), f"{per_second:,.0f}"])
+        unit = "tokens/s" if any(o.json["speed"].get("tokens_per_second") for o in self.options) else "samples/s"
+        return super()._repr_html_() + (_table(["changes", "batch", "memory", "left", unit], rows) if rows else "")
 
 
 @dataclass(frozen=True, repr=False)

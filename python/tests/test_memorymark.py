@@ -71,9 +71,10 @@ class Questions(unittest.TestCase):
         self.assertEqual(str(f), "llama-3.1-8b does not fit rtx-4060, and no change makes it fit")
 
     def test_changes(self):
+        took = {"memory": {"reserved_bytes": 1 << 30}, "speed": {"samples_per_second": 2.0}}
         answer = {"model": "gpt2", "gpu": "t4", "fits": False, "verdict": "x", "options": [
-            {"changes": [{"label": "half the batch", "patch": {"batch": 64}}, {"label": "checkpointing", "patch": {"checkpointing": True}}]},
-            {"changes": [{"label": "8-bit AdamW", "patch": {"optimizer": "adamw-8bit"}}], "verdict": "tight"},
+            {**took, "changes": [{"label": "half the batch", "patch": {"batch": 64}}, {"label": "checkpointing", "patch": {"checkpointing": True}}]},
+            {**took, "changes": [{"label": "8-bit AdamW", "patch": {"optimizer": "adamw-8bit"}}], "verdict": "tight"},
         ]}
         f = memorymark.Fit.of(answer)
         self.assertEqual([o.changes for o in f.options], [["half the batch", "checkpointing"], ["8-bit AdamW"]])
@@ -94,6 +95,10 @@ class Questions(unittest.TestCase):
             self.assertIn("<", answer._repr_html_())
             self.assertNotIn("\n", repr(answer))
         self.assertIn("<td style='text-align:left'>1 × rtx-4090</td>", plan._repr_html_())
+        self.assertIn("days", str(plan.options[0]))
+        for shown in (fit._repr_html_(), fit.options[0]._repr_html_(), str(fit.options[0])):
+            self.assertNotRegex(shown, r"\bdays\b|\$")  # nobody said how long a run is
+        self.assertIn("<th style='text-align:left'>tokens/s</th>", fit._repr_html_())
         self.assertIn("<pre>import torch\n", plan.fastest._repr_html_())
 
     def test_dir_lists_what_is_for_users(self):
