@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"slices"
+
 	"memorymark/internal/allocator"
 	"memorymark/internal/trace"
 )
@@ -36,7 +38,10 @@ type Replay struct {
 	// GraphPool is what the pool of CUDA graphs has from the start.
 	GraphPool int64 `json:"graph_pool_bytes,omitempty"`
 	ReplayPeaks
-	Fits             bool           `json:"fits"`
+	Fits bool `json:"fits"`
+	// RanOut is the first event at which the recording ran out of memory, nil if it did
+	// not. What the program would have requested after it is not known.
+	RanOut           *int           `json:"out_of_memory_event,omitempty" doc:"the first event at which the recording ran out of memory; what the program would have requested after it is not known, so the whole run may need more"`
 	MatchesRecording bool           `json:"matches_recording"`
 	FirstDifference  *Difference    `json:"first_difference"`
 	Failure          *FailedRequest `json:"failure,omitempty"`
@@ -100,8 +105,11 @@ func newReplay(t *trace.Trace, r *allocator.Replay, out *allocator.Outcome, chan
 		GraphPool: change.GraphPool, ReplayPeaks: newReplayPeaks(out),
 		Fits: out.Fits(), MatchesRecording: recorded.Difference == nil, FirstDifference: newDifference(t, recorded.Difference),
 	}
+	if at := slices.IndexFunc(t.Events, func(e trace.Event) bool { return e.Action == trace.OutOfMemory }); at >= 0 {
+		a.RanOut = &at
+	}
 	if out == recorded {
-		a.Fits = t.Count(trace.OutOfMemory) == 0
+		a.Fits = a.RanOut == nil
 	} else {
 		p := newReplayPeaks(recorded)
 		a.Recorded = &p

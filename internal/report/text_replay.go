@@ -83,12 +83,21 @@ func (a ReplayText) writeVerdict(w io.Writer, width int) {
 			figure.Count(f.Event), size(f.Requested), size(f.Reserved), size(f.Allocated)))
 		fmt.Fprintln(w, "  "+cutLeft("requested by "+madeIn(&f.Place), width-2))
 	case a.Fits && a.Limit > 0:
-		paragraph(w, width, "Fits", fmt.Sprintf("into %s, with %s to spare and %d retries.", size(a.Limit), size(a.Limit-a.PeakReserved), a.Retries))
+		paragraph(w, width, "Fits", fmt.Sprintf("into %s, with %s to spare and %d retries.%s", size(a.Limit), size(a.Limit-a.PeakReserved), a.Retries, a.butRanOut()))
 	case a.Fits:
-		paragraph(w, width, "Fits", "every request was met.")
+		paragraph(w, width, "Fits", "every request was met."+a.butRanOut())
 	default:
 		paragraph(w, width, "Did not fit", "the recording has an out-of-memory error; `memorymark snapshot info` explains it.")
 	}
+}
+
+// butRanOut says what a recording does not show that ran out of memory.
+func (a ReplayText) butRanOut() string {
+	if a.RanOut == nil {
+		return ""
+	}
+	return fmt.Sprintf(" The recording ran out of memory at event %s and does not show what the program would have requested next, so the whole run may need more.",
+		figure.Count(*a.RanOut))
 }
 
 func writeFragmentation(w io.Writer, width int, f *recording.Fragmentation) {

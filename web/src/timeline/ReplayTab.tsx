@@ -105,6 +105,12 @@ function Verdict({ replay, onGo }: { replay: Replay; onGo(event: number): void }
         )}
       </p>
       {failure && <p className="mt-2 max-w-3xl">{reasonOf(failure)}</p>}
+      {replay.fits && replay.out_of_memory_event !== undefined && (
+        <p className="mt-2 max-w-3xl">
+          The recording ran out of memory at event {formatCount(replay.out_of_memory_event)} and does not show what the program would have requested next, so the whole run may
+          need more.
+        </p>
+      )}
       {lost && (
         <p className="mt-2 max-w-3xl text-muted">
           Fragmentation after event {formatCount(lost.event)}: {formatBytes(lost.free_bytes)} free in {formatCount(lost.free_pieces)} pieces, the largest{' '}
