@@ -29,6 +29,9 @@ import (
 // Run runs one command line and returns the exit code of the process.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	sandbox.Enter() // and do not come back, if this process is to be one
+	if program, err := os.Executable(); err == nil {
+		_ = os.Setenv("PATH", pathOfUser(program, os.Getenv("PATH"), os.Getenv("VIRTUAL_ENV")))
+	}
 	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
 	ctx, stop := e.untilSignal(ctx)
 	defer stop()
