@@ -97,7 +97,7 @@ class Questions(unittest.TestCase):
         self.assertIn("<td style='text-align:left'>1 × rtx-4090</td>", plan._repr_html_())
         self.assertIn("days", str(plan.options[0]))
         for shown in (fit._repr_html_(), fit.options[0]._repr_html_(), str(fit.options[0])):
-            self.assertNotRegex(shown, r"\bdays\b|\$")  # nobody said how long a run is
+            self.assertNotRegex(shown, r"\bdays\b|\$")  # the question does not say how long a run is
         self.assertIn("<th style='text-align:left'>tokens/s</th>", fit._repr_html_())
         self.assertIn("<pre>import torch\n", plan.fastest._repr_html_())
 
