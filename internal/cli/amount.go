@@ -3,8 +3,21 @@ package cli
 import (
 	"github.com/spf13/pflag"
 
+	"memorymark/internal/bytesize"
 	"memorymark/internal/figure"
 )
+
+// parseReserve reads --reserve; without it nothing is kept free.
+func parseReserve(text string) (bytesize.Bytes, error) {
+	if text == "" {
+		return 0, nil
+	}
+	reserve, err := bytesize.Parse(text)
+	if err != nil {
+		return 0, badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
+	}
+	return reserve, nil
+}
 
 // amountFlags say how much there is to train on.
 type amountFlags struct{ tokens, samples string }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"memorymark/internal/analysis"
-	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
 	"memorymark/internal/engine"
 	"memorymark/internal/report"
@@ -129,22 +128,19 @@ func (f *analyzeFlags) explain(e *env, err error) error {
 // answer analyzes a workload, with the arguments over what a file says.
 func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, args []string) (*analysis.Answer, error) {
 	d = f.draft(d, args)
-	w, user, err := f.subject(ctx, e, d)
+	r, user, err := f.request(ctx, e, d)
 	if err != nil {
 		return nil, err
 	}
-	r := analysis.Request{Workload: w, Given: change.Given(d), Work: workOf(ctx)}
+	r.Given, r.Work = change.Given(d), workOf(ctx)
 	if f.file == "" && user == nil {
-		defer e.showWork(r.Work, "predicting "+w.Name())()
+		defer e.showWork(r.Work, "predicting "+r.Workload.Name())()
 	}
 	if r.Question, err = f.question(); err != nil {
 		return nil, err
 	}
-	if r.RunTokens > 0 && w.TakesImages() {
-		return nil, badUsage("give the number of images, as --samples 1M", "--tokens: %s trains on images", w.Name())
-	}
-	if r.Card, err = e.cardOf(ctx, w); err != nil {
-		return nil, err
+	if r.RunTokens > 0 && r.Workload.TakesImages() {
+		return nil, badUsage("give the number of images, as --samples 1M", "--tokens: %s trains on images", r.Workload.Name())
 	}
 	m := engine.Measurement{User: user, MaxProbes: f.maxProbes, NoTiming: f.noTiming, Progress: e.liveEvents()}
 	a, err := f.runner.Answer(ctx, f.engine, r, m)
@@ -154,10 +150,8 @@ func (f *analyzeFlags) answer(ctx context.Context, e *env, d workload.Draft, arg
 // question checks the flags and puts them together.
 func (f *analyzeFlags) question() (q analysis.Question, err error) {
 	q = f.Question
-	if f.reserve != "" {
-		if q.Reserve, err = bytesize.Parse(f.reserve); err != nil {
-			return q, badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
-		}
+	if q.Reserve, err = parseReserve(f.reserve); err != nil {
+		return q, err
 	}
 	if err := f.amount.read(&q.RunTokens, &q.RunSamples); err != nil {
 		return q, err

@@ -182,18 +182,14 @@ func (f *checkFlags) take(ctx context.Context, e *env, folder string, item check
 			item.Draft.Set("model", filepath.Join(folder, model))
 		}
 	}
-	w, user, err := f.subject(ctx, e, item.Draft)
+	q, user, err := f.request(ctx, e, item.Draft)
 	if err != nil {
 		return nil, err
 	}
-	card, err := e.cardOf(ctx, w)
-	if err != nil {
-		return nil, err
+	if f.emulates(q.Workload, user) {
+		return f.emulate(ctx, e, folder, q, user)
 	}
-	if f.emulates(w, user) {
-		return f.emulate(ctx, e, folder, analysis.Request{Workload: w, Card: card}, user)
-	}
-	s, err := predict.Run(w, card, predict.Options{Budget: workOf(ctx)})
+	s, err := predict.Run(q.Workload, q.Card, predict.Options{Budget: workOf(ctx)})
 	if err != nil {
 		return nil, err
 	}

@@ -261,7 +261,7 @@ func (v *victim) sendGarbage(ctx context.Context) {
 	}
 }
 
-// standStill opens a connection and goes no further: in the midst of a header or
+// standStill opens a connection and stops: in the middle of a header or
 // of a body, or without reading the answer.
 func (v *victim) standStill(context.Context) {
 	c, err := net.Dial("tcp", v.listen)

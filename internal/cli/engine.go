@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"memorymark/internal/analysis"
 	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
 	"memorymark/internal/gpu"
@@ -189,6 +190,15 @@ func (f *engineFlags) evaluated(ctx context.Context, e *env, w *workload.Workloa
 	}
 	_, err = predict.Run(own, card, predict.Options{Steps: 1, Budget: workOf(ctx)})
 	return own, err
+}
+
+// request is a question about what is to be trained, on the card that it names, or
+// this machine's, or the default. The model is nil unless it is a user's own.
+func (f *engineFlags) request(ctx context.Context, e *env, d workload.Draft) (q analysis.Request, user *measure.UserModel, err error) {
+	if q.Workload, user, err = f.subject(ctx, e, d); err == nil {
+		q.Card, err = e.cardOf(ctx, q.Workload)
+	}
+	return q, user, err
 }
 
 // emulates reports whether the steps of one batch, which nothing measures, run on

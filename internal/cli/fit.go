@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memorymark/internal/bytesize"
 	"memorymark/internal/change"
 	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
@@ -77,10 +76,8 @@ func (f *fitFlags) question(ctx context.Context, e *env, args []string) (q plan.
 	if q.Card, err = e.namedCard(ctx, q.Draft.Text("gpu")); err != nil {
 		return q, err
 	}
-	if f.reserve != "" {
-		if q.Reserve, err = bytesize.Parse(f.reserve); err != nil {
-			return q, badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
-		}
+	if q.Reserve, err = parseReserve(f.reserve); err != nil {
+		return q, err
 	}
 	delete(q.Draft, "gpu") // which may be the path of a file
 	if _, err := q.Draft.Workload(); workload.Unmodelled(err) {

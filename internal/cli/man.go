@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -76,7 +77,7 @@ func manPage(c *cobra.Command) string {
 		use = c.CommandPath() + " COMMAND"
 	}
 	fmt.Fprintf(&b, ".B %s\n", roff(use))
-	b.WriteString(".SH DESCRIPTION\n" + roffText(first(c.Long, c.Short)))
+	b.WriteString(".SH DESCRIPTION\n" + roffText(cmp.Or(c.Long, c.Short)))
 	b.WriteString(".SH EXAMPLES\n" + roffText(c.Example))
 	roffFlags(&b, "OPTIONS", c.NonInheritedFlags())
 	roffFlags(&b, "OPTIONS OF EVERY COMMAND", c.InheritedFlags())
@@ -88,15 +89,6 @@ func manPage(c *cobra.Command) string {
 		b.WriteString(".SH SEE ALSO\n" + strings.Join(related, ",\n") + "\n")
 	}
 	return b.String()
-}
-
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 // roff writes text so that man takes none of it for a request or an escape, and

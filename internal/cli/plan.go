@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memorymark/internal/bytesize"
 	"memorymark/internal/draw"
 	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
@@ -180,10 +179,8 @@ func (f *planFlags) read(ctx context.Context, e *env) (err error) {
 			return badUsage("", "--within: %w", err)
 		}
 	}
-	if f.reserve != "" {
-		if f.Reserve, err = bytesize.Parse(f.reserve); err != nil {
-			return badUsage("write it as --reserve 512MiB", "--reserve: %w", err)
-		}
+	if f.Reserve, err = parseReserve(f.reserve); err != nil {
+		return err
 	}
 	if err := f.loader.check(); err != nil {
 		return err

@@ -9,10 +9,9 @@ import (
 	"memorymark/internal/analysis"
 	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
+	"memorymark/internal/measure"
 	"memorymark/internal/predict"
 	"memorymark/internal/report"
-	"memorymark/internal/snapshot"
-	"memorymark/internal/trace"
 	"memorymark/internal/workload"
 )
 
@@ -77,63 +76,18 @@ func newPredict(e *env) *cobra.Command {
 
 // one predicts the workload of the command line.
 func (f *predictFlags) one(c *cobra.Command, e *env, args []string) error {
-	w, user, err := f.subject(c.Context(), e, f.draft(workload.Draft{}, args))
+	q, user, err := f.request(c.Context(), e, f.draft(workload.Draft{}, args))
 	if err != nil {
 		return badWorkload(c, err)
 	}
-	card, err := e.cardOf(c.Context(), w)
-	if err != nil {
+	p, err := f.predict(c.Context(), e, q, user)
+	switch {
+	case err != nil:
 		return err
+	case !p.fits:
+		return e.printNo(errOutOfMemory, p.result, p.text)
 	}
-	if f.emulates(w, user) {
-		found, err := f.runner.Emulate(c.Context(), analysis.Request{Workload: w, Card: card}, user, f.snapshot)
-		if err == nil {
-			found.Feed(f.loader.seconds)
-		}
-		switch {
-		case err != nil:
-			return explainUnable(err, user)
-		case !found.Fits:
-			return e.printNo(errOutOfMemory, found, report.EmulationText{Prediction: found}.Write)
-		}
-		return e.print(found, report.EmulationText{Prediction: found}.Write)
-	}
-	work := workOf(c.Context())
-	defer e.showWork(work, "predicting "+w.Name())()
-	s, err := predict.Run(w, card, predict.Options{Budget: work})
-	if err != nil {
-		return badInput("", "%w", err)
-	}
-	p, err := s.Prediction()
-	if err != nil {
-		return badInput("", "%w", err)
-	}
-	p.Feed(f.loader.seconds)
-	loops, err := s.OtherLoops()
-	if err != nil {
-		return badInput("", "%w", err)
-	}
-	if err := f.writeSnapshot(s); err != nil {
-		return err
-	}
-	write := report.PredictionText{Prediction: p, Loops: loops}.Write
-	if !p.Fits {
-		return e.printNo(errOutOfMemory, p, write)
-	}
-	return e.print(p, write)
-}
-
-func (f *predictFlags) writeSnapshot(s *predict.Process) error {
-	if f.snapshot == "" {
-		return nil
-	}
-	t, err := s.Trace()
-	if err != nil {
-		return err
-	}
-	return writeFile(f.snapshot, func(w io.Writer) error {
-		return snapshot.Write(w, &snapshot.Snapshot{Devices: []*trace.Trace{t}})
-	})
+	return e.print(p.result, p.text)
 }
 
 // many predicts the workloads of a file.
@@ -147,43 +101,64 @@ func (f *predictFlags) many(c *cobra.Command, e *env, args []string) error {
 			"--snapshot: %s has %d workloads, a snapshot shows one", f.file, len(entries))
 	}
 	return answerEntries(c, e, f.file, entries, func(ctx context.Context, entry workload.Entry) (any, error) {
-		return f.predictEntry(ctx, e, entry, args)
+		q, user, err := f.request(ctx, e, f.draft(entry.Draft, args))
+		if err != nil {
+			return nil, err
+		}
+		p, err := f.predict(ctx, e, q, user)
+		switch {
+		case err != nil:
+			return nil, err
+		case !p.fits:
+			return p.result, errOutOfMemory
+		}
+		return p.result, nil
 	})
 }
 
-func (f *predictFlags) predictEntry(ctx context.Context, e *env, entry workload.Entry, args []string) (any, error) {
-	w, user, err := f.subject(ctx, e, f.draft(entry.Draft, args))
-	if err != nil {
-		return nil, err
-	}
-	card, err := e.cardOf(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	if f.emulates(w, user) {
-		found, err := f.runner.Emulate(ctx, analysis.Request{Workload: w, Card: card}, user, f.snapshot)
-		if err == nil {
-			found.Feed(f.loader.seconds)
-			if !found.Fits {
-				err = errOutOfMemory
-			}
+// predicted is a prediction, or what was emulated instead, and its text.
+type predicted struct {
+	result any
+	fits   bool
+	text   func(w io.Writer, width int) error
+}
+
+// predict predicts, or emulates what is not modelled.
+func (f *predictFlags) predict(ctx context.Context, e *env, q analysis.Request, user *measure.UserModel) (*predicted, error) {
+	if f.emulates(q.Workload, user) {
+		found, err := f.runner.Emulate(ctx, q, user, f.snapshot)
+		if err != nil {
+			return nil, explainUnable(err, user)
 		}
-		return found, explainUnable(err, user)
+		found.Feed(f.loader.seconds)
+		return &predicted{found, found.Fits, report.EmulationText{Prediction: found}.Write}, nil
 	}
-	s, err := predict.Run(w, card, predict.Options{Budget: workOf(ctx)})
+	work := workOf(ctx)
+	if f.file == "" {
+		defer e.showWork(work, "predicting "+q.Workload.Name())()
+	}
+	s, err := predict.Run(q.Workload, q.Card, predict.Options{Budget: work})
 	if err != nil {
-		return nil, err
+		return nil, badInput("", "%w", err)
 	}
-	p, err := s.Prediction()
-	if err != nil {
-		return nil, err
+	text := report.PredictionText{}
+	if text.Prediction, err = s.Prediction(); err != nil {
+		return nil, badInput("", "%w", err)
 	}
-	p.Feed(f.loader.seconds)
-	if err := f.writeSnapshot(s); err != nil {
-		return nil, err
+	text.Feed(f.loader.seconds)
+	if f.file == "" { // elsewhere no one reads the text
+		if text.Loops, err = s.OtherLoops(); err != nil {
+			return nil, badInput("", "%w", err)
+		}
 	}
-	if !p.Fits {
-		return p, errOutOfMemory
+	if f.snapshot != "" {
+		t, err := s.Trace()
+		if err != nil {
+			return nil, err
+		}
+		if err := writeSnapshot(f.snapshot, t); err != nil {
+			return nil, err
+		}
 	}
-	return p, nil
+	return &predicted{text.Prediction, text.Fits, text.Write}, nil
 }

@@ -20,7 +20,7 @@ func readReadme(t *testing.T) string {
 }
 
 // elsewhere are commands of the README that other tests run: they serve until
-// they are stopped, want a GPU or code of one's own, or take long.
+// they are stopped, need a GPU or the user's own code, or take long.
 var elsewhere = []string{"serve", "snapshot view", "worker", "validate", "analyze train.py:make", "study report", "doctor", "run "}
 
 // TestReadmeCommands runs the commands of the table of questions, in a folder with

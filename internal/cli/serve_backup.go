@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -55,15 +54,10 @@ func newRestore(e *env) *cobra.Command {
 
 // lockIdle makes a data folder ours while no server has it.
 func (f *serveFlags) lockIdle(why string) (*lockfile.Lock, error) {
-	path := filepath.Join(f.data, "lock")
-	lock, err := lockfile.Try(path)
-	if errors.Is(err, lockfile.ErrHeld) {
-		return nil, badUsage("stop it first", "--data %s: a server uses this folder (%s)", f.data, cmp.Or(lockfile.Note(path), "it has not said who it is"))
+	if err := checkData(f.data); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, badInput("choose a writable folder with --data", "--data %s: %w", f.data, err)
-	}
-	return lock, lock.Note(fmt.Sprintf("process %d, %s", os.Getpid(), why))
+	return f.lock("stop it first", why)
 }
 
 // backUp writes a file that is there whole or not at all.
@@ -95,9 +89,6 @@ func (f *serveFlags) backUp(e *env, path string) (err error) {
 }
 
 func (f *serveFlags) restore(e *env, path string) error {
-	if err := checkData(f.data); err != nil {
-		return err
-	}
 	from, err := os.Open(path)
 	if err != nil {
 		return badInput("", "%w", err)
@@ -134,9 +125,6 @@ type verified struct {
 
 // verifyData reads everything in the data folder.
 func (f *serveFlags) verifyData(e *env) error {
-	if err := checkData(f.data); err != nil {
-		return err
-	}
 	lock, err := f.lockIdle("a check")
 	if err != nil {
 		return err
@@ -176,6 +164,6 @@ func (v verified) write(w io.Writer, _ int) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "damaged: %d; memorymark serve restore brings a backup back, or memorymark serve goes on with what can be read\n", len(v.Damages))
+	_, err := fmt.Fprintf(w, "damaged: %d; memorymark serve restore restores a backup, and memorymark serve continues with what can be read\n", len(v.Damages))
 	return err
 }

@@ -27,16 +27,21 @@ import (
 // lockData makes the data folder this server's alone: two that write to one
 // would lose each other's analyses.
 func (f *serveFlags) lockData(url string) (*lockfile.Lock, error) {
+	return f.lock("use the server that runs, or give this one a folder of its own with --data", url)
+}
+
+// lock takes the data folder for this process, and notes the purpose there. The hint
+// says what to do if a server has the folder.
+func (f *serveFlags) lock(hint, what string) (*lockfile.Lock, error) {
 	path := filepath.Join(f.data, "lock")
 	lock, err := lockfile.Try(path)
 	if errors.Is(err, lockfile.ErrHeld) {
-		return nil, badUsage("use the server that runs, or give this one a folder of its own with --data",
-			"--data %s: another server uses this folder (%s)", f.data, cmp.Or(lockfile.Note(path), "it has not said who it is"))
+		return nil, badUsage(hint, "--data %s: a server uses this folder (%s)", f.data, cmp.Or(lockfile.Note(path), "it has not said who it is"))
 	}
 	if err != nil {
 		return nil, badInput("choose a writable folder with --data", "--data %s: %w", f.data, err)
 	}
-	return lock, lock.Note(fmt.Sprintf("process %d, %s", os.Getpid(), url))
+	return lock, lock.Note(fmt.Sprintf("process %d, %s", os.Getpid(), what))
 }
 
 // snapshots opens the folder of snapshots.
@@ -141,7 +146,7 @@ func (f *serveFlags) options(l net.Listener, log *slog.Logger) (server.Options, 
 	}
 	if n, err := tokens.Count(); err != nil || n == 0 {
 		return opts, errors.Join(err, badUsage("create one with memorymark serve token create NAME; --listen 127.0.0.1:5001 needs none",
-			"--listen %s is beyond loopback, where everybody needs a token, and there is none in %s", f.listen, f.data))
+			"--listen %s is not a loopback address, so every client needs a token, and there is none in %s", f.listen, f.data))
 	}
 	opts.Tokens = tokens
 	return opts, nil

@@ -58,7 +58,7 @@ func TestDataFolderIsOneServers(t *testing.T) {
 		url := address(t, "serve", "--json", "--listen", "127.0.0.1:0", "--data", data, "--no-measuring")
 		var stderr bytes.Buffer
 		code := Run(t.Context(), []string{"serve", "--listen", "127.0.0.1:0", "--data", data}, strings.NewReader(""), io.Discard, &stderr)
-		if code != exitUsage || !strings.Contains(stderr.String(), "another server uses this folder (process ") || !strings.Contains(stderr.String(), url) {
+		if code != exitUsage || !strings.Contains(stderr.String(), "a server uses this folder (process ") || !strings.Contains(stderr.String(), url) {
 			t.Errorf("%d: %s", code, &stderr)
 		}
 	})

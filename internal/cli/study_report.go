@@ -173,7 +173,7 @@ func (f *reportFlags) profile(ctx context.Context, e *env, p study.Profiler, fil
 			return !r.Recorded() || f.has(append(files.Plan.SnapshotFiles(c), study.PictureFile(c)))
 		},
 	})
-	progress.end(err, "the same command goes on there")
+	progress.end(err, "the same command continues from there")
 	return results, err
 }
 

@@ -263,7 +263,7 @@ func (f *sweepFlags) cells(c *cobra.Command, e *env, points []study.Point) ([]st
 func (f *sweepFlags) profile(c *cobra.Command, e *env, p study.Profiler, cells []study.Cell) ([]*study.Result, error) {
 	progress := e.newPartProgress("cells")
 	options := study.Options{Progress: progress.tell}
-	again := "with --resume FILE it would go on there"
+	again := "with --resume FILE it would continue from there"
 	if f.resume != "" {
 		journal, err := study.OpenJournal(f.resume, currentVersion().String())
 		if err != nil {
@@ -271,7 +271,7 @@ func (f *sweepFlags) profile(c *cobra.Command, e *env, p study.Profiler, cells [
 		}
 		defer journal.Close()
 		options.Journal = journal
-		again = "the same command goes on there"
+		again = "the same command continues from there"
 	}
 	results, err := study.Run(c.Context(), p, cells, options)
 	progress.end(err, again)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memorymark/internal/analysis"
 	"memorymark/internal/engine"
 	"memorymark/internal/evidence"
 	"memorymark/internal/recording"
@@ -60,17 +59,13 @@ func validates(e *env, c *cobra.Command, where where, check func(context.Context
 		if err := f.start(c.Context(), e); err != nil {
 			return err
 		}
-		w, user, err := f.subject(c.Context(), e, f.draft(workload.Draft{}, args))
+		q, user, err := f.request(c.Context(), e, f.draft(workload.Draft{}, args))
 		if err != nil {
 			return badWorkload(c, err)
 		}
-		card, err := e.cardOf(c.Context(), w)
-		if err != nil {
-			return err
-		}
-		q, m := analysis.Request{Workload: w, Card: card}, engine.Measurement{User: user, Progress: e.liveEvents()}
+		m := engine.Measurement{User: user, Progress: e.liveEvents()}
 		return explainUnable(f.runner.Check(c.Context(), f.engine, q, m, func(m engine.Measurement) error {
-			verdict, err := check(c.Context(), w, m)
+			verdict, err := check(c.Context(), q.Workload, m)
 			if err == nil && verdict == engine.Fail {
 				return errNo
 			}
