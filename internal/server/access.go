@@ -145,7 +145,7 @@ func (s *Server) limited(next http.Handler) http.Handler {
 		if r.URL.Path != "/health" && r.URL.Path != "/ready" && !s.fromWorker(r) { // what watches the server may share an address
 			if err := rate.Allow(callOf(r.Context()).from); err != nil {
 				setRetryAfter(w.Header(), err)
-				s.fail(w, r, http.StatusTooManyRequests, "too many requests from this address; Retry-After says when to go on")
+				s.fail(w, r, http.StatusTooManyRequests, "too many requests from this address; Retry-After says when to try again")
 				return
 			}
 		}

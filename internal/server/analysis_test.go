@@ -141,7 +141,7 @@ func TestAnalysis(t *testing.T) {
 	if again.Answer == nil || again.Answer.OptimalBatch != done.Answer.OptimalBatch {
 		t.Errorf("%+v", again)
 	}
-	// Who comes back with the id of an event gets what came after it.
+	// A client that reconnects with the id of an event gets the events after it.
 	said := slices.DeleteFunc(slices.Clone(events), func(e event) bool { return e.name != "progress" })
 	if len(said) != 3 || !strings.Contains(said[2].data, `{"message":"three"}`) {
 		t.Fatalf("%+v", said)

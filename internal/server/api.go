@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"reflect"
@@ -186,3 +187,15 @@ func get(id, path, summary, description string, tags []string, errors ...int) hu
 
 // output is an answer with a body and nothing else.
 type output[T any] struct{ Body T }
+
+// operation makes an operation of the API of a function from the body of a request to
+// that of the answer.
+func operation[In, Out any](s *Server, do func(context.Context, In) (Out, error)) func(context.Context, *struct{ Body In }) (*output[Out], error) {
+	return func(ctx context.Context, in *struct{ Body In }) (*output[Out], error) {
+		out, err := do(ctx, in.Body)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		return &output[Out]{out}, nil
+	}
+}

@@ -101,7 +101,7 @@ func (p *patientReader) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// sent is a request's body. It notes a client that left in the midst of it,
+// sent is a request's body. It notes a client that left before its end,
 // which is no failure of the server's.
 type sent struct {
 	io.ReadCloser

@@ -112,7 +112,7 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 }
 
 // The time within which a question must arrive does not count while it is
-// answered: a deadline that is left would end the request in the midst of that.
+// answered: a deadline that stays set would end the request before the answer.
 func TestAnswersHaveTime(t *testing.T) {
 	s := newServer(t)
 	for _, path := range []string{"/v1/predictions", "/v1/comparisons/cards", "/v1/fits", "/v1/sweeps", "/v1/reports", "/v1/analyses", "/analyze"} {

@@ -19,14 +19,10 @@ import (
 func (s *Server) comparisonRoutes(api huma.API) {
 	huma.Register(api, post("compare-cards", "/v1/comparisons/cards", "A workload on every card",
 		"The largest and the recommended batch, throughput and price per million samples, predicted for each card.", tagComparisons),
-		func(ctx context.Context, in *struct{ Body CardsQuestion }) (*output[CardsComparison], error) {
-			return s.compareCards(ctx, in.Body)
-		})
+		operation(s, s.compareCards))
 	huma.Register(api, post("compare-settings", "/v1/comparisons/settings", "A workload with other settings",
 		"Every combination of precision, optimizer and checkpointing, predicted.", tagComparisons),
-		func(ctx context.Context, in *struct{ Body SettingsQuestion }) (*output[SettingsComparison], error) {
-			return s.compareSettings(ctx, in.Body)
-		})
+		operation(s, s.compareSettings))
 }
 
 // CardsQuestion asks how a workload does on cards.
@@ -41,28 +37,26 @@ type CardsComparison struct {
 	Accuracy *predict.Accuracy `json:"accuracy,omitempty" doc:"how far off such predictions were, absent if that is not known"`
 }
 
-func (s *Server) compareCards(ctx context.Context, q CardsQuestion) (*output[CardsComparison], error) {
+func (s *Server) compareCards(ctx context.Context, q CardsQuestion) (c CardsComparison, err error) {
 	r, err := s.request(q.Question)
 	cards := gpu.All()
 	if q.GPUs != nil && err == nil {
 		cards, err = findCards(q.GPUs)
 	}
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return c, err
 	}
 	key := "cards " + requestKey(r)
 	for _, c := range cards {
 		key += " " + c.ID
 	}
 	asked := question{key: key, long: true, pieces: true}
-	rows, err := remembered(ctx, s.compute, asked, func(ctx context.Context) ([]analysis.OnCard, error) {
+	c.Accuracy = predict.AccuracyOf(r.Workload)
+	c.Cards, err = remembered(ctx, s.compute, asked, func(ctx context.Context) ([]analysis.OnCard, error) {
 		r.Work = workbudget.New(workbudget.PerQuestion, ctx.Err)
 		return analysis.CompareCards(ctx, r, cards, s.compute.largePiece)
 	})
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	return &output[CardsComparison]{CardsComparison{rows, predict.AccuracyOf(r.Workload)}}, nil
+	return c, err
 }
 
 func findCards(ids []string) ([]*gpu.Card, error) {
@@ -105,24 +99,22 @@ type SettingsComparison struct {
 	Accuracy *predict.Accuracy       `json:"accuracy,omitempty" doc:"how far off such predictions were, absent if that is not known"`
 }
 
-func (s *Server) compareSettings(ctx context.Context, q SettingsQuestion) (*output[SettingsComparison], error) {
+func (s *Server) compareSettings(ctx context.Context, q SettingsQuestion) (c SettingsComparison, err error) {
 	r, err := s.request(q.Question)
 	err = errors.Join(err, once("body.precisions", q.Precisions), once("body.optimizers", q.Optimizers), once("body.checkpointing", q.Checkpointing))
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return c, err
 	}
 	settings := analysis.GridSettings{Precisions: named[workload.Precision](q.Precisions), Optimizers: named[workload.Optimizer](q.Optimizers), Checkpointing: q.Checkpointing}
 	data, err := json.Marshal(settings)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return c, err
 	}
 	asked := question{key: "settings " + string(data) + requestKey(r), long: true, pieces: true}
-	rows, err := remembered(ctx, s.compute, asked, func(ctx context.Context) ([]analysis.WithSettings, error) {
+	c.Accuracy = predict.AccuracyOf(r.Workload)
+	c.Settings, err = remembered(ctx, s.compute, asked, func(ctx context.Context) ([]analysis.WithSettings, error) {
 		r.Work = workbudget.New(workbudget.PerQuestion, ctx.Err)
 		return analysis.CompareSettings(ctx, r, settings, s.compute.largePiece)
 	})
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	return &output[SettingsComparison]{SettingsComparison{rows, predict.AccuracyOf(r.Workload)}}, nil
+	return c, err
 }

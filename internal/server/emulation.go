@@ -24,7 +24,7 @@ type Emulate func(context.Context, analysis.Request) (*analysis.Prediction, erro
 type CannotEmulateError struct{ Reason string }
 
 func (e *CannotEmulateError) Error() string {
-	return "this server emulates no cards: " + e.Reason + "; an analysis (POST /v1/analyses) that is to be emulated waits for a worker that can"
+	return "this server emulates no cards: " + e.Reason + "; an analysis (POST /v1/analyses) with engine emulated waits for a worker that can"
 }
 
 // maxEmulated is how many emulations are remembered.

@@ -24,7 +24,7 @@ const (
 // Lease is a job for a worker.
 type Lease struct {
 	Job     string          `json:"job"`
-	Attempt int             `json:"attempt" doc:"says of which lease heartbeats, events and results are"`
+	Attempt int             `json:"attempt" doc:"identifies the lease in heartbeats, events and results"`
 	Card    string          `json:"card" doc:"the card that it was submitted for, or any"`
 	Payload json.RawMessage `json:"payload" doc:"what to do, as JSON"`
 }
@@ -85,7 +85,10 @@ func member(op huma.Operation, status int, maxBody int64, errors ...int) huma.Op
 func (s *Server) memberRoutes(api huma.API) {
 	join := post("join", "/v1/workers", "Join as a worker",
 		"Takes a worker into the fleet, with the cards that it has. It must then send a heartbeat at least three times in every lease.", tagWorkers)
-	huma.Register(api, member(join, http.StatusCreated, maxAnnouncement, http.StatusTooManyRequests), s.joinWorker)
+	huma.Register(api, member(join, http.StatusCreated, maxAnnouncement, http.StatusTooManyRequests),
+		operation(s, func(ctx context.Context, a job.Announcement) (job.Membership, error) {
+			return s.opts.Jobs.Join(ctx, callOf(ctx).owner, a)
+		}))
 
 	beat := post("heartbeat", "/v1/workers/{id}/heartbeat", "Keep a worker's leases",
 		"Says what the worker is and does now. Each card names the job that it works on, with its attempt: that keeps the lease. "+
@@ -133,14 +136,6 @@ func (s *Server) asMember(ctx context.Context, worker string, do func(owner stri
 		err = errStopping
 	}
 	return s.problem(ctx, err)
-}
-
-func (s *Server) joinWorker(ctx context.Context, in *struct{ Body job.Announcement }) (*output[job.Membership], error) {
-	m, err := s.opts.Jobs.Join(ctx, callOf(ctx).owner, in.Body)
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	return &output[job.Membership]{m}, nil
 }
 
 func (s *Server) hearWorker(ctx context.Context, in *struct {

@@ -20,24 +20,12 @@ func (s *Server) planRoutes(api huma.API) {
 		"Compares GPUs, how many of them, parallelism, precision, checkpointing, adapters, optimizers and batches: what fits, by cost and by time, and why the rest does not. "+
 			"Keys that the workload has stay as they are. Options are simulated, the best first; those of a large model that there is no time for say so. "+
 			"Times are by a time model. It takes some seconds, and ends when the client leaves.", tagPredictions),
-		func(ctx context.Context, in *struct{ Body PlanQuestion }) (*output[*plan.Plan], error) {
-			p, err := s.makePlan(ctx, in.Body)
-			if err != nil {
-				return nil, s.problem(ctx, err)
-			}
-			return &output[*plan.Plan]{p}, nil
-		})
+		operation(s, s.makePlan))
 	s.planEvents(api)
 	huma.Register(api, post("fit", "/v1/fits", "The fewest changes that make a workload fit a card",
 		"Looks at single changes of precision, checkpointing, optimizer, adapters and the split of the batch, then at two together, and so on until some fit. "+
 			"Keys that the workload has stay as they are, and so does the batch of an update.", tagPredictions),
-		func(ctx context.Context, in *struct{ Body FitQuestion }) (*output[*plan.Fit], error) {
-			f, err := s.makeFit(ctx, in.Body)
-			if err != nil {
-				return nil, s.problem(ctx, err)
-			}
-			return &output[*plan.Fit]{f}, nil
-		})
+		operation(s, s.makeFit))
 }
 
 // PlanQuestion asks for a plan.

@@ -24,22 +24,16 @@ func (s *Server) predictionRoutes(api huma.API) {
 	s.registerPredict(api)
 	huma.Register(api, post("predict-analysis", "/v1/predictions/analysis", "The largest batch, predicted",
 		"The answer of an analysis from predictions alone, in the request. With changes it says what each single change would do.", tagPredictions),
-		func(ctx context.Context, in *struct{ Body Question }) (*output[*analysis.Answer], error) {
-			return answered(ctx, s, "analysis", in.Body, func(r analysis.Request) (*analysis.Answer, error) {
-				a, err := analysis.Predict(r)
-				if no := analysis.Refusal(err); no != nil { // that nothing trains is an answer, too
-					return no, nil
-				}
-				return a, err
-			})
-		})
+		predictedOperation(s, "analysis", func(r analysis.Request) (*analysis.Answer, error) {
+			a, err := analysis.Predict(r)
+			if no := analysis.Refusal(err); no != nil { // that nothing trains is an answer, too
+				return no, nil
+			}
+			return a, err
+		}))
 	huma.Register(api, post("predict-curve", "/v1/predictions/curve", "Memory and throughput against the batch",
 		"Simulated batches from 1 to a little beyond the largest that trains.", tagPredictions),
-		func(ctx context.Context, in *struct{ Body Question }) (*output[*analysis.Curve], error) {
-			return answered(ctx, s, "curve", in.Body, func(r analysis.Request) (*analysis.Curve, error) {
-				return analysis.PredictCurve(r, curvePoints)
-			})
-		})
+		predictedOperation(s, "curve", func(r analysis.Request) (*analysis.Curve, error) { return analysis.PredictCurve(r, curvePoints) }))
 	keep := post("predict-snapshot", "/v1/predictions/snapshot", "A workload's process as a snapshot",
 		"The model built, the batch, three steps: kept under an id whose timeline, top and replay can be looked at like a recording's.", tagPredictions)
 	keep.DefaultStatus = http.StatusCreated
@@ -166,25 +160,24 @@ func (s *Server) request(q Question) (analysis.Request, error) {
 	return analysis.Request{Workload: w, Card: card, Question: q.Question, Given: change.Given(q.Workload.keys)}, err
 }
 
-// answered answers a question from predictions, under a name for what is asked.
-func answered[T any](ctx context.Context, s *Server, what string, q Question, do func(analysis.Request) (T, error)) (*output[T], error) {
-	r, err := s.request(q)
-	if err == nil && q.Workload.problems != nil {
-		err = &badRequest{q.Workload.problems}
-	}
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	asked := question{key: what + " " + requestKey(r), long: true}
-	value, err := remembered(ctx, s.compute, asked, func(ctx context.Context) (T, error) {
-		r.Work = workbudget.New(workbudget.PerQuestion, ctx.Err)
-		value, err := do(r)
-		return value, predicted(err)
+// predictedOperation makes an operation of what answers a question from predictions. It has
+// a name, under which answers are kept.
+func predictedOperation[T any](s *Server, name string, do func(analysis.Request) (T, error)) func(context.Context, *struct{ Body Question }) (*output[T], error) {
+	return operation(s, func(ctx context.Context, q Question) (none T, err error) {
+		r, err := s.request(q)
+		if err == nil && q.Workload.problems != nil {
+			err = &badRequest{q.Workload.problems}
+		}
+		if err != nil {
+			return none, err
+		}
+		asked := question{key: name + " " + requestKey(r), long: true}
+		return remembered(ctx, s.compute, asked, func(ctx context.Context) (T, error) {
+			r.Work = workbudget.New(workbudget.PerQuestion, ctx.Err)
+			value, err := do(r)
+			return value, predicted(err)
+		})
 	})
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	return &output[T]{value}, nil
 }
 
 // requestKey names a request: equal ones have equal names.

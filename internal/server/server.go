@@ -126,7 +126,7 @@ func (s *Server) letGo(ctx context.Context) {
 		select {
 		case now := <-every.C:
 			if n := s.library.letGo(now); n > 0 {
-				s.log.Info("snapshots let go from memory", "count", n)
+				s.log.Info("snapshots evicted from memory", "count", n)
 			}
 		case <-ctx.Done():
 			return

@@ -161,8 +161,8 @@ func TestSlowQuestions(t *testing.T) {
 	}
 }
 
-// A client that leaves in the midst of its request is no error of the server's:
-// no client can fill the log with those.
+// A client that leaves before the end of its request is not an error of the server:
+// no client can fill the log that way.
 func TestClientLeaves(t *testing.T) {
 	var log bytes.Buffer
 	c := start(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })

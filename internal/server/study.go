@@ -19,23 +19,11 @@ func (s *Server) studyRoutes(api huma.API) {
 	huma.Register(api, post("sweep", "/v1/sweeps", "A grid of workloads",
 		"The memory of every combination of the values given, predicted: peaks by phase, the largest allocations, the time of a step. "+
 			"A cell that does not fit its card, or that cannot be, says so in its place.", tagStudies),
-		func(ctx context.Context, in *struct{ Body SweepQuestion }) (*output[*study.Sweep], error) {
-			sweep, err := s.sweep(ctx, in.Body)
-			if err != nil {
-				return nil, s.problem(ctx, err)
-			}
-			return &output[*study.Sweep]{sweep}, nil
-		})
+		operation(s, s.sweep))
 	huma.Register(api, post("derive-activations", "/v1/activations", "How large activations are, step by step",
 		"The tensors that a block of a plain language model makes in forward, which of them backward needs, and all of it against "+
 			"the peak of a training step in fp32. Other models are not derived.", tagStudies),
-		func(ctx context.Context, in *struct{ Body draft }) (*output[*study.Activation], error) {
-			a, err := s.activation(ctx, in.Body.workload)
-			if err != nil {
-				return nil, s.problem(ctx, err)
-			}
-			return &output[*study.Activation]{a}, nil
-		})
+		operation(s, func(ctx context.Context, d draft) (*study.Activation, error) { return s.activation(ctx, d.workload) }))
 	s.reportRoute(api)
 }
 
