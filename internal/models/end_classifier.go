@@ -25,7 +25,7 @@ func (c *endClassifier) classify(t *torch.Torch, f *torch.Frame, hidden *torch.V
 	samples, width := hidden.Tensor().Dim(0), hidden.Tensor().Dim(-1)
 	ends := f.Let(t.Compare(torch.Borrow(batch.IDs)))
 	t.Drop(t.UniqueConsecutive(t.CountLast(ends))) // whether all samples have as many
-	selected := f.Let(t.IndexMask(hidden, ends, samples))
+	selected := f.Let(t.MaskedRows(hidden, ends, samples))
 	sentence := f.Let(t.Select(t.View(selected, samples, -1, width), 1))
 	return classified(t, f, c.forward(t, sentence), batch)
 }

@@ -201,7 +201,7 @@ func (m *Machine) byKnownTensors(x *tensor, index []value) value {
 	if mask.x.DType == torch.Bool {
 		whole, _ := index[len(index)-1].(*slice)
 		if mask.fact.kind == ends && len(index) == 2 && whole != nil && *whole == (slice{none{}, none{}, none{}}) {
-			return m.tensor(m.t.IndexMask(in(x), in(mask), x.x.Dim(0)))
+			return m.tensor(m.t.MaskedRows(in(x), in(mask), x.x.Dim(0)))
 		}
 		return nil
 	}

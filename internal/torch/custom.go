@@ -2,7 +2,7 @@ package torch
 
 // Custom runs a torch.autograd.Function: its forward without a graph, whose inputs lead to a
 // node of its own (torch/csrc/autograd/python_function.cpp, THPFunction_apply). What it keeps
-// besides the tensors that it saves goes with the node.
+// in addition to the tensors that it saves is freed with the node.
 func (t *Torch) Custom(name string, inputs []*Tensor, forward func() (outputs, saved, kept []*Tensor), backward func(saved, grads []*Tensor) []*Tensor) {
 	n := t.record(name, inputs...)
 	var outputs, saved, kept []*Tensor

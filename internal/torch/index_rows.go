@@ -42,28 +42,6 @@ func (t *Torch) indexDim(in *Tensor, last int, index ...*Tensor) *Tensor {
 	return out
 }
 
-// IndexMask is x[mask] of a tensor of three dimensions: a row for each true
-// element of a mask of the first two, of which there are rows. The mask is saved
-// for backward, which searches it again.
-func (t *Torch) IndexMask(x, mask X, rows int64) Value {
-	in, at := read(x), read(mask)
-	n := t.record("Index", in)
-	if n != nil {
-		kept := t.save(n, at)
-		n.gradient = func(g *Tensor) *Tensor {
-			grad := t.empty(in.DType, in.Shape...)
-			t.indexPut(g, rows, product(kept.Shape), len(kept.Shape), t.nonzero(kept, rows))
-			return grad
-		}
-	}
-	places := t.nonzero(at, rows)
-	out := t.empty(in.DType, rows, in.Dim(-1))
-	t.release(places)
-	n.setOutputs(out)
-	t.done(x, mask)
-	return Value{out}
-}
-
 // UniqueConsecutive is torch.unique_consecutive of a vector: its output is allocated
 // for all elements, and its length is a number on the device
 // (aten/src/ATen/native/cuda/UniqueCub.cu).

@@ -155,7 +155,7 @@ func (f *Frame) end(results ...*Tensor) {
 	}
 }
 
-// Keep returns a value that outlives the function, besides the one it returns.
+// Keep returns a value that outlives the function, in addition to the one it returns.
 func (f *Frame) Keep(x X) Value { return Value{f.t.own(x)} }
 
 // Release drops a tensor that the caller owns.
