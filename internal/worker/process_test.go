@@ -109,7 +109,7 @@ func TestWorkerStopped(t *testing.T) {
 	if err := first.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	// It says in vain what came of it, and then takes other jobs.
+	// Its report of the result is refused, and then it takes other jobs.
 	for i := 0; l.reach(l.submit(task{Do: "succeed", Input: i}).ID, job.Succeeded).Worker != stopped; i++ {
 	}
 	now, err := l.q.Get(l.ctx, id)
