@@ -15,7 +15,7 @@ import (
 
 // refused are words that readers had to translate, and what to write instead.
 // docs/architecture.md has the whole glossary; here is what is never right in a
-// comment. A phrase that matches allowed is fine.
+// comment or a message. A phrase that matches allowed is fine.
 var refused = []struct {
 	word    string // a regular expression for whole words
 	allowed string // phrases that contain it and are English
@@ -35,6 +35,11 @@ var refused = []struct {
 	{word: `so many`, say: "that many, n"},
 	{word: `(held|holds?|holding) (it |them )?to`, say: "verified against"},
 	{word: `go(es)? on|went on|going on`, say: "continue"},
+	{word: `besides`, say: "in addition, apart from"},
+	{word: `in the midst`, say: "during, in the middle"},
+	{word: `in vain`, say: "without success, or what happens instead"},
+	{word: `of one's own`, say: "the user's own"},
+	{word: `what for`, say: "why, for what"},
 	{word: `lets? go( of)?`, say: "release, drop, free"},
 	{word: `stand(s|ing)? in (a |the )?line|waits? in (a |the )?line`, say: "queue"},
 }
@@ -46,7 +51,7 @@ var refusedNames = map[string]string{
 	"somebody": "user", "nobody": "no user", "anybody": "user", "everybody": "all users", "beside": "with, next", "anew": "again", "hope": "expected",
 }
 
-func TestEnglishComments(t *testing.T) {
+func TestEnglishText(t *testing.T) {
 	for i, r := range refused {
 		pattern := regexp.MustCompile(`(?i)\b(` + r.word + `)\b`)
 		allowed := regexp.MustCompile(`^\b$`)
@@ -137,7 +142,7 @@ func camelWords(name string) (out []string) {
 	return out
 }
 
-// commented is the text of a file's comments by line.
+// commented is what a file says by line: comments and, in Go, messages.
 type commented struct {
 	file  string
 	lines map[int]string
@@ -172,6 +177,15 @@ func goComments(t *testing.T, c commented, source []byte) {
 			c.add(fset.Position(comment.Pos()).Line, comment.Text)
 		}
 	}
+	if strings.HasSuffix(c.file, "_test.go") {
+		return
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && strings.Contains(text.Value, " ") { // errors and help
+			c.add(fset.Position(text.Pos()).Line, text.Value)
+		}
+		return true
+	})
 }
 
 func (c commented) add(line int, text string) {

@@ -182,7 +182,7 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// Who asks too often is told when the next request is allowed.
+// A client that asks too often is told when its next request is allowed.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRate(6)

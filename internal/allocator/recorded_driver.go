@@ -19,7 +19,7 @@ func (d *Difference) Error() string {
 
 // recordedDriver answers as the driver did when the trace was recorded: the
 // segment events say how it was called and what it returned. It is the only
-// thing a replay takes from the recording besides the requests.
+// thing that a replay takes from the recording apart from the requests.
 type recordedDriver struct {
 	events []trace.Event
 	at     int // the next event to be matched

@@ -72,7 +72,7 @@ func TestCompareSettings(t *testing.T) {
 	}
 }
 
-// Without precisions of one's own, a card is asked about those that it has.
+// If no precisions are named, those that the card has are compared.
 func TestSettingsFollowTheCard(t *testing.T) {
 	for card, want := range map[string]int{"t4": 2, "a10": 5} {
 		cells, err := CompareSettings(context.Background(), request(t, "resnet-18", card), GridSettings{

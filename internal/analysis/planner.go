@@ -120,8 +120,8 @@ func (p *planner) fits(batch int64) (bool, error) {
 	return r.Success, err
 }
 
-// complete adds what was asked for besides the largest batch, and says what it all
-// means. What there is no work left for is missing, and the answer says so.
+// complete adds the other parts that were asked for, and the verdict in words. Parts for
+// which no work is left are missing, and the answer says so.
 func (p *planner) complete(a *Answer, largest int64) error {
 	s, err := p.run.Process(largest)
 	if err != nil {

@@ -18,8 +18,8 @@ func (p *Prediction) WithID(id string) *Prediction {
 	return &Prediction{*p.Prediction.WithID(id), p.Emulation}
 }
 
-// Emulation is what a prediction has besides where PyTorch ran the steps, on a
-// card that is not there.
+// Emulation is what a prediction has in addition if PyTorch ran the steps on an
+// emulated card.
 type Emulation struct {
 	ModelName string            `json:"model_name,omitempty"`
 	GPUName   string            `json:"gpu_name,omitempty"`

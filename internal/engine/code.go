@@ -21,8 +21,8 @@ type Code struct {
 	Function string            `json:"function" doc:"returns the model, and if you like the batch, the optimizer and the loss"`
 }
 
-// CodeQueue is where orders with code wait for such a worker. It has the place
-// of a card's id: no card is called that.
+// CodeQueue is where orders with code wait for such a worker. It is used like a
+// card's id; no card has this id.
 const CodeQueue = "emulated-code"
 
 // What code may be.

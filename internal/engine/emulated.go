@@ -12,8 +12,8 @@ import (
 	"memorymark/internal/measure"
 )
 
-// On an emulated card steps take no time that means anything. How long they
-// would take is estimated from what they ask of the card.
+// The times of steps on an emulated card mean nothing. How long they would take is
+// estimated from the work that they give to the card.
 
 // knowsTimes reports whether the time of steps can be predicted.
 func (b *bench) knowsTimes() bool {

@@ -11,8 +11,7 @@ import (
 // EventKind is what happened.
 type EventKind string
 
-// What happens while an analysis measures, in this order, and what there is to
-// say besides.
+// What happens while an analysis measures, in this order, and messages.
 const (
 	Ready    EventKind = "ready"  // the prober is
 	Trying   EventKind = "trying" // a batch

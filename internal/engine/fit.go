@@ -12,8 +12,8 @@ import (
 	"memorymark/internal/predict"
 )
 
-// FitProbe returns what runs the steps of a search for changes on a card that is not
-// there. It tells of each trial before that.
+// FitProbe returns what runs the steps of a search for changes on an emulated card.
+// It calls tell before each trial.
 func (r *Runner) FitProbe(ctx context.Context, card *gpu.Card, tell func(change.Trial)) change.Prober {
 	return func(t change.Trial) (*change.Steps, error) {
 		tell(t)

@@ -202,7 +202,7 @@ func (g *lineGuide) backOff(high, fails int64) int64 {
 }
 
 // points are what forward and backward held at each batch that fitted, in the
-// last step, with what was reserved besides; and the smallest batch that did
+// last step, with the unused part of what was reserved; and the smallest batch that did
 // not fit, 0 if all did.
 func (g *lineGuide) points() (points map[int64]int64, fails int64) {
 	g.mu.Lock()

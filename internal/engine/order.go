@@ -24,8 +24,8 @@ type Order struct {
 	analysis.Question
 }
 
-// EmulationQueue is where orders wait for a worker that emulates cards. It has
-// the place of a card's id: no card is called that.
+// EmulationQueue is where orders wait for a worker that emulates cards. It is used
+// like a card's id; no card has this id.
 const EmulationQueue = "emulated"
 
 // NewOrder makes an order of a request. A name does not make a workload another.

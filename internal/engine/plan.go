@@ -14,8 +14,8 @@ import (
 	"memorymark/internal/plan"
 )
 
-// PlanEmulation runs what a plan asks of cards that are not there. It tells of each
-// trial before that, with the card's name.
+// PlanEmulation runs the steps of a plan's trials on emulated cards. It calls Tell
+// before each trial, with the card's name.
 type PlanEmulation struct {
 	Runner *Runner
 	Ctx    context.Context
@@ -34,7 +34,7 @@ const sketchMemory = 480 << 30
 const sketchSteps = 2
 
 // Sketch runs batches of a trial one after the other in one process, up to the first
-// that does not fit that.
+// that does not fit.
 func (p *PlanEmulation) Sketch(t change.Trial, card *gpu.Card, batches []int64) (sketch *plan.Sketch, err error) {
 	p.Tell("a card without a limit", t)
 	large := *card

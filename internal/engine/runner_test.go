@@ -125,7 +125,7 @@ func TestRunnerUnable(t *testing.T) {
 	}
 }
 
-// Who waits for its turn in vain says so.
+// A question that is cancelled while it waits for its turn returns the cancellation.
 func TestRunnerCancelled(t *testing.T) {
 	python, _ := pythonOnGPU(t)
 	r := engine.NewRunner(engine.RunnerOptions{Python: python, Device: "cuda"})

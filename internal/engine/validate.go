@@ -72,7 +72,7 @@ type BackwardCheck struct {
 	Backward  int64   `json:"backward_bytes"` // peak of forward and backward
 	Steps     int     `json:"steps"`          // of each that really ran
 	Ratio     float64 `json:"ratio"`
-	Predicted float64 `json:"predicted_ratio,omitempty"` // absent for a model of one's own
+	Predicted float64 `json:"predicted_ratio,omitempty"` // absent for a user's own model
 }
 
 // Below leastRatio backward did not run. Within closeRatio of the prediction
@@ -236,7 +236,7 @@ func ValidatePrediction(ctx context.Context, w *workload.Workload, m Measurement
 	c.Comparison = trace.Compare(c.Predicted, c.Measured)
 	c.Verdict, c.Why = Pass, "every allocation and free is as predicted"
 	if c.Comparison.Differ() {
-		c.Verdict, c.Why = Fail, "the prediction parts from the recording"
+		c.Verdict, c.Why = Fail, "the prediction differs from the recording"
 	}
 	return c, nil
 }

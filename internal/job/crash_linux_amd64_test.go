@@ -131,9 +131,9 @@ func steps(t *testing.T, n, few int) []int {
 	return picked[:min(few, n)]
 }
 
-// TestCrashAnywhere ends a server after any of the operations by which its disk
-// changes, in the midst of jobs' lives, with the power on and with the power
-// failing: what was not synced is gone then. All that was acknowledged is there.
+// TestCrashAnywhere ends a server after any of the operations that change its disk,
+// while it has jobs in every state: with the power on, and with the power failing,
+// which loses what was not synced. Everything that was acknowledged must be there.
 func TestCrashAnywhere(t *testing.T) {
 	dir := t.TempDir()
 	log := live(t, dir, nil)

@@ -57,7 +57,7 @@ type diskWatcher struct {
 	log     []operation
 }
 
-// thread is what a thread is in the midst of.
+// thread is the system call that a thread is in.
 type thread struct {
 	inside bool // a system call
 	op     *operation

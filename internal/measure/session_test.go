@@ -362,7 +362,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// The prober's environment is ours and what it is given besides.
+// The prober gets our environment and the variables that it is given.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("MEMORYMARK_OURS", "ours")
 	folder := t.TempDir()

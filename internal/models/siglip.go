@@ -192,7 +192,7 @@ func newSigLIP(t *torch.Torch, c *pairConfig, r Run) (*Model, error) {
 		return nil, err
 	}
 	if m.vision.head == nil || *size != c.image.HiddenSize {
-		return nil, fmt.Errorf("config: texts become %d numbers and images %d; they must be as many", *size, c.image.HiddenSize)
+		return nil, fmt.Errorf("config: texts become %d numbers and images %d; both must be the same", *size, c.image.HiddenSize)
 	}
 	m.scale, m.bias = t.Parameter(r.DType, 1).Named("logit_scale").OddDecay(), t.Parameter(r.DType, 1).Named("logit_bias")
 	t.ListBefore(m.scale, m.text.embed.Weight)

@@ -13,7 +13,7 @@ import (
 // multiprocessors from others is left out. communication_test.go compares it with
 // collectives that others timed, with published tables and with steps of Megatron.
 
-// starting is how many seconds a collective takes besides its bytes, from 20 to 70 µs
+// starting is how many seconds a collective takes in addition to its bytes, from 20 to 70 µs
 // among two to eight cards (collectives.csv of internal/steptime/testdata/kernels).
 const starting = 35e-6
 

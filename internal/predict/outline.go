@@ -219,7 +219,7 @@ func (p *program) sketch(lengths []int) sketch {
 func (o *Outline) Needs(batch int64) bytesize.Bytes { return o.NeedsWith(batch, 1) }
 
 // NeedsWith is that of a batch and a number of passes, by the parts of the step: each has
-// a peak of its own, and in later passes there are gradients besides. A peak is the
+// a peak of its own, and in later passes there are gradients as well. A peak is the
 // highest of several lines in the batch, so the line through two points is below it
 // beyond them.
 func (o *Outline) NeedsWith(batch, passes int64) bytesize.Bytes {

@@ -87,7 +87,7 @@ func recoverError(w *workload.Workload, err *error) {
 }
 
 // Limit is what the allocator may reserve: the workload's limit, or what the card
-// has besides the context.
+// has apart from the context.
 func Limit(w *workload.Workload, card *gpu.Card) bytesize.Bytes {
 	if limit := w.Limit(); limit > 0 {
 		return limit

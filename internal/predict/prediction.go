@@ -18,7 +18,7 @@ import (
 type Prediction struct {
 	ID   string `json:"id,omitempty"`
 	Fits bool   `json:"fits" doc:"whether all steps fit the limit"`
-	// Verdict says besides whether they fit by enough to rely on.
+	// Verdict also says whether the margin is large enough to rely on.
 	Verdict Verdict         `json:"verdict" enum:"fits,tight,does not fit" doc:"tight: all steps fit, and less than the margin is left"`
 	Engine  evidence.Engine `json:"engine" enum:"predicted,emulated"`
 	// OutOfMemory is set if the steps do not fit. All else then says what they

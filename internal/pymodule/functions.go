@@ -112,7 +112,7 @@ func (a *args) need(i int, name string) value {
 	panic(raise("TypeError", "missing argument: '%s'", name))
 }
 
-// only fails if there are keywords besides some.
+// only fails if there are keywords other than these.
 func (a *args) only(function string, names ...string) {
 	for _, n := range a.names {
 		if !slices.Contains(names, n) {

@@ -52,7 +52,7 @@ func New(t *trace.Trace) *Recording {
 	return r
 }
 
-// The memory of a recording besides its trace, once everything was computed:
+// The memory of a recording in addition to its trace, once everything was computed:
 // lifetimes, levels, phases and the simulation's blocks, at the beginning, at
 // the end and in between.
 const (

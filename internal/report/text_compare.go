@@ -57,7 +57,7 @@ func (c Compare) writeEqual(w io.Writer) {
 	}
 	for i, s := range []recording.CompareSide{c.Predicted, c.Measured} {
 		if s.Beyond > 0 {
-			fmt.Fprintf(w, "           %s goes on for %s more\n", c.sides()[i], figure.Count(s.Beyond))
+			fmt.Fprintf(w, "           %s continues for %s more\n", c.sides()[i], figure.Count(s.Beyond))
 		}
 	}
 	if c.Reordered > 0 {

@@ -46,7 +46,7 @@ func forbade(x *recording.Explanation) string {
 		return fmt.Sprintf("the device had that much. A limit forbade it (set_per_process_memory_fraction), "+
 			"which the recording shows to be at least %s and below %s.", exact(x.AtLeast), exact(x.Below))
 	}
-	return fmt.Sprintf("the device did not have it: the recording shows room for at least %s and less than %s.", exact(x.AtLeast), exact(x.Below))
+	return fmt.Sprintf("the device did not have it: the recording shows space for at least %s and less than %s.", exact(x.AtLeast), exact(x.Below))
 }
 
 // Failure is the story of an allocation that failed, for a page that shows its timeline.

@@ -45,7 +45,7 @@ func Verify(dir string) (count int, damages []Damage, err error) {
 		if bytes, err := s.sum(id); err != nil {
 			damages = append(damages, Damage{id, false, "its bytes are damaged; upload it again (" + err.Error() + ")"})
 		} else if wrong != nil {
-			damages = append(damages, Damage{id, true, fmt.Sprintf("its %d bytes are whole; its name is lost", bytes)})
+			damages = append(damages, Damage{id, true, fmt.Sprintf("its %d bytes are intact; its name is lost", bytes)})
 		}
 	}
 	return count, damages, nil
@@ -87,7 +87,7 @@ func (s *Store) rescue(id string) {
 			if s.record(e) == nil {
 				s.entries[id] = e
 				s.stored += e.Stored
-				s.damages = append(s.damages, Damage{id, true, "its description was damaged; its bytes are whole, and its name is lost"})
+				s.damages = append(s.damages, Damage{id, true, "its description was damaged; its bytes are intact, and its name is lost"})
 				return
 			}
 		}

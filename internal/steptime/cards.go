@@ -11,7 +11,7 @@ import (
 // of its own.
 type reached struct {
 	half, single, memory float64
-	latency              float64 // seconds of a kernel besides its work, likewise
+	latency              float64 // seconds of a kernel in addition to its work, likewise
 }
 
 // compute is the share of what computes.

@@ -3,7 +3,7 @@ package steptime
 // Seconds of the host, of a PyTorch 2.11 on a current server's processor, as steps
 // of small batches show it (testdata/README.md): for a launch by Python, with the node
 // of autograd that it makes, for a node that autograd's thread runs, with what that
-// launches, and for what an optimizer and its loop do besides. For a launch of an optimizer,
+// launches, and for the rest of an optimizer and its loop. For a launch of an optimizer,
 // by itself or of a multi-tensor kernel, which takes some hundred tensors, it is what
 // optimizers take that were timed alone (h200.jsonl of testdata/kernels).
 const (

@@ -34,7 +34,7 @@ func GroupBy[K comparable](lifetimes []Lifetime, key func(*Lifetime) K) []Group[
 	return groups
 }
 
-// Site is where an allocation was made and what for. The stack alone is not
+// Site is where an allocation was made and its purpose. The stack alone is not
 // enough: all of backward runs on threads that have no Python stack, and what
 // was live before the recording has none either.
 type Site struct {

@@ -142,7 +142,7 @@ func (a *Adapter) check(w *Workload) error {
 	case a.Dropout < 0 || a.Dropout >= 1:
 		return wrong("adapter: dropout is %v; it must be at least 0 and below 1", a.Dropout)
 	case slices.Contains(a.Targets, AllLinear) && len(a.Targets) > 1:
-		return wrong("adapter: targets has %s beside names; it must be that alone, or names", AllLinear)
+		return wrong("adapter: targets has both %s and names; it must be one or the other", AllLinear)
 	case !slices.Contains(models.TaskTypes(), string(a.TaskType)):
 		return wrong("adapter: task_type is %q; it must be one of %s", a.TaskType, strings.Join(models.TaskTypes()[1:], ", "))
 	case len(a.Targets) == 0 && w.Config != nil && models.LoRATargets(w.Config.ModelType) == nil:

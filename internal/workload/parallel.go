@@ -178,7 +178,7 @@ func (p *Parallel) check(w *Workload) error {
 	}
 	for _, name := range p.given() {
 		if !slices.Contains(options, name) {
-			return invalid.At("parallel", fmt.Errorf("parallel has %s, which %s does not use; besides gpus it has %s", name, p.Kind, strings.Join(options, ", ")))
+			return invalid.At("parallel", fmt.Errorf("parallel has %s, which %s does not use; apart from gpus it takes %s", name, p.Kind, strings.Join(options, ", ")))
 		}
 	}
 	if err := p.checkValues(options); err != nil {

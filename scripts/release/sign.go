@@ -55,10 +55,10 @@ func (r *release) checkKey() error {
 		return nil
 	}
 	if strings.HasSuffix(r.version, "-dirty") {
-		return errors.New("there are changes that are in no commit, and nobody could build the release again: commit them")
+		return errors.New("there are changes that are in no commit, and no one could build the release again: commit them")
 	}
 	if _, err := os.Stat(signersName); err != nil {
-		return fmt.Errorf("nobody could verify the signature, because there is no %s: run make release-key, and commit it", signersName)
+		return fmt.Errorf("no one could verify the signature, because there is no %s: run make release-key, and commit it", signersName)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ interface PageEntry {
   /** keeps the workload of the address when one goes there */
   aboutWorkload?: boolean;
   hidden?: boolean;
-  /** keys of the address besides a workload's; absent where an address is not about a workload */
+  /** keys of the address in addition to a workload's; absent where an address is not about a workload */
   own?: OwnKeys;
 }
 

@@ -139,7 +139,7 @@ function Row({ analysis, chosen, onToggle, onRemove }: RowProps) {
   );
 }
 
-/** nameOf is what an analysis is of. Code of one's own has its name in the answer. */
+/** nameOf is what an analysis is of. A user's own code has its name in the answer. */
 export function nameOf({ workload, answer }: Analysis, title: string): string {
   if (!isOwnCode(workload ?? {})) return title;
   return answer?.model_name ?? 'Your own code';

@@ -1,4 +1,4 @@
-// What is asked of a plan besides the workload, as the address has it.
+// The settings of a plan in addition to the workload, as the address has them.
 import type { Schemas } from '../api/client';
 import type { Question } from '../workload/address';
 

@@ -11,7 +11,7 @@ import { background, idAt, mark, paint, type Palette, raster, type Picture } fro
 import { same, type View, type World } from './view';
 import { covers } from './window';
 
-/** Look is all that a picture depends on, besides the data. Sizes are in pixels of the device. */
+/** Look is all that a picture depends on, apart from the data. Sizes are in pixels of the device. */
 export interface Look {
   view: View;
   world: World;

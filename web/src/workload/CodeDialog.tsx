@@ -19,7 +19,7 @@ interface Props {
   onClose(): void;
 }
 
-/** CodeDialog takes a program of one's own, such as train.py, and has a worker emulate it. */
+/** CodeDialog takes the user's own program, such as train.py, and has a worker emulate it. */
 export function CodeDialog({ open, onClose, ...rest }: Props) {
   return (
     <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>

@@ -1,4 +1,4 @@
-// Code of one's own, from the drop to the answer: a worker with PyTorch, and no GPU, runs it in a sandbox.
+// The user's own code, from the drop to the answer: a worker with PyTorch, and no GPU, runs it in a sandbox.
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { drop, openBrowser, type Program, serve, work } from './program';
