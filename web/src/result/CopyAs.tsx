@@ -14,7 +14,7 @@ const ways = [
   { value: 'python', name: 'Python' },
 ];
 
-/** CopyAs takes the question or its answer elsewhere. A program of one's own is no part of a workload in JSON. */
+/** CopyAs takes the question or its answer elsewhere. The user's own program is not part of a workload in JSON. */
 export function CopyAs({ question, answer }: { question: Question; answer: Answer }) {
   const { recipe, recommended_batch_size: recommended, current_batch_size: yours, accumulation } = answer;
   const program = isOwnCode(question.workload) ? answer.model_name : undefined;

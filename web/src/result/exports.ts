@@ -8,7 +8,7 @@ function plain(workload: Workload): Workload {
   return workload.model ? { model, ...rest } : rest;
 }
 
-/** commandLine asks the same question on the command line. A program of one's own stands in the place of the model. */
+/** commandLine asks the same question on the command line. The user's own program takes the place of the model. */
 export function commandLine({ workload, ...rest }: Question, program?: string): string {
   const { model = program, config, ...keys } = plain(workload);
   const words = ['memorymark', 'analyze'];

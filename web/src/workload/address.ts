@@ -14,7 +14,7 @@ export type Question = Pick<Schemas['Question'], 'workload' | 'global_batch' | '
 /** Kind is what a key of an address holds. */
 type Kind = 'number' | 'amount' | 'flag' | 'text';
 
-/** OwnKeys are the keys of a page besides those of a question. */
+/** OwnKeys are the keys of a page in addition to those of a question. */
 export type OwnKeys = Readonly<Record<string, Kind>>;
 
 const beside = ['global_batch', 'multiple_of', 'reserve_bytes', 'hours_per_year', 'price_per_hour', 'run_tokens', 'run_samples'] as const;
