@@ -23,6 +23,7 @@ from . import endless, hook, library, made, report
 from .constants import Constants, Elements, Kept
 from .descent import Descent
 from .functions import Functions
+from .signs import Signs
 
 _mode: Any = None
 _assumed: dict[tuple[str, str, str], int] = {}
@@ -206,6 +207,7 @@ def _make_mode(torch: Any) -> Any:
             self.constants = Constants(torch)
             self.shadows = Kept(self.constants, small)
             self.descent = Descent(torch, functions)
+            self.signs = Signs(torch)
             self.exposed: list[Any] = []
             self.guessed = ""  # something that the call may read
             self.guesses = WeakIdKeyDictionary()  # tensors whose shadow was made up, and how
@@ -402,7 +404,8 @@ def _make_mode(torch: Any) -> Any:
             if not known or not all(small(t) for t in results):
                 self.lose(function, results)
                 self.descent.compare(function, args, results)
-                if self.follow_constant(function, args, kwargs, inputs, results) or self.follow_check(function, inputs, results):
+                self.signs.follow(function, args, inputs, results, Elements(self.shadows, self.constants).value)
+                if self.follow_constant(function, args, kwargs, inputs, results) or self.follow_check(function, args, inputs, results):
                     return
                 if function in functions.adding and inputs and inputs[0].dtype == torch.bool and results[0].numel() == 1 and len(inputs) == 1:
                     self.keep(results[0], torch.full(results[0].shape, self.nonzeros(inputs[0])[0], dtype=results[0].dtype, device="cpu"))
@@ -444,13 +447,16 @@ def _make_mode(torch: Any) -> Any:
                         self.guesses.update(dict.fromkeys(results, guess))
             return value is not None
 
-        def follow_check(self, function: Any, inputs: list[Any], results: list[Any]) -> bool:
+        def follow_check(self, function: Any, args: Any, inputs: list[Any], results: list[Any]) -> bool:
             """Whether numbers are none, or all of them in order as corners of boxes are, is asked to find mistakes. There is none."""
             if function in functions.none:
                 self.pass_check(results, False)
                 return True
             if function in functions.equal and len(inputs) == 2 and inputs[0] is inputs[1]:  # how torch.distributions looks for NaN (constraints.py, _Real)
                 self.pass_check(results, True)
+                return True
+            if (sign := self.signs.compare(function, args)) is not None and inputs[0] is args[0]:
+                self.keep_constant(results, torch.full((), sign, dtype=torch.bool, device="cpu"))
                 return True
             if function in functions.ordering or function in functions.both and all(self.passes(t) for t in inputs):
                 for t in results:
