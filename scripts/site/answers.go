@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -38,6 +37,17 @@ var setups = []setup{
 	{"Full fine-tuning", "--precision amp-bf16 --checkpointing", `"precision": "amp-bf16", "checkpointing": true`},
 	{"LoRA, rank 16", "--lora 16 --precision bf16 --checkpointing", `"precision": "bf16", "checkpointing": true, "adapter": {"kind": "lora", "rank": 16}`},
 	{"QLoRA, rank 16", "--lora 16 --quantize nf4-double --checkpointing", `"quantize": "nf4-double", "checkpointing": true, "adapter": {"kind": "lora", "rank": 16}`},
+}
+
+// on is the setup on a card: with fp16 autocast where there is no bf16.
+func (s setup) on(c *gpu.Card) setup {
+	if c.HasBF16() {
+		return s
+	}
+	const fp16 = "amp-fp16"
+	s.Flags = strings.NewReplacer("amp-bf16", fp16, "bf16", fp16).Replace(s.Flags)
+	s.keys = strings.NewReplacer("amp-bf16", fp16, "bf16", fp16).Replace(s.keys)
+	return s
 }
 
 // row is the answer for one setup.
@@ -103,14 +113,14 @@ func (s *site) writeAnswer(m *workload.CatalogModel, c *gpu.Card) error {
 	p := &page{Model: m, Card: c, Usable: c.Usable(), Up: template.HTML(upFrom(at)), Head: template.HTML(s.previewTags(at, at+"preview.png"))} //nolint:gosec // of ids
 	best := -1
 	for i, setup := range setups {
-		r, w := answer(m, c, setup)
+		r, w := answer(m, c, setup.on(c))
 		if r.Batch > 0 && best < 0 {
 			best = i
 			text, err := reportOf(w, c, r.Batch)
 			if err != nil {
 				return err
 			}
-			p.Report, p.Address = text, string(p.Up)+"?"+query(m, c, setup)
+			p.Report, p.Address = text, string(p.Up)+"?"+query(w, r.Batch)
 		}
 		p.Rows = append(p.Rows, r)
 	}
@@ -212,15 +222,20 @@ func reportOf(w *workload.Workload, c *gpu.Card, batch int64) (string, error) {
 	return b.String(), err
 }
 
-// query is the question in the address of the page.
-func query(m *workload.CatalogModel, c *gpu.Card, how setup) string {
-	var keys map[string]any
-	_ = json.Unmarshal([]byte("{"+how.keys+"}"), &keys) // of this file
-	parts := []string{"model=" + m.ID, "gpu=" + c.ID}
-	for _, key := range []string{"precision", "quantize"} {
-		if v, ok := keys[key].(string); ok {
-			parts = append(parts, key+"="+v)
-		}
+// query is the question of a report in the address of the page.
+func query(w *workload.Workload, batch int64) string {
+	parts := []string{"model=" + w.Model, "gpu=" + w.GPU, fmt.Sprintf("batch=%d", batch), "precision=" + string(w.Precision)}
+	if w.Adapter != nil {
+		parts = append(parts, fmt.Sprintf("lora=%d", w.Adapter.Rank))
+	}
+	if w.Quantize != "" && w.Quantize != workload.NotQuantized {
+		parts = append(parts, "quantize="+string(w.Quantize))
+	}
+	if w.Checkpointing {
+		parts = append(parts, "checkpointing=true")
+	}
+	if w.Sequence == longText {
+		parts = append(parts, fmt.Sprintf("sequence=%d", longText))
 	}
 	return strings.Join(parts, "&")
 }

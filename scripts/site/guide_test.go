@@ -44,8 +44,12 @@ func TestAnswer(t *testing.T) {
 	if err := s.choose("gpt2", "t4"); err != nil {
 		t.Fatal(err)
 	}
-	r, w := answer(s.models[0], s.cards[0], setups[0])
+	r, w := answer(s.models[0], s.cards[0], setups[0].on(s.cards[0]))
 	if r.Why != "" || r.Batch < 2 || r.One <= 0 || w.Sequence != longText || !strings.HasSuffix(r.Command, "--sequence 1024") {
 		t.Errorf("%+v", r)
+	}
+	// The card has no bf16, and the link asks what the page says.
+	if want := "model=gpt2&gpu=t4&batch=8&precision=amp-fp16&checkpointing=true&sequence=1024"; query(w, 8) != want || !strings.Contains(r.Command, "amp-fp16") {
+		t.Errorf("%s is linked with %s, want %s", r.Command, query(w, 8), want)
 	}
 }

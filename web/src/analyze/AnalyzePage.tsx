@@ -5,6 +5,7 @@ import { useCards, useModels, usePredictedAnalysis, usePrediction } from '../api
 import { CardBar } from '../result/CardBar';
 import { ChangesToFit } from '../result/ChangesToFit';
 import { Verdict, whyNot } from '../result/Verdict';
+import { site } from '../api/engine';
 import { fetched } from '../app/fetched';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Skeleton } from '../ui/Loading';
@@ -65,7 +66,13 @@ export function AnalyzePage() {
         <CodeDialog open={code !== undefined} files={code} workload={question.workload} onClose={() => setCode(undefined)} />
         <FormPanel state={state} without={['model', 'gpu']}>
           <WorkloadForm state={state} problem={problem} without={['model', 'gpu']} />
-          <MeasurePanel question={question} busy={run.busy} onBegin={(engine) => void run.begin(question, engine)} />
+          {site === undefined ? (
+            <MeasurePanel question={question} busy={run.busy} onBegin={(engine) => void run.begin(question, engine)} />
+          ) : (
+            <p className="mt-5 text-xs text-muted">
+              To keep answers, to emulate and to measure, start a server of your own: <code className="font-mono whitespace-nowrap">uvx memorymark serve</code>.
+            </p>
+          )}
         </FormPanel>
         <div className="flex min-w-0 flex-col gap-6">
           {dropped && <ErrorBox problem={dropped} title="This file is not a config.json" onDismiss={() => setDropped(undefined)} />}

@@ -75,7 +75,7 @@ export class Problem extends Error {
       case this.status === 429 || this.status === 503:
         return 'The server is busy. Wait a moment and try again.';
       default:
-        return 'Try again. If it stays, the server\'s log has the cause.';
+        return 'Try again. If it happens again, look into the server\'s log.';
     }
   }
 }

@@ -6,6 +6,7 @@ import { useHealth } from '../api/queries';
 import { Crash } from './Crash';
 import { Header } from './Header';
 import { LogIn } from './LogIn';
+import { NeedsServer } from './NeedsServer';
 import { NotFound } from './NotFound';
 import { pages } from './pages';
 import { ServerNotice } from './ServerNotice';
@@ -26,7 +27,7 @@ export function App({ queries }: { queries: QueryClient }) {
         <Header />
         <ServerNotice />
         <LogIn />
-        <Uploads />
+        {site === undefined && <Uploads />}
         <main id="content" tabIndex={-1} className="mx-auto w-full max-w-[1440px] px-4 py-6 outline-none sm:px-6 sm:py-8">
           <Pages />
         </main>
@@ -49,9 +50,11 @@ function Pages() {
     <Crash at={`${location} ${lost}`}>
       <Suspense fallback={<Loading what="the page" />}>
         <Switch>
-          {pages.map(({ path, Page, own }) => (
+          {pages.map(({ path, name, Page, own, needsServer }) => (
             <Route key={path} path={path}>
-              {own ? (
+              {needsServer && site !== undefined ? (
+                <NeedsServer name={name} />
+              ) : own ? (
                 <Readable own={own}>
                   <Page />
                 </Readable>

@@ -4,7 +4,7 @@ import { Button } from '../ui/Button';
 import { ErrorBox } from '../ui/ErrorBox';
 import { NotLoaded } from './fetched';
 
-const notLoaded = 'The other pages go on. This one is loaded again when you come back to it, or when the server answers again.';
+const notLoaded = 'The other pages still work. This one is loaded again when you return to it, or when the server is back.';
 
 interface Props {
   /** another place, or a server that is back, is a reason to try again */
@@ -41,7 +41,7 @@ export class Crash extends Component<Props, { error?: unknown }> {
           </Button>
           {/* A newer program has other files than the page that is open. */}
           <Button size="small" look="quiet" onClick={() => location.reload()}>
-            Reload everything
+            Reload MemoryMark
           </Button>
         </div>
       </ErrorBox>

@@ -1,6 +1,7 @@
 import { Menu, Moon, Sun, X } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
+import { site, sitePath } from '../api/engine';
 import { carriedFrom, useCarried } from '../workload/carried';
 import { guideTo } from '../guide/topic';
 import { LogOutButton } from './LogIn';
@@ -20,10 +21,14 @@ export function Header() {
         </Link>
         <Navigation className="ml-4 hidden gap-0.5 lg:flex xl:ml-6 xl:gap-1" />
         <div className="ml-auto flex items-center gap-1">
-          <RunningChip />
-          <span className="hidden xl:block">
-            <MachineChip />
-          </span>
+          {site === undefined && (
+            <>
+              <RunningChip />
+              <span className="hidden xl:block">
+                <MachineChip />
+              </span>
+            </>
+          )}
           <LogOutButton />
           <ThemeButton />
           <button
@@ -50,10 +55,11 @@ export function Header() {
 function Navigation({ className, onGo }: { className: string; onGo?: () => void }) {
   const [location] = useLocation();
   const carried = carriedFrom(useSearch(), useCarried());
+  const inGuide = location.startsWith('/guide');
   return (
     <nav aria-label="Pages" className={className}>
       {pages
-        .filter((page) => !page.hidden)
+        .filter((page) => !page.hidden && !(page.needsServer && site !== undefined))
         .map(({ path, name, aboutWorkload }) => {
           const here = path === '/' ? location === '/' : location.startsWith(path);
           return (
@@ -62,23 +68,27 @@ function Navigation({ className, onGo }: { className: string; onGo?: () => void 
               href={aboutWorkload && carried ? `${path}?${carried}` : path}
               onClick={onGo}
               aria-current={here ? 'page' : undefined}
-              className={`rounded px-2.5 py-2 text-sm transition-colors lg:py-1.5 ${here ? 'bg-raised text-text' : 'text-muted hover:text-text'}`}
+              className={look(here)}
             >
               {name}
             </Link>
           );
         })}
-      <Link
-        href={guideTo(location)}
-        onClick={onGo}
-        aria-current={location.startsWith('/guide') ? 'page' : undefined}
-        className={`rounded px-2.5 py-2 text-sm transition-colors lg:py-1.5 ${location.startsWith('/guide') ? 'bg-raised text-text' : 'text-muted hover:text-text'}`}
-      >
-        Guide
-      </Link>
+      {site === undefined ? (
+        <Link href={guideTo(location)} onClick={onGo} aria-current={inGuide ? 'page' : undefined} className={look(inGuide)}>
+          Guide
+        </Link>
+      ) : (
+        <a href={`${sitePath}${guideTo(location).replace('/guide', '/docs')}/`} className={look(false)}>
+          Guide
+        </a>
+      )}
     </nav>
   );
 }
+
+const look = (here: boolean) =>
+  `rounded px-2.5 py-2 text-sm transition-colors lg:py-1.5 ${here ? 'bg-raised text-text' : 'text-muted hover:text-text'}`;
 
 function ThemeButton() {
   const theme = useTheme();

@@ -14,7 +14,7 @@ export function Readable({ own, children }: { own: OwnKeys; children: ReactNode 
   for (const { key } of unreadable) rest.delete(key);
   return (
     <>
-      <PageTitle title="This link cannot be read">Nothing is answered, so that you do not take it for the answer to another question.</PageTitle>
+      <PageTitle title="This link cannot be read">There is no answer, since it could be one to another question.</PageTitle>
       <ul className="mb-6 flex max-w-prose flex-col gap-2 text-sm">
         {unreadable.map(({ key, text, wanted }) => (
           <li key={key + text}>

@@ -13,6 +13,8 @@ interface PageEntry {
   /** keeps the workload of the address when one goes there */
   aboutWorkload?: boolean;
   hidden?: boolean;
+  /** a site of plain files does not have it: it keeps or runs something */
+  needsServer?: boolean;
   /** keys of the address in addition to a workload's; absent where an address is not about a workload */
   own?: OwnKeys;
 }
@@ -22,12 +24,12 @@ export const pages: PageEntry[] = [
   { path: '/cards', name: 'Cards', Page: fetched(() => import('../compare/CardsPage')), aboutWorkload: true, own: {} },
   { path: '/settings', name: 'Combinations', Page: fetched(() => import('../compare/SettingsPage')), aboutWorkload: true, own: {} },
   { path: '/plan', name: 'Plan', Page: fetched(() => import('../plan/PlanPage')), aboutWorkload: true, own: termKinds },
-  { path: '/timeline', name: 'Timeline', Page: fetched(() => import('../timeline')), aboutWorkload: true },
-  { path: '/study', name: 'Study', Page: fetched(() => import('../study/StudyPage')), aboutWorkload: true },
-  { path: '/history', name: 'History', Page: fetched(() => import('../history/HistoryPage')) },
-  { path: '/history/compare', name: 'Side by side', Page: fetched(() => import('../history/ComparePage')), hidden: true },
-  { path: '/history/:id', name: 'Analysis', Page: fetched(() => import('../history/AnalysisPage')), hidden: true },
-  { path: '/workers', name: 'Workers', Page: fetched(() => import('../workers/WorkersPage')) },
+  { path: '/timeline', name: 'Timeline', Page: fetched(() => import('../timeline')), aboutWorkload: true, needsServer: true },
+  { path: '/study', name: 'Study', Page: fetched(() => import('../study/StudyPage')), aboutWorkload: true, needsServer: true },
+  { path: '/history', name: 'History', Page: fetched(() => import('../history/HistoryPage')), needsServer: true },
+  { path: '/history/compare', name: 'Side by side', Page: fetched(() => import('../history/ComparePage')), hidden: true, needsServer: true },
+  { path: '/history/:id', name: 'Analysis', Page: fetched(() => import('../history/AnalysisPage')), hidden: true, needsServer: true },
+  { path: '/workers', name: 'Workers', Page: fetched(() => import('../workers/WorkersPage')), needsServer: true },
   { path: '/guide', name: 'Guide', Page: fetched(() => import('../guide/GuidePage')), hidden: true },
   { path: '/guide/:topic', name: 'Guide', Page: fetched(() => import('../guide/GuidePage')), hidden: true },
 ];

@@ -32,7 +32,7 @@ export default function ComparePage() {
         </Link>
       </p>
       <PageTitle title="Side by side">Differences are marked.</PageTitle>
-      {failed && <ErrorBox problem={Problem.of(failed.error)} title="One of them cannot be shown" />}
+      {failed && <ErrorBox problem={Problem.of(failed.error)} title="One of the two cannot be shown" />}
       {!failed && ids.length < 2 && <Empty title="Choose two">Select two analyses in the history to compare them.</Empty>}
       {!failed && ids.length === 2 && (both.length === 2 ? <Table both={both} /> : <Loading what="both" />)}
     </>

@@ -31,7 +31,7 @@ export default function HistoryPage() {
     <>
       <PageTitle title="History">Analyses with their answers, and recordings of memory, newest first.</PageTitle>
       <div className="mb-5">
-        <Tabs label="What is kept" tabs={kinds} value={shown} onChange={(kind) => navigate(kind === 'analyses' ? '/history' : `/history?show=${kind}`)} />
+        <Tabs label="Kind" tabs={kinds} value={shown} onChange={(kind) => navigate(kind === 'analyses' ? '/history' : `/history?show=${kind}`)} />
       </div>
       {shown === 'analyses' ? <Analyses /> : <Recordings />}
     </>
@@ -70,7 +70,7 @@ function Analyses() {
             </span>
             {history.hasNextPage && (
               <Button size="small" disabled={history.isFetchingNextPage} onClick={() => void history.fetchNextPage()}>
-                Older ones
+                Show older
               </Button>
             )}
           </div>

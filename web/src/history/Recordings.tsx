@@ -42,7 +42,7 @@ export function Recordings() {
                     Size
                   </th>
                   <th scope="col" className="py-2 pl-3 text-right font-normal">
-                    Kept since
+                    Saved
                   </th>
                   <th scope="col" className="w-12">
                     <span className="sr-only">Delete</span>
@@ -89,7 +89,7 @@ function Nothing() {
   return (
     <Empty title="No recordings yet">
       <p>
-        Drop a file of <code className="font-mono">torch.cuda.memory._dump_snapshot</code> on any page, or open a prediction over time: it is kept here.
+        Drop a file of <code className="font-mono">torch.cuda.memory._dump_snapshot</code> on any page, or open a prediction over time, and it is saved here.
       </p>
       <Link href="/timeline" className={`mt-4 ${buttonLook('primary', 'normal')}`}>
         Open the timeline

@@ -68,7 +68,7 @@ function Teaching({ state, onBegin }: { state: QuestionState; onBegin(): void })
   return (
     <Empty title={`What should ${titleOf(state.question.workload, models)} be trained on?`}>
       <p>
-        Enter how much you train on. You get the cheapest, the fastest and the simplest way of thousands, with code to paste.
+        Enter how much you train on. The plan picks the cheapest, the fastest and the simplest of thousands of options, with code to paste.
       </p>
       <Button className="mt-4" onClick={onBegin}>
         Plan it

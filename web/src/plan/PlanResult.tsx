@@ -74,8 +74,8 @@ function bestOf({ balanced, cheapest, fastest, simplest, cheapest_of_all_weights
 function NothingFits({ plan }: { plan: Plan }) {
   const least = plan.misfits?.[0];
   return (
-    <Empty title="No way is within these terms">
-      {least ? `The nearest: ${least.reason}.` : 'Allow more days, more dollars, more GPUs or adapters.'}
+    <Empty title="Nothing fits within these limits">
+      {least ? `The closest: ${least.reason}.` : 'Allow more days, more dollars, more GPUs or adapters.'}
     </Empty>
   );
 }
@@ -95,7 +95,7 @@ function Best({ names, option, because }: BestWay & { because?: string }) {
       </p>
       <p className="mt-1 text-sm text-muted">{labelsOf(option.changes)}</p>
       {option.verdict === 'tight' && (
-        <p className="mt-1 text-sm text-warn-text">Tight: keep an eye on it, or take a smaller batch.</p>
+        <p className="mt-1 text-sm text-warn-text">Tight: watch its memory, or use a smaller batch.</p>
       )}
       <p className="mt-1 mb-4 text-xs text-muted">{speed(option)}</p>
       <div className="mt-auto flex flex-wrap items-center gap-3">

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { Answer, Prediction, Schemas, Workload } from '../api/client';
+import { site } from '../api/engine';
 import { usePrediction } from '../api/queries';
 import { bytes, count } from '../format';
 import { Button } from '../ui/Button';
@@ -35,11 +36,13 @@ export function Breakdown({ workload, answer }: { workload: Workload; answer?: A
           <Causes breakdown={data.breakdown} />
           <div>
             <Modules prediction={data} />
-            <p className="mt-4 text-sm">
-              <Link href={timelineOf(shown)} className="text-accent-text underline underline-offset-4">
-                See it over time
-              </Link>
-            </p>
+            {site === undefined && (
+              <p className="mt-4 text-sm">
+                <Link href={timelineOf(shown)} className="text-accent-text underline underline-offset-4">
+                  See it over time
+                </Link>
+              </p>
+            )}
           </div>
         </div>
       ) : (

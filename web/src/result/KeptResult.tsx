@@ -48,7 +48,7 @@ export function KeptResult({ answer, workload, title, children }: Props) {
         >
           {breakdown && <CardBar breakdown={breakdown} card={answer.gpu_name} total={answer.gpu_total_bytes} left={left ?? 0} />}
           <p className="mt-4 text-sm text-muted">
-            {answer.engine}: {failed ? 'it fails within' : `${bytes(allocated)} allocated and ${bytes(reserved)} reserved at the peak, of`} the{' '}
+            {answer.engine}: {failed ? 'it runs out of memory within' : `${bytes(allocated)} allocated and ${bytes(reserved)} reserved at the peak, of`} the{' '}
             {bytes(answer.limit_bytes)} that PyTorch may use.
           </p>
           <ChangesToFit answer={answer} />

@@ -45,8 +45,8 @@ function MadeUp({ answer: { assumed } }: { answer: Answer }) {
   if (!assumed?.length) return null;
   return (
     <details className="max-w-4xl">
-      <summary className="text-muted">{assumed.length === 1 ? 'One value was made up' : `${count(assumed.length)} values were made up`}</summary>
-      <ul aria-label="What was made up" className="mt-2 flex flex-col gap-1 text-xs">
+      <summary className="text-muted">{assumed.length === 1 ? 'One value was assumed' : `${count(assumed.length)} values were assumed`}</summary>
+      <ul aria-label="What was assumed" className="mt-2 flex flex-col gap-1 text-xs">
         {assumed.map(({ function: name, where, assumed: value, times }) => (
           <li key={`${name} ${where} ${value}`} className="break-all">
             {value} for <code className="font-mono">{name}</code> at <code className="font-mono">{where}</code>, {count(times)} ×

@@ -31,7 +31,7 @@ export function FailureBox({ failure, workload, onGo }: Props) {
         </Button>
       </div>
       <p className="mt-0.5">
-        {place ? 'This line asked for' : 'Something asked for'} {formatBytes(failure.asked_bytes)}. {formatBytes(failure.live_bytes)} was allocated
+        {place ? 'This line asked for' : 'The program asked for'} {formatBytes(failure.asked_bytes)}. {formatBytes(failure.live_bytes)} was allocated
         {why && (
           <>
             , {formatBytes(why.reserved_bytes)} reserved; of that {formatBytes(why.free_bytes)} was free in {formatCount(why.free_pieces)} pieces, the largest{' '}
@@ -88,7 +88,7 @@ function WholeRun({ workload }: { workload: Workload }) {
     <div className="mt-0.5">
       {prediction && prediction.left < 0 && (
         <p>
-          The whole run lacks {formatBytes(-prediction.left)}: what gets past this request alone does not help.
+          The whole run needs {formatBytes(-prediction.left)} more: getting past this request alone does not help.
         </p>
       )}
       {changes.length > 0 && (

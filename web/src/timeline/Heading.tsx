@@ -48,7 +48,7 @@ export function Heading({ snapshot, device, address }: Props) {
           )}
           {device.duration_us !== undefined && <span>{formatMicros(device.duration_us)}</span>}
           {device.contradicting_events !== undefined && (
-            <span className="text-warn-text">{formatCount(device.contradicting_events)} events contradict the rest: a good guess</span>
+            <span className="text-warn-text">{formatCount(device.contradicting_events)} events contradict the others, so this is an estimate</span>
           )}
           {device.settings.pytorch_cuda_alloc_conf && <code className="font-mono text-xs">{device.settings.pytorch_cuda_alloc_conf}</code>}
         </p>

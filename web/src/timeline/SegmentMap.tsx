@@ -75,7 +75,7 @@ function describe(b: Block, s: { address: number; bytes: number; small?: boolean
   const kind = [s.private && 'private', s.expandable && 'expandable', s.small && 'small'].filter(Boolean).join(' ');
   const where = `at ${formatAddress(s.address + b.offset)}, in a ${kind ? `${kind} ` : ''}segment of ${formatBytes(s.bytes)}`;
   if (b.state === 'free') return `a gap of ${formatBytes(b.bytes)} ${where}`;
-  const what = b.state === 'waiting' ? 'given back, waiting for another stream' : `${formatBytes(b.requested)} asked for`;
+  const what = b.state === 'waiting' ? 'freed, waiting for another stream' : `${formatBytes(b.requested)} requested`;
   return `${formatBytes(b.bytes)}, ${what}, ${where}`;
 }
 

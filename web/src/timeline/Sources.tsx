@@ -118,7 +118,7 @@ function Kept({ onOpen }: Pick<Props, 'onOpen'>) {
   return (
     <section aria-labelledby="kept-title" className="rounded-lg border border-line bg-surface p-5">
       <h2 id="kept-title" className="font-semibold">
-        Open one that is kept
+        Open a saved one
       </h2>
       {kept.isError && <p className="mt-2 text-sm text-bad-text">{Problem.of(kept.error).message}</p>}
       {kept.data?.snapshots.length === 0 && (

@@ -36,7 +36,7 @@ export function StretchTab({ recording, range, onGo, onSeen, onClear }: Props) {
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2 text-sm text-muted">
         <p className="min-w-0 flex-1 basis-72">{sentence(stretch.data)}</p>
         <Button size="small" onClick={() => onGo(stretch.data.peak.event)}>
-          Its highest moment
+          Its peak
         </Button>
         <Button size="small" look="quiet" onClick={onClear}>
           Clear

@@ -44,7 +44,7 @@ export function Drain({ worker }: { worker: Schemas['Worker'] }) {
       {/* Who pressed Drain by key continues here. */}
       {/* oxlint-disable-next-line jsx-a11y/no-autofocus */}
       <Button size="small" autoFocus disabled={tell.isPending} onClick={() => setAsking(false)}>
-        Keep it
+        Cancel
       </Button>
       <Button size="small" look="danger" disabled={tell.isPending} onClick={() => tell.mutate('drain')}>
         {tell.isPending ? 'Sending…' : 'Drain it'}

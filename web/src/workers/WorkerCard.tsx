@@ -8,7 +8,7 @@ const looks: Record<State, string> = {
   lost: 'bg-bad-soft text-bad-text',
   draining: 'bg-warn-soft text-warn-text',
   drained: 'bg-warn-soft text-warn-text',
-  'at work': 'bg-raised text-info-text',
+  busy: 'bg-raised text-info-text',
   ready: 'bg-accent-soft text-accent-text',
 };
 
@@ -42,7 +42,7 @@ export function WorkerCard({ worker, lease, now }: Props) {
             </span>
             {card.job ? (
               <Link href={`/history/${card.job}`} className="text-xs text-accent-text underline underline-offset-4">
-                at work
+                busy
               </Link>
             ) : (
               <span className="text-xs text-muted">free</span>
@@ -52,8 +52,8 @@ export function WorkerCard({ worker, lease, now }: Props) {
       </ul>
       <div className="mt-auto flex flex-wrap items-center justify-between gap-x-4 gap-y-2 pt-3">
         <p className="text-xs text-muted">
-          {worker.since && `Here since ${moment(worker.since)}`}
-          {worker.seen && `, last heard of at ${moment(worker.seen)}`}
+          {worker.since && `Connected since ${moment(worker.since)}`}
+          {worker.seen && `, last seen at ${moment(worker.seen)}`}
         </p>
         {state !== 'lost' && <Drain worker={worker} />}
       </div>

@@ -8,7 +8,7 @@ const busy = [{ id: 'a10' }, { id: 'a10', job: 'j1' }];
 
 test.each<[State, Omit<Parameters<typeof stateOf>[0], 'id' | 'host'>]>([
   ['ready', { cards: free, seen }],
-  ['at work', { cards: busy, seen }],
+  ['busy', { cards: busy, seen }],
   ['draining', { cards: busy, seen, draining: true, resident: true }],
   ['draining', { cards: free, seen, draining: true }],
   ['drained', { cards: free, seen, draining: true, resident: true }],

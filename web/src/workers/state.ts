@@ -1,6 +1,6 @@
 import type { Schemas } from '../api/client';
 
-export type State = 'lost' | 'draining' | 'drained' | 'at work' | 'ready';
+export type State = 'lost' | 'draining' | 'drained' | 'busy' | 'ready';
 
 /** stateOf is what a worker does, as it was known at a moment. A server's own worker stays when it is drained; others leave. */
 export function stateOf(worker: Schemas['Worker'], leaseSeconds: number, now: number): State {
@@ -8,7 +8,7 @@ export function stateOf(worker: Schemas['Worker'], leaseSeconds: number, now: nu
   const busy = worker.cards?.some((card) => card.job);
   if (silent > leaseSeconds) return 'lost';
   if (worker.draining) return worker.resident && !busy ? 'drained' : 'draining';
-  return busy ? 'at work' : 'ready';
+  return busy ? 'busy' : 'ready';
 }
 
 /** emulation has the place of a card's id at workers that emulate every card. */

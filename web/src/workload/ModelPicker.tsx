@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { Model, Workload } from '../api/client';
+import { site } from '../api/engine';
 import { Button } from '../ui/Button';
 import { Combobox, type Option } from '../ui/Combobox';
 import { CodeDialog } from './CodeDialog';
@@ -37,9 +38,11 @@ export function ModelPicker({ workload, models, onChange }: Props) {
           <Button look="quiet" onClick={() => setPasting(true)}>
             {own ? 'Change the config.json' : 'Use a config.json'}
           </Button>
-          <Button look="quiet" onClick={() => setCoding(true)}>
-            Use your own code
-          </Button>
+          {site === undefined && (
+            <Button look="quiet" onClick={() => setCoding(true)}>
+              Use your own code
+            </Button>
+          )}
         </div>
       </Combobox>
       <ConfigDialog

@@ -20,7 +20,7 @@ test('what is usual is left out', () => {
 
 test.each([
   ['batch=abc', 'batch', 'a number is expected'],
-  ['adapter={xx', 'adapter', 'it is cut off or changed'],
+  ['adapter={xx', 'adapter', 'it is incomplete or damaged'],
   ['lora=many', 'lora', 'a rank is expected'],
   ['checkpointing=yes', 'checkpointing', 'true or false is expected'],
   ['price_per_hour=-1', 'price_per_hour', 'a number from 0 on is expected'],
@@ -29,7 +29,7 @@ test.each([
   ['full=yes', 'full', 'true or false is expected'],
   ['bacth=64', 'bacth', 'there is no such setting'],
   ['parallel=8', 'parallel', 'a kind of parallelism is expected, such as fsdp'],
-  ['config=gpt2', 'config', 'its values are expected, such as config.name=1'],
+  ['config=gpt2', 'config', 'values are expected, such as config.name=1'],
 ])('%s is said to be unreadable', (search, key, wanted) => {
   expect(unreadableIn(`model=bert&${search}`, { tab: 'text', days: 'number', full: 'flag' })).toMatchObject([{ key, wanted }]);
   expect(unreadableIn('model=bert&batch=8&tab=events&utm_source=mail&price_per_hour=', { tab: 'text' })).toEqual([]);

@@ -114,7 +114,7 @@ function readObjects(from: URLSearchParams, workload: Record<string, Json>, unre
     const path = key.split('.');
     if (!objects.includes(path[0]!) || text === '') continue;
     const value = /^[{[]/.test(text) ? json(text) : path[0] === 'versions' ? text : valueOf(text);
-    if (value === undefined) unreadable.push({ key, text, wanted: 'it is cut off or changed' });
+    if (value === undefined) unreadable.push({ key, text, wanted: 'it is incomplete or damaged' });
     else if (path.length > 1) nested(found, path.map((each, index) => (index === 0 && each in found && typeof found[each] !== 'object' ? `${each}.` : each)), value);
     else found[key] = value;
   }
@@ -129,7 +129,7 @@ function readObjects(from: URLSearchParams, workload: Record<string, Json>, unre
   else if (kind !== undefined) unreadable.push({ key: 'parallel', text: String(kind), wanted: 'a kind of parallelism is expected, such as fsdp' });
   for (const [key, value] of Object.entries(rest)) {
     if (typeof value === 'object') set(workload, key, key === 'lengths' ? value : listed(value));
-    else unreadable.push({ key, text: String(value), wanted: `its values are expected, such as ${key}.name=1` });
+    else unreadable.push({ key, text: String(value), wanted: `values are expected, such as ${key}.name=1` });
   }
 }
 

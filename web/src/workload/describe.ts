@@ -50,7 +50,7 @@ function describeKey(workload: Workload, key: FieldKey): string | undefined {
   const value = key === 'adapter' ? rankOf(workload) : (workload[key] ?? field.initial);
   if (value === field.initial) return undefined;
   if (key === 'adapter') return `LoRA rank ${String(value)}`;
-  if (field.kind === 'choice') return typeof value === 'object' ? 'a loop of its own' : (field.options[String(value)] ?? String(value));
+  if (field.kind === 'choice') return typeof value === 'object' ? 'a custom loop' : (field.options[String(value)] ?? String(value));
   return field.kind === 'switch' ? field.label.toLowerCase() : `${field.label.toLowerCase()} ${String(value)}`;
 }
 

@@ -54,7 +54,7 @@ test.skipIf(!python)("a program of one's own is dropped, emulated and answered",
   const log = page.getByRole('log');
   await log.getByText(/^batch [\d,]+: trains, /).first().waitFor();
   await page.getByRole('heading', { level: 1, name: /^No ?: .* of train\.py:make at batch 64 does not fit on 1 × NVIDIA Tesla T4\.$/ }).waitFor();
-  await page.getByText('emulated: it fails within the 512.00 MiB that PyTorch may use.').waitFor();
+  await page.getByText('emulated: it runs out of memory within the 512.00 MiB that PyTorch may use.').waitFor();
   await page.getByText(/^[\d.]+ MiB at its peak$/).waitFor(); // of the largest batch, which trains
   await page.getByText('emulated', { exact: true }).first().waitFor();
   await expect.poll(() => page.getByLabel('To copy').textContent()).toBe('memorymark analyze train.py:make --gpu t4 --limit-gib 0.5 --batch 64');

@@ -278,7 +278,7 @@ test('a worker is drained, after a question, and resumed', async () => {
   const card = page.getByRole('main').getByRole('listitem').filter({ has: page.getByRole('heading') });
   await card.getByText('ready').waitFor();
   await card.getByRole('button', { name: 'Drain', exact: true }).click();
-  await card.getByRole('button', { name: 'Keep it' }).click();
+  await card.getByRole('button', { name: 'Cancel' }).click();
   await card.getByRole('button', { name: 'Drain', exact: true }).click();
   await card.getByRole('button', { name: 'Drain it' }).click();
   await card.getByText('drained', { exact: true }).waitFor(); // the server's own stays
@@ -287,7 +287,7 @@ test('a worker is drained, after a question, and resumed', async () => {
   await page.reload();
   await card.getByText('drained', { exact: true }).waitFor();
   await card.getByRole('button', { name: 'Resume' }).click();
-  await card.getByText(/^(ready|at work)$/).first().waitFor(); // of the worker; a card of it may be at work too
+  await card.getByText(/^(ready|busy)$/).first().waitFor(); // of the worker; a card of it may be busy too
   await expect.poll(async () => (await page.request.get(`${program.url}/v1/analyses/${id}`)).text()).toContain('succeeded');
   await page.context().close();
 });

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { HtmlValidate, StaticConfigLoader } from 'html-validate';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openBrowser, predictions } from './program';
+import { drop, openBrowser, predictions } from './program';
 
 const folder = resolve(process.env.MEMORYMARK_SITE ?? join(import.meta.dirname, '../../../build/site'));
 const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.wasm': 'application/wasm' };
@@ -137,6 +137,29 @@ test('the page answers without a server, and again without a network', async () 
   await expect.poll(answered).toMatch(/H100/);
   expect(failed).toEqual([]);
   await context.close();
+});
+
+test('a site of plain files offers nothing that needs a server', async () => {
+  const page = await browser.newPage();
+  const left: string[] = [];
+  page.on('request', (request) => request.method() !== 'GET' && left.push(request.url()));
+  await page.goto(`${home}?model=gpt2&gpu=a10&batch=8`);
+  await page.getByText('What one change would do').waitFor();
+  const navigation = page.getByRole('navigation', { name: 'Pages' });
+  expect(await navigation.getByRole('link').allTextContents()).toEqual(['Analyze', 'Cards', 'Combinations', 'Plan', 'Guide']);
+  expect(await page.getByRole('button', { name: /^(Save|Emulate|Measure)$/ }).count()).toBe(0);
+  expect(await page.getByText(/No GPU here|See it over time/).count()).toBe(0);
+  await drop(page, page.locator('main'), 'snapshot.pickle', Buffer.from([0x80, 4, 78, 46])); // stays here
+  await navigation.getByRole('link', { name: 'Guide' }).click();
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.reload(); // a page of its own
+  expect(await page.locator('main').textContent()).toContain('memorymark');
+  expect(left).toEqual([]);
+  await page.goto(`${home}m/llama-3.2-1b/t4/`);
+  await page.getByRole('link', { name: /^Change the batch/ }).click();
+  await page.waitForURL(/batch=\d+&precision=amp-fp16.*&checkpointing=true&sequence=1024/);
+  await page.getByRole('heading', { level: 1, name: /^(Yes|Tight)/ }).waitFor();
+  await page.close();
 });
 
 test('pages of models and cards can be read without JavaScript', async () => {

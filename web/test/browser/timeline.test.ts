@@ -456,7 +456,7 @@ test.each(['stack', 'flame', 'range&range=9000..12000', 'segments', 'events', 'r
 test('remedies of a prediction are those of the whole run', async () => {
   await page.goto(`${program.url}/timeline?model=gpt2&gpu=a10&batch=120`);
   const failure = page.getByRole('region', { name: 'Out of memory' });
-  await failure.getByText(/^The whole run lacks [\d.]+ GiB/).waitFor();
+  await failure.getByText(/^The whole run needs [\d.]+ GiB more/).waitFor();
   expect(await failure.getByText('gets past this request', { exact: true }).count()).toBe(0);
   await failure.getByRole('list', { name: 'Changes that make it fit' }).getByRole('link').first().click();
   await page.waitForURL(/accumulate=|checkpointing=true|precision=/);
