@@ -194,7 +194,8 @@ func (f *figures) writeTime(b *bytes.Buffer) {
 	writeSet(b, "h200", "of another day (`steps.jsonl`), predicted", f.profiledTime)
 	writeSet(b, "h200", "of `throughput.jsonl`, emulated", f.emulatedPlain)
 	writeSet(b, "h200", "user-written models, emulated", f.emulatedOwn)
-	writeSet(b, "a100-80gb", "of GPT in Megatron on 2 to 8 GPUs (`megatron.csv`), predicted", f.megatron)
+	writeSet(b, "a100-80gb", "of GPT in Megatron with data parallelism on 2 to 8 GPUs (`megatron.csv`), predicted", f.megatron)
+	writeSet(b, "a100-80gb", "of GPT in Megatron's pipelines of 2 and 4 GPUs, predicted", f.pipelines)
 	for _, card := range slices.Sorted(maps.Keys(f.cards)) {
 		writeSet(b, card, "forward passes of image networks under autocast (`networks.csv`), predicted", f.cards[card])
 	}

@@ -54,7 +54,7 @@ type figures struct {
 	cardsAllocated, cardsReserved      map[string]lineErrors    // other versions on other cards, emulated
 	cards                              map[string]lineErrors    // step times that others published
 	kernels                            map[[2]string]lineErrors // that others timed, by card and set
-	collectives, megatron              lineErrors
+	collectives, megatron, pipelines   lineErrors
 	reported                           []evidence.Row // by users
 	batches                            []largestBatch
 	edges                              []measuredEdge
@@ -95,7 +95,8 @@ func newFigures(t *testing.T) *figures {
 	f.studied, f.studiedTime = studied(t)
 	f.largeTime, f.profiledTime, f.cards = largeSteps(t), profiledSteps(t), networkErrors(t)
 	f.emulatedOwn, f.emulatedPlain = emulatedSteps(t)
-	f.kernels, f.collectives, f.megatron = kernelErrors(t), collectiveErrors(t), megatronErrors(t)
+	f.kernels, f.collectives = kernelErrors(t), collectiveErrors(t)
+	f.megatron, f.pipelines = megatronErrors(t), megatronPipelines(t)
 	f.cardsAllocated, f.cardsReserved = otherCards(t)
 	f.reported = reportedRows(t)
 	f.byArchitecture["TransformerLM"] = Accuracy{
