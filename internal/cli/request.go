@@ -93,7 +93,11 @@ func (f *requestFlags) need(c *cobra.Command, e *env, args []string) (*request.N
 		return f.ofScript(c.Context(), e, args)
 	}
 	if len(args) > 1 {
-		return nil, "", badUsage(seeHelp(c), "unexpected argument %q", args[1])
+		hint := seeHelp(c)
+		if strings.HasSuffix(args[1], ".py") {
+			hint = "give the script alone, without " + args[0] + ": " + c.CommandPath() + " " + args[1]
+		}
+		return nil, "", badUsage(hint, "unexpected argument %q", args[1])
 	}
 	w, user, err := f.subject(c.Context(), e, f.draft(workload.Draft{}, args))
 	if err != nil {

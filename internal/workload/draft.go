@@ -101,6 +101,9 @@ func (d Draft) Text(key string) string {
 // config overrides its keys.
 func (d Draft) UseConfig(data []byte) error {
 	base, own := make(map[string]json.RawMessage), make(map[string]json.RawMessage)
+	if len(bytes.TrimSpace(data)) == 0 {
+		return errors.New("it is empty; it must be a config.json")
+	}
 	if err := json.Unmarshal(data, &base); err != nil {
 		return fmt.Errorf("not a config.json: %w", err)
 	}
