@@ -199,11 +199,12 @@ def _judge(item: Any, reports: List[Any], summary: Dict[str, Any], limit: Option
     over = limit is not None and peak > limit
     if over:
         text += f", which is {gib(peak - limit)} more than the {gib(limit)} that the test may reserve"
-    elif call.passed and peak == 0:
+    unused = call.passed and limit is not None and peak == 0
+    if unused:
         text = "the test used no GPU memory, so its limit says nothing: does it use the device cuda?"
     item.user_properties.append(("gpu_peak_reserved", peak))
     call.user_properties.append(("gpu_peak_reserved", peak))
-    if call.passed and (over or peak == 0):
+    if call.passed and over or unused:
         call.outcome, call.longrepr = "failed", text
         if over:
             call.longrepr += "\n\n" + _lines(snapshot, "peak", str(item.config.rootpath))

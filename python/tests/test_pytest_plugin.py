@@ -58,6 +58,10 @@ class Plugin(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("the test used no GPU memory", done.stdout)
 
+    def test_no_limit_without_memory(self):
+        done = run({"test_card.py": "def test_card(emulated_gpu):\n    assert emulated_gpu.peak_reserved == 0\n"})
+        self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_parse(self):
         for text, want in {"22 GiB": 22 << 30, "512MiB": 512 << 20, "1.5 gb": 1_500_000_000, 4096: 4096}.items():
             self.assertEqual(pytest_plugin.parse(text), want)
