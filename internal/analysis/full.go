@@ -17,11 +17,8 @@ type FullFineTuning struct {
 	Needs int64 `json:"needs_bytes,omitempty"`
 }
 
-// fullFineTuning looks at the same workload without its adapter, nil if it has none.
+// fullFineTuning looks at the same workload without its adapter.
 func (p *planner) fullFineTuning() (*FullFineTuning, error) {
-	if p.w.Adapter == nil {
-		return nil, nil //nolint:nilnil // nothing to compare with, and nothing wrong
-	}
 	w := *p.w
 	w.Adapter, w.Quantize = nil, workload.NotQuantized
 	with := plannerOf(p.Request, &w, p.Card)

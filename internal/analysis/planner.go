@@ -131,16 +131,23 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	var others []predict.LoopPeak
 	var missing []string
 	for _, part := range []struct {
-		name string
-		add  func() error
+		name   string
+		wanted bool
+		add    func() error
 	}{
-		{"the batch worth using", func() error { return p.addRecommended(a, largest) }},
-		{"batches between", func() error { return p.addOthers(a, largest) }},
-		{"how memory grows", func() (err error) { a.Growth, err = p.growth(largest); return err }},
-		{"how to accumulate", func() error { return p.addAccumulation(a, largest) }},
-		{"full fine-tuning", func() (err error) { a.FullFineTuning, err = p.fullFineTuning(); return err }},
-		{"other loops", func() (err error) { others, err = s.OtherLoops(); return err }},
+		{"the batch worth using", true, func() error { return p.addRecommended(a, largest) }},
+		{"batches between", true, func() error { return p.addOthers(a, largest) }},
+		{"how memory grows", true, func() (err error) { a.Growth, err = p.growth(largest); return err }},
+		{"how to accumulate", p.GlobalBatch > 0, func() error {
+			a.Accumulation = accumulate(p.GlobalBatch, largest, p.trainsAccumulated)
+			return nil
+		}},
+		{"full fine-tuning", p.w.Adapter != nil, func() (err error) { a.FullFineTuning, err = p.fullFineTuning(); return err }},
+		{"other loops", len(p.w.OtherLoops()) > 0, func() (err error) { others, err = s.OtherLoops(); return err }},
 	} {
+		if !part.wanted {
+			continue
+		}
 		before := *a
 		err := part.add()
 		if err == nil {
@@ -201,13 +208,6 @@ func (p *planner) addOthers(a *Answer, largest int64) (err error) {
 	}
 	a.FailsBelow, err = p.failsBelow(largest)
 	return err
-}
-
-func (p *planner) addAccumulation(a *Answer, largest int64) error {
-	if p.GlobalBatch > 0 {
-		a.Accumulation = accumulate(p.GlobalBatch, largest, p.trainsAccumulated)
-	}
-	return nil
 }
 
 // largestPart is the largest cause at the peak.

@@ -109,9 +109,8 @@ func exampleLengths(t *testing.T) *workload.Lengths {
 // TestWorkEndsAfterTheLargest has work for the largest batch and for more or less of the
 // rest: there is always an answer, and it says what it lacks.
 func TestWorkEndsAfterTheLargest(t *testing.T) {
-	r := requestOf(t, "rtx-4090", `{"model": "gpt2", "config": {"num_hidden_layers": 1}, "sequence": 512, "batch": 1, "attention_mask": "padded", "adapter": {"rank": 4}, "limit_gib": 3}`)
+	r := requestOf(t, "rtx-4090", `{"model": "gpt2", "config": {"num_hidden_layers": 1}, "sequence": 512, "batch": 1, "attention_mask": "padded", "limit_gib": 3}`)
 	r.Workload.Lengths = exampleLengths(t)
-	r.GlobalBatch = 64
 	r.Work = workbudget.New(workbudget.PerCommand, nil)
 	p, err := newPlanner(r)
 	if err != nil {
@@ -140,6 +139,9 @@ func TestWorkEndsAfterTheLargest(t *testing.T) {
 		if err != nil {
 			t.Errorf("with %d of %d events, of which the largest batch takes %d: %v", r.Work.Spent(), all, found, err)
 			continue
+		}
+		if hasNote(got, "full fine-tuning") || hasNote(got, "accumulate") {
+			t.Errorf("it lacks what was not asked for: %+v", got.Notes)
 		}
 		if got.OptimalBatch != largest || got.OptimalMemory != want.OptimalMemory || !hasNote(got, lacks) {
 			t.Errorf("batch %d, want %d; %+v", got.OptimalBatch, largest, got.Notes)
