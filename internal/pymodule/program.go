@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"memorymark/internal/models"
@@ -17,11 +18,19 @@ import (
 //go:embed program.py
 var programScript string
 
+// nnSource is modules of torch.nn that are made of others.
+//
+//go:embed nn.py
+var nnSource string
+
+// composed is the module that nnSource is.
+const composed = "torch.nn.modules"
+
 // ProgramScript is the Python program that reads a file of a user's own and what it
 // imports from its folder. It runs nothing of them:
 //
 //	python -I -c SCRIPT FILE > trees.zip
-var ProgramScript = "__name__ = 'trees'\n" + Script + programScript
+var ProgramScript = "__name__ = 'trees'\n" + Script + "\nNN = " + strconv.Quote(nnSource) + "\n" + programScript
 
 // Program is a function of a user's own file, train.py:make (models.Program). It returns
 // what the prober's user.py takes: a model, and if it likes batch, optimizer and loss.
@@ -41,7 +50,7 @@ func NewProgram(data []byte, module, function string) (*Program, error) {
 	if own.files[module] == nil {
 		return nil, fmt.Errorf("the syntax trees have no module %s", module)
 	}
-	p := &Program{module: module, function: function, own: own.names}
+	p := &Program{module: module, function: function, own: slices.DeleteFunc(slices.Clone(own.names), func(name string) bool { return name == composed })}
 	trees := own
 	if base, err := EmbeddedTrees(); err == nil && base != nil {
 		trees = base.with(own)

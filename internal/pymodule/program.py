@@ -60,6 +60,7 @@ def program(path):
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for module, data in found.items():
             archive.writestr(module, data)
+        archive.writestr("torch.nn.modules", module_tree("torch.nn.modules", "torch/nn/modules", NN))  # the string is nn.py
     sys.stdout.buffer.write(out.getvalue())
 
 

@@ -234,6 +234,9 @@ func (m *Machine) copied(v value) value {
 		}
 		return d
 	case *instance:
+		if x.isModule() {
+			return m.copyModule(x, make(map[any]value))
+		}
 		if x.native != nil {
 			panic(failure("a copy of a %s is not known", x.class.name))
 		}

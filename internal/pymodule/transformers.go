@@ -102,6 +102,11 @@ func nnName(m *Machine, _, name string) value {
 	if name == "functional" || name == "init" {
 		return m.module("torch.nn." + name)
 	}
+	if m.library.trees.has(composed) {
+		if c, ok := m.module(composed).(*namespace).names[name].(*class); ok {
+			return c
+		}
+	}
 	if c := m.types[name]; c != nil {
 		return c
 	}
