@@ -160,7 +160,9 @@ func (p *planner) complete(a *Answer, largest int64) error {
 			return err
 		}
 	}
-	a.setRecipe(p.w)
+	if p.w.Program == nil {
+		a.setRecipe(p.w)
+	}
 	stated := predict.StatedOf(p.w, s.Parameters(), p.Card)
 	a.Accuracy = predict.AccuracyOf(p.w)
 	a.explain(p.unit(), append(predict.Caveats(p.w, p.Card), predict.Races(p.w)...))
@@ -172,14 +174,14 @@ func (p *planner) complete(a *Answer, largest int64) error {
 	if len(missing) > 0 {
 		a.note("careful", "the answer lacks what takes too much computation here: %s", strings.Join(missing, ", "))
 	}
-	if !a.CurrentFits {
+	if !a.CurrentFits && p.w.Program == nil { // a program of the user's own has settings of its own
 		var sentence string
 		if a.ToFit, sentence, err = p.remedies(); err != nil {
 			return err
 		}
 		a.note("changes", "%s", sentence)
 	}
-	if p.Changes {
+	if p.Changes && p.w.Program == nil {
 		a.Changes = p.single()
 	}
 	a.noteAll(AboutAccuracy, stated.OfBatches())

@@ -42,7 +42,7 @@ type Request struct {
 // Throughput counts samples and, of text, tokens.
 func (r *Request) Throughput(batch int64, stepSeconds float64) Throughput {
 	s := Throughput{SamplesPerSecond: r.samplesPerSecond(batch, stepSeconds)}
-	if r.Workload.Config != nil && r.Workload.Unmodelled == "" && !r.Workload.TakesImages() {
+	if r.Workload.Config != nil && r.Workload.Program == nil && r.Workload.Unmodelled == "" && !r.Workload.TakesImages() {
 		s.TokensPerSecond = figure.Significant(s.SamplesPerSecond*r.Workload.MeanTokens(), 4)
 	}
 	return s

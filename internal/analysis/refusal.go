@@ -84,7 +84,7 @@ func (p *planner) refuse() error {
 	p.keepBack()
 	a.compare(p.looked[p.w.Batch], Result{})
 	a.note("limit", "%s", e.reason())
-	if !a.CurrentFits { // it may, where it is no multiple of what is asked for
+	if !a.CurrentFits && p.w.Program == nil { // it may fit, where it is no multiple of what is asked for
 		if e.Helps, e.Remedy, err = p.remedies(); err != nil {
 			return err
 		}

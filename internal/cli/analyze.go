@@ -37,9 +37,10 @@ func newAnalyze(e *env) *cobra.Command {
 			"what your current one (--batch) wastes in memory, time and money, and with --sweep what\n" +
 			"each single change would do.\n\n" +
 			"On a machine with a CUDA GPU and PyTorch it measures: it runs real steps, starting at the\n" +
-			"predicted limit. On other machines, and for other GPUs, it predicts. Your own function, or\n" +
-			"a config.json of an unknown family, is emulated: your PyTorch (a CUDA build) runs on an\n" +
-			"emulated GPU. The answer says which engine was used; --engine chooses one.\n\n" +
+			"predicted limit. On other machines, and for other GPUs, it predicts. Your own function, if\n" +
+			"not all of its source is known, or a config.json of an unknown family, is emulated: your\n" +
+			"PyTorch (a CUDA build) runs on an emulated GPU. The answer says which engine was used;\n" +
+			"--engine chooses one.\n\n" +
 			"MODEL is an id from memorymark models or of the Hugging Face Hub, a path to a config.json,\n" +
 			"or your own function, train.py:make, that returns a model, optionally with a function\n" +
 			"batch(n) and a function that makes the optimizer from model.parameters().\n\n" +

@@ -32,7 +32,9 @@ func newPredict(e *env) *cobra.Command {
 			"allocator, and reports the peaks of each step and what the memory is used for at the\n" +
 			"peak. Needs no GPU and no Python.\n\n" +
 			"With --engine emulated, your own PyTorch (a CUDA build) runs the steps on an emulated GPU.\n" +
-			"Use it for your own function, train.py:make, or for a config.json of an unknown family.\n\n" +
+			"Your own function, train.py:make, is predicted from its source if all of it is known, and\n" +
+			"emulated otherwise, as is a config.json of an unknown family. To read your file takes a\n" +
+			"Python 3.10 or later without PyTorch; nothing of it is run.\n\n" +
 			"MODEL is an id from memorymark models or of the Hugging Face Hub (Qwen/Qwen3-8B, with\n" +
 			"@REVISION if need be), a path to a config.json, or such a function. A model of the Hub is\n" +
 			"read from the local cache (HF_HOME); --download fetches its config.json alone.\n\n" +

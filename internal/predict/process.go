@@ -178,7 +178,7 @@ func (s *Process) Prediction() (*Prediction, error) {
 	if out.Fits {
 		s.addTime(out)
 		out.SamplesPerSecond = float64(w.Batch*int64(w.Accumulate)) / out.StepSeconds
-		if !w.TakesImages() {
+		if w.Program == nil && !w.TakesImages() {
 			out.TokensPerSecond = out.SamplesPerSecond * w.MeanTokens()
 		}
 	}

@@ -42,8 +42,9 @@ func (c *compiler) unsupported(n *node) *Error {
 }
 
 // compileModule compiles a module. What fails while it is imported, as it asks for
-// something that is not known, leaves names that fail where they are used.
-func compileModule(t *moduleTree) *code {
+// something that is not known, leaves names that fail where they are used. What binds no name
+// in a program of a user's own must not fail if it is about torch.
+func compileModule(t *moduleTree, own bool) *code {
 	c := &compiler{newScope(nil, moduleScope, t.file)}
 	var body []statement
 	for _, n := range t.root.kids[0].kids {
@@ -52,6 +53,9 @@ func compileModule(t *moduleTree) *code {
 		bound.bind(n)
 		body = append(body, func(f *frame) signal {
 			if err := f.importing(s); err != nil {
+				if own && len(bound.vars) == 0 && n.contains(func(k *node) bool { return k.kind == "Name" && k.text == "torch" }) {
+					panic(err)
+				}
 				for name := range bound.vars {
 					f.globals.names[name] = &unknown{fmt.Sprintf("%s, which is bound where an import fails (%v),", name, err)}
 				}

@@ -125,7 +125,7 @@ func (m *Machine) addConvolution(name string, dims int, transposed bool) {
 		stateOf(x).convolution = c
 		return none{}
 	}, func(m *Machine, x *instance, a *args) value {
-		return m.convolved(in(a.pos[0]), x, stateOf(x).convolution, dims)
+		return m.convolved(a.pos[0], x, stateOf(x).convolution, dims)
 	})
 	c := m.types[name] // _conv_forward(input, weight, bias)
 	c.attrs["_conv_forward"] = &builtin{"_conv_forward", func(m *Machine, a *args) value {
@@ -134,7 +134,9 @@ func (m *Machine) addConvolution(name string, dims int, transposed bool) {
 }
 
 // convolved is the forward of a convolution, with what attributes say now.
-func (m *Machine) convolved(in torch.X, x *instance, c *torch.Conv, dims int) value {
+func (m *Machine) convolved(given value, x *instance, c *torch.Conv, dims int) value {
+	m.needSameType(given, x.own("weight"))
+	in := in(given)
 	if dims == 1 && !c.Transposed && c.Groups == 1 && c.Dilation[0] == 1 && x.own("bias") != nil {
 		line := &torch.Conv1d{Weight: x.own("weight"), Bias: x.own("bias"), Stride: c.Stride[0], Padding: c.Padding[0]}
 		return m.tensor(m.t.Conv1d(in, line))

@@ -20,6 +20,7 @@ func init() {
 		}
 	}
 	functionsToo()
+	addInPlace()
 }
 
 // functionsToo are functions of torch that torch.nn.functional has, too.

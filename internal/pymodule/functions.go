@@ -127,6 +127,12 @@ func (m *Machine) call(f value, pos ...value) value {
 }
 
 // invoke calls with arguments that stay the caller's.
+func (m *Machine) callMethod(x value, name string, pos ...value) value {
+	f := m.getattr(x, name)
+	defer m.drop(f)
+	return m.call(f, pos...)
+}
+
 func (m *Machine) invoke(f value, a *args) value {
 	for _, v := range a.pos {
 		hold(v)

@@ -20,6 +20,7 @@ func (m *Machine) addLayers() {
 		m.owns(x, "bias", l.Bias)
 		return none{}
 	}, func(m *Machine, x *instance, a *args) value {
+		m.needSameType(a.pos[0], stateOf(x).linear.Weight)
 		return m.tensor(m.t.Linear(in(a.pos[0]), stateOf(x).linear))
 	})
 	layer("Embedding", func(m *Machine, x *instance, a *args) value {
@@ -101,6 +102,14 @@ func (m *Machine) addLayers() {
 	m.addAttentionModule()
 	m.addAutogradFunction()
 	m.addParameters()
+}
+
+// needSameType fails where an operator of a user's own program would: outside of autocast its
+// input has the type of its weight.
+func (m *Machine) needSameType(v value, weight *torch.Tensor) {
+	if x, ok := v.(*tensor); ok && len(m.library.own) > 0 && !m.t.Casting() && x.x.DType != weight.DType {
+		panic(raise("RuntimeError", "the input is in another type than the weight, and there is no autocast"))
+	}
 }
 
 // owns gives a layer a parameter, which the layer of package torch keeps.

@@ -22,26 +22,39 @@ func (m *Machine) softmax(name string, a *args) value {
 func addLosses(add adder) {
 	add("cross_entropy", func(m *Machine, a *args) value {
 		a.only("cross_entropy", "ignore_index", "reduction", "input", "target", "weight", "label_smoothing")
-		if number(a.or(-1, "label_smoothing", 0.0)) != 0 || a.or(2, "weight", nil) != nil {
-			panic(failure("cross_entropy with weights or smoothing is not known"))
+		if a.or(2, "weight", nil) != nil || number(a.or(7, "label_smoothing", 0.0)) != 0 {
+			return m.composed("cross_entropy", a)
+		}
+		if a.or(6, "reduction", "mean") == "none" {
+			panic(failure("cross_entropy of each element is not known"))
 		}
 		if y := a.need(1, "target").(*tensor); y.x.DType.IsFloat() {
 			panic(failure("cross_entropy with probabilities is not known"))
 		}
 		return m.tensor(m.t.CrossEntropy(in(a.need(0, "input")), in(a.need(1, "target"))))
 	})
-	add("nll_loss", func(m *Machine, a *args) value { return m.tensor(m.t.NLL(in(a.pos[0]), in(a.need(1, "target")))) })
+	add("nll_loss", func(m *Machine, a *args) value {
+		a.only("nll_loss", "input", "target", "weight", "ignore_index", "reduction")
+		if a.or(2, "weight", nil) != nil || a.or(6, "reduction", "mean") == "none" {
+			panic(failure("nll_loss with weights or of each element is not known"))
+		}
+		return m.tensor(m.t.NLL(in(a.pos[0]), in(a.need(1, "target"))))
+	})
 	for name, node := range map[string]string{
 		"mse_loss": "MseLoss", "l1_loss": "L1Loss", "smooth_l1_loss": "SmoothL1Loss", "binary_cross_entropy_with_logits": "BCEWithLogits", "huber_loss": "HuberLoss",
+		"binary_cross_entropy": "BinaryCrossEntropy",
 	} {
 		add(name, func(m *Machine, a *args) value {
-			a.only(name, "reduction", "input", "target", "beta", "pos_weight", "weight")
+			a.only(name, "reduction", "input", "target", "beta", "delta")
 			x, y := a.need(0, "input").(*tensor), a.need(1, "target").(*tensor)
-			how := a.or(-1, "reduction", "mean")
-			if how == "sum" {
-				panic(failure("%s as a sum is not known", name))
+			if len(a.pos) > 2 {
+				panic(failure("%s with weights is not known", name))
 			}
-			return m.tensor(m.t.ElementLoss(node, in(x), in(y), how == "mean"))
+			if node == "BinaryCrossEntropy" && m.t.Casting() {
+				panic(raise("RuntimeError", "binary_cross_entropy is unsafe to autocast"))
+			}
+			how := a.or(-1, "reduction", "mean")
+			return m.tensor(m.t.ElementLoss(node, in(x), in(y), how != "none"))
 		})
 	}
 	add("normalize", func(m *Machine, a *args) value {

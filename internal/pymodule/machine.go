@@ -1,6 +1,7 @@
 package pymodule
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -58,7 +59,7 @@ func (l *Library) code(name string) *code {
 	}
 	var c *code
 	if t := l.trees.module(name); t != nil {
-		c = compileModule(t)
+		c = compileModule(t, slices.Contains(l.own, name))
 	}
 	l.codes[name] = c
 	return c
@@ -231,7 +232,12 @@ func (m *Machine) module(name string) value {
 	}
 	c := m.library.code(name)
 	if c == nil {
-		n.shim = func(string) value { return nil }
+		n.shim = func(what string) value {
+			if m.shims[name+"."+what] != nil {
+				return m.module(name + "." + what)
+			}
+			return nil
+		}
 		return n
 	}
 	m.importInto(n, c)

@@ -136,7 +136,10 @@ func addShapes(add func(string, func(*Machine, *tensor, *args) value)) {
 	add("expand", func(m *Machine, x *tensor, a *args) value {
 		return m.known(m.t.Expand(in(x), m.shapeOf(a.pos)...), x.fact)
 	})
-	add("contiguous", func(m *Machine, x *tensor, _ *args) value { return m.known(m.t.Contiguous(in(x)), x.fact) })
+	add("contiguous", func(m *Machine, x *tensor, a *args) value {
+		a.only("contiguous")
+		return m.known(m.t.Contiguous(in(x)), x.fact)
+	})
 	add("transpose", func(m *Machine, x *tensor, a *args) value {
 		return m.known(m.t.Transpose(in(x), int(integer(a.need(0, "dim0"))), int(integer(a.need(1, "dim1")))), x.fact.reshaped())
 	})
@@ -274,7 +277,7 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 		return out
 	}
 	add("to", func(m *Machine, x *tensor, a *args) value {
-		a.only("to", "device", "dtype", "non_blocking", "copy", "memory_format")
+		a.only("to", "device", "dtype", "non_blocking")
 		d, moved := x.x.DType, false
 		for _, v := range append(slices.Clone(a.pos), a.get(-1, "dtype"), a.get(-1, "device")) {
 			if at, ok := v.(device); ok {

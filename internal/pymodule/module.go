@@ -110,7 +110,7 @@ func (m *Machine) trains(x *instance) bool { return m.training && !stateOf(x).ev
 
 // setMode is train(mode) of a module and those in it, which may have their own.
 func (m *Machine) setMode(x *instance, mode bool) {
-	m.drop(m.call(m.getattr(x, "train"), mode))
+	m.drop(m.callMethod(x, "train", mode))
 }
 
 func setModuleAttribute(m *Machine, x *instance, name string, v value) {
@@ -563,8 +563,17 @@ func (m *Machine) castBuffer(x *instance, field int, p *tensor, r models.Run) *t
 		x.fields.values[field] = &own
 		p = &own
 	}
-	m.t.As(trace.Parameter, func() { p.x, p.named = m.t.CastBuffer(torch.ValueOf(p.x), dtype).Tensor(), nil })
+	m.keep(p, func() { p.x, p.named = m.t.CastBuffer(torch.ValueOf(p.x), dtype).Tensor(), nil })
 	return p
+}
+
+// keep makes memory of a model where a tensor of it is.
+func (m *Machine) keep(p *tensor, f func()) {
+	if p.host {
+		m.t.OnCPU(f)
+		return
+	}
+	m.t.As(trace.Parameter, f)
 }
 
 // cast is model.to(dtype): most parameters are in that type already. Module._apply visits
@@ -581,7 +590,7 @@ func (m *Machine) cast(model *instance, r models.Run) {
 				buffers = append(buffers, m.castBuffer(x, i, p, r).x)
 			case p.parameter:
 				if p.x.DType.IsFloat() && p.x.DType != r.DType {
-					m.t.As(trace.Parameter, func() { m.t.CastParameter(p.x, r.DType) })
+					m.keep(p, func() { m.t.CastParameter(p.x, r.DType) })
 				}
 				all = append(all, p.x)
 			}

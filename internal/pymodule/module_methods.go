@@ -1,7 +1,12 @@
 package pymodule
 
 import (
+	"slices"
 	"strconv"
+	"strings"
+
+	"memorymark/internal/models"
+	"memorymark/internal/torch"
 )
 
 // This file holds methods of nn.Module, and modules that hold others by name.
@@ -70,18 +75,16 @@ func (m *Machine) addModuleMethods(module *class) {
 		mode := a.or(0, "mode", true)
 		stateOf(x).evaluates = !m.truth(mode)
 		for _, part := range m.partsOf(x) {
-			m.drop(m.call(m.getattr(part, "train"), mode))
+			m.setMode(part, m.truth(mode))
 		}
 		return hold(x)
 	})
-	set("eval", func(m *Machine, x *instance, _ *args) value { return m.call(m.getattr(x, "train"), false) })
-	for _, name := range []string{"to", "cuda", "float", "half", "requires_grad"} {
-		set(name, func(_ *Machine, x *instance, _ *args) value {
-			if name == "float" || name == "half" {
-				panic(failure("%s of a module is not known", name))
-			}
-			return hold(x)
-		})
+	set("eval", func(m *Machine, x *instance, _ *args) value { return m.callMethod(x, "train", false) })
+	set("to", func(m *Machine, x *instance, a *args) value { return m.convert(x, append(slices.Clone(a.pos), a.named...)...) })
+	set("cuda", func(m *Machine, x *instance, _ *args) value { return m.convert(x, device{}) })
+	set("cpu", func(m *Machine, x *instance, _ *args) value { return m.convert(x, device{cpu: true}) })
+	for name, d := range map[string]torch.DType{"float": torch.Float32, "half": torch.Float16, "bfloat16": torch.BFloat16} {
+		set(name, func(m *Machine, x *instance, _ *args) value { return m.convert(x, dtype(d)) })
 	}
 	set("get_submodule", func(m *Machine, x *instance, a *args) value {
 		if part := m.at(x, m.text(a.pos[0])); part != nil {
@@ -97,6 +100,43 @@ func (m *Machine) addModuleMethods(module *class) {
 			return none{}
 		})
 	}
+}
+
+// convert is module.to() of devices and types, once a program has made the module. What builds a
+// model of transformers places and casts it as a whole.
+func (m *Machine) convert(x *instance, to ...value) value {
+	if m.building {
+		return hold(x)
+	}
+	for _, v := range to {
+		name, isText := v.(string)
+		d, isDevice := v.(device)
+		kind, isType := v.(dtype)
+		switch {
+		case isText && strings.HasPrefix(name, "cuda"), isDevice && !d.cpu:
+			m.toCard(x)
+		case isType && torch.DType(kind).IsFloat():
+			m.cast(x, models.Run{DType: torch.DType(kind)})
+		case v == (none{}), v == true, v == false:
+		case (name == "cpu" || isDevice) && m.onHost(x):
+		default:
+			panic(failure("to(%s) of a module is not known", m.repr(v)))
+		}
+	}
+	return hold(x)
+}
+
+// onHost reports whether all parameters of a module are on the CPU.
+func (m *Machine) onHost(x *instance) bool {
+	host := true
+	m.walk(x, false, func(part *instance) {
+		for _, v := range part.fields.values {
+			if p, ok := v.(*tensor); ok && p.parameter {
+				host = host && p.host
+			}
+		}
+	})
+	return host
 }
 
 func joined(path, name string) string {

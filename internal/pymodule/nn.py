@@ -236,3 +236,17 @@ class TransformerDecoder(nn.Module):
         if self.norm is not None:
             output = self.norm(output)
         return output
+
+
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+    """With smoothing: the names are those that at::cross_entropy_loss_label_smoothing has until it returns."""
+    if weight is not None or reduction != "mean" or target.dtype != torch.long:
+        raise NotImplementedError("cross_entropy with weights, without a mean, or of probabilities is not known")
+    logs = F.log_softmax(input, 1)
+    loss = F.nll_loss(logs, target, ignore_index=ignore_index)
+    smooth = -logs.sum(1)
+    ignored = target == ignore_index
+    smooth.masked_fill_(ignored, 0.0)
+    counted = ~ignored
+    spread = smooth.sum() / counted.sum()
+    return (1 - label_smoothing) * loss + spread * (label_smoothing / input.size(1))

@@ -59,6 +59,7 @@ func functionsOfNN() map[string]*builtin {
 		return m.tensor(m.t.GroupedMM(in(a.pos[0]), in(a.pos[1]), in(a.need(-1, "offs"))))
 	})
 	add("linear", func(m *Machine, a *args) value {
+		m.needSameType(a.pos[0], a.need(1, "weight").(*tensor).x)
 		if b := a.or(2, "bias", nil); b != nil {
 			return m.tensor(m.t.BiasedLinearOf(in(a.pos[0]), in(a.need(1, "weight")), in(b)))
 		}

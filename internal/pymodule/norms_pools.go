@@ -163,11 +163,10 @@ func (m *Machine) addFunctionModules() {
 	calls := map[string]string{ // of torch.nn.functional
 		"Tanh": "tanh", "ReLU": "relu", "SiLU": "silu", "GELU": "gelu", "Sigmoid": "sigmoid", "ReLU6": "relu6", "LeakyReLU": "leaky_relu", "ELU": "elu", "Mish": "mish",
 		"Hardswish": "hardswish", "Hardsigmoid": "hardsigmoid", "Hardtanh": "hardtanh", "LogSigmoid": "logsigmoid", "Softplus": "softplus", "GLU": "glu", "CELU": "celu", "SELU": "selu",
-		"LogSoftmax": "log_softmax", "MSELoss": "mse_loss", "L1Loss": "l1_loss", "SmoothL1Loss": "smooth_l1_loss", "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+		"LogSoftmax": "log_softmax", "MSELoss": "mse_loss", "BCELoss": "binary_cross_entropy", "HuberLoss": "huber_loss", "L1Loss": "l1_loss", "SmoothL1Loss": "smooth_l1_loss", "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
 		"CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss", "Softmax": "softmax", "PixelShuffle": "pixel_shuffle", "PixelUnshuffle": "pixel_unshuffle", "Upsample": "interpolate",
 		"Unfold": "unfold", "Softsign": "softsign", "CosineSimilarity": "cosine_similarity", "Dropout1d": "dropout1d", "Dropout2d": "dropout2d", "Dropout3d": "dropout3d",
 	}
-	inPlace := []string{"ReLU", "ReLU6", "LeakyReLU", "Hardswish", "Hardsigmoid", "SiLU", "ELU"}
 	for name, function := range calls {
 		m.layer(name, func(m *Machine, x *instance, a *args) value {
 			kept := &keptArgs{args{holdAll(a.pos), slices.Clone(a.names), holdAll(a.named)}}
@@ -180,17 +179,7 @@ func (m *Machine) addFunctionModules() {
 			v, _ := x.fields.get("_given")
 			given := v.(*keptArgs).args
 			all := &args{slices.Clone(a.pos), slices.Clone(a.names), slices.Clone(a.named)}
-			if slices.Contains(inPlace, name) && slices.Contains(given.names, "inplace") {
-				if given.get(-1, "inplace") == true {
-					return m.inPlace(name, a.pos[0].(*tensor))
-				}
-			}
-			for i, n := range given.names {
-				if n != "inplace" {
-					all.names, all.named = append(all.names, n), append(all.named, given.named[i])
-				}
-			}
-			all.pos = append(all.pos, given.pos...)
+			all.pos, all.names, all.named = append(all.pos, given.pos...), append(all.names, given.names...), append(all.named, given.named...)
 			f := nnFunctions[function]
 			if f == nil {
 				panic(failure("nn.functional.%s is not known", function))
@@ -200,16 +189,35 @@ func (m *Machine) addFunctionModules() {
 	}
 }
 
-// inPlace is an activation that changes its input.
-func (m *Machine) inPlace(name string, x *tensor) value {
-	node := map[string]string{
-		"ReLU": "Relu", "ReLU6": "Hardtanh", "LeakyReLU": "LeakyRelu", "Hardswish": "Hardswish", "Hardsigmoid": "Hardsigmoid", "SiLU": "Silu", "ELU": "Elu",
-	}[name]
-	if name == "ReLU" {
-		m.t.ReLUInPlace(m.t.InPlace(x.x))
-	} else {
-		m.t.UnaryInPlace(node, m.t.InPlace(x.x))
+// activations are the functions that may change their input: the place of that argument, and
+// the node of autograd that is known then.
+var activations = map[string]struct {
+	at   int
+	node string
+}{
+	"relu": {1, "Relu"}, "relu6": {1, "Hardtanh"}, "leaky_relu": {2, "LeakyRelu"}, "hardswish": {1, "Hardswish"}, "hardsigmoid": {1, "Hardsigmoid"}, "silu": {1, "Silu"},
+	"elu": {2, "Elu"}, "mish": {1, ""}, "selu": {1, ""}, "celu": {2, ""}, "hardtanh": {3, ""},
+}
+
+// addInPlace has activations change their input where they are asked to.
+func addInPlace() {
+	for name, activation := range activations {
+		f := nnFunctions[name]
+		nnFunctions[name] = &builtin{name, func(m *Machine, a *args) value {
+			if !m.truth(a.or(activation.at, "inplace", false)) {
+				return f.call(m, a)
+			}
+			x := a.need(0, "input").(*tensor)
+			switch activation.node {
+			case "":
+				panic(failure("%s in place is not known", name))
+			case "Relu":
+				m.t.ReLUInPlace(m.t.InPlace(x.x))
+			default:
+				m.t.UnaryInPlace(activation.node, m.t.InPlace(x.x))
+			}
+			x.fact = fact{}
+			return hold(x)
+		}}
 	}
-	x.fact = fact{}
-	return hold(x)
 }

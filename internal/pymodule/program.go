@@ -89,7 +89,9 @@ func (p *Program) Make(t *torch.Torch, r models.Run) (model *models.Model, err e
 	m.nameLayers(x.model)
 	m.listParameters(x.model)
 	m.toCard(x.model)
-	m.cast(x.model, r)
+	if r.DType != torch.Float32 {
+		m.cast(x.model, r)
+	}
 	m.setMode(x.model, r.Train)
 	model = &models.Model{
 		Feed: func(n int64) { x.interruptible(func() { x.feed(n, r.DType) }) },
@@ -100,7 +102,7 @@ func (p *Program) Make(t *torch.Torch, r models.Run) (model *models.Model, err e
 		End: func() { p.library.idle.Put(m) },
 	}
 	if x.optimizer != nil {
-		made := m.call(x.optimizer, m.call(m.getattr(x.model, "parameters")))
+		made := m.call(x.optimizer, m.callMethod(x.model, "parameters"))
 		o, ok := made.(*optimizer)
 		if !ok {
 			return nil, failure("the optimizer is a %s, which is not known", typeName(made))
@@ -368,8 +370,7 @@ func (m *Machine) lossIn(output value) value {
 	if _, ok := rest.(*tensor); !ok {
 		panic(&Error{What: fmt.Sprintf("the model returned a %s; return a function loss(output, batch) next to it", typeName(rest))})
 	}
-	float := m.call(m.getattr(rest, "float"))
-	mean := m.call(m.getattr(float, "mean"))
-	m.drop(float)
-	return mean
+	float := tensorMethods["float"].call(m, &args{pos: []value{rest}})
+	defer m.drop(float)
+	return tensorMethods["mean"].call(m, &args{pos: []value{float}})
 }

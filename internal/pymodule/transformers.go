@@ -24,7 +24,7 @@ func (m *Machine) addTorch() {
 	m.addPretrained()
 	m.addOutputs()
 	m.shims = map[string]func(m *Machine, module, name string) value{
-		"torch": torchName, "torch.nn": nnName, "torch.nn.functional": functionalName, "torch.nn.init": initializationName, "torch.optim": optimName, "torch.utils.checkpoint": nil,
+		"torch": torchName, "torch.nn": nnName, "torch.nn.functional": functionalName, "torch.nn.init": initializationName, "torch.optim": optimName, "torch.utils.data": dataName, "torch.cuda": cudaName, "random": seedName, "numpy.random": seedName, "torch.utils.checkpoint": checkpointName,
 		"math": mathName, "functools": functoolsName, "dataclasses": dataclassesName, "typing": typingName, "collections": collectionsName,
 		"numpy": numpyName, "operator": operatorName, "transformers.generation": generationName, "inspect": inspectName, "itertools": itertoolsName, "warnings": warningsName, "os": nothingName, "sys": nothingName,
 		"torch.backends": nothingName, "torch.autograd": autogradName, "torch.autograd.function": autogradName, "torch.fft": nothingName, "torch._dynamo": dynamoName, "torch._dynamo._trace_wrapped_higher_order_op": dynamoName, "torch.fx": fxName, "torch.linalg": linalgName,
@@ -86,7 +86,9 @@ func torchName(m *Machine, _, name string) value {
 		return m.module("torch." + name)
 	case "__version__":
 		return m.t.Version.String()
-	case "nn", "jit", "utils", "linalg", "optim":
+	case "manual_seed":
+		return constantly(none{})
+	case "nn", "jit", "utils", "linalg", "optim", "cuda":
 		return m.module("torch." + name)
 	}
 	if f := torchFunctions[name]; f != nil {
@@ -111,6 +113,14 @@ func nnName(m *Machine, _, name string) value {
 		return c
 	}
 	return nil
+}
+
+// composed calls what nnSource has of a function.
+func (m *Machine) composed(name string, a *args) value {
+	if !m.library.trees.has(composed) {
+		panic(failure("this %s is not known", name))
+	}
+	return m.invoke(m.module(composed).(*namespace).names[name], a)
 }
 
 // fxName is torch.fx, which is not used unless a model is traced.
@@ -154,6 +164,57 @@ var scripted = &builtin{"script", func(_ *Machine, a *args) value {
 		return out
 	}}
 }}
+
+// checkpointName is torch.utils.checkpoint, without re-entrance.
+func checkpointName(_ *Machine, _, name string) value {
+	if name != "checkpoint" {
+		return nil
+	}
+	return &builtin{name, func(m *Machine, a *args) value {
+		if a.get(-1, "use_reentrant") != false {
+			panic(failure("checkpoint without use_reentrant=False is not known"))
+		}
+		kept := &args{pos: a.pos}
+		for i, n := range a.names {
+			if n != "use_reentrant" {
+				kept.names, kept.named = append(kept.names, n), append(kept.named, a.named[i])
+			}
+		}
+		if len(kept.names) > 0 {
+			panic(failure("checkpoint with keywords is not known"))
+		}
+		return checkpoint(m, kept)
+	}}
+}
+
+// dataName is torch.utils.data: datasets say themselves what they have.
+func dataName(m *Machine, _, name string) value {
+	if name == "Dataset" {
+		return m.types["object"]
+	}
+	return nil
+}
+
+// cudaName is torch.cuda of a program that looks for a card.
+func cudaName(_ *Machine, _, name string) value {
+	switch name {
+	case "is_available":
+		return constantly(true)
+	case "device_count":
+		return constantly(int64(1))
+	case "manual_seed", "manual_seed_all", "empty_cache":
+		return constantly(none{})
+	}
+	return nil
+}
+
+// seedName is what seeds generators of numbers that decide nothing here.
+func seedName(_ *Machine, _, name string) value {
+	if name == "seed" {
+		return constantly(none{})
+	}
+	return nil
+}
 
 // logger takes every message.
 type logger struct{}

@@ -61,11 +61,16 @@ func (p PredictionText) settings() string {
 	if _, frames := x.Features(); frames > 0 {
 		samples = fmt.Sprintf("batch %d × %d frames and %d tokens", x.Batch, frames, x.Sequence)
 	}
-	if x.TakesImages() {
+	switch {
+	case x.Program != nil:
+		samples = fmt.Sprintf("batch %d", x.Batch)
+	case x.TakesImages():
 		samples = fmt.Sprintf("batch %d × %d² pixels", x.Batch, x.Image)
 	}
 	parts := []string{samples, string(x.Precision), string(x.Optimizer)}
-	if x.OptimizerImpl != workload.Foreach && x.Optimizer != workload.NoOptimizer {
+	if x.Program != nil {
+		parts = parts[:2] // its optimizer may be its own
+	} else if x.OptimizerImpl != workload.Foreach && x.Optimizer != workload.NoOptimizer {
 		parts[2] += " (" + string(x.OptimizerImpl) + ")"
 	}
 	add := func(when bool, text string) {

@@ -18,6 +18,9 @@ func (t *Torch) ElementLoss(name string, x, target X, mean bool) Value {
 		t.reduceScratch(elements, slices.Repeat([]bool{true}, len(elements.Shape)), 4)
 		out.Shape, out.stride = nil, nil
 		t.release(elements)
+	case mean && name == "BinaryCrossEntropy": // resized, too (aten/src/ATen/native/cuda/Loss.cu)
+		t.release(t.sum(out, allDims(out), false, out.DType))
+		out.Shape, out.stride = nil, nil
 	case mean:
 		out = t.replace(out, t.sum(out, allDims(out), false, out.DType))
 	}

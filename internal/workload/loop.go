@@ -154,7 +154,7 @@ func (w *Workload) trainerDropsCache() bool {
 // none if loops do not matter, and for a model that libraries do not train; for
 // batches of varying length it would take too long.
 func (w *Workload) OtherLoops() []*Workload {
-	if w.Phase != Train || w.Loop.Name == "" || w.Parallel != nil || w.Versions != nil || w.Varied() || !w.isTransformers() {
+	if w.Phase != Train || w.Loop.Name == "" || w.Parallel != nil || w.Versions != nil || w.Program != nil || w.Varied() || !w.isTransformers() {
 		return nil
 	}
 	var out []*Workload

@@ -64,6 +64,7 @@ def make(w: Workload, device: str) -> Subject:
     model.to(device)
     if w["precision"] == "bf16":
         model.to(torch.bfloat16)
+        batch = in_bfloat16(batch)
     model.train(w["mode"] == "train")
     factory = made.get("optimizer")
     opt = factory(model.parameters()) if factory else subject.optimizer(w, model)
@@ -95,6 +96,19 @@ def batches(given: Any, model: nn.Module, w: Workload) -> Callable[[int, str], A
         samples = list(itertools.islice(given, 1))
         return lambda n, device: to_device(collate(samples * n), device)
     return lambda n, device: to_device(collate([given] * n), device)
+
+
+def in_bfloat16(batch: Callable[[int, str], Any]) -> Callable[[int, str], Any]:
+    """Batches whose numbers have the type of a model in bfloat16."""
+
+    def cast(value: Any) -> Any:
+        if isinstance(value, Tensor) and value.is_floating_point():
+            return value.to(torch.bfloat16)
+        if isinstance(value, Mapping):
+            return {k: cast(v) for k, v in value.items()}
+        return tuple(cast(v) for v in value) if isinstance(value, (tuple, list)) else value
+
+    return lambda n, device: cast(batch(n, device))
 
 
 def collate(samples: list[Any]) -> Any:
