@@ -307,6 +307,8 @@ func (m *Machine) length(v value) int64 {
 		return int64(len(v.items))
 	case *dict:
 		return int64(len(v.keys))
+	case *unknown:
+		v.fail()
 	case *span:
 		return v.length()
 	case *tensor:

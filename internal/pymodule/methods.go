@@ -6,6 +6,9 @@ import (
 	"memorymark/internal/torch"
 )
 
+// plainFormat is torch.contiguous_format.
+const plainFormat = "contiguous_format"
+
 // tensorMethods are the methods of tensors, by name.
 var tensorMethods map[string]*builtin
 
@@ -137,7 +140,9 @@ func addShapes(add func(string, func(*Machine, *tensor, *args) value)) {
 		return m.known(m.t.Expand(in(x), m.shapeOf(a.pos)...), x.fact)
 	})
 	add("contiguous", func(m *Machine, x *tensor, a *args) value {
-		a.only("contiguous")
+		if f := a.or(0, "memory_format", plainFormat); f != plainFormat {
+			panic(failure("contiguous(memory_format=…) is not known"))
+		}
 		return m.known(m.t.Contiguous(in(x)), x.fact)
 	})
 	add("transpose", func(m *Machine, x *tensor, a *args) value {
@@ -277,7 +282,10 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 		return out
 	}
 	add("to", func(m *Machine, x *tensor, a *args) value {
-		a.only("to", "device", "dtype", "non_blocking")
+		a.only("to", "device", "dtype", "non_blocking", "memory_format")
+		if f := a.or(-1, "memory_format", plainFormat); f != plainFormat {
+			panic(failure("to(memory_format=…) is not known"))
+		}
 		d, moved := x.x.DType, false
 		for _, v := range append(slices.Clone(a.pos), a.get(-1, "dtype"), a.get(-1, "device")) {
 			if at, ok := v.(device); ok {

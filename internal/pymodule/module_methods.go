@@ -80,7 +80,9 @@ func (m *Machine) addModuleMethods(module *class) {
 		return hold(x)
 	})
 	set("eval", func(m *Machine, x *instance, _ *args) value { return m.callMethod(x, "train", false) })
-	set("to", func(m *Machine, x *instance, a *args) value { return m.convert(x, append(slices.Clone(a.pos), a.named...)...) })
+	set("to", func(m *Machine, x *instance, a *args) value {
+		return m.convert(x, append(slices.Clone(a.pos), a.named...)...)
+	})
 	set("cuda", func(m *Machine, x *instance, _ *args) value { return m.convert(x, device{}) })
 	set("cpu", func(m *Machine, x *instance, _ *args) value { return m.convert(x, device{cpu: true}) })
 	for name, d := range map[string]torch.DType{"float": torch.Float32, "half": torch.Float16, "bfloat16": torch.BFloat16} {

@@ -72,6 +72,8 @@ func torchName(m *Machine, _, name string) value {
 		return math.Inf(1)
 	case "nan":
 		return math.NaN()
+	case plainFormat:
+		return plainFormat
 	case "pi":
 		return math.Pi
 	case "_dynamo":
