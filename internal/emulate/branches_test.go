@@ -31,6 +31,7 @@ func TestBranches(t *testing.T) {
 		{"count", Computed, "", 0, 0},
 		{"listed", Computed, "", 0, 0},
 		{"accuracy", Assumed, "with others and the other branches the peaks are the same", 0, 0},
+		{"logged", Assumed, "the other branches the peaks are the same", 0, 0},
 		{"norm", Assumed, "", 0, 0},
 		{"best", Assumed, "the other branches the peaks are the same", 0, 0},
 		{"prints", Assumed, "the other branches the peaks are the same", 0, 0},

@@ -17,6 +17,8 @@ from typing import Any
 
 from . import endless, hook, report
 
+IN_TURN = "indices in turn over "  # with a number: how a choice was made up
+
 # Where one was compared: how often.
 decisions: dict[str, int] = {}
 
@@ -69,9 +71,10 @@ def is_size(value: Any) -> bool:
     return isinstance(value, MadeInt)
 
 
-def brought(shadow: Any, choice: bool) -> Any:
-    """What a read brings that was made up: in a run that takes the other branch, choices in another order, and half of a number."""
-    if not _OTHER or choice and not shadow.dim():
+def brought(shadow: Any, guess: str) -> Any:
+    """What a read brings, of which something may be made up: in a run that takes the other branch, choices in another order, and half of a number."""
+    choice = guess.startswith(IN_TURN)
+    if not _OTHER or not guess or choice and not shadow.dim():
         return shadow
     if choice:
         return shadow.flip(-1)

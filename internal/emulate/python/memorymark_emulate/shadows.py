@@ -45,7 +45,7 @@ _SIZES = {
     "_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned",
 }  # fmt: skip
 _ALL_APART = "no two elements at the same place"
-_HALF, _IN_TURN = "half of ", "indices in turn over "  # with a number
+_HALF, _IN_TURN = "half of ", made.IN_TURN  # with a number
 _DRAWN = "numbers drawn on the CPU"
 _DESCENT = "a descent that goes well"  # which says what L-BFGS keeps
 _CHECKED = "all numbers are right"  # of a check for NaN, whose answer selects
@@ -252,7 +252,7 @@ def _make_mode(torch: Any) -> Any:
                 got = self.repeat(function, args, kwargs)
                 if type(got) is type(result):
                     return got
-            guessed = made_up or bool(inputs) and inputs[0] in self.guesses
+            guessed = made_up or bool(inputs) and self.chosen(inputs[0]) != ""
             followed = guessed and function is Tensor.item and not report.is_library(sys._getframe(1))
             if guessed and self.reads_on(function, args, kwargs) and not report.is_library(sys._getframe(1)):
                 made.read(sys._getframe(1))
@@ -284,14 +284,13 @@ def _make_mode(torch: Any) -> Any:
         # --- before a call: lay out what it will read
         def prepare(self, function: Any, args: Any, kwargs: Any, inputs: list[Any], known: bool) -> None:
             reads = function in functions.reads or function is Tensor.to and _to_cpu(torch, args, kwargs)
-            guess = self.guesses.get(inputs[0], "") if known and reads else ""
+            guess = self.chosen(inputs[0]) if known and reads else ""
             if not guess:
                 # Lengths, for example, are read together with unknown numbers (ctc_loss).
                 self.expose(inputs if known else [t for t in inputs if not t.dtype.is_floating_point and t in self.shadows])
             if known:
                 if reads:
-                    shadow = self.shadows[inputs[0]]
-                    self.answer(inputs[0], made.brought(shadow, guess.startswith(_IN_TURN)) if guess else shadow)
+                    self.answer(inputs[0], made.brought(self.shadows[inputs[0]], guess))
                     self.guessed = guess if guess.startswith(_HALF) else ""  # a choice decides by sizes alone
                 elif function in functions.counting:
                     for count in functions.counting[function](*_swap(torch, self.shadows, args)):
@@ -332,6 +331,11 @@ def _make_mode(torch: Any) -> Any:
             """What a function reads of how many elements a mask selects."""
             library.answer(n.to_bytes(8, "little"))
             self.guessed = self.guessed or guess
+
+        def chosen(self, t: Any) -> str:
+            """What was made up of a tensor that might as well be another. A check that is not passed ends a program."""
+            guess = self.guesses.get(t, "")
+            return "" if guess == _CHECKED else guess
 
         def guess(self, inputs: list[Any]) -> str:
             """What was made up of tensors, if anything was."""
