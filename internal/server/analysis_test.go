@@ -453,7 +453,7 @@ func TestPreview(t *testing.T) {
 	a := c.begin(`{"workload":{"model":"resnet-18","gpu":"t4"},"engine":"predicted"}`)
 	c.events("/v1/analyses/" + a.ID + "/events")
 	r := c.get("/history/"+a.ID, "Accept", "text/html")
-	for _, want := range []string{"resnet-18, full fine-tuning batch 16, fp32, 224 pixels on 1 × NVIDIA Tesla T4", `og:image" content="http://`, "/v1/analyses/" + a.ID + "/picture"} {
+	for _, want := range []string{"ResNet-18, full fine-tuning, batch 16, fp32, 224 pixels on 1 × NVIDIA Tesla T4", `og:image" content="http://`, "/v1/analyses/" + a.ID + "/picture"} {
 		if !strings.Contains(r.text, want) {
 			t.Errorf("%q is not in %s", want, r.text)
 		}

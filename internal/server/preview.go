@@ -83,16 +83,19 @@ func said(v predict.Verdict) (string, draw.Tone) {
 
 // asked says what an analysis is of: the model and how it is trained, and on what.
 func asked(a *Analysis) []string {
-	w, gpus := a.Workload, int64(1)
+	w, gpus, name := a.Workload, int64(1), a.Answer.ModelName
 	if w.Parallel != nil {
 		gpus = w.Parallel.GPUs
 	}
 	length := figure.Count(int(w.Sequence)) + " tokens"
-	if m, err := workload.FindModel(w.Model); err == nil && m.Type == "vision" {
-		length = figure.Count(int(w.Image)) + " pixels"
+	if m, err := workload.FindModel(w.Model); err == nil {
+		name = m.Name
+		if m.Type == "vision" {
+			length = figure.Count(int(w.Image)) + " pixels"
+		}
 	}
 	return []string{
-		a.Answer.ModelName + ", " + methodOf(w),
+		name + ", " + methodOf(w),
 		fmt.Sprintf("batch %s, %s, %s", figure.Count(int(w.Batch)), w.Precision, length),
 		fmt.Sprintf("on %s × %s", figure.Count(int(gpus)), a.Answer.GPUName),
 	}
@@ -126,7 +129,7 @@ func (s *Server) described(r *http.Request, page []byte) []byte {
 	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
 		scheme = "https"
 	}
-	title := strings.Join(v.Lines, " ")
+	title := strings.Replace(strings.Join(v.Lines, " "), v.Lines[0], v.Lines[0]+",", 1)
 	tags := fmt.Sprintf(`<title>%[1]s · MemoryMark</title>
     <meta property="og:title" content="%[1]s" />
     <meta property="og:description" content="%[2]s: %[3]s of %[4]s" />
