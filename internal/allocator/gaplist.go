@@ -27,19 +27,6 @@ func (l *gapList) take(size int64) (s span, ok bool) {
 	return span{}, false
 }
 
-// takeGap takes all of the first gap that holds size bytes.
-func (l *gapList) takeGap(size int64) (s span, ok bool) {
-	for r, most := range l.largest {
-		if most >= size {
-			i := slices.IndexFunc(l.runs[r], func(g span) bool { return g.size >= size })
-			s = l.runs[r][i]
-			l.remove(r, i)
-			return s, true
-		}
-	}
-	return span{}, false
-}
-
 // remains takes a gap out of the list if it is there as a whole.
 func (l *gapList) remains(whole span) bool {
 	r, i := l.find(whole.region, whole.addr)

@@ -55,10 +55,7 @@ func TestPlace(t *testing.T) {
 			if known := slices.Contains(gaps, filepath.Base(file)); same == known {
 				t.Errorf("same segments as recorded: %v; listed as different: %v", same, known)
 			}
-			replay, err := allocator.NewReplay(placed, 0, allocator.Levels{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			replay := mustReplay(t, placed)
 			if d := replay.Recorded().Difference; d != nil {
 				t.Error(d)
 			}

@@ -17,6 +17,16 @@ import (
 
 const truthDir = "../../testdata/truth"
 
+// mustReplay replays a trace with its own settings.
+func mustReplay(tb testing.TB, tr *trace.Trace) *allocator.Replay {
+	tb.Helper()
+	r, err := allocator.NewReplay(tr, 0, allocator.Levels{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
 // TestTruth replays every recording: each allocation must land at its recorded
 // address, each segment must be asked for, returned, mapped and unmapped when
 // and where it was, and the final segments and blocks must be the recorded ones.
@@ -36,10 +46,7 @@ func TestTruth(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".pickle.xz"), func(t *testing.T) {
 			t.Parallel()
 			tr := tracetest.Trace(t, file)
-			r, err := allocator.NewReplay(tr, 0, allocator.Levels{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := mustReplay(t, tr)
 			if d := r.Recorded().Difference; d != nil {
 				t.Fatalf("%v%s", d, stackOf(tr, d.Event))
 			}
@@ -149,10 +156,7 @@ func TestTruthOutOfMemory(t *testing.T) {
 	const limit = 8 << 30
 	tr := tracetest.Trace(t, truthDir+"/snapshots/gpt2_oom.pickle.xz")
 	oom := slices.IndexFunc(tr.Events, func(e trace.Event) bool { return e.Action == trace.OutOfMemory })
-	r, err := allocator.NewReplay(tr, 0, allocator.Levels{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := mustReplay(t, tr)
 	out := r.WhatIf(allocator.WhatIf{Limit: limit})
 	if out.Fits() || out.Events != oom {
 		t.Errorf("with a limit of 8 GiB the replay stops at event %d (%v), the recording at %d", out.Events, out.Failed, oom)
@@ -175,10 +179,7 @@ func TestStacks(t *testing.T) {
 	}
 	for _, file := range files {
 		tr := tracetest.Trace(t, file)
-		r, err := allocator.NewReplay(tr, 0, allocator.Levels{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := mustReplay(t, tr)
 		for i, s := range r.Recorded().Final {
 			want := tr.Final[i]
 			if s.Stack != want.Stack {
@@ -196,10 +197,7 @@ func TestStacks(t *testing.T) {
 // BenchmarkReplay measures allocations and frees a second on a long recording.
 func BenchmarkReplay(b *testing.B) {
 	tr := tracetest.Trace(b, truthDir+"/snapshots/gpt2_py_30steps.pickle.xz")
-	r, err := allocator.NewReplay(tr, 0, allocator.Levels{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := mustReplay(b, tr)
 	operations := tr.Count(trace.Alloc) + tr.Count(trace.FreeCompleted)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -218,10 +216,7 @@ func TestModelDriver(t *testing.T) {
 	}
 	exact := 0
 	for _, file := range files {
-		r, err := allocator.NewReplay(tracetest.Trace(t, file), 0, allocator.Levels{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := mustReplay(t, tracetest.Trace(t, file))
 		recorded, modelled := r.Recorded().Stats, r.WhatIf(allocator.WhatIf{}).Stats
 		allocated, reserved := deviation(recorded.AllocatedBytes, modelled.AllocatedBytes), deviation(recorded.ReservedBytes, modelled.ReservedBytes)
 		if allocated == 0 && reserved == 0 {
@@ -245,10 +240,7 @@ func deviation(want, got allocator.StatArray) float64 {
 // A pool of CUDA graphs that starts with enough memory takes no other large segment.
 func TestGraphPool(t *testing.T) {
 	tr := tracetest.Trace(t, filepath.Join(truthDir, "allocator", "graph.pickle.xz"))
-	r, err := allocator.NewReplay(tr, 0, allocator.Levels{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := mustReplay(t, tr)
 	if !r.HasPrivatePools() {
 		t.Fatal("the recording of a CUDA graph has no private pool")
 	}

@@ -10,6 +10,16 @@ import (
 	"memorymark/internal/workload/workloadtest"
 )
 
+// mustPredict answers a question that has an answer.
+func mustPredict(tb testing.TB, r Request) *Answer {
+	tb.Helper()
+	a, err := Predict(r)
+	if err != nil {
+		tb.Fatalf("%s on %s: %v", r.Workload.Name(), r.Card.ID, err)
+	}
+	return a
+}
+
 func request(t *testing.T, model, card string, change ...func(*workload.Workload)) Request {
 	t.Helper()
 	d := workload.Draft{}
@@ -37,10 +47,7 @@ func requestOf(t *testing.T, card, text string) Request {
 func TestPredict(t *testing.T) {
 	r := request(t, "bert", "a10")
 	r.GlobalBatch, r.Changes = 1000, true
-	a, err := Predict(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := mustPredict(t, r)
 	results := map[int64]Result{}
 	for i, x := range a.Results {
 		results[x.Batch] = x
@@ -74,16 +81,10 @@ func TestPredict(t *testing.T) {
 }
 
 func TestReserveAndMultiples(t *testing.T) {
-	plain, err := Predict(request(t, "resnet-18", "t4"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := mustPredict(t, request(t, "resnet-18", "t4"))
 	r := request(t, "resnet-18", "t4")
 	r.Reserve, r.MultipleOf = 4*bytesize.GiB, 8
-	a, err := Predict(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := mustPredict(t, r)
 	if a.OptimalBatch%8 != 0 || a.Recommended%8 != 0 || a.OptimalBatch >= plain.OptimalBatch {
 		t.Errorf("with 4 GiB less, in multiples of 8: %d (recommended %d); without: %d", a.OptimalBatch, a.Recommended, plain.OptimalBatch)
 	}

@@ -20,10 +20,7 @@ func TestChangesFollowTheCard(t *testing.T) {
 	for card, want := range map[string]string{"t4": "fp16 autocast", "v100": "fp16 autocast", "a10": "bf16 autocast"} {
 		r := request(t, "resnet-18", card)
 		r.Changes = true
-		a, err := Predict(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := mustPredict(t, r)
 		var names []string
 		for _, c := range a.Changes {
 			names = append(names, c.Label)

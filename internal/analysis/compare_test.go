@@ -13,10 +13,7 @@ import (
 // What is said in short is what is said at length.
 func TestOutlookAgreesWithAnswer(t *testing.T) {
 	r := request(t, "resnet-18", "t4")
-	a, err := Predict(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := mustPredict(t, r)
 	rows, err := CompareCards(context.Background(), r, []*gpu.Card{r.Card}, nil)
 	if err != nil {
 		t.Fatal(err)

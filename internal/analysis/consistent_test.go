@@ -146,10 +146,7 @@ func checkGrowth(t *testing.T, a *Answer) {
 // Llama 3.1 8B in bf16 fits an A100 in patches: what is recommended is below
 // them, and they are named.
 func TestPatchyFitting(t *testing.T) {
-	a, err := Predict(request(t, "llama-3.1-8b", "a100-80gb", func(w *workload.Workload) { w.Precision = workload.BF16 }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := mustPredict(t, request(t, "llama-3.1-8b", "a100-80gb", func(w *workload.Workload) { w.Precision = workload.BF16 }))
 	if len(a.FailsBelow) == 0 || a.FailsBelow[len(a.FailsBelow)-1].To != a.OptimalBatch-1 {
 		t.Fatalf("the batches just below %d are not said to fail: %v", a.OptimalBatch, a.FailsBelow)
 	}
@@ -161,17 +158,11 @@ func TestPatchyFitting(t *testing.T) {
 // The optimizer step of a large model takes more than forward and backward of
 // a few samples: that is said, and no line that does not hold.
 func TestWhatDecidesThePeak(t *testing.T) {
-	large, err := Predict(request(t, "llama-3.1-8b", "a100-80gb", func(w *workload.Workload) { w.Precision = workload.BF16 }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	large := mustPredict(t, request(t, "llama-3.1-8b", "a100-80gb", func(w *workload.Workload) { w.Precision = workload.BF16 }))
 	if large.MemoryLine != nil || large.FlatPhase != "optimizer" || large.FlatTo < 16 {
 		t.Errorf("%+v", large.Growth)
 	}
-	small, err := Predict(request(t, "bert", "a10"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	small := mustPredict(t, request(t, "bert", "a10"))
 	if l := small.MemoryLine; l == nil || l.From <= small.FlatTo || small.FlatTo < 2 || small.PeakPhase != "backward" {
 		t.Errorf("%+v, %+v", small.Growth, l)
 	}

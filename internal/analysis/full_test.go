@@ -14,14 +14,8 @@ import (
 // the same as an answer about that.
 func TestFullFineTuning(t *testing.T) {
 	const keys = `"model":"bert","config":{"num_hidden_layers":2},"batch":8`
-	with, err := Predict(requestOf(t, "t4", `{`+keys+`,"adapter":{"rank":8}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	without, err := Predict(requestOf(t, "t4", `{`+keys+`}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	with := mustPredict(t, requestOf(t, "t4", `{`+keys+`,"adapter":{"rank":8}}`))
+	without := mustPredict(t, requestOf(t, "t4", `{`+keys+`}`))
 	f := with.FullFineTuning
 	if f == nil || f.OptimalBatch != without.OptimalBatch || f.OptimalBatch >= with.OptimalBatch {
 		t.Errorf("full fine-tuning is %+v beside batch %d, and batch %d by itself", f, with.OptimalBatch, without.OptimalBatch)

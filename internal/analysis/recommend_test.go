@@ -26,10 +26,7 @@ func withLengths(t *testing.T) func(*workload.Workload) {
 func TestRecommendedIsFast(t *testing.T) {
 	for _, model := range []string{"gpt2", "bert"} {
 		for _, batch := range []int64{1, 4, 64} {
-			a, err := Predict(request(t, model, "a100-80gb", withLengths(t), func(w *workload.Workload) { w.Batch = batch }))
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := mustPredict(t, request(t, model, "a100-80gb", withLengths(t), func(w *workload.Workload) { w.Batch = batch }))
 			checkRecommended(t, a)
 			if got := a.result(a.Recommended).SamplesPerSecond; a.Tight || got < worthwhile*a.fastest().SamplesPerSecond {
 				t.Errorf("%s: batch %d is recommended with %v samples/s; batch %d has %v", model, a.Recommended, got, a.fastest().Batch, a.fastest().SamplesPerSecond)
@@ -58,10 +55,7 @@ func checkRecommended(t *testing.T, a *Answer) {
 // Where the present batch is faster and not recommended, there is a reason.
 func TestSlowerThanPresent(t *testing.T) {
 	for batch, why := range map[int64]string{64: "and takes ", 90: "and leaves only "} {
-		a, err := Predict(request(t, "gpt2", "a10", func(w *workload.Workload) { w.Batch = batch }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := mustPredict(t, request(t, "gpt2", "a10", func(w *workload.Workload) { w.Batch = batch }))
 		checkRecommended(t, a)
 		var notes []string
 		for _, n := range a.Notes {
@@ -77,10 +71,7 @@ func TestSlowerThanPresent(t *testing.T) {
 func TestPresentIsNoMultiple(t *testing.T) {
 	r := request(t, "gpt2", "rtx-4060", func(w *workload.Workload) { w.Sequence, w.Batch = 1024, 3 })
 	r.MultipleOf = 2
-	a, err := Predict(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := mustPredict(t, r)
 	checkRecommended(t, a)
 	for _, n := range a.Notes {
 		if n.About == "recommended" && !strings.HasSuffix(n.Text, "faster, and no multiple of 2") {
@@ -92,10 +83,7 @@ func TestPresentIsNoMultiple(t *testing.T) {
 // A verdict is by what is left of the limit, and the margin by the card.
 func TestVerdicts(t *testing.T) {
 	for card, margin := range map[string]bytesize.Bytes{"rtx-4060": 300 * bytesize.MiB, "a100-80gb": 1624 * bytesize.MiB} {
-		a, err := Predict(request(t, "gpt2", card))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := mustPredict(t, request(t, "gpt2", card))
 		if off := a.Margin - int64(margin); off < -1<<20 || off > 1<<20 {
 			t.Errorf("the margin of %s is %v, want %v", card, bytesize.Bytes(a.Margin), margin)
 		}

@@ -24,10 +24,7 @@ func TestStatedNamesItsEvidence(t *testing.T) {
 		{`{"model":"gpt2","adapter":16,"parallel":{"kind":"ddp","gpus":2}}`, "h200", []string{"Accuracy with adapters has not been measured"}, nil},
 		{`{"model":"qwen3-0.6b"}`, "h200", []string{"Accuracy for Qwen3ForCausalLM is unknown"}, []string{"exact", "within"}},
 	} {
-		s, err := Run(workloadtest.Parse(t, c.workload), workloadtest.Card(t, c.card), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustRun(t, workloadtest.Parse(t, c.workload), workloadtest.Card(t, c.card))
 		said := strings.Join(StatedOf(s.program.w, s.Parameters(), s.card).OfBatches(), " ")
 		for _, want := range c.want {
 			if !strings.Contains(said, want) {

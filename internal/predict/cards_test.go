@@ -39,10 +39,7 @@ func otherCards(t *testing.T) (allocated, reserved map[string]lineErrors) {
 	for _, line := range readLines[measuredPeaks](t, cardsFile) {
 		w := workloadtest.Parse(t, line.Workload)
 		card := workloadtest.Card(t, w.GPU)
-		p, err := Predict(w, card, Options{})
-		if err != nil {
-			t.Fatalf("%s: %v", line.ID, err)
-		}
+		p := mustPredict(t, w, card)
 		var a, r float64
 		for i, s := range p.Steps {
 			a = worse(a, int64(s.PeakAllocated), line.Measured.PeakAllocated[i])

@@ -52,10 +52,7 @@ func TestConvolvedInTF32(t *testing.T) {
 func TestEmulatedTypesAreSlow(t *testing.T) {
 	seconds := make(map[string]float64)
 	for _, precision := range []string{"amp-fp16", "amp-bf16"} {
-		s, err := Run(workloadtest.Parse(t, `{`+smallBert+`,"batch":256,"precision":"`+precision+`"}`), workloadtest.Card(t, "t4"), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustRun(t, workloadtest.Parse(t, `{`+smallBert+`,"batch":256,"precision":"`+precision+`"}`), workloadtest.Card(t, "t4"))
 		seconds[precision] = s.StepSeconds()
 	}
 	if seconds["amp-bf16"] <= seconds["amp-fp16"] {

@@ -34,10 +34,7 @@ func TestFitsEitherWay(t *testing.T) {
 			t.Fatalf("batch %d trains in time: %t, late: %t", c.batch, inTime, late)
 		}
 		w.Batch = c.batch
-		p, err := Predict(w, card, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := mustPredict(t, w, card)
 		if p.Fits != c.late || p.Late.Fits != c.late || (p.OutOfMemory == nil) != c.late {
 			t.Errorf("batch %d is predicted to fit: %t, late: %t, out of memory: %+v", c.batch, p.Fits, p.Late.Fits, p.OutOfMemory)
 		}
@@ -60,10 +57,7 @@ func TestFitsEitherWay(t *testing.T) {
 // 5.17) had these peaks, less the 512 bytes of an import (withoutImports).
 func TestLateBetweenPasses(t *testing.T) {
 	w := workloadtest.Parse(t, `{"model": "gpt2", "batch": 4, "sequence": 256, "accumulate": 2, "optimizer_impl": "foreach", "parallel": {"kind": "ddp", "gpus": 2}}`)
-	p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := mustPredict(t, w, workloadtest.Card(t, "h200"))
 	reserved := []bytesize.Bytes{3986685952, 4609540096, 4609540096}
 	for i, s := range p.Steps {
 		if s.PeakReserved != reserved[i] {

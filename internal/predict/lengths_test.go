@@ -125,9 +125,6 @@ func TestLargestOfLengths(t *testing.T) {
 func predictText(t *testing.T, text string) *Prediction {
 	t.Helper()
 	w := workloadtest.Parse(t, text)
-	p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := mustPredict(t, w, workloadtest.Card(t, "h200"))
 	return p
 }

@@ -20,10 +20,7 @@ func TestModules(t *testing.T) {
 			}
 			text := `{` + model + more + `}`
 			w := workloadtest.Parse(t, text)
-			p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := mustPredict(t, w, workloadtest.Card(t, "h200"))
 			var sum bytesize.Bytes
 			for i, m := range p.Modules {
 				if sum += m.Bytes; i > 0 && m.Bytes > p.Modules[i-1].Bytes {

@@ -67,10 +67,7 @@ func networkErrors(t *testing.T) map[string]lineErrors {
 		found := workloadtest.Card(t, n.card)
 		card := *found
 		card.Memory.Bytes = 1 << 40 // timm scores without keeping what a loss needs
-		s, err := Run(w, &card, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustRun(t, w, &card)
 		out[n.card] = append(out[n.card], s.timed(n.model+" at "+n.image, 1e-3*n.milliseconds))
 	}
 	return out

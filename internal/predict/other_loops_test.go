@@ -11,10 +11,7 @@ import (
 func TestOtherLoops(t *testing.T) {
 	const gpt2 = `"config": {"model_type": "gpt2", "n_layer": 2}, "batch": 4, "sequence": 64, "gpu": "h200"`
 	for _, loop := range []string{"plain", "trainer"} {
-		s, err := Run(workloadtest.Parse(t, `{`+gpt2+`, "loop": "`+loop+`"}`), workloadtest.Card(t, "h200"), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustRun(t, workloadtest.Parse(t, `{`+gpt2+`, "loop": "`+loop+`"}`), workloadtest.Card(t, "h200"))
 		others, err := s.OtherLoops()
 		if err != nil || len(others) != 3 {
 			t.Fatalf("%s: %v, %v", loop, others, err)

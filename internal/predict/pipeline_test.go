@@ -16,10 +16,7 @@ func TestStages(t *testing.T) {
 	peaks := make(map[string][]Rank)
 	for _, schedule := range []string{"1f1b", "gpipe"} {
 		w := workloadtest.Parse(t, fmt.Sprintf(text, "20, 6, 4", schedule))
-		p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := mustPredict(t, w, workloadtest.Card(t, "h200"))
 		if len(p.Ranks) != 3 {
 			t.Fatalf("%s: ranks are %+v", schedule, p.Ranks)
 		}

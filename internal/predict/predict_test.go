@@ -4,9 +4,31 @@ import (
 	"runtime"
 	"testing"
 
+	"memorymark/internal/gpu"
 	"memorymark/internal/models/modelstest"
+	"memorymark/internal/workload"
 	"memorymark/internal/workload/workloadtest"
 )
+
+// mustPredict predicts a workload that can be predicted.
+func mustPredict(tb testing.TB, w *workload.Workload, card *gpu.Card) *Prediction {
+	tb.Helper()
+	p, err := Predict(w, card, Options{})
+	if err != nil {
+		tb.Fatalf("%s on %s: %v", w.Name(), card.ID, err)
+	}
+	return p
+}
+
+// mustRun runs the process of such a workload.
+func mustRun(tb testing.TB, w *workload.Workload, card *gpu.Card) *Process {
+	tb.Helper()
+	s, err := Run(w, card, Options{})
+	if err != nil {
+		tb.Fatalf("%s on %s: %v", w.Name(), card.ID, err)
+	}
+	return s
+}
 
 // TestAtOnce: as many small models as there are cores, and one that is as deep as
 // can be.

@@ -10,10 +10,7 @@ const smallBert = `"config":{"model_type":"bert","architectures":["BertForSequen
 
 // The parts of a breakdown add up, and each is what it says.
 func TestBreakdown(t *testing.T) {
-	p, err := Predict(workloadtest.Parse(t, `{`+smallBert+`,"batch":8}`), workloadtest.Card(t, "a10"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := mustPredict(t, workloadtest.Parse(t, `{`+smallBert+`,"batch":8}`), workloadtest.Card(t, "a10"))
 	b := &p.Breakdown
 	sum := b.Parts()[0].Bytes
 	for _, part := range b.Parts()[1:] {
@@ -39,10 +36,7 @@ func TestBreakdown(t *testing.T) {
 
 // What does not fit says so, and what it would have taken.
 func TestOutOfMemory(t *testing.T) {
-	p, err := Predict(workloadtest.Parse(t, `{`+smallBert+`,"batch":64,"limit_gib":1}`), workloadtest.Card(t, "a10"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := mustPredict(t, workloadtest.Parse(t, `{`+smallBert+`,"batch":64,"limit_gib":1}`), workloadtest.Card(t, "a10"))
 	if p.OutOfMemory == nil || p.OutOfMemory.Step != 1 || p.OutOfMemory.Limit != 1<<30 {
 		t.Fatalf("%+v", p.OutOfMemory)
 	}
@@ -58,10 +52,7 @@ func TestMemoryLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Batch = 192
-	p, err := Predict(w, card, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := mustPredict(t, w, card)
 	got, want := line.Fixed+192*line.PerSample, p.Steps[2].PeakAllocated
 	if diff := float64(got-want) / float64(want); diff < -0.01 || diff > 0.01 {
 		t.Errorf("the line says %v at batch 192, the prediction %v", got, want)
@@ -71,10 +62,7 @@ func TestMemoryLine(t *testing.T) {
 // The trace of a simulation is whole, with and without an end in tears.
 func TestTrace(t *testing.T) {
 	for _, limit := range []string{"", `,"limit_gib":1`, `,"expandable_segments":true`} {
-		s, err := Run(workloadtest.Parse(t, `{`+smallBert+`,"batch":64`+limit+`}`), workloadtest.Card(t, "a10"), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustRun(t, workloadtest.Parse(t, `{`+smallBert+`,"batch":64`+limit+`}`), workloadtest.Card(t, "a10"))
 		placed, err := s.Trace()
 		if err != nil {
 			t.Fatal(err)

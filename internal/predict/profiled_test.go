@@ -35,10 +35,7 @@ func profiledSteps(t *testing.T) (out lineErrors) {
 			continue
 		}
 		w := workloadtest.Parse(t, fmt.Sprintf(`{%s, "batch": %d, "precision": %q}`, model, step.Batch, step.Precision))
-		s, err := Run(w, workloadtest.Card(t, "h200"), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustRun(t, w, workloadtest.Card(t, "h200"))
 		out = append(out, s.timed(fmt.Sprintf("%s_b%d_%s", step.Model, step.Batch, step.Precision), step.Seconds))
 	}
 	return out

@@ -203,10 +203,7 @@ func TestLate(t *testing.T) {
 	late := 0
 	for _, r := range ranks(t) {
 		w := workloadtest.Parse(t, r.Workload)
-		p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := mustPredict(t, w, workloadtest.Card(t, "h200"))
 		if w.Parallel.Kind != workload.DDP {
 			if hasBuckets(w) != (p.Late != nil) {
 				t.Errorf("%s: late is %+v", r.ID, p.Late)
@@ -268,10 +265,7 @@ func TestKindsOfRanks(t *testing.T) {
 		`{"model": "gpt2", "batch": 1, "parallel": {"kind": "ddp", "gpus": 8}}`:   nil,
 		`{"model": "bert", "batch": 1, "parallel": {"kind": "zero1", "gpus": 2}}`: {"0", "1"},
 	} {
-		p, err := Predict(workloadtest.Parse(t, text), workloadtest.Card(t, "h200"), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := mustPredict(t, workloadtest.Parse(t, text), workloadtest.Card(t, "h200"))
 		var got []string
 		decides := 0
 		for _, r := range p.Ranks {

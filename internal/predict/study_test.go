@@ -19,10 +19,7 @@ func studied(t *testing.T) (f family, times lineErrors) {
 		Seconds  float64 `json:"step_seconds"`
 	}](t, "study/results.jsonl") {
 		w := workloadtest.Parse(t, c.Workload)
-		sim, err := Run(w, workloadtest.Card(t, "h200"), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sim := mustRun(t, w, workloadtest.Card(t, "h200"))
 		id := fmt.Sprintf("%s_s%d_%s_%s", w.Model, w.Sequence, w.Precision, w.Phase)
 		third := sim.Steps()[2]
 		f.lines++

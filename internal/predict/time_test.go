@@ -21,10 +21,7 @@ func timedSteps(t *testing.T, file string) map[string]lineErrors {
 		}
 	}](t, file) {
 		w := workloadtest.Parse(t, c.Workload)
-		s, err := Run(w, workloadtest.Card(t, "h200"), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustRun(t, w, workloadtest.Card(t, "h200"))
 		name := w.Config.Architecture
 		out[name] = append(out[name], s.timed(c.ID, 1e-3*c.Measured.StepMS))
 	}
@@ -87,10 +84,7 @@ func largeSteps(t *testing.T) lineErrors {
 func TestFeed(t *testing.T) {
 	for _, perSample := range []float64{1e-6, 1} {
 		w := workloadtest.Parse(t, `{"model": "gpt2", "batch": 2, "accumulate": 3}`)
-		p, err := Predict(w, workloadtest.Card(t, "h200"), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := mustPredict(t, w, workloadtest.Card(t, "h200"))
 		alone, samples := p.StepSeconds, p.SamplesPerSecond*p.StepSeconds
 		p.Feed(perSample)
 		want := max(alone, 6*perSample)

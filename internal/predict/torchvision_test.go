@@ -14,10 +14,7 @@ func TestTorchvisionParameters(t *testing.T) {
 		"resnet18": 11_689_512, "resnet34": 21_797_672, "resnet50": 25_557_032, "resnet101": 44_549_160, "resnet152": 60_192_808,
 	} {
 		w := workloadtest.Parse(t, `{"model": "`+id+`", "batch": 1}`)
-		p, err := Predict(w, card, Options{})
-		if err != nil {
-			t.Fatalf("%s: %v", id, err)
-		}
+		p := mustPredict(t, w, card)
 		if p.Parameters != want {
 			t.Errorf("%s has %d parameters, %d are published", id, p.Parameters, want)
 		}
