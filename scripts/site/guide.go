@@ -20,8 +20,7 @@ func (s *site) writeGuide() error {
 	if err != nil {
 		return err
 	}
-	files = append(files, "docs/accuracy.md", "docs/training-loops.md", "docs/cards.md", "docs/how-prediction-works.md", "docs/how-emulation-works.md")
-	for _, file := range files {
+	for _, file := range append(files, others...) {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return err
