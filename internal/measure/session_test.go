@@ -164,7 +164,14 @@ func userModel(t *testing.T, function string) *UserModel {
 // try probes a user's model once; its failure is nil if it trains.
 func try(t *testing.T, s *Session, user *UserModel) *Failure {
 	t.Helper()
-	r, err := s.Probe(context.Background(), Probe{Workload: workload.Default(), User: user, Batches: []int64{8}, Steps: 3}, nil)
+	return tryIn(t, s, user, workload.FP32)
+}
+
+func tryIn(t *testing.T, s *Session, user *UserModel, precision workload.Precision) *Failure {
+	t.Helper()
+	w := workload.Default()
+	w.Precision = precision
+	r, err := s.Probe(context.Background(), Probe{Workload: w, User: user, Batches: []int64{8}, Steps: 3}, nil)
 	var f *Failure
 	switch {
 	case errors.As(err, &f):
@@ -210,6 +217,11 @@ func TestUser(t *testing.T) {
 			t.Errorf("%s did not train: %v", c.function, f)
 		case c.class != "" && (f == nil || f.Class != c.class || !strings.Contains(f.Error(), c.text)):
 			t.Errorf("%s: want %s with %q, have %v", c.function, c.class, c.text, f)
+		}
+	}
+	for _, function := range []string{"make", "dataset"} { // whose batches are in float32
+		if f := tryIn(t, s, userModel(t, function), workload.BF16); f != nil {
+			t.Errorf("%s did not train in bfloat16: %v", function, f)
 		}
 	}
 }
