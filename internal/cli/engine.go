@@ -21,6 +21,7 @@ import (
 	"memorymark/internal/measure"
 	"memorymark/internal/predict"
 	"memorymark/internal/pymodule"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -188,7 +189,7 @@ func (f *engineFlags) evaluated(ctx context.Context, e *env, w *workload.Workloa
 	if err != nil {
 		return nil, err
 	}
-	_, err = predict.Run(own, card, predict.Options{Steps: 1, Budget: workOf(ctx)})
+	_, err = predict.Run(own, card, predict.Options{Steps: 1, Budget: workbudget.New(workbudget.PerQuestion, ctx.Err)})
 	return own, err
 }
 

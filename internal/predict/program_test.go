@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ var evaluatedPrograms = map[string]float64{
 
 // equalPrograms is how many processes must be equal to the byte: the model, the peaks of all
 // steps, and what stays between them.
-const equalPrograms = 23
+const equalPrograms = 21
 
 // TestPrograms predicts models as people bring them, from their source, and compares with
 // what an H200 measured.
@@ -107,6 +108,43 @@ func TestWrittenPrograms(t *testing.T) {
 		_, err := runProgram(t, programOf(t, python, file, c.function), 16, c.precision, workload.PlainLoop)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "written.py") {
 			t.Errorf("%s in %s: %v, want written.py:LINE%s", c.function, c.precision, err, c.want)
+		}
+	}
+}
+
+// TestProgramsAreBounded has programs that ask for more than there is refused.
+func TestProgramsAreBounded(t *testing.T) {
+	python := testmachine.Python(t)
+	file := t.TempDir() + "/endless.py"
+	const source = `
+def loop():
+    x = 0
+    while True:
+        x += 1
+
+def deep():
+    return deep()
+
+def text():
+    s = "a"
+    for _ in range(60):
+        s = s + s
+
+def numbers():
+    return [0] * 10**12
+
+def reads():
+    return open("/etc/passwd").read()
+`
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for function, want := range map[string]string{
+		"loop": "too much computation", "deep": "maximum recursion depth", "text": "too much computation", "numbers": "too much computation", "reads": "name 'open' is not defined",
+	} {
+		_, err := runProgram(t, programOf(t, python, file, function), 1, "fp32", workload.PlainLoop)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", function, err, want)
 		}
 	}
 }

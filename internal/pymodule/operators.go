@@ -17,6 +17,7 @@ func (m *Machine) binary(op string, a, b value) value {
 			return m.percent(x, b)
 		}
 		if y, ok := b.(string); ok && op == "Add" {
+			m.spendElements(int64(len(x) + len(y)))
 			return x + y
 		}
 		if isNumber(b) && op == "Mult" {
