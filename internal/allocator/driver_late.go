@@ -1,7 +1,7 @@
 package allocator
 
-// A process whose model comes from the host copies it before it runs a kernel. So what
-// the driver takes for the first kernel lies behind the model's segments. The sizes are
+// What the driver takes for the first kernel lies behind the segments that were there before:
+// those of a whole model if it comes from the host, as copies are no kernels. The sizes are
 // those of the emulated driver (internal/emulate/library/memory.c).
 const (
 	codeRegion  = 96 << 20 // comes with the context

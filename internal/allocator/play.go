@@ -36,15 +36,11 @@ func (u Usage) Max(other Usage) Usage {
 // hands them out, with space for every card below it.
 const predictionTop = 1 << 46
 
-func predictionDriver(t *trace.Trace, opts Options) *modelDriver {
-	switch {
-	case opts.NCCL:
+func predictionDriver(opts Options) *modelDriver {
+	if opts.NCCL {
 		return newNCCLDriver(predictionTop)
-	case t.Launched > 0:
-		return newLateDriver(predictionTop)
-	default:
-		return newModelDriver(predictionTop)
 	}
+	return newLateDriver(predictionTop)
 }
 
 // Play runs the requests of a trace on a fresh allocator. Its parts end before
@@ -53,7 +49,7 @@ func predictionDriver(t *trace.Trace, opts Options) *modelDriver {
 // budget; running out of memory is part of the outcome.
 func Play(t *trace.Trace, opts Options, ends []int) (*Outcome, error) {
 	opts.Streams = t.Streams
-	driver := predictionDriver(t, opts)
+	driver := predictionDriver(opts)
 	p := &player{trace: t, work: opts.Budget, a: newAllocator(driver, opts), driver: driver, repeats: opts.Repeats}
 	p.borrowBuffers()
 	defer p.returnBuffers()
@@ -68,7 +64,7 @@ func PlaySettled(t *trace.Trace, opts Options, ends []int, settled int) (*Outcom
 	opts.Streams = t.Streams
 	limit := opts.Limit
 	opts.Limit = 0
-	driver := predictionDriver(t, opts)
+	driver := predictionDriver(opts)
 	p := &player{trace: t, work: opts.Budget, a: newAllocator(driver, opts), driver: driver}
 	p.settle = func(part int) {
 		if part == settled {
@@ -88,7 +84,7 @@ func PlaySettled(t *trace.Trace, opts Options, ends []int, settled int) (*Outcom
 func Place(t *trace.Trace, opts Options) (*trace.Trace, *Outcome, error) {
 	opts.Streams = t.Streams
 	w := &placeWriter{
-		modelDriver: *predictionDriver(t, opts),
+		modelDriver: *predictionDriver(opts),
 		out:         &trace.Trace{Tables: t.Tables, Device: t.Device, Streams: t.Streams, Settings: opts.Settings},
 		marks:       t.Marks,
 	}
@@ -135,12 +131,13 @@ type driverUse struct {
 	takes func()
 }
 
-// uses are those of a late process.
+// uses are what the driver takes for the first kernel, which runs after the first request at
+// the earliest, and for the first product.
 func (p *player) uses() []driverUse {
-	if p.trace.Launched == 0 || !p.driver.late {
+	if !p.driver.late {
 		return nil
 	}
-	out := []driverUse{{p.trace.Launched, func() { p.driver.launch(predictionTop) }}}
+	out := []driverUse{{max(1, p.trace.Launched), func() { p.driver.launch(predictionTop) }}}
 	if p.trace.Multiplied > 0 {
 		out = append(out, driverUse{p.trace.Multiplied, p.driver.multiply})
 	}

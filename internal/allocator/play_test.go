@@ -31,7 +31,6 @@ func bareTrace(recorded *trace.Trace) *trace.Trace {
 // free blocks of equal size are taken by address.
 var gaps = []string{
 	"llama_3l_b4_s256_amp-bf16_adamw_train.pickle.xz",
-	"t5_3l_b4_s128_amp-bf16_adamw_train.pickle.xz",
 }
 
 // A recorded process that is placed again takes the same segments as it took

@@ -84,7 +84,7 @@ type bertEmbeddings struct {
 
 func newBertEmbeddings(t *torch.Torch, c *bertConfig, dtype torch.DType) *bertEmbeddings {
 	return &bertEmbeddings{
-		word:         t.NewEmbedding(c.VocabSize, c.HiddenSize, dtype).AsInput("word_embeddings"),
+		word:         t.NewPaddedEmbedding(c.VocabSize, c.HiddenSize, dtype).AsInput("word_embeddings"),
 		position:     t.NewEmbedding(c.MaxPositions, c.HiddenSize, dtype),
 		tokenType:    t.NewEmbedding(c.TypeVocabSize, c.HiddenSize, dtype),
 		norm:         t.NewLayerNorm(c.HiddenSize, dtype),

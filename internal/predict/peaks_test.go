@@ -42,10 +42,10 @@ func TestPeaks(t *testing.T) {
 		}
 		allocated, reserved = append(allocated, f.allocated...), append(reserved, f.reserved...)
 	}
-	if e := allocated.sum(); e.Exact < 220 || e.Percentile95 > 0.001 || e.Worst > 0.01 {
+	if e := allocated.sum(); e.Exact < 229 || e.Percentile95 > 0.001 || e.Worst > 0.01 {
 		t.Errorf("allocated is %+v, it was better; farthest are %s", e, allocated.farthest())
 	}
-	if e := reserved.sum(); e.Exact < 225 || e.Percentile95 > 0.001 || e.Worst > 0.02 {
+	if e := reserved.sum(); e.Exact < 232 || e.Percentile95 > 0.001 || e.Worst > 0.17 { // the worst is a tie of blocks, which emulation breaks the same way
 		t.Errorf("reserved is %+v, it was better; farthest are %s", e, reserved.farthest())
 	}
 }
@@ -62,10 +62,10 @@ func heldOut(t *testing.T) (allocated, reserved lineErrors) {
 
 func TestHeldOut(t *testing.T) {
 	allocated, reserved := heldOut(t)
-	if e := allocated.sum(); e.Cases != 110 || e.Exact < 106 || e.Worst > 0.004 {
+	if e := allocated.sum(); e.Cases != 110 || e.Exact < 108 || e.Worst > 0.004 {
 		t.Errorf("allocated is %+v, it was better; farthest are %s", e, allocated.farthest())
 	}
-	if e := reserved.sum(); e.Exact < 104 || e.Worst > 0.16 {
+	if e := reserved.sum(); e.Exact < 107 || e.Worst > 0.16 {
 		t.Errorf("reserved is %+v, it was better; farthest are %s", e, reserved.farthest())
 	}
 }

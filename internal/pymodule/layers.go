@@ -25,7 +25,11 @@ func (m *Machine) addLayers() {
 	})
 	layer("Embedding", func(m *Machine, x *instance, a *args) value {
 		a.only("Embedding", "num_embeddings", "embedding_dim", "padding_idx", "_freeze", "device", "dtype", "scale_grad_by_freq")
-		e := m.t.NewEmbedding(integer(a.need(0, "num_embeddings")), integer(a.need(1, "embedding_dim")), dtypeOf(a.get(-1, "dtype"), m.dtype))
+		table := m.t.NewEmbedding
+		if a.or(2, "padding_idx", none{}) != (none{}) {
+			table = m.t.NewPaddedEmbedding
+		}
+		e := table(integer(a.need(0, "num_embeddings")), integer(a.need(1, "embedding_dim")), dtypeOf(a.get(-1, "dtype"), m.dtype))
 		if a.or(-1, "_freeze", false) == true {
 			e.Freeze()
 		}

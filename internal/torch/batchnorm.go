@@ -15,7 +15,7 @@ type BatchNorm2d struct {
 // NewBatchNorm2d makes a layer.
 func (t *Torch) NewBatchNorm2d(size int64, dtype DType) *BatchNorm2d {
 	m := &BatchNorm2d{
-		Weight: t.parameter(dtype, size), Bias: t.bias(dtype, size),
+		Weight: t.filled(dtype, size), Bias: t.bias(dtype, size),
 		Mean: t.Buffer(dtype, size), Var: t.Buffer(dtype, size), Counts: t.Buffer(Int64),
 	}
 	m.Weight.OddDecay() // the layer is no LayerNorm

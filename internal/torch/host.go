@@ -9,7 +9,6 @@ import "memorymark/internal/trace"
 func (t *Torch) BuildOnHost(build func()) (toDevice func()) {
 	host := t.onMeta(build)
 	return func() {
-		t.unlaunched = true // copies are no kernels
 		t.As(trace.Parameter, func() {
 			for _, s := range host.storages {
 				if s.id == trace.None {
@@ -52,11 +51,11 @@ func (t *Torch) OnCPU(f func()) {
 // IsOnCPU reports whether operators run there.
 func (t *Torch) IsOnCPU() bool { return t.onCPU }
 
-// Launch marks that a kernel runs, the first one of a model that was built on the
-// host.
+// Launch marks that a kernel runs. Copies are none, and the kernels that draw random
+// numbers are not the ones for which the driver takes memory (internal/emulate/library/memory.c).
 func (t *Torch) Launch() {
-	if t.unlaunched {
-		t.unlaunched, t.trace.Launched = false, len(t.trace.Events)
+	if t.trace.Launched == 0 && t.meta == nil && !t.onCPU {
+		t.trace.Launched = len(t.trace.Events)
 	}
 }
 

@@ -75,7 +75,7 @@ type LayerNorm struct{ Weight, Bias *Tensor }
 
 // NewLayerNorm makes a layer.
 func (t *Torch) NewLayerNorm(size int64, dtype DType) *LayerNorm {
-	return &LayerNorm{Weight: t.parameter(dtype, size), Bias: t.bias(dtype, size)}
+	return &LayerNorm{Weight: t.filled(dtype, size), Bias: t.bias(dtype, size)}
 }
 
 // RMSNorm is the weight of an RMS norm; models write out its forward.
@@ -83,7 +83,7 @@ type RMSNorm struct{ Weight *Tensor }
 
 // NewRMSNorm makes a layer.
 func (t *Torch) NewRMSNorm(size int64, dtype DType) *RMSNorm {
-	return &RMSNorm{Weight: t.parameter(dtype, size)}
+	return &RMSNorm{Weight: t.filled(dtype, size)}
 }
 
 // Embedding is nn.Embedding.
@@ -92,6 +92,13 @@ type Embedding struct {
 
 	name  string // the end of its path in named_modules(), "" if unknown
 	input bool   // it is what get_input_embeddings() returns
+}
+
+// NewPaddedEmbedding makes a table that has a row of zeros, for padding.
+func (t *Torch) NewPaddedEmbedding(rows, size int64, dtype DType) *Embedding {
+	m := t.NewEmbedding(rows, size, dtype)
+	t.Launch()
+	return m
 }
 
 // NewEmbedding makes a table.
@@ -178,6 +185,13 @@ func (t *Torch) tie(own **Tensor, shared *Tensor) {
 	t.release(old)
 }
 
+// filled makes a parameter of ones or zeros.
+func (t *Torch) filled(dtype DType, shape ...int64) *Tensor {
+	p := t.parameter(dtype, shape...)
+	t.Launch()
+	return p
+}
+
 func (t *Torch) parameter(dtype DType, shape ...int64) *Tensor {
 	var p *Tensor
 	t.As(trace.Parameter, func() { p = t.empty(dtype, shape...) })
@@ -206,6 +220,7 @@ func (t *Torch) ParameterCount() int64 {
 func (t *Torch) Buffer(dtype DType, shape ...int64) *Tensor {
 	var b *Tensor
 	t.As(trace.Parameter, func() { b = t.empty(dtype, shape...) })
+	t.Launch()
 	return b
 }
 

@@ -62,7 +62,6 @@ type Torch struct {
 	onCPU      bool            // operators run on the CPU
 	parallel   wrapper         // around modules, nil for none
 	barrier    *Tensor         // of the latest barrier
-	unlaunched bool            // no kernel has run
 	callbacks  []func()        // that run when backward ends
 	scripts    map[string]bool // functions of TorchScript that ran
 
@@ -133,7 +132,7 @@ func (t *Torch) fill(s *storage, bytes int64) {
 	t.trace.Events = append(t.trace.Events, trace.Event{
 		Action: trace.Alloc, Size: bytes, ID: s.id, For: t.category, Stack: t.module.stack, Stream: uint16(s.stream),
 	})
-	if t.unlaunched && t.category != trace.Parameter && t.category != trace.Input {
+	if t.category != trace.Parameter && t.category != trace.Input {
 		t.Launch()
 	}
 }
