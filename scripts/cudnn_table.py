@@ -56,7 +56,7 @@ def main():
     print("# dtype c h k r stride padding forward dgrad wgrad; written by scripts/cudnn_table.py, which says how to read it")
     for line in sorted(older.values()):
         print(line)
-    for problem, batches in sorted(table.items()):
+    for problem, batches in sorted(table.items(), key=lambda row: [(isinstance(x, str), x) for x in row[0]]):
         if tuple(map(str, problem)) in older:
             continue
         columns = []
