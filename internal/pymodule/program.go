@@ -84,7 +84,6 @@ func (p *Program) Make(t *torch.Torch, r models.Run) (model *models.Model, err e
 	}
 	m.t, m.budget, m.dtype, m.training, m.hosts = t, t.Budget, torch.Float32, true, true
 	x := p.make(m)
-	t.BuiltOnHost()
 	m.model = x.model
 	m.nameLayers(x.model)
 	m.listParameters(x.model)

@@ -19,9 +19,6 @@ func (t *Torch) BuildOnHost(build func()) (toDevice func()) {
 	}
 }
 
-// BuiltOnHost says that a model is on the CPU, from where ToCard moves what is in it.
-func (t *Torch) BuiltOnHost() { t.unlaunched = true }
-
 // OnHost makes a tensor on the CPU, which uses no memory of the card.
 func (t *Torch) OnHost(dtype DType, shape ...int64) *Tensor {
 	x := t.newTensor()
