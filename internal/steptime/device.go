@@ -221,7 +221,11 @@ func (d device) convolution(l *Launch) (*class, shape) {
 		s.compute = fewLanes
 	}
 	_, on := Peak(d.Card, l.Type)
-	return classFor(Convolution, on, convolutionVariant(l)), s
+	variant := convolutionVariant(l)
+	if on == FP32 && l.Size[8] == 1 {
+		variant -= 3 // of channels first: there were no others on ordinary cores
+	}
+	return classFor(Convolution, on, variant), s
 }
 
 // fewLanes is the share of its peak in float32 that a card reaches in convolutions

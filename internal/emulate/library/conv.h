@@ -10,6 +10,7 @@ struct conv {
 	int direction, data_type;
 	long batch, channels, filters, taps, groups; // taps: of the filter, r * s
 	long input_pixels, output_pixels;    // of one image, h * w and p * q
+	int channels_last;
 	int engine;                          // engineId
 	int tile, depth, whole, cluster_m, cluster_n; // knobs TILE_SIZE, TILEK, WORKSPACE, TILE_CGA_M, TILE_CGA_N
 };

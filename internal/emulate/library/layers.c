@@ -28,15 +28,17 @@ static struct batch_norm batch_norm(int mode, handle x) {
 	return b;
 }
 
-// passes: how often a tensor of the input's size is read or written
-static int normalize(int mode, handle x, int passes) {
+static int normalize(int mode, handle x, int backward) {
 	struct batch_norm b = batch_norm(mode, x);
-	work_bytes(WORK_KERNEL, (long)passes * b.element * b.channels * b.pixels);
+	work_add(&(struct work){.kind = WORK_BATCH_NORM, .type = b.element == 4 ? TYPE_FP32 : TYPE_FP16, .size = {backward, 1, (long)b.channels * b.pixels, b.channels}});
 	return 0;
 }
-EXPORT int cudnnBatchNormalizationForwardTrainingEx(handle h, int mode, int ops, const void *alpha, const void *beta, handle x) { return normalize(mode, x, 3); }
-EXPORT int cudnnBatchNormalizationBackwardEx(handle h, int mode, int ops, const void *alpha, const void *beta, const void *alpha_parameters, const void *beta_parameters, handle x) { return normalize(mode, x, 5); }
-EXPORT int cudnnBatchNormalizationForwardInference(handle h, int mode, const void *alpha, const void *beta, handle x) { return normalize(mode, x, 2); }
+EXPORT int cudnnBatchNormalizationForwardTrainingEx(handle h, int mode, int ops, const void *alpha, const void *beta, handle x) { return normalize(mode, x, 0); }
+EXPORT int cudnnBatchNormalizationBackwardEx(handle h, int mode, int ops, const void *alpha, const void *beta, const void *alpha_parameters, const void *beta_parameters, handle x) { return normalize(mode, x, 1); }
+EXPORT int cudnnBatchNormalizationForwardInference(handle h, int mode, const void *alpha, const void *beta, handle x) {
+	struct batch_norm b = batch_norm(mode, x);
+	return work_bytes(WORK_KERNEL, TYPE_FP32, 2L * b.element * b.channels * b.pixels), 0;
+}
 EXPORT int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(handle h, int mode, int ops, handle x, handle z, handle y, handle scale, handle activation, size_t *n) {
 	struct batch_norm b = batch_norm(mode, x);
 	return *n = bn_forward_workspace(&b), 0;

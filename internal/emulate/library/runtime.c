@@ -73,7 +73,7 @@ EXPORT int cudaDeviceEnablePeerAccess(int peer, unsigned flags) { return 0; }
 // are free when a program synchronizes and then empties the cache, as graphs do.
 EXPORT int cudaDeviceSynchronize(void) {
 	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	return work_bytes(WORK_WAIT, 0), 0;
+	return work_bytes(WORK_WAIT, TYPE_FP32, 0), 0;
 }
 EXPORT int cudaDeviceReset(void) { return 0; }
 EXPORT int cudaDeviceSetLimit(int which, size_t n) { return 0; }
@@ -190,12 +190,12 @@ EXPORT int cudaPointerGetAttributes(struct pointer_attributes *a, const void *p)
 
 // A copy within the card reads and writes there, others go over the bus.
 static void copied(const void *to, const void *from, size_t n) {
-	if (device_of(to) >= 0 && device_of(from) >= 0) work_bytes(WORK_KERNEL, 2 * n);
-	else work_bytes(WORK_COPY, n);
+	if (device_of(to) >= 0 && device_of(from) >= 0) work_bytes(WORK_KERNEL, TYPE_FP32, 2 * n);
+	else work_bytes(WORK_COPY, TYPE_FP32, n);
 }
 EXPORT int cudaMemcpy(void *to, const void *from, size_t n, int kind) {
 	copied(to, from, n);
-	work_bytes(WORK_WAIT, 0);
+	work_bytes(WORK_WAIT, TYPE_FP32, 0);
 	return copy_bytes(to, from, n), 0;
 }
 EXPORT int cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, handle stream) { return copied(to, from, n), copy_bytes(to, from, n), 0; }
@@ -213,7 +213,7 @@ EXPORT int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t 
 EXPORT int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t n, size_t offset, int kind) { return memset(to, 0, n), 0; }
 EXPORT int cudaMemset(void *to, int value, size_t n) {
 	if (written()) memset(to, value, n);
-	return work_bytes(WORK_KERNEL, n), 0;
+	return work_bytes(WORK_FILL, TYPE_FP32, n), 0;
 }
 EXPORT int cudaMemsetAsync(void *to, int value, size_t n, handle stream) { return cudaMemset(to, value, n); }
 EXPORT int cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, handle stream) {
@@ -239,7 +239,7 @@ EXPORT int cudaStreamCreateWithFlags(handle *s, unsigned flags) { return *s = fr
 EXPORT int cudaStreamCreateWithPriority(handle *s, unsigned flags, int priority) { return *s = fresh(), 0; }
 EXPORT int cudaStreamDestroy(handle s) { return 0; }
 EXPORT int cudaStreamQuery(handle s) { return 0; }
-EXPORT int cudaStreamSynchronize(handle s) { return work_bytes(WORK_WAIT, 0), 0; }
+EXPORT int cudaStreamSynchronize(handle s) { return work_bytes(WORK_WAIT, TYPE_FP32, 0), 0; }
 EXPORT int cudaStreamWaitEvent(handle s, handle event, unsigned flags) { return capture_waits(s, event), 0; }
 EXPORT int cudaStreamGetPriority(handle s, int *priority) { return *priority = 0, 0; }
 EXPORT int cudaStreamGetFlags(handle s, unsigned *flags) { return *flags = 0, 0; }
@@ -253,7 +253,7 @@ EXPORT int cudaEventDestroy(handle e) { return 0; }
 EXPORT int cudaEventRecord(handle e, handle s) { return capture_records(e, s), 0; }
 EXPORT int cudaEventRecordWithFlags(handle e, handle s, unsigned flags) { return capture_records(e, s), 0; }
 EXPORT int cudaEventQuery(handle e) { return 0; }
-EXPORT int cudaEventSynchronize(handle e) { return work_bytes(WORK_WAIT, 0), 0; }
+EXPORT int cudaEventSynchronize(handle e) { return work_bytes(WORK_WAIT, TYPE_FP32, 0), 0; }
 EXPORT int cudaEventElapsedTime(float *ms, handle from, handle to) { return *ms = 1, 0; }
 EXPORT int cudaEventElapsedTime_v2(float *ms, handle from, handle to) { return *ms = 1, 0; }
 EXPORT int cudaProfilerStart(void) { return 0; }

@@ -65,11 +65,15 @@ void work_add(const struct work *w) {
 	pthread_mutex_unlock(&mutex);
 }
 
-void work_product(int type, long m, long n, long k, long count) {
-	work_add(&(struct work){.kind = WORK_PRODUCT, .type = type, .size = {m, n, k, count}});
-}
+void work_bytes(int kind, int type, long bytes) { work_add(&(struct work){.kind = kind, .type = type, .size = {bytes}}); }
 
-void work_bytes(int kind, long bytes) { work_add(&(struct work){.kind = kind, .size = {bytes}}); }
+// Two products of queries and keys, half of them if causal; backward has two and a half
+// times that, since it computes the scores again.
+struct work work_attention(int type, int implementation, int backward, long heads, long queries, long keys, long dim, int causal) {
+	long operations = 4 * heads * queries * keys * dim / (causal ? 2 : 1), moved = 2 * heads * dim * (queries + keys) * (type == TYPE_FP32 ? 4 : 2);
+	if (backward) operations = operations / 2 * 5, moved *= 2;
+	return (struct work){.kind = WORK_ATTENTION, .type = type, .size = {operations, moved, backward, implementation, queries, keys, dim, heads}};
+}
 
 // For the Python side: an optimizer's step ends. The first is left out, since a
 // program does much once before and in it; of the others the largest is kept.

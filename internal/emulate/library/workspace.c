@@ -23,9 +23,15 @@ static int number(const char *json, const char *key, int otherwise) {
 	return at ? atoi(at) : otherwise;
 }
 
-struct tensor { long dim[5]; int rank, type; };
+struct tensor { long dim[5], stride[5]; int rank, type; };
 
 // tensor finds the one that a node calls by a key, as X or dX.
+static int longs(const char *at, long *out) {
+	int n = 0;
+	for (; n < 5 && at && *at && *at != ']'; n++) out[n] = strtol(at + 1, (char **)&at, 10);
+	return n;
+}
+
 static int tensor(const char *json, const char *node, const char *key, struct tensor *t) {
 	const char *name = after(node, key);
 	char start[64];
@@ -35,8 +41,9 @@ static int tensor(const char *json, const char *node, const char *key, struct te
 	const char *at = strstr(json, start), *dim = after(at, "dim"), *type = after(at, "dataType");
 	if (!dim || !type) return 0;
 	t->type = !strncmp(type, "\"CUDNN_DATA_BFLOAT16\"", 21) ? CONV_BFLOAT16 : !strncmp(type, "\"CUDNN_DATA_HALF\"", 17) ? CONV_HALF : CONV_FLOAT;
-	for (t->rank = 0; t->rank < 5 && *dim && *dim != ']'; t->rank++) t->dim[t->rank] = strtol(dim + 1, (char **)&dim, 10);
-	return t->rank >= 3;
+	memset(t->stride, 0, sizeof t->stride);
+	longs(after(at, "stride"), t->stride);
+	return (t->rank = longs(dim, t->dim)) >= 3;
 }
 
 static long pixels(const struct tensor *t) {
@@ -65,6 +72,7 @@ static int read_conv(const char *json, struct conv *c) {
 	c->taps = pixels(&w);
 	c->input_pixels = pixels(&x);
 	c->output_pixels = pixels(&y);
+	c->channels_last = x.stride[1] == 1;
 	c->engine = number(engine, "engineId", -1);
 	c->tile = number(engine, "CUDNN_KNOB_TYPE_TILE_SIZE", -1);
 	c->depth = number(engine, "CUDNN_KNOB_TYPE_TILEK", 0);
@@ -82,50 +90,34 @@ long plan_workspace(const char *json, long without_device) {
 
 static int type_of(int cudnn_type) { return cudnn_type == CONV_FLOAT ? TYPE_FP32 : cudnn_type == CONV_HALF ? TYPE_FP16 : TYPE_BF16; }
 
-static long elements(const struct tensor *t) {
-	long n = 1;
-	for (int i = 0; i < t->rank; i++) n *= t->dim[i];
-	return n;
-}
+// is_causal reports whether a graph compares the numbers of queries and keys.
+static int is_causal(const char *json) { return strstr(json, "GEN_INDEX") != 0; }
 
-// read_attention adds up the products of a graph, or reads the one node that
-// stands for all of them.
+// read_attention reads the node that stands for all of attention, or the products of its
+// graph: two of them forward, five backward. Both begin with queries and keys.
 static int read_attention(const char *json, struct work *w) {
 	static const char product[] = "\"operation\":\"CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR\"", whole[] = "\"operation\":\"CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR\"";
-	const char *nodes = after(json, "nodes"), *one = nodes ? strstr(nodes, whole) : 0;
-	struct tensor a, b, c;
-	w->kind = WORK_ATTENTION;
-	if (one && tensor(json, one, "Q", &a) && tensor(json, one, "K", &b)) {
-		w->type = type_of(a.type);
-		w->size[0] = 4 * elements(&a) * b.dim[2];
-		w->size[1] = 4 * elements(&a) * (w->type == TYPE_FP32 ? 4 : 2);
-		return 1;
-	}
+	const char *nodes = after(json, "nodes"), *one = nodes ? strstr(nodes, whole) : 0, *first = nodes ? strstr(nodes, product) : 0;
+	struct tensor q, k;
+	long keys;
 	int products = 0;
-	for (const char *at = nodes; at && (at = strstr(at, product)); at++) {
-		if (!tensor(json, at, "matA", &a) || !tensor(json, at, "matB", &b) || !tensor(json, at, "matC", &c)) return 0;
-		if (!products++) w->type = type_of(a.type), w->size[1] = elements(&a) * (w->type == TYPE_FP32 ? 4 : 2);
-		w->size[0] += 2 * elements(&c) * a.dim[a.rank - 1];
-	}
-	w->size[2] = products > 2;
-	w->size[1] *= products > 2 ? 8 : 4;
-	return products;
+	if (one && tensor(json, one, "Q", &q) && tensor(json, one, "K", &k)) keys = k.dim[2];
+	else if (first && tensor(json, first, "matA", &q) && tensor(json, first, "matB", &k)) keys = k.dim[k.rank - 1];
+	else return 0;
+	for (const char *at = first; at; at = strstr(at + 1, product)) products++;
+	*w = work_attention(type_of(q.type), ATTENTION_CUDNN, products > 2, q.dim[0] * q.dim[1], q.dim[2], keys, q.dim[3], is_causal(json));
+	return 1;
 }
 
-// How a convolution is computed: its type, and how many multiplications a result
-// takes. Filters of 3 x 3 have ways that take fewer than there are taps: Winograd's
-// with tiles of 4 x 4 takes 16 for 4 results, Fourier's with tiles of 32 x 32 about 3.
-enum { TENSOR_CORE = 1 << 0, FFT = 1 << 3, WINOGRAD = 1 << 5 }; // cudnnBackendNumericalNote_t
+// plan_conv's type is that of its tensors, or TF32 where plain numbers are multiplied on
+// tensor cores.
+enum { TENSOR_CORE = 1 << 0 }; // cudnnBackendNumericalNote_t
 
 static void plan_conv(const struct conv *c, unsigned notes, struct work *w) {
 	int type = type_of(c->data_type);
-	long taps = c->taps;
 	if (type == TYPE_FP32 && notes & TENSOR_CORE) type = TYPE_TF32;
-	if (type != TYPE_FP32 && notes && !(notes & TENSOR_CORE)) type = TYPE_FP32; // on the ordinary cores
-	if (notes & WINOGRAD && taps == 9) taps = 4;
-	if (notes & FFT && taps > 3) taps = 3;
 	*w = (struct work){.kind = WORK_CONVOLUTION, .type = type,
-		.size = {c->direction, c->batch, c->channels, c->filters, taps, c->input_pixels, c->output_pixels, c->groups}};
+		.size = {c->direction, c->batch, c->channels, c->filters, c->taps, c->input_pixels, c->output_pixels, c->groups, c->channels_last}};
 }
 
 void plan_work(const char *json, unsigned notes, struct work *w) {

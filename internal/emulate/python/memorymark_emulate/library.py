@@ -113,10 +113,15 @@ def philox(seed: int, offset: int, threads: int, each: int, neighbours: bool, pa
 class _Work(ctypes.Structure):
     """struct work of work.h."""
 
-    _fields_ = [("kind", ctypes.c_int), ("type", ctypes.c_int), ("backward", ctypes.c_int), ("size", ctypes.c_long * 8)]
+    _fields_ = [("kind", ctypes.c_int), ("type", ctypes.c_int), ("backward", ctypes.c_int), ("size", ctypes.c_long * 9)]
 
 
-_KINDS = ("product", "convolution", "attention", "recurrent", "kernel", "copy", "wait")
+_KINDS = (  # internal/steptime/kind.go
+    "product", "convolution", "attention", "batch_norm", "recurrent", "kernel", "widen", "row", "strided", "dropout",
+    "layer_norm", "layer_norm_backward", "softmax", "softmax_backward", "log_softmax", "log_softmax_backward", "nll_loss",
+    "sum_rows", "sum_columns", "embedding", "embedding_backward", "max_pool", "max_pool_backward", "upsample", "group_norm",
+    "foreach", "fill", "copy", "wait",
+)
 _TYPES = ("fp32", "tf32", "fp16", "bf16", "fp64", "int8", "fp8")
 
 
