@@ -10,6 +10,7 @@ import (
 	"memorymark/internal/gpu"
 	"memorymark/internal/pymodule"
 	"memorymark/internal/testmachine"
+	"memorymark/internal/workbudget"
 	"memorymark/internal/workload"
 )
 
@@ -194,5 +195,5 @@ func runProgram(t *testing.T, made *pymodule.Program, batch int64, precision str
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Run(w, card, Options{})
+	return Run(w, card, Options{Budget: workbudget.New(workbudget.PerQuestion, nil)})
 }
