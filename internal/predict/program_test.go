@@ -29,16 +29,16 @@ type ownProcess struct {
 
 // evaluatedPrograms are the functions of own/models.py whose source is known, and by how much
 // percent a peak of reserved memory may be off. In bfloat16 it depends on the addresses that the
-// driver hands out, and that of the autoencoder on workspaces of convolutions that are in no
-// table. The others need packages whose source is not there, or what cuDNN decides.
+// driver hands out. The others need packages whose source is not there, or have convolutions
+// that are in no table.
 var evaluatedPrograms = map[string]float64{
-	"autoencoder_mse": 16, "bart": 1, "electra": 0, "gemma2": 0, "gpt_neox": 0, "mixtral": 0, "nanogpt": 2, "opt": 2, "phi3": 0, "torch_encoder": 3,
+	"bart": 1, "electra": 0, "gemma2": 0, "gpt_neox": 0, "mixtral": 0, "nanogpt": 2, "opt": 2, "phi3": 0, "torch_encoder": 3,
 	"whisper": 0.1,
 }
 
 // equalPrograms is how many processes must be equal to the byte: the model, the peaks of all
 // steps, and what stays between them.
-const equalPrograms = 21
+const equalPrograms = 20
 
 // TestPrograms predicts models as people bring them, from their source, and compares with
 // what an H200 measured.
@@ -51,7 +51,7 @@ func TestPrograms(t *testing.T) {
 		switch {
 		case !known && err == nil:
 			t.Errorf("%s is predicted; it is not expected to be", c.ID)
-		case !known && !strings.Contains(err.Error(), "models.py:"):
+		case !known && !strings.Contains(err.Error(), "models.py:") && !strings.Contains(err.Error(), "the convolution "):
 			t.Errorf("%s: the error does not say where: %v", c.ID, err)
 		case known && err != nil:
 			t.Errorf("%s: %v", c.ID, err)
@@ -101,7 +101,7 @@ func TestWrittenPrograms(t *testing.T) {
 	}
 	for _, c := range []struct{ function, precision, want string }{
 		{"gru", "fp32", ": torch.nn.GRU is not known"},
-		{"tcn", "fp32", ": the workspace of a convolution is not known"},
+		{"tcn", "fp32", ": the workspace of the convolution convs.1 is not known"},
 		{"vae", "amp-bf16", ": it raises RuntimeError: binary_cross_entropy is unsafe to autocast"},
 		{"classifier", "bf16", ": it raises RuntimeError: the input is in another type than the weight"},
 		{"missing", "fp32", "written.py has no function missing()"},

@@ -84,6 +84,7 @@ func (p *Program) Make(t *torch.Torch, r models.Run) (model *models.Model, err e
 	}
 	m.t, m.budget, m.dtype, m.training, m.hosts = t, t.Budget, torch.Float32, true, true
 	x := p.make(m)
+	t.NoWildGuesses = true // the emulated card knows more of what cuDNN takes
 	m.model = x.model
 	m.nameLayers(x.model)
 	m.listParameters(x.model)

@@ -1,7 +1,6 @@
 package torch
 
 import (
-	"fmt"
 	"slices"
 
 	"memorymark/internal/steptime"
@@ -156,7 +155,7 @@ func (t *Torch) anyWorkspace(in, weight *Tensor, c *Conv, d convDirection) {
 	case c.depthwise(in, weight):
 		return
 	case c.Transposed, len(window) > 2, slices.Max(c.Dilation) > 1, len(window) == 2 && window[0] != window[1]:
-		panic(Interruption{fmt.Errorf("the workspace of a convolution is not known: transposed %t, kernel %d, dilation %d", c.Transposed, window, c.Dilation)})
+		t.unknownWorkspace("transposed %t, window %d, dilation %d", c.Transposed, window, c.Dilation)
 	case len(window) == 2 || c.Groups != 1:
 		return
 	}

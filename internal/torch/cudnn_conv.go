@@ -250,8 +250,16 @@ func (t *Torch) workspaceOf(in *Tensor, s convShape, layout string, d convDirect
 	if strings.HasSuffix(layout, eachChannel) && !table.has(s.dtype) {
 		table = cudnn.table(cudnn.tableIndex(Device{Major: 9}))
 	}
+	if t.NoWildGuesses && !table.knowsLike(s, d) {
+		t.unknownWorkspace("%s, %d channels of %d, window %d, stride %d", s.dtype, s.c, s.h, s.r, s.stride)
+	}
 	bytes := table.workspace(s, in.Shape[0], d)
 	t.As(trace.Workspace, func() { t.drop(t.allocate(bytes)) })
+}
+
+// unknownWorkspace ends a process in a convolution.
+func (t *Torch) unknownWorkspace(format string, args ...any) {
+	panic(Interruption{fmt.Errorf("the workspace of the convolution %s is not known: %s", t.module.path, fmt.Sprintf(format, args...))})
 }
 
 // has reports whether the table has convolutions of a type, or of the type that represents
@@ -266,16 +274,33 @@ func (table convTable) has(dtype string) bool {
 	return false
 }
 
-func (table convTable) workspace(s convShape, batch int64, d convDirection) int64 {
-	if lines := table[s][d]; lines != nil {
-		return at(lines, batch)
+// lines are what was measured of a convolution, nil if nothing was.
+func (table convTable) lines(s convShape, d convDirection) []convLine {
+	lines := table[s][d]
+	if rest, half := strings.CutPrefix(s.dtype, "fp16"); half && lines == nil { // planned as bf16, mostly
+		s.dtype = "bf16" + rest
+		lines = table[s][d]
 	}
-	if rest, half := strings.CutPrefix(s.dtype, "fp16"); half { // planned as bf16, mostly
-		same := s
-		same.dtype = "bf16" + rest
-		if lines := table[same][d]; lines != nil {
-			return at(lines, batch)
+	return lines
+}
+
+// knowsLike reports whether a convolution of the same window and stride was measured, or one
+// of patches where it is of patches.
+func (table convTable) knowsLike(s convShape, d convDirection) bool {
+	if table.lines(s, d) != nil {
+		return true
+	}
+	for o, lines := range table {
+		if lines[d] != nil && o.dtype == s.dtype && o.oneD == s.oneD && (o.r == s.r && o.stride == s.stride || o.patches() && s.patches()) {
+			return true
 		}
+	}
+	return false
+}
+
+func (table convTable) workspace(s convShape, batch int64, d convDirection) int64 {
+	if lines := table.lines(s, d); lines != nil {
+		return at(lines, batch)
 	}
 	var guesses []int64 // the middle one is taken
 	for _, near := range table.nearest(s, d) {
@@ -328,6 +353,9 @@ func (s convShape) distance(o convShape) float64 {
 }
 
 func (s convShape) fields() []int64 { return []int64{s.c, s.h, s.k, s.r, s.stride, s.pad} }
+
+// patches reports whether windows neither overlap nor leave anything out.
+func (s convShape) patches() bool { return s.r == s.stride && s.r > 1 }
 
 // copies returns the bytes of image, result and weight in channels-last order,
 // which tensor-core kernels need: channels are padded to 16 bytes.

@@ -30,6 +30,9 @@ type Torch struct {
 	// InputsRequireGrad is enable_input_require_grads(): what an input embedding
 	// returns needs a gradient, frozen or not (transformers/modeling_utils.py).
 	InputsRequireGrad bool
+	// NoWildGuesses makes a convolution an Interruption if none of its window and stride was
+	// ever measured.
+	NoWildGuesses bool
 	// Budget limits the work of the process, nil for no limit. A process that
 	// exceeds it panics with an Interruption.
 	Budget *workbudget.Budget
