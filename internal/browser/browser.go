@@ -19,22 +19,8 @@ import (
 	"memorymark/internal/invalid"
 	"memorymark/internal/plan"
 	"memorymark/internal/predict"
+	"memorymark/internal/reply"
 	"memorymark/internal/workload"
-)
-
-// Answer is what a request gets.
-type Answer struct {
-	Status int
-	Type   string // of the body
-	Body   []byte
-}
-
-// Statuses of HTTP, whose package is a third of the program's size.
-const (
-	ok            = 200
-	notFound      = 404
-	unprocessable = 422
-	notHere       = 501
 )
 
 // handler answers a request's body.
@@ -47,9 +33,8 @@ var handlers = map[string]handler{
 	"GET /v1/gpus": func(context.Context, []byte) (any, error) {
 		return map[string]any{"gpus": gpu.All(), "default": gpu.Default}, nil
 	},
-	"GET /v1/workers":   always(map[string]any{"workers": []any{}}),
-	"GET /v1/analyses":  always(map[string]any{"analyses": []any{}}),
-	"GET /v1/snapshots": always(map[string]any{"snapshots": []any{}}),
+	"GET /v1/workers":  always(map[string]any{"workers": []any{}}),
+	"GET /v1/analyses": always(map[string]any{"analyses": []any{}}),
 
 	"POST /v1/predictions":          prediction,
 	"POST /v1/predictions/analysis": func(_ context.Context, body []byte) (any, error) { return answered(body, analysis.Predict) },
@@ -69,52 +54,38 @@ const curvePoints = 16
 func always(v any) handler { return func(context.Context, []byte) (any, error) { return v, nil } }
 
 // Ask answers a request of the page.
-func Ask(ctx context.Context, method, target string, body []byte) Answer {
+func Ask(ctx context.Context, method, target string, body []byte) reply.Reply {
 	at, err := url.Parse(target)
 	if err != nil {
-		return problem(notFound, "there is no such address")
+		return reply.Problem(reply.NotFound, "there is no such address")
 	}
 	do, known := handlers[method+" "+at.Path]
 	if !known {
-		return problem(notHere, "This needs a server: run memorymark serve on your machine, or uvx memorymark serve.")
+		return reply.NeedsServer()
 	}
 	value, err := do(ctx, body)
 	if err != nil {
 		return refused(err)
 	}
-	data, err := json.Marshal(value)
-	if err != nil {
-		return problem(unprocessable, err.Error())
+	answer := reply.JSON(reply.OK, value)
+	if at.Path == "/v1/plans/events" && answer.Status == reply.OK {
+		answer.Type, answer.Body = "text/event-stream", slices.Concat([]byte("event: plan\ndata: "), answer.Body, []byte("\n\n"))
 	}
-	if at.Path == "/v1/plans/events" {
-		return Answer{ok, "text/event-stream", slices.Concat([]byte("event: plan\ndata: "), data, []byte("\n\n"))}
-	}
-	return Answer{ok, "application/json", data}
-}
-
-// detail is one thing that is wrong with a request (RFC 9457, as the API has it).
-type detail struct {
-	Message  string `json:"message"`
-	Location string `json:"location,omitempty"`
-}
-
-func problem(status int, text string, details ...detail) Answer {
-	data, _ := json.Marshal(map[string]any{"status": status, "title": "Not answered", "detail": text, "errors": details}) // plain data
-	return Answer{status, "application/problem+json", data}
+	return answer
 }
 
 // refused is the answer to a question with mistakes: each with its key.
-func refused(err error) Answer {
+func refused(err error) reply.Reply {
 	var all *invalid.Error
 	if !errors.As(err, &all) {
-		return problem(unprocessable, err.Error())
+		return reply.Problem(reply.Unprocessable, err.Error())
 	}
-	return problem(unprocessable, "validation failed", detailsOf(all, "body")...)
+	return reply.Problem(reply.Unprocessable, "validation failed", detailsOf(all, "body")...)
 }
 
 // detailsOf says where each mistake is. Workloads are the body, or its key workload; the
 // page looks for the last word.
-func detailsOf(err error, place string) []detail {
+func detailsOf(err error, place string) []reply.Detail {
 	//nolint:errorlint // only what is on the outside says where it is
 	switch e := err.(type) {
 	case *invalid.Problem:
@@ -122,13 +93,13 @@ func detailsOf(err error, place string) []detail {
 	case *gpu.UnknownError:
 		place += ".gpu"
 	case interface{ Unwrap() []error }:
-		var out []detail
+		var out []reply.Detail
 		for _, one := range e.Unwrap() {
 			out = append(out, detailsOf(one, place)...)
 		}
 		return out
 	}
-	return []detail{{err.Error(), place}}
+	return []reply.Detail{{Message: err.Error(), Location: place}}
 }
 
 // question is the body of most requests.

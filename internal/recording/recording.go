@@ -151,6 +151,16 @@ func KindOf(t *trace.Trace) string {
 	return Recorded
 }
 
+// KindOfFile returns the origin of the first device whose origin can be seen.
+func KindOfFile(s *snapshot.Snapshot) string {
+	for _, t := range Devices(s) {
+		if kind := KindOf(t); kind != Recorded {
+			return kind
+		}
+	}
+	return Recorded
+}
+
 // Lifetimes returns the allocations with their categories.
 func (r *Recording) Lifetimes() []trace.Lifetime { return r.lifetimes() }
 

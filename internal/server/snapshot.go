@@ -84,12 +84,7 @@ func kindOf(e snapshotstore.Entry, file *snapshot.Snapshot) string {
 	if e.Origin != snapshotstore.Uploaded {
 		return string(e.Origin)
 	}
-	for _, t := range recording.Devices(file) {
-		if kind := recording.KindOf(t); kind != recording.Recorded {
-			return kind
-		}
-	}
-	return recording.Recorded
+	return recording.KindOfFile(file)
 }
 
 // snapshotInput names a snapshot.

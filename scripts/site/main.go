@@ -112,7 +112,7 @@ func (s *site) listed(name string, data []byte) error {
 
 // appPages are addresses of the page's own, each a copy of its file: a host of plain files
 // knows no others.
-var appPages = []string{"", "cards/", "settings/", "plan/"}
+var appPages = []string{"", "cards/", "settings/", "plan/", "timeline/"}
 
 // relative matches the page's references to its own files.
 var relative = regexp.MustCompile(`(href|src)="\./`)
@@ -179,18 +179,23 @@ func (s *site) previewTags(at, picture string) string {
 // Not inlining their functions makes the program 4 % smaller.
 var smaller = []string{"plan", "analysis", "recipe", "change", "workload", "hfconfig", "gpu", "measure", "emulate", "sandbox", "unpack", "browser", "models", "pymodule", "torch"}
 
-// writeEngine compiles the program that answers in the browser. The source of models is a
+// programs are what answers in the browser: predictions, and questions about snapshots.
+var programs = []string{"engine", "snapshots"}
+
+// writeEngine compiles the programs that answer in the browser. The source of models is a
 // file of its own, since only some questions need it.
 func (s *site) writeEngine(ctx context.Context) error {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"}
 	for _, p := range smaller {
 		args = append(args, "-gcflags=memorymark/internal/"+p+"=-l")
 	}
-	folder := filepath.Join(s.out, "engine")
-	build := exec.CommandContext(ctx, "go", append(args, "-o", filepath.Join(folder, "engine.wasm"), "./scripts/site/engine")...)
-	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("compile the engine: %w\n%s", err, out)
+	for _, name := range programs {
+		file := filepath.Join(s.out, "engine", name+".wasm")
+		build := exec.CommandContext(ctx, "go", append(slices.Clone(args), "-o", file, "./scripts/site/"+name)...)
+		build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("compile the program %s: %w\n%s", name, err, out)
+		}
 	}
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -242,7 +247,7 @@ func (s *site) writeTexts() error {
 // writeWorker writes the service worker, which keeps the page and the engine from the first
 // visit on.
 func (s *site) writeWorker() error {
-	files := []string{"engine/engine.js", "engine/engine.wasm", "engine/wasm_exec.js", "engine/transformers.zip"}
+	files := []string{"engine/engine.js", "engine/engine.wasm", "engine/snapshots.wasm", "engine/wasm_exec.js", "engine/transformers.zip"}
 	for _, at := range appPages {
 		files = append(files, "./"+at)
 	}

@@ -29,7 +29,7 @@ export async function answer<T>(request: Promise<Outcome<T>>): Promise<T> {
     outcome = await request;
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
-    throw Problem.lost();
+    throw cause instanceof Problem ? cause : Problem.lost();
   }
   if (!outcome.response.ok) throw Problem.from(outcome.response.status, outcome.error as ProblemDocument);
   return outcome.data as T;

@@ -1,7 +1,7 @@
 // How questions reach whoever answers them. Everything that the page asks goes through here, so that another
 // program than a server can answer: one that is compiled into the page, for example.
 
-import { ask, site } from './engine';
+import { ask, site, tell } from './engine';
 
 /** What makes the server compute. It has few cores; who asks for more at once than it takes is refused. */
 const computed = /^\/v1\/(predictions|fits|comparisons|plans|sweeps|reports|activations)\b/;
@@ -77,6 +77,16 @@ export interface Uploaded {
 
 /** upload sends a file and tells how much of it is there, which fetch cannot. It rejects with the signal's reason, or if there is no answer. */
 export function upload(path: string, file: File, signal: AbortSignal, onSent: (bytes: number) => void): Promise<Uploaded> {
+  return site === undefined ? uploadToServer(path, file, signal, onSent) : readHere(path, file, signal, onSent);
+}
+
+async function readHere(path: string, file: File, signal: AbortSignal, onSent: (bytes: number) => void): Promise<Uploaded> {
+  onSent(file.size);
+  const { status, body } = await tell('POST', path, file, signal);
+  return { status, body: JSON.parse(new TextDecoder().decode(body)) };
+}
+
+function uploadToServer(path: string, file: File, signal: AbortSignal, onSent: (bytes: number) => void): Promise<Uploaded> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     signal.addEventListener('abort', () => request.abort());

@@ -27,7 +27,7 @@ export function App({ queries }: { queries: QueryClient }) {
         <Header />
         <ServerNotice />
         <LogIn />
-        {site === undefined && <Uploads />}
+        <Uploads />
         <main id="content" tabIndex={-1} className="mx-auto w-full max-w-[1440px] px-4 py-6 outline-none sm:px-6 sm:py-8">
           <Pages />
         </main>

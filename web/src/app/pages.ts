@@ -1,6 +1,7 @@
 // The pages and their addresses. Each is loaded when it is first looked at;
 // only Analyze, where people arrive, comes with the start.
 import type { ComponentType } from 'react';
+import { site } from '../api/engine';
 import { AnalyzePage } from '../analyze/AnalyzePage';
 import { termKinds } from '../plan/terms';
 import type { OwnKeys } from '../workload/address';
@@ -24,7 +25,7 @@ export const pages: PageEntry[] = [
   { path: '/cards', name: 'Cards', Page: fetched(() => import('../compare/CardsPage')), aboutWorkload: true, own: {} },
   { path: '/settings', name: 'Combinations', Page: fetched(() => import('../compare/SettingsPage')), aboutWorkload: true, own: {} },
   { path: '/plan', name: 'Plan', Page: fetched(() => import('../plan/PlanPage')), aboutWorkload: true, own: termKinds },
-  { path: '/timeline', name: 'Timeline', Page: fetched(() => import('../timeline')), aboutWorkload: true, needsServer: true },
+  { path: '/timeline', name: 'Timeline', Page: fetched(() => import('../timeline')), aboutWorkload: site === undefined },
   { path: '/study', name: 'Study', Page: fetched(() => import('../study/StudyPage')), aboutWorkload: true, needsServer: true },
   { path: '/history', name: 'History', Page: fetched(() => import('../history/HistoryPage')), needsServer: true },
   { path: '/history/compare', name: 'Side by side', Page: fetched(() => import('../history/ComparePage')), hidden: true, needsServer: true },

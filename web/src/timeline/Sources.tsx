@@ -2,6 +2,7 @@ import { FileUp } from 'lucide-react';
 import { type FormEvent, useRef } from 'react';
 import { useLocation } from 'wouter';
 import type { Workload } from '../api/client';
+import { site } from '../api/engine';
 import { Problem } from '../api/problem';
 import { useCards, useModels } from '../api/queries';
 import { Button } from '../ui/Button';
@@ -22,7 +23,7 @@ export function Sources({ onOpen }: Props) {
       <PageTitle title="Timeline">Every allocation of a run over time: where the memory goes, what causes the peak, and why it ran out.</PageTitle>
       <FileDrop />
       <div className="grid gap-4 lg:grid-cols-2">
-        <Predicted />
+        {site === undefined && <Predicted />}
         <Kept onOpen={onOpen} />
       </div>
     </>
@@ -38,7 +39,8 @@ function FileDrop() {
       <p className="mt-3 font-medium">Drop a snapshot here</p>
       <p className="mx-auto mt-1 max-w-prose text-sm text-muted">
         A file of <code className="font-mono">torch.cuda.memory._dump_snapshot()</code>, plain or compressed with gzip, zstd or xz
-        {limit !== undefined && <>, up to {formatBytes(limit)}</>}. It goes to your MemoryMark and nowhere else.
+        {limit !== undefined && <>, up to {formatBytes(limit)}</>}.{' '}
+        {site === undefined ? 'It goes to your MemoryMark and nowhere else.' : 'It is read in this page and sent nowhere.'}
       </p>
       <input
         ref={input}
@@ -118,11 +120,15 @@ function Kept({ onOpen }: Pick<Props, 'onOpen'>) {
   return (
     <section aria-labelledby="kept-title" className="rounded-lg border border-line bg-surface p-5">
       <h2 id="kept-title" className="font-semibold">
-        Open a saved one
+        {site === undefined ? 'Open a saved one' : 'Open one again'}
       </h2>
       {kept.isError && <p className="mt-2 text-sm text-bad-text">{Problem.of(kept.error).message}</p>}
       {kept.data?.snapshots.length === 0 && (
-        <p className="mt-2 text-sm text-muted">None yet. Measured runs, predictions and files that you drop here are listed here.</p>
+        <p className="mt-2 text-sm text-muted">
+          {site === undefined
+            ? 'None yet. Measured runs, predictions and files that you drop here are listed here.'
+            : 'None yet. Files that you drop here are listed here until you close this page.'}
+        </p>
       )}
       <ul className="mt-3 max-h-72 divide-y divide-line overflow-y-auto">
         {kept.data?.snapshots.map((entry) => (

@@ -1,6 +1,7 @@
 import { useMemo } from 'react';
 import { useLocation, useSearch } from 'wouter';
 import type { Workload } from '../api/client';
+import { site } from '../api/engine';
 import { Problem } from '../api/problem';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Loading } from '../ui/Loading';
@@ -22,11 +23,19 @@ export default function TimelinePage() {
       {!wanted && <Sources onOpen={(chosen) => address.set({ snapshot: chosen.id })} />}
       {wanted && snapshot.isPending && <Loading what="the snapshot" />}
       {wanted && snapshot.isError && (
-        <ErrorBox problem={Problem.of(snapshot.error)} title="This snapshot cannot be shown" onDismiss={() => address.set({ snapshot: '' })} />
+        <ErrorBox problem={problemOf(snapshot.error)} title="This snapshot cannot be shown" onDismiss={() => address.set({ snapshot: '' })} />
       )}
       {wanted && snapshot.data && <Timeline key={snapshot.data.id} snapshot={snapshot.data} address={address} />}
     </div>
   );
+}
+
+/** problemOf says what is wrong; a page without a server keeps nothing. */
+function problemOf(error: unknown): Problem {
+  const problem = Problem.of(error);
+  if (site === undefined) return problem;
+  const advice = problem.status === 404 ? 'Without a server, files are read in this page and kept nowhere. Drop it here again.' : '';
+  return new Problem(problem.status, problem.message, [], advice);
 }
 
 /** Address reads and writes the part of the address after the question mark. */

@@ -1,8 +1,10 @@
 /**
- * The page's side of the drawing worker. Looks are sent one at a time; while one is being drawn, only the
+ * The page's side of the drawing worker, which gets timelines to draw. Looks are sent one at a time; while one is being drawn, only the
  * latest that comes after it is kept, so a slow machine drops frames and never falls behind.
  */
 
+import { Problem, type ProblemDocument } from '../api/problem';
+import { send } from '../api/transport';
 import type { Drawer, DrawerEvents, Shot, Slot } from './drawer';
 import type { Look, Under } from './scene';
 import type { FromWorker, ToWorker } from './scene.worker';
@@ -13,6 +15,7 @@ export class Renderer implements Drawer {
   private busy = false;
   private next: Look | null = null;
   private serial = 0;
+  private readonly loading = new Map<Slot, AbortController>();
   private readonly latest = { whole: 0, window: 0 };
   private readonly asked = new Map<number, (shapes: Under[]) => void>();
   private readonly picking = new Map<number, (under: Under | null) => void>();
@@ -23,17 +26,34 @@ export class Renderer implements Drawer {
   }
 
   close() {
+    for (const abort of this.loading.values()) abort.abort();
     this.worker.terminate();
     this.shot?.bitmap.close();
     this.shot = null;
   }
 
+  /** load replaces what is being loaded for the same slot. */
   load(slot: Slot, url: string) {
-    this.latest[slot] = ++this.serial;
-    this.post({ kind: 'load', slot, url, serial: this.serial });
+    const serial = (this.latest[slot] = ++this.serial);
+    this.loading.get(slot)?.abort();
+    const abort = new AbortController();
+    this.loading.set(slot, abort);
+    void this.fetch(slot, new Request(url, { signal: abort.signal }), serial);
+  }
+
+  private async fetch(slot: Slot, request: Request, serial: number) {
+    try {
+      const response = await send(request);
+      if (!response.ok) throw Problem.from(response.status, (await response.json()) as ProblemDocument);
+      const wire = await response.arrayBuffer();
+      if (!request.signal.aborted) this.post({ kind: 'load', slot, wire, serial }, [wire]);
+    } catch (error) {
+      if (!request.signal.aborted) this.on.failed(slot, Problem.of(error).message);
+    }
   }
 
   dropWindow() {
+    this.loading.get('window')?.abort();
     this.latest.window = ++this.serial;
     this.post({ kind: 'drop window' });
   }
@@ -63,8 +83,8 @@ export class Renderer implements Drawer {
     });
   }
 
-  private post(message: ToWorker) {
-    this.worker.postMessage(message, { transfer: [] });
+  private post(message: ToWorker, transfer: Transferable[] = []) {
+    this.worker.postMessage(message, { transfer });
   }
 
   private receive(data: FromWorker) {

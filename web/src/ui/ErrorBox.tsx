@@ -25,7 +25,7 @@ export function ErrorBox({ problem, title = 'Something went wrong', onDismiss, c
           ) : (
             <p className="mt-1 text-sm">{sentence(problem.message)}</p>
           )}
-          <p className="mt-2 text-sm text-muted">{problem.advice}</p>
+          {problem.advice && <p className="mt-2 text-sm text-muted">{problem.advice}</p>}
           {children && <div className="mt-3">{children}</div>}
         </div>
         {onDismiss && (

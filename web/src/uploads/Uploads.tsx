@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useState } from 'react';
 import { useLocation } from 'wouter';
+import { site } from '../api/engine';
 import { bytes } from '../format';
 import { Button } from '../ui/Button';
 import { ErrorBox } from '../ui/ErrorBox';
@@ -32,7 +33,7 @@ function Progress({ file, sent }: { file: File; sent: number }) {
     <section aria-label="Upload" className="flex items-center gap-4 rounded-lg border border-line bg-surface p-4 text-sm">
       <div className="min-w-0 flex-1">
         <p className="mb-2 flex flex-wrap justify-between gap-x-4" role="status">
-          <span className="truncate">{arrived ? `The server reads ${file.name}…` : `Sending ${file.name}…`}</span>
+          <span className="truncate">{arrived ? `${site === undefined ? 'The server reads' : 'Reading'} ${file.name}…` : `Sending ${file.name}…`}</span>
           {!arrived && (
             <span className="font-mono text-xs text-muted">
               {bytes(sent)} of {bytes(file.size)}
@@ -51,11 +52,11 @@ function Progress({ file, sent }: { file: File; sent: number }) {
 /** useOpening goes to what arrived. */
 function useOpening() {
   const queries = useQueryClient();
-  const [, navigate] = useLocation();
+  const [path, navigate] = useLocation();
   const open = useEffectEvent((snapshot: Snapshot, as: As) => {
     queries.setQueryData(['snapshot', snapshot.id], snapshot);
     void queries.invalidateQueries({ queryKey: ['snapshots'] });
-    const search = new URLSearchParams(as === 'with' && location.pathname === '/timeline' ? location.search : '');
+    const search = new URLSearchParams(as === 'with' && path.startsWith('/timeline') ? location.search : '');
     search.set(search.size > 0 ? as : 'snapshot', snapshot.id);
     navigate(`/timeline?${search}`);
   });

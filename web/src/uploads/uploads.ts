@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react';
 import { answer, api, type Schemas } from '../api/client';
 import { Problem, type ProblemDocument } from '../api/problem';
 import { upload } from '../api/transport';
-import { refusal, unfit } from './snapshotFile';
+import { refusal, smaller, unfit } from './snapshotFile';
 
 export type Snapshot = Schemas['Snapshot'];
 
@@ -71,9 +71,10 @@ export function useUploads(): UploadState {
 
 async function transfer(file: File, signal: AbortSignal, onSent: (bytes: number) => void): Promise<Snapshot> {
   const { status, body } = await upload(`/v1/snapshots?name=${encodeURIComponent(file.name)}`, file, signal, onSent).catch((cause: unknown) => {
-    throw signal.aborted ? cause : Problem.lost();
+    throw signal.aborted || cause instanceof Problem ? cause : Problem.lost();
   });
   if (status === 201) return body as Snapshot;
   const problem = Problem.from(status, body as ProblemDocument | undefined);
+  if (status === 413) throw new Problem(413, `the file ${file.name} is ${problem.message}`, [], smaller);
   throw status === 422 ? unfit(`the file ${file.name} is ${problem.message}`) : problem;
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import { expect } from 'vitest';
 import { patience } from './patience';
 
 const binary = resolve(process.env.MEMORYMARK_BIN ?? join(import.meta.dirname, '../../../build/memorymark'));
@@ -93,6 +94,14 @@ export function run(args: string[]) {
 export function predictions(questions: unknown[]): string[] {
   const { stdout } = spawnSync(binary, ['predict', '-f', '-'], { input: questions.map((q) => JSON.stringify(q)).join('\n'), encoding: 'utf8', maxBuffer: 1 << 28 });
   return stdout.trim().split('\n');
+}
+
+/** nearly is what was expected, with fractions within 1e-9 of themselves: processors round sums differently, in the last digit. */
+export function nearly(expected: unknown): unknown {
+  if (typeof expected === 'number' && !Number.isInteger(expected)) return expect.toSatisfy((n: unknown) => typeof n === 'number' && Math.abs(n / expected - 1) < 1e-9);
+  if (Array.isArray(expected)) return expected.map(nearly);
+  if (expected === null || typeof expected !== 'object') return expected;
+  return Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, nearly(value)]));
 }
 
 /** drop drops a file on something that is on the page, as a person does. */

@@ -1,41 +1,26 @@
 // The site of plain files, in a sub-folder of a host that knows nothing: the engine in the browser, pages
 // without JavaScript, and a second visit without a network.
-import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { extname, join, resolve } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { HtmlValidate, StaticConfigLoader } from 'html-validate';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { drop, openBrowser, predictions } from './program';
+import { folder, type Host, openHost } from './host';
+import { nearly, openBrowser, predictions } from './program';
 
-const folder = resolve(process.env.MEMORYMARK_SITE ?? join(import.meta.dirname, '../../../build/site'));
-const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.wasm': 'application/wasm' };
-const place = '/some/place/';
-
-let server: Server;
+let host: Host;
 let browser: Browser;
 let home: string;
 
 beforeAll(async () => {
-  if (!existsSync(join(folder, 'index.html'))) throw new Error(`${folder} has no site: make site`);
-  server = createServer((request, response) => {
-    const path = new URL(request.url!, 'http://host').pathname;
-    let file = join(folder, path.slice(place.length - 1));
-    if (path.startsWith(place) && existsSync(file) && statSync(file).isDirectory()) file = join(file, 'index.html');
-    if (!path.startsWith(place) || !existsSync(file)) return void response.writeHead(404).end();
-    response.writeHead(200, { 'Content-Type': types[extname(file)] ?? 'application/octet-stream' });
-    createReadStream(file).pipe(response);
-  }).listen(0, '127.0.0.1');
-  await new Promise((ready) => server.once('listening', ready));
-  home = `http://localhost:${(server.address() as AddressInfo).port}${place}`;
-  browser = await openBrowser();
+  [host, browser] = await Promise.all([openHost(), openBrowser()]);
+  home = host.home;
 });
 
 afterAll(async () => {
   await browser?.close();
-  server?.close();
+  host?.close();
 });
 
 /** ask asks the engine of a page, in a worker of its own, and says how long the first answer took once it was loaded. */
@@ -75,14 +60,6 @@ function fortyQuestions() {
     { gpu: 'h100', batch: 3, precision: 'bf16', accumulate: 2 },
   ];
   return models.flatMap((model) => settings.map((setting) => ({ ...setting, model })));
-}
-
-/** nearly is what was expected, with fractions within 1e-9 of themselves: processors round sums differently, in the last digit. */
-function nearly(expected: unknown): unknown {
-  if (typeof expected === 'number' && !Number.isInteger(expected)) return expect.toSatisfy((n: unknown) => typeof n === 'number' && Math.abs(n / expected - 1) < 1e-9);
-  if (Array.isArray(expected)) return expected.map(nearly);
-  if (expected === null || typeof expected !== 'object') return expected;
-  return Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, nearly(value)]));
 }
 
 test('the engine gives the figures of the binary', async () => {
@@ -146,10 +123,9 @@ test('a site of plain files offers nothing that needs a server', async () => {
   await page.goto(`${home}?model=gpt2&gpu=a10&batch=8`);
   await page.getByText('What one change would do').waitFor();
   const navigation = page.getByRole('navigation', { name: 'Pages' });
-  expect(await navigation.getByRole('link').allTextContents()).toEqual(['Analyze', 'Cards', 'Combinations', 'Plan', 'Guide']);
+  expect(await navigation.getByRole('link').allTextContents()).toEqual(['Analyze', 'Cards', 'Combinations', 'Plan', 'Timeline', 'Guide']);
   expect(await page.getByRole('button', { name: /^(Save|Emulate|Measure)$/ }).count()).toBe(0);
   expect(await page.getByText(/No GPU here|See it over time/).count()).toBe(0);
-  await drop(page, page.locator('main'), 'snapshot.pickle', Buffer.from([0x80, 4, 78, 46])); // stays here
   await navigation.getByRole('link', { name: 'Guide' }).click();
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.reload(); // a page of its own
