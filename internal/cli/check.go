@@ -21,6 +21,7 @@ import (
 	"memorymark/internal/recording"
 	"memorymark/internal/report"
 	"memorymark/internal/study"
+	"memorymark/internal/workload"
 )
 
 type checkFlags struct {
@@ -182,11 +183,23 @@ func (f *checkFlags) take(ctx context.Context, e *env, folder string, item check
 			item.Draft.Set("model", filepath.Join(folder, model))
 		}
 	}
-	q, user, err := f.request(ctx, e, item.Draft)
+	return f.takeBy(ctx, e, folder, item.Draft, f.engineFlags)
+}
+
+func (f *checkFlags) takeBy(ctx context.Context, e *env, folder string, d workload.Draft, by *engineFlags) (*check.Taken, error) {
+	if by.engine == evidence.Auto && userFunction.MatchString(d.Text("model")) {
+		emulated := *by // which knows the lines of the user's program
+		emulated.engine = evidence.Emulated
+		taken, err := f.takeBy(ctx, e, folder, d, &emulated)
+		if unable := new(engine.UnableError); !errors.As(err, &unable) {
+			return taken, err
+		}
+	}
+	q, user, err := by.request(ctx, e, d)
 	if err != nil {
 		return nil, err
 	}
-	if f.emulates(q.Workload, user) {
+	if by.emulates(q.Workload, user) {
 		return f.emulate(ctx, e, folder, q, user)
 	}
 	s, err := predict.Run(q.Workload, q.Card, predict.Options{Budget: workOf(ctx)})
