@@ -286,6 +286,10 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 		if f := a.or(-1, "memory_format", plainFormat); f != plainFormat {
 			panic(failure("to(memory_format=…) is not known"))
 		}
+		into := to
+		if a.get(-1, "memory_format") != nil {
+			into = func(m *Machine, x *tensor, d torch.DType) value { return m.known(m.t.ToContiguous(in(x), d), x.fact) }
+		}
 		d, moved := x.x.DType, false
 		for _, v := range append(slices.Clone(a.pos), a.get(-1, "dtype"), a.get(-1, "device")) {
 			if at, ok := v.(device); ok {
@@ -311,9 +315,9 @@ func addCasts(add func(string, func(*Machine, *tensor, *args) value)) {
 			return m.toHost(x, d)
 		}
 		if x.host {
-			return m.whereTensorsAre(func() value { return to(m, x, d) }, []value{x})
+			return m.whereTensorsAre(func() value { return into(m, x, d) }, []value{x})
 		}
-		return to(m, x, d)
+		return into(m, x, d)
 	})
 	add("type", func(m *Machine, x *tensor, a *args) value { return to(m, x, dtypeOf(a.need(0, "dtype"), 0)) })
 	for name, d := range map[string]torch.DType{"float": torch.Float32, "bool": torch.Bool, "long": torch.Int64, "int": torch.Int32, "half": torch.Float16, "bfloat16": torch.BFloat16} {

@@ -101,8 +101,9 @@ func (t *Torch) upper(x *Tensor) *Tensor {
 }
 
 // to is Tensor.to(dtype) where the type differs; its backward casts back.
-func (t *Torch) to(x *Tensor, dtype DType) *Tensor {
-	out := t.cast(x, dtype)
+func (t *Torch) to(x *Tensor, dtype DType) *Tensor { return t.toCopy(x, t.cast(x, dtype)) }
+
+func (t *Torch) toCopy(x, out *Tensor) *Tensor {
 	if n := t.record("ToCopy", x); n != nil {
 		from := x.DType
 		n.gradient = func(g *Tensor) *Tensor { return t.cast(g, from) }
@@ -125,9 +126,26 @@ func (t *Torch) To(x X, dtype DType) Value {
 	if in.DType == dtype {
 		return Value{t.own(x)}
 	}
-	out := t.to(in, dtype)
+	return t.converted(x, t.to(in, dtype))
+}
+
+// ToContiguous is x.to(dtype, memory_format=torch.contiguous_format): the tensor itself,
+// contiguous or not, if it has that type and is not in channels_last (to_will_alias,
+// aten/src/ATen/native/TensorConversions.cpp).
+func (t *Torch) ToContiguous(x X, dtype DType) Value {
+	in := read(x)
+	if in.DType == dtype && !in.looksChannelsLast() {
+		return Value{t.own(x)}
+	}
+	since := t.moment()
+	out := t.empty(dtype, in.Shape...)
+	t.noteElements(since, out, []*Tensor{in})
+	return t.converted(x, t.toCopy(in, out))
+}
+
+func (t *Torch) converted(x X, out *Tensor) Value {
 	if t.meta != nil {
-		t.meta.cast(in.storage, out.storage)
+		t.meta.cast(read(x).storage, out.storage)
 	}
 	t.done(x)
 	return Value{out}

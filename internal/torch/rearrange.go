@@ -125,11 +125,16 @@ func (t *Torch) PadDims(x X, widths []int64) Value {
 	for i := 0; i < len(widths); i += 2 {
 		shape[len(shape)-1-i/2] += widths[i] + widths[i+1]
 	}
-	last := in.looksChannelsLast()
-	out := t.emptyImage(in.DType, last, shape...)
+	padded := func(x *Tensor, shape []int64) *Tensor {
+		if slices.Equal(x.Shape, shape) {
+			return t.emptyLike(x, x.DType) // a clone
+		}
+		return t.emptyImage(x.DType, x.looksChannelsLast(), shape...)
+	}
+	out := padded(in, shape)
 	if n := t.record("ConstantPadNd", in); n != nil {
 		old := in.Shape
-		n.gradient = func(g *Tensor) *Tensor { return t.emptyImage(g.DType, g.looksChannelsLast(), old...) }
+		n.gradient = func(g *Tensor) *Tensor { return padded(g, old) }
 		n.setOutputs(out)
 	}
 	t.done(x)
