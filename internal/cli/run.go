@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -133,7 +135,13 @@ func (f *runFlags) run(c *cobra.Command, e *env, args []string) error {
 	}
 	defer func() { _ = os.RemoveAll(s.Folder) }()
 	sum, err := device.Run(c.Context(), s, emulate.Command{Args: args, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr})
-	if sum == nil {
+	switch {
+	case sum != nil:
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return badInput("check its name, as in memorymark run -- python train.py", "there is no program %s", args[0])
+	case errors.Is(err, fs.ErrPermission):
+		return badInput("a script is run by its Python: memorymark run -- python "+args[0], "%s is not a program that may be run", args[0])
+	default:
 		return err
 	}
 	err = errors.Join(err, f.keepSnapshots(e, sum))
