@@ -82,6 +82,7 @@ long free_bytes(int device);
 void first_launch(void);       // the driver allocates for itself with the first kernel,
 void new_blas_handle(void);    // with each handle of cuBLAS,
 void first_tensor_cores(void); // with the first product of 16-bit numbers or in TF32
+void halves_launched(void);    // (a kernel of such numbers has run)
 void first_communicator(void); // and of NCCL
 
 // peaks.c

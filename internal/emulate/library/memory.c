@@ -14,7 +14,8 @@
 //     it allocates 2 MiB, exchanges local memory for more, and allocates 4 and
 //     10 MiB.
 //   - Each handle of cuBLAS is an allocation of 64 MiB, the first one brings a
-//     region of code. The first product of 16-bit numbers, or in TF32, brings two more.
+//     region of code. The first product of 16-bit numbers, or in TF32, brings two
+//     more; a handle does where a kernel of 16-bit numbers has run.
 //   - The first communicator of NCCL fills these regions and begins another.
 //
 // Addresses are numbers here: nothing is mapped behind them, so whoever follows
@@ -241,23 +242,31 @@ void first_launch(void) {
 	unlock();
 }
 
+static int halves; // whether a kernel of 16-bit numbers has run
+
+void halves_launched(void) { halves = 1; }
+
+static void bring_tensor_cores(int d) {
+	if (devices[d].multiplied) return;
+	devices[d].multiplied = 1;
+	own(d, 256 * MIB, 256 * MIB);
+	own(d, 96 * MIB, 96 * MIB);
+}
+
 void new_blas_handle(void) {
 	int d = current_device();
 	struct device *v = lock(d);
 	if (!v->handles++) own(d, 64 * MIB, 64 * MIB);
 	allocate(d, 64 * MIB);
+	if (halves) bring_tensor_cores(d); // before PyTorch allocates the handle's workspace
 	unlock();
 }
 
 void first_tensor_cores(void) {
 	int d = current_device();
 	if (devices[d].multiplied) return;
-	struct device *v = lock(d);
-	if (!v->multiplied) {
-		v->multiplied = 1;
-		own(d, 256 * MIB, 256 * MIB);
-		own(d, 96 * MIB, 96 * MIB);
-	}
+	lock(d);
+	bring_tensor_cores(d);
 	unlock();
 }
 

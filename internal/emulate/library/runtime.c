@@ -280,6 +280,7 @@ static int launch(const void *stub, struct dim grid, struct dim block, void **ar
 	const char *name = kernel(stub)->name;
 	emulate_launched();
 	if (!name || !strstr(name, "distribution_elementwise")) first_launch();
+	if (name && (strstr(name, "loat16") || strstr(name, "c104Half"))) halves_launched();
 	work_kernel(name, grid, block, args);
 	return 0;
 }
