@@ -28,6 +28,10 @@ type measuredPeaks struct {
 	} `json:"measured"`
 }
 
+// tied is the workload whose reserved peak is too low for a tie of blocks, which emulation
+// breaks the same way (engines.jsonl): its requests are all as predicted.
+const tied = "r246_resnet"
+
 // TestPeaks predicts every measured workload and prints how far off each
 // family is. What is not modelled counts as off.
 func TestPeaks(t *testing.T) {
@@ -45,7 +49,8 @@ func TestPeaks(t *testing.T) {
 	if e := allocated.sum(); e.Exact < 229 || e.Percentile95 > 0.001 || e.Worst > 0.01 {
 		t.Errorf("allocated is %+v, it was better; farthest are %s", e, allocated.farthest())
 	}
-	if e := reserved.sum(); e.Exact < 232 || e.Percentile95 > 0.001 || e.Worst > 0.17 { // the worst is a tie of blocks, which emulation breaks the same way
+	reserved = slices.DeleteFunc(reserved, func(x lineError) bool { return x.id == tied && -0.161 < x.share && x.share < 0 })
+	if e := reserved.sum(); e.Exact < 232 || e.Percentile95 > 0.001 || e.Worst > 0.02 {
 		t.Errorf("reserved is %+v, it was better; farthest are %s", e, reserved.farthest())
 	}
 }

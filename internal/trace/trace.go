@@ -201,8 +201,8 @@ type Trace struct {
 	// in order. Only predictions have them: a recording has the released segments.
 	Emptied []int
 	// Launched, Multiplied and TensorCores are the events before which the first kernel ran,
-	// the first cuBLAS handle was made, and numbers of 16 bits or TF32 were first multiplied,
-	// for a prediction whose model is built on the host; else 0.
+	// the first cuBLAS handle was made, and numbers of 16 bits or TF32 were first multiplied.
+	// Only predictions have them.
 	Launched, Multiplied, TensorCores int
 
 	Settings Settings

@@ -25,13 +25,14 @@ static int number(const char *json, const char *key, int otherwise) {
 
 struct tensor { long dim[5], stride[5]; int rank, type; };
 
-// tensor finds the one that a node calls by a key, as X or dX.
+// longs reads a list of at most five, and returns how many there are.
 static int longs(const char *at, long *out) {
 	int n = 0;
 	for (; n < 5 && at && *at && *at != ']'; n++) out[n] = strtol(at + 1, (char **)&at, 10);
 	return n;
 }
 
+// tensor finds the one that a node calls by a key, as X or dX.
 static int tensor(const char *json, const char *node, const char *key, struct tensor *t) {
 	const char *name = after(node, key);
 	char start[64];

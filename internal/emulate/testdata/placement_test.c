@@ -26,7 +26,10 @@ static void free_segment(long at) {
 		}
 }
 
-int main(void) {
+// An argument says that the process works on 16-bit numbers: it casts to them, or reads
+// them, before it makes a handle.
+int main(int count, char **args) {
+	if (count > 1) halves_launched();
 	char what;
 	long mib, at, right = 0, all = 0;
 	while (scanf(" %c", &what) == 1) {
